@@ -1,0 +1,12 @@
+# The library that the CUDA driver loads into a host: needs libc alone, exports one symbol.
+add_library(cuspan_agent SHARED src/agent/agent.c src/agent/pipeline.c src/agent/outputs.c src/agent/tape.c
+            src/agent/detect.c src/agent/report.c)
+set_target_properties(cuspan_agent PROPERTIES OUTPUT_NAME cuspan LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
+target_link_libraries(cuspan_agent PRIVATE cuspan_config cuspan_capture cuspan_correlate cuspan_encode cuspan_export
+                      cuspan_recording)
+target_link_options(cuspan_agent PRIVATE -Wl,--version-script=${CMAKE_SOURCE_DIR}/src/agent/libcuspan.map
+                    -Wl,--exclude-libs,ALL -Wl,--as-needed -Wl,-z,relro -Wl,-z,now)
+if(NOT CUSPAN_SANITIZE)
+  target_link_options(cuspan_agent PRIVATE -Wl,-z,defs)
+endif()
+set_target_properties(cuspan_agent PROPERTIES LINK_DEPENDS ${CMAKE_SOURCE_DIR}/src/agent/libcuspan.map LINKER_LANGUAGE C)

@@ -1,0 +1,18 @@
+# The agent is one shared library that hides all: its modules are tested from their sources.
+find_library(CJSON_LIBRARY cjson REQUIRED)
+cuspan_unit_test(report cuspan_model ${CJSON_LIBRARY})
+target_sources(report_test PRIVATE src/agent/report.c)
+cuspan_unit_test(detect cuspan_model)
+target_sources(detect_test PRIVATE src/agent/detect.c)
+cuspan_unit_test(tape cuspan_capture cuspan_recording)
+target_sources(tape_test PRIVATE src/agent/tape.c)
+
+# The real agent on real recordings, in the CLI and in a host of its own that does what the driver does.
+add_executable(agent_host tests/integration/host.c)
+target_link_libraries(agent_host PRIVATE Threads::Threads ${CMAKE_DL_LIBS} m)
+foreach(group Replay Repeat Faults Overload Host Library Context Outputs Filters)
+  string(TOLOWER ${group} name)
+  add_test(NAME integration/agent_${name}
+           COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/agent_test.py --build ${CMAKE_BINARY_DIR}
+                   --sanitizers "${CUSPAN_SANITIZE}" ${group})
+endforeach()

@@ -1,0 +1,17 @@
+foreach(module threads buffers callbacks decode selection cupti)
+  cuspan_unit_test(${module} cuspan_capture)
+endforeach()
+
+# CUPTIs that do nothing, for the test of how one is found: NAME, version, calls (0 none, 1 classic, 2 all).
+function(cuspan_fake_cupti name version calls)
+  add_library(fake_cupti_${name} MODULE tests/unit/support/fake_cupti.c)
+  target_compile_definitions(fake_cupti_${name} PRIVATE FAKE_VERSION=${version}u FAKE_CALLS=${calls})
+  add_dependencies(cupti_test fake_cupti_${name})
+endfunction()
+cuspan_fake_cupti(failing 0 1)
+cuspan_fake_cupti(old 17 1)
+cuspan_fake_cupti(bare 130000 0)
+cuspan_fake_cupti(classic 28 1)
+cuspan_fake_cupti(early 130200 2)
+cuspan_fake_cupti(subscriber 130500 2)
+target_compile_definitions(cupti_test PRIVATE FAKE_CUPTI_FOLDER="${CMAKE_BINARY_DIR}")

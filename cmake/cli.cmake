@@ -1,0 +1,46 @@
+# The command line. All but main.c is a library, so that tests link it.
+# cJSON: the static one that the export module has, where there is one, so that the program can be copied elsewhere.
+if(CUSPAN_CURL_KIND STREQUAL "static")
+  set(CJSON_INCLUDE_DIR ${curl_place}/include)
+  set(CLI_CJSON ${curl_place}/lib/libcjson.a)
+else()
+  find_path(CJSON_INCLUDE_DIR cjson/cJSON.h REQUIRED)
+  find_library(CJSON_LIBRARY cjson REQUIRED)
+  set(CLI_CJSON ${CJSON_LIBRARY})
+endif()
+
+cuspan_stage(cli src/cli/commands.c src/cli/options.c src/cli/help.c src/cli/man.c src/cli/completion.c
+             src/cli/memory.c src/cli/map.c src/cli/text.c src/cli/terminal.c src/cli/progress.c
+             src/cli/injection.c src/cli/launch.c src/cli/outcome.c src/cli/outcome_print.c
+             src/cli/trace.c src/cli/otlp_span.c src/cli/otlp_reader.c src/cli/source.c
+             src/cli/scale.c src/cli/outline.c src/cli/bars.c src/cli/label.c src/cli/picture.c
+             src/cli/lines.c src/cli/perfetto.c
+             src/cli/cmd_run.c src/cli/cmd_record.c src/cli/cmd_replay.c src/cli/cmd_show.c src/cli/cmd_check.c
+             src/cli/cmd_version.c src/cli/cmd_help.c)
+target_include_directories(cuspan_cli PRIVATE ${CJSON_INCLUDE_DIR})
+target_link_libraries(cuspan_cli PUBLIC cuspan_config $<TARGET_NAME_IF_EXISTS:cuspan_recording> cuspan_model cuspan_base ${CLI_CJSON} m ${CMAKE_DL_LIBS})
+
+# `cuspan version` says which CUPTI the generated tables know; the tables themselves are the agent's.
+file(STRINGS src/capture/layouts_table.c CUSPAN_NEWEST_LINE REGEX "layout_newest_version = [0-9]+;")
+string(REGEX MATCH "= ([0-9]+)" CUSPAN_NEWEST_MATCH "${CUSPAN_NEWEST_LINE}")
+set_source_files_properties(src/cli/cmd_version.c PROPERTIES COMPILE_DEFINITIONS
+  "CUSPAN_CUPTI_NEWEST=${CMAKE_MATCH_1};CUSPAN_BUILD_TYPE=\"${CMAKE_BUILD_TYPE}\";CUSPAN_SANITIZERS=\"${CUSPAN_SANITIZE}\"")
+
+# Beside libcuspan.so, where it looks for it.
+add_executable(cuspan src/cli/main.c)
+set_target_properties(cuspan PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
+target_link_libraries(cuspan PRIVATE cuspan_cli)
+
+install(TARGETS cuspan RUNTIME DESTINATION bin)
+# Man pages and completion come from the table of commands, so the program itself writes them.
+install(CODE "
+  set(CUSPAN \"${CMAKE_BINARY_DIR}/cuspan\")
+  set(MAN \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/share/man/man1\")
+  set(COMPLETIONS \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/share/bash-completion/completions\")
+  file(MAKE_DIRECTORY \${MAN} \${COMPLETIONS})
+  execute_process(COMMAND \${CUSPAN} help --completion bash OUTPUT_FILE \${COMPLETIONS}/cuspan)
+  execute_process(COMMAND \${CUSPAN} help --man cuspan OUTPUT_FILE \${MAN}/cuspan.1)
+  foreach(command run record replay show check version help)
+    execute_process(COMMAND \${CUSPAN} help --man \${command} OUTPUT_FILE \${MAN}/cuspan-\${command}.1)
+  endforeach()
+")

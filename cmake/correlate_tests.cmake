@@ -1,0 +1,3 @@
+foreach(module names pending waiting session correlate attributes devices)
+  cuspan_unit_test(${module} cuspan_correlate)
+endforeach()

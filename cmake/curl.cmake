@@ -1,0 +1,34 @@
+# What the export module is linked with. CUSPAN_CURL: an interface library with libcurl, its TLS and cJSON.
+#
+# With CUSPAN_STATIC_CURL the libraries that tools/fetch-curl.sh has built for this user are linked in, hidden: the
+# module then needs libc alone and doesn't meddle with a host's own libcurl or OpenSSL. Without them, the system's
+# shared ones are used, and it says so.
+add_library(cuspan_curl INTERFACE)
+set(CUSPAN_CURL_KIND "shared")
+
+if(CUSPAN_STATIC_CURL AND NOT CUSPAN_SANITIZE)
+  execute_process(COMMAND ${CMAKE_SOURCE_DIR}/tools/fetch-curl.sh --where OUTPUT_VARIABLE curl_place
+                  OUTPUT_STRIP_TRAILING_WHITESPACE)
+  find_library(OPENSSL_SSL_STATIC libssl.a)
+  find_library(OPENSSL_CRYPTO_STATIC libcrypto.a)
+  if(NOT EXISTS ${curl_place}/stamp)
+    message(STATUS "cuspan: no static libcurl in ${curl_place}: the export module needs the system's shared libcurl. "
+                   "tools/fetch-curl.sh makes one; then configure again.")
+  elseif(NOT OPENSSL_SSL_STATIC OR NOT OPENSSL_CRYPTO_STATIC)
+    message(STATUS "cuspan: libssl.a is missing (libssl-dev): the export module needs the system's shared libcurl.")
+  else()
+    set(CUSPAN_CURL_KIND "static")
+    target_include_directories(cuspan_curl SYSTEM BEFORE INTERFACE ${curl_place}/include)
+    target_compile_definitions(cuspan_curl INTERFACE CUSPAN_OWN_TLS CURL_STATICLIB CJSON_HIDE_SYMBOLS)
+    target_link_libraries(cuspan_curl INTERFACE
+      ${curl_place}/lib/libcurl.a ${curl_place}/lib/libnghttp2.a ${curl_place}/lib/libcjson.a
+      ${OPENSSL_SSL_STATIC} ${OPENSSL_CRYPTO_STATIC} Threads::Threads ${CMAKE_DL_LIBS})
+    target_link_options(cuspan_curl INTERFACE -Wl,--exclude-libs,ALL -Wl,--gc-sections)
+  endif()
+endif()
+
+if(CUSPAN_CURL_KIND STREQUAL "shared")
+  find_package(CURL REQUIRED)
+  find_library(CJSON_LIBRARY cjson REQUIRED)
+  target_link_libraries(cuspan_curl INTERFACE CURL::libcurl ${CJSON_LIBRARY} Threads::Threads)
+endif()

@@ -1,0 +1,3 @@
+cuspan_stage(encode src/encode/utf8.c src/encode/number.c src/encode/protobuf.c src/encode/protobuf_span.c
+             src/encode/protobuf_request.c src/encode/json.c src/encode/encoder.c)
+target_link_libraries(cuspan_encode PUBLIC cuspan_model)

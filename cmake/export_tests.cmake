@@ -1,0 +1,38 @@
+find_package(ZLIB REQUIRED) # the tests' own way to undo gzip
+foreach(module retry shown_text otlp_response grpc verdict headers gzip file exporter sender)
+  cuspan_unit_test(${module} cuspan_export)
+  target_include_directories(${module}_test PRIVATE tests/unit)
+endforeach()
+target_link_libraries(gzip_test PRIVATE ZLIB::ZLIB)
+
+target_sources(sender_test PRIVATE tests/unit/support/http_server.c)
+target_link_libraries(sender_test PRIVATE ZLIB::ZLIB ${CMAKE_DL_LIBS})
+set_target_properties(sender_test PROPERTIES ENABLE_EXPORTS ON) # its getaddrinfo is to be found by the module
+target_compile_definitions(sender_test PRIVATE CUSPAN_EXPORT_MODULE="$<TARGET_FILE:cuspan_export_module>")
+add_dependencies(sender_test cuspan_export_module)
+# A proxy of the developer's must not come between the test and its server.
+set_tests_properties(unit/sender PROPERTIES ENVIRONMENT "no_proxy=*")
+
+# What is compiled into the module alone.
+cuspan_unit_test(json_response cuspan_curl)
+target_sources(json_response_test PRIVATE src/export/json_response.c)
+
+if(CUSPAN_CURL_KIND STREQUAL "static")
+  cuspan_unit_test(module cuspan_export)
+  target_link_libraries(module_test PRIVATE ${CMAKE_DL_LIBS})
+  set_target_properties(module_test PROPERTIES ENABLE_EXPORTS ON) # a host that shows its functions
+  target_compile_definitions(module_test PRIVATE CUSPAN_EXPORT_MODULE="$<TARGET_FILE:cuspan_export_module>")
+  add_dependencies(module_test cuspan_export_module)
+endif()
+
+add_executable(gzip_bench tests/bench/gzip_bench.c)
+target_link_libraries(gzip_bench PRIVATE cuspan_export)
+
+# The exporter against a real Jaeger, which JAEGER names.
+add_executable(export_client tests/integration/export_client.c)
+target_link_libraries(export_client PRIVATE cuspan_export)
+target_compile_definitions(export_client PRIVATE CUSPAN_EXPORT_MODULE="$<TARGET_FILE:cuspan_export_module>")
+add_dependencies(export_client cuspan_export_module)
+add_test(NAME integration/export_jaeger
+         COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/export_jaeger.sh $<TARGET_FILE:export_client>)
+set_tests_properties(integration/export_jaeger PROPERTIES SKIP_RETURN_CODE 77)

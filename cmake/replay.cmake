@@ -1,0 +1,23 @@
+# Recordings stand beside the stages: the agent and the CLI write and read them, and the double plays them.
+cuspan_stage(recording src/recording/recording_format.c src/recording/recording_strings.c
+             src/recording/recording_writer.c src/recording/recording_reader.c)
+find_library(CUSPAN_ZLIB_STATIC libz.a)
+if(NOT CUSPAN_ZLIB_STATIC)
+  find_package(ZLIB REQUIRED)
+  set(CUSPAN_ZLIB_STATIC ZLIB::ZLIB)
+endif()
+target_link_libraries(cuspan_recording PUBLIC cuspan_model ${CUSPAN_ZLIB_STATIC})
+
+# The CUPTI that replays recordings. Twice from the same sources: 12.x has no subscriber-aware calls to be found.
+set(CUSPAN_REPLAY_SOURCES
+    tests/replay/state.c tests/replay/faults.c tests/replay/timeline.c tests/replay/player.c tests/replay/params.c
+    tests/replay/callbacks.c tests/replay/objects.c tests/replay/compose.c tests/replay/records.c tests/replay/api.c
+    src/capture/params_table.c src/capture/layouts.c src/capture/layouts_table.c)
+foreach(double cuspan-replay cuspan-replay-classic)
+  add_library(${double} SHARED ${CUSPAN_REPLAY_SOURCES})
+  target_include_directories(${double} PRIVATE tests/replay)
+  target_link_libraries(${double} PRIVATE cuspan_recording Threads::Threads)
+  target_link_options(${double} PRIVATE -Wl,--exclude-libs,ALL)
+endforeach()
+target_compile_definitions(cuspan-replay-classic PRIVATE REPLAY_CLASSIC)
+install(TARGETS cuspan-replay cuspan-replay-classic LIBRARY DESTINATION lib/cuspan)

@@ -1,0 +1,9 @@
+/* The agent's life: loaded by the CUDA driver, started once, stopped at exit, dead in a forked child. */
+#ifndef CUSPAN_AGENT_AGENT_H
+#define CUSPAN_AGENT_AGENT_H
+
+/* What the driver calls in the library that CUDA_INJECTION64_PATH names, on the thread that initializes CUDA.
+ * Always answers 1, well or not: a host never fails because of us. */
+__attribute__((visibility("default"))) int InitializeInjection(void);
+
+#endif

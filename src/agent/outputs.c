@@ -1,0 +1,197 @@
+#include "agent/outputs.h"
+
+#include "base/chunk.h"
+#include "base/clock.h"
+#include "base/counters.h"
+#include "base/log.h"
+#include "encode/encoder.h"
+#include "export/exporter.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* A Collector refuses over 20 MiB by default, a gRPC receiver over 4; smaller requests also start to travel
+ * sooner. */
+#define BATCH_BYTES_MAX (3 * 1024 * 1024)
+
+struct output {
+    struct encoder *encoder;
+    struct exporter *exporter;
+    uint64_t delay_ns;
+    uint32_t room_wanted; /* in spans, for a replay to go on */
+    uint64_t oldest_ns;   /* when the first span of the open batch came; 0: none */
+};
+
+struct outputs {
+    struct chunk_pool *pool;
+    uint64_t now_ns;
+    uint64_t patience_ns; /* until when a span waits for room; 0: not at all */
+    size_t count;
+    struct output items[OUTPUTS_MAX];
+};
+
+static enum batch_format format_of(const struct exporter_settings *exporter)
+{
+    bool json = exporter->kind == EXPORTER_FILE || exporter->kind == EXPORTER_CONSOLE ||
+                (exporter->kind == EXPORTER_OTLP_HTTP && exporter->encoding == ENCODING_JSON);
+    return json ? BATCH_JSON : BATCH_PROTOBUF;
+}
+
+static enum status create_one(const struct settings *settings, const struct output_settings *wanted,
+                              const struct exporter_environment *environment, struct chunk_pool *pool,
+                              struct output *output)
+{
+    struct encoder_options options = {.format = format_of(&wanted->exporter),
+                                      .pool = pool,
+                                      .scope_name = "cuspan",
+                                      .scope_version = CUSPAN_VERSION,
+                                      .schema_url = ENCODER_SCHEMA_URL,
+                                      .value_length_limit = settings->attribute_value_length_limit,
+                                      .attribute_count_limit = settings->attribute_count_limit,
+                                      .event_count_limit = settings->event_count_limit,
+                                      .link_count_limit = settings->link_count_limit,
+                                      .batch_spans_max = wanted->batch_spans_max,
+                                      .batch_bytes_max = BATCH_BYTES_MAX};
+    enum status status = encoder_create(&options, &output->encoder);
+    if (status == STATUS_OK)
+        status = exporter_create(wanted, environment, &output->exporter);
+    output->delay_ns = wanted->schedule_delay_ms * NS_PER_MS;
+    output->room_wanted = wanted->queue_spans_max / 2;
+    return status;
+}
+
+enum status outputs_create(const struct settings *settings, const char *own_folder, struct outputs **outputs,
+                           struct error *err)
+{
+    char module_path[600];
+    snprintf(module_path, sizeof module_path, "%s/%s", own_folder, EXPORT_MODULE_NAME);
+    struct exporter_environment environment = {.module_path = module_path};
+    struct outputs *made = calloc(1, sizeof *made);
+    if (!made)
+        return error_set(err, STATUS_NO_MEMORY, "no memory for the outputs");
+    enum status status =
+        chunk_pool_create(settings_queue_bytes(settings) / sizeof(struct chunk), &made->pool);
+    for (size_t i = 0; i < settings->output_count && status == STATUS_OK; i++) {
+        made->count = i + 1;
+        status = create_one(settings, &settings->outputs[i], &environment, made->pool, &made->items[i]);
+    }
+    if (status != STATUS_OK) {
+        outputs_destroy(made, 0);
+        return error_set(err, status, "can't start the outputs: %s", status_text(status));
+    }
+    made->now_ns = clock_monotonic_ns();
+    *outputs = made;
+    return STATUS_OK;
+}
+
+void outputs_set_resource(struct outputs *outputs, uint16_t index, const struct resource *resource)
+{
+    for (size_t i = 0; i < outputs->count; i++)
+        if (encoder_set_resource(outputs->items[i].encoder, index, resource) != STATUS_OK)
+            log_warn("no memory for the resource of %s", index ? "a device" : "the process");
+}
+
+static void send_batch(struct output *output)
+{
+    struct batch *batch = encoder_seal(output->encoder);
+    output->oldest_ns = 0;
+    if (batch)
+        exporter_submit(output->exporter, batch);
+}
+
+static bool is_patient(const struct outputs *outputs)
+{
+    return outputs->patience_ns && clock_monotonic_ns() < outputs->patience_ns;
+}
+
+static void pause_shortly(void)
+{
+    struct timespec pause = {0, (long)NS_PER_MS / 2};
+    nanosleep(&pause, NULL);
+}
+
+static void wait_for_room(const struct outputs *outputs, struct output *output)
+{
+    while (exporter_room(output->exporter) < encoder_span_count(output->encoder) && is_patient(outputs))
+        pause_shortly();
+}
+
+void outputs_set_patience(struct outputs *outputs, uint64_t deadline_ns)
+{
+    outputs->patience_ns = deadline_ns;
+}
+
+/* All chunks are taken: no exporter delivers as fast as spans come. */
+static void lose(void)
+{
+    static bool said;
+    counter_add(COUNTER_lost_queue_full, 1);
+    if (!said)
+        log_warn("spans come faster than they can be delivered, and are lost: the queue that "
+                 "distribution.cuspan.memory_bytes_max leaves is full");
+    said = true;
+}
+
+static void add_to(struct outputs *outputs, struct output *output, const struct span *span)
+{
+    enum status status = encoder_add(output->encoder, span);
+    if (status == STATUS_FULL || status == STATUS_NO_MEMORY) {
+        /* Full: begin the next batch. No chunk left: what is sent may free some. */
+        wait_for_room(outputs, output);
+        send_batch(output);
+        status = encoder_add(output->encoder, span);
+    }
+    while (status == STATUS_NO_MEMORY && is_patient(outputs)) {
+        pause_shortly();
+        status = encoder_add(output->encoder, span);
+    }
+    if (status == STATUS_OK && !output->oldest_ns)
+        output->oldest_ns = outputs->now_ns;
+    if (status == STATUS_NO_MEMORY || status == STATUS_FULL)
+        lose();
+    else if (status != STATUS_OK)
+        counter_add(COUNTER_lost_too_large, 1);
+}
+
+void outputs_add(struct outputs *outputs, const struct span *span)
+{
+    for (size_t i = 0; i < outputs->count; i++)
+        add_to(outputs, &outputs->items[i], span);
+}
+
+void outputs_tick(struct outputs *outputs, uint64_t now_ns)
+{
+    outputs->now_ns = now_ns;
+    for (size_t i = 0; i < outputs->count; i++) {
+        struct output *output = &outputs->items[i];
+        if (output->oldest_ns && now_ns >= output->oldest_ns + output->delay_ns)
+            send_batch(output);
+    }
+}
+
+bool outputs_have_room(struct outputs *outputs)
+{
+    if (chunk_pool_free(outputs->pool) < chunk_pool_size(outputs->pool) / 2)
+        return false;
+    for (size_t i = 0; i < outputs->count; i++)
+        if (exporter_room(outputs->items[i].exporter) < outputs->items[i].room_wanted)
+            return false;
+    return true;
+}
+
+void outputs_destroy(struct outputs *outputs, uint64_t deadline_ns)
+{
+    bool all_ended = true;
+    if (!outputs)
+        return;
+    for (size_t i = 0; i < outputs->count; i++)
+        if (outputs->items[i].encoder && outputs->items[i].exporter)
+            send_batch(&outputs->items[i]);
+    for (size_t i = 0; i < outputs->count; i++) {
+        all_ended &= exporter_destroy(outputs->items[i].exporter, deadline_ns);
+        encoder_destroy(outputs->items[i].encoder);
+    }
+    if (all_ended)
+        chunk_pool_destroy(outputs->pool);
+    free(outputs);
+}

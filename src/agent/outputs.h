@@ -1,0 +1,36 @@
+/* The outputs: for each configured exporter an encoder before it. Spans go in on the pipeline thread; batches
+ * leave when they are full or have waited long enough. All chunks come from one pool, whose size bounds what
+ * can queue up. */
+#ifndef CUSPAN_AGENT_OUTPUTS_H
+#define CUSPAN_AGENT_OUTPUTS_H
+
+#include "base/status.h"
+#include "model/settings.h"
+#include "model/span.h"
+
+struct outputs;
+
+/* `own_folder`: where the export module lies. The queues share what
+ * settings_queue_bytes leaves them. NO_MEMORY, UNAVAILABLE. */
+enum status outputs_create(const struct settings *settings, const char *own_folder, struct outputs **outputs,
+                           struct error *err) MUST_CHECK;
+
+void outputs_set_resource(struct outputs *outputs, uint16_t index, const struct resource *resource);
+
+/* A span that no output can take is counted. */
+void outputs_add(struct outputs *outputs, const struct span *span);
+
+/* Sends what has waited for its schedule_delay. */
+void outputs_tick(struct outputs *outputs, uint64_t now_ns);
+
+/* From now on a span waits for room, until `deadline_ns` at most, in place of being lost: a replay can be
+ * kept waiting where a host can't. 0: no longer. */
+void outputs_set_patience(struct outputs *outputs, uint64_t deadline_ns);
+
+/* Whether there is room for a replay to go on. Any thread. */
+bool outputs_have_room(struct outputs *outputs);
+
+/* Sends everything, waits for it until `deadline_ns`, ends the threads. Frees all that can be freed. */
+void outputs_destroy(struct outputs *outputs, uint64_t deadline_ns);
+
+#endif

@@ -1,0 +1,265 @@
+#include "agent/pipeline.h"
+
+#include "agent/detect.h"
+#include "agent/outputs.h"
+#include "agent/report.h"
+#include "agent/tape.h"
+#include "base/clock.h"
+#include "base/counters.h"
+#include "base/log.h"
+#include "capture/threads.h"
+#include "correlate/correlate.h"
+#include "export/exporter.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+
+#define PAUSE_BUSY_NS (1 * NS_PER_MS) /* a ring of 256 KiB holds 7 ms of the fastest launches seen */
+#define PAUSE_IDLE_NS (4 * NS_PER_MS)
+#define STACK_BYTES   (512 * 1024)
+#define CANCEL_NS     (1 * NS_PER_SECOND)
+#define EXIT_GRACE_NS (100 * NS_PER_MS)
+
+static struct {
+    const struct settings *settings;
+    const char *program;
+    struct outputs *outputs;
+    struct correlate *correlate;
+    struct tape *tape; /* a recording in place of the two above */
+    struct capture_sink sink;
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t wake, done;
+    bool is_stopping, is_done, is_patient;
+    uint64_t deadline_ns;
+} pipeline = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* --- the stages' sinks
+ * --------------------------------------------------------------------------------------------- */
+
+static void on_call(void *context, const struct thread_info *thread, const struct call_record *call)
+{
+    correlate_call(context, thread, call);
+}
+
+static void on_resource(void *context, const struct thread_info *thread,
+                        const struct resource_record *resource)
+{
+    correlate_resource(context, thread, resource);
+}
+
+static void on_activity(void *context, const struct activity_record *activity)
+{
+    correlate_activity(context, activity);
+}
+
+static void on_span(void *context, const struct span *span)
+{
+    outputs_add(context, span);
+}
+
+/* A device's spans belong to the process's resource as well: what is known of both, in one. */
+static void on_device(void *context, uint16_t index, const struct resource *device)
+{
+    struct resource both = {0};
+    if (resource_merge(&both, device) == STATUS_OK &&
+        resource_merge(&both, &pipeline.settings->resource) == STATUS_OK)
+        outputs_set_resource(context, index, &both);
+    resource_deinit(&both);
+}
+
+static bool outputs_room(void)
+{
+    return outputs_have_room(pipeline.outputs);
+}
+
+/* --- starting
+ * ------------------------------------------------------------------------------------------------------ */
+
+static enum status prepare_spans(const struct pipeline_options *options, struct error *err)
+{
+    const struct settings *settings = options->settings;
+    enum status status = outputs_create(settings, options->own_folder, &pipeline.outputs, err);
+    if (status != STATUS_OK)
+        return status;
+    struct correlate_options correlate = {.settings = settings,
+                                          .program = options->program,
+                                          .parent = options->parent,
+                                          .expects_calls = capture_expects_calls(settings),
+                                          .sink = {pipeline.outputs, on_span, on_device}};
+    status = correlate_create(&correlate, &pipeline.correlate);
+    if (status != STATUS_OK)
+        return error_set(err, status, "can't start correlation: %s", status_text(status));
+    pipeline.sink = (struct capture_sink){pipeline.correlate, on_call, on_resource, on_activity};
+    capture_set_downstream_room(outputs_room);
+    return STATUS_OK;
+}
+
+enum status pipeline_prepare(const struct pipeline_options *options, struct error *err)
+{
+    pipeline.settings = options->settings;
+    pipeline.program = options->program;
+    if (!options->settings->record_file)
+        return prepare_spans(options, err);
+    enum status status = tape_create(options->settings->record_file, &pipeline.tape, err);
+    if (status == STATUS_OK)
+        pipeline.sink = tape_sink(pipeline.tape);
+    return status;
+}
+
+/* --- the thread
+ * ---------------------------------------------------------------------------------------------------- */
+
+static bool wait_or_stop(uint64_t pause_ns)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    uint64_t ns = (uint64_t)until.tv_nsec + pause_ns;
+    until.tv_sec += (time_t)(ns / NS_PER_SECOND);
+    until.tv_nsec = (long)(ns % NS_PER_SECOND);
+    pthread_mutex_lock(&pipeline.lock);
+    if (!pipeline.is_stopping)
+        pthread_cond_timedwait(&pipeline.wake, &pipeline.lock, &until);
+    bool stopping = pipeline.is_stopping;
+    pthread_mutex_unlock(&pipeline.lock);
+    return stopping;
+}
+
+static void tick(uint64_t now_ns)
+{
+    if (pipeline.tape)
+        return;
+    correlate_tick(pipeline.correlate, now_ns);
+    outputs_tick(pipeline.outputs, now_ns);
+}
+
+static void say_failure_once(void)
+{
+    static bool said;
+    const char *failure = capture_failure();
+    if (failure && !said)
+        log_error("CUPTI has stopped working: %s; this process is no longer traced", failure);
+    said = said || failure;
+}
+
+static void pump_all(void)
+{
+    while (capture_pump(&pipeline.sink) > 0 && clock_monotonic_ns() < pipeline.deadline_ns)
+        tick(clock_monotonic_ns());
+}
+
+static void finish(void)
+{
+    struct report report = {.program = pipeline.program, .settings = pipeline.settings};
+    if (pipeline.is_patient)
+        outputs_set_patience(pipeline.outputs, pipeline.deadline_ns);
+    pump_all();
+    capture_flush_all();
+    pump_all();
+    capture_stop();
+    pump_all();
+    capture_end();
+    say_failure_once();
+    if (pipeline.tape) {
+        report.recording = tape_path(pipeline.tape);
+        report.recording_events = tape_close(pipeline.tape);
+    } else {
+        correlate_finish(pipeline.correlate);
+        report.trace_count =
+            correlate_traces(pipeline.correlate, report.traces, REPORT_TRACES_MAX, &report.trace_total);
+        outputs_destroy(pipeline.outputs, pipeline.deadline_ns);
+    }
+    report_log_losses(exporter_final_trouble());
+    report_write(&report);
+}
+
+static void *run(void *unused)
+{
+    (void)unused;
+    thread_is_ours = true;
+    prctl(PR_SET_NAME, "cuspan/pipeline");
+    uint64_t pause_ns = PAUSE_BUSY_NS;
+    while (!wait_or_stop(pause_ns)) {
+        size_t records = capture_pump(&pipeline.sink);
+        uint64_t now_ns = clock_monotonic_ns();
+        tick(now_ns);
+        capture_service(now_ns);
+        say_failure_once();
+        pause_ns = records ? PAUSE_BUSY_NS : PAUSE_IDLE_NS;
+    }
+    finish();
+    pthread_mutex_lock(&pipeline.lock);
+    pipeline.is_done = true;
+    pthread_cond_broadcast(&pipeline.done);
+    pthread_mutex_unlock(&pipeline.lock);
+    return NULL;
+}
+
+/* No signal of the host's is ever handled on a thread of ours. */
+static int start_thread(void)
+{
+    pthread_attr_t attributes;
+    pthread_condattr_t monotonic;
+    sigset_t all, before;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&pipeline.wake, &monotonic);
+    pthread_cond_init(&pipeline.done, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, STACK_BYTES);
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int failed = pthread_create(&pipeline.thread, &attributes, run, NULL);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attributes);
+    return failed;
+}
+
+enum status pipeline_start(const struct capture_info *info, struct error *err)
+{
+    if (pipeline.tape)
+        tape_describe(pipeline.tape, info, pipeline.program, pipeline.settings);
+    else
+        outputs_set_resource(pipeline.outputs, RESOURCE_PROCESS, &pipeline.settings->resource);
+    pipeline.is_patient = !pipeline.tape && info->is_patient;
+    if (pipeline.is_patient)
+        outputs_set_patience(pipeline.outputs, UINT64_MAX);
+    if (start_thread() != 0)
+        return error_set(err, STATUS_UNAVAILABLE, "can't start a thread");
+    return STATUS_OK;
+}
+
+/* The senders may just be loading a TLS library, whose own exit handlers can't stand that: they are waited
+ * for. */
+void pipeline_cancel(void)
+{
+    capture_set_downstream_room(NULL);
+    outputs_destroy(pipeline.outputs, clock_monotonic_ns() + CANCEL_NS);
+    pipeline.outputs = NULL;
+}
+
+void pipeline_stop(void)
+{
+    uint64_t deadline_ns = clock_monotonic_ns() + pipeline.settings->exit_deadline_ms * NS_PER_MS;
+    uint64_t patience_ns = deadline_ns + EXIT_GRACE_NS;
+    struct timespec until = {(time_t)(patience_ns / NS_PER_SECOND), (long)(patience_ns % NS_PER_SECOND)};
+    pthread_mutex_lock(&pipeline.lock);
+    pipeline.deadline_ns = deadline_ns;
+    pipeline.is_stopping = true;
+    pthread_cond_signal(&pipeline.wake);
+    while (!pipeline.is_done)
+        if (pthread_cond_timedwait(&pipeline.done, &pipeline.lock, &until) != 0)
+            break;
+    bool done = pipeline.is_done;
+    pthread_mutex_unlock(&pipeline.lock);
+    if (done)
+        pthread_join(pipeline.thread,
+                     NULL); /* only its end is left: nothing of ours runs while the host goes */
+    else
+        log_warn("the deadline of %u ms at exit has passed; what was not delivered is lost (raise "
+                 "distribution.cuspan.exit_deadline_ms)",
+                 pipeline.settings->exit_deadline_ms);
+}

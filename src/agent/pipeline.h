@@ -1,0 +1,32 @@
+/* The pipeline thread: takes what was captured, correlates and encodes it, hands batches to the exporters. */
+#ifndef CUSPAN_AGENT_PIPELINE_H
+#define CUSPAN_AGENT_PIPELINE_H
+
+#include "base/status.h"
+#include "base/trace_context.h"
+#include "capture/capture.h"
+#include "model/settings.h"
+
+struct pipeline_options {
+    const struct settings *settings;
+    const struct capture_info *info;
+    const char *own_folder;
+    const char *program;
+    const struct trace_context *parent; /* or NULL */
+};
+
+/* Prepares the stages behind capture: outputs and correlation, or a recording. */
+enum status pipeline_prepare(const struct pipeline_options *options, struct error *err) MUST_CHECK;
+
+/* Tells the outputs what they describe, and starts the thread. */
+enum status pipeline_start(const struct capture_info *info, struct error *err) MUST_CHECK;
+
+/* Undoes pipeline_prepare, done or half done: no thread of ours may be busy while the host goes on to its
+ * exit. */
+void pipeline_cancel(void);
+
+/* Ends capture, delivers everything within the deadline, writes the report. Returns when that is done or the
+ * deadline has passed; what is not delivered then is counted as long as the process lives. */
+void pipeline_stop(void);
+
+#endif

@@ -1,0 +1,29 @@
+/* What became of the spans, for whoever asks at the end: the log when something was lost, a JSON file on
+ * request. */
+#ifndef CUSPAN_AGENT_REPORT_H
+#define CUSPAN_AGENT_REPORT_H
+
+#include "model/settings.h"
+
+#include <stdint.h>
+
+#define REPORT_TRACES_MAX 16
+
+struct report {
+    const char *program;
+    const struct settings *settings;
+    const char *recording; /* path, or NULL */
+    uint64_t recording_events;
+    uint32_t trace_total;
+    uint32_t trace_count; /* of `traces` */
+    uint8_t traces[REPORT_TRACES_MAX][16];
+};
+
+/* One line that names each kind of loss and its count; nothing if nothing was lost. `trouble`: why, or NULL.
+ */
+void report_log_losses(const char *trouble);
+
+/* Writes settings->report_file with ".PID" appended, whole or not at all. */
+void report_write(const struct report *report);
+
+#endif

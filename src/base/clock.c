@@ -1,0 +1,94 @@
+#include "base/clock.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#define PAIR_AGE_NS      (50 * NS_PER_MS)
+#define ROUGH_NS         (5 * NS_PER_MS) /* a shorter base line gives no good slope */
+#define TRIES            5
+#define SLOPE_CHANGE_PPM 1000 /* more is a clock that was set, not one that drifts */
+
+struct pair {
+    uint64_t ticks;
+    uint64_t ns;
+};
+
+uint64_t (*clock_source)(void);
+bool clock_has_counter;
+
+static struct pair anchor;
+static double ns_per_tick; /* 0: not known yet */
+static bool is_rough;
+
+/* The kernel keeps time by the counter only if it is stable and the same on all processors. */
+static bool kernel_trusts_counter(void)
+{
+    char name[32] = "";
+    int file = open("/sys/devices/system/clocksource/clocksource0/current_clocksource", O_RDONLY | O_CLOEXEC);
+    if (file < 0)
+        return false;
+    ssize_t got = read(file, name, sizeof name - 1);
+    close(file);
+    if (got <= 0)
+        return false;
+    name[strcspn(name, "\n")] = 0;
+    return strcmp(name, "tsc") == 0 || strcmp(name, "arch_sys_counter") == 0;
+}
+
+/* Both clocks at one moment: of several tries the one that was least disturbed. */
+static struct pair take_pair(void)
+{
+    struct pair best = {0, 0};
+    uint64_t best_width = UINT64_MAX;
+    for (int i = 0; i < TRIES; i++) {
+        uint64_t before = clock_read_counter();
+        uint64_t ns = clock_read_ns(CLOCK_REALTIME);
+        uint64_t width = clock_read_counter() - before;
+        if (width < best_width) {
+            best_width = width;
+            best = (struct pair){before + width / 2, ns};
+        }
+    }
+    return best;
+}
+
+void clock_init(void)
+{
+    clock_has_counter = clock_source == NULL && kernel_trusts_counter();
+    ns_per_tick = 0;
+    is_rough = false;
+    if (clock_has_counter)
+        anchor = take_pair();
+}
+
+static bool is_drift(double slope)
+{
+    double change = slope > ns_per_tick ? slope - ns_per_tick : ns_per_tick - slope;
+    return change * 1e6 < ns_per_tick * SLOPE_CHANGE_PPM;
+}
+
+void clock_calibrate(void)
+{
+    if (!clock_has_counter)
+        return;
+    struct pair now = take_pair();
+    uint64_t passed_ns = now.ns - anchor.ns; /* wraps when the clock was set back: large, and no drift */
+    bool is_first = ns_per_tick == 0;
+    if (passed_ns < PAIR_AGE_NS && !is_first && !is_rough)
+        return;
+    double slope = (double)(int64_t)passed_ns / (double)(now.ticks - anchor.ticks);
+    if (is_first || is_rough || is_drift(slope))
+        ns_per_tick = slope;
+    is_rough = is_first || is_rough ? passed_ns < ROUGH_NS : false;
+    if (!is_rough) /* a first slope over a short time is taken anew from the same beginning */
+        anchor = now;
+}
+
+uint64_t clock_ticks_to_ns(uint64_t ticks)
+{
+    if (!clock_has_counter)
+        return ticks;
+    double distance = (double)(int64_t)(ticks - anchor.ticks) * ns_per_tick;
+    return anchor.ns + (uint64_t)(int64_t)distance;
+}

@@ -1,0 +1,52 @@
+#include "base/counters.h"
+
+_Atomic uint64_t counter_values[COUNTER_COUNT];
+
+static const struct {
+    const char *name;
+    const char *help;
+    bool is_loss;
+} descriptions[COUNTER_COUNT] = {
+#define COUNTER_DESCRIPTION(id, is_loss, text) {#id, text, is_loss},
+    COUNTERS(COUNTER_DESCRIPTION)
+#undef COUNTER_DESCRIPTION
+};
+
+void counter_max(enum counter counter, uint64_t value)
+{
+    uint64_t seen = counter_get(counter);
+    while (seen < value &&
+           !atomic_compare_exchange_weak_explicit(&counter_values[counter], &seen, value,
+                                                  memory_order_relaxed, memory_order_relaxed)) {
+    }
+}
+
+const char *counter_name(enum counter counter)
+{
+    return descriptions[counter].name;
+}
+
+const char *counter_help(enum counter counter)
+{
+    return descriptions[counter].help;
+}
+
+bool counter_is_loss(enum counter counter)
+{
+    return descriptions[counter].is_loss;
+}
+
+uint64_t counters_lost(void)
+{
+    uint64_t sum = 0;
+    for (enum counter i = 0; i < COUNTER_COUNT; i++)
+        if (descriptions[i].is_loss)
+            sum += counter_get(i);
+    return sum;
+}
+
+void counters_reset(void)
+{
+    for (enum counter i = 0; i < COUNTER_COUNT; i++)
+        atomic_store_explicit(&counter_values[i], 0, memory_order_relaxed);
+}

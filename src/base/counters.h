@@ -1,0 +1,83 @@
+/* Everything that is counted, in one table: what went through, and what was lost and why.
+ *
+ * A counter is a relaxed atomic on our own threads. The host's threads count into their own ring (capture
+ * adds those up when it drains), so that no two host threads share a line. The names are what reports, logs
+ * and tests show. */
+#ifndef CUSPAN_BASE_COUNTERS_H
+#define CUSPAN_BASE_COUNTERS_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* X(identifier, is_loss, what it counts). A loss counts spans (or records that would have become spans). */
+#define COUNTERS(X)                                                                                          \
+    X(calls_captured, false, "calls taken from the rings")                                                   \
+    X(activities_captured, false, "activity records decoded")                                                \
+    X(spans_created, false, "spans made, before any output")                                                 \
+    X(spans_delivered, false, "spans that an output accepted")                                               \
+    X(spans_filtered, false, "records left out because the configuration asks for it")                       \
+    X(spans_unsampled, false, "records left out by the sampler")                                             \
+    X(sessions, false, "sessions begun")                                                                     \
+    X(threads_seen, false, "host threads that made a traced call")                                           \
+    X(orphans, false, "GPU spans whose call is unknown, sent below the session and marked")                  \
+    X(pending_evicted, false, "calls given up while still waiting for their GPU record")                     \
+    X(zero_length, false, "GPU spans of no length, sent as 1 ns and marked")                                 \
+    X(clock_skew, false, "GPU spans that start before their call, sent as they are")                         \
+    X(clock_skew_max_ns, false, "the largest such lead, in ns")                                              \
+    X(buffers_lent, false, "activity buffers handed to CUPTI")                                               \
+    X(buffers_refused, false, "requests of CUPTI's for an activity buffer when none was left")               \
+    X(batches_sent, false, "requests that an output accepted")                                               \
+    X(batches_resent, false, "requests sent again after a retryable failure")                                \
+    X(bytes_encoded, false, "bytes of encoded spans, before compression")                                    \
+    X(bytes_sent, false, "bytes of request bodies on the wire")                                              \
+    X(records_written, false, "events written to a recording")                                               \
+    X(lost_cupti_dropped, true, "records that CUPTI itself dropped")                                         \
+    X(lost_zero_timestamps, true, "records whose timestamps are zero: device buffers were exhausted")        \
+    X(lost_no_buffer, true, "activity buffers whose records were discarded, as none was left for CUPTI")     \
+    X(lost_late, true, "records that CUPTI handed over after the end")                                       \
+    X(lost_malformed, true, "activity records that don't fit their layout")                                  \
+    X(lost_ring_full, true, "calls that found their thread's ring full")                                     \
+    X(lost_no_ring, true, "calls on threads for which no ring was left")                                     \
+    X(lost_queue_full, true, "spans that found the queue of an output full")                                 \
+    X(lost_too_large, true, "spans too large for a chunk")                                                   \
+    X(lost_rejected, true, "spans that a collector rejected in a partial success")                           \
+    X(lost_refused, true, "spans in requests that a collector refused for good")                             \
+    X(lost_unreachable, true, "spans in requests given up after retries")                                    \
+    X(lost_deadline, true, "spans not delivered when the deadline at exit passed")                           \
+    X(lost_output, true, "spans that a file or stream could not take")                                       \
+    X(lost_recording, true, "events that a recording could not take")
+
+enum counter {
+#define COUNTER_ID(id, is_loss, text) COUNTER_##id,
+    COUNTERS(COUNTER_ID)
+#undef COUNTER_ID
+        COUNTER_COUNT
+};
+
+extern _Atomic uint64_t counter_values[COUNTER_COUNT];
+
+static inline void counter_add(enum counter counter, uint64_t n)
+{
+    atomic_fetch_add_explicit(&counter_values[counter], n, memory_order_relaxed);
+}
+
+static inline uint64_t counter_get(enum counter counter)
+{
+    return atomic_load_explicit(&counter_values[counter], memory_order_relaxed);
+}
+
+/* Raises the counter to `value` if that is larger. */
+void counter_max(enum counter counter, uint64_t value);
+
+const char *counter_name(enum counter counter);
+const char *counter_help(enum counter counter);
+bool counter_is_loss(enum counter counter);
+
+/* The sum of all losses. */
+uint64_t counters_lost(void);
+
+/* For tests and for a process that forked. */
+void counters_reset(void);
+
+#endif

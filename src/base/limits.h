@@ -1,0 +1,50 @@
+/* Every maximum of the project stands here, with checks of how they relate. Bytes are bytes, times carry
+ * their unit. What a user may want to change is a setting (model/settings.h); these are the walls around the
+ * settings. */
+#ifndef CUSPAN_BASE_LIMITS_H
+#define CUSPAN_BASE_LIMITS_H
+
+#include <assert.h>
+
+#define LOG_LINES_MAX      100
+#define LOG_LINE_BYTES_MAX 1024
+
+/* Rings: one per host thread that calls CUDA. A record is a header and at most CALL_PARAMS_MAX values. */
+#define CACHE_LINE_BYTES  64
+#define RING_BYTES_MIN    (8 * 1024)
+#define RING_BYTES_MAX    (16 * 1024 * 1024)
+#define CALL_PARAMS_MAX   32  /* bits in call_record.present */
+#define CALL_STRING_BYTES 120 /* a string parameter is cut here; 15 words */
+#define CALL_VALUES_MAX   128 /* words after a call record's header */
+#define CALL_RECORD_BYTES (40 + 8 * CALL_VALUES_MAX)
+#define THREAD_NAME_BYTES 16 /* the kernel's own bound, NUL included */
+
+/* Activity. */
+#define ACTIVITY_FIELDS_MAX       64  /* bits in activity_record.present */
+#define ACTIVITY_KINDS_MAX        64  /* CUPTI 13.5 numbers its kinds up to 59 */
+#define ACTIVITY_HOST_BUFFERS_MAX 256 /* four words of free bits */
+#define ACTIVITY_BUFFER_BYTES_MIN (16 * 1024)
+#define ACTIVITY_BUFFER_BYTES_MAX (64 * 1024 * 1024)
+
+/* Spans. */
+#define SPAN_ATTRS_MAX     64
+#define SPAN_EVENTS_MAX    128
+#define SPAN_LINKS_MAX     4
+#define SPAN_STRING_MAX    (32 * 1024) /* a name or a string value longer than this is cut */
+#define ATTR_KEY_BYTES_MAX 62
+#define TRACE_STATE_MAX    512
+#define DEVICES_MAX        64
+#define OUTPUTS_MAX        4
+
+/* Chunks: encoded spans lie in chunks of one pool; a span never crosses a chunk. */
+#define CHUNK_BYTES        (64 * 1024)
+#define REQUEST_BYTES_MAX  (64 * 1024 * 1024) /* OTLP's own bound */
+#define RESPONSE_BYTES_MAX (4 * 1024 * 1024)  /* more is an error by the specification */
+
+#define MEMORY_BYTES_MIN (8 * 1024 * 1024)
+
+static_assert(CALL_RECORD_BYTES * 4 <= RING_BYTES_MIN, "a ring holds several of the largest records");
+static_assert(CALL_STRING_BYTES % 8 == 0, "string parameters fill whole words");
+static_assert(SPAN_STRING_MAX <= CHUNK_BYTES / 2, "a span with a long string fits into a chunk");
+
+#endif

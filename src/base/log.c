@@ -1,0 +1,82 @@
+#include "base/log.h"
+
+#include "base/limits.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+static _Atomic int level_max = LOG_WARN;
+static atomic_uint lines_written;
+
+void log_set_level(enum log_level level)
+{
+    atomic_store_explicit(&level_max, (int)level, memory_order_relaxed);
+}
+
+bool log_enabled(enum log_level level)
+{
+    return (int)level <= atomic_load_explicit(&level_max, memory_order_relaxed);
+}
+
+static void write_line(const char *prefix, const char *format, va_list args)
+{
+    int saved_errno = errno;
+    char line[LOG_LINE_BYTES_MAX];
+    unsigned number = atomic_fetch_add_explicit(&lines_written, 1, memory_order_relaxed) + 1;
+    if (number <= LOG_LINES_MAX) {
+        int used = snprintf(line, sizeof line, "cuspan: %s", prefix);
+        int more = vsnprintf(line + used, sizeof line - (size_t)used - 1, format, args);
+        size_t room = sizeof line - (size_t)used - 2;
+        size_t bytes = (size_t)used + (more < 0 ? 0 : (size_t)more > room ? room : (size_t)more);
+        line[bytes++] = '\n';
+        if (write(STDERR_FILENO, line, bytes) < 0) {
+            /* nobody is left to tell */
+        }
+        if (number == LOG_LINES_MAX) {
+            static const char last[] = "cuspan: no more lines will be written by this process\n";
+            if (write(STDERR_FILENO, last, sizeof last - 1) < 0) {
+                /* as above */
+            }
+        }
+    }
+    errno = saved_errno;
+}
+
+#define DEFINE_LOG(name, level, prefix)                                                                      \
+    void name(const char *format, ...)                                                                       \
+    {                                                                                                        \
+        if (!log_enabled(level))                                                                             \
+            return;                                                                                          \
+        va_list args;                                                                                        \
+        va_start(args, format);                                                                              \
+        write_line(prefix, format, args);                                                                    \
+        va_end(args);                                                                                        \
+    }
+
+DEFINE_LOG(log_error, LOG_ERROR, "")
+DEFINE_LOG(log_warn, LOG_WARN, "warning: ")
+DEFINE_LOG(log_info, LOG_INFO, "")
+DEFINE_LOG(log_debug, LOG_DEBUG, "debug: ")
+
+bool log_level_parse(const char *name, enum log_level *level)
+{
+    static const struct {
+        const char *name;
+        enum log_level level;
+    } names[] = {
+        {"error", LOG_ERROR}, {"fatal", LOG_ERROR}, {"warn", LOG_WARN},   {"warning", LOG_WARN},
+        {"info", LOG_INFO},   {"debug", LOG_DEBUG}, {"trace", LOG_DEBUG}, {"verbose", LOG_DEBUG},
+    };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (strcasecmp(name, names[i].name) == 0) {
+            *level = names[i].level;
+            return true;
+        }
+    }
+    return false;
+}

@@ -1,0 +1,85 @@
+/* A ring of variable-length records between one producer (a host's thread, in a callback) and one consumer
+ * (the pipeline thread). Wait-free on both sides; the producer allocates nothing, locks nothing, calls
+ * nothing.
+ *
+ * A record is any multiple of 8 bytes and starts with a uint32_t of its own length in bytes. It lies in one
+ * piece: where it would cross the end of the memory, the rest is filled by a record of type 0 (RECORD_SKIP)
+ * that the consumer never sees. Positions are 64-bit counts of bytes and never wrap. */
+#ifndef CUSPAN_BASE_RING_H
+#define CUSPAN_BASE_RING_H
+
+#include "base/limits.h"
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct ring {
+    /* The producer's line. */
+    _Alignas(CACHE_LINE_BYTES) _Atomic uint64_t head; /* bytes published */
+    uint64_t reserved;                                /* where the reserved record ends */
+    uint64_t tail_seen;                               /* the consumer's position when last looked at */
+    uint8_t *data;
+    uint32_t bytes; /* a power of two */
+    /* The consumer's line. */
+    _Alignas(CACHE_LINE_BYTES) _Atomic uint64_t tail; /* bytes consumed */
+};
+
+/* `data` is borrowed: 8-aligned, `bytes` long, a power of two of at least RING_BYTES_MIN. */
+static inline void ring_init(struct ring *ring, uint8_t *data, uint32_t bytes)
+{
+    atomic_init(&ring->head, 0);
+    atomic_init(&ring->tail, 0);
+    ring->reserved = ring->tail_seen = 0;
+    ring->data = data;
+    ring->bytes = bytes;
+}
+
+/* Producer: room for a record of at most `bytes`, or NULL when the ring is full. Nothing is visible before
+ * the commit; reserving again without a commit forgets the first. */
+static inline void *ring_reserve(struct ring *ring, uint32_t bytes)
+{
+    uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
+    uint32_t at = (uint32_t)head & (ring->bytes - 1);
+    uint32_t to_end = ring->bytes - at;
+    uint32_t skip = bytes > to_end ? to_end : 0;
+    if (__builtin_expect(head + skip + bytes - ring->tail_seen > ring->bytes, 0)) {
+        ring->tail_seen = atomic_load_explicit(&ring->tail, memory_order_acquire);
+        if (head + skip + bytes - ring->tail_seen > ring->bytes)
+            return NULL;
+    }
+    if (skip) {
+        uint32_t *gap = (uint32_t *)(ring->data + at);
+        gap[0] = skip;
+        gap[1] = 0;
+        at = 0;
+    }
+    ring->reserved = head + skip;
+    return ring->data + at;
+}
+
+/* Producer: publishes the reserved record, whose first word now says `bytes` (at most what was reserved). */
+static inline void ring_commit(struct ring *ring, uint32_t bytes)
+{
+    atomic_store_explicit(&ring->head, ring->reserved + bytes, memory_order_release);
+}
+
+/* Consumer: the oldest record, or NULL; it may be changed in place. `end` bounds how far to look
+ * (ring_published at some moment). */
+void *ring_peek(struct ring *ring, uint64_t end);
+/* Consumer: gives back the record that ring_peek returned. */
+void ring_release(struct ring *ring);
+
+static inline uint64_t ring_published(const struct ring *ring)
+{
+    return atomic_load_explicit(&ring->head, memory_order_acquire);
+}
+
+/* Bytes that are waiting for the consumer. */
+static inline uint64_t ring_used(const struct ring *ring)
+{
+    return atomic_load_explicit(&ring->head, memory_order_acquire) -
+           atomic_load_explicit(&ring->tail, memory_order_acquire);
+}
+
+#endif

@@ -1,0 +1,32 @@
+/* W3C Trace Context: the traceparent and tracestate that a process is started with, or that a request
+ * carries. */
+#ifndef CUSPAN_BASE_TRACE_CONTEXT_H
+#define CUSPAN_BASE_TRACE_CONTEXT_H
+
+#include "base/limits.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define TRACE_FLAG_SAMPLED 0x01
+#define TRACE_FLAG_RANDOM  0x02
+#define TRACEPARENT_BYTES  55 /* of version 00, without the NUL */
+
+struct trace_context {
+    uint8_t trace_id[16];
+    uint8_t span_id[8];
+    uint8_t flags;                     /* only flags that are known: the others are sent as 0 */
+    char trace_state[TRACE_STATE_MAX]; /* NUL-terminated; empty: none */
+};
+
+/* False, and `context` zeroed, when the traceparent is invalid; then the tracestate counts for nothing
+ * either. A bad tracestate is left out by itself. Either argument may be NULL. */
+bool trace_context_parse(const char *traceparent, const char *tracestate, struct trace_context *context);
+
+/* Writes "00-TRACE-SPAN-FLAGS" and a NUL. */
+void trace_context_format(const struct trace_context *context, char text[TRACEPARENT_BYTES + 1]);
+
+/* `count` bytes as lower-case hex, with a NUL. */
+void hex_format(const uint8_t *bytes, unsigned count, char *text);
+
+#endif

@@ -1,0 +1,334 @@
+#include "capture/callbacks.h"
+
+#include "base/clock.h"
+#include "base/counters.h"
+#include "capture/params.h"
+#include "capture/threads.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define LIKELY(x)   __builtin_expect(!!(x), 1)
+#define UNLIKELY(x) __builtin_expect(!!(x), 0)
+
+#define NO_RING_MARK UINT64_MAX /* in CUPTI's 64 bits: the call began when no ring was left */
+
+/* A start that lies further back is what another tool left in CUPTI's 64 bits, not ours. */
+#define CALL_TICKS_MAX (86400 * NS_PER_SECOND)
+
+_Atomic bool callbacks_on;
+struct callbacks_signals callbacks_signals;
+void (*callbacks_on_first_graph)(void);
+
+static atomic_flag graph_seen = ATOMIC_FLAG_INIT;
+static struct call_plan *plans[CALL_RUNTIME + 1]; /* by domain, then callback ID */
+static uint16_t plan_counts[CALL_RUNTIME + 1];
+
+static uint16_t param_words_max(const struct call_param *param)
+{
+    if (param->type == PARAM_STRING)
+        return 1 + CALL_STRING_BYTES / 8;
+    return param->type == PARAM_DIM3 ? 2 : 1;
+}
+
+static bool begins_with_one_of(const char *name, const char *const *prefixes)
+{
+    for (; *prefixes; prefixes++)
+        if (strncmp(name, *prefixes, strlen(*prefixes)) == 0)
+            return true;
+    return false;
+}
+
+static bool makes_graph(const char *name)
+{
+    static const char *const prefixes[] = {"cudaStreamBeginCapture",
+                                           "cudaGraphCreate",
+                                           "cudaGraphInstantiate",
+                                           "cuStreamBeginCapture",
+                                           "cuGraphCreate",
+                                           "cuGraphInstantiate",
+                                           NULL};
+    return begins_with_one_of(name, prefixes);
+}
+
+static struct call_plan make_plan(const struct call_info *info, bool parameters)
+{
+    uint32_t words = 0;
+    struct call_plan plan = {.param = info->param};
+    for (uint8_t i = 0; parameters && i < info->param_count; i++) {
+        uint16_t more = param_words_max(&call_params[info->param + i]);
+        if (words + more > CALL_VALUES_MAX || i == CALL_PARAMS_MAX)
+            break; /* the rest of an exceptionally long list is left out */
+        words += more;
+        plan.param_count++;
+    }
+    plan.record_bytes_max = (uint16_t)(sizeof(struct call_record) + 8 * words);
+    plan.flags = makes_graph(call_name(info)) ? PLAN_MAKES_GRAPH : 0;
+    return plan;
+}
+
+enum status callbacks_init(bool parameters)
+{
+    atomic_flag_clear(&graph_seen);
+    plan_counts[CALL_RUNTIME] = call_count_runtime;
+    plan_counts[CALL_DRIVER] = call_count_driver;
+    for (enum call_domain domain = CALL_DRIVER; domain <= CALL_RUNTIME; domain++) {
+        free(plans[domain]);
+        plans[domain] = calloc(plan_counts[domain], sizeof *plans[domain]);
+        if (!plans[domain])
+            return STATUS_NO_MEMORY;
+        for (uint32_t cbid = 0; cbid < plan_counts[domain]; cbid++) {
+            const struct call_info *info = call_info(domain, cbid);
+            if (info)
+                plans[domain][cbid] = make_plan(info, parameters);
+        }
+    }
+    return STATUS_OK;
+}
+
+/* Copies a string parameter: one word of length, then its bytes in whole words. Returns the words written. */
+static uint32_t copy_text(uint64_t *to, const char *text)
+{
+    size_t length = strnlen(text, CALL_STRING_BYTES);
+    uint32_t words = (uint32_t)(length + 7) / 8;
+    to[0] = length;
+    if (words) {
+        to[words] = 0; /* the padding behind the last byte */
+        memcpy(&to[1], text, length);
+    }
+    return 1 + words;
+}
+
+static uint64_t read_integer(const uint8_t *at, uint8_t size, bool is_signed)
+{
+    switch (size) {
+    case 8: {
+        uint64_t value;
+        memcpy(&value, at, 8);
+        return value;
+    }
+    case 4: {
+        uint32_t value;
+        memcpy(&value, at, 4);
+        return is_signed ? (uint64_t)(int64_t)(int32_t)value : value;
+    }
+    case 2: {
+        uint16_t value;
+        memcpy(&value, at, 2);
+        return is_signed ? (uint64_t)(int64_t)(int16_t)value : value;
+    }
+    default:
+        return is_signed ? (uint64_t)(int64_t)(int8_t)*at : *at;
+    }
+}
+
+static uint64_t read_real(const uint8_t *at, uint8_t size)
+{
+    double real;
+    uint64_t bits;
+    if (size == 4) {
+        float single;
+        memcpy(&single, at, 4);
+        real = (double)single;
+    } else {
+        memcpy(&real, at, 8);
+    }
+    memcpy(&bits, &real, 8);
+    return bits;
+}
+
+/* Writes the parameter at `at` (its place in CUPTI's struct, or behind the pointer that stood there). Returns
+ * the words written; 0 where there is nothing to read. */
+static inline uint32_t copy_param(uint64_t *to, const uint8_t *at, const struct param_source *source)
+{
+    uint8_t how = source->how;
+    if (UNLIKELY(how & (PARAM_TEXT | PARAM_REAL))) {
+        if (how & PARAM_REAL) {
+            to[0] = read_real(at, source->size);
+            return 1;
+        }
+        const char *text;
+        memcpy(&text, at, sizeof text);
+        return text ? copy_text(to, text) : 0;
+    }
+    if (how & PARAM_THREE) {
+        memcpy(to, at, 12);
+        to[1] &= 0xffffffffu; /* z alone: the upper half holds what was there before */
+        return 2;
+    }
+    to[0] = read_integer(at, source->size, how & PARAM_SIGNED);
+    return 1;
+}
+
+static uint32_t copy_params(struct call_record *record, const struct call_plan *plan, const uint8_t *params,
+                            bool succeeded)
+{
+    const struct param_source *source = &param_sources[plan->param];
+    uint64_t *to = record->values;
+    uint32_t present = 0;
+    for (uint32_t i = 0; i < plan->param_count; i++, source++) {
+        const uint8_t *at = params + source->offset;
+        if (source->how & PARAM_DEREF) {
+            if (!succeeded && source->how & PARAM_OUT)
+                continue;
+            memcpy(&at, at, sizeof at);
+            if (!at)
+                continue;
+            at += source->member;
+        }
+        uint32_t words = copy_param(to, at, source);
+        present |= (uint32_t)(words != 0) << i;
+        to += words;
+    }
+    record->present = present;
+    return (uint32_t)((uint8_t *)to - (uint8_t *)record);
+}
+
+static void count_lost(struct host_thread *thread)
+{
+    uint64_t lost = atomic_load_explicit(&thread->lost, memory_order_relaxed);
+    atomic_store_explicit(&thread->lost, lost + 1, memory_order_relaxed);
+}
+
+static void write_call(struct host_thread *thread, enum call_domain domain, uint32_t cbid,
+                       const struct call_plan *plan, const struct cupti_callback_data *data, uint64_t start,
+                       uint64_t end)
+{
+    struct call_record *record = ring_reserve(&thread->ring, plan->record_bytes_max);
+    if (UNLIKELY(!record)) {
+        count_lost(thread);
+        return;
+    }
+    int32_t result = data->functionReturnValue ? *(const int32_t *)data->functionReturnValue : 0;
+    record->start_ns = start; /* ticks, until the pipeline thread has drained them */
+    record->end_ns = end;
+    record->correlation_id = data->correlationId;
+    record->context_id = data->contextUid;
+    record->result = result;
+    record->present = 0;
+    uint32_t bytes = sizeof *record;
+    if (data->functionParams && plan->param_count)
+        bytes = copy_params(record, plan, data->functionParams, result == 0);
+    record->head = (struct record_head){bytes, RECORD_CALL, (uint8_t)domain, (uint16_t)cbid};
+    ring_commit(&thread->ring, bytes);
+}
+
+static void note_graph(void)
+{
+    if (!atomic_flag_test_and_set_explicit(&graph_seen, memory_order_relaxed) && callbacks_on_first_graph)
+        callbacks_on_first_graph();
+}
+
+static void enter_call(struct host_thread *thread, enum call_domain domain, const struct call_plan *plan,
+                       const struct cupti_callback_data *data)
+{
+    if (domain == CALL_RUNTIME) {
+        thread->runtime_correlation = data->correlationId;
+    } else if (thread->runtime_correlation && thread->runtime_correlation == data->correlationId) {
+        *data->correlationData =
+            0; /* the runtime's own: it has the runtime call's correlation ID, and no span */
+        return;
+    }
+    if (UNLIKELY(plan->flags))
+        note_graph();
+    *data->correlationData = clock_ticks();
+}
+
+static void exit_call(struct host_thread *thread, enum call_domain domain, uint32_t cbid,
+                      const struct call_plan *plan, const struct cupti_callback_data *data)
+{
+    uint64_t start = *data->correlationData;
+    if (domain == CALL_RUNTIME)
+        thread->runtime_correlation = 0;
+    if (!start)
+        return; /* the runtime's own, or a call that began before our callback was on */
+    *data->correlationData = 0;
+    if (UNLIKELY(start == NO_RING_MARK)) { /* a ring came free in between */
+        counter_add(COUNTER_lost_no_ring, 1);
+        return;
+    }
+    uint64_t end = clock_ticks();
+    if (UNLIKELY(end < start && start - end < CALL_TICKS_MAX))
+        end = start; /* the clock was set back: the call was made all the same */
+    if (LIKELY(start <= end && end - start < CALL_TICKS_MAX))
+        write_call(thread, domain, cbid, plan, data, start, end);
+}
+
+/* A call on a thread without a ring is counted once, at its end; what the runtime does on its own behalf is
+ * not told from it. */
+static void handle_call_without_ring(const struct cupti_callback_data *data)
+{
+    if (data->callbackSite == CUPTI_SITE_ENTER)
+        *data->correlationData = NO_RING_MARK;
+    else
+        counter_add(COUNTER_lost_no_ring, 1);
+}
+
+static void handle_call(enum call_domain domain, uint32_t cbid, const struct cupti_callback_data *data)
+{
+    struct host_thread *thread = thread_current();
+    if (UNLIKELY(!thread)) {
+        handle_call_without_ring(data);
+        return;
+    }
+    if (UNLIKELY(cbid >= plan_counts[domain] || !plans[domain][cbid].record_bytes_max))
+        return;
+    const struct call_plan *plan = &plans[domain][cbid];
+    if (data->callbackSite == CUPTI_SITE_ENTER)
+        enter_call(thread, domain, plan, data);
+    else
+        exit_call(thread, domain, cbid, plan, data);
+}
+
+/* Rare: contexts and modules. The record lies in the ring before the record of the call that it happened in.
+ */
+static void handle_resource(uint32_t cbid, const struct cupti_resource_data *data)
+{
+    if (cbid == CUPTI_RESOURCE_CONTEXT_DESTROY_STARTING)
+        atomic_store_explicit(&callbacks_signals.context_destroyed, true, memory_order_relaxed);
+    struct host_thread *thread = thread_current();
+    struct resource_record *record = thread ? ring_reserve(&thread->ring, sizeof *record) : NULL;
+    if (!record) {
+        if (thread)
+            count_lost(thread);
+        else
+            counter_add(COUNTER_lost_no_ring, 1);
+        return;
+    }
+    *record = (struct resource_record){
+        .head = {sizeof *record, RECORD_RESOURCE, CUPTI_DOMAIN_RESOURCE, (uint16_t)cbid},
+        .time_ns = clock_ticks(),
+        .device_id = UINT32_MAX,
+        .handle = (uint64_t)(uintptr_t)data->context,
+    };
+    if (cbid == CUPTI_RESOURCE_MODULE_LOADED && data->resourceDescriptor) {
+        const struct cupti_module_data *module = data->resourceDescriptor;
+        record->id = module->moduleId;
+        record->bytes = module->cubinSize > UINT32_MAX ? UINT32_MAX : (uint32_t)module->cubinSize;
+    }
+    ring_commit(&thread->ring, sizeof *record);
+}
+
+static void handle_state(uint32_t cbid, const struct cupti_state_data *data)
+{
+    if (cbid != CUPTI_STATE_FATAL_ERROR || atomic_load(&callbacks_signals.fatal))
+        return;
+    atomic_store_explicit(&callbacks_on, false, memory_order_relaxed);
+    const char *message = data && data->message ? data->message : "no reason given";
+    size_t length = strnlen(message, sizeof callbacks_signals.fatal_message - 1);
+    memcpy(callbacks_signals.fatal_message, message, length);
+    atomic_store_explicit(&callbacks_signals.fatal, true, memory_order_release);
+}
+
+void callbacks_handle(void *userdata, uint32_t domain, uint32_t cbid, const void *data)
+{
+    (void)userdata;
+    if (UNLIKELY(!atomic_load_explicit(&callbacks_on, memory_order_relaxed) || thread_is_ours))
+        return;
+    if (LIKELY(domain == CUPTI_DOMAIN_RUNTIME || domain == CUPTI_DOMAIN_DRIVER))
+        handle_call((enum call_domain)domain, cbid, data);
+    else if (domain == CUPTI_DOMAIN_RESOURCE)
+        handle_resource(cbid, data);
+    else if (domain == CUPTI_DOMAIN_STATE)
+        handle_state(cbid, data);
+}

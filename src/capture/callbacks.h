@@ -1,0 +1,48 @@
+/* The hot path: what runs on the host's threads inside their CUDA calls.
+ *
+ * At enter: one read of the clock, stored in CUPTI's own 64 bits for the call. At exit: a second read, and
+ * one record of 40 bytes plus the parameters written into the thread's ring. Everything is read at exit:
+ * parameters still stand then, and out-parameters stand only then. Nothing else happens here: no allocation,
+ * no lock, no system call. */
+#ifndef CUSPAN_CAPTURE_CALLBACKS_H
+#define CUSPAN_CAPTURE_CALLBACKS_H
+
+#include "base/status.h"
+#include "capture/cupti_abi.h"
+#include "model/calls.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+/* How one call is captured, worked out once at start. */
+struct call_plan {
+    uint16_t record_bytes_max; /* room to reserve in the ring */
+    uint16_t param;            /* index of its first parameter in call_params */
+    uint8_t param_count;
+    uint8_t flags; /* enum call_plan_flags */
+};
+
+enum call_plan_flags { PLAN_MAKES_GRAPH = 1 };
+
+/* Handler for cuptiSubscribe. */
+cupti_callback_fn callbacks_handle;
+
+/* Builds the plans; with `parameters` false records carry none. NO_MEMORY. */
+enum status callbacks_init(bool parameters) MUST_CHECK;
+
+/* While off, callbacks return at once. */
+extern _Atomic bool callbacks_on;
+
+/* Called once in the life of the process, on a host's thread that is about to make the first graph; NULL:
+ * nobody asks. */
+extern void (*callbacks_on_first_graph)(void);
+
+/* Set by a callback on a host's thread, read and cleared by the pipeline thread. */
+struct callbacks_signals {
+    _Atomic bool context_destroyed; /* flush soon */
+    _Atomic bool fatal;             /* CUPTI has given up */
+    char fatal_message[256];        /* written before `fatal` is set */
+};
+extern struct callbacks_signals callbacks_signals;
+
+#endif

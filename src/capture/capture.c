@@ -1,0 +1,230 @@
+#include "capture/capture.h"
+
+#include "base/clock.h"
+#include "base/counters.h"
+#include "base/log.h"
+#include "capture/buffers.h"
+#include "capture/callbacks.h"
+#include "capture/cupti.h"
+#include "capture/decode.h"
+#include "capture/selection.h"
+#include "capture/switches.h"
+#include "capture/threads.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define BUFFERS_A_ROUND   64
+#define NAMES_INTERVAL_NS (5 * NS_PER_SECOND)
+
+static struct cupti cupti;
+static const struct settings *settings;
+static _Atomic bool is_abandoned;
+static bool (*downstream_room)(void);
+
+static struct {
+    uint64_t flush_ns, names_ns;
+} due;
+
+/* --- starting
+ * ------------------------------------------------------------------------------------------------------ */
+
+/* What a player of a recording asks before each event: the same bounds as a host has, but it waits for them.
+ */
+static int replay_room(void)
+{
+    const struct host_thread *self = thread_self;
+    if (self && ring_used(&self->ring) > self->ring.bytes / 2)
+        return 0;
+    return buffers_free() > settings->cupti.host_buffer_count / 4 && (!downstream_room || downstream_room());
+}
+
+static void connect_replay(void)
+{
+    if (cupti.replay_clock)
+        clock_source = cupti.replay_clock;
+    if (cupti.replay_thread)
+        threads_set_identity(cupti.replay_thread);
+    if (cupti.replay_room)
+        *cupti.replay_room = replay_room;
+}
+
+static enum status take_memory(struct error *err)
+{
+    bool null_is_safe = cupti.version >= CUPTI_VERSION_12_9;
+    if (threads_init(settings->rings.bytes, settings->rings.total_bytes) != STATUS_OK ||
+        buffers_init(settings->cupti.host_buffer_bytes, settings->cupti.host_buffer_count, null_is_safe) !=
+            STATUS_OK ||
+        callbacks_init(settings->capture.parameters) != STATUS_OK)
+        return error_set(err, STATUS_NO_MEMORY, "no memory for rings and activity buffers");
+    return STATUS_OK;
+}
+
+bool capture_expects_calls(const struct settings *wanted)
+{
+    return selection_has_all_launches(wanted);
+}
+
+static void describe(struct capture_info *info)
+{
+    cupti_version_text(cupti.version, info->cupti_version);
+    info->cupti_version_number = cupti.version;
+    snprintf(info->cupti_path, sizeof info->cupti_path, "%s", cupti.path);
+    info->api = switches_use_subscriber_api() ? "subscriber" : "classic";
+    info->driver_version = cupti.driver_version;
+    info->is_patient = cupti.replay_waits && cupti.replay_waits();
+}
+
+enum status capture_start(const struct settings *frozen, const char *own_folder, struct capture_info *info,
+                          struct error *err)
+{
+    settings = frozen;
+    enum status status = cupti_load(settings->cupti.library, own_folder, &cupti, err);
+    if (status == STATUS_OK)
+        status = take_memory(err);
+    if (status != STATUS_OK)
+        return status;
+    connect_replay();
+    clock_init();
+    status = switches_on(&cupti, settings, err);
+    if (status == STATUS_OK)
+        describe(info);
+    return status;
+}
+
+/* --- pumping
+ * ------------------------------------------------------------------------------------------------------- */
+
+struct round {
+    const struct capture_sink *sink;
+    size_t records;
+};
+
+/* Callbacks write ticks; from here on times are ns. */
+static void hand_over(const struct capture_sink *sink, const struct thread_info *thread,
+                      struct record_head *head)
+{
+    if (head->type == RECORD_CALL) {
+        counter_add(COUNTER_calls_captured, 1);
+        struct call_record *call = (struct call_record *)head;
+        call->start_ns = clock_ticks_to_ns(call->start_ns);
+        call->end_ns = clock_ticks_to_ns(call->end_ns);
+        sink->on_call(sink->context, thread, call);
+    } else if (head->type == RECORD_RESOURCE) {
+        struct resource_record *resource = (struct resource_record *)head;
+        resource->time_ns = clock_ticks_to_ns(resource->time_ns);
+        sink->on_resource(sink->context, thread, resource);
+    }
+}
+
+static void drain_thread(struct host_thread *thread, void *context)
+{
+    struct round *round = context;
+    uint64_t end = ring_published(&thread->ring);
+    struct record_head *head;
+    while ((head = ring_peek(&thread->ring, end)) != NULL) {
+        hand_over(round->sink, &thread->info, head);
+        ring_release(&thread->ring);
+        round->records++;
+    }
+    uint64_t lost = atomic_load_explicit(&thread->lost, memory_order_relaxed);
+    counter_add(COUNTER_lost_ring_full, lost - thread->lost_seen);
+    thread->lost_seen = lost;
+}
+
+size_t capture_pump(const struct capture_sink *sink)
+{
+    struct activity_buffer *finished[BUFFERS_A_ROUND];
+    size_t count = 0;
+    while (count < BUFFERS_A_ROUND && (finished[count] = buffers_take_finished()) != NULL)
+        count++;
+    struct round round = {.sink = sink};
+    clock_calibrate();
+    threads_visit(drain_thread, &round);
+    size_t activities = 0;
+    for (size_t i = 0; i < count; i++) {
+        activities +=
+            decode_buffer(&cupti, finished[i]->data, finished[i]->valid, sink->on_activity, sink->context);
+        buffers_give_back(finished[i]);
+    }
+    counter_add(COUNTER_activities_captured, activities);
+    return round.records + activities + count;
+}
+
+/* --- service
+ * ------------------------------------------------------------------------------------------------------- */
+
+void capture_service(uint64_t now_ns)
+{
+    if (atomic_load_explicit(&is_abandoned, memory_order_relaxed) || capture_failure())
+        return;
+    switches_follow();
+    bool hurry = atomic_exchange_explicit(&callbacks_signals.context_destroyed, false, memory_order_relaxed);
+    if (now_ns >= due.flush_ns || hurry) {
+        switches_flush(false);
+        due.flush_ns = now_ns + settings->cupti.flush_interval_ms * NS_PER_MS;
+    }
+    if (now_ns >= due.names_ns) {
+        threads_refresh_names();
+        due.names_ns = now_ns + NAMES_INTERVAL_NS;
+    }
+}
+
+const char *capture_failure(void)
+{
+    return atomic_load_explicit(&callbacks_signals.fatal, memory_order_acquire)
+               ? callbacks_signals.fatal_message
+               : NULL;
+}
+
+/* --- stopping
+ * ------------------------------------------------------------------------------------------------------ */
+
+void capture_flush_all(void)
+{
+    if (!atomic_load(&is_abandoned) && !capture_failure())
+        switches_flush(true);
+}
+
+static void ignore_record(void *context, const struct activity_record *record)
+{
+    (void)context, (void)record;
+}
+
+/* A buffer that comes when nobody takes buffers any more, on any thread. */
+static void count_late(uint8_t *data, size_t valid)
+{
+    static atomic_flag is_counting = ATOMIC_FLAG_INIT;
+    static bool said;
+    while (atomic_flag_test_and_set_explicit(&is_counting, memory_order_acquire)) {
+    }
+    size_t records = decode_buffer(&cupti, data, valid, ignore_record, NULL);
+    counter_add(COUNTER_lost_late, records);
+    if (records && !said)
+        log_warn("CUPTI handed over %zu records after the end: they are lost", records);
+    said = said || records;
+    atomic_flag_clear_explicit(&is_counting, memory_order_release);
+}
+
+void capture_end(void)
+{
+    atomic_store_explicit(&buffers_on_late, count_late, memory_order_release);
+}
+
+void capture_stop(void)
+{
+    atomic_store(&callbacks_on, false);
+    if (!atomic_load(&is_abandoned) && !capture_failure())
+        switches_off();
+}
+
+void capture_abandon(void)
+{
+    atomic_store(&is_abandoned, true);
+    atomic_store(&callbacks_on, false);
+}
+
+void capture_set_downstream_room(bool (*downstream)(void))
+{
+    downstream_room = downstream;
+}

@@ -1,0 +1,67 @@
+/* Capture: everything that CUPTI tells about this process, as records. The only stage that knows CUPTI.
+ *
+ * One per process, since CUPTI's own handlers are. After capture_start all calls come from one thread, the
+ * pipeline's, but for capture_room and capture_abandon. */
+#ifndef CUSPAN_CAPTURE_CAPTURE_H
+#define CUSPAN_CAPTURE_CAPTURE_H
+
+#include "base/status.h"
+#include "model/record.h"
+#include "model/settings.h"
+
+/* Who receives the records; each is valid during the call only. */
+struct capture_sink {
+    void *context;
+    void (*on_call)(void *context, const struct thread_info *thread, const struct call_record *call);
+    void (*on_resource)(void *context, const struct thread_info *thread,
+                        const struct resource_record *resource);
+    void (*on_activity)(void *context, const struct activity_record *activity);
+};
+
+struct capture_info {
+    char cupti_version[16];        /* "13.5" */
+    uint32_t cupti_version_number; /* as cuptiGetVersion says */
+    char cupti_path[512];
+    const char *api;    /* "subscriber" or "classic" */
+    int driver_version; /* 13000 for CUDA 13.0; 0: unknown */
+    bool is_patient;    /* a replay that would rather wait than lose spans */
+};
+
+/* Whether, by the settings, every GPU record should find its call. */
+bool capture_expects_calls(const struct settings *settings);
+
+/* Loads CUPTI, subscribes and switches on what the settings ask for. `own_folder` is where libcuspan.so lies.
+ * On failure nothing is left switched on, and the error says in one line why and what to do. The memory taken
+ * stays. */
+enum status capture_start(const struct settings *settings, const char *own_folder, struct capture_info *info,
+                          struct error *err) MUST_CHECK;
+
+/* Hands over what has been captured since the last time: first the calls, then the activity of buffers that
+ * were finished before those calls were taken, so that a record mostly finds its call already there. Returns
+ * how many. */
+size_t capture_pump(const struct capture_sink *sink);
+
+/* Once in a while (every few ms): asks CUPTI for records when `flush_interval_ms` has passed, counts what
+ * CUPTI dropped. */
+void capture_service(uint64_t now_monotonic_ns);
+
+/* CUPTI has failed for good; the text says why. NULL: it is well. */
+const char *capture_failure(void);
+
+/* Makes CUPTI hand over everything it holds, finished or not. May block inside CUPTI. */
+void capture_flush_all(void);
+
+/* Switches everything off and unsubscribes. Nothing that CUPTI may still touch is freed. */
+void capture_stop(void);
+
+/* After the last pump: what CUPTI still hands over is counted as lost. */
+void capture_end(void);
+
+/* In a forked child: no CUPTI call is ever made again in this process. Async-signal-safe. */
+void capture_abandon(void);
+
+/* Whether a replay may go on: there is room in the calling thread's ring, in buffers, and where `downstream`
+ * says so. */
+void capture_set_downstream_room(bool (*downstream)(void));
+
+#endif

@@ -1,0 +1,338 @@
+#include "capture/switches.h"
+
+#include "base/counters.h"
+#include "base/log.h"
+#include "capture/buffers.h"
+#include "capture/callbacks.h"
+#include "capture/decode.h"
+#include "capture/selection.h"
+#include "capture/unified_memory.h"
+
+#include <errno.h>
+#include <sched.h>
+
+static const struct cupti *cupti;
+static const struct settings *settings;
+static cupti_subscriber_handle subscriber;
+static bool uses_subscriber_api;
+
+/* Held while we call CUPTI after the start: its switches must be serialized by us. The pipeline thread waits
+ * for it, a host's thread never does. */
+static atomic_flag cupti_in_use = ATOMIC_FLAG_INIT;
+
+static void enter_cupti(void)
+{
+    while (atomic_flag_test_and_set_explicit(&cupti_in_use, memory_order_acquire))
+        sched_yield();
+}
+
+static void leave_cupti(void)
+{
+    atomic_flag_clear_explicit(&cupti_in_use, memory_order_release);
+}
+
+/* --- the start --- */
+
+static enum status fail(struct error *err, const char *what, uint32_t result)
+{
+    return error_set(err, STATUS_UNAVAILABLE, "CUPTI refused %s: %s", what, cupti_result_text(cupti, result));
+}
+
+/* CUPTI refuses a struct that is larger than it knows. */
+static size_t params_bytes(void)
+{
+    return cupti->version >= CUPTI_VERSION_13_2
+               ? sizeof(struct cupti_subscriber_params)
+               : offsetof(struct cupti_subscriber_params, allowMultipleSubscribers);
+}
+
+static enum status subscribe(struct error *err)
+{
+    char holder[CUPTI_OLD_SUBSCRIBER_NAME_BYTES] = "";
+    uint32_t result;
+    if (cupti->cuptiSubscribe_v2) {
+        struct cupti_subscriber_params params = {.structSize = params_bytes(),
+                                                 .subscriberName = "cuspan",
+                                                 .oldSubscriberName = holder,
+                                                 .oldSubscriberSize = sizeof holder};
+        result = cupti->cuptiSubscribe_v2(&subscriber, callbacks_handle, NULL, &params);
+    } else {
+        result = cupti->cuptiSubscribe(&subscriber, callbacks_handle, NULL);
+    }
+    if (result == CUPTI_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED)
+        return error_set(
+            err, STATUS_UNAVAILABLE,
+            "another tool (%s) already uses CUPTI in this process; run the program without it to trace it",
+            *holder ? holder : "unnamed");
+    return result == CUPTI_OK ? STATUS_OK : fail(err, "a subscription", result);
+}
+
+static uint32_t set_attribute(enum cupti_attr attribute, size_t size, void *value)
+{
+    if (uses_subscriber_api)
+        return cupti->cuptiActivitySetAttribute_v2(subscriber, attribute, &size, value);
+    return cupti->cuptiActivitySetAttribute(attribute, &size, value);
+}
+
+static void set_size(enum cupti_attr attribute, const char *name, size_t value)
+{
+    uint32_t result = set_attribute(attribute, sizeof value, &value);
+    if (result != CUPTI_OK)
+        log_debug("CUPTI did not take %s: %s", name, cupti_result_text(cupti, result));
+}
+
+static void set_flag(enum cupti_attr attribute, const char *name, bool value)
+{
+    uint8_t flag = value;
+    uint32_t result = set_attribute(attribute, sizeof flag, &flag);
+    if (result != CUPTI_OK)
+        log_debug("CUPTI did not take %s: %s", name, cupti_result_text(cupti, result));
+}
+
+/* The kernel's thread IDs, as calls have them, and not pthread handles. */
+static void set_thread_ids(void)
+{
+    uint32_t type = CUPTI_THREAD_ID_SYSTEM;
+    uint32_t result = uses_subscriber_api ? set_attribute(CUPTI_ATTR_THREAD_ID_TYPE, sizeof type, &type)
+                                          : cupti->cuptiSetThreadIdType(type);
+    if (result != CUPTI_OK)
+        log_debug("CUPTI did not take the type of thread IDs: %s", cupti_result_text(cupti, result));
+}
+
+static enum status set_attributes(struct error *err)
+{
+    if (uses_subscriber_api) {
+        uint8_t yes = 1;
+        uint32_t result = set_attribute(CUPTI_ATTR_USER_DEFINED_RECORDS, sizeof yes, &yes);
+        if (result != CUPTI_OK)
+            return fail(err, "user-defined records", result);
+    }
+    set_size(CUPTI_ATTR_DEVICE_BUFFER_SIZE, "device_buffer_bytes", settings->cupti.device_buffer_bytes);
+    set_size(CUPTI_ATTR_DEVICE_BUFFER_POOL_LIMIT, "device_buffer_limit", settings->cupti.device_buffer_limit);
+    set_size(CUPTI_ATTR_DEVICE_BUFFER_PRE_ALLOCATE_VALUE, "device_buffer_preallocate",
+             settings->cupti.device_buffer_preallocate);
+    if (settings->cupti.device_buffers_pinned)
+        set_flag(CUPTI_ATTR_MEM_ALLOCATION_TYPE_HOST_PINNED, "device_buffers_pinned", true);
+    set_flag(CUPTI_ATTR_ZEROED_OUT_ACTIVITY_BUFFER, "zeroed buffers", true);
+    set_flag(CUPTI_ATTR_PER_THREAD_ACTIVITY_BUFFER, "per_thread_buffers", settings->cupti.per_thread_buffers);
+    set_thread_ids();
+    return STATUS_OK;
+}
+
+static uint32_t enable_kind(uint16_t kind, uint64_t fields)
+{
+    if (!uses_subscriber_api)
+        return cupti->cuptiActivityEnable(kind);
+    int ids[ACTIVITY_FIELDS_MAX];
+    size_t count = 0;
+    for (int i = 0; i < ACTIVITY_FIELDS_MAX; i++)
+        if (fields >> i & 1)
+            ids[count++] = i;
+    struct cupti_activity_config config = {
+        .structSize =
+            cupti->version >= 130400 ? sizeof config : offsetof(struct cupti_activity_config, pKindOptions),
+        .fieldSelection = {.structSize = sizeof config.fieldSelection, .numFields = count, .pFieldIds = ids}};
+    return cupti->cuptiActivityEnable_v2(subscriber, kind, &config);
+}
+
+/* A kind that this CUPTI or this GPU can't give is left out; the user hears of it if he asked for it by name.
+ */
+static enum status enable_kinds(const uint64_t fields[ACTIVITY_KINDS_MAX], struct error *err)
+{
+    for (uint16_t kind = 1; kind < ACTIVITY_KINDS_MAX; kind++) {
+        if (!fields[kind])
+            continue;
+        uint32_t result = enable_kind(kind, fields[kind]);
+        if (result == CUPTI_OK)
+            continue;
+        if (kind == ACTIVITY_KERNEL)
+            return fail(err, "kernel records", result);
+        bool asked = settings->capture.activities.allow.count > 0;
+        (asked ? log_warn : log_debug)("this CUPTI gives no records of kind %s: %s",
+                                       activity_table[kind].name, cupti_result_text(cupti, result));
+    }
+    return STATUS_OK;
+}
+
+static uint32_t disable_kind(uint16_t kind)
+{
+    return uses_subscriber_api ? cupti->cuptiActivityDisable_v2(subscriber, kind, NULL)
+                               : cupti->cuptiActivityDisable(kind);
+}
+
+static void enable_calls(void)
+{
+    unsigned wanted = 0, refused = 0;
+    for (enum call_domain domain = CALL_DRIVER; domain <= CALL_RUNTIME; domain++) {
+        uint32_t count = domain == CALL_RUNTIME ? call_count_runtime : call_count_driver;
+        for (uint32_t cbid = 1; cbid < count; cbid++) {
+            if (!selection_has_call(settings, domain, cbid))
+                continue;
+            wanted++;
+            refused += cupti->cuptiEnableCallback(1, subscriber, domain, cbid) != CUPTI_OK;
+        }
+    }
+    /* A CUPTI older than the tables knows fewer calls; a program linked with it knows no more. Both refusals
+     * have the same result, but no CUPTI lacks that many. */
+    if (refused * 2 > wanted)
+        log_warn("CUPTI refused callbacks for %u of %u calls, which have no spans", refused, wanted);
+    else if (refused)
+        log_debug("this CUPTI does not know %u of the calls", refused);
+}
+
+static void enable_callbacks(void)
+{
+    enable_calls();
+    if (settings->capture.resource) {
+        cupti->cuptiEnableCallback(1, subscriber, CUPTI_DOMAIN_RESOURCE, CUPTI_RESOURCE_CONTEXT_CREATED);
+        cupti->cuptiEnableCallback(1, subscriber, CUPTI_DOMAIN_RESOURCE,
+                                   CUPTI_RESOURCE_CONTEXT_DESTROY_STARTING);
+        cupti->cuptiEnableCallback(1, subscriber, CUPTI_DOMAIN_RESOURCE, CUPTI_RESOURCE_MODULE_LOADED);
+    }
+    cupti->cuptiEnableCallback(1, subscriber, CUPTI_DOMAIN_STATE, CUPTI_STATE_FATAL_ERROR);
+}
+
+static enum status register_buffers(struct error *err)
+{
+    uint32_t result =
+        uses_subscriber_api
+            ? cupti->cuptiActivityRegisterCallbacks_v2(subscriber, buffers_request_v2, buffers_complete_v2)
+            : cupti->cuptiActivityRegisterCallbacks(buffers_request, buffers_complete);
+    return result == CUPTI_OK ? STATUS_OK : fail(err, "activity buffers", result);
+}
+
+/* --- what comes later --- */
+
+/* Graph records make every CUDA call of the process 0.1 us dearer, traced or not (H200, CUPTI 13.5:
+ * cudaGetDevice 26 -> 135 ns), so with the subscriber API they are off until the program makes its first
+ * graph, and stay on from then on. It must be before the first instantiation: a graph that is already there
+ * would give no record at all, neither its own nor its nodes' (13.5). So the switch is made at the enter of
+ * the call that begins the first capture or graph: the one CUPTI call in a callback, once in a process
+ * (kernel records take 2 to 3 us to switch on, at most 11 under load), and never if the pipeline thread is
+ * inside CUPTI at that moment; then graphs show their nodes in place of themselves. Before the subscriber
+ * API, switching late crashes in CUPTI (12.9, 13.0), and so they are on from the start. A replay has no such
+ * cost. docs/architecture.md has the figures. */
+static bool graphs_start_late(void)
+{
+    return uses_subscriber_api && !cupti->replay_clock;
+}
+
+static void on_first_graph(void)
+{
+    if (atomic_flag_test_and_set_explicit(&cupti_in_use, memory_order_acquire))
+        return;
+    int saved_errno = errno; /* the host's */
+    enable_kind(ACTIVITY_GRAPH_TRACE, selection_fields(settings, ACTIVITY_GRAPH_TRACE));
+    errno = saved_errno;
+    leave_cupti();
+}
+
+/* Once CUDA is initialized, which the first captured call shows. */
+static bool unified_memory_is_due;
+
+static void start_unified_memory(void)
+{
+    unified_memory_is_due = false;
+    enter_cupti();
+    if (unified_memory_configure(cupti))
+        enable_kind(ACTIVITY_UNIFIED_MEMORY, selection_fields(settings, ACTIVITY_UNIFIED_MEMORY));
+    leave_cupti();
+}
+
+static enum status choose_api(struct error *err)
+{
+    uses_subscriber_api = cupti->has_subscriber_api && settings->cupti.api != CUPTI_API_CLASSIC;
+    if (settings->cupti.api == CUPTI_API_SUBSCRIBER && !uses_subscriber_api)
+        return error_set(
+            err, STATUS_UNSUPPORTED,
+            "distribution.cuspan.cupti.api asks for the subscriber API, which %s doesn't have (13.3 does)",
+            cupti->path);
+    return STATUS_OK;
+}
+
+static enum status switch_on(struct error *err)
+{
+    uint64_t fields[ACTIVITY_KINDS_MAX] = {0};
+    for (uint16_t kind = 1; kind < ACTIVITY_KINDS_MAX; kind++)
+        if (selection_has_activity(settings, kind))
+            fields[kind] = selection_fields(settings, kind);
+    if (uses_subscriber_api)
+        buffers_on_layouts = decode_learn_layouts;
+    else
+        decode_init_classic(cupti->version, fields);
+    if (fields[ACTIVITY_UNIFIED_MEMORY] && !cupti->replay_clock) {
+        fields[ACTIVITY_UNIFIED_MEMORY] = 0;
+        unified_memory_is_due = true;
+    }
+    if (fields[ACTIVITY_GRAPH_TRACE] && graphs_start_late()) {
+        fields[ACTIVITY_GRAPH_TRACE] = 0;
+        callbacks_on_first_graph = on_first_graph;
+    }
+    enum status status = set_attributes(err);
+    if (status == STATUS_OK)
+        status = register_buffers(err);
+    if (status == STATUS_OK)
+        status = enable_kinds(fields, err);
+    if (status != STATUS_OK)
+        return status;
+    atomic_store(&callbacks_on, true);
+    enable_callbacks();
+    return STATUS_OK;
+}
+
+enum status switches_on(const struct cupti *loaded, const struct settings *frozen, struct error *err)
+{
+    cupti = loaded;
+    settings = frozen;
+    enum status status = choose_api(err);
+    if (status == STATUS_OK)
+        status = subscribe(err);
+    if (status == STATUS_OK)
+        status = switch_on(err);
+    if (status != STATUS_OK)
+        switches_off();
+    return status;
+}
+
+bool switches_use_subscriber_api(void)
+{
+    return uses_subscriber_api;
+}
+
+void switches_follow(void)
+{
+    if (unified_memory_is_due && counter_get(COUNTER_calls_captured))
+        start_unified_memory();
+}
+
+static void count_dropped(void)
+{
+    size_t dropped = 0;
+    uint32_t result = uses_subscriber_api
+                          ? cupti->cuptiActivityGetNumDroppedRecords_v2(subscriber, NULL, 0, &dropped)
+                          : cupti->cuptiActivityGetNumDroppedRecords(NULL, 0, &dropped);
+    if (result == CUPTI_OK && dropped)
+        counter_add(COUNTER_lost_cupti_dropped, dropped);
+}
+
+void switches_flush(bool everything)
+{
+    enter_cupti();
+    cupti->cuptiActivityFlushAll(everything ? CUPTI_FLUSH_FORCED : CUPTI_FLUSH_DEFAULT);
+    count_dropped();
+    leave_cupti();
+}
+
+void switches_off(void)
+{
+    atomic_store(&callbacks_on, false);
+    if (!subscriber)
+        return;
+    enter_cupti();
+    for (uint16_t kind = 1; kind < ACTIVITY_KINDS_MAX; kind++)
+        if (selection_has_activity(settings, kind))
+            disable_kind(kind);
+    cupti->cuptiUnsubscribe(subscriber);
+    subscriber = NULL;
+    leave_cupti();
+}

@@ -1,0 +1,30 @@
+/* CUPTI's switches: what it is told to trace, by the settings, at the start, at the few later moments, and at
+ * the end. The other half of capture, what comes of it, is capture.c's. All but the first graph's switch is
+ * for the pipeline thread, or for the start. */
+#ifndef CUSPAN_CAPTURE_SWITCHES_H
+#define CUSPAN_CAPTURE_SWITCHES_H
+
+#include "capture/cupti.h"
+#include "model/settings.h"
+
+#include <stdbool.h>
+
+/* Chooses between CUPTI's two APIs, subscribes, and switches on calls, kinds and fields. Both structs are
+ * borrowed for good. On failure nothing is left on. UNSUPPORTED, UNAVAILABLE (another tool has the slot;
+ * CUPTI refuses). */
+enum status switches_on(const struct cupti *cupti, const struct settings *settings,
+                        struct error *err) MUST_CHECK;
+
+/* Which API it is; false before switches_on. */
+bool switches_use_subscriber_api(void);
+
+/* Once in a while: switches on what can be on only after CUDA is initialized. */
+void switches_follow(void);
+
+/* Asks CUPTI for finished records, or for all that it holds, and counts what it has dropped. */
+void switches_flush(bool everything);
+
+/* Switches everything off and unsubscribes; without effect where nothing is on. */
+void switches_off(void);
+
+#endif

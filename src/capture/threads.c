@@ -1,0 +1,155 @@
+#include "capture/threads.h"
+
+#include "base/counters.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define SMALL_RING_BYTES (16 * 1024)
+#define SLOTS_MAX        1024
+#define RETRY_EVERY                                                                                          \
+    64 /* calls of a thread without a slot between two looks for one: a look walks all slots */
+
+__thread struct host_thread *thread_self __attribute__((tls_model("initial-exec")));
+__thread bool thread_is_ours __attribute__((tls_model("initial-exec")));
+
+static struct host_thread slots[SLOTS_MAX];
+static uint32_t slot_count;
+static _Atomic uint32_t slots_used; /* slots beyond this were never claimed */
+static pthread_key_t exit_key;
+static int (*identity_source)(uint64_t *, char *);
+
+static uint32_t power_of_two_below(uint32_t value)
+{
+    return 1u << (31 - __builtin_clz(value));
+}
+
+/* Runs on the thread that dies. Calls that later exit hooks make register anew. */
+static void on_thread_exit(void *value)
+{
+    struct host_thread *thread = value;
+    thread_self = NULL;
+    atomic_store_explicit(&thread->state, THREAD_DEAD, memory_order_release);
+}
+
+static uint8_t *add_slots(uint8_t *memory, uint64_t bytes, uint32_t ring_bytes)
+{
+    for (uint64_t used = 0; used + ring_bytes <= bytes && slot_count < SLOTS_MAX; used += ring_bytes) {
+        ring_init(&slots[slot_count].ring, memory, ring_bytes);
+        slot_count++;
+        memory += ring_bytes;
+    }
+    return memory;
+}
+
+enum status threads_init(uint32_t ring_bytes, uint32_t total_bytes)
+{
+    if (pthread_key_create(&exit_key, on_thread_exit) != 0)
+        return STATUS_UNAVAILABLE;
+    /* Pages become resident when a ring first wraps over them, not before. */
+    uint8_t *memory = mmap(NULL, total_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED)
+        return STATUS_NO_MEMORY;
+    ring_bytes = power_of_two_below(ring_bytes);
+    uint32_t small_bytes = ring_bytes < SMALL_RING_BYTES ? ring_bytes : SMALL_RING_BYTES;
+    uint8_t *rest = add_slots(memory, total_bytes / 2, ring_bytes);
+    add_slots(rest, total_bytes - (uint64_t)(rest - memory), small_bytes);
+    return STATUS_OK;
+}
+
+void threads_set_identity(int (*identity)(uint64_t *, char *))
+{
+    identity_source = identity;
+}
+
+static void identify(struct thread_info *info)
+{
+    memset(info, 0, sizeof *info);
+    if (identity_source && identity_source(&info->tid, info->name))
+        return;
+    info->tid = (uint64_t)syscall(SYS_gettid);
+    prctl(PR_GET_NAME, info->name);
+}
+
+static struct host_thread *claim_slot(void)
+{
+    for (uint32_t i = 0; i < slot_count; i++) {
+        int expected = THREAD_FREE;
+        if (atomic_load_explicit(&slots[i].state, memory_order_relaxed) != THREAD_FREE)
+            continue;
+        if (!atomic_compare_exchange_strong(&slots[i].state, &expected, THREAD_CLAIMED))
+            continue;
+        identify(&slots[i].info);
+        slots[i].runtime_correlation = 0;
+        atomic_store_explicit(&slots[i].state, THREAD_LIVE, memory_order_release);
+        uint32_t used = atomic_load(&slots_used);
+        while (used < i + 1 && !atomic_compare_exchange_weak(&slots_used, &used, i + 1)) {
+        }
+        return &slots[i];
+    }
+    return NULL;
+}
+
+struct host_thread *thread_register(void)
+{
+    static __thread uint32_t misses __attribute__((tls_model("initial-exec")));
+    int saved_errno = errno;
+    struct host_thread *thread = misses++ % RETRY_EVERY == 0 ? claim_slot() : NULL;
+    if (thread) {
+        misses = 0;
+        counter_add(COUNTER_threads_seen, 1);
+        pthread_setspecific(exit_key, thread);
+        thread_self = thread;
+    }
+    errno = saved_errno;
+    return thread;
+}
+
+void threads_visit(void (*visit)(struct host_thread *, void *), void *context)
+{
+    uint32_t used = atomic_load_explicit(&slots_used, memory_order_acquire);
+    for (uint32_t i = 0; i < used; i++) {
+        int state = atomic_load_explicit(&slots[i].state, memory_order_acquire);
+        if (state == THREAD_FREE || state == THREAD_CLAIMED)
+            continue;
+        visit(&slots[i], context);
+        if (state == THREAD_DEAD && ring_used(&slots[i].ring) == 0)
+            atomic_store_explicit(&slots[i].state, THREAD_FREE, memory_order_release);
+    }
+}
+
+static void refresh_name(struct host_thread *thread, void *context)
+{
+    char path[64], name[THREAD_NAME_BYTES] = "";
+    (void)context;
+    snprintf(path, sizeof path, "/proc/self/task/%llu/comm", (unsigned long long)thread->info.tid);
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    if (file < 0)
+        return; /* the thread has died, or its ID comes from a recording */
+    ssize_t got = read(file, name, sizeof name - 1);
+    close(file);
+    if (got > 0) {
+        name[strcspn(name, "\n")] = 0;
+        memcpy(thread->info.name, name, sizeof name);
+    }
+}
+
+void threads_refresh_names(void)
+{
+    if (!identity_source)
+        threads_visit(refresh_name, NULL);
+}
+
+void threads_forget(void)
+{
+    for (uint32_t i = 0; i < slot_count; i++)
+        atomic_store_explicit(&slots[i].state, THREAD_FREE, memory_order_relaxed);
+    thread_self = NULL;
+}

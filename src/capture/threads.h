@@ -1,0 +1,62 @@
+/* The host's threads as capture sees them: each has a ring that its callbacks write and the pipeline thread
+ * reads.
+ *
+ * All memory is taken at start and divided into slots: half of it into rings of the configured size, half
+ * into small ones for programs with hundreds of threads. A thread claims a slot at its first traced call (the
+ * one bounded exception to "a callback makes no system call") and gives it back when it dies; with no slot
+ * left its calls are counted as lost. */
+#ifndef CUSPAN_CAPTURE_THREADS_H
+#define CUSPAN_CAPTURE_THREADS_H
+
+#include "base/ring.h"
+#include "base/status.h"
+#include "model/record.h"
+
+#include <stdbool.h>
+
+enum host_thread_state { THREAD_FREE, THREAD_CLAIMED, THREAD_LIVE, THREAD_DEAD };
+
+struct host_thread {
+    struct ring ring;
+    /* The producer's. */
+    uint32_t runtime_correlation; /* of the runtime call that the thread is in; 0: none */
+    _Atomic uint64_t lost;        /* calls that found the ring full; written by the thread alone */
+    struct thread_info info;
+    _Atomic int state;
+    /* The consumer's. */
+    uint64_t lost_seen;
+    uint64_t drain_end; /* how far the present round of draining goes */
+};
+
+/* NULL until the thread's first traced call. Initial-exec: an access is one instruction, not a call, and the
+ * library needs nothing but libc; two words fit into the room that every libc keeps for such libraries. */
+extern __thread struct host_thread *thread_self __attribute__((tls_model("initial-exec")));
+/* Set on cuspan's own threads: whatever CUDA work they cause is not the host's. */
+extern __thread bool thread_is_ours __attribute__((tls_model("initial-exec")));
+
+/* NO_MEMORY, or UNAVAILABLE where no thread-exit hook can be had. */
+enum status threads_init(uint32_t ring_bytes, uint32_t total_bytes) MUST_CHECK;
+
+/* Tells who the calling thread is, in place of the kernel (a replay); NULL: the kernel. */
+void threads_set_identity(int (*identity)(uint64_t *tid, char name[THREAD_NAME_BYTES]));
+
+/* Claims a slot for the calling thread, or returns NULL: the caller counts what is lost. */
+struct host_thread *thread_register(void);
+
+static inline struct host_thread *thread_current(void)
+{
+    struct host_thread *self = thread_self;
+    return __builtin_expect(self != NULL, 1) ? self : thread_register();
+}
+
+/* Pipeline thread: calls `visit` for every slot that is or was in use; frees slots of dead threads once
+ * drained. */
+void threads_visit(void (*visit)(struct host_thread *, void *), void *context);
+
+/* Pipeline thread: reads the names again of threads that live, which some programs set late. */
+void threads_refresh_names(void);
+
+/* In a forked child: every slot is abandoned. */
+void threads_forget(void);
+
+#endif

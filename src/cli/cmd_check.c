@@ -1,0 +1,131 @@
+#include "cli/commands.h"
+
+#include "cli/memory.h"
+#include "cli/options.h"
+#include "cli/text.h"
+
+#include "config/config.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void print_messages(const struct config_report *report)
+{
+    for (uint32_t i = 0; i < report->count; i++)
+        fprintf(stderr, "%s: %s\n", report->messages[i].severity == CONFIG_ERROR ? "error" : "warning",
+                report->messages[i].text);
+    uint32_t found = report->errors + report->warnings;
+    if (found > report->count)
+        fprintf(stderr, "and %u more\n", found - report->count);
+}
+
+/* An address without what may stand before the host: user and password. */
+static void print_endpoint(const char *endpoint)
+{
+    const char *scheme_end = strstr(endpoint, "://");
+    const char *host = scheme_end ? scheme_end + 3 : endpoint;
+    const char *at = memchr(host, '@', strcspn(host, "/?#"));
+    printf("%.*s%s", (int)(host - endpoint), endpoint, at ? at + 1 : host);
+}
+
+static void print_output(const struct output_settings *output)
+{
+    static const char *const kinds[] = {"OTLP/HTTP", "OTLP/gRPC", "a file", "the console"};
+    const struct exporter_settings *exporter = &output->exporter;
+    printf("  spans go to %s", kinds[exporter->kind]);
+    if (exporter->endpoint) {
+        fputs(": ", stdout);
+        print_endpoint(exporter->endpoint);
+    }
+    if (exporter->kind == EXPORTER_OTLP_HTTP)
+        printf(" (%s)", exporter->encoding == ENCODING_JSON ? "json" : "protobuf");
+    if (exporter->compression == COMPRESSION_GZIP)
+        fputs(" with gzip", stdout);
+    if (exporter->header_count)
+        printf(" and %zu header%s", exporter->header_count, exporter->header_count == 1 ? "" : "s");
+    putchar('\n');
+}
+
+static void print_sampler(const struct settings *settings)
+{
+    const char *parent = settings->sampler_parent_based ? ", but a parent's decision goes first" : "";
+    if (settings->sampler == SAMPLER_ALWAYS_OFF)
+        printf("  sampled: nothing%s\n", parent);
+    else if (settings->sampler == SAMPLER_TRACE_ID_RATIO)
+        printf("  sampled: %g %% of traces%s\n", settings->sampler_ratio * 100, parent);
+}
+
+static void print_summary(const struct settings *settings)
+{
+    static const char *const details[] = {"default", "graph-nodes", "full"};
+    const struct resource_attr *service = resource_find(&settings->resource, "service.name");
+    char memory[TEXT_NUMBER_BYTES];
+    if (settings->disabled) {
+        puts("  the agent stays asleep: it is disabled");
+        return;
+    }
+    printf("  service.name: %s\n", service && service->string ? service->string : "after the program");
+    printf("  detail: %s\n", details[settings->detail]);
+    print_sampler(settings);
+    if (settings->record_file)
+        printf("  records to %s and sends nothing\n", settings->record_file);
+    for (size_t i = 0; !settings->record_file && i < settings->output_count; i++)
+        print_output(&settings->outputs[i]);
+    if (!settings->record_file && settings->output_count == 0)
+        puts("  the agent stays asleep: nothing says where spans go");
+    printf("  memory: at most %s; at exit, waits at most %g s\n",
+           text_bytes(memory, settings->memory_bytes_max), settings->exit_deadline_ms / 1000.0);
+}
+
+static int check(const char *path, const char *overrides, bool is_full)
+{
+    struct config_input input = {.getenv = config_getenv, .path = path, .overrides = overrides};
+    struct config_report *report = memory_take(1, sizeof *report);
+    struct settings *settings = memory_take(1, sizeof *settings);
+    enum status status = config_load(&input, settings, report);
+    print_messages(report);
+    if (status == STATUS_OK) {
+        printf("%s: ok%s\n", report->source, report->warnings ? ", with warnings" : "");
+        print_summary(settings);
+        if (is_full)
+            config_print_effective(settings, stdout);
+    } else if (report->errors == 0) {
+        fprintf(stderr, "error: %s: %s\n", path ? path : report->source, status_text(status));
+    } else {
+        fprintf(stderr, "%s: %u error%s: the agent would stay asleep\n", report->source, report->errors,
+                report->errors == 1 ? "" : "s");
+    }
+    settings_deinit(settings);
+    free(settings);
+    free(report);
+    return status == STATUS_OK ? EXIT_OK : EXIT_FAILED;
+}
+
+int cmd_check(int argc, char **argv)
+{
+    struct options options;
+    struct text overrides = {0};
+    const char *path = NULL;
+    bool is_full = false;
+    int option, result = EXIT_OK;
+    options_init(&options, "check", argc, argv);
+    while (result == EXIT_OK && (option = options_next(&options)) != OPTION_END) {
+        if (option == OPTION_HELP)
+            return EXIT_OK;
+        if (option == OPTION_WRONG)
+            result = EXIT_USAGE;
+        else if (option == OPTION_ALL)
+            is_full = true;
+        else if (option == OPTION_SET)
+            text_add_format(&overrides, "%s%s", overrides.len ? "\n" : "", options.value);
+        else if (path)
+            result = options_complain(&options, "one file at a time: %s or %s", path, options.value);
+        else
+            path = options.value;
+    }
+    if (result == EXIT_OK)
+        result = check(path, overrides.data, is_full);
+    text_deinit(&overrides);
+    return result;
+}

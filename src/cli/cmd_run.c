@@ -1,0 +1,97 @@
+#include "cli/commands.h"
+
+#include "cli/injection.h"
+#include "cli/launch.h"
+#include "cli/options.h"
+#include "cli/outcome.h"
+
+#include <string.h>
+
+enum way { WAY_NONE, WAY_OTLP, WAY_FILE, WAY_CONSOLE };
+
+/* Each of these options says where all spans go; two of them would contradict each other. */
+static int choose_way(enum way *chosen, enum way way, const struct options *options)
+{
+    if (*chosen != WAY_NONE && *chosen != way)
+        return options_complain(options,
+                                "--endpoint, --file and --console exclude each other; several outputs take "
+                                "a configuration file (--config)");
+    *chosen = way;
+    return EXIT_OK;
+}
+
+static int take_output(struct injection *injection, enum way *way, const struct options *options, int option)
+{
+    int wrong;
+    switch (option) {
+    case OPTION_ENDPOINT:
+        wrong = choose_way(way, WAY_OTLP, options);
+        return wrong ? wrong : injection_set(injection, options, "endpoint", options->value);
+    case OPTION_PROTOCOL:
+        wrong = choose_way(way, WAY_OTLP, options);
+        if (wrong || options_word(options, "protocol", "http/protobuf http/json grpc") < 0)
+            return EXIT_USAGE;
+        return injection_set(injection, options, "protocol", options->value);
+    case OPTION_FILE:
+        wrong = choose_way(way, WAY_FILE, options);
+        return wrong ? wrong : injection_set_path(injection, options, "output_file", options->value);
+    case OPTION_CONSOLE:
+        wrong = choose_way(way, WAY_CONSOLE, options);
+        return wrong ? wrong : injection_set(injection, options, "console", "true");
+    default:
+        return injection_take_option(injection, options, option);
+    }
+}
+
+static void apply(void *context)
+{
+    injection_apply(context);
+}
+
+static int run_program(struct injection *injection, char **program)
+{
+    struct error err = {""};
+    int wait_status;
+    enum status status = injection_prepare(injection, &err);
+    if (status != STATUS_OK) {
+        fprintf(stderr, "cuspan run: %s\n", err.text);
+        injection_deinit(injection);
+        return EXIT_USAGE;
+    }
+    status = launch(program, apply, injection, &wait_status, &err);
+    if (status != STATUS_OK) {
+        fprintf(stderr, "cuspan run: %s\n", err.text);
+        injection_deinit(injection);
+        return status == STATUS_NOT_FOUND ? EXIT_NO_PROGRAM : EXIT_CANNOT_RUN;
+    }
+    struct outcome outcome;
+    outcome_read(&outcome, injection->report_dir);
+    if (!injection->is_quiet)
+        outcome_print(&outcome, stderr);
+    outcome_deinit(&outcome);
+    injection_deinit(injection);
+    return launch_end(wait_status);
+}
+
+int cmd_run(int argc, char **argv)
+{
+    struct injection injection = {0};
+    struct options options;
+    enum way way = WAY_NONE;
+    int option;
+    options_init(&options, "run", argc, argv);
+    while ((option = options_next(&options)) != OPTION_END) {
+        int wrong = option == OPTION_WRONG || option == OPTION_HELP
+                        ? options_exit_status(option)
+                        : take_output(&injection, &way, &options, option);
+        if (wrong || option == OPTION_HELP) {
+            injection_deinit(&injection);
+            return wrong;
+        }
+    }
+    if (options.next >= argc) {
+        injection_deinit(&injection);
+        return options_complain(&options, "which program?");
+    }
+    return run_program(&injection, argv + options.next);
+}

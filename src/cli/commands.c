@@ -1,0 +1,235 @@
+#include "cli/commands.h"
+
+#include <string.h>
+
+#define OPTIONS_OF_THE_AGENT                                                                                   \
+    {OPTION_CONFIG,  "config", "FILE", "use this configuration file (YAML, as OpenTelemetry declares it)",     \
+     COMPLETES_FILE, NULL},                                                                                    \
+        {OPTION_SERVICE_NAME, "service-name", "NAME", "service.name of the spans", COMPLETES_NOTHING, NULL},   \
+        {OPTION_DETAIL,   "detail",                                                                            \
+         "LEVEL",         "how much to trace: default, graph-nodes or full",                                   \
+         COMPLETES_WORDS, "default graph-nodes full"},                                                         \
+        {OPTION_SET,        "set", "KEY=VALUE", "any setting (see: cuspan help settings); may be given again", \
+         COMPLETES_NOTHING, NULL},                                                                             \
+        {OPTION_LIBRARY, "library",                                                                            \
+         "FILE",         "the agent to load, if not the libcuspan.so that belongs to this program",            \
+         COMPLETES_FILE, NULL},                                                                                \
+    {                                                                                                          \
+        'q', "quiet", NULL, "say nothing at the end", COMPLETES_NOTHING, NULL                                  \
+    }
+
+#define OPTIONS_OF_OUTPUTS                                                                                   \
+    {OPTION_ENDPOINT,   "endpoint", "URL", "send the spans there, e.g. http://localhost:4318",               \
+     COMPLETES_NOTHING, NULL},                                                                               \
+        {OPTION_PROTOCOL, "protocol",                                                                        \
+         "NAME",          "of the endpoint: http/protobuf (default), http/json or grpc",                     \
+         COMPLETES_WORDS, "http/protobuf http/json grpc"},                                                   \
+        {OPTION_FILE,    "file", "FILE", "write the spans into this file, as OTLP JSON lines",               \
+         COMPLETES_FILE, NULL},                                                                              \
+    {                                                                                                        \
+        OPTION_CONSOLE, "console", NULL, "write the spans to the program's standard output",                 \
+            COMPLETES_NOTHING, NULL                                                                          \
+    }
+
+static const struct command_option run_options[] = {OPTIONS_OF_OUTPUTS, OPTIONS_OF_THE_AGENT, {0}};
+
+static const struct command_example run_examples[] = {
+    {"cuspan run ./vector_add", "spans to the collector or Jaeger at http://localhost:4318"},
+    {"cuspan run --file trace.jsonl python train.py --epochs 1",
+     "spans into a file; look at it with cuspan show"},
+    {"cuspan run --endpoint http://collector:4317 --protocol grpc --service-name trainer ./train",
+     "to a collector by gRPC"},
+    {"cuspan run --set session.spans_max=20000 ./server", "any setting of the configuration file"},
+    {0}};
+
+static const struct command_option record_options[] = {
+    {'o', "output", "FILE", "the recording to write (an existing file is replaced)", COMPLETES_FILE, NULL},
+    OPTIONS_OF_THE_AGENT,
+    {0}};
+
+static const struct command_example record_examples[] = {
+    {"cuspan record -o vector_add.cuspanrec ./vector_add", "record what CUPTI reports, with all parameters"},
+    {"cuspan show vector_add.cuspanrec", "draw it"},
+    {0}};
+
+static const struct command_option replay_options[] = {
+    OPTIONS_OF_OUTPUTS,
+    {OPTION_CONFIG, "config", "FILE", "use this configuration file (YAML, as OpenTelemetry declares it)",
+     COMPLETES_FILE, NULL},
+    {OPTION_SERVICE_NAME, "service-name", "NAME", "service.name of the spans", COMPLETES_NOTHING, NULL},
+    {OPTION_SET, "set", "KEY=VALUE", "any setting (see: cuspan help settings); may be given again",
+     COMPLETES_NOTHING, NULL},
+    {OPTION_PACED, "paced", NULL, "at the pace at which it was recorded; else as fast as the agent accepts",
+     COMPLETES_NOTHING, NULL},
+    {OPTION_OVERLOAD, "overload", NULL, "don't wait for the agent: what it can't take is lost, and counted",
+     COMPLETES_NOTHING, NULL},
+    {OPTION_REPEAT, "repeat", "N", "play it N times, with times and IDs shifted", COMPLETES_NOTHING, NULL},
+    {OPTION_API, "api", "NAME", "which of CUPTI's interfaces the agent uses: classic or subscriber",
+     COMPLETES_WORDS, "classic subscriber"},
+    {OPTION_CUPTI_VERSION, "cupti-version", "RELEASE",
+     "whose CUPTI the stand-in poses as: a CUDA release from 12.0 to 13.5 (13.5)", COMPLETES_NOTHING, NULL},
+    {'q', "quiet", NULL, "say nothing at the end", COMPLETES_NOTHING, NULL},
+    {0}};
+
+static const struct command_example replay_examples[] = {
+    {"cuspan replay vector_add.cuspanrec", "send the recording's spans as if the program ran now"},
+    {"cuspan replay --file trace.jsonl --repeat 100 threads.cuspanrec", "a hundred runs into a file"},
+    {0}};
+
+static const struct command_option show_options[] = {
+    {OPTION_TRACE, "trace", "ID",
+     "the trace to show (or the first digits of its ID); else the one with the most spans", COMPLETES_NOTHING,
+     NULL},
+    {OPTION_LINES, "lines", NULL, "one line a span, in order of time, for grep, awk and sort",
+     COMPLETES_NOTHING, NULL},
+    {OPTION_PERFETTO, "perfetto", "FILE",
+     "write the trace for https://ui.perfetto.dev (\"-\": standard output)", COMPLETES_FILE, NULL},
+    {OPTION_WIDTH, "width", "N", "columns of the picture, 40 to 300; else as wide as the terminal",
+     COMPLETES_NOTHING, NULL},
+    {OPTION_ROWS, "rows", "N",
+     "lines of the picture, about; equal spans are drawn as one line until it fits (0: a line for each span)",
+     COMPLETES_NOTHING, NULL},
+    {OPTION_LINEAR, "linear", NULL, "don't shorten stretches of time in which nothing begins or ends",
+     COMPLETES_NOTHING, NULL},
+    {OPTION_COLOR, "color", "WHEN", "auto (on a terminal, unless NO_COLOR is set), always or never",
+     COMPLETES_WORDS, "auto always never"},
+    {OPTION_MAX_SPANS, "max-spans", "N", "read at most so many spans of the trace (200000)",
+     COMPLETES_NOTHING, NULL},
+    {0}};
+
+static const struct command_example show_examples[] = {
+    {"cuspan show trace.jsonl", "a picture of the largest trace in the file"},
+    {"cuspan show --lines trace.jsonl | grep error", "the spans that failed"},
+    {"cuspan show --perfetto trace.json trace.jsonl", "the same for https://ui.perfetto.dev"},
+    {"curl -s localhost:16686/api/v3/traces/ID | cuspan show -", "a trace out of Jaeger"},
+    {0}};
+
+static const struct command_example check_examples[] = {
+    {"cuspan check config/cuspan.yaml", "is this file right, and what would it do?"},
+    {"cuspan check", "the same for the environment as it is"},
+    {0}};
+
+static const struct command_option check_options[] = {
+    {OPTION_ALL, "all", NULL, "also list every setting with the value that holds", COMPLETES_NOTHING, NULL},
+    {OPTION_SET, "set", "KEY=VALUE", "check with this setting; may be given again", COMPLETES_NOTHING, NULL},
+    {0}};
+
+static const struct command_option version_options[] = {
+    {OPTION_JSON, "json", NULL, "as JSON", COMPLETES_NOTHING, NULL}, {0}};
+
+static const struct command_option help_options[] = {
+    {OPTION_MAN, "man", "COMMAND", "write the command's man page (\"cuspan\": the one of all)",
+     COMPLETES_COMMAND, NULL},
+    {OPTION_COMPLETION, "completion", "SHELL", "write the completion for a shell: bash", COMPLETES_WORDS,
+     "bash"},
+    {0}};
+
+static const struct command_example help_examples[] = {
+    {"cuspan help run", "how to run a program under the agent"},
+    {"cuspan help --man show | man -l -", "a man page"},
+    {"source <(cuspan help --completion bash)", "completion in this shell"},
+    {0}};
+
+const struct command commands[] = {
+    {
+        .name = "run",
+        .operands = "[--] PROGRAM [ARGUMENT...]",
+        .run = cmd_run,
+        .is_launcher = true,
+        .completes = COMPLETES_PROGRAM,
+        .summary = "run a program and send its CUDA calls and GPU work as spans",
+        .text = "Runs PROGRAM with the agent in it and ends with its exit status; its output is untouched. "
+                "At the end, says on standard "
+                "error how many spans went where, what was lost and why, and where to look at the trace.\n"
+                "\n"
+                "Without options, the agent is configured as it always is: by CUSPAN_CONFIG_FILE or "
+                "OTEL_CONFIG_FILE, else by the OTEL_* "
+                "variables, else spans go to http://localhost:4318. Options go before the file.",
+        .options = run_options,
+        .examples = run_examples,
+    },
+    {
+        .name = "record",
+        .operands = "-o FILE [--] PROGRAM [ARGUMENT...]",
+        .run = cmd_record,
+        .is_launcher = true,
+        .completes = COMPLETES_PROGRAM,
+        .summary = "run a program and record its raw events, to be replayed without a GPU",
+        .text =
+            "Runs PROGRAM with the agent in it, which writes what CUPTI reports (calls with their "
+            "parameters, GPU activity) to FILE and "
+            "exports nothing. The recording holds names, parameters and times, but no data of the program.",
+        .options = record_options,
+        .examples = record_examples,
+    },
+    {
+        .name = "replay",
+        .operands = "FILE",
+        .run = cmd_replay,
+        .completes = COMPLETES_FILE,
+        .summary = "run the whole agent on a recording, without a GPU",
+        .text = "Plays FILE to the agent through a stand-in for CUPTI: what leaves is what left when it was "
+                "recorded.",
+        .options = replay_options,
+        .examples = replay_examples,
+    },
+    {
+        .name = "show",
+        .operands = "FILE|-",
+        .run = cmd_show,
+        .completes = COMPLETES_FILE,
+        .summary = "draw a trace in the terminal, list it, or write it for Perfetto",
+        .text =
+            "FILE is a file of OTLP JSON lines, as cuspan and the OpenTelemetry Collector write them, or a "
+            "recording, or what Jaeger's "
+            "API answers; \"-\" is standard input.\n"
+            "\n"
+            "Each line of the picture is a span, or several equal ones (\"x1200\"), under the span that "
+            "caused it. A bar is the time of one "
+            "span; where a line stands for several, the height says which share of that moment they took. "
+            "All bars have one scale; a long "
+            "stretch in which nothing begins or ends is drawn short and marked (--linear draws it in full).",
+        .options = show_options,
+        .examples = show_examples,
+    },
+    {
+        .name = "check",
+        .operands = "[FILE]",
+        .run = cmd_check,
+        .completes = COMPLETES_FILE,
+        .summary = "check a configuration and say what it would do",
+        .text =
+            "Loads FILE, or without one what the environment names, as the agent would. Each error says "
+            "file, line, column, key, what was "
+            "expected and the nearest known key. The exit status is 1 if the agent would not start with it.",
+        .options = check_options,
+        .examples = check_examples,
+    },
+    {
+        .name = "version",
+        .run = cmd_version,
+        .summary = "version and build of this program",
+        .options = version_options,
+    },
+    {
+        .name = "help",
+        .operands = "[COMMAND|settings|environment]",
+        .run = cmd_help,
+        .completes = COMPLETES_COMMAND,
+        .words = "settings environment",
+        .summary = "help on a command, on all settings, on the environment",
+        .options = help_options,
+        .examples = help_examples,
+    },
+};
+
+const size_t command_count = sizeof commands / sizeof *commands;
+
+const struct command *command_find(const char *name)
+{
+    for (size_t i = 0; i < command_count; i++) {
+        if (strcmp(commands[i].name, name) == 0)
+            return &commands[i];
+    }
+    return NULL;
+}

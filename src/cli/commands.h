@@ -1,0 +1,93 @@
+/* The one table of subcommands: dispatch, help, man pages and shell completion are all made from it.
+ *
+ * A subcommand is an entry in commands.c and a file cmd_NAME.c with `int cmd_NAME(int argc, char **argv)`:
+ * argv[0] is the subcommand's name, the result is the exit status. */
+#ifndef CUSPAN_CLI_COMMANDS_H
+#define CUSPAN_CLI_COMMANDS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum exit_code {
+    EXIT_OK = 0,
+    EXIT_FAILED = 1,
+    EXIT_USAGE = 2,
+    EXIT_CANNOT_RUN = 126, /* as shells have it: the program is there but can't be executed */
+    EXIT_NO_PROGRAM = 127  /* as shells have it: there is no such program */
+};
+
+/* Options without a short form. */
+enum option_id {
+    OPTION_CONFIG = 256,
+    OPTION_SERVICE_NAME,
+    OPTION_DETAIL,
+    OPTION_SET,
+    OPTION_LIBRARY,
+    OPTION_ENDPOINT,
+    OPTION_PROTOCOL,
+    OPTION_FILE,
+    OPTION_CONSOLE,
+    OPTION_TRACE,
+    OPTION_LINES,
+    OPTION_PERFETTO,
+    OPTION_WIDTH,
+    OPTION_ROWS,
+    OPTION_LINEAR,
+    OPTION_COLOR,
+    OPTION_MAX_SPANS,
+    OPTION_PACED,
+    OPTION_OVERLOAD,
+    OPTION_REPEAT,
+    OPTION_API,
+    OPTION_CUPTI_VERSION,
+    OPTION_ALL,
+    OPTION_JSON,
+    OPTION_MAN,
+    OPTION_COMPLETION
+};
+
+/* What a shell offers to complete for an option's argument or an operand. */
+enum completes { COMPLETES_NOTHING, COMPLETES_FILE, COMPLETES_PROGRAM, COMPLETES_COMMAND, COMPLETES_WORDS };
+
+struct command_option {
+    int id;               /* what options_next() returns; a letter is also the short option */
+    const char *name;     /* long, without the dashes; NULL ends the list */
+    const char *argument; /* its name in help; NULL: the option takes none */
+    const char *help;
+    enum completes completes;
+    const char *words; /* COMPLETES_WORDS: separated by spaces */
+};
+
+struct command_example {
+    const char *command; /* NULL ends the list */
+    const char *text;
+};
+
+struct command {
+    const char *name;
+    const char *operands; /* as in the usage line; NULL: none */
+    const char *summary;  /* one line */
+    const char *text;     /* paragraphs, separated by an empty line */
+    int (*run)(int argc, char **argv);
+    bool is_launcher; /* options end at the first operand: what follows belongs to the program that is run */
+    enum completes completes;
+    const char *words;                    /* COMPLETES_WORDS */
+    const struct command_option *options; /* NULL: none but --help */
+    const struct command_example *examples;
+};
+
+extern const struct command commands[];
+extern const size_t command_count;
+
+/* NULL where there is none of that name. */
+const struct command *command_find(const char *name);
+
+int cmd_run(int argc, char **argv);
+int cmd_record(int argc, char **argv);
+int cmd_replay(int argc, char **argv);
+int cmd_show(int argc, char **argv);
+int cmd_check(int argc, char **argv);
+int cmd_version(int argc, char **argv);
+int cmd_help(int argc, char **argv);
+
+#endif

@@ -1,0 +1,249 @@
+#include "cli/injection.h"
+
+#include "base/log.h"
+#include "cli/memory.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define LIBRARY  "libcuspan.so"
+#define VARIABLE "CUDA_INJECTION64_PATH"
+
+int injection_set(struct injection *injection, const struct options *options, const char *key,
+                  const char *value)
+{
+    if (strpbrk(value, ";\n"))
+        return options_complain(options,
+                                "%s: a value with \";\" or a new line can't be passed on; use --config", key);
+    text_add_format(&injection->set, "%s%s=%s", injection->set.len ? "\n" : "", key, value);
+    return EXIT_OK;
+}
+
+static char *make_absolute(const char *path)
+{
+    char *directory = path[0] == '/' ? NULL : getcwd(NULL, 0);
+    char *absolute = memory_format("%s%s%s", directory ? directory : "", directory ? "/" : "", path);
+    free(directory);
+    return absolute;
+}
+
+int injection_set_path(struct injection *injection, const struct options *options, const char *key,
+                       const char *path)
+{
+    char *absolute = strcmp(path, "-") == 0 ? memory_copy_string(path) : make_absolute(path);
+    int status = injection_set(injection, options, key, absolute);
+    free(absolute);
+    return status;
+}
+
+static int take_setting(struct injection *injection, const struct options *options)
+{
+    const char *equals = strchr(options->value, '=');
+    if (!equals || equals == options->value)
+        return options_complain(options, "--set wants KEY=VALUE, not \"%s\"", options->value);
+    char *key = memory_format("%.*s", (int)(equals - options->value), options->value);
+    if (strcmp(key, "report_file") == 0) {
+        /* The agent's go to a directory of ours first: this program reads them, too. */
+        free(key);
+        free(injection->report_file);
+        injection->report_file = make_absolute(equals + 1);
+        return EXIT_OK;
+    }
+    int status = injection_set(injection, options, key, equals + 1);
+    free(key);
+    return status;
+}
+
+int injection_take_option(struct injection *injection, const struct options *options, int option)
+{
+    switch (option) {
+    case OPTION_CONFIG:
+        if (access(options->value, R_OK) != 0)
+            return options_complain(options, "--config %s: %s", options->value, strerror(errno));
+        free(injection->config_path);
+        injection->config = injection->config_path = make_absolute(options->value);
+        return EXIT_OK;
+    case OPTION_SERVICE_NAME:
+        return injection_set(injection, options, "service_name", options->value);
+    case OPTION_DETAIL:
+        if (options_word(options, "detail", "default graph-nodes full") < 0)
+            return EXIT_USAGE;
+        return injection_set(injection, options, "detail", options->value);
+    case OPTION_SET:
+        return take_setting(injection, options);
+    case OPTION_LIBRARY:
+        free(injection->library);
+        injection->library = make_absolute(options->value);
+        return EXIT_OK;
+    case 'q':
+        injection->is_quiet = true;
+        return EXIT_OK;
+    }
+    return EXIT_USAGE;
+}
+
+/* The directory that this program lies in; NULL if the system doesn't tell. */
+static char *own_directory(void)
+{
+    char path[PATH_MAX];
+    ssize_t len = readlink("/proc/self/exe", path, sizeof path - 1);
+    if (len <= 0)
+        return NULL;
+    path[len] = 0;
+    char *slash = strrchr(path, '/');
+    if (slash)
+        *slash = 0;
+    return memory_copy_string(path);
+}
+
+static enum status find_library(struct injection *injection, struct error *err)
+{
+    static const char *const places[] = {".", "../lib", "../lib/cuspan", "../lib64"};
+    const char *named = injection->library ? injection->library : getenv("CUSPAN_LIBRARY");
+    if (named && *named) {
+        char *library = realpath(named, NULL);
+        if (!library)
+            return error_set(err, STATUS_NOT_FOUND, "no agent at %.300s: %s", named, strerror(errno));
+        free(injection->library);
+        injection->library = library;
+        return STATUS_OK;
+    }
+    char *directory = own_directory();
+    for (size_t i = 0; directory && i < sizeof places / sizeof *places && !injection->library; i++) {
+        char *path = memory_format("%s/%s/" LIBRARY, directory, places[i]);
+        injection->library = realpath(path, NULL);
+        free(path);
+    }
+    enum status status = STATUS_OK;
+    if (!injection->library)
+        status =
+            error_set(err, STATUS_NOT_FOUND,
+                      LIBRARY " lies neither beside this program (%.200s) nor in ../lib or ../lib/cuspan; "
+                              "name it by CUSPAN_LIBRARY or --library",
+                      directory ? directory : "?");
+    free(directory);
+    return status;
+}
+
+/* The driver loads one injected library; whose it is, is not ours to decide. */
+static enum status check_rivals(const struct injection *injection, struct error *err)
+{
+    const char *set = getenv(VARIABLE);
+    if (!set || !*set)
+        return STATUS_OK;
+    char *real = realpath(set, NULL);
+    bool is_ours = real && strcmp(real, injection->library) == 0;
+    free(real);
+    if (is_ours)
+        return STATUS_OK;
+    return error_set(err, STATUS_UNAVAILABLE,
+                     VARIABLE " is set to %.200s already, and CUDA loads one such library only; "
+                              "to run with cuspan in its place: env -u " VARIABLE " cuspan ...",
+                     set);
+}
+
+static enum status make_report_dir(struct injection *injection, struct error *err)
+{
+    const char *tmp = getenv("TMPDIR");
+    injection->report_dir = memory_format("%s/cuspan-run-XXXXXX", tmp && *tmp ? tmp : "/tmp");
+    if (mkdtemp(injection->report_dir))
+        return STATUS_OK;
+    enum status status = error_set(err, STATUS_IO, "no directory for the agent's report, %.300s: %s",
+                                   injection->report_dir, strerror(errno));
+    free(injection->report_dir);
+    injection->report_dir = NULL;
+    return status;
+}
+
+enum status injection_prepare(struct injection *injection, struct error *err)
+{
+    enum status status = find_library(injection, err);
+    if (status == STATUS_OK)
+        status = check_rivals(injection, err);
+    if (status == STATUS_OK)
+        status = make_report_dir(injection, err);
+    return status;
+}
+
+void injection_apply(const struct injection *injection)
+{
+    const char *before = getenv("CUSPAN_SET");
+    struct text set = {0};
+    if (before && *before)
+        text_add_format(&set, "%s\n", before);
+    if (injection->set.len)
+        text_add_format(&set, "%s\n", injection->set.data);
+    text_add_format(&set, "report_file=%s/report", injection->report_dir);
+    setenv("CUSPAN_SET", set.data, 1);
+    setenv(VARIABLE, injection->library, 1);
+    if (injection->config)
+        setenv("CUSPAN_CONFIG_FILE", injection->config, 1);
+    text_deinit(&set);
+}
+
+static void remove_directory(const char *path)
+{
+    DIR *directory = opendir(path);
+    const struct dirent *entry;
+    while (directory && (entry = readdir(directory))) {
+        if (entry->d_name[0] != '.')
+            unlinkat(dirfd(directory), entry->d_name, 0);
+    }
+    if (directory)
+        closedir(directory);
+    rmdir(path);
+}
+
+/* Copies one; another file system may be on the other side. */
+static void keep_report(const char *from, const char *to)
+{
+    char bytes[4096];
+    size_t n;
+    FILE *in = fopen(from, "r"), *out = in ? fopen(to, "w") : NULL;
+    bool is_whole = out != NULL;
+    while (is_whole && (n = fread(bytes, 1, sizeof bytes, in)) > 0)
+        is_whole = fwrite(bytes, 1, n, out) == n;
+    if (in)
+        fclose(in);
+    if (out && fclose(out) != 0)
+        is_whole = false;
+    if (!is_whole)
+        log_warn("can't write the report %s: %s", to, strerror(errno));
+}
+
+static void keep_reports(const struct injection *injection)
+{
+    DIR *directory = opendir(injection->report_dir);
+    const struct dirent *entry;
+    while (directory && (entry = readdir(directory))) {
+        const char *pid = strchr(entry->d_name, '.');
+        if (entry->d_name[0] == '.' || !pid)
+            continue;
+        char *from = memory_format("%s/%s", injection->report_dir, entry->d_name);
+        char *to = memory_format("%s%s", injection->report_file, pid);
+        keep_report(from, to);
+        free(from);
+        free(to);
+    }
+    if (directory)
+        closedir(directory);
+}
+
+void injection_deinit(struct injection *injection)
+{
+    if (injection->report_dir && injection->report_file)
+        keep_reports(injection);
+    if (injection->report_dir)
+        remove_directory(injection->report_dir);
+    free(injection->report_dir);
+    free(injection->report_file);
+    free(injection->config_path);
+    free(injection->library);
+    text_deinit(&injection->set);
+    *injection = (struct injection){0};
+}

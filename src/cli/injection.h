@@ -1,0 +1,41 @@
+/* What a program's environment must hold for the CUDA driver to load our agent into it, and for the agent to
+ * know what the command line asked for. */
+#ifndef CUSPAN_CLI_INJECTION_H
+#define CUSPAN_CLI_INJECTION_H
+
+#include "base/status.h"
+#include "cli/options.h"
+#include "cli/text.h"
+
+struct injection {
+    char *library;      /* libcuspan.so; owned */
+    const char *config; /* CUSPAN_CONFIG_FILE, or NULL: as it is */
+    char *config_path;  /* owned; absolute, as the program may change its directory */
+    struct text set;    /* lines for CUSPAN_SET */
+    char *report_file;  /* --set report_file=: where the user wants the reports to stay; owned */
+    char *report_dir;   /* a directory of ours, in which each process of the program leaves a report; owned */
+    bool is_quiet;
+};
+
+/* Takes an option that all launchers have (see commands.c). EXIT_OK, or EXIT_USAGE with a complaint. */
+int injection_take_option(struct injection *injection, const struct options *options, int option);
+
+/* Adds key=value to what the agent is told; EXIT_USAGE with a complaint where the value can't be passed on.
+ */
+int injection_set(struct injection *injection, const struct options *options, const char *key,
+                  const char *value);
+/* The same for a path, made absolute. */
+int injection_set_path(struct injection *injection, const struct options *options, const char *key,
+                       const char *path);
+
+/* Finds the library, looks for what stands in the way, and makes the directory for reports. */
+enum status injection_prepare(struct injection *injection, struct error *err) MUST_CHECK;
+
+/* In the child, before exec. */
+void injection_apply(const struct injection *injection);
+
+/* Removes the directory for reports; what is in it stays only where the user has asked for it, as
+ * report_file.PID. Safe on a zeroed one. */
+void injection_deinit(struct injection *injection);
+
+#endif

@@ -1,0 +1,48 @@
+#include "cli/commands.h"
+
+#include "base/log.h"
+#include "cli/help.h"
+#include "cli/options.h"
+
+#include <locale.h>
+#include <stdio.h>
+#include <string.h>
+
+static int complain_unknown(const char *name)
+{
+    const char *names[32];
+    size_t count = 0;
+    for (; count < command_count && count < 32; count++)
+        names[count] = commands[count].name;
+    const char *nearest = options_nearest(name, names, count);
+    if (nearest)
+        fprintf(stderr, "cuspan: unknown command %s; did you mean %s? (see: cuspan help)\n", name, nearest);
+    else
+        fprintf(stderr, "cuspan: unknown command %s (see: cuspan help)\n", name);
+    return EXIT_USAGE;
+}
+
+int main(int argc, char **argv)
+{
+    setlocale(LC_CTYPE, "");
+    log_set_level(LOG_INFO);
+    if (argc < 2) {
+        help_print_overview(stderr);
+        return EXIT_USAGE;
+    }
+    const char *name = argv[1];
+    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0)
+        name = "help";
+    if (strcmp(name, "--version") == 0)
+        name = "version";
+    const struct command *command = command_find(name);
+    if (!command)
+        return complain_unknown(name);
+    int status = command->run(argc - 1, argv + 1);
+    /* A full disk or a closed pipe shows at the last flush at the earliest. */
+    if (fflush(stdout) != 0 && status == EXIT_OK) {
+        perror("cuspan: standard output");
+        status = EXIT_FAILED;
+    }
+    return status;
+}

@@ -1,0 +1,34 @@
+/* A hash map from a 64-bit key to a 32-bit value: span IDs, groups, interned strings. */
+#ifndef CUSPAN_CLI_MAP_H
+#define CUSPAN_CLI_MAP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define MAP_NONE UINT32_MAX /* no such key; not a valid value */
+
+/* A zeroed one is empty. */
+struct map {
+    uint64_t *keys;
+    uint32_t *values; /* MAP_NONE: the slot is free */
+    size_t slots;     /* a power of two, or 0 */
+    size_t count;
+};
+
+uint32_t map_get(const struct map *map, uint64_t key);
+/* Sets or replaces. */
+void map_set(struct map *map, uint64_t key, uint32_t value);
+void map_deinit(struct map *map);
+
+/* Scatters the bits of a key or of a running hash. */
+static inline uint64_t map_mix(uint64_t x)
+{
+    x ^= x >> 32;
+    x *= 0x9e3779b97f4a7c15ull;
+    x ^= x >> 29;
+    x *= 0xbf58476d1ce4e5b9ull;
+    return x ^ x >> 32;
+}
+
+#endif

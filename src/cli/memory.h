@@ -1,0 +1,16 @@
+/* Memory for a short-lived program: an allocation that fails ends it with one line and EXIT_FAILED. The agent
+ * has no part in this; nothing here may be linked into it. */
+#ifndef CUSPAN_CLI_MEMORY_H
+#define CUSPAN_CLI_MEMORY_H
+
+#include <stddef.h>
+
+/* Zeroed. */
+void *memory_take(size_t count, size_t size);
+/* Makes room for at least `needed` elements of `size` bytes, at least doubling; *capacity follows. */
+void *memory_grow(void *old, size_t *capacity, size_t needed, size_t size);
+char *memory_copy_string(const char *text);
+/* A new string by printf's rules. */
+char *memory_format(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+#endif

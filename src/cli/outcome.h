@@ -1,0 +1,58 @@
+/* What the agents of a program reported at their end: one JSON file for each process that made a CUDA call.
+ */
+#ifndef CUSPAN_CLI_OUTCOME_H
+#define CUSPAN_CLI_OUTCOME_H
+
+#include "base/status.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#define OUTCOME_TRACES_MAX  64
+#define OUTCOME_LOSSES_MAX  64
+#define OUTCOME_OUTPUTS_MAX 16
+#define OUTCOME_FILES_MAX   64
+
+struct outcome {
+    size_t processes; /* reports that were read */
+    size_t unreadable;
+    uint64_t spans;
+    uint64_t delivered;
+    uint64_t trace_total;
+    size_t trace_count;
+    char traces[OUTCOME_TRACES_MAX][33];
+    size_t loss_count;
+    struct {
+        char *name;
+        uint64_t count;
+    } losses[OUTCOME_LOSSES_MAX];
+    size_t output_count;
+    struct {
+        char *kind;
+        char *endpoint; /* NULL: none */
+    } outputs[OUTCOME_OUTPUTS_MAX];
+    size_t recording_count;
+    struct {
+        char *path;
+        uint64_t events;
+    } recordings[OUTCOME_FILES_MAX];
+};
+
+/* Reads all reports of the directory. What is missing in one counts as zero; what can't be read is counted.
+ */
+void outcome_read(struct outcome *outcome, const char *directory);
+/* Adds one report; false if it isn't one. */
+bool outcome_add(struct outcome *outcome, const char *json);
+void outcome_deinit(struct outcome *outcome);
+
+/* For a person, after `cuspan run`: how many spans went where, what was lost, where to look. */
+void outcome_print(const struct outcome *outcome, FILE *out);
+/* After `cuspan record`: what was written. */
+void outcome_print_recordings(const struct outcome *outcome, const char *path, FILE *out);
+
+/* "http://HOST:16686/trace/ID" into `out` for an OTLP endpoint on one of Jaeger's ports; false for any other.
+ */
+bool outcome_trace_link(const char *endpoint, const char *trace_id, char *out, size_t size);
+
+#endif

@@ -1,0 +1,24 @@
+/* One line on standard error that says how far a long job is; only where standard error is a terminal, and
+ * only when the job takes longer than a moment. */
+#ifndef CUSPAN_CLI_PROGRESS_H
+#define CUSPAN_CLI_PROGRESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct progress {
+    const char *what;
+    uint64_t begun_ns;
+    uint64_t shown_ns;
+    bool is_on;
+    bool is_shown;
+};
+
+/* `what` must live as long as the progress: "reading trace.jsonl". */
+void progress_begin(struct progress *progress, const char *what);
+/* `whole` 0: unknown. Cheap enough to call in a loop. */
+void progress_update(struct progress *progress, uint64_t part, uint64_t whole);
+/* Removes the line. */
+void progress_end(struct progress *progress);
+
+#endif

@@ -1,0 +1,17 @@
+/* Where `show` reads from: a file, standard input, or a recording that the agent turns into spans first. */
+#ifndef CUSPAN_CLI_SOURCE_H
+#define CUSPAN_CLI_SOURCE_H
+
+#include "base/status.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+
+/* Opens `path` ("-": standard input) as a seekable file of OTLP JSON; the caller closes it. A pipe is copied
+ * into a temporary file, a recording is replayed into one. */
+enum status source_open(const char *path, FILE **file, struct error *err) MUST_CHECK;
+
+/* Whether the file at `path` begins like one of our recordings. */
+bool source_is_recording(const char *path);
+
+#endif

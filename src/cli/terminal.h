@@ -1,0 +1,18 @@
+/* What the terminal can do, and what its user wants of it. */
+#ifndef CUSPAN_CLI_TERMINAL_H
+#define CUSPAN_CLI_TERMINAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define TERMINAL_COLUMNS_MIN 40
+#define TERMINAL_COLUMNS_MAX 300
+
+enum color_when { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER };
+
+/* Of the terminal behind fd, else COLUMNS, else 80; within the bounds above. */
+size_t terminal_columns(int fd);
+/* COLOR_AUTO: on a terminal that isn't dumb, unless NO_COLOR is set to anything (https://no-color.org). */
+bool terminal_wants_color(enum color_when when, int fd);
+
+#endif

@@ -1,0 +1,56 @@
+/* Text for people: durations, counts, and strings of foreign origin made fit for a terminal.
+ *
+ * Names come from programs and files that we don't control: nothing of theirs may reach a terminal as a
+ * control character, and double-width or combining characters must not push the columns apart. */
+#ifndef CUSPAN_CLI_TEXT_H
+#define CUSPAN_CLI_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+/* A line under construction. Free `data` when done; a zeroed one is empty. */
+struct text {
+    char *data; /* NUL-terminated once anything was added */
+    size_t len;
+    size_t capacity;
+};
+
+void text_add(struct text *text, const char *string);
+void text_add_bytes(struct text *text, const char *bytes, size_t len);
+void text_add_char(struct text *text, char c, size_t times);
+void text_add_format(struct text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void text_clear(struct text *text);
+void text_deinit(struct text *text);
+
+/* One character of UTF-8 from a NUL-terminated string; invalid bytes count as one U+FFFD each. Advances
+ * *string. */
+uint32_t text_next_char(const char **string);
+
+/* True where the locale's characters are UTF-8. */
+bool text_locale_is_utf8(void);
+
+/* Columns that the string takes when text_add_fitted() writes it. */
+size_t text_columns(const char *string, bool utf8);
+/* Adds the string in at most `columns` columns, its end replaced by "…" ("..." without UTF-8) if it is
+ * longer. Control characters become "?" and without UTF-8 so does all that isn't ASCII. Returns the columns
+ * used. */
+size_t text_add_fitted(struct text *text, const char *string, size_t columns, bool utf8);
+/* The same without a bound. */
+void text_add_clean(struct text *text, const char *string, bool utf8);
+
+/* Adds the string as the inside of a JSON string: escaped, invalid UTF-8 as U+FFFD. */
+void text_add_json(struct text *text, const char *string);
+
+#define TEXT_NUMBER_BYTES 40
+/* "812 ns", "41.3 µs" ("us" without UTF-8), "1.20 ms", "128 ms", "3.25 s", "1234 s"; returns `out`. */
+const char *text_duration(char out[TEXT_NUMBER_BYTES], uint64_t ns, bool utf8);
+/* "4 KiB", "1.5 MiB". */
+const char *text_bytes(char out[TEXT_NUMBER_BYTES], uint64_t bytes);
+/* "12,345". */
+const char *text_count(char out[TEXT_NUMBER_BYTES], uint64_t count);
+/* "0.3 %", "42 %", "100 %"; of nothing: "0 %". */
+const char *text_share(char out[TEXT_NUMBER_BYTES], uint64_t part, uint64_t whole);
+
+#endif

@@ -1,0 +1,164 @@
+#include "config/check.h"
+
+#include "config/nearest.h"
+#include "config/settings_table.h"
+#include "model/activities.h"
+
+#include <inttypes.h>
+
+#define BATCH "tracer_provider.processors[].batch"
+
+static void check_memory(const struct settings *settings, struct config_report *report)
+{
+    uint64_t host = (uint64_t)settings->cupti.host_buffer_bytes * settings->cupti.host_buffer_count;
+    uint64_t pending = (uint64_t)settings->correlation.pending_max * SETTINGS_PENDING_BYTES;
+    uint64_t needed = settings_buffer_bytes(settings) + SETTINGS_QUEUE_BYTES_MIN;
+    if (needed <= settings->memory_bytes_max)
+        return;
+    config_error(report,
+                 "%s: distribution.cuspan.memory_bytes_max: %" PRIu64
+                 " is too little for cupti.host_buffer_bytes x "
+                 "host_buffer_count (%" PRIu64 "), rings.total_bytes (%" PRIu32
+                 "), correlation.pending_max x %d (%" PRIu64
+                 "), %d for the rest and %d for the queue: raise it to %" PRIu64 ", or lower one of those",
+                 report->source, settings->memory_bytes_max, host, settings->rings.total_bytes,
+                 SETTINGS_PENDING_BYTES, pending, SETTINGS_FIXED_BYTES, SETTINGS_QUEUE_BYTES_MIN, needed);
+}
+
+static void check_rings(const struct settings *settings, struct config_report *report)
+{
+    if (settings->rings.total_bytes < settings->rings.bytes)
+        config_error(
+            report,
+            "%s: distribution.cuspan.rings.total_bytes: expected at least rings.bytes, which is %" PRIu32
+            ": raise it, or lower that",
+            report->source, settings->rings.bytes);
+    if (settings->cupti.device_buffer_preallocate > settings->cupti.device_buffer_limit)
+        config_error(report,
+                     "%s: distribution.cuspan.cupti.device_buffer_preallocate: expected at most "
+                     "device_buffer_limit, which is %" PRIu32,
+                     report->source, settings->cupti.device_buffer_limit);
+}
+
+/* The batch can't be larger than the queue. Whoever made the queue smaller and said nothing of the batch
+ * meant no harm. */
+static void check_batch(struct output_settings *output, size_t index, struct config_report *report)
+{
+    struct output_settings defaults = {0};
+    const struct setting *size = setting_find(BATCH ".max_export_batch_size");
+    if (output->batch_spans_max <= output->queue_spans_max)
+        return;
+    bool is_default =
+        setting_reset(size, &defaults) == STATUS_OK && output->batch_spans_max == defaults.batch_spans_max;
+    if (!is_default)
+        config_warning(report,
+                       "%s: processor %zu: max_export_batch_size %" PRIu32 " is over max_queue_size %" PRIu32
+                       ", which holds for both",
+                       report->source, index, output->batch_spans_max, output->queue_spans_max);
+    output->batch_spans_max = output->queue_spans_max;
+}
+
+static void check_client_key(const struct exporter_settings *exporter, size_t index,
+                             struct config_report *report)
+{
+    if ((exporter->client_key_file != NULL) != (exporter->client_certificate_file != NULL))
+        config_error(
+            report,
+            "%s: processor %zu: tls: the client's %s is missing: set both key and certificate, or neither",
+            report->source, index, exporter->client_key_file ? "certificate" : "key");
+}
+
+static void check_outputs(struct settings *settings, struct config_report *report)
+{
+    for (size_t i = 0; i < settings->output_count; i++) {
+        check_batch(&settings->outputs[i], i, report);
+        check_client_key(&settings->outputs[i].exporter, i, report);
+        settings->outputs[i].exporter.verify = settings->tls_verify;
+    }
+    if (settings->output_count > 0 || settings->disabled || settings->record_file)
+        return;
+    if (report->is_file)
+        config_warning(report,
+                       "%s: no exporter that cuspan has, so it stays asleep: add tracer_provider: "
+                       "processors: [{batch: {exporter: {otlp_http: }}}]",
+                       report->source);
+    else
+        config_warning(
+            report,
+            "OTEL_TRACES_EXPORTER: no exporter is left, so cuspan stays asleep: set it to otlp, or unset it");
+}
+
+#define UNKNOWN_NAMES_MAX 8 /* told of one list: looking for a neighbour takes a while */
+
+struct name_search {
+    struct filter only; /* lets pass what the pattern matches */
+    struct nearest nearest;
+    bool is_found;
+};
+
+static void look_at(struct name_search *search, const char *name)
+{
+    if (search->is_found)
+        return;
+    search->is_found = filter_passes(&search->only, name, NULL);
+    nearest_offer(&search->nearest, name);
+}
+
+static void look_at_calls(struct name_search *search)
+{
+    static const enum call_domain domains[] = {CALL_RUNTIME, CALL_DRIVER};
+    for (int group = 0; group < CALL_GROUP_COUNT; group++)
+        look_at(search, call_group_name((enum call_group)group));
+    for (size_t d = 0; d < 2; d++) {
+        uint16_t count = domains[d] == CALL_RUNTIME ? call_count_runtime : call_count_driver;
+        for (uint32_t cbid = 1; cbid < count; cbid++) {
+            const struct call_info *info = call_info(domains[d], cbid);
+            if (info)
+                look_at(search, call_name(info));
+        }
+    }
+}
+
+static void look_at_activities(struct name_search *search)
+{
+    for (int kind = 0; kind < ACTIVITY_KINDS_MAX; kind++) {
+        if (activity_table[kind].name)
+            look_at(search, activity_table[kind].name);
+    }
+}
+
+/* A newer CUDA may have the call, so a pattern that matches nothing is no error. */
+static void check_patterns(const struct pattern_list *list, const char *key,
+                           void (*look)(struct name_search *), struct config_report *report)
+{
+    unsigned unknown = 0;
+    for (size_t i = 0; i < list->count && unknown < UNKNOWN_NAMES_MAX; i++) {
+        struct name_search search = {.only.allow = {1, &list->patterns[i]}};
+        nearest_init(&search.nearest, list->patterns[i]);
+        look(&search);
+        if (search.is_found)
+            continue;
+        unknown++;
+        const char *best = search.nearest.best;
+        config_warning(
+            report, "%s: distribution.cuspan.capture.%s: \"%.60s\" matches nothing that cuspan knows%s%s%s",
+            report->source, key, list->patterns[i], best[0] ? "; did you mean " : "", best,
+            best[0] ? "?" : "");
+    }
+}
+
+static void check_names(const struct settings *settings, struct config_report *report)
+{
+    check_patterns(&settings->capture.calls.allow, "calls.allow", look_at_calls, report);
+    check_patterns(&settings->capture.calls.deny, "calls.deny", look_at_calls, report);
+    check_patterns(&settings->capture.activities.allow, "activities.allow", look_at_activities, report);
+    check_patterns(&settings->capture.activities.deny, "activities.deny", look_at_activities, report);
+}
+
+void check_settings(struct settings *settings, struct config_report *report)
+{
+    check_memory(settings, report);
+    check_rings(settings, report);
+    check_outputs(settings, report);
+    check_names(settings, report);
+}

@@ -1,0 +1,148 @@
+#include "config/config.h"
+
+#include "config/check.h"
+#include "config/environment.h"
+#include "config/file_reader.h"
+#include "config/overrides.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+const char *config_getenv(const char *name, void *context)
+{
+    (void)context;
+    return getenv(name);
+}
+
+static const char *no_environment(const char *name, void *context)
+{
+    (void)name;
+    (void)context;
+    return NULL;
+}
+
+static const char *find_file(const struct config_input *in, const struct config_environment *environment)
+{
+    const char *path = in->path;
+    if (!path)
+        path = environment_get(environment, "CUSPAN_CONFIG_FILE");
+    return path ? path : environment_get(environment, "OTEL_CONFIG_FILE");
+}
+
+/* A path that leads to a pipe or a device would hang the host, so it is opened without waiting and looked at
+ * first. */
+static int open_file(const char *path, struct config_report *report)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    struct stat info;
+    if (fd >= 0 && fstat(fd, &info) == 0 && S_ISREG(info.st_mode))
+        return fd;
+    if (fd < 0)
+        config_error(
+            report,
+            "%s: can't be read: %s: correct the path, or unset CUSPAN_CONFIG_FILE and OTEL_CONFIG_FILE", path,
+            strerror(errno));
+    else
+        config_error(report, "%s: not a file: expected a YAML file", path);
+    if (fd >= 0)
+        close(fd);
+    return -1;
+}
+
+static enum status read_bytes(int fd, const char *path, char **bytes, size_t *length,
+                              struct config_report *report)
+{
+    char *buffer = malloc(TREE_FILE_BYTES_MAX + 1);
+    if (!buffer)
+        return STATUS_NO_MEMORY;
+    size_t used = 0;
+    while (used <= TREE_FILE_BYTES_MAX) {
+        ssize_t got = read(fd, buffer + used, TREE_FILE_BYTES_MAX + 1 - used);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0) {
+            config_error(report, "%s: can't be read: %s", path, strerror(errno));
+            free(buffer);
+            return STATUS_INVALID;
+        }
+        if (got == 0)
+            break;
+        used += (size_t)got;
+    }
+    if (used > TREE_FILE_BYTES_MAX) {
+        config_error(report, "%s: too large: expected at most 1 MiB", path);
+        free(buffer);
+        return STATUS_INVALID;
+    }
+    *bytes = buffer;
+    *length = used;
+    return STATUS_OK;
+}
+
+static enum status read_file(const char *path, const struct config_environment *environment,
+                             struct settings *settings, struct config_report *report)
+{
+    char *bytes;
+    size_t length;
+    int fd = open_file(path, report);
+    if (fd < 0)
+        return STATUS_INVALID;
+    enum status status = read_bytes(fd, path, &bytes, &length, report);
+    close(fd);
+    if (status != STATUS_OK)
+        return status;
+    struct tree tree;
+    status = tree_parse(&tree, bytes, length, path, environment, report);
+    free(bytes);
+    if (status != STATUS_OK)
+        return status;
+    struct file_reader reader = {.settings = settings, .file = path, .report = report};
+    status = read_document(&reader, tree.root);
+    tree_deinit(&tree);
+    return status;
+}
+
+static void name_source(struct config_report *report, const char *path)
+{
+    report->is_file = path != NULL;
+    strncpy(report->source, path ? path : "the environment", sizeof report->source - 1);
+    report->source[sizeof report->source - 1] = '\0';
+}
+
+static enum status read_all(const struct config_input *in, struct settings *settings,
+                            struct config_report *report)
+{
+    struct config_environment environment = {in->getenv ? in->getenv : no_environment, in->context};
+    const char *path = find_file(in, &environment);
+    name_source(report, path);
+    enum status status = path ? read_file(path, &environment, settings, report)
+                              : environment_read(&environment, settings, report);
+    if (path)
+        environment_warn_ignored(&environment, report);
+    const char *set = environment_get(&environment, "CUSPAN_SET");
+    if (status == STATUS_OK && set)
+        status = overrides_apply(set, "CUSPAN_SET", settings, report);
+    if (status == STATUS_OK && in->overrides)
+        status = overrides_apply(in->overrides, "option", settings, report);
+    return status;
+}
+
+enum status config_load(const struct config_input *in, struct settings *out, struct config_report *report)
+{
+    config_report_init(report);
+    enum status status = settings_init(out);
+    if (status != STATUS_OK)
+        return status;
+    status = read_all(in, out, report);
+    if (status == STATUS_OK && report->errors == 0)
+        check_settings(out, report);
+    if (status == STATUS_OK && report->errors > 0)
+        status = STATUS_INVALID;
+    if (status != STATUS_OK)
+        settings_deinit(out);
+    return status;
+}

@@ -1,0 +1,20 @@
+/* "Did you mean": the candidate that a mistyped word is nearest to. */
+#ifndef CUSPAN_CONFIG_NEAREST_H
+#define CUSPAN_CONFIG_NEAREST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define NEAREST_WORD_MAX 64 /* longer words have no neighbours */
+
+struct nearest {
+    const char *word;
+    char best[NEAREST_WORD_MAX + 1]; /* "": none is near enough */
+    size_t best_distance;
+};
+
+void nearest_init(struct nearest *nearest, const char *word);
+/* The first of several equally near ones stays. */
+void nearest_offer(struct nearest *nearest, const char *candidate);
+
+#endif

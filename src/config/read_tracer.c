@@ -1,0 +1,410 @@
+#include "config/file_reader.h"
+
+#include "config/pairs.h"
+#include "config/schema.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define SAMPLER_PATH   "tracer_provider.sampler"
+#define PROCESSOR_PATH "tracer_provider.processors[]"
+
+static const struct {
+    const char *name;
+    enum exporter_kind kind;
+} exporters[] = {
+    {"otlp_http", EXPORTER_OTLP_HTTP},
+    {"otlp_grpc", EXPORTER_OTLP_GRPC},
+    {"otlp_file/development", EXPORTER_FILE},
+    {"console", EXPORTER_CONSOLE},
+};
+
+static bool find_exporter(const char *name, enum exporter_kind *kind)
+{
+    for (size_t i = 0; i < sizeof exporters / sizeof *exporters; i++) {
+        if (strcmp(exporters[i].name, name) == 0) {
+            *kind = exporters[i].kind;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Nothing in here may put a key or a value into a message: with a wrong indentation a secret can stand
+ * anywhere. */
+static void read_header(struct file_reader *reader, const struct place *place, const struct node *node)
+{
+    const struct item *name = node->kind == NODE_MAP ? node_find(node, "name") : NULL;
+    const struct item *value = node->kind == NODE_MAP ? node_find(node, "value") : NULL;
+    bool has_both = name && value && node->count == 2 && name->value->kind == NODE_SCALAR &&
+                    value->value->kind == NODE_SCALAR;
+    if (!has_both || node_is_null(name->value)) {
+        reader_error(reader, place, "expected a mapping with the keys name and value, both of them text");
+        return;
+    }
+    if (node_is_null(value->value))
+        return;
+    if (value->value->type != SCALAR_STRING && !value->value->is_substituted) {
+        reader_error(reader, place, "the value is not a string: put it in quotes");
+        return;
+    }
+    struct error err = {""};
+    enum status status = header_set(&reader->output->exporter, name->value->text, value->value->text, &err);
+    if (status == STATUS_INVALID)
+        reader_error(reader, place, "%s", err.text);
+    else if (status != STATUS_OK)
+        reader->status = status;
+}
+
+static void read_headers(struct file_reader *reader, const struct place *place, const struct node *node)
+{
+    if (node_is_null(node))
+        return;
+    if (node->kind != NODE_LIST) {
+        reader_error(reader, place, "expected a list like [{name: api-key, value: \"${API_KEY}\"}]");
+        return;
+    }
+    unsigned index = 0;
+    for (const struct item *item = node->items; item; item = item->next) {
+        struct place at = place_of_index(place, item, index++);
+        read_header(reader, &at, item->value);
+    }
+}
+
+static void read_headers_list(struct file_reader *reader, const struct place *place, const struct node *node)
+{
+    if (node_is_null(node))
+        return;
+    if (node->kind != NODE_SCALAR || (node->type != SCALAR_STRING && !node->is_substituted)) {
+        reader_error(reader, place, "expected text like name=value,name=value");
+        return;
+    }
+    struct error err = {""};
+    enum status status = pairs_to_headers(node->text, &reader->output->exporter, &err);
+    if (status == STATUS_INVALID)
+        reader_error(reader, place, "%s", err.text);
+    else if (status != STATUS_OK)
+        reader->status = status;
+}
+
+/* headers_list first: an entry of `headers` replaces one of the same name. */
+static void read_otlp(struct file_reader *reader, const struct place *place, const struct node *node)
+{
+    if (node_is_null(node))
+        return;
+    if (node->kind != NODE_MAP) {
+        reader_expected(reader, place, "a mapping", node);
+        return;
+    }
+    const struct item *list = node_find(node, "headers_list"), *headers = node_find(node, "headers");
+    if (list) {
+        struct place at = place_of_item(place, list);
+        read_headers_list(reader, &at, list->value);
+    }
+    for (const struct item *item = node->items; item; item = item->next) {
+        struct place at = place_of_item(place, item);
+        if (item == headers)
+            read_headers(reader, &at, item->value);
+        else if (item != list)
+            read_item(reader, place, item);
+    }
+}
+
+static void set_file(struct file_reader *reader, const struct place *place, const char *stream)
+{
+    static const char scheme[] = "file://";
+    static const struct setting endpoint = {.type = SETTING_PATH,
+                                            .owner = IN_OUTPUT,
+                                            .offset = offsetof(struct output_settings, exporter.endpoint)};
+    if (strcmp(stream, "stdout") == 0)
+        return;
+    const char *path = strncmp(stream, scheme, sizeof scheme - 1) == 0 ? stream + sizeof scheme - 1 : NULL;
+    if (path && strncmp(path, "localhost/", 10) == 0)
+        path += 9;
+    if (!path || path[0] != '/' || path[1] == '\0')
+        reader_error(reader, place, "expected stdout or file:///PATH with an absolute path, not \"%.60s\"",
+                     stream);
+    else if (setting_set(&endpoint, reader->output, path) != STATUS_OK)
+        reader->status = STATUS_NO_MEMORY;
+}
+
+static void read_otlp_file(struct file_reader *reader, const struct place *place, const struct node *node)
+{
+    if (node_is_null(node))
+        return;
+    if (node->kind != NODE_MAP) {
+        reader_expected(reader, place, "a mapping", node);
+        return;
+    }
+    for (const struct item *item = node->items; item; item = item->next) {
+        struct place at = place_of_item(place, item);
+        if (strcmp(item->key, "output_stream") != 0)
+            reader_unknown_key(reader, place, item);
+        else if (item->value->kind != NODE_SCALAR)
+            reader_expected(reader, &at, "stdout or file:///PATH", item->value);
+        else if (!node_is_null(item->value))
+            set_file(reader, &at, item->value->text);
+    }
+}
+
+static void read_exporter(struct file_reader *reader, const struct place *parent, const struct item *choice)
+{
+    struct place place = place_of_item(parent, choice);
+    switch (reader->output->exporter.kind) {
+    case EXPORTER_OTLP_HTTP:
+    case EXPORTER_OTLP_GRPC:
+        read_otlp(reader, &place, choice->value);
+        break;
+    case EXPORTER_FILE:
+        read_otlp_file(reader, &place, choice->value);
+        break;
+    case EXPORTER_CONSOLE:
+        read_nothing(reader, &place, choice->value);
+        break;
+    }
+}
+
+static void read_processor_keys(struct file_reader *reader, const struct place *place,
+                                const struct node *node, bool is_simple)
+{
+    for (const struct item *item = node->items; item; item = item->next) {
+        if (strcmp(item->key, "exporter") == 0)
+            continue;
+        struct place at = place_of_item(place, item);
+        if (is_simple && setting_find(at.path))
+            reader_error(reader, &at, "a simple processor doesn't have this key: use batch, or remove it");
+        else
+            read_item(reader, place, item);
+    }
+}
+
+static void keep_output(struct file_reader *reader, const struct place *place, struct output_settings *output)
+{
+    struct settings *settings = reader->settings;
+    if (settings->output_count < OUTPUTS_MAX) {
+        settings->outputs[settings->output_count++] = *output;
+        return;
+    }
+    reader_error(reader, place, "too many processors: expected at most %d", OUTPUTS_MAX);
+    output_settings_deinit(output);
+}
+
+/* batch or simple; a simple one is a batch that waits for nothing. */
+static void read_processor(struct file_reader *reader, const struct place *place, const struct node *node,
+                           bool is_simple)
+{
+    static const char choices[] = "otlp_http, otlp_grpc, otlp_file/development or console";
+    const struct item *exporter = node->kind == NODE_MAP ? node_find(node, "exporter") : NULL;
+    if (!exporter) {
+        reader_error(reader, place, "exporter is missing: expected exporter with one of %s below it",
+                     choices);
+        return;
+    }
+    struct place exporter_place = place_of_item(place, exporter);
+    const struct item *choice = read_choice(reader, &exporter_place, exporter->value, choices);
+    if (!choice)
+        return;
+    enum exporter_kind kind = EXPORTER_CONSOLE;
+    bool is_known = find_exporter(choice->key, &kind);
+    if (!is_known)
+        reader_plugin(reader, &exporter_place, choice,
+                      "cuspan has no such exporter: this processor sends nothing");
+    struct output_settings output;
+    if (output_init(&output, kind) != STATUS_OK) {
+        reader->status = STATUS_NO_MEMORY;
+        return;
+    }
+    reader->output = &output;
+    read_processor_keys(reader, place, node, is_simple);
+    if (is_known)
+        read_exporter(reader, &exporter_place, choice);
+    reader->output = NULL;
+    if (is_simple)
+        output.schedule_delay_ms = 0;
+    if (is_known)
+        keep_output(reader, place, &output);
+    else
+        output_settings_deinit(&output);
+}
+
+static void read_processors(struct file_reader *reader, const struct place *place, const struct node *node)
+{
+    if (node->kind != NODE_LIST || node->count == 0) {
+        reader_error(reader, place, "expected a list with at least one processor: - batch: or - simple:");
+        return;
+    }
+    unsigned index = 0;
+    for (const struct item *item = node->items; item; item = item->next) {
+        struct place at = place_of_index(place, item, index++);
+        const struct item *choice = read_choice(reader, &at, item->value, "batch or simple");
+        if (!choice)
+            continue;
+        struct place processor = place_of_item(&at, choice);
+        bool is_simple = strcmp(choice->key, "simple") == 0;
+        if (!is_simple && strcmp(choice->key, "batch") != 0) {
+            reader_plugin(reader, &at, choice, "cuspan has no such processor: it is left out");
+            continue;
+        }
+        snprintf(processor.path, sizeof processor.path, "%s", PROCESSOR_PATH ".batch");
+        read_processor(reader, &processor, choice->value, is_simple);
+    }
+}
+
+struct sampler {
+    enum sampler_kind kind;
+    double ratio;
+    bool is_parent_based;
+};
+
+static struct sampler default_sampler(void)
+{
+    return (struct sampler){SAMPLER_ALWAYS_ON, 1.0, true};
+}
+
+/* Samplers nest; the tables know them at the first level. */
+static struct place sampler_place(const struct place *place)
+{
+    struct place at = *place;
+    snprintf(at.path, sizeof at.path, "%s", SAMPLER_PATH);
+    return at;
+}
+
+static void read_ratio(struct file_reader *reader, const struct place *place, const struct node *node,
+                       struct sampler *sampler)
+{
+    const struct setting *setting =
+        setting_find(SAMPLER_PATH ".parent_based.root.trace_id_ratio_based.ratio");
+    sampler->kind = SAMPLER_TRACE_ID_RATIO;
+    if (node_is_null(node))
+        return;
+    if (node->kind != NODE_MAP) {
+        reader_expected(reader, place, "a mapping with the key ratio", node);
+        return;
+    }
+    for (const struct item *item = node->items; item; item = item->next) {
+        struct place at = place_of_item(place, item);
+        if (strcmp(item->key, "ratio") != 0) {
+            reader_unknown_key(reader, place, item);
+            continue;
+        }
+        double kept = reader->settings->sampler_ratio;
+        reader->settings->sampler_ratio = 1.0;
+        read_setting(reader, &at, setting, item->value);
+        sampler->ratio = reader->settings->sampler_ratio;
+        reader->settings->sampler_ratio = kept;
+    }
+}
+
+static void read_sampler(struct file_reader *reader, const struct place *place, const struct node *node,
+                         struct sampler *sampler, bool is_nested);
+
+/* remote_parent_sampled and its like: what the parent's flag says is the only thing we do. */
+static void read_parent_case(struct file_reader *reader, const struct place *place, const struct item *item,
+                             const char *effect)
+{
+    struct sampler found = default_sampler();
+    uint32_t errors = reader->report->errors;
+    bool is_not_sampled = strstr(item->key, "not_sampled") != NULL;
+    read_sampler(reader, place, item->value, &found, true);
+    bool is_usual = found.kind == (is_not_sampled ? SAMPLER_ALWAYS_OFF : SAMPLER_ALWAYS_ON);
+    if (!is_usual && reader->report->errors == errors && !node_is_null(item->value))
+        reader_warning(reader, place, "%s", effect);
+}
+
+static void read_parent_based(struct file_reader *reader, const struct place *place, const struct node *node,
+                              struct sampler *sampler)
+{
+    *sampler = default_sampler();
+    if (node_is_null(node))
+        return;
+    if (node->kind != NODE_MAP) {
+        reader_expected(reader, place, "a mapping with the key root", node);
+        return;
+    }
+    for (const struct item *item = node->items; item; item = item->next) {
+        struct place at = place_of_item(place, item);
+        const struct schema_key *key = schema_find(at.path);
+        if (!key)
+            reader_unknown_key(reader, place, item);
+        else if (key->effect)
+            read_parent_case(reader, &at, item, key->effect);
+        else
+            read_sampler(reader, &at, item->value, sampler, true);
+    }
+    sampler->is_parent_based = true;
+}
+
+static void read_sampler(struct file_reader *reader, const struct place *where, const struct node *node,
+                         struct sampler *sampler, bool is_nested)
+{
+    static const char unsupported[] =
+        "cuspan has no such sampler: parent_based with a root of always_on holds";
+    if (node_is_null(node))
+        return;
+    struct place place = sampler_place(where);
+    const struct item *choice =
+        read_choice(reader, &place, node, "always_on, always_off, trace_id_ratio_based or parent_based");
+    if (!choice)
+        return;
+    struct place at = place_of_item(&place, choice);
+    const struct schema_key *key = schema_find(at.path);
+    sampler->is_parent_based = false;
+    if (!key || key->kind == SCHEMA_UNSUPPORTED) {
+        *sampler = default_sampler();
+        if (key)
+            reader_warning(reader, &at, "%s", unsupported);
+        else
+            reader_plugin(reader, &place, choice, unsupported);
+    } else if (strcmp(choice->key, "parent_based") == 0) {
+        if (is_nested)
+            reader_error(reader, &at,
+                         "a parent_based inside another makes no difference: expected always_on, always_off "
+                         "or trace_id_ratio_based");
+        else
+            read_parent_based(reader, &at, choice->value, sampler);
+    } else if (strcmp(choice->key, "trace_id_ratio_based") == 0) {
+        read_ratio(reader, &at, choice->value, sampler);
+    } else {
+        sampler->kind = strcmp(choice->key, "always_on") == 0 ? SAMPLER_ALWAYS_ON : SAMPLER_ALWAYS_OFF;
+        read_nothing(reader, &at, choice->value);
+    }
+}
+
+static void read_top_sampler(struct file_reader *reader, const struct place *place, const struct node *node)
+{
+    struct sampler sampler = default_sampler();
+    read_sampler(reader, place, node, &sampler, false);
+    reader->settings->sampler = sampler.kind;
+    reader->settings->sampler_ratio = sampler.ratio;
+    reader->settings->sampler_parent_based = sampler.is_parent_based;
+}
+
+static void read_id_generator(struct file_reader *reader, const struct place *place, const struct node *node)
+{
+    bool is_random = node->kind == NODE_MAP && node->count == 1 && strcmp(node->items->key, "random") == 0;
+    if (!is_random && !node_is_null(node))
+        reader_warning(reader, place, "not supported: cuspan's IDs are random");
+}
+
+void read_tracer_provider(struct file_reader *reader, const struct place *place, const struct node *node)
+{
+    if (node_is_null(node))
+        return;
+    if (node->kind != NODE_MAP) {
+        reader_expected(reader, place, "a mapping with the key processors", node);
+        return;
+    }
+    if (!node_find(node, "processors"))
+        reader_error(reader, place, "processors is missing: expected a list with at least one processor");
+    for (const struct item *item = node->items; item; item = item->next) {
+        struct place at = place_of_item(place, item);
+        if (strcmp(item->key, "processors") == 0)
+            read_processors(reader, &at, item->value);
+        else if (strcmp(item->key, "sampler") == 0)
+            read_top_sampler(reader, &at, item->value);
+        else if (strcmp(item->key, "id_generator") == 0)
+            read_id_generator(reader, &at, item->value);
+        else
+            read_item(reader, place, item);
+    }
+}

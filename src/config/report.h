@@ -1,0 +1,39 @@
+/* What was found while reading a configuration: a bounded list of errors and warnings, one line each, that
+ * the agent logs and `cuspan check` prints. A line names where, which key, what is wrong and what was
+ * expected. It never holds the value of a header. */
+#ifndef CUSPAN_CONFIG_REPORT_H
+#define CUSPAN_CONFIG_REPORT_H
+
+#include "base/status.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define CONFIG_MESSAGES_MAX  40
+#define CONFIG_WARNINGS_MAX  24 /* warnings leave room for errors */
+#define CONFIG_MESSAGE_BYTES 512
+#define CONFIG_SOURCE_BYTES  256
+
+enum config_severity { CONFIG_ERROR, CONFIG_WARNING };
+
+struct config_message {
+    enum config_severity severity;
+    char text[CONFIG_MESSAGE_BYTES];
+};
+
+struct config_report {
+    char source[CONFIG_SOURCE_BYTES]; /* the file that was read, or "the environment" */
+    bool is_file;
+    uint32_t errors;   /* found, also those that no longer fit into the list */
+    uint32_t warnings; /* likewise */
+    uint32_t count;
+    struct config_message messages[CONFIG_MESSAGES_MAX];
+};
+
+void config_report_init(struct config_report *report);
+
+/* Adds a line. Bytes that would break a line or a terminal are replaced by '?'. */
+void config_error(struct config_report *report, const char *format, ...) PRINTF_LIKE(2, 3);
+void config_warning(struct config_report *report, const char *format, ...) PRINTF_LIKE(2, 3);
+
+#endif

@@ -1,0 +1,30 @@
+/* References to environment variables in the scalars of a configuration file: ${VAR}, ${env:VAR},
+ * ${VAR:-default}, and
+ * $$ for a dollar sign. Values that come in are never looked at again. */
+#ifndef CUSPAN_CONFIG_SUBSTITUTE_H
+#define CUSPAN_CONFIG_SUBSTITUTE_H
+
+#include "base/status.h"
+
+#include <stdbool.h>
+
+#define SUBSTITUTED_BYTES_MAX (64 * 1024) /* of one scalar */
+
+/* getenv() or what stands in for it: NULL where the variable is not set. */
+struct config_environment {
+    const char *(*get)(const char *name, void *context);
+    void *context;
+};
+
+struct substitution {
+    char *text;         /* owned by the caller (free); NULL on failure */
+    bool is_changed;    /* at least one reference was replaced */
+    bool is_unfinished; /* a "${" without its "}" was left as it is */
+};
+
+/* INVALID: a malformed reference (the error says which and why); FULL: longer than SUBSTITUTED_BYTES_MAX;
+ * NO_MEMORY. */
+enum status substitute(const char *text, const struct config_environment *environment,
+                       struct substitution *result, struct error *err) MUST_CHECK;
+
+#endif

@@ -1,0 +1,55 @@
+/* Correlate: from records to spans. Joins what the host asked (calls) with what the GPU did (activity) by
+ * correlation ID, whichever comes first; gives each span its trace and parent; keeps the sessions. Used by
+ * one thread.
+ *
+ * A GPU record whose call isn't known yet waits for it in a bounded queue; then it hangs below the session,
+ * marked `cuda.orphan` and counted. */
+#ifndef CUSPAN_CORRELATE_CORRELATE_H
+#define CUSPAN_CORRELATE_CORRELATE_H
+
+#include "base/trace_context.h"
+#include "model/record.h"
+#include "model/settings.h"
+#include "model/span.h"
+
+struct correlate_sink {
+    void *context;
+    /* A finished span; valid during the call. */
+    void (*on_span)(void *context, const struct span *span);
+    /* What is known of a device, before or after its first span; `index` is RESOURCE_DEVICE(...). Valid
+     * during the call. */
+    void (*on_device)(void *context, uint16_t index, const struct resource *resource);
+};
+
+struct correlate_options {
+    const struct settings *settings;    /* outlives it */
+    const char *program;                /* names the session span; outlives it */
+    const struct trace_context *parent; /* TRACEPARENT, or NULL; copied */
+    bool expects_calls;                 /* every GPU record should find its call; else none is waited for */
+    struct correlate_sink sink;
+};
+
+struct correlate;
+
+enum status correlate_create(const struct correlate_options *options,
+                             struct correlate **correlate) MUST_CHECK;
+void correlate_destroy(struct correlate *correlate);
+
+void correlate_call(struct correlate *correlate, const struct thread_info *thread,
+                    const struct call_record *call);
+void correlate_resource(struct correlate *correlate, const struct thread_info *thread,
+                        const struct resource_record *resource);
+void correlate_activity(struct correlate *correlate, const struct activity_record *activity);
+
+/* Between rounds: lets waiting records find their calls or gives them up, and cuts a session that is due. */
+void correlate_tick(struct correlate *correlate, uint64_t now_monotonic_ns);
+
+/* At the end: nothing waits any longer, and the session's span leaves. */
+void correlate_finish(struct correlate *correlate);
+
+/* The traces so far, for the report: how many, and the first of them. Returns how many were written to
+ * `traces`. */
+uint32_t correlate_traces(const struct correlate *correlate, uint8_t (*traces)[16], uint32_t max,
+                          uint32_t *total);
+
+#endif

@@ -1,0 +1,103 @@
+#include "correlate/devices.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define CONTEXT_FIELD_NULL_STREAM_ID 4 /* CUPTI's number; 12.0 has it as well */
+#define UUID_BYTES                   16
+
+/* "GPU-8-4-4-4-12", as the driver's tools write it. */
+static void format_uuid(const uint8_t *bytes, char text[41])
+{
+    char *to = text + sprintf(text, "GPU-");
+    for (unsigned i = 0; i < UUID_BYTES; i++)
+        to += sprintf(to, i == 4 || i == 6 || i == 8 || i == 10 ? "-%02x" : "%02x", bytes[i]);
+}
+
+static bool is_zero(const uint8_t *bytes, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++)
+        if (bytes[i])
+            return false;
+    return true;
+}
+
+static enum status set_field(struct resource *resource, const struct activity_field *field, uint64_t value)
+{
+    const char *text = (const char *)(uintptr_t)value;
+    char uuid[41];
+    if (value == UINT32_MAX || value == UINT64_MAX)
+        return STATUS_OK; /* CUPTI's "there is none": a MIG or NUMA number */
+    switch (field->type) {
+    case FIELD_STRING:
+        return text ? resource_set_string(resource, field->key.name, text) : STATUS_OK;
+    case FIELD_BYTES:
+        if (field->size != UUID_BYTES || is_zero((const uint8_t *)(uintptr_t)value, UUID_BYTES))
+            return STATUS_OK; /* all zero: not a MIG device */
+        format_uuid((const uint8_t *)(uintptr_t)value, uuid);
+        return resource_set_string(resource, field->key.name, uuid);
+    case FIELD_UINT:
+    case FIELD_INT:
+    case FIELD_ENUM:
+        return resource_set_int(resource, field->key.name, (int64_t)value);
+    default:
+        return STATUS_OK; /* the largest grids and blocks: the same for all */
+    }
+}
+
+static enum status set_hardware(struct resource *resource, const char *id, const char *name)
+{
+    enum status status = resource_set_string(resource, "hw.type", "gpu");
+    if (status == STATUS_OK)
+        status = resource_set_string(resource, "hw.vendor", "NVIDIA");
+    if (status == STATUS_OK && id)
+        status = resource_set_string(resource, "hw.id", id);
+    if (status == STATUS_OK && name)
+        status = resource_set_string(resource, "hw.name", name);
+    if (status == STATUS_OK && name)
+        status = resource_set_string(resource, "hw.model", name);
+    return status;
+}
+
+enum status devices_describe(const struct activity_record *record, uint32_t *device_id,
+                             struct resource *resource)
+{
+    const struct activity_info *info = &activity_table[ACTIVITY_DEVICE];
+    enum status status = STATUS_OK;
+    *device_id = record->device_id;
+    for (uint8_t i = 1; i < info->field_count && status == STATUS_OK; i++) {
+        const struct activity_field *field = &info->fields[i];
+        if (!(record->present >> i & 1) || !field->key.len)
+            continue;
+        if (strcmp(field->key.name, "cuda.device.id") == 0)
+            *device_id = (uint32_t)record->values[i];
+        status = set_field(resource, field, record->values[i]);
+    }
+    const struct resource_attr *uuid = resource_find(resource, "cuda.device.uuid");
+    const struct resource_attr *name = resource_find(resource, "cuda.device.name");
+    if (status == STATUS_OK)
+        status = set_hardware(resource, uuid ? uuid->string : NULL, name ? name->string : record->name);
+    return status;
+}
+
+enum status devices_describe_unknown(uint32_t device_id, struct resource *resource)
+{
+    enum status status = resource_set_int(resource, "cuda.device.id", device_id);
+    return status == STATUS_OK ? set_hardware(resource, NULL, NULL) : status;
+}
+
+void devices_note_context(struct devices *devices, const struct activity_record *record)
+{
+    if (!(record->present >> CONTEXT_FIELD_NULL_STREAM_ID & 1) || !record->context_id)
+        return;
+    unsigned slot = record->context_id % CONTEXTS_KEPT; /* they are numbered from 1: programs have a few */
+    devices->contexts[slot].context_id = record->context_id;
+    devices->contexts[slot].null_stream_id = (uint32_t)record->values[CONTEXT_FIELD_NULL_STREAM_ID];
+}
+
+bool devices_is_null_stream(const struct devices *devices, uint32_t context_id, uint32_t stream_id)
+{
+    unsigned slot = context_id % CONTEXTS_KEPT;
+    return devices->contexts[slot].context_id == context_id && context_id &&
+           devices->contexts[slot].null_stream_id == stream_id;
+}

@@ -1,0 +1,36 @@
+/* What CUPTI tells about devices and contexts: the resource of each device's spans, the NULL stream of each
+ * context. */
+#ifndef CUSPAN_CORRELATE_DEVICES_H
+#define CUSPAN_CORRELATE_DEVICES_H
+
+#include "model/activities.h"
+#include "model/record.h"
+#include "model/resource.h"
+
+#include <stdbool.h>
+
+#define CONTEXTS_KEPT 256
+
+struct devices {
+    bool is_known[DEVICES_MAX]; /* told to the outputs */
+    struct {
+        uint32_t context_id; /* 0: free */
+        uint32_t null_stream_id;
+    } contexts[CONTEXTS_KEPT];
+};
+
+/* Fills `resource` from a DEVICE record (owned by the caller: resource_deinit), and says which device it is.
+ */
+enum status devices_describe(const struct activity_record *record, uint32_t *device_id,
+                             struct resource *resource) MUST_CHECK;
+
+/* The same for a device of which nothing but the number is known. */
+enum status devices_describe_unknown(uint32_t device_id, struct resource *resource) MUST_CHECK;
+
+/* Notes a CONTEXT record. */
+void devices_note_context(struct devices *devices, const struct activity_record *record);
+
+/* Whether the stream is its context's NULL stream. */
+bool devices_is_null_stream(const struct devices *devices, uint32_t context_id, uint32_t stream_id);
+
+#endif

@@ -1,0 +1,32 @@
+/* Kernel names: from the mangled name that CUPTI gives to the short one that names a span and the full one.
+ *
+ * Demangling costs microseconds, so it is done once for each name and kept. The cache is bounded; when it is
+ * full it is emptied and fills again. */
+#ifndef CUSPAN_CORRELATE_NAMES_H
+#define CUSPAN_CORRELATE_NAMES_H
+
+#include "base/status.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct kernel_name {
+    const char *text; /* short: no arguments, no template arguments, no return type */
+    const char *full; /* demangled */
+    uint32_t text_len;
+    uint32_t full_len;
+};
+
+struct names;
+
+enum status names_create(size_t bytes_max, struct names **names) MUST_CHECK;
+void names_destroy(struct names *names);
+
+/* `mangled` is NUL-terminated; its address is the key, checked against its text. The answer is valid until
+ * the next call. */
+const struct kernel_name *names_resolve(struct names *names, const char *mangled);
+
+/* Writes the short form of a demangled name and returns its length; `to` has room for strlen(full) + 1. */
+size_t name_shorten(const char *full, char *to);
+
+#endif

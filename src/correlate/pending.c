@@ -1,0 +1,84 @@
+#include "correlate/pending.h"
+
+#include "base/clock.h"
+#include "base/counters.h"
+
+#include <stdlib.h>
+
+#define WAYS 4
+#define AGE_MAX_NS                                                                                           \
+    (3600 * NS_PER_SECOND) /* 2^32 calls take longer than this at over a million calls a second */
+
+struct pending_table {
+    uint32_t set_mask;
+    struct pending_call *calls; /* sets of WAYS */
+};
+
+enum status pending_create(uint32_t calls_max, struct pending_table **table)
+{
+    uint32_t sets = 1;
+    while ((uint64_t)sets * 2 * WAYS <= calls_max)
+        sets *= 2;
+    struct pending_table *made = calloc(1, sizeof *made);
+    if (made)
+        made->calls = calloc((size_t)sets * WAYS, sizeof *made->calls);
+    if (!made || !made->calls) {
+        free(made);
+        return STATUS_NO_MEMORY;
+    }
+    made->set_mask = sets - 1;
+    *table = made;
+    return STATUS_OK;
+}
+
+void pending_destroy(struct pending_table *table)
+{
+    if (!table)
+        return;
+    free(table->calls);
+    free(table);
+}
+
+static struct pending_call *set_of(struct pending_table *table, uint32_t correlation_id)
+{
+    return &table->calls[(size_t)(correlation_id & table->set_mask) * WAYS];
+}
+
+static bool is_waiting(const struct pending_call *call)
+{
+    return (call->flags & (PENDING_EXPECTED | PENDING_ANSWERED)) == PENDING_EXPECTED;
+}
+
+/* True if `a` should go before `b`. */
+static bool goes_before(const struct pending_call *a, const struct pending_call *b)
+{
+    if (is_waiting(a) != is_waiting(b))
+        return !is_waiting(a);
+    return a->start_ns < b->start_ns;
+}
+
+struct pending_call *pending_insert(struct pending_table *table, uint32_t correlation_id)
+{
+    struct pending_call *set = set_of(table, correlation_id), *victim = &set[0];
+    for (unsigned i = 0; i < WAYS; i++) {
+        if (set[i].correlation_id == 0 || set[i].correlation_id == correlation_id) {
+            victim = &set[i];
+            break;
+        }
+        if (goes_before(&set[i], victim))
+            victim = &set[i];
+    }
+    if (victim->correlation_id && is_waiting(victim))
+        counter_add(COUNTER_pending_evicted, 1);
+    victim->correlation_id = correlation_id;
+    return victim;
+}
+
+struct pending_call *pending_find(struct pending_table *table, uint32_t correlation_id, uint64_t start_ns)
+{
+    struct pending_call *set = set_of(table, correlation_id);
+    for (unsigned i = 0; i < WAYS; i++)
+        if (set[i].correlation_id == correlation_id)
+            return start_ns < set[i].start_ns + AGE_MAX_NS ? &set[i] : NULL;
+    return NULL;
+}

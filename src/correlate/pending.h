@@ -1,0 +1,38 @@
+/* Calls that can still be asked for by a GPU record: what of them a child needs, by correlation ID.
+ *
+ * CUPTI counts the IDs up, so the table is sets of four addressed by the ID's low bits: neighbours in time
+ * are neighbours in memory, and an entry goes when its set needs the room. A call that has had its record
+ * goes before one that waits; one given up while waiting is counted. IDs come round after 2^32: an entry
+ * older than an hour is no match. */
+#ifndef CUSPAN_CORRELATE_PENDING_H
+#define CUSPAN_CORRELATE_PENDING_H
+
+#include "base/status.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum pending_flags { PENDING_EXPECTED = 1 << 16, PENDING_ANSWERED = 1 << 17, PENDING_UNSAMPLED = 1 << 18 };
+#define PENDING_TRACE_FLAGS 0xff
+
+struct pending_call {
+    uint32_t correlation_id; /* 0: free */
+    uint32_t flags;          /* W3C flags in the low byte, above them enum pending_flags */
+    uint8_t trace_id[16];
+    uint8_t span_id[8];
+    uint64_t start_ns;
+    const char *trace_state; /* NUL-terminated or NULL; lives as long as the process */
+};
+
+struct pending_table;
+
+enum status pending_create(uint32_t calls_max, struct pending_table **table) MUST_CHECK;
+void pending_destroy(struct pending_table *table);
+
+/* A free entry for the call, which the caller fills at once (all but correlation_id). */
+struct pending_call *pending_insert(struct pending_table *table, uint32_t correlation_id);
+
+/* The call with this ID that could have caused something that began at `start_ns`, or NULL. */
+struct pending_call *pending_find(struct pending_table *table, uint32_t correlation_id, uint64_t start_ns);
+
+#endif

@@ -1,0 +1,168 @@
+#include "encode/protobuf.h"
+
+/* What stands around the spans. Written once for many requests, and without hurry. */
+
+/* Tags: number << 3 | type. */
+enum {
+    RESOURCE_ATTRIBUTE = 0x0a,
+    RESOURCE_ATTRIBUTES_DROPPED = 0x10,
+    RESOURCE_SPANS_RESOURCE = 0x0a,
+    RESOURCE_SPANS_SCOPE_SPANS = 0x12,
+    RESOURCE_SPANS_SCHEMA_URL = 0x1a,
+    SCOPE_SPANS_SCOPE = 0x0a,
+    SCOPE_SPANS_SCHEMA_URL = 0x1a,
+    SCOPE_NAME = 0x0a,
+    SCOPE_VERSION = 0x12,
+    REQUEST_RESOURCE_SPANS = 0x0a
+};
+
+static uint8_t *put_resource_strings(uint8_t *p, uint8_t *end, const char *strings, size_t bytes_max)
+{
+    for (size_t len; *strings; strings += len + 1) {
+        len = strlen(strings);
+        if (!protobuf_has_room(p, end, PROTOBUF_FIELD_ROOM))
+            return NULL;
+        *p = ARRAY_VALUE;
+        uint8_t *value = p + 3;
+        p = protobuf_put_text(value, end, VALUE_STRING, strings, len, bytes_max);
+        if (!p || !protobuf_has_room(p, end, PROTOBUF_FIELD_ROOM))
+            return NULL;
+        p = protobuf_close(value, p);
+    }
+    return p;
+}
+
+/* The content of an AnyValue. An empty string has to be there too: without it the value would be of no type.
+ */
+static uint8_t *put_resource_value(uint8_t *p, uint8_t *end, const struct resource_attr *attr,
+                                   size_t bytes_max)
+{
+    switch ((enum resource_value)attr->type) {
+    case RESOURCE_INT:
+        *p = VALUE_INT;
+        return protobuf_put_varint(p + 1, (uint64_t)attr->integer);
+    case RESOURCE_BOOL:
+        p[0] = VALUE_BOOL;
+        p[1] = attr->integer != 0;
+        return p + 2;
+    case RESOURCE_DOUBLE:
+        *p = VALUE_DOUBLE;
+        memcpy(p + 1, &attr->real, 8);
+        return p + 9;
+    case RESOURCE_STRING:
+        if (*attr->string)
+            return protobuf_put_text(p, end, VALUE_STRING, attr->string, strlen(attr->string), bytes_max);
+        memcpy(p, (uint8_t[]){VALUE_STRING, 0}, 2);
+        return p + 2;
+    case RESOURCE_STRING_ARRAY: {
+        uint8_t *array = p + 3;
+        *p = VALUE_ARRAY;
+        p = put_resource_strings(array, end, attr->string, bytes_max);
+        return p && protobuf_has_room(p, end, PROTOBUF_FIELD_ROOM) ? protobuf_close(array, p) : NULL;
+    }
+    }
+    return p;
+}
+
+static uint8_t *put_resource_attr(uint8_t *p, uint8_t *end, const struct resource_attr *attr,
+                                  size_t bytes_max)
+{
+    if (!protobuf_has_room(p, end, PROTOBUF_ROOM))
+        return NULL;
+    *p = RESOURCE_ATTRIBUTE;
+    uint8_t *pair = p + 3;
+    p = protobuf_put_text(pair, end, PAIR_KEY, attr->key, strlen(attr->key), bytes_max);
+    if (!p || !protobuf_has_room(p, end, PROTOBUF_ROOM))
+        return NULL;
+    *p = PAIR_VALUE;
+    uint8_t *value = p + 3;
+    p = put_resource_value(value, end, attr, bytes_max);
+    if (!p || !protobuf_has_room(p, end, PROTOBUF_ROOM))
+        return NULL;
+    return protobuf_close(pair, protobuf_close(value, p));
+}
+
+static uint8_t *protobuf_put_resource(uint8_t *to, uint8_t *end, const struct resource *resource,
+                                      const char *schema_url, const struct wire_limits *limits)
+{
+    size_t url_len = strlen(schema_url);
+    size_t behind = PROTOBUF_ROOM + 3 * url_len; /* at most, should the URL need repair */
+    if (!protobuf_has_room(to, end, PROTOBUF_ROOM + behind))
+        return NULL;
+    uint8_t *attrs_end = end - behind;
+    *to = RESOURCE_SPANS_RESOURCE;
+    uint8_t *body = to + 3, *p = body;
+    uint32_t dropped = 0;
+    for (size_t i = 0; i < resource->attr_count; i++) {
+        uint8_t *next = put_resource_attr(p, attrs_end, &resource->attrs[i], limits->string_bytes_max);
+        if (next)
+            p = next;
+        else
+            dropped++;
+    }
+    p = protobuf_put_count(p, RESOURCE_ATTRIBUTES_DROPPED, dropped);
+    p = protobuf_close(body, p);
+    return protobuf_put_text(p, end, RESOURCE_SPANS_SCHEMA_URL, schema_url, url_len,
+                             limits->string_bytes_max);
+}
+
+static uint8_t *protobuf_put_scope(uint8_t *to, uint8_t *end, const char *name, const char *version,
+                                   const char *schema_url)
+{
+    if (!protobuf_has_room(to, end, PROTOBUF_FIELD_ROOM))
+        return NULL;
+    *to = SCOPE_SPANS_SCOPE;
+    uint8_t *body = to + 3;
+    uint8_t *p = protobuf_put_text(body, end, SCOPE_NAME, name, strlen(name), SPAN_STRING_MAX);
+    if (p)
+        p = protobuf_put_text(p, end, SCOPE_VERSION, version, strlen(version), SPAN_STRING_MAX);
+    if (!p || !protobuf_has_room(p, end, PROTOBUF_FIELD_ROOM))
+        return NULL;
+    p = protobuf_close(body, p);
+    return protobuf_put_text(p, end, SCOPE_SPANS_SCHEMA_URL, schema_url, strlen(schema_url), SPAN_STRING_MAX);
+}
+
+/* protobuf_put_varint scribbles up to 10 bytes, and behind a head lies the first span. */
+static uint8_t *put_varint_exact(uint8_t *p, uint64_t value)
+{
+    uint8_t bytes[PROTOBUF_VARINT_MAX];
+    size_t len = (size_t)(protobuf_put_varint(bytes, value) - bytes);
+    memcpy(p, bytes, len);
+    return p + len;
+}
+
+static uint8_t *put_part(uint8_t *p, const struct wire_part *part)
+{
+    if (part->len)
+        memcpy(p, part->bytes, part->len);
+    return p + part->len;
+}
+
+static uint8_t *protobuf_put_head(uint8_t *at, const struct wire_part *resource,
+                                  const struct wire_part *scope, uint64_t span_bytes, bool first)
+{
+    uint64_t scope_spans = scope->len + span_bytes;
+    uint64_t resource_spans = resource->len + 1 + protobuf_varint_size(scope_spans) + scope_spans;
+    uint8_t *head = at - (1 + protobuf_varint_size(resource_spans) + (resource_spans - span_bytes));
+    uint8_t *p = head;
+    *p = REQUEST_RESOURCE_SPANS;
+    p = put_varint_exact(p + 1, resource_spans);
+    p = put_part(p, resource);
+    *p = RESOURCE_SPANS_SCOPE_SPANS;
+    p = put_varint_exact(p + 1, scope_spans);
+    put_part(p, scope);
+    return head;
+}
+
+static size_t protobuf_put_tail(uint8_t *at, bool last)
+{
+    return 0;
+}
+
+const struct wire wire_protobuf = {
+    .put_span = protobuf_put_span,
+    .put_resource = protobuf_put_resource,
+    .put_scope = protobuf_put_scope,
+    .put_head = protobuf_put_head,
+    .put_tail = protobuf_put_tail,
+};

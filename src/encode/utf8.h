@@ -1,0 +1,74 @@
+/* Text as OTLP wants it: valid UTF-8. Each maximal ill-formed subsequence (Unicode, table 3-7 and the
+ * practice of chapter 3.9) becomes one U+FFFD, which is also what Python's and the web's decoders do.
+ *
+ * Nearly all of our strings are ASCII, so the hot path copies first and asks while it copies. */
+#ifndef CUSPAN_ENCODE_UTF8_H
+#define CUSPAN_ENCODE_UTF8_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#define UTF8_NO_LIMIT SIZE_MAX
+
+struct utf8_step {
+    uint8_t len; /* bytes of input, at least 1 */
+    bool valid;  /* false: a maximal ill-formed subsequence */
+};
+
+/* The character, or what stands in place of one, at the beginning of `text`; `len` is at least 1. */
+struct utf8_step utf8_next(const uint8_t *text, size_t len);
+
+/* Writes `len` bytes of `from`, made valid, and returns how many bytes that gives. Stops before the character
+ * that would exceed `chars_max` or `bytes_max`. With `to` NULL it only counts; otherwise `to` has room for
+ * that many. */
+size_t utf8_repair(uint8_t *to, const char *from, size_t len, size_t chars_max, size_t bytes_max);
+
+typedef uint64_t utf8_block __attribute__((vector_size(16)));
+
+static inline uint64_t utf8_copy_8(uint8_t *to, const char *from)
+{
+    uint64_t word;
+    memcpy(&word, from, 8);
+    memcpy(to, &word, 8);
+    return word;
+}
+
+static inline uint64_t utf8_copy_4(uint8_t *to, const char *from)
+{
+    uint32_t word;
+    memcpy(&word, from, 4);
+    memcpy(to, &word, 4);
+    return word;
+}
+
+/* Copies `len` bytes, reading and writing no others, and says whether all were ASCII. Lengths are served by
+ * two overlapping moves in place of a loop over what is left. */
+static inline bool utf8_copy_ascii(uint8_t *to, const char *from, size_t len)
+{
+    const uint64_t high_bits = 0x8080808080808080u;
+    if (len > 16) {
+        utf8_block all, block;
+        memcpy(&all, from + len - 16, 16);
+        memcpy(to + len - 16, &all, 16);
+        for (size_t i = 0; i < len - 16; i += 16) {
+            memcpy(&block, from + i, 16);
+            memcpy(to + i, &block, 16);
+            all |= block;
+        }
+        return ((all[0] | all[1]) & high_bits) == 0;
+    }
+    if (len >= 8)
+        return ((utf8_copy_8(to, from) | utf8_copy_8(to + len - 8, from + len - 8)) & high_bits) == 0;
+    if (len >= 4)
+        return ((utf8_copy_4(to, from) | utf8_copy_4(to + len - 4, from + len - 4)) & high_bits) == 0;
+    uint8_t all = 0;
+    for (size_t i = 0; i < len; i++) {
+        to[i] = (uint8_t)from[i];
+        all |= to[i];
+    }
+    return all < 0x80;
+}
+
+#endif

@@ -1,0 +1,270 @@
+#include "export/exporter.h"
+
+#include "base/clock.h"
+#include "base/counters.h"
+#include "base/log.h"
+#include "export/control.h"
+#include "export/file.h"
+#include "export/output.h"
+#include "export/sender.h"
+#include "export/text.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* How long after the deadline the thread may take to notice. */
+#define STOP_GRACE_NS (40 * NS_PER_MS)
+
+struct exporter {
+    struct control control; /* its lock guards what follows */
+    struct batch *first;    /* the queue */
+    struct batch **last;
+    struct batch *current; /* the thread's */
+    uint32_t queued_spans;
+    uint64_t submitted; /* batches */
+    uint64_t finished;
+    bool told_full;
+    bool exited;
+    bool abandoned; /* exporter_destroy gave the thread up and has counted its spans */
+
+    /* Constant. */
+    struct output *output;
+    uint32_t queue_spans_max;
+    pthread_t thread;
+    char name[256]; /* for log lines */
+};
+
+static struct batch *pop_locked(struct exporter *exporter)
+{
+    struct batch *batch = exporter->first;
+    exporter->first = batch->next;
+    if (!exporter->first)
+        exporter->last = &exporter->first;
+    batch->next = NULL;
+    exporter->queued_spans -= batch->spans;
+    exporter->current = batch;
+    return batch;
+}
+
+/* NULL: the queue is empty and no more will come. */
+static struct batch *next_batch(struct exporter *exporter)
+{
+    struct batch *batch = NULL;
+    pthread_mutex_lock(&exporter->control.lock);
+    while (!exporter->first && control_stop_at_ns(&exporter->control) == NEVER_NS)
+        control_wait_locked(&exporter->control, NEVER_NS);
+    if (exporter->first && !exporter->abandoned)
+        batch = pop_locked(exporter);
+    pthread_mutex_unlock(&exporter->control.lock);
+    return batch;
+}
+
+static void count(const struct delivery *delivery)
+{
+    if (delivery->accepted)
+        counter_add(COUNTER_batches_sent, 1);
+    counter_add(COUNTER_spans_delivered, delivery->delivered);
+    if (delivery->lost > 0)
+        counter_add(delivery->reason, delivery->lost);
+    counter_add(COUNTER_batches_resent, delivery->resent);
+    counter_add(COUNTER_bytes_sent, delivery->bytes_sent);
+}
+
+static void finish(struct exporter *exporter, struct batch *batch, const struct delivery *delivery)
+{
+    pthread_mutex_lock(&exporter->control.lock);
+    if (!exporter->abandoned) {
+        count(delivery);
+        batch_release(batch);
+    }
+    exporter->current = NULL;
+    exporter->finished++;
+    pthread_cond_broadcast(&exporter->control.changed);
+    pthread_mutex_unlock(&exporter->control.lock);
+}
+
+static void *run(void *argument)
+{
+    struct exporter *exporter = argument;
+    pthread_setname_np(pthread_self(), "cuspan/sender");
+    if (exporter->output->open)
+        exporter->output->open(exporter->output);
+    for (struct batch *batch; (batch = next_batch(exporter));) {
+        struct delivery delivery = {0};
+        exporter->output->deliver(exporter->output, batch, &delivery);
+        finish(exporter, batch, &delivery);
+    }
+    pthread_mutex_lock(&exporter->control.lock);
+    exporter->exited = true;
+    pthread_cond_broadcast(&exporter->control.changed);
+    pthread_mutex_unlock(&exporter->control.lock);
+    return NULL;
+}
+
+/* With every signal blocked: none of the host's handlers may run on our threads, and a SIGPIPE stays pending.
+ */
+static enum status start_thread(struct exporter *exporter)
+{
+    sigset_t all;
+    sigset_t before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int failed = pthread_create(&exporter->thread, NULL, run, exporter);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return failed ? STATUS_UNAVAILABLE : STATUS_OK;
+}
+
+static enum status create_output(struct exporter *exporter, const struct output_settings *settings,
+                                 const struct exporter_environment *environment)
+{
+    const struct exporter_settings *wanted = &settings->exporter;
+    const char *path = wanted->kind == EXPORTER_FILE ? wanted->endpoint : NULL;
+    switch (wanted->kind) {
+    case EXPORTER_FILE:
+    case EXPORTER_CONSOLE:
+        snprintf(exporter->name, sizeof exporter->name, "%s", path ? path : "standard output");
+        return file_create(path, &exporter->control, &exporter->output);
+    case EXPORTER_OTLP_HTTP:
+    case EXPORTER_OTLP_GRPC:
+        text_safe_url(exporter->name, sizeof exporter->name, wanted->endpoint);
+        return sender_create(settings, environment, &exporter->control, &exporter->output);
+    }
+    return STATUS_INVALID;
+}
+
+enum status exporter_create(const struct output_settings *settings,
+                            const struct exporter_environment *environment, struct exporter **exporter)
+{
+    struct exporter *made = calloc(1, sizeof *made);
+    if (!made)
+        return STATUS_NO_MEMORY;
+    control_init(&made->control);
+    made->last = &made->first;
+    made->queue_spans_max = settings->queue_spans_max;
+    enum status status = create_output(made, settings, environment);
+    if (status == STATUS_OK)
+        status = start_thread(made);
+    if (status != STATUS_OK) {
+        if (made->output)
+            made->output->destroy(made->output);
+        control_deinit(&made->control);
+        free(made);
+        return status;
+    }
+    *exporter = made;
+    return STATUS_OK;
+}
+
+static uint32_t room_locked(const struct exporter *exporter)
+{
+    return exporter->queued_spans < exporter->queue_spans_max
+               ? exporter->queue_spans_max - exporter->queued_spans
+               : 0;
+}
+
+static bool push(struct exporter *exporter, struct batch *batch, bool *first_loss)
+{
+    pthread_mutex_lock(&exporter->control.lock);
+    /* An empty queue takes any batch: one that is larger than the queue would never get through else. */
+    bool fits = !exporter->first || batch->spans <= room_locked(exporter);
+    if (fits) {
+        batch->next = NULL;
+        *exporter->last = batch;
+        exporter->last = &batch->next;
+        exporter->queued_spans += batch->spans;
+        exporter->submitted++;
+        pthread_cond_broadcast(&exporter->control.changed);
+    }
+    *first_loss = !fits && !exporter->told_full;
+    exporter->told_full |= !fits;
+    pthread_mutex_unlock(&exporter->control.lock);
+    return fits;
+}
+
+void exporter_submit(struct exporter *exporter, struct batch *batch)
+{
+    if (batch->spans == 0 || batch->bytes == 0) {
+        batch_release(batch);
+        return;
+    }
+    uint32_t spans = batch->spans;
+    bool first_loss;
+    if (push(exporter, batch, &first_loss))
+        return;
+    counter_add(COUNTER_lost_queue_full, spans);
+    batch_release(batch);
+    if (first_loss)
+        log_warn("the queue for %s is full: spans are lost; raise max_queue_size (now %u), or have a "
+                 "collector that keeps up",
+                 exporter->name, exporter->queue_spans_max);
+}
+
+uint32_t exporter_room(struct exporter *exporter)
+{
+    pthread_mutex_lock(&exporter->control.lock);
+    uint32_t room = room_locked(exporter);
+    pthread_mutex_unlock(&exporter->control.lock);
+    return room;
+}
+
+enum status exporter_flush(struct exporter *exporter, uint64_t deadline_ns)
+{
+    pthread_mutex_lock(&exporter->control.lock);
+    uint64_t awaited = exporter->submitted;
+    bool in_time = true;
+    while (exporter->finished < awaited && in_time)
+        in_time = control_wait_locked(&exporter->control, deadline_ns);
+    bool done = exporter->finished >= awaited;
+    pthread_mutex_unlock(&exporter->control.lock);
+    return done ? STATUS_OK : STATUS_TIMEOUT;
+}
+
+static bool wait_for_exit(struct exporter *exporter, uint64_t until_ns)
+{
+    bool in_time = true;
+    pthread_mutex_lock(&exporter->control.lock);
+    while (!exporter->exited && in_time)
+        in_time = control_wait_locked(&exporter->control, until_ns);
+    bool exited = exporter->exited;
+    pthread_mutex_unlock(&exporter->control.lock);
+    return exited;
+}
+
+/* Counts what the thread still holds. From here on it counts and frees nothing itself. */
+static bool abandon(struct exporter *exporter)
+{
+    pthread_mutex_lock(&exporter->control.lock);
+    bool exited = exporter->exited;
+    if (!exited) {
+        exporter->abandoned = true;
+        uint64_t spans = exporter->queued_spans + (exporter->current ? exporter->current->spans : 0);
+        counter_add(COUNTER_lost_deadline, spans);
+        pthread_detach(exporter->thread);
+    }
+    pthread_mutex_unlock(&exporter->control.lock);
+    return !exited;
+}
+
+bool exporter_destroy(struct exporter *exporter, uint64_t deadline_ns)
+{
+    if (!exporter)
+        return true;
+    control_stop(&exporter->control, deadline_ns);
+    if (!wait_for_exit(exporter, deadline_ns)) {
+        control_abort(&exporter->control);
+        if (exporter->output->wake)
+            exporter->output->wake(exporter->output);
+        uint64_t now_ns = clock_monotonic_ns();
+        uint64_t from_ns = now_ns > deadline_ns ? now_ns : deadline_ns;
+        if (!wait_for_exit(exporter, from_ns + STOP_GRACE_NS) && abandon(exporter))
+            return false;
+    }
+    pthread_join(exporter->thread, NULL);
+    exporter->output->destroy(exporter->output);
+    control_deinit(&exporter->control);
+    free(exporter);
+    return true;
+}

@@ -1,0 +1,13 @@
+/* JSON Lines to a file or to standard output: one request a line. */
+#ifndef CUSPAN_EXPORT_FILE_H
+#define CUSPAN_EXPORT_FILE_H
+
+#include "base/status.h"
+#include "export/control.h"
+#include "export/output.h"
+
+/* `path` is copied; NULL: standard output. The file is opened on the exporter's thread, created 0600 and
+ * appended to. NO_MEMORY only. */
+enum status file_create(const char *path, struct control *control, struct output **output) MUST_CHECK;
+
+#endif

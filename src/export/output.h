@@ -1,0 +1,33 @@
+/* Where an exporter's thread puts its batches: a collector (sender.h), or a file or standard output (file.h).
+ */
+#ifndef CUSPAN_EXPORT_OUTPUT_H
+#define CUSPAN_EXPORT_OUTPUT_H
+
+#include "base/counters.h"
+#include "model/batch.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* What became of one batch. The exporter counts it, once the thread still counts for anything. */
+struct delivery {
+    bool accepted;       /* the request; a collector may still have rejected spans of it */
+    uint32_t delivered;  /* spans */
+    uint32_t lost;       /* spans */
+    enum counter reason; /* a loss; when lost > 0 */
+    uint32_t resent;     /* requests */
+    uint64_t bytes_sent;
+};
+
+struct output {
+    /* On the exporter's thread, before the first batch: what takes time and may fail. May be NULL. */
+    void (*open)(struct output *output);
+    /* On the exporter's thread. The batch stays the caller's; all its chunks but the first may be given
+     * back early. `delivery` comes in zeroed. */
+    void (*deliver)(struct output *output, struct batch *batch, struct delivery *delivery);
+    /* From any thread, after the control was told to abort: make deliver return. May be NULL. */
+    void (*wake)(struct output *output);
+    void (*destroy)(struct output *output);
+};
+
+#endif

@@ -1,0 +1,24 @@
+/* What an answer means for the batch: accepted, worth another try, or refused for good. */
+#ifndef CUSPAN_EXPORT_VERDICT_H
+#define CUSPAN_EXPORT_VERDICT_H
+
+#include "export/transport.h"
+
+enum verdict_kind { VERDICT_ACCEPTED, VERDICT_RETRY, VERDICT_REFUSED };
+
+struct verdict {
+    enum verdict_kind kind;
+    uint64_t rejected_spans; /* of an accepted request */
+    bool has_delay;          /* the server says when to come back */
+    uint64_t delay_ns;
+    char status[48];   /* "HTTP 503", "gRPC UNAVAILABLE" */
+    char message[512]; /* the server's, as it came; may be empty */
+    const char *hint;  /* what a person can do, or NULL */
+};
+
+/* Both are for answers (TRANSPORT_ANSWERED). `now_s`: since 1970, to read a Retry-After with a date. */
+void verdict_http(const struct transport *transport, const struct transport_response *answer, int64_t now_s,
+                  struct verdict *verdict);
+void verdict_grpc(const struct transport_response *answer, int64_t now_s, struct verdict *verdict);
+
+#endif

@@ -1,0 +1,96 @@
+/* The calls of CUDA's runtime and driver API, by CUPTI's callback ID: name, group, parameters. Generated from
+ * NVIDIA's headers of 12.0 to 13.5 by tools/gen_cupti_tables.py into calls_table.c; where a parameter lies in
+ * CUPTI's structs is capture's business (capture/params.h), in the same order. */
+#ifndef CUSPAN_MODEL_CALLS_H
+#define CUSPAN_MODEL_CALLS_H
+
+#include "model/span.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum call_domain { CALL_DRIVER = 1, CALL_RUNTIME = 2 }; /* CUPTI's own numbers */
+
+enum call_group {
+    CALL_GROUP_OTHER, /* not in the default profile: getters and what is rarely of interest */
+    CALL_GROUP_LAUNCH,
+    CALL_GROUP_COPY,
+    CALL_GROUP_FILL,
+    CALL_GROUP_ALLOC,
+    CALL_GROUP_FREE,
+    CALL_GROUP_SYNC,
+    CALL_GROUP_STREAM,
+    CALL_GROUP_EVENT,
+    CALL_GROUP_GRAPH,
+    CALL_GROUP_MODULE,
+    CALL_GROUP_PEER,
+    CALL_GROUP_IPC,
+    CALL_GROUP_COUNT
+};
+
+enum param_type {
+    PARAM_INT,  /* signed */
+    PARAM_UINT, /* unsigned, sizes and flags */
+    PARAM_BOOL,
+    PARAM_DOUBLE,
+    PARAM_POINTER, /* addresses and handles */
+    PARAM_DIM3,
+    PARAM_STRING,
+    PARAM_ENUM /* an integer that `names` puts into words */
+};
+
+/* Names of an enum's values; a value that isn't listed is shown as its number. */
+struct enum_names {
+    uint32_t count;
+    const struct enum_name {
+        int32_t value;
+        const char *name;
+    } * entries;
+};
+
+struct call_param {
+    uint16_t key;  /* index into call_param_keys */
+    uint8_t type;  /* enum param_type */
+    uint8_t names; /* PARAM_ENUM: index into call_enum_names */
+};
+
+struct call_info {
+    uint32_t name;  /* offset into call_names: without version suffix, "_ptsz" kept; 0: no such call */
+    uint16_t param; /* index of the first parameter in call_params */
+    uint8_t param_count;
+    uint8_t group;     /* enum call_group */
+    bool is_default;   /* in the default profile */
+    bool has_activity; /* CUPTI may report GPU work for it */
+};
+
+extern const char call_names[];
+extern const struct attr_key call_param_keys[]; /* "cuda.arg.NAME" */
+extern const struct call_param call_params[];
+extern const struct enum_names call_enum_names[];
+extern const struct call_info call_table_runtime[], call_table_driver[];
+extern const uint16_t call_count_runtime, call_count_driver; /* highest callback ID + 1 */
+
+/* NULL where the ID is unknown to this build. */
+static inline const struct call_info *call_info(enum call_domain domain, uint32_t cbid)
+{
+    const struct call_info *info = NULL;
+    if (domain == CALL_RUNTIME && cbid < call_count_runtime)
+        info = &call_table_runtime[cbid];
+    else if (domain == CALL_DRIVER && cbid < call_count_driver)
+        info = &call_table_driver[cbid];
+    return info && info->name ? info : NULL;
+}
+
+static inline const char *call_name(const struct call_info *info)
+{
+    return call_names + info->name;
+}
+
+/* "launch", "copy", ...; the words of the settings. */
+const char *call_group_name(enum call_group group);
+/* The enum's word for a value, or NULL. */
+const char *enum_name(const struct enum_names *names, int64_t value);
+/* "cudaErrorInvalidValue" or "CUDA_ERROR_INVALID_VALUE"; NULL where unknown. */
+const char *call_result_name(enum call_domain domain, int32_t result);
+
+#endif

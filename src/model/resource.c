@@ -1,0 +1,139 @@
+#include "model/resource.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static struct resource_attr *find(struct resource *resource, const char *key)
+{
+    for (size_t i = 0; i < resource->attr_count; i++) {
+        if (strcmp(resource->attrs[i].key, key) == 0)
+            return &resource->attrs[i];
+    }
+    return NULL;
+}
+
+const struct resource_attr *resource_find(const struct resource *resource, const char *key)
+{
+    for (size_t i = 0; i < resource->attr_count; i++) {
+        if (strcmp(resource->attrs[i].key, key) == 0)
+            return &resource->attrs[i];
+    }
+    return NULL;
+}
+
+/* Takes `value.string` over, also on failure. */
+static enum status set(struct resource *resource, const char *key, struct resource_attr value)
+{
+    struct resource_attr *attr = find(resource, key);
+    if (attr) {
+        free(attr->string);
+        value.key = attr->key;
+        *attr = value;
+        return STATUS_OK;
+    }
+    enum status status = resource->attr_count == RESOURCE_ATTRS_MAX ? STATUS_FULL : STATUS_NO_MEMORY;
+    if (status == STATUS_FULL || !(value.key = strdup(key))) {
+        free(value.string);
+        return status;
+    }
+    resource->attrs[resource->attr_count++] = value;
+    return STATUS_OK;
+}
+
+enum status resource_set_string(struct resource *resource, const char *key, const char *value)
+{
+    char *copy = strdup(value);
+    if (!copy)
+        return STATUS_NO_MEMORY;
+    return set(resource, key, (struct resource_attr){.type = RESOURCE_STRING, .string = copy});
+}
+
+enum status resource_set_int(struct resource *resource, const char *key, int64_t value)
+{
+    return set(resource, key, (struct resource_attr){.type = RESOURCE_INT, .integer = value});
+}
+
+enum status resource_set_bool(struct resource *resource, const char *key, bool value)
+{
+    return set(resource, key, (struct resource_attr){.type = RESOURCE_BOOL, .integer = value});
+}
+
+enum status resource_set_double(struct resource *resource, const char *key, double value)
+{
+    return set(resource, key, (struct resource_attr){.type = RESOURCE_DOUBLE, .real = value});
+}
+
+/* With the empty string at its end. */
+static size_t strings_bytes(const char *strings)
+{
+    const char *at = strings;
+    while (*at)
+        at += strlen(at) + 1;
+    return (size_t)(at - strings) + 1;
+}
+
+static enum status set_array(struct resource *resource, const char *key, const char *strings,
+                             uint8_t item_type)
+{
+    size_t bytes = strings_bytes(strings);
+    char *copy = malloc(bytes);
+    if (!copy)
+        return STATUS_NO_MEMORY;
+    memcpy(copy, strings, bytes);
+    return set(resource, key,
+               (struct resource_attr){.type = RESOURCE_STRING_ARRAY, .item_type = item_type, .string = copy});
+}
+
+enum status resource_set_strings(struct resource *resource, const char *key, const char *strings)
+{
+    return set_array(resource, key, strings, RESOURCE_STRING);
+}
+
+enum status resource_set_array(struct resource *resource, const char *key, enum resource_value item_type,
+                               const char *strings)
+{
+    return item_type == RESOURCE_STRING_ARRAY ? STATUS_INVALID
+                                              : set_array(resource, key, strings, (uint8_t)item_type);
+}
+
+static enum status copy_attr(struct resource *to, const struct resource_attr *attr)
+{
+    switch ((enum resource_value)attr->type) {
+    case RESOURCE_STRING:
+        return resource_set_string(to, attr->key, attr->string);
+    case RESOURCE_INT:
+        return resource_set_int(to, attr->key, attr->integer);
+    case RESOURCE_BOOL:
+        return resource_set_bool(to, attr->key, attr->integer != 0);
+    case RESOURCE_DOUBLE:
+        return resource_set_double(to, attr->key, attr->real);
+    case RESOURCE_STRING_ARRAY:
+        return set_array(to, attr->key, attr->string, attr->item_type);
+    }
+    return STATUS_INVALID;
+}
+
+enum status resource_merge(struct resource *to, const struct resource *from)
+{
+    enum status status = STATUS_OK;
+    for (size_t i = 0; i < from->attr_count && status == STATUS_OK; i++) {
+        if (!resource_find(to, from->attrs[i].key))
+            status = copy_attr(to, &from->attrs[i]);
+    }
+    if (status == STATUS_OK && !to->schema_url && from->schema_url) {
+        to->schema_url = strdup(from->schema_url);
+        status = to->schema_url ? STATUS_OK : STATUS_NO_MEMORY;
+    }
+    return status;
+}
+
+void resource_deinit(struct resource *resource)
+{
+    for (size_t i = 0; i < resource->attr_count; i++) {
+        free(resource->attrs[i].key);
+        free(resource->attrs[i].string);
+    }
+    free(resource->schema_url);
+    resource->attr_count = 0;
+    resource->schema_url = NULL;
+}

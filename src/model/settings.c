@@ -1,0 +1,60 @@
+#include "model/settings.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void pattern_list_deinit(struct pattern_list *list)
+{
+    for (size_t i = 0; i < list->count; i++)
+        free(list->patterns[i]);
+    free(list->patterns);
+}
+
+static void filter_deinit(struct filter *filter)
+{
+    pattern_list_deinit(&filter->allow);
+    pattern_list_deinit(&filter->deny);
+}
+
+void output_settings_deinit(struct output_settings *output)
+{
+    struct exporter_settings *exporter = &output->exporter;
+    for (size_t i = 0; i < exporter->header_count; i++) {
+        free(exporter->headers[i].name);
+        free(exporter->headers[i].value);
+    }
+    free(exporter->headers);
+    free(exporter->endpoint);
+    free(exporter->ca_file);
+    free(exporter->client_key_file);
+    free(exporter->client_certificate_file);
+    memset(output, 0, sizeof *output);
+}
+
+void settings_deinit(struct settings *settings)
+{
+    resource_deinit(&settings->resource);
+    for (size_t i = 0; i < settings->output_count; i++)
+        output_settings_deinit(&settings->outputs[i]);
+    filter_deinit(&settings->capture.calls);
+    filter_deinit(&settings->capture.activities);
+    filter_deinit(&settings->capture.kernels);
+    free(settings->cupti.library);
+    free(settings->session.name);
+    free(settings->report_file);
+    free(settings->record_file);
+    memset(settings, 0, sizeof *settings);
+}
+
+uint64_t settings_buffer_bytes(const struct settings *settings)
+{
+    return SETTINGS_FIXED_BYTES +
+           (uint64_t)settings->cupti.host_buffer_bytes * settings->cupti.host_buffer_count +
+           settings->rings.total_bytes + (uint64_t)settings->correlation.pending_max * SETTINGS_PENDING_BYTES;
+}
+
+uint64_t settings_queue_bytes(const struct settings *settings)
+{
+    uint64_t buffers = settings_buffer_bytes(settings);
+    return settings->memory_bytes_max > buffers ? settings->memory_bytes_max - buffers : 0;
+}

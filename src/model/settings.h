@@ -1,0 +1,143 @@
+/* The settings as the agent runs by them: plain data, filled by config, frozen before the first thread
+ * starts, read by every stage. The table in config/settings_table.h says of each where it comes from, its
+ * default and its bounds. Strings and lists are owned by the struct and live until settings_deinit. */
+#ifndef CUSPAN_MODEL_SETTINGS_H
+#define CUSPAN_MODEL_SETTINGS_H
+
+#include "base/limits.h"
+#include "base/log.h"
+#include "model/resource.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* NUL-terminated patterns with '*' and '?' (fnmatch), or plain names. */
+struct pattern_list {
+    size_t count;
+    char **patterns;
+};
+
+/* A name passes if `allow` is empty or matches it, and `deny` doesn't. Deny goes before allow. */
+struct filter {
+    struct pattern_list allow;
+    struct pattern_list deny;
+};
+
+enum detail { DETAIL_DEFAULT, DETAIL_GRAPH_NODES, DETAIL_FULL };
+enum cupti_api { CUPTI_API_AUTO, CUPTI_API_CLASSIC, CUPTI_API_SUBSCRIBER };
+enum compression { COMPRESSION_NONE, COMPRESSION_GZIP };
+enum exporter_kind { EXPORTER_OTLP_HTTP, EXPORTER_OTLP_GRPC, EXPORTER_FILE, EXPORTER_CONSOLE };
+enum otlp_encoding { ENCODING_PROTOBUF, ENCODING_JSON };
+enum sampler_kind { SAMPLER_ALWAYS_ON, SAMPLER_ALWAYS_OFF, SAMPLER_TRACE_ID_RATIO };
+
+struct header { /* name and value of an HTTP header; the value never reaches a log */
+    char *name;
+    char *value;
+};
+
+struct exporter_settings {
+    enum exporter_kind kind;
+    enum otlp_encoding encoding; /* OTLP_HTTP */
+    char *endpoint; /* HTTP: the full URL, path included; GRPC: scheme, host, port; FILE: path, or NULL for
+                       stdout */
+    enum compression compression;
+    uint32_t timeout_ms; /* of one request; 0: none */
+    size_t header_count;
+    struct header *headers;
+    char *ca_file; /* PEM; NULL: the system's */
+    char *client_key_file;
+    char *client_certificate_file;
+    bool insecure; /* GRPC without a scheme: no TLS */
+    bool verify;   /* check the server's certificate (distribution.cuspan.tls_verify) */
+};
+
+/* One output: a processor with its exporter. */
+struct output_settings {
+    uint32_t
+        schedule_delay_ms; /* at most this long until a span is on its way; 0 (simple processor): at once */
+    uint32_t export_timeout_ms; /* for one batch with all its retries */
+    uint32_t queue_spans_max;   /* more are dropped and counted */
+    uint32_t batch_spans_max;   /* spans in one request */
+    struct exporter_settings exporter;
+};
+
+struct settings {
+    bool disabled; /* OTEL_SDK_DISABLED, disabled: */
+    enum log_level log_level;
+    struct resource resource; /* as the user gave it; agent adds what it detects */
+
+    uint32_t attribute_value_length_limit; /* UINT32_MAX: none. In characters */
+    uint32_t attribute_count_limit;
+    uint32_t event_count_limit;
+    uint32_t link_count_limit;
+
+    enum sampler_kind sampler; /* for roots */
+    double sampler_ratio;
+    bool sampler_parent_based; /* a parent's sampled flag goes first */
+
+    size_t output_count;
+    struct output_settings outputs[OUTPUTS_MAX];
+
+    /* distribution.cuspan */
+    enum detail detail;
+    struct {
+        struct filter
+            calls; /* names of calls and groups ("launch", "cudaMalloc*"); empty allow: the default profile */
+        struct filter activities; /* names of kinds ("kernel", "memcpy") */
+        struct filter kernels; /* short or full demangled names; left out are kernel spans, not their calls */
+        bool runtime;          /* the domains */
+        bool driver;
+        bool resource;
+        bool parameters; /* of calls, as attributes */
+    } capture;
+    struct {
+        char *library; /* path; NULL: found */
+        enum cupti_api api;
+        uint32_t flush_interval_ms;
+        uint32_t host_buffer_bytes;
+        uint32_t host_buffer_count;
+        bool per_thread_buffers;
+        uint64_t device_buffer_bytes;
+        uint32_t device_buffer_limit;       /* per context */
+        uint32_t device_buffer_preallocate; /* per context */
+        bool device_buffers_pinned;         /* in page-locked host memory in place of device memory */
+    } cupti;
+    struct {
+        uint32_t bytes; /* of a thread's ring */
+        uint32_t total_bytes;
+    } rings;
+    struct {
+        uint32_t pending_max; /* calls that can wait for their GPU records */
+        uint32_t wait_ms;     /* a GPU record waits at most this long for its call */
+    } correlation;
+    struct {
+        char *name; /* NULL: the program's */
+        uint32_t spans_max;
+        uint32_t age_max_ms;
+    } session;
+    uint64_t memory_bytes_max; /* what cuspan allocates, buffers lent to CUPTI included */
+    uint32_t exit_deadline_ms;
+    bool tls_verify;
+    char *report_file; /* at exit: counters, trace IDs as JSON; NULL: none */
+    char *record_file; /* NULL: none. Set: record in place of export */
+};
+
+/* Safe on zeroed ones; both empty what they free. */
+void settings_deinit(struct settings *settings);
+void output_settings_deinit(struct output_settings *output);
+
+/* How memory_bytes_max is divided: what stages need in any case (kernel names, waiting records, one request
+ * body plain and compressed for an output), the buffers lent to CUPTI, the rings and the table of pending
+ * calls come first; the rest is for the queues of spans. config refuses settings that leave less than
+ * SETTINGS_QUEUE_BYTES_MIN for them. */
+#define SETTINGS_FIXED_BYTES     (14 * 1024 * 1024)
+#define SETTINGS_PENDING_BYTES   48 /* of one pending call */
+#define SETTINGS_QUEUE_BYTES_MIN (1024 * 1024)
+uint64_t settings_buffer_bytes(const struct settings *settings);
+uint64_t settings_queue_bytes(const struct settings *settings);
+
+/* Whether `name` passes the filter, by itself or by `alias` (a group's name, a longer name; may be NULL). */
+bool filter_passes(const struct filter *filter, const char *name, const char *alias);
+
+#endif

@@ -1,0 +1,164 @@
+/* What leaves: one span, filled by correlate, read by encode. It is a scratch record: the pipeline thread
+ * fills one, hands it to every output's encoder and fills the next, so nothing in it outlives that moment and
+ * it owns nothing.
+ *
+ * Times are ns since 1970. IDs are the bytes as they stand on the wire. Strings need not be valid UTF-8
+ * (encode makes them so) and are as long as their length says, not NUL-terminated unless said. */
+#ifndef CUSPAN_MODEL_SPAN_H
+#define CUSPAN_MODEL_SPAN_H
+
+#include "base/limits.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+/* An attribute's key, laid out as protobuf wants it in a KeyValue: tag 1, length, bytes. Encoding a key is
+ * one copy. */
+struct attr_key {
+    uint8_t tag; /* always 0x0a */
+    uint8_t len;
+    char name[ATTR_KEY_BYTES_MAX];
+};
+#define ATTR_KEY(text)                                                                                       \
+    {                                                                                                        \
+        0x0a, sizeof(text) - 1, text                                                                         \
+    }
+
+enum attr_type {
+    ATTR_INT,     /* i */
+    ATTR_BOOL,    /* i, 0 or 1 */
+    ATTR_DOUBLE,  /* d */
+    ATTR_STRING,  /* s, len */
+    ATTR_POINTER, /* i; leaves as a string "0x7f12ab" */
+    ATTR_DIM3     /* dim; leaves as an array of three integers */
+};
+
+struct span_attr {
+    const struct attr_key *key;
+    uint32_t len; /* of s */
+    uint8_t type; /* enum attr_type */
+    union {
+        int64_t i;
+        double d;
+        const char *s;
+        uint32_t dim[3];
+    };
+};
+
+struct span_event {
+    uint64_t time_ns;
+    const char *name; /* NUL-terminated */
+    uint32_t attr_count;
+    struct span_attr attrs[6];
+};
+
+struct span_link {
+    uint8_t trace_id[16];
+    uint8_t span_id[8];
+    uint32_t flags;
+    const char *trace_state; /* NUL-terminated or NULL */
+    struct span_attr attr;   /* attr.key NULL: none */
+};
+
+enum span_kind {
+    SPAN_KIND_INTERNAL = 1,
+    SPAN_KIND_SERVER,
+    SPAN_KIND_CLIENT,
+    SPAN_KIND_PRODUCER,
+    SPAN_KIND_CONSUMER
+};
+enum span_status { SPAN_STATUS_UNSET = 0, SPAN_STATUS_OK, SPAN_STATUS_ERROR };
+
+/* Which resource a span belongs to: the process, or a device of it. */
+#define RESOURCE_PROCESS       0
+#define RESOURCE_DEVICE(index) (1 + (index))
+#define RESOURCES_MAX          (1 + DEVICES_MAX)
+
+struct span {
+    uint8_t trace_id[16];
+    uint8_t span_id[8];
+    uint8_t parent_span_id[8]; /* all zero: a root */
+    uint32_t flags;            /* W3C flags, 0x100 "remote is known", 0x200 "remote" */
+    uint16_t resource;         /* RESOURCE_PROCESS or RESOURCE_DEVICE(index) */
+    uint8_t kind;              /* enum span_kind */
+    uint8_t status;            /* enum span_status */
+    uint32_t name_len;
+    const char *name;
+    const char *status_message; /* NUL-terminated or NULL */
+    const char *trace_state;    /* NUL-terminated or NULL */
+    uint64_t start_ns;
+    uint64_t end_ns;
+    uint32_t attr_count;
+    uint32_t attrs_dropped; /* attributes that the source had beyond what fits here; encode adds those over
+                               the limit */
+    uint32_t event_count;
+    uint32_t events_dropped;
+    uint32_t link_count;
+    const struct span_event *events;
+    const struct span_link *links;
+    struct span_attr attrs[SPAN_ATTRS_MAX];
+};
+
+/* Appends an attribute, or counts it as dropped when the span is full. */
+static inline struct span_attr *span_attr_add(struct span *span, const struct attr_key *key,
+                                              enum attr_type type)
+{
+    if (span->attr_count == SPAN_ATTRS_MAX) {
+        span->attrs_dropped++;
+        return NULL;
+    }
+    struct span_attr *attr = &span->attrs[span->attr_count++];
+    attr->key = key;
+    attr->type = (uint8_t)type;
+    return attr;
+}
+
+static inline void span_attr_int(struct span *span, const struct attr_key *key, int64_t value)
+{
+    struct span_attr *attr = span_attr_add(span, key, ATTR_INT);
+    if (attr)
+        attr->i = value;
+}
+
+static inline void span_attr_bool(struct span *span, const struct attr_key *key, bool value)
+{
+    struct span_attr *attr = span_attr_add(span, key, ATTR_BOOL);
+    if (attr)
+        attr->i = value;
+}
+
+static inline void span_attr_pointer(struct span *span, const struct attr_key *key, uint64_t value)
+{
+    struct span_attr *attr = span_attr_add(span, key, ATTR_POINTER);
+    if (attr)
+        attr->i = (int64_t)value;
+}
+
+static inline void span_attr_bytes(struct span *span, const struct attr_key *key, const char *value,
+                                   size_t len)
+{
+    struct span_attr *attr = span_attr_add(span, key, ATTR_STRING);
+    if (attr) {
+        attr->s = value;
+        attr->len = (uint32_t)len;
+    }
+}
+
+static inline void span_attr_string(struct span *span, const struct attr_key *key, const char *value)
+{
+    span_attr_bytes(span, key, value, strlen(value));
+}
+
+static inline void span_attr_dim3(struct span *span, const struct attr_key *key, uint32_t x, uint32_t y,
+                                  uint32_t z)
+{
+    struct span_attr *attr = span_attr_add(span, key, ATTR_DIM3);
+    if (attr) {
+        attr->dim[0] = x;
+        attr->dim[1] = y;
+        attr->dim[2] = z;
+    }
+}
+
+#endif

@@ -1,0 +1,54 @@
+#include "recording/recording_format.h"
+
+#include <stdlib.h>
+
+struct activity_record *format_state_activity(struct format_state *state, uint16_t kind)
+{
+    if (!state->activities[kind])
+        state->activities[kind] = calloc(1, sizeof(struct activity_record));
+    return state->activities[kind];
+}
+
+struct format_call *format_state_call(struct format_state *state, uint8_t domain, uint16_t cbid)
+{
+    struct format_call **call = &state->calls[domain - CALL_DRIVER][cbid];
+    if (!*call)
+        *call = calloc(1, sizeof(struct format_call));
+    return *call;
+}
+
+void format_state_deinit(struct format_state *state)
+{
+    for (size_t i = 0; i < ACTIVITY_KINDS_MAX; i++)
+        free(state->activities[i]);
+    for (size_t domain = 0; domain < 2; domain++) {
+        for (size_t i = 0; i < FORMAT_CBIDS_MAX; i++)
+            free(state->calls[domain][i]);
+    }
+}
+
+uint64_t format_role_get(const struct activity_record *activity, enum activity_role role)
+{
+    switch (role) {
+    case ROLE_START:
+        return activity->start_ns;
+    case ROLE_END:
+        return activity->end_ns;
+    case ROLE_CORRELATION:
+        return activity->correlation_id;
+    case ROLE_DEVICE:
+        return activity->device_id;
+    case ROLE_CONTEXT:
+        return activity->context_id;
+    case ROLE_STREAM:
+        return activity->stream_id;
+    case ROLE_GRAPH:
+        return activity->graph_id;
+    case ROLE_GRAPH_NODE:
+        return activity->graph_node_id;
+    case ROLE_NONE:
+    case ROLE_NAME:
+        break;
+    }
+    return 0;
+}

@@ -1,0 +1,573 @@
+#include "recording/recording.h"
+
+#include "base/counters.h"
+#include "recording/recording_format.h"
+#include "recording/recording_strings.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#define VARINT_BYTES_MAX 10
+
+struct recording_writer {
+    int fd;
+    char *path;
+    enum status failed; /* the first IO or NO_MEMORY; then nothing is written any more */
+    struct error error;
+    uint64_t file_bytes;
+    uint64_t file_events;
+    uint64_t file_blocks;
+    uint32_t block_events;
+    size_t raw_bytes;
+    size_t payload_bytes;
+    size_t stored_max;
+    uint8_t *raw;     /* FORMAT_RAW_MAX */
+    uint8_t *payload; /* FORMAT_RAW_MAX: the event being made */
+    uint8_t *stored;
+    z_stream deflater;
+    bool has_deflater;
+    struct strings strings;
+    struct format_state state;
+};
+
+static enum status fail(struct recording_writer *writer, enum status status, const char *what)
+{
+    writer->failed = status;
+    return error_set(&writer->error, status, "%s: %s: %s; the recording ends there", writer->path, what,
+                     status == STATUS_IO ? strerror(errno) : status_text(status));
+}
+
+static enum status write_all(struct recording_writer *writer, const uint8_t *bytes, size_t count)
+{
+    while (count > 0) {
+        ssize_t n = write(writer->fd, bytes, count);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return fail(writer, STATUS_IO, "can't write");
+        bytes += n;
+        count -= (size_t)n;
+        writer->file_bytes += (size_t)n;
+    }
+    return STATUS_OK;
+}
+
+/* Puts the block's own header into the room kept for it before `stored`, and writes both. */
+static enum status write_block(struct recording_writer *writer, uint32_t mark, uint32_t raw, uint32_t stored,
+                               uint32_t events)
+{
+    uint8_t *head = writer->stored;
+    format_put_u32(head, mark);
+    format_put_u32(head + 4, raw);
+    format_put_u32(head + 8, stored);
+    format_put_u32(head + 12, events);
+    uLong crc = crc32(crc32(0, NULL, 0), head, 16);
+    format_put_u32(head + 16, (uint32_t)crc32(crc, head + FORMAT_BLOCK_BYTES, stored));
+    return write_all(writer, head, FORMAT_BLOCK_BYTES + stored);
+}
+
+static enum status compress_block(struct recording_writer *writer, uint32_t *stored)
+{
+    z_stream *z = &writer->deflater;
+    if (deflateReset(z) != Z_OK)
+        return fail(writer, STATUS_NO_MEMORY, "can't compress");
+    z->next_in = writer->raw;
+    z->avail_in = (uInt)writer->raw_bytes;
+    z->next_out = writer->stored + FORMAT_BLOCK_BYTES;
+    z->avail_out = (uInt)writer->stored_max;
+    if (deflate(z, Z_FINISH) != Z_STREAM_END)
+        return fail(writer, STATUS_NO_MEMORY, "can't compress");
+    *stored = (uint32_t)z->total_out;
+    return STATUS_OK;
+}
+
+enum status recording_writer_flush(struct recording_writer *writer)
+{
+    if (writer->failed || writer->block_events == 0)
+        return STATUS_OK;
+    uint32_t stored = 0;
+    enum status status = compress_block(writer, &stored);
+    if (status == STATUS_OK)
+        status =
+            write_block(writer, FORMAT_MARK_BLOCK, (uint32_t)writer->raw_bytes, stored, writer->block_events);
+    if (status == STATUS_OK) {
+        counter_add(COUNTER_records_written, writer->block_events);
+        writer->file_events += writer->block_events;
+        writer->file_blocks++;
+    } else {
+        counter_add(COUNTER_lost_recording, writer->block_events);
+    }
+    writer->block_events = 0;
+    writer->raw_bytes = 0;
+    return status;
+}
+
+static size_t varint_put(uint8_t *to, uint64_t value)
+{
+    size_t n = 0;
+    for (; value >= 0x80; value >>= 7)
+        to[n++] = (uint8_t)(value | 0x80);
+    to[n++] = (uint8_t)value;
+    return n;
+}
+
+/* The callers have checked by the event's bound that the payload's buffer holds it. */
+static void put(struct recording_writer *writer, uint64_t value)
+{
+    writer->payload_bytes += varint_put(writer->payload + writer->payload_bytes, value);
+}
+
+static void put_difference(struct recording_writer *writer, uint64_t value, uint64_t before)
+{
+    put(writer, format_zigzag(value - before));
+}
+
+static void put_difference32(struct recording_writer *writer, uint32_t value, uint32_t before)
+{
+    put(writer, format_zigzag((uint64_t)(int32_t)(value - before)));
+}
+
+static void put_bytes(struct recording_writer *writer, const void *bytes, size_t count)
+{
+    memcpy(writer->payload + writer->payload_bytes, bytes, count);
+    writer->payload_bytes += count;
+}
+
+static size_t string_length(const char *text)
+{
+    return text ? strnlen(text, FORMAT_STRING_MAX) : 0;
+}
+
+static size_t string_bytes_max(const char *text)
+{
+    return 2 * VARINT_BYTES_MAX + string_length(text);
+}
+
+static void put_string(struct recording_writer *writer, const char *text)
+{
+    if (!text) {
+        put(writer, 1);
+        return;
+    }
+    size_t length = string_length(text);
+    uint32_t index;
+    if (strings_find(&writer->strings, text, length, &index)) {
+        put(writer, (uint64_t)index + 2);
+        return;
+    }
+    put(writer, 0);
+    put(writer, length);
+    put_bytes(writer, text, length);
+    if (strings_has_room(&writer->strings, length) && !strings_add(&writer->strings, text, length))
+        (void)fail(writer, STATUS_NO_MEMORY, "can't keep a name");
+}
+
+/* Begins an event of at most `bytes_max` bytes of payload. False: it can't be held, or the writer has failed.
+ */
+static bool event_begin(struct recording_writer *writer, size_t bytes_max)
+{
+    writer->payload_bytes = 0;
+    if (!writer->failed && bytes_max <= FORMAT_RAW_MAX - 2 * VARINT_BYTES_MAX)
+        return true;
+    counter_add(COUNTER_lost_recording, 1);
+    return false;
+}
+
+/* What to return when event_begin says no. */
+static enum status event_refused(const struct recording_writer *writer)
+{
+    return writer->failed ? STATUS_OK : STATUS_INVALID;
+}
+
+static enum status event_end(struct recording_writer *writer, unsigned type)
+{
+    size_t bytes = 2 * VARINT_BYTES_MAX + writer->payload_bytes;
+    enum status status = writer->failed;
+    if (status == STATUS_OK && writer->raw_bytes + bytes > FORMAT_RAW_MAX)
+        status = recording_writer_flush(writer);
+    if (status != STATUS_OK) {
+        counter_add(COUNTER_lost_recording, 1);
+        return status;
+    }
+    uint8_t *to = writer->raw + writer->raw_bytes;
+    to += varint_put(to, type);
+    to += varint_put(to, writer->payload_bytes);
+    memcpy(to, writer->payload, writer->payload_bytes);
+    writer->raw_bytes = (size_t)(to - writer->raw) + writer->payload_bytes;
+    writer->block_events++;
+    return STATUS_OK;
+}
+
+enum status recording_write_raw(struct recording_writer *writer, unsigned type, const void *payload,
+                                size_t bytes)
+{
+    if (!event_begin(writer, bytes))
+        return event_refused(writer);
+    put_bytes(writer, payload, bytes);
+    return event_end(writer, type);
+}
+
+enum status recording_write_info(struct recording_writer *writer, const char *key, const char *value)
+{
+    if (!event_begin(writer, string_bytes_max(key) + string_bytes_max(value)))
+        return event_refused(writer);
+    put_string(writer, key);
+    put_string(writer, value);
+    return event_end(writer, RECORDING_INFO);
+}
+
+enum status recording_write_loss(struct recording_writer *writer, const char *counter, uint64_t count)
+{
+    if (!event_begin(writer, string_bytes_max(counter) + VARINT_BYTES_MAX))
+        return event_refused(writer);
+    put_string(writer, counter);
+    put(writer, count);
+    return event_end(writer, RECORDING_LOSS);
+}
+
+enum status recording_write_thread(struct recording_writer *writer, const struct thread_info *thread,
+                                   uint64_t time_ns)
+{
+    char name[THREAD_NAME_BYTES];
+    memcpy(name, thread->name, sizeof name);
+    name[sizeof name - 1] = '\0';
+    if (!event_begin(writer, 2 * VARINT_BYTES_MAX + string_bytes_max(name)))
+        return event_refused(writer);
+    put(writer, thread->tid);
+    put(writer, time_ns);
+    put_string(writer, name);
+    return event_end(writer, RECORDING_THREAD);
+}
+
+enum status recording_write_thread_end(struct recording_writer *writer, uint64_t tid, uint64_t time_ns)
+{
+    if (!event_begin(writer, 2 * VARINT_BYTES_MAX))
+        return event_refused(writer);
+    put(writer, tid);
+    put(writer, time_ns);
+    return event_end(writer, RECORDING_THREAD_END);
+}
+
+/* Who writes, when: the same for calls and resources. */
+static void put_place(struct recording_writer *writer, uint64_t tid, uint64_t time_ns)
+{
+    struct format_state *state = &writer->state;
+    put_difference(writer, tid, state->tid);
+    put_difference(writer, time_ns, state->time_ns);
+    state->tid = tid;
+    state->time_ns = time_ns;
+}
+
+enum status recording_write_call(struct recording_writer *writer, uint64_t tid,
+                                 const struct call_record *call)
+{
+    size_t words = (call->head.bytes - sizeof *call) / sizeof(uint64_t);
+    bool is_valid = call->head.bytes >= sizeof *call && words <= CALL_VALUES_MAX &&
+                    format_call_is_valid(call->head.domain, call->head.cbid);
+    if (!event_begin(writer, is_valid ? (16 + words) * VARINT_BYTES_MAX : SIZE_MAX))
+        return event_refused(writer);
+    struct format_state *state = &writer->state;
+    struct format_call *before = format_state_call(state, call->head.domain, call->head.cbid);
+    if (!before) {
+        counter_add(COUNTER_lost_recording, 1);
+        return fail(writer, STATUS_NO_MEMORY, "can't keep a call");
+    }
+    put(writer, call->head.domain);
+    put(writer, call->head.cbid);
+    put_place(writer, tid, call->start_ns);
+    put_difference(writer, call->end_ns, call->start_ns);
+    put_difference32(writer, call->correlation_id, state->correlation_id);
+    put_difference32(writer, call->context_id, before->context_id);
+    put_difference32(writer, (uint32_t)call->result, 0);
+    put(writer, call->present);
+    put(writer, words);
+    for (size_t i = 0; i < words; i++)
+        put_difference(writer, call->values[i], i < before->words ? before->values[i] : 0);
+    state->time_ns = call->end_ns;
+    state->correlation_id = call->correlation_id;
+    before->context_id = call->context_id;
+    before->words = (uint32_t)words;
+    memcpy(before->values, call->values, words * sizeof(uint64_t));
+    return event_end(writer, RECORDING_CALL);
+}
+
+enum status recording_write_resource(struct recording_writer *writer, uint64_t tid,
+                                     const struct resource_record *resource)
+{
+    if (!event_begin(writer, 16 * VARINT_BYTES_MAX))
+        return event_refused(writer);
+    const struct resource_record *before = &writer->state.resource;
+    put(writer, resource->head.cbid);
+    put_place(writer, tid, resource->time_ns);
+    put_difference32(writer, resource->context_id, before->context_id);
+    put_difference32(writer, resource->device_id, before->device_id);
+    put_difference32(writer, resource->id, before->id);
+    put_difference32(writer, resource->bytes, before->bytes);
+    put_difference(writer, resource->handle, before->handle);
+    writer->state.resource = *resource;
+    return event_end(writer, RECORDING_RESOURCE);
+}
+
+static void schema_init(struct format_schema *schema, uint16_t kind)
+{
+    const struct activity_info *info = &activity_table[kind];
+    *schema = (struct format_schema){.is_known = true};
+    for (unsigned f = 0; info->fields && f < info->field_count && f < ACTIVITY_FIELDS_MAX; f++) {
+        const struct activity_field *field = &info->fields[f];
+        if (field->type == FIELD_STRING)
+            schema->strings |= 1ull << f;
+        if (field->type == FIELD_BYTES && field->size > 0) {
+            schema->bytes |= 1ull << f;
+            schema->size[f] = field->size;
+        }
+        if (field->role != ROLE_NONE && (field->type == FIELD_STRING) == (field->role == ROLE_NAME))
+            schema->role[field->role] = (uint8_t)(f + 1);
+    }
+}
+
+static enum status write_schema(struct recording_writer *writer, uint16_t kind)
+{
+    struct format_schema *schema = &writer->state.schemas[kind];
+    if (schema->is_known || !event_begin(writer, (4 + FORMAT_ROLES + ACTIVITY_FIELDS_MAX) * VARINT_BYTES_MAX))
+        return STATUS_OK;
+    schema_init(schema, kind);
+    put(writer, kind);
+    put(writer, schema->strings);
+    put(writer, schema->bytes);
+    for (unsigned role = ROLE_NONE + 1; role < FORMAT_ROLES; role++)
+        put(writer, schema->role[role]);
+    for (unsigned f = 0; f < ACTIVITY_FIELDS_MAX; f++) {
+        if (schema->bytes >> f & 1)
+            put(writer, schema->size[f]);
+    }
+    return event_end(writer, FORMAT_SCHEMA);
+}
+
+static const char *field_string(const struct activity_record *activity, unsigned f)
+{
+    return (const char *)(uintptr_t)activity->values[f];
+}
+
+static bool strings_equal(const char *a, const char *b)
+{
+    return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+/* The fields that are present and repeat the record's own members, all of them, so that they needn't be
+ * stored. */
+static uint64_t fields_implied(const struct format_schema *schema, const struct activity_record *activity)
+{
+    uint64_t fields = 0;
+    for (unsigned role = ROLE_NONE + 1; role < FORMAT_ROLES; role++) {
+        if (schema->role[role] == 0)
+            continue;
+        unsigned f = schema->role[role] - 1u;
+        if (!(activity->present >> f & 1))
+            continue;
+        bool is_same = role == ROLE_NAME ? strings_equal(field_string(activity, f), activity->name)
+                                         : activity->values[f] == format_role_get(activity, role);
+        if (!is_same)
+            return 0;
+        fields |= 1ull << f;
+    }
+    return fields;
+}
+
+static size_t activity_bytes_max(const struct format_schema *schema, const struct activity_record *activity)
+{
+    size_t bytes = 16 * VARINT_BYTES_MAX + string_bytes_max(activity->name);
+    for (unsigned f = 0; f < ACTIVITY_FIELDS_MAX; f++) {
+        if (!(activity->present >> f & 1))
+            continue;
+        if (schema->strings >> f & 1)
+            bytes += string_bytes_max(field_string(activity, f));
+        else
+            bytes += VARINT_BYTES_MAX + schema->size[f];
+    }
+    return bytes;
+}
+
+static void put_field(struct recording_writer *writer, const struct format_schema *schema,
+                      const struct activity_record *activity, const struct activity_record *before,
+                      unsigned f)
+{
+    static const uint8_t zeros[UINT8_MAX];
+    if (schema->strings >> f & 1) {
+        put_string(writer, field_string(activity, f));
+    } else if (schema->bytes >> f & 1) {
+        const void *bytes = (const void *)(uintptr_t)activity->values[f];
+        put_bytes(writer, bytes ? bytes : zeros, schema->size[f]);
+    } else {
+        put_difference(writer, activity->values[f], before->values[f]);
+    }
+}
+
+static void put_activity(struct recording_writer *writer, const struct format_schema *schema,
+                         const struct activity_record *activity, const struct activity_record *before)
+{
+    uint64_t implied = fields_implied(schema, activity);
+    put(writer, activity->kind);
+    put(writer, implied != 0);
+    put(writer, activity->present ^ before->present);
+    put_difference(writer, activity->start_ns, before->start_ns);
+    put_difference(writer, activity->end_ns, activity->start_ns);
+    put_difference(writer, activity->graph_node_id, before->graph_node_id);
+    put_difference32(writer, activity->graph_id, before->graph_id);
+    put_difference32(writer, activity->correlation_id, before->correlation_id);
+    put_difference32(writer, activity->device_id, before->device_id);
+    put_difference32(writer, activity->context_id, before->context_id);
+    put_difference32(writer, activity->stream_id, before->stream_id);
+    put_string(writer, activity->name);
+    for (unsigned f = 0; f < ACTIVITY_FIELDS_MAX; f++) {
+        if (activity->present >> f & 1 & ~(implied >> f))
+            put_field(writer, schema, activity, before, f);
+    }
+}
+
+/* As the reader will have it: what isn't present counts as zero. */
+static void keep_activity(struct activity_record *before, const struct activity_record *activity)
+{
+    *before = *activity;
+    for (unsigned f = 0; f < ACTIVITY_FIELDS_MAX; f++) {
+        if (!(activity->present >> f & 1))
+            before->values[f] = 0;
+    }
+}
+
+enum status recording_write_activity(struct recording_writer *writer, const struct activity_record *activity)
+{
+    bool is_valid = activity->kind < ACTIVITY_KINDS_MAX;
+    enum status status = is_valid ? write_schema(writer, activity->kind) : STATUS_OK;
+    if (status != STATUS_OK)
+        return status;
+    const struct format_schema *schema = &writer->state.schemas[is_valid ? activity->kind : 0];
+    if (!event_begin(writer, is_valid ? activity_bytes_max(schema, activity) : SIZE_MAX))
+        return event_refused(writer);
+    struct activity_record *before = format_state_activity(&writer->state, activity->kind);
+    if (!before) {
+        counter_add(COUNTER_lost_recording, 1);
+        return fail(writer, STATUS_NO_MEMORY, "can't keep a record");
+    }
+    put_activity(writer, schema, activity, before);
+    keep_activity(before, activity);
+    return event_end(writer, RECORDING_ACTIVITY);
+}
+
+uint64_t recording_writer_events(const struct recording_writer *writer)
+{
+    return writer->file_events;
+}
+
+uint64_t recording_writer_bytes(const struct recording_writer *writer)
+{
+    return writer->file_bytes;
+}
+
+static void writer_destroy(struct recording_writer *writer)
+{
+    if (writer->fd >= 0)
+        close(writer->fd);
+    if (writer->has_deflater)
+        deflateEnd(&writer->deflater);
+    strings_deinit(&writer->strings);
+    format_state_deinit(&writer->state);
+    free(writer->raw);
+    free(writer->payload);
+    free(writer->stored);
+    free(writer->path);
+    free(writer);
+}
+
+static enum status write_header(struct recording_writer *writer)
+{
+    uint8_t header[FORMAT_HEADER_BYTES] = {0};
+    memcpy(header, FORMAT_MAGIC, FORMAT_MAGIC_BYTES);
+    format_put_u16(header + 8, FORMAT_MAJOR);
+    format_put_u16(header + 10, FORMAT_MINOR);
+    format_put_u32(header + 16, (uint32_t)crc32(crc32(0, NULL, 0), header, 16));
+    return write_all(writer, header, sizeof header);
+}
+
+static bool writer_allocate(struct recording_writer *writer, const char *path)
+{
+    writer->has_deflater = deflateInit(&writer->deflater, Z_DEFAULT_COMPRESSION) == Z_OK;
+    if (!writer->has_deflater)
+        return false;
+    writer->stored_max = deflateBound(&writer->deflater, FORMAT_RAW_MAX);
+    writer->path = strdup(path);
+    writer->raw = malloc(FORMAT_RAW_MAX);
+    writer->payload = malloc(FORMAT_RAW_MAX);
+    writer->stored = malloc(FORMAT_BLOCK_BYTES + writer->stored_max);
+    return writer->path && writer->raw && writer->payload && writer->stored;
+}
+
+/* Another file in its place, never the bytes of one that somebody reads now, or that a link leads to. Devices
+ * and pipes are written to as they stand. */
+static int create_file(const char *path)
+{
+    struct stat there;
+    if (lstat(path, &there) == 0 && !S_ISDIR(there.st_mode)) {
+        if (!S_ISREG(there.st_mode) && !S_ISLNK(there.st_mode))
+            return open(path, O_WRONLY | O_CLOEXEC);
+        if (unlink(path) != 0)
+            return -1;
+    }
+    return open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+}
+
+enum status recording_writer_create(const char *path, struct recording_writer **out, struct error *err)
+{
+    *out = NULL;
+    struct recording_writer *writer = calloc(1, sizeof *writer);
+    if (!writer)
+        return error_set(err, STATUS_NO_MEMORY, "%s: no memory for a recording", path);
+    writer->fd = -1;
+    enum status status = STATUS_OK;
+    if (!writer_allocate(writer, path))
+        status = error_set(err, STATUS_NO_MEMORY, "%s: no memory for a recording", path);
+    if (status == STATUS_OK) {
+        writer->fd = create_file(path);
+        if (writer->fd < 0)
+            status = error_set(err, STATUS_IO, "%s: can't create the recording: %s", path, strerror(errno));
+    }
+    if (status == STATUS_OK) {
+        status = write_header(writer);
+        if (status != STATUS_OK)
+            error_set(err, status, "%s", writer->error.text);
+    }
+    if (status != STATUS_OK)
+        writer_destroy(writer);
+    else
+        *out = writer;
+    return status;
+}
+
+static enum status write_end(struct recording_writer *writer)
+{
+    enum status status = recording_writer_flush(writer);
+    if (status != STATUS_OK || writer->failed)
+        return writer->failed;
+    format_put_u64(writer->stored + FORMAT_BLOCK_BYTES, writer->file_events);
+    format_put_u64(writer->stored + FORMAT_BLOCK_BYTES + 8, writer->file_blocks);
+    return write_block(writer, FORMAT_MARK_END, FORMAT_END_BYTES, FORMAT_END_BYTES, 0);
+}
+
+enum status recording_writer_close(struct recording_writer *writer, struct error *err)
+{
+    if (!writer)
+        return STATUS_OK;
+    enum status status = write_end(writer);
+    int fd = writer->fd;
+    writer->fd = -1;
+    if (close(fd) != 0 && status == STATUS_OK)
+        status = fail(writer, STATUS_IO, "can't write"); /* where a full disk shows only now */
+    if (status != STATUS_OK)
+        error_set(err, status, "%s", writer->error.text);
+    writer_destroy(writer);
+    return status;
+}

@@ -1,0 +1,184 @@
+// Does switching CUPTI's callbacks or activity kinds while calls are in flight upset its correlation IDs?
+// Four threads launch kernels and copy; another thread switches something on and off; each thread's runtime callbacks
+// check that the correlation ID grows from call to call. Then: from when on do graph records come, if they are switched
+// on at different moments of a graph's life?
+//   nvcc -O2 -std=c++17 -arch=sm_90 -I$CUPTI13.5/include toggle.cu -o toggle && CUPTI_LIB=.../libcupti.so.13 ./toggle
+#include <cupti.h>
+#include <cuda_runtime.h>
+#include <dlfcn.h>
+#include <unistd.h>
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <thread>
+#include <vector>
+
+__global__ void nop() {}
+
+static void *lib;
+#define F(f) ((decltype(&f))dlsym(lib, #f))
+static CUpti_SubscriberHandle sub;
+static std::atomic<long> repeats, calls, kernels, graphs;
+static thread_local uint32_t last_id;
+
+static void CUPTIAPI on_call(void *, CUpti_CallbackDomain domain, CUpti_CallbackId, const void *data)
+{
+    auto *info = (const CUpti_CallbackData *)data;
+    if (domain != CUPTI_CB_DOMAIN_RUNTIME_API || info->callbackSite != CUPTI_API_ENTER)
+        return;
+    calls++;
+    if (info->correlationId == last_id)
+        repeats++;
+    last_id = info->correlationId;
+}
+static void CUPTIAPI request(uint8_t **buffer, size_t *size, size_t *n, CUpti_BufferCallbackRequestInfo *)
+{
+    *size = 1 << 20;
+    *buffer = (uint8_t *)aligned_alloc(64, *size);
+    *n = 0;
+}
+static void CUPTIAPI complete(uint8_t *buffer, size_t, size_t valid, CUpti_BufferCallbackCompleteInfo *)
+{
+    CUpti_Activity *r = nullptr;
+    while (F(cuptiActivityGetNextRecord_v2)(sub, buffer, valid, &r) == CUPTI_SUCCESS) {
+        kernels += r->kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
+        graphs += r->kind == CUPTI_ACTIVITY_KIND_GRAPH_TRACE;
+    }
+    free(buffer);
+}
+static void enable(CUpti_ActivityKind kind, std::vector<int> fields)
+{
+    CUpti_ActivityConfig c = {};
+    c.structSize = CUpti_ActivityConfig_STRUCT_SIZE;
+    c.fieldSelection.structSize = sizeof c.fieldSelection;
+    c.fieldSelection.numFields = fields.size();
+    c.fieldSelection.pFieldIds = fields.data();
+    if (int e = F(cuptiActivityEnable_v2)(sub, kind, &c))
+        printf("enable %d: %d\n", kind, e);
+}
+static void graph_trace(bool on)
+{
+    if (on)
+        enable(CUPTI_ACTIVITY_KIND_GRAPH_TRACE, {GRAPH_TRACE_FIELD_KIND, GRAPH_TRACE_FIELD_START, GRAPH_TRACE_FIELD_END, GRAPH_TRACE_FIELD_CORRELATION_ID});
+    else
+        F(cuptiActivityDisable_v2)(sub, CUPTI_ACTIVITY_KIND_GRAPH_TRACE, nullptr);
+}
+static void kernel_records(bool on)
+{
+    if (on)
+        enable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, {KERNEL_FIELD_KIND, KERNEL_FIELD_START, KERNEL_FIELD_END, KERNEL_FIELD_CORRELATION_ID});
+    else
+        F(cuptiActivityDisable_v2)(sub, CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, nullptr);
+}
+static void driver_calls(bool on)
+{
+    for (int id : {CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel_ptsz, CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx,
+                   CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx_ptsz, CUPTI_DRIVER_TRACE_CBID_cuMemcpyHtoDAsync_v2, CUPTI_DRIVER_TRACE_CBID_cuStreamSynchronize,
+                   CUPTI_DRIVER_TRACE_CBID_cuMemAllocFromPoolAsync, CUPTI_DRIVER_TRACE_CBID_cuMemFreeAsync, CUPTI_DRIVER_TRACE_CBID_cuMemAllocAsync})
+        F(cuptiEnableCallback)(on, sub, CUPTI_CB_DOMAIN_DRIVER_API, id);
+}
+static void runtime_calls(bool on)
+{
+    for (int id : {CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000, CUPTI_RUNTIME_TRACE_CBID_cudaMemcpyAsync_v3020, CUPTI_RUNTIME_TRACE_CBID_cudaStreamSynchronize_v3020,
+                   CUPTI_RUNTIME_TRACE_CBID_cudaMallocAsync_v11020, CUPTI_RUNTIME_TRACE_CBID_cudaFreeAsync_v11020})
+        F(cuptiEnableCallback)(on, sub, CUPTI_CB_DOMAIN_RUNTIME_API, id);
+}
+static void stress(const char *what, void (*toggle)(bool), bool before)
+{
+    std::atomic<bool> stop{false};
+    std::vector<std::thread> threads;
+    repeats = calls = 0;
+    for (int i = 0; i < 4; i++)
+        threads.emplace_back([&] {
+            cudaStream_t s;
+            void *d, *h, *p;
+            cudaStreamCreate(&s);
+            cudaMalloc(&d, 4096);
+            cudaMallocHost(&h, 4096);
+            while (!stop) {
+                for (int k = 0; k < 20; k++)
+                    nop<<<1, 32, 0, s>>>();
+                cudaMemcpyAsync(d, h, 4096, cudaMemcpyHostToDevice, s);
+                cudaMallocAsync(&p, 4096, s);
+                cudaFreeAsync(p, s);
+                cudaStreamSynchronize(s);
+            }
+        });
+    for (int i = 0; i < 300; i++) {
+        usleep(500);
+        toggle(i % 2 == 0 ? !before : before);
+    }
+    stop = true;
+    for (auto &t : threads)
+        t.join();
+    toggle(before);
+    printf("%-28s calls %8ld, correlation IDs repeated %ld\n", what, calls.load(), repeats.load());
+}
+// When: 0 before the capture begins, 1 after it began, 2 after its nodes were made, 3 before instantiation, 4 after it, 5 after the first launch.
+static void graph_life(int when, bool off_first)
+{
+    cudaStream_t s;
+    cudaGraph_t g;
+    cudaGraphExec_t ge;
+    cudaStreamCreate(&s);
+    if (off_first) {
+        graph_trace(true);
+        nop<<<1, 32, 0, s>>>();
+        cudaStreamSynchronize(s);
+        graph_trace(false);
+    }
+    F(cuptiActivityFlushAll)(1);
+    kernels = graphs = 0;
+    if (when == 0) graph_trace(true);
+    cudaStreamBeginCapture(s, cudaStreamCaptureModeGlobal);
+    if (when == 1) graph_trace(true);
+    for (int i = 0; i < 10; i++)
+        nop<<<1, 32, 0, s>>>();
+    if (when == 2) graph_trace(true);
+    cudaStreamEndCapture(s, &g);
+    if (when == 3) graph_trace(true);
+    cudaGraphInstantiate(&ge, g, 0);
+    if (when == 4) graph_trace(true);
+    for (int i = 0; i < 10; i++) {
+        cudaGraphLaunch(ge, s);
+        cudaStreamSynchronize(s);
+        if (when == 5 && i == 0) graph_trace(true);
+    }
+    F(cuptiActivityFlushAll)(1);
+    printf("graph records on at %d%s: %ld graph records, %ld kernel records of 10 launches of 10 kernels\n", when, off_first ? " (were on before)" : "", graphs.load(), kernels.load());
+    if (when <= 3) { // and off again, with the graph still there
+        graph_trace(false);
+        kernels = graphs = 0;
+        for (int i = 0; i < 10; i++) cudaGraphLaunch(ge, s);
+        cudaStreamSynchronize(s);
+        F(cuptiActivityFlushAll)(1);
+        printf("   off again, launched again: %ld graph records, %ld kernel records\n", graphs.load(), kernels.load());
+    } else
+        graph_trace(false);
+    cudaGraphExecDestroy(ge);
+}
+int main()
+{
+    lib = dlopen(getenv("CUPTI_LIB"), RTLD_NOW);
+    CUpti_SubscriberParams p = {};
+    p.structSize = CUpti_SubscriberParams_STRUCT_SIZE;
+    p.subscriberName = "toggle";
+    size_t one = 1;
+    uint8_t yes = 1;
+    F(cuptiSubscribe_v2)(&sub, (CUpti_CallbackFunc)on_call, nullptr, &p);
+    F(cuptiActivitySetAttribute_v2)(sub, CUPTI_ACTIVITY_ATTR_USER_DEFINED_RECORDS, &one, &yes);
+    F(cuptiActivityRegisterCallbacks_v2)(sub, request, complete);
+    runtime_calls(true);
+    kernel_records(true);
+    cudaFree(0);
+    for (int off_first = 0; off_first < 2; off_first++)
+        for (int when = 0; when <= 5; when++)
+            graph_life(when, off_first);
+    stress("nothing", [](bool) {}, false);
+    stress("kernel records", kernel_records, true);
+    stress("graph records", graph_trace, false);
+    stress("driver callbacks", driver_calls, false);
+    stress("runtime callbacks", runtime_calls, true);
+    return 0;
+}

@@ -1,0 +1,169 @@
+"""A real Jaeger and, in front of it, the same binary once more as an OpenTelemetry Collector, each on ports of its own;
+and what Jaeger's API answers, as plain spans."""
+
+import json
+import os
+import socket
+import subprocess
+import time
+import urllib.error
+import urllib.request
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+WARNINGS = "@jaeger@warnings"  # where Jaeger writes what it finds wrong with a span
+
+
+def free_ports(count):
+    """Ports that nobody has now. Held together, so that none is given out twice."""
+    sockets = [socket.socket() for _ in range(count)]
+    for each in sockets:
+        each.bind(("127.0.0.1", 0))
+    ports = [each.getsockname()[1] for each in sockets]
+    for each in sockets:
+        each.close()
+    return ports
+
+
+def get(url, timeout=30):
+    with urllib.request.urlopen(url, timeout=timeout) as answer:
+        return answer.read()
+
+
+def post_nothing(port):
+    """An empty request: what an OTLP receiver answers when it is ready."""
+    request = urllib.request.Request(f"http://localhost:{port}/v1/traces", b'{"resourceSpans":[]}',
+                                     {"Content-Type": "application/json"})
+    urllib.request.urlopen(request, timeout=5).close()
+
+
+class Process:
+    """One instance of the binary, from its start until close()."""
+
+    def __init__(self, binary, config, directory, name, environment, ready):
+        self.log = Path(directory, f"{name}.log")
+        self.name = name
+        with open(self.log, "wb") as log:
+            self.process = subprocess.Popen([binary, "--config", str(config)], stdout=log, stderr=log,
+                                            stdin=subprocess.DEVNULL, env={**os.environ, **environment})
+        deadline = time.monotonic() + 30
+        while True:
+            try:
+                ready()
+                return
+            except OSError as error:
+                if self.process.poll() is not None or time.monotonic() > deadline:
+                    self.close()
+                    raise RuntimeError(f"{name} does not start ({error}); its log: {self.log}") from None
+                time.sleep(0.1)
+
+    def close(self):
+        self.process.terminate()
+        try:
+            self.process.wait(10)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+
+
+@dataclass
+class Span:
+    trace_id: str
+    span_id: str
+    parent_id: str
+    name: str
+    start_ns: int
+    end_ns: int
+    status: int
+    attributes: dict
+    resource: dict
+    links: list = field(default_factory=list)
+
+
+def value_of(any_value):
+    """OTLP's AnyValue in JSON, as Python's own."""
+    for kind, value in any_value.items():
+        if kind == "intValue":
+            return int(value)
+        if kind == "arrayValue":
+            return [value_of(item) for item in value.get("values", [])]
+        return value
+    return None
+
+
+def attributes_of(item):
+    pairs = [(pair["key"], value_of(pair["value"])) for pair in item.get("attributes", [])]
+    assert len(dict(pairs)) == len(pairs), f"an attribute stands twice: {pairs}"
+    return dict(pairs)
+
+
+def spans_of(traces_data):
+    """All spans of one OTLP JSON document."""
+    for of_resource in traces_data.get("resourceSpans", []):
+        resource = attributes_of(of_resource.get("resource", {}))
+        for of_scope in of_resource.get("scopeSpans", []):
+            for span in of_scope.get("spans", []):
+                yield Span(span["traceId"], span["spanId"], span.get("parentSpanId", ""), span["name"],
+                           int(span["startTimeUnixNano"]), int(span["endTimeUnixNano"]),
+                           span.get("status", {}).get("code", 0), attributes_of(span), resource, span.get("links", []))
+
+
+class Jaeger:
+    def __init__(self, binary, directory):
+        self.port, grpc, self.otlp_grpc, self.otlp_http = free_ports(4)
+        self.api = f"http://localhost:{self.port}/api/v3"
+        environment = {"JAEGER_PORT": str(self.port), "JAEGER_GRPC_PORT": str(grpc),
+                       "OTLP_GRPC_PORT": str(self.otlp_grpc), "OTLP_HTTP_PORT": str(self.otlp_http)}
+
+        def ready():
+            get(f"{self.api}/services", 2)
+            post_nothing(self.otlp_http)
+
+        self.process = Process(binary, ROOT / "tools/jaeger.yaml", directory, "jaeger", environment, ready)
+
+    def close(self):
+        self.process.close()
+
+    def _read(self, trace_id, raw):
+        # Both spellings: Jaeger 2.13 knows the first, later ones the second.
+        query = "?raw_traces=true&rawTraces=true" if raw else ""
+        try:
+            answer = get(f"{self.api}/traces/{trace_id}{query}")
+        except urllib.error.HTTPError as error:
+            if error.code == 404:
+                return []
+            raise
+        return list(spans_of(json.loads(answer)["result"]))
+
+    def traces(self, trace_ids, expected, seconds=20):
+        """The spans of the traces as they were sent, once there are as many as expected or the time is over: a
+        Collector passes them on a little later."""
+        deadline = time.monotonic() + seconds
+        while True:
+            spans = [span for trace_id in trace_ids for span in self._read(trace_id, raw=True)]
+            if len(spans) >= expected or time.monotonic() > deadline:
+                return spans
+            time.sleep(0.2)
+
+    def warnings(self, trace_id):
+        """What Jaeger says of the spans when it prepares the trace for its page. Ask for this last: its memory store
+        keeps the corrections in the spans themselves."""
+        found = []
+        for span in self._read(trace_id, raw=False):
+            found += [f"{span.name}: {warning}" for warning in span.attributes.get(WARNINGS, [])]
+        return found
+
+
+class Collector:
+    """The gateway of docker/collector.yaml, with Jaeger behind it."""
+
+    def __init__(self, binary, directory, jaeger):
+        self.otlp_grpc, self.otlp_http = free_ports(2)
+        environment = {"COLLECTOR_HOST": "localhost", "OTLP_GRPC_PORT": str(self.otlp_grpc),
+                       "OTLP_HTTP_PORT": str(self.otlp_http), "COLLECTOR_TO": f"http://localhost:{jaeger.otlp_http}"}
+        self.process = Process(binary, ROOT / "docker/collector.yaml", directory, "collector", environment,
+                               lambda: post_nothing(self.otlp_http))
+
+    def close(self):
+        self.process.close()

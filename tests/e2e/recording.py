@@ -1,0 +1,233 @@
+"""Reads a recording (.cuspanrec) without any code of cuspan's: the ground truth that the end-to-end test holds against
+what comes back from Jaeger. The format is described in src/recording/recording_format.h; what isn't compared is read
+past."""
+
+import struct
+import zlib
+from dataclasses import dataclass, field
+
+MAGIC = b"\x89CUSPAN\n"
+BLOCK, END = 0x4B4C4243, 0x444E4543
+INFO, THREAD, THREAD_END, CALL, RESOURCE, ACTIVITY, LOSS, SCHEMA = range(1, 9)
+STRINGS_MAX = 65536  # later ones have no number
+
+RUNTIME, DRIVER = 2, 1  # CUPTI's numbers of the domains
+MEMCPY, MEMSET, KERNEL, MEMCPY_PEER, GRAPH_TRACE = 1, 2, 10, 22, 51  # and of the activity kinds
+DEVICE, CONTEXT = 8, 9  # facts about the machine, which make no span
+GPU_WORK = {MEMCPY, MEMSET, KERNEL, MEMCPY_PEER, GRAPH_TRACE}
+# CUPTI's numbers of the fields that are compared.
+GRID, BLOCK_DIM = {KERNEL: 13}, {KERNEL: 16}
+BYTES = {MEMCPY: 5, MEMCPY_PEER: 5, MEMSET: 2}
+ROLES = ["start_ns", "end_ns", "correlation_id", "device_id", "context_id", "stream_id", "name", "graph_id",
+         "graph_node_id"]
+
+
+@dataclass
+class Call:
+    domain: int
+    cbid: int
+    tid: int
+    start_ns: int
+    end_ns: int
+    correlation_id: int
+    context_id: int
+    result: int
+
+
+@dataclass
+class Activity:
+    kind: int
+    present: int
+    start_ns: int
+    end_ns: int
+    graph_node_id: int
+    graph_id: int
+    correlation_id: int
+    device_id: int
+    context_id: int
+    stream_id: int
+    name: str
+    values: dict = field(default_factory=dict)  # by CUPTI's field number
+
+    def dim3(self, first):
+        return [self.values[first + i] for i in range(3)] if first in self.values else None
+
+
+@dataclass
+class Recording:
+    info: dict = field(default_factory=dict)
+    threads: dict = field(default_factory=dict)  # tid: the last name
+    calls: list = field(default_factory=list)
+    activities: list = field(default_factory=list)
+    losses: dict = field(default_factory=dict)
+
+    def gpu_work(self):
+        """The records that have to become GPU spans."""
+        return [a for a in self.activities if a.kind in GPU_WORK]
+
+
+def blocks(data, path):
+    """The unpacked blocks, each checked; the end's own counts too."""
+    if data[:8] != MAGIC or zlib.crc32(data[:16]) != struct.unpack_from("<I", data, 16)[0]:
+        raise ValueError(f"{path} is no recording")
+    if struct.unpack_from("<H", data, 8)[0] != 1:
+        raise ValueError(f"{path} is of another major version")
+    at, events_all, count = 20, 0, 0
+    while True:
+        mark, raw, stored, events, crc = struct.unpack_from("<5I", data, at)
+        body = data[at + 20:at + 20 + stored]
+        if len(body) != stored or zlib.crc32(body, zlib.crc32(data[at:at + 16])) != crc:
+            raise ValueError(f"{path}: damaged at offset {at}")
+        at += 20 + stored
+        if mark == END:
+            assert struct.unpack("<QQ", body) == (events_all, count) and at == len(data), path
+            return
+        assert mark == BLOCK, hex(mark)
+        unpacked = zlib.decompress(body)
+        assert len(unpacked) == raw
+        events_all, count = events_all + events, count + 1
+        yield unpacked
+
+
+class Cursor:
+    """One event's payload."""
+
+    def __init__(self, data, strings):
+        self.data, self.at, self.strings = data, 0, strings
+
+    def varint(self):
+        value = shift = 0
+        while True:
+            byte = self.data[self.at]
+            self.at += 1
+            value |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                return value & (2**64 - 1)
+            shift += 7
+
+    def difference(self, before, bits=64):
+        """A number that is stored as its signed difference to another one."""
+        zigzag = self.varint()
+        return (before + ((zigzag >> 1) ^ -(zigzag & 1))) & (2**bits - 1)
+
+    def take(self, count):
+        self.at += count
+        return self.data[self.at - count:self.at]
+
+    def string(self):
+        code = self.varint()
+        if code == 1:
+            return None
+        if code >= 2:
+            return self.strings[code - 2]
+        text = self.take(self.varint())
+        if len(self.strings) < STRINGS_MAX:
+            self.strings.append(text)
+        return text
+
+
+def text(value):
+    return None if value is None else value.decode("utf-8", "replace")
+
+
+class Reader:
+    def __init__(self, path):
+        self.recording = Recording()
+        self.strings, self.schemas = [], {}
+        self.tid = self.time_ns = self.correlation_id = 0
+        self.call_context, self.call_values, self.before = {}, {}, {}
+        with open(path, "rb") as file:
+            data = file.read()
+        for block in blocks(data, path):
+            outer = Cursor(block, self.strings)
+            while outer.at < len(block):
+                kind, size = outer.varint(), outer.varint()
+                cursor = Cursor(outer.take(size), self.strings)
+                self.event(kind, cursor)
+                assert kind > SCHEMA or kind == RESOURCE or cursor.at == size, f"{path}: event {kind} not read whole"
+
+    def event(self, kind, cursor):
+        recording = self.recording
+        if kind == INFO:
+            key = text(cursor.string())
+            recording.info[key] = text(cursor.string())
+        elif kind == THREAD:
+            tid, _ = cursor.varint(), cursor.varint()
+            recording.threads[tid] = text(cursor.string())
+        elif kind == THREAD_END:
+            cursor.varint(), cursor.varint()
+        elif kind == CALL:
+            recording.calls.append(self.call(cursor))
+        elif kind == RESOURCE:
+            cursor.varint()
+            self.place(cursor)
+        elif kind == LOSS:
+            name = text(cursor.string())
+            recording.losses[name] = recording.losses.get(name, 0) + cursor.varint()
+        elif kind == SCHEMA:
+            self.schema(cursor)
+        elif kind == ACTIVITY:
+            recording.activities.append(self.activity(cursor))
+
+    def place(self, cursor):
+        self.tid = cursor.difference(self.tid)
+        self.time_ns = cursor.difference(self.time_ns)
+
+    def call(self, cursor):
+        key = cursor.varint(), cursor.varint()
+        self.place(cursor)
+        start_ns = self.time_ns
+        self.time_ns = end_ns = cursor.difference(start_ns)
+        self.correlation_id = cursor.difference(self.correlation_id, 32)
+        context_id = self.call_context[key] = cursor.difference(self.call_context.get(key, 0), 32)
+        result = cursor.difference(0, 32)
+        cursor.varint()  # present
+        before, values = self.call_values.get(key, []), []
+        for i in range(cursor.varint()):
+            values.append(cursor.difference(before[i] if i < len(before) else 0))
+        self.call_values[key] = values
+        return Call(*key, self.tid, start_ns, end_ns, self.correlation_id, context_id, result)
+
+    def schema(self, cursor):
+        kind, strings, arrays = cursor.varint(), cursor.varint(), cursor.varint()
+        roles = {name: cursor.varint() - 1 for name in ROLES}
+        sizes = {f: cursor.varint() for f in range(64) if arrays >> f & 1}
+        self.schemas[kind] = strings, sizes, {f: name for name, f in roles.items() if f >= 0}
+
+    def activity(self, cursor):
+        kind, is_implied = cursor.varint(), cursor.varint()
+        strings, sizes, roles = self.schemas[kind]
+        before = self.before.get(kind) or Activity(kind, 0, 0, 0, 0, 0, 0, 0, 0, 0, None)
+        present = cursor.varint() ^ before.present
+        start_ns = cursor.difference(before.start_ns)
+        activity = Activity(kind, present, start_ns, cursor.difference(start_ns),
+                            cursor.difference(before.graph_node_id), cursor.difference(before.graph_id, 32),
+                            cursor.difference(before.correlation_id, 32), cursor.difference(before.device_id, 32),
+                            cursor.difference(before.context_id, 32), cursor.difference(before.stream_id, 32),
+                            text(cursor.string()))
+        for f in range(64):
+            if not present >> f & 1:
+                continue
+            if is_implied and f in roles:
+                activity.values[f] = getattr(activity, roles[f])
+            elif strings >> f & 1:
+                activity.values[f] = text(cursor.string())
+            elif f in sizes:
+                activity.values[f] = cursor.take(sizes[f])
+            else:
+                activity.values[f] = cursor.difference(before.values.get(f, 0))
+        self.before[kind] = activity
+        return activity
+
+
+def read(path):
+    return Reader(path).recording
+
+
+if __name__ == "__main__":
+    import sys
+    from collections import Counter
+    for file in sys.argv[1:]:
+        content = read(file)
+        kinds = Counter(a.kind for a in content.activities)
+        print(file, content.info, len(content.threads), "threads", len(content.calls), "calls", dict(kinds), content.losses)

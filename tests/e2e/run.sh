@@ -1,0 +1,24 @@
+#!/bin/bash
+# End to end: every recording through the real agent into a real Jaeger, directly and through a Collector, read back and
+# held against the recording.  tests/e2e/run.sh [BUILD-DIR] [RECORDING...]
+set -eu
+# shellcheck source=../../tools/lib.sh
+. "$(dirname "$0")/../../tools/lib.sh"
+BUILD=${1:-$ROOT/build}
+shift $(($# > 0))
+RECORDINGS=("$@")
+[ $# -gt 0 ] || RECORDINGS=("$ROOT"/examples/recordings/*.cuspanrec)
+[ -e "${RECORDINGS[0]}" ] || fail "no recordings in examples/recordings"
+
+jaeger_binary || fail "the end-to-end test needs a Jaeger"
+PYTHON=$("$ROOT/tests/integration/otlp_python.sh")
+OUT=$(mktemp -d "${TMPDIR:-/tmp}/cuspan-e2e.XXXXXX")
+export PYTHONDONTWRITEBYTECODE=1
+"$PYTHON" "$ROOT/tests/e2e/compare_test.py"
+# The logs stay where something has failed.
+if "$PYTHON" "$ROOT/tests/e2e/e2e.py" "$JAEGER" "$BUILD" "$OUT" "${RECORDINGS[@]}"; then
+    rm -rf "$OUT"
+else
+    echo "logs of Jaeger and the Collector: $OUT"
+    exit 1
+fi

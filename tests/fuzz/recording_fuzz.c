@@ -1,0 +1,100 @@
+/* Whatever the bytes are, the reader ends with END or an error and touches no memory that isn't its own. As
+ * random bytes never have the right checksums, the first byte chooses what is tried: a file as it stands, or
+ * the bytes as the content of a well-formed block. */
+#include "recording/recording.h"
+
+#include "recording/recording_format.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <zlib.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void put_checked(uint8_t *head, const uint8_t *data, size_t bytes)
+{
+    uLong crc = crc32(crc32(0, NULL, 0), head, 16);
+    format_put_u32(head + 16, (uint32_t)crc32(crc, data, (uInt)bytes));
+}
+
+static size_t put_header(uint8_t *to)
+{
+    memset(to, 0, FORMAT_HEADER_BYTES);
+    memcpy(to, FORMAT_MAGIC, FORMAT_MAGIC_BYTES);
+    format_put_u16(to + 8, FORMAT_MAJOR);
+    format_put_u32(to + 16, (uint32_t)crc32(crc32(0, NULL, 0), to, 16));
+    return FORMAT_HEADER_BYTES;
+}
+
+/* `events` as the first two bytes say, the rest is what the block holds. */
+static size_t put_block(uint8_t *to, const uint8_t *data, size_t size)
+{
+    uLongf stored = compressBound(size);
+    if (compress2(to + FORMAT_BLOCK_BYTES, &stored, data, size, 1) != Z_OK)
+        return 0;
+    format_put_u32(to, FORMAT_MARK_BLOCK);
+    format_put_u32(to + 4, (uint32_t)size);
+    format_put_u32(to + 8, (uint32_t)stored);
+    format_put_u32(to + 12, 1000000);
+    put_checked(to, to + FORMAT_BLOCK_BYTES, stored);
+    return FORMAT_BLOCK_BYTES + stored;
+}
+
+static volatile uint64_t sink;
+
+/* As every consumer does: follows what the record says. */
+static void look_at(const struct recording_event *event)
+{
+    if (event->call)
+        sink += event->call
+                    ->values[(event->call->head.bytes - sizeof *event->call) / 8 - 1 + !event->call->present];
+    if (event->name)
+        sink += strlen(event->name);
+    if (event->text)
+        sink += strlen(event->text);
+    for (unsigned f = 0; event->activity && f < ACTIVITY_FIELDS_MAX; f++) {
+        const struct activity_info *info = &activity_table[event->activity->kind];
+        const char *at = (const char *)(uintptr_t)event->activity->values[f];
+        if (!info->fields || f >= info->field_count || !(event->activity->present >> f & 1))
+            continue;
+        if (info->fields[f].type == FIELD_STRING && at)
+            sink += strlen(at);
+        if (info->fields[f].type == FIELD_BYTES && info->fields[f].size > 0)
+            sink += (uint8_t)at[info->fields[f].size - 1];
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    if (size < 2 || size > FORMAT_RAW_MAX)
+        return 0;
+    uint8_t *file = malloc(FORMAT_HEADER_BYTES + FORMAT_BLOCK_BYTES + compressBound(size));
+    size_t bytes = size - 1;
+    if (data[0] & 1) {
+        bytes = put_header(file);
+        bytes += put_block(file + bytes, data + 1, size - 1);
+    } else {
+        memcpy(file, data + 1, size - 1);
+    }
+    int fd = memfd_create("recording", MFD_CLOEXEC);
+    char path[64];
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    if (write(fd, file, bytes) == (ssize_t)bytes) {
+        struct recording *recording;
+        struct recording_event event;
+        struct error err;
+        enum status status = recording_open(path, &recording, &err);
+        while (status == STATUS_OK) {
+            status = recording_next(recording, &event, &err);
+            if (status == STATUS_OK)
+                look_at(&event);
+        }
+        recording_close(recording);
+    }
+    close(fd);
+    free(file);
+    return 0;
+}

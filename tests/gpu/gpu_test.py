@@ -1,0 +1,110 @@
+"""Programs on a real GPU, bare and under the agent: the same output and exit status, and as many kernel, copy, fill and
+graph spans as a bare CUPTI counter (counter.c) sees records, with every CUPTI that is at hand. Called by run.sh.
+
+    gpu_test.py BUILD-DIR OUT-DIR COUNTER.so CUPTI-LIBRARY... -- PROGRAM...
+"""
+
+import json
+import os
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "e2e"))
+from backend import spans_of  # noqa: E402
+from compare import ACTIVITY_NAMES  # noqa: E402
+
+
+class Test:
+    def __init__(self, build, out, counter):
+        self.build, self.out, self.counter = Path(build), Path(out), counter
+        self.passed = self.failed = 0
+
+    def run(self, command, **environment):
+        clean = {key: value for key, value in os.environ.items() if not key.startswith(("OTEL_", "CUSPAN_", "CUDA_INJ"))}
+        return subprocess.run([str(part) for part in command], env={**clean, **environment}, stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=300, check=False)
+
+    def counted(self, program, cupti, **environment):
+        """What the bare counter sees, by the agent's words for the kinds."""
+        file = self.out / "counts"
+        file.unlink(missing_ok=True)
+        self.run(program, CUDA_INJECTION64_PATH=str(self.counter), COUNTER_CUPTI=cupti, COUNTER_FILE=str(file),
+                 **environment)
+        counts = (map(int, line.split()) for line in file.read_text().splitlines())
+        return Counter({ACTIVITY_NAMES[kind]: count for kind, count in counts if count})
+
+    def traced(self, program, cupti):
+        trace = self.out / "trace.jsonl"
+        for old in (trace, *self.out.glob("report.*")):
+            old.unlink(missing_ok=True)
+        done = self.run(program, CUDA_INJECTION64_PATH=str(self.build.resolve() / "libcuspan.so"),
+                        CUSPAN_SET=f"cupti.library={cupti};output_file={trace};report_file={self.out}/report")
+        spans = [span for line in trace.read_text().splitlines() for span in spans_of(json.loads(line))]
+        reports = [json.loads(path.read_text()) for path in self.out.glob("report.*")]
+        return done, spans, reports
+
+    def check(self, program, cupti):
+        bare = self.run(program)
+        counted = self.counted(program, cupti)
+        done, spans, reports = self.traced(program, cupti)
+        found = []
+        if (done.stdout, done.returncode) != (bare.stdout, bare.returncode):
+            found.append(f"output or status changed: {bare.returncode} {bare.stdout!r}, {done.returncode} {done.stdout!r}")
+        gpu = [span for span in spans if span.attributes.get("cuda.activity") in ACTIVITY_NAMES.values()]
+        got = Counter(span.attributes["cuda.activity"] for span in gpu)
+        if counted["graph"] and not got["graph"]:  # instantiated before graph records were on: its nodes in its place
+            counted = self.counted(program, cupti, COUNTER_NODES="1")
+        if got != counted or not counted:
+            found.append(f"the counter sees {dict(counted)}, the spans are {dict(got)}")
+        by_id = {span.span_id: span for span in spans}
+        lost = [span.name for span in gpu if "cuda.api" not in getattr(by_id.get(span.parent_id), "attributes", {})]
+        if lost:
+            found.append(f"{len(lost)} GPU spans are not below a call: {lost[:5]}")
+        early = [span.name for span in gpu if span.attributes.get("cuda.start_delay", 0) < 0]
+        if early:
+            found.append(f"{len(early)} GPU spans start before their call: {early[:5]}")
+        if len(by_id) != len(spans):
+            found.append(f"{len(spans) - len(by_id)} span IDs stand twice")
+        for report in reports:
+            found += [f"lost: {name} {count}" for name, count in report["losses"].items() if count]
+        if len(reports) != 1:
+            found.append(f"{len(reports)} reports: {done.stderr}")
+        return found, got
+
+    def case(self, program, cupti):
+        name = f"{Path(program[-1]).stem} with {cupti}"
+        try:
+            found, got = self.check(program, cupti)
+        except Exception as error:  # one case that breaks must not hide the others
+            found, got = [repr(error)], {}
+        print(("not ok " if found else "ok ") + name, dict(got), flush=True)
+        for line in found:
+            print("    " + line)
+        self.failed += bool(found)
+        self.passed += not found
+
+
+def main():
+    build, out, counter, *rest = sys.argv[1:]
+    split = rest.index("--")
+    test = Test(build, out, counter)
+    for cupti in rest[:split]:
+        for program in rest[split + 1:]:
+            test.case(["python3", program] if program.endswith(".py") else [program], cupti)
+    try:
+        subprocess.run(["python3", "-c", "import torch; assert torch.cuda.is_available()"], check=True,
+                       stderr=subprocess.DEVNULL)
+    except subprocess.CalledProcessError:
+        print("no PyTorch with CUDA here: its programs were not run")
+    else:
+        for cupti in rest[:split]:
+            test.case(["python3", "examples/torch_inference.py"], cupti)
+            test.case(["python3", "tests/gpu/torch_graph.py"], cupti)
+    print(f"{test.passed} passed, {test.failed} failed, 0 skipped")
+    return 1 if test.failed or not test.passed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,900 @@
+#!/usr/bin/env python3
+"""The real agent on recordings made on a real GPU: what it makes of them, what it does when things fail, and what its
+host notices of it (nothing).
+
+    agent_test.py --build DIRECTORY [--sanitizers LIST] [GROUP[.test]...]
+
+The recordings are read by tests/e2e/recording.py, which shares no code with cuspan, and the spans are held against
+them. What can't be tested here: a set-user-ID host, which takes root to make.
+"""
+
+import argparse
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+from collections import Counter
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests/e2e"))
+
+import backend  # noqa: E402
+import compare  # noqa: E402
+import recording  # noqa: E402
+import sink  # noqa: E402
+
+RECORDINGS = ["vector_add", "threads", "graph", "graph_nodes", "torch_inference"]
+CLASSIC_RELEASES = ["12.0", "12.9", "13.0", "13.5"]
+MEMORY_BYTES = 64 << 20  # what the agent may take, whatever the load
+TRACE, PARENT = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
+HOST_STATUS, HOST_OUTPUT = 7, "host: done\n"
+
+BUILD = Path()
+SANITIZERS = ""
+# In a forked child of a program with threads the leak checker finds all that those threads hold, and the race checker
+# waits a second for them.
+FORKS = {"ASAN_OPTIONS": "detect_leaks=0", "TSAN_OPTIONS": "atexit_sleep_ms=0"}
+# OpenSSL's, of a sender that is still busy when the deadline at exit has passed.
+SUPPRESSED = "leak:libcrypto.so\n"
+_read = {}
+
+
+def recorded(name):
+    if name not in _read:
+        _read[name] = recording.read(path_of(name))
+    return _read[name]
+
+
+def path_of(name):
+    return str(ROOT / "examples/recordings" / f"{name}.cuspanrec")
+
+
+def spans_in(text):
+    return [span for line in text.splitlines() for span in backend.spans_of(json.loads(line))]
+
+
+def raw_spans_in(text):
+    """As they stand in OTLP: flags, trace state, events, dropped counts."""
+    return [span for line in text.splitlines() for group in json.loads(line)["resourceSpans"]
+            for scope in group["scopeSpans"] for span in scope["spans"]]
+
+
+def peak_of_child(process):
+    """VmHWM of the process that the program starts, as last seen before it ends. (What wait4 tells of memory counts
+    that of this Python in, which it was forked from.)"""
+    peak_kib = 0
+    while os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
+        try:
+            for child in Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split():
+                found = re.search(r"VmHWM:\s+(\d+)", Path(f"/proc/{child}/status").read_text())
+                peak_kib = max(peak_kib, int(found[1]) if found else 0)
+        except OSError:
+            pass
+        time.sleep(0.002)
+    return peak_kib * 1024
+
+
+def is_call(span):
+    return "cuda.api" in span.attributes
+
+
+def is_session(span):
+    return "cuda.session.number" in span.attributes
+
+
+def sessions_of(spans):
+    return sorted(filter(is_session, spans), key=lambda s: s.attributes["cuda.session.number"])
+
+
+class Result:
+    status = seconds = peak_bytes = 0
+    out = err = text = ""
+    report = None
+
+    @property
+    def spans(self):
+        return spans_in(self.text)
+
+    def agent_lines(self):
+        """What the agent itself said. The command line says "cuspan replay:", or how it ended."""
+        ours = ("cuspan: warning:", "cuspan: lost ", "cuspan: look at", "cuspan: no spans", "cuspan: trace ID", "cuspan: and ")
+        lines = [line for line in self.err.splitlines() if line.startswith("cuspan: ")]
+        return [line for line in lines if line.startswith(ours[0])
+                or not line.startswith(ours[1:]) and not re.match(r"cuspan: [0-9,]+( of [0-9,]+)? spans? delivered", line)]
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        self.directory = Path(tempfile.mkdtemp(prefix="agent-test-"))
+        self.addCleanup(shutil.rmtree, self.directory, True)
+        self.runs = 0
+
+    def environment(self, extra):
+        env = {key: value for key, value in os.environ.items()
+               if not re.match("CUSPAN_|OTEL_|TRACEPARENT|TRACESTATE|CUDA_INJECTION64_PATH|.*_proxy$", key, re.I)}
+        env["no_proxy"] = "*"
+        if SANITIZERS:
+            suppressions = self.directory / "suppressions"
+            suppressions.write_text(SUPPRESSED)
+            env["LSAN_OPTIONS"] = f"suppressions={suppressions}:print_suppressions=0"
+        return {**env, **extra}
+
+    def start(self, command, extra, timeout=150, watch=False):
+        """Runs a program, and with `watch` looks how much memory its child takes."""
+        result = Result()
+        with open(self.directory / "out", "w+b") as out, open(self.directory / "err", "w+b") as err:
+            begin = time.monotonic()
+            process = subprocess.Popen([str(part) for part in command], stdin=subprocess.DEVNULL, stdout=out, stderr=err,
+                                       env=self.environment(extra), cwd=self.directory)
+            before = signal.signal(signal.SIGALRM, lambda *_: process.kill())
+            signal.alarm(timeout)
+            if watch:
+                result.peak_bytes = peak_of_child(process)
+            _, status = os.waitpid(process.pid, 0)
+            signal.alarm(0)
+            signal.signal(signal.SIGALRM, before)
+            result.seconds = time.monotonic() - begin
+            process.returncode = result.status = os.waitstatus_to_exitcode(status)
+            out.seek(0)
+            err.seek(0)
+            result.out, result.err = out.read().decode(), err.read().decode()
+        self.assertNotRegex(result.err, "Sanitizer|runtime error:", "a sanitizer has found something")
+        return result
+
+    def replay(self, name, *options, env=None, fail=None, settings=None, to_file=True, status=0, watch=False):
+        self.runs += 1
+        target = self.directory / f"{self.runs}.jsonl"
+        report = self.directory / f"report-{self.runs}"
+        command = [BUILD / "cuspan", "replay", *options, "--set", f"report_file={report}"]
+        for key, value in (settings or {}).items():
+            command += ["--set", f"{key}={value}"]
+        if to_file:
+            command += ["--file", target]
+        extra = dict(env or {})
+        if fail:
+            extra["CUSPAN_REPLAY_FAIL"] = fail
+        result = self.start([*command, path_of(name)], extra, watch=watch)
+        if status is not None:
+            self.assertEqual(result.status, status, result.err)
+        if to_file and target.exists():
+            result.text = target.read_text()
+        for path in self.directory.glob(f"report-{self.runs}.*"):
+            result.report = json.loads(path.read_text())
+        return result
+
+    def assert_same_work(self, name, spans, repeat=1):
+        """Each record of GPU work is one span with the record's values below the call that caused it; none is twice."""
+        held = compare.Comparison(recorded(name), spans, True)
+        held.check_ids()
+        self.assertEqual(held.differences, [])
+        work = recorded(name).gpu_work()
+        names = compare.demangle(a.name for a in work if a.name)
+        gpu = [span for span in spans if compare.is_gpu_span(span)]
+        by_name = Counter((compare.ACTIVITY_NAMES[a.kind], names.get(a.name) if a.kind == recording.KERNEL else None)
+                          for a in work)
+        self.assertEqual(Counter((s.attributes["cuda.activity"], s.attributes.get("cuda.kernel.name")) for s in gpu),
+                         Counter({key: count * repeat for key, count in by_name.items()}))
+        ids = {span.span_id: span for span in spans}
+        for span in gpu:
+            parent = ids[span.parent_id]
+            self.assertTrue(is_call(parent), f"{span.name} is below {parent.name}, marked as an orphan: "
+                                             f"{span.attributes.get('cuda.orphan')}")
+            self.assertEqual(span.attributes["cuda.correlation.id"], parent.attributes["cuda.correlation.id"])
+            self.assertGreaterEqual(span.start_ns, parent.start_ns)
+        if repeat == 1:
+            self.assertEqual(Counter(held.received(s) for s in gpu), Counter(held.expected(a, names) for a in work))
+
+    def assert_nothing_lost(self, result):
+        self.assertEqual(result.report["losses"], {})
+        self.assertEqual(result.report["delivered"], result.report["spans"])
+        self.assertEqual(len(result.spans), result.report["delivered"])
+        self.assertEqual(result.agent_lines(), [])
+
+
+def content_of(spans):
+    """What spans say, without their random IDs and what names the process."""
+    ids = {span.span_id: span for span in spans}
+
+    def place(span):
+        return (span.name, span.start_ns, span.end_ns) if span else None
+
+    own = {"service.instance.id", "process.pid", "cuda.cupti.version"}
+    return Counter(json.dumps([place(s), place(ids.get(s.parent_id)), s.status, s.attributes,
+                               {k: v for k, v in s.resource.items() if k not in own}], sort_keys=True) for s in spans)
+
+
+class Replay(Case):
+    """Each recording through each of CUPTI's interfaces."""
+
+    def check(self, name):
+        first = None
+        ways = [("subscriber", None)] + [("classic", release) for release in CLASSIC_RELEASES]
+        for api, release in ways:
+            with self.subTest(api=api, release=release):
+                options = ["--api", api] + (["--cupti-version", release] if release else [])
+                result = self.replay(name, *options)
+                self.assert_nothing_lost(result)
+                spans = result.spans
+                self.assert_same_work(name, spans)
+                self.assertEqual(len(sessions_of(spans)), 1)
+                self.assertTrue(all(s.resource["cuda.cupti.version"] == (release or "13.5") for s in spans))
+                work = content_of(s for s in spans if compare.is_gpu_span(s))
+                calls = content_of(s for s in spans if is_call(s))
+                # What CUPTI itself did (overhead) differs in form between the interfaces; calls and work don't.
+                if first is None:
+                    first = calls, work
+                else:
+                    self.assertEqual(calls, first[0])
+                    self.assertEqual(without_missing(work, first[1]), without_missing(first[1], work))
+
+    def test_full_detail_has_every_call(self):
+        for name in RECORDINGS:
+            if recorded(name).info["detail"] != "full":
+                continue
+            with self.subTest(name):
+                result = self.replay(name, settings={"detail": "full"})
+                self.assert_nothing_lost(result)
+                self.assert_same_work(name, result.spans)
+                held = compare.Comparison(recorded(name), result.spans, True)
+                held.check_calls()
+                self.assertEqual(held.differences, [])
+
+
+def without_missing(one, other):
+    """Drops the attributes and device facts that only the fields of newer releases have."""
+    keys = [set().union(*((i, k) for text in group for i in (3, 4) for k in json.loads(text)[i])) for group in (one, other)]
+    common = keys[0] & keys[1]
+
+    def cut(text):
+        span = json.loads(text)
+        for i in (3, 4):
+            span[i] = {k: v for k, v in span[i].items() if k in common}
+        return json.dumps(span, sort_keys=True)
+
+    cut_down = Counter()
+    for text, count in one.items():
+        cut_down[cut(text)] += count
+    return cut_down
+
+
+for _name in RECORDINGS:
+    setattr(Replay, f"test_{_name}", lambda self, name=_name: self.check(name))
+
+
+class Repeat(Case):
+    def test_sessions_link_to_the_one_before(self):
+        result = self.replay("threads", "--repeat", "50", settings={"session.spans_max": 1000})
+        self.assert_nothing_lost(result)
+        self.assert_same_work("threads", result.spans, 50)
+        self.assertEqual(result.report["counters"]["orphans"], 0)
+        sessions = sessions_of(result.spans)
+        self.assertGreater(len(sessions), 20)
+        self.assertEqual(result.report["trace_count"], len(sessions))
+        self.assertEqual([s.attributes["cuda.session.number"] for s in sessions], list(range(1, len(sessions) + 1)))
+        self.assertEqual(sessions[0].links, [])
+        for before, session in zip(sessions, sessions[1:]):
+            self.assertEqual([(link["traceId"], link["spanId"]) for link in session.links],
+                             [(before.trace_id, before.span_id)])
+            self.assertEqual(session.parent_id, "")
+            self.assertEqual(before.attributes["cuda.session.end_reason"], "spans")
+        self.assertEqual(sessions[-1].attributes["cuda.session.end_reason"], "exit")
+        self.assertEqual(len({s.trace_id for s in sessions}), len(sessions))
+        # Work belongs to its call's trace, whatever session is open when it comes.
+        ids = {span.span_id: span for span in result.spans}
+        for span in result.spans:
+            self.assertTrue(not span.parent_id or ids[span.parent_id].trace_id == span.trace_id)
+
+    def test_a_paced_replay_takes_its_time_and_says_the_same(self):
+        fast, paced = self.replay("vector_add"), self.replay("vector_add", "--paced")
+        times = [t for s in fast.spans for t in (s.start_ns, s.end_ns)]
+        self.assertGreater(paced.seconds, (max(times) - min(times)) / 1e9)
+        self.assert_nothing_lost(paced)
+        self.assertEqual(content_of(paced.spans), content_of(fast.spans))
+
+    def test_many_threads_streams_and_a_hundred_rounds(self):
+        result = self.replay("torch_inference", "--repeat", "20", "--api", "classic")
+        self.assert_nothing_lost(result)
+        self.assert_same_work("torch_inference", result.spans, 20)
+
+
+class Faults(Case):
+    """CUPTI fails, as tests/replay/faults.h has it."""
+
+    def asleep(self, fail, line, *options, settings=None):
+        result = self.replay("threads", *options, fail=fail, settings=settings, status=1)
+        self.assertEqual(len(result.agent_lines()), 1, result.err)
+        self.assertRegex(result.agent_lines()[0], line)
+        self.assertRegex(result.err, "cuspan replay: the agent took nothing of the recording")
+        self.assertEqual(result.text, "")
+        print(result.agent_lines()[0])
+
+    def test_another_subscriber_is_named(self):
+        for api in "classic", "subscriber":
+            self.asleep("subscribe", r"another tool \(.*some-profiler.*this process is not traced", "--api", api)
+
+    def test_the_driver_does_not_match(self):
+        self.asleep("not-initialized", "CUPTI refused.*NOT_INITIALIZED")
+
+    def test_its_version_is_unknown(self):
+        self.asleep("version", "is not a CUPTI")
+
+    def test_buffers_are_refused(self):
+        self.asleep("register", "CUPTI refused activity buffers")
+
+    def test_kernels_are_refused(self):
+        self.asleep("enable-kind=10", "CUPTI refused kernel records")
+
+    def test_another_kind_is_refused(self):
+        result = self.replay("threads", fail="enable-kind=1")
+        self.assertEqual(result.report["losses"], {})
+        kinds = Counter(s.attributes.get("cuda.activity") for s in result.spans)
+        self.assertEqual(kinds["memcpy"], 0)
+        self.assertEqual(kinds["kernel"], sum(a.kind == recording.KERNEL for a in recorded("threads").activities))
+        self.assertTrue(any(s.name == "cudaMemcpyAsync" for s in result.spans))
+        named = self.replay("threads", fail="enable-kind=1", settings={"capture.activities.allow": "memcpy,kernel"})
+        self.assertRegex("\n".join(named.agent_lines()), "memcpy")
+
+    def test_callbacks_are_refused(self):
+        result = self.replay("threads", fail="enable-callback=3")
+        self.assertEqual(len(result.agent_lines()), 1, result.err)
+        self.assertRegex(result.agent_lines()[0], "refused callbacks for [0-9]+ of [0-9]+ calls")
+        gpu = [s for s in result.spans if compare.is_gpu_span(s)]
+        self.assertEqual(len(gpu), len(recorded("threads").gpu_work()))
+        self.assertTrue(all(s.attributes.get("cuda.orphan") for s in gpu))
+        self.assertEqual(result.report["counters"]["orphans"], len(gpu))
+
+    def test_attributes_are_refused(self):
+        result = self.replay("threads", "--api", "classic", fail="attribute")
+        self.assert_nothing_lost(result)
+        self.assert_same_work("threads", result.spans)
+
+    def lost(self, result, counter, count, others=0):
+        self.assertEqual(result.report["losses"], {counter: count})
+        lines = [line for line in result.agent_lines() if "did not get through" in line]
+        self.assertEqual(len(lines), 1, result.err)
+        self.assertIn(f"{counter} {count}", lines[0])
+        self.assertEqual(len(result.agent_lines()), 1 + others, result.err)
+        self.assertEqual(sessions_of(result.spans)[-1].attributes["cuda.session.lost"], count)
+
+    def test_dropped_records_are_counted(self):
+        for api in "classic", "subscriber":
+            result = self.replay("threads", "--api", api, fail="dropped=23")
+            self.lost(result, "lost_cupti_dropped", 23)
+
+    def test_zero_timestamps_are_counted(self):
+        for api in "classic", "subscriber":
+            whole = self.replay("threads", "--api", api)
+            result = self.replay("threads", "--api", api, fail="zero-timestamps=3")
+            missing = len(whole.spans) - len(result.spans)
+            self.assertGreater(missing, 100)
+            self.lost(result, "lost_zero_timestamps", missing)
+
+    def test_late_buffers(self):
+        result = self.replay("torch_inference", "--repeat", "3", fail="late-buffers")
+        self.assert_nothing_lost(result)
+        self.assert_same_work("torch_inference", result.spans, 3)
+
+    def test_buffers_after_shutdown_harm_nobody(self):
+        for api in "classic", "subscriber":
+            result = self.replay("torch_inference", "--api", api, fail="after-shutdown")
+            self.assertEqual(len(result.spans), result.report["delivered"])
+            self.assertGreater(sum(map(is_call, result.spans)), 500)
+
+    def test_records_out_of_order(self):
+        for api in "classic", "subscriber":
+            result = self.replay("torch_inference", "--api", api, fail="out-of-order")
+            self.assert_nothing_lost(result)
+            self.assert_same_work("torch_inference", result.spans)
+
+    def test_malformed_buffers_are_counted(self):
+        whole = self.replay("threads")
+        result = self.replay("threads", fail="malformed")
+        self.lost(result, "lost_malformed", result.report["losses"]["lost_malformed"], others=1)
+        self.assertEqual(content_of(s for s in result.spans if not is_session(s)),
+                         content_of(s for s in whole.spans if not is_session(s)))
+
+    def test_records_without_layouts_are_counted(self):
+        result = self.replay("threads", "--api", "subscriber", fail="null-info")
+        self.assertGreater(result.report["losses"].get("lost_malformed", 0), 0)
+
+    def test_a_fatal_error_is_told_once(self):
+        for name in "threads", "torch_inference":
+            result = self.replay(name, fail="fatal=100", status=None)
+            told = [line for line in result.agent_lines() if "CUPTI has stopped working" in line]
+            self.assertEqual(len(told), 1, result.err)
+
+    def test_a_flush_that_blocks_is_bounded(self):
+        result = self.replay("vector_add", fail="flush-blocks=4000", settings={"exit_deadline_ms": 500})
+        self.assertLess(result.seconds, 3)
+        self.assertRegex(result.err, "the deadline of 500 ms at exit has passed")
+
+    def test_thousands_of_threads_in_bounded_memory(self):
+        options = ["torch_inference", "--repeat", "4"]
+        baseline = self.replay(*options, fail="threads=2000", env={"OTEL_SDK_DISABLED": "true"}, status=None,
+                               watch=True)
+        result = self.replay(*options, fail="threads=2000", watch=True)
+        grown = result.peak_bytes - baseline.peak_bytes
+        print(f"{result.report['counters']['threads_seen']} threads; {grown >> 20} MiB more than without the agent")
+        self.assertGreater(result.report["counters"]["threads_seen"], 1500)
+        lost = sum(result.report["losses"].values())
+        calls = sum(map(is_call, result.spans))
+        whole = sum(map(is_call, self.replay("torch_inference").spans)) * 4
+        self.assertEqual(calls + lost, whole)
+        if not SANITIZERS:
+            self.assertLess(grown, MEMORY_BYTES)
+
+    def test_correlation_ids_wrap_around(self):
+        for api in "classic", "subscriber":
+            result = self.replay("threads", "--api", api, "--repeat", "3",
+                                 env={"CUSPAN_REPLAY_FIRST_CORRELATION": str(2**32 - 1000)})
+            self.assert_nothing_lost(result)
+            self.assert_same_work("threads", result.spans, 3)
+            ids = {s.attributes["cuda.correlation.id"] for s in result.spans if compare.is_gpu_span(s)}
+            self.assertTrue(min(ids) < 2000 and max(ids) > 2**32 - 1000, (min(ids), max(ids)))
+
+    def test_a_fault_that_does_not_exist_is_an_error(self):
+        result = self.replay("vector_add", fail="subscripe", status=1)
+        self.assertIn("subscripe", result.err)
+
+
+class Overload(Case):
+    """The replay doesn't wait: what the agent can't take is counted."""
+
+    @staticmethod
+    def facts(result):
+        """Records of devices and contexts that came through: no spans, but CUPTI counts them among those it drops."""
+        counters = result.report["counters"]
+        gpu_spans = counters["spans_created"] - counters["calls_captured"] - counters["sessions"]
+        return counters["activities_captured"] - gpu_spans
+
+    def account(self, settings):
+        repeat = 100
+        settings = {**settings, "capture.resource": "false", "capture.activities.deny": "overhead"}
+        once = self.replay("threads", settings=settings)
+        self.assert_nothing_lost(once)
+        offered = (len(once.spans) - 1 + self.facts(once)) * repeat
+        result = self.replay("threads", "--repeat", repeat, "--overload", settings=settings)
+        delivered = [s for s in result.spans if not is_session(s)]
+        lost = sum(result.report["losses"].values())
+        print(f"{settings}: {offered} offered, {len(delivered)} delivered, lost {result.report['losses']}")
+        self.assertEqual(len(result.spans), result.report["delivered"])
+        self.assertEqual(len(delivered) + lost + self.facts(result), offered)
+        # What counts as a fact comes from the agent's own counters, so it must not hide a loss: the recording bounds it.
+        kinds = [activity.kind for activity in recorded("threads").activities]
+        known = kinds.count(recording.DEVICE) + kinds.count(recording.CONTEXT)
+        self.assertEqual(self.facts(once), known)
+        self.assertLessEqual(self.facts(result), known * repeat)
+        if lost:
+            self.assertTrue(any("did not get through" in line for line in result.agent_lines()), result.err)
+        return result
+
+    def test_default_settings(self):
+        self.account({})
+
+    def test_small_rings(self):
+        self.account({"rings.bytes": 8192, "rings.total_bytes": 65536})
+
+    def test_small_buffers_say_so(self):
+        """CUPTI counts the records for which it found no buffer; none is counted twice."""
+        settings = {"cupti.host_buffer_count": 2, "cupti.host_buffer_bytes": 16384}
+        result = self.replay("threads", "--repeat", "100", "--overload", settings=settings)
+        wanted = 100 * len(recorded("threads").gpu_work())
+        got = sum(map(compare.is_gpu_span, result.spans))
+        print(f"{wanted} records, {got} delivered, {result.report['losses']}")
+        self.assertLess(got, wanted)
+        once = self.replay("threads", settings=settings)
+        self.assertNotIn("lost_no_buffer", result.report["losses"])
+        self.assertEqual(result.report["counters"]["activities_captured"] + result.report["losses"]["lost_cupti_dropped"],
+                         100 * once.report["counters"]["activities_captured"])
+
+
+class Host(Case):
+    """A program that loads the agent as the driver does goes on as if nothing were there."""
+
+    def host(self, *arguments, library=None, lines=1, line="", env=None, fail=None, play=None, settings=None):
+        extra = dict(env or {})
+        if play:
+            arguments = (*arguments, BUILD / "libcuspan-replay.so", path_of(play))
+            settings = {"cupti.library": BUILD / "libcuspan-replay.so", **(settings or {})}
+        if settings:
+            extra["CUSPAN_SET"] = ";".join(f"{key}={value}" for key, value in settings.items())
+        if fail:
+            extra["CUSPAN_REPLAY_FAIL"] = fail
+        result = self.start([BUILD / "agent_host", library or BUILD / "libcuspan.so", *arguments], extra)
+        self.assertEqual((result.status, result.out), (HOST_STATUS, HOST_OUTPUT), result.err)
+        self.assertEqual(len(result.err.splitlines()), lines, result.err)
+        if lines:
+            print(result.err.strip())
+            self.assertRegex(result.err, "^cuspan: ")
+            self.assertRegex(result.err, line)
+        return result
+
+    def closed_port(self):
+        return backend.free_ports(1)[0]
+
+    def yaml(self, text):
+        path = self.directory / "cuspan.yaml"
+        path.write_text(text)
+        return {"CUSPAN_CONFIG_FILE": str(path)}
+
+    def test_broken_yaml_is_placed(self):
+        self.host(env=self.yaml('file_format: "1.1"\ntracer_provider:\n  processors: [\n  - batch\n'),
+                  line=r"cuspan\.yaml:\d+:\d+: .*not traced")
+
+    def test_a_wrong_key_is_placed(self):
+        self.host(env=self.yaml('file_format: "1.1"\ndistribution:\n  cuspan:\n    detial: full\n'),
+                  line=r"cuspan\.yaml:4:5: .*detial.*detail")
+
+    def test_a_missing_file_is_named(self):
+        self.host(env={"CUSPAN_CONFIG_FILE": "/nowhere/cuspan.yaml"}, line="/nowhere/cuspan.yaml.*not traced")
+
+    def test_no_cupti(self):
+        folders = ["/usr/local/cuda/extras/CUPTI/lib64", "/usr/local/cuda/lib64", "/usr/lib/x86_64-linux-gnu",
+                   "/usr/lib/aarch64-linux-gnu", BUILD / "cupti"]
+        if any(Path(folder, f"libcupti.so.{major}").exists() for folder in folders for major in (12, 13)):
+            self.skipTest("this machine has a CUPTI")
+        self.host(line="found no CUPTI.*cupti.library.*not traced")
+
+    def test_a_library_that_is_no_cupti(self):
+        self.host(settings={"cupti.library": BUILD / "libcuspan-export.so"}, line="is not a CUPTI")
+        self.host(settings={"cupti.library": path_of("vector_add")}, line="can't load CUPTI")
+        self.host(settings={"cupti.library": "/nowhere/libcupti.so"}, line="can't load CUPTI")
+
+    def test_disabled_is_silent(self):
+        self.host(env={"OTEL_SDK_DISABLED": "true"}, lines=0)
+        self.host(env={"OTEL_SDK_DISABLED": "true"}, play="threads", lines=0)
+
+    def test_never_sampled_is_silent(self):
+        self.host(env={"OTEL_TRACES_SAMPLER": "always_off"}, play="threads", lines=0)
+
+    def test_an_unsampled_parent_is_silent(self):
+        self.host(env={"TRACEPARENT": f"00-{TRACE}-{PARENT}-00"}, play="threads", lines=0)
+
+    def test_no_exporter(self):
+        self.host(env={"OTEL_TRACES_EXPORTER": "none"}, play="threads", line="no exporter is left")
+
+    def test_another_subscriber(self):
+        self.host(play="threads", fail="subscribe", line="another tool.*some-profiler")
+
+    def test_a_dead_collector(self):
+        deadline_ms = 700
+        report = self.directory / "report"
+        settings = {"endpoint": f"http://127.0.0.1:{self.closed_port()}", "exit_deadline_ms": deadline_ms,
+                    "report_file": report}
+        alone = self.host(play="threads", env={"OTEL_SDK_DISABLED": "true"}, lines=0)
+        # The first try is at the exit, however slow the machine: a failure before that has a line of its own.
+        late = {"OTEL_BSP_SCHEDULE_DELAY": "60000"}
+        result = self.host(play="threads", settings=settings, env=late, lines=1, line="did not get through")
+        found = json.loads(next(self.directory.glob("report.*")).read_text())
+        self.assertEqual(found["delivered"], 0)
+        self.assertEqual(sum(found["losses"].values()), found["spans"])
+        added_ms = (result.seconds - alone.seconds) * 1000
+        print(f"the exit took {added_ms:.0f} ms more, the deadline is {deadline_ms}")
+        if not SANITIZERS:
+            self.assertLess(added_ms, deadline_ms + 300)
+
+    def test_a_collector_that_never_answers(self):
+        with socket.socket() as listener:
+            listener.bind(("127.0.0.1", 0))
+            listener.listen(16)
+            result = self.host(play="threads", line="lost_deadline",
+                               settings={"endpoint": f"http://127.0.0.1:{listener.getsockname()[1]}",
+                                         "exit_deadline_ms": 700})
+        if not SANITIZERS:
+            self.assertLess(result.seconds, 1.3)
+
+    def test_no_export_module(self):
+        """Where libcuspan.so lies alone, there is no curl to send with."""
+        alone = self.directory / "libcuspan.so"
+        shutil.copy(BUILD / "libcuspan.so", alone)
+        self.host(play="threads", library=alone, lines=2, line="libcuspan-export.so",
+                  settings={"endpoint": f"http://127.0.0.1:{self.closed_port()}", "exit_deadline_ms": 500})
+
+    def test_spans_to_a_file(self):
+        target = self.directory / "spans.jsonl"
+        self.host("thread", play="threads", lines=0, settings={"output_file": target})
+        spans = spans_in(target.read_text())
+        self.assert_same_work("threads", spans)
+        self.assertEqual(sessions_of(spans)[0].name, "agent_host")
+        self.assertEqual(target.stat().st_mode & 0o777, 0o600)
+
+    def test_forks_before_and_after(self):
+        target = self.directory / "spans.jsonl"
+        self.host("fork-before", "fork-after", play="threads", lines=0, env=FORKS, settings={"output_file": target})
+        self.assert_same_work("threads", spans_in(target.read_text()), 20)
+
+    @unittest.skipIf("--sanitizers" in sys.argv and sys.argv[sys.argv.index("--sanitizers") + 1],
+                     "sanitized builds use the system's OpenSSL, whose exit handler can wait in a child for a lock")
+    def test_forked_children_do_not_wait_for_a_dead_collector(self):
+        self.host("fork-after", play="threads", lines=2, line="lost_deadline", env=FORKS,
+                  settings={"endpoint": f"http://127.0.0.1:{self.closed_port()}", "exit_deadline_ms": 1500})
+
+    def test_quiet_without_a_standard_error(self):
+        """A host that has closed its descriptors must not find our lines in its files."""
+        out = subprocess.run(["sh", "-c", '"$0" "$1" 2>&-', str(BUILD / "agent_host"), str(BUILD / "libcuspan.so")],
+                             env=self.environment({"CUSPAN_CONFIG_FILE": "/nowhere"}), stdout=subprocess.PIPE, text=True)
+        self.assertEqual((out.returncode, out.stdout), (HOST_STATUS, HOST_OUTPUT))
+
+    def test_loads_in_milliseconds(self):
+        times = []
+        for _ in range(5):
+            file = self.directory / "times"
+            self.host(env={"HOST_TIMES": str(file)}, settings={"output_file": self.directory / "x"}, play="vector_add",
+                      lines=0)
+            times.append([float(part) for part in file.read_text().split()])
+        load, start = (sorted(column)[len(times) // 2] for column in zip(*times))
+        print(f"libcuspan.so loads in {load:.2f} ms and starts in {start:.2f} ms (median of 5, double of CUPTI)")
+
+
+@unittest.skipIf(shutil.which("readelf") is None, "no readelf")
+class Library(Case):
+    """What the host gets."""
+
+    def tool(self, *command):
+        return subprocess.run([*command, BUILD / "libcuspan.so"], stdout=subprocess.PIPE, text=True, check=True).stdout
+
+    def setUp(self):
+        super().setUp()
+        if SANITIZERS:
+            self.skipTest("a sanitized library needs its runtime")
+
+    def test_exports_one_symbol(self):
+        names = [line.split()[-1] for line in self.tool("nm", "-D", "--defined-only").splitlines()]
+        names = [name.split("@")[0] for name in names if " A " not in name and not name.startswith("CUSPAN_")]
+        self.assertEqual(names, ["InitializeInjection"])
+
+    def test_needs_libc_alone(self):
+        needed = re.findall(r"NEEDED.*\[(.*)\]", self.tool("readelf", "-d"))
+        self.assertIn("libc.so.6", needed)
+        self.assertTrue(all(re.match(r"libc\.so|ld-linux", name) for name in needed), needed)
+
+    def test_glibc_version(self):
+        versions = {tuple(map(int, v.split("."))) for v in re.findall(r"GLIBC_([0-9.]+)", self.tool("readelf", "-V"))}
+        own = tuple(map(int, re.search(r"(\d+)\.(\d+)", os.confstr("CS_GNU_LIBC_VERSION")).groups()))
+        print(f"needs glibc {'.'.join(map(str, max(versions)))}, built with {'.'.join(map(str, own))}")
+        self.assertLessEqual(max(versions), own)
+
+    def test_thread_local_storage_needs_no_call(self):
+        """Ours is initial-exec; only the demangler's archive, libsupc++, may bring along another."""
+        self.assertRegex(self.tool("readelf", "-rW"), "TPOFF|TPREL")
+        code = self.tool("objdump", "-d", "--no-show-raw-insn")
+        users = set()
+        function = ""
+        for line in code.splitlines():
+            begin = re.match(r"[0-9a-f]+ <(.*)>:", line)
+            function = begin[1] if begin else function
+            if "__tls_get_addr" in line and "call" in line:
+                users.add(function)
+        self.assertEqual([name for name in users if "cxa" not in name and not name.startswith("_ZN")], [])
+
+    def test_nothing_is_writable_and_executable(self):
+        self.assertNotRegex(self.tool("readelf", "-lW"), r"LOAD.*RWE|GNU_STACK.*RWE")
+
+
+class Context(Case):
+    """The trace that the process belongs to."""
+
+    def test_first_session_is_the_child(self):
+        state = "vendor=a1,other=b2"
+        env = {"TRACEPARENT": f"00-{TRACE}-{PARENT}-03", "TRACESTATE": state}
+        result = self.replay("threads", "--repeat", "10", env=env, settings={"session.spans_max": 2000})
+        self.assertEqual(result.report["losses"], {})
+        sessions = sessions_of(result.spans)
+        raw = {span["spanId"]: span for span in raw_spans_in(result.text)}
+        self.assertGreater(len(sessions), 2)
+        first = sessions[0]
+        self.assertEqual((first.trace_id, first.parent_id), (TRACE, PARENT))
+        self.assertEqual(raw[first.span_id]["flags"], 0x303)
+        for span in result.spans:
+            if span.trace_id == TRACE:
+                self.assertEqual(raw[span.span_id]["traceState"], state)
+            else:
+                self.assertNotIn("traceState", raw[span.span_id])
+        for session in sessions[1:]:
+            self.assertNotEqual(session.trace_id, TRACE)
+            self.assertEqual(session.parent_id, "")
+            process = [link for link in session.links if (link["traceId"], link["spanId"]) == (TRACE, PARENT)]
+            self.assertEqual([link["traceState"] for link in process], [state])
+            self.assertEqual(len(session.links), 2)
+
+    def test_a_bad_traceparent_is_none(self):
+        for bad in f"00-{TRACE}-{PARENT}", f"ff-{TRACE}-{PARENT}-01", f"00-{'0' * 32}-{PARENT}-01", "x":
+            result = self.replay("vector_add", env={"TRACEPARENT": bad, "TRACESTATE": "a=b"})
+            self.assertEqual(sessions_of(result.spans)[0].parent_id, "")
+            self.assertTrue(all("traceState" not in span for span in raw_spans_in(result.text)))
+
+    def test_an_unsampled_parent_puts_it_to_sleep(self):
+        result = self.replay("vector_add", env={"TRACEPARENT": f"00-{TRACE}-{PARENT}-00"}, status=1)
+        self.assertEqual((result.text, result.agent_lines()), ("", []))
+
+    def test_the_sampler_may_ignore_the_parent(self):
+        result = self.replay("vector_add", env={"TRACEPARENT": f"00-{TRACE}-{PARENT}-00",
+                                                "OTEL_TRACES_SAMPLER": "always_on"})
+        self.assertEqual(sessions_of(result.spans)[0].trace_id, TRACE)
+
+    def test_a_ratio_counts_what_it_leaves_out(self):
+        result = self.replay("threads", "--repeat", "50", settings={"session.spans_max": 200},
+                             env={"OTEL_TRACES_SAMPLER": "traceidratio", "OTEL_TRACES_SAMPLER_ARG": "0.5"})
+        counters = result.report["counters"]
+        self.assertEqual(result.report["losses"], {})
+        self.assertGreater(counters["spans_unsampled"], 0)
+        share = len(result.spans) / (len(result.spans) + counters["spans_unsampled"])
+        print(f"{share:.2f} of the spans in {counters['sessions']} sessions")
+        self.assertGreater(counters["sessions"], 100)
+        self.assertTrue(0.25 < share < 0.75, share)
+        ids = {span.span_id for span in result.spans}
+        self.assertEqual([s.name for s in result.spans if s.parent_id and s.parent_id not in ids], [])
+
+
+class Outputs(Case):
+    def decode(self, *arguments):
+        here = Path(__file__).parent
+        python = subprocess.run([here / "otlp_python.sh"], stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
+        done = subprocess.run([python, here / "otlp_decode.py", *arguments], stdout=subprocess.PIPE, text=True)
+        self.assertEqual(done.returncode, 0, done.stdout)
+        return done.stdout
+
+    def test_protobuf_and_json_say_the_same(self):
+        """One process sends all its spans to three outputs; an independent decoder reads two of them."""
+        server = sink.Sink()
+        self.addCleanup(server.close)
+        config = self.directory / "three.yaml"
+        target = self.directory / "third.jsonl"
+        config.write_text(f"""file_format: "1.1"
+tracer_provider:
+  processors:
+  - batch: {{exporter: {{otlp_http: {{endpoint: "http://127.0.0.1:{server.port}/pb", compression: gzip,
+                                    headers: [{{name: api-key, value: sesame}}]}}}}}}
+  - batch: {{exporter: {{otlp_http: {{endpoint: "http://127.0.0.1:{server.port}/json", encoding: json,
+                                    compression: none}}}}}}
+  - batch: {{exporter: {{otlp_file/development: {{output_stream: "file://{target}"}}}}}}
+""")
+        result = self.replay("torch_inference", "--repeat", "3", "--config", config, to_file=False)
+        self.assertEqual(result.report["losses"], {})
+        files = {"/pb": [], "/json": []}
+        for number, request in enumerate(server.requests):
+            is_protobuf = request.path == "/pb"
+            headers = {key.lower(): value for key, value in request.headers.items()}
+            self.assertEqual(headers["content-type"], "application/x-protobuf" if is_protobuf else "application/json")
+            self.assertEqual(headers.get("content-encoding"), "gzip" if is_protobuf else None)
+            self.assertEqual(headers.get("api-key"), "sesame" if is_protobuf else None)
+            self.assertRegex(headers["user-agent"], "^cuspan/.* OTel-OTLP-Exporter-C/")
+            path = self.directory / f"request-{number}"
+            path.write_bytes(request.body + (b"" if is_protobuf or request.body.endswith(b"\n") else b"\n"))
+            files[request.path].append(path)
+        print(self.decode("--protobuf", *files["/pb"], "--json", *files["/json"]).strip())
+        third = target.read_text()
+        self.assert_same_work("torch_inference", spans_in(third), 3)
+        sent = [span for path in files["/json"] for span in raw_spans_in(path.read_text())]
+        self.assertEqual(sorted(s["spanId"] for s in sent), sorted(s["spanId"] for s in raw_spans_in(third)))
+        self.assertNotIn("sesame", result.err + result.out + third)
+
+    def test_the_environment_chooses_the_output(self):
+        server = sink.Sink()
+        self.addCleanup(server.close)
+        for protocol, kind in (("http/json", "application/json"), ("http/protobuf", "application/x-protobuf")):
+            self.replay("vector_add", to_file=False, env={
+                "OTEL_EXPORTER_OTLP_ENDPOINT": f"http://127.0.0.1:{server.port}", "OTEL_EXPORTER_OTLP_PROTOCOL": protocol})
+            self.assertEqual(server.requests[-1].path, "/v1/traces")
+            self.assertEqual({k.lower(): v for k, v in server.requests[-1].headers.items()}["content-type"], kind)
+
+    def test_console_goes_to_standard_output(self):
+        result = self.replay("vector_add", "--console", "-q", to_file=False)
+        for word in "cudaLaunchKernel", "cudaMemcpy", "add(float const*, float const*, float*, int)":
+            self.assertIn(word, result.out)
+        self.assertEqual(result.err, "")
+
+    def test_file_to_standard_output(self):
+        result = self.replay("vector_add", "--file", "-", "-q", to_file=False)
+        self.assert_same_work("vector_add", spans_in(result.out))
+
+    def test_attribute_limits(self):
+        env = {"OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT": "4", "OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT": "6"}
+        result, whole = self.replay("threads", env=env), self.replay("threads")
+        full = Counter(len(s["attributes"]) for s in raw_spans_in(whole.text))
+        cut = Counter()
+        for span in raw_spans_in(result.text):
+            self.assertLessEqual(len(span["attributes"]), 4)
+            cut[len(span["attributes"]) + span.get("droppedAttributesCount", 0)] += 1
+            for pair in span["attributes"]:
+                self.assertLessEqual(len(pair["value"].get("stringValue", "")), 6)
+        self.assertEqual(cut, full)
+
+    def test_service_name(self):
+        result = self.replay("vector_add", "--service-name", "trainer",
+                             env={"OTEL_RESOURCE_ATTRIBUTES": "deployment.environment.name=lab,team=a%20b"})
+        for span in result.spans:
+            self.assertEqual((span.resource["service.name"], span.resource["deployment.environment.name"],
+                              span.resource["team"]), ("trainer", "lab", "a b"))
+
+
+class Filters(Case):
+    def names(self, *options, **settings):
+        result = self.replay("torch_inference", *options,
+                             settings={key.replace("__", "."): value for key, value in settings.items()})
+        self.assertEqual(result.report["losses"], {})
+        return result, Counter(s.name for s in result.spans)
+
+    def test_kernels_denied(self):
+        whole, names = self.names()
+        kernels = Counter(s.name for s in whole.spans if s.attributes.get("cuda.activity") == "kernel")
+        denied, count = kernels.most_common(1)[0]
+        result, left = self.names(capture__kernels__deny=denied)
+        self.assertEqual(left, names - Counter({denied: count}))
+        self.assertEqual(result.report["counters"]["spans_filtered"], whole.report["counters"]["spans_filtered"] + count)
+
+    def test_kernels_allowed(self):
+        result, _ = self.names(capture__kernels__allow="*gemm*")
+        kernels = [s for s in result.spans if s.attributes.get("cuda.activity") == "kernel"]
+        wanted = sum("gemm" in full for full in self.full_names())
+        self.assertGreater(wanted, 0)
+        self.assertEqual(len(kernels), wanted)
+
+    def full_names(self):
+        work = [a for a in recorded("torch_inference").gpu_work() if a.kind == recording.KERNEL]
+        names = compare.demangle(a.name for a in work)
+        return [names[a.name] for a in work]
+
+    def test_calls_allowed(self):
+        result, _ = self.names(capture__calls__allow="cudaLaunchKernel")
+        self.assertEqual({s.name for s in result.spans if is_call(s)}, {"cudaLaunchKernel"})
+        # Work of other calls is still shown: its call is left out, not unknown.
+        self.assertEqual(sum(map(compare.is_gpu_span, result.spans)), len(recorded("torch_inference").gpu_work()))
+
+    def test_calls_denied(self):
+        whole, names = self.names()
+        result, left = self.names(capture__calls__deny="cudaMemcpy*")
+        self.assertEqual([name for name in left if name.startswith("cudaMemcpy")], [])
+        self.assertEqual(left, Counter({n: c for n, c in names.items() if not n.startswith("cudaMemcpy")}))
+
+    def test_activities_allowed(self):
+        result, _ = self.names(capture__activities__allow="memcpy")
+        self.assertEqual({s.attributes["cuda.activity"] for s in result.spans if "cuda.activity" in s.attributes},
+                         {"memcpy"})
+
+    def test_no_calls_at_all(self):
+        result, _ = self.names(capture__runtime="false", capture__driver="false")
+        self.assertEqual([s.name for s in result.spans if is_call(s)], [])
+        self.assertEqual(sum(map(compare.is_gpu_span, result.spans)), len(recorded("torch_inference").gpu_work()))
+
+    def test_no_parameters(self):
+        result, _ = self.names(capture__parameters="false")
+        self.assertEqual([key for s in result.spans for key in s.attributes if key.startswith("cuda.arg.")], [])
+
+    def test_full_detail_has_more_fields(self):
+        small, _ = self.names()
+        large, _ = self.names(detail="full")
+        fields = [{key for s in r.spans if s.attributes.get("cuda.activity") == "kernel" for key in s.attributes}
+                  for r in (small, large)]
+        self.assertLess(fields[0], fields[1])
+        self.assertIn("cuda.kernel.priority", fields[1] - fields[0])
+        self.assertGreater(len(large.spans), 5 * len(small.spans))
+        self.assertIn("synchronization", {s.attributes.get("cuda.activity") for s in large.spans})
+
+    def test_a_wrong_setting_names_its_key(self):
+        result = self.replay("vector_add", settings={"capture.kernals.deny": "x"}, status=1)
+        self.assertEqual(len(result.agent_lines()), 1, result.err)
+        self.assertRegex(result.agent_lines()[0], "capture.kernals.deny.*capture.kernels.deny")
+
+
+def main():
+    global BUILD, SANITIZERS
+    parser = argparse.ArgumentParser(description="Runs the agent on recordings of a real GPU.")
+    parser.add_argument("--build", required=True, type=Path, help="the build's directory")
+    parser.add_argument("--sanitizers", default="", help="what it was built with")
+    parser.add_argument("tests", nargs="*", help="groups or single tests; none: all")
+    args = parser.parse_args()
+    BUILD, SANITIZERS = args.build.resolve(), args.sanitizers
+    unittest.main(argv=[sys.argv[0], *args.tests], verbosity=2)
+
+
+if __name__ == "__main__":
+    main()

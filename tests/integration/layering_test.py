@@ -1,0 +1,146 @@
+#!/usr/bin/env python3
+"""Holds the layering rules: who may include what, as pairs that a person can read.
+
+A stage includes base and model and never another stage; agent wires them together. Libraries are seen by one stage
+each. Each .c includes its own header first, and each header compiles by itself.
+
+    tests/integration/layering_test.py            checks src/ and tests/replay/
+    tests/integration/layering_test.py --self     checks that the rules catch what they should
+"""
+
+import os
+import re
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+# WHO NEVER WHAT, WHAT... — folders of src/, or headers in angle brackets.
+RULES = """
+base       NEVER model config capture correlate encode export recording agent cli replay
+model      NEVER config capture correlate encode export recording agent cli replay
+config     NEVER capture correlate encode export recording agent cli replay
+capture    NEVER config correlate encode export recording agent cli replay
+correlate  NEVER config capture encode export recording agent cli replay
+encode     NEVER config capture correlate export recording agent cli replay
+export     NEVER config capture correlate encode recording agent cli replay
+recording  NEVER config capture correlate encode export agent cli replay
+agent      NEVER cli replay
+cli        NEVER capture correlate encode export replay
+replay     NEVER config correlate encode export agent cli
+
+base       NEVER <curl/curl.h> <yaml.h> <cjson/cJSON.h> <zlib.h>
+model      NEVER <curl/curl.h> <yaml.h> <cjson/cJSON.h> <zlib.h>
+config     NEVER <curl/curl.h> <cjson/cJSON.h> <zlib.h>
+capture    NEVER <curl/curl.h> <yaml.h> <cjson/cJSON.h> <zlib.h>
+correlate  NEVER <curl/curl.h> <yaml.h> <cjson/cJSON.h> <zlib.h>
+encode     NEVER <curl/curl.h> <yaml.h> <cjson/cJSON.h> <zlib.h>
+export     NEVER <yaml.h>
+recording  NEVER <curl/curl.h> <yaml.h> <cjson/cJSON.h>
+agent      NEVER <curl/curl.h> <yaml.h> <cjson/cJSON.h> <zlib.h>
+cli        NEVER <curl/curl.h> <yaml.h>
+replay     NEVER <curl/curl.h> <yaml.h> <cjson/cJSON.h> <zlib.h>
+
+anyone     NEVER <cupti.h> <cupti_activity.h> <cupti_callbacks.h> <cuda.h> <cuda_runtime.h> <cuda_runtime_api.h>
+anyone     NEVER capture/cupti_abi.h
+"""
+# The two that know how CUPTI's own structs look: the stage that calls it, and the library that plays its part.
+EXCEPT = {("capture", "capture/cupti_abi.h"), ("replay", "capture/cupti_abi.h")}
+
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
+
+
+def parse(rules):
+    for line in rules.strip().splitlines():
+        if line.strip():
+            who, what = line.split("NEVER")
+            for item in what.split():
+                yield who.strip(), item
+
+
+def layer_of(path):
+    parts = path.relative_to(ROOT).parts
+    return "replay" if parts[:2] == ("tests", "replay") else parts[1]
+
+
+def breaks(rule, layer, mark, included):
+    """Does an include in `layer` break the rule? `mark` is its opening bracket or quote."""
+    who, what = rule
+    if who not in (layer, "anyone") or (layer, included) in EXCEPT:
+        return False
+    if what.startswith("<"):
+        return mark == "<" and included == what[1:-1]
+    if what.endswith(".h"):
+        return included == what
+    return mark == '"' and included.split("/")[0] == what and layer != what
+
+
+def sources():
+    for folder in ("src", "tests/replay"):
+        yield from sorted(path for path in (ROOT / folder).rglob("*") if path.suffix in (".c", ".h"))
+
+
+def check_includes(path, text):
+    layer, wrong = layer_of(path), []
+    includes = INCLUDE.findall(text)
+    for mark, included in includes:
+        for rule in RULE_PAIRS:
+            if breaks(rule, layer, mark, included):
+                wrong.append(f"{path.relative_to(ROOT)} includes {included}: {rule[0]} NEVER {rule[1]}")
+    own = path.with_suffix(".h")
+    if path.suffix == ".c" and own.exists():
+        name = own.relative_to(ROOT / "src") if layer != "replay" else own.relative_to(ROOT / "tests")
+        if not includes or includes[0][1] not in (str(name), own.name):
+            wrong.append(f"{path.relative_to(ROOT)} does not include its own {name} first")
+    return wrong
+
+
+def stands_alone(header):
+    command = [os.environ.get("CC", "cc"), "-std=c17", "-D_GNU_SOURCE", "-fsyntax-only", "-x", "c", "-Werror",
+               "-I", str(ROOT / "src"), "-I", str(ROOT / "tests"), *INCLUDE_PATHS, str(header)]
+    done = subprocess.run(command, stderr=subprocess.PIPE, text=True, check=False)
+    if done.returncode == 0:
+        return []
+    return [f"{header.relative_to(ROOT)} does not compile by itself: " + done.stderr.strip().splitlines()[0]]
+
+
+def curl_include():
+    """Where the libcurl of our own lies, if it is there."""
+    place = subprocess.run([ROOT / "tools/fetch-curl.sh", "--where"], stdout=subprocess.PIPE, text=True, check=False)
+    return ["-isystem", place.stdout.strip() + "/include"]
+
+
+def check_rules_bite():
+    """A rule that catches nothing would pass for ever: one include against each kind of rule."""
+    bad = [("correlate", '"', "capture/cupti.h"), ("export", '"', "encode/encoder.h"), ("capture", "<", "curl/curl.h"),
+           ("cli", "<", "yaml.h"), ("capture", "<", "cupti.h"), ("agent", '"', "capture/cupti_abi.h"),
+           ("base", '"', "model/span.h")]
+    good = [("correlate", '"', "model/span.h"), ("export", "<", "curl/curl.h"), ("config", "<", "yaml.h"),
+            ("agent", '"', "capture/capture.h"), ("capture", '"', "capture/cupti_abi.h"), ("capture", '"', "capture/cupti.h")]
+    wrong = [f"no rule catches {i}" for i in bad if not any(breaks(rule, *i) for rule in RULE_PAIRS)]
+    return wrong + [f"a rule forbids {i}" for i in good if any(breaks(rule, *i) for rule in RULE_PAIRS)]
+
+
+RULE_PAIRS = list(parse(RULES))
+INCLUDE_PATHS = curl_include()
+
+
+def main():
+    wrong = check_rules_bite()
+    if sys.argv[1:] != ["--self"]:
+        files = list(sources())
+        for path in files:
+            wrong += check_includes(path, path.read_text(encoding="utf-8"))
+        headers = [path for path in files if path.suffix == ".h"]
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            for found in pool.map(stands_alone, headers):
+                wrong += found
+        print(f"{len(files)} files, {len(RULE_PAIRS)} rules, {len(headers)} headers by themselves: {len(wrong)} wrong")
+    print("\n".join(wrong))
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,51 @@
+#include "faults.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static uint64_t numbers[FAULT_COUNT];
+
+static const struct {
+    const char *name;
+    uint64_t number;
+} faults[FAULT_COUNT] = {
+#define FAULT_ENTRY(id, name, number, text) {name, number},
+    FAULTS(FAULT_ENTRY)
+#undef FAULT_ENTRY
+};
+
+static enum status parse_one(const char *word, size_t length, struct error *err)
+{
+    size_t name_length = strcspn(word, "=,");
+    for (size_t i = 0; i < FAULT_COUNT; i++) {
+        if (strlen(faults[i].name) != name_length || memcmp(faults[i].name, word, name_length) != 0)
+            continue;
+        char *end = NULL;
+        numbers[i] = name_length < length ? strtoull(word + name_length + 1, &end, 10) : faults[i].number;
+        if (numbers[i] == 0 || (end && end != word + length))
+            return error_set(err, STATUS_INVALID, "CUSPAN_REPLAY_FAIL: \"%.*s\" needs a number from 1 on",
+                             (int)length, word);
+        return STATUS_OK;
+    }
+    return error_set(err, STATUS_INVALID,
+                     "CUSPAN_REPLAY_FAIL: there is no \"%.*s\"; tests/replay/faults.h lists all",
+                     (int)name_length, word);
+}
+
+enum status faults_parse(const char *list, struct error *err)
+{
+    enum status status = STATUS_OK;
+    memset(numbers, 0, sizeof numbers);
+    while (status == STATUS_OK && list && *list) {
+        size_t length = strcspn(list, ",");
+        if (length > 0)
+            status = parse_one(list, length, err);
+        list += length + (list[length] == ',');
+    }
+    return status;
+}
+
+uint64_t fault(enum fault id)
+{
+    return numbers[id];
+}

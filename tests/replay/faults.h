@@ -1,0 +1,43 @@
+/* The ways in which the double can be told to fail, by CUSPAN_REPLAY_FAIL: "name[=number],name[=number]". */
+#ifndef CUSPAN_REPLAY_FAULTS_H
+#define CUSPAN_REPLAY_FAULTS_H
+
+#include "base/status.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* X(identifier, name, default number, what happens) */
+#define FAULTS(X)                                                                                            \
+    X(SUBSCRIBE, "subscribe", 1, "another tool, \"some-profiler\", is subscribed")                           \
+    X(NOT_INITIALIZED, "not-initialized", 1, "every call says so, as where CUPTI and driver don't match")    \
+    X(VERSION, "version", 1, "cuptiGetVersion fails")                                                        \
+    X(ENABLE_CALLBACK, "enable-callback", 1, "the nth cuptiEnableCallback and all later ones fail")          \
+    X(ENABLE_KIND, "enable-kind", 10, "enabling this activity kind fails")                                   \
+    X(REGISTER, "register", 1, "registering buffer callbacks fails")                                         \
+    X(ATTRIBUTE, "attribute", 1, "setting any attribute fails")                                              \
+    X(DROPPED, "dropped", 5, "so many records more are reported as dropped, once")                           \
+    X(ZERO_TIMESTAMPS, "zero-timestamps", 1, "every nth record has no times: device buffers were exhausted") \
+    X(LATE_BUFFERS, "late-buffers", 1, "buffers are delivered by a forced flush only")                       \
+    X(AFTER_SHUTDOWN, "after-shutdown", 1, "the last buffer arrives after cuptiUnsubscribe")                 \
+    X(OUT_OF_ORDER, "out-of-order", 1000, "records are shuffled within windows of so many")                  \
+    X(THREADS, "threads", 2000, "each thread's calls come from many short-lived threads, so many in all")    \
+    X(NULL_INFO, "null-info", 1, "user-defined records come without their layouts")                          \
+    X(MALFORMED, "malformed", 1, "every nth buffer ends with a record of no known kind")                     \
+    X(FATAL, "fatal", 1000, "after so many events CUPTI reports a fatal error and stops")                    \
+    X(FLUSH_BLOCKS, "flush-blocks", 1000, "a forced flush takes so many ms")
+
+enum fault {
+#define FAULT_ID(id, name, number, text) FAULT_##id,
+    FAULTS(FAULT_ID)
+#undef FAULT_ID
+        FAULT_COUNT
+};
+
+/* Reads the list; NULL and "" mean none. INVALID names what isn't known. */
+enum status faults_parse(const char *list, struct error *err) MUST_CHECK;
+
+/* 0: the fault is off; else its number, at least 1. */
+uint64_t fault(enum fault fault);
+
+#endif

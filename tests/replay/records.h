@@ -1,0 +1,44 @@
+/* Activity records on their way to the agent: which kinds and fields it has on, its buffers, their delivery.
+ */
+#ifndef CUSPAN_REPLAY_RECORDS_H
+#define CUSPAN_REPLAY_RECORDS_H
+
+#include "capture/cupti_abi.h"
+#include "timeline.h"
+
+#include <stdbool.h>
+
+struct records_counts {
+    uint64_t filled;
+    uint64_t off;     /* of kinds that aren't on */
+    uint64_t dropped; /* for want of a buffer */
+};
+
+/* CUPTI's answers: an enum cupti_result. */
+uint32_t records_register(cupti_request_fn *request, cupti_complete_fn *complete);
+uint32_t records_register_v2(cupti_request_v2_fn *request, cupti_complete_v2_fn *complete);
+uint32_t records_enable(uint32_t kind, const struct cupti_activity_config *config);
+uint32_t records_disable(uint32_t kind);
+uint32_t records_set_attribute(uint32_t attr, size_t *size, const void *value);
+uint32_t records_get_attribute(uint32_t attr, size_t *size, void *value);
+uint32_t records_next(uint8_t *buffer, size_t valid, struct cupti_activity **record);
+uint32_t records_dropped(size_t *dropped);
+uint32_t records_flush(uint32_t flag);
+
+/* A call is being made that may have GPU work: CUPTI asks for the buffer then, on the thread that calls. */
+void records_expect(void);
+
+/* A repetition begins: no record has been filled. */
+void records_rewind(void);
+/* Fills in all that is due: with a lower number than `reached`. False when the agent has no buffer for them
+ * now. One thread calls this. */
+bool records_fill(uint64_t reached);
+/* The number of the next record to fill in, and its recorded time; UINT64_MAX: all are. */
+uint64_t records_position(uint64_t *order_ns);
+struct records_counts records_counts(void);
+
+/* The subscriber is going: fault AFTER_SHUTDOWN still has a buffer to deliver, on a thread of its own. */
+void records_after_shutdown(void);
+void records_join(void);
+
+#endif

@@ -1,0 +1,23 @@
+/* A made-up recording, for tests of whatever plays one: host threads that allocate, copy, launch and fail,
+ * and the GPU's records of it, with parameters of every type that the tables know. */
+#ifndef CUSPAN_REPLAY_SAMPLE_H
+#define CUSPAN_REPLAY_SAMPLE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define SAMPLE_START_NS 1700000000000000000ull
+#define SAMPLE_STREAM   0x7f0000100000ull /* the handle of the stream that it creates */
+#define SAMPLE_CONTEXT  0x55550000ull
+
+struct sample {
+    unsigned threads;
+    unsigned calls;             /* of each thread, those made by other calls not counted */
+    uint32_t first_correlation; /* 0: 1 */
+    bool is_long;               /* the calls are spread over 300 ms */
+};
+
+/* False, with a line on standard error, if it can't be written. */
+bool sample_write(const char *path, const struct sample *sample);
+
+#endif

@@ -1,0 +1,105 @@
+#include "state.h"
+
+#include "recording/replay.h"
+
+#include "faults.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct replay_state replay = {.version = 130500, .is_patient = true};
+
+REPLAY_EXPORT extern cuspan_replay_room_fn *cuspan_replay_room;
+cuspan_replay_room_fn *cuspan_replay_room;
+
+REPLAY_EXPORT cuspan_replay_load_fn cuspan_replay_load;
+REPLAY_EXPORT cuspan_replay_waits_fn cuspan_replay_waits;
+REPLAY_EXPORT cuspan_replay_program_fn cuspan_replay_program;
+
+/* What cuptiGetVersion answers in each release. */
+static const struct {
+    const char *release;
+    uint32_t version;
+} versions[] = {
+    {"12.0", 18},     {"12.1", 18},     {"12.2", 20},     {"12.3", 21},     {"12.4", 22},
+    {"12.5", 23},     {"12.6", 24},     {"12.8", 26},     {"12.9", 28},     {"13.0", 130001},
+    {"13.1", 130101}, {"13.2", 130202}, {"13.3", 130301}, {"13.4", 130401}, {"13.5", 130500},
+};
+
+static enum status read_version(struct error *err)
+{
+    const char *release = getenv("CUSPAN_REPLAY_VERSION");
+    if (!release || !*release)
+        return STATUS_OK;
+    for (size_t i = 0; i < sizeof versions / sizeof *versions; i++) {
+        if (strcmp(versions[i].release, release) == 0) {
+            replay.version = versions[i].version;
+            return STATUS_OK;
+        }
+    }
+    return error_set(err, STATUS_INVALID,
+                     "there is no CUPTI of CUDA %s to pose as; 12.0 to 12.6, 12.8, 12.9 and 13.0 to "
+                     "13.5 are known",
+                     release);
+}
+
+static enum status read_first_correlation(struct error *err)
+{
+    const char *text = getenv("CUSPAN_REPLAY_FIRST_CORRELATION");
+    char *end = NULL;
+    replay.first_correlation = replay.timeline.correlation_min;
+    if (!text || !*text)
+        return STATUS_OK;
+    replay.first_correlation = strtoull(text, &end, 0);
+    if (*end != '\0' || replay.first_correlation == 0 || replay.first_correlation > UINT32_MAX)
+        return error_set(err, STATUS_INVALID, "CUSPAN_REPLAY_FIRST_CORRELATION: \"%s\" is no ID from 1 to %u",
+                         text, UINT32_MAX);
+    return STATUS_OK;
+}
+
+enum status cuspan_replay_load(const char *path, struct error *err)
+{
+    if (replay.is_loaded)
+        return error_set(err, STATUS_INVALID, "%s: a recording is loaded already", path);
+    enum status status = faults_parse(getenv("CUSPAN_REPLAY_FAIL"), err);
+    if (status == STATUS_OK)
+        status = read_version(err);
+    if (status == STATUS_OK)
+        status = timeline_load(path, (uint32_t)fault(FAULT_OUT_OF_ORDER), &replay.timeline, err);
+    if (status == STATUS_OK)
+        status = read_first_correlation(err);
+    if (status != STATUS_OK)
+        return status;
+    replay.shift = (struct shift){.correlation = replay.first_correlation};
+    atomic_store(&replay.latest_ns, replay.timeline.first_ns);
+    replay.is_loaded = true;
+    return STATUS_OK;
+}
+
+uint32_t replay_correlation(uint32_t recorded)
+{
+    if (recorded == 0)
+        return 0;
+    uint64_t id = replay.shift.correlation + (recorded - replay.timeline.correlation_min);
+    return (uint32_t)(1 + (id - 1) % UINT32_MAX);
+}
+
+uint64_t replay_time(uint64_t recorded)
+{
+    return recorded ? recorded + replay.shift.time_ns : 0;
+}
+
+bool replay_has_room(void)
+{
+    return !replay.is_patient || !cuspan_replay_room || cuspan_replay_room();
+}
+
+int cuspan_replay_waits(void)
+{
+    return replay.is_patient;
+}
+
+const char *cuspan_replay_program(void)
+{
+    return replay.timeline.program[0] ? replay.timeline.program : NULL;
+}

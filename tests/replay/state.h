@@ -1,0 +1,38 @@
+/* What the parts of the double share: the recording that is played, as whose CUPTI, and for whom. */
+#ifndef CUSPAN_REPLAY_STATE_H
+#define CUSPAN_REPLAY_STATE_H
+
+#include "capture/cupti_abi.h"
+#include "timeline.h"
+
+#include <stdatomic.h>
+
+#define REPLAY_EXPORT __attribute__((visibility("default")))
+
+/* One repetition of the recording. */
+struct shift {
+    uint64_t time_ns;     /* added to each time */
+    uint64_t correlation; /* where this repetition's IDs begin */
+};
+
+struct replay_state {
+    struct timeline timeline;
+    bool is_loaded;
+    uint32_t version; /* as cuptiGetVersion answers */
+    uint64_t first_correlation;
+    bool is_patient;          /* waits for the agent */
+    _Atomic bool is_finished; /* cuptiFinalize, or a fatal error: nothing is reported any more */
+    struct shift shift;
+    _Atomic uint64_t latest_ns; /* the latest recorded time reached */
+};
+
+extern struct replay_state replay;
+
+/* 0 stays 0; the others never become 0, even where 32 bits wrap around. */
+uint32_t replay_correlation(uint32_t recorded);
+/* 0 stays 0. */
+uint64_t replay_time(uint64_t recorded);
+/* False while the agent wants the replay to wait. */
+bool replay_has_room(void);
+
+#endif

@@ -1,0 +1,212 @@
+#!/bin/bash
+# All tests, with everything that they need: packages, builds with and without sanitizers, a Jaeger.
+#
+#   tests/run.sh                 about a quarter of an hour on two cores, less the second time
+#   tests/run.sh --long          fuzzing for hours and what else takes long, in full
+#   tests/run.sh PART...         only these parts, by the names that a run shows
+#
+# Each part's output is in build/log/test-PART.log. What can't be run here is named at the end with its reason; with
+# CI=true nothing but a GPU and a Docker engine may be missing. Exit status: 0 if nothing failed.
+set -u
+# shellcheck source=../tools/lib.sh
+. "$(dirname "$0")/../tools/lib.sh"
+cd "$ROOT" || exit
+
+PASSED=0 FAILED=0
+FAILURES=() SKIPS=()
+LONG='' ONLY=()
+# The parts that CI may skip.
+MAY_SKIP=" gpu docker-engine "
+
+# ---- The parts -------------------------------------------------------------------------------------------------------
+# Each is a function that prints to its log and returns 0, 1, or 77 with its last line "skipped: WHY". Where it runs
+# several tests, its log has ctest's summary or a line "N passed, N failed, N skipped"; otherwise it counts as one test.
+
+part_release() { build_quietly release -DCUSPAN_BUILD_TESTS=ON "${CURL_OPTIONS[@]}" && tests_of build; }
+
+part_asan() {
+    build_quietly asan -DCUSPAN_BUILD_TESTS=ON "${CURL_OPTIONS[@]}" || return
+    ASAN_OPTIONS=strict_string_checks=1:detect_stack_use_after_return=1 \
+        UBSAN_OPTIONS=print_stacktrace=1 tests_of build-asan
+}
+
+part_tsan() {
+    build_quietly tsan -DCUSPAN_BUILD_TESTS=ON "${CURL_OPTIONS[@]}" || return
+    TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1 tests_of build-tsan
+}
+
+# Some tests send to a real Jaeger. Sanitizers of older compilers can't cope with the address space as newer kernels lay
+# it out, hence setarch.
+tests_of() {
+    local still=()
+    ! wait_for_jaeger || export JAEGER
+    ! setarch "$(uname -m)" -R true 2>/dev/null || still=(setarch "$(uname -m)" -R)
+    "${still[@]}" ctest --test-dir "$1" --output-on-failure --timeout 180 -j "$(nproc)"
+}
+
+part_layering() { tests/integration/layering_test.py; }
+part_format() { tools/check-format.sh; }
+part_tidy() { tools/check-tidy.py build; }
+
+part_shellcheck() {
+    local scripts
+    mapfile -t scripts < <(git ls-files --cached --others --exclude-standard | grep -E '\.sh$|^\.ci/run$')
+    shellcheck "${scripts[@]}" && echo "${#scripts[@]} scripts"
+}
+
+# The committed tables of CUPTI's numbers are what the generator makes of NVIDIA's headers.
+part_tables() { python_with pip && PATH=$(dirname "$PYTHON"):$PATH tests/integration/tables_regenerate.sh; }
+
+part_fuzz() { tests/fuzz/run.sh "$([ -n "$LONG" ] && echo 3600 || echo 15)"; }
+part_docker() { wait_for_jaeger && tests/integration/docker_check.sh files; }
+part_docker-engine() { tests/integration/docker_check.sh engine; }
+part_demo() { tests/integration/demo_test.sh; }
+
+part_e2e() {
+    wait_for_jaeger || return
+    tests/e2e/run.sh
+}
+
+part_gpu() {
+    if [ "$(tools/get-cuda.sh driver)" -eq 0 ]; then
+        echo "skipped: no GPU with NVIDIA's driver on this machine"
+        return 77
+    fi
+    tests/gpu/run.sh
+}
+
+part_long() {
+    local script
+    for script in tests/long/*.sh; do
+        [ -x "$script" ] || continue
+        echo "== $script" && "$script" || return
+    done
+}
+
+# ---- Running them ----------------------------------------------------------------------------------------------------
+
+# A Jaeger may have to be built, for minutes: that goes on while the compilers run.
+JAEGER_PID=''
+start_getting_jaeger() {
+    tools/get-jaeger.sh --present >/dev/null && return
+    say "getting a Jaeger meanwhile (log: build/log/get-jaeger.log)"
+    tools/get-jaeger.sh >build/log/get-jaeger.log 2>&1 </dev/null &
+    JAEGER_PID=$!
+}
+wait_for_jaeger() {
+    # Parts run in a subshell, of which the other one is no child: so it looks instead of waiting.
+    while [ -n "$JAEGER_PID" ] && kill -0 "$JAEGER_PID" 2>/dev/null; do
+        sleep 1
+    done
+    JAEGER=$(tools/get-jaeger.sh --present) && return
+    tail -n 5 build/log/get-jaeger.log
+    echo "there is no Jaeger"
+    return 1
+}
+
+skipped() { # skipped PART WHY: where CI may not skip it, it has failed
+    if [ "${CI:-}" = true ] && [[ $MAY_SKIP != *" $1 "* ]]; then
+        FAILED=$((FAILED + 1))
+        FAILURES+=("$1: skipped, which CI may not: $2")
+    else
+        SKIPS+=("$1: $2")
+    fi
+}
+
+# count PART LOG STATUS: adds what the part's log says of its tests.
+count() {
+    local part=$1 log=$2 status=$3 passed=0 failed=0 line name
+    if line=$(grep -E '^[0-9]+% tests passed' "$log"); then # "97% tests passed, 1 tests failed out of 35"
+        read -r failed passed < <(sed -E 's/.*, ([0-9]+) tests? failed out of ([0-9]+).*/\1 \2/' <<<"$line")
+        passed=$((passed - failed))
+        while read -r name; do
+            passed=$((passed - 1))
+            skipped "$part" "$name was skipped"
+        done < <(sed -nE 's/^\s*[0-9]+ - (\S+) \(Skipped\)$/\1/p' "$log")
+    elif line=$(grep -E '^[0-9]+ passed, [0-9]+ failed, [0-9]+ skipped$' "$log"); then
+        line=${line##*$'\n'}
+        read -r passed _ failed _ < <(tr -d , <<<"$line")
+        while read -r name; do
+            skipped "$part" "$name"
+        done < <(sed -n 's/^skipped: //p' "$log")
+    elif [ "$status" = 0 ]; then
+        passed=1
+    fi
+    [ "$status" = 0 ] || [ "$failed" -gt 0 ] || failed=1
+    PASSED=$((PASSED + passed)) FAILED=$((FAILED + failed))
+    RESULT="$passed passed$([ "$failed" = 0 ] || echo ", $failed failed")"
+}
+
+run_part() {
+    local part=$1 title=$2 log=build/log/test-$1.log began=$SECONDS status=0 color=$GREEN RESULT
+    [ ${#ONLY[@]} -eq 0 ] || [[ " ${ONLY[*]} " == *" $part "* ]] || return 0
+    printf '%-14s %s\n' "$part" "$title"
+    waiting "$log" "part_$part" || status=$?
+    if [ "$status" = 77 ]; then
+        skipped "$part" "$(sed -n 's/^skipped: //p' "$log" | tail -n 1)"
+        RESULT=skipped color=$DIM
+    else
+        count "$part" "$log" "$status"
+    fi
+    if [ "$status" != 0 ] && [ "$status" != 77 ]; then
+        color=$RED
+        FAILURES+=("$part: see $log")
+        {
+            grep -nE 'error:|FAILED|Failed|ERROR|SUMMARY: .*Sanitizer|not ok|not formatted|wrong' "$log" | head -n 15
+            echo ...
+            tail -n 25 "$log"
+        } | sed 's/^/    | /' # set off: its lines must not be taken for the summary
+    fi
+    printf '%-14s %s%s%s in %s s\n' '' "$color" "$RESULT" "$PLAIN" $((SECONDS - began))
+}
+
+summary() {
+    local line
+    echo
+    for line in "${SKIPS[@]}"; do echo "skipped  $line"; done
+    for line in "${FAILURES[@]}"; do echo "${RED}failed$PLAIN   $line"; done
+    echo "$SECONDS s in all"
+    echo "$PASSED passed, $FAILED failed, ${#SKIPS[@]} skipped"
+    [ "$FAILED" = 0 ]
+}
+
+install_packages() {
+    packages_install "$PACKAGES_BUILD $PACKAGES_TEST"
+    # The fuzzers' runtime is a package of its own in some releases, named after the compiler's version.
+    is_there fuzz:clang || packages_install "fuzz:clang libclang-rt-$(clang -dumpversion | cut -d. -f1)-dev"
+    prepare_curl
+}
+
+main() {
+    local argument
+    for argument in "$@"; do
+        case $argument in
+        --long) LONG=1 ;;
+        -*) sed -n '2,10s/^# \{0,1\}//p' "$0"; [ "$argument" = --help ]; return ;;
+        *) ONLY+=("$argument") ;;
+        esac
+    done
+    mkdir -p build/log
+    echo "install        what is missing"
+    install_packages
+    start_getting_jaeger
+
+    run_part layering "who may include what"
+    run_part format "clang-format"
+    run_part shellcheck "all scripts"
+    run_part release "build; unit and integration tests"
+    run_part asan "the same under AddressSanitizer and UndefinedBehaviorSanitizer"
+    run_part tsan "the same under ThreadSanitizer"
+    run_part tidy "clang-tidy"
+    run_part tables "CUPTI's numbers, made again from NVIDIA's headers"
+    run_part fuzz "each fuzzer for a while"
+    run_part e2e "recordings through the agent into Jaeger and a Collector, and back"
+    run_part demo "examples/demo.sh"
+    run_part docker "Dockerfile and compose file, without an engine"
+    run_part docker-engine "the image and the compose file, for real"
+    run_part gpu "programs on this machine's GPU"
+    [ -z "$LONG" ] || run_part long "what takes long"
+    summary
+}
+
+{ main "$@"; exit; } # in one piece: bash reads a script as it goes, and an edit must not change a run

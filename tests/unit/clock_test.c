@@ -1,0 +1,85 @@
+#include "base/clock.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define CLOSE_NS (20 * NS_PER_MS) /* a busy machine may stop us between two readings */
+
+static uint64_t fake_clock(void)
+{
+    return 12345;
+}
+
+static void expect_close(uint64_t a, uint64_t b)
+{
+    assert_true((a > b ? a - b : b - a) < CLOSE_NS);
+}
+
+static void test_a_replay_s_clock_takes_the_place(void **state)
+{
+    (void)state;
+    clock_source = fake_clock;
+    clock_init();
+    clock_calibrate();
+    assert_false(clock_has_counter);
+    assert_int_equal(clock_now_ns(), 12345);
+    assert_int_equal(clock_ticks(), 12345);
+    assert_int_equal(clock_ticks_to_ns(99), 99);
+    assert_true(clock_monotonic_ns() != 12345); /* deadlines are never replayed */
+    clock_source = NULL;
+}
+
+static void test_now_is_now(void **state)
+{
+    (void)state;
+    expect_close(clock_now_ns(), clock_read_ns(CLOCK_REALTIME));
+    uint64_t before = clock_monotonic_ns();
+    assert_true(clock_monotonic_ns() >= before);
+}
+
+static void test_without_a_counter_ticks_are_ns(void **state)
+{
+    (void)state;
+    clock_has_counter = false;
+    clock_calibrate();
+    uint64_t ticks = clock_ticks();
+    assert_int_equal(clock_ticks_to_ns(ticks), ticks);
+    expect_close(ticks, clock_read_ns(CLOCK_REALTIME));
+}
+
+static void test_ticks_become_the_time_at_which_they_were_taken(void **state)
+{
+    (void)state;
+    clock_init();
+    if (!clock_has_counter)
+        skip(); /* the kernel of this machine keeps time by something else */
+    uint64_t first = clock_ticks(), first_ns = clock_read_ns(CLOCK_REALTIME);
+    usleep(1000);
+    clock_calibrate(); /* a slope over a millisecond is rough */
+    expect_close(clock_ticks_to_ns(first), first_ns);
+    for (int i = 0; i < 8; i++) {
+        usleep(20000);
+        uint64_t ticks = clock_ticks(), ns = clock_read_ns(CLOCK_REALTIME);
+        clock_calibrate();
+        expect_close(clock_ticks_to_ns(ticks), ns);
+        expect_close(clock_ticks_to_ns(first), first_ns); /* before the anchor, too */
+        uint64_t later = clock_ticks();
+        assert_true(clock_ticks_to_ns(later) >= clock_ticks_to_ns(ticks));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_replay_s_clock_takes_the_place),
+        cmocka_unit_test(test_now_is_now),
+        cmocka_unit_test(test_without_a_counter_ticks_are_ns),
+        cmocka_unit_test(test_ticks_become_the_time_at_which_they_were_taken),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,1007 @@
+#include "correlate/correlate.h"
+
+#include "base/clock.h"
+#include "base/counters.h"
+#include "model/activities.h"
+#include "model/calls.h"
+#include "support/stderr_text.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#define SPANS_MAX 512
+#define BASE_NS   1700000000000000000ull
+
+static struct settings settings;
+static struct trace_context parent;
+static struct correlate *correlate;
+static uint64_t monotonic_ns;
+static const uint8_t zeros[16];
+
+/* --- what came out
+ * ------------------------------------------------------------------------------------------------- */
+
+struct kept {
+    struct span span;
+    char name[256];
+    struct span_event events[16];
+    struct span_link links[SPAN_LINKS_MAX];
+};
+static struct kept spans[SPANS_MAX];
+static uint32_t span_count;
+static struct {
+    uint16_t index;
+    char name[64];
+} devices[16];
+static uint32_t device_count;
+
+static void on_span(void *context, const struct span *span)
+{
+    assert_ptr_equal(context, &spans);
+    assert_true(span_count < SPANS_MAX);
+    struct kept *kept = &spans[span_count++];
+    kept->span = *span;
+    snprintf(kept->name, sizeof kept->name, "%.*s", (int)span->name_len, span->name);
+    assert_true(span->event_count <= 16);
+    if (span->event_count)
+        memcpy(kept->events, span->events, span->event_count * sizeof *span->events);
+    if (span->link_count)
+        memcpy(kept->links, span->links, span->link_count * sizeof *span->links);
+    assert_true(span->end_ns > span->start_ns);
+    assert_memory_not_equal(span->span_id, zeros, 8);
+    assert_memory_not_equal(span->trace_id, zeros, 16);
+}
+
+static void on_device(void *context, uint16_t index, const struct resource *resource)
+{
+    const struct resource_attr *name = resource_find(resource, "hw.name");
+    assert_ptr_equal(context, &spans);
+    assert_true(device_count < 16);
+    assert_string_equal(resource_find(resource, "hw.type")->string, "gpu");
+    devices[device_count].index = index;
+    snprintf(devices[device_count++].name, sizeof devices[0].name, "%s", name ? name->string : "");
+}
+
+static const struct span_attr *attr(const struct kept *kept, const char *key)
+{
+    for (uint32_t i = 0; i < kept->span.attr_count; i++)
+        if (strcmp(kept->span.attrs[i].key->name, key) == 0)
+            return &kept->span.attrs[i];
+    return NULL;
+}
+
+static int64_t attr_int(const struct kept *kept, const char *key)
+{
+    const struct span_attr *found = attr(kept, key);
+    assert_non_null(found);
+    return found->i;
+}
+
+static void expect_text(const struct kept *kept, const char *key, const char *want)
+{
+    const struct span_attr *found = attr(kept, key);
+    assert_non_null(found);
+    assert_int_equal(found->type, ATTR_STRING);
+    assert_int_equal(found->len, strlen(want));
+    assert_memory_equal(found->s, want, found->len);
+}
+
+static struct kept *only(const char *name)
+{
+    struct kept *found = NULL;
+    for (uint32_t i = 0; i < span_count; i++) {
+        if (strcmp(spans[i].name, name) == 0) {
+            assert_null(found);
+            found = &spans[i];
+        }
+    }
+    if (!found)
+        fail_msg("no span %s", name);
+    return found;
+}
+
+static void expect_child(const struct kept *child, const struct kept *of)
+{
+    assert_memory_equal(child->span.trace_id, of->span.trace_id, 16);
+    assert_memory_equal(child->span.parent_span_id, of->span.span_id, 8);
+    assert_memory_not_equal(child->span.span_id, of->span.span_id, 8);
+}
+
+/* --- what goes in
+ * -------------------------------------------------------------------------------------------------- */
+
+static const struct thread_info thread = {.tid = 42, .name = "main"};
+
+static uint16_t find_call(enum call_domain domain, const char *name)
+{
+    uint16_t count = domain == CALL_RUNTIME ? call_count_runtime : call_count_driver;
+    for (uint16_t cbid = 1; cbid < count; cbid++)
+        if (call_info(domain, cbid) && strcmp(call_name(call_info(domain, cbid)), name) == 0)
+            return cbid;
+    fail_msg("no call %s", name);
+    return 0;
+}
+
+static void call_full(enum call_domain domain, const char *name, uint32_t id, uint64_t start, uint64_t end,
+                      int32_t result)
+{
+    struct call_record record = {
+        .head = {sizeof record, RECORD_CALL, (uint8_t)domain, find_call(domain, name)},
+        .start_ns = BASE_NS + start,
+        .end_ns = BASE_NS + end,
+        .correlation_id = id,
+        .context_id = 1,
+        .result = result};
+    correlate_call(correlate, &thread, &record);
+}
+
+static void launch(uint32_t id, uint64_t start)
+{
+    call_full(CALL_RUNTIME, "cudaLaunchKernel", id, start, start + 100, 0);
+}
+
+static uint8_t field(uint16_t kind, const char *key)
+{
+    for (uint8_t i = 0; i < activity_table[kind].field_count; i++)
+        if (strcmp(activity_table[kind].fields[i].key.name, key) == 0)
+            return i;
+    fail_msg("kind %u has no field %s", kind, key);
+    return 0;
+}
+
+static void set_field(struct activity_record *record, const char *key, uint64_t value)
+{
+    uint8_t i = field(record->kind, key);
+    record->present |= 1ull << i;
+    record->values[i] = value;
+}
+
+static struct activity_record make(uint16_t kind, uint32_t id, uint64_t start, uint64_t end)
+{
+    struct activity_record record = {.kind = kind,
+                                     .correlation_id = id,
+                                     .start_ns = BASE_NS + start,
+                                     .end_ns = BASE_NS + end,
+                                     .context_id = 1,
+                                     .stream_id = 7};
+    return record;
+}
+
+static struct activity_record make_kernel(const char *name, uint32_t id, uint64_t start, uint64_t end)
+{
+    struct activity_record record = make(ACTIVITY_KERNEL, id, start, end);
+    record.name = name;
+    set_field(&record, "cuda.stream.id", 7);
+    return record;
+}
+
+static void kernel(const char *name, uint32_t id, uint64_t start, uint64_t end)
+{
+    struct activity_record record = make_kernel(name, id, start, end);
+    correlate_activity(correlate, &record);
+}
+
+static void tick_after(uint64_t ms)
+{
+    monotonic_ns += ms * NS_PER_MS;
+    correlate_tick(correlate, monotonic_ns);
+}
+
+static uint64_t fixed_clock(void)
+{
+    return BASE_NS;
+}
+
+static void begin_with(bool expects_calls)
+{
+    struct correlate_options options = {.settings = &settings,
+                                        .program = "program",
+                                        .parent = parent.flags || parent.trace_id[0] ? &parent : NULL,
+                                        .expects_calls = expects_calls,
+                                        .sink = {&spans, on_span, on_device}};
+    assert_int_equal(correlate_create(&options, &correlate), STATUS_OK);
+    monotonic_ns = clock_monotonic_ns();
+}
+
+static void begin(void)
+{
+    begin_with(true);
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    settings = (struct settings){.sampler = SAMPLER_ALWAYS_ON,
+                                 .sampler_parent_based = true,
+                                 .correlation = {.pending_max = 1024, .wait_ms = 100},
+                                 .session = {.spans_max = 1000, .age_max_ms = 3600000}};
+    parent = (struct trace_context){.flags = 0};
+    span_count = device_count = 0;
+    counters_reset();
+    clock_source = fixed_clock; /* the session's age as the tick sees it */
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    correlate_destroy(correlate);
+    correlate = NULL;
+    return 0;
+}
+
+/* --- calls and their work
+ * ------------------------------------------------------------------------------------------ */
+
+static void test_a_kernel_hangs_below_its_call(void **state)
+{
+    (void)state;
+    begin();
+    launch(1, 1000);
+    kernel("_Z3addi", 1, 1500, 1900);
+    assert_int_equal(span_count, 2);
+    correlate_finish(correlate);
+    assert_int_equal(span_count, 3);
+    const struct kept *call = only("cudaLaunchKernel"), *work = only("add"), *session = only("program");
+    expect_child(call, session);
+    expect_child(work, call);
+    assert_int_equal(call->span.resource, RESOURCE_PROCESS);
+    assert_int_equal(work->span.resource, RESOURCE_DEVICE(0));
+    assert_int_equal(work->span.start_ns, BASE_NS + 1500);
+    assert_int_equal(work->span.end_ns, BASE_NS + 1900);
+    assert_int_equal(work->span.kind, SPAN_KIND_INTERNAL);
+    assert_int_equal(work->span.status, SPAN_STATUS_UNSET);
+    assert_int_equal(work->span.flags, session->span.flags);
+    assert_int_equal(attr_int(work, "cuda.start_delay"), 500);
+    expect_text(work, "cuda.kernel.name", "add(int)");
+    expect_text(work, "cuda.activity", "kernel");
+    assert_int_equal(attr_int(work, "cuda.stream.id"), 7);
+    assert_null(attr(work, "cuda.orphan"));
+    assert_null(attr(work, "cuda.zero_length"));
+    assert_int_equal(call->span.start_ns, BASE_NS + 1000);
+    assert_int_equal(call->span.end_ns, BASE_NS + 1100);
+    expect_text(call, "cuda.api", "runtime");
+    expect_text(call, "thread.name", "main");
+    assert_int_equal(attr_int(call, "thread.id"), 42);
+    assert_int_equal(attr_int(call, "cuda.correlation.id"), 1);
+    assert_int_equal(session->span.start_ns, BASE_NS + 1000);
+    assert_int_equal(session->span.end_ns, BASE_NS + 1900);
+    assert_int_equal(counter_get(COUNTER_spans_created), 3);
+    assert_int_equal(counters_lost(), 0);
+}
+
+static void test_a_record_may_come_before_its_call(void **state)
+{
+    (void)state;
+    begin();
+    kernel("early", 5, 1500, 1900);
+    assert_int_equal(span_count, 0);
+    launch(5, 1000);
+    tick_after(20);
+    const struct kept *work = only("early");
+    expect_child(work, only("cudaLaunchKernel"));
+    assert_int_equal(attr_int(work, "cuda.start_delay"), 500);
+    assert_int_equal(attr_int(work, "cuda.stream.id"), 7); /* its fields waited with it */
+    assert_int_equal(counter_get(COUNTER_orphans), 0);
+    tick_after(1000);
+    correlate_finish(correlate);
+    only("early");
+}
+
+static void test_records_before_the_first_tick_wait_as_long_as_others(void **state)
+{
+    (void)state;
+    begin();
+    kernel("early", 5, 1500, 1900);
+    tick_after(50);
+    assert_int_equal(span_count, 0);
+    launch(5, 1000);
+    tick_after(20);
+    expect_child(only("early"), only("cudaLaunchKernel"));
+}
+
+static void test_a_graph_launch_has_many_children(void **state)
+{
+    (void)state;
+    begin();
+    kernel("node0", 9, 1200, 1300);
+    call_full(CALL_RUNTIME, "cudaGraphLaunch", 9, 1000, 1100, 0);
+    for (int i = 1; i < 100; i++) {
+        char name[8][16];
+        snprintf(name[0], sizeof name[0], "node%d", i);
+        struct activity_record record =
+            make_kernel(strdup(name[0]), 9, 1300 + (uint64_t)i, 1400 + (uint64_t)i);
+        record.graph_node_id = (uint64_t)i;
+        set_field(&record, "cuda.graph.node.id", (uint64_t)i);
+        correlate_activity(correlate, &record);
+        expect_child(only(name[0]), only("cudaGraphLaunch"));
+        assert_int_equal(attr_int(only(name[0]), "cuda.graph.node.id"), i);
+        free((char *)(uintptr_t)record.name);
+    }
+    tick_after(20);
+    expect_child(only("node0"), only("cudaGraphLaunch"));
+    assert_int_equal(counter_get(COUNTER_orphans), 0);
+}
+
+static void test_ids_come_round(void **state)
+{
+    (void)state;
+    const uint64_t hours = 3600 * NS_PER_SECOND;
+    settings.session.age_max_ms = UINT32_MAX;
+    begin();
+    launch(UINT32_MAX, 1000);
+    kernel("last", UINT32_MAX, 1500, 1600);
+    launch(1, 2000);
+    kernel("first", 1, 2500, 2600);
+    expect_child(only("last"), &spans[0]);
+    expect_child(only("first"), &spans[2]);
+    /* Hours later ID 1 again: its record comes first, and the call of old is not its parent. */
+    kernel("again", 1, 12 * hours + 500, 12 * hours + 600);
+    assert_int_equal(span_count, 4);
+    launch(1, 12 * hours);
+    tick_after(20);
+    expect_child(only("again"), &spans[4]);
+    assert_int_equal(attr_int(only("again"), "cuda.start_delay"), 500);
+}
+
+static void test_calls_that_never_get_a_record_are_given_up(void **state)
+{
+    (void)state;
+    settings.correlation.pending_max = 8;
+    begin();
+    for (uint32_t id = 1; id <= 20; id++)
+        launch(id, 1000 * id);
+    assert_int_equal(counter_get(COUNTER_pending_evicted), 12);
+    kernel("late", 2, 30000, 30001); /* its call is forgotten */
+    kernel("kept", 20, 30000, 30001);
+    assert_non_null(only("kept"));
+    correlate_finish(correlate);
+    assert_int_equal(counter_get(COUNTER_orphans), 1);
+    expect_child(only("late"), only("program"));
+}
+
+static void test_calls_without_gpu_work_do_not_wait(void **state)
+{
+    (void)state;
+    settings.correlation.pending_max = 4;
+    begin();
+    launch(1, 1000);
+    for (uint32_t id = 2; id < 50; id++)
+        call_full(CALL_RUNTIME, "cudaStreamSynchronize", id, 1000 * id, 1000 * id + 1, 0);
+    for (uint32_t id = 50; id < 60; id++)
+        call_full(CALL_RUNTIME, "cudaLaunchKernel", id, 1000 * id, 1000 * id + 1,
+                  1); /* failed: no record comes */
+    assert_int_equal(counter_get(COUNTER_pending_evicted), 0);
+    kernel("work", 1, 70000, 70001);
+    expect_child(only("work"), &spans[0]);
+}
+
+/* --- calls that fail
+ * ----------------------------------------------------------------------------------------------- */
+
+static void test_a_failed_call_says_so(void **state)
+{
+    (void)state;
+    begin();
+    call_full(CALL_RUNTIME, "cudaMalloc", 1, 1000, 1001, 2);
+    call_full(CALL_DRIVER, "cuModuleLoad", 2, 2000, 2001, 301);
+    call_full(CALL_RUNTIME, "cudaFree", 3, 3000, 3001, 987654);
+    const struct kept *failed = only("cudaMalloc");
+    assert_int_equal(failed->span.status, SPAN_STATUS_ERROR);
+    assert_string_equal(failed->span.status_message, "cudaErrorMemoryAllocation");
+    expect_text(failed, "error.type", "cudaErrorMemoryAllocation");
+    assert_int_equal(attr_int(failed, "cuda.error.code"), 2);
+    failed = only("cuModuleLoad");
+    expect_text(failed, "error.type", "CUDA_ERROR_FILE_NOT_FOUND");
+    expect_text(failed, "cuda.api", "driver");
+    failed = only("cudaFree");
+    expect_text(failed, "error.type", "_OTHER");
+    assert_null(failed->span.status_message);
+    assert_int_equal(attr_int(failed, "cuda.error.code"), 987654);
+}
+
+static void test_odd_calls(void **state)
+{
+    (void)state;
+    struct call_record unknown = {.head = {sizeof unknown, RECORD_CALL, CALL_RUNTIME, 65535}};
+    begin();
+    correlate_call(correlate, &thread, &unknown);
+    assert_int_equal(span_count, 0);
+    call_full(CALL_RUNTIME, "cudaMalloc", 0, 1000, 1000, 0); /* no ID, no length */
+    assert_int_equal(only("cudaMalloc")->span.end_ns, BASE_NS + 1001);
+    kernel("unrelated", 0, 2000, 2001);
+    correlate_finish(correlate);
+    expect_child(only("unrelated"), only("program"));
+}
+
+/* --- orphans
+ * ------------------------------------------------------------------------------------------------------- */
+
+static void test_a_record_waits_only_so_long(void **state)
+{
+    (void)state;
+    begin();
+    kernel("lonely", 3, 1500, 1900);
+    tick_after(90);
+    assert_int_equal(span_count, 0);
+    tick_after(20);
+    const struct kept *work = only("lonely");
+    assert_int_equal(attr(work, "cuda.orphan")->type, ATTR_BOOL);
+    assert_int_equal(attr_int(work, "cuda.orphan"), 1);
+    assert_null(attr(work, "cuda.start_delay"));
+    assert_int_equal(counter_get(COUNTER_orphans), 1);
+    correlate_finish(correlate);
+    expect_child(work, only("program"));
+}
+
+static void test_at_the_end_nothing_waits(void **state)
+{
+    (void)state;
+    begin();
+    kernel("found", 3, 1500, 1900);
+    kernel("lonely", 4, 1500, 1900);
+    launch(3, 1000);
+    correlate_finish(correlate);
+    expect_child(only("found"), only("cudaLaunchKernel"));
+    expect_child(only("lonely"), only("program"));
+    assert_int_equal(counter_get(COUNTER_orphans), 1);
+}
+
+static void test_nothing_waits_where_calls_are_not_traced(void **state)
+{
+    (void)state;
+    begin_with(false);
+    kernel("alone", 3, 1500, 1900);
+    assert_int_equal(span_count, 1);
+    assert_int_equal(counter_get(COUNTER_orphans), 1);
+}
+
+static void test_when_too_many_wait_the_rest_become_orphans(void **state)
+{
+    (void)state;
+    enum { MANY = 200000 };
+    begin();
+    for (uint32_t id = 1; id <= MANY && span_count < 10; id++)
+        kernel("crowd", id, 1500, 1900);
+    assert_int_equal(span_count, 10);
+    assert_int_equal(counter_get(COUNTER_orphans), 10);
+    span_count = SPANS_MAX; /* of the others only the count matters */
+    correlate_destroy(correlate);
+    correlate = NULL;
+}
+
+static void test_host_activity_is_no_orphan(void **state)
+{
+    (void)state;
+    struct activity_record record = make(ACTIVITY_OVERHEAD, 0, 100, 200);
+    begin();
+    set_field(&record, "cuda.overhead.kind", 65536);
+    correlate_activity(correlate, &record);
+    assert_null(attr(only("overhead cupti_buffer_flush"), "cuda.orphan"));
+    assert_int_equal(only("overhead cupti_buffer_flush")->span.resource, RESOURCE_PROCESS);
+    assert_int_equal(counter_get(COUNTER_orphans), 0);
+}
+
+/* --- times
+ * ---------------------------------------------------------------------------------------------------------
+ */
+
+static void test_zero_timestamps_are_lost_and_counted(void **state)
+{
+    (void)state;
+    struct activity_record record = make_kernel("k", 1, 0, 0);
+    begin();
+    record.start_ns = 0;
+    correlate_activity(correlate, &record);
+    record = make_kernel("k", 1, 5, 0);
+    record.end_ns = 0;
+    correlate_activity(correlate, &record);
+    assert_int_equal(span_count, 0);
+    assert_int_equal(counter_get(COUNTER_lost_zero_timestamps), 2);
+}
+
+static void test_a_fault_on_the_host_has_no_end_and_is_a_moment(void **state)
+{
+    (void)state;
+    struct activity_record record = make(ACTIVITY_UNIFIED_MEMORY, 0, 500, 0);
+    begin();
+    record.end_ns = 0;
+    correlate_activity(correlate, &record);
+    assert_int_equal(span_count, 1);
+    assert_int_equal(counter_get(COUNTER_lost_zero_timestamps), 0);
+    assert_int_equal(only("unified_memory")->span.end_ns, BASE_NS + 501);
+    assert_non_null(attr(only("unified_memory"), "cuda.instant"));
+}
+
+static void test_an_end_before_the_start_is_lost_and_told_once(void **state)
+{
+    (void)state;
+    begin();
+    stderr_begin();
+    kernel("k", 1, 10, 5);
+    kernel("k", 1, 10, 9);
+    char *text = stderr_end();
+    assert_int_equal(times_in(text, "\n"), 1);
+    free(text);
+    assert_int_equal(counter_get(COUNTER_lost_malformed), 2);
+    assert_int_equal(span_count, 0);
+}
+
+static void test_no_length_becomes_one_ns_and_is_marked(void **state)
+{
+    (void)state;
+    begin();
+    launch(1, 1000);
+    kernel("k", 1, 1500, 1500);
+    assert_int_equal(only("k")->span.end_ns, BASE_NS + 1501);
+    assert_int_equal(attr_int(only("k"), "cuda.zero_length"), 1);
+    assert_int_equal(counter_get(COUNTER_zero_length), 1);
+    struct activity_record record = make(ACTIVITY_MEMORY2, 0, 2000, 2000); /* has no length by its nature */
+    correlate_activity(correlate, &record);
+    assert_null(attr(only("memory"), "cuda.zero_length"));
+    assert_int_equal(attr_int(only("memory"), "cuda.instant"), 1);
+    assert_int_equal(counter_get(COUNTER_zero_length), 1);
+}
+
+static void test_clock_skew_is_kept_and_counted(void **state)
+{
+    (void)state;
+    begin();
+    launch(1, 1000);
+    launch(2, 1000);
+    launch(3, 1000);
+    kernel("a", 1, 990, 1200);
+    kernel("b", 2, 700, 1200);
+    kernel("c", 3, 999, 1200);
+    assert_int_equal(only("b")->span.start_ns, BASE_NS + 700);
+    assert_int_equal(attr_int(only("b"), "cuda.start_delay"), -300);
+    assert_int_equal(counter_get(COUNTER_clock_skew), 3);
+    assert_int_equal(counter_get(COUNTER_clock_skew_max_ns), 300);
+    correlate_finish(correlate);
+    assert_int_equal(only("program")->span.start_ns, BASE_NS + 700);
+}
+
+/* At full detail CUPTI tells of things that have no time: they are no losses. */
+static void test_facts_are_no_spans_and_no_losses(void **state)
+{
+    (void)state;
+    static const uint16_t kinds[] = {ACTIVITY_NAME, ACTIVITY_MARKER_DATA, ACTIVITY_STREAM, 39, 59};
+    begin();
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        struct activity_record record = {.kind = kinds[i]};
+        assert_non_null(activity_table[kinds[i]].name);
+        correlate_activity(correlate, &record);
+    }
+    assert_int_equal(span_count, 0);
+    assert_int_equal(counters_lost(), 0);
+}
+
+/* --- sessions
+ * ------------------------------------------------------------------------------------------------------ */
+
+static void test_a_session_is_cut_by_spans(void **state)
+{
+    (void)state;
+    settings.session.spans_max = 3;
+    begin();
+    for (uint32_t id = 1; id <= 7; id++)
+        call_full(CALL_RUNTIME, "cudaStreamSynchronize", id, 1000 * id, 1000 * id + 10, 0);
+    correlate_finish(correlate);
+    struct kept *sessions[3];
+    uint32_t found = 0;
+    for (uint32_t i = 0; i < span_count; i++)
+        if (strcmp(spans[i].name, "program") == 0)
+            sessions[found++] = &spans[i];
+    assert_int_equal(found, 3);
+    expect_text(sessions[0], "cuda.session.end_reason", "spans");
+    expect_text(sessions[2], "cuda.session.end_reason", "exit");
+    assert_int_equal(attr_int(sessions[0], "cuda.session.spans"), 3);
+    assert_int_equal(attr_int(sessions[2], "cuda.session.spans"), 1);
+    assert_int_equal(sessions[0]->span.link_count, 0);
+    assert_int_equal(sessions[1]->span.link_count, 1);
+    assert_memory_equal(sessions[1]->links[0].trace_id, sessions[0]->span.trace_id, 16);
+    assert_memory_equal(sessions[1]->links[0].span_id, sessions[0]->span.span_id, 8);
+    assert_memory_equal(sessions[2]->links[0].trace_id, sessions[1]->span.trace_id, 16);
+    assert_memory_not_equal(sessions[0]->span.trace_id, sessions[1]->span.trace_id, 16);
+    uint8_t traces[16][16];
+    uint32_t total;
+    assert_int_equal(correlate_traces(correlate, traces, 16, &total), 3);
+    assert_int_equal(total, 3);
+    assert_memory_equal(traces[1], sessions[1]->span.trace_id, 16);
+    assert_int_equal(correlate_traces(correlate, traces, 2, &total), 2);
+    assert_int_equal(counter_get(COUNTER_sessions), 3);
+}
+
+static void test_a_session_is_cut_by_age(void **state)
+{
+    (void)state;
+    settings.session.age_max_ms = 1000;
+    begin();
+    call_full(CALL_RUNTIME, "cudaStreamSynchronize", 1, 0, 10, 0);
+    call_full(CALL_RUNTIME, "cudaStreamSynchronize", 2, NS_PER_SECOND + 1, NS_PER_SECOND + 10, 0);
+    assert_int_equal(span_count, 3);
+    expect_text(only("program"), "cuda.session.end_reason", "age");
+    assert_int_equal(only("program")->span.end_ns, BASE_NS + 10);
+}
+
+static uint64_t later_clock(void)
+{
+    return BASE_NS + 2 * NS_PER_SECOND;
+}
+
+static void test_an_idle_session_is_cut_by_the_tick_and_none_is_begun(void **state)
+{
+    (void)state;
+    settings.session.age_max_ms = 1000;
+    begin();
+    launch(1, 0);
+    tick_after(20);
+    assert_int_equal(span_count, 1);
+    clock_source = later_clock;
+    tick_after(20);
+    assert_int_equal(span_count, 2);
+    only("program");
+    /* The kernel belongs to the trace of its call; no session is begun for it. */
+    kernel("late", 1, 2 * NS_PER_SECOND, 2 * NS_PER_SECOND + 5);
+    expect_child(only("late"), only("cudaLaunchKernel"));
+    correlate_finish(correlate);
+    only("program");
+    assert_int_equal(counter_get(COUNTER_sessions), 1);
+}
+
+static void test_work_of_a_session_that_was_cut_stays_in_its_trace(void **state)
+{
+    (void)state;
+    settings.session.spans_max = 1;
+    begin();
+    launch(1, 1000);
+    call_full(CALL_RUNTIME, "cudaMalloc", 2, 2000, 2001, 0);
+    kernel("late", 1, 3000, 3001);
+    expect_child(only("late"), only("cudaLaunchKernel"));
+    assert_memory_not_equal(only("late")->span.trace_id, only("cudaMalloc")->span.trace_id, 16);
+    correlate_finish(correlate);
+    assert_int_equal(span_count, 5);
+    assert_int_equal(spans[span_count - 1].span.end_ns,
+                     BASE_NS + 2001); /* it is not stretched over the other's */
+}
+
+static void test_the_process_s_context_is_the_parent(void **state)
+{
+    (void)state;
+    assert_true(
+        trace_context_parse("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "v=1", &parent));
+    begin();
+    memset(parent.trace_state, 'x', 3); /* copied */
+    launch(1, 1000);
+    kernel("k", 1, 1500, 1600);
+    correlate_finish(correlate);
+    assert_memory_equal(only("program")->span.trace_id, parent.trace_id, 16);
+    assert_memory_equal(only("program")->span.parent_span_id, parent.span_id, 8);
+    assert_int_equal(only("program")->span.flags, 0x301);
+    assert_string_equal(only("program")->span.trace_state, "v=1");
+    assert_string_equal(only("cudaLaunchKernel")->span.trace_state, "v=1");
+    assert_string_equal(only("k")->span.trace_state, "v=1");
+    assert_int_equal(only("k")->span.flags, 0x101);
+}
+
+static void test_an_idle_process_sends_nothing(void **state)
+{
+    (void)state;
+    begin();
+    tick_after(1000);
+    correlate_finish(correlate);
+    assert_int_equal(span_count, 0);
+    assert_int_equal(counter_get(COUNTER_sessions), 0);
+}
+
+/* --- sampling
+ * ------------------------------------------------------------------------------------------------------ */
+
+static void test_what_is_not_sampled_is_counted(void **state)
+{
+    (void)state;
+    settings.sampler = SAMPLER_ALWAYS_OFF;
+    begin();
+    launch(1, 1000);
+    kernel("k", 1, 1500, 1600);
+    kernel("k", 2, 1500, 1600);
+    correlate_finish(correlate);
+    assert_int_equal(span_count, 0);
+    assert_int_equal(counter_get(COUNTER_spans_unsampled), 3);
+    assert_int_equal(counter_get(COUNTER_spans_created), 0);
+    assert_int_equal(counters_lost(), 0);
+}
+
+static void test_the_parent_s_flag_goes_before_the_sampler(void **state)
+{
+    (void)state;
+    assert_true(
+        trace_context_parse("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00", NULL, &parent));
+    begin();
+    launch(1, 1000);
+    correlate_finish(correlate);
+    assert_int_equal(span_count, 0);
+    correlate_destroy(correlate);
+    settings.sampler_parent_based = false;
+    begin();
+    launch(1, 1000);
+    correlate_finish(correlate);
+    assert_int_equal(span_count, 2);
+    assert_int_equal(only("program")->span.flags, 0x301);
+}
+
+static void test_a_ratio_of_sessions(void **state)
+{
+    (void)state;
+    settings.sampler = SAMPLER_TRACE_ID_RATIO;
+    settings.sampler_ratio = 0.5;
+    settings.session.spans_max = 1;
+    settings.session.age_max_ms = 1;
+    begin();
+    for (uint32_t id = 1; id <= 200; id++) {
+        launch(id, id * 10 * NS_PER_MS);
+        kernel("k", id, id * 10 * NS_PER_MS + 1, id * 10 * NS_PER_MS + 2);
+    }
+    correlate_finish(correlate);
+    assert_int_equal(span_count % 3, 0); /* call, kernel and session: all or none */
+    assert_in_range(span_count / 3, 60, 140);
+    assert_int_equal(counter_get(COUNTER_spans_unsampled), 400 - span_count / 3 * 2);
+}
+
+/* --- filters
+ * ------------------------------------------------------------------------------------------------------- */
+
+static void test_kernels_are_filtered_by_either_name(void **state)
+{
+    (void)state;
+    char *allow[] = {"ns::*", "*<float>*"}, *deny[] = {"ns::secret"};
+    settings.capture.kernels = (struct filter){.allow = {2, allow}, .deny = {1, deny}};
+    begin();
+    launch(1, 1000);
+    kernel("_ZN2ns3addEi", 1, 1500, 1600);
+    kernel("_ZN2ns6secretEi", 1, 1500, 1600);
+    kernel("_Z4axpyIfEvT_", 1, 1500, 1600);
+    kernel("_Z4axpyIdEvT_", 1, 1500, 1600);
+    assert_int_equal(span_count, 3);
+    only("ns::add");
+    only("axpy");
+    assert_int_equal(counter_get(COUNTER_spans_filtered), 2);
+    struct activity_record copy =
+        make(ACTIVITY_MEMCPY, 1, 1500, 1600); /* no kernel: no business of the filter */
+    correlate_activity(correlate, &copy);
+    assert_int_equal(span_count, 4);
+}
+
+static void test_kinds_that_nobody_asked_for_are_left_out(void **state)
+{
+    (void)state;
+    char *deny[] = {"memset"};
+    settings.capture.activities.deny = (struct pattern_list){1, deny};
+    begin();
+    struct activity_record record = make(ACTIVITY_MEMSET, 0, 1500, 1600);
+    correlate_activity(correlate, &record);
+    assert_int_equal(span_count, 0);
+    assert_int_equal(counter_get(COUNTER_spans_filtered), 1);
+}
+
+/* --- what happens inside a call
+ * ------------------------------------------------------------------------------------ */
+
+static void resource_on(uint64_t tid, uint16_t cbid, uint64_t time)
+{
+    struct thread_info other = {.tid = tid};
+    struct resource_record record = {.head = {sizeof record, RECORD_RESOURCE, 3, cbid},
+                                     .time_ns = BASE_NS + time,
+                                     .id = 5,
+                                     .bytes = 4096,
+                                     .handle = 0x7000};
+    correlate_resource(correlate, &other, &record);
+}
+
+static void test_a_module_loaded_inside_a_call_is_its_event(void **state)
+{
+    (void)state;
+    begin();
+    resource_on(42, 6, 1050);
+    resource_on(43, 6, 1050);  /* on another thread */
+    resource_on(42, 99, 1050); /* of no interest */
+    launch(1, 1000);
+    const struct kept *call = only("cudaLaunchKernel");
+    assert_int_equal(call->span.event_count, 1);
+    assert_string_equal(call->events[0].name, "cuda.module.loaded");
+    assert_int_equal(call->events[0].time_ns, BASE_NS + 1050);
+    assert_string_equal(call->events[0].attrs[0].key->name, "cuda.module.id");
+    assert_int_equal(call->events[0].attrs[0].i, 5);
+    assert_int_equal(call->events[0].attrs[1].i, 4096);
+    launch(2, 2000);
+    assert_int_equal(spans[1].span.event_count, 0);
+    correlate_finish(correlate);
+    assert_int_equal(only("program")->span.event_count, 1); /* the other thread's */
+}
+
+static void test_what_happens_outside_a_call_is_the_session_s(void **state)
+{
+    (void)state;
+    begin();
+    resource_on(42, 1, 500);
+    resource_on(42, 2, 5000); /* not yet: the call after this one may have it */
+    launch(1, 1000);
+    assert_int_equal(only("cudaLaunchKernel")->span.event_count, 0);
+    correlate_finish(correlate);
+    const struct kept *session = only("program");
+    assert_int_equal(session->span.event_count, 2);
+    assert_string_equal(session->events[0].name, "cuda.context.created");
+    assert_string_equal(session->events[1].name, "cuda.context.destroyed");
+    assert_int_equal(session->events[0].attrs[0].type, ATTR_POINTER);
+    assert_int_equal(session->events[0].attrs[0].i, 0x7000);
+}
+
+static void test_many_events_inside_a_call(void **state)
+{
+    (void)state;
+    begin();
+    for (int i = 0; i < 40; i++) /* more than are held: the rest goes to the session */
+        resource_on(42, 6, 1050);
+    launch(1, 1000);
+    assert_int_equal(only("cudaLaunchKernel")->span.event_count, 8);
+    assert_int_equal(only("cudaLaunchKernel")->span.events_dropped, 24);
+    resource_on(42, 6, 2050); /* there is room again */
+    launch(2, 2000);
+    assert_int_equal(spans[1].span.event_count, 1);
+    correlate_finish(correlate);
+    assert_int_equal(only("program")->span.event_count, 8);
+}
+
+/* --- devices and contexts
+ * ------------------------------------------------------------------------------------------ */
+
+static void tell_device(uint32_t id, const char *name)
+{
+    struct activity_record record = {.kind = ACTIVITY_DEVICE};
+    set_field(&record, "cuda.device.id", id);
+    set_field(&record, "cuda.device.name", (uint64_t)(uintptr_t)name);
+    correlate_activity(correlate, &record);
+}
+
+static void test_a_device_is_told_once(void **state)
+{
+    (void)state;
+    begin();
+    tell_device(3, "H200");
+    assert_int_equal(device_count, 1);
+    assert_int_equal(devices[0].index, RESOURCE_DEVICE(3));
+    assert_string_equal(devices[0].name, "H200");
+    launch(1, 1000);
+    for (int i = 0; i < 3; i++) {
+        struct activity_record record = make_kernel("k", 1, 1500, 1600);
+        record.device_id = 3;
+        correlate_activity(correlate, &record);
+    }
+    assert_int_equal(device_count, 1);
+    assert_int_equal(spans[3].span.resource, RESOURCE_DEVICE(3));
+    for (int i = 0; i < 3; i++)
+        kernel("k", 1, 1500, 1600); /* device 0, of which nothing was told */
+    assert_int_equal(device_count, 2);
+    assert_int_equal(devices[1].index, RESOURCE_DEVICE(0));
+    assert_string_equal(devices[1].name, "");
+    tell_device(0, "late");
+    assert_int_equal(device_count, 3);
+    assert_string_equal(devices[2].name, "late");
+}
+
+static void test_devices_beyond_the_table(void **state)
+{
+    (void)state;
+    begin();
+    tell_device(DEVICES_MAX, "too many");
+    tell_device(UINT32_MAX, "unknown");
+    struct activity_record record = make_kernel("k", 0, 1500, 1600);
+    record.device_id = DEVICES_MAX;
+    correlate_activity(correlate, &record);
+    record.device_id = UINT32_MAX;
+    correlate_activity(correlate, &record);
+    assert_int_equal(device_count, 0);
+    assert_int_equal(spans[0].span.resource, RESOURCE_PROCESS);
+    assert_int_equal(spans[1].span.resource, RESOURCE_PROCESS);
+}
+
+static void test_the_null_stream_is_marked(void **state)
+{
+    (void)state;
+    struct activity_record context = {.kind = ACTIVITY_CONTEXT, .context_id = 1};
+    begin();
+    context.present = 1 << 4;
+    context.values[4] = 7;
+    correlate_activity(correlate, &context);
+    kernel("on_null", 0, 1500, 1600);
+    assert_int_equal(attr_int(only("on_null"), "cuda.stream.default"), 1);
+    struct activity_record record = make_kernel("on_other", 0, 1500, 1600);
+    record.stream_id = 8;
+    correlate_activity(correlate, &record);
+    assert_null(attr(only("on_other"), "cuda.stream.default"));
+    record = make_kernel("of_other", 0, 1500, 1600);
+    record.context_id = 2;
+    correlate_activity(correlate, &record);
+    assert_null(attr(only("of_other"), "cuda.stream.default"));
+}
+
+/* --- names
+ * ---------------------------------------------------------------------------------------------------------
+ */
+
+static void test_copies_are_named_by_their_direction(void **state)
+{
+    (void)state;
+    struct activity_record copy = make(ACTIVITY_MEMCPY, 0, 1500, 1600);
+    begin();
+    set_field(&copy, "cuda.memcpy.kind", 1);
+    set_field(&copy, "cuda.memcpy.bytes", 1ull << 40);
+    correlate_activity(correlate, &copy);
+    assert_int_equal(attr_int(only("memcpy HostToDevice"), "cuda.memcpy.bytes"), 1ll << 40);
+    expect_text(only("memcpy HostToDevice"), "cuda.memcpy.kind", "HostToDevice");
+    set_field(&copy, "cuda.memcpy.kind", 200);
+    correlate_activity(correlate, &copy);
+    assert_int_equal(attr_int(only("memcpy"), "cuda.memcpy.kind"), 200);
+    struct activity_record fill = make(ACTIVITY_MEMSET, 0, 1500, 1600);
+    correlate_activity(correlate, &fill);
+    only("memset");
+    kernel(NULL, 0, 1500, 1600);
+    only("kernel");
+}
+
+static void test_nothing_to_destroy(void **state)
+{
+    (void)state;
+    correlate_destroy(NULL);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_a_kernel_hangs_below_its_call),
+        TEST(test_a_record_may_come_before_its_call),
+        TEST(test_records_before_the_first_tick_wait_as_long_as_others),
+        TEST(test_a_graph_launch_has_many_children),
+        TEST(test_ids_come_round),
+        TEST(test_calls_that_never_get_a_record_are_given_up),
+        TEST(test_calls_without_gpu_work_do_not_wait),
+        TEST(test_a_failed_call_says_so),
+        TEST(test_odd_calls),
+        TEST(test_a_record_waits_only_so_long),
+        TEST(test_at_the_end_nothing_waits),
+        TEST(test_nothing_waits_where_calls_are_not_traced),
+        TEST(test_when_too_many_wait_the_rest_become_orphans),
+        TEST(test_host_activity_is_no_orphan),
+        TEST(test_zero_timestamps_are_lost_and_counted),
+        TEST(test_a_fault_on_the_host_has_no_end_and_is_a_moment),
+        TEST(test_an_end_before_the_start_is_lost_and_told_once),
+        TEST(test_no_length_becomes_one_ns_and_is_marked),
+        TEST(test_clock_skew_is_kept_and_counted),
+        TEST(test_facts_are_no_spans_and_no_losses),
+        TEST(test_a_session_is_cut_by_spans),
+        TEST(test_a_session_is_cut_by_age),
+        TEST(test_an_idle_session_is_cut_by_the_tick_and_none_is_begun),
+        TEST(test_work_of_a_session_that_was_cut_stays_in_its_trace),
+        TEST(test_the_process_s_context_is_the_parent),
+        TEST(test_an_idle_process_sends_nothing),
+        TEST(test_what_is_not_sampled_is_counted),
+        TEST(test_the_parent_s_flag_goes_before_the_sampler),
+        TEST(test_a_ratio_of_sessions),
+        TEST(test_kernels_are_filtered_by_either_name),
+        TEST(test_kinds_that_nobody_asked_for_are_left_out),
+        TEST(test_a_module_loaded_inside_a_call_is_its_event),
+        TEST(test_what_happens_outside_a_call_is_the_session_s),
+        TEST(test_many_events_inside_a_call),
+        TEST(test_a_device_is_told_once),
+        TEST(test_devices_beyond_the_table),
+        TEST(test_the_null_stream_is_marked),
+        TEST(test_copies_are_named_by_their_direction),
+        TEST(test_nothing_to_destroy),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,106 @@
+#include "base/log.h"
+
+#include "base/limits.h"
+#include "support/stderr_text.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#define LAST "cuspan: no more lines will be written by this process\n"
+
+static void test_levels_and_prefixes(void **state)
+{
+    (void)state;
+    stderr_begin();
+    log_set_level(LOG_WARN);
+    log_error("e %d", 1);
+    log_warn("w");
+    log_info("not shown");
+    log_debug("not shown");
+    log_set_level(LOG_DEBUG);
+    log_info("i");
+    log_debug("d");
+    log_set_level(LOG_ERROR);
+    log_warn("not shown");
+    assert_true(log_enabled(LOG_ERROR));
+    assert_false(log_enabled(LOG_WARN));
+    char *text = stderr_end();
+    assert_string_equal(text, "cuspan: e 1\ncuspan: warning: w\ncuspan: i\ncuspan: debug: d\n");
+    free(text);
+}
+
+static void test_errno_stays(void **state)
+{
+    (void)state;
+    int closed = dup(STDERR_FILENO);
+    close(STDERR_FILENO); /* the write fails with EBADF */
+    errno = ENOENT;
+    log_error("to nobody");
+    int after = errno;
+    dup2(closed, STDERR_FILENO);
+    close(closed);
+    assert_int_equal(after, ENOENT);
+}
+
+static void test_a_long_line_is_cut_and_still_a_line(void **state)
+{
+    (void)state;
+    char long_text[2 * LOG_LINE_BYTES_MAX];
+    memset(long_text, 'a', sizeof long_text - 1);
+    long_text[sizeof long_text - 1] = 0;
+    stderr_begin();
+    log_error("%s", long_text);
+    log_error("next");
+    char *text = stderr_end();
+    char *end = strchr(text, '\n');
+    assert_non_null(end);
+    assert_in_range(end - text, LOG_LINE_BYTES_MAX - 8, LOG_LINE_BYTES_MAX - 1);
+    assert_string_equal(end, "\ncuspan: next\n");
+    free(text);
+}
+
+static void test_names_of_levels(void **state)
+{
+    (void)state;
+    enum log_level level = LOG_INFO;
+    assert_true(log_level_parse("error", &level) && level == LOG_ERROR);
+    assert_true(log_level_parse("WARN", &level) && level == LOG_WARN);
+    assert_true(log_level_parse("info", &level) && level == LOG_INFO);
+    assert_true(log_level_parse("debug", &level) && level == LOG_DEBUG);
+    assert_true(log_level_parse("fatal", &level) && level == LOG_ERROR);
+    assert_true(log_level_parse("trace", &level) && level == LOG_DEBUG);
+    assert_false(log_level_parse("loud", &level));
+    assert_false(log_level_parse("", &level));
+    assert_int_equal(level, LOG_DEBUG);
+}
+
+/* Last: it uses up the process's lines. */
+static void test_a_host_s_log_is_not_filled(void **state)
+{
+    (void)state;
+    stderr_begin();
+    log_set_level(LOG_WARN);
+    for (int i = 0; i < 2 * LOG_LINES_MAX; i++)
+        log_error("again");
+    char *text = stderr_end();
+    assert_int_equal(times_in(text, LAST), 1);
+    assert_in_range(times_in(text, "cuspan: again\n"), 1, LOG_LINES_MAX);
+    assert_string_equal(text + strlen(text) - strlen(LAST), LAST);
+    free(text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_levels_and_prefixes),
+        cmocka_unit_test(test_errno_stays),
+        cmocka_unit_test(test_a_long_line_is_cut_and_still_a_line),
+        cmocka_unit_test(test_names_of_levels),
+        cmocka_unit_test(test_a_host_s_log_is_not_filled),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,143 @@
+#include "cli/outcome.h"
+
+#include "support/cli_trace.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#define REPORT                                                                                               \
+    "{\"version\":1,\"program\":\"app\",\"pid\":7,\"traces\":[\"" TRACE_A                                    \
+    "\"],\"trace_count\":1,\"spans\":1234,"                                                                  \
+    "\"delivered\":1230,\"counters\":{},\"losses\":{\"lost_queue_full\":4},"                                 \
+    "\"outputs\":[{\"kind\":\"otlp_http\",\"endpoint\":\"http://localhost:4318/v1/traces\"}]}"
+
+static char *print(const struct outcome *outcome)
+{
+    FILE *file = tmpfile();
+    outcome_print(outcome, file);
+    char *text = contents_of(file);
+    fclose(file);
+    return text;
+}
+
+static void a_report_says_where_to_look(void **state)
+{
+    struct outcome outcome = {0};
+    assert_true(outcome_add(&outcome, REPORT));
+    char *text = print(&outcome);
+    assert_string_equal(text,
+                        "cuspan: 1,230 of 1,234 spans delivered to http://localhost:4318/v1/traces\n"
+                        "cuspan: lost 4: lost_queue_full (spans that found the queue of an output full)\n"
+                        "cuspan: look at it: http://localhost:16686/trace/" TRACE_A "\n");
+    free(text);
+    outcome_deinit(&outcome);
+}
+
+static void several_processes_are_summed_up(void **state)
+{
+    struct outcome outcome = {0};
+    assert_true(outcome_add(&outcome, REPORT));
+    assert_true(outcome_add(&outcome, REPORT));
+    assert_int_equal(outcome.spans, 2468);
+    assert_int_equal(outcome.trace_count, 1); /* both below one TRACEPARENT */
+    assert_int_equal(outcome.output_count, 1);
+    assert_int_equal(outcome.loss_count, 1);
+    assert_int_equal(outcome.losses[0].count, 8);
+    char *text = print(&outcome);
+    assert_non_null(strstr(text, "by 2 processes"));
+    free(text);
+    outcome_deinit(&outcome);
+}
+
+static void what_is_missing_or_wrong_is_tolerated(void **state)
+{
+    struct outcome outcome = {0};
+    assert_false(outcome_add(&outcome, ""));
+    assert_false(outcome_add(&outcome, "[1]"));
+    assert_true(outcome_add(&outcome, "{}"));
+    assert_true(outcome_add(
+        &outcome, "{\"traces\":7,\"spans\":\"x\",\"losses\":[],\"outputs\":[{}],\"delivered\":-1}"));
+    assert_int_equal(outcome.processes, 2);
+    char *text = print(&outcome);
+    assert_string_equal(text, "cuspan: no spans: the agent ran, but saw no call that it traces\n");
+    free(text);
+    outcome_deinit(&outcome);
+}
+
+static void an_agent_that_never_started_is_explained(void **state)
+{
+    struct outcome outcome = {0};
+    char *text = print(&outcome);
+    assert_non_null(strstr(text, "the agent was never started"));
+    assert_ptr_equal(strchr(text, '\n') + 1, strchr(text, 0));
+    free(text);
+}
+
+static void a_file_is_shown_by_its_command(void **state)
+{
+    struct outcome outcome = {0};
+    assert_true(outcome_add(&outcome,
+                            "{\"spans\":1,\"delivered\":1,\"traces\":[\"" TRACE_A
+                            "\"],\"outputs\":[{\"kind\":\"file\",\"endpoint\":\"/tmp/t.jsonl\"}]}"));
+    char *text = print(&outcome);
+    assert_string_equal(
+        text, "cuspan: 1 span delivered to /tmp/t.jsonl\ncuspan: look at it: cuspan show /tmp/t.jsonl\n");
+    free(text);
+    outcome_deinit(&outcome);
+}
+
+static void links_exist_for_jaegers_ports_only(void **state)
+{
+    static const struct {
+        const char *endpoint, *link;
+    } cases[] = {
+        {"http://localhost:4318/v1/traces", "http://localhost:16686/trace/1"},
+        {"http://jaeger:4317", "http://jaeger:16686/trace/1"},
+        {"jaeger:4317", "http://jaeger:16686/trace/1"},
+        {"https://user:secret@host:4318/x", "http://host:16686/trace/1"},
+        {"http://[::1]:4318/v1/traces", "http://[::1]:16686/trace/1"},
+        {"http://0.0.0.0:4318", "http://localhost:16686/trace/1"},
+        {"http://host:43180/v1/traces", NULL},
+        {"http://host/v1/traces:4318", NULL},
+        {"https://vendor.example/otlp", NULL},
+        {"http://[::4318]/x", NULL},
+        {"", NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char link[256] = "";
+        bool has_link = outcome_trace_link(cases[i].endpoint, "1", link, sizeof link);
+        assert_int_equal(has_link, cases[i].link != NULL);
+        assert_string_equal(link, cases[i].link ? cases[i].link : "");
+    }
+}
+
+static void a_recording_is_named_with_its_events(void **state)
+{
+    struct outcome outcome = {0};
+    FILE *file = tmpfile();
+    assert_true(outcome_add(&outcome, "{\"recording\":\"/nonexistent/r\",\"events\":12345}"));
+    outcome_print_recordings(&outcome, "r", file);
+    char *text = contents_of(file);
+    assert_string_equal(
+        text, "cuspan: /nonexistent/r: missing, 12,345 events; look at it: cuspan show /nonexistent/r\n");
+    free(text);
+    fclose(file);
+    outcome_deinit(&outcome);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_report_says_where_to_look),
+        cmocka_unit_test(several_processes_are_summed_up),
+        cmocka_unit_test(what_is_missing_or_wrong_is_tolerated),
+        cmocka_unit_test(an_agent_that_never_started_is_explained),
+        cmocka_unit_test(a_file_is_shown_by_its_command),
+        cmocka_unit_test(links_exist_for_jaegers_ports_only),
+        cmocka_unit_test(a_recording_is_named_with_its_events),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,148 @@
+#include "model/settings.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void each_type_is_found_again(void **state)
+{
+    struct resource resource = {0};
+    assert_int_equal(resource_set_string(&resource, "service.name", "shop"), STATUS_OK);
+    assert_int_equal(resource_set_int(&resource, "process.pid", -7), STATUS_OK);
+    assert_int_equal(resource_set_bool(&resource, "b", true), STATUS_OK);
+    assert_int_equal(resource_set_double(&resource, "d", 0.5), STATUS_OK);
+    assert_int_equal(resource_set_strings(&resource, "s", "one\0two\0"), STATUS_OK);
+    assert_int_equal(resource_set_array(&resource, "i", RESOURCE_INT, "1\0002\0"), STATUS_OK);
+    assert_int_equal(resource.attr_count, 6);
+    assert_string_equal(resource_find(&resource, "service.name")->string, "shop");
+    assert_int_equal(resource_find(&resource, "process.pid")->integer, -7);
+    assert_int_equal(resource_find(&resource, "b")->type, RESOURCE_BOOL);
+    assert_true(resource_find(&resource, "d")->real == 0.5);
+    assert_memory_equal(resource_find(&resource, "s")->string, "one\0two\0", 9);
+    assert_int_equal(resource_find(&resource, "i")->item_type, RESOURCE_INT);
+    assert_int_equal(resource_find(&resource, "s")->item_type, RESOURCE_STRING);
+    assert_null(resource_find(&resource, "none"));
+    resource_deinit(&resource);
+    assert_int_equal(resource.attr_count, 0);
+}
+
+static void setting_again_replaces_value_and_type(void **state)
+{
+    struct resource resource = {0};
+    assert_int_equal(resource_set_strings(&resource, "k", "a\0"), STATUS_OK);
+    assert_int_equal(resource_set_int(&resource, "k", 3), STATUS_OK);
+    assert_int_equal(resource.attr_count, 1);
+    assert_int_equal(resource.attrs[0].type, RESOURCE_INT);
+    assert_null(resource.attrs[0].string);
+    assert_int_equal(resource_set_string(&resource, "k", "x"), STATUS_OK);
+    assert_string_equal(resource.attrs[0].string, "x");
+    resource_deinit(&resource);
+}
+
+static void arrays_of_arrays_are_refused(void **state)
+{
+    struct resource resource = {0};
+    assert_int_equal(resource_set_array(&resource, "k", RESOURCE_STRING_ARRAY, "a\0"), STATUS_INVALID);
+    assert_int_equal(resource.attr_count, 0);
+}
+
+static void a_full_resource_takes_no_more_but_still_replaces(void **state)
+{
+    struct resource resource = {0};
+    char key[16];
+    for (int i = 0; i < RESOURCE_ATTRS_MAX; i++) {
+        snprintf(key, sizeof key, "k%d", i);
+        assert_int_equal(resource_set_string(&resource, key, "v"), STATUS_OK);
+    }
+    assert_int_equal(resource_set_string(&resource, "one more", "v"), STATUS_FULL);
+    assert_int_equal(resource_set_strings(&resource, "one more", "v\0"), STATUS_FULL);
+    assert_int_equal(resource_set_string(&resource, "k5", "w"), STATUS_OK);
+    assert_string_equal(resource_find(&resource, "k5")->string, "w");
+    resource_deinit(&resource);
+}
+
+static void merge_adds_only_what_is_missing(void **state)
+{
+    struct resource to = {0}, from = {0};
+    assert_int_equal(resource_set_string(&to, "service.name", "mine"), STATUS_OK);
+    assert_int_equal(resource_set_string(&from, "service.name", "theirs"), STATUS_OK);
+    assert_int_equal(resource_set_double(&from, "d", 1.5), STATUS_OK);
+    assert_int_equal(resource_set_bool(&from, "b", false), STATUS_OK);
+    assert_int_equal(resource_set_int(&from, "n", 9), STATUS_OK);
+    assert_int_equal(resource_set_array(&from, "i", RESOURCE_BOOL, "true\0"), STATUS_OK);
+    from.schema_url = strdup("http://schema");
+    assert_int_equal(resource_merge(&to, &from), STATUS_OK);
+    resource_deinit(&from);
+    assert_int_equal(to.attr_count, 5);
+    assert_string_equal(resource_find(&to, "service.name")->string, "mine");
+    assert_true(resource_find(&to, "d")->real == 1.5);
+    assert_int_equal(resource_find(&to, "b")->integer, 0);
+    assert_int_equal(resource_find(&to, "n")->integer, 9);
+    assert_int_equal(resource_find(&to, "i")->item_type, RESOURCE_BOOL);
+    assert_string_equal(resource_find(&to, "i")->string, "true");
+    assert_string_equal(to.schema_url, "http://schema");
+    resource_deinit(&to);
+    assert_null(to.schema_url);
+}
+
+static void merge_into_a_full_resource_fails(void **state)
+{
+    struct resource to = {0}, from = {0};
+    char key[16];
+    for (int i = 0; i < RESOURCE_ATTRS_MAX; i++) {
+        snprintf(key, sizeof key, "k%d", i);
+        assert_int_equal(resource_set_int(&to, key, i), STATUS_OK);
+    }
+    assert_int_equal(resource_set_int(&from, "k1", 1), STATUS_OK);
+    assert_int_equal(resource_merge(&to, &from), STATUS_OK);
+    assert_int_equal(resource_set_int(&from, "new", 1), STATUS_OK);
+    assert_int_equal(resource_merge(&to, &from), STATUS_FULL);
+    resource_deinit(&to);
+    resource_deinit(&from);
+}
+
+static void deinit_is_safe_on_zeroes_and_twice(void **state)
+{
+    struct settings settings = {0};
+    struct output_settings output = {0};
+    settings_deinit(&settings);
+    output_settings_deinit(&output);
+    settings.report_file = strdup("x");
+    settings_deinit(&settings);
+    assert_null(settings.report_file);
+    settings_deinit(&settings);
+}
+
+static void queue_gets_what_the_buffers_leave(void **state)
+{
+    struct settings settings = {.memory_bytes_max = SETTINGS_FIXED_BYTES + 10 * 1024 * 1024};
+    settings.cupti.host_buffer_bytes = 1024 * 1024;
+    settings.cupti.host_buffer_count = 4;
+    settings.rings.total_bytes = 2 * 1024 * 1024;
+    settings.correlation.pending_max = 1024 * 1024 / SETTINGS_PENDING_BYTES + 1;
+    uint64_t buffers = settings_buffer_bytes(&settings) - SETTINGS_FIXED_BYTES;
+    assert_in_range(buffers, 7 * 1024 * 1024, 7 * 1024 * 1024 + SETTINGS_PENDING_BYTES);
+    assert_int_equal(settings_queue_bytes(&settings), 10 * 1024 * 1024 - buffers);
+    settings.memory_bytes_max = 1;
+    assert_int_equal(settings_queue_bytes(&settings), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_type_is_found_again),
+        cmocka_unit_test(setting_again_replaces_value_and_type),
+        cmocka_unit_test(arrays_of_arrays_are_refused),
+        cmocka_unit_test(a_full_resource_takes_no_more_but_still_replaces),
+        cmocka_unit_test(merge_adds_only_what_is_missing),
+        cmocka_unit_test(merge_into_a_full_resource_fails),
+        cmocka_unit_test(deinit_is_safe_on_zeroes_and_twice),
+        cmocka_unit_test(queue_gets_what_the_buffers_leave),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

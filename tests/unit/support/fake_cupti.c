@@ -1,0 +1,31 @@
+/* A CUPTI for tests of how one is found: it says the version that it was built with and does nothing.
+ * FAKE_VERSION: what cuptiGetVersion answers; 0: it fails. FAKE_CALLS: 0 none, 1 the classic ones, 2 all. */
+#include "capture/cupti_abi.h"
+
+#define EXPORTED __attribute__((visibility("default")))
+#define FAKE_CALL(name, params)                                                                              \
+    EXPORTED name##_fn name;                                                                                 \
+    uint32_t name params                                                                                     \
+    {                                                                                                        \
+        return CUPTI_OK;                                                                                     \
+    }
+
+#define cuptiGetVersion    cuptiGetVersion_unused
+#define cuptiGetVersion_fn cuptiGetVersion_unused_fn
+typedef uint32_t cuptiGetVersion_unused_fn(uint32_t *version);
+#if FAKE_CALLS >= 1
+CUPTI_CLASSIC_CALLS(FAKE_CALL)
+#endif
+#if FAKE_CALLS >= 2
+CUPTI_NAMED_SUBSCRIBER_CALLS(FAKE_CALL)
+CUPTI_SUBSCRIBER_CALLS(FAKE_CALL)
+#endif
+#undef cuptiGetVersion
+#undef cuptiGetVersion_fn
+
+EXPORTED cuptiGetVersion_fn cuptiGetVersion;
+uint32_t cuptiGetVersion(uint32_t *version)
+{
+    *version = FAKE_VERSION;
+    return FAKE_VERSION ? CUPTI_OK : CUPTI_UNKNOWN;
+}

@@ -1,0 +1,151 @@
+#!/bin/bash
+# Gets the sources of libcurl, nghttp2 and cJSON from the distribution's own source packages and builds the static
+# libraries that go into libcuspan-export.so: libcurl with HTTP and HTTPS only, on OpenSSL and nghttp2, nothing else.
+# (The distribution's libcurl.a wants a dozen further libraries, its libnghttp2.a isn't made for shared objects,
+# and of cJSON there is no static library.)
+#
+#   tools/fetch-curl.sh            into the user's cache; does nothing when they are there already
+#   tools/fetch-curl.sh DEST       into DEST
+#   tools/fetch-curl.sh --where    prints the place in the cache; CMake asks this
+#
+# apt verifies the sources: the distribution's signature covers their SHA-256. The machine's own apt sources say
+# where they come from; nothing outside the destination is changed.
+set -euo pipefail
+
+readonly C_FLAGS="-D_GNU_SOURCE -fvisibility=hidden -ffunction-sections -fdata-sections"
+
+say() { echo "fetch-curl: $*"; }
+fail() { echo "fetch-curl: $*" >&2; exit 1; }
+
+# What /etc/os-release says of $1, or $2.
+release_value() {
+    local value
+    value=$(sed -n "s/^$1=//p" /etc/os-release 2>/dev/null | tr -d "\"'")
+    echo "${value:-$2}"
+}
+
+cache_place() {
+    local system
+    system=$(release_value ID linux)$(release_value VERSION_ID rolling)
+    echo "${CUSPAN_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/cuspan}/curl-$system-$(uname -m)"
+}
+
+# Writes deb-src lines made from the deb lines of the given files to the folder $1; those that aren't there are skipped.
+source_lines() {
+    local to=$1 file
+    shift
+    for file in "$@"; do
+        [ -r "$file" ] || continue
+        case $file in
+        *.sources) sed 's/^Types:.*/Types: deb-src/' "$file" >"$to/$(basename "$file")" ;;
+        *) sed -n 's/^[[:space:]]*deb[[:space:]]/deb-src /p' "$file" >"$to/$(basename "$file" .list).list" ;;
+        esac
+    done
+    grep -qs deb-src "$to"/*
+}
+
+fetch_sources() {
+    local work=$1 package
+    mkdir -p "$work"/{parts,lists/partial,archives/partial,src}
+    # The distribution's own files first: other repositories may have no source packages.
+    source_lines "$work/parts" /etc/apt/sources.list.d/{debian,ubuntu}.sources /etc/apt/sources.list ||
+        source_lines "$work/parts" /etc/apt/sources.list.d/*.{list,sources} ||
+        fail "no apt sources found in /etc/apt: build with -DCUSPAN_STATIC_CURL=OFF to link the system's libcurl"
+    local options=(-qq -o Dir::Etc::sourcelist=/dev/null -o "Dir::Etc::sourceparts=$work/parts"
+        -o "Dir::State::Lists=$work/lists" -o "Dir::Cache::Archives=$work/archives"
+        -o "Dir::Cache::pkgcache=" -o "Dir::Cache::srcpkgcache=")
+    [ "$(id -u)" = 0 ] && options+=(-o APT::Sandbox::User=root)
+    apt-get "${options[@]}" update
+    for package in curl nghttp2 cjson; do
+        (cd "$work/src" && apt-get "${options[@]}" source "$package" >"$work/$package.log" 2>&1) ||
+            { cat "$work/$package.log" >&2; fail "apt-get source $package failed"; }
+    done
+    (cd "$work/src" && sha256sum ./*.orig.tar.* ./*.dsc)
+}
+
+build_nghttp2() {
+    local source=$1 dest=$2 work=$3
+    cmake -S "$source" -B "$work/nghttp2" "${CMAKE_COMMON[@]}" -DCMAKE_C_FLAGS="$C_FLAGS -DNGHTTP2_STATICLIB" \
+        -DENABLE_LIB_ONLY=ON -DENABLE_STATIC_LIB=ON -DENABLE_SHARED_LIB=OFF -DENABLE_DOC=OFF -DBUILD_STATIC_LIBS=ON \
+        -DCMAKE_DISABLE_FIND_PACKAGE_LibXml2=ON -DCMAKE_DISABLE_FIND_PACKAGE_Jemalloc=ON
+    cmake --build "$work/nghttp2" -j "$(nproc)"
+    cmake --install "$work/nghttp2"
+    # Debian's version calls it libnghttp2_static.a in some releases.
+    [ -f "$dest/lib/libnghttp2.a" ] || mv "$dest/lib/libnghttp2_static.a" "$dest/lib/libnghttp2.a"
+}
+
+build_curl() {
+    local source=$1 dest=$2 work=$3
+    # getenv: the agent reads no environment in a setuid host, and neither does its libcurl.
+    cmake -S "$source" -B "$work/curl" "${CMAKE_COMMON[@]}" -DCMAKE_C_FLAGS="$C_FLAGS -DNGHTTP2_STATICLIB -Dgetenv=secure_getenv" \
+        -DNGHTTP2_INCLUDE_DIR="$dest/include" -DNGHTTP2_LIBRARY="$dest/lib/libnghttp2.a" \
+        -DBUILD_STATIC_LIBS=ON -DBUILD_CURL_EXE=OFF \
+        -DBUILD_LIBCURL_DOCS=OFF -DBUILD_MISC_DOCS=OFF -DENABLE_MANUAL=OFF -DENABLE_CURL_MANUAL=OFF \
+        -DHTTP_ONLY=ON -DCURL_USE_OPENSSL=ON -DUSE_NGHTTP2=ON -DENABLE_THREADED_RESOLVER=ON \
+        -DCURL_CA_BUNDLE=none -DCURL_CA_PATH=none -DCURL_CA_FALLBACK=OFF \
+        -DCURL_ZLIB=OFF -DCURL_BROTLI=OFF -DCURL_ZSTD=OFF -DUSE_LIBIDN2=OFF -DCURL_USE_LIBPSL=OFF -DCURL_USE_LIBSSH2=OFF \
+        -DCURL_USE_LIBSSH=OFF -DCURL_USE_GSSAPI=OFF -DUSE_LIBRTMP=OFF -DCURL_DISABLE_LDAP=ON -DCURL_DISABLE_LDAPS=ON \
+        -DCURL_DISABLE_NTLM=ON -DCURL_DISABLE_ALTSVC=ON -DCURL_DISABLE_HSTS=ON -DCURL_DISABLE_COOKIES=ON \
+        -DCURL_DISABLE_DOH=ON -DCURL_DISABLE_MIME=ON -DCURL_DISABLE_NETRC=ON -DCURL_DISABLE_PROGRESS_METER=ON
+    cmake --build "$work/curl" -j "$(nproc)"
+    cmake --install "$work/curl"
+}
+
+build_cjson() {
+    local source=$1 dest=$2 work=$3
+    # shellcheck disable=SC2086
+    ${CC:-cc} -O2 -fPIC $C_FLAGS -DCJSON_HIDE_SYMBOLS -c "$source/cJSON.c" -o "$work/cJSON.o"
+    mkdir -p "$dest/lib" "$dest/include/cjson"
+    ar rcs "$dest/lib/libcjson.a" "$work/cJSON.o"
+    cp "$source/cJSON.h" "$dest/include/cjson/"
+}
+
+main() {
+    case "${1:-}" in
+    --where) cache_place; return ;;
+    -h | --help) sed -n '2,12s/^# \{0,1\}//p' "$0"; return ;;
+    -*) fail "unknown option $1; see --help" ;;
+    esac
+    local dest=${1:-$(cache_place)}
+    mkdir -p "$(dirname "$dest")"
+    dest=$(cd "$(dirname "$dest")" && pwd)/$(basename "$dest")
+    exec 9>"$dest.lock" # two builds at once: the second waits and finds it done
+    flock 9
+    # The libraries were compiled against these headers: another version of them means compiling again.
+    local stamp
+    stamp="3 $(dpkg-query -W -f='${Package}=${Version} ' libssl-dev 2>/dev/null || true)"
+    if [ -f "$dest/stamp" ] && [ "$(cat "$dest/stamp")" = "$stamp" ]; then
+        say "already there: $dest"
+        return
+    fi
+    local tool
+    for tool in apt-get dpkg-source cmake cc ar; do
+        command -v "$tool" >/dev/null || fail "$tool is missing: apt-get install build-essential dpkg-dev cmake (or build with -DCUSPAN_STATIC_CURL=OFF)"
+    done
+    local work
+    work=$(mktemp -d "$dest.XXXXXX")
+    # shellcheck disable=SC2064
+    trap "rm -rf '$work'" EXIT
+    say "fetching the sources of curl, nghttp2 and cjson (about 8 MB, and 10 MB of package lists)"
+    fetch_sources "$work"
+    CMAKE_COMMON=(-DCMAKE_BUILD_TYPE=Release -DCMAKE_INSTALL_PREFIX="$work/out" -DCMAKE_INSTALL_LIBDIR=lib
+        -DCMAKE_POSITION_INDEPENDENT_CODE=ON -DBUILD_SHARED_LIBS=OFF -DBUILD_TESTING=OFF -DCMAKE_POLICY_VERSION_MINIMUM=3.5)
+    mkdir -p "$work/out/licenses"
+    local package source
+    for package in cjson nghttp2 curl; do
+        source=$(find "$work/src" -maxdepth 1 -type d -name "$package-*")
+        [ -d "$source" ] || fail "the source package $package did not unpack as expected"
+        say "building $package"
+        # In a shell of its own: where a function is tested by ||, set -e is off inside it.
+        (set -e; "build_$package" "$source" "$work/out" "$work") >"$work/build.log" 2>&1 &
+        wait $! || { tail -40 "$work/build.log" >&2; fail "$package did not build"; }
+        # The licences of what is linked in go along with it.
+        cp "$source/COPYING" "$work/out/licenses/$package" 2>/dev/null || cp "$source/LICENSE" "$work/out/licenses/$package"
+    done
+    echo "$stamp" >"$work/out/stamp"
+    rm -rf "$dest"
+    mv "$work/out" "$dest"
+    say "done: $dest"
+}
+
+main "$@"

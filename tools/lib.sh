@@ -1,0 +1,244 @@
+# shellcheck shell=bash
+# What examples/demo.sh, tests/run.sh and the tools share: talking to the person, installing what is missing, building,
+# getting a Jaeger, talking to it. Source it; it changes no option of the shell and runs nothing by itself.
+# shellcheck disable=SC2034 # many names here are for those who source it
+
+ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+# Once per user, not once a clone: a Jaeger (85 MB), Python's packages. Nothing else is written outside the clone.
+CACHE=${CUSPAN_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/cuspan}
+JAEGER_VERSION=2.13.0 # the newest that is to be had as a release and as a Go module alike
+
+# ---- Talking -------------------------------------------------------------------------------------------------------
+
+if [ -t 1 ] && [ -z "${NO_COLOR:-}" ] && [ "${TERM:-dumb}" != dumb ]; then
+    BOLD=$'\e[1m' DIM=$'\e[2m' RED=$'\e[31m' GREEN=$'\e[32m' PLAIN=$'\e[0m'
+else
+    BOLD='' DIM='' RED='' GREEN='' PLAIN=''
+fi
+
+say() { printf '    %s\n' "$*"; }
+fail() {
+    printf '%s%s%s\n' "$RED" "$*" "$PLAIN" >&2
+    exit 1
+}
+
+# step TITLE: the next of STEPS steps.
+STEP=0
+step() {
+    STEP=$((STEP + 1))
+    printf '\n%s[%s/%s] %s%s\n' "$BOLD" "$STEP" "${STEPS:-?}" "$*" "$PLAIN"
+}
+
+# waiting LOG COMMAND...: runs a command that takes a while, its output into LOG, and shows that it lives: on a terminal
+# one line with the seconds and what it does just now, elsewhere a line every half minute. Returns its exit status.
+waiting() {
+    local log=$1 began=$SECONDS shown=0 width line status=0
+    shift
+    width=$(tput cols 2>/dev/null || echo 80)
+    mkdir -p "$(dirname "$log")"
+    "$@" >"$log" 2>&1 </dev/null &
+    local pid=$!
+    while kill -0 "$pid" 2>/dev/null; do
+        if [ -t 1 ]; then
+            line=$(tail -c 400 "$log" | tr '\r\t' '\n ' | sed '/^ *$/d' | tail -n 1 | tr -cd '[:print:]')
+            line=$(printf '    %4ss  %s' $((SECONDS - began)) "$line")
+            printf '\r\e[K%s%s%s' "$DIM" "${line:0:width-1}" "$PLAIN"
+        elif [ $((SECONDS - began - shown)) -ge 30 ]; then
+            shown=$((SECONDS - began))
+            say "... $shown s"
+        fi
+        sleep 0.2
+    done
+    wait "$pid" || status=$?
+    [ -t 1 ] && printf '\r\e[K'
+    return "$status"
+}
+
+# ---- Packages ------------------------------------------------------------------------------------------------------
+
+# PROBE PACKAGE, by Debian's names: cmd: a command, hdr: a C header, py: a Python module, fuzz: clang's libFuzzer.
+PACKAGES_BUILD="
+cmd:cc gcc
+cmd:c++ g++
+cmd:cmake cmake
+cmd:ninja ninja-build
+cmd:curl curl
+cmd:python3 python3
+cmd:dpkg-source dpkg-dev
+cmd:xz xz-utils
+hdr:stdlib.h libc6-dev
+hdr:openssl/ssl.h libssl-dev
+hdr:yaml.h libyaml-dev
+hdr:zlib.h zlib1g-dev
+hdr:libdeflate.h libdeflate-dev
+hdr:cjson/cJSON.h libcjson-dev
+"
+# The system's libcurl: for builds with sanitizers, and where tools/fetch-curl.sh can't make our own.
+PACKAGES_CURL="
+hdr:curl/curl.h libcurl4-openssl-dev
+"
+PACKAGES_TEST="$PACKAGES_CURL
+cmd:git git
+hdr:cmocka.h libcmocka-dev
+cmd:clang clang
+cmd:clang-format clang-format
+cmd:clang-tidy clang-tidy
+cmd:shellcheck shellcheck
+py:ensurepip python3-venv
+"
+
+have() { command -v "$1" >/dev/null 2>&1; }
+
+# is_there PROBE
+is_there() {
+    case $1 in
+    cmd:*) have "${1#cmd:}" ;;
+    hdr:*) # with the four that cmocka.h wants before it
+        have cc && printf '#include <%s>\n' stdarg.h stddef.h stdint.h setjmp.h "${1#hdr:}" |
+            cc -x c -fsyntax-only - 2>/dev/null ;;
+    fuzz:*) echo 'int LLVMFuzzerTestOneInput(void) { return 0; }' |
+        clang -fsanitize=fuzzer,address -x c - -o /dev/null 2>/dev/null ;;
+    py:*) have python3 && python3 -c "import ${1#py:}" 2>/dev/null ;;
+    esac
+}
+
+# packages_missing TABLE: those whose probe fails, one a line.
+packages_missing() {
+    local probe package
+    while read -r probe package; do
+        [ -z "$probe" ] || is_there "$probe" || echo "$package"
+    done <<<"$1" | sort -u
+}
+
+as_root() {
+    if [ "$(id -u)" = 0 ]; then
+        "$@"
+    else
+        sudo "$@"
+    fi
+}
+
+apt_install() {
+    export DEBIAN_FRONTEND=noninteractive
+    # The lists may be absent (a fresh container) or too old: then fetch them and try once more.
+    as_root apt-get install -y --no-install-recommends "$@" ||
+        { as_root apt-get update && as_root apt-get install -y --no-install-recommends "$@"; }
+}
+
+# packages_install TABLE: installs what is missing, or says what to install and exits.
+packages_install() {
+    local missing
+    mapfile -t missing < <(packages_missing "$1")
+    if [ ${#missing[@]} -eq 0 ]; then
+        say "nothing is missing"
+        return
+    fi
+    have apt-get || fail "missing (by the names of Debian's packages): ${missing[*]}
+Install them with this system's package manager and run this again."
+    [ "$(id -u)" = 0 ] || have sudo || fail "missing: ${missing[*]}
+Neither root nor sudo: ask for 'apt-get install ${missing[*]}' and run this again."
+    say "installing ${missing[*]}"
+    if [ "$(id -u)" = 0 ] || sudo -n true 2>/dev/null; then
+        waiting "$ROOT/build/log/apt.log" apt_install "${missing[@]}"
+    else
+        apt_install "${missing[@]}" # sudo asks for the password
+    fi || { tail -n 5 "$ROOT/build/log/apt.log" 2>/dev/null; fail "apt-get could not install: ${missing[*]}"; }
+    mapfile -t missing < <(packages_missing "$1")
+    [ ${#missing[@]} -eq 0 ] || fail "installed, but still not usable: ${missing[*]}"
+}
+
+# ---- Building ------------------------------------------------------------------------------------------------------
+
+# build PRESET [-DOPTION...]: configures and builds; the log is build/log/build-PRESET.log.
+build() {
+    local preset=$1 log=$ROOT/build/log/build-$1.log
+    shift
+    waiting "$log" build_quietly "$preset" "$@" || {
+        grep -nE 'error|Error' "$log" | head -n 20
+        fail "the build failed; all of its output: $log"
+    }
+}
+
+# build_cuspan: the products alone where nobody has asked for the tests yet.
+build_cuspan() {
+    prepare_curl
+    if [ -f "$ROOT/build/CMakeCache.txt" ]; then
+        build release "${CURL_OPTIONS[@]}"
+    else
+        build release -DCUSPAN_BUILD_TESTS=OFF "${CURL_OPTIONS[@]}"
+    fi
+}
+
+# The libcurl of our own that goes into the export module; where the distribution's sources can't be had, the
+# system's. Leaves CMake's options for it in CURL_OPTIONS.
+prepare_curl() {
+    CURL_OPTIONS=()
+    if ! have apt-get || ! waiting "$ROOT/build/log/fetch-curl.log" "$ROOT/tools/fetch-curl.sh"; then
+        say "no sources of libcurl to be had here: linking the system's"
+        packages_install "$PACKAGES_CURL"
+        CURL_OPTIONS=(-DCUSPAN_STATIC_CURL=OFF)
+    fi
+}
+
+build_quietly() {
+    local preset=$1
+    shift
+    cd "$ROOT" && cmake --preset "$preset" "$@" && cmake --build --preset "$preset"
+}
+
+# ---- Python --------------------------------------------------------------------------------------------------------
+
+# python_with PACKAGE...: makes (once) an environment in the cache that has them; its interpreter is then $PYTHON.
+python_with() {
+    local version venv
+    version=$(python3 -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+    venv=$CACHE/python-$version
+    PYTHON=$venv/bin/python
+    [ -x "$PYTHON" ] && "$PYTHON" -m pip --version >/dev/null 2>&1 || {
+        mkdir -p "$CACHE" && rm -rf "$venv" && python3 -m venv "$venv"
+    } || return 1
+    [ $# -eq 0 ] || "$PYTHON" -m pip show -q "$@" >/dev/null 2>&1 ||
+        "$PYTHON" -m pip install -q --disable-pip-version-check "$@"
+}
+
+# ---- Jaeger --------------------------------------------------------------------------------------------------------
+
+# answers URL [CURL OPTION...]: something speaks HTTP there and is content.
+answers() { curl -fsS -o /dev/null --max-time 3 "${@:2}" "$1" 2>/dev/null; }
+
+# jaeger_answers API OTLP: both ends are there; an empty request is a fair question to an OTLP receiver.
+otlp_answers() { answers "$1/v1/traces" -X POST -H 'Content-Type: application/json' -d '{"resourceSpans":[]}'; }
+jaeger_answers() { answers "$1/api/v3/services" && otlp_answers "$2"; }
+
+# jaeger_has_page API: false for a Jaeger built from its Go module, which carries a placeholder only.
+jaeger_has_page() { ! curl -fsS --max-time 3 "$1/" 2>/dev/null | grep -q 'not the Jaeger UI'; }
+
+# wait_until SECONDS COMMAND...
+wait_until() {
+    local deadline=$((SECONDS + $1))
+    shift
+    until "$@"; do
+        [ $SECONDS -lt $deadline ] || return 1
+        sleep 0.2
+    done
+}
+
+# jaeger_binary: leaves the path of one in JAEGER, getting it first where there is none.
+jaeger_binary() {
+    JAEGER=$("$ROOT/tools/get-jaeger.sh" --present) || {
+        waiting "$ROOT/build/log/get-jaeger.log" "$ROOT/tools/get-jaeger.sh" || {
+            say "$(tail -n 1 "$ROOT/build/log/get-jaeger.log")"
+            return 1
+        }
+        JAEGER=$("$ROOT/tools/get-jaeger.sh" --present)
+    }
+}
+
+# jaeger_start BINARY DIR: in the background, for good; DIR gets its log and its process ID. The ports come from the
+# environment (tools/jaeger.yaml); the defaults are everyone's: 4317, 4318, 16686.
+jaeger_start() {
+    mkdir -p "$2"
+    # A session of its own: neither the terminal's end nor Ctrl-C in the script takes it along.
+    setsid "$1" --config "$ROOT/tools/jaeger.yaml" >"$2/jaeger.log" 2>&1 </dev/null &
+    echo $! >"$2/jaeger.pid"
+}
