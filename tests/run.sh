@@ -137,6 +137,13 @@ count() {
     RESULT="$passed passed$([ "$failed" = 0 ] || echo ", $failed failed")"
 }
 
+# why LOG: what failed, and of Python's and C's tests the assertion too.
+why() {
+    grep -nE -A 20 '^(FAIL|ERROR): ' "$1"
+    grep -nE -B 4 '\[ +(FAILED|LINE) +\]' "$1"
+    grep -nE 'error:|Failed|SUMMARY: .*Sanitizer|not ok|not formatted|^wrong|^failed' "$1"
+}
+
 run_part() {
     local part=$1 title=$2 log=build/log/test-$1.log began=$SECONDS status=0 color=$GREEN RESULT
     [ ${#ONLY[@]} -eq 0 ] || [[ " ${ONLY[*]} " == *" $part "* ]] || return 0
@@ -152,9 +159,9 @@ run_part() {
         color=$RED
         FAILURES+=("$part: see $log")
         {
-            grep -nE 'error:|FAILED|Failed|ERROR|SUMMARY: .*Sanitizer|not ok|not formatted|wrong' "$log" | head -n 15
+            why "$log" | head -n 60
             echo ...
-            tail -n 25 "$log"
+            tail -n 12 "$log"
         } | sed 's/^/    | /' # set off: its lines must not be taken for the summary
     fi
     printf '%-14s %s%s%s in %s s\n' '' "$color" "$RESULT" "$PLAIN" $((SECONDS - began))

@@ -231,7 +231,8 @@ static int run_child(const struct replay *replay)
     return status == STATUS_OK ? EXIT_OK : EXIT_FAILED;
 }
 
-static void print_outcome(const struct replay *replay)
+/* Returns EXIT_FAILED where spans were made and not one of them arrived. */
+static int print_outcome(const struct replay *replay)
 {
     struct outcome outcome;
     outcome_read(&outcome, replay->injection.report_dir);
@@ -239,10 +240,12 @@ static void print_outcome(const struct replay *replay)
         outcome_print_recordings(&outcome, outcome.recordings[0].path, stderr);
     else if (!replay->injection.is_quiet)
         outcome_print(&outcome, stderr);
+    int status = outcome.spans > 0 && outcome.delivered == 0 ? EXIT_FAILED : EXIT_OK;
     outcome_deinit(&outcome);
+    return status;
 }
 
-static int wait_for_child(const struct replay *replay, pid_t pid)
+static int wait_for_child(pid_t pid)
 {
     int wait_status;
     struct sigaction ignored = {.sa_handler = SIG_IGN}, before;
@@ -250,8 +253,6 @@ static int wait_for_child(const struct replay *replay, pid_t pid)
     while (waitpid(pid, &wait_status, 0) < 0 && errno == EINTR) {
     }
     sigaction(SIGINT, &before, NULL);
-    if (WIFEXITED(wait_status) && WEXITSTATUS(wait_status) == EXIT_OK)
-        print_outcome(replay);
     return wait_status;
 }
 
@@ -259,6 +260,14 @@ static void replay_deinit(struct replay *replay)
 {
     injection_deinit(&replay->injection);
     free(replay->double_path);
+}
+
+static int end_replay(struct replay *replay, int wait_status)
+{
+    bool has_ended_well = WIFEXITED(wait_status) && WEXITSTATUS(wait_status) == EXIT_OK;
+    int result = has_ended_well ? print_outcome(replay) : EXIT_FAILED;
+    replay_deinit(replay);
+    return has_ended_well ? result : launch_end(wait_status);
 }
 
 static int run_replay(struct replay *replay)
@@ -281,11 +290,12 @@ static int run_replay(struct replay *replay)
     }
     if (pid == 0)
         exit(run_child(replay));
-    int wait_status = pid > 0 ? wait_for_child(replay, pid) : 0;
-    if (status != STATUS_OK)
+    if (status != STATUS_OK) {
         fprintf(stderr, "cuspan replay: %s\n", err.text);
-    replay_deinit(replay);
-    return status == STATUS_OK ? launch_end(wait_status) : EXIT_FAILED;
+        replay_deinit(replay);
+        return status == STATUS_INVALID ? EXIT_USAGE : EXIT_FAILED;
+    }
+    return end_replay(replay, wait_for_child(pid));
 }
 
 int cmd_replay(int argc, char **argv)

@@ -2,6 +2,7 @@
 
 #include "base/log.h"
 #include "cli/memory.h"
+#include "config/config.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -162,7 +163,11 @@ static enum status make_report_dir(struct injection *injection, struct error *er
 
 enum status injection_prepare(struct injection *injection, struct error *err)
 {
-    enum status status = find_library(injection, err);
+    enum status status = STATUS_OK;
+    if (injection->set.len)
+        status = config_check_overrides(injection->set.data, "options", err);
+    if (status == STATUS_OK)
+        status = find_library(injection, err);
     if (status == STATUS_OK)
         status = check_rivals(injection, err);
     if (status == STATUS_OK)

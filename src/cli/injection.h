@@ -28,7 +28,8 @@ int injection_set(struct injection *injection, const struct options *options, co
 int injection_set_path(struct injection *injection, const struct options *options, const char *key,
                        const char *path);
 
-/* Finds the library, looks for what stands in the way, and makes the directory for reports. */
+/* Checks what the agent is told (INVALID), finds the library, looks for what stands in the way, and makes the
+ * directory for reports. */
 enum status injection_prepare(struct injection *injection, struct error *err) MUST_CHECK;
 
 /* In the child, before exec. */

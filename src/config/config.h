@@ -29,6 +29,10 @@ const char *config_getenv(const char *name, void *context);
 enum status config_load(const struct config_input *in, struct settings *out,
                         struct config_report *report) MUST_CHECK;
 
+/* What is wrong in `overrides` by itself, whatever a file says: a key that there is not, a value that it does
+ * not take. INVALID with the first of it in `err`, begun with `source`. */
+enum status config_check_overrides(const char *overrides, const char *source, struct error *err) MUST_CHECK;
+
 /* config/cuspan.yaml: every setting with its default and one line of comment. */
 void config_print_example(FILE *out);
 /* `cuspan help settings`: every setting with what it takes, its default, its variables and its comment. */

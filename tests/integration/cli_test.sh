@@ -279,6 +279,13 @@ expect "our own injection" 0 env CUDA_INJECTION64_PATH="$work/libcuspan.so" "$cu
 expect "no library" 2 env CUSPAN_LIBRARY=/nonexistent.so "$cuspan" run ./app
 one_line "no library"
 expect "a bad --set" 2 "$cuspan" run --set nonsense ./app
+rm -f env.txt
+expect "a setting that there is not" 2 "$cuspan" run --set detial=full ./app
+says "a setting that there is not" "$err" "cuspan run: options: detial: unknown key; did you mean detail?"
+one_line "a setting that there is not"
+expect "an address that is none" 2 "$cuspan" run --endpoint nonsense ./app
+says "an address that is none" "$err" "*endpoint: expected http://HOST:PORT*"
+[[ ! -e env.txt ]] || fail "a wrong option and the program ran all the same"
 expect "two ways" 2 "$cuspan" run --file x --endpoint http://localhost:4318 ./app
 expect "a value that can't be passed" 2 "$cuspan" run --service-name "a;b" ./app
 expect "a bad --config" 2 "$cuspan" run --config missing.yaml ./app

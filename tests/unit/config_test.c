@@ -871,6 +871,20 @@ static void overrides_switch_the_protocol(void **state)
     set_variable("CUSPAN_SET", "");
 }
 
+static void overrides_are_checked_by_themselves(void **state)
+{
+    (void)state;
+    struct error err = {""};
+    assert_int_equal(config_check_overrides("detail=full\nendpoint=http://h:1;protocol=grpc", "x", &err),
+                     STATUS_OK);
+    assert_int_equal(config_check_overrides("", "x", &err), STATUS_OK);
+    assert_string_equal(err.text, "");
+    assert_int_equal(config_check_overrides("detail=full;detial=full;endpoint=", "x", &err), STATUS_INVALID);
+    assert_string_equal(err.text, "x: detial: unknown key; did you mean detail?");
+    assert_int_equal(config_check_overrides("memory_bytes_max=lots", "x", &err), STATUS_INVALID);
+    assert_non_null(strstr(err.text, "x: memory_bytes_max: expected "));
+}
+
 static void wrong_overrides_are_errors(void **state)
 {
     static const struct expectation cases[] = {
@@ -930,6 +944,7 @@ int main(void)
         TEST(overrides_replace_outputs),
         TEST(overrides_switch_the_protocol),
         TEST(wrong_overrides_are_errors),
+        TEST(overrides_are_checked_by_themselves),
     };
     close(mkstemp(path));
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
