@@ -10,6 +10,11 @@ target_sources(tape_test PRIVATE src/agent/tape.c)
 # The real agent on real recordings, in the CLI and in a host of its own that does what the driver does.
 add_executable(agent_host tests/integration/host.c)
 target_link_libraries(agent_host PRIVATE Threads::Threads ${CMAKE_DL_LIBS} m)
+if(NOT CUSPAN_SANITIZE) # their allocator is another
+  add_executable(agent_host_watched tests/integration/host.c tests/integration/host_watch.c)
+  target_link_libraries(agent_host_watched PRIVATE Threads::Threads ${CMAKE_DL_LIBS} m)
+  set_target_properties(agent_host_watched PROPERTIES ENABLE_EXPORTS ON C_VISIBILITY_PRESET default)
+endif()
 foreach(group Replay Repeat Faults Overload Host Library Context Outputs Filters)
   string(TOLOWER ${group} name)
   add_test(NAME integration/agent_${name}

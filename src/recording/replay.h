@@ -44,4 +44,10 @@ typedef enum status cuspan_replay_load_fn(const char *path, struct error *err);
 typedef enum status cuspan_replay_run_fn(const struct replay_options *options, struct replay_result *result,
                                          struct error *err);
 
+/* A program that exports cuspan_replay_watch hears of each call into the agent on a thread of the host's:
+ * when it begins (`what`: the CUDA function, or what is done with a buffer), when it has returned (NULL), and
+ * which of CUPTI's functions the agent calls meanwhile (its name). `what` stays valid. */
+enum replay_watch { REPLAY_WATCH_BEGIN, REPLAY_WATCH_END, REPLAY_WATCH_CUPTI };
+typedef void cuspan_replay_watch_fn(enum replay_watch event, const char *what);
+
 #endif

@@ -4,6 +4,7 @@
 // on at different moments of a graph's life? And with `first THREADS`: how long does a process's first switch of graph
 // records take, made as cuspan makes it, in the callback of cudaStreamBeginCapture, while THREADS others launch and one
 // flushes? One process gives one figure: run it often.
+// With the nvcc of CUDA 13.5, whose headers fit CUPTI's:
 //   nvcc -O2 -std=c++17 -arch=sm_90 -I$CUPTI13.5/include toggle.cu -o toggle && CUPTI_LIB=.../libcupti.so.13 ./toggle
 #include <cupti.h>
 #include <cuda_runtime.h>

@@ -9,6 +9,7 @@ them. What can't be tested here: a set-user-ID host, which takes root to make.
 """
 
 import argparse
+import itertools
 import json
 import os
 import re
@@ -503,7 +504,8 @@ class Overload(Case):
 class Host(Case):
     """A program that loads the agent as the driver does goes on as if nothing were there."""
 
-    def host(self, *arguments, library=None, lines=1, line="", env=None, fail=None, play=None, settings=None):
+    def host(self, *arguments, library=None, lines=1, line="", env=None, fail=None, play=None, settings=None,
+             program="agent_host"):
         extra = dict(env or {})
         if play:
             arguments = (*arguments, BUILD / "libcuspan-replay.so", path_of(play))
@@ -512,7 +514,7 @@ class Host(Case):
             extra["CUSPAN_SET"] = ";".join(f"{key}={value}" for key, value in settings.items())
         if fail:
             extra["CUSPAN_REPLAY_FAIL"] = fail
-        result = self.start([BUILD / "agent_host", library or BUILD / "libcuspan.so", *arguments], extra)
+        result = self.start([BUILD / program, library or BUILD / "libcuspan.so", *arguments], extra)
         self.assertEqual((result.status, result.out), (HOST_STATUS, HOST_OUTPUT), result.err)
         said = result.err.splitlines()
         # A collector that can't be reached is said when it is first noticed, which a fast program does not live to see.
@@ -621,6 +623,25 @@ class Host(Case):
     def test_forked_children_do_not_wait_for_a_dead_collector(self):
         self.host("fork-after", play="threads", line="lost_deadline", env=FORKS,
                   settings={"endpoint": f"http://127.0.0.1:{self.closed_port()}", "exit_deadline_ms": 5000})
+
+    @unittest.skipIf("--sanitizers" in sys.argv and sys.argv[sys.argv.index("--sanitizers") + 1],
+                     "a sanitizer has an allocator of its own")
+    def test_in_a_callback_it_does_little(self):
+        """No allocation, no lock, no system call, no call of CUPTI's. (The README names two exceptions, neither of which
+        a replay has: on a GPU a thread's first callback asks the system who it is, and the first graph is switched on.)
+        """
+        for name in RECORDINGS:
+            for api, detail in itertools.product(["subscriber", "classic"], ["default", "graph-nodes", "full"]):
+                with self.subTest(name=name, api=api, detail=detail):
+                    noted = self.directory / "noted"
+                    self.host(play=name, lines=0, program="agent_host_watched", env={"HOST_WATCH": str(noted)}, settings={
+                        "output_file": self.directory / "spans.jsonl", "cupti.api": api, "detail": detail})
+                    head, *notes = noted.read_text().splitlines()
+                    self.assertEqual(notes, [])
+                    if os.uname().machine == "x86_64":
+                        self.assertIn("system calls watched", head, "the kernel can't trap them (5.11 and later can)")
+                    launches = {work.correlation_id for work in recorded(name).gpu_work()}
+                    self.assertGreaterEqual(int(head.split()[0]), 2 * len(launches))
 
     def test_quiet_without_a_standard_error(self):
         """A host that has closed its descriptors must not find our lines in its files."""

@@ -8,6 +8,7 @@
 #include "objects.h"
 #include "records.h"
 #include "state.h"
+#include "watch.h"
 
 #include <stdio.h>
 
@@ -19,6 +20,7 @@ CUPTI_SUBSCRIBER_CALLS(EXPORT_CALL)
 #endif
 
 #define RETURN_IF_NOT_INITIALIZED()                                                                          \
+    watch_cupti(__func__);                                                                                   \
     if (fault(FAULT_NOT_INITIALIZED) || !replay.is_loaded)                                                   \
     return CUPTI_NOT_INITIALIZED
 

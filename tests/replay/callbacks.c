@@ -6,6 +6,7 @@
 #include "objects.h"
 #include "params.h"
 #include "state.h"
+#include "watch.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -85,12 +86,14 @@ bool callbacks_is_enabled(uint32_t domain, uint32_t cbid)
            atomic_load_explicit(&the_subscriber.enabled[domain][cbid], memory_order_relaxed);
 }
 
-static bool deliver(uint32_t domain, uint32_t cbid, const void *data)
+static bool deliver(uint32_t domain, uint32_t cbid, const void *data, const char *what)
 {
     cupti_callback_fn *callback = atomic_load(&the_subscriber.callback);
     if (!callback || !callbacks_is_enabled(domain, cbid) || atomic_load(&replay.is_finished))
         return false;
+    watch_begin(what);
     callback(the_subscriber.userdata, domain, cbid, data);
+    watch_end();
     return true;
 }
 
@@ -115,7 +118,7 @@ bool callbacks_call(const struct item *item, uint64_t *data)
         .correlationData = data,
         .correlationId = replay_correlation(call->correlation_id),
     };
-    return deliver(call->head.domain, call->head.cbid, &callback_data);
+    return deliver(call->head.domain, call->head.cbid, &callback_data, callback_data.functionName);
 }
 
 bool callbacks_resource(const struct resource_record *resource)
@@ -139,13 +142,13 @@ bool callbacks_resource(const struct resource_record *resource)
         if (resource->head.cbid >= CUPTI_RESOURCE_GRAPH_CREATED)
             data.resourceDescriptor = &graph;
     }
-    return deliver(CUPTI_DOMAIN_RESOURCE, resource->head.cbid, &data);
+    return deliver(CUPTI_DOMAIN_RESOURCE, resource->head.cbid, &data, "a resource");
 }
 
 bool callbacks_fatal(void)
 {
     struct cupti_state_data data = {.result = CUPTI_UNKNOWN, .message = "as CUSPAN_REPLAY_FAIL asks"};
-    bool is_delivered = deliver(CUPTI_DOMAIN_STATE, CUPTI_STATE_FATAL_ERROR, &data);
+    bool is_delivered = deliver(CUPTI_DOMAIN_STATE, CUPTI_STATE_FATAL_ERROR, &data, "a fatal error");
     atomic_store(&replay.is_finished, true);
     return is_delivered;
 }

@@ -12,6 +12,7 @@
 #include "faults.h"
 #include "records.h"
 #include "state.h"
+#include "watch.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -193,6 +194,7 @@ static void *run_player(void *argument)
 {
     struct player *player = argument;
     self = player;
+    watch_host_thread();
     pthread_setname_np(pthread_self(), player->thread->name);
     for (size_t i = player->begin; i < player->end; i++) {
         const struct item *item = &player->thread->items[i];

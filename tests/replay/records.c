@@ -5,6 +5,7 @@
 #include "compose.h"
 #include "faults.h"
 #include "state.h"
+#include "watch.h"
 
 #include <pthread.h>
 #include <string.h>
@@ -177,10 +178,12 @@ static void deliver(struct buffer *buffer)
         info.ppRecordLayouts = layouts;
         info.numRecordLayouts = ACTIVITY_KINDS_MAX;
     }
+    watch_begin("a completed buffer");
     if (complete_v2)
         complete_v2(buffer->data, buffer->size, buffer->used, &info);
     else if (complete)
         complete(NULL, 0, buffer->data, buffer->size, buffer->used);
+    watch_end();
 }
 
 static struct buffer take_current_locked(void)
@@ -228,10 +231,12 @@ static bool request_locked(void)
     if (!replay_has_room())
         return false;
     current = (struct buffer){0};
+    watch_begin("a buffer's request");
     if (request_v2)
         request_v2(&current.data, &current.size, &current.records_max, &info);
     else if (request)
         request(&current.data, &current.size, &current.records_max);
+    watch_end();
     if (current.data && !attrs[CUPTI_ATTR_ZEROED_OUT_ACTIVITY_BUFFER])
         memset(current.data, 0, current.size);
     was_refused = !current.data;

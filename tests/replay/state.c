@@ -3,6 +3,7 @@
 #include "recording/replay.h"
 
 #include "faults.h"
+#include "watch.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -62,6 +63,7 @@ enum status cuspan_replay_load(const char *path, struct error *err)
     if (replay.is_loaded)
         return error_set(err, STATUS_INVALID, "%s: a recording is loaded already", path);
     enum status status = faults_parse(getenv("CUSPAN_REPLAY_FAIL"), err);
+    watch_init();
     if (status == STATUS_OK)
         status = read_version(err);
     if (status == STATUS_OK)

@@ -1,0 +1,42 @@
+#include "watch.h"
+
+#include "recording/replay.h"
+
+#include <dlfcn.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+static cuspan_replay_watch_fn *watch;
+static _Thread_local bool is_host_thread, is_inside;
+
+void watch_init(void)
+{
+    watch = (cuspan_replay_watch_fn *)dlsym(RTLD_DEFAULT, "cuspan_replay_watch");
+}
+
+void watch_host_thread(void)
+{
+    is_host_thread = true;
+}
+
+void watch_begin(const char *what)
+{
+    if (!watch || !is_host_thread)
+        return;
+    is_inside = true;
+    watch(REPLAY_WATCH_BEGIN, what);
+}
+
+void watch_end(void)
+{
+    if (!is_inside)
+        return;
+    watch(REPLAY_WATCH_END, NULL);
+    is_inside = false;
+}
+
+void watch_cupti(const char *function)
+{
+    if (is_inside)
+        watch(REPLAY_WATCH_CUPTI, function);
+}

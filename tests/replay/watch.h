@@ -1,0 +1,16 @@
+/* What the agent does while CUPTI calls it on a thread of the host's, for a host that wants to know: one that
+ * exports cuspan_replay_watch (recording/replay.h). */
+#ifndef CUSPAN_REPLAY_WATCH_H
+#define CUSPAN_REPLAY_WATCH_H
+
+/* Looks for the host's function. */
+void watch_init(void);
+/* This thread is one of the host's from here on. */
+void watch_host_thread(void);
+/* Around each call into the agent; `what` is a static string. */
+void watch_begin(const char *what);
+void watch_end(void);
+/* The agent has called `function`. */
+void watch_cupti(const char *function);
+
+#endif
