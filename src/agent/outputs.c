@@ -159,6 +159,17 @@ void outputs_add(struct outputs *outputs, const struct span *span)
         add_to(outputs, &outputs->items[i], span);
 }
 
+uint64_t outputs_undelivered(size_t output_count)
+{
+    static const enum counter fates[] = {
+        COUNTER_spans_delivered, COUNTER_lost_queue_full,  COUNTER_lost_too_large, COUNTER_lost_rejected,
+        COUNTER_lost_refused,    COUNTER_lost_unreachable, COUNTER_lost_deadline,  COUNTER_lost_output};
+    uint64_t made = counter_get(COUNTER_spans_created) * output_count, known = 0;
+    for (size_t i = 0; i < sizeof fates / sizeof *fates; i++)
+        known += counter_get(fates[i]);
+    return made > known ? made - known : 0;
+}
+
 void outputs_tick(struct outputs *outputs, uint64_t now_ns)
 {
     outputs->now_ns = now_ns;

@@ -13,6 +13,8 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 
@@ -150,6 +152,9 @@ static void pump_all(void)
         tick(clock_monotonic_ns());
 }
 
+/* Who reports: the pipeline's thread when it is done, else the host's when it can wait no longer. */
+static atomic_flag is_reported = ATOMIC_FLAG_INIT;
+
 static void finish(void)
 {
     struct report report = {.program = pipeline.program, .settings = pipeline.settings};
@@ -171,6 +176,8 @@ static void finish(void)
             correlate_traces(pipeline.correlate, report.traces, REPORT_TRACES_MAX, &report.trace_total);
         outputs_destroy(pipeline.outputs, pipeline.deadline_ns);
     }
+    if (atomic_flag_test_and_set(&is_reported))
+        return; /* too late: the host's thread has said what is lost */
     report_log_losses(exporter_final_trouble());
     report_write(&report);
 }
@@ -241,6 +248,27 @@ void pipeline_cancel(void)
     pipeline.outputs = NULL;
 }
 
+/* On the host's thread, while ours is still at work, perhaps stuck inside CUPTI. What has become spans is
+ * counted; what still lay in rings and buffers nobody can count any more, and the line says so. */
+static void report_missed_deadline(void)
+{
+    char why[160];
+    struct report report = {.program = pipeline.program, .settings = pipeline.settings};
+    if (atomic_flag_test_and_set(&is_reported))
+        return;
+    snprintf(why, sizeof why,
+             "the deadline of %u ms at exit has passed, and what CUPTI still held comes on top; raise "
+             "distribution.cuspan.exit_deadline_ms",
+             pipeline.settings->exit_deadline_ms);
+    uint64_t missing = pipeline.tape ? 0 : outputs_undelivered(pipeline.settings->output_count);
+    counter_add(COUNTER_lost_deadline, missing);
+    if (missing)
+        report_log_losses(why);
+    else
+        log_warn("%s", why);
+    report_write(&report);
+}
+
 void pipeline_stop(void)
 {
     uint64_t deadline_ns = clock_monotonic_ns() + pipeline.settings->exit_deadline_ms * NS_PER_MS;
@@ -259,7 +287,5 @@ void pipeline_stop(void)
         pthread_join(pipeline.thread,
                      NULL); /* only its end is left: nothing of ours runs while the host goes */
     else
-        log_warn("the deadline of %u ms at exit has passed; what was not delivered is lost (raise "
-                 "distribution.cuspan.exit_deadline_ms)",
-                 pipeline.settings->exit_deadline_ms);
+        report_missed_deadline();
 }

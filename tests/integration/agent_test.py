@@ -48,6 +48,8 @@ SUPPRESSED = "leak:libcrypto.so\n"
 # Where an exit is bounded by a deadline of a second or less, and would else wait for a minute: between the two, so that
 # no machine is too slow for it.
 FOREVER_S = 20
+# For who counts what arrives: at the deadline at exit, what still lies in rings and buffers is no longer counted.
+NO_HURRY = {"exit_deadline_ms": 60000}
 NOTICED = re.compile("can't reach .* are kept and sent again$")
 _read = {}
 
@@ -417,9 +419,13 @@ class Faults(Case):
             self.assertEqual(len(told), 1, result.err)
 
     def test_a_flush_that_blocks_is_bounded(self):
-        result = self.replay("vector_add", fail="flush-blocks=60000", settings={"exit_deadline_ms": 500})
+        result = self.replay("vector_add", fail="flush-blocks=60000", settings={"exit_deadline_ms": 500}, status=1)
         self.assertLess(result.seconds, FOREVER_S)
         self.assertRegex(result.err, "the deadline of 500 ms at exit has passed")
+        self.assertEqual(len(result.agent_lines()), 1, result.err)
+        # What has become spans is counted, though the thread that sends them is stuck.
+        self.assertGreater(result.report["spans"], 0)
+        self.assertEqual(result.report["losses"], {"lost_deadline": result.report["spans"]})
 
     def test_thousands_of_threads_in_bounded_memory(self):
         options = ["torch_inference", "--repeat", "4"]
@@ -462,7 +468,7 @@ class Overload(Case):
 
     def account(self, settings):
         repeat = 100
-        settings = {**settings, "capture.resource": "false", "capture.activities.deny": "overhead"}
+        settings = {**settings, "capture.resource": "false", "capture.activities.deny": "overhead", **NO_HURRY}
         once = self.replay("threads", settings=settings)
         self.assert_nothing_lost(once)
         offered = (len(once.spans) - 1 + self.facts(once)) * repeat
@@ -489,7 +495,7 @@ class Overload(Case):
 
     def test_small_buffers_say_so(self):
         """CUPTI counts the records for which it found no buffer; none is counted twice."""
-        settings = {"cupti.host_buffer_count": 2, "cupti.host_buffer_bytes": 16384}
+        settings = {"cupti.host_buffer_count": 2, "cupti.host_buffer_bytes": 16384, **NO_HURRY}
         result = self.replay("threads", "--repeat", "100", "--overload", settings=settings)
         wanted = 100 * len(recorded("threads").gpu_work())
         got = sum(map(compare.is_gpu_span, result.spans))

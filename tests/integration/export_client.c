@@ -127,7 +127,8 @@ int main(int argc, char **argv)
         return 2;
     struct output_settings settings = {
         .queue_spans_max = 10,
-        .export_timeout_ms = 700,
+        .export_timeout_ms =
+            2500, /* so long is tried what can't be reached; a slow machine must get an answer */
         .exporter = {.kind = strcmp(argv[1], "grpc") == 0 ? EXPORTER_OTLP_GRPC : EXPORTER_OTLP_HTTP,
                      .endpoint = argv[2],
                      .timeout_ms = 5000,
