@@ -20,13 +20,15 @@ static void print_messages(const struct config_report *report)
         fprintf(stderr, "and %u more\n", found - report->count);
 }
 
-/* An address without what may stand before the host: user and password. */
+/* An address without what may be a secret: user and password before the host, and a query. */
 static void print_endpoint(const char *endpoint)
 {
     const char *scheme_end = strstr(endpoint, "://");
     const char *host = scheme_end ? scheme_end + 3 : endpoint;
     const char *at = memchr(host, '@', strcspn(host, "/?#"));
-    printf("%.*s%s", (int)(host - endpoint), endpoint, at ? at + 1 : host);
+    const char *rest = at ? at + 1 : host;
+    size_t shown = strcspn(rest, "?");
+    printf("%.*s%.*s%s", (int)(host - endpoint), endpoint, (int)shown, rest, rest[shown] ? "?***" : "");
 }
 
 static void print_output(const struct output_settings *output)
@@ -80,7 +82,8 @@ static void print_summary(const struct settings *settings)
 
 static int check(const char *path, const char *overrides, bool is_full)
 {
-    struct config_input input = {.getenv = config_getenv, .path = path, .overrides = overrides};
+    struct config_input input = {
+        .getenv = config_getenv, .path = path, .takes_pipes = true, .overrides = overrides};
     struct config_report *report = memory_take(1, sizeof *report);
     struct settings *settings = memory_take(1, sizeof *settings);
     enum status status = config_load(&input, settings, report);

@@ -165,6 +165,23 @@ static enum status load_recording(const struct replay *replay, cuspan_replay_run
     return status;
 }
 
+/* A name from a file must stay a name: in CUSPAN_SET, ';' and a new line begin another setting. */
+static char *harmless_name(const char *name)
+{
+    char *copy = memory_copy_string(name);
+    for (char *c = copy; *c; c++) {
+        if (*c == ';' || (unsigned char)*c < ' ' || *c == 0x7f)
+            *c = '_';
+    }
+    return copy;
+}
+
+static bool names_service(void)
+{
+    const char *name = getenv("OTEL_SERVICE_NAME"), *attributes = getenv("OTEL_RESOURCE_ATTRIBUTES");
+    return (name && *name) || (attributes && strstr(attributes, "service.name="));
+}
+
 /* The trace is the recorded program's, unless the user names another. */
 static void name_program(const struct replay *replay)
 {
@@ -172,14 +189,17 @@ static void name_program(const struct replay *replay)
     void *program;
     if (open_library(replay->double_path, "cuspan_replay_program", &program, &err) != STATUS_OK)
         return;
-    const char *name = ((const char *(*)(void))program)();
-    if (!name || !*name)
+    const char *recorded = ((const char *(*)(void))program)();
+    if (!recorded || !*recorded)
         return;
+    char *name = harmless_name(recorded);
     const char *wanted = getenv("CUSPAN_SET"); /* what the user sets comes later, and so goes before */
     char *set = memory_format("session.name=%s\n%s", name, wanted ? wanted : "");
     setenv("CUSPAN_SET", set, 1);
+    if (!names_service())
+        setenv("OTEL_SERVICE_NAME", name, 1);
     free(set);
-    setenv("OTEL_SERVICE_NAME", name, 0);
+    free(name);
 }
 
 static enum status start_agent(const struct replay *replay, struct error *err)

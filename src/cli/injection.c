@@ -6,6 +6,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -209,7 +210,9 @@ static void keep_report(const char *from, const char *to)
 {
     char bytes[4096];
     size_t n;
-    FILE *in = fopen(from, "r"), *out = in ? fopen(to, "w") : NULL;
+    FILE *in = fopen(from, "re");
+    int descriptor = in ? open(to, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600) : -1;
+    FILE *out = descriptor >= 0 ? fdopen(descriptor, "w") : NULL;
     bool is_whole = out != NULL;
     while (is_whole && (n = fread(bytes, 1, sizeof bytes, in)) > 0)
         is_whole = fwrite(bytes, 1, n, out) == n;

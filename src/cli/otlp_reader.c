@@ -120,6 +120,17 @@ static enum status read_pass(struct reader *reader, struct error *err)
     return status;
 }
 
+/* The newest of those with the most spans: runs are appended to a file. */
+static const char *largest_trace(const struct trace *trace)
+{
+    size_t largest = 0;
+    for (size_t i = 1; i < trace->list_count; i++) {
+        if (trace->list[i].spans >= trace->list[largest].spans)
+            largest = i;
+    }
+    return trace_string(trace, trace->list[largest].id);
+}
+
 static enum status choose(const struct reader *reader, const struct otlp_choice *choice, uint32_t *chosen,
                           struct error *err)
 {
@@ -130,7 +141,7 @@ static enum status choose(const struct reader *reader, const struct otlp_choice 
         if (prefix_len && strncmp(trace_string(trace, trace->list[i].id), choice->trace_id, prefix_len) != 0)
             continue;
         matches++;
-        if (*chosen == TRACE_NONE || trace->list[i].spans > trace->list[*chosen].spans)
+        if (*chosen == TRACE_NONE || trace->list[i].spans >= trace->list[*chosen].spans)
             *chosen = (uint32_t)i;
     }
     if (trace->list_count == 0)
@@ -138,7 +149,7 @@ static enum status choose(const struct reader *reader, const struct otlp_choice 
     if (matches == 0)
         return error_set(err, STATUS_NOT_FOUND,
                          "%.200s: no trace %.40s among the %zu in it; the largest is %s", reader->name,
-                         choice->trace_id, trace->list_count, trace_string(trace, trace->list[0].id));
+                         choice->trace_id, trace->list_count, largest_trace(trace));
     if (prefix_len && matches > 1)
         return error_set(err, STATUS_INVALID, "%.200s: %zu traces begin with %.40s; give more digits",
                          reader->name, matches, choice->trace_id);

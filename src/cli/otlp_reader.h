@@ -12,7 +12,7 @@
 #include <stdio.h>
 
 struct otlp_choice {
-    const char *trace_id; /* or its first digits, lower case; NULL: the trace with the most spans */
+    const char *trace_id; /* or its first digits, lower case; NULL: the last of those with the most spans */
     size_t spans_max;
 };
 

@@ -67,15 +67,27 @@ bool source_is_recording(const char *path)
     return is_one;
 }
 
+static void forget_settings(void)
+{
+    static const char *const begins[] = {"OTEL_", "CUSPAN_", "TRACEPARENT=", "TRACESTATE="};
+    for (size_t i = 0; environ[i];) {
+        bool is_setting = false;
+        for (size_t j = 0; j < sizeof begins / sizeof *begins; j++)
+            is_setting |= strncmp(environ[i], begins[j], strlen(begins[j])) == 0;
+        is_setting &= strncmp(environ[i], "CUSPAN_LIBRARY=", 15) != 0;
+        char *name = memory_format("%.*s", (int)strcspn(environ[i], "="), environ[i]);
+        if (!is_setting || unsetenv(name) != 0)
+            i++; /* what was taken out makes room for the next one */
+        free(name);
+    }
+}
+
 /* In the child: this very program, replaying into `output`. What the agent is told by the environment, such
  * as another endpoint, has no say here. */
 static void exec_replay(const char *recording, const char *output)
 {
-    static const char *const variables[] = {"CUSPAN_CONFIG_FILE", "OTEL_CONFIG_FILE", "CUSPAN_SET",
-                                            "TRACEPARENT"};
     char *set = memory_format("output_file=%s", output);
-    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++)
-        unsetenv(variables[i]);
+    forget_settings();
     int null = open("/dev/null", O_WRONLY);
     if (null >= 0)
         dup2(null, STDOUT_FILENO);

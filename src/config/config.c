@@ -35,11 +35,12 @@ static const char *find_file(const struct config_input *in, const struct config_
 
 /* A path that leads to a pipe or a device would hang the host, so it is opened without waiting and looked at
  * first. */
-static int open_file(const char *path, struct config_report *report)
+static int open_file(const char *path, bool takes_pipes, struct config_report *report)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | (takes_pipes ? 0 : O_NONBLOCK));
     struct stat info;
-    if (fd >= 0 && fstat(fd, &info) == 0 && S_ISREG(info.st_mode))
+    if (fd >= 0 && fstat(fd, &info) == 0 &&
+        (S_ISREG(info.st_mode) || (takes_pipes && S_ISFIFO(info.st_mode))))
         return fd;
     if (fd < 0)
         config_error(
@@ -83,12 +84,12 @@ static enum status read_bytes(int fd, const char *path, char **bytes, size_t *le
     return STATUS_OK;
 }
 
-static enum status read_file(const char *path, const struct config_environment *environment,
+static enum status read_file(const char *path, bool takes_pipes, const struct config_environment *environment,
                              struct settings *settings, struct config_report *report)
 {
     char *bytes;
     size_t length;
-    int fd = open_file(path, report);
+    int fd = open_file(path, takes_pipes, report);
     if (fd < 0)
         return STATUS_INVALID;
     enum status status = read_bytes(fd, path, &bytes, &length, report);
@@ -119,7 +120,7 @@ static enum status read_all(const struct config_input *in, struct settings *sett
     struct config_environment environment = {in->getenv ? in->getenv : no_environment, in->context};
     const char *path = find_file(in, &environment);
     name_source(report, path);
-    enum status status = path ? read_file(path, &environment, settings, report)
+    enum status status = path ? read_file(path, in->takes_pipes, &environment, settings, report)
                               : environment_read(&environment, settings, report);
     if (path)
         environment_warn_ignored(&environment, report);

@@ -16,6 +16,7 @@ struct config_input {
     const char *(*getenv)(const char *name, void *context);
     void *context;
     const char *path;      /* a file that goes before those of the environment; NULL: none */
+    bool takes_pipes;      /* a command may wait for one; a host may not */
     const char *overrides; /* like CUSPAN_SET, and on top of it; NULL: none */
 };
 

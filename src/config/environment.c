@@ -207,16 +207,20 @@ static enum status apply(struct env_reader *reader, const struct setting *settin
 
 char *endpoint_append_path(const char *base)
 {
-    static const char path[] = "v1/traces";
     size_t length = strcspn(base, "?#");
-    char *url = malloc(length + sizeof path + 1);
-    if (!url)
+    const char *query = base[length] == '?' ? base + length : "";
+    const char *slash = length == 0 || base[length - 1] != '/' ? "/" : "";
+    char *url;
+    if (asprintf(&url, "%.*s%sv1/traces%.*s", (int)length, base, slash, (int)strcspn(query, "#"), query) < 0)
         return NULL;
-    memcpy(url, base, length);
-    if (length == 0 || base[length - 1] != '/')
-        url[length++] = '/';
-    memcpy(url + length, path, sizeof path);
     return url;
+}
+
+bool endpoint_has_path(const char *url)
+{
+    static const char path[] = "/v1/traces";
+    size_t length = strcspn(url, "?#"), path_length = sizeof path - 1;
+    return length >= path_length && strncmp(url + length - path_length, path, path_length) == 0;
 }
 
 static enum status read_endpoint(struct env_reader *reader, const struct setting *setting)

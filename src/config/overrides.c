@@ -125,12 +125,6 @@ static enum status set_protocol(struct overrides *o, const char *value)
     return status;
 }
 
-static bool ends_with(const char *text, const char *end)
-{
-    size_t length = strlen(text), end_length = strlen(end);
-    return length >= end_length && strcmp(text + length - end_length, end) == 0;
-}
-
 /* As OTEL_EXPORTER_OTLP_ENDPOINT: v1/traces is appended for HTTP, unless it is there already. */
 static enum status set_endpoint(struct overrides *o, const char *value)
 {
@@ -142,7 +136,7 @@ static enum status set_endpoint(struct overrides *o, const char *value)
         bool is_http = output->exporter.kind == EXPORTER_OTLP_HTTP;
         const struct setting *setting = setting_find(is_http ? BATCH ".exporter.otlp_http.endpoint"
                                                              : BATCH ".exporter.otlp_grpc.endpoint");
-        char *url = is_http && !ends_with(value, "/v1/traces") ? endpoint_append_path(value) : strdup(value);
+        char *url = is_http && !endpoint_has_path(value) ? endpoint_append_path(value) : strdup(value);
         status = url ? setting_set(setting, output, url) : STATUS_NO_MEMORY;
         free(url);
         if (status == STATUS_INVALID) {

@@ -161,13 +161,16 @@ static void print_string(const char *text, FILE *out)
     fputc('"', out);
 }
 
-/* http://user:password@host: what stands before the '@' stays here. */
+/* http://user:password@host/path?query: what may be a secret stays here. */
 static void print_endpoint(const char *url, FILE *out)
 {
     const char *authority = strstr(url, "://") ? strstr(url, "://") + 3 : url;
     const char *at = memchr(authority, '@', strcspn(authority, "/?#"));
-    if (at)
-        fprintf(out, "\"%.*s***%s\"", (int)(authority - url), url, at);
+    const char *rest = at ? at : authority;
+    size_t shown = strcspn(rest, "?");
+    if (at || rest[shown])
+        fprintf(out, "\"%.*s%s%.*s%s\"", (int)(authority - url), url, at ? "***" : "", (int)shown, rest,
+                rest[shown] ? "?***" : "");
     else
         print_string(url, out);
 }

@@ -11,6 +11,7 @@ BLOCK, END = 0x4B4C4243, 0x444E4543
 INFO, THREAD, THREAD_END, CALL, RESOURCE, ACTIVITY, LOSS, SCHEMA = range(1, 9)
 STRINGS_MAX = 65536  # later ones have no number
 
+CONTEXT_CREATED = 1  # CUPTI's number of the resource event
 RUNTIME, DRIVER = 2, 1  # CUPTI's numbers of the domains
 MEMCPY, MEMSET, KERNEL, MEMCPY_PEER, GRAPH_TRACE = 1, 2, 10, 22, 51  # and of the activity kinds
 DEVICE, CONTEXT = 8, 9  # facts about the machine, which make no span
@@ -59,6 +60,7 @@ class Recording:
     threads: dict = field(default_factory=dict)  # tid: the last name
     calls: list = field(default_factory=list)
     activities: list = field(default_factory=list)
+    contexts_created: list = field(default_factory=list)  # their handles
     losses: dict = field(default_factory=dict)
 
     def gpu_work(self):
@@ -135,6 +137,7 @@ class Reader:
         self.recording = Recording()
         self.strings, self.schemas = [], {}
         self.tid = self.time_ns = self.correlation_id = 0
+        self.resource_before = [0] * 5
         self.call_context, self.call_values, self.before = {}, {}, {}
         with open(path, "rb") as file:
             data = file.read()
@@ -144,7 +147,7 @@ class Reader:
                 kind, size = outer.varint(), outer.varint()
                 cursor = Cursor(outer.take(size), self.strings)
                 self.event(kind, cursor)
-                assert kind > SCHEMA or kind == RESOURCE or cursor.at == size, f"{path}: event {kind} not read whole"
+                assert kind > SCHEMA or cursor.at == size, f"{path}: event {kind} not read whole"
 
     def event(self, kind, cursor):
         recording = self.recording
@@ -159,8 +162,7 @@ class Reader:
         elif kind == CALL:
             recording.calls.append(self.call(cursor))
         elif kind == RESOURCE:
-            cursor.varint()
-            self.place(cursor)
+            self.resource(cursor)
         elif kind == LOSS:
             name = text(cursor.string())
             recording.losses[name] = recording.losses.get(name, 0) + cursor.varint()
@@ -172,6 +174,15 @@ class Reader:
     def place(self, cursor):
         self.tid = cursor.difference(self.tid)
         self.time_ns = cursor.difference(self.time_ns)
+
+    def resource(self, cursor):
+        cbid = cursor.varint()
+        self.place(cursor)
+        *self.resource_before, handle = [cursor.difference(before, 32) for before in self.resource_before[:4]] + [
+            cursor.difference(self.resource_before[4])]
+        self.resource_before.append(handle)
+        if cbid == CONTEXT_CREATED:
+            self.recording.contexts_created.append(handle)
 
     def call(self, cursor):
         key = cursor.varint(), cursor.varint()
@@ -218,6 +229,29 @@ class Reader:
                 activity.values[f] = cursor.difference(before.values.get(f, 0))
         self.before[kind] = activity
         return activity
+
+
+def varint(number):
+    low = bytes([number & 0x7F | (0x80 if number > 0x7F else 0)])
+    return low + varint(number >> 7) if number > 0x7F else low
+
+
+def renamed(path, program):
+    """The bytes of a recording that says it is of another program: what somebody might send."""
+    with open(path, "rb") as file:
+        data = file.read()
+    mark, _, stored, events, _ = struct.unpack_from("<5I", data, 20)
+    first, strings, body = zlib.decompress(data[40:40 + stored]), [], b""
+    outer = Cursor(first, strings)
+    while outer.at < len(first):
+        kind, payload = outer.varint(), outer.take(outer.varint())
+        cursor = Cursor(payload, strings)
+        if kind == INFO and cursor.string() == b"program":
+            payload = payload[:cursor.at] + varint(0) + varint(len(program)) + program.encode()
+        body += varint(kind) + varint(len(payload)) + payload
+    packed = zlib.compress(body)
+    head = struct.pack("<4I", mark, len(body), len(packed), events)
+    return data[:20] + head + struct.pack("<I", zlib.crc32(packed, zlib.crc32(head))) + packed + data[40 + stored:]
 
 
 def read(path):

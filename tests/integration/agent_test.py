@@ -61,7 +61,7 @@ def recorded(name):
 
 
 def path_of(name):
-    return str(ROOT / "examples/recordings" / f"{name}.cuspanrec")
+    return str(name) if isinstance(name, Path) else str(ROOT / "examples/recordings" / f"{name}.cuspanrec")
 
 
 def spans_in(text):
@@ -832,6 +832,39 @@ tracer_provider:
         result = self.replay("vector_add", "--file", "/nowhere/x.jsonl", to_file=False, status=1)
         self.assertRegex(result.err, "can't open /nowhere/x.jsonl: No such file or directory")
         self.assertEqual(result.report["losses"], {"lost_output": result.report["spans"]})
+
+    def test_a_recordings_name_is_a_name(self):
+        """Whoever sends a recording must not choose where its spans go, or what else the agent does."""
+        stolen = self.directory / "stolen.jsonl"
+        evil = self.directory / "evil.cuspanrec"
+        evil.write_bytes(recording.renamed(path_of("vector_add"), f"x;output_file={stolen}"))
+        result = self.replay(evil)
+        self.assertFalse(stolen.exists())
+        self.assertEqual(sessions_of(result.spans)[0].name, f"x_output_file={stolen}")
+
+    def test_show_is_not_led_by_the_environment(self):
+        """Whatever an agent in a program would be told: the picture is of the recording."""
+        plain = self.start([BUILD / "cuspan", "show", "--lines", path_of("vector_add")], {})
+        self.assertEqual(plain.out.count("\n"), 34, plain.err)
+        for env in ({"OTEL_SDK_DISABLED": "true"}, {"CUSPAN_CAPTURE_RUNTIME": "false"}, {"CUSPAN_MEMORY_BYTES_MAX": "1"},
+                    {"CUSPAN_RECORD_FILE": str(self.directory / "x")}, {"OTEL_EXPORTER_OTLP_ENDPOINT": "bad"},
+                    {"TRACEPARENT": f"00-{TRACE}-{PARENT}-00"}):
+            told = self.start([BUILD / "cuspan", "show", "--lines", path_of("vector_add")], env)
+            self.assertEqual((told.status, told.out.count("\n"), told.err), (0, 34, plain.err), env)
+
+    def test_the_users_service_name_goes_before_the_recordings(self):
+        for env in {"OTEL_SERVICE_NAME": "mine"}, {"OTEL_RESOURCE_ATTRIBUTES": "service.name=mine"}:
+            self.assertEqual(self.replay("vector_add", env=env).spans[0].resource["service.name"], "mine")
+        empty = self.replay("vector_add", env={"OTEL_SERVICE_NAME": ""})
+        self.assertEqual(empty.spans[0].resource["service.name"], "vector_add")
+
+    def test_contexts_are_as_recorded(self):
+        handles = set(recorded("threads").contexts_created)
+        self.assertNotIn(0, handles)
+        result = self.replay("threads")
+        shown = {pair["value"]["stringValue"] for span in raw_spans_in(result.text) for event in span.get("events", [])
+                 for pair in event.get("attributes", []) if pair["key"] == "cuda.context.handle"}
+        self.assertEqual(shown, {hex(handle) for handle in handles})
 
     def test_attribute_limits(self):
         env = {"OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT": "4", "OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT": "6"}

@@ -290,6 +290,20 @@ expect "two ways" 2 "$cuspan" run --file x --endpoint http://localhost:4318 ./ap
 expect "a value that can't be passed" 2 "$cuspan" run --service-name "a;b" ./app
 expect "a bad --config" 2 "$cuspan" run --config missing.yaml ./app
 
+# A report that stays is the user's alone, like all that we write.
+rm -f kept.*
+expect "a report" 0 "$cuspan" run --set report_file=kept ./app
+says "a report's mode" "$(stat -c %a kept.*)" "600"
+expect "a recording to standard output" 2 "$cuspan" record -o - ./app
+says "a recording to standard output" "$err" "*can't go to standard output*"
+one_line "a recording to standard output"
+
+# An address may hold secrets before its host and behind its path.
+expect "check an address" 0 env OTEL_EXPORTER_OTLP_TRACES_ENDPOINT='http://u:PASS@h:1/v1/traces?key=SECRET' "$cuspan" check --all
+says "check an address" "$out" "*http://h:1/v1/traces?\*\*\**"
+[[ $out != *PASS* && $out != *SECRET* ]] || fail "check shows a secret of an address"
+expect "check a pipe" 0 "$cuspan" check <(printf 'file_format: "1.1"\n')
+
 # Signals: python sees how the process ended, a shell only 128 + n.
 python3 - "$cuspan" <<'PY' || fail "signals"
 import os, pty, signal, subprocess, sys, time

@@ -121,12 +121,23 @@ bool callbacks_call(const struct item *item, uint64_t *data)
     return deliver(call->head.domain, call->head.cbid, &callback_data, callback_data.functionName);
 }
 
+/* The agent notes the context itself where the context is what the event is about. */
+static cuda_context_handle resource_context(const struct resource_record *resource)
+{
+    bool is_about_it = resource->head.cbid == CUPTI_RESOURCE_CONTEXT_CREATED ||
+                       resource->head.cbid == CUPTI_RESOURCE_CONTEXT_DESTROY_STARTING ||
+                       resource->head.cbid == CUPTI_RESOURCE_MODULE_LOADED;
+    if (resource->context_id == 0 && is_about_it)
+        return (cuda_context_handle)(uintptr_t)resource->handle;
+    return objects_context(resource->context_id);
+}
+
 bool callbacks_resource(const struct resource_record *resource)
 {
     struct cupti_module_data module = {.moduleId = resource->id, .cubinSize = resource->bytes};
     struct cupti_graph_data graph = {.graph = (void *)(uintptr_t)resource->handle,
                                      .graphExec = (void *)(uintptr_t)resource->handle};
-    struct cupti_resource_data data = {.context = objects_context(resource->context_id)};
+    struct cupti_resource_data data = {.context = resource_context(resource)};
     objects_note(resource);
     switch (resource->head.cbid) {
     case CUPTI_RESOURCE_STREAM_CREATED:

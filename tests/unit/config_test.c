@@ -823,6 +823,28 @@ static void overrides_go_on_top(void **state)
     assert_string_equal(resource_find(&settings.resource, "service.name")->string, "s");
 }
 
+/* Some collectors take their key in the query. */
+static void an_endpoints_query_stays(void **state)
+{
+    static const struct {
+        const char *base, *url;
+    } cases[] = {{"http://h:1", "http://h:1/v1/traces"},
+                 {"http://h:1/?key=a/b", "http://h:1/v1/traces?key=a/b"},
+                 {"http://h:1/base?key=1#x", "http://h:1/base/v1/traces?key=1"},
+                 {"http://h:1/#x?", "http://h:1/v1/traces"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        begin(state);
+        set_variable("OTEL_EXPORTER_OTLP_ENDPOINT", cases[i].base);
+        assert_quiet(load());
+        assert_string_equal(settings.outputs[0].exporter.endpoint, cases[i].url);
+        settings_deinit(&settings);
+    }
+    begin(state);
+    set_variable("CUSPAN_SET", "endpoint=http://u:p@h:1/v1/traces?key=1");
+    assert_quiet(load());
+    assert_string_equal(settings.outputs[0].exporter.endpoint, "http://u:p@h:1/v1/traces?key=1");
+}
+
 static void overrides_replace_outputs(void **state)
 {
     set_variable("CUSPAN_SET", "output_file=/tmp/o.jsonl");
@@ -941,6 +963,7 @@ int main(void)
         TEST(the_service_has_the_name_that_goes_first),
         TEST(span_limits_go_before_general_ones),
         TEST(overrides_go_on_top),
+        TEST(an_endpoints_query_stays),
         TEST(overrides_replace_outputs),
         TEST(overrides_switch_the_protocol),
         TEST(wrong_overrides_are_errors),

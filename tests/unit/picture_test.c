@@ -134,8 +134,8 @@ static void colours_only_on_request_and_always_ended(void **state)
 static void notes_tell_what_is_not_shown(void **state)
 {
     struct trace trace = trace_of(
-        LINE(PROCESS_RESOURCE, SPAN(TRACE_B, "00000000000000b1", "", "x", "000000000", "000000500", ""))
-            LINE(PROCESS_RESOURCE, SPAN(TRACE_A, "00000000000000a1", "", "x", "000000000", "000000500", "")));
+        LINE(PROCESS_RESOURCE, SPAN(TRACE_A, "00000000000000a1", "", "x", "000000000", "000000500", ""))
+            LINE(PROCESS_RESOURCE, SPAN(TRACE_B, "00000000000000b1", "", "x", "000000000", "000000500", "")));
     trace.left_out = 1234;
     trace.is_cut = true;
     char *picture = draw(&trace, 100, false, true);
