@@ -4,6 +4,8 @@ add_library(cuspan_agent SHARED src/agent/agent.c src/agent/pipeline.c src/agent
 set_target_properties(cuspan_agent PROPERTIES OUTPUT_NAME cuspan LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
 target_link_libraries(cuspan_agent PRIVATE cuspan_config cuspan_capture cuspan_correlate cuspan_encode cuspan_export
                       cuspan_recording)
+# Threads, exit hooks and CUPTI hold its addresses: it stays, whoever closes it.
+target_link_options(cuspan_agent PRIVATE -Wl,-z,nodelete)
 target_link_options(cuspan_agent PRIVATE -Wl,--version-script=${CMAKE_SOURCE_DIR}/src/agent/libcuspan.map
                     -Wl,--exclude-libs,ALL -Wl,--as-needed -Wl,-z,relro -Wl,-z,now)
 if(NOT CUSPAN_SANITIZE)

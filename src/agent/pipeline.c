@@ -146,6 +146,27 @@ static void say_failure_once(void)
     said = said || failure;
 }
 
+/* The first loss of a kind says which setting would have helped; how many there were is said at the end. */
+static void say_first_losses(void)
+{
+    static const struct {
+        enum counter counter;
+        const char *what, *setting;
+    } kinds[] = {
+        {COUNTER_lost_ring_full, "calls come faster than they are taken from a thread's ring", "rings.bytes"},
+        {COUNTER_lost_no_ring, "there are more threads than rings", "rings.total_bytes"},
+        {COUNTER_lost_no_buffer, "no activity buffer was left for CUPTI", "cupti.host_buffer_count"},
+        {COUNTER_lost_cupti_dropped, "CUPTI dropped records for want of a buffer", "cupti.host_buffer_count"},
+        {COUNTER_lost_zero_timestamps, "the GPU had no buffer for timestamps", "cupti.device_buffer_limit"}};
+    static bool said[sizeof kinds / sizeof *kinds];
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        if (said[i] || !counter_get(kinds[i].counter))
+            continue;
+        said[i] = true;
+        log_warn("%s, and spans are lost; raise distribution.cuspan.%s", kinds[i].what, kinds[i].setting);
+    }
+}
+
 static void pump_all(void)
 {
     while (capture_pump(&pipeline.sink) > 0 && clock_monotonic_ns() < pipeline.deadline_ns)
@@ -160,6 +181,8 @@ static void finish(void)
     struct report report = {.program = pipeline.program, .settings = pipeline.settings};
     if (pipeline.is_patient)
         outputs_set_patience(pipeline.outputs, pipeline.deadline_ns);
+    capture_quiesce(); /* else threads that go on calling CUDA would keep the rings filled until the deadline
+                        */
     pump_all();
     capture_flush_all();
     pump_all();
@@ -167,6 +190,7 @@ static void finish(void)
     pump_all();
     capture_end();
     say_failure_once();
+    say_first_losses();
     if (pipeline.tape) {
         report.recording = tape_path(pipeline.tape);
         report.recording_events = tape_close(pipeline.tape);
@@ -194,6 +218,7 @@ static void *run(void *unused)
         tick(now_ns);
         capture_service(now_ns);
         say_failure_once();
+        say_first_losses();
         pause_ns = records ? PAUSE_BUSY_NS : PAUSE_IDLE_NS;
     }
     finish();
@@ -217,6 +242,8 @@ static int start_thread(void)
     pthread_condattr_destroy(&monotonic);
     pthread_attr_init(&attributes);
     pthread_attr_setstacksize(&attributes, STACK_BYTES);
+    /* A real-time host's class would put our work on a par with its own. */
+    pthread_attr_setinheritsched(&attributes, PTHREAD_EXPLICIT_SCHED);
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     int failed = pthread_create(&pipeline.thread, &attributes, run, NULL);

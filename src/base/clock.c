@@ -7,11 +7,13 @@
 #define PAIR_AGE_NS      (50 * NS_PER_MS)
 #define ROUGH_NS         (5 * NS_PER_MS) /* a shorter base line gives no good slope */
 #define TRIES            5
-#define SLOPE_CHANGE_PPM 1000 /* more is a clock that was set, not one that drifts */
+#define SLOPE_CHANGE_PPM 1000 /* more is a machine that slept, not a clock that drifts */
 
 struct pair {
     uint64_t ticks;
-    uint64_t ns;
+    uint64_t ns;        /* CLOCK_REALTIME: what times are told by */
+    uint64_t steady_ns; /* CLOCK_MONOTONIC: runs at the same rate and is never set, so the slope is taken from
+                           it */
 };
 
 uint64_t (*clock_source)(void);
@@ -36,18 +38,20 @@ static bool kernel_trusts_counter(void)
     return strcmp(name, "tsc") == 0 || strcmp(name, "arch_sys_counter") == 0;
 }
 
-/* Both clocks at one moment: of several tries the one that was least disturbed. */
+/* The clocks at one moment: of several tries the one that was least disturbed. */
 static struct pair take_pair(void)
 {
-    struct pair best = {0, 0};
+    struct pair best = {0};
     uint64_t best_width = UINT64_MAX;
     for (int i = 0; i < TRIES; i++) {
         uint64_t before = clock_read_counter();
         uint64_t ns = clock_read_ns(CLOCK_REALTIME);
+        uint64_t between = clock_read_counter();
+        uint64_t steady_ns = clock_monotonic_ns();
         uint64_t width = clock_read_counter() - before;
         if (width < best_width) {
             best_width = width;
-            best = (struct pair){before + width / 2, ns};
+            best = (struct pair){before + (between - before) / 2, ns, steady_ns};
         }
     }
     return best;
@@ -73,11 +77,11 @@ void clock_calibrate(void)
     if (!clock_has_counter)
         return;
     struct pair now = take_pair();
-    uint64_t passed_ns = now.ns - anchor.ns; /* wraps when the clock was set back: large, and no drift */
+    uint64_t passed_ns = now.steady_ns - anchor.steady_ns;
     bool is_first = ns_per_tick == 0;
     if (passed_ns < PAIR_AGE_NS && !is_first && !is_rough)
         return;
-    double slope = (double)(int64_t)passed_ns / (double)(now.ticks - anchor.ticks);
+    double slope = (double)passed_ns / (double)(now.ticks - anchor.ticks);
     if (is_first || is_rough || is_drift(slope))
         ns_per_tick = slope;
     is_rough = is_first || is_rough ? passed_ns < ROUGH_NS : false;

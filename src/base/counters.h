@@ -34,11 +34,12 @@
     X(records_written, false, "events written to a recording")                                               \
     X(lost_cupti_dropped, true, "records that CUPTI itself dropped")                                         \
     X(lost_zero_timestamps, true, "records whose timestamps are zero: device buffers were exhausted")        \
-    X(lost_no_buffer, true, "activity buffers whose records were discarded, as none was left for CUPTI")     \
+    X(lost_no_buffer, true, "records discarded, as no activity buffer was left for CUPTI")                   \
     X(lost_late, true, "records that CUPTI handed over after the end")                                       \
     X(lost_malformed, true, "activity records that don't fit their layout")                                  \
     X(lost_ring_full, true, "calls that found their thread's ring full")                                     \
     X(lost_no_ring, true, "calls on threads for which no ring was left")                                     \
+    X(lost_in_flight, true, "calls that had not returned when the process ended")                            \
     X(lost_queue_full, true, "spans that found the queue of an output full")                                 \
     X(lost_too_large, true, "spans too large for a chunk")                                                   \
     X(lost_rejected, true, "spans that a collector rejected in a partial success")                           \

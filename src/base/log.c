@@ -3,11 +3,15 @@
 #include "base/limits.h"
 
 #include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
+#include <time.h>
 #include <unistd.h>
 
 static _Atomic int level_max = LOG_WARN;
@@ -23,6 +27,25 @@ bool log_enabled(enum log_level level)
     return (int)level <= atomic_load_explicit(&level_max, memory_order_relaxed);
 }
 
+/* Standard error may be a pipe that nobody reads any more, or that is full because nobody has read it:
+ * neither may end the host or hold it up, so such a line is not written. A pipe that is ready has room for a
+ * line. */
+static void write_unless_blocked(const char *line, size_t bytes)
+{
+    struct pollfd ready = {.fd = STDERR_FILENO, .events = POLLOUT};
+    sigset_t broken_pipe, before, pending;
+    if (poll(&ready, 1, 0) != 1 || !(ready.revents & POLLOUT) || ready.revents & (POLLERR | POLLNVAL))
+        return;
+    sigemptyset(&broken_pipe);
+    sigaddset(&broken_pipe, SIGPIPE);
+    sigpending(&pending);
+    pthread_sigmask(SIG_BLOCK, &broken_pipe, &before);
+    bool is_broken = write(STDERR_FILENO, line, bytes) < 0 && errno == EPIPE;
+    if (is_broken && !sigismember(&pending, SIGPIPE))
+        sigtimedwait(&broken_pipe, NULL, &(struct timespec){0}); /* ours, not the host's */
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
 static void write_line(const char *prefix, const char *format, va_list args)
 {
     int saved_errno = errno;
@@ -34,14 +57,10 @@ static void write_line(const char *prefix, const char *format, va_list args)
         size_t room = sizeof line - (size_t)used - 2;
         size_t bytes = (size_t)used + (more < 0 ? 0 : (size_t)more > room ? room : (size_t)more);
         line[bytes++] = '\n';
-        if (write(STDERR_FILENO, line, bytes) < 0) {
-            /* nobody is left to tell */
-        }
+        write_unless_blocked(line, bytes);
         if (number == LOG_LINES_MAX) {
             static const char last[] = "cuspan: no more lines will be written by this process\n";
-            if (write(STDERR_FILENO, last, sizeof last - 1) < 0) {
-                /* as above */
-            }
+            write_unless_blocked(last, sizeof last - 1);
         }
     }
     errno = saved_errno;

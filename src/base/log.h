@@ -1,8 +1,8 @@
 /* The agent's voice: whole lines on standard error, "cuspan: TEXT" or "cuspan: warning: TEXT".
  *
- * Allocates nothing, writes a line with one write(2), preserves errno, and stops after LOG_LINES_MAX lines
- * with a last line that says so: a guest doesn't fill its host's log. Never called from a callback on a
- * host's thread. */
+ * Allocates nothing, writes a line with one write(2), preserves errno, leaves a line out rather than wait for
+ * a reader (or die of one who has gone), and stops after LOG_LINES_MAX lines with a last line that says so: a
+ * guest doesn't fill its host's log. Never called from a callback on a host's thread. */
 #ifndef CUSPAN_BASE_LOG_H
 #define CUSPAN_BASE_LOG_H
 

@@ -15,7 +15,7 @@
 
 void (*buffers_on_layouts)(struct cupti_record_layout *const *layouts, size_t count);
 
-void (*_Atomic buffers_on_late)(uint8_t *data, size_t valid);
+static void (*_Atomic late)(uint8_t *data, size_t valid);
 
 static struct activity_buffer buffers[ACTIVITY_HOST_BUFFERS_MAX];
 static _Atomic uint64_t free_bits[WORDS];
@@ -23,11 +23,11 @@ static _Atomic int32_t finished_head = NONE; /* newest first */
 static int32_t taken_head = NONE;            /* oldest first: the pipeline thread's own */
 static uint8_t *memory_begin;
 static uint32_t buffer_bytes, buffer_count;
-static bool null_is_safe;
+static uint32_t discarded_record_bytes; /* 0: NULL is safe */
 /* Handed out when none is left and NULL would crash CUPTI: shared by all who ask, since nobody reads it. */
 static _Alignas(CUPTI_RECORD_ALIGNMENT) uint8_t discard[DISCARD_BYTES];
 
-enum status buffers_init(uint32_t bytes, uint32_t count, bool refuse_by_null)
+enum status buffers_init(uint32_t bytes, uint32_t count, uint32_t record_bytes)
 {
     bytes -= bytes % CUPTI_RECORD_ALIGNMENT; /* each begins where the one before ends */
     uint64_t total = (uint64_t)bytes * count;
@@ -37,7 +37,7 @@ enum status buffers_init(uint32_t bytes, uint32_t count, bool refuse_by_null)
     memory_begin = memory;
     buffer_bytes = bytes;
     buffer_count = count;
-    null_is_safe = refuse_by_null;
+    discarded_record_bytes = record_bytes;
     for (uint32_t i = 0; i < count; i++) {
         buffers[i].data = memory_begin + (uint64_t)i * bytes;
         if (i < PREFAULTED)
@@ -74,9 +74,8 @@ void buffers_request(uint8_t **buffer, size_t *size, size_t *max_records)
         return;
     }
     counter_add(COUNTER_buffers_refused, 1);
-    if (!null_is_safe)
-        counter_add(COUNTER_lost_no_buffer,
-                    1); /* what has no buffer at all CUPTI counts itself, as dropped */
+    bool null_is_safe =
+        discarded_record_bytes == 0; /* and then CUPTI counts the records itself, as dropped */
     *buffer = null_is_safe ? NULL : discard;
     *size = null_is_safe ? 0 : sizeof discard;
 }
@@ -88,25 +87,43 @@ void buffers_request_v2(uint8_t **buffer, size_t *size, size_t *max_records,
     buffers_request(buffer, size, max_records);
 }
 
+static void tell_late(void (*on_late)(uint8_t *, size_t))
+{
+    int32_t index = atomic_exchange(&finished_head, NONE);
+    while (index != NONE) {
+        const struct activity_buffer *buffer = &buffers[index];
+        on_late(buffer->data, buffer->valid);
+        index = atomic_load_explicit(&buffer->next, memory_order_relaxed);
+    }
+}
+
+void buffers_end(void (*on_late)(uint8_t *data, size_t valid))
+{
+    struct activity_buffer *untaken;
+    atomic_store(&late, on_late);
+    while ((untaken = buffers_take_finished()) != NULL)
+        on_late(untaken->data, untaken->valid);
+}
+
 static void finish(uint8_t *data, size_t valid)
 {
+    if (data == discard && discarded_record_bytes)
+        counter_add(COUNTER_lost_no_buffer, (valid + discarded_record_bytes - 1) / discarded_record_bytes);
     if (data < memory_begin || data >= memory_begin + (uint64_t)buffer_bytes * buffer_count)
-        return; /* the discard buffer, or none of ours */
+        return; /* none of ours */
     struct activity_buffer *buffer = &buffers[(uint64_t)(data - memory_begin) / buffer_bytes];
     if (!atomic_exchange_explicit(&buffer->is_lent, false, memory_order_relaxed))
         return;
     buffer->valid = (uint32_t)(valid > buffer_bytes ? buffer_bytes : valid);
-    void (*on_late)(uint8_t *, size_t) = atomic_load_explicit(&buffers_on_late, memory_order_acquire);
-    if (on_late) {
-        on_late(data, buffer->valid);
-        return;
-    }
     int32_t index = (int32_t)(buffer - buffers);
     int32_t head = atomic_load_explicit(&finished_head, memory_order_relaxed);
     do {
         atomic_store_explicit(&buffer->next, head, memory_order_relaxed);
-    } while (!atomic_compare_exchange_weak_explicit(&finished_head, &head, index, memory_order_release,
-                                                    memory_order_relaxed));
+    } while (!atomic_compare_exchange_weak(&finished_head, &head, index));
+    /* After the push, so that either this thread or the one that ends sees it, whoever comes first. */
+    void (*on_late)(uint8_t *, size_t) = atomic_load(&late);
+    if (on_late)
+        tell_late(on_late);
 }
 
 void buffers_complete(cuda_context_handle context, uint32_t stream, uint8_t *data, size_t size, size_t valid)
@@ -126,7 +143,7 @@ void buffers_complete_v2(uint8_t *data, size_t size, size_t valid, struct cupti_
 /* Turns the newest-first list that others push to into an oldest-first one of our own. */
 static void take_all(void)
 {
-    int32_t index = atomic_exchange_explicit(&finished_head, NONE, memory_order_acquire);
+    int32_t index = atomic_exchange(&finished_head, NONE);
     while (index != NONE) {
         int32_t next = atomic_load_explicit(&buffers[index].next, memory_order_relaxed);
         atomic_store_explicit(&buffers[index].next, taken_head, memory_order_relaxed);

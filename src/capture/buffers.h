@@ -19,9 +19,9 @@ struct activity_buffer {
     _Atomic int32_t next; /* in the list of finished buffers; -1: the last */
 };
 
-/* NO_MEMORY. `refuse_by_null`: CUPTI takes NULL for "no buffer" (12.9 and later); else it gets a small buffer
- * whose records are thrown away and counted. */
-enum status buffers_init(uint32_t bytes, uint32_t count, bool refuse_by_null) MUST_CHECK;
+/* NO_MEMORY. `record_bytes` 0: CUPTI takes NULL for "no buffer" (12.9 and later); else it gets a small buffer
+ * whose records are thrown away and counted, each taken to be that long. */
+enum status buffers_init(uint32_t bytes, uint32_t count, uint32_t record_bytes) MUST_CHECK;
 
 /* CUPTI's entries, of both APIs. */
 cupti_request_fn buffers_request;
@@ -33,9 +33,9 @@ cupti_complete_v2_fn buffers_complete_v2;
  * records. */
 extern void (*buffers_on_layouts)(struct cupti_record_layout *const *layouts, size_t count);
 
-/* Set at the end: sees a buffer that completes from then on, on the thread that completes it, in place of the
- * pipeline thread. */
-extern void (*_Atomic buffers_on_late)(uint8_t *data, size_t valid);
+/* Pipeline thread, at the end: `on_late` sees what it has not taken, and each buffer that completes from then
+ * on, on the thread that completes it. */
+void buffers_end(void (*on_late)(uint8_t *data, size_t valid));
 
 /* Pipeline thread: the oldest finished buffer, or NULL. Give it back after decoding. */
 struct activity_buffer *buffers_take_finished(void);

@@ -13,8 +13,9 @@
 
 #define NO_RING_MARK UINT64_MAX /* in CUPTI's 64 bits: the call began when no ring was left */
 
-/* A start that lies further back is what another tool left in CUPTI's 64 bits, not ours. */
-#define CALL_TICKS_MAX (86400 * NS_PER_SECOND)
+/* A start that lies further back is what another tool left in CUPTI's 64 bits, not ours: a day of a counter
+ * of 10 GHz. */
+#define CALL_TICKS_MAX (10 * 86400 * NS_PER_SECOND)
 
 _Atomic bool callbacks_on;
 struct callbacks_signals callbacks_signals;
@@ -84,6 +85,11 @@ enum status callbacks_init(bool parameters)
         }
     }
     return STATUS_OK;
+}
+
+void callbacks_leave_out(enum call_domain domain, uint32_t cbid)
+{
+    plans[domain][cbid].flags |= PLAN_NO_SPAN;
 }
 
 /* Copies a string parameter: one word of length, then its bytes in whole words. Returns the words written. */
@@ -223,14 +229,24 @@ static void enter_call(struct host_thread *thread, enum call_domain domain, cons
                        const struct cupti_callback_data *data)
 {
     if (domain == CALL_RUNTIME) {
-        thread->runtime_correlation = data->correlationId;
-    } else if (thread->runtime_correlation && thread->runtime_correlation == data->correlationId) {
-        *data->correlationData =
-            0; /* the runtime's own: it has the runtime call's correlation ID, and no span */
-        return;
+        atomic_store_explicit(&thread->runtime_correlation, data->correlationId, memory_order_relaxed);
+    } else {
+        uint32_t runtime = atomic_load_explicit(&thread->runtime_correlation, memory_order_relaxed);
+        if (runtime && runtime == data->correlationId) {
+            *data->correlationData =
+                0; /* the runtime's own: it has the runtime call's correlation ID, and no span */
+            return;
+        }
+        atomic_store_explicit(&thread->is_in_driver_call, true, memory_order_relaxed);
     }
-    if (UNLIKELY(plan->flags))
-        note_graph();
+    if (UNLIKELY(plan->flags)) {
+        if (plan->flags & PLAN_MAKES_GRAPH)
+            note_graph();
+        if (plan->flags & PLAN_NO_SPAN) {
+            *data->correlationData = 0;
+            return;
+        }
+    }
     *data->correlationData = clock_ticks();
 }
 
@@ -239,9 +255,11 @@ static void exit_call(struct host_thread *thread, enum call_domain domain, uint3
 {
     uint64_t start = *data->correlationData;
     if (domain == CALL_RUNTIME)
-        thread->runtime_correlation = 0;
+        atomic_store_explicit(&thread->runtime_correlation, 0, memory_order_relaxed);
     if (!start)
-        return; /* the runtime's own, or a call that began before our callback was on */
+        return; /* the runtime's own, one that is left out, or one that began before our callback was on */
+    if (domain == CALL_DRIVER)
+        atomic_store_explicit(&thread->is_in_driver_call, false, memory_order_relaxed);
     *data->correlationData = 0;
     if (UNLIKELY(start == NO_RING_MARK)) { /* a ring came free in between */
         counter_add(COUNTER_lost_no_ring, 1);
@@ -311,7 +329,7 @@ static void handle_resource(uint32_t cbid, const struct cupti_resource_data *dat
 
 static void handle_state(uint32_t cbid, const struct cupti_state_data *data)
 {
-    if (cbid != CUPTI_STATE_FATAL_ERROR || atomic_load(&callbacks_signals.fatal))
+    if (cbid != CUPTI_STATE_FATAL_ERROR || atomic_exchange(&callbacks_signals.is_failing, true))
         return;
     atomic_store_explicit(&callbacks_on, false, memory_order_relaxed);
     const char *message = data && data->message ? data->message : "no reason given";

@@ -22,13 +22,20 @@ struct call_plan {
     uint8_t flags; /* enum call_plan_flags */
 };
 
-enum call_plan_flags { PLAN_MAKES_GRAPH = 1 };
+enum call_plan_flags {
+    PLAN_MAKES_GRAPH = 1,
+    PLAN_NO_SPAN =
+        2 /* a runtime call that is left out: only so that the driver calls inside it are known as its own */
+};
 
 /* Handler for cuptiSubscribe. */
 cupti_callback_fn callbacks_handle;
 
 /* Builds the plans; with `parameters` false records carry none. NO_MEMORY. */
 enum status callbacks_init(bool parameters) MUST_CHECK;
+
+/* The call's callbacks are on, and it gets no record (PLAN_NO_SPAN). After callbacks_init. */
+void callbacks_leave_out(enum call_domain domain, uint32_t cbid);
 
 /* While off, callbacks return at once. */
 extern _Atomic bool callbacks_on;
@@ -40,6 +47,7 @@ extern void (*callbacks_on_first_graph)(void);
 /* Set by a callback on a host's thread, read and cleared by the pipeline thread. */
 struct callbacks_signals {
     _Atomic bool context_destroyed; /* flush soon */
+    _Atomic bool is_failing;        /* whoever sets it writes the message */
     _Atomic bool fatal;             /* CUPTI has given up */
     char fatal_message[256];        /* written before `fatal` is set */
 };

@@ -7,6 +7,7 @@
 #include "capture/callbacks.h"
 #include "capture/cupti.h"
 #include "capture/decode.h"
+#include "capture/layouts.h"
 #include "capture/selection.h"
 #include "capture/switches.h"
 #include "capture/threads.h"
@@ -51,9 +52,10 @@ static void connect_replay(void)
 
 static enum status take_memory(struct error *err)
 {
-    bool null_is_safe = cupti.version >= CUPTI_VERSION_12_9;
+    const struct activity_layout *kernel = layout_classic(cupti.version, ACTIVITY_KERNEL);
+    uint32_t discarded_bytes = cupti.version < CUPTI_VERSION_12_9 && kernel ? kernel->bytes : 0;
     if (threads_init(settings->rings.bytes, settings->rings.total_bytes) != STATUS_OK ||
-        buffers_init(settings->cupti.host_buffer_bytes, settings->cupti.host_buffer_count, null_is_safe) !=
+        buffers_init(settings->cupti.host_buffer_bytes, settings->cupti.host_buffer_count, discarded_bytes) !=
             STATUS_OK ||
         callbacks_init(settings->capture.parameters) != STATUS_OK)
         return error_set(err, STATUS_NO_MEMORY, "no memory for rings and activity buffers");
@@ -180,6 +182,11 @@ const char *capture_failure(void)
 /* --- stopping
  * ------------------------------------------------------------------------------------------------------ */
 
+void capture_quiesce(void)
+{
+    atomic_store(&callbacks_on, false);
+}
+
 void capture_flush_all(void)
 {
     if (!atomic_load(&is_abandoned) && !capture_failure())
@@ -206,9 +213,18 @@ static void count_late(uint8_t *data, size_t valid)
     atomic_flag_clear_explicit(&is_counting, memory_order_release);
 }
 
+static void count_open_calls(struct host_thread *thread, void *context)
+{
+    (void)context;
+    bool is_in_runtime = atomic_load_explicit(&thread->runtime_correlation, memory_order_relaxed) != 0;
+    bool is_in_driver = atomic_load_explicit(&thread->is_in_driver_call, memory_order_relaxed);
+    counter_add(COUNTER_lost_in_flight, is_in_runtime + is_in_driver);
+}
+
 void capture_end(void)
 {
-    atomic_store_explicit(&buffers_on_late, count_late, memory_order_release);
+    threads_visit(count_open_calls, NULL);
+    buffers_end(count_late);
 }
 
 void capture_stop(void)

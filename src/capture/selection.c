@@ -29,6 +29,14 @@ bool selection_has_call(const struct settings *settings, enum call_domain domain
     return info && is_domain_on(settings, domain) && is_wanted(settings, info);
 }
 
+bool selection_hides_call(const struct settings *settings, enum call_domain domain, uint32_t cbid)
+{
+    const struct call_info *info = call_info(domain, cbid);
+    bool is_usual = info && (info->is_default || settings->detail == DETAIL_FULL);
+    return domain == CALL_RUNTIME && is_usual && is_domain_on(settings, CALL_RUNTIME) &&
+           is_domain_on(settings, CALL_DRIVER) && !is_wanted(settings, info);
+}
+
 /* Graphs are traced either as a whole or node by node; which of the two is the detail's business. */
 static bool is_graph_level(uint16_t kind)
 {

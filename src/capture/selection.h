@@ -12,6 +12,10 @@
  * calls are in flight upsets its correlation IDs (docs/architecture.md). */
 bool selection_has_call(const struct settings *settings, enum call_domain domain, uint32_t cbid);
 
+/* Whether a runtime call that is left out by name has a callback all the same where driver calls have one:
+ * without it, the driver calls inside it would be taken for the program's own. */
+bool selection_hides_call(const struct settings *settings, enum call_domain domain, uint32_t cbid);
+
 /* Kinds that are facts (devices, contexts) are always on. */
 bool selection_has_activity(const struct settings *settings, uint16_t kind);
 

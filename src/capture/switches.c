@@ -160,14 +160,26 @@ static uint32_t disable_kind(uint16_t kind)
                                : cupti->cuptiActivityDisable(kind);
 }
 
+static bool has_driver_calls(void)
+{
+    uint32_t cbid = 1;
+    while (cbid < call_count_driver && !selection_has_call(settings, CALL_DRIVER, cbid))
+        cbid++;
+    return cbid < call_count_driver;
+}
+
 static void enable_calls(void)
 {
     unsigned wanted = 0, refused = 0;
+    bool may_hide = has_driver_calls();
     for (enum call_domain domain = CALL_DRIVER; domain <= CALL_RUNTIME; domain++) {
         uint32_t count = domain == CALL_RUNTIME ? call_count_runtime : call_count_driver;
         for (uint32_t cbid = 1; cbid < count; cbid++) {
-            if (!selection_has_call(settings, domain, cbid))
+            bool is_hidden = may_hide && selection_hides_call(settings, domain, cbid);
+            if (!is_hidden && !selection_has_call(settings, domain, cbid))
                 continue;
+            if (is_hidden)
+                callbacks_leave_out(domain, cbid);
             wanted++;
             refused += cupti->cuptiEnableCallback(1, subscriber, domain, cbid) != CUPTI_OK;
         }

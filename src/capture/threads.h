@@ -19,8 +19,9 @@ enum host_thread_state { THREAD_FREE, THREAD_CLAIMED, THREAD_LIVE, THREAD_DEAD }
 struct host_thread {
     struct ring ring;
     /* The producer's. */
-    uint32_t runtime_correlation; /* of the runtime call that the thread is in; 0: none */
-    _Atomic uint64_t lost;        /* calls that found the ring full; written by the thread alone */
+    _Atomic uint32_t runtime_correlation; /* of the runtime call that the thread is in; 0: none */
+    _Atomic bool is_in_driver_call;       /* of the program's own */
+    _Atomic uint64_t lost;                /* calls that found the ring full; written by the thread alone */
     struct thread_info info;
     _Atomic int state;
     /* The consumer's. */

@@ -24,6 +24,11 @@ enum status callbacks_init(bool parameters)
     return STATUS_OK;
 }
 
+void callbacks_leave_out(enum call_domain domain, uint32_t cbid)
+{
+    (void)domain, (void)cbid;
+}
+
 void callbacks_handle(void *userdata, uint32_t domain, uint32_t cbid, const void *data)
 {
     (void)userdata, (void)domain, (void)cbid, (void)data;

@@ -9,6 +9,7 @@ them. What can't be tested here: a set-user-ID host, which takes root to make.
 """
 
 import argparse
+import contextlib
 import itertools
 import json
 import os
@@ -374,7 +375,8 @@ class Faults(Case):
     def test_dropped_records_are_counted(self):
         for api in "classic", "subscriber":
             result = self.replay("threads", "--api", api, fail="dropped=23")
-            self.lost(result, "lost_cupti_dropped", 23)
+            self.lost(result, "lost_cupti_dropped", 23, others=1)
+            self.assertRegex(result.err, r"raise distribution\.cuspan\.cupti\.host_buffer_count")
 
     def test_zero_timestamps_are_counted(self):
         for api in "classic", "subscriber":
@@ -382,7 +384,8 @@ class Faults(Case):
             result = self.replay("threads", "--api", api, fail="zero-timestamps=3")
             missing = len(whole.spans) - len(result.spans)
             self.assertGreater(missing, 100)
-            self.lost(result, "lost_zero_timestamps", missing)
+            self.lost(result, "lost_zero_timestamps", missing, others=1)
+            self.assertRegex(result.err, r"raise distribution\.cuspan\.cupti\.device_buffer_limit")
 
     def test_late_buffers(self):
         result = self.replay("torch_inference", "--repeat", "3", fail="late-buffers")
@@ -491,7 +494,25 @@ class Overload(Case):
         self.account({})
 
     def test_small_rings(self):
-        self.account({"rings.bytes": 8192, "rings.total_bytes": 65536})
+        result = self.account({"rings.bytes": 8192, "rings.total_bytes": 65536})
+        for loss, key in ("lost_ring_full", "rings.bytes"), ("lost_no_ring", "rings.total_bytes"):
+            told = [line for line in result.agent_lines() if f"raise distribution.cuspan.{key}" in line]
+            self.assertEqual(len(told), 1 if loss in result.report["losses"] else 0, result.err)
+
+    def test_before_12_9_discarded_records_are_counted(self):
+        """Those CUPTIs get a buffer that is not read, so it is told by its size how many records were in it."""
+        options = ["--api", "classic", "--cupti-version", "12.0"]
+        once = self.replay("threads", *options, settings=NO_HURRY)
+        settings = {"cupti.host_buffer_count": 2, "cupti.host_buffer_bytes": 16384, **NO_HURRY}
+        result = self.replay("threads", *options, "--repeat", "100", "--overload", settings=settings)
+        offered = 100 * once.report["counters"]["activities_captured"]
+        lost = result.report["losses"]["lost_no_buffer"]
+        got = result.report["counters"]["activities_captured"]
+        print(f"{offered} records, {got} captured, {lost} told lost")
+        # Copies are shorter than the kernels that they are counted as.
+        self.assertLess(got + lost, offered * 1.1)
+        self.assertGreater(got + lost, offered * 0.4)
+        self.assertTrue(any("cupti.host_buffer_count" in line for line in result.agent_lines()), result.err)
 
     def test_small_buffers_say_so(self):
         """CUPTI counts the records for which it found no buffer; none is counted twice."""
@@ -527,7 +548,8 @@ class Host(Case):
         noticed = [text for text in said if NOTICED.search(text)]
         self.assertLessEqual(len(noticed), 1, result.err)
         said = [text for text in said if text not in noticed]
-        self.assertEqual(len(said), lines, result.err)
+        if lines is not None:
+            self.assertEqual(len(said), lines, result.err)
         if lines:
             print(result.err.strip())
             self.assertRegex("\n".join(said), line)
@@ -655,6 +677,41 @@ class Host(Case):
                              env=self.environment({"CUSPAN_CONFIG_FILE": "/nowhere"}), stdout=subprocess.PIPE, text=True)
         self.assertEqual((out.returncode, out.stdout), (HOST_STATUS, HOST_OUTPUT))
 
+    def test_standard_error_that_nobody_reads(self):
+        """A pipe whose reader has gone, or has stopped reading: the host neither dies nor waits."""
+        collector = f"endpoint=http://127.0.0.1:{self.closed_port()};exit_deadline_ms=300"
+        speaks = {"CUSPAN_CONFIG_FILE": "/nowhere"}
+        loses = {"CUSPAN_SET": f"cupti.library={BUILD}/libcuspan-replay.so;{collector}"}
+        for name, extra, play in (("a wrong file", speaks, []), ("a dead collector", loses, [
+                BUILD / "libcuspan-replay.so", path_of("threads")])):
+            for is_full in False, True:
+                with self.subTest(name, is_full=is_full):
+                    reader, writer = os.pipe()
+                    if is_full:
+                        os.set_blocking(writer, False)
+                        with contextlib.suppress(BlockingIOError):
+                            while True:
+                                os.write(writer, b"x")
+                        os.set_blocking(writer, True)
+                    else:
+                        os.close(reader)
+                    done = subprocess.run([BUILD / "agent_host", BUILD / "libcuspan.so", *play], stdout=subprocess.PIPE,
+                                          stderr=writer, text=True, env=self.environment(extra), timeout=FOREVER_S)
+                    os.close(writer)
+                    self.assertEqual((done.returncode, done.stdout), (HOST_STATUS, HOST_OUTPUT))
+                    if is_full:
+                        os.close(reader)
+
+    def test_main_returns_while_threads_are_inside_cuda(self):
+        report = self.directory / "report"
+        result = self.host("leave", play="threads", lines=None, settings={
+            "output_file": "/dev/null", "report_file": report, "exit_deadline_ms": 60000})
+        self.assertLess(result.seconds, FOREVER_S)
+        found = json.loads(next(self.directory.glob("report.*")).read_text())
+        self.assertGreater(found["delivered"], 0)
+        self.assertNotIn("lost_deadline", found["losses"])
+        self.assertNotIn("deadline", result.err)
+
     def test_loads_in_milliseconds(self):
         times = []
         for _ in range(5):
@@ -706,6 +763,10 @@ class Library(Case):
             if "__tls_get_addr" in line and "call" in line:
                 users.add(function)
         self.assertEqual([name for name in users if "cxa" not in name and not name.startswith("_ZN")], [])
+
+    def test_stays_when_it_is_closed(self):
+        """Threads' exit hooks and CUPTI hold its addresses."""
+        self.assertIn("NODELETE", self.tool("readelf", "-d"))
 
     def test_nothing_is_writable_and_executable(self):
         self.assertNotRegex(self.tool("readelf", "-lW"), r"LOAD.*RWE|GNU_STACK.*RWE")

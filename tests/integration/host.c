@@ -1,10 +1,11 @@
 /* Does to libcuspan.so what the CUDA driver does to it, and then goes its own way, which must stay the same
  * whatever becomes of the agent: it prints "host: done" and exits with status 7.
  *
- *   host LIBRARY [fork-before] [fork-after] [thread] [DOUBLE RECORDING]
+ *   host LIBRARY [fork-before] [fork-after] [thread] [leave] [DOUBLE RECORDING]
  *
- * With the double of CUPTI and a recording it makes the recorded calls in between. What it finds changed by
- * the agent it prints to standard output, and exits with status 1. */
+ * With the double of CUPTI and a recording it makes the recorded calls in between; with "leave" its threads
+ * still make them, as fast as they can, when it ends. What it finds changed by the agent it prints to
+ * standard output, and exits with status 1. */
 #include "recording/replay.h"
 
 #include <dlfcn.h>
@@ -203,15 +204,34 @@ static void play(const char *library, bool forks)
         pthread_join(forker, NULL);
 }
 
+static void *play_on(void *run)
+{
+    struct replay_options options = {.repeat = 1000000, .overload = true};
+    struct replay_result result;
+    struct error err = {""};
+    (void)((cuspan_replay_run_fn *)run)(&options, &result, &err);
+    return NULL;
+}
+
+/* Other threads are inside CUDA while main returns. */
+static void leave_threads_behind(const char *library)
+{
+    pthread_t player;
+    if (pthread_create(&player, NULL, play_on, find(library, "cuspan_replay_run")) != 0)
+        exit(1);
+    usleep(200000);
+}
+
 int main(int argc, char **argv)
 {
-    bool before = false, after = false, thread = false;
+    bool before = false, after = false, thread = false, leave = false;
     int at = 2;
     struct error err = {""};
     for (; at < argc && !strchr(argv[at], '/'); at++) {
         before |= strcmp(argv[at], "fork-before") == 0;
         after |= strcmp(argv[at], "fork-after") == 0;
         thread |= strcmp(argv[at], "thread") == 0;
+        leave |= strcmp(argv[at], "leave") == 0;
     }
     const char *library = at + 1 < argc ? argv[at] : NULL;
     if (argc < 2)
@@ -230,7 +250,9 @@ int main(int argc, char **argv)
         pthread_join(other, NULL);
     else
         inject(argv[1]);
-    if (library)
+    if (library && leave)
+        leave_threads_behind(library);
+    else if (library)
         play(library, after);
     if (after)
         fork_and_wait();

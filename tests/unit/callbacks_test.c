@@ -473,6 +473,48 @@ static void test_a_driver_call_inside_a_runtime_call_is_no_call(void **state)
     assert_int_equal(next_call()->head.domain, CALL_DRIVER);
 }
 
+/* So that at the end of the process it is known which threads are still inside a call. */
+static void test_a_call_that_is_open_is_known(void **state)
+{
+    (void)state;
+    struct call outer, inner, own;
+    find(&outer, CALL_RUNTIME, "cudaDeviceSynchronize", 31);
+    find(&inner, CALL_DRIVER, "cuCtxSynchronize", 31);
+    find(&own, CALL_DRIVER, "cuStreamSynchronize", 32);
+    enter(&outer);
+    assert_int_equal(thread_self->runtime_correlation, 31);
+    enter(&inner);
+    leave(&inner);
+    assert_int_equal(thread_self->runtime_correlation, 31);
+    assert_false(thread_self->is_in_driver_call);
+    leave(&outer);
+    assert_int_equal(thread_self->runtime_correlation, 0);
+    enter(&own);
+    assert_true(thread_self->is_in_driver_call);
+    leave(&own);
+    assert_false(thread_self->is_in_driver_call);
+}
+
+/* Left out by name, a runtime call must not come back as the driver calls inside it. */
+static void test_a_call_that_is_left_out_hides_what_is_inside(void **state)
+{
+    (void)state;
+    struct call outer, inner;
+    find(&outer, CALL_RUNTIME, "cudaEventRecord", 21);
+    find(&inner, CALL_DRIVER, "cuEventRecord", 21);
+    callbacks_leave_out(CALL_RUNTIME, outer.cbid);
+    enter(&outer);
+    enter(&inner);
+    leave(&inner);
+    leave(&outer);
+    assert_null(next());
+    inner.data.correlationId = 22; /* the program's own */
+    enter(&inner);
+    leave(&inner);
+    assert_int_equal(next_call()->head.domain, CALL_DRIVER);
+    release();
+}
+
 static void test_a_driver_call_of_another_id_is_a_call(void **state)
 {
     (void)state;
@@ -765,6 +807,8 @@ int main(void)
         cmocka_unit_test_setup(test_nothing_while_off, setup),
         cmocka_unit_test_setup(test_errno_stays, setup),
         cmocka_unit_test_setup(test_a_driver_call_inside_a_runtime_call_is_no_call, setup),
+        cmocka_unit_test_setup(test_a_call_that_is_open_is_known, setup),
+        cmocka_unit_test_setup(test_a_call_that_is_left_out_hides_what_is_inside, setup),
         cmocka_unit_test_setup(test_a_driver_call_of_another_id_is_a_call, setup),
         cmocka_unit_test_setup(test_a_nested_call_clears_what_stood_there, setup),
         cmocka_unit_test_setup(test_the_first_graph_is_announced_once, setup),

@@ -4,9 +4,24 @@
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cmocka.h>
+
+/* What CLOCK_REALTIME is set forward by; the test's own clock_gettime stands before libc's. */
+static int64_t step_ns;
+
+int clock_gettime(clockid_t id, struct timespec *time)
+{
+    long failed = syscall(SYS_clock_gettime, id, time);
+    if (id == CLOCK_REALTIME) {
+        int64_t ns = (int64_t)time->tv_sec * (int64_t)NS_PER_SECOND + time->tv_nsec + step_ns;
+        time->tv_sec = ns / (int64_t)NS_PER_SECOND;
+        time->tv_nsec = ns % (int64_t)NS_PER_SECOND;
+    }
+    return (int)failed;
+}
 
 #define CLOSE_NS (20 * NS_PER_MS) /* a busy machine may stop us between two readings */
 
@@ -73,6 +88,31 @@ static void test_ticks_become_the_time_at_which_they_were_taken(void **state)
     }
 }
 
+/* A clock that is set while the slope is being learnt must not bend all times that follow. */
+static void test_a_clock_that_is_set_spoils_nothing(void **state)
+{
+    static const int64_t steps_ns[] = {50 * (int64_t)NS_PER_MS, (int64_t)NS_PER_SECOND,
+                                       -(int64_t)NS_PER_SECOND};
+    (void)state;
+    for (size_t i = 0; i < sizeof steps_ns / sizeof *steps_ns; i++) {
+        step_ns = 0;
+        clock_init();
+        if (!clock_has_counter)
+            skip();
+        usleep(6000);
+        step_ns = steps_ns[i];
+        clock_calibrate();
+        usleep(60000);
+        clock_calibrate();
+        uint64_t begin = clock_ticks(), begin_ns = clock_read_ns(CLOCK_REALTIME);
+        usleep(100000);
+        uint64_t end = clock_ticks(), end_ns = clock_read_ns(CLOCK_REALTIME);
+        expect_close(clock_ticks_to_ns(begin), begin_ns);
+        expect_close(clock_ticks_to_ns(end) - clock_ticks_to_ns(begin), end_ns - begin_ns);
+    }
+    step_ns = 0;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -80,6 +120,7 @@ int main(void)
         cmocka_unit_test(test_now_is_now),
         cmocka_unit_test(test_without_a_counter_ticks_are_ns),
         cmocka_unit_test(test_ticks_become_the_time_at_which_they_were_taken),
+        cmocka_unit_test(test_a_clock_that_is_set_spoils_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

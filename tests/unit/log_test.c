@@ -4,9 +4,12 @@
 #include "support/stderr_text.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <signal.h>
 #include <stdint.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -44,6 +47,60 @@ static void test_errno_stays(void **state)
     dup2(closed, STDERR_FILENO);
     close(closed);
     assert_int_equal(after, ENOENT);
+}
+
+static int old_stderr;
+
+static void stderr_becomes(int fd)
+{
+    old_stderr = dup(STDERR_FILENO);
+    dup2(fd, STDERR_FILENO);
+}
+
+static void stderr_comes_back(void)
+{
+    dup2(old_stderr, STDERR_FILENO);
+    close(old_stderr);
+}
+
+/* A pipe whose reader has gone would end the process by a signal. */
+static void test_nobody_dies_of_a_broken_pipe(void **state)
+{
+    int ends[2];
+    sigset_t pending;
+    (void)state;
+    assert_int_equal(pipe(ends), 0);
+    close(ends[0]);
+    log_set_level(LOG_WARN);
+    stderr_becomes(ends[1]);
+    log_error("to nobody");
+    stderr_comes_back();
+    close(ends[1]);
+    sigpending(&pending);
+    assert_false(sigismember(&pending, SIGPIPE));
+}
+
+/* A pipe that nobody reads would hold the process up for good. */
+static void test_nobody_waits_for_a_full_pipe(void **state)
+{
+    int ends[2];
+    char byte;
+    (void)state;
+    assert_int_equal(pipe(ends), 0);
+    fcntl(ends[1], F_SETFL, O_NONBLOCK);
+    while (write(ends[1], "x", 1) == 1) {
+    }
+    fcntl(ends[1], F_SETFL, 0);
+    log_set_level(LOG_WARN);
+    stderr_becomes(ends[1]);
+    alarm(20);
+    log_error("a line that has no room");
+    alarm(0);
+    stderr_comes_back();
+    assert_int_equal(read(ends[0], &byte, 1), 1); /* what was there still is */
+    assert_int_equal(byte, 'x');
+    close(ends[0]);
+    close(ends[1]);
 }
 
 static void test_a_long_line_is_cut_and_still_a_line(void **state)
@@ -98,6 +155,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_levels_and_prefixes),
         cmocka_unit_test(test_errno_stays),
+        cmocka_unit_test(test_nobody_dies_of_a_broken_pipe),
+        cmocka_unit_test(test_nobody_waits_for_a_full_pipe),
         cmocka_unit_test(test_a_long_line_is_cut_and_still_a_line),
         cmocka_unit_test(test_names_of_levels),
         cmocka_unit_test(test_a_host_s_log_is_not_filled),

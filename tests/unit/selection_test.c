@@ -88,6 +88,39 @@ static void test_full_detail_has_all_calls(void **state)
     assert_true(has(CALL_DRIVER, "cuCtxGetCurrent"));
 }
 
+static bool is_hidden(enum call_domain domain, const char *name)
+{
+    uint16_t count = domain == CALL_RUNTIME ? call_count_runtime : call_count_driver;
+    for (uint32_t cbid = 0; cbid < count; cbid++) {
+        const struct call_info *info = call_info(domain, cbid);
+        if (info && strcmp(call_name(info), name) == 0)
+            return selection_hides_call(&settings, domain, cbid);
+    }
+    fail_msg("no call %s", name);
+    return false;
+}
+
+/* What is left out by name keeps its callback, so that the driver call inside it isn't taken for the
+ * program's own. */
+static void test_a_runtime_call_that_is_left_out_is_hidden(void **state)
+{
+    (void)state;
+    char *deny[] = {"cudaEvent*"};
+    assert_false(is_hidden(CALL_RUNTIME, "cudaEventRecord"));
+    set_list(&settings.capture.calls.deny, deny, 1);
+    assert_false(has(CALL_RUNTIME, "cudaEventRecord"));
+    assert_true(has(CALL_DRIVER, "cuEventRecord"));
+    assert_true(is_hidden(CALL_RUNTIME, "cudaEventRecord"));
+    assert_false(is_hidden(CALL_RUNTIME, "cudaMalloc"));    /* it is traced */
+    assert_false(is_hidden(CALL_RUNTIME, "cudaGetDevice")); /* it wouldn't be anyway, nor what is inside */
+    assert_false(is_hidden(CALL_DRIVER, "cuEventRecord"));
+    settings.capture.driver = false;
+    assert_false(is_hidden(CALL_RUNTIME, "cudaEventRecord"));
+    settings.capture.driver = true;
+    settings.capture.runtime = false; /* whoever wants the driver's calls alone gets them */
+    assert_false(is_hidden(CALL_RUNTIME, "cudaEventRecord"));
+}
+
 static void test_domains_can_be_off(void **state)
 {
     (void)state;
@@ -220,6 +253,7 @@ int main(void)
         cmocka_unit_test_setup(test_the_default_profile, setup),
         cmocka_unit_test_setup(test_full_detail_has_all_calls, setup),
         cmocka_unit_test_setup(test_domains_can_be_off, setup),
+        cmocka_unit_test_setup(test_a_runtime_call_that_is_left_out_is_hidden, setup),
         cmocka_unit_test_setup(test_calls_by_name_group_and_pattern, setup),
         cmocka_unit_test_setup(test_a_denied_launch_leaves_work_without_call, setup),
         cmocka_unit_test_setup(test_default_kinds, setup),
