@@ -167,9 +167,11 @@ static void say_first_losses(void)
     }
 }
 
+/* Takes what is there now. CUPTI may go on filling what we empty, so there is an end to the rounds. */
 static void pump_all(void)
 {
-    while (capture_pump(&pipeline.sink) > 0 && clock_monotonic_ns() < pipeline.deadline_ns)
+    uint32_t rounds = 2 + pipeline.settings->cupti.host_buffer_count / CAPTURE_BUFFERS_A_ROUND;
+    while (rounds-- && capture_pump(&pipeline.sink) > 0 && clock_monotonic_ns() < pipeline.deadline_ns)
         tick(clock_monotonic_ns());
 }
 

@@ -15,7 +15,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define BUFFERS_A_ROUND   64
 #define NAMES_INTERVAL_NS (5 * NS_PER_SECOND)
 
 static struct cupti cupti;
@@ -136,9 +135,9 @@ static void drain_thread(struct host_thread *thread, void *context)
 
 size_t capture_pump(const struct capture_sink *sink)
 {
-    struct activity_buffer *finished[BUFFERS_A_ROUND];
+    struct activity_buffer *finished[CAPTURE_BUFFERS_A_ROUND];
     size_t count = 0;
-    while (count < BUFFERS_A_ROUND && (finished[count] = buffers_take_finished()) != NULL)
+    while (count < CAPTURE_BUFFERS_A_ROUND && (finished[count] = buffers_take_finished()) != NULL)
         count++;
     struct round round = {.sink = sink};
     clock_calibrate();

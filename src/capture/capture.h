@@ -38,7 +38,8 @@ enum status capture_start(const struct settings *settings, const char *own_folde
 
 /* Hands over what has been captured since the last time: first the calls, then the activity of buffers that
  * were finished before those calls were taken, so that a record mostly finds its call already there. Returns
- * how many. */
+ * how many. It takes no more than CAPTURE_BUFFERS_A_ROUND buffers. */
+#define CAPTURE_BUFFERS_A_ROUND 64
 size_t capture_pump(const struct capture_sink *sink);
 
 /* Once in a while (every few ms): asks CUPTI for records when `flush_interval_ms` has passed, counts what

@@ -705,8 +705,8 @@ class Host(Case):
     def test_main_returns_while_threads_are_inside_cuda(self):
         report = self.directory / "report"
         result = self.host("leave", play="threads", lines=None, settings={
-            "output_file": "/dev/null", "report_file": report, "exit_deadline_ms": 60000})
-        self.assertLess(result.seconds, FOREVER_S)
+            "output_file": "/dev/null", "report_file": report, "exit_deadline_ms": 140000})
+        self.assertLess(result.seconds, 100)  # a quarter of a second, but for sanitizers on a slow machine
         found = json.loads(next(self.directory.glob("report.*")).read_text())
         self.assertGreater(found["delivered"], 0)
         self.assertNotIn("lost_deadline", found["losses"])
