@@ -5,7 +5,7 @@ host notices of it (nothing).
     agent_test.py --build DIRECTORY [--sanitizers LIST] [GROUP[.test]...]
 
 The recordings are read by tests/e2e/recording.py, which shares no code with cuspan, and the spans are held against
-them. What can't be tested here: a set-user-ID host, which takes root to make.
+them. One test takes root, to make a set-user-ID program, and is skipped elsewhere.
 """
 
 import argparse
@@ -648,6 +648,54 @@ class Host(Case):
                         self.assertIn("system calls watched", head, "the kernel can't trap them (5.11 and later can)")
                     launches = {work.correlation_id for work in recorded(name).gpu_work()}
                     self.assertGreaterEqual(int(head.split()[0]), 2 * len(launches))
+
+    @unittest.skipIf("--sanitizers" in sys.argv and sys.argv[sys.argv.index("--sanitizers") + 1],
+                     "a sanitizer has an allocator of its own")
+    def test_a_forked_child_never_touches_cupti(self):
+        """Though it makes CUDA calls, and the agent's callbacks are still in CUPTI's tables."""
+        for api in "subscriber", "classic":
+            with self.subTest(api=api):
+                noted, target = self.directory / f"noted-{api}", self.directory / f"{api}.jsonl"
+                self.host("fork-play", play="threads", lines=0, program="agent_host_watched",
+                          env={"HOST_WATCH": str(noted)}, settings={"output_file": target, "cupti.api": api})
+                head, *notes = Path(f"{noted}.child").read_text().splitlines()
+                self.assertEqual(notes, [])
+                if os.uname().machine == "x86_64":
+                    self.assertIn("system calls watched", head, "the kernel can't trap them (5.11 and later can)")
+                launches = {work.correlation_id for work in recorded("threads").gpu_work()}
+                self.assertGreaterEqual(int(head.split()[0]), 2 * len(launches))
+                self.assertEqual(noted.read_text().splitlines()[1:], [])
+                self.assert_same_work("threads", spans_in(target.read_text()))
+
+    def test_a_set_user_id_program_is_led_by_no_environment(self):
+        folder = self.directory / "set-user-id"
+        folder.mkdir()
+        self.directory.chmod(0o755)
+
+        def copied(program, name, mode):
+            path = folder / name
+            shutil.copy(program, path)
+            try:
+                shutil.chown(path, "nobody")
+            except (LookupError, OSError) as error:
+                self.skipTest(f"only root can make a set-user-ID program: {error}")
+            path.chmod(mode)
+            return path
+
+        who = subprocess.run([copied(shutil.which("id"), "id", 0o4755), "-u"], stdout=subprocess.PIPE, text=True).stdout
+        if int(who or 0) == os.geteuid():
+            self.skipTest("programs below the temporary directory don't get their owner's rights (nosuid, no_new_privs)")
+        library = folder / "libcuspan.so"  # where nobody may read it
+        shutil.copy(BUILD / "libcuspan.so", library)
+        env = {"CUSPAN_CONFIG_FILE": "/nowhere", "CUSPAN_SET": "detail=/nowhere", "OTEL_LOG_LEVEL": "debug",
+               "OTEL_EXPORTER_OTLP_ENDPOINT": "/nowhere"}
+        self.host(library=library, program=copied(BUILD / "agent_host", "plain", 0o755), env=env, line="/nowhere")
+        result = self.start([copied(BUILD / "agent_host", "host", 0o4755), library], env)
+        self.assertEqual((result.status, result.out), (HOST_STATUS, HOST_OUTPUT), result.err)
+        print(result.err.strip())
+        self.assertNotIn("/nowhere", result.err)
+        # By its defaults it looks for a CUPTI; what it says of that depends on the machine.
+        self.assertTrue(all(line.startswith("cuspan: ") for line in result.err.splitlines()), result.err)
 
     def test_quiet_without_a_standard_error(self):
         """A host that has closed its descriptors must not find our lines in its files."""
