@@ -156,7 +156,7 @@ class Case(unittest.TestCase):
         self.assertNotRegex(result.err, "Sanitizer|runtime error:", "a sanitizer has found something")
         return result
 
-    def replay(self, name, *options, env=None, fail=None, settings=None, to_file=True, status=0, watch=False):
+    def replay(self, name, *options, env=None, fail=None, settings=None, to_file=True, status=0, watch=False, timeout=150):
         self.runs += 1
         target = self.directory / f"{self.runs}.jsonl"
         report = self.directory / f"report-{self.runs}"
@@ -168,7 +168,7 @@ class Case(unittest.TestCase):
         extra = dict(env or {})
         if fail:
             extra["CUSPAN_REPLAY_FAIL"] = fail
-        result = self.start([*command, path_of(name)], extra, watch=watch)
+        result = self.start([*command, path_of(name)], extra, timeout, watch)
         if status is not None:
             self.assertEqual(result.status, status, result.err)
         if to_file and target.exists():
@@ -757,6 +757,25 @@ class Library(Case):
 
     def test_nothing_is_writable_and_executable(self):
         self.assertNotRegex(self.tool("readelf", "-lW"), r"LOAD.*RWE|GNU_STACK.*RWE")
+
+
+class Soak(Case):
+    def test_many_rounds_in_bounded_memory(self):
+        """A long run in short; with CUSPAN_LONG in the environment a hundred times as long."""
+        rounds = (20 if SANITIZERS else 200) * (100 if os.environ.get("CUSPAN_LONG") else 1)
+        options = ["torch_inference", "--file", "/dev/null"]
+        once = self.replay(*options, to_file=False)
+        asleep = self.replay(*options, to_file=False, env={"OTEL_SDK_DISABLED": "true"}, status=None, watch=True)
+        result = self.replay(*options, "--repeat", rounds, to_file=False, watch=True, timeout=3000)
+        grown = result.peak_bytes - asleep.peak_bytes
+        print(f"{result.report['spans']} spans in {result.seconds:.1f} s; {grown >> 20} MiB more than without the agent")
+        self.assertEqual(result.report["losses"], {})
+        self.assertEqual(result.report["delivered"], result.report["spans"])
+        sessions = result.report["counters"]["sessions"]
+        self.assertEqual(result.report["spans"], (once.report["spans"] - 1) * rounds + sessions)
+        self.assertEqual(result.agent_lines(), [])
+        if not SANITIZERS:
+            self.assertLess(grown, MEMORY_BYTES)
 
 
 class Context(Case):
