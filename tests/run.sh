@@ -2,7 +2,7 @@
 # All tests, with everything that they need: packages, builds with and without sanitizers, a Jaeger.
 #
 #   tests/run.sh                 about a quarter of an hour on two cores, less the second time
-#   tests/run.sh --long          fuzzing for hours and what else takes long, in full
+#   tests/run.sh --long          an hour for each fuzzer, and a hundred times the rounds for the soak test
 #   tests/run.sh PART...         only these parts, by the names that a run shows
 #
 # Each part's output is in build/log/test-PART.log. What can't be run here is named at the end with its reason; with
@@ -41,7 +41,8 @@ tests_of() {
     local still=()
     ! wait_for_jaeger || export JAEGER
     ! setarch "$(uname -m)" -R true 2>/dev/null || still=(setarch "$(uname -m)" -R)
-    "${still[@]}" ctest --test-dir "$1" --output-on-failure --timeout 180 -j "$(nproc)"
+    "${still[@]}" ctest --test-dir "$1" --output-on-failure --timeout "$([ -n "$LONG" ] && echo 3600 || echo 180)" \
+        -j "$(nproc)"
 }
 
 part_layering() { tests/integration/layering_test.py; }
@@ -73,14 +74,6 @@ part_gpu() {
         return 77
     fi
     tests/gpu/run.sh
-}
-
-part_long() {
-    local script
-    for script in tests/long/*.sh; do
-        [ -x "$script" ] || continue
-        echo "== $script" && "$script" || return
-    done
 }
 
 # ---- Running them ----------------------------------------------------------------------------------------------------
@@ -188,7 +181,7 @@ main() {
     local argument
     for argument in "$@"; do
         case $argument in
-        --long) LONG=1 ;;
+        --long) LONG=1 && export CUSPAN_LONG=1 ;;
         -*) sed -n '2,10s/^# \{0,1\}//p' "$0"; [ "$argument" = --help ]; return ;;
         *) ONLY+=("$argument") ;;
         esac
@@ -212,7 +205,6 @@ main() {
     run_part docker "Dockerfile and compose file, without an engine"
     run_part docker-engine "the image and the compose file, for real"
     run_part gpu "programs on this machine's GPU"
-    [ -z "$LONG" ] || run_part long "what takes long"
     summary
 }
 

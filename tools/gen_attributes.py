@@ -74,7 +74,7 @@ cuda.channel.id | | hardware channel that the work went through
 cuda.channel.type | | what the channel is for
 cuda.compute_engine_context_switch.operation | | the compute engine turns to this context, or away from it
 cuda.confidential_compute_rotation.event | | what happens to the channel's keys
-cuda.context.id | | CUPTI's number of the context, from 1
+cuda.context.id | | CUPTI's number of the context, from 1; 0: none
 cuda.correlation.id | | that of the call which caused the work; 0: unknown
 cuda.device.block.max_registers | {register} | most that a block can have
 cuda.device.block.max_shared_memory | By | most that a block can have
@@ -107,19 +107,19 @@ cuda.device.uuid | | as the driver's tools write it: GPU-…
 cuda.device.visible | | 1: CUDA_VISIBLE_DEVICES doesn't hide it
 cuda.device.warp.threads | {thread} | of one warp
 cuda.environment.kind | | what changed; the values themselves are not read
-cuda.event.id | | CUPTI's number of the CUDA event
-cuda.event.sync_id | | tells apart the records of one event
+cuda.event.id | | CUPTI's number of the CUDA event; 4294967295: none
+cuda.event.sync_id | | tells apart the records of one event; 0: no event
 cuda.graph.end_context.id | | the context in which the graph ended
 cuda.graph.end_device.id | | the device on which the graph ended
 cuda.graph.id | | CUPTI's number of the graph that was launched; absent outside of graphs
 cuda.graph.launch_mode | | how the device launched it
 cuda.graph.launcher.id | | the graph that launched it
 cuda.graph.node.id | | CUPTI's number of the node; absent outside of graphs
-cuda.graph.source.id | | the graph of which the executable one was made
-cuda.graph.source.node.id | | the node of which the executable one's was made
+cuda.graph.source.id | | the graph of which the executable one was made; 0: none is told
+cuda.graph.source.node.id | | the node of which the executable one's was made; 0: none is told
 cuda.internal_launch.callback_id | | CUPTI's number of the launch outside of the public API
 cuda.internal_launch.result | | what it returned
-cuda.jit.cache.bytes | By | in the cache, of what was looked up, stored or compiled
+cuda.jit.cache.bytes | By | size of the compute cache
 cuda.jit.cache.path | | the file in the cache
 cuda.jit.entry | | from what to what
 cuda.jit.id | | joins the operations that belong to one compilation
@@ -191,7 +191,7 @@ cuda.memset.flags | | CUPTI's; 1: asynchronous
 cuda.memset.memory_kind | | what sort of memory is filled
 cuda.memset.value | | that it is filled with
 cuda.overhead.kind | | what CUPTI or the driver spent the time on
-cuda.stream.id | | CUPTI's number of the stream
+cuda.stream.id | | CUPTI's number of the stream; 0 and 4294967295: none
 cuda.synchronization.result | | what the wait returned
 cuda.synchronization.type | | what was waited for
 thread.id | | the kernel's ID of the thread
@@ -356,10 +356,7 @@ def where(places):
 
 
 def with_values(meaning, values):
-    listed = [value for value in values if value not in ("invalid", "unknown", "Unknown", "invalid_rotation_event")]
-    if not listed:
-        return meaning
-    return f"{meaning} ({', '.join(listed)})"
+    return f"{meaning} ({', '.join(values)})" if values else meaning
 
 
 def some(names, most):
@@ -374,9 +371,8 @@ def unit_of_argument(name):
 
 
 def type_of_argument(types):
-    """An address in one call and text in another leaves as a string either way."""
-    plain = {"string" if name.startswith("string") else name for name in types} if len(types) > 1 else types
-    return " or ".join(sorted(plain))
+    """An address in one call can be text in another (cuda.arg.symbol)."""
+    return " or ".join(sorted(types, key=lambda name: (name == "string", name)))
 
 
 def argument_rows(arguments, usual):

@@ -1,9 +1,12 @@
 #!/bin/bash
 # Gets parts of CUDA from PyPI, for machines that have a GPU and no toolkit (or an old one):
-#   tools/get-cuda.sh cupti DIR [all]
+#   tools/get-cuda.sh cupti DIR [all|12.9|13.0]
 #                                  DIR/libcupti.so.13 or .12, the newest that this machine's driver can take: the CUPTI
-#                                  that ships with cuspan; all: both, for an image that any machine may run
+#                                  that ships with cuspan; all: both, for an image that any machine may run; 12.9, 13.0:
+#                                  that release's, for tests
 #   tools/get-cuda.sh nvcc DIR     a compiler for .cu files, DIR/bin/nvcc (CUDA 13 only: that of 12 is not on PyPI)
+#   tools/get-cuda.sh runtime12 DIR
+#                                  the headers and the runtime of CUDA 12.9, DIR/include and DIR/lib/libcudart.so.12
 #   tools/get-cuda.sh driver       prints the driver's CUDA version (13000 for 13.0), 0 without one
 # What is there already isn't fetched again. Each part comes with NVIDIA's licence beside it.
 set -eu
@@ -44,6 +47,18 @@ PYTHON
 }
 
 get_cupti() {
+    case ${3:-} in
+    12.9)
+        get_one_cupti "$1" "$2" libcupti.so.12 nvidia-cuda-cupti-cu12==12.9.79
+        return
+        ;;
+    13.0)
+        get_one_cupti "$1" "$2" libcupti.so.13 'nvidia-cuda-cupti==13.0.*'
+        return
+        ;;
+    '' | all) ;;
+    *) fail "no CUPTI $3 here: all, 12.9 or 13.0" ;;
+    esac
     if [ "${3:-}" = all ] || ! older_driver; then
         get_one_cupti "$1" "$2/13" libcupti.so.13 nvidia-cuda-cupti==13.5.25
     fi
@@ -78,13 +93,25 @@ get_nvcc() {
     chmod -R u+x "$dir/bin" "$dir/nvvm/bin"
 }
 
+get_runtime12() {
+    local dir=$1 work=$2
+    [ ! -e "$dir/lib/libcudart.so.12" ] || return 0
+    # The runtime's headers include some of the compiler's.
+    fetch "$work" 'nvidia-cuda-runtime-cu12==12.9.*' 'nvidia-cuda-nvcc-cu12==12.9.*'
+    rm -rf "$dir"
+    mkdir -p "$(dirname "$dir")"
+    cp -r "$work/nvidia/cuda_nvcc/include/crt" "$work/nvidia/cuda_runtime/include/"
+    find "$work" -path '*.dist-info/*' -iname '*licen*' -type f -exec cp {} "$work/nvidia/cuda_runtime/LICENSE.NVIDIA" \;
+    mv "$work/nvidia/cuda_runtime" "$dir"
+}
+
 case ${1:-} in
-cupti | nvcc)
+cupti | nvcc | runtime12)
     [ $# -ge 2 ] || fail "usage: get-cuda.sh $1 DIR"
     WORK=$(mktemp -d)
     trap 'rm -rf "$WORK"' EXIT
     "get_$1" "$2" "$WORK" "${3:-}"
     ;;
 driver) driver_version ;;
-*) fail "usage: get-cuda.sh cupti DIR [all] | nvcc DIR | driver" ;;
+*) fail "usage: get-cuda.sh cupti DIR [all|12.9|13.0] | nvcc DIR | runtime12 DIR | driver" ;;
 esac

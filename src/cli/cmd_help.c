@@ -18,7 +18,8 @@ static void print_environment(void)
         {"CUSPAN_CONFIG_FILE", "the configuration file, for cuspan alone; goes before OTEL_CONFIG_FILE"},
         {"OTEL_CONFIG_FILE", "the configuration file, as OpenTelemetry's SDKs read it"},
         {"CUSPAN_SET",
-         "key=value, one a line: settings that go before all others; `cuspan run --set` adds to it"},
+         "key=value, separated by ';' or new lines: settings that go before all others; `cuspan run --set` "
+         "adds to it"},
         {"OTEL_*", "with no file: as the specification has them (cuspan help settings)"},
         {"TRACEPARENT, TRACESTATE", "the context that the program's work belongs to"},
         {"CUSPAN_LIBRARY", "for the command line: the libcuspan.so to use"},

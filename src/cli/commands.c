@@ -24,7 +24,7 @@
         {OPTION_PROTOCOL, "protocol",                                                                        \
          "NAME",          "of the endpoint: http/protobuf (default), http/json or grpc",                     \
          COMPLETES_WORDS, "http/protobuf http/json grpc"},                                                   \
-        {OPTION_FILE,    "file", "FILE", "write the spans into this file, as OTLP JSON lines",               \
+        {OPTION_FILE,    "file", "FILE", "append the spans to this file, as OTLP JSON lines",                \
          COMPLETES_FILE, NULL},                                                                              \
     {                                                                                                        \
         OPTION_CONSOLE, "console", NULL, "write the spans to the program's standard output",                 \
@@ -87,7 +87,8 @@ static const struct command_option show_options[] = {
     {OPTION_WIDTH, "width", "N", "columns of the picture, 40 to 300; else as wide as the terminal",
      COMPLETES_NOTHING, NULL},
     {OPTION_ROWS, "rows", "N",
-     "lines of the picture, about; equal spans are drawn as one line until it fits (0: a line for each span)",
+     "lines of the picture, about (40); equal spans are drawn as one line until it fits (0: a line for each "
+     "span)",
      COMPLETES_NOTHING, NULL},
     {OPTION_LINEAR, "linear", NULL, "don't shorten stretches of time in which nothing begins or ends",
      COMPLETES_NOTHING, NULL},

@@ -46,7 +46,8 @@ typedef enum status cuspan_replay_run_fn(const struct replay_options *options, s
 
 /* A program that exports cuspan_replay_watch hears of each call into the agent on a thread of the host's:
  * when it begins (`what`: the CUDA function, or what is done with a buffer), when it has returned (NULL), and
- * which of CUPTI's functions the agent calls meanwhile (its name). `what` stays valid. */
+ * which of CUPTI's functions the agent calls meanwhile (its name); in a forked child, which it calls at any
+ * time. `what` stays valid. */
 enum replay_watch { REPLAY_WATCH_BEGIN, REPLAY_WATCH_END, REPLAY_WATCH_CUPTI };
 typedef void cuspan_replay_watch_fn(enum replay_watch event, const char *what);
 

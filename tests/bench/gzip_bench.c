@@ -1,5 +1,5 @@
 /* What compressing a request costs, by level: ns of CPU and bytes, a span. The body is a real one, as a
- * server got it or as an encoder wrote it.
+ * server got it or as an encoder wrote it; tests/bench/gzip_bench.py makes one of a recording.
  *
  *   gzip_bench BODY_FILE SPANS_IN_IT
  */

@@ -2,8 +2,9 @@
 # What cuspan costs an application on a GPU, beside CUPTI's own price and other tracers, interleaved round by round.
 #   [DETAILS="default full"] tests/bench/lab.sh LAB-FOLDER [ROUNDS] [BUILD-FOLDER]
 # cuspan sends OTLP/HTTP with gzip, as by default.
-# LAB-FOLDER holds launch.cu, torch_load.py and compare.py. Needs nvcc; PyTorch and Nsight Systems (NSYS=.../nsys) where
-# they are. The floor is CUPTI with exactly cuspan's callbacks, kinds and fields and empty handlers (floor.c).
+# LAB-FOLDER holds launch.cu, torch_load.py and compare.py, which are not in this repository. Needs nvcc; PyTorch and Nsight
+# Systems (NSYS=.../nsys) where they are. The floor is CUPTI with exactly cuspan's callbacks, kinds and fields and empty
+# handlers (floor.c).
 set -eu
 LAB=$(realpath "$1")
 ROUNDS=${2:-5}

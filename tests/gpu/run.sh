@@ -1,6 +1,8 @@
 #!/bin/bash
-# The examples on this machine's GPU, under the agent.  tests/gpu/run.sh [CUPTI-LIBRARY...]
-# Without arguments: with the CUPTI that ships with cuspan (build/cupti), the toolkit's, and those in build/cupti-*/.
+# The examples, and a program built with CUDA 12, on this machine's GPU, under the agent.
+#   tests/gpu/run.sh [CUPTI-LIBRARY...]
+# Without arguments: with the CUPTI that ships with cuspan (build/cupti), 12.9's and 13.0's, which are fetched into
+# build/cupti-VERSION, others in build/cupti-*/, and the toolkit's.
 set -eu
 # shellcheck source=../../tools/lib.sh
 . "$(dirname "$0")/../../tools/lib.sh"
@@ -24,14 +26,33 @@ for example in vector_add threads graph; do
     "$NVCC" -arch=native -o "$OUT/$example" "examples/$example.cu"
 done
 cc -shared -fPIC -O2 -o "$OUT/counter.so" tests/gpu/counter.c -ldl
+PROGRAMS=("$OUT/vector_add" "$OUT/threads" "$OUT/graph")
+
+build_cuda12() {
+    local cuda12=$PWD/build/cuda12
+    tools/get-cuda.sh runtime12 "$cuda12" &&
+        cc -I"$cuda12/include" tests/gpu/cuda12.c -o "$OUT/cuda12" -L"$cuda12/lib" -l:libcudart.so.12 \
+            -Wl,-rpath,"$cuda12/lib"
+}
+
+if build_cuda12; then
+    PROGRAMS+=("$OUT/cuda12")
+else
+    echo "skipped: cuda12: no headers and runtime of CUDA 12.9 from PyPI"
+fi
 
 LIBRARIES=("$@")
 if [ $# -eq 0 ]; then
     tools/get-cuda.sh cupti build/cupti || say "could not fetch CUPTI: with what is here"
+    # For a driver of CUDA 12 the one above is 12.9's, and 13.0's is too new.
+    if [ "$(tools/get-cuda.sh driver)" -ge 13000 ]; then
+        for version in 12.9 13.0; do
+            tools/get-cuda.sh cupti "build/cupti-$version" "$version" || say "could not fetch CUPTI $version: without it"
+        done
+    fi
     for library in build/cupti/libcupti.so.1[23] build/cupti-*/libcupti.so.1[23] /usr/local/cuda/extras/CUPTI/lib64/libcupti.so; do
         [ ! -e "$library" ] || LIBRARIES+=("$(realpath "$library")")
     done
 fi
 [ ${#LIBRARIES[@]} -gt 0 ] || fail "no CUPTI anywhere"
-python3 tests/gpu/gpu_test.py build "$OUT" "$PWD/$OUT/counter.so" "${LIBRARIES[@]}" -- \
-    "$OUT/vector_add" "$OUT/threads" "$OUT/graph"
+python3 tests/gpu/gpu_test.py build "$OUT" "$PWD/$OUT/counter.so" "${LIBRARIES[@]}" -- "${PROGRAMS[@]}"

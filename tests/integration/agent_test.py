@@ -5,7 +5,7 @@ host notices of it (nothing).
     agent_test.py --build DIRECTORY [--sanitizers LIST] [GROUP[.test]...]
 
 The recordings are read by tests/e2e/recording.py, which shares no code with cuspan, and the spans are held against
-them. What can't be tested here: a set-user-ID host, which takes root to make.
+them. One test takes root, to make a set-user-ID program, and is skipped elsewhere.
 """
 
 import argparse
@@ -157,7 +157,7 @@ class Case(unittest.TestCase):
         self.assertNotRegex(result.err, "Sanitizer|runtime error:", "a sanitizer has found something")
         return result
 
-    def replay(self, name, *options, env=None, fail=None, settings=None, to_file=True, status=0, watch=False):
+    def replay(self, name, *options, env=None, fail=None, settings=None, to_file=True, status=0, watch=False, timeout=150):
         self.runs += 1
         target = self.directory / f"{self.runs}.jsonl"
         report = self.directory / f"report-{self.runs}"
@@ -169,7 +169,7 @@ class Case(unittest.TestCase):
         extra = dict(env or {})
         if fail:
             extra["CUSPAN_REPLAY_FAIL"] = fail
-        result = self.start([*command, path_of(name)], extra, watch=watch)
+        result = self.start([*command, path_of(name)], extra, timeout, watch)
         if status is not None:
             self.assertEqual(result.status, status, result.err)
         if to_file and target.exists():
@@ -671,6 +671,56 @@ class Host(Case):
                     launches = {work.correlation_id for work in recorded(name).gpu_work()}
                     self.assertGreaterEqual(int(head.split()[0]), 2 * len(launches))
 
+    @unittest.skipIf("--sanitizers" in sys.argv and sys.argv[sys.argv.index("--sanitizers") + 1],
+                     "a sanitizer has an allocator of its own")
+    def test_a_forked_child_never_touches_cupti(self):
+        """Though it makes CUDA calls, and the agent's callbacks are still in CUPTI's tables."""
+        for api in "subscriber", "classic":
+            with self.subTest(api=api):
+                noted, target = self.directory / f"noted-{api}", self.directory / f"{api}.jsonl"
+                self.host("fork-play", play="threads", lines=0, program="agent_host_watched",
+                          env={"HOST_WATCH": str(noted)}, settings={"output_file": target, "cupti.api": api})
+                head, *notes = Path(f"{noted}.child").read_text().splitlines()
+                self.assertEqual(notes, [])
+                if os.uname().machine == "x86_64":
+                    self.assertIn("system calls watched", head, "the kernel can't trap them (5.11 and later can)")
+                launches = {work.correlation_id for work in recorded("threads").gpu_work()}
+                self.assertGreaterEqual(int(head.split()[0]), 2 * len(launches))
+                self.assertEqual(noted.read_text().splitlines()[1:], [])
+                self.assert_same_work("threads", spans_in(target.read_text()))
+
+    @unittest.skipIf("--sanitizers" in sys.argv and sys.argv[sys.argv.index("--sanitizers") + 1],
+                     "the leak checker can't look into a process with another user's rights")
+    def test_a_set_user_id_program_is_led_by_no_environment(self):
+        folder = self.directory / "set-user-id"
+        folder.mkdir()
+        self.directory.chmod(0o755)
+
+        def copied(program, name, mode):
+            path = folder / name
+            shutil.copy(program, path)
+            try:
+                shutil.chown(path, "nobody")
+            except (LookupError, OSError) as error:
+                self.skipTest(f"only root can make a set-user-ID program: {error}")
+            path.chmod(mode)
+            return path
+
+        who = subprocess.run([copied(shutil.which("id"), "id", 0o4755), "-u"], stdout=subprocess.PIPE, text=True).stdout
+        if int(who or 0) == os.geteuid():
+            self.skipTest("programs below the temporary directory don't get their owner's rights (nosuid, no_new_privs)")
+        library = folder / "libcuspan.so"  # where nobody may read it
+        shutil.copy(BUILD / "libcuspan.so", library)
+        env = {"CUSPAN_CONFIG_FILE": "/nowhere", "CUSPAN_SET": "detail=/nowhere", "OTEL_LOG_LEVEL": "debug",
+               "OTEL_EXPORTER_OTLP_ENDPOINT": "/nowhere"}
+        self.host(library=library, program=copied(BUILD / "agent_host", "plain", 0o755), env=env, line="/nowhere")
+        result = self.start([copied(BUILD / "agent_host", "host", 0o4755), library], env)
+        self.assertEqual((result.status, result.out), (HOST_STATUS, HOST_OUTPUT), result.err)
+        print(result.err.strip())
+        self.assertNotIn("/nowhere", result.err)
+        # By its defaults it looks for a CUPTI; what it says of that depends on the machine.
+        self.assertTrue(all(line.startswith("cuspan: ") for line in result.err.splitlines()), result.err)
+
     def test_quiet_without_a_standard_error(self):
         """A host that has closed its descriptors must not find our lines in its files."""
         out = subprocess.run(["sh", "-c", '"$0" "$1" 2>&-', str(BUILD / "agent_host"), str(BUILD / "libcuspan.so")],
@@ -770,6 +820,25 @@ class Library(Case):
 
     def test_nothing_is_writable_and_executable(self):
         self.assertNotRegex(self.tool("readelf", "-lW"), r"LOAD.*RWE|GNU_STACK.*RWE")
+
+
+class Soak(Case):
+    def test_many_rounds_in_bounded_memory(self):
+        """A long run in short; with CUSPAN_LONG in the environment a hundred times as long."""
+        rounds = (20 if SANITIZERS else 200) * (100 if os.environ.get("CUSPAN_LONG") else 1)
+        options = ["torch_inference", "--file", "/dev/null"]
+        once = self.replay(*options, to_file=False)
+        asleep = self.replay(*options, to_file=False, env={"OTEL_SDK_DISABLED": "true"}, status=None, watch=True)
+        result = self.replay(*options, "--repeat", rounds, to_file=False, watch=True, timeout=3000)
+        grown = result.peak_bytes - asleep.peak_bytes
+        print(f"{result.report['spans']} spans in {result.seconds:.1f} s; {grown >> 20} MiB more than without the agent")
+        self.assertEqual(result.report["losses"], {})
+        self.assertEqual(result.report["delivered"], result.report["spans"])
+        sessions = result.report["counters"]["sessions"]
+        self.assertEqual(result.report["spans"], (once.report["spans"] - 1) * rounds + sessions)
+        self.assertEqual(result.agent_lines(), [])
+        if not SANITIZERS:
+            self.assertLess(grown, MEMORY_BYTES)
 
 
 class Context(Case):

@@ -1,11 +1,11 @@
 /* Does to libcuspan.so what the CUDA driver does to it, and then goes its own way, which must stay the same
  * whatever becomes of the agent: it prints "host: done" and exits with status 7.
  *
- *   host LIBRARY [fork-before] [fork-after] [thread] [leave] [DOUBLE RECORDING]
+ *   host LIBRARY [fork-before] [fork-after] [fork-play] [thread] [leave] [DOUBLE RECORDING]
  *
- * With the double of CUPTI and a recording it makes the recorded calls in between; with "leave" its threads
- * still make them, as fast as they can, when it ends. What it finds changed by the agent it prints to
- * standard output, and exits with status 1. */
+ * With the double of CUPTI and a recording it makes the recorded calls in between; with fork-play a child,
+ * forked when the agent is up, makes them first; with leave its threads still make them, as fast as they can,
+ * when it ends. What it finds changed by the agent it prints to standard output, and exits with status 1. */
 #include "recording/replay.h"
 
 #include <dlfcn.h>
@@ -162,15 +162,32 @@ static void *inject_on_thread(void *path)
     return NULL;
 }
 
-/* A child of the process has no agent, and nothing of it may make the child wait. */
-static void fork_and_wait(void)
+static bool replay(cuspan_replay_run_fn *run, const struct replay_options *options)
 {
+    struct replay_result result;
+    struct error err = {""};
+    if (run(options, &result, &err) == STATUS_OK)
+        return true;
+    printf("host: %s\n", err.text);
+    return false;
+}
+
+static cuspan_replay_run_fn *find_run(const char *library)
+{
+    return (cuspan_replay_run_fn *)find(library, "cuspan_replay_run");
+}
+
+/* A child of the process has no agent, and nothing of it may make the child wait. With `run` it makes CUDA
+ * calls: without asking whether there is room, since no agent is there to make any. */
+static void fork_and_wait(cuspan_replay_run_fn *run)
+{
+    static const struct replay_options options = {.overload = true};
     int status = 0;
     double begin_ms = now_ms();
     fflush(stdout);
     pid_t pid = fork();
     if (pid == 0)
-        exit(CHILD_STATUS);
+        exit(!run || replay(run, &options) ? CHILD_STATUS : 1);
     waitpid(pid, &status, 0);
     double took_ms = now_ms() - begin_ms;
     if (!WIFEXITED(status) || WEXITSTATUS(status) != CHILD_STATUS || took_ms > CHILD_MS) {
@@ -183,23 +200,19 @@ static void *fork_a_few(void *unused)
 {
     (void)unused;
     for (int i = 0; i < 10; i++)
-        fork_and_wait();
+        fork_and_wait(NULL);
     return NULL;
 }
 
 static void play(const char *library, bool forks)
 {
     struct replay_options options = {.repeat = forks ? 20 : 1};
-    struct replay_result result;
-    struct error err = {""};
     pthread_t forker;
-    cuspan_replay_run_fn *run = (cuspan_replay_run_fn *)find(library, "cuspan_replay_run");
+    cuspan_replay_run_fn *run = find_run(library);
     if (forks && pthread_create(&forker, NULL, fork_a_few, NULL) != 0)
         exit(1);
-    if (run(&options, &result, &err) != STATUS_OK) {
-        printf("host: %s\n", err.text);
+    if (!replay(run, &options))
         wrong = 1;
-    }
     if (forks)
         pthread_join(forker, NULL);
 }
@@ -224,12 +237,13 @@ static void leave_threads_behind(const char *library)
 
 int main(int argc, char **argv)
 {
-    bool before = false, after = false, thread = false, leave = false;
+    bool before = false, after = false, child_plays = false, thread = false, leave = false;
     int at = 2;
     struct error err = {""};
     for (; at < argc && !strchr(argv[at], '/'); at++) {
         before |= strcmp(argv[at], "fork-before") == 0;
         after |= strcmp(argv[at], "fork-after") == 0;
+        child_plays |= strcmp(argv[at], "fork-play") == 0;
         thread |= strcmp(argv[at], "thread") == 0;
         leave |= strcmp(argv[at], "leave") == 0;
     }
@@ -237,7 +251,7 @@ int main(int argc, char **argv)
     if (argc < 2)
         return 2;
     if (before)
-        fork_and_wait();
+        fork_and_wait(NULL);
     if (library) {
         cuspan_replay_load_fn *load = (cuspan_replay_load_fn *)find(library, "cuspan_replay_load");
         if (load(argv[at + 1], &err) != STATUS_OK) {
@@ -250,12 +264,14 @@ int main(int argc, char **argv)
         pthread_join(other, NULL);
     else
         inject(argv[1]);
+    if (library && child_plays)
+        fork_and_wait(find_run(library));
     if (library && leave)
         leave_threads_behind(library);
     else if (library)
         play(library, after);
     if (after)
-        fork_and_wait();
+        fork_and_wait(NULL);
     printf("host: done\n");
     return wrong ? 1 : 7;
 }

@@ -3,7 +3,9 @@
  * long as a callback lasts, and hears of CUPTI's functions from the double.
  *
  * HOST_WATCH=FILE gets, at exit, how many callbacks there were, and then a line for each thing noted, with
- * how many callbacks this thread had had before:   31 cudaStreamBeginCapture: calls cuptiActivityEnable_v2 */
+ * how many callbacks this thread had had before:   31 cudaStreamBeginCapture: calls cuptiActivityEnable_v2
+ * FILE.child gets the same of a forked child, where each call of CUPTI's counts, also outside of callbacks.
+ */
 #include "recording/replay.h"
 
 #include <dlfcn.h>
@@ -34,7 +36,7 @@ struct note {
 static struct note notes[NOTES_MAX];
 static _Atomic unsigned note_count;
 static _Atomic unsigned long callback_count;
-static bool is_watching, traps_syscalls;
+static bool is_watching, traps_syscalls, is_forked_child;
 
 static _Thread_local const char *inside; /* what the agent has been called for; NULL: it is not called */
 static _Thread_local unsigned callbacks_before;
@@ -45,7 +47,7 @@ static void note(const char *what, long number)
 {
     unsigned at = atomic_fetch_add(&note_count, 1);
     if (at < NOTES_MAX)
-        notes[at] = (struct note){callbacks_before, inside, what, number};
+        notes[at] = (struct note){callbacks_before, inside ? inside : "outside of callbacks", what, number};
 }
 
 static void note_inside(const char *what)
@@ -192,6 +194,21 @@ int pthread_mutex_trylock(pthread_mutex_t *mutex)
     return find_lock(&real, "pthread_mutex_trylock")(mutex);
 }
 
+/* In a forked child no thread is the agent's business, so it keeps nothing of one. (Elsewhere a thread's
+ * first callback does, once.) */
+int pthread_setspecific(pthread_key_t key, const void *value)
+{
+    static int (*_Atomic real)(pthread_key_t, const void *);
+    int (*found)(pthread_key_t, const void *) = atomic_load(&real);
+    if (is_forked_child)
+        note_inside("pthread_setspecific");
+    if (!found) {
+        found = (int (*)(pthread_key_t, const void *))dlsym(RTLD_NEXT, "pthread_setspecific");
+        atomic_store(&real, found);
+    }
+    return found(key, value);
+}
+
 /* --- begin and end --- */
 
 /* A watch that sees nothing finds nothing. */
@@ -214,6 +231,16 @@ static void see_oneself(void)
     callbacks_before = 0;
 }
 
+/* The kernel traps nothing in a child that isn't asked for again. */
+static void in_child(void)
+{
+    is_forked_child = true;
+    is_trapped = traps_syscalls = false;
+    atomic_store(&note_count, 0);
+    atomic_store(&callback_count, 0);
+    callbacks_before = 0;
+}
+
 __attribute__((constructor)) static void begin(void)
 {
     is_watching = getenv("HOST_WATCH") != NULL;
@@ -221,12 +248,15 @@ __attribute__((constructor)) static void begin(void)
         return;
     prepare_traps();
     see_oneself();
+    pthread_atfork(NULL, NULL, in_child);
 }
 
 __attribute__((destructor)) static void end(void)
 {
-    const char *path = getenv("HOST_WATCH");
-    FILE *file = path ? fopen(path, "w") : NULL;
+    const char *name = getenv("HOST_WATCH");
+    char path[4096];
+    snprintf(path, sizeof path, "%s%s", name ? name : "", is_forked_child ? ".child" : "");
+    FILE *file = name ? fopen(path, "w") : NULL;
     if (!file)
         return;
     unsigned count = atomic_load(&note_count);

@@ -414,6 +414,16 @@ void records_after_shutdown(void)
         has_shutdown_thread = pthread_create(&shutdown_thread, NULL, deliver_after_shutdown, NULL) == 0;
 }
 
+void records_hold(void)
+{
+    pthread_mutex_lock(&lock);
+}
+
+void records_release(void)
+{
+    pthread_mutex_unlock(&lock);
+}
+
 void records_join(void)
 {
     if (has_shutdown_thread)

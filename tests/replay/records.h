@@ -41,4 +41,8 @@ struct records_counts records_counts(void);
 void records_after_shutdown(void);
 void records_join(void);
 
+/* Around a fork: the child must not find a lock that another thread held. */
+void records_hold(void);
+void records_release(void);
+
 #endif

@@ -3,8 +3,10 @@
 #include "recording/replay.h"
 
 #include "faults.h"
+#include "records.h"
 #include "watch.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -58,6 +60,12 @@ static enum status read_first_correlation(struct error *err)
     return STATUS_OK;
 }
 
+static void in_child(void)
+{
+    records_release();
+    watch_forked_child();
+}
+
 enum status cuspan_replay_load(const char *path, struct error *err)
 {
     if (replay.is_loaded)
@@ -74,6 +82,7 @@ enum status cuspan_replay_load(const char *path, struct error *err)
         return status;
     replay.shift = (struct shift){.correlation = replay.first_correlation};
     atomic_store(&replay.latest_ns, replay.timeline.first_ns);
+    pthread_atfork(records_hold, records_release, in_child);
     replay.is_loaded = true;
     return STATUS_OK;
 }

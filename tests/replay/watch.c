@@ -7,6 +7,7 @@
 #include <stddef.h>
 
 static cuspan_replay_watch_fn *watch;
+static bool is_forked_child;
 static _Thread_local bool is_host_thread, is_inside;
 
 void watch_init(void)
@@ -17,6 +18,11 @@ void watch_init(void)
 void watch_host_thread(void)
 {
     is_host_thread = true;
+}
+
+void watch_forked_child(void)
+{
+    is_forked_child = true;
 }
 
 void watch_begin(const char *what)
@@ -37,6 +43,6 @@ void watch_end(void)
 
 void watch_cupti(const char *function)
 {
-    if (is_inside)
+    if (is_inside || (watch && is_forked_child))
         watch(REPLAY_WATCH_CUPTI, function);
 }

@@ -10,6 +10,8 @@ void watch_host_thread(void);
 /* Around each call into the agent; `what` is a static string. */
 void watch_begin(const char *what);
 void watch_end(void);
+/* From here on each call of the agent's is told, for there must be none at all. */
+void watch_forked_child(void);
 /* The agent has called `function`. */
 void watch_cupti(const char *function);
 
