@@ -127,8 +127,15 @@ static enum status open_library(const char *path, struct cupti *cupti, struct er
         return error_set(err, STATUS_NOT_FOUND, "can't load CUPTI: %s", dlerror());
     cuptiGetVersion_fn *get_version = (cuptiGetVersion_fn *)dlsym(cupti->handle, "cuptiGetVersion");
     snprintf(cupti->path, sizeof cupti->path, "%s", path);
-    if (!get_version || get_version(&cupti->version) != CUPTI_OK)
+    if (!get_version)
         return error_set(err, STATUS_UNSUPPORTED, "%s is not a CUPTI", path);
+    uint32_t result = get_version(&cupti->version);
+    if (result != CUPTI_OK)
+        return error_set(
+            err, STATUS_UNAVAILABLE,
+            "%s does not tell its version (CUPTI's result %u); is NVIDIA's driver installed, and of a "
+            "version that suits it?",
+            path, result);
     if (cupti->version < CUPTI_VERSION_12_0)
         return error_set(err, STATUS_UNSUPPORTED,
                          "%s is older than CUDA 12.0; name a newer one by distribution.cuspan.cupti.library",
