@@ -110,7 +110,7 @@ static const char *shown_message(struct sender *sender, const char *message, cha
 {
     *to = '\0';
     if (headers_leak(&sender->headers, message)) {
-        snprintf(to, size, ": (its message repeats a header's value and is not shown)");
+        snprintf(to, size, ": (its message repeats a secret and is not shown)");
     } else if (*message) {
         memcpy(to, ": ", 2);
         text_one_line(to + 2, size - 2, message, strlen(message));

@@ -305,15 +305,14 @@ static void a_json_message_is_read(void **state)
     free(told);
 }
 
-static void a_secret_in_a_message_is_not_shown(void **state)
+/* What is told of a server that refuses with `body`, where requests bear `value`. */
+static char *refuse_with(char *value, const char *body)
 {
-    const struct reply script = {.status = 401,
-                                 .headers = "Content-Type: text/plain\r\n",
-                                 .body = "bad key tok-123456",
-                                 .body_bytes = 18};
+    const struct reply script = {
+        .status = 401, .headers = "Content-Type: text/plain\r\n", .body = body, .body_bytes = strlen(body)};
     struct http_server *server = http_server_start(&script, 1);
     struct output_settings settings = settings_for(http_server_port(server));
-    struct header header = {"authorization", "Bearer tok-123456"};
+    struct header header = {"x-token", value};
     settings.exporter.headers = &header;
     settings.exporter.header_count = 1;
     stderr_begin();
@@ -324,7 +323,36 @@ static void a_secret_in_a_message_is_not_shown(void **state)
     http_server_stop(server);
     assert_true(stopped);
     assert_non_null(strstr(told, "HTTP 401"));
+    return told;
+}
+
+static void a_secret_in_a_message_is_not_shown(void **state)
+{
+    char value[] = "Bearer tok-123456";
+    char *told = refuse_with(value, "bad key tok-123456");
     assert_null(strstr(told, "tok-123456"));
+    free(told);
+}
+
+static void nor_is_a_secret_that_is_longer_than_the_message(void **state)
+{
+    char value[900];
+    char body[1000];
+    for (size_t i = 0; i < sizeof value - 1; i++)
+        value[i] = "0123456789abcdef"[i * i % 13];
+    memcpy(value, "Bearer tok-", 11);
+    value[sizeof value - 1] = '\0';
+    snprintf(body, sizeof body, "not accepted: %s", value);
+    char *told = refuse_with(value, body);
+    assert_null(strstr(told, "tok-"));
+    free(told);
+}
+
+static void nor_are_the_urls_credentials(void **state)
+{
+    char value[] = "other";
+    char *told = refuse_with(value, "Authorization: Basic dXNlcjpodW50ZXIy is wrong"); /* user:hunter2 */
+    assert_null(strstr(told, "dXNlc"));
     free(told);
 }
 
@@ -666,6 +694,8 @@ int main(void)
         SENDER_TEST(a_refusals_message_is_shown_once_on_one_line),
         SENDER_TEST(a_json_message_is_read),
         SENDER_TEST(a_secret_in_a_message_is_not_shown),
+        SENDER_TEST(nor_is_a_secret_that_is_longer_than_the_message),
+        SENDER_TEST(nor_are_the_urls_credentials),
         SENDER_TEST(partial_success_counts_and_is_not_sent_again),
         SENDER_TEST(a_partial_success_without_rejections_is_a_warning),
         SENDER_TEST(retry_after_in_seconds_is_obeyed),
