@@ -317,6 +317,25 @@ static void put_resource_strings(struct text *text, const char *strings, size_t 
     PUT(text, "]}}");
 }
 
+static void put_resource_items(struct text *text, const struct resource_attr *attr,
+                               const struct wire_limits *limits)
+{
+    PUT(text, "{\"arrayValue\":{\"values\":[");
+    for (size_t i = 0; i < attr->item_count && !text->full; i++) {
+        struct span_attr item = {.type = attr->item_type == RESOURCE_BOOL ? ATTR_BOOL : ATTR_INT};
+        if (attr->item_type == RESOURCE_DOUBLE) {
+            item.type = ATTR_DOUBLE;
+            item.d = attr->items[i].real;
+        } else {
+            item.i = attr->items[i].integer;
+        }
+        if (i)
+            PUT(text, ",");
+        put_value(text, &item, limits);
+    }
+    PUT(text, "]}}");
+}
+
 static void put_resource_value(struct text *text, const struct resource_attr *attr,
                                const struct wire_limits *limits)
 {
@@ -338,6 +357,9 @@ static void put_resource_value(struct text *text, const struct resource_attr *at
         break;
     case RESOURCE_STRING_ARRAY:
         put_resource_strings(text, attr->string, limits->string_bytes_max);
+        return;
+    case RESOURCE_ARRAY:
+        put_resource_items(text, attr, limits);
         return;
     }
     put_value(text, &plain, limits);

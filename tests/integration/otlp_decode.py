@@ -248,6 +248,10 @@ def expect_resource(told, resource, options):
         elif attr["type"] == "strings":
             for text in raw.split(b"\0")[:-1]:
                 pair.value.array_value.values.add().string_value = repaired(text, options)
+        elif attr["type"] == "array":
+            pair.value.array_value.SetInParent()
+            for item in attr["items"][:-1]:
+                expect_value({"type": attr["item_type"], "value": item}, pair.value.array_value.values.add(), options)
         else:
             expect_value(attr, pair.value, options)
 
