@@ -171,7 +171,8 @@ static void put_value(struct text *text, const struct span_attr *attr, const str
     case ATTR_POINTER:
         PUT(text, "{\"stringValue\":\"");
         if (text_reserve(text, POINTER_BYTES_MAX))
-            text->p += number_put_pointer(text->p, (uint64_t)attr->i);
+            text->p += wire_smaller((uint32_t)number_put_pointer(text->p, (uint64_t)attr->i),
+                                    limits->value_chars_max);
         PUT(text, "\"}");
         break;
     case ATTR_DIM3:

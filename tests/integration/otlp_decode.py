@@ -189,7 +189,7 @@ def expect_value(attr, value, options):
     if kind == "string":
         value.string_value = repaired(bytes.fromhex(given), options, options["value_chars"])
     elif kind == "pointer":
-        value.string_value = hex(given)
+        value.string_value = hex(given)[:options["value_chars"]]
     elif kind == "int":
         value.int_value = given - (1 << 64) if given >> 63 else given
     elif kind == "bool":

@@ -95,6 +95,20 @@ static void test_every_type_of_attribute(void **state)
     check_double(-INFINITY, "\"-Infinity\"");
 }
 
+static void test_pointers_are_cut_like_strings(void **state)
+{
+    static const char *const wants[] = {"", "0", "0x", "0x7", "0x7f", "0x7f", "0x7f"};
+    struct span span = simple_span();
+    span_attr_pointer(&span, &key_a, 0x7f);
+    for (uint32_t chars = 0; chars < sizeof wants / sizeof *wants; chars++) {
+        struct wire_limits limits = no_limits;
+        char json[64];
+        limits.value_chars_max = chars;
+        snprintf(json, sizeof json, "{\"stringValue\":\"%s\"}", wants[chars]);
+        check_value(&span, &limits, json);
+    }
+}
+
 static void check_string(const char *text, size_t len, uint32_t chars_max, uint32_t bytes_max,
                          const char *want)
 {
@@ -354,6 +368,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_small_span),
         cmocka_unit_test(test_every_type_of_attribute),
+        cmocka_unit_test(test_pointers_are_cut_like_strings),
         cmocka_unit_test(test_strings_are_escaped),
         cmocka_unit_test(test_escapes_at_every_place),
         cmocka_unit_test(test_limits_count_characters_not_escapes),

@@ -231,6 +231,26 @@ static void test_every_type_of_attribute(void **state)
     at_end(&w);
 }
 
+static void test_pointers_are_cut_like_strings(void **state)
+{
+    struct span span = simple_span();
+    span_attr_pointer(&span, &key_pointer, UINT64_MAX);
+    span_attr_pointer(&span, &key_pointer, 0x7f);
+    for (uint32_t chars = 0; chars < 20; chars++) {
+        struct wire_limits limits = no_limits;
+        char want[19] = "0xffffffffffffffff";
+        limits.value_chars_max = chars;
+        want[chars < 18 ? chars : 18] = '\0';
+        struct walker w = encode(&span, &limits);
+        take_beginning(&w, &span);
+        take_string_attr(&w, 9, "a.pointer", want);
+        strcpy(want, "0x7f");
+        want[chars < 4 ? chars : 4] = '\0';
+        take_string_attr(&w, 9, "a.pointer", want);
+        at_end(&w);
+    }
+}
+
 static void test_integers_of_every_length(void **state)
 {
     for (unsigned bit = 0; bit < 64; bit++) {
@@ -633,6 +653,7 @@ int main(void)
         cmocka_unit_test(test_bytes_of_a_small_span),
         cmocka_unit_test(test_root_has_no_parent_and_child_has),
         cmocka_unit_test(test_every_type_of_attribute),
+        cmocka_unit_test(test_pointers_are_cut_like_strings),
         cmocka_unit_test(test_integers_of_every_length),
         cmocka_unit_test(test_strings_of_every_length),
         cmocka_unit_test(test_text_is_repaired_and_cut),
