@@ -86,9 +86,12 @@ enum status outputs_create(const struct settings *settings, const char *own_fold
 
 void outputs_set_resource(struct outputs *outputs, uint16_t index, const struct resource *resource)
 {
-    for (size_t i = 0; i < outputs->count; i++)
-        if (encoder_set_resource(outputs->items[i].encoder, index, resource) != STATUS_OK)
-            log_warn("no memory for the resource of %s", index ? "a device" : "the process");
+    for (size_t i = 0; i < outputs->count; i++) {
+        enum status status = encoder_set_resource(outputs->items[i].encoder, index, resource);
+        if (status != STATUS_OK)
+            log_warn("the resource of %s is left out: %s", index ? "a device" : "the process",
+                     status_text(status));
+    }
 }
 
 static void send_batch(struct output *output)

@@ -1,5 +1,6 @@
 #include "encode/wire.h"
 
+#include "encode/encoder.h"
 #include "encode/number.h"
 #include "encode/utf8.h"
 
@@ -366,11 +367,17 @@ static void put_resource_value(struct text *text, const struct resource_attr *at
     put_value(text, &plain, limits);
 }
 
+/* What stands behind a resource's attributes, with a URL that may need escapes. */
+#define BEHIND_RESOURCE 128
+#define ESCAPED_MAX     6
+static_assert(2 * (BEHIND_RESOURCE + ESCAPED_MAX * SCHEMA_URL_MAX) <= ENCODER_RESOURCE_BYTES_MAX,
+              "the longest schema URL leaves room for attributes");
+
 /* "resource":{...},"schemaUrl":"...","scopeSpans":[{ */
 static uint8_t *json_put_resource(uint8_t *to, uint8_t *end, const struct resource *resource,
                                   const char *schema_url, const struct wire_limits *limits)
 {
-    size_t behind = 128 + 6 * strlen(schema_url); /* at most, should the URL need escapes */
+    size_t behind = BEHIND_RESOURCE + ESCAPED_MAX * strlen(schema_url);
     if ((size_t)(end - to) < 2 * behind)
         return NULL;
     struct text text = {to, end - behind, false};
