@@ -19,6 +19,7 @@ struct exporter_environment {
     const char *module_path;       /* of EXPORT_MODULE_NAME, in the folder of libcuspan.so; copied */
     const char *user_agent_prefix; /* goes before our own User-Agent, or NULL; copied */
     uint32_t retry_initial_ms;     /* 0: the default. Tests are in a hurry */
+    unsigned output;               /* its number, below OUTPUTS_MAX, for counter_output_get */
 };
 
 /* Starts the thread. Everything needed is copied out of `settings`. What can be wrong with an endpoint shows

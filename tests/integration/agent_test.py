@@ -833,6 +833,32 @@ tracer_provider:
         self.assertRegex(result.err, "can't open /nowhere/x.jsonl: No such file or directory")
         self.assertEqual(result.report["losses"], {"lost_output": result.report["spans"]})
 
+    def test_each_output_is_reported_by_itself(self):
+        """Total loss in one output, and none in the other, is neither delivery nor loss of all."""
+        target = self.directory / "good.jsonl"
+        config = self.directory / "two.yaml"
+        for bad, status in (f"{self.directory}/other.jsonl", 0), ("/nowhere/x.jsonl", 1):
+            target.unlink(missing_ok=True)
+            config.write_text(f"""file_format: "1.1"
+tracer_provider:
+  processors:
+  - batch: {{exporter: {{otlp_file/development: {{output_stream: "file://{bad}"}}}}}}
+  - batch: {{exporter: {{otlp_file/development: {{output_stream: "file://{target}"}}}}}}
+""")
+            result = self.replay("vector_add", "--config", config, to_file=False, status=status)
+            made = result.report["spans"]
+            arrived = 0 if status else made
+            self.assertEqual(len(spans_in(target.read_text())), made)
+            self.assertEqual(result.report["outputs"],
+                             [{"kind": "file", "endpoint": bad, "delivered": arrived, "lost": made - arrived},
+                              {"kind": "file", "endpoint": str(target), "delivered": made, "lost": 0}])
+            self.assertEqual(result.report["delivered"], arrived)
+            said = [line for line in result.err.splitlines() if "delivered" in line or "look at" in line]
+            self.assertEqual(said, [f"cuspan: {'0 of ' if status else ''}{made} spans delivered to {bad}",
+                                    f"cuspan: {made} spans delivered to {target}",
+                                    *([] if status else [f"cuspan: look at it: cuspan show {bad}"]),
+                                    f"cuspan: look at it: cuspan show {target}"])
+
     def test_attribute_limits(self):
         env = {"OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT": "4", "OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT": "6"}
         result, whole = self.replay("threads", env=env), self.replay("threads")
