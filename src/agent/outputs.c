@@ -15,6 +15,7 @@
 #define BATCH_BYTES_MAX (3 * 1024 * 1024)
 
 struct output {
+    unsigned number; /* for the counters */
     struct encoder *encoder;
     struct exporter *exporter;
     uint64_t delay_ns;
@@ -55,6 +56,7 @@ static enum status create_one(const struct settings *settings, const struct outp
     enum status status = encoder_create(&options, &output->encoder);
     if (status == STATUS_OK)
         status = exporter_create(wanted, environment, &output->exporter);
+    output->number = environment->output;
     output->delay_ns = wanted->schedule_delay_ms * NS_PER_MS;
     output->room_wanted = wanted->queue_spans_max / 2;
     return status;
@@ -73,6 +75,7 @@ enum status outputs_create(const struct settings *settings, const char *own_fold
         chunk_pool_create(settings_queue_bytes(settings) / sizeof(struct chunk), &made->pool);
     for (size_t i = 0; i < settings->output_count && status == STATUS_OK; i++) {
         made->count = i + 1;
+        environment.output = (unsigned)i;
         status = create_one(settings, &settings->outputs[i], &environment, made->pool, &made->items[i]);
     }
     if (status != STATUS_OK) {
@@ -86,9 +89,12 @@ enum status outputs_create(const struct settings *settings, const char *own_fold
 
 void outputs_set_resource(struct outputs *outputs, uint16_t index, const struct resource *resource)
 {
-    for (size_t i = 0; i < outputs->count; i++)
-        if (encoder_set_resource(outputs->items[i].encoder, index, resource) != STATUS_OK)
-            log_warn("no memory for the resource of %s", index ? "a device" : "the process");
+    for (size_t i = 0; i < outputs->count; i++) {
+        enum status status = encoder_set_resource(outputs->items[i].encoder, index, resource);
+        if (status != STATUS_OK)
+            log_warn("the resource of %s is left out: %s", index ? "a device" : "the process",
+                     status_text(status));
+    }
 }
 
 static void send_batch(struct output *output)
@@ -122,10 +128,10 @@ void outputs_set_patience(struct outputs *outputs, uint64_t deadline_ns)
 }
 
 /* All chunks are taken: no exporter delivers as fast as spans come. */
-static void lose(void)
+static void lose(const struct output *output)
 {
     static bool said;
-    counter_add(COUNTER_lost_queue_full, 1);
+    counter_output_lost(output->number, COUNTER_lost_queue_full, 1);
     if (!said)
         log_warn("spans come faster than they can be delivered, and are lost: the queue that "
                  "distribution.cuspan.memory_bytes_max leaves is full");
@@ -148,9 +154,9 @@ static void add_to(struct outputs *outputs, struct output *output, const struct 
     if (status == STATUS_OK && !output->oldest_ns)
         output->oldest_ns = outputs->now_ns;
     if (status == STATUS_NO_MEMORY || status == STATUS_FULL)
-        lose();
+        lose(output);
     else if (status != STATUS_OK)
-        counter_add(COUNTER_lost_too_large, 1);
+        counter_output_lost(output->number, COUNTER_lost_too_large, 1);
 }
 
 void outputs_add(struct outputs *outputs, const struct span *span)
@@ -159,15 +165,18 @@ void outputs_add(struct outputs *outputs, const struct span *span)
         add_to(outputs, &outputs->items[i], span);
 }
 
-uint64_t outputs_undelivered(size_t output_count)
+uint64_t outputs_give_up(size_t output_count)
 {
-    static const enum counter fates[] = {
-        COUNTER_spans_delivered, COUNTER_lost_queue_full,  COUNTER_lost_too_large, COUNTER_lost_rejected,
-        COUNTER_lost_refused,    COUNTER_lost_unreachable, COUNTER_lost_deadline,  COUNTER_lost_output};
-    uint64_t made = counter_get(COUNTER_spans_created) * output_count, known = 0;
-    for (size_t i = 0; i < sizeof fates / sizeof *fates; i++)
-        known += counter_get(fates[i]);
-    return made > known ? made - known : 0;
+    uint64_t made = counter_get(COUNTER_spans_created), sum = 0;
+    for (unsigned i = 0; i < output_count; i++) {
+        struct output_fates fates = counter_output_get(i);
+        uint64_t known = fates.delivered + fates.lost;
+        if (known >= made)
+            continue;
+        counter_output_lost(i, COUNTER_lost_deadline, made - known);
+        sum += made - known;
+    }
+    return sum;
 }
 
 void outputs_tick(struct outputs *outputs, uint64_t now_ns)
@@ -198,8 +207,15 @@ void outputs_destroy(struct outputs *outputs, uint64_t deadline_ns)
     for (size_t i = 0; i < outputs->count; i++)
         if (outputs->items[i].encoder && outputs->items[i].exporter)
             send_batch(&outputs->items[i]);
+    /* Together: one that is stuck must not take the time of the others, nor of whoever counts what is lost.
+     */
+    for (size_t i = 0; i < outputs->count; i++)
+        exporter_stop(outputs->items[i].exporter, deadline_ns);
+    for (size_t i = 0; i < outputs->count; i++)
+        exporter_abort_at(outputs->items[i].exporter, deadline_ns);
+    uint64_t until_ns = exporter_grace_ns(deadline_ns);
     for (size_t i = 0; i < outputs->count; i++) {
-        all_ended &= exporter_destroy(outputs->items[i].exporter, deadline_ns);
+        all_ended &= exporter_end(outputs->items[i].exporter, until_ns);
         encoder_destroy(outputs->items[i].encoder);
     }
     if (all_ended)

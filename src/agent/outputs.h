@@ -27,9 +27,9 @@ void outputs_tick(struct outputs *outputs, uint64_t now_ns);
  * kept waiting where a host can't. 0: no longer. */
 void outputs_set_patience(struct outputs *outputs, uint64_t deadline_ns);
 
-/* How many spans have been made, for each of `output_count` outputs, and have met no fate yet, by the
- * counters. Any thread. */
-uint64_t outputs_undelivered(size_t output_count);
+/* Counts as lost to the deadline, for each of `output_count` outputs, the spans that have been made and have
+ * met no fate yet, by the counters. Returns their number. Any thread. */
+uint64_t outputs_give_up(size_t output_count);
 
 /* Whether there is room for a replay to go on. Any thread. */
 bool outputs_have_room(struct outputs *outputs);

@@ -88,9 +88,22 @@ static void write_outputs(FILE *file, const struct settings *settings)
             fputs(",\"endpoint\":", file);
             write_endpoint(file, exporter->endpoint);
         }
-        fputc('}', file);
+        struct output_fates fates = counter_output_get((unsigned)i);
+        fprintf(file, ",\"delivered\":%llu,\"lost\":%llu}", (unsigned long long)fates.delivered,
+                (unsigned long long)fates.lost);
     }
     fputc(']', file);
+}
+
+/* Of several outputs, what each of them got at least. */
+static uint64_t delivered_everywhere(const struct settings *settings)
+{
+    uint64_t fewest = counter_get(COUNTER_spans_delivered);
+    for (unsigned i = 0; i < settings->output_count; i++) {
+        uint64_t delivered = counter_output_get(i).delivered;
+        fewest = delivered < fewest ? delivered : fewest;
+    }
+    return fewest;
 }
 
 static void write_body(FILE *file, const struct report *report)
@@ -101,7 +114,7 @@ static void write_body(FILE *file, const struct report *report)
     write_traces(file, report);
     fprintf(file, ",\"spans\":%llu,\"delivered\":%llu",
             (unsigned long long)counter_get(COUNTER_spans_created),
-            (unsigned long long)counter_get(COUNTER_spans_delivered));
+            (unsigned long long)delivered_everywhere(report->settings));
     write_counters(file, "counters", false);
     write_counters(file, "losses", true);
     write_outputs(file, report->settings);

@@ -2,6 +2,11 @@
 
 _Atomic uint64_t counter_values[COUNTER_COUNT];
 
+static struct {
+    _Atomic uint64_t delivered;
+    _Atomic uint64_t lost;
+} outputs[OUTPUTS_MAX];
+
 static const struct {
     const char *name;
     const char *help;
@@ -45,8 +50,32 @@ uint64_t counters_lost(void)
     return sum;
 }
 
+void counter_output_delivered(unsigned output, uint64_t spans)
+{
+    counter_add(COUNTER_spans_delivered, spans);
+    atomic_fetch_add_explicit(&outputs[output].delivered, spans, memory_order_relaxed);
+}
+
+void counter_output_lost(unsigned output, enum counter reason, uint64_t spans)
+{
+    counter_add(reason, spans);
+    atomic_fetch_add_explicit(&outputs[output].lost, spans, memory_order_relaxed);
+}
+
+struct output_fates counter_output_get(unsigned output)
+{
+    return (struct output_fates){
+        .delivered = atomic_load_explicit(&outputs[output].delivered, memory_order_relaxed),
+        .lost = atomic_load_explicit(&outputs[output].lost, memory_order_relaxed),
+    };
+}
+
 void counters_reset(void)
 {
+    for (unsigned i = 0; i < OUTPUTS_MAX; i++) {
+        atomic_store_explicit(&outputs[i].delivered, 0, memory_order_relaxed);
+        atomic_store_explicit(&outputs[i].lost, 0, memory_order_relaxed);
+    }
     for (enum counter i = 0; i < COUNTER_COUNT; i++)
         atomic_store_explicit(&counter_values[i], 0, memory_order_relaxed);
 }

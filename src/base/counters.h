@@ -6,6 +6,8 @@
 #ifndef CUSPAN_BASE_COUNTERS_H
 #define CUSPAN_BASE_COUNTERS_H
 
+#include "base/limits.h"
+
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -77,6 +79,17 @@ bool counter_is_loss(enum counter counter);
 
 /* The sum of all losses. */
 uint64_t counters_lost(void);
+
+/* What became of the spans in each output: every span that is made meets one fate in every one of them. The
+ * counters above have the sums. Counted by our own threads alone. */
+void counter_output_delivered(unsigned output, uint64_t spans);
+void counter_output_lost(unsigned output, enum counter reason, uint64_t spans);
+
+struct output_fates {
+    uint64_t delivered;
+    uint64_t lost;
+};
+struct output_fates counter_output_get(unsigned output);
 
 /* For tests and for a process that forked. */
 void counters_reset(void);

@@ -33,6 +33,7 @@
 #define SPAN_STRING_MAX    (32 * 1024) /* a name or a string value longer than this is cut */
 #define ATTR_KEY_BYTES_MAX 62
 #define TRACE_STATE_MAX    512
+#define SCHEMA_URL_MAX     1024 /* of a resource, in bytes: it stands in each request */
 #define DEVICES_MAX        64
 #define OUTPUTS_MAX        4
 

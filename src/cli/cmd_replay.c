@@ -251,7 +251,7 @@ static int run_child(const struct replay *replay)
     return status == STATUS_OK ? EXIT_OK : EXIT_FAILED;
 }
 
-/* Returns EXIT_FAILED where spans were made and not one of them arrived. */
+/* Returns EXIT_FAILED where spans were made and not one of them arrived in one of the outputs. */
 static int print_outcome(const struct replay *replay)
 {
     struct outcome outcome;
@@ -260,7 +260,7 @@ static int print_outcome(const struct replay *replay)
         outcome_print_recordings(&outcome, outcome.recordings[0].path, stderr);
     else if (!replay->injection.is_quiet)
         outcome_print(&outcome, stderr);
-    int status = outcome.spans > 0 && outcome.delivered == 0 ? EXIT_FAILED : EXIT_OK;
+    int status = outcome_failed(&outcome) ? EXIT_FAILED : EXIT_OK;
     outcome_deinit(&outcome);
     return status;
 }

@@ -170,7 +170,7 @@ const struct command commands[] = {
         .completes = COMPLETES_FILE,
         .summary = "run the whole agent on a recording, without a GPU",
         .text = "Plays FILE to the agent through a stand-in for CUPTI: what leaves is what left when it was "
-                "recorded. The exit status is 1 if none of the spans arrived.",
+                "recorded. The exit status is 1 if one of the outputs got none of the spans.",
         .options = replay_options,
         .examples = replay_examples,
     },

@@ -24,7 +24,7 @@ static const char *string_of(const cJSON *object, const char *key)
 static void add_traces(struct outcome *outcome, const cJSON *report)
 {
     const cJSON *item;
-    size_t listed = 0;
+    size_t listed = 0, known = 0; /* processes below one TRACEPARENT share a trace */
     cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(report, "traces"))
     {
         listed++;
@@ -36,10 +36,10 @@ static void add_traces(struct outcome *outcome, const cJSON *report)
         for (size_t i = 0; i < outcome->trace_count; i++)
             is_known |= strcmp(outcome->traces[i], trace) == 0;
         outcome->trace_count += !is_known;
-        listed -= is_known; /* processes below one TRACEPARENT share a trace */
+        known += is_known;
     }
     uint64_t total = number_of(report, "trace_count");
-    outcome->trace_total += total > listed ? total : listed;
+    outcome->trace_total += (total > listed ? total : listed) - known;
 }
 
 static void add_losses(struct outcome *outcome, const cJSON *report)
@@ -68,23 +68,38 @@ static bool is_same(const char *a, const char *b)
     return a == b || (a && b && strcmp(a, b) == 0);
 }
 
+/* The output of another process that goes to the same place, or a new one; NULL when there are too many. One
+ * process may have two that go to the same place. */
+static struct outcome_output *find_output(struct outcome *outcome, const char *kind, const char *endpoint)
+{
+    for (size_t i = 0; i < outcome->output_count; i++) {
+        struct outcome_output *output = &outcome->outputs[i];
+        if (output->last_process != outcome->processes && is_same(output->kind, kind) &&
+            is_same(output->endpoint, endpoint))
+            return output;
+    }
+    if (outcome->output_count == OUTCOME_OUTPUTS_MAX)
+        return NULL;
+    struct outcome_output *output = &outcome->outputs[outcome->output_count++];
+    *output = (struct outcome_output){.kind = memory_copy_string(kind),
+                                      .endpoint = endpoint ? memory_copy_string(endpoint) : NULL};
+    return output;
+}
+
 static void add_outputs(struct outcome *outcome, const cJSON *report)
 {
     const cJSON *item;
     cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(report, "outputs"))
     {
-        const char *kind = string_of(item, "kind"), *endpoint = string_of(item, "endpoint");
-        size_t i = 0;
-        if (!kind)
+        const char *kind = string_of(item, "kind");
+        struct outcome_output *output = kind ? find_output(outcome, kind, string_of(item, "endpoint")) : NULL;
+        if (!output)
             continue;
-        while (i < outcome->output_count &&
-               !(is_same(outcome->outputs[i].kind, kind) && is_same(outcome->outputs[i].endpoint, endpoint)))
-            i++;
-        if (i < outcome->output_count || i == OUTCOME_OUTPUTS_MAX)
-            continue;
-        outcome->outputs[i].kind = memory_copy_string(kind);
-        outcome->outputs[i].endpoint = endpoint ? memory_copy_string(endpoint) : NULL;
-        outcome->output_count++;
+        bool has_own = cJSON_HasObjectItem(item, "delivered");
+        output->processes++;
+        output->last_process = outcome->processes;
+        output->spans += number_of(report, "spans");
+        output->delivered += number_of(has_own ? item : report, "delivered");
     }
 }
 
@@ -108,6 +123,14 @@ bool outcome_add(struct outcome *outcome, const char *json)
     }
     cJSON_Delete(report);
     return true;
+}
+
+bool outcome_failed(const struct outcome *outcome)
+{
+    bool failed = outcome->output_count == 0 && outcome->spans > 0 && outcome->delivered == 0;
+    for (size_t i = 0; i < outcome->output_count; i++)
+        failed |= outcome->outputs[i].spans > 0 && outcome->outputs[i].delivered == 0;
+    return failed;
 }
 
 static bool add_file(struct outcome *outcome, const char *path)

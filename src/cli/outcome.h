@@ -18,7 +18,7 @@ struct outcome {
     size_t processes; /* reports that were read */
     size_t unreadable;
     uint64_t spans;
-    uint64_t delivered;
+    uint64_t delivered; /* to every output of its process */
     uint64_t trace_total;
     size_t trace_count;
     char traces[OUTCOME_TRACES_MAX][33];
@@ -28,9 +28,13 @@ struct outcome {
         uint64_t count;
     } losses[OUTCOME_LOSSES_MAX];
     size_t output_count;
-    struct {
+    struct outcome_output {
         char *kind;
         char *endpoint; /* NULL: none */
+        size_t processes;
+        size_t last_process; /* the last one's number, from 1 */
+        uint64_t spans;      /* that its processes made */
+        uint64_t delivered;
     } outputs[OUTCOME_OUTPUTS_MAX];
     size_t recording_count;
     struct {
@@ -45,6 +49,9 @@ void outcome_read(struct outcome *outcome, const char *directory);
 /* Adds one report; false if it isn't one. */
 bool outcome_add(struct outcome *outcome, const char *json);
 void outcome_deinit(struct outcome *outcome);
+
+/* Whether spans were made and an output got not one of them. */
+bool outcome_failed(const struct outcome *outcome);
 
 /* For a person, after `cuspan run`: how many spans went where, what was lost, where to look. */
 void outcome_print(const struct outcome *outcome, FILE *out);

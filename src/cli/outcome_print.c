@@ -64,28 +64,36 @@ static void print_traces(const struct outcome *outcome, const char *endpoint, FI
         fprintf(out, "cuspan: and %s more traces\n", text_count(number, outcome->trace_total - shown));
 }
 
-static void print_output(const struct outcome *outcome, size_t index, FILE *out)
+static void print_output(const struct outcome *outcome, const struct outcome_output *output, FILE *out)
 {
-    const char *kind = outcome->outputs[index].kind, *endpoint = outcome->outputs[index].endpoint;
-    if (is_otlp(kind))
-        print_traces(outcome, endpoint, out);
-    else if (endpoint)
-        fprintf(out, "cuspan: look at it: cuspan show %s\n", endpoint);
+    if (is_otlp(output->kind))
+        print_traces(outcome, output->endpoint, out);
+    else if (output->endpoint)
+        fprintf(out, "cuspan: look at it: cuspan show %s\n", output->endpoint);
 }
 
-static void print_delivered(const struct outcome *outcome, FILE *out)
+/* `to`: NULL where nothing was to go anywhere. */
+static void print_delivered(uint64_t spans, uint64_t delivered, const char *to, size_t processes, FILE *out)
 {
-    char spans[TEXT_NUMBER_BYTES], delivered[TEXT_NUMBER_BYTES];
-    bool is_all = outcome->delivered >= outcome->spans;
-    fprintf(out, "cuspan: %s%s%s %s delivered", text_count(delivered, outcome->delivered),
-            is_all ? "" : " of ", is_all ? "" : text_count(spans, outcome->spans),
-            outcome->spans == 1 ? "span" : "spans");
-    for (size_t i = 0; i < outcome->output_count; i++)
-        fprintf(out, "%s %s", i ? " and" : " to",
-                outcome->outputs[i].endpoint ? outcome->outputs[i].endpoint : outcome->outputs[i].kind);
-    if (outcome->processes > 1)
-        fprintf(out, ", by %zu processes", outcome->processes);
+    char all[TEXT_NUMBER_BYTES], arrived[TEXT_NUMBER_BYTES];
+    bool is_all = delivered >= spans;
+    fprintf(out, "cuspan: %s%s%s %s delivered%s%s", text_count(arrived, delivered), is_all ? "" : " of ",
+            is_all ? "" : text_count(all, spans), spans == 1 ? "span" : "spans", to ? " to " : "",
+            to ? to : "");
+    if (processes > 1)
+        fprintf(out, ", by %zu processes", processes);
     fputc('\n', out);
+}
+
+static void print_deliveries(const struct outcome *outcome, FILE *out)
+{
+    if (outcome->output_count == 0)
+        print_delivered(outcome->spans, outcome->delivered, NULL, outcome->processes, out);
+    for (size_t i = 0; i < outcome->output_count; i++) {
+        const struct outcome_output *output = &outcome->outputs[i];
+        print_delivered(output->spans, output->delivered, output->endpoint ? output->endpoint : output->kind,
+                        output->processes, out);
+    }
 }
 
 static void print_silence(FILE *out)
@@ -107,10 +115,11 @@ void outcome_print(const struct outcome *outcome, FILE *out)
     if (outcome->spans == 0)
         fputs("cuspan: no spans: the agent ran, but saw no call that it traces\n", out);
     else
-        print_delivered(outcome, out);
+        print_deliveries(outcome, out);
     print_losses(outcome, out);
-    for (size_t i = 0; i < outcome->output_count && outcome->delivered; i++)
-        print_output(outcome, i, out);
+    for (size_t i = 0; i < outcome->output_count; i++)
+        if (outcome->outputs[i].delivered > 0)
+            print_output(outcome, &outcome->outputs[i], out);
 }
 
 void outcome_print_recordings(const struct outcome *outcome, const char *path, FILE *out)

@@ -238,24 +238,45 @@ static void print_value(const struct setting *setting, const void *base, FILE *o
     }
 }
 
+static void print_resource_scalar(enum resource_value type, int64_t integer, double real, FILE *out)
+{
+    if (type == RESOURCE_INT)
+        fprintf(out, "%" PRIi64, integer);
+    else if (type == RESOURCE_BOOL)
+        fputs(integer ? "true" : "false", out);
+    else
+        print_number(real, out);
+}
+
+static void print_resource_array(const struct resource_attr *attr, FILE *out)
+{
+    fputc('[', out);
+    if (attr->type == RESOURCE_STRING_ARRAY) {
+        for (const char *at = attr->string; *at; at += strlen(at) + 1) {
+            fputs(at == attr->string ? "" : ", ", out);
+            print_string(at, out);
+        }
+    }
+    for (size_t i = 0; i < attr->item_count; i++) {
+        const union resource_item *item = &attr->items[i];
+        bool is_real = attr->item_type == RESOURCE_DOUBLE;
+        fputs(i ? ", " : "", out);
+        print_resource_scalar(attr->item_type, is_real ? 0 : item->integer, is_real ? item->real : 0, out);
+    }
+    fputc(']', out);
+}
+
 static void print_resource(const struct resource *resource, FILE *out)
 {
     for (size_t i = 0; i < resource->attr_count; i++) {
         const struct resource_attr *attr = &resource->attrs[i];
         fprintf(out, "resource.attributes.%s: ", attr->key);
-        if (attr->type == RESOURCE_INT)
-            fprintf(out, "%" PRIi64, attr->integer);
-        else if (attr->type == RESOURCE_BOOL)
-            fputs(attr->integer ? "true" : "false", out);
-        else if (attr->type == RESOURCE_DOUBLE)
-            print_number(attr->real, out);
-        else if (attr->type == RESOURCE_STRING)
+        if (attr->type == RESOURCE_STRING)
             print_string(attr->string, out);
-        for (const char *at = attr->string; attr->type == RESOURCE_STRING_ARRAY && *at;
-             at += strlen(at) + 1) {
-            fputs(at == attr->string ? "" : ", ", out);
-            print_string(at, out);
-        }
+        else if (attr->type == RESOURCE_STRING_ARRAY || attr->type == RESOURCE_ARRAY)
+            print_resource_array(attr, out);
+        else
+            print_resource_scalar(attr->type, attr->integer, attr->real, out);
         fputc('\n', out);
     }
 }

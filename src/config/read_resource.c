@@ -59,6 +59,7 @@ static bool fits(const struct node *node, enum resource_value type)
     case RESOURCE_DOUBLE:
         return node->type == SCALAR_INT || node->type == SCALAR_FLOAT;
     case RESOURCE_STRING_ARRAY:
+    case RESOURCE_ARRAY:
         break;
     }
     return false;
@@ -107,6 +108,45 @@ static void keep(struct file_reader *reader, const struct place *place, enum sta
         reader->status = status;
 }
 
+static enum status set_strings(struct resource *resource, const char *name, const struct node *list)
+{
+    char *joined = join(list);
+    enum status status = joined ? resource_set_strings(resource, name, joined) : STATUS_NO_MEMORY;
+    free(joined);
+    return status;
+}
+
+static bool parse_item(const char *text, enum resource_value type, union resource_item *value)
+{
+    bool truth;
+    if (type == RESOURCE_INT)
+        return scalar_parse_int(text, &value->integer);
+    if (type == RESOURCE_DOUBLE)
+        return scalar_parse_float(text, &value->real);
+    if (!scalar_parse_bool(text, &truth))
+        return false;
+    value->integer = truth;
+    return true;
+}
+
+static enum status set_items(struct resource *resource, const char *name, enum resource_value type,
+                             const struct node *list)
+{
+    size_t count = 0;
+    for (const struct item *item = list->items; item; item = item->next)
+        count++;
+    union resource_item *values = calloc(count + 1, sizeof *values);
+    enum status status = values ? STATUS_OK : STATUS_NO_MEMORY;
+    size_t index = 0;
+    for (const struct item *item = list->items; item && status == STATUS_OK; item = item->next)
+        if (!parse_item(item->value->text, type, &values[index++]))
+            status = STATUS_INVALID;
+    if (status == STATUS_OK)
+        status = resource_set_array(resource, name, type, values, count);
+    free(values);
+    return status;
+}
+
 static void set_array(struct file_reader *reader, const struct place *place, const char *name,
                       const struct attribute_type *type, const struct node *list)
 {
@@ -118,19 +158,19 @@ static void set_array(struct file_reader *reader, const struct place *place, con
     unsigned index = 0;
     for (const struct item *item = list->items; item; item = item->next) {
         struct place at = place_of_index(place, item, index++);
-        int64_t ignored;
-        bool is_good = fits(item->value, type->value) && item->value->text[0] &&
-                       (type->value != RESOURCE_INT || scalar_parse_int(item->value->text, &ignored));
+        union resource_item ignored;
+        bool is_good =
+            fits(item->value, type->value) && item->value->text[0] &&
+            (type->value == RESOURCE_STRING || parse_item(item->value->text, type->value, &ignored));
         if (!is_good) {
             reader_error(reader, &at, "expected a value that is not empty and fits type %s", type->name);
             return;
         }
     }
-    char *joined = join(list);
+    struct resource *resource = &reader->settings->resource;
     keep(reader, place,
-         joined ? resource_set_array(&reader->settings->resource, name, type->value, joined)
-                : STATUS_NO_MEMORY);
-    free(joined);
+         type->value == RESOURCE_STRING ? set_strings(resource, name, list)
+                                        : set_items(resource, name, type->value, list));
 }
 
 static void set_attribute(struct file_reader *reader, const struct place *place, const char *name,

@@ -74,6 +74,11 @@ void setting_expected(const struct setting *setting, char text[SETTING_TEXT_BYTE
         words = "key=value,key=value";
         break;
     case SETTING_TEXT:
+        if (setting->max > 0) {
+            snprintf(text, SETTING_TEXT_BYTES, "a string of at most %" PRIu64 " bytes", setting->max);
+            return;
+        }
+        break;
     case SETTING_STRUCTURE:
         break;
     }
@@ -274,7 +279,9 @@ enum status setting_set(const struct setting *setting, void *base, const char *t
     case SETTING_PATH:
         return text[0] == '/' ? set_text(field, text) : STATUS_INVALID;
     case SETTING_TEXT:
-        return text[0] ? set_text(field, text) : STATUS_INVALID;
+        if (!text[0] || (setting->max > 0 && strlen(text) > setting->max))
+            return STATUS_INVALID;
+        return set_text(field, text);
     case SETTING_ENDPOINT:
         return set_endpoint(setting, field, text);
     case SETTING_PATTERNS:

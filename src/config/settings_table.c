@@ -112,6 +112,7 @@ const struct setting settings_table[] = {
     {.path = "resource.schema_url",
      SETTINGS(resource.schema_url),
      .type = SETTING_TEXT,
+     .max = SCHEMA_URL_MAX,
      .comment = "of the resource; unset: that of the conventions cuspan follows"},
     {.path = "resource.attributes",
      .type = SETTING_STRUCTURE,

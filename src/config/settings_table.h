@@ -58,7 +58,8 @@ struct setting {
     const char *env[2];        /* OpenTelemetry's variables, the one that goes first in front */
     const char *variable_note; /* what they take, where that isn't what the file takes */
     const struct setting_word *words;
-    uint64_t min, max; /* SETTING_NUMBER: of the number as an integer */
+    uint64_t min,
+        max; /* SETTING_NUMBER: of the number as an integer. SETTING_TEXT: max of its bytes; 0: any */
     size_t offset;
     uint8_t type;      /* enum setting_type */
     uint8_t owner;     /* enum setting_owner */

@@ -48,7 +48,8 @@ void encoder_destroy(struct encoder *encoder);
 
 /* Sets or replaces resource `index`; it is encoded now and not referred to later. Spans that were already
  * added keep the old one, and so do others of the same batch. A resource that was never set is empty.
- * INVALID: no such index. */
+ * INVALID: no such index, or a schema URL of more than SCHEMA_URL_MAX bytes; NO_MEMORY. The resource before
+ * stays. */
 enum status encoder_set_resource(struct encoder *encoder, uint16_t index,
                                  const struct resource *resource) MUST_CHECK;
 

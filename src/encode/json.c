@@ -1,5 +1,6 @@
 #include "encode/wire.h"
 
+#include "encode/encoder.h"
 #include "encode/number.h"
 #include "encode/utf8.h"
 
@@ -171,7 +172,8 @@ static void put_value(struct text *text, const struct span_attr *attr, const str
     case ATTR_POINTER:
         PUT(text, "{\"stringValue\":\"");
         if (text_reserve(text, POINTER_BYTES_MAX))
-            text->p += number_put_pointer(text->p, (uint64_t)attr->i);
+            text->p += wire_smaller((uint32_t)number_put_pointer(text->p, (uint64_t)attr->i),
+                                    limits->value_chars_max);
         PUT(text, "\"}");
         break;
     case ATTR_DIM3:
@@ -317,6 +319,25 @@ static void put_resource_strings(struct text *text, const char *strings, size_t 
     PUT(text, "]}}");
 }
 
+static void put_resource_items(struct text *text, const struct resource_attr *attr,
+                               const struct wire_limits *limits)
+{
+    PUT(text, "{\"arrayValue\":{\"values\":[");
+    for (size_t i = 0; i < attr->item_count && !text->full; i++) {
+        struct span_attr item = {.type = attr->item_type == RESOURCE_BOOL ? ATTR_BOOL : ATTR_INT};
+        if (attr->item_type == RESOURCE_DOUBLE) {
+            item.type = ATTR_DOUBLE;
+            item.d = attr->items[i].real;
+        } else {
+            item.i = attr->items[i].integer;
+        }
+        if (i)
+            PUT(text, ",");
+        put_value(text, &item, limits);
+    }
+    PUT(text, "]}}");
+}
+
 static void put_resource_value(struct text *text, const struct resource_attr *attr,
                                const struct wire_limits *limits)
 {
@@ -339,15 +360,24 @@ static void put_resource_value(struct text *text, const struct resource_attr *at
     case RESOURCE_STRING_ARRAY:
         put_resource_strings(text, attr->string, limits->string_bytes_max);
         return;
+    case RESOURCE_ARRAY:
+        put_resource_items(text, attr, limits);
+        return;
     }
     put_value(text, &plain, limits);
 }
+
+/* What stands behind a resource's attributes, with a URL that may need escapes. */
+#define BEHIND_RESOURCE 128
+#define ESCAPED_MAX     6
+static_assert(2 * (BEHIND_RESOURCE + ESCAPED_MAX * SCHEMA_URL_MAX) <= ENCODER_RESOURCE_BYTES_MAX,
+              "the longest schema URL leaves room for attributes");
 
 /* "resource":{...},"schemaUrl":"...","scopeSpans":[{ */
 static uint8_t *json_put_resource(uint8_t *to, uint8_t *end, const struct resource *resource,
                                   const char *schema_url, const struct wire_limits *limits)
 {
-    size_t behind = 128 + 6 * strlen(schema_url); /* at most, should the URL need escapes */
+    size_t behind = BEHIND_RESOURCE + ESCAPED_MAX * strlen(schema_url);
     if ((size_t)(end - to) < 2 * behind)
         return NULL;
     struct text text = {to, end - behind, false};

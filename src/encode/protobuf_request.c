@@ -32,6 +32,39 @@ static uint8_t *put_resource_strings(uint8_t *p, uint8_t *end, const char *strin
     return p;
 }
 
+/* The content of an AnyValue that is a number or a truth value: at most 11 bytes. */
+static uint8_t *put_resource_scalar(uint8_t *p, enum resource_value type, int64_t integer, double real)
+{
+    if (type == RESOURCE_INT) {
+        *p = VALUE_INT;
+        return protobuf_put_varint(p + 1, (uint64_t)integer);
+    }
+    if (type == RESOURCE_BOOL) {
+        p[0] = VALUE_BOOL;
+        p[1] = integer != 0;
+        return p + 2;
+    }
+    *p = VALUE_DOUBLE;
+    memcpy(p + 1, &real, 8);
+    return p + 9;
+}
+
+static uint8_t *put_resource_items(uint8_t *p, uint8_t *end, const struct resource_attr *attr)
+{
+    for (size_t i = 0; i < attr->item_count; i++) {
+        const union resource_item *item = &attr->items[i];
+        bool is_real = attr->item_type == RESOURCE_DOUBLE;
+        if (!protobuf_has_room(p, end, PROTOBUF_FIELD_ROOM))
+            return NULL;
+        uint8_t *after = put_resource_scalar(p + 2, attr->item_type, is_real ? 0 : item->integer,
+                                             is_real ? item->real : 0);
+        p[0] = ARRAY_VALUE;
+        p[1] = (uint8_t)(after - (p + 2));
+        p = after;
+    }
+    return p;
+}
+
 /* The content of an AnyValue. An empty string has to be there too: without it the value would be of no type.
  */
 static uint8_t *put_resource_value(uint8_t *p, uint8_t *end, const struct resource_attr *attr,
@@ -39,25 +72,20 @@ static uint8_t *put_resource_value(uint8_t *p, uint8_t *end, const struct resour
 {
     switch ((enum resource_value)attr->type) {
     case RESOURCE_INT:
-        *p = VALUE_INT;
-        return protobuf_put_varint(p + 1, (uint64_t)attr->integer);
     case RESOURCE_BOOL:
-        p[0] = VALUE_BOOL;
-        p[1] = attr->integer != 0;
-        return p + 2;
     case RESOURCE_DOUBLE:
-        *p = VALUE_DOUBLE;
-        memcpy(p + 1, &attr->real, 8);
-        return p + 9;
+        return put_resource_scalar(p, attr->type, attr->integer, attr->real);
     case RESOURCE_STRING:
         if (*attr->string)
             return protobuf_put_text(p, end, VALUE_STRING, attr->string, strlen(attr->string), bytes_max);
         memcpy(p, (uint8_t[]){VALUE_STRING, 0}, 2);
         return p + 2;
-    case RESOURCE_STRING_ARRAY: {
+    case RESOURCE_STRING_ARRAY:
+    case RESOURCE_ARRAY: {
         uint8_t *array = p + 3;
         *p = VALUE_ARRAY;
-        p = put_resource_strings(array, end, attr->string, bytes_max);
+        p = attr->type == RESOURCE_ARRAY ? put_resource_items(array, end, attr)
+                                         : put_resource_strings(array, end, attr->string, bytes_max);
         return p && protobuf_has_room(p, end, PROTOBUF_FIELD_ROOM) ? protobuf_close(array, p) : NULL;
     }
     }

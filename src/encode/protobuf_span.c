@@ -138,10 +138,14 @@ static uint8_t *put_dim3(uint8_t *p, uint8_t tag, const struct attr_key *key, co
     return p;
 }
 
-static uint8_t *put_pointer(uint8_t *p, uint8_t tag, const struct attr_key *key, uint64_t value)
+/* A string too, so it is cut like one. */
+static uint8_t *put_pointer(uint8_t *p, uint8_t tag, const struct attr_key *key, uint64_t value,
+                            const struct wire_limits *limits)
 {
-    p = put_string_pair(p, tag, key, number_pointer_len(value));
-    return p + number_put_pointer(p, value);
+    size_t len = wire_smaller((uint32_t)number_pointer_len(value), limits->value_chars_max);
+    p = put_string_pair(p, tag, key, len);
+    number_put_pointer(p, value);
+    return p + len;
 }
 
 static inline uint8_t *put_attr(uint8_t *p, uint8_t *end, uint8_t tag, const struct span_attr *attr,
@@ -165,7 +169,7 @@ static inline uint8_t *put_attr(uint8_t *p, uint8_t *end, uint8_t tag, const str
         memcpy(p + 1, &attr->d, 8);
         return p + 9;
     case ATTR_POINTER:
-        return put_pointer(p, tag, attr->key, (uint64_t)attr->i);
+        return put_pointer(p, tag, attr->key, (uint64_t)attr->i, limits);
     case ATTR_DIM3:
         return put_dim3(p, tag, attr->key, attr->dim);
     }

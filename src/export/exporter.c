@@ -32,6 +32,7 @@ struct exporter {
 
     /* Constant. */
     struct output *output;
+    unsigned number; /* of the output, for the counters */
     uint32_t queue_spans_max;
     pthread_t thread;
     char name[256]; /* for log lines */
@@ -62,13 +63,13 @@ static struct batch *next_batch(struct exporter *exporter)
     return batch;
 }
 
-static void count(const struct delivery *delivery)
+static void count(const struct exporter *exporter, const struct delivery *delivery)
 {
     if (delivery->accepted)
         counter_add(COUNTER_batches_sent, 1);
-    counter_add(COUNTER_spans_delivered, delivery->delivered);
+    counter_output_delivered(exporter->number, delivery->delivered);
     if (delivery->lost > 0)
-        counter_add(delivery->reason, delivery->lost);
+        counter_output_lost(exporter->number, delivery->reason, delivery->lost);
     counter_add(COUNTER_batches_resent, delivery->resent);
     counter_add(COUNTER_bytes_sent, delivery->bytes_sent);
 }
@@ -77,7 +78,7 @@ static void finish(struct exporter *exporter, struct batch *batch, const struct 
 {
     pthread_mutex_lock(&exporter->control.lock);
     if (!exporter->abandoned) {
-        count(delivery);
+        count(exporter, delivery);
         batch_release(batch);
     }
     exporter->current = NULL;
@@ -143,6 +144,7 @@ enum status exporter_create(const struct output_settings *settings,
         return STATUS_NO_MEMORY;
     control_init(&made->control);
     made->last = &made->first;
+    made->number = environment->output;
     made->queue_spans_max = settings->queue_spans_max;
     enum status status = create_output(made, settings, environment);
     if (status == STATUS_OK)
@@ -194,7 +196,7 @@ void exporter_submit(struct exporter *exporter, struct batch *batch)
     bool first_loss;
     if (push(exporter, batch, &first_loss))
         return;
-    counter_add(COUNTER_lost_queue_full, spans);
+    counter_output_lost(exporter->number, COUNTER_lost_queue_full, spans);
     batch_release(batch);
     if (first_loss)
         log_warn("the queue for %s is full: spans are lost; raise max_queue_size (now %u), or have a "
@@ -241,30 +243,50 @@ static bool abandon(struct exporter *exporter)
     if (!exited) {
         exporter->abandoned = true;
         uint64_t spans = exporter->queued_spans + (exporter->current ? exporter->current->spans : 0);
-        counter_add(COUNTER_lost_deadline, spans);
+        counter_output_lost(exporter->number, COUNTER_lost_deadline, spans);
         pthread_detach(exporter->thread);
     }
     pthread_mutex_unlock(&exporter->control.lock);
     return !exited;
 }
 
-bool exporter_destroy(struct exporter *exporter, uint64_t deadline_ns)
+void exporter_stop(struct exporter *exporter, uint64_t deadline_ns)
+{
+    if (exporter)
+        control_stop(&exporter->control, deadline_ns);
+}
+
+void exporter_abort_at(struct exporter *exporter, uint64_t deadline_ns)
+{
+    if (!exporter || wait_for_exit(exporter, deadline_ns))
+        return;
+    control_abort(&exporter->control);
+    if (exporter->output->wake)
+        exporter->output->wake(exporter->output);
+}
+
+uint64_t exporter_grace_ns(uint64_t deadline_ns)
+{
+    uint64_t now_ns = clock_monotonic_ns();
+    return (now_ns > deadline_ns ? now_ns : deadline_ns) + STOP_GRACE_NS;
+}
+
+bool exporter_end(struct exporter *exporter, uint64_t until_ns)
 {
     if (!exporter)
         return true;
-    control_stop(&exporter->control, deadline_ns);
-    if (!wait_for_exit(exporter, deadline_ns)) {
-        control_abort(&exporter->control);
-        if (exporter->output->wake)
-            exporter->output->wake(exporter->output);
-        uint64_t now_ns = clock_monotonic_ns();
-        uint64_t from_ns = now_ns > deadline_ns ? now_ns : deadline_ns;
-        if (!wait_for_exit(exporter, from_ns + STOP_GRACE_NS) && abandon(exporter))
-            return false;
-    }
+    if (!wait_for_exit(exporter, until_ns) && abandon(exporter))
+        return false;
     pthread_join(exporter->thread, NULL);
     exporter->output->destroy(exporter->output);
     control_deinit(&exporter->control);
     free(exporter);
     return true;
+}
+
+bool exporter_destroy(struct exporter *exporter, uint64_t deadline_ns)
+{
+    exporter_stop(exporter, deadline_ns);
+    exporter_abort_at(exporter, deadline_ns);
+    return exporter_end(exporter, exporter_grace_ns(deadline_ns));
 }

@@ -19,6 +19,7 @@ struct exporter_environment {
     const char *module_path;       /* of EXPORT_MODULE_NAME, in the folder of libcuspan.so; copied */
     const char *user_agent_prefix; /* goes before our own User-Agent, or NULL; copied */
     uint32_t retry_initial_ms;     /* 0: the default. Tests are in a hurry */
+    unsigned output;               /* its number, below OUTPUTS_MAX, for counter_output_get */
 };
 
 /* Starts the thread. Everything needed is copied out of `settings`. What can be wrong with an endpoint shows
@@ -48,5 +49,11 @@ enum status exporter_flush(struct exporter *exporter, uint64_t deadline_ns) MUST
  * within 50 ms of the deadline (in a resolver, on a pipe that nobody reads) is left where it is, and with it
  * its memory and its batch: returns false, and the chunk pool of its batches must stay. */
 bool exporter_destroy(struct exporter *exporter, uint64_t deadline_ns);
+
+/* Its steps, for whoever has several exporters and one deadline: each step for all, before the next one. */
+void exporter_stop(struct exporter *exporter, uint64_t deadline_ns);     /* asks it to end; doesn't wait */
+void exporter_abort_at(struct exporter *exporter, uint64_t deadline_ns); /* waits till then, then aborts */
+uint64_t exporter_grace_ns(uint64_t deadline_ns); /* until when those that were aborted are waited for */
+bool exporter_end(struct exporter *exporter, uint64_t until_ns); /* the rest of exporter_destroy */
 
 #endif

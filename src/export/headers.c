@@ -9,9 +9,6 @@
 #include <string.h>
 #include <strings.h>
 
-/* Shorter values ("1", "dev") stand in any text, and are no secrets. */
-#define SECRET_BYTES_MIN 5
-
 static bool is_ours(const char *name)
 {
     static const char *const ours[] = {
@@ -62,10 +59,8 @@ static enum status add_users(struct headers *headers, const struct header *heade
         return STATUS_OK;
     }
     *has_user_agent |= strcasecmp(header->name, "user-agent") == 0;
-    if (!(headers->secrets[headers->secret_count] = strdup(header->value)))
-        return STATUS_NO_MEMORY;
-    headers->secret_count++;
-    return add_line(headers, header->name, header->value);
+    enum status status = secrets_add_header(&headers->secrets, header->value);
+    return status == STATUS_OK ? add_line(headers, header->name, header->value) : status;
 }
 
 enum status headers_init(struct headers *headers, const struct exporter_settings *settings,
@@ -74,8 +69,9 @@ enum status headers_init(struct headers *headers, const struct exporter_settings
     *headers = (struct headers){0};
     headers->owned = calloc(settings->header_count + 1, sizeof *headers->owned);
     headers->lines = calloc(settings->header_count + 1 + HEADERS_PER_REQUEST_MAX + 1, sizeof *headers->lines);
-    headers->secrets = calloc(settings->header_count + 1, sizeof *headers->secrets);
-    enum status status = headers->owned && headers->lines && headers->secrets ? STATUS_OK : STATUS_NO_MEMORY;
+    enum status status = headers->owned && headers->lines ? STATUS_OK : STATUS_NO_MEMORY;
+    if (status == STATUS_OK && settings->endpoint)
+        status = secrets_add_url(&headers->secrets, settings->endpoint);
     bool has_user_agent = false;
     for (size_t i = 0; i < settings->header_count && status == STATUS_OK; i++)
         status = add_users(headers, &settings->headers[i], &has_user_agent);
@@ -95,11 +91,9 @@ void headers_deinit(struct headers *headers)
 {
     for (size_t i = 0; i < headers->fixed; i++)
         free(headers->owned[i]);
-    for (size_t i = 0; i < headers->secret_count; i++)
-        free(headers->secrets[i]);
     free(headers->owned);
     free(headers->lines);
-    free(headers->secrets);
+    secrets_deinit(&headers->secrets);
     *headers = (struct headers){0};
 }
 
@@ -127,14 +121,5 @@ const char *const *headers_for(struct headers *headers, const struct request_kin
 
 bool headers_leak(const struct headers *headers, const char *text)
 {
-    for (size_t i = 0; i < headers->secret_count; i++) {
-        const char *value = headers->secrets[i];
-        const char *space = strrchr(value, ' ');
-        const char *token = space ? space + 1 : value;
-        if (strlen(token) >= SECRET_BYTES_MIN && strstr(text, token))
-            return true;
-        if (strlen(value) >= SECRET_BYTES_MIN && strstr(text, value))
-            return true;
-    }
-    return false;
+    return secrets_leak(&headers->secrets, text);
 }

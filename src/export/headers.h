@@ -4,6 +4,7 @@
 #define CUSPAN_EXPORT_HEADERS_H
 
 #include "base/status.h"
+#include "export/secrets.h"
 #include "model/settings.h"
 
 #include <stdbool.h>
@@ -14,10 +15,9 @@
 
 struct headers {
     size_t fixed;
-    char **owned;       /* the fixed lines, "Name: value" */
-    const char **lines; /* the same, then the request's, then NULL */
-    size_t secret_count;
-    char **secrets; /* the user's values, which no log line may repeat */
+    char **owned;           /* the fixed lines, "Name: value" */
+    const char **lines;     /* the same, then the request's, then NULL */
+    struct secrets secrets; /* the user's values and credentials, which no log line may repeat */
     char timeout[48];
 };
 
@@ -37,7 +37,7 @@ struct request_kind {
 /* The lines for one request, until the next call. */
 const char *const *headers_for(struct headers *headers, const struct request_kind *kind);
 
-/* Whether the text repeats a header's value, or its last word (the token after "Bearer"). */
+/* Whether the text repeats a secret of the requests' headers (export/secrets.h). */
 bool headers_leak(const struct headers *headers, const char *text);
 
 #endif

@@ -40,6 +40,15 @@ uint64_t retry_next_ns(struct retry *retry)
     return delay_ns - next_random(retry) % (delay_ns / 2 + 1);
 }
 
+uint64_t retry_pause_ns(struct retry *retry, uint64_t server_ns, bool *server_asked)
+{
+    uint64_t pause_ns = retry_next_ns(retry);
+    if (server_ns > RETRY_SERVER_MAX_MS * NS_PER_MS)
+        server_ns = RETRY_SERVER_MAX_MS * NS_PER_MS;
+    *server_asked = server_ns > pause_ns;
+    return *server_asked ? server_ns : pause_ns;
+}
+
 static uint64_t cut_seconds(int64_t seconds)
 {
     if (seconds < 0)

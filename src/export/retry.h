@@ -24,6 +24,10 @@ void retry_reset(struct retry *retry);
  * to half is taken off, so that the processes of a cluster don't come back all at once. */
 uint64_t retry_next_ns(struct retry *retry);
 
+/* The same, and no shorter than `server_ns`, for which the server asks (0: for nothing), cut at
+ * RETRY_SERVER_MAX_MS: it may ask for patience, not for haste. `server_asked`: the pause is the server's. */
+uint64_t retry_pause_ns(struct retry *retry, uint64_t server_ns, bool *server_asked);
+
 /* A Retry-After header: seconds, or an HTTP date (in the form that is sent today, or the two that may still
  * be read), against the time `now_s` since 1970. False when it is neither. Cut at RETRY_SERVER_MAX_MS; a date
  * in the past is 0. */

@@ -43,7 +43,7 @@ struct sender {
 
     struct retry retry;
     uint64_t not_before_ns; /* of the next request; carries over to the next batch */
-    bool server_asked;      /* for that pause */
+    bool server_asked;      /* for that pause, which is longer than ours would be */
     bool hurried;           /* the stop has cut a pause short already */
 
     bool told[TROUBLE_COUNT];
@@ -110,7 +110,7 @@ static const char *shown_message(struct sender *sender, const char *message, cha
 {
     *to = '\0';
     if (headers_leak(&sender->headers, message)) {
-        snprintf(to, size, ": (its message repeats a header's value and is not shown)");
+        snprintf(to, size, ": (its message repeats a secret and is not shown)");
     } else if (*message) {
         memcpy(to, ": ", 2);
         text_one_line(to + 2, size - 2, message, strlen(message));
@@ -258,7 +258,6 @@ static void refuse(struct sender *sender, const struct batch *batch, const struc
     delivery->reason = COUNTER_lost_refused;
 }
 
-/* Says why, and sets the time of the next try. */
 /* The first of all senders' failures while the process ends. */
 static char final_trouble[2 * ERROR_TEXT_MAX];
 static _Atomic int final_trouble_state; /* 0 none, 1 being written, 2 there */
@@ -277,6 +276,7 @@ static void note_final_trouble(const struct sender *sender, const struct transpo
     atomic_store_explicit(&final_trouble_state, 2, memory_order_release);
 }
 
+/* Says why, and sets the time of the next try. */
 static void put_off(struct sender *sender, const struct transport_response *response,
                     const struct verdict *verdict)
 {
@@ -294,11 +294,8 @@ static void put_off(struct sender *sender, const struct transport_response *resp
         log_warn("can't reach %s: %s; up to %u spans are kept and sent again", sender->name, response->error,
                  sender->queue_spans_max);
     }
-    uint64_t pause_ns = retry_next_ns(&sender->retry);
-    sender->server_asked = verdict->has_delay;
-    if (verdict->has_delay)
-        pause_ns = earlier(verdict->delay_ns, RETRY_SERVER_MAX_MS * NS_PER_MS);
-    sender->not_before_ns = now_ns + pause_ns;
+    uint64_t server_ns = verdict->has_delay ? verdict->delay_ns : 0;
+    sender->not_before_ns = now_ns + retry_pause_ns(&sender->retry, server_ns, &sender->server_asked);
 }
 
 /* ---- all tries of a batch ---- */

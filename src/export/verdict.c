@@ -163,6 +163,13 @@ static const char *grpc_hint(long code, const struct transport_response *answer)
     }
 }
 
+/* A status that isn't a number is no OK. */
+static long parse_grpc_status(const char *text)
+{
+    bool is_number = *text && text[strspn(text, "0123456789")] == '\0';
+    return is_number ? strtol(text, NULL, 10) : GRPC_UNKNOWN;
+}
+
 static void read_grpc_ok(const struct transport_response *answer, struct verdict *verdict)
 {
     struct otlp_response response = {0};
@@ -176,7 +183,7 @@ static void read_grpc_ok(const struct transport_response *answer, struct verdict
 void verdict_grpc(const struct transport_response *answer, int64_t now_s, struct verdict *verdict)
 {
     *verdict = (struct verdict){0};
-    long code = answer->grpc_status[0]       ? strtol(answer->grpc_status, NULL, 10)
+    long code = answer->grpc_status[0]       ? parse_grpc_status(answer->grpc_status)
                 : answer->http_status == 200 ? GRPC_UNKNOWN
                                              : grpc_code_of_http(answer->http_status);
     if (answer->grpc_status[0] || answer->http_status == 200)

@@ -9,7 +9,7 @@ enum verdict_kind { VERDICT_ACCEPTED, VERDICT_RETRY, VERDICT_REFUSED };
 struct verdict {
     enum verdict_kind kind;
     uint64_t rejected_spans; /* of an accepted request */
-    bool has_delay;          /* the server says when to come back */
+    bool has_delay;          /* the server says when to come back at the earliest */
     uint64_t delay_ns;
     char status[48];   /* "HTTP 503", "gRPC UNAVAILABLE" */
     char message[512]; /* the server's, as it came; may be empty */

@@ -21,19 +21,25 @@ const struct resource_attr *resource_find(const struct resource *resource, const
     return NULL;
 }
 
-/* Takes `value.string` over, also on failure. */
+static void free_value(struct resource_attr *attr)
+{
+    free(attr->string);
+    free(attr->items);
+}
+
+/* Takes over what `value` owns, also on failure. */
 static enum status set(struct resource *resource, const char *key, struct resource_attr value)
 {
     struct resource_attr *attr = find(resource, key);
     if (attr) {
-        free(attr->string);
+        free_value(attr);
         value.key = attr->key;
         *attr = value;
         return STATUS_OK;
     }
     enum status status = resource->attr_count == RESOURCE_ATTRS_MAX ? STATUS_FULL : STATUS_NO_MEMORY;
     if (status == STATUS_FULL || !(value.key = strdup(key))) {
-        free(value.string);
+        free_value(&value);
         return status;
     }
     resource->attrs[resource->attr_count++] = value;
@@ -72,28 +78,30 @@ static size_t strings_bytes(const char *strings)
     return (size_t)(at - strings) + 1;
 }
 
-static enum status set_array(struct resource *resource, const char *key, const char *strings,
-                             uint8_t item_type)
+enum status resource_set_strings(struct resource *resource, const char *key, const char *strings)
 {
     size_t bytes = strings_bytes(strings);
     char *copy = malloc(bytes);
     if (!copy)
         return STATUS_NO_MEMORY;
     memcpy(copy, strings, bytes);
-    return set(resource, key,
-               (struct resource_attr){.type = RESOURCE_STRING_ARRAY, .item_type = item_type, .string = copy});
-}
-
-enum status resource_set_strings(struct resource *resource, const char *key, const char *strings)
-{
-    return set_array(resource, key, strings, RESOURCE_STRING);
+    return set(resource, key, (struct resource_attr){.type = RESOURCE_STRING_ARRAY, .string = copy});
 }
 
 enum status resource_set_array(struct resource *resource, const char *key, enum resource_value item_type,
-                               const char *strings)
+                               const union resource_item *items, size_t item_count)
 {
-    return item_type == RESOURCE_STRING_ARRAY ? STATUS_INVALID
-                                              : set_array(resource, key, strings, (uint8_t)item_type);
+    if (item_type != RESOURCE_INT && item_type != RESOURCE_BOOL && item_type != RESOURCE_DOUBLE)
+        return STATUS_INVALID;
+    struct resource_attr value = {
+        .type = RESOURCE_ARRAY, .item_type = (uint8_t)item_type, .item_count = item_count};
+    if (item_count > 0) {
+        value.items = malloc(item_count * sizeof *items);
+        if (!value.items)
+            return STATUS_NO_MEMORY;
+        memcpy(value.items, items, item_count * sizeof *items);
+    }
+    return set(resource, key, value);
 }
 
 static enum status copy_attr(struct resource *to, const struct resource_attr *attr)
@@ -108,7 +116,9 @@ static enum status copy_attr(struct resource *to, const struct resource_attr *at
     case RESOURCE_DOUBLE:
         return resource_set_double(to, attr->key, attr->real);
     case RESOURCE_STRING_ARRAY:
-        return set_array(to, attr->key, attr->string, attr->item_type);
+        return resource_set_strings(to, attr->key, attr->string);
+    case RESOURCE_ARRAY:
+        return resource_set_array(to, attr->key, attr->item_type, attr->items, attr->item_count);
     }
     return STATUS_INVALID;
 }
@@ -131,7 +141,7 @@ void resource_deinit(struct resource *resource)
 {
     for (size_t i = 0; i < resource->attr_count; i++) {
         free(resource->attrs[i].key);
-        free(resource->attrs[i].string);
+        free_value(&resource->attrs[i]);
     }
     free(resource->schema_url);
     resource->attr_count = 0;

@@ -727,6 +727,23 @@ class Host(Case):
                              env=self.environment({"CUSPAN_CONFIG_FILE": "/nowhere"}), stdout=subprocess.PIPE, text=True)
         self.assertEqual((out.returncode, out.stdout), (HOST_STATUS, HOST_OUTPUT))
 
+    def test_four_outputs_that_are_stuck_share_one_deadline(self):
+        """Else the time for counting what is lost would be gone before the last of them is given up."""
+        pipes = [self.directory / f"pipe{number}" for number in range(4)]
+        readers = []
+        for pipe in pipes:
+            os.mkfifo(pipe)
+            readers.append(os.open(pipe, os.O_RDONLY | os.O_NONBLOCK))  # and reads nothing
+        processors = "".join(f'  - batch: {{exporter: {{otlp_file/development: {{output_stream: "file://{pipe}"}}}}}}\n'
+                             for pipe in pipes)
+        env = self.yaml(f'file_format: "1.1"\ntracer_provider:\n  processors:\n{processors}')
+        self.host(play="threads", line="lost_deadline", env=env,
+                  settings={"exit_deadline_ms": 500, "report_file": self.directory / "report"})
+        for reader in readers:
+            os.close(reader)
+        found = json.loads(next(self.directory.glob("report.*")).read_text())
+        self.assertEqual([output["lost"] for output in found["outputs"]], [found["spans"]] * 4)
+
     def test_standard_error_that_nobody_reads(self):
         """A pipe whose reader has gone, or has stopped reading: the host neither dies nor waits."""
         collector = f"endpoint=http://127.0.0.1:{self.closed_port()};exit_deadline_ms=300"
@@ -995,6 +1012,32 @@ tracer_provider:
         shown = {pair["value"]["stringValue"] for span in raw_spans_in(result.text) for event in span.get("events", [])
                  for pair in event.get("attributes", []) if pair["key"] == "cuda.context.handle"}
         self.assertEqual(shown, {hex(handle) for handle in handles})
+
+    def test_each_output_is_reported_by_itself(self):
+        """Total loss in one output, and none in the other, is neither delivery nor loss of all."""
+        target = self.directory / "good.jsonl"
+        config = self.directory / "two.yaml"
+        for bad, status in (f"{self.directory}/other.jsonl", 0), ("/nowhere/x.jsonl", 1):
+            target.unlink(missing_ok=True)
+            config.write_text(f"""file_format: "1.1"
+tracer_provider:
+  processors:
+  - batch: {{exporter: {{otlp_file/development: {{output_stream: "file://{bad}"}}}}}}
+  - batch: {{exporter: {{otlp_file/development: {{output_stream: "file://{target}"}}}}}}
+""")
+            result = self.replay("vector_add", "--config", config, to_file=False, status=status)
+            made = result.report["spans"]
+            arrived = 0 if status else made
+            self.assertEqual(len(spans_in(target.read_text())), made)
+            self.assertEqual(result.report["outputs"],
+                             [{"kind": "file", "endpoint": bad, "delivered": arrived, "lost": made - arrived},
+                              {"kind": "file", "endpoint": str(target), "delivered": made, "lost": 0}])
+            self.assertEqual(result.report["delivered"], arrived)
+            said = [line for line in result.err.splitlines() if "delivered" in line or "look at" in line]
+            self.assertEqual(said, [f"cuspan: {'0 of ' if status else ''}{made} spans delivered to {bad}",
+                                    f"cuspan: {made} spans delivered to {target}",
+                                    *([] if status else [f"cuspan: look at it: cuspan show {bad}"]),
+                                    f"cuspan: look at it: cuspan show {target}"])
 
     def test_attribute_limits(self):
         env = {"OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT": "4", "OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT": "6"}

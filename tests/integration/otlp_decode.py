@@ -189,7 +189,7 @@ def expect_value(attr, value, options):
     if kind == "string":
         value.string_value = repaired(bytes.fromhex(given), options, options["value_chars"])
     elif kind == "pointer":
-        value.string_value = hex(given)
+        value.string_value = hex(given)[:options["value_chars"]]
     elif kind == "int":
         value.int_value = given - (1 << 64) if given >> 63 else given
     elif kind == "bool":
@@ -248,6 +248,10 @@ def expect_resource(told, resource, options):
         elif attr["type"] == "strings":
             for text in raw.split(b"\0")[:-1]:
                 pair.value.array_value.values.add().string_value = repaired(text, options)
+        elif attr["type"] == "array":
+            pair.value.array_value.SetInParent()
+            for item in attr["items"][:-1]:
+                expect_value({"type": attr["item_type"], "value": item}, pair.value.array_value.values.add(), options)
         else:
             expect_value(attr, pair.value, options)
 

@@ -326,7 +326,7 @@ static void tell_span(const struct span *span)
 
 static void tell_resource(unsigned index, const struct resource *resource)
 {
-    static const char *const types[] = {"string", "int", "bool", "double", "strings"};
+    static const char *const types[] = {"string", "int", "bool", "double", "strings", "array"};
     fprintf(spec, "{\"what\":\"resource\",\"index\":%u,\"attrs\":[", index);
     for (size_t i = 0; i < resource->attr_count; i++) {
         const struct resource_attr *attr = &resource->attrs[i];
@@ -342,7 +342,10 @@ static void tell_resource(unsigned index, const struct resource *resource)
         if (attr->type == RESOURCE_DOUBLE)
             memcpy(&bits, &attr->real, 8);
         tell_number("value", bits);
-        fputs("\"\":0},", spec);
+        fprintf(spec, "\"item_type\":\"%s\",\"items\":[", types[attr->item_type]);
+        for (size_t item = 0; item < attr->item_count; item++)
+            fprintf(spec, "%" PRIu64 ",", (uint64_t)attr->items[item].integer); /* of a double: its bits */
+        fputs("0],\"\":0},", spec);
     }
     fputs("0]}\n", spec);
 }
@@ -352,11 +355,19 @@ static char *text_of(const char *literal)
     return (char *)(uintptr_t)literal;
 }
 
+#define ARRAY(name, type_of_items, values)                                                                   \
+    {                                                                                                        \
+        .key = text_of(name), .type = RESOURCE_ARRAY, .item_type = type_of_items, .items = values,           \
+        .item_count = sizeof values / sizeof *values                                                         \
+    }
+
 static void set_resources(void)
 {
     static char args[] = "python3\0train.py\0--caf\xc3\xa9=\xff\0";
     for (uint16_t index = 0; index + 1 < RESOURCES; index++) {
-        struct resource resource = {.attr_count = index == 1 ? 1 : 6};
+        union resource_item integers[] = {{.integer = -4711 * index}, {.integer = INT64_MAX}, {0}};
+        union resource_item truths[] = {{.integer = 1}, {0}},
+                            reals[] = {{.real = 0.1 * index}, {.real = -1e300}};
         struct resource_attr attrs[] = {
             {.key = text_of("service.name"),
              .type = RESOURCE_STRING,
@@ -366,7 +377,12 @@ static void set_resources(void)
             {.key = text_of("hw.\"odd\""), .type = RESOURCE_DOUBLE, .real = 0.1 * index},
             {.key = text_of("yes"), .type = RESOURCE_BOOL, .integer = index == 0},
             {.key = text_of("empty"), .type = RESOURCE_STRING, .string = text_of("")},
+            ARRAY("integers", RESOURCE_INT, integers),
+            ARRAY("truths", RESOURCE_BOOL, truths),
+            ARRAY("reals", RESOURCE_DOUBLE, reals),
+            {.key = text_of("none"), .type = RESOURCE_ARRAY, .item_type = RESOURCE_INT},
         };
+        struct resource resource = {.attr_count = index == 1 ? 1 : sizeof attrs / sizeof *attrs};
         memcpy(resource.attrs, attrs, sizeof attrs);
         tell_resource(index, &resource);
         for (int i = 0; i < 2; i++) {

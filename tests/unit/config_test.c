@@ -157,6 +157,8 @@ static void a_full_file_is_read(void **state)
         "    - {name: d, value: 2, type: double}\n"
         "    - {name: b, value: true, type: bool}\n"
         "    - {name: ints, value: [1, 0x10], type: int_array}\n"
+        "    - {name: doubles, value: [2, .5, -1e3], type: double_array}\n"
+        "    - {name: bools, value: [true, False], type: bool_array}\n"
         "    - {name: strings, value: [a, b], type: string_array}\n"
         "    - {name: nothing, value: }\n"
         "  schema_url: https://schema\n"
@@ -195,7 +197,17 @@ static void a_full_file_is_read(void **state)
     assert_int_equal(resource_find(&settings.resource, "n")->integer, -3);
     assert_true(resource_find(&settings.resource, "d")->real == 2.0);
     assert_int_equal(resource_find(&settings.resource, "b")->type, RESOURCE_BOOL);
-    assert_int_equal(resource_find(&settings.resource, "ints")->item_type, RESOURCE_INT);
+    const struct resource_attr *array = resource_find(&settings.resource, "ints");
+    assert_int_equal(array->item_type, RESOURCE_INT);
+    assert_int_equal(array->item_count, 2);
+    assert_int_equal(array->items[1].integer, 16);
+    array = resource_find(&settings.resource, "doubles");
+    assert_int_equal(array->item_type, RESOURCE_DOUBLE);
+    assert_true(array->items[0].real == 2 && array->items[1].real == .5 && array->items[2].real == -1e3);
+    array = resource_find(&settings.resource, "bools");
+    assert_int_equal(array->item_type, RESOURCE_BOOL);
+    assert_int_equal(array->items[0].integer, 1);
+    assert_int_equal(array->items[1].integer, 0);
     assert_memory_equal(resource_find(&settings.resource, "strings")->string, "a\0b\0", 5);
     assert_null(resource_find(&settings.resource, "nothing"));
     assert_string_equal(settings.resource.schema_url, "https://schema");
@@ -569,6 +581,30 @@ static void header_values_are_not_printed(void **state)
     assert_null(strstr(text, "s3cret"));
     assert_non_null(strstr(text, "header api-key: ***"));
     assert_non_null(strstr(text, "http://***@h:1/p"));
+    free(text);
+}
+
+static void arrays_are_printed_by_their_type(void **state)
+{
+    char *text = NULL;
+    size_t length;
+    assert_quiet(load_file("file_format: \"1.1\"\n"
+                           "resource:\n"
+                           "  attributes:\n"
+                           "    - {name: i, value: [1, 0x10], type: int_array}\n"
+                           "    - {name: d, value: [.5, 2], type: double_array}\n"
+                           "    - {name: b, value: [true, False], type: bool_array}\n"
+                           "    - {name: s, value: [\"1\", b], type: string_array}\n"
+                           "    - {name: e, value: [], type: int_array}\n"
+                           "tracer_provider: {processors: [{simple: {exporter: {console: }}}]}\n"));
+    FILE *out = open_memstream(&text, &length);
+    config_print_effective(&settings, out);
+    fclose(out);
+    assert_non_null(strstr(text, "resource.attributes.i: [1, 16]\n"));
+    assert_non_null(strstr(text, "resource.attributes.d: [0.5, 2]\n"));
+    assert_non_null(strstr(text, "resource.attributes.b: [true, false]\n"));
+    assert_non_null(strstr(text, "resource.attributes.s: [\"1\", \"b\"]\n"));
+    assert_non_null(strstr(text, "resource.attributes.e: []\n"));
     free(text);
 }
 
@@ -949,6 +985,7 @@ int main(void)
         TEST(no_usable_exporter_is_one_warning),
         TEST(header_values_are_in_no_message),
         TEST(header_values_are_not_printed),
+        TEST(arrays_are_printed_by_their_type),
         TEST(usual_mistakes_get_a_warning),
         TEST(a_batch_is_never_larger_than_its_queue),
         TEST(variables_hold_without_a_file),

@@ -51,6 +51,26 @@ static void test_only_losses_are_lost(void **state)
     assert_true(counter_is_loss(COUNTER_lost_deadline));
 }
 
+static void test_outputs_are_counted_apart_and_together(void **state)
+{
+    (void)state;
+    counter_output_delivered(0, 5);
+    counter_output_delivered(OUTPUTS_MAX - 1, 2);
+    counter_output_lost(1, COUNTER_lost_refused, 3);
+    counter_output_lost(1, COUNTER_lost_deadline, 4);
+    assert_int_equal(counter_output_get(0).delivered, 5);
+    assert_int_equal(counter_output_get(0).lost, 0);
+    assert_int_equal(counter_output_get(1).delivered, 0);
+    assert_int_equal(counter_output_get(1).lost, 7);
+    assert_int_equal(counter_output_get(OUTPUTS_MAX - 1).delivered, 2);
+    assert_int_equal(counter_get(COUNTER_spans_delivered), 7);
+    assert_int_equal(counter_get(COUNTER_lost_refused), 3);
+    assert_int_equal(counters_lost(), 7);
+    counters_reset();
+    assert_int_equal(counter_output_get(0).delivered, 0);
+    assert_int_equal(counter_output_get(1).lost, 0);
+}
+
 /* Reports and documents use the names. */
 static void test_each_counter_says_what_it_is(void **state)
 {
@@ -93,6 +113,7 @@ int main(void)
         cmocka_unit_test_setup(test_counting, setup),
         cmocka_unit_test_setup(test_the_largest_stays, setup),
         cmocka_unit_test_setup(test_only_losses_are_lost, setup),
+        cmocka_unit_test_setup(test_outputs_are_counted_apart_and_together, setup),
         cmocka_unit_test_setup(test_each_counter_says_what_it_is, setup),
         cmocka_unit_test_setup(test_threads_lose_no_count, setup),
     };

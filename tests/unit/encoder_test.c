@@ -293,6 +293,24 @@ static void test_a_large_resource_leaves_room_for_spans(void **state)
     free(resource.schema_url);
 }
 
+static void test_the_longest_schema_url_leaves_room_for_attributes(void **state)
+{
+    static const enum batch_format formats[] = {BATCH_PROTOBUF, BATCH_JSON};
+    char url[SCHEMA_URL_MAX + 1] = {0};
+    memset(url, '\1', SCHEMA_URL_MAX); /* each takes six bytes in JSON */
+    struct resource resource = named("shop");
+    resource.schema_url = url;
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
+        begin(defaults(formats[i]));
+        assert_int_equal(encoder_set_resource(encoder, 0, &resource), STATUS_OK);
+        assert_int_equal(add(0, 1), STATUS_OK);
+        seal(1);
+        assert_non_null(memmem(body, body_len, "shop", 4));
+        encoder_destroy(encoder);
+        encoder = NULL;
+    }
+}
+
 static void test_full_by_spans(void **state)
 {
     struct encoder_options options = defaults(BATCH_PROTOBUF);
@@ -484,6 +502,7 @@ int main(void)
         TEST(test_a_replaced_resource_holds_for_the_next_batch),
         TEST(test_a_resource_has_its_own_schema),
         TEST(test_a_large_resource_leaves_room_for_spans),
+        TEST(test_the_longest_schema_url_leaves_room_for_attributes),
         TEST(test_full_by_spans),
         TEST(test_full_by_bytes),
         TEST(test_heads_count_towards_the_bytes),

@@ -103,6 +103,28 @@ static void over_its_bound_the_new_batch_is_dropped_and_told_once(void **state)
     free(told);
 }
 
+static void fates_are_counted_by_output(void **state)
+{
+    struct output_settings settings = {.queue_spans_max = 10,
+                                       .exporter = {.kind = EXPORTER_FILE, .endpoint = fifo}};
+    struct exporter_environment environment = {.module_path = "/nowhere", .output = 2};
+    struct exporter *exporter;
+    pthread_t reader;
+    stderr_begin();
+    assert_int_equal(exporter_create(&settings, &environment, &exporter), STATUS_OK);
+    submit(exporter, 7);
+    submit(exporter, 6);
+    pthread_create(&reader, NULL, read_to_the_end, NULL);
+    bool stopped = exporter_destroy(exporter, in_ms(5000));
+    pthread_join(reader, NULL);
+    free(stderr_end());
+    assert_true(stopped);
+    assert_int_equal(counter_output_get(2).delivered + counter_output_get(2).lost, 13);
+    assert_int_equal(counter_output_get(2).delivered, counter_get(COUNTER_spans_delivered));
+    assert_int_equal(counter_output_get(2).lost, counters_lost());
+    assert_int_equal(counter_output_get(0).delivered, 0);
+}
+
 static void an_empty_queue_takes_a_batch_of_any_size(void **state)
 {
     pthread_t reader;
@@ -258,6 +280,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         EXPORTER_TEST(over_its_bound_the_new_batch_is_dropped_and_told_once),
         EXPORTER_TEST(an_empty_queue_takes_a_batch_of_any_size),
+        EXPORTER_TEST(fates_are_counted_by_output),
         EXPORTER_TEST(an_empty_batch_is_not_sent),
         EXPORTER_TEST(a_flush_waits_and_gives_up_in_time),
         EXPORTER_TEST(the_thread_has_a_name_and_takes_no_signal),

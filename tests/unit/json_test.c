@@ -95,6 +95,20 @@ static void test_every_type_of_attribute(void **state)
     check_double(-INFINITY, "\"-Infinity\"");
 }
 
+static void test_pointers_are_cut_like_strings(void **state)
+{
+    static const char *const wants[] = {"", "0", "0x", "0x7", "0x7f", "0x7f", "0x7f"};
+    struct span span = simple_span();
+    span_attr_pointer(&span, &key_a, 0x7f);
+    for (uint32_t chars = 0; chars < sizeof wants / sizeof *wants; chars++) {
+        struct wire_limits limits = no_limits;
+        char json[64];
+        limits.value_chars_max = chars;
+        snprintf(json, sizeof json, "{\"stringValue\":\"%s\"}", wants[chars]);
+        check_value(&span, &limits, json);
+    }
+}
+
 static void check_string(const char *text, size_t len, uint32_t chars_max, uint32_t bytes_max,
                          const char *want)
 {
@@ -268,6 +282,12 @@ static const char *encode_resource(const struct resource *resource, size_t room)
     return out;
 }
 
+static struct resource_attr array_of(enum resource_value type, union resource_item *items, size_t count)
+{
+    return (struct resource_attr){
+        .type = RESOURCE_ARRAY, .item_type = (uint8_t)type, .items = items, .item_count = count};
+}
+
 static void test_resource(void **state)
 {
     struct resource resource = {0};
@@ -279,7 +299,13 @@ static void test_resource(void **state)
     add(&resource, "d", (struct resource_attr){.type = RESOURCE_DOUBLE, .real = 0.5});
     add(&resource, "l", (struct resource_attr){.type = RESOURCE_STRING_ARRAY, .string = TEXT("one\0two\0")});
     add(&resource, "e", (struct resource_attr){.type = RESOURCE_STRING_ARRAY, .string = TEXT("")});
-    assert_string_equal(encode_resource(&resource, 1000),
+    union resource_item integers[] = {{.integer = 1}, {.integer = -16}}, truths[] = {{.integer = 1}, {0}},
+                        reals[] = {{.real = 0.5}, {.real = -INFINITY}};
+    add(&resource, "is", array_of(RESOURCE_INT, integers, 2));
+    add(&resource, "bs", array_of(RESOURCE_BOOL, truths, 2));
+    add(&resource, "ds", array_of(RESOURCE_DOUBLE, reals, 2));
+    add(&resource, "es", array_of(RESOURCE_DOUBLE, NULL, 0));
+    assert_string_equal(encode_resource(&resource, 2000),
                         "\"resource\":{\"attributes\":["
                         "{\"key\":\"s\xef\xbf\xbd\",\"value\":{\"stringValue\":\"a \\\"b\\\"\"}},"
                         "{\"key\":\"i\",\"value\":{\"intValue\":\"-1\"}},"
@@ -287,7 +313,14 @@ static void test_resource(void **state)
                         "{\"key\":\"d\",\"value\":{\"doubleValue\":0.5}},"
                         "{\"key\":\"l\",\"value\":{\"arrayValue\":{\"values\":[{\"stringValue\":\"one\"},{"
                         "\"stringValue\":\"two\"}]}}},"
-                        "{\"key\":\"e\",\"value\":{\"arrayValue\":{\"values\":[]}}}"
+                        "{\"key\":\"e\",\"value\":{\"arrayValue\":{\"values\":[]}}},"
+                        "{\"key\":\"is\",\"value\":{\"arrayValue\":{\"values\":[{\"intValue\":\"1\"},{"
+                        "\"intValue\":\"-16\"}]}}},"
+                        "{\"key\":\"bs\",\"value\":{\"arrayValue\":{\"values\":[{\"boolValue\":true},{"
+                        "\"boolValue\":false}]}}},"
+                        "{\"key\":\"ds\",\"value\":{\"arrayValue\":{\"values\":[{\"doubleValue\":0.5},{"
+                        "\"doubleValue\":\"-Infinity\"}]}}},"
+                        "{\"key\":\"es\",\"value\":{\"arrayValue\":{\"values\":[]}}}"
                         "]},\"schemaUrl\":\"u\",\"scopeSpans\":[{");
 }
 
@@ -335,6 +368,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_small_span),
         cmocka_unit_test(test_every_type_of_attribute),
+        cmocka_unit_test(test_pointers_are_cut_like_strings),
         cmocka_unit_test(test_strings_are_escaped),
         cmocka_unit_test(test_escapes_at_every_place),
         cmocka_unit_test(test_limits_count_characters_not_escapes),

@@ -43,12 +43,81 @@ static void several_processes_are_summed_up(void **state)
     assert_true(outcome_add(&outcome, REPORT));
     assert_int_equal(outcome.spans, 2468);
     assert_int_equal(outcome.trace_count, 1); /* both below one TRACEPARENT */
+    assert_int_equal(outcome.trace_total, 1);
     assert_int_equal(outcome.output_count, 1);
     assert_int_equal(outcome.loss_count, 1);
     assert_int_equal(outcome.losses[0].count, 8);
     char *text = print(&outcome);
     assert_non_null(strstr(text, "by 2 processes"));
     free(text);
+    outcome_deinit(&outcome);
+}
+
+#define TWO_OUTPUTS(delivered, first, second)                                                                \
+    "{\"traces\":[\"" TRACE_A "\"],\"trace_count\":1,\"spans\":33,\"delivered\":" #delivered                 \
+    ",\"outputs\":["                                                                                         \
+    "{\"kind\":\"otlp_http\",\"endpoint\":\"http://a:4318/v1/traces\"," first "},"                           \
+    "{\"kind\":\"file\",\"endpoint\":\"/tmp/t.jsonl\"," second "}]}"
+
+static void each_output_has_its_line(void **state)
+{
+    struct outcome outcome = {0};
+    assert_true(
+        outcome_add(&outcome, TWO_OUTPUTS(33, "\"delivered\":33,\"lost\":0", "\"delivered\":33,\"lost\":0")));
+    assert_false(outcome_failed(&outcome));
+    char *text = print(&outcome);
+    assert_string_equal(text, "cuspan: 33 spans delivered to http://a:4318/v1/traces\n"
+                              "cuspan: 33 spans delivered to /tmp/t.jsonl\n"
+                              "cuspan: look at it: http://a:16686/trace/" TRACE_A "\n"
+                              "cuspan: look at it: cuspan show /tmp/t.jsonl\n");
+    free(text);
+    outcome_deinit(&outcome);
+}
+
+static void an_output_that_got_nothing_is_not_to_be_looked_at(void **state)
+{
+    struct outcome outcome = {0};
+    assert_true(
+        outcome_add(&outcome, TWO_OUTPUTS(0, "\"delivered\":0,\"lost\":33", "\"delivered\":33,\"lost\":0")));
+    assert_true(outcome_failed(&outcome));
+    char *text = print(&outcome);
+    assert_string_equal(text, "cuspan: 0 of 33 spans delivered to http://a:4318/v1/traces\n"
+                              "cuspan: 33 spans delivered to /tmp/t.jsonl\n"
+                              "cuspan: look at it: cuspan show /tmp/t.jsonl\n");
+    free(text);
+    assert_true(
+        outcome_add(&outcome, TWO_OUTPUTS(1, "\"delivered\":1,\"lost\":32", "\"delivered\":33,\"lost\":0")));
+    assert_false(outcome_failed(&outcome));
+    text = print(&outcome);
+    assert_string_equal(text, "cuspan: 1 of 66 spans delivered to http://a:4318/v1/traces, by 2 processes\n"
+                              "cuspan: 66 spans delivered to /tmp/t.jsonl, by 2 processes\n"
+                              "cuspan: look at it: http://a:16686/trace/" TRACE_A "\n"
+                              "cuspan: look at it: cuspan show /tmp/t.jsonl\n");
+    free(text);
+    outcome_deinit(&outcome);
+}
+
+static void two_outputs_to_the_same_place_stay_two(void **state)
+{
+    static const char report[] =
+        "{\"spans\":5,\"delivered\":0,\"outputs\":[{\"kind\":\"console\",\"delivered\":5},"
+        "{\"kind\":\"console\",\"delivered\":0}]}";
+    struct outcome outcome = {0};
+    assert_true(outcome_add(&outcome, report));
+    assert_true(outcome_add(&outcome, report));
+    assert_int_equal(outcome.output_count, 2);
+    assert_int_equal(outcome.outputs[0].delivered, 10);
+    assert_int_equal(outcome.outputs[1].delivered, 0);
+    assert_int_equal(outcome.outputs[1].spans, 10);
+    outcome_deinit(&outcome);
+}
+
+static void without_an_output_all_spans_have_to_be_lost_to_fail(void **state)
+{
+    struct outcome outcome = {0};
+    assert_false(outcome_failed(&outcome));
+    assert_true(outcome_add(&outcome, "{\"spans\":5,\"delivered\":0}"));
+    assert_true(outcome_failed(&outcome));
     outcome_deinit(&outcome);
 }
 
@@ -133,6 +202,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_report_says_where_to_look),
         cmocka_unit_test(several_processes_are_summed_up),
+        cmocka_unit_test(each_output_has_its_line),
+        cmocka_unit_test(an_output_that_got_nothing_is_not_to_be_looked_at),
+        cmocka_unit_test(two_outputs_to_the_same_place_stay_two),
+        cmocka_unit_test(without_an_output_all_spans_have_to_be_lost_to_fail),
         cmocka_unit_test(what_is_missing_or_wrong_is_tolerated),
         cmocka_unit_test(an_agent_that_never_started_is_explained),
         cmocka_unit_test(a_file_is_shown_by_its_command),

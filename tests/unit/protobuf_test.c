@@ -231,6 +231,26 @@ static void test_every_type_of_attribute(void **state)
     at_end(&w);
 }
 
+static void test_pointers_are_cut_like_strings(void **state)
+{
+    struct span span = simple_span();
+    span_attr_pointer(&span, &key_pointer, UINT64_MAX);
+    span_attr_pointer(&span, &key_pointer, 0x7f);
+    for (uint32_t chars = 0; chars < 20; chars++) {
+        struct wire_limits limits = no_limits;
+        char want[19] = "0xffffffffffffffff";
+        limits.value_chars_max = chars;
+        want[chars < 18 ? chars : 18] = '\0';
+        struct walker w = encode(&span, &limits);
+        take_beginning(&w, &span);
+        take_string_attr(&w, 9, "a.pointer", want);
+        strcpy(want, "0x7f");
+        want[chars < 4 ? chars : 4] = '\0';
+        take_string_attr(&w, 9, "a.pointer", want);
+        at_end(&w);
+    }
+}
+
 static void test_integers_of_every_length(void **state)
 {
     for (unsigned bit = 0; bit < 64; bit++) {
@@ -497,6 +517,71 @@ static void test_resource(void **state)
     at_end(&w);
 }
 
+static struct walker take_array(struct walker *inner, const char *key)
+{
+    struct walker value = take_pair(inner, 1, key);
+    struct walker array = take_message(&value, 5);
+    at_end(&value);
+    return array;
+}
+
+static void test_arrays_in_a_resource_keep_their_type(void **state)
+{
+    struct resource resource = {0};
+    union resource_item integers[] = {{.integer = 1}, {.integer = -1}}, truths[] = {{.integer = 1}, {0}},
+                        reals[] = {{.real = 3.5}};
+    add(&resource, "is",
+        (struct resource_attr){
+            .type = RESOURCE_ARRAY, .item_type = RESOURCE_INT, .items = integers, .item_count = 2});
+    add(&resource, "bs",
+        (struct resource_attr){
+            .type = RESOURCE_ARRAY, .item_type = RESOURCE_BOOL, .items = truths, .item_count = 2});
+    add(&resource, "ds",
+        (struct resource_attr){
+            .type = RESOURCE_ARRAY, .item_type = RESOURCE_DOUBLE, .items = reals, .item_count = 1});
+    add(&resource, "none", (struct resource_attr){.type = RESOURCE_ARRAY, .item_type = RESOURCE_INT});
+    uint8_t *end = wire_protobuf.put_resource(buffer, buffer + 4096, &resource, "", &no_limits);
+    struct walker w = {buffer, end};
+    struct walker inner = take_message(&w, 1);
+    struct walker array = take_array(&inner, "is");
+    struct walker item = take_message(&array, 1);
+    assert_int_equal(take_int(&item, 3), 1);
+    item = take_message(&array, 1);
+    assert_int_equal(take_int(&item, 3), UINT64_MAX);
+    at_end(&array);
+    array = take_array(&inner, "bs");
+    item = take_message(&array, 1);
+    assert_int_equal(take_int(&item, 2), 1);
+    item = take_message(&array, 1);
+    assert_int_equal(take_int(&item, 2), 0);
+    at_end(&array);
+    array = take_array(&inner, "ds");
+    item = take_message(&array, 1);
+    assert_int_equal(take_fixed(&item, 4, 8), 0x400c000000000000u);
+    at_end(&array);
+    array = take_array(&inner, "none");
+    at_end(&array);
+    at_end(&inner);
+}
+
+static void test_an_array_that_does_not_fit_is_left_out(void **state)
+{
+    static union resource_item many[1000];
+    struct resource resource = {0};
+    add(&resource, "many",
+        (struct resource_attr){
+            .type = RESOURCE_ARRAY, .item_type = RESOURCE_DOUBLE, .items = many, .item_count = 1000});
+    add(&resource, "short", (struct resource_attr){.type = RESOURCE_INT, .integer = 1});
+    uint8_t *room = malloc(2000);
+    uint8_t *end = wire_protobuf.put_resource(room, room + 2000, &resource, "u", &no_limits);
+    struct walker w = {room, end};
+    struct walker inner = take_message(&w, 1);
+    take_int_attr(&inner, 1, "short", 1);
+    assert_int_equal(take_int(&inner, 2), 1);
+    at_end(&inner);
+    free(room);
+}
+
 static void test_resource_leaves_out_what_does_not_fit(void **state)
 {
     static char longer[3000];
@@ -568,6 +653,7 @@ int main(void)
         cmocka_unit_test(test_bytes_of_a_small_span),
         cmocka_unit_test(test_root_has_no_parent_and_child_has),
         cmocka_unit_test(test_every_type_of_attribute),
+        cmocka_unit_test(test_pointers_are_cut_like_strings),
         cmocka_unit_test(test_integers_of_every_length),
         cmocka_unit_test(test_strings_of_every_length),
         cmocka_unit_test(test_text_is_repaired_and_cut),
@@ -576,6 +662,8 @@ int main(void)
         cmocka_unit_test(test_limits_drop_and_count),
         cmocka_unit_test(test_too_little_room),
         cmocka_unit_test(test_resource),
+        cmocka_unit_test(test_arrays_in_a_resource_keep_their_type),
+        cmocka_unit_test(test_an_array_that_does_not_fit_is_left_out),
         cmocka_unit_test(test_resource_leaves_out_what_does_not_fit),
         cmocka_unit_test(test_head_leads_to_the_spans),
         cmocka_unit_test(test_scope_without_room),

@@ -182,6 +182,31 @@ static void test_outputs_without_endpoint(void **state)
     cJSON_Delete(json);
 }
 
+static void test_each_output_has_its_own_figures(void **state)
+{
+    (void)state;
+    settings.output_count = 2;
+    settings.outputs[0].exporter.kind = EXPORTER_FILE;
+    settings.outputs[1].exporter.kind = EXPORTER_CONSOLE;
+    counter_add(COUNTER_spans_created, 33);
+    counter_output_delivered(0, 33);
+    counter_output_delivered(1, 3);
+    counter_output_lost(1, COUNTER_lost_refused, 30);
+    cJSON *json = write_and_read();
+    const cJSON *outputs = cJSON_GetObjectItemCaseSensitive(json, "outputs");
+    assert_true(number(cJSON_GetArrayItem(outputs, 0), "delivered") == 33);
+    assert_true(number(cJSON_GetArrayItem(outputs, 0), "lost") == 0);
+    assert_true(number(cJSON_GetArrayItem(outputs, 1), "delivered") == 3);
+    assert_true(number(cJSON_GetArrayItem(outputs, 1), "lost") == 30);
+    assert_true(number(json, "spans") == 33);
+    assert_true(number(json, "delivered") == 3); /* what all of them have */
+    cJSON_Delete(json);
+    settings.output_count = 1;
+    json = write_and_read();
+    assert_true(number(json, "delivered") == 33);
+    cJSON_Delete(json);
+}
+
 static void test_only_its_owner_may_read_it(void **state)
 {
     (void)state;
@@ -229,6 +254,7 @@ int main(void)
         cmocka_unit_test_setup(test_text_is_escaped, setup),
         cmocka_unit_test_setup(test_no_password_reaches_the_report, setup),
         cmocka_unit_test_setup(test_outputs_without_endpoint, setup),
+        cmocka_unit_test_setup(test_each_output_has_its_own_figures, setup),
         cmocka_unit_test_setup(test_only_its_owner_may_read_it, setup),
         cmocka_unit_test_setup(test_none_is_asked_for, setup),
         cmocka_unit_test_setup(test_what_cannot_be_written_is_told, setup),

@@ -17,7 +17,8 @@ static void each_type_is_found_again(void **state)
     assert_int_equal(resource_set_bool(&resource, "b", true), STATUS_OK);
     assert_int_equal(resource_set_double(&resource, "d", 0.5), STATUS_OK);
     assert_int_equal(resource_set_strings(&resource, "s", "one\0two\0"), STATUS_OK);
-    assert_int_equal(resource_set_array(&resource, "i", RESOURCE_INT, "1\0002\0"), STATUS_OK);
+    const union resource_item numbers[] = {{.integer = 1}, {.integer = -2}};
+    assert_int_equal(resource_set_array(&resource, "i", RESOURCE_INT, numbers, 2), STATUS_OK);
     assert_int_equal(resource.attr_count, 6);
     assert_string_equal(resource_find(&resource, "service.name")->string, "shop");
     assert_int_equal(resource_find(&resource, "process.pid")->integer, -7);
@@ -25,7 +26,8 @@ static void each_type_is_found_again(void **state)
     assert_true(resource_find(&resource, "d")->real == 0.5);
     assert_memory_equal(resource_find(&resource, "s")->string, "one\0two\0", 9);
     assert_int_equal(resource_find(&resource, "i")->item_type, RESOURCE_INT);
-    assert_int_equal(resource_find(&resource, "s")->item_type, RESOURCE_STRING);
+    assert_int_equal(resource_find(&resource, "i")->item_count, 2);
+    assert_int_equal(resource_find(&resource, "i")->items[1].integer, -2);
     assert_null(resource_find(&resource, "none"));
     resource_deinit(&resource);
     assert_int_equal(resource.attr_count, 0);
@@ -41,13 +43,22 @@ static void setting_again_replaces_value_and_type(void **state)
     assert_null(resource.attrs[0].string);
     assert_int_equal(resource_set_string(&resource, "k", "x"), STATUS_OK);
     assert_string_equal(resource.attrs[0].string, "x");
+    const union resource_item half = {.real = 0.5};
+    assert_int_equal(resource_set_array(&resource, "k", RESOURCE_DOUBLE, &half, 1), STATUS_OK);
+    assert_null(resource.attrs[0].string);
+    assert_true(resource.attrs[0].items[0].real == half.real);
+    assert_int_equal(resource_set_array(&resource, "k", RESOURCE_BOOL, NULL, 0), STATUS_OK);
+    assert_int_equal(resource.attrs[0].item_count, 0);
     resource_deinit(&resource);
 }
 
 static void arrays_of_arrays_are_refused(void **state)
 {
     struct resource resource = {0};
-    assert_int_equal(resource_set_array(&resource, "k", RESOURCE_STRING_ARRAY, "a\0"), STATUS_INVALID);
+    const union resource_item item = {0};
+    assert_int_equal(resource_set_array(&resource, "k", RESOURCE_STRING_ARRAY, &item, 1), STATUS_INVALID);
+    assert_int_equal(resource_set_array(&resource, "k", RESOURCE_ARRAY, &item, 1), STATUS_INVALID);
+    assert_int_equal(resource_set_array(&resource, "k", RESOURCE_STRING, &item, 1), STATUS_INVALID);
     assert_int_equal(resource.attr_count, 0);
 }
 
@@ -74,7 +85,8 @@ static void merge_adds_only_what_is_missing(void **state)
     assert_int_equal(resource_set_double(&from, "d", 1.5), STATUS_OK);
     assert_int_equal(resource_set_bool(&from, "b", false), STATUS_OK);
     assert_int_equal(resource_set_int(&from, "n", 9), STATUS_OK);
-    assert_int_equal(resource_set_array(&from, "i", RESOURCE_BOOL, "true\0"), STATUS_OK);
+    const union resource_item truth = {.integer = 1};
+    assert_int_equal(resource_set_array(&from, "i", RESOURCE_BOOL, &truth, 1), STATUS_OK);
     from.schema_url = strdup("http://schema");
     assert_int_equal(resource_merge(&to, &from), STATUS_OK);
     resource_deinit(&from);
@@ -84,7 +96,7 @@ static void merge_adds_only_what_is_missing(void **state)
     assert_int_equal(resource_find(&to, "b")->integer, 0);
     assert_int_equal(resource_find(&to, "n")->integer, 9);
     assert_int_equal(resource_find(&to, "i")->item_type, RESOURCE_BOOL);
-    assert_string_equal(resource_find(&to, "i")->string, "true");
+    assert_int_equal(resource_find(&to, "i")->items[0].integer, 1);
     assert_string_equal(to.schema_url, "http://schema");
     resource_deinit(&to);
     assert_null(to.schema_url);

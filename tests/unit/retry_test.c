@@ -41,6 +41,23 @@ static void no_initial_pause_means_the_default(void **state)
     assert_in_range(retry_next_ns(&retry), RETRY_INITIAL_MS * NS_PER_MS / 2, RETRY_INITIAL_MS * NS_PER_MS);
 }
 
+static void a_servers_delay_is_a_minimum(void **state)
+{
+    struct retry retry;
+    bool asked;
+    retry_init(&retry, 100, 42);
+    assert_in_range(retry_pause_ns(&retry, 0, &asked), 50 * NS_PER_MS, 100 * NS_PER_MS);
+    assert_false(asked);
+    assert_in_range(retry_pause_ns(&retry, 1, &asked), 100 * NS_PER_MS, 200 * NS_PER_MS);
+    assert_false(asked);
+    assert_int_equal(retry_pause_ns(&retry, 3 * NS_PER_SECOND, &asked), 3 * NS_PER_SECOND);
+    assert_true(asked);
+    assert_in_range(retry_pause_ns(&retry, 0, &asked), 400 * NS_PER_MS, 800 * NS_PER_MS);
+    assert_false(asked);
+    assert_int_equal(retry_pause_ns(&retry, UINT64_MAX, &asked), RETRY_SERVER_MAX_MS * NS_PER_MS);
+    assert_true(asked);
+}
+
 static uint64_t delay_s(const char *text, int64_t now_s)
 {
     uint64_t delay_ns = 12345;
@@ -98,6 +115,7 @@ int main(void)
         cmocka_unit_test(pauses_double_up_to_the_longest),
         cmocka_unit_test(pauses_differ_between_processes),
         cmocka_unit_test(no_initial_pause_means_the_default),
+        cmocka_unit_test(a_servers_delay_is_a_minimum),
         cmocka_unit_test(retry_after_in_seconds),
         cmocka_unit_test(retry_after_as_a_date),
         cmocka_unit_test(retry_after_that_is_neither),

@@ -305,15 +305,14 @@ static void a_json_message_is_read(void **state)
     free(told);
 }
 
-static void a_secret_in_a_message_is_not_shown(void **state)
+/* What is told of a server that refuses with `body`, where requests bear `value`. */
+static char *refuse_with(char *value, const char *body)
 {
-    const struct reply script = {.status = 401,
-                                 .headers = "Content-Type: text/plain\r\n",
-                                 .body = "bad key tok-123456",
-                                 .body_bytes = 18};
+    const struct reply script = {
+        .status = 401, .headers = "Content-Type: text/plain\r\n", .body = body, .body_bytes = strlen(body)};
     struct http_server *server = http_server_start(&script, 1);
     struct output_settings settings = settings_for(http_server_port(server));
-    struct header header = {"authorization", "Bearer tok-123456"};
+    struct header header = {"x-token", value};
     settings.exporter.headers = &header;
     settings.exporter.header_count = 1;
     stderr_begin();
@@ -324,7 +323,36 @@ static void a_secret_in_a_message_is_not_shown(void **state)
     http_server_stop(server);
     assert_true(stopped);
     assert_non_null(strstr(told, "HTTP 401"));
+    return told;
+}
+
+static void a_secret_in_a_message_is_not_shown(void **state)
+{
+    char value[] = "Bearer tok-123456";
+    char *told = refuse_with(value, "bad key tok-123456");
     assert_null(strstr(told, "tok-123456"));
+    free(told);
+}
+
+static void nor_is_a_secret_that_is_longer_than_the_message(void **state)
+{
+    char value[900];
+    char body[1000];
+    for (size_t i = 0; i < sizeof value - 1; i++)
+        value[i] = "0123456789abcdef"[i * i % 13];
+    memcpy(value, "Bearer tok-", 11);
+    value[sizeof value - 1] = '\0';
+    snprintf(body, sizeof body, "not accepted: %s", value);
+    char *told = refuse_with(value, body);
+    assert_null(strstr(told, "tok-"));
+    free(told);
+}
+
+static void nor_are_the_urls_credentials(void **state)
+{
+    char value[] = "other";
+    char *told = refuse_with(value, "Authorization: Basic dXNlcjpodW50ZXIy is wrong"); /* user:hunter2 */
+    assert_null(strstr(told, "dXNlc"));
     free(told);
 }
 
@@ -397,6 +425,20 @@ static void retry_after_as_a_date_is_obeyed(void **state)
     assert_in_range(clock_monotonic_ns() - before_ns, NS_PER_SECOND, 4 * NS_PER_SECOND);
     http_server_stop(server);
     assert_int_equal(counter_get(COUNTER_spans_delivered), SPANS);
+}
+
+static void a_server_that_asks_for_haste_gets_our_pauses(void **state)
+{
+    static const char *const headers[] = {"Retry-After: 0\r\n",
+                                          "Retry-After: Sun, 06 Nov 1994 08:49:37 GMT\r\n"};
+    for (size_t i = 0; i < sizeof headers / sizeof *headers; i++) {
+        const struct reply script = {.status = 503, .headers = headers[i]};
+        struct http_server *server;
+        free(send_batches(&(struct output_settings){.export_timeout_ms = 300}, &script, 1, 1, &server));
+        assert_in_range(http_server_requests(server), 2, 20);
+        http_server_stop(server);
+    }
+    assert_int_equal(counter_get(COUNTER_lost_unreachable), 2 * SPANS);
 }
 
 static void retries_end_with_the_export_timeout(void **state)
@@ -548,9 +590,9 @@ static void a_dead_collector_costs_the_deadline_and_no_more(void **state)
     assert_int_equal(counter_get(COUNTER_lost_deadline), 5 * SPANS);
 }
 
-static void a_pause_is_cut_short_at_the_end(void **state)
+static void end_during_a_pause(const char *headers)
 {
-    const struct reply script[] = {{.status = 503}, {.status = 200}};
+    const struct reply script[] = {{.status = 503, .headers = headers}, {.status = 200}};
     struct http_server *server = http_server_start(script, 2);
     struct output_settings settings = settings_for(http_server_port(server));
     struct exporter_environment environment = {.module_path = CUSPAN_EXPORT_MODULE,
@@ -569,6 +611,16 @@ static void a_pause_is_cut_short_at_the_end(void **state)
     assert_in_range(clock_monotonic_ns() - before_ns, 0, NS_PER_SECOND);
     http_server_stop(server);
     assert_int_equal(counter_get(COUNTER_spans_delivered), SPANS);
+}
+
+static void a_pause_is_cut_short_at_the_end(void **state)
+{
+    end_during_a_pause(NULL);
+}
+
+static void so_is_ours_where_the_server_asked_for_a_shorter_one(void **state)
+{
+    end_during_a_pause("Retry-After: 3\r\n");
 }
 
 static void an_impossible_url_is_told_and_counted(void **state)
@@ -642,10 +694,13 @@ int main(void)
         SENDER_TEST(a_refusals_message_is_shown_once_on_one_line),
         SENDER_TEST(a_json_message_is_read),
         SENDER_TEST(a_secret_in_a_message_is_not_shown),
+        SENDER_TEST(nor_is_a_secret_that_is_longer_than_the_message),
+        SENDER_TEST(nor_are_the_urls_credentials),
         SENDER_TEST(partial_success_counts_and_is_not_sent_again),
         SENDER_TEST(a_partial_success_without_rejections_is_a_warning),
         SENDER_TEST(retry_after_in_seconds_is_obeyed),
         SENDER_TEST(retry_after_as_a_date_is_obeyed),
+        SENDER_TEST(a_server_that_asks_for_haste_gets_our_pauses),
         SENDER_TEST(retries_end_with_the_export_timeout),
         SENDER_TEST(nobody_listening_is_told_once_and_retried),
         SENDER_TEST(a_connection_closed_without_an_answer_is_retried),
@@ -657,6 +712,7 @@ int main(void)
         SENDER_TEST(a_deadline_in_the_past_ends_at_once),
         SENDER_TEST(a_dead_collector_costs_the_deadline_and_no_more),
         SENDER_TEST(a_pause_is_cut_short_at_the_end),
+        SENDER_TEST(so_is_ours_where_the_server_asked_for_a_shorter_one),
         SENDER_TEST(an_impossible_url_is_told_and_counted),
         SENDER_TEST(a_server_without_http2_is_told),
         SENDER_TEST(several_exporters_share_the_module),

@@ -168,6 +168,27 @@ static void defaults_are_as_documented(void **state)
     settings_deinit(&settings);
 }
 
+static void a_text_has_a_bound_where_its_row_says_so(void **state)
+{
+    struct settings in_settings;
+    char text[9 * 1024] = {0}, expected[SETTING_TEXT_BYTES];
+    const struct setting *setting = setting_find("resource.schema_url");
+    assert_int_equal(settings_init(&in_settings), STATUS_OK);
+    memset(text, 'u', sizeof text - 1);
+    assert_int_equal(setting_set(setting, &in_settings, text), STATUS_INVALID);
+    assert_int_equal(setting_set(setting_find("distribution.cuspan.session.name"), &in_settings, text),
+                     STATUS_OK);
+    text[1025] = '\0';
+    assert_int_equal(setting_set(setting, &in_settings, text), STATUS_INVALID);
+    assert_null(in_settings.resource.schema_url);
+    text[1024] = '\0';
+    assert_int_equal(setting_set(setting, &in_settings, text), STATUS_OK);
+    assert_string_equal(in_settings.resource.schema_url, text);
+    setting_expected(setting, expected);
+    assert_string_equal(expected, "a string of at most 1024 bytes");
+    settings_deinit(&in_settings);
+}
+
 /* Each row by its own type: the bounds are in, what lies beyond is out, and nothing changed then. */
 static void bounds_hold_for_every_number(void **state)
 {
@@ -285,6 +306,7 @@ int main(void)
         cmocka_unit_test(the_alternatives_of_the_example_are_valid),
         cmocka_unit_test(the_help_has_every_setting),
         cmocka_unit_test(defaults_are_as_documented),
+        cmocka_unit_test(a_text_has_a_bound_where_its_row_says_so),
         cmocka_unit_test(bounds_hold_for_every_number),
         cmocka_unit_test(endpoints_are_checked),
         cmocka_unit_test(patterns_come_from_a_comma_separated_list),

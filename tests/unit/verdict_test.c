@@ -106,6 +106,17 @@ static void every_grpc_code_has_its_verdict(void **state)
     assert_int_equal(judge_grpc("0", "", "").kind, VERDICT_ACCEPTED);
 }
 
+static void a_grpc_status_that_is_no_number_is_unknown(void **state)
+{
+    static const char *const wrong[] = {"abc", "0x0", "-0", "+0", "0,0", "0 OK", " 0", "OK"};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        struct verdict verdict = judge_grpc(wrong[i], "", "");
+        assert_int_equal(verdict.kind, VERDICT_REFUSED);
+        assert_string_equal(verdict.status, "gRPC UNKNOWN");
+    }
+    assert_int_equal(judge_grpc("999999999999999", "", "").kind, VERDICT_REFUSED);
+}
+
 /* google.rpc.Status {8, "busy", RetryInfo {2 s}}, made with protoc --encode and base64. */
 #define BUSY_FOR_2_SECONDS "CAgSBGJ1c3kaMAoodHlwZS5nb29nbGVhcGlzLmNvbS9nb29nbGUucnBjLlJldHJ5SW5mbxIECgIIAg=="
 
@@ -162,6 +173,7 @@ int main(void)
         cmocka_unit_test(bodies_are_read_by_their_type),
         cmocka_unit_test(retry_after_counts),
         cmocka_unit_test(every_grpc_code_has_its_verdict),
+        cmocka_unit_test(a_grpc_status_that_is_no_number_is_unknown),
         cmocka_unit_test(resource_exhausted_is_retried_when_it_says_when),
         cmocka_unit_test(grpc_partial_success_is_read),
         cmocka_unit_test(answers_from_in_between_are_mapped),
