@@ -117,8 +117,9 @@ class Runner:
 def check_report(report, outputs=1):
     found = [f"lost: {name} {count}" for name, count in report["losses"].items() if count]
     found += [f"counted: {name} {report['counters'][name]}" for name in NONE_OF if report["counters"].get(name)]
-    if report["delivered"] != outputs * report["spans"] or not report["spans"]:
-        found.append(f"{report['spans']} spans, {report['delivered']} delivered to {outputs}")
+    delivered = [output["delivered"] for output in report["outputs"]]
+    if delivered != outputs * [report["spans"]] or not report["spans"]:
+        found.append(f"{report['spans']} spans, {delivered} delivered")
     if len(report["traces"]) != report["trace_count"]:
         found.append(f"{report['trace_count']} traces, {len(report['traces'])} in the report")
     return found
