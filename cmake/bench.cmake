@@ -8,3 +8,5 @@ target_link_libraries(cuspan_floor PRIVATE cuspan_config cuspan_model ${CMAKE_DL
 if(NOT CUSPAN_SANITIZE)
   target_link_options(cuspan_floor PRIVATE -Wl,-z,defs)
 endif()
+add_executable(callback_bench tests/bench/callback_bench.c)
+target_link_libraries(callback_bench PRIVATE cuspan_capture)

@@ -1,0 +1,149 @@
+/* What the callbacks of one kernel launch cost the host's thread: the enter and exit of cudaLaunchKernel and,
+ * inside it, of the driver's cuLaunchKernel, which are left at once. In between and around them the thread
+ * works on memory of its own, as a launch does, and another thread drains the ring every millisecond, as ours
+ * does. No CUPTI, no GPU: the part of a launch's price that is cuspan's alone, as the median over blocks with
+ * callbacks and without, in turn.
+ *
+ *   callback_bench [BLOCKS] [KiB OF THE HOST'S OWN MEMORY]
+ */
+#include "base/clock.h"
+#include "base/counters.h"
+#include "capture/callbacks.h"
+#include "capture/params.h"
+#include "capture/threads.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define RING_BYTES  (256 * 1024)
+#define TOTAL_BYTES (8 * 1024 * 1024)
+#define TOUCHES     64  /* lines of its memory that the host touches before a launch, and again inside it */
+#define BLOCK       200 /* launches between two readings of the clock */
+
+static atomic_bool is_done;
+static uint8_t *own_memory;
+static size_t own_bytes;
+
+static void drain_thread(struct host_thread *thread, void *sum)
+{
+    uint64_t end = ring_published(&thread->ring);
+    const uint64_t *record;
+    while ((record = ring_peek(&thread->ring, end)) != NULL) {
+        const struct record_head *head = (const struct record_head *)record;
+        for (uint32_t i = 0; i < head->bytes / 8; i++)
+            *(uint64_t *)sum += record[i];
+        ring_release(&thread->ring);
+    }
+}
+
+static void *drain(void *sum)
+{
+    const struct timespec pause = {.tv_nsec = NS_PER_MS};
+    while (!atomic_load(&is_done)) {
+        threads_visit(drain_thread, sum);
+        nanosleep(&pause, NULL);
+    }
+    return NULL;
+}
+
+static uint32_t find(enum call_domain domain, const char *name)
+{
+    uint32_t count = domain == CALL_RUNTIME ? call_count_runtime : call_count_driver;
+    for (uint32_t cbid = 1; cbid < count; cbid++) {
+        const struct call_info *info = call_info(domain, cbid);
+        if (info && strcmp(call_name(info), name) == 0)
+            return cbid;
+    }
+    abort();
+}
+
+/* What the host does itself. */
+static void work(void)
+{
+    static size_t at;
+    for (int i = 0; i < TOUCHES; i++) {
+        own_memory[at] = (uint8_t)(own_memory[at] + 1);
+        at = (at + 4160) % own_bytes; /* a page and a line: no prefetcher follows */
+    }
+}
+
+static void call(enum call_domain domain, uint32_t cbid, struct cupti_callback_data *data, uint32_t site)
+{
+    data->callbackSite = site;
+    callbacks_handle(NULL, domain, cbid, data);
+}
+
+static struct cupti_callback_data launch, inner;
+static uint32_t runtime_cbid, driver_cbid;
+
+static uint64_t block_ns(bool has_callbacks)
+{
+    uint64_t begin_ns = clock_monotonic_ns();
+    for (int i = 0; i < BLOCK; i++) {
+        work();
+        if (has_callbacks) {
+            inner.correlationId = ++launch.correlationId;
+            call(CALL_RUNTIME, runtime_cbid, &launch, CUPTI_SITE_ENTER);
+            call(CALL_DRIVER, driver_cbid, &inner, CUPTI_SITE_ENTER);
+        }
+        work();
+        if (has_callbacks) {
+            call(CALL_DRIVER, driver_cbid, &inner, CUPTI_SITE_EXIT);
+            call(CALL_RUNTIME, runtime_cbid, &launch, CUPTI_SITE_EXIT);
+        }
+    }
+    return clock_monotonic_ns() - begin_ns;
+}
+
+static int compare(const void *a, const void *b)
+{
+    double one = *(const double *)a, other = *(const double *)b;
+    return (one > other) - (one < other);
+}
+
+static void prepare_call(void)
+{
+    static int32_t result;
+    static uint8_t params[256];
+    static uint64_t launch_word, inner_word;
+    launch = (struct cupti_callback_data){.functionParams = params,
+                                          .functionReturnValue = &result,
+                                          .contextUid = 1,
+                                          .correlationData = &launch_word};
+    inner = launch;
+    inner.correlationData = &inner_word;
+    runtime_cbid = find(CALL_RUNTIME, "cudaLaunchKernel");
+    driver_cbid = find(CALL_DRIVER, "cuLaunchKernel");
+}
+
+int main(int argc, char **argv)
+{
+    size_t blocks = argc > 1 ? strtoul(argv[1], NULL, 10) : 2000;
+    own_bytes = (argc > 2 ? strtoul(argv[2], NULL, 10) : 512) * 1024;
+    double *costs = calloc(blocks, sizeof *costs), *works = calloc(blocks, sizeof *works);
+    own_memory = calloc(1, own_bytes);
+    pthread_t drainer;
+    uint64_t sum = 0;
+    clock_init();
+    if (!blocks || !costs || !works || !own_memory || threads_init(RING_BYTES, TOTAL_BYTES) != STATUS_OK ||
+        callbacks_init(true) != STATUS_OK || pthread_create(&drainer, NULL, drain, &sum) != 0)
+        return 1;
+    atomic_store(&callbacks_on, true);
+    prepare_call();
+    for (size_t i = 0; i < blocks; i++) {
+        works[i] = (double)block_ns(false) / BLOCK;
+        costs[i] = (double)block_ns(true) / BLOCK - works[i];
+    }
+    atomic_store(&is_done, true);
+    pthread_join(drainer, NULL);
+    qsort(costs, blocks, sizeof *costs, compare);
+    qsort(works, blocks, sizeof *works, compare);
+    printf("callbacks of a launch: %.0f ns (quartiles %.0f to %.0f) beside %.0f ns of the host's own; %llu "
+           "lost\n",
+           costs[blocks / 2], costs[blocks / 4], costs[blocks / 4 * 3], works[blocks / 2],
+           (unsigned long long)counter_get(COUNTER_lost_ring_full));
+    return sum == 1;
+}
