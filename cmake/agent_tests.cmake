@@ -10,6 +10,9 @@ target_sources(tape_test PRIVATE src/agent/tape.c)
 # The real agent on real recordings, in the CLI and in a host of its own that does what the driver does.
 add_executable(agent_host tests/integration/host.c)
 target_link_libraries(agent_host PRIVATE Threads::Threads ${CMAKE_DL_LIBS} m)
+add_executable(polling_host tests/integration/polling_host.c)
+target_include_directories(polling_host PRIVATE src)
+target_link_libraries(polling_host PRIVATE Threads::Threads ${CMAKE_DL_LIBS})
 if(NOT CUSPAN_SANITIZE) # their allocator is another
   add_executable(agent_host_watched tests/integration/host.c tests/integration/host_watch.c)
   target_link_libraries(agent_host_watched PRIVATE Threads::Threads ${CMAKE_DL_LIBS} m)

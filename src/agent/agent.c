@@ -47,13 +47,11 @@ static bool read_settings(void)
     enum status status = config_load(&input, &settings, &report);
     log_set_level(status == STATUS_OK ? settings.log_level : LOG_WARN);
     if (status != STATUS_OK) {
-        for (uint32_t i = 0; i < report.count; i++) {
-            if (report.messages[i].severity != CONFIG_ERROR)
-                continue;
-            log_error("%s; this process is not traced (`cuspan check` shows all)", report.messages[i].text);
-            return false;
-        }
-        log_error("can't read the configuration: %s; this process is not traced", status_text(status));
+        const char *error = config_first_error(&report);
+        if (error)
+            log_error("%s; this process is not traced (`cuspan check` shows all)", error);
+        else
+            log_error("can't read the configuration: %s; this process is not traced", status_text(status));
         return false;
     }
     for (uint32_t i = 0; i < report.count; i++)

@@ -201,23 +201,17 @@ bool outputs_have_room(struct outputs *outputs)
 
 void outputs_destroy(struct outputs *outputs, uint64_t deadline_ns)
 {
-    bool all_ended = true;
+    struct exporter *exporters[OUTPUTS_MAX];
     if (!outputs)
         return;
-    for (size_t i = 0; i < outputs->count; i++)
-        if (outputs->items[i].encoder && outputs->items[i].exporter)
-            send_batch(&outputs->items[i]);
-    /* Together: one that is stuck must not take the time of the others, nor of whoever counts what is lost.
-     */
-    for (size_t i = 0; i < outputs->count; i++)
-        exporter_stop(outputs->items[i].exporter, deadline_ns);
-    for (size_t i = 0; i < outputs->count; i++)
-        exporter_abort_at(outputs->items[i].exporter, deadline_ns);
-    uint64_t until_ns = exporter_grace_ns(deadline_ns);
     for (size_t i = 0; i < outputs->count; i++) {
-        all_ended &= exporter_end(outputs->items[i].exporter, until_ns);
-        encoder_destroy(outputs->items[i].encoder);
+        exporters[i] = outputs->items[i].exporter;
+        if (outputs->items[i].encoder && exporters[i])
+            send_batch(&outputs->items[i]);
     }
+    bool all_ended = exporters_destroy(exporters, outputs->count, deadline_ns);
+    for (size_t i = 0; i < outputs->count; i++)
+        encoder_destroy(outputs->items[i].encoder);
     if (all_ended)
         chunk_pool_destroy(outputs->pool);
     free(outputs);

@@ -167,7 +167,8 @@ static void say_first_losses(void)
     }
 }
 
-/* Takes what is there now. CUPTI may go on filling what we empty, so there is an end to the rounds. */
+/* Takes what is there now. The host's threads and CUPTI may go on filling what we empty, so there is an end
+ * to the rounds: else they would use up the deadline at exit. */
 static void pump_all(void)
 {
     uint32_t rounds = 2 + pipeline.settings->cupti.host_buffer_count / CAPTURE_BUFFERS_A_ROUND;
@@ -183,8 +184,6 @@ static void finish(void)
     struct report report = {.program = pipeline.program, .settings = pipeline.settings};
     if (pipeline.is_patient)
         outputs_set_patience(pipeline.outputs, pipeline.deadline_ns);
-    capture_quiesce(); /* else threads that go on calling CUDA would keep the rings filled until the deadline
-                        */
     pump_all();
     capture_flush_all();
     pump_all();

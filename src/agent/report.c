@@ -2,6 +2,7 @@
 
 #include "base/counters.h"
 #include "base/log.h"
+#include "base/shown.h"
 #include "base/trace_context.h"
 
 #include <errno.h>
@@ -63,18 +64,11 @@ static void write_counters(FILE *file, const char *key, bool losses)
     fputc('}', file);
 }
 
-/* A URL without what may stand before the host: user and password. */
-static void write_endpoint(FILE *file, const char *endpoint)
+static void write_endpoint(FILE *file, const struct exporter_settings *exporter)
 {
-    char clean[1024];
-    const char *scheme_end = strstr(endpoint, "://");
-    const char *host = scheme_end ? scheme_end + 3 : endpoint;
-    const char *at = memrchr(host, '@', strcspn(host, "/?#")); /* a password may hold one, too */
-    if (at)
-        snprintf(clean, sizeof clean, "%.*s%s", (int)(host - endpoint), endpoint, at + 1);
-    else
-        snprintf(clean, sizeof clean, "%s", endpoint);
-    write_string(file, clean);
+    char url[1024];
+    bool is_path = exporter->kind == EXPORTER_FILE || exporter->kind == EXPORTER_CONSOLE;
+    write_string(file, is_path ? exporter->endpoint : shown_url(url, sizeof url, exporter->endpoint));
 }
 
 static void write_outputs(FILE *file, const struct settings *settings)
@@ -86,7 +80,7 @@ static void write_outputs(FILE *file, const struct settings *settings)
         fprintf(file, "%s{\"kind\":\"%s\"", i ? "," : "", kinds[exporter->kind]);
         if (exporter->endpoint) {
             fputs(",\"endpoint\":", file);
-            write_endpoint(file, exporter->endpoint);
+            write_endpoint(file, exporter);
         }
         struct output_fates fates = counter_output_get((unsigned)i);
         fprintf(file, ",\"delivered\":%llu,\"lost\":%llu}", (unsigned long long)fates.delivered,

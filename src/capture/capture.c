@@ -181,11 +181,6 @@ const char *capture_failure(void)
 /* --- stopping
  * ------------------------------------------------------------------------------------------------------ */
 
-void capture_quiesce(void)
-{
-    atomic_store(&callbacks_on, false);
-}
-
 void capture_flush_all(void)
 {
     if (!atomic_load(&is_abandoned) && !capture_failure())

@@ -49,9 +49,6 @@ void capture_service(uint64_t now_monotonic_ns);
 /* CUPTI has failed for good; the text says why. NULL: it is well. */
 const char *capture_failure(void);
 
-/* From here on callbacks take nothing: what lies in the rings is all that there will be. */
-void capture_quiesce(void);
-
 /* Makes CUPTI hand over everything it holds, finished or not. May block inside CUPTI. */
 void capture_flush_all(void);
 

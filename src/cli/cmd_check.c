@@ -4,6 +4,7 @@
 #include "cli/options.h"
 #include "cli/text.h"
 
+#include "base/shown.h"
 #include "config/config.h"
 
 #include <stdio.h>
@@ -20,25 +21,15 @@ static void print_messages(const struct config_report *report)
         fprintf(stderr, "and %u more\n", found - report->count);
 }
 
-/* An address without what may be a secret: user and password before the host, and a query. */
-static void print_endpoint(const char *endpoint)
-{
-    const char *scheme_end = strstr(endpoint, "://");
-    const char *host = scheme_end ? scheme_end + 3 : endpoint;
-    const char *at = memchr(host, '@', strcspn(host, "/?#"));
-    const char *rest = at ? at + 1 : host;
-    size_t shown = strcspn(rest, "?");
-    printf("%.*s%.*s%s", (int)(host - endpoint), endpoint, (int)shown, rest, rest[shown] ? "?***" : "");
-}
-
 static void print_output(const struct output_settings *output)
 {
     static const char *const kinds[] = {"OTLP/HTTP", "OTLP/gRPC", "a file", "the console"};
     const struct exporter_settings *exporter = &output->exporter;
+    char url[1024];
     printf("  spans go to %s", kinds[exporter->kind]);
     if (exporter->endpoint) {
-        fputs(": ", stdout);
-        print_endpoint(exporter->endpoint);
+        bool is_path = exporter->kind == EXPORTER_FILE;
+        printf(": %s", is_path ? exporter->endpoint : shown_url(url, sizeof url, exporter->endpoint));
     }
     if (exporter->kind == EXPORTER_OTLP_HTTP)
         printf(" (%s)", exporter->encoding == ENCODING_JSON ? "json" : "protobuf");

@@ -148,15 +148,6 @@ enum status config_load(const struct config_input *in, struct settings *out, str
     return status;
 }
 
-static const char *first_error(const struct config_report *report)
-{
-    for (uint32_t i = 0; i < report->count; i++) {
-        if (report->messages[i].severity == CONFIG_ERROR)
-            return report->messages[i].text;
-    }
-    return status_text(STATUS_INVALID);
-}
-
 enum status config_check_overrides(const char *overrides, const char *source, struct error *err)
 {
     struct settings *settings = calloc(1, sizeof *settings);
@@ -170,7 +161,7 @@ enum status config_check_overrides(const char *overrides, const char *source, st
     if (status != STATUS_OK)
         error_set(err, status, "%s", status_text(status));
     else if (report->errors > 0)
-        status = error_set(err, STATUS_INVALID, "%s", first_error(report));
+        status = error_set(err, STATUS_INVALID, "%s", config_first_error(report));
     free(settings);
     free(report);
     return status;

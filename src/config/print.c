@@ -1,5 +1,6 @@
 #include "config/config.h"
 
+#include "base/shown.h"
 #include "config/settings_table.h"
 
 #include <inttypes.h>
@@ -161,18 +162,12 @@ static void print_string(const char *text, FILE *out)
     fputc('"', out);
 }
 
-/* http://user:password@host/path?query: what may be a secret stays here. */
 static void print_endpoint(const char *url, FILE *out)
 {
-    const char *authority = strstr(url, "://") ? strstr(url, "://") + 3 : url;
-    const char *at = memchr(authority, '@', strcspn(authority, "/?#"));
-    const char *rest = at ? at : authority;
-    size_t shown = strcspn(rest, "?");
-    if (at || rest[shown])
-        fprintf(out, "\"%.*s%s%.*s%s\"", (int)(authority - url), url, at ? "***" : "", (int)shown, rest,
-                rest[shown] ? "?***" : "");
-    else
-        print_string(url, out);
+    char shown[1024];
+    print_string(shown_url(shown, sizeof shown, url), out);
+    if (strcmp(shown, url) != 0)
+        fputs(" (without what may be secret in it)", out);
 }
 
 static void print_patterns(const struct pattern_list *list, FILE *out)

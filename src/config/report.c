@@ -62,3 +62,12 @@ void config_warning(struct config_report *report, const char *format, ...)
     va_end(args);
     report->warnings++;
 }
+
+const char *config_first_error(const struct config_report *report)
+{
+    for (uint32_t i = 0; i < report->count; i++) {
+        if (report->messages[i].severity == CONFIG_ERROR)
+            return report->messages[i].text;
+    }
+    return NULL;
+}

@@ -36,4 +36,7 @@ void config_report_init(struct config_report *report);
 void config_error(struct config_report *report, const char *format, ...) PRINTF_LIKE(2, 3);
 void config_warning(struct config_report *report, const char *format, ...) PRINTF_LIKE(2, 3);
 
+/* The text of the first error, NULL where there is none. */
+const char *config_first_error(const struct config_report *report);
+
 #endif

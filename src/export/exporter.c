@@ -7,7 +7,7 @@
 #include "export/file.h"
 #include "export/output.h"
 #include "export/sender.h"
-#include "export/text.h"
+#include "base/shown.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -130,7 +130,7 @@ static enum status create_output(struct exporter *exporter, const struct output_
         return file_create(path, &exporter->control, &exporter->output);
     case EXPORTER_OTLP_HTTP:
     case EXPORTER_OTLP_GRPC:
-        text_safe_url(exporter->name, sizeof exporter->name, wanted->endpoint);
+        shown_url(exporter->name, sizeof exporter->name, wanted->endpoint);
         return sender_create(settings, environment, &exporter->control, &exporter->output);
     }
     return STATUS_INVALID;
@@ -250,31 +250,16 @@ static bool abandon(struct exporter *exporter)
     return !exited;
 }
 
-void exporter_stop(struct exporter *exporter, uint64_t deadline_ns)
+static void abort_delivery(struct exporter *exporter)
 {
-    if (exporter)
-        control_stop(&exporter->control, deadline_ns);
-}
-
-void exporter_abort_at(struct exporter *exporter, uint64_t deadline_ns)
-{
-    if (!exporter || wait_for_exit(exporter, deadline_ns))
-        return;
     control_abort(&exporter->control);
     if (exporter->output->wake)
         exporter->output->wake(exporter->output);
 }
 
-uint64_t exporter_grace_ns(uint64_t deadline_ns)
+/* False: its thread goes on, and has to be left what it uses. */
+static bool end(struct exporter *exporter, uint64_t until_ns)
 {
-    uint64_t now_ns = clock_monotonic_ns();
-    return (now_ns > deadline_ns ? now_ns : deadline_ns) + STOP_GRACE_NS;
-}
-
-bool exporter_end(struct exporter *exporter, uint64_t until_ns)
-{
-    if (!exporter)
-        return true;
     if (!wait_for_exit(exporter, until_ns) && abandon(exporter))
         return false;
     pthread_join(exporter->thread, NULL);
@@ -284,9 +269,26 @@ bool exporter_end(struct exporter *exporter, uint64_t until_ns)
     return true;
 }
 
+/* Each step for all before the next one: one that is stuck must not take the time of the others, nor of
+ * whoever counts what is lost. */
+bool exporters_destroy(struct exporter *const *exporters, size_t count, uint64_t deadline_ns)
+{
+    bool all_ended = true;
+    for (size_t i = 0; i < count; i++)
+        if (exporters[i])
+            control_stop(&exporters[i]->control, deadline_ns);
+    for (size_t i = 0; i < count; i++)
+        if (exporters[i] && !wait_for_exit(exporters[i], deadline_ns))
+            abort_delivery(exporters[i]);
+    uint64_t now_ns = clock_monotonic_ns();
+    uint64_t until_ns = (now_ns > deadline_ns ? now_ns : deadline_ns) + STOP_GRACE_NS;
+    for (size_t i = 0; i < count; i++)
+        if (exporters[i])
+            all_ended &= end(exporters[i], until_ns);
+    return all_ended;
+}
+
 bool exporter_destroy(struct exporter *exporter, uint64_t deadline_ns)
 {
-    exporter_stop(exporter, deadline_ns);
-    exporter_abort_at(exporter, deadline_ns);
-    return exporter_end(exporter, exporter_grace_ns(deadline_ns));
+    return exporters_destroy(&exporter, 1, deadline_ns);
 }

@@ -50,10 +50,7 @@ enum status exporter_flush(struct exporter *exporter, uint64_t deadline_ns) MUST
  * its memory and its batch: returns false, and the chunk pool of its batches must stay. */
 bool exporter_destroy(struct exporter *exporter, uint64_t deadline_ns);
 
-/* Its steps, for whoever has several exporters and one deadline: each step for all, before the next one. */
-void exporter_stop(struct exporter *exporter, uint64_t deadline_ns);     /* asks it to end; doesn't wait */
-void exporter_abort_at(struct exporter *exporter, uint64_t deadline_ns); /* waits till then, then aborts */
-uint64_t exporter_grace_ns(uint64_t deadline_ns); /* until when those that were aborted are waited for */
-bool exporter_end(struct exporter *exporter, uint64_t until_ns); /* the rest of exporter_destroy */
+/* The same for several, some of which may be NULL, with one deadline for all. */
+bool exporters_destroy(struct exporter *const *exporters, size_t count, uint64_t deadline_ns);
 
 #endif

@@ -2,7 +2,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "export/text.h"
+#include "base/shown.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -67,29 +67,6 @@ const char *grpc_code_name(long code)
     return unknown;
 }
 
-static int hex_digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c |= 0x20;
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-void grpc_decode_message(char *to, size_t size, const char *from)
-{
-    size_t used = 0;
-    while (*from && used + 1 < size) {
-        if (*from == '%' && hex_digit(from[1]) >= 0 && hex_digit(from[2]) >= 0) {
-            char byte = (char)(hex_digit(from[1]) << 4 | hex_digit(from[2]));
-            to[used++] = byte ? byte : '?';
-            from += 3;
-        } else {
-            to[used++] = *from++;
-        }
-    }
-    to[used] = '\0';
-}
-
 static int base64_digit(char c)
 {
     if (c >= 'A' && c <= 'Z')

@@ -24,9 +24,6 @@ void grpc_timeout(char *to, size_t size, uint64_t timeout_ns);
 /* "UNAVAILABLE"; "code N" for an unknown one. The result may be in a static buffer of the thread. */
 const char *grpc_code_name(long code);
 
-/* grpc-message is percent-encoded. Cut to fit. */
-void grpc_decode_message(char *to, size_t size, const char *from);
-
 /* Binary headers are base64, padded or not. False when malformed or too long. */
 bool grpc_base64_decode(const char *from, uint8_t *to, size_t size, size_t *count);
 

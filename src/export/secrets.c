@@ -1,6 +1,7 @@
 #include "export/secrets.h"
 
-#include <ctype.h>
+#include "export/percent.h"
+
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,25 +34,6 @@ enum status secrets_add_header(struct secrets *secrets, const char *value)
     if (status == STATUS_OK && last != first)
         status = add(secrets, last + 1, 0);
     return status;
-}
-
-static unsigned hex_value(char digit)
-{
-    return digit <= '9' ? (unsigned)(digit - '0') : ((unsigned)digit | 0x20) - 'a' + 10;
-}
-
-/* As many bytes as fit, with a NUL behind them; returns their number. */
-static size_t percent_decode(char *to, size_t size, const char *from, size_t bytes)
-{
-    size_t used = 0;
-    for (size_t i = 0; i < bytes && used + 1 < size; i++) {
-        bool escaped = from[i] == '%' && bytes - i > 2 && isxdigit((unsigned char)from[i + 1]) &&
-                       isxdigit((unsigned char)from[i + 2]);
-        to[used++] = escaped ? (char)(hex_value(from[i + 1]) << 4 | hex_value(from[i + 2])) : from[i];
-        i += escaped ? 2 : 0;
-    }
-    to[used] = '\0';
-    return used;
 }
 
 static void base64_encode(char *to, const char *from, size_t bytes)

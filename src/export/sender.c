@@ -7,7 +7,7 @@
 #include "export/gzip.h"
 #include "export/headers.h"
 #include "export/retry.h"
-#include "export/text.h"
+#include "base/shown.h"
 #include "export/verdict.h"
 
 #include <inttypes.h>
@@ -113,7 +113,7 @@ static const char *shown_message(struct sender *sender, const char *message, cha
         snprintf(to, size, ": (its message repeats a secret and is not shown)");
     } else if (*message) {
         memcpy(to, ": ", 2);
-        text_one_line(to + 2, size - 2, message, strlen(message));
+        shown_line(to + 2, size - 2, message, strlen(message));
         if (!to[2])
             *to = '\0';
     }
@@ -440,7 +440,7 @@ static enum status copy_settings(struct sender *sender, const struct output_sett
     sender->export_timeout_ns = settings->export_timeout_ms * NS_PER_MS;
     sender->queue_spans_max = settings->queue_spans_max;
     sender->verify = wanted->verify;
-    text_safe_url(sender->name, sizeof sender->name, wanted->endpoint);
+    shown_url(sender->name, sizeof sender->name, wanted->endpoint);
     sender->url = sender->grpc ? grpc_url(wanted->endpoint, wanted->insecure) : strdup(wanted->endpoint);
     if (!sender->url || !copy(&sender->module_path, environment->module_path) ||
         !copy(&sender->ca_file, wanted->ca_file) ||

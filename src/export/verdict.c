@@ -1,6 +1,7 @@
 #include "export/verdict.h"
 
 #include "export/grpc.h"
+#include "export/percent.h"
 #include "export/retry.h"
 
 #include <stdio.h>
@@ -201,7 +202,8 @@ void verdict_grpc(const struct transport_response *answer, int64_t now_s, struct
         otlp_read_rpc_status(bytes, count, &details))
         take_response(&details, verdict);
     if (answer->grpc_message[0])
-        grpc_decode_message(verdict->message, sizeof verdict->message, answer->grpc_message);
+        percent_decode(verdict->message, sizeof verdict->message, answer->grpc_message,
+                       strlen(answer->grpc_message));
     take_retry_after(answer, now_s, verdict);
     verdict->kind = grpc_retryable(code, &details) ? VERDICT_RETRY : VERDICT_REFUSED;
     verdict->hint = grpc_hint(code, answer);

@@ -1,11 +1,11 @@
 /* Does to libcuspan.so what the CUDA driver does to it, and then goes its own way, which must stay the same
  * whatever becomes of the agent: it prints "host: done" and exits with status 7.
  *
- *   host LIBRARY [fork-before] [fork-after] [fork-play] [thread] [leave] [DOUBLE RECORDING]
+ *   host LIBRARY [fork-before] [fork-after] [fork-play] [thread] [DOUBLE RECORDING]
  *
  * With the double of CUPTI and a recording it makes the recorded calls in between; with fork-play a child,
- * forked when the agent is up, makes them first; with leave its threads still make them, as fast as they can,
- * when it ends. What it finds changed by the agent it prints to standard output, and exits with status 1. */
+ * forked when the agent is up, makes them first. What it finds changed by the agent it prints to standard
+ * output, and exits with status 1. */
 #include "recording/replay.h"
 
 #include <dlfcn.h>
@@ -217,27 +217,9 @@ static void play(const char *library, bool forks)
         pthread_join(forker, NULL);
 }
 
-static void *play_on(void *run)
-{
-    struct replay_options options = {.repeat = 1000000, .overload = true};
-    struct replay_result result;
-    struct error err = {""};
-    (void)((cuspan_replay_run_fn *)run)(&options, &result, &err);
-    return NULL;
-}
-
-/* Other threads are inside CUDA while main returns. */
-static void leave_threads_behind(const char *library)
-{
-    pthread_t player;
-    if (pthread_create(&player, NULL, play_on, find(library, "cuspan_replay_run")) != 0)
-        exit(1);
-    usleep(200000);
-}
-
 int main(int argc, char **argv)
 {
-    bool before = false, after = false, child_plays = false, thread = false, leave = false;
+    bool before = false, after = false, child_plays = false, thread = false;
     int at = 2;
     struct error err = {""};
     for (; at < argc && !strchr(argv[at], '/'); at++) {
@@ -245,7 +227,6 @@ int main(int argc, char **argv)
         after |= strcmp(argv[at], "fork-after") == 0;
         child_plays |= strcmp(argv[at], "fork-play") == 0;
         thread |= strcmp(argv[at], "thread") == 0;
-        leave |= strcmp(argv[at], "leave") == 0;
     }
     const char *library = at + 1 < argc ? argv[at] : NULL;
     if (argc < 2)
@@ -266,9 +247,7 @@ int main(int argc, char **argv)
         inject(argv[1]);
     if (library && child_plays)
         fork_and_wait(find_run(library));
-    if (library && leave)
-        leave_threads_behind(library);
-    else if (library)
+    if (library)
         play(library, after);
     if (after)
         fork_and_wait(NULL);

@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/counters.h"
+#include "capture/capture.h"
 #include "capture/params.h"
 #include "capture/threads.h"
 
@@ -789,6 +790,20 @@ static void test_threads_call_while_one_drains(void **state)
     assert_true(tally.calls > 0);
 }
 
+/* Last, since nothing is captured after the end. */
+static void test_calls_that_are_open_at_the_end_are_counted(void **state)
+{
+    (void)state;
+    struct call call;
+    find(&call, CALL_RUNTIME, "cudaDeviceSynchronize", 41);
+    enter(&call);
+    leave(&call);
+    enter(&call);
+    capture_end();
+    assert_int_equal(counter_get(COUNTER_lost_in_flight), 1);
+    leave(&call);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -817,6 +832,7 @@ int main(void)
         cmocka_unit_test_setup(test_a_full_ring_is_counted, setup),
         cmocka_unit_test_setup(test_calls_without_a_ring_are_counted_once, setup),
         cmocka_unit_test_setup(test_threads_call_while_one_drains, setup),
+        cmocka_unit_test_setup(test_calls_that_are_open_at_the_end_are_counted, setup),
     };
     return cmocka_run_group_tests(tests, setup_all, NULL);
 }

@@ -67,19 +67,6 @@ static void timeouts_fit_into_eight_digits(void **state)
     assert_string_equal(text, "99999999S");
 }
 
-static void messages_are_percent_decoded(void **state)
-{
-    char text[16];
-    grpc_decode_message(text, sizeof text, "100%25 a%C3%A4%20");
-    assert_string_equal(text, "100% a\xc3\xa4 ");
-    grpc_decode_message(text, sizeof text, "%zz%4");
-    assert_string_equal(text, "%zz%4");
-    grpc_decode_message(text, sizeof text, "a%00b");
-    assert_string_equal(text, "a?b");
-    grpc_decode_message(text, 4, "abcdef");
-    assert_string_equal(text, "abc");
-}
-
 static void binary_headers_are_base64(void **state)
 {
     uint8_t bytes[8];
@@ -112,13 +99,9 @@ static void codes_have_names(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_frame_goes_out_and_comes_back),
-        cmocka_unit_test(broken_frames_are_refused),
-        cmocka_unit_test(endpoints_become_urls),
-        cmocka_unit_test(timeouts_fit_into_eight_digits),
-        cmocka_unit_test(messages_are_percent_decoded),
-        cmocka_unit_test(binary_headers_are_base64),
-        cmocka_unit_test(codes_have_names),
+        cmocka_unit_test(a_frame_goes_out_and_comes_back), cmocka_unit_test(broken_frames_are_refused),
+        cmocka_unit_test(endpoints_become_urls),           cmocka_unit_test(timeouts_fit_into_eight_digits),
+        cmocka_unit_test(binary_headers_are_base64),       cmocka_unit_test(codes_have_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

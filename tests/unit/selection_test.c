@@ -18,20 +18,33 @@ static int setup(void **state)
     return 0;
 }
 
-static bool has(enum call_domain domain, const char *name)
+typedef bool question_fn(const struct settings *settings, enum call_domain domain, uint32_t cbid);
+
+/* Of any of the calls of that name: there may be several, of several versions. */
+static bool any(question_fn *question, enum call_domain domain, const char *name)
 {
     uint16_t count = domain == CALL_RUNTIME ? call_count_runtime : call_count_driver;
-    bool found = false, wanted = false;
+    bool found = false, answer = false;
     for (uint32_t cbid = 0; cbid < count; cbid++) {
         const struct call_info *info = call_info(domain, cbid);
         if (info && strcmp(call_name(info), name) == 0) {
             found = true;
-            wanted |= selection_has_call(&settings, domain, cbid);
+            answer |= question(&settings, domain, cbid);
         }
     }
     if (!found)
         fail_msg("no call %s", name);
-    return wanted;
+    return answer;
+}
+
+static bool has(enum call_domain domain, const char *name)
+{
+    return any(selection_has_call, domain, name);
+}
+
+static bool is_hidden(enum call_domain domain, const char *name)
+{
+    return any(selection_hides_call, domain, name);
 }
 
 static void set_list(struct pattern_list *list, char **patterns, size_t count)
@@ -86,18 +99,6 @@ static void test_full_detail_has_all_calls(void **state)
     settings.detail = DETAIL_FULL;
     assert_true(has(CALL_RUNTIME, "cudaGetDevice"));
     assert_true(has(CALL_DRIVER, "cuCtxGetCurrent"));
-}
-
-static bool is_hidden(enum call_domain domain, const char *name)
-{
-    uint16_t count = domain == CALL_RUNTIME ? call_count_runtime : call_count_driver;
-    for (uint32_t cbid = 0; cbid < count; cbid++) {
-        const struct call_info *info = call_info(domain, cbid);
-        if (info && strcmp(call_name(info), name) == 0)
-            return selection_hides_call(&settings, domain, cbid);
-    }
-    fail_msg("no call %s", name);
-    return false;
 }
 
 /* What is left out by name keeps its callback, so that the driver call inside it isn't taken for the

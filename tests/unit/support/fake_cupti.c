@@ -10,6 +10,20 @@
         return CUPTI_OK;                                                                                     \
     }
 
+EXPORTED cupti_callback_fn *fake_callback; /* who subscribed, for a host that makes the callbacks itself */
+EXPORTED cuptiSubscribe_fn cuptiSubscribe;
+uint32_t cuptiSubscribe(cupti_subscriber_handle *subscriber, cupti_callback_fn *callback, void *userdata)
+{
+    (void)userdata;
+    fake_callback = callback;
+    *subscriber = (cupti_subscriber_handle)&fake_callback;
+    return CUPTI_OK;
+}
+
+#define cuptiSubscribe    cuptiSubscribe_unused
+#define cuptiSubscribe_fn cuptiSubscribe_unused_fn
+typedef uint32_t cuptiSubscribe_unused_fn(cupti_subscriber_handle *subscriber, cupti_callback_fn *callback,
+                                          void *userdata);
 #define cuptiGetVersion    cuptiGetVersion_unused
 #define cuptiGetVersion_fn cuptiGetVersion_unused_fn
 typedef uint32_t cuptiGetVersion_unused_fn(uint32_t *version);
@@ -20,6 +34,8 @@ CUPTI_CLASSIC_CALLS(FAKE_CALL)
 CUPTI_NAMED_SUBSCRIBER_CALLS(FAKE_CALL)
 CUPTI_SUBSCRIBER_CALLS(FAKE_CALL)
 #endif
+#undef cuptiSubscribe
+#undef cuptiSubscribe_fn
 #undef cuptiGetVersion
 #undef cuptiGetVersion_fn
 

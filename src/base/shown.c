@@ -1,4 +1,4 @@
-#include "export/text.h"
+#include "base/shown.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -27,7 +27,7 @@ static size_t visible_sequence(const uint8_t *at, size_t left)
     return code < smallest[bytes] || code > 0x10ffff || surrogate || control || layout ? 0 : bytes;
 }
 
-char *text_one_line(char *to, size_t size, const char *from, size_t bytes)
+char *shown_line(char *to, size_t size, const char *from, size_t bytes)
 {
     const uint8_t *at = (const uint8_t *)from;
     const uint8_t *end = at + bytes;
@@ -57,7 +57,7 @@ char *text_one_line(char *to, size_t size, const char *from, size_t bytes)
     return to;
 }
 
-char *text_safe_url(char *to, size_t size, const char *url)
+char *shown_url(char *to, size_t size, const char *url)
 {
     const char *end = url + strcspn(url, "?#");
     const char *scheme_end = strstr(url, "://");
@@ -71,8 +71,8 @@ char *text_safe_url(char *to, size_t size, const char *url)
     char scheme[16] = "";
     if (scheme_bytes < sizeof scheme)
         memcpy(scheme, url, scheme_bytes);
-    text_one_line(to, size, scheme, strlen(scheme));
+    shown_line(to, size, scheme, strlen(scheme));
     size_t used = strlen(to);
-    text_one_line(to + used, size - used, host, (size_t)(end - host));
+    shown_line(to + used, size - used, host, (size_t)(end - host));
     return to;
 }
