@@ -19,10 +19,11 @@
 
 _Atomic bool callbacks_on;
 struct callbacks_signals callbacks_signals;
-void (*callbacks_on_first_graph)(void);
+bool (*callbacks_on_first_graph)(void);
 
-static atomic_flag graph_seen = ATOMIC_FLAG_INIT;
-static struct call_plan *plans[CALL_RUNTIME + 1]; /* by domain, then callback ID */
+static atomic_flag graph_is_announced = ATOMIC_FLAG_INIT; /* by another thread, now */
+static atomic_bool graph_is_known;                        /* or it is too late */
+static struct call_plan *plans[CALL_RUNTIME + 1];         /* by domain, then callback ID */
 static uint16_t plan_counts[CALL_RUNTIME + 1];
 
 static uint16_t param_words_max(const struct call_param *param)
@@ -40,16 +41,14 @@ static bool begins_with_one_of(const char *name, const char *const *prefixes)
     return false;
 }
 
-static bool makes_graph(const char *name)
+static uint8_t graph_flags(const char *name)
 {
-    static const char *const prefixes[] = {"cudaStreamBeginCapture",
-                                           "cudaGraphCreate",
-                                           "cudaGraphInstantiate",
-                                           "cuStreamBeginCapture",
-                                           "cuGraphCreate",
-                                           "cuGraphInstantiate",
-                                           NULL};
-    return begins_with_one_of(name, prefixes);
+    static const char *const making[] = {"cudaStreamBeginCapture", "cudaGraphCreate", "cuStreamBeginCapture",
+                                         "cuGraphCreate", NULL};
+    static const char *const instantiating[] = {"cudaGraphInstantiate", "cuGraphInstantiate", NULL};
+    if (begins_with_one_of(name, instantiating))
+        return PLAN_MAKES_GRAPH | PLAN_INSTANTIATES_GRAPH;
+    return begins_with_one_of(name, making) ? PLAN_MAKES_GRAPH : 0;
 }
 
 static struct call_plan make_plan(const struct call_info *info, bool parameters)
@@ -64,13 +63,14 @@ static struct call_plan make_plan(const struct call_info *info, bool parameters)
         plan.param_count++;
     }
     plan.record_bytes_max = (uint16_t)(sizeof(struct call_record) + 8 * words);
-    plan.flags = makes_graph(call_name(info)) ? PLAN_MAKES_GRAPH : 0;
+    plan.flags = graph_flags(call_name(info));
     return plan;
 }
 
 enum status callbacks_init(bool parameters)
 {
-    atomic_flag_clear(&graph_seen);
+    atomic_flag_clear(&graph_is_announced);
+    atomic_store(&graph_is_known, false);
     plan_counts[CALL_RUNTIME] = call_count_runtime;
     plan_counts[CALL_DRIVER] = call_count_driver;
     for (enum call_domain domain = CALL_DRIVER; domain <= CALL_RUNTIME; domain++) {
@@ -219,10 +219,19 @@ static void write_call(struct host_thread *thread, enum call_domain domain, uint
     ring_commit(&thread->ring, bytes);
 }
 
-static void note_graph(void)
+/* After an instantiation that nobody could be told of, it is too late. */
+static void note_graph(const struct call_plan *plan)
 {
-    if (!atomic_flag_test_and_set_explicit(&graph_seen, memory_order_relaxed) && callbacks_on_first_graph)
-        callbacks_on_first_graph();
+    if (atomic_load_explicit(&graph_is_known, memory_order_relaxed))
+        return;
+    bool is_known = plan->flags & PLAN_INSTANTIATES_GRAPH;
+    if (!atomic_flag_test_and_set_explicit(&graph_is_announced, memory_order_acquire)) {
+        if (!atomic_load_explicit(&graph_is_known, memory_order_relaxed))
+            is_known |= !callbacks_on_first_graph || callbacks_on_first_graph();
+        atomic_flag_clear_explicit(&graph_is_announced, memory_order_release);
+    }
+    if (is_known)
+        atomic_store_explicit(&graph_is_known, true, memory_order_relaxed);
 }
 
 static void enter_call(struct host_thread *thread, enum call_domain domain, const struct call_plan *plan,
@@ -241,7 +250,7 @@ static void enter_call(struct host_thread *thread, enum call_domain domain, cons
     }
     if (UNLIKELY(plan->flags)) {
         if (plan->flags & PLAN_MAKES_GRAPH)
-            note_graph();
+            note_graph(plan);
         if (plan->flags & PLAN_NO_SPAN) {
             *data->correlationData = 0;
             return;

@@ -24,8 +24,9 @@ struct call_plan {
 
 enum call_plan_flags {
     PLAN_MAKES_GRAPH = 1,
+    PLAN_INSTANTIATES_GRAPH = 2,
     PLAN_NO_SPAN =
-        2 /* a runtime call that is left out: only so that the driver calls inside it are known as its own */
+        4 /* a runtime call that is left out: only so that the driver calls inside it are known as its own */
 };
 
 /* Handler for cuptiSubscribe. */
@@ -40,9 +41,9 @@ void callbacks_leave_out(enum call_domain domain, uint32_t cbid);
 /* While off, callbacks return at once. */
 extern _Atomic bool callbacks_on;
 
-/* Called once in the life of the process, on a host's thread that is about to make the first graph; NULL:
- * nobody asks. */
-extern void (*callbacks_on_first_graph)(void);
+/* Called on a host's thread that is about to make the process's first graph; NULL: nobody asks. False: not
+ * now, so it is called again at the next such call, until a graph is instantiated. */
+extern bool (*callbacks_on_first_graph)(void);
 
 /* Set by a callback on a host's thread, read and cleared by the pipeline thread. */
 struct callbacks_signals {

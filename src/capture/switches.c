@@ -220,23 +220,24 @@ static enum status register_buffers(struct error *err)
  * graph, and stay on from then on. It must be before the first instantiation: a graph that is already there
  * would give no record at all, neither its own nor its nodes' (13.5). So the switch is made at the enter of
  * the call that begins the first capture or graph: the one CUPTI call in a callback, once in a process
- * (kernel records take 2 to 3 us to switch on, at most 11 under load), and never if the pipeline thread is
- * inside CUPTI at that moment; then graphs show their nodes in place of themselves. Before the subscriber
- * API, switching late crashes in CUPTI (12.9, 13.0), and so they are on from the start. A replay has no such
- * cost. docs/architecture.md has the figures. */
+ * (kernel records take 2 to 3 us to switch on, at most 11 under load). If the pipeline thread is inside CUPTI
+ * at that moment, the next such call tries again; if a graph is instantiated by then, graphs show their nodes
+ * in place of themselves. Before the subscriber API, switching late crashes in CUPTI (12.9, 13.0), and so
+ * they are on from the start. A replay has no such cost. docs/architecture.md has the figures. */
 static bool graphs_start_late(void)
 {
     return uses_subscriber_api && !cupti->replay_clock;
 }
 
-static void on_first_graph(void)
+static bool on_first_graph(void)
 {
     if (atomic_flag_test_and_set_explicit(&cupti_in_use, memory_order_acquire))
-        return;
+        return false;
     int saved_errno = errno; /* the host's */
     enable_kind(ACTIVITY_GRAPH_TRACE, selection_fields(settings, ACTIVITY_GRAPH_TRACE));
     errno = saved_errno;
     leave_cupti();
+    return true;
 }
 
 /* Once CUDA is initialized, which the first captured call shows. */

@@ -16,7 +16,7 @@
 
 _Atomic bool callbacks_on;
 struct callbacks_signals callbacks_signals;
-void (*callbacks_on_first_graph)(void);
+bool (*callbacks_on_first_graph)(void);
 
 enum status callbacks_init(bool parameters)
 {

@@ -555,23 +555,57 @@ static void make(enum call_domain domain, const char *name)
 }
 
 static unsigned first_graphs;
+static unsigned refusals;
 
-static void count_first_graph(void)
+static bool count_first_graph(void)
 {
     first_graphs++;
+    if (!refusals)
+        return true;
+    refusals--;
+    return false;
+}
+
+static void watch_first_graph(unsigned times_refused)
+{
+    assert_int_equal(callbacks_init(true), STATUS_OK);
+    callbacks_on_first_graph = count_first_graph;
+    first_graphs = 0;
+    refusals = times_refused;
 }
 
 static void test_the_first_graph_is_announced_once(void **state)
 {
     (void)state;
-    assert_int_equal(callbacks_init(true), STATUS_OK);
-    callbacks_on_first_graph = count_first_graph;
+    watch_first_graph(0);
     make(CALL_RUNTIME, "cudaMalloc");
     make(CALL_RUNTIME, "cudaGraphLaunch");
     assert_int_equal(first_graphs, 0);
     make(CALL_RUNTIME, "cudaStreamBeginCapture");
     assert_int_equal(first_graphs, 1);
     make(CALL_DRIVER, "cuGraphCreate");
+    make(CALL_RUNTIME, "cudaGraphInstantiate");
+    assert_int_equal(first_graphs, 1);
+}
+
+static void test_a_refused_announcement_comes_again_until_the_instantiation(void **state)
+{
+    (void)state;
+    watch_first_graph(2);
+    make(CALL_RUNTIME, "cudaStreamBeginCapture");
+    make(CALL_DRIVER, "cuGraphCreate");
+    assert_int_equal(first_graphs, 2);
+    make(CALL_RUNTIME, "cudaGraphInstantiate");
+    make(CALL_RUNTIME, "cudaStreamBeginCapture");
+    assert_int_equal(first_graphs, 3);
+}
+
+static void test_after_a_refused_instantiation_it_is_too_late(void **state)
+{
+    (void)state;
+    watch_first_graph(1);
+    make(CALL_RUNTIME, "cudaGraphInstantiate");
+    make(CALL_RUNTIME, "cudaStreamBeginCapture");
     make(CALL_RUNTIME, "cudaGraphInstantiate");
     assert_int_equal(first_graphs, 1);
 }
@@ -827,6 +861,8 @@ int main(void)
         cmocka_unit_test_setup(test_a_driver_call_of_another_id_is_a_call, setup),
         cmocka_unit_test_setup(test_a_nested_call_clears_what_stood_there, setup),
         cmocka_unit_test_setup(test_the_first_graph_is_announced_once, setup),
+        cmocka_unit_test_setup(test_a_refused_announcement_comes_again_until_the_instantiation, setup),
+        cmocka_unit_test_setup(test_after_a_refused_instantiation_it_is_too_late, setup),
         cmocka_unit_test_setup(test_modules_and_contexts, setup),
         cmocka_unit_test_setup(test_a_fatal_error_switches_off_and_keeps_its_text, setup),
         cmocka_unit_test_setup(test_a_full_ring_is_counted, setup),
