@@ -90,6 +90,7 @@ static enum status prepare_spans(const struct pipeline_options *options, struct 
                                           .program = options->program,
                                           .parent = options->parent,
                                           .expects_calls = capture_expects_calls(settings),
+                                          .expects_graphs = capture_expects_graphs(settings),
                                           .sink = {pipeline.outputs, on_span, on_device}};
     status = correlate_create(&correlate, &pipeline.correlate);
     if (status != STATUS_OK)
@@ -146,24 +147,30 @@ static void say_failure_once(void)
     said = said || failure;
 }
 
-/* The first loss of a kind says which setting would have helped; how many there were is said at the end. */
+/* The first loss of a kind says what would have helped; how many there were is said at the end. */
 static void say_first_losses(void)
 {
     static const struct {
         enum counter counter;
-        const char *what, *setting;
-    } kinds[] = {
-        {COUNTER_lost_ring_full, "calls come faster than they are taken from a thread's ring", "rings.bytes"},
-        {COUNTER_lost_no_ring, "there are more threads than rings", "rings.total_bytes"},
-        {COUNTER_lost_no_buffer, "no activity buffer was left for CUPTI", "cupti.host_buffer_count"},
-        {COUNTER_lost_cupti_dropped, "CUPTI dropped records for want of a buffer", "cupti.host_buffer_count"},
-        {COUNTER_lost_zero_timestamps, "the GPU had no buffer for timestamps", "cupti.device_buffer_limit"}};
+        const char *what, *advice;
+    } kinds[] = {{COUNTER_lost_ring_full, "calls come faster than they are taken from a thread's ring",
+                  "raise distribution.cuspan.rings.bytes"},
+                 {COUNTER_lost_no_ring, "there are more threads than rings",
+                  "raise distribution.cuspan.rings.total_bytes"},
+                 {COUNTER_lost_no_buffer, "no activity buffer was left for CUPTI",
+                  "raise distribution.cuspan.cupti.host_buffer_count"},
+                 {COUNTER_lost_cupti_dropped, "CUPTI dropped records for want of a buffer",
+                  "raise distribution.cuspan.cupti.host_buffer_count"},
+                 {COUNTER_lost_zero_timestamps, "the GPU had no buffer for timestamps",
+                  "raise distribution.cuspan.cupti.device_buffer_limit"},
+                 {COUNTER_lost_graph_record, "CUDA graphs were made before CUPTI's graph records were on",
+                  "set distribution.cuspan.cupti.graph_records to always"}};
     static bool said[sizeof kinds / sizeof *kinds];
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         if (said[i] || !counter_get(kinds[i].counter))
             continue;
         said[i] = true;
-        log_warn("%s, and spans are lost; raise distribution.cuspan.%s", kinds[i].what, kinds[i].setting);
+        log_warn("%s, and spans are lost; %s", kinds[i].what, kinds[i].advice);
     }
 }
 
@@ -190,13 +197,14 @@ static void finish(void)
     capture_stop();
     pump_all();
     capture_end();
+    if (pipeline.correlate)
+        correlate_finish(pipeline.correlate);
     say_failure_once();
     say_first_losses();
     if (pipeline.tape) {
         report.recording = tape_path(pipeline.tape);
         report.recording_events = tape_close(pipeline.tape);
     } else {
-        correlate_finish(pipeline.correlate);
         report.trace_count =
             correlate_traces(pipeline.correlate, report.traces, REPORT_TRACES_MAX, &report.trace_total);
         outputs_destroy(pipeline.outputs, pipeline.deadline_ns);

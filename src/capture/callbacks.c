@@ -19,11 +19,8 @@
 
 _Atomic bool callbacks_on;
 struct callbacks_signals callbacks_signals;
-bool (*callbacks_on_first_graph)(void);
 
-static atomic_flag graph_is_announced = ATOMIC_FLAG_INIT; /* by another thread, now */
-static atomic_bool graph_is_known;                        /* or it is too late */
-static struct call_plan *plans[CALL_RUNTIME + 1];         /* by domain, then callback ID */
+static struct call_plan *plans[CALL_RUNTIME + 1]; /* by domain, then callback ID */
 static uint16_t plan_counts[CALL_RUNTIME + 1];
 
 static uint16_t param_words_max(const struct call_param *param)
@@ -41,14 +38,16 @@ static bool begins_with_one_of(const char *name, const char *const *prefixes)
     return false;
 }
 
-static uint8_t graph_flags(const char *name)
+static bool makes_graph(const char *name)
 {
-    static const char *const making[] = {"cudaStreamBeginCapture", "cudaGraphCreate", "cuStreamBeginCapture",
-                                         "cuGraphCreate", NULL};
-    static const char *const instantiating[] = {"cudaGraphInstantiate", "cuGraphInstantiate", NULL};
-    if (begins_with_one_of(name, instantiating))
-        return PLAN_MAKES_GRAPH | PLAN_INSTANTIATES_GRAPH;
-    return begins_with_one_of(name, making) ? PLAN_MAKES_GRAPH : 0;
+    static const char *const prefixes[] = {"cudaStreamBeginCapture",
+                                           "cudaGraphCreate",
+                                           "cudaGraphInstantiate",
+                                           "cuStreamBeginCapture",
+                                           "cuGraphCreate",
+                                           "cuGraphInstantiate",
+                                           NULL};
+    return begins_with_one_of(name, prefixes);
 }
 
 static struct call_plan make_plan(const struct call_info *info, bool parameters)
@@ -63,14 +62,13 @@ static struct call_plan make_plan(const struct call_info *info, bool parameters)
         plan.param_count++;
     }
     plan.record_bytes_max = (uint16_t)(sizeof(struct call_record) + 8 * words);
-    plan.flags = graph_flags(call_name(info));
+    plan.flags = makes_graph(call_name(info)) ? PLAN_MAKES_GRAPH : 0;
     return plan;
 }
 
 enum status callbacks_init(bool parameters)
 {
-    atomic_flag_clear(&graph_is_announced);
-    atomic_store(&graph_is_known, false);
+    atomic_store(&callbacks_signals.graph_is_made, false);
     plan_counts[CALL_RUNTIME] = call_count_runtime;
     plan_counts[CALL_DRIVER] = call_count_driver;
     for (enum call_domain domain = CALL_DRIVER; domain <= CALL_RUNTIME; domain++) {
@@ -90,6 +88,11 @@ enum status callbacks_init(bool parameters)
 void callbacks_leave_out(enum call_domain domain, uint32_t cbid)
 {
     plans[domain][cbid].flags |= PLAN_NO_SPAN;
+}
+
+bool callbacks_make_graph(enum call_domain domain, uint32_t cbid)
+{
+    return plans[domain][cbid].flags & PLAN_MAKES_GRAPH;
 }
 
 /* Copies a string parameter: one word of length, then its bytes in whole words. Returns the words written. */
@@ -219,19 +222,10 @@ static void write_call(struct host_thread *thread, enum call_domain domain, uint
     ring_commit(&thread->ring, bytes);
 }
 
-/* After an instantiation that nobody could be told of, it is too late. */
-static void note_graph(const struct call_plan *plan)
+static void note_graph(void)
 {
-    if (atomic_load_explicit(&graph_is_known, memory_order_relaxed))
-        return;
-    bool is_known = plan->flags & PLAN_INSTANTIATES_GRAPH;
-    if (!atomic_flag_test_and_set_explicit(&graph_is_announced, memory_order_acquire)) {
-        if (!atomic_load_explicit(&graph_is_known, memory_order_relaxed))
-            is_known |= !callbacks_on_first_graph || callbacks_on_first_graph();
-        atomic_flag_clear_explicit(&graph_is_announced, memory_order_release);
-    }
-    if (is_known)
-        atomic_store_explicit(&graph_is_known, true, memory_order_relaxed);
+    if (!atomic_load_explicit(&callbacks_signals.graph_is_made, memory_order_relaxed))
+        atomic_store_explicit(&callbacks_signals.graph_is_made, true, memory_order_relaxed);
 }
 
 static void enter_call(struct host_thread *thread, enum call_domain domain, const struct call_plan *plan,
@@ -250,8 +244,10 @@ static void enter_call(struct host_thread *thread, enum call_domain domain, cons
     }
     if (UNLIKELY(plan->flags)) {
         if (plan->flags & PLAN_MAKES_GRAPH)
-            note_graph(plan);
+            note_graph();
         if (plan->flags & PLAN_NO_SPAN) {
+            if (domain == CALL_DRIVER)
+                atomic_store_explicit(&thread->is_in_driver_call, false, memory_order_relaxed);
             *data->correlationData = 0;
             return;
         }
@@ -266,7 +262,7 @@ static void exit_call(struct host_thread *thread, enum call_domain domain, uint3
     if (domain == CALL_RUNTIME)
         atomic_store_explicit(&thread->runtime_correlation, 0, memory_order_relaxed);
     if (!start)
-        return; /* the runtime's own, one that is left out, or one that began before our callback was on */
+        return; /* the runtime's own, one without a span, or one that began before our callback was on */
     if (domain == CALL_DRIVER)
         atomic_store_explicit(&thread->is_in_driver_call, false, memory_order_relaxed);
     *data->correlationData = 0;

@@ -24,9 +24,8 @@ struct call_plan {
 
 enum call_plan_flags {
     PLAN_MAKES_GRAPH = 1,
-    PLAN_INSTANTIATES_GRAPH = 2,
     PLAN_NO_SPAN =
-        4 /* a runtime call that is left out: only so that the driver calls inside it are known as its own */
+        2 /* called back only so that the driver calls inside it are known as its own, or to tell of a graph */
 };
 
 /* Handler for cuptiSubscribe. */
@@ -38,16 +37,16 @@ enum status callbacks_init(bool parameters) MUST_CHECK;
 /* The call's callbacks are on, and it gets no record (PLAN_NO_SPAN). After callbacks_init. */
 void callbacks_leave_out(enum call_domain domain, uint32_t cbid);
 
+/* The call sets callbacks_signals.graph_is_made. After callbacks_init. */
+bool callbacks_make_graph(enum call_domain domain, uint32_t cbid);
+
 /* While off, callbacks return at once. */
 extern _Atomic bool callbacks_on;
-
-/* Called on a host's thread that is about to make the process's first graph; NULL: nobody asks. False: not
- * now, so it is called again at the next such call, until a graph is instantiated. */
-extern bool (*callbacks_on_first_graph)(void);
 
 /* Set by a callback on a host's thread, read and cleared by the pipeline thread. */
 struct callbacks_signals {
     _Atomic bool context_destroyed; /* flush soon */
+    _Atomic bool graph_is_made;     /* a call that begins a capture or makes a graph; stays set */
     _Atomic bool is_failing;        /* whoever sets it writes the message */
     _Atomic bool fatal;             /* CUPTI has given up */
     char fatal_message[256];        /* written before `fatal` is set */

@@ -66,6 +66,11 @@ bool capture_expects_calls(const struct settings *wanted)
     return selection_has_all_launches(wanted);
 }
 
+bool capture_expects_graphs(const struct settings *wanted)
+{
+    return selection_has_activity(wanted, ACTIVITY_GRAPH_TRACE);
+}
+
 static void describe(struct capture_info *info)
 {
     cupti_version_text(cupti.version, info->cupti_version);

@@ -30,6 +30,9 @@ struct capture_info {
 /* Whether, by the settings, every GPU record should find its call. */
 bool capture_expects_calls(const struct settings *settings);
 
+/* Whether, by the settings, every execution of a CUDA graph should have one record. */
+bool capture_expects_graphs(const struct settings *settings);
+
 /* Loads CUPTI, subscribes and switches on what the settings ask for. `own_folder` is where libcuspan.so lies.
  * On failure nothing is left switched on, and the error says in one line why and what to do. The memory taken
  * stays. */

@@ -8,28 +8,12 @@
 #include "capture/selection.h"
 #include "capture/unified_memory.h"
 
-#include <errno.h>
-#include <sched.h>
-
 static const struct cupti *cupti;
 static const struct settings *settings;
 static cupti_subscriber_handle subscriber;
 static bool uses_subscriber_api;
-
-/* Held while we call CUPTI after the start: its switches must be serialized by us. The pipeline thread waits
- * for it, a host's thread never does. */
-static atomic_flag cupti_in_use = ATOMIC_FLAG_INIT;
-
-static void enter_cupti(void)
-{
-    while (atomic_flag_test_and_set_explicit(&cupti_in_use, memory_order_acquire))
-        sched_yield();
-}
-
-static void leave_cupti(void)
-{
-    atomic_flag_clear_explicit(&cupti_in_use, memory_order_release);
-}
+static bool graphs_are_due;        /* once the program begins to make one */
+static bool unified_memory_is_due; /* once CUDA is initialized, which the first captured call shows */
 
 /* --- the start --- */
 
@@ -168,6 +152,13 @@ static bool has_driver_calls(void)
     return cbid < call_count_driver;
 }
 
+/* Graph records wait for these calls (below), which need their callbacks even if they are to have no span. */
+static bool announces_graphs(enum call_domain domain, uint32_t cbid)
+{
+    bool is_domain_on = domain == CALL_RUNTIME ? settings->capture.runtime : settings->capture.driver;
+    return graphs_are_due && is_domain_on && callbacks_make_graph(domain, cbid);
+}
+
 static void enable_calls(void)
 {
     unsigned wanted = 0, refused = 0;
@@ -175,10 +166,11 @@ static void enable_calls(void)
     for (enum call_domain domain = CALL_DRIVER; domain <= CALL_RUNTIME; domain++) {
         uint32_t count = domain == CALL_RUNTIME ? call_count_runtime : call_count_driver;
         for (uint32_t cbid = 1; cbid < count; cbid++) {
-            bool is_hidden = may_hide && selection_hides_call(settings, domain, cbid);
-            if (!is_hidden && !selection_has_call(settings, domain, cbid))
+            bool is_wanted = selection_has_call(settings, domain, cbid);
+            if (!is_wanted && !(may_hide && selection_hides_call(settings, domain, cbid)) &&
+                !announces_graphs(domain, cbid))
                 continue;
-            if (is_hidden)
+            if (!is_wanted)
                 callbacks_leave_out(domain, cbid);
             wanted++;
             refused += cupti->cuptiEnableCallback(1, subscriber, domain, cbid) != CUPTI_OK;
@@ -216,40 +208,33 @@ static enum status register_buffers(struct error *err)
 /* --- what comes later --- */
 
 /* Graph records make every CUDA call of the process 0.1 us dearer, traced or not (H200, CUPTI 13.5:
- * cudaGetDevice 26 -> 135 ns), so with the subscriber API they are off until the program makes its first
- * graph, and stay on from then on. It must be before the first instantiation: a graph that is already there
- * would give no record at all, neither its own nor its nodes' (13.5). So the switch is made at the enter of
- * the call that begins the first capture or graph: the one CUPTI call in a callback, once in a process
- * (kernel records take 2 to 3 us to switch on, at most 11 under load). If the pipeline thread is inside CUPTI
- * at that moment, the next such call tries again; if a graph is instantiated by then, graphs show their nodes
- * in place of themselves. Before the subscriber API, switching late crashes in CUPTI (12.9, 13.0), and so
- * they are on from the start. A replay has no such cost. docs/architecture.md has the figures. */
+ * cudaGetDevice 26 -> 135 ns), so with the subscriber API they are off until the program begins to make its
+ * first graph, and stay on from then on. Callbacks only say that it has begun: the switch takes CUPTI 0.2 to
+ * 0.4 ms, which a host's thread is not to wait for. A graph that is instantiated before it is made gives no
+ * record from then on, neither its own nor its nodes' (13.5); correlate counts its launches. Before the
+ * subscriber API, switching late crashes in CUPTI (12.9, 13.0), and so they are on from the start. A replay
+ * has no such cost, and a recording is to have all. docs/architecture.md has the figures. */
 static bool graphs_start_late(void)
 {
-    return uses_subscriber_api && !cupti->replay_clock;
+    return uses_subscriber_api && !cupti->replay_clock && !settings->record_file &&
+           settings->cupti.graph_records == GRAPH_RECORDS_WHEN_USED &&
+           (settings->capture.runtime || settings->capture.driver);
 }
 
-static bool on_first_graph(void)
+static void start_graphs(void)
 {
-    if (atomic_flag_test_and_set_explicit(&cupti_in_use, memory_order_acquire))
-        return false;
-    int saved_errno = errno; /* the host's */
-    enable_kind(ACTIVITY_GRAPH_TRACE, selection_fields(settings, ACTIVITY_GRAPH_TRACE));
-    errno = saved_errno;
-    leave_cupti();
-    return true;
+    graphs_are_due = false;
+    uint32_t result = enable_kind(ACTIVITY_GRAPH_TRACE, selection_fields(settings, ACTIVITY_GRAPH_TRACE));
+    if (result != CUPTI_OK)
+        log_warn("CUPTI gives no graph records (%s): graphs show their nodes",
+                 cupti_result_text(cupti, result));
 }
-
-/* Once CUDA is initialized, which the first captured call shows. */
-static bool unified_memory_is_due;
 
 static void start_unified_memory(void)
 {
     unified_memory_is_due = false;
-    enter_cupti();
     if (unified_memory_configure(cupti))
         enable_kind(ACTIVITY_UNIFIED_MEMORY, selection_fields(settings, ACTIVITY_UNIFIED_MEMORY));
-    leave_cupti();
 }
 
 static enum status choose_api(struct error *err)
@@ -279,7 +264,7 @@ static enum status switch_on(struct error *err)
     }
     if (fields[ACTIVITY_GRAPH_TRACE] && graphs_start_late()) {
         fields[ACTIVITY_GRAPH_TRACE] = 0;
-        callbacks_on_first_graph = on_first_graph;
+        graphs_are_due = true;
     }
     enum status status = set_attributes(err);
     if (status == STATUS_OK)
@@ -316,6 +301,8 @@ void switches_follow(void)
 {
     if (unified_memory_is_due && counter_get(COUNTER_calls_captured))
         start_unified_memory();
+    if (graphs_are_due && atomic_load_explicit(&callbacks_signals.graph_is_made, memory_order_relaxed))
+        start_graphs();
 }
 
 static void count_dropped(void)
@@ -330,10 +317,8 @@ static void count_dropped(void)
 
 void switches_flush(bool everything)
 {
-    enter_cupti();
     cupti->cuptiActivityFlushAll(everything ? CUPTI_FLUSH_FORCED : CUPTI_FLUSH_DEFAULT);
     count_dropped();
-    leave_cupti();
 }
 
 void switches_off(void)
@@ -341,11 +326,9 @@ void switches_off(void)
     atomic_store(&callbacks_on, false);
     if (!subscriber)
         return;
-    enter_cupti();
     for (uint16_t kind = 1; kind < ACTIVITY_KINDS_MAX; kind++)
         if (selection_has_activity(settings, kind))
             disable_kind(kind);
     cupti->cuptiUnsubscribe(subscriber);
     subscriber = NULL;
-    leave_cupti();
 }

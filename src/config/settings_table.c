@@ -43,6 +43,10 @@ static const struct setting_word cupti_apis[] = {{"auto", CUPTI_API_AUTO, false}
                                                  {"subscriber", CUPTI_API_SUBSCRIBER, false},
                                                  {NULL, 0, false}};
 
+static const struct setting_word graph_records[] = {{"when-used", GRAPH_RECORDS_WHEN_USED, false},
+                                                    {"always", GRAPH_RECORDS_ALWAYS, false},
+                                                    {NULL, 0, false}};
+
 /* What both OTLP exporters have. `more` marks the rows of the one that the example leaves commented out. */
 #define OTLP_ROWS(name, kinds, more)                                                                         \
     {.path = BATCH ".exporter." name ".tls.ca_file",                                                         \
@@ -276,6 +280,9 @@ const struct setting settings_table[] = {
      .comment = "path of libcupti; unset: the newest found that the driver can take"},
     {OWN("cupti.api"), SETTINGS(cupti.api), .type = SETTING_WORD, .words = cupti_apis, .default_text = "auto",
      .comment = "classic, subscriber (CUPTI 13.3 and later) or auto: the best there is"},
+    {OWN("cupti.graph_records"), SETTINGS(cupti.graph_records), .type = SETTING_WORD, .words = graph_records,
+     .default_text = "when-used",
+     .comment = "on when the first CUDA graph is made, or always: from the start, which makes every call dearer"},
     {OWN("cupti.flush_interval_ms"), SETTINGS(cupti.flush_interval_ms), .type = SETTING_UINT32,
      RANGE(1, 3600000), .default_text = "1000",
      .comment = "how long GPU work stays in CUPTI's buffers at most"},

@@ -48,7 +48,7 @@ struct held_resource {
 struct correlate {
     const struct settings *settings;
     struct correlate_sink sink;
-    bool expects_calls;
+    bool expects_calls, expects_graphs;
     struct session session;
     struct pending_table *pending;
     struct waiting_queue *waiting;
@@ -82,6 +82,7 @@ enum status correlate_create(const struct correlate_options *options, struct cor
     made->settings = settings;
     made->sink = options->sink;
     made->expects_calls = options->expects_calls;
+    made->expects_graphs = options->expects_graphs;
     made->now_ns = clock_monotonic_ns();
     attributes_init(&made->plan, settings->detail);
     struct session_options session = {.name = options->program,
@@ -189,12 +190,26 @@ static void take_events(struct correlate *c, uint64_t tid, uint64_t start_ns, ui
     c->span.events = c->call_events;
 }
 
+static bool launches_graph(enum call_domain domain, const struct call_info *info)
+{
+    const char *name = call_name(info) + (domain == CALL_RUNTIME ? strlen("cuda") : strlen("cu"));
+    return info->group == CALL_GROUP_LAUNCH && strncmp(name, "GraphLaunch", strlen("GraphLaunch")) == 0;
+}
+
+static uint32_t expectations(const struct correlate *c, const struct call_record *call,
+                             const struct call_info *info)
+{
+    if (!info->has_activity || call->result != 0)
+        return 0;
+    bool graph = c->expects_graphs && launches_graph((enum call_domain)call->head.domain, info);
+    return PENDING_EXPECTED | (graph ? PENDING_GRAPH : 0);
+}
+
 static void remember(struct correlate *c, const struct call_record *call, const struct session *session,
-                     bool expected)
+                     uint32_t expected)
 {
     struct pending_call *pending = pending_insert(c->pending, call->correlation_id);
-    pending->flags =
-        session->flags | (expected ? PENDING_EXPECTED : 0) | (session->is_sampled ? 0 : PENDING_UNSAMPLED);
+    pending->flags = session->flags | expected | (session->is_sampled ? 0 : PENDING_UNSAMPLED);
     memcpy(pending->trace_id, session->trace_id, 16);
     memcpy(pending->span_id, c->span.span_id, 8);
     pending->start_ns = call->start_ns;
@@ -212,7 +227,7 @@ void correlate_call(struct correlate *c, const struct thread_info *thread, const
     begin_span(span, call->start_ns, call->end_ns > call->start_ns ? call->end_ns : call->start_ns + 1);
     session_next_span_id(session, span->span_id);
     if (call->correlation_id)
-        remember(c, call, session, info->has_activity && call->result == 0);
+        remember(c, call, session, expectations(c, call, info));
     take_events(c, thread->tid, span->start_ns, span->end_ns);
     session_cover(session, span->start_ns,
                   span->end_ns); /* unsampled ones, too: sessions end after as many spans */
@@ -447,9 +462,9 @@ void correlate_activity(struct correlate *c, const struct activity_record *recor
         counter_add(COUNTER_spans_filtered, 1);
         return;
     }
+    struct pending_call *call = find_call(c, record);
     if (!has_times(record))
         return;
-    struct pending_call *call = find_call(c, record);
     bool may_come = c->expects_calls && record->correlation_id && activity_table[record->kind].is_gpu_work;
     if (call)
         emit_activity(c, record, call);
@@ -500,6 +515,7 @@ static bool give_up_one(void *context, const struct activity_record *record, uin
 void correlate_finish(struct correlate *c)
 {
     waiting_sweep(c->waiting, give_up_one, c);
+    pending_finish(c->pending);
     for (unsigned i = 0; i < RESOURCES_HELD; i++)
         if (c->held[i].tid && c->session.is_open)
             session_add_event(&c->session, &c->held[i].event);

@@ -26,6 +26,7 @@ struct correlate_options {
     const char *program;                /* names the session span; outlives it */
     const struct trace_context *parent; /* TRACEPARENT, or NULL; copied */
     bool expects_calls;                 /* every GPU record should find its call; else none is waited for */
+    bool expects_graphs;                /* every graph launch should have its record; else none is missed */
     struct correlate_sink sink;
 };
 

@@ -57,6 +57,13 @@ static bool goes_before(const struct pending_call *a, const struct pending_call 
     return a->start_ns < b->start_ns;
 }
 
+/* Other calls may well have no GPU work: a copy of no bytes, say. */
+static void give_up(const struct pending_call *call)
+{
+    if (call->flags & PENDING_GRAPH && !(call->flags & PENDING_UNSAMPLED))
+        counter_add(COUNTER_lost_graph_record, 1);
+}
+
 struct pending_call *pending_insert(struct pending_table *table, uint32_t correlation_id)
 {
     struct pending_call *set = set_of(table, correlation_id), *victim = &set[0];
@@ -68,8 +75,10 @@ struct pending_call *pending_insert(struct pending_table *table, uint32_t correl
         if (goes_before(&set[i], victim))
             victim = &set[i];
     }
-    if (victim->correlation_id && is_waiting(victim))
+    if (victim->correlation_id && is_waiting(victim)) {
         counter_add(COUNTER_pending_evicted, 1);
+        give_up(victim);
+    }
     victim->correlation_id = correlation_id;
     return victim;
 }
@@ -81,4 +90,12 @@ struct pending_call *pending_find(struct pending_table *table, uint32_t correlat
         if (set[i].correlation_id == correlation_id)
             return start_ns < set[i].start_ns + AGE_MAX_NS ? &set[i] : NULL;
     return NULL;
+}
+
+void pending_finish(struct pending_table *table)
+{
+    size_t count = ((size_t)table->set_mask + 1) * WAYS;
+    for (size_t i = 0; i < count; i++)
+        if (table->calls[i].correlation_id && is_waiting(&table->calls[i]))
+            give_up(&table->calls[i]);
 }

@@ -12,7 +12,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum pending_flags { PENDING_EXPECTED = 1 << 16, PENDING_ANSWERED = 1 << 17, PENDING_UNSAMPLED = 1 << 18 };
+enum pending_flags {
+    PENDING_EXPECTED = 1 << 16,
+    PENDING_ANSWERED = 1 << 17,
+    PENDING_UNSAMPLED = 1 << 18,
+    PENDING_GRAPH = 1 << 19 /* a graph launch that is to have a record */
+};
 #define PENDING_TRACE_FLAGS 0xff
 
 struct pending_call {
@@ -31,6 +36,9 @@ void pending_destroy(struct pending_table *table);
 
 /* A free entry for the call, which the caller fills at once (all but correlation_id). */
 struct pending_call *pending_insert(struct pending_table *table, uint32_t correlation_id);
+
+/* No more records come: counts the graph launches that still wait (lost_graph_record). */
+void pending_finish(struct pending_table *table);
 
 /* The call with this ID that could have caused something that began at `start_ns`, or NULL. */
 struct pending_call *pending_find(struct pending_table *table, uint32_t correlation_id, uint64_t start_ns);

@@ -26,6 +26,7 @@ struct filter {
 
 enum detail { DETAIL_DEFAULT, DETAIL_GRAPH_NODES, DETAIL_FULL };
 enum cupti_api { CUPTI_API_AUTO, CUPTI_API_CLASSIC, CUPTI_API_SUBSCRIBER };
+enum graph_records { GRAPH_RECORDS_WHEN_USED, GRAPH_RECORDS_ALWAYS };
 enum compression { COMPRESSION_NONE, COMPRESSION_GZIP };
 enum exporter_kind { EXPORTER_OTLP_HTTP, EXPORTER_OTLP_GRPC, EXPORTER_FILE, EXPORTER_CONSOLE };
 enum otlp_encoding { ENCODING_PROTOBUF, ENCODING_JSON };
@@ -94,6 +95,7 @@ struct settings {
     struct {
         char *library; /* path; NULL: found */
         enum cupti_api api;
+        enum graph_records graph_records;
         uint32_t flush_interval_ms;
         uint32_t host_buffer_bytes;
         uint32_t host_buffer_count;

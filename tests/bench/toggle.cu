@@ -9,6 +9,7 @@
 #include <cupti.h>
 #include <cuda_runtime.h>
 #include <dlfcn.h>
+#include <signal.h>
 #include <unistd.h>
 #include <atomic>
 #include <cstdio>
@@ -48,7 +49,7 @@ static void CUPTIAPI on_call(void *, CUpti_CallbackDomain domain, CUpti_Callback
     if (switches_at_capture && strncmp(info->functionName, "cudaStreamBeginCapture", 22) == 0) {
         double begin = now_us();
         graph_trace(true);
-        printf("first %.2f us\n", now_us() - begin);
+        printf("switch %.2f us; ", now_us() - begin);
         switches_at_capture = false;
     }
 }
@@ -178,7 +179,47 @@ static void graph_life(int when, bool off_first)
         graph_trace(false);
     cudaGraphExecDestroy(ge);
 }
-static void first_switch(int busy)
+// What a step takes; if it takes 10 s, its name and the end.
+static const char *step = "start";
+static void on_alarm(int)
+{
+    char line[96];
+    int length = snprintf(line, sizeof line, "stuck in: %s\n", step);
+    if (write(1, line, length)) {}
+    _exit(3);
+}
+template <typename Work> static void timed(const char *name, Work work)
+{
+    step = name;
+    alarm(10);
+    double begin = now_us();
+    work();
+    printf("%s %.1f us; ", name, now_us() - begin);
+    fflush(stdout);
+    alarm(0);
+}
+// What calls cost in the state that graph records are in.
+static void call_costs()
+{
+    int device;
+    cudaStream_t s;
+    cudaStreamCreate(&s);
+    double best[3] = {1e9, 1e9, 1e9};
+    for (int round = 0; round < 15; round++) {
+        double t0 = now_us();
+        for (int i = 0; i < 20000; i++) cudaGetDevice(&device);
+        double t1 = now_us();
+        for (int i = 0; i < 20000; i++) cudaStreamQuery(s);
+        double t2 = now_us();
+        for (int i = 0; i < 500; i++) nop<<<1, 32, 0, s>>>();
+        double t3 = now_us();
+        cudaStreamSynchronize(s);
+        double took[3] = {(t1 - t0) / 20000, (t2 - t1) / 20000, (t3 - t2) / 500};
+        for (int i = 0; i < 3; i++) best[i] = took[i] < best[i] ? took[i] : best[i];
+    }
+    printf("cudaGetDevice %.1f ns, cudaStreamQuery %.1f ns, launch %.0f ns; ", best[0] * 1e3, best[1] * 1e3, best[2] * 1e3);
+}
+static void first_switch(int busy, bool flushes, bool switches)
 {
     std::atomic<bool> stop{false};
     std::vector<std::thread> threads;
@@ -193,7 +234,7 @@ static void first_switch(int busy)
             }
         });
     threads.emplace_back([&] {
-        while (!stop) {
+        while (!stop && flushes) {
             F(cuptiActivityFlushAll)(0);
             usleep(1000);
         }
@@ -202,14 +243,22 @@ static void first_switch(int busy)
     usleep(20000);
     cudaStream_t s;
     cudaGraph_t g;
-    cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking);
-    switches_at_capture = true;
-    cudaStreamBeginCapture(s, cudaStreamCaptureModeThreadLocal);
-    nop<<<1, 32, 0, s>>>();
-    cudaStreamEndCapture(s, &g);
+    cudaGraphExec_t ge;
+    timed("create", [&] { cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking); });
+    switches_at_capture = switches;
+    timed("begin", [&] { cudaStreamBeginCapture(s, cudaStreamCaptureModeThreadLocal); });
+    for (int i = 0; i < 10; i++)
+        nop<<<1, 32, 0, s>>>();
+    timed("end", [&] { cudaStreamEndCapture(s, &g); });
+    timed("instantiate", [&] { cudaGraphInstantiate(&ge, g, 0); });
     stop = true;
-    for (auto &t : threads)
-        t.join();
+    timed("join", [&] { for (auto &t : threads) t.join(); });
+    F(cuptiActivityFlushAll)(1);
+    kernels = graphs = 0;
+    for (int i = 0; i < 10; i++) cudaGraphLaunch(ge, s);
+    cudaStreamSynchronize(s);
+    F(cuptiActivityFlushAll)(1);
+    printf("%ld graph records, %ld kernel records of 10 launches of 10 kernels\n", graphs.load(), kernels.load());
 }
 int main(int argc, char **argv)
 {
@@ -224,9 +273,23 @@ int main(int argc, char **argv)
     F(cuptiActivityRegisterCallbacks_v2)(sub, request, complete);
     runtime_calls(true);
     kernel_records(true);
+    signal(SIGALRM, on_alarm);
+    auto has = [&](const char *word) {
+        for (int i = 1; i < argc; i++)
+            if (strcmp(argv[i], word) == 0) return true;
+        return false;
+    };
+    auto warm = [] {
+        timed("warm on", [] { graph_trace(true); });
+        timed("warm off", [] { graph_trace(false); });
+    };
+    if (has("warm-before")) warm();
     cudaFree(0);
-    if (argc > 2) {
-        first_switch(atoi(argv[2]));
+    if (has("warm-after")) warm();
+    if (has("on")) timed("on", [] { graph_trace(true); });
+    if (has("costs")) call_costs();
+    if (has("first")) {
+        first_switch(atoi(argv[2]), has("flush"), !has("never"));
         return 0;
     }
     for (int off_first = 0; off_first < 2; off_first++)

@@ -387,6 +387,15 @@ class Faults(Case):
             self.lost(result, "lost_zero_timestamps", missing, others=1)
             self.assertRegex(result.err, r"raise distribution\.cuspan\.cupti\.device_buffer_limit")
 
+    def test_executions_without_a_graph_record_are_counted(self):
+        for api in "classic", "subscriber":
+            result = self.replay("graph", "--api", api, fail="no-graph-records=7")
+            self.lost(result, "lost_graph_record", 7, others=1)
+            self.assertRegex(result.err, r"set distribution\.cuspan\.cupti\.graph_records to always")
+        for settings in {"detail": "graph-nodes"}, {"capture.activities.deny": "graph"}, {"capture.runtime": "false"}:
+            result = self.replay("graph", fail="no-graph-records=7", settings=settings)
+            self.assert_nothing_lost(result)
+
     def test_late_buffers(self):
         result = self.replay("torch_inference", "--repeat", "3", fail="late-buffers")
         self.assert_nothing_lost(result)
@@ -655,8 +664,8 @@ class Host(Case):
     @unittest.skipIf("--sanitizers" in sys.argv and sys.argv[sys.argv.index("--sanitizers") + 1],
                      "a sanitizer has an allocator of its own")
     def test_in_a_callback_it_does_little(self):
-        """No allocation, no lock, no system call, no call of CUPTI's. (The README names two exceptions, neither of which
-        a replay has: on a GPU a thread's first callback asks the system who it is, and the first graph is switched on.)
+        """No allocation, no lock, no system call, no call of CUPTI's. (The README names an exception, which
+        a replay doesn't have: on a GPU a thread's first callback asks the system who it is.)
         """
         for name in RECORDINGS:
             for api, detail in itertools.product(["subscriber", "classic"], ["default", "graph-nodes", "full"]):

@@ -18,6 +18,7 @@
     X(ATTRIBUTE, "attribute", 1, "setting any attribute fails")                                              \
     X(DROPPED, "dropped", 5, "so many records more are reported as dropped, once")                           \
     X(ZERO_TIMESTAMPS, "zero-timestamps", 1, "every nth record has no times: device buffers were exhausted") \
+    X(NO_GRAPH_RECORDS, "no-graph-records", 1, "the first n executions of graphs give no record")            \
     X(LATE_BUFFERS, "late-buffers", 1, "buffers are delivered by a forced flush only")                       \
     X(AFTER_SHUTDOWN, "after-shutdown", 1, "the last buffer arrives after cuptiUnsubscribe")                 \
     X(OUT_OF_ORDER, "out-of-order", 1000, "records are shuffled within windows of so many")                  \

@@ -54,7 +54,7 @@ static bool was_refused;                     /* a call's request: it stands for 
 static struct buffer late[LATE_BUFFERS_MAX]; /* kept back, the oldest first */
 static size_t late_count;
 static size_t next_activity;
-static uint64_t intervals, buffers;
+static uint64_t intervals, buffers, graphs;
 static struct records_counts counts;
 static _Atomic uint64_t dropped; /* not yet asked for */
 static _Atomic bool has_current;
@@ -267,13 +267,22 @@ static bool has_times(uint16_t kind)
            ++intervals % fault(FAULT_ZERO_TIMESTAMPS) != 0;
 }
 
+static bool is_off(const struct activity_record *record)
+{
+    if (record->kind == ACTIVITY_GRAPH_TRACE && graphs < fault(FAULT_NO_GRAPH_RECORDS)) {
+        graphs++;
+        return true;
+    }
+    return !atomic_load(&kinds[record->kind].is_on) || atomic_load(&replay.is_finished) ||
+           !(request || request_v2);
+}
+
 /* Puts one record into the buffer, or counts why not. False: it has to wait for a buffer. */
 static bool fill_one_locked(const struct activity_record *record)
 {
     const struct composition *composition = &kinds[record->kind].composition;
     size_t bytes = composition->layout.recordSize;
-    if (!atomic_load(&kinds[record->kind].is_on) || atomic_load(&replay.is_finished) ||
-        !(request || request_v2)) {
+    if (is_off(record)) {
         counts.off++;
         return true;
     }

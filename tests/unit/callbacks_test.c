@@ -554,60 +554,38 @@ static void make(enum call_domain domain, const char *name)
     leave(&call);
 }
 
-static unsigned first_graphs;
-static unsigned refusals;
-
-static bool count_first_graph(void)
+static bool graph_is_made(void)
 {
-    first_graphs++;
-    if (!refusals)
-        return true;
-    refusals--;
-    return false;
+    return atomic_load(&callbacks_signals.graph_is_made);
 }
 
-static void watch_first_graph(unsigned times_refused)
-{
-    assert_int_equal(callbacks_init(true), STATUS_OK);
-    callbacks_on_first_graph = count_first_graph;
-    first_graphs = 0;
-    refusals = times_refused;
-}
-
-static void test_the_first_graph_is_announced_once(void **state)
+static void test_the_first_graph_is_announced(void **state)
 {
     (void)state;
-    watch_first_graph(0);
+    assert_int_equal(callbacks_init(true), STATUS_OK);
     make(CALL_RUNTIME, "cudaMalloc");
     make(CALL_RUNTIME, "cudaGraphLaunch");
-    assert_int_equal(first_graphs, 0);
+    assert_false(graph_is_made());
     make(CALL_RUNTIME, "cudaStreamBeginCapture");
-    assert_int_equal(first_graphs, 1);
-    make(CALL_DRIVER, "cuGraphCreate");
-    make(CALL_RUNTIME, "cudaGraphInstantiate");
-    assert_int_equal(first_graphs, 1);
+    assert_true(graph_is_made());
+    assert_int_equal(callbacks_init(true), STATUS_OK);
+    assert_false(graph_is_made());
 }
 
-static void test_a_refused_announcement_comes_again_until_the_instantiation(void **state)
+/* So the records are switched on also where the user wants no spans of these calls. */
+static void test_a_graph_is_announced_by_a_call_without_a_span(void **state)
 {
     (void)state;
-    watch_first_graph(2);
-    make(CALL_RUNTIME, "cudaStreamBeginCapture");
+    struct call call;
+    assert_int_equal(callbacks_init(true), STATUS_OK);
+    find(&call, CALL_DRIVER, "cuGraphCreate", 16);
+    assert_true(callbacks_make_graph(call.domain, call.cbid));
+    callbacks_leave_out(call.domain, call.cbid);
     make(CALL_DRIVER, "cuGraphCreate");
-    assert_int_equal(first_graphs, 2);
-    make(CALL_RUNTIME, "cudaGraphInstantiate");
-    make(CALL_RUNTIME, "cudaStreamBeginCapture");
-    assert_int_equal(first_graphs, 3);
-}
-
-static void test_after_a_refused_instantiation_it_is_too_late(void **state)
-{
-    (void)state;
-    watch_first_graph(1);
-    make(CALL_RUNTIME, "cudaGraphInstantiate");
-    make(CALL_RUNTIME, "cudaStreamBeginCapture");
-    make(CALL_RUNTIME, "cudaGraphInstantiate");
-    assert_int_equal(first_graphs, 1);
+    assert_true(graph_is_made());
+    assert_null(next());
+    find(&call, CALL_RUNTIME, "cudaMalloc", 16);
+    assert_false(callbacks_make_graph(call.domain, call.cbid));
 }
 
 /* --- resources and states
@@ -860,9 +838,8 @@ int main(void)
         cmocka_unit_test_setup(test_a_call_that_is_left_out_hides_what_is_inside, setup),
         cmocka_unit_test_setup(test_a_driver_call_of_another_id_is_a_call, setup),
         cmocka_unit_test_setup(test_a_nested_call_clears_what_stood_there, setup),
-        cmocka_unit_test_setup(test_the_first_graph_is_announced_once, setup),
-        cmocka_unit_test_setup(test_a_refused_announcement_comes_again_until_the_instantiation, setup),
-        cmocka_unit_test_setup(test_after_a_refused_instantiation_it_is_too_late, setup),
+        cmocka_unit_test_setup(test_the_first_graph_is_announced, setup),
+        cmocka_unit_test_setup(test_a_graph_is_announced_by_a_call_without_a_span, setup),
         cmocka_unit_test_setup(test_modules_and_contexts, setup),
         cmocka_unit_test_setup(test_a_fatal_error_switches_off_and_keeps_its_text, setup),
         cmocka_unit_test_setup(test_a_full_ring_is_counted, setup),

@@ -107,10 +107,28 @@ static void test_sizes(void **state)
     assert_true(sizeof(struct pending_call) <= SETTINGS_PENDING_BYTES); /* what the memory is reckoned by */
 }
 
+static void test_graph_launches_without_a_record_are_lost(void **state)
+{
+    (void)state;
+    insert(1, 1, PENDING_EXPECTED | PENDING_GRAPH);
+    insert(2, 2, PENDING_EXPECTED | PENDING_GRAPH | PENDING_ANSWERED);
+    insert(3, 3, PENDING_EXPECTED | PENDING_GRAPH | PENDING_UNSAMPLED);
+    insert(4, 4, PENDING_EXPECTED); /* a copy of no bytes */
+    for (uint32_t id = 8; id <= 24; id += 8)
+        insert(id, id, PENDING_EXPECTED | PENDING_GRAPH);
+    insert(28, 28, PENDING_EXPECTED); /* in place of 4 */
+    assert_int_equal(counter_get(COUNTER_lost_graph_record), 0);
+    insert(32, 32, PENDING_EXPECTED); /* in place of 8 */
+    assert_int_equal(counter_get(COUNTER_lost_graph_record), 1);
+    pending_finish(table);
+    assert_int_equal(counter_get(COUNTER_lost_graph_record), 4); /* 1, 16 and 24 as well */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_what_went_in_is_found, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_graph_launches_without_a_record_are_lost, setup, teardown),
         cmocka_unit_test_setup_teardown(test_calls_that_still_wait_go_last, setup, teardown),
         cmocka_unit_test_setup_teardown(test_an_id_that_comes_round_takes_its_old_place, setup, teardown),
         cmocka_unit_test_setup_teardown(test_an_entry_of_long_ago_is_no_match, setup, teardown),
