@@ -164,7 +164,7 @@ static void say_first_losses(void)
                  {COUNTER_lost_zero_timestamps, "the GPU had no buffer for timestamps",
                   "raise distribution.cuspan.cupti.device_buffer_limit"},
                  {COUNTER_lost_graph_record, "CUDA graphs were made before CUPTI's graph records were on",
-                  "set distribution.cuspan.cupti.graph_records to always"}};
+                  "set distribution.cuspan.cupti.graph_records to at-once or always"}};
     static bool said[sizeof kinds / sizeof *kinds];
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         if (said[i] || !counter_get(kinds[i].counter))

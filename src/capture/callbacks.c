@@ -19,6 +19,7 @@
 
 _Atomic bool callbacks_on;
 struct callbacks_signals callbacks_signals;
+void (*callbacks_on_graph)(void);
 
 static struct call_plan *plans[CALL_RUNTIME + 1]; /* by domain, then callback ID */
 static uint16_t plan_counts[CALL_RUNTIME + 1];
@@ -38,16 +39,14 @@ static bool begins_with_one_of(const char *name, const char *const *prefixes)
     return false;
 }
 
-static bool makes_graph(const char *name)
+static uint8_t graph_flags(const char *name)
 {
-    static const char *const prefixes[] = {"cudaStreamBeginCapture",
-                                           "cudaGraphCreate",
-                                           "cudaGraphInstantiate",
-                                           "cuStreamBeginCapture",
-                                           "cuGraphCreate",
-                                           "cuGraphInstantiate",
-                                           NULL};
-    return begins_with_one_of(name, prefixes);
+    static const char *const making[] = {"cudaStreamBeginCapture", "cudaGraphCreate", "cuStreamBeginCapture",
+                                         "cuGraphCreate", NULL};
+    static const char *const instantiating[] = {"cudaGraphInstantiate", "cuGraphInstantiate", NULL};
+    if (begins_with_one_of(name, instantiating))
+        return PLAN_MAKES_GRAPH | PLAN_INSTANTIATES_GRAPH;
+    return begins_with_one_of(name, making) ? PLAN_MAKES_GRAPH : 0;
 }
 
 static struct call_plan make_plan(const struct call_info *info, bool parameters)
@@ -62,13 +61,14 @@ static struct call_plan make_plan(const struct call_info *info, bool parameters)
         plan.param_count++;
     }
     plan.record_bytes_max = (uint16_t)(sizeof(struct call_record) + 8 * words);
-    plan.flags = makes_graph(call_name(info)) ? PLAN_MAKES_GRAPH : 0;
+    plan.flags = graph_flags(call_name(info));
     return plan;
 }
 
 enum status callbacks_init(bool parameters)
 {
-    atomic_store(&callbacks_signals.graph_is_made, false);
+    atomic_store(&callbacks_signals.graph_is_begun, false);
+    atomic_store(&callbacks_signals.graph_is_instantiated, false);
     plan_counts[CALL_RUNTIME] = call_count_runtime;
     plan_counts[CALL_DRIVER] = call_count_driver;
     for (enum call_domain domain = CALL_DRIVER; domain <= CALL_RUNTIME; domain++) {
@@ -222,10 +222,15 @@ static void write_call(struct host_thread *thread, enum call_domain domain, uint
     ring_commit(&thread->ring, bytes);
 }
 
-static void note_graph(void)
+static void note_graph(const struct call_plan *plan)
 {
-    if (!atomic_load_explicit(&callbacks_signals.graph_is_made, memory_order_relaxed))
-        atomic_store_explicit(&callbacks_signals.graph_is_made, true, memory_order_relaxed);
+    if (atomic_load_explicit(&callbacks_signals.graph_is_instantiated, memory_order_relaxed))
+        return;
+    if (callbacks_on_graph)
+        callbacks_on_graph();
+    atomic_store_explicit(&callbacks_signals.graph_is_begun, true, memory_order_relaxed);
+    if (plan->flags & PLAN_INSTANTIATES_GRAPH)
+        atomic_store_explicit(&callbacks_signals.graph_is_instantiated, true, memory_order_relaxed);
 }
 
 static void enter_call(struct host_thread *thread, enum call_domain domain, const struct call_plan *plan,
@@ -244,7 +249,7 @@ static void enter_call(struct host_thread *thread, enum call_domain domain, cons
     }
     if (UNLIKELY(plan->flags)) {
         if (plan->flags & PLAN_MAKES_GRAPH)
-            note_graph();
+            note_graph(plan);
         if (plan->flags & PLAN_NO_SPAN) {
             if (domain == CALL_DRIVER)
                 atomic_store_explicit(&thread->is_in_driver_call, false, memory_order_relaxed);

@@ -24,8 +24,9 @@ struct call_plan {
 
 enum call_plan_flags {
     PLAN_MAKES_GRAPH = 1,
-    PLAN_NO_SPAN =
-        2 /* called back only so that the driver calls inside it are known as its own, or to tell of a graph */
+    PLAN_INSTANTIATES_GRAPH = 2,
+    PLAN_NO_SPAN = 4 /* called back only so that the driver calls inside it are known as its own, or to tell
+                        of a graph */
 };
 
 /* Handler for cuptiSubscribe. */
@@ -37,19 +38,24 @@ enum status callbacks_init(bool parameters) MUST_CHECK;
 /* The call's callbacks are on, and it gets no record (PLAN_NO_SPAN). After callbacks_init. */
 void callbacks_leave_out(enum call_domain domain, uint32_t cbid);
 
-/* The call sets callbacks_signals.graph_is_made. After callbacks_init. */
+/* The call sets callbacks_signals.graph_is_begun. After callbacks_init. */
 bool callbacks_make_graph(enum call_domain domain, uint32_t cbid);
 
 /* While off, callbacks return at once. */
 extern _Atomic bool callbacks_on;
 
+/* Called at the enter of each call that makes a graph, up to the first that instantiates one; NULL: nobody
+ * asks. */
+extern void (*callbacks_on_graph)(void);
+
 /* Set by a callback on a host's thread, read and cleared by the pipeline thread. */
 struct callbacks_signals {
-    _Atomic bool context_destroyed; /* flush soon */
-    _Atomic bool graph_is_made;     /* a call that begins a capture or makes a graph; stays set */
-    _Atomic bool is_failing;        /* whoever sets it writes the message */
-    _Atomic bool fatal;             /* CUPTI has given up */
-    char fatal_message[256];        /* written before `fatal` is set */
+    _Atomic bool context_destroyed;     /* flush soon */
+    _Atomic bool graph_is_begun;        /* by a call that begins a capture or makes a graph; stays set */
+    _Atomic bool graph_is_instantiated; /* or is just being; stays set */
+    _Atomic bool is_failing;            /* whoever sets it writes the message */
+    _Atomic bool fatal;                 /* CUPTI has given up */
+    char fatal_message[256];            /* written before `fatal` is set */
 };
 extern struct callbacks_signals callbacks_signals;
 

@@ -8,12 +8,30 @@
 #include "capture/selection.h"
 #include "capture/unified_memory.h"
 
+#include <errno.h>
+#include <sched.h>
+
 static const struct cupti *cupti;
 static const struct settings *settings;
 static cupti_subscriber_handle subscriber;
 static bool uses_subscriber_api;
 static bool graphs_are_due;        /* once the program begins to make one */
 static bool unified_memory_is_due; /* once CUDA is initialized, which the first captured call shows */
+
+/* Held while we call CUPTI after the start: its switches must be serialized by us. The pipeline thread waits
+ * for it, a host's thread (at-once) never does. */
+static atomic_flag cupti_in_use = ATOMIC_FLAG_INIT;
+
+static void enter_cupti(void)
+{
+    while (atomic_flag_test_and_set_explicit(&cupti_in_use, memory_order_acquire))
+        sched_yield();
+}
+
+static void leave_cupti(void)
+{
+    atomic_flag_clear_explicit(&cupti_in_use, memory_order_release);
+}
 
 /* --- the start --- */
 
@@ -156,7 +174,7 @@ static bool has_driver_calls(void)
 static bool announces_graphs(enum call_domain domain, uint32_t cbid)
 {
     bool is_domain_on = domain == CALL_RUNTIME ? settings->capture.runtime : settings->capture.driver;
-    return graphs_are_due && is_domain_on && callbacks_make_graph(domain, cbid);
+    return atomic_load(&graphs_are_due) && is_domain_on && callbacks_make_graph(domain, cbid);
 }
 
 static void enable_calls(void)
@@ -210,31 +228,61 @@ static enum status register_buffers(struct error *err)
 /* Graph records make every CUDA call of the process 0.1 us dearer, traced or not (H200, CUPTI 13.5:
  * cudaGetDevice 26 -> 135 ns), so with the subscriber API they are off until the program begins to make its
  * first graph, and stay on from then on. Callbacks only say that it has begun: the switch takes CUPTI 0.2 to
- * 0.4 ms, which a host's thread is not to wait for. A graph that is instantiated before it is made gives no
- * record from then on, neither its own nor its nodes' (13.5); correlate counts its launches. Before the
+ * 0.4 ms, which a host's thread is not to wait for unless the user wants it (at-once). Once a graph is
+ * instantiated it is too late, and graphs show their nodes: a graph that is older than the switch gives no
+ * record at all from then on (13.5). Those that come in between are counted by correlate. Before the
  * subscriber API, switching late crashes in CUPTI (12.9, 13.0), and so they are on from the start. A replay
  * has no such cost, and a recording is to have all. docs/architecture.md has the figures. */
 static bool graphs_start_late(void)
 {
     return uses_subscriber_api && !cupti->replay_clock && !settings->record_file &&
-           settings->cupti.graph_records == GRAPH_RECORDS_WHEN_USED &&
+           settings->cupti.graph_records != GRAPH_RECORDS_ALWAYS &&
            (settings->capture.runtime || settings->capture.driver);
 }
 
 static void start_graphs(void)
 {
-    graphs_are_due = false;
+    if (!atomic_exchange(&graphs_are_due, false))
+        return;
     uint32_t result = enable_kind(ACTIVITY_GRAPH_TRACE, selection_fields(settings, ACTIVITY_GRAPH_TRACE));
     if (result != CUPTI_OK)
         log_warn("CUPTI gives no graph records (%s): graphs show their nodes",
                  cupti_result_text(cupti, result));
 }
 
+/* On a host's thread, which never waits for ours. */
+static void on_graph(void)
+{
+    if (!atomic_load_explicit(&graphs_are_due, memory_order_relaxed) ||
+        atomic_flag_test_and_set_explicit(&cupti_in_use, memory_order_acquire))
+        return;
+    int saved_errno = errno; /* the host's */
+    start_graphs();
+    errno = saved_errno;
+    leave_cupti();
+}
+
+static void follow_graphs(void)
+{
+    if (atomic_load_explicit(&callbacks_signals.graph_is_instantiated, memory_order_relaxed)) {
+        atomic_store(&graphs_are_due, false);
+        log_info(
+            "a CUDA graph was made faster than graph records could be switched on: graphs show their "
+            "nodes; distribution.cuspan.cupti.graph_records says how to have one span for each execution");
+    } else if (atomic_load_explicit(&callbacks_signals.graph_is_begun, memory_order_relaxed)) {
+        enter_cupti();
+        start_graphs();
+        leave_cupti();
+    }
+}
+
 static void start_unified_memory(void)
 {
     unified_memory_is_due = false;
+    enter_cupti();
     if (unified_memory_configure(cupti))
         enable_kind(ACTIVITY_UNIFIED_MEMORY, selection_fields(settings, ACTIVITY_UNIFIED_MEMORY));
+    leave_cupti();
 }
 
 static enum status choose_api(struct error *err)
@@ -264,7 +312,9 @@ static enum status switch_on(struct error *err)
     }
     if (fields[ACTIVITY_GRAPH_TRACE] && graphs_start_late()) {
         fields[ACTIVITY_GRAPH_TRACE] = 0;
-        graphs_are_due = true;
+        atomic_store(&graphs_are_due, true);
+        if (settings->cupti.graph_records == GRAPH_RECORDS_AT_ONCE)
+            callbacks_on_graph = on_graph;
     }
     enum status status = set_attributes(err);
     if (status == STATUS_OK)
@@ -301,8 +351,8 @@ void switches_follow(void)
 {
     if (unified_memory_is_due && counter_get(COUNTER_calls_captured))
         start_unified_memory();
-    if (graphs_are_due && atomic_load_explicit(&callbacks_signals.graph_is_made, memory_order_relaxed))
-        start_graphs();
+    if (atomic_load_explicit(&graphs_are_due, memory_order_relaxed))
+        follow_graphs();
 }
 
 static void count_dropped(void)
@@ -317,8 +367,10 @@ static void count_dropped(void)
 
 void switches_flush(bool everything)
 {
+    enter_cupti();
     cupti->cuptiActivityFlushAll(everything ? CUPTI_FLUSH_FORCED : CUPTI_FLUSH_DEFAULT);
     count_dropped();
+    leave_cupti();
 }
 
 void switches_off(void)
@@ -326,9 +378,11 @@ void switches_off(void)
     atomic_store(&callbacks_on, false);
     if (!subscriber)
         return;
+    enter_cupti();
     for (uint16_t kind = 1; kind < ACTIVITY_KINDS_MAX; kind++)
         if (selection_has_activity(settings, kind))
             disable_kind(kind);
     cupti->cuptiUnsubscribe(subscriber);
     subscriber = NULL;
+    leave_cupti();
 }

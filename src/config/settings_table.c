@@ -44,6 +44,7 @@ static const struct setting_word cupti_apis[] = {{"auto", CUPTI_API_AUTO, false}
                                                  {NULL, 0, false}};
 
 static const struct setting_word graph_records[] = {{"when-used", GRAPH_RECORDS_WHEN_USED, false},
+                                                    {"at-once", GRAPH_RECORDS_AT_ONCE, false},
                                                     {"always", GRAPH_RECORDS_ALWAYS, false},
                                                     {NULL, 0, false}};
 
@@ -282,7 +283,7 @@ const struct setting settings_table[] = {
      .comment = "classic, subscriber (CUPTI 13.3 and later) or auto: the best there is"},
     {OWN("cupti.graph_records"), SETTINGS(cupti.graph_records), .type = SETTING_WORD, .words = graph_records,
      .default_text = "when-used",
-     .comment = "on when the first CUDA graph is made, or always: from the start, which makes every call dearer"},
+     .comment = "on when-used: once a graph is begun; at-once: before that call goes on; or always"},
     {OWN("cupti.flush_interval_ms"), SETTINGS(cupti.flush_interval_ms), .type = SETTING_UINT32,
      RANGE(1, 3600000), .default_text = "1000",
      .comment = "how long GPU work stays in CUPTI's buffers at most"},

@@ -16,6 +16,7 @@
 
 _Atomic bool callbacks_on;
 struct callbacks_signals callbacks_signals;
+void (*callbacks_on_graph)(void);
 
 enum status callbacks_init(bool parameters)
 {

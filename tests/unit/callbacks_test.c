@@ -554,9 +554,14 @@ static void make(enum call_domain domain, const char *name)
     leave(&call);
 }
 
-static bool graph_is_made(void)
+static bool graph_is_begun(void)
 {
-    return atomic_load(&callbacks_signals.graph_is_made);
+    return atomic_load(&callbacks_signals.graph_is_begun);
+}
+
+static bool graph_is_instantiated(void)
+{
+    return atomic_load(&callbacks_signals.graph_is_instantiated);
 }
 
 static void test_the_first_graph_is_announced(void **state)
@@ -565,11 +570,38 @@ static void test_the_first_graph_is_announced(void **state)
     assert_int_equal(callbacks_init(true), STATUS_OK);
     make(CALL_RUNTIME, "cudaMalloc");
     make(CALL_RUNTIME, "cudaGraphLaunch");
-    assert_false(graph_is_made());
+    assert_false(graph_is_begun());
     make(CALL_RUNTIME, "cudaStreamBeginCapture");
-    assert_true(graph_is_made());
+    assert_true(graph_is_begun());
+    assert_false(graph_is_instantiated());
+    make(CALL_RUNTIME, "cudaGraphInstantiate");
+    assert_true(graph_is_instantiated());
     assert_int_equal(callbacks_init(true), STATUS_OK);
-    assert_false(graph_is_made());
+    assert_false(graph_is_begun());
+    assert_false(graph_is_instantiated());
+}
+
+static unsigned asked;
+
+static void count_asked(void)
+{
+    asked++;
+}
+
+static void test_whoever_asks_hears_of_graphs_up_to_the_first_instantiation(void **state)
+{
+    (void)state;
+    assert_int_equal(callbacks_init(true), STATUS_OK);
+    callbacks_on_graph = count_asked;
+    asked = 0;
+    make(CALL_RUNTIME, "cudaStreamBeginCapture");
+    make(CALL_DRIVER, "cuGraphCreate");
+    assert_int_equal(asked, 2);
+    make(CALL_RUNTIME, "cudaGraphInstantiate");
+    assert_int_equal(asked, 3);
+    make(CALL_RUNTIME, "cudaStreamBeginCapture");
+    assert_int_equal(asked, 3);
+    callbacks_on_graph = NULL;
 }
 
 /* So the records are switched on also where the user wants no spans of these calls. */
@@ -582,7 +614,7 @@ static void test_a_graph_is_announced_by_a_call_without_a_span(void **state)
     assert_true(callbacks_make_graph(call.domain, call.cbid));
     callbacks_leave_out(call.domain, call.cbid);
     make(CALL_DRIVER, "cuGraphCreate");
-    assert_true(graph_is_made());
+    assert_true(graph_is_begun());
     assert_null(next());
     find(&call, CALL_RUNTIME, "cudaMalloc", 16);
     assert_false(callbacks_make_graph(call.domain, call.cbid));
@@ -839,6 +871,7 @@ int main(void)
         cmocka_unit_test_setup(test_a_driver_call_of_another_id_is_a_call, setup),
         cmocka_unit_test_setup(test_a_nested_call_clears_what_stood_there, setup),
         cmocka_unit_test_setup(test_the_first_graph_is_announced, setup),
+        cmocka_unit_test_setup(test_whoever_asks_hears_of_graphs_up_to_the_first_instantiation, setup),
         cmocka_unit_test_setup(test_a_graph_is_announced_by_a_call_without_a_span, setup),
         cmocka_unit_test_setup(test_modules_and_contexts, setup),
         cmocka_unit_test_setup(test_a_fatal_error_switches_off_and_keeps_its_text, setup),
