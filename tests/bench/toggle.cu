@@ -1,9 +1,12 @@
 // Does switching CUPTI's callbacks or activity kinds while calls are in flight upset its correlation IDs?
 // Four threads launch kernels and copy; another thread switches something on and off; each thread's runtime callbacks
 // check that the correlation ID grows from call to call. Then: from when on do graph records come, if they are switched
-// on at different moments of a graph's life? And with `first THREADS`: how long does a process's first switch of graph
-// records take, made as cuspan makes it, in the callback of cudaStreamBeginCapture, while THREADS others launch and one
-// flushes? One process gives one figure: run it often.
+// on at different moments of a graph's life? And what does a process's first switch of graph records take, and what do
+// calls cost then:
+//   toggle first THREADS [flush] [never] [warm-before|warm-after|on] [costs]
+// The switch is made in the callback of cudaStreamBeginCapture (`never`: not at all) while THREADS others launch and, with
+// `flush`, one flushes; warm-*: after switching on and off once, before or after CUDA is initialized; on: on from the
+// start; costs: prints what calls cost before the capture. One process gives one figure: run it often.
 // With the nvcc of CUDA 13.5, whose headers fit CUPTI's:
 //   nvcc -O2 -std=c++17 -arch=sm_90 -I$CUPTI13.5/include toggle.cu -o toggle && CUPTI_LIB=.../libcupti.so.13 ./toggle
 #include <cupti.h>
