@@ -10,14 +10,17 @@
 #define LOG_LINE_BYTES_MAX 1024
 
 /* Rings: one per host thread that calls CUDA. A record is a header and at most CALL_PARAMS_MAX values. */
-#define CACHE_LINE_BYTES  64
-#define RING_BYTES_MIN    (8 * 1024)
-#define RING_BYTES_MAX    (16 * 1024 * 1024)
-#define CALL_PARAMS_MAX   32  /* bits in call_record.present */
-#define CALL_STRING_BYTES 120 /* a string parameter is cut here; 15 words */
-#define CALL_VALUES_MAX   128 /* words after a call record's header */
-#define CALL_RECORD_BYTES (40 + 8 * CALL_VALUES_MAX)
-#define THREAD_NAME_BYTES 16 /* the kernel's own bound, NUL included */
+#define CACHE_LINE_BYTES   64
+#define RING_BYTES_MIN     (8 * 1024)
+#define RING_BYTES_MAX     (16 * 1024 * 1024)
+#define CALL_PARAMS_MAX    32  /* bits in call_record.present */
+#define CALL_STRING_BYTES  120 /* a string parameter is cut here; 15 words */
+#define CALL_VALUES_MAX    128 /* words after a call record's header */
+#define CALL_RECORD_BYTES  (40 + 8 * CALL_VALUES_MAX)
+#define RANGE_TEXT_BYTES   512  /* a range's name or a string attribute is cut here */
+#define RANGE_RECORD_BYTES 2048 /* attributes beyond it are dropped and counted */
+#define RANGE_DEPTH_MAX    64   /* open ranges, and attached contexts, of one thread */
+#define THREAD_NAME_BYTES  16   /* the kernel's own bound, NUL included */
 
 /* Activity. */
 #define ACTIVITY_FIELDS_MAX       64  /* bits in activity_record.present */

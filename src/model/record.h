@@ -13,9 +13,14 @@
 #include <stdint.h>
 
 enum record_type {
-    RECORD_SKIP,    /* padding at the end of a ring */
-    RECORD_CALL,    /* struct call_record */
-    RECORD_RESOURCE /* struct resource_record */
+    RECORD_SKIP,        /* padding at the end of a ring */
+    RECORD_CALL,        /* struct call_record */
+    RECORD_RESOURCE,    /* struct resource_record */
+    RECORD_CONTEXT,     /* struct context_record */
+    RECORD_RANGE_BEGIN, /* struct range_record, as the next two */
+    RECORD_RANGE_END,
+    RECORD_MARK,
+    RECORD_NAME /* struct name_record */
 };
 
 struct record_head {
@@ -51,6 +56,70 @@ struct resource_record {
     uint32_t id;        /* STREAM_*: CUPTI's stream ID. MODULE_*: module ID */
     uint32_t bytes;     /* MODULE_LOADED: size of the cubin */
     uint64_t handle;    /* the context, stream or module */
+};
+
+/* From here on the thread's calls and ranges belong to this trace context. */
+struct context_record {
+    struct record_head head;
+    uint64_t time_ns;
+    uint8_t trace_id[16]; /* all zero: to none */
+    uint8_t span_id[8];
+    uint8_t flags;
+    uint8_t reserved;
+    uint16_t state_bytes;
+    char state[]; /* the tracestate, not NUL-terminated */
+};
+
+enum range_flags {
+    RANGE_ON_THREAD = 1, /* nests on its thread, the parent of what follows there */
+};
+
+/* A range's begin or end, or a mark. After it its text: the name (an end: the status message), then
+ * attributes, each struct range_attr_head with its key and value, all packed. An end on another thread than
+ * the begin may be handed over before it. */
+struct range_record {
+    struct record_head head;
+    uint64_t time_ns;
+    uint64_t id;     /* the range's span ID, as a number (its bytes in memory are the ID); MARK: 0 */
+    uint32_t domain; /* 0: cuspan.h; else NVTX's */
+    uint8_t flags;   /* BEGIN: enum range_flags */
+    uint8_t status;  /* END: enum span_status */
+    uint16_t name_bytes;
+    uint16_t attr_count;
+    uint16_t attrs_dropped; /* for want of room */
+    uint32_t text_bytes;
+    char text[];
+};
+
+struct range_attr_head {
+    uint8_t type; /* enum attr_type: INT, BOOL, DOUBLE, STRING */
+    uint8_t key_bytes;
+    uint16_t value_bytes; /* 8 but for strings */
+};
+
+/* An attribute as it is given; key and string are borrowed. */
+struct range_attr {
+    const char *key;
+    uint32_t key_bytes;
+    uint32_t bytes; /* of s */
+    uint8_t type;   /* enum attr_type: INT, BOOL, DOUBLE, STRING */
+    union {
+        int64_t i;
+        double d;
+        const char *s;
+    };
+};
+
+enum named_object { NAMED_STREAM, NAMED_CONTEXT, NAMED_DEVICE, NAMED_EVENT, NAMED_THREAD };
+
+/* A name that the program gives to one of CUDA's objects, or to a thread. */
+struct name_record {
+    struct record_head head; /* cbid: enum named_object */
+    uint64_t time_ns;
+    uint64_t handle; /* CUDA's handle; DEVICE: the ordinal; THREAD: the kernel's ID */
+    uint32_t name_bytes;
+    uint32_t reserved;
+    char name[];
 };
 
 /* A host thread as capture knows it. */

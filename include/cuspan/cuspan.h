@@ -1,0 +1,369 @@
+/* cuspan.h: a program tells cuspan which request its threads work for, and names stretches of its own work.
+ *
+ * There is nothing to link: the functions here look for the agent (libcuspan.so) in the process. With
+ * CUDA_INJECTION64_PATH in the environment they load the library that it names, which CUDA would load later
+ * (loading it starts nothing); else they look from time to time whether it is there. Without it every
+ * function does nothing, in a few nanoseconds, and says so by its result. All functions may be called on any
+ * thread, from C, C++ and, by the table, from any language that can call C.
+ *
+ * Strings are copied during the call. Texts are UTF-8; longer ones than CUSPAN_TEXT_BYTES are cut. */
+#ifndef CUSPAN_CUSPAN_H
+#define CUSPAN_CUSPAN_H
+
+#ifdef __STDC_NO_ATOMICS__
+#error "cuspan.h needs a compiler with the __atomic built-ins (gcc, clang)"
+#endif
+
+#include <dlfcn.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define CUSPAN_SONAME     "libcuspan.so"
+#define CUSPAN_TEXT_BYTES 512
+
+/* A W3C trace context. The IDs are bytes as they stand in a traceparent. */
+typedef struct cuspan_context {
+    uint8_t trace_id[16];
+    uint8_t span_id[8];
+    uint8_t flags; /* 1: sampled */
+    uint8_t reserved[7];
+    const char
+        *tracestate; /* NUL-terminated or NULL; what cuspan_current() gives lives as long as the process */
+} cuspan_context;
+
+typedef enum cuspan_type {
+    CUSPAN_INT = 0,
+    CUSPAN_BOOL = 1,
+    CUSPAN_DOUBLE = 2,
+    CUSPAN_STRING = 3
+} cuspan_type;
+
+typedef struct cuspan_attribute {
+    const char *key; /* NUL-terminated */
+    uint32_t type;   /* cuspan_type */
+    uint32_t bytes;  /* STRING: its length; UINT32_MAX: it ends with a NUL */
+    union {
+        int64_t i; /* INT; BOOL: 0 or 1 */
+        double d;
+        const char *s;
+    } value;
+} cuspan_attribute;
+
+typedef enum cuspan_status { CUSPAN_UNSET = 0, CUSPAN_OK = 1, CUSPAN_ERROR = 2 } cuspan_status;
+
+/* What the agent offers. Later versions add members at the end: one is there if it lies within `bytes`. */
+typedef struct cuspan_api {
+    uint32_t bytes;
+    int (*is_on)(void);
+    uint64_t (*attach)(const cuspan_context *context);
+    int (*detach)(uint64_t token);
+    int (*current)(cuspan_context *context);
+    uint64_t (*range_push)(const char *name, const cuspan_attribute *attributes, uint32_t count);
+    uint64_t (*span_start)(const char *name, const cuspan_attribute *attributes, uint32_t count);
+    int (*end)(uint64_t id, uint32_t status, const char *message, const cuspan_attribute *attributes,
+               uint32_t count);
+    int (*mark)(const char *name, const cuspan_attribute *attributes, uint32_t count);
+} cuspan_api;
+
+/* The one symbol that is looked up, in libcuspan.so. Never NULL for version 1. */
+typedef const cuspan_api *(*cuspan_agent_api_fn)(uint32_t version);
+
+/* --- looking for the agent --- */
+
+/* Contexts that were attached while there was no agent, innermost first; handed over when there is one. */
+struct cuspan_waiting {
+    struct cuspan_waiting *outer;
+    cuspan_context context;
+    uint64_t number;
+    char tracestate[1]; /* as long as it is */
+};
+
+struct cuspan_thread {
+    struct cuspan_waiting *innermost;
+    uint64_t agent_token; /* of the innermost, once it is handed over */
+    uint64_t numbers;
+};
+
+static inline struct cuspan_thread *cuspan_this_thread(void)
+{
+    static __thread struct cuspan_thread thread;
+    return &thread;
+}
+
+static inline const cuspan_api *cuspan_look_for_agent(void)
+{
+    const char *path = getenv("CUDA_INJECTION64_PATH");
+    const char *name = path ? path : "";
+    void *library = dlopen(CUSPAN_SONAME, RTLD_LAZY | RTLD_NOLOAD);
+    for (const char *at = name; *at; at++)
+        if (*at == '/')
+            name = at + 1;
+    for (size_t i = 0; !library && i < sizeof CUSPAN_SONAME - 1; i++) {
+        if (name[i] != CUSPAN_SONAME[i])
+            return NULL; /* another tool's, or none */
+        if (i == sizeof CUSPAN_SONAME - 2)
+            library = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
+        if (i == sizeof CUSPAN_SONAME - 2 && !library)
+            return NULL;
+    }
+    cuspan_agent_api_fn agent_api = (cuspan_agent_api_fn)(uintptr_t)dlsym(library, "cuspan_agent_api");
+    return agent_api ? agent_api(1) : NULL;
+}
+
+/* The agent's table, or NULL. Without an agent one call in 1024 looks for it, which takes about a
+ * microsecond. */
+static inline const cuspan_api *cuspan_agent(void)
+{
+    static const cuspan_api *agent;
+    static uint32_t calls;
+    const cuspan_api *found = __atomic_load_n(&agent, __ATOMIC_ACQUIRE);
+    if (found || __atomic_fetch_add(&calls, 1, __ATOMIC_RELAXED) % 1024 != 0)
+        return found;
+    found = cuspan_look_for_agent();
+    if (found)
+        __atomic_store_n(&agent, found, __ATOMIC_RELEASE);
+    return found;
+}
+
+/* --- contexts --- */
+
+#define CUSPAN_WAITING_TOKEN (UINT64_C(1) << 63)
+
+static inline uint64_t cuspan_wait_for_agent(const cuspan_context *context)
+{
+    struct cuspan_thread *thread = cuspan_this_thread();
+    const char *state = context->tracestate ? context->tracestate : "";
+    size_t bytes = 0;
+    while (state[bytes])
+        bytes++;
+    struct cuspan_waiting *made = (struct cuspan_waiting *)malloc(sizeof *made + bytes);
+    if (!made)
+        return 0;
+    made->outer = thread->innermost;
+    made->context = *context;
+    made->context.tracestate = made->tracestate;
+    made->number = ++thread->numbers | CUSPAN_WAITING_TOKEN;
+    for (size_t i = 0; i <= bytes; i++)
+        made->tracestate[i] = state[i];
+    thread->innermost = made;
+    return made->number;
+}
+
+static inline void cuspan_hand_over(const cuspan_api *agent)
+{
+    struct cuspan_thread *thread = cuspan_this_thread();
+    if (thread->innermost && !thread->agent_token)
+        thread->agent_token = agent->attach(&thread->innermost->context);
+}
+
+/* From now on the thread works for this context: its CUDA calls and ranges become children of the context's
+ * span. Contexts nest. Returns a token for cuspan_detach(); 0, which detaches nothing, if the context is
+ * invalid (an ID of zeros). */
+static inline uint64_t cuspan_attach(const cuspan_context *context)
+{
+    const cuspan_api *agent = cuspan_agent();
+    if (!agent)
+        return cuspan_wait_for_agent(context);
+    cuspan_hand_over(agent);
+    return agent->attach(context);
+}
+
+/* Back to the context before the one that this token stands for, and out of all that were attached inside it.
+ * 0: done. -1: not this thread's token, or one that is detached already: nothing happens. */
+static inline int cuspan_detach(uint64_t token)
+{
+    struct cuspan_thread *thread = cuspan_this_thread();
+    const cuspan_api *agent = cuspan_agent();
+    struct cuspan_waiting *waiting = thread->innermost;
+    if (!(token & CUSPAN_WAITING_TOKEN))
+        return agent ? agent->detach(token) : -1;
+    while (waiting && waiting->number != token)
+        waiting = waiting->outer;
+    if (!waiting)
+        return -1;
+    if (agent && thread->agent_token)
+        agent->detach(thread->agent_token);
+    thread->agent_token = 0;
+    do {
+        waiting = thread->innermost;
+        thread->innermost = waiting->outer;
+        if (waiting->number == token)
+            token = 0;
+        free(waiting);
+    } while (token);
+    if (agent)
+        cuspan_hand_over(agent);
+    return 0;
+}
+
+/* The context for what this thread causes elsewhere (a header of an outgoing request, a child's TRACEPARENT):
+ * the innermost open range, else the attached context, else the process's session. 0: there is none. */
+static inline int cuspan_current(cuspan_context *context)
+{
+    const cuspan_api *agent = cuspan_agent();
+    struct cuspan_waiting *waiting = cuspan_this_thread()->innermost;
+    if (agent) {
+        cuspan_hand_over(agent);
+        return agent->current(context);
+    }
+    if (waiting)
+        *context = waiting->context;
+    return waiting != NULL;
+}
+
+static inline int cuspan_hex_digit(char c)
+{
+    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+static inline int cuspan_hex_bytes(const char *text, uint8_t *bytes, size_t count)
+{
+    uint8_t any = 0;
+    for (size_t i = 0; i < count; i++) {
+        int high = cuspan_hex_digit(text[2 * i]);
+        int low = high < 0 ? -1 : cuspan_hex_digit(text[2 * i + 1]);
+        if (low < 0)
+            return -1;
+        bytes[i] = (uint8_t)(high << 4 | low);
+        any |= bytes[i];
+    }
+    return any ? 1 : 0;
+}
+
+/* Reads a traceparent header. 1: done; 0: it is invalid, by W3C's rules, and the context is all zero.
+ * `tracestate` (NULL: none) is borrowed. */
+static inline int cuspan_parse(const char *traceparent, const char *tracestate, cuspan_context *context)
+{
+    uint8_t version = 0, flags = 0;
+    size_t length = 0;
+    cuspan_context none = {{0}, {0}, 0, {0}, NULL};
+    *context = none;
+    while (traceparent && length < 56 && traceparent[length])
+        length++;
+    if (length < 55 || cuspan_hex_bytes(traceparent, &version, 1) < 0 || version == 0xff ||
+        (version == 0 && length != 55) || (length > 55 && traceparent[55] != '-') || traceparent[2] != '-' ||
+        traceparent[35] != '-' || traceparent[52] != '-' ||
+        cuspan_hex_bytes(traceparent + 53, &flags, 1) < 0 ||
+        cuspan_hex_bytes(traceparent + 3, context->trace_id, 16) != 1 ||
+        cuspan_hex_bytes(traceparent + 36, context->span_id, 8) != 1) {
+        *context = none;
+        return 0;
+    }
+    context->flags = flags & 3;
+    context->tracestate = tracestate;
+    return 1;
+}
+
+/* Writes a traceparent header of 55 characters and a NUL. */
+static inline void cuspan_format(const cuspan_context *context, char traceparent[56])
+{
+    static const char digits[] = "0123456789abcdef";
+    size_t at = 0;
+    uint8_t bytes[26];
+    for (size_t i = 0; i < 26; i++)
+        bytes[i] = i == 0   ? 0
+                   : i < 17 ? context->trace_id[i - 1]
+                   : i < 25 ? context->span_id[i - 17]
+                            : context->flags;
+    for (size_t i = 0; i < 26; i++) {
+        if (i == 1 || i == 17 || i == 25)
+            traceparent[at++] = '-';
+        traceparent[at++] = digits[bytes[i] >> 4];
+        traceparent[at++] = digits[bytes[i] & 15];
+    }
+    traceparent[at] = 0;
+}
+
+/* --- ranges and spans --- */
+
+/* Opens a range on this thread: a span, and the parent of the CUDA calls and ranges that follow on it, as
+ * long as the thread's context is the one of this moment. Returns its ID for cuspan_end(); 0 without an
+ * agent. */
+static inline uint64_t cuspan_range(const char *name, const cuspan_attribute *attributes, uint32_t count)
+{
+    const cuspan_api *agent = cuspan_agent();
+    if (!agent)
+        return 0;
+    cuspan_hand_over(agent);
+    return agent->range_push(name, attributes, count);
+}
+
+/* Opens a span that may end on any thread; no calls become its children. */
+static inline uint64_t cuspan_span(const char *name, const cuspan_attribute *attributes, uint32_t count)
+{
+    const cuspan_api *agent = cuspan_agent();
+    if (!agent)
+        return 0;
+    cuspan_hand_over(agent);
+    return agent->span_start(name, attributes, count);
+}
+
+/* Ends a range or a span, with its status and further attributes. `message` says what went wrong; NULL:
+ * nothing. Ranges may end in any order. 0: done. -1: ID 0, or no agent. */
+static inline int cuspan_end_with(uint64_t id, cuspan_status status, const char *message,
+                                  const cuspan_attribute *attributes, uint32_t count)
+{
+    const cuspan_api *agent = id ? cuspan_agent() : NULL;
+    return agent ? agent->end(id, (uint32_t)status, message, attributes, count) : -1;
+}
+
+static inline int cuspan_end(uint64_t id)
+{
+    return cuspan_end_with(id, CUSPAN_UNSET, NULL, NULL, 0);
+}
+
+/* Something that happened now: an event of the innermost open range, or else a span of no length. */
+static inline int cuspan_mark(const char *name, const cuspan_attribute *attributes, uint32_t count)
+{
+    const cuspan_api *agent = cuspan_agent();
+    if (!agent)
+        return -1;
+    cuspan_hand_over(agent);
+    return agent->mark(name, attributes, count);
+}
+
+/* 1: the agent is there and traces. */
+static inline int cuspan_is_on(void)
+{
+    const cuspan_api *agent = cuspan_agent();
+    return agent ? agent->is_on() : 0;
+}
+
+static inline cuspan_attribute cuspan_int(const char *key, int64_t value)
+{
+    cuspan_attribute attribute = {key, CUSPAN_INT, 0, {0}};
+    attribute.value.i = value;
+    return attribute;
+}
+
+static inline cuspan_attribute cuspan_bool(const char *key, int value)
+{
+    cuspan_attribute attribute = {key, CUSPAN_BOOL, 0, {0}};
+    attribute.value.i = value != 0;
+    return attribute;
+}
+
+static inline cuspan_attribute cuspan_double(const char *key, double value)
+{
+    cuspan_attribute attribute = {key, CUSPAN_DOUBLE, 0, {0}};
+    attribute.value.d = value;
+    return attribute;
+}
+
+static inline cuspan_attribute cuspan_string(const char *key, const char *value)
+{
+    cuspan_attribute attribute = {key, CUSPAN_STRING, UINT32_MAX, {0}};
+    attribute.value.s = value;
+    return attribute;
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,57 @@
+/* What the host's threads say of their work: the trace context that a thread works for, ranges, marks, names
+ * of CUDA's objects. It comes by cuspan.h (agent/api.c) and by NVTX (nvtx.c), and goes into the thread's ring
+ * between its calls, in the order in which it happened.
+ *
+ * All functions run on the host's thread, inside a call that the host made for the purpose; a thread's first
+ * one may allocate. While nothing is captured they keep the thread's context and no more. */
+#ifndef CUSPAN_CAPTURE_CONTEXT_H
+#define CUSPAN_CAPTURE_CONTEXT_H
+
+#include "base/trace_context.h"
+#include "model/record.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* The thread works for this context from now on. Returns a token, never 0. 0 if there is no memory. */
+uint64_t context_attach(const struct trace_context *context);
+/* Back to the context before the one of this token. False: not of this thread, or detached already. */
+bool context_detach(uint64_t token);
+/* The innermost open range that counts, else the attached context, else the session's. False: none. */
+bool context_current(struct trace_context *context);
+
+/* The text of a range, mark or name; borrowed. */
+struct range_text {
+    const char *name;
+    uint32_t name_bytes;
+    uint32_t domain; /* 0: cuspan.h; else NVTX's, counted by nvtx.c from 1. Each has its own nesting */
+    uint32_t attr_count;
+    const struct range_attr *attrs; /* model/record.h */
+};
+
+/* Opens a range on this thread; the parent of the calls and ranges that follow. Returns its span ID, 0: not
+ * captured. */
+uint64_t range_push(const struct range_text *text);
+/* Ends the innermost range of this thread in this domain. Returns its span ID, 0: none is open. */
+uint64_t range_pop(uint32_t domain);
+/* How many ranges of this domain are open on this thread. */
+uint32_t range_depth(uint32_t domain);
+/* A span that may end on any thread, the parent of nothing. 0: not captured. */
+uint64_t range_start(const struct range_text *text);
+
+struct range_end {
+    uint8_t status; /* enum span_status */
+    uint32_t message_bytes;
+    uint32_t attr_count;
+    const char *message; /* NULL: none */
+    const struct range_attr *attrs;
+};
+
+/* Ends a range or span by its ID, on any thread; `end` NULL: nothing more to say. False: ID 0. */
+bool range_end(uint64_t id, const struct range_end *end);
+/* Something that happened now. False: not captured. */
+bool range_mark(const struct range_text *text);
+/* From now on the object bears this name in attributes. */
+void range_name_object(enum named_object object, uint64_t handle, const char *name, uint32_t name_bytes);
+
+#endif
