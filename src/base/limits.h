@@ -19,7 +19,10 @@
 #define CALL_RECORD_BYTES  (40 + 8 * CALL_VALUES_MAX)
 #define RANGE_TEXT_BYTES   512  /* a range's name or a string attribute is cut here */
 #define RANGE_RECORD_BYTES 2048 /* attributes beyond it are dropped and counted */
-#define RANGE_DEPTH_MAX    64   /* open ranges, and attached contexts, of one thread */
+#define RANGE_DEPTH_MAX    4096 /* open ranges, and attached contexts, of one thread */
+#define RANGE_PARENTS_MAX  64   /* of these can be parents of calls; deeper ones are spans all the same */
+#define RANGES_OPEN_MAX    2048 /* of the process */
+#define THREADS_MAX        1024 /* that are captured at once */
 #define THREAD_NAME_BYTES  16   /* the kernel's own bound, NUL included */
 
 /* Activity. */

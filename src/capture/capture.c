@@ -106,7 +106,7 @@ struct round {
     size_t records;
 };
 
-/* Callbacks write ticks; from here on times are ns. */
+/* The host's threads write ticks; from here on times are ns. */
 static void hand_over(const struct capture_sink *sink, const struct thread_info *thread,
                       struct record_head *head)
 {
@@ -116,10 +116,28 @@ static void hand_over(const struct capture_sink *sink, const struct thread_info 
         call->start_ns = clock_ticks_to_ns(call->start_ns);
         call->end_ns = clock_ticks_to_ns(call->end_ns);
         sink->on_call(sink->context, thread, call);
-    } else if (head->type == RECORD_RESOURCE) {
-        struct resource_record *resource = (struct resource_record *)head;
-        resource->time_ns = clock_ticks_to_ns(resource->time_ns);
-        sink->on_resource(sink->context, thread, resource);
+        return;
+    }
+    /* All others have one time, behind the head. */
+    struct resource_record *record = (struct resource_record *)head;
+    record->time_ns = clock_ticks_to_ns(record->time_ns);
+    switch (head->type) {
+    case RECORD_RESOURCE:
+        sink->on_resource(sink->context, thread, record);
+        break;
+    case RECORD_CONTEXT:
+        sink->on_context(sink->context, thread, (const struct context_record *)head);
+        break;
+    case RECORD_RANGE_BEGIN:
+    case RECORD_RANGE_END:
+    case RECORD_MARK:
+        sink->on_range(sink->context, thread, (const struct range_record *)head);
+        break;
+    case RECORD_NAME:
+        sink->on_name(sink->context, thread, (const struct name_record *)head);
+        break;
+    default:
+        break;
     }
 }
 

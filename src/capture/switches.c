@@ -15,7 +15,7 @@ static const struct cupti *cupti;
 static const struct settings *settings;
 static cupti_subscriber_handle subscriber;
 static bool uses_subscriber_api;
-static bool graphs_are_due;        /* once the program begins to make one */
+static atomic_bool graphs_are_due; /* once the program begins to make one */
 static bool unified_memory_is_due; /* once CUDA is initialized, which the first captured call shows */
 
 /* Held while we call CUPTI after the start: its switches must be serialized by us. The pipeline thread waits
