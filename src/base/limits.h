@@ -18,7 +18,8 @@
 #define CALL_VALUES_MAX    128 /* words after a call record's header */
 #define CALL_RECORD_BYTES  (40 + 8 * CALL_VALUES_MAX)
 #define RANGE_TEXT_BYTES   512  /* a range's name or a string attribute is cut here */
-#define RANGE_RECORD_BYTES 2048 /* attributes beyond it are dropped and counted */
+#define RANGE_RECORD_BYTES 1024 /* attributes beyond it are dropped and counted */
+#define RANGE_MARKS_BYTES  512  /* of the marks inside a range; more are dropped and counted */
 #define RANGE_DEPTH_MAX    4096 /* open ranges, and attached contexts, of one thread */
 #define RANGE_PARENTS_MAX  64   /* of these can be parents of calls; deeper ones are spans all the same */
 #define RANGES_OPEN_MAX    2048 /* of the process */

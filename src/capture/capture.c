@@ -61,6 +61,11 @@ static enum status take_memory(struct error *err)
     return STATUS_OK;
 }
 
+bool capture_is_on(void)
+{
+    return atomic_load_explicit(&callbacks_on, memory_order_relaxed);
+}
+
 bool capture_expects_calls(const struct settings *wanted)
 {
     return selection_has_all_launches(wanted);

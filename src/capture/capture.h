@@ -32,6 +32,9 @@ struct capture_info {
     bool is_patient;    /* a replay that would rather wait than lose spans */
 };
 
+/* Whether calls and ranges are captured now. Any thread. */
+bool capture_is_on(void);
+
 /* Whether, by the settings, every GPU record should find its call. */
 bool capture_expects_calls(const struct settings *settings);
 

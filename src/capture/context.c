@@ -216,6 +216,11 @@ bool context_current(struct trace_context *context)
     return true;
 }
 
+const char *context_trace_state(void)
+{
+    return thread_context_self ? thread_context_self->state : NULL;
+}
+
 void thread_context_write(struct host_thread *thread, struct thread_context *context)
 {
     size_t state_bytes = context->state ? strnlen(context->state, TRACE_STATE_MAX - 1) : 0;
