@@ -7,28 +7,36 @@
 #include <stdio.h>
 #include <string.h>
 
-#define RANGES_MAX 65536 /* open at once, a power of two */
+#define RANGES_MAX 65536 /* open at once; of more the ends are missing */
 
-/* A range has another ID each time that it is played. */
+/* A range has another ID each time that it is played. Few are open at once, the latest last. */
 static struct {
     uint64_t recorded, played;
 } ranges[RANGES_MAX];
+static size_t range_count;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static _Thread_local uint64_t attached; /* the token of this thread's context */
 
 static void note_range(uint64_t recorded, uint64_t played)
 {
     pthread_mutex_lock(&lock);
-    ranges[recorded % RANGES_MAX].recorded = recorded;
-    ranges[recorded % RANGES_MAX].played = played;
+    if (range_count < RANGES_MAX) {
+        ranges[range_count].recorded = recorded;
+        ranges[range_count++].played = played;
+    }
     pthread_mutex_unlock(&lock);
 }
 
-static uint64_t played_range(uint64_t recorded)
+static uint64_t take_range(uint64_t recorded)
 {
+    uint64_t played = 0;
     pthread_mutex_lock(&lock);
-    bool is_there = ranges[recorded % RANGES_MAX].recorded == recorded;
-    uint64_t played = is_there ? ranges[recorded % RANGES_MAX].played : 0;
+    for (size_t i = range_count; i > 0 && !played; i--) {
+        if (ranges[i - 1].recorded != recorded)
+            continue;
+        played = ranges[i - 1].played;
+        ranges[i - 1] = ranges[--range_count];
+    }
     pthread_mutex_unlock(&lock);
     return played;
 }
@@ -85,7 +93,7 @@ static void play_range(const struct range_record *record)
     if (record->head.type == RECORD_MARK)
         cuspan_mark(text.name, text.attributes, text.count);
     else if (record->head.type == RECORD_RANGE_END)
-        cuspan_end_with(played_range(record->id), record->status, text.name, text.attributes, text.count);
+        cuspan_end_with(take_range(record->id), record->status, text.name, text.attributes, text.count);
     else if (record->flags & RANGE_ON_THREAD)
         note_range(record->id, cuspan_range(text.name, text.attributes, text.count));
     else
