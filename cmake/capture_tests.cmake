@@ -1,4 +1,4 @@
-foreach(module threads buffers callbacks decode selection cupti)
+foreach(module threads context buffers callbacks decode selection cupti)
   cuspan_unit_test(${module} cuspan_capture)
 endforeach()
 

@@ -113,7 +113,7 @@ static void show_innermost(struct stacks *stacks)
     stacks->shared.flags = top->flags;
     stacks->shared.state = top->state;
     stacks->shared.since_ticks = clock_ticks();
-    stacks->shared.version++;
+    stacks->shared.version += stacks->shared.version == UINT32_MAX ? 2 : 1;
 }
 
 uint64_t context_attach(const struct trace_context *context)
@@ -190,7 +190,7 @@ static bool same_context(const struct trace_id_pair *a, const struct trace_id_pa
 static const struct open_range *innermost_range(const struct stacks *stacks)
 {
     for (uint32_t i = stacks->range_count; i > 0; i--)
-        if (same_context(&stacks->ranges[i - 1].context, &stacks->shared.ids))
+        if (stacks->ranges[i - 1].id && same_context(&stacks->ranges[i - 1].context, &stacks->shared.ids))
             return &stacks->ranges[i - 1];
     return NULL;
 }

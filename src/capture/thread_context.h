@@ -15,7 +15,7 @@ struct trace_id_pair {
 };
 
 struct thread_context {
-    uint32_t version;    /* changes with each attach and detach */
+    uint32_t version;    /* changes with each attach and detach; 0: there was none */
     uint32_t written;    /* the version that the ring has */
     uint64_t written_to; /* the serial of that ring's thread */
     uint64_t since_ticks;
@@ -31,7 +31,8 @@ extern __thread struct thread_context *thread_context_self __attribute__((tls_mo
 static inline bool thread_context_is_new(const struct host_thread *thread,
                                          const struct thread_context *context)
 {
-    return context && (context->written != context->version || context->written_to != thread->serial);
+    return context && context->version &&
+           (context->written != context->version || context->written_to != thread->serial);
 }
 
 /* Writes it, or leaves it new if the ring has no room. */
