@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/counters.h"
 #include "capture/params.h"
+#include "capture/sdk_context.h"
 #include "capture/thread_context.h"
 #include "capture/threads.h"
 
@@ -200,6 +201,8 @@ static void write_call(struct host_thread *thread, enum call_domain domain, uint
 {
     if (UNLIKELY(thread_context_is_new(thread, thread_context_self)))
         thread_context_write(thread, thread_context_self);
+    if (UNLIKELY(atomic_load_explicit(&sdk_context_is_there, memory_order_acquire)))
+        thread_context_follow_sdk(thread, start);
     struct call_record *record = ring_reserve(&thread->ring, plan->record_bytes_max);
     if (UNLIKELY(!record)) {
         thread_count_lost(thread);

@@ -8,6 +8,7 @@
 #include "capture/cupti.h"
 #include "capture/decode.h"
 #include "capture/layouts.h"
+#include "capture/sdk_context.h"
 #include "capture/selection.h"
 #include "capture/switches.h"
 #include "capture/threads.h"
@@ -16,6 +17,7 @@
 #include <string.h>
 
 #define NAMES_INTERVAL_NS (5 * NS_PER_SECOND)
+#define SDK_INTERVAL_NS   (200 * NS_PER_MS) /* between two looks at whether libraries have come */
 
 static struct cupti cupti;
 static const struct settings *settings;
@@ -23,7 +25,7 @@ static _Atomic bool is_abandoned;
 static bool (*downstream_room)(void);
 
 static struct {
-    uint64_t flush_ns, names_ns;
+    uint64_t flush_ns, names_ns, sdk_ns;
 } due;
 
 /* --- starting
@@ -192,6 +194,10 @@ void capture_service(uint64_t now_ns)
     if (now_ns >= due.flush_ns || hurry) {
         switches_flush(false);
         due.flush_ns = now_ns + settings->cupti.flush_interval_ms * NS_PER_MS;
+    }
+    if (now_ns >= due.sdk_ns) {
+        sdk_context_look();
+        due.sdk_ns = now_ns + SDK_INTERVAL_NS;
     }
     if (now_ns >= due.names_ns) {
         threads_refresh_names();

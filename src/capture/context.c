@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/counters.h"
 #include "capture/callbacks.h"
+#include "capture/sdk_context.h"
 #include "capture/thread_context.h"
 #include "capture/threads.h"
 #include "model/span.h"
@@ -186,27 +187,49 @@ static bool same_context(const struct trace_id_pair *a, const struct trace_id_pa
     return memcmp(a, b, sizeof *a) == 0;
 }
 
+static bool is_attached(const struct thread_context *context)
+{
+    static const struct trace_id_pair none;
+    return context && !same_context(&context->ids, &none);
+}
+
+/* What the thread works for: by cuspan.h, else by its SDK, else nothing. */
+static struct trace_id_pair context_of_this_thread(const struct thread_context *context, uint8_t *flags)
+{
+    struct trace_id_pair ids = {{0}, {0}};
+    *flags = 0;
+    if (is_attached(context)) {
+        *flags = context->flags;
+        return context->ids;
+    }
+    if (atomic_load_explicit(&sdk_context_is_there, memory_order_acquire))
+        sdk_context_read(&ids, flags);
+    return ids;
+}
+
 /* The innermost open range whose context is the thread's, or NULL. Correlate finds the same one. */
-static const struct open_range *innermost_range(const struct stacks *stacks)
+static const struct open_range *innermost_range(const struct stacks *stacks,
+                                                const struct trace_id_pair *context)
 {
     for (uint32_t i = stacks->range_count; i > 0; i--)
-        if (stacks->ranges[i - 1].id && same_context(&stacks->ranges[i - 1].context, &stacks->shared.ids))
+        if (stacks->ranges[i - 1].id && same_context(&stacks->ranges[i - 1].context, context))
             return &stacks->ranges[i - 1];
     return NULL;
 }
 
 bool context_current(struct trace_context *context)
 {
-    static const struct trace_id_pair nothing;
+    static const struct trace_id_pair none;
     const struct stacks *stacks = stacks_there();
-    const struct open_range *range = stacks ? innermost_range(stacks) : NULL;
-    bool is_attached = stacks && !same_context(&stacks->shared.ids, &nothing);
+    uint8_t flags;
+    struct trace_id_pair ids = context_of_this_thread(thread_context_self, &flags);
+    const struct open_range *range = stacks ? innermost_range(stacks, &ids) : NULL;
     memset(context, 0, sizeof *context);
-    if (is_attached) {
-        memcpy(context->trace_id, stacks->shared.ids.trace_id, 16);
-        memcpy(context->span_id, stacks->shared.ids.span_id, 8);
-        context->flags = stacks->shared.flags;
-        if (stacks->shared.state)
+    if (!same_context(&ids, &none)) {
+        memcpy(context->trace_id, ids.trace_id, 16);
+        memcpy(context->span_id, ids.span_id, 8);
+        context->flags = flags;
+        if (stacks && stacks->shared.state)
             strncpy(context->trace_state, stacks->shared.state, sizeof context->trace_state - 1);
     } else if (!get_session(context)) {
         return false;
@@ -221,23 +244,50 @@ const char *context_trace_state(void)
     return thread_context_self ? thread_context_self->state : NULL;
 }
 
-void thread_context_write(struct host_thread *thread, struct thread_context *context)
+/* False: the ring has no room, and none for what comes now, most likely; else it is tried again before the
+ * next. */
+static bool write_context(struct host_thread *thread, uint64_t ticks, const struct trace_id_pair *ids,
+                          uint8_t flags, const char *state)
 {
-    size_t state_bytes = context->state ? strnlen(context->state, TRACE_STATE_MAX - 1) : 0;
+    size_t state_bytes = state ? strnlen(state, TRACE_STATE_MAX - 1) : 0;
     uint32_t bytes = (uint32_t)((sizeof(struct context_record) + state_bytes + 7) & ~(size_t)7);
     struct context_record *record = ring_reserve(&thread->ring, bytes);
     if (!record)
-        return; /* and no room for what comes now, most likely; else it is tried again before the next */
+        return false;
     *record = (struct context_record){.head = {bytes, RECORD_CONTEXT, 0, 0},
-                                      .time_ns = context->since_ticks,
-                                      .flags = context->flags,
+                                      .time_ns = ticks,
+                                      .flags = flags,
                                       .state_bytes = (uint16_t)state_bytes};
-    memcpy(record->trace_id, context->ids.trace_id, 16);
-    memcpy(record->span_id, context->ids.span_id, 8);
-    memcpy(record->state, context->state ? context->state : "", state_bytes);
+    memcpy(record->trace_id, ids->trace_id, 16);
+    memcpy(record->span_id, ids->span_id, 8);
+    memcpy(record->state, state ? state : "", state_bytes);
     ring_commit(&thread->ring, bytes);
+    return true;
+}
+
+void thread_context_write(struct host_thread *thread, struct thread_context *context)
+{
+    if (!write_context(thread, context->since_ticks, &context->ids, context->flags, context->state))
+        return;
     context->written = context->version;
     context->written_to = thread->serial;
+}
+
+void thread_context_follow_sdk(struct host_thread *thread, uint64_t ticks)
+{
+    struct trace_id_pair ids;
+    uint8_t flags;
+    if (is_attached(thread_context_self)) {
+        memset(&thread->sdk_ids, 0, sizeof thread->sdk_ids); /* to be written again afterwards */
+        return;
+    }
+    sdk_context_read(&ids, &flags);
+    if (same_context(&ids, &thread->sdk_ids) && flags == thread->sdk_flags)
+        return;
+    if (write_context(thread, ticks, &ids, flags, NULL)) {
+        thread->sdk_ids = ids;
+        thread->sdk_flags = flags;
+    }
 }
 
 /* --- ranges --- */
@@ -304,6 +354,8 @@ static struct host_thread *capturing_thread(void)
     }
     if (thread_context_is_new(thread, thread_context_self))
         thread_context_write(thread, thread_context_self);
+    if (atomic_load_explicit(&sdk_context_is_there, memory_order_acquire))
+        thread_context_follow_sdk(thread, clock_ticks());
     return thread;
 }
 
@@ -344,12 +396,14 @@ static uint64_t begin(const struct range_text *text, uint8_t flags)
 
 uint64_t range_push(const struct range_text *text)
 {
+    uint8_t flags;
     uint64_t id = begin(text, RANGE_ON_THREAD);
     struct stacks *stacks = stacks_there();
     /* Also one that isn't captured: its end must not close another. */
     if (stacks &&
         grow((void **)&stacks->ranges, stacks->range_count, &stacks->range_max, sizeof *stacks->ranges))
-        stacks->ranges[stacks->range_count++] = (struct open_range){id, text->domain, stacks->shared.ids};
+        stacks->ranges[stacks->range_count++] =
+            (struct open_range){id, text->domain, context_of_this_thread(&stacks->shared, &flags)};
     return id;
 }
 

@@ -9,11 +9,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct trace_id_pair {
-    uint8_t trace_id[16];
-    uint8_t span_id[8];
-};
-
 struct thread_context {
     uint32_t version;    /* changes with each attach and detach; 0: there was none */
     uint32_t written;    /* the version that the ring has */
@@ -34,6 +29,10 @@ static inline bool thread_context_is_new(const struct host_thread *thread,
     return context && context->version &&
            (context->written != context->version || context->written_to != thread->serial);
 }
+
+/* Writes what has changed in the context that the thread's SDK publishes, as of `ticks`, unless cuspan.h has
+ * attached one. */
+void thread_context_follow_sdk(struct host_thread *thread, uint64_t ticks);
 
 /* Writes it, or leaves it new if the ring has no room. */
 void thread_context_write(struct host_thread *thread, struct thread_context *context);

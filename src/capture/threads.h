@@ -14,6 +14,12 @@
 
 #include <stdbool.h>
 
+/* A trace's ID and a span's; all zero: none. */
+struct trace_id_pair {
+    uint8_t trace_id[16];
+    uint8_t span_id[8];
+};
+
 enum host_thread_state { THREAD_FREE, THREAD_CLAIMED, THREAD_LIVE, THREAD_DEAD };
 
 struct host_thread {
@@ -23,6 +29,8 @@ struct host_thread {
     _Atomic uint32_t runtime_correlation; /* of the runtime call that the thread is in; 0: none */
     _Atomic bool is_in_driver_call;       /* of the program's own */
     _Atomic uint64_t lost;                /* calls that found the ring full; written by the thread alone */
+    struct trace_id_pair sdk_ids;         /* of the SDK's context that the ring has last; zero: none */
+    uint8_t sdk_flags;
     struct thread_info info;
     _Atomic int state;
     /* The consumer's. */
