@@ -41,6 +41,8 @@ cuda.session.number | | session spans | of this session in its process, from 1
 cuda.session.spans | {span} | session spans | spans below it that were seen before it was cut
 cuda.session.end_reason | | session spans | spans or age (it was cut by session.spans_max or session.age_max_ms), or exit
 cuda.session.lost | {span} | session spans, where not 0 | what the process had lost by then, of any reason; the report has each reason
+cuda.range | | ranges, spans and marks of the program's own | range (it nests on its thread, and calls are its children), span or mark
+cuda.range.unended | | ranges, where true | nobody ended it: it ends with what its thread did last, or with the process
 cuda.link | | links of session spans | what the link leads to: previous session, or process (the context of TRACEPARENT)
 """
 
