@@ -8,6 +8,7 @@ Headers and Python's package that $CUSPAN_CACHE (~/.cache/cuspan) lacks are fetc
 Exits 77 where they can't be had."""
 
 import argparse
+import json
 import os
 import re
 import shutil
@@ -103,6 +104,7 @@ class Test:
             (self.scratch / name).write_text(text)
 
     def check(self, what, got, expected):
+        got, expected = ([x] if x is None or isinstance(x, str) else x for x in (got, expected))
         if got == expected:
             self.passed += 1
             return
@@ -153,13 +155,26 @@ class Test:
             out = [line for line in out if not more or not line.startswith("wrong")]
             self.check(f"{package}: the agent, {first} first{more}", out, lines(expected))
             self.check(f"{package}: what the agent says", [line for line in err if "lost" not in line], [])
+            self.spans(f"{package}, {first} first{more}", not more)
+
+    def spans(self, what, captures):
+        """The ranges come out as spans, those before the start and where NVTX is off excepted."""
+        file = self.scratch / "spans.jsonl"
+        spans = [span for line in file.read_text().splitlines() for group in json.loads(line)["resourceSpans"]
+                 for scope in group["scopeSpans"] for span in scope["spans"]] if file.exists() else []
+        file.unlink(missing_ok=True)
+        found = {span["name"]: {a["key"]: a["value"].get("stringValue") for a in span["attributes"]} for span in spans}
+        names = ["late", "outer", "round 0"] if captures else []
+        self.check(f"{what}: spans", [n for n in ("early", "late", "outer", "round 0") if n in found], names)
+        domain = found["round 0"].get("nvtx.domain") if "round 0" in found else None
+        self.check(f"{what}: the domain's name", domain, "of threads" if captures else None)
 
     def start_line(self, package):
         """At level info the agent says where NVTX doesn't come to it."""
         include = next(fetch(package, "/include/").glob("nvidia/*/include"))
         host = self.compile("gcc", include, "nvtx_host.c", "host", "-std=c17")
         agent, double = self.build / "libcuspan.so", self.build / "libcuspan-replay.so"
-        settings = f"log_level=info;cupti.library={double};output_file={self.scratch}/spans.jsonl"
+        settings = f"cupti.library={double};output_file={self.scratch}/spans.jsonl"
         link = self.scratch / "link.so"
         link.symlink_to(agent)
         said = "cuspan: NVTX ranges are not captured: "
@@ -167,7 +182,7 @@ class Test:
         for injection, expected in (("", f"{said}set NVTX_INJECTION64_PATH to {agent}"), (agent, None), (link, None),
                                     (witness, f"{said}NVTX_INJECTION64_PATH is {witness}, which is not this library")):
             _, err = self.run([host, agent, double, ROOT / "examples/recordings/vector_add.cuspanrec", "cuda"], injection,
-                              CUSPAN_SET=settings)
+                              CUSPAN_SET=settings, OTEL_LOG_LEVEL="info")
             self.check(f"the start line with NVTX_INJECTION64_PATH={injection}",
                        [line for line in err if "NVTX" in line], [expected] if expected else [])
 
