@@ -43,6 +43,9 @@ cuda.session.end_reason | | session spans | spans or age (it was cut by session.
 cuda.session.lost | {span} | session spans, where not 0 | what the process had lost by then, of any reason; the report has each reason
 cuda.range | | ranges, spans and marks of the program's own | range (it nests on its thread, and calls are its children), span or mark
 cuda.range.unended | | ranges, where true | nobody ended it: it ends with what its thread did last, or with the process
+nvtx.domain | | NVTX ranges and marks of a domain other than the default one | its name
+nvtx.category | | NVTX ranges and marks with a category | its name in that domain, else its number
+nvtx.payload | | NVTX ranges and marks with a payload that is a number | as the program gave it; a string only where it is beyond 64 bits with a sign
 cuda.link | | links of session spans | what the link leads to: previous session, or process (the context of TRACEPARENT)
 """
 
@@ -256,7 +259,13 @@ def span_keys():
             if not use:
                 raise Missing(f"{path.name}: {key} is never written")
             found[key] = TYPES[use[1] or use[2]]
-    return found
+    return {**found, **nvtx_keys()}
+
+
+def nvtx_keys():
+    """{key: type} of what src/capture/nvtx.c adds to ranges and marks. A payload's type is the program's."""
+    keys = re.findall(r"ADD_ATTR\(event, \"([^\"]+)\", ATTR_(\w+)\)", read("src/capture/nvtx.c"))
+    return {key: "int, double or string" if key == "nvtx.payload" else TYPES[kind] for key, kind in keys}
 
 
 def resource_keys():

@@ -26,6 +26,9 @@
 #define THREADS_MAX        1024 /* that are captured at once */
 #define THREAD_NAME_BYTES  16   /* the kernel's own bound, NUL included */
 
+/* Names that programs register with NVTX: domains, strings, categories; some 20,000. */
+#define NVTX_NAMES_BYTES (1024 * 1024)
+
 /* Activity. */
 #define ACTIVITY_FIELDS_MAX       64  /* bits in activity_record.present */
 #define ACTIVITY_KINDS_MAX        64  /* CUPTI 13.5 numbers its kinds up to 59 */

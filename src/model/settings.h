@@ -91,6 +91,7 @@ struct settings {
         bool driver;
         bool resource;
         bool parameters; /* of calls, as attributes */
+        bool nvtx;       /* ranges, marks and names */
     } capture;
     struct {
         char *library; /* path; NULL: found */
