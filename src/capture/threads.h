@@ -16,12 +16,20 @@
 
 enum host_thread_state { THREAD_FREE, THREAD_CLAIMED, THREAD_LIVE, THREAD_DEAD };
 
+/* Graphs that the thread is making (graph_nodes.h). */
+struct host_thread_graphs {
+    bool has_runs;
+    uint32_t cloned; /* nodes, since the graph being instantiated was begun */
+    struct resource_record created_run, cloned_run;
+};
+
 struct host_thread {
     struct ring ring;
     /* The producer's. */
     _Atomic uint32_t runtime_correlation; /* of the runtime call that the thread is in; 0: none */
     _Atomic bool is_in_driver_call;       /* of the program's own */
     _Atomic uint64_t lost;                /* calls that found the ring full; written by the thread alone */
+    struct host_thread_graphs graphs;
     struct thread_info info;
     _Atomic int state;
     /* The consumer's. */
