@@ -34,6 +34,7 @@ cuda.stream.default | | GPU spans, where true | the stream is its context's NULL
 cuda.orphan | | GPU spans, where true | the call is unknown, so the span hangs below the session
 cuda.zero_length | | spans of records with a begin and an end, where true | CUPTI gave no length: the span has 1 ns
 cuda.instant | | spans of records with one time, where true | the record has no end: the span has 1 ns
+cuda.graph.nodes | {node} | executions of graphs that were seen when they were instantiated | nodes of the executable graph, those of child graphs included
 cuda.module.id | | event cuda.module.loaded | CUPTI's number of the module
 cuda.module.bytes | By | event cuda.module.loaded | size of the module's code
 cuda.context.handle | | events cuda.context.created and cuda.context.destroyed | the CUcontext
@@ -41,7 +42,7 @@ cuda.session.number | | session spans | of this session in its process, from 1
 cuda.session.spans | {span} | session spans | spans below it that were seen before it was cut
 cuda.session.end_reason | | session spans | spans or age (it was cut by session.spans_max or session.age_max_ms), or exit
 cuda.session.lost | {span} | session spans, where not 0 | what the process had lost by then, of any reason; the report has each reason
-cuda.link | | links of session spans | what the link leads to: previous session, or process (the context of TRACEPARENT)
+cuda.link | | links of session spans and of nodes of graphs | what the link leads to: previous session, process (the context of TRACEPARENT), or capture (the call that captured or added the node)
 """
 
 RESOURCE_KEYS = """
