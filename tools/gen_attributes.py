@@ -34,6 +34,7 @@ cuda.stream.default | | GPU spans, where true | the stream is its context's NULL
 cuda.orphan | | GPU spans, where true | the call is unknown, so the span hangs below the session
 cuda.zero_length | | spans of records with a begin and an end, where true | CUPTI gave no length: the span has 1 ns
 cuda.instant | | spans of records with one time, where true | the record has no end: the span has 1 ns
+cuda.graph.nodes | {node} | executions of graphs that were seen when they were instantiated | nodes of the executable graph, those of child graphs included
 cuda.module.id | | event cuda.module.loaded | CUPTI's number of the module
 cuda.module.bytes | By | event cuda.module.loaded | size of the module's code
 cuda.context.handle | | events cuda.context.created and cuda.context.destroyed | the CUcontext
@@ -46,7 +47,7 @@ cuda.range.unended | | ranges, where true | nobody ended it: it ends with what i
 nvtx.domain | | NVTX ranges and marks of a domain other than the default one | its name
 nvtx.category | | NVTX ranges and marks with a category | its name in that domain, else its number
 nvtx.payload | | NVTX ranges and marks with a payload that is a number | as the program gave it; a string only where it is beyond 64 bits with a sign
-cuda.link | | links of session spans | what the link leads to: previous session, or process (the context of TRACEPARENT)
+cuda.link | | links of session spans and of nodes of graphs | what the link leads to: previous session, process (the context of TRACEPARENT), or capture (the call that captured or added the node)
 """
 
 RESOURCE_KEYS = """

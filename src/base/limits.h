@@ -45,6 +45,7 @@
 #define TRACE_STATE_MAX    512
 #define SCHEMA_URL_MAX     1024 /* of a resource, in bytes: it stands in each request */
 #define DEVICES_MAX        64
+#define GRAPH_NODES_MAX    32768 /* whose capturing calls are known */
 #define OUTPUTS_MAX        4
 
 /* Chunks: encoded spans lie in chunks of one pool; a span never crosses a chunk. */

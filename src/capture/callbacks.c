@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/counters.h"
+#include "capture/graph_nodes.h"
 #include "capture/params.h"
 #include "capture/sdk_context.h"
 #include "capture/thread_context.h"
@@ -247,9 +248,12 @@ static void enter_call(struct host_thread *thread, enum call_domain domain, cons
         }
         atomic_store_explicit(&thread->is_in_driver_call, true, memory_order_relaxed);
     }
+    graph_nodes_flush(thread);
     if (UNLIKELY(plan->flags)) {
         if (plan->flags & PLAN_MAKES_GRAPH)
             note_graph(plan);
+        if (plan->flags & PLAN_INSTANTIATES_GRAPH)
+            graph_nodes_begin(thread);
         if (plan->flags & PLAN_NO_SPAN) {
             if (domain == CALL_DRIVER)
                 atomic_store_explicit(&thread->is_in_driver_call, false, memory_order_relaxed);
@@ -275,6 +279,7 @@ static void exit_call(struct host_thread *thread, enum call_domain domain, uint3
         counter_add(COUNTER_lost_no_ring, 1);
         return;
     }
+    graph_nodes_flush(thread);
     uint64_t end = clock_ticks();
     if (UNLIKELY(end < start && start - end < CALL_TICKS_MAX))
         end = start; /* the clock was set back: the call was made all the same */
@@ -308,13 +313,19 @@ static void handle_call(enum call_domain domain, uint32_t cbid, const struct cup
         exit_call(thread, domain, cbid, plan, data);
 }
 
-/* Rare: contexts and modules. The record lies in the ring before the record of the call that it happened in.
+/* Rare: contexts, modules and graphs. The record lies in the ring before the record of the call that it
+ * happened in.
  */
 static void handle_resource(uint32_t cbid, const struct cupti_resource_data *data)
 {
     if (cbid == CUPTI_RESOURCE_CONTEXT_DESTROY_STARTING)
         atomic_store_explicit(&callbacks_signals.context_destroyed, true, memory_order_relaxed);
     struct host_thread *thread = thread_current();
+    if (graph_nodes_concern(cbid)) {
+        if (thread)
+            graph_nodes_handle(thread, cbid, data->resourceDescriptor);
+        return;
+    }
     struct resource_record *record = thread ? ring_reserve(&thread->ring, sizeof *record) : NULL;
     if (!record) {
         if (thread)

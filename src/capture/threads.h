@@ -22,6 +22,13 @@ struct trace_id_pair {
 
 enum host_thread_state { THREAD_FREE, THREAD_CLAIMED, THREAD_LIVE, THREAD_DEAD };
 
+/* Graphs that the thread is making (graph_nodes.h). */
+struct host_thread_graphs {
+    bool has_runs;
+    uint32_t cloned; /* nodes, since the graph being instantiated was begun */
+    struct resource_record created_run, cloned_run;
+};
+
 struct host_thread {
     struct ring ring;
     uint64_t serial; /* of who has the slot now, as in info; never changes while it lives */
@@ -31,6 +38,7 @@ struct host_thread {
     _Atomic uint64_t lost;                /* calls that found the ring full; written by the thread alone */
     struct trace_id_pair sdk_ids;         /* of the SDK's context that the ring has last; zero: none */
     uint8_t sdk_flags;
+    struct host_thread_graphs graphs;
     struct thread_info info;
     _Atomic int state;
     /* The consumer's. */

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "correlate/attributes.h"
 #include "correlate/devices.h"
+#include "correlate/graphs.h"
 #include "correlate/names.h"
 #include "correlate/parent.h"
 #include "correlate/pending.h"
@@ -44,6 +45,8 @@ static const struct attr_key key_range = ATTR_KEY("cuda.range");
 static const struct attr_key key_unended = ATTR_KEY("cuda.range.unended");
 static const struct attr_key key_module_id = ATTR_KEY("cuda.module.id");
 static const struct attr_key key_module_bytes = ATTR_KEY("cuda.module.bytes");
+static const struct attr_key key_graph_nodes = ATTR_KEY("cuda.graph.nodes");
+static const struct attr_key key_link = ATTR_KEY("cuda.link");
 static const struct attr_key key_context_handle = ATTR_KEY("cuda.context.handle");
 
 struct held_resource {
@@ -63,6 +66,7 @@ struct correlate {
     struct states *states;
     struct names *names;
     struct devices devices;
+    struct graphs *graphs;
     struct attribute_plan plan;
     struct held_resource held[RESOURCES_HELD]; /* events on their way to the call that they happened in */
     uint64_t next_sweep_ns, now_ns;
@@ -109,7 +113,8 @@ enum status correlate_create(const struct correlate_options *options, struct cor
         pending_create(settings->correlation.pending_max, &made->pending) != STATUS_OK ||
         waiting_create(WAITING_BYTES, &made->waiting) != STATUS_OK ||
         names_create(NAMES_BYTES, &made->names) != STATUS_OK || workers_create(&made->workers) != STATUS_OK ||
-        ranges_create(&made->ranges) != STATUS_OK || states_create(&made->states) != STATUS_OK) {
+        ranges_create(&made->ranges) != STATUS_OK || states_create(&made->states) != STATUS_OK ||
+        graphs_create(settings->detail != DETAIL_DEFAULT, &made->graphs) != STATUS_OK) {
         correlate_destroy(made);
         return STATUS_NO_MEMORY;
     }
@@ -127,6 +132,7 @@ void correlate_destroy(struct correlate *correlate)
     workers_destroy(correlate->workers);
     ranges_destroy(correlate->ranges);
     states_destroy(correlate->states);
+    graphs_destroy(correlate->graphs);
     free(correlate);
 }
 
@@ -325,6 +331,22 @@ static void remember(struct correlate *c, const struct call_record *call, const 
     pending->trace_state = parent->trace_state;
 }
 
+/* What the call did to graphs: it captured or added nodes, or launched one. */
+static void note_graphs(struct correlate *c, uint64_t tid, const struct call_record *call,
+                        const struct call_info *info, const struct parent *parent)
+{
+    if (launches_graph((enum call_domain)call->head.domain, info))
+        graphs_launch(c->graphs, call);
+    if (!graphs_link_nodes(c->graphs))
+        return;
+    /* The link lives longer than a request's tracestate is kept. */
+    struct span_link link = {.flags = parent->flags & PENDING_TRACE_FLAGS,
+                             .trace_state = parent->is_session ? parent->trace_state : NULL};
+    memcpy(link.trace_id, parent->trace_id, sizeof link.trace_id);
+    memcpy(link.span_id, c->span.span_id, sizeof link.span_id);
+    graphs_call(c->graphs, tid, call, parent->is_sampled ? &link : NULL);
+}
+
 void correlate_call(struct correlate *c, const struct thread_info *thread, const struct call_record *call)
 {
     enum call_domain domain = (enum call_domain)call->head.domain;
@@ -338,6 +360,7 @@ void correlate_call(struct correlate *c, const struct thread_info *thread, const
     session_next_span_id(&c->session, span->span_id);
     if (call->correlation_id)
         remember(c, call, &parent, expectations(c, call, info));
+    note_graphs(c, thread->tid, call, info, &parent);
     take_events(c, thread->tid, span->start_ns, span->end_ns);
     cover(c, &parent, span->start_ns, span->end_ns);
     if (!parent.is_sampled) {
@@ -361,6 +384,8 @@ void correlate_resource(struct correlate *c, const struct thread_info *thread,
                         const struct resource_record *resource)
 {
     struct span_event event = {.time_ns = resource->time_ns};
+    if (graphs_note(c->graphs, thread->tid, resource))
+        return;
     switch (resource->head.cbid) {
     case DOMAIN_MODULE_LOADED:
         event.name = "cuda.module.loaded";
@@ -597,6 +622,26 @@ static void mark_length(struct span *span, const struct activity_record *record)
     }
 }
 
+/* An execution has its graph's number of nodes; a node leads to the call that captured it. */
+static void describe_graph(struct correlate *c, const struct activity_record *record)
+{
+    struct span *span = &c->span;
+    uint32_t nodes =
+        record->kind == ACTIVITY_GRAPH_TRACE ? graphs_nodes_launched(c->graphs, record->correlation_id) : 0;
+    if (nodes)
+        span_attr_int(span, &key_graph_nodes, nodes);
+    if (!record->graph_node_id || !graphs_link_nodes(c->graphs))
+        return;
+    if (!graphs_capture_of(c->graphs, record->graph_node_id, &c->links[0])) {
+        counter_add(COUNTER_graph_nodes_unlinked, 1);
+        return;
+    }
+    c->links[0].attr =
+        (struct span_attr){.key = &key_link, .type = ATTR_STRING, .len = strlen("capture"), .s = "capture"};
+    span->links = c->links;
+    span->link_count = 1;
+}
+
 /* `call` NULL: it is not known, and the session is the parent. */
 static void emit_activity(struct correlate *c, const struct activity_record *record,
                           struct pending_call *call)
@@ -629,6 +674,7 @@ static void emit_activity(struct correlate *c, const struct activity_record *rec
         note_delay(span, call, info->is_gpu_work);
     else if (info->is_gpu_work)
         span_attr_bool(span, &key_orphan, true);
+    describe_graph(c, record);
     mark_length(span, record);
     if (session->is_open && (!call || memcmp(call->trace_id, session->trace_id, 16) == 0))
         session_cover(session, span->start_ns, span->end_ns);

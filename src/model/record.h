@@ -47,15 +47,21 @@ struct call_record {
 };
 static_assert(offsetof(struct call_record, values) == 40, "limits.h counts on it");
 
-/* Something that came into being or went, told by CUPTI's resource domain, head.cbid says what. */
+/* Something that came into being or went, told by CUPTI's resource domain, head.cbid says what. The nodes of
+ * a graph come in runs of consecutive IDs (CUPTI's, as in activity_record). */
 struct resource_record {
     struct record_head head;
     uint64_t time_ns;
     uint32_t context_id;
     uint32_t device_id; /* CONTEXT_*: the context's device. UINT32_MAX: unknown */
     uint32_t id;        /* STREAM_*: CUPTI's stream ID. MODULE_*: module ID */
-    uint32_t bytes;     /* MODULE_LOADED: size of the cubin */
-    uint64_t handle;    /* the context, stream or module */
+    union {
+        uint32_t bytes; /* MODULE_LOADED: size of the cubin */
+        uint32_t nodes; /* GRAPHNODE_*: how many; GRAPHEXEC_CREATED: of the whole graph, 0: unknown */
+    };
+    uint64_t handle;   /* the context, stream, module or executable graph; GRAPHNODE_*: the first node's ID */
+    uint64_t original; /* GRAPHNODE_CLONED: the ID of the node of which the first was made, the others of the
+                          ones after it */
 };
 
 /* From here on the thread's calls and ranges belong to this trace context. */

@@ -260,9 +260,14 @@ static void get_resource(struct recording *recording, struct cursor *cursor, str
     resource->id = get_difference32(cursor, before->id);
     resource->bytes = get_difference32(cursor, before->bytes);
     resource->handle = get_difference(cursor, before->handle);
+    resource->original = before->original;
+    if (cbid == FORMAT_CBID_NODE_CLONED)
+        resource->original = get_difference(cursor, before->original);
     resource->head =
         (struct record_head){.bytes = sizeof *resource, .type = RECORD_RESOURCE, .cbid = (uint16_t)cbid};
     *before = *resource;
+    if (cbid != FORMAT_CBID_NODE_CLONED)
+        resource->original = 0;
     event->resource = resource;
 }
 

@@ -309,7 +309,13 @@ enum status recording_write_resource(struct recording_writer *writer, uint64_t t
     put_difference32(writer, resource->id, before->id);
     put_difference32(writer, resource->bytes, before->bytes);
     put_difference(writer, resource->handle, before->handle);
+    uint64_t original = before->original;
+    if (resource->head.cbid == FORMAT_CBID_NODE_CLONED) {
+        put_difference(writer, resource->original, original);
+        original = resource->original;
+    }
     writer->state.resource = *resource;
+    writer->state.resource.original = original;
     return event_end(writer, RECORDING_RESOURCE);
 }
 

@@ -277,6 +277,47 @@ for _name in RECORDINGS:
     setattr(Replay, f"test_{_name}", lambda self, name=_name: self.check(name))
 
 
+class Graphs(Case):
+    """A made-up recording: a graph of six nodes that one thread captures, and 40 launches from four others."""
+
+    def sample(self, kind):
+        file = self.directory / f"{kind}.cuspanrec"
+        subprocess.run([BUILD / "replay_sample", file, kind], check=True)
+        return file
+
+    def test_an_execution_has_its_graph_s_number_of_nodes(self):
+        for options in ((), ("--api", "classic", "--cupti-version", "12.9")):
+            result = self.replay(self.sample("graphs"), *options)
+            nodes = [span.attributes.get("cuda.graph.nodes") for span in result.spans if span.name == "graph"]
+            self.assertEqual(nodes, [6] * 40)
+
+    def linked(self, result):
+        by_id = {span.span_id: span for span in result.spans}
+        nodes = [span for span in result.spans if span.name == "node"]
+        self.assertEqual(len(nodes), 240)
+        self.assertEqual({by_id[node.parent_id].name for node in nodes}, {"cudaGraphLaunch"})
+        captures = sorted((span for span in result.spans if span.name == "cudaLaunchKernel"), key=lambda s: s.start_ns)
+        for node in nodes:
+            (link,) = node.links
+            capture = captures[node.attributes["cuda.graph.node.id"] % 2**32 - 1]
+            self.assertEqual((link["traceId"], link["spanId"]), (capture.trace_id, capture.span_id))
+        self.assertEqual(result.report["counters"]["graph_nodes_unlinked"], 0)
+
+    def test_nodes_lead_to_the_calls_that_captured_them(self):
+        for options in ((), ("--api", "classic", "--cupti-version", "12.9")):
+            self.linked(self.replay(self.sample("graph-nodes"), *options, settings={"detail": "graph-nodes"}))
+
+    def test_a_recording_of_it_says_the_same(self):
+        copy = self.directory / "copy.cuspanrec"
+        self.replay(self.sample("graph-nodes"), settings={"detail": "graph-nodes", "record_file": copy}, to_file=False)
+        self.linked(self.replay(copy, settings={"detail": "graph-nodes"}))
+
+    def test_nodes_have_no_links_unless_they_are_asked_for(self):
+        result = self.replay(self.sample("graph-nodes"), settings={"detail": "default"})
+        self.assertEqual([node.links for node in result.spans if node.name == "node"], [[]] * 240)
+        self.assertEqual(result.report["counters"]["graph_nodes_unlinked"], 0)
+
+
 class Repeat(Case):
     def test_sessions_link_to_the_one_before(self):
         result = self.replay("threads", "--repeat", "50", settings={"session.spans_max": 1000})

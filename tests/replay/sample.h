@@ -27,4 +27,11 @@ struct sample {
 /* False, with a line on standard error, if it can't be written. */
 bool sample_write(const char *path, const struct sample *sample);
 
+#define SAMPLE_GRAPH_NODES    6
+#define SAMPLE_GRAPH_LAUNCHES 40
+
+/* A graph that one thread captures and four others launch; the GPU's work as whole executions, or node by
+ * node. */
+bool sample_write_graphs(const char *path, bool with_nodes);
+
 #endif

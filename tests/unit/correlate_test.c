@@ -326,6 +326,82 @@ static void test_a_graph_launch_has_many_children(void **state)
     assert_int_equal(counter_get(COUNTER_orphans), 0);
 }
 
+/* --- graphs
+ * ------------------------------------------------------------------------------------------------------------
+ */
+
+static void graph_event(uint16_t cbid, uint64_t handle, uint32_t nodes, uint64_t original, uint64_t at)
+{
+    struct resource_record record = {.head = {sizeof record, RECORD_RESOURCE, 0, cbid},
+                                     .time_ns = BASE_NS + at,
+                                     .handle = handle,
+                                     .nodes = nodes,
+                                     .original = original};
+    correlate_resource(correlate, &thread, &record);
+}
+
+static void launch_graph(uint32_t id, uint64_t start, uint64_t exec)
+{
+    union {
+        struct call_record record;
+        uint64_t words[sizeof(struct call_record) / 8 + 2];
+    } call = {.record = {.head = {sizeof call, RECORD_CALL, CALL_RUNTIME,
+                                  find_call(CALL_RUNTIME, "cudaGraphLaunch")},
+                         .start_ns = BASE_NS + start,
+                         .end_ns = BASE_NS + start + 100,
+                         .correlation_id = id,
+                         .present = 3}};
+    call.words[sizeof(struct call_record) / 8] = exec;
+    correlate_call(correlate, &thread, &call.record);
+}
+
+static void test_a_graph_s_execution_has_its_number_of_nodes(void **state)
+{
+    (void)state;
+    begin();
+    graph_event(18, 0xe0, 6, 0, 500); /* GRAPHEXEC_CREATED */
+    launch_graph(1, 1000, 0xe0);
+    launch_graph(2, 2000, 0xe1);
+    for (uint32_t id = 1; id <= 2; id++) {
+        struct activity_record record = make(ACTIVITY_GRAPH_TRACE, id, 1000 * id + 200, 1000 * id + 300);
+        record.graph_node_id = 0;
+        correlate_activity(correlate, &record);
+    }
+    kernel("beside", 1, 1300, 1400);
+    assert_int_equal(attr_int(&spans[2], "cuda.graph.nodes"), 6);
+    assert_null(attr(&spans[3], "cuda.graph.nodes"));
+    assert_null(attr(only("beside"), "cuda.graph.nodes"));
+}
+
+static void test_a_graph_s_node_leads_to_the_call_that_captured_it(void **state)
+{
+    (void)state;
+    settings.detail = DETAIL_GRAPH_NODES;
+    begin();
+    graph_event(13, 100, 1, 0, 150); /* GRAPHNODE_CREATED */
+    launch(1, 100);
+    graph_event(20, 500, 1, 100, 250); /* GRAPHNODE_CLONED */
+    call_full(CALL_RUNTIME, "cudaGraphInstantiate", 2, 200, 300, 0);
+    launch_graph(3, 1000, 0xe0);
+    for (uint64_t node = 500; node < 502; node++) {
+        struct activity_record record = make_kernel(node == 500 ? "known" : "unknown", 3, 1200, 1300);
+        record.graph_node_id = node;
+        correlate_activity(correlate, &record);
+    }
+    const struct kept *node = only("known"), *capture = only("cudaLaunchKernel");
+    expect_child(node, only("cudaGraphLaunch"));
+    assert_int_equal(node->span.link_count, 1);
+    assert_memory_equal(node->links[0].span_id, capture->span.span_id, 8);
+    assert_memory_equal(node->links[0].trace_id, capture->span.trace_id, 16);
+    assert_int_equal(node->links[0].flags, capture->span.flags);
+    assert_string_equal(node->links[0].attr.key->name, "cuda.link");
+    assert_string_equal(node->links[0].attr.s, "capture");
+    assert_int_equal(only("unknown")->span.link_count, 0);
+    assert_int_equal(capture->span.link_count, 0);
+    assert_int_equal(counter_get(COUNTER_graph_nodes_unlinked), 1);
+    assert_int_equal(counters_lost(), 0);
+}
+
 static void test_ids_come_round(void **state)
 {
     (void)state;
@@ -1242,6 +1318,8 @@ int main(void)
         TEST(test_a_record_may_come_before_its_call),
         TEST(test_records_before_the_first_tick_wait_as_long_as_others),
         TEST(test_a_graph_launch_has_many_children),
+        TEST(test_a_graph_s_execution_has_its_number_of_nodes),
+        TEST(test_a_graph_s_node_leads_to_the_call_that_captured_it),
         TEST(test_ids_come_round),
         TEST(test_calls_that_never_get_a_record_are_given_up),
         TEST(test_calls_without_gpu_work_do_not_wait),
