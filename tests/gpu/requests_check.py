@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Whether each request's trace holds exactly its own calls and GPU work, for the spans of requests.cu.
+"""Whether each request's trace holds exactly its own calls and GPU work.
 
-    requests_check.py SPANS.jsonl REQUESTS
+    requests_check.py SPANS.jsonl COUNT       of requests.cu
+    requests_check.py SPANS.jsonl OUT.json    of requests.py
 """
 
 import json
@@ -69,13 +70,51 @@ def check(spans, count):
         yield f"{orphans} orphans"
 
 
+def of_python(request, spans):
+    by_id = {span.span_id: span for span in spans}
+    work = Counter(span.attributes["cuda.activity"] for span in spans if "cuda.activity" in span.attributes)
+    copies = {span.attributes["cuda.memcpy.bytes"] for span in spans if span.attributes.get("cuda.activity") == "memcpy"}
+    if (work["kernel"], work["memcpy"], copies) != (request["kernels"], request["copies"], {request["bytes"]}):
+        yield f"request {request['number']}: {dict(work)}, copies of {copies} instead of {request}"
+    for span in spans:
+        above = by_id.get(span.parent_id)
+        is_right = "cuda.api" in above.attributes if above else span.parent_id == request["span_id"]
+        if not is_right or ("cuda.activity" in span.attributes and not above):
+            yield f"request {request['number']}: {span.name} hangs in the wrong place"
+
+
+def check_python(spans, requests):
+    traces = defaultdict(list)
+    for span in spans:
+        traces[span.trace_id].append(span)
+    for request in requests:
+        found = traces.pop(request["trace_id"], [])
+        if request["is_sampled"]:
+            yield from of_python(request, found)
+        elif found:
+            yield f"request {request['number']} isn't sampled and has {len(found)} spans"
+    strays = [span for found in traces.values() for span in found if span.attributes.get("cuda.activity") == "memcpy"
+              and span.attributes.get("cuda.memcpy.kind") == "HostToDevice"]
+    if strays:
+        yield f"{len(strays)} copies are in no request's trace"
+    orphans = sum("cuda.orphan" in span.attributes for span in spans)
+    if orphans:
+        yield f"{orphans} orphans"
+
+
 def main():
     with open(sys.argv[1], encoding="utf-8") as file:
         spans = [span for line in file for span in spans_of(json.loads(line))]
-    problems = list(check(spans, int(sys.argv[2])))
+    if sys.argv[2].isdigit():
+        count = int(sys.argv[2])
+        problems = list(check(spans, count))
+    else:
+        requests = json.loads(Path(sys.argv[2]).read_text(encoding="utf-8"))
+        count = len(requests)
+        problems = list(check_python(spans, requests))
     for problem in problems[:20]:
         print("    " + problem)
-    print(f"{'not ok' if problems else 'ok'}: {sys.argv[2]} requests, {len(spans)} spans, {len(problems)} problems")
+    print(f"{'not ok' if problems else 'ok'}: {count} requests, {len(spans)} spans, {len(problems)} problems")
     return 1 if problems else 0
 
 
