@@ -42,6 +42,7 @@ cuda.session.number | | session spans | of this session in its process, from 1
 cuda.session.spans | {span} | session spans | spans below it that were seen before it was cut
 cuda.session.end_reason | | session spans | spans or age (it was cut by session.spans_max or session.age_max_ms), or exit
 cuda.session.lost | {span} | session spans, where not 0 | what the process had lost by then, of any reason; the report has each reason
+cuda.stream.name | | calls with a stream, and their GPU work | the name that the program gave the stream (NVTX)
 cuda.range | | ranges, spans and marks of the program's own | range (it nests on its thread, and calls are its children), span or mark
 cuda.range.unended | | ranges, where true | nobody ended it: it ends with what its thread did last, or with the process
 nvtx.domain | | NVTX ranges and marks of a domain other than the default one | its name

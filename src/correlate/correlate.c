@@ -7,6 +7,7 @@
 #include "correlate/devices.h"
 #include "correlate/graphs.h"
 #include "correlate/names.h"
+#include "correlate/objects.h"
 #include "correlate/parent.h"
 #include "correlate/pending.h"
 #include "correlate/ranges.h"
@@ -41,6 +42,7 @@ static const struct attr_key key_null_stream = ATTR_KEY("cuda.stream.default");
 static const struct attr_key key_orphan = ATTR_KEY("cuda.orphan");
 static const struct attr_key key_zero_length = ATTR_KEY("cuda.zero_length");
 static const struct attr_key key_instant = ATTR_KEY("cuda.instant");
+static const struct attr_key key_stream_name = ATTR_KEY("cuda.stream.name");
 static const struct attr_key key_range = ATTR_KEY("cuda.range");
 static const struct attr_key key_unended = ATTR_KEY("cuda.range.unended");
 static const struct attr_key key_module_id = ATTR_KEY("cuda.module.id");
@@ -64,6 +66,7 @@ struct correlate {
     struct workers *workers;
     struct ranges *ranges;
     struct states *states;
+    struct objects *objects;
     struct names *names;
     struct devices devices;
     struct graphs *graphs;
@@ -114,6 +117,7 @@ enum status correlate_create(const struct correlate_options *options, struct cor
         waiting_create(WAITING_BYTES, &made->waiting) != STATUS_OK ||
         names_create(NAMES_BYTES, &made->names) != STATUS_OK || workers_create(&made->workers) != STATUS_OK ||
         ranges_create(&made->ranges) != STATUS_OK || states_create(&made->states) != STATUS_OK ||
+        objects_create(&made->objects) != STATUS_OK ||
         graphs_create(settings->detail != DETAIL_DEFAULT, &made->graphs) != STATUS_OK) {
         correlate_destroy(made);
         return STATUS_NO_MEMORY;
@@ -132,6 +136,7 @@ void correlate_destroy(struct correlate *correlate)
     workers_destroy(correlate->workers);
     ranges_destroy(correlate->ranges);
     states_destroy(correlate->states);
+    objects_destroy(correlate->objects);
     graphs_destroy(correlate->graphs);
     free(correlate);
 }
@@ -268,11 +273,15 @@ static void put_below_parent(const struct correlate *c, struct span *span, const
     put_below(c, span, parent->trace_id, parent->span_id, parent->flags, parent->trace_state);
 }
 
-static void put_thread(struct span *span, const struct thread_info *thread)
+/* The name that the program itself gave goes before the kernel's. */
+static void put_thread(const struct correlate *c, struct span *span, const struct thread_info *thread)
 {
+    const char *named = objects_has(c->objects, NAMED_THREAD)
+                            ? objects_text(c->objects, objects_find(c->objects, NAMED_THREAD, thread->tid))
+                            : NULL;
     span_attr_int(span, &key_thread_id, (int64_t)thread->tid);
-    if (*thread->name)
-        span_attr_string(span, &key_thread_name, thread->name);
+    if (named || *thread->name)
+        span_attr_string(span, &key_thread_name, named ? named : thread->name);
 }
 
 static void set_error(struct span *span, enum call_domain domain, int32_t result)
@@ -331,6 +340,28 @@ static void remember(struct correlate *c, const struct call_record *call, const 
     pending->trace_state = parent->trace_state;
 }
 
+/* The stream among the call's parameters by its name; its GPU work gets it from the table of pending calls.
+ */
+static void put_stream_name(struct correlate *c, const struct call_info *info, const struct call_record *call)
+{
+    struct span *span = &c->span;
+    for (uint32_t i = 0; i < span->attr_count; i++) {
+        const struct span_attr *attr = &span->attrs[i];
+        if (attr->type != ATTR_POINTER || strcmp(attr->key->name, "cuda.arg.stream") != 0)
+            continue;
+        uint64_t handle = (uint64_t)attr->i;
+        uint32_t index = objects_find(c->objects, NAMED_STREAM, handle);
+        struct pending_call *pending = pending_find(c->pending, call->correlation_id, call->start_ns);
+        if (index)
+            span_attr_string(span, &key_stream_name, objects_text(c->objects, index));
+        if (index && pending)
+            pending->flags |= index << PENDING_STREAM_SHIFT;
+        if (info->group == CALL_GROUP_STREAM && call->result == 0 && strstr(call_name(info), "StreamDestroy"))
+            objects_forget(c->objects, NAMED_STREAM, handle);
+        return;
+    }
+}
+
 /* What the call did to graphs: it captured or added nodes, or launched one. */
 static void note_graphs(struct correlate *c, uint64_t tid, const struct call_record *call,
                         const struct call_info *info, const struct parent *parent)
@@ -371,10 +402,12 @@ void correlate_call(struct correlate *c, const struct thread_info *thread, const
     span->name = call_name(info);
     span->name_len = (uint32_t)strlen(span->name);
     span_attr_string(span, &key_api, domain == CALL_RUNTIME ? "runtime" : "driver");
-    put_thread(span, thread);
+    put_thread(c, span, thread);
     span_attr_int(span, &key_context, call->context_id);
     span_attr_int(span, &key_correlation, call->correlation_id);
     attributes_of_call(span, info, call);
+    if (objects_has(c->objects, NAMED_STREAM))
+        put_stream_name(c, info, call);
     if (call->result != 0)
         set_error(span, domain, call->result);
     emit(c);
@@ -446,7 +479,7 @@ static void close_range(struct correlate *c, struct range *range, uint64_t end_n
     span->name = range->text;
     span->name_len = range->name_bytes;
     span_attr_string(span, &key_range, range->flags & RANGE_ON_THREAD ? "range" : "span");
-    put_thread(span, &range->thread);
+    put_thread(c, span, &range->thread);
     if (!end)
         span_attr_bool(span, &key_unended, true);
     span->attrs_dropped = range->attrs_dropped;
@@ -516,7 +549,7 @@ static void mark(struct correlate *c, const struct thread_info *thread, const st
     span->name = record->text;
     span->name_len = record->name_bytes;
     span_attr_string(span, &key_range, "mark");
-    put_thread(span, thread);
+    put_thread(c, span, thread);
     span_attr_bool(span, &key_instant, true);
     ranges_attributes(span, record->text, record->text_bytes, record->name_bytes, record->attr_count, c->keys,
                       &keys);
@@ -536,7 +569,8 @@ void correlate_range(struct correlate *c, const struct thread_info *thread, cons
 
 void correlate_name(struct correlate *c, const struct thread_info *thread, const struct name_record *name)
 {
-    (void)c, (void)thread, (void)name;
+    (void)thread;
+    objects_name(c->objects, (enum named_object)name->head.cbid, name->handle, name->name, name->name_bytes);
 }
 
 /* --- activity
@@ -642,6 +676,14 @@ static void describe_graph(struct correlate *c, const struct activity_record *re
     span->link_count = 1;
 }
 
+/* If it still has one. */
+static void put_name_of_stream(struct correlate *c, uint32_t index)
+{
+    const char *name = objects_text(c->objects, index);
+    if (name)
+        span_attr_string(&c->span, &key_stream_name, name);
+}
+
 /* `call` NULL: it is not known, and the session is the parent. */
 static void emit_activity(struct correlate *c, const struct activity_record *record,
                           struct pending_call *call)
@@ -670,6 +712,8 @@ static void emit_activity(struct correlate *c, const struct activity_record *rec
     attributes_of_activity(span, &c->plan, record);
     if (record->stream_id && devices_is_null_stream(&c->devices, record->context_id, record->stream_id))
         span_attr_bool(span, &key_null_stream, true);
+    if (call && call->flags >> PENDING_STREAM_SHIFT)
+        put_name_of_stream(c, call->flags >> PENDING_STREAM_SHIFT);
     if (call)
         note_delay(span, call, info->is_gpu_work);
     else if (info->is_gpu_work)

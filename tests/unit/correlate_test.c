@@ -1292,6 +1292,48 @@ static void test_too_many_open_ranges_are_counted(void **state)
     only("again");
 }
 
+static void name(enum named_object object, uint64_t handle, const char *text)
+{
+    union {
+        struct name_record record;
+        char bytes[128];
+    } named = {.record = {.head = {sizeof named, RECORD_NAME, 0, (uint16_t)object},
+                          .handle = handle,
+                          .name_bytes = (uint32_t)strlen(text)}};
+    memcpy(named.record.name, text, strlen(text));
+    correlate_name(correlate, &thread, &named.record);
+}
+
+static void test_streams_and_threads_have_the_programs_names(void **state)
+{
+    (void)state;
+    union {
+        struct call_record record;
+        char bytes[sizeof(struct call_record) + 8];
+    } sync = {.record = {.head = {sizeof sync, RECORD_CALL, CALL_RUNTIME,
+                                  find_call(CALL_RUNTIME, "cudaStreamSynchronize")},
+                         .start_ns = BASE_NS + 1000,
+                         .end_ns = BASE_NS + 1100,
+                         .correlation_id = 1,
+                         .present = 1}};
+    uint64_t handle = 0x7f0000;
+    memcpy(sync.record.values, &handle, 8);
+    begin();
+    name(NAMED_THREAD, 42, "loader");
+    name(NAMED_STREAM, handle, "copies");
+    correlate_call(correlate, &thread, &sync.record);
+    kernel("work", 1, 2000, 2100);
+    expect_text(only("cudaStreamSynchronize"), "thread.name", "loader");
+    expect_text(only("cudaStreamSynchronize"), "cuda.stream.name", "copies");
+    expect_text(only("work"), "cuda.stream.name", "copies");
+    span_count = 0;
+    sync.record.head.cbid = find_call(CALL_RUNTIME, "cudaStreamDestroy");
+    correlate_call(correlate, &thread, &sync.record);
+    sync.record.head.cbid = find_call(CALL_RUNTIME, "cudaStreamSynchronize");
+    correlate_call(correlate, &thread, &sync.record);
+    assert_null(attr(only("cudaStreamSynchronize"), "cuda.stream.name"));
+}
+
 static void test_nothing_to_destroy(void **state)
 {
     (void)state;
@@ -1305,6 +1347,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_a_kernel_hangs_below_its_call),
         TEST(test_a_call_belongs_to_its_threads_context),
+        TEST(test_streams_and_threads_have_the_programs_names),
         TEST(test_contexts_are_of_one_thread),
         TEST(test_what_is_not_sampled_is_dropped_and_no_orphan),
         TEST(test_the_tracestate_goes_along),
