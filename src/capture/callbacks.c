@@ -313,7 +313,8 @@ static void handle_call(enum call_domain domain, uint32_t cbid, const struct cup
         exit_call(thread, domain, cbid, plan, data);
 }
 
-/* Rare: contexts, modules and graphs. The record lies in the ring before the record of the call that it happened in.
+/* Rare: contexts, modules and graphs. The record lies in the ring before the record of the call that it
+ * happened in.
  */
 static void handle_resource(uint32_t cbid, const struct cupti_resource_data *data)
 {

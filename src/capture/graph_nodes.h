@@ -2,8 +2,8 @@
  * which nodes came into being in which call and of which others they were made.
  *
  * Runs on the host's thread. Counting nodes takes no more than that; their IDs are CUPTI's to give
- * (cuptiGetGraphNodeId, as NVIDIA's own sample asks for them), so promise 2's "calls no CUPTI function" has an
- * exception by choice where the user asks for nodes (detail: graph-nodes or full): about one call for each
+ * (cuptiGetGraphNodeId, as NVIDIA's own sample asks for them), so promise 2's "calls no CUPTI function" has
+ * an exception by choice where the user asks for nodes (detail: graph-nodes or full): about one call for each
  * node that is captured and two for each that is instantiated, none at a launch.
  *
  * A graph of thousands of nodes is instantiated in one call, which would fill a ring: nodes go there in runs

@@ -16,7 +16,7 @@ static const struct cupti *cupti;
 static const struct settings *settings;
 static cupti_subscriber_handle subscriber;
 static bool uses_subscriber_api;
-static atomic_bool graphs_are_due;  /* once the program begins to make one */
+static atomic_bool graphs_are_due; /* once the program begins to make one */
 static bool unified_memory_is_due; /* once CUDA is initialized, which the first captured call shows */
 
 /* Held while we call CUPTI after the start: its switches must be serialized by us. The pipeline thread waits
@@ -208,7 +208,8 @@ static void enable_resource(enum cupti_resource_cbid cbid)
     cupti->cuptiEnableCallback(1, subscriber, CUPTI_DOMAIN_RESOURCE, cbid);
 }
 
-/* How many nodes a graph has costs a callback for each node when the graph is instantiated, and none later. */
+/* How many nodes a graph has costs a callback for each node when the graph is instantiated, and none later.
+ */
 static void enable_graphs(void)
 {
     bool nodes = settings->detail != DETAIL_DEFAULT;

@@ -20,8 +20,8 @@ static void check_memory(const struct settings *settings, struct config_report *
                  "%s: distribution.cuspan.memory_bytes_max: %" PRIu64
                  " is too little for cupti.host_buffer_bytes x "
                  "host_buffer_count (%" PRIu64 "), rings.total_bytes (%" PRIu32
-                 "), correlation.pending_max x %d (%" PRIu64
-                 "), %" PRIu64 " for the rest and %d for the queue: raise it to %" PRIu64 ", or lower one of those",
+                 "), correlation.pending_max x %d (%" PRIu64 "), %" PRIu64
+                 " for the rest and %d for the queue: raise it to %" PRIu64 ", or lower one of those",
                  report->source, settings->memory_bytes_max, host, settings->rings.total_bytes,
                  SETTINGS_PENDING_BYTES, pending, rest, SETTINGS_QUEUE_BYTES_MIN, needed);
 }

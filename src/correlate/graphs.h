@@ -3,9 +3,9 @@
  *
  * Executable graphs are told by their handles, which launches name: what is told anew under a handle replaces
  * what was. Nodes are told by CUPTI's IDs, which are never used again: one is captured in a call, and is the
- * original of those that are cloned when the graph is instantiated (or cloned), which is what runs. Updates of
- * an executable graph leave it its nodes. Threads are drained one after the other, so a launch may come before
- * the graph's making, and a clone before its original: both are looked up when the GPU's record comes.
+ * original of those that are cloned when the graph is instantiated (or cloned), which is what runs. Updates
+ * of an executable graph leave it its nodes. Threads are drained one after the other, so a launch may come
+ * before the graph's making, and a clone before its original: both are looked up when the GPU's record comes.
  *
  * All tables are bounded and forget what is oldest (of nodes: what hasn't run since); what they forgot has no
  * count or no link. */

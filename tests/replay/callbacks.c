@@ -132,8 +132,8 @@ static cuda_context_handle resource_context(const struct resource_record *resour
     return objects_context(resource->context_id);
 }
 
-/* --- graphs: a record stands for a run of nodes, and here each gets its callback again. A node's handle is its
- * ID (objects.h). --- */
+/* --- graphs: a record stands for a run of nodes, and here each gets its callback again. A node's handle is
+ * its ID (objects.h). --- */
 
 static __thread uint32_t cloned_nodes; /* since the thread's last executable graph */
 

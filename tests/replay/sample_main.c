@@ -1,5 +1,5 @@
-/* replay_sample FILE [THREADS [CALLS]], replay_sample FILE graphs, replay_sample FILE graph-nodes: writes one of
- * the made-up recordings of sample.h, for trying things without a GPU. */
+/* replay_sample FILE [THREADS [CALLS]], replay_sample FILE graphs, replay_sample FILE graph-nodes: writes one
+ * of the made-up recordings of sample.h, for trying things without a GPU. */
 #include "sample.h"
 
 #include <stdio.h>
