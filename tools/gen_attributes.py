@@ -35,6 +35,8 @@ cuda.orphan | | GPU spans, where true | the call is unknown, so the span hangs b
 cuda.zero_length | | spans of records with a begin and an end, where true | CUPTI gave no length: the span has 1 ns
 cuda.instant | | spans of records with one time, where true | the record has no end: the span has 1 ns
 cuda.graph.nodes | {node} | executions of graphs that were seen when they were instantiated | nodes of the executable graph, those of child graphs included
+cuda.memcpy.src_device.hw.id | | peer copies, where known | hw.id of the source
+cuda.memcpy.dst_device.hw.id | | peer copies, where known | hw.id of the destination
 cuda.module.id | | event cuda.module.loaded | CUPTI's number of the module
 cuda.module.bytes | By | event cuda.module.loaded | size of the module's code
 cuda.context.handle | | events cuda.context.created and cuda.context.destroyed | the CUcontext
@@ -69,7 +71,9 @@ hw.driver_version | | with a driver | NVIDIA's driver: 580.159
 cuda.cupti.version | | always | the CUDA release of the CUPTI in use: 13.5
 hw.type | | devices | gpu
 hw.vendor | | devices | NVIDIA
-hw.id | | devices | the UUID, as cuda.device.uuid
+hw.id | | devices | the UUID, as cuda.device.uuid; of a MIG instance as cuda.device.mig.uuid
+hw.parent | | MIG instances | the GPU, as cuda.device.uuid
+cuda.device.pci.address | | devices of this machine | domain, bus, device and function: 0000:1b:00.0
 hw.name | | devices | as cuda.device.name
 hw.model | | devices | as cuda.device.name
 cuda.device.id | | devices | the number that CUDA has for it in this process
@@ -97,10 +101,10 @@ cuda.device.l2_cache.bytes | By |
 cuda.device.max_ipc | {instruction}/{cycle} | most per cycle of a multiprocessor; 0: unknown
 cuda.device.memory.bandwidth | kBy/s | of the GPU's memory
 cuda.device.memory.bytes | By | of the GPU's memory
-cuda.device.mig.compute_instance.id | | 4294967295: not a MIG instance
+cuda.device.mig.compute_instance.id | | absent: not a MIG instance
 cuda.device.mig.enabled | | 1: MIG is on
-cuda.device.mig.gpu_instance.id | | 4294967295: not a MIG instance
-cuda.device.mig.uuid | | all zero: not a MIG instance
+cuda.device.mig.gpu_instance.id | | absent: not a MIG instance
+cuda.device.mig.uuid | | MIG-…; absent: not a MIG instance
 cuda.device.multiprocessor.max_blocks | {block} | most that can be on one
 cuda.device.multiprocessor.max_registers | {register} | of one
 cuda.device.multiprocessor.max_shared_memory | By | of one

@@ -88,7 +88,7 @@ static void on_span(void *context, const struct span *span)
 static void on_device(void *context, uint16_t index, const struct resource *device)
 {
     struct resource both = {0};
-    if (resource_merge(&both, device) == STATUS_OK &&
+    if (resource_merge(&both, device) == STATUS_OK && detect_device(&both, DETECT_GPUS_FOLDER) == STATUS_OK &&
         resource_merge(&both, &pipeline.settings->resource) == STATUS_OK)
         outputs_set_resource(context, index, &both);
     resource_deinit(&both);

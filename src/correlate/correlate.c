@@ -584,6 +584,7 @@ static void learn_device(struct correlate *c, const struct activity_record *reco
                                                          : devices_describe_unknown(device, &resource);
     if (status == STATUS_OK && device < DEVICES_MAX) {
         c->devices.is_known[device] = true;
+        devices_note(&c->devices, device, &resource);
         c->sink.on_device(c->sink.context, (uint16_t)RESOURCE_DEVICE(device), &resource);
     }
     resource_deinit(&resource);
@@ -718,6 +719,7 @@ static void emit_activity(struct correlate *c, const struct activity_record *rec
         note_delay(span, call, info->is_gpu_work);
     else if (info->is_gpu_work)
         span_attr_bool(span, &key_orphan, true);
+    devices_add_ends(&c->devices, record, span);
     describe_graph(c, record);
     mark_length(span, record);
     if (session->is_open && (!call || memcmp(call->trace_id, session->trace_id, 16) == 0))
