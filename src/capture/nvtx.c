@@ -131,7 +131,7 @@ static void begin_event(struct event *event, domain_handle domain)
     event->text.domain = number_of(domain);
     event->text.attr_count = 0;
     event->text.attrs = event->attrs;
-    if (event->text.domain < NVTX_DOMAIN_FIRST)
+    if (event->text.domain < NVTX_DOMAIN_FIRST || domain->bytes == 0)
         return;
     struct range_attr *attr = ADD_ATTR(event, "nvtx.domain", ATTR_STRING);
     attr->s = domain->text;
