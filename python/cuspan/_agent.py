@@ -6,7 +6,7 @@ import ctypes
 import logging
 import os
 import threading
-from typing import Any, Optional
+from typing import Any
 
 SONAME = "libcuspan.so"
 CALLS_BETWEEN_LOOKS = 1024
@@ -18,9 +18,7 @@ _ATTACH = ctypes.PYFUNCTYPE(ctypes.c_uint64, ctypes.c_char_p)
 _DETACH = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_uint64)
 _CURRENT = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
 _BEGIN = ctypes.PYFUNCTYPE(ctypes.c_uint64, ctypes.c_char_p, _attributes, ctypes.c_uint32)
-_END = ctypes.PYFUNCTYPE(
-    ctypes.c_int, ctypes.c_uint64, ctypes.c_uint32, ctypes.c_char_p, _attributes, ctypes.c_uint32
-)
+_END = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_uint64, ctypes.c_uint32, ctypes.c_char_p, _attributes, ctypes.c_uint32)
 _MARK = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_char_p, _attributes, ctypes.c_uint32)
 _AGENT_API = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_uint32)
 
@@ -56,14 +54,14 @@ class Agent:
         self.mark = table.mark
 
 
-def _load(name: str, mode: int) -> Optional[ctypes.CDLL]:
+def _load(name: str, mode: int) -> ctypes.CDLL | None:
     try:
         return ctypes.CDLL(name, mode=mode)
     except OSError:
         return None
 
 
-def _find_library() -> Optional[ctypes.CDLL]:
+def _find_library() -> ctypes.CDLL | None:
     """The agent that is in the process, else the one that CUDA would load: loading it starts nothing."""
     library = _load(SONAME, os.RTLD_LAZY | os.RTLD_NOLOAD)
     path = os.environ.get("CUDA_INJECTION64_PATH", "")
@@ -72,7 +70,7 @@ def _find_library() -> Optional[ctypes.CDLL]:
     return library
 
 
-def _find() -> Optional[Agent]:
+def _find() -> Agent | None:
     library = _find_library()
     entry: Any = getattr(library, "cuspan_agent_api", None)
     if entry is None:
@@ -83,12 +81,12 @@ def _find() -> Optional[Agent]:
     return Agent(library, _Table.from_address(address))
 
 
-_agent: Optional[Agent] = None
+_agent: Agent | None = None
 _calls = 0
 _finding = threading.Lock()
 
 
-def look() -> Optional[Agent]:
+def look() -> Agent | None:
     """The agent; without one, one call in 1024 looks for it."""
     global _calls
     if _agent is None:
@@ -101,7 +99,7 @@ def look() -> Optional[Agent]:
     return _agent
 
 
-def _use(found: Optional[Agent]) -> None:
+def _use(found: Agent | None) -> None:
     global _agent
     if _agent is not None or found is None:
         return

@@ -7,7 +7,7 @@ from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
 from types import ModuleType
-from typing import Any, Callable, Optional
+from typing import Any, Callable
 
 Callback = Callable[[ModuleType], None]
 
@@ -18,7 +18,7 @@ class _Finder(MetaPathFinder):
     def __init__(self) -> None:
         self.waiting: dict[str, Callback] = {}
 
-    def find_spec(self, name: str, path: Any, target: Any = None) -> Optional[ModuleSpec]:
+    def find_spec(self, name: str, path: Any, target: Any = None) -> ModuleSpec | None:
         callback = self.waiting.pop(name, None)
         spec = find_spec(name) if callback else None
         if spec is not None and spec.loader is not None:

@@ -9,10 +9,10 @@ from __future__ import annotations
 import os
 import threading
 from contextvars import ContextVar, Token
-from typing import Any, Callable, Optional
+from typing import Any, Callable
 
 from cuspan import _agent
-from cuspan._trace_context import TraceContext, to_native
+from cuspan._trace_context import TraceContext, parse, to_native
 
 OtelContext = Any  # opentelemetry.context.Context, which need not be installed
 
@@ -20,37 +20,45 @@ OtelContext = Any  # opentelemetry.context.Context, which need not be installed
 class Explicit:
     """What attach() has set: it counts while OpenTelemetry's context is the one of that moment."""
 
-    __slots__ = ("base", "is_open", "trace_context")
+    __slots__ = ("_header", "_trace_context", "base", "is_open")
 
-    def __init__(self, trace_context: Optional[TraceContext]) -> None:
-        self.trace_context = trace_context
+    def __init__(
+        self, trace_context: TraceContext | None, traceparent: str = "", tracestate: str | None = None
+    ) -> None:
+        self._trace_context = trace_context
+        self._header = (traceparent, tracestate) if traceparent else None
         self.base: OtelContext = CURRENT.get(None)
         self.is_open = True  # attach() has not ended; a task that was begun inside may outlive it
 
+    def trace_context(self) -> TraceContext | None:
+        if self._header is not None:  # read once it is needed: without an agent it isn't
+            self._trace_context, self._header = parse(*self._header), None
+        return self._trace_context
+
 
 CURRENT: ContextVar[OtelContext] = ContextVar("cuspan_current")
-EXPLICIT: ContextVar[Optional[Explicit]] = ContextVar("cuspan_explicit")
+EXPLICIT: ContextVar[Explicit | None] = ContextVar("cuspan_explicit")
 
 
 class _Thread(threading.local):
     """What the native thread has from us."""
 
     context: OtelContext = None
-    explicit: Optional[Explicit] = None
-    given: Optional[TraceContext] = None
+    explicit: Explicit | None = None
+    given: TraceContext | None = None
     token = 0
 
 
 thread = _Thread()
-_native: Optional[_agent.Agent] = None
+_native: _agent.Agent | None = None
 
 
-def _no_spans(context: OtelContext) -> Optional[TraceContext]:
+def _no_spans(context: OtelContext) -> TraceContext | None:
     return None
 
 
 # Set by cuspan.otel: the trace context of the span in an OpenTelemetry context.
-trace_context_of: Callable[[OtelContext], Optional[TraceContext]] = _no_spans
+trace_context_of: Callable[[OtelContext], TraceContext | None] = _no_spans
 
 
 def sync() -> None:
@@ -58,17 +66,17 @@ def sync() -> None:
     mirror(CURRENT.get(None), EXPLICIT.get(None))
 
 
-def mirror(context: OtelContext, explicit: Optional[Explicit]) -> None:
+def mirror(context: OtelContext, explicit: Explicit | None) -> None:
     if context is thread.context and explicit is thread.explicit:
         return
     thread.context, thread.explicit = context, explicit
     if explicit is not None and explicit.base is context:
-        _give(explicit.trace_context)
+        _give(explicit.trace_context())
     else:
         _give(trace_context_of(context) if context else None)
 
 
-def _give(wanted: Optional[TraceContext]) -> None:
+def _give(wanted: TraceContext | None) -> None:
     if wanted == thread.given or _native is None:
         return
     if thread.token:
@@ -110,10 +118,10 @@ def _changed() -> None:
         sync()
 
 
-def attach(trace_context: Optional[TraceContext]) -> tuple[Explicit, Token[Any]]:
-    explicit = Explicit(trace_context)
+def attach(explicit: Explicit) -> tuple[Explicit, Token[Any]]:
     token = EXPLICIT.set(explicit)
-    sync()
+    if _native is not None:
+        sync()
     return explicit, token
 
 
@@ -123,6 +131,11 @@ def detach(attached: tuple[Explicit, Token[Any]]) -> None:
     try:
         EXPLICIT.reset(token)
     finally:
+        _tidy_up()
+
+
+def _tidy_up() -> None:
+    if _native is not None:
         outer = EXPLICIT.get(None)
         if runs_in_the_dark() and not (outer is not None and outer.is_open):
             mirror(None, None)

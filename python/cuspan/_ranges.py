@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import builtins
 import ctypes
-import functools
-import inspect
 from collections.abc import Mapping
 from types import TracebackType
-from typing import Any, Callable, Optional, Union
+from typing import Any, Optional, Union
 
 from cuspan import _agent
+from cuspan._decorates import Decorates
 
 Value = Union[bool, int, float, str]
 Attributes = Optional[Mapping[str, Value]]
@@ -69,7 +68,7 @@ class _Span:
             begin = agent.range_push if is_range else agent.span_start
             self._id = begin(self._name.encode("utf-8", "replace"), *_native(self._attributes))
 
-    def end(self, error: Optional[BaseException] = None, **attributes: Value) -> None:
+    def end(self, error: BaseException | None = None, **attributes: Value) -> None:
         """Ends it, once; with an error its status is Error."""
         agent = _agent.look()
         ended, self._id = self._id, 0
@@ -82,7 +81,7 @@ class _Span:
         agent.end(ended, _ERROR, str(error).encode("utf-8", "replace"), *_native(attributes))
 
     def __exit__(
-        self, kind: Optional[type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType]
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         # Not an error: a task that was cancelled, a generator that was closed, a program that is to end.
         self.end(error if isinstance(error, Exception) else None)
@@ -92,30 +91,16 @@ def _name_of(kind: type[BaseException]) -> str:
     return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
 
 
-class range(_Span):  # noqa: A001
-    """`with cuspan.range("decode", tokens=7):` or `@cuspan.range("decode")`: a span, and the parent of the CUDA calls and
-    ranges that follow on this thread, as long as the thread's context is the one of its begin."""
+class range(_Span, Decorates):
+    """`with cuspan.range("decode", tokens=7):` or `@cuspan.range("decode")`: a span, and the parent of the CUDA calls
+    and ranges that follow on this thread, as long as the thread's context is the one of its begin."""
 
     def __enter__(self) -> range:
         self._begin(True)
         return self
 
-    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        if inspect.iscoroutinefunction(function):
-
-            @functools.wraps(function)
-            async def call_async(*args: Any, **kwargs: Any) -> Any:
-                with range(self._name, self._attributes):
-                    return await function(*args, **kwargs)
-
-            return call_async
-
-        @functools.wraps(function)
-        def call(*args: Any, **kwargs: Any) -> Any:
-            with range(self._name, self._attributes):
-                return function(*args, **kwargs)
-
-        return call
+    def _again(self) -> range:
+        return range(self._name, self._attributes)
 
 
 class span(_Span):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import re
 import struct
-from typing import NamedTuple, Optional
+from typing import NamedTuple
 
 _NATIVE = struct.Struct("=16s8sB7xQ")  # cuspan_context: trace_id, span_id, flags, reserved, tracestate
 NATIVE_BYTES = _NATIVE.size
@@ -24,7 +24,7 @@ class TraceContext(NamedTuple):
         return f"00-{self.trace_id:032x}-{self.span_id:016x}-{self.flags:02x}"
 
 
-def parse(traceparent: str, tracestate: Optional[str] = None) -> Optional[TraceContext]:
+def parse(traceparent: str, tracestate: str | None = None) -> TraceContext | None:
     """None if the header is invalid by W3C's rules."""
     found = _TRACEPARENT.fullmatch(traceparent)
     if not found:

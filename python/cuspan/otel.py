@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from contextvars import Token
-from typing import Any, Optional
+from typing import TYPE_CHECKING, Any, Callable
 
 from opentelemetry.context.context import Context, _RuntimeContext
 
 from cuspan import _agent, _link
 from cuspan._trace_context import TraceContext
+
+if TYPE_CHECKING:
+    from opentelemetry.trace import Span
 
 _NO_CONTEXT = Context()
 
@@ -34,12 +37,21 @@ class RuntimeContext(_RuntimeContext):
             _link.changed()
 
 
-def trace_context_of(context: Optional[Context]) -> Optional[TraceContext]:
-    """The trace context of the span in `context`; None: the current one."""
+_get_current_span: Callable[[Context | None], Span] | None = None
+
+
+def _load_trace() -> Callable[[Context | None], Span]:
     # Not at the top: opentelemetry.context loads this module while it is being loaded itself.
+    global _get_current_span
     from opentelemetry.trace import get_current_span
 
-    span = get_current_span(context).get_span_context()
+    _get_current_span = get_current_span
+    return get_current_span
+
+
+def trace_context_of(context: Context | None) -> TraceContext | None:
+    """The trace context of the span in `context`; None: the current one."""
+    span = (_get_current_span or _load_trace())(context).get_span_context()
     if not span.is_valid:
         return None
     tracestate = span.trace_state.to_header() if span.trace_state else ""

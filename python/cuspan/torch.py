@@ -7,7 +7,7 @@ counts for both, because they share the thread."""
 from __future__ import annotations
 
 import threading
-from typing import Any, Callable, Optional
+from typing import Any, Callable
 
 import torch
 
@@ -46,15 +46,16 @@ def _hook(outputs: Any) -> list[Any]:
     return [node.register_prehook(give) for node in nodes]
 
 
-def _node_of(output: Any) -> Optional[Any]:
+def _node_of(output: Any) -> Any | None:
     """`output`: a tensor, or a graph's edge."""
     return getattr(output, "grad_fn", None) or getattr(output, "node", None)
 
 
-def _giver(wanted: Optional[TraceContext], caller: int) -> Callable[[Any], None]:
+def _giver(wanted: TraceContext | None, caller: int) -> Callable[[Any], None]:
     def give(_gradients: Any) -> None:
+        # For good: the thread is PyTorch's alone, and the next backward() replaces it.
         if threading.get_ident() != caller:
-            _link.attach(wanted)  # for good: the thread is PyTorch's alone, and the next backward() replaces it
+            _link.attach(_link.Explicit(wanted))
 
     return give
 

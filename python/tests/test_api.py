@@ -4,9 +4,8 @@ import asyncio
 import threading
 import unittest
 
-from tests.support import native, native_state, of, stub, tracer
-
 import cuspan
+from tests.support import native, native_state, of, stub, tracer
 
 GIVEN = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 OTHER = "00-0af7651916cd43dd8448eb211c80319c-00000000000000aa-00"
@@ -49,8 +48,16 @@ class Attach(unittest.TestCase):
         self.assertEqual([work(), work()], [GIVEN, GIVEN])
 
     def test_invalid_traceparents(self):
-        for wrong in ("nonsense", GIVEN.upper(), GIVEN[:-1], GIVEN + "-more", "ff" + GIVEN[2:], GIVEN + "\n",
-                      "00-" + "0" * 32 + GIVEN[35:], GIVEN[:36] + "0" * 16 + "-01"):
+        for wrong in (
+            "nonsense",
+            GIVEN.upper(),
+            GIVEN[:-1],
+            GIVEN + "-more",
+            "ff" + GIVEN[2:],
+            GIVEN + "\n",
+            "00-" + "0" * 32 + GIVEN[35:],
+            GIVEN[:36] + "0" * 16 + "-01",
+        ):
             with cuspan.attach(wrong):
                 self.assertIsNone(native(), wrong)
         with cuspan.attach("01" + GIVEN[2:-2] + "ff-more"):

@@ -28,18 +28,18 @@ assert native() is None
 print("right")
 """
 GIVEN = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
-UNCHANGED = """
+UNCHANGED = f"""
 import asyncio, contextvars, sys
 import cuspan
 from cuspan import _agent
 run = asyncio.Handle._run
 for _ in range(3000):
-    with cuspan.attach("%s"), cuspan.range("decode", size=3) as opened, cuspan.span("x"):
-        assert cuspan.current_traceparent() == "%s"
+    with cuspan.attach("{GIVEN}"), cuspan.range("decode", size=3) as opened, cuspan.span("x"):
+        assert cuspan.current_traceparent() == "{GIVEN}"
 assert not cuspan.mark("x") and not cuspan.is_on() and cuspan.current_traceparent() is None
 assert asyncio.Handle._run is run and _agent.look() is None
 assert not [finder for finder in sys.meta_path if type(finder).__module__.startswith("cuspan")]
-""" % (GIVEN, GIVEN)
+"""
 
 
 def find_instrument():
@@ -55,12 +55,18 @@ class Processes(unittest.TestCase):
 
     def test_opentelemetry_instrument(self):
         script = find_instrument()
-        launcher = [script] if script else [
-            sys.executable, "-c", "from opentelemetry.instrumentation.auto_instrumentation import run; run()"
-        ]
+        launcher = (
+            [script]
+            if script
+            else [sys.executable, "-c", "from opentelemetry.instrumentation.auto_instrumentation import run; run()"]
+        )
         said = self.check(
-            SEEN + REQUEST, *launcher, OTEL_TRACES_EXPORTER="none", OTEL_METRICS_EXPORTER="none",
-            OTEL_LOGS_EXPORTER="none", OTEL_PYTHON_CONTEXT="cuspan",
+            SEEN + REQUEST,
+            *launcher,
+            OTEL_TRACES_EXPORTER="none",
+            OTEL_METRICS_EXPORTER="none",
+            OTEL_LOGS_EXPORTER="none",
+            OTEL_PYTHON_CONTEXT="cuspan",
         )
         self.assertEqual(said, "right\n")
 

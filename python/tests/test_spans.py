@@ -5,10 +5,10 @@ import threading
 import unittest
 from concurrent.futures import ThreadPoolExecutor
 
-from tests.support import native, native_state, of, of_current, stub, trace, tracer
-
 from opentelemetry import context as otel_context
 from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags, TraceState
+
+from tests.support import native, native_state, of, of_current, stub, trace, tracer
 
 
 class Spans(unittest.TestCase):

@@ -3,10 +3,10 @@
 import asyncio
 import unittest
 
-from tests.support import HAS_WATCHERS, native, of, stub, tracer
 import uvloop
 
 import cuspan
+from tests.support import HAS_WATCHERS, native, of, stub, tracer
 
 
 def run(coroutine):
