@@ -72,6 +72,21 @@ class Tasks(unittest.TestCase):
         loop.run_until_complete(task)
         loop.close()
 
+    def test_a_handle_inside_a_handle(self):
+        """As nest_asyncio runs them."""
+
+        async def main():
+            loop = asyncio.get_running_loop()
+            with tracer.start_as_current_span("inner") as inner:
+                seen = []
+                handle = asyncio.Handle(lambda: seen.append(native()), (), loop)
+            with tracer.start_as_current_span("outer") as outer:
+                handle._run()
+                self.assertEqual(seen, [of(inner)])
+                self.assertEqual(native(), of(outer))
+
+        asyncio.run(main())
+
     def test_callbacks_and_timers(self):
         seen = []
 
@@ -91,11 +106,11 @@ class Tasks(unittest.TestCase):
         async def main():
             with tracer.start_as_current_span("request") as span:
                 self.assertEqual(await asyncio.to_thread(native), of(span))
+                self.assertIsNone(await asyncio.get_running_loop().run_in_executor(None, native))
                 with self.assertRaises(ZeroDivisionError):
                     await asyncio.to_thread(lambda: 1 / 0)
                 self.assertEqual(native(), of(span))
             self.assertIsNone(await asyncio.to_thread(native))
-            self.assertIsNone(await asyncio.get_running_loop().run_in_executor(None, native))
 
         asyncio.run(main())
 
