@@ -23,7 +23,7 @@ Result = TypeVar("Result")
 def install(agent: Agent) -> None:
     if not _watch_interpreter(agent):
         _follow_asyncio()
-    when_imported("torch.autograd", _link_backward)
+    when_imported("torch", _link_backward)
 
 
 def _link_backward(_module: ModuleType) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec
@@ -32,9 +33,16 @@ def _call_after_exec(loader: Any, callback: Callback) -> None:
     def exec_module(module: ModuleType) -> None:
         del loader.exec_module
         original(module)
-        callback(module)
+        _call(callback, module)
 
     loader.exec_module = exec_module
+
+
+def _call(callback: Callback, module: ModuleType) -> None:
+    try:
+        callback(module)
+    except Exception:  # a version of which we know too little: the import goes on
+        logging.getLogger("cuspan").exception("%s can't be followed", module.__name__)
 
 
 _finder = _Finder()
@@ -44,7 +52,7 @@ def when_imported(name: str, callback: Callback) -> None:
     """Now, if it has been already."""
     module = sys.modules.get(name)
     if module is not None:
-        callback(module)
+        _call(callback, module)
         return
     _finder.waiting[name] = callback
     if _finder not in sys.meta_path:

@@ -17,7 +17,7 @@ from cuspan._trace_context import TraceContext
 
 def link_backward() -> bool:
     """Called by itself when torch is imported and the agent is there. False: this PyTorch isn't known."""
-    original = getattr(torch.autograd, "_engine_run_backward", None)
+    original = getattr(getattr(torch, "autograd", None), "_engine_run_backward", None)
     if original is None:
         return False
     if not hasattr(original, "is_linked"):

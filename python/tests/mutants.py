@@ -52,7 +52,7 @@ BEFORE_WATCHERS = [
     ("_hooks.py", "loop is not None and not isinstance(loop, asyncio.BaseEventLoop)", "False"),
     ("_link.py", "explicit is not None and explicit.is_open", "explicit is not None"),
     ("_link.py", "            mirror(None, None)\n", "            sync()\n"),
-    ("_imports.py", "        callback(module)\n\n    loader", "        pass\n\n    loader"),
+    ("_imports.py", "        _call(callback, module)\n\n    loader", "        pass\n\n    loader"),
 ]
 EAGER = [("_hooks.py", "_then_sync(asyncio.BaseEventLoop.create_task)", "asyncio.BaseEventLoop.create_task")]
 WATCHERS = [
