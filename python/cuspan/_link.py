@@ -143,9 +143,5 @@ def _tidy_up() -> None:
             sync()
 
 
-def _look() -> None:
-    _agent.look()
-
-
 # Called by the runtime context after each attach and detach; without an agent it looks for one now and then.
-changed: Callable[[], None] = _look
+changed: Callable[[], object] = _agent.look

@@ -84,7 +84,8 @@ class _Span:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         # Not an error: a task that was cancelled, a generator that was closed, a program that is to end.
-        self.end(error if isinstance(error, Exception) else None)
+        if self._id:
+            self.end(error if isinstance(error, Exception) else None)
 
 
 def _name_of(kind: type[BaseException]) -> str:
