@@ -68,6 +68,8 @@ part_docker() { wait_for_jaeger && tests/integration/docker_check.sh files; }
 part_docker-engine() { tests/integration/docker_check.sh engine; }
 part_demo() { tests/integration/demo_test.sh; }
 
+part_python() { python/tests/run.sh ${LONG:+--mutants}; }
+
 part_e2e() {
     wait_for_jaeger || return
     tests/e2e/run.sh
@@ -206,6 +208,7 @@ main() {
     run_part tables "CUPTI's numbers, made again from NVIDIA's headers"
     run_part nvtx "NVTX's own headers and Python's package"
     run_part fuzz "each fuzzer for a while"
+    run_part python "the Python package, with OpenTelemetry's SDK and uvloop"
     run_part e2e "recordings through the agent into Jaeger and a Collector, and back"
     run_part demo "examples/demo.sh"
     run_part docker "Dockerfile and compose file, without an engine"
