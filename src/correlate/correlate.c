@@ -66,13 +66,6 @@ struct correlate {
  * ----------------------------------------------------------------------------------------------------------
  */
 
-static double sampler_ratio(const struct settings *settings)
-{
-    if (settings->sampler == SAMPLER_ALWAYS_ON)
-        return 1;
-    return settings->sampler == SAMPLER_ALWAYS_OFF ? 0 : settings->sampler_ratio;
-}
-
 enum status correlate_create(const struct correlate_options *options, struct correlate **correlate)
 {
     const struct settings *settings = options->settings;
@@ -89,8 +82,10 @@ enum status correlate_create(const struct correlate_options *options, struct cor
                                       .spans_max = settings->session.spans_max,
                                       .age_max_ns = settings->session.age_max_ms * NS_PER_MS,
                                       .has_parent = options->parent != NULL,
-                                      .parent_based = settings->sampler_parent_based,
-                                      .ratio = sampler_ratio(settings)};
+                                      .sampler = {.kind = settings->sampler,
+                                                  .ratio = settings->sampler_ratio,
+                                                  .parent_based = settings->sampler_parent_based,
+                                                  .traces_per_second = settings->sampling.traces_per_second}};
     if (options->parent)
         session.parent = *options->parent;
     if (!session_init(&made->session, &session) ||
