@@ -57,6 +57,16 @@ host.id | | always | /etc/machine-id, else the boot ID, else the host's name
 host.name | | always |
 host.arch | | always | amd64 or arm64
 os.type | | always | linux
+container.id | | in a container, where the runtime shows it | of cgroup or mountinfo: 64 hexadecimal digits
+k8s.pod.uid | | in a pod, where kubelet shows it | of cgroup or mountinfo
+k8s.pod.name | | in a pod | the host's name; not in the node's network, and not of an indexed job, whose pods have other names
+k8s.namespace.name | | in a pod with a service account | of the service account's token
+slurm.job.id | | in a Slurm job | SLURM_JOB_ID
+slurm.step.id | | in a step of a Slurm job | SLURM_STEP_ID
+slurm.node.name | | in a Slurm job | SLURMD_NODENAME
+cuda.process.rank | | where a launcher says it | of this process among those of its program: RANK, else of Open MPI, PMI or Slurm
+cuda.process.local_rank | | where a launcher says it | the same on its node
+cuda.process.world_size | {process} | where a launcher says it | how many processes the program has
 cuda.version | | with a driver | the newest CUDA that the driver can take: 13.0
 hw.driver_version | | with a driver | NVIDIA's driver: 580.159
 cuda.cupti.version | | always | the CUDA release of the CUPTI in use: 13.5
@@ -259,7 +269,7 @@ def span_keys():
 
 def resource_keys():
     """{key: type} of what src/agent and src/correlate put on resources by name."""
-    texts = read("src/agent/detect.c") + read("src/correlate/devices.c")
+    texts = "".join(map(read, ("src/agent/detect.c", "src/agent/surroundings.c", "src/correlate/devices.c")))
     calls = re.findall(r"(?:add|resource_set)_(string|int)\(resource, \"([^\"]+)\"", texts)
     return {key: TYPES[kind] for kind, key in calls}
 
@@ -437,7 +447,9 @@ A call's and a session's spans belong to the process, a GPU's to the process and
 
 {resources}
 
-What the configuration gives (`resource.attributes`, `OTEL_RESOURCE_ATTRIBUTES`) goes first. A device has besides, as CUPTI
+What the configuration gives (`resource.attributes`, `OTEL_RESOURCE_ATTRIBUTES`) goes first, then what an OpenTelemetry SDK in
+the process has published by the time CUDA is initialised (process context, OTEP 4719: a mapping named `OTEL_CTX`), but for
+`telemetry.*`. A program that runs with another user's rights has nothing from its environment. A device has besides, as CUPTI
 says it:
 
 {devices}

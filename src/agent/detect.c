@@ -1,5 +1,8 @@
 #include "agent/detect.h"
 
+#include "agent/process_context.h"
+#include "agent/surroundings.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -152,7 +155,8 @@ static void add_cuda(struct resource *resource, int driver_version, const char *
 
 enum status detect_resource(struct resource *resource, int driver_version, const char *cupti_version)
 {
-    enum status status = STATUS_OK;
+    /* An SDK in this process knows better than we do; what is the service's own is then the same in both. */
+    enum status status = process_context_add(resource);
     add_service(resource, &status);
     add_string(resource, "telemetry.sdk.name", "cuspan", &status);
     add_string(resource, "telemetry.sdk.language", "c", &status);
@@ -160,5 +164,5 @@ enum status detect_resource(struct resource *resource, int driver_version, const
     add_process(resource, &status);
     add_host(resource, &status);
     add_cuda(resource, driver_version, cupti_version, &status);
-    return status;
+    return status == STATUS_OK ? surroundings_add(resource, &surroundings_own) : status;
 }

@@ -1088,6 +1088,17 @@ tracer_provider:
             self.assertEqual((span.resource["service.name"], span.resource["deployment.environment.name"],
                               span.resource["team"]), ("trainer", "lab", "a b"))
 
+    def test_rank_and_job(self):
+        """On every resource: a device's spans are the process's as well."""
+        env = {"RANK": "3", "LOCAL_RANK": "1", "WORLD_SIZE": "4", "SLURM_JOB_ID": "4711", "SLURMD_NODENAME": "node-3"}
+        keys = ("cuda.process.rank", "cuda.process.local_rank", "cuda.process.world_size", "slurm.job.id",
+                "slurm.node.name")
+        result = self.replay("vector_add", env=env)
+        self.assertEqual({tuple(span.resource.get(key) for key in keys) for span in result.spans},
+                         {(3, 1, 4, "4711", "node-3")})
+        plain = self.replay("vector_add")
+        self.assertEqual([key for span in plain.spans for key in keys if key in span.resource], [])
+
 
 class Filters(Case):
     def names(self, *options, **settings):
