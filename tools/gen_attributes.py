@@ -26,7 +26,8 @@ thread.id | | call spans | the kernel's ID of the calling thread
 thread.name | | call spans of named threads | the name of the calling thread, as it is now
 cuda.context.id | | call spans | CUPTI's number of the context, from 1; 0: the call had none
 cuda.correlation.id | | call spans | CUPTI's number of the call, which its GPU work bears too. 32 bits, per process
-error.type | | failed calls | name of what the call returned: cudaErrorInvalidValue, CUDA_ERROR_OUT_OF_MEMORY. _OTHER: a number that this version doesn't know
+error.type | | failed calls, root spans of failed commands | name of what the call returned: cudaErrorInvalidValue, CUDA_ERROR_OUT_OF_MEMORY. _OTHER: a number that this version doesn't know. Of a command: exit_status, or the signal that it died of (SIGSEGV)
+process.exit.code | | root spans of commands that weren't killed | the command's exit status
 cuda.error.code | | failed calls | the same as a number
 cuda.kernel.name | | kernels | the full demangled name, of which the span's name is the short form
 cuda.start_delay | ns | GPU spans whose call is known | from the begin of the call to the begin of the work; negative where CUPTI's conversion of the GPU's clock is off by more
@@ -255,9 +256,9 @@ def match(found, described, what):
 
 
 def span_keys():
-    """{key: type} of the keys that src/correlate writes by name."""
+    """{key: type} of the keys that src/correlate and the root span have by name."""
     found = {}
-    for path in sorted((ROOT / "src/correlate").glob("*.c")):
+    for path in sorted([*(ROOT / "src/correlate").glob("*.c"), ROOT / "src/agent/root.c"]):
         text = path.read_text(encoding="utf-8")
         for name, key in re.findall(r"struct attr_key (\w+) = ATTR_KEY\(\"([^\"]+)\"\)", text):
             use = re.search(rf"span_attr_(\w+)\(\w+, &{name}\b|key = &{name}, \.type = ATTR_(\w+)", text)
@@ -398,7 +399,7 @@ def page():
     devices, spans, resources, arguments = device_fields(kinds), span_keys(), resource_keys(), call_arguments()
     span_texts, resource_texts = meanings(SPAN_KEYS, 4), meanings(RESOURCE_KEYS, 4)
     field_texts = meanings(FIELD_KEYS, 3)
-    match(spans, span_texts, "src/correlate")
+    match(spans, span_texts, "spans")
     match(resources, resource_texts, "resources")
     match({**fields, **devices}, field_texts, "src/model/activities_table.c")
     # The generic keys are written by the tables, too: one line says all of it.

@@ -6,6 +6,8 @@
 #include "base/status.h"
 #include "model/resource.h"
 
+#include <sys/types.h>
+
 /* The executable's file name, for the session span and service.name; Python shows its script. Static storage.
  */
 const char *detect_program(void);
@@ -15,5 +17,10 @@ const char *detect_program(void);
  * can't be found out is left out. */
 enum status detect_resource(struct resource *resource, int driver_version,
                             const char *cupti_version) MUST_CHECK;
+
+/* Both for a command that `cuspan run` has run, and that is no agent's process: its name by its arguments
+ * (static storage), and what is known of it from outside. */
+const char *detect_command(char *const *argv);
+enum status detect_command_resource(struct resource *resource, const char *program, pid_t pid) MUST_CHECK;
 
 #endif

@@ -1,21 +1,17 @@
 #include "agent/surroundings.h"
 
+#include "agent/own.h"
+
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
 
 #define LINE_BYTES   4096
 #define ID_DIGITS    64 /* of a container */
 #define UID_BYTES    36 /* of a pod: a UUID */
 #define TOKEN_FOLDER "/var/run/secrets/kubernetes.io/serviceaccount"
-
-static const char *own_variable(const char *name)
-{
-    return getauxval(AT_SECURE) ? NULL : getenv(name);
-}
 
 const struct surroundings surroundings_own = {own_variable, ""};
 
