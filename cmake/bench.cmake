@@ -1,7 +1,7 @@
 # Benchmarks; built with the tests, run by hand (tests/bench/*.sh say how).
 add_library(cuspan_floor SHARED tests/bench/floor.c src/capture/capture.c src/capture/switches.c src/capture/cupti.c src/capture/selection.c
             src/capture/unified_memory.c
-            src/capture/threads.c src/capture/buffers.c src/capture/decode.c src/capture/layouts.c
+            src/capture/threads.c src/capture/graph_nodes.c src/capture/buffers.c src/capture/decode.c src/capture/layouts.c
             src/capture/layouts_table.c)
 set_target_properties(cuspan_floor PROPERTIES OUTPUT_NAME cuspan-floor LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
 target_link_libraries(cuspan_floor PRIVATE cuspan_config cuspan_model ${CMAKE_DL_LIBS})
@@ -10,3 +10,6 @@ if(NOT CUSPAN_SANITIZE)
 endif()
 add_executable(callback_bench tests/bench/callback_bench.c)
 target_link_libraries(callback_bench PRIVATE cuspan_capture)
+set_target_properties(callback_bench PROPERTIES ENABLE_EXPORTS ON)
+add_executable(nvtx_bench tests/bench/nvtx_bench.c src/capture/nvtx.c src/capture/nvtx_names.c)
+target_link_libraries(nvtx_bench PRIVATE cuspan_base)

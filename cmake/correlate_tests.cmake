@@ -1,3 +1,3 @@
-foreach(module names pending waiting session correlate attributes devices)
+foreach(module names objects pending waiting session correlate attributes devices graphs)
   cuspan_unit_test(${module} cuspan_correlate)
 endforeach()

@@ -34,6 +34,9 @@ cuda.stream.default | | GPU spans, where true | the stream is its context's NULL
 cuda.orphan | | GPU spans, where true | the call is unknown, so the span hangs below the session
 cuda.zero_length | | spans of records with a begin and an end, where true | CUPTI gave no length: the span has 1 ns
 cuda.instant | | spans of records with one time, where true | the record has no end: the span has 1 ns
+cuda.graph.nodes | {node} | executions of graphs that were seen when they were instantiated | nodes of the executable graph, those of child graphs included
+cuda.memcpy.src_device.hw.id | | peer copies, where known | hw.id of the source
+cuda.memcpy.dst_device.hw.id | | peer copies, where known | hw.id of the destination
 cuda.module.id | | event cuda.module.loaded | CUPTI's number of the module
 cuda.module.bytes | By | event cuda.module.loaded | size of the module's code
 cuda.context.handle | | events cuda.context.created and cuda.context.destroyed | the CUcontext
@@ -41,7 +44,13 @@ cuda.session.number | | session spans | of this session in its process, from 1
 cuda.session.spans | {span} | session spans | spans below it that were seen before it was cut
 cuda.session.end_reason | | session spans | spans or age (it was cut by session.spans_max or session.age_max_ms), or exit
 cuda.session.lost | {span} | session spans, where not 0 | what the process had lost by then, of any reason; the report has each reason
-cuda.link | | links of session spans | what the link leads to: previous session, or process (the context of TRACEPARENT)
+cuda.stream.name | | calls with a stream, and their GPU work | the name that the program gave the stream (NVTX)
+cuda.range | | ranges, spans and marks of the program's own | range (it nests on its thread, and calls are its children), span or mark
+cuda.range.unended | | ranges, where true | nobody ended it: it ends with what its thread did last, or with the process
+nvtx.domain | | NVTX ranges and marks of a domain other than the default one | its name
+nvtx.category | | NVTX ranges and marks with a category | its name in that domain, else its number
+nvtx.payload | | NVTX ranges and marks with a payload that is a number | as the program gave it; a string only where it is beyond 64 bits with a sign
+cuda.link | | links of session spans and of nodes of graphs | what the link leads to: previous session, process (the context of TRACEPARENT), or capture (the call that captured or added the node)
 """
 
 RESOURCE_KEYS = """
@@ -62,7 +71,9 @@ hw.driver_version | | with a driver | NVIDIA's driver: 580.159
 cuda.cupti.version | | always | the CUDA release of the CUPTI in use: 13.5
 hw.type | | devices | gpu
 hw.vendor | | devices | NVIDIA
-hw.id | | devices | the UUID, as cuda.device.uuid
+hw.id | | devices | the UUID, as cuda.device.uuid; of a MIG instance as cuda.device.mig.uuid
+hw.parent | | MIG instances | the GPU, as cuda.device.uuid
+cuda.device.pci.address | | devices of this machine | domain, bus, device and function: 0000:1b:00.0
 hw.name | | devices | as cuda.device.name
 hw.model | | devices | as cuda.device.name
 cuda.device.id | | devices | the number that CUDA has for it in this process
@@ -90,10 +101,10 @@ cuda.device.l2_cache.bytes | By |
 cuda.device.max_ipc | {instruction}/{cycle} | most per cycle of a multiprocessor; 0: unknown
 cuda.device.memory.bandwidth | kBy/s | of the GPU's memory
 cuda.device.memory.bytes | By | of the GPU's memory
-cuda.device.mig.compute_instance.id | | 4294967295: not a MIG instance
+cuda.device.mig.compute_instance.id | | absent: not a MIG instance
 cuda.device.mig.enabled | | 1: MIG is on
-cuda.device.mig.gpu_instance.id | | 4294967295: not a MIG instance
-cuda.device.mig.uuid | | all zero: not a MIG instance
+cuda.device.mig.gpu_instance.id | | absent: not a MIG instance
+cuda.device.mig.uuid | | MIG-…; absent: not a MIG instance
 cuda.device.multiprocessor.max_blocks | {block} | most that can be on one
 cuda.device.multiprocessor.max_registers | {register} | of one
 cuda.device.multiprocessor.max_shared_memory | By | of one
@@ -254,7 +265,13 @@ def span_keys():
             if not use:
                 raise Missing(f"{path.name}: {key} is never written")
             found[key] = TYPES[use[1] or use[2]]
-    return found
+    return {**found, **nvtx_keys()}
+
+
+def nvtx_keys():
+    """{key: type} of what src/capture/nvtx.c adds to ranges and marks. A payload's type is the program's."""
+    keys = re.findall(r"ADD_ATTR\(event, \"([^\"]+)\", ATTR_(\w+)\)", read("src/capture/nvtx.c"))
+    return {key: "int, double or string" if key == "nvtx.payload" else TYPES[kind] for key, kind in keys}
 
 
 def resource_keys():

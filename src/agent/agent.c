@@ -1,8 +1,10 @@
 #include "agent/agent.h"
 
 #include "agent/detect.h"
+#include "agent/nvtx_entry.h"
 #include "agent/pipeline.h"
 #include "base/log.h"
+#include "capture/nvtx.h"
 #include "config/config.h"
 
 #include <dlfcn.h>
@@ -115,25 +117,41 @@ static enum status start(bool has_parent, struct error *err)
     return STATUS_OK;
 }
 
-static void begin(void)
+static void begin_nvtx(void)
+{
+    if (!settings.capture.nvtx)
+        return;
+    nvtx_begin();
+    nvtx_entry_check(read_environment("NVTX_INJECTION64_PATH", NULL));
+}
+
+/* False: this process is not traced. */
+static bool begin(void)
 {
     struct error err = {""};
     if (!read_settings() || settings.disabled)
-        return;
+        return false;
+    nvtx_switch(settings.capture.nvtx);
     bool has_parent = trace_context_parse(read_environment("TRACEPARENT", NULL),
                                           read_environment("TRACESTATE", NULL), &parent);
     const char *asleep = reason_to_sleep(has_parent);
-    if (asleep)
+    if (asleep) {
         log_info("%s: this process is not traced", asleep);
-    else if (start(has_parent, &err) != STATUS_OK)
+        return false;
+    }
+    if (start(has_parent, &err) != STATUS_OK) {
         log_error("%s; this process is not traced", err.text);
+        return false;
+    }
+    begin_nvtx();
+    return true;
 }
 
 int InitializeInjection(void)
 {
     int saved_errno = errno;
-    if (!atomic_flag_test_and_set(&has_begun))
-        begin();
+    if (!atomic_flag_test_and_set(&has_begun) && !begin())
+        nvtx_switch(false);
     errno = saved_errno;
     return 1;
 }

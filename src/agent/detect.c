@@ -1,5 +1,6 @@
 #include "agent/detect.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -148,6 +149,38 @@ static void add_cuda(struct resource *resource, int driver_version, const char *
         add_string(resource, "hw.driver_version", text, status);
     }
     add_string(resource, "cuda.cupti.version", cupti_version, status);
+}
+
+/* Line "KEY: \t VALUE" of a file of the driver's; where its value begins, its end cut off, or NULL. */
+static char *value_of(char *text, const char *key)
+{
+    char *at = strstr(text, key);
+    if (!at)
+        return NULL;
+    at += strlen(key);
+    at += strspn(at, " \t");
+    at[strcspn(at, "\n")] = 0;
+    return at;
+}
+
+enum status detect_device(struct resource *resource, const char *folder)
+{
+    const struct resource_attr *uuid = resource_find(resource, "cuda.device.uuid");
+    DIR *gpus = uuid && uuid->type == RESOURCE_STRING ? opendir(folder) : NULL;
+    enum status status = STATUS_OK;
+    struct dirent *gpu;
+    while (gpus && (gpu = readdir(gpus)) != NULL) {
+        char path[512], text[TEXT_MAX];
+        snprintf(path, sizeof path, "%.200s/%s/information", folder, gpu->d_name);
+        const char *found = read_file(path, text, sizeof text) ? value_of(text, "GPU UUID:") : NULL;
+        if (!found || strcmp(found, uuid->string) != 0)
+            continue;
+        add_string(resource, "cuda.device.pci.address", gpu->d_name, &status);
+        break;
+    }
+    if (gpus)
+        closedir(gpus);
+    return status;
 }
 
 enum status detect_resource(struct resource *resource, int driver_version, const char *cupti_version)

@@ -15,4 +15,9 @@ const char *detect_program(void);
 enum status detect_resource(struct resource *resource, int driver_version,
                             const char *cupti_version) MUST_CHECK;
 
+/* Adds where the device with this resource's UUID is on the PCI bus, if the driver of this machine has it:
+ * what is replayed may come from another. `folder` is DETECT_GPUS_FOLDER. */
+#define DETECT_GPUS_FOLDER "/proc/driver/nvidia/gpus"
+enum status detect_device(struct resource *resource, const char *folder) MUST_CHECK;
+
 #endif

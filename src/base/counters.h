@@ -24,6 +24,7 @@
     X(threads_seen, false, "host threads that made a traced call")                                           \
     X(orphans, false, "GPU spans whose call is unknown, sent below the session and marked")                  \
     X(pending_evicted, false, "calls given up while still waiting for their GPU record")                     \
+    X(graph_nodes_unlinked, false, "spans of graph nodes without a link to the call that captured them")     \
     X(zero_length, false, "GPU spans of no length, sent as 1 ns and marked")                                 \
     X(clock_skew, false, "GPU spans that start before their call, sent as they are")                         \
     X(clock_skew_max_ns, false, "the largest such lead, in ns")                                              \
@@ -39,6 +40,7 @@
     X(lost_no_buffer, true, "records discarded, as no activity buffer was left for CUPTI")                   \
     X(lost_late, true, "records that CUPTI handed over after the end")                                       \
     X(lost_graph_record, true, "executions of graphs that were made before graph records were on")           \
+    X(lost_range, true, "ranges for which no place was left: too many were open at once")                    \
     X(lost_malformed, true, "activity records that don't fit their layout")                                  \
     X(lost_ring_full, true, "calls that found their thread's ring full")                                     \
     X(lost_no_ring, true, "calls on threads for which no ring was left")                                     \

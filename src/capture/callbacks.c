@@ -2,7 +2,10 @@
 
 #include "base/clock.h"
 #include "base/counters.h"
+#include "capture/graph_nodes.h"
 #include "capture/params.h"
+#include "capture/sdk_context.h"
+#include "capture/thread_context.h"
 #include "capture/threads.h"
 
 #include <stdlib.h>
@@ -193,19 +196,17 @@ static uint32_t copy_params(struct call_record *record, const struct call_plan *
     return (uint32_t)((uint8_t *)to - (uint8_t *)record);
 }
 
-static void count_lost(struct host_thread *thread)
-{
-    uint64_t lost = atomic_load_explicit(&thread->lost, memory_order_relaxed);
-    atomic_store_explicit(&thread->lost, lost + 1, memory_order_relaxed);
-}
-
 static void write_call(struct host_thread *thread, enum call_domain domain, uint32_t cbid,
                        const struct call_plan *plan, const struct cupti_callback_data *data, uint64_t start,
                        uint64_t end)
 {
+    if (UNLIKELY(thread_context_is_new(thread, thread_context_self)))
+        thread_context_write(thread, thread_context_self);
+    if (UNLIKELY(atomic_load_explicit(&sdk_context_is_there, memory_order_acquire)))
+        thread_context_follow_sdk(thread, start);
     struct call_record *record = ring_reserve(&thread->ring, plan->record_bytes_max);
     if (UNLIKELY(!record)) {
-        count_lost(thread);
+        thread_count_lost(thread);
         return;
     }
     int32_t result = data->functionReturnValue ? *(const int32_t *)data->functionReturnValue : 0;
@@ -247,9 +248,12 @@ static void enter_call(struct host_thread *thread, enum call_domain domain, cons
         }
         atomic_store_explicit(&thread->is_in_driver_call, true, memory_order_relaxed);
     }
+    graph_nodes_flush(thread);
     if (UNLIKELY(plan->flags)) {
         if (plan->flags & PLAN_MAKES_GRAPH)
             note_graph(plan);
+        if (plan->flags & PLAN_INSTANTIATES_GRAPH)
+            graph_nodes_begin(thread);
         if (plan->flags & PLAN_NO_SPAN) {
             if (domain == CALL_DRIVER)
                 atomic_store_explicit(&thread->is_in_driver_call, false, memory_order_relaxed);
@@ -275,6 +279,7 @@ static void exit_call(struct host_thread *thread, enum call_domain domain, uint3
         counter_add(COUNTER_lost_no_ring, 1);
         return;
     }
+    graph_nodes_flush(thread);
     uint64_t end = clock_ticks();
     if (UNLIKELY(end < start && start - end < CALL_TICKS_MAX))
         end = start; /* the clock was set back: the call was made all the same */
@@ -308,17 +313,23 @@ static void handle_call(enum call_domain domain, uint32_t cbid, const struct cup
         exit_call(thread, domain, cbid, plan, data);
 }
 
-/* Rare: contexts and modules. The record lies in the ring before the record of the call that it happened in.
+/* Rare: contexts, modules and graphs. The record lies in the ring before the record of the call that it
+ * happened in.
  */
 static void handle_resource(uint32_t cbid, const struct cupti_resource_data *data)
 {
     if (cbid == CUPTI_RESOURCE_CONTEXT_DESTROY_STARTING)
         atomic_store_explicit(&callbacks_signals.context_destroyed, true, memory_order_relaxed);
     struct host_thread *thread = thread_current();
+    if (graph_nodes_concern(cbid)) {
+        if (thread)
+            graph_nodes_handle(thread, cbid, data->resourceDescriptor);
+        return;
+    }
     struct resource_record *record = thread ? ring_reserve(&thread->ring, sizeof *record) : NULL;
     if (!record) {
         if (thread)
-            count_lost(thread);
+            thread_count_lost(thread);
         else
             counter_add(COUNTER_lost_no_ring, 1);
         return;

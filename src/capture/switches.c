@@ -5,6 +5,7 @@
 #include "capture/buffers.h"
 #include "capture/callbacks.h"
 #include "capture/decode.h"
+#include "capture/graph_nodes.h"
 #include "capture/selection.h"
 #include "capture/unified_memory.h"
 
@@ -15,7 +16,7 @@ static const struct cupti *cupti;
 static const struct settings *settings;
 static cupti_subscriber_handle subscriber;
 static bool uses_subscriber_api;
-static bool graphs_are_due;        /* once the program begins to make one */
+static atomic_bool graphs_are_due; /* once the program begins to make one */
 static bool unified_memory_is_due; /* once CUDA is initialized, which the first captured call shows */
 
 /* Held while we call CUPTI after the start: its switches must be serialized by us. The pipeline thread waits
@@ -202,14 +203,31 @@ static void enable_calls(void)
         log_debug("this CUPTI does not know %u of the calls", refused);
 }
 
+static void enable_resource(enum cupti_resource_cbid cbid)
+{
+    cupti->cuptiEnableCallback(1, subscriber, CUPTI_DOMAIN_RESOURCE, cbid);
+}
+
+/* How many nodes a graph has costs a callback for each node when the graph is instantiated, and none later.
+ */
+static void enable_graphs(void)
+{
+    bool nodes = settings->detail != DETAIL_DEFAULT;
+    graph_nodes_id_source = nodes ? cupti->cuptiGetGraphNodeId : NULL;
+    enable_resource(CUPTI_RESOURCE_GRAPHNODE_CLONED);
+    enable_resource(CUPTI_RESOURCE_GRAPHEXEC_CREATED);
+    if (graph_nodes_id_source)
+        enable_resource(CUPTI_RESOURCE_GRAPHNODE_CREATED);
+}
+
 static void enable_callbacks(void)
 {
     enable_calls();
     if (settings->capture.resource) {
-        cupti->cuptiEnableCallback(1, subscriber, CUPTI_DOMAIN_RESOURCE, CUPTI_RESOURCE_CONTEXT_CREATED);
-        cupti->cuptiEnableCallback(1, subscriber, CUPTI_DOMAIN_RESOURCE,
-                                   CUPTI_RESOURCE_CONTEXT_DESTROY_STARTING);
-        cupti->cuptiEnableCallback(1, subscriber, CUPTI_DOMAIN_RESOURCE, CUPTI_RESOURCE_MODULE_LOADED);
+        enable_resource(CUPTI_RESOURCE_CONTEXT_CREATED);
+        enable_resource(CUPTI_RESOURCE_CONTEXT_DESTROY_STARTING);
+        enable_resource(CUPTI_RESOURCE_MODULE_LOADED);
+        enable_graphs();
     }
     cupti->cuptiEnableCallback(1, subscriber, CUPTI_DOMAIN_STATE, CUPTI_STATE_FATAL_ERROR);
 }

@@ -15,6 +15,7 @@ static void print_environment(void)
         const char *name, *text;
     } variables[] = {
         {"CUDA_INJECTION64_PATH", "libcuspan.so: the CUDA driver loads it; `cuspan run` sets it"},
+        {"NVTX_INJECTION64_PATH", "the same file: NVTX loads it, for ranges and marks; `cuspan run` sets it"},
         {"CUSPAN_CONFIG_FILE", "the configuration file, for cuspan alone; goes before OTEL_CONFIG_FILE"},
         {"OTEL_CONFIG_FILE", "the configuration file, as OpenTelemetry's SDKs read it"},
         {"CUSPAN_SET",

@@ -12,17 +12,18 @@ static void check_memory(const struct settings *settings, struct config_report *
 {
     uint64_t host = (uint64_t)settings->cupti.host_buffer_bytes * settings->cupti.host_buffer_count;
     uint64_t pending = (uint64_t)settings->correlation.pending_max * SETTINGS_PENDING_BYTES;
-    uint64_t needed = settings_buffer_bytes(settings) + SETTINGS_QUEUE_BYTES_MIN;
+    uint64_t buffers = settings_buffer_bytes(settings), needed = buffers + SETTINGS_QUEUE_BYTES_MIN;
+    uint64_t rest = buffers - host - settings->rings.total_bytes - pending;
     if (needed <= settings->memory_bytes_max)
         return;
     config_error(report,
                  "%s: distribution.cuspan.memory_bytes_max: %" PRIu64
                  " is too little for cupti.host_buffer_bytes x "
                  "host_buffer_count (%" PRIu64 "), rings.total_bytes (%" PRIu32
-                 "), correlation.pending_max x %d (%" PRIu64
-                 "), %d for the rest and %d for the queue: raise it to %" PRIu64 ", or lower one of those",
+                 "), correlation.pending_max x %d (%" PRIu64 "), %" PRIu64
+                 " for the rest and %d for the queue: raise it to %" PRIu64 ", or lower one of those",
                  report->source, settings->memory_bytes_max, host, settings->rings.total_bytes,
-                 SETTINGS_PENDING_BYTES, pending, SETTINGS_FIXED_BYTES, SETTINGS_QUEUE_BYTES_MIN, needed);
+                 SETTINGS_PENDING_BYTES, pending, rest, SETTINGS_QUEUE_BYTES_MIN, needed);
 }
 
 static void check_rings(const struct settings *settings, struct config_report *report)

@@ -276,6 +276,8 @@ const struct setting settings_table[] = {
      .comment = "contexts and modules that come into being without a call"},
     {OWN("capture.parameters"), SETTINGS(capture.parameters), .type = SETTING_BOOL, .default_text = "true",
      .comment = "parameters of calls as attributes"},
+    {OWN("capture.nvtx"), SETTINGS(capture.nvtx), .type = SETTING_BOOL, .default_text = "true",
+     .comment = "ranges, marks and names that the program gives by NVTX"},
 
     {OWN("cupti.library"), SETTINGS(cupti.library), .type = SETTING_TEXT,
      .comment = "path of libcupti; unset: the newest found that the driver can take"},

@@ -4,12 +4,17 @@
 #include <string.h>
 
 #define CONTEXT_FIELD_NULL_STREAM_ID 4 /* CUPTI's number; 12.0 has it as well */
+#define PEER_FIELD_SRC_DEVICE_ID     11
+#define PEER_FIELD_DST_DEVICE_ID     13
 #define UUID_BYTES                   16
 
-/* "GPU-8-4-4-4-12", as the driver's tools write it. */
-static void format_uuid(const uint8_t *bytes, char text[41])
+static const struct attr_key key_src_device = ATTR_KEY("cuda.memcpy.src_device.hw.id");
+static const struct attr_key key_dst_device = ATTR_KEY("cuda.memcpy.dst_device.hw.id");
+
+/* "GPU-8-4-4-4-12", "MIG-…", as the driver's tools write it. */
+static void format_uuid(const uint8_t *bytes, const char *prefix, char text[DEVICE_ID_BYTES])
 {
-    char *to = text + sprintf(text, "GPU-");
+    char *to = text + sprintf(text, "%s-", prefix);
     for (unsigned i = 0; i < UUID_BYTES; i++)
         to += sprintf(to, i == 4 || i == 6 || i == 8 || i == 10 ? "-%02x" : "%02x", bytes[i]);
 }
@@ -25,7 +30,8 @@ static bool is_zero(const uint8_t *bytes, unsigned count)
 static enum status set_field(struct resource *resource, const struct activity_field *field, uint64_t value)
 {
     const char *text = (const char *)(uintptr_t)value;
-    char uuid[41];
+    char uuid[DEVICE_ID_BYTES];
+    bool is_mig = strcmp(field->key.name, "cuda.device.mig.uuid") == 0;
     if (value == UINT32_MAX || value == UINT64_MAX)
         return STATUS_OK; /* CUPTI's "there is none": a MIG or NUMA number */
     switch (field->type) {
@@ -34,7 +40,7 @@ static enum status set_field(struct resource *resource, const struct activity_fi
     case FIELD_BYTES:
         if (field->size != UUID_BYTES || is_zero((const uint8_t *)(uintptr_t)value, UUID_BYTES))
             return STATUS_OK; /* all zero: not a MIG device */
-        format_uuid((const uint8_t *)(uintptr_t)value, uuid);
+        format_uuid((const uint8_t *)(uintptr_t)value, is_mig ? "MIG" : "GPU", uuid);
         return resource_set_string(resource, field->key.name, uuid);
     case FIELD_UINT:
     case FIELD_INT:
@@ -73,10 +79,15 @@ enum status devices_describe(const struct activity_record *record, uint32_t *dev
             *device_id = (uint32_t)record->values[i];
         status = set_field(resource, field, record->values[i]);
     }
+    /* A MIG instance is a piece of hardware of its own, and part of a GPU. */
     const struct resource_attr *uuid = resource_find(resource, "cuda.device.uuid");
+    const struct resource_attr *instance = resource_find(resource, "cuda.device.mig.uuid");
     const struct resource_attr *name = resource_find(resource, "cuda.device.name");
+    const struct resource_attr *id = instance ? instance : uuid;
     if (status == STATUS_OK)
-        status = set_hardware(resource, uuid ? uuid->string : NULL, name ? name->string : record->name);
+        status = set_hardware(resource, id ? id->string : NULL, name ? name->string : record->name);
+    if (status == STATUS_OK && instance && uuid)
+        status = resource_set_string(resource, "hw.parent", uuid->string);
     return status;
 }
 
@@ -84,6 +95,32 @@ enum status devices_describe_unknown(uint32_t device_id, struct resource *resour
 {
     enum status status = resource_set_int(resource, "cuda.device.id", device_id);
     return status == STATUS_OK ? set_hardware(resource, NULL, NULL) : status;
+}
+
+void devices_note(struct devices *devices, uint32_t device_id, const struct resource *resource)
+{
+    const struct resource_attr *id = resource_find(resource, "hw.id");
+    if (device_id < DEVICES_MAX && id)
+        snprintf(devices->ids[device_id], sizeof devices->ids[device_id], "%s", id->string);
+}
+
+static const char *id_of_end(const struct devices *devices, const struct activity_record *record,
+                             unsigned field)
+{
+    uint64_t device = record->present >> field & 1 ? record->values[field] : UINT64_MAX;
+    return device < DEVICES_MAX && *devices->ids[device] ? devices->ids[device] : NULL;
+}
+
+void devices_add_ends(const struct devices *devices, const struct activity_record *record, struct span *span)
+{
+    if (record->kind != ACTIVITY_MEMCPY_PEER)
+        return;
+    const char *src = id_of_end(devices, record, PEER_FIELD_SRC_DEVICE_ID);
+    const char *dst = id_of_end(devices, record, PEER_FIELD_DST_DEVICE_ID);
+    if (src)
+        span_attr_string(span, &key_src_device, src);
+    if (dst)
+        span_attr_string(span, &key_dst_device, dst);
 }
 
 void devices_note_context(struct devices *devices, const struct activity_record *record)

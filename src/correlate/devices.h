@@ -6,13 +6,17 @@
 #include "model/activities.h"
 #include "model/record.h"
 #include "model/resource.h"
+#include "model/span.h"
 
 #include <stdbool.h>
 
 #define CONTEXTS_KEPT 256
 
+#define DEVICE_ID_BYTES 41 /* "GPU-" or "MIG-", the UUID, NUL */
+
 struct devices {
-    bool is_known[DEVICES_MAX]; /* told to the outputs */
+    bool is_known[DEVICES_MAX];             /* told to the outputs */
+    char ids[DEVICES_MAX][DEVICE_ID_BYTES]; /* hw.id; "": unknown */
     struct {
         uint32_t context_id; /* 0: free */
         uint32_t null_stream_id;
@@ -26,6 +30,13 @@ enum status devices_describe(const struct activity_record *record, uint32_t *dev
 
 /* The same for a device of which nothing but the number is known. */
 enum status devices_describe_unknown(uint32_t device_id, struct resource *resource) MUST_CHECK;
+
+/* Keeps hw.id of a device that was described. */
+void devices_note(struct devices *devices, uint32_t device_id, const struct resource *resource);
+
+/* Says of a copy between devices what both ends are, beside their numbers; of other kinds nothing. Borrows
+ * from `devices`. */
+void devices_add_ends(const struct devices *devices, const struct activity_record *record, struct span *span);
 
 /* Notes a CONTEXT record. */
 void devices_note_context(struct devices *devices, const struct activity_record *record);

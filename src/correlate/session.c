@@ -43,10 +43,10 @@ void session_next_span_id(struct session *session, uint8_t span_id[8])
 }
 
 /* The ratio decides by the ID's last 63 bits, as the SDKs do, so that all processes of a trace agree. */
-static bool is_chosen(const struct session *session)
+bool session_would_sample(const struct session *session, const uint8_t trace_id[16])
 {
     uint64_t bits;
-    memcpy(&bits, session->trace_id + 8, 8);
+    memcpy(&bits, trace_id + 8, 8);
     double position = (double)(__builtin_bswap64(bits) >> 1) / 9223372036854775808.0;
     return position < session->options.ratio;
 }
@@ -59,7 +59,7 @@ static void become_root(struct session *session)
     } while (session->trace_id[0] == 0 && session->trace_id[15] == 0);
     memset(session->parent_span_id, 0, 8);
     session->trace_state = NULL;
-    session->is_sampled = is_chosen(session);
+    session->is_sampled = session_would_sample(session, session->trace_id);
     session->flags = TRACE_FLAG_RANDOM;
 }
 
@@ -68,7 +68,7 @@ static void become_child(struct session *session, const struct trace_context *pa
     memcpy(session->trace_id, parent->trace_id, 16);
     memcpy(session->parent_span_id, parent->span_id, 8);
     session->trace_state = *parent->trace_state ? parent->trace_state : NULL;
-    session->is_sampled = is_chosen(session);
+    session->is_sampled = session_would_sample(session, session->trace_id);
     session->flags = parent->flags & TRACE_FLAG_RANDOM;
 }
 

@@ -46,6 +46,9 @@ bool session_init(struct session *session, const struct session_options *options
 
 void session_next_span_id(struct session *session, uint8_t span_id[8]);
 
+/* Whether a root with this trace ID would be sampled. */
+bool session_would_sample(const struct session *session, const uint8_t trace_id[16]);
+
 /* Begins a session at `time_ns` if none is open. */
 void session_open(struct session *session, uint64_t time_ns);
 bool session_is_due(const struct session *session, uint64_t time_ns);

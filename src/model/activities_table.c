@@ -240,9 +240,9 @@ static const struct activity_field memcpy_peer_fields[] = {
     {ATTR_KEY("cuda.context.id"), FIELD_UINT, ACTIVITY_ALWAYS, ROLE_CONTEXT, 4, 0}, /* CONTEXT_ID */
     {ATTR_KEY("cuda.stream.id"), FIELD_UINT, ACTIVITY_ALWAYS, ROLE_STREAM, 4, 0}, /* STREAM_ID */
     {ATTR_KEY("cuda.memcpy.src_device.id"), FIELD_UINT, ACTIVITY_DEFAULT, ROLE_NONE, 4, 0}, /* SRC_DEVICE_ID */
-    {ATTR_KEY("cuda.memcpy.src_context.id"), FIELD_UINT, ACTIVITY_FULL, ROLE_NONE, 4, 0}, /* SRC_CONTEXT_ID */
+    {ATTR_KEY("cuda.memcpy.src_context.id"), FIELD_UINT, ACTIVITY_DEFAULT, ROLE_NONE, 4, 0}, /* SRC_CONTEXT_ID */
     {ATTR_KEY("cuda.memcpy.dst_device.id"), FIELD_UINT, ACTIVITY_DEFAULT, ROLE_NONE, 4, 0}, /* DST_DEVICE_ID */
-    {ATTR_KEY("cuda.memcpy.dst_context.id"), FIELD_UINT, ACTIVITY_FULL, ROLE_NONE, 4, 0}, /* DST_CONTEXT_ID */
+    {ATTR_KEY("cuda.memcpy.dst_context.id"), FIELD_UINT, ACTIVITY_DEFAULT, ROLE_NONE, 4, 0}, /* DST_CONTEXT_ID */
     {ATTR_KEY("cuda.correlation.id"), FIELD_UINT, ACTIVITY_ALWAYS, ROLE_CORRELATION, 8, 0}, /* CORRELATION_ID */
     {ATTR_KEY("cuda.graph.node.id"), FIELD_UINT, ACTIVITY_ALWAYS, ROLE_GRAPH_NODE, 8, 0}, /* GRAPH_NODE_ID */
     {ATTR_KEY("cuda.graph.id"), FIELD_UINT, ACTIVITY_ALWAYS, ROLE_GRAPH, 4, 0}, /* GRAPH_ID */

@@ -47,15 +47,21 @@ struct call_record {
 };
 static_assert(offsetof(struct call_record, values) == 40, "limits.h counts on it");
 
-/* Something that came into being or went, told by CUPTI's resource domain, head.cbid says what. */
+/* Something that came into being or went, told by CUPTI's resource domain, head.cbid says what. The nodes of
+ * a graph come in runs of consecutive IDs (CUPTI's, as in activity_record). */
 struct resource_record {
     struct record_head head;
     uint64_t time_ns;
     uint32_t context_id;
     uint32_t device_id; /* CONTEXT_*: the context's device. UINT32_MAX: unknown */
     uint32_t id;        /* STREAM_*: CUPTI's stream ID. MODULE_*: module ID */
-    uint32_t bytes;     /* MODULE_LOADED: size of the cubin */
-    uint64_t handle;    /* the context, stream or module */
+    union {
+        uint32_t bytes; /* MODULE_LOADED: size of the cubin */
+        uint32_t nodes; /* GRAPHNODE_*: how many; GRAPHEXEC_CREATED: of the whole graph, 0: unknown */
+    };
+    uint64_t handle;   /* the context, stream, module or executable graph; GRAPHNODE_*: the first node's ID */
+    uint64_t original; /* GRAPHNODE_CLONED: the ID of the node of which the first was made, the others of the
+                          ones after it */
 };
 
 /* From here on the thread's calls and ranges belong to this trace context. */
@@ -122,10 +128,17 @@ struct name_record {
     char name[];
 };
 
+static_assert(offsetof(struct resource_record, time_ns) == 8 &&
+                  offsetof(struct context_record, time_ns) == 8 &&
+                  offsetof(struct range_record, time_ns) == 8 && offsetof(struct name_record, time_ns) == 8,
+              "capture converts the time of all of them alike");
+
 /* A host thread as capture knows it. */
 struct thread_info {
     uint64_t tid; /* the kernel's thread ID */
     char name[THREAD_NAME_BYTES];
+    uint64_t serial; /* of this life of the thread: IDs are used again; 0: unknown */
+    uint32_t slot;   /* below THREADS_MAX, one thread's at a time */
 };
 
 /* One activity record. `values[f]` is field f, counted as CUPTI's field IDs count (KERNEL_FIELD_*;

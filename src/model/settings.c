@@ -48,7 +48,7 @@ void settings_deinit(struct settings *settings)
 
 uint64_t settings_buffer_bytes(const struct settings *settings)
 {
-    return SETTINGS_FIXED_BYTES +
+    return SETTINGS_FIXED_BYTES + (settings->detail != DETAIL_DEFAULT ? SETTINGS_GRAPH_NODES_BYTES : 0) +
            (uint64_t)settings->cupti.host_buffer_bytes * settings->cupti.host_buffer_count +
            settings->rings.total_bytes + (uint64_t)settings->correlation.pending_max * SETTINGS_PENDING_BYTES;
 }

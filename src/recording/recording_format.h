@@ -32,7 +32,7 @@
     "CUSPAN\n"
 #define FORMAT_MAGIC_BYTES  8
 #define FORMAT_MAJOR        1
-#define FORMAT_MINOR        0
+#define FORMAT_MINOR        1 /* 1: resources may be nodes of graphs */
 #define FORMAT_HEADER_BYTES 20
 #define FORMAT_BLOCK_BYTES  20 /* of a block's own header */
 #define FORMAT_END_BYTES    16
@@ -45,6 +45,7 @@
 #define FORMAT_STRINGS_MAX       65536        /* interned; then strings stand in full */
 #define FORMAT_STRINGS_BYTES_MAX (8 * 1024 * 1024)
 #define FORMAT_CBIDS_MAX         2048
+#define FORMAT_CBID_NODE_CLONED  20 /* a resource with one number more, which older readers leave */
 #define FORMAT_ROLES             (ROLE_GRAPH_NODE + 1)
 
 static_assert(FORMAT_RAW_MAX >= 4 * FORMAT_STRING_MAX, "an event with a long name fits into a block");
@@ -86,6 +87,13 @@ static inline bool format_call_is_valid(uint8_t domain, uint16_t cbid)
 {
     return (domain == CALL_DRIVER || domain == CALL_RUNTIME) && cbid < FORMAT_CBIDS_MAX;
 }
+
+/* What a program said is stored as it lies in memory behind head and time, its numbers little-endian. */
+#define FORMAT_SAID_SKIPPED   16
+#define FORMAT_SAID_BYTES_MAX 2048
+
+/* The record is of such a type, and its parts lie within it. */
+bool format_said_is_valid(const struct record_head *said);
 
 /* Which of a record's members a role stands for, as a number (not for ROLE_NAME). */
 uint64_t format_role_get(const struct activity_record *activity, enum activity_role role);

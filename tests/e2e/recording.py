@@ -12,6 +12,7 @@ INFO, THREAD, THREAD_END, CALL, RESOURCE, ACTIVITY, LOSS, SCHEMA = range(1, 9)
 STRINGS_MAX = 65536  # later ones have no number
 
 CONTEXT_CREATED = 1  # CUPTI's number of the resource event
+GRAPHNODE_CLONED = 20
 RUNTIME, DRIVER = 2, 1  # CUPTI's numbers of the domains
 MEMCPY, MEMSET, KERNEL, MEMCPY_PEER, GRAPH_TRACE = 1, 2, 10, 22, 51  # and of the activity kinds
 DEVICE, CONTEXT = 8, 9  # facts about the machine, which make no span
@@ -138,6 +139,7 @@ class Reader:
         self.strings, self.schemas = [], {}
         self.tid = self.time_ns = self.correlation_id = 0
         self.resource_before = [0] * 5
+        self.original = 0
         self.call_context, self.call_values, self.before = {}, {}, {}
         with open(path, "rb") as file:
             data = file.read()
@@ -181,6 +183,8 @@ class Reader:
         *self.resource_before, handle = [cursor.difference(before, 32) for before in self.resource_before[:4]] + [
             cursor.difference(self.resource_before[4])]
         self.resource_before.append(handle)
+        if cbid == GRAPHNODE_CLONED:
+            self.original = cursor.difference(self.original)
         if cbid == CONTEXT_CREATED:
             self.recording.contexts_created.append(handle)
 

@@ -6,6 +6,7 @@ graph spans as a bare CUPTI counter (counter.c) sees records, with every CUPTI t
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -35,13 +36,13 @@ class Test:
         counts = (map(int, line.split()) for line in file.read_text().splitlines())
         return Counter({ACTIVITY_NAMES[kind]: count for kind, count in counts if count})
 
-    def traced(self, program, cupti, graph_records):
+    def traced(self, program, cupti, graph_records, detail="default"):
         trace = self.out / "trace.jsonl"
         for old in (trace, *self.out.glob("report.*")):
             old.unlink(missing_ok=True)
         done = self.run(program, CUDA_INJECTION64_PATH=str(self.build.resolve() / "libcuspan.so"),
                         CUSPAN_SET=f"cupti.library={cupti};cupti.graph_records={graph_records};output_file={trace};"
-                                   f"report_file={self.out}/report")
+                                   f"report_file={self.out}/report;detail={detail}")
         spans = [span for line in trace.read_text().splitlines() for span in spans_of(json.loads(line))]
         reports = [json.loads(path.read_text()) for path in self.out.glob("report.*")]
         return done, spans, reports
@@ -86,8 +87,43 @@ class Test:
             found.append(f"lost: {others}")
         return found, {"launches": len(launches), "lost": lost}
 
+    def check_counts(self, program, cupti):
+        """Each execution has its graph's number of nodes, which the program prints: "6x100 2x10" and so on."""
+        done, spans, (report,) = self.traced(program, cupti, "always")
+        want = Counter({int(nodes): int(count) for nodes, count in re.findall(r"(\d+)x(\d+)", done.stdout)})
+        got = Counter(span.attributes.get("cuda.graph.nodes") for span in spans if span.name == "graph")
+        found = [] if done.returncode == 0 and want else [f"status {done.returncode}: {done.stdout!r} {done.stderr!r}"]
+        if got != want:
+            found.append(f"executions by nodes: {dict(got)}, should be {dict(want)}")
+        return found + [f"lost: {name} {count}" for name, count in report["losses"].items() if count], got
+
+    def check_links(self, program, cupti):
+        """Each node's span leads to the call that captured it, and different nodes to different calls."""
+        done, spans, (report,) = self.traced(program, cupti, "always", "graph-nodes")
+        sizes = [(int(nodes), int(count)) for nodes, count in re.findall(r"(\d+)x(\d+)", done.stdout)]
+        by_id = {(span.trace_id, span.span_id): span for span in spans}
+        nodes = [span for span in spans if "cuda.graph.node.id" in span.attributes]
+        found = [] if done.returncode == 0 and sizes else [f"status {done.returncode}: {done.stdout!r} {done.stderr!r}"]
+        if len(nodes) != sum(count * executions for count, executions in sizes):
+            found.append(f"{len(nodes)} spans of nodes, should be {sizes}")
+        captures, names = {}, Counter()
+        for node in nodes:
+            links = [(link["traceId"], link["spanId"]) for link in node.links]
+            capture = by_id.get(links[0]) if len(links) == 1 else None
+            names[(node.attributes["cuda.activity"], capture.name if capture else None)] += 1
+            captures.setdefault(node.attributes["cuda.graph.node.id"], set()).update(links)
+        want = {"kernel": "cudaLaunchKernel", "memset": "cudaMemsetAsync", "memcpy": "cudaMemcpyAsync"}
+        if any(want.get(activity) != name for activity, name in names):
+            found.append(f"nodes lead to {dict(names)}")
+        calls = {link for links in captures.values() for link in links}
+        if sum(map(len, captures.values())) != len(calls):
+            found.append(f"{len(captures)} nodes lead to {len(calls)} calls")
+        if report["counters"].get("graph_nodes_unlinked"):
+            found.append(f"{report['counters']['graph_nodes_unlinked']} spans of nodes have no link")
+        return found + [f"lost: {name} {count}" for name, count in report["losses"].items() if count], names
+
     def case(self, program, cupti, check=None):
-        name = f"{Path(program[-1]).stem} with {cupti}"
+        name = f"{Path(program[-1]).stem}{' ' + check.__name__ if check else ''} with {cupti}"
         try:
             found, got = (check or self.check)(program, cupti)
         except Exception as error:  # one case that breaks must not hide the others
@@ -109,6 +145,9 @@ def main():
             if Path(program).stem == "graph":
                 for _ in range(10):
                     test.case([program], cupti, test.check_graphs)
+            if Path(program).stem == "graph_threads":
+                test.case([program], cupti, test.check_counts)
+                test.case([program], cupti, test.check_links)
     try:
         subprocess.run(["python3", "-c", "import torch; assert torch.cuda.is_available()"], check=True,
                        stderr=subprocess.DEVNULL)

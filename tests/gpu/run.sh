@@ -1,5 +1,5 @@
 #!/bin/bash
-# The examples, and a program built with CUDA 12, on this machine's GPU, under the agent.
+# The examples, graphs that threads launch, and a program built with CUDA 12, on this machine's GPU, under the agent.
 #   tests/gpu/run.sh [CUPTI-LIBRARY...]
 # Without arguments: with the CUPTI that ships with cuspan (build/cupti), 12.9's and 13.0's, which are fetched into
 # build/cupti-VERSION, others in build/cupti-*/, and the toolkit's.
@@ -25,8 +25,9 @@ NVCC=$(find_nvcc) || fail "no nvcc, and none to be had from PyPI"
 for example in vector_add threads graph; do
     "$NVCC" -arch=native -o "$OUT/$example" "examples/$example.cu"
 done
+"$NVCC" -arch=native -o "$OUT/graph_threads" tests/gpu/graph_threads.cu
 cc -shared -fPIC -O2 -o "$OUT/counter.so" tests/gpu/counter.c -ldl
-PROGRAMS=("$OUT/vector_add" "$OUT/threads" "$OUT/graph")
+PROGRAMS=("$OUT/vector_add" "$OUT/threads" "$OUT/graph" "$OUT/graph_threads")
 
 build_cuda12() {
     local cuda12=$PWD/build/cuda12

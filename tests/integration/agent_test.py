@@ -277,6 +277,47 @@ for _name in RECORDINGS:
     setattr(Replay, f"test_{_name}", lambda self, name=_name: self.check(name))
 
 
+class Graphs(Case):
+    """A made-up recording: a graph of six nodes that one thread captures, and 40 launches from four others."""
+
+    def sample(self, kind):
+        file = self.directory / f"{kind}.cuspanrec"
+        subprocess.run([BUILD / "replay_sample", file, kind], check=True)
+        return file
+
+    def test_an_execution_has_its_graph_s_number_of_nodes(self):
+        for options in ((), ("--api", "classic", "--cupti-version", "12.9")):
+            result = self.replay(self.sample("graphs"), *options)
+            nodes = [span.attributes.get("cuda.graph.nodes") for span in result.spans if span.name == "graph"]
+            self.assertEqual(nodes, [6] * 40)
+
+    def linked(self, result):
+        by_id = {span.span_id: span for span in result.spans}
+        nodes = [span for span in result.spans if span.name == "node"]
+        self.assertEqual(len(nodes), 240)
+        self.assertEqual({by_id[node.parent_id].name for node in nodes}, {"cudaGraphLaunch"})
+        captures = sorted((span for span in result.spans if span.name == "cudaLaunchKernel"), key=lambda s: s.start_ns)
+        for node in nodes:
+            (link,) = node.links
+            capture = captures[node.attributes["cuda.graph.node.id"] % 2**32 - 1]
+            self.assertEqual((link["traceId"], link["spanId"]), (capture.trace_id, capture.span_id))
+        self.assertEqual(result.report["counters"]["graph_nodes_unlinked"], 0)
+
+    def test_nodes_lead_to_the_calls_that_captured_them(self):
+        for options in ((), ("--api", "classic", "--cupti-version", "12.9")):
+            self.linked(self.replay(self.sample("graph-nodes"), *options, settings={"detail": "graph-nodes"}))
+
+    def test_a_recording_of_it_says_the_same(self):
+        copy = self.directory / "copy.cuspanrec"
+        self.replay(self.sample("graph-nodes"), settings={"detail": "graph-nodes", "record_file": copy}, to_file=False)
+        self.linked(self.replay(copy, settings={"detail": "graph-nodes"}))
+
+    def test_nodes_have_no_links_unless_they_are_asked_for(self):
+        result = self.replay(self.sample("graph-nodes"), settings={"detail": "default"})
+        self.assertEqual([node.links for node in result.spans if node.name == "node"], [[]] * 240)
+        self.assertEqual(result.report["counters"]["graph_nodes_unlinked"], 0)
+
+
 class Repeat(Case):
     def test_sessions_link_to_the_one_before(self):
         result = self.replay("threads", "--repeat", "50", settings={"session.spans_max": 1000})
@@ -832,10 +873,10 @@ class Library(Case):
         if SANITIZERS:
             self.skipTest("a sanitized library needs its runtime")
 
-    def test_exports_one_symbol(self):
+    def test_exports_its_entries_alone(self):
         names = [line.split()[-1] for line in self.tool("nm", "-D", "--defined-only").splitlines()]
         names = [name.split("@")[0] for name in names if " A " not in name and not name.startswith("CUSPAN_")]
-        self.assertEqual(names, ["InitializeInjection"])
+        self.assertEqual(names, ["InitializeInjection", "InitializeInjectionNvtx2", "cuspan_agent_api"])
 
     def test_needs_libc_alone(self):
         needed = re.findall(r"NEEDED.*\[(.*)\]", self.tool("readelf", "-d"))
@@ -886,6 +927,89 @@ class Soak(Case):
         self.assertEqual(result.agent_lines(), [])
         if not SANITIZERS:
             self.assertLess(grown, MEMORY_BYTES)
+
+
+class Requests(Case):
+    """A made-up service (tests/replay/sample.h): each request's trace holds exactly its own calls and GPU work."""
+    GROUP = 5
+
+    def sample(self, threads, calls):
+        path = self.directory / f"service-{threads}-{calls}.cuspanrec"
+        subprocess.run([BUILD / "replay_sample", path, str(threads), str(calls), "requests"], check=True)
+        return path
+
+    def place(self, correlation_id, threads):
+        """The thread, the group and the step of a call."""
+        thread, call = (correlation_id - 1) % threads, (correlation_id - 1) // threads
+        return thread, call // self.GROUP, call % self.GROUP
+
+    def request(self, thread, group):
+        number = (thread << 32 | group).to_bytes(8, "big")
+        return b"request!".hex() + number.hex(), (b"\xff" + number[1:]).hex()
+
+    def check_traces(self, result, threads, calls):
+        by_id = {span.span_id: span for span in result.spans}
+        self.assertEqual(len(by_id), len(result.spans))
+        session_traces = {span.trace_id for span in result.spans if is_session(span)}
+        seen, gpu = set(), set()
+        for span in result.spans:
+            if "cuda.correlation.id" not in span.attributes:
+                continue
+            correlation_id = span.attributes["cuda.correlation.id"]
+            thread, group, step = self.place(correlation_id, threads)
+            if "cuda.activity" in span.attributes:
+                gpu.add(correlation_id)
+                self.assertEqual(span.trace_id, by_id[span.parent_id].trace_id)
+                self.assertEqual(by_id[span.parent_id].attributes["cuda.correlation.id"], correlation_id)
+                continue
+            seen.add((thread, group))
+            trace_id, parent_id = self.request(thread, group)
+            if group % 7 == 6:
+                self.assertIn(span.trace_id, session_traces)
+            else:
+                self.assertEqual(span.trace_id, trace_id)
+                self.assertNotEqual(group % 10, 9, "this request isn't sampled")
+            if step in (1, 2):
+                stage = by_id[span.parent_id]
+                self.assertEqual((stage.name, stage.trace_id), ("stage", span.trace_id))
+                self.assertEqual([event["name"] for event in stage.events], ["half"])
+                span = stage
+            if group % 7 != 6:
+                self.assertEqual(span.parent_id, parent_id)
+            else:
+                self.assertTrue(is_session(by_id[span.parent_id]))
+        groups = {(thread, group) for thread in range(threads) for group in range(calls // self.GROUP)}
+        sampled = {(thread, group) for thread, group in groups if group % 7 == 6 or group % 10 != 9}
+        self.assertEqual(seen, sampled)
+        expected = {1 + thread + call * threads for thread in range(threads) for call in range(calls)}
+        expected = {i for i in expected if (i - 1) // threads % 4 != 3 and i % 17 and self.place(i, threads)[:2] in sampled}
+        self.assertEqual(gpu, expected)
+        stages = [span for span in result.spans if span.name == "stage"]
+        self.assertEqual(len(stages), len(sampled))
+
+    def test_ten_thousand_requests(self):
+        threads, calls = 8, 600 if SANITIZERS else 6250
+        path = self.sample(threads, calls)
+        result = self.replay(path, settings={"exit_deadline_ms": 60000, "capture.activities.deny": "graph"})
+        self.assert_nothing_lost(result)
+        self.assertEqual(result.report["counters"]["orphans"], 0)
+        self.check_traces(result, threads, calls)
+
+    def test_recorded_again(self):
+        """What the agent records of a replay is what was recorded."""
+        path, again = self.sample(4, 500), self.directory / "again.cuspanrec"
+        self.replay(path, to_file=False, settings={"record_file": again})
+        result = self.replay(again, settings={"capture.activities.deny": "graph"})
+        self.assert_nothing_lost(result)
+        self.check_traces(result, 4, 500)
+
+    def test_the_sampler_goes_before_the_flag_where_it_is_told_to(self):
+        result = self.replay(self.sample(2, 500), env={"OTEL_TRACES_SAMPLER": "always_on"})
+        self.assert_nothing_lost(result)
+        traces = {span.trace_id for span in result.spans}
+        for group in range(100):
+            if group % 7 != 6:
+                self.assertIn(self.request(0, group)[0], traces)
 
 
 class Context(Case):

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/counters.h"
 #include "capture/capture.h"
+#include "capture/graph_nodes.h"
 #include "capture/params.h"
 #include "capture/threads.h"
 
@@ -152,6 +153,7 @@ static int setup(void **state)
         thread_self->runtime_correlation = 0;
     }
     memset(&callbacks_signals, 0, sizeof callbacks_signals);
+    graph_nodes_id_source = NULL;
     atomic_store(&callbacks_on, true);
     fake_now_ns = 1000000;
     clock_source = fake_clock;
@@ -649,6 +651,152 @@ static void test_modules_and_contexts(void **state)
     assert_true(callbacks_signals.context_destroyed);
 }
 
+/* --- graphs
+ * ------------------------------------------------------------------------------------------------------------
+ */
+
+static uint32_t node_id(void *node, uint64_t *id)
+{
+    *id = (uint64_t)(uintptr_t)node + 100;
+    return (uintptr_t)node == 66 ? CUPTI_INVALID_PARAMETER : CUPTI_OK;
+}
+
+static void graph_event(uint32_t cbid, uintptr_t node, uintptr_t original, uintptr_t exec)
+{
+    struct cupti_graph_data graph = {
+        .node = (void *)node, .originalNode = (void *)original, .graphExec = (void *)exec};
+    struct cupti_resource_data data = {.context = NULL, .resourceDescriptor = &graph};
+    fake_now_ns += 10;
+    callbacks_handle(NULL, CUPTI_DOMAIN_RESOURCE, cbid, &data);
+}
+
+static void created(uintptr_t node)
+{
+    graph_event(CUPTI_RESOURCE_GRAPHNODE_CREATED, node, 0, 0);
+}
+
+static void cloned(uintptr_t node, uintptr_t original)
+{
+    graph_event(CUPTI_RESOURCE_GRAPHNODE_CLONED, node, original, 0);
+}
+
+static const struct resource_record *next_of(uint32_t cbid)
+{
+    const struct record_head *head = next();
+    assert_non_null(head);
+    assert_int_equal(head->type, RECORD_RESOURCE);
+    assert_int_equal(head->cbid, cbid);
+    return (const struct resource_record *)head;
+}
+
+static void expect_run(uint32_t cbid, uint64_t first, uint32_t nodes, uint64_t original)
+{
+    const struct resource_record *run = next_of(cbid);
+    assert_int_equal(run->handle, first);
+    assert_int_equal(run->nodes, nodes);
+    assert_int_equal(run->original, original);
+    release();
+}
+
+static void expect_exec(uint64_t exec, uint32_t nodes)
+{
+    const struct resource_record *record = next_of(CUPTI_RESOURCE_GRAPHEXEC_CREATED);
+    assert_int_equal(record->handle, exec);
+    assert_int_equal(record->nodes, nodes);
+    release();
+}
+
+static void test_an_executable_graph_has_as_many_nodes_as_were_cloned(void **state)
+{
+    (void)state;
+    struct call call;
+    cloned(1, 2); /* by another call: a graph that the program clones */
+    find(&call, CALL_RUNTIME, "cudaGraphInstantiate", 20);
+    enter(&call);
+    for (uintptr_t i = 0; i < 3; i++)
+        cloned(10 + i, 20 + i);
+    graph_event(CUPTI_RESOURCE_GRAPHEXEC_CREATED, 0, 0, 0xe0);
+    leave(&call);
+    expect_exec(0xe0, 3);
+    assert_int_equal(next_call()->correlation_id, 20);
+    release();
+    graph_event(CUPTI_RESOURCE_GRAPHEXEC_CREATED, 0, 0, 0xe1);
+    expect_exec(0xe1, 0);
+    assert_null(next());
+}
+
+static void test_nodes_come_in_runs_before_their_call(void **state)
+{
+    (void)state;
+    struct call call;
+    graph_nodes_id_source = node_id;
+    find(&call, CALL_RUNTIME, "cudaGraphInstantiate", 21);
+    enter(&call);
+    for (uintptr_t i = 0; i < 1000; i++) { /* far more than a ring holds */
+        created(10000 + i);
+        cloned(10000 + i, 20000 + i);
+    }
+    cloned(11000, 30000);
+    cloned(11002, 30001);
+    cloned(66, 30002); /* its ID can't be had */
+    graph_event(CUPTI_RESOURCE_GRAPHEXEC_CREATED, 0, 0, 0xe0);
+    leave(&call);
+    expect_run(CUPTI_RESOURCE_GRAPHNODE_CLONED, 10100, 1000, 20100);
+    expect_run(CUPTI_RESOURCE_GRAPHNODE_CLONED, 11100, 1, 30100);
+    expect_run(CUPTI_RESOURCE_GRAPHNODE_CREATED, 10100, 1000, 0);
+    expect_run(CUPTI_RESOURCE_GRAPHNODE_CLONED, 11102, 1, 30101);
+    expect_exec(0xe0, 1003);
+    assert_int_equal(next_call()->correlation_id, 21);
+    release();
+    assert_null(next());
+    assert_int_equal(counters_lost(), 0);
+}
+
+/* Consecutive nodes of two calls are two runs, and what is made between two calls belongs to neither. */
+static void test_a_run_ends_with_its_call(void **state)
+{
+    (void)state;
+    struct call call;
+    graph_nodes_id_source = node_id;
+    for (uint32_t i = 0; i < 2; i++) {
+        find(&call, CALL_RUNTIME, "cudaLaunchKernel", 30 + i);
+        enter(&call);
+        created(1 + 2 * i);
+        leave(&call);
+        created(2 + 2 * i);
+    }
+    for (uint32_t i = 0; i < 2; i++) {
+        const struct resource_record *run = next_of(CUPTI_RESOURCE_GRAPHNODE_CREATED);
+        uint64_t time_ns = run->time_ns;
+        expect_run(CUPTI_RESOURCE_GRAPHNODE_CREATED, 101 + 2 * i, 1, 0);
+        assert_in_range(time_ns, next_call()->start_ns, next_call()->end_ns);
+        uint64_t end_ns = next_call()->end_ns;
+        release();
+        if (i == 0) {
+            assert_true(next_of(CUPTI_RESOURCE_GRAPHNODE_CREATED)->time_ns > end_ns);
+            expect_run(CUPTI_RESOURCE_GRAPHNODE_CREATED, 102, 1, 0);
+        }
+    }
+    assert_null(next()); /* the last one waits for the thread's next call */
+    graph_nodes_flush(thread_self);
+    expect_run(CUPTI_RESOURCE_GRAPHNODE_CREATED, 104, 1, 0);
+}
+
+static void test_a_full_ring_leaves_nodes_out_and_loses_nothing(void **state)
+{
+    (void)state;
+    graph_nodes_id_source = node_id;
+    for (uintptr_t i = 1; i < RING_BYTES / sizeof(struct resource_record) + 10; i++)
+        created(2 * i); /* no two of them consecutive */
+    graph_event(CUPTI_RESOURCE_GRAPHEXEC_CREATED, 0, 0, 0xe0);
+    struct cupti_resource_data data = {.context = NULL};
+    callbacks_handle(NULL, CUPTI_DOMAIN_RESOURCE, CUPTI_RESOURCE_GRAPHEXEC_CREATED, &data);
+    assert_int_equal(atomic_load(&thread_self->lost), 0);
+    while (next())
+        release();
+    assert_false(thread_self->graphs.has_runs);
+}
+
 static void test_a_fatal_error_switches_off_and_keeps_its_text(void **state)
 {
     (void)state;
@@ -874,6 +1022,10 @@ int main(void)
         cmocka_unit_test_setup(test_whoever_asks_hears_of_graphs_up_to_the_first_instantiation, setup),
         cmocka_unit_test_setup(test_a_graph_is_announced_by_a_call_without_a_span, setup),
         cmocka_unit_test_setup(test_modules_and_contexts, setup),
+        cmocka_unit_test_setup(test_an_executable_graph_has_as_many_nodes_as_were_cloned, setup),
+        cmocka_unit_test_setup(test_nodes_come_in_runs_before_their_call, setup),
+        cmocka_unit_test_setup(test_a_run_ends_with_its_call, setup),
+        cmocka_unit_test_setup(test_a_full_ring_leaves_nodes_out_and_loses_nothing, setup),
         cmocka_unit_test_setup(test_a_fatal_error_switches_off_and_keeps_its_text, setup),
         cmocka_unit_test_setup(test_a_full_ring_is_counted, setup),
         cmocka_unit_test_setup(test_calls_without_a_ring_are_counted_once, setup),

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -66,6 +67,50 @@ static void test_a_full_resource_is_an_error(void **state)
     }
     assert_int_equal(detect_resource(&resource, 13000, "13.5"), STATUS_FULL);
     resource_deinit(&resource);
+}
+
+static void write_file(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs(text, file);
+    fclose(file);
+}
+
+static void test_where_a_device_is_on_the_bus(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/cuspan-detect-test-XXXXXX", gpu[64], file[96];
+    struct resource resource = {0};
+    assert_non_null(mkdtemp(folder));
+    static const char *const addresses[] = {"0000:1b:00.0", "0000:43:00.0", "0000:52:00.0"};
+    for (unsigned i = 0; i < 3; i++) {
+        char text[128];
+        snprintf(gpu, sizeof gpu, "%s/%s", folder, addresses[i]);
+        snprintf(file, sizeof file, "%s/information", gpu);
+        snprintf(text, sizeof text, "Model: \t\t NVIDIA H200\nGPU UUID: \t GPU-%u\nBus Type: \t PCIe\n", i);
+        assert_int_equal(mkdir(gpu, 0700), 0);
+        write_file(file, i == 2 ? "Model:\n" : text);
+    }
+    assert_int_equal(detect_device(&resource, folder), STATUS_OK); /* no UUID */
+    assert_int_equal(resource.attr_count, 0);
+    assert_int_equal(resource_set_string(&resource, "cuda.device.uuid", "GPU-1"), STATUS_OK);
+    assert_int_equal(detect_device(&resource, "/no/such/folder"), STATUS_OK);
+    assert_null(resource_find(&resource, "cuda.device.pci.address"));
+    assert_int_equal(detect_device(&resource, folder), STATUS_OK);
+    assert_string_equal(text_of(&resource, "cuda.device.pci.address"), "0000:43:00.0");
+    resource_deinit(&resource);
+    assert_int_equal(resource_set_string(&resource, "cuda.device.uuid", "GPU-"), STATUS_OK);
+    assert_int_equal(detect_device(&resource, folder), STATUS_OK);
+    assert_int_equal(resource.attr_count, 1);
+    resource_deinit(&resource);
+    for (unsigned i = 0; i < 3; i++) {
+        snprintf(gpu, sizeof gpu, "%s/%s", folder, addresses[i]);
+        snprintf(file, sizeof file, "%s/information", gpu);
+        unlink(file);
+        rmdir(gpu);
+    }
+    rmdir(folder);
 }
 
 /* Runs this program under another name, which then says what it takes itself for. */
@@ -130,6 +175,7 @@ int main(void)
         cmocka_unit_test(test_what_is_always_there),
         cmocka_unit_test(test_what_the_user_has_set_stays),
         cmocka_unit_test(test_a_full_resource_is_an_error),
+        cmocka_unit_test(test_where_a_device_is_on_the_bus),
         cmocka_unit_test(test_the_program_s_name),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -51,6 +51,71 @@ static void test_a_device_with_all_it_has(void **state)
     resource_deinit(&resource);
 }
 
+static void test_a_mig_instance_is_part_of_a_gpu(void **state)
+{
+    (void)state;
+    static const uint8_t uuid[16] = {0xaa}, instance[16] = {0xbb};
+    struct resource resource = {0};
+    uint32_t device;
+    record = (struct activity_record){.kind = ACTIVITY_DEVICE, .device_id = UINT32_MAX};
+    set("cuda.device.id", 0);
+    set("cuda.device.uuid", (uint64_t)(uintptr_t)uuid);
+    set("cuda.device.mig.enabled", 1);
+    set("cuda.device.mig.gpu_instance.id", 2);
+    set("cuda.device.mig.compute_instance.id", 0);
+    set("cuda.device.mig.uuid", (uint64_t)(uintptr_t)instance);
+    assert_int_equal(devices_describe(&record, &device, &resource), STATUS_OK);
+    assert_string_equal(text_of(&resource, "cuda.device.uuid"), "GPU-aa000000-0000-0000-0000-000000000000");
+    assert_string_equal(text_of(&resource, "cuda.device.mig.uuid"),
+                        "MIG-bb000000-0000-0000-0000-000000000000");
+    assert_string_equal(text_of(&resource, "hw.id"), "MIG-bb000000-0000-0000-0000-000000000000");
+    assert_string_equal(text_of(&resource, "hw.parent"), "GPU-aa000000-0000-0000-0000-000000000000");
+    assert_int_equal(resource_find(&resource, "cuda.device.mig.gpu_instance.id")->integer, 2);
+    assert_int_equal(resource_find(&resource, "cuda.device.mig.compute_instance.id")->integer, 0);
+    resource_deinit(&resource);
+    set("cuda.device.mig.enabled", 0);
+    set("cuda.device.mig.gpu_instance.id", UINT32_MAX);
+    set("cuda.device.mig.uuid", (uint64_t)(uintptr_t)(const uint8_t[16]){0});
+    assert_int_equal(devices_describe(&record, &device, &resource), STATUS_OK);
+    assert_string_equal(text_of(&resource, "hw.id"), "GPU-aa000000-0000-0000-0000-000000000000");
+    assert_null(resource_find(&resource, "hw.parent"));
+    assert_null(resource_find(&resource, "cuda.device.mig.uuid"));
+    assert_null(resource_find(&resource, "cuda.device.mig.gpu_instance.id"));
+    resource_deinit(&resource);
+}
+
+static void test_a_peer_copy_names_both_ends(void **state)
+{
+    (void)state;
+    static struct devices devices;
+    static struct span span;
+    for (uint32_t device = 0; device < 2; device++) {
+        struct resource resource = {0};
+        assert_int_equal(resource_set_string(&resource, "hw.id", device ? "GPU-one" : "GPU-zero"), STATUS_OK);
+        devices_note(&devices, device, &resource);
+        devices_note(&devices, DEVICES_MAX, &resource);
+        resource_deinit(&resource);
+        devices_note(&devices, device, &resource); /* nothing more is known */
+    }
+    struct activity_record copy = {.kind = ACTIVITY_MEMCPY_PEER, .present = 1 << 11 | 1 << 13};
+    copy.values[11] = 1;
+    devices_add_ends(&devices, &copy, &span);
+    assert_int_equal(span.attr_count, 2);
+    assert_string_equal(span.attrs[0].key->name, "cuda.memcpy.src_device.hw.id");
+    assert_memory_equal(span.attrs[0].s, "GPU-one", span.attrs[0].len);
+    assert_string_equal(span.attrs[1].key->name, "cuda.memcpy.dst_device.hw.id");
+    assert_memory_equal(span.attrs[1].s, "GPU-zero", span.attrs[1].len);
+    copy.values[11] = 2; /* nothing is known of it */
+    copy.values[13] = UINT32_MAX;
+    devices_add_ends(&devices, &copy, &span);
+    copy.present = 0;
+    copy.values[11] = 1;
+    devices_add_ends(&devices, &copy, &span);
+    copy = (struct activity_record){.kind = ACTIVITY_MEMCPY, .present = UINT64_MAX};
+    devices_add_ends(&devices, &copy, &span);
+    assert_int_equal(span.attr_count, 2);
+}
+
 static void test_a_device_of_which_little_is_known(void **state)
 {
     (void)state;
@@ -118,10 +183,17 @@ static void test_null_streams_of_contexts(void **state)
     assert_false(devices_is_null_stream(&devices, 1, 7));
 }
 
-/* CUPTI's number of the field is written into devices.c: the generated table must agree. */
-static void test_the_null_stream_s_field(void **state)
+/* CUPTI's numbers of the fields are written into devices.c: the generated table must agree. */
+static void test_the_fields_that_are_known_by_number(void **state)
 {
     (void)state;
+    const struct activity_field *peer = activity_table[ACTIVITY_MEMCPY_PEER].fields;
+    assert_string_equal(peer[11].key.name, "cuda.memcpy.src_device.id");
+    assert_string_equal(peer[12].key.name, "cuda.memcpy.src_context.id");
+    assert_string_equal(peer[13].key.name, "cuda.memcpy.dst_device.id");
+    assert_string_equal(peer[14].key.name, "cuda.memcpy.dst_context.id");
+    for (unsigned i = 11; i < 15; i++)
+        assert_int_equal(peer[i].detail, ACTIVITY_DEFAULT);
     assert_string_equal(activity_table[ACTIVITY_CONTEXT].fields[4].key.name, "cuda.context.null_stream.id");
 }
 
@@ -129,10 +201,12 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_device_with_all_it_has),
+        cmocka_unit_test(test_a_mig_instance_is_part_of_a_gpu),
+        cmocka_unit_test(test_a_peer_copy_names_both_ends),
         cmocka_unit_test(test_a_device_of_which_little_is_known),
         cmocka_unit_test(test_a_full_resource_is_an_error),
         cmocka_unit_test(test_null_streams_of_contexts),
-        cmocka_unit_test(test_the_null_stream_s_field),
+        cmocka_unit_test(test_the_fields_that_are_known_by_number),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
