@@ -176,18 +176,19 @@ static void say_first_losses(void)
     static const struct {
         enum counter counter;
         const char *what, *advice;
-    } kinds[] = {{COUNTER_lost_ring_full, "calls come faster than they are taken from a thread's ring",
-                  "raise distribution.cuspan.rings.bytes"},
-                 {COUNTER_lost_no_ring, "there are more threads than rings",
-                  "raise distribution.cuspan.rings.total_bytes"},
-                 {COUNTER_lost_no_buffer, "no activity buffer was left for CUPTI",
-                  "raise distribution.cuspan.cupti.host_buffer_count"},
-                 {COUNTER_lost_cupti_dropped, "CUPTI dropped records for want of a buffer",
-                  "raise distribution.cuspan.cupti.host_buffer_count"},
-                 {COUNTER_lost_zero_timestamps, "the GPU had no buffer for timestamps",
-                  "raise distribution.cuspan.cupti.device_buffer_limit"},
-                 {COUNTER_lost_graph_record, "CUDA graphs were made before CUPTI's graph records were on",
-                  "set distribution.cuspan.cupti.graph_records to at-once or always"}};
+    } kinds[] = {
+        {COUNTER_lost_ring_full, "calls come faster than they are taken from a thread's ring",
+         "raise distribution.cuspan.rings.bytes"},
+        {COUNTER_lost_no_ring, "there are more threads than rings",
+         "raise distribution.cuspan.rings.total_bytes"},
+        {COUNTER_lost_no_buffer, "no activity buffer was left for CUPTI",
+         "raise distribution.cuspan.cupti.host_buffer_count, or set per_thread_buffers to false beside it"},
+        {COUNTER_lost_cupti_dropped, "CUPTI dropped records for want of a buffer",
+         "raise distribution.cuspan.cupti.host_buffer_count, or set per_thread_buffers to false beside it"},
+        {COUNTER_lost_zero_timestamps, "the GPU had no buffer for timestamps",
+         "raise distribution.cuspan.cupti.device_buffer_limit"},
+        {COUNTER_lost_graph_record, "CUDA graphs were made before CUPTI's graph records were on",
+         "set distribution.cuspan.cupti.graph_records to at-once or always"}};
     static bool said[sizeof kinds / sizeof *kinds];
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         if (said[i] || !counter_get(kinds[i].counter))

@@ -103,17 +103,18 @@ def run_pool(count):
     """The request's span begins on one thread, its work is done by threads of a pool, as instrumentations carry it."""
     local = threading.local()
 
+    def prepare():
+        local.buffer = new_buffer()
+
     def step(n, inherited, work):
         token = context.attach(inherited)
-        if not hasattr(local, "buffer"):
-            local.buffer = new_buffer()
         work(n, local.buffer)
         context.detach(token)
 
     def add(_, buffer):
         buffer.add_(1)
 
-    with ThreadPoolExecutor(CONCURRENT) as pool:
+    with ThreadPoolExecutor(CONCURRENT, initializer=prepare) as pool:
         for first in range(0, count, CONCURRENT):
             results = []
             for n in range(first, min(count, first + CONCURRENT)):
