@@ -137,16 +137,16 @@ static cuda_context_handle resource_context(const struct resource_record *resour
 
 static __thread uint32_t cloned_nodes; /* since the thread's last executable graph */
 
-static bool deliver_node(uint32_t cbid, struct cupti_resource_data *data, uint64_t id, uint64_t original)
+static bool deliver_node(uint32_t cbid, struct cupti_resource_data data, uint64_t id, uint64_t original)
 {
     struct cupti_graph_data graph = {.node = (void *)(uintptr_t)id,
                                      .originalNode = (void *)(uintptr_t)original};
-    data->resourceDescriptor = &graph;
+    data.resourceDescriptor = &graph;
     cloned_nodes += cbid == CUPTI_RESOURCE_GRAPHNODE_CLONED;
-    return deliver(CUPTI_DOMAIN_RESOURCE, cbid, data, "a node of a graph");
+    return deliver(CUPTI_DOMAIN_RESOURCE, cbid, &data, "a node of a graph");
 }
 
-static bool deliver_nodes(const struct resource_record *resource, struct cupti_resource_data *data)
+static bool deliver_nodes(const struct resource_record *resource, struct cupti_resource_data data)
 {
     bool is_clone = resource->head.cbid == CUPTI_RESOURCE_GRAPHNODE_CLONED, is_delivered = false;
     for (uint32_t i = 0; i < resource->nodes; i++)
@@ -156,14 +156,14 @@ static bool deliver_nodes(const struct resource_record *resource, struct cupti_r
 }
 
 /* Without nodes in the recording: as many clones as it counts, of which no more is known. */
-static bool deliver_exec(const struct resource_record *resource, struct cupti_resource_data *data)
+static bool deliver_exec(const struct resource_record *resource, struct cupti_resource_data data)
 {
     struct cupti_graph_data graph = {.graphExec = (void *)(uintptr_t)resource->handle};
     while (cloned_nodes < resource->nodes)
         deliver_node(CUPTI_RESOURCE_GRAPHNODE_CLONED, data, 0, 0);
     cloned_nodes = 0;
-    data->resourceDescriptor = &graph;
-    return deliver(CUPTI_DOMAIN_RESOURCE, resource->head.cbid, data, "an executable graph");
+    data.resourceDescriptor = &graph;
+    return deliver(CUPTI_DOMAIN_RESOURCE, resource->head.cbid, &data, "an executable graph");
 }
 
 bool callbacks_resource(const struct resource_record *resource)
@@ -185,9 +185,9 @@ bool callbacks_resource(const struct resource_record *resource)
         break;
     case CUPTI_RESOURCE_GRAPHNODE_CREATED:
     case CUPTI_RESOURCE_GRAPHNODE_CLONED:
-        return deliver_nodes(resource, &data);
+        return deliver_nodes(resource, data);
     case CUPTI_RESOURCE_GRAPHEXEC_CREATED:
-        return deliver_exec(resource, &data);
+        return deliver_exec(resource, data);
     default:
         if (resource->head.cbid >= CUPTI_RESOURCE_GRAPH_CREATED)
             data.resourceDescriptor = &graph;
