@@ -1,6 +1,9 @@
-foreach(module threads buffers callbacks decode selection cupti)
+foreach(module threads context buffers callbacks decode selection cupti nvtx_names)
   cuspan_unit_test(${module} cuspan_capture)
 endforeach()
+# Apart from context.c, of which it has a fake.
+cuspan_unit_test(nvtx cuspan_base)
+target_sources(nvtx_test PRIVATE src/capture/nvtx.c src/capture/nvtx_names.c)
 
 # CUPTIs that do nothing, for the test of how one is found: NAME, version, calls (0 none, 1 classic, 2 all).
 function(cuspan_fake_cupti name version calls)
@@ -15,3 +18,18 @@ cuspan_fake_cupti(classic 28 1)
 cuspan_fake_cupti(early 130200 2)
 cuspan_fake_cupti(subscriber 130500 2)
 target_compile_definitions(cupti_test PRIVATE FAKE_CUPTI_FOLDER="${CMAKE_BINARY_DIR}")
+
+# Both ways in which a library has thread-local variables: x86-64's compilers have two dialects, others the new one alone.
+function(cuspan_sdk_context_test name)
+  add_library(fake_sdk_${name} MODULE tests/unit/support/fake_sdk.c)
+  target_compile_options(fake_sdk_${name} PRIVATE ${ARGN})
+  add_executable(sdk_context_${name}_test tests/unit/sdk_context_test.c)
+  target_link_libraries(sdk_context_${name}_test PRIVATE cuspan_capture ${CMOCKA_LIBRARY})
+  target_compile_definitions(sdk_context_${name}_test PRIVATE FAKE_SDK="$<TARGET_FILE:fake_sdk_${name}>")
+  add_dependencies(sdk_context_${name}_test fake_sdk_${name})
+  add_test(NAME unit/sdk_context_${name} COMMAND sdk_context_${name}_test)
+endfunction()
+cuspan_sdk_context_test(default)
+if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
+  cuspan_sdk_context_test(descriptors -mtls-dialect=gnu2)
+endif()

@@ -58,10 +58,17 @@ part_shellcheck() {
 # The committed tables of CUPTI's numbers are what the generator makes of NVIDIA's headers.
 part_tables() { python_with pip && PATH=$(dirname "$PYTHON"):$PATH tests/integration/tables_regenerate.sh; }
 
+# NVTX through NVIDIA's own headers and Python's package.
+part_nvtx() {
+    python_with pip && cmake --build build >/dev/null && "$PYTHON" tests/integration/nvtx_test.py --build build
+}
+
 part_fuzz() { tests/fuzz/run.sh "$([ -n "$LONG" ] && echo 3600 || echo 15)"; }
 part_docker() { wait_for_jaeger && tests/integration/docker_check.sh files; }
 part_docker-engine() { tests/integration/docker_check.sh engine; }
 part_demo() { tests/integration/demo_test.sh; }
+
+part_python() { python/tests/run.sh ${LONG:+--mutants}; }
 
 part_e2e() {
     wait_for_jaeger || return
@@ -199,7 +206,9 @@ main() {
     run_part tsan "the same under ThreadSanitizer"
     run_part tidy "clang-tidy"
     run_part tables "CUPTI's numbers, made again from NVIDIA's headers"
+    run_part nvtx "NVTX's own headers and Python's package"
     run_part fuzz "each fuzzer for a while"
+    run_part python "the Python package, with OpenTelemetry's SDK and uvloop"
     run_part e2e "recordings through the agent into Jaeger and a Collector, and back"
     run_part demo "examples/demo.sh"
     run_part docker "Dockerfile and compose file, without an engine"

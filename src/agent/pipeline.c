@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/counters.h"
 #include "base/log.h"
+#include "capture/context.h"
 #include "capture/threads.h"
 #include "correlate/correlate.h"
 #include "export/exporter.h"
@@ -57,6 +58,27 @@ static void on_activity(void *context, const struct activity_record *activity)
     correlate_activity(context, activity);
 }
 
+static void on_context(void *context, const struct thread_info *thread, const struct context_record *attached)
+{
+    correlate_context(context, thread, attached);
+}
+
+static void on_range(void *context, const struct thread_info *thread, const struct range_record *range)
+{
+    correlate_range(context, thread, range);
+}
+
+static void on_name(void *context, const struct thread_info *thread, const struct name_record *name)
+{
+    correlate_name(context, thread, name);
+}
+
+static void on_session(void *context, const uint8_t trace_id[16], const uint8_t span_id[8], uint8_t flags)
+{
+    (void)context;
+    context_set_session(trace_id, span_id, flags);
+}
+
 static void on_span(void *context, const struct span *span)
 {
     outputs_add(context, span);
@@ -91,11 +113,12 @@ static enum status prepare_spans(const struct pipeline_options *options, struct 
                                           .parent = options->parent,
                                           .expects_calls = capture_expects_calls(settings),
                                           .expects_graphs = capture_expects_graphs(settings),
-                                          .sink = {pipeline.outputs, on_span, on_device}};
+                                          .sink = {pipeline.outputs, on_span, on_device, on_session}};
     status = correlate_create(&correlate, &pipeline.correlate);
     if (status != STATUS_OK)
         return error_set(err, status, "can't start correlation: %s", status_text(status));
-    pipeline.sink = (struct capture_sink){pipeline.correlate, on_call, on_resource, on_activity};
+    pipeline.sink = (struct capture_sink){pipeline.correlate, on_call,  on_resource, on_activity,
+                                          on_context,         on_range, on_name};
     capture_set_downstream_room(outputs_room);
     return STATUS_OK;
 }

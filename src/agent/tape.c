@@ -54,6 +54,28 @@ static void on_resource(void *context, const struct thread_info *thread,
     check(tape, recording_write_resource(tape->writer, thread->tid, resource));
 }
 
+static void say(struct tape *tape, const struct thread_info *thread, uint64_t time_ns,
+                const struct record_head *said)
+{
+    introduce(tape, thread, time_ns);
+    check(tape, recording_write_said(tape->writer, thread->tid, time_ns, said));
+}
+
+static void on_context(void *context, const struct thread_info *thread, const struct context_record *attached)
+{
+    say(context, thread, attached->time_ns, &attached->head);
+}
+
+static void on_range(void *context, const struct thread_info *thread, const struct range_record *range)
+{
+    say(context, thread, range->time_ns, &range->head);
+}
+
+static void on_name(void *context, const struct thread_info *thread, const struct name_record *name)
+{
+    say(context, thread, name->time_ns, &name->head);
+}
+
 static void on_activity(void *context, const struct activity_record *activity)
 {
     struct tape *tape = context;
@@ -88,7 +110,7 @@ enum status tape_create(const char *path, struct tape **tape, struct error *err)
 
 struct capture_sink tape_sink(struct tape *tape)
 {
-    return (struct capture_sink){tape, on_call, on_resource, on_activity};
+    return (struct capture_sink){tape, on_call, on_resource, on_activity, on_context, on_range, on_name};
 }
 
 void tape_describe(struct tape *tape, const struct capture_info *info, const char *program,

@@ -40,6 +40,7 @@
     X(lost_no_buffer, true, "records discarded, as no activity buffer was left for CUPTI")                   \
     X(lost_late, true, "records that CUPTI handed over after the end")                                       \
     X(lost_graph_record, true, "executions of graphs that were made before graph records were on")           \
+    X(lost_range, true, "ranges for which no place was left: too many were open at once")                    \
     X(lost_malformed, true, "activity records that don't fit their layout")                                  \
     X(lost_ring_full, true, "calls that found their thread's ring full")                                     \
     X(lost_no_ring, true, "calls on threads for which no ring was left")                                     \

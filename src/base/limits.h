@@ -18,9 +18,16 @@
 #define CALL_VALUES_MAX    128 /* words after a call record's header */
 #define CALL_RECORD_BYTES  (40 + 8 * CALL_VALUES_MAX)
 #define RANGE_TEXT_BYTES   512  /* a range's name or a string attribute is cut here */
-#define RANGE_RECORD_BYTES 2048 /* attributes beyond it are dropped and counted */
-#define RANGE_DEPTH_MAX    64   /* open ranges, and attached contexts, of one thread */
+#define RANGE_RECORD_BYTES 1024 /* attributes beyond it are dropped and counted */
+#define RANGE_MARKS_BYTES  512  /* of the marks inside a range; more are dropped and counted */
+#define RANGE_DEPTH_MAX    4096 /* open ranges, and attached contexts, of one thread */
+#define RANGE_PARENTS_MAX  64   /* of these can be parents of calls; deeper ones are spans all the same */
+#define RANGES_OPEN_MAX    2048 /* of the process */
+#define THREADS_MAX        1024 /* that are captured at once */
 #define THREAD_NAME_BYTES  16   /* the kernel's own bound, NUL included */
+
+/* Names that programs register with NVTX: domains, strings, categories; some 20,000. */
+#define NVTX_NAMES_BYTES (1024 * 1024)
 
 /* Activity. */
 #define ACTIVITY_FIELDS_MAX       64  /* bits in activity_record.present */
@@ -30,16 +37,17 @@
 #define ACTIVITY_BUFFER_BYTES_MAX (64 * 1024 * 1024)
 
 /* Spans. */
-#define SPAN_ATTRS_MAX     64
-#define SPAN_EVENTS_MAX    128
-#define SPAN_LINKS_MAX     4
-#define SPAN_STRING_MAX    (32 * 1024) /* a name or a string value longer than this is cut */
-#define ATTR_KEY_BYTES_MAX 62
-#define TRACE_STATE_MAX    512
-#define SCHEMA_URL_MAX     1024 /* of a resource, in bytes: it stands in each request */
-#define DEVICES_MAX        64
-#define GRAPH_NODES_MAX    32768 /* whose capturing calls are known */
-#define OUTPUTS_MAX        4
+#define SPAN_ATTRS_MAX          64
+#define SPAN_EVENTS_MAX         128
+#define SPAN_LINKS_MAX          4
+#define SPAN_STRING_MAX         (32 * 1024) /* a name or a string value longer than this is cut */
+#define ATTR_KEY_BYTES_MAX      62
+#define TRACE_STATE_MAX         512
+#define TRACE_STATE_MEMBERS_MAX 32
+#define SCHEMA_URL_MAX          1024 /* of a resource, in bytes: it stands in each request */
+#define DEVICES_MAX             64
+#define GRAPH_NODES_MAX         32768 /* whose capturing calls are known */
+#define OUTPUTS_MAX             4
 
 /* Chunks: encoded spans lie in chunks of one pool; a span never crosses a chunk. */
 #define CHUNK_BYTES        (64 * 1024)

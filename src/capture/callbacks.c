@@ -4,6 +4,8 @@
 #include "base/counters.h"
 #include "capture/graph_nodes.h"
 #include "capture/params.h"
+#include "capture/sdk_context.h"
+#include "capture/thread_context.h"
 #include "capture/threads.h"
 
 #include <stdlib.h>
@@ -194,19 +196,17 @@ static uint32_t copy_params(struct call_record *record, const struct call_plan *
     return (uint32_t)((uint8_t *)to - (uint8_t *)record);
 }
 
-static void count_lost(struct host_thread *thread)
-{
-    uint64_t lost = atomic_load_explicit(&thread->lost, memory_order_relaxed);
-    atomic_store_explicit(&thread->lost, lost + 1, memory_order_relaxed);
-}
-
 static void write_call(struct host_thread *thread, enum call_domain domain, uint32_t cbid,
                        const struct call_plan *plan, const struct cupti_callback_data *data, uint64_t start,
                        uint64_t end)
 {
+    if (UNLIKELY(thread_context_is_new(thread, thread_context_self)))
+        thread_context_write(thread, thread_context_self);
+    if (UNLIKELY(atomic_load_explicit(&sdk_context_is_there, memory_order_acquire)))
+        thread_context_follow_sdk(thread, start);
     struct call_record *record = ring_reserve(&thread->ring, plan->record_bytes_max);
     if (UNLIKELY(!record)) {
-        count_lost(thread);
+        thread_count_lost(thread);
         return;
     }
     int32_t result = data->functionReturnValue ? *(const int32_t *)data->functionReturnValue : 0;
@@ -329,7 +329,7 @@ static void handle_resource(uint32_t cbid, const struct cupti_resource_data *dat
     struct resource_record *record = thread ? ring_reserve(&thread->ring, sizeof *record) : NULL;
     if (!record) {
         if (thread)
-            count_lost(thread);
+            thread_count_lost(thread);
         else
             counter_add(COUNTER_lost_no_ring, 1);
         return;

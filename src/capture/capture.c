@@ -8,6 +8,7 @@
 #include "capture/cupti.h"
 #include "capture/decode.h"
 #include "capture/layouts.h"
+#include "capture/sdk_context.h"
 #include "capture/selection.h"
 #include "capture/switches.h"
 #include "capture/threads.h"
@@ -16,6 +17,7 @@
 #include <string.h>
 
 #define NAMES_INTERVAL_NS (5 * NS_PER_SECOND)
+#define SDK_INTERVAL_NS   (200 * NS_PER_MS) /* between two looks at whether libraries have come */
 
 static struct cupti cupti;
 static const struct settings *settings;
@@ -23,7 +25,7 @@ static _Atomic bool is_abandoned;
 static bool (*downstream_room)(void);
 
 static struct {
-    uint64_t flush_ns, names_ns;
+    uint64_t flush_ns, names_ns, sdk_ns;
 } due;
 
 /* --- starting
@@ -59,6 +61,11 @@ static enum status take_memory(struct error *err)
         callbacks_init(settings->capture.parameters) != STATUS_OK)
         return error_set(err, STATUS_NO_MEMORY, "no memory for rings and activity buffers");
     return STATUS_OK;
+}
+
+bool capture_is_on(void)
+{
+    return atomic_load_explicit(&callbacks_on, memory_order_relaxed);
 }
 
 bool capture_expects_calls(const struct settings *wanted)
@@ -106,7 +113,7 @@ struct round {
     size_t records;
 };
 
-/* Callbacks write ticks; from here on times are ns. */
+/* The host's threads write ticks; from here on times are ns. */
 static void hand_over(const struct capture_sink *sink, const struct thread_info *thread,
                       struct record_head *head)
 {
@@ -116,10 +123,28 @@ static void hand_over(const struct capture_sink *sink, const struct thread_info 
         call->start_ns = clock_ticks_to_ns(call->start_ns);
         call->end_ns = clock_ticks_to_ns(call->end_ns);
         sink->on_call(sink->context, thread, call);
-    } else if (head->type == RECORD_RESOURCE) {
-        struct resource_record *resource = (struct resource_record *)head;
-        resource->time_ns = clock_ticks_to_ns(resource->time_ns);
-        sink->on_resource(sink->context, thread, resource);
+        return;
+    }
+    /* All others have one time, behind the head. */
+    struct resource_record *record = (struct resource_record *)head;
+    record->time_ns = clock_ticks_to_ns(record->time_ns);
+    switch (head->type) {
+    case RECORD_RESOURCE:
+        sink->on_resource(sink->context, thread, record);
+        break;
+    case RECORD_CONTEXT:
+        sink->on_context(sink->context, thread, (const struct context_record *)head);
+        break;
+    case RECORD_RANGE_BEGIN:
+    case RECORD_RANGE_END:
+    case RECORD_MARK:
+        sink->on_range(sink->context, thread, (const struct range_record *)head);
+        break;
+    case RECORD_NAME:
+        sink->on_name(sink->context, thread, (const struct name_record *)head);
+        break;
+    default:
+        break;
     }
 }
 
@@ -169,6 +194,10 @@ void capture_service(uint64_t now_ns)
     if (now_ns >= due.flush_ns || hurry) {
         switches_flush(false);
         due.flush_ns = now_ns + settings->cupti.flush_interval_ms * NS_PER_MS;
+    }
+    if (now_ns >= due.sdk_ns) {
+        sdk_context_look();
+        due.sdk_ns = now_ns + SDK_INTERVAL_NS;
     }
     if (now_ns >= due.names_ns) {
         threads_refresh_names();

@@ -16,6 +16,11 @@ struct capture_sink {
     void (*on_resource)(void *context, const struct thread_info *thread,
                         const struct resource_record *resource);
     void (*on_activity)(void *context, const struct activity_record *activity);
+    void (*on_context)(void *context, const struct thread_info *thread,
+                       const struct context_record *attached);
+    /* RANGE_BEGIN, RANGE_END, MARK. */
+    void (*on_range)(void *context, const struct thread_info *thread, const struct range_record *range);
+    void (*on_name)(void *context, const struct thread_info *thread, const struct name_record *name);
 };
 
 struct capture_info {
@@ -26,6 +31,9 @@ struct capture_info {
     int driver_version; /* 13000 for CUDA 13.0; 0: unknown */
     bool is_patient;    /* a replay that would rather wait than lose spans */
 };
+
+/* Whether calls and ranges are captured now. Any thread. */
+bool capture_is_on(void);
 
 /* Whether, by the settings, every GPU record should find its call. */
 bool capture_expects_calls(const struct settings *settings);

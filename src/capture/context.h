@@ -20,6 +20,12 @@ bool context_detach(uint64_t token);
 /* The innermost open range that counts, else the attached context, else the session's. False: none. */
 bool context_current(struct trace_context *context);
 
+/* The tracestate of the attached context, until that changes; NULL: none. */
+const char *context_trace_state(void);
+
+/* Pipeline thread: the session's span, which is the context of threads that have none. */
+void context_set_session(const uint8_t trace_id[16], const uint8_t span_id[8], uint8_t flags);
+
 /* The text of a range, mark or name; borrowed. */
 struct range_text {
     const char *name;

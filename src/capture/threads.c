@@ -13,16 +13,16 @@
 #include <unistd.h>
 
 #define SMALL_RING_BYTES (16 * 1024)
-#define SLOTS_MAX        1024
 #define RETRY_EVERY                                                                                          \
     64 /* calls of a thread without a slot between two looks for one: a look walks all slots */
 
 __thread struct host_thread *thread_self __attribute__((tls_model("initial-exec")));
 __thread bool thread_is_ours __attribute__((tls_model("initial-exec")));
 
-static struct host_thread slots[SLOTS_MAX];
+static struct host_thread slots[THREADS_MAX];
 static uint32_t slot_count;
 static _Atomic uint32_t slots_used; /* slots beyond this were never claimed */
+static _Atomic uint64_t serials;
 static pthread_key_t exit_key;
 static int (*identity_source)(uint64_t *, char *);
 
@@ -41,7 +41,7 @@ static void on_thread_exit(void *value)
 
 static uint8_t *add_slots(uint8_t *memory, uint64_t bytes, uint32_t ring_bytes)
 {
-    for (uint64_t used = 0; used + ring_bytes <= bytes && slot_count < SLOTS_MAX; used += ring_bytes) {
+    for (uint64_t used = 0; used + ring_bytes <= bytes && slot_count < THREADS_MAX; used += ring_bytes) {
         ring_init(&slots[slot_count].ring, memory, ring_bytes);
         slot_count++;
         memory += ring_bytes;
@@ -87,8 +87,11 @@ static struct host_thread *claim_slot(void)
         if (!atomic_compare_exchange_strong(&slots[i].state, &expected, THREAD_CLAIMED))
             continue;
         identify(&slots[i].info);
+        slots[i].serial = slots[i].info.serial = atomic_fetch_add(&serials, 1) + 1;
+        slots[i].info.slot = i;
         atomic_store_explicit(&slots[i].runtime_correlation, 0, memory_order_relaxed);
         atomic_store_explicit(&slots[i].is_in_driver_call, false, memory_order_relaxed);
+        memset(&slots[i].sdk_ids, 0, sizeof slots[i].sdk_ids);
         slots[i].graphs = (struct host_thread_graphs){0};
         atomic_store_explicit(&slots[i].state, THREAD_LIVE, memory_order_release);
         uint32_t used = atomic_load(&slots_used);

@@ -14,6 +14,12 @@
 
 #include <stdbool.h>
 
+/* A trace's ID and a span's; all zero: none. */
+struct trace_id_pair {
+    uint8_t trace_id[16];
+    uint8_t span_id[8];
+};
+
 enum host_thread_state { THREAD_FREE, THREAD_CLAIMED, THREAD_LIVE, THREAD_DEAD };
 
 /* Graphs that the thread is making (graph_nodes.h). */
@@ -25,10 +31,13 @@ struct host_thread_graphs {
 
 struct host_thread {
     struct ring ring;
+    uint64_t serial; /* of who has the slot now, as in info; never changes while it lives */
     /* The producer's. */
     _Atomic uint32_t runtime_correlation; /* of the runtime call that the thread is in; 0: none */
     _Atomic bool is_in_driver_call;       /* of the program's own */
     _Atomic uint64_t lost;                /* calls that found the ring full; written by the thread alone */
+    struct trace_id_pair sdk_ids;         /* of the SDK's context that the ring has last; zero: none */
+    uint8_t sdk_flags;
     struct host_thread_graphs graphs;
     struct thread_info info;
     _Atomic int state;
@@ -56,6 +65,13 @@ static inline struct host_thread *thread_current(void)
 {
     struct host_thread *self = thread_self;
     return __builtin_expect(self != NULL, 1) ? self : thread_register();
+}
+
+/* A record of the thread's own found its ring full. */
+static inline void thread_count_lost(struct host_thread *thread)
+{
+    uint64_t lost = atomic_load_explicit(&thread->lost, memory_order_relaxed);
+    atomic_store_explicit(&thread->lost, lost + 1, memory_order_relaxed);
 }
 
 /* Pipeline thread: calls `visit` for every slot that is or was in use; frees slots of dead threads once

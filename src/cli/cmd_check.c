@@ -47,6 +47,37 @@ static void print_sampler(const struct settings *settings)
         printf("  sampled: nothing%s\n", parent);
     else if (settings->sampler == SAMPLER_TRACE_ID_RATIO)
         printf("  sampled: %g %% of traces%s\n", settings->sampler_ratio * 100, parent);
+    if (settings->sampler != SAMPLER_ALWAYS_OFF && settings->sampling.traces_per_second > 0)
+        printf("  sampled: at most %g traces a second\n", settings->sampling.traces_per_second);
+}
+
+static bool is_same_file(const char *a, const char *b)
+{
+    char *real_a = realpath(a, NULL), *real_b = realpath(b, NULL);
+    bool is_same = strcmp(real_a ? real_a : a, real_b ? real_b : b) == 0;
+    free(real_a);
+    free(real_b);
+    return is_same;
+}
+
+/* What the environment of this command says of NVTX: that of the program may be the same. */
+static void print_nvtx(const struct settings *settings)
+{
+    const char *cuda = getenv("CUDA_INJECTION64_PATH"), *nvtx = getenv("NVTX_INJECTION64_PATH");
+    bool has_cuda = cuda && *cuda, has_nvtx = nvtx && *nvtx;
+    if (!settings->capture.nvtx)
+        puts("  NVTX ranges: off, by capture.nvtx");
+    else if (!has_cuda && !has_nvtx)
+        puts("  NVTX ranges: on under `cuspan run`; by hand, set NVTX_INJECTION64_PATH beside "
+             "CUDA_INJECTION64_PATH");
+    else if (!has_nvtx)
+        printf("  NVTX ranges: off, NVTX_INJECTION64_PATH is not set; set it to %s\n", cuda);
+    else if (!has_cuda)
+        printf("  NVTX ranges: off without CUDA_INJECTION64_PATH; set it to %s\n", nvtx);
+    else if (!is_same_file(cuda, nvtx))
+        printf("  NVTX ranges: off, NVTX_INJECTION64_PATH is another library: %s\n", nvtx);
+    else
+        puts("  NVTX ranges: on");
 }
 
 static void print_summary(const struct settings *settings)
@@ -67,6 +98,7 @@ static void print_summary(const struct settings *settings)
         print_output(&settings->outputs[i]);
     if (!settings->record_file && settings->output_count == 0)
         puts("  the agent stays asleep: nothing says where spans go");
+    print_nvtx(settings);
     printf("  memory: at most %s; at exit, waits at most %g s\n",
            text_bytes(memory, settings->memory_bytes_max), settings->exit_deadline_ms / 1000.0);
 }

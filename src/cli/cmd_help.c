@@ -15,13 +15,15 @@ static void print_environment(void)
         const char *name, *text;
     } variables[] = {
         {"CUDA_INJECTION64_PATH", "libcuspan.so: the CUDA driver loads it; `cuspan run` sets it"},
+        {"NVTX_INJECTION64_PATH", "the same file: NVTX loads it, for ranges and marks; `cuspan run` sets it"},
         {"CUSPAN_CONFIG_FILE", "the configuration file, for cuspan alone; goes before OTEL_CONFIG_FILE"},
         {"OTEL_CONFIG_FILE", "the configuration file, as OpenTelemetry's SDKs read it"},
         {"CUSPAN_SET",
          "key=value, separated by ';' or new lines: settings that go before all others; `cuspan run --set` "
          "adds to it"},
         {"OTEL_*", "with no file: as the specification has them (cuspan help settings)"},
-        {"TRACEPARENT, TRACESTATE", "the context that the program's work belongs to"},
+        {"TRACEPARENT, TRACESTATE",
+         "the context that the program's work belongs to; `cuspan run` sets them where they are not set"},
         {"CUSPAN_LIBRARY", "for the command line: the libcuspan.so to use"},
         {"NO_COLOR, COLUMNS, LC_ALL",
          "for the command line: no colours, columns of the picture, its characters"},

@@ -13,8 +13,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#define LIBRARY  "libcuspan.so"
-#define VARIABLE "CUDA_INJECTION64_PATH"
+#define LIBRARY       "libcuspan.so"
+#define VARIABLE      "CUDA_INJECTION64_PATH"
+#define NVTX_VARIABLE "NVTX_INJECTION64_PATH"
 
 int injection_set(struct injection *injection, const struct options *options, const char *key,
                   const char *value)
@@ -132,16 +133,28 @@ static enum status find_library(struct injection *injection, struct error *err)
     return status;
 }
 
-/* The driver loads one injected library; whose it is, is not ours to decide. */
+/* The value of a variable that names another library than ours, or NULL. */
+static const char *rival_in(const char *variable, const char *library)
+{
+    const char *set = getenv(variable);
+    if (!set || !*set)
+        return NULL;
+    char *real = realpath(set, NULL);
+    bool is_ours = real && strcmp(real, library) == 0;
+    free(real);
+    return is_ours ? NULL : set;
+}
+
+/* The driver loads one injected library; whose it is, is not ours to decide. The same holds for NVTX, but
+ * there is enough to see without its ranges. */
 static enum status check_rivals(const struct injection *injection, struct error *err)
 {
-    const char *set = getenv(VARIABLE);
-    if (!set || !*set)
-        return STATUS_OK;
-    char *real = realpath(set, NULL);
-    bool is_ours = real && strcmp(real, injection->library) == 0;
-    free(real);
-    if (is_ours)
+    const char *set = rival_in(VARIABLE, injection->library);
+    const char *nvtx_set = rival_in(NVTX_VARIABLE, injection->library);
+    if (!set && nvtx_set && !injection->is_quiet)
+        log_warn(NVTX_VARIABLE " is set to %.200s already: NVTX ranges go there and are not traced",
+                 nvtx_set);
+    if (!set)
         return STATUS_OK;
     return error_set(err, STATUS_UNAVAILABLE,
                      VARIABLE " is set to %.200s already, and CUDA loads one such library only; "
@@ -187,6 +200,8 @@ void injection_apply(const struct injection *injection)
     text_add_format(&set, "report_file=%s/report", injection->report_dir);
     setenv("CUSPAN_SET", set.data, 1);
     setenv(VARIABLE, injection->library, 1);
+    if (!rival_in(NVTX_VARIABLE, injection->library))
+        setenv(NVTX_VARIABLE, injection->library, 1);
     if (injection->config)
         setenv("CUSPAN_CONFIG_FILE", injection->config, 1);
     text_deinit(&set);
@@ -230,8 +245,8 @@ static void keep_reports(const struct injection *injection)
     const struct dirent *entry;
     while (directory && (entry = readdir(directory))) {
         const char *pid = strchr(entry->d_name, '.');
-        if (entry->d_name[0] == '.' || !pid)
-            continue;
+        if (entry->d_name[0] == '.' || !pid || strncmp(entry->d_name, "report.", 7) != 0)
+            continue; /* the root span's is no agent's */
         char *from = memory_format("%s/%s", injection->report_dir, entry->d_name);
         char *to = memory_format("%s%s", injection->report_file, pid);
         keep_report(from, to);

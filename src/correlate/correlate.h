@@ -19,6 +19,8 @@ struct correlate_sink {
     /* What is known of a device, before or after its first span; `index` is RESOURCE_DEVICE(...). Valid
      * during the call. */
     void (*on_device)(void *context, uint16_t index, const struct resource *resource);
+    /* A session has begun: the context of threads that have none. NULL: nobody asks. */
+    void (*on_session)(void *context, const uint8_t trace_id[16], const uint8_t span_id[8], uint8_t flags);
 };
 
 struct correlate_options {
@@ -40,6 +42,13 @@ void correlate_call(struct correlate *correlate, const struct thread_info *threa
                     const struct call_record *call);
 void correlate_resource(struct correlate *correlate, const struct thread_info *thread,
                         const struct resource_record *resource);
+/* Contexts, ranges and marks of a thread come between its calls, in the order in which they happened. */
+void correlate_context(struct correlate *correlate, const struct thread_info *thread,
+                       const struct context_record *attached);
+void correlate_range(struct correlate *correlate, const struct thread_info *thread,
+                     const struct range_record *range);
+void correlate_name(struct correlate *correlate, const struct thread_info *thread,
+                    const struct name_record *name);
 void correlate_activity(struct correlate *correlate, const struct activity_record *activity);
 
 /* Between rounds: lets waiting records find their calls or gives them up, and cuts a session that is due. */

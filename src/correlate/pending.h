@@ -18,7 +18,8 @@ enum pending_flags {
     PENDING_UNSAMPLED = 1 << 18,
     PENDING_GRAPH = 1 << 19 /* a graph launch that is to have a record */
 };
-#define PENDING_TRACE_FLAGS 0xff
+#define PENDING_TRACE_FLAGS  0xff
+#define PENDING_STREAM_SHIFT 20 /* above it, 12 bits: the index of the stream's name; 0: none */
 
 struct pending_call {
     uint32_t correlation_id; /* 0: free */

@@ -128,10 +128,17 @@ struct name_record {
     char name[];
 };
 
+static_assert(offsetof(struct resource_record, time_ns) == 8 &&
+                  offsetof(struct context_record, time_ns) == 8 &&
+                  offsetof(struct range_record, time_ns) == 8 && offsetof(struct name_record, time_ns) == 8,
+              "capture converts the time of all of them alike");
+
 /* A host thread as capture knows it. */
 struct thread_info {
     uint64_t tid; /* the kernel's thread ID */
     char name[THREAD_NAME_BYTES];
+    uint64_t serial; /* of this life of the thread: IDs are used again; 0: unknown */
+    uint32_t slot;   /* below THREADS_MAX, one thread's at a time */
 };
 
 /* One activity record. `values[f]` is field f, counted as CUPTI's field IDs count (KERNEL_FIELD_*;

@@ -91,6 +91,7 @@ struct settings {
         bool driver;
         bool resource;
         bool parameters; /* of calls, as attributes */
+        bool nvtx;       /* ranges, marks and names */
     } capture;
     struct {
         char *library; /* path; NULL: found */
@@ -118,6 +119,9 @@ struct settings {
         uint32_t spans_max;
         uint32_t age_max_ms;
     } session;
+    struct {
+        double traces_per_second; /* that are begun at most; 0: no limit */
+    } sampling;
     uint64_t memory_bytes_max; /* what cuspan allocates, buffers lent to CUPTI included */
     uint32_t exit_deadline_ms;
     bool tls_verify;
@@ -133,7 +137,7 @@ void output_settings_deinit(struct output_settings *output);
  * body plain and compressed for an output), the buffers lent to CUPTI, the rings and the table of pending
  * calls come first; the rest is for the queues of spans. config refuses settings that leave less than
  * SETTINGS_QUEUE_BYTES_MIN for them. */
-#define SETTINGS_FIXED_BYTES   (14 * 1024 * 1024)
+#define SETTINGS_FIXED_BYTES   (19 * 1024 * 1024)
 #define SETTINGS_PENDING_BYTES 48 /* of one pending call */
 #define SETTINGS_GRAPH_NODES_BYTES                                                                           \
     (2 * 1024 * 1024) /* where nodes of graphs are asked for: the calls that captured them */

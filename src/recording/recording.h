@@ -22,10 +22,8 @@ enum recording_event_type {
     RECORDING_RESOURCE = 5,
     RECORDING_ACTIVITY = 6,
     RECORDING_LOSS = 7, /* events that capture lost before they came here */
-    /* 8 is used inside the format. Kept for what comes with the next parents of a call: */
-    RECORDING_CONTEXT_ATTACHED = 16,
-    RECORDING_CONTEXT_DETACHED = 17,
-    RECORDING_NVTX = 18
+    /* 8 is used inside the format. */
+    RECORDING_SAID = 16 /* what the program said of a thread's work: a context, a range, a mark, a name */
 };
 
 /* The keys of INFO events that cuspan itself writes and looks for. */
@@ -46,6 +44,7 @@ struct recording_event {
     uint64_t count;   /* LOSS */
     const struct call_record *call;
     const struct resource_record *resource;
+    const struct record_head *said; /* CONTEXT, RANGE_BEGIN, RANGE_END, MARK, NAME of enum record_type */
     const struct activity_record *activity;
 };
 
@@ -68,6 +67,9 @@ enum status recording_write_call(struct recording_writer *writer, uint64_t tid,
                                  const struct call_record *call) MUST_CHECK;
 enum status recording_write_resource(struct recording_writer *writer, uint64_t tid,
                                      const struct resource_record *resource) MUST_CHECK;
+/* A context, range or name record; `time_ns` stands behind its head. */
+enum status recording_write_said(struct recording_writer *writer, uint64_t tid, uint64_t time_ns,
+                                 const struct record_head *said) MUST_CHECK;
 enum status recording_write_activity(struct recording_writer *writer,
                                      const struct activity_record *activity) MUST_CHECK;
 enum status recording_write_loss(struct recording_writer *writer, const char *counter,

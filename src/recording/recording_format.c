@@ -52,3 +52,25 @@ uint64_t format_role_get(const struct activity_record *activity, enum activity_r
     }
     return 0;
 }
+
+bool format_said_is_valid(const struct record_head *said)
+{
+    const struct context_record *context = (const struct context_record *)said;
+    const struct range_record *range = (const struct range_record *)said;
+    const struct name_record *name = (const struct name_record *)said;
+    if (said->bytes > FORMAT_SAID_BYTES_MAX || said->bytes % 8)
+        return false;
+    switch (said->type) {
+    case RECORD_CONTEXT:
+        return said->bytes >= sizeof *context && context->state_bytes <= said->bytes - sizeof *context;
+    case RECORD_RANGE_BEGIN:
+    case RECORD_RANGE_END:
+    case RECORD_MARK:
+        return said->bytes >= sizeof *range && range->text_bytes <= said->bytes - sizeof *range &&
+               range->name_bytes <= range->text_bytes;
+    case RECORD_NAME:
+        return said->bytes >= sizeof *name && name->name_bytes <= said->bytes - sizeof *name;
+    default:
+        return false;
+    }
+}

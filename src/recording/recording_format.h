@@ -88,6 +88,13 @@ static inline bool format_call_is_valid(uint8_t domain, uint16_t cbid)
     return (domain == CALL_DRIVER || domain == CALL_RUNTIME) && cbid < FORMAT_CBIDS_MAX;
 }
 
+/* What a program said is stored as it lies in memory behind head and time, its numbers little-endian. */
+#define FORMAT_SAID_SKIPPED   16
+#define FORMAT_SAID_BYTES_MAX 2048
+
+/* The record is of such a type, and its parts lie within it. */
+bool format_said_is_valid(const struct record_head *said);
+
 /* Which of a record's members a role stands for, as a number (not for ROLE_NAME). */
 uint64_t format_role_get(const struct activity_record *activity, enum activity_role role);
 

@@ -42,6 +42,7 @@ struct recording {
     /* What the last event points to. */
     uint64_t call_words[CALL_RECORD_BYTES / 8];
     struct resource_record resource;
+    uint64_t said_words[FORMAT_SAID_BYTES_MAX / 8];
     struct activity_record activity;
     uint8_t arrays[ACTIVITY_FIELDS_MAX][UINT8_MAX + 1];
 };
@@ -270,6 +271,30 @@ static void get_resource(struct recording *recording, struct cursor *cursor, str
     event->resource = resource;
 }
 
+static void get_said(struct recording *recording, struct cursor *cursor, struct recording_event *event)
+{
+    struct format_state *state = &recording->state;
+    struct resource_record *record =
+        (struct resource_record *)(void *)recording->said_words; /* head and time */
+    uint64_t type = get(cursor), cbid = get(cursor);
+    event->tid = state->tid = get_difference(cursor, state->tid);
+    state->time_ns = get_difference(cursor, state->time_ns);
+    uint64_t bytes = get(cursor);
+    const uint8_t *data =
+        bytes <= FORMAT_SAID_BYTES_MAX - FORMAT_SAID_SKIPPED ? get_bytes(cursor, bytes) : NULL;
+    if (!data || type > UINT8_MAX || cbid > UINT16_MAX) {
+        cursor->is_bad = true;
+        return;
+    }
+    record->head =
+        (struct record_head){(uint32_t)bytes + FORMAT_SAID_SKIPPED, (uint8_t)type, 0, (uint16_t)cbid};
+    record->time_ns = state->time_ns;
+    memcpy((char *)recording->said_words + FORMAT_SAID_SKIPPED, data, bytes);
+    if (!format_said_is_valid(&record->head))
+        cursor->is_bad = true;
+    event->said = &record->head;
+}
+
 /* What this build would take for a string must be one in the file, and so on: else it would follow a number.
  */
 static uint64_t fields_usable(const struct format_schema *schema, uint64_t kind)
@@ -424,6 +449,9 @@ static bool get_event(struct recording *recording, uint64_t type, struct cursor 
         return true;
     case RECORDING_RESOURCE:
         get_resource(recording, cursor, event);
+        return true;
+    case RECORDING_SAID:
+        get_said(recording, cursor, event);
         return true;
     case RECORDING_ACTIVITY:
         get_activity(recording, cursor, event);

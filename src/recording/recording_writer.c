@@ -319,6 +319,21 @@ enum status recording_write_resource(struct recording_writer *writer, uint64_t t
     return event_end(writer, RECORDING_RESOURCE);
 }
 
+enum status recording_write_said(struct recording_writer *writer, uint64_t tid, uint64_t time_ns,
+                                 const struct record_head *said)
+{
+    bool is_valid = format_said_is_valid(said);
+    if (!event_begin(writer, is_valid ? 8 * VARINT_BYTES_MAX + said->bytes : SIZE_MAX))
+        return event_refused(writer);
+    size_t bytes = said->bytes - FORMAT_SAID_SKIPPED;
+    put(writer, said->type);
+    put(writer, said->cbid);
+    put_place(writer, tid, time_ns);
+    put(writer, bytes);
+    put_bytes(writer, (const char *)said + FORMAT_SAID_SKIPPED, bytes);
+    return event_end(writer, RECORDING_SAID);
+}
+
 static void schema_init(struct format_schema *schema, uint16_t kind)
 {
     const struct activity_info *info = &activity_table[kind];

@@ -2,14 +2,18 @@
  * inside it, of the driver's cuLaunchKernel, which are left at once. In between and around them the thread
  * works on memory of its own, as a launch does, and another thread drains the ring every millisecond, as ours
  * does. No CUPTI, no GPU: the part of a launch's price that is cuspan's alone, as the median over blocks with
- * callbacks and without, in turn.
+ * callbacks and without, in turn. Then what finding the call's parent adds to that: with a context attached
+ * by cuspan.h, with one that an SDK publishes, and with another context for each launch (attached and
+ * detached in the block, which is in the figure).
  *
  *   callback_bench [BLOCKS] [KiB OF THE HOST'S OWN MEMORY]
  */
 #include "base/clock.h"
 #include "base/counters.h"
 #include "capture/callbacks.h"
+#include "capture/context.h"
 #include "capture/params.h"
+#include "capture/sdk_context.h"
 #include "capture/threads.h"
 
 #include <pthread.h>
@@ -79,12 +83,31 @@ static void call(enum call_domain domain, uint32_t cbid, struct cupti_callback_d
 static struct cupti_callback_data launch, inner;
 static uint32_t runtime_cbid, driver_cbid;
 
-static uint64_t block_ns(bool has_callbacks)
+enum parent { PARENT_SESSION, PARENT_ATTACHED, PARENT_SDK, PARENT_CHANGING, PARENTS };
+
+/* As an SDK publishes it: found in the program's dynamic symbols. */
+struct sdk_record {
+    uint8_t trace_id[16], span_id[8], valid, flags;
+    uint16_t attrs_bytes;
+};
+__attribute__((visibility("default"))) extern __thread struct sdk_record *otel_thread_ctx_v1;
+__thread struct sdk_record *otel_thread_ctx_v1;
+
+static bool has_sdk;
+static struct trace_context request = {.trace_id = {1}, .span_id = {2}, .flags = 1};
+
+static uint64_t block_ns(bool has_callbacks, enum parent parent)
 {
+    static struct sdk_record record = {.trace_id = {3}, .span_id = {4}, .valid = 1, .flags = 1};
+    uint64_t token = parent == PARENT_ATTACHED && has_callbacks ? context_attach(&request) : 0;
+    atomic_store(&sdk_context_is_there, parent == PARENT_SDK && has_sdk);
+    otel_thread_ctx_v1 = &record;
     uint64_t begin_ns = clock_monotonic_ns();
     for (int i = 0; i < BLOCK; i++) {
         work();
         if (has_callbacks) {
+            if (parent == PARENT_CHANGING)
+                token = context_attach(&request);
             inner.correlationId = ++launch.correlationId;
             call(CALL_RUNTIME, runtime_cbid, &launch, CUPTI_SITE_ENTER);
             call(CALL_DRIVER, driver_cbid, &inner, CUPTI_SITE_ENTER);
@@ -93,9 +116,14 @@ static uint64_t block_ns(bool has_callbacks)
         if (has_callbacks) {
             call(CALL_DRIVER, driver_cbid, &inner, CUPTI_SITE_EXIT);
             call(CALL_RUNTIME, runtime_cbid, &launch, CUPTI_SITE_EXIT);
+            if (parent == PARENT_CHANGING)
+                context_detach(token);
         }
     }
-    return clock_monotonic_ns() - begin_ns;
+    uint64_t took_ns = clock_monotonic_ns() - begin_ns;
+    if (parent == PARENT_ATTACHED && has_callbacks)
+        context_detach(token);
+    return took_ns;
 }
 
 static int compare(const void *a, const void *b)
@@ -123,27 +151,39 @@ int main(int argc, char **argv)
 {
     size_t blocks = argc > 1 ? strtoul(argv[1], NULL, 10) : 2000;
     own_bytes = (argc > 2 ? strtoul(argv[2], NULL, 10) : 512) * 1024;
-    double *costs = calloc(blocks, sizeof *costs), *works = calloc(blocks, sizeof *works);
+    double *works = calloc(blocks, sizeof *works), *costs[PARENTS];
+    for (int p = 0; p < PARENTS; p++)
+        if (!(costs[p] = calloc(blocks, sizeof **costs)))
+            return 1;
     own_memory = calloc(1, own_bytes);
     pthread_t drainer;
     uint64_t sum = 0;
     clock_init();
-    if (!blocks || !costs || !works || !own_memory || threads_init(RING_BYTES, TOTAL_BYTES) != STATUS_OK ||
+    if (!blocks || !works || !own_memory || threads_init(RING_BYTES, TOTAL_BYTES) != STATUS_OK ||
         callbacks_init(true) != STATUS_OK || pthread_create(&drainer, NULL, drain, &sum) != 0)
         return 1;
+    sdk_context_look();
+    has_sdk = atomic_load(&sdk_context_is_there);
     atomic_store(&callbacks_on, true);
     prepare_call();
     for (size_t i = 0; i < blocks; i++) {
-        works[i] = (double)block_ns(false) / BLOCK;
-        costs[i] = (double)block_ns(true) / BLOCK - works[i];
+        works[i] = (double)block_ns(false, PARENT_SESSION) / BLOCK;
+        for (int p = 0; p < PARENTS; p++)
+            costs[p][i] = (double)block_ns(true, (enum parent)p) / BLOCK - works[i];
     }
     atomic_store(&is_done, true);
     pthread_join(drainer, NULL);
-    qsort(costs, blocks, sizeof *costs, compare);
+    for (int p = 0; p < PARENTS; p++)
+        qsort(costs[p], blocks, sizeof **costs, compare);
     qsort(works, blocks, sizeof *works, compare);
+    size_t half = blocks / 2;
     printf("callbacks of a launch: %.0f ns (quartiles %.0f to %.0f) beside %.0f ns of the host's own; %llu "
            "lost\n",
-           costs[blocks / 2], costs[blocks / 4], costs[blocks / 4 * 3], works[blocks / 2],
+           costs[0][half], costs[0][blocks / 4], costs[0][blocks / 4 * 3], works[half],
            (unsigned long long)counter_get(COUNTER_lost_ring_full));
+    printf("with a context attached: %+.1f ns; ", costs[PARENT_ATTACHED][half] - costs[0][half]);
+    if (has_sdk)
+        printf("an SDK's: %+.1f ns; ", costs[PARENT_SDK][half] - costs[0][half]);
+    printf("attached and detached anew each time: %+.1f ns\n", costs[PARENT_CHANGING][half] - costs[0][half]);
     return sum == 1;
 }

@@ -79,6 +79,7 @@ class Span:
     attributes: dict
     resource: dict
     links: list = field(default_factory=list)
+    events: list = field(default_factory=list)
 
 
 def value_of(any_value):
@@ -106,7 +107,8 @@ def spans_of(traces_data):
             for span in of_scope.get("spans", []):
                 yield Span(span["traceId"], span["spanId"], span.get("parentSpanId", ""), span["name"],
                            int(span["startTimeUnixNano"]), int(span["endTimeUnixNano"]),
-                           span.get("status", {}).get("code", 0), attributes_of(span), resource, span.get("links", []))
+                           span.get("status", {}).get("code", 0), attributes_of(span), resource, span.get("links", []),
+                           span.get("events", []))
 
 
 class Jaeger:

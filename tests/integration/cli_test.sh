@@ -11,7 +11,7 @@ trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
 export TMPDIR=$work/tmp LC_ALL=C.UTF-8
 mkdir "$TMPDIR"
-unset CUSPAN_SET CUSPAN_CONFIG_FILE OTEL_CONFIG_FILE CUDA_INJECTION64_PATH CUSPAN_LIBRARY NO_COLOR COLUMNS
+unset CUSPAN_SET CUSPAN_CONFIG_FILE OTEL_CONFIG_FILE CUDA_INJECTION64_PATH NVTX_INJECTION64_PATH CUSPAN_LIBRARY NO_COLOR COLUMNS
 failures=0
 checks=0
 
@@ -97,7 +97,7 @@ says "completion of topics" "$(complete_line cuspan help set)" "settings"
 ### check
 
 expect "check of the environment" 0 "$cuspan" check
-says "check of the environment" "$out" "*: ok*http://localhost:4318/v1/traces*"
+says "check of the environment" "$out" "*: ok*http://localhost:4318/v1/traces*NVTX ranges: on under*"
 cat >good.yaml <<'YAML'
 file_format: "1.1"
 tracer_provider:
@@ -107,6 +107,16 @@ tracer_provider:
           otlp_http:
             endpoint: http://user:secret@collector:4318/v1/traces
 YAML
+expect "check without NVTX" 0 env CUDA_INJECTION64_PATH=/a.so "$cuspan" check
+says "check without NVTX" "$out" "*NVTX ranges: off, NVTX_INJECTION64_PATH is not set; set it to /a.so*"
+expect "check of NVTX alone" 0 env NVTX_INJECTION64_PATH=/a.so "$cuspan" check
+says "check of NVTX alone" "$out" "*NVTX ranges: off without CUDA_INJECTION64_PATH; set it to /a.so*"
+expect "check of another's NVTX" 0 env CUDA_INJECTION64_PATH=/a.so NVTX_INJECTION64_PATH=/b.so "$cuspan" check
+says "check of another's NVTX" "$out" "*NVTX ranges: off, NVTX_INJECTION64_PATH is another library: /b.so*"
+expect "check of both" 0 env CUDA_INJECTION64_PATH=/a.so NVTX_INJECTION64_PATH=/a.so "$cuspan" check
+says "check of both" "$out" $'*NVTX ranges: on\n*'
+expect "check of NVTX switched off" 0 "$cuspan" check --set capture.nvtx=false
+says "check of NVTX switched off" "$out" "*NVTX ranges: off, by capture.nvtx*"
 expect "check of a good file" 0 "$cuspan" check good.yaml
 says "check of a good file" "$out" "*good.yaml: ok*http://collector:4318/v1/traces*"
 [[ $out == *secret* ]] && fail "check shows a password"
@@ -204,8 +214,9 @@ expect "a false recording" 1 "$cuspan" show <(printf '\x89CUSPAN\n\x01\x00')
 
 ### run
 
-touch libcuspan.so
-export CUSPAN_LIBRARY=$work/libcuspan.so
+# The real one, which makes the root span: without an exporter there is none, but where a test names one.
+cp "$(dirname "$cuspan")/libcuspan.so" .
+export CUSPAN_LIBRARY=$work/libcuspan.so OTEL_TRACES_EXPORTER=none
 cat >app <<'APP'
 #!/usr/bin/env bash
 # Stands in for a CUDA program with the agent in it.
@@ -213,7 +224,7 @@ report=$(sed -n 's/^report_file=//p' <<<"$CUSPAN_SET" | tail -1)
 file=$(sed -n 's/^output_file=//p' <<<"$CUSPAN_SET" | tail -1)
 record=$(sed -n 's/^record_file=//p' <<<"$CUSPAN_SET" | tail -1)
 echo "args:$*"
-echo "library:$CUDA_INJECTION64_PATH config:${CUSPAN_CONFIG_FILE-} set:${CUSPAN_SET//$'\n'/|}" >env.txt
+echo "library:$CUDA_INJECTION64_PATH nvtx:$NVTX_INJECTION64_PATH config:${CUSPAN_CONFIG_FILE-} set:${CUSPAN_SET//$'\n'/|}" >env.txt
 if [[ -n $record ]]; then
     printf 'x' >"$record"
     more=",\"recording\":\"$record\",\"events\":42"
@@ -255,12 +266,14 @@ PY
 expect "run" 0 "$cuspan" run ./app one "two words" --file
 says "run" "$out" "args:one two words --file"
 says "run" "$err" "cuspan: 5 spans delivered to http://localhost:4318/v1/traces*http://localhost:16686/trace/0af7651916cd43dd8448eb211c80319c"
-says "run" "$(<env.txt)" "library:$work/libcuspan.so config: set:report_file=$TMPDIR/cuspan-run-*"
+says "run" "$(<env.txt)" "library:$work/libcuspan.so nvtx:$work/libcuspan.so config: set:report_file=$TMPDIR/cuspan-run-*"
 expect "run with options" 0 env CUSPAN_SET=detail=full "$cuspan" run --service-name svc --detail graph-nodes --file t.jsonl \
     --set session.spans_max=7 --config good.yaml ./app
 says "run with options" "$(<env.txt)" \
     "*config:$work/good.yaml set:detail=full|service_name=svc|detail=graph-nodes|output_file=$work/t.jsonl|session.spans_max=7|report_file=*"
-says "run with options" "$err" "*cuspan show $work/t.jsonl"
+says "run with options" "$err" "cuspan: 6 spans delivered to $work/t.jsonl*cuspan show $work/t.jsonl"
+expect "the root span" 0 "$cuspan" show --lines t.jsonl
+says "the root span" "$out" "*  app  *process.exit.code=0*"
 expect "run, quiet" 0 "$cuspan" run -q ./app
 says "run, quiet" "$err" ""
 expect "exit status" 7 "$cuspan" run ./app exit 7
@@ -276,6 +289,18 @@ one_line "not executable"
 expect "another injection" 2 env CUDA_INJECTION64_PATH=/opt/other.so "$cuspan" run ./app
 says "another injection" "$err" "*/opt/other.so*env -u CUDA_INJECTION64_PATH*"
 expect "our own injection" 0 env CUDA_INJECTION64_PATH="$work/libcuspan.so" "$cuspan" run ./app
+expect "another injection of NVTX" 0 env NVTX_INJECTION64_PATH=/opt/other.so "$cuspan" run ./app
+says "another injection of NVTX" "$err" "*NVTX_INJECTION64_PATH is set to /opt/other.so*5 spans delivered*"
+says "another injection of NVTX" "$(<env.txt)" "library:$work/libcuspan.so nvtx:/opt/other.so *"
+expect "another injection of NVTX, quiet" 0 env NVTX_INJECTION64_PATH=/opt/other.so "$cuspan" run -q ./app
+says "another injection of NVTX, quiet" "$err" ""
+expect "our own injection of NVTX" 0 env NVTX_INJECTION64_PATH="$work/./libcuspan.so" "$cuspan" run -q ./app
+says "our own injection of NVTX" "$(<env.txt)" "library:$work/libcuspan.so nvtx:$work/libcuspan.so *"
+expect "NVTX switched off by nobody" 0 env NVTX_INJECTION64_PATH= "$cuspan" run -q ./app
+says "NVTX switched off by nobody" "$(<env.txt)" "*nvtx:$work/libcuspan.so *"
+touch empty.so
+expect "a library that is none" 0 env CUSPAN_LIBRARY="$work/empty.so" "$cuspan" run ./app
+says "a library that is none" "$err" "cuspan: warning: the command gets no root span: *empty.so: file too short*5 spans delivered*"
 expect "no library" 2 env CUSPAN_LIBRARY=/nonexistent.so "$cuspan" run ./app
 one_line "no library"
 expect "a bad --set" 2 "$cuspan" run --set nonsense ./app
@@ -299,7 +324,7 @@ says "a recording to standard output" "$err" "*can't go to standard output*"
 one_line "a recording to standard output"
 
 # An address may hold secrets before its host and behind its path.
-expect "check an address" 0 env OTEL_EXPORTER_OTLP_TRACES_ENDPOINT='http://u:PA@SS@h:1/v1/traces?key=SECRET' "$cuspan" check --all
+expect "check an address" 0 env -u OTEL_TRACES_EXPORTER OTEL_EXPORTER_OTLP_TRACES_ENDPOINT='http://u:PA@SS@h:1/v1/traces?key=SECRET' "$cuspan" check --all
 says "check an address" "$out" "*http://h:1/v1/traces (protobuf)*\"http://h:1/v1/traces\"*"
 [[ $out != *PA@* && $out != *SS@* && $out != *SECRET* ]] || fail "check shows a secret of an address"
 expect "check a pipe" 0 "$cuspan" check <(printf 'file_format: "1.1"\n')

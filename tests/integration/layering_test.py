@@ -45,9 +45,10 @@ replay     NEVER <curl/curl.h> <yaml.h> <cjson/cJSON.h> <zlib.h>
 
 anyone     NEVER <cupti.h> <cupti_activity.h> <cupti_callbacks.h> <cuda.h> <cuda_runtime.h> <cuda_runtime_api.h>
 anyone     NEVER capture/cupti_abi.h
+anyone     NEVER capture/nvtx_abi.h
 """
-# The two that know how CUPTI's own structs look: the stage that calls it, and the library that plays its part.
-EXCEPT = {("capture", "capture/cupti_abi.h"), ("replay", "capture/cupti_abi.h")}
+# Who knows how CUPTI's and NVTX's own structs look: the stage that calls them, and the library that plays CUPTI's part.
+EXCEPT = {("capture", "capture/cupti_abi.h"), ("replay", "capture/cupti_abi.h"), ("capture", "capture/nvtx_abi.h")}
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
 

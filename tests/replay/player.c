@@ -11,6 +11,7 @@
 #include "callbacks.h"
 #include "faults.h"
 #include "records.h"
+#include "said.h"
 #include "state.h"
 #include "watch.h"
 
@@ -183,6 +184,8 @@ static void play(struct player *player, const struct item *item)
     raise_to(&replay.latest_ns, self_time_ns);
     if (item->type == ITEM_RESOURCE)
         atomic_fetch_add_explicit(&resources, callbacks_resource(item->resource), memory_order_relaxed);
+    else if (item->type == ITEM_SAID)
+        said_play(item->said);
     else
         play_call(player, item);
     if (fault(FAULT_FATAL) && item->index + 1 >= fault(FAULT_FATAL) && !atomic_exchange(&has_failed, true))

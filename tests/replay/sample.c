@@ -1,5 +1,6 @@
 #include "sample.h"
 
+#include "base/trace_context.h"
 #include "capture/cupti_abi.h"
 #include "capture/params.h"
 #include "model/activities.h"
@@ -145,8 +146,58 @@ static void write_call(struct maker *maker, const struct host *host, enum call_d
     check(maker, recording_write_call(maker->writer, host->tid, &call.record));
 }
 
+static void write_said(struct maker *maker, const struct host *host, const struct record_head *said)
+{
+    check(maker, recording_write_said(maker->writer, host->tid, host->now_ns, said));
+}
+
+static void write_context(struct maker *maker, const struct host *host, unsigned group)
+{
+    struct context_record record = {.head = {.bytes = sizeof record, .type = RECORD_CONTEXT},
+                                    .flags = group % 10 != 9 ? TRACE_FLAG_SAMPLED : 0};
+    uint64_t number = __builtin_bswap64((host->tid - SAMPLE_TID) << 32 | group);
+    if (group % 7 != 6) {
+        memcpy(record.trace_id, "request!", 8);
+        memcpy(record.trace_id + 8, &number, 8);
+        memcpy(record.span_id, &number, 8);
+        record.span_id[0] = 0xff; /* not all zero */
+    }
+    write_said(maker, host, &record.head);
+}
+
+static void write_range(struct maker *maker, struct host *host, enum record_type type, const char *name)
+{
+    union {
+        struct range_record record;
+        char bytes[128];
+    } range = {.record = {.head = {.bytes = sizeof range, .type = (uint8_t)type},
+                          .id = host->tid << 32 | host->done / SAMPLE_GROUP | 1ull << 63,
+                          .flags = RANGE_ON_THREAD,
+                          .name_bytes = (uint16_t)strlen(name),
+                          .text_bytes = (uint32_t)strlen(name)}};
+    strcpy(range.record.text, name);
+    write_said(maker, host, &range.record.head);
+    host->now_ns += 10;
+}
+
+static void say_before_call(struct maker *maker, struct host *host)
+{
+    unsigned step = host->done % SAMPLE_GROUP;
+    if (step == 0)
+        write_context(maker, host, host->done / SAMPLE_GROUP);
+    if (step == 1)
+        write_range(maker, host, RECORD_RANGE_BEGIN, "stage");
+    if (step == 2)
+        write_range(maker, host, RECORD_MARK, "half");
+    if (step == 3)
+        write_range(maker, host, RECORD_RANGE_END, "");
+    host->now_ns += 10;
+}
+
 static void make_call(struct maker *maker, struct host *host)
 {
+    if (maker->sample->has_requests)
+        say_before_call(maker, host);
     uint64_t start_ns = host->now_ns, end_ns = start_ns + 2000 + random_next() % 3000;
     switch (host->done % 4) {
     case 0:
@@ -285,7 +336,7 @@ static void make_hosts(struct maker *maker)
     struct host hosts[64] = {{0}};
     uint32_t first = maker->sample->first_correlation ? maker->sample->first_correlation : 1;
     for (unsigned t = 0; t < maker->sample->threads; t++) {
-        struct thread_info thread = {.tid = 1000 + t};
+        struct thread_info thread = {.tid = SAMPLE_TID + t};
         snprintf(thread.name, sizeof thread.name, "worker-%u", t % 64);
         hosts[t] = (struct host){thread.tid, SAMPLE_START_NS + 1000 + 20000 * t, first + t, 0};
         check(maker, recording_write_thread(maker->writer, &thread, hosts[t].now_ns));

@@ -9,12 +9,19 @@
 #define SAMPLE_START_NS 1700000000000000000ull
 #define SAMPLE_STREAM   0x7f0000100000ull /* the handle of the stream that it creates */
 #define SAMPLE_CONTEXT  0x55550000ull
+#define SAMPLE_GROUP    5
+#define SAMPLE_TID      1000 /* of the first thread */
 
 struct sample {
     unsigned threads;
     unsigned calls;             /* of each thread, those made by other calls not counted */
     uint32_t first_correlation; /* 0: 1 */
     bool is_long;               /* the calls are spread over 300 ms */
+    /* Each thread works for one request after the other: SAMPLE_GROUP calls with its context, of which the
+     * second and third lie in a range "stage", and a mark in it. Every seventh group belongs to no request,
+     * every tenth request isn't sampled. Trace IDs: 8 bytes "request!", then thread << 32 | group; span IDs:
+     * the same number. */
+    bool has_requests;
 };
 
 /* False, with a line on standard error, if it can't be written. */

@@ -1,5 +1,5 @@
-/* replay_sample FILE [THREADS [CALLS]], replay_sample FILE graphs, replay_sample FILE graph-nodes: writes one
- * of the made-up recordings of sample.h, for trying things without a GPU. */
+/* replay_sample FILE [THREADS [CALLS [requests]]], replay_sample FILE graphs, replay_sample FILE graph-nodes:
+ * writes one of the made-up recordings of sample.h, for trying things without a GPU. */
 #include "sample.h"
 
 #include <stdio.h>
@@ -9,13 +9,14 @@
 int main(int argc, char **argv)
 {
     if (argc < 2) {
-        fprintf(stderr, "usage: replay_sample FILE [THREADS [CALLS] | graphs | graph-nodes]\n");
+        fprintf(stderr, "usage: replay_sample FILE [THREADS [CALLS [requests]] | graphs | graph-nodes]\n");
         return 2;
     }
     bool with_nodes = argc > 2 && strcmp(argv[2], "graph-nodes") == 0;
     if (with_nodes || (argc > 2 && strcmp(argv[2], "graphs") == 0))
         return sample_write_graphs(argv[1], with_nodes) ? 0 : 1;
     struct sample sample = {.threads = argc > 2 ? (unsigned)atoi(argv[2]) : 4,
-                            .calls = argc > 3 ? (unsigned)atoi(argv[3]) : 1000};
+                            .calls = argc > 3 ? (unsigned)atoi(argv[3]) : 1000,
+                            .has_requests = argc > 4 && strcmp(argv[4], "requests") == 0};
     return sample_write(argv[1], &sample) ? 0 : 1;
 }

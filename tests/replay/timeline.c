@@ -77,12 +77,12 @@ static struct timeline_context *context_of(struct timeline *timeline, uint32_t i
 static bool add_resource(struct timeline *timeline, uint64_t tid, const struct resource_record *resource)
 {
     struct timeline_thread *thread = thread_of(timeline, tid);
-    if (!thread || !grow((void **)&thread->resources, thread->resource_count, sizeof *thread->resources))
+    if (!thread || !grow((void **)&thread->others, thread->other_count, sizeof *thread->others))
         return false;
     struct resource_record *copy = copy_of(resource, sizeof *resource);
     if (!copy)
         return false;
-    thread->resources[thread->resource_count++] = copy;
+    thread->others[thread->other_count++] = copy;
     if (resource->head.cbid != CUPTI_RESOURCE_CONTEXT_CREATED)
         return true;
     struct timeline_context *context = context_of(timeline, resource->context_id);
@@ -91,6 +91,17 @@ static bool add_resource(struct timeline *timeline, uint64_t tid, const struct r
     if (context && resource->device_id != UINT32_MAX)
         context->device_id = resource->device_id;
     return context != NULL;
+}
+
+static bool add_said(struct timeline *timeline, uint64_t tid, const struct record_head *said)
+{
+    struct timeline_thread *thread = thread_of(timeline, tid);
+    if (!thread || !grow((void **)&thread->others, thread->other_count, sizeof *thread->others))
+        return false;
+    struct resource_record *copy = copy_of(said, said->bytes);
+    if (copy)
+        thread->others[thread->other_count++] = copy;
+    return copy != NULL;
 }
 
 /* A record's fixed arrays are the reader's own and change with its next event. */
@@ -137,6 +148,8 @@ static bool add_event(struct timeline *timeline, const struct recording_event *e
         return add_call(timeline, event->tid, event->call);
     case RECORDING_RESOURCE:
         return add_resource(timeline, event->tid, event->resource);
+    case RECORDING_SAID:
+        return add_said(timeline, event->tid, event->said);
     case RECORDING_ACTIVITY:
         return add_activity(timeline, event->activity);
     case RECORDING_THREAD:
@@ -290,19 +303,28 @@ static int compare_calls(const void *a, const void *b)
                : (one->recorded < other->recorded) - (one->recorded > other->recorded);
 }
 
+static void sweep_other(struct sweep *sweep, const struct resource_record *other)
+{
+    bool is_resource = other->head.type == RECORD_RESOURCE;
+    struct item *item = sweep_add(sweep, is_resource ? ITEM_RESOURCE : ITEM_SAID, other->time_ns);
+    if (is_resource)
+        item->resource = other;
+    else
+        item->said = &other->head;
+}
+
 static void sweep_run(struct sweep *sweep, const struct call_order *calls, const struct links *links)
 {
     const struct timeline_thread *thread = sweep->thread;
-    size_t call = 0, resource = 0;
-    while (call < thread->call_count || resource < thread->resource_count || sweep->depth > 0) {
+    size_t call = 0, other = 0;
+    while (call < thread->call_count || other < thread->other_count || sweep->depth > 0) {
         uint64_t enter_ns = call < thread->call_count ? calls[call].call->start_ns : UINT64_MAX;
-        uint64_t resource_ns =
-            resource < thread->resource_count ? thread->resources[resource]->time_ns : UINT64_MAX;
+        uint64_t other_ns = other < thread->other_count ? thread->others[other]->time_ns : UINT64_MAX;
         uint64_t exit_ns = sweep->depth > 0 ? sweep->open[sweep->depth - 1].call->end_ns : UINT64_MAX;
-        if (sweep->depth > 0 && exit_ns <= enter_ns && exit_ns <= resource_ns)
+        if (sweep->depth > 0 && exit_ns <= enter_ns && exit_ns <= other_ns)
             sweep_exit(sweep);
-        else if (resource_ns <= enter_ns && resource < thread->resource_count)
-            sweep_add(sweep, ITEM_RESOURCE, resource_ns)->resource = thread->resources[resource++];
+        else if (other_ns <= enter_ns && other < thread->other_count)
+            sweep_other(sweep, thread->others[other++]);
         else if (call < thread->call_count)
             sweep_enter(sweep, calls[call++].call, links);
         else
@@ -315,7 +337,7 @@ static bool make_items(struct timeline_thread *thread, const struct links *links
     struct call_order *calls = malloc((thread->call_count + 1) * sizeof *calls);
     struct sweep sweep = {.thread = thread};
     sweep.open = malloc((thread->call_count + 1) * sizeof *sweep.open);
-    thread->items = malloc((2 * thread->call_count + thread->resource_count + 1) * sizeof *thread->items);
+    thread->items = malloc((2 * thread->call_count + thread->other_count + 1) * sizeof *thread->items);
     bool is_done = calls && sweep.open && thread->items;
     if (is_done) {
         for (size_t i = 0; i < thread->call_count; i++)
@@ -473,10 +495,10 @@ static void thread_deinit(struct timeline_thread *thread)
 {
     for (size_t i = 0; i < thread->call_count; i++)
         free(thread->calls[i]);
-    for (size_t i = 0; i < thread->resource_count; i++)
-        free(thread->resources[i]);
+    for (size_t i = 0; i < thread->other_count; i++)
+        free(thread->others[i]);
     free(thread->calls);
-    free(thread->resources);
+    free(thread->others);
     free(thread->items);
 }
 

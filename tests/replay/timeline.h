@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum item_type { ITEM_ENTER, ITEM_EXIT, ITEM_RESOURCE };
+enum item_type { ITEM_ENTER, ITEM_EXIT, ITEM_RESOURCE, ITEM_SAID };
 
 struct item {
     uint64_t time_ns;   /* what the clock shows meanwhile, exactly as recorded */
@@ -25,6 +25,7 @@ struct item {
     union {
         const struct call_record *call;
         const struct resource_record *resource;
+        const struct record_head *said; /* a context, range, mark or name */
     };
 };
 
@@ -37,8 +38,8 @@ struct timeline_thread {
     /* While loading: what was recorded of it, in recorded order. */
     struct call_record **calls;
     size_t call_count;
-    struct resource_record **resources;
-    size_t resource_count;
+    struct resource_record **others; /* resource records and what was said, which begin alike: head, time */
+    size_t other_count;
 };
 
 struct timeline_activity {

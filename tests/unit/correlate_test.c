@@ -1028,6 +1028,312 @@ static void test_copies_are_named_by_their_direction(void **state)
     only("kernel");
 }
 
+/* --- contexts and ranges
+ * ------------------------------------------------------------------------------------------- */
+
+static const struct thread_info other_thread = {.tid = 43, .name = "other", .serial = 7, .slot = 1};
+static const struct thread_info next_thread = {.tid = 44, .name = "next", .serial = 8, .slot = 1};
+
+static void attach_flags(const struct thread_info *on, uint8_t number, uint8_t flags, const char *state)
+{
+    union {
+        struct context_record record;
+        char bytes[256];
+    } context = {
+        .record = {.head = {sizeof context, RECORD_CONTEXT, 0, 0}, .time_ns = BASE_NS, .flags = flags}};
+    memset(context.record.trace_id, number, 16);
+    memset(context.record.span_id, number, 8);
+    context.record.state_bytes = (uint16_t)strlen(state);
+    memcpy(context.record.state, state, strlen(state));
+    correlate_context(correlate, on, &context.record);
+}
+
+static void attach(uint8_t number)
+{
+    attach_flags(&thread, number, TRACE_FLAG_SAMPLED, "");
+}
+
+/* `attr`: of type int, named "answer"; 0: none. */
+static void say(const struct thread_info *on, enum record_type type, uint64_t id, uint64_t time,
+                const char *name, uint8_t flags, int64_t attr)
+{
+    union {
+        struct range_record record;
+        char bytes[RANGE_RECORD_BYTES];
+    } range = {.record = {.head = {sizeof range, (uint8_t)type, 0, 0}, .time_ns = BASE_NS + time, .id = id}};
+    struct range_attr_head head = {ATTR_INT, 6, 8};
+    char *at = range.record.text + strlen(name);
+    range.record.flags = flags;
+    range.record.name_bytes = (uint16_t)strlen(name);
+    memcpy(range.record.text, name, strlen(name));
+    if (attr) {
+        memcpy(at, &head, sizeof head);
+        memcpy(at + sizeof head, "answer", 6);
+        memcpy(at + sizeof head + 6, &attr, 8);
+        at += sizeof head + 14;
+        range.record.attr_count = 1;
+    }
+    range.record.text_bytes = (uint32_t)(at - range.record.text);
+    correlate_range(correlate, on, &range.record);
+}
+
+static void push(uint64_t id, uint64_t time, const char *name)
+{
+    say(&thread, RECORD_RANGE_BEGIN, id, time, name, RANGE_ON_THREAD, 0);
+}
+
+static void end(uint64_t id, uint64_t time)
+{
+    say(&thread, RECORD_RANGE_END, id, time, "", 0, 0);
+}
+
+static void expect_below(const struct kept *span, uint8_t trace, uint64_t parent_id)
+{
+    uint8_t trace_id[16];
+    memset(trace_id, trace, 16);
+    assert_memory_equal(span->span.trace_id, trace_id, 16);
+    assert_memory_equal(span->span.parent_span_id, &parent_id, 8);
+}
+
+#define SPAN_OF(number) (0x0101010101010101ull * (number))
+
+static void test_a_call_belongs_to_its_threads_context(void **state)
+{
+    (void)state;
+    begin();
+    attach(5);
+    call_full(CALL_RUNTIME, "cudaLaunchKernel", 1, 1000, 1100, 0);
+    attach(0); /* detached: the work comes later all the same */
+    call_full(CALL_RUNTIME, "cudaMalloc", 2, 2000, 2100, 0);
+    kernel("late", 1, 5000, 5100);
+    correlate_finish(correlate);
+    expect_below(only("cudaLaunchKernel"), 5, SPAN_OF(5));
+    expect_child(only("late"), only("cudaLaunchKernel"));
+    expect_child(only("cudaMalloc"), only("program"));
+    assert_int_equal(only("cudaLaunchKernel")->span.flags,
+                     TRACE_FLAG_SAMPLED); /* it may be remote: not known */
+    assert_int_equal(only("late")->span.flags, 0x100 | TRACE_FLAG_SAMPLED);
+    assert_int_equal(attr_int(only("program"), "cuda.session.spans"), 1);
+}
+
+static void test_contexts_are_of_one_thread(void **state)
+{
+    (void)state;
+    begin();
+    attach(5);
+    attach_flags(&other_thread, 6, TRACE_FLAG_SAMPLED, "");
+    launch(1, 1000);
+    struct call_record record = {
+        .head = {sizeof record, RECORD_CALL, CALL_RUNTIME, find_call(CALL_RUNTIME, "cudaMalloc")},
+        .start_ns = BASE_NS + 1000,
+        .end_ns = BASE_NS + 1100,
+        .correlation_id = 2};
+    correlate_call(correlate, &other_thread, &record);
+    expect_below(only("cudaLaunchKernel"), 5, SPAN_OF(5));
+    expect_below(only("cudaMalloc"), 6, SPAN_OF(6));
+    span_count = 0;
+    correlate_call(correlate, &next_thread, &record); /* the same slot, another thread */
+    correlate_finish(correlate);
+    expect_child(only("cudaMalloc"), only("program"));
+}
+
+static void test_what_is_not_sampled_is_dropped_and_no_orphan(void **state)
+{
+    (void)state;
+    begin();
+    attach_flags(&thread, 5, 0, "");
+    push(77, 900, "range");
+    launch(1, 1000);
+    end(77, 1200);
+    kernel("work", 1, 2000, 2100);
+    correlate_finish(correlate);
+    assert_int_equal(span_count, 0);
+    assert_int_equal(counter_get(COUNTER_spans_unsampled), 3);
+    assert_int_equal(counter_get(COUNTER_orphans), 0);
+}
+
+static void test_the_tracestate_goes_along(void **state)
+{
+    (void)state;
+    begin();
+    attach_flags(&thread, 5, TRACE_FLAG_SAMPLED, "vendor=a");
+    launch(1, 1000);
+    assert_string_equal(only("cudaLaunchKernel")->span.trace_state, "vendor=a");
+    for (unsigned i = 0; i < 600; i++) /* as many other requests as are remembered */
+        attach_flags(&thread, (uint8_t)(6 + i % 2), TRACE_FLAG_SAMPLED, "other=b");
+    kernel("work", 1, 2000, 2100);
+    assert_null(only("work")->span.trace_state);
+}
+
+static void test_ranges_nest(void **state)
+{
+    (void)state;
+    begin();
+    attach(5);
+    push(100, 900, "outer");
+    push(200, 950, "inner");
+    launch(1, 1000);
+    end(200, 1200);
+    call_full(CALL_RUNTIME, "cudaMalloc", 2, 1300, 1400, 0);
+    end(100, 1500);
+    kernel("work", 1, 2000, 2100);
+    expect_below(only("outer"), 5, SPAN_OF(5));
+    expect_below(only("inner"), 5, 100);
+    expect_below(only("cudaLaunchKernel"), 5, 200);
+    expect_below(only("cudaMalloc"), 5, 100);
+    expect_child(only("work"), only("cudaLaunchKernel"));
+    assert_int_equal(only("outer")->span.start_ns, BASE_NS + 900);
+    assert_int_equal(only("outer")->span.end_ns, BASE_NS + 1500);
+    expect_text(only("outer"), "cuda.range", "range");
+    assert_int_equal(attr_int(only("outer"), "thread.id"), 42);
+}
+
+static void test_a_range_counts_while_its_context_is_there(void **state)
+{
+    (void)state;
+    begin();
+    attach(5);
+    push(100, 900, "of five");
+    attach(6);
+    launch(1, 1000);
+    expect_below(only("cudaLaunchKernel"), 6, SPAN_OF(6));
+    push(200, 1100, "of six");
+    attach(5);
+    call_full(CALL_RUNTIME, "cudaMalloc", 2, 1300, 1400, 0);
+    expect_below(only("cudaMalloc"), 5, 100); /* the inner one is of another context */
+}
+
+static void test_ranges_without_a_context_are_the_sessions(void **state)
+{
+    (void)state;
+    begin();
+    push(100, 900, "range");
+    launch(1, 1000);
+    end(100, 1200);
+    correlate_finish(correlate);
+    expect_child(only("range"), only("program"));
+    expect_child(only("cudaLaunchKernel"), only("range"));
+    assert_int_equal(attr_int(only("program"), "cuda.session.spans"), 2);
+    assert_int_equal(only("program")->span.start_ns, BASE_NS + 900);
+}
+
+static void test_ranges_may_end_in_any_order_and_place(void **state)
+{
+    (void)state;
+    begin();
+    attach(5);
+    push(100, 900, "outer");
+    push(200, 950, "inner");
+    end(100, 1000);
+    launch(1, 1100);
+    expect_below(only("cudaLaunchKernel"), 5, 200);
+    say(&other_thread, RECORD_RANGE_END, 200, 1200, "", 0, 0);
+    call_full(CALL_RUNTIME, "cudaMalloc", 2, 1300, 1400, 0);
+    expect_below(only("cudaMalloc"), 5, SPAN_OF(5));
+    say(&other_thread, RECORD_RANGE_END, 300, 1500, "", 0, 0); /* before its begin is handed over */
+    say(&thread, RECORD_RANGE_BEGIN, 300, 1450, "span", 0, 0);
+    assert_int_equal(only("span")->span.end_ns, BASE_NS + 1500);
+    expect_text(only("span"), "cuda.range", "span");
+    end(999, 1600); /* nobody's */
+    correlate_finish(correlate);
+    assert_int_equal(span_count, 5);
+}
+
+static void test_what_nobody_ends_says_so(void **state)
+{
+    (void)state;
+    begin();
+    push(100, 900, "of the process");
+    say(&other_thread, RECORD_RANGE_BEGIN, 200, 950, "of a thread", RANGE_ON_THREAD, 0);
+    say(&next_thread, RECORD_MARK, 0, 1000, "next", 0, 0);
+    assert_int_equal(attr(only("of a thread"), "cuda.range.unended")->i, 1);
+    assert_int_equal(attr(only("next"), "cuda.instant")->i, 1);
+    correlate_finish(correlate);
+    assert_int_equal(attr(only("of the process"), "cuda.range.unended")->i, 1);
+}
+
+static void test_ranges_have_attributes_status_and_events(void **state)
+{
+    (void)state;
+    begin();
+    say(&thread, RECORD_RANGE_BEGIN, 100, 900, "range", RANGE_ON_THREAD, 42);
+    say(&thread, RECORD_MARK, 0, 950, "half", 0, 43);
+    for (unsigned i = 0; i < 40; i++)
+        say(&thread, RECORD_MARK, 0, 960 + i, "more", 0, 0);
+    struct range_record failed = {.head = {sizeof failed, RECORD_RANGE_END, 0, 0},
+                                  .id = 100,
+                                  .time_ns = BASE_NS + 1500,
+                                  .status = SPAN_STATUS_ERROR};
+    correlate_range(correlate, &thread, &failed);
+    const struct kept *range = only("range");
+    assert_int_equal(attr_int(range, "answer"), 42);
+    assert_int_equal(range->span.status, SPAN_STATUS_ERROR);
+    assert_null(range->span.status_message);
+    assert_string_equal(range->events[0].name, "half");
+    assert_int_equal(range->events[0].attrs[0].i, 43);
+    assert_int_equal(range->events[0].time_ns, BASE_NS + 950);
+    assert_int_equal(range->span.event_count + range->span.events_dropped, 41);
+}
+
+static void test_too_many_open_ranges_are_counted(void **state)
+{
+    (void)state;
+    begin();
+    attach(5);
+    for (uint64_t id = 1; id <= RANGES_OPEN_MAX + 3; id++)
+        push(id, 900, "range");
+    assert_int_equal(counter_get(COUNTER_lost_range), 3);
+    launch(1, 1000); /* deeper than anyone nests */
+    expect_below(only("cudaLaunchKernel"), 5, RANGE_PARENTS_MAX);
+    end(RANGES_OPEN_MAX, 1100);
+    push(9999, 1200, "again");
+    assert_int_equal(counter_get(COUNTER_lost_range), 3);
+    end(9999, 1300);
+    only("again");
+}
+
+static void name(enum named_object object, uint64_t handle, const char *text)
+{
+    union {
+        struct name_record record;
+        char bytes[128];
+    } named = {.record = {.head = {sizeof named, RECORD_NAME, 0, (uint16_t)object},
+                          .handle = handle,
+                          .name_bytes = (uint32_t)strlen(text)}};
+    memcpy(named.record.name, text, strlen(text));
+    correlate_name(correlate, &thread, &named.record);
+}
+
+static void test_streams_and_threads_have_the_programs_names(void **state)
+{
+    (void)state;
+    union {
+        struct call_record record;
+        char bytes[sizeof(struct call_record) + 8];
+    } sync = {.record = {.head = {sizeof sync, RECORD_CALL, CALL_RUNTIME,
+                                  find_call(CALL_RUNTIME, "cudaStreamSynchronize")},
+                         .start_ns = BASE_NS + 1000,
+                         .end_ns = BASE_NS + 1100,
+                         .correlation_id = 1,
+                         .present = 1}};
+    uint64_t handle = 0x7f0000;
+    memcpy(sync.record.values, &handle, 8);
+    begin();
+    name(NAMED_THREAD, 42, "loader");
+    name(NAMED_STREAM, handle, "copies");
+    correlate_call(correlate, &thread, &sync.record);
+    kernel("work", 1, 2000, 2100);
+    expect_text(only("cudaStreamSynchronize"), "thread.name", "loader");
+    expect_text(only("cudaStreamSynchronize"), "cuda.stream.name", "copies");
+    expect_text(only("work"), "cuda.stream.name", "copies");
+    span_count = 0;
+    sync.record.head.cbid = find_call(CALL_RUNTIME, "cudaStreamDestroy");
+    correlate_call(correlate, &thread, &sync.record);
+    sync.record.head.cbid = find_call(CALL_RUNTIME, "cudaStreamSynchronize");
+    correlate_call(correlate, &thread, &sync.record);
+    assert_null(attr(only("cudaStreamSynchronize"), "cuda.stream.name"));
+}
+
 static void test_nothing_to_destroy(void **state)
 {
     (void)state;
@@ -1040,6 +1346,18 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(test_a_kernel_hangs_below_its_call),
+        TEST(test_a_call_belongs_to_its_threads_context),
+        TEST(test_streams_and_threads_have_the_programs_names),
+        TEST(test_contexts_are_of_one_thread),
+        TEST(test_what_is_not_sampled_is_dropped_and_no_orphan),
+        TEST(test_the_tracestate_goes_along),
+        TEST(test_ranges_nest),
+        TEST(test_a_range_counts_while_its_context_is_there),
+        TEST(test_ranges_without_a_context_are_the_sessions),
+        TEST(test_ranges_may_end_in_any_order_and_place),
+        TEST(test_what_nobody_ends_says_so),
+        TEST(test_ranges_have_attributes_status_and_events),
+        TEST(test_too_many_open_ranges_are_counted),
         TEST(test_a_record_may_come_before_its_call),
         TEST(test_records_before_the_first_tick_wait_as_long_as_others),
         TEST(test_a_graph_launch_has_many_children),

@@ -386,7 +386,7 @@ static void unknown_events_are_skipped(void **unused)
 {
     static const uint8_t payload[300] = {1, 2, 3};
     struct recording_writer *writer = create();
-    for (unsigned type = RECORDING_CONTEXT_ATTACHED; type < 1000; type += 7)
+    for (unsigned type = RECORDING_SAID + 1; type < 1000; type += 7)
         assert_int_equal(recording_write_raw(writer, type, payload, type % sizeof payload), STATUS_OK);
     assert_int_equal(recording_write_info(writer, "after", "them"), STATUS_OK);
     assert_int_equal(recording_write_raw(writer, 1 << 30, payload, 0), STATUS_OK);

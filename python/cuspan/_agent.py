@@ -1,0 +1,113 @@
+"""Finds the agent (libcuspan.so) in the process and calls it by its table, as include/cuspan/cuspan.h does."""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+import os
+import threading
+from typing import Any
+
+SONAME = "libcuspan.so"
+CALLS_BETWEEN_LOOKS = 1024
+
+# PYFUNCTYPE keeps the interpreter's lock: none of these functions blocks.
+_attributes = ctypes.c_void_p
+_IS_ON = ctypes.PYFUNCTYPE(ctypes.c_int)
+_ATTACH = ctypes.PYFUNCTYPE(ctypes.c_uint64, ctypes.c_char_p)
+_DETACH = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_uint64)
+_CURRENT = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
+_BEGIN = ctypes.PYFUNCTYPE(ctypes.c_uint64, ctypes.c_char_p, _attributes, ctypes.c_uint32)
+_END = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_uint64, ctypes.c_uint32, ctypes.c_char_p, _attributes, ctypes.c_uint32)
+_MARK = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_char_p, _attributes, ctypes.c_uint32)
+_AGENT_API = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_uint32)
+
+
+class _Table(ctypes.Structure):
+    """cuspan_api."""
+
+    _fields_ = [
+        ("bytes", ctypes.c_uint32),
+        ("is_on", _IS_ON),
+        ("attach", _ATTACH),
+        ("detach", _DETACH),
+        ("current", _CURRENT),
+        ("range_push", _BEGIN),
+        ("span_start", _BEGIN),
+        ("end", _END),
+        ("mark", _MARK),
+    ]
+
+
+class Agent:
+    """The functions of an agent that is in the process."""
+
+    def __init__(self, library: ctypes.CDLL, table: _Table) -> None:
+        self.library = library
+        self.is_on = table.is_on
+        self.attach = table.attach
+        self.detach = table.detach
+        self.current = table.current
+        self.range_push = table.range_push
+        self.span_start = table.span_start
+        self.end = table.end
+        self.mark = table.mark
+
+
+def _load(name: str, mode: int) -> ctypes.CDLL | None:
+    try:
+        return ctypes.CDLL(name, mode=mode)
+    except OSError:
+        return None
+
+
+def _find_library() -> ctypes.CDLL | None:
+    """The agent that is in the process, else the one that CUDA would load: loading it starts nothing."""
+    library = _load(SONAME, os.RTLD_LAZY | os.RTLD_NOLOAD)
+    path = os.environ.get("CUDA_INJECTION64_PATH", "")
+    if not library and os.path.basename(path).startswith(SONAME):
+        library = _load(path, os.RTLD_LAZY | os.RTLD_LOCAL)
+    return library
+
+
+def _find() -> Agent | None:
+    library = _find_library()
+    entry: Any = getattr(library, "cuspan_agent_api", None)
+    if entry is None:
+        return None
+    address = ctypes.cast(entry, _AGENT_API)(1)
+    if not address or ctypes.c_uint32.from_address(address).value < ctypes.sizeof(_Table):
+        return None
+    return Agent(library, _Table.from_address(address))
+
+
+_agent: Agent | None = None
+_calls = 0
+_finding = threading.Lock()
+
+
+def look() -> Agent | None:
+    """The agent; without one, one call in 1024 looks for it."""
+    global _calls
+    if _agent is None:
+        _calls += 1
+        if _calls % CALLS_BETWEEN_LOOKS == 1 and _finding.acquire(blocking=False):
+            try:
+                _use(_find())
+            finally:
+                _finding.release()
+    return _agent
+
+
+def _use(found: Agent | None) -> None:
+    global _agent
+    if _agent is not None or found is None:
+        return
+    from cuspan import _hooks, _link
+
+    _agent = found
+    _link.use(found)
+    try:
+        _hooks.install(found)
+    except Exception:  # a Python of which we know too little: its service goes on
+        logging.getLogger("cuspan").exception("switches of tasks can't be followed: use cuspan.attach()")

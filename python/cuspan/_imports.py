@@ -1,0 +1,59 @@
+"""Calls a function once a module has been imported."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec
+from importlib.util import find_spec
+from types import ModuleType
+from typing import Any, Callable
+
+Callback = Callable[[ModuleType], None]
+
+
+class _Finder(MetaPathFinder):
+    """Finds nothing itself: has the module's own loader call back."""
+
+    def __init__(self) -> None:
+        self.waiting: dict[str, Callback] = {}
+
+    def find_spec(self, name: str, path: Any, target: Any = None) -> ModuleSpec | None:
+        callback = self.waiting.pop(name, None)
+        spec = find_spec(name) if callback else None
+        if spec is not None and spec.loader is not None:
+            _call_after_exec(spec.loader, callback)
+        return spec
+
+
+def _call_after_exec(loader: Any, callback: Callback) -> None:
+    original = loader.exec_module
+
+    def exec_module(module: ModuleType) -> None:
+        del loader.exec_module
+        original(module)
+        _call(callback, module)
+
+    loader.exec_module = exec_module
+
+
+def _call(callback: Callback, module: ModuleType) -> None:
+    try:
+        callback(module)
+    except Exception:  # a version of which we know too little: the import goes on
+        logging.getLogger("cuspan").exception("%s can't be followed", module.__name__)
+
+
+_finder = _Finder()
+
+
+def when_imported(name: str, callback: Callback) -> None:
+    """Now, if it has been already."""
+    module = sys.modules.get(name)
+    if module is not None:
+        _call(callback, module)
+        return
+    _finder.waiting[name] = callback
+    if _finder not in sys.meta_path:
+        sys.meta_path.insert(0, _finder)

@@ -1,0 +1,123 @@
+"""Ranges, spans and marks of the program's own."""
+
+from __future__ import annotations
+
+import builtins
+import ctypes
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Any, Optional, Union
+
+from cuspan import _agent
+from cuspan._decorates import Decorates
+
+Value = Union[bool, int, float, str]
+Attributes = Optional[Mapping[str, Value]]
+
+_INT, _BOOL, _DOUBLE, _STRING = builtins.range(4)
+_UNSET, _ERROR = 0, 2
+
+
+class _Value(ctypes.Union):
+    _fields_ = [("i", ctypes.c_int64), ("d", ctypes.c_double), ("s", ctypes.c_char_p)]
+
+
+class _Attribute(ctypes.Structure):
+    """cuspan_attribute."""
+
+    _fields_ = [("key", ctypes.c_char_p), ("type", ctypes.c_uint32), ("bytes", ctypes.c_uint32), ("value", _Value)]
+
+
+def _attribute(key: str, value: object) -> _Attribute:
+    made = _Attribute(key.encode("utf-8", "replace"), _INT)
+    if isinstance(value, bool):
+        made.type, made.value.i = _BOOL, value
+    elif isinstance(value, int) and -(2**63) <= value < 2**63:
+        made.value.i = value
+    elif isinstance(value, float):
+        made.type, made.value.d = _DOUBLE, value
+    else:
+        text = str(value).encode("utf-8", "replace")
+        made.type, made.value.s, made.bytes = _STRING, text, len(text)
+    return made
+
+
+def _native(attributes: Mapping[str, object]) -> tuple[Any, int]:
+    if not attributes:
+        return None, 0
+    made = [_attribute(key, value) for key, value in attributes.items()]
+    return (_Attribute * len(made))(*made), len(made)
+
+
+def _merged(attributes: Attributes, more: dict[str, Value]) -> dict[str, Value]:
+    return {**attributes, **more} if attributes else more
+
+
+class _Span:
+    """What range and span share: it begins, and ends with a status."""
+
+    _id = 0
+
+    def __init__(self, name: str, attributes: Attributes = None, /, **more: Value) -> None:
+        self._name = name
+        self._attributes = _merged(attributes, more)
+
+    def _begin(self, is_range: bool) -> None:
+        agent = _agent.look()
+        if agent is not None:
+            begin = agent.range_push if is_range else agent.span_start
+            self._id = begin(self._name.encode("utf-8", "replace"), *_native(self._attributes))
+
+    def end(self, error: BaseException | None = None, **attributes: Value) -> None:
+        """Ends it, once; with an error its status is Error."""
+        agent = _agent.look()
+        ended, self._id = self._id, 0
+        if not ended or agent is None:
+            return
+        if error is None:
+            agent.end(ended, _UNSET, None, *_native(attributes))
+            return
+        attributes.setdefault("error.type", _name_of(type(error)))
+        agent.end(ended, _ERROR, str(error).encode("utf-8", "replace"), *_native(attributes))
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        # Not an error: a task that was cancelled, a generator that was closed, a program that is to end.
+        if self._id:
+            self.end(error if isinstance(error, Exception) else None)
+
+
+def _name_of(kind: type[BaseException]) -> str:
+    return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+
+
+class range(_Span, Decorates):
+    """`with cuspan.range("decode", tokens=7):` or `@cuspan.range("decode")`: a span, and the parent of the CUDA calls
+    and ranges that follow on this thread, as long as the thread's context is the one of its begin."""
+
+    def __enter__(self) -> range:
+        self._begin(True)
+        return self
+
+    def _again(self) -> range:
+        return range(self._name, self._attributes)
+
+
+class span(_Span):
+    """A span that begins now and may end on any thread, by end() or as a context manager; the parent of nothing."""
+
+    def __init__(self, name: str, attributes: Attributes = None, /, **more: Value) -> None:
+        super().__init__(name, attributes, **more)
+        self._begin(False)
+
+    def __enter__(self) -> span:
+        return self
+
+
+def mark(name: str, attributes: Attributes = None, /, **more: Value) -> bool:
+    """Something that happened now: an event of the innermost open range, else a span of no length."""
+    agent = _agent.look()
+    if agent is None:
+        return False
+    return agent.mark(name.encode("utf-8", "replace"), *_native(_merged(attributes, more))) == 0

@@ -1,0 +1,61 @@
+"""OpenTelemetry's runtime context for OTEL_PYTHON_CONTEXT=cuspan (entry point opentelemetry_context)."""
+
+from __future__ import annotations
+
+from contextvars import Token
+from typing import TYPE_CHECKING, Any, Callable
+
+from opentelemetry.context.context import Context, _RuntimeContext
+
+from cuspan import _agent, _link
+from cuspan._trace_context import TraceContext
+
+if TYPE_CHECKING:
+    from opentelemetry.trace import Span
+
+_NO_CONTEXT = Context()
+
+
+class RuntimeContext(_RuntimeContext):
+    """Contexts live in a context variable, as with OpenTelemetry's own; the native thread is told of each change."""
+
+    def __init__(self) -> None:
+        _agent.look()
+
+    def attach(self, context: Context) -> Token[Any]:
+        token = _link.CURRENT.set(context)
+        _link.changed()
+        return token
+
+    def get_current(self) -> Context:
+        return _link.CURRENT.get(_NO_CONTEXT)
+
+    def detach(self, token: Token[Any]) -> None:
+        try:
+            _link.CURRENT.reset(token)
+        finally:  # also if the token is another context's: then nothing has changed
+            _link.changed()
+
+
+_get_current_span: Callable[[Context | None], Span] | None = None
+
+
+def _load_trace() -> Callable[[Context | None], Span]:
+    # Not at the top: opentelemetry.context loads this module while it is being loaded itself.
+    global _get_current_span
+    from opentelemetry.trace import get_current_span
+
+    _get_current_span = get_current_span
+    return get_current_span
+
+
+def trace_context_of(context: Context | None) -> TraceContext | None:
+    """The trace context of the span in `context`; None: the current one."""
+    span = (_get_current_span or _load_trace())(context).get_span_context()
+    if not span.is_valid:
+        return None
+    tracestate = span.trace_state.to_header() if span.trace_state else ""
+    return TraceContext(span.trace_id, span.span_id, int(span.trace_flags), tracestate)
+
+
+_link.trace_context_of = trace_context_of

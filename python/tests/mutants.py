@@ -1,0 +1,98 @@
+"""Do the tests notice? Breaks a copy of the package at one place after the other; the tests have to fail each time.
+
+python -m tests.mutants"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from tests.support import HAS_WATCHERS, STUB
+
+PACKAGE = Path(__file__).resolve().parents[1]
+
+# FILE, WHAT IS THERE, WHAT STANDS THERE THEN
+MUTANTS = [
+    ("_link.py", "        _native.detach(thread.token)\n        thread.token = 0", "        thread.token = 0"),
+    ("_link.py", "if wanted == thread.given or _native is None:", "if _native is None:"),
+    ("_link.py", "explicit is not None and explicit.base is context", "explicit is not None"),
+    ("_link.py", "    thread.token = 0\n    sync()", "    thread.token = 0"),
+    ("_link.py", "    changed = _changed\n", ""),
+    (
+        "otel.py",
+        "        token = _link.CURRENT.set(context)\n        _link.changed()",
+        "        token = _link.CURRENT.set(context)",
+    ),
+    ("otel.py", "        finally:  # also", "        except LookupError:  # also"),
+    ("otel.py", "int(span.trace_flags)", "1"),
+    ("otel.py", "span.trace_state.to_header()", '""'),
+    ("_agent.py", "_calls % CALLS_BETWEEN_LOOKS == 1", "_calls == 1"),
+    ("_agent.py", "os.path.basename(path).startswith(SONAME)", "False"),
+    ("_trace_context.py", 'version == "ff" or', ""),
+    ("_trace_context.py", "context.flags & 0xFF", "1"),
+    ("_ranges.py", "agent.end(ended, _ERROR,", "agent.end(ended, _UNSET,"),
+    ("_ranges.py", "error if isinstance(error, Exception) else None", "error"),
+    ("_ranges.py", "ended, self._id = self._id, 0", "ended = self._id"),
+]
+BEFORE_WATCHERS = [
+    ("_hooks.py", "        mirror(context.get(current), context.get(explicit))", "        pass"),
+    ("_hooks.py", "            if _depth.handles:", "            if False:"),
+    ("_hooks.py", "_then_sync(asyncio.BaseEventLoop.run_forever)", "asyncio.BaseEventLoop.run_forever"),
+    ("_hooks.py", "_in_context(asyncio.to_thread)", "asyncio.to_thread"),
+    ("_hooks.py", "_in_context(module.run_sync)", "module.run_sync"),
+    (
+        "_hooks.py",
+        "        return func(*args, **kwargs)\n    finally:\n        _link.mirror(None, None)",
+        "        return func(*args, **kwargs)\n    finally:\n        pass",
+    ),
+    ("_hooks.py", "loop is not None and not isinstance(loop, asyncio.BaseEventLoop)", "False"),
+    ("_link.py", "explicit is not None and explicit.is_open", "explicit is not None"),
+    ("_link.py", "            mirror(None, None)\n", "            sync()\n"),
+    ("_imports.py", "        _call(callback, module)\n\n    loader", "        pass\n\n    loader"),
+]
+EAGER = [("_hooks.py", "_then_sync(asyncio.BaseEventLoop.create_task)", "asyncio.BaseEventLoop.create_task")]
+WATCHERS = [
+    ("_hooks.py", "return add(watcher) >= 0", "return True"),
+    ("_hooks.py", "    _link.sync()\n\n\nclass _Python", "    pass\n\n\nclass _Python"),
+]
+
+
+def chosen() -> list[tuple[str, str, str]]:
+    if HAS_WATCHERS:
+        return MUTANTS + WATCHERS
+    return MUTANTS + BEFORE_WATCHERS + (EAGER if sys.version_info >= (3, 12) else [])
+
+
+def survives(folder: Path, file: str, old: str, new: str) -> bool:
+    path = folder / "cuspan" / file
+    source = path.read_text()
+    if source.count(old) != 1:
+        print(f"{file} has {old!r} {source.count(old)} times")
+        return True
+    path.write_text(source.replace(old, new))
+    paths = os.pathsep.join([str(folder), *filter(None, sys.path)])
+    environment = {**os.environ, "CUSPAN_TEST_STUB": STUB, "PYTHONPATH": paths, "CUSPAN_TEST_FAILFAST": "1"}
+    command = [sys.executable, "-m", "tests"]
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=300)
+    path.write_text(source)
+    return done.returncode == 0
+
+
+def main() -> int:
+    with tempfile.TemporaryDirectory(prefix="cuspan-mutants-") as name:
+        folder = Path(name)
+        for part in ("cuspan", "tests"):
+            shutil.copytree(PACKAGE / part, folder / part, ignore=shutil.ignore_patterns("__pycache__"))
+        alive = [mutant for mutant in chosen() if survives(folder, *mutant)]
+    for file, old, new in alive:
+        print(f"FAIL: not noticed: {file}: {old!r} -> {new!r}")
+    print(f"{len(chosen()) - len(alive)} passed, {len(alive)} failed, 0 skipped")
+    return 1 if alive else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

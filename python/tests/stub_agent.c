@@ -1,0 +1,155 @@
+/* An agent that only remembers: what each native thread has attached, and which ranges it was told of. Its SONAME is
+ * libcuspan.so. */
+#include "cuspan/cuspan.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#define DEPTH_MAX 64
+
+struct entry {
+    uint64_t token;
+    cuspan_context context;
+    char state[128];
+};
+
+static __thread struct entry attached[DEPTH_MAX];
+static __thread int depth;
+static uint64_t tokens = 1, ids = 1, calls;
+static char text[1 << 16];
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static int is_on(void)
+{
+    return 1;
+}
+
+static uint64_t attach(const cuspan_context *context)
+{
+    __atomic_fetch_add(&calls, 1, __ATOMIC_RELAXED);
+    if (depth == DEPTH_MAX)
+        return 0;
+    struct entry *made = &attached[depth++];
+    made->token = __atomic_fetch_add(&tokens, 1, __ATOMIC_RELAXED);
+    made->context = *context;
+    snprintf(made->state, sizeof made->state, "%s", context->tracestate ? context->tracestate : "");
+    return made->token;
+}
+
+static int detach(uint64_t token)
+{
+    __atomic_fetch_add(&calls, 1, __ATOMIC_RELAXED);
+    for (int i = depth; i > 0; i--) {
+        if (attached[i - 1].token == token) {
+            depth = i - 1;
+            return 0;
+        }
+    }
+    return -1;
+}
+
+static int current(cuspan_context *context)
+{
+    if (depth == 0)
+        return 0;
+    *context = attached[depth - 1].context;
+    context->tracestate = attached[depth - 1].state;
+    return 1;
+}
+
+static size_t write_attribute(char *at, size_t room, const cuspan_attribute *attribute)
+{
+    switch (attribute->type) {
+    case CUSPAN_INT:
+        return (size_t)snprintf(at, room, " %s=%lld", attribute->key, (long long)attribute->value.i);
+    case CUSPAN_BOOL:
+        return (size_t)snprintf(at, room, " %s=%s", attribute->key, attribute->value.i ? "true" : "false");
+    case CUSPAN_DOUBLE:
+        return (size_t)snprintf(at, room, " %s=%g", attribute->key, attribute->value.d);
+    default:
+        return (size_t)snprintf(at, room, " %s='%.*s'", attribute->key, (int)attribute->bytes,
+                                attribute->value.s);
+    }
+}
+
+static void note(const char *verb, uint64_t id, const char *name, const cuspan_attribute *attributes,
+                 uint32_t count)
+{
+    char line[1024];
+    size_t at = (size_t)snprintf(line, sizeof line, "%s %llu %s", verb, (unsigned long long)id, name);
+    for (uint32_t i = 0; i < count && at < sizeof line; i++)
+        at += write_attribute(line + at, sizeof line - at, &attributes[i]);
+    pthread_mutex_lock(&lock);
+    size_t used = strlen(text);
+    snprintf(text + used, sizeof text - used, "%s\n", line);
+    pthread_mutex_unlock(&lock);
+}
+
+static uint64_t range_push(const char *name, const cuspan_attribute *attributes, uint32_t count)
+{
+    uint64_t id = __atomic_fetch_add(&ids, 1, __ATOMIC_RELAXED);
+    note("range", id, name, attributes, count);
+    return id;
+}
+
+static uint64_t span_start(const char *name, const cuspan_attribute *attributes, uint32_t count)
+{
+    uint64_t id = __atomic_fetch_add(&ids, 1, __ATOMIC_RELAXED);
+    note("span", id, name, attributes, count);
+    return id;
+}
+
+static int end(uint64_t id, uint32_t status, const char *message, const cuspan_attribute *attributes,
+               uint32_t count)
+{
+    char said[256];
+    snprintf(said, sizeof said, "%u %s", status, message ? message : "-");
+    note("end", id, said, attributes, count);
+    return 0;
+}
+
+static int mark(const char *name, const cuspan_attribute *attributes, uint32_t count)
+{
+    note("mark", 0, name, attributes, count);
+    return 0;
+}
+
+const cuspan_api *cuspan_agent_api(uint32_t version)
+{
+    static const cuspan_api api = {sizeof api, is_on,      attach,     detach, current,
+                                   range_push, span_start, end,        mark};
+    return version == 1 ? &api : NULL;
+}
+
+/* --- for the tests --- */
+
+int stub_current(char traceparent[56], char *state, size_t bytes)
+{
+    cuspan_context context;
+    if (!current(&context))
+        return 0;
+    cuspan_format(&context, traceparent);
+    snprintf(state, bytes, "%s", context.tracestate);
+    return 1;
+}
+
+int stub_depth(void)
+{
+    return depth;
+}
+
+uint64_t stub_calls(void)
+{
+    return __atomic_load_n(&calls, __ATOMIC_RELAXED);
+}
+
+const char *stub_text(void)
+{
+    return text;
+}
+
+void stub_forget(void)
+{
+    text[0] = 0;
+}

@@ -1,0 +1,150 @@
+#include "agent/api.h"
+
+#include "capture/capture.h"
+#include "capture/context.h"
+#include "model/span.h"
+
+#include <errno.h>
+#include <string.h>
+
+static_assert((int)CUSPAN_INT == (int)ATTR_INT && (int)CUSPAN_BOOL == (int)ATTR_BOOL &&
+                  (int)CUSPAN_DOUBLE == (int)ATTR_DOUBLE && (int)CUSPAN_STRING == (int)ATTR_STRING,
+              "a type of the API is one of ours");
+static_assert((int)CUSPAN_OK == (int)SPAN_STATUS_OK && (int)CUSPAN_ERROR == (int)SPAN_STATUS_ERROR,
+              "and so is a status");
+
+static int is_on(void)
+{
+    return capture_is_on();
+}
+
+static bool is_zero(const uint8_t *bytes, size_t count)
+{
+    uint8_t any = 0;
+    for (size_t i = 0; i < count; i++)
+        any |= bytes[i];
+    return !any;
+}
+
+static uint64_t attach(const cuspan_context *given)
+{
+    struct trace_context context;
+    int saved_errno = errno;
+    if (!given || is_zero(given->trace_id, 16) || is_zero(given->span_id, 8))
+        return 0;
+    memcpy(context.trace_id, given->trace_id, 16);
+    memcpy(context.span_id, given->span_id, 8);
+    context.flags = given->flags & (TRACE_FLAG_SAMPLED | TRACE_FLAG_RANDOM);
+    size_t bytes = given->tracestate ? strnlen(given->tracestate, sizeof context.trace_state) : 0;
+    if (bytes == sizeof context.trace_state)
+        bytes = 0; /* longer than the standard lets anyone keep: as if there were none */
+    memcpy(context.trace_state, bytes ? given->tracestate : "", bytes);
+    context.trace_state[bytes] = 0;
+    uint64_t token = context_attach(&context);
+    errno = saved_errno;
+    return token;
+}
+
+static int detach(uint64_t token)
+{
+    return context_detach(token) ? 0 : -1;
+}
+
+static int current(cuspan_context *context)
+{
+    struct trace_context found;
+    if (!context_current(&found))
+        return 0;
+    *context = (cuspan_context){.flags = found.flags, .tracestate = context_trace_state()};
+    memcpy(context->trace_id, found.trace_id, 16);
+    memcpy(context->span_id, found.span_id, 8);
+    return 1;
+}
+
+/* Returns how many there are; keys and strings stay the caller's. */
+static uint32_t convert(const cuspan_attribute *given, uint32_t count,
+                        struct range_attr attrs[SPAN_ATTRS_MAX])
+{
+    uint32_t converted = 0;
+    for (uint32_t i = 0; given && i < count && converted < SPAN_ATTRS_MAX; i++) {
+        const cuspan_attribute *from = &given[i];
+        bool is_string = from->type == CUSPAN_STRING;
+        if (!from->key || from->type > CUSPAN_STRING || (is_string && !from->value.s))
+            continue;
+        struct range_attr *attr = &attrs[converted++];
+        *attr = (struct range_attr){
+            .key = from->key, .key_bytes = (uint32_t)strlen(from->key), .type = (uint8_t)from->type};
+        if (is_string) {
+            attr->s = from->value.s;
+            attr->bytes =
+                from->bytes == UINT32_MAX ? (uint32_t)strnlen(from->value.s, RANGE_TEXT_BYTES) : from->bytes;
+        } else {
+            attr->i = from->value.i;
+        }
+    }
+    return converted;
+}
+
+static uint64_t say(uint64_t (*how)(const struct range_text *), const char *name,
+                    const cuspan_attribute *given, uint32_t count)
+{
+    struct range_attr attrs[SPAN_ATTRS_MAX];
+    int saved_errno = errno;
+    struct range_text text = {.name = name ? name : "",
+                              .name_bytes = (uint32_t)strnlen(name ? name : "", RANGE_TEXT_BYTES),
+                              .attrs = attrs,
+                              .attr_count = convert(given, count, attrs)};
+    uint64_t result = how(&text);
+    errno = saved_errno;
+    return result;
+}
+
+static uint64_t push(const char *name, const cuspan_attribute *attributes, uint32_t count)
+{
+    return say(range_push, name, attributes, count);
+}
+
+static uint64_t start(const char *name, const cuspan_attribute *attributes, uint32_t count)
+{
+    return say(range_start, name, attributes, count);
+}
+
+static uint64_t mark_of(const struct range_text *text)
+{
+    return range_mark(text);
+}
+
+static int mark(const char *name, const cuspan_attribute *attributes, uint32_t count)
+{
+    return say(mark_of, name, attributes, count) ? 0 : -1;
+}
+
+static int end(uint64_t id, uint32_t status, const char *message, const cuspan_attribute *attributes,
+               uint32_t count)
+{
+    struct range_attr attrs[SPAN_ATTRS_MAX];
+    int saved_errno = errno;
+    struct range_end said = {.status = status <= CUSPAN_ERROR ? (uint8_t)status : (uint8_t)CUSPAN_UNSET,
+                             .message = message,
+                             .message_bytes = message ? (uint32_t)strnlen(message, RANGE_TEXT_BYTES) : 0,
+                             .attrs = attrs,
+                             .attr_count = convert(attributes, count, attrs)};
+    bool is_done = range_end(id, &said);
+    errno = saved_errno;
+    return is_done ? 0 : -1;
+}
+
+static const cuspan_api api = {.bytes = sizeof api,
+                               .is_on = is_on,
+                               .attach = attach,
+                               .detach = detach,
+                               .current = current,
+                               .range_push = push,
+                               .span_start = start,
+                               .end = end,
+                               .mark = mark};
+
+const cuspan_api *cuspan_agent_api(uint32_t version)
+{
+    return version >= 1 ? &api : NULL;
+}

@@ -1,0 +1,27 @@
+/* For python/: a context watcher for CPython 3.14. A watcher may be called while an exception is on its way,
+ * which code in Python would lose; this one puts it aside, calls a function in Python, and puts it back.
+ *
+ * Nothing here links with Python: the package hands over the interpreter's functions. The watcher is called
+ * with the interpreter's lock. */
+#ifndef CUSPAN_AGENT_PYTHON_H
+#define CUSPAN_AGENT_PYTHON_H
+
+struct cuspan_python {
+    void *(*get_raised)(void);             /* PyErr_GetRaisedException */
+    void (*set_raised)(void *exception);   /* PyErr_SetRaisedException */
+    void *(*call)(void *callable, void *); /* PyObject_CallOneArg */
+    void (*release)(void *object);         /* Py_DecRef */
+    int (*matches)(void *, void *);        /* PyErr_GivenExceptionMatches */
+    void (*interrupt)(void);               /* PyErr_SetInterrupt */
+    void *keyboard_interrupt;
+    void *on_switch; /* called with the context that has become the thread's */
+};
+
+typedef int (*cuspan_python_watcher_fn)(int event, void *context);
+
+/* The watcher for PyContext_AddWatcher(). `python` is borrowed for good. NULL: another interpreter of this
+ * process has it. */
+__attribute__((visibility("default"))) cuspan_python_watcher_fn
+cuspan_python_watcher(const struct cuspan_python *python);
+
+#endif

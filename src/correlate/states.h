@@ -1,0 +1,24 @@
+/* The tracestates of attached contexts, the latest ones: whoever remembers one asks whether it is still
+ * there. */
+#ifndef CUSPAN_CORRELATE_STATES_H
+#define CUSPAN_CORRELATE_STATES_H
+
+#include "base/status.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct states;
+
+enum status states_create(struct states **states) MUST_CHECK;
+void states_destroy(struct states *states);
+
+/* Keeps `bytes` of `text` for this trace; a few hundred later ones take its place. */
+const char *states_keep(struct states *states, const uint8_t trace_id[16], const char *text, size_t bytes);
+
+/* What states_keep gave for this trace, or NULL if its place is taken; other pointers come back as they are.
+ */
+const char *states_valid(const struct states *states, const uint8_t trace_id[16], const char *text);
+
+#endif

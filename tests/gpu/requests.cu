@@ -1,0 +1,87 @@
+// A service's requests, many at once: each has a trace context of its own, which its thread attaches by cuspan.h, and
+// makes a known number of launches, of a grid that only it has, and copies of a size that only it has.
+//   requests [THREADS [REQUESTS-A-THREAD]]
+// Request n: 1 + n % 7 kernels of 1 + n % 1009 blocks, 1 + n % 3 copies of 64 * (1 + n % 509) bytes, the last kernel in a
+// range "stage"; every tenth isn't sampled. Its trace ID: 8 bytes "request!", then n. Between requests a thread
+// launches once for nobody. requests_check.py looks whether each trace holds exactly its own.
+#include <cuspan/cuspan.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <cuda_runtime.h>
+#include <thread>
+#include <vector>
+
+#define CHECK(call)                                                                                          \
+    do {                                                                                                     \
+        cudaError_t result = (call);                                                                         \
+        if (result != cudaSuccess) {                                                                         \
+            fprintf(stderr, "%s: %s\n", #call, cudaGetErrorString(result));                                  \
+            exit(1);                                                                                         \
+        }                                                                                                    \
+    } while (0)
+
+__global__ void work(int *counts, int n)
+{
+    if (threadIdx.x == 0)
+        atomicAdd(&counts[n], 1);
+}
+
+static cuspan_context context_of(uint64_t n)
+{
+    cuspan_context context = {};
+    memcpy(context.trace_id, "request!", 8);
+    for (int i = 0; i < 8; i++)
+        context.trace_id[8 + i] = context.span_id[i] = (uint8_t)(n >> (56 - 8 * i));
+    context.span_id[0] = 0xff;
+    context.flags = n % 10 == 9 ? 0 : 1;
+    return context;
+}
+
+struct worker {
+    cudaStream_t stream;
+    int *counts;
+    char *device, *host;
+};
+
+static void serve(worker &mine, uint64_t n)
+{
+    cuspan_context context = context_of(n);
+    uint64_t token = cuspan_attach(&context);
+    for (unsigned i = 0; i < 1 + n % 3; i++)
+        CHECK(cudaMemcpyAsync(mine.device, mine.host, 64 * (1 + n % 509), cudaMemcpyHostToDevice, mine.stream));
+    for (unsigned i = 0; i < n % 7; i++)
+        work<<<1 + n % 1009, 32, 0, mine.stream>>>(mine.counts, (int)n);
+    cuspan_attribute number = cuspan_int("request.number", (int64_t)n);
+    uint64_t stage = cuspan_range("stage", &number, 1);
+    work<<<1 + n % 1009, 32, 0, mine.stream>>>(mine.counts, (int)n);
+    cuspan_end(stage);
+    cuspan_detach(token);
+    work<<<1, 32, 0, mine.stream>>>(mine.counts, 0); // for nobody; the request's work may still be running
+    if (n % 4 == 0)
+        CHECK(cudaStreamSynchronize(mine.stream));
+}
+
+int main(int argc, char **argv)
+{
+    unsigned threads = argc > 1 ? atoi(argv[1]) : 16, each = argc > 2 ? atoi(argv[2]) : 20;
+    int *counts;
+    CHECK(cudaMalloc(&counts, sizeof(int) * (threads * each + 1)));
+    std::vector<std::thread> workers;
+    for (unsigned t = 0; t < threads; t++)
+        workers.emplace_back([=] {
+            worker mine = {};
+            mine.counts = counts;
+            CHECK(cudaStreamCreateWithFlags(&mine.stream, cudaStreamNonBlocking));
+            CHECK(cudaMalloc(&mine.device, 64 * 512));
+            CHECK(cudaMallocHost(&mine.host, 64 * 512));
+            for (unsigned i = 0; i < each; i++)
+                serve(mine, 1 + (uint64_t)i * threads + t);
+            CHECK(cudaStreamSynchronize(mine.stream));
+        });
+    for (auto &worker : workers)
+        worker.join();
+    CHECK(cudaDeviceSynchronize());
+    printf("PASS: %u requests on %u threads\n", threads * each, threads);
+}

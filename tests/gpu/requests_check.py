@@ -1,0 +1,122 @@
+#!/usr/bin/env python3
+"""Whether each request's trace holds exactly its own calls and GPU work.
+
+    requests_check.py SPANS.jsonl COUNT       of requests.cu
+    requests_check.py SPANS.jsonl OUT.json    of requests.py
+"""
+
+import json
+import sys
+from collections import Counter, defaultdict
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "e2e"))
+from backend import spans_of  # noqa: E402
+
+MARK = b"request!".hex()
+
+
+def expected(n):
+    """Of one request: kernels by blocks, copies by bytes, launches, copying calls."""
+    kernels, copies = 1 + n % 7, 1 + n % 3
+    return (Counter({1 + n % 1009: kernels}), Counter({64 * (1 + n % 509): copies}),
+            Counter({"cudaLaunchKernel": kernels, "cudaMemcpyAsync": copies}))
+
+
+def seen(spans):
+    kernels = Counter(span.attributes["cuda.kernel.grid"][0] for span in spans
+                      if span.attributes.get("cuda.activity") == "kernel")
+    copies = Counter(span.attributes["cuda.memcpy.bytes"] for span in spans
+                     if span.attributes.get("cuda.activity") == "memcpy")
+    calls = Counter(span.name for span in spans if span.name in ("cudaLaunchKernel", "cudaMemcpyAsync"))
+    return kernels, copies, calls
+
+
+def check_request(n, spans):
+    parent = "ff" + f"{n:014x}"
+    by_id = {span.span_id: span for span in spans}
+    stages = [span for span in spans if span.name == "stage"]
+    if seen(spans) != expected(n):
+        yield f"request {n}: {seen(spans)} instead of {expected(n)}"
+    if [stage.attributes.get("request.number") for stage in stages] != [n]:
+        yield f"request {n}: {len(stages)} stages"
+    for span in spans:
+        above = by_id.get(span.parent_id)
+        if above is None and span.parent_id != parent:
+            yield f"request {n}: {span.name} is below nothing of its trace"
+        if "cuda.activity" in span.attributes and (above is None or "cuda.api" not in above.attributes):
+            yield f"request {n}: {span.name} is not below a call"
+    if sum(span.parent_id in {stage.span_id for stage in stages} for span in spans) != 1:
+        yield f"request {n}: not one launch in its stage"
+
+
+def check(spans, count):
+    traces = defaultdict(list)
+    for span in spans:
+        traces[span.trace_id].append(span)
+    requests = {int(trace[16:], 16): found for trace, found in traces.items() if trace.startswith(MARK)}
+    sampled = {n for n in range(1, count + 1) if n % 10 != 9}
+    if set(requests) != sampled:
+        yield f"{len(sampled - set(requests))} requests are missing, {len(set(requests) - sampled)} are too many"
+    for n, found in sorted(requests.items()):
+        yield from check_request(n, found)
+    nobodys = [span for trace, found in traces.items() if not trace.startswith(MARK) for span in found]
+    strays = [span for span in nobodys if span.attributes.get("cuda.activity") == "kernel"
+              and span.attributes["cuda.kernel.grid"][0] != 1]
+    if strays:
+        yield f"{len(strays)} kernels of requests are in no request's trace"
+    orphans = sum("cuda.orphan" in span.attributes for span in spans)
+    if orphans:
+        yield f"{orphans} orphans"
+
+
+def of_python(request, spans):
+    by_id = {span.span_id: span for span in spans}
+    work = Counter(span.attributes["cuda.activity"] for span in spans if "cuda.activity" in span.attributes)
+    copies = {span.attributes["cuda.memcpy.bytes"] for span in spans if span.attributes.get("cuda.activity") == "memcpy"}
+    if (work["kernel"], work["memcpy"], copies) != (request["kernels"], request["copies"], {request["bytes"]}):
+        yield f"request {request['number']}: {dict(work)}, copies of {copies} instead of {request}"
+    for span in spans:
+        above = by_id.get(span.parent_id)
+        is_right = "cuda.api" in above.attributes if above else span.parent_id == request["span_id"]
+        if not is_right or ("cuda.activity" in span.attributes and not above):
+            yield f"request {request['number']}: {span.name} hangs in the wrong place"
+
+
+def check_python(spans, requests):
+    traces = defaultdict(list)
+    for span in spans:
+        traces[span.trace_id].append(span)
+    for request in requests:
+        found = traces.pop(request["trace_id"], [])
+        if request["is_sampled"]:
+            yield from of_python(request, found)
+        elif found:
+            yield f"request {request['number']} isn't sampled and has {len(found)} spans"
+    strays = [span for found in traces.values() for span in found if span.attributes.get("cuda.activity") == "memcpy"
+              and span.attributes.get("cuda.memcpy.kind") == "HostToDevice"]
+    if strays:
+        yield f"{len(strays)} copies are in no request's trace"
+    orphans = sum("cuda.orphan" in span.attributes for span in spans)
+    if orphans:
+        yield f"{orphans} orphans"
+
+
+def main():
+    with open(sys.argv[1], encoding="utf-8") as file:
+        spans = [span for line in file for span in spans_of(json.loads(line))]
+    if sys.argv[2].isdigit():
+        count = int(sys.argv[2])
+        problems = list(check(spans, count))
+    else:
+        requests = json.loads(Path(sys.argv[2]).read_text(encoding="utf-8"))
+        count = len(requests)
+        problems = list(check_python(spans, requests))
+    for problem in problems[:20]:
+        print("    " + problem)
+    print(f"{'not ok' if problems else 'ok'}: {count} requests, {len(spans)} spans, {len(problems)} problems")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

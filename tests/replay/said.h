@@ -1,0 +1,10 @@
+/* What the recorded program said of its work, said again by cuspan.h, as any program does. */
+#ifndef CUSPAN_REPLAY_SAID_H
+#define CUSPAN_REPLAY_SAID_H
+
+#include "model/record.h"
+
+/* On the thread that plays the recorded one. */
+void said_play(const struct record_head *said);
+
+#endif
