@@ -273,7 +273,7 @@ const struct setting settings_table[] = {
     {OWN("capture.driver"), SETTINGS(capture.driver), .type = SETTING_BOOL, .default_text = "true",
      .comment = "calls of the driver API that the program makes itself (Triton, JAX, cuBLAS do)"},
     {OWN("capture.resource"), SETTINGS(capture.resource), .type = SETTING_BOOL, .default_text = "true",
-     .comment = "contexts and modules that come into being without a call"},
+     .comment = "contexts, modules and graphs that come into being"},
     {OWN("capture.parameters"), SETTINGS(capture.parameters), .type = SETTING_BOOL, .default_text = "true",
      .comment = "parameters of calls as attributes"},
     {OWN("capture.nvtx"), SETTINGS(capture.nvtx), .type = SETTING_BOOL, .default_text = "true",

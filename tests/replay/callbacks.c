@@ -133,37 +133,44 @@ static cuda_context_handle resource_context(const struct resource_record *resour
 }
 
 /* --- graphs: a record stands for a run of nodes, and here each gets its callback again. A node's handle is
- * its ID (objects.h). --- */
+ * its ID, as cuptiGetGraphNodeId has it. --- */
+
+#define NODES_MAX 1000000 /* of one record: more are no graph's */
+
+static uint32_t nodes_of(const struct resource_record *resource)
+{
+    return resource->nodes < NODES_MAX ? resource->nodes : NODES_MAX;
+}
 
 static __thread uint32_t cloned_nodes; /* since the thread's last executable graph */
 
-static bool deliver_node(uint32_t cbid, struct cupti_resource_data *data, uint64_t id, uint64_t original)
+static bool deliver_node(uint32_t cbid, struct cupti_resource_data data, uint64_t id, uint64_t original)
 {
     struct cupti_graph_data graph = {.node = (void *)(uintptr_t)id,
                                      .originalNode = (void *)(uintptr_t)original};
-    data->resourceDescriptor = &graph;
+    data.resourceDescriptor = &graph;
     cloned_nodes += cbid == CUPTI_RESOURCE_GRAPHNODE_CLONED;
-    return deliver(CUPTI_DOMAIN_RESOURCE, cbid, data, "a node of a graph");
+    return deliver(CUPTI_DOMAIN_RESOURCE, cbid, &data, "a node of a graph");
 }
 
-static bool deliver_nodes(const struct resource_record *resource, struct cupti_resource_data *data)
+static bool deliver_nodes(const struct resource_record *resource, struct cupti_resource_data data)
 {
     bool is_clone = resource->head.cbid == CUPTI_RESOURCE_GRAPHNODE_CLONED, is_delivered = false;
-    for (uint32_t i = 0; i < resource->nodes; i++)
+    for (uint32_t i = 0; i < nodes_of(resource); i++)
         is_delivered |= deliver_node(resource->head.cbid, data, resource->handle + i,
                                      is_clone ? resource->original + i : 0);
     return is_delivered;
 }
 
 /* Without nodes in the recording: as many clones as it counts, of which no more is known. */
-static bool deliver_exec(const struct resource_record *resource, struct cupti_resource_data *data)
+static bool deliver_exec(const struct resource_record *resource, struct cupti_resource_data data)
 {
     struct cupti_graph_data graph = {.graphExec = (void *)(uintptr_t)resource->handle};
-    while (cloned_nodes < resource->nodes)
+    while (cloned_nodes < nodes_of(resource))
         deliver_node(CUPTI_RESOURCE_GRAPHNODE_CLONED, data, 0, 0);
     cloned_nodes = 0;
-    data->resourceDescriptor = &graph;
-    return deliver(CUPTI_DOMAIN_RESOURCE, resource->head.cbid, data, "an executable graph");
+    data.resourceDescriptor = &graph;
+    return deliver(CUPTI_DOMAIN_RESOURCE, resource->head.cbid, &data, "an executable graph");
 }
 
 bool callbacks_resource(const struct resource_record *resource)
@@ -185,9 +192,9 @@ bool callbacks_resource(const struct resource_record *resource)
         break;
     case CUPTI_RESOURCE_GRAPHNODE_CREATED:
     case CUPTI_RESOURCE_GRAPHNODE_CLONED:
-        return deliver_nodes(resource, &data);
+        return deliver_nodes(resource, data);
     case CUPTI_RESOURCE_GRAPHEXEC_CREATED:
-        return deliver_exec(resource, &data);
+        return deliver_exec(resource, data);
     default:
         if (resource->head.cbid >= CUPTI_RESOURCE_GRAPH_CREATED)
             data.resourceDescriptor = &graph;

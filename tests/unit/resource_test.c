@@ -140,6 +140,9 @@ static void queue_gets_what_the_buffers_leave(void **state)
     uint64_t buffers = settings_buffer_bytes(&settings) - SETTINGS_FIXED_BYTES;
     assert_in_range(buffers, 7 * 1024 * 1024, 7 * 1024 * 1024 + SETTINGS_PENDING_BYTES);
     assert_int_equal(settings_queue_bytes(&settings), 10 * 1024 * 1024 - buffers);
+    settings.detail = DETAIL_GRAPH_NODES; /* the calls that captured nodes are kept */
+    assert_int_equal(settings_queue_bytes(&settings),
+                     10 * 1024 * 1024 - buffers - SETTINGS_GRAPH_NODES_BYTES);
     settings.memory_bytes_max = 1;
     assert_int_equal(settings_queue_bytes(&settings), 0);
 }
