@@ -100,7 +100,7 @@ def check_includes(path, text):
 
 def stands_alone(header):
     command = [os.environ.get("CC", "cc"), "-std=c17", "-D_GNU_SOURCE", "-fsyntax-only", "-x", "c", "-Werror",
-               "-I", str(ROOT / "src"), "-I", str(ROOT / "tests"), *INCLUDE_PATHS, str(header)]
+               "-I", str(ROOT / "src"), "-I", str(ROOT / "include"), "-I", str(ROOT / "tests"), *INCLUDE_PATHS, str(header)]
     done = subprocess.run(command, stderr=subprocess.PIPE, text=True, check=False)
     if done.returncode == 0:
         return []
