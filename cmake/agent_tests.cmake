@@ -3,7 +3,11 @@ find_library(CJSON_LIBRARY cjson REQUIRED)
 cuspan_unit_test(report cuspan_model ${CJSON_LIBRARY})
 target_sources(report_test PRIVATE src/agent/report.c)
 cuspan_unit_test(detect cuspan_model)
-target_sources(detect_test PRIVATE src/agent/detect.c)
+target_sources(detect_test PRIVATE src/agent/detect.c src/agent/own.c src/agent/surroundings.c src/agent/process_context.c)
+foreach(module surroundings process_context)
+  cuspan_unit_test(${module} cuspan_model)
+  target_sources(${module}_test PRIVATE src/agent/${module}.c src/agent/own.c)
+endforeach()
 cuspan_unit_test(tape cuspan_capture cuspan_recording)
 target_sources(tape_test PRIVATE src/agent/tape.c)
 
@@ -18,7 +22,7 @@ if(NOT CUSPAN_SANITIZE) # their allocator is another
   target_link_libraries(agent_host_watched PRIVATE Threads::Threads ${CMAKE_DL_LIBS} m)
   set_target_properties(agent_host_watched PROPERTIES ENABLE_EXPORTS ON C_VISIBILITY_PRESET default)
 endif()
-foreach(group Replay Repeat Faults Overload Host Library Soak Requests Context Outputs Filters)
+foreach(group Replay Repeat Faults Overload Host Library Soak Requests Context Outputs Command Filters)
   string(TOLOWER ${group} name)
   add_test(NAME integration/agent_${name}
            COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/agent_test.py --build ${CMAKE_BINARY_DIR}

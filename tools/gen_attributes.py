@@ -26,7 +26,8 @@ thread.id | | call spans | the kernel's ID of the calling thread
 thread.name | | call spans of named threads | the name of the calling thread, as it is now
 cuda.context.id | | call spans | CUPTI's number of the context, from 1; 0: the call had none
 cuda.correlation.id | | call spans | CUPTI's number of the call, which its GPU work bears too. 32 bits, per process
-error.type | | failed calls | name of what the call returned: cudaErrorInvalidValue, CUDA_ERROR_OUT_OF_MEMORY. _OTHER: a number that this version doesn't know
+error.type | | failed calls, root spans of failed commands | name of what the call returned: cudaErrorInvalidValue, CUDA_ERROR_OUT_OF_MEMORY. _OTHER: a number that this version doesn't know. Of a command: exit_status, or the signal that it died of (SIGSEGV)
+process.exit.code | | root spans of commands that weren't killed | the command's exit status
 cuda.error.code | | failed calls | the same as a number
 cuda.kernel.name | | kernels | the full demangled name, of which the span's name is the short form
 cuda.start_delay | ns | GPU spans whose call is known | from the begin of the call to the begin of the work; negative where CUPTI's conversion of the GPU's clock is off by more
@@ -66,6 +67,16 @@ host.id | | always | /etc/machine-id, else the boot ID, else the host's name
 host.name | | always |
 host.arch | | always | amd64 or arm64
 os.type | | always | linux
+container.id | | in a container, where the runtime shows it | of cgroup or mountinfo: 64 hexadecimal digits
+k8s.pod.uid | | in a pod, where kubelet shows it | of cgroup or mountinfo
+k8s.pod.name | | in a pod | the host's name; not in the node's network, and not of an indexed job, whose pods have other names
+k8s.namespace.name | | in a pod with a service account | of the service account's token
+slurm.job.id | | in a Slurm job | SLURM_JOB_ID
+slurm.step.id | | in a step of a Slurm job | SLURM_STEP_ID
+slurm.node.name | | in a Slurm job | SLURMD_NODENAME
+cuda.process.rank | | where a launcher says it | of this process among those of its program: RANK, else of Open MPI, PMI or Slurm
+cuda.process.local_rank | | where a launcher says it | the same on its node
+cuda.process.world_size | {process} | where a launcher says it | how many processes the program has
 cuda.version | | with a driver | the newest CUDA that the driver can take: 13.0
 hw.driver_version | | with a driver | NVIDIA's driver: 580.159
 cuda.cupti.version | | always | the CUDA release of the CUPTI in use: 13.5
@@ -256,9 +267,9 @@ def match(found, described, what):
 
 
 def span_keys():
-    """{key: type} of the keys that src/correlate writes by name."""
+    """{key: type} of the keys that src/correlate and the root span have by name."""
     found = {}
-    for path in sorted((ROOT / "src/correlate").glob("*.c")):
+    for path in sorted([*(ROOT / "src/correlate").glob("*.c"), ROOT / "src/agent/root.c"]):
         text = path.read_text(encoding="utf-8")
         for name, key in re.findall(r"struct attr_key (\w+) = ATTR_KEY\(\"([^\"]+)\"\)", text):
             use = re.search(rf"span_attr_(\w+)\(\w+, &{name}\b|key = &{name}, \.type = ATTR_(\w+)", text)
@@ -276,7 +287,7 @@ def nvtx_keys():
 
 def resource_keys():
     """{key: type} of what src/agent and src/correlate put on resources by name."""
-    texts = read("src/agent/detect.c") + read("src/correlate/devices.c")
+    texts = "".join(map(read, ("src/agent/detect.c", "src/agent/surroundings.c", "src/correlate/devices.c")))
     calls = re.findall(r"(?:add|resource_set)_(string|int)\(resource, \"([^\"]+)\"", texts)
     return {key: TYPES[kind] for kind, key in calls}
 
@@ -405,7 +416,7 @@ def page():
     devices, spans, resources, arguments = device_fields(kinds), span_keys(), resource_keys(), call_arguments()
     span_texts, resource_texts = meanings(SPAN_KEYS, 4), meanings(RESOURCE_KEYS, 4)
     field_texts = meanings(FIELD_KEYS, 3)
-    match(spans, span_texts, "src/correlate")
+    match(spans, span_texts, "spans")
     match(resources, resource_texts, "resources")
     match({**fields, **devices}, field_texts, "src/model/activities_table.c")
     # The generic keys are written by the tables, too: one line says all of it.
@@ -454,7 +465,9 @@ A call's and a session's spans belong to the process, a GPU's to the process and
 
 {resources}
 
-What the configuration gives (`resource.attributes`, `OTEL_RESOURCE_ATTRIBUTES`) goes first. A device has besides, as CUPTI
+What the configuration gives (`resource.attributes`, `OTEL_RESOURCE_ATTRIBUTES`) goes first, then what an OpenTelemetry SDK in
+the process has published by the time CUDA is initialised (process context, OTEP 4719: a mapping named `OTEL_CTX`), but for
+`telemetry.*`. A program that runs with another user's rights has nothing from its environment. A device has besides, as CUPTI
 says it:
 
 {devices}

@@ -2,19 +2,18 @@
 
 #include "agent/detect.h"
 #include "agent/nvtx_entry.h"
+#include "agent/own.h"
 #include "agent/pipeline.h"
 #include "base/log.h"
 #include "capture/nvtx.h"
 #include "config/config.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
 #include <unistd.h>
 
 static struct settings settings;
@@ -22,30 +21,17 @@ static struct trace_context parent;
 static atomic_flag has_begun = ATOMIC_FLAG_INIT;
 static pid_t owner; /* the process that runs the agent; a forked child is not it */
 
-/* A program that runs with another user's rights must not be led by its caller's environment. */
-static const char *read_environment(const char *name, void *context)
+static const char *read_variable(const char *name, void *context)
 {
     (void)context;
-    return getauxval(AT_SECURE) ? NULL : getenv(name);
-}
-
-/* Where libcuspan.so lies; the modules that belong to it lie beside it. */
-static void find_own_folder(char *folder, size_t size)
-{
-    Dl_info info;
-    snprintf(folder, size, ".");
-    if (!dladdr((const void *)(uintptr_t)InitializeInjection, &info) || !info.dli_fname)
-        return;
-    const char *slash = strrchr(info.dli_fname, '/');
-    if (slash)
-        snprintf(folder, size, "%.*s", (int)(slash - info.dli_fname), info.dli_fname);
+    return own_variable(name);
 }
 
 /* One line for what stops the agent; warnings have a line each. */
 static bool read_settings(void)
 {
     static struct config_report report;
-    struct config_input input = {.getenv = read_environment};
+    struct config_input input = {.getenv = read_variable};
     enum status status = config_load(&input, &settings, &report);
     log_set_level(status == STATUS_OK ? settings.log_level : LOG_WARN);
     if (status != STATUS_OK) {
@@ -89,8 +75,7 @@ static void in_child(void)
 static enum status start(bool has_parent, struct error *err)
 {
     static struct capture_info info;
-    static char folder[512];
-    find_own_folder(folder, sizeof folder);
+    const char *folder = own_folder();
     struct pipeline_options options = {.settings = &settings,
                                        .own_folder = folder,
                                        .program =
@@ -122,7 +107,7 @@ static void begin_nvtx(void)
     if (!settings.capture.nvtx)
         return;
     nvtx_begin();
-    nvtx_entry_check(read_environment("NVTX_INJECTION64_PATH", NULL));
+    nvtx_entry_check(own_variable("NVTX_INJECTION64_PATH"));
 }
 
 /* False: this process is not traced. */
@@ -132,8 +117,7 @@ static bool begin(void)
     if (!read_settings() || settings.disabled)
         return false;
     nvtx_switch(settings.capture.nvtx);
-    bool has_parent = trace_context_parse(read_environment("TRACEPARENT", NULL),
-                                          read_environment("TRACESTATE", NULL), &parent);
+    bool has_parent = trace_context_parse(own_variable("TRACEPARENT"), own_variable("TRACESTATE"), &parent);
     const char *asleep = reason_to_sleep(has_parent);
     if (asleep) {
         log_info("%s: this process is not traced", asleep);

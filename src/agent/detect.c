@@ -1,5 +1,8 @@
 #include "agent/detect.h"
 
+#include "agent/process_context.h"
+#include "agent/surroundings.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -69,17 +72,30 @@ static const char *executable_path(void)
     return executable;
 }
 
+static const char *program_of(const char *path, const char *arguments, size_t length)
+{
+    const char *name = base_name(path);
+    const char *script = strncmp(name, "python", 6) == 0 ? python_script(arguments, length) : NULL;
+    if (script && *script)
+        return script;
+    return *name ? name : "unknown";
+}
+
 const char *detect_program(void)
 {
     static char arguments[TEXT_MAX];
-    const char *name = base_name(executable_path());
-    if (strncmp(name, "python", 6) == 0) {
-        size_t length = read_file("/proc/self/cmdline", arguments, sizeof arguments);
-        const char *script = python_script(arguments, length);
-        if (script && *script)
-            return script;
-    }
-    return *name ? name : "unknown";
+    size_t length = read_file("/proc/self/cmdline", arguments, sizeof arguments);
+    return program_of(executable_path(), arguments, length);
+}
+
+/* One after the other, as /proc has them. */
+const char *detect_command(char *const *argv)
+{
+    static char arguments[TEXT_MAX];
+    size_t used = 0;
+    for (; *argv && used + strlen(*argv) < sizeof arguments; argv++)
+        used += (size_t)sprintf(arguments + used, "%s", *argv) + 1;
+    return program_of(arguments, arguments, used);
 }
 
 /* Keeps the first error; a key that the user has set stays as it is. */
@@ -95,11 +111,11 @@ static void add_int(struct resource *resource, const char *key, int64_t value, e
         *status = resource_set_int(resource, key, value);
 }
 
-static void add_service(struct resource *resource, enum status *status)
+static void add_service(struct resource *resource, const char *program, enum status *status)
 {
     char service[300], id[37];
     uint8_t random[16];
-    snprintf(service, sizeof service, "unknown_service:%.250s", detect_program());
+    snprintf(service, sizeof service, "unknown_service:%.250s", program);
     add_string(resource, "service.name", service, status);
     if (getrandom(random, sizeof random, GRND_NONBLOCK) != sizeof random)
         return;
@@ -183,15 +199,33 @@ enum status detect_device(struct resource *resource, const char *folder)
     return status;
 }
 
+static void add_telemetry(struct resource *resource, enum status *status)
+{
+    add_string(resource, "telemetry.sdk.name", "cuspan", status);
+    add_string(resource, "telemetry.sdk.language", "c", status);
+    add_string(resource, "telemetry.sdk.version", CUSPAN_VERSION, status);
+}
+
 enum status detect_resource(struct resource *resource, int driver_version, const char *cupti_version)
 {
-    enum status status = STATUS_OK;
-    add_service(resource, &status);
-    add_string(resource, "telemetry.sdk.name", "cuspan", &status);
-    add_string(resource, "telemetry.sdk.language", "c", &status);
-    add_string(resource, "telemetry.sdk.version", CUSPAN_VERSION, &status);
+    /* An SDK in this process knows better than we do; what is the service's own is then the same in both.
+     */
+    enum status status = process_context_add(resource);
+    add_service(resource, detect_program(), &status);
+    add_telemetry(resource, &status);
     add_process(resource, &status);
     add_host(resource, &status);
     add_cuda(resource, driver_version, cupti_version, &status);
-    return status;
+    return status == STATUS_OK ? surroundings_add(resource, &surroundings_own) : status;
+}
+
+enum status detect_command_resource(struct resource *resource, const char *program, pid_t pid)
+{
+    enum status status = STATUS_OK;
+    add_service(resource, program, &status);
+    add_telemetry(resource, &status);
+    add_int(resource, "process.pid", pid, &status);
+    add_host(resource, &status);
+    add_cuda(resource, 0, NULL, &status);
+    return status == STATUS_OK ? surroundings_add(resource, &surroundings_own) : status;
 }

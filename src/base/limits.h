@@ -37,16 +37,17 @@
 #define ACTIVITY_BUFFER_BYTES_MAX (64 * 1024 * 1024)
 
 /* Spans. */
-#define SPAN_ATTRS_MAX     64
-#define SPAN_EVENTS_MAX    128
-#define SPAN_LINKS_MAX     4
-#define SPAN_STRING_MAX    (32 * 1024) /* a name or a string value longer than this is cut */
-#define ATTR_KEY_BYTES_MAX 62
-#define TRACE_STATE_MAX    512
-#define SCHEMA_URL_MAX     1024 /* of a resource, in bytes: it stands in each request */
-#define DEVICES_MAX        64
-#define GRAPH_NODES_MAX    32768 /* whose capturing calls are known */
-#define OUTPUTS_MAX        4
+#define SPAN_ATTRS_MAX          64
+#define SPAN_EVENTS_MAX         128
+#define SPAN_LINKS_MAX          4
+#define SPAN_STRING_MAX         (32 * 1024) /* a name or a string value longer than this is cut */
+#define ATTR_KEY_BYTES_MAX      62
+#define TRACE_STATE_MAX         512
+#define TRACE_STATE_MEMBERS_MAX 32
+#define SCHEMA_URL_MAX          1024 /* of a resource, in bytes: it stands in each request */
+#define DEVICES_MAX             64
+#define GRAPH_NODES_MAX         32768 /* whose capturing calls are known */
+#define OUTPUTS_MAX             4
 
 /* Chunks: encoded spans lie in chunks of one pool; a span never crosses a chunk. */
 #define CHUNK_BYTES        (64 * 1024)

@@ -2,7 +2,10 @@
 
 #include <string.h>
 
-#define TRACESTATE_MEMBERS_MAX 32
+#define KEY_BYTES_MAX    256
+#define TENANT_BYTES_MAX 241
+#define VENDOR_BYTES_MAX 14
+#define VALUE_BYTES_MAX  256
 
 /* The value of a lower-case hex digit, or -1: upper case is invalid in a traceparent. */
 static int hex_digit(char c)
@@ -34,10 +37,27 @@ static bool all_zero(const uint8_t *bytes, unsigned count)
     return true;
 }
 
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t';
+}
+
+/* Cuts blanks off both ends. */
+static void trim(const char **text, size_t *length)
+{
+    while (*length && is_blank(**text)) {
+        ++*text;
+        --*length;
+    }
+    while (*length && is_blank((*text)[*length - 1]))
+        --*length;
+}
+
 static bool parse_traceparent(const char *text, struct trace_context *context)
 {
     size_t length = strlen(text);
     uint8_t version, flags;
+    trim(&text, &length);
     if (length < TRACEPARENT_BYTES || !hex_parse(text, 1, &version) || version == 0xff)
         return false;
     /* A later version may go on after a dash; version 00 ends here. */
@@ -53,16 +73,75 @@ static bool parse_traceparent(const char *text, struct trace_context *context)
     return !all_zero(context->trace_id, 16) && !all_zero(context->span_id, 8);
 }
 
-/* Only what would break the wire or the limits is refused; the members belong to other vendors. */
+bool trace_state_next(const char **at, struct trace_state_member *member)
+{
+    while (**at) {
+        const char *text = *at;
+        size_t length = strcspn(text, ",");
+        *at = text + length + (text[length] == ',');
+        trim(&text, &length);
+        if (length == 0)
+            continue;
+        const char *equals = memchr(text, '=', length);
+        *member = (struct trace_state_member){text, length, equals ? (size_t)(equals - text) : length};
+        return true;
+    }
+    return false;
+}
+
+static bool is_key_text(const char *text, size_t length)
+{
+    for (size_t i = 0; i < length; i++)
+        if (!((text[i] >= 'a' && text[i] <= 'z') || (text[i] >= '0' && text[i] <= '9') ||
+              (text[i] && strchr("_-*/", text[i]))))
+            return false;
+    return length > 0 && (text[0] >= '0' && strchr("_-*/", text[0]) == NULL);
+}
+
+/* "vendor", or "tenant@vendor". */
+static bool is_key(const char *text, size_t length)
+{
+    const char *at = memchr(text, '@', length);
+    if (!at)
+        return length <= KEY_BYTES_MAX && is_key_text(text, length);
+    size_t tenant = (size_t)(at - text), vendor = length - tenant - 1;
+    return tenant <= TENANT_BYTES_MAX && vendor <= VENDOR_BYTES_MAX && is_key_text(text, tenant) &&
+           is_key_text(at + 1, vendor) && at[1] >= 'a';
+}
+
+static bool is_value(const char *text, size_t length)
+{
+    for (size_t i = 0; i < length; i++)
+        if (text[i] < 0x20 || text[i] > 0x7e || text[i] == '=')
+            return false;
+    return length > 0 && length <= VALUE_BYTES_MAX;
+}
+
+static bool is_member(const struct trace_state_member *member)
+{
+    return member->key_length < member->length && is_key(member->text, member->key_length) &&
+           is_value(member->text + member->key_length + 1, member->length - member->key_length - 1);
+}
+
+static bool has_same_key(const struct trace_state_member *a, const struct trace_state_member *b)
+{
+    return a->key_length == b->key_length && memcmp(a->text, b->text, a->key_length) == 0;
+}
+
+/* By the specification's grammar: one bad member, and nothing of it counts. */
 static bool is_acceptable_tracestate(const char *text)
 {
-    unsigned members = 1;
-    for (const char *c = text; *c; c++) {
-        if ((*c < 0x20 && *c != '\t') || (unsigned char)*c > 0x7e)
+    struct trace_state_member members[TRACE_STATE_MEMBERS_MAX + 1];
+    unsigned count = 0;
+    while (trace_state_next(&text, &members[count])) {
+        if (count == TRACE_STATE_MEMBERS_MAX || !is_member(&members[count]))
             return false;
-        members += *c == ',';
+        for (unsigned i = 0; i < count; i++)
+            if (has_same_key(&members[i], &members[count]))
+                return false;
+        count++;
     }
-    return members <= TRACESTATE_MEMBERS_MAX && strlen(text) < TRACE_STATE_MAX && strchr(text, '=');
+    return count > 0;
 }
 
 bool trace_context_parse(const char *traceparent, const char *tracestate, struct trace_context *context)
@@ -72,8 +151,11 @@ bool trace_context_parse(const char *traceparent, const char *tracestate, struct
         memset(context, 0, sizeof *context);
         return false;
     }
-    if (tracestate && is_acceptable_tracestate(tracestate))
-        strcpy(context->trace_state, tracestate);
+    size_t length = tracestate ? strlen(tracestate) : 0;
+    if (length > 0)
+        trim(&tracestate, &length);
+    if (length > 0 && length < TRACE_STATE_MAX && is_acceptable_tracestate(tracestate))
+        memcpy(context->trace_state, tracestate, length);
     return true;
 }
 

@@ -6,6 +6,7 @@
 #include "base/limits.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #define TRACE_FLAG_SAMPLED 0x01
@@ -20,8 +21,19 @@ struct trace_context {
 };
 
 /* False, and `context` zeroed, when the traceparent is invalid; then the tracestate counts for nothing
- * either. A bad tracestate is left out by itself. Either argument may be NULL. */
+ * either. A bad tracestate is left out by itself. Either argument may be NULL. Blanks around both are left
+ * out, as HTTP has it for a header's value. */
 bool trace_context_parse(const char *traceparent, const char *tracestate, struct trace_context *context);
+
+/* One "key=value" of a tracestate, without the blanks around it. */
+struct trace_state_member {
+    const char *text;
+    size_t length, key_length; /* the value begins after the key and '=' */
+};
+
+/* The next member that isn't empty, from *at on; false at the end. It checks nothing: without '=', the key is
+ * the whole. */
+bool trace_state_next(const char **at, struct trace_state_member *member);
 
 /* Writes "00-TRACE-SPAN-FLAGS" and a NUL. */
 void trace_context_format(const struct trace_context *context, char text[TRACEPARENT_BYTES + 1]);

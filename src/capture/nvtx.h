@@ -15,8 +15,8 @@
  * thread. */
 bool nvtx_attach(const void *(*export_table)(uint32_t id));
 
-/* Whether NVTX is wanted; from the beginning it is. Copies that have our functions already answer as if
- * nobody traced. */
+/* Whether NVTX is wanted; from the beginning it is. While it isn't, copies that have our functions answer as
+ * if nobody traced, and new ones are turned away for good. */
 void nvtx_switch(bool is_wanted);
 
 /* Capture has begun: what was named before is told now. */

@@ -47,6 +47,8 @@ static void print_sampler(const struct settings *settings)
         printf("  sampled: nothing%s\n", parent);
     else if (settings->sampler == SAMPLER_TRACE_ID_RATIO)
         printf("  sampled: %g %% of traces%s\n", settings->sampler_ratio * 100, parent);
+    if (settings->sampler != SAMPLER_ALWAYS_OFF && settings->sampling.traces_per_second > 0)
+        printf("  sampled: at most %g traces a second\n", settings->sampling.traces_per_second);
 }
 
 static bool is_same_file(const char *a, const char *b)

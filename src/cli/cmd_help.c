@@ -22,7 +22,8 @@ static void print_environment(void)
          "key=value, separated by ';' or new lines: settings that go before all others; `cuspan run --set` "
          "adds to it"},
         {"OTEL_*", "with no file: as the specification has them (cuspan help settings)"},
-        {"TRACEPARENT, TRACESTATE", "the context that the program's work belongs to"},
+        {"TRACEPARENT, TRACESTATE",
+         "the context that the program's work belongs to; `cuspan run` sets them where they are not set"},
         {"CUSPAN_LIBRARY", "for the command line: the libcuspan.so to use"},
         {"NO_COLOR, COLUMNS, LC_ALL",
          "for the command line: no colours, columns of the picture, its characters"},

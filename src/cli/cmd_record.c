@@ -34,13 +34,13 @@ static void apply(void *context)
 static int record_program(struct injection *injection, const char *path, char **program)
 {
     struct error err = {""};
-    int wait_status;
+    struct launched launched;
     int result = EXIT_USAGE;
     enum status status = injection_prepare(injection, &err);
     if (status == STATUS_OK)
         status = make_way(path, &err);
     if (status == STATUS_OK) {
-        status = launch(program, apply, injection, &wait_status, &err);
+        status = launch(program, apply, injection, &launched, &err);
         result = status == STATUS_NOT_FOUND ? EXIT_NO_PROGRAM : EXIT_CANNOT_RUN;
     }
     if (status != STATUS_OK) {
@@ -54,7 +54,7 @@ static int record_program(struct injection *injection, const char *path, char **
         outcome_print_recordings(&outcome, path, stderr);
     outcome_deinit(&outcome);
     injection_deinit(injection);
-    return launch_end(wait_status);
+    return launch_end(launched.wait_status);
 }
 
 int cmd_record(int argc, char **argv)

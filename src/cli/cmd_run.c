@@ -1,5 +1,6 @@
 #include "cli/commands.h"
 
+#include "cli/command_root.h"
 #include "cli/injection.h"
 #include "cli/launch.h"
 #include "cli/options.h"
@@ -43,34 +44,49 @@ static int take_output(struct injection *injection, enum way *way, const struct 
     }
 }
 
-static void apply(void *context)
+/* What became of it, after the root span has been sent, too. */
+static void report_end(const struct injection *injection, struct command_root *root,
+                       const struct launched *launched)
 {
-    injection_apply(context);
+    struct outcome outcome;
+    outcome_read(&outcome, injection->report_dir);
+    root->root.pid = launched->pid;
+    root->root.wait_status = launched->wait_status;
+    root->root.start_ns = launched->start_ns;
+    root->root.end_ns = launched->end_ns;
+    command_root_end(root, injection, &outcome);
+    if (!injection->is_quiet && command_root_is_left_out(root) && outcome.processes == 0)
+        fputs("cuspan: no spans: the sampler has left this run out\n", stderr);
+    else if (!injection->is_quiet)
+        outcome_print(&outcome, stderr);
+    outcome_deinit(&outcome);
 }
 
 static int run_program(struct injection *injection, char **program)
 {
     struct error err = {""};
-    int wait_status;
     enum status status = injection_prepare(injection, &err);
     if (status != STATUS_OK) {
         fprintf(stderr, "cuspan run: %s\n", err.text);
         injection_deinit(injection);
         return EXIT_USAGE;
     }
-    status = launch(program, apply, injection, &wait_status, &err);
+    /* In this process, and so in its child: the library reads what the agents will read. */
+    injection_apply(injection);
+    struct command_root root;
+    struct launched launched;
+    command_root_begin(&root, injection, program);
+    status = launch(program, NULL, NULL, &launched, &err);
     if (status != STATUS_OK) {
         fprintf(stderr, "cuspan run: %s\n", err.text);
+        command_root_deinit(&root);
         injection_deinit(injection);
         return status == STATUS_NOT_FOUND ? EXIT_NO_PROGRAM : EXIT_CANNOT_RUN;
     }
-    struct outcome outcome;
-    outcome_read(&outcome, injection->report_dir);
-    if (!injection->is_quiet)
-        outcome_print(&outcome, stderr);
-    outcome_deinit(&outcome);
+    report_end(injection, &root, &launched);
+    command_root_deinit(&root);
     injection_deinit(injection);
-    return launch_end(wait_status);
+    return launch_end(launched.wait_status);
 }
 
 int cmd_run(int argc, char **argv)

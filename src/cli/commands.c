@@ -139,13 +139,17 @@ const struct command commands[] = {
         .is_launcher = true,
         .completes = COMPLETES_PROGRAM,
         .summary = "run a program and send its CUDA calls and GPU work as spans",
-        .text = "Runs PROGRAM with the agent in it and ends with its exit status; its output is untouched. "
-                "At the end, says on standard "
-                "error how many spans went where, what was lost and why, and where to look at the trace.\n"
-                "\n"
-                "Without options, the agent is configured as it always is: by CUSPAN_CONFIG_FILE or "
-                "OTEL_CONFIG_FILE, else by the OTEL_* "
-                "variables, else spans go to http://localhost:4318. Options go before the file.",
+        .text =
+            "Runs PROGRAM with the agent in it and ends with its exit status; its output is untouched. "
+            "At the end, says on standard "
+            "error how many spans went where, what was lost and why, and where to look at the trace.\n"
+            "\n"
+            "All processes of PROGRAM are one trace: where no TRACEPARENT is set, makes one, and sends the "
+            "root span when PROGRAM has ended.\n"
+            "\n"
+            "Without options, the agent is configured as it always is: by CUSPAN_CONFIG_FILE or "
+            "OTEL_CONFIG_FILE, else by the OTEL_* "
+            "variables, else spans go to http://localhost:4318. Options go before the file.",
         .options = run_options,
         .examples = run_examples,
     },

@@ -245,8 +245,8 @@ static void keep_reports(const struct injection *injection)
     const struct dirent *entry;
     while (directory && (entry = readdir(directory))) {
         const char *pid = strchr(entry->d_name, '.');
-        if (entry->d_name[0] == '.' || !pid)
-            continue;
+        if (entry->d_name[0] == '.' || !pid || strncmp(entry->d_name, "report.", 7) != 0)
+            continue; /* the root span's is no agent's */
         char *from = memory_format("%s/%s", injection->report_dir, entry->d_name);
         char *to = memory_format("%s%s", injection->report_file, pid);
         keep_report(from, to);

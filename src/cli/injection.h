@@ -32,7 +32,7 @@ int injection_set_path(struct injection *injection, const struct options *option
  * directory for reports. */
 enum status injection_prepare(struct injection *injection, struct error *err) MUST_CHECK;
 
-/* In the child, before exec. */
+/* Sets the variables in this process: in the child before exec, or before the child is made. */
 void injection_apply(const struct injection *injection);
 
 /* Removes the directory for reports; what is in it stays only where the user has asked for it, as

@@ -1,5 +1,6 @@
 #include "cli/launch.h"
 
+#include "base/clock.h"
 #include "cli/commands.h"
 
 #include <errno.h>
@@ -16,7 +17,8 @@ static const int forwarded[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUS
 static void run_child(char **argv, void (*prepare)(void *), void *context, const sigset_t *mask,
                       const struct sigaction *old_chld, int error_pipe)
 {
-    prepare(context);
+    if (prepare)
+        prepare(context);
     sigaction(SIGCHLD, old_chld, NULL);
     sigprocmask(SIG_SETMASK, mask, NULL);
     execvp(argv[0], argv);
@@ -79,12 +81,12 @@ static enum status start(char **argv, void (*prepare)(void *), void *context, co
                      strerror(error));
 }
 
-enum status launch(char **argv, void (*prepare)(void *context), void *context, int *wait_status,
+enum status launch(char **argv, void (*prepare)(void *context), void *context, struct launched *launched,
                    struct error *err)
 {
     sigset_t awaited, old_mask;
     struct sigaction old_chld, default_action = {.sa_handler = SIG_DFL};
-    pid_t pid = -1;
+    *launched = (struct launched){.pid = -1};
     sigemptyset(&awaited);
     sigaddset(&awaited, SIGCHLD);
     for (size_t i = 0; i < sizeof forwarded / sizeof *forwarded; i++)
@@ -93,9 +95,11 @@ enum status launch(char **argv, void (*prepare)(void *context), void *context, i
      * end. */
     sigaction(SIGCHLD, &default_action, &old_chld);
     sigprocmask(SIG_BLOCK, &awaited, &old_mask);
-    enum status status = start(argv, prepare, context, &old_mask, &old_chld, &pid, err);
+    launched->start_ns = clock_now_ns();
+    enum status status = start(argv, prepare, context, &old_mask, &old_chld, &launched->pid, err);
     if (status == STATUS_OK)
-        *wait_status = wait_and_forward(pid, &awaited);
+        launched->wait_status = wait_and_forward(launched->pid, &awaited);
+    launched->end_ns = clock_now_ns();
     sigprocmask(SIG_SETMASK, &old_mask, NULL);
     return status;
 }

@@ -5,14 +5,24 @@
 
 #include "base/status.h"
 
-/* Runs argv[0] (found by PATH) with `prepare` called in the child before exec, and waits for its end.
+#include <stdint.h>
+#include <sys/types.h>
+
+struct launched {
+    pid_t pid;
+    int wait_status; /* waitpid's */
+    uint64_t start_ns, end_ns;
+};
+
+/* Runs argv[0] (found by PATH) with `prepare` (or NULL) called in the child before exec, and waits for its
+ * end.
  *
  * INT, TERM, HUP, QUIT, USR1 and USR2 that somebody sends to us are sent on. What the terminal sends (Ctrl-C,
  * Ctrl-\, hang-up) goes to the whole process group, so the program has it already; stop and continue work for
  * the same reason.
  *
- * OK: *wait_status is waitpid's. NOT_FOUND and UNAVAILABLE: it could not be started; err says why. */
-enum status launch(char **argv, void (*prepare)(void *context), void *context, int *wait_status,
+ * OK: `launched` says how it went. NOT_FOUND and UNAVAILABLE: it could not be started; err says why. */
+enum status launch(char **argv, void (*prepare)(void *context), void *context, struct launched *launched,
                    struct error *err) MUST_CHECK;
 
 /* Ends as the program ended: returns its exit status, or dies of the signal that it died of. */

@@ -74,7 +74,7 @@ static struct outcome_output *find_output(struct outcome *outcome, const char *k
 {
     for (size_t i = 0; i < outcome->output_count; i++) {
         struct outcome_output *output = &outcome->outputs[i];
-        if (output->last_process != outcome->processes && is_same(output->kind, kind) &&
+        if (output->last_report != outcome->reports && is_same(output->kind, kind) &&
             is_same(output->endpoint, endpoint))
             return output;
     }
@@ -86,7 +86,7 @@ static struct outcome_output *find_output(struct outcome *outcome, const char *k
     return output;
 }
 
-static void add_outputs(struct outcome *outcome, const cJSON *report)
+static void add_outputs(struct outcome *outcome, const cJSON *report, bool is_root)
 {
     const cJSON *item;
     cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(report, "outputs"))
@@ -96,26 +96,27 @@ static void add_outputs(struct outcome *outcome, const cJSON *report)
         if (!output)
             continue;
         bool has_own = cJSON_HasObjectItem(item, "delivered");
-        output->processes++;
-        output->last_process = outcome->processes;
+        output->processes += !is_root;
+        output->last_report = outcome->reports;
         output->spans += number_of(report, "spans");
         output->delivered += number_of(has_own ? item : report, "delivered");
     }
 }
 
-bool outcome_add(struct outcome *outcome, const char *json)
+bool outcome_add(struct outcome *outcome, const char *json, bool is_root)
 {
     cJSON *report = cJSON_Parse(json);
     if (!cJSON_IsObject(report)) {
         cJSON_Delete(report);
         return false;
     }
-    outcome->processes++;
+    outcome->reports++;
+    outcome->processes += !is_root;
     outcome->spans += number_of(report, "spans");
     outcome->delivered += number_of(report, "delivered");
     add_traces(outcome, report);
     add_losses(outcome, report);
-    add_outputs(outcome, report);
+    add_outputs(outcome, report, is_root);
     const char *recording = string_of(report, "recording");
     if (recording && outcome->recording_count < OUTCOME_FILES_MAX) {
         outcome->recordings[outcome->recording_count].path = memory_copy_string(recording);
@@ -123,6 +124,14 @@ bool outcome_add(struct outcome *outcome, const char *json)
     }
     cJSON_Delete(report);
     return true;
+}
+
+bool outcome_has_arrived(const struct outcome *outcome)
+{
+    bool has_arrived = outcome->delivered > 0;
+    for (size_t i = 0; i < outcome->output_count; i++)
+        has_arrived |= outcome->outputs[i].delivered > 0;
+    return has_arrived;
 }
 
 bool outcome_failed(const struct outcome *outcome)
@@ -133,14 +142,14 @@ bool outcome_failed(const struct outcome *outcome)
     return failed;
 }
 
-static bool add_file(struct outcome *outcome, const char *path)
+static bool add_file(struct outcome *outcome, const char *path, bool is_root)
 {
     FILE *file = fopen(path, "re");
     if (!file)
         return false;
     char *text = memory_take(REPORT_BYTES_MAX + 1, 1);
     size_t got = fread(text, 1, REPORT_BYTES_MAX, file);
-    bool is_good = got > 0 && outcome_add(outcome, text);
+    bool is_good = got > 0 && outcome_add(outcome, text, is_root);
     fclose(file);
     free(text);
     return is_good;
@@ -160,7 +169,8 @@ void outcome_read(struct outcome *outcome, const char *directory)
     int count = scandir(directory, &entries, is_report, alphasort);
     for (int i = 0; i < count; i++) {
         char *path = memory_format("%s/%s", directory, entries[i]->d_name);
-        outcome->unreadable += !add_file(outcome, path);
+        bool is_root = strncmp(entries[i]->d_name, OUTCOME_ROOT_REPORT, strlen(OUTCOME_ROOT_REPORT)) == 0;
+        outcome->unreadable += !add_file(outcome, path, is_root);
         free(path);
         free(entries[i]);
     }

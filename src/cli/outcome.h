@@ -1,5 +1,5 @@
 /* What the agents of a program reported at their end: one JSON file for each process that made a CUDA call.
- */
+ * The root span of the command has a report as well, which is no process of the program. */
 #ifndef CUSPAN_CLI_OUTCOME_H
 #define CUSPAN_CLI_OUTCOME_H
 
@@ -14,8 +14,12 @@
 #define OUTCOME_OUTPUTS_MAX 16
 #define OUTCOME_FILES_MAX   64
 
+#define OUTCOME_ROOT_REPORT                                                                                  \
+    "0root" /* what its name begins with: it is read first, so its trace comes first */
+
 struct outcome {
-    size_t processes; /* reports that were read */
+    size_t reports;   /* that were read */
+    size_t processes; /* of the program, that have reported */
     size_t unreadable;
     uint64_t spans;
     uint64_t delivered; /* to every output of its process */
@@ -32,8 +36,8 @@ struct outcome {
         char *kind;
         char *endpoint; /* NULL: none */
         size_t processes;
-        size_t last_process; /* the last one's number, from 1 */
-        uint64_t spans;      /* that its processes made */
+        size_t last_report; /* the last one's number, from 1 */
+        uint64_t spans;     /* that its processes made */
         uint64_t delivered;
     } outputs[OUTCOME_OUTPUTS_MAX];
     size_t recording_count;
@@ -46,10 +50,12 @@ struct outcome {
 /* Reads all reports of the directory. What is missing in one counts as zero; what can't be read is counted.
  */
 void outcome_read(struct outcome *outcome, const char *directory);
-/* Adds one report; false if it isn't one. */
-bool outcome_add(struct outcome *outcome, const char *json);
+/* Adds one report, of a process or of the root span; false if it isn't one. */
+bool outcome_add(struct outcome *outcome, const char *json, bool is_root);
 void outcome_deinit(struct outcome *outcome);
 
+/* Whether any span has arrived anywhere. */
+bool outcome_has_arrived(const struct outcome *outcome);
 /* Whether spans were made and an output got not one of them. */
 bool outcome_failed(const struct outcome *outcome);
 

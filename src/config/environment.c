@@ -331,7 +331,8 @@ static enum status read_row(struct env_reader *reader, const struct setting *set
         return read_endpoint(reader, setting);
     if (setting->type == SETTING_PAIRS)
         return setting->owner == IN_OUTPUT ? read_headers(reader, setting) : STATUS_OK;
-    bool is_elsewhere = setting->type == SETTING_STRUCTURE || setting->type == SETTING_NUMBER ||
+    bool is_elsewhere = setting->type == SETTING_STRUCTURE ||
+                        (setting->type == SETTING_NUMBER && !setting_is_own(setting)) ||
                         (setting->env[0] && strstr(setting->env[0], "_PROTOCOL"));
     if (is_elsewhere)
         return STATUS_OK;

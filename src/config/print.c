@@ -319,7 +319,8 @@ void config_print_effective(const struct settings *settings, FILE *out)
     for (size_t i = 0; i < settings_count; i++) {
         const struct setting *setting = &settings_table[i];
         bool is_shown = setting->path && setting->owner == IN_SETTINGS && setting->type != SETTING_PAIRS &&
-                        setting->type != SETTING_STRUCTURE && setting->type != SETTING_NUMBER &&
+                        setting->type != SETTING_STRUCTURE &&
+                        (setting->type != SETTING_NUMBER || setting_is_own(setting)) &&
                         !(setting->flags & SETTING_NULL_IS_OTHER);
         if (!is_shown)
             continue;

@@ -362,7 +362,8 @@ static void read_sampler(struct file_reader *reader, const struct place *where, 
                          "or trace_id_ratio_based");
         else
             read_parent_based(reader, &at, choice->value, sampler);
-    } else if (strcmp(choice->key, "trace_id_ratio_based") == 0) {
+    } else if (strcmp(choice->key, "trace_id_ratio_based") == 0 ||
+               strcmp(choice->key, "probability/development") == 0) {
         read_ratio(reader, &at, choice->value, sampler);
     } else {
         sampler->kind = strcmp(choice->key, "always_on") == 0 ? SAMPLER_ALWAYS_ON : SAMPLER_ALWAYS_OFF;

@@ -27,6 +27,7 @@ const struct schema_key schema_keys[] = {
     {"distribution.cuspan.rings", SCHEMA_MAP, 0},
     {"distribution.cuspan.correlation", SCHEMA_MAP, 0},
     {"distribution.cuspan.session", SCHEMA_MAP, 0},
+    {"distribution.cuspan.sampling", SCHEMA_MAP, 0},
 
     {"resource", SCHEMA_READER, 0},
     {"resource.attributes", SCHEMA_READER, 0},
@@ -82,7 +83,8 @@ const struct schema_key schema_keys[] = {
     {ROOT ".always_record", SCHEMA_UNSUPPORTED, 0},
     {ROOT ".composite/development", SCHEMA_UNSUPPORTED, 0},
     {ROOT ".jaeger_remote/development", SCHEMA_UNSUPPORTED, 0},
-    {ROOT ".probability/development", SCHEMA_UNSUPPORTED, 0},
+    {ROOT ".probability/development", SCHEMA_READER, 0},
+    {ROOT ".probability/development.ratio", SCHEMA_READER, 0},
 };
 const unsigned schema_key_count = sizeof schema_keys / sizeof *schema_keys;
 

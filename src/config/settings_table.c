@@ -323,6 +323,9 @@ const struct setting settings_table[] = {
      .default_text = "10000", .comment = "spans after which a new trace begins"},
     {OWN("session.age_max_ms"), SETTINGS(session.age_max_ms), .type = SETTING_UINT32, RANGE(1, MS_MAX),
      .default_text = "60000", .comment = "age at which a new trace begins"},
+    {OWN("sampling.traces_per_second"), SETTINGS(sampling.traces_per_second), .type = SETTING_NUMBER,
+     RANGE(0, 1000000), .flags = SETTING_ZERO_IS_NONE, .default_text = "0",
+     .comment = "traces that are begun in a second at most, after the sampler; 0: no limit"},
 
     {OWN("memory_bytes_max"), SETTINGS(memory_bytes_max), .type = SETTING_UINT64,
      RANGE(MEMORY_BYTES_MIN, 64ull * 1024 * MIB), .default_text = "67108864",

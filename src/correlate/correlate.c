@@ -56,6 +56,13 @@ struct held_resource {
     struct span_event event;
 };
 
+#define DECISIONS_KEPT 1024
+
+struct decision {
+    uint8_t trace_id[16];
+    bool is_sampled;
+};
+
 struct correlate {
     const struct settings *settings;
     struct correlate_sink sink;
@@ -67,6 +74,7 @@ struct correlate {
     struct ranges *ranges;
     struct states *states;
     struct objects *objects;
+    struct decision decisions[DECISIONS_KEPT]; /* on traces of contexts, where their flags don't decide */
     struct names *names;
     struct devices devices;
     struct graphs *graphs;
@@ -85,13 +93,6 @@ struct correlate {
  * ----------------------------------------------------------------------------------------------------------
  */
 
-static double sampler_ratio(const struct settings *settings)
-{
-    if (settings->sampler == SAMPLER_ALWAYS_ON)
-        return 1;
-    return settings->sampler == SAMPLER_ALWAYS_OFF ? 0 : settings->sampler_ratio;
-}
-
 enum status correlate_create(const struct correlate_options *options, struct correlate **correlate)
 {
     const struct settings *settings = options->settings;
@@ -108,8 +109,10 @@ enum status correlate_create(const struct correlate_options *options, struct cor
                                       .spans_max = settings->session.spans_max,
                                       .age_max_ns = settings->session.age_max_ms * NS_PER_MS,
                                       .has_parent = options->parent != NULL,
-                                      .parent_based = settings->sampler_parent_based,
-                                      .ratio = sampler_ratio(settings)};
+                                      .sampler = {.kind = settings->sampler,
+                                                  .ratio = settings->sampler_ratio,
+                                                  .parent_based = settings->sampler_parent_based,
+                                                  .traces_per_second = settings->sampling.traces_per_second}};
     if (options->parent)
         session.parent = *options->parent;
     if (!session_init(&made->session, &session) ||
@@ -205,13 +208,6 @@ static struct range *innermost_range(const struct correlate *c, const struct wor
     return NULL;
 }
 
-static bool is_context_sampled(const struct correlate *c, const struct worker *worker)
-{
-    if (c->settings->sampler_parent_based)
-        return worker->flags & TRACE_FLAG_SAMPLED;
-    return session_would_sample(&c->session, worker->context);
-}
-
 /* The first that exists: the innermost open range, the thread's context, the session. */
 static struct parent parent_of(struct correlate *c, const struct worker *worker, uint64_t time_ns)
 {
@@ -224,7 +220,7 @@ static struct parent parent_of(struct correlate *c, const struct worker *worker,
     } else if (worker->has_context) {
         memcpy(parent.trace_id, worker->context, 16);
         memcpy(parent.span_id, worker->context + 16, 8);
-        parent.is_sampled = is_context_sampled(c, worker);
+        parent.is_sampled = worker->is_sampled;
         parent.flags = (worker->flags & TRACE_FLAG_RANDOM) | (parent.is_sampled ? TRACE_FLAG_SAMPLED : 0u);
         parent.trace_state = worker->trace_state;
     } else {
@@ -450,16 +446,50 @@ void correlate_resource(struct correlate *c, const struct thread_info *thread,
 /* --- contexts and ranges
  * ------------------------------------------------------------------------------------------- */
 
+/* A trace that is attached again, on another thread perhaps, is judged as before: the limit counts traces. */
+static struct decision *decision_of(struct correlate *c, const uint8_t trace_id[16])
+{
+    uint64_t low;
+    memcpy(&low, trace_id + 8, sizeof low);
+    return &c->decisions[(low * 0x9e3779b97f4a7c15ull >> 32) % DECISIONS_KEPT];
+}
+
+static bool sample_context(struct correlate *c, const struct trace_context *context, uint64_t time_ns,
+                           char trace_state[TRACE_STATE_MAX])
+{
+    struct decision *decision = decision_of(c, context->trace_id);
+    if (c->settings->sampler_parent_based)
+        return sampler_decide(&c->session.sampler, context, context->trace_id, time_ns, trace_state);
+    if (memcmp(decision->trace_id, context->trace_id, 16) == 0) {
+        strcpy(trace_state, context->trace_state);
+        return decision->is_sampled;
+    }
+    memcpy(decision->trace_id, context->trace_id, 16);
+    decision->is_sampled =
+        sampler_decide(&c->session.sampler, context, context->trace_id, time_ns, trace_state);
+    return decision->is_sampled;
+}
+
 void correlate_context(struct correlate *c, const struct thread_info *thread,
                        const struct context_record *attached)
 {
     static const uint8_t none[24];
     struct worker *worker = worker_of(c, thread, attached->time_ns);
+    struct trace_context context = {.flags = attached->flags};
+    char trace_state[TRACE_STATE_MAX] = "";
     memcpy(worker->context, attached->trace_id, 16);
     memcpy(worker->context + 16, attached->span_id, 8);
     worker->has_context = memcmp(worker->context, none, sizeof none) != 0;
     worker->flags = attached->flags;
-    worker->trace_state = states_keep(c->states, attached->trace_id, attached->state, attached->state_bytes);
+    worker->trace_state = NULL;
+    if (!worker->has_context)
+        return;
+    memcpy(context.trace_id, attached->trace_id, 16);
+    memcpy(context.span_id, attached->span_id, 8);
+    memcpy(context.trace_state, attached->state,
+           attached->state_bytes < TRACE_STATE_MAX ? attached->state_bytes : 0);
+    worker->is_sampled = sample_context(c, &context, attached->time_ns, trace_state);
+    worker->trace_state = states_keep(c->states, attached->trace_id, trace_state, strlen(trace_state));
 }
 
 /* `end` NULL: nobody ended it. The range's place is free afterwards. */

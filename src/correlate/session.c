@@ -31,6 +31,7 @@ bool session_init(struct session *session, const struct session_options *options
 {
     memset(session, 0, sizeof *session);
     session->options = *options;
+    sampler_init(&session->sampler, &options->sampler);
     return fill_random(&session->next_id, sizeof session->next_id);
 }
 
@@ -42,47 +43,42 @@ void session_next_span_id(struct session *session, uint8_t span_id[8])
     memcpy(span_id, &big_endian, 8);
 }
 
-/* The ratio decides by the ID's last 63 bits, as the SDKs do, so that all processes of a trace agree. */
-bool session_would_sample(const struct session *session, const uint8_t trace_id[16])
+static void become_root(struct session *session, uint64_t time_ns)
 {
-    uint64_t bits;
-    memcpy(&bits, trace_id + 8, 8);
-    double position = (double)(__builtin_bswap64(bits) >> 1) / 9223372036854775808.0;
-    return position < session->options.ratio;
-}
-
-static void become_root(struct session *session)
-{
+    const struct session_options *options = &session->options;
+    bool follows = options->has_parent && options->sampler.parent_based;
     do {
         if (!fill_random(session->trace_id, 16))
             memcpy(session->trace_id, &session->next_id, 8);
     } while (session->trace_id[0] == 0 && session->trace_id[15] == 0);
     memset(session->parent_span_id, 0, 8);
-    session->trace_state = NULL;
-    session->is_sampled = session_would_sample(session, session->trace_id);
     session->flags = TRACE_FLAG_RANDOM;
+    /* A later session of a process that has a parent follows it; for the limit it is a trace more. */
+    session->trace_state = follows ? NULL : sampler_root_state(&session->sampler);
+    session->is_sampled =
+        follows ? (options->parent.flags & TRACE_FLAG_SAMPLED) && sampler_admits(&session->sampler, time_ns)
+                : sampler_decide(&session->sampler, NULL, session->trace_id, time_ns, NULL);
 }
 
-static void become_child(struct session *session, const struct trace_context *parent)
+static void become_child(struct session *session, uint64_t time_ns)
 {
+    const struct trace_context *parent = &session->options.parent;
     memcpy(session->trace_id, parent->trace_id, 16);
     memcpy(session->parent_span_id, parent->span_id, 8);
-    session->trace_state = *parent->trace_state ? parent->trace_state : NULL;
-    session->is_sampled = session_would_sample(session, session->trace_id);
     session->flags = parent->flags & TRACE_FLAG_RANDOM;
+    session->is_sampled =
+        sampler_decide(&session->sampler, parent, parent->trace_id, time_ns, session->child_state);
+    session->trace_state = *session->child_state ? session->child_state : NULL;
 }
 
 void session_open(struct session *session, uint64_t time_ns)
 {
-    const struct trace_context *parent = session->options.has_parent ? &session->options.parent : NULL;
     if (session->is_open)
         return;
-    if (parent && session->number == 0)
-        become_child(session, parent);
+    if (session->options.has_parent && session->number == 0)
+        become_child(session, time_ns);
     else
-        become_root(session);
-    if (parent && session->options.parent_based)
-        session->is_sampled = parent->flags & TRACE_FLAG_SAMPLED;
+        become_root(session, time_ns);
     session->flags |= session->is_sampled ? TRACE_FLAG_SAMPLED : 0;
     session_next_span_id(session, session->span_id);
     if (session->number < SESSION_TRACES_KEPT)

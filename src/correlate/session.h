@@ -6,7 +6,7 @@
 #ifndef CUSPAN_CORRELATE_SESSION_H
 #define CUSPAN_CORRELATE_SESSION_H
 
-#include "base/trace_context.h"
+#include "correlate/sampler.h"
 #include "model/span.h"
 
 struct session_options {
@@ -15,14 +15,15 @@ struct session_options {
     uint64_t age_max_ns;
     bool has_parent; /* TRACEPARENT */
     struct trace_context parent;
-    bool parent_based;
-    double ratio; /* of roots that are sampled: 0 none, 1 all */
+    struct sampler_options sampler;
 };
 
 #define SESSION_TRACES_KEPT 16
 
 struct session {
     struct session_options options;
+    struct sampler sampler;
+    char child_state[TRACE_STATE_MAX]; /* tracestate of the one session that is the process's child */
     uint64_t next_id; /* span IDs count up from a random number: unique here, and their bytes repeat well on
                          the wire */
     uint32_t number;  /* of sessions begun; 0: none yet */
@@ -45,9 +46,6 @@ struct session {
 bool session_init(struct session *session, const struct session_options *options);
 
 void session_next_span_id(struct session *session, uint8_t span_id[8]);
-
-/* Whether a root with this trace ID would be sampled. */
-bool session_would_sample(const struct session *session, const uint8_t trace_id[16]);
 
 /* Begins a session at `time_ns` if none is open. */
 void session_open(struct session *session, uint64_t time_ns);

@@ -12,7 +12,7 @@
 struct worker {
     uint64_t serial; /* of the thread */
     uint64_t seen_ns;
-    bool has_context;
+    bool has_context, is_sampled;
     uint8_t context[24]; /* trace and span ID; all zero: none */
     uint8_t flags;
     const char *trace_state;

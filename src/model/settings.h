@@ -119,6 +119,9 @@ struct settings {
         uint32_t spans_max;
         uint32_t age_max_ms;
     } session;
+    struct {
+        double traces_per_second; /* that are begun at most; 0: no limit */
+    } sampling;
     uint64_t memory_bytes_max; /* what cuspan allocates, buffers lent to CUPTI included */
     uint32_t exit_deadline_ms;
     bool tls_verify;

@@ -13,8 +13,13 @@ from collections import Counter
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "e2e"))
+import requests_check  # noqa: E402
 from backend import spans_of  # noqa: E402
 from compare import ACTIVITY_NAMES  # noqa: E402
+
+
+def lost_in(report):
+    return [f"lost: {name} {count}" for name, count in report["losses"].items() if count]
 
 
 class Test:
@@ -36,13 +41,13 @@ class Test:
         counts = (map(int, line.split()) for line in file.read_text().splitlines())
         return Counter({ACTIVITY_NAMES[kind]: count for kind, count in counts if count})
 
-    def traced(self, program, cupti, graph_records, detail="default"):
+    def traced(self, program, cupti, graph_records, detail="default", **environment):
         trace = self.out / "trace.jsonl"
         for old in (trace, *self.out.glob("report.*")):
             old.unlink(missing_ok=True)
         done = self.run(program, CUDA_INJECTION64_PATH=str(self.build.resolve() / "libcuspan.so"),
                         CUSPAN_SET=f"cupti.library={cupti};cupti.graph_records={graph_records};output_file={trace};"
-                                   f"report_file={self.out}/report;detail={detail}")
+                                   f"report_file={self.out}/report;detail={detail}", **environment)
         spans = [span for line in trace.read_text().splitlines() for span in spans_of(json.loads(line))]
         reports = [json.loads(path.read_text()) for path in self.out.glob("report.*")]
         return done, spans, reports
@@ -122,6 +127,20 @@ class Test:
             found.append(f"{report['counters']['graph_nodes_unlinked']} spans of nodes have no link")
         return found + [f"lost: {name} {count}" for name, count in report["losses"].items() if count], names
 
+    def check_requests(self, program, cupti):
+        """10,000 requests, 100 at once: each one's trace has exactly its own (requests_check.py)."""
+        done, spans, (report,) = self.traced([*program, "100", "100"], cupti, "always")
+        found = [] if done.returncode == 0 else [f"status {done.returncode}: {done.stderr!r}"]
+        found += list(requests_check.check(spans, 10000))[:10]
+        return found + lost_in(report), {"spans": len(spans)}
+
+    def check_python_requests(self, program, cupti):
+        out = self.out / "requests.json"
+        done, spans, (report,) = self.traced([*program, "10000", str(out)], cupti, "always", OTEL_PYTHON_CONTEXT="cuspan")
+        found = [] if done.returncode == 0 else [f"status {done.returncode}: {done.stderr!r}"]
+        found += list(requests_check.check_python(spans, json.loads(out.read_text())))[:10]
+        return found + lost_in(report), {"spans": len(spans), done.stdout.strip(): 1}
+
     def case(self, program, cupti, check=None):
         name = f"{Path(program[-1]).stem}{' ' + check.__name__ if check else ''} with {cupti}"
         try:
@@ -148,6 +167,8 @@ def main():
             if Path(program).stem == "graph_threads":
                 test.case([program], cupti, test.check_counts)
                 test.case([program], cupti, test.check_links)
+            if Path(program).stem == "requests":
+                test.case([program], cupti, test.check_requests)
     try:
         subprocess.run(["python3", "-c", "import torch; assert torch.cuda.is_available()"], check=True,
                        stderr=subprocess.DEVNULL)
@@ -157,6 +178,14 @@ def main():
         for cupti in rest[:split]:
             test.case(["python3", "examples/torch_inference.py"], cupti)
             test.case(["python3", "tests/gpu/torch_graph.py"], cupti)
+    try:
+        subprocess.run(["python3", "-c", "import torch, cuspan, opentelemetry.sdk; assert torch.cuda.is_available()"],
+                       check=True, stderr=subprocess.DEVNULL)
+    except subprocess.CalledProcessError:
+        print("PyTorch, opentelemetry-sdk or the package cuspan (pip install ./python) isn't here: no requests in Python")
+    else:
+        for way in "threads", "pool", "asyncio":
+            test.case(["python3", "tests/gpu/requests.py", way], rest[0], test.check_python_requests)
     print(f"{test.passed} passed, {test.failed} failed, 0 skipped")
     return 1 if test.failed or not test.passed else 0
 

@@ -26,8 +26,9 @@ for example in vector_add threads graph; do
     "$NVCC" -arch=native -o "$OUT/$example" "examples/$example.cu"
 done
 "$NVCC" -arch=native -o "$OUT/graph_threads" tests/gpu/graph_threads.cu
+"$NVCC" -arch=native -std=c++17 -Iinclude -o "$OUT/requests" tests/gpu/requests.cu
 cc -shared -fPIC -O2 -o "$OUT/counter.so" tests/gpu/counter.c -ldl
-PROGRAMS=("$OUT/vector_add" "$OUT/threads" "$OUT/graph" "$OUT/graph_threads")
+PROGRAMS=("$OUT/vector_add" "$OUT/threads" "$OUT/graph" "$OUT/graph_threads" "$OUT/requests")
 
 build_cuda12() {
     local cuda12=$PWD/build/cuda12

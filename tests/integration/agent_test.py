@@ -876,7 +876,8 @@ class Library(Case):
     def test_exports_its_entries_alone(self):
         names = [line.split()[-1] for line in self.tool("nm", "-D", "--defined-only").splitlines()]
         names = [name.split("@")[0] for name in names if " A " not in name and not name.startswith("CUSPAN_")]
-        self.assertEqual(names, ["InitializeInjection", "InitializeInjectionNvtx2", "cuspan_agent_api", "cuspan_python_watcher"])
+        self.assertEqual(names, ["InitializeInjection", "InitializeInjectionNvtx2", "cuspan_agent_api", "cuspan_python_watcher",
+                                 "cuspan_root_api"])
 
     def test_needs_libc_alone(self):
         needed = re.findall(r"NEEDED.*\[(.*)\]", self.tool("readelf", "-d"))
@@ -1211,6 +1212,143 @@ tracer_provider:
         for span in result.spans:
             self.assertEqual((span.resource["service.name"], span.resource["deployment.environment.name"],
                               span.resource["team"]), ("trainer", "lab", "a b"))
+
+    def test_rank_and_job(self):
+        """On every resource: a device's spans are the process's as well."""
+        env = {"RANK": "3", "LOCAL_RANK": "1", "WORLD_SIZE": "4", "SLURM_JOB_ID": "4711", "SLURMD_NODENAME": "node-3"}
+        keys = ("cuda.process.rank", "cuda.process.local_rank", "cuda.process.world_size", "slurm.job.id",
+                "slurm.node.name")
+        result = self.replay("vector_add", env=env)
+        self.assertEqual({tuple(span.resource.get(key) for key in keys) for span in result.spans},
+                         {(3, 1, 4, "4711", "node-3")})
+        plain = self.replay("vector_add")
+        self.assertEqual([key for span in plain.spans for key in keys if key in span.resource], [])
+
+
+class Command(Case):
+    """cuspan run: the processes of one command are one trace, below a root span."""
+
+    def program(self, recording="vector_add"):
+        """A host with the agent in it that plays a recording and ends with status 7."""
+        return [BUILD / "agent_host", BUILD / "libcuspan.so", BUILD / "libcuspan-replay.so", path_of(recording)]
+
+    def script(self, text):
+        """A shell script, in which $HOST is such a host."""
+        path = self.directory / "job.sh"
+        host = " ".join(map(str, self.program()))
+        path.write_text(f"#!/bin/sh\nHOST='{host}'\n{text}\n")
+        path.chmod(0o755)
+        return [path]
+
+    def run_command(self, program, *options, env=None, status=7, timeout=60):
+        self.runs += 1
+        target = self.directory / f"run-{self.runs}.jsonl"
+        command = [BUILD / "cuspan", "run", "--file", target, "--set", f"cupti.library={BUILD}/libcuspan-replay.so",
+                   *options, *program]
+        result = self.start(command, env or {}, timeout)
+        self.assertEqual(result.status, status, result.err)
+        result.text = target.read_text() if target.exists() else ""
+        result.roots = [span for span in raw_spans_in(result.text) if not span.get("parentSpanId")]
+        return result
+
+    def attributes(self, span):
+        return {pair["key"]: next(iter(pair["value"].values())) for pair in span.get("attributes", [])}
+
+    def test_the_root_is_above_the_session(self):
+        before = time.time_ns()
+        result = self.run_command(self.program())
+        after = time.time_ns()
+        root, = result.roots
+        session, = sessions_of(result.spans)
+        self.assertEqual((session.trace_id, session.parent_id), (root["traceId"], root["spanId"]))
+        self.assertEqual({span.trace_id for span in result.spans}, {root["traceId"]})
+        self.assertEqual((root["name"], root["kind"], root["flags"]), ("agent_host", 1, 0x103))
+        self.assertEqual(self.attributes(root), {"process.exit.code": "7", "error.type": "exit_status"})
+        self.assertEqual(root["status"]["code"], 2)
+        self.assertTrue(before <= int(root["startTimeUnixNano"]) < int(root["endTimeUnixNano"]) <= after)
+        self.assertIn(f"cuspan: {len(result.spans)} spans delivered to ", result.err)
+        self.assertNotIn("processes", result.err)
+        of_root, of_session = (next(s.resource for s in result.spans if s.span_id == span_id)
+                               for span_id in (root["spanId"], session.span_id))
+        for key in "service.name", "host.id", "host.name", "process.pid", "telemetry.sdk.version", "os.type":
+            self.assertEqual(of_root[key], of_session[key])
+
+    def test_a_script_of_several_programs_is_one_trace(self):
+        result = self.run_command(self.script("$HOST; $HOST; true"), "--service-name", "job", status=0)
+        root, = result.roots
+        self.assertEqual(root["name"], "job.sh")
+        self.assertEqual((self.attributes(root), root.get("status", {})), ({"process.exit.code": "0"}, {}))
+        self.assertEqual({(s.trace_id, s.parent_id) for s in sessions_of(result.spans)},
+                         {(root["traceId"], root["spanId"])})
+        self.assertEqual(len(sessions_of(result.spans)), 2)
+        self.assertEqual({span.resource["service.name"] for span in result.spans}, {"job"})
+        self.assertRegex(result.err, r"spans delivered to .*, by 2 processes\n")
+
+    def test_a_signal_is_an_error(self):
+        result = self.run_command(self.script("$HOST; kill -TERM $$"), status=-15)
+        root, = result.roots
+        self.assertEqual((self.attributes(root), root["status"]["code"]), ({"error.type": "SIGTERM"}, 2))
+
+    def test_pythons_script_is_the_name(self):
+        path = self.directory / "train.py"
+        path.write_text(f"import subprocess\nsubprocess.run({list(map(str, self.program()))})\n")
+        root, = self.run_command([sys.executable, "-u", path, "--secret"], status=0).roots
+        self.assertEqual(root["name"], "train.py")
+        self.assertNotIn("--secret", json.dumps(root))
+
+    def test_below_a_traceparent_there_is_no_root(self):
+        env = {"TRACEPARENT": f"00-{TRACE}-{PARENT}-01", "TRACESTATE": "a=1"}
+        result = self.run_command(self.program(), env=env)
+        self.assertEqual(result.roots, [])
+        session, = sessions_of(result.spans)
+        self.assertEqual((session.trace_id, session.parent_id), (TRACE, PARENT))
+
+    def test_a_bad_traceparent_is_replaced(self):
+        result = self.run_command(self.program(), env={"TRACEPARENT": f"00-{TRACE}-x", "TRACESTATE": "a=1"})
+        root, = result.roots
+        self.assertNotIn("a=1", result.text)
+        self.assertEqual(sessions_of(result.spans)[0].parent_id, root["spanId"])
+
+    def test_without_cuda_there_is_no_root(self):
+        result = self.run_command(["true"], status=0)
+        self.assertEqual(result.text, "")
+        self.assertIn("no spans: the agent was never started", result.err)
+
+    def test_what_the_command_is_told(self):
+        told = self.run_command(["sh", "-c", "echo $TRACEPARENT $TRACESTATE"], status=0)
+        self.assertRegex(told.out, "^00-[0-9a-f]{32}-[0-9a-f]{16}-03\n$")
+        for env in {"OTEL_SDK_DISABLED": "true"}, {"CUSPAN_SET": "detial=full"}:
+            told = self.run_command(["sh", "-c", "echo $TRACEPARENT $TRACESTATE"], status=0, env=env)
+            self.assertEqual(told.out, "\n")
+
+    def test_what_is_not_sampled_is_neither_traced_nor_sent(self):
+        for env in ({"OTEL_TRACES_SAMPLER": "always_off"}, {"OTEL_TRACES_SAMPLER": "parentbased_always_off"},
+                    {"OTEL_TRACES_SAMPLER": "parentbased_traceidratio", "OTEL_TRACES_SAMPLER_ARG": "0"}):
+            result = self.run_command(self.script("echo $TRACEPARENT; $HOST"), env=env)
+            self.assertRegex(result.out, "^00-[0-9a-f]{32}-[0-9a-f]{16}-02\n")
+            self.assertEqual(result.text, "")
+            self.assertEqual(result.err, "cuspan: no spans: the sampler has left this run out\n")
+
+    def test_the_threshold_is_in_every_span(self):
+        env = {"OTEL_TRACES_SAMPLER": "parentbased_traceidratio", "OTEL_TRACES_SAMPLER_ARG": "1"}
+        result = self.run_command(self.program(), env=env)
+        self.assertEqual({span.get("traceState") for span in raw_spans_in(result.text)}, {"ot=th:0"})
+        self.assertEqual(len(result.roots), 1)
+
+    def test_a_dead_collector_is_not_waited_for_twice(self):
+        port = backend.free_ports(1)[0]
+        command = [BUILD / "cuspan", "run", "--endpoint", f"http://localhost:{port}", "--set", "exit_deadline_ms=1500",
+                   "--set", f"cupti.library={BUILD}/libcuspan-replay.so", *self.program()]
+        result = self.start(command, {}, 60)
+        self.assertEqual(result.status, 7)
+        self.assertIn("cuspan: 0 of 33 spans delivered", result.err)
+        if not SANITIZERS:
+            self.assertLess(result.seconds, 3)
+
+    def test_only_agents_reports_are_kept(self):
+        kept = self.directory / "kept"
+        self.run_command(self.program(), "--set", f"report_file={kept}")
+        self.assertEqual(len(list(self.directory.glob("kept.*"))), 1)
 
 
 class Filters(Case):

@@ -214,8 +214,9 @@ expect "a false recording" 1 "$cuspan" show <(printf '\x89CUSPAN\n\x01\x00')
 
 ### run
 
-touch libcuspan.so
-export CUSPAN_LIBRARY=$work/libcuspan.so
+# The real one, which makes the root span: without an exporter there is none, but where a test names one.
+cp "$(dirname "$cuspan")/libcuspan.so" .
+export CUSPAN_LIBRARY=$work/libcuspan.so OTEL_TRACES_EXPORTER=none
 cat >app <<'APP'
 #!/usr/bin/env bash
 # Stands in for a CUDA program with the agent in it.
@@ -270,7 +271,9 @@ expect "run with options" 0 env CUSPAN_SET=detail=full "$cuspan" run --service-n
     --set session.spans_max=7 --config good.yaml ./app
 says "run with options" "$(<env.txt)" \
     "*config:$work/good.yaml set:detail=full|service_name=svc|detail=graph-nodes|output_file=$work/t.jsonl|session.spans_max=7|report_file=*"
-says "run with options" "$err" "*cuspan show $work/t.jsonl"
+says "run with options" "$err" "cuspan: 6 spans delivered to $work/t.jsonl*cuspan show $work/t.jsonl"
+expect "the root span" 0 "$cuspan" show --lines t.jsonl
+says "the root span" "$out" "*  app  *process.exit.code=0*"
 expect "run, quiet" 0 "$cuspan" run -q ./app
 says "run, quiet" "$err" ""
 expect "exit status" 7 "$cuspan" run ./app exit 7
@@ -295,6 +298,9 @@ expect "our own injection of NVTX" 0 env NVTX_INJECTION64_PATH="$work/./libcuspa
 says "our own injection of NVTX" "$(<env.txt)" "library:$work/libcuspan.so nvtx:$work/libcuspan.so *"
 expect "NVTX switched off by nobody" 0 env NVTX_INJECTION64_PATH= "$cuspan" run -q ./app
 says "NVTX switched off by nobody" "$(<env.txt)" "*nvtx:$work/libcuspan.so *"
+touch empty.so
+expect "a library that is none" 0 env CUSPAN_LIBRARY="$work/empty.so" "$cuspan" run ./app
+says "a library that is none" "$err" "cuspan: warning: the command gets no root span: *empty.so: file too short*5 spans delivered*"
 expect "no library" 2 env CUSPAN_LIBRARY=/nonexistent.so "$cuspan" run ./app
 one_line "no library"
 expect "a bad --set" 2 "$cuspan" run --set nonsense ./app
@@ -318,7 +324,7 @@ says "a recording to standard output" "$err" "*can't go to standard output*"
 one_line "a recording to standard output"
 
 # An address may hold secrets before its host and behind its path.
-expect "check an address" 0 env OTEL_EXPORTER_OTLP_TRACES_ENDPOINT='http://u:PA@SS@h:1/v1/traces?key=SECRET' "$cuspan" check --all
+expect "check an address" 0 env -u OTEL_TRACES_EXPORTER OTEL_EXPORTER_OTLP_TRACES_ENDPOINT='http://u:PA@SS@h:1/v1/traces?key=SECRET' "$cuspan" check --all
 says "check an address" "$out" "*http://h:1/v1/traces (protobuf)*\"http://h:1/v1/traces\"*"
 [[ $out != *PA@* && $out != *SS@* && $out != *SECRET* ]] || fail "check shows a secret of an address"
 expect "check a pipe" 0 "$cuspan" check <(printf 'file_format: "1.1"\n')

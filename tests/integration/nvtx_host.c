@@ -14,6 +14,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #ifdef PLUGIN
 
@@ -238,6 +240,7 @@ static int go_with_agent(char **paths, int nvtx_first)
     nvtxDomainHandle_t domain = NULL;
     nvtxEventAttributes_t event = event_named("in a domain");
     if (nvtx_first) {
+        nvtxNameOsThreadA((uint32_t)syscall(SYS_gettid), "named early");
         domain = nvtxDomainCreateA("early");
         show_start("before");
         printf("push %d\n", nvtxRangePushA("early"));

@@ -155,10 +155,10 @@ class Test:
             out = [line for line in out if not more or not line.startswith("wrong")]
             self.check(f"{package}: the agent, {first} first{more}", out, lines(expected))
             self.check(f"{package}: what the agent says", [line for line in err if "lost" not in line], [])
-            self.spans(f"{package}, {first} first{more}", not more)
+            self.spans(f"{package}, {first} first{more}", not more, "named early" if first == "nvtx" else "host")
 
-    def spans(self, what, captures):
-        """The ranges come out as spans, those before the start and where NVTX is off excepted."""
+    def spans(self, what, captures, thread):
+        """The ranges come out as spans, those before the start and where NVTX is off excepted; names given before hold."""
         file = self.scratch / "spans.jsonl"
         spans = [span for line in file.read_text().splitlines() for group in json.loads(line)["resourceSpans"]
                  for scope in group["scopeSpans"] for span in scope["spans"]] if file.exists() else []
@@ -168,6 +168,8 @@ class Test:
         self.check(f"{what}: spans", [n for n in ("early", "late", "outer", "round 0") if n in found], names)
         domain = found["round 0"].get("nvtx.domain") if "round 0" in found else None
         self.check(f"{what}: the domain's name", domain, "of threads" if captures else None)
+        if captures:
+            self.check(f"{what}: the thread's name", found["late"].get("thread.name") if "late" in found else None, thread)
 
     def start_line(self, package):
         """At level info the agent says where NVTX doesn't come to it."""

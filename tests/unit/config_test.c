@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#define VARIABLES_MAX 12
+#define VARIABLES_MAX 16
 
 static struct settings settings;
 static struct config_report report;
@@ -654,7 +654,9 @@ static void variables_hold_without_a_file(void **state)
     set_variable("OTEL_TRACES_SAMPLER_ARG", "0.5");
     set_variable("CUSPAN_SESSION_SPANS_MAX", "123");
     set_variable("CUSPAN_CAPTURE_CALLS_DENY", "cudaFree, launch");
+    set_variable("CUSPAN_SAMPLING_TRACES_PER_SECOND", "0.5");
     assert_quiet(load());
+    assert_true(settings.sampling.traces_per_second == 0.5);
     const struct exporter_settings *exporter = &settings.outputs[0].exporter;
     assert_int_equal(settings.output_count, 1);
     assert_string_equal(exporter->endpoint, "https://collector:4318/base/v1/traces");
@@ -802,6 +804,19 @@ static void an_endpoint_that_is_none_is_an_error(void **state)
 {
     set_variable("OTEL_EXPORTER_OTLP_ENDPOINT", "collector:4318");
     assert_error(load(), "OTEL_EXPORTER_OTLP_ENDPOINT: expected http://HOST:PORT/PATH");
+}
+
+static void the_probability_sampler_is_the_ratio_s_new_name(void **state)
+{
+    (void)state;
+    assert_quiet(load_file("file_format: \"1.1\"\n"
+                           "tracer_provider:\n"
+                           "  processors: [{simple: {exporter: {console: }}}]\n"
+                           "  sampler: {probability/development: {ratio: 0.125}}\n"
+                           "distribution: {cuspan: {sampling: {traces_per_second: 2.5}}}\n"));
+    assert_int_equal(settings.sampler, SAMPLER_TRACE_ID_RATIO);
+    assert_true(settings.sampler_ratio == 0.125 && !settings.sampler_parent_based);
+    assert_true(settings.sampling.traces_per_second == 2.5);
 }
 
 static void a_sampler_argument_counts_only_for_a_ratio(void **state)
@@ -996,6 +1011,7 @@ int main(void)
         TEST(exporters_are_chosen_by_name),
         TEST(wrong_variables_are_warnings_and_defaults),
         TEST(an_endpoint_that_is_none_is_an_error),
+        TEST(the_probability_sampler_is_the_ratio_s_new_name),
         TEST(a_sampler_argument_counts_only_for_a_ratio),
         TEST(the_service_has_the_name_that_goes_first),
         TEST(span_limits_go_before_general_ones),

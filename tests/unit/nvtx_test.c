@@ -319,6 +319,19 @@ static void test_domains_have_a_depth_each(void **state)
     assert_told(expected);
 }
 
+static void test_a_domain_without_a_name(void **state)
+{
+    (void)state;
+    struct nvtx_event_attributes event = named_event("x");
+    const void *domain = make_domain(NULL);
+    char expected[32];
+    assert_ptr_equal(CALL(CORE2, DomainCreateW, const void *, const wchar_t *)(NULL), domain);
+    mark_with(domain, &event);
+    snprintf(expected, sizeof expected, "mark %u x\n",
+             nvtx_names_of_handle(NVTX_NAME_DOMAIN, domain)->number);
+    assert_told(expected);
+}
+
 static void test_a_domain_that_is_none_has_a_number_of_its_own(void **state)
 {
     (void)state;
@@ -617,6 +630,7 @@ int main(void)
         cmocka_unit_test_setup(test_push_and_pop_return_the_depth, setup),
         cmocka_unit_test_setup(test_uncaptured_ranges_nest, setup),
         cmocka_unit_test_setup(test_domains_have_a_depth_each, setup),
+        cmocka_unit_test_setup(test_a_domain_without_a_name, setup),
         cmocka_unit_test_setup(test_a_domain_that_is_none_has_a_number_of_its_own, setup),
         cmocka_unit_test_setup(test_start_and_end, setup),
         cmocka_unit_test_setup(test_marks, setup),

@@ -26,7 +26,7 @@ static char *print(const struct outcome *outcome)
 static void a_report_says_where_to_look(void **state)
 {
     struct outcome outcome = {0};
-    assert_true(outcome_add(&outcome, REPORT));
+    assert_true(outcome_add(&outcome, REPORT, false));
     char *text = print(&outcome);
     assert_string_equal(text,
                         "cuspan: 1,230 of 1,234 spans delivered to http://localhost:4318/v1/traces\n"
@@ -36,11 +36,35 @@ static void a_report_says_where_to_look(void **state)
     outcome_deinit(&outcome);
 }
 
+/* It is no process of the program, but its span counts, and its trace is the first. */
+static void the_root_span_is_counted_as_no_process(void **state)
+{
+    (void)state;
+    static const char root[] = "{\"traces\":[\"bb\"],\"trace_count\":1,\"spans\":1,\"delivered\":1,"
+                               "\"outputs\":[{\"kind\":\"file\",\"endpoint\":\"/t\",\"delivered\":1}]}";
+    static const char process[] = "{\"traces\":[\"aa\",\"bb\"],\"trace_count\":2,\"spans\":5,\"delivered\":5,"
+                                  "\"outputs\":[{\"kind\":\"file\",\"endpoint\":\"/t\",\"delivered\":5}]}";
+    struct outcome outcome = {0};
+    assert_false(outcome_has_arrived(&outcome));
+    assert_true(outcome_add(&outcome, root, true));
+    assert_int_equal(outcome.processes, 0);
+    assert_true(outcome_add(&outcome, process, false));
+    assert_int_equal(outcome.processes, 1);
+    assert_true(outcome_has_arrived(&outcome));
+    assert_int_equal(outcome.spans, 6);
+    assert_int_equal(outcome.output_count, 1);
+    assert_int_equal(outcome.outputs[0].processes, 1);
+    assert_int_equal(outcome.outputs[0].delivered, 6);
+    assert_string_equal(outcome.traces[0], "bb");
+    assert_int_equal(outcome.trace_total, 2);
+    outcome_deinit(&outcome);
+}
+
 static void several_processes_are_summed_up(void **state)
 {
     struct outcome outcome = {0};
-    assert_true(outcome_add(&outcome, REPORT));
-    assert_true(outcome_add(&outcome, REPORT));
+    assert_true(outcome_add(&outcome, REPORT, false));
+    assert_true(outcome_add(&outcome, REPORT, false));
     assert_int_equal(outcome.spans, 2468);
     assert_int_equal(outcome.trace_count, 1); /* both below one TRACEPARENT */
     assert_int_equal(outcome.trace_total, 1);
@@ -62,8 +86,8 @@ static void several_processes_are_summed_up(void **state)
 static void each_output_has_its_line(void **state)
 {
     struct outcome outcome = {0};
-    assert_true(
-        outcome_add(&outcome, TWO_OUTPUTS(33, "\"delivered\":33,\"lost\":0", "\"delivered\":33,\"lost\":0")));
+    assert_true(outcome_add(
+        &outcome, TWO_OUTPUTS(33, "\"delivered\":33,\"lost\":0", "\"delivered\":33,\"lost\":0"), false));
     assert_false(outcome_failed(&outcome));
     char *text = print(&outcome);
     assert_string_equal(text, "cuspan: 33 spans delivered to http://a:4318/v1/traces\n"
@@ -77,16 +101,16 @@ static void each_output_has_its_line(void **state)
 static void an_output_that_got_nothing_is_not_to_be_looked_at(void **state)
 {
     struct outcome outcome = {0};
-    assert_true(
-        outcome_add(&outcome, TWO_OUTPUTS(0, "\"delivered\":0,\"lost\":33", "\"delivered\":33,\"lost\":0")));
+    assert_true(outcome_add(
+        &outcome, TWO_OUTPUTS(0, "\"delivered\":0,\"lost\":33", "\"delivered\":33,\"lost\":0"), false));
     assert_true(outcome_failed(&outcome));
     char *text = print(&outcome);
     assert_string_equal(text, "cuspan: 0 of 33 spans delivered to http://a:4318/v1/traces\n"
                               "cuspan: 33 spans delivered to /tmp/t.jsonl\n"
                               "cuspan: look at it: cuspan show /tmp/t.jsonl\n");
     free(text);
-    assert_true(
-        outcome_add(&outcome, TWO_OUTPUTS(1, "\"delivered\":1,\"lost\":32", "\"delivered\":33,\"lost\":0")));
+    assert_true(outcome_add(
+        &outcome, TWO_OUTPUTS(1, "\"delivered\":1,\"lost\":32", "\"delivered\":33,\"lost\":0"), false));
     assert_false(outcome_failed(&outcome));
     text = print(&outcome);
     assert_string_equal(text, "cuspan: 1 of 66 spans delivered to http://a:4318/v1/traces, by 2 processes\n"
@@ -103,8 +127,8 @@ static void two_outputs_to_the_same_place_stay_two(void **state)
         "{\"spans\":5,\"delivered\":0,\"outputs\":[{\"kind\":\"console\",\"delivered\":5},"
         "{\"kind\":\"console\",\"delivered\":0}]}";
     struct outcome outcome = {0};
-    assert_true(outcome_add(&outcome, report));
-    assert_true(outcome_add(&outcome, report));
+    assert_true(outcome_add(&outcome, report, false));
+    assert_true(outcome_add(&outcome, report, false));
     assert_int_equal(outcome.output_count, 2);
     assert_int_equal(outcome.outputs[0].delivered, 10);
     assert_int_equal(outcome.outputs[1].delivered, 0);
@@ -116,7 +140,7 @@ static void without_an_output_all_spans_have_to_be_lost_to_fail(void **state)
 {
     struct outcome outcome = {0};
     assert_false(outcome_failed(&outcome));
-    assert_true(outcome_add(&outcome, "{\"spans\":5,\"delivered\":0}"));
+    assert_true(outcome_add(&outcome, "{\"spans\":5,\"delivered\":0}", false));
     assert_true(outcome_failed(&outcome));
     outcome_deinit(&outcome);
 }
@@ -124,11 +148,11 @@ static void without_an_output_all_spans_have_to_be_lost_to_fail(void **state)
 static void what_is_missing_or_wrong_is_tolerated(void **state)
 {
     struct outcome outcome = {0};
-    assert_false(outcome_add(&outcome, ""));
-    assert_false(outcome_add(&outcome, "[1]"));
-    assert_true(outcome_add(&outcome, "{}"));
+    assert_false(outcome_add(&outcome, "", false));
+    assert_false(outcome_add(&outcome, "[1]", false));
+    assert_true(outcome_add(&outcome, "{}", false));
     assert_true(outcome_add(
-        &outcome, "{\"traces\":7,\"spans\":\"x\",\"losses\":[],\"outputs\":[{}],\"delivered\":-1}"));
+        &outcome, "{\"traces\":7,\"spans\":\"x\",\"losses\":[],\"outputs\":[{}],\"delivered\":-1}", false));
     assert_int_equal(outcome.processes, 2);
     char *text = print(&outcome);
     assert_string_equal(text, "cuspan: no spans: the agent ran, but saw no call that it traces\n");
@@ -150,7 +174,8 @@ static void a_file_is_shown_by_its_command(void **state)
     struct outcome outcome = {0};
     assert_true(outcome_add(&outcome,
                             "{\"spans\":1,\"delivered\":1,\"traces\":[\"" TRACE_A
-                            "\"],\"outputs\":[{\"kind\":\"file\",\"endpoint\":\"/tmp/t.jsonl\"}]}"));
+                            "\"],\"outputs\":[{\"kind\":\"file\",\"endpoint\":\"/tmp/t.jsonl\"}]}",
+                            false));
     char *text = print(&outcome);
     assert_string_equal(
         text, "cuspan: 1 span delivered to /tmp/t.jsonl\ncuspan: look at it: cuspan show /tmp/t.jsonl\n");
@@ -187,7 +212,7 @@ static void a_recording_is_named_with_its_events(void **state)
 {
     struct outcome outcome = {0};
     FILE *file = tmpfile();
-    assert_true(outcome_add(&outcome, "{\"recording\":\"/nonexistent/r\",\"events\":12345}"));
+    assert_true(outcome_add(&outcome, "{\"recording\":\"/nonexistent/r\",\"events\":12345}", false));
     outcome_print_recordings(&outcome, "r", file);
     char *text = contents_of(file);
     assert_string_equal(
@@ -201,6 +226,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_report_says_where_to_look),
+        cmocka_unit_test(the_root_span_is_counted_as_no_process),
         cmocka_unit_test(several_processes_are_summed_up),
         cmocka_unit_test(each_output_has_its_line),
         cmocka_unit_test(an_output_that_got_nothing_is_not_to_be_looked_at),

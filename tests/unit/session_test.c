@@ -17,14 +17,15 @@ static const uint8_t zeros[16];
 
 static struct session_options options(void)
 {
-    return (struct session_options){.name = "program", .spans_max = 3, .age_max_ns = 1000, .ratio = 1};
+    return (struct session_options){
+        .name = "program", .spans_max = 3, .age_max_ns = 1000, .sampler = {.ratio = 1}};
 }
 
 static struct session_options options_below(const char *traceparent, const char *tracestate)
 {
     struct session_options below = options();
     below.has_parent = true;
-    below.parent_based = true;
+    below.sampler.parent_based = true;
     assert_true(trace_context_parse(traceparent, tracestate, &below.parent));
     return below;
 }
@@ -159,14 +160,14 @@ static void test_the_parent_s_flag_decides(void **state)
     assert_int_equal(span.flags & TRACE_FLAG_SAMPLED, 0);
     session_open(&session, 2); /* and for the sessions after it */
     assert_false(session.is_sampled);
-    below.parent_based = false;
+    below.sampler.parent_based = false;
     begin(below, 1);
     assert_true(session.is_sampled);
     below = options_below(PARENT "1", NULL);
-    below.ratio = 0;
+    below.sampler.kind = SAMPLER_ALWAYS_OFF;
     begin(below, 1);
     assert_true(session.is_sampled);
-    below.parent_based = false;
+    below.sampler.parent_based = false;
     begin(below, 1);
     assert_false(session.is_sampled);
     below = options_below(PARENT "3", NULL);
@@ -181,7 +182,8 @@ static void test_the_ratio_is_kept(void **state)
     for (size_t r = 0; r < sizeof ratios / sizeof *ratios; r++) {
         struct session_options some = options();
         unsigned sampled = 0;
-        some.ratio = ratios[r];
+        some.sampler.kind = SAMPLER_TRACE_ID_RATIO;
+        some.sampler.ratio = ratios[r];
         assert_true(session_init(&session, &some));
         for (int i = 0; i < 4000; i++) {
             session_open(&session, 1);
@@ -201,14 +203,46 @@ static void test_the_trace_id_decides(void **state)
 {
     (void)state;
     struct session_options low =
-        options_below("00-0af7651916cd43dd1fffffffffffffff-b7ad6b7169203331-01", NULL);
+        options_below("00-0af7651916cd43ddff7fffffffffffff-b7ad6b7169203331-01", "a=1");
     struct session_options high =
-        options_below("00-0af7651916cd43ddefffffffffffffff-b7ad6b7169203331-01", NULL);
-    low.parent_based = high.parent_based = false;
-    low.ratio = high.ratio = 0.5;
+        options_below("00-0af7651916cd43dd0080000000000000-b7ad6b7169203331-01", "a=1");
+    low.sampler = high.sampler = (struct sampler_options){.kind = SAMPLER_TRACE_ID_RATIO, .ratio = 0.5};
     begin(low, 1);
-    assert_true(session.is_sampled);
+    assert_false(session.is_sampled);
     begin(high, 1);
+    assert_true(session.is_sampled);
+    end("age");
+    assert_string_equal(span.trace_state, "ot=th:8,a=1");
+    do {
+        session_open(&session, 1);
+        end("age");
+    } while (!session.is_sampled);
+    assert_string_equal(span.trace_state, "ot=th:8");
+}
+
+static void test_the_limit_holds_for_sessions(void **state)
+{
+    (void)state;
+    struct session_options limited = options();
+    limited.sampler.traces_per_second = 1;
+    begin(limited, 1000);
+    assert_true(session.is_sampled);
+    end("spans");
+    session_open(&session, 2000);
+    assert_false(session.is_sampled);
+    assert_int_equal(session.flags, TRACE_FLAG_RANDOM);
+    end("spans");
+    session_open(&session, 1000 + 1000000000);
+    assert_true(session.is_sampled);
+    limited = options_below(PARENT "1", NULL); /* the first belongs to the parent's trace; then they count */
+    limited.sampler.traces_per_second = 1;
+    begin(limited, 1000);
+    assert_true(session.is_sampled);
+    end("spans");
+    session_open(&session, 2000);
+    assert_true(session.is_sampled);
+    end("spans");
+    session_open(&session, 3000);
     assert_false(session.is_sampled);
 }
 
@@ -268,6 +302,7 @@ int main(void)
         cmocka_unit_test_setup(test_the_parent_s_flag_decides, setup),
         cmocka_unit_test_setup(test_the_ratio_is_kept, setup),
         cmocka_unit_test_setup(test_the_trace_id_decides, setup),
+        cmocka_unit_test_setup(test_the_limit_holds_for_sessions, setup),
         cmocka_unit_test_setup(test_span_ids_count_up_and_are_never_zero, setup),
         cmocka_unit_test_setup(test_events_are_bounded, setup),
         cmocka_unit_test_setup(test_only_the_first_traces_are_kept, setup),

@@ -97,6 +97,10 @@ static void test_a_bad_tracestate_is_left_out_alone(void **state)
     expect_state("a=1\x7f", "");
     expect_state("a=1,\tb=2", "a=1,\tb=2");
     memset(text + 2, 'x', TRACE_STATE_MAX - 3);
+    text[250] = ',';
+    memcpy(text + 251, "l=", 2);
+    text[TRACE_STATE_MAX - 8] = ',';
+    memcpy(text + TRACE_STATE_MAX - 7, "m=", 2);
     expect_state(text, text); /* the longest */
     text[TRACE_STATE_MAX - 1] = 'x';
     expect_state(text, "");
@@ -105,12 +109,136 @@ static void test_a_bad_tracestate_is_left_out_alone(void **state)
 static void test_tracestate_has_at_most_32_members(void **state)
 {
     (void)state;
-    char text[256] = "a=1";
+    char text[512] = "a0=1";
     for (int i = 1; i < 32; i++)
-        strcat(text, ",a=1");
+        sprintf(text + strlen(text), ",a%d=1", i);
     expect_state(text, text);
-    strcat(text, ",a=1");
+    strcat(text, ",b=1");
     expect_state(text, "");
+}
+
+/* The values of W3C's own tests (github.com/w3c/trace-context, test/test.py). */
+static void test_w3c_s_traceparents(void **state)
+{
+    (void)state;
+    static const char *const valid[] = {
+        "00-12345678901234567890123456789012-1234567890123456-01",
+        "cc-12345678901234567890123456789012-1234567890123456-01",
+        "cc-12345678901234567890123456789012-1234567890123456-01-what-the-future-will-be-like",
+        " 00-12345678901234567890123456789012-1234567890123456-01",
+        "\t00-12345678901234567890123456789012-1234567890123456-01",
+        "00-12345678901234567890123456789012-1234567890123456-01 ",
+        "00-12345678901234567890123456789012-1234567890123456-01\t",
+        "\t 00-12345678901234567890123456789012-1234567890123456-01 \t",
+    };
+    static const char *const invalid[] = {
+        "00-12345678901234567890123456789012-1234567890123456-01.",
+        "00-12345678901234567890123456789012-1234567890123456-01-what-the-future-will-be-like",
+        "cc-12345678901234567890123456789012-1234567890123456-01.what-the-future-will-be-like",
+        "ff-12345678901234567890123456789012-1234567890123456-01",
+        ".0-12345678901234567890123456789012-1234567890123456-01",
+        "0.-12345678901234567890123456789012-1234567890123456-01",
+        "000-12345678901234567890123456789012-1234567890123456-01",
+        "0000-12345678901234567890123456789012-1234567890123456-01",
+        "0-12345678901234567890123456789012-1234567890123456-01",
+        "00-00000000000000000000000000000000-1234567890123456-01",
+        "00-.2345678901234567890123456789012-1234567890123456-01",
+        "00-1234567890123456789012345678901.-1234567890123456-01",
+        "00-123456789012345678901234567890123-1234567890123456-01",
+        "00-1234567890123456789012345678901-1234567890123456-01",
+        "00-12345678901234567890123456789012-0000000000000000-01",
+        "00-12345678901234567890123456789012-.234567890123456-01",
+        "00-12345678901234567890123456789012-123456789012345.-01",
+        "00-12345678901234567890123456789012-12345678901234567-01",
+        "00-12345678901234567890123456789012-123456789012345-01",
+        "00-12345678901234567890123456789012-1234567890123456-.0",
+        "00-12345678901234567890123456789012-1234567890123456-0.",
+        "00-12345678901234567890123456789012-1234567890123456-001",
+        "00-12345678901234567890123456789012-1234567890123456-1",
+    };
+    for (size_t i = 0; i < sizeof valid / sizeof *valid; i++) {
+        if (!trace_context_parse(valid[i], NULL, &context))
+            fail_msg("refused: '%s'", valid[i]);
+        assert_int_equal(context.trace_id[0], 0x12);
+        assert_int_equal(context.span_id[7], 0x56);
+        assert_int_equal(context.flags, TRACE_FLAG_SAMPLED);
+    }
+    for (size_t i = 0; i < sizeof invalid / sizeof *invalid; i++)
+        if (trace_context_parse(invalid[i], NULL, &context))
+            fail_msg("taken: '%s'", invalid[i]);
+}
+
+#define EVERY_KEY_CHARACTER "abcdefghijklmnopqrstuvwxyz0123456789_-*/"
+#define EVERY_VALUE_CHARACTER                                                                                \
+    "!\"#$%&'()*+-./0123456789:;<>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[\\]^_`abcdefghijklmnopqrstuvwxyz{|}~"
+
+static void test_w3c_s_tracestates(void **state)
+{
+    (void)state;
+    static const char *const good[] = {
+        "foo=1,bar=2",
+        EVERY_KEY_CHARACTER "=" EVERY_VALUE_CHARACTER,
+        EVERY_KEY_CHARACTER "@a-z0-9_-*/= " EVERY_VALUE_CHARACTER,
+        "foo=1 \t , \t bar=2, \t baz=3",
+        "foo=1\t \t,\t \tbar=2,\t \tbaz=3",
+        "foo=1,",
+        "foo=1,,bar=2",
+        "1a-2f@foo=bar1,foo=1", /* level 2: a tenant may begin with a digit */
+    };
+    static const char *const bad[] = {
+        "foo",          "foo =1",       "FOO=1",        "foo.bar=1",
+        "foo@=1,bar=2", "@foo=1,bar=2", "foo@@bar=1",   "foo@bar@baz=1",
+        "foo=bar=baz",  "foo=,bar=3",   "foo=1,foo=1",  "foo=1,foo=2",
+        "foo@1bar=1",   "_foo=1",       "foo=1,\x01=2", "foo@abcdefghijklmno=1",
+    };
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++)
+        expect_state(good[i], good[i]);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        expect_state(bad[i], "");
+    expect_state("\t foo=1 \t", "foo=1");
+    expect_state(" \t", "");
+    expect_state(",", "");
+}
+
+static void test_keys_have_their_lengths(void **state)
+{
+    (void)state;
+    char text[300];
+    for (int length = 256; length <= 257; length++) {
+        memset(text, 'k', (size_t)length);
+        strcpy(text + length, "=1");
+        expect_state(text, length == 256 ? text : "");
+    }
+    for (int length = 241; length <= 242; length++) {
+        memset(text, 't', (size_t)length);
+        strcpy(text + length, "@v=1");
+        expect_state(text, length == 241 ? text : "");
+    }
+    for (int length = 256; length <= 257; length++) {
+        memset(text, 'v', (size_t)length + 2);
+        memcpy(text, "k=", 2);
+        text[length + 2] = 0;
+        expect_state(text, length == 256 ? text : "");
+    }
+}
+
+static void test_members_are_taken_apart(void **state)
+{
+    (void)state;
+    const char *at = " ,a=1 ,\tb@c=2=3, d";
+    struct trace_state_member member;
+    assert_true(trace_state_next(&at, &member));
+    assert_int_equal(member.length, 3);
+    assert_int_equal(member.key_length, 1);
+    assert_true(trace_state_next(&at, &member));
+    assert_int_equal(member.length, 7);
+    assert_int_equal(member.key_length, 3);
+    assert_memory_equal(member.text, "b@c=2=3", 7);
+    assert_true(trace_state_next(&at, &member));
+    assert_int_equal(member.length, 1);
+    assert_int_equal(member.key_length, 1);
+    assert_false(trace_state_next(&at, &member));
+    assert_false(trace_state_next(&at, &member));
 }
 
 static void test_formatting_gives_back_what_was_parsed(void **state)
@@ -141,6 +269,10 @@ int main(void)
         cmocka_unit_test(test_what_is_invalid_counts_for_nothing),
         cmocka_unit_test(test_a_bad_tracestate_is_left_out_alone),
         cmocka_unit_test(test_tracestate_has_at_most_32_members),
+        cmocka_unit_test(test_w3c_s_traceparents),
+        cmocka_unit_test(test_w3c_s_tracestates),
+        cmocka_unit_test(test_keys_have_their_lengths),
+        cmocka_unit_test(test_members_are_taken_apart),
         cmocka_unit_test(test_formatting_gives_back_what_was_parsed),
         cmocka_unit_test(test_hex),
     };

@@ -1,0 +1,12 @@
+/* What this library knows of itself and its process: the environment that it may read, and where it lies. */
+#ifndef CUSPAN_AGENT_OWN_H
+#define CUSPAN_AGENT_OWN_H
+
+/* A variable, or NULL. A program that runs with another user's rights must not be led by its caller's
+ * environment: it has no variables. */
+const char *own_variable(const char *name);
+
+/* Where libcuspan.so lies; the modules that belong to it lie beside it. Static storage. */
+const char *own_folder(void);
+
+#endif
