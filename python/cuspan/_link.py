@@ -40,13 +40,19 @@ CURRENT: ContextVar[OtelContext] = ContextVar("cuspan_current")
 EXPLICIT: ContextVar[Explicit | None] = ContextVar("cuspan_explicit")
 
 
+# Stands while it changes: a signal's handler may raise in between, and then the next change begins anew.
+_UNKNOWN: Any = object()
+
+
 class _Thread(threading.local):
     """What the native thread has from us."""
 
     context: OtelContext = None
     explicit: Explicit | None = None
     given: TraceContext | None = None
-    token = 0
+
+    def __init__(self) -> None:
+        self.tokens: list[int] = []  # the agent's, none or one
 
 
 thread = _Thread()
@@ -69,23 +75,30 @@ def sync() -> None:
 def mirror(context: OtelContext, explicit: Explicit | None) -> None:
     if context is thread.context and explicit is thread.explicit:
         return
-    thread.context, thread.explicit = context, explicit
+    thread.context = _UNKNOWN
     if explicit is not None and explicit.base is context:
         _give(explicit.trace_context())
     else:
         _give(trace_context_of(context) if context else None)
+    thread.context, thread.explicit = context, explicit
 
 
 def _give(wanted: TraceContext | None) -> None:
     if wanted == thread.given or _native is None:
         return
-    if thread.token:
-        _native.detach(thread.token)
-        thread.token = 0
+    thread.given = _UNKNOWN
+    if thread.tokens:
+        _detach_all(thread.tokens)
     if wanted is not None:
         native, _alive = to_native(wanted)
-        thread.token = _native.attach(native)
+        # In one step: a signal's handler can't come between the call and the keeping of its token.
+        thread.tokens.extend(map(_native.attach, (native,)))
     thread.given = wanted
+
+
+def _detach_all(tokens: list[int]) -> None:
+    _native.detach(tokens[0])  # and what was attached after it
+    tokens.clear()
 
 
 def use(agent: _agent.Agent) -> None:
@@ -100,10 +113,9 @@ def use(agent: _agent.Agent) -> None:
 
 def _after_fork() -> None:
     """What the child's agent knows of this thread isn't known here: begin anew."""
-    if _native is not None and thread.token:
-        _native.detach(thread.token)
+    if thread.tokens:
+        _detach_all(thread.tokens)
     thread.context = thread.explicit = thread.given = None
-    thread.token = 0
     sync()
 
 

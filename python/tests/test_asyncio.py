@@ -2,7 +2,11 @@
 
 import asyncio
 import contextvars
+import os
+import signal
 import sys
+import threading
+import time
 import unittest
 
 from tests.support import HAS_WATCHERS, native, of, of_current, stub, tracer
@@ -210,3 +214,14 @@ if HAS_WATCHERS:
 
         def throw(self, error):
             raise error
+
+        def test_ctrl_c_is_not_lost(self):
+            with tracer.start_as_current_span("request"):
+                inside = contextvars.copy_context()
+            for _ in range(10):
+                threading.Timer(0.01, os.kill, (os.getpid(), signal.SIGINT)).start()
+                with self.assertRaises(KeyboardInterrupt):
+                    end = time.monotonic() + 10
+                    while time.monotonic() < end:
+                        inside.run(int)
+                self.assertIsNone(native())

@@ -1,20 +1,23 @@
 #include "agent/python.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #define SWITCHED 1 /* Py_CONTEXT_SWITCHED */
 
 static const struct cuspan_python *python;
 
-/* A signal's handler may have run in the call: then Ctrl-C comes again, after the switch. */
-static void drop_raised(void)
+/* Calls on_switch. True: a signal's handler has raised KeyboardInterrupt in it. */
+static bool is_interrupted(void *context)
 {
-    void *raised = python->get_raised();
-    if (!raised)
-        return;
-    if (python->matches(raised, python->keyboard_interrupt))
-        python->interrupt();
-    python->release(raised);
+    void *result = python->call(python->on_switch, context);
+    void *raised = result ? NULL : python->get_raised();
+    bool interrupted = raised && python->matches(raised, python->keyboard_interrupt);
+    if (result)
+        python->release(result);
+    if (raised)
+        python->release(raised);
+    return interrupted;
 }
 
 static int on_switch(int event, void *context)
@@ -22,11 +25,10 @@ static int on_switch(int event, void *context)
     if (event != SWITCHED)
         return 0;
     void *raised = python->get_raised();
-    void *result = python->call(python->on_switch, context);
-    if (result)
-        python->release(result);
-    else
-        drop_raised();
+    if (is_interrupted(context)) {
+        (void)is_interrupted(context); /* what was left undone */
+        python->interrupt();           /* and Ctrl-C again, after the switch */
+    }
     if (raised)
         python->set_raised(raised);
     return 0;
