@@ -134,8 +134,18 @@ static inline const cuspan_api *cuspan_agent(void)
 
 #define CUSPAN_WAITING_TOKEN (UINT64_C(1) << 63)
 
+static inline int cuspan_is_zero(const uint8_t *bytes, size_t count)
+{
+    uint8_t any = 0;
+    for (size_t i = 0; i < count; i++)
+        any |= bytes[i];
+    return !any;
+}
+
 static inline uint64_t cuspan_wait_for_agent(const cuspan_context *context)
 {
+    if (cuspan_is_zero(context->trace_id, 16) || cuspan_is_zero(context->span_id, 8))
+        return 0;
     struct cuspan_thread *thread = cuspan_this_thread();
     const char *state = context->tracestate ? context->tracestate : "";
     size_t bytes = 0;

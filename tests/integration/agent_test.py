@@ -26,11 +26,12 @@ from collections import Counter
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tests/e2e"))
+sys.path[:0] = [str(ROOT / "tests/e2e"), str(ROOT / "tests/gpu")]
 
 import backend  # noqa: E402
 import compare  # noqa: E402
 import recording  # noqa: E402
+import requests_check  # noqa: E402
 import sink  # noqa: E402
 
 RECORDINGS = ["vector_add", "threads", "graph", "graph_nodes", "torch_inference"]
@@ -995,6 +996,14 @@ class Requests(Case):
         self.assert_nothing_lost(result)
         self.assertEqual(result.report["counters"]["orphans"], 0)
         self.check_traces(result, threads, calls)
+
+    def test_a_service_recorded_on_a_gpu(self):
+        """320 requests of tests/gpu/requests.cu on 16 threads of an H200's machine."""
+        for api in "subscriber", "classic":
+            result = self.replay("service", "--api", api)
+            self.assert_nothing_lost(result)
+            self.assertEqual(list(requests_check.check(result.spans, 320)), [])
+            self.assertEqual(result.report["counters"]["orphans"], 0)
 
     def test_recorded_again(self):
         """What the agent records of a replay is what was recorded."""
