@@ -22,6 +22,7 @@
 #define PAUSE_BUSY_NS (1 * NS_PER_MS) /* a ring of 256 KiB holds 7 ms of the fastest launches seen */
 #define PAUSE_IDLE_NS (4 * NS_PER_MS)
 #define STACK_BYTES   (512 * 1024)
+#define WAITING_SHARE 16 /* of the calls that can wait: so many more, and their records are asked for */
 #define CANCEL_NS     (1 * NS_PER_SECOND)
 #define EXIT_GRACE_NS (100 * NS_PER_MS)
 
@@ -239,6 +240,19 @@ static void finish(void)
     report_write(&report);
 }
 
+/* Calls whose work is long done must not be given up for want of room while CUPTI keeps its records back. */
+static void ask_for_records(void)
+{
+    static uint32_t before; /* as few as there were since the last time that we asked */
+    uint32_t waiting = pipeline.correlate ? correlate_waiting(pipeline.correlate) : 0;
+    if (waiting < before)
+        before = waiting;
+    if (waiting - before <= pipeline.settings->correlation.pending_max / WAITING_SHARE)
+        return;
+    before = waiting;
+    capture_flush_soon();
+}
+
 static void *run(void *unused)
 {
     (void)unused;
@@ -249,6 +263,7 @@ static void *run(void *unused)
         size_t records = capture_pump(&pipeline.sink);
         uint64_t now_ns = clock_monotonic_ns();
         tick(now_ns);
+        ask_for_records();
         capture_service(now_ns);
         say_failure_once();
         say_first_losses();

@@ -319,7 +319,7 @@ static void handle_call(enum call_domain domain, uint32_t cbid, const struct cup
 static void handle_resource(uint32_t cbid, const struct cupti_resource_data *data)
 {
     if (cbid == CUPTI_RESOURCE_CONTEXT_DESTROY_STARTING)
-        atomic_store_explicit(&callbacks_signals.context_destroyed, true, memory_order_relaxed);
+        atomic_store_explicit(&callbacks_signals.flush_soon, true, memory_order_relaxed);
     struct host_thread *thread = thread_current();
     if (graph_nodes_concern(cbid)) {
         if (thread)

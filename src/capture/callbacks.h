@@ -50,7 +50,7 @@ extern void (*callbacks_on_graph)(void);
 
 /* Set by a callback on a host's thread, read and cleared by the pipeline thread. */
 struct callbacks_signals {
-    _Atomic bool context_destroyed;     /* flush soon */
+    _Atomic bool flush_soon;            /* a context is destroyed, say */
     _Atomic bool graph_is_begun;        /* by a call that begins a capture or makes a graph; stays set */
     _Atomic bool graph_is_instantiated; /* or is just being; stays set */
     _Atomic bool is_failing;            /* whoever sets it writes the message */

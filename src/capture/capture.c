@@ -185,12 +185,17 @@ size_t capture_pump(const struct capture_sink *sink)
 /* --- service
  * ------------------------------------------------------------------------------------------------------- */
 
+void capture_flush_soon(void)
+{
+    atomic_store_explicit(&callbacks_signals.flush_soon, true, memory_order_relaxed);
+}
+
 void capture_service(uint64_t now_ns)
 {
     if (atomic_load_explicit(&is_abandoned, memory_order_relaxed) || capture_failure())
         return;
     switches_follow();
-    bool hurry = atomic_exchange_explicit(&callbacks_signals.context_destroyed, false, memory_order_relaxed);
+    bool hurry = atomic_exchange_explicit(&callbacks_signals.flush_soon, false, memory_order_relaxed);
     if (now_ns >= due.flush_ns || hurry) {
         switches_flush(false);
         due.flush_ns = now_ns + settings->cupti.flush_interval_ms * NS_PER_MS;

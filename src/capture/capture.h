@@ -53,6 +53,9 @@ enum status capture_start(const struct settings *settings, const char *own_folde
 #define CAPTURE_BUFFERS_A_ROUND 64
 size_t capture_pump(const struct capture_sink *sink);
 
+/* CUPTI's finished work is asked for at the next service. */
+void capture_flush_soon(void);
+
 /* Once in a while (every few ms): asks CUPTI for records when `flush_interval_ms` has passed, counts what
  * CUPTI dropped. */
 void capture_service(uint64_t now_monotonic_ns);

@@ -327,9 +327,11 @@ static uint32_t expectations(const struct correlate *c, const struct call_record
 static void remember(struct correlate *c, const struct call_record *call, const struct parent *parent,
                      uint32_t expected)
 {
-    struct pending_call *pending = pending_insert(c->pending, call->correlation_id);
-    pending->flags =
+    uint32_t flags =
         (parent->flags & PENDING_TRACE_FLAGS) | expected | (parent->is_sampled ? 0 : PENDING_UNSAMPLED);
+    struct pending_call *pending = pending_insert(c->pending, call->correlation_id, flags);
+    if (!pending)
+        return;
     memcpy(pending->trace_id, parent->trace_id, 16);
     memcpy(pending->span_id, c->span.span_id, 8);
     pending->start_ns = call->start_ns;
@@ -769,7 +771,7 @@ static struct pending_call *find_call(struct correlate *c, const struct activity
     struct pending_call *call =
         record->correlation_id ? pending_find(c->pending, record->correlation_id, record->start_ns) : NULL;
     if (call)
-        call->flags |= PENDING_ANSWERED;
+        pending_answer(c->pending, call);
     return call;
 }
 
@@ -866,6 +868,11 @@ static bool give_up_one(void *context, const struct activity_record *record, uin
     else
         give_up(c, record);
     return true;
+}
+
+uint32_t correlate_waiting(const struct correlate *c)
+{
+    return pending_waiting(c->pending);
 }
 
 static void end_unended(void *context, struct range *range)

@@ -51,6 +51,9 @@ void correlate_name(struct correlate *correlate, const struct thread_info *threa
                     const struct name_record *name);
 void correlate_activity(struct correlate *correlate, const struct activity_record *activity);
 
+/* How many calls wait for their GPU records. */
+uint32_t correlate_waiting(const struct correlate *correlate);
+
 /* Between rounds: lets waiting records find their calls or gives them up, and cuts a session that is due. */
 void correlate_tick(struct correlate *correlate, uint64_t now_monotonic_ns);
 

@@ -11,6 +11,7 @@
 
 struct pending_table {
     uint32_t set_mask;
+    uint32_t waiting;
     struct pending_call *calls; /* sets of WAYS */
 };
 
@@ -64,7 +65,7 @@ static void give_up(const struct pending_call *call)
         counter_add(COUNTER_lost_graph_record, 1);
 }
 
-struct pending_call *pending_insert(struct pending_table *table, uint32_t correlation_id)
+struct pending_call *pending_insert(struct pending_table *table, uint32_t correlation_id, uint32_t flags)
 {
     struct pending_call *set = set_of(table, correlation_id), *victim = &set[0];
     for (unsigned i = 0; i < WAYS; i++) {
@@ -76,11 +77,27 @@ struct pending_call *pending_insert(struct pending_table *table, uint32_t correl
             victim = &set[i];
     }
     if (victim->correlation_id && is_waiting(victim)) {
+        if (!(flags & PENDING_EXPECTED) && victim->correlation_id != correlation_id)
+            return NULL;
         counter_add(COUNTER_pending_evicted, 1);
         give_up(victim);
+        table->waiting--;
     }
     victim->correlation_id = correlation_id;
+    victim->flags = flags;
+    table->waiting += is_waiting(victim);
     return victim;
+}
+
+void pending_answer(struct pending_table *table, struct pending_call *call)
+{
+    table->waiting -= is_waiting(call);
+    call->flags |= PENDING_ANSWERED;
+}
+
+uint32_t pending_waiting(const struct pending_table *table)
+{
+    return table->waiting;
 }
 
 struct pending_call *pending_find(struct pending_table *table, uint32_t correlation_id, uint64_t start_ns)

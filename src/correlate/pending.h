@@ -35,8 +35,15 @@ struct pending_table;
 enum status pending_create(uint32_t calls_max, struct pending_table **table) MUST_CHECK;
 void pending_destroy(struct pending_table *table);
 
-/* A free entry for the call, which the caller fills at once (all but correlation_id). */
-struct pending_call *pending_insert(struct pending_table *table, uint32_t correlation_id);
+/* An entry for the call, of which the caller fills at once all but ID and flags. NULL: the call expects no
+ * record (PENDING_EXPECTED), and those that have its place still wait for theirs. */
+struct pending_call *pending_insert(struct pending_table *table, uint32_t correlation_id, uint32_t flags);
+
+/* The call has had a record. */
+void pending_answer(struct pending_table *table, struct pending_call *call);
+
+/* How many wait for theirs. */
+uint32_t pending_waiting(const struct pending_table *table);
 
 /* No more records come: counts the graph launches that still wait (lost_graph_record). */
 void pending_finish(struct pending_table *table);

@@ -145,7 +145,8 @@ class Test:
         done, spans, (report,) = self.traced([*program, "10000", str(out)], cupti, "always", OTEL_PYTHON_CONTEXT="cuspan")
         found = [] if done.returncode == 0 else [f"status {done.returncode}: {done.stderr!r}"]
         found += list(requests_check.check_python(spans, json.loads(out.read_text())))[:10]
-        return found + lost_in(report), {"spans": len(spans), done.stdout.strip(): 1}
+        return found + lost_in(report), {"spans": len(spans), done.stdout.strip(): 1,
+                                         "evicted": report["counters"].get("pending_evicted", 0)}
 
     def case(self, program, cupti, check=None):
         name = f"{Path(program[-1]).stem}{' ' + check.__name__ if check else ''} with {cupti}"

@@ -646,9 +646,9 @@ static void test_modules_and_contexts(void **state)
     assert_int_equal(((const struct resource_record *)next())->id, 0);
     release();
     callbacks_handle(NULL, CUPTI_DOMAIN_RESOURCE, CUPTI_RESOURCE_CONTEXT_CREATED, &data);
-    assert_false(callbacks_signals.context_destroyed);
+    assert_false(callbacks_signals.flush_soon);
     callbacks_handle(NULL, CUPTI_DOMAIN_RESOURCE, CUPTI_RESOURCE_CONTEXT_DESTROY_STARTING, &data);
-    assert_true(callbacks_signals.context_destroyed);
+    assert_true(callbacks_signals.flush_soon);
 }
 
 /* --- graphs

@@ -31,11 +31,11 @@ static int teardown(void **state)
 
 static struct pending_call *insert(uint32_t id, uint64_t start_ns, uint32_t flags)
 {
-    struct pending_call *call = pending_insert(table, id);
+    struct pending_call *call = pending_insert(table, id, flags);
     assert_non_null(call);
     assert_int_equal(call->correlation_id, id);
     call->start_ns = start_ns;
-    call->flags = flags;
+    assert_int_equal(call->flags, flags);
     return call;
 }
 
@@ -98,13 +98,32 @@ static void test_sizes(void **state)
     (void)state;
     struct pending_table *small;
     assert_int_equal(pending_create(0, &small), STATUS_OK); /* one set at least */
-    struct pending_call *call = pending_insert(small, 9);
+    struct pending_call *call = pending_insert(small, 9, 0);
     call->start_ns = 1;
-    call->flags = 0;
     assert_non_null(pending_find(small, 9, 1));
     pending_destroy(small);
     pending_destroy(NULL);
     assert_true(sizeof(struct pending_call) <= SETTINGS_PENDING_BYTES); /* what the memory is reckoned by */
+}
+
+static void test_a_call_that_expects_nothing_pushes_nobody_out(void **state)
+{
+    (void)state;
+    struct pending_call *first = insert(4, 1, PENDING_EXPECTED);
+    for (uint32_t id = 8; id <= 16; id += 4)
+        insert(id, id, PENDING_EXPECTED);
+    assert_int_equal(pending_waiting(table), 4);
+    assert_null(pending_insert(table, 20, 0));
+    assert_int_equal(counter_get(COUNTER_pending_evicted), 0);
+    pending_answer(table, first);
+    pending_answer(table, first);
+    assert_int_equal(pending_waiting(table), 3);
+    assert_ptr_equal(insert(20, 20, 0), first);
+    assert_int_equal(pending_waiting(table), 3);
+    insert(24, 24, PENDING_EXPECTED);
+    insert(28, 28, PENDING_EXPECTED); /* in place of 8 */
+    assert_int_equal(pending_waiting(table), 4);
+    assert_int_equal(counter_get(COUNTER_pending_evicted), 1);
 }
 
 static void test_graph_launches_without_a_record_are_lost(void **state)
@@ -132,6 +151,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_calls_that_still_wait_go_last, setup, teardown),
         cmocka_unit_test_setup_teardown(test_an_id_that_comes_round_takes_its_old_place, setup, teardown),
         cmocka_unit_test_setup_teardown(test_an_entry_of_long_ago_is_no_match, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_call_that_expects_nothing_pushes_nobody_out, setup, teardown),
         cmocka_unit_test_setup_teardown(test_sizes, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
