@@ -23,6 +23,7 @@
 #define PAUSE_IDLE_NS (4 * NS_PER_MS)
 #define STACK_BYTES   (512 * 1024)
 #define WAITING_SHARE 16 /* of the calls that can wait: so many more, and their records are asked for */
+#define ROUNDS_MIN    3  /* of draining at the end, if there is that much */
 #define CANCEL_NS     (1 * NS_PER_SECOND)
 #define EXIT_GRACE_NS (100 * NS_PER_MS)
 
@@ -203,9 +204,13 @@ static void say_first_losses(void)
  * to the rounds: else they would use up the deadline at exit. */
 static void pump_all(void)
 {
-    uint32_t rounds = 2 + pipeline.settings->cupti.host_buffer_count / CAPTURE_BUFFERS_A_ROUND;
-    while (rounds-- && capture_pump(&pipeline.sink) > 0 && clock_monotonic_ns() < pipeline.deadline_ns)
+    uint32_t rounds_max = 2 + pipeline.settings->cupti.host_buffer_count / CAPTURE_BUFFERS_A_ROUND;
+    for (uint32_t round = 0; round < rounds_max && (round < ROUNDS_MIN || capture_has_more_buffers());
+         round++) {
+        if (capture_pump(&pipeline.sink) == 0 || clock_monotonic_ns() >= pipeline.deadline_ns)
+            break;
         tick(clock_monotonic_ns());
+    }
 }
 
 /* Who reports: the pipeline's thread when it is done, else the host's when it can wait no longer. */

@@ -163,12 +163,20 @@ static void drain_thread(struct host_thread *thread, void *context)
     thread->lost_seen = lost;
 }
 
+static bool last_round_was_full;
+
+bool capture_has_more_buffers(void)
+{
+    return last_round_was_full;
+}
+
 size_t capture_pump(const struct capture_sink *sink)
 {
     struct activity_buffer *finished[CAPTURE_BUFFERS_A_ROUND];
     size_t count = 0;
     while (count < CAPTURE_BUFFERS_A_ROUND && (finished[count] = buffers_take_finished()) != NULL)
         count++;
+    last_round_was_full = count == CAPTURE_BUFFERS_A_ROUND;
     struct round round = {.sink = sink};
     clock_calibrate();
     threads_visit(drain_thread, &round);

@@ -51,6 +51,8 @@ enum status capture_start(const struct settings *settings, const char *own_folde
  * were finished before those calls were taken, so that a record mostly finds its call already there. Returns
  * how many. It takes no more than CAPTURE_BUFFERS_A_ROUND buffers. */
 #define CAPTURE_BUFFERS_A_ROUND 64
+/* The last round took that many: more may lie there. */
+bool capture_has_more_buffers(void);
 size_t capture_pump(const struct capture_sink *sink);
 
 /* CUPTI's finished work is asked for at the next service. */
