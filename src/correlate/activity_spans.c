@@ -1,0 +1,280 @@
+#include "correlate/state.h"
+
+#include "base/clock.h"
+#include "base/counters.h"
+#include "base/log.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const struct attr_key key_instant = ATTR_KEY("cuda.instant");
+static const struct attr_key key_activity = ATTR_KEY("cuda.activity");
+static const struct attr_key key_kernel_name = ATTR_KEY("cuda.kernel.name");
+static const struct attr_key key_delay = ATTR_KEY("cuda.start_delay");
+static const struct attr_key key_null_stream = ATTR_KEY("cuda.stream.default");
+static const struct attr_key key_orphan = ATTR_KEY("cuda.orphan");
+static const struct attr_key key_zero_length = ATTR_KEY("cuda.zero_length");
+static const struct attr_key key_graph_nodes = ATTR_KEY("cuda.graph.nodes");
+static const struct attr_key key_link = ATTR_KEY("cuda.link");
+static const struct attr_key key_stream_name = ATTR_KEY("cuda.stream.name");
+
+static void learn_device(struct correlate *c, const struct activity_record *record)
+{
+    struct resource resource = {0};
+    uint32_t device = record->device_id;
+    enum status status = record->kind == ACTIVITY_DEVICE ? devices_describe(record, &device, &resource)
+                                                         : devices_describe_unknown(device, &resource);
+    if (status == STATUS_OK && device < DEVICES_MAX) {
+        c->devices.is_known[device] = true;
+        devices_note(&c->devices, device, &resource);
+        c->sink.on_device(c->sink.context, (uint16_t)RESOURCE_DEVICE(device), &resource);
+    }
+    resource_deinit(&resource);
+}
+
+static uint16_t resource_of(struct correlate *c, const struct activity_record *record)
+{
+    if (record->device_id >= DEVICES_MAX || !activity_table[record->kind].is_gpu_work)
+        return RESOURCE_PROCESS;
+    if (!c->devices.is_known[record->device_id])
+        learn_device(c, record);
+    return (uint16_t)RESOURCE_DEVICE(record->device_id);
+}
+
+/* Few names, as OpenTelemetry asks: kernels by their short name, copies by direction, the rest by kind. */
+static void name_activity(struct correlate *c, const struct activity_record *record)
+{
+    static char text[64];
+    struct span *span = &c->span;
+    const char *kind = activity_table[record->kind].name, *detail = NULL;
+    if (record->kind == ACTIVITY_KERNEL && record->name) {
+        const struct kernel_name *name = names_resolve(c->names, record->name);
+        span->name = name->text;
+        span->name_len = name->text_len;
+        span_attr_bytes(span, &key_kernel_name, name->full, name->full_len);
+        return;
+    }
+    if (record->kind == ACTIVITY_MEMCPY || record->kind == ACTIVITY_MEMCPY_PEER)
+        detail = attributes_enum_value(record, "cuda.memcpy.kind");
+    else if (record->kind == ACTIVITY_OVERHEAD)
+        detail = attributes_enum_value(record, "cuda.overhead.kind");
+    else if (record->kind == ACTIVITY_SYNCHRONIZATION)
+        detail = attributes_enum_value(record, "cuda.synchronization.type");
+    span->name_len = (uint32_t)snprintf(text, sizeof text, detail ? "%s %s" : "%s", kind, detail);
+    span->name = text;
+}
+
+/* The GPU's clock is converted by CUPTI; a start before the call is kept as it came, and shown in the
+ * counters. */
+static void note_delay(struct span *span, const struct pending_call *call, bool is_gpu_work)
+{
+    if (!is_gpu_work)
+        return;
+    int64_t delay_ns = (int64_t)(span->start_ns - call->start_ns);
+    if (delay_ns < 0) {
+        counter_add(COUNTER_clock_skew, 1);
+        counter_max(COUNTER_clock_skew_max_ns, (uint64_t)-delay_ns);
+    }
+    span_attr_int(span, &key_delay, delay_ns);
+}
+
+/* Something that happened, with no length of its own: kinds of one timestamp, and such records of others as a
+ * page fault on the host, whose end is 0. GPU work always has a length. */
+static bool is_moment(const struct activity_record *record)
+{
+    const struct activity_info *info = &activity_table[record->kind];
+    return !info->is_interval || (record->end_ns == 0 && !info->is_gpu_work);
+}
+
+static void mark_length(struct span *span, const struct activity_record *record)
+{
+    if (record->end_ns > record->start_ns)
+        return;
+    span->end_ns = record->start_ns + 1;
+    if (is_moment(record)) {
+        span_attr_bool(span, &key_instant, true);
+    } else {
+        span_attr_bool(span, &key_zero_length, true);
+        counter_add(COUNTER_zero_length, 1);
+    }
+}
+
+/* An execution has its graph's number of nodes; a node leads to the call that captured it. */
+static void describe_graph(struct correlate *c, const struct activity_record *record)
+{
+    struct span *span = &c->span;
+    uint32_t nodes =
+        record->kind == ACTIVITY_GRAPH_TRACE ? graphs_nodes_launched(c->graphs, record->correlation_id) : 0;
+    if (nodes)
+        span_attr_int(span, &key_graph_nodes, nodes);
+    if (!record->graph_node_id || !graphs_link_nodes(c->graphs))
+        return;
+    if (!graphs_capture_of(c->graphs, record->graph_node_id, &c->links[0])) {
+        counter_add(COUNTER_graph_nodes_unlinked, 1);
+        return;
+    }
+    c->links[0].attr =
+        (struct span_attr){.key = &key_link, .type = ATTR_STRING, .len = strlen("capture"), .s = "capture"};
+    span->links = c->links;
+    span->link_count = 1;
+}
+
+/* If it still has one. */
+static void put_name_of_stream(struct correlate *c, uint32_t index)
+{
+    struct span *span = &c->span;
+    const char *name = objects_text(c->objects, index);
+    if (name)
+        span_attr_string(span, &key_stream_name, name);
+}
+
+/* `call` NULL: it is not known, and the session is the parent. */
+static void emit_activity(struct correlate *c, const struct activity_record *record,
+                          struct pending_call *call)
+{
+    struct span *span = &c->span;
+    const struct activity_info *info = &activity_table[record->kind];
+    uint16_t resource = resource_of(c, record);
+    /* With a call its trace is settled: no session is begun or cut for it. */
+    struct session *session = call ? &c->session : correlate_session_at(c, record->start_ns);
+    if (call ? (call->flags & PENDING_UNSAMPLED) != 0 : !session->is_sampled) {
+        counter_add(COUNTER_spans_unsampled, 1);
+        session->spans += session->is_open && !session->is_sampled;
+        return;
+    }
+    correlate_begin_span(span, record->start_ns, record->end_ns);
+    session_next_span_id(session, span->span_id);
+    span->resource = resource;
+    if (call)
+        correlate_put_below(c, span, call->trace_id, call->span_id,
+                            (call->flags & PENDING_TRACE_FLAGS) | 0x100u, call->trace_state);
+    else
+        correlate_put_below(c, span, session->trace_id, session->span_id, session->flags | 0x100u,
+                            session->trace_state);
+    span_attr_string(span, &key_activity, info->name);
+    name_activity(c, record);
+    attributes_of_activity(span, &c->plan, record);
+    if (record->stream_id && devices_is_null_stream(&c->devices, record->context_id, record->stream_id))
+        span_attr_bool(span, &key_null_stream, true);
+    if (call && call->flags >> PENDING_STREAM_SHIFT)
+        put_name_of_stream(c, call->flags >> PENDING_STREAM_SHIFT);
+    if (call)
+        note_delay(span, call, info->is_gpu_work);
+    else if (info->is_gpu_work)
+        span_attr_bool(span, &key_orphan, true);
+    devices_add_ends(&c->devices, record, span);
+    describe_graph(c, record);
+    mark_length(span, record);
+    if (session->is_open && (!call || memcmp(call->trace_id, session->trace_id, 16) == 0))
+        session_cover(session, span->start_ns, span->end_ns);
+    correlate_emit(c);
+}
+
+static void give_up(struct correlate *c, const struct activity_record *record)
+{
+    if (activity_table[record->kind].is_gpu_work)
+        counter_add(COUNTER_orphans, 1);
+    emit_activity(c, record, NULL);
+}
+
+static struct pending_call *find_call(struct correlate *c, const struct activity_record *record)
+{
+    struct pending_call *call =
+        record->correlation_id ? pending_find(c->pending, record->correlation_id, record->start_ns) : NULL;
+    if (call)
+        pending_answer(c->pending, call);
+    return call;
+}
+
+/* Timestamps of zero mean that CUPTI had no room on the device to take them; an end before the start is
+ * worse. */
+static bool has_times(const struct activity_record *record)
+{
+    static bool said;
+    if (record->start_ns == 0 || (record->end_ns == 0 && !is_moment(record))) {
+        counter_add(COUNTER_lost_zero_timestamps, 1);
+        return false;
+    }
+    if (record->end_ns >= record->start_ns || is_moment(record))
+        return true;
+    counter_add(COUNTER_lost_malformed, 1);
+    if (!said)
+        log_warn("CUPTI gives activity that ends before it starts; such records are left out and counted");
+    said = true;
+    return false;
+}
+
+static bool is_filtered(struct correlate *c, const struct activity_record *record)
+{
+    const struct filter *kernels = &c->settings->capture.kernels;
+    if (!filter_passes(&c->settings->capture.activities, activity_table[record->kind].name, NULL))
+        return true; /* a kind that CUPTI switches on together with another */
+    if (record->kind != ACTIVITY_KERNEL || (!kernels->allow.count && !kernels->deny.count) || !record->name)
+        return false;
+    const struct kernel_name *name = names_resolve(c->names, record->name);
+    return !filter_passes(kernels, name->text, name->full);
+}
+
+void correlate_activity(struct correlate *c, const struct activity_record *record)
+{
+    if (record->kind == ACTIVITY_DEVICE) {
+        learn_device(c, record);
+        return;
+    }
+    if (record->kind == ACTIVITY_CONTEXT) {
+        devices_note_context(&c->devices, record);
+        return;
+    }
+    if (!c->plan.has_start[record->kind])
+        return; /* a fact, which makes no span */
+    if (is_filtered(c, record)) {
+        counter_add(COUNTER_spans_filtered, 1);
+        return;
+    }
+    struct pending_call *call = find_call(c, record);
+    if (!has_times(record))
+        return;
+    bool may_come = c->expects_calls && record->correlation_id && activity_table[record->kind].is_gpu_work;
+    if (call)
+        emit_activity(c, record, call);
+    else if (!may_come || !waiting_push(c->waiting, record, c->now_ns))
+        give_up(c, record);
+}
+
+/* --- records that wait for their calls --- */
+
+static bool sweep_one(void *context, const struct activity_record *record, uint64_t since_ns)
+{
+    struct correlate *c = context;
+    struct pending_call *call = find_call(c, record);
+    if (call)
+        emit_activity(c, record, call);
+    else if (c->now_ns >= since_ns + c->settings->correlation.wait_ms * NS_PER_MS)
+        give_up(c, record);
+    else
+        return false;
+    return true;
+}
+
+void activity_spans_sweep(struct correlate *c)
+{
+    if (!waiting_is_empty(c->waiting))
+        waiting_sweep(c->waiting, sweep_one, c);
+}
+
+static bool give_up_one(void *context, const struct activity_record *record, uint64_t since_ns)
+{
+    struct correlate *c = context;
+    struct pending_call *call = find_call(c, record);
+    (void)since_ns;
+    if (call)
+        emit_activity(c, record, call);
+    else
+        give_up(c, record);
+    return true;
+}
+
+void activity_spans_finish(struct correlate *c)
+{
+    waiting_sweep(c->waiting, give_up_one, c);
+}

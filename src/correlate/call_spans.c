@@ -1,0 +1,191 @@
+#include "correlate/state.h"
+
+#include "base/counters.h"
+
+#include <string.h>
+
+#define DOMAIN_MODULE_LOADED 6 /* CUPTI's resource callback IDs that become events */
+#define DOMAIN_CONTEXT_MADE  1
+#define DOMAIN_CONTEXT_GONE  2
+
+static const struct attr_key key_api = ATTR_KEY("cuda.api");
+static const struct attr_key key_context = ATTR_KEY("cuda.context.id");
+static const struct attr_key key_correlation = ATTR_KEY("cuda.correlation.id");
+static const struct attr_key key_error_type = ATTR_KEY("error.type");
+static const struct attr_key key_error_code = ATTR_KEY("cuda.error.code");
+static const struct attr_key key_stream_name = ATTR_KEY("cuda.stream.name");
+static const struct attr_key key_module_id = ATTR_KEY("cuda.module.id");
+static const struct attr_key key_module_bytes = ATTR_KEY("cuda.module.bytes");
+static const struct attr_key key_context_handle = ATTR_KEY("cuda.context.handle");
+
+static void set_error(struct span *span, enum call_domain domain, int32_t result)
+{
+    const char *name = call_result_name(domain, result);
+    span->status = SPAN_STATUS_ERROR;
+    span->status_message = name;
+    span_attr_string(span, &key_error_type, name ? name : "_OTHER");
+    span_attr_int(span, &key_error_code, result);
+}
+
+/* Moves what happened on this thread inside the call to the call's span; what is older happened outside any
+ * call. */
+static void take_events(struct correlate *c, uint64_t tid, uint64_t start_ns, uint64_t end_ns)
+{
+    for (unsigned i = 0; i < RESOURCES_HELD; i++) {
+        struct held_resource *held = &c->held[i];
+        if (held->tid != tid || held->event.time_ns > end_ns)
+            continue;
+        bool inside = held->event.time_ns >= start_ns;
+        if (inside && c->span.event_count < sizeof c->call_events / sizeof *c->call_events)
+            c->call_events[c->span.event_count++] = held->event;
+        else if (inside)
+            c->span.events_dropped++;
+        else
+            session_add_event(&c->session, &held->event);
+        held->tid = 0;
+    }
+    c->span.events = c->call_events;
+}
+
+static bool launches_graph(enum call_domain domain, const struct call_info *info)
+{
+    const char *name = call_name(info) + (domain == CALL_RUNTIME ? strlen("cuda") : strlen("cu"));
+    return info->group == CALL_GROUP_LAUNCH && strncmp(name, "GraphLaunch", strlen("GraphLaunch")) == 0;
+}
+
+static uint32_t expectations(const struct correlate *c, const struct call_record *call,
+                             const struct call_info *info)
+{
+    if (!info->has_activity || call->result != 0)
+        return 0;
+    bool graph = c->expects_graphs && launches_graph((enum call_domain)call->head.domain, info);
+    return PENDING_EXPECTED | (graph ? PENDING_GRAPH : 0);
+}
+
+static void remember(struct correlate *c, const struct call_record *call, const struct parent *parent,
+                     uint32_t expected)
+{
+    uint32_t flags =
+        (parent->flags & PENDING_TRACE_FLAGS) | expected | (parent->is_sampled ? 0 : PENDING_UNSAMPLED);
+    struct pending_call *pending = pending_insert(c->pending, call->correlation_id, flags);
+    if (!pending)
+        return;
+    memcpy(pending->trace_id, parent->trace_id, 16);
+    memcpy(pending->span_id, c->span.span_id, 8);
+    pending->start_ns = call->start_ns;
+    pending->trace_state = parent->trace_state;
+}
+
+/* The stream among the call's parameters by its name; its GPU work gets it from the table of pending calls.
+ */
+static void put_stream_name(struct correlate *c, const struct call_info *info, const struct call_record *call)
+{
+    struct span *span = &c->span;
+    for (uint32_t i = 0; i < span->attr_count; i++) {
+        const struct span_attr *attr = &span->attrs[i];
+        if (attr->type != ATTR_POINTER || strcmp(attr->key->name, "cuda.arg.stream") != 0)
+            continue;
+        uint64_t handle = (uint64_t)attr->i;
+        uint32_t index = objects_find(c->objects, NAMED_STREAM, handle);
+        struct pending_call *pending = pending_find(c->pending, call->correlation_id, call->start_ns);
+        if (index)
+            span_attr_string(span, &key_stream_name, objects_text(c->objects, index));
+        if (index && pending)
+            pending->flags |= index << PENDING_STREAM_SHIFT;
+        if (info->group == CALL_GROUP_STREAM && call->result == 0 && strstr(call_name(info), "StreamDestroy"))
+            objects_forget(c->objects, NAMED_STREAM, handle);
+        return;
+    }
+}
+
+/* What the call did to graphs: it captured or added nodes, or launched one. */
+static void note_graphs(struct correlate *c, uint64_t tid, const struct call_record *call,
+                        const struct call_info *info, const struct parent *parent)
+{
+    if (launches_graph((enum call_domain)call->head.domain, info))
+        graphs_launch(c->graphs, call);
+    if (!graphs_link_nodes(c->graphs))
+        return;
+    /* The link lives longer than a request's tracestate is kept. */
+    struct span_link link = {.flags = parent->flags & PENDING_TRACE_FLAGS,
+                             .trace_state = parent->is_session ? parent->trace_state : NULL};
+    memcpy(link.trace_id, parent->trace_id, sizeof link.trace_id);
+    memcpy(link.span_id, c->span.span_id, sizeof link.span_id);
+    graphs_call(c->graphs, tid, call, parent->is_sampled ? &link : NULL);
+}
+
+void correlate_call(struct correlate *c, const struct thread_info *thread, const struct call_record *call)
+{
+    enum call_domain domain = (enum call_domain)call->head.domain;
+    const struct call_info *info = call_info(domain, call->head.cbid);
+    if (!info)
+        return;
+    struct worker *worker = work_of(c, thread, call->end_ns);
+    struct parent parent = work_parent(c, worker, call->start_ns);
+    struct span *span = &c->span;
+    correlate_begin_span(span, call->start_ns,
+                         call->end_ns > call->start_ns ? call->end_ns : call->start_ns + 1);
+    session_next_span_id(&c->session, span->span_id);
+    if (call->correlation_id)
+        remember(c, call, &parent, expectations(c, call, info));
+    note_graphs(c, thread->tid, call, info, &parent);
+    take_events(c, thread->tid, span->start_ns, span->end_ns);
+    work_cover(c, &parent, span->start_ns, span->end_ns);
+    if (!parent.is_sampled) {
+        counter_add(COUNTER_spans_unsampled, 1);
+        return;
+    }
+    correlate_put_below_parent(c, span, &parent);
+    span->name = call_name(info);
+    span->name_len = (uint32_t)strlen(span->name);
+    span_attr_string(span, &key_api, domain == CALL_RUNTIME ? "runtime" : "driver");
+    correlate_put_thread(c, span, thread);
+    span_attr_int(span, &key_context, call->context_id);
+    span_attr_int(span, &key_correlation, call->correlation_id);
+    attributes_of_call(span, info, call);
+    if (objects_has(c->objects, NAMED_STREAM))
+        put_stream_name(c, info, call);
+    if (call->result != 0)
+        set_error(span, domain, call->result);
+    correlate_emit(c);
+}
+
+void correlate_resource(struct correlate *c, const struct thread_info *thread,
+                        const struct resource_record *resource)
+{
+    struct span_event event = {.time_ns = resource->time_ns};
+    if (graphs_note(c->graphs, thread->tid, resource))
+        return;
+    switch (resource->head.cbid) {
+    case DOMAIN_MODULE_LOADED:
+        event.name = "cuda.module.loaded";
+        event.attrs[0] = (struct span_attr){.key = &key_module_id, .type = ATTR_INT, .i = resource->id};
+        event.attrs[1] = (struct span_attr){.key = &key_module_bytes, .type = ATTR_INT, .i = resource->bytes};
+        event.attr_count = 2;
+        break;
+    case DOMAIN_CONTEXT_MADE:
+    case DOMAIN_CONTEXT_GONE:
+        event.name =
+            resource->head.cbid == DOMAIN_CONTEXT_MADE ? "cuda.context.created" : "cuda.context.destroyed";
+        event.attrs[0] = (struct span_attr){
+            .key = &key_context_handle, .type = ATTR_POINTER, .i = (int64_t)resource->handle};
+        event.attr_count = 1;
+        break;
+    default:
+        return;
+    }
+    for (unsigned i = 0; i < RESOURCES_HELD; i++) {
+        if (c->held[i].tid == 0) {
+            c->held[i] = (struct held_resource){thread->tid, event};
+            return;
+        }
+    }
+    session_open(&c->session, resource->time_ns);
+    session_add_event(&c->session, &event);
+}
+
+void correlate_name(struct correlate *c, const struct thread_info *thread, const struct name_record *name)
+{
+    (void)thread;
+    objects_name(c->objects, (enum named_object)name->head.cbid, name->handle, name->name, name->name_bytes);
+}

@@ -1,0 +1,96 @@
+/* What the parts of correlate share: its state, and how a span begins and leaves. Seen by these parts alone;
+ * correlate.h is for everyone else. */
+#ifndef CUSPAN_CORRELATE_STATE_H
+#define CUSPAN_CORRELATE_STATE_H
+
+#include "correlate/attributes.h"
+#include "correlate/correlate.h"
+#include "correlate/devices.h"
+#include "correlate/graphs.h"
+#include "correlate/names.h"
+#include "correlate/objects.h"
+#include "correlate/parent.h"
+#include "correlate/pending.h"
+#include "correlate/ranges.h"
+#include "correlate/session.h"
+#include "correlate/states.h"
+#include "correlate/waiting.h"
+#include "correlate/workers.h"
+
+#define RESOURCES_HELD 32
+
+struct held_resource {
+    uint64_t tid; /* 0: free */
+    struct span_event event;
+};
+
+#define DECISIONS_KEPT 1024
+
+struct decision {
+    uint8_t trace_id[16];
+    bool is_sampled;
+};
+
+struct correlate {
+    const struct settings *settings;
+    struct correlate_sink sink;
+    bool expects_calls, expects_graphs;
+    struct session session;
+    struct pending_table *pending;
+    struct waiting_queue *waiting;
+    struct workers *workers;
+    struct ranges *ranges;
+    struct states *states;
+    struct objects *objects;
+    struct decision decisions[DECISIONS_KEPT]; /* on traces of contexts, where their flags don't decide */
+    struct names *names;
+    struct devices devices;
+    struct graphs *graphs;
+    struct attribute_plan plan;
+    struct held_resource held[RESOURCES_HELD]; /* events on their way to the call that they happened in */
+    uint64_t next_sweep_ns, now_ns;
+    struct span span; /* the scratch span */
+    struct span_link links[SPAN_LINKS_MAX];
+    struct span_event call_events[8];
+    struct range_events range_events;
+    struct attr_key keys[SPAN_ATTRS_MAX];
+    char message[RANGE_TEXT_BYTES + 1];
+};
+
+/* Hands the scratch span to the sink. */
+void correlate_emit(struct correlate *correlate);
+/* The session for work that belongs to nothing else; one that is due is closed before. */
+struct session *correlate_session_at(struct correlate *correlate, uint64_t time_ns);
+
+/* The scratch span anew, with its times. */
+void correlate_begin_span(struct span *span, uint64_t start_ns, uint64_t end_ns);
+void correlate_put_below(const struct correlate *correlate, struct span *span, const uint8_t *trace_id,
+                         const uint8_t *parent_span_id, uint32_t flags, const char *trace_state);
+void correlate_put_below_parent(const struct correlate *correlate, struct span *span,
+                                const struct parent *parent);
+/* The thread's ID and name; the name that the program itself gave goes before the kernel's. */
+void correlate_put_thread(const struct correlate *correlate, struct span *span,
+                          const struct thread_info *thread);
+
+/* work.c: what a thread works for. What a dead thread left open is closed when its slot is the next one's. */
+struct worker *work_of(struct correlate *correlate, const struct thread_info *thread, uint64_t now_ns);
+/* The innermost open range, as long as the context in which it began is still the thread's; NULL. */
+struct range *work_innermost_range(const struct correlate *correlate, const struct worker *worker);
+/* The first that exists: the innermost open range, the thread's context, the session. */
+struct parent work_parent(struct correlate *correlate, const struct worker *worker, uint64_t time_ns);
+/* The session spans what belongs to its trace. Unsampled ones count, too: sessions end after as many spans.
+ */
+void work_cover(struct correlate *correlate, const struct parent *parent, uint64_t start_ns, uint64_t end_ns);
+
+/* range_spans.c: `end` NULL: nobody ended it. The range's place is free afterwards. */
+void range_spans_close(struct correlate *correlate, struct range *range, uint64_t end_ns,
+                       const struct range_record *end);
+/* All that are still open. */
+void range_spans_finish(struct correlate *correlate);
+
+/* activity_spans.c: lets waiting records find their calls, and gives up those that have waited long enough,
+ * or all. */
+void activity_spans_sweep(struct correlate *correlate);
+void activity_spans_finish(struct correlate *correlate);
+
+#endif

@@ -1,0 +1,109 @@
+#include "correlate/state.h"
+
+#include <string.h>
+
+struct worker *work_of(struct correlate *c, const struct thread_info *thread, uint64_t now_ns)
+{
+    struct worker *worker = workers_at(c->workers, thread->slot);
+    if (worker->serial != thread->serial) {
+        while (worker->depth > 0) {
+            struct range *range = ranges_find(c->ranges, worker->open[--worker->depth]);
+            if (range)
+                range_spans_close(c, range, worker->seen_ns, NULL);
+        }
+        worker_reset(worker, thread);
+    }
+    if (now_ns > worker->seen_ns)
+        worker->seen_ns = now_ns;
+    return worker;
+}
+
+struct range *work_innermost_range(const struct correlate *c, const struct worker *worker)
+{
+    for (uint32_t i = worker->depth; i > 0; i--) {
+        struct range *range = ranges_find(c->ranges, worker->open[i - 1]);
+        if (range && memcmp(range->context, worker->context, sizeof range->context) == 0)
+            return range;
+    }
+    return NULL;
+}
+
+struct parent work_parent(struct correlate *c, const struct worker *worker, uint64_t time_ns)
+{
+    const struct range *range = work_innermost_range(c, worker);
+    struct parent parent = {.is_session = false};
+    if (range) {
+        parent = range->parent;
+        memcpy(parent.span_id, &range->id, 8);
+        parent.flags |= 0x100u;
+    } else if (worker->has_context) {
+        memcpy(parent.trace_id, worker->context, 16);
+        memcpy(parent.span_id, worker->context + 16, 8);
+        parent.is_sampled = worker->is_sampled;
+        parent.flags = (worker->flags & TRACE_FLAG_RANDOM) | (parent.is_sampled ? TRACE_FLAG_SAMPLED : 0u);
+        parent.trace_state = worker->trace_state;
+    } else {
+        const struct session *session = correlate_session_at(c, time_ns);
+        memcpy(parent.trace_id, session->trace_id, 16);
+        memcpy(parent.span_id, session->span_id, 8);
+        parent.flags = session->flags | 0x100u;
+        parent.trace_state = session->trace_state;
+        parent.is_sampled = session->is_sampled;
+        parent.is_session = true;
+    }
+    return parent;
+}
+
+void work_cover(struct correlate *c, const struct parent *parent, uint64_t start_ns, uint64_t end_ns)
+{
+    if (parent->is_session && c->session.is_open && memcmp(c->session.trace_id, parent->trace_id, 16) == 0)
+        session_cover(&c->session, start_ns, end_ns);
+}
+
+/* --- contexts --- */
+
+/* A trace that is attached again, on another thread perhaps, is judged as before: the limit counts traces. */
+static struct decision *decision_of(struct correlate *c, const uint8_t trace_id[16])
+{
+    uint64_t low;
+    memcpy(&low, trace_id + 8, sizeof low);
+    return &c->decisions[(low * 0x9e3779b97f4a7c15ull >> 32) % DECISIONS_KEPT];
+}
+
+static bool sample_context(struct correlate *c, const struct trace_context *context, uint64_t time_ns,
+                           char trace_state[TRACE_STATE_MAX])
+{
+    struct decision *decision = decision_of(c, context->trace_id);
+    if (c->settings->sampler_parent_based)
+        return sampler_decide(&c->session.sampler, context, context->trace_id, time_ns, trace_state);
+    if (memcmp(decision->trace_id, context->trace_id, 16) == 0) {
+        strcpy(trace_state, context->trace_state);
+        return decision->is_sampled;
+    }
+    memcpy(decision->trace_id, context->trace_id, 16);
+    decision->is_sampled =
+        sampler_decide(&c->session.sampler, context, context->trace_id, time_ns, trace_state);
+    return decision->is_sampled;
+}
+
+void correlate_context(struct correlate *c, const struct thread_info *thread,
+                       const struct context_record *attached)
+{
+    static const uint8_t none[24];
+    struct worker *worker = work_of(c, thread, attached->time_ns);
+    struct trace_context context = {.flags = attached->flags};
+    char trace_state[TRACE_STATE_MAX] = "";
+    memcpy(worker->context, attached->trace_id, 16);
+    memcpy(worker->context + 16, attached->span_id, 8);
+    worker->has_context = memcmp(worker->context, none, sizeof none) != 0;
+    worker->flags = attached->flags;
+    worker->trace_state = NULL;
+    if (!worker->has_context)
+        return;
+    memcpy(context.trace_id, attached->trace_id, 16);
+    memcpy(context.span_id, attached->span_id, 8);
+    memcpy(context.trace_state, attached->state,
+           attached->state_bytes < TRACE_STATE_MAX ? attached->state_bytes : 0);
+    worker->is_sampled = sample_context(c, &context, attached->time_ns, trace_state);
+    worker->trace_state = states_keep(c->states, attached->trace_id, trace_state, strlen(trace_state));
+}
