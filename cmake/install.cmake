@@ -3,3 +3,4 @@
 install(TARGETS cuspan_agent cuspan_export_module LIBRARY DESTINATION lib/cuspan)
 install(FILES config/cuspan.yaml DESTINATION share/cuspan)
 install(FILES LICENSE DESTINATION share/cuspan OPTIONAL)
+install(FILES include/cuspan/cuspan.h DESTINATION include/cuspan)
