@@ -17,6 +17,10 @@ from compare import compare
 from recording import read
 from sink import Sink
 
+sys.path.insert(0, str(ROOT / "tests/gpu"))
+import requests_check  # noqa: E402
+
+REQUESTS = 320  # in the recording of a service
 # Counted, and not lost; but in our own recordings there is none of it.
 NONE_OF = ("orphans", "clock_skew", "pending_evicted", "batches_resent")
 
@@ -81,6 +85,16 @@ class Runner:
             found += [f"Jaeger warns: {warning}" for warning in jaeger.warnings(trace_id)[:5]]
         return found
 
+    def requests_to_jaeger(self, path, jaeger):
+        """Each request of the recorded service (tests/gpu/requests.cu), read back by its trace ID, has exactly its own."""
+        report = self.replay(path, "--endpoint", f"http://localhost:{jaeger.otlp_http}")
+        traces = [requests_check.trace_of(n) for n in requests_check.sampled(REQUESTS)]
+        spans = jaeger.traces(traces + report["traces"], report["spans"])
+        found = check_report(report) + list(requests_check.check(spans, REQUESTS))
+        if len(spans) != report["delivered"]:
+            found.append(f"delivered {report['delivered']}, in Jaeger {len(spans)}")
+        return found
+
     def payloads(self, path):
         """One run, two outputs: protobuf with gzip, and JSON. Decoded independently, they say the same."""
         sink = Sink()
@@ -134,6 +148,10 @@ def main():
     try:
         collector = Collector(binary, out, jaeger)
         for path in recordings:
+            if path.stem == "service":  # once: its trace IDs are the requests' own
+                runner.case("service: each request's trace in Jaeger", runner.requests_to_jaeger, path, jaeger)
+                runner.case("service, payloads decoded", runner.payloads, path)
+                continue
             to_jaeger, to_collector = (path, jaeger.otlp_http, jaeger), (path, collector.otlp_http, jaeger)
             all_of_it = read(path).info["detail"]
             runner.case(f"{path.stem} to Jaeger", runner.to_backend, *to_jaeger, detail=all_of_it)
@@ -144,7 +162,7 @@ def main():
             runner.case(f"{path.stem} by the CUPTI of CUDA 12.0", runner.to_backend, *to_jaeger,
                         "--cupti-version", "12.0")
             runner.case(f"{path.stem}, payloads decoded", runner.payloads, path)
-        first = recordings[0]
+        first = next((path for path in recordings if path.stem != "service"), recordings[0])
         runner.case(f"{first.stem} as JSON", runner.to_backend, first, jaeger.otlp_http, jaeger, protocol="http/json")
         runner.case(f"{first.stem} by gRPC", runner.to_backend, first, jaeger.otlp_grpc, jaeger, protocol="grpc")
         runner.case(f"{first.stem} by gRPC through a Collector", runner.to_backend, first, collector.otlp_grpc, jaeger,

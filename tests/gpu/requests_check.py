@@ -16,6 +16,14 @@ from backend import spans_of  # noqa: E402
 MARK = b"request!".hex()
 
 
+def trace_of(n):
+    return f"{MARK}{n:016x}"
+
+
+def sampled(count):
+    return {n for n in range(1, count + 1) if n % 10 != 9}
+
+
 def expected(n):
     """Of one request: kernels by blocks, copies by bytes, launches, copying calls."""
     kernels, copies = 1 + n % 7, 1 + n % 3
@@ -55,9 +63,9 @@ def check(spans, count):
     for span in spans:
         traces[span.trace_id].append(span)
     requests = {int(trace[16:], 16): found for trace, found in traces.items() if trace.startswith(MARK)}
-    sampled = {n for n in range(1, count + 1) if n % 10 != 9}
-    if set(requests) != sampled:
-        yield f"{len(sampled - set(requests))} requests are missing, {len(set(requests) - sampled)} are too many"
+    wanted = sampled(count)
+    if set(requests) != wanted:
+        yield f"{len(wanted - set(requests))} requests are missing, {len(set(requests) - wanted)} are too many"
     for n, found in sorted(requests.items()):
         yield from check_request(n, found)
     nobodys = [span for trace, found in traces.items() if not trace.startswith(MARK) for span in found]
