@@ -28,6 +28,8 @@ foreach(group Replay Repeat Faults Overload Host Library Soak Requests Context O
            COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/agent_test.py --build ${CMAKE_BINARY_DIR}
                    --sanitizers "${CUSPAN_SANITIZE}" ${group})
 endforeach()
+# It holds the agent to deadlines of half a second: not beside others that take both processors.
+set_tests_properties(integration/agent_host PROPERTIES RUN_SERIAL TRUE)
 
 # NVTX's handlers with a witness in place of the agent, for tests/integration/nvtx_test.py.
 add_library(nvtx_witness SHARED tests/integration/nvtx_witness.c src/capture/nvtx.c src/capture/nvtx_names.c)

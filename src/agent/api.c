@@ -18,19 +18,11 @@ static int is_on(void)
     return capture_is_on();
 }
 
-static bool is_zero(const uint8_t *bytes, size_t count)
-{
-    uint8_t any = 0;
-    for (size_t i = 0; i < count; i++)
-        any |= bytes[i];
-    return !any;
-}
-
 static uint64_t attach(const cuspan_context *given)
 {
     struct trace_context context;
     int saved_errno = errno;
-    if (!given || is_zero(given->trace_id, 16) || is_zero(given->span_id, 8))
+    if (!given || cuspan_is_zero(given->trace_id, 16) || cuspan_is_zero(given->span_id, 8))
         return 0;
     memcpy(context.trace_id, given->trace_id, 16);
     memcpy(context.span_id, given->span_id, 8);

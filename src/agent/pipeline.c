@@ -23,7 +23,7 @@
 #define PAUSE_IDLE_NS (4 * NS_PER_MS)
 #define STACK_BYTES   (512 * 1024)
 #define WAITING_SHARE 16 /* of the calls that can wait: so many more, and their records are asked for */
-#define ROUNDS_MIN    3  /* of draining at the end, if there is that much */
+#define ROUNDS_MIN    2  /* of draining at the end, if there is that much */
 #define CANCEL_NS     (1 * NS_PER_SECOND)
 #define EXIT_GRACE_NS (100 * NS_PER_MS)
 

@@ -37,6 +37,7 @@ struct stacks {
     uint32_t attached_count, attached_max, range_count, range_max;
     struct attached *attached;
     struct open_range *ranges;
+    uint32_t deeper; /* NVTX's open ranges beyond RANGE_DEPTH_MAX */
 };
 
 static pthread_key_t exit_key;
@@ -394,16 +395,26 @@ static uint64_t begin(const struct range_text *text, uint8_t flags)
     return is_captured ? shape.id : 0;
 }
 
+/* NVTX's end names no range: one that is too deep must not close another. */
+static uint64_t refuse_depth(struct stacks *stacks, uint32_t domain)
+{
+    stacks->deeper += domain != 0;
+    counter_add(COUNTER_lost_range, atomic_load_explicit(&callbacks_on, memory_order_relaxed));
+    return 0;
+}
+
 uint64_t range_push(const struct range_text *text)
 {
     uint8_t flags;
+    struct stacks *stacks = stacks_needed();
+    if (!stacks)
+        return 0;
+    if (!grow((void **)&stacks->ranges, stacks->range_count, &stacks->range_max, sizeof *stacks->ranges))
+        return refuse_depth(stacks, text->domain);
     uint64_t id = begin(text, RANGE_ON_THREAD);
-    struct stacks *stacks = stacks_there();
     /* Also one that isn't captured: its end must not close another. */
-    if (stacks &&
-        grow((void **)&stacks->ranges, stacks->range_count, &stacks->range_max, sizeof *stacks->ranges))
-        stacks->ranges[stacks->range_count++] =
-            (struct open_range){id, text->domain, context_of_this_thread(&stacks->shared, &flags)};
+    stacks->ranges[stacks->range_count++] =
+        (struct open_range){id, text->domain, context_of_this_thread(&stacks->shared, &flags)};
     return id;
 }
 
@@ -417,6 +428,10 @@ static void close_at(struct stacks *stacks, uint32_t at)
 uint64_t range_pop(uint32_t domain)
 {
     struct stacks *stacks = stacks_there();
+    if (stacks && stacks->deeper) {
+        stacks->deeper--;
+        return 0;
+    }
     for (uint32_t i = stacks ? stacks->range_count : 0; i > 0; i--) {
         if (stacks->ranges[i - 1].domain != domain)
             continue;

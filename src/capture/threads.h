@@ -47,7 +47,7 @@ struct host_thread {
 };
 
 /* NULL until the thread's first traced call. Initial-exec: an access is one instruction, not a call, and the
- * library needs nothing but libc; two words fit into the room that every libc keeps for such libraries. */
+ * library needs nothing but libc; three words fit into the room that every libc keeps for such libraries. */
 extern __thread struct host_thread *thread_self __attribute__((tls_model("initial-exec")));
 /* Set on cuspan's own threads: whatever CUDA work they cause is not the host's. */
 extern __thread bool thread_is_ours __attribute__((tls_model("initial-exec")));

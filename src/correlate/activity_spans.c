@@ -139,7 +139,8 @@ static void emit_activity(struct correlate *c, const struct activity_record *rec
     struct session *session = call ? &c->session : correlate_session_at(c, record->start_ns);
     if (call ? (call->flags & PENDING_UNSAMPLED) != 0 : !session->is_sampled) {
         counter_add(COUNTER_spans_unsampled, 1);
-        session->spans += session->is_open && !session->is_sampled;
+        session->spans += session->is_open && !session->is_sampled &&
+                          (!call || memcmp(call->trace_id, session->trace_id, 16) == 0);
         return;
     }
     correlate_begin_span(span, record->start_ns, record->end_ns);

@@ -27,6 +27,15 @@ static void set_error(struct span *span, enum call_domain domain, int32_t result
     span_attr_int(span, &key_error_code, result);
 }
 
+/* Threads may all work for requests: then there is none yet. One that is open stays, though it be due:
+ * closing it would take the scratch span. */
+static void add_to_session(struct correlate *c, const struct span_event *event)
+{
+    if (!c->session.is_open)
+        correlate_session_at(c, event->time_ns);
+    session_add_event(&c->session, event);
+}
+
 /* Moves what happened on this thread inside the call to the call's span; what is older happened outside any
  * call. */
 static void take_events(struct correlate *c, uint64_t tid, uint64_t start_ns, uint64_t end_ns)
@@ -41,7 +50,7 @@ static void take_events(struct correlate *c, uint64_t tid, uint64_t start_ns, ui
         else if (inside)
             c->span.events_dropped++;
         else
-            session_add_event(&c->session, &held->event);
+            add_to_session(c, &held->event);
         held->tid = 0;
     }
     c->span.events = c->call_events;
@@ -180,12 +189,5 @@ void correlate_resource(struct correlate *c, const struct thread_info *thread,
             return;
         }
     }
-    session_open(&c->session, resource->time_ns);
-    session_add_event(&c->session, &event);
-}
-
-void correlate_name(struct correlate *c, const struct thread_info *thread, const struct name_record *name)
-{
-    (void)thread;
-    objects_name(c->objects, (enum named_object)name->head.cbid, name->handle, name->name, name->name_bytes);
+    add_to_session(c, &event);
 }

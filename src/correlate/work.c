@@ -107,3 +107,9 @@ void correlate_context(struct correlate *c, const struct thread_info *thread,
     worker->is_sampled = sample_context(c, &context, attached->time_ns, trace_state);
     worker->trace_state = states_keep(c->states, attached->trace_id, trace_state, strlen(trace_state));
 }
+
+void correlate_name(struct correlate *c, const struct thread_info *thread, const struct name_record *name)
+{
+    (void)thread;
+    objects_name(c->objects, (enum named_object)name->head.cbid, name->handle, name->name, name->name_bytes);
+}

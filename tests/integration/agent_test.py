@@ -789,7 +789,7 @@ class Host(Case):
                              for pipe in pipes)
         env = self.yaml(f'file_format: "1.1"\ntracer_provider:\n  processors:\n{processors}')
         result = self.host(play="threads", line="lost_deadline", env=env,
-                           settings={"exit_deadline_ms": 3000 if SANITIZERS else 500, "report_file": self.directory / "report"})
+                           settings={"exit_deadline_ms": 500, "report_file": self.directory / "report"})
         for reader in readers:
             os.close(reader)
         found = json.loads(next(self.directory.glob("report.*")).read_text())
@@ -844,7 +844,7 @@ class Host(Case):
             f"report_file={report}", "exit_deadline_ms=60000", "rings.bytes=65536", "rings.total_bytes=1048576"])}
         result = self.start([BUILD / "polling_host", BUILD / "libcuspan.so", cupti], extra)
         self.assertEqual((result.status, result.out), (HOST_STATUS, HOST_OUTPUT), result.err)
-        self.assertLess(result.seconds, 2.5 * FOREVER_S if SANITIZERS else FOREVER_S)  # the deadline is a minute
+        self.assertLess(result.seconds, FOREVER_S)
         found = json.loads(next(self.directory.glob("report.*")).read_text())
         self.assertGreater(found["delivered"], 0)
         self.assertEqual(found["delivered"], found["spans"])

@@ -302,6 +302,22 @@ ON_A_THREAD(test_a_full_ring_is_counted)
     assert_int_equal(atomic_load(&thread_self->lost) >= 1, 1);
 }
 
+ON_A_THREAD(test_ranges_that_are_too_deep_close_no_others)
+{
+    atomic_store(&callbacks_on, false);
+    for (unsigned i = 0; i < RANGE_DEPTH_MAX; i++)
+        push("range", 1);
+    assert_int_equal(counter_get(COUNTER_lost_range), 0); /* nobody captures */
+    atomic_store(&callbacks_on, true);
+    assert_int_equal(push("too deep", 1), 0);
+    assert_int_equal(push("too deep", 0), 0);
+    assert_int_equal(counter_get(COUNTER_lost_range), 2);
+    assert_int_equal(range_pop(1), 0);
+    assert_int_equal(range_depth(1), RANGE_DEPTH_MAX);
+    range_pop(1);
+    assert_int_equal(range_depth(1), RANGE_DEPTH_MAX - 1);
+}
+
 ON_A_THREAD(test_marks_and_names)
 {
     struct range_text text = text_of("loaded");
@@ -336,6 +352,7 @@ int main(void)
         cmocka_unit_test_setup(test_long_texts_are_cut, setup),
         cmocka_unit_test_setup(test_while_nothing_is_captured_only_contexts_are_kept, setup),
         cmocka_unit_test_setup(test_a_full_ring_is_counted, setup),
+        cmocka_unit_test_setup(test_ranges_that_are_too_deep_close_no_others, setup),
         cmocka_unit_test_setup(test_marks_and_names, setup),
     };
     return cmocka_run_group_tests(tests, setup_all, NULL);

@@ -1152,6 +1152,20 @@ static void test_what_is_not_sampled_is_dropped_and_no_orphan(void **state)
     assert_int_equal(counter_get(COUNTER_orphans), 0);
 }
 
+static void test_what_happened_outside_of_calls_is_the_sessions(void **state)
+{
+    (void)state;
+    struct resource_record loaded = {.head = {sizeof loaded, RECORD_RESOURCE, 0, 6},
+                                     .time_ns = BASE_NS + 500};
+    begin();
+    attach(5); /* all work is a request's: there is no session yet */
+    correlate_resource(correlate, &thread, &loaded);
+    launch(1, 1000);
+    correlate_finish(correlate);
+    assert_int_equal(only("program")->span.event_count, 1);
+    assert_int_equal(only("cudaLaunchKernel")->span.event_count, 0);
+}
+
 static void test_the_tracestate_goes_along(void **state)
 {
     (void)state;
@@ -1350,6 +1364,7 @@ int main(void)
         TEST(test_streams_and_threads_have_the_programs_names),
         TEST(test_contexts_are_of_one_thread),
         TEST(test_what_is_not_sampled_is_dropped_and_no_orphan),
+        TEST(test_what_happened_outside_of_calls_is_the_sessions),
         TEST(test_the_tracestate_goes_along),
         TEST(test_ranges_nest),
         TEST(test_a_range_counts_while_its_context_is_there),
