@@ -14,6 +14,8 @@ target_sources(tape_test PRIVATE src/agent/tape.c)
 # The real agent on real recordings, in the CLI and in a host of its own that does what the driver does.
 add_executable(agent_host tests/integration/host.c)
 target_link_libraries(agent_host PRIVATE Threads::Threads ${CMAKE_DL_LIBS} m)
+add_executable(api_host tests/integration/api_host.c)
+target_link_libraries(api_host PRIVATE ${CMAKE_DL_LIBS})
 add_executable(polling_host tests/integration/polling_host.c)
 target_include_directories(polling_host PRIVATE src)
 target_link_libraries(polling_host PRIVATE Threads::Threads ${CMAKE_DL_LIBS})

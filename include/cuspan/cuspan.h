@@ -18,6 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <sys/auxv.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -97,7 +98,8 @@ static inline struct cuspan_thread *cuspan_this_thread(void)
 
 static inline const cuspan_api *cuspan_look_for_agent(void)
 {
-    const char *path = getenv("CUDA_INJECTION64_PATH");
+    /* A program that runs with another user's rights must not be led by its caller's environment. */
+    const char *path = getauxval(AT_SECURE) ? NULL : getenv("CUDA_INJECTION64_PATH");
     const char *name = path ? path : "";
     void *library = dlopen(CUSPAN_SONAME, RTLD_LAZY | RTLD_NOLOAD);
     for (const char *at = name; *at; at++)

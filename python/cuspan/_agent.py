@@ -64,7 +64,9 @@ def _load(name: str, mode: int) -> ctypes.CDLL | None:
 def _find_library() -> ctypes.CDLL | None:
     """The agent that is in the process, else the one that CUDA would load: loading it starts nothing."""
     library = _load(SONAME, os.RTLD_LAZY | os.RTLD_NOLOAD)
-    path = os.environ.get("CUDA_INJECTION64_PATH", "")
+    # A program that runs with another user's rights must not be led by its caller's environment.
+    is_own = os.getuid() == os.geteuid() and os.getgid() == os.getegid()
+    path = os.environ.get("CUDA_INJECTION64_PATH", "") if is_own else ""
     if not library and os.path.basename(path).startswith(SONAME):
         library = _load(path, os.RTLD_LAZY | os.RTLD_LOCAL)
     return library

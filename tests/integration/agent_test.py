@@ -772,6 +772,11 @@ class Host(Case):
         # By its defaults it looks for a CUPTI; what it says of that depends on the machine.
         self.assertTrue(all(line.startswith("cuspan: ") for line in result.err.splitlines()), result.err)
 
+        # Nor does cuspan.h load what the environment names.
+        for name, mode, found in ("asks", 0o755, "agent\n"), ("asks-as-nobody", 0o4755, "none\n"):
+            program = copied(BUILD / "api_host", name, mode)
+            self.assertEqual(self.start([program], {"CUDA_INJECTION64_PATH": str(library)}).out, found)
+
     def test_quiet_without_a_standard_error(self):
         """A host that has closed its descriptors must not find our lines in its files."""
         out = subprocess.run(["sh", "-c", '"$0" "$1" 2>&-', str(BUILD / "agent_host"), str(BUILD / "libcuspan.so")],

@@ -3,15 +3,9 @@
  * once with the headers of each CUDA version (tools/gen_cupti_tables.py knows where they lie). */
 #include "capture/cupti_abi.h"
 
-#include <assert.h>
-#include <cupti.h>
+#include "abi_same.h"
 
-#define SAME_SIZE(ours, theirs) static_assert(sizeof(ours) == sizeof(theirs), "size of " #theirs);
-#define SAME_MEMBER(ours, theirs, member)                                                                    \
-    static_assert(offsetof(ours, member) == offsetof(theirs, member), "offset of " #theirs "." #member);     \
-    static_assert(sizeof(((ours *)0)->member) == sizeof(((theirs *)0)->member),                              \
-                  "size of " #theirs "." #member);
-#define SAME_NUMBER(ours, theirs) static_assert((int)(ours) == (int)(theirs), #theirs);
+#include <cupti.h>
 
 SAME_NUMBER(CUPTI_OK, CUPTI_SUCCESS)
 SAME_NUMBER(CUPTI_INVALID_PARAMETER, CUPTI_ERROR_INVALID_PARAMETER)

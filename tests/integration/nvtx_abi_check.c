@@ -2,17 +2,11 @@
  *   cc -std=c17 -fsyntax-only -I src -I NVTX_INCLUDE tests/integration/nvtx_abi_check.c */
 #include "capture/nvtx_abi.h"
 
-#include <assert.h>
+#include "abi_same.h"
+
 #include <nvtx3/nvToolsExt.h>
 #include <nvtx3/nvToolsExtCuda.h>
 #include <nvtx3/nvToolsExtCudaRt.h>
-
-#define SAME_SIZE(ours, theirs) static_assert(sizeof(ours) == sizeof(theirs), "size of " #theirs);
-#define SAME_MEMBER(ours, theirs, member)                                                                    \
-    static_assert(offsetof(ours, member) == offsetof(theirs, member), "offset of " #theirs "." #member);     \
-    static_assert(sizeof(((ours *)0)->member) == sizeof(((theirs *)0)->member),                              \
-                  "size of " #theirs "." #member);
-#define SAME_NUMBER(ours, theirs) static_assert((int)(ours) == (int)(theirs), #theirs);
 
 SAME_NUMBER(NVTX_ABI_VERSION, NVTX_VERSION)
 SAME_NUMBER(NVTX_NOT_TRACKED, NVTX_NO_PUSH_POP_TRACKING)

@@ -1,0 +1,14 @@
+/* What an *_abi_check.c says of our declarations and NVIDIA's. */
+#ifndef CUSPAN_TESTS_ABI_SAME_H
+#define CUSPAN_TESTS_ABI_SAME_H
+
+#include <assert.h>
+
+#define SAME_SIZE(ours, theirs) static_assert(sizeof(ours) == sizeof(theirs), "size of " #theirs);
+#define SAME_MEMBER(ours, theirs, member)                                                                    \
+    static_assert(offsetof(ours, member) == offsetof(theirs, member), "offset of " #theirs "." #member);     \
+    static_assert(sizeof(((ours *)0)->member) == sizeof(((theirs *)0)->member),                              \
+                  "size of " #theirs "." #member);
+#define SAME_NUMBER(ours, theirs) static_assert((int)(ours) == (int)(theirs), #theirs);
+
+#endif
