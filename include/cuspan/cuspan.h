@@ -69,7 +69,12 @@ typedef struct cuspan_api {
     int (*end)(uint64_t id, uint32_t status, const char *message, const cuspan_attribute *attributes,
                uint32_t count);
     int (*mark)(const char *name, const cuspan_attribute *attributes, uint32_t count);
+    int (*start)(void);
+    int (*stop)(void);
+    int (*flush)(uint32_t timeout_ms);
 } cuspan_api;
+
+#define CUSPAN_OFFERS(api, member) ((api)->bytes >= offsetof(cuspan_api, member) + sizeof((api)->member))
 
 /* The one symbol that is looked up, in libcuspan.so. Never NULL for version 1. */
 typedef const cuspan_api *(*cuspan_agent_api_fn)(uint32_t version);
@@ -117,22 +122,33 @@ static inline const cuspan_api *cuspan_look_for_agent(void)
     return agent_api ? agent_api(1) : NULL;
 }
 
+/* Where the table was found, for this file of the program. */
+static inline const cuspan_api **cuspan_agent_found(void)
+{
+    static const cuspan_api *agent;
+    return &agent;
+}
+
+static inline const cuspan_api *cuspan_load_agent(void)
+{
+    const cuspan_api *found = cuspan_look_for_agent();
+    if (found)
+        __atomic_store_n(cuspan_agent_found(), found, __ATOMIC_RELEASE);
+    return found;
+}
+
 /* The agent's table, or NULL. Without an agent the first 256 calls look for it, so that threads which begin
  * at once all find it, and then one in 1024; a look takes about a microsecond. */
 static inline const cuspan_api *cuspan_agent(void)
 {
-    static const cuspan_api *agent;
     static uint32_t calls;
-    const cuspan_api *found = __atomic_load_n(&agent, __ATOMIC_ACQUIRE);
+    const cuspan_api *found = __atomic_load_n(cuspan_agent_found(), __ATOMIC_ACQUIRE);
     if (found)
         return found;
     uint32_t call = __atomic_fetch_add(&calls, 1, __ATOMIC_RELAXED);
     if (call >= 256 && call % 1024 != 0)
         return NULL;
-    found = cuspan_look_for_agent();
-    if (found)
-        __atomic_store_n(&agent, found, __ATOMIC_RELEASE);
-    return found;
+    return cuspan_load_agent();
 }
 
 /* --- contexts --- */
@@ -347,6 +363,41 @@ static inline int cuspan_is_on(void)
 {
     const cuspan_api *agent = cuspan_agent();
     return agent ? agent->is_on() : 0;
+}
+
+/* --- tracing from here to there --- */
+
+/* Traces from now on. Where CUDA has not loaded the agent, `library` (a path; NULL: libcuspan.so as the
+ * loader finds it) is loaded first, also after CUDA has begun; its configuration comes as ever from
+ * CUSPAN_CONFIG_FILE and the OTEL_* variables. 0: it traces now. 1: it did already. -1: there is no such
+ * library, or the agent can't start and has said why on standard error. With capture.cuda_profiler, or to
+ * trace a part only, cuspan_stop() ends it again. */
+static inline int cuspan_start(const char *library)
+{
+    const cuspan_api *agent = cuspan_agent();
+    if (!agent && !getauxval(AT_SECURE) && dlopen(library ? library : CUSPAN_SONAME, RTLD_LAZY | RTLD_LOCAL))
+        agent = cuspan_load_agent();
+    if (!agent || !CUSPAN_OFFERS(agent, start))
+        return -1;
+    cuspan_hand_over(agent);
+    return agent->start();
+}
+
+/* Ends the tracing; calls from now on have no spans, and cost next to nothing more than without the agent.
+ * What is captured goes on to be delivered. 0: done. 1: nothing was traced. */
+static inline int cuspan_stop(void)
+{
+    const cuspan_api *agent = cuspan_agent();
+    return agent && CUSPAN_OFFERS(agent, stop) ? agent->stop() : 1;
+}
+
+/* Sends at once what is captured, and of the GPU's work what is finished, and waits for it: `timeout_ms` at
+ * most. 0: it is delivered, or was refused and is counted. -1: the time has passed, or nothing is traced
+ * here. */
+static inline int cuspan_flush(uint32_t timeout_ms)
+{
+    const cuspan_api *agent = cuspan_agent();
+    return agent && CUSPAN_OFFERS(agent, flush) ? agent->flush(timeout_ms) : -1;
 }
 
 static inline cuspan_attribute cuspan_int(const char *key, int64_t value)

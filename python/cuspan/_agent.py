@@ -11,7 +11,7 @@ from typing import Any
 SONAME = "libcuspan.so"
 CALLS_BETWEEN_LOOKS = 1024
 
-# PYFUNCTYPE keeps the interpreter's lock: none of these functions blocks.
+# PYFUNCTYPE keeps the interpreter's lock: none of these functions blocks for longer than some microseconds.
 _attributes = ctypes.c_void_p
 _IS_ON = ctypes.PYFUNCTYPE(ctypes.c_int)
 _ATTACH = ctypes.PYFUNCTYPE(ctypes.c_uint64, ctypes.c_char_p)
@@ -20,6 +20,9 @@ _CURRENT = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
 _BEGIN = ctypes.PYFUNCTYPE(ctypes.c_uint64, ctypes.c_char_p, _attributes, ctypes.c_uint32)
 _END = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_uint64, ctypes.c_uint32, ctypes.c_char_p, _attributes, ctypes.c_uint32)
 _MARK = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_char_p, _attributes, ctypes.c_uint32)
+# These wait, for CUPTI or for a collector, and let other threads run.
+_CONTROL = ctypes.CFUNCTYPE(ctypes.c_int)
+_FLUSH = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_uint32)
 _AGENT_API = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_uint32)
 
 
@@ -36,6 +39,9 @@ class _Table(ctypes.Structure):
         ("span_start", _BEGIN),
         ("end", _END),
         ("mark", _MARK),
+        ("start", _CONTROL),
+        ("stop", _CONTROL),
+        ("flush", _FLUSH),
     ]
 
 
@@ -52,6 +58,9 @@ class Agent:
         self.span_start = table.span_start
         self.end = table.end
         self.mark = table.mark
+        self.start = table.start
+        self.stop = table.stop
+        self.flush = table.flush
 
 
 def _load(name: str, mode: int) -> ctypes.CDLL | None:
@@ -61,12 +70,15 @@ def _load(name: str, mode: int) -> ctypes.CDLL | None:
         return None
 
 
+def _is_own() -> bool:
+    """A program that runs with another user's rights must not be led by its caller's environment."""
+    return os.getuid() == os.geteuid() and os.getgid() == os.getegid()
+
+
 def _find_library() -> ctypes.CDLL | None:
     """The agent that is in the process, else the one that CUDA would load: loading it starts nothing."""
     library = _load(SONAME, os.RTLD_LAZY | os.RTLD_NOLOAD)
-    # A program that runs with another user's rights must not be led by its caller's environment.
-    is_own = os.getuid() == os.geteuid() and os.getgid() == os.getegid()
-    path = os.environ.get("CUDA_INJECTION64_PATH", "") if is_own else ""
+    path = os.environ.get("CUDA_INJECTION64_PATH", "") if _is_own() else ""
     if not library and os.path.basename(path).startswith(SONAME):
         library = _load(path, os.RTLD_LAZY | os.RTLD_LOCAL)
     return library
@@ -98,6 +110,16 @@ def look() -> Agent | None:
                 _use(_find())
             finally:
                 _finding.release()
+    return _agent
+
+
+def load(library: str | None) -> Agent | None:
+    """The agent, from this library where there is none yet."""
+    with _finding:
+        if _agent is None:
+            _use(_find())
+        if _agent is None and _is_own() and _load(library or SONAME, os.RTLD_LAZY | os.RTLD_LOCAL):
+            _use(_find())
     return _agent
 
 

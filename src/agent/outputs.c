@@ -189,6 +189,27 @@ void outputs_tick(struct outputs *outputs, uint64_t now_ns)
     }
 }
 
+void outputs_send(struct outputs *outputs)
+{
+    for (size_t i = 0; i < outputs->count; i++)
+        if (outputs->items[i].oldest_ns)
+            send_batch(&outputs->items[i]);
+}
+
+void outputs_sent(struct outputs *outputs, uint64_t sent[OUTPUTS_MAX])
+{
+    for (size_t i = 0; i < outputs->count; i++)
+        sent[i] = exporter_submitted(outputs->items[i].exporter);
+}
+
+enum status outputs_wait(struct outputs *outputs, const uint64_t sent[OUTPUTS_MAX], uint64_t deadline_ns)
+{
+    for (size_t i = 0; i < outputs->count; i++)
+        if (exporter_wait(outputs->items[i].exporter, sent[i], deadline_ns) != STATUS_OK)
+            return STATUS_TIMEOUT;
+    return STATUS_OK;
+}
+
 bool outputs_have_room(struct outputs *outputs)
 {
     if (chunk_pool_free(outputs->pool) < chunk_pool_size(outputs->pool) / 2)

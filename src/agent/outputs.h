@@ -23,6 +23,15 @@ void outputs_add(struct outputs *outputs, const struct span *span);
 /* Sends what has waited for its schedule_delay. */
 void outputs_tick(struct outputs *outputs, uint64_t now_ns);
 
+/* Sends what there is now, whatever its age. */
+void outputs_send(struct outputs *outputs);
+
+/* How many batches each has sent so far; any thread. And waiting until those are delivered or given up, or
+ * until `deadline_ns` (TIMEOUT). */
+void outputs_sent(struct outputs *outputs, uint64_t sent[OUTPUTS_MAX]);
+enum status outputs_wait(struct outputs *outputs, const uint64_t sent[OUTPUTS_MAX],
+                         uint64_t deadline_ns) MUST_CHECK;
+
 /* From now on a span waits for room, until `deadline_ns` at most, in place of being lost: a replay can be
  * kept waiting where a host can't. 0: no longer. */
 void outputs_set_patience(struct outputs *outputs, uint64_t deadline_ns);

@@ -6,6 +6,7 @@
 #include "capture/sdk_context.h"
 #include "capture/thread_context.h"
 #include "capture/threads.h"
+#include "capture/wake.h"
 #include "model/span.h"
 
 #include <pthread.h>
@@ -20,7 +21,8 @@ struct attached {
     uint64_t token;
     struct trace_id_pair ids;
     uint8_t flags;
-    char *state; /* the tracestate, owned; NULL: none */
+    bool may_be_sampled; /* and keeps capture awake */
+    char *state;         /* the tracestate, owned; NULL: none */
 };
 
 /* A range that is open on this thread. */
@@ -46,12 +48,20 @@ static bool has_key;
 
 /* --- a thread's stacks --- */
 
+static void drop_innermost(struct stacks *stacks)
+{
+    struct attached *innermost = &stacks->attached[--stacks->attached_count];
+    free(innermost->state);
+    if (innermost->may_be_sampled)
+        wake_detached();
+}
+
 static void on_thread_exit(void *value)
 {
     struct stacks *stacks = value;
     thread_context_self = NULL;
     while (stacks->attached_count > 0)
-        free(stacks->attached[--stacks->attached_count].state);
+        drop_innermost(stacks);
     free(stacks->attached);
     free(stacks->ranges);
     free(stacks);
@@ -118,20 +128,25 @@ static void show_innermost(struct stacks *stacks)
     stacks->shared.version += stacks->shared.version == UINT32_MAX ? 2 : 1;
 }
 
-uint64_t context_attach(const struct trace_context *context)
+uint64_t context_attach(const struct trace_context *context, bool may_be_sampled)
 {
     struct stacks *stacks = stacks_needed();
     if (!stacks || !grow((void **)&stacks->attached, stacks->attached_count, &stacks->attached_max,
                          sizeof *stacks->attached))
         return 0;
     struct attached *made = &stacks->attached[stacks->attached_count++];
-    *made = (struct attached){.token = stacks->next_token, .flags = context->flags};
+    *made = (struct attached){
+        .token = stacks->next_token, .flags = context->flags, .may_be_sampled = may_be_sampled};
     memcpy(made->ids.trace_id, context->trace_id, 16);
     memcpy(made->ids.span_id, context->span_id, 8);
     if (*context->trace_state)
         made->state = strdup(context->trace_state);
     stacks->next_token = ((stacks->next_token + 2) & INT64_MAX) | 1;
     show_innermost(stacks);
+    if (may_be_sampled)
+        wake_attached();
+    else
+        wake_attached_unsampled();
     return made->token;
 }
 
@@ -144,7 +159,7 @@ bool context_detach(uint64_t token)
     if (at == 0)
         return false;
     while (stacks->attached_count >= at)
-        free(stacks->attached[--stacks->attached_count].state);
+        drop_innermost(stacks);
     show_innermost(stacks);
     return true;
 }
@@ -344,9 +359,11 @@ static void put_text(const struct range_record *record, uint8_t *at, const char 
     }
 }
 
-static struct host_thread *capturing_thread(void)
+/* NULL: nothing is captured now, or, with `even_asleep`, at all. */
+static struct host_thread *capturing_thread(bool even_asleep)
 {
-    if (!atomic_load_explicit(&callbacks_on, memory_order_relaxed) || thread_is_ours)
+    uint8_t mode = atomic_load_explicit(&callbacks_mode, memory_order_relaxed);
+    if (mode == CALLBACKS_OFF || (mode == CALLBACKS_ASLEEP && !even_asleep) || thread_is_ours)
         return NULL;
     struct host_thread *thread = thread_current();
     if (!thread) {
@@ -364,7 +381,7 @@ static struct host_thread *capturing_thread(void)
 static bool write_range(enum record_type type, struct range_record shape, const char *name,
                         uint32_t name_bytes, const struct range_attr *attrs, uint32_t attr_count)
 {
-    struct host_thread *thread = capturing_thread();
+    struct host_thread *thread = capturing_thread(type == RECORD_RANGE_END); /* of one that was captured */
     if (!thread)
         return false;
     shape.name_bytes = (uint16_t)cut(name_bytes);
@@ -399,7 +416,8 @@ static uint64_t begin(const struct range_text *text, uint8_t flags)
 static uint64_t refuse_depth(struct stacks *stacks, uint32_t domain)
 {
     stacks->deeper += domain != 0;
-    counter_add(COUNTER_lost_range, atomic_load_explicit(&callbacks_on, memory_order_relaxed));
+    counter_add(COUNTER_lost_range,
+                atomic_load_explicit(&callbacks_mode, memory_order_relaxed) == CALLBACKS_ON);
     return 0;
 }
 
@@ -484,7 +502,7 @@ bool range_mark(const struct range_text *text)
 
 void range_name_object(enum named_object object, uint64_t handle, const char *name, uint32_t name_bytes)
 {
-    struct host_thread *thread = capturing_thread();
+    struct host_thread *thread = capturing_thread(true);
     name_bytes = cut(name_bytes);
     uint32_t bytes = ((uint32_t)sizeof(struct name_record) + name_bytes + 7) & ~7u;
     struct name_record *record = thread ? ring_reserve(&thread->ring, bytes) : NULL;

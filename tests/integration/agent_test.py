@@ -868,6 +868,106 @@ class Host(Case):
 
 
 @unittest.skipIf(shutil.which("readelf") is None, "no readelf")
+class Control(Case):
+    """The program begins and ends its tracing, and what isn't sampled lets the agent sleep."""
+
+    SAMPLED, UNSAMPLED = f"attach=00-{TRACE}-{PARENT}-01", f"attach=00-{TRACE}-{PARENT}-00"
+
+    def steps(self, *steps, settings=None, env=None, play="vector_add"):
+        self.runs += 1
+        target, report = self.directory / f"{self.runs}.jsonl", self.directory / f"control-{self.runs}"
+        double = BUILD / "libcuspan-replay.so"
+        chosen = {"cupti.library": double, "output_file": target, "report_file": report, "exit_deadline_ms": 60000,
+                  **(settings or {})}
+        result = self.start([BUILD / "control_host", double, path_of(play), BUILD / "libcuspan.so", *steps], {
+            "CUSPAN_SET": ";".join(f"{key}={value}" for key, value in chosen.items() if value is not None), **(env or {})})
+        self.assertEqual(result.status, 0, result.err)
+        result.answers = [int(line.split(": ")[1]) for line in result.out.splitlines()]
+        result.text = target.read_text() if target.exists() else ""
+        for path in self.directory.glob(f"control-{self.runs}.*"):
+            result.report = json.loads(path.read_text())
+        return result
+
+    def kernels(self, spans):
+        return sum(span.attributes.get("cuda.activity") == "kernel" for span in spans)
+
+    def test_start_stop_and_start_again(self):
+        result = self.steps("on", "play", "start", "start", "on", "play", "stop", "stop", "on", "play", "nap", "start", "play")
+        self.assertEqual(result.answers, [0, 0, 0, 1, 1, 0, 0, 1, 0, 0, 0, 0, 0])
+        self.assertEqual(result.err, "")
+        in_one = self.kernels(self.replay("vector_add").spans)
+        sessions = sessions_of(result.spans)
+        self.assertEqual([s.attributes["cuda.session.end_reason"] for s in sessions], ["stop", "exit"])
+        self.assertEqual([self.kernels(s for s in result.spans if s.trace_id == session.trace_id) for session in sessions],
+                         [in_one, in_one])
+        self.assertEqual(result.report["counters"]["sleeps"], 1)
+        self.assertGreater(result.report["counters"]["asleep_ns"], 100e6)
+
+    def test_an_agent_that_cannot_start_says_why_once(self):
+        result = self.steps("start", "start", "flush", "stop", settings={"cupti.library": "/nowhere"})
+        self.assertEqual(result.answers, [-1, -1, -1, 1])
+        self.assertEqual(len(result.err.splitlines()), 1, result.err)
+        self.assertIn("/nowhere", result.err)
+        result = self.start([BUILD / "control_host", BUILD / "libcuspan-replay.so", path_of("vector_add"), "/nowhere.so",
+                             "start", "stop", "flush"], {})
+        self.assertEqual((result.status, result.out, result.err), (0, "start: -1\nstop: 1\nflush: -1\n", ""))
+
+    def test_flush_delivers_before_it_returns(self):
+        """And again and again; without it the first spans leave after a minute."""
+        target = self.directory / "flushed.jsonl"
+        double = BUILD / "libcuspan-replay.so"
+        program = subprocess.Popen(
+            [BUILD / "control_host", double, path_of("vector_add"), BUILD / "libcuspan.so", "start", "play", "flush", "play",
+             "flush", *["nap"] * 600], stdout=subprocess.PIPE, text=True, env=self.environment({
+                 "CUSPAN_SET": f"cupti.library={double};output_file={target}", "OTEL_BSP_SCHEDULE_DELAY": "60000"}))
+        self.addCleanup(program.stdout.close)
+        self.addCleanup(program.kill)
+        counts = []
+        for expected in "start: 0", "play: 0", "flush: 0", "play: 0", "flush: 0":
+            self.assertEqual(program.stdout.readline().strip(), expected)
+            if expected == "flush: 0":
+                counts.append(self.kernels(spans_in(target.read_text())))
+        program.kill()
+        program.wait()
+        in_one = self.kernels(self.replay("vector_add").spans)
+        self.assertEqual(counts, [in_one, 2 * in_one])
+
+    def test_flush_keeps_to_its_deadline(self):
+        begin = time.monotonic()
+        result = self.steps("start", "play", "flush-0", settings={
+            "output_file": None, "endpoint": f"http://127.0.0.1:{backend.free_ports(1)[0]}", "exit_deadline_ms": 300})
+        self.assertEqual(result.answers, [0, 0, -1])
+        self.assertLess(time.monotonic() - begin, FOREVER_S)
+
+    def test_a_forked_child_is_not_traced(self):
+        result = self.steps("start", "child", "start", "on", "flush", "stop")
+        self.assertEqual(result.answers, [0, 0, -1, 0, -1, 1])
+
+    def test_it_sleeps_while_nothing_sampled_is_attached(self):
+        result = self.steps("start", "play", self.SAMPLED, "on", "detach", settings={"sampling.sleep": "always"})
+        self.assertEqual(result.answers, [0, 0, 0, 1, 0])
+        self.assertEqual(result.spans, [])
+        counters = result.report["counters"]
+        self.assertGreaterEqual(counters["sleeps"], 1)
+        self.assertEqual(result.report["losses"], {})
+
+    def test_an_unsampled_process_waits_for_a_sampled_context(self):
+        """Nothing is loaded before; then it starts beside the request, which is not kept waiting."""
+        env = {"TRACEPARENT": f"00-{TRACE}-{PARENT}-00"}
+        result = self.steps("play", env=env)
+        self.assertEqual((result.spans, result.report), ([], None))
+        double, recording_path = BUILD / "libcuspan-replay.so", path_of("vector_add")
+        for attached, wakes in (self.UNSAMPLED, False), (self.SAMPLED, True):
+            with self.subTest(attached):
+                report = self.directory / f"wakes-{wakes}"
+                # CUDA's part is taken by the loader: control_host's agent is injected by the environment.
+                result = self.start([BUILD / "control_host", double, recording_path, BUILD / "libcuspan.so", "inject",
+                                     attached, "nap", "nap", "on"], {**env, "CUSPAN_SET": (
+                                         f"cupti.library={double};report_file={report};"
+                                         f"output_file={self.directory}/wakes-{wakes}.jsonl")})
+                self.assertEqual(result.out.splitlines()[-1], f"on: {int(wakes)}", result.err)
+
+
 class Library(Case):
     """What the host gets."""
 
@@ -1009,6 +1109,17 @@ class Requests(Case):
             self.assert_nothing_lost(result)
             self.assertEqual(list(requests_check.check(result.spans, 320)), [])
             self.assertEqual(result.report["counters"]["orphans"], 0)
+
+    def test_asleep_but_for_sampled_requests(self):
+        """Each sampled request has all that is its own; what belongs to none has no spans at all."""
+        for api in "subscriber", "classic":
+            result = self.replay("service", "--api", api, settings={"sampling.sleep": "always"})
+            counters = result.report["counters"]
+            print({key: counters[key] for key in ("sleeps", "asleep_ns", "asleep_records", "spans_unsampled", "orphans")})
+            self.assertEqual(result.report["losses"], {})
+            self.assertEqual(list(requests_check.check(result.spans, 320)), [])
+            self.assertGreater(counters["sleeps"], 0)
+            self.assertEqual(counters["orphans"], 0)
 
     def test_recorded_again(self):
         """What the agent records of a replay is what was recorded."""
