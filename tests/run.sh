@@ -75,6 +75,8 @@ part_e2e() {
     tests/e2e/run.sh
 }
 
+part_service() { wait_for_jaeger && tests/e2e/service.sh; }
+
 part_gpu() {
     if [ "$(tools/get-cuda.sh driver)" -eq 0 ]; then
         echo "skipped: no GPU with NVIDIA's driver on this machine"
@@ -210,6 +212,7 @@ main() {
     run_part fuzz "each fuzzer for a while"
     run_part python "the Python package, with OpenTelemetry's SDK and uvloop"
     run_part e2e "recordings through the agent into Jaeger and a Collector, and back"
+    run_part service "the service of examples/service, into a Collector with tail sampling and Jaeger"
     run_part demo "examples/demo.sh"
     run_part docker "Dockerfile and compose file, without an engine"
     run_part docker-engine "the image and the compose file, for real"
