@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Many requests at once. Each has a shape that only it has, so that its trace can be told by its work; some are heavy
-(32 images of 4 MiB through 1600 layers), and some ask for more memory than any GPU has.
+(32 images of 16 MiB through 300 layers), and some ask for more memory than any GPU has.
 
     load.py [--gateway URL] [--requests N] [--concurrency C] [--heavy-every N] [--fail-every N] [--out FILE.json]
 
@@ -19,7 +19,7 @@ import time
 import tracing
 import web
 
-HEAVY = {"images": 32, "pixels": 1 << 20, "layers": 1600}
+HEAVY = {"images": 32, "pixels": 1 << 22, "layers": 300}
 TOO_LARGE = {"images": 1, "pixels": 1 << 40, "layers": 1}
 
 
