@@ -75,7 +75,7 @@ part_e2e() {
     tests/e2e/run.sh
 }
 
-part_service() { wait_for_jaeger && tests/e2e/service.sh; }
+part_service() { wait_for_jaeger && tests/integration/service_run_test.sh && tests/e2e/service.sh; }
 
 needs_gpu() {
     if [ "$(tools/get-cuda.sh driver)" -eq 0 ]; then

@@ -19,7 +19,7 @@ def main():
     def forward(request):
         try:
             answer = next(in_turn).post("/infer", request)
-        except (OSError, http.client.HTTPException) as error:
+        except (OSError, http.client.HTTPException, ValueError) as error:  # ValueError: no JSON
             return 502, {"error": f"no answer from the worker: {error!r}"}
         return answer.status, answer.body
 

@@ -36,22 +36,14 @@ make_cuspan_package() {
         rm -rf "$work" && touch "$SITE/complete"
 }
 
-service_nvcc() {
-    local candidate
-    for candidate in "$(command -v nvcc)" "${CUDA_HOME:-/usr/local/cuda}/bin/nvcc" "$ROOT/build/cuda/bin/nvcc"; do
-        if [ -x "$candidate" ]; then
-            echo "$candidate"
-            return
-        fi
-    done
-    "$ROOT/tools/get-cuda.sh" nvcc "$ROOT/build/cuda" >&2 && echo "$ROOT/build/cuda/bin/nvcc"
-}
-
 # Compiles the model for machines without PyTorch; MODEL_LIBRARY says where it is.
 service_library() {
     local nvcc
     export MODEL_LIBRARY=$ROOT/build/service/libmodel.so
-    nvcc=$(service_nvcc) || return 1
+    if ! nvcc=$(find_nvcc); then
+        "$ROOT/tools/get-cuda.sh" nvcc "$ROOT/build/cuda" || return 1
+        nvcc=$ROOT/build/cuda/bin/nvcc
+    fi
     mkdir -p "$ROOT/build/service"
     "$nvcc" -arch=native -shared -Xcompiler -fPIC -o "$MODEL_LIBRARY" "$SERVICE/model.cu" ||
         "$nvcc" -shared -Xcompiler -fPIC -o "$MODEL_LIBRARY" "$SERVICE/model.cu"

@@ -21,8 +21,6 @@ OUT=$ROOT/build/service
 DECISION_WAIT_S=5
 PIDS=()
 
-port_is_free() { ! (exec 3<>"/dev/tcp/localhost/$1") 2>/dev/null; }
-free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("", 0)); print(s.getsockname()[1])'; }
 port_near() { if port_is_free "$1"; then echo "$1"; else free_port; fi; }
 
 # start NAME COMMAND...: in the background until the end of this script.

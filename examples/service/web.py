@@ -84,7 +84,7 @@ class Peer:
         self.local = threading.local()
 
     def post(self, path, body, **attributes):
-        """The Answer; raises OSError or http.client.HTTPException where there is none."""
+        """The Answer; raises OSError, http.client.HTTPException or, if it isn't JSON, ValueError."""
         with tracer.start_as_current_span("POST", kind=SpanKind.CLIENT, attributes=attributes) as span:
             span.set_attributes({"http.request.method": "POST", "server.address": self.host, "server.port": self.port})
             headers = {"Content-Type": "application/json"}

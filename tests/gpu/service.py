@@ -5,10 +5,12 @@
 
 Checks that each request's trace has exactly its own work, measures requests/s, times and the workers' CPU time, and
 leaves in OUT-DIR: results.txt, results.json, the traces (OTLP JSON lines) of the slowest normal request (slowest.jsonl),
-of the heavy one that it waited for (ahead.jsonl), of a failed one (failed.jsonl), and logs.txt.
+of the heavy one that it waited for (ahead.jsonl), of a failed one (failed.jsonl), and logs.txt. AGENT_SET has further
+settings for the agent, as CUSPAN_SET takes them.
 """
 
 import json
+import os
 import signal
 import statistics
 import sys
@@ -42,7 +44,7 @@ class Run:
         self.next_number = 0
         self.sink = Sink()
         agent = {"CUDA_INJECTION64_PATH": str(Path(build, "libcuspan.so").resolve()), "OTEL_PYTHON_CONTEXT": "cuspan",
-                 "CUSPAN_SET": f"report_file={self.work}/report"}
+                 "CUSPAN_SET": f"report_file={self.work}/report;{os.environ.get('AGENT_SET', '')}".rstrip(";")}
         self.bare = Service("bare", work, self.sink.port, model)
         self.traced = Service("cuspan", work, self.sink.port, model, agent)
 
@@ -79,11 +81,13 @@ class Run:
 
     def mix(self):
         """Heavy and failing ones among a hundred at once."""
-        self.load(self.traced, 600, CONCURRENT, heavy_every=150, fail_every=100)
+        return self.load(self.traced, 600, CONCURRENT, heavy_every=150, fail_every=100)["done"]
 
     def for_the_picture(self):
-        """A few at once, so that what makes a request slow is the GPU and nothing else."""
-        return self.load(self.traced, 240, 6, heavy_every=30, fail_every=80)["done"]
+        """A few at once, so that what makes a request slow is the GPU and nothing else: no queue before a worker, and no
+        memory that is allocated anew, as after a failed request."""
+        self.load(self.traced, 60, 6, heavy_every=10)
+        return self.load(self.traced, 240, 6, heavy_every=30)["done"]
 
     def close(self):
         """Ends the workers as an orchestrator does; then all spans are there."""
@@ -128,10 +132,10 @@ class Run:
             self.notes.append(f"an agent: {report['spans']} spans, {report['delivered']} delivered")
             yield from (f"lost: {name} {count}" for name, count in report["losses"].items() if count)
 
-    def save_traces(self, done, traces):
-        slowest = max((each for each in done if each["kind"] == "normal"), key=lambda each: each["seconds"])
-        failed = next(each for each in done if each["kind"] == "failing")
-        ahead = who_was_ahead(slowest, [each for each in done if each["kind"] == "heavy"], traces)
+    def save_traces(self, mixed, few, traces):
+        slowest = max((each for each in few if each["kind"] == "normal"), key=lambda each: each["seconds"])
+        failed = next((each for each in mixed or [] if each["kind"] == "failing"), None)
+        ahead = who_was_ahead(slowest, [each for each in few if each["kind"] == "heavy"], traces)
         for name, request in ("slowest", slowest), ("failed", failed), ("ahead", ahead):
             if request is None:
                 continue
@@ -202,20 +206,20 @@ def step(run, name, function):
 def main():
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     run = Run(*sys.argv[1:5])
-    done = traces = None
+    mixed = few = traces = None
     try:
         step(run, "start", run.wait_until_ready)
         if not run.problems:
             step(run, "measure", run.measure)
-            step(run, "mix", run.mix)
-            done = step(run, "for the picture", run.for_the_picture)
+            mixed = step(run, "mix", run.mix)
+            few = step(run, "for the picture", run.for_the_picture)
     finally:
         step(run, "close", run.close)
         traces = step(run, "decode", run.decode)
         if traces is not None and run.requests:
             step(run, "check", partial(run.check, traces))
-        if traces and done:
-            step(run, "save", partial(run.save_traces, done, traces))
+        if traces and few:
+            step(run, "save", partial(run.save_traces, mixed, few, traces))
         run.write()
     return 1 if run.problems or not run.requests else 0
 
