@@ -148,8 +148,8 @@ main() {
     start_service
 
     if [ -n "$serve" ]; then
-        say "$PYTHON $SERVICE/client.py --gateway $GATEWAY"
-        say "with OTEL_EXPORTER_OTLP_ENDPOINT=$OTEL_EXPORTER_OTLP_ENDPOINT; Jaeger: $API; logs: $OUT; Ctrl-C ends it"
+        say "OTEL_EXPORTER_OTLP_ENDPOINT=$OTEL_EXPORTER_OTLP_ENDPOINT $PYTHON $SERVICE/client.py --gateway $GATEWAY"
+        say "Jaeger: $API      Logs: $OUT      Ctrl-C ends it"
         wait "${PIDS[@]}"
         return
     fi
