@@ -20,6 +20,7 @@ _CURRENT = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
 _BEGIN = ctypes.PYFUNCTYPE(ctypes.c_uint64, ctypes.c_char_p, _attributes, ctypes.c_uint32)
 _END = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_uint64, ctypes.c_uint32, ctypes.c_char_p, _attributes, ctypes.c_uint32)
 _MARK = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_char_p, _attributes, ctypes.c_uint32)
+_FINISH = ctypes.CFUNCTYPE(ctypes.c_int)  # but this one
 _AGENT_API = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_uint32)
 
 
@@ -36,7 +37,11 @@ class _Table(ctypes.Structure):
         ("span_start", _BEGIN),
         ("end", _END),
         ("mark", _MARK),
+        ("finish", _FINISH),
     ]
+
+    def has(self, member: Any) -> bool:
+        return bool(member.offset + member.size <= self.bytes)
 
 
 class Agent:
@@ -52,6 +57,7 @@ class Agent:
         self.span_start = table.span_start
         self.end = table.end
         self.mark = table.mark
+        self.finish = table.finish if table.has(_Table.finish) else None  # agents of the first version have none
 
 
 def _load(name: str, mode: int) -> ctypes.CDLL | None:
@@ -61,15 +67,29 @@ def _load(name: str, mode: int) -> ctypes.CDLL | None:
         return None
 
 
-def _find_library() -> ctypes.CDLL | None:
-    """The agent that is in the process, else the one that CUDA would load: loading it starts nothing."""
-    library = _load(SONAME, os.RTLD_LAZY | os.RTLD_NOLOAD)
+def _path() -> str | None:
+    """The agent that CUDA would load."""
     # A program that runs with another user's rights must not be led by its caller's environment.
     is_own = os.getuid() == os.geteuid() and os.getgid() == os.getegid()
     path = os.environ.get("CUDA_INJECTION64_PATH", "") if is_own else ""
-    if not library and os.path.basename(path).startswith(SONAME):
-        library = _load(path, os.RTLD_LAZY | os.RTLD_LOCAL)
-    return library
+    return path if os.path.basename(path).startswith(SONAME) else None
+
+
+def is_loaded() -> bool:
+    """The agent's library is in the process, found or not; else it traces nothing."""
+    return _load(SONAME, os.RTLD_LAZY | os.RTLD_NOLOAD) is not None
+
+
+def is_to_come() -> bool:
+    """CUDA is going to load it."""
+    return os.path.isfile(_path() or "")
+
+
+def _find_library() -> ctypes.CDLL | None:
+    """The agent that is in the process, else the one that CUDA would load: loading it starts nothing."""
+    library = _load(SONAME, os.RTLD_LAZY | os.RTLD_NOLOAD)
+    path = None if library else _path()
+    return _load(path, os.RTLD_LAZY | os.RTLD_LOCAL) if path else library
 
 
 def _find() -> Agent | None:
@@ -78,9 +98,10 @@ def _find() -> Agent | None:
     if entry is None:
         return None
     address = ctypes.cast(entry, _AGENT_API)(1)
-    if not address or ctypes.c_uint32.from_address(address).value < ctypes.sizeof(_Table):
+    if not address:
         return None
-    return Agent(library, _Table.from_address(address))
+    table = _Table.from_address(address)
+    return Agent(library, table) if table.has(_Table.mark) else None
 
 
 _agent: Agent | None = None
@@ -93,11 +114,18 @@ def look() -> Agent | None:
     global _calls
     if _agent is None:
         _calls += 1
-        if _calls % CALLS_BETWEEN_LOOKS == 1 and _finding.acquire(blocking=False):
-            try:
-                _use(_find())
-            finally:
-                _finding.release()
+        if _calls % CALLS_BETWEEN_LOOKS == 1:
+            look_now()
+    return _agent
+
+
+def look_now() -> Agent | None:
+    """The agent, looked for even if the last look was not long ago."""
+    if _agent is None and _finding.acquire(blocking=False):
+        try:
+            _use(_find())
+        finally:
+            _finding.release()
     return _agent
 
 

@@ -115,10 +115,16 @@ static int mark(const char *name, const cuspan_attribute *attributes, uint32_t c
     return 0;
 }
 
+static int finish(void)
+{
+    note("finish", 0, "", NULL, 0);
+    return 0;
+}
+
 const cuspan_api *cuspan_agent_api(uint32_t version)
 {
-    static const cuspan_api api = {sizeof api, is_on,      attach,     detach, current,
-                                   range_push, span_start, end,        mark};
+    static const cuspan_api api = {sizeof api, is_on,      attach, detach, current,
+                                   range_push, span_start, end,    mark,   finish};
     return version == 1 ? &api : NULL;
 }
 

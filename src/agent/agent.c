@@ -19,7 +19,7 @@
 static struct settings settings;
 static struct trace_context parent;
 static atomic_flag has_begun = ATOMIC_FLAG_INIT;
-static pid_t owner; /* the process that runs the agent; a forked child is not it */
+static _Atomic pid_t owner; /* the process that runs the agent, 0: none; a forked child is not it */
 
 static const char *read_variable(const char *name, void *context)
 {
@@ -61,10 +61,19 @@ static const char *reason_to_sleep(bool has_parent)
     return NULL;
 }
 
+bool agent_finish(void)
+{
+    pid_t self = getpid();
+    if (!atomic_compare_exchange_strong(&owner, &self, 0))
+        return false;
+    capture_set_downstream_room(NULL); /* a replay may go on */
+    pipeline_stop();
+    return true;
+}
+
 static void at_exit(void)
 {
-    if (getpid() == owner)
-        pipeline_stop();
+    (void)agent_finish();
 }
 
 static void in_child(void)
@@ -96,7 +105,7 @@ static enum status start(bool has_parent, struct error *err)
         pipeline_cancel();
         return status;
     }
-    owner = getpid();
+    atomic_store(&owner, getpid());
     pthread_atfork(NULL, NULL, in_child);
     atexit(at_exit);
     return STATUS_OK;

@@ -1,5 +1,6 @@
 #include "agent/api.h"
 
+#include "agent/agent.h"
 #include "capture/capture.h"
 #include "capture/context.h"
 #include "model/span.h"
@@ -126,6 +127,14 @@ static int end(uint64_t id, uint32_t status, const char *message, const cuspan_a
     return is_done ? 0 : -1;
 }
 
+static int finish(void)
+{
+    int saved_errno = errno;
+    bool is_done = agent_finish();
+    errno = saved_errno;
+    return is_done ? 0 : -1;
+}
+
 static const cuspan_api api = {.bytes = sizeof api,
                                .is_on = is_on,
                                .attach = attach,
@@ -134,7 +143,8 @@ static const cuspan_api api = {.bytes = sizeof api,
                                .range_push = push,
                                .span_start = start,
                                .end = end,
-                               .mark = mark};
+                               .mark = mark,
+                               .finish = finish};
 
 const cuspan_api *cuspan_agent_api(uint32_t version)
 {
