@@ -330,8 +330,8 @@ static inline char *cuspan_append(char *to, const char *text)
 /* The environment for a child process, for execve() and posix_spawn(): `environment` (as `environ`; not NULL)
  * with TRACEPARENT and TRACESTATE of cuspan_current(), so that the child's session becomes a child of what
  * this thread works for. Without a context it is `environment` as it is. The process's own environment does
- * not change. To be made before fork(): it allocates. The list is one block, for free(); its other strings are
- * borrowed from `environment`. NULL: no memory. */
+ * not change. To be made before fork(): it allocates. The list is one block, for free(); its other strings
+ * are borrowed from `environment`. NULL: no memory. */
 static inline char **cuspan_child_environment(char *const *environment)
 {
     const char *traceparent = NULL, *tracestate = NULL;
@@ -371,8 +371,8 @@ static inline char **cuspan_child_environment(char *const *environment)
 }
 
 /* For a process that is about to end by _exit(), where no handler of exit() runs (a child of fork(), mostly):
- * does what the agent does at exit(), within its exit_deadline_ms, and traces no further. 0: done. -1: no agent
- * traces this process, or it has ended already. */
+ * does what the agent does at exit(), within its exit_deadline_ms, and traces no further. 0: done. -1: no
+ * agent traces this process, or it has ended already. */
 static inline int cuspan_finish(void)
 {
     const cuspan_api *agent = cuspan_agent();

@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #define DEPTH_MAX 64
 
@@ -115,10 +116,14 @@ static int mark(const char *name, const cuspan_attribute *attributes, uint32_t c
     return 0;
 }
 
+/* Says so in the file that STUB_FINISHED names: the process is about to end. */
 static int finish(void)
 {
-    note("finish", 0, "", NULL, 0);
-    return 0;
+    const char *path = getenv("STUB_FINISHED");
+    FILE *file = path ? fopen(path, "a") : NULL;
+    if (file)
+        fclose((fprintf(file, "%d\n", (int)getpid()), file));
+    return file ? 0 : -1;
 }
 
 const cuspan_api *cuspan_agent_api(uint32_t version)

@@ -8,8 +8,9 @@
  * Always answers 1, well or not: a host never fails because of us. */
 __attribute__((visibility("default"))) int InitializeInjection(void);
 
-/* What is done at exit: delivers what there is within exit_deadline_ms, and traces no further. False: no agent
- * runs in this process (a forked child has none of its parent's), or it has ended already. Any thread. */
+/* What is done at exit: delivers what there is within exit_deadline_ms, and traces no further. False: no
+ * agent runs in this process (a forked child has none of its parent's), or it has ended already. Any thread.
+ */
 bool agent_finish(void);
 
 #endif

@@ -1,5 +1,5 @@
-/* cuspan.h's environment for child processes, in a process without an agent: there the contexts that wait for one
- * count. */
+/* cuspan.h's environment for child processes, in a process without an agent: there the contexts that wait for
+ * one count. */
 #include "cuspan/cuspan.h"
 
 #include <setjmp.h>
@@ -83,7 +83,8 @@ static void test_the_tracestate_of_the_same_trace_stays(void **state)
 static void test_a_child_sees_it(void **state)
 {
     (void)state;
-    char *given[] = {"A=1", NULL}, *program[] = {"/bin/sh", "-c", "test \"$A $TRACEPARENT\" = \"1 " HEADER "\"", NULL};
+    char *given[] = {"A=1", NULL},
+         *program[] = {"/bin/sh", "-c", "test \"$A $TRACEPARENT\" = \"1 " HEADER "\"", NULL};
     uint64_t token = attach(NULL);
     char **environment = cuspan_child_environment(given);
     int status = -1;
