@@ -49,11 +49,11 @@ def find_instrument():
 
 
 FINISHED = """
-import multiprocessing, os
+import ctypes, multiprocessing, os
 {top}
 def work():
-    import cuspan
-    cuspan.is_on()
+    ctypes.CDLL(os.environ["CUDA_INJECTION64_PATH"])  # as CUDA does it
+    {inside}
     print("child", os.getpid(), flush=True)
 def main():
     {before}
@@ -240,19 +240,25 @@ with TracerProvider().get_tracer("t").start_as_current_span("request") as span:
             with self.subTest(agent):
                 self.run_script(CARRIED, CUDA_INJECTION64_PATH=agent)
 
-    def finished(self, method, top, before):
+    def finished(self, method, top, before, inside):
         """Of the processes parent and child, those whose agent was told of the end."""
         with tempfile.TemporaryDirectory() as folder:
             told = Path(folder, "told")
-            said = self.run_script(FINISHED.format(method=method, top=top, before=before), STUB_FINISHED=str(told))
+            script = FINISHED.format(method=method, top=top, before=before, inside=inside)
+            said = self.run_script(script, STUB_FINISHED=str(told))
             numbers = dict(reversed(line.split()) for line in said.splitlines())
             return [numbers[number] for number in told.read_text().split()] if told.exists() else []
 
     def test_the_end_of_those_that_end_by__exit(self):
         for method, finished in ("fork", ["child"]), ("forkserver", ["child"]), ("spawn", []):
-            for top, before in ("", "pass"), ("import cuspan", "pass"), ("import cuspan", "cuspan.is_on()"):
-                with self.subTest(method, top=top, before=before):
-                    self.assertEqual(self.finished(method, top, before), finished)
+            for top, before, inside, who in (
+                ("import cuspan", "pass", "pass", finished),
+                ("import cuspan", "cuspan.is_on()", "pass", finished),
+                ("", "pass", "import cuspan; cuspan.is_on()", finished),
+                ("", "pass", "pass", []),
+            ):
+                with self.subTest(method, top=top, before=before, inside=inside):
+                    self.assertEqual(self.finished(method, top, before, inside), who)
 
     def test_finish(self):
         self.check("import cuspan; assert not cuspan.finish()", CUDA_INJECTION64_PATH="")
