@@ -31,6 +31,7 @@ foreach(group Replay Repeat Faults Overload Host Library Soak Requests Context O
            COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/agent_test.py --build ${CMAKE_BINARY_DIR}
                    --sanitizers "${CUSPAN_SANITIZE}" ${group})
 endforeach()
+add_test(NAME integration/processes_check COMMAND ${CMAKE_SOURCE_DIR}/tests/gpu/processes_check_test.py)
 # It holds the agent to deadlines of half a second: not beside others that take both processors.
 set_tests_properties(integration/agent_host PROPERTIES RUN_SERIAL TRUE)
 

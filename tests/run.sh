@@ -16,7 +16,7 @@ PASSED=0 FAILED=0
 FAILURES=() SKIPS=()
 LONG='' ONLY=()
 # The parts that CI may skip.
-MAY_SKIP=" gpu docker-engine "
+MAY_SKIP=" gpu processes docker-engine "
 
 # ---- The parts -------------------------------------------------------------------------------------------------------
 # Each is a function that prints to its log and returns 0, 1, or 77 with its last line "skipped: WHY". Where it runs
@@ -81,6 +81,14 @@ part_gpu() {
         return 77
     fi
     tests/gpu/run.sh
+}
+
+part_processes() {
+    if [ "$(tools/get-cuda.sh driver)" -eq 0 ]; then
+        echo "skipped: no GPU with NVIDIA's driver on this machine"
+        return 77
+    fi
+    tests/gpu/processes.sh build/gpu-processes build
 }
 
 # ---- Running them ----------------------------------------------------------------------------------------------------
@@ -214,6 +222,7 @@ main() {
     run_part docker "Dockerfile and compose file, without an engine"
     run_part docker-engine "the image and the compose file, for real"
     run_part gpu "programs on this machine's GPU"
+    run_part processes "several processes, GPUs and threads on this machine's GPUs"
     summary
 }
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from typing import Any, Callable
 
-from cuspan import _agent
+from cuspan import _agent, _link
 from cuspan._attach import attach, current
 from cuspan._imports import when_imported
 from cuspan._trace_context import TraceContext, parse
@@ -50,6 +50,7 @@ class child:
                 os.environ.pop(name, None)
             os.environ.update(self._variables)
             _agent.look_now()
+            _link.leave_attach()  # a forked child's copy of it
         return self._target(*args, **kwargs)
 
 

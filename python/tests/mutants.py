@@ -41,6 +41,7 @@ MUTANTS = [
     ("_processes.py", 'made.pop(_TRACESTATE, "")', 'made.get(_TRACESTATE, "")'),
     ("_processes.py", "os.getpid() != self._parent", "True"),
     ("_processes.py", "os.environ.pop(name, None)", "pass"),
+    ("_processes.py", "            _link.leave_attach()", "            pass"),
     ("_processes.py", "with attach(self._context.traceparent(), self._context.tracestate)", "with attach()"),
     ("_processes.py", 'get_start_method(allow_none=True) != "spawn"', "True"),
     ("_processes.py", "    if process.parent_process() is not None:", "    if False:"),

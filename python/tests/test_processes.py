@@ -73,6 +73,7 @@ OTHER = "00-0af7651916cd43dd8448eb211c80319c-00000000000000aa-01"
 def variables():
     return os.environ.get("TRACEPARENT"), os.environ.get("TRACESTATE")
 def tell(queue):
+    assert cuspan.current_traceparent() is None, cuspan.current_traceparent()
     queue.put(variables())
 def in_child(method, target):
     context = multiprocessing.get_context(method)
@@ -102,7 +103,8 @@ def main():
         assert cuspan.environment({{}}) == {{"TRACEPARENT": foreign, "TRACESTATE": "b=2"}}
     for method in "spawn", "fork", "forkserver":
         assert in_child(method, tell) == process
-        assert in_child(method, below) == (OTHER, "a=1")
+        with cuspan.attach(foreign):
+            assert in_child(method, below) == (OTHER, "a=1")
         assert in_child(method, far) == (foreign, None)
     assert variables() == process
     class Queue(list):

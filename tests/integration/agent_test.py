@@ -1463,7 +1463,7 @@ with ProcessPoolExecutor(1, multiprocessing.get_context({method!r}), begun) as p
 """), 1, [3])
 
     def test_fork_with_cuda_begun_before(self):
-        """The child has no agent of its own, harms nobody, and ends at once; but a program that it becomes has."""
+        """The child has no agent of its own, harms nobody, and ends at once."""
         for ending in "os._exit(3)", "sys.exit(3)":
             with self.subTest(ending):
                 self.check_below_the_root(self.python(f"""
@@ -1489,7 +1489,7 @@ for pid in children:
                                           3, [-1, 0, 1])
 
     def test_fork_and_exec(self):
-        """With cuspan.h or the package: what the child is to work for is in its environment, and not in the parent's."""
+        """What the child is to work for is in its environment, and not in the parent's."""
         self.check_below_the_request(self.python("""
 program = [sys.executable, "-c", f"import sys; sys.path[:0] = {sys.path!r}; import python_host; python_host.cuda(1)"]
 before = dict(os.environ)
@@ -1503,6 +1503,18 @@ with cuspan.attach(TRACEPARENT, "a=1"):
 assert os.waitpid(pid, 0)[1] == 0
 assert dict(os.environ) == before
 """), 2, [1, 1])
+
+    def test_fork_with_cuda_begun_before_and_exec(self):
+        """The child is none of the agent's; the program that it becomes is."""
+        self.check_below_the_root(self.python("""
+program = [sys.executable, "-c", f"import sys; sys.path[:0] = {sys.path!r}; import python_host; python_host.cuda(5)"]
+double = python_host.begin()
+pid = os.fork()
+if pid == 0:
+    os.execv(program[0], program)
+python_host.work(double)
+assert os.waitpid(pid, 0)[1] == 0
+"""), 2, [-1, 5])
 
     def test_subprocesses_without_a_request(self):
         self.check_below_the_root(self.python("""
