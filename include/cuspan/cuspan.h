@@ -339,9 +339,9 @@ static inline char **cuspan_child_environment(char *const *environment)
     size_t count = 0, bytes = 0, kept = 0;
     int has_context = cuspan_current(&context);
     for (; environment[count]; count++) {
-        if (cuspan_is_variable(environment[count], "TRACEPARENT"))
+        if (!traceparent && cuspan_is_variable(environment[count], "TRACEPARENT"))
             traceparent = environment[count] + sizeof "TRACEPARENT=" - 1;
-        if (cuspan_is_variable(environment[count], "TRACESTATE"))
+        if (!tracestate && cuspan_is_variable(environment[count], "TRACESTATE"))
             tracestate = environment[count] + sizeof "TRACESTATE=" - 1;
     }
     const char *state = has_context ? cuspan_tracestate_of(&context, traceparent, tracestate) : "";
