@@ -1402,6 +1402,11 @@ def run_both(method, make=lambda work: work, target=python_host.cuda):
 def main():
 """
 
+    def setUp(self):
+        super().setUp()
+        if SANITIZERS:
+            self.skipTest("a sanitized library can't be loaded into Python")
+
     def python(self, text, env=None, **arguments):
         """Runs a program of which this is the main function."""
         path = self.directory / "job.py"
