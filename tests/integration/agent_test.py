@@ -1446,7 +1446,10 @@ def main():
     def test_each_start_method_of_multiprocessing(self):
         for method in "spawn", "fork", "forkserver":
             with self.subTest(method):
-                self.check_below_the_root(self.python(f"run_both({method!r})"))
+                result = self.python(f"run_both({method!r})")
+                self.check_below_the_root(result)
+                self.assertEqual({(session.name, session.resource["service.name"]) for session in sessions_of(result.spans)},
+                                 {("job.py", "unknown_service:job.py")})
                 self.check_below_the_root(self.python(f"cuspan.is_on()\nrun_both({method!r})"))
 
     def test_children_below_what_their_parent_works_for(self):

@@ -163,6 +163,9 @@ static void test_the_program_s_name(void **state)
     RUN("python3", "python3", "-m");
     RUN("python3", "python3", "-X");
     RUN("python3", "python3", "-");
+    /* Its parent is no Python. */
+    RUN("python3", "python3", "-c", "from multiprocessing.spawn import spawn_main", "--multiprocessing-fork");
+    RUN("python3", "python3", "-c");
 }
 
 int main(void)
