@@ -16,7 +16,7 @@ PASSED=0 FAILED=0
 FAILURES=() SKIPS=()
 LONG='' ONLY=()
 # The parts that CI may skip.
-MAY_SKIP=" gpu gpu-service docker-engine "
+MAY_SKIP=" gpu gpu-service processes docker-engine "
 
 # ---- The parts -------------------------------------------------------------------------------------------------------
 # Each is a function that prints to its log and returns 0, 1, or 77 with its last line "skipped: WHY". Where it runs
@@ -85,6 +85,8 @@ needs_gpu() {
 }
 part_gpu() { needs_gpu && tests/gpu/run.sh; }
 part_gpu-service() { needs_gpu && tests/gpu/service.sh build/log/gpu-service; }
+
+part_processes() { needs_gpu && tests/gpu/processes.sh build/gpu-processes build; }
 
 # ---- Running them ----------------------------------------------------------------------------------------------------
 
@@ -219,6 +221,7 @@ main() {
     run_part docker-engine "the image and the compose file, for real"
     run_part gpu "programs on this machine's GPU"
     run_part gpu-service "the service of examples/service on it, a hundred requests at once"
+    run_part processes "several processes, GPUs and threads on this machine's GPUs"
     summary
 }
 

@@ -72,6 +72,7 @@ typedef struct cuspan_api {
     int (*start)(void);
     int (*stop)(void);
     int (*flush)(uint32_t timeout_ms);
+    int (*finish)(void);
 } cuspan_api;
 
 #define CUSPAN_OFFERS(api, member) ((api)->bytes >= offsetof(cuspan_api, member) + sizeof((api)->member))
@@ -308,6 +309,90 @@ static inline void cuspan_format(const cuspan_context *context, char traceparent
         traceparent[at++] = digits[bytes[i] & 15];
     }
     traceparent[at] = 0;
+}
+
+/* --- child processes --- */
+
+static inline int cuspan_is_variable(const char *entry, const char *name)
+{
+    while (*name && *entry == *name)
+        entry++, name++;
+    return !*name && *entry == '=';
+}
+
+/* The tracestate that goes with a context: its own, else that of the process's trace, if it is the same. */
+static inline const char *cuspan_tracestate_of(const cuspan_context *context, const char *traceparent,
+                                               const char *tracestate)
+{
+    cuspan_context process;
+    if (context->tracestate && *context->tracestate)
+        return context->tracestate;
+    if (!tracestate || !cuspan_parse(traceparent, tracestate, &process))
+        return "";
+    for (size_t i = 0; i < sizeof process.trace_id; i++)
+        if (process.trace_id[i] != context->trace_id[i])
+            return "";
+    return tracestate;
+}
+
+static inline char *cuspan_append(char *to, const char *text)
+{
+    while (*text)
+        *to++ = *text++;
+    *to = 0;
+    return to;
+}
+
+/* The environment for a child process, for execve() and posix_spawn(): `environment` (as `environ`; not NULL)
+ * with TRACEPARENT and TRACESTATE of cuspan_current(), so that the child's session becomes a child of what
+ * this thread works for. Without a context it is `environment` as it is. The process's own environment does
+ * not change. To be made before fork(): it allocates. The list is one block, for free(); its other strings
+ * are borrowed from `environment`. NULL: no memory. */
+static inline char **cuspan_child_environment(char *const *environment)
+{
+    const char *traceparent = NULL, *tracestate = NULL;
+    cuspan_context context;
+    size_t count = 0, bytes = 0, kept = 0;
+    int has_context = cuspan_current(&context);
+    for (; environment[count]; count++) {
+        if (!traceparent && cuspan_is_variable(environment[count], "TRACEPARENT"))
+            traceparent = environment[count] + sizeof "TRACEPARENT=" - 1;
+        if (!tracestate && cuspan_is_variable(environment[count], "TRACESTATE"))
+            tracestate = environment[count] + sizeof "TRACESTATE=" - 1;
+    }
+    const char *state = has_context ? cuspan_tracestate_of(&context, traceparent, tracestate) : "";
+    while (state[bytes])
+        bytes++;
+    bytes += sizeof "TRACEPARENT=" + 56 + sizeof "TRACESTATE=";
+    char **list = (char **)malloc((count + 3) * sizeof *list + bytes);
+    if (!list)
+        return NULL;
+    for (size_t i = 0; i < count; i++)
+        if (!has_context || (!cuspan_is_variable(environment[i], "TRACEPARENT") &&
+                             !cuspan_is_variable(environment[i], "TRACESTATE")))
+            list[kept++] = environment[i];
+    if (has_context) {
+        char *text = (char *)(list + count + 3);
+        list[kept++] = text;
+        text = cuspan_append(text, "TRACEPARENT=");
+        cuspan_format(&context, text);
+        text += 56;
+        if (*state) {
+            list[kept++] = text;
+            cuspan_append(cuspan_append(text, "TRACESTATE="), state);
+        }
+    }
+    list[kept] = NULL;
+    return list;
+}
+
+/* For a process that is about to end by _exit(), where no handler of exit() runs (a child of fork(), mostly):
+ * does what the agent does at exit(), within its exit_deadline_ms, and traces no further. 0: done. -1: no
+ * agent traces this process, or it has ended already. */
+static inline int cuspan_finish(void)
+{
+    const cuspan_api *agent = cuspan_agent();
+    return agent && CUSPAN_OFFERS(agent, finish) ? agent->finish() : -1;
 }
 
 /* --- ranges and spans --- */

@@ -42,7 +42,11 @@ class _Table(ctypes.Structure):
         ("start", _CONTROL),
         ("stop", _CONTROL),
         ("flush", _FLUSH),
+        ("finish", _CONTROL),
     ]
+
+    def has(self, member: Any) -> bool:
+        return bool(member.offset + member.size <= self.bytes)
 
 
 class Agent:
@@ -61,6 +65,7 @@ class Agent:
         self.start = table.start
         self.stop = table.stop
         self.flush = table.flush
+        self.finish = table.finish
 
 
 def _load(name: str, mode: int) -> ctypes.CDLL | None:
@@ -75,13 +80,27 @@ def _is_own() -> bool:
     return os.getuid() == os.geteuid() and os.getgid() == os.getegid()
 
 
+def _path() -> str | None:
+    """The agent that CUDA would load."""
+    path = os.environ.get("CUDA_INJECTION64_PATH", "") if _is_own() else ""
+    return path if os.path.basename(path).startswith(SONAME) else None
+
+
+def is_loaded() -> bool:
+    """The agent's library is in the process, found or not; else it traces nothing."""
+    return _load(SONAME, os.RTLD_LAZY | os.RTLD_NOLOAD) is not None
+
+
+def is_to_come() -> bool:
+    """CUDA is going to load it."""
+    return os.path.isfile(_path() or "")
+
+
 def _find_library() -> ctypes.CDLL | None:
     """The agent that is in the process, else the one that CUDA would load: loading it starts nothing."""
     library = _load(SONAME, os.RTLD_LAZY | os.RTLD_NOLOAD)
-    path = os.environ.get("CUDA_INJECTION64_PATH", "") if _is_own() else ""
-    if not library and os.path.basename(path).startswith(SONAME):
-        library = _load(path, os.RTLD_LAZY | os.RTLD_LOCAL)
-    return library
+    path = None if library else _path()
+    return _load(path, os.RTLD_LAZY | os.RTLD_LOCAL) if path else library
 
 
 def _find() -> Agent | None:
@@ -90,9 +109,10 @@ def _find() -> Agent | None:
     if entry is None:
         return None
     address = ctypes.cast(entry, _AGENT_API)(1)
-    if not address or ctypes.c_uint32.from_address(address).value < ctypes.sizeof(_Table):
+    if not address:
         return None
-    return Agent(library, _Table.from_address(address))
+    table = _Table.from_address(address)
+    return Agent(library, table) if table.has(_Table.finish) else None
 
 
 _agent: Agent | None = None
@@ -105,11 +125,18 @@ def look() -> Agent | None:
     global _calls
     if _agent is None:
         _calls += 1
-        if _calls % CALLS_BETWEEN_LOOKS == 1 and _finding.acquire(blocking=False):
-            try:
-                _use(_find())
-            finally:
-                _finding.release()
+        if _calls % CALLS_BETWEEN_LOOKS == 1:
+            look_now()
+    return _agent
+
+
+def look_now() -> Agent | None:
+    """The agent, looked for even if the last look was not long ago."""
+    if _agent is None and _finding.acquire(blocking=False):
+        try:
+            _use(_find())
+        finally:
+            _finding.release()
     return _agent
 
 

@@ -31,7 +31,7 @@ static struct settings settings;
 static struct trace_context parent;
 static bool has_parent;
 static _Atomic int state = AGENT_NONE;
-static pid_t owner; /* the process that runs the agent; a forked child is not it */
+static _Atomic pid_t owner; /* the process that runs the agent, 0: none; a forked child is not it */
 
 static const char *read_variable(const char *name, void *context)
 {
@@ -71,10 +71,19 @@ static const char *reason_to_wait(void)
     return NULL;
 }
 
+bool agent_finish(void)
+{
+    pid_t self = getpid();
+    if (!atomic_compare_exchange_strong(&owner, &self, 0))
+        return false;
+    capture_set_downstream_room(NULL); /* a replay may go on */
+    pipeline_stop();
+    return true;
+}
+
 static void at_exit(void)
 {
-    if (getpid() == owner)
-        pipeline_stop();
+    (void)agent_finish();
 }
 
 static void in_child(void)
@@ -106,7 +115,7 @@ static enum status start(struct error *err)
         pipeline_cancel();
         return status;
     }
-    owner = getpid();
+    atomic_store(&owner, getpid());
     pthread_atfork(NULL, NULL, in_child);
     atexit(at_exit);
     return STATUS_OK;

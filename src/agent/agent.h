@@ -27,4 +27,9 @@ enum agent_answer agent_flush(uint32_t timeout_ms);
  * true. */
 bool agent_may_sample(const struct trace_context *context);
 
+/* What is done at exit: delivers what there is within exit_deadline_ms, and traces no further. False: no
+ * agent runs in this process (a forked child has none of its parent's), or it has ended already. Any thread.
+ */
+bool agent_finish(void);
+
 #endif

@@ -151,6 +151,14 @@ static int flush(uint32_t timeout_ms)
     return answer;
 }
 
+static int finish(void)
+{
+    int saved_errno = errno;
+    bool is_done = agent_finish();
+    errno = saved_errno;
+    return is_done ? 0 : -1;
+}
+
 static const cuspan_api api = {.bytes = sizeof api,
                                .is_on = is_on,
                                .attach = attach,
@@ -162,7 +170,8 @@ static const cuspan_api api = {.bytes = sizeof api,
                                .mark = mark,
                                .start = start_tracing,
                                .stop = stop_tracing,
-                               .flush = flush};
+                               .flush = flush,
+                               .finish = finish};
 
 const cuspan_api *cuspan_agent_api(uint32_t version)
 {

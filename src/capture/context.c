@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <unistd.h>
 
 __thread struct thread_context *thread_context_self __attribute__((tls_model("initial-exec")));
 
@@ -67,9 +68,24 @@ static void on_thread_exit(void *value)
     free(stacks);
 }
 
+static void draw_first_id(struct stacks *stacks)
+{
+    if (getrandom(&stacks->next_id, sizeof stacks->next_id, GRND_NONBLOCK) != sizeof stacks->next_id)
+        stacks->next_id = clock_ticks() ^ (uint64_t)(uintptr_t)stacks ^ (uint64_t)getpid() << 32;
+}
+
+/* Only the thread that forked lives on in the child. It may get an agent of its own, in the same trace: its
+ * ranges must not have the IDs of its parent's and siblings'. */
+static void in_child(void)
+{
+    if (thread_context_self)
+        draw_first_id((struct stacks *)thread_context_self);
+}
+
 static void make_key(void)
 {
     has_key = pthread_key_create(&exit_key, on_thread_exit) == 0;
+    pthread_atfork(NULL, NULL, in_child);
 }
 
 static struct stacks *make_stacks(void)
@@ -78,8 +94,7 @@ static struct stacks *make_stacks(void)
     struct stacks *stacks = has_key ? calloc(1, sizeof *stacks) : NULL;
     if (!stacks)
         return NULL;
-    if (getrandom(&stacks->next_id, sizeof stacks->next_id, GRND_NONBLOCK) != sizeof stacks->next_id)
-        stacks->next_id = clock_ticks() ^ (uint64_t)(uintptr_t)stacks;
+    draw_first_id(stacks);
     stacks->next_token = (stacks->next_id & INT64_MAX) | 1; /* the highest bit is cuspan.h's own */
     if (pthread_setspecific(exit_key, stacks) != 0) {
         free(stacks);

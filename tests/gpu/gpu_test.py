@@ -142,8 +142,8 @@ class Test:
 
     def check_few_sampled(self, program, cupti):
         """One request in a hundred is sampled: its trace has exactly its own, and in between the agent sleeps."""
-        done, spans, (report,) = self.traced([*program, "8", "5000", "100"], cupti, "always")
-        bare = self.run([*program, "8", "5000", "100"])
+        done, spans, (report,) = self.traced([*program, "8", "5000", "1", "100"], cupti, "always")
+        bare = self.run([*program, "8", "5000", "1", "100"])
         found = [] if done.returncode == 0 else [f"status {done.returncode}: {done.stderr!r}"]
         found += list(requests_check.check(spans, 40000, 100))[:10]
         counters = {name: report["counters"][name] for name in ("sleeps", "asleep_ns", "asleep_records", "spans_unsampled")}

@@ -59,17 +59,49 @@ def check_request(n, spans):
         yield f"request {n}: not one launch in its stage, but {inside}"
 
 
-def check(spans, count, one_in=0):
+def traces_of(spans):
     traces = defaultdict(list)
     for span in spans:
         traces[span.trace_id].append(span)
-    requests = {int(trace[16:], 16): found for trace, found in traces.items() if trace.startswith(MARK)}
+    return traces
+
+
+def check(spans, count, one_in=0):
+    requests = {int(trace[16:], 16): found for trace, found in traces_of(spans).items() if trace.startswith(MARK)}
     wanted = sampled(count, one_in)
     if set(requests) != wanted:
         yield f"{len(wanted - set(requests))} requests are missing, {len(set(requests) - wanted)} are too many"
     for n, found in sorted(requests.items()):
         yield from check_request(n, found)
-    nobodys = [span for trace, found in traces.items() if not trace.startswith(MARK) for span in found]
+    yield from check_nobodys(spans)
+
+
+def rank_of(span):
+    return span.resource.get("cuda.process.rank")
+
+
+def check_shared(spans, served):
+    """Of processes that serve the same requests: `served` has each rank's numbers. Each trace has exactly the work of
+    those who serve it, no span ID twice."""
+    requests = {int(trace[16:], 16): found for trace, found in traces_of(spans).items() if trace.startswith(MARK)}
+    wanted = {n: {rank for rank, numbers in served.items() if n in numbers}
+              for n in set().union(*served.values()) if n % 10 != 9}
+    got = {n: {rank_of(span) for span in found} for n, found in requests.items()}
+    for n in sorted(wanted.keys() | got.keys()):
+        if got.get(n) != wanted.get(n):
+            yield f"request {n}: work of the ranks {got.get(n)} instead of {wanted.get(n)}"
+    for n, found in sorted(requests.items()):
+        if len({span.span_id for span in found}) != len(found):
+            yield f"request {n}: span IDs stand twice"
+        for rank in sorted(got[n] & wanted.get(n, set())):
+            for problem in check_request(n, [span for span in found if rank_of(span) == rank]):
+                yield f"rank {rank}: {problem}"
+    yield from check_nobodys(spans)
+
+
+def check_nobodys(spans):
+    """What is in no request's trace."""
+    nobodys = [span for trace, found in traces_of(spans).items() if not trace.startswith(MARK) for span in found]
     strays = [span for span in nobodys if span.attributes.get("cuda.activity") == "kernel"
               and span.attributes["cuda.kernel.grid"][0] != 1]
     if strays:
@@ -92,10 +124,21 @@ def of_python(request, spans):
             yield f"request {request['number']}: {span.name} hangs in the wrong place"
 
 
+def check_python_shared(spans, requests):
+    """Of several processes, `requests` of all: each trace has exactly the work of those who serve it."""
+    for rank in sorted({request["rank"] for request in requests}):
+        own = [request for request in requests if request["rank"] == rank]
+        for problem in check_python([span for span in spans if rank_of(span) == rank], own):
+            yield f"rank {rank}: {problem}"
+    if len({(span.trace_id, span.span_id) for span in spans}) != len(spans):
+        yield "span IDs stand twice"
+    unknown = {rank_of(span) for span in spans} - {request["rank"] for request in requests}
+    if unknown:
+        yield f"spans of the ranks {unknown}"
+
+
 def check_python(spans, requests):
-    traces = defaultdict(list)
-    for span in spans:
-        traces[span.trace_id].append(span)
+    traces = traces_of(spans)
     for request in requests:
         found = traces.pop(request["trace_id"], [])
         if request["is_sampled"]:

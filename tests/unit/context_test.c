@@ -11,6 +11,8 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -332,6 +334,28 @@ ON_A_THREAD(test_marks_and_names)
     assert_false(range_end(0, NULL));
 }
 
+/* Both may be traced, in one trace. */
+ON_A_THREAD(test_a_forked_child_has_ids_of_its_own)
+{
+    uint64_t of_child = 0, first = push("before", 0);
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        uint64_t id = push("child", 0);
+        _exit(write(ends[1], &id, sizeof id) != sizeof id);
+    }
+    uint64_t of_parent = push("parent", 0);
+    assert_int_equal(read(ends[0], &of_child, sizeof of_child), sizeof of_child);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    close(ends[0]);
+    close(ends[1]);
+    assert_int_equal(of_parent, first + 1);
+    assert_true(of_child != 0 && of_child - first > 1000); /* not the next ones either */
+    while (next())
+        release();
+}
+
 static int setup_all(void **state)
 {
     (void)state;
@@ -354,6 +378,7 @@ int main(void)
         cmocka_unit_test_setup(test_a_full_ring_is_counted, setup),
         cmocka_unit_test_setup(test_ranges_that_are_too_deep_close_no_others, setup),
         cmocka_unit_test_setup(test_marks_and_names, setup),
+        cmocka_unit_test_setup(test_a_forked_child_has_ids_of_its_own, setup),
     };
     return cmocka_run_group_tests(tests, setup_all, NULL);
 }
