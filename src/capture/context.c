@@ -135,6 +135,8 @@ uint64_t context_attach(const struct trace_context *context)
     return made->token;
 }
 
+static void tell_end(const struct thread_context *context);
+
 bool context_detach(uint64_t token)
 {
     struct stacks *stacks = stacks_there();
@@ -146,6 +148,7 @@ bool context_detach(uint64_t token)
     while (stacks->attached_count >= at)
         free(stacks->attached[--stacks->attached_count].state);
     show_innermost(stacks);
+    tell_end(&stacks->shared);
     return true;
 }
 
@@ -272,6 +275,7 @@ void thread_context_write(struct host_thread *thread, struct thread_context *con
         return;
     context->written = context->version;
     context->written_to = thread->serial;
+    context->told = context->ids;
 }
 
 void thread_context_follow_sdk(struct host_thread *thread, uint64_t ticks)
@@ -358,6 +362,15 @@ static struct host_thread *capturing_thread(void)
     if (atomic_load_explicit(&sdk_context_is_there, memory_order_acquire))
         thread_context_follow_sdk(thread, clock_ticks());
     return thread;
+}
+
+/* A context that the ring knows of has its end there at once: who waits for the end of a request's work would
+ * else wait for the thread's next call. One without calls or ranges costs a comparison. */
+static void tell_end(const struct thread_context *context)
+{
+    static const struct trace_id_pair none;
+    if (!same_context(&context->told, &none) && !same_context(&context->told, &context->ids))
+        capturing_thread();
 }
 
 /* `shape` has what the record says beside its text. False: nobody captures, or the ring is full. */

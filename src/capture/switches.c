@@ -212,7 +212,7 @@ static void enable_resource(enum cupti_resource_cbid cbid)
  */
 static void enable_graphs(void)
 {
-    bool nodes = settings->detail != DETAIL_DEFAULT;
+    bool nodes = settings_have_graph_nodes(settings);
     graph_nodes_id_source = nodes ? cupti->cuptiGetGraphNodeId : NULL;
     enable_resource(CUPTI_RESOURCE_GRAPHNODE_CLONED);
     enable_resource(CUPTI_RESOURCE_GRAPHEXEC_CREATED);

@@ -143,6 +143,10 @@ static void emit_activity(struct correlate *c, const struct activity_record *rec
                           (!call || memcmp(call->trace_id, session->trace_id, 16) == 0);
         return;
     }
+    if (info->is_gpu_work)
+        counting_add_work(c, record, call);
+    if (c->is_summary)
+        return;
     correlate_begin_span(span, record->start_ns, record->end_ns);
     session_next_span_id(session, span->span_id);
     span->resource = resource;
@@ -182,8 +186,8 @@ static struct pending_call *find_call(struct correlate *c, const struct activity
 {
     struct pending_call *call =
         record->correlation_id ? pending_find(c->pending, record->correlation_id, record->start_ns) : NULL;
-    if (call)
-        pending_answer(c->pending, call);
+    if (call && pending_answer(c->pending, call))
+        counting_answer(c, call->account);
     return call;
 }
 
