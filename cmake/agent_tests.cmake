@@ -24,7 +24,7 @@ if(NOT CUSPAN_SANITIZE) # their allocator is another
   target_link_libraries(agent_host_watched PRIVATE Threads::Threads ${CMAKE_DL_LIBS} m)
   set_target_properties(agent_host_watched PROPERTIES ENABLE_EXPORTS ON C_VISIBILITY_PRESET default)
 endif()
-foreach(group Replay Repeat Faults Overload Host Library Soak Requests Context Outputs Command Filters)
+foreach(group Replay Repeat Faults Overload Host Library Soak Requests Summary Context Outputs Command Filters)
   string(TOLOWER ${group} name)
   add_test(NAME integration/agent_${name}
            COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/agent_test.py --build ${CMAKE_BINARY_DIR}

@@ -46,7 +46,7 @@ cuda.session.spans | {span} | session spans | spans below it that were seen befo
 cuda.session.end_reason | | session spans | spans or age (it was cut by session.spans_max or session.age_max_ms), or exit
 cuda.session.lost | {span} | session spans, where not 0 | what the process had lost by then, of any reason; the report has each reason
 cuda.stream.name | | calls with a stream, and their GPU work | the name that the program gave the stream (NVTX)
-cuda.summary.number | | summaries (`detail: summary`) | of this request, from 1; more: what came after the one before had been sent, as far as cuspan remembers (the latest 4096 requests)
+cuda.summary.number | | summaries (`detail: summary`) | of this request, from 1; more: what came after the one before had been sent, as far as cuspan remembers (some of the latest 16,384 requests)
 cuda.total.calls | {call} | summaries, sessions, ranges: as all cuda.total.* where there was a call or work | traced calls
 cuda.total.errors | {call} | where not 0, as the next but gpu_time, call_time and kernels | of these, calls that failed
 cuda.total.call_time | ns | | on the host, in all traced calls; threads add up

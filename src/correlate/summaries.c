@@ -1,21 +1,25 @@
 #include "correlate/summaries.h"
 
+#include "model/settings.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #define BUCKETS    4096
-#define REMEMBERED 4096 /* requests whose summaries have left */
+#define REMEMBERED 16384 /* requests whose summaries have left */
 
 struct summaries {
     uint32_t free; /* index + 1 */
     uint32_t idlest, latest;
     uint32_t buckets[BUCKETS];
     struct {
-        uint8_t context[24];
+        uint8_t span_id[8]; /* of the request */
         uint32_t number;
     } sent[REMEMBERED];
     struct summary entries[SUMMARIES_MAX];
 };
+
+static_assert(sizeof(struct summaries) <= SETTINGS_SUMMARIES_BYTES, "what the memory is reckoned by");
 
 enum status summaries_create(struct summaries **summaries)
 {
@@ -96,7 +100,7 @@ struct summary *summaries_add(struct summaries *summaries, const uint8_t context
     *summary = (struct summary){
         .number = 1, .active_ns = now_ns, .next_in_bucket = summaries->buckets[hash % BUCKETS]};
     memcpy(summary->context, context, sizeof summary->context);
-    if (memcmp(summaries->sent[hash % REMEMBERED].context, context, sizeof summary->context) == 0)
+    if (memcmp(summaries->sent[hash % REMEMBERED].span_id, context + 16, 8) == 0)
         summary->number += summaries->sent[hash % REMEMBERED].number;
     summaries->buckets[hash % BUCKETS] = at;
     link_latest(summaries, summary);
@@ -131,7 +135,7 @@ void summaries_remove(struct summaries *summaries, struct summary *summary, bool
     *link = summary->next_in_bucket;
     unlink_age(summaries, summary);
     if (sent) {
-        memcpy(summaries->sent[hash % REMEMBERED].context, summary->context, sizeof summary->context);
+        memcpy(summaries->sent[hash % REMEMBERED].span_id, summary->context + 16, 8);
         summaries->sent[hash % REMEMBERED].number = summary->number;
     }
     memset(summary, 0, sizeof *summary);
