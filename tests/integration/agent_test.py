@@ -710,7 +710,7 @@ class Host(Case):
         a replay doesn't have: on a GPU a thread's first callback asks the system who it is.)
         """
         for name in RECORDINGS:
-            for api, detail in itertools.product(["subscriber", "classic"], ["default", "graph-nodes", "full"]):
+            for api, detail in itertools.product(["subscriber", "classic"], ["summary", "default", "graph-nodes", "full"]):
                 with self.subTest(name=name, api=api, detail=detail):
                     noted = self.directory / "noted"
                     self.host(play=name, lines=0, program="agent_host_watched", env={"HOST_WATCH": str(noted)}, settings={
