@@ -27,7 +27,8 @@ if(NOT CUSPAN_SANITIZE) # their allocator is another
   target_link_libraries(agent_host_watched PRIVATE Threads::Threads ${CMAKE_DL_LIBS} m)
   set_target_properties(agent_host_watched PROPERTIES ENABLE_EXPORTS ON C_VISIBILITY_PRESET default)
 endif()
-foreach(group Replay Repeat Faults Overload Host Library Soak Requests Context Outputs Command Processes Filters)
+foreach(group Replay Graphs Repeat Faults Overload Host Library Control Soak Requests Summary Context Outputs Command Processes
+        Filters)
   string(TOLOWER ${group} name)
   add_test(NAME integration/agent_${name}
            COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/agent_test.py --build ${CMAKE_BINARY_DIR}

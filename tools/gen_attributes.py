@@ -26,7 +26,7 @@ thread.id | | call spans | the kernel's ID of the calling thread
 thread.name | | call spans of named threads | the name of the calling thread, as it is now
 cuda.context.id | | call spans | CUPTI's number of the context, from 1; 0: the call had none
 cuda.correlation.id | | call spans | CUPTI's number of the call, which its GPU work bears too. 32 bits, per process
-error.type | | failed calls, root spans of failed commands | name of what the call returned: cudaErrorInvalidValue, CUDA_ERROR_OUT_OF_MEMORY. _OTHER: a number that this version doesn't know. Of a command: exit_status, or the signal that it died of (SIGSEGV)
+error.type | | failed calls, summaries (and with `detail: summary` sessions) with failed calls: of the first, root spans of failed commands | name of what the call returned: cudaErrorInvalidValue, CUDA_ERROR_OUT_OF_MEMORY. _OTHER: a number that this version doesn't know. Of a command: exit_status, or the signal that it died of (SIGSEGV)
 process.exit.code | | root spans of commands that weren't killed | the command's exit status
 cuda.error.code | | failed calls | the same as a number
 cuda.kernel.name | | kernels | the full demangled name, of which the span's name is the short form
@@ -46,6 +46,30 @@ cuda.session.spans | {span} | session spans | spans below it that were seen befo
 cuda.session.end_reason | | session spans | spans or age (it was cut by session.spans_max or session.age_max_ms), or exit
 cuda.session.lost | {span} | session spans, where not 0 | what the process had lost by then, of any reason; the report has each reason
 cuda.stream.name | | calls with a stream, and their GPU work | the name that the program gave the stream (NVTX)
+cuda.summary.number | | summaries (`detail: summary`) | of this request, from 1; more: what came after the one before had been sent, as far as cuspan remembers (some of the latest 16,384 requests)
+cuda.total.calls | {call} | summaries, sessions, ranges: as all cuda.total.* where there was a call or work | traced calls
+cuda.total.errors | {call} | where not 0, as the next but gpu_time, call_time and kernels | of these, calls that failed
+cuda.total.call_time | ns | | on the host, in all traced calls; threads add up
+cuda.total.launch_time | ns | | the same in calls that launch kernels and graphs
+cuda.total.sync_time | ns | | the same in calls that wait for the GPU
+cuda.total.gpu_time | ns | also of events cuda.device.worked | in which a GPU was busy: what overlaps on a device counts once; devices add up
+cuda.total.start_delay | ns | | from the begin of a call to the begin of its work on the GPU, the sum over all work
+cuda.total.kernels | {kernel} | | executions; those inside of a graph that is traced as a whole are not counted
+cuda.total.copies | {copy} | |
+cuda.total.copy_bytes | By | |
+cuda.total.fills | {fill} | |
+cuda.total.fill_bytes | By | |
+cuda.total.graphs | {graph} | | executions of CUDA graphs that were traced as a whole
+cuda.total.slowest.1.kernel | | with a kernel | short name of the kernel with the longest single execution
+cuda.total.slowest.1.duration | ns | with a kernel | of that execution
+cuda.total.slowest.2.kernel | | with kernels of two names | the same of the other kernels
+cuda.total.slowest.2.duration | ns | with kernels of two names | of that execution
+cuda.total.slowest.3.kernel | | with kernels of three names | the same of the rest
+cuda.total.slowest.3.duration | ns | with kernels of three names | of that execution
+cuda.total.estimated | | where true | gpu_time is less than it was: work came so far out of order that it couldn't be told apart
+cuda.total.incomplete | | ranges and sessions, where true | it was sent before all of its GPU work was known, for want of room
+cuda.device.id | | with totals of one device; events cuda.device.worked | the device that worked
+hw.id | | with totals of one device; events cuda.device.worked | the same, as its resource has it
 cuda.range | | ranges, spans and marks of the program's own | range (it nests on its thread, and calls are its children), span or mark
 cuda.range.unended | | ranges, where true | nobody ended it: it ends with what its thread did last, or with the process
 nvtx.domain | | NVTX ranges and marks of a domain other than the default one | its name

@@ -120,6 +120,7 @@ static enum status prepare_spans(const struct pipeline_options *options, struct 
                                           .parent = options->parent,
                                           .expects_calls = capture_expects_calls(settings),
                                           .expects_graphs = capture_expects_graphs(settings),
+                                          .expects_devices = true,
                                           .sink = {pipeline.outputs, on_span, on_device, on_session}};
     status = correlate_create(&correlate, &pipeline.correlate);
     if (status != STATUS_OK)
@@ -226,7 +227,8 @@ static void take_finished(void)
     uint64_t now_ns = clock_monotonic_ns();
     capture_flush_finished();
     pump_all(now_ns + PUMP_MAX_NS);
-    tick(now_ns);
+    if (pipeline.correlate)
+        correlate_settle(pipeline.correlate, now_ns);
 }
 
 /* The program has ended the tracing: its session's span leaves, too. */
@@ -353,6 +355,8 @@ static void ask_for_records(void)
 {
     static uint32_t before; /* as few as there were since the last time that we asked */
     uint32_t waiting = pipeline.correlate ? correlate_waiting(pipeline.correlate) : 0;
+    if (pipeline.correlate && correlate_wants_records(pipeline.correlate))
+        capture_flush_soon();
     if (waiting < before)
         before = waiting;
     if (waiting - before <= pipeline.settings->correlation.pending_max / WAITING_SHARE)

@@ -116,7 +116,6 @@ struct capture_sink tape_sink(struct tape *tape)
 void tape_describe(struct tape *tape, const struct capture_info *info, const char *program,
                    const struct settings *settings)
 {
-    static const char *const details[] = {"default", "graph-nodes", "full"};
     struct utsname system;
     char driver[16], version[16];
     snprintf(driver, sizeof driver, "%d", info->driver_version);
@@ -125,7 +124,7 @@ void tape_describe(struct tape *tape, const struct capture_info *info, const cha
     check(tape, recording_write_info(tape->writer, RECORDING_INFO_DRIVER_VERSION, driver));
     check(tape, recording_write_info(tape->writer, RECORDING_INFO_API, info->api));
     check(tape, recording_write_info(tape->writer, RECORDING_INFO_PROGRAM, program));
-    check(tape, recording_write_info(tape->writer, RECORDING_INFO_DETAIL, details[settings->detail]));
+    check(tape, recording_write_info(tape->writer, RECORDING_INFO_DETAIL, detail_name(settings->detail)));
     check(tape, recording_write_info(tape->writer, RECORDING_INFO_CLOCK, "realtime"));
     if (uname(&system) == 0)
         check(tape, recording_write_info(tape->writer, RECORDING_INFO_HOST_ARCH, system.machine));

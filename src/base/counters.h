@@ -28,6 +28,9 @@
     X(orphans, false, "GPU spans whose call is unknown, sent below the session and marked")                  \
     X(pending_evicted, false, "calls given up while still waiting for their GPU record")                     \
     X(graph_nodes_unlinked, false, "spans of graph nodes without a link to the call that captured them")     \
+    X(summaries_early, false, "summaries sent while their requests went on, for want of room")               \
+    X(totals_incomplete, false,                                                                              \
+      "ranges and sessions sent before all their GPU work was known, for want of room")                      \
     X(zero_length, false, "GPU spans of no length, sent as 1 ns and marked")                                 \
     X(clock_skew, false, "GPU spans that start before their call, sent as they are")                         \
     X(clock_skew_max_ns, false, "the largest such lead, in ns")                                              \

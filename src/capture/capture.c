@@ -59,7 +59,7 @@ static enum status take_memory(struct error *err)
     if (threads_init(settings->rings.bytes, settings->rings.total_bytes) != STATUS_OK ||
         buffers_init(settings->cupti.host_buffer_bytes, settings->cupti.host_buffer_count, discarded_bytes) !=
             STATUS_OK ||
-        callbacks_init(settings->capture.parameters) != STATUS_OK)
+        callbacks_init(settings->capture.parameters && settings->detail != DETAIL_SUMMARY) != STATUS_OK)
         return error_set(err, STATUS_NO_MEMORY, "no memory for rings and activity buffers");
     return STATUS_OK;
 }

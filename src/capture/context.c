@@ -165,6 +165,8 @@ uint64_t context_attach(const struct trace_context *context, bool may_be_sampled
     return made->token;
 }
 
+static void tell_end(const struct thread_context *context);
+
 bool context_detach(uint64_t token)
 {
     struct stacks *stacks = stacks_there();
@@ -176,6 +178,7 @@ bool context_detach(uint64_t token)
     while (stacks->attached_count >= at)
         drop_innermost(stacks);
     show_innermost(stacks);
+    tell_end(&stacks->shared);
     return true;
 }
 
@@ -302,6 +305,7 @@ void thread_context_write(struct host_thread *thread, struct thread_context *con
         return;
     context->written = context->version;
     context->written_to = thread->serial;
+    context->told = context->ids;
 }
 
 void thread_context_follow_sdk(struct host_thread *thread, uint64_t ticks)
@@ -392,6 +396,15 @@ static struct host_thread *capturing_thread(bool even_asleep)
     return thread;
 }
 
+/* A context that the ring knows of has its end there at once: who waits for the end of a request's work would
+ * else wait for the thread's next call. One without calls or ranges costs a comparison. */
+static void tell_end(const struct thread_context *context)
+{
+    static const struct trace_id_pair none;
+    if (!same_context(&context->told, &none) && !same_context(&context->told, &context->ids))
+        capturing_thread(true);
+}
+
 /* `shape` has what the record says beside its text. False: nobody captures, or the ring is full. */
 static bool write_range(enum record_type type, struct range_record shape, const char *name,
                         uint32_t name_bytes, const struct range_attr *attrs, uint32_t attr_count)
@@ -445,7 +458,9 @@ uint64_t range_push(const struct range_text *text)
     if (!grow((void **)&stacks->ranges, stacks->range_count, &stacks->range_max, sizeof *stacks->ranges))
         return refuse_depth(stacks, text->domain);
     uint64_t id = begin(text, RANGE_ON_THREAD);
-    /* Also one that isn't captured: its end must not close another. */
+    if (!id && !text->domain)
+        return 0; /* its end will name no range, either */
+    /* NVTX's end names none: also one that isn't captured is there, so that its end closes no other. */
     stacks->ranges[stacks->range_count++] =
         (struct open_range){id, text->domain, context_of_this_thread(&stacks->shared, &flags)};
     return id;

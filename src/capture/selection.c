@@ -12,12 +12,21 @@ static bool is_domain_on(const struct settings *settings, enum call_domain domai
     return domain == CALL_RUNTIME ? settings->capture.runtime : settings->capture.driver;
 }
 
+/* What a summary counts: what launches and moves, and where a request waits or runs out of memory. */
+static bool is_summed(enum call_group group)
+{
+    return group == CALL_GROUP_LAUNCH || group == CALL_GROUP_COPY || group == CALL_GROUP_FILL ||
+           group == CALL_GROUP_ALLOC || group == CALL_GROUP_FREE || group == CALL_GROUP_SYNC;
+}
+
 static bool is_wanted(const struct settings *settings, const struct call_info *info)
 {
     const struct filter *filter = &settings->capture.calls;
     const char *group = call_group_name(info->group);
     if (filter->allow.count == 0) {
         if (settings->detail != DETAIL_FULL && !info->is_default)
+            return false;
+        if (settings->detail == DETAIL_SUMMARY && !is_summed((enum call_group)info->group))
             return false;
     }
     return filter_passes(filter, call_name(info), group);
@@ -33,6 +42,9 @@ bool selection_hides_call(const struct settings *settings, enum call_domain doma
 {
     const struct call_info *info = call_info(domain, cbid);
     bool is_usual = info && (info->is_default || settings->detail == DETAIL_FULL);
+    /* Events are made and recorded all the time, and nothing that is summed lies inside. */
+    if (settings->detail == DETAIL_SUMMARY && is_usual && info->group == CALL_GROUP_EVENT)
+        return false;
     return domain == CALL_RUNTIME && is_usual && is_domain_on(settings, CALL_RUNTIME) &&
            is_domain_on(settings, CALL_DRIVER) && !is_wanted(settings, info);
 }
@@ -51,11 +63,22 @@ bool selection_has_activity(const struct settings *settings, uint16_t kind)
         return false;
     if (kind == ACTIVITY_DEVICE || kind == ACTIVITY_CONTEXT)
         return true;
-    if (is_graph_level(kind) && settings->detail != DETAIL_DEFAULT)
+    if (is_graph_level(kind) && settings_have_graph_nodes(settings))
+        return false;
+    if (settings->detail == DETAIL_SUMMARY && !info->is_gpu_work)
         return false;
     if (filter->allow.count == 0 && info->detail > level_of(settings))
         return false;
     return filter_passes(filter, info->name, NULL);
+}
+
+/* When and where, which kernel, how many bytes. */
+static bool is_summed_field(const struct activity_field *field)
+{
+    return field->detail == ACTIVITY_ALWAYS || field->role == ROLE_START || field->role == ROLE_END ||
+           field->role == ROLE_CORRELATION || field->role == ROLE_DEVICE || field->role == ROLE_NAME ||
+           strcmp(field->key.name, "cuda.memcpy.bytes") == 0 ||
+           strcmp(field->key.name, "cuda.memset.bytes") == 0;
 }
 
 uint64_t selection_fields(const struct settings *settings, uint16_t kind)
@@ -65,7 +88,9 @@ uint64_t selection_fields(const struct settings *settings, uint16_t kind)
     uint64_t fields = 1;
     for (uint8_t i = 1; i < info->field_count; i++) {
         const struct activity_field *field = &info->fields[i];
-        bool wanted = field->detail <= level_of(settings) || field->role != ROLE_NONE;
+        bool wanted = settings->detail == DETAIL_SUMMARY
+                          ? is_summed_field(field)
+                          : field->detail <= level_of(settings) || field->role != ROLE_NONE;
         if (field->detail != ACTIVITY_NEVER && (wanted || facts))
             fields |= 1ull << i;
     }

@@ -139,11 +139,20 @@ static uint32_t enable_kind(uint16_t kind, uint64_t fields)
     return cupti->cuptiActivityEnable_v2(subscriber, kind, &config);
 }
 
+/* Kernels go on before all others and off after them: if they go on or off while others are on and threads launch,
+ * none of their records come from then on (12.9, 13.0, 13.5; tests/bench/sleeping.cu, crew). So this is the order in
+ * which kinds go on; off is the other way round. */
+static uint16_t kind_at(uint16_t place)
+{
+    return place == 0 ? ACTIVITY_KERNEL : place <= ACTIVITY_KERNEL ? place - 1 : place;
+}
+
 /* A kind that this CUPTI or this GPU can't give is left out; the user hears of it if he asked for it by name.
  */
 static enum status enable_kinds(const uint64_t fields[ACTIVITY_KINDS_MAX], struct error *err)
 {
-    for (uint16_t kind = 1; kind < ACTIVITY_KINDS_MAX; kind++) {
+    for (uint16_t place = 0; place < ACTIVITY_KINDS_MAX; place++) {
+        uint16_t kind = kind_at(place);
         if (!fields[kind])
             continue;
         uint32_t result = enable_kind(kind, fields[kind]);
@@ -177,7 +186,8 @@ static bool goes_off_in_sleep(uint16_t kind)
 
 void switches_records(bool on)
 {
-    for (uint16_t kind = 1; kind < ACTIVITY_KINDS_MAX; kind++) {
+    for (uint16_t i = 0; i < ACTIVITY_KINDS_MAX; i++) {
+        uint16_t kind = kind_at(on ? i : (uint16_t)(ACTIVITY_KINDS_MAX - 1 - i));
         if (!goes_off_in_sleep(kind))
             continue;
         uint32_t result = on ? enable_kind(kind, selection_fields(settings, kind)) : disable_kind(kind);
@@ -246,7 +256,7 @@ static void enable_resource(enum cupti_resource_cbid cbid)
  */
 static void enable_graphs(void)
 {
-    bool nodes = settings->detail != DETAIL_DEFAULT;
+    bool nodes = settings_have_graph_nodes(settings);
     graph_nodes_id_source = nodes ? cupti->cuptiGetGraphNodeId : NULL;
     enable_resource(CUPTI_RESOURCE_GRAPHNODE_CLONED);
     enable_resource(CUPTI_RESOURCE_GRAPHEXEC_CREATED);
@@ -432,9 +442,9 @@ void switches_off(void)
     if (!subscriber)
         return;
     switches_lock();
-    for (uint16_t kind = 1; kind < ACTIVITY_KINDS_MAX; kind++)
-        if (selection_has_activity(settings, kind))
-            disable_kind(kind);
+    for (uint16_t place = ACTIVITY_KINDS_MAX; place > 0; place--)
+        if (selection_has_activity(settings, kind_at(place - 1)))
+            disable_kind(kind_at(place - 1));
     cupti->cuptiUnsubscribe(subscriber);
     subscriber = NULL;
     switches_unlock();

@@ -14,7 +14,8 @@ struct thread_context {
     uint32_t written;    /* the version that the ring has */
     uint64_t written_to; /* the serial of that ring's thread */
     uint64_t since_ticks;
-    struct trace_id_pair ids; /* all zero: none */
+    struct trace_id_pair ids;  /* all zero: none */
+    struct trace_id_pair told; /* those that the ring has */
     uint8_t flags;
     const char *state; /* the tracestate, NUL-terminated; NULL: none */
 };

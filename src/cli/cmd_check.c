@@ -82,7 +82,6 @@ static void print_nvtx(const struct settings *settings)
 
 static void print_summary(const struct settings *settings)
 {
-    static const char *const details[] = {"default", "graph-nodes", "full"};
     const struct resource_attr *service = resource_find(&settings->resource, "service.name");
     char memory[TEXT_NUMBER_BYTES];
     if (settings->disabled) {
@@ -90,7 +89,7 @@ static void print_summary(const struct settings *settings)
         return;
     }
     printf("  service.name: %s\n", service && service->string ? service->string : "after the program");
-    printf("  detail: %s\n", details[settings->detail]);
+    printf("  detail: %s\n", detail_name(settings->detail));
     print_sampler(settings);
     if (settings->record_file)
         printf("  records to %s and sends nothing\n", settings->record_file);

@@ -7,8 +7,8 @@
      COMPLETES_FILE, NULL},                                                                                    \
         {OPTION_SERVICE_NAME, "service-name", "NAME", "service.name of the spans", COMPLETES_NOTHING, NULL},   \
         {OPTION_DETAIL,   "detail",                                                                            \
-         "LEVEL",         "how much to trace: default, graph-nodes or full",                                   \
-         COMPLETES_WORDS, "default graph-nodes full"},                                                         \
+         "LEVEL",         "how much to trace: summary, default, graph-nodes or full",                          \
+         COMPLETES_WORDS, "summary default graph-nodes full"},                                                 \
         {OPTION_SET,        "set", "KEY=VALUE", "any setting (see: cuspan help settings); may be given again", \
          COMPLETES_NOTHING, NULL},                                                                             \
         {OPTION_LIBRARY, "library",                                                                            \

@@ -74,7 +74,7 @@ int injection_take_option(struct injection *injection, const struct options *opt
     case OPTION_SERVICE_NAME:
         return injection_set(injection, options, "service_name", options->value);
     case OPTION_DETAIL:
-        if (options_word(options, "detail", "default graph-nodes full") < 0)
+        if (options_word(options, "detail", "summary default graph-nodes full") < 0)
             return EXIT_USAGE;
         return injection_set(injection, options, "detail", options->value);
     case OPTION_SET:

@@ -129,6 +129,46 @@ static const char *common_attr(const struct trace *trace, const struct outline_g
     return value;
 }
 
+/* The sum over the line's spans. */
+static uint64_t sum_of(const struct trace *trace, const struct outline_group *group, const char *key)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < group->count; i++) {
+        const char *value = trace_span_attr(trace, &trace->spans[group->members[i]], key);
+        sum += value ? strtoull(value, NULL, 10) : 0;
+    }
+    return sum;
+}
+
+/* What a summary says, where no span of the GPU's own shows it: "  GPU 13.9 us, 5 kernels, 3 copies". */
+static void add_totals(struct label_writer *writer, const struct trace *trace,
+                       const struct outline_group *group)
+{
+    static const struct {
+        const char *key, *one, *many;
+    } counts[] = {{"cuda.total.kernels", "kernel", "kernels"},
+                  {"cuda.total.graphs", "graph", "graphs"},
+                  {"cuda.total.copies", "copy", "copies"},
+                  {"cuda.total.fills", "fill", "fills"}};
+    uint64_t gpu_ns = sum_of(trace, group, "cuda.total.gpu_time");
+    char number[TEXT_NUMBER_BYTES];
+    struct text part = {0};
+    if (trace->lane_count > 0 || gpu_ns == 0)
+        return;
+    text_add_format(&part, "  GPU %s", text_duration(number, gpu_ns, writer->utf8));
+    label_add_whole(writer, part.data, STYLE_DIM);
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+        uint64_t count = sum_of(trace, group, counts[i].key);
+        if (!count)
+            continue;
+        text_clear(&part);
+        text_add_format(&part, ", %s %s", text_count(number, count),
+                        count == 1 ? counts[i].one : counts[i].many);
+        label_add_whole(writer, part.data, STYLE_DIM);
+    }
+    text_deinit(&part);
+}
+
 /* Facts about a line, most telling first; each as a whole or not at all. */
 static void add_details(struct label_writer *writer, const struct trace *trace,
                         const struct outline_group *group)
@@ -161,6 +201,7 @@ static void add_details(struct label_writer *writer, const struct trace *trace,
         label_add_whole(writer, part.data, STYLE_DIM);
     }
     text_deinit(&part);
+    add_totals(writer, trace, group);
 }
 
 static void add_spans_label(struct label_writer *writer, const struct trace *trace,

@@ -27,6 +27,7 @@ const struct schema_key schema_keys[] = {
     {"distribution.cuspan.rings", SCHEMA_MAP, 0},
     {"distribution.cuspan.correlation", SCHEMA_MAP, 0},
     {"distribution.cuspan.session", SCHEMA_MAP, 0},
+    {"distribution.cuspan.summary", SCHEMA_MAP, 0},
     {"distribution.cuspan.sampling", SCHEMA_MAP, 0},
 
     {"resource", SCHEMA_READER, 0},

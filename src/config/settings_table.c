@@ -34,7 +34,8 @@ static const struct setting_word compressions[] = {
     {"none", COMPRESSION_NONE, false}, {"gzip", COMPRESSION_GZIP, false}, {NULL, 0, false}};
 static const struct setting_word encodings[] = {
     {"protobuf", ENCODING_PROTOBUF, false}, {"json", ENCODING_JSON, false}, {NULL, 0, false}};
-static const struct setting_word details[] = {{"default", DETAIL_DEFAULT, false},
+static const struct setting_word details[] = {{"summary", DETAIL_SUMMARY, false},
+                                              {"default", DETAIL_DEFAULT, false},
                                               {"graph-nodes", DETAIL_GRAPH_NODES, false},
                                               {"full", DETAIL_FULL, false},
                                               {NULL, 0, false}};
@@ -263,7 +264,7 @@ const struct setting settings_table[] = {
      .comment = "in place of always_on: the share of roots that are sampled"},
 
     {OWN("detail"), SETTINGS(detail), .type = SETTING_WORD, .words = details, .default_text = "default",
-     .comment = "default: calls and GPU work; graph-nodes: nodes of CUDA graphs too; full: all"},
+     .comment = "summary: one span a request; default: calls and GPU work; graph-nodes: CUDA graphs' nodes too; full: all"},
     PATTERNS("capture.calls.allow", capture.calls.allow,
              "calls by name, pattern (cudaMalloc*) or group (launch); empty: the default profile"),
     PATTERNS("capture.calls.deny", capture.calls.deny, "calls left out; goes before allow"),
@@ -330,6 +331,9 @@ const struct setting settings_table[] = {
      .default_text = "10000", .comment = "spans after which a new trace begins"},
     {OWN("session.age_max_ms"), SETTINGS(session.age_max_ms), .type = SETTING_UINT32, RANGE(1, MS_MAX),
      .default_text = "60000", .comment = "age at which a new trace begins"},
+    {OWN("summary.idle_ms"), SETTINGS(summary.idle_ms), .type = SETTING_UINT32, RANGE(1, MS_MAX),
+     .default_text = "1000",
+     .comment = "detail summary: an idle request's span is sent after this; more work makes a further one"},
     {OWN("sampling.traces_per_second"), SETTINGS(sampling.traces_per_second), .type = SETTING_NUMBER,
      RANGE(0, 1000000), .flags = SETTING_ZERO_IS_NONE, .default_text = "0",
      .comment = "traces that are begun in a second at most, after the sampler; 0: no limit"},

@@ -143,6 +143,10 @@ static void emit_activity(struct correlate *c, const struct activity_record *rec
                           (!call || memcmp(call->trace_id, session->trace_id, 16) == 0);
         return;
     }
+    if (info->is_gpu_work)
+        counting_add_work(c, record, call);
+    if (c->is_summary)
+        return;
     correlate_begin_span(span, record->start_ns, record->end_ns);
     session_next_span_id(session, span->span_id);
     span->resource = resource;
@@ -186,18 +190,25 @@ static struct pending_call *find_call(struct correlate *c, const struct activity
 {
     struct pending_call *call =
         record->correlation_id ? pending_find(c->pending, record->correlation_id, record->start_ns) : NULL;
-    if (call)
-        pending_answer(c->pending, call);
+    if (call && pending_answer(c->pending, call))
+        counting_answer(c, call->account);
     return call;
+}
+
+/* Work of what isn't sampled, or was launched in sleep, or across its edge, where CUPTI before 13.3 now and then
+ * gives no times. */
+static bool is_unwanted(const struct pending_call *call)
+{
+    return call ? call->flags & PENDING_UNSAMPLED : counter_get(COUNTER_sleeps) > 0;
 }
 
 /* Timestamps of zero mean that CUPTI had no room on the device to take them; an end before the start is
  * worse. */
-static bool has_times(const struct activity_record *record)
+static bool has_times(const struct activity_record *record, const struct pending_call *call)
 {
     static bool said;
     if (record->start_ns == 0 || (record->end_ns == 0 && !is_moment(record))) {
-        counter_add(COUNTER_lost_zero_timestamps, 1);
+        counter_add(is_unwanted(call) ? COUNTER_spans_unsampled : COUNTER_lost_zero_timestamps, 1);
         return false;
     }
     if (record->end_ns >= record->start_ns || is_moment(record))
@@ -220,6 +231,16 @@ static bool is_filtered(struct correlate *c, const struct activity_record *recor
     return !filter_passes(kernels, name->text, name->full);
 }
 
+/* Its spans would have a resource without name and UUID: CUPTI's buffers come in any order, and the device's
+ * description may lie in one that isn't full yet. */
+static bool lacks_device(struct correlate *c, const struct activity_record *record)
+{
+    bool lacks = c->expects_devices && activity_table[record->kind].is_gpu_work &&
+                 record->device_id < DEVICES_MAX && !c->devices.is_known[record->device_id];
+    c->lacks_device |= lacks;
+    return lacks;
+}
+
 void correlate_activity(struct correlate *c, const struct activity_record *record)
 {
     if (record->kind == ACTIVITY_DEVICE) {
@@ -236,8 +257,10 @@ void correlate_activity(struct correlate *c, const struct activity_record *recor
         counter_add(COUNTER_spans_filtered, 1);
         return;
     }
+    if (lacks_device(c, record) && waiting_push(c->waiting, record, c->now_ns))
+        return;
     struct pending_call *call = find_call(c, record);
-    if (!has_times(record))
+    if (!has_times(record, call))
         return;
     bool may_come = c->expects_calls && record->correlation_id && activity_table[record->kind].is_gpu_work;
     if (call)
@@ -248,17 +271,29 @@ void correlate_activity(struct correlate *c, const struct activity_record *recor
 
 /* --- records that wait for their calls --- */
 
+/* False: it goes on waiting for its call. */
+static bool take_waiting(struct correlate *c, const struct activity_record *record, bool is_last)
+{
+    struct pending_call *call = find_call(c, record);
+    bool may_come = c->expects_calls && record->correlation_id;
+    if (!call && may_come && !is_last)
+        return false;
+    if (!has_times(record, call))
+        return true;
+    if (call)
+        emit_activity(c, record, call);
+    else
+        give_up(c, record);
+    return true;
+}
+
 static bool sweep_one(void *context, const struct activity_record *record, uint64_t since_ns)
 {
     struct correlate *c = context;
-    struct pending_call *call = find_call(c, record);
-    if (call)
-        emit_activity(c, record, call);
-    else if (c->now_ns >= since_ns + c->settings->correlation.wait_ms * NS_PER_MS)
-        give_up(c, record);
-    else
+    bool is_late = c->now_ns >= since_ns + c->settings->correlation.wait_ms * NS_PER_MS;
+    if (!is_late && lacks_device(c, record))
         return false;
-    return true;
+    return take_waiting(c, record, is_late);
 }
 
 void activity_spans_sweep(struct correlate *c)
@@ -269,14 +304,8 @@ void activity_spans_sweep(struct correlate *c)
 
 static bool give_up_one(void *context, const struct activity_record *record, uint64_t since_ns)
 {
-    struct correlate *c = context;
-    struct pending_call *call = find_call(c, record);
     (void)since_ns;
-    if (call)
-        emit_activity(c, record, call);
-    else
-        give_up(c, record);
-    return true;
+    return take_waiting(context, record, true);
 }
 
 void activity_spans_finish(struct correlate *c)

@@ -13,6 +13,9 @@ void attributes_init(struct attribute_plan *plan, enum detail detail)
         for (uint8_t i = 1; info->name && i < info->field_count; i++) {
             const struct activity_field *field = &info->fields[i];
             plan->has_start[kind] |= field->role == ROLE_START;
+            if (strcmp(field->key.name, "cuda.memcpy.bytes") == 0 ||
+                strcmp(field->key.name, "cuda.memset.bytes") == 0)
+                plan->bytes[kind] = i;
             bool elsewhere = field->role == ROLE_START || field->role == ROLE_END ||
                              (field->role == ROLE_NAME && kind == ACTIVITY_KERNEL) ||
                              field->role == ROLE_DEVICE || field->type == FIELD_DIM3_YZ;

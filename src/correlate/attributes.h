@@ -11,6 +11,7 @@
 struct attribute_plan {
     bool has_start[ACTIVITY_KINDS_MAX]; /* kinds that happen at some time; the others are facts */
     uint8_t count[ACTIVITY_KINDS_MAX];
+    uint8_t bytes[ACTIVITY_KINDS_MAX]; /* the field that says how many a copy or fill moves; 0: none */
     uint8_t fields[ACTIVITY_KINDS_MAX][ACTIVITY_FIELDS_MAX];
 };
 

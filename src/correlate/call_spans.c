@@ -71,18 +71,21 @@ static uint32_t expectations(const struct correlate *c, const struct call_record
     return PENDING_EXPECTED | (graph ? PENDING_GRAPH : 0);
 }
 
-static void remember(struct correlate *c, const struct call_record *call, const struct parent *parent,
-                     uint32_t expected)
+/* True: the account of its parent can expect a record. */
+static bool remember(struct correlate *c, const struct call_record *call, const struct parent *parent,
+                     const uint8_t span_id[8], uint32_t expected)
 {
     uint32_t flags =
         (parent->flags & PENDING_TRACE_FLAGS) | expected | (parent->is_sampled ? 0 : PENDING_UNSAMPLED);
     struct pending_call *pending = pending_insert(c->pending, call->correlation_id, flags);
     if (!pending)
-        return;
+        return false;
     memcpy(pending->trace_id, parent->trace_id, 16);
-    memcpy(pending->span_id, c->span.span_id, 8);
+    memcpy(pending->span_id, span_id, 8);
     pending->start_ns = call->start_ns;
     pending->trace_state = parent->trace_state;
+    pending->account = parent->account;
+    return (expected & PENDING_EXPECTED) != 0;
 }
 
 /* The stream among the call's parameters by its name; its GPU work gets it from the table of pending calls.
@@ -123,6 +126,24 @@ static void note_graphs(struct correlate *c, uint64_t tid, const struct call_rec
     graphs_call(c->graphs, tid, call, parent->is_sampled ? &link : NULL);
 }
 
+/* The call has no span: it is counted, for its ranges and its request or the session. */
+static void summarize(struct correlate *c, const struct worker *worker, const struct call_record *call,
+                      const struct call_info *info, const struct parent *parent)
+{
+    bool is_request = worker->has_context, is_due = false;
+    struct origin origin = {.flags = parent->flags & PENDING_TRACE_FLAGS,
+                            .trace_state = parent->trace_state,
+                            .context = is_request ? worker->context : NULL,
+                            .time_ns = call->start_ns};
+    uint32_t expected = expectations(c, call, info) | (is_request ? 0u : (uint32_t)PENDING_SESSION);
+    if (call->correlation_id)
+        is_due = remember(c, call, parent, is_request ? worker->context + 16 : c->session.span_id, expected);
+    if (parent->is_sampled)
+        counting_add_call(c, parent->account, &origin, info, call, is_due);
+    else
+        counter_add(COUNTER_spans_unsampled, 1);
+}
+
 void correlate_call(struct correlate *c, const struct thread_info *thread, const struct call_record *call)
 {
     enum call_domain domain = (enum call_domain)call->head.domain;
@@ -132,11 +153,15 @@ void correlate_call(struct correlate *c, const struct thread_info *thread, const
     struct worker *worker = work_of(c, thread, call->end_ns);
     struct parent parent = work_parent(c, worker, call->start_ns);
     struct span *span = &c->span;
+    if (c->is_summary) {
+        summarize(c, worker, call, info, &parent);
+        return;
+    }
     correlate_begin_span(span, call->start_ns,
                          call->end_ns > call->start_ns ? call->end_ns : call->start_ns + 1);
     session_next_span_id(&c->session, span->span_id);
-    if (call->correlation_id)
-        remember(c, call, &parent, expectations(c, call, info));
+    bool is_due =
+        call->correlation_id && remember(c, call, &parent, span->span_id, expectations(c, call, info));
     note_graphs(c, thread->tid, call, info, &parent);
     take_events(c, thread->tid, span->start_ns, span->end_ns);
     work_cover(c, &parent, span->start_ns, span->end_ns);
@@ -144,6 +169,8 @@ void correlate_call(struct correlate *c, const struct thread_info *thread, const
         counter_add(COUNTER_spans_unsampled, 1);
         return;
     }
+    struct origin origin = {.time_ns = call->start_ns};
+    counting_add_call(c, parent.account, &origin, info, call, is_due);
     correlate_put_below_parent(c, span, &parent);
     span->name = call_name(info);
     span->name_len = (uint32_t)strlen(span->name);
@@ -163,8 +190,8 @@ void correlate_resource(struct correlate *c, const struct thread_info *thread,
                         const struct resource_record *resource)
 {
     struct span_event event = {.time_ns = resource->time_ns};
-    if (graphs_note(c->graphs, thread->tid, resource))
-        return;
+    if (graphs_note(c->graphs, thread->tid, resource) || c->is_summary)
+        return; /* they are events of calls, which a summary doesn't have */
     switch (resource->head.cbid) {
     case DOMAIN_MODULE_LOADED:
         event.name = "cuda.module.loaded";

@@ -9,6 +9,7 @@
 
 #define NAMES_BYTES       (4 * 1024 * 1024)
 #define WAITING_BYTES     (2 * 1024 * 1024)
+#define LINGERING_BYTES   (1024 * 1024)
 #define SWEEP_INTERVAL_NS (10 * NS_PER_MS)
 
 static const struct attr_key key_thread_id = ATTR_KEY("thread.id");
@@ -28,6 +29,8 @@ enum status correlate_create(const struct correlate_options *options, struct cor
     made->sink = options->sink;
     made->expects_calls = options->expects_calls;
     made->expects_graphs = options->expects_graphs;
+    made->expects_devices = options->expects_devices;
+    made->is_summary = settings->detail == DETAIL_SUMMARY;
     attributes_init(&made->plan, settings->detail);
     struct session_options session = {.name = options->program,
                                       .spans_max = settings->session.spans_max,
@@ -44,8 +47,10 @@ enum status correlate_create(const struct correlate_options *options, struct cor
         waiting_create(WAITING_BYTES, &made->waiting) != STATUS_OK ||
         names_create(NAMES_BYTES, &made->names) != STATUS_OK || workers_create(&made->workers) != STATUS_OK ||
         ranges_create(&made->ranges) != STATUS_OK || states_create(&made->states) != STATUS_OK ||
-        objects_create(&made->objects) != STATUS_OK ||
-        graphs_create(settings->detail != DETAIL_DEFAULT, &made->graphs) != STATUS_OK) {
+        objects_create(&made->objects) != STATUS_OK || accounts_create(&made->accounts) != STATUS_OK ||
+        lingering_create(LINGERING_BYTES, &made->lingering) != STATUS_OK ||
+        (made->is_summary && summaries_create(&made->summaries) != STATUS_OK) ||
+        graphs_create(settings_have_graph_nodes(settings), &made->graphs) != STATUS_OK) {
         correlate_destroy(made);
         return STATUS_NO_MEMORY;
     }
@@ -66,6 +71,9 @@ void correlate_destroy(struct correlate *correlate)
     states_destroy(correlate->states);
     objects_destroy(correlate->objects);
     graphs_destroy(correlate->graphs);
+    accounts_destroy(correlate->accounts);
+    summaries_destroy(correlate->summaries);
+    lingering_destroy(correlate->lingering);
     free(correlate);
 }
 
@@ -78,11 +86,80 @@ void correlate_emit(struct correlate *c)
     c->sink.on_span(c->sink.context, &c->span);
 }
 
+/* A session whose calls' GPU records are still to come. */
+struct ended_session {
+    struct span span;
+    struct span_link links[SPAN_LINKS_MAX];
+    struct span_event events[];
+};
+
+/* It spans what is counted for it, the GPU's work after its last call included. */
+static void emit_session(struct correlate *c, struct account *account, struct span_event *events)
+{
+    struct span *span = &c->span;
+    if (account->totals.first_ns && account->totals.first_ns < span->start_ns)
+        span->start_ns = account->totals.first_ns;
+    if (account->totals.last_ns > span->end_ns)
+        span->end_ns = account->totals.last_ns;
+    counting_put_error(c, &account->totals);
+    counting_emit(c, account, events, SPAN_EVENTS_MAX);
+}
+
+void correlate_emit_session(struct correlate *c, struct account *account, const void *body)
+{
+    const struct ended_session *ended = body;
+    c->span = ended->span;
+    memcpy(c->links, ended->links, sizeof c->links);
+    memcpy(c->session_events, ended->events, ended->span.event_count * sizeof *ended->events);
+    c->span.links = c->links;
+    c->span.events = c->session_events;
+    emit_session(c, account, c->session_events);
+}
+
+/* Keeps the scratch span, the session's. It may be taken by others that have to make way, so it is put aside.
+ */
+static bool linger(struct correlate *c, const struct account *account)
+{
+    struct ended_session ended = {.span = c->span};
+    size_t event_bytes = c->span.event_count * sizeof *c->span.events;
+    struct lingering_head head = {.bytes = (uint32_t)(sizeof ended + event_bytes),
+                                  .account = account->handle,
+                                  .since_ns = c->now_ns,
+                                  .kind = LINGERING_SESSION};
+    memcpy(ended.links, c->links, sizeof ended.links);
+    struct ended_session *kept = counting_linger(c, &head);
+    if (kept) {
+        *kept = ended;
+        memcpy(kept->events, c->session.events, event_bytes);
+    } else {
+        c->span = ended.span;
+        memcpy(c->links, ended.links, sizeof c->links);
+    }
+    return kept != NULL;
+}
+
 static void close_session(struct correlate *c, const char *reason)
 {
+    struct account *account = accounts_find(c->accounts, c->session_account);
+    c->session_account = 0;
     session_close(&c->session, reason, &c->span, c->links);
-    if (c->session.is_sampled)
+    if (account && account->due && linger(c, account))
+        return;
+    if (account)
+        emit_session(c, account, c->session.events);
+    else if (c->session.is_sampled)
         correlate_emit(c);
+    if (account)
+        accounts_close(c->accounts, account);
+}
+
+/* Makes nobody leave for it: events open sessions while the scratch span is another's. */
+static void open_account(struct correlate *c)
+{
+    struct account *account = c->session.is_sampled ? accounts_open(c->accounts, 0) : NULL;
+    if (account)
+        account->is_root = true;
+    c->session_account = account ? account->handle : 0;
 }
 
 /* The parent of work that belongs to no request. Other parents of a call go before it: ranges and attached
@@ -93,6 +170,7 @@ struct session *correlate_session_at(struct correlate *c, uint64_t time_ns)
         close_session(c, c->session.spans >= c->session.options.spans_max ? "spans" : "age");
     if (!c->session.is_open) {
         session_open(&c->session, time_ns);
+        open_account(c);
         if (c->sink.on_session)
             c->sink.on_session(c->sink.context, c->session.trace_id, c->session.span_id, c->session.flags);
     }
@@ -145,8 +223,22 @@ void correlate_tick(struct correlate *c, uint64_t now_ns)
         return;
     c->next_sweep_ns = now_ns + SWEEP_INTERVAL_NS;
     activity_spans_sweep(c);
+    counting_sweep(c);
     if (c->session.is_open && session_is_due(&c->session, clock_now_ns()))
         close_session(c, c->session.spans >= c->session.options.spans_max ? "spans" : "age");
+}
+
+void correlate_settle(struct correlate *c, uint64_t now_ns)
+{
+    c->next_sweep_ns = 0;
+    correlate_tick(c, now_ns);
+}
+
+bool correlate_wants_records(struct correlate *c)
+{
+    bool wants = c->lacks_device && !c->has_asked_for_device;
+    c->has_asked_for_device |= wants;
+    return wants;
 }
 
 uint32_t correlate_waiting(const struct correlate *c)
@@ -170,6 +262,7 @@ void correlate_finish(struct correlate *c)
             session_add_event(&c->session, &c->held[i].event);
     if (c->session.is_open)
         close_session(c, "exit");
+    counting_finish(c);
 }
 
 uint32_t correlate_traces(const struct correlate *c, uint8_t (*traces)[16], uint32_t max, uint32_t *total)

@@ -29,6 +29,7 @@ struct correlate_options {
     const struct trace_context *parent; /* TRACEPARENT, or NULL; copied */
     bool expects_calls;                 /* every GPU record should find its call; else none is waited for */
     bool expects_graphs;                /* every graph launch should have its record; else none is missed */
+    bool expects_devices;               /* each device is described; else its work doesn't wait for that */
     struct correlate_sink sink;
 };
 
@@ -56,6 +57,12 @@ uint32_t correlate_waiting(const struct correlate *correlate);
 
 /* Between rounds: lets waiting records find their calls or gives them up, and cuts a session that is due. */
 void correlate_tick(struct correlate *correlate, uint64_t now_monotonic_ns);
+
+/* What waits looks at once whether it still has to. */
+void correlate_settle(struct correlate *correlate, uint64_t now_monotonic_ns);
+
+/* A device has work of which nothing else is known yet: CUPTI's finished records should be asked for. Once. */
+bool correlate_wants_records(struct correlate *correlate);
 
 /* Ends the session that is open, with `reason`; the next begins with the next work. What still waits stays.
  */

@@ -12,6 +12,7 @@ struct parent {
     const char *trace_state; /* NUL-terminated or NULL; read through states_valid() */
     bool is_sampled;
     bool is_session;
+    uint32_t account; /* handle (accounts.h) of the innermost for which work below it counts; 0: for nobody */
 };
 
 #endif

@@ -89,10 +89,12 @@ struct pending_call *pending_insert(struct pending_table *table, uint32_t correl
     return victim;
 }
 
-void pending_answer(struct pending_table *table, struct pending_call *call)
+bool pending_answer(struct pending_table *table, struct pending_call *call)
 {
-    table->waiting -= is_waiting(call);
+    bool was_waiting = is_waiting(call);
+    table->waiting -= was_waiting;
     call->flags |= PENDING_ANSWERED;
+    return was_waiting;
 }
 
 uint32_t pending_waiting(const struct pending_table *table)

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 enum pending_flags {
+    PENDING_SESSION = 1 << 8, /* it belongs to no request */
     PENDING_EXPECTED = 1 << 16,
     PENDING_ANSWERED = 1 << 17,
     PENDING_UNSAMPLED = 1 << 18,
@@ -25,9 +26,11 @@ struct pending_call {
     uint32_t correlation_id; /* 0: free */
     uint32_t flags;          /* W3C flags in the low byte, above them enum pending_flags */
     uint8_t trace_id[16];
-    uint8_t span_id[8];
+    uint8_t span_id[8]; /* the call's; where calls have no spans, that of the request */
     uint64_t start_ns;
     const char *trace_state; /* NUL-terminated or NULL; lives as long as the process */
+    uint32_t account;        /* handle (accounts.h); 0: none */
+    uint32_t reserved;
 };
 
 struct pending_table;
@@ -39,8 +42,8 @@ void pending_destroy(struct pending_table *table);
  * record (PENDING_EXPECTED), and those that have its place still wait for theirs. */
 struct pending_call *pending_insert(struct pending_table *table, uint32_t correlation_id, uint32_t flags);
 
-/* The call has had a record. */
-void pending_answer(struct pending_table *table, struct pending_call *call);
+/* The call has had a record. True: it had waited for it. */
+bool pending_answer(struct pending_table *table, struct pending_call *call);
 
 /* How many wait for theirs. */
 uint32_t pending_waiting(const struct pending_table *table);

@@ -10,17 +10,13 @@ static const struct attr_key key_instant = ATTR_KEY("cuda.instant");
 static const struct attr_key key_range = ATTR_KEY("cuda.range");
 static const struct attr_key key_unended = ATTR_KEY("cuda.range.unended");
 
-void range_spans_close(struct correlate *c, struct range *range, uint64_t end_ns,
-                       const struct range_record *end)
+/* The range's span, in the scratch span, and on its way. */
+static void emit_range(struct correlate *c, const struct range *range, struct account *account,
+                       uint64_t end_ns, const struct range_record *end)
 {
     struct span *span = &c->span;
     uint32_t keys = 0;
-    if (!range->parent.is_sampled) {
-        counter_add(COUNTER_spans_unsampled, 1);
-        ranges_remove(c->ranges, range);
-        return;
-    }
-    correlate_begin_span(span, range->start_ns, end_ns > range->start_ns ? end_ns : range->start_ns + 1);
+    correlate_begin_span(span, range->start_ns, end_ns);
     memcpy(span->span_id, &range->id, 8);
     correlate_put_below_parent(c, span, &range->parent);
     span->name = range->text;
@@ -40,8 +36,74 @@ void range_spans_close(struct correlate *c, struct range *range, uint64_t end_ns
         ranges_attributes(span, end->text, end->text_bytes, end->name_bytes, end->attr_count, c->keys, &keys);
     }
     ranges_events(range, &c->range_events, span);
-    work_cover(c, &range->parent, span->start_ns, span->end_ns);
-    correlate_emit(c);
+    if (account)
+        counting_emit(c, account, c->range_events.events, RANGE_EVENTS_MAX);
+    else
+        correlate_emit(c);
+}
+
+/* --- ranges whose calls' GPU records are still to come: how they ended, and behind it the range as far as it
+ * is filled, its text, its marks, and at a multiple of 8 the record of its end --- */
+
+struct ended_range {
+    uint64_t end_ns;
+    uint32_t end_at; /* where the record of the end lies; 0: nobody ended it */
+    uint32_t reserved;
+    char range[];
+};
+
+#define RANGE_HEAD_BYTES offsetof(struct range, text)
+
+void range_spans_emit(struct correlate *c, struct account *account, const void *body)
+{
+    const struct ended_range *ended = body;
+    struct range *range = &c->ended_range;
+    const char *at = ended->range;
+    const void *end = ended->end_at ? (const char *)body + ended->end_at : NULL;
+    memcpy(range, at, RANGE_HEAD_BYTES);
+    at += RANGE_HEAD_BYTES;
+    memcpy(range->text, at, range->text_bytes);
+    memcpy(range->marks, at + range->text_bytes, range->marks_bytes);
+    emit_range(c, range, account, ended->end_ns, end);
+}
+
+static bool linger(struct correlate *c, const struct range *range, const struct account *account,
+                   uint64_t end_ns, const struct range_record *end)
+{
+    uint32_t bytes =
+        (uint32_t)(sizeof(struct ended_range) + RANGE_HEAD_BYTES) + range->text_bytes + range->marks_bytes;
+    uint32_t end_at = (bytes + 7) & ~7u;
+    struct lingering_head head = {.bytes = end ? end_at + end->head.bytes : bytes,
+                                  .account = account->handle,
+                                  .since_ns = c->now_ns,
+                                  .kind = LINGERING_RANGE};
+    struct ended_range *kept = counting_linger(c, &head);
+    if (!kept)
+        return false;
+    *kept = (struct ended_range){.end_ns = end_ns, .end_at = end ? end_at : 0};
+    memcpy(kept->range, range, RANGE_HEAD_BYTES);
+    memcpy(kept->range + RANGE_HEAD_BYTES, range->text, range->text_bytes);
+    memcpy(kept->range + RANGE_HEAD_BYTES + range->text_bytes, range->marks, range->marks_bytes);
+    if (end)
+        memcpy((char *)kept + end_at, end, end->head.bytes);
+    return true;
+}
+
+void range_spans_close(struct correlate *c, struct range *range, uint64_t end_ns,
+                       const struct range_record *end)
+{
+    struct account *account = accounts_find(c->accounts, range->account);
+    end_ns = end_ns > range->start_ns ? end_ns : range->start_ns + 1;
+    if (!range->parent.is_sampled) {
+        counter_add(COUNTER_spans_unsampled, 1);
+    } else {
+        work_cover(c, &range->parent, range->start_ns, end_ns);
+        if (!account || !account->due || !linger(c, range, account, end_ns, end)) {
+            emit_range(c, range, account, end_ns, end);
+            if (account)
+                accounts_close(c->accounts, account);
+        }
+    }
     ranges_remove(c->ranges, range);
 }
 
@@ -54,6 +116,7 @@ static void begin_range(struct correlate *c, const struct thread_info *thread,
         return;
     range->parent = work_parent(c, worker, record->time_ns);
     memcpy(range->context, worker->context, sizeof range->context);
+    range->account = range->parent.is_sampled ? counting_open(c, range->parent.account) : 0;
     const struct range_record *early = ranges_take_end(c->ranges, record->id);
     if (early)
         range_spans_close(c, range, early->time_ns, early);

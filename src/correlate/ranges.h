@@ -16,6 +16,7 @@ struct range {
     struct parent parent;
     uint8_t context[24];       /* trace and span ID of the thread's context when it began; all zero: none */
     struct thread_info thread; /* on which it began */
+    uint32_t account;          /* handle of its own; 0: none */
     uint64_t start_ns;
     uint32_t domain;
     uint8_t flags; /* enum range_flags */
@@ -56,10 +57,11 @@ void ranges_attributes(struct span *span, const char *text, uint32_t text_bytes,
                        uint32_t count, struct attr_key *keys, uint32_t *key_count);
 
 /* The events of the range's marks, for as long as the range and `scratch` live. */
+#define RANGE_EVENTS_MAX 16
 struct range_events {
-    struct span_event events[16];
-    struct attr_key keys[16 * 6];
-    char names[16][64];
+    struct span_event events[RANGE_EVENTS_MAX];
+    struct attr_key keys[RANGE_EVENTS_MAX * 6];
+    char names[RANGE_EVENTS_MAX][64];
     uint32_t key_count;
 };
 void ranges_events(const struct range *range, struct range_events *scratch, struct span *span);

@@ -3,10 +3,12 @@
 #ifndef CUSPAN_CORRELATE_STATE_H
 #define CUSPAN_CORRELATE_STATE_H
 
+#include "correlate/accounts.h"
 #include "correlate/attributes.h"
 #include "correlate/correlate.h"
 #include "correlate/devices.h"
 #include "correlate/graphs.h"
+#include "correlate/lingering.h"
 #include "correlate/names.h"
 #include "correlate/objects.h"
 #include "correlate/parent.h"
@@ -14,6 +16,7 @@
 #include "correlate/ranges.h"
 #include "correlate/session.h"
 #include "correlate/states.h"
+#include "correlate/summaries.h"
 #include "correlate/waiting.h"
 #include "correlate/workers.h"
 
@@ -34,12 +37,18 @@ struct decision {
 struct correlate {
     const struct settings *settings;
     struct correlate_sink sink;
-    bool expects_calls, expects_graphs;
+    bool expects_calls, expects_graphs, expects_devices;
+    bool lacks_device, has_asked_for_device; /* work waits for its device's description */
+    bool is_summary; /* the detail: calls and their work have no spans */
     struct session session;
     struct pending_table *pending;
     struct waiting_queue *waiting;
     struct workers *workers;
     struct ranges *ranges;
+    struct accounts *accounts;
+    struct summaries *summaries; /* NULL unless is_summary */
+    struct lingering *lingering;
+    uint32_t session_account; /* handle; 0: none */
     struct states *states;
     struct objects *objects;
     struct decision decisions[DECISIONS_KEPT]; /* on traces of contexts, where their flags don't decide */
@@ -53,6 +62,8 @@ struct correlate {
     struct span_link links[SPAN_LINKS_MAX];
     struct span_event call_events[8];
     struct range_events range_events;
+    struct range ended_range;                          /* one that lingered */
+    struct span_event session_events[SPAN_EVENTS_MAX]; /* of a session that lingered, of a summary */
     struct attr_key keys[SPAN_ATTRS_MAX];
     char message[RANGE_TEXT_BYTES + 1];
 };
@@ -77,10 +88,49 @@ struct worker *work_of(struct correlate *correlate, const struct thread_info *th
 /* The innermost open range, as long as the context in which it began is still the thread's; NULL. */
 struct range *work_innermost_range(const struct correlate *correlate, const struct worker *worker);
 /* The first that exists: the innermost open range, the thread's context, the session. */
-struct parent work_parent(struct correlate *correlate, const struct worker *worker, uint64_t time_ns);
+struct parent work_parent(struct correlate *correlate, struct worker *worker, uint64_t time_ns);
 /* The session spans what belongs to its trace. Unsampled ones count, too: sessions end after as many spans.
  */
 void work_cover(struct correlate *correlate, const struct parent *parent, uint64_t start_ns, uint64_t end_ns);
+
+/* counting.c: work is counted for its range, the ranges around that, and its request or session. */
+struct origin {
+    const uint8_t *context; /* trace and span ID of the request; NULL: the session's */
+    uint32_t flags;
+    const char *trace_state;
+    uint64_t time_ns;
+};
+/* An account, or 0. What has ended and still waits may leave early for it, by the scratch span. */
+uint32_t counting_open(struct correlate *correlate, uint32_t outer);
+/* With `summary`: the account of the request that the thread works for, which it holds from now on. */
+uint32_t counting_hold(struct correlate *correlate, struct worker *worker);
+/* The thread turns to another request, or to none. */
+void counting_release(struct correlate *correlate, struct worker *worker);
+/* `is_due`: its GPU record is still to come. */
+void counting_add_call(struct correlate *correlate, uint32_t account, const struct origin *origin,
+                       const struct call_info *info, const struct call_record *call, bool is_due);
+/* `call` NULL: it is not known, and the session's account has the work. */
+void counting_add_work(struct correlate *correlate, const struct activity_record *record,
+                       const struct pending_call *call);
+/* The first record of a call with this account has come. */
+void counting_answer(struct correlate *correlate, uint32_t account);
+/* Hands the scratch span, of this account, to the sink. `events` has room for `events_max`, and the span's.
+ */
+void counting_emit(struct correlate *correlate, struct account *account, struct span_event *events,
+                   uint32_t events_max);
+/* Where calls have no spans, theirs is the error of the first that failed. */
+void counting_put_error(struct correlate *correlate, const struct totals *totals);
+/* What has ended goes, if it waits for nothing any more or has waited long enough; or all. */
+void counting_sweep(struct correlate *correlate);
+void counting_finish(struct correlate *correlate);
+/* A body for lingering.h, for which others may have to go early; NULL: it is too large. */
+void *counting_linger(struct correlate *correlate, const struct lingering_head *head);
+
+/* correlate.c: a session that lingered leaves. */
+void correlate_emit_session(struct correlate *correlate, struct account *account, const void *body);
+
+/* range_spans.c: the same of a range. */
+void range_spans_emit(struct correlate *correlate, struct account *account, const void *body);
 
 /* range_spans.c: `end` NULL: nobody ended it. The range's place is free afterwards. */
 void range_spans_close(struct correlate *correlate, struct range *range, uint64_t end_ns,

@@ -11,6 +11,7 @@ struct worker *work_of(struct correlate *c, const struct thread_info *thread, ui
             if (range)
                 range_spans_close(c, range, worker->seen_ns, NULL);
         }
+        counting_release(c, worker);
         worker_reset(worker, thread);
     }
     if (now_ns > worker->seen_ns)
@@ -28,20 +29,25 @@ struct range *work_innermost_range(const struct correlate *c, const struct worke
     return NULL;
 }
 
-struct parent work_parent(struct correlate *c, const struct worker *worker, uint64_t time_ns)
+struct parent work_parent(struct correlate *c, struct worker *worker, uint64_t time_ns)
 {
     const struct range *range = work_innermost_range(c, worker);
     struct parent parent = {.is_session = false};
+    uint32_t request = 0;
+    if (c->is_summary && worker->has_context && worker->is_sampled)
+        request = counting_hold(c, worker);
     if (range) {
         parent = range->parent;
         memcpy(parent.span_id, &range->id, 8);
         parent.flags |= 0x100u;
+        parent.account = range->account ? range->account : range->parent.account;
     } else if (worker->has_context) {
         memcpy(parent.trace_id, worker->context, 16);
         memcpy(parent.span_id, worker->context + 16, 8);
         parent.is_sampled = worker->is_sampled;
         parent.flags = (worker->flags & TRACE_FLAG_RANDOM) | (parent.is_sampled ? TRACE_FLAG_SAMPLED : 0u);
         parent.trace_state = worker->trace_state;
+        parent.account = request;
     } else {
         const struct session *session = correlate_session_at(c, time_ns);
         memcpy(parent.trace_id, session->trace_id, 16);
@@ -50,6 +56,7 @@ struct parent work_parent(struct correlate *c, const struct worker *worker, uint
         parent.trace_state = session->trace_state;
         parent.is_sampled = session->is_sampled;
         parent.is_session = true;
+        parent.account = c->session_account;
     }
     return parent;
 }
@@ -93,6 +100,7 @@ void correlate_context(struct correlate *c, const struct thread_info *thread,
     struct worker *worker = work_of(c, thread, attached->time_ns);
     struct trace_context context = {.flags = attached->flags};
     char trace_state[TRACE_STATE_MAX] = "";
+    counting_release(c, worker);
     memcpy(worker->context, attached->trace_id, 16);
     memcpy(worker->context + 16, attached->span_id, 8);
     worker->has_context = memcmp(worker->context, none, sizeof none) != 0;

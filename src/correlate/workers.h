@@ -16,6 +16,7 @@ struct worker {
     uint8_t context[24]; /* trace and span ID; all zero: none */
     uint8_t flags;
     const char *trace_state;
+    uint32_t summary; /* handle of the account of the request whose summary it holds; 0: none */
     uint32_t depth;
     uint64_t open[RANGE_PARENTS_MAX]; /* IDs of ranges, the innermost last */
 };

@@ -46,9 +46,24 @@ void settings_deinit(struct settings *settings)
     memset(settings, 0, sizeof *settings);
 }
 
+const char *detail_name(enum detail detail)
+{
+    static const char *const names[] = {[DETAIL_DEFAULT] = "default",
+                                        [DETAIL_SUMMARY] = "summary",
+                                        [DETAIL_GRAPH_NODES] = "graph-nodes",
+                                        [DETAIL_FULL] = "full"};
+    return names[detail];
+}
+
+bool settings_have_graph_nodes(const struct settings *settings)
+{
+    return settings->detail == DETAIL_GRAPH_NODES || settings->detail == DETAIL_FULL;
+}
+
 uint64_t settings_buffer_bytes(const struct settings *settings)
 {
-    return SETTINGS_FIXED_BYTES + (settings->detail != DETAIL_DEFAULT ? SETTINGS_GRAPH_NODES_BYTES : 0) +
+    return SETTINGS_FIXED_BYTES + (settings_have_graph_nodes(settings) ? SETTINGS_GRAPH_NODES_BYTES : 0) +
+           (settings->detail == DETAIL_SUMMARY ? SETTINGS_SUMMARIES_BYTES : 0) +
            (uint64_t)settings->cupti.host_buffer_bytes * settings->cupti.host_buffer_count +
            settings->rings.total_bytes + (uint64_t)settings->correlation.pending_max * SETTINGS_PENDING_BYTES;
 }

@@ -24,7 +24,7 @@ struct filter {
     struct pattern_list deny;
 };
 
-enum detail { DETAIL_DEFAULT, DETAIL_GRAPH_NODES, DETAIL_FULL };
+enum detail { DETAIL_DEFAULT, DETAIL_SUMMARY, DETAIL_GRAPH_NODES, DETAIL_FULL };
 enum cupti_api { CUPTI_API_AUTO, CUPTI_API_CLASSIC, CUPTI_API_SUBSCRIBER };
 enum sleep_when { SLEEP_AUTO, SLEEP_NEVER, SLEEP_ALWAYS };
 enum graph_records { GRAPH_RECORDS_WHEN_USED, GRAPH_RECORDS_AT_ONCE, GRAPH_RECORDS_ALWAYS };
@@ -122,6 +122,9 @@ struct settings {
         uint32_t age_max_ms;
     } session;
     struct {
+        uint32_t idle_ms; /* a request in which nothing happens for so long has its summary sent */
+    } summary;
+    struct {
         double traces_per_second; /* that are begun at most; 0: no limit */
         enum sleep_when sleep;    /* while no sampled request is in flight */
     } sampling;
@@ -132,6 +135,9 @@ struct settings {
     char *record_file; /* NULL: none. Set: record in place of export */
 };
 
+/* The word of the settings. */
+const char *detail_name(enum detail detail);
+
 /* Safe on zeroed ones; both empty what they free. */
 void settings_deinit(struct settings *settings);
 void output_settings_deinit(struct output_settings *output);
@@ -140,11 +146,14 @@ void output_settings_deinit(struct output_settings *output);
  * body plain and compressed for an output), the buffers lent to CUPTI, the rings and the table of pending
  * calls come first; the rest is for the queues of spans. config refuses settings that leave less than
  * SETTINGS_QUEUE_BYTES_MIN for them. */
-#define SETTINGS_FIXED_BYTES   (19 * 1024 * 1024)
-#define SETTINGS_PENDING_BYTES 48 /* of one pending call */
+#define SETTINGS_FIXED_BYTES   (23 * 1024 * 1024)
+#define SETTINGS_PENDING_BYTES 56 /* of one pending call */
 #define SETTINGS_GRAPH_NODES_BYTES                                                                           \
     (2 * 1024 * 1024) /* where nodes of graphs are asked for: the calls that captured them */
 #define SETTINGS_QUEUE_BYTES_MIN (1024 * 1024)
+#define SETTINGS_SUMMARIES_BYTES (1024 * 1024) /* with the detail `summary`: the requests that are open */
+/* Whether nodes of graphs are asked for in place of whole executions. */
+bool settings_have_graph_nodes(const struct settings *settings);
 uint64_t settings_buffer_bytes(const struct settings *settings);
 uint64_t settings_queue_bytes(const struct settings *settings);
 

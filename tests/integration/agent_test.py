@@ -716,7 +716,7 @@ class Host(Case):
         a replay doesn't have: on a GPU a thread's first callback asks the system who it is.)
         """
         for name in RECORDINGS:
-            for api, detail in itertools.product(["subscriber", "classic"], ["default", "graph-nodes", "full"]):
+            for api, detail in itertools.product(["subscriber", "classic"], ["summary", "default", "graph-nodes", "full"]):
                 with self.subTest(name=name, api=api, detail=detail):
                     noted = self.directory / "noted"
                     self.host(play=name, lines=0, program="agent_host_watched", env={"HOST_WATCH": str(noted)}, settings={
@@ -1142,6 +1142,161 @@ class Requests(Case):
         for group in range(100):
             if group % 7 != 6:
                 self.assertIn(self.request(0, group)[0], traces)
+
+
+def union_ns(spans):
+    """The time in which at least one of them was there."""
+    total = until = 0
+    for start, end in sorted((span.start_ns, span.end_ns) for span in spans):
+        total += max(0, end - max(start, until))
+        until = max(until, end)
+    return total
+
+
+def totals_of(calls, work):
+    """What spans of calls and of GPU work add up to, as cuda.total.* has it; what is 0 is left out."""
+    def kind(name):
+        return [span for span in work if span.attributes["cuda.activity"] == name]
+
+    def took(spans):
+        return sum(span.end_ns - span.start_ns for span in spans)
+
+    devices = {span.resource.get("cuda.device.id") for span in work}
+    longest = {}
+    for span in kind("kernel"):
+        longest[span.name] = max(longest.get(span.name, 0), span.end_ns - span.start_ns)
+    always = {"calls": len(calls), "call_time": took(calls), "kernels": len(kind("kernel")),
+              "gpu_time": sum(union_ns(s for s in work if s.resource.get("cuda.device.id") == d) for d in devices)}
+    rest = {"errors": sum("error.type" in span.attributes for span in calls),
+            "launch_time": took(s for s in calls if re.match(r"cu(da)?(Graph)?Launch", s.name)),
+            "sync_time": took(s for s in calls if s.name.endswith("Synchronize")),
+            "start_delay": sum(max(0, span.attributes.get("cuda.start_delay", 0)) for span in work),
+            "copies": len(kind("memcpy") + kind("memcpy_peer")),
+            "copy_bytes": sum(s.attributes["cuda.memcpy.bytes"] for s in kind("memcpy") + kind("memcpy_peer")),
+            "fills": len(kind("memset")), "fill_bytes": sum(s.attributes["cuda.memset.bytes"] for s in kind("memset")),
+            "graphs": len(kind("graph")),
+            **{f"slowest.{i}.duration": ns for i, ns in enumerate(sorted(longest.values(), reverse=True)[:3], 1)}}
+    return {**always, **{key: value for key, value in rest.items() if value}}, longest
+
+
+class Summary(Case):
+    """The detail `summary`, and the totals of ranges and sessions: against sums over the spans of the detail `default`."""
+    # What a summary counts of the default profile.
+    SUMMED = re.compile(r"cu(da)?(Launch|GraphLaunch|Mem|Malloc|HostAlloc|Free|.*Synchronize)")
+
+    def check_totals(self, span, calls, work):
+        expected, longest = totals_of(calls, work)
+        prefix = "cuda.total."
+        found = {key[len(prefix):]: value for key, value in span.attributes.items() if key.startswith(prefix)}
+        for i in 1, 2, 3:
+            name = found.pop(f"slowest.{i}.kernel", None)
+            self.assertEqual(longest.get(name), found.get(f"slowest.{i}.duration"))
+        self.assertEqual(found, expected)
+
+    def spans_by_trace(self, name, **settings):
+        result = self.replay(name, settings=settings)
+        self.assert_nothing_lost(result)
+        by_trace = {}
+        for span in result.spans:
+            by_trace.setdefault(span.trace_id, []).append(span)
+        return by_trace
+
+    def check_sessions(self, name):
+        (every,) = self.spans_by_trace(name).values()
+        (summed,) = self.spans_by_trace(name, detail="summary").values()
+        calls, work = [s for s in every if is_call(s)], [s for s in every if compare.is_gpu_span(s)]
+        self.assertTrue(calls and work)
+        (session,) = filter(is_session, every)
+        self.check_totals(session, calls, work)
+        (only,) = summed
+        self.check_totals(only, [s for s in calls if self.SUMMED.match(s.name)], work)
+        self.assertGreaterEqual(only.end_ns, max(s.end_ns for s in work))
+
+    def test_a_service_recorded_on_a_gpu(self):
+        for api in "subscriber", "classic":
+            default = self.replay("service", "--api", api).spans
+            result = self.replay("service", "--api", api, settings={"detail": "summary"})
+            self.assert_nothing_lost(result)
+            (session,) = filter(is_session, result.spans)
+            wanted = {s.trace_id for s in default if is_call(s)} - {s.trace_id for s in default if is_session(s)}
+            summaries = {s.trace_id: s for s in result.spans if s.name == "cuda summary"}
+            self.assertEqual(set(summaries), wanted)
+            self.assertEqual(len(wanted), 288)
+            self.assertEqual(len(result.spans), 1 + 288 + sum(s.name == "stage" for s in default))
+            for trace_id in wanted | {next(s.trace_id for s in default if is_session(s))}:
+                of_trace = [s for s in default if s.trace_id == trace_id]
+                calls = [s for s in of_trace if is_call(s) and self.SUMMED.match(s.name)]
+                work = [s for s in of_trace if compare.is_gpu_span(s)]
+                span = summaries.get(trace_id, session)
+                self.check_totals(span, calls, work)
+                self.assertEqual(span.start_ns, min(s.start_ns for s in calls))
+                self.assertEqual(span.end_ns, max(s.end_ns for s in calls + work))
+                if span is not session:
+                    self.assertEqual(span.parent_id, f"ff{int(trace_id[16:], 16):014x}")
+                    self.assertEqual(span.attributes["cuda.summary.number"], 1)
+                    self.assertRegex(span.attributes["hw.id"], "^GPU-")
+
+    def test_ranges_count_what_is_inside(self):
+        for detail in "default", "summary":
+            default = self.replay("service").spans
+            ranges = [s for s in self.replay("service", settings={"detail": detail}).spans if s.name == "stage"]
+            for span in ranges:
+                (same,) = [s for s in default if s.name == "stage" and s.trace_id == span.trace_id]
+                calls = [s for s in default if s.parent_id == same.span_id]
+                ids = {s.span_id for s in calls}
+                self.check_totals(span, calls, [s for s in default if s.parent_id in ids])
+                self.assertEqual((span.start_ns, span.end_ns, span.parent_id), (same.start_ns, same.end_ns, same.parent_id))
+            self.assertEqual(len(ranges), 288)
+
+    def test_vector_add(self):
+        self.check_sessions("vector_add")
+
+    def test_threads(self):
+        self.check_sessions("threads")
+
+    def test_graph(self):
+        self.check_sessions("graph")
+
+    def test_torch_inference(self):
+        self.check_sessions("torch_inference")
+
+    def test_sessions_that_are_cut_have_their_own_work(self):
+        by_trace = self.spans_by_trace("torch_inference", **{"session.spans_max": 100})
+        self.assertGreater(len(by_trace), 5)
+        for spans in by_trace.values():
+            (session,) = filter(is_session, spans)
+            self.check_totals(session, [s for s in spans if is_call(s)], [s for s in spans if compare.is_gpu_span(s)])
+
+    def test_thousands_of_requests(self):
+        """More at once than are kept: some leave early, and what comes later is in a further one."""
+        path = self.directory / "many.cuspanrec"
+        subprocess.run([BUILD / "replay_sample", path, "8", "600" if SANITIZERS else "3000", "requests"], check=True)
+        settings = {"exit_deadline_ms": 60000, "capture.activities.deny": "graph"}
+        default = self.replay(path, settings={**settings, "capture.calls.allow": "launch,copy,fill,alloc,free,sync"}).spans
+        result = self.replay(path, settings={**settings, "detail": "summary"})
+        self.assert_nothing_lost(result)
+        sums, expected = {}, {}
+        for span in result.spans:
+            if span.name == "cuda summary":
+                found = sums.setdefault((span.trace_id, span.parent_id), Counter())
+                found.update({key: span.attributes.get(f"cuda.total.{key}", 0) for key in ("calls", "kernels", "copies")})
+                found["summaries"] += 1
+                self.assertLessEqual(span.attributes["cuda.summary.number"], found["summaries"])
+        session_traces = {span.trace_id for span in default if is_session(span)}
+        for trace_id, spans in itertools.groupby(sorted(default, key=lambda s: s.trace_id), lambda s: s.trace_id):
+            spans = list(spans)
+            if trace_id not in session_traces:
+                calls = list(filter(is_call, spans))
+                work = Counter(s.attributes["cuda.activity"] for s in spans if compare.is_gpu_span(s))
+                expected[trace_id] = (len(calls), work["kernel"], work["memcpy"])
+        self.assertEqual({trace: (found["calls"], found["kernels"], found["copies"]) for (trace, _), found in sums.items()},
+                         {trace: counts for trace, counts in expected.items() if any(counts)})
+
+    def test_show_draws_it(self):
+        path = self.directory / "summary.jsonl"
+        path.write_text(self.replay("service", settings={"detail": "summary"}).text)
+        shown = self.start([BUILD / "cuspan", "show", "--width", "120", path], {})
+        self.assertRegex(shown.out, r"cuda summary  GPU [0-9.]+ .s, \d+ kernels")
 
 
 class Context(Case):

@@ -359,8 +359,9 @@ static void wrong_keys_and_values_are_errors_in_words(void **state)
         {"detial: full", ":5:5: distribution.cuspan.detial: unknown key; did you mean detail?"},
         {"frobnicate: 1",
          "distribution.cuspan.frobnicate: unknown key: expected one of detail, capture, cupti"},
-        {"detail: fulll", "detail: expected default, graph-nodes or full, not \"fulll\"; did you mean full?"},
-        {"detail: 3", "detail: expected default, graph-nodes or full, not an integer"},
+        {"detail: fulll",
+         "detail: expected summary, default, graph-nodes or full, not \"fulll\"; did you mean full?"},
+        {"detail: 3", "detail: expected summary, default, graph-nodes or full, not an integer"},
         {"session: {spans_max: \"5\"}",
          "spans_max: expected an integer from 1 to 1000000000: remove the quotes"},
         {"session: {spans_max: -1}", "spans_max: expected an integer from 1 to 1000000000, not \"-1\""},
@@ -378,7 +379,7 @@ static void wrong_keys_and_values_are_errors_in_words(void **state)
         {"capture: {calls: {allow: launch}}", "calls.allow: expected a list of names or patterns"},
         {"capture: {calls: {allow: [1]}}", "calls.allow[0]: expected a name or a pattern, not an integer"},
         {"capture: {calls: {alow: []}}", "calls.alow: unknown key; did you mean allow?"},
-        {"memory_bytes_max: 16777216", "raise it to 52428800, or lower one of those"},
+        {"memory_bytes_max: 16777216", "raise it to 57671680, or lower one of those"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         assert_error(load_own(cases[i].yaml), cases[i].says);
@@ -770,7 +771,8 @@ static void wrong_variables_are_warnings_and_defaults(void **state)
          "OTEL_RESOURCE_ATTRIBUTES: the whole value is left out: pair 2 has a '%'"},
         {"OTEL_RESOURCE_ATTRIBUTES", "a=b,=c", "pair 2 has no key"},
         {"OTEL_RESOURCE_ATTRIBUTES", "a=b,c=%ff", "pair 2 is not UTF-8"},
-        {"CUSPAN_DETAIL", "ful", "CUSPAN_DETAIL: expected default, graph-nodes or full, not \"ful\""},
+        {"CUSPAN_DETAIL", "ful",
+         "CUSPAN_DETAIL: expected summary, default, graph-nodes or full, not \"ful\""},
         {"OTEL_TRACES_SAMPLER", "", ""},
     };
     struct settings defaults;
@@ -964,7 +966,7 @@ static void wrong_overrides_are_errors(void **state)
         {"detial=full", "CUSPAN_SET: detial: unknown key; did you mean detail?"},
         {"endpont=http://h", "did you mean endpoint?"},
         {"xyzzy=1", "CUSPAN_SET: xyzzy: unknown key: expected one of"},
-        {"detail=ful", "CUSPAN_SET: detail: expected default, graph-nodes or full, not \"ful\""},
+        {"detail=ful", "CUSPAN_SET: detail: expected summary, default, graph-nodes or full, not \"ful\""},
         {"detail", "an entry without '='"},
         {"endpoint=", "endpoint: the value is missing"},
         {"endpoint=ftp://x", "endpoint: expected http://HOST:PORT"},

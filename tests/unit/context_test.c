@@ -194,6 +194,44 @@ ON_A_THREAD(test_the_ring_gets_the_context_with_the_next_record)
     assert_null(next());
 }
 
+ON_A_THREAD(test_the_end_of_a_context_in_the_ring_is_told_at_once)
+{
+    uint64_t outer = attach(10);
+    context_detach(attach(20));
+    assert_null(next()); /* neither has been told */
+    push("range", 0);
+    expect_context(10, "");
+    expect_range(RECORD_RANGE_BEGIN, "range");
+    context_detach(attach(20));
+    assert_null(next()); /* the ring has the outer one still */
+    uint64_t inner = attach(20);
+    push("range", 0);
+    expect_context(20, "");
+    expect_range(RECORD_RANGE_BEGIN, "range");
+    context_detach(inner);
+    expect_context(10, "");
+    attach(30);
+    context_detach(outer); /* with the one inside, which was never told */
+    expect_context(0, "");
+    assert_null(next());
+    context_detach(attach(40));
+    assert_null(next());
+}
+
+ON_A_THREAD(test_while_nothing_is_captured_no_end_is_told)
+{
+    uint64_t token = attach(10);
+    push("range", 0);
+    expect_context(10, "");
+    expect_range(RECORD_RANGE_BEGIN, "range");
+    atomic_store(&callbacks_mode, CALLBACKS_OFF);
+    context_detach(token);
+    assert_null(next());
+    atomic_store(&callbacks_mode, CALLBACKS_ON);
+    push("range", 0);
+    expect_context(0, ""); /* then it is told with what comes */
+}
+
 /* --- ranges --- */
 
 ON_A_THREAD(test_ranges_of_domains_nest_apart)
@@ -370,6 +408,8 @@ int main(void)
         cmocka_unit_test_setup(test_a_token_is_of_its_thread, setup),
         cmocka_unit_test_setup(test_thousands_of_contexts_have_an_end, setup),
         cmocka_unit_test_setup(test_the_ring_gets_the_context_with_the_next_record, setup),
+        cmocka_unit_test_setup(test_the_end_of_a_context_in_the_ring_is_told_at_once, setup),
+        cmocka_unit_test_setup(test_while_nothing_is_captured_no_end_is_told, setup),
         cmocka_unit_test_setup(test_ranges_of_domains_nest_apart, setup),
         cmocka_unit_test_setup(test_the_innermost_range_is_the_current_context, setup),
         cmocka_unit_test_setup(test_attributes_are_copied, setup),

@@ -59,6 +59,30 @@ static void a_small_trace_looks_like_this(void **state)
     trace_deinit(&trace);
 }
 
+#define SUMMARY(id, more)                                                                                    \
+    SPAN(TRACE_A, id, "00000000000000b1", "cuda summary", "000010000", "000060000",                          \
+         ATTRS(ATTR_NUMBER("cuda.total.gpu_time", "20000") "," ATTR_NUMBER("cuda.total.kernels", "1") more))
+
+static void a_summary_says_what_the_gpu_did(void **state)
+{
+    struct trace trace = trace_of(LINE(
+        PROCESS_RESOURCE, SUMMARY("00000000000000a2", "," ATTR_NUMBER("cuda.total.copies", "2")) "," SUMMARY(
+                              "00000000000000a3", "," ATTR_NUMBER("cuda.total.fills", "1"))));
+    struct picture_options options = {.columns = 100, .rows_max = 1, .utf8 = true};
+    FILE *file = tmpfile();
+    picture_draw(file, &trace, &options);
+    char *picture = contents_of(file);
+    assert_non_null(strstr(picture, "cuda summary ×2  GPU 40.0 µs, 2 kernels"));
+    fclose(file);
+    free(picture);
+    trace_deinit(&trace);
+    trace = trace_of(sample); /* where the GPU has spans, they say it */
+    picture = draw(&trace, 100, false, true);
+    assert_null(strstr(picture, "  GPU "));
+    free(picture);
+    trace_deinit(&trace);
+}
+
 /* No line is wider than it may be, whatever the width; the last part of each line is a bar at the same
  * column. */
 static void every_width_is_kept(void **state)
@@ -184,6 +208,7 @@ int main(void)
         return 77;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_small_trace_looks_like_this),
+        cmocka_unit_test(a_summary_says_what_the_gpu_did),
         cmocka_unit_test(every_width_is_kept),
         cmocka_unit_test(without_utf8_everything_is_ascii),
         cmocka_unit_test(deep_trees_keep_room_for_names),

@@ -143,6 +143,8 @@ static void queue_gets_what_the_buffers_leave(void **state)
     settings.detail = DETAIL_GRAPH_NODES; /* the calls that captured nodes are kept */
     assert_int_equal(settings_queue_bytes(&settings),
                      10 * 1024 * 1024 - buffers - SETTINGS_GRAPH_NODES_BYTES);
+    settings.detail = DETAIL_SUMMARY;
+    assert_int_equal(settings_queue_bytes(&settings), 10 * 1024 * 1024 - buffers - SETTINGS_SUMMARIES_BYTES);
     settings.memory_bytes_max = 1;
     assert_int_equal(settings_queue_bytes(&settings), 0);
 }

@@ -248,6 +248,40 @@ static void test_fields_by_detail(void **state)
         has_field(selection_fields(&settings, ACTIVITY_DEVICE), ACTIVITY_DEVICE, "cuda.device.memory.bytes"));
 }
 
+static void test_a_summary_has_what_it_counts(void **state)
+{
+    (void)state;
+    char *allow[] = {"cudaEventRecord"};
+    settings.detail = DETAIL_SUMMARY;
+    assert_true(has(CALL_RUNTIME, "cudaLaunchKernel"));
+    assert_true(has(CALL_DRIVER, "cuMemcpyAsync"));
+    assert_true(has(CALL_RUNTIME, "cudaMemsetAsync"));
+    assert_true(has(CALL_RUNTIME, "cudaMalloc"));
+    assert_true(has(CALL_RUNTIME, "cudaFree"));
+    assert_true(has(CALL_RUNTIME, "cudaStreamSynchronize"));
+    assert_false(has(CALL_RUNTIME, "cudaEventRecord"));
+    assert_false(is_hidden(CALL_RUNTIME, "cudaEventRecord")); /* no callback at all */
+    assert_false(has(CALL_RUNTIME, "cudaStreamCreate"));
+    assert_true(is_hidden(CALL_RUNTIME, "cudaStreamCreate")); /* it may allocate by driver calls */
+    assert_true(selection_has_all_launches(&settings));
+    assert_true(selection_has_activity(&settings, ACTIVITY_KERNEL));
+    assert_true(selection_has_activity(&settings, ACTIVITY_GRAPH_TRACE));
+    assert_false(selection_has_activity(&settings, ACTIVITY_OVERHEAD));
+    assert_false(selection_has_activity(&settings, ACTIVITY_SYNCHRONIZATION));
+    uint64_t kernel = selection_fields(&settings, ACTIVITY_KERNEL),
+             copy = selection_fields(&settings, ACTIVITY_MEMCPY);
+    assert_true(has_field(kernel, ACTIVITY_KERNEL, "cuda.kernel.name"));
+    assert_true(has_field(kernel, ACTIVITY_KERNEL, "cuda.correlation.id"));
+    assert_false(has_field(kernel, ACTIVITY_KERNEL, "cuda.kernel.grid"));
+    assert_false(has_field(kernel, ACTIVITY_KERNEL, "cuda.kernel.registers"));
+    assert_true(has_field(copy, ACTIVITY_MEMCPY, "cuda.memcpy.bytes"));
+    assert_false(has_field(copy, ACTIVITY_MEMCPY, "cuda.memcpy.kind"));
+    assert_true(
+        has_field(selection_fields(&settings, ACTIVITY_DEVICE), ACTIVITY_DEVICE, "cuda.device.memory.bytes"));
+    set_list(&settings.capture.calls.allow, allow, 1);
+    assert_true(has(CALL_RUNTIME, "cudaEventRecord")); /* who names it gets it */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -260,6 +294,7 @@ int main(void)
         cmocka_unit_test_setup(test_default_kinds, setup),
         cmocka_unit_test_setup(test_graphs_as_a_whole_or_by_nodes, setup),
         cmocka_unit_test_setup(test_kinds_by_name, setup),
+        cmocka_unit_test_setup(test_a_summary_has_what_it_counts, setup),
         cmocka_unit_test_setup(test_fields_by_detail, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
