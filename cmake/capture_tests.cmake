@@ -33,3 +33,11 @@ cuspan_sdk_context_test(default)
 if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
   cuspan_sdk_context_test(descriptors -mtls-dialect=gnu2)
 endif()
+
+# Read by a reader of its own, from outside by the means.
+cuspan_unit_test(publish cuspan_capture)
+target_sources(publish_test PRIVATE tests/unit/support/thread_ctx_reader.c)
+target_include_directories(publish_test PRIVATE tests/unit)
+target_compile_definitions(publish_test PRIVATE FOLDER="$<TARGET_FILE_DIR:cuspan_thread_ctx>"
+                           FAKE_SDK="$<TARGET_FILE:fake_sdk_default>")
+add_dependencies(publish_test cuspan_thread_ctx fake_sdk_default)

@@ -466,8 +466,8 @@ A call's and a session's spans belong to the process, a GPU's to the process and
 {resources}
 
 What the configuration gives (`resource.attributes`, `OTEL_RESOURCE_ATTRIBUTES`) goes first, then what an OpenTelemetry SDK in
-the process has published by the time CUDA is initialised (process context, OTEP 4719: a mapping named `OTEL_CTX`), but for
-`telemetry.*`. A program that runs with another user's rights has nothing from its environment. A device has besides, as CUPTI
+the process has published (process context, OTEP 4719: a mapping named `OTEL_CTX`), but for `telemetry.*`; one that is published
+or changed later is seen within 1 to 10 s, and holds for the spans from then on. A program that runs with another user's rights has nothing from its environment. A device has besides, as CUPTI
 says it:
 
 {devices}

@@ -3,9 +3,11 @@
 #include "agent/detect.h"
 #include "agent/nvtx_entry.h"
 #include "agent/own.h"
+#include "agent/own_resource.h"
 #include "agent/pipeline.h"
 #include "base/log.h"
 #include "capture/nvtx.h"
+#include "capture/publish.h"
 #include "config/config.h"
 
 #include <errno.h>
@@ -86,7 +88,7 @@ static enum status start(bool has_parent, struct error *err)
     enum status status = capture_start(&settings, folder, &info, err);
     if (status != STATUS_OK)
         return status;
-    if (detect_resource(&settings.resource, info.driver_version, info.cupti_version) != STATUS_OK)
+    if (own_resource_begin(&settings.resource, info.driver_version, info.cupti_version) != STATUS_OK)
         log_warn("the resource is incomplete: too many attributes");
     status = pipeline_prepare(&options, err);
     if (status == STATUS_OK)
@@ -110,6 +112,13 @@ static void begin_nvtx(void)
     nvtx_entry_check(own_variable("NVTX_INJECTION64_PATH"));
 }
 
+static void begin_publishing(void)
+{
+    struct error err = {""};
+    if (settings.publish_thread_context && publish_begin(own_folder(), &err) != STATUS_OK)
+        log_warn("%s: distribution.cuspan.publish_thread_context does nothing", err.text);
+}
+
 /* False: this process is not traced. */
 static bool begin(void)
 {
@@ -128,6 +137,7 @@ static bool begin(void)
         return false;
     }
     begin_nvtx();
+    begin_publishing();
     return true;
 }
 

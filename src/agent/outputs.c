@@ -105,6 +105,12 @@ static void send_batch(struct output *output)
         exporter_submit(output->exporter, batch);
 }
 
+void outputs_send(struct outputs *outputs)
+{
+    for (size_t i = 0; i < outputs->count; i++)
+        send_batch(&outputs->items[i]);
+}
+
 static bool is_patient(const struct outputs *outputs)
 {
     return outputs->patience_ns && clock_monotonic_ns() < outputs->patience_ns;

@@ -15,7 +15,10 @@ struct outputs;
 enum status outputs_create(const struct settings *settings, const char *own_folder, struct outputs **outputs,
                            struct error *err) MUST_CHECK;
 
+/* Spans that have been added keep the resource as it was, and so do those that follow in their batch. */
 void outputs_set_resource(struct outputs *outputs, uint16_t index, const struct resource *resource);
+/* Sends the open batches: what follows has the resources that were set last. */
+void outputs_send(struct outputs *outputs);
 
 /* A span that no output can take is counted. */
 void outputs_add(struct outputs *outputs, const struct span *span);

@@ -6,7 +6,8 @@
  * environment: it has no variables. */
 const char *own_variable(const char *name);
 
-/* Where libcuspan.so lies; the modules that belong to it lie beside it. Static storage. */
+/* Where libcuspan.so lies; the modules that belong to it lie beside it. Static storage; any thread.
+ */
 const char *own_folder(void);
 
 #endif

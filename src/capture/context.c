@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/counters.h"
 #include "capture/callbacks.h"
+#include "capture/publish.h"
 #include "capture/sdk_context.h"
 #include "capture/thread_context.h"
 #include "capture/threads.h"
@@ -38,6 +39,7 @@ struct stacks {
     struct attached *attached;
     struct open_range *ranges;
     uint32_t deeper; /* NVTX's open ranges beyond RANGE_DEPTH_MAX */
+    struct published published;
 };
 
 static pthread_key_t exit_key;
@@ -50,6 +52,7 @@ static void on_thread_exit(void *value)
 {
     struct stacks *stacks = value;
     thread_context_self = NULL;
+    published_deinit(&stacks->published);
     while (stacks->attached_count > 0)
         free(stacks->attached[--stacks->attached_count].state);
     free(stacks->attached);
@@ -106,6 +109,52 @@ static bool grow(void **entries, uint32_t count, uint32_t *max, size_t size)
 
 /* --- contexts --- */
 
+static bool same_context(const struct trace_id_pair *a, const struct trace_id_pair *b)
+{
+    return memcmp(a, b, sizeof *a) == 0;
+}
+
+static bool is_attached(const struct thread_context *context)
+{
+    static const struct trace_id_pair none;
+    return context && !same_context(&context->ids, &none);
+}
+
+/* The innermost open range whose context is the thread's, or NULL. Correlate finds the same one. */
+static const struct open_range *innermost_range(const struct stacks *stacks,
+                                                const struct trace_id_pair *context)
+{
+    for (uint32_t i = stacks->range_count; i > 0; i--)
+        if (stacks->ranges[i - 1].id && same_context(&stacks->ranges[i - 1].context, context))
+            return &stacks->ranges[i - 1];
+    return NULL;
+}
+
+/* What readers outside of the process may see: the span that is active for the thread's request. Work of no
+ * request has nothing to show: its session's trace ends without the thread's doing. */
+static void publish(struct stacks *stacks)
+{
+    bool is_on = atomic_load_explicit(&publish_is_on, memory_order_acquire);
+    if (!is_on && !stacks->published.variable)
+        return;
+    if (!is_on || !is_attached(&stacks->shared)) {
+        published_clear(&stacks->published);
+        return;
+    }
+    struct trace_id_pair ids = stacks->shared.ids;
+    const struct open_range *range = innermost_range(stacks, &ids);
+    if (range)
+        memcpy(ids.span_id, &range->id, sizeof ids.span_id);
+    published_write(&stacks->published, &ids, stacks->shared.flags);
+}
+
+void context_publish(void)
+{
+    struct stacks *stacks = stacks_there();
+    if (stacks)
+        publish(stacks);
+}
+
 static void show_innermost(struct stacks *stacks)
 {
     static const struct attached none;
@@ -116,6 +165,7 @@ static void show_innermost(struct stacks *stacks)
     stacks->shared.state = top->state;
     stacks->shared.since_ticks = clock_ticks();
     stacks->shared.version += stacks->shared.version == UINT32_MAX ? 2 : 1;
+    publish(stacks);
 }
 
 uint64_t context_attach(const struct trace_context *context)
@@ -183,17 +233,6 @@ static bool get_session(struct trace_context *context)
     return true;
 }
 
-static bool same_context(const struct trace_id_pair *a, const struct trace_id_pair *b)
-{
-    return memcmp(a, b, sizeof *a) == 0;
-}
-
-static bool is_attached(const struct thread_context *context)
-{
-    static const struct trace_id_pair none;
-    return context && !same_context(&context->ids, &none);
-}
-
 /* What the thread works for: by cuspan.h, else by its SDK, else nothing. */
 static struct trace_id_pair context_of_this_thread(const struct thread_context *context, uint8_t *flags)
 {
@@ -206,16 +245,6 @@ static struct trace_id_pair context_of_this_thread(const struct thread_context *
     if (atomic_load_explicit(&sdk_context_is_there, memory_order_acquire))
         sdk_context_read(&ids, flags);
     return ids;
-}
-
-/* The innermost open range whose context is the thread's, or NULL. Correlate finds the same one. */
-static const struct open_range *innermost_range(const struct stacks *stacks,
-                                                const struct trace_id_pair *context)
-{
-    for (uint32_t i = stacks->range_count; i > 0; i--)
-        if (stacks->ranges[i - 1].id && same_context(&stacks->ranges[i - 1].context, context))
-            return &stacks->ranges[i - 1];
-    return NULL;
 }
 
 bool context_current(struct trace_context *context)
@@ -415,6 +444,7 @@ uint64_t range_push(const struct range_text *text)
     /* Also one that isn't captured: its end must not close another. */
     stacks->ranges[stacks->range_count++] =
         (struct open_range){id, text->domain, context_of_this_thread(&stacks->shared, &flags)};
+    publish(stacks);
     return id;
 }
 
@@ -423,6 +453,7 @@ static void close_at(struct stacks *stacks, uint32_t at)
     stacks->range_count--;
     memmove(&stacks->ranges[at], &stacks->ranges[at + 1],
             (stacks->range_count - at) * sizeof *stacks->ranges);
+    publish(stacks);
 }
 
 uint64_t range_pop(uint32_t domain)

@@ -23,6 +23,9 @@ bool context_current(struct trace_context *context);
 /* The tracestate of the attached context, until that changes; NULL: none. */
 const char *context_trace_state(void);
 
+/* The calling thread publishes what it works for now, or no longer does (publish.h). */
+void context_publish(void);
+
 /* Pipeline thread: the session's span, which is the context of threads that have none. */
 void context_set_session(const uint8_t trace_id[16], const uint8_t span_id[8], uint8_t flags);
 
