@@ -46,6 +46,8 @@ cuda.session.spans | {span} | session spans | spans below it that were seen befo
 cuda.session.end_reason | | session spans | spans or age (it was cut by session.spans_max or session.age_max_ms), or exit
 cuda.session.lost | {span} | session spans, where not 0 | what the process had lost by then, of any reason; the report has each reason
 cuda.stream.name | | calls with a stream, and their GPU work | the name that the program gave the stream (NVTX)
+cuda.context.name | | calls and GPU work of a context that has one | the name that the program gave the context (NVTX)
+cuda.event.name | | calls with an event | the name that the program gave the event (NVTX)
 cuda.range | | ranges, spans and marks of the program's own | range (it nests on its thread, and calls are its children), span or mark
 cuda.range.unended | | ranges, where true | nobody ended it: it ends with what its thread did last, or with the process
 nvtx.domain | | NVTX ranges and marks of a domain other than the default one | its name
@@ -88,6 +90,7 @@ cuda.device.pci.address | | devices of this machine | domain, bus, device and fu
 hw.name | | devices | as cuda.device.name
 hw.model | | devices | as cuda.device.name
 cuda.device.id | | devices | the number that CUDA has for it in this process
+cuda.device.label | | devices, where the program has named them | the name that the program gave the device (NVTX), from then on
 """
 
 # KEY | UNIT | MEANING

@@ -16,6 +16,8 @@
 
 __thread struct thread_context *thread_context_self __attribute__((tls_model("initial-exec")));
 
+_Atomic bool thread_context_has_names;
+
 /* One that is attached. */
 struct attached {
     uint64_t token;
@@ -513,21 +515,46 @@ bool range_mark(const struct range_text *text)
                        text->name_bytes, text->attrs, text->attr_count);
 }
 
+/* --- names --- */
+
+/* False: the ring has no room. `shape`: all but the text. */
+static bool write_name(struct host_thread *thread, struct name_record shape, const char *text)
+{
+    uint32_t bytes = ((uint32_t)sizeof shape + shape.name_bytes + 7) & ~7u;
+    struct name_record *record = ring_reserve(&thread->ring, bytes);
+    if (!record)
+        return false;
+    shape.head.bytes = bytes;
+    shape.head.type = RECORD_NAME;
+    *record = shape;
+    memcpy(record->name, text, shape.name_bytes);
+    ring_commit(&thread->ring, bytes);
+    return true;
+}
+
 void range_name_object(enum named_object object, uint64_t handle, const char *name, uint32_t name_bytes)
 {
     struct host_thread *thread = capturing_thread();
-    name_bytes = cut(name_bytes);
-    uint32_t bytes = ((uint32_t)sizeof(struct name_record) + name_bytes + 7) & ~7u;
-    struct name_record *record = thread ? ring_reserve(&thread->ring, bytes) : NULL;
-    if (!record) {
-        if (thread)
-            thread_count_lost(thread);
+    struct name_record shape = {.head.cbid = (uint16_t)object,
+                                .time_ns = clock_ticks(),
+                                .handle = handle,
+                                .name_bytes = cut(name_bytes)};
+    if (thread && !write_name(thread, shape, name))
+        thread_count_lost(thread);
+    else if (thread && object == NAMED_CONTEXT)
+        atomic_store_explicit(&thread_context_has_names, true, memory_order_relaxed);
+}
+
+void thread_context_tell_handle(struct host_thread *thread, uint32_t context_id, const void *handle,
+                                uint64_t ticks)
+{
+    uint64_t bit = 1ull << ((context_id - 1) & 63);
+    struct name_record shape = {.head.cbid = NAMED_CONTEXT_ID,
+                                .time_ns = ticks,
+                                .handle = (uint64_t)(uintptr_t)handle,
+                                .id = context_id};
+    if (context_id - 1 >= 64 || thread->contexts_told & bit)
         return;
-    }
-    *record = (struct name_record){.head = {bytes, RECORD_NAME, 0, (uint16_t)object},
-                                   .time_ns = clock_ticks(),
-                                   .handle = handle,
-                                   .name_bytes = name_bytes};
-    memcpy(record->name, name, name_bytes);
-    ring_commit(&thread->ring, bytes);
+    if (write_name(thread, shape, ""))
+        thread->contexts_told |= bit;
 }

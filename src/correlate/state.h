@@ -72,6 +72,9 @@ void correlate_put_below_parent(const struct correlate *correlate, struct span *
 void correlate_put_thread(const struct correlate *correlate, struct span *span,
                           const struct thread_info *thread);
 
+/* The name that the program gave the context, by CUPTI's number of it. */
+void correlate_put_context_name(const struct correlate *correlate, struct span *span, uint32_t context_id);
+
 /* work.c: what a thread works for. What a dead thread left open is closed when its slot is the next one's. */
 struct worker *work_of(struct correlate *correlate, const struct thread_info *thread, uint64_t now_ns);
 /* The innermost open range, as long as the context in which it began is still the thread's; NULL. */
@@ -92,5 +95,7 @@ void range_spans_finish(struct correlate *correlate);
  * or all. */
 void activity_spans_sweep(struct correlate *correlate);
 void activity_spans_finish(struct correlate *correlate);
+/* Tells the outputs of a device again that bears another name now, if they know it. */
+void activity_spans_name_device(struct correlate *correlate, uint64_t device);
 
 #endif

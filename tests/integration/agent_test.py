@@ -1060,6 +1060,20 @@ class Requests(Case):
         self.assertEqual(result.report["counters"]["orphans"], 0)
         self.check_traces(result, threads, calls)
 
+    def test_names_that_the_program_gave(self):
+        recorded_names = self.directory / "names.cuspanrec"
+        subprocess.run([BUILD / "replay_sample", recorded_names, "1", "200", "names"], check=True)
+        again = self.directory / "again.cuspanrec"
+        self.replay(recorded_names, to_file=False, settings={"record_file": again})
+        for path in (recorded_names, again):
+            spans = self.replay(path).spans
+            calls, gpu = [s for s in spans if is_call(s)], [s for s in spans if compare.is_gpu_span(s)]
+            self.assertEqual({s.attributes.get("cuda.context.name") for s in calls + gpu}, {"training"})
+            self.assertEqual({s.attributes["thread.name"] for s in calls}, {"loader"})
+            self.assertEqual({s.resource.get("cuda.device.label") for s in gpu if s.resource["cuda.device.id"] == 0}, {"left"})
+        silent = self.replay(recorded_names, settings={"capture.nvtx": "false"}).spans
+        self.assertEqual({s.attributes.get("cuda.context.name") for s in silent}, {None})
+
     def test_a_service_recorded_on_a_gpu(self):
         """320 requests of tests/gpu/requests.cu on 16 threads of an H200's machine."""
         for api in "subscriber", "classic":

@@ -332,6 +332,46 @@ ON_A_THREAD(test_marks_and_names)
     assert_false(range_end(0, NULL));
 }
 
+static void expect_handle(uint32_t context_id, uint64_t handle)
+{
+    const struct name_record *record = (const struct name_record *)next();
+    assert_non_null(record);
+    assert_int_equal(record->head.type, RECORD_NAME);
+    assert_int_equal(record->head.cbid, NAMED_CONTEXT_ID);
+    assert_int_equal(record->time_ns, 77);
+    assert_int_equal(record->id, context_id);
+    assert_int_equal(record->handle, handle);
+    assert_int_equal(record->name_bytes, 0);
+    release();
+}
+
+static void tell_handle(uint32_t context_id, uint64_t handle)
+{
+    thread_context_tell_handle(thread_self, context_id, (const void *)(uintptr_t)handle, 77);
+}
+
+ON_A_THREAD(test_a_named_context_s_handle_is_told_once_a_thread)
+{
+    atomic_store(&thread_context_has_names, false);
+    range_name_object(NAMED_STREAM, 0x7f00, "copies", 6);
+    release();
+    assert_false(atomic_load(&thread_context_has_names));
+    range_name_object(NAMED_CONTEXT, 0xc1, "training", 8);
+    assert_true(atomic_load(&thread_context_has_names));
+    release();
+    tell_handle(1, 0xc1);
+    expect_handle(1, 0xc1);
+    tell_handle(1, 0xc1);
+    assert_null(next());
+    tell_handle(64, 0xc2);
+    expect_handle(64, 0xc2);
+    tell_handle(65, 0xc3); /* beyond those that are kept */
+    tell_handle(0, 0);     /* none */
+    assert_null(next());
+    tell_handle(2, 0xc4);
+    expect_handle(2, 0xc4);
+}
+
 static int setup_all(void **state)
 {
     (void)state;
@@ -354,6 +394,7 @@ int main(void)
         cmocka_unit_test_setup(test_a_full_ring_is_counted, setup),
         cmocka_unit_test_setup(test_ranges_that_are_too_deep_close_no_others, setup),
         cmocka_unit_test_setup(test_marks_and_names, setup),
+        cmocka_unit_test_setup(test_a_named_context_s_handle_is_told_once_a_thread, setup),
     };
     return cmocka_run_group_tests(tests, setup_all, NULL);
 }
