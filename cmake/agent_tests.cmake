@@ -41,6 +41,6 @@ endforeach()
 set_tests_properties(integration/agent_host PROPERTIES RUN_SERIAL TRUE)
 
 # NVTX's handlers with a witness in place of the agent, for tests/integration/nvtx_test.py.
-add_library(nvtx_witness SHARED tests/integration/nvtx_witness.c src/capture/nvtx.c src/capture/nvtx_names.c)
+add_library(nvtx_witness SHARED tests/integration/nvtx_witness.c src/capture/nvtx.c src/capture/nvtx_names.c src/capture/nvtx_payload.c)
 target_link_libraries(nvtx_witness PRIVATE cuspan_base)
 set_target_properties(nvtx_witness PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})

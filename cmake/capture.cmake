@@ -3,7 +3,7 @@ cuspan_stage(capture src/capture/capture.c src/capture/switches.c src/capture/cu
              src/capture/context.c src/capture/sdk_context.c src/capture/publish.c src/capture/graph_nodes.c
              src/capture/params_table.c src/capture/threads.c src/capture/buffers.c src/capture/decode.c
              src/capture/layouts.c src/capture/layouts_table.c
-             src/capture/nvtx.c src/capture/nvtx_names.c)
+             src/capture/nvtx.c src/capture/nvtx_names.c src/capture/nvtx_payload.c)
 target_link_libraries(cuspan_capture PUBLIC cuspan_model ${CMAKE_DL_LIBS})
 
 # The symbol that readers outside of the process look for, loaded on request. In the dialect that they are promised, where the

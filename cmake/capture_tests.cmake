@@ -3,7 +3,10 @@ foreach(module threads context buffers callbacks decode selection cupti nvtx_nam
 endforeach()
 # Apart from context.c, of which it has a fake.
 cuspan_unit_test(nvtx cuspan_base)
-target_sources(nvtx_test PRIVATE src/capture/nvtx.c src/capture/nvtx_names.c)
+target_sources(nvtx_test PRIVATE src/capture/nvtx.c src/capture/nvtx_names.c src/capture/nvtx_payload.c)
+
+cuspan_unit_test(nvtx_payload cuspan_base)
+target_sources(nvtx_payload_test PRIVATE src/capture/nvtx_payload.c src/capture/nvtx_names.c)
 
 # CUPTIs that do nothing, for the test of how one is found: NAME, version, calls (0 none, 1 classic, 2 all).
 function(cuspan_fake_cupti name version calls)

@@ -52,7 +52,7 @@ cuda.range | | ranges, spans and marks of the program's own | range (it nests on
 cuda.range.unended | | ranges, where true | nobody ended it: it ends with what its thread did last, or with the process
 nvtx.domain | | NVTX ranges and marks of a domain other than the default one | its name
 nvtx.category | | NVTX ranges and marks with a category | its name in that domain, else its number
-nvtx.payload | | NVTX ranges and marks with a payload that is a number | as the program gave it; a string only where it is beyond 64 bits with a sign
+nvtx.payload | | NVTX ranges and marks with a payload that is one number or text; of a structured one `nvtx.payload.NAME` for each number and text, by the name in its schema, else the entry's index from 0 | as the program gave it; a number is a string where it is beyond 64 bits with a sign
 cuda.link | | links of session spans and of nodes of graphs | what the link leads to: previous session, process (the context of TRACEPARENT), or capture (the call that captured or added the node)
 """
 

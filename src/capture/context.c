@@ -353,7 +353,7 @@ static uint32_t measure(struct range_record *record, const struct range_attr *at
         bool fits = attrs[i].key_bytes && attrs[i].key_bytes <= ATTR_KEY_BYTES_MAX &&
                     sizeof *record + bytes + attr_bytes(&attrs[i]) <= RANGE_RECORD_BYTES;
         if (!fits) {
-            record->attrs_dropped = (uint16_t)(count - i);
+            record->attrs_dropped += (uint16_t)(count - i);
             break;
         }
         bytes += attr_bytes(&attrs[i]);
@@ -420,7 +420,10 @@ static uint64_t begin(const struct range_text *text, uint8_t flags)
     if (!stacks)
         return 0;
     stacks->next_id += stacks->next_id == UINT64_MAX ? 2 : 1; /* all zero is invalid */
-    struct range_record shape = {.id = stacks->next_id, .domain = text->domain, .flags = flags};
+    struct range_record shape = {.id = stacks->next_id,
+                                 .domain = text->domain,
+                                 .flags = flags,
+                                 .attrs_dropped = (uint16_t)text->attrs_dropped};
     bool is_captured =
         write_range(RECORD_RANGE_BEGIN, shape, text->name, text->name_bytes, text->attrs, text->attr_count);
     return is_captured ? shape.id : 0;
@@ -458,7 +461,21 @@ static void close_at(struct stacks *stacks, uint32_t at)
     publish(stacks);
 }
 
+static void write_end(uint64_t id, const struct range_end *end)
+{
+    static const struct range_end nothing;
+    end = end ? end : &nothing;
+    struct range_record shape = {
+        .id = id, .status = end->status, .attrs_dropped = (uint16_t)end->attrs_dropped};
+    write_range(RECORD_RANGE_END, shape, end->message, end->message_bytes, end->attrs, end->attr_count);
+}
+
 uint64_t range_pop(uint32_t domain)
+{
+    return range_pop_with(domain, NULL);
+}
+
+uint64_t range_pop_with(uint32_t domain, const struct range_end *end)
 {
     struct stacks *stacks = stacks_there();
     if (stacks && stacks->deeper) {
@@ -471,7 +488,7 @@ uint64_t range_pop(uint32_t domain)
         uint64_t id = stacks->ranges[i - 1].id;
         close_at(stacks, i - 1);
         if (id)
-            write_range(RECORD_RANGE_END, (struct range_record){.id = id}, NULL, 0, NULL, 0);
+            write_end(id, end);
         return id;
     }
     return 0;
@@ -493,7 +510,6 @@ uint64_t range_start(const struct range_text *text)
 
 bool range_end(uint64_t id, const struct range_end *end)
 {
-    static const struct range_end nothing;
     struct stacks *stacks = stacks_there();
     if (!id)
         return false;
@@ -503,16 +519,14 @@ bool range_end(uint64_t id, const struct range_end *end)
             break;
         }
     }
-    end = end ? end : &nothing;
-    write_range(RECORD_RANGE_END, (struct range_record){.id = id, .status = end->status}, end->message,
-                end->message_bytes, end->attrs, end->attr_count);
+    write_end(id, end);
     return true;
 }
 
 bool range_mark(const struct range_text *text)
 {
-    return write_range(RECORD_MARK, (struct range_record){.domain = text->domain}, text->name,
-                       text->name_bytes, text->attrs, text->attr_count);
+    struct range_record shape = {.domain = text->domain, .attrs_dropped = (uint16_t)text->attrs_dropped};
+    return write_range(RECORD_MARK, shape, text->name, text->name_bytes, text->attrs, text->attr_count);
 }
 
 /* --- names --- */

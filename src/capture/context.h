@@ -35,6 +35,7 @@ struct range_text {
     uint32_t name_bytes;
     uint32_t domain; /* 0: cuspan.h; else NVTX's, counted by nvtx.c from 1. Each has its own nesting */
     uint32_t attr_count;
+    uint32_t attrs_dropped;         /* that there would have been beside them */
     const struct range_attr *attrs; /* model/record.h */
 };
 
@@ -43,6 +44,8 @@ struct range_text {
 uint64_t range_push(const struct range_text *text);
 /* Ends the innermost range of this thread in this domain. Returns its span ID, 0: none is open. */
 uint64_t range_pop(uint32_t domain);
+struct range_end;
+uint64_t range_pop_with(uint32_t domain, const struct range_end *end);
 /* How many ranges of this domain are open on this thread. */
 uint32_t range_depth(uint32_t domain);
 /* A span that may end on any thread, the parent of nothing. 0: not captured. */
@@ -52,6 +55,7 @@ struct range_end {
     uint8_t status; /* enum span_status */
     uint32_t message_bytes;
     uint32_t attr_count;
+    uint32_t attrs_dropped;
     const char *message; /* NULL: none */
     const struct range_attr *attrs;
 };
