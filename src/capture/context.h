@@ -39,18 +39,7 @@ struct range_text {
     const struct range_attr *attrs; /* model/record.h */
 };
 
-/* Opens a range on this thread; the parent of the calls and ranges that follow. Returns its span ID, 0: not
- * captured. */
-uint64_t range_push(const struct range_text *text);
-/* Ends the innermost range of this thread in this domain. Returns its span ID, 0: none is open. */
-uint64_t range_pop(uint32_t domain);
-struct range_end;
-uint64_t range_pop_with(uint32_t domain, const struct range_end *end);
-/* How many ranges of this domain are open on this thread. */
-uint32_t range_depth(uint32_t domain);
-/* A span that may end on any thread, the parent of nothing. 0: not captured. */
-uint64_t range_start(const struct range_text *text);
-
+/* What is said when a range ends; borrowed. */
 struct range_end {
     uint8_t status; /* enum span_status */
     uint32_t message_bytes;
@@ -59,6 +48,18 @@ struct range_end {
     const char *message; /* NULL: none */
     const struct range_attr *attrs;
 };
+
+/* Opens a range on this thread; the parent of the calls and ranges that follow. Returns its span ID, 0: not
+ * captured. */
+uint64_t range_push(const struct range_text *text);
+/* Ends the innermost range of this thread in this domain. Returns its span ID, 0: none is open. */
+uint64_t range_pop(uint32_t domain);
+/* The same, with more to say of it. */
+uint64_t range_pop_with(uint32_t domain, const struct range_end *end);
+/* How many ranges of this domain are open on this thread. */
+uint32_t range_depth(uint32_t domain);
+/* A span that may end on any thread, the parent of nothing. 0: not captured. */
+uint64_t range_start(const struct range_text *text);
 
 /* Ends a range or span by its ID, on any thread; `end` NULL: nothing more to say. False: ID 0. */
 bool range_end(uint64_t id, const struct range_end *end);

@@ -332,6 +332,26 @@ ON_A_THREAD(test_marks_and_names)
     assert_false(range_end(0, NULL));
 }
 
+ON_A_THREAD(test_what_is_left_out_is_counted_and_an_end_may_say_more)
+{
+    struct range_text text = text_of("payload");
+    struct range_attr attr = {.key = "loss", .key_bytes = 4, .type = ATTR_INT, .i = 7};
+    struct range_end end = {.attrs = &attr, .attr_count = 1, .attrs_dropped = 3};
+    text.domain = 5;
+    text.attrs_dropped = 2;
+    uint64_t id = range_push(&text);
+    assert_int_equal(expect_range(RECORD_RANGE_BEGIN, "payload").attrs_dropped, 2);
+    assert_int_equal(range_pop_with(5, &end), id);
+    struct range_record ended = expect_range(RECORD_RANGE_END, "");
+    assert_int_equal(ended.id, id);
+    assert_int_equal(ended.attr_count, 1);
+    assert_int_equal(ended.attrs_dropped, 3);
+    assert_true(range_mark(&text));
+    assert_int_equal(expect_range(RECORD_MARK, "payload").attrs_dropped, 2);
+    assert_int_equal(range_pop_with(5, &end), 0);
+    assert_null(next());
+}
+
 static void expect_handle(uint32_t context_id, uint64_t handle)
 {
     const struct name_record *record = (const struct name_record *)next();
@@ -394,6 +414,7 @@ int main(void)
         cmocka_unit_test_setup(test_a_full_ring_is_counted, setup),
         cmocka_unit_test_setup(test_ranges_that_are_too_deep_close_no_others, setup),
         cmocka_unit_test_setup(test_marks_and_names, setup),
+        cmocka_unit_test_setup(test_what_is_left_out_is_counted_and_an_end_may_say_more, setup),
         cmocka_unit_test_setup(test_a_named_context_s_handle_is_told_once_a_thread, setup),
     };
     return cmocka_run_group_tests(tests, setup_all, NULL);
