@@ -11,6 +11,7 @@ foreach(module surroundings process_context)
   cuspan_unit_test(${module} cuspan_model)
   target_sources(${module}_test PRIVATE src/agent/${module}.c src/agent/own.c)
 endforeach()
+cuspan_unit_test(child_environment ${CMAKE_DL_LIBS})
 cuspan_unit_test(tape cuspan_capture cuspan_recording)
 target_sources(tape_test PRIVATE src/agent/tape.c)
 
@@ -19,6 +20,8 @@ add_executable(agent_host tests/integration/host.c)
 target_link_libraries(agent_host PRIVATE Threads::Threads ${CMAKE_DL_LIBS} m)
 add_executable(api_host tests/integration/api_host.c)
 target_link_libraries(api_host PRIVATE ${CMAKE_DL_LIBS})
+add_executable(control_host tests/integration/control_host.c)
+target_link_libraries(control_host PRIVATE ${CMAKE_DL_LIBS})
 add_executable(publish_host tests/integration/publish_host.c tests/unit/support/thread_ctx_reader.c)
 target_include_directories(publish_host PRIVATE src tests/unit)
 target_link_libraries(publish_host PRIVATE ${CMAKE_DL_LIBS})
@@ -31,12 +34,13 @@ if(NOT CUSPAN_SANITIZE) # their allocator is another
   target_link_libraries(agent_host_watched PRIVATE Threads::Threads ${CMAKE_DL_LIBS} m)
   set_target_properties(agent_host_watched PROPERTIES ENABLE_EXPORTS ON C_VISIBILITY_PRESET default)
 endif()
-foreach(group Replay Repeat Faults Overload Host Published Library Soak Requests Context Outputs Command Filters)
+foreach(group Replay Repeat Faults Overload Host Published Library Soak Requests Context Outputs Command Processes Filters)
   string(TOLOWER ${group} name)
   add_test(NAME integration/agent_${name}
            COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/agent_test.py --build ${CMAKE_BINARY_DIR}
                    --sanitizers "${CUSPAN_SANITIZE}" ${group})
 endforeach()
+add_test(NAME integration/processes_check COMMAND ${CMAKE_SOURCE_DIR}/tests/gpu/processes_check_test.py)
 # It holds the agent to deadlines of half a second: not beside others that take both processors.
 set_tests_properties(integration/agent_host PROPERTIES RUN_SERIAL TRUE)
 

@@ -8,6 +8,10 @@ target_sources(nvtx_test PRIVATE src/capture/nvtx.c src/capture/nvtx_names.c src
 cuspan_unit_test(nvtx_payload cuspan_base)
 target_sources(nvtx_payload_test PRIVATE src/capture/nvtx_payload.c src/capture/nvtx_names.c)
 
+# Apart from CUPTI's switches and the callbacks.
+cuspan_unit_test(wake cuspan_base)
+target_sources(wake_test PRIVATE src/capture/wake.c)
+
 # CUPTIs that do nothing, for the test of how one is found: NAME, version, calls (0 none, 1 classic, 2 all).
 function(cuspan_fake_cupti name version calls)
   add_library(fake_cupti_${name} MODULE tests/unit/support/fake_cupti.c)

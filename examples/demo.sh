@@ -36,9 +36,6 @@ use_running_collector() {
     say "on port 4318 answers an OTLP receiver, but no Jaeger on 16686: taken for a Collector, it gets the spans"
 }
 
-port_is_free() { ! (exec 3<>"/dev/tcp/localhost/$1") 2>/dev/null; }
-free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("localhost", 0)); print(s.getsockname()[1])'; }
-
 use_jaeger_in_docker() {
     have docker && timeout 5 docker info >/dev/null 2>&1 || return 1
     say "Docker is here: starting Jaeger $JAEGER_VERSION in a container"
@@ -107,17 +104,6 @@ stop_jaeger() {
 # ---- What is traced ----------------------------------------------------------------------------------------------------
 
 driver() { "$ROOT/tools/get-cuda.sh" driver; }
-
-find_nvcc() {
-    local candidate
-    for candidate in "$(command -v nvcc)" "${CUDA_HOME:-/usr/local/cuda}/bin/nvcc" "$ROOT/build/cuda/bin/nvcc"; do
-        if [ -x "$candidate" ]; then
-            echo "$candidate"
-            return
-        fi
-    done
-    return 1
-}
 
 # Leaves the command to run in TARGET; false where the GPU can't be used.
 prepare_gpu() {

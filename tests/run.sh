@@ -16,7 +16,7 @@ PASSED=0 FAILED=0
 FAILURES=() SKIPS=()
 LONG='' ONLY=()
 # The parts that CI may skip.
-MAY_SKIP=" gpu docker-engine "
+MAY_SKIP=" gpu gpu-service processes docker-engine "
 
 # ---- The parts -------------------------------------------------------------------------------------------------------
 # Each is a function that prints to its log and returns 0, 1, or 77 with its last line "skipped: WHY". Where it runs
@@ -75,13 +75,18 @@ part_e2e() {
     tests/e2e/run.sh
 }
 
-part_gpu() {
+part_service() { wait_for_jaeger && tests/integration/service_run_test.sh && tests/e2e/service.sh; }
+
+needs_gpu() {
     if [ "$(tools/get-cuda.sh driver)" -eq 0 ]; then
         echo "skipped: no GPU with NVIDIA's driver on this machine"
         return 77
     fi
-    tests/gpu/run.sh
 }
+part_gpu() { needs_gpu && tests/gpu/run.sh; }
+part_gpu-service() { needs_gpu && tests/gpu/service.sh build/log/gpu-service; }
+
+part_processes() { needs_gpu && tests/gpu/processes.sh build/gpu-processes build; }
 
 # ---- Running them ----------------------------------------------------------------------------------------------------
 
@@ -210,10 +215,13 @@ main() {
     run_part fuzz "each fuzzer for a while"
     run_part python "the Python package, with OpenTelemetry's SDK and uvloop"
     run_part e2e "recordings through the agent into Jaeger and a Collector, and back"
+    run_part service "the service of examples/service, into a Collector with tail sampling and Jaeger"
     run_part demo "examples/demo.sh"
     run_part docker "Dockerfile and compose file, without an engine"
     run_part docker-engine "the image and the compose file, for real"
     run_part gpu "programs on this machine's GPU"
+    run_part gpu-service "the service of examples/service on it, a hundred requests at once"
+    run_part processes "several processes, GPUs and threads on this machine's GPUs"
     summary
 }
 

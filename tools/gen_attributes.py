@@ -70,13 +70,18 @@ host.name | | always |
 host.arch | | always | amd64 or arm64
 os.type | | always | linux
 container.id | | in a container, where the runtime shows it | of cgroup or mountinfo: 64 hexadecimal digits
-k8s.pod.uid | | in a pod, where kubelet shows it | of cgroup or mountinfo
-k8s.pod.name | | in a pod | the host's name; not in the node's network, and not of an indexed job, whose pods have other names
-k8s.namespace.name | | in a pod with a service account | of the service account's token
+k8s.pod.uid | | in a pod, where kubelet shows it | of cgroup or mountinfo; else of K8S_POD_UID, OTEL_RESOURCE_ATTRIBUTES_POD_UID, POD_UID or MY_POD_UID, if the pod's manifest sets one
+k8s.pod.name | | in a pod | of K8S_POD_NAME, OTEL_RESOURCE_ATTRIBUTES_POD_NAME, POD_NAME or MY_POD_NAME; else the host's name, but not in the node's network, and not of an indexed job, whose pods have other names
+k8s.namespace.name | | in a pod with a service account | of the service account's token; else of K8S_NAMESPACE_NAME, K8S_NAMESPACE, POD_NAMESPACE or MY_POD_NAMESPACE
+k8s.node.name | | in a pod that is told | of K8S_NODE_NAME, OTEL_RESOURCE_ATTRIBUTES_NODE_NAME, NODE_NAME or MY_NODE_NAME
 slurm.job.id | | in a Slurm job | SLURM_JOB_ID
+slurm.job.name | | in a Slurm job | SLURM_JOB_NAME
+slurm.array.job.id | | in an array of Slurm jobs | SLURM_ARRAY_JOB_ID
+slurm.array.task.id | | in an array of Slurm jobs | SLURM_ARRAY_TASK_ID
 slurm.step.id | | in a step of a Slurm job | SLURM_STEP_ID
 slurm.node.name | | in a Slurm job | SLURMD_NODENAME
-cuda.process.rank | | where a launcher says it | of this process among those of its program: RANK, else of Open MPI, PMI or Slurm
+slurm.cluster.name | | in a Slurm job | SLURM_CLUSTER_NAME
+cuda.process.rank | | where a launcher says it | of this process among those of its program: RANK (torchrun), else of Horovod, Open MPI, MVAPICH2, PMI (MPICH, Intel, Cray), Flux or Slurm
 cuda.process.local_rank | | where a launcher says it | the same on its node
 cuda.process.world_size | {process} | where a launcher says it | how many processes the program has
 cuda.version | | with a driver | the newest CUDA that the driver can take: 13.0
@@ -292,6 +297,7 @@ def resource_keys():
     """{key: type} of what src/agent and src/correlate put on resources by name."""
     texts = "".join(map(read, ("src/agent/detect.c", "src/agent/surroundings.c", "src/correlate/devices.c")))
     calls = re.findall(r"(?:add|resource_set)_(string|int)\(resource, \"([^\"]+)\"", texts)
+    calls += [("string", key) for key in re.findall(r"\{\"((?:slurm|k8s)\.[^\"]+)\",", texts)]  # of tables
     return {key: TYPES[kind] for kind, key in calls}
 
 

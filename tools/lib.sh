@@ -201,7 +201,24 @@ python_with() {
         "$PYTHON" -m pip install -q --disable-pip-version-check "$@"
 }
 
+# ---- CUDA ----------------------------------------------------------------------------------------------------------
+
+# find_nvcc: prints the path of one that is here, its own copy in build/cuda (tools/get-cuda.sh) last; else fails.
+find_nvcc() {
+    local candidate
+    for candidate in "$(command -v nvcc)" "${CUDA_HOME:-/usr/local/cuda}/bin/nvcc" "$ROOT/build/cuda/bin/nvcc"; do
+        if [ -x "$candidate" ]; then
+            echo "$candidate"
+            return
+        fi
+    done
+    return 1
+}
+
 # ---- Jaeger --------------------------------------------------------------------------------------------------------
+
+port_is_free() { ! (exec 3<>"/dev/tcp/localhost/$1") 2>/dev/null; }
+free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("localhost", 0)); print(s.getsockname()[1])'; }
 
 # answers URL [CURL OPTION...]: something speaks HTTP there and is content.
 answers() { curl -fsS -o /dev/null --max-time 3 "${@:2}" "$1" 2>/dev/null; }

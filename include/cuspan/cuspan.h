@@ -69,8 +69,14 @@ typedef struct cuspan_api {
     int (*end)(uint64_t id, uint32_t status, const char *message, const cuspan_attribute *attributes,
                uint32_t count);
     int (*mark)(const char *name, const cuspan_attribute *attributes, uint32_t count);
+    int (*start)(void);
+    int (*stop)(void);
+    int (*flush)(uint32_t timeout_ms);
+    int (*finish)(void);
     int (*publish)(int on);
 } cuspan_api;
+
+#define CUSPAN_OFFERS(api, member) ((api)->bytes >= offsetof(cuspan_api, member) + sizeof((api)->member))
 
 /* The one symbol that is looked up, in libcuspan.so. Never NULL for version 1. */
 typedef const cuspan_api *(*cuspan_agent_api_fn)(uint32_t version);
@@ -118,22 +124,33 @@ static inline const cuspan_api *cuspan_look_for_agent(void)
     return agent_api ? agent_api(1) : NULL;
 }
 
+/* Where the table was found, for this file of the program. */
+static inline const cuspan_api **cuspan_agent_found(void)
+{
+    static const cuspan_api *agent;
+    return &agent;
+}
+
+static inline const cuspan_api *cuspan_load_agent(void)
+{
+    const cuspan_api *found = cuspan_look_for_agent();
+    if (found)
+        __atomic_store_n(cuspan_agent_found(), found, __ATOMIC_RELEASE);
+    return found;
+}
+
 /* The agent's table, or NULL. Without an agent the first 256 calls look for it, so that threads which begin
  * at once all find it, and then one in 1024; a look takes about a microsecond. */
 static inline const cuspan_api *cuspan_agent(void)
 {
-    static const cuspan_api *agent;
     static uint32_t calls;
-    const cuspan_api *found = __atomic_load_n(&agent, __ATOMIC_ACQUIRE);
+    const cuspan_api *found = __atomic_load_n(cuspan_agent_found(), __ATOMIC_ACQUIRE);
     if (found)
         return found;
     uint32_t call = __atomic_fetch_add(&calls, 1, __ATOMIC_RELAXED);
     if (call >= 256 && call % 1024 != 0)
         return NULL;
-    found = cuspan_look_for_agent();
-    if (found)
-        __atomic_store_n(&agent, found, __ATOMIC_RELEASE);
-    return found;
+    return cuspan_load_agent();
 }
 
 /* --- contexts --- */
@@ -241,7 +258,7 @@ static inline int cuspan_current(cuspan_context *context)
 static inline int cuspan_publish(int on)
 {
     const cuspan_api *agent = cuspan_agent();
-    if (!agent || agent->bytes < offsetof(cuspan_api, publish) + sizeof agent->publish)
+    if (!agent || !CUSPAN_OFFERS(agent, publish))
         return -1;
     cuspan_hand_over(agent);
     return agent->publish(on);
@@ -310,6 +327,90 @@ static inline void cuspan_format(const cuspan_context *context, char traceparent
     traceparent[at] = 0;
 }
 
+/* --- child processes --- */
+
+static inline int cuspan_is_variable(const char *entry, const char *name)
+{
+    while (*name && *entry == *name)
+        entry++, name++;
+    return !*name && *entry == '=';
+}
+
+/* The tracestate that goes with a context: its own, else that of the process's trace, if it is the same. */
+static inline const char *cuspan_tracestate_of(const cuspan_context *context, const char *traceparent,
+                                               const char *tracestate)
+{
+    cuspan_context process;
+    if (context->tracestate && *context->tracestate)
+        return context->tracestate;
+    if (!tracestate || !cuspan_parse(traceparent, tracestate, &process))
+        return "";
+    for (size_t i = 0; i < sizeof process.trace_id; i++)
+        if (process.trace_id[i] != context->trace_id[i])
+            return "";
+    return tracestate;
+}
+
+static inline char *cuspan_append(char *to, const char *text)
+{
+    while (*text)
+        *to++ = *text++;
+    *to = 0;
+    return to;
+}
+
+/* The environment for a child process, for execve() and posix_spawn(): `environment` (as `environ`; not NULL)
+ * with TRACEPARENT and TRACESTATE of cuspan_current(), so that the child's session becomes a child of what
+ * this thread works for. Without a context it is `environment` as it is. The process's own environment does
+ * not change. To be made before fork(): it allocates. The list is one block, for free(); its other strings
+ * are borrowed from `environment`. NULL: no memory. */
+static inline char **cuspan_child_environment(char *const *environment)
+{
+    const char *traceparent = NULL, *tracestate = NULL;
+    cuspan_context context;
+    size_t count = 0, bytes = 0, kept = 0;
+    int has_context = cuspan_current(&context);
+    for (; environment[count]; count++) {
+        if (!traceparent && cuspan_is_variable(environment[count], "TRACEPARENT"))
+            traceparent = environment[count] + sizeof "TRACEPARENT=" - 1;
+        if (!tracestate && cuspan_is_variable(environment[count], "TRACESTATE"))
+            tracestate = environment[count] + sizeof "TRACESTATE=" - 1;
+    }
+    const char *state = has_context ? cuspan_tracestate_of(&context, traceparent, tracestate) : "";
+    while (state[bytes])
+        bytes++;
+    bytes += sizeof "TRACEPARENT=" + 56 + sizeof "TRACESTATE=";
+    char **list = (char **)malloc((count + 3) * sizeof *list + bytes);
+    if (!list)
+        return NULL;
+    for (size_t i = 0; i < count; i++)
+        if (!has_context || (!cuspan_is_variable(environment[i], "TRACEPARENT") &&
+                             !cuspan_is_variable(environment[i], "TRACESTATE")))
+            list[kept++] = environment[i];
+    if (has_context) {
+        char *text = (char *)(list + count + 3);
+        list[kept++] = text;
+        text = cuspan_append(text, "TRACEPARENT=");
+        cuspan_format(&context, text);
+        text += 56;
+        if (*state) {
+            list[kept++] = text;
+            cuspan_append(cuspan_append(text, "TRACESTATE="), state);
+        }
+    }
+    list[kept] = NULL;
+    return list;
+}
+
+/* For a process that is about to end by _exit(), where no handler of exit() runs (a child of fork(), mostly):
+ * does what the agent does at exit(), within its exit_deadline_ms, and traces no further. 0: done. -1: no
+ * agent traces this process, or it has ended already. */
+static inline int cuspan_finish(void)
+{
+    const cuspan_api *agent = cuspan_agent();
+    return agent && CUSPAN_OFFERS(agent, finish) ? agent->finish() : -1;
+}
+
 /* --- ranges and spans --- */
 
 /* Opens a range on this thread: a span, and the parent of the CUDA calls and ranges that follow on it, as
@@ -363,6 +464,41 @@ static inline int cuspan_is_on(void)
 {
     const cuspan_api *agent = cuspan_agent();
     return agent ? agent->is_on() : 0;
+}
+
+/* --- tracing from here to there --- */
+
+/* Traces from now on. Where CUDA has not loaded the agent, `library` (a path; NULL: libcuspan.so as the
+ * loader finds it) is loaded first, also after CUDA has begun; its configuration comes as ever from
+ * CUSPAN_CONFIG_FILE and the OTEL_* variables. 0: it traces now. 1: it did already. -1: there is no such
+ * library, or the agent can't start and has said why on standard error. With capture.cuda_profiler, or to
+ * trace a part only, cuspan_stop() ends it again. */
+static inline int cuspan_start(const char *library)
+{
+    const cuspan_api *agent = cuspan_agent();
+    if (!agent && !getauxval(AT_SECURE) && dlopen(library ? library : CUSPAN_SONAME, RTLD_LAZY | RTLD_LOCAL))
+        agent = cuspan_load_agent();
+    if (!agent || !CUSPAN_OFFERS(agent, start))
+        return -1;
+    cuspan_hand_over(agent);
+    return agent->start();
+}
+
+/* Ends the tracing; calls from now on have no spans, and cost next to nothing more than without the agent.
+ * What is captured goes on to be delivered. 0: done. 1: nothing was traced. */
+static inline int cuspan_stop(void)
+{
+    const cuspan_api *agent = cuspan_agent();
+    return agent && CUSPAN_OFFERS(agent, stop) ? agent->stop() : 1;
+}
+
+/* Sends at once what is captured, and of the GPU's work what is finished, and waits for it: `timeout_ms` at
+ * most. 0: it is delivered, or was refused and is counted. -1: the time has passed, or nothing is traced
+ * here. */
+static inline int cuspan_flush(uint32_t timeout_ms)
+{
+    const cuspan_api *agent = cuspan_agent();
+    return agent && CUSPAN_OFFERS(agent, flush) ? agent->flush(timeout_ms) : -1;
 }
 
 static inline cuspan_attribute cuspan_int(const char *key, int64_t value)

@@ -7,9 +7,25 @@ from __future__ import annotations
 
 from cuspan import _agent
 from cuspan._attach import attach, current_traceparent
+from cuspan._control import flush, start, stop
+from cuspan._processes import carried, child, environment, finish
 from cuspan._ranges import mark, range, span
 
-__all__ = ["attach", "current_traceparent", "is_on", "mark", "range", "span"]
+__all__ = [
+    "attach",
+    "carried",
+    "child",
+    "current_traceparent",
+    "environment",
+    "finish",
+    "flush",
+    "is_on",
+    "mark",
+    "range",
+    "span",
+    "start",
+    "stop",
+]
 
 
 def is_on() -> bool:

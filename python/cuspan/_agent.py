@@ -11,7 +11,7 @@ from typing import Any
 SONAME = "libcuspan.so"
 CALLS_BETWEEN_LOOKS = 1024
 
-# PYFUNCTYPE keeps the interpreter's lock: none of these functions blocks.
+# PYFUNCTYPE keeps the interpreter's lock: none of these functions blocks for longer than some microseconds.
 _attributes = ctypes.c_void_p
 _IS_ON = ctypes.PYFUNCTYPE(ctypes.c_int)
 _ATTACH = ctypes.PYFUNCTYPE(ctypes.c_uint64, ctypes.c_char_p)
@@ -20,6 +20,9 @@ _CURRENT = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
 _BEGIN = ctypes.PYFUNCTYPE(ctypes.c_uint64, ctypes.c_char_p, _attributes, ctypes.c_uint32)
 _END = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_uint64, ctypes.c_uint32, ctypes.c_char_p, _attributes, ctypes.c_uint32)
 _MARK = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_char_p, _attributes, ctypes.c_uint32)
+# These wait, for CUPTI or for a collector, and let other threads run.
+_CONTROL = ctypes.CFUNCTYPE(ctypes.c_int)
+_FLUSH = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_uint32)
 _AGENT_API = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_uint32)
 
 
@@ -36,7 +39,14 @@ class _Table(ctypes.Structure):
         ("span_start", _BEGIN),
         ("end", _END),
         ("mark", _MARK),
+        ("start", _CONTROL),
+        ("stop", _CONTROL),
+        ("flush", _FLUSH),
+        ("finish", _CONTROL),
     ]
+
+    def has(self, member: Any) -> bool:
+        return bool(member.offset + member.size <= self.bytes)
 
 
 class Agent:
@@ -52,6 +62,10 @@ class Agent:
         self.span_start = table.span_start
         self.end = table.end
         self.mark = table.mark
+        self.start = table.start
+        self.stop = table.stop
+        self.flush = table.flush
+        self.finish = table.finish
 
 
 def _load(name: str, mode: int) -> ctypes.CDLL | None:
@@ -61,15 +75,32 @@ def _load(name: str, mode: int) -> ctypes.CDLL | None:
         return None
 
 
+def _is_own() -> bool:
+    """A program that runs with another user's rights must not be led by its caller's environment."""
+    return os.getuid() == os.geteuid() and os.getgid() == os.getegid()
+
+
+def _path() -> str | None:
+    """The agent that CUDA would load."""
+    path = os.environ.get("CUDA_INJECTION64_PATH", "") if _is_own() else ""
+    return path if os.path.basename(path).startswith(SONAME) else None
+
+
+def is_loaded() -> bool:
+    """The agent's library is in the process, found or not; else it traces nothing."""
+    return _load(SONAME, os.RTLD_LAZY | os.RTLD_NOLOAD) is not None
+
+
+def is_to_come() -> bool:
+    """CUDA is going to load it."""
+    return os.path.isfile(_path() or "")
+
+
 def _find_library() -> ctypes.CDLL | None:
     """The agent that is in the process, else the one that CUDA would load: loading it starts nothing."""
     library = _load(SONAME, os.RTLD_LAZY | os.RTLD_NOLOAD)
-    # A program that runs with another user's rights must not be led by its caller's environment.
-    is_own = os.getuid() == os.geteuid() and os.getgid() == os.getegid()
-    path = os.environ.get("CUDA_INJECTION64_PATH", "") if is_own else ""
-    if not library and os.path.basename(path).startswith(SONAME):
-        library = _load(path, os.RTLD_LAZY | os.RTLD_LOCAL)
-    return library
+    path = None if library else _path()
+    return _load(path, os.RTLD_LAZY | os.RTLD_LOCAL) if path else library
 
 
 def _find() -> Agent | None:
@@ -78,9 +109,10 @@ def _find() -> Agent | None:
     if entry is None:
         return None
     address = ctypes.cast(entry, _AGENT_API)(1)
-    if not address or ctypes.c_uint32.from_address(address).value < ctypes.sizeof(_Table):
+    if not address:
         return None
-    return Agent(library, _Table.from_address(address))
+    table = _Table.from_address(address)
+    return Agent(library, table) if table.has(_Table.finish) else None
 
 
 _agent: Agent | None = None
@@ -93,11 +125,28 @@ def look() -> Agent | None:
     global _calls
     if _agent is None:
         _calls += 1
-        if _calls % CALLS_BETWEEN_LOOKS == 1 and _finding.acquire(blocking=False):
-            try:
-                _use(_find())
-            finally:
-                _finding.release()
+        if _calls % CALLS_BETWEEN_LOOKS == 1:
+            look_now()
+    return _agent
+
+
+def look_now() -> Agent | None:
+    """The agent, looked for even if the last look was not long ago."""
+    if _agent is None and _finding.acquire(blocking=False):
+        try:
+            _use(_find())
+        finally:
+            _finding.release()
+    return _agent
+
+
+def load(library: str | None) -> Agent | None:
+    """The agent, from this library where there is none yet."""
+    with _finding:
+        if _agent is None:
+            _use(_find())
+        if _agent is None and _is_own() and _load(library or SONAME, os.RTLD_LAZY | os.RTLD_LOCAL):
+            _use(_find())
     return _agent
 
 

@@ -36,16 +36,20 @@ class attach(Decorates):
         return attach(self._traceparent, self._tracestate)
 
 
-def current_traceparent() -> str | None:
-    """For what this thread causes elsewhere: the innermost open range, else what is attached, else the session."""
+def current() -> TraceContext | None:
     agent = _agent.look()
     if agent is None:
         explicit = _link.EXPLICIT.get(None)
         counts = explicit is not None and explicit.base is _link.CURRENT.get(None)
-        found = explicit.trace_context() if counts else _current_span()
-        return found.traceparent() if found else None
+        return explicit.trace_context() if counts else _current_span()
     native = ctypes.create_string_buffer(NATIVE_BYTES)
-    return from_native(native.raw).traceparent() if agent.current(native) else None
+    return from_native(native.raw) if agent.current(native) else None
+
+
+def current_traceparent() -> str | None:
+    """For what this thread causes elsewhere: the innermost open range, else what is attached, else the session."""
+    found = current()
+    return found.traceparent() if found else None
 
 
 def _current_span() -> TraceContext | None:

@@ -24,12 +24,19 @@ def install(agent: Agent) -> None:
     if not _watch_interpreter(agent):
         _follow_asyncio()
     when_imported("torch", _link_backward)
+    _follow_multiprocessing()
 
 
 def _link_backward(_module: ModuleType) -> None:
     from cuspan import torch
 
     torch.link_backward()
+
+
+def _follow_multiprocessing() -> None:
+    from cuspan._processes import follow_multiprocessing
+
+    follow_multiprocessing()
 
 
 # --- 3.14: the interpreter's context watchers ---

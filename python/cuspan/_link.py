@@ -119,6 +119,13 @@ def _after_fork() -> None:
     sync()
 
 
+def leave_attach() -> None:
+    """In a process of its own: its work isn't inside what another has attached."""
+    EXPLICIT.set(None)
+    if _native is not None:
+        sync()
+
+
 # Does an event loop run here whose switches of tasks nobody tells us? Set by _hooks.
 runs_in_the_dark: Callable[[], bool] = lambda: False  # noqa: E731
 

@@ -37,6 +37,16 @@ MUTANTS = [
     ("_ranges.py", "agent.end(ended, _ERROR,", "agent.end(ended, _UNSET,"),
     ("_ranges.py", "error if isinstance(error, Exception) else None", "error"),
     ("_ranges.py", "ended, self._id = self._id, 0", "ended = self._id"),
+    ("_processes.py", "before.trace_id == context.trace_id", "before"),
+    ("_processes.py", 'made.pop(_TRACESTATE, "")', 'made.get(_TRACESTATE, "")'),
+    ("_processes.py", "os.getpid() != self._parent", "True"),
+    ("_processes.py", "os.environ.pop(name, None)", "pass"),
+    ("_processes.py", "            _link.leave_attach()", "            pass"),
+    ("_processes.py", "with attach(self._context.traceparent(), self._context.tracestate)", "with attach()"),
+    ("_processes.py", 'get_start_method(allow_none=True) != "spawn"', "True"),
+    ("_processes.py", "    if process.parent_process() is not None:", "    if False:"),
+    ("_processes.py", "if _agent.is_to_come():", "if False:"),
+    ("_agent.py", "return _load(SONAME, os.RTLD_LAZY | os.RTLD_NOLOAD) is not None", "return True"),
 ]
 BEFORE_WATCHERS = [
     ("_hooks.py", "        mirror(context.get(current), context.get(explicit))", "        pass"),

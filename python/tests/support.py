@@ -1,5 +1,7 @@
 """What the tests share: the stub agent, and what it knows of the thread. Import it before anything of OpenTelemetry."""
 
+from __future__ import annotations
+
 import atexit
 import ctypes
 import os
@@ -65,10 +67,9 @@ def of_current():
     return of(trace.get_current_span())
 
 
-def run_python(code: str, *launcher: str, **environment: str) -> subprocess.CompletedProcess:
-    """Runs it in a process of its own; an empty variable is unset."""
+def run_python(code: str | None, *launcher: str, **environment: str) -> subprocess.CompletedProcess:
+    """Runs it in a process of its own, or the script that `launcher` names; an empty variable is unset."""
     variables = {**os.environ, **environment}
     variables = {name: value for name, value in variables.items() if value}
-    return subprocess.run(
-        [*launcher, sys.executable, "-c", code], env=variables, capture_output=True, text=True, timeout=60
-    )
+    command = [*launcher, sys.executable, "-c", code] if code else [sys.executable, *launcher]
+    return subprocess.run(command, env=variables, capture_output=True, text=True, timeout=60)

@@ -136,3 +136,12 @@ class Ranges(unittest.TestCase):
 
     def test_is_on(self):
         self.assertTrue(cuspan.is_on())
+
+    def test_tracing_begins_and_ends(self):
+        self.assertTrue(cuspan.start())
+        cuspan.stop()
+        self.assertTrue(cuspan.flush(timeout=0.25))
+        self.assertFalse(cuspan.flush(timeout=0))
+        self.assertTrue(cuspan.flush(timeout=1e12))  # no longer than the agent can count
+        verbs = [line.split()[0] for line in self.lines()]
+        self.assertEqual(verbs, ["start", "stop", "flush", "flush", "flush"])

@@ -5,10 +5,13 @@
 #include "agent/own.h"
 #include "agent/own_resource.h"
 #include "agent/pipeline.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "capture/nvtx.h"
 #include "capture/publish.h"
+#include "capture/threads.h"
 #include "config/config.h"
+#include "correlate/sampler.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -16,12 +19,21 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <time.h>
 #include <unistd.h>
+
+#define START_WAIT_NS (10 * NS_PER_SECOND)
+
+/* NONE: nobody has asked for the agent. DORMANT: settings are read, nothing is loaded, since nothing would be
+ * sampled; a request's context or the program may yet start it. OFF: it can't run, and has said why. */
+enum agent_state { AGENT_NONE, AGENT_BEGINNING, AGENT_DORMANT, AGENT_RUNNING, AGENT_OFF };
 
 static struct settings settings;
 static struct trace_context parent;
-static atomic_flag has_begun = ATOMIC_FLAG_INIT;
-static pid_t owner; /* the process that runs the agent; a forked child is not it */
+static bool has_parent;
+static _Atomic int state = AGENT_NONE;
+static _Atomic pid_t owner; /* the process that runs the agent, 0: none; a forked child is not it */
 
 static const char *read_variable(const char *name, void *context)
 {
@@ -49,11 +61,9 @@ static bool read_settings(void)
     return true;
 }
 
-/* Why there is nothing to do, or NULL. */
-static const char *reason_to_sleep(bool has_parent)
+/* Why nothing would be sampled, as far as is known at the start, or NULL. */
+static const char *reason_to_wait(void)
 {
-    if (!settings.record_file && settings.output_count == 0)
-        return "no exporter is configured";
     if (settings.record_file)
         return NULL;
     if (has_parent && settings.sampler_parent_based && !(parent.flags & TRACE_FLAG_SAMPLED))
@@ -63,10 +73,19 @@ static const char *reason_to_sleep(bool has_parent)
     return NULL;
 }
 
+bool agent_finish(void)
+{
+    pid_t self = getpid();
+    if (!atomic_compare_exchange_strong(&owner, &self, 0))
+        return false;
+    capture_set_downstream_room(NULL); /* a replay may go on */
+    pipeline_stop();
+    return true;
+}
+
 static void at_exit(void)
 {
-    if (getpid() == owner)
-        pipeline_stop();
+    (void)agent_finish();
 }
 
 static void in_child(void)
@@ -74,7 +93,7 @@ static void in_child(void)
     capture_abandon();
 }
 
-static enum status start(bool has_parent, struct error *err)
+static enum status start(struct error *err)
 {
     static struct capture_info info;
     const char *folder = own_folder();
@@ -98,7 +117,7 @@ static enum status start(bool has_parent, struct error *err)
         pipeline_cancel();
         return status;
     }
-    owner = getpid();
+    atomic_store(&owner, getpid());
     pthread_atfork(NULL, NULL, in_child);
     atexit(at_exit);
     return STATUS_OK;
@@ -119,33 +138,134 @@ static void begin_publishing(void)
         log_warn("%s: distribution.cuspan.publish_thread_context does nothing", err.text);
 }
 
-/* False: this process is not traced. */
-static bool begin(void)
+static enum agent_state run(void)
 {
     struct error err = {""};
-    if (!read_settings() || settings.disabled)
-        return false;
-    nvtx_switch(settings.capture.nvtx);
-    bool has_parent = trace_context_parse(own_variable("TRACEPARENT"), own_variable("TRACESTATE"), &parent);
-    const char *asleep = reason_to_sleep(has_parent);
-    if (asleep) {
-        log_info("%s: this process is not traced", asleep);
-        return false;
-    }
-    if (start(has_parent, &err) != STATUS_OK) {
+    if (start(&err) != STATUS_OK) {
         log_error("%s; this process is not traced", err.text);
-        return false;
+        nvtx_switch(false);
+        return AGENT_OFF;
     }
     begin_nvtx();
+    return AGENT_RUNNING;
+}
+
+/* `is_asked_for`: by the program itself, which settles whether there is anything to do. */
+static enum agent_state begin(bool is_asked_for)
+{
+    if (!read_settings() || settings.disabled)
+        return AGENT_OFF;
+    if (!settings.record_file && settings.output_count == 0) {
+        log_info("no exporter is configured: this process is not traced");
+        return AGENT_OFF;
+    }
+    nvtx_switch(settings.capture.nvtx);
+    has_parent = trace_context_parse(own_variable("TRACEPARENT"), own_variable("TRACESTATE"), &parent);
     begin_publishing();
-    return true;
+    const char *reason = reason_to_wait();
+    if (!reason || is_asked_for)
+        return run();
+    log_info("%s: this process is not traced%s", reason,
+             settings.sampler_parent_based ? " before a sampled context is attached" : "");
+    return AGENT_DORMANT;
+}
+
+/* Whether it is ours to change: the state was `from`. */
+static bool take_state(int from)
+{
+    return atomic_compare_exchange_strong(&state, &from, AGENT_BEGINNING);
+}
+
+static void set_state(enum agent_state now)
+{
+    if (now == AGENT_OFF)
+        nvtx_switch(false);
+    atomic_store(&state, now);
 }
 
 int InitializeInjection(void)
 {
     int saved_errno = errno;
-    if (!atomic_flag_test_and_set(&has_begun) && !begin())
-        nvtx_switch(false);
+    if (take_state(AGENT_NONE))
+        set_state(begin(false));
     errno = saved_errno;
     return 1;
+}
+
+/* --- by the program
+ * ------------------------------------------------------------------------------------------------------- */
+
+/* CUDA, on another thread, may just be starting it. */
+static int settled_state(void)
+{
+    uint64_t deadline_ns = clock_monotonic_ns() + START_WAIT_NS;
+    while (atomic_load(&state) == AGENT_BEGINNING && clock_monotonic_ns() < deadline_ns)
+        nanosleep(&(struct timespec){0, (long)NS_PER_MS}, NULL);
+    return atomic_load(&state);
+}
+
+enum agent_answer agent_start(void)
+{
+    if (take_state(AGENT_NONE)) {
+        set_state(begin(true));
+        if (atomic_load(&state) == AGENT_RUNNING)
+            (void)capture_begin_tracing();
+    } else if (take_state(AGENT_DORMANT)) {
+        set_state(run());
+    } else {
+        if (settled_state() != AGENT_RUNNING || getpid() != owner)
+            return AGENT_FAILED;
+        return capture_begin_tracing() ? AGENT_DONE : AGENT_ALREADY;
+    }
+    return atomic_load(&state) == AGENT_RUNNING ? AGENT_DONE : AGENT_FAILED;
+}
+
+enum agent_answer agent_stop(void)
+{
+    if (atomic_load(&state) != AGENT_RUNNING || getpid() != owner)
+        return AGENT_ALREADY;
+    return capture_end_tracing() ? AGENT_DONE : AGENT_ALREADY;
+}
+
+enum agent_answer agent_flush(uint32_t timeout_ms)
+{
+    if (atomic_load(&state) != AGENT_RUNNING || getpid() != owner)
+        return AGENT_FAILED;
+    uint64_t deadline_ns = clock_monotonic_ns() + timeout_ms * NS_PER_MS;
+    return pipeline_flush(deadline_ns) == STATUS_OK ? AGENT_DONE : AGENT_FAILED;
+}
+
+/* --- by a request
+ * ---------------------------------------------------------------------------------------------------------
+ */
+
+static void *run_on_own_thread(void *unused)
+{
+    (void)unused;
+    thread_is_ours = true;
+    prctl(PR_SET_NAME, "cuspan/start");
+    set_state(run());
+    return NULL;
+}
+
+/* Starting takes CUPTI some milliseconds, which no request is to wait for. */
+static void start_in_background(void)
+{
+    pthread_t thread;
+    if (!take_state(AGENT_DORMANT))
+        return;
+    if (own_thread(&thread, run_on_own_thread) == 0)
+        pthread_detach(thread);
+    else
+        atomic_store(&state, AGENT_DORMANT);
+}
+
+bool agent_may_sample(const struct trace_context *context)
+{
+    int now = atomic_load_explicit(&state, memory_order_acquire);
+    if (now == AGENT_RUNNING)
+        return sampler_may_sample(&settings, context);
+    if (now == AGENT_DORMANT && settings.sampler_parent_based && context->flags & TRACE_FLAG_SAMPLED)
+        start_in_background();
+    return true;
 }

@@ -2,8 +2,34 @@
 #ifndef CUSPAN_AGENT_AGENT_H
 #define CUSPAN_AGENT_AGENT_H
 
+#include "base/trace_context.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
 /* What the driver calls in the library that CUDA_INJECTION64_PATH names, on the thread that initializes CUDA.
  * Always answers 1, well or not: a host never fails because of us. */
 __attribute__((visibility("default"))) int InitializeInjection(void);
+
+/* What the program asks by cuspan.h, on any thread of its own. */
+enum agent_answer {
+    AGENT_DONE = 0,
+    AGENT_ALREADY = 1, /* it is so already */
+    AGENT_FAILED = -1  /* the log has said why; or, of a flush, that its time has passed */
+};
+/* Starts the agent where CUDA has not, and traces. May take CUPTI's milliseconds. */
+enum agent_answer agent_start(void);
+/* Ends the tracing until the next start. */
+enum agent_answer agent_stop(void);
+enum agent_answer agent_flush(uint32_t timeout_ms);
+
+/* Whether work for this context, which is about to be attached, may be sampled; where that is unknown yet,
+ * true. */
+bool agent_may_sample(const struct trace_context *context);
+
+/* What is done at exit: delivers what there is within exit_deadline_ms, and traces no further. False: no
+ * agent runs in this process (a forked child has none of its parent's), or it has ended already. Any thread.
+ */
+bool agent_finish(void);
 
 #endif

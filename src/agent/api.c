@@ -1,5 +1,6 @@
 #include "agent/api.h"
 
+#include "agent/agent.h"
 #include "agent/own.h"
 #include "base/log.h"
 #include "capture/capture.h"
@@ -36,7 +37,7 @@ static uint64_t attach(const cuspan_context *given)
         bytes = 0; /* longer than the standard lets anyone keep: as if there were none */
     memcpy(context.trace_state, bytes ? given->tracestate : "", bytes);
     context.trace_state[bytes] = 0;
-    uint64_t token = context_attach(&context);
+    uint64_t token = context_attach(&context, agent_may_sample(&context));
     errno = saved_errno;
     return token;
 }
@@ -130,6 +131,38 @@ static int end(uint64_t id, uint32_t status, const char *message, const cuspan_a
     return is_done ? 0 : -1;
 }
 
+static int start_tracing(void)
+{
+    int saved_errno = errno;
+    int answer = agent_start();
+    errno = saved_errno;
+    return answer;
+}
+
+static int stop_tracing(void)
+{
+    int saved_errno = errno;
+    int answer = agent_stop();
+    errno = saved_errno;
+    return answer;
+}
+
+static int flush(uint32_t timeout_ms)
+{
+    int saved_errno = errno;
+    int answer = agent_flush(timeout_ms);
+    errno = saved_errno;
+    return answer;
+}
+
+static int finish(void)
+{
+    int saved_errno = errno;
+    bool is_done = agent_finish();
+    errno = saved_errno;
+    return is_done ? 0 : -1;
+}
+
 static int publish_contexts(int on)
 {
     static atomic_flag said = ATOMIC_FLAG_INIT;
@@ -156,6 +189,10 @@ static const cuspan_api api = {.bytes = sizeof api,
                                .span_start = start,
                                .end = end,
                                .mark = mark,
+                               .start = start_tracing,
+                               .stop = stop_tracing,
+                               .flush = flush,
+                               .finish = finish,
                                .publish = publish_contexts};
 
 const cuspan_api *cuspan_agent_api(uint32_t version)

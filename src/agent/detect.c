@@ -12,7 +12,8 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#define TEXT_MAX 4096
+#define TEXT_MAX      4096
+#define ANCESTORS_MAX 4 /* of processes that multiprocessing has begun, one inside another */
 
 /* Reads a small file; the length, or 0. */
 static size_t read_file(const char *path, char *text, size_t size)
@@ -60,6 +61,19 @@ static const char *python_script(const char *arguments, size_t length)
     return NULL;
 }
 
+/* Line "KEY: \t VALUE" of a file of the kernel's or the driver's; where its value begins, its end cut off, or
+ * NULL. */
+static char *value_of(char *text, const char *key)
+{
+    char *at = strstr(text, key);
+    if (!at)
+        return NULL;
+    at += strlen(key);
+    at += strspn(at, " \t");
+    at[strcspn(at, "\n")] = 0;
+    return at;
+}
+
 static char executable[TEXT_MAX];
 
 static const char *executable_path(void)
@@ -80,10 +94,49 @@ static const char *program_of(const char *path, const char *arguments, size_t le
     return *name ? name : "unknown";
 }
 
+static bool is_python(const char *arguments)
+{
+    return strncmp(base_name(arguments), "python", 6) == 0;
+}
+
+/* python3 -c "from multiprocessing.spawn import spawn_main; ..." */
+static bool is_multiprocessing(const char *arguments, size_t length)
+{
+    static const char code[] = "from multiprocessing.";
+    for (const char *at = arguments; at < arguments + length; at += strlen(at) + 1)
+        if (strcmp(at, "-c") == 0)
+            return strncmp(at + 3, code, sizeof code - 1) == 0;
+    return false;
+}
+
+/* A process's command line, one argument after the other; the length, or 0. */
+static size_t read_command(pid_t pid, char arguments[TEXT_MAX])
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/cmdline", (int)pid);
+    return read_file(path, arguments, TEXT_MAX);
+}
+
+static pid_t parent_of(pid_t pid)
+{
+    char path[64], text[TEXT_MAX];
+    snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
+    const char *parent = read_file(path, text, sizeof text) ? value_of(text, "PPid:") : NULL;
+    return parent ? (pid_t)strtol(parent, NULL, 10) : 0;
+}
+
+/* A child of Python's multiprocessing is what its parent is, or the parent of its server is. */
 const char *detect_program(void)
 {
     static char arguments[TEXT_MAX];
-    size_t length = read_file("/proc/self/cmdline", arguments, sizeof arguments);
+    pid_t pid = getpid();
+    size_t length = read_command(pid, arguments);
+    for (unsigned i = 0; i < ANCESTORS_MAX && is_multiprocessing(arguments, length); i++) {
+        pid = parent_of(pid);
+        length = pid > 0 ? read_command(pid, arguments) : 0;
+        if (length == 0 || !is_python(arguments))
+            return base_name(executable_path());
+    }
     return program_of(executable_path(), arguments, length);
 }
 
@@ -164,18 +217,6 @@ static void add_cuda(struct resource *resource, int driver_version, const char *
         add_string(resource, "hw.driver_version", text, status);
     }
     add_string(resource, "cuda.cupti.version", cupti_version, status);
-}
-
-/* Line "KEY: \t VALUE" of a file of the driver's; where its value begins, its end cut off, or NULL. */
-static char *value_of(char *text, const char *key)
-{
-    char *at = strstr(text, key);
-    if (!at)
-        return NULL;
-    at += strlen(key);
-    at += strspn(at, " \t");
-    at[strcspn(at, "\n")] = 0;
-    return at;
 }
 
 enum status detect_device(struct resource *resource, const char *folder)

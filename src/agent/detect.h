@@ -8,8 +8,8 @@
 
 #include <sys/types.h>
 
-/* The executable's file name, for the session span and service.name; Python shows its script. Static storage.
- */
+/* The executable's file name, for the session span and service.name; Python shows its script, and
+ * multiprocessing's children that of their parent. Static storage. */
 const char *detect_program(void);
 
 /* Adds to `resource` what it lacks: service, process, host, telemetry, and where the process runs.

@@ -105,12 +105,6 @@ static void send_batch(struct output *output)
         exporter_submit(output->exporter, batch);
 }
 
-void outputs_send(struct outputs *outputs)
-{
-    for (size_t i = 0; i < outputs->count; i++)
-        send_batch(&outputs->items[i]);
-}
-
 static bool is_patient(const struct outputs *outputs)
 {
     return outputs->patience_ns && clock_monotonic_ns() < outputs->patience_ns;
@@ -193,6 +187,27 @@ void outputs_tick(struct outputs *outputs, uint64_t now_ns)
         if (output->oldest_ns && now_ns >= output->oldest_ns + output->delay_ns)
             send_batch(output);
     }
+}
+
+void outputs_send(struct outputs *outputs)
+{
+    for (size_t i = 0; i < outputs->count; i++)
+        if (outputs->items[i].oldest_ns)
+            send_batch(&outputs->items[i]);
+}
+
+void outputs_sent(struct outputs *outputs, uint64_t sent[OUTPUTS_MAX])
+{
+    for (size_t i = 0; i < outputs->count; i++)
+        sent[i] = exporter_submitted(outputs->items[i].exporter);
+}
+
+enum status outputs_wait(struct outputs *outputs, const uint64_t sent[OUTPUTS_MAX], uint64_t deadline_ns)
+{
+    for (size_t i = 0; i < outputs->count; i++)
+        if (exporter_wait(outputs->items[i].exporter, sent[i], deadline_ns) != STATUS_OK)
+            return STATUS_TIMEOUT;
+    return STATUS_OK;
 }
 
 bool outputs_have_room(struct outputs *outputs)

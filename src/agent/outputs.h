@@ -17,14 +17,21 @@ enum status outputs_create(const struct settings *settings, const char *own_fold
 
 /* Spans that have been added keep the resource as it was, and so do those that follow in their batch. */
 void outputs_set_resource(struct outputs *outputs, uint16_t index, const struct resource *resource);
-/* Sends the open batches: what follows has the resources that were set last. */
-void outputs_send(struct outputs *outputs);
 
 /* A span that no output can take is counted. */
 void outputs_add(struct outputs *outputs, const struct span *span);
 
 /* Sends what has waited for its schedule_delay. */
 void outputs_tick(struct outputs *outputs, uint64_t now_ns);
+
+/* Sends what there is now, whatever its age: what follows has the resources that were set last. */
+void outputs_send(struct outputs *outputs);
+
+/* How many batches each has sent so far; any thread. And waiting until those are delivered or given up, or
+ * until `deadline_ns` (TIMEOUT). */
+void outputs_sent(struct outputs *outputs, uint64_t sent[OUTPUTS_MAX]);
+enum status outputs_wait(struct outputs *outputs, const uint64_t sent[OUTPUTS_MAX],
+                         uint64_t deadline_ns) MUST_CHECK;
 
 /* From now on a span waits for room, until `deadline_ns` at most, in place of being lost: a replay can be
  * kept waiting where a host can't. 0: no longer. */

@@ -2,11 +2,14 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+
+#define STACK_BYTES (512 * 1024)
 
 const char *own_variable(const char *name)
 {
@@ -30,4 +33,19 @@ const char *own_folder(void)
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, find_folder);
     return folder;
+}
+
+int own_thread(pthread_t *thread, void *(*run)(void *))
+{
+    pthread_attr_t attributes;
+    sigset_t all, before;
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, STACK_BYTES);
+    pthread_attr_setinheritsched(&attributes, PTHREAD_EXPLICIT_SCHED);
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int failed = pthread_create(thread, &attributes, run, NULL);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attributes);
+    return failed;
 }

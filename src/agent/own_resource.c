@@ -38,6 +38,8 @@ static enum status adopt(const struct resource *published)
 enum status own_resource_begin(struct resource *settings, int driver_version, const char *cupti_version)
 {
     struct resource published = {0}, all = {0};
+    resource_deinit(&configured); /* of a start that failed */
+    resource_deinit(&detected);
     enum status status = resource_merge(&configured, settings);
     if (status == STATUS_OK)
         status = resource_merge(&detected, settings);

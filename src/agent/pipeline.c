@@ -2,6 +2,7 @@
 
 #include "agent/detect.h"
 #include "agent/outputs.h"
+#include "agent/own.h"
 #include "agent/own_resource.h"
 #include "agent/report.h"
 #include "agent/tape.h"
@@ -14,7 +15,6 @@
 #include "export/exporter.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,11 +23,12 @@
 
 #define PAUSE_BUSY_NS (1 * NS_PER_MS) /* a ring of 256 KiB holds 7 ms of the fastest launches seen */
 #define PAUSE_IDLE_NS (4 * NS_PER_MS)
-#define STACK_BYTES   (512 * 1024)
 #define WAITING_SHARE 16 /* of the calls that can wait: so many more, and their records are asked for */
 #define ROUNDS_MIN    2  /* of draining at the end, if there is that much */
 #define CANCEL_NS     (1 * NS_PER_SECOND)
 #define EXIT_GRACE_NS (100 * NS_PER_MS)
+#define FLUSH_STEP_NS (10 * NS_PER_MS) /* so soon whoever waits for a flush sees that the process ends */
+#define PUMP_MAX_NS   (1 * NS_PER_SECOND)
 
 static struct {
     const struct settings *settings;
@@ -39,8 +40,11 @@ static struct {
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t wake, done;
-    bool is_stopping, is_done, is_patient;
+    bool is_running, is_stopping, is_done, is_patient;
     uint64_t deadline_ns;
+    uint64_t flushes_wanted, flushes_done; /* counted from 1 */
+    uint32_t flushers;                     /* host's threads that wait for one */
+    bool was_tracing;                      /* the thread's own */
     struct resource *devices[DEVICES_MAX]; /* what is known of each; NULL: not seen */
 } pipeline = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -82,6 +86,7 @@ static void on_session(void *context, const uint8_t trace_id[16], const uint8_t 
 {
     (void)context;
     context_set_session(trace_id, span_id, flags);
+    capture_set_session(flags & TRACE_FLAG_SAMPLED);
 }
 
 static void on_span(void *context, const struct span *span)
@@ -165,7 +170,7 @@ static bool wait_or_stop(uint64_t pause_ns)
     until.tv_sec += (time_t)(ns / NS_PER_SECOND);
     until.tv_nsec = (long)(ns % NS_PER_SECOND);
     pthread_mutex_lock(&pipeline.lock);
-    if (!pipeline.is_stopping)
+    if (!pipeline.is_stopping && pipeline.flushes_wanted == pipeline.flushes_done)
         pthread_cond_timedwait(&pipeline.wake, &pipeline.lock, &until);
     bool stopping = pipeline.is_stopping;
     pthread_mutex_unlock(&pipeline.lock);
@@ -219,15 +224,112 @@ static void say_first_losses(void)
 
 /* Takes what is there now. The host's threads and CUPTI may go on filling what we empty, so there is an end
  * to the rounds: else they would use up the deadline at exit. */
-static void pump_all(void)
+static void pump_all(uint64_t deadline_ns)
 {
     uint32_t rounds_max = 2 + pipeline.settings->cupti.host_buffer_count / CAPTURE_BUFFERS_A_ROUND;
     for (uint32_t round = 0; round < rounds_max && (round < ROUNDS_MIN || capture_has_more_buffers());
          round++) {
-        if (capture_pump(&pipeline.sink) == 0 || clock_monotonic_ns() >= pipeline.deadline_ns)
+        if (capture_pump(&pipeline.sink) == 0 || clock_monotonic_ns() >= deadline_ns)
             break;
         tick(clock_monotonic_ns());
     }
+}
+
+/* --- while it runs: stops and flushes by the program
+ * ------------------------------------------------------------------------------------------------------- */
+
+static void take_finished(void)
+{
+    uint64_t now_ns = clock_monotonic_ns();
+    capture_flush_finished();
+    pump_all(now_ns + PUMP_MAX_NS);
+    tick(now_ns);
+}
+
+/* The program has ended the tracing: its session's span leaves, too. */
+static void follow_tracing(void)
+{
+    bool is_tracing = capture_is_tracing();
+    if (pipeline.was_tracing && !is_tracing && pipeline.correlate) {
+        take_finished();
+        correlate_end_session(pipeline.correlate, "stop");
+    }
+    pipeline.was_tracing = is_tracing;
+}
+
+static void flush_if_wanted(void)
+{
+    pthread_mutex_lock(&pipeline.lock);
+    uint64_t wanted = pipeline.flushes_wanted;
+    bool is_due = wanted != pipeline.flushes_done;
+    pthread_mutex_unlock(&pipeline.lock);
+    if (!is_due)
+        return;
+    take_finished();
+    if (pipeline.outputs)
+        outputs_send(pipeline.outputs);
+    pthread_mutex_lock(&pipeline.lock);
+    pipeline.flushes_done = wanted;
+    pthread_cond_broadcast(&pipeline.done);
+    pthread_mutex_unlock(&pipeline.lock);
+}
+
+static struct timespec moment(uint64_t monotonic_ns)
+{
+    return (struct timespec){(time_t)(monotonic_ns / NS_PER_SECOND), (long)(monotonic_ns % NS_PER_SECOND)};
+}
+
+/* With the lock held. True: the pipeline thread has sent what there was. */
+static bool wait_until_sent(uint64_t flush, uint64_t deadline_ns)
+{
+    struct timespec until = moment(deadline_ns);
+    while (pipeline.flushes_done < flush && !pipeline.is_stopping)
+        if (pthread_cond_timedwait(&pipeline.done, &pipeline.lock, &until) != 0)
+            break;
+    return pipeline.flushes_done >= flush && !pipeline.is_stopping;
+}
+
+static enum status wait_for_delivery(uint64_t deadline_ns)
+{
+    enum status status = STATUS_TIMEOUT;
+    uint64_t sent[OUTPUTS_MAX];
+    if (!pipeline.outputs)
+        return STATUS_OK;
+    outputs_sent(pipeline.outputs, sent);
+    while (status != STATUS_OK && !pipeline.is_stopping && clock_monotonic_ns() < deadline_ns) {
+        uint64_t step_ns = clock_monotonic_ns() + FLUSH_STEP_NS;
+        pthread_mutex_unlock(&pipeline.lock);
+        status = outputs_wait(pipeline.outputs, sent, step_ns < deadline_ns ? step_ns : deadline_ns);
+        pthread_mutex_lock(&pipeline.lock);
+    }
+    return status;
+}
+
+enum status pipeline_flush(uint64_t deadline_ns)
+{
+    enum status status = STATUS_TIMEOUT;
+    pthread_mutex_lock(&pipeline.lock);
+    if (pipeline.is_running && !pipeline.is_stopping) {
+        uint64_t flush = ++pipeline.flushes_wanted;
+        pipeline.flushers++;
+        pthread_cond_signal(&pipeline.wake);
+        if (wait_until_sent(flush, deadline_ns))
+            status = wait_for_delivery(deadline_ns);
+        if (--pipeline.flushers == 0)
+            pthread_cond_broadcast(&pipeline.done);
+    }
+    pthread_mutex_unlock(&pipeline.lock);
+    return status;
+}
+
+/* They use the outputs, which are about to end; none of them waits longer than a step. */
+static void let_flushers_go(void)
+{
+    pthread_mutex_lock(&pipeline.lock);
+    pthread_cond_broadcast(&pipeline.done);
+    while (pipeline.flushers > 0)
+        pthread_cond_wait(&pipeline.done, &pipeline.lock);
+    pthread_mutex_unlock(&pipeline.lock);
 }
 
 /* Who reports: the pipeline's thread when it is done, else the host's when it can wait no longer. */
@@ -236,13 +338,14 @@ static atomic_flag is_reported = ATOMIC_FLAG_INIT;
 static void finish(void)
 {
     struct report report = {.program = pipeline.program, .settings = pipeline.settings};
+    let_flushers_go();
     if (pipeline.is_patient)
         outputs_set_patience(pipeline.outputs, pipeline.deadline_ns);
-    pump_all();
+    pump_all(pipeline.deadline_ns);
     capture_flush_all();
-    pump_all();
+    pump_all(pipeline.deadline_ns);
     capture_stop();
-    pump_all();
+    pump_all(pipeline.deadline_ns);
     capture_end();
     if (pipeline.correlate)
         correlate_finish(pipeline.correlate);
@@ -305,6 +408,8 @@ static void *run(void *unused)
         follow_resource(now_ns);
         ask_for_records();
         capture_service(now_ns);
+        follow_tracing();
+        flush_if_wanted();
         say_failure_once();
         say_first_losses();
         pause_ns = records ? PAUSE_BUSY_NS : PAUSE_IDLE_NS;
@@ -317,27 +422,15 @@ static void *run(void *unused)
     return NULL;
 }
 
-/* No signal of the host's is ever handled on a thread of ours. */
 static int start_thread(void)
 {
-    pthread_attr_t attributes;
     pthread_condattr_t monotonic;
-    sigset_t all, before;
     pthread_condattr_init(&monotonic);
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_cond_init(&pipeline.wake, &monotonic);
     pthread_cond_init(&pipeline.done, &monotonic);
     pthread_condattr_destroy(&monotonic);
-    pthread_attr_init(&attributes);
-    pthread_attr_setstacksize(&attributes, STACK_BYTES);
-    /* A real-time host's class would put our work on a par with its own. */
-    pthread_attr_setinheritsched(&attributes, PTHREAD_EXPLICIT_SCHED);
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int failed = pthread_create(&pipeline.thread, &attributes, run, NULL);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    pthread_attr_destroy(&attributes);
-    return failed;
+    return own_thread(&pipeline.thread, run);
 }
 
 enum status pipeline_start(const struct capture_info *info, struct error *err)
@@ -349,8 +442,10 @@ enum status pipeline_start(const struct capture_info *info, struct error *err)
     pipeline.is_patient = !pipeline.tape && info->is_patient;
     if (pipeline.is_patient)
         outputs_set_patience(pipeline.outputs, UINT64_MAX);
+    pipeline.was_tracing = capture_is_tracing();
     if (start_thread() != 0)
         return error_set(err, STATUS_UNAVAILABLE, "can't start a thread");
+    pipeline.is_running = true;
     return STATUS_OK;
 }
 
@@ -386,8 +481,7 @@ static void report_missed_deadline(void)
 void pipeline_stop(void)
 {
     uint64_t deadline_ns = clock_monotonic_ns() + pipeline.settings->exit_deadline_ms * NS_PER_MS;
-    uint64_t patience_ns = deadline_ns + EXIT_GRACE_NS;
-    struct timespec until = {(time_t)(patience_ns / NS_PER_SECOND), (long)(patience_ns % NS_PER_SECOND)};
+    struct timespec until = moment(deadline_ns + EXIT_GRACE_NS);
     pthread_mutex_lock(&pipeline.lock);
     pipeline.deadline_ns = deadline_ns;
     pipeline.is_stopping = true;

@@ -25,6 +25,10 @@ enum status pipeline_start(const struct capture_info *info, struct error *err) M
  * exit. */
 void pipeline_cancel(void);
 
+/* Makes all that is captured, and finished on the GPU, leave at once, and waits until it is delivered or
+ * given up, or until `deadline_ns` (TIMEOUT; also where the process is ending). Any thread of the host's. */
+enum status pipeline_flush(uint64_t deadline_ns) MUST_CHECK;
+
 /* Ends capture, delivers everything within the deadline, writes the report. Returns when that is done or the
  * deadline has passed; what is not delivered then is counted as long as the process lives. */
 void pipeline_stop(void);

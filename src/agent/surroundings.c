@@ -42,33 +42,64 @@ static int64_t number_of(const struct surroundings *from, const char *name)
     return errno || *end || value > INT_MAX ? -1 : value;
 }
 
-/* All three of one launcher: torchrun inside a Slurm step has both kinds, and the inner one knows better. */
+struct launcher {
+    const char *rank, *local_rank, *size;
+};
+
+struct place {
+    int64_t rank, local_rank, size; /* -1: not said */
+};
+
+static struct place place_in(const struct surroundings *from, const struct launcher *launcher)
+{
+    return (struct place){number_of(from, launcher->rank), number_of(from, launcher->local_rank),
+                          number_of(from, launcher->size)};
+}
+
+/* All three of one launcher, the innermost: torchrun inside a Slurm step has both kinds. Where it doesn't say
+ * the local rank (PMI without MPICH's or Cray's variable for it), one that gives the same rank of as many
+ * does. */
 static void add_rank(struct resource *resource, const struct surroundings *from, enum status *status)
 {
-    static const struct {
-        const char *rank, *local_rank, *size;
-    } launchers[] = {{"RANK", "LOCAL_RANK", "WORLD_SIZE"},
-                     {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_SIZE"},
-                     {"PMI_RANK", "MPI_LOCALRANKID", "PMI_SIZE"},
-                     {"SLURM_PROCID", "SLURM_LOCALID", "SLURM_NTASKS"}};
-    for (size_t i = 0; i < sizeof launchers / sizeof *launchers; i++) {
-        int64_t rank = number_of(from, launchers[i].rank);
-        if (rank < 0)
-            continue;
-        add_int(resource, "cuda.process.rank", rank, status);
-        add_int(resource, "cuda.process.local_rank", number_of(from, launchers[i].local_rank), status);
-        add_int(resource, "cuda.process.world_size", number_of(from, launchers[i].size), status);
-        return;
+    static const struct launcher launchers[] = {
+        {"RANK", "LOCAL_RANK", "WORLD_SIZE"},
+        {"HOROVOD_RANK", "HOROVOD_LOCAL_RANK", "HOROVOD_SIZE"},
+        {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_SIZE"},
+        {"MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_LOCAL_RANK", "MV2_COMM_WORLD_SIZE"},
+        {"PMI_RANK", "MPI_LOCALRANKID", "PMI_SIZE"},
+        {"PMI_RANK", "PMI_LOCAL_RANK", "PMI_SIZE"},
+        {"FLUX_TASK_RANK", "FLUX_TASK_LOCAL_ID", "FLUX_JOB_SIZE"},
+        {"SLURM_PROCID", "SLURM_LOCALID", "SLURM_NTASKS"}};
+    struct place found = {-1, -1, -1};
+    for (size_t i = 0; i < sizeof launchers / sizeof *launchers && found.local_rank < 0; i++) {
+        struct place place = place_in(from, &launchers[i]);
+        if (found.rank < 0)
+            found = place;
+        else if (place.rank == found.rank && place.size == found.size)
+            found.local_rank = place.local_rank;
     }
+    if (found.rank < 0)
+        return;
+    add_int(resource, "cuda.process.rank", found.rank, status);
+    add_int(resource, "cuda.process.local_rank", found.local_rank, status);
+    add_int(resource, "cuda.process.world_size", found.size, status);
 }
 
 static void add_slurm(struct resource *resource, const struct surroundings *from, enum status *status)
 {
+    static const struct {
+        const char *key, *variable;
+    } facts[] = {{"slurm.job.id", "SLURM_JOB_ID"},
+                 {"slurm.job.name", "SLURM_JOB_NAME"},
+                 {"slurm.array.job.id", "SLURM_ARRAY_JOB_ID"},
+                 {"slurm.array.task.id", "SLURM_ARRAY_TASK_ID"},
+                 {"slurm.step.id", "SLURM_STEP_ID"},
+                 {"slurm.node.name", "SLURMD_NODENAME"},
+                 {"slurm.cluster.name", "SLURM_CLUSTER_NAME"}};
     if (number_of(from, "SLURM_JOB_ID") < 0)
         return;
-    add_string(resource, "slurm.job.id", from->getenv("SLURM_JOB_ID"), status);
-    add_string(resource, "slurm.step.id", from->getenv("SLURM_STEP_ID"), status);
-    add_string(resource, "slurm.node.name", from->getenv("SLURMD_NODENAME"), status);
+    for (size_t i = 0; i < sizeof facts / sizeof *facts; i++)
+        add_string(resource, facts[i].key, from->getenv(facts[i].variable), status);
 }
 
 /* --- containers and pods --- */
@@ -186,6 +217,23 @@ static bool hostname_is_pod_s(const struct surroundings *from)
     return strcmp(line, "# Kubernetes-managed hosts file.") == 0 && !from->getenv("JOB_COMPLETION_INDEX");
 }
 
+/* What a pod's manifest hands on by the downward API: the names that OpenTelemetry's documents and operator,
+ * and Kubernetes' own examples use for it. */
+static void add_handed_on(struct resource *resource, const struct surroundings *from, enum status *status)
+{
+    static const struct {
+        const char *key, *variables[4];
+    } facts[] = {
+        {"k8s.pod.name", {"K8S_POD_NAME", "OTEL_RESOURCE_ATTRIBUTES_POD_NAME", "POD_NAME", "MY_POD_NAME"}},
+        {"k8s.pod.uid", {"K8S_POD_UID", "OTEL_RESOURCE_ATTRIBUTES_POD_UID", "POD_UID", "MY_POD_UID"}},
+        {"k8s.namespace.name", {"K8S_NAMESPACE_NAME", "K8S_NAMESPACE", "POD_NAMESPACE", "MY_POD_NAMESPACE"}},
+        {"k8s.node.name",
+         {"K8S_NODE_NAME", "OTEL_RESOURCE_ATTRIBUTES_NODE_NAME", "NODE_NAME", "MY_NODE_NAME"}}};
+    for (size_t i = 0; i < sizeof facts / sizeof *facts; i++)
+        for (size_t j = 0; j < sizeof facts->variables / sizeof *facts->variables; j++)
+            add_string(resource, facts[i].key, from->getenv(facts[i].variables[j]), status);
+}
+
 static void add_pod(struct resource *resource, const struct surroundings *from, enum status *status)
 {
     char line[LINE_BYTES];
@@ -193,6 +241,7 @@ static void add_pod(struct resource *resource, const struct surroundings *from, 
         return;
     read_first_line(from, TOKEN_FOLDER "/namespace", line);
     add_string(resource, "k8s.namespace.name", line, status);
+    add_handed_on(resource, from, status);
     if (hostname_is_pod_s(from))
         add_string(resource, "k8s.pod.name", from->getenv("HOSTNAME"), status);
 }

@@ -21,6 +21,9 @@
     X(spans_filtered, false, "records left out because the configuration asks for it")                       \
     X(spans_unsampled, false, "records left out by the sampler")                                             \
     X(sessions, false, "sessions begun")                                                                     \
+    X(sleeps, false, "times that capture fell asleep, as nothing sampled was in flight")                     \
+    X(asleep_ns, false, "ns that it has slept, up to the last time that it woke")                            \
+    X(asleep_records, false, "GPU records of calls made in sleep, left out")                                 \
     X(threads_seen, false, "host threads that made a traced call")                                           \
     X(orphans, false, "GPU spans whose call is unknown, sent below the session and marked")                  \
     X(pending_evicted, false, "calls given up while still waiting for their GPU record")                     \

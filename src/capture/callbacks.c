@@ -20,9 +20,12 @@
  * of 10 GHz. */
 #define CALL_TICKS_MAX (10 * 86400 * NS_PER_SECOND)
 
-_Atomic bool callbacks_on;
+_Atomic uint8_t callbacks_mode;
 struct callbacks_signals callbacks_signals;
 void (*callbacks_on_graph)(void);
+void (*callbacks_on_bound)(bool begins);
+
+static _Atomic uint64_t awake_since;
 
 static struct call_plan *plans[CALL_RUNTIME + 1]; /* by domain, then callback ID */
 static uint16_t plan_counts[CALL_RUNTIME + 1];
@@ -72,6 +75,7 @@ enum status callbacks_init(bool parameters)
 {
     atomic_store(&callbacks_signals.graph_is_begun, false);
     atomic_store(&callbacks_signals.graph_is_instantiated, false);
+    atomic_store(&awake_since, 0);
     plan_counts[CALL_RUNTIME] = call_count_runtime;
     plan_counts[CALL_DRIVER] = call_count_driver;
     for (enum call_domain domain = CALL_DRIVER; domain <= CALL_RUNTIME; domain++) {
@@ -96,6 +100,39 @@ void callbacks_leave_out(enum call_domain domain, uint32_t cbid)
 bool callbacks_make_graph(enum call_domain domain, uint32_t cbid)
 {
     return plans[domain][cbid].flags & PLAN_MAKES_GRAPH;
+}
+
+static uint8_t bound_flags(const char *name)
+{
+    if (strcmp(name, "cudaProfilerStart") == 0 || strcmp(name, "cuProfilerStart") == 0)
+        return PLAN_BEGINS_TRACING;
+    if (strcmp(name, "cudaProfilerStop") == 0 || strcmp(name, "cuProfilerStop") == 0)
+        return PLAN_ENDS_TRACING;
+    return 0;
+}
+
+bool callbacks_is_bound(enum call_domain domain, uint32_t cbid)
+{
+    const struct call_info *info = call_info(domain, cbid);
+    return info && bound_flags(call_name(info));
+}
+
+void callbacks_bound(enum call_domain domain, uint32_t cbid)
+{
+    plans[domain][cbid].flags |= bound_flags(call_name(call_info(domain, cbid)));
+}
+
+void callbacks_wake(uint64_t since)
+{
+    uint8_t asleep = CALLBACKS_ASLEEP;
+    atomic_store_explicit(&awake_since, since, memory_order_relaxed);
+    atomic_compare_exchange_strong(&callbacks_mode, &asleep, CALLBACKS_ON);
+}
+
+void callbacks_sleep(void)
+{
+    uint8_t on = CALLBACKS_ON;
+    atomic_compare_exchange_strong(&callbacks_mode, &on, CALLBACKS_ASLEEP);
 }
 
 /* Copies a string parameter: one word of length, then its bytes in whole words. Returns the words written. */
@@ -256,6 +293,8 @@ static void enter_call(struct host_thread *thread, enum call_domain domain, cons
             note_graph(plan);
         if (plan->flags & PLAN_INSTANTIATES_GRAPH)
             graph_nodes_begin(thread);
+        if (plan->flags & PLAN_ENDS_TRACING)
+            callbacks_on_bound(false);
         if (plan->flags & PLAN_NO_SPAN) {
             if (domain == CALL_DRIVER)
                 atomic_store_explicit(&thread->is_in_driver_call, false, memory_order_relaxed);
@@ -272,6 +311,8 @@ static void exit_call(struct host_thread *thread, enum call_domain domain, uint3
     uint64_t start = *data->correlationData;
     if (domain == CALL_RUNTIME)
         atomic_store_explicit(&thread->runtime_correlation, 0, memory_order_relaxed);
+    if (UNLIKELY(plan->flags & PLAN_BEGINS_TRACING))
+        callbacks_on_bound(true);
     if (!start)
         return; /* the runtime's own, one without a span, or one that began before our callback was on */
     if (domain == CALL_DRIVER)
@@ -281,6 +322,8 @@ static void exit_call(struct host_thread *thread, enum call_domain domain, uint3
         counter_add(COUNTER_lost_no_ring, 1);
         return;
     }
+    if (UNLIKELY(start < atomic_load_explicit(&awake_since, memory_order_relaxed)))
+        return;
     graph_nodes_flush(thread);
     uint64_t end = clock_ticks();
     if (UNLIKELY(end < start && start - end < CALL_TICKS_MAX))
@@ -354,17 +397,27 @@ static void handle_state(uint32_t cbid, const struct cupti_state_data *data)
 {
     if (cbid != CUPTI_STATE_FATAL_ERROR || atomic_exchange(&callbacks_signals.is_failing, true))
         return;
-    atomic_store_explicit(&callbacks_on, false, memory_order_relaxed);
+    atomic_store_explicit(&callbacks_mode, CALLBACKS_OFF, memory_order_relaxed);
     const char *message = data && data->message ? data->message : "no reason given";
     size_t length = strnlen(message, sizeof callbacks_signals.fatal_message - 1);
     memcpy(callbacks_signals.fatal_message, message, length);
     atomic_store_explicit(&callbacks_signals.fatal, true, memory_order_release);
 }
 
+static bool concerns_sleeper(uint32_t domain, uint32_t cbid)
+{
+    if (domain != CUPTI_DOMAIN_RUNTIME && domain != CUPTI_DOMAIN_DRIVER)
+        return true;
+    return cbid < plan_counts[domain] && plans[domain][cbid].flags & ~(unsigned)PLAN_NO_SPAN;
+}
+
 void callbacks_handle(void *userdata, uint32_t domain, uint32_t cbid, const void *data)
 {
     (void)userdata;
-    if (UNLIKELY(!atomic_load_explicit(&callbacks_on, memory_order_relaxed) || thread_is_ours))
+    uint8_t mode = atomic_load_explicit(&callbacks_mode, memory_order_relaxed);
+    if (UNLIKELY(mode == CALLBACKS_OFF || thread_is_ours))
+        return;
+    if (UNLIKELY(mode == CALLBACKS_ASLEEP && !concerns_sleeper(domain, cbid)))
         return;
     if (LIKELY(domain == CUPTI_DOMAIN_RUNTIME || domain == CUPTI_DOMAIN_DRIVER))
         handle_call((enum call_domain)domain, cbid, data);

@@ -25,8 +25,10 @@ struct call_plan {
 enum call_plan_flags {
     PLAN_MAKES_GRAPH = 1,
     PLAN_INSTANTIATES_GRAPH = 2,
-    PLAN_NO_SPAN = 4 /* called back only so that the driver calls inside it are known as its own, or to tell
-                        of a graph */
+    PLAN_NO_SPAN = 4, /* called back only so that the driver calls inside it are known as its own, or to tell
+                         of a graph or a bound */
+    PLAN_BEGINS_TRACING = 8, /* cudaProfilerStart, where that bounds the tracing */
+    PLAN_ENDS_TRACING = 16
 };
 
 /* Handler for cuptiSubscribe. */
@@ -41,8 +43,23 @@ void callbacks_leave_out(enum call_domain domain, uint32_t cbid);
 /* The call sets callbacks_signals.graph_is_begun. After callbacks_init. */
 bool callbacks_make_graph(enum call_domain domain, uint32_t cbid);
 
-/* While off, callbacks return at once. */
-extern _Atomic bool callbacks_on;
+/* cudaProfilerStart and cudaProfilerStop, of both APIs, call callbacks_on_bound. After callbacks_init. */
+void callbacks_bound(enum call_domain domain, uint32_t cbid);
+/* False: the call is no such bound. */
+bool callbacks_is_bound(enum call_domain domain, uint32_t cbid);
+/* Called when tracing is to begin (at the end of cudaProfilerStart) or to end. */
+extern void (*callbacks_on_bound)(bool begins);
+
+/* OFF: callbacks return at once, for good or until capture starts. ASLEEP: only what later work can't be
+ * understood without is captured: contexts, modules, graphs that are made, names. ON: all. */
+enum callbacks_mode { CALLBACKS_OFF, CALLBACKS_ASLEEP, CALLBACKS_ON };
+extern _Atomic uint8_t callbacks_mode;
+
+/* From ASLEEP to ON and back, where it is so. Calls that begin in one and end in another have no record: what
+ * began before `since` (clock_ticks(), now; 0 where clocks of threads differ, in a replay) has lost its end.
+ */
+void callbacks_wake(uint64_t since);
+void callbacks_sleep(void);
 
 /* Called at the enter of each call that makes a graph, up to the first that instantiates one; NULL: nobody
  * asks. */

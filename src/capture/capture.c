@@ -12,6 +12,7 @@
 #include "capture/selection.h"
 #include "capture/switches.h"
 #include "capture/threads.h"
+#include "capture/wake.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -65,7 +66,27 @@ static enum status take_memory(struct error *err)
 
 bool capture_is_on(void)
 {
-    return atomic_load_explicit(&callbacks_on, memory_order_relaxed);
+    return atomic_load_explicit(&callbacks_mode, memory_order_relaxed) == CALLBACKS_ON;
+}
+
+bool capture_is_tracing(void)
+{
+    return wake_is_tracing();
+}
+
+bool capture_begin_tracing(void)
+{
+    return wake_begin_tracing();
+}
+
+bool capture_end_tracing(void)
+{
+    return wake_end_tracing();
+}
+
+void capture_set_session(bool is_sampled)
+{
+    wake_set_session(is_sampled);
 }
 
 bool capture_expects_calls(const struct settings *wanted)
@@ -100,9 +121,11 @@ enum status capture_start(const struct settings *frozen, const char *own_folder,
     connect_replay();
     clock_init();
     status = switches_on(&cupti, settings, err);
-    if (status == STATUS_OK)
-        describe(info);
-    return status;
+    if (status != STATUS_OK)
+        return status;
+    describe(info);
+    wake_start(settings, cupti.replay_clock != NULL);
+    return STATUS_OK;
 }
 
 /* --- pumping
@@ -203,7 +226,9 @@ void capture_service(uint64_t now_ns)
     if (atomic_load_explicit(&is_abandoned, memory_order_relaxed) || capture_failure())
         return;
     switches_follow();
-    bool hurry = atomic_exchange_explicit(&callbacks_signals.flush_soon, false, memory_order_relaxed);
+    bool has_fallen_asleep = wake_service();
+    bool hurry = atomic_exchange_explicit(&callbacks_signals.flush_soon, false, memory_order_relaxed) ||
+                 has_fallen_asleep;
     if (now_ns >= due.flush_ns || hurry) {
         switches_flush(false);
         due.flush_ns = now_ns + settings->cupti.flush_interval_ms * NS_PER_MS;
@@ -227,6 +252,12 @@ const char *capture_failure(void)
 
 /* --- stopping
  * ------------------------------------------------------------------------------------------------------ */
+
+void capture_flush_finished(void)
+{
+    if (!atomic_load(&is_abandoned) && !capture_failure())
+        switches_flush(false);
+}
 
 void capture_flush_all(void)
 {
@@ -257,6 +288,8 @@ static void count_late(uint8_t *data, size_t valid)
 static void count_open_calls(struct host_thread *thread, void *context)
 {
     (void)context;
+    if (!capture_is_on())
+        return; /* asleep: what these say is old */
     bool is_in_runtime = atomic_load_explicit(&thread->runtime_correlation, memory_order_relaxed) != 0;
     bool is_in_driver = atomic_load_explicit(&thread->is_in_driver_call, memory_order_relaxed);
     counter_add(COUNTER_lost_in_flight, is_in_runtime + is_in_driver);
@@ -270,7 +303,8 @@ void capture_end(void)
 
 void capture_stop(void)
 {
-    atomic_store(&callbacks_on, false);
+    wake_stop();
+    atomic_store(&callbacks_mode, CALLBACKS_OFF);
     if (!atomic_load(&is_abandoned) && !capture_failure())
         switches_off();
 }
@@ -278,7 +312,8 @@ void capture_stop(void)
 void capture_abandon(void)
 {
     atomic_store(&is_abandoned, true);
-    atomic_store(&callbacks_on, false);
+    wake_stop();
+    atomic_store(&callbacks_mode, CALLBACKS_OFF);
 }
 
 void capture_set_downstream_room(bool (*downstream)(void))

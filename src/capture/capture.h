@@ -65,6 +65,18 @@ void capture_service(uint64_t now_monotonic_ns);
 /* CUPTI has failed for good; the text says why. NULL: it is well. */
 const char *capture_failure(void);
 
+/* The program's will: whether it is traced, and beginning and ending it; false: it is so already. Any thread;
+ * what calls come after the return are captured, or not. */
+bool capture_is_tracing(void);
+bool capture_begin_tracing(void);
+bool capture_end_tracing(void);
+
+/* Whether work that belongs to no request is sampled: capture may sleep, between requests, if it isn't. */
+void capture_set_session(bool is_sampled);
+
+/* Makes CUPTI hand over what is finished. */
+void capture_flush_finished(void);
+
 /* Makes CUPTI hand over everything it holds, finished or not. May block inside CUPTI. */
 void capture_flush_all(void);
 

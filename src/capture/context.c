@@ -7,12 +7,14 @@
 #include "capture/sdk_context.h"
 #include "capture/thread_context.h"
 #include "capture/threads.h"
+#include "capture/wake.h"
 #include "model/span.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <unistd.h>
 
 __thread struct thread_context *thread_context_self __attribute__((tls_model("initial-exec")));
 
@@ -23,7 +25,8 @@ struct attached {
     uint64_t token;
     struct trace_id_pair ids;
     uint8_t flags;
-    char *state; /* the tracestate, owned; NULL: none */
+    bool may_be_sampled; /* and keeps capture awake */
+    char *state;         /* the tracestate, owned; NULL: none */
 };
 
 /* A range that is open on this thread. */
@@ -50,21 +53,44 @@ static bool has_key;
 
 /* --- a thread's stacks --- */
 
+static void drop_innermost(struct stacks *stacks)
+{
+    struct attached *innermost = &stacks->attached[--stacks->attached_count];
+    free(innermost->state);
+    if (innermost->may_be_sampled)
+        wake_detached();
+}
+
 static void on_thread_exit(void *value)
 {
     struct stacks *stacks = value;
     thread_context_self = NULL;
     published_deinit(&stacks->published);
     while (stacks->attached_count > 0)
-        free(stacks->attached[--stacks->attached_count].state);
+        drop_innermost(stacks);
     free(stacks->attached);
     free(stacks->ranges);
     free(stacks);
 }
 
+static void draw_first_id(struct stacks *stacks)
+{
+    if (getrandom(&stacks->next_id, sizeof stacks->next_id, GRND_NONBLOCK) != sizeof stacks->next_id)
+        stacks->next_id = clock_ticks() ^ (uint64_t)(uintptr_t)stacks ^ (uint64_t)getpid() << 32;
+}
+
+/* Only the thread that forked lives on in the child. It may get an agent of its own, in the same trace: its
+ * ranges must not have the IDs of its parent's and siblings'. */
+static void in_child(void)
+{
+    if (thread_context_self)
+        draw_first_id((struct stacks *)thread_context_self);
+}
+
 static void make_key(void)
 {
     has_key = pthread_key_create(&exit_key, on_thread_exit) == 0;
+    pthread_atfork(NULL, NULL, in_child);
 }
 
 static struct stacks *make_stacks(void)
@@ -73,8 +99,7 @@ static struct stacks *make_stacks(void)
     struct stacks *stacks = has_key ? calloc(1, sizeof *stacks) : NULL;
     if (!stacks)
         return NULL;
-    if (getrandom(&stacks->next_id, sizeof stacks->next_id, GRND_NONBLOCK) != sizeof stacks->next_id)
-        stacks->next_id = clock_ticks() ^ (uint64_t)(uintptr_t)stacks;
+    draw_first_id(stacks);
     stacks->next_token = (stacks->next_id & INT64_MAX) | 1; /* the highest bit is cuspan.h's own */
     if (pthread_setspecific(exit_key, stacks) != 0) {
         free(stacks);
@@ -170,20 +195,25 @@ static void show_innermost(struct stacks *stacks)
     publish(stacks);
 }
 
-uint64_t context_attach(const struct trace_context *context)
+uint64_t context_attach(const struct trace_context *context, bool may_be_sampled)
 {
     struct stacks *stacks = stacks_needed();
     if (!stacks || !grow((void **)&stacks->attached, stacks->attached_count, &stacks->attached_max,
                          sizeof *stacks->attached))
         return 0;
     struct attached *made = &stacks->attached[stacks->attached_count++];
-    *made = (struct attached){.token = stacks->next_token, .flags = context->flags};
+    *made = (struct attached){
+        .token = stacks->next_token, .flags = context->flags, .may_be_sampled = may_be_sampled};
     memcpy(made->ids.trace_id, context->trace_id, 16);
     memcpy(made->ids.span_id, context->span_id, 8);
     if (*context->trace_state)
         made->state = strdup(context->trace_state);
     stacks->next_token = ((stacks->next_token + 2) & INT64_MAX) | 1;
     show_innermost(stacks);
+    if (may_be_sampled)
+        wake_attached();
+    else
+        wake_attached_unsampled();
     return made->token;
 }
 
@@ -196,7 +226,7 @@ bool context_detach(uint64_t token)
     if (at == 0)
         return false;
     while (stacks->attached_count >= at)
-        free(stacks->attached[--stacks->attached_count].state);
+        drop_innermost(stacks);
     show_innermost(stacks);
     return true;
 }
@@ -375,9 +405,11 @@ static void put_text(const struct range_record *record, uint8_t *at, const char 
     }
 }
 
-static struct host_thread *capturing_thread(void)
+/* NULL: nothing is captured now, or, with `even_asleep`, at all. */
+static struct host_thread *capturing_thread(bool even_asleep)
 {
-    if (!atomic_load_explicit(&callbacks_on, memory_order_relaxed) || thread_is_ours)
+    uint8_t mode = atomic_load_explicit(&callbacks_mode, memory_order_relaxed);
+    if (mode == CALLBACKS_OFF || (mode == CALLBACKS_ASLEEP && !even_asleep) || thread_is_ours)
         return NULL;
     struct host_thread *thread = thread_current();
     if (!thread) {
@@ -395,7 +427,7 @@ static struct host_thread *capturing_thread(void)
 static bool write_range(enum record_type type, struct range_record shape, const char *name,
                         uint32_t name_bytes, const struct range_attr *attrs, uint32_t attr_count)
 {
-    struct host_thread *thread = capturing_thread();
+    struct host_thread *thread = capturing_thread(type == RECORD_RANGE_END); /* of one that was captured */
     if (!thread)
         return false;
     shape.name_bytes = (uint16_t)cut(name_bytes);
@@ -433,7 +465,8 @@ static uint64_t begin(const struct range_text *text, uint8_t flags)
 static uint64_t refuse_depth(struct stacks *stacks, uint32_t domain)
 {
     stacks->deeper += domain != 0;
-    counter_add(COUNTER_lost_range, atomic_load_explicit(&callbacks_on, memory_order_relaxed));
+    counter_add(COUNTER_lost_range,
+                atomic_load_explicit(&callbacks_mode, memory_order_relaxed) == CALLBACKS_ON);
     return 0;
 }
 
@@ -548,7 +581,7 @@ static bool write_name(struct host_thread *thread, struct name_record shape, con
 
 void range_name_object(enum named_object object, uint64_t handle, const char *name, uint32_t name_bytes)
 {
-    struct host_thread *thread = capturing_thread();
+    struct host_thread *thread = capturing_thread(true);
     struct name_record shape = {.head.cbid = (uint16_t)object,
                                 .time_ns = clock_ticks(),
                                 .handle = handle,

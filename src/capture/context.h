@@ -13,8 +13,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The thread works for this context from now on. Returns a token, never 0. 0 if there is no memory. */
-uint64_t context_attach(const struct trace_context *context);
+/* The thread works for this context from now on; if its work may be sampled, capture is awake when this
+ * returns. Returns a token, never 0. 0 if there is no memory. */
+uint64_t context_attach(const struct trace_context *context, bool may_be_sampled);
 /* Back to the context before the one of this token. False: not of this thread, or detached already. */
 bool context_detach(uint64_t token);
 /* The innermost open range that counts, else the attached context, else the session's. False: none. */

@@ -19,19 +19,20 @@ static bool uses_subscriber_api;
 static atomic_bool graphs_are_due; /* once the program begins to make one */
 static bool unified_memory_is_due; /* once CUDA is initialized, which the first captured call shows */
 
-/* Held while we call CUPTI after the start: its switches must be serialized by us. The pipeline thread waits
- * for it, a host's thread (at-once) never does. */
-static atomic_flag cupti_in_use = ATOMIC_FLAG_INIT;
+/* CUPTI wants its switches serialized by us. Held for some microseconds, but for the first switch of graph
+ * records; never while CUPTI flushes. */
+static atomic_flag is_switching = ATOMIC_FLAG_INIT;
+static bool are_records_on; /* those that go off in sleep; guarded by it */
 
-static void enter_cupti(void)
+void switches_lock(void)
 {
-    while (atomic_flag_test_and_set_explicit(&cupti_in_use, memory_order_acquire))
+    while (atomic_flag_test_and_set_explicit(&is_switching, memory_order_acquire))
         sched_yield();
 }
 
-static void leave_cupti(void)
+void switches_unlock(void)
 {
-    atomic_flag_clear_explicit(&cupti_in_use, memory_order_release);
+    atomic_flag_clear_explicit(&is_switching, memory_order_release);
 }
 
 /* --- the start --- */
@@ -163,6 +164,30 @@ static uint32_t disable_kind(uint16_t kind)
                                : cupti->cuptiActivityDisable(kind);
 }
 
+/* What stays on in sleep costs nothing then: facts of devices and contexts, which come once. CUPTIs before
+ * the subscriber API crash when graph records go on late. */
+static bool goes_off_in_sleep(uint16_t kind)
+{
+    if (kind == ACTIVITY_DEVICE || kind == ACTIVITY_CONTEXT || !selection_has_activity(settings, kind))
+        return false;
+    if (kind == ACTIVITY_GRAPH_TRACE)
+        return uses_subscriber_api && !atomic_load(&graphs_are_due);
+    return kind != ACTIVITY_UNIFIED_MEMORY || !unified_memory_is_due;
+}
+
+void switches_records(bool on)
+{
+    for (uint16_t kind = 1; kind < ACTIVITY_KINDS_MAX; kind++) {
+        if (!goes_off_in_sleep(kind))
+            continue;
+        uint32_t result = on ? enable_kind(kind, selection_fields(settings, kind)) : disable_kind(kind);
+        if (result != CUPTI_OK)
+            log_debug("CUPTI did not switch records of kind %s: %s", activity_table[kind].name,
+                      cupti_result_text(cupti, result));
+    }
+    are_records_on = on;
+}
+
 static bool has_driver_calls(void)
 {
     uint32_t cbid = 1;
@@ -178,6 +203,13 @@ static bool announces_graphs(enum call_domain domain, uint32_t cbid)
     return atomic_load(&graphs_are_due) && is_domain_on && callbacks_make_graph(domain, cbid);
 }
 
+/* cudaProfilerStart and cudaProfilerStop, where they are to bound the tracing; their callbacks come whatever
+ * calls have spans. */
+static bool bounds_tracing(enum call_domain domain, uint32_t cbid)
+{
+    return settings->capture.cuda_profiler && callbacks_is_bound(domain, cbid);
+}
+
 static void enable_calls(void)
 {
     unsigned wanted = 0, refused = 0;
@@ -187,10 +219,12 @@ static void enable_calls(void)
         for (uint32_t cbid = 1; cbid < count; cbid++) {
             bool is_wanted = selection_has_call(settings, domain, cbid);
             if (!is_wanted && !(may_hide && selection_hides_call(settings, domain, cbid)) &&
-                !announces_graphs(domain, cbid))
+                !announces_graphs(domain, cbid) && !bounds_tracing(domain, cbid))
                 continue;
             if (!is_wanted)
                 callbacks_leave_out(domain, cbid);
+            if (bounds_tracing(domain, cbid))
+                callbacks_bound(domain, cbid);
             wanted++;
             refused += cupti->cuptiEnableCallback(1, subscriber, domain, cbid) != CUPTI_OK;
         }
@@ -263,6 +297,8 @@ static void start_graphs(void)
     if (!atomic_exchange(&graphs_are_due, false))
         return;
     uint32_t result = enable_kind(ACTIVITY_GRAPH_TRACE, selection_fields(settings, ACTIVITY_GRAPH_TRACE));
+    if (!are_records_on) /* asleep; from now on they go on and off with the others */
+        disable_kind(ACTIVITY_GRAPH_TRACE);
     if (result != CUPTI_OK)
         log_warn("CUPTI gives no graph records (%s): graphs show their nodes",
                  cupti_result_text(cupti, result));
@@ -272,12 +308,12 @@ static void start_graphs(void)
 static void on_graph(void)
 {
     if (!atomic_load_explicit(&graphs_are_due, memory_order_relaxed) ||
-        atomic_flag_test_and_set_explicit(&cupti_in_use, memory_order_acquire))
+        atomic_flag_test_and_set_explicit(&is_switching, memory_order_acquire))
         return;
     int saved_errno = errno; /* the host's */
     start_graphs();
     errno = saved_errno;
-    leave_cupti();
+    switches_unlock();
 }
 
 static void follow_graphs(void)
@@ -288,19 +324,19 @@ static void follow_graphs(void)
             "a CUDA graph was made faster than graph records could be switched on: graphs show their "
             "nodes; distribution.cuspan.cupti.graph_records says how to have one span for each execution");
     } else if (atomic_load_explicit(&callbacks_signals.graph_is_begun, memory_order_relaxed)) {
-        enter_cupti();
+        switches_lock();
         start_graphs();
-        leave_cupti();
+        switches_unlock();
     }
 }
 
 static void start_unified_memory(void)
 {
+    switches_lock();
     unified_memory_is_due = false;
-    enter_cupti();
-    if (unified_memory_configure(cupti))
+    if (unified_memory_configure(cupti) && are_records_on)
         enable_kind(ACTIVITY_UNIFIED_MEMORY, selection_fields(settings, ACTIVITY_UNIFIED_MEMORY));
-    leave_cupti();
+    switches_unlock();
 }
 
 static enum status choose_api(struct error *err)
@@ -341,7 +377,8 @@ static enum status switch_on(struct error *err)
         status = enable_kinds(fields, err);
     if (status != STATUS_OK)
         return status;
-    atomic_store(&callbacks_on, true);
+    are_records_on = true;
+    atomic_store(&callbacks_mode, CALLBACKS_ON);
     enable_callbacks();
     return STATUS_OK;
 }
@@ -385,22 +422,20 @@ static void count_dropped(void)
 
 void switches_flush(bool everything)
 {
-    enter_cupti();
     cupti->cuptiActivityFlushAll(everything ? CUPTI_FLUSH_FORCED : CUPTI_FLUSH_DEFAULT);
     count_dropped();
-    leave_cupti();
 }
 
 void switches_off(void)
 {
-    atomic_store(&callbacks_on, false);
+    atomic_store(&callbacks_mode, CALLBACKS_OFF);
     if (!subscriber)
         return;
-    enter_cupti();
+    switches_lock();
     for (uint16_t kind = 1; kind < ACTIVITY_KINDS_MAX; kind++)
         if (selection_has_activity(settings, kind))
             disable_kind(kind);
     cupti->cuptiUnsubscribe(subscriber);
     subscriber = NULL;
-    leave_cupti();
+    switches_unlock();
 }

@@ -24,6 +24,12 @@ void switches_follow(void);
 /* Asks CUPTI for finished records, or for all that it holds, and counts what it has dropped. */
 void switches_flush(bool everything);
 
+/* The records of calls' work on or off, for sleep: between lock and unlock, which any thread may hold for
+ * some microseconds. What was launched before keeps its record. */
+void switches_lock(void);
+void switches_unlock(void);
+void switches_records(bool on);
+
 /* Switches everything off and unsubscribes; without effect where nothing is on. */
 void switches_off(void);
 

@@ -43,6 +43,11 @@ static const struct setting_word cupti_apis[] = {{"auto", CUPTI_API_AUTO, false}
                                                  {"subscriber", CUPTI_API_SUBSCRIBER, false},
                                                  {NULL, 0, false}};
 
+static const struct setting_word sleep_whens[] = {{"auto", SLEEP_AUTO, false},
+                                                  {"never", SLEEP_NEVER, false},
+                                                  {"always", SLEEP_ALWAYS, false},
+                                                  {NULL, 0, false}};
+
 static const struct setting_word graph_records[] = {{"when-used", GRAPH_RECORDS_WHEN_USED, false},
                                                     {"at-once", GRAPH_RECORDS_AT_ONCE, false},
                                                     {"always", GRAPH_RECORDS_ALWAYS, false},
@@ -278,6 +283,8 @@ const struct setting settings_table[] = {
      .comment = "parameters of calls as attributes"},
     {OWN("capture.nvtx"), SETTINGS(capture.nvtx), .type = SETTING_BOOL, .default_text = "true",
      .comment = "ranges, marks and names that the program gives by NVTX"},
+    {OWN("capture.cuda_profiler"), SETTINGS(capture.cuda_profiler), .type = SETTING_BOOL, .default_text = "false",
+     .comment = "trace only from cudaProfilerStart to cudaProfilerStop"},
 
     {OWN("cupti.library"), SETTINGS(cupti.library), .type = SETTING_TEXT,
      .comment = "path of libcupti; unset: the newest found that the driver can take"},
@@ -326,6 +333,9 @@ const struct setting settings_table[] = {
     {OWN("sampling.traces_per_second"), SETTINGS(sampling.traces_per_second), .type = SETTING_NUMBER,
      RANGE(0, 1000000), .flags = SETTING_ZERO_IS_NONE, .default_text = "0",
      .comment = "traces that are begun in a second at most, after the sampler; 0: no limit"},
+    {OWN("sampling.sleep"), SETTINGS(sampling.sleep), .type = SETTING_WORD, .words = sleep_whens,
+     .default_text = "auto",
+     .comment = "while no sampled context is attached: auto, once some are not sampled; always; or never"},
 
     {OWN("memory_bytes_max"), SETTINGS(memory_bytes_max), .type = SETTING_UINT64,
      RANGE(MEMORY_BYTES_MIN, 64ull * 1024 * MIB), .default_text = "67108864",

@@ -189,6 +189,10 @@ static void emit_activity(struct correlate *c, const struct activity_record *rec
 
 static void give_up(struct correlate *c, const struct activity_record *record)
 {
+    if (activity_table[record->kind].is_gpu_work && counter_get(COUNTER_sleeps)) {
+        counter_add(COUNTER_asleep_records, 1); /* its call was made in sleep, or across its edge */
+        return;
+    }
     if (activity_table[record->kind].is_gpu_work)
         counter_add(COUNTER_orphans, 1);
     emit_activity(c, record, NULL);

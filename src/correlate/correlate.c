@@ -166,6 +166,12 @@ uint32_t correlate_waiting(const struct correlate *c)
     return pending_waiting(c->pending);
 }
 
+void correlate_end_session(struct correlate *c, const char *reason)
+{
+    if (c->session.is_open)
+        close_session(c, reason);
+}
+
 void correlate_finish(struct correlate *c)
 {
     activity_spans_finish(c);

@@ -57,6 +57,10 @@ uint32_t correlate_waiting(const struct correlate *correlate);
 /* Between rounds: lets waiting records find their calls or gives them up, and cuts a session that is due. */
 void correlate_tick(struct correlate *correlate, uint64_t now_monotonic_ns);
 
+/* Ends the session that is open, with `reason`; the next begins with the next work. What still waits stays.
+ */
+void correlate_end_session(struct correlate *correlate, const char *reason);
+
 /* At the end: nothing waits any longer, and the session's span leaves. */
 void correlate_finish(struct correlate *correlate);
 

@@ -227,3 +227,14 @@ bool sampler_decide(struct sampler *sampler, const struct trace_context *context
                     is_sampled && *sampler->root_state ? sampler->threshold : NO_VALUE, trace_state);
     return is_sampled;
 }
+
+bool sampler_may_sample(const struct settings *settings, const struct trace_context *context)
+{
+    struct ot_member ot;
+    if (settings->sampler_parent_based)
+        return context->flags & TRACE_FLAG_SAMPLED;
+    if (settings->sampler != SAMPLER_TRACE_ID_RATIO)
+        return settings->sampler == SAMPLER_ALWAYS_ON;
+    read_ot(context->trace_state, &ot);
+    return randomness_of(&ot, context->trace_id) >= sampler_threshold(settings->sampler_ratio);
+}

@@ -38,6 +38,10 @@ void sampler_init(struct sampler *sampler, const struct sampler_options *options
 bool sampler_decide(struct sampler *sampler, const struct trace_context *context, const uint8_t trace_id[16],
                     uint64_t now_ns, char trace_state[TRACE_STATE_MAX]);
 
+/* Whether sampler_decide can say yes to what came in from outside: all but the limit is known beforehand. Any
+ * thread. */
+bool sampler_may_sample(const struct settings *settings, const struct trace_context *context);
+
 /* The tracestate of every trace of our own that is sampled: one text for the sampler's life. NULL: none. */
 const char *sampler_root_state(const struct sampler *sampler);
 

@@ -212,16 +212,28 @@ uint32_t exporter_room(struct exporter *exporter)
     return room;
 }
 
-enum status exporter_flush(struct exporter *exporter, uint64_t deadline_ns)
+uint64_t exporter_submitted(struct exporter *exporter)
 {
     pthread_mutex_lock(&exporter->control.lock);
-    uint64_t awaited = exporter->submitted;
+    uint64_t submitted = exporter->submitted;
+    pthread_mutex_unlock(&exporter->control.lock);
+    return submitted;
+}
+
+enum status exporter_wait(struct exporter *exporter, uint64_t submitted, uint64_t deadline_ns)
+{
     bool in_time = true;
-    while (exporter->finished < awaited && in_time)
+    pthread_mutex_lock(&exporter->control.lock);
+    while (exporter->finished < submitted && in_time)
         in_time = control_wait_locked(&exporter->control, deadline_ns);
-    bool done = exporter->finished >= awaited;
+    bool done = exporter->finished >= submitted;
     pthread_mutex_unlock(&exporter->control.lock);
     return done ? STATUS_OK : STATUS_TIMEOUT;
+}
+
+enum status exporter_flush(struct exporter *exporter, uint64_t deadline_ns)
+{
+    return exporter_wait(exporter, exporter_submitted(exporter), deadline_ns);
 }
 
 static bool wait_for_exit(struct exporter *exporter, uint64_t until_ns)

@@ -40,8 +40,14 @@ const char *exporter_final_trouble(void);
 /* Room left in the queue, in spans. */
 uint32_t exporter_room(struct exporter *exporter);
 
-/* Waits until all that was submitted before is delivered or given up (OK), or until the time `deadline_ns` of
- * clock_monotonic_ns (TIMEOUT). */
+/* How many batches have been submitted so far. */
+uint64_t exporter_submitted(struct exporter *exporter);
+
+/* Waits until the first `submitted` of them are delivered or given up (OK), or until the time `deadline_ns`
+ * of clock_monotonic_ns (TIMEOUT). */
+enum status exporter_wait(struct exporter *exporter, uint64_t submitted, uint64_t deadline_ns) MUST_CHECK;
+
+/* Waits in the same way for all that was submitted before. */
 enum status exporter_flush(struct exporter *exporter, uint64_t deadline_ns) MUST_CHECK;
 
 /* Delivers what is queued until `deadline_ns`, then aborts the request under way and counts the rest as lost;

@@ -26,6 +26,7 @@ struct filter {
 
 enum detail { DETAIL_DEFAULT, DETAIL_GRAPH_NODES, DETAIL_FULL };
 enum cupti_api { CUPTI_API_AUTO, CUPTI_API_CLASSIC, CUPTI_API_SUBSCRIBER };
+enum sleep_when { SLEEP_AUTO, SLEEP_NEVER, SLEEP_ALWAYS };
 enum graph_records { GRAPH_RECORDS_WHEN_USED, GRAPH_RECORDS_AT_ONCE, GRAPH_RECORDS_ALWAYS };
 enum compression { COMPRESSION_NONE, COMPRESSION_GZIP };
 enum exporter_kind { EXPORTER_OTLP_HTTP, EXPORTER_OTLP_GRPC, EXPORTER_FILE, EXPORTER_CONSOLE };
@@ -90,8 +91,9 @@ struct settings {
         bool runtime;          /* the domains */
         bool driver;
         bool resource;
-        bool parameters; /* of calls, as attributes */
-        bool nvtx;       /* ranges, marks and names */
+        bool parameters;    /* of calls, as attributes */
+        bool nvtx;          /* ranges, marks and names */
+        bool cuda_profiler; /* only between cudaProfilerStart and cudaProfilerStop */
     } capture;
     struct {
         char *library; /* path; NULL: found */
@@ -121,6 +123,7 @@ struct settings {
     } session;
     struct {
         double traces_per_second; /* that are begun at most; 0: no limit */
+        enum sleep_when sleep;    /* while no sampled request is in flight */
     } sampling;
     uint64_t memory_bytes_max; /* what cuspan allocates, buffers lent to CUPTI included */
     uint32_t exit_deadline_ms;

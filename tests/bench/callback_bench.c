@@ -99,7 +99,7 @@ static struct trace_context request = {.trace_id = {1}, .span_id = {2}, .flags =
 static uint64_t block_ns(bool has_callbacks, enum parent parent)
 {
     static struct sdk_record record = {.trace_id = {3}, .span_id = {4}, .valid = 1, .flags = 1};
-    uint64_t token = parent == PARENT_ATTACHED && has_callbacks ? context_attach(&request) : 0;
+    uint64_t token = parent == PARENT_ATTACHED && has_callbacks ? context_attach(&request, true) : 0;
     atomic_store(&sdk_context_is_there, parent == PARENT_SDK && has_sdk);
     otel_thread_ctx_v1 = &record;
     uint64_t begin_ns = clock_monotonic_ns();
@@ -107,7 +107,7 @@ static uint64_t block_ns(bool has_callbacks, enum parent parent)
         work();
         if (has_callbacks) {
             if (parent == PARENT_CHANGING)
-                token = context_attach(&request);
+                token = context_attach(&request, true);
             inner.correlationId = ++launch.correlationId;
             call(CALL_RUNTIME, runtime_cbid, &launch, CUPTI_SITE_ENTER);
             call(CALL_DRIVER, driver_cbid, &inner, CUPTI_SITE_ENTER);
@@ -164,7 +164,7 @@ int main(int argc, char **argv)
         return 1;
     sdk_context_look();
     has_sdk = atomic_load(&sdk_context_is_there);
-    atomic_store(&callbacks_on, true);
+    atomic_store(&callbacks_mode, CALLBACKS_ON);
     prepare_call();
     for (size_t i = 0; i < blocks; i++) {
         works[i] = (double)block_ns(false, PARENT_SESSION) / BLOCK;

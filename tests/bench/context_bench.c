@@ -20,7 +20,7 @@ static struct trace_context context;
 static void attach_detach(void)
 {
     context.span_id[7]++;
-    context_detach(context_attach(&context));
+    context_detach(context_attach(&context, true));
 }
 
 static void push_end(void)
@@ -82,11 +82,11 @@ int main(int argc, char **argv)
     const char *folder = argc > 1 ? argv[1] : FOLDER;
     if (callbacks_init(true) != STATUS_OK || threads_init(256 * 1024, 1024 * 1024) != STATUS_OK)
         return 1;
-    atomic_store(&callbacks_on, true);
+    atomic_store(&callbacks_mode, CALLBACKS_ON);
     memset(&context, 1, sizeof context);
     *context.trace_state = 0;
     measure("attach, detach", attach_detach, folder);
-    context_attach(&context);
+    context_attach(&context, true);
     measure("range, end", push_end, folder);
     return 0;
 }

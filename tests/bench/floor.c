@@ -8,6 +8,7 @@
 #include "capture/buffers.h"
 #include "capture/callbacks.h"
 #include "capture/capture.h"
+#include "capture/wake.h"
 #include "config/config.h"
 
 #include <pthread.h>
@@ -15,7 +16,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-_Atomic bool callbacks_on;
+_Atomic uint8_t callbacks_mode;
 struct callbacks_signals callbacks_signals;
 void (*callbacks_on_graph)(void);
 
@@ -36,6 +37,50 @@ bool callbacks_make_graph(enum call_domain domain, uint32_t cbid)
 void callbacks_leave_out(enum call_domain domain, uint32_t cbid)
 {
     (void)domain, (void)cbid;
+}
+
+bool callbacks_is_bound(enum call_domain domain, uint32_t cbid)
+{
+    (void)domain, (void)cbid;
+    return false;
+}
+
+void callbacks_bound(enum call_domain domain, uint32_t cbid)
+{
+    (void)domain, (void)cbid;
+}
+
+/* The floor is always awake. */
+void wake_start(const struct settings *settings, bool is_replay)
+{
+    (void)settings, (void)is_replay;
+}
+
+void wake_stop(void) {}
+
+bool wake_service(void)
+{
+    return false;
+}
+
+bool wake_is_tracing(void)
+{
+    return true;
+}
+
+bool wake_begin_tracing(void)
+{
+    return false;
+}
+
+bool wake_end_tracing(void)
+{
+    return false;
+}
+
+void wake_set_session(bool is_sampled)
+{
+    (void)is_sampled;
 }
 
 void callbacks_handle(void *userdata, uint32_t domain, uint32_t cbid, const void *data)

@@ -140,6 +140,40 @@ class Test:
         found += list(requests_check.check(spans, 10000))[:10]
         return found + lost_in(report), {"spans": len(spans)}
 
+    def check_few_sampled(self, program, cupti):
+        """One request in a hundred is sampled: its trace has exactly its own, and in between the agent sleeps."""
+        done, spans, (report,) = self.traced([*program, "8", "5000", "1", "100"], cupti, "always")
+        bare = self.run([*program, "8", "5000", "1", "100"])
+        found = [] if done.returncode == 0 else [f"status {done.returncode}: {done.stderr!r}"]
+        found += list(requests_check.check(spans, 40000, 100))[:10]
+        counters = {name: report["counters"][name] for name in ("sleeps", "asleep_ns", "asleep_records", "spans_unsampled")}
+        if not counters["sleeps"]:
+            found.append("it never slept")
+        return found + lost_in(report), {**counters, "agent: " + done.stdout.strip(): 1, "bare: " + bare.stdout.strip(): 1}
+
+    def check_control(self, program, cupti):
+        """What is launched while it traces has its spans, below their calls; what is launched in between has none."""
+        found, got = [], {}
+        for way, settings, injected in (str(self.build.resolve() / "libcuspan.so"), "", False), (
+                "profiler", ";capture.cuda_profiler=true", True):
+            done, spans, (report,) = self.traced([*program, way], cupti, "always", settings=settings + ROOM_FOR_BURSTS,
+                                                 **({} if injected else {"CUDA_INJECTION64_PATH": ""}))
+            kernels = Counter(span.name for span in spans if span.attributes.get("cuda.activity") == "kernel")
+            by_id = {span.span_id: span for span in spans}
+            name = Path(way).stem
+            if done.returncode or f"wanted {kernels['wanted']}" not in done.stdout or kernels["unwanted"]:
+                found.append(f"{name}: {done.stdout!r} {done.stderr!r}, the spans are {dict(kernels)}")
+            lost = [span.name for span in spans if span.name == "wanted"
+                    and getattr(by_id.get(span.parent_id), "name", "") != "cudaLaunchKernel"]
+            if lost:
+                found.append(f"{name}: {len(lost)} kernels are not below their launch")
+            sessions = [s for s in spans if "cuda.session.number" in s.attributes]
+            if name != "profiler" and not 2 <= len(sessions) <= 300:
+                found.append(f"{name}: {len(sessions)} sessions")
+            found += lost_in(report)
+            got[name] = {**kernels, "sleeps": report["counters"]["sleeps"], "left out": report["counters"]["asleep_records"]}
+        return found, got
+
     def check_python_requests(self, program, cupti):
         out = self.out / "requests.json"
         done, spans, (report,) = self.traced([*program, "10000", str(out)], cupti, "always", OTEL_PYTHON_CONTEXT="cuspan")
@@ -169,6 +203,10 @@ def main():
         for program in rest[split + 1:]:
             if Path(program).stem == "requests":
                 test.case([program], cupti, test.check_requests)
+                test.case([program], cupti, test.check_few_sampled)
+                continue
+            if Path(program).stem == "control":
+                test.case([program], cupti, test.check_control)
                 continue
             test.case([program], cupti)
             if Path(program).stem == "graph":

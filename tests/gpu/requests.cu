@@ -1,11 +1,14 @@
 // A service's requests, many at once: each has a trace context of its own, which its thread attaches by cuspan.h, and
 // makes a known number of launches, of a grid that only it has, and copies of a size that only it has.
-//   requests [THREADS [REQUESTS-A-THREAD]]
+//   requests [THREADS [REQUESTS-A-THREAD [FIRST [ONE-IN]]]]
 // Request n: 1 + n % 7 kernels of 1 + n % 1009 blocks, 1 + n % 3 copies of 64 * (1 + n % 509) bytes, the last kernel in a
-// range "stage"; every tenth isn't sampled. Its trace ID: 8 bytes "request!", then n. Between requests a thread
-// launches once for nobody. requests_check.py looks whether each trace holds exactly its own.
+// range "stage"; every tenth isn't sampled, or with ONE-IN only one in so many is. Its trace ID: 8 bytes "request!", then
+// n. Between requests a thread launches once for nobody. requests_check.py looks whether each trace holds exactly its own.
+// Several processes that serve the same numbers, from FIRST (1) on, work for the same traces; LOCAL_RANK says which GPU is
+// whose.
 #include <cuspan/cuspan.h>
 
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -28,6 +31,8 @@ __global__ void work(int *counts, int n)
         atomicAdd(&counts[n], 1);
 }
 
+static unsigned one_in;
+
 static cuspan_context context_of(uint64_t n)
 {
     cuspan_context context = {};
@@ -35,7 +40,7 @@ static cuspan_context context_of(uint64_t n)
     for (int i = 0; i < 8; i++)
         context.trace_id[8 + i] = context.span_id[i] = (uint8_t)(n >> (56 - 8 * i));
     context.span_id[0] = 0xff;
-    context.flags = n % 10 == 9 ? 0 : 1;
+    context.flags = one_in ? n % one_in == 0 : n % 10 != 9;
     return context;
 }
 
@@ -66,22 +71,31 @@ static void serve(worker &mine, uint64_t n)
 int main(int argc, char **argv)
 {
     unsigned threads = argc > 1 ? atoi(argv[1]) : 16, each = argc > 2 ? atoi(argv[2]) : 20;
-    int *counts;
-    CHECK(cudaMalloc(&counts, sizeof(int) * (threads * each + 1)));
+    unsigned first = argc > 3 ? atoi(argv[3]) : 1;
+    const char *local_rank = getenv("LOCAL_RANK");
+    int *counts, devices = 0;
+    one_in = argc > 4 ? atoi(argv[4]) : 0;
+    CHECK(cudaGetDeviceCount(&devices));
+    int device = (local_rank ? atoi(local_rank) : 0) % devices;
+    CHECK(cudaSetDevice(device));
+    CHECK(cudaMalloc(&counts, sizeof(int) * (threads * each + first)));
+    auto begin = std::chrono::steady_clock::now();
     std::vector<std::thread> workers;
     for (unsigned t = 0; t < threads; t++)
         workers.emplace_back([=] {
             worker mine = {};
+            CHECK(cudaSetDevice(device));
             mine.counts = counts;
             CHECK(cudaStreamCreateWithFlags(&mine.stream, cudaStreamNonBlocking));
             CHECK(cudaMalloc(&mine.device, 64 * 512));
             CHECK(cudaMallocHost(&mine.host, 64 * 512));
             for (unsigned i = 0; i < each; i++)
-                serve(mine, 1 + (uint64_t)i * threads + t);
+                serve(mine, first + (uint64_t)i * threads + t);
             CHECK(cudaStreamSynchronize(mine.stream));
         });
     for (auto &worker : workers)
         worker.join();
     CHECK(cudaDeviceSynchronize());
-    printf("PASS: %u requests on %u threads\n", threads * each, threads);
+    std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begin;
+    printf("PASS: %u requests on %u threads, GPU %d, in %.0f ms\n", threads * each, threads, device, took.count());
 }

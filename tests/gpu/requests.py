@@ -2,14 +2,16 @@
 """A service's requests in Python, many at once: each is a span of OpenTelemetry's SDK and makes a known number of copies,
 of a size that only it has, and of kernels. Nothing in it knows of cuspan.
 
-    OTEL_PYTHON_CONTEXT=cuspan cuspan run --file SPANS.jsonl requests.py threads|pool|asyncio REQUESTS OUT.json
+    OTEL_PYTHON_CONTEXT=cuspan cuspan run --file SPANS.jsonl requests.py threads|pool|asyncio REQUESTS OUT.json [shared]
 
 OUT.json: for each request its trace and span ID and what it did; requests_check.py SPANS.jsonl OUT.json compares. Every
-tenth request isn't sampled.
+tenth request isn't sampled. `shared`: request n is a part of the trace n, on which other processes work too, each on the
+GPU that LOCAL_RANK says.
 """
 
 import asyncio
 import json
+import os
 import queue
 import sys
 import threading
@@ -19,6 +21,7 @@ import torch
 from opentelemetry import context, trace
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.sampling import Decision, Sampler, SamplingResult
+from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags
 
 CONCURRENT = 100
 
@@ -35,6 +38,9 @@ class AllButEveryTenth(Sampler):
 trace.set_tracer_provider(TracerProvider(sampler=AllButEveryTenth()))
 tracer = trace.get_tracer("requests")
 done = []
+is_shared = "shared" in sys.argv[4:]
+rank = int(os.environ.get("LOCAL_RANK", 0))
+device = torch.device("cuda", rank % torch.cuda.device_count())
 pinned = torch.zeros(512 * 64, dtype=torch.uint8).pin_memory()
 
 
@@ -42,9 +48,16 @@ def size_of(n):
     return 64 * (1 + n % 509)
 
 
+def request(n):
+    """The request's span, and where it is shared, below the context that came with it."""
+    came = SpanContext(int.from_bytes(b"request!", "big") << 64 | n + 1, n + 1, True, TraceFlags(TraceFlags.SAMPLED))
+    parent = trace.set_span_in_context(NonRecordingSpan(came)) if is_shared else None
+    return tracer.start_as_current_span(f"request {n}", parent)
+
+
 def begin(n, span):
     identity = span.get_span_context()
-    done.append({"number": n, "trace_id": f"{identity.trace_id:032x}", "span_id": f"{identity.span_id:016x}",
+    done.append({"number": n, "rank": rank, "trace_id": f"{identity.trace_id:032x}", "span_id": f"{identity.span_id:016x}",
                  "is_sampled": identity.trace_flags.sampled, "copies": 1 + n % 3, "bytes": size_of(n),
                  "kernels": 1 + n % 7})
 
@@ -54,7 +67,7 @@ def copy(n, buffer):
 
 
 def serve(n, buffer):
-    with tracer.start_as_current_span(f"request {n}") as span:
+    with request(n) as span:
         begin(n, span)
         for _ in range(1 + n % 3):
             copy(n, buffer)
@@ -63,7 +76,7 @@ def serve(n, buffer):
 
 
 async def serve_async(n, buffers):
-    with tracer.start_as_current_span(f"request {n}") as span:
+    with request(n) as span:
         begin(n, span)
         buffer = await buffers.get()
         for _ in range(1 + n % 3):
@@ -76,7 +89,7 @@ async def serve_async(n, buffers):
 
 
 def new_buffer():
-    return torch.zeros(512 * 64, dtype=torch.uint8, device="cuda")
+    return torch.zeros(512 * 64, dtype=torch.uint8, device=device)
 
 
 def run_threads(count):
@@ -118,7 +131,7 @@ def run_pool(count):
         for first in range(0, count, CONCURRENT):
             results = []
             for n in range(first, min(count, first + CONCURRENT)):
-                with tracer.start_as_current_span(f"request {n}") as span:
+                with request(n) as span:
                     begin(n, span)
                     works = [copy] * (1 + n % 3) + [add] * (1 + n % 7)
                     results += [pool.submit(step, n, context.get_current(), work) for work in works]
@@ -136,6 +149,7 @@ async def run_asyncio(count):
 
 def main():
     how, count = sys.argv[1], int(sys.argv[2])
+    torch.cuda.set_device(device)
     new_buffer()
     torch.cuda.synchronize()
     if how == "asyncio":

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Whether each request's trace holds exactly its own calls and GPU work.
 
-    requests_check.py SPANS.jsonl COUNT       of requests.cu
-    requests_check.py SPANS.jsonl OUT.json    of requests.py
+    requests_check.py SPANS.jsonl COUNT [ONE-IN]  of requests.cu
+    requests_check.py SPANS.jsonl OUT.json        of requests.py
 """
 
 import json
@@ -20,8 +20,8 @@ def trace_of(n):
     return f"{MARK}{n:016x}"
 
 
-def sampled(count):
-    return {n for n in range(1, count + 1) if n % 10 != 9}
+def sampled(count, one_in):
+    return {n for n in range(1, count + 1) if (n % one_in == 0 if one_in else n % 10 != 9)}
 
 
 def expected(n):
@@ -54,21 +54,54 @@ def check_request(n, spans):
             yield f"request {n}: {span.name} is below nothing of its trace"
         if "cuda.activity" in span.attributes and (above is None or "cuda.api" not in above.attributes):
             yield f"request {n}: {span.name} is not below a call"
-    if sum(span.parent_id in {stage.span_id for stage in stages} for span in spans) != 1:
-        yield f"request {n}: not one launch in its stage"
+    inside = [span.name for span in spans if span.parent_id in {stage.span_id for stage in stages}]
+    if inside != ["cudaLaunchKernel"]:
+        yield f"request {n}: not one launch in its stage, but {inside}"
 
 
-def check(spans, count):
+def traces_of(spans):
     traces = defaultdict(list)
     for span in spans:
         traces[span.trace_id].append(span)
-    requests = {int(trace[16:], 16): found for trace, found in traces.items() if trace.startswith(MARK)}
-    wanted = sampled(count)
+    return traces
+
+
+def check(spans, count, one_in=0):
+    requests = {int(trace[16:], 16): found for trace, found in traces_of(spans).items() if trace.startswith(MARK)}
+    wanted = sampled(count, one_in)
     if set(requests) != wanted:
         yield f"{len(wanted - set(requests))} requests are missing, {len(set(requests) - wanted)} are too many"
     for n, found in sorted(requests.items()):
         yield from check_request(n, found)
-    nobodys = [span for trace, found in traces.items() if not trace.startswith(MARK) for span in found]
+    yield from check_nobodys(spans)
+
+
+def rank_of(span):
+    return span.resource.get("cuda.process.rank")
+
+
+def check_shared(spans, served):
+    """Of processes that serve the same requests: `served` has each rank's numbers. Each trace has exactly the work of
+    those who serve it, no span ID twice."""
+    requests = {int(trace[16:], 16): found for trace, found in traces_of(spans).items() if trace.startswith(MARK)}
+    wanted = {n: {rank for rank, numbers in served.items() if n in numbers}
+              for n in set().union(*served.values()) if n % 10 != 9}
+    got = {n: {rank_of(span) for span in found} for n, found in requests.items()}
+    for n in sorted(wanted.keys() | got.keys()):
+        if got.get(n) != wanted.get(n):
+            yield f"request {n}: work of the ranks {got.get(n)} instead of {wanted.get(n)}"
+    for n, found in sorted(requests.items()):
+        if len({span.span_id for span in found}) != len(found):
+            yield f"request {n}: span IDs stand twice"
+        for rank in sorted(got[n] & wanted.get(n, set())):
+            for problem in check_request(n, [span for span in found if rank_of(span) == rank]):
+                yield f"rank {rank}: {problem}"
+    yield from check_nobodys(spans)
+
+
+def check_nobodys(spans):
+    """What is in no request's trace."""
+    nobodys = [span for trace, found in traces_of(spans).items() if not trace.startswith(MARK) for span in found]
     strays = [span for span in nobodys if span.attributes.get("cuda.activity") == "kernel"
               and span.attributes["cuda.kernel.grid"][0] != 1]
     if strays:
@@ -91,10 +124,21 @@ def of_python(request, spans):
             yield f"request {request['number']}: {span.name} hangs in the wrong place"
 
 
+def check_python_shared(spans, requests):
+    """Of several processes, `requests` of all: each trace has exactly the work of those who serve it."""
+    for rank in sorted({request["rank"] for request in requests}):
+        own = [request for request in requests if request["rank"] == rank]
+        for problem in check_python([span for span in spans if rank_of(span) == rank], own):
+            yield f"rank {rank}: {problem}"
+    if len({(span.trace_id, span.span_id) for span in spans}) != len(spans):
+        yield "span IDs stand twice"
+    unknown = {rank_of(span) for span in spans} - {request["rank"] for request in requests}
+    if unknown:
+        yield f"spans of the ranks {unknown}"
+
+
 def check_python(spans, requests):
-    traces = defaultdict(list)
-    for span in spans:
-        traces[span.trace_id].append(span)
+    traces = traces_of(spans)
     for request in requests:
         found = traces.pop(request["trace_id"], [])
         if request["is_sampled"]:
@@ -115,7 +159,7 @@ def main():
         spans = [span for line in file for span in spans_of(json.loads(line))]
     if sys.argv[2].isdigit():
         count = int(sys.argv[2])
-        problems = list(check(spans, count))
+        problems = list(check(spans, count, int((sys.argv[3:] or "0")[0])))
     else:
         requests = json.loads(Path(sys.argv[2]).read_text(encoding="utf-8"))
         count = len(requests)

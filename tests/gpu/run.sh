@@ -28,7 +28,8 @@ done
 "$NVCC" -arch=native -o "$OUT/graph_threads" tests/gpu/graph_threads.cu
 "$NVCC" -arch=native -std=c++17 -Iinclude -o "$OUT/requests" tests/gpu/requests.cu
 cc -shared -fPIC -O2 -o "$OUT/counter.so" tests/gpu/counter.c -ldl
-PROGRAMS=("$OUT/vector_add" "$OUT/threads" "$OUT/graph" "$OUT/graph_threads" "$OUT/requests")
+"$NVCC" -arch=native -std=c++17 -Iinclude -o "$OUT/control" tests/gpu/control.cu
+PROGRAMS=("$OUT/vector_add" "$OUT/threads" "$OUT/graph" "$OUT/graph_threads" "$OUT/requests" "$OUT/control")
 
 build_cuda12() {
     local cuda12=$PWD/build/cuda12

@@ -10,6 +10,7 @@ them. One test takes root, to make a set-user-ID program, and is skipped elsewhe
 
 import argparse
 import contextlib
+import dataclasses
 import itertools
 import json
 import os
@@ -206,6 +207,11 @@ class Case(unittest.TestCase):
         self.assertEqual(result.report["delivered"], result.report["spans"])
         self.assertEqual(len(result.spans), result.report["delivered"])
         self.assertEqual(result.agent_lines(), [])
+
+
+def as_root(span):
+    """The same span, as the root of its process's part of the trace."""
+    return dataclasses.replace(span, parent_id="")
 
 
 def content_of(spans):
@@ -868,6 +874,106 @@ class Host(Case):
 
 
 @unittest.skipIf(shutil.which("readelf") is None, "no readelf")
+class Control(Case):
+    """The program begins and ends its tracing, and what isn't sampled lets the agent sleep."""
+
+    SAMPLED, UNSAMPLED = f"attach=00-{TRACE}-{PARENT}-01", f"attach=00-{TRACE}-{PARENT}-00"
+
+    def steps(self, *steps, settings=None, env=None, play="vector_add"):
+        self.runs += 1
+        target, report = self.directory / f"{self.runs}.jsonl", self.directory / f"control-{self.runs}"
+        double = BUILD / "libcuspan-replay.so"
+        chosen = {"cupti.library": double, "output_file": target, "report_file": report, "exit_deadline_ms": 60000,
+                  **(settings or {})}
+        result = self.start([BUILD / "control_host", double, path_of(play), BUILD / "libcuspan.so", *steps], {
+            "CUSPAN_SET": ";".join(f"{key}={value}" for key, value in chosen.items() if value is not None), **(env or {})})
+        self.assertEqual(result.status, 0, result.err)
+        result.answers = [int(line.split(": ")[1]) for line in result.out.splitlines()]
+        result.text = target.read_text() if target.exists() else ""
+        for path in self.directory.glob(f"control-{self.runs}.*"):
+            result.report = json.loads(path.read_text())
+        return result
+
+    def kernels(self, spans):
+        return sum(span.attributes.get("cuda.activity") == "kernel" for span in spans)
+
+    def test_start_stop_and_start_again(self):
+        result = self.steps("on", "play", "start", "start", "on", "play", "stop", "stop", "on", "play", "nap", "start", "play")
+        self.assertEqual(result.answers, [0, 0, 0, 1, 1, 0, 0, 1, 0, 0, 0, 0, 0])
+        self.assertEqual(result.err, "")
+        in_one = self.kernels(self.replay("vector_add").spans)
+        sessions = sessions_of(result.spans)
+        self.assertEqual([s.attributes["cuda.session.end_reason"] for s in sessions], ["stop", "exit"])
+        self.assertEqual([self.kernels(s for s in result.spans if s.trace_id == session.trace_id) for session in sessions],
+                         [in_one, in_one])
+        self.assertEqual(result.report["counters"]["sleeps"], 1)
+        self.assertGreater(result.report["counters"]["asleep_ns"], 100e6)
+
+    def test_an_agent_that_cannot_start_says_why_once(self):
+        result = self.steps("start", "start", "flush", "stop", settings={"cupti.library": "/nowhere"})
+        self.assertEqual(result.answers, [-1, -1, -1, 1])
+        self.assertEqual(len(result.err.splitlines()), 1, result.err)
+        self.assertIn("/nowhere", result.err)
+        result = self.start([BUILD / "control_host", BUILD / "libcuspan-replay.so", path_of("vector_add"), "/nowhere.so",
+                             "start", "stop", "flush"], {})
+        self.assertEqual((result.status, result.out, result.err), (0, "start: -1\nstop: 1\nflush: -1\n", ""))
+
+    def test_flush_delivers_before_it_returns(self):
+        """And again and again; without it the first spans leave after a minute."""
+        target = self.directory / "flushed.jsonl"
+        double = BUILD / "libcuspan-replay.so"
+        program = subprocess.Popen(
+            [BUILD / "control_host", double, path_of("vector_add"), BUILD / "libcuspan.so", "start", "play", "flush", "play",
+             "flush", *["nap"] * 600], stdout=subprocess.PIPE, text=True, env=self.environment({
+                 "CUSPAN_SET": f"cupti.library={double};output_file={target}", "OTEL_BSP_SCHEDULE_DELAY": "60000"}))
+        self.addCleanup(program.stdout.close)
+        self.addCleanup(program.kill)
+        counts = []
+        for expected in "start: 0", "play: 0", "flush: 0", "play: 0", "flush: 0":
+            self.assertEqual(program.stdout.readline().strip(), expected)
+            if expected == "flush: 0":
+                counts.append(self.kernels(spans_in(target.read_text())))
+        program.kill()
+        program.wait()
+        in_one = self.kernels(self.replay("vector_add").spans)
+        self.assertEqual(counts, [in_one, 2 * in_one])
+
+    def test_flush_keeps_to_its_deadline(self):
+        begin = time.monotonic()
+        result = self.steps("start", "play", "flush-0", settings={
+            "output_file": None, "endpoint": f"http://127.0.0.1:{backend.free_ports(1)[0]}", "exit_deadline_ms": 300})
+        self.assertEqual(result.answers, [0, 0, -1])
+        self.assertLess(time.monotonic() - begin, FOREVER_S)
+
+    def test_a_forked_child_is_not_traced(self):
+        result = self.steps("start", "child", "start", "on", "flush", "stop")
+        self.assertEqual(result.answers, [0, 0, -1, 0, -1, 1])
+
+    def test_it_sleeps_while_nothing_sampled_is_attached(self):
+        result = self.steps("start", "play", self.SAMPLED, "on", "detach", settings={"sampling.sleep": "always"})
+        self.assertEqual(result.answers, [0, 0, 0, 1, 0])
+        self.assertEqual(result.spans, [])
+        counters = result.report["counters"]
+        self.assertGreaterEqual(counters["sleeps"], 1)
+        self.assertEqual(result.report["losses"], {})
+
+    def test_an_unsampled_process_waits_for_a_sampled_context(self):
+        """Nothing is loaded before; then it starts beside the request, which is not kept waiting."""
+        env = {"TRACEPARENT": f"00-{TRACE}-{PARENT}-00"}
+        result = self.steps("play", env=env)
+        self.assertEqual((result.spans, result.report), ([], None))
+        double, recording_path = BUILD / "libcuspan-replay.so", path_of("vector_add")
+        for attached, wakes in (self.UNSAMPLED, False), (self.SAMPLED, True):
+            with self.subTest(attached):
+                report = self.directory / f"wakes-{wakes}"
+                # CUDA's part is taken by the loader: control_host's agent is injected by the environment.
+                result = self.start([BUILD / "control_host", double, recording_path, BUILD / "libcuspan.so", "inject",
+                                     attached, "nap", "nap", "on"], {**env, "CUSPAN_SET": (
+                                         f"cupti.library={double};report_file={report};"
+                                         f"output_file={self.directory}/wakes-{wakes}.jsonl")})
+                self.assertEqual(result.out.splitlines()[-1], f"on: {int(wakes)}", result.err)
+
+
 class Published(Case):
     """What SDKs and the agent publish of a process and its threads (OTEP 4719, OTEP 4947)."""
 
@@ -1081,6 +1187,17 @@ class Requests(Case):
             self.assert_nothing_lost(result)
             self.assertEqual(list(requests_check.check(result.spans, 320)), [])
             self.assertEqual(result.report["counters"]["orphans"], 0)
+
+    def test_asleep_but_for_sampled_requests(self):
+        """Each sampled request has all that is its own; what belongs to none has no spans at all."""
+        for api in "subscriber", "classic":
+            result = self.replay("service", "--api", api, settings={"sampling.sleep": "always"})
+            counters = result.report["counters"]
+            print({key: counters[key] for key in ("sleeps", "asleep_ns", "asleep_records", "spans_unsampled", "orphans")})
+            self.assertEqual(result.report["losses"], {})
+            self.assertEqual(list(requests_check.check(result.spans, 320)), [])
+            self.assertGreater(counters["sleeps"], 0)
+            self.assertEqual(counters["orphans"], 0)
 
     def test_recorded_again(self):
         """What the agent records of a replay is what was recorded."""
@@ -1311,8 +1428,8 @@ tracer_provider:
         self.assertEqual([key for span in plain.spans for key in keys if key in span.resource], [])
 
 
-class Command(Case):
-    """cuspan run: the processes of one command are one trace, below a root span."""
+class CommandCase(Case):
+    """What runs commands by cuspan run needs."""
 
     def program(self, recording="vector_add"):
         """A host with the agent in it that plays a recording and ends with status 7."""
@@ -1339,6 +1456,10 @@ class Command(Case):
 
     def attributes(self, span):
         return {pair["key"]: next(iter(pair["value"].values())) for pair in span.get("attributes", [])}
+
+
+class Command(CommandCase):
+    """cuspan run: the processes of one command are one trace, below a root span."""
 
     def test_the_root_is_above_the_session(self):
         before = time.time_ns()
@@ -1435,6 +1556,213 @@ class Command(Case):
         kept = self.directory / "kept"
         self.run_command(self.program(), "--set", f"report_file={kept}")
         self.assertEqual(len(list(self.directory.glob("kept.*"))), 1)
+
+
+class Processes(CommandCase):
+    """The ways in which a Python program begins processes: each that uses CUDA is a session of the same trace."""
+    BEGIN = f"""
+import multiprocessing, os, subprocess, sys
+sys.path[:0] = [{str(ROOT / "tests/integration")!r}, {str(ROOT / "python")!r}]
+import cuspan, python_host
+TRACEPARENT = "00-{TRACE}-{PARENT}-01"
+
+def idle():
+    pass
+
+def end(child):
+    child.join()
+    assert child.exitcode == 0, child.exitcode
+
+def run_both(method, make=lambda work: work, target=python_host.cuda):
+    context = multiprocessing.get_context(method)
+    children = [context.Process(target=make(target), args=(rank,)) for rank in (0, 1)]
+    children.append(context.Process(target=idle))
+    for child in children:
+        child.start()
+    for child in children:
+        end(child)
+
+def main():
+"""
+
+    def setUp(self):
+        super().setUp()
+        if SANITIZERS:
+            self.skipTest("a sanitized library can't be loaded into Python")
+
+    def python(self, text, env=None, **arguments):
+        """Runs a program of which this is the main function."""
+        path = self.directory / "job.py"
+        body = "".join(f"    {line}\n" for line in text.strip().splitlines())
+        path.write_text(f"{self.BEGIN}{body}\nif __name__ == '__main__':\n    main()\n")
+        env = {"HOST_DOUBLE": str(BUILD / "libcuspan-replay.so"), "HOST_RECORDING": path_of("vector_add"),
+               "PYTHONDONTWRITEBYTECODE": "1", **FORKS, **(env or {})}
+        reports = self.directory / f"reports-{self.runs}"
+        result = self.run_command([sys.executable, path], "--set", f"report_file={reports}", env=env, status=0, **arguments)
+        result.reports = [json.loads(report.read_text()) for report in self.directory.glob(f"{reports.name}.*")]
+        return result
+
+    def check(self, result, parents, ranks=(0, 1), trace_id=None):
+        """Nothing is lost, and each process has the whole recording below a session, whose parents are these."""
+        self.assertEqual([report["losses"] for report in result.reports], [{}] * len(parents), result.err)
+        sessions = sessions_of(result.spans)
+        self.assertEqual(sorted(session.parent_id for session in sessions), sorted(parents))
+        self.assertEqual({span.trace_id for span in result.spans}, {trace_id or result.roots[0]["traceId"]} | {root["traceId"] for root in result.roots})
+        by_rank = sorted((session.resource.get("cuda.process.rank", -1) for session in sessions))
+        self.assertEqual(by_rank, sorted(ranks))
+        self.assertEqual(len({session.resource["process.pid"] for session in sessions}), len(parents))
+        self.assertEqual(len({span.span_id for span in result.spans}), len(result.spans))
+        for session in sessions:
+            pid = session.resource["process.pid"]
+            own = [span for span in result.spans if span.resource["process.pid"] == pid
+                   and not span.attributes.keys() & {"cuda.range", "process.exit.code"}]
+            self.assert_same_work("vector_add", [as_root(span) if is_session(span) else span for span in own])
+        self.assertEqual(result.agent_lines(), [])
+
+    def check_below_the_root(self, result, processes=2, ranks=(0, 1)):
+        root, = result.roots
+        self.check(result, [root["spanId"]] * processes, ranks)
+
+    def check_below_the_request(self, result, processes=2, ranks=(0, 1)):
+        self.check(result, [PARENT] * processes, ranks, TRACE)
+
+    def test_each_start_method_of_multiprocessing(self):
+        for method in "spawn", "fork", "forkserver":
+            with self.subTest(method):
+                result = self.python(f"run_both({method!r})")
+                self.check_below_the_root(result)
+                self.assertEqual({(session.name, session.resource["service.name"]) for session in sessions_of(result.spans)},
+                                 {("job.py", "unknown_service:job.py")})
+                self.check_below_the_root(self.python(f"cuspan.is_on()\nrun_both({method!r})"))
+
+    def test_children_below_what_their_parent_works_for(self):
+        for method in "spawn", "fork", "forkserver":
+            with self.subTest(method):
+                self.check_below_the_request(self.python(
+                    f"with cuspan.attach(TRACEPARENT):\n    run_both({method!r}, cuspan.child)\n"
+                    "assert 'cafe' not in os.environ['TRACEPARENT']"))
+
+    def test_pools_whose_workers_are_begun_in_a_request(self):
+        for method in "spawn", "fork", "forkserver":
+            with self.subTest(method):
+                self.check_below_the_request(self.python(f"""
+from concurrent.futures import ProcessPoolExecutor
+with cuspan.attach(TRACEPARENT):
+    begun = cuspan.child(idle)
+with ProcessPoolExecutor(1, multiprocessing.get_context({method!r}), begun) as pool:
+    pool.submit(python_host.cuda, 3).result()
+"""), 1, [3])
+
+    def test_fork_with_cuda_begun_before(self):
+        """The child has no agent of its own, harms nobody, and ends at once."""
+        for ending in "os._exit(3)", "sys.exit(3)":
+            with self.subTest(ending):
+                self.check_below_the_root(self.python(f"""
+double = python_host.begin()
+children = []
+for child in range(3):
+    pid = os.fork()
+    if pid == 0:
+        assert not cuspan.finish()
+        if child:
+            python_host.work(double, overload=True)
+        {ending}
+    children.append(pid)
+python_host.work(double)
+for pid in children:
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 3
+"""), 1, [-1])
+
+    def test_spawn_with_cuda_begun_before(self):
+        for method in "spawn", "forkserver":
+            with self.subTest(method):
+                self.check_below_the_root(self.python(f"python_host.cuda()\ncuspan.is_on()\nrun_both({method!r})"),
+                                          3, [-1, 0, 1])
+
+    def test_fork_and_exec(self):
+        """What the child is to work for is in its environment, and not in the parent's."""
+        self.check_below_the_request(self.python("""
+program = [sys.executable, "-c", f"import sys; sys.path[:0] = {sys.path!r}; import python_host; python_host.cuda(1)"]
+before = dict(os.environ)
+with cuspan.attach(TRACEPARENT, "a=1"):
+    made = cuspan.environment()
+    assert (made["TRACEPARENT"], made["TRACESTATE"]) == (TRACEPARENT, "a=1")
+    subprocess.run(program, env=made, check=True)
+    pid = os.fork()
+    if pid == 0:
+        os.execve(program[0], program, made)
+assert os.waitpid(pid, 0)[1] == 0
+assert dict(os.environ) == before
+"""), 2, [1, 1])
+
+    def test_fork_with_cuda_begun_before_and_exec(self):
+        """The child is none of the agent's; the program that it becomes is."""
+        self.check_below_the_root(self.python("""
+program = [sys.executable, "-c", f"import sys; sys.path[:0] = {sys.path!r}; import python_host; python_host.cuda(5)"]
+double = python_host.begin()
+pid = os.fork()
+if pid == 0:
+    os.execv(program[0], program)
+python_host.work(double)
+assert os.waitpid(pid, 0)[1] == 0
+"""), 2, [-1, 5])
+
+    def test_subprocesses_without_a_request(self):
+        self.check_below_the_root(self.python("""
+code = "import sys; sys.path[:0] = {!r}; import python_host; python_host.cuda({})"
+for rank in 0, 1:
+    subprocess.run([sys.executable, "-c", code.format(sys.path, rank)], check=True)
+"""))
+
+    def test_a_range_is_above_the_processes_that_it_begins(self):
+        result = self.python("""
+python_host.cuda()
+cuspan.is_on()
+with cuspan.attach(TRACEPARENT), cuspan.range("request"):
+    run_both("spawn", cuspan.child)
+""")
+        request, = (span for span in result.spans if span.name == "request")
+        self.assertEqual(request.parent_id, PARENT)
+        children = [session for session in sessions_of(result.spans) if session.trace_id == TRACE]
+        self.assertEqual([(s.parent_id, s.resource["cuda.process.rank"]) for s in
+                          sorted(children, key=lambda s: s.resource["cuda.process.rank"])],
+                         [(request.span_id, 0), (request.span_id, 1)])
+
+    def test_a_child_that_ends_by__exit(self):
+        """finish() delivers what the agent has; nothing runs at the end, and without it the session is missing."""
+        text = """
+pid = os.fork()
+if pid == 0:
+    python_host.cuda(1)
+    {}
+    os._exit(0)
+assert os.waitpid(pid, 0)[1] == 0
+"""
+        self.check_below_the_root(self.python(text.format("assert cuspan.finish() and not cuspan.finish()")), 1, [1])
+        self.assertEqual(sessions_of(self.python(text.format("pass")).spans), [])
+
+    def test_what_the_program_ends_is_among_the_spans(self):
+        """CUDA calls of a finalizer: the agent finishes after it."""
+        self.check_below_the_root(self.python("""
+from multiprocessing import util
+def work():
+    util.Finalize(None, python_host.cuda, (4,), exitpriority=1)
+cuspan.is_on()
+child = multiprocessing.get_context("fork").Process(target=work)
+child.start()
+end(child)
+"""), 1, [4])
+
+    def test_without_cuda_nothing_is_sent(self):
+        result = self.python("""
+cuspan.is_on()
+for method in "spawn", "fork", "forkserver":
+    child = multiprocessing.get_context(method).Process(target=cuspan.child(idle))
+    child.start()
+    end(child)
+""")
+        self.assertEqual((result.text, result.reports), ("", []))
+        self.assertIn("no spans: the agent was never started", result.err)
 
 
 class Filters(Case):

@@ -1,4 +1,4 @@
-"""Holds docker/Dockerfile, compose.yaml and .dockerignore against the files that are there and against each other."""
+"""Holds the Dockerfiles, the compose files and .dockerignore against the files that are there and against each other."""
 
 import fnmatch
 import re
@@ -8,6 +8,7 @@ from pathlib import Path
 import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
+COMPOSE_FILES = ("docker/compose.yaml", "examples/service/compose.yaml")
 WRONG = []
 
 
@@ -28,8 +29,8 @@ def kept_out(path):
     return out
 
 
-def dockerfile():
-    text = re.sub(r"\\\n", " ", (ROOT / "docker/Dockerfile").read_text())
+def stages_of(dockerfile):
+    text = re.sub(r"\\\n", " ", (ROOT / dockerfile).read_text())
     stages = []
     for line in text.splitlines():
         words = line.split()
@@ -37,55 +38,68 @@ def dockerfile():
             continue
         if words[0] == "FROM":
             if ":" not in words[1] and words[1] not in stages:
-                wrong(f"Dockerfile: FROM {words[1]}, which is no stage and has no tag")
+                wrong(f"{dockerfile}: FROM {words[1]}, which is no stage and has no tag")
             stages.append(words[3])
         if words[0] == "COPY":
-            check_copy(words[1:], stages)
+            check_copy(dockerfile, words[1:], stages)
     return stages
 
 
-def check_copy(words, stages):
+def check_copy(dockerfile, words, stages):
     if words[0].startswith("--from="):
         if words[0][7:] not in stages:
-            wrong(f"Dockerfile: COPY {words[0]}: no such stage")
+            wrong(f"{dockerfile}: COPY {words[0]}: no such stage")
         return
     for source in words[:-1]:
-        path = source.rstrip("/")
-        if not (ROOT / path).exists():
-            wrong(f"Dockerfile: COPY {source}: no such file")
-        if kept_out(path):
-            wrong(f"Dockerfile: COPY {source}: .dockerignore keeps it out")
+        paths = [str(path.relative_to(ROOT)) for path in ROOT.glob(source.rstrip("/"))]
+        if not paths:
+            wrong(f"{dockerfile}: COPY {source}: no such file")
+        for path in paths:
+            if kept_out(path):
+                wrong(f"{dockerfile}: COPY {source}: .dockerignore keeps {path} out")
 
 
-def check_service(name, service, compose, stages):
+def check_build(where, build, stages):
+    path = ((ROOT / where).parent / build["context"] / build["dockerfile"]).resolve()
+    name = str(path.relative_to(ROOT))
+    if name not in stages and path.is_file():
+        stages[name] = stages_of(name)
+    if build["target"] not in stages.get(name, []):
+        wrong(f"{where}: no such Dockerfile or stage: {build}")
+
+
+def check_service(where, name, service, compose, stages):
     build = service.get("build")
     if bool(build) == ("image" in service):
-        wrong(f"compose: {name} needs either an image or a build")
-    if build and not ((ROOT / "docker" / build["context"] / build["dockerfile"]).is_file() and build["target"] in stages):
-        wrong(f"compose: {name}: no such Dockerfile or stage: {build}")
+        wrong(f"{where}: {name} needs either an image or a build")
+    if build:
+        check_build(where, build, stages)
     if "image" in service and ":" not in service["image"]:
-        wrong(f"compose: {name}: {service['image']} has no tag")
+        wrong(f"{where}: {name}: {service['image']} has no tag")
     for other in service.get("depends_on", []):
         if other not in compose["services"]:
-            wrong(f"compose: {name} depends on {other}, which is not there")
+            wrong(f"{where}: {name} depends on {other}, which is not there")
     for volume in service.get("volumes", []):
         source = volume.split(":")[0]
-        if not ((ROOT / "docker" / source).is_file() if source.startswith(".") else source in compose["volumes"]):
-            wrong(f"compose: {name}: no such file or volume: {source}")
-    for key, value in service.get("environment", {}).items():
-        host = re.match(r"http://([^:/]+)", str(value))
+        if not (((ROOT / where).parent / source).is_file() if source.startswith(".") else source in compose["volumes"]):
+            wrong(f"{where}: {name}: no such file or volume: {source}")
+    for text in [*map(str, service.get("environment", {}).values()), *service.get("command", [])]:
+        host = re.match(r"http://([^:/]+)", text)
         if host and host[1] not in compose["services"]:
-            wrong(f"compose: {name}: {key} names the host {host[1]}, which is no service")
+            wrong(f"{where}: {name}: {text} names the host {host[1]}, which is no service")
 
 
 def main():
-    stages = dockerfile()
-    compose = yaml.safe_load((ROOT / "docker/compose.yaml").read_text())
-    for name, service in compose["services"].items():
-        check_service(name, service, compose, stages)
+    stages, services = {}, 0
+    for where in COMPOSE_FILES:
+        compose = yaml.safe_load((ROOT / where).read_text())
+        services += len(compose["services"])
+        for name, service in compose["services"].items():
+            check_service(where, name, service, compose, stages)
     if not kept_out("build/cuspan") or not kept_out(".git/config"):
         wrong(".dockerignore lets builds or the repository's history in")
-    print("\n".join(WRONG) or f"{len(stages)} stages and {len(compose['services'])} services name nothing that isn't there")
+    count = sum(map(len, stages.values()))
+    print("\n".join(WRONG) or f"{count} stages and {services} services name nothing that isn't there")
     return 1 if WRONG else 0
 
 

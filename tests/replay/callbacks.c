@@ -5,6 +5,7 @@
 #include "faults.h"
 #include "objects.h"
 #include "params.h"
+#include "records.h"
 #include "state.h"
 #include "watch.h"
 
@@ -101,10 +102,12 @@ bool callbacks_call(const struct item *item, uint64_t *data)
 {
     const struct call_record *call = item->call;
     const struct call_info *info = call_info(call->head.domain, call->head.cbid);
+    bool is_exit = item->type == ITEM_EXIT;
+    if (!is_exit && call->correlation_id)
+        records_note_launch(call->correlation_id);
     if (!callbacks_is_enabled(call->head.domain, call->head.cbid))
         return false;
     struct params params;
-    bool is_exit = item->type == ITEM_EXIT;
     int32_t result = call->result;
     params_build(&params, call, is_exit);
     struct cupti_callback_data callback_data = {

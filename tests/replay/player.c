@@ -51,6 +51,7 @@ static _Atomic bool is_stuck;
 static _Atomic bool is_abandoned;
 static _Atomic bool has_failed; /* FAULT_FATAL */
 static bool is_paced;
+static uint64_t run_shift_ns; /* of the first repetition of this run */
 static uint64_t wall_start_ns;
 static _Atomic uint64_t calls, calls_off, resources, started;
 
@@ -111,7 +112,7 @@ static uint64_t wall_due_ns(uint64_t order_ns)
 {
     if (order_ns < replay.timeline.first_ns)
         order_ns = replay.timeline.first_ns;
-    return wall_start_ns + (order_ns + replay.shift.time_ns - replay.timeline.first_ns);
+    return wall_start_ns + (order_ns + replay.shift.time_ns - run_shift_ns - replay.timeline.first_ns);
 }
 
 static void wait_until(uint64_t wall_ns)
@@ -435,6 +436,7 @@ enum status cuspan_replay_run(const struct replay_options *options, struct repla
 {
     if (!replay.is_loaded)
         return error_set(err, STATUS_INVALID, "no recording is loaded");
+    static uint32_t played; /* by earlier runs: time goes on from there */
     uint32_t repeat = options->repeat ? options->repeat : 1;
     struct progress progress = {.options = options, .total = replay.timeline.index_count * repeat};
     is_paced = options->is_paced;
@@ -442,7 +444,9 @@ enum status cuspan_replay_run(const struct replay_options *options, struct repla
     wall_start_ns = clock_monotonic_ns();
     enum status status = make_players(err);
     for (uint32_t i = 0; i < repeat && status == STATUS_OK; i++) {
-        next_repetition(i);
+        next_repetition(played++);
+        if (i == 0)
+            run_shift_ns = replay.shift.time_ns;
         status = play_once(&progress, err);
         progress.done_before += replay.timeline.index_count;
     }

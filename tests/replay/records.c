@@ -17,6 +17,7 @@
 #define MALFORMED_BYTES   8
 #define MALFORMED_KIND    (ACTIVITY_KINDS_MAX - 1)
 #define SHUTDOWN_DELAY_NS 2000000
+#define LAUNCHES_KEPT     65536
 #define LATE_BUFFERS_MAX  2 /* more than an agent can spare would stop the replay */
 
 struct buffer {
@@ -147,7 +148,8 @@ uint32_t records_enable(uint32_t kind, const struct cupti_activity_config *confi
         return CUPTI_NOT_COMPATIBLE;
     pthread_mutex_lock(&lock);
     bool was_on = atomic_load(&kinds[kind].is_on);
-    bool is_right = was_on || choose_layout(kind, config);
+    /* On again, after a sleep: with the same fields, while buffers of before may be read. */
+    bool is_right = was_on || kinds[kind].is_known || choose_layout(kind, config);
     if (is_right && !was_on) {
         kinds[kind].is_known = true;
         atomic_store(&kinds[kind].is_on, true);
@@ -155,6 +157,29 @@ uint32_t records_enable(uint32_t kind, const struct cupti_activity_config *confi
     }
     pthread_mutex_unlock(&lock);
     return is_right ? CUPTI_OK : CUPTI_INVALID_PARAMETER;
+}
+
+/* As CUPTI does: whether work is recorded is settled when it is launched. */
+static struct {
+    _Atomic uint32_t correlation_id;
+    _Atomic uint64_t kinds; /* that were on, a bit each */
+} launches[LAUNCHES_KEPT];
+
+void records_note_launch(uint32_t correlation_id)
+{
+    uint64_t on = 0;
+    for (uint32_t kind = 0; kind < ACTIVITY_KINDS_MAX; kind++)
+        on |= (uint64_t)atomic_load_explicit(&kinds[kind].is_on, memory_order_relaxed) << kind;
+    atomic_store(&launches[correlation_id % LAUNCHES_KEPT].kinds, on);
+    atomic_store(&launches[correlation_id % LAUNCHES_KEPT].correlation_id, correlation_id);
+}
+
+static bool was_on_at_launch(const struct activity_record *record)
+{
+    uint32_t at = record->correlation_id % LAUNCHES_KEPT;
+    if (record->correlation_id && atomic_load(&launches[at].correlation_id) == record->correlation_id)
+        return atomic_load(&launches[at].kinds) >> record->kind & 1;
+    return atomic_load(&kinds[record->kind].is_on);
 }
 
 uint32_t records_disable(uint32_t kind)
@@ -273,8 +298,7 @@ static bool is_off(const struct activity_record *record)
         graphs++;
         return true;
     }
-    return !atomic_load(&kinds[record->kind].is_on) || atomic_load(&replay.is_finished) ||
-           !(request || request_v2);
+    return !was_on_at_launch(record) || atomic_load(&replay.is_finished) || !(request || request_v2);
 }
 
 /* Puts one record into the buffer, or counts why not. False: it has to wait for a buffer. */

@@ -19,6 +19,8 @@ uint32_t records_register(cupti_request_fn *request, cupti_complete_fn *complete
 uint32_t records_register_v2(cupti_request_v2_fn *request, cupti_complete_v2_fn *complete);
 uint32_t records_enable(uint32_t kind, const struct cupti_activity_config *config);
 uint32_t records_disable(uint32_t kind);
+/* A call begins whose work, if it has any, is recorded if its kind is on now. By the recording's ID. */
+void records_note_launch(uint32_t correlation_id);
 uint32_t records_set_attribute(uint32_t attr, size_t *size, const void *value);
 uint32_t records_get_attribute(uint32_t attr, size_t *size, void *value);
 uint32_t records_next(uint8_t *buffer, size_t valid, struct cupti_activity **record);

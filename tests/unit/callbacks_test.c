@@ -154,7 +154,7 @@ static int setup(void **state)
     }
     memset(&callbacks_signals, 0, sizeof callbacks_signals);
     graph_nodes_id_source = NULL;
-    atomic_store(&callbacks_on, true);
+    atomic_store(&callbacks_mode, CALLBACKS_ON);
     fake_now_ns = 1000000;
     clock_source = fake_clock;
     return callbacks_init(true) != STATUS_OK;
@@ -427,18 +427,18 @@ static void test_nothing_while_off(void **state)
     (void)state;
     struct call call;
     find(&call, CALL_RUNTIME, "cudaMalloc", 10);
-    atomic_store(&callbacks_on, false);
+    atomic_store(&callbacks_mode, CALLBACKS_OFF);
     enter(&call);
     leave(&call);
     assert_int_equal(call.correlation_data, 0);
-    atomic_store(&callbacks_on, true);
+    atomic_store(&callbacks_mode, CALLBACKS_ON);
     thread_is_ours = true;
     enter(&call);
     leave(&call);
     thread_is_ours = false;
     assert_null(next());
     enter(&call);
-    atomic_store(&callbacks_on, false);
+    atomic_store(&callbacks_mode, CALLBACKS_OFF);
     leave(&call);
     assert_null(next());
 }
@@ -620,6 +620,105 @@ static void test_a_graph_is_announced_by_a_call_without_a_span(void **state)
     assert_null(next());
     find(&call, CALL_RUNTIME, "cudaMalloc", 16);
     assert_false(callbacks_make_graph(call.domain, call.cbid));
+}
+
+/* --- asleep
+ * -------------------------------------------------------------------------------------------------------- */
+
+static void fall_asleep(void)
+{
+    callbacks_sleep();
+    assert_int_equal(callbacks_mode, CALLBACKS_ASLEEP);
+}
+
+static void wake_up(void)
+{
+    fake_now_ns += 1000;
+    callbacks_wake(fake_now_ns);
+    assert_int_equal(callbacks_mode, CALLBACKS_ON);
+}
+
+static void test_asleep_only_graphs_are_captured(void **state)
+{
+    (void)state;
+    fall_asleep();
+    make(CALL_RUNTIME, "cudaLaunchKernel");
+    make(CALL_DRIVER, "cuLaunchKernel");
+    assert_null(next());
+    make(CALL_RUNTIME, "cudaStreamBeginCapture");
+    assert_true(graph_is_begun());
+    assert_string_equal(call_name(call_info(CALL_RUNTIME, next_call()->head.cbid)), "cudaStreamBeginCapture");
+    release();
+    wake_up();
+    make(CALL_RUNTIME, "cudaLaunchKernel");
+    assert_non_null(next_call());
+}
+
+static void test_a_call_across_an_edge_of_sleep_has_no_record(void **state)
+{
+    (void)state;
+    struct call awake, asleep;
+    find(&awake, CALL_RUNTIME, "cudaMalloc", 10);
+    find(&asleep, CALL_RUNTIME, "cudaFree", 11);
+    enter(&awake);
+    fall_asleep();
+    leave(&awake);
+    enter(&asleep);
+    wake_up();
+    leave(&asleep);
+    assert_null(next());
+    awake.correlation_data = 1; /* what a call of an earlier time awake has left in CUPTI's 64 bits */
+    leave(&awake);
+    assert_null(next());
+    enter(&awake);
+    leave(&awake);
+    assert_non_null(next_call());
+}
+
+static void test_off_is_not_woken(void **state)
+{
+    (void)state;
+    atomic_store(&callbacks_mode, CALLBACKS_OFF);
+    callbacks_wake(0);
+    callbacks_sleep();
+    assert_int_equal(callbacks_mode, CALLBACKS_OFF);
+}
+
+static int begun, ended;
+
+static void note_bound(bool begins)
+{
+    begun += begins;
+    ended += !begins;
+}
+
+static void test_the_cuda_profiler_bounds_the_tracing(void **state)
+{
+    (void)state;
+    struct call start, stop, other;
+    find(&start, CALL_RUNTIME, "cudaProfilerStart", 1);
+    find(&stop, CALL_DRIVER, "cuProfilerStop", 2);
+    find(&other, CALL_RUNTIME, "cudaMalloc", 3);
+    assert_true(callbacks_is_bound(start.domain, start.cbid) && callbacks_is_bound(stop.domain, stop.cbid));
+    assert_false(callbacks_is_bound(other.domain, other.cbid));
+    callbacks_on_bound = note_bound;
+    make(CALL_RUNTIME, "cudaProfilerStart"); /* nobody has asked for it */
+    assert_int_equal(begun, 0);
+    callbacks_bound(start.domain, start.cbid);
+    callbacks_bound(stop.domain, stop.cbid);
+    callbacks_leave_out(start.domain, start.cbid);
+    while (next())
+        release();
+    fall_asleep();
+    enter(&start);
+    assert_int_equal(begun, 0);
+    leave(&start);
+    assert_int_equal(begun, 1); /* the call is over: the next is traced */
+    assert_null(next());
+    wake_up();
+    enter(&stop);
+    assert_int_equal(ended, 1); /* before it */
+    callbacks_on_bound = NULL;
 }
 
 /* --- resources and states
@@ -808,10 +907,10 @@ static void test_a_fatal_error_switches_off_and_keeps_its_text(void **state)
     assert_false(callbacks_signals.fatal);
     callbacks_handle(NULL, CUPTI_DOMAIN_STATE, CUPTI_STATE_FATAL_ERROR, &data);
     assert_true(callbacks_signals.fatal);
-    assert_false(callbacks_on);
+    assert_int_equal(callbacks_mode, CALLBACKS_OFF);
     assert_int_equal(strlen(callbacks_signals.fatal_message), sizeof callbacks_signals.fatal_message - 1);
     memset(&callbacks_signals, 0, sizeof callbacks_signals);
-    atomic_store(&callbacks_on, true);
+    atomic_store(&callbacks_mode, CALLBACKS_ON);
     callbacks_handle(NULL, CUPTI_DOMAIN_STATE, CUPTI_STATE_FATAL_ERROR, NULL);
     assert_string_equal(callbacks_signals.fatal_message, "no reason given");
 }
@@ -1012,6 +1111,10 @@ int main(void)
         cmocka_unit_test_setup(test_an_exit_without_enter_is_no_call, setup),
         cmocka_unit_test_setup(test_a_clock_set_back_loses_no_call, setup),
         cmocka_unit_test_setup(test_nothing_while_off, setup),
+        cmocka_unit_test_setup(test_asleep_only_graphs_are_captured, setup),
+        cmocka_unit_test_setup(test_a_call_across_an_edge_of_sleep_has_no_record, setup),
+        cmocka_unit_test_setup(test_off_is_not_woken, setup),
+        cmocka_unit_test_setup(test_the_cuda_profiler_bounds_the_tracing, setup),
         cmocka_unit_test_setup(test_errno_stays, setup),
         cmocka_unit_test_setup(test_a_driver_call_inside_a_runtime_call_is_no_call, setup),
         cmocka_unit_test_setup(test_a_call_that_is_open_is_known, setup),

@@ -11,6 +11,8 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -26,7 +28,7 @@ static struct trace_context make_context(uint8_t number, const char *state)
 static uint64_t attach(uint8_t number)
 {
     struct trace_context context = make_context(number, "");
-    uint64_t token = context_attach(&context);
+    uint64_t token = context_attach(&context, context.flags & TRACE_FLAG_SAMPLED);
     assert_true(token != 0);
     assert_int_equal(token >> 63, 0); /* cuspan.h's own */
     return token;
@@ -65,7 +67,7 @@ static int setup(void **state)
 {
     (void)state;
     counters_reset();
-    atomic_store(&callbacks_on, true);
+    atomic_store(&callbacks_mode, CALLBACKS_ON);
     return 0;
 }
 
@@ -171,7 +173,7 @@ ON_A_THREAD(test_thousands_of_contexts_have_an_end)
     for (unsigned i = 0; i < RANGE_DEPTH_MAX; i++)
         last = attach(7);
     struct trace_context context = make_context(8, "");
-    assert_int_equal(context_attach(&context), 0);
+    assert_int_equal(context_attach(&context, context.flags & TRACE_FLAG_SAMPLED), 0);
     expect_current(7);
     assert_true(context_detach(last));
 }
@@ -179,8 +181,8 @@ ON_A_THREAD(test_thousands_of_contexts_have_an_end)
 ON_A_THREAD(test_the_ring_gets_the_context_with_the_next_record)
 {
     struct trace_context first = make_context(10, "vendor=a"), second = make_context(20, "");
-    context_attach(&first);
-    uint64_t inner = context_attach(&second);
+    context_attach(&first, true);
+    uint64_t inner = context_attach(&second, true);
     assert_null(next()); /* nothing has happened in them */
     context_detach(inner);
     assert_string_equal(context_trace_state(), "vendor=a");
@@ -274,12 +276,12 @@ ON_A_THREAD(test_long_texts_are_cut)
 
 ON_A_THREAD(test_while_nothing_is_captured_only_contexts_are_kept)
 {
-    atomic_store(&callbacks_on, false);
+    atomic_store(&callbacks_mode, CALLBACKS_OFF);
     uint64_t token = attach(10);
     assert_int_equal(push("unseen", 0), 0);
     assert_int_equal(range_depth(0), 1);
     expect_current(10);
-    atomic_store(&callbacks_on, true);
+    atomic_store(&callbacks_mode, CALLBACKS_ON);
     uint64_t id = push("seen", 0);
     expect_context(10, "");
     assert_int_equal(expect_range(RECORD_RANGE_BEGIN, "seen").id, id);
@@ -304,11 +306,11 @@ ON_A_THREAD(test_a_full_ring_is_counted)
 
 ON_A_THREAD(test_ranges_that_are_too_deep_close_no_others)
 {
-    atomic_store(&callbacks_on, false);
+    atomic_store(&callbacks_mode, CALLBACKS_OFF);
     for (unsigned i = 0; i < RANGE_DEPTH_MAX; i++)
         push("range", 1);
     assert_int_equal(counter_get(COUNTER_lost_range), 0); /* nobody captures */
-    atomic_store(&callbacks_on, true);
+    atomic_store(&callbacks_mode, CALLBACKS_ON);
     assert_int_equal(push("too deep", 1), 0);
     assert_int_equal(push("too deep", 0), 0);
     assert_int_equal(counter_get(COUNTER_lost_range), 2);
@@ -330,6 +332,28 @@ ON_A_THREAD(test_marks_and_names)
     assert_int_equal(record->handle, 0x7f00);
     assert_memory_equal(record->name, "copies", 6);
     assert_false(range_end(0, NULL));
+}
+
+/* Both may be traced, in one trace. */
+ON_A_THREAD(test_a_forked_child_has_ids_of_its_own)
+{
+    uint64_t of_child = 0, first = push("before", 0);
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        uint64_t id = push("child", 0);
+        _exit(write(ends[1], &id, sizeof id) != sizeof id);
+    }
+    uint64_t of_parent = push("parent", 0);
+    assert_int_equal(read(ends[0], &of_child, sizeof of_child), sizeof of_child);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    close(ends[0]);
+    close(ends[1]);
+    assert_int_equal(of_parent, first + 1);
+    assert_true(of_child != 0 && of_child - first > 1000); /* not the next ones either */
+    while (next())
+        release();
 }
 
 ON_A_THREAD(test_what_is_left_out_is_counted_and_an_end_may_say_more)
@@ -414,6 +438,7 @@ int main(void)
         cmocka_unit_test_setup(test_a_full_ring_is_counted, setup),
         cmocka_unit_test_setup(test_ranges_that_are_too_deep_close_no_others, setup),
         cmocka_unit_test_setup(test_marks_and_names, setup),
+        cmocka_unit_test_setup(test_a_forked_child_has_ids_of_its_own, setup),
         cmocka_unit_test_setup(test_what_is_left_out_is_counted_and_an_end_may_say_more, setup),
         cmocka_unit_test_setup(test_a_named_context_s_handle_is_told_once_a_thread, setup),
     };

@@ -163,6 +163,24 @@ static void test_the_program_s_name(void **state)
     RUN("python3", "python3", "-m");
     RUN("python3", "python3", "-X");
     RUN("python3", "python3", "-");
+    RUN("python3", "python3", "-c");
+}
+
+/* multiprocessing's code, but below a shell's script: that isn't Python's. */
+static void test_a_child_whose_parent_is_no_python(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/cuspan-detect-test-XXXXXX", command[512], got[64] = "";
+    assert_non_null(mkdtemp(folder));
+    snprintf(command, sizeof command,
+             "cp /proc/%d/exe %s/python3; cd %s; export CUSPAN_DETECT_TEST_CHILD=1; "
+             "echo './python3 -c \"from multiprocessing.spawn import x\"; true' >job.sh; sh job.sh; rm -r %s",
+             (int)getpid(), folder, folder, folder);
+    FILE *out = popen(command, "r");
+    assert_non_null(out);
+    assert_non_null(fgets(got, sizeof got, out));
+    assert_int_equal(pclose(out), 0);
+    assert_string_equal(got, "python3");
 }
 
 int main(void)
@@ -177,6 +195,7 @@ int main(void)
         cmocka_unit_test(test_a_full_resource_is_an_error),
         cmocka_unit_test(test_where_a_device_is_on_the_bus),
         cmocka_unit_test(test_the_program_s_name),
+        cmocka_unit_test(test_a_child_whose_parent_is_no_python),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

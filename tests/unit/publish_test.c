@@ -25,7 +25,7 @@ static uint64_t attach(uint8_t number)
     struct trace_context context = {.flags = number & 1};
     memset(context.trace_id, number, 16);
     memset(context.span_id, number, 8);
-    return context_attach(&context);
+    return context_attach(&context, context.flags & TRACE_FLAG_SAMPLED);
 }
 
 static uint64_t push(const char *name)
@@ -315,7 +315,7 @@ static int setup(void **state)
 {
     (void)state;
     bool has_failed = callbacks_init(true) != STATUS_OK || threads_init(32 * 1024, 1024 * 1024) != STATUS_OK;
-    atomic_store(&callbacks_on, true);
+    atomic_store(&callbacks_mode, CALLBACKS_ON);
     return has_failed;
 }
 

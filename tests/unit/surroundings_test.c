@@ -11,12 +11,13 @@
 
 #include <cmocka.h>
 
-#define ID  "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
-#define ID2 "ffffffffffffffff0123456789abcdef0123456789abcdef0123456789abcdef"
-#define UID "1b4e28ba-2fa1-11d2-883f-0016d3cca427"
+#define ID   "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+#define ID2  "ffffffffffffffff0123456789abcdef0123456789abcdef0123456789abcdef"
+#define UID2 "1b4e28ba_2fa1_11d2_883f_0016d3cca427"
+#define UID  "1b4e28ba-2fa1-11d2-883f-0016d3cca427"
 
 static char root[] = "/tmp/cuspan-surroundings-XXXXXX";
-static const char *variables[16][2];
+static const char *variables[32][2];
 static struct resource resource;
 
 static const char *variable(const char *name)
@@ -133,6 +134,41 @@ static void test_ranks_of_each_launcher(void **state)
     expect_rank(0, 0, 2);
 }
 
+static void test_ranks_of_each_mpi_and_job_system(void **state)
+{
+    (void)state;
+    static const char *const launchers[][3] = {
+        {"RANK", "LOCAL_RANK", "WORLD_SIZE"},
+        {"HOROVOD_RANK", "HOROVOD_LOCAL_RANK", "HOROVOD_SIZE"},
+        {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_SIZE"},
+        {"MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_LOCAL_RANK", "MV2_COMM_WORLD_SIZE"},
+        {"PMI_RANK", "MPI_LOCALRANKID", "PMI_SIZE"}, /* MPICH, Intel's MPI */
+        {"PMI_RANK", "PMI_LOCAL_RANK", "PMI_SIZE"},  /* Cray's */
+        {"FLUX_TASK_RANK", "FLUX_TASK_LOCAL_ID", "FLUX_JOB_SIZE"},
+        {"SLURM_PROCID", "SLURM_LOCALID", "SLURM_NTASKS"}};
+    for (size_t i = 0; i < sizeof launchers / sizeof *launchers; i++) {
+        memset(variables, 0, sizeof variables);
+        given(launchers[i][0], "11");
+        given(launchers[i][1], "3");
+        given(launchers[i][2], "12");
+        expect_rank(11, 3, 12);
+    }
+}
+
+/* srun --mpi=pmi2: PMI has no local rank, and Slurm means the same processes. */
+static void test_a_local_rank_of_another_that_agrees(void **state)
+{
+    (void)state;
+    given("PMI_RANK", "7");
+    given("PMI_SIZE", "16");
+    given("SLURM_PROCID", "7");
+    given("SLURM_LOCALID", "3");
+    given("SLURM_NTASKS", "8");
+    expect_rank(7, -1, 16); /* of other processes */
+    variables[1][1] = "8";
+    expect_rank(7, 3, 8);
+}
+
 static void test_what_is_no_rank(void **state)
 {
     (void)state;
@@ -152,10 +188,18 @@ static void test_a_slurm_job(void **state)
     look();
     assert_string_equal(text_of("slurm.job.id"), "4711");
     assert_string_equal(text_of("slurm.node.name"), "node-3");
-    assert_null(resource_find(&resource, "slurm.step.id"));
+    assert_int_equal(resource.attr_count, 2);
     given("SLURM_STEP_ID", "0");
+    given("SLURM_JOB_NAME", "train");
+    given("SLURM_ARRAY_JOB_ID", "4700");
+    given("SLURM_ARRAY_TASK_ID", "11");
+    given("SLURM_CLUSTER_NAME", "north");
     look();
     assert_string_equal(text_of("slurm.step.id"), "0");
+    assert_string_equal(text_of("slurm.job.name"), "train");
+    assert_string_equal(text_of("slurm.array.job.id"), "4700");
+    assert_string_equal(text_of("slurm.array.task.id"), "11");
+    assert_string_equal(text_of("slurm.cluster.name"), "north");
 }
 
 static void expect_container(const char *groups, const char *mounts, const char *id, const char *uid)
@@ -179,6 +223,12 @@ static void test_containers_by_their_control_group(void **state)
                      "cri-containerd-" ID ".scope\n",
                      "", ID, UID);
     expect_container("0::/system.slice/cri-containerd:" ID "\n", "", ID, "");
+    expect_container("0::/../cri-containerd-" ID ".scope\n", "", ID,
+                     ""); /* seen from a namespace beside it */
+    expect_container("0::/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod" UID2
+                     ".slice/crio-" ID ".scope/container\n",
+                     "", ID, UID);
+    expect_container("0::/ecs/task/" ID "\n", "", ID, "");
     expect_container("0::/\n", "", "", "");
     expect_container("0::/user.slice/user-1000.slice/podman.scope\n", "", "", "");
     expect_container("0::/docker/0" ID "\n", "", "", "");
@@ -228,6 +278,36 @@ static void test_a_pod(void **state)
     assert_string_equal(text_of("k8s.pod.name"), "");
 }
 
+static void expect_pod(const char *name, const char *uid, const char *space, const char *node)
+{
+    look();
+    assert_string_equal(text_of("k8s.pod.name"), name);
+    assert_string_equal(text_of("k8s.pod.uid"), uid);
+    assert_string_equal(text_of("k8s.namespace.name"), space);
+    assert_string_equal(text_of("k8s.node.name"), node);
+}
+
+static void test_what_a_pod_is_told_by_variables(void **state)
+{
+    (void)state;
+    given("POD_NAME", "job-3-x7x2p");
+    given("POD_UID", UID);
+    given("POD_NAMESPACE", "training");
+    given("NODE_NAME", "node-3");
+    given("JOB_COMPLETION_INDEX", "3");
+    given("HOSTNAME", "job-3");
+    expect_pod("", "", "", ""); /* not in a pod they may mean anything */
+    given("KUBERNETES_SERVICE_HOST", "10.0.0.1");
+    expect_pod("job-3-x7x2p", UID, "training", "node-3");
+    given("OTEL_RESOURCE_ATTRIBUTES_POD_NAME", "by-the-operator");
+    expect_pod("by-the-operator", UID, "training", "node-3");
+    given("K8S_POD_NAME", "");
+    given_file(TOKEN, "of-the-token\n");
+    given_file("/etc/hosts", "# Kubernetes-managed hosts file.\n");
+    given_file("/proc/self/cgroup", "0::/kubepods/podffffffff-2fa1-11d2-883f-0016d3cca427/" ID "\n");
+    expect_pod("by-the-operator", "ffffffff-2fa1-11d2-883f-0016d3cca427", "of-the-token", "node-3");
+}
+
 static void test_what_is_known_stays(void **state)
 {
     (void)state;
@@ -245,11 +325,14 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_nothing_around_is_nothing_said, setup, teardown),
         cmocka_unit_test_setup_teardown(test_ranks_of_each_launcher, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_ranks_of_each_mpi_and_job_system, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_local_rank_of_another_that_agrees, setup, teardown),
         cmocka_unit_test_setup_teardown(test_what_is_no_rank, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_slurm_job, setup, teardown),
         cmocka_unit_test_setup_teardown(test_containers_by_their_control_group, setup, teardown),
         cmocka_unit_test_setup_teardown(test_containers_by_their_mounts, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_pod, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_what_a_pod_is_told_by_variables, setup, teardown),
         cmocka_unit_test_setup_teardown(test_what_is_known_stays, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,177 @@
+#include "capture/wake.h"
+
+#include "base/clock.h"
+#include "base/counters.h"
+#include "capture/callbacks.h"
+#include "capture/sdk_context.h"
+#include "capture/switches.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+
+static struct {
+    atomic_bool runs;       /* between start and stop */
+    atomic_bool is_tracing; /* by the program's will */
+    atomic_bool sleeps;     /* while nothing sampled is in flight */
+    atomic_bool is_unsampled_seen;
+    _Atomic uint32_t in_flight; /* attached contexts that may be sampled */
+    _Atomic uint32_t changes;   /* of it; tells the pipeline thread that one came or went since it looked */
+    atomic_bool is_asleep;      /* or falling asleep; changed under switches_lock */
+    uint64_t asleep_since_ns;   /* guarded by it, too */
+
+    /* Set at the start, or the pipeline thread's own. */
+    enum sleep_when when;
+    bool is_replay;
+    bool is_session_unsampled;
+    uint32_t changes_seen;
+} wake = {.is_tracing = true};
+
+static bool is_wanted(void)
+{
+    return atomic_load(&wake.is_tracing) && (!atomic_load(&wake.sleeps) || atomic_load(&wake.in_flight) > 0);
+}
+
+/* Records first, callbacks last, and below the other way round: a call that has a record finds its GPU work
+ * recorded, and what is left over at a switch is GPU work without a call, which correlate knows how to take.
+ */
+static void rouse(void)
+{
+    switches_lock();
+    if (atomic_load(&wake.runs) && atomic_load(&wake.is_asleep) && is_wanted()) {
+        switches_records(true);
+        callbacks_wake(wake.is_replay ? 0 : clock_ticks());
+        counter_add(COUNTER_asleep_ns, clock_monotonic_ns() - wake.asleep_since_ns);
+        atomic_store(&wake.is_asleep, false);
+    }
+    switches_unlock();
+}
+
+/* Who wants it after the first store here sees that it falls asleep, and waits to rouse it; who did before is
+ * seen by is_wanted. */
+static bool fall_asleep(void)
+{
+    switches_lock();
+    bool was_asleep = atomic_exchange(&wake.is_asleep, true);
+    bool falls = !was_asleep && atomic_load(&wake.runs) && !is_wanted();
+    if (falls) {
+        callbacks_sleep();
+        switches_records(false);
+        wake.asleep_since_ns = clock_monotonic_ns();
+        counter_add(COUNTER_sleeps, 1);
+    } else {
+        atomic_store(&wake.is_asleep, was_asleep);
+    }
+    switches_unlock();
+    return falls;
+}
+
+/* --- contexts --- */
+
+void wake_attached(void)
+{
+    atomic_fetch_add(&wake.in_flight, 1);
+    atomic_fetch_add_explicit(&wake.changes, 1, memory_order_relaxed);
+    if (atomic_load(&wake.is_asleep) && atomic_load(&wake.runs))
+        rouse();
+}
+
+void wake_detached(void)
+{
+    atomic_fetch_sub(&wake.in_flight, 1);
+    atomic_fetch_add_explicit(&wake.changes, 1, memory_order_relaxed);
+}
+
+void wake_attached_unsampled(void)
+{
+    if (!atomic_load_explicit(&wake.is_unsampled_seen, memory_order_relaxed))
+        atomic_store_explicit(&wake.is_unsampled_seen, true, memory_order_relaxed);
+}
+
+/* --- the program's will --- */
+
+bool wake_begin_tracing(void)
+{
+    bool was_tracing = atomic_exchange(&wake.is_tracing, true);
+    if (!was_tracing && atomic_load(&wake.runs))
+        rouse();
+    return !was_tracing;
+}
+
+bool wake_end_tracing(void)
+{
+    bool was_tracing = atomic_exchange(&wake.is_tracing, false);
+    if (was_tracing && atomic_load(&wake.runs))
+        fall_asleep();
+    return was_tracing;
+}
+
+bool wake_is_tracing(void)
+{
+    return atomic_load(&wake.is_tracing);
+}
+
+/* In the callback of cudaProfilerStart or cudaProfilerStop, where the user has asked for it: the one place
+ * where a callback switches CUPTI, and may wait for another thread that does. */
+static void on_bound(bool begins)
+{
+    int saved_errno = errno;
+    if (begins)
+        wake_begin_tracing();
+    else
+        wake_end_tracing();
+    errno = saved_errno;
+}
+
+/* --- life --- */
+
+void wake_start(const struct settings *settings, bool is_replay)
+{
+    wake.when = settings->sampling.sleep;
+    wake.is_replay = is_replay;
+    wake.changes_seen = atomic_load(&wake.changes);
+    if (settings->record_file || (is_replay && wake.when == SLEEP_AUTO))
+        wake.when = SLEEP_NEVER;
+    callbacks_on_bound = on_bound;
+    atomic_store(&wake.is_tracing, !settings->capture.cuda_profiler);
+    atomic_store(&wake.sleeps, wake.when == SLEEP_ALWAYS);
+    atomic_store(&wake.is_asleep, false);
+    atomic_store(&wake.runs, true);
+    if (!is_wanted())
+        fall_asleep();
+}
+
+void wake_stop(void)
+{
+    atomic_store(&wake.runs, false);
+    atomic_store(&wake.is_unsampled_seen, false);
+    atomic_store(&wake.changes, 0);
+}
+
+void wake_set_session(bool is_sampled)
+{
+    wake.is_session_unsampled = !is_sampled;
+}
+
+/* An SDK's context is read in the callbacks, so they have to be awake for it. */
+static bool may_sleep(void)
+{
+    if (wake.when == SLEEP_NEVER || atomic_load_explicit(&sdk_context_is_there, memory_order_relaxed))
+        return false;
+    bool is_unsampled_seen = atomic_load_explicit(&wake.is_unsampled_seen, memory_order_relaxed);
+    bool is_attached_seen = atomic_load_explicit(&wake.changes, memory_order_relaxed) > 0;
+    return wake.when == SLEEP_ALWAYS || is_unsampled_seen || (is_attached_seen && wake.is_session_unsampled);
+}
+
+bool wake_service(void)
+{
+    uint32_t changes = atomic_load_explicit(&wake.changes, memory_order_relaxed);
+    bool is_quiet =
+        changes == wake.changes_seen; /* a gap between two steps of a request is no reason to sleep */
+    wake.changes_seen = changes;
+    atomic_store(&wake.sleeps, may_sleep());
+    if (!is_wanted())
+        return is_quiet && fall_asleep();
+    if (atomic_load(&wake.is_asleep))
+        rouse();
+    return false;
+}

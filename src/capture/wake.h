@@ -1,0 +1,41 @@
+/* Whether capture is awake. A service that samples its requests pays for CUPTI's records only while one that
+ * is sampled is in flight; and the program itself may begin and end the tracing.
+ *
+ * Awake: CUPTI's records are on. Asleep: they are off, and callbacks return at once. CUPTI's callbacks stay
+ * on: with calls in flight, switching them gives later calls the IDs of others, and crashes (13.5;
+ * tests/bench/sleeping.cu). Switching records takes some 10 us for all kinds, and loses none of work that was
+ * launched before.
+ *
+ * Contexts are told by the host's threads (context.c), outside of CUDA's calls; such a thread may wait some
+ * microseconds for another one that is just switching. */
+#ifndef CUSPAN_CAPTURE_WAKE_H
+#define CUSPAN_CAPTURE_WAKE_H
+
+#include "model/settings.h"
+
+#include <stdbool.h>
+
+/* A context is attached whose work may be sampled: capture is awake when this returns. Any thread, at any
+ * time, also before capture starts. */
+void wake_attached(void);
+/* And detached. */
+void wake_detached(void);
+/* A context is attached whose work certainly isn't sampled. */
+void wake_attached_unsampled(void);
+
+/* The program begins or ends the tracing. False: it is so already. Any thread. */
+bool wake_begin_tracing(void);
+bool wake_end_tracing(void);
+bool wake_is_tracing(void);
+
+/* Capture has started, and is awake; it sleeps from now on where that is wanted. */
+void wake_start(const struct settings *settings, bool is_replay);
+/* Capture stops, or is not to be touched any more. Async-signal-safe. */
+void wake_stop(void);
+
+/* Pipeline thread: whether work that belongs to no context is sampled. */
+void wake_set_session(bool is_sampled);
+/* Pipeline thread, every few ms: falls asleep if nobody wants what comes. True: it just has. */
+bool wake_service(void);
+
+#endif

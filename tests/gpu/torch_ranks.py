@@ -1,0 +1,43 @@
+"""A few steps of training on several ranks, gradients summed among them; started by torchrun.
+
+With a GPU for each rank by NCCL, else by gloo, all on one. Prints "rank R of N on GPU UUID by BACKEND: PASS CHECKSUM"."""
+
+import os
+
+import torch
+import torch.distributed as dist
+
+STEPS = 5
+
+
+def main():
+    rank, local_rank, world_size = (int(os.environ[name]) for name in ("RANK", "LOCAL_RANK", "WORLD_SIZE"))
+    gpus = torch.cuda.device_count()
+    backend = "nccl" if gpus >= world_size else "gloo"
+    device = torch.device("cuda", local_rank % gpus)
+    torch.cuda.set_device(device)
+    dist.init_process_group(backend)
+    torch.manual_seed(1)  # the same weights everywhere
+    model = torch.nn.Sequential(torch.nn.Linear(256, 256), torch.nn.ReLU(), torch.nn.Linear(256, 8)).to(device)
+    torch.manual_seed(rank)  # and data of each rank's own
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    for _ in range(STEPS):
+        optimizer.zero_grad()
+        model(torch.randn(64, 256, device=device)).square().mean().backward()
+        for parameter in model.parameters():
+            dist.all_reduce(parameter.grad)
+        optimizer.step()
+    total = torch.stack([parameter.detach().double().sum() for parameter in model.parameters()]).sum()
+    same = [torch.zeros_like(total) for _ in range(world_size)]
+    dist.all_gather(same, total)
+    torch.cuda.synchronize()
+    is_same = all(torch.equal(other, total) for other in same)
+    uuid = torch.cuda.get_device_properties(device).uuid
+    print(f"rank {rank} of {world_size} on GPU-{uuid} by {backend}: {'PASS' if is_same else 'FAIL'} {float(total):.6f}",
+          flush=True)
+    dist.destroy_process_group()
+    return 0 if is_same else 1
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,35 @@
+"""Stands for CUDA in a Python program, as host.c does in C: begin() loads the agent that CUDA_INJECTION64_PATH names, as
+the driver does in the first call of CUDA, and work() makes the calls of the recording HOST_RECORDING by the double of
+CUPTI, HOST_DOUBLE."""
+
+import ctypes
+import os
+
+
+class Options(ctypes.Structure):
+    """struct replay_options."""
+
+    _fields_ = [("is_paced", ctypes.c_bool), ("overload", ctypes.c_bool), ("repeat", ctypes.c_uint32),
+                ("progress", ctypes.c_void_p), ("progress_context", ctypes.c_void_p)]
+
+
+def begin():
+    double = ctypes.CDLL(os.environ["HOST_DOUBLE"])
+    error = ctypes.create_string_buffer(512)
+    if double.cuspan_replay_load(os.environ["HOST_RECORDING"].encode(), error):
+        raise RuntimeError(error.value.decode())
+    ctypes.CDLL(os.environ["CUDA_INJECTION64_PATH"]).InitializeInjection()
+    return double
+
+
+def work(double, overload=False):
+    result, error = (ctypes.c_uint64 * 8)(), ctypes.create_string_buffer(512)
+    if double.cuspan_replay_run(ctypes.byref(Options(overload=overload)), result, error):
+        raise RuntimeError(error.value.decode())
+
+
+def cuda(rank=None):
+    """All that a process does with CUDA, as one of several that a launcher has started."""
+    if rank is not None:
+        os.environ.update(RANK=str(rank), WORLD_SIZE="2")
+    work(begin())

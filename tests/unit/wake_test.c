@@ -1,0 +1,284 @@
+/* When capture sleeps, with CUPTI's switches and the callbacks' mode stood in for. */
+#include "capture/wake.h"
+
+#include "base/counters.h"
+#include "capture/callbacks.h"
+#include "capture/sdk_context.h"
+#include "capture/switches.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#define THREADS 8
+#define ROUNDS  20000
+
+_Atomic uint8_t callbacks_mode;
+void (*callbacks_on_bound)(bool begins);
+_Atomic bool sdk_context_is_there;
+
+static atomic_bool are_records_on;
+static pthread_mutex_t switching = PTHREAD_MUTEX_INITIALIZER;
+
+void switches_lock(void)
+{
+    pthread_mutex_lock(&switching);
+}
+
+void switches_unlock(void)
+{
+    pthread_mutex_unlock(&switching);
+}
+
+void switches_records(bool on)
+{
+    atomic_store(&are_records_on, on);
+}
+
+void callbacks_wake(uint64_t since)
+{
+    (void)since;
+    atomic_store(&callbacks_mode, CALLBACKS_ON);
+}
+
+void callbacks_sleep(void)
+{
+    atomic_store(&callbacks_mode, CALLBACKS_ASLEEP);
+}
+
+static bool is_awake(void)
+{
+    bool is_on = atomic_load(&callbacks_mode) == CALLBACKS_ON;
+    assert_int_equal(is_on, atomic_load(&are_records_on));
+    return is_on;
+}
+
+static void begin(enum sleep_when when, bool is_replay, bool is_recorded)
+{
+    static struct settings settings;
+    settings = (struct settings){.sampling.sleep = when, .record_file = is_recorded ? (char *)"file" : NULL};
+    atomic_store(&callbacks_mode, CALLBACKS_ON);
+    atomic_store(&are_records_on, true);
+    wake_set_session(true);
+    wake_start(&settings, is_replay);
+}
+
+/* Twice: what came and went since the last time puts it off. */
+static void serve(void)
+{
+    wake_service();
+    wake_service();
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    wake_stop();
+    atomic_store(&sdk_context_is_there, false);
+    return 0;
+}
+
+static void stays_awake_where_all_is_sampled(void **state)
+{
+    (void)state;
+    begin(SLEEP_AUTO, false, false);
+    serve();
+    assert_true(is_awake());
+    wake_attached();
+    wake_detached();
+    serve();
+    assert_true(is_awake());
+    assert_int_equal(counter_get(COUNTER_sleeps), 0);
+}
+
+static void sleeps_once_a_context_is_not_sampled(void **state)
+{
+    (void)state;
+    uint64_t before = counter_get(COUNTER_sleeps);
+    begin(SLEEP_AUTO, false, false);
+    wake_attached_unsampled();
+    assert_true(wake_service());
+    assert_false(is_awake());
+    assert_int_equal(counter_get(COUNTER_sleeps), before + 1);
+    assert_false(wake_service());
+    assert_int_equal(counter_get(COUNTER_sleeps), before + 1);
+}
+
+static void sleeps_below_an_unsampled_session_where_contexts_are_attached(void **state)
+{
+    (void)state;
+    begin(SLEEP_AUTO, false, false);
+    wake_set_session(false);
+    serve();
+    assert_true(
+        is_awake()); /* nobody attaches here: sampled contexts could come in no other way that we see */
+    wake_attached();
+    wake_detached();
+    serve();
+    assert_false(is_awake());
+    wake_set_session(true);
+    serve();
+    assert_true(is_awake());
+}
+
+static void wakes_for_a_sampled_context_and_until_it_ends(void **state)
+{
+    (void)state;
+    begin(SLEEP_ALWAYS, false, false);
+    assert_false(is_awake());
+    wake_attached();
+    assert_true(is_awake());
+    wake_attached();
+    wake_detached();
+    serve();
+    assert_true(is_awake());
+    wake_detached();
+    assert_false(wake_service()); /* one was there since the last look: it may be a gap within a request */
+    assert_true(is_awake());
+    assert_true(wake_service());
+    assert_false(is_awake());
+}
+
+static void counts_the_time_asleep(void **state)
+{
+    (void)state;
+    uint64_t before = counter_get(COUNTER_asleep_ns);
+    begin(SLEEP_ALWAYS, false, false);
+    sched_yield();
+    wake_attached();
+    assert_true(counter_get(COUNTER_asleep_ns) > before);
+    wake_detached();
+}
+
+static void never_sleeps_where_it_must_not(void **state)
+{
+    (void)state;
+    begin(SLEEP_NEVER, false, false);
+    wake_attached_unsampled();
+    serve();
+    assert_true(is_awake());
+    begin(SLEEP_AUTO, true, false); /* a replay */
+    serve();
+    assert_true(is_awake());
+    begin(SLEEP_ALWAYS, false, true); /* a recording */
+    serve();
+    assert_true(is_awake());
+}
+
+static void stays_awake_for_an_sdk(void **state)
+{
+    (void)state;
+    begin(SLEEP_ALWAYS, false, false);
+    assert_false(is_awake());
+    atomic_store(&sdk_context_is_there, true);
+    wake_service();
+    assert_true(is_awake());
+}
+
+static void follows_the_program(void **state)
+{
+    (void)state;
+    begin(SLEEP_AUTO, false, false);
+    assert_true(wake_is_tracing());
+    assert_false(wake_begin_tracing());
+    assert_true(wake_end_tracing());
+    assert_false(wake_end_tracing());
+    assert_false(wake_is_tracing());
+    assert_false(is_awake());
+    wake_attached();
+    serve();
+    assert_false(is_awake()); /* the program's will goes before a request's */
+    assert_true(wake_begin_tracing());
+    assert_true(is_awake());
+    wake_detached();
+}
+
+static void follows_cuda_profiler_start_and_stop(void **state)
+{
+    (void)state;
+    static struct settings settings = {.capture.cuda_profiler = true};
+    atomic_store(&callbacks_mode, CALLBACKS_ON);
+    atomic_store(&are_records_on, true);
+    wake_start(&settings, false);
+    assert_false(is_awake());
+    callbacks_on_bound(true);
+    assert_true(is_awake());
+    serve();
+    assert_true(is_awake());
+    callbacks_on_bound(false);
+    assert_false(is_awake());
+}
+
+static void is_left_alone_after_the_stop(void **state)
+{
+    (void)state;
+    begin(SLEEP_ALWAYS, false, false);
+    wake_stop();
+    wake_attached();
+    (void)wake_begin_tracing();
+    (void)wake_service();
+    assert_int_equal(callbacks_mode, CALLBACKS_ASLEEP);
+    wake_detached();
+}
+
+static atomic_bool is_over;
+static atomic_uint asleep_in_flight;
+
+static void *attach_and_look(void *unused)
+{
+    (void)unused;
+    for (int i = 0; i < ROUNDS; i++) {
+        wake_attached();
+        if (atomic_load(&callbacks_mode) != CALLBACKS_ON || !atomic_load(&are_records_on))
+            atomic_fetch_add(&asleep_in_flight, 1);
+        wake_detached();
+    }
+    return NULL;
+}
+
+static void *fall_asleep_again_and_again(void *unused)
+{
+    (void)unused;
+    while (!atomic_load(&is_over))
+        wake_service();
+    return NULL;
+}
+
+static void no_wake_up_is_lost(void **state)
+{
+    (void)state;
+    pthread_t threads[THREADS], service;
+    uint64_t before = counter_get(COUNTER_sleeps);
+    begin(SLEEP_ALWAYS, false, false);
+    pthread_create(&service, NULL, fall_asleep_again_and_again, NULL);
+    for (int i = 0; i < THREADS; i++)
+        pthread_create(&threads[i], NULL, attach_and_look, NULL);
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+    atomic_store(&is_over, true);
+    pthread_join(service, NULL);
+    assert_int_equal(asleep_in_flight, 0);
+    assert_true(counter_get(COUNTER_sleeps) > before);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(stays_awake_where_all_is_sampled, set_up),
+        cmocka_unit_test_setup(sleeps_once_a_context_is_not_sampled, set_up),
+        cmocka_unit_test_setup(sleeps_below_an_unsampled_session_where_contexts_are_attached, set_up),
+        cmocka_unit_test_setup(wakes_for_a_sampled_context_and_until_it_ends, set_up),
+        cmocka_unit_test_setup(counts_the_time_asleep, set_up),
+        cmocka_unit_test_setup(never_sleeps_where_it_must_not, set_up),
+        cmocka_unit_test_setup(stays_awake_for_an_sdk, set_up),
+        cmocka_unit_test_setup(follows_the_program, set_up),
+        cmocka_unit_test_setup(follows_cuda_profiler_start_and_stop, set_up),
+        cmocka_unit_test_setup(is_left_alone_after_the_stop, set_up),
+        cmocka_unit_test_setup(no_wake_up_is_lost, set_up),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
