@@ -5,6 +5,11 @@
 //                             N times: on, a request of known work on this thread, off while that is in flight (even
 //                             cycles) or done (odd ones); THREADS others launch all the time. Does every call of a request
 //                             have its callback, one correlation ID of its own, and its record?
+//   sleeping crew N THREADS ON OFF [one]
+//                             as a service would: THREADS work, one request of a hundred is sampled, the first sampled one
+//                             in flight switches on, on its own thread; another thread switches off when none is.
+//                             ON, OFF: which kinds, in which order: k(ernel) c(opy) f(ill) o(verhead) p(eer copy) g(raph);
+//                             one: a request waits for that other thread to switch on, too
 //   sleeping graphs           a graph made awake or asleep, with graph records switched with the rest or left on: what
 //                             comes of its launches in later cycles
 // Graph records, where they are on, are on before the first graph is made.
@@ -71,7 +76,8 @@ static void CUPTIAPI complete(uint8_t *buffer, size_t, size_t valid, CUpti_Buffe
         if (!layout || layout->numFields != 4)
             break;
         memcpy(&id, buffer + at + layout->pEntries[3].offset, 4); // the last field asked for
-        records[id]++;
+        if (kind != CUPTI_ACTIVITY_KIND_OVERHEAD)
+            records[id]++;
         graph_records += kind == CUPTI_ACTIVITY_KIND_GRAPH_TRACE;
         kernel_records += kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
         at += layout->recordSize;
@@ -334,6 +340,123 @@ static void cycles(int count, int others)
     show("  on", on);
     show("  off", off);
 }
+static const char *on_order = "kc", *off_order = "kc";
+static bool one_switches; // the sleeper alone switches, and a request waits for it
+static void crew_switch(bool on)
+{
+    for (const char *which = on ? on_order : off_order; *which; which++) {
+        if (*which == 'c')
+            kind(on, CUPTI_ACTIVITY_KIND_MEMCPY, {MEMCPY_FIELD_KIND, MEMCPY_FIELD_START, MEMCPY_FIELD_END, MEMCPY_FIELD_CORRELATION_ID});
+        if (*which == 'f')
+            kind(on, CUPTI_ACTIVITY_KIND_MEMSET, {MEMSET_FIELD_KIND, MEMSET_FIELD_START, MEMSET_FIELD_END, MEMSET_FIELD_CORRELATION_ID});
+        if (*which == 'k')
+            kind(on, CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, {KERNEL_FIELD_KIND, KERNEL_FIELD_START, KERNEL_FIELD_END, KERNEL_FIELD_CORRELATION_ID});
+        if (*which == 'o')
+            kind(on, CUPTI_ACTIVITY_KIND_OVERHEAD, {OVERHEAD_FIELD_KIND, OVERHEAD_FIELD_START, OVERHEAD_FIELD_END, OVERHEAD_FIELD_CORRELATION_ID});
+        if (*which == 'p')
+            kind(on, CUPTI_ACTIVITY_KIND_MEMCPY2, {MEMCPY2_FIELD_KIND, MEMCPY2_FIELD_START, MEMCPY2_FIELD_END, MEMCPY2_FIELD_CORRELATION_ID});
+        if (*which == 'g')
+            graph_kind(on);
+        if (*which == 'w')
+            usleep(20);
+    }
+}
+static void crew(int count, int workers)
+{
+    std::mutex lock;
+    int in_flight = 0;
+    long switched_on = 0;
+    bool on = true;
+    std::atomic<bool> stop{false};
+    subscribe();
+    is_awake = true;
+    calls(true);
+    for (const char *always = "kcfg"; *always; always++)
+        if (!strchr(off_order, *always)) { // it stays on
+            char order[2] = {*always, 0};
+            const char *before = on_order;
+            on_order = order;
+            if (*always != 'g' && *always != 'f')
+                crew_switch(true);
+            on_order = before;
+        }
+    crew_switch(true);
+    std::vector<std::vector<uint32_t>> kernel_ids(workers), copy_ids(workers);
+    std::vector<std::thread> threads;
+    for (int w = 0; w < workers; w++)
+        threads.emplace_back([&, w] {
+            cudaStream_t s;
+            void *d, *h;
+            std::vector<uint32_t> ids;
+            noted = &ids;
+            cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking);
+            cudaMalloc(&d, 4096);
+            cudaMallocHost(&h, 4096);
+            for (int i = 0; i < count; i++) {
+                bool sampled = (i * workers + w) % 100 == 0;
+                if (sampled) {
+                    std::unique_lock<std::mutex> guard(lock);
+                    in_flight++;
+                    while (!on && one_switches) {
+                        guard.unlock();
+                        usleep(10);
+                        guard.lock();
+                    }
+                    if (!on) {
+                        crew_switch(true);
+                        on = true;
+                        switched_on++;
+                    }
+                }
+                ids.clear();
+                cudaMemcpyAsync(d, h, 4096, cudaMemcpyHostToDevice, s);
+                for (int k = 0; k < 4; k++)
+                    nop<<<1, 32, 0, s>>>();
+                if (sampled && ids.size() == 5) {
+                    copy_ids[w].push_back(ids[0]);
+                    kernel_ids[w].insert(kernel_ids[w].end(), ids.begin() + 1, ids.end());
+                }
+                if (sampled) {
+                    std::lock_guard<std::mutex> guard(lock);
+                    in_flight--;
+                }
+                if (i % 4 == 0)
+                    cudaStreamSynchronize(s);
+            }
+            cudaStreamSynchronize(s);
+        });
+    std::thread sleeper([&] {
+        while (!stop) {
+            usleep(one_switches ? 100 : 1000);
+            std::unique_lock<std::mutex> guard(lock);
+            if (on && in_flight == 0) {
+                crew_switch(false);
+                on = false;
+                guard.unlock();
+                F(cuptiActivityFlushAll)(0);
+            } else if (!on && in_flight > 0 && one_switches) {
+                crew_switch(true);
+                on = true;
+                switched_on++;
+            }
+        }
+    });
+    for (auto &t : threads)
+        t.join();
+    stop = true;
+    sleeper.join();
+    cudaDeviceSynchronize();
+    F(cuptiActivityFlushAll)(1);
+    long kernels = 0, no_kernel = 0, copies = 0, no_copy = 0;
+    for (int w = 0; w < workers; w++) {
+        for (uint32_t id : kernel_ids[w])
+            kernels++, no_kernel += records.count(id) == 0;
+        for (uint32_t id : copy_ids[w])
+            copies++, no_copy += records.count(id) == 0;
+    }
+    printf("crew of %d, on in the order %-5s off %-5s %s: on %ld times; of %ld kernels %ld without a record, of %ld copies %ld\n", workers,
+           on_order, off_order, one_switches ? "by one thread" : "by many", switched_on, kernels, no_kernel, copies, no_copy);
+}
 static void launches(const char *when, cudaGraphExec_t exec, cudaStream_t s)
 {
     F(cuptiActivityFlushAll)(1);
@@ -404,6 +527,11 @@ int main(int argc, char **argv)
     else if (strcmp(argv[1], "cycles") == 0 && argc >= 4) {
         switched = argc > 4 ? argv[4] : "all";
         cycles(atoi(argv[2]), atoi(argv[3]));
+    } else if (strcmp(argv[1], "crew") == 0 && argc >= 6) {
+        on_order = argv[4];
+        off_order = argv[5];
+        one_switches = argc > 6;
+        crew(atoi(argv[2]), atoi(argv[3]));
     } else if (argc == 3)
         graphs(atoi(argv[2]) & 1, atoi(argv[2]) & 2, atoi(argv[2]) < 4);
     return 0;
