@@ -3,7 +3,10 @@ find_library(CJSON_LIBRARY cjson REQUIRED)
 cuspan_unit_test(report cuspan_model ${CJSON_LIBRARY})
 target_sources(report_test PRIVATE src/agent/report.c)
 cuspan_unit_test(detect cuspan_model)
-target_sources(detect_test PRIVATE src/agent/detect.c src/agent/own.c src/agent/surroundings.c src/agent/process_context.c)
+target_sources(detect_test PRIVATE src/agent/detect.c src/agent/own.c src/agent/surroundings.c)
+cuspan_unit_test(own_resource cuspan_capture cuspan_encode)
+target_sources(own_resource_test PRIVATE src/agent/own_resource.c src/agent/process_context.c src/agent/published_context.c
+               src/agent/detect.c src/agent/own.c src/agent/surroundings.c)
 foreach(module surroundings process_context)
   cuspan_unit_test(${module} cuspan_model)
   target_sources(${module}_test PRIVATE src/agent/${module}.c src/agent/own.c)
@@ -19,6 +22,10 @@ add_executable(api_host tests/integration/api_host.c)
 target_link_libraries(api_host PRIVATE ${CMAKE_DL_LIBS})
 add_executable(control_host tests/integration/control_host.c)
 target_link_libraries(control_host PRIVATE ${CMAKE_DL_LIBS})
+add_executable(publish_host tests/integration/publish_host.c tests/unit/support/thread_ctx_reader.c)
+target_include_directories(publish_host PRIVATE src tests/unit)
+target_link_libraries(publish_host PRIVATE ${CMAKE_DL_LIBS})
+add_dependencies(publish_host cuspan_thread_ctx)
 add_executable(polling_host tests/integration/polling_host.c)
 target_include_directories(polling_host PRIVATE src)
 target_link_libraries(polling_host PRIVATE Threads::Threads ${CMAKE_DL_LIBS})
@@ -27,8 +34,8 @@ if(NOT CUSPAN_SANITIZE) # their allocator is another
   target_link_libraries(agent_host_watched PRIVATE Threads::Threads ${CMAKE_DL_LIBS} m)
   set_target_properties(agent_host_watched PROPERTIES ENABLE_EXPORTS ON C_VISIBILITY_PRESET default)
 endif()
-foreach(group Replay Graphs Repeat Faults Overload Host Library Control Soak Requests Summary Context Outputs Command Processes
-        Filters)
+foreach(group Replay Graphs Repeat Faults Overload Host Published Library Control Soak Requests Summary Context Outputs Command
+        Processes Filters)
   string(TOLOWER ${group} name)
   add_test(NAME integration/agent_${name}
            COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/agent_test.py --build ${CMAKE_BINARY_DIR}
@@ -39,6 +46,6 @@ add_test(NAME integration/processes_check COMMAND ${CMAKE_SOURCE_DIR}/tests/gpu/
 set_tests_properties(integration/agent_host PROPERTIES RUN_SERIAL TRUE)
 
 # NVTX's handlers with a witness in place of the agent, for tests/integration/nvtx_test.py.
-add_library(nvtx_witness SHARED tests/integration/nvtx_witness.c src/capture/nvtx.c src/capture/nvtx_names.c)
+add_library(nvtx_witness SHARED tests/integration/nvtx_witness.c src/capture/nvtx.c src/capture/nvtx_names.c src/capture/nvtx_payload.c)
 target_link_libraries(nvtx_witness PRIVATE cuspan_base)
 set_target_properties(nvtx_witness PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})

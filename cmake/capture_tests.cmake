@@ -3,7 +3,10 @@ foreach(module threads context buffers callbacks decode selection cupti nvtx_nam
 endforeach()
 # Apart from context.c, of which it has a fake.
 cuspan_unit_test(nvtx cuspan_base)
-target_sources(nvtx_test PRIVATE src/capture/nvtx.c src/capture/nvtx_names.c)
+target_sources(nvtx_test PRIVATE src/capture/nvtx.c src/capture/nvtx_names.c src/capture/nvtx_payload.c)
+
+cuspan_unit_test(nvtx_payload cuspan_base)
+target_sources(nvtx_payload_test PRIVATE src/capture/nvtx_payload.c src/capture/nvtx_names.c)
 
 # Apart from CUPTI's switches and the callbacks.
 cuspan_unit_test(wake cuspan_base)
@@ -37,3 +40,11 @@ cuspan_sdk_context_test(default)
 if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
   cuspan_sdk_context_test(descriptors -mtls-dialect=gnu2)
 endif()
+
+# Read by a reader of its own, from outside by the means.
+cuspan_unit_test(publish cuspan_capture)
+target_sources(publish_test PRIVATE tests/unit/support/thread_ctx_reader.c)
+target_include_directories(publish_test PRIVATE tests/unit)
+target_compile_definitions(publish_test PRIVATE FOLDER="$<TARGET_FILE_DIR:cuspan_thread_ctx>"
+                           FAKE_SDK="$<TARGET_FILE:fake_sdk_default>")
+add_dependencies(publish_test cuspan_thread_ctx fake_sdk_default)

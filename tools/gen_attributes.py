@@ -70,11 +70,13 @@ cuda.total.estimated | | where true | gpu_time is less than it was: work came so
 cuda.total.incomplete | | ranges and sessions, where true | it was sent before all of its GPU work was known, for want of room
 cuda.device.id | | with totals of one device; events cuda.device.worked | the device that worked
 hw.id | | with totals of one device; events cuda.device.worked | the same, as its resource has it
+cuda.context.name | | calls and GPU work of a context that has one | the name that the program gave the context (NVTX)
+cuda.event.name | | calls with an event | the name that the program gave the event (NVTX)
 cuda.range | | ranges, spans and marks of the program's own | range (it nests on its thread, and calls are its children), span or mark
 cuda.range.unended | | ranges, where true | nobody ended it: it ends with what its thread did last, or with the process
 nvtx.domain | | NVTX ranges and marks of a domain other than the default one | its name
 nvtx.category | | NVTX ranges and marks with a category | its name in that domain, else its number
-nvtx.payload | | NVTX ranges and marks with a payload that is a number | as the program gave it; a string only where it is beyond 64 bits with a sign
+nvtx.payload | | NVTX ranges and marks with a payload that is one number or text; of a structured one `nvtx.payload.NAME` for each number and text, by the name in its schema, else the entry's index from 0 | as the program gave it; a number is a string where it is beyond 64 bits with a sign
 cuda.link | | links of session spans and of nodes of graphs | what the link leads to: previous session, process (the context of TRACEPARENT), or capture (the call that captured or added the node)
 """
 
@@ -117,6 +119,7 @@ cuda.device.pci.address | | devices of this machine | domain, bus, device and fu
 hw.name | | devices | as cuda.device.name
 hw.model | | devices | as cuda.device.name
 cuda.device.id | | devices | the number that CUDA has for it in this process
+cuda.device.label | | devices, where the program has named them | the name that the program gave the device (NVTX), from then on
 """
 
 # KEY | UNIT | MEANING
@@ -496,8 +499,8 @@ A call's and a session's spans belong to the process, a GPU's to the process and
 {resources}
 
 What the configuration gives (`resource.attributes`, `OTEL_RESOURCE_ATTRIBUTES`) goes first, then what an OpenTelemetry SDK in
-the process has published by the time CUDA is initialised (process context, OTEP 4719: a mapping named `OTEL_CTX`), but for
-`telemetry.*`. A program that runs with another user's rights has nothing from its environment. A device has besides, as CUPTI
+the process has published (process context, OTEP 4719: a mapping named `OTEL_CTX`), but for `telemetry.*`; one that is published
+or changed later is seen within 1 to 10 s, and holds for the spans from then on. A program that runs with another user's rights has nothing from its environment. A device has besides, as CUPTI
 says it:
 
 {devices}

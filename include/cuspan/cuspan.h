@@ -73,6 +73,7 @@ typedef struct cuspan_api {
     int (*stop)(void);
     int (*flush)(uint32_t timeout_ms);
     int (*finish)(void);
+    int (*publish)(int on);
 } cuspan_api;
 
 #define CUSPAN_OFFERS(api, member) ((api)->bytes >= offsetof(cuspan_api, member) + sizeof((api)->member))
@@ -246,6 +247,21 @@ static inline int cuspan_current(cuspan_context *context)
     if (waiting)
         *context = waiting->context;
     return waiting != NULL;
+}
+
+/* Whether the threads of this process show what they work for to readers outside of it, such as eBPF
+ * profilers: in the thread-local pointer otel_thread_ctx_v1 (OTEP 4947), which comes into the process for
+ * this alone. A thread shows the innermost open range of the context that it has attached, else that context;
+ * it begins, and after 0 ends, with its next attach, detach or range, and the calling thread at once. 0:
+ * done. 1: an SDK in this process shows its own, and nothing is done. -1: no agent, one that is older than
+ * this function, or its libcuspan-thread-ctx.so can't be loaded, which it says. */
+static inline int cuspan_publish(int on)
+{
+    const cuspan_api *agent = cuspan_agent();
+    if (!agent || !CUSPAN_OFFERS(agent, publish))
+        return -1;
+    cuspan_hand_over(agent);
+    return agent->publish(on);
 }
 
 static inline int cuspan_hex_digit(char c)

@@ -3,10 +3,12 @@
 #include "agent/detect.h"
 #include "agent/nvtx_entry.h"
 #include "agent/own.h"
+#include "agent/own_resource.h"
 #include "agent/pipeline.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "capture/nvtx.h"
+#include "capture/publish.h"
 #include "capture/threads.h"
 #include "config/config.h"
 #include "correlate/sampler.h"
@@ -105,7 +107,7 @@ static enum status start(struct error *err)
     enum status status = capture_start(&settings, folder, &info, err);
     if (status != STATUS_OK)
         return status;
-    if (detect_resource(&settings.resource, info.driver_version, info.cupti_version) != STATUS_OK)
+    if (own_resource_begin(&settings.resource, info.driver_version, info.cupti_version) != STATUS_OK)
         log_warn("the resource is incomplete: too many attributes");
     status = pipeline_prepare(&options, err);
     if (status == STATUS_OK)
@@ -127,6 +129,13 @@ static void begin_nvtx(void)
         return;
     nvtx_begin();
     nvtx_entry_check(own_variable("NVTX_INJECTION64_PATH"));
+}
+
+static void begin_publishing(void)
+{
+    struct error err = {""};
+    if (settings.publish_thread_context && publish_begin(own_folder(), &err) != STATUS_OK)
+        log_warn("%s: distribution.cuspan.publish_thread_context does nothing", err.text);
 }
 
 static enum agent_state run(void)
@@ -152,6 +161,7 @@ static enum agent_state begin(bool is_asked_for)
     }
     nvtx_switch(settings.capture.nvtx);
     has_parent = trace_context_parse(own_variable("TRACEPARENT"), own_variable("TRACESTATE"), &parent);
+    begin_publishing();
     const char *reason = reason_to_wait();
     if (!reason || is_asked_for)
         return run();

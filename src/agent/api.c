@@ -1,11 +1,15 @@
 #include "agent/api.h"
 
 #include "agent/agent.h"
+#include "agent/own.h"
+#include "base/log.h"
 #include "capture/capture.h"
 #include "capture/context.h"
+#include "capture/publish.h"
 #include "model/span.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <string.h>
 
 static_assert((int)CUSPAN_INT == (int)ATTR_INT && (int)CUSPAN_BOOL == (int)ATTR_BOOL &&
@@ -159,6 +163,23 @@ static int finish(void)
     return is_done ? 0 : -1;
 }
 
+static int publish_contexts(int on)
+{
+    static atomic_flag said = ATOMIC_FLAG_INIT;
+    struct error err = {""};
+    int saved_errno = errno;
+    enum status status = STATUS_OK;
+    if (on)
+        status = publish_begin(own_folder(), &err);
+    else
+        publish_end();
+    context_publish();
+    if (status != STATUS_OK && status != STATUS_UNAVAILABLE && !atomic_flag_test_and_set(&said))
+        log_warn("%s: the threads' contexts are not published", err.text);
+    errno = saved_errno;
+    return status == STATUS_OK ? 0 : status == STATUS_UNAVAILABLE ? 1 : -1;
+}
+
 static const cuspan_api api = {.bytes = sizeof api,
                                .is_on = is_on,
                                .attach = attach,
@@ -171,7 +192,8 @@ static const cuspan_api api = {.bytes = sizeof api,
                                .start = start_tracing,
                                .stop = stop_tracing,
                                .flush = flush,
-                               .finish = finish};
+                               .finish = finish,
+                               .publish = publish_contexts};
 
 const cuspan_api *cuspan_agent_api(uint32_t version)
 {

@@ -1,6 +1,5 @@
 #include "agent/detect.h"
 
-#include "agent/process_context.h"
 #include "agent/surroundings.h"
 
 #include <dirent.h>
@@ -249,9 +248,7 @@ static void add_telemetry(struct resource *resource, enum status *status)
 
 enum status detect_resource(struct resource *resource, int driver_version, const char *cupti_version)
 {
-    /* An SDK in this process knows better than we do; what is the service's own is then the same in both.
-     */
-    enum status status = process_context_add(resource);
+    enum status status = STATUS_OK;
     add_service(resource, detect_program(), &status);
     add_telemetry(resource, &status);
     add_process(resource, &status);

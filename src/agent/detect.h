@@ -12,9 +12,8 @@
  * multiprocessing's children that of their parent. Static storage. */
 const char *detect_program(void);
 
-/* Adds to `resource` what the user didn't set: what an SDK in the process has published, then service,
- * process, host, telemetry, and where the process runs. `driver_version` is CUDA's number (13000) or 0. What
- * can't be found out is left out. */
+/* Adds to `resource` what it lacks: service, process, host, telemetry, and where the process runs.
+ * `driver_version` is CUDA's number (13000) or 0. What can't be found out is left out. */
 enum status detect_resource(struct resource *resource, int driver_version,
                             const char *cupti_version) MUST_CHECK;
 

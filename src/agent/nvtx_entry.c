@@ -16,6 +16,11 @@ int InitializeInjectionNvtx2(const void *(*export_table)(uint32_t id))
     return is_attached;
 }
 
+int InitializeInjectionNvtxExtension(const struct nvtx_ext_module *module)
+{
+    return nvtx_attach_extension(module);
+}
+
 static bool is_same_file(const char *a, const char *b)
 {
     struct stat of_a, of_b;

@@ -8,6 +8,11 @@
 /* 1: this copy of NVTX calls us from now on. 0: it calls nobody. */
 __attribute__((visibility("default"))) int InitializeInjectionNvtx2(const void *(*export_table)(uint32_t id));
 
+/* The same for a copy of one of NVTX's extensions, at its own first call. */
+struct nvtx_ext_module;
+__attribute__((visibility("default"))) int
+InitializeInjectionNvtxExtension(const struct nvtx_ext_module *module);
+
 /* Says so, at level info, where NVTX ranges will not come to us: `value` is what NVTX_INJECTION64_PATH says,
  * NULL: nothing. */
 void nvtx_entry_check(const char *value);

@@ -15,6 +15,7 @@ struct outputs;
 enum status outputs_create(const struct settings *settings, const char *own_folder, struct outputs **outputs,
                            struct error *err) MUST_CHECK;
 
+/* Spans that have been added keep the resource as it was, and so do those that follow in their batch. */
 void outputs_set_resource(struct outputs *outputs, uint16_t index, const struct resource *resource);
 
 /* A span that no output can take is counted. */
@@ -23,7 +24,7 @@ void outputs_add(struct outputs *outputs, const struct span *span);
 /* Sends what has waited for its schedule_delay. */
 void outputs_tick(struct outputs *outputs, uint64_t now_ns);
 
-/* Sends what there is now, whatever its age. */
+/* Sends what there is now, whatever its age: what follows has the resources that were set last. */
 void outputs_send(struct outputs *outputs);
 
 /* How many batches each has sent so far; any thread. And waiting until those are delivered or given up, or

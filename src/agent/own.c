@@ -1,6 +1,7 @@
 #include "agent/own.h"
 
 #include <dlfcn.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -15,16 +16,22 @@ const char *own_variable(const char *name)
     return getauxval(AT_SECURE) ? NULL : getenv(name);
 }
 
-const char *own_folder(void)
+static char folder[512] = ".";
+
+static void find_folder(void)
 {
-    static char folder[512];
     Dl_info info;
-    snprintf(folder, sizeof folder, ".");
     if (!dladdr((const void *)(uintptr_t)own_folder, &info) || !info.dli_fname)
-        return folder;
+        return;
     const char *slash = strrchr(info.dli_fname, '/');
     if (slash)
         snprintf(folder, sizeof folder, "%.*s", (int)(slash - info.dli_fname), info.dli_fname);
+}
+
+const char *own_folder(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, find_folder);
     return folder;
 }
 

@@ -8,7 +8,8 @@
  * environment: it has no variables. */
 const char *own_variable(const char *name);
 
-/* Where libcuspan.so lies; the modules that belong to it lie beside it. Static storage. */
+/* Where libcuspan.so lies; the modules that belong to it lie beside it. Static storage; any thread.
+ */
 const char *own_folder(void);
 
 /* A thread of ours in the host, on which no signal of the host's is ever handled, in the default scheduling

@@ -3,6 +3,7 @@
 #include "agent/detect.h"
 #include "agent/outputs.h"
 #include "agent/own.h"
+#include "agent/own_resource.h"
 #include "agent/report.h"
 #include "agent/tape.h"
 #include "base/clock.h"
@@ -16,6 +17,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 
@@ -43,6 +45,7 @@ static struct {
     uint64_t flushes_wanted, flushes_done; /* counted from 1 */
     uint32_t flushers;                     /* host's threads that wait for one */
     bool was_tracing;                      /* the thread's own */
+    struct resource *devices[DEVICES_MAX]; /* what is known of each; NULL: not seen */
 } pipeline = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* --- the stages' sinks
@@ -92,13 +95,27 @@ static void on_span(void *context, const struct span *span)
 }
 
 /* A device's spans belong to the process's resource as well: what is known of both, in one. */
-static void on_device(void *context, uint16_t index, const struct resource *device)
+static void set_device_resource(unsigned device)
 {
     struct resource both = {0};
-    if (resource_merge(&both, device) == STATUS_OK && detect_device(&both, DETECT_GPUS_FOLDER) == STATUS_OK &&
-        resource_merge(&both, &pipeline.settings->resource) == STATUS_OK)
-        outputs_set_resource(context, index, &both);
+    if (resource_merge(&both, pipeline.devices[device]) == STATUS_OK &&
+        resource_merge(&both, own_resource()) == STATUS_OK)
+        outputs_set_resource(pipeline.outputs, RESOURCE_DEVICE(device), &both);
     resource_deinit(&both);
+}
+
+static void on_device(void *context, uint16_t index, const struct resource *device)
+{
+    (void)context;
+    unsigned number = index - RESOURCE_DEVICE(0);
+    if (!pipeline.devices[number])
+        pipeline.devices[number] = calloc(1, sizeof *pipeline.devices[number]);
+    struct resource *kept = pipeline.devices[number];
+    if (!kept)
+        return;
+    resource_deinit(kept);
+    if (resource_merge(kept, device) == STATUS_OK && detect_device(kept, DETECT_GPUS_FOLDER) == STATUS_OK)
+        set_device_resource(number);
 }
 
 static bool outputs_room(void)
@@ -350,6 +367,23 @@ static void finish(void)
     report_write(&report);
 }
 
+/* An SDK that has started after us says what this process is: from now on, and at once. */
+static void on_pause_in_look(void)
+{
+    capture_pump(&pipeline.sink);
+}
+
+static void follow_resource(uint64_t now_ns)
+{
+    if (!own_resource_look(now_ns, on_pause_in_look) || pipeline.tape)
+        return;
+    outputs_set_resource(pipeline.outputs, RESOURCE_PROCESS, own_resource());
+    for (unsigned i = 0; i < DEVICES_MAX; i++)
+        if (pipeline.devices[i])
+            set_device_resource(i);
+    outputs_send(pipeline.outputs);
+}
+
 /* Calls whose work is long done must not be given up for want of room while CUPTI keeps its records back. */
 static void ask_for_records(void)
 {
@@ -375,6 +409,7 @@ static void *run(void *unused)
         size_t records = capture_pump(&pipeline.sink);
         uint64_t now_ns = clock_monotonic_ns();
         tick(now_ns);
+        follow_resource(now_ns);
         ask_for_records();
         capture_service(now_ns);
         follow_tracing();
@@ -407,7 +442,7 @@ enum status pipeline_start(const struct capture_info *info, struct error *err)
     if (pipeline.tape)
         tape_describe(pipeline.tape, info, pipeline.program, pipeline.settings);
     else
-        outputs_set_resource(pipeline.outputs, RESOURCE_PROCESS, &pipeline.settings->resource);
+        outputs_set_resource(pipeline.outputs, RESOURCE_PROCESS, own_resource());
     pipeline.is_patient = !pipeline.tape && info->is_patient;
     if (pipeline.is_patient)
         outputs_set_patience(pipeline.outputs, UINT64_MAX);

@@ -191,54 +191,62 @@ static bool read_header(uint64_t address, struct context_header *header)
            header->version == 2;
 }
 
-/* A payload that was whole while it was read, or NULL; the caller frees it. */
-static uint8_t *read_payload(uint64_t address, size_t *bytes)
+/* The payload that the header tells of, or NULL if it isn't whole just now; the caller frees it. */
+static uint8_t *read_payload(uint64_t address, struct context_header *before)
 {
-    struct context_header before, after;
+    struct context_header after;
     for (unsigned i = 0; i < TRIES_MAX; i++) {
-        if (!read_header(address, &before) || before.payload_bytes > PAYLOAD_BYTES_MAX ||
-            !before.payload_bytes)
+        if (!read_header(address, before) || before->payload_bytes > PAYLOAD_BYTES_MAX ||
+            !before->payload_bytes)
             return NULL;
-        uint8_t *payload = before.published_ns ? malloc(before.payload_bytes) : NULL;
-        if (payload && read_memory(before.payload, payload, before.payload_bytes) &&
-            read_header(address, &after) && memcmp(&before, &after, sizeof before) == 0) {
-            *bytes = before.payload_bytes;
+        uint8_t *payload = before->published_ns ? malloc(before->payload_bytes) : NULL;
+        if (payload && read_memory(before->payload, payload, before->payload_bytes) &&
+            read_header(address, &after) && memcmp(before, &after, sizeof after) == 0)
             return payload;
-        }
         free(payload);
     }
     return NULL;
 }
 
-/* Where the mapping begins, or 0. Some 1 us for each mapping of the process, once (10,000 took 8 to 15 ms).
- */
-static uint64_t find_mapping(void)
+/* Some 1 us for each mapping of the process (10,000 took 8 to 15 ms). What bears the name and has no header
+ * is being made, or is another's. */
+void process_context_find(struct process_context *context, void (*meanwhile)(void))
 {
     char line[TEXT_BYTES_MAX];
-    uint64_t address = 0;
-    FILE *maps = fopen("/proc/self/maps", "re");
-    while (maps && !address && fgets(line, sizeof line, maps))
-        if (is_named(line))
-            address = strtoull(line, NULL, 16);
+    struct context_header header;
+    unsigned lines = 0;
+    FILE *maps = context->address ? NULL : fopen("/proc/self/maps", "re");
+    while (maps && !context->address && fgets(line, sizeof line, maps)) {
+        if (meanwhile && ++lines % PROCESS_CONTEXT_LINES == 0)
+            meanwhile();
+        if (!is_named(line))
+            continue;
+        uint64_t address = strtoull(line, NULL, 16);
+        if (address != context->own_address && read_header(address, &header))
+            context->address = address;
+    }
     if (maps)
         fclose(maps);
-    return address;
 }
 
-enum status process_context_add(struct resource *resource)
+bool process_context_read(struct process_context *context, struct resource *resource)
 {
-    struct resource found = {0};
-    size_t bytes = 0;
-    uint64_t address = find_mapping();
-    uint8_t *payload = address ? read_payload(address, &bytes) : NULL;
+    static const char threads[] = "threadlocal.schema_version";
+    struct context_header header;
+    if (!context->address || !read_header(context->address, &header)) {
+        context->address = context->published_ns = 0;
+        return false;
+    }
+    if (header.published_ns == context->published_ns)
+        return false;
+    uint8_t *payload = read_payload(context->address, &header);
     if (!payload)
-        return STATUS_OK;
-    enum status status = process_context_decode(payload, bytes, &found);
+        return false;
+    context->published_ns = header.published_ns;
+    context->names_threads = memmem(payload, header.payload_bytes, threads, strlen(threads)) != NULL;
+    bool is_read = process_context_decode(payload, header.payload_bytes, resource) == STATUS_OK;
     free(payload);
-    if (status == STATUS_OK)
-        status = resource_merge(resource, &found);
-    else if (status == STATUS_INVALID)
-        status = STATUS_OK; /* not what we know: as if it weren't there */
-    resource_deinit(&found);
-    return status;
+    if (!is_read)
+        resource_deinit(resource);
+    return is_read;
 }

@@ -241,6 +241,8 @@ static void write_call(struct host_thread *thread, enum call_domain domain, uint
         thread_context_write(thread, thread_context_self);
     if (UNLIKELY(atomic_load_explicit(&sdk_context_is_there, memory_order_acquire)))
         thread_context_follow_sdk(thread, start);
+    if (UNLIKELY(atomic_load_explicit(&thread_context_has_names, memory_order_relaxed)))
+        thread_context_tell_handle(thread, data->contextUid, data->context, start);
     struct call_record *record = ring_reserve(&thread->ring, plan->record_bytes_max);
     if (UNLIKELY(!record)) {
         thread_count_lost(thread);

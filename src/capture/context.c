@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/counters.h"
 #include "capture/callbacks.h"
+#include "capture/publish.h"
 #include "capture/sdk_context.h"
 #include "capture/thread_context.h"
 #include "capture/threads.h"
@@ -16,6 +17,8 @@
 #include <unistd.h>
 
 __thread struct thread_context *thread_context_self __attribute__((tls_model("initial-exec")));
+
+_Atomic bool thread_context_has_names;
 
 /* One that is attached. */
 struct attached {
@@ -41,6 +44,7 @@ struct stacks {
     struct attached *attached;
     struct open_range *ranges;
     uint32_t deeper; /* NVTX's open ranges beyond RANGE_DEPTH_MAX */
+    struct published published;
 };
 
 static pthread_key_t exit_key;
@@ -61,6 +65,7 @@ static void on_thread_exit(void *value)
 {
     struct stacks *stacks = value;
     thread_context_self = NULL;
+    published_deinit(&stacks->published);
     while (stacks->attached_count > 0)
         drop_innermost(stacks);
     free(stacks->attached);
@@ -131,6 +136,52 @@ static bool grow(void **entries, uint32_t count, uint32_t *max, size_t size)
 
 /* --- contexts --- */
 
+static bool same_context(const struct trace_id_pair *a, const struct trace_id_pair *b)
+{
+    return memcmp(a, b, sizeof *a) == 0;
+}
+
+static bool is_attached(const struct thread_context *context)
+{
+    static const struct trace_id_pair none;
+    return context && !same_context(&context->ids, &none);
+}
+
+/* The innermost open range whose context is the thread's, or NULL. Correlate finds the same one. */
+static const struct open_range *innermost_range(const struct stacks *stacks,
+                                                const struct trace_id_pair *context)
+{
+    for (uint32_t i = stacks->range_count; i > 0; i--)
+        if (stacks->ranges[i - 1].id && same_context(&stacks->ranges[i - 1].context, context))
+            return &stacks->ranges[i - 1];
+    return NULL;
+}
+
+/* What readers outside of the process may see: the span that is active for the thread's request. Work of no
+ * request has nothing to show: its session's trace ends without the thread's doing. */
+static void publish(struct stacks *stacks)
+{
+    bool is_on = atomic_load_explicit(&publish_is_on, memory_order_acquire);
+    if (!is_on && !stacks->published.variable)
+        return;
+    if (!is_on || !is_attached(&stacks->shared)) {
+        published_clear(&stacks->published);
+        return;
+    }
+    struct trace_id_pair ids = stacks->shared.ids;
+    const struct open_range *range = innermost_range(stacks, &ids);
+    if (range)
+        memcpy(ids.span_id, &range->id, sizeof ids.span_id);
+    published_write(&stacks->published, &ids, stacks->shared.flags);
+}
+
+void context_publish(void)
+{
+    struct stacks *stacks = stacks_there();
+    if (stacks)
+        publish(stacks);
+}
+
 static void show_innermost(struct stacks *stacks)
 {
     static const struct attached none;
@@ -141,6 +192,7 @@ static void show_innermost(struct stacks *stacks)
     stacks->shared.state = top->state;
     stacks->shared.since_ticks = clock_ticks();
     stacks->shared.version += stacks->shared.version == UINT32_MAX ? 2 : 1;
+    publish(stacks);
 }
 
 uint64_t context_attach(const struct trace_context *context, bool may_be_sampled)
@@ -216,17 +268,6 @@ static bool get_session(struct trace_context *context)
     return true;
 }
 
-static bool same_context(const struct trace_id_pair *a, const struct trace_id_pair *b)
-{
-    return memcmp(a, b, sizeof *a) == 0;
-}
-
-static bool is_attached(const struct thread_context *context)
-{
-    static const struct trace_id_pair none;
-    return context && !same_context(&context->ids, &none);
-}
-
 /* What the thread works for: by cuspan.h, else by its SDK, else nothing. */
 static struct trace_id_pair context_of_this_thread(const struct thread_context *context, uint8_t *flags)
 {
@@ -239,16 +280,6 @@ static struct trace_id_pair context_of_this_thread(const struct thread_context *
     if (atomic_load_explicit(&sdk_context_is_there, memory_order_acquire))
         sdk_context_read(&ids, flags);
     return ids;
-}
-
-/* The innermost open range whose context is the thread's, or NULL. Correlate finds the same one. */
-static const struct open_range *innermost_range(const struct stacks *stacks,
-                                                const struct trace_id_pair *context)
-{
-    for (uint32_t i = stacks->range_count; i > 0; i--)
-        if (stacks->ranges[i - 1].id && same_context(&stacks->ranges[i - 1].context, context))
-            return &stacks->ranges[i - 1];
-    return NULL;
 }
 
 bool context_current(struct trace_context *context)
@@ -356,7 +387,7 @@ static uint32_t measure(struct range_record *record, const struct range_attr *at
         bool fits = attrs[i].key_bytes && attrs[i].key_bytes <= ATTR_KEY_BYTES_MAX &&
                     sizeof *record + bytes + attr_bytes(&attrs[i]) <= RANGE_RECORD_BYTES;
         if (!fits) {
-            record->attrs_dropped = (uint16_t)(count - i);
+            record->attrs_dropped += (uint16_t)(count - i);
             break;
         }
         bytes += attr_bytes(&attrs[i]);
@@ -434,7 +465,10 @@ static uint64_t begin(const struct range_text *text, uint8_t flags)
     if (!stacks)
         return 0;
     stacks->next_id += stacks->next_id == UINT64_MAX ? 2 : 1; /* all zero is invalid */
-    struct range_record shape = {.id = stacks->next_id, .domain = text->domain, .flags = flags};
+    struct range_record shape = {.id = stacks->next_id,
+                                 .domain = text->domain,
+                                 .flags = flags,
+                                 .attrs_dropped = (uint16_t)text->attrs_dropped};
     bool is_captured =
         write_range(RECORD_RANGE_BEGIN, shape, text->name, text->name_bytes, text->attrs, text->attr_count);
     return is_captured ? shape.id : 0;
@@ -463,6 +497,7 @@ uint64_t range_push(const struct range_text *text)
     /* NVTX's end names none: also one that isn't captured is there, so that its end closes no other. */
     stacks->ranges[stacks->range_count++] =
         (struct open_range){id, text->domain, context_of_this_thread(&stacks->shared, &flags)};
+    publish(stacks);
     return id;
 }
 
@@ -471,9 +506,24 @@ static void close_at(struct stacks *stacks, uint32_t at)
     stacks->range_count--;
     memmove(&stacks->ranges[at], &stacks->ranges[at + 1],
             (stacks->range_count - at) * sizeof *stacks->ranges);
+    publish(stacks);
+}
+
+static void write_end(uint64_t id, const struct range_end *end)
+{
+    static const struct range_end nothing;
+    end = end ? end : &nothing;
+    struct range_record shape = {
+        .id = id, .status = end->status, .attrs_dropped = (uint16_t)end->attrs_dropped};
+    write_range(RECORD_RANGE_END, shape, end->message, end->message_bytes, end->attrs, end->attr_count);
 }
 
 uint64_t range_pop(uint32_t domain)
+{
+    return range_pop_with(domain, NULL);
+}
+
+uint64_t range_pop_with(uint32_t domain, const struct range_end *end)
 {
     struct stacks *stacks = stacks_there();
     if (stacks && stacks->deeper) {
@@ -486,7 +536,7 @@ uint64_t range_pop(uint32_t domain)
         uint64_t id = stacks->ranges[i - 1].id;
         close_at(stacks, i - 1);
         if (id)
-            write_range(RECORD_RANGE_END, (struct range_record){.id = id}, NULL, 0, NULL, 0);
+            write_end(id, end);
         return id;
     }
     return 0;
@@ -508,7 +558,6 @@ uint64_t range_start(const struct range_text *text)
 
 bool range_end(uint64_t id, const struct range_end *end)
 {
-    static const struct range_end nothing;
     struct stacks *stacks = stacks_there();
     if (!id)
         return false;
@@ -518,33 +567,56 @@ bool range_end(uint64_t id, const struct range_end *end)
             break;
         }
     }
-    end = end ? end : &nothing;
-    write_range(RECORD_RANGE_END, (struct range_record){.id = id, .status = end->status}, end->message,
-                end->message_bytes, end->attrs, end->attr_count);
+    write_end(id, end);
     return true;
 }
 
 bool range_mark(const struct range_text *text)
 {
-    return write_range(RECORD_MARK, (struct range_record){.domain = text->domain}, text->name,
-                       text->name_bytes, text->attrs, text->attr_count);
+    struct range_record shape = {.domain = text->domain, .attrs_dropped = (uint16_t)text->attrs_dropped};
+    return write_range(RECORD_MARK, shape, text->name, text->name_bytes, text->attrs, text->attr_count);
+}
+
+/* --- names --- */
+
+/* False: the ring has no room. `shape`: all but the text. */
+static bool write_name(struct host_thread *thread, struct name_record shape, const char *text)
+{
+    uint32_t bytes = ((uint32_t)sizeof shape + shape.name_bytes + 7) & ~7u;
+    struct name_record *record = ring_reserve(&thread->ring, bytes);
+    if (!record)
+        return false;
+    shape.head.bytes = bytes;
+    shape.head.type = RECORD_NAME;
+    *record = shape;
+    memcpy(record->name, text, shape.name_bytes);
+    ring_commit(&thread->ring, bytes);
+    return true;
 }
 
 void range_name_object(enum named_object object, uint64_t handle, const char *name, uint32_t name_bytes)
 {
     struct host_thread *thread = capturing_thread(true);
-    name_bytes = cut(name_bytes);
-    uint32_t bytes = ((uint32_t)sizeof(struct name_record) + name_bytes + 7) & ~7u;
-    struct name_record *record = thread ? ring_reserve(&thread->ring, bytes) : NULL;
-    if (!record) {
-        if (thread)
-            thread_count_lost(thread);
+    struct name_record shape = {.head.cbid = (uint16_t)object,
+                                .time_ns = clock_ticks(),
+                                .handle = handle,
+                                .name_bytes = cut(name_bytes)};
+    if (thread && !write_name(thread, shape, name))
+        thread_count_lost(thread);
+    else if (thread && object == NAMED_CONTEXT)
+        atomic_store_explicit(&thread_context_has_names, true, memory_order_relaxed);
+}
+
+void thread_context_tell_handle(struct host_thread *thread, uint32_t context_id, const void *handle,
+                                uint64_t ticks)
+{
+    uint64_t bit = 1ull << ((context_id - 1) & 63);
+    struct name_record shape = {.head.cbid = NAMED_CONTEXT_ID,
+                                .time_ns = ticks,
+                                .handle = (uint64_t)(uintptr_t)handle,
+                                .id = context_id};
+    if (context_id - 1 >= 64 || thread->contexts_told & bit)
         return;
-    }
-    *record = (struct name_record){.head = {bytes, RECORD_NAME, 0, (uint16_t)object},
-                                   .time_ns = clock_ticks(),
-                                   .handle = handle,
-                                   .name_bytes = name_bytes};
-    memcpy(record->name, name, name_bytes);
-    ring_commit(&thread->ring, bytes);
+    if (write_name(thread, shape, ""))
+        thread->contexts_told |= bit;
 }

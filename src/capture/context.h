@@ -24,6 +24,9 @@ bool context_current(struct trace_context *context);
 /* The tracestate of the attached context, until that changes; NULL: none. */
 const char *context_trace_state(void);
 
+/* The calling thread publishes what it works for now, or no longer does (publish.h). */
+void context_publish(void);
+
 /* Pipeline thread: the session's span, which is the context of threads that have none. */
 void context_set_session(const uint8_t trace_id[16], const uint8_t span_id[8], uint8_t flags);
 
@@ -33,7 +36,18 @@ struct range_text {
     uint32_t name_bytes;
     uint32_t domain; /* 0: cuspan.h; else NVTX's, counted by nvtx.c from 1. Each has its own nesting */
     uint32_t attr_count;
+    uint32_t attrs_dropped;         /* that there would have been beside them */
     const struct range_attr *attrs; /* model/record.h */
+};
+
+/* What is said when a range ends; borrowed. */
+struct range_end {
+    uint8_t status; /* enum span_status */
+    uint32_t message_bytes;
+    uint32_t attr_count;
+    uint32_t attrs_dropped;
+    const char *message; /* NULL: none */
+    const struct range_attr *attrs;
 };
 
 /* Opens a range on this thread; the parent of the calls and ranges that follow. Returns its span ID, 0: not
@@ -41,18 +55,12 @@ struct range_text {
 uint64_t range_push(const struct range_text *text);
 /* Ends the innermost range of this thread in this domain. Returns its span ID, 0: none is open. */
 uint64_t range_pop(uint32_t domain);
+/* The same, with more to say of it. */
+uint64_t range_pop_with(uint32_t domain, const struct range_end *end);
 /* How many ranges of this domain are open on this thread. */
 uint32_t range_depth(uint32_t domain);
 /* A span that may end on any thread, the parent of nothing. 0: not captured. */
 uint64_t range_start(const struct range_text *text);
-
-struct range_end {
-    uint8_t status; /* enum span_status */
-    uint32_t message_bytes;
-    uint32_t attr_count;
-    const char *message; /* NULL: none */
-    const struct range_attr *attrs;
-};
 
 /* Ends a range or span by its ID, on any thread; `end` NULL: nothing more to say. False: ID 0. */
 bool range_end(uint64_t id, const struct range_end *end);

@@ -3,6 +3,7 @@
 #include "capture/context.h"
 #include "capture/nvtx_abi.h"
 #include "capture/nvtx_names.h"
+#include "capture/nvtx_payload.h"
 #include "model/span.h"
 
 #include <pthread.h>
@@ -11,9 +12,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define REPLACEMENT   0xfffdu /* what stands for what is no character */
-#define DECIMAL_BYTES 20      /* of 2^64 - 1 */
-#define OBJECT_BITS   3       /* of enum named_object, in a name's key */
+#define REPLACEMENT 0xfffdu /* what stands for what is no character */
+#define OBJECT_BITS 3       /* of enum named_object, in a name's key */
 
 /* Domains and strings are handles in NVTX's own signatures. */
 typedef const struct nvtx_name *domain_handle;
@@ -82,10 +82,11 @@ static struct text text_of_message(int32_t type, union nvtx_message message, cha
 /* What a range or a mark says, as context.h takes it. */
 struct event {
     struct range_text text;
-    struct range_attr attrs[3];
+    struct range_attr attrs[3 + NVTX_PAYLOAD_ATTRS_MAX];
     char wide[RANGE_TEXT_BYTES];
-    char category[DECIMAL_BYTES];
-    char payload[DECIMAL_BYTES];
+    char category[NVTX_NUMBER_BYTES];
+    char number[NVTX_NUMBER_BYTES];
+    struct nvtx_payload payload;
 };
 
 static struct range_attr *add_attr(struct event *event, const char *key, uint32_t key_bytes,
@@ -100,15 +101,11 @@ static struct range_attr *add_attr(struct event *event, const char *key, uint32_
 }
 #define ADD_ATTR(event, key, type) add_attr(event, key, sizeof(key) - 1, type)
 
-static void set_decimal(struct range_attr *attr, char to[DECIMAL_BYTES], uint64_t value)
+static void set_decimal(struct range_attr *attr, char to[NVTX_NUMBER_BYTES], uint64_t value)
 {
-    uint32_t at = DECIMAL_BYTES;
-    do
-        to[--at] = (char)('0' + value % 10);
-    while ((value /= 10) > 0);
     attr->type = ATTR_STRING;
-    attr->s = to + at;
-    attr->bytes = DECIMAL_BYTES - at;
+    attr->s = nvtx_decimal(to, value);
+    attr->bytes = (uint32_t)(to + NVTX_NUMBER_BYTES - attr->s);
 }
 
 static uint32_t number_of(domain_handle domain)
@@ -129,7 +126,7 @@ static void begin_event(struct event *event, domain_handle domain)
     event->text.name = NULL;
     event->text.name_bytes = 0;
     event->text.domain = number_of(domain);
-    event->text.attr_count = 0;
+    event->text.attr_count = event->text.attrs_dropped = 0;
     event->text.attrs = event->attrs;
     if (event->text.domain < NVTX_DOMAIN_FIRST || domain->bytes == 0)
         return;
@@ -159,6 +156,17 @@ static void add_category(struct event *event, uint32_t category)
     attr->bytes = name->bytes;
 }
 
+/* Returns the message that the payload has for the event, if any. */
+static struct text add_structured(struct event *event, const struct nvtx_payload_data *data, size_t count)
+{
+    struct nvtx_payload *payload = &event->payload;
+    nvtx_payload_read(payload, event->text.domain, data, count);
+    for (uint32_t i = 0; i < payload->attr_count; i++)
+        event->attrs[event->text.attr_count++] = payload->attrs[i];
+    event->text.attrs_dropped = payload->left_out;
+    return (struct text){payload->message, payload->message_bytes};
+}
+
 static void add_payload(struct event *event, event_attributes given)
 {
     if (given->payloadType < NVTX_PAYLOAD_U64 || given->payloadType > NVTX_PAYLOAD_F32)
@@ -168,7 +176,7 @@ static void add_payload(struct event *event, event_attributes given)
     case NVTX_PAYLOAD_U64:
         attr->i = given->payload.llValue;
         if (given->payload.ullValue > INT64_MAX) /* as OpenTelemetry wants what its integers don't hold */
-            set_decimal(attr, event->payload, given->payload.ullValue);
+            set_decimal(attr, event->number, given->payload.ullValue);
         break;
     case NVTX_PAYLOAD_I64:
         attr->i = given->payload.llValue;
@@ -204,7 +212,20 @@ static void read_event(struct event *event, domain_handle domain, event_attribut
         add_payload(event, given);
     if (given && HAS(given, message))
         name = text_of_message(given->messageType, given->message, event->wide);
+    if (given && HAS(given, payload) && given->payloadType == NVTX_PAYLOAD_EXT && given->reserved0 > 0) {
+        const void *data =
+            (const void *)(uintptr_t)given->payload.ullValue; // NOLINT(performance-no-int-to-ptr)
+        struct text message = add_structured(event, data, (size_t)given->reserved0);
+        name = message.bytes ? message : name;
+    }
     set_name(event, name);
+}
+
+static void read_payload(struct event *event, domain_handle domain, const struct nvtx_payload_data *data,
+                         size_t count)
+{
+    begin_event(event, domain);
+    set_name(event, add_structured(event, data, count));
 }
 
 static void read_ascii(struct event *event, const char *message)
@@ -350,6 +371,73 @@ static int on_DomainRangePop(domain_handle domain)
 static int on_RangePop(void)
 {
     return on_DomainRangePop(NULL);
+}
+
+/* --- the payload extension --- */
+
+static uint64_t on_PayloadSchemaRegister(domain_handle domain, const struct nvtx_schema_attributes *schema)
+{
+    return nvtx_schema_register(number_of(domain), schema);
+}
+
+static uint64_t on_PayloadEnumRegister(domain_handle domain, const struct nvtx_enum_attributes *given)
+{
+    return nvtx_enum_register(number_of(domain), given);
+}
+
+static void on_MarkPayload(domain_handle domain, const struct nvtx_payload_data *data, size_t count)
+{
+    struct event event;
+    if (is_off())
+        return;
+    read_payload(&event, domain, data, count);
+    range_mark(&event.text);
+}
+
+static int on_RangePushPayload(domain_handle domain, const struct nvtx_payload_data *data, size_t count)
+{
+    struct event event;
+    if (is_off())
+        return NVTX_NOT_TRACKED;
+    read_payload(&event, domain, data, count);
+    return push(&event);
+}
+
+/* What is said at the end is added to what was said at the begin. */
+static struct range_end end_of(struct nvtx_payload *payload, domain_handle domain,
+                               const struct nvtx_payload_data *data, size_t count)
+{
+    nvtx_payload_read(payload, number_of(domain), data, count);
+    return (struct range_end){
+        .attrs = payload->attrs, .attr_count = payload->attr_count, .attrs_dropped = payload->left_out};
+}
+
+static int on_RangePopPayload(domain_handle domain, const struct nvtx_payload_data *data, size_t count)
+{
+    struct nvtx_payload payload;
+    if (is_off())
+        return NVTX_NOT_TRACKED;
+    uint32_t depth = range_depth(number_of(domain));
+    struct range_end end = end_of(&payload, domain, data, count);
+    range_pop_with(number_of(domain), &end);
+    return depth > 0 ? (int)depth - 1 : NVTX_NOT_TRACKED;
+}
+
+static uint64_t on_RangeStartPayload(domain_handle domain, const struct nvtx_payload_data *data, size_t count)
+{
+    struct event event;
+    if (is_off())
+        return 0;
+    read_payload(&event, domain, data, count);
+    return range_start(&event.text);
+}
+
+static void on_RangeEndPayload(domain_handle domain, uint64_t id, const struct nvtx_payload_data *data,
+                               size_t count)
+{
+    struct nvtx_payload payload;
+    struct range_end end = end_of(&payload, domain, data, count);
+    range_end(id, &end);
 }
 
 /* --- what is registered --- */
@@ -549,6 +637,19 @@ bool nvtx_attach(const void *(*export_table)(uint32_t id))
     const struct nvtx_version_table *version = export_table(NVTX_TABLE_VERSION_INFO);
     if (version && version->struct_size >= sizeof *version && version->SetInjectionNvtxVersion)
         version->SetInjectionNvtxVersion(NVTX_ABI_VERSION);
+    return true;
+}
+
+bool nvtx_attach_extension(const struct nvtx_ext_module *module)
+{
+#define SLOT(name) [NVTX_SLOT_##name] = (nvtx_function *)on_##name,
+    static nvtx_function *const ours[] = {NVTX_PAYLOAD_CALLS(SLOT)};
+#undef SLOT
+    if (is_off() || !module || module->structSize < sizeof *module || !module->segments ||
+        module->moduleId != NVTX_EXT_MODULE_PAYLOAD || module->segmentsCount == 0)
+        return false;
+    for (size_t i = 0; i < module->segments->slotCount && i < NVTX_PAYLOAD_SLOTS; i++)
+        module->segments->functionSlots[i] = (intptr_t)ours[i];
     return true;
 }
 

@@ -15,6 +15,11 @@
  * thread. */
 bool nvtx_attach(const void *(*export_table)(uint32_t id));
 
+/* The same for a copy of one of NVTX's extensions, of which we have structured payloads. False: it is another
+ * extension, or not wanted; that copy then does nothing for good. */
+struct nvtx_ext_module;
+bool nvtx_attach_extension(const struct nvtx_ext_module *module);
+
 /* Whether NVTX is wanted; from the beginning it is. While it isn't, copies that have our functions answer as
  * if nobody traced, and new ones are turned away for good. */
 void nvtx_switch(bool is_wanted);

@@ -133,6 +133,142 @@ struct nvtx_event_attributes {
     union nvtx_message message;
 };
 
+/* --- NVTX's payload extension: structured payloads --- */
+
+#define NVTX_PAYLOAD_EXT          ((int32_t)0xDFBD0009) /* a payloadType: payload.ullValue leads to the data */
+#define NVTX_EXT_MODULE_PAYLOAD   2
+#define NVTX_SCHEMA_ID_STATIC     (1u << 24)
+#define NVTX_SCHEMA_ID_DYNAMIC    (1ull << 32)
+#define NVTX_PAYLOAD_REFERENCED   1022 /* what others of the same event point to */
+#define NVTX_PAYLOAD_SIZE_UNKNOWN SIZE_MAX
+
+/* A copy of the extension says which module it is of, and where its functions are; slot 0 is the first. */
+struct nvtx_ext_segment {
+    size_t segmentId;
+    size_t slotCount;
+    intptr_t *functionSlots;
+};
+struct nvtx_ext_module {
+    uint16_t nvtxVer;
+    uint16_t structSize;
+    uint16_t moduleId;
+    uint16_t compatId;
+    size_t segmentsCount;
+    struct nvtx_ext_segment *segments;
+    void (*getExportFunction)(void);
+    const void *extInfo;
+};
+
+/* X(function without "nvtx") in the order of their slots. */
+#define NVTX_PAYLOAD_CALLS(X)                                                                                \
+    X(PayloadSchemaRegister)                                                                                 \
+    X(PayloadEnumRegister)                                                                                   \
+    X(MarkPayload)                                                                                           \
+    X(RangePushPayload)                                                                                      \
+    X(RangePopPayload)                                                                                       \
+    X(RangeStartPayload)                                                                                     \
+    X(RangeEndPayload)
+#define NVTX_SLOT_NUMBER(name) NVTX_SLOT_##name,
+enum nvtx_payload_slot { NVTX_PAYLOAD_CALLS(NVTX_SLOT_NUMBER) NVTX_PAYLOAD_SLOTS };
+#undef NVTX_SLOT_NUMBER
+
+struct nvtx_payload_data {
+    uint64_t schemaId; /* registered, or a type of an entry */
+    size_t size;
+    const void *payload;
+};
+
+enum nvtx_entry_type {
+    NVTX_ENTRY_CHAR = 1,
+    NVTX_ENTRY_UCHAR,
+    NVTX_ENTRY_SHORT,
+    NVTX_ENTRY_USHORT,
+    NVTX_ENTRY_INT,
+    NVTX_ENTRY_UINT,
+    NVTX_ENTRY_LONG,
+    NVTX_ENTRY_ULONG,
+    NVTX_ENTRY_LONGLONG,
+    NVTX_ENTRY_ULONGLONG,
+    NVTX_ENTRY_INT8,
+    NVTX_ENTRY_UINT8,
+    NVTX_ENTRY_INT16,
+    NVTX_ENTRY_UINT16,
+    NVTX_ENTRY_INT32,
+    NVTX_ENTRY_UINT32,
+    NVTX_ENTRY_INT64,
+    NVTX_ENTRY_UINT64,
+    NVTX_ENTRY_FLOAT,
+    NVTX_ENTRY_DOUBLE,
+    NVTX_ENTRY_SIZE = 22,
+    NVTX_ENTRY_ADDRESS,
+    NVTX_ENTRY_BYTE = 32,
+    NVTX_ENTRY_FLOAT32 = 43,
+    NVTX_ENTRY_FLOAT64 = 44,
+    NVTX_ENTRY_CATEGORY = 68,
+    NVTX_ENTRY_CSTRING = 75,
+    NVTX_ENTRY_CSTRING_UTF8 = 76,
+    NVTX_ENTRY_STRING_HANDLE = 80
+};
+
+enum nvtx_entry_flag {
+    NVTX_ENTRY_POINTER = 1 << 1,
+    NVTX_ENTRY_OFFSETS = 1 << 2 | 1 << 3, /* from the payload's begin, from the entry's end */
+    NVTX_ENTRY_ARRAY = 7 << 4,            /* what sort of array */
+    NVTX_ENTRY_FIXED_ARRAY = 1 << 4,
+    NVTX_ENTRY_ZERO_ARRAY = 2 << 4, /* ends with a zero */
+    NVTX_ENTRY_DEEP_COPY = 1 << 8,
+    NVTX_ENTRY_HIDE = 1 << 9,
+    NVTX_ENTRY_ROLE = 3 << 10, /* which role */
+    NVTX_ENTRY_MESSAGE = 1 << 10
+};
+
+struct nvtx_schema_entry {
+    uint64_t flags;
+    uint64_t type; /* enum nvtx_entry_type, or a registered schema's or enum's ID */
+    const char *name;
+    const char *description;
+    uint64_t arrayOrUnionDetail; /* of an array or a string: how long it is */
+    uint64_t offset;             /* 0: behind the one before, aligned */
+    const void *semantics;
+    const void *reserved;
+};
+
+enum nvtx_schema_type { NVTX_SCHEMA_STATIC = 1, NVTX_SCHEMA_DYNAMIC = 2 };
+
+enum nvtx_schema_field {
+    NVTX_SCHEMA_HAS_TYPE = 1 << 2,
+    NVTX_SCHEMA_HAS_ENTRIES = 1 << 4,
+    NVTX_SCHEMA_HAS_COUNT = 1 << 5,
+    NVTX_SCHEMA_HAS_SIZE = 1 << 6,
+    NVTX_SCHEMA_HAS_ALIGNMENT = 1 << 7,
+    NVTX_SCHEMA_HAS_ID = 1 << 8
+};
+
+struct nvtx_schema_attributes {
+    uint64_t fieldMask; /* enum nvtx_schema_field: which of the members count */
+    const char *name;
+    uint64_t type; /* enum nvtx_schema_type, or a union's */
+    uint64_t flags;
+    const struct nvtx_schema_entry *entries;
+    size_t numEntries;
+    size_t payloadStaticSize;
+    size_t packAlign;
+    uint64_t schemaId;
+    void *extension;
+};
+
+enum nvtx_enum_field { NVTX_ENUM_HAS_SIZE = 1 << 4, NVTX_ENUM_HAS_ID = 1 << 5 };
+
+struct nvtx_enum_attributes {
+    uint64_t fieldMask; /* enum nvtx_enum_field */
+    const char *name;
+    const void *entries;
+    size_t numEntries;
+    size_t sizeOfEnum;
+    uint64_t schemaId;
+    void *extension;
+};
+
 /* The class of a resource's type stands in its upper half. */
 enum nvtx_resource_type {
     NVTX_RESOURCE_THREAD = 1 << 16 | 3, /* the kernel's ID */

@@ -1,6 +1,8 @@
 #include "capture/sdk_context.h"
 
 #include "base/log.h"
+#include "capture/publish.h"
+#include "capture/thread_record.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -9,19 +11,6 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-
-#define SYMBOL "otel_thread_ctx_v1"
-
-/* The record, packed; OTEP 4947. Its thread alone writes it, and sets `valid` to 0 meanwhile. */
-struct sdk_record {
-    uint8_t trace_id[16];
-    uint8_t span_id[8];
-    uint8_t valid; /* 1 */
-    uint8_t flags;
-    uint16_t attrs_bytes;
-};
-static_assert(offsetof(struct sdk_record, valid) == 24 && offsetof(struct sdk_record, attrs_bytes) == 26,
-              "as the OTEP has it");
 
 _Atomic bool sdk_context_is_there;
 
@@ -70,22 +59,22 @@ static inline const union dtv_entry *block_table(void)
 #endif
 }
 
-static struct sdk_record *const *variable_of_this_thread(void)
+static struct thread_record *const *variable_of_this_thread(void)
 {
     if (place.is_static)
-        return (struct sdk_record *const *)(const void *)(thread_pointer() + place.distance);
+        return (struct thread_record *const *)(const void *)(thread_pointer() + place.distance);
     const union dtv_entry *table = block_table();
     if (!table || place.module > table[-1].counter)
         return NULL; /* a thread older than the library, which hasn't used it */
     char *block = table[place.module].pointer.block;
-    return block && block != (char *)-1 ? (struct sdk_record *const *)(const void *)(block + place.offset)
+    return block && block != (char *)-1 ? (struct thread_record *const *)(const void *)(block + place.offset)
                                         : NULL;
 }
 
 void sdk_context_read(struct trace_id_pair *ids, uint8_t *flags)
 {
-    struct sdk_record *const *variable = variable_of_this_thread();
-    const struct sdk_record *record = variable ? *variable : NULL;
+    struct thread_record *const *variable = variable_of_this_thread();
+    const struct thread_record *record = variable ? *variable : NULL;
     memset(ids, 0, sizeof *ids);
     *flags = 0;
     if (!record || *(const volatile uint8_t *)&record->valid != 1)
@@ -106,14 +95,15 @@ struct library {
     char *variable;        /* the looking thread's */
 };
 
-/* The program's own dlerror() text is a thread's own: ours does no harm. */
+/* The calling thread's, or NULL; our own is none. The program's own dlerror() text is a thread's own: ours
+ * does no harm. */
 static char *look_up(const char *name)
 {
     void *library = dlopen(*name ? name : NULL, RTLD_LAZY | RTLD_NOLOAD);
-    char *found = library ? dlsym(library, SYMBOL) : NULL;
+    char *found = library ? dlsym(library, THREAD_RECORD_SYMBOL) : NULL;
     if (library)
         dlclose(library);
-    return found;
+    return found == publish_variable() ? NULL : found;
 }
 
 static void *measure_on_another_thread(void *argument)
@@ -180,6 +170,34 @@ static bool settle(struct library *library)
     return place.is_static || dl_iterate_phdr(find_block, library->variable);
 }
 
+/* Goes on to the next library that has a variable. */
+static bool find_next(struct search *search)
+{
+    while (dl_iterate_phdr(visit, search)) {
+        search->index = 0;
+        search->library->variable = look_up(search->library->name);
+        if (search->library->variable)
+            return true;
+    }
+    return false;
+}
+
+bool sdk_context_is_published(void)
+{
+    struct library library = {.name = ""};
+    struct search search = {.library = &library};
+    return atomic_load_explicit(&sdk_context_is_there, memory_order_relaxed) || find_next(&search);
+}
+
+/* There must be one publisher only, and the SDK knows more. */
+static void give_way(void)
+{
+    if (!atomic_load_explicit(&publish_is_on, memory_order_relaxed))
+        return;
+    publish_end();
+    log_warn("an SDK in this process publishes its threads' contexts: cuspan no longer does");
+}
+
 void sdk_context_look(void)
 {
     static unsigned long long loads_seen;
@@ -191,14 +209,13 @@ void sdk_context_look(void)
         return;
     loads_seen = loads;
     struct search search = {.library = &library};
-    while (dl_iterate_phdr(visit, &search)) {
-        search.index = 0;
-        library.variable = look_up(library.name);
-        if (!library.variable || !settle(&library))
+    while (find_next(&search)) {
+        if (!settle(&library))
             continue;
         atomic_store_explicit(&sdk_context_is_there, true, memory_order_release);
-        log_info("the threads' contexts are read from " SYMBOL " of %s",
+        log_info("the threads' contexts are read from " THREAD_RECORD_SYMBOL " of %s",
                  *library.name ? library.name : "the program");
+        give_way();
         return;
     }
 }

@@ -19,6 +19,10 @@ extern _Atomic bool sdk_context_is_there;
 /* Looks among the libraries that came since the last time; takes the loader's lock. The pipeline thread. */
 void sdk_context_look(void);
 
+/* Whether there is a publisher in this process that isn't us. Takes the loader's lock, a few microseconds for
+ * each library. Any thread; not in a callback. */
+bool sdk_context_is_published(void);
+
 /* The calling thread's context by its SDK: its IDs and flags; all zero: none, or none that is valid. */
 void sdk_context_read(struct trace_id_pair *ids, uint8_t *flags);
 

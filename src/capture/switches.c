@@ -139,9 +139,9 @@ static uint32_t enable_kind(uint16_t kind, uint64_t fields)
     return cupti->cuptiActivityEnable_v2(subscriber, kind, &config);
 }
 
-/* Kernels go on before all others and off after them: if they go on or off while others are on and threads launch,
- * none of their records come from then on (12.9, 13.0, 13.5; tests/bench/sleeping.cu, crew). So this is the order in
- * which kinds go on; off is the other way round. */
+/* Kernels go on before all others and off after them: if they go on or off while others are on and threads
+ * launch, none of their records come from then on (12.9, 13.0, 13.5; tests/bench/sleeping.cu, crew). So this
+ * is the order in which kinds go on; off is the other way round. */
 static uint16_t kind_at(uint16_t place)
 {
     return place == 0 ? ACTIVITY_KERNEL : place <= ACTIVITY_KERNEL ? place - 1 : place;

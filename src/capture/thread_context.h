@@ -6,6 +6,7 @@
 
 #include "capture/threads.h"
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -34,6 +35,14 @@ static inline bool thread_context_is_new(const struct host_thread *thread,
 /* Writes what has changed in the context that the thread's SDK publishes, as of `ticks`, unless cuspan.h has
  * attached one. */
 void thread_context_follow_sdk(struct host_thread *thread, uint64_t ticks);
+
+/* Whether any of CUDA's contexts has a name: then calls say which handle is whose number. */
+extern _Atomic bool thread_context_has_names;
+
+/* Writes, once a thread, the handle of the CUDA context that a call at `ticks` was made in; of the first 64
+ * contexts of the process, which are numbered from 1. */
+void thread_context_tell_handle(struct host_thread *thread, uint32_t context_id, const void *handle,
+                                uint64_t ticks);
 
 /* Writes it, or leaves it new if the ring has no room. */
 void thread_context_write(struct host_thread *thread, struct thread_context *context);

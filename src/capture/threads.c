@@ -92,6 +92,7 @@ static struct host_thread *claim_slot(void)
         atomic_store_explicit(&slots[i].runtime_correlation, 0, memory_order_relaxed);
         atomic_store_explicit(&slots[i].is_in_driver_call, false, memory_order_relaxed);
         memset(&slots[i].sdk_ids, 0, sizeof slots[i].sdk_ids);
+        slots[i].contexts_told = 0;
         slots[i].graphs = (struct host_thread_graphs){0};
         atomic_store_explicit(&slots[i].state, THREAD_LIVE, memory_order_release);
         uint32_t used = atomic_load(&slots_used);

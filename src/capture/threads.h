@@ -38,6 +38,7 @@ struct host_thread {
     _Atomic uint64_t lost;                /* calls that found the ring full; written by the thread alone */
     struct trace_id_pair sdk_ids;         /* of the SDK's context that the ring has last; zero: none */
     uint8_t sdk_flags;
+    uint64_t contexts_told; /* bit i: the ring has the handle of context i + 1 (thread_context.h) */
     struct host_thread_graphs graphs;
     struct thread_info info;
     _Atomic int state;

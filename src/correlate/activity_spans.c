@@ -18,6 +18,21 @@ static const struct attr_key key_graph_nodes = ATTR_KEY("cuda.graph.nodes");
 static const struct attr_key key_link = ATTR_KEY("cuda.link");
 static const struct attr_key key_stream_name = ATTR_KEY("cuda.stream.name");
 
+/* With the name that the program gave it, if it has by now. */
+static void tell_of_device(struct correlate *c, uint32_t device)
+{
+    const char *label = objects_text(c->objects, objects_find(c->objects, NAMED_DEVICE, device));
+    const struct resource *resource = devices_label(&c->devices, device, label);
+    if (resource)
+        c->sink.on_device(c->sink.context, (uint16_t)RESOURCE_DEVICE(device), resource);
+}
+
+void activity_spans_name_device(struct correlate *c, uint64_t device)
+{
+    if (device < DEVICES_MAX && c->devices.is_known[device])
+        tell_of_device(c, (uint32_t)device);
+}
+
 static void learn_device(struct correlate *c, const struct activity_record *record)
 {
     struct resource resource = {0};
@@ -27,7 +42,7 @@ static void learn_device(struct correlate *c, const struct activity_record *reco
     if (status == STATUS_OK && device < DEVICES_MAX) {
         c->devices.is_known[device] = true;
         devices_note(&c->devices, device, &resource);
-        c->sink.on_device(c->sink.context, (uint16_t)RESOURCE_DEVICE(device), &resource);
+        tell_of_device(c, device);
     }
     resource_deinit(&resource);
 }
@@ -161,6 +176,7 @@ static void emit_activity(struct correlate *c, const struct activity_record *rec
     attributes_of_activity(span, &c->plan, record);
     if (record->stream_id && devices_is_null_stream(&c->devices, record->context_id, record->stream_id))
         span_attr_bool(span, &key_null_stream, true);
+    correlate_put_context_name(c, span, record->context_id);
     if (call && call->flags >> PENDING_STREAM_SHIFT)
         put_name_of_stream(c, call->flags >> PENDING_STREAM_SHIFT);
     if (call)
@@ -195,8 +211,8 @@ static struct pending_call *find_call(struct correlate *c, const struct activity
     return call;
 }
 
-/* Work of what isn't sampled, or was launched in sleep, or across its edge, where CUPTI before 13.3 now and then
- * gives no times. */
+/* Work of what isn't sampled, or was launched in sleep, or across its edge, where CUPTI before 13.3 now and
+ * then gives no times. */
 static bool is_unwanted(const struct pending_call *call)
 {
     return call ? call->flags & PENDING_UNSAMPLED : counter_get(COUNTER_sleeps) > 0;

@@ -14,6 +14,7 @@ static const struct attr_key key_correlation = ATTR_KEY("cuda.correlation.id");
 static const struct attr_key key_error_type = ATTR_KEY("error.type");
 static const struct attr_key key_error_code = ATTR_KEY("cuda.error.code");
 static const struct attr_key key_stream_name = ATTR_KEY("cuda.stream.name");
+static const struct attr_key key_event_name = ATTR_KEY("cuda.event.name");
 static const struct attr_key key_module_id = ATTR_KEY("cuda.module.id");
 static const struct attr_key key_module_bytes = ATTR_KEY("cuda.module.bytes");
 static const struct attr_key key_context_handle = ATTR_KEY("cuda.context.handle");
@@ -88,26 +89,49 @@ static bool remember(struct correlate *c, const struct call_record *call, const 
     return (expected & PENDING_EXPECTED) != 0;
 }
 
+/* The value of a parameter that is a handle; 0: the call has none. */
+static uint64_t handle_in(const struct span *span, const char *param)
+{
+    for (uint32_t i = 0; i < span->attr_count; i++)
+        if (span->attrs[i].type == ATTR_POINTER && strcmp(span->attrs[i].key->name, param) == 0)
+            return (uint64_t)span->attrs[i].i;
+    return 0;
+}
+
+/* Handles are given again: the name goes with its object. */
+static void forget_destroyed(struct correlate *c, enum named_object kind, uint64_t handle,
+                             const struct call_info *info, const struct call_record *call)
+{
+    const char *destroyer = kind == NAMED_STREAM ? "StreamDestroy" : "EventDestroy";
+    if (call->result == 0 && strstr(call_name(info), destroyer))
+        objects_forget(c->objects, kind, handle);
+}
+
 /* The stream among the call's parameters by its name; its GPU work gets it from the table of pending calls.
  */
 static void put_stream_name(struct correlate *c, const struct call_info *info, const struct call_record *call)
 {
     struct span *span = &c->span;
-    for (uint32_t i = 0; i < span->attr_count; i++) {
-        const struct span_attr *attr = &span->attrs[i];
-        if (attr->type != ATTR_POINTER || strcmp(attr->key->name, "cuda.arg.stream") != 0)
-            continue;
-        uint64_t handle = (uint64_t)attr->i;
-        uint32_t index = objects_find(c->objects, NAMED_STREAM, handle);
-        struct pending_call *pending = pending_find(c->pending, call->correlation_id, call->start_ns);
-        if (index)
-            span_attr_string(span, &key_stream_name, objects_text(c->objects, index));
-        if (index && pending)
-            pending->flags |= index << PENDING_STREAM_SHIFT;
-        if (info->group == CALL_GROUP_STREAM && call->result == 0 && strstr(call_name(info), "StreamDestroy"))
-            objects_forget(c->objects, NAMED_STREAM, handle);
+    uint64_t handle = handle_in(span, "cuda.arg.stream");
+    uint32_t index = objects_find(c->objects, NAMED_STREAM, handle);
+    if (!index)
         return;
-    }
+    struct pending_call *pending = pending_find(c->pending, call->correlation_id, call->start_ns);
+    span_attr_string(span, &key_stream_name, objects_text(c->objects, index));
+    if (pending)
+        pending->flags |= index << PENDING_STREAM_SHIFT;
+    forget_destroyed(c, NAMED_STREAM, handle, info, call);
+}
+
+static void put_event_name(struct correlate *c, const struct call_info *info, const struct call_record *call)
+{
+    struct span *span = &c->span;
+    uint64_t handle = handle_in(span, "cuda.arg.event");
+    uint32_t index = objects_find(c->objects, NAMED_EVENT, handle);
+    if (!index)
+        return;
+    span_attr_string(span, &key_event_name, objects_text(c->objects, index));
+    forget_destroyed(c, NAMED_EVENT, handle, info, call);
 }
 
 /* What the call did to graphs: it captured or added nodes, or launched one. */
@@ -177,10 +201,13 @@ void correlate_call(struct correlate *c, const struct thread_info *thread, const
     span_attr_string(span, &key_api, domain == CALL_RUNTIME ? "runtime" : "driver");
     correlate_put_thread(c, span, thread);
     span_attr_int(span, &key_context, call->context_id);
+    correlate_put_context_name(c, span, call->context_id);
     span_attr_int(span, &key_correlation, call->correlation_id);
     attributes_of_call(span, info, call);
     if (objects_has(c->objects, NAMED_STREAM))
         put_stream_name(c, info, call);
+    if (objects_has(c->objects, NAMED_EVENT))
+        put_event_name(c, info, call);
     if (call->result != 0)
         set_error(span, domain, call->result);
     correlate_emit(c);
@@ -203,6 +230,8 @@ void correlate_resource(struct correlate *c, const struct thread_info *thread,
     case DOMAIN_CONTEXT_GONE:
         event.name =
             resource->head.cbid == DOMAIN_CONTEXT_MADE ? "cuda.context.created" : "cuda.context.destroyed";
+        if (resource->head.cbid == DOMAIN_CONTEXT_GONE)
+            objects_forget(c->objects, NAMED_CONTEXT, resource->handle); /* which is given again */
         event.attrs[0] = (struct span_attr){
             .key = &key_context_handle, .type = ATTR_POINTER, .i = (int64_t)resource->handle};
         event.attr_count = 1;

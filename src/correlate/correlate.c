@@ -14,6 +14,7 @@
 
 static const struct attr_key key_thread_id = ATTR_KEY("thread.id");
 static const struct attr_key key_thread_name = ATTR_KEY("thread.name");
+static const struct attr_key key_context_name = ATTR_KEY("cuda.context.name");
 
 /* --- life
  * ----------------------------------------------------------------------------------------------------------
@@ -70,6 +71,7 @@ void correlate_destroy(struct correlate *correlate)
     ranges_destroy(correlate->ranges);
     states_destroy(correlate->states);
     objects_destroy(correlate->objects);
+    devices_deinit(&correlate->devices);
     graphs_destroy(correlate->graphs);
     accounts_destroy(correlate->accounts);
     summaries_destroy(correlate->summaries);
@@ -211,6 +213,16 @@ void correlate_put_thread(const struct correlate *c, struct span *span, const st
     span_attr_int(span, &key_thread_id, (int64_t)thread->tid);
     if (named || *thread->name)
         span_attr_string(span, &key_thread_name, named ? named : thread->name);
+}
+
+void correlate_put_context_name(const struct correlate *c, struct span *span, uint32_t context_id)
+{
+    if (!objects_has(c->objects, NAMED_CONTEXT))
+        return;
+    uint64_t handle = devices_handle(&c->devices, context_id);
+    const char *name = objects_text(c->objects, objects_find(c->objects, NAMED_CONTEXT, handle));
+    if (name)
+        span_attr_string(span, &key_context_name, name);
 }
 
 /* --- between rounds

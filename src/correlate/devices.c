@@ -1,6 +1,9 @@
 #include "correlate/devices.h"
 
+#include "base/log.h"
+
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define CONTEXT_FIELD_NULL_STREAM_ID 4 /* CUPTI's number; 12.0 has it as well */
@@ -100,8 +103,35 @@ enum status devices_describe_unknown(uint32_t device_id, struct resource *resour
 void devices_note(struct devices *devices, uint32_t device_id, const struct resource *resource)
 {
     const struct resource_attr *id = resource_find(resource, "hw.id");
-    if (device_id < DEVICES_MAX && id)
+    if (device_id >= DEVICES_MAX)
+        return;
+    if (id)
         snprintf(devices->ids[device_id], sizeof devices->ids[device_id], "%s", id->string);
+    if (!devices->told[device_id])
+        devices->told[device_id] = calloc(1, sizeof *devices->told[device_id]);
+    if (!devices->told[device_id])
+        return;
+    resource_deinit(devices->told[device_id]);
+    if (resource_merge(devices->told[device_id], resource) != STATUS_OK)
+        resource_deinit(devices->told[device_id]);
+}
+
+const struct resource *devices_label(struct devices *devices, uint32_t device_id, const char *label)
+{
+    struct resource *resource = devices->told[device_id];
+    if (resource && label && resource_set_string(resource, "cuda.device.label", label) != STATUS_OK)
+        log_info("there is no room for the name of device %u", device_id);
+    return resource;
+}
+
+void devices_deinit(struct devices *devices)
+{
+    for (unsigned i = 0; i < DEVICES_MAX; i++) {
+        if (devices->told[i])
+            resource_deinit(devices->told[i]);
+        free(devices->told[i]);
+        devices->told[i] = NULL;
+    }
 }
 
 static const char *id_of_end(const struct devices *devices, const struct activity_record *record,
@@ -123,13 +153,35 @@ void devices_add_ends(const struct devices *devices, const struct activity_recor
         span_attr_string(span, &key_dst_device, dst);
 }
 
+/* They are numbered from 1: programs have a few. */
+static unsigned take_slot(struct devices *devices, uint32_t context_id)
+{
+    unsigned slot = context_id % CONTEXTS_KEPT;
+    if (devices->contexts[slot].context_id != context_id) {
+        memset(&devices->contexts[slot], 0, sizeof devices->contexts[slot]);
+        devices->contexts[slot].context_id = context_id;
+    }
+    return slot;
+}
+
 void devices_note_context(struct devices *devices, const struct activity_record *record)
 {
     if (!(record->present >> CONTEXT_FIELD_NULL_STREAM_ID & 1) || !record->context_id)
         return;
-    unsigned slot = record->context_id % CONTEXTS_KEPT; /* they are numbered from 1: programs have a few */
-    devices->contexts[slot].context_id = record->context_id;
+    unsigned slot = take_slot(devices, record->context_id);
     devices->contexts[slot].null_stream_id = (uint32_t)record->values[CONTEXT_FIELD_NULL_STREAM_ID];
+}
+
+void devices_note_handle(struct devices *devices, uint32_t context_id, uint64_t handle)
+{
+    if (context_id)
+        devices->contexts[take_slot(devices, context_id)].handle = handle;
+}
+
+uint64_t devices_handle(const struct devices *devices, uint32_t context_id)
+{
+    unsigned slot = context_id % CONTEXTS_KEPT;
+    return devices->contexts[slot].context_id == context_id ? devices->contexts[slot].handle : 0;
 }
 
 bool devices_is_null_stream(const struct devices *devices, uint32_t context_id, uint32_t stream_id)

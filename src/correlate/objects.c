@@ -12,7 +12,9 @@ struct objects {
     struct {
         uint64_t handle;
         uint8_t kind;
-        char text[OBJECT_NAME_BYTES]; /* "": forgotten */
+        bool is_named;
+        char text[OBJECT_NAME_BYTES]; /* also when it is forgotten: the span of the call that ended it has it
+                                       */
     } entries[OBJECTS_MAX + 1];
 };
 
@@ -51,13 +53,14 @@ void objects_name(struct objects *objects, enum named_object kind, uint64_t hand
         objects->entries[objects->count].kind = (uint8_t)kind;
     }
     snprintf(objects->entries[objects->buckets[at]].text, OBJECT_NAME_BYTES, "%.*s", (int)bytes, name);
+    objects->entries[objects->buckets[at]].is_named = bytes > 0;
     objects->has[kind] = true;
 }
 
 void objects_forget(struct objects *objects, enum named_object kind, uint64_t handle)
 {
     uint32_t index = objects_find(objects, kind, handle);
-    objects->entries[index].text[0] = 0;
+    objects->entries[index].is_named = false;
 }
 
 bool objects_has(const struct objects *objects, enum named_object kind)
@@ -68,10 +71,10 @@ bool objects_has(const struct objects *objects, enum named_object kind)
 uint32_t objects_find(const struct objects *objects, enum named_object kind, uint64_t handle)
 {
     uint32_t index = objects->buckets[bucket_of(objects, kind, handle)];
-    return objects->entries[index].text[0] ? index : 0;
+    return objects->entries[index].is_named ? index : 0;
 }
 
 const char *objects_text(const struct objects *objects, uint32_t index)
 {
-    return index && objects->entries[index].text[0] ? objects->entries[index].text : NULL;
+    return index && objects->entries[index].is_named ? objects->entries[index].text : NULL;
 }

@@ -1,5 +1,5 @@
-/* The names that a program gives to its streams and threads (NVTX), for attributes. A bounded table; the
- * index of an entry stays its own for the life of the process. */
+/* The names that a program gives to its streams, contexts, devices, events and threads (NVTX), for
+ * attributes. A bounded table; the index of an entry stays its own for the life of the process. */
 #ifndef CUSPAN_CORRELATE_OBJECTS_H
 #define CUSPAN_CORRELATE_OBJECTS_H
 
@@ -19,7 +19,8 @@ void objects_destroy(struct objects *objects);
 /* The object bears this name from now on; beyond OBJECTS_MAX objects no further one is named. */
 void objects_name(struct objects *objects, enum named_object kind, uint64_t handle, const char *name,
                   uint32_t bytes);
-/* The object is gone; its handle may be used again. */
+/* The object is gone; its handle may be used again. A text that was had before stays until the object has
+ * another name. */
 void objects_forget(struct objects *objects, enum named_object kind, uint64_t handle);
 
 /* Whether any of this kind was ever named: else nobody needs to look. */

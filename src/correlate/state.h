@@ -39,7 +39,7 @@ struct correlate {
     struct correlate_sink sink;
     bool expects_calls, expects_graphs, expects_devices;
     bool lacks_device, has_asked_for_device; /* work waits for its device's description */
-    bool is_summary; /* the detail: calls and their work have no spans */
+    bool is_summary;                         /* the detail: calls and their work have no spans */
     struct session session;
     struct pending_table *pending;
     struct waiting_queue *waiting;
@@ -82,6 +82,9 @@ void correlate_put_below_parent(const struct correlate *correlate, struct span *
 /* The thread's ID and name; the name that the program itself gave goes before the kernel's. */
 void correlate_put_thread(const struct correlate *correlate, struct span *span,
                           const struct thread_info *thread);
+
+/* The name that the program gave the context, by CUPTI's number of it. */
+void correlate_put_context_name(const struct correlate *correlate, struct span *span, uint32_t context_id);
 
 /* work.c: what a thread works for. What a dead thread left open is closed when its slot is the next one's. */
 struct worker *work_of(struct correlate *correlate, const struct thread_info *thread, uint64_t now_ns);
@@ -142,5 +145,7 @@ void range_spans_finish(struct correlate *correlate);
  * or all. */
 void activity_spans_sweep(struct correlate *correlate);
 void activity_spans_finish(struct correlate *correlate);
+/* Tells the outputs of a device again that bears another name now, if they know it. */
+void activity_spans_name_device(struct correlate *correlate, uint64_t device);
 
 #endif

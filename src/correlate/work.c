@@ -119,5 +119,13 @@ void correlate_context(struct correlate *c, const struct thread_info *thread,
 void correlate_name(struct correlate *c, const struct thread_info *thread, const struct name_record *name)
 {
     (void)thread;
+    if (name->head.cbid == NAMED_CONTEXT_ID) {
+        devices_note_handle(&c->devices, name->id, name->handle);
+        return;
+    }
+    if (name->head.cbid > NAMED_CONTEXT_ID)
+        return; /* a recording of a later version */
     objects_name(c->objects, (enum named_object)name->head.cbid, name->handle, name->name, name->name_bytes);
+    if (name->head.cbid == NAMED_DEVICE)
+        activity_spans_name_device(c, name->handle);
 }

@@ -167,6 +167,14 @@ enum status encoder_set_resource(struct encoder *encoder, uint16_t index, const 
     return status;
 }
 
+size_t encoder_put_resource(const struct resource *resource, uint8_t *to, size_t room)
+{
+    struct wire_limits limits = {.value_chars_max = UINT32_MAX,
+                                 .string_bytes_max = ENCODER_RESOURCE_STRING_MAX};
+    uint8_t *end = wire_protobuf.put_resource(to, to + room, resource, "", &limits);
+    return end ? (size_t)(end - to) : 0;
+}
+
 static const struct wire_part *resource_of(const struct encoder *encoder, const struct section *section)
 {
     return section->resource.bytes ? &section->resource : &encoder->no_resource;

@@ -53,6 +53,10 @@ void encoder_destroy(struct encoder *encoder);
 enum status encoder_set_resource(struct encoder *encoder, uint16_t index,
                                  const struct resource *resource) MUST_CHECK;
 
+/* The resource in protobuf, as field 1 of whatever message has a Resource there. Returns its bytes; 0: there
+ * is no room for any. Attributes that don't fit are left out and counted in it. */
+size_t encoder_put_resource(const struct resource *resource, uint8_t *to, size_t room);
+
 /* Anything but OK means that the span was not added:
  * FULL       the batch has reached its bounds: seal it and add the span again
  * NO_MEMORY  no chunk is left; sealing what there is lets an exporter free some

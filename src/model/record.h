@@ -116,7 +116,14 @@ struct range_attr {
     };
 };
 
-enum named_object { NAMED_STREAM, NAMED_CONTEXT, NAMED_DEVICE, NAMED_EVENT, NAMED_THREAD };
+enum named_object {
+    NAMED_STREAM,
+    NAMED_CONTEXT,
+    NAMED_DEVICE,
+    NAMED_EVENT,
+    NAMED_THREAD,
+    NAMED_CONTEXT_ID /* no name: the handle of context `id`, which others know by that number alone */
+};
 
 /* A name that the program gives to one of CUDA's objects, or to a thread. */
 struct name_record {
@@ -124,7 +131,7 @@ struct name_record {
     uint64_t time_ns;
     uint64_t handle; /* CUDA's handle; DEVICE: the ordinal; THREAD: the kernel's ID */
     uint32_t name_bytes;
-    uint32_t reserved;
+    uint32_t id; /* CONTEXT_ID: CUPTI's number */
     char name[];
 };
 

@@ -27,6 +27,11 @@ uint64_t range_pop(uint32_t domain)
     return domain;
 }
 
+uint64_t range_pop_with(uint32_t domain, const struct range_end *end)
+{
+    return domain + (end != NULL);
+}
+
 uint32_t range_depth(uint32_t domain)
 {
     return domain != 0;

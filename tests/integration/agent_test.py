@@ -974,6 +974,64 @@ class Control(Case):
                 self.assertEqual(result.out.splitlines()[-1], f"on: {int(wakes)}", result.err)
 
 
+class Published(Case):
+    """What SDKs and the agent publish of a process and its threads (OTEP 4719, OTEP 4947)."""
+
+    host = Host.host
+
+    def published(self, *arguments, library=None, resource="", lines=0, line="", **settings):
+        library = library or BUILD / "libcuspan.so"
+        target = self.directory / "spans.jsonl"
+        self.host(*arguments, BUILD / "libcuspan-replay.so", path_of("vector_add"), program="publish_host", library=library,
+                  lines=lines, line=line, env={"CUDA_INJECTION64_PATH": str(library), "OTEL_RESOURCE_ATTRIBUTES": resource},
+                  settings={"cupti.library": BUILD / "libcuspan-replay.so", "output_file": target, "cupti.flush_interval_ms": 50,
+                            **settings})
+        return spans_in(target.read_text())
+
+    def resources(self, spans, key):
+        return {span.resource.get(key) for span in spans if compare.is_gpu_span(span)}, {
+            span.resource.get(key) for span in spans if is_call(span)}
+
+    def test_a_process_context_that_comes_late(self):
+        spans = self.published(resource="deployment.environment.name=mine")
+        self.assert_same_work("vector_add", spans, 2)
+        names = {"unknown_service:publish_host", "late-shop"}
+        self.assertEqual(self.resources(spans, "service.name"), (names, names))
+        self.assertEqual(self.resources(spans, "sizing"), ({None, "tiny"}, {None, "tiny"}))
+        self.assertEqual(self.resources(spans, "deployment.environment.name"), ({"mine"}, {"mine"}))
+        self.assertEqual(len(self.resources(spans, "service.instance.id")[0]), 1)
+        self.assertEqual({span.resource["service.name"] for span in spans if span.resource.get("sizing")}, {"late-shop"})
+        self.assertFalse([span for span in spans if "cuda.device.uuid" not in span.resource and compare.is_gpu_span(span)])
+
+    def test_the_users_service_name_goes_before_a_late_one(self):
+        spans = self.published(resource="service.name=mine")
+        self.assertEqual(self.resources(spans, "service.name"), ({"mine"}, {"mine"}))
+        self.assertEqual(self.resources(spans, "sizing"), ({None, "tiny"}, {None, "tiny"}))
+
+    def test_threads_publish_on_request_alone(self):
+        self.published("hidden")
+        self.published("ask", "shown")
+
+    def test_threads_publish_by_a_setting(self):
+        self.published("shown", publish_thread_context="true")
+
+    def test_without_its_library_it_says_so_once(self):
+        alone = self.directory / "alone"
+        alone.mkdir()
+        for name in ("libcuspan.so", "libcuspan-export.so"):
+            shutil.copy(BUILD / name, alone / name)
+        self.published("hidden", library=alone / "libcuspan.so", lines=1, publish_thread_context="true",
+                       line="can't load .*libcuspan-thread-ctx.so, which belongs beside libcuspan.so .*publish_thread_context")
+
+    def test_its_library_exports_the_symbol(self):
+        library = BUILD / "libcuspan-thread-ctx.so"
+        symbols = subprocess.run(["readelf", "--wide", "--dyn-syms", "--relocs", library], stdout=subprocess.PIPE, text=True,
+                                 check=True).stdout
+        self.assertRegex(symbols, r"TLS +GLOBAL +DEFAULT +\d+ otel_thread_ctx_v1")
+        if not SANITIZERS:
+            self.assertRegex(symbols, r"(TLSDESC|DTPMOD64?) .*otel_thread_ctx_v1")  # by its name, as readers look for it
+
+
 class Library(Case):
     """What the host gets."""
 
@@ -988,8 +1046,8 @@ class Library(Case):
     def test_exports_its_entries_alone(self):
         names = [line.split()[-1] for line in self.tool("nm", "-D", "--defined-only").splitlines()]
         names = [name.split("@")[0] for name in names if " A " not in name and not name.startswith("CUSPAN_")]
-        self.assertEqual(names, ["InitializeInjection", "InitializeInjectionNvtx2", "cuspan_agent_api", "cuspan_python_watcher",
-                                 "cuspan_root_api"])
+        self.assertEqual(names, ["InitializeInjection", "InitializeInjectionNvtx2", "InitializeInjectionNvtxExtension",
+                                 "cuspan_agent_api", "cuspan_python_watcher", "cuspan_root_api"])
 
     def test_needs_libc_alone(self):
         needed = re.findall(r"NEEDED.*\[(.*)\]", self.tool("readelf", "-d"))
@@ -1107,6 +1165,20 @@ class Requests(Case):
         self.assert_nothing_lost(result)
         self.assertEqual(result.report["counters"]["orphans"], 0)
         self.check_traces(result, threads, calls)
+
+    def test_names_that_the_program_gave(self):
+        recorded_names = self.directory / "names.cuspanrec"
+        subprocess.run([BUILD / "replay_sample", recorded_names, "1", "200", "names"], check=True)
+        again = self.directory / "again.cuspanrec"
+        self.replay(recorded_names, to_file=False, settings={"record_file": again})
+        for path in (recorded_names, again):
+            spans = self.replay(path).spans
+            calls, gpu = [s for s in spans if is_call(s)], [s for s in spans if compare.is_gpu_span(s)]
+            self.assertEqual({s.attributes.get("cuda.context.name") for s in calls + gpu}, {"training"})
+            self.assertEqual({s.attributes["thread.name"] for s in calls}, {"loader"})
+            self.assertEqual({s.resource.get("cuda.device.label") for s in gpu if s.resource["cuda.device.id"] == 0}, {"left"})
+        silent = self.replay(recorded_names, settings={"capture.nvtx": "false"}).spans
+        self.assertEqual({s.attributes.get("cuda.context.name") for s in silent}, {None})
 
     def test_a_service_recorded_on_a_gpu(self):
         """320 requests of tests/gpu/requests.cu on 16 threads of an H200's machine."""

@@ -47,8 +47,9 @@ anyone     NEVER <cupti.h> <cupti_activity.h> <cupti_callbacks.h> <cuda.h> <cuda
 anyone     NEVER capture/cupti_abi.h
 anyone     NEVER capture/nvtx_abi.h
 """
-# Who knows how CUPTI's and NVTX's own structs look: the stage that calls them, and the library that plays CUPTI's part.
-EXCEPT = {("capture", "capture/cupti_abi.h"), ("replay", "capture/cupti_abi.h"), ("capture", "capture/nvtx_abi.h")}
+# Who knows how CUPTI's and NVTX's own structs look: the stage that calls them, and the library that plays CUPTI's part and a program's.
+EXCEPT = {("capture", "capture/cupti_abi.h"), ("replay", "capture/cupti_abi.h"), ("capture", "capture/nvtx_abi.h"),
+          ("replay", "capture/nvtx_abi.h")}
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
 

@@ -44,6 +44,11 @@ stream 41 is stream|stream 42 is sträm|event 51 is event|event 52 is ävent
 device 2 is cudart device|device 3 is cudart dävice|stream 43 is cudart stream|stream 44 is cudart sträm
 event 53 is cudart event|event 54 is cudart ävent|stream 45 is resource
 push outside the plugin nvtx.domain=first|push in the plugin nvtx.domain=first|pop|pop"""
+PAYLOAD_RETURN = "push 0|push 1|pop 1|pop 0|enabled 1"
+STEP = "nvtx.domain=steps nvtx.payload.number=7 nvtx.payload.loss=0.5 nvtx.payload.phase=forward nvtx.payload.state=1 and 1 more"
+PAYLOAD = f"""push a step {STEP}|push unnamed nvtx.domain=steps nvtx.payload=-4|it ends nvtx.payload=-4|pop|pop
+mark a step {STEP}|start a step {STEP}|end 1 nvtx.payload=-4
+mark by attributes nvtx.domain=steps nvtx.payload=-4"""
 CPP = """push scoped
 push registered by c++ nvtx.domain=c++ library nvtx.category=copies nvtx.payload=7
 mark wide nvtx.domain=c++ library nvtx.payload=0.5
@@ -141,6 +146,11 @@ class Test:
         self.check(f"{package}: what every function returns", out, lines(EVERY_RETURN))
         self.check(f"{package}: what every function tells", err, lines(EVERY))
         self.agent(package, host)
+        if (include / "nvtx3/nvToolsExtPayload.h").exists():
+            program = self.compile("gcc", include, "nvtx_payload_host.c", "host_payload", "-std=c17")
+            out, err = self.run([program], self.build / "libnvtx_witness.so")
+            self.check(f"{package}: what structured payloads return", out, lines(PAYLOAD_RETURN))
+            self.check(f"{package}: structured payloads", err, lines(PAYLOAD))
         if (include / "nvtx3/nvtx3.hpp").exists():
             program = self.compile("g++", include, "nvtx_host.cpp", "host_cpp", "-std=c++17")
             self.check(f"{package}: C++", self.run([program], self.build / "libnvtx_witness.so")[1], lines(CPP))

@@ -13,6 +13,14 @@ static uint64_t starts;
 
 __attribute__((visibility("default"))) int InitializeInjectionNvtx2(const void *(*export_table)(uint32_t id));
 
+__attribute__((visibility("default"))) int
+InitializeInjectionNvtxExtension(const struct nvtx_ext_module *module);
+
+int InitializeInjectionNvtxExtension(const struct nvtx_ext_module *module)
+{
+    return nvtx_attach_extension(module);
+}
+
 int InitializeInjectionNvtx2(const void *(*export_table)(uint32_t id))
 {
     nvtx_begin();
@@ -32,6 +40,8 @@ static void tell(const char *verb, const struct range_text *text)
         else
             fprintf(stderr, "%g", attr->d);
     }
+    if (text->attrs_dropped)
+        fprintf(stderr, " and %u more", text->attrs_dropped);
     fprintf(stderr, "\n");
 }
 
@@ -49,6 +59,17 @@ uint64_t range_pop(uint32_t domain)
     return 1;
 }
 
+uint64_t range_pop_with(uint32_t domain, const struct range_end *end)
+{
+    struct range_text text = {.name = "ends",
+                              .name_bytes = 4,
+                              .attrs = end->attrs,
+                              .attr_count = end->attr_count,
+                              .attrs_dropped = end->attrs_dropped};
+    tell("it", &text);
+    return range_pop(domain);
+}
+
 uint32_t range_depth(uint32_t domain)
 {
     return depths[domain % DOMAINS_MAX];
@@ -62,8 +83,16 @@ uint64_t range_start(const struct range_text *text)
 
 bool range_end(uint64_t id, const struct range_end *end)
 {
-    (void)end;
-    fprintf(stderr, "end %llu\n", (unsigned long long)id);
+    if (!end) {
+        fprintf(stderr, "end %llu\n", (unsigned long long)id);
+        return true;
+    }
+    char number[24];
+    struct range_text text = {.name = number,
+                              .name_bytes = (uint32_t)sprintf(number, "%llu", (unsigned long long)id),
+                              .attrs = end->attrs,
+                              .attr_count = end->attr_count};
+    tell("end", &text);
     return true;
 }
 

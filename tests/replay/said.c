@@ -2,6 +2,7 @@
 
 #include "cuspan/cuspan.h"
 #include "model/span.h"
+#include "names.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -104,6 +105,8 @@ void said_play(const struct record_head *said)
 {
     if (said->type == RECORD_CONTEXT)
         play_context((const struct context_record *)said);
-    else if (said->type != RECORD_NAME) /* cuspan.h names nothing */
+    else if (said->type == RECORD_NAME)
+        names_play((const struct name_record *)said);
+    else
         play_range((const struct range_record *)said);
 }

@@ -1,4 +1,4 @@
-/* What the recorded program said of its work, said again by cuspan.h, as any program does. */
+/* What the recorded program said of its work, said again by cuspan.h and NVTX, as any program does. */
 #ifndef CUSPAN_REPLAY_SAID_H
 #define CUSPAN_REPLAY_SAID_H
 

@@ -194,8 +194,31 @@ static void say_before_call(struct maker *maker, struct host *host)
     host->now_ns += 10;
 }
 
+static void write_name(struct maker *maker, const struct host *host, enum named_object object,
+                       uint64_t handle, const char *name)
+{
+    union {
+        struct name_record record;
+        char bytes[64];
+    } named = {.record = {.head = {.bytes = sizeof named, .type = RECORD_NAME, .cbid = (uint16_t)object},
+                          .handle = handle,
+                          .name_bytes = (uint32_t)strlen(name)}};
+    strcpy(named.record.name, name);
+    write_said(maker, host, &named.record.head);
+}
+
+static void write_names(struct maker *maker, const struct host *host)
+{
+    write_name(maker, host, NAMED_THREAD, host->tid, "loader");
+    write_name(maker, host, NAMED_STREAM, SAMPLE_STREAM, "copies");
+    write_name(maker, host, NAMED_CONTEXT, SAMPLE_CONTEXT, "training");
+    write_name(maker, host, NAMED_DEVICE, 0, "left");
+}
+
 static void make_call(struct maker *maker, struct host *host)
 {
+    if (maker->sample->has_names && host->done == 0 && host->tid == SAMPLE_TID)
+        write_names(maker, host);
     if (maker->sample->has_requests)
         say_before_call(maker, host);
     uint64_t start_ns = host->now_ns, end_ns = start_ns + 2000 + random_next() % 3000;

@@ -22,6 +22,8 @@ struct sample {
      * every tenth request isn't sampled. Trace IDs: 8 bytes "request!", then thread << 32 | group; span IDs:
      * the same number. */
     bool has_requests;
+    bool has_names; /* the first thread names itself "loader", the stream "copies", the context "training" and
+                       device 0 "left" before its first call */
 };
 
 /* False, with a line on standard error, if it can't be written. */

@@ -99,6 +99,11 @@ static bool add_said(struct timeline *timeline, uint64_t tid, const struct recor
     if (!thread || !grow((void **)&thread->others, thread->other_count, sizeof *thread->others))
         return false;
     struct resource_record *copy = copy_of(said, said->bytes);
+    const struct name_record *name = (const struct name_record *)said;
+    bool is_handle = said->type == RECORD_NAME && said->cbid == NAMED_CONTEXT_ID;
+    struct timeline_context *context = is_handle ? context_of(timeline, name->id) : NULL;
+    if (context)
+        context->handle = name->handle;
     if (copy)
         thread->others[thread->other_count++] = copy;
     return copy != NULL;

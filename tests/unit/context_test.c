@@ -316,19 +316,43 @@ ON_A_THREAD(test_while_nothing_is_captured_only_contexts_are_kept)
 {
     atomic_store(&callbacks_mode, CALLBACKS_OFF);
     uint64_t token = attach(10);
-    assert_int_equal(push("unseen", 0), 0);
-    assert_int_equal(range_depth(0), 1);
+    assert_int_equal(push("unseen", 1), 0);
+    assert_int_equal(range_depth(1), 1);
     expect_current(10);
     atomic_store(&callbacks_mode, CALLBACKS_ON);
-    uint64_t id = push("seen", 0);
+    uint64_t id = push("seen", 1);
     expect_context(10, "");
     assert_int_equal(expect_range(RECORD_RANGE_BEGIN, "seen").id, id);
-    assert_int_equal(range_pop(0), id);
-    assert_int_equal(range_pop(0), 0); /* the unseen one: closed without a word */
-    assert_int_equal(range_depth(0), 0);
+    assert_int_equal(range_pop(1), id);
+    assert_int_equal(range_pop(1), 0); /* the unseen one: closed without a word */
+    assert_int_equal(range_depth(1), 0);
     expect_range(RECORD_RANGE_END, "");
     assert_null(next());
     assert_true(context_detach(token));
+}
+
+/* Their end names no range, so nothing of them may stay. */
+ON_A_THREAD(test_ranges_of_the_api_that_are_not_captured_leave_nothing)
+{
+    atomic_store(&callbacks_mode, CALLBACKS_ASLEEP);
+    for (int i = 0; i < 2 * RANGE_DEPTH_MAX; i++)
+        assert_int_equal(push("unseen", 0), 0);
+    assert_int_equal(range_depth(0), 0);
+    assert_int_equal(counter_get(COUNTER_lost_range), 0);
+    atomic_store(&callbacks_mode, CALLBACKS_ON);
+}
+
+/* What was captured awake has its end also in sleep. */
+ON_A_THREAD(test_a_range_may_end_in_sleep)
+{
+    uint64_t id = push("range", 0);
+    expect_range(RECORD_RANGE_BEGIN, "range");
+    atomic_store(&callbacks_mode, CALLBACKS_ASLEEP);
+    assert_true(range_end(id, NULL));
+    assert_int_equal(expect_range(RECORD_RANGE_END, "").id, id);
+    assert_false(range_mark(&(struct range_text){.name = "mark", .name_bytes = 4}));
+    assert_null(next());
+    atomic_store(&callbacks_mode, CALLBACKS_ON);
 }
 
 ON_A_THREAD(test_a_full_ring_is_counted)
@@ -394,6 +418,66 @@ ON_A_THREAD(test_a_forked_child_has_ids_of_its_own)
         release();
 }
 
+ON_A_THREAD(test_what_is_left_out_is_counted_and_an_end_may_say_more)
+{
+    struct range_text text = text_of("payload");
+    struct range_attr attr = {.key = "loss", .key_bytes = 4, .type = ATTR_INT, .i = 7};
+    struct range_end end = {.attrs = &attr, .attr_count = 1, .attrs_dropped = 3};
+    text.domain = 5;
+    text.attrs_dropped = 2;
+    uint64_t id = range_push(&text);
+    assert_int_equal(expect_range(RECORD_RANGE_BEGIN, "payload").attrs_dropped, 2);
+    assert_int_equal(range_pop_with(5, &end), id);
+    struct range_record ended = expect_range(RECORD_RANGE_END, "");
+    assert_int_equal(ended.id, id);
+    assert_int_equal(ended.attr_count, 1);
+    assert_int_equal(ended.attrs_dropped, 3);
+    assert_true(range_mark(&text));
+    assert_int_equal(expect_range(RECORD_MARK, "payload").attrs_dropped, 2);
+    assert_int_equal(range_pop_with(5, &end), 0);
+    assert_null(next());
+}
+
+static void expect_handle(uint32_t context_id, uint64_t handle)
+{
+    const struct name_record *record = (const struct name_record *)next();
+    assert_non_null(record);
+    assert_int_equal(record->head.type, RECORD_NAME);
+    assert_int_equal(record->head.cbid, NAMED_CONTEXT_ID);
+    assert_int_equal(record->time_ns, 77);
+    assert_int_equal(record->id, context_id);
+    assert_int_equal(record->handle, handle);
+    assert_int_equal(record->name_bytes, 0);
+    release();
+}
+
+static void tell_handle(uint32_t context_id, uint64_t handle)
+{
+    thread_context_tell_handle(thread_self, context_id, (const void *)(uintptr_t)handle, 77);
+}
+
+ON_A_THREAD(test_a_named_context_s_handle_is_told_once_a_thread)
+{
+    atomic_store(&thread_context_has_names, false);
+    range_name_object(NAMED_STREAM, 0x7f00, "copies", 6);
+    release();
+    assert_false(atomic_load(&thread_context_has_names));
+    range_name_object(NAMED_CONTEXT, 0xc1, "training", 8);
+    assert_true(atomic_load(&thread_context_has_names));
+    release();
+    tell_handle(1, 0xc1);
+    expect_handle(1, 0xc1);
+    tell_handle(1, 0xc1);
+    assert_null(next());
+    tell_handle(64, 0xc2);
+    expect_handle(64, 0xc2);
+    tell_handle(65, 0xc3); /* beyond those that are kept */
+    tell_handle(0, 0);     /* none */
+    assert_null(next());
+    tell_handle(2, 0xc4);
+    expect_handle(2, 0xc4);
+}
+
 static int setup_all(void **state)
 {
     (void)state;
@@ -415,10 +499,14 @@ int main(void)
         cmocka_unit_test_setup(test_attributes_are_copied, setup),
         cmocka_unit_test_setup(test_long_texts_are_cut, setup),
         cmocka_unit_test_setup(test_while_nothing_is_captured_only_contexts_are_kept, setup),
+        cmocka_unit_test_setup(test_ranges_of_the_api_that_are_not_captured_leave_nothing, setup),
+        cmocka_unit_test_setup(test_a_range_may_end_in_sleep, setup),
         cmocka_unit_test_setup(test_a_full_ring_is_counted, setup),
         cmocka_unit_test_setup(test_ranges_that_are_too_deep_close_no_others, setup),
         cmocka_unit_test_setup(test_marks_and_names, setup),
         cmocka_unit_test_setup(test_a_forked_child_has_ids_of_its_own, setup),
+        cmocka_unit_test_setup(test_what_is_left_out_is_counted_and_an_end_may_say_more, setup),
+        cmocka_unit_test_setup(test_a_named_context_s_handle_is_told_once_a_thread, setup),
     };
     return cmocka_run_group_tests(tests, setup_all, NULL);
 }

@@ -35,6 +35,7 @@ static uint32_t span_count;
 static struct {
     uint16_t index;
     char name[64];
+    char label[64];
 } devices[16];
 static uint32_t device_count;
 
@@ -62,6 +63,8 @@ static void on_device(void *context, uint16_t index, const struct resource *reso
     assert_true(device_count < 16);
     assert_string_equal(resource_find(resource, "hw.type")->string, "gpu");
     devices[device_count].index = index;
+    const struct resource_attr *label = resource_find(resource, "cuda.device.label");
+    snprintf(devices[device_count].label, sizeof devices[0].label, "%s", label ? label->string : "");
     snprintf(devices[device_count++].name, sizeof devices[0].name, "%s", name ? name->string : "");
 }
 
@@ -1370,6 +1373,7 @@ static void test_streams_and_threads_have_the_programs_names(void **state)
     correlate_call(correlate, &thread, &sync.record);
     sync.record.head.cbid = find_call(CALL_RUNTIME, "cudaStreamSynchronize");
     correlate_call(correlate, &thread, &sync.record);
+    expect_text(only("cudaStreamDestroy"), "cuda.stream.name", "copies");
     assert_null(attr(only("cudaStreamSynchronize"), "cuda.stream.name"));
 }
 
@@ -1772,6 +1776,104 @@ static void test_more_ranges_than_accounts(void **state)
     assert_int_equal(counted_spans, 199 + RANGES_OPEN_MAX);
 }
 
+static void event_call(const char *function, int32_t result)
+{
+    union {
+        struct call_record record;
+        char bytes[sizeof(struct call_record) + 8];
+    } call = {.record = {.head = {sizeof call, RECORD_CALL, CALL_RUNTIME, find_call(CALL_RUNTIME, function)},
+                         .start_ns = BASE_NS + 1000,
+                         .end_ns = BASE_NS + 1100,
+                         .result = result,
+                         .present = 1}};
+    uint64_t handle = 0x7e0000;
+    memcpy(call.record.values, &handle, 8);
+    span_count = 0;
+    correlate_call(correlate, &thread, &call.record);
+}
+
+static void test_events_have_the_programs_names(void **state)
+{
+    (void)state;
+    begin();
+    event_call("cudaEventSynchronize", 0);
+    assert_null(attr(only("cudaEventSynchronize"), "cuda.event.name"));
+    name(NAMED_EVENT, 0x7e0000, "copied");
+    event_call("cudaEventSynchronize", 0);
+    expect_text(only("cudaEventSynchronize"), "cuda.event.name", "copied");
+    event_call("cudaEventDestroy", 1); /* it failed: the event is there still */
+    event_call("cudaEventDestroy", 0);
+    expect_text(only("cudaEventDestroy"), "cuda.event.name", "copied");
+    event_call("cudaEventSynchronize", 0);
+    assert_null(attr(only("cudaEventSynchronize"), "cuda.event.name"));
+}
+
+static void tell_handle(uint32_t context_id, uint64_t handle)
+{
+    struct name_record record = {
+        .head = {sizeof record, RECORD_NAME, 0, NAMED_CONTEXT_ID}, .handle = handle, .id = context_id};
+    correlate_name(correlate, &thread, &record);
+}
+
+static void work_in_context(uint32_t context_id, uint32_t correlation_id)
+{
+    struct call_record launch = {
+        .head = {sizeof launch, RECORD_CALL, CALL_RUNTIME, find_call(CALL_RUNTIME, "cudaLaunchKernel")},
+        .start_ns = BASE_NS + 1000,
+        .end_ns = BASE_NS + 1100,
+        .context_id = context_id,
+        .correlation_id = correlation_id};
+    struct activity_record record = {.kind = ACTIVITY_KERNEL,
+                                     .correlation_id = correlation_id,
+                                     .context_id = context_id,
+                                     .name = "work",
+                                     .start_ns = BASE_NS + 2000,
+                                     .end_ns = BASE_NS + 2100};
+    span_count = 0;
+    correlate_call(correlate, &thread, &launch);
+    correlate_activity(correlate, &record);
+}
+
+static void test_contexts_have_the_programs_names(void **state)
+{
+    (void)state;
+    begin();
+    tell_handle(3, 0xc3);
+    tell_handle(4, 0xc4);
+    name(NAMED_CONTEXT, 0xc3, "training");
+    work_in_context(3, 1);
+    expect_text(only("cudaLaunchKernel"), "cuda.context.name", "training");
+    expect_text(only("work"), "cuda.context.name", "training");
+    work_in_context(4, 2);
+    assert_null(attr(only("cudaLaunchKernel"), "cuda.context.name"));
+    assert_null(attr(only("work"), "cuda.context.name"));
+    work_in_context(5, 3); /* one whose handle is unknown */
+    assert_null(attr(only("work"), "cuda.context.name"));
+    struct resource_record gone = {.head = {sizeof gone, RECORD_RESOURCE, 0, 2}, .handle = 0xc3};
+    correlate_resource(correlate, &thread, &gone);
+    tell_handle(6, 0xc3); /* the handle again, for another */
+    work_in_context(6, 4);
+    assert_null(attr(only("work"), "cuda.context.name"));
+}
+
+static void test_devices_have_the_programs_names(void **state)
+{
+    (void)state;
+    begin();
+    name(NAMED_DEVICE, 0, "left");
+    assert_int_equal(device_count, 0);
+    work_in_context(1, 1);
+    assert_int_equal(device_count, 1);
+    assert_string_equal(devices[0].label, "left");
+    name(NAMED_DEVICE, 0, "right");
+    assert_int_equal(device_count, 2);
+    assert_int_equal(devices[1].index, devices[0].index);
+    assert_string_equal(devices[1].label, "right");
+    name(NAMED_DEVICE, 1, "not seen yet");
+    name(NAMED_DEVICE, 1000000, "none");
+    assert_int_equal(device_count, 2);
+}
+
 static void test_nothing_to_destroy(void **state)
 {
     (void)state;
@@ -1786,6 +1888,9 @@ int main(void)
         TEST(test_a_kernel_hangs_below_its_call),
         TEST(test_a_call_belongs_to_its_threads_context),
         TEST(test_streams_and_threads_have_the_programs_names),
+        TEST(test_events_have_the_programs_names),
+        TEST(test_contexts_have_the_programs_names),
+        TEST(test_devices_have_the_programs_names),
         TEST(test_contexts_are_of_one_thread),
         TEST(test_what_is_not_sampled_is_dropped_and_no_orphan),
         TEST(test_what_happened_outside_of_calls_is_the_sessions),

@@ -67,6 +67,18 @@ uint64_t range_pop(uint32_t domain)
     return 0;
 }
 
+uint64_t range_pop_with(uint32_t domain, const struct range_end *end)
+{
+    struct range_text text = {.name = "ends",
+                              .name_bytes = 4,
+                              .domain = domain,
+                              .attrs = end->attrs,
+                              .attr_count = end->attr_count,
+                              .attrs_dropped = end->attrs_dropped};
+    write_text("it", &text);
+    return range_pop(domain);
+}
+
 uint32_t range_depth(uint32_t domain)
 {
     return depths[domain];

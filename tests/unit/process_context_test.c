@@ -22,6 +22,7 @@ struct header {
 };
 
 static struct resource resource;
+static struct process_context known;
 static struct header *published;
 
 /* --- a payload, written by hand --- */
@@ -124,13 +125,17 @@ static int withdraw(void **state)
     if (published)
         munmap(published, 3 * PAGE);
     published = NULL;
+    known = (struct process_context){0};
     return 0;
 }
 
 static size_t read_again(void)
 {
+    struct process_context anew = {0};
     resource_deinit(&resource);
-    assert_int_equal(process_context_add(&resource), STATUS_OK);
+    process_context_find(&anew, NULL);
+    bool is_new = process_context_read(&anew, &resource);
+    assert_int_equal(is_new, resource.attr_count > 0);
     return resource.attr_count;
 }
 
@@ -158,16 +163,101 @@ static void test_a_published_context_is_taken(void **state)
     assert_null(resource_find(&resource, "list"));
 }
 
-static void test_what_the_user_has_set_stays(void **state)
+/* As the pipeline does it. */
+static bool look(void)
+{
+    resource_deinit(&resource);
+    process_context_find(&known, NULL);
+    return process_context_read(&known, &resource);
+}
+
+static void test_each_version_is_read_once(void **state)
+{
+    (void)state;
+    struct buffer payload, later = {.length = 0}, attributes = {.length = 0};
+    assert_false(look());
+    make_payload(&payload);
+    publish(&payload);
+    assert_true(look());
+    assert_false(look());
+    published->published_at_ns = 0; /* it is being updated: what was read stays */
+    assert_false(look());
+    assert_true(known.address != 0);
+    put_text(&attributes, "service.name", "another shop");
+    put_field(&later, 1, attributes.bytes, attributes.length);
+    memcpy(published + 1, later.bytes, later.length);
+    published->payload_size = (uint32_t)later.length;
+    published->published_at_ns = 1001;
+    assert_true(look());
+    assert_string_equal(resource_find(&resource, "service.name")->string, "another shop");
+    assert_int_equal(resource.attr_count, 1);
+}
+
+static void test_one_that_goes_may_come_again(void **state)
 {
     (void)state;
     struct buffer payload;
     make_payload(&payload);
     publish(&payload);
-    assert_int_equal(resource_set_string(&resource, "service.name", "mine"), STATUS_OK);
-    assert_int_equal(process_context_add(&resource), STATUS_OK);
-    assert_string_equal(resource_find(&resource, "service.name")->string, "mine");
-    assert_int_equal(resource_find(&resource, "flag")->integer, 1);
+    assert_true(look());
+    munmap(published, 3 * PAGE);
+    assert_false(look());
+    assert_int_equal(known.address, 0);
+    publish(&payload); /* with the same time */
+    assert_true(look());
+}
+
+static void test_our_own_is_none(void **state)
+{
+    (void)state;
+    struct buffer payload;
+    make_payload(&payload);
+    publish(&payload);
+    struct header *first = published;
+    known.own_address = (uint64_t)(uintptr_t)published;
+    assert_false(look());
+    publish(&payload);
+    assert_true(look());
+    assert_int_equal(known.address, (uint64_t)(uintptr_t)published);
+    munmap(first, 3 * PAGE);
+}
+
+static unsigned pauses;
+
+static void count_pause(void)
+{
+    pauses++;
+}
+
+/* Pages that may be read and those that may not, in turn: none is merged with its neighbours. */
+static void test_many_mappings_are_read_with_pauses(void **state)
+{
+    (void)state;
+    enum { COUNT = 2 * PROCESS_CONTEXT_LINES };
+    char *many = mmap(NULL, COUNT * PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(many != MAP_FAILED);
+    for (size_t i = 0; i < COUNT; i += 2)
+        assert_int_equal(mprotect(many + i * PAGE, PAGE, PROT_NONE), 0);
+    pauses = 0;
+    process_context_find(&known, count_pause);
+    assert_true(pauses >= 2);
+    munmap(many, COUNT * PAGE);
+}
+
+static void test_it_may_tell_of_threads(void **state)
+{
+    (void)state;
+    struct buffer payload;
+    make_payload(&payload);
+    publish(&payload);
+    assert_true(look());
+    assert_false(known.names_threads);
+    put_field(&payload, 2, "\x0a\x1athreadlocal.schema_version", 28);
+    memcpy(published + 1, payload.bytes, payload.length);
+    published->payload_size = (uint32_t)payload.length;
+    published->published_at_ns++;
+    assert_true(look());
+    assert_true(known.names_threads);
 }
 
 static void test_what_is_not_whole_is_left_alone(void **state)
@@ -245,7 +335,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(test_a_process_without_one, withdraw),
         cmocka_unit_test_teardown(test_a_published_context_is_taken, withdraw),
-        cmocka_unit_test_teardown(test_what_the_user_has_set_stays, withdraw),
+        cmocka_unit_test_teardown(test_each_version_is_read_once, withdraw),
+        cmocka_unit_test_teardown(test_one_that_goes_may_come_again, withdraw),
+        cmocka_unit_test_teardown(test_our_own_is_none, withdraw),
+        cmocka_unit_test_teardown(test_many_mappings_are_read_with_pauses, withdraw),
+        cmocka_unit_test_teardown(test_it_may_tell_of_threads, withdraw),
         cmocka_unit_test_teardown(test_what_is_not_whole_is_left_alone, withdraw),
         cmocka_unit_test_teardown(test_broken_payloads_are_refused, withdraw),
         cmocka_unit_test_teardown(test_there_is_room_left, withdraw),
