@@ -93,7 +93,7 @@ static void in_child(void)
     capture_abandon();
 }
 
-static enum status start(struct error *err)
+static enum status start(bool by_program, struct error *err)
 {
     static struct capture_info info;
     const char *folder = own_folder();
@@ -104,7 +104,7 @@ static enum status start(struct error *err)
                                        .parent = has_parent ? &parent : NULL};
     /* Capture first: where it can't start, no thread of ours and no TLS library comes into the host at all.
      * What it captures until the pipeline runs, its rings and buffers hold. */
-    enum status status = capture_start(&settings, folder, &info, err);
+    enum status status = capture_start(&settings, folder, by_program, &info, err);
     if (status != STATUS_OK)
         return status;
     if (own_resource_begin(&settings.resource, info.driver_version, info.cupti_version) != STATUS_OK)
@@ -138,10 +138,11 @@ static void begin_publishing(void)
         log_warn("%s: distribution.cuspan.publish_thread_context does nothing", err.text);
 }
 
-static enum agent_state run(void)
+/* `by_program`: it, or a request of it, has asked. */
+static enum agent_state run(bool by_program)
 {
     struct error err = {""};
-    if (start(&err) != STATUS_OK) {
+    if (start(by_program, &err) != STATUS_OK) {
         log_error("%s; this process is not traced", err.text);
         nvtx_switch(false);
         return AGENT_OFF;
@@ -164,7 +165,7 @@ static enum agent_state begin(bool is_asked_for)
     begin_publishing();
     const char *reason = reason_to_wait();
     if (!reason || is_asked_for)
-        return run();
+        return run(is_asked_for);
     log_info("%s: this process is not traced%s", reason,
              settings.sampler_parent_based ? " before a sampled context is attached" : "");
     return AGENT_DORMANT;
@@ -211,7 +212,7 @@ enum agent_answer agent_start(void)
         if (atomic_load(&state) == AGENT_RUNNING)
             (void)capture_begin_tracing();
     } else if (take_state(AGENT_DORMANT)) {
-        set_state(run());
+        set_state(run(true));
     } else {
         if (settled_state() != AGENT_RUNNING || getpid() != owner)
             return AGENT_FAILED;
@@ -244,7 +245,7 @@ static void *run_on_own_thread(void *unused)
     (void)unused;
     thread_is_ours = true;
     prctl(PR_SET_NAME, "cuspan/start");
-    set_state(run());
+    set_state(run(true));
     return NULL;
 }
 

@@ -138,6 +138,7 @@ static enum status prepare_spans(const struct pipeline_options *options, struct 
                                           .expects_calls = capture_expects_calls(settings),
                                           .expects_graphs = capture_expects_graphs(settings),
                                           .expects_devices = true,
+                                          .slept_at = capture_slept_at,
                                           .sink = {pipeline.outputs, on_span, on_device, on_session}};
     status = correlate_create(&correlate, &pipeline.correlate);
     if (status != STATUS_OK)

@@ -23,7 +23,7 @@
     X(sessions, false, "sessions begun")                                                                     \
     X(sleeps, false, "times that capture fell asleep, as nothing sampled was in flight")                     \
     X(asleep_ns, false, "ns that it has slept, up to the last time that it woke")                            \
-    X(asleep_records, false, "GPU records of calls made in sleep, left out")                                 \
+    X(asleep_records, false, "activity records of what was done in sleep, left out")                         \
     X(threads_seen, false, "host threads that made a traced call")                                           \
     X(orphans, false, "GPU spans whose call is unknown, sent below the session and marked")                  \
     X(pending_evicted, false, "calls given up while still waiting for their GPU record")                     \

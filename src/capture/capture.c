@@ -84,6 +84,11 @@ bool capture_end_tracing(void)
     return wake_end_tracing();
 }
 
+bool capture_slept_at(uint64_t time_ns)
+{
+    return wake_slept_at(time_ns);
+}
+
 void capture_set_session(bool is_sampled)
 {
     wake_set_session(is_sampled);
@@ -109,8 +114,8 @@ static void describe(struct capture_info *info)
     info->is_patient = cupti.replay_waits && cupti.replay_waits();
 }
 
-enum status capture_start(const struct settings *frozen, const char *own_folder, struct capture_info *info,
-                          struct error *err)
+enum status capture_start(const struct settings *frozen, const char *own_folder, bool by_program,
+                          struct capture_info *info, struct error *err)
 {
     settings = frozen;
     enum status status = cupti_load(settings->cupti.library, own_folder, &cupti, err);
@@ -120,7 +125,7 @@ enum status capture_start(const struct settings *frozen, const char *own_folder,
         return status;
     connect_replay();
     clock_init();
-    status = switches_on(&cupti, settings, err);
+    status = switches_on(&cupti, settings, wake_is_foreseen(settings, by_program), err);
     if (status != STATUS_OK)
         return status;
     describe(info);

@@ -43,9 +43,10 @@ bool capture_expects_graphs(const struct settings *settings);
 
 /* Loads CUPTI, subscribes and switches on what the settings ask for. `own_folder` is where libcuspan.so lies.
  * On failure nothing is left switched on, and the error says in one line why and what to do. The memory taken
- * stays. */
-enum status capture_start(const struct settings *settings, const char *own_folder, struct capture_info *info,
-                          struct error *err) MUST_CHECK;
+ * stays. `by_program`: it is started by the program, or for a request of it, so that it may be stopped again.
+ */
+enum status capture_start(const struct settings *settings, const char *own_folder, bool by_program,
+                          struct capture_info *info, struct error *err) MUST_CHECK;
 
 /* Hands over what has been captured since the last time: first the calls, then the activity of buffers that
  * were finished before those calls were taken, so that a record mostly finds its call already there. Returns
@@ -70,6 +71,9 @@ const char *capture_failure(void);
 bool capture_is_tracing(void);
 bool capture_begin_tracing(void);
 bool capture_end_tracing(void);
+
+/* Whether capture slept at this time: GPU work of then has no call. Pipeline thread. */
+bool capture_slept_at(uint64_t time_ns);
 
 /* Whether work that belongs to no request is sampled: capture may sleep, between requests, if it isn't. */
 void capture_set_session(bool is_sampled);

@@ -173,19 +173,19 @@ static uint32_t disable_kind(uint16_t kind)
                                : cupti->cuptiActivityDisable(kind);
 }
 
-/* What stays on in sleep costs nothing then: facts of devices and contexts, which come once. CUPTIs before
- * the subscriber API crash when graph records go on late. */
+/* What stays on: facts of devices and contexts, which come once, and graph records, which crash CUPTIs
+ * before 13.3 when they go on late. */
 static bool goes_off_in_sleep(uint16_t kind)
 {
-    if (kind == ACTIVITY_DEVICE || kind == ACTIVITY_CONTEXT || !selection_has_activity(settings, kind))
-        return false;
-    if (kind == ACTIVITY_GRAPH_TRACE)
-        return uses_subscriber_api && !atomic_load(&graphs_are_due);
-    return kind != ACTIVITY_UNIFIED_MEMORY || !unified_memory_is_due;
+    bool stays = kind == ACTIVITY_DEVICE || kind == ACTIVITY_CONTEXT || kind == ACTIVITY_GRAPH_TRACE;
+    bool is_due = kind == ACTIVITY_UNIFIED_MEMORY && unified_memory_is_due;
+    return selection_has_activity(settings, kind) && !stays && !is_due;
 }
 
 void switches_records(bool on)
 {
+    if (uses_subscriber_api)
+        return;
     for (uint16_t i = 0; i < ACTIVITY_KINDS_MAX; i++) {
         uint16_t kind = kind_at(on ? i : (uint16_t)(ACTIVITY_KINDS_MAX - 1 - i));
         if (!goes_off_in_sleep(kind))
@@ -307,8 +307,6 @@ static void start_graphs(void)
     if (!atomic_exchange(&graphs_are_due, false))
         return;
     uint32_t result = enable_kind(ACTIVITY_GRAPH_TRACE, selection_fields(settings, ACTIVITY_GRAPH_TRACE));
-    if (!are_records_on) /* asleep; from now on they go on and off with the others */
-        disable_kind(ACTIVITY_GRAPH_TRACE);
     if (result != CUPTI_OK)
         log_warn("CUPTI gives no graph records (%s): graphs show their nodes",
                  cupti_result_text(cupti, result));
@@ -349,9 +347,11 @@ static void start_unified_memory(void)
     switches_unlock();
 }
 
-static enum status choose_api(struct error *err)
+static enum status choose_api(bool will_sleep, struct error *err)
 {
-    uses_subscriber_api = cupti->has_subscriber_api && settings->cupti.api != CUPTI_API_CLASSIC;
+    bool prefers_classic = settings->cupti.api == CUPTI_API_CLASSIC ||
+                           (settings->cupti.api == CUPTI_API_AUTO && will_sleep && !cupti->replay_clock);
+    uses_subscriber_api = cupti->has_subscriber_api && !prefers_classic;
     if (settings->cupti.api == CUPTI_API_SUBSCRIBER && !uses_subscriber_api)
         return error_set(
             err, STATUS_UNSUPPORTED,
@@ -393,11 +393,12 @@ static enum status switch_on(struct error *err)
     return STATUS_OK;
 }
 
-enum status switches_on(const struct cupti *loaded, const struct settings *frozen, struct error *err)
+enum status switches_on(const struct cupti *loaded, const struct settings *frozen, bool will_sleep,
+                        struct error *err)
 {
     cupti = loaded;
     settings = frozen;
-    enum status status = choose_api(err);
+    enum status status = choose_api(will_sleep, err);
     if (status == STATUS_OK)
         status = subscribe(err);
     if (status == STATUS_OK)

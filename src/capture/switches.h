@@ -9,10 +9,10 @@
 
 #include <stdbool.h>
 
-/* Chooses between CUPTI's two APIs, subscribes, and switches on calls, kinds and fields. Both structs are
- * borrowed for good. On failure nothing is left on. UNSUPPORTED, UNAVAILABLE (another tool has the slot;
- * CUPTI refuses). */
-enum status switches_on(const struct cupti *cupti, const struct settings *settings,
+/* Chooses between CUPTI's two APIs (with `will_sleep` the one that can, unless the settings choose),
+ * subscribes, and switches on calls, kinds and fields. Both structs are borrowed for good. On failure nothing
+ * is left on. UNSUPPORTED, UNAVAILABLE (another tool has the slot; CUPTI refuses). */
+enum status switches_on(const struct cupti *cupti, const struct settings *settings, bool will_sleep,
                         struct error *err) MUST_CHECK;
 
 /* Which API it is; false before switches_on. */
@@ -25,7 +25,8 @@ void switches_follow(void);
 void switches_flush(bool everything);
 
 /* The records of calls' work on or off, for sleep: between lock and unlock, which any thread may hold for
- * some microseconds. What was launched before keeps its record. */
+ * some microseconds. What was launched before keeps its record. With the subscriber API they stay on
+ * (wake.h). */
 void switches_lock(void);
 void switches_unlock(void);
 void switches_records(bool on);

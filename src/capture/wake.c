@@ -9,6 +9,9 @@
 #include <errno.h>
 #include <stdatomic.h>
 
+#define TIMES_KEPT 1024            /* asleep; a thousand a second at most */
+#define MARGIN_NS  (1 * NS_PER_MS) /* a call in flight at an edge is as long, mostly */
+
 static struct {
     atomic_bool runs;       /* between start and stop */
     atomic_bool is_tracing; /* by the program's will */
@@ -17,7 +20,11 @@ static struct {
     _Atomic uint32_t in_flight; /* attached contexts that may be sampled */
     _Atomic uint32_t changes;   /* of it; tells the pipeline thread that one came or went since it looked */
     atomic_bool is_asleep;      /* or falling asleep; changed under switches_lock */
-    uint64_t asleep_since_ns;   /* guarded by it, too */
+    struct {
+        uint64_t begin_ns, end_ns; /* UINT64_MAX: it lasts */
+    } times[TIMES_KEPT]; /* asleep, by `asleep_count` modulo their number; guarded by it, too, as the next */
+    uint32_t asleep_count;
+    uint64_t asleep_since_ns; /* of the timer's clock */
 
     /* Set at the start, or the pipeline thread's own. */
     enum sleep_when when;
@@ -41,6 +48,7 @@ static void rouse(void)
         switches_records(true);
         callbacks_wake(wake.is_replay ? 0 : clock_ticks());
         counter_add(COUNTER_asleep_ns, clock_monotonic_ns() - wake.asleep_since_ns);
+        wake.times[(wake.asleep_count - 1) % TIMES_KEPT].end_ns = clock_now_ns();
         atomic_store(&wake.is_asleep, false);
     }
     switches_unlock();
@@ -57,12 +65,30 @@ static bool fall_asleep(void)
         callbacks_sleep();
         switches_records(false);
         wake.asleep_since_ns = clock_monotonic_ns();
+        wake.times[wake.asleep_count % TIMES_KEPT].begin_ns = clock_now_ns();
+        wake.times[wake.asleep_count++ % TIMES_KEPT].end_ns = UINT64_MAX;
         counter_add(COUNTER_sleeps, 1);
     } else {
         atomic_store(&wake.is_asleep, was_asleep);
     }
     switches_unlock();
     return falls;
+}
+
+bool wake_slept_at(uint64_t time_ns)
+{
+    bool slept = false;
+    switches_lock();
+    uint32_t kept = wake.asleep_count < TIMES_KEPT ? wake.asleep_count : TIMES_KEPT;
+    for (uint32_t i = 1; i <= kept && !slept; i++) {
+        uint32_t at = (wake.asleep_count - i) % TIMES_KEPT;
+        uint64_t end_ns = wake.times[at].end_ns;
+        if (end_ns != UINT64_MAX && time_ns > end_ns + MARGIN_NS)
+            break; /* it is younger than this one, and so than those before */
+        slept = time_ns + MARGIN_NS >= wake.times[at].begin_ns;
+    }
+    switches_unlock();
+    return slept;
 }
 
 /* --- contexts --- */
@@ -123,6 +149,15 @@ static void on_bound(bool begins)
 }
 
 /* --- life --- */
+
+bool wake_is_foreseen(const struct settings *settings, bool by_program)
+{
+    if (settings->record_file)
+        return false;
+    bool is_part_sampled = settings->sampler == SAMPLER_TRACE_ID_RATIO && settings->sampler_ratio < 1;
+    return by_program || settings->capture.cuda_profiler || settings->sampling.sleep == SLEEP_ALWAYS ||
+           (settings->sampling.sleep == SLEEP_AUTO && is_part_sampled);
+}
 
 void wake_start(const struct settings *settings, bool is_replay)
 {

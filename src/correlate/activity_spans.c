@@ -191,12 +191,14 @@ static void emit_activity(struct correlate *c, const struct activity_record *rec
     correlate_emit(c);
 }
 
+/* Its call was made in sleep, or across its edge. */
+static bool is_of_sleep(const struct correlate *c, const struct activity_record *record)
+{
+    return c->slept_at && c->slept_at(record->start_ns);
+}
+
 static void give_up(struct correlate *c, const struct activity_record *record)
 {
-    if (activity_table[record->kind].is_gpu_work && counter_get(COUNTER_sleeps)) {
-        counter_add(COUNTER_asleep_records, 1); /* its call was made in sleep, or across its edge */
-        return;
-    }
     if (activity_table[record->kind].is_gpu_work)
         counter_add(COUNTER_orphans, 1);
     emit_activity(c, record, NULL);
@@ -281,6 +283,8 @@ void correlate_activity(struct correlate *c, const struct activity_record *recor
     bool may_come = c->expects_calls && record->correlation_id && activity_table[record->kind].is_gpu_work;
     if (call)
         emit_activity(c, record, call);
+    else if (is_of_sleep(c, record))
+        counter_add(COUNTER_asleep_records, 1);
     else if (!may_come || !waiting_push(c->waiting, record, c->now_ns))
         give_up(c, record);
 }
@@ -298,6 +302,8 @@ static bool take_waiting(struct correlate *c, const struct activity_record *reco
         return true;
     if (call)
         emit_activity(c, record, call);
+    else if (is_of_sleep(c, record))
+        counter_add(COUNTER_asleep_records, 1);
     else
         give_up(c, record);
     return true;

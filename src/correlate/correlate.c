@@ -30,6 +30,7 @@ enum status correlate_create(const struct correlate_options *options, struct cor
     made->sink = options->sink;
     made->expects_calls = options->expects_calls;
     made->expects_graphs = options->expects_graphs;
+    made->slept_at = options->slept_at;
     made->expects_devices = options->expects_devices;
     made->is_summary = settings->detail == DETAIL_SUMMARY;
     attributes_init(&made->plan, settings->detail);

@@ -29,7 +29,9 @@ struct correlate_options {
     const struct trace_context *parent; /* TRACEPARENT, or NULL; copied */
     bool expects_calls;                 /* every GPU record should find its call; else none is waited for */
     bool expects_graphs;                /* every graph launch should have its record; else none is missed */
-    bool expects_devices;               /* each device is described; else its work doesn't wait for that */
+    bool (*slept_at)(
+        uint64_t time_ns); /* GPU work of then may be without a call, and isn't wanted; NULL: never */
+    bool expects_devices;  /* each device is described; else its work doesn't wait for that */
     struct correlate_sink sink;
 };
 

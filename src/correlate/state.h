@@ -38,6 +38,7 @@ struct correlate {
     const struct settings *settings;
     struct correlate_sink sink;
     bool expects_calls, expects_graphs, expects_devices;
+    bool (*slept_at)(uint64_t time_ns);      /* or NULL */
     bool lacks_device, has_asked_for_device; /* work waits for its device's description */
     bool is_summary;                         /* the detail: calls and their work have no spans */
     struct session session;

@@ -78,6 +78,18 @@ bool wake_end_tracing(void)
     return false;
 }
 
+bool wake_is_foreseen(const struct settings *settings, bool by_program)
+{
+    (void)settings, (void)by_program;
+    return false;
+}
+
+bool wake_slept_at(uint64_t time_ns)
+{
+    (void)time_ns;
+    return false;
+}
+
 void wake_set_session(bool is_sampled)
 {
     (void)is_sampled;
@@ -117,7 +129,7 @@ int InitializeInjection(void)
     struct error err;
     pthread_t thread;
     if (config_load(&input, &settings, &report) != STATUS_OK ||
-        capture_start(&settings, ".", &info, &err) != STATUS_OK ||
+        capture_start(&settings, ".", false, &info, &err) != STATUS_OK ||
         pthread_create(&thread, NULL, return_buffers, NULL) != 0)
         fprintf(stderr, "floor: can't start\n");
     return 1;

@@ -8,7 +8,8 @@
 //   sleeping crew N THREADS ON OFF [one]
 //                             as a service would: THREADS work, one request of a hundred is sampled, the first sampled one
 //                             in flight switches on, on its own thread; another thread switches off when none is.
-//                             ON, OFF: which kinds, in which order: k(ernel) c(opy) f(ill) o(verhead) p(eer copy) g(raph);
+//                             ON, OFF: which kinds, in which order: k(ernel) c(opy) f(ill) o(verhead) p(eer copy) g(raph)
+//                             d(evice) (conte)x(t); what OFF lacks stays on;
 //                             one: a request waits for that other thread to switch on, too
 //   sleeping graphs           a graph made awake or asleep, with graph records switched with the rest or left on: what
 //                             comes of its launches in later cycles
@@ -42,7 +43,7 @@ static void *lib;
 static CUpti_SubscriberHandle sub;
 static std::mutex records_lock;
 static std::map<uint32_t, int> records; // by correlation ID
-static long graph_records, kernel_records;
+static long graph_records, kernel_records, device_records, context_records;
 static thread_local std::vector<uint32_t> *noted; // the IDs of this thread's launches and copies
 static std::atomic<bool> is_awake;
 
@@ -73,8 +74,14 @@ static void CUPTIAPI complete(uint8_t *buffer, size_t, size_t valid, CUpti_Buffe
         uint32_t kind, id;
         memcpy(&kind, buffer + at, 4);
         const CUpti_ActivityRecordLayout *layout = kind < info->numRecordLayouts ? info->ppRecordLayouts[kind] : nullptr;
-        if (!layout || layout->numFields != 4)
+        if (!layout)
             break;
+        device_records += kind == CUPTI_ACTIVITY_KIND_DEVICE;
+        context_records += kind == CUPTI_ACTIVITY_KIND_CONTEXT;
+        if (kind == CUPTI_ACTIVITY_KIND_DEVICE || kind == CUPTI_ACTIVITY_KIND_CONTEXT) {
+            at += layout->recordSize;
+            continue;
+        }
         memcpy(&id, buffer + at + layout->pEntries[3].offset, 4); // the last field asked for
         if (kind != CUPTI_ACTIVITY_KIND_OVERHEAD)
             records[id]++;
@@ -357,8 +364,10 @@ static void crew_switch(bool on)
             kind(on, CUPTI_ACTIVITY_KIND_MEMCPY2, {MEMCPY2_FIELD_KIND, MEMCPY2_FIELD_START, MEMCPY2_FIELD_END, MEMCPY2_FIELD_CORRELATION_ID});
         if (*which == 'g')
             graph_kind(on);
-        if (*which == 'w')
-            usleep(20);
+        if (*which == 'd')
+            kind(on, CUPTI_ACTIVITY_KIND_DEVICE, {DEVICE_FIELD_KIND, DEVICE_FIELD_ID});
+        if (*which == 'x')
+            kind(on, CUPTI_ACTIVITY_KIND_CONTEXT, {CONTEXT_FIELD_KIND, CONTEXT_FIELD_CONTEXT_ID});
     }
 }
 static void crew(int count, int workers)
@@ -371,15 +380,6 @@ static void crew(int count, int workers)
     subscribe();
     is_awake = true;
     calls(true);
-    for (const char *always = "kcfg"; *always; always++)
-        if (!strchr(off_order, *always)) { // it stays on
-            char order[2] = {*always, 0};
-            const char *before = on_order;
-            on_order = order;
-            if (*always != 'g' && *always != 'f')
-                crew_switch(true);
-            on_order = before;
-        }
     crew_switch(true);
     std::vector<std::vector<uint32_t>> kernel_ids(workers), copy_ids(workers);
     std::vector<std::thread> threads;
@@ -430,6 +430,9 @@ static void crew(int count, int workers)
             usleep(one_switches ? 100 : 1000);
             std::unique_lock<std::mutex> guard(lock);
             if (on && in_flight == 0) {
+                for (const char *which = on_order; switched_on == 0 && *which; which++)
+                    if (!strchr(off_order, *which))
+                        printf("%c stays on; ", *which);
                 crew_switch(false);
                 on = false;
                 guard.unlock();
@@ -454,8 +457,9 @@ static void crew(int count, int workers)
         for (uint32_t id : copy_ids[w])
             copies++, no_copy += records.count(id) == 0;
     }
-    printf("crew of %d, on in the order %-5s off %-5s %s: on %ld times; of %ld kernels %ld without a record, of %ld copies %ld\n", workers,
-           on_order, off_order, one_switches ? "by one thread" : "by many", switched_on, kernels, no_kernel, copies, no_copy);
+    printf("crew of %d, on in the order %-5s off %-5s %s: on %ld times; of %ld kernels %ld without a record, of %ld copies %ld; %ld records of devices, %ld of contexts\n", workers,
+           on_order, off_order, one_switches ? "by one thread" : "by many", switched_on, kernels, no_kernel, copies, no_copy,
+           device_records, context_records);
 }
 static void launches(const char *when, cudaGraphExec_t exec, cudaStream_t s)
 {

@@ -114,8 +114,10 @@ def check_nobodys(spans):
 def of_python(request, spans):
     by_id = {span.span_id: span for span in spans}
     work = Counter(span.attributes["cuda.activity"] for span in spans if "cuda.activity" in span.attributes)
-    copies = {span.attributes["cuda.memcpy.bytes"] for span in spans if span.attributes.get("cuda.activity") == "memcpy"}
-    if (work["kernel"], work["memcpy"], copies) != (request["kernels"], request["copies"], {request["bytes"]}):
+    # From page-locked memory of the first GPU's context to another GPU, CUPTI calls a copy one between devices.
+    kinds = "memcpy", "memcpy_peer"
+    copies = {span.attributes["cuda.memcpy.bytes"] for span in spans if span.attributes.get("cuda.activity") in kinds}
+    if (work["kernel"], work["memcpy"] + work["memcpy_peer"], copies) != (request["kernels"], request["copies"], {request["bytes"]}):
         yield f"request {request['number']}: {dict(work)}, copies of {copies} instead of {request}"
     for span in spans:
         above = by_id.get(span.parent_id)

@@ -968,6 +968,82 @@ static void tell_device(uint32_t id, const char *name)
     correlate_activity(correlate, &record);
 }
 
+static void test_work_waits_for_its_devices_description(void **state)
+{
+    (void)state;
+    begin();
+    correlate->expects_devices = true;
+    assert_false(correlate_wants_records(correlate));
+    launch(1, 1000);
+    kernel("first", 1, 2000, 2100);
+    assert_true(correlate_wants_records(correlate));
+    assert_false(correlate_wants_records(correlate)); /* once is enough */
+    tick_after(20);
+    assert_int_equal(device_count, 0);
+    tell_device(0, "H200");
+    tick_after(20);
+    expect_child(only("first"), only("cudaLaunchKernel"));
+    assert_int_equal(device_count, 1);
+    assert_string_equal(devices[0].name, "H200");
+    launch(2, 3000);
+    kernel("second", 2, 4000, 4100);
+    only("second");
+}
+
+static void test_a_device_that_nobody_describes_keeps_no_work_back(void **state)
+{
+    (void)state;
+    begin();
+    correlate->expects_devices = true;
+    launch(1, 1000);
+    kernel("first", 1, 2000, 2100);
+    tick_after(90); /* wait_ms is 100 */
+    assert_int_equal(device_count, 0);
+    tick_after(20);
+    only("first");
+    assert_int_equal(device_count, 1);
+    assert_string_equal(devices[0].name, "");
+    launch(2, 3000);
+    kernel("second", 2, 4000, 4100);
+    only("second");
+}
+
+static bool slept_before_3000(uint64_t time_ns)
+{
+    return time_ns < BASE_NS + 3000;
+}
+
+/* In sleep, and across its edge, CUPTI gives records whose calls nobody saw, now and then without times. */
+static void test_work_that_was_launched_in_sleep_is_left_out(void **state)
+{
+    (void)state;
+    begin();
+    correlate->slept_at = slept_before_3000;
+    counter_add(COUNTER_sleeps, 1);
+    kernel("launched in sleep", 9, 2000, 2100);
+    kernel("timeless", 10, -BASE_NS, -BASE_NS);
+    assert_int_equal(counter_get(COUNTER_asleep_records), 1); /* it waits for no call */
+    assert_int_equal(counter_get(COUNTER_lost_zero_timestamps), 0);
+    launch(11, 1000);
+    kernel("launched before", 11, 2000, 2100);
+    expect_child(only("launched before"), only("cudaLaunchKernel"));
+    kernel("orphan", 12, 4000, 4100);
+    correlate_finish(correlate);
+    only("orphan");
+    assert_int_equal(counter_get(COUNTER_asleep_records), 1);
+    assert_int_equal(counter_get(COUNTER_orphans), 1);
+}
+
+static void test_times_that_are_missing_are_a_loss_where_the_call_is_known(void **state)
+{
+    (void)state;
+    begin();
+    counter_add(COUNTER_sleeps, 1);
+    launch(12, 4000);
+    kernel("timeless", 12, -BASE_NS, -BASE_NS);
+    assert_int_equal(counter_get(COUNTER_lost_zero_timestamps), 1);
+}
+
 static void test_a_device_is_told_once(void **state)
 {
     (void)state;
@@ -1937,6 +2013,10 @@ int main(void)
         TEST(test_a_module_loaded_inside_a_call_is_its_event),
         TEST(test_what_happens_outside_a_call_is_the_session_s),
         TEST(test_many_events_inside_a_call),
+        TEST(test_work_waits_for_its_devices_description),
+        TEST(test_a_device_that_nobody_describes_keeps_no_work_back),
+        TEST(test_work_that_was_launched_in_sleep_is_left_out),
+        TEST(test_times_that_are_missing_are_a_loss_where_the_call_is_known),
         TEST(test_a_device_is_told_once),
         TEST(test_devices_beyond_the_table),
         TEST(test_the_null_stream_is_marked),

@@ -1,6 +1,7 @@
 /* When capture sleeps, with CUPTI's switches and the callbacks' mode stood in for. */
 #include "capture/wake.h"
 
+#include "base/clock.h"
 #include "base/counters.h"
 #include "capture/callbacks.h"
 #include "capture/sdk_context.h"
@@ -154,6 +155,71 @@ static void counts_the_time_asleep(void **state)
     wake_detached();
 }
 
+static uint64_t fake_now_ns;
+
+static uint64_t fake_clock(void)
+{
+    return fake_now_ns;
+}
+
+static void sleep_from_to(uint64_t begin_ms, uint64_t end_ms)
+{
+    fake_now_ns = begin_ms * 1000000;
+    serve();
+    assert_false(is_awake());
+    fake_now_ns = end_ms * 1000000;
+    wake_attached();
+    wake_detached();
+}
+
+static bool slept_at(uint64_t ms)
+{
+    return wake_slept_at(ms * 1000000);
+}
+
+static void remembers_when_it_slept(void **state)
+{
+    (void)state;
+    clock_source = fake_clock;
+    fake_now_ns = 5000000;
+    begin(SLEEP_ALWAYS, false, false);
+    assert_true(slept_at(100)); /* it still does */
+    fake_now_ns = 10000000;
+    wake_attached();
+    wake_detached();
+    sleep_from_to(20, 30);
+    fake_now_ns = 40000000;
+    assert_true(slept_at(4) && slept_at(9) && slept_at(11)); /* with a margin for calls across an edge */
+    assert_false(slept_at(3) || slept_at(12) || slept_at(18));
+    assert_true(slept_at(19) && slept_at(25) && slept_at(31));
+    assert_false(slept_at(32) || slept_at(40));
+    for (uint64_t i = 0; i < 2000; i++) /* more than are remembered */
+        sleep_from_to(100 + 10 * i, 104 + 10 * i);
+    assert_false(slept_at(25));
+    assert_true(slept_at(100 + 10 * 1999 + 2));
+    assert_false(slept_at(100 + 10 * 1999 + 7));
+    clock_source = NULL;
+}
+
+static void is_foreseen(void **state)
+{
+    (void)state;
+    struct settings settings = {.sampling.sleep = SLEEP_AUTO};
+    assert_false(wake_is_foreseen(&settings, false));
+    assert_true(wake_is_foreseen(&settings, true));
+    settings.sampler = SAMPLER_TRACE_ID_RATIO;
+    settings.sampler_ratio = 1;
+    assert_false(wake_is_foreseen(&settings, false));
+    settings.sampler_ratio = 0.01;
+    assert_true(wake_is_foreseen(&settings, false));
+    settings.sampling.sleep = SLEEP_NEVER;
+    assert_false(wake_is_foreseen(&settings, false));
+    settings.capture.cuda_profiler = true;
+    assert_true(wake_is_foreseen(&settings, false));
+    settings.record_file = (char *)"file";
+    assert_false(wake_is_foreseen(&settings, true));
+}
+
 static void never_sleeps_where_it_must_not(void **state)
 {
     (void)state;
@@ -273,6 +339,8 @@ int main(void)
         cmocka_unit_test_setup(sleeps_below_an_unsampled_session_where_contexts_are_attached, set_up),
         cmocka_unit_test_setup(wakes_for_a_sampled_context_and_until_it_ends, set_up),
         cmocka_unit_test_setup(counts_the_time_asleep, set_up),
+        cmocka_unit_test_setup(remembers_when_it_slept, set_up),
+        cmocka_unit_test_setup(is_foreseen, set_up),
         cmocka_unit_test_setup(never_sleeps_where_it_must_not, set_up),
         cmocka_unit_test_setup(stays_awake_for_an_sdk, set_up),
         cmocka_unit_test_setup(follows_the_program, set_up),
