@@ -197,8 +197,13 @@ static bool is_of_sleep(const struct correlate *c, const struct activity_record 
     return c->slept_at && c->slept_at(record->start_ns);
 }
 
+/* Once it has slept, work without a call is of a sleep, most likely, and waited long on the GPU. */
 static void give_up(struct correlate *c, const struct activity_record *record)
 {
+    if (counter_get(COUNTER_sleeps)) {
+        counter_add(COUNTER_asleep_records, 1);
+        return;
+    }
     if (activity_table[record->kind].is_gpu_work)
         counter_add(COUNTER_orphans, 1);
     emit_activity(c, record, NULL);

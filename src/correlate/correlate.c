@@ -249,9 +249,13 @@ void correlate_settle(struct correlate *c, uint64_t now_ns)
 
 bool correlate_wants_records(struct correlate *c)
 {
-    bool wants = c->lacks_device && !c->has_asked_for_device;
-    c->has_asked_for_device |= wants;
-    return wants;
+    bool for_device = c->lacks_device && !c->has_asked_for_device;
+    bool for_summaries = c->summaries && summaries_are_many(c->summaries) &&
+                         c->now_ns >= c->asked_for_summaries_ns + SWEEP_INTERVAL_NS;
+    c->has_asked_for_device |= for_device;
+    if (for_summaries)
+        c->asked_for_summaries_ns = c->now_ns;
+    return for_device || for_summaries;
 }
 
 uint32_t correlate_waiting(const struct correlate *c)

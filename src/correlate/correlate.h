@@ -63,8 +63,8 @@ void correlate_tick(struct correlate *correlate, uint64_t now_monotonic_ns);
 /* What waits looks at once whether it still has to. */
 void correlate_settle(struct correlate *correlate, uint64_t now_monotonic_ns);
 
-/* A device has work of which nothing else is known yet: CUPTI's finished records should be asked for. Once.
- */
+/* CUPTI's finished records should be asked for now: a device has work of which nothing else is known yet, or
+ * many summaries wait for theirs. */
 bool correlate_wants_records(struct correlate *correlate);
 
 /* Ends the session that is open, with `reason`; the next begins with the next work. What still waits stays.

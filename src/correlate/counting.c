@@ -303,7 +303,8 @@ static bool summary_is_due(struct correlate *c, const struct summary *summary)
 static void sweep_summaries(struct correlate *c)
 {
     struct summary *summary = summaries_idlest(c->summaries), *next;
-    for (; summary && c->now_ns >= summary->active_ns + SETTLE_NS; summary = next) {
+    uint64_t settle_ns = summaries_are_many(c->summaries) ? 0 : SETTLE_NS;
+    for (; summary && c->now_ns >= summary->active_ns + settle_ns; summary = next) {
         next = summaries_next_idle(c->summaries, summary);
         if (summary_is_due(c, summary))
             send_summary(c, summary);

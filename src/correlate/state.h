@@ -38,7 +38,8 @@ struct correlate {
     const struct settings *settings;
     struct correlate_sink sink;
     bool expects_calls, expects_graphs, expects_devices;
-    bool (*slept_at)(uint64_t time_ns);      /* or NULL */
+    bool (*slept_at)(uint64_t time_ns); /* or NULL */
+    uint64_t asked_for_summaries_ns;
     bool lacks_device, has_asked_for_device; /* work waits for its device's description */
     bool is_summary;                         /* the detail: calls and their work have no spans */
     struct session session;

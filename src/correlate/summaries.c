@@ -9,6 +9,7 @@
 #define REMEMBERED 16384 /* requests whose summaries have left */
 
 struct summaries {
+    uint32_t count;
     uint32_t free; /* index + 1 */
     uint32_t idlest, latest;
     uint32_t buckets[BUCKETS];
@@ -39,13 +40,14 @@ void summaries_destroy(struct summaries *summaries)
     free(summaries);
 }
 
-/* Span IDs are random, or count up from random numbers; trace IDs may share their first bytes. */
+/* Span IDs are random, or count up from random numbers; trace IDs may share their first bytes; and one may
+ * tell of the other, so that they are mixed apart from each other. */
 static uint32_t hash_of(const uint8_t context[24])
 {
     uint64_t trace, span;
     memcpy(&trace, context + 8, sizeof trace);
     memcpy(&span, context + 16, sizeof span);
-    return (uint32_t)((trace ^ span) * 0x9e3779b97f4a7c15ull >> 32);
+    return (uint32_t)((trace * 0x9e3779b97f4a7c15ull + span) * 0xbf58476d1ce4e5b9ull >> 32);
 }
 
 uint32_t summaries_index(const struct summaries *summaries, const struct summary *summary)
@@ -103,6 +105,7 @@ struct summary *summaries_add(struct summaries *summaries, const uint8_t context
     if (memcmp(summaries->sent[hash % REMEMBERED].span_id, context + 16, 8) == 0)
         summary->number += summaries->sent[hash % REMEMBERED].number;
     summaries->buckets[hash % BUCKETS] = at;
+    summaries->count++;
     link_latest(summaries, summary);
     return summary;
 }
@@ -141,4 +144,10 @@ void summaries_remove(struct summaries *summaries, struct summary *summary, bool
     memset(summary, 0, sizeof *summary);
     summary->next_in_bucket = summaries->free;
     summaries->free = at;
+    summaries->count--;
+}
+
+bool summaries_are_many(const struct summaries *summaries)
+{
+    return summaries->count > SUMMARIES_MAX / 2;
 }

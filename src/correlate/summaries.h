@@ -43,4 +43,7 @@ struct summary *summaries_next_idle(struct summaries *summaries, const struct su
 /* It has left, `sent` if as a span: a further one of the same request has the next number. */
 void summaries_remove(struct summaries *summaries, struct summary *summary, bool sent);
 
+/* The table is half full: it is time to let some leave sooner than they would. */
+bool summaries_are_many(const struct summaries *summaries);
+
 #endif

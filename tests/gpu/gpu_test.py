@@ -141,16 +141,28 @@ class Test:
         found += list(requests_check.check(spans, 10000))[:10]
         return found + lost_in(report), {"spans": len(spans)}
 
-    def check_few_sampled(self, program, cupti):
-        """One request in a hundred is sampled: its trace has exactly its own, and in between the agent sleeps."""
-        done, spans, (report,) = self.traced([*program, "8", "5000", "1", "100"], cupti, "always")
-        bare = self.run([*program, "8", "5000", "1", "100"])
+    def check_few_sampled(self, program, cupti, sleep="always"):
+        """One request in 101 is sampled: its trace has exactly its own, and in between the agent sleeps."""
+        done, spans, (report,) = self.traced([*program, "8", "2000", "1", "101"], cupti, "when-used",
+                                             settings=f";sampling.sleep={sleep}")
+        bare = self.run([*program, "8", "2000", "1", "101"])
         found = [] if done.returncode == 0 else [f"status {done.returncode}: {done.stderr!r}"]
-        found += list(requests_check.check(spans, 40000, 100))[:10]
+        found += list(requests_check.check(spans, 16000, 101))[:10]
         counters = {name: report["counters"][name] for name in ("sleeps", "asleep_ns", "asleep_records", "spans_unsampled")}
         if not counters["sleeps"]:
             found.append("it never slept")
         return found + lost_in(report), {**counters, "agent: " + done.stdout.strip(): 1, "bare: " + bare.stdout.strip(): 1}
+
+    def check_few_sampled_unforeseen(self, program, cupti):
+        """The same where the agent learns only on the way that not all are."""
+        return self.check_few_sampled(program, cupti, "auto")
+
+    def check_late_graph(self, program, cupti):
+        """A graph, and with it CUPTI's graph records, come while others launch: nobody's work is another's from then on."""
+        done, spans, (report,) = self.traced([*program, "8", "500"], cupti, "when-used", settings=ROOM_FOR_BURSTS,
+                                             REQUESTS_GRAPH="1")
+        found = [] if done.returncode == 0 else [f"status {done.returncode}: {done.stderr!r}"]
+        return found + list(requests_check.check(spans, 4000))[:10] + lost_in(report), {"spans": len(spans)}
 
     def check_control(self, program, cupti):
         """What is launched while it traces has its spans, below their calls; what is launched in between has none."""
@@ -205,6 +217,8 @@ def main():
             if Path(program).stem == "requests":
                 test.case([program], cupti, test.check_requests)
                 test.case([program], cupti, test.check_few_sampled)
+                test.case([program], cupti, test.check_few_sampled_unforeseen)
+                test.case([program], cupti, test.check_late_graph)
                 continue
             if Path(program).stem == "control":
                 test.case([program], cupti, test.check_control)

@@ -4,6 +4,7 @@
 // Request n: 1 + n % 7 kernels of 1 + n % 1009 blocks, 1 + n % 3 copies of 64 * (1 + n % 509) bytes, the last kernel in a
 // range "stage"; every tenth isn't sampled, or with ONE-IN only one in so many is. Its trace ID: 8 bytes "request!", then
 // n. Between requests a thread launches once for nobody. requests_check.py looks whether each trace holds exactly its own.
+// With REQUESTS_GRAPH in the environment the first thread makes a CUDA graph in the middle, while others launch.
 // Several processes that serve the same numbers, from FIRST (1) on, work for the same traces; LOCAL_RANK says which GPU is
 // whose.
 #include <cuspan/cuspan.h>
@@ -68,6 +69,18 @@ static void serve(worker &mine, uint64_t n)
         CHECK(cudaStreamSynchronize(mine.stream));
 }
 
+// A graph, made in the middle while others launch: the agent then switches CUPTI's graph records on.
+static void make_graph(worker &mine)
+{
+    cudaGraph_t graph;
+    cudaGraphExec_t executable;
+    CHECK(cudaStreamBeginCapture(mine.stream, cudaStreamCaptureModeThreadLocal));
+    work<<<1, 32, 0, mine.stream>>>(mine.counts, 0);
+    CHECK(cudaStreamEndCapture(mine.stream, &graph));
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    CHECK(cudaGraphInstantiate(&executable, graph, 0));
+}
+
 int main(int argc, char **argv)
 {
     unsigned threads = argc > 1 ? atoi(argv[1]) : 16, each = argc > 2 ? atoi(argv[2]) : 20;
@@ -89,8 +102,11 @@ int main(int argc, char **argv)
             CHECK(cudaStreamCreateWithFlags(&mine.stream, cudaStreamNonBlocking));
             CHECK(cudaMalloc(&mine.device, 64 * 512));
             CHECK(cudaMallocHost(&mine.host, 64 * 512));
-            for (unsigned i = 0; i < each; i++)
+            for (unsigned i = 0; i < each; i++) {
                 serve(mine, first + (uint64_t)i * threads + t);
+                if (t == 0 && i == each / 4 && getenv("REQUESTS_GRAPH"))
+                    make_graph(mine);
+            }
             CHECK(cudaStreamSynchronize(mine.stream));
         });
     for (auto &worker : workers)

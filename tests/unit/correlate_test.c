@@ -1027,11 +1027,10 @@ static void test_work_that_was_launched_in_sleep_is_left_out(void **state)
     launch(11, 1000);
     kernel("launched before", 11, 2000, 2100);
     expect_child(only("launched before"), only("cudaLaunchKernel"));
-    kernel("orphan", 12, 4000, 4100);
+    kernel("launched in sleep, run later", 12, 4000, 4100);
     correlate_finish(correlate);
-    only("orphan");
-    assert_int_equal(counter_get(COUNTER_asleep_records), 1);
-    assert_int_equal(counter_get(COUNTER_orphans), 1);
+    assert_int_equal(counter_get(COUNTER_asleep_records), 2);
+    assert_int_equal(counter_get(COUNTER_orphans), 0);
 }
 
 static void test_times_that_are_missing_are_a_loss_where_the_call_is_known(void **state)
@@ -1835,6 +1834,33 @@ static void test_beyond_the_table_the_idlest_leave_early(void **state)
     assert_int_equal(counted_spans, SUMMARIES_MAX + 101);
 }
 
+static void test_where_summaries_are_many_they_leave_sooner(void **state)
+{
+    (void)state;
+    struct context_record context = {.head = {sizeof context, RECORD_CONTEXT, 0, 0},
+                                     .time_ns = BASE_NS,
+                                     .flags = TRACE_FLAG_SAMPLED,
+                                     .trace_id = {1}};
+    settings.correlation.pending_max = 65536;
+    begin_summary();
+    correlate->sink.on_span = count_span;
+    for (uint32_t i = 1; i <= SUMMARIES_MAX / 2 + 10; i++) {
+        assert_false(correlate_wants_records(correlate) && i <= SUMMARIES_MAX / 2);
+        memcpy(context.span_id, &i, sizeof i);
+        correlate_context(correlate, &thread, &context);
+        launch(i, 1000 * i);
+    }
+    tick_after(20);
+    assert_true(correlate_wants_records(correlate));
+    assert_false(correlate_wants_records(correlate)); /* not more often than is of use */
+    for (uint32_t i = 1; i <= 100; i++)
+        kernel("work", i, 1000 * i + 500, 1000 * i + 600);
+    assert_int_equal(counted_spans, 0);
+    tick_after(20);                          /* less than they settle for */
+    assert_in_range(counted_spans, 10, 100); /* until they are not so many any more */
+    assert_int_equal(counter_get(COUNTER_summaries_early), 0);
+}
+
 static void test_more_ranges_than_accounts(void **state)
 {
     (void)state;
@@ -2036,6 +2062,7 @@ int main(void)
         TEST(test_work_of_no_request_is_the_sessions),
         TEST(test_events_and_cuptis_own_work_have_no_place_in_a_summary),
         TEST(test_beyond_the_table_the_idlest_leave_early),
+        TEST(test_where_summaries_are_many_they_leave_sooner),
         TEST(test_more_ranges_than_accounts),
         TEST(test_nothing_to_destroy),
     };

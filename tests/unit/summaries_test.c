@@ -91,15 +91,40 @@ static void the_table_has_an_end(void **state)
     assert_non_null(summaries_add(summaries, of(SUMMARIES_MAX), 1));
 }
 
+/* Both IDs may be made from one number. */
+static const uint8_t *of_one_number(uint32_t number)
+{
+    memset(context, 0, sizeof context);
+    memcpy(context + 12, &number, sizeof number);
+    memcpy(context + 20, &number, sizeof number);
+    return context;
+}
+
+static void ids_that_tell_of_each_other_are_told_apart(void **state)
+{
+    (void)state;
+    uint32_t remembered = 0;
+    for (uint32_t i = 1; i <= 1000; i++)
+        summaries_remove(summaries, summaries_add(summaries, of_one_number(i), 1), true);
+    for (uint32_t i = 1; i <= 1000; i++)
+        remembered += summaries_add(summaries, of_one_number(i), 2)->number == 2;
+    assert_in_range(remembered, 900, 1000);
+    assert_false(summaries_are_many(summaries));
+    for (uint32_t i = 1001; i <= SUMMARIES_MAX / 2 + 1; i++)
+        assert_non_null(summaries_add(summaries, of_one_number(i), 3));
+    assert_true(summaries_are_many(summaries));
+    summaries_remove(summaries, summaries_find(summaries, of_one_number(1)), false);
+    assert_false(summaries_are_many(summaries));
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(a_request_is_found_by_its_context),
-        TEST(they_stand_in_the_order_of_their_activity),
-        TEST(a_further_one_has_the_next_number),
-        TEST(the_table_has_an_end),
+        TEST(a_request_is_found_by_its_context),          TEST(they_stand_in_the_order_of_their_activity),
+        TEST(a_further_one_has_the_next_number),          TEST(the_table_has_an_end),
+        TEST(ids_that_tell_of_each_other_are_told_apart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
