@@ -190,7 +190,9 @@ static void show_innermost(struct stacks *stacks)
     stacks->shared.ids = top->ids;
     stacks->shared.flags = top->flags;
     stacks->shared.state = top->state;
-    stacks->shared.since_ticks = clock_ticks();
+    /* Before capture begins nobody knows what ticks will be. */
+    bool is_captured = atomic_load_explicit(&callbacks_mode, memory_order_acquire) != CALLBACKS_OFF;
+    stacks->shared.since_ticks = is_captured ? clock_ticks() : 0;
     stacks->shared.version += stacks->shared.version == UINT32_MAX ? 2 : 1;
     publish(stacks);
 }
@@ -332,7 +334,8 @@ static bool write_context(struct host_thread *thread, uint64_t ticks, const stru
 
 void thread_context_write(struct host_thread *thread, struct thread_context *context)
 {
-    if (!write_context(thread, context->since_ticks, &context->ids, context->flags, context->state))
+    uint64_t since_ticks = context->since_ticks ? context->since_ticks : clock_ticks();
+    if (!write_context(thread, since_ticks, &context->ids, context->flags, context->state))
         return;
     context->written = context->version;
     context->written_to = thread->serial;

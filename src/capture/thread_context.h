@@ -11,10 +11,10 @@
 #include <stdint.h>
 
 struct thread_context {
-    uint32_t version;    /* changes with each attach and detach; 0: there was none */
-    uint32_t written;    /* the version that the ring has */
-    uint64_t written_to; /* the serial of that ring's thread */
-    uint64_t since_ticks;
+    uint32_t version;          /* changes with each attach and detach; 0: there was none */
+    uint32_t written;          /* the version that the ring has */
+    uint64_t written_to;       /* the serial of that ring's thread */
+    uint64_t since_ticks;      /* 0: since before capture began */
     struct trace_id_pair ids;  /* all zero: none */
     struct trace_id_pair told; /* those that the ring has */
     uint8_t flags;

@@ -1374,7 +1374,8 @@ class Summary(Case):
     def test_show_draws_it(self):
         path = self.directory / "summary.jsonl"
         path.write_text(self.replay("service", settings={"detail": "summary"}).text)
-        shown = self.start([BUILD / "cuspan", "show", "--width", "120", path], {})
+        request = f"{b'request!'.hex()}{8:016x}"
+        shown = self.start([BUILD / "cuspan", "show", "--width", "120", "--trace", request, path], {})
         self.assertRegex(shown.out, r"cuda summary  GPU [0-9.]+ .s, \d+ kernels")
 
 

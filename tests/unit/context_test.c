@@ -1,5 +1,6 @@
 #include "capture/context.h"
 
+#include "base/clock.h"
 #include "base/counters.h"
 #include "capture/callbacks.h"
 #include "capture/thread_context.h"
@@ -230,6 +231,21 @@ ON_A_THREAD(test_while_nothing_is_captured_no_end_is_told)
     atomic_store(&callbacks_mode, CALLBACKS_ON);
     push("range", 0);
     expect_context(0, ""); /* then it is told with what comes */
+}
+
+ON_A_THREAD(test_a_context_of_before_counts_from_where_capture_sees_it)
+{
+    atomic_store(&callbacks_mode, CALLBACKS_OFF);
+    uint64_t token = attach(10);
+    assert_int_equal(thread_context_self->since_ticks, 0);
+    atomic_store(&callbacks_mode, CALLBACKS_ON);
+    uint64_t before = clock_ticks();
+    push("range", 1);
+    const struct context_record *record = (const struct context_record *)next();
+    assert_int_equal(record->head.type, RECORD_CONTEXT);
+    assert_true(record->time_ns >= before && record->time_ns <= clock_ticks());
+    range_pop(1);
+    context_detach(token);
 }
 
 /* --- ranges --- */
@@ -499,6 +515,7 @@ int main(void)
         cmocka_unit_test_setup(test_attributes_are_copied, setup),
         cmocka_unit_test_setup(test_long_texts_are_cut, setup),
         cmocka_unit_test_setup(test_while_nothing_is_captured_only_contexts_are_kept, setup),
+        cmocka_unit_test_setup(test_a_context_of_before_counts_from_where_capture_sees_it, setup),
         cmocka_unit_test_setup(test_ranges_of_the_api_that_are_not_captured_leave_nothing, setup),
         cmocka_unit_test_setup(test_a_range_may_end_in_sleep, setup),
         cmocka_unit_test_setup(test_a_full_ring_is_counted, setup),
