@@ -484,8 +484,10 @@ static inline int cuspan_start(const char *library)
     return agent->start();
 }
 
-/* Ends the tracing; calls from now on have no spans, and cost next to nothing more than without the agent.
- * What is captured goes on to be delivered. 0: done. 1: nothing was traced. */
+/* Ends the tracing; what is called from now on has no spans. What is captured goes on to be delivered.
+ * CUPTI's callbacks stay, some 0.1 to 0.2 us of a launch (H200); its records go off where the program began
+ * the tracing itself, and stay on where the agent was injected with CUPTI 13.3 or later. 0: done. 1: nothing
+ * was traced. */
 static inline int cuspan_stop(void)
 {
     const cuspan_api *agent = cuspan_agent();
