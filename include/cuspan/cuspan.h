@@ -471,8 +471,9 @@ static inline int cuspan_is_on(void)
 /* Traces from now on. Where CUDA has not loaded the agent, `library` (a path; NULL: libcuspan.so as the
  * loader finds it) is loaded first, also after CUDA has begun; its configuration comes as ever from
  * CUSPAN_CONFIG_FILE and the OTEL_* variables. 0: it traces now. 1: it did already. -1: there is no such
- * library, or the agent can't start and has said why on standard error. With capture.cuda_profiler, or to
- * trace a part only, cuspan_stop() ends it again. */
+ * library; or the agent can't start, and has said why, once, on standard error; or this is a child that was
+ * forked after CUDA began, or cuspan_finish() was called. With capture.cuda_profiler, or to trace a part
+ * only, cuspan_stop() ends it again. */
 static inline int cuspan_start(const char *library)
 {
     const cuspan_api *agent = cuspan_agent();

@@ -17,7 +17,7 @@ def start(library: str | None = None) -> bool:
 
 def stop() -> None:
     """Ends the tracing, until the next start. What is captured goes on to be delivered."""
-    agent = _agent.look()
+    agent = _agent.look_now()
     if agent is not None:
         agent.stop()
 
@@ -25,6 +25,6 @@ def stop() -> None:
 def flush(timeout: float = 5.0) -> bool:
     """Sends at once what is captured, and of the GPU's work what is finished, and waits for it, `timeout` seconds at
     most. True: it is delivered, or was refused and is counted. False: the time has passed, or nothing is traced here."""
-    agent = _agent.look()
-    milliseconds = min(max(int(timeout * 1000), 0), 0xFFFFFFFF)
+    agent = _agent.look_now()
+    milliseconds = int(min(max(timeout * 1000, 0), 0xFFFFFFFF))
     return agent is not None and agent.flush(milliseconds) == _DONE

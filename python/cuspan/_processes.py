@@ -95,7 +95,9 @@ def _follow(util: Any) -> None:
     def begin(_self: object) -> None:
         from multiprocessing import get_start_method
 
-        if get_start_method(allow_none=True) != "spawn":  # whose children end as others do
+        # A process of a context of its own knows how it was begun; others are begun as the program has set it.
+        method = getattr(process.current_process(), "_start_method", None) or get_start_method(allow_none=True)
+        if method != "spawn":  # whose children end as others do
             util.Finalize(None, finish, exitpriority=_AFTER_ALL_OTHERS)
 
     util.register_after_fork(begin, begin)

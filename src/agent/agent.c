@@ -33,6 +33,7 @@ static struct settings settings;
 static struct trace_context parent;
 static bool has_parent;
 static _Atomic int state = AGENT_NONE;
+static pid_t starter;       /* the process that at_exit is for */
 static _Atomic pid_t owner; /* the process that runs the agent, 0: none; a forked child is not it */
 
 static const char *read_variable(const char *name, void *context)
@@ -83,14 +84,37 @@ bool agent_finish(void)
     return true;
 }
 
-static void at_exit(void)
+/* CUDA, or a thread of ours, may just be starting it. */
+static int settled_state(uint64_t wait_ns)
 {
-    (void)agent_finish();
+    uint64_t deadline_ns = clock_monotonic_ns() + wait_ns;
+    while (atomic_load(&state) == AGENT_BEGINNING && clock_monotonic_ns() < deadline_ns)
+        nanosleep(&(struct timespec){0, (long)NS_PER_MS}, NULL);
+    return atomic_load(&state);
 }
 
+/* Twice: the first handler runs before those of the libraries that the start has loaded, the second is for an
+ * exit while it is still under way. */
+static void at_exit(void)
+{
+    if (getpid() == starter && settled_state(settings.exit_deadline_ms * NS_PER_MS) == AGENT_RUNNING &&
+        !agent_finish())
+        pipeline_wait(); /* for another thread that finishes it */
+}
+
+/* A child of a process that uses CUDA, or may be just about to, never touches CUPTI. */
 static void in_child(void)
 {
-    capture_abandon();
+    if (atomic_load(&state) != AGENT_NONE) {
+        capture_abandon();
+        atomic_store(&state, AGENT_OFF);
+    }
+}
+
+/* Before anything is begun that a fork could cut in two. */
+static void follow_forks(void)
+{
+    pthread_atfork(NULL, NULL, in_child);
 }
 
 static enum status start(bool by_program, struct error *err)
@@ -118,7 +142,7 @@ static enum status start(bool by_program, struct error *err)
         return status;
     }
     atomic_store(&owner, getpid());
-    pthread_atfork(NULL, NULL, in_child);
+    starter = getpid();
     atexit(at_exit);
     return STATUS_OK;
 }
@@ -127,7 +151,10 @@ static void begin_nvtx(void)
 {
     if (!settings.capture.nvtx)
         return;
+    bool is_ours = thread_is_ours;
+    thread_is_ours = false; /* what was named before is told through this thread's ring */
     nvtx_begin();
+    thread_is_ours = is_ours;
     nvtx_entry_check(own_variable("NVTX_INJECTION64_PATH"));
 }
 
@@ -174,6 +201,8 @@ static enum agent_state begin(bool is_asked_for)
 /* Whether it is ours to change: the state was `from`. */
 static bool take_state(int from)
 {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, follow_forks);
     return atomic_compare_exchange_strong(&state, &from, AGENT_BEGINNING);
 }
 
@@ -196,34 +225,26 @@ int InitializeInjection(void)
 /* --- by the program
  * ------------------------------------------------------------------------------------------------------- */
 
-/* CUDA, on another thread, may just be starting it. */
-static int settled_state(void)
-{
-    uint64_t deadline_ns = clock_monotonic_ns() + START_WAIT_NS;
-    while (atomic_load(&state) == AGENT_BEGINNING && clock_monotonic_ns() < deadline_ns)
-        nanosleep(&(struct timespec){0, (long)NS_PER_MS}, NULL);
-    return atomic_load(&state);
-}
-
 enum agent_answer agent_start(void)
 {
     if (take_state(AGENT_NONE)) {
         set_state(begin(true));
-        if (atomic_load(&state) == AGENT_RUNNING)
-            (void)capture_begin_tracing();
     } else if (take_state(AGENT_DORMANT)) {
         set_state(run(true));
     } else {
-        if (settled_state() != AGENT_RUNNING || getpid() != owner)
+        if (settled_state(START_WAIT_NS) != AGENT_RUNNING || getpid() != owner)
             return AGENT_FAILED;
         return capture_begin_tracing() ? AGENT_DONE : AGENT_ALREADY;
     }
-    return atomic_load(&state) == AGENT_RUNNING ? AGENT_DONE : AGENT_FAILED;
+    if (atomic_load(&state) != AGENT_RUNNING)
+        return AGENT_FAILED;
+    (void)capture_begin_tracing(); /* whatever cuda_profiler says */
+    return AGENT_DONE;
 }
 
 enum agent_answer agent_stop(void)
 {
-    if (atomic_load(&state) != AGENT_RUNNING || getpid() != owner)
+    if (settled_state(START_WAIT_NS) != AGENT_RUNNING || getpid() != owner)
         return AGENT_ALREADY;
     return capture_end_tracing() ? AGENT_DONE : AGENT_ALREADY;
 }
@@ -255,6 +276,8 @@ static void start_in_background(void)
     pthread_t thread;
     if (!take_state(AGENT_DORMANT))
         return;
+    starter = getpid();
+    atexit(at_exit);
     if (own_thread(&thread, run_on_own_thread) == 0)
         pthread_detach(thread);
     else

@@ -56,6 +56,11 @@ static void on_call(void *context, const struct thread_info *thread, const struc
     correlate_call(context, thread, call);
 }
 
+static void on_call_asleep(void *context, const struct thread_info *thread, const struct call_record *call)
+{
+    correlate_call_asleep(context, thread, call);
+}
+
 static void on_resource(void *context, const struct thread_info *thread,
                         const struct resource_record *resource)
 {
@@ -143,8 +148,14 @@ static enum status prepare_spans(const struct pipeline_options *options, struct 
     status = correlate_create(&correlate, &pipeline.correlate);
     if (status != STATUS_OK)
         return error_set(err, status, "can't start correlation: %s", status_text(status));
-    pipeline.sink = (struct capture_sink){pipeline.correlate, on_call,  on_resource, on_activity,
-                                          on_context,         on_range, on_name};
+    pipeline.sink = (struct capture_sink){.context = pipeline.correlate,
+                                          .on_call = on_call,
+                                          .on_call_asleep = on_call_asleep,
+                                          .on_resource = on_resource,
+                                          .on_activity = on_activity,
+                                          .on_context = on_context,
+                                          .on_range = on_range,
+                                          .on_name = on_name};
     capture_set_downstream_room(outputs_room);
     return STATUS_OK;
 }
@@ -481,6 +492,16 @@ static void report_missed_deadline(void)
     else
         log_warn("%s", why);
     report_write(&report);
+}
+
+void pipeline_wait(void)
+{
+    pthread_mutex_lock(&pipeline.lock);
+    struct timespec until = moment(pipeline.deadline_ns + EXIT_GRACE_NS);
+    while (pipeline.is_stopping && !pipeline.is_done)
+        if (pthread_cond_timedwait(&pipeline.done, &pipeline.lock, &until) != 0)
+            break;
+    pthread_mutex_unlock(&pipeline.lock);
 }
 
 void pipeline_stop(void)

@@ -29,6 +29,9 @@ void pipeline_cancel(void);
  * given up, or until `deadline_ns` (TIMEOUT; also where the process is ending). Any thread of the host's. */
 enum status pipeline_flush(uint64_t deadline_ns) MUST_CHECK;
 
+/* Waits while another thread is in pipeline_stop, as long as that may take. */
+void pipeline_wait(void);
+
 /* Ends capture, delivers everything within the deadline, writes the report. Returns when that is done or the
  * deadline has passed; what is not delivered then is counted as long as the process lives. */
 void pipeline_stop(void);

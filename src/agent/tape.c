@@ -110,7 +110,14 @@ enum status tape_create(const char *path, struct tape **tape, struct error *err)
 
 struct capture_sink tape_sink(struct tape *tape)
 {
-    return (struct capture_sink){tape, on_call, on_resource, on_activity, on_context, on_range, on_name};
+    return (struct capture_sink){.context = tape,
+                                 .on_call = on_call,
+                                 .on_call_asleep = on_call,
+                                 .on_resource = on_resource,
+                                 .on_activity = on_activity,
+                                 .on_context = on_context,
+                                 .on_range = on_range,
+                                 .on_name = on_name};
 }
 
 void tape_describe(struct tape *tape, const struct capture_info *info, const char *program,

@@ -258,7 +258,9 @@ static void write_call(struct host_thread *thread, enum call_domain domain, uint
     uint32_t bytes = sizeof *record;
     if (data->functionParams && plan->param_count)
         bytes = copy_params(record, plan, data->functionParams, result == 0);
-    record->head = (struct record_head){bytes, RECORD_CALL, (uint8_t)domain, (uint16_t)cbid};
+    bool is_asleep = atomic_load_explicit(&callbacks_mode, memory_order_relaxed) == CALLBACKS_ASLEEP;
+    record->head = (struct record_head){bytes, is_asleep ? RECORD_CALL_ASLEEP : RECORD_CALL, (uint8_t)domain,
+                                        (uint16_t)cbid};
     ring_commit(&thread->ring, bytes);
 }
 
@@ -322,7 +324,8 @@ static void exit_call(struct host_thread *thread, enum call_domain domain, uint3
         counter_add(COUNTER_lost_no_ring, 1);
         return;
     }
-    if (UNLIKELY(start < atomic_load_explicit(&awake_since, memory_order_relaxed)))
+    if (UNLIKELY(start < atomic_load_explicit(&awake_since, memory_order_relaxed) ||
+                 plan->flags & PLAN_ENDS_TRACING))
         return;
     graph_nodes_flush(thread);
     uint64_t end = clock_ticks();
@@ -365,6 +368,9 @@ static void handle_resource(uint32_t cbid, const struct cupti_resource_data *dat
 {
     if (cbid == CUPTI_RESOURCE_CONTEXT_DESTROY_STARTING)
         atomic_store_explicit(&callbacks_signals.flush_soon, true, memory_order_relaxed);
+    if (atomic_load_explicit(&callbacks_mode, memory_order_relaxed) == CALLBACKS_ASLEEP &&
+        !graph_nodes_concern(cbid))
+        return;
     struct host_thread *thread = thread_current();
     if (graph_nodes_concern(cbid)) {
         if (thread)
@@ -404,9 +410,12 @@ static void handle_state(uint32_t cbid, const struct cupti_state_data *data)
     atomic_store_explicit(&callbacks_signals.fatal, true, memory_order_release);
 }
 
+/* Graphs are made once and launched later, contexts go, CUPTI fails, the program wants to be traced. */
 static bool concerns_sleeper(uint32_t domain, uint32_t cbid)
 {
-    if (domain != CUPTI_DOMAIN_RUNTIME && domain != CUPTI_DOMAIN_DRIVER)
+    if (domain == CUPTI_DOMAIN_RESOURCE)
+        return cbid == CUPTI_RESOURCE_CONTEXT_DESTROY_STARTING || graph_nodes_concern(cbid);
+    if (domain == CUPTI_DOMAIN_STATE)
         return true;
     return cbid < plan_counts[domain] && plans[domain][cbid].flags & ~(unsigned)PLAN_NO_SPAN;
 }

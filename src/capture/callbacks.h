@@ -3,7 +3,7 @@
  * At enter: one read of the clock, stored in CUPTI's own 64 bits for the call. At exit: a second read, and
  * one record of 40 bytes plus the parameters written into the thread's ring. Everything is read at exit:
  * parameters still stand then, and out-parameters stand only then. Nothing else happens here: no allocation,
- * no lock, no system call. */
+ * no lock, no system call, but where the user has asked for it (callbacks_on_graph, callbacks_on_bound). */
 #ifndef CUSPAN_CAPTURE_CALLBACKS_H
 #define CUSPAN_CAPTURE_CALLBACKS_H
 
@@ -51,7 +51,7 @@ bool callbacks_is_bound(enum call_domain domain, uint32_t cbid);
 extern void (*callbacks_on_bound)(bool begins);
 
 /* OFF: callbacks return at once, for good or until capture starts. ASLEEP: only what later work can't be
- * understood without is captured: contexts, modules, graphs that are made, names. ON: all. */
+ * understood without is captured: graphs that are made, and names. ON: all. */
 enum callbacks_mode { CALLBACKS_OFF, CALLBACKS_ASLEEP, CALLBACKS_ON };
 extern _Atomic uint8_t callbacks_mode;
 

@@ -145,12 +145,13 @@ struct round {
 static void hand_over(const struct capture_sink *sink, const struct thread_info *thread,
                       struct record_head *head)
 {
-    if (head->type == RECORD_CALL) {
-        counter_add(COUNTER_calls_captured, 1);
+    if (head->type == RECORD_CALL || head->type == RECORD_CALL_ASLEEP) {
+        bool is_asleep = head->type == RECORD_CALL_ASLEEP;
+        counter_add(COUNTER_calls_captured, !is_asleep);
         struct call_record *call = (struct call_record *)head;
         call->start_ns = clock_ticks_to_ns(call->start_ns);
         call->end_ns = clock_ticks_to_ns(call->end_ns);
-        sink->on_call(sink->context, thread, call);
+        (is_asleep ? sink->on_call_asleep : sink->on_call)(sink->context, thread, call);
         return;
     }
     /* All others have one time, behind the head. */
@@ -290,11 +291,11 @@ static void count_late(uint8_t *data, size_t valid)
     atomic_flag_clear_explicit(&is_counting, memory_order_release);
 }
 
+static bool was_on; /* when it stopped; else what threads say of their calls is old */
+
 static void count_open_calls(struct host_thread *thread, void *context)
 {
     (void)context;
-    if (!capture_is_on())
-        return; /* asleep: what these say is old */
     bool is_in_runtime = atomic_load_explicit(&thread->runtime_correlation, memory_order_relaxed) != 0;
     bool is_in_driver = atomic_load_explicit(&thread->is_in_driver_call, memory_order_relaxed);
     counter_add(COUNTER_lost_in_flight, is_in_runtime + is_in_driver);
@@ -302,14 +303,15 @@ static void count_open_calls(struct host_thread *thread, void *context)
 
 void capture_end(void)
 {
-    threads_visit(count_open_calls, NULL);
+    if (was_on)
+        threads_visit(count_open_calls, NULL);
     buffers_end(count_late);
 }
 
 void capture_stop(void)
 {
-    wake_stop();
-    atomic_store(&callbacks_mode, CALLBACKS_OFF);
+    wake_finish();
+    was_on = atomic_exchange(&callbacks_mode, CALLBACKS_OFF) == CALLBACKS_ON;
     if (!atomic_load(&is_abandoned) && !capture_failure())
         switches_off();
 }

@@ -13,6 +13,8 @@
 struct capture_sink {
     void *context;
     void (*on_call)(void *context, const struct thread_info *thread, const struct call_record *call);
+    /* A call that made a graph while capture slept: it has no span, its graph may have. */
+    void (*on_call_asleep)(void *context, const struct thread_info *thread, const struct call_record *call);
     void (*on_resource)(void *context, const struct thread_info *thread,
                         const struct resource_record *resource);
     void (*on_activity)(void *context, const struct activity_record *activity);

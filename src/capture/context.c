@@ -83,7 +83,12 @@ static void draw_first_id(struct stacks *stacks)
  * ranges must not have the IDs of its parent's and siblings'. */
 static void in_child(void)
 {
-    if (thread_context_self)
+    const struct stacks *stacks = (struct stacks *)thread_context_self;
+    uint32_t in_flight = 0;
+    for (uint32_t i = 0; stacks && i < stacks->attached_count; i++)
+        in_flight += stacks->attached[i].may_be_sampled;
+    wake_set_in_flight(in_flight);
+    if (stacks)
         draw_first_id((struct stacks *)thread_context_self);
 }
 

@@ -10,7 +10,7 @@
 #include "capture/unified_memory.h"
 
 #include <errno.h>
-#include <sched.h>
+#include <pthread.h>
 
 static const struct cupti *cupti;
 static const struct settings *settings;
@@ -21,18 +21,29 @@ static bool unified_memory_is_due; /* once CUDA is initialized, which the first 
 
 /* CUPTI wants its switches serialized by us. Held for some microseconds, but for the first switch of graph
  * records; never while CUPTI flushes. */
-static atomic_flag is_switching = ATOMIC_FLAG_INIT;
+static pthread_mutex_t switching;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
 static bool are_records_on; /* those that go off in sleep; guarded by it */
+
+/* A host's real-time thread that waits lends its priority: it must not keep us from letting go. */
+static void make_mutex(void)
+{
+    pthread_mutexattr_t inherits;
+    pthread_mutexattr_init(&inherits);
+    pthread_mutexattr_setprotocol(&inherits, PTHREAD_PRIO_INHERIT);
+    pthread_mutex_init(&switching, &inherits);
+    pthread_mutexattr_destroy(&inherits);
+}
 
 void switches_lock(void)
 {
-    while (atomic_flag_test_and_set_explicit(&is_switching, memory_order_acquire))
-        sched_yield();
+    pthread_once(&once, make_mutex);
+    pthread_mutex_lock(&switching);
 }
 
 void switches_unlock(void)
 {
-    atomic_flag_clear_explicit(&is_switching, memory_order_release);
+    pthread_mutex_unlock(&switching);
 }
 
 /* --- the start --- */
@@ -316,7 +327,7 @@ static void start_graphs(void)
 static void on_graph(void)
 {
     if (!atomic_load_explicit(&graphs_are_due, memory_order_relaxed) ||
-        atomic_flag_test_and_set_explicit(&is_switching, memory_order_acquire))
+        pthread_mutex_trylock(&switching) != 0)
         return;
     int saved_errno = errno; /* the host's */
     start_graphs();
@@ -396,6 +407,7 @@ static enum status switch_on(struct error *err)
 enum status switches_on(const struct cupti *loaded, const struct settings *frozen, bool will_sleep,
                         struct error *err)
 {
+    pthread_once(&once, make_mutex);
     cupti = loaded;
     settings = frozen;
     enum status status = choose_api(will_sleep, err);

@@ -9,8 +9,7 @@
 #include <errno.h>
 #include <stdatomic.h>
 
-#define TIMES_KEPT 1024            /* asleep; a thousand a second at most */
-#define MARGIN_NS  (1 * NS_PER_MS) /* a call in flight at an edge is as long, mostly */
+#define TIMES_KEPT 1024 /* asleep; a thousand a second at most */
 
 static struct {
     atomic_bool runs;       /* between start and stop */
@@ -83,9 +82,9 @@ bool wake_slept_at(uint64_t time_ns)
     for (uint32_t i = 1; i <= kept && !slept; i++) {
         uint32_t at = (wake.asleep_count - i) % TIMES_KEPT;
         uint64_t end_ns = wake.times[at].end_ns;
-        if (end_ns != UINT64_MAX && time_ns > end_ns + MARGIN_NS)
+        if (end_ns != UINT64_MAX && time_ns > end_ns)
             break; /* it is younger than this one, and so than those before */
-        slept = time_ns + MARGIN_NS >= wake.times[at].begin_ns;
+        slept = time_ns >= wake.times[at].begin_ns;
     }
     switches_unlock();
     return slept;
@@ -173,6 +172,18 @@ void wake_start(const struct settings *settings, bool is_replay)
     atomic_store(&wake.runs, true);
     if (!is_wanted())
         fall_asleep();
+}
+
+void wake_finish(void)
+{
+    if (atomic_load(&wake.runs) && atomic_load(&wake.is_asleep))
+        counter_add(COUNTER_asleep_ns, clock_monotonic_ns() - wake.asleep_since_ns);
+    wake_stop();
+}
+
+void wake_set_in_flight(uint32_t count)
+{
+    atomic_store(&wake.in_flight, count);
 }
 
 void wake_stop(void)

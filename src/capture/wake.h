@@ -37,6 +37,10 @@ bool wake_is_foreseen(const struct settings *settings, bool by_program);
 void wake_start(const struct settings *settings, bool is_replay);
 /* Capture stops, or is not to be touched any more. Async-signal-safe. */
 void wake_stop(void);
+/* Capture stops for good: the last time asleep counts, too. Pipeline thread. */
+void wake_finish(void);
+/* In a forked child: only the contexts of the thread that forked are attached. Async-signal-safe. */
+void wake_set_in_flight(uint32_t count);
 
 /* Pipeline thread: whether it slept at this time, or within a millisecond of it: who finds GPU work of then
  * without a call need not wait for one. As far as the latest times asleep are remembered. */

@@ -191,16 +191,22 @@ static void emit_activity(struct correlate *c, const struct activity_record *rec
     correlate_emit(c);
 }
 
-/* Its call was made in sleep, or across its edge. */
+/* Nothing that is wanted begins in sleep but the work of calls that are long known. */
 static bool is_of_sleep(const struct correlate *c, const struct activity_record *record)
 {
     return c->slept_at && c->slept_at(record->start_ns);
 }
 
-/* Once it has slept, work without a call is of a sleep, most likely, and waited long on the GPU. */
+/* Work whose call could have come. Where there was a sleep, it is of one, most likely, and waited long on the
+ * GPU. */
+static bool has_a_call(const struct correlate *c, const struct activity_record *record)
+{
+    return c->expects_calls && record->correlation_id && activity_table[record->kind].is_gpu_work;
+}
+
 static void give_up(struct correlate *c, const struct activity_record *record)
 {
-    if (counter_get(COUNTER_sleeps)) {
+    if (has_a_call(c, record) && counter_get(COUNTER_sleeps)) {
         counter_add(COUNTER_asleep_records, 1);
         return;
     }
@@ -285,12 +291,11 @@ void correlate_activity(struct correlate *c, const struct activity_record *recor
     struct pending_call *call = find_call(c, record);
     if (!has_times(record, call))
         return;
-    bool may_come = c->expects_calls && record->correlation_id && activity_table[record->kind].is_gpu_work;
     if (call)
         emit_activity(c, record, call);
     else if (is_of_sleep(c, record))
         counter_add(COUNTER_asleep_records, 1);
-    else if (!may_come || !waiting_push(c->waiting, record, c->now_ns))
+    else if (!has_a_call(c, record) || !waiting_push(c->waiting, record, c->now_ns))
         give_up(c, record);
 }
 
@@ -300,15 +305,12 @@ void correlate_activity(struct correlate *c, const struct activity_record *recor
 static bool take_waiting(struct correlate *c, const struct activity_record *record, bool is_last)
 {
     struct pending_call *call = find_call(c, record);
-    bool may_come = c->expects_calls && record->correlation_id;
-    if (!call && may_come && !is_last)
+    if (!call && has_a_call(c, record) && !is_last)
         return false;
     if (!has_times(record, call))
         return true;
     if (call)
         emit_activity(c, record, call);
-    else if (is_of_sleep(c, record))
-        counter_add(COUNTER_asleep_records, 1);
     else
         give_up(c, record);
     return true;

@@ -168,6 +168,15 @@ static void summarize(struct correlate *c, const struct worker *worker, const st
         counter_add(COUNTER_spans_unsampled, 1);
 }
 
+void correlate_call_asleep(struct correlate *c, const struct thread_info *thread,
+                           const struct call_record *call)
+{
+    static const struct parent nobody;
+    const struct call_info *info = call_info((enum call_domain)call->head.domain, call->head.cbid);
+    if (info && !c->is_summary)
+        note_graphs(c, thread->tid, call, info, &nobody);
+}
+
 void correlate_call(struct correlate *c, const struct thread_info *thread, const struct call_record *call)
 {
     enum call_domain domain = (enum call_domain)call->head.domain;

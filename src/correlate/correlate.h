@@ -43,6 +43,9 @@ void correlate_destroy(struct correlate *correlate);
 
 void correlate_call(struct correlate *correlate, const struct thread_info *thread,
                     const struct call_record *call);
+/* One that made a graph, or changed one, while capture slept: nothing but the graph is noted. */
+void correlate_call_asleep(struct correlate *correlate, const struct thread_info *thread,
+                           const struct call_record *call);
 void correlate_resource(struct correlate *correlate, const struct thread_info *thread,
                         const struct resource_record *resource);
 /* Contexts, ranges and marks of a thread come between its calls, in the order in which they happened. */

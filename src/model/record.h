@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Recordings have the numbers: new ones go to the end. */
 enum record_type {
     RECORD_SKIP,        /* padding at the end of a ring */
     RECORD_CALL,        /* struct call_record */
@@ -20,7 +21,8 @@ enum record_type {
     RECORD_RANGE_BEGIN, /* struct range_record, as the next two */
     RECORD_RANGE_END,
     RECORD_MARK,
-    RECORD_NAME /* struct name_record */
+    RECORD_NAME,       /* struct name_record */
+    RECORD_CALL_ASLEEP /* struct call_record: it makes a graph while capture sleeps. In no recording */
 };
 
 struct record_head {

@@ -58,6 +58,8 @@ void wake_start(const struct settings *settings, bool is_replay)
 
 void wake_stop(void) {}
 
+void wake_finish(void) {}
+
 bool wake_service(void)
 {
     return false;

@@ -20,7 +20,7 @@ def trace_of(n):
     return f"{MARK}{n:016x}"
 
 
-def sampled(count, one_in):
+def sampled(count, one_in=0):
     return {n for n in range(1, count + 1) if (n % one_in == 0 if one_in else n % 10 != 9)}
 
 

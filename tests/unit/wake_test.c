@@ -189,10 +189,10 @@ static void remembers_when_it_slept(void **state)
     wake_detached();
     sleep_from_to(20, 30);
     fake_now_ns = 40000000;
-    assert_true(slept_at(4) && slept_at(9) && slept_at(11)); /* with a margin for calls across an edge */
-    assert_false(slept_at(3) || slept_at(12) || slept_at(18));
-    assert_true(slept_at(19) && slept_at(25) && slept_at(31));
-    assert_false(slept_at(32) || slept_at(40));
+    assert_true(slept_at(5) && slept_at(9) && slept_at(10));
+    assert_false(slept_at(4) || slept_at(11) || slept_at(19));
+    assert_true(slept_at(20) && slept_at(25) && slept_at(30));
+    assert_false(slept_at(31) || slept_at(40));
     for (uint64_t i = 0; i < 2000; i++) /* more than are remembered */
         sleep_from_to(100 + 10 * i, 104 + 10 * i);
     assert_false(slept_at(25));
@@ -279,6 +279,31 @@ static void follows_cuda_profiler_start_and_stop(void **state)
     assert_false(is_awake());
 }
 
+static void the_last_sleep_counts_too(void **state)
+{
+    (void)state;
+    uint64_t before = counter_get(COUNTER_asleep_ns);
+    begin(SLEEP_ALWAYS, false, false);
+    sched_yield();
+    wake_finish();
+    assert_true(counter_get(COUNTER_asleep_ns) > before);
+    before = counter_get(COUNTER_asleep_ns);
+    wake_finish();
+    assert_int_equal(counter_get(COUNTER_asleep_ns), before);
+}
+
+static void a_forked_child_has_the_contexts_of_one_thread(void **state)
+{
+    (void)state;
+    begin(SLEEP_ALWAYS, false, false);
+    wake_attached();
+    wake_attached(); /* on another thread of the parent's */
+    wake_set_in_flight(1);
+    wake_detached();
+    serve();
+    assert_false(is_awake());
+}
+
 static void is_left_alone_after_the_stop(void **state)
 {
     (void)state;
@@ -345,6 +370,8 @@ int main(void)
         cmocka_unit_test_setup(stays_awake_for_an_sdk, set_up),
         cmocka_unit_test_setup(follows_the_program, set_up),
         cmocka_unit_test_setup(follows_cuda_profiler_start_and_stop, set_up),
+        cmocka_unit_test_setup(the_last_sleep_counts_too, set_up),
+        cmocka_unit_test_setup(a_forked_child_has_the_contexts_of_one_thread, set_up),
         cmocka_unit_test_setup(is_left_alone_after_the_stop, set_up),
         cmocka_unit_test_setup(no_wake_up_is_lost, set_up),
     };
