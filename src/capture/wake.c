@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/counters.h"
+#include "base/log.h"
 #include "capture/callbacks.h"
 #include "capture/sdk_context.h"
 #include "capture/switches.h"
@@ -208,6 +209,19 @@ static bool may_sleep(void)
     return wake.when == SLEEP_ALWAYS || is_unsampled_seen || (is_attached_seen && wake.is_session_unsampled);
 }
 
+/* Once, where someone may wonder that it costs more than he has read. */
+static void say_how_it_sleeps(void)
+{
+    static bool said;
+    if (!said && switches_use_subscriber_api())
+        log_info("some requests aren't sampled, and cuspan sleeps while no other is in flight; CUPTI's "
+                 "records stay on, as "
+                 "they can't be switched safely with its subscriber API: set "
+                 "distribution.cuspan.sampling.sleep to always, "
+                 "or the sampler's ratio, and the API that can is taken at the start");
+    said = true;
+}
+
 bool wake_service(void)
 {
     uint32_t changes = atomic_load_explicit(&wake.changes, memory_order_relaxed);
@@ -215,8 +229,12 @@ bool wake_service(void)
         changes == wake.changes_seen; /* a gap between two steps of a request is no reason to sleep */
     wake.changes_seen = changes;
     atomic_store(&wake.sleeps, may_sleep());
-    if (!is_wanted())
-        return is_quiet && fall_asleep();
+    if (!is_wanted()) {
+        bool has_fallen = is_quiet && fall_asleep();
+        if (has_fallen && atomic_load(&wake.is_tracing))
+            say_how_it_sleeps();
+        return has_fallen;
+    }
     if (atomic_load(&wake.is_asleep))
         rouse();
     return false;

@@ -114,6 +114,9 @@ bool outcome_add(struct outcome *outcome, const char *json, bool is_root)
     outcome->processes += !is_root;
     outcome->spans += number_of(report, "spans");
     outcome->delivered += number_of(report, "delivered");
+    const cJSON *counters = cJSON_GetObjectItemCaseSensitive(report, "counters");
+    outcome->sleeps += number_of(counters, "sleeps");
+    outcome->asleep_ns += number_of(counters, "asleep_ns");
     add_traces(outcome, report);
     add_losses(outcome, report);
     add_outputs(outcome, report, is_root);

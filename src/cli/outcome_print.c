@@ -96,6 +96,17 @@ static void print_deliveries(const struct outcome *outcome, FILE *out)
     }
 }
 
+static void print_sleep(const struct outcome *outcome, FILE *out)
+{
+    char times[TEXT_NUMBER_BYTES], length[TEXT_NUMBER_BYTES];
+    if (outcome->sleeps)
+        fprintf(out,
+                "cuspan: asleep %s %s, %s in all: nothing that is sampled was in flight, or the program had "
+                "stopped the tracing\n",
+                text_count(times, outcome->sleeps), outcome->sleeps == 1 ? "time" : "times",
+                text_duration(length, outcome->asleep_ns, false));
+}
+
 static void print_silence(FILE *out)
 {
     fputs("cuspan: no spans: the agent was never started. The program made no CUDA call, or there is no "
@@ -116,6 +127,7 @@ void outcome_print(const struct outcome *outcome, FILE *out)
         fputs("cuspan: no spans: the agent ran, but saw no call that it traces\n", out);
     else
         print_deliveries(outcome, out);
+    print_sleep(outcome, out);
     print_losses(outcome, out);
     for (size_t i = 0; i < outcome->output_count; i++)
         if (outcome->outputs[i].delivered > 0)

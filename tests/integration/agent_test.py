@@ -115,7 +115,7 @@ class Result:
 
     def agent_lines(self):
         """What the agent itself said. The command line says "cuspan replay:", or how it ended."""
-        ours = ("cuspan: warning:", "cuspan: lost ", "cuspan: look at", "cuspan: no spans", "cuspan: trace ID", "cuspan: and ")
+        ours = ("cuspan: warning:", "cuspan: lost ", "cuspan: asleep ", "cuspan: look at", "cuspan: no spans", "cuspan: trace ID", "cuspan: and ")
         lines = [line for line in self.err.splitlines() if line.startswith("cuspan: ")]
         return [line for line in lines if line.startswith(ours[0])
                 or not line.startswith(ours[1:]) and not re.match(r"cuspan: [0-9,]+( of [0-9,]+)? spans? delivered", line)]

@@ -77,6 +77,24 @@ static void several_processes_are_summed_up(void **state)
     outcome_deinit(&outcome);
 }
 
+/* Else whoever has sampled nothing would look for a fault. */
+static void time_asleep_is_said(void **state)
+{
+    (void)state;
+    static const char report[] =
+        "{\"spans\":0,\"delivered\":0,\"counters\":{\"sleeps\":2,\"asleep_ns\":1500000000}}";
+    struct outcome outcome = {0};
+    assert_true(outcome_add(&outcome, report, false));
+    char *text = print(&outcome);
+    assert_non_null(
+        strstr(text, "cuspan: asleep 2 times, 1.50 s in all: nothing that is sampled was in flight"));
+    free(text);
+    assert_true(outcome_add(&outcome, REPORT, false)); /* one that never slept */
+    assert_int_equal(outcome.sleeps, 2);
+    assert_int_equal(outcome.asleep_ns, 1500000000);
+    outcome_deinit(&outcome);
+}
+
 #define TWO_OUTPUTS(delivered, first, second)                                                                \
     "{\"traces\":[\"" TRACE_A "\"],\"trace_count\":1,\"spans\":33,\"delivered\":" #delivered                 \
     ",\"outputs\":["                                                                                         \
@@ -228,6 +246,7 @@ int main(void)
         cmocka_unit_test(a_report_says_where_to_look),
         cmocka_unit_test(the_root_span_is_counted_as_no_process),
         cmocka_unit_test(several_processes_are_summed_up),
+        cmocka_unit_test(time_asleep_is_said),
         cmocka_unit_test(each_output_has_its_line),
         cmocka_unit_test(an_output_that_got_nothing_is_not_to_be_looked_at),
         cmocka_unit_test(two_outputs_to_the_same_place_stay_two),

@@ -40,6 +40,11 @@ void switches_records(bool on)
     atomic_store(&are_records_on, on);
 }
 
+bool switches_use_subscriber_api(void)
+{
+    return true;
+}
+
 void callbacks_wake(uint64_t since)
 {
     (void)since;
