@@ -10,7 +10,7 @@ target_sources(nvtx_payload_test PRIVATE src/capture/nvtx_payload.c src/capture/
 
 # Apart from CUPTI's switches and the callbacks.
 cuspan_unit_test(wake cuspan_base)
-target_sources(wake_test PRIVATE src/capture/wake.c)
+target_sources(wake_test PRIVATE src/capture/wake.c src/capture/demand.c src/capture/mode.c)
 
 # CUPTIs that do nothing, for the test of how one is found: NAME, version, calls (0 none, 1 classic, 2 all).
 function(cuspan_fake_cupti name version calls)

@@ -20,12 +20,9 @@
  * of 10 GHz. */
 #define CALL_TICKS_MAX (10 * 86400 * NS_PER_SECOND)
 
-_Atomic uint8_t callbacks_mode;
 struct callbacks_signals callbacks_signals;
 void (*callbacks_on_graph)(void);
 void (*callbacks_on_bound)(bool begins);
-
-static _Atomic uint64_t awake_since;
 
 static struct call_plan *plans[CALL_RUNTIME + 1]; /* by domain, then callback ID */
 static uint16_t plan_counts[CALL_RUNTIME + 1];
@@ -75,7 +72,7 @@ enum status callbacks_init(bool parameters)
 {
     atomic_store(&callbacks_signals.graph_is_begun, false);
     atomic_store(&callbacks_signals.graph_is_instantiated, false);
-    atomic_store(&awake_since, 0);
+    atomic_store(&mode_on_since, 0);
     plan_counts[CALL_RUNTIME] = call_count_runtime;
     plan_counts[CALL_DRIVER] = call_count_driver;
     for (enum call_domain domain = CALL_DRIVER; domain <= CALL_RUNTIME; domain++) {
@@ -120,19 +117,6 @@ bool callbacks_is_bound(enum call_domain domain, uint32_t cbid)
 void callbacks_bound(enum call_domain domain, uint32_t cbid)
 {
     plans[domain][cbid].flags |= bound_flags(call_name(call_info(domain, cbid)));
-}
-
-void callbacks_wake(uint64_t since)
-{
-    uint8_t asleep = CALLBACKS_ASLEEP;
-    atomic_store_explicit(&awake_since, since, memory_order_relaxed);
-    atomic_compare_exchange_strong(&callbacks_mode, &asleep, CALLBACKS_ON);
-}
-
-void callbacks_sleep(void)
-{
-    uint8_t on = CALLBACKS_ON;
-    atomic_compare_exchange_strong(&callbacks_mode, &on, CALLBACKS_ASLEEP);
 }
 
 /* Copies a string parameter: one word of length, then its bytes in whole words. Returns the words written. */
@@ -258,7 +242,7 @@ static void write_call(struct host_thread *thread, enum call_domain domain, uint
     uint32_t bytes = sizeof *record;
     if (data->functionParams && plan->param_count)
         bytes = copy_params(record, plan, data->functionParams, result == 0);
-    bool is_asleep = atomic_load_explicit(&callbacks_mode, memory_order_relaxed) == CALLBACKS_ASLEEP;
+    bool is_asleep = atomic_load_explicit(&mode_now, memory_order_relaxed) == MODE_ASLEEP;
     record->head = (struct record_head){bytes, is_asleep ? RECORD_CALL_ASLEEP : RECORD_CALL, (uint8_t)domain,
                                         (uint16_t)cbid};
     ring_commit(&thread->ring, bytes);
@@ -324,7 +308,7 @@ static void exit_call(struct host_thread *thread, enum call_domain domain, uint3
         counter_add(COUNTER_lost_no_ring, 1);
         return;
     }
-    if (UNLIKELY(start < atomic_load_explicit(&awake_since, memory_order_relaxed) ||
+    if (UNLIKELY(start < atomic_load_explicit(&mode_on_since, memory_order_relaxed) ||
                  plan->flags & PLAN_ENDS_TRACING))
         return;
     graph_nodes_flush(thread);
@@ -368,8 +352,7 @@ static void handle_resource(uint32_t cbid, const struct cupti_resource_data *dat
 {
     if (cbid == CUPTI_RESOURCE_CONTEXT_DESTROY_STARTING)
         atomic_store_explicit(&callbacks_signals.flush_soon, true, memory_order_relaxed);
-    if (atomic_load_explicit(&callbacks_mode, memory_order_relaxed) == CALLBACKS_ASLEEP &&
-        !graph_nodes_concern(cbid))
+    if (atomic_load_explicit(&mode_now, memory_order_relaxed) == MODE_ASLEEP && !graph_nodes_concern(cbid))
         return;
     struct host_thread *thread = thread_current();
     if (graph_nodes_concern(cbid)) {
@@ -403,7 +386,7 @@ static void handle_state(uint32_t cbid, const struct cupti_state_data *data)
 {
     if (cbid != CUPTI_STATE_FATAL_ERROR || atomic_exchange(&callbacks_signals.is_failing, true))
         return;
-    atomic_store_explicit(&callbacks_mode, CALLBACKS_OFF, memory_order_relaxed);
+    atomic_store_explicit(&mode_now, MODE_OFF, memory_order_relaxed);
     const char *message = data && data->message ? data->message : "no reason given";
     size_t length = strnlen(message, sizeof callbacks_signals.fatal_message - 1);
     memcpy(callbacks_signals.fatal_message, message, length);
@@ -423,10 +406,10 @@ static bool concerns_sleeper(uint32_t domain, uint32_t cbid)
 void callbacks_handle(void *userdata, uint32_t domain, uint32_t cbid, const void *data)
 {
     (void)userdata;
-    uint8_t mode = atomic_load_explicit(&callbacks_mode, memory_order_relaxed);
-    if (UNLIKELY(mode == CALLBACKS_OFF || thread_is_ours))
+    uint8_t mode = atomic_load_explicit(&mode_now, memory_order_relaxed);
+    if (UNLIKELY(mode == MODE_OFF || thread_is_ours))
         return;
-    if (UNLIKELY(mode == CALLBACKS_ASLEEP && !concerns_sleeper(domain, cbid)))
+    if (UNLIKELY(mode == MODE_ASLEEP && !concerns_sleeper(domain, cbid)))
         return;
     if (LIKELY(domain == CUPTI_DOMAIN_RUNTIME || domain == CUPTI_DOMAIN_DRIVER))
         handle_call((enum call_domain)domain, cbid, data);

@@ -9,6 +9,7 @@
 
 #include "base/status.h"
 #include "capture/cupti_abi.h"
+#include "capture/mode.h"
 #include "model/calls.h"
 
 #include <stdatomic.h>
@@ -49,17 +50,6 @@ void callbacks_bound(enum call_domain domain, uint32_t cbid);
 bool callbacks_is_bound(enum call_domain domain, uint32_t cbid);
 /* Called when tracing is to begin (at the end of cudaProfilerStart) or to end. */
 extern void (*callbacks_on_bound)(bool begins);
-
-/* OFF: callbacks return at once, for good or until capture starts. ASLEEP: only what later work can't be
- * understood without is captured: graphs that are made, and names. ON: all. */
-enum callbacks_mode { CALLBACKS_OFF, CALLBACKS_ASLEEP, CALLBACKS_ON };
-extern _Atomic uint8_t callbacks_mode;
-
-/* From ASLEEP to ON and back, where it is so. Calls that begin in one and end in another have no record: what
- * began before `since` (clock_ticks(), now; 0 where clocks of threads differ, in a replay) has lost its end.
- */
-void callbacks_wake(uint64_t since);
-void callbacks_sleep(void);
 
 /* Called at the enter of each call that makes a graph, up to the first that instantiates one; NULL: nobody
  * asks. */

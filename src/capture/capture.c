@@ -66,7 +66,7 @@ static enum status take_memory(struct error *err)
 
 bool capture_is_on(void)
 {
-    return atomic_load_explicit(&callbacks_mode, memory_order_relaxed) == CALLBACKS_ON;
+    return atomic_load_explicit(&mode_now, memory_order_relaxed) == MODE_ON;
 }
 
 bool capture_is_tracing(void)
@@ -311,7 +311,7 @@ void capture_end(void)
 void capture_stop(void)
 {
     wake_finish();
-    was_on = atomic_exchange(&callbacks_mode, CALLBACKS_OFF) == CALLBACKS_ON;
+    was_on = atomic_exchange(&mode_now, MODE_OFF) == MODE_ON;
     if (!atomic_load(&is_abandoned) && !capture_failure())
         switches_off();
 }
@@ -320,7 +320,7 @@ void capture_abandon(void)
 {
     atomic_store(&is_abandoned, true);
     wake_stop();
-    atomic_store(&callbacks_mode, CALLBACKS_OFF);
+    atomic_store(&mode_now, MODE_OFF);
 }
 
 void capture_set_downstream_room(bool (*downstream)(void))

@@ -2,12 +2,12 @@
 
 #include "base/clock.h"
 #include "base/counters.h"
-#include "capture/callbacks.h"
+#include "capture/demand.h"
+#include "capture/mode.h"
 #include "capture/publish.h"
 #include "capture/sdk_context.h"
 #include "capture/thread_context.h"
 #include "capture/threads.h"
-#include "capture/wake.h"
 #include "model/span.h"
 
 #include <pthread.h>
@@ -58,7 +58,7 @@ static void drop_innermost(struct stacks *stacks)
     struct attached *innermost = &stacks->attached[--stacks->attached_count];
     free(innermost->state);
     if (innermost->may_be_sampled)
-        wake_detached();
+        demand_detached();
 }
 
 static void on_thread_exit(void *value)
@@ -87,7 +87,7 @@ static void in_child(void)
     uint32_t in_flight = 0;
     for (uint32_t i = 0; stacks && i < stacks->attached_count; i++)
         in_flight += stacks->attached[i].may_be_sampled;
-    wake_set_in_flight(in_flight);
+    demand_set(in_flight);
     if (stacks)
         draw_first_id((struct stacks *)thread_context_self);
 }
@@ -196,7 +196,7 @@ static void show_innermost(struct stacks *stacks)
     stacks->shared.flags = top->flags;
     stacks->shared.state = top->state;
     /* Before capture begins nobody knows what ticks will be. */
-    bool is_captured = atomic_load_explicit(&callbacks_mode, memory_order_acquire) != CALLBACKS_OFF;
+    bool is_captured = atomic_load_explicit(&mode_now, memory_order_acquire) != MODE_OFF;
     stacks->shared.since_ticks = is_captured ? clock_ticks() : 0;
     stacks->shared.version += stacks->shared.version == UINT32_MAX ? 2 : 1;
     publish(stacks);
@@ -218,9 +218,9 @@ uint64_t context_attach(const struct trace_context *context, bool may_be_sampled
     stacks->next_token = ((stacks->next_token + 2) & INT64_MAX) | 1;
     show_innermost(stacks);
     if (may_be_sampled)
-        wake_attached();
+        demand_attached();
     else
-        wake_attached_unsampled();
+        demand_attached_unsampled();
     return made->token;
 }
 
@@ -420,8 +420,8 @@ static void put_text(const struct range_record *record, uint8_t *at, const char 
 /* NULL: nothing is captured now, or, with `even_asleep`, at all. */
 static struct host_thread *capturing_thread(bool even_asleep)
 {
-    uint8_t mode = atomic_load_explicit(&callbacks_mode, memory_order_relaxed);
-    if (mode == CALLBACKS_OFF || (mode == CALLBACKS_ASLEEP && !even_asleep) || thread_is_ours)
+    uint8_t mode = atomic_load_explicit(&mode_now, memory_order_relaxed);
+    if (mode == MODE_OFF || (mode == MODE_ASLEEP && !even_asleep) || thread_is_ours)
         return NULL;
     struct host_thread *thread = thread_current();
     if (!thread) {
@@ -486,8 +486,7 @@ static uint64_t begin(const struct range_text *text, uint8_t flags)
 static uint64_t refuse_depth(struct stacks *stacks, uint32_t domain)
 {
     stacks->deeper += domain != 0;
-    counter_add(COUNTER_lost_range,
-                atomic_load_explicit(&callbacks_mode, memory_order_relaxed) == CALLBACKS_ON);
+    counter_add(COUNTER_lost_range, atomic_load_explicit(&mode_now, memory_order_relaxed) == MODE_ON);
     return 0;
 }
 

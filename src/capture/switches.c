@@ -399,7 +399,7 @@ static enum status switch_on(struct error *err)
     if (status != STATUS_OK)
         return status;
     are_records_on = true;
-    atomic_store(&callbacks_mode, CALLBACKS_ON);
+    atomic_store(&mode_now, MODE_ON);
     enable_callbacks();
     return STATUS_OK;
 }
@@ -451,7 +451,7 @@ void switches_flush(bool everything)
 
 void switches_off(void)
 {
-    atomic_store(&callbacks_mode, CALLBACKS_OFF);
+    atomic_store(&mode_now, MODE_OFF);
     if (!subscriber)
         return;
     switches_lock();

@@ -4,6 +4,8 @@
 #include "base/counters.h"
 #include "base/log.h"
 #include "capture/callbacks.h"
+#include "capture/demand.h"
+#include "capture/mode.h"
 #include "capture/sdk_context.h"
 #include "capture/switches.h"
 
@@ -16,13 +18,10 @@ static struct {
     atomic_bool runs;       /* between start and stop */
     atomic_bool is_tracing; /* by the program's will */
     atomic_bool sleeps;     /* while nothing sampled is in flight */
-    atomic_bool is_unsampled_seen;
-    _Atomic uint32_t in_flight; /* attached contexts that may be sampled */
-    _Atomic uint32_t changes;   /* of it; tells the pipeline thread that one came or went since it looked */
-    atomic_bool is_asleep;      /* or falling asleep; changed under switches_lock */
     struct {
         uint64_t begin_ns, end_ns; /* UINT64_MAX: it lasts */
-    } times[TIMES_KEPT]; /* asleep, by `asleep_count` modulo their number; guarded by it, too, as the next */
+    } times[TIMES_KEPT]; /* asleep, by `asleep_count` modulo their number; guarded by switches_lock, as is
+                            each change of demand_is_asleep */
     uint32_t asleep_count;
     uint64_t asleep_since_ns; /* of the timer's clock */
 
@@ -35,7 +34,7 @@ static struct {
 
 static bool is_wanted(void)
 {
-    return atomic_load(&wake.is_tracing) && (!atomic_load(&wake.sleeps) || atomic_load(&wake.in_flight) > 0);
+    return atomic_load(&wake.is_tracing) && (!atomic_load(&wake.sleeps) || demand_count() > 0);
 }
 
 /* Records first, callbacks last, and below the other way round: a call that has a record finds its GPU work
@@ -43,13 +42,15 @@ static bool is_wanted(void)
  */
 static void rouse(void)
 {
+    if (!atomic_load(&wake.runs)) /* in a forked child nobody may ever give the lock back */
+        return;
     switches_lock();
-    if (atomic_load(&wake.runs) && atomic_load(&wake.is_asleep) && is_wanted()) {
+    if (atomic_load(&wake.runs) && atomic_load(&demand_is_asleep) && is_wanted()) {
         switches_records(true);
-        callbacks_wake(wake.is_replay ? 0 : clock_ticks());
+        mode_wake(wake.is_replay ? 0 : clock_ticks());
         counter_add(COUNTER_asleep_ns, clock_monotonic_ns() - wake.asleep_since_ns);
         wake.times[(wake.asleep_count - 1) % TIMES_KEPT].end_ns = clock_now_ns();
-        atomic_store(&wake.is_asleep, false);
+        atomic_store(&demand_is_asleep, false);
     }
     switches_unlock();
 }
@@ -59,17 +60,17 @@ static void rouse(void)
 static bool fall_asleep(void)
 {
     switches_lock();
-    bool was_asleep = atomic_exchange(&wake.is_asleep, true);
+    bool was_asleep = atomic_exchange(&demand_is_asleep, true);
     bool falls = !was_asleep && atomic_load(&wake.runs) && !is_wanted();
     if (falls) {
-        callbacks_sleep();
+        mode_sleep();
         switches_records(false);
         wake.asleep_since_ns = clock_monotonic_ns();
         wake.times[wake.asleep_count % TIMES_KEPT].begin_ns = clock_now_ns();
         wake.times[wake.asleep_count++ % TIMES_KEPT].end_ns = UINT64_MAX;
         counter_add(COUNTER_sleeps, 1);
     } else {
-        atomic_store(&wake.is_asleep, was_asleep);
+        atomic_store(&demand_is_asleep, was_asleep);
     }
     switches_unlock();
     return falls;
@@ -89,28 +90,6 @@ bool wake_slept_at(uint64_t time_ns)
     }
     switches_unlock();
     return slept;
-}
-
-/* --- contexts --- */
-
-void wake_attached(void)
-{
-    atomic_fetch_add(&wake.in_flight, 1);
-    atomic_fetch_add_explicit(&wake.changes, 1, memory_order_relaxed);
-    if (atomic_load(&wake.is_asleep) && atomic_load(&wake.runs))
-        rouse();
-}
-
-void wake_detached(void)
-{
-    atomic_fetch_sub(&wake.in_flight, 1);
-    atomic_fetch_add_explicit(&wake.changes, 1, memory_order_relaxed);
-}
-
-void wake_attached_unsampled(void)
-{
-    if (!atomic_load_explicit(&wake.is_unsampled_seen, memory_order_relaxed))
-        atomic_store_explicit(&wake.is_unsampled_seen, true, memory_order_relaxed);
 }
 
 /* --- the program's will --- */
@@ -163,13 +142,14 @@ void wake_start(const struct settings *settings, bool is_replay)
 {
     wake.when = settings->sampling.sleep;
     wake.is_replay = is_replay;
-    wake.changes_seen = atomic_load(&wake.changes);
+    wake.changes_seen = demand_changes();
     if (settings->record_file || (is_replay && wake.when == SLEEP_AUTO))
         wake.when = SLEEP_NEVER;
     callbacks_on_bound = on_bound;
+    demand_on_asleep = rouse;
     atomic_store(&wake.is_tracing, !settings->capture.cuda_profiler);
     atomic_store(&wake.sleeps, wake.when == SLEEP_ALWAYS);
-    atomic_store(&wake.is_asleep, false);
+    atomic_store(&demand_is_asleep, false);
     atomic_store(&wake.runs, true);
     if (!is_wanted())
         fall_asleep();
@@ -177,21 +157,15 @@ void wake_start(const struct settings *settings, bool is_replay)
 
 void wake_finish(void)
 {
-    if (atomic_load(&wake.runs) && atomic_load(&wake.is_asleep))
+    if (atomic_load(&wake.runs) && atomic_load(&demand_is_asleep))
         counter_add(COUNTER_asleep_ns, clock_monotonic_ns() - wake.asleep_since_ns);
     wake_stop();
-}
-
-void wake_set_in_flight(uint32_t count)
-{
-    atomic_store(&wake.in_flight, count);
 }
 
 void wake_stop(void)
 {
     atomic_store(&wake.runs, false);
-    atomic_store(&wake.is_unsampled_seen, false);
-    atomic_store(&wake.changes, 0);
+    demand_reset();
 }
 
 void wake_set_session(bool is_sampled)
@@ -204,9 +178,9 @@ static bool may_sleep(void)
 {
     if (wake.when == SLEEP_NEVER || atomic_load_explicit(&sdk_context_is_there, memory_order_relaxed))
         return false;
-    bool is_unsampled_seen = atomic_load_explicit(&wake.is_unsampled_seen, memory_order_relaxed);
-    bool is_attached_seen = atomic_load_explicit(&wake.changes, memory_order_relaxed) > 0;
-    return wake.when == SLEEP_ALWAYS || is_unsampled_seen || (is_attached_seen && wake.is_session_unsampled);
+    bool is_attached_seen = demand_changes() > 0;
+    return wake.when == SLEEP_ALWAYS || demand_has_unsampled() ||
+           (is_attached_seen && wake.is_session_unsampled);
 }
 
 /* Once, where someone may wonder that it costs more than he has read. */
@@ -224,7 +198,7 @@ static void say_how_it_sleeps(void)
 
 bool wake_service(void)
 {
-    uint32_t changes = atomic_load_explicit(&wake.changes, memory_order_relaxed);
+    uint32_t changes = demand_changes();
     bool is_quiet =
         changes == wake.changes_seen; /* a gap between two steps of a request is no reason to sleep */
     wake.changes_seen = changes;
@@ -235,7 +209,7 @@ bool wake_service(void)
             say_how_it_sleeps();
         return has_fallen;
     }
-    if (atomic_load(&wake.is_asleep))
+    if (atomic_load(&demand_is_asleep))
         rouse();
     return false;
 }

@@ -16,14 +16,6 @@
 
 #include <stdbool.h>
 
-/* A context is attached whose work may be sampled: capture is awake when this returns. Any thread, at any
- * time, also before capture starts. */
-void wake_attached(void);
-/* And detached. */
-void wake_detached(void);
-/* A context is attached whose work certainly isn't sampled. */
-void wake_attached_unsampled(void);
-
 /* The program begins or ends the tracing. False: it is so already. Any thread. */
 bool wake_begin_tracing(void);
 bool wake_end_tracing(void);
@@ -39,8 +31,6 @@ void wake_start(const struct settings *settings, bool is_replay);
 void wake_stop(void);
 /* Capture stops for good: the last time asleep counts, too. Pipeline thread. */
 void wake_finish(void);
-/* In a forked child: only the contexts of the thread that forked are attached. Async-signal-safe. */
-void wake_set_in_flight(uint32_t count);
 
 /* Pipeline thread: whether it slept at this time, or within a millisecond of it: who finds GPU work of then
  * without a call need not wait for one. As far as the latest times asleep are remembered. */

@@ -164,7 +164,7 @@ int main(int argc, char **argv)
         return 1;
     sdk_context_look();
     has_sdk = atomic_load(&sdk_context_is_there);
-    atomic_store(&callbacks_mode, CALLBACKS_ON);
+    atomic_store(&mode_now, MODE_ON);
     prepare_call();
     for (size_t i = 0; i < blocks; i++) {
         works[i] = (double)block_ns(false, PARENT_SESSION) / BLOCK;

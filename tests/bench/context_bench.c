@@ -82,7 +82,7 @@ int main(int argc, char **argv)
     const char *folder = argc > 1 ? argv[1] : FOLDER;
     if (callbacks_init(true) != STATUS_OK || threads_init(256 * 1024, 1024 * 1024) != STATUS_OK)
         return 1;
-    atomic_store(&callbacks_mode, CALLBACKS_ON);
+    atomic_store(&mode_now, MODE_ON);
     memset(&context, 1, sizeof context);
     *context.trace_state = 0;
     measure("attach, detach", attach_detach, folder);

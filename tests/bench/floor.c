@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-_Atomic uint8_t callbacks_mode;
+_Atomic uint8_t mode_now;
 struct callbacks_signals callbacks_signals;
 void (*callbacks_on_graph)(void);
 

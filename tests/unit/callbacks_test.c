@@ -154,7 +154,7 @@ static int setup(void **state)
     }
     memset(&callbacks_signals, 0, sizeof callbacks_signals);
     graph_nodes_id_source = NULL;
-    atomic_store(&callbacks_mode, CALLBACKS_ON);
+    atomic_store(&mode_now, MODE_ON);
     fake_now_ns = 1000000;
     clock_source = fake_clock;
     return callbacks_init(true) != STATUS_OK;
@@ -427,18 +427,18 @@ static void test_nothing_while_off(void **state)
     (void)state;
     struct call call;
     find(&call, CALL_RUNTIME, "cudaMalloc", 10);
-    atomic_store(&callbacks_mode, CALLBACKS_OFF);
+    atomic_store(&mode_now, MODE_OFF);
     enter(&call);
     leave(&call);
     assert_int_equal(call.correlation_data, 0);
-    atomic_store(&callbacks_mode, CALLBACKS_ON);
+    atomic_store(&mode_now, MODE_ON);
     thread_is_ours = true;
     enter(&call);
     leave(&call);
     thread_is_ours = false;
     assert_null(next());
     enter(&call);
-    atomic_store(&callbacks_mode, CALLBACKS_OFF);
+    atomic_store(&mode_now, MODE_OFF);
     leave(&call);
     assert_null(next());
 }
@@ -627,15 +627,15 @@ static void test_a_graph_is_announced_by_a_call_without_a_span(void **state)
 
 static void fall_asleep(void)
 {
-    callbacks_sleep();
-    assert_int_equal(callbacks_mode, CALLBACKS_ASLEEP);
+    mode_sleep();
+    assert_int_equal(mode_now, MODE_ASLEEP);
 }
 
 static void wake_up(void)
 {
     fake_now_ns += 1000;
-    callbacks_wake(fake_now_ns);
-    assert_int_equal(callbacks_mode, CALLBACKS_ON);
+    mode_wake(fake_now_ns);
+    assert_int_equal(mode_now, MODE_ON);
 }
 
 static void test_asleep_only_graphs_are_captured(void **state)
@@ -679,10 +679,10 @@ static void test_a_call_across_an_edge_of_sleep_has_no_record(void **state)
 static void test_off_is_not_woken(void **state)
 {
     (void)state;
-    atomic_store(&callbacks_mode, CALLBACKS_OFF);
-    callbacks_wake(0);
-    callbacks_sleep();
-    assert_int_equal(callbacks_mode, CALLBACKS_OFF);
+    atomic_store(&mode_now, MODE_OFF);
+    mode_wake(0);
+    mode_sleep();
+    assert_int_equal(mode_now, MODE_OFF);
 }
 
 static int begun, ended;
@@ -908,10 +908,10 @@ static void test_a_fatal_error_switches_off_and_keeps_its_text(void **state)
     assert_false(callbacks_signals.fatal);
     callbacks_handle(NULL, CUPTI_DOMAIN_STATE, CUPTI_STATE_FATAL_ERROR, &data);
     assert_true(callbacks_signals.fatal);
-    assert_int_equal(callbacks_mode, CALLBACKS_OFF);
+    assert_int_equal(mode_now, MODE_OFF);
     assert_int_equal(strlen(callbacks_signals.fatal_message), sizeof callbacks_signals.fatal_message - 1);
     memset(&callbacks_signals, 0, sizeof callbacks_signals);
-    atomic_store(&callbacks_mode, CALLBACKS_ON);
+    atomic_store(&mode_now, MODE_ON);
     callbacks_handle(NULL, CUPTI_DOMAIN_STATE, CUPTI_STATE_FATAL_ERROR, NULL);
     assert_string_equal(callbacks_signals.fatal_message, "no reason given");
 }

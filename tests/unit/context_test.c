@@ -68,7 +68,7 @@ static int setup(void **state)
 {
     (void)state;
     counters_reset();
-    atomic_store(&callbacks_mode, CALLBACKS_ON);
+    atomic_store(&mode_now, MODE_ON);
     return 0;
 }
 
@@ -225,20 +225,20 @@ ON_A_THREAD(test_while_nothing_is_captured_no_end_is_told)
     push("range", 0);
     expect_context(10, "");
     expect_range(RECORD_RANGE_BEGIN, "range");
-    atomic_store(&callbacks_mode, CALLBACKS_OFF);
+    atomic_store(&mode_now, MODE_OFF);
     context_detach(token);
     assert_null(next());
-    atomic_store(&callbacks_mode, CALLBACKS_ON);
+    atomic_store(&mode_now, MODE_ON);
     push("range", 0);
     expect_context(0, ""); /* then it is told with what comes */
 }
 
 ON_A_THREAD(test_a_context_of_before_counts_from_where_capture_sees_it)
 {
-    atomic_store(&callbacks_mode, CALLBACKS_OFF);
+    atomic_store(&mode_now, MODE_OFF);
     uint64_t token = attach(10);
     assert_int_equal(thread_context_self->since_ticks, 0);
-    atomic_store(&callbacks_mode, CALLBACKS_ON);
+    atomic_store(&mode_now, MODE_ON);
     uint64_t before = clock_ticks();
     push("range", 1);
     const struct context_record *record = (const struct context_record *)next();
@@ -330,12 +330,12 @@ ON_A_THREAD(test_long_texts_are_cut)
 
 ON_A_THREAD(test_while_nothing_is_captured_only_contexts_are_kept)
 {
-    atomic_store(&callbacks_mode, CALLBACKS_OFF);
+    atomic_store(&mode_now, MODE_OFF);
     uint64_t token = attach(10);
     assert_int_equal(push("unseen", 1), 0);
     assert_int_equal(range_depth(1), 1);
     expect_current(10);
-    atomic_store(&callbacks_mode, CALLBACKS_ON);
+    atomic_store(&mode_now, MODE_ON);
     uint64_t id = push("seen", 1);
     expect_context(10, "");
     assert_int_equal(expect_range(RECORD_RANGE_BEGIN, "seen").id, id);
@@ -350,12 +350,12 @@ ON_A_THREAD(test_while_nothing_is_captured_only_contexts_are_kept)
 /* Their end names no range, so nothing of them may stay. */
 ON_A_THREAD(test_ranges_of_the_api_that_are_not_captured_leave_nothing)
 {
-    atomic_store(&callbacks_mode, CALLBACKS_ASLEEP);
+    atomic_store(&mode_now, MODE_ASLEEP);
     for (int i = 0; i < 2 * RANGE_DEPTH_MAX; i++)
         assert_int_equal(push("unseen", 0), 0);
     assert_int_equal(range_depth(0), 0);
     assert_int_equal(counter_get(COUNTER_lost_range), 0);
-    atomic_store(&callbacks_mode, CALLBACKS_ON);
+    atomic_store(&mode_now, MODE_ON);
 }
 
 /* What was captured awake has its end also in sleep. */
@@ -363,12 +363,12 @@ ON_A_THREAD(test_a_range_may_end_in_sleep)
 {
     uint64_t id = push("range", 0);
     expect_range(RECORD_RANGE_BEGIN, "range");
-    atomic_store(&callbacks_mode, CALLBACKS_ASLEEP);
+    atomic_store(&mode_now, MODE_ASLEEP);
     assert_true(range_end(id, NULL));
     assert_int_equal(expect_range(RECORD_RANGE_END, "").id, id);
     assert_false(range_mark(&(struct range_text){.name = "mark", .name_bytes = 4}));
     assert_null(next());
-    atomic_store(&callbacks_mode, CALLBACKS_ON);
+    atomic_store(&mode_now, MODE_ON);
 }
 
 ON_A_THREAD(test_a_full_ring_is_counted)
@@ -384,11 +384,11 @@ ON_A_THREAD(test_a_full_ring_is_counted)
 
 ON_A_THREAD(test_ranges_that_are_too_deep_close_no_others)
 {
-    atomic_store(&callbacks_mode, CALLBACKS_OFF);
+    atomic_store(&mode_now, MODE_OFF);
     for (unsigned i = 0; i < RANGE_DEPTH_MAX; i++)
         push("range", 1);
     assert_int_equal(counter_get(COUNTER_lost_range), 0); /* nobody captures */
-    atomic_store(&callbacks_mode, CALLBACKS_ON);
+    atomic_store(&mode_now, MODE_ON);
     assert_int_equal(push("too deep", 1), 0);
     assert_int_equal(push("too deep", 0), 0);
     assert_int_equal(counter_get(COUNTER_lost_range), 2);

@@ -318,7 +318,7 @@ static int setup(void **state)
 {
     (void)state;
     bool has_failed = callbacks_init(true) != STATUS_OK || threads_init(32 * 1024, 1024 * 1024) != STATUS_OK;
-    atomic_store(&callbacks_mode, CALLBACKS_ON);
+    atomic_store(&mode_now, MODE_ON);
     return has_failed;
 }
 

@@ -4,6 +4,8 @@
 #include "base/clock.h"
 #include "base/counters.h"
 #include "capture/callbacks.h"
+#include "capture/demand.h"
+#include "capture/mode.h"
 #include "capture/sdk_context.h"
 #include "capture/switches.h"
 
@@ -18,7 +20,6 @@
 #define THREADS 8
 #define ROUNDS  20000
 
-_Atomic uint8_t callbacks_mode;
 void (*callbacks_on_bound)(bool begins);
 _Atomic bool sdk_context_is_there;
 
@@ -45,20 +46,9 @@ bool switches_use_subscriber_api(void)
     return true;
 }
 
-void callbacks_wake(uint64_t since)
-{
-    (void)since;
-    atomic_store(&callbacks_mode, CALLBACKS_ON);
-}
-
-void callbacks_sleep(void)
-{
-    atomic_store(&callbacks_mode, CALLBACKS_ASLEEP);
-}
-
 static bool is_awake(void)
 {
-    bool is_on = atomic_load(&callbacks_mode) == CALLBACKS_ON;
+    bool is_on = atomic_load(&mode_now) == MODE_ON;
     assert_int_equal(is_on, atomic_load(&are_records_on));
     return is_on;
 }
@@ -67,7 +57,7 @@ static void begin(enum sleep_when when, bool is_replay, bool is_recorded)
 {
     static struct settings settings;
     settings = (struct settings){.sampling.sleep = when, .record_file = is_recorded ? (char *)"file" : NULL};
-    atomic_store(&callbacks_mode, CALLBACKS_ON);
+    atomic_store(&mode_now, MODE_ON);
     atomic_store(&are_records_on, true);
     wake_set_session(true);
     wake_start(&settings, is_replay);
@@ -94,8 +84,8 @@ static void stays_awake_where_all_is_sampled(void **state)
     begin(SLEEP_AUTO, false, false);
     serve();
     assert_true(is_awake());
-    wake_attached();
-    wake_detached();
+    demand_attached();
+    demand_detached();
     serve();
     assert_true(is_awake());
     assert_int_equal(counter_get(COUNTER_sleeps), 0);
@@ -106,7 +96,7 @@ static void sleeps_once_a_context_is_not_sampled(void **state)
     (void)state;
     uint64_t before = counter_get(COUNTER_sleeps);
     begin(SLEEP_AUTO, false, false);
-    wake_attached_unsampled();
+    demand_attached_unsampled();
     assert_true(wake_service());
     assert_false(is_awake());
     assert_int_equal(counter_get(COUNTER_sleeps), before + 1);
@@ -122,8 +112,8 @@ static void sleeps_below_an_unsampled_session_where_contexts_are_attached(void *
     serve();
     assert_true(
         is_awake()); /* nobody attaches here: sampled contexts could come in no other way that we see */
-    wake_attached();
-    wake_detached();
+    demand_attached();
+    demand_detached();
     serve();
     assert_false(is_awake());
     wake_set_session(true);
@@ -136,13 +126,13 @@ static void wakes_for_a_sampled_context_and_until_it_ends(void **state)
     (void)state;
     begin(SLEEP_ALWAYS, false, false);
     assert_false(is_awake());
-    wake_attached();
+    demand_attached();
     assert_true(is_awake());
-    wake_attached();
-    wake_detached();
+    demand_attached();
+    demand_detached();
     serve();
     assert_true(is_awake());
-    wake_detached();
+    demand_detached();
     assert_false(wake_service()); /* one was there since the last look: it may be a gap within a request */
     assert_true(is_awake());
     assert_true(wake_service());
@@ -155,9 +145,9 @@ static void counts_the_time_asleep(void **state)
     uint64_t before = counter_get(COUNTER_asleep_ns);
     begin(SLEEP_ALWAYS, false, false);
     sched_yield();
-    wake_attached();
+    demand_attached();
     assert_true(counter_get(COUNTER_asleep_ns) > before);
-    wake_detached();
+    demand_detached();
 }
 
 static uint64_t fake_now_ns;
@@ -173,8 +163,8 @@ static void sleep_from_to(uint64_t begin_ms, uint64_t end_ms)
     serve();
     assert_false(is_awake());
     fake_now_ns = end_ms * 1000000;
-    wake_attached();
-    wake_detached();
+    demand_attached();
+    demand_detached();
 }
 
 static bool slept_at(uint64_t ms)
@@ -190,8 +180,8 @@ static void remembers_when_it_slept(void **state)
     begin(SLEEP_ALWAYS, false, false);
     assert_true(slept_at(100)); /* it still does */
     fake_now_ns = 10000000;
-    wake_attached();
-    wake_detached();
+    demand_attached();
+    demand_detached();
     sleep_from_to(20, 30);
     fake_now_ns = 40000000;
     assert_true(slept_at(5) && slept_at(9) && slept_at(10));
@@ -229,7 +219,7 @@ static void never_sleeps_where_it_must_not(void **state)
 {
     (void)state;
     begin(SLEEP_NEVER, false, false);
-    wake_attached_unsampled();
+    demand_attached_unsampled();
     serve();
     assert_true(is_awake());
     begin(SLEEP_AUTO, true, false); /* a replay */
@@ -260,19 +250,19 @@ static void follows_the_program(void **state)
     assert_false(wake_end_tracing());
     assert_false(wake_is_tracing());
     assert_false(is_awake());
-    wake_attached();
+    demand_attached();
     serve();
     assert_false(is_awake()); /* the program's will goes before a request's */
     assert_true(wake_begin_tracing());
     assert_true(is_awake());
-    wake_detached();
+    demand_detached();
 }
 
 static void follows_cuda_profiler_start_and_stop(void **state)
 {
     (void)state;
     static struct settings settings = {.capture.cuda_profiler = true};
-    atomic_store(&callbacks_mode, CALLBACKS_ON);
+    atomic_store(&mode_now, MODE_ON);
     atomic_store(&are_records_on, true);
     wake_start(&settings, false);
     assert_false(is_awake());
@@ -301,10 +291,10 @@ static void a_forked_child_has_the_contexts_of_one_thread(void **state)
 {
     (void)state;
     begin(SLEEP_ALWAYS, false, false);
-    wake_attached();
-    wake_attached(); /* on another thread of the parent's */
-    wake_set_in_flight(1);
-    wake_detached();
+    demand_attached();
+    demand_attached(); /* on another thread of the parent's */
+    demand_set(1);
+    demand_detached();
     serve();
     assert_false(is_awake());
 }
@@ -314,11 +304,11 @@ static void is_left_alone_after_the_stop(void **state)
     (void)state;
     begin(SLEEP_ALWAYS, false, false);
     wake_stop();
-    wake_attached();
+    demand_attached();
     (void)wake_begin_tracing();
     (void)wake_service();
-    assert_int_equal(callbacks_mode, CALLBACKS_ASLEEP);
-    wake_detached();
+    assert_int_equal(mode_now, MODE_ASLEEP);
+    demand_detached();
 }
 
 static atomic_bool is_over;
@@ -328,10 +318,10 @@ static void *attach_and_look(void *unused)
 {
     (void)unused;
     for (int i = 0; i < ROUNDS; i++) {
-        wake_attached();
-        if (atomic_load(&callbacks_mode) != CALLBACKS_ON || !atomic_load(&are_records_on))
+        demand_attached();
+        if (atomic_load(&mode_now) != MODE_ON || !atomic_load(&are_records_on))
             atomic_fetch_add(&asleep_in_flight, 1);
-        wake_detached();
+        demand_detached();
     }
     return NULL;
 }
