@@ -5,21 +5,23 @@
 atomic_bool demand_is_asleep;
 void (*demand_on_asleep)(void);
 
-static _Atomic uint32_t in_flight, changes;
+/* In one word, as threads of the host share it: how many there are below, how often one came or went above.
+ */
+static _Atomic uint64_t demand;
 static atomic_bool is_unsampled_seen;
+
+#define ONE_CHANGE (1ull << 32)
 
 void demand_attached(void)
 {
-    atomic_fetch_add(&in_flight, 1);
-    atomic_fetch_add_explicit(&changes, 1, memory_order_relaxed);
+    atomic_fetch_add(&demand, ONE_CHANGE + 1);
     if (atomic_load(&demand_is_asleep))
         demand_on_asleep();
 }
 
 void demand_detached(void)
 {
-    atomic_fetch_sub(&in_flight, 1);
-    atomic_fetch_add_explicit(&changes, 1, memory_order_relaxed);
+    atomic_fetch_add(&demand, ONE_CHANGE - 1);
 }
 
 void demand_attached_unsampled(void)
@@ -30,17 +32,17 @@ void demand_attached_unsampled(void)
 
 void demand_set(uint32_t count)
 {
-    atomic_store(&in_flight, count);
+    atomic_store(&demand, count);
 }
 
 uint32_t demand_count(void)
 {
-    return atomic_load(&in_flight);
+    return (uint32_t)atomic_load(&demand);
 }
 
 uint32_t demand_changes(void)
 {
-    return atomic_load_explicit(&changes, memory_order_relaxed);
+    return (uint32_t)(atomic_load(&demand) >> 32);
 }
 
 bool demand_has_unsampled(void)
@@ -51,5 +53,5 @@ bool demand_has_unsampled(void)
 void demand_reset(void)
 {
     atomic_store(&is_unsampled_seen, false);
-    atomic_store(&changes, 0);
+    atomic_fetch_and(&demand, UINT32_MAX);
 }
