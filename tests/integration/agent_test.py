@@ -945,7 +945,8 @@ class Control(Case):
         program.kill()
         program.wait()
         in_one = self.kernels(self.replay("vector_add").spans)
-        self.assertEqual(counts, [in_one, 2 * in_one])
+        self.assertIn(counts[0], (in_one, 2 * in_one))  # the program may have gone on meanwhile
+        self.assertEqual(counts[1], 2 * in_one)
 
     def test_flush_keeps_to_its_deadline(self):
         begin = time.monotonic()
