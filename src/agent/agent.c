@@ -171,7 +171,6 @@ static enum agent_state run(bool by_program)
     struct error err = {""};
     if (start(by_program, &err) != STATUS_OK) {
         log_error("%s; this process is not traced", err.text);
-        nvtx_switch(false);
         return AGENT_OFF;
     }
     begin_nvtx();
@@ -181,10 +180,14 @@ static enum agent_state run(bool by_program)
 /* `is_asked_for`: by the program itself, which settles whether there is anything to do. */
 static enum agent_state begin(bool is_asked_for)
 {
-    if (!read_settings() || settings.disabled)
+    if (!read_settings())
         return AGENT_OFF;
-    if (!settings.record_file && settings.output_count == 0) {
-        log_info("no exporter is configured: this process is not traced");
+    bool has_output = settings.record_file || settings.output_count > 0;
+    if (settings.disabled || !has_output) {
+        /* Who has asked, by cuspan_start(), wants to know; others have configured it so. */
+        (is_asked_for ? log_error : log_info)("%s: this process is not traced",
+                                              settings.disabled ? "cuspan is disabled by its configuration"
+                                                                : "no exporter is configured");
         return AGENT_OFF;
     }
     nvtx_switch(settings.capture.nvtx);
