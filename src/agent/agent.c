@@ -182,12 +182,15 @@ static enum agent_state begin(bool is_asked_for)
 {
     if (!read_settings())
         return AGENT_OFF;
-    bool has_output = settings.record_file || settings.output_count > 0;
-    if (settings.disabled || !has_output) {
-        /* Who has asked, by cuspan_start(), wants to know; others have configured it so. */
-        (is_asked_for ? log_error : log_info)("%s: this process is not traced",
-                                              settings.disabled ? "cuspan is disabled by its configuration"
-                                                                : "no exporter is configured");
+    if (settings
+            .disabled) { /* who has asked, by cuspan_start(), wants to know; others have configured it so */
+        (is_asked_for ? log_error
+                      : log_info)("cuspan is disabled by its configuration: this process is not traced");
+        return AGENT_OFF;
+    }
+    if (!settings.record_file && settings.output_count == 0) {
+        log_info(
+            "no exporter is configured: this process is not traced"); /* the configuration has warned of it */
         return AGENT_OFF;
     }
     nvtx_switch(settings.capture.nvtx);
