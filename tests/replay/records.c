@@ -139,6 +139,14 @@ static bool choose_layout(uint32_t kind, const struct cupti_activity_config *con
     return true;
 }
 
+/* As CUPTI's do: if they go off, or on again, while copies are on, no kernel's records come from then on. */
+static _Atomic bool kernels_have_ended;
+
+static bool copies_are_on(void)
+{
+    return atomic_load(&kinds[ACTIVITY_MEMCPY].is_on) || atomic_load(&kinds[ACTIVITY_MEMSET].is_on);
+}
+
 uint32_t records_enable(uint32_t kind, const struct cupti_activity_config *config)
 {
     struct composition unused;
@@ -148,6 +156,8 @@ uint32_t records_enable(uint32_t kind, const struct cupti_activity_config *confi
         return CUPTI_NOT_COMPATIBLE;
     pthread_mutex_lock(&lock);
     bool was_on = atomic_load(&kinds[kind].is_on);
+    if (kind == ACTIVITY_KERNEL && !was_on && kinds[kind].is_known && copies_are_on())
+        atomic_store(&kernels_have_ended, true);
     /* On again, after a sleep: with the same fields, while buffers of before may be read. */
     bool is_right = was_on || kinds[kind].is_known || choose_layout(kind, config);
     if (is_right && !was_on) {
@@ -186,8 +196,11 @@ uint32_t records_disable(uint32_t kind)
 {
     if (kind >= ACTIVITY_KINDS_MAX)
         return CUPTI_INVALID_KIND;
-    if (atomic_exchange(&kinds[kind].is_on, false))
+    if (atomic_exchange(&kinds[kind].is_on, false)) {
         atomic_fetch_sub(&kinds_on, 1);
+        if (kind == ACTIVITY_KERNEL && copies_are_on())
+            atomic_store(&kernels_have_ended, true);
+    }
     return CUPTI_OK;
 }
 
@@ -298,6 +311,8 @@ static bool is_off(const struct activity_record *record)
         graphs++;
         return true;
     }
+    if (record->kind == ACTIVITY_KERNEL && atomic_load(&kernels_have_ended))
+        return true;
     return !was_on_at_launch(record) || atomic_load(&replay.is_finished) || !(request || request_v2);
 }
 
