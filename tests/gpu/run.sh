@@ -53,7 +53,10 @@ if [ $# -eq 0 ]; then
             tools/get-cuda.sh cupti "build/cupti-$version" "$version" || say "could not fetch CUPTI $version: without it"
         done
     fi
-    for library in build/cupti/libcupti.so.1[23] build/cupti-*/libcupti.so.1[23] /usr/local/cuda/extras/CUPTI/lib64/libcupti.so; do
+    # The Python tests take the first one.
+    ours=build/cupti/libcupti.so.13
+    [ -e "$ours" ] || ours=build/cupti/libcupti.so.12
+    for library in "$ours" build/cupti-*/libcupti.so.1[23] /usr/local/cuda/extras/CUPTI/lib64/libcupti.so; do
         [ ! -e "$library" ] || LIBRARIES+=("$(realpath "$library")")
     done
 fi
