@@ -1,5 +1,5 @@
 foreach(module names objects pending waiting sampler session correlate attributes devices graphs totals accounts summaries
-        lingering)
+        lingering shared)
   cuspan_unit_test(${module} cuspan_correlate)
 endforeach()
 

@@ -74,6 +74,13 @@ static inline void counter_add(enum counter counter, uint64_t n)
     atomic_fetch_add_explicit(&counter_values[counter], n, memory_order_relaxed);
 }
 
+/* The same for a counter that no other thread adds to: a tenth of the price. */
+static inline void counter_add_alone(enum counter counter, uint64_t n)
+{
+    uint64_t now = atomic_load_explicit(&counter_values[counter], memory_order_relaxed);
+    atomic_store_explicit(&counter_values[counter], now + n, memory_order_relaxed);
+}
+
 static inline uint64_t counter_get(enum counter counter)
 {
     return atomic_load_explicit(&counter_values[counter], memory_order_relaxed);

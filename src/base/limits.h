@@ -38,6 +38,8 @@
 
 /* Spans. */
 #define SPAN_ATTRS_MAX          64
+#define SPAN_SHARED_MAX         1024 /* parts that many spans have alike, known at once */
+#define SPAN_SHARED_ATTRS_MAX   16
 #define SPAN_EVENTS_MAX         128
 #define SPAN_LINKS_MAX          4
 #define SPAN_STRING_MAX         (32 * 1024) /* a name or a string value longer than this is cut */

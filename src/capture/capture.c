@@ -147,7 +147,7 @@ static void hand_over(const struct capture_sink *sink, const struct thread_info 
 {
     if (head->type == RECORD_CALL || head->type == RECORD_CALL_ASLEEP) {
         bool is_asleep = head->type == RECORD_CALL_ASLEEP;
-        counter_add(COUNTER_calls_captured, !is_asleep);
+        counter_add_alone(COUNTER_calls_captured, !is_asleep);
         struct call_record *call = (struct call_record *)head;
         call->start_ns = clock_ticks_to_ns(call->start_ns);
         call->end_ns = clock_ticks_to_ns(call->end_ns);

@@ -61,7 +61,7 @@ static void name_activity(struct correlate *c, const struct activity_record *rec
 {
     static char text[64];
     struct span *span = &c->span;
-    const char *kind = activity_table[record->kind].name, *detail = NULL;
+    const char *kind = activity_table[record->kind].name, *detail;
     if (record->kind == ACTIVITY_KERNEL && record->name) {
         const struct kernel_name *name = names_resolve(c->names, record->name);
         span->name = name->text;
@@ -69,12 +69,7 @@ static void name_activity(struct correlate *c, const struct activity_record *rec
         span_attr_bytes(span, &key_kernel_name, name->full, name->full_len);
         return;
     }
-    if (record->kind == ACTIVITY_MEMCPY || record->kind == ACTIVITY_MEMCPY_PEER)
-        detail = attributes_enum_value(record, "cuda.memcpy.kind");
-    else if (record->kind == ACTIVITY_OVERHEAD)
-        detail = attributes_enum_value(record, "cuda.overhead.kind");
-    else if (record->kind == ACTIVITY_SYNCHRONIZATION)
-        detail = attributes_enum_value(record, "cuda.synchronization.type");
+    detail = attributes_detail(&c->plan, record);
     span->name_len = (uint32_t)snprintf(text, sizeof text, detail ? "%s %s" : "%s", kind, detail);
     span->name = text;
 }
@@ -143,6 +138,37 @@ static void put_name_of_stream(struct correlate *c, uint32_t index)
         span_attr_string(span, &key_stream_name, name);
 }
 
+/* What it is and how it was launched, which many records have alike. */
+static void put_lasting(struct correlate *c, const struct activity_record *record, bool is_null_stream)
+{
+    struct span *span = &c->span;
+    span_attr_string(span, &key_activity, activity_table[record->kind].name);
+    name_activity(c, record);
+    attributes_of_activity(span, &c->plan.lasting[record->kind], record);
+    if (is_null_stream)
+        span_attr_bool(span, &key_null_stream, true);
+}
+
+static void put_lasting_shared(struct correlate *c, const struct activity_record *record, bool is_null_stream)
+{
+    const struct fields *fields = &c->plan.key[record->kind];
+    uint64_t key[SHARED_KEY_WORDS];
+    bool is_named = record->kind == ACTIVITY_KERNEL && record->name;
+    uint64_t name = is_named ? names_resolve(c->names, record->name)->number : 0;
+    if (fields->count + 2u > SHARED_KEY_WORDS || (is_named && !name)) {
+        put_lasting(c, record, is_null_stream);
+        return;
+    }
+    key[0] = record->kind | (uint64_t)is_null_stream << 16 | name << 17;
+    key[1] = record->present;
+    for (uint8_t i = 0; i < fields->count; i++)
+        key[i + 2u] = record->values[fields->ids[i]];
+    if (shared_take(c->shared, key, fields->count + 2u, &c->span))
+        return;
+    put_lasting(c, record, is_null_stream);
+    shared_offer(c->shared, &c->span);
+}
+
 /* `call` NULL: it is not known, and the session is the parent. */
 static void emit_activity(struct correlate *c, const struct activity_record *record,
                           struct pending_call *call)
@@ -171,11 +197,10 @@ static void emit_activity(struct correlate *c, const struct activity_record *rec
     else
         correlate_put_below(c, span, session->trace_id, session->span_id, session->flags | 0x100u,
                             session->trace_state);
-    span_attr_string(span, &key_activity, info->name);
-    name_activity(c, record);
-    attributes_of_activity(span, &c->plan, record);
-    if (record->stream_id && devices_is_null_stream(&c->devices, record->context_id, record->stream_id))
-        span_attr_bool(span, &key_null_stream, true);
+    bool is_null_stream =
+        record->stream_id && devices_is_null_stream(&c->devices, record->context_id, record->stream_id);
+    (c->plan.is_shared[record->kind] ? put_lasting_shared : put_lasting)(c, record, is_null_stream);
+    attributes_of_activity(span, &c->plan.own[record->kind], record);
     correlate_put_context_name(c, span, record->context_id);
     if (call && call->flags >> PENDING_STREAM_SHIFT)
         put_name_of_stream(c, call->flags >> PENDING_STREAM_SHIFT);
@@ -252,8 +277,8 @@ static bool has_times(const struct activity_record *record, const struct pending
 static bool is_filtered(struct correlate *c, const struct activity_record *record)
 {
     const struct filter *kernels = &c->settings->capture.kernels;
-    if (!filter_passes(&c->settings->capture.activities, activity_table[record->kind].name, NULL))
-        return true; /* a kind that CUPTI switches on together with another */
+    if (c->is_kind_filtered[record->kind])
+        return true; /* CUPTI switches it on together with another */
     if (record->kind != ACTIVITY_KERNEL || (!kernels->allow.count && !kernels->deny.count) || !record->name)
         return false;
     const struct kernel_name *name = names_resolve(c->names, record->name);

@@ -4,25 +4,61 @@
 
 #define TID_MAX 4194304 /* of any Linux: PID_MAX_LIMIT */
 
+static void add_id(struct fields *fields, uint8_t id)
+{
+    fields->ids[fields->count++] = id;
+}
+
+static bool has_key(const struct activity_field *field, const char *key)
+{
+    return strcmp(field->key.name, key) == 0;
+}
+
+/* Times, and what stands elsewhere: the kernel's name, the resource's device. */
+static bool is_elsewhere(const struct activity_field *field, unsigned kind)
+{
+    return field->role == ROLE_START || field->role == ROLE_END || field->role == ROLE_DEVICE ||
+           (field->role == ROLE_NAME && kind == ACTIVITY_KERNEL);
+}
+
+static void plan_field(struct attribute_plan *plan, unsigned kind, uint8_t id)
+{
+    const struct activity_field *field = &activity_table[kind].fields[id];
+    bool is_own = field->role == ROLE_CORRELATION || field->role == ROLE_GRAPH_NODE;
+    if (field->type == FIELD_STRING || field->type == FIELD_BYTES)
+        plan->is_shared[kind] = false; /* what lies at an address may change */
+    if (!is_own)
+        add_id(&plan->key[kind], id);
+    if (field->type != FIELD_DIM3_YZ)
+        add_id(is_own ? &plan->own[kind] : &plan->lasting[kind], id);
+}
+
+static void plan_kind(struct attribute_plan *plan, unsigned kind, enum activity_detail level)
+{
+    const struct activity_info *info = &activity_table[kind];
+    plan->is_shared[kind] = info->is_gpu_work;
+    for (uint8_t i = 1; i < info->field_count; i++) {
+        const struct activity_field *field = &info->fields[i];
+        plan->has_start[kind] |= field->role == ROLE_START;
+        if (has_key(field, "cuda.memcpy.bytes") || has_key(field, "cuda.memset.bytes"))
+            plan->bytes[kind] = i;
+        if (field->type == FIELD_ENUM &&
+            (has_key(field, "cuda.memcpy.kind") || has_key(field, "cuda.overhead.kind") ||
+             has_key(field, "cuda.synchronization.type")))
+            plan->detail[kind] = i;
+        bool is_part = field->type == FIELD_DIM3_YZ; /* of the attribute before, which has the key */
+        if ((field->key.len || is_part) && field->detail <= level && !is_elsewhere(field, kind))
+            plan_field(plan, kind, i);
+    }
+}
+
 void attributes_init(struct attribute_plan *plan, enum detail detail)
 {
     enum activity_detail level = detail == DETAIL_FULL ? ACTIVITY_FULL : ACTIVITY_DEFAULT;
     memset(plan, 0, sizeof *plan);
-    for (unsigned kind = 1; kind < ACTIVITY_KINDS_MAX; kind++) {
-        const struct activity_info *info = &activity_table[kind];
-        for (uint8_t i = 1; info->name && i < info->field_count; i++) {
-            const struct activity_field *field = &info->fields[i];
-            plan->has_start[kind] |= field->role == ROLE_START;
-            if (strcmp(field->key.name, "cuda.memcpy.bytes") == 0 ||
-                strcmp(field->key.name, "cuda.memset.bytes") == 0)
-                plan->bytes[kind] = i;
-            bool elsewhere = field->role == ROLE_START || field->role == ROLE_END ||
-                             (field->role == ROLE_NAME && kind == ACTIVITY_KERNEL) ||
-                             field->role == ROLE_DEVICE || field->type == FIELD_DIM3_YZ;
-            if (field->key.len && field->detail <= level && !elsewhere)
-                plan->fields[kind][plan->count[kind]++] = i;
-        }
-    }
+    for (unsigned kind = 1; kind < ACTIVITY_KINDS_MAX; kind++)
+        if (activity_table[kind].name)
+            plan_kind(plan, kind, level);
 }
 
 static void add_enum(struct span *span, const struct attr_key *key, const struct enum_names *names,
@@ -116,12 +152,12 @@ static void add_field(struct span *span, const struct activity_field *field,
     }
 }
 
-void attributes_of_activity(struct span *span, const struct attribute_plan *plan,
+void attributes_of_activity(struct span *span, const struct fields *fields,
                             const struct activity_record *record)
 {
     const struct activity_info *info = &activity_table[record->kind];
-    for (uint8_t i = 0; i < plan->count[record->kind]; i++) {
-        uint8_t id = plan->fields[record->kind][i];
+    for (uint8_t i = 0; i < fields->count; i++) {
+        uint8_t id = fields->ids[i];
         const struct activity_field *field = &info->fields[id];
         bool of_graph = field->role == ROLE_GRAPH || field->role == ROLE_GRAPH_NODE;
         if (record->present >> id & 1 && (!of_graph || record->values[id]))
@@ -129,12 +165,11 @@ void attributes_of_activity(struct span *span, const struct attribute_plan *plan
     }
 }
 
-const char *attributes_enum_value(const struct activity_record *record, const char *key)
+const char *attributes_detail(const struct attribute_plan *plan, const struct activity_record *record)
 {
-    const struct activity_info *info = &activity_table[record->kind];
-    for (uint8_t i = 1; i < info->field_count; i++)
-        if (info->fields[i].type == FIELD_ENUM && record->present >> i & 1 &&
-            strcmp(info->fields[i].key.name, key) == 0)
-            return enum_name(&activity_enum_names[info->fields[i].names], (int64_t)record->values[i]);
-    return NULL;
+    uint8_t id = plan->detail[record->kind];
+    if (!id || !(record->present >> id & 1))
+        return NULL;
+    const struct activity_field *field = &activity_table[record->kind].fields[id];
+    return enum_name(&activity_enum_names[field->names], (int64_t)record->values[id]);
 }

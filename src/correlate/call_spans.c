@@ -7,6 +7,8 @@
 #define DOMAIN_MODULE_LOADED 6 /* CUPTI's resource callback IDs that become events */
 #define DOMAIN_CONTEXT_MADE  1
 #define DOMAIN_CONTEXT_GONE  2
+#define REPEATED_WORDS_MAX   (SHARED_KEY_WORDS - 5)
+#define CALL_KEY             UINT16_MAX /* where an activity has its kind */
 
 static const struct attr_key key_api = ATTR_KEY("cuda.api");
 static const struct attr_key key_context = ATTR_KEY("cuda.context.id");
@@ -41,6 +43,8 @@ static void add_to_session(struct correlate *c, const struct span_event *event)
  * call. */
 static void take_events(struct correlate *c, uint64_t tid, uint64_t start_ns, uint64_t end_ns)
 {
+    if (!c->held_count)
+        return;
     for (unsigned i = 0; i < RESOURCES_HELD; i++) {
         struct held_resource *held = &c->held[i];
         if (held->tid != tid || held->event.time_ns > end_ns)
@@ -53,6 +57,7 @@ static void take_events(struct correlate *c, uint64_t tid, uint64_t start_ns, ui
         else
             add_to_session(c, &held->event);
         held->tid = 0;
+        c->held_count--;
     }
     c->span.events = c->call_events;
 }
@@ -60,7 +65,8 @@ static void take_events(struct correlate *c, uint64_t tid, uint64_t start_ns, ui
 static bool launches_graph(enum call_domain domain, const struct call_info *info)
 {
     const char *name = call_name(info) + (domain == CALL_RUNTIME ? strlen("cuda") : strlen("cu"));
-    return info->group == CALL_GROUP_LAUNCH && strncmp(name, "GraphLaunch", strlen("GraphLaunch")) == 0;
+    return info->group == CALL_GROUP_LAUNCH && *name == 'G' &&
+           strncmp(name, "GraphLaunch", strlen("GraphLaunch")) == 0;
 }
 
 static uint32_t expectations(const struct correlate *c, const struct call_record *call,
@@ -177,12 +183,76 @@ void correlate_call_asleep(struct correlate *c, const struct thread_info *thread
         note_graphs(c, thread->tid, call, info, &nobody);
 }
 
+/* Launches come again with the same parameters; other calls with other addresses and sizes. */
+static bool repeats_itself(const struct call_info *info, const struct call_record *call)
+{
+    return info->group == CALL_GROUP_LAUNCH &&
+           call->head.bytes <= sizeof *call + REPEATED_WORDS_MAX * sizeof *call->values;
+}
+
+/* What the thread's calls of this function have alike. */
+static void put_lasting(struct correlate *c, const struct thread_info *thread, const struct call_info *info,
+                        const struct call_record *call, bool is_repeated)
+{
+    struct span *span = &c->span;
+    span->name = call_name(info);
+    span->name_len = (uint32_t)strlen(span->name);
+    span_attr_string(span, &key_api, call->head.domain == CALL_RUNTIME ? "runtime" : "driver");
+    correlate_put_thread(c, span, thread);
+    span_attr_int(span, &key_context, call->context_id);
+    correlate_put_context_name(c, span, call->context_id);
+    if (is_repeated)
+        attributes_of_call(span, info, call);
+}
+
+/* Not where a program names its objects, which may be called otherwise the next time. */
+static void put_lasting_shared(struct correlate *c, const struct thread_info *thread,
+                               const struct call_info *info, const struct call_record *call, bool is_repeated)
+{
+    uint64_t key[SHARED_KEY_WORDS];
+    uint32_t words = is_repeated ? (call->head.bytes - (uint32_t)sizeof *call) / 8 : 0;
+    key[0] = CALL_KEY | call->head.domain << 16 | (uint64_t)call->head.cbid << 32;
+    key[1] = (uint64_t)call->context_id << 32 | (is_repeated ? call->present : 0);
+    key[2] = thread->tid;
+    static_assert(sizeof thread->name == 2 * sizeof *key, "a thread's name is two words of the key");
+    memcpy(&key[3], thread->name, sizeof thread->name);
+    memcpy(&key[5], call->values, words * sizeof *key);
+    if (shared_take(c->shared, key, 5 + words, &c->span))
+        return;
+    put_lasting(c, thread, info, call, is_repeated);
+    shared_offer(c->shared, &c->span);
+}
+
+/* All but what its place among the others says. */
+static void describe(struct correlate *c, const struct thread_info *thread, const struct call_info *info,
+                     const struct call_record *call, const struct parent *parent)
+{
+    struct span *span = &c->span;
+    bool is_repeated = repeats_itself(info, call);
+    correlate_put_below_parent(c, span, parent);
+    (objects_has_any(c->objects) ? put_lasting : put_lasting_shared)(c, thread, info, call, is_repeated);
+    span_attr_int(span, &key_correlation, call->correlation_id);
+    if (!is_repeated)
+        attributes_of_call(span, info, call);
+    if (call->result != 0)
+        set_error(span, (enum call_domain)call->head.domain, call->result);
+}
+
+static void put_names(struct correlate *c, const struct call_info *info, const struct call_record *call)
+{
+    if (objects_has(c->objects, NAMED_STREAM))
+        put_stream_name(c, info, call);
+    if (objects_has(c->objects, NAMED_EVENT))
+        put_event_name(c, info, call);
+}
+
 void correlate_call(struct correlate *c, const struct thread_info *thread, const struct call_record *call)
 {
     enum call_domain domain = (enum call_domain)call->head.domain;
     const struct call_info *info = call_info(domain, call->head.cbid);
     if (!info)
         return;
+    pending_foresee(c->pending, call->correlation_id);
     struct worker *worker = work_of(c, thread, call->end_ns);
     struct parent parent = work_parent(c, worker, call->start_ns);
     struct span *span = &c->span;
@@ -193,32 +263,21 @@ void correlate_call(struct correlate *c, const struct thread_info *thread, const
     correlate_begin_span(span, call->start_ns,
                          call->end_ns > call->start_ns ? call->end_ns : call->start_ns + 1);
     session_next_span_id(&c->session, span->span_id);
+    take_events(c, thread->tid, span->start_ns, span->end_ns);
+    work_cover(c, &parent, span->start_ns, span->end_ns);
+    if (parent.is_sampled)
+        describe(c, thread, info, call, &parent);
     bool is_due =
         call->correlation_id && remember(c, call, &parent, span->span_id, expectations(c, call, info));
     note_graphs(c, thread->tid, call, info, &parent);
-    take_events(c, thread->tid, span->start_ns, span->end_ns);
-    work_cover(c, &parent, span->start_ns, span->end_ns);
     if (!parent.is_sampled) {
-        counter_add(COUNTER_spans_unsampled, 1);
+        counter_add_alone(COUNTER_spans_unsampled, 1);
         return;
     }
     struct origin origin = {.time_ns = call->start_ns};
     counting_add_call(c, parent.account, &origin, info, call, is_due);
-    correlate_put_below_parent(c, span, &parent);
-    span->name = call_name(info);
-    span->name_len = (uint32_t)strlen(span->name);
-    span_attr_string(span, &key_api, domain == CALL_RUNTIME ? "runtime" : "driver");
-    correlate_put_thread(c, span, thread);
-    span_attr_int(span, &key_context, call->context_id);
-    correlate_put_context_name(c, span, call->context_id);
-    span_attr_int(span, &key_correlation, call->correlation_id);
-    attributes_of_call(span, info, call);
-    if (objects_has(c->objects, NAMED_STREAM))
-        put_stream_name(c, info, call);
-    if (objects_has(c->objects, NAMED_EVENT))
-        put_event_name(c, info, call);
-    if (call->result != 0)
-        set_error(span, domain, call->result);
+    if (objects_has_any(c->objects))
+        put_names(c, info, call);
     correlate_emit(c);
 }
 
@@ -251,6 +310,7 @@ void correlate_resource(struct correlate *c, const struct thread_info *thread,
     for (unsigned i = 0; i < RESOURCES_HELD; i++) {
         if (c->held[i].tid == 0) {
             c->held[i] = (struct held_resource){thread->tid, event};
+            c->held_count++;
             return;
         }
     }

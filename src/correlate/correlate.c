@@ -34,6 +34,10 @@ enum status correlate_create(const struct correlate_options *options, struct cor
     made->expects_devices = options->expects_devices;
     made->is_summary = settings->detail == DETAIL_SUMMARY;
     attributes_init(&made->plan, settings->detail);
+    for (unsigned kind = 1; kind < ACTIVITY_KINDS_MAX; kind++)
+        made->is_kind_filtered[kind] =
+            activity_table[kind].name &&
+            !filter_passes(&settings->capture.activities, activity_table[kind].name, NULL);
     struct session_options session = {.name = options->program,
                                       .spans_max = settings->session.spans_max,
                                       .age_max_ns = settings->session.age_max_ms * NS_PER_MS,
@@ -47,9 +51,10 @@ enum status correlate_create(const struct correlate_options *options, struct cor
     if (!session_init(&made->session, &session) ||
         pending_create(settings->correlation.pending_max, &made->pending) != STATUS_OK ||
         waiting_create(WAITING_BYTES, &made->waiting) != STATUS_OK ||
-        names_create(NAMES_BYTES, &made->names) != STATUS_OK || workers_create(&made->workers) != STATUS_OK ||
-        ranges_create(&made->ranges) != STATUS_OK || states_create(&made->states) != STATUS_OK ||
-        objects_create(&made->objects) != STATUS_OK || accounts_create(&made->accounts) != STATUS_OK ||
+        names_create(NAMES_BYTES, &made->names) != STATUS_OK || shared_create(&made->shared) != STATUS_OK ||
+        workers_create(&made->workers) != STATUS_OK || ranges_create(&made->ranges) != STATUS_OK ||
+        states_create(&made->states) != STATUS_OK || objects_create(&made->objects) != STATUS_OK ||
+        accounts_create(&made->accounts) != STATUS_OK ||
         lingering_create(LINGERING_BYTES, &made->lingering) != STATUS_OK ||
         (made->is_summary && summaries_create(&made->summaries) != STATUS_OK) ||
         graphs_create(settings_have_graph_nodes(settings), &made->graphs) != STATUS_OK) {
@@ -68,6 +73,7 @@ void correlate_destroy(struct correlate *correlate)
     pending_destroy(correlate->pending);
     waiting_destroy(correlate->waiting);
     names_destroy(correlate->names);
+    shared_destroy(correlate->shared);
     workers_destroy(correlate->workers);
     ranges_destroy(correlate->ranges);
     states_destroy(correlate->states);
@@ -85,7 +91,7 @@ void correlate_destroy(struct correlate *correlate)
 
 void correlate_emit(struct correlate *c)
 {
-    counter_add(COUNTER_spans_created, 1);
+    counter_add_alone(COUNTER_spans_created, 1);
     c->sink.on_span(c->sink.context, &c->span);
 }
 
@@ -232,6 +238,7 @@ void correlate_put_context_name(const struct correlate *c, struct span *span, ui
 void correlate_tick(struct correlate *c, uint64_t now_ns)
 {
     c->now_ns = now_ns;
+    names_begin_round(c->names);
     if (now_ns < c->next_sweep_ns)
         return;
     c->next_sweep_ns = now_ns + SWEEP_INTERVAL_NS;

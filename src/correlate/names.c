@@ -16,10 +16,12 @@ char *__cxa_demangle(const char *mangled, char *buffer, size_t *length, int *sta
 struct slot {
     const char *address; /* of CUPTI's string; NULL: free */
     const char *mangled; /* our copy */
+    uint64_t checked;    /* the round in which the two were the same */
     struct kernel_name name;
 };
 
 struct names {
+    uint64_t numbers, round;
     size_t bytes_max, bytes_used;
     char *arena;
     uint32_t used;
@@ -238,11 +240,13 @@ static const struct kernel_name *fill(struct names *names, struct slot *slot, co
     }
     if (names->bytes_used + needed > names->bytes_max) {
         names->uncached =
-            (struct kernel_name){mangled, mangled, (uint32_t)mangled_len, (uint32_t)mangled_len};
+            (struct kernel_name){mangled, mangled, (uint32_t)mangled_len, (uint32_t)mangled_len, 0};
         result = &names->uncached;
     } else {
         slot->address = mangled;
         slot->mangled = keep(names, mangled, mangled_len);
+        slot->checked = names->round;
+        slot->name.number = ++names->numbers;
         slot->name.full = keep(names, full, full_len);
         slot->name.full_len = (uint32_t)full_len;
         char *text = names->arena + names->bytes_used;
@@ -257,12 +261,19 @@ static const struct kernel_name *fill(struct names *names, struct slot *slot, co
     return result;
 }
 
+void names_begin_round(struct names *names)
+{
+    names->round++;
+}
+
 const struct kernel_name *names_resolve(struct names *names, const char *mangled)
 {
     struct slot *slot = find_slot(names, mangled);
     if (slot->address) {
-        if (strcmp(slot->mangled, mangled) == 0)
+        if (slot->checked == names->round || strcmp(slot->mangled, mangled) == 0) {
+            slot->checked = names->round;
             return &slot->name;
+        }
         forget_all(names); /* a module was unloaded and its memory used again: rare enough to start anew */
         slot = find_slot(names, mangled);
     } else if (names->used == SLOTS_USED_MAX) {

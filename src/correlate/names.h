@@ -15,6 +15,7 @@ struct kernel_name {
     const char *full; /* demangled */
     uint32_t text_len;
     uint32_t full_len;
+    uint64_t number; /* another one for each name that is filled in, so for another name at an old address */
 };
 
 struct names;
@@ -22,9 +23,12 @@ struct names;
 enum status names_create(size_t bytes_max, struct names **names) MUST_CHECK;
 void names_destroy(struct names *names);
 
-/* `mangled` is NUL-terminated; its address is the key, checked against its text. The answer is valid until
- * the next call. */
+/* `mangled` is NUL-terminated; its address is the key, checked against its text once a round. The answer is
+ * valid until the next call. */
 const struct kernel_name *names_resolve(struct names *names, const char *mangled);
+
+/* A round of records begins: what lies at an address may be another name from now on. */
+void names_begin_round(struct names *names);
 
 /* Writes the short form of a demangled name and returns its length; `to` has room for strlen(full) + 1. */
 size_t name_shorten(const char *full, char *to);

@@ -63,6 +63,11 @@ void objects_forget(struct objects *objects, enum named_object kind, uint64_t ha
     objects->entries[index].is_named = false;
 }
 
+bool objects_has_any(const struct objects *objects)
+{
+    return objects->count > 0;
+}
+
 bool objects_has(const struct objects *objects, enum named_object kind)
 {
     return objects->has[kind];

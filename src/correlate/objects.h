@@ -23,6 +23,8 @@ void objects_name(struct objects *objects, enum named_object kind, uint64_t hand
  * another name. */
 void objects_forget(struct objects *objects, enum named_object kind, uint64_t handle);
 
+/* Whether any object was ever named. */
+bool objects_has_any(const struct objects *objects);
 /* Whether any of this kind was ever named: else nobody needs to look. */
 bool objects_has(const struct objects *objects, enum named_object kind);
 /* Its index from 1; 0: it has no name. */

@@ -12,7 +12,8 @@
 struct pending_table {
     uint32_t set_mask;
     uint32_t waiting;
-    struct pending_call *calls; /* sets of WAYS */
+    struct pending_call *calls; /* sets of WAYS, each call in a line of its own */
+    void *memory;
 };
 
 enum status pending_create(uint32_t calls_max, struct pending_table **table)
@@ -21,12 +22,14 @@ enum status pending_create(uint32_t calls_max, struct pending_table **table)
     while ((uint64_t)sets * 2 * WAYS <= calls_max)
         sets *= 2;
     struct pending_table *made = calloc(1, sizeof *made);
+    /* Fresh zero pages, resident only once used. */
     if (made)
-        made->calls = calloc((size_t)sets * WAYS, sizeof *made->calls);
-    if (!made || !made->calls) {
+        made->memory = calloc((size_t)sets * WAYS + 1, sizeof *made->calls);
+    if (!made || !made->memory) {
         free(made);
         return STATUS_NO_MEMORY;
     }
+    made->calls = (void *)(((uintptr_t)made->memory + CACHE_LINE_BYTES - 1) & ~(CACHE_LINE_BYTES - 1ul));
     made->set_mask = sets - 1;
     *table = made;
     return STATUS_OK;
@@ -36,13 +39,18 @@ void pending_destroy(struct pending_table *table)
 {
     if (!table)
         return;
-    free(table->calls);
+    free(table->memory);
     free(table);
 }
 
-static struct pending_call *set_of(struct pending_table *table, uint32_t correlation_id)
+static struct pending_call *set_of(const struct pending_table *table, uint32_t correlation_id)
 {
-    return &table->calls[(size_t)(correlation_id & table->set_mask) * WAYS];
+    return &table->calls[(size_t)(correlation_id / WAYS & table->set_mask) * WAYS];
+}
+
+void pending_foresee(const struct pending_table *table, uint32_t correlation_id)
+{
+    __builtin_prefetch(set_of(table, correlation_id) + correlation_id % WAYS, 1);
 }
 
 static bool is_waiting(const struct pending_call *call)
@@ -65,17 +73,23 @@ static void give_up(const struct pending_call *call)
         counter_add(COUNTER_lost_graph_record, 1);
 }
 
-struct pending_call *pending_insert(struct pending_table *table, uint32_t correlation_id, uint32_t flags)
+static struct pending_call *choose_victim(struct pending_call *set, uint32_t correlation_id)
 {
-    struct pending_call *set = set_of(table, correlation_id), *victim = &set[0];
+    struct pending_call *victim = &set[0];
     for (unsigned i = 0; i < WAYS; i++) {
-        if (set[i].correlation_id == 0 || set[i].correlation_id == correlation_id) {
-            victim = &set[i];
-            break;
-        }
+        if (set[i].correlation_id == 0 || set[i].correlation_id == correlation_id)
+            return &set[i];
         if (goes_before(&set[i], victim))
             victim = &set[i];
     }
+    return victim;
+}
+
+struct pending_call *pending_insert(struct pending_table *table, uint32_t correlation_id, uint32_t flags)
+{
+    struct pending_call *set = set_of(table, correlation_id), *victim = &set[correlation_id % WAYS];
+    if (is_waiting(victim) && victim->correlation_id != correlation_id)
+        victim = choose_victim(set, correlation_id);
     if (victim->correlation_id && is_waiting(victim)) {
         if (!(flags & PENDING_EXPECTED) && victim->correlation_id != correlation_id)
             return NULL;
@@ -104,7 +118,9 @@ uint32_t pending_waiting(const struct pending_table *table)
 
 struct pending_call *pending_find(struct pending_table *table, uint32_t correlation_id, uint64_t start_ns)
 {
-    struct pending_call *set = set_of(table, correlation_id);
+    struct pending_call *set = set_of(table, correlation_id), *usual = &set[correlation_id % WAYS];
+    if (usual->correlation_id == correlation_id)
+        return start_ns < usual->start_ns + AGE_MAX_NS ? usual : NULL;
     for (unsigned i = 0; i < WAYS; i++)
         if (set[i].correlation_id == correlation_id)
             return start_ns < set[i].start_ns + AGE_MAX_NS ? &set[i] : NULL;

@@ -1,12 +1,13 @@
 /* Calls that can still be asked for by a GPU record: what of them a child needs, by correlation ID.
  *
- * CUPTI counts the IDs up, so the table is sets of four addressed by the ID's low bits: neighbours in time
- * are neighbours in memory, and an entry goes when its set needs the room. A call that has had its record
- * goes before one that waits; one given up while waiting is counted. IDs come round after 2^32: an entry
- * older than an hour is no match. */
+ * CUPTI counts the IDs up, so the table is addressed by the ID's low bits: neighbours in time are neighbours
+ * in memory. Four of them are a set: where the call before in a place still waits, another of the set makes
+ * room. A call that has had its record goes before one that waits; one given up while waiting is counted. IDs
+ * come round after 2^32: an entry older than an hour is no match. */
 #ifndef CUSPAN_CORRELATE_PENDING_H
 #define CUSPAN_CORRELATE_PENDING_H
 
+#include "base/limits.h"
 #include "base/status.h"
 
 #include <stdbool.h>
@@ -30,13 +31,17 @@ struct pending_call {
     uint64_t start_ns;
     const char *trace_state; /* NUL-terminated or NULL; lives as long as the process */
     uint32_t account;        /* handle (accounts.h); 0: none */
-    uint32_t reserved;
+    uint32_t reserved[3];
 };
+static_assert(sizeof(struct pending_call) == CACHE_LINE_BYTES, "a call is in one line");
 
 struct pending_table;
 
 enum status pending_create(uint32_t calls_max, struct pending_table **table) MUST_CHECK;
 void pending_destroy(struct pending_table *table);
+
+/* An entry for the call will be wanted soon: its place is fetched from memory meanwhile. */
+void pending_foresee(const struct pending_table *table, uint32_t correlation_id);
 
 /* An entry for the call, of which the caller fills at once all but ID and flags. NULL: the call expects no
  * record (PENDING_EXPECTED), and those that have its place still wait for theirs. */

@@ -151,6 +151,7 @@ void session_close(struct session *session, const char *reason, struct span *spa
     span->status_message = NULL;
     span->name = session->options.name;
     span->name_len = (uint32_t)strlen(span->name);
+    span->shared = NULL;
     span->trace_state = session->trace_state;
     span->start_ns = session->begin_ns;
     span->end_ns = session->end_ns > session->begin_ns ? session->end_ns : session->begin_ns + 1;

@@ -15,6 +15,7 @@
 #include "correlate/pending.h"
 #include "correlate/ranges.h"
 #include "correlate/session.h"
+#include "correlate/shared.h"
 #include "correlate/states.h"
 #include "correlate/summaries.h"
 #include "correlate/waiting.h"
@@ -41,7 +42,8 @@ struct correlate {
     bool (*slept_at)(uint64_t time_ns); /* or NULL */
     uint64_t asked_for_summaries_ns;
     bool lacks_device, has_asked_for_device; /* work waits for its device's description */
-    bool is_summary;                         /* the detail: calls and their work have no spans */
+    bool is_kind_filtered[ACTIVITY_KINDS_MAX];
+    bool is_summary; /* the detail: calls and their work have no spans */
     struct session session;
     struct pending_table *pending;
     struct waiting_queue *waiting;
@@ -55,9 +57,11 @@ struct correlate {
     struct objects *objects;
     struct decision decisions[DECISIONS_KEPT]; /* on traces of contexts, where their flags don't decide */
     struct names *names;
+    struct shared_table *shared;
     struct devices devices;
     struct graphs *graphs;
     struct attribute_plan plan;
+    uint32_t held_count;
     struct held_resource held[RESOURCES_HELD]; /* events on their way to the call that they happened in */
     uint64_t next_sweep_ns, now_ns;
     struct span span; /* the scratch span */

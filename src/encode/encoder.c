@@ -10,6 +10,8 @@
  */
 #define SQUEEZED_STRING_BYTES 256
 #define SCOPE_BYTES_MAX       1024
+/* Of a span's shared part as it is kept, room for what protobuf scribbles past the end included. */
+#define SHARED_BYTES_MAX 760
 
 /* The spans of one resource. In front of the first there is room for the head, which is written when the
  * section is complete, and before it for the batch's own header, should this section turn out to be the first
@@ -20,6 +22,13 @@ struct section {
     uint64_t span_bytes;
     struct wire_part resource;
     struct wire_part resource_next; /* replaces `resource` once the section is empty */
+};
+
+/* The bytes of a shared part; of longer ones there are none. */
+struct shared_bytes {
+    uint32_t version; /* of the part; 0: of none */
+    uint32_t len;     /* 0: it was too long */
+    uint8_t bytes[SHARED_BYTES_MAX];
 };
 
 struct encoder {
@@ -37,6 +46,7 @@ struct encoder {
     uint64_t bytes;         /* at most, heads included */
     uint16_t section_count; /* index of the last section that has spans, + 1 */
     struct section sections[RESOURCES_MAX];
+    struct shared_bytes shared[SPAN_SHARED_MAX]; /* by their slots */
 };
 
 static_assert(sizeof(struct batch) + WIRE_HEAD_BYTES_MAX + ENCODER_RESOURCE_BYTES_MAX + SCOPE_BYTES_MAX +
@@ -187,12 +197,36 @@ static size_t head_room(const struct encoder *encoder, const struct section *sec
            encoder->scope.len;
 }
 
+static void write_shared(const struct encoder *encoder, const struct span_shared *shared,
+                         struct shared_bytes *to)
+{
+    uint8_t *end =
+        encoder->wire->put_shared(to->bytes, to->bytes + SHARED_BYTES_MAX, shared, &encoder->limits);
+    to->version = shared->version;
+    to->len = end ? (uint32_t)(end - to->bytes) : 0;
+}
+
+/* What there is of the span's shared part, in `part`; NULL: nothing, or the limits forbid to use it. */
+static inline const struct wire_part *find_shared(struct encoder *encoder, const struct span *span,
+                                                  const struct wire_limits *limits, struct wire_part *part)
+{
+    if (!span->shared || limits != &encoder->limits || span_attr_total(span) > limits->attrs_max)
+        return NULL;
+    struct shared_bytes *shared = &encoder->shared[span->shared->slot];
+    if (__builtin_expect(shared->version != span->shared->version, 0))
+        write_shared(encoder, span->shared, shared);
+    *part = (struct wire_part){shared->bytes, shared->len};
+    return shared->len ? part : NULL;
+}
+
 /* Encodes behind what the chunk has; returns the bytes, or 0 when there is no room. */
-static inline size_t write_span(const struct encoder *encoder, struct chunk *chunk, const struct span *span,
+static inline size_t write_span(struct encoder *encoder, struct chunk *chunk, const struct span *span,
                                 const struct wire_limits *limits)
 {
+    struct wire_part part;
     uint8_t *at = chunk->data + chunk->end;
-    uint8_t *end = encoder->wire->put_span(at, chunk->data + CHUNK_BYTES - WIRE_TAIL_BYTES_MAX, span, limits);
+    uint8_t *end = encoder->wire->put_span(at, chunk->data + CHUNK_BYTES - WIRE_TAIL_BYTES_MAX, span, limits,
+                                           find_shared(encoder, span, limits, &part));
     return end ? (size_t)(end - at) : 0;
 }
 

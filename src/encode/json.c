@@ -196,18 +196,24 @@ static void put_count(struct text *text, const char *field, uint32_t count)
     put_unsigned(text, count);
 }
 
+/* ,"attributes":[{...} or, where some stand there already, ,{...} */
+static void put_attr(struct text *text, const struct span_attr *attr, bool is_first,
+                     const struct wire_limits *limits)
+{
+    is_first ? PUT(text, ",\"attributes\":[{\"key\":") : PUT(text, ",{\"key\":");
+    put_string(text, attr->key->name, attr->key->len, UTF8_NO_LIMIT, ATTR_KEY_BYTES_MAX);
+    PUT(text, ",\"value\":");
+    put_value(text, attr, limits);
+    PUT(text, "}");
+}
+
 /* ,"attributes":[...],"droppedAttributesCount":n */
 static void put_attrs(struct text *text, const struct span_attr *attrs, uint32_t count, uint32_t dropped,
                       const struct wire_limits *limits)
 {
     uint32_t kept = wire_smaller(count, limits->attrs_max);
-    for (uint32_t i = 0; i < kept && !text->full; i++) {
-        i ? PUT(text, ",{\"key\":") : PUT(text, ",\"attributes\":[{\"key\":");
-        put_string(text, attrs[i].key->name, attrs[i].key->len, UTF8_NO_LIMIT, ATTR_KEY_BYTES_MAX);
-        PUT(text, ",\"value\":");
-        put_value(text, &attrs[i], limits);
-        PUT(text, "}");
-    }
+    for (uint32_t i = 0; i < kept && !text->full; i++)
+        put_attr(text, &attrs[i], i == 0, limits);
     if (kept)
         PUT(text, "]");
     put_count(text, ",\"droppedAttributesCount\":", dropped + (count - kept));
@@ -287,20 +293,51 @@ static void put_ids(struct text *text, const struct span *span, const struct wir
     put_count(text, ",\"flags\":", span->flags);
 }
 
+static void put_name(struct text *text, const char *name, uint32_t length, const struct wire_limits *limits)
+{
+    PUT(text, ",\"name\":");
+    put_string(text, name, length, UTF8_NO_LIMIT, limits->string_bytes_max);
+}
+
+/* The array of attributes stays open. */
+static uint8_t *json_put_shared(uint8_t *to, uint8_t *end, const struct span_shared *shared,
+                                const struct wire_limits *limits)
+{
+    struct text text = {to, end, false};
+    put_name(&text, shared->name, shared->name_len, limits);
+    for (uint32_t i = 0; i < shared->attr_count && !text.full; i++)
+        put_attr(&text, &shared->attrs[i], i == 0, limits);
+    return text.full ? NULL : text.p;
+}
+
+static void put_name_and_attrs(struct text *text, const struct span *span, const struct wire_limits *limits,
+                               const struct wire_part *shared)
+{
+    uint32_t total = span_attr_total(span), kept = wire_smaller(total, limits->attrs_max);
+    uint32_t i = shared ? span_shared_count(span) : 0;
+    if (shared)
+        put_bytes(text, (const char *)shared->bytes, shared->len);
+    else
+        put_name(text, span->name, span->name_len, limits);
+    for (; i < kept && !text->full; i++)
+        put_attr(text, span_attr_at(span, i), i == 0, limits);
+    if (kept)
+        PUT(text, "]");
+    put_count(text, ",\"droppedAttributesCount\":", span->attrs_dropped + (total - kept));
+}
+
 static uint8_t *json_put_span(uint8_t *to, uint8_t *end, const struct span *span,
-                              const struct wire_limits *limits)
+                              const struct wire_limits *limits, const struct wire_part *shared)
 {
     struct text text = {to, end, false};
     put_ids(&text, span, limits);
-    PUT(&text, ",\"name\":");
-    put_string(&text, span->name, span->name_len, UTF8_NO_LIMIT, limits->string_bytes_max);
     put_count(&text, ",\"kind\":", span->kind);
     PUT(&text, ",\"startTimeUnixNano\":\"");
     put_unsigned(&text, span->start_ns);
     PUT(&text, "\",\"endTimeUnixNano\":\"");
     put_unsigned(&text, span->end_ns);
     PUT(&text, "\"");
-    put_attrs(&text, span->attrs, span->attr_count, span->attrs_dropped, limits);
+    put_name_and_attrs(&text, span, limits, shared);
     put_events(&text, span, limits);
     put_links(&text, span, limits);
     put_status(&text, span, limits);
@@ -447,6 +484,7 @@ static size_t json_put_tail(uint8_t *at, bool last)
 
 const struct wire wire_json = {
     .put_span = json_put_span,
+    .put_shared = json_put_shared,
     .put_resource = json_put_resource,
     .put_scope = json_put_scope,
     .put_head = json_put_head,

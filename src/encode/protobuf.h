@@ -109,6 +109,8 @@ static inline uint8_t *protobuf_put_text(uint8_t *p, uint8_t *end, uint8_t tag, 
 }
 
 uint8_t *protobuf_put_span(uint8_t *to, uint8_t *end, const struct span *span,
-                           const struct wire_limits *limits);
+                           const struct wire_limits *limits, const struct wire_part *shared);
+uint8_t *protobuf_put_shared(uint8_t *to, uint8_t *end, const struct span_shared *shared,
+                             const struct wire_limits *limits);
 
 #endif

@@ -189,6 +189,7 @@ static size_t protobuf_put_tail(uint8_t *at, bool last)
 
 const struct wire wire_protobuf = {
     .put_span = protobuf_put_span,
+    .put_shared = protobuf_put_shared,
     .put_resource = protobuf_put_resource,
     .put_scope = protobuf_put_scope,
     .put_head = protobuf_put_head,

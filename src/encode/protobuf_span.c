@@ -248,10 +248,10 @@ static uint8_t *put_status(uint8_t *p, uint8_t *end, const struct span *span,
 /* What few spans have: counts of what was dropped, events, links, status. `p` has room for PROTOBUF_ROOM. */
 static uint8_t *put_rare(uint8_t *p, uint8_t *end, const struct span *span, const struct wire_limits *limits)
 {
-    uint32_t attrs = wire_smaller(span->attr_count, limits->attrs_max);
+    uint32_t attrs = span_attr_total(span), kept_attrs = wire_smaller(attrs, limits->attrs_max);
     uint32_t events = wire_smaller(span->event_count, limits->events_max);
     uint32_t links = wire_smaller(span->link_count, limits->links_max);
-    p = protobuf_put_count(p, SPAN_ATTRIBUTES_DROPPED, span->attrs_dropped + (span->attr_count - attrs));
+    p = protobuf_put_count(p, SPAN_ATTRIBUTES_DROPPED, span->attrs_dropped + (attrs - kept_attrs));
     for (uint32_t i = 0; p && i < events; i++)
         p = put_event(p, end, &span->events[i], limits);
     if (!p || !protobuf_has_room(p, end, PROTOBUF_ROOM))
@@ -274,8 +274,60 @@ static bool is_root(const struct span *span)
     return parent == 0;
 }
 
+/* A copy may write this much beyond its end. */
+#define COPY_STEP 32
+
+/* Moves of a fixed size, as long as the part is: shorter parts are the rule, and no call is. */
+static inline uint8_t *put_part(uint8_t *p, const uint8_t *end, const struct wire_part *part)
+{
+    if (!protobuf_has_room(p, end, part->len + PROTOBUF_ROOM))
+        return NULL;
+    for (size_t i = 0; i < part->len; i += COPY_STEP)
+        memcpy(p + i, part->bytes + i, COPY_STEP);
+    return p + part->len;
+}
+
+static uint8_t *put_named_attrs(uint8_t *p, uint8_t *end, const char *name, size_t name_len,
+                                const struct span_attr *attrs, uint32_t count,
+                                const struct wire_limits *limits)
+{
+    p = protobuf_put_text(p, end, SPAN_NAME, name, name_len, limits->string_bytes_max);
+    return put_attrs(p, end, SPAN_ATTRIBUTE, attrs, count, limits);
+}
+
+uint8_t *protobuf_put_shared(uint8_t *to, uint8_t *end, const struct span_shared *shared,
+                             const struct wire_limits *limits)
+{
+    return put_named_attrs(to, end, shared->name, shared->name_len, shared->attrs, shared->attr_count,
+                           limits);
+}
+
+/* Name and shared attributes; of these no more than the limit. */
+static uint8_t *put_what_is_shared(uint8_t *p, uint8_t *end, const struct span *span,
+                                   const struct wire_limits *limits, const struct wire_part *shared)
+{
+    if (shared)
+        return put_part(p, end, shared);
+    return put_named_attrs(p, end, span->name, span->name_len, span->shared ? span->shared->attrs : NULL,
+                           span_shared_count(span), limits);
+}
+
+/* The own attributes, as many as the limit leaves. */
+static uint8_t *put_own_attrs(uint8_t *p, uint8_t *end, const struct span *span,
+                              const struct wire_limits *limits)
+{
+    uint32_t shared = span_shared_count(span);
+    uint32_t left = limits->attrs_max > shared ? limits->attrs_max - shared : 0;
+    uint32_t count = wire_smaller(span->attr_count, left);
+    for (uint32_t i = 0; p && i < count; i++)
+        p = put_attr(p, end, SPAN_ATTRIBUTE, &span->attrs[i], limits);
+    return p;
+}
+
+/* The order of the fields is free. What differs from the span before stands together, at the end, so that a
+ * compressor finds the rest in one piece. */
 uint8_t *protobuf_put_span(uint8_t *to, uint8_t *end, const struct span *span,
-                           const struct wire_limits *limits)
+                           const struct wire_limits *limits, const struct wire_part *shared)
 {
     if (!protobuf_has_room(to, end, PROTOBUF_ROOM))
         return NULL;
@@ -283,36 +335,36 @@ uint8_t *protobuf_put_span(uint8_t *to, uint8_t *end, const struct span *span,
     to[0] = SCOPE_SPANS_SPAN;
     memcpy(p, (uint8_t[]){SPAN_TRACE_ID, 16}, 2);
     memcpy(p + 2, span->trace_id, 16);
-    memcpy(p + 18, (uint8_t[]){SPAN_SPAN_ID, 8}, 2);
-    memcpy(p + 20, span->span_id, 8);
-    p += 28;
+    p += 18;
     if (span->trace_state) {
         p = protobuf_put_text(p, end, SPAN_TRACE_STATE, span->trace_state, strlen(span->trace_state),
                               limits->string_bytes_max);
         if (!p || !protobuf_has_room(p, end, PROTOBUF_ROOM))
             return NULL;
     }
-    if (!is_root(span)) {
-        memcpy(p, (uint8_t[]){SPAN_PARENT, 8}, 2);
-        memcpy(p + 2, span->parent_span_id, 8);
-        p += 10;
-    }
-    p = protobuf_put_text(p, end, SPAN_NAME, span->name, span->name_len, limits->string_bytes_max);
-    if (!p || !protobuf_has_room(p, end, PROTOBUF_ROOM))
-        return NULL;
-    p = protobuf_put_count(p, SPAN_KIND, span->kind);
-    p = protobuf_put_fixed64(p, SPAN_START, span->start_ns);
-    p = protobuf_put_fixed64(p, SPAN_END, span->end_ns);
-    p = put_attrs(p, end, SPAN_ATTRIBUTE, span->attrs, span->attr_count, limits);
-    if (!p || !protobuf_has_room(p, end, PROTOBUF_ROOM))
-        return NULL;
-    p = put_rare(p, end, span, limits);
-    if (!p || !protobuf_has_room(p, end, PROTOBUF_ROOM))
-        return NULL;
     if (span->flags) {
         memcpy(p, (uint8_t[]){0x85, 0x01}, 2); /* field 16, fixed32 */
         memcpy(p + 2, &span->flags, 4);
         p += 6;
     }
+    p = protobuf_put_count(p, SPAN_KIND, span->kind);
+    p = put_what_is_shared(p, end, span, limits, shared);
+    if (!p || !protobuf_has_room(p, end, PROTOBUF_ROOM))
+        return NULL;
+    if (!is_root(span)) {
+        memcpy(p, (uint8_t[]){SPAN_PARENT, 8}, 2);
+        memcpy(p + 2, span->parent_span_id, 8);
+        p += 10;
+    }
+    memcpy(p, (uint8_t[]){SPAN_SPAN_ID, 8}, 2);
+    memcpy(p + 2, span->span_id, 8);
+    p = protobuf_put_fixed64(p + 10, SPAN_START, span->start_ns);
+    p = protobuf_put_fixed64(p, SPAN_END, span->end_ns);
+    p = put_own_attrs(p, end, span, limits);
+    if (!p || !protobuf_has_room(p, end, PROTOBUF_ROOM))
+        return NULL;
+    p = put_rare(p, end, span, limits);
+    if (!p || !protobuf_has_room(p, end, PROTOBUF_ROOM))
+        return NULL;
     return protobuf_close(body, p);
 }

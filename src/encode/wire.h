@@ -38,8 +38,12 @@ struct wire_part {
 #define WIRE_TAIL_BYTES_MAX 8
 
 struct wire {
-    uint8_t *(*put_span)(uint8_t *to, uint8_t *end, const struct span *span,
-                         const struct wire_limits *limits);
+    /* `shared`: what put_shared() wrote of the span's shared part; NULL: it is written anew. */
+    uint8_t *(*put_span)(uint8_t *to, uint8_t *end, const struct span *span, const struct wire_limits *limits,
+                         const struct wire_part *shared);
+    /* Name and attributes, for any span that has them and no more attributes in all than the limit. */
+    uint8_t *(*put_shared)(uint8_t *to, uint8_t *end, const struct span_shared *shared,
+                           const struct wire_limits *limits);
     /* The resource and its schema URL. Attributes that don't fit are left out and counted in the resource. */
     uint8_t *(*put_resource)(uint8_t *to, uint8_t *end, const struct resource *resource,
                              const char *schema_url, const struct wire_limits *limits);

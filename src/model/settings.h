@@ -148,7 +148,7 @@ void output_settings_deinit(struct output_settings *output);
  * calls come first; the rest is for the queues of spans. config refuses settings that leave less than
  * SETTINGS_QUEUE_BYTES_MIN for them. */
 #define SETTINGS_FIXED_BYTES   (23 * 1024 * 1024)
-#define SETTINGS_PENDING_BYTES 56 /* of one pending call */
+#define SETTINGS_PENDING_BYTES 64 /* of one pending call */
 #define SETTINGS_GRAPH_NODES_BYTES                                                                           \
     (2 * 1024 * 1024) /* where nodes of graphs are asked for: the calls that captured them */
 #define SETTINGS_QUEUE_BYTES_MIN (1024 * 1024)

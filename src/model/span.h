@@ -75,6 +75,17 @@ enum span_status { SPAN_STATUS_UNSET = 0, SPAN_STATUS_OK, SPAN_STATUS_ERROR };
 #define RESOURCE_DEVICE(index) (1 + (index))
 #define RESOURCES_MAX          (1 + DEVICES_MAX)
 
+/* What many spans have alike: their name and first attributes. Correlate keeps it; an encoder writes it once,
+ * and copies the bytes from then on. */
+struct span_shared {
+    uint32_t slot;    /* below SPAN_SHARED_MAX, one at a time */
+    uint32_t version; /* never 0; another one for whatever else has been in this slot */
+    uint32_t name_len;
+    uint32_t attr_count; /* at least 1 */
+    const char *name;
+    const struct span_attr *attrs;
+};
+
 struct span {
     uint8_t trace_id[16];
     uint8_t span_id[8];
@@ -85,8 +96,9 @@ struct span {
     uint8_t status;            /* enum span_status */
     uint32_t name_len;
     const char *name;
-    const char *status_message; /* NUL-terminated or NULL */
-    const char *trace_state;    /* NUL-terminated or NULL */
+    const struct span_shared *shared; /* its name is `name`, and its attributes go before `attrs`; or NULL */
+    const char *status_message;       /* NUL-terminated or NULL */
+    const char *trace_state;          /* NUL-terminated or NULL */
     uint64_t start_ns;
     uint64_t end_ns;
     uint32_t attr_count;
@@ -99,6 +111,23 @@ struct span {
     const struct span_link *links;
     struct span_attr attrs[SPAN_ATTRS_MAX];
 };
+
+static inline uint32_t span_shared_count(const struct span *span)
+{
+    return span->shared ? span->shared->attr_count : 0;
+}
+
+/* All of the span's attributes, the shared ones first; `i` is below span_attr_total. */
+static inline uint32_t span_attr_total(const struct span *span)
+{
+    return span_shared_count(span) + span->attr_count;
+}
+
+static inline const struct span_attr *span_attr_at(const struct span *span, uint32_t i)
+{
+    uint32_t shared = span_shared_count(span);
+    return i < shared ? &span->shared->attrs[i] : &span->attrs[i - shared];
+}
 
 /* Appends an attribute, or counts it as dropped when the span is full. */
 static inline struct span_attr *span_attr_add(struct span *span, const struct attr_key *key,

@@ -1,6 +1,6 @@
-/* What a span costs behind the callback, by stage, pumped in one thread on a recording: as the pipeline thread
- * drains rings and CUPTI's buffers (decode), makes spans of them (correlate), encodes them, and as the sender
- * compresses the requests. Sending is not in it (own_exporter.c).
+/* What a span costs behind the callback, by stage, pumped in one thread on a recording: as the pipeline
+ * thread drains rings and CUPTI's buffers (decode), makes spans of them (correlate), encodes them, and as the
+ * sender compresses the requests. Sending is not in it (own_exporter.c).
  *
  *   pipeline_bench [OPTION...] RECORDING        --help says which
  *
@@ -485,6 +485,8 @@ static void play(struct chain *chain)
     size_t filled = 0;
     for (size_t i = 0; i < recorded.event_count; i++) {
         const struct event *event = &recorded.events[i];
+        if (chain->repetitions && (event->kind == ACTIVITY_DEVICE || event->kind == ACTIVITY_CONTEXT))
+            continue; /* as in a process, they come once */
         bool is_full = event->kind && filled + event->bytes > sizeof buffer;
         if (is_full || (i && i % EVENTS_A_PUMP == 0)) {
             drain(chain);
@@ -686,23 +688,41 @@ static int stage_by_name(const char *name)
 
 static const char *read_options(int argc, char **argv, const char **detail)
 {
-    static const struct option known[] = {
-        {"repeat", 1, NULL, 'r'}, {"rounds", 1, NULL, 'n'},  {"detail", 1, NULL, 'd'},
-        {"threads", 1, NULL, 't'}, {"devices", 1, NULL, 'g'}, {"names", 1, NULL, 'k'},
-        {"only", 1, NULL, 'o'},   {"json", 0, NULL, 'j'},    {"help", 0, NULL, 'h'},
-        {0}};
+    static const struct option known[] = {{"repeat", 1, NULL, 'r'},  {"rounds", 1, NULL, 'n'},
+                                          {"detail", 1, NULL, 'd'},  {"threads", 1, NULL, 't'},
+                                          {"devices", 1, NULL, 'g'}, {"names", 1, NULL, 'k'},
+                                          {"only", 1, NULL, 'o'},    {"json", 0, NULL, 'j'},
+                                          {"help", 0, NULL, 'h'},    {0}};
     for (int option; (option = getopt_long(argc, argv, "", known, NULL)) != -1;) {
         unsigned long value = optarg ? strtoul(optarg, NULL, 10) : 0;
         switch (option) {
-        case 'r': options.repeat = (unsigned)value; break;
-        case 'n': options.rounds = (unsigned)value; break;
-        case 'd': *detail = optarg; break;
-        case 't': options.threads = (unsigned)value; break;
-        case 'g': options.devices = (unsigned)value; break;
-        case 'k': options.names = (uint32_t)value; break;
-        case 'o': options.only = stage_by_name(optarg); break;
-        case 'j': options.json = true; break;
-        default: fputs(help, option == 'h' ? stdout : stderr); exit(option == 'h' ? 0 : 2);
+        case 'r':
+            options.repeat = (unsigned)value;
+            break;
+        case 'n':
+            options.rounds = (unsigned)value;
+            break;
+        case 'd':
+            *detail = optarg;
+            break;
+        case 't':
+            options.threads = (unsigned)value;
+            break;
+        case 'g':
+            options.devices = (unsigned)value;
+            break;
+        case 'k':
+            options.names = (uint32_t)value;
+            break;
+        case 'o':
+            options.only = stage_by_name(optarg);
+            break;
+        case 'j':
+            options.json = true;
+            break;
+        default:
+            fputs(help, option == 'h' ? stdout : stderr);
+            exit(option == 'h' ? 0 : 2);
         }
     }
     if (optind + 1 != argc || !options.repeat || !options.rounds || !options.threads || !options.devices) {

@@ -185,6 +185,12 @@ static void test_a_full_span_counts_what_it_drops(void **state)
 /* --- activity
  * ------------------------------------------------------------------------------------------------------ */
 
+static void put_fields(void)
+{
+    attributes_of_activity(&span, &plan.lasting[record.kind], &record);
+    attributes_of_activity(&span, &plan.own[record.kind], &record);
+}
+
 static void test_fields_of_a_kernel(void **state)
 {
     (void)state;
@@ -196,7 +202,7 @@ static void test_fields_of_a_kernel(void **state)
     set("cuda.kernel.name", 8);        /* has a place of its own: never read here */
     set("cuda.device.id", 3);
     set("cuda.stream.id", 4);
-    attributes_of_activity(&span, &plan, &record);
+    put_fields();
     assert_int_equal(has("cuda.kernel.registers", ATTR_INT)->i, 32);
     assert_int_equal(has("cuda.kernel.grid", ATTR_DIM3)->dim[0], 7);
     assert_int_equal(has("cuda.kernel.shared_memory.dynamic", ATTR_INT)->i, -1);
@@ -207,7 +213,7 @@ static void test_fields_of_a_kernel(void **state)
     assert_null(attr("cuda.kernel.block")); /* not in the record */
     attributes_init(&plan, DETAIL_FULL);
     span.attr_count = 0;
-    attributes_of_activity(&span, &plan, &record);
+    put_fields();
     assert_memory_equal(has("cuda.kernel.launch_type", ATTR_STRING)->s, "cooperative_single_device", 25);
 }
 
@@ -216,11 +222,11 @@ static void test_a_pthread_handle_is_no_thread_id(void **state)
     (void)state;
     record.kind = ACTIVITY_OVERHEAD;
     set("thread.id", 4711);
-    attributes_of_activity(&span, &plan, &record);
+    put_fields();
     assert_int_equal(has("thread.id", ATTR_INT)->i, 4711);
     set("thread.id", 139822679822464);
     span.attr_count = 0;
-    attributes_of_activity(&span, &plan, &record);
+    put_fields();
     assert_null(attr("thread.id"));
 }
 
@@ -230,11 +236,11 @@ static void test_graphs_only_where_there_is_one(void **state)
     record.kind = ACTIVITY_KERNEL;
     set("cuda.graph.id", 0);
     set("cuda.graph.node.id", 0);
-    attributes_of_activity(&span, &plan, &record);
+    put_fields();
     assert_int_equal(span.attr_count, 0);
     set("cuda.graph.id", 2);
     set("cuda.graph.node.id", 1ull << 33);
-    attributes_of_activity(&span, &plan, &record);
+    put_fields();
     assert_int_equal(has("cuda.graph.id", ATTR_INT)->i, 2);
     assert_int_equal(has("cuda.graph.node.id", ATTR_INT)->i, 1ll << 33);
 }
@@ -243,13 +249,39 @@ static void test_words_for_names(void **state)
 {
     (void)state;
     record.kind = ACTIVITY_MEMCPY;
-    assert_null(attributes_enum_value(&record, "cuda.memcpy.kind")); /* not in the record */
+    assert_null(attributes_detail(&plan, &record)); /* not in the record */
     set("cuda.memcpy.kind", 8);
-    assert_string_equal(attributes_enum_value(&record, "cuda.memcpy.kind"), "DeviceToDevice");
+    assert_string_equal(attributes_detail(&plan, &record), "DeviceToDevice");
     set("cuda.memcpy.kind", 99);
-    assert_null(attributes_enum_value(&record, "cuda.memcpy.kind"));
-    assert_null(attributes_enum_value(&record, "cuda.memcpy.bytes")); /* no enum */
-    assert_null(attributes_enum_value(&record, "no.such.key"));
+    assert_null(attributes_detail(&plan, &record));
+    record.kind = ACTIVITY_KERNEL;
+    assert_null(attributes_detail(&plan, &record)); /* its name says it */
+}
+
+static bool is_among(const struct fields *fields, const char *key)
+{
+    for (uint8_t i = 0; i < fields->count; i++)
+        if (strcmp(activity_table[ACTIVITY_KERNEL].fields[fields->ids[i]].key.name, key) == 0)
+            return true;
+    return false;
+}
+
+/* What spans share must be told apart by all that it says; what each has for itself is no part of it. */
+static void test_what_records_have_alike(void **state)
+{
+    (void)state;
+    const struct fields *lasting = &plan.lasting[ACTIVITY_KERNEL], *key = &plan.key[ACTIVITY_KERNEL];
+    assert_true(plan.is_shared[ACTIVITY_KERNEL] && plan.is_shared[ACTIVITY_MEMCPY]);
+    assert_false(plan.is_shared[ACTIVITY_OVERHEAD]); /* no GPU work */
+    assert_false(is_among(lasting, "cuda.correlation.id"));
+    assert_false(is_among(key, "cuda.correlation.id"));
+    assert_true(is_among(&plan.own[ACTIVITY_KERNEL], "cuda.correlation.id"));
+    for (uint8_t i = 0; i < lasting->count; i++)
+        assert_non_null(memchr(key->ids, lasting->ids[i], key->count));
+    uint8_t parts = 0; /* y and z of the grid and the block */
+    for (uint8_t i = 0; i < key->count; i++)
+        parts += activity_table[ACTIVITY_KERNEL].fields[key->ids[i]].type == FIELD_DIM3_YZ;
+    assert_int_equal(parts, 4);
 }
 
 static void test_kinds_that_have_a_time(void **state)
@@ -277,6 +309,7 @@ int main(void)
         cmocka_unit_test_setup(test_a_pthread_handle_is_no_thread_id, setup),
         cmocka_unit_test_setup(test_graphs_only_where_there_is_one, setup),
         cmocka_unit_test_setup(test_words_for_names, setup),
+        cmocka_unit_test_setup(test_what_records_have_alike, setup),
         cmocka_unit_test_setup(test_kinds_that_have_a_time, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -202,8 +202,8 @@ static void test_spans_cross_chunks(void **state)
     "]},\"schemaUrl\":\"https://schema\",\"scopeSpans\":[{\"scope\":{"                                       \
     "\"name\":\"cuspan\",\"version\":\"1.2.3\"},\"schemaUrl\":\"https://schema\",\"spans\":["
 #define SPAN(id)                                                                                             \
-    "{\"traceId\":\"01000000000000000000000000000000\",\"spanId\":\"" id "\",\"name\":\"call\",\"kind\":1,"  \
-    "\"startTimeUnixNano\":\"1\",\"endTimeUnixNano\":\"2\"}"
+    "{\"traceId\":\"01000000000000000000000000000000\",\"spanId\":\"" id "\",\"kind\":1,"                    \
+    "\"startTimeUnixNano\":\"1\",\"endTimeUnixNano\":\"2\",\"name\":\"call\"}"
 
 static void test_json_request(void **state)
 {
@@ -306,6 +306,68 @@ static void test_the_longest_schema_url_leaves_room_for_attributes(void **state)
         assert_int_equal(add(0, 1), STATUS_OK);
         seal(1);
         assert_non_null(memmem(body, body_len, "shop", 4));
+        encoder_destroy(encoder);
+        encoder = NULL;
+    }
+}
+
+static struct span_attr shared_attr;
+static struct span_shared shared;
+
+static enum status add_shared(int64_t value, uint32_t version, int64_t own)
+{
+    struct span span = make_span(0, 1);
+    shared_attr = (struct span_attr){.key = &key, .type = ATTR_INT, .i = value};
+    shared = (struct span_shared){
+        .slot = 5, .version = version, .name = "call", .name_len = 4, .attr_count = 1, .attrs = &shared_attr};
+    span.shared = &shared;
+    if (own)
+        span_attr_int(&span, &key, own);
+    return encoder_add(encoder, &span);
+}
+
+#define ATTR_JSON(value) "{\"key\":\"key\",\"value\":{\"intValue\":\"" value "\"}}"
+
+/* It is written once: what stands in it is not looked at again until another one has its slot. */
+static void test_a_shared_part_is_written_once(void **state)
+{
+    begin(defaults(BATCH_JSON));
+    assert_int_equal(add_shared(11, 1, 0), STATUS_OK);
+    assert_int_equal(add_shared(22, 1, 77), STATUS_OK);
+    assert_int_equal(add_shared(33, 2, 0), STATUS_OK);
+    seal(3);
+    assert_int_equal(count_of("\"attributes\":[" ATTR_JSON("11") "]"), 1);
+    assert_int_equal(count_of("\"attributes\":[" ATTR_JSON("11") "," ATTR_JSON("77") "]"), 1);
+    assert_int_equal(count_of("\"attributes\":[" ATTR_JSON("33") "]"), 1);
+    assert_int_equal(count_of("\"name\":\"call\""), 3);
+}
+
+static void test_a_shared_part_within_the_limits(void **state)
+{
+    struct encoder_options options = defaults(BATCH_JSON);
+    options.attribute_count_limit = 1;
+    begin(options);
+    assert_int_equal(add_shared(11, 1, 77), STATUS_OK);
+    seal(1);
+    assert_int_equal(count_of("\"attributes\":[" ATTR_JSON("11") "],\"droppedAttributesCount\":1"), 1);
+    assert_int_equal(count_of("77"), 0);
+}
+
+static void test_a_shared_part_too_long_to_keep(void **state)
+{
+    static char text[4000];
+    memset(text, 'x', sizeof text);
+    shared_attr = (struct span_attr){.key = &key, .type = ATTR_STRING, .s = text, .len = sizeof text};
+    shared = (struct span_shared){
+        .slot = 5, .version = 1, .name = "call", .name_len = 4, .attr_count = 1, .attrs = &shared_attr};
+    for (enum batch_format format = BATCH_PROTOBUF; format <= BATCH_JSON; format++) {
+        begin(defaults(format));
+        struct span span = make_span(0, 1);
+        span.shared = &shared;
+        assert_int_equal(encoder_add(encoder, &span), STATUS_OK);
+        assert_int_equal(encoder_add(encoder, &span), STATUS_OK);
+        seal(2);
+        assert_true(body_len > 2 * sizeof text);
         encoder_destroy(encoder);
         encoder = NULL;
     }
@@ -503,6 +565,9 @@ int main(void)
         TEST(test_a_resource_has_its_own_schema),
         TEST(test_a_large_resource_leaves_room_for_spans),
         TEST(test_the_longest_schema_url_leaves_room_for_attributes),
+        TEST(test_a_shared_part_is_written_once),
+        TEST(test_a_shared_part_within_the_limits),
+        TEST(test_a_shared_part_too_long_to_keep),
         TEST(test_full_by_spans),
         TEST(test_full_by_bytes),
         TEST(test_heads_count_towards_the_bytes),

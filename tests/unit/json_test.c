@@ -27,11 +27,11 @@ static struct span simple_span(void)
 
 #define SIMPLE_IDS "{\"traceId\":\"0123456789abcdef0123456789abcdef\",\"spanId\":\"fedcba9876543210\""
 #define SIMPLE_REST                                                                                          \
-    ",\"name\":\"cudaMalloc\",\"kind\":1,\"startTimeUnixNano\":\"5\",\"endTimeUnixNano\":\"6\""
+    ",\"kind\":1,\"startTimeUnixNano\":\"5\",\"endTimeUnixNano\":\"6\",\"name\":\"cudaMalloc\""
 
 static const char *encode(const struct span *span, const struct wire_limits *limits)
 {
-    uint8_t *end = wire_json.put_span((uint8_t *)out, (uint8_t *)out + sizeof out - 1, span, limits);
+    uint8_t *end = wire_json.put_span((uint8_t *)out, (uint8_t *)out + sizeof out - 1, span, limits, NULL);
     assert_non_null(end);
     *end = '\0';
     assert_int_equal(out[0], ',');
@@ -251,11 +251,11 @@ static void test_too_little_room(void **state)
     struct span span = rich_span(events, links);
     span_attr_string(&span, &key_long, "\x01 caf\xc3\xa9 \xff and what is plain");
     span_attr_add(&span, &key_long, ATTR_DOUBLE)->d = -1.2345678901234567e-300;
-    uint8_t *end = wire_json.put_span((uint8_t *)out, (uint8_t *)out + sizeof out, &span, &no_limits);
+    uint8_t *end = wire_json.put_span((uint8_t *)out, (uint8_t *)out + sizeof out, &span, &no_limits, NULL);
     size_t size = (size_t)(end - (uint8_t *)out), room = 0;
     for (bool done = false; !done; room++) {
         uint8_t *small = malloc(room + 1);
-        uint8_t *got = wire_json.put_span(small, small + room, &span, &no_limits);
+        uint8_t *got = wire_json.put_span(small, small + room, &span, &no_limits, NULL);
         done = got != NULL;
         if (done) {
             assert_int_equal(got - small, size);

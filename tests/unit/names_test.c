@@ -220,6 +220,8 @@ static void test_an_address_used_again_is_noticed(void **state)
     assert_string_equal(names_resolve(names, mangled)->text, "old");
     assert_string_equal(names_resolve(names, "other")->text, "other");
     strcpy(mangled, "_Z3newi");
+    assert_string_equal(names_resolve(names, mangled)->text, "old"); /* not within a round */
+    names_begin_round(names);
     assert_string_equal(names_resolve(names, mangled)->text, "new");
     assert_string_equal(names_resolve(names, mangled)->text, "new");
     assert_string_equal(names_resolve(names, "other")->text, "other");

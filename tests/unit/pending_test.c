@@ -56,22 +56,22 @@ static void test_calls_that_still_wait_go_last(void **state)
 {
     (void)state;
     insert(4, 1, PENDING_EXPECTED); /* all of one set */
-    insert(8, 2, PENDING_EXPECTED | PENDING_ANSWERED);
-    insert(12, 3, 0);
-    insert(16, 4, PENDING_EXPECTED);
+    insert(5, 2, PENDING_EXPECTED | PENDING_ANSWERED);
+    insert(6, 3, 0);
+    insert(7, 4, PENDING_EXPECTED);
     insert(20, 5, PENDING_EXPECTED);
     assert_null(
-        pending_find(table, 8, 10)); /* has had its record, and is older than the one that expects none */
-    insert(24, 6, PENDING_EXPECTED);
-    assert_null(pending_find(table, 12, 10));
+        pending_find(table, 5, 10)); /* has had its record, and is older than the one that expects none */
+    insert(36, 6, PENDING_EXPECTED);
+    assert_null(pending_find(table, 6, 10));
     assert_int_equal(counter_get(COUNTER_pending_evicted), 0);
-    insert(28, 7, PENDING_EXPECTED); /* all wait: the oldest is given up, and counted */
+    insert(52, 7, PENDING_EXPECTED); /* all wait: the oldest is given up, and counted */
     assert_null(pending_find(table, 4, 10));
     assert_int_equal(counter_get(COUNTER_pending_evicted), 1);
-    assert_non_null(pending_find(table, 16, 10));
+    assert_non_null(pending_find(table, 7, 10));
     assert_non_null(pending_find(table, 20, 10));
-    assert_non_null(pending_find(table, 24, 10));
-    assert_non_null(pending_find(table, 28, 10));
+    assert_non_null(pending_find(table, 36, 10));
+    assert_non_null(pending_find(table, 52, 10));
 }
 
 static void test_an_id_that_comes_round_takes_its_old_place(void **state)
@@ -110,7 +110,7 @@ static void test_a_call_that_expects_nothing_pushes_nobody_out(void **state)
 {
     (void)state;
     struct pending_call *first = insert(4, 1, PENDING_EXPECTED);
-    for (uint32_t id = 8; id <= 16; id += 4)
+    for (uint32_t id = 5; id <= 7; id++)
         insert(id, id, PENDING_EXPECTED);
     assert_int_equal(pending_waiting(table), 4);
     assert_null(pending_insert(table, 20, 0));
@@ -120,8 +120,8 @@ static void test_a_call_that_expects_nothing_pushes_nobody_out(void **state)
     assert_int_equal(pending_waiting(table), 3);
     assert_ptr_equal(insert(20, 20, 0), first);
     assert_int_equal(pending_waiting(table), 3);
-    insert(24, 24, PENDING_EXPECTED);
-    insert(28, 28, PENDING_EXPECTED); /* in place of 8 */
+    insert(36, 36, PENDING_EXPECTED);
+    insert(52, 52, PENDING_EXPECTED); /* in place of 5 */
     assert_int_equal(pending_waiting(table), 4);
     assert_int_equal(counter_get(COUNTER_pending_evicted), 1);
 }
@@ -133,14 +133,14 @@ static void test_graph_launches_without_a_record_are_lost(void **state)
     insert(2, 2, PENDING_EXPECTED | PENDING_GRAPH | PENDING_ANSWERED);
     insert(3, 3, PENDING_EXPECTED | PENDING_GRAPH | PENDING_UNSAMPLED);
     insert(4, 4, PENDING_EXPECTED); /* a copy of no bytes */
-    for (uint32_t id = 8; id <= 24; id += 8)
+    for (uint32_t id = 20; id <= 52; id += 16)
         insert(id, id, PENDING_EXPECTED | PENDING_GRAPH);
-    insert(28, 28, PENDING_EXPECTED); /* in place of 4 */
+    insert(68, 68, PENDING_EXPECTED); /* in place of 4 */
     assert_int_equal(counter_get(COUNTER_lost_graph_record), 0);
-    insert(32, 32, PENDING_EXPECTED); /* in place of 8 */
+    insert(84, 84, PENDING_EXPECTED); /* in place of 20 */
     assert_int_equal(counter_get(COUNTER_lost_graph_record), 1);
     pending_finish(table);
-    assert_int_equal(counter_get(COUNTER_lost_graph_record), 4); /* 1, 16 and 24 as well */
+    assert_int_equal(counter_get(COUNTER_lost_graph_record), 4); /* 1, 36 and 52 as well */
 }
 
 int main(void)

@@ -141,7 +141,7 @@ static struct span simple_span(void)
 /* Encodes and opens the field `spans` of ScopeSpans. */
 static struct walker encode(const struct span *span, const struct wire_limits *limits)
 {
-    uint8_t *end = wire_protobuf.put_span(buffer, buffer + sizeof buffer, span, limits);
+    uint8_t *end = wire_protobuf.put_span(buffer, buffer + sizeof buffer, span, limits, NULL);
     assert_non_null(end);
     struct walker w = {buffer, end};
     struct walker inner = take_message(&w, 2);
@@ -149,15 +149,21 @@ static struct walker encode(const struct span *span, const struct wire_limits *l
     return inner;
 }
 
-/* The fields up to the attributes. */
+static uint32_t shared_ints; /* attributes of the shared part: 1, 2, ... */
+
+/* The fields up to the span's own attributes. */
 static void take_beginning(struct walker *w, const struct span *span)
 {
     take_bytes(w, 1, span->trace_id, 16);
-    take_bytes(w, 2, span->span_id, 8);
+    if (span->flags)
+        assert_int_equal(take_fixed(w, 16, 4), span->flags);
+    assert_int_equal(take_int(w, 6), span->kind);
+    take_bytes(w, 5, span->name, span->name_len);
+    for (uint32_t i = 0; i < shared_ints; i++)
+        take_int_attr(w, 9, "an.integer", i + 1);
     if (next_is(w, 4))
         take_bytes(w, 4, span->parent_span_id, 8);
-    take_bytes(w, 5, span->name, span->name_len);
-    assert_int_equal(take_int(w, 6), span->kind);
+    take_bytes(w, 2, span->span_id, 8);
     assert_int_equal(take_fixed(w, 7, 8), span->start_ns);
     assert_int_equal(take_fixed(w, 8, 8), span->end_ns);
 }
@@ -167,15 +173,15 @@ static void test_bytes_of_a_small_span(void **state)
     static const char want[] = "\x12\x3c"
                                "\x0a\x10"
                                "0123456789abcdef"
-                               "\x12\x08"
-                               "ABCDEFGH"
+                               "\x30\x01"
                                "\x2a\x0a"
                                "cudaMalloc"
-                               "\x30\x01"
+                               "\x12\x08"
+                               "ABCDEFGH"
                                "\x39\x15\xcd\x4e\x2b\x84\x5b\xd7\x18"
                                "\x41\x16\xcd\x4e\x2b\x84\x5b\xd7\x18";
     struct span span = simple_span();
-    uint8_t *end = wire_protobuf.put_span(buffer, buffer + sizeof buffer, &span, &no_limits);
+    uint8_t *end = wire_protobuf.put_span(buffer, buffer + sizeof buffer, &span, &no_limits, NULL);
     assert_int_equal(end - buffer, sizeof want - 1);
     assert_memory_equal(buffer, want, sizeof want - 1);
 }
@@ -189,8 +195,10 @@ static void test_root_has_no_parent_and_child_has(void **state)
     memcpy(span.parent_span_id, "\0\0\0\0\0\0\0p", 8);
     w = encode(&span, &no_limits);
     take_bytes(&w, 1, span.trace_id, 16);
-    take_bytes(&w, 2, span.span_id, 8);
+    take_int(&w, 6);
+    take_bytes(&w, 5, span.name, span.name_len);
     take_bytes(&w, 4, span.parent_span_id, 8);
+    take_bytes(&w, 2, span.span_id, 8);
 }
 
 static void test_every_type_of_attribute(void **state)
@@ -305,10 +313,10 @@ static void test_text_is_repaired_and_cut(void **state)
     limits.value_chars_max = 4;
     struct walker w = encode(&span, &limits);
     take_bytes(&w, 1, span.trace_id, 16);
-    take_bytes(&w, 2, span.span_id, 8);
     take_text(&w, 3, "a=\xef\xbf\xbd");
-    take_text(&w, 5, "kern\xef\xbf\xbd");
     take_int(&w, 6);
+    take_text(&w, 5, "kern\xef\xbf\xbd");
+    take_bytes(&w, 2, span.span_id, 8);
     take_fixed(&w, 7, 8);
     take_fixed(&w, 8, 8);
     take_string_attr(&w, 9, "a.string", "x\xe2\x82\xac\xef\xbf\xbd\xef\xbf\xbd");
@@ -330,9 +338,9 @@ static void test_string_max_cuts_names_and_values(void **state)
     span_attr_bytes(&span, &key_string, text, sizeof text);
     struct walker w = encode(&span, &no_limits);
     take_bytes(&w, 1, span.trace_id, 16);
-    take_bytes(&w, 2, span.span_id, 8);
-    take_bytes(&w, 5, text, SPAN_STRING_MAX / 3 * 3);
     take_int(&w, 6);
+    take_bytes(&w, 5, text, SPAN_STRING_MAX / 3 * 3);
+    take_bytes(&w, 2, span.span_id, 8);
     take_fixed(&w, 7, 8);
     take_fixed(&w, 8, 8);
     struct walker value = take_pair(&w, 9, "a.string");
@@ -410,7 +418,6 @@ static void test_events_links_status_flags(void **state)
     take_text(&status, 2, "out of memory");
     assert_int_equal(take_int(&status, 3), 2);
     at_end(&status);
-    assert_int_equal(take_fixed(&w, 16, 4), 0x301);
     at_end(&w);
 }
 
@@ -440,6 +447,58 @@ static void test_limits_drop_and_count(void **state)
     assert_int_equal(take_int(&w, 14), 2);
 }
 
+static struct span_shared shared_of(const struct span_attr *attrs, uint32_t count)
+{
+    return (struct span_shared){
+        .version = 1, .name = "cudaMalloc", .name_len = 10, .attr_count = count, .attrs = attrs};
+}
+
+static void test_a_shared_part_is_copied(void **state)
+{
+    struct span span = simple_span(), other = simple_span();
+    span_attr_int(&other, &key_int, 1);
+    span_attr_int(&other, &key_int, 2);
+    struct span_shared shared = shared_of(other.attrs, 2);
+    uint8_t bytes[1024];
+    uint8_t *end = wire_protobuf.put_shared(bytes, bytes + sizeof bytes, &shared, &no_limits);
+    assert_non_null(end);
+    struct wire_part part = {bytes, (size_t)(end - bytes)};
+    span.shared = &shared;
+    span_attr_int(&span, &key_int, 8);
+    end = wire_protobuf.put_span(buffer, buffer + sizeof buffer, &span, &no_limits, &part);
+    struct walker w = {buffer, end}, inner = take_message(&w, 2);
+    shared_ints = 2;
+    take_beginning(&inner, &span);
+    take_int_attr(&inner, 9, "an.integer", 8);
+    at_end(&inner);
+    shared_ints = 0;
+    for (size_t room = 0; room < part.len; room++)
+        assert_null(wire_protobuf.put_shared(bytes, bytes + room, &shared, &no_limits));
+}
+
+/* The shared attributes go first, so the own ones are dropped before them. */
+static void test_limits_hold_for_shared_and_own_attributes_together(void **state)
+{
+    struct span span = simple_span(), other = simple_span();
+    span_attr_int(&other, &key_int, 1);
+    span_attr_int(&other, &key_int, 2);
+    struct span_shared shared = shared_of(other.attrs, 2);
+    span.shared = &shared;
+    span_attr_int(&span, &key_int, 3);
+    span_attr_int(&span, &key_int, 4);
+    for (uint32_t max = 0; max <= 4; max++) {
+        struct walker w = encode(&span, &(struct wire_limits){UINT32_MAX, SPAN_STRING_MAX, max, 1, 1});
+        shared_ints = max < 2 ? max : 2;
+        take_beginning(&w, &span);
+        for (uint32_t i = 3; i <= max; i++)
+            take_int_attr(&w, 9, "an.integer", i);
+        if (max < 4)
+            assert_int_equal(take_int(&w, 10), 4 - max);
+        at_end(&w);
+        shared_ints = 0;
+    }
+}
+
 /* In every room that is too small the answer is NULL and nothing behind it is touched (a sanitizer watches).
  */
 static void test_too_little_room(void **state)
@@ -455,11 +514,11 @@ static void test_too_little_room(void **state)
     span_attr_bytes(&span, &key_62, bad, sizeof bad);
     span_attr_pointer(&span, &key_62, UINT64_MAX);
     span_attr_dim3(&span, &key_62, UINT32_MAX, UINT32_MAX, UINT32_MAX);
-    uint8_t *end = wire_protobuf.put_span(buffer, buffer + sizeof buffer, &span, &no_limits);
+    uint8_t *end = wire_protobuf.put_span(buffer, buffer + sizeof buffer, &span, &no_limits, NULL);
     size_t size = (size_t)(end - buffer), room = 0;
     for (;; room++) {
         uint8_t *small = malloc(room + 1);
-        uint8_t *got = wire_protobuf.put_span(small, small + room, &span, &no_limits);
+        uint8_t *got = wire_protobuf.put_span(small, small + room, &span, &no_limits, NULL);
         bool done = got != NULL;
         if (done) {
             assert_int_equal(got - small, size);
@@ -659,6 +718,8 @@ int main(void)
         cmocka_unit_test(test_text_is_repaired_and_cut),
         cmocka_unit_test(test_string_max_cuts_names_and_values),
         cmocka_unit_test(test_events_links_status_flags),
+        cmocka_unit_test(test_a_shared_part_is_copied),
+        cmocka_unit_test(test_limits_hold_for_shared_and_own_attributes_together),
         cmocka_unit_test(test_limits_drop_and_count),
         cmocka_unit_test(test_too_little_room),
         cmocka_unit_test(test_resource),

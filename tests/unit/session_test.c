@@ -40,6 +40,7 @@ static void end(const char *reason)
 {
     memset(&span, 0xff, sizeof span);
     session_close(&session, reason, &span, links);
+    assert_null(span.shared);
 }
 
 static const struct span_attr *attr(const char *key)
