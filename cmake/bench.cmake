@@ -17,3 +17,7 @@ add_executable(context_bench tests/bench/context_bench.c)
 target_link_libraries(context_bench PRIVATE cuspan_capture)
 target_compile_definitions(context_bench PRIVATE FOLDER="$<TARGET_FILE_DIR:cuspan_thread_ctx>")
 add_dependencies(context_bench cuspan_thread_ctx)
+# Outputs as the agent has them, outside of it; tests/bench/rivals/run.sh runs it beside other exporters.
+add_executable(own_exporter tests/bench/own_exporter.c src/agent/outputs.c)
+target_link_libraries(own_exporter PRIVATE cuspan_config cuspan_encode cuspan_export)
+add_dependencies(own_exporter cuspan_export_module)
