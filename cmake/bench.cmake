@@ -19,3 +19,7 @@ target_compile_definitions(context_bench PRIVATE FOLDER="$<TARGET_FILE_DIR:cuspa
 add_dependencies(context_bench cuspan_thread_ctx)
 add_executable(pipeline_bench tests/bench/pipeline_bench.c)
 target_link_libraries(pipeline_bench PRIVATE cuspan_capture cuspan_correlate cuspan_config cuspan_encode cuspan_export cuspan_recording)
+# Outputs as the agent has them, outside of it; tests/bench/rivals/run.sh runs it beside other exporters.
+add_executable(own_exporter tests/bench/own_exporter.c src/agent/outputs.c)
+target_link_libraries(own_exporter PRIVATE cuspan_config cuspan_encode cuspan_export)
+add_dependencies(own_exporter cuspan_export_module)
