@@ -61,6 +61,7 @@ PACKAGES_BUILD="
 cmd:cc gcc
 cmd:c++ g++
 cmd:cmake cmake
+cmd:make make
 cmd:ninja ninja-build
 cmd:curl curl
 cmd:python3 python3

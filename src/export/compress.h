@@ -5,6 +5,10 @@
 #include "base/chunk.h"
 #include "model/settings.h"
 
+/* What a compressor takes: room for a whole body, as good as never filled, and the codec's own. libdeflate's
+ * needs BATCH_BYTES_MAX more, to gather a body in. */
+#define COMPRESSOR_BYTES_MAX (BATCH_BYTES_MAX + 1024 * 1024)
+
 struct codec;
 struct compressor;
 

@@ -143,9 +143,9 @@ const char *detail_name(enum detail detail);
 void settings_deinit(struct settings *settings);
 void output_settings_deinit(struct output_settings *output);
 
-/* How memory_bytes_max is divided: what stages need in any case (kernel names, waiting records, one request
- * body plain and compressed for an output), the buffers lent to CUPTI, the rings and the table of pending
- * calls come first; the rest is for the queues of spans. config refuses settings that leave less than
+/* How memory_bytes_max is divided: what stages need in any case (kernel names, waiting records, the
+ * compressor of an output with the body that it makes), the buffers lent to CUPTI, the rings and the table of
+ * pending calls come first; the rest is for the queues of spans. config refuses settings that leave less than
  * SETTINGS_QUEUE_BYTES_MIN for them. */
 #define SETTINGS_FIXED_BYTES   (23 * 1024 * 1024)
 #define SETTINGS_PENDING_BYTES 56 /* of one pending call */

@@ -29,10 +29,12 @@ static const struct codec *const codecs[] = {
  * libraries' calls here. */
 static int allocations_left = -1;
 static int allocations;
+static size_t allocated;
 
-static bool may_allocate(void)
+static bool may_allocate(size_t bytes)
 {
     allocations++;
+    allocated += bytes;
     bool may = allocations_left != 0;
     allocations_left -= allocations_left > 0;
     return may;
@@ -42,14 +44,14 @@ void *__real_malloc(size_t bytes);
 void *__wrap_malloc(size_t bytes);
 void *__wrap_malloc(size_t bytes)
 {
-    return may_allocate() ? __real_malloc(bytes) : NULL;
+    return may_allocate(bytes) ? __real_malloc(bytes) : NULL;
 }
 
 void *__real_calloc(size_t count, size_t bytes);
 void *__wrap_calloc(size_t count, size_t bytes);
 void *__wrap_calloc(size_t count, size_t bytes)
 {
-    return may_allocate() ? __real_calloc(count, bytes) : NULL;
+    return may_allocate(count * bytes) ? __real_calloc(count, bytes) : NULL;
 }
 
 /* zlib, which had no part in the compressing, undoes gzip. */
@@ -216,6 +218,19 @@ static void what_does_not_get_smaller_is_left_alone(void **state)
     chunk_pool_destroy(pool);
 }
 
+static void memory_is_bounded(void **state)
+{
+    for (size_t i = 0; i < CODECS; i++) {
+        struct compressor *compressor;
+        bool gathers = strcmp(codecs[i]->library, "libdeflate") == 0;
+        allocated = 0;
+        assert_int_equal(compressor_create(codecs[i], codecs[i]->level_default, &compressor), STATUS_OK);
+        print_message("%s: %zu bytes\n", codecs[i]->library, allocated);
+        assert_in_range(allocated, BATCH_BYTES_MAX, COMPRESSOR_BYTES_MAX + (gathers ? BATCH_BYTES_MAX : 0));
+        compressor_destroy(compressor);
+    }
+}
+
 static void each_failing_allocation_is_told(void **state)
 {
     for (size_t i = 0; i < CODECS; i++) {
@@ -249,6 +264,7 @@ int main(void)
         cmocka_unit_test(no_memory_is_taken_after_the_beginning),
         cmocka_unit_test(chunks_may_be_empty_or_hold_little),
         cmocka_unit_test(what_does_not_get_smaller_is_left_alone),
+        cmocka_unit_test(memory_is_bounded),
         cmocka_unit_test(each_failing_allocation_is_told),
         cmocka_unit_test(a_setting_has_its_codec),
     };

@@ -934,6 +934,16 @@ static void overrides_switch_the_protocol(void **state)
     assert_int_equal(settings.outputs[0].exporter.compression, COMPRESSION_NONE);
     settings_deinit(&settings);
     begin(NULL);
+    set_variable("OTEL_EXPORTER_OTLP_COMPRESSION", "zstd");
+    assert_quiet(load());
+    assert_int_equal(settings.outputs[0].exporter.compression, COMPRESSION_ZSTD);
+    settings_deinit(&settings);
+    begin(NULL);
+    set_variable("CUSPAN_SET", "compression=zstd");
+    assert_quiet(load());
+    assert_int_equal(settings.outputs[0].exporter.compression, COMPRESSION_ZSTD);
+    settings_deinit(&settings);
+    begin(NULL);
     set_variable("CUSPAN_SET", "endpoint=http://h:4318/v1/traces;protocol=http/json");
     set_variable("OTEL_TRACES_EXPORTER", "console");
     assert_quiet(load());
