@@ -93,7 +93,7 @@ static const struct setting_word graph_records[] = {{"when-used", GRAPH_RECORDS_
          .words = compressions,                                                                              \
          .default_text = "gzip",                                                                             \
          OTLP_ENV("COMPRESSION"),                                                                            \
-         .comment = "gzip, zstd or none; unset means gzip here, in OpenTelemetry none"},                           \
+         .comment = "none, gzip, or zstd for Collector and Jaeger; unset: gzip, in OpenTelemetry none"},                           \
     {                                                                                                        \
         .path = BATCH ".exporter." name ".timeout", EXPORTER(timeout_ms, kinds), .type = SETTING_UINT32,     \
         .flags = (more) | SETTING_ZERO_IS_NONE, RANGE(0, MS_MAX), .default_text = "10000",                   \
