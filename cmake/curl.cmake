@@ -1,19 +1,19 @@
 # What the export module is linked with. CUSPAN_CURL: an interface library with libcurl, its TLS and cJSON.
 #
-# With CUSPAN_STATIC_CURL the libraries that tools/fetch-curl.sh has built for this user are linked in, hidden: the
+# With CUSPAN_STATIC_CURL the libraries that tools/fetch-sources.sh has built for this user are linked in, hidden: the
 # module then needs libc alone and doesn't meddle with a host's own libcurl or OpenSSL. Without them, the system's
 # shared ones are used, and it says so.
 add_library(cuspan_curl INTERFACE)
 set(CUSPAN_CURL_KIND "shared")
 
 if(CUSPAN_STATIC_CURL AND NOT CUSPAN_SANITIZE)
-  execute_process(COMMAND ${CMAKE_SOURCE_DIR}/tools/fetch-curl.sh --where OUTPUT_VARIABLE curl_place
+  execute_process(COMMAND ${CMAKE_SOURCE_DIR}/tools/fetch-sources.sh --where curl OUTPUT_VARIABLE curl_place
                   OUTPUT_STRIP_TRAILING_WHITESPACE)
   find_library(OPENSSL_SSL_STATIC libssl.a)
   find_library(OPENSSL_CRYPTO_STATIC libcrypto.a)
   if(NOT EXISTS ${curl_place}/stamp)
     message(STATUS "cuspan: no static libcurl in ${curl_place}: the export module needs the system's shared libcurl. "
-                   "tools/fetch-curl.sh makes one; then configure again.")
+                   "tools/fetch-sources.sh makes one; then configure again.")
   elseif(NOT OPENSSL_SSL_STATIC OR NOT OPENSSL_CRYPTO_STATIC)
     message(STATUS "cuspan: libssl.a is missing (libssl-dev): the export module needs the system's shared libcurl.")
   else()

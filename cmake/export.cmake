@@ -1,14 +1,9 @@
-# What goes into the agent. libdeflate is linked in: the agent needs libc alone.
-find_path(DEFLATE_INCLUDE_DIR libdeflate.h)
-find_library(DEFLATE_LIBRARY NAMES libdeflate.a libdeflate_static.a)
-if(NOT DEFLATE_INCLUDE_DIR OR NOT DEFLATE_LIBRARY)
-  message(FATAL_ERROR "cuspan: libdeflate is missing: apt-get install libdeflate-dev")
-endif()
+# What goes into the agent, which needs libc alone.
+include(cmake/compress.cmake)
 cuspan_stage(export src/export/exporter.c src/export/control.c src/export/file.c src/export/sender.c src/export/headers.c
-             src/export/secrets.c src/export/gzip.c src/export/grpc.c src/export/retry.c src/export/percent.c src/export/verdict.c
+             src/export/secrets.c ${compress_sources} src/export/grpc.c src/export/retry.c src/export/percent.c src/export/verdict.c
              src/export/otlp_response.c src/export/transport_load.c)
-target_include_directories(cuspan_export PRIVATE ${DEFLATE_INCLUDE_DIR})
-target_link_libraries(cuspan_export PUBLIC cuspan_model cuspan_base PRIVATE ${DEFLATE_LIBRARY} ${CMAKE_DL_LIBS})
+target_link_libraries(cuspan_export PUBLIC cuspan_model cuspan_base PRIVATE cuspan_compress ${CMAKE_DL_LIBS})
 
 # What the sender's thread loads: libcurl, its TLS library and cJSON, behind one function.
 include(cmake/curl.cmake)

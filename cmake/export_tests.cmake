@@ -1,12 +1,13 @@
 find_package(ZLIB REQUIRED) # the tests' own way to undo gzip
-foreach(module retry otlp_response grpc verdict percent secrets headers gzip file exporter sender)
+foreach(module retry otlp_response grpc verdict percent secrets headers compress file exporter sender)
   cuspan_unit_test(${module} cuspan_export)
   target_include_directories(${module}_test PRIVATE tests/unit)
 endforeach()
-target_link_libraries(gzip_test PRIVATE ZLIB::ZLIB)
+target_link_libraries(compress_test PRIVATE ZLIB::ZLIB)
+target_link_options(compress_test PRIVATE -Wl,--wrap=malloc -Wl,--wrap=calloc)
 
 target_sources(sender_test PRIVATE tests/unit/support/http_server.c)
-target_link_libraries(sender_test PRIVATE ZLIB::ZLIB ${CMAKE_DL_LIBS})
+target_link_libraries(sender_test PRIVATE cuspan_compress ZLIB::ZLIB ${CMAKE_DL_LIBS})
 set_target_properties(sender_test PROPERTIES ENABLE_EXPORTS ON) # its getaddrinfo is to be found by the module
 target_compile_definitions(sender_test PRIVATE CUSPAN_EXPORT_MODULE="$<TARGET_FILE:cuspan_export_module>")
 add_dependencies(sender_test cuspan_export_module)
@@ -25,8 +26,21 @@ if(CUSPAN_CURL_KIND STREQUAL "static")
   add_dependencies(module_test cuspan_export_module)
 endif()
 
-add_executable(gzip_bench tests/bench/gzip_bench.c)
-target_link_libraries(gzip_bench PRIVATE cuspan_export)
+add_executable(compress_bench tests/bench/compress_bench.c)
+target_link_libraries(compress_bench PRIVATE cuspan_export)
+
+# Both ways to make gzip, where both are there.
+foreach(both compress_test compress_bench)
+  target_link_libraries(${both} PRIVATE cuspan_compress)
+  if(CUSPAN_GZIP STREQUAL "ISA-L" AND DEFLATE_INCLUDE_DIR AND DEFLATE_LIBRARY)
+    target_sources(${both} PRIVATE src/export/gzip_deflate.c)
+    target_include_directories(${both} PRIVATE ${DEFLATE_INCLUDE_DIR})
+    target_link_libraries(${both} PRIVATE ${DEFLATE_LIBRARY})
+  endif()
+  if(CUSPAN_GZIP STREQUAL "libdeflate" OR DEFLATE_LIBRARY)
+    target_compile_definitions(${both} PRIVATE CUSPAN_DEFLATE)
+  endif()
+endforeach()
 
 # The exporter against a real Jaeger, which JAEGER names.
 add_executable(export_client tests/integration/export_client.c)

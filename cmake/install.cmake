@@ -4,3 +4,18 @@ install(TARGETS cuspan_agent cuspan_export_module cuspan_thread_ctx LIBRARY DEST
 install(FILES config/cuspan.yaml DESTINATION share/cuspan)
 install(FILES LICENSE DESTINATION share/cuspan OPTIONAL)
 install(FILES include/cuspan/cuspan.h DESTINATION include/cuspan)
+
+# The licences of what is linked in: of the libraries made by tools/fetch-sources.sh, and of the distribution's.
+set(linked_packages libzstd-dev libyaml-dev zlib1g-dev)
+if(CUSPAN_GZIP STREQUAL "ISA-L")
+  install(DIRECTORY ${isal_place}/licenses DESTINATION share/cuspan)
+else()
+  list(APPEND linked_packages libdeflate-dev)
+endif()
+if(CUSPAN_CURL_KIND STREQUAL "static")
+  install(DIRECTORY ${curl_place}/licenses DESTINATION share/cuspan)
+  list(APPEND linked_packages libssl-dev)
+endif()
+foreach(package ${linked_packages})
+  install(FILES /usr/share/doc/${package}/copyright DESTINATION share/cuspan/licenses RENAME ${package} OPTIONAL)
+endforeach()

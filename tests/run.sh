@@ -22,16 +22,16 @@ MAY_SKIP=" gpu gpu-service processes docker-engine "
 # Each is a function that prints to its log and returns 0, 1, or 77 with its last line "skipped: WHY". Where it runs
 # several tests, its log has ctest's summary or a line "N passed, N failed, N skipped"; otherwise it counts as one test.
 
-part_release() { build_quietly release -DCUSPAN_BUILD_TESTS=ON "${CURL_OPTIONS[@]}" && tests_of build; }
+part_release() { build_quietly release -DCUSPAN_BUILD_TESTS=ON "${LIBRARY_OPTIONS[@]}" && tests_of build; }
 
 part_asan() {
-    build_quietly asan -DCUSPAN_BUILD_TESTS=ON "${CURL_OPTIONS[@]}" || return
+    build_quietly asan -DCUSPAN_BUILD_TESTS=ON "${LIBRARY_OPTIONS[@]}" || return
     ASAN_OPTIONS=strict_string_checks=1:detect_stack_use_after_return=1 \
         UBSAN_OPTIONS=print_stacktrace=1 tests_of build-asan
 }
 
 part_tsan() {
-    build_quietly tsan -DCUSPAN_BUILD_TESTS=ON "${CURL_OPTIONS[@]}" || return
+    build_quietly tsan -DCUSPAN_BUILD_TESTS=ON "${LIBRARY_OPTIONS[@]}" || return
     TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1 tests_of build-tsan
 }
 
@@ -186,7 +186,7 @@ install_packages() {
     packages_install "$PACKAGES_BUILD $PACKAGES_TEST"
     # The fuzzers' runtime is a package of its own in some releases, named after the compiler's version.
     is_there fuzz:clang || packages_install "fuzz:clang libclang-rt-$(clang -dumpversion | cut -d. -f1)-dev"
-    prepare_curl
+    prepare_libraries
 }
 
 main() {

@@ -61,6 +61,7 @@ PACKAGES_BUILD="
 cmd:cc gcc
 cmd:c++ g++
 cmd:cmake cmake
+cmd:make make
 cmd:ninja ninja-build
 cmd:curl curl
 cmd:python3 python3
@@ -70,14 +71,21 @@ hdr:stdlib.h libc6-dev
 hdr:openssl/ssl.h libssl-dev
 hdr:yaml.h libyaml-dev
 hdr:zlib.h zlib1g-dev
-hdr:libdeflate.h libdeflate-dev
+hdr:zstd.h libzstd-dev
 hdr:cjson/cJSON.h libcjson-dev
 "
-# The system's libcurl: for builds with sanitizers, and where tools/fetch-curl.sh can't make our own.
+# ISA-L's assembler.
+[ "$(uname -m)" != x86_64 ] || PACKAGES_BUILD+="cmd:nasm nasm
+"
+# The system's libcurl: for builds with sanitizers, and where tools/fetch-sources.sh can't make our own. libdeflate: where
+# it can't make ISA-L, and for the tests.
 PACKAGES_CURL="
 hdr:curl/curl.h libcurl4-openssl-dev
 "
-PACKAGES_TEST="$PACKAGES_CURL
+PACKAGES_DEFLATE="
+hdr:libdeflate.h libdeflate-dev
+"
+PACKAGES_TEST="$PACKAGES_CURL$PACKAGES_DEFLATE
 cmd:git git
 hdr:cmocka.h libcmocka-dev
 cmd:clang clang
@@ -161,24 +169,31 @@ build() {
 
 # build_cuspan: the products alone where nobody has asked for the tests yet.
 build_cuspan() {
-    prepare_curl
+    prepare_libraries
     if [ -f "$ROOT/build/CMakeCache.txt" ]; then
-        build release "${CURL_OPTIONS[@]}"
+        build release "${LIBRARY_OPTIONS[@]}"
     else
-        build release -DCUSPAN_BUILD_TESTS=OFF "${CURL_OPTIONS[@]}"
+        build release -DCUSPAN_BUILD_TESTS=OFF "${LIBRARY_OPTIONS[@]}"
     fi
 }
 
-# The libcurl of our own that goes into the export module; where the distribution's sources can't be had, the
-# system's. Leaves CMake's options for it in CURL_OPTIONS.
-prepare_curl() {
-    CURL_OPTIONS=()
-    if ! have apt-get || ! waiting "$ROOT/build/log/fetch-curl.log" "$ROOT/tools/fetch-curl.sh"; then
+# The libraries that are built from the distribution's sources; where those can't be had, what takes their place.
+# Leaves CMake's options for it in LIBRARY_OPTIONS.
+prepare_libraries() {
+    LIBRARY_OPTIONS=()
+    if ! fetch_sources curl; then
         say "no sources of libcurl to be had here: linking the system's"
         packages_install "$PACKAGES_CURL"
-        CURL_OPTIONS=(-DCUSPAN_STATIC_CURL=OFF)
+        LIBRARY_OPTIONS+=(-DCUSPAN_STATIC_CURL=OFF)
+    fi
+    if ! fetch_sources isal; then
+        say "no sources of ISA-L to be had here: libdeflate makes gzip"
+        packages_install "$PACKAGES_DEFLATE"
+        LIBRARY_OPTIONS+=(-DCUSPAN_ISAL=OFF)
     fi
 }
+
+fetch_sources() { have apt-get && waiting "$ROOT/build/log/fetch-$1.log" "$ROOT/tools/fetch-sources.sh" "$1"; }
 
 build_quietly() {
     local preset=$1

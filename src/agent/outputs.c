@@ -10,10 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* A Collector refuses over 20 MiB by default, a gRPC receiver over 4; smaller requests also start to travel
- * sooner. */
-#define BATCH_BYTES_MAX (3 * 1024 * 1024)
-
 struct output {
     unsigned number; /* for the counters */
     struct encoder *encoder;

@@ -51,8 +51,10 @@
 #define GRAPH_NODES_MAX         32768 /* whose capturing calls are known */
 #define OUTPUTS_MAX             4
 
-/* Chunks: encoded spans lie in chunks of one pool; a span never crosses a chunk. */
+/* Chunks: encoded spans lie in chunks of one pool; a span never crosses a chunk. A Collector refuses requests
+ * of over 20 MiB by default, a gRPC receiver over 4; smaller ones also start to travel sooner. */
 #define CHUNK_BYTES        (64 * 1024)
+#define BATCH_BYTES_MAX    (3 * 1024 * 1024)
 #define REQUEST_BYTES_MAX  (64 * 1024 * 1024) /* OTLP's own bound */
 #define RESPONSE_BYTES_MAX (4 * 1024 * 1024)  /* more is an error by the specification */
 

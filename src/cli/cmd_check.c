@@ -33,8 +33,8 @@ static void print_output(const struct output_settings *output)
     }
     if (exporter->kind == EXPORTER_OTLP_HTTP)
         printf(" (%s)", exporter->encoding == ENCODING_JSON ? "json" : "protobuf");
-    if (exporter->compression == COMPRESSION_GZIP)
-        fputs(" with gzip", stdout);
+    if (exporter->compression != COMPRESSION_NONE)
+        printf(" with %s", exporter->compression == COMPRESSION_GZIP ? "gzip" : "zstd");
     if (exporter->header_count)
         printf(" and %zu header%s", exporter->header_count, exporter->header_count == 1 ? "" : "s");
     putchar('\n');

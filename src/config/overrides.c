@@ -155,7 +155,7 @@ static enum status set_compression(struct overrides *o, const char *value)
     for (size_t i = 0; i < o->settings->output_count; i++) {
         if (is_otlp(&o->settings->outputs[i]) &&
             setting_set(setting, &o->settings->outputs[i], value) != STATUS_OK) {
-            config_error(o->report, "%s: compression: expected none or gzip, not \"%.40s\"", o->source,
+            config_error(o->report, "%s: compression: expected none, gzip or zstd, not \"%.40s\"", o->source,
                          value);
             break;
         }

@@ -31,7 +31,7 @@ static const struct setting_word log_levels[] = {{"error", LOG_ERROR, false}, {"
                                                  {"trace2", LOG_DEBUG, true}, {"trace3", LOG_DEBUG, true},
                                                  {"trace4", LOG_DEBUG, true}, {NULL, 0, false}};
 static const struct setting_word compressions[] = {
-    {"none", COMPRESSION_NONE, false}, {"gzip", COMPRESSION_GZIP, false}, {NULL, 0, false}};
+    {"none", COMPRESSION_NONE, false}, {"gzip", COMPRESSION_GZIP, false}, {"zstd", COMPRESSION_ZSTD, false}, {NULL, 0, false}};
 static const struct setting_word encodings[] = {
     {"protobuf", ENCODING_PROTOBUF, false}, {"json", ENCODING_JSON, false}, {NULL, 0, false}};
 static const struct setting_word details[] = {{"summary", DETAIL_SUMMARY, false},
@@ -93,7 +93,7 @@ static const struct setting_word graph_records[] = {{"when-used", GRAPH_RECORDS_
          .words = compressions,                                                                              \
          .default_text = "gzip",                                                                             \
          OTLP_ENV("COMPRESSION"),                                                                            \
-         .comment = "gzip or none; unset means gzip here, in OpenTelemetry none"},                           \
+         .comment = "none, gzip, or zstd for Collector and Jaeger; unset: gzip, in OpenTelemetry none"},                           \
     {                                                                                                        \
         .path = BATCH ".exporter." name ".timeout", EXPORTER(timeout_ms, kinds), .type = SETTING_UINT32,     \
         .flags = (more) | SETTING_ZERO_IS_NONE, RANGE(0, MS_MAX), .default_text = "10000",                   \

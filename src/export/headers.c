@@ -97,14 +97,20 @@ void headers_deinit(struct headers *headers)
     *headers = (struct headers){0};
 }
 
+static const char *encoding_line(struct headers *headers, const char *name, const char *encoding)
+{
+    snprintf(headers->encoding, sizeof headers->encoding, "%s: %s", name, encoding);
+    return headers->encoding;
+}
+
 const char *const *headers_for(struct headers *headers, const struct request_kind *kind)
 {
     const char **line = headers->lines + headers->fixed;
     if (kind->grpc) {
         *line++ = "Content-Type: application/grpc";
         *line++ = "TE: trailers";
-        if (kind->gzipped)
-            *line++ = "grpc-encoding: gzip";
+        if (kind->encoding)
+            *line++ = encoding_line(headers, "grpc-encoding", kind->encoding);
         if (kind->timeout_ns) {
             size_t used = (size_t)snprintf(headers->timeout, sizeof headers->timeout, "grpc-timeout: ");
             grpc_timeout(headers->timeout + used, sizeof headers->timeout - used, kind->timeout_ns);
@@ -112,8 +118,8 @@ const char *const *headers_for(struct headers *headers, const struct request_kin
         }
     } else {
         *line++ = kind->json ? "Content-Type: application/json" : "Content-Type: application/x-protobuf";
-        if (kind->gzipped)
-            *line++ = "Content-Encoding: gzip";
+        if (kind->encoding)
+            *line++ = encoding_line(headers, "Content-Encoding", kind->encoding);
     }
     *line = NULL;
     return headers->lines;

@@ -18,6 +18,7 @@ struct headers {
     char **owned;           /* the fixed lines, "Name: value" */
     const char **lines;     /* the same, then the request's, then NULL */
     struct secrets secrets; /* the user's values and credentials, which no log line may repeat */
+    char encoding[48];
     char timeout[48];
 };
 
@@ -30,8 +31,8 @@ void headers_deinit(struct headers *headers);
 struct request_kind {
     bool grpc;
     bool json;
-    bool gzipped;
-    uint64_t timeout_ns; /* tells a gRPC server; 0: none */
+    const char *encoding; /* of the body; NULL: as it is */
+    uint64_t timeout_ns;  /* tells a gRPC server; 0: none */
 };
 
 /* The lines for one request, until the next call. */

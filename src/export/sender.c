@@ -2,9 +2,10 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "export/codec.h"
+#include "export/compress.h"
 #include "export/exporter.h"
 #include "export/grpc.h"
-#include "export/gzip.h"
 #include "export/headers.h"
 #include "export/retry.h"
 #include "base/shown.h"
@@ -36,7 +37,8 @@ struct sender {
     struct control *control;
     const struct transport *transport; /* NULL: the module didn't load, and that was said */
     _Atomic(struct connection *) connection;
-    struct gzip *gzip; /* NULL: none wanted */
+    const struct codec *codec;     /* NULL: none wanted */
+    struct compressor *compressor; /* NULL too, then */
     struct headers headers;
     struct iovec *parts;
     size_t parts_capacity;
@@ -67,7 +69,7 @@ struct sender {
 struct body {
     size_t part_count;
     uint64_t bytes;
-    bool gzipped;
+    bool compressed;
     bool json;
     uint8_t prefix[GRPC_PREFIX_BYTES];
 };
@@ -146,14 +148,13 @@ static void add_part(struct sender *sender, struct body *body, const void *bytes
 }
 
 /* Compressed, a batch's chunks go back to their pool at once, but for the first, in which the batch itself
- * lies: while a collector is away, what waits is small. What doesn't get smaller, or finds no memory, goes as
- * it is. */
+ * lies: while a collector is away, what waits is small. What doesn't get smaller goes as it is. */
 static bool add_compressed(struct sender *sender, struct batch *batch, struct body *body)
 {
     const uint8_t *compressed;
     size_t compressed_bytes;
-    if (!sender->gzip ||
-        gzip_chunks(sender->gzip, batch->chunks, batch->bytes, &compressed, &compressed_bytes) != STATUS_OK)
+    if (!sender->compressor ||
+        compress_chunks(sender->compressor, batch->chunks, &compressed, &compressed_bytes) != STATUS_OK)
         return false;
     chunk_give_back(batch->pool, batch->chunks->next);
     batch->chunks->next = NULL;
@@ -169,16 +170,21 @@ static enum status prepare(struct sender *sender, struct batch *batch, struct bo
         return status;
     if (sender->grpc)
         add_part(sender, body, body->prefix, sizeof body->prefix);
-    body->gzipped = add_compressed(sender, batch, body);
-    if (!body->gzipped)
+    body->compressed = add_compressed(sender, batch, body);
+    if (!body->compressed)
         for (const struct chunk *chunk = batch->chunks; chunk; chunk = chunk->next)
             add_part(sender, body, chunk->data + chunk->begin, chunk->end - chunk->begin);
     if (sender->grpc)
-        grpc_prefix(body->prefix, body->gzipped, (uint32_t)(body->bytes - sizeof body->prefix));
+        grpc_prefix(body->prefix, body->compressed, (uint32_t)(body->bytes - sizeof body->prefix));
     return STATUS_OK;
 }
 
 /* ---- one try ---- */
+
+static const char *encoding_of(const struct sender *sender, const struct body *body)
+{
+    return body->compressed ? sender->codec->encoding : NULL;
+}
 
 static void ask(struct sender *sender, const struct body *body, uint64_t give_up_at_ns,
                 struct transport_response *response)
@@ -190,7 +196,7 @@ static void ask(struct sender *sender, const struct body *body, uint64_t give_up
     const struct request_kind kind = {
         .grpc = sender->grpc,
         .json = body->json,
-        .gzipped = body->gzipped,
+        .encoding = encoding_of(sender, body),
         .timeout_ns = deadline_ns != NEVER_NS && deadline_ns > now_ns ? deadline_ns - now_ns : 0,
     };
     const struct transport_request request = {
@@ -204,16 +210,17 @@ static void ask(struct sender *sender, const struct body *body, uint64_t give_up
     sender->transport->connection_send(sender->connection, &request, response);
 }
 
-static void judge(struct sender *sender, const struct transport_response *response, struct verdict *verdict)
+static void judge(struct sender *sender, const struct body *body, const struct transport_response *response,
+                  struct verdict *verdict)
 {
     int64_t now_s = (int64_t)time(NULL);
     *verdict = (struct verdict){.kind = VERDICT_REFUSED};
     switch (response->result) {
     case TRANSPORT_ANSWERED:
         if (sender->grpc)
-            verdict_grpc(response, now_s, verdict);
+            verdict_grpc(response, encoding_of(sender, body), now_s, verdict);
         else
-            verdict_http(sender->transport, response, now_s, verdict);
+            verdict_http(sender->transport, response, encoding_of(sender, body), now_s, verdict);
         break;
     case TRANSPORT_UNREACHABLE:
     case TRANSPORT_ABORTED:
@@ -352,7 +359,7 @@ static void deliver_body(struct sender *sender, const struct batch *batch, const
         delivery->resent = tries;
         ask(sender, body, give_up_at_ns, &response);
         delivery->bytes_sent += response.bytes_sent;
-        judge(sender, &response, &verdict);
+        judge(sender, body, &response, &verdict);
         if (verdict.kind == VERDICT_RETRY) {
             put_off(sender, &response, &verdict);
             continue;
@@ -414,7 +421,7 @@ static void sender_destroy(struct output *output)
     struct sender *sender = sender_of(output);
     if (sender->connection)
         sender->transport->connection_destroy(sender->connection);
-    gzip_destroy(sender->gzip);
+    compressor_destroy(sender->compressor);
     headers_deinit(&sender->headers);
     free(sender->parts);
     free(sender->module_path);
@@ -463,8 +470,9 @@ enum status sender_create(const struct output_settings *settings,
     retry_init(&sender->retry, environment->retry_initial_ms,
                clock_read_ns(CLOCK_REALTIME) ^ (uint64_t)getpid() << 40 ^ (uint64_t)(uintptr_t)sender);
     enum status status = copy_settings(sender, settings, environment);
-    if (status == STATUS_OK && settings->exporter.compression == COMPRESSION_GZIP)
-        status = gzip_create(GZIP_LEVEL_DEFAULT, &sender->gzip);
+    sender->codec = compress_codec(settings->exporter.compression);
+    if (status == STATUS_OK && sender->codec)
+        status = compressor_create(sender->codec, sender->codec->level_default, &sender->compressor);
     if (status != STATUS_OK) {
         sender_destroy(&sender->output);
         return status;

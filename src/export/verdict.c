@@ -16,11 +16,20 @@ static bool type_is(const struct transport_response *answer, const char *type)
     return strncasecmp(actual, type, bytes) == 0 && (actual[bytes] == '\0' || strchr("; \t", actual[bytes]));
 }
 
-static const char *http_hint(long status)
+static bool is_zstd(const char *encoding)
+{
+    return encoding && strcmp(encoding, "zstd") == 0;
+}
+
+#define ZSTD_HINT "if it takes no zstd, set the exporter's compression to gzip"
+
+static const char *http_hint(long status, const char *encoding)
 {
     if (status >= 300 && status < 400)
         return "redirects are not followed: set the endpoint to where it leads";
     switch (status) {
+    case 400: /* also from servers that read on without unpacking */
+        return is_zstd(encoding) ? ZSTD_HINT : NULL;
     case 401:
     case 403:
         return "check the exporter's headers";
@@ -30,7 +39,7 @@ static const char *http_hint(long status)
     case 413:
         return "lower max_export_batch_size";
     case 415:
-        return "check the exporter's encoding and compression";
+        return is_zstd(encoding) ? ZSTD_HINT : "check the exporter's encoding and compression";
     default:
         return NULL;
     }
@@ -64,8 +73,8 @@ static void take_retry_after(const struct transport_response *answer, int64_t no
     }
 }
 
-void verdict_http(const struct transport *transport, const struct transport_response *answer, int64_t now_s,
-                  struct verdict *verdict)
+void verdict_http(const struct transport *transport, const struct transport_response *answer,
+                  const char *encoding, int64_t now_s, struct verdict *verdict)
 {
     long status = answer->http_status;
     bool accepted = status >= 200 && status < 300;
@@ -73,7 +82,7 @@ void verdict_http(const struct transport *transport, const struct transport_resp
         .kind = accepted                    ? VERDICT_ACCEPTED
                 : retry_http_status(status) ? VERDICT_RETRY
                                             : VERDICT_REFUSED,
-        .hint = accepted ? NULL : http_hint(status),
+        .hint = accepted ? NULL : http_hint(status, encoding),
     };
     snprintf(verdict->status, sizeof verdict->status, "HTTP %ld", status);
 
@@ -147,12 +156,14 @@ static bool grpc_retryable(long code, const struct otlp_response *details)
     }
 }
 
-static const char *grpc_hint(long code, const struct transport_response *answer)
+static const char *grpc_hint(long code, const struct transport_response *answer, const char *encoding)
 {
     if (!answer->grpc_status[0] && answer->http_status == 200)
         return "the answer is not gRPC's: check the endpoint, whose port usually is 4317";
     switch (code) {
     case GRPC_UNIMPLEMENTED:
+        if (is_zstd(encoding) && strstr(answer->grpc_message, "ecompress"))
+            return ZSTD_HINT;
         return "this server takes no traces by gRPC: check the endpoint, whose port usually is 4317";
     case GRPC_PERMISSION_DENIED:
     case GRPC_UNAUTHENTICATED:
@@ -181,7 +192,8 @@ static void read_grpc_ok(const struct transport_response *answer, struct verdict
         take_response(&response, verdict);
 }
 
-void verdict_grpc(const struct transport_response *answer, int64_t now_s, struct verdict *verdict)
+void verdict_grpc(const struct transport_response *answer, const char *encoding, int64_t now_s,
+                  struct verdict *verdict)
 {
     *verdict = (struct verdict){0};
     long code = answer->grpc_status[0]       ? parse_grpc_status(answer->grpc_status)
@@ -206,5 +218,5 @@ void verdict_grpc(const struct transport_response *answer, int64_t now_s, struct
                        strlen(answer->grpc_message));
     take_retry_after(answer, now_s, verdict);
     verdict->kind = grpc_retryable(code, &details) ? VERDICT_RETRY : VERDICT_REFUSED;
-    verdict->hint = grpc_hint(code, answer);
+    verdict->hint = grpc_hint(code, answer, encoding);
 }

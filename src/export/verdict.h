@@ -16,9 +16,11 @@ struct verdict {
     const char *hint;  /* what a person can do, or NULL */
 };
 
-/* Both are for answers (TRANSPORT_ANSWERED). `now_s`: since 1970, to read a Retry-After with a date. */
-void verdict_http(const struct transport *transport, const struct transport_response *answer, int64_t now_s,
+/* Both are for answers (TRANSPORT_ANSWERED). `encoding`: of the request's body, or NULL. `now_s`: since 1970,
+ * to read a Retry-After with a date. */
+void verdict_http(const struct transport *transport, const struct transport_response *answer,
+                  const char *encoding, int64_t now_s, struct verdict *verdict);
+void verdict_grpc(const struct transport_response *answer, const char *encoding, int64_t now_s,
                   struct verdict *verdict);
-void verdict_grpc(const struct transport_response *answer, int64_t now_s, struct verdict *verdict);
 
 #endif

@@ -28,7 +28,7 @@ enum detail { DETAIL_DEFAULT, DETAIL_SUMMARY, DETAIL_GRAPH_NODES, DETAIL_FULL };
 enum cupti_api { CUPTI_API_AUTO, CUPTI_API_CLASSIC, CUPTI_API_SUBSCRIBER };
 enum sleep_when { SLEEP_AUTO, SLEEP_NEVER, SLEEP_ALWAYS };
 enum graph_records { GRAPH_RECORDS_WHEN_USED, GRAPH_RECORDS_AT_ONCE, GRAPH_RECORDS_ALWAYS };
-enum compression { COMPRESSION_NONE, COMPRESSION_GZIP };
+enum compression { COMPRESSION_NONE, COMPRESSION_GZIP, COMPRESSION_ZSTD };
 enum exporter_kind { EXPORTER_OTLP_HTTP, EXPORTER_OTLP_GRPC, EXPORTER_FILE, EXPORTER_CONSOLE };
 enum otlp_encoding { ENCODING_PROTOBUF, ENCODING_JSON };
 enum sampler_kind { SAMPLER_ALWAYS_ON, SAMPLER_ALWAYS_OFF, SAMPLER_TRACE_ID_RATIO };
@@ -143,9 +143,9 @@ const char *detail_name(enum detail detail);
 void settings_deinit(struct settings *settings);
 void output_settings_deinit(struct output_settings *output);
 
-/* How memory_bytes_max is divided: what stages need in any case (kernel names, waiting records, one request
- * body plain and compressed for an output), the buffers lent to CUPTI, the rings and the table of pending
- * calls come first; the rest is for the queues of spans. config refuses settings that leave less than
+/* How memory_bytes_max is divided: what stages need in any case (kernel names, waiting records, the
+ * compressor of an output with the body that it makes), the buffers lent to CUPTI, the rings and the table of
+ * pending calls come first; the rest is for the queues of spans. config refuses settings that leave less than
  * SETTINGS_QUEUE_BYTES_MIN for them. */
 #define SETTINGS_FIXED_BYTES   (23 * 1024 * 1024)
 #define SETTINGS_PENDING_BYTES 64 /* of one pending call */

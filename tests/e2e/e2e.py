@@ -85,6 +85,18 @@ class Runner:
             found += [f"Jaeger warns: {warning}" for warning in jaeger.warnings(trace_id)[:5]]
         return found
 
+    def zstd_to_jaeger(self, path, port, jaeger, protocol):
+        """What arrives is complete, and came in fewer bytes than with gzip."""
+        bytes_of = {}
+        found = []
+        for compression in ("gzip", "zstd"):
+            found += self.to_backend(path, port, jaeger, "--set", f"compression={compression}", protocol=protocol)
+            report, = self.out.glob("report.*")
+            bytes_of[compression] = json.loads(report.read_text())["counters"]["bytes_sent"]
+        if bytes_of["zstd"] >= bytes_of["gzip"]:
+            found.append(f"bytes sent: {bytes_of}")
+        return found
+
     def requests_to_jaeger(self, path, jaeger):
         """Each request of the recorded service (tests/gpu/requests.cu), read back by its trace ID, has exactly its own."""
         report = self.replay(path, "--endpoint", f"http://localhost:{jaeger.otlp_http}")
@@ -167,6 +179,10 @@ def main():
         runner.case(f"{first.stem} by gRPC", runner.to_backend, first, jaeger.otlp_grpc, jaeger, protocol="grpc")
         runner.case(f"{first.stem} by gRPC through a Collector", runner.to_backend, first, collector.otlp_grpc, jaeger,
                     protocol="grpc")
+        for protocol, port in (("http/protobuf", jaeger.otlp_http), ("grpc", jaeger.otlp_grpc)):
+            runner.case(f"{first.stem} with zstd by {protocol}", runner.zstd_to_jaeger, first, port, jaeger, protocol)
+        runner.case(f"{first.stem} with zstd through a Collector", runner.zstd_to_jaeger, first, collector.otlp_http, jaeger,
+                    "http/protobuf")
     finally:
         if collector:
             collector.close()

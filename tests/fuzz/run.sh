@@ -12,10 +12,10 @@ BUILD=build-fuzz
 SANITIZERS=address,undefined
 PASSED=0 FAILED=0
 
-prepare_curl
+prepare_libraries
 cmake -S . -B "$BUILD" -G Ninja -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_COMPILER=clang -DCMAKE_CXX_COMPILER=clang++ \
     -DCUSPAN_SANITIZE="$SANITIZERS" -DCMAKE_C_FLAGS="-fsanitize=fuzzer-no-link -O1" -DCUSPAN_BUILD_TESTS=OFF \
-    "${CURL_OPTIONS[@]}" >/dev/null
+    "${LIBRARY_OPTIONS[@]}" >/dev/null
 mapfile -t LIBRARIES < <(ninja -C "$BUILD" -t targets all | sed -n 's/^\(libcuspan_[a-z]*\.a\): .*/\1/p')
 ninja -C "$BUILD" "${LIBRARIES[@]}"
 

@@ -1125,6 +1125,7 @@ class Library(Case):
 
     def test_nothing_is_writable_and_executable(self):
         self.assertNotRegex(self.tool("readelf", "-lW"), r"LOAD.*RWE|GNU_STACK.*RWE")
+        self.assertNotIn("TEXTREL", self.tool("readelf", "-dW"))
 
 
 class Soak(Case):

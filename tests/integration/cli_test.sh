@@ -126,6 +126,8 @@ says "check of a bad file" "$err" "*bad.yaml:7:*endpont*endpoint*"
 expect "check of no file" 1 "$cuspan" check missing.yaml
 expect "check with a setting" 0 "$cuspan" check --set detail=full
 says "check with a setting" "$out" "*detail: full*"
+expect "check with zstd" 0 "$cuspan" check --set compression=zstd
+says "check with zstd" "$out" "*spans go to OTLP/HTTP: *protobuf? with zstd*"
 
 ### show
 

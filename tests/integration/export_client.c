@@ -2,7 +2,7 @@
  * counted. For export_jaeger.sh.
  *
  *   export_client KIND ENDPOINT TRACE_ID SERVICE
- * [json|gzip|insecure|noverify|garbage|ca=FILE|cert=FILE|key=FILE]...
+ * [json|gzip|zstd|insecure|noverify|garbage|ca=FILE|cert=FILE|key=FILE]...
  */
 #include "base/clock.h"
 #include "base/counters.h"
@@ -100,6 +100,8 @@ static bool read_option(char *option, struct exporter_settings *settings, bool *
         settings->encoding = ENCODING_JSON;
     else if (strcmp(option, "gzip") == 0)
         settings->compression = COMPRESSION_GZIP;
+    else if (strcmp(option, "zstd") == 0)
+        settings->compression = COMPRESSION_ZSTD;
     else if (strcmp(option, "insecure") == 0)
         settings->insecure = true;
     else if (strcmp(option, "noverify") == 0)

@@ -1,5 +1,5 @@
 #!/bin/bash
-# The exporter against a real Jaeger: OTLP over HTTP and gRPC, with and without gzip and TLS, and what is refused.
+# The exporter against a real Jaeger: OTLP over HTTP and gRPC, with and without gzip, zstd and TLS, and what is refused.
 #   export_jaeger.sh EXPORT_CLIENT      JAEGER names the Jaeger 2 binary; without one, exit status 77 (skipped)
 set -euo pipefail
 
@@ -135,7 +135,7 @@ read -r grpc http grpcs https grpc_mutual https_mutual query query_grpc nobody <
 start_jaeger
 
 path=v1/traces
-for compression in "" gzip; do
+for compression in "" gzip zstd; do
     # shellcheck disable=SC2086
     {
         check "http/protobuf $compression" spans_delivered "" http "http://localhost:$http/$path" $compression

@@ -31,17 +31,17 @@ agent      NEVER cli replay
 cli        NEVER capture correlate encode export replay
 replay     NEVER config correlate encode export agent cli
 
-base       NEVER <curl/curl.h> <yaml.h> <cjson/cJSON.h> <zlib.h>
-model      NEVER <curl/curl.h> <yaml.h> <cjson/cJSON.h> <zlib.h>
-config     NEVER <curl/curl.h> <cjson/cJSON.h> <zlib.h>
-capture    NEVER <curl/curl.h> <yaml.h> <cjson/cJSON.h> <zlib.h>
-correlate  NEVER <curl/curl.h> <yaml.h> <cjson/cJSON.h> <zlib.h>
-encode     NEVER <curl/curl.h> <yaml.h> <cjson/cJSON.h> <zlib.h>
+base       NEVER <curl/curl.h> <yaml.h> <cjson/cJSON.h> <zlib.h> <zstd.h> <igzip_lib.h> <libdeflate.h>
+model      NEVER <curl/curl.h> <yaml.h> <cjson/cJSON.h> <zlib.h> <zstd.h> <igzip_lib.h> <libdeflate.h>
+config     NEVER <curl/curl.h> <cjson/cJSON.h> <zlib.h> <zstd.h> <igzip_lib.h> <libdeflate.h>
+capture    NEVER <curl/curl.h> <yaml.h> <cjson/cJSON.h> <zlib.h> <zstd.h> <igzip_lib.h> <libdeflate.h>
+correlate  NEVER <curl/curl.h> <yaml.h> <cjson/cJSON.h> <zlib.h> <zstd.h> <igzip_lib.h> <libdeflate.h>
+encode     NEVER <curl/curl.h> <yaml.h> <cjson/cJSON.h> <zlib.h> <zstd.h> <igzip_lib.h> <libdeflate.h>
 export     NEVER <yaml.h>
-recording  NEVER <curl/curl.h> <yaml.h> <cjson/cJSON.h>
-agent      NEVER <curl/curl.h> <yaml.h> <cjson/cJSON.h> <zlib.h>
-cli        NEVER <curl/curl.h> <yaml.h>
-replay     NEVER <curl/curl.h> <yaml.h> <cjson/cJSON.h> <zlib.h>
+recording  NEVER <curl/curl.h> <yaml.h> <cjson/cJSON.h> <zstd.h> <igzip_lib.h> <libdeflate.h>
+agent      NEVER <curl/curl.h> <yaml.h> <cjson/cJSON.h> <zlib.h> <zstd.h> <igzip_lib.h> <libdeflate.h>
+cli        NEVER <curl/curl.h> <yaml.h> <zstd.h> <igzip_lib.h> <libdeflate.h>
+replay     NEVER <curl/curl.h> <yaml.h> <cjson/cJSON.h> <zlib.h> <zstd.h> <igzip_lib.h> <libdeflate.h>
 
 anyone     NEVER <cupti.h> <cupti_activity.h> <cupti_callbacks.h> <cuda.h> <cuda_runtime.h> <cuda_runtime_api.h>
 anyone     NEVER capture/cupti_abi.h
@@ -110,14 +110,14 @@ def stands_alone(header):
 
 def curl_include():
     """Where the libcurl of our own lies, if it is there."""
-    place = subprocess.run([ROOT / "tools/fetch-curl.sh", "--where"], stdout=subprocess.PIPE, text=True, check=False)
+    place = subprocess.run([ROOT / "tools/fetch-sources.sh", "--where", "curl"], stdout=subprocess.PIPE, text=True, check=False)
     return ["-isystem", place.stdout.strip() + "/include"]
 
 
 def check_rules_bite():
     """A rule that catches nothing would pass for ever: one include against each kind of rule."""
     bad = [("correlate", '"', "capture/cupti.h"), ("export", '"', "encode/encoder.h"), ("capture", "<", "curl/curl.h"),
-           ("cli", "<", "yaml.h"), ("capture", "<", "cupti.h"), ("agent", '"', "capture/cupti_abi.h"),
+           ("cli", "<", "yaml.h"), ("capture", "<", "cupti.h"), ("agent", "<", "zstd.h"), ("agent", '"', "capture/cupti_abi.h"),
            ("base", '"', "model/span.h")]
     good = [("correlate", '"', "model/span.h"), ("export", "<", "curl/curl.h"), ("config", "<", "yaml.h"),
             ("agent", '"', "capture/capture.h"), ("capture", '"', "capture/cupti_abi.h"), ("capture", '"', "capture/cupti.h")]

@@ -30,7 +30,7 @@ static void each_kind_of_request_has_its_headers(void **state)
     struct exporter_settings settings = {0};
     struct headers headers;
     assert_int_equal(headers_init(&headers, &settings, NULL), STATUS_OK);
-    const char *const *lines = headers_for(&headers, &(struct request_kind){.gzipped = true});
+    const char *const *lines = headers_for(&headers, &(struct request_kind){.encoding = "gzip"});
     assert_true(has(lines, "Content-Type: application/x-protobuf"));
     assert_true(has(lines, "Content-Encoding: gzip"));
     assert_true(has(lines, "User-Agent: cuspan/" CUSPAN_VERSION " OTel-OTLP-Exporter-C/" CUSPAN_VERSION));
@@ -38,11 +38,11 @@ static void each_kind_of_request_has_its_headers(void **state)
     lines = headers_for(&headers, &(struct request_kind){.json = true});
     assert_true(has(lines, "Content-Type: application/json"));
     assert_int_equal(count(lines), 2);
-    lines =
-        headers_for(&headers, &(struct request_kind){.grpc = true, .gzipped = true, .timeout_ns = 5000000});
+    lines = headers_for(&headers,
+                        &(struct request_kind){.grpc = true, .encoding = "zstd", .timeout_ns = 5000000});
     assert_true(has(lines, "Content-Type: application/grpc"));
     assert_true(has(lines, "TE: trailers"));
-    assert_true(has(lines, "grpc-encoding: gzip"));
+    assert_true(has(lines, "grpc-encoding: zstd"));
     assert_true(has(lines, "grpc-timeout: 5m"));
     assert_int_equal(count(lines), 5);
     headers_deinit(&headers);

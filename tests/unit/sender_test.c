@@ -16,6 +16,7 @@
 #include <stdint.h>
 #include <time.h>
 #include <zlib.h>
+#include <zstd.h>
 #include <cmocka.h>
 
 #define SPANS 7
@@ -166,12 +167,28 @@ static void a_kept_connection_that_was_closed_is_opened_again(void **state)
     assert_int_equal(counter_get(COUNTER_spans_delivered), 2 * SPANS);
 }
 
-static void gzip_bodies_decode_and_give_their_chunks_back(void **state)
+static void undo(const char *encoding, const struct request *request, uint8_t *to, size_t bytes)
+{
+    if (strcmp(encoding, "zstd") == 0) {
+        assert_int_equal(ZSTD_decompress(to, bytes, request->body, request->body_bytes), bytes);
+        return;
+    }
+    z_stream stream = {.next_in = request->body,
+                       .avail_in = (uInt)request->body_bytes,
+                       .next_out = to,
+                       .avail_out = (uInt)bytes};
+    assert_int_equal(inflateInit2(&stream, 16 + MAX_WBITS), Z_OK);
+    assert_int_equal(inflate(&stream, Z_FINISH), Z_STREAM_END);
+    assert_int_equal(stream.total_out, bytes);
+    inflateEnd(&stream);
+}
+
+static void check_compressed(enum compression compression, const char *encoding)
 {
     const struct reply slow = {.status = 200, .delay_ms = 300};
     struct http_server *server = http_server_start(&slow, 1);
     struct output_settings settings = settings_for(http_server_port(server));
-    settings.exporter.compression = COMPRESSION_GZIP;
+    settings.exporter.compression = compression;
     size_t bytes = 8 * CHUNK_BYTES;
     uint8_t *text = malloc(bytes);
     uint8_t *back = malloc(bytes);
@@ -184,20 +201,42 @@ static void gzip_bodies_decode_and_give_their_chunks_back(void **state)
     assert_int_equal(chunk_pool_free(pool), chunk_pool_size(pool) - 1); /* while the answer is awaited */
     assert_true(exporter_destroy(exporter, in_ms(5000)));
     const struct request *request = http_server_request(server, 0);
-    assert_string_equal(request_header(request, "content-encoding"), "gzip");
-    z_stream stream = {.next_in = request->body,
-                       .avail_in = (uInt)request->body_bytes,
-                       .next_out = back,
-                       .avail_out = (uInt)bytes};
-    assert_int_equal(inflateInit2(&stream, 16 + MAX_WBITS), Z_OK);
-    assert_int_equal(inflate(&stream, Z_FINISH), Z_STREAM_END);
-    assert_int_equal(stream.total_out, bytes);
+    assert_string_equal(request_header(request, "content-encoding"), encoding);
+    undo(encoding, request, back, bytes);
     assert_memory_equal(text, back, bytes);
-    inflateEnd(&stream);
     assert_int_equal(counter_get(COUNTER_bytes_sent), request->body_bytes);
     http_server_stop(server);
     free(text);
     free(back);
+}
+
+static void gzip_bodies_decode_and_give_their_chunks_back(void **state)
+{
+    check_compressed(COMPRESSION_GZIP, "gzip");
+}
+
+static void zstd_bodies_decode_and_give_their_chunks_back(void **state)
+{
+    check_compressed(COMPRESSION_ZSTD, "zstd");
+}
+
+static void a_server_that_refuses_zstd_is_told_with_what_to_do(void **state)
+{
+    const struct reply refusal = {.status = 415};
+    struct http_server *server = http_server_start(&refusal, 1);
+    struct output_settings settings = settings_for(http_server_port(server));
+    settings.exporter.compression = COMPRESSION_ZSTD;
+    const uint8_t text[1000] = "zeros";
+    stderr_begin();
+    struct exporter *exporter = start(&settings);
+    submit(exporter, text, sizeof text);
+    assert_true(exporter_destroy(exporter, in_ms(5000)));
+    char *told = stderr_end();
+    assert_non_null(strstr(told, "HTTP 415"));
+    assert_non_null(strstr(told, "set the exporter's compression to gzip"));
+    assert_int_equal(times_in(told, "\n"), 1);
+    free(told);
+    http_server_stop(server);
 }
 
 static void large_bodies_go_out_whole(void **state)
@@ -688,6 +727,8 @@ int main(void)
         SENDER_TEST(one_connection_serves_many_requests),
         SENDER_TEST(a_kept_connection_that_was_closed_is_opened_again),
         SENDER_TEST(gzip_bodies_decode_and_give_their_chunks_back),
+        SENDER_TEST(zstd_bodies_decode_and_give_their_chunks_back),
+        SENDER_TEST(a_server_that_refuses_zstd_is_told_with_what_to_do),
         SENDER_TEST(large_bodies_go_out_whole),
         SENDER_TEST(retryable_statuses_are_sent_again),
         SENDER_TEST(other_statuses_are_final),

@@ -30,7 +30,7 @@ static struct transport_response http_answer(long status, const char *type, cons
 static struct verdict judge_http(struct transport_response answer)
 {
     struct verdict verdict;
-    verdict_http(&transport, &answer, 0, &verdict);
+    verdict_http(&transport, &answer, NULL, 0, &verdict);
     return verdict;
 }
 
@@ -69,6 +69,33 @@ static void bodies_are_read_by_their_type(void **state)
     assert_int_equal(verdict.kind, VERDICT_ACCEPTED);
 }
 
+/* A server that takes no zstd answers 415, 400 or gRPC's UNIMPLEMENTED. */
+static void a_server_without_zstd_gets_a_hint(void **state)
+{
+    static const struct {
+        long status;
+        const char *encoding;
+        const char *hint;
+    } cases[] = {{400, "zstd", "zstd"}, {415, "zstd", "zstd"},        {413, "zstd", "batch_size"},
+                 {400, "gzip", NULL},   {415, "gzip", "compression"}, {415, NULL, "compression"}};
+    struct verdict verdict;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct transport_response answer = http_answer(cases[i].status, "", NULL, 0);
+        verdict_http(&transport, &answer, cases[i].encoding, 0, &verdict);
+        assert_int_equal(verdict.kind, VERDICT_REFUSED);
+        assert_true(cases[i].hint ? verdict.hint && strstr(verdict.hint, cases[i].hint) : !verdict.hint);
+    }
+    struct transport_response answer = {
+        .http_status = 200,
+        .grpc_status = "12",
+        .grpc_message = "grpc: Decompressor is not installed for grpc-encoding \"zstd\"",
+    };
+    verdict_grpc(&answer, "zstd", 0, &verdict);
+    assert_non_null(strstr(verdict.hint, "compression to gzip"));
+    verdict_grpc(&answer, "gzip", 0, &verdict);
+    assert_null(strstr(verdict.hint, "compression to gzip"));
+}
+
 static void retry_after_counts(void **state)
 {
     struct transport_response answer = http_answer(503, "", NULL, 0);
@@ -88,7 +115,7 @@ static struct verdict judge_grpc(const char *code, const char *message, const ch
     snprintf(answer.grpc_message, sizeof answer.grpc_message, "%s", message);
     snprintf(answer.grpc_details, sizeof answer.grpc_details, "%s", details);
     struct verdict verdict;
-    verdict_grpc(&answer, 0, &verdict);
+    verdict_grpc(&answer, NULL, 0, &verdict);
     return verdict;
 }
 
@@ -142,7 +169,7 @@ static void grpc_partial_success_is_read(void **state)
                                         .body = (const uint8_t *)"\0\0\0\0\x08\x0a\x06\x08\x03\x12\x02no",
                                         .body_bytes = 13};
     struct verdict verdict;
-    verdict_grpc(&answer, 0, &verdict);
+    verdict_grpc(&answer, NULL, 0, &verdict);
     assert_int_equal(verdict.kind, VERDICT_ACCEPTED);
     assert_int_equal(verdict.rejected_spans, 3);
     assert_string_equal(verdict.message, "no");
@@ -152,16 +179,16 @@ static void answers_from_in_between_are_mapped(void **state)
 {
     struct transport_response answer = {.http_status = 503, .retry_after = "1"};
     struct verdict verdict;
-    verdict_grpc(&answer, 0, &verdict);
+    verdict_grpc(&answer, NULL, 0, &verdict);
     assert_int_equal(verdict.kind, VERDICT_RETRY);
     assert_true(verdict.has_delay);
     assert_string_equal(verdict.status, "HTTP 503");
     answer = (struct transport_response){.http_status = 404};
-    verdict_grpc(&answer, 0, &verdict);
+    verdict_grpc(&answer, NULL, 0, &verdict);
     assert_int_equal(verdict.kind, VERDICT_REFUSED);
     assert_non_null(verdict.hint);
     answer = (struct transport_response){.http_status = 200}; /* somebody's web page */
-    verdict_grpc(&answer, 0, &verdict);
+    verdict_grpc(&answer, NULL, 0, &verdict);
     assert_int_equal(verdict.kind, VERDICT_REFUSED);
     assert_non_null(verdict.hint);
 }
@@ -171,6 +198,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_http_status_has_its_verdict),
         cmocka_unit_test(bodies_are_read_by_their_type),
+        cmocka_unit_test(a_server_without_zstd_gets_a_hint),
         cmocka_unit_test(retry_after_counts),
         cmocka_unit_test(every_grpc_code_has_its_verdict),
         cmocka_unit_test(a_grpc_status_that_is_no_number_is_unknown),

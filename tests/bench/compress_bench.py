@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""What compressing a request costs, by level: plays a recording to a receiver of its own, and has gzip_bench compress the
-largest request as it came.
+"""What compressing a request costs, by library and level: plays a recording to a receiver of its own, and has compress_bench
+compress the largest request as it came.
 
-    tests/bench/gzip_bench.py [BUILD-FOLDER [RECORDING [ROUNDS]]]      (build, torch_inference, 40)
+    tests/bench/compress_bench.py [BUILD-FOLDER [RECORDING [ROUNDS]]]      (build, torch_inference, 40)
 """
 
 import subprocess
@@ -65,7 +65,7 @@ def main():
         file.flush()
         spans = count_spans(body)
         print(f"{Path(recording).stem}, {rounds} rounds: the largest request has {spans} spans", flush=True)
-        return subprocess.run([build / "gzip_bench", file.name, str(spans)]).returncode
+        return subprocess.run([build / "compress_bench", file.name, str(spans)]).returncode
 
 
 if __name__ == "__main__":

@@ -1,21 +1,30 @@
 #!/bin/bash
-# Gets the sources of libcurl, nghttp2 and cJSON from the distribution's own source packages and builds the static
-# libraries that go into libcuspan-export.so: libcurl with HTTP and HTTPS only, on OpenSSL and nghttp2, nothing else.
-# (The distribution's libcurl.a wants a dozen further libraries, its libnghttp2.a isn't made for shared objects,
-# and of cJSON there is no static library.)
+# Gets the sources of libraries that go into cuspan's own from the distribution's source packages, and builds them as
+# static ones, in sets:
 #
-#   tools/fetch-curl.sh            into the user's cache; does nothing when they are there already
-#   tools/fetch-curl.sh DEST       into DEST
-#   tools/fetch-curl.sh --where    prints the place in the cache; CMake asks this
+#   curl   libcurl with HTTP and HTTPS only, on OpenSSL and nghttp2, nothing else; and cJSON; for libcuspan-export.so.
+#          (The distribution's libcurl.a wants a dozen further libraries, its libnghttp2.a isn't made for shared
+#          objects, and of cJSON there is no static library.)
+#   isal   of ISA-L igzip and crc; for libcuspan.so. (The distribution has it as a shared library only.)
+#
+#   tools/fetch-sources.sh [SET...]      into the user's cache; does nothing for what is there already
+#   tools/fetch-sources.sh --where SET   prints the place in the cache; CMake asks this
 #
 # apt verifies the sources: the distribution's signature covers their SHA-256. The machine's own apt sources say
-# where they come from; nothing outside the destination is changed.
+# where they come from; nothing outside the cache is changed.
 set -euo pipefail
 
 readonly C_FLAGS="-D_GNU_SOURCE -fvisibility=hidden -ffunction-sections -fdata-sections"
 
-say() { echo "fetch-curl: $*"; }
-fail() { echo "fetch-curl: $*" >&2; exit 1; }
+# A set's source packages, in the order of building; what to do without it; and what its libraries were compiled
+# with: another version of that means compiling again.
+declare -rA PACKAGES=([curl]="cjson nghttp2 curl" [isal]="libisal")
+declare -rA INSTEAD=([curl]="build with -DCUSPAN_STATIC_CURL=OFF to link the system's libcurl" [isal]="gzip is then made by libdeflate, which takes three times as long")
+declare -rA STAMP=([curl]=3 [isal]=1)
+declare -rA HEADERS=([curl]=libssl-dev [isal]="")
+
+say() { echo "fetch-sources: $*"; }
+fail() { echo "fetch-sources: $*" >&2; exit 1; }
 
 # What /etc/os-release says of $1, or $2.
 release_value() {
@@ -24,10 +33,10 @@ release_value() {
     echo "${value:-$2}"
 }
 
-cache_place() {
+cache_place() { # cache_place SET
     local system
     system=$(release_value ID linux)$(release_value VERSION_ID rolling)
-    echo "${CUSPAN_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/cuspan}/curl-$system-$(uname -m)"
+    echo "${CUSPAN_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/cuspan}/$1-$system-$(uname -m)"
 }
 
 # Writes deb-src lines made from the deb lines of the given files to the folder $1; those that aren't there are skipped.
@@ -44,19 +53,19 @@ source_lines() {
     grep -qs deb-src "$to"/*
 }
 
-fetch_sources() {
-    local work=$1 package
+fetch_sources() { # fetch_sources SET WORK
+    local set=$1 work=$2 package
     mkdir -p "$work"/{parts,lists/partial,archives/partial,src}
     # The distribution's own files first: other repositories may have no source packages.
     source_lines "$work/parts" /etc/apt/sources.list.d/{debian,ubuntu}.sources /etc/apt/sources.list ||
         source_lines "$work/parts" /etc/apt/sources.list.d/*.{list,sources} ||
-        fail "no apt sources found in /etc/apt: build with -DCUSPAN_STATIC_CURL=OFF to link the system's libcurl"
+        fail "no apt sources found in /etc/apt: ${INSTEAD[$set]}"
     local options=(-qq -o Dir::Etc::sourcelist=/dev/null -o "Dir::Etc::sourceparts=$work/parts"
         -o "Dir::State::Lists=$work/lists" -o "Dir::Cache::Archives=$work/archives"
         -o "Dir::Cache::pkgcache=" -o "Dir::Cache::srcpkgcache=")
     [ "$(id -u)" = 0 ] && options+=(-o APT::Sandbox::User=root)
     apt-get "${options[@]}" update
-    for package in curl nghttp2 cjson; do
+    for package in ${PACKAGES[$set]}; do
         (cd "$work/src" && apt-get "${options[@]}" source "$package" >"$work/$package.log" 2>&1) ||
             { cat "$work/$package.log" >&2; fail "apt-get source $package failed"; }
     done
@@ -100,52 +109,94 @@ build_cjson() {
     cp "$source/cJSON.h" "$dest/include/cjson/"
 }
 
-main() {
-    case "${1:-}" in
-    --where) cache_place; return ;;
-    -h | --help) sed -n '2,12s/^# \{0,1\}//p' "$0"; return ;;
-    -*) fail "unknown option $1; see --help" ;;
-    esac
-    local dest=${1:-$(cache_place)}
-    mkdir -p "$(dirname "$dest")"
-    dest=$(cd "$(dirname "$dest")" && pwd)/$(basename "$dest")
-    exec 9>"$dest.lock" # two builds at once: the second waits and finds it done
-    flock 9
-    # The libraries were compiled against these headers: another version of them means compiling again.
-    local stamp
-    stamp="3 $(dpkg-query -W -f='${Package}=${Version} ' libssl-dev 2>/dev/null || true)"
-    if [ -f "$dest/stamp" ] && [ "$(cat "$dest/stamp")" = "$stamp" ]; then
-        say "already there: $dest"
-        return
-    fi
-    local tool
-    for tool in apt-get dpkg-source cmake cc ar; do
-        command -v "$tool" >/dev/null || fail "$tool is missing: apt-get install build-essential dpkg-dev cmake (or build with -DCUSPAN_STATIC_CURL=OFF)"
+# Its own makefile for builds without autoconf. The tables by which it chooses code for the processor are aligned, so
+# that two threads may fill in the same entry at once.
+build_libisal() {
+    local source=$1 dest=$2 object
+    make -C "$source" -f Makefile.unx lib units="igzip crc" lib_name=bin/libisal.a -j "$(nproc)" \
+        CC="${CC:-cc}" DEBUG="$C_FLAGS -fPIC" DEBUG_nasm= DEBUG_yasm=
+    for object in "$source"/bin/*multibinary*.o; do
+        objcopy --set-section-alignment .data=16 "$object"
     done
-    local work
-    work=$(mktemp -d "$dest.XXXXXX")
-    # shellcheck disable=SC2064
-    trap "rm -rf '$work'" EXIT
-    say "fetching the sources of curl, nghttp2 and cjson (about 8 MB, and 10 MB of package lists)"
-    fetch_sources "$work"
+    rm "$source/bin/libisal.a"
+    mkdir -p "$dest/lib" "$dest/include"
+    ar rcs "$dest/lib/libisal.a" "$source"/bin/*.o
+    cp "$source/include/igzip_lib.h" "$dest/include/"
+}
+
+needs() { # needs SET TOOL...
+    local set=$1 tool
+    for tool in "${@:2}"; do
+        command -v "$tool" >/dev/null || fail "$tool is missing (packages build-essential, dpkg-dev, cmake, nasm); or else: ${INSTEAD[$set]}"
+    done
+}
+
+check_tools() {
+    needs "$1" apt-get dpkg-source cc ar
+    case $1 in
+    curl) needs curl cmake ;;
+    isal) needs isal make objcopy && { [ "$(uname -m)" != x86_64 ] || needs isal nasm; } ;;
+    esac
+}
+
+# The licences of what is linked in go along with it.
+keep_licence() {
+    cp "$1/COPYING" "$2" 2>/dev/null || cp "$1/LICENSE" "$2"
+}
+
+build_set() { # build_set SET WORK
+    local set=$1 work=$2 package source
     CMAKE_COMMON=(-DCMAKE_BUILD_TYPE=Release -DCMAKE_INSTALL_PREFIX="$work/out" -DCMAKE_INSTALL_LIBDIR=lib
         -DCMAKE_POSITION_INDEPENDENT_CODE=ON -DBUILD_SHARED_LIBS=OFF -DBUILD_TESTING=OFF -DCMAKE_POLICY_VERSION_MINIMUM=3.5)
     mkdir -p "$work/out/licenses"
-    local package source
-    for package in cjson nghttp2 curl; do
+    for package in ${PACKAGES[$set]}; do
         source=$(find "$work/src" -maxdepth 1 -type d -name "$package-*")
         [ -d "$source" ] || fail "the source package $package did not unpack as expected"
         say "building $package"
         # In a shell of its own: where a function is tested by ||, set -e is off inside it.
         (set -e; "build_$package" "$source" "$work/out" "$work") >"$work/build.log" 2>&1 &
-        wait $! || { tail -40 "$work/build.log" >&2; fail "$package did not build"; }
-        # The licences of what is linked in go along with it.
-        cp "$source/COPYING" "$work/out/licenses/$package" 2>/dev/null || cp "$source/LICENSE" "$work/out/licenses/$package"
+        wait $! || { tail -40 "$work/build.log" >&2; fail "$package did not build; ${INSTEAD[$set]}"; }
+        keep_licence "$source" "$work/out/licenses/$package"
     done
+}
+
+get_set() (
+    set -e
+    set=$1
+    dest=$(cache_place "$set")
+    mkdir -p "$(dirname "$dest")"
+    exec 9>"$dest.lock" # two builds at once: the second waits and finds it done
+    flock 9
+    stamp="${STAMP[$set]} $([ -z "${HEADERS[$set]}" ] || dpkg-query -W -f='${Package}=${Version} ' "${HEADERS[$set]}" 2>/dev/null || true)"
+    if [ -f "$dest/stamp" ] && [ "$(cat "$dest/stamp")" = "$stamp" ]; then
+        say "already there: $dest"
+        exit
+    fi
+    check_tools "$set"
+    work=$(mktemp -d "$dest.XXXXXX")
+    trap 'rm -rf "$work"' EXIT
+    say "fetching the sources of ${PACKAGES[$set]} (some MB, and 10 MB of package lists)"
+    fetch_sources "$set" "$work"
+    build_set "$set" "$work"
     echo "$stamp" >"$work/out/stamp"
     rm -rf "$dest"
     mv "$work/out" "$dest"
     say "done: $dest"
+)
+
+main() {
+    local set
+    for set in "$@"; do
+        case $set in
+        --where) cache_place "${2:?a set}"; return ;;
+        -h | --help) sed -n '2,16s/^# \{0,1\}//p' "$0"; return ;;
+        esac
+        [ -n "${PACKAGES[$set]:-}" ] || fail "unknown set $set; see --help"
+    done
+    [ $# -gt 0 ] || set -- "${!PACKAGES[@]}"
+    for set in "$@"; do
+        get_set "$set"
+    done
 }
 
 main "$@"

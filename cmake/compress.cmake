@@ -1,0 +1,35 @@
+# What compresses, linked into the agent, hidden. CUSPAN_GZIP: "ISA-L" or "libdeflate"; cuspan_compress: an interface
+# library with it and zstd.
+#
+# ISA-L is the one that tools/fetch-sources.sh has built for this user; without it, libdeflate takes its place.
+option(CUSPAN_ISAL "Make gzip by the ISA-L that tools/fetch-sources.sh has built" ON)
+add_library(cuspan_compress INTERFACE)
+
+find_path(ZSTD_INCLUDE_DIR zstd.h)
+find_library(ZSTD_LIBRARY libzstd.a)
+if(NOT ZSTD_INCLUDE_DIR OR NOT ZSTD_LIBRARY)
+  message(FATAL_ERROR "cuspan: libzstd is missing: apt-get install libzstd-dev")
+endif()
+target_include_directories(cuspan_compress SYSTEM INTERFACE ${ZSTD_INCLUDE_DIR})
+
+execute_process(COMMAND ${CMAKE_SOURCE_DIR}/tools/fetch-sources.sh --where isal OUTPUT_VARIABLE isal_place
+                OUTPUT_STRIP_TRAILING_WHITESPACE)
+find_path(DEFLATE_INCLUDE_DIR libdeflate.h)
+find_library(DEFLATE_LIBRARY NAMES libdeflate.a libdeflate_static.a)
+if(CUSPAN_ISAL AND EXISTS ${isal_place}/stamp)
+  set(CUSPAN_GZIP "ISA-L")
+  target_compile_definitions(cuspan_compress INTERFACE CUSPAN_ISAL)
+  target_include_directories(cuspan_compress SYSTEM BEFORE INTERFACE ${isal_place}/include)
+  target_link_libraries(cuspan_compress INTERFACE ${isal_place}/lib/libisal.a ${ZSTD_LIBRARY})
+  set(compress_sources src/export/gzip_isal.c)
+elseif(DEFLATE_INCLUDE_DIR AND DEFLATE_LIBRARY)
+  message(STATUS "cuspan: gzip by libdeflate. ISA-L takes a third of its time: tools/fetch-sources.sh makes one in "
+                 "${isal_place}; then configure again.")
+  set(CUSPAN_GZIP "libdeflate")
+  target_include_directories(cuspan_compress SYSTEM INTERFACE ${DEFLATE_INCLUDE_DIR})
+  target_link_libraries(cuspan_compress INTERFACE ${DEFLATE_LIBRARY} ${ZSTD_LIBRARY})
+  set(compress_sources src/export/gzip_deflate.c)
+else()
+  message(FATAL_ERROR "cuspan: nothing to make gzip with: run tools/fetch-sources.sh isal, or apt-get install libdeflate-dev")
+endif()
+list(APPEND compress_sources src/export/compress.c src/export/zstd.c)
