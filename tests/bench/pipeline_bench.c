@@ -16,7 +16,8 @@
 #include "config/config.h"
 #include "correlate/correlate.h"
 #include "encode/encoder.h"
-#include "export/gzip.h"
+#include "export/codec.h"
+#include "export/compress.h"
 #include "model/activities.h"
 #include "recording/recording.h"
 
@@ -107,8 +108,10 @@ static struct {
     unsigned repeat, rounds, threads, devices;
     uint32_t names;
     int only; /* stage; -1: all */
+    enum compression compression;
     bool json;
-} options = {.repeat = 100, .rounds = 9, .threads = 1, .devices = 1, .only = -1};
+} options = {
+    .compression = COMPRESSION_GZIP, .repeat = 100, .rounds = 9, .threads = 1, .devices = 1, .only = -1};
 
 static size_t round_up(size_t value, size_t step)
 {
@@ -335,7 +338,7 @@ struct chain {
     struct correlate *correlate;
     struct encoder *encoder;
     struct chunk_pool *pool;
-    struct gzip *gzip;
+    struct compressor *compressor;
     uint64_t spans, bytes, compressed, events;
     uint64_t repetitions;
 };
@@ -352,7 +355,7 @@ static void send(struct chain *chain)
         return;
     chain->bytes += batch->bytes;
     if (chain->last >= STAGE_COMPRESS &&
-        gzip_chunks(chain->gzip, batch->chunks, batch->bytes, &compressed, &bytes) == STATUS_OK)
+        compress_chunks(chain->compressor, batch->chunks, &compressed, &bytes) == STATUS_OK)
         chain->compressed += bytes;
     batch_release(batch);
 }
@@ -531,12 +534,13 @@ static void chain_init(struct chain *chain, enum stage last)
                                           .expects_graphs = true,
                                           .slept_at = never_slept,
                                           .sink = {chain, on_span, on_device, NULL}};
+    const struct codec *codec = compress_codec(options.compression);
     *chain = (struct chain){.last = last};
     bool ok = chunk_pool_create(CHUNKS, &chain->pool) == STATUS_OK;
     encoder.pool = chain->pool;
     if (!ok || encoder_create(&encoder, &chain->encoder) != STATUS_OK ||
         correlate_create(&correlate, &chain->correlate) != STATUS_OK ||
-        gzip_create(GZIP_LEVEL_DEFAULT, &chain->gzip) != STATUS_OK)
+        compressor_create(codec, codec->level_default, &chain->compressor) != STATUS_OK)
         need(NULL);
 }
 
@@ -546,7 +550,7 @@ static void chain_deinit(struct chain *chain)
     correlate_destroy(chain->correlate);
     encoder_destroy(chain->encoder);
     chunk_pool_destroy(chain->pool);
-    gzip_destroy(chain->gzip);
+    compressor_destroy(chain->compressor);
 }
 
 /* --- measuring --- */
@@ -592,8 +596,9 @@ static void print(const struct result *results, const struct chain *whole, doubl
 {
     double all = (double)whole->spans;
     if (options.json) {
-        printf("{\"spans\":%.0f,\"bytes\":%.2f,\"gzip_bytes\":%.2f,\"allocations\":%llu,\"stages\":{", spans,
-               (double)whole->bytes / all, (double)whole->compressed / all, (unsigned long long)allocated);
+        printf("{\"spans\":%.0f,\"bytes\":%.2f,\"compressed_bytes\":%.2f,\"allocations\":%llu,\"stages\":{",
+               spans, (double)whole->bytes / all, (double)whole->compressed / all,
+               (unsigned long long)allocated);
         for (int s = STAGE_DECODE; s < STAGES; s++)
             printf("%s\"%s\":{\"ns\":%.2f,\"min\":%.2f,\"max\":%.2f}", s > STAGE_DECODE ? "," : "",
                    stage_names[s], results[s].ns, results[s].low, results[s].high);
@@ -603,7 +608,7 @@ static void print(const struct result *results, const struct chain *whole, doubl
     for (int s = STAGE_DECODE; s < STAGES; s++)
         printf("%-10s %7.1f ns a span (%.1f to %.1f)\n", stage_names[s], results[s].ns, results[s].low,
                results[s].high);
-    printf("%.0f spans a round; %.1f bytes a span, %.1f with gzip; %llu allocations after the warm-up\n",
+    printf("%.0f spans a round; %.1f bytes a span, %.1f compressed; %llu allocations after the warm-up\n",
            spans, (double)whole->bytes / all, (double)whole->compressed / all, (unsigned long long)allocated);
 }
 
@@ -674,6 +679,7 @@ static const char help[] =
     "  --threads N    so many times the recorded threads (1)\n"
     "  --devices N    the GPU work is spread over so many devices (1: as recorded)\n"
     "  --names N      so many kernel names in place of the recorded ones\n"
+    "  --zstd         compress by zstd in place of gzip\n"
     "  --only STAGE   nothing but the chain up to: fill, decode, correlate, encode or compress\n"
     "  --json         one line of JSON\n";
 
@@ -688,11 +694,17 @@ static int stage_by_name(const char *name)
 
 static const char *read_options(int argc, char **argv, const char **detail)
 {
-    static const struct option known[] = {{"repeat", 1, NULL, 'r'},  {"rounds", 1, NULL, 'n'},
-                                          {"detail", 1, NULL, 'd'},  {"threads", 1, NULL, 't'},
-                                          {"devices", 1, NULL, 'g'}, {"names", 1, NULL, 'k'},
-                                          {"only", 1, NULL, 'o'},    {"json", 0, NULL, 'j'},
-                                          {"help", 0, NULL, 'h'},    {0}};
+    static const struct option known[] = {{"repeat", 1, NULL, 'r'},
+                                          {"rounds", 1, NULL, 'n'},
+                                          {"detail", 1, NULL, 'd'},
+                                          {"threads", 1, NULL, 't'},
+                                          {"devices", 1, NULL, 'g'},
+                                          {"names", 1, NULL, 'k'},
+                                          {"only", 1, NULL, 'o'},
+                                          {"zstd", 0, NULL, 'z'},
+                                          {"json", 0, NULL, 'j'},
+                                          {"help", 0, NULL, 'h'},
+                                          {0}};
     for (int option; (option = getopt_long(argc, argv, "", known, NULL)) != -1;) {
         unsigned long value = optarg ? strtoul(optarg, NULL, 10) : 0;
         switch (option) {
@@ -719,6 +731,9 @@ static const char *read_options(int argc, char **argv, const char **detail)
             break;
         case 'j':
             options.json = true;
+            break;
+        case 'z':
+            options.compression = COMPRESSION_ZSTD;
             break;
         default:
             fputs(help, option == 'h' ? stdout : stderr);
