@@ -16,6 +16,8 @@ target_link_libraries(cuspan_timed PRIVATE $<TARGET_PROPERTY:cuspan_agent,LINK_L
 target_link_options(cuspan_timed PRIVATE $<TARGET_PROPERTY:cuspan_agent,LINK_OPTIONS> -Wl,--wrap=callbacks_handle)
 add_executable(null_collector tests/bench/null_collector.c)
 target_link_libraries(null_collector PRIVATE Threads::Threads)
+add_executable(floor_host tests/integration/floor_host.c)
+target_link_libraries(floor_host PRIVATE ${CMAKE_DL_LIBS})
 add_executable(callback_bench tests/bench/callback_bench.c)
 target_link_libraries(callback_bench PRIVATE cuspan_capture)
 set_target_properties(callback_bench PROPERTIES ENABLE_EXPORTS ON)

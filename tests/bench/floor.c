@@ -163,12 +163,15 @@ static void *return_buffers(void *unused)
 
 int InitializeInjection(void)
 {
+    static atomic_flag has_begun = ATOMIC_FLAG_INIT;
     static struct settings settings;
     static struct config_report report;
     static struct capture_info info;
     struct config_input input = {.getenv = read_environment};
     struct error err;
     pthread_t thread;
+    if (atomic_flag_test_and_set(&has_begun))
+        return 1;
     if (config_load(&input, &settings, &report) != STATUS_OK)
         fprintf(stderr, "floor: can't start: settings\n");
     else if (capture_start(&settings, ".", false, &info, &err) != STATUS_OK)

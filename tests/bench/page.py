@@ -268,7 +268,10 @@ def callbacks_section(gpu):
             lines.append(f"| {names.get(app, app)} | {kind} | {k['count']:,} | {k['p50_ns']:,.0f} ns | {k['p99_ns']:,.0f} ns | "
                          f"{k['p999_ns']:,.0f} ns | {k['max_ns'] / 1e3:,.1f} µs | {k['over_50us']} | "
                          f"{k['over_50us_switched']}, {k['over_50us_faulted']} |")
-    return "\n".join(lines) + "\n"
+    kinds = [kind for found in gpu["callbacks"].values() for kind in found["kinds"].values()]
+    ours = sum(kind["over_50us"] - kind["over_50us_switched"] for kind in kinds)
+    return "\n".join(lines) + (f"\n\nAbove 50 µs without such a switch: {ours} of {sum(kind['count'] for kind in kinds):,} "
+                               "callbacks (budget: none).\n")
 
 
 # --- anywhere ---

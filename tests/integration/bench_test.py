@@ -18,6 +18,7 @@ import sys
 import tempfile
 import unittest
 from pathlib import Path
+from xml.etree import ElementTree
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/bench"))
@@ -133,6 +134,86 @@ class Harness(unittest.TestCase):
         self.assertLess(found["seconds"], 6)
         self.assertGreater(len(found["runs"]), 2)
 
+    def test_one_that_hangs_is_ended(self):
+        (self.folder / "service").write_text(STAND_IN.replace('print("said', 'import time\nif cost == 1200: time.sleep(100)\nprint("said'))
+        found = self.bench("--rounds", "1", "--apps", "service", "--configs", "floor-full", "--seconds", "2", status=1)
+        self.assertRegex(found["problems"][0], "floor-full: status killed after")
+
+
+def results(launch=(), **changed):
+    """gpu.json with eight pairs; `launch`: (configuration, ns, the ns of each round more)."""
+    runs = []
+    for number in range(8):
+        for config, ns, more in launch:
+            figures = {"launch.median": ns + more * number, "launch.min": ns, "get-device.median": 27.0,
+                       "stream-query.median": 150.0}
+            runs.append({**run_of("calls", config, number, **figures), "seconds": 2.0})
+    kind = {"count": 1000, "p50_ns": 31.0, "p99_ns": 70.0, "p999_ns": 300.0, "max_ns": 61000.0, "over_50us": 2,
+            "over_50us_switched": 1, "over_50us_faulted": 0}
+    return {"machine": {"gpu": "a GPU", "driver": "1.2", "cupti": "13", "torch": "unknown", "cpu": "a CPU", "cores": 16},
+            "commit": "abc", "command": "tests/bench/run.sh gpu", "date": "2026-01-01", "rounds": 8, "problems": [],
+            "units": {"launch.median": "ns"}, "callbacks": {"service": {"kinds": {"runtime exit": kind}}}, "runs": runs, **changed}
+
+
+class Page(unittest.TestCase):
+    TEMPLATE = "a {{budgets}} b {{gpu}} c {{callbacks}} d {{anywhere}} e"
+
+    def row(self, text, what):
+        return next(line for line in text.splitlines() if what in line).split("|")
+
+    def test_without_results_it_says_so(self):
+        made = page.make(self.TEMPLATE, None, None)
+        self.assertEqual(list(made), ["performance.md"])
+        self.assertEqual(made["performance.md"].count("no result yet"), len(page.BUDGETS))
+        self.assertIn("There is no result of `tests/bench/run.sh anywhere`", made["performance.md"])
+
+    def test_a_budget_is_met_or_missed_by_so_much(self):
+        for ours, verdict in (3690, "**met**"), (3750, "missed by 50 ns"):
+            gpu = results([("none", 2800, 1), ("floor-default", 3600, 1), ("default", ours, 1)])
+            row = self.row(page.make(self.TEMPLATE, gpu, None)["performance.md"], "one traced kernel launch")
+            self.assertEqual(row[4].strip(), verdict)
+            self.assertIn(f"floor + {ours - 3600} ns", row[3])
+
+    def test_nothing_means_that_the_interval_holds_one(self):
+        row = self.row(page.make(self.TEMPLATE, results([("none", 2800, 1), ("default", 3700, 1)]), None)["performance.md"],
+                       "isn't traced by default")
+        self.assertEqual(row[4].strip(), "**met**")
+
+    def test_asleep_needs_a_narrow_interval(self):
+        for more, verdict in ((1, "**met**"), (30, "open: the interval is too wide"), (0, "missed by 0.004 ×")):
+            launch = [("none", 2800, 1), ("asleep", 2800 - 7 * more // 2 + (10 if not more else 0), 1 + more)]
+            if not more:
+                launch[0], launch[1] = ("none", 2800, 0), ("asleep", 2810, 0)
+            row = self.row(page.make(self.TEMPLATE, results(launch), None)["performance.md"], "loaded and asleep")
+            self.assertTrue(row[4].strip().startswith(verdict), row)
+            self.assertIn("1 without a figure", row[4])
+
+    def test_plots_are_svg_with_every_configuration(self):
+        made = page.make(self.TEMPLATE, results([("none", 2800, 1), ("floor-default", 3600, 1), ("default", 3700, 2)]), None)
+        drawing = ElementTree.fromstring(made["performance-calls.svg"])
+        said = ["".join(text.itertext()) for text in drawing.iter("{http://www.w3.org/2000/svg}text")]
+        for wanted in "floor-default", "default", "launch", "cudaGetDevice":
+            self.assertIn(wanted, said)
+        self.assertIn("performance-calls.svg", made["performance.md"])
+
+    def test_callbacks_losses_and_problems_are_told(self):
+        gpu = results([("none", 2800, 1), ("full", 4000, 1)], problems=["torch left out: status 1"])
+        gpu["runs"][-1]["agent"] = {"spans": 90, "delivered": 90, "losses": {"lost_ring_full": 10}}
+        text = page.make(self.TEMPLATE, gpu, None)["performance.md"]
+        self.assertIn("| the service | runtime exit | 1,000 | 31 ns | 70 ns | 300 ns | 61.0 µs | 2 | 1, 0 |", text)
+        self.assertIn("Above 50 µs without such a switch: 1 of 1,000 callbacks", text)
+        self.assertIn("calls under full up to 10 %", text)
+        self.assertIn("torch left out: status 1", text)
+
+    def test_what_anywhere_measures_has_its_rows(self):
+        anywhere = {"machine": {"cpu": "a CPU"}, "commit": "abc", "date": "2026-01-01", "command": "run.sh anywhere",
+                    "budgets": {"bytes": [{"name": "gzip", "value": 33, "limit": 40, "unit": "bytes"},
+                                          {"name": "zstd", "value": 30, "limit": 28, "unit": "bytes"}]},
+                    "tables": [{"title": "Stages", "columns": ["stage", "ns"], "rows": [["encode", 55]]}]}
+        text = page.make(self.TEMPLATE, None, anywhere)["performance.md"]
+        self.assertEqual(self.row(text, "on the wire |")[4].strip(), "**met**; missed by 2.0 bytes")
+        self.assertIn("| encode | 55 |", text)
+
 
 class Collector(unittest.TestCase):
     def setUp(self):
@@ -209,6 +290,44 @@ class Timed(unittest.TestCase):
             self.assertLessEqual(kind["p99_ns"], kind["p999_ns"])
             self.assertLessEqual(kind["p999_ns"], kind["max_ns"])
             self.assertLessEqual(kind["over_50us_switched"], kind["over_50us"])
+
+
+class Floor(unittest.TestCase):
+    """It takes what cuspan would, and what stays on when it is switched off is what the environment says."""
+
+    def run_floor(self, settings=(), **environment):
+        folder = Path(tempfile.mkdtemp(prefix="bench-floor-"))
+        self.addCleanup(shutil.rmtree, folder, True)
+        double = BUILD / "libcuspan-replay.so"
+        env = {key: value for key, value in os.environ.items() if not key.startswith(("CUSPAN_", "OTEL_"))}
+        env["CUSPAN_SET"] = ";".join([f"cupti.library={double}", "cupti.flush_interval_ms=20", *settings])
+        done = subprocess.run([str(BUILD / "floor_host"), str(BUILD / "libcuspan-floor.so"), str(double),
+                               str(ROOT / "examples/recordings/torch_inference.cuspanrec"), str(folder / "ready")],
+                              env={**env, **{key: value.format(folder=folder) for key, value in environment.items()}},
+                              timeout=120, capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        # The double counts on.
+        first, both = [tuple(map(int, line.split())) for line in done.stdout.splitlines()]
+        return (first, (both[0] - first[0], both[1] - first[1])), done.stderr
+
+    def test_it_stays_on(self):
+        (first, second), said = self.run_floor()
+        self.assertGreater(min(first), 100)
+        self.assertEqual(first, second)
+        self.assertEqual(said, "")
+
+    def test_all_goes_off(self):
+        (first, second), said = self.run_floor(["cupti.api=classic"], CUSPAN_FLOOR_OFF_FILE="{folder}/ready")
+        self.assertGreater(min(first), 100)
+        self.assertEqual(second, (0, 0))
+        self.assertRegex(said, r"^floor: all off after \d+ buffers\n$")
+
+    def test_records_go_off_and_callbacks_stay(self):
+        (first, second), said = self.run_floor(["cupti.api=classic"], CUSPAN_FLOOR_OFF_FILE="{folder}/ready",
+                                               CUSPAN_FLOOR_KEEPS="callbacks")
+        self.assertEqual(second[0], first[0])
+        self.assertLess(second[1], first[1] / 100)  # facts of devices and contexts stay on
+        self.assertRegex(said, r"^floor: records off after \d+ buffers\n$")
 
 
 if __name__ == "__main__":
