@@ -4,7 +4,7 @@
     run.sh gpu [OUT.json] [--rounds N] [--apps LIST] [--configs LIST] [--pairs asleep:N] [--seconds MAX] [--build DIR]
 
 Runs each application under each configuration in turn, round by round, the order turned by one each round, and writes all
-values to OUT.json (build/bench/gpu.json), after every round anew. Then the time in cuspan's callbacks, by
+values to OUT.json (build/bench/gpu.json), after every round anew. Before the first round: the time in cuspan's callbacks, by
 libcuspan-timed.so. A round of everything takes about two minutes on an H100 (calls 20 s, graphs 10, service 30, PyTorch
 60), a pair of --pairs asleep about 14 s; --seconds ends it in time, with what there is.
 
@@ -49,6 +49,7 @@ class Config:
     command: tuple = ()
     apps: tuple = tuple(ALL_APPS)
     percent: int = 100  # of the service's requests that are sampled
+    on_request: bool = False  # left out unless --configs names it
 
     @property
     def is_awake_agent(self):
@@ -74,6 +75,8 @@ def configurations(nsys, work):
         found.append(Config("nsys", command=(nsys, "profile", "-t", "cuda", "-s", "none", "--cpuctxsw=none", "-f", "true",
                                              "-o", str(work / "nsys"))))
     found.append(Config("kineto", environment={"PROF": "cuda"}, apps=("torch",)))
+    found.append(Config("beside-kineto", "libcuspan.so", {"detail": "graph-nodes"}, {"PROF": "cuda"}, apps=("torch",),
+                        on_request=True))
     return found
 
 
@@ -172,7 +175,7 @@ class Bench:
         self.programs = Path(self.options.programs) if self.options.programs else self.build_programs()
         configs = configurations(None if self.options.programs else find_nsys(), self.work)
         apps = self.options.apps.split(",") if self.options.apps else list(ALL_APPS)
-        names = self.options.configs.split(",") if self.options.configs else [c.name for c in configs]
+        names = self.options.configs.split(",") if self.options.configs else [c.name for c in configs if not c.on_request]
         unknown = ({*apps} - {*ALL_APPS}) | ({*names} - {c.name for c in configs} - {"nsys"})
         if unknown:
             raise Failure(f"unknown: {', '.join(sorted(unknown))}")
@@ -203,7 +206,7 @@ class Bench:
             if not nvcc:
                 raise Failure("no nvcc: tools/get-cuda.sh nvcc build/cuda gets one")
             done = subprocess.run([nvcc, "-O2", "-std=c++17", f"-arch={self.options.arch}", f"-I{ROOT}/include", str(source),
-                                   "-o", str(program)], capture_output=True, text=True)
+                                   "-o", str(program), "-ldl"], capture_output=True, text=True)
             if done.returncode != 0:
                 raise Failure(f"{name}.cu does not compile: {done.stdout}{done.stderr}")
 
@@ -293,6 +296,8 @@ class Bench:
         spans = run.get("agent", {}).get("spans", 0)
         if config.is_awake_agent and not spans:
             raise Failure(f"the agent made no spans; it said: {said}")
+        if "PROF" in config.environment and not run["figures"].get("profiler-events"):
+            raise Failure("PyTorch's profiler saw nothing")
         if config.name == "asleep" and spans:
             raise Failure(f"asleep, and yet {spans} spans")
         if config.library == "libcuspan-floor.so" and any("can't" in line for line in said):
@@ -424,7 +429,8 @@ def parse(arguments):
     parser.add_argument("--apps", metavar="LIST", help=",".join(ALL_APPS))
     parser.add_argument("--configs", metavar="LIST",
                         help=",".join(c.name for c in configurations("nsys", Path("/"))) + "; none is always there")
-    parser.add_argument("--pairs", metavar="asleep:N", default="", help="N more interleaved pairs of none and asleep, calls and torch")
+    parser.add_argument("--pairs", metavar="asleep:N", default="",
+                        help="N more interleaved pairs of none and asleep, calls and torch")
     parser.add_argument("--seconds", type=float, metavar="MAX", help="ends before that")
     parser.add_argument("--build", default=str(ROOT / "build"), metavar="DIR")
     parser.add_argument("--arch", default="native", help="nvcc's -arch")

@@ -30,14 +30,14 @@ GPU, ANYWHERE = "tests/bench/run.sh gpu", "tests/bench/run.sh anywhere"
 
 FLOORS = {"default": "floor-default", "graph-nodes": "floor-graph-nodes", "full": "floor-full", "one-percent": "floor-off"}
 CONFIGS = ["none", "asleep", "one-percent", "summary", "default", "graph-nodes", "full", "floor-off", "floor-records-off",
-           "floor-default", "floor-graph-nodes", "floor-full", "nsys", "kineto"]
+           "floor-default", "floor-graph-nodes", "floor-full", "nsys", "kineto", "beside-kineto"]
 # Figure, its name on the page.
 FIGURES = {
     "calls": {"launch.median": "launch", "get-device.median": "cudaGetDevice", "stream-query.median": "cudaStreamQuery",
               "copy-4k.median": "copy of 4 KiB", "launch-4-threads.median": "launch, 4 threads",
               "launch-16-threads.median": "launch, 16 threads"},
     "graphs": {"graph-launch.median": "cudaGraphLaunch", "graph-node.median": "a node, to its end"},
-    "service": {"requests": "requests/s", "request-time": "time a request", "request-p50": "p50", "request-p99": "p99"},
+    "service": {"requests": "requests/s (more is better)", "request-time": "time a request", "request-p50": "p50", "request-p99": "p99"},
     "torch": {"torch-step.median": "a step"},
 }
 TITLES = {"calls": "Calls", "graphs": "CUDA graphs of 100 kernels", "service": "A service of 16 threads",
@@ -69,20 +69,19 @@ class Check:
         return self.low <= 1 <= self.high and (self.width is None or self.is_sure and self.high - self.low < self.width)
 
     def number(self, value):
-        text = f"{value:.3f}" if self.unit == "×" else f"{value:.0f}" if abs(value) >= 10 else f"{value:.1f}"
-        return f"{text} {self.unit}"
+        return f"{value:.3f}" if self.unit == "×" else f"{value:.0f}" if abs(value) >= 10 else f"{value:.1f}"
 
     def figure(self):
         spread = "" if self.low == self.high else f" ({self.number(self.low)} to {self.number(self.high)})"
-        return f"{self.name} {self.number(self.value)}{spread}"
+        return f"{self.name} {self.number(self.value)} {self.unit}{spread}"
 
     def verdict(self):
         if self.is_met:
             return "met"
         if self.limit is not None:
-            return f"missed by {self.number(self.value - self.limit)}"
+            return f"missed by {self.number(self.value - self.limit)} {self.unit}"
         if not self.low <= 1 <= self.high:
-            return f"missed by {self.number(self.low - 1 if self.low > 1 else 1 - self.high)}"
+            return f"missed by {self.number(self.low - 1 if self.low > 1 else 1 - self.high)} {self.unit}"
         return "open: the interval is too wide"
 
 
@@ -119,7 +118,8 @@ BUDGETS = [
     Budget("one-percent", "1 % of requests sampled (the service)", "at most 1.01 × that program with CUPTI used once and off again",
            (ratio_check("off again", "service", "one-percent", "floor-off", "request-time", 1.01),), f"{GPU} --apps service"),
     Budget("profiler", "a PyTorch step beside PyTorch's profiler, both complete", "at most 1.05 × that profiler alone",
-           (ratio_check("kineto", "torch", "beside-kineto", "kineto", "torch-step.median", 1.05),), f"{GPU} --apps torch"),
+           (ratio_check("kineto", "torch", "beside-kineto", "kineto", "torch-step.median", 1.05),),
+           f"{GPU} --apps torch --configs kineto,beside-kineto"),
     Budget("untraced", "a call that isn't traced by default", "nothing: the 95 % interval holds 1.00",
            (ratio_check("cudaGetDevice", "calls", "default", "none", "get-device.median"),
             ratio_check("cudaStreamQuery", "calls", "default", "none", "stream-query.median")), f"{GPU} --apps calls"),
@@ -333,7 +333,8 @@ def main():
     wrong = False
     for name in sorted({*made, *there}):
         old = there[name].read_text(encoding="utf-8") if name in there else ""
-        difference = list(difflib.unified_diff(old.splitlines(), made.get(name, "").splitlines(), f"docs/{name}", "made now", "", "", 1, ""))
+        difference = list(difflib.unified_diff(old.splitlines(), made.get(name, "").splitlines(), f"docs/{name}", "made now",
+                                               n=1, lineterm=""))
         wrong |= bool(difference) or (name in there) != (name in made)
         print("\n".join(difference[:40]))
     print("docs/performance.md is out of date: tests/bench/run.sh page" if wrong

@@ -4,8 +4,10 @@ import math
 from xml.sax.saxutils import escape
 
 LEFT, RIGHT, WIDTH = 150, 120, 760
+MARGIN = 14
 ROW, HEAD, FOOT = 20, 30, 26
 STYLE = """
+    .page { fill: #ffffff; }
     text { fill: #424a53; }
     .title { font-weight: 600; }
     .soft { fill: #6e7781; }
@@ -15,6 +17,7 @@ STYLE = """
     .floor { fill: #6e7781; stroke: #6e7781; }
     .other { fill: #bc4c00; stroke: #bc4c00; }
     @media (prefers-color-scheme: dark) {
+      .page { fill: #0d1117; }
       text { fill: #c9d1d9; }
       .soft { fill: #8b949e; }
       .grid { stroke: #30363d; }
@@ -72,6 +75,8 @@ def ratios(title, panels):
            f'<text class="soft" x="0" y="{top + 12}">dot: median of the pairs; line: 95 % interval of the median, '
            "or the range of fewer than six</text>"]
     lines = "\n  ".join(key + body)
-    return (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {top + 20}" role="img" aria-labelledby="title" '
+    box = f'x="{-MARGIN}" y="{-MARGIN}" width="{WIDTH + 2 * MARGIN}" height="{top + 20 + 2 * MARGIN}"'
+    return (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{-MARGIN} {-MARGIN} {WIDTH + 2 * MARGIN} {top + 20 + 2 * MARGIN}" '
+            'role="img" aria-labelledby="title" '
             f'font-family="system-ui, -apple-system, \'Segoe UI\', Helvetica, Arial, sans-serif" font-size="13">\n'
-            f'  <title id="title">{escape(title)}</title>\n  <style>{STYLE}  </style>\n  {lines}\n</svg>\n')
+            f'  <title id="title">{escape(title)}</title>\n  <style>{STYLE}  </style>\n  <rect class="page" {box}/>\n  {lines}\n</svg>\n')
