@@ -8,6 +8,16 @@ target_link_libraries(cuspan_floor PRIVATE cuspan_config cuspan_model ${CMAKE_DL
 if(NOT CUSPAN_SANITIZE)
   target_link_options(cuspan_floor PRIVATE -Wl,-z,defs)
 endif()
+# The agent with a clock around its callbacks: of the same objects, so that the agent itself knows nothing of it.
+add_library(cuspan_timed SHARED $<TARGET_OBJECTS:cuspan_agent> tests/bench/timed.c)
+set_target_properties(cuspan_timed PROPERTIES OUTPUT_NAME cuspan-timed LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}
+                      LINKER_LANGUAGE C)
+target_link_libraries(cuspan_timed PRIVATE $<TARGET_PROPERTY:cuspan_agent,LINK_LIBRARIES>)
+target_link_options(cuspan_timed PRIVATE $<TARGET_PROPERTY:cuspan_agent,LINK_OPTIONS> -Wl,--wrap=callbacks_handle)
+add_executable(null_collector tests/bench/null_collector.c)
+target_link_libraries(null_collector PRIVATE Threads::Threads)
+add_executable(floor_host tests/integration/floor_host.c)
+target_link_libraries(floor_host PRIVATE ${CMAKE_DL_LIBS})
 add_executable(callback_bench tests/bench/callback_bench.c)
 target_link_libraries(callback_bench PRIVATE cuspan_capture)
 set_target_properties(callback_bench PROPERTIES ENABLE_EXPORTS ON)

@@ -1,20 +1,29 @@
 /* The floor: an injected library with exactly the callbacks, activity kinds, fields and buffers that cuspan
  * has on by the same configuration, and handlers that do nothing. What a program costs under it is CUPTI's
  * own price; what it costs more under libcuspan.so is ours. It is cuspan's capture stage, but for
- * callbacks.c, which this file stands in for. */
+ * callbacks.c, which this file stands in for.
+ *
+ * Where CUSPAN_FLOOR_OFF_FILE names a file, it switches itself off, for good and unsubscribed, once that file
+ * is there: then a program goes on in which CUPTI was used once. With CUSPAN_FLOOR_KEEPS=callbacks the
+ * records alone go off, as while cuspan sleeps. The program makes the file when it has worked a little, and
+ * waits a little before it measures; a line on standard error says that it is done, and how many buffers of
+ * records there were. */
 #include "agent/agent.h"
 #include "base/clock.h"
 #include "capture/sdk_context.h"
 #include "capture/buffers.h"
 #include "capture/callbacks.h"
 #include "capture/capture.h"
+#include "capture/switches.h"
 #include "capture/wake.h"
 #include "config/config.h"
 
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 _Atomic uint8_t mode_now;
 struct callbacks_signals callbacks_signals;
@@ -108,15 +117,45 @@ static const char *read_environment(const char *name, void *context)
     return getenv(name);
 }
 
+static unsigned give_back_buffers(void)
+{
+    struct activity_buffer *buffer;
+    unsigned count = 0;
+    for (; (buffer = buffers_take_finished()) != NULL; count++)
+        buffers_give_back(buffer);
+    return count;
+}
+
+/* The program waits meanwhile, so no call is in flight whose callbacks this takes away. True: all is off. */
+static bool switch_off(unsigned buffers)
+{
+    const char *keeps = getenv("CUSPAN_FLOOR_KEEPS");
+    bool keeps_callbacks = keeps && strcmp(keeps, "callbacks") == 0;
+    if (keeps_callbacks) {
+        switches_lock();
+        switches_records(false);
+        switches_unlock();
+    } else {
+        switches_off();
+    }
+    fprintf(stderr, "floor: %s off after %u buffers\n", keeps_callbacks ? "records" : "all", buffers);
+    return !keeps_callbacks;
+}
+
 static void *return_buffers(void *unused)
 {
     (void)unused;
-    for (;;) {
-        struct activity_buffer *buffer;
-        struct timespec pause = {0, 1000000};
-        while ((buffer = buffers_take_finished()) != NULL)
-            buffers_give_back(buffer);
-        capture_service(clock_monotonic_ns());
+    const char *off_file = getenv("CUSPAN_FLOOR_OFF_FILE");
+    struct timespec pause = {0, 1000000};
+    unsigned buffers = 0;
+    for (bool is_on = true;;) {
+        buffers += give_back_buffers();
+        if (is_on)
+            capture_service(clock_monotonic_ns());
+        if (off_file && buffers && access(off_file, F_OK) == 0) {
+            is_on = !switch_off(buffers);
+            off_file = NULL;
+        }
         nanosleep(&pause, NULL);
     }
     return NULL;
@@ -124,15 +163,20 @@ static void *return_buffers(void *unused)
 
 int InitializeInjection(void)
 {
+    static atomic_flag has_begun = ATOMIC_FLAG_INIT;
     static struct settings settings;
     static struct config_report report;
     static struct capture_info info;
     struct config_input input = {.getenv = read_environment};
     struct error err;
     pthread_t thread;
-    if (config_load(&input, &settings, &report) != STATUS_OK ||
-        capture_start(&settings, ".", false, &info, &err) != STATUS_OK ||
-        pthread_create(&thread, NULL, return_buffers, NULL) != 0)
-        fprintf(stderr, "floor: can't start\n");
+    if (atomic_flag_test_and_set(&has_begun))
+        return 1;
+    if (config_load(&input, &settings, &report) != STATUS_OK)
+        fprintf(stderr, "floor: can't start: settings\n");
+    else if (capture_start(&settings, ".", false, &info, &err) != STATUS_OK)
+        fprintf(stderr, "floor: can't start: %s\n", err.text);
+    else if (pthread_create(&thread, NULL, return_buffers, NULL) != 0)
+        fprintf(stderr, "floor: can't start: no thread\n");
     return 1;
 }

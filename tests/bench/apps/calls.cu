@@ -1,0 +1,180 @@
+// An application that does nothing but CUDA calls: what a tracer costs each of them.
+//   calls [calls|graphs|threads16 SECONDS]
+// calls: launches of an empty kernel by 1, 4 and 16 threads, cudaGetDevice, cudaStreamQuery, copies of 4 KiB. graphs:
+// launches of a CUDA graph of 100 kernels, a program of its own, since graph records make other calls dearer. threads16:
+// 16 threads that launch for so long, for libcuspan-timed.so.
+// Each figure is the least and the median of 25 rounds. A round is so short that its records fit the tracer's buffers, and
+// between rounds there is a pause: the price of a call is measured, not that of a flood.
+#include "figures.h"
+
+#include <atomic>
+#include <cstring>
+#include <pthread.h>
+#include <thread>
+
+static const int ROUNDS = 25, GRAPH_NODES = 100;
+
+__global__ void nothing() {}
+
+static void pause_between_rounds()
+{
+    usleep(3000);
+}
+
+// ns for one of `count` operations of `work`, which does all of them.
+template <typename Work> static void measure(const char *name, int count, Work work)
+{
+    std::vector<double> rounds;
+    for (int round = 0; round < ROUNDS; round++) {
+        double begin = now_ns();
+        work(count);
+        rounds.push_back((now_ns() - begin) / count);
+        CHECK(cudaDeviceSynchronize());
+        pause_between_rounds();
+    }
+    print_rounds(name, rounds, "ns");
+}
+
+// The queue of a stream holds some thousand launches; with a full one the host waits for the GPU.
+static void launch(cudaStream_t stream, int count)
+{
+    for (int i = 0; i < count; i++) {
+        nothing<<<1, 32, 0, stream>>>();
+        if (i % 500 == 499)
+            CHECK(cudaStreamSynchronize(stream));
+    }
+}
+
+// A round of several threads lasts from when the first of them begins until the last is done, by their own clocks: with more
+// threads than processors, one that only watches would be late.
+static void measure_threads(const char *name, int threads, int count_each)
+{
+    struct alignas(128) span {
+        double begin, end;
+    };
+    pthread_barrier_t barrier;
+    std::vector<std::thread> workers;
+    std::vector<span> spans(threads);
+    std::vector<double> rounds;
+    pthread_barrier_init(&barrier, nullptr, threads + 1);
+    for (int t = 0; t < threads; t++)
+        workers.emplace_back([&, t] {
+            cudaStream_t stream;
+            CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+            launch(stream, 100);
+            for (int round = 0; round < ROUNDS; round++) {
+                pthread_barrier_wait(&barrier);
+                spans[t].begin = now_ns();
+                launch(stream, count_each);
+                spans[t].end = now_ns();
+                pthread_barrier_wait(&barrier);
+            }
+        });
+    for (int round = 0; round < ROUNDS; round++) {
+        pause_between_rounds();
+        pthread_barrier_wait(&barrier);
+        pthread_barrier_wait(&barrier);
+        double begin = spans[0].begin, end = spans[0].end;
+        for (auto &span : spans) {
+            begin = std::min(begin, span.begin);
+            end = std::max(end, span.end);
+        }
+        rounds.push_back((end - begin) / (threads * count_each));
+    }
+    for (auto &worker : workers)
+        worker.join();
+    pthread_barrier_destroy(&barrier);
+    print_rounds(name, rounds, "ns");
+}
+
+static void measure_calls()
+{
+    char *device, *host;
+    int current;
+    cudaStream_t stream;
+    CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    CHECK(cudaMalloc(&device, 4096));
+    CHECK(cudaMallocHost(&host, 4096));
+    launch(stream, 1000);
+    CHECK(cudaMemcpyAsync(device, host, 4096, cudaMemcpyHostToDevice, stream));
+    CHECK(cudaDeviceSynchronize());
+    ready_to_measure();
+    measure("launch", 1500, [&](int count) { launch(stream, count); });
+    measure("get-device", 2000, [&](int count) {
+        for (int i = 0; i < count; i++)
+            cudaGetDevice(&current);
+    });
+    measure("stream-query", 2000, [&](int count) {
+        for (int i = 0; i < count; i++)
+            cudaStreamQuery(stream);
+    });
+    measure("copy-4k", 500, [&](int count) {
+        for (int i = 0; i < count; i++)
+            cudaMemcpyAsync(device, host, 4096, cudaMemcpyHostToDevice, stream);
+    });
+    measure_threads("launch-4-threads", 4, 1000);
+    measure_threads("launch-16-threads", 16, 500);
+}
+
+// A graph's launch as the host sees it, and the graph as a whole, for each of its nodes, until the GPU is done.
+static void measure_graphs()
+{
+    const int launches = 10;
+    cudaStream_t stream;
+    cudaGraph_t graph;
+    cudaGraphExec_t executable;
+    std::vector<double> calls, nodes;
+    CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    launch(stream, 1000);
+    CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+    for (int i = 0; i < GRAPH_NODES; i++)
+        nothing<<<1, 32, 0, stream>>>();
+    CHECK(cudaStreamEndCapture(stream, &graph));
+    CHECK(cudaGraphInstantiate(&executable, graph, 0));
+    CHECK(cudaGraphLaunch(executable, stream));
+    CHECK(cudaStreamSynchronize(stream));
+    ready_to_measure();
+    for (int round = 0; round < 2 * ROUNDS; round++) {
+        double begin = now_ns();
+        for (int i = 0; i < launches; i++)
+            CHECK(cudaGraphLaunch(executable, stream));
+        double called = now_ns();
+        CHECK(cudaStreamSynchronize(stream));
+        calls.push_back((called - begin) / launches);
+        nodes.push_back((now_ns() - begin) / launches / GRAPH_NODES);
+        pause_between_rounds();
+    }
+    print_rounds("graph-launch", calls, "ns");
+    print_rounds("graph-node", nodes, "ns");
+}
+
+static void run_threads(int threads, double seconds)
+{
+    std::vector<std::thread> workers;
+    std::atomic<long> launches{0};
+    double end = now_ns() + seconds * 1e9;
+    for (int t = 0; t < threads; t++)
+        workers.emplace_back([&] {
+            cudaStream_t stream;
+            CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+            for (; now_ns() < end; launches += 500)
+                launch(stream, 500);
+        });
+    for (auto &worker : workers)
+        worker.join();
+    print_figure("launches", (double)launches, "launches");
+}
+
+int main(int argc, char **argv)
+{
+    const char *what = argc > 1 ? argv[1] : "calls";
+    nothing<<<1, 32>>>();
+    CHECK(cudaDeviceSynchronize());
+    if (strcmp(what, "graphs") == 0)
+        measure_graphs();
+    else if (strcmp(what, "threads16") == 0)
+        run_threads(16, argc > 2 ? atof(argv[2]) : 1.5);
+    else
+        measure_calls();
+    return 0;
+}

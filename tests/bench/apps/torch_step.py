@@ -1,0 +1,75 @@
+#!/usr/bin/env python3
+"""A step of a PyTorch model that is bound by launches: a multi-layer perceptron of small layers, and one number back.
+
+    torch_step.py [STEPS]
+
+Prints the least and the median of STEPS (600; 200 under the profiler) steps after a warm-up. PROF=cuda runs them under
+PyTorch's profiler (Kineto) with its CUDA activities, PROF=all with the CPU's, too, and prints how many events it saw.
+"""
+
+import os
+import statistics
+import sys
+import time
+from contextlib import nullcontext
+from pathlib import Path
+
+import torch
+
+LAYERS, WIDTH, BATCH = 32, 256, 8
+
+
+def make_step():
+    torch.manual_seed(1)
+    blocks = [torch.nn.Sequential(torch.nn.Linear(WIDTH, WIDTH), torch.nn.LayerNorm(WIDTH), torch.nn.GELU())
+              for _ in range(LAYERS)]
+    model = torch.nn.Sequential(*blocks).cuda().eval()
+    batch = torch.randn(BATCH, WIDTH, device="cuda")
+
+    @torch.no_grad()
+    def step():
+        return model(batch).square().mean().item()  # .item() waits for the GPU
+    return step
+
+
+def ready_to_measure():
+    """As figures.h has it."""
+    if "BENCH_READY" in os.environ:
+        Path(os.environ["BENCH_READY"]).touch()
+    time.sleep(0.2)
+
+
+def profiler():
+    wanted = os.environ.get("PROF")
+    if not wanted:
+        return nullcontext()
+    from torch.profiler import ProfilerActivity, profile
+    kinds = [ProfilerActivity.CUDA] + ([ProfilerActivity.CPU] if wanted == "all" else [])
+    return profile(activities=kinds)
+
+
+def timed(step, count):
+    times_us = []
+    for _ in range(count):
+        begin = time.perf_counter_ns()
+        step()
+        times_us.append((time.perf_counter_ns() - begin) / 1e3)
+    return times_us
+
+
+def main():
+    count = int(sys.argv[1]) if len(sys.argv) > 1 else 200 if os.environ.get("PROF") else 600
+    step = make_step()
+    timed(step, 50)
+    ready_to_measure()
+    with profiler() as profile:
+        timed(step, 50)
+        times_us = timed(step, count)
+    print(f"torch-step.min {min(times_us):.3f} us")
+    print(f"torch-step.median {statistics.median(times_us):.3f} us")
+    if profile:
+        print(f"profiler-events {len(profile.events())} events")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,346 @@
+#!/usr/bin/env python3
+"""Makes docs/performance.md and docs/performance-*.svg; tests/bench/run.sh page calls it.
+
+    page.py            writes them
+    page.py --check    fails with the difference if the committed ones are not what it makes now
+
+From tests/bench/performance.md.in, which holds the prose, and the committed results in tests/bench/results: gpu.json (made
+by run.sh gpu; gpu.py and paired.py say what is in it) and anywhere.json (made by run.sh anywhere). Of the latter the page
+wants: "machine", "commit", "date" and "command" as in gpu.json; "budgets": {row: [check]} with the rows of BUDGETS below
+that have no check of their own, a check being {"name", "value", "limit", "unit"} and, where there is a spread, "low" and
+"high"; "tables": [{"title", "text", "columns": [...], "rows": [[...]]}], shown as they are.
+
+A result that is not there is said on the page, by name; nothing is made up.
+"""
+
+import difflib
+import json
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+import paired  # noqa: E402
+import plot  # noqa: E402
+
+ROOT = Path(__file__).resolve().parents[2]
+BENCH, DOCS = ROOT / "tests/bench", ROOT / "docs"
+GPU, ANYWHERE = "tests/bench/run.sh gpu", "tests/bench/run.sh anywhere"
+
+FLOORS = {"default": "floor-default", "graph-nodes": "floor-graph-nodes", "full": "floor-full", "one-percent": "floor-off"}
+CONFIGS = ["none", "asleep", "one-percent", "summary", "default", "graph-nodes", "full", "floor-off", "floor-records-off",
+           "floor-default", "floor-graph-nodes", "floor-full", "nsys", "kineto", "beside-kineto"]
+# Figure, its name on the page.
+FIGURES = {
+    "calls": {"launch.median": "launch", "get-device.median": "cudaGetDevice", "stream-query.median": "cudaStreamQuery",
+              "copy-4k.median": "copy of 4 KiB", "launch-4-threads.median": "launch, 4 threads",
+              "launch-16-threads.median": "launch, 16 threads"},
+    "graphs": {"graph-launch.median": "cudaGraphLaunch", "graph-node.median": "a node, to its end"},
+    "service": {"requests": "requests/s (more is better)", "request-time": "time a request", "request-p50": "p50", "request-p99": "p99"},
+    "torch": {"torch-step.median": "a step"},
+}
+TITLES = {"calls": "Calls", "graphs": "CUDA graphs of 100 kernels", "service": "A service of 16 threads",
+          "torch": "A PyTorch step bound by launches"}
+
+
+# --- budgets ---
+
+@dataclass
+class Check:
+    """One figure against its limit. `limit` None: the interval must hold 1.00, and with `width` be narrower than that."""
+    name: str
+    value: float
+    low: float
+    high: float
+    is_sure: bool
+    limit: float = None
+    unit: str = ""
+    width: float = None
+
+    @classmethod
+    def of(cls, name, estimate, limit=None, unit="×", width=None):
+        return cls(name, estimate.median, estimate.low, estimate.high, estimate.is_sure, limit, unit, width)
+
+    @property
+    def is_met(self):
+        if self.limit is not None:
+            return self.value <= self.limit
+        return self.low <= 1 <= self.high and (self.width is None or self.is_sure and self.high - self.low < self.width)
+
+    def number(self, value):
+        return f"{value:.3f}" if self.unit == "×" else f"{value:.0f}" if abs(value) >= 10 else f"{value:.1f}"
+
+    def figure(self):
+        spread = "" if self.low == self.high else f" ({self.number(self.low)} to {self.number(self.high)})"
+        return f"{self.name} {self.number(self.value)} {self.unit}{spread}"
+
+    def verdict(self):
+        if self.is_met:
+            return "met"
+        if self.limit is not None:
+            return f"missed by {self.number(self.value - self.limit)} {self.unit}"
+        if not self.low <= 1 <= self.high:
+            return f"missed by {self.number(self.low - 1 if self.low > 1 else 1 - self.high)} {self.unit}"
+        return "open: the interval is too wide"
+
+
+def gpu_check(name, how, arguments, limit=None, unit="×", width=None):
+    """A function of gpu.json's runs that gives a list of one check, or of none where they don't have it."""
+    def make(runs):
+        estimate = how(runs, *arguments)
+        return [Check.of(name, estimate, limit, unit, width)] if estimate else []
+    return make
+
+
+def ratio_check(name, app, config, reference, figure, limit=None, width=None):
+    return gpu_check(name, paired.ratio, (app, config, reference, figure), limit, "×", width)
+
+
+@dataclass
+class Budget:
+    """A row of the costs that cuspan must keep to. Without checks of its own it is anywhere.json's, under its key."""
+    key: str
+    what: str
+    limit: str
+    checks: tuple = ()
+    command: str = ANYWHERE
+    wants: int = None  # as many checks as make the row complete
+
+
+BUDGETS = [
+    Budget("launch", "one traced kernel launch, default settings", "at most 100 ns more than the floor",
+           (gpu_check("floor +", paired.difference, ("calls", "default", "floor-default", "launch.median"), 100, "ns"),),
+           f"{GPU} --apps calls"),
+    Budget("torch", "a PyTorch step bound by launches", "at most 1.02 × the floor and 1.12 × no tracer",
+           (ratio_check("floor", "torch", "default", "floor-default", "torch-step.median", 1.02),
+            ratio_check("none", "torch", "default", "none", "torch-step.median", 1.12)), f"{GPU} --apps torch"),
+    Budget("one-percent", "1 % of requests sampled (the service)", "at most 1.01 × that program with CUPTI used once and off again",
+           (ratio_check("off again", "service", "one-percent", "floor-off", "request-time", 1.01),), f"{GPU} --apps service"),
+    Budget("profiler", "a PyTorch step beside PyTorch's profiler, both complete", "at most 1.05 × that profiler alone",
+           (ratio_check("kineto", "torch", "beside-kineto", "kineto", "torch-step.median", 1.05),),
+           f"{GPU} --apps torch --configs kineto,beside-kineto"),
+    Budget("untraced", "a call that isn't traced by default", "nothing: the 95 % interval holds 1.00",
+           (ratio_check("cudaGetDevice", "calls", "default", "none", "get-device.median"),
+            ratio_check("cudaStreamQuery", "calls", "default", "none", "stream-query.median")), f"{GPU} --apps calls"),
+    Budget("graph", "a graph's launch, default settings", "at most 1.05 ×",
+           (ratio_check("call", "graphs", "default", "none", "graph-launch.median", 1.05),
+            ratio_check("to its end", "graphs", "default", "none", "graph-node.median", 1.05)), f"{GPU} --apps graphs"),
+    Budget("asleep", "loaded and asleep", "the 95 % interval holds 1.00 and is narrower than 1 %",
+           (ratio_check("launch", "calls", "asleep", "none", "launch.median", width=0.01),
+            ratio_check("PyTorch step", "torch", "asleep", "none", "torch-step.median", width=0.01)),
+           f"{GPU} --rounds 0 --pairs asleep:30"),
+    Budget("encode", "from raw record to encoded OTLP, a span of ten attributes", "at most 200 ns of CPU"),
+    Budget("wire", "from raw record to the wire, gzip included", "at most 500 ns of CPU a span"),
+    Budget("bytes", "on the wire", "at most 40 bytes a span with gzip, 28 with zstd", wants=2),
+    Budget("memory", "memory, default settings", "what cuspan allocates: at most 64 MiB, whatever the load"),
+    Budget("start-exit", "added to start-up; to exit with a live collector; with a dead one",
+           "5 ms beyond CUPTI's own; 50 ms; the configured deadline", wants=3),
+]
+
+
+def checks_of(budget, gpu, anywhere):
+    if budget.checks:
+        return [check for make in budget.checks for check in make(gpu["runs"] if gpu else [])]
+    found = (anywhere or {}).get("budgets", {}).get(budget.key, [])
+    return [Check(c["name"], c["value"], c.get("low", c["value"]), c.get("high", c["value"]), True, c["limit"], c["unit"])
+            for c in found]
+
+
+def budgets_table(gpu, anywhere):
+    lines = ["| what | budget | figure | | command |", "|---|---|---|---|---|"]
+    for budget in BUDGETS:
+        checks = checks_of(budget, gpu, anywhere)
+        figures = "; ".join(check.figure() for check in checks) or "no result yet"
+        verdicts = [f"**{check.verdict()}**" if check.is_met else check.verdict() for check in checks]
+        wanted = budget.wants or len(budget.checks) or 1
+        if checks and len(checks) < wanted:
+            verdicts.append(f"{wanted - len(checks)} without a figure")
+        if len({*verdicts}) == 1:
+            verdicts = verdicts[:1]
+        lines.append(f"| {budget.what} | {budget.limit} | {figures} | {'; '.join(verdicts)} | `{budget.command}` |")
+    return "\n".join(lines)
+
+
+# --- the GPU ---
+
+def number(value):
+    return f"{value:,.0f}" if value >= 100 else f"{value:.1f}"
+
+
+def configs_of(runs, app):
+    have = {run["config"] for run in runs if run["app"] == app and run["series"] == "rounds"}
+    return [config for config in CONFIGS if config in have]
+
+
+def figure_cell(runs, app, config, figure, unit):
+    value = paired.value(runs, app, config, figure)
+    if not value:
+        return ""
+    ratio = paired.ratio(runs, app, config, "none", figure) if config != "none" else None
+    compared = f", {ratio.median:.2f} × ({ratio.low:.2f} to {ratio.high:.2f})" if ratio else ""
+    return f"{number(value.median)} {unit}{compared}"
+
+
+def app_table(gpu, app):
+    runs, figures = gpu["runs"], FIGURES[app]
+    lines = ["| | " + " | ".join(figures.values()) + " |", "|---" * (len(figures) + 1) + "|"]
+    for config in configs_of(runs, app):
+        cells = [figure_cell(runs, app, config, figure, gpu["units"].get(figure, "")) for figure in figures]
+        lines.append(f"| {config} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def floor_table(gpu, app):
+    """What is ours: cuspan against CUPTI with the same callbacks, kinds and fields on, and empty handlers."""
+    runs, figures = gpu["runs"], FIGURES[app]
+    lines = ["| cuspan against its floor | " + " | ".join(figures.values()) + " |", "|---" * (len(figures) + 1) + "|"]
+    for config, floor in FLOORS.items():
+        cells = []
+        for figure in figures:
+            ratio = paired.ratio(runs, app, config, floor, figure)
+            more = paired.difference(runs, app, config, floor, figure)
+            cells.append(f"{more.median:+,.1f} {gpu['units'].get(figure, '')}, {ratio.median:.3f} × "
+                         f"({ratio.low:.3f} to {ratio.high:.3f})" if ratio else "")
+        if any(cells):
+            lines.append(f"| {config} | " + " | ".join(cells) + " |")
+    return "\n".join(lines) if len(lines) > 2 else ""
+
+
+def asleep_share(gpu):
+    """How long the agent slept in the service's runs with 1 % sampled: that share bounds what sleep can save."""
+    shares = [run["agent"].get("asleep_ns", 0) / 1e9 / run["seconds"] for run in gpu["runs"]
+              if run["config"] == "one-percent" and run.get("agent")]
+    return (f"With 1 % sampled the agent slept for {100 * paired.Estimate(shares).median:.0f} % of the run's time.\n"
+            if shares else "")
+
+
+def losses(gpu):
+    lost = {}
+    for run in gpu["runs"]:
+        agent = run.get("agent") or {}
+        count, spans = sum((agent.get("losses") or {}).values()), agent.get("spans") or 0
+        if count:
+            key = (run["app"], run["config"])
+            lost[key] = max(lost.get(key, 0), count / (count + spans))
+    said = [f"{app} under {config} up to {100 * share:.2g} %" for (app, config), share in sorted(lost.items())]
+    return f"Not every span got through (counted and told by the agent): {', '.join(said)}.\n" if said else ""
+
+
+def machine_line(results):
+    machine = results["machine"]
+    parts = [machine.get("gpu"), f"driver {machine['driver']}" if "driver" in machine else None,
+             f"CUPTI {machine['cupti']}" if "cupti" in machine else None,
+             f"PyTorch {machine['torch']}" if machine.get("torch", "unknown") != "unknown" else None,
+             machine.get("cpu"), f"{machine['cores']} cores" if "cores" in machine else None]
+    return (f"{', '.join(str(part) for part in parts if part)}; commit {results['commit']}, {results['date']}; "
+            f"`{results['command']}`")
+
+
+def gpu_section(gpu):
+    if not gpu:
+        return f"There is no result of `{GPU}` in `tests/bench/results` yet.\n"
+    lines = [machine_line(gpu) + f"; {gpu['rounds']} whole rounds.\n"]
+    if gpu["problems"]:
+        lines.append("What did not work in this run: " + "; ".join(gpu["problems"]) + ".\n")
+    for app, title in TITLES.items():
+        if not configs_of(gpu["runs"], app):
+            continue
+        lines += [f"### {title}\n", f"![{title}: each configuration as a multiple of no tracer](performance-{app}.svg)\n",
+                  app_table(gpu, app) + "\n"]
+        floors = floor_table(gpu, app)
+        if floors:
+            lines.append(floors + "\n")
+        if app == "service":
+            lines.append(asleep_share(gpu))
+    lines.append(losses(gpu))
+    return "\n".join(line for line in lines if line)
+
+
+def callbacks_section(gpu):
+    if not gpu or not gpu.get("callbacks"):
+        return f"There is no result of `{GPU}` in `tests/bench/results` yet.\n"
+    lines = ["| | callback | how many | p50 | p99 | p99.9 | longest | above 50 µs | of these: thread switched off, page touched first |",
+             "|---" * 9 + "|"]
+    names = {"service": "the service", "threads16": "16 threads launching"}
+    for app, found in gpu["callbacks"].items():
+        for kind, k in found["kinds"].items():
+            lines.append(f"| {names.get(app, app)} | {kind} | {k['count']:,} | {k['p50_ns']:,.0f} ns | {k['p99_ns']:,.0f} ns | "
+                         f"{k['p999_ns']:,.0f} ns | {k['max_ns'] / 1e3:,.1f} µs | {k['over_50us']} | "
+                         f"{k['over_50us_switched']}, {k['over_50us_faulted']} |")
+    kinds = [kind for found in gpu["callbacks"].values() for kind in found["kinds"].values()]
+    ours = sum(kind["over_50us"] - kind["over_50us_switched"] for kind in kinds)
+    return "\n".join(lines) + (f"\n\nAbove 50 µs without such a switch: {ours} of {sum(kind['count'] for kind in kinds):,} "
+                               "callbacks (budget: none).\n")
+
+
+# --- anywhere ---
+
+def anywhere_section(anywhere):
+    if not anywhere:
+        return f"There is no result of `{ANYWHERE}` in `tests/bench/results` yet.\n"
+    lines = [machine_line(anywhere) + ".\n"]
+    for table in anywhere.get("tables", []):
+        lines += [f"### {table['title']}\n", table["text"] + "\n" if table.get("text") else "",
+                  "\n".join(["| " + " | ".join(table["columns"]) + " |", "|---" * len(table["columns"]) + "|"] +
+                            ["| " + " | ".join(map(str, row)) + " |" for row in table["rows"]]) + "\n"]
+    return "\n".join(line for line in lines if line)
+
+
+# --- the page ---
+
+def plots(gpu):
+    """{file name: SVG}"""
+    made = {}
+    for app in TITLES if gpu else ():
+        configs = [config for config in configs_of(gpu["runs"], app) if config != "none"]
+        panels = []
+        for figure, name in FIGURES[app].items():
+            rows = [(config, paired.ratio(gpu["runs"], app, config, "none", figure)) for config in configs]
+            panels.append((name, [(config, ratio) for config, ratio in rows if ratio]))
+        if any(rows for _, rows in panels):
+            made[f"performance-{app}.svg"] = plot.ratios(f"{TITLES[app]}: as a multiple of no tracer",
+                                                         [panel for panel in panels if panel[1]])
+    return made
+
+
+def read(name):
+    path = BENCH / "results" / name
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
+
+
+def make(template, gpu, anywhere):
+    """{file name in docs: text}"""
+    text = template
+    for name, part in {"budgets": budgets_table(gpu, anywhere), "gpu": gpu_section(gpu), "callbacks": callbacks_section(gpu),
+                       "anywhere": anywhere_section(anywhere)}.items():
+        marker = f"{{{{{name}}}}}"
+        if text.count(marker) != 1:
+            raise SystemExit(f"performance.md.in has {marker} {text.count(marker)} times, not once")
+        text = text.replace(marker, part.rstrip("\n"))
+    return {"performance.md": text, **plots(gpu)}
+
+
+def main():
+    made = make((BENCH / "performance.md.in").read_text(encoding="utf-8"), read("gpu.json"), read("anywhere.json"))
+    there = {path.name: path for path in DOCS.glob("performance*") if path.suffix in (".md", ".svg")}
+    if "--check" not in sys.argv[1:]:
+        for name in there.keys() - made.keys():
+            there[name].unlink()
+        for name, text in made.items():
+            (DOCS / name).write_text(text, encoding="utf-8")
+        return 0
+    wrong = False
+    for name in sorted({*made, *there}):
+        old = there[name].read_text(encoding="utf-8") if name in there else ""
+        difference = list(difflib.unified_diff(old.splitlines(), made.get(name, "").splitlines(), f"docs/{name}", "made now",
+                                               n=1, lineterm=""))
+        wrong |= bool(difference) or (name in there) != (name in made)
+        print("\n".join(difference[:40]))
+    print("docs/performance.md is out of date: tests/bench/run.sh page" if wrong
+          else "docs/performance.md is what tests/bench/run.sh page makes")
+    return int(wrong)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,25 @@
+#!/bin/bash
+# The benchmark: what cuspan costs, beside what CUPTI alone costs and beside others.
+#   tests/bench/run.sh gpu [OUT.json] [--rounds N] [--apps LIST] [--configs LIST] [--pairs asleep:N] [--seconds MAX]
+#                          [--build DIR]        on a machine with a GPU and nvcc; two minutes a round
+#   tests/bench/run.sh anywhere [...]           what lies behind CUPTI: a recording, replayed; needs no GPU
+#   tests/bench/run.sh page [--check]           makes docs/performance.md and its plots of tests/bench/results/*.json
+# `gpu --help` says more. Each needs a build with tests: cmake --preset release -DCUSPAN_BUILD_TESTS=ON && cmake --build
+# --preset release.
+set -eu
+HERE=$(cd "$(dirname "$0")" && pwd)
+export PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1
+PART=${1:-}
+[ $# -eq 0 ] || shift
+case $PART in
+gpu) exec python3 "$HERE/gpu.py" "$@" ;;
+anywhere)
+    [ -x "$HERE/anywhere.sh" ] || { echo "run.sh: there is no $HERE/anywhere.sh" >&2; exit 1; }
+    exec "$HERE/anywhere.sh" "$@"
+    ;;
+page) exec python3 "$HERE/page.py" "$@" ;;
+*)
+    sed -n '2,8s/^# \{0,1\}//p' "$0"
+    [ "$PART" = --help ]
+    ;;
+esac
