@@ -44,25 +44,27 @@ static uint64_t fold(uint64_t a, uint64_t b)
     return (uint64_t)both ^ (uint64_t)(both >> 64);
 }
 
-/* Two words a multiplication, none of which waits for another. */
+/* A number for each place in a key, drawn at random; odd, so that every bit of a word counts. */
+static const uint64_t places[SHARED_KEY_WORDS] = {
+    0xbdd732262feb6e95, 0x28efe333b266f103, 0x47526757130f9f53, 0x581ce1ff0e4ae395, 0x09bc585a244823f3,
+    0xde4431fa3c80db07, 0x37e9671c45376d5d, 0xccf635ee9e9e2fa5, 0x5705b8770b3d7dd5, 0x9e54d738297f77af,
+    0x3474724a775b19bf, 0x7e348a0e451650bf, 0x836ded897f3e46e7, 0x851f977347ed6db7, 0xaa47e31c02e78edd,
+    0x341452c54d7c33f3, 0x1a83d752f35eba75, 0x7ed90003f67f9e1d, 0x17eadff448a86a07, 0xb05eca1a2972b861,
+    0xf513444b6455a3e9, 0x12b3a6dd261f6e99, 0x998d8fb100ca15d5, 0x9eac75d45474c891,
+};
+
+/* Only the place in the table hangs on it: the keys themselves are compared. */
 static uint64_t hash(const uint64_t *key, uint32_t count)
 {
-    uint64_t sum = count, salt = 0x9e3779b97f4a7c15u;
-    for (uint32_t i = 0; i + 1 < count; i += 2, salt += 0xd1b54a32d192ed03u)
-        sum += fold(key[i] ^ salt, key[i + 1] ^ ~salt);
-    if (count % 2)
-        sum += fold(key[count - 1] ^ salt, 0xe7037ed1a0b428dbu);
+    uint64_t sum = count;
+    for (uint32_t i = 0; i < count; i++)
+        sum += key[i] * places[i];
     return fold(sum, 0x8ebc6af09c88c6e3u) | 1;
 }
 
 static bool is_equal(const struct part *part, const uint64_t *key, uint32_t count)
 {
-    if (part->key_count != count)
-        return false;
-    uint64_t difference = 0;
-    for (uint32_t i = 0; i < count; i++)
-        difference |= part->key[i] ^ key[i];
-    return difference == 0;
+    return part->key_count == count && memcmp(part->key, key, count * sizeof *key) == 0;
 }
 
 /* Each key has two slots that it may be in, side by side. */

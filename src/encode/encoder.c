@@ -10,7 +10,7 @@
  */
 #define SQUEEZED_STRING_BYTES 256
 #define SCOPE_BYTES_MAX       1024
-/* Of a span's shared part as it is kept, room for what protobuf scribbles past the end included. */
+/* Of a span's shared part as it is kept. */
 #define SHARED_BYTES_MAX 760
 
 /* The spans of one resource. In front of the first there is room for the head, which is written when the

@@ -274,16 +274,11 @@ static bool is_root(const struct span *span)
     return parent == 0;
 }
 
-/* A copy may write this much beyond its end. */
-#define COPY_STEP 32
-
-/* Moves of a fixed size, as long as the part is: shorter parts are the rule, and no call is. */
 static inline uint8_t *put_part(uint8_t *p, const uint8_t *end, const struct wire_part *part)
 {
     if (!protobuf_has_room(p, end, part->len + PROTOBUF_ROOM))
         return NULL;
-    for (size_t i = 0; i < part->len; i += COPY_STEP)
-        memcpy(p + i, part->bytes + i, COPY_STEP);
+    memcpy(p, part->bytes, part->len);
     return p + part->len;
 }
 
