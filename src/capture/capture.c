@@ -136,9 +136,13 @@ enum status capture_start(const struct settings *frozen, const char *own_folder,
 /* --- pumping
  * ------------------------------------------------------------------------------------------------------- */
 
+/* Records of as many buffers take less than a millisecond; small rings fill in two. */
+#define BUFFERS_BETWEEN_DRAINS 2
+
 struct round {
     const struct capture_sink *sink;
     size_t records;
+    uint32_t fullest_percent; /* of the rings, before they were drained */
 };
 
 /* The host's threads write ticks; from here on times are ns. */
@@ -180,7 +184,9 @@ static void hand_over(const struct capture_sink *sink, const struct thread_info 
 static void drain_thread(struct host_thread *thread, void *context)
 {
     struct round *round = context;
-    uint64_t end = ring_published(&thread->ring);
+    uint64_t end = ring_published(&thread->ring), found = ring_used(&thread->ring);
+    uint32_t percent = (uint32_t)(found * 100 / thread->ring.bytes);
+    round->fullest_percent = percent > round->fullest_percent ? percent : round->fullest_percent;
     struct record_head *head;
     while ((head = ring_peek(&thread->ring, end)) != NULL) {
         hand_over(round->sink, &thread->info, head);
@@ -193,10 +199,22 @@ static void drain_thread(struct host_thread *thread, void *context)
 }
 
 static bool last_round_was_full;
+static uint32_t fullest_percent;
+
+uint32_t capture_fullest_ring(void)
+{
+    return fullest_percent;
+}
 
 bool capture_has_more_buffers(void)
 {
     return last_round_was_full;
+}
+
+static void drain_rings(struct round *round)
+{
+    clock_calibrate();
+    threads_visit(drain_thread, round);
 }
 
 size_t capture_pump(const struct capture_sink *sink)
@@ -207,14 +225,16 @@ size_t capture_pump(const struct capture_sink *sink)
         count++;
     last_round_was_full = count == CAPTURE_BUFFERS_A_ROUND;
     struct round round = {.sink = sink};
-    clock_calibrate();
-    threads_visit(drain_thread, &round);
+    drain_rings(&round);
     size_t activities = 0;
     for (size_t i = 0; i < count; i++) {
+        if (i > 0 && i % BUFFERS_BETWEEN_DRAINS == 0)
+            drain_rings(&round);
         activities +=
             decode_buffer(&cupti, finished[i]->data, finished[i]->valid, sink->on_activity, sink->context);
         buffers_give_back(finished[i]);
     }
+    fullest_percent = round.fullest_percent;
     counter_add(COUNTER_activities_captured, activities);
     return round.records + activities + count;
 }

@@ -57,6 +57,9 @@ enum status capture_start(const struct settings *settings, const char *own_folde
 /* The last round took that many: more may lie there. */
 bool capture_has_more_buffers(void);
 size_t capture_pump(const struct capture_sink *sink);
+/* How full the fullest ring was, in percent, when the last round came to it: whoever pauses too long between
+ * rounds loses calls. */
+uint32_t capture_fullest_ring(void);
 
 /* CUPTI's finished work is asked for at the next service. */
 void capture_flush_soon(void);
