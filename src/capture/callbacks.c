@@ -52,6 +52,14 @@ static uint8_t graph_flags(const char *name)
     return begins_with_one_of(name, making) ? PLAN_MAKES_GRAPH : 0;
 }
 
+static bool is_plain(const struct call_plan *plan)
+{
+    uint8_t how = 0;
+    for (uint8_t i = 0; i < plan->param_count; i++)
+        how |= param_sources[plan->param + i].how;
+    return plan->param_count > 0 && !(how & (PARAM_DEREF | PARAM_TEXT | PARAM_REAL));
+}
+
 static struct call_plan make_plan(const struct call_info *info, bool parameters)
 {
     uint32_t words = 0;
@@ -63,6 +71,7 @@ static struct call_plan make_plan(const struct call_info *info, bool parameters)
         words += more;
         plan.param_count++;
     }
+    plan.is_plain = is_plain(&plan);
     plan.record_bytes_max = (uint16_t)(sizeof(struct call_record) + 8 * words);
     plan.flags = graph_flags(call_name(info));
     return plan;
@@ -193,6 +202,30 @@ static inline uint32_t copy_param(uint64_t *to, const uint8_t *at, const struct 
     return 1;
 }
 
+/* The parameters of launches and of most other calls, which all lie in CUPTI's struct itself: whole numbers
+ * and triples of them. */
+static inline uint32_t copy_plain_params(struct call_record *record, const struct call_plan *plan,
+                                         const uint8_t *params)
+{
+    const struct param_source *source = &param_sources[plan->param], *end = source + plan->param_count;
+    uint64_t *to = record->values;
+    for (; source < end; source++, to++) {
+        const uint8_t *at = params + source->offset;
+        if (LIKELY(source->size == sizeof *to)) {
+            memcpy(to, at, sizeof *to);
+        } else if (source->size == 3 * sizeof(uint32_t)) {
+            uint32_t third;
+            memcpy(to++, at, sizeof *to);
+            memcpy(&third, at + 8, sizeof third);
+            *to = third;
+        } else {
+            *to = read_integer(at, source->size, source->how & PARAM_SIGNED);
+        }
+    }
+    record->present = (uint32_t)((1ull << plan->param_count) - 1);
+    return (uint32_t)((uint8_t *)to - (uint8_t *)record);
+}
+
 static uint32_t copy_params(struct call_record *record, const struct call_plan *plan, const uint8_t *params,
                             bool succeeded)
 {
@@ -217,9 +250,11 @@ static uint32_t copy_params(struct call_record *record, const struct call_plan *
     return (uint32_t)((uint8_t *)to - (uint8_t *)record);
 }
 
-static void write_call(struct host_thread *thread, enum call_domain domain, uint32_t cbid,
-                       const struct call_plan *plan, const struct cupti_callback_data *data, uint64_t start,
-                       uint64_t end)
+/* Apart from its caller, so that callbacks that write nothing have no registers to save for it. */
+__attribute__((noinline)) static void write_call(struct host_thread *thread, enum call_domain domain,
+                                                 uint32_t cbid, const struct call_plan *plan,
+                                                 const struct cupti_callback_data *data, uint64_t start,
+                                                 uint64_t end)
 {
     if (UNLIKELY(thread_context_is_new(thread, thread_context_self)))
         thread_context_write(thread, thread_context_self);
@@ -240,7 +275,9 @@ static void write_call(struct host_thread *thread, enum call_domain domain, uint
     record->result = result;
     record->present = 0;
     uint32_t bytes = sizeof *record;
-    if (data->functionParams && plan->param_count)
+    if (LIKELY(data->functionParams && plan->is_plain))
+        bytes = copy_plain_params(record, plan, data->functionParams);
+    else if (data->functionParams && plan->param_count)
         bytes = copy_params(record, plan, data->functionParams, result == 0);
     bool is_asleep = atomic_load_explicit(&mode_now, memory_order_relaxed) == MODE_ASLEEP;
     record->head = (struct record_head){bytes, is_asleep ? RECORD_CALL_ASLEEP : RECORD_CALL, (uint8_t)domain,

@@ -21,6 +21,8 @@ struct call_plan {
     uint16_t param;            /* index of its first parameter in call_params */
     uint8_t param_count;
     uint8_t flags; /* enum call_plan_flags */
+    bool is_plain; /* its parameters are whole numbers in CUPTI's struct itself, and there are some */
+    uint8_t reserved;
 };
 
 enum call_plan_flags {
