@@ -8,6 +8,7 @@ set -eu
 cd "$(dirname "$0")/../.."
 BUILD=build
 [ -z "${CC:-}" ] || BUILD=build-guard-$(basename "$CC")
-[ -e "$BUILD/CMakeCache.txt" ] || cmake --preset release -B "$BUILD" -DCUSPAN_BUILD_TESTS=ON >/dev/null
-cmake --build "$BUILD" --target pipeline_bench callback_bench >/dev/null
+quietly() { SAID=$("$@" 2>&1) || { echo "$SAID" >&2; exit 1; }; }
+[ -e "$BUILD/CMakeCache.txt" ] || quietly cmake --preset release -B "$BUILD" -DCUSPAN_BUILD_TESTS=ON
+quietly cmake --build "$BUILD" --target pipeline_bench callback_bench
 exec python3 tests/bench/guard.py --build "$BUILD" "$@"
