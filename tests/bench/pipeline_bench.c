@@ -720,6 +720,8 @@ static void run_growth(uint64_t spans_max)
     for (uint64_t next = GROWTH_FIRST; next <= spans_max; next *= 10) {
         while (chain.spans - before < next)
             ns += play_ns(&chain) - play_ns(&fill);
+        if (chain.spans == since)
+            continue; /* the last repetition was longer than this decade */
         printf("{\"spans\":%llu,\"ns\":%.2f,\"rss_kib\":%ld,\"allocations\":%llu}\n",
                (unsigned long long)next, ns / (double)(chain.spans - since), peak_kib(),
                (unsigned long long)(allocations - allocated_before));
