@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""tests/bench/guard.py on made-up counts: what it reads, what it works out, what it lets pass and what not."""
+"""tests/bench/guard.py, growth.py and anywhere.py on made-up figures: what they read, what they work out, what the guard lets
+pass and what not."""
 
 import contextlib
 import io
@@ -10,6 +11,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/bench"))
 sys.dont_write_bytecode = True
+import anywhere  # noqa: E402
+import growth  # noqa: E402
 import guard  # noqa: E402
 
 COMMITTED = {"instructions": {"a/correlate": 1000.0, "a/encode": 500.0}, "allocations": {"a": 0}}
@@ -97,6 +100,64 @@ class Judging(unittest.TestCase):
         self.assertEqual(status, guard.SKIPPED)
         self.assertIn("2000.0", said)
         self.assertRegex(said, r"(?m)^skipped: bench/guard: .*gcc-99 x86_64.*guard\.sh --accept")
+
+
+def replayed(compression, pipeline_ns, sender_ns, **others):
+    return {"recording": "torch_inference", "compression": compression, "repeat": 1, "spans": 1000, "delivered": 1000,
+            "losses": {}, "wall_s": 0.5, "peak_kib": 2048, "requests": 1, "wire_bytes": 30_000,
+            "cpu_ns": {"cuspan/pipeline": 1000 * pipeline_ns, "cuspan/sender": 1000 * sender_ns, "stand-in": 5}, **others}
+
+
+class Growing(unittest.TestCase):
+    def test_the_median_of_the_lives_and_the_worst_of_memory(self):
+        lives = [{"spans": 1000, "ns": ns, "rss_kib": rss, "allocations": n} for ns, rss, n in ((30, 5, 0), (10, 9, 2), (20, 7, 1))]
+        row = growth.row(4, lives)
+        self.assertEqual((row["value"], row["ns"], row["ns_min"], row["ns_max"]), (4, 20, 10, 30))
+        self.assertEqual((row["rss_kib"], row["allocations"]), (9, 2))
+
+    def test_ratios_are_to_the_base(self):
+        rows = growth.with_ratios([{"value": 1, "ns": 50}, {"value": 8, "ns": 75}], 1)
+        self.assertEqual([row["ratio"] for row in rows], [1, 1.5])
+
+    def test_each_series_begins_with_its_base_and_says_why(self):
+        for name, rows in growth.series().items():
+            self.assertEqual(rows[0][0], 1)
+            self.assertTrue(growth.REASONS[name])
+
+
+class Anywhere(unittest.TestCase):
+    def test_what_the_collector_says(self):
+        self.assertEqual(anywhere.collected_bytes("requests 30 bytes 92613754\n"), (30, 92613754))
+        with self.assertRaises(guard.Trouble):
+            anywhere.collected_bytes("")
+
+    def test_threads_by_name_and_the_rest_is_the_stand_ins(self):
+        watch = anywhere.Watch(1)
+        watch.names = {1: "cuspan", 2: "cuspan/pipeline", 3: "cuspan/sender", 4: "python3", 5: "cuspan/sender"}
+        watch.cpu_ns = {1: 1, 2: 10, 3: 100, 4: 1000, 5: 200}
+        self.assertEqual(watch.by_name(), {"stand-in": 1001, "cuspan/pipeline": 10, "cuspan/sender": 300})
+
+    def test_medians_by_recording_and_compression(self):
+        runs = [replayed("gzip", 200, 300), replayed("none", 1, 1), replayed("gzip", 400, 300), replayed("gzip", 250, 250)]
+        one, other = anywhere.grouped(runs)
+        self.assertEqual((one["compression"], other["compression"]), ("gzip", "none"))
+        self.assertEqual((one["pipeline_ns"], one["sender_ns"], one["both"]), (250, 300, [500, 700, 500]))
+        self.assertEqual((one["per_core"], one["per_second"], one["lost"], one["bytes"]), (4e6, 2000, 0, 30))
+
+    def test_each_kind_of_loss_shows(self):
+        self.assertEqual(anywhere.summed([replayed("none", 1, 1, delivered=990)])["lost"], 10)
+        self.assertEqual(anywhere.summed([replayed("none", 1, 1, losses={"lost_ring_full": 3})])["lost"], 3)
+
+    def test_the_budgets_rows(self):
+        stages = {stage: {"ns": 60, "min": 50, "max": 90} for stage in anywhere.STAGES}
+        run = {"recording": "torch_inference", "detail": "default", "compression": "gzip", "stages": stages}
+        found = anywhere.budgets({"stages": [run, {**run, "detail": "full"}], "replays": [
+            replayed("none", 1, 1), replayed("gzip", 200, 310), replayed("zstd", 200, 350, wire_bytes=25_000, peak_kib=65 * 1024)]})
+        self.assertEqual(found["encode"], [{"name": "torch_inference", "value": 180, "low": 150, "high": 270, "limit": 200,
+                                            "unit": "ns"}])
+        self.assertEqual([(c["value"], c["limit"]) for c in found["wire"]], [(510, 500)])
+        self.assertEqual([(c["name"], c["value"], c["limit"]) for c in found["bytes"]], [("gzip", 30, 40), ("zstd", 25, 28)])
+        self.assertEqual([(c["value"], c["limit"]) for c in found["memory"]], [(65, 64)])
 
 
 if __name__ == "__main__":
