@@ -57,20 +57,14 @@ def median(values):
 
 # --- stages ---
 
-def repetition(build, name, detail):
-    """What one repetition makes; a summary of work that belongs to no request makes no span."""
-    return json.loads(checked([build / "pipeline_bench", "--only", "correlate", "--detail", detail, "--repeat", 1, "--rounds", 1,
-                               recording(name)]))
-
-
 def stages(build, rounds):
     found = []
     for name in RECORDINGS:
-        repeat = max(1, round(SPANS_A_ROUND / repetition(build, name, "default")["spans"]))
+        once = json.loads(checked([build / "pipeline_bench", "--only", "correlate", "--repeat", 1, "--rounds", 1, recording(name)]))
+        repeat = max(1, round(SPANS_A_ROUND / once["spans"]))
         for detail in DETAILS:
-            if not repetition(build, name, detail)["spans"]:
-                continue
-            said = checked([build / "pipeline_bench", "--json", "--detail", detail, "--repeat", repeat, "--rounds", rounds,
+            by = ["--by-record"] if detail == "summary" else []
+            said = checked([build / "pipeline_bench", "--json", "--detail", detail, "--repeat", repeat, "--rounds", rounds, *by,
                             recording(name)])
             found.append({"recording": name, "detail": detail, "compression": "gzip", **json.loads(said)})
     said = checked([build / "pipeline_bench", "--json", "--zstd", "--rounds", rounds, recording(RECORDINGS[0])])
@@ -242,12 +236,12 @@ def budgets(results):
 
 
 def stage_table(runs):
-    rows = [[run["recording"], run["detail"], run["compression"],
+    rows = [[run["recording"], run["detail"], run["compression"], run["unit"],
              *[f"{run['stages'][s]['ns']:.0f} ({run['stages'][s]['min']:.0f} to {run['stages'][s]['max']:.0f})" for s in STAGES],
              f"{run['bytes']:.0f}", f"{run['compressed_bytes']:.1f}", run["allocations"]] for run in runs]
-    return {"title": "By stage", "text": "CPU ns a span, pumped in one thread (`pipeline_bench`): the median of rounds, the "
-            "least and the most. A summary counts many calls and records into one span, so its price is that of all these.",
-            "columns": ["recording", "detail", "compressed by", *[f"{stage}, ns" for stage in STAGES], "bytes a span", "compressed",
+    return {"title": "By stage", "text": "CPU time, pumped in one thread (`pipeline_bench`): the median of rounds, the least and "
+            "the most. A summary counts many calls and records into one span, so its price is by what was captured.",
+            "columns": ["recording", "detail", "compressed by", "for each", *[f"{stage}, ns" for stage in STAGES], "bytes", "compressed",
                         "allocations after the start"], "rows": rows}
 
 

@@ -114,7 +114,7 @@ static struct {
     int only; /* stage; -1: all */
     enum compression compression;
     uint64_t growth; /* spans */
-    bool together, json;
+    bool together, by_record, json;
 } options = {
     .compression = COMPRESSION_GZIP, .repeat = 100, .rounds = 9, .threads = 1, .devices = 1, .only = -1};
 
@@ -626,12 +626,19 @@ struct result {
     double ns, low, high; /* a span: the median, the least and the most of the rounds */
 };
 
-static void print(const struct result *results, const struct chain *whole, double spans, uint64_t allocated)
+static uint64_t made_by(const struct chain *chain)
 {
-    double all = (double)whole->spans;
+    return options.by_record ? chain->events : chain->spans;
+}
+
+static void print(const struct result *results, const struct chain *whole, double made, uint64_t allocated)
+{
+    double all = (double)made_by(whole);
+    const char *unit = options.by_record ? "record" : "span";
     if (options.json) {
-        printf("{\"spans\":%.0f,\"bytes\":%.2f,\"compressed_bytes\":%.2f,\"allocations\":%llu,\"stages\":{",
-               spans, (double)whole->bytes / all, (double)whole->compressed / all,
+        printf("{\"unit\":\"%s\",\"made\":%.0f,\"bytes\":%.2f,\"compressed_bytes\":%.2f,\"allocations\":%llu,"
+               "\"stages\":{",
+               unit, made, (double)whole->bytes / all, (double)whole->compressed / all,
                (unsigned long long)allocated);
         for (int s = STAGE_DECODE; s < STAGES; s++)
             printf("%s\"%s\":{\"ns\":%.2f,\"min\":%.2f,\"max\":%.2f}", s > STAGE_DECODE ? "," : "",
@@ -640,10 +647,11 @@ static void print(const struct result *results, const struct chain *whole, doubl
         return;
     }
     for (int s = STAGE_DECODE; s < STAGES; s++)
-        printf("%-10s %7.1f ns a span (%.1f to %.1f)\n", stage_names[s], results[s].ns, results[s].low,
+        printf("%-10s %7.1f ns a %s (%.1f to %.1f)\n", stage_names[s], results[s].ns, unit, results[s].low,
                results[s].high);
-    printf("%.0f spans a round; %.1f bytes a span, %.1f compressed; %llu allocations after the warm-up\n",
-           spans, (double)whole->bytes / all, (double)whole->compressed / all, (unsigned long long)allocated);
+    printf("%.0f %ss a round; %.1f bytes a %s, %.1f compressed; %llu allocations after the warm-up\n", made,
+           unit, (double)whole->bytes / all, unit, (double)whole->compressed / all,
+           (unsigned long long)allocated);
 }
 
 static void measure_all(void)
@@ -656,12 +664,16 @@ static void measure_all(void)
         took[s] = need(calloc(options.rounds, sizeof(double)));
         warm_up(&chains[s]);
     }
-    uint64_t spans_before = chains[STAGE_COMPRESS].spans, allocated_before = allocations;
+    uint64_t spans_before = made_by(&chains[STAGE_COMPRESS]), allocated_before = allocations;
     for (unsigned round = 0; round < options.rounds; round++)
         for (int s = 0; s < STAGES; s++)
             took[s][round] = round_ns(&chains[s]);
     uint64_t allocated = allocations - allocated_before;
-    double spans = (double)(chains[STAGE_COMPRESS].spans - spans_before) / options.rounds;
+    double spans = (double)(made_by(&chains[STAGE_COMPRESS]) - spans_before) / options.rounds;
+    if (spans < 1) {
+        fprintf(stderr, "pipeline_bench: no spans are made of it at this detail; --by-record\n");
+        exit(1);
+    }
     for (int s = STAGES - 1; s > STAGE_FILL; s--) {
         for (unsigned round = 0; round < options.rounds; round++)
             took[s][round] = (took[s][round] - took[s - 1][round]) / spans;
@@ -756,6 +768,7 @@ static const char help[] =
     "  --zstd         compress by zstd in place of gzip\n"
     "  --only STAGE   nothing but the chain up to: fill, decode, correlate, encode or compress\n"
     "  --together     the threads play all at once, and not each a repetition\n"
+    "  --by-record    costs by call and record that was captured, and not by span: a summary makes few\n"
     "  --growth N     one life of N spans: what one has cost by then, in each decade from the first 1000 on\n"
     "  --json         one line of JSON\n";
 
@@ -770,19 +783,13 @@ static int stage_by_name(const char *name)
 
 static const char *read_options(int argc, char **argv, const char **detail)
 {
-    static const struct option known[] = {{"repeat", 1, NULL, 'r'},
-                                          {"rounds", 1, NULL, 'n'},
-                                          {"detail", 1, NULL, 'd'},
-                                          {"threads", 1, NULL, 't'},
-                                          {"devices", 1, NULL, 'g'},
-                                          {"names", 1, NULL, 'k'},
-                                          {"only", 1, NULL, 'o'},
-                                          {"zstd", 0, NULL, 'z'},
-                                          {"together", 0, NULL, 'T'},
-                                          {"growth", 1, NULL, 'G'},
-                                          {"json", 0, NULL, 'j'},
-                                          {"help", 0, NULL, 'h'},
-                                          {0}};
+    static const struct option known[] = {{"repeat", 1, NULL, 'r'},   {"rounds", 1, NULL, 'n'},
+                                          {"detail", 1, NULL, 'd'},   {"threads", 1, NULL, 't'},
+                                          {"devices", 1, NULL, 'g'},  {"names", 1, NULL, 'k'},
+                                          {"only", 1, NULL, 'o'},     {"zstd", 0, NULL, 'z'},
+                                          {"together", 0, NULL, 'T'}, {"by-record", 0, NULL, 'R'},
+                                          {"growth", 1, NULL, 'G'},   {"json", 0, NULL, 'j'},
+                                          {"help", 0, NULL, 'h'},     {0}};
     for (int option; (option = getopt_long(argc, argv, "", known, NULL)) != -1;) {
         unsigned long value = optarg ? strtoul(optarg, NULL, 10) : 0;
         switch (option) {
@@ -812,6 +819,9 @@ static const char *read_options(int argc, char **argv, const char **detail)
             break;
         case 'T':
             options.together = true;
+            break;
+        case 'R':
+            options.by_record = true;
             break;
         case 'G':
             options.growth = value;
