@@ -33,3 +33,10 @@ target_link_libraries(pipeline_bench PRIVATE cuspan_capture cuspan_correlate cus
 add_executable(own_exporter tests/bench/own_exporter.c src/agent/outputs.c)
 target_link_libraries(own_exporter PRIVATE cuspan_config cuspan_encode cuspan_export)
 add_dependencies(own_exporter cuspan_export_module)
+
+# Has a span become dearer? The figures are of the preset `release`.
+if(CMAKE_BUILD_TYPE STREQUAL "RelWithDebInfo" AND NOT CUSPAN_SANITIZE)
+  add_test(NAME bench/guard COMMAND ${CMAKE_SOURCE_DIR}/tests/bench/guard.py --build ${CMAKE_BINARY_DIR})
+  set_tests_properties(bench/guard PROPERTIES SKIP_RETURN_CODE 77)
+endif()
+add_test(NAME integration/bench_guard COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/bench_guard_test.py)

@@ -92,6 +92,7 @@ cmd:clang clang
 cmd:clang-format clang-format
 cmd:clang-tidy clang-tidy
 cmd:shellcheck shellcheck
+cmd:valgrind valgrind
 py:ensurepip python3-venv
 "
 

@@ -7,6 +7,8 @@
  * detached in the block, which is in the figure).
  *
  *   callback_bench [BLOCKS] [KiB OF THE HOST'S OWN MEMORY]
+ *   callback_bench --counted LAUNCHES      nothing but the callbacks of so many launches, and what drains
+ * their ring, in one thread: for whoever counts instructions in callbacks_handle; prints what was lost
  */
 #include "base/clock.h"
 #include "base/counters.h"
@@ -147,8 +149,40 @@ static void prepare_call(void)
     driver_cbid = find(CALL_DRIVER, "cuLaunchKernel");
 }
 
+static void run_counted(size_t launches)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < launches; i++) {
+        inner.correlationId = ++launch.correlationId;
+        call(CALL_RUNTIME, runtime_cbid, &launch, CUPTI_SITE_ENTER);
+        call(CALL_DRIVER, driver_cbid, &inner, CUPTI_SITE_ENTER);
+        call(CALL_DRIVER, driver_cbid, &inner, CUPTI_SITE_EXIT);
+        call(CALL_RUNTIME, runtime_cbid, &launch, CUPTI_SITE_EXIT);
+        if (i % BLOCK == 0)
+            threads_visit(drain_thread, &sum);
+    }
+    printf("{\"launches\":%zu,\"lost\":%llu}\n", launches,
+           (unsigned long long)counter_get(COUNTER_lost_ring_full));
+}
+
+static bool start(void)
+{
+    clock_init();
+    if (threads_init(RING_BYTES, TOTAL_BYTES) != STATUS_OK || callbacks_init(true) != STATUS_OK)
+        return false;
+    atomic_store(&mode_now, MODE_ON);
+    prepare_call();
+    return true;
+}
+
 int main(int argc, char **argv)
 {
+    if (argc == 3 && strcmp(argv[1], "--counted") == 0) {
+        if (!start())
+            return 1;
+        run_counted(strtoul(argv[2], NULL, 10));
+        return 0;
+    }
     size_t blocks = argc > 1 ? strtoul(argv[1], NULL, 10) : 2000;
     own_bytes = (argc > 2 ? strtoul(argv[2], NULL, 10) : 512) * 1024;
     double *works = calloc(blocks, sizeof *works), *costs[PARENTS];
@@ -158,14 +192,10 @@ int main(int argc, char **argv)
     own_memory = calloc(1, own_bytes);
     pthread_t drainer;
     uint64_t sum = 0;
-    clock_init();
-    if (!blocks || !works || !own_memory || threads_init(RING_BYTES, TOTAL_BYTES) != STATUS_OK ||
-        callbacks_init(true) != STATUS_OK || pthread_create(&drainer, NULL, drain, &sum) != 0)
+    if (!blocks || !works || !own_memory || !start() || pthread_create(&drainer, NULL, drain, &sum) != 0)
         return 1;
     sdk_context_look();
     has_sdk = atomic_load(&sdk_context_is_there);
-    atomic_store(&mode_now, MODE_ON);
-    prepare_call();
     for (size_t i = 0; i < blocks; i++) {
         works[i] = (double)block_ns(false, PARENT_SESSION) / BLOCK;
         for (int p = 0; p < PARENTS; p++)

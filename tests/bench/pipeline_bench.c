@@ -25,14 +25,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 
-#define RING_BYTES    (256 * 1024)
-#define BUFFER_BYTES  (64 * 1024)
-#define EVENTS_A_PUMP 1000 /* a millisecond of a busy program */
-#define REPEAT_GAP_NS NS_PER_MS
-#define TID_STEP      1000000
-#define CHUNKS        512
+#define RING_BYTES       (256 * 1024)
+#define LARGE_RINGS      16 /* so many has the agent, and small ones for further threads */
+#define SMALL_RING_BYTES (16 * 1024)
+#define BUFFER_BYTES     (64 * 1024)
+#define EVENTS_A_PUMP    1000 /* a millisecond of a busy program */
+#define REPEAT_GAP_NS    NS_PER_MS
+#define TID_STEP         1000000
+#define CHUNKS           512
+#define GROWTH_FIRST     1000
 
 enum stage { STAGE_FILL, STAGE_DECODE, STAGE_CORRELATE, STAGE_ENCODE, STAGE_COMPRESS, STAGES };
 static const char *const stage_names[STAGES] = {"fill", "decode", "correlate", "encode", "compress"};
@@ -109,7 +113,8 @@ static struct {
     uint32_t names;
     int only; /* stage; -1: all */
     enum compression compression;
-    bool json;
+    uint64_t growth; /* spans */
+    bool together, by_record, json;
 } options = {
     .compression = COMPRESSION_GZIP, .repeat = 100, .rounds = 9, .threads = 1, .devices = 1, .only = -1};
 
@@ -327,8 +332,10 @@ static void make_threads(void)
         recorded.threads[i].info.slot = i;
     }
     recorded.thread_count = wanted;
-    for (uint32_t i = 0; i < wanted; i++)
-        ring_init(&recorded.threads[i].ring, need(aligned_alloc(64, RING_BYTES)), RING_BYTES);
+    for (uint32_t i = 0; i < wanted; i++) {
+        uint32_t bytes = i < LARGE_RINGS || !options.together ? RING_BYTES : SMALL_RING_BYTES;
+        ring_init(&recorded.threads[i].ring, need(aligned_alloc(64, bytes)), bytes);
+    }
 }
 
 /* --- the chain --- */
@@ -341,6 +348,7 @@ struct chain {
     struct compressor *compressor;
     uint64_t spans, bytes, compressed, events;
     uint64_t repetitions;
+    size_t filled, waiting; /* bytes in the buffer; events since the last pump */
 };
 
 static uint8_t buffer[BUFFER_BYTES];
@@ -434,20 +442,38 @@ static void drain(struct chain *chain)
     }
 }
 
-static void fill_record(const struct event *event, uint32_t clone, uint64_t shift_ns, uint32_t correlation)
+/* One playing of the recording: by which threads, how much later, with which IDs. */
+struct turn {
+    uint32_t clone, correlation;
+    uint64_t shift_ns, number;
+};
+
+/* The i-th of those that are played together. */
+static struct turn turn_of(const struct chain *chain, uint32_t i)
 {
-    struct thread *thread = &recorded.threads[event->thread + clone * recorded.threads_recorded];
+    uint64_t before = options.together ? chain->repetitions * options.threads + i : chain->repetitions;
+    return (struct turn){
+        .clone = options.together ? i : (uint32_t)(chain->repetitions % options.threads),
+        .correlation = (uint32_t)before * recorded.correlation_max,
+        .shift_ns = chain->repetitions * (recorded.last_ns - recorded.first_ns + REPEAT_GAP_NS),
+        .number = before * recorded.event_count,
+    };
+}
+
+static void fill_record(const struct event *event, const struct turn *turn)
+{
+    struct thread *thread = &recorded.threads[event->thread + turn->clone * recorded.threads_recorded];
     struct record_head *head = ring_reserve(&thread->ring, event->head->bytes);
     if (!head)
         abort();
     memcpy(head, event->head, event->head->bytes);
     if (head->type == RECORD_CALL) {
         struct call_record *call = (struct call_record *)head;
-        call->start_ns += shift_ns;
-        call->end_ns += shift_ns;
-        call->correlation_id += call->correlation_id ? correlation : 0;
+        call->start_ns += turn->shift_ns;
+        call->end_ns += turn->shift_ns;
+        call->correlation_id += call->correlation_id ? turn->correlation : 0;
     } else {
-        ((struct resource_record *)head)->time_ns += shift_ns;
+        ((struct resource_record *)head)->time_ns += turn->shift_ns;
     }
     ring_commit(&thread->ring, head->bytes);
 }
@@ -462,14 +488,13 @@ static void add_to(uint8_t *record, int offset, uint64_t value, size_t size)
     memcpy(record + offset, &now, size);
 }
 
-static void fill_activity(const struct event *event, uint8_t *to, uint64_t number, uint64_t shift_ns,
-                          uint32_t correlation)
+static void fill_activity(const struct event *event, uint8_t *to, uint64_t number, const struct turn *turn)
 {
     const struct layout *layout = &layouts[event->kind];
     memcpy(to, event->activity, event->bytes);
-    add_to(to, layout->start, shift_ns, 8);
-    add_to(to, layout->end, shift_ns, 8);
-    add_to(to, layout->correlation, correlation, 4);
+    add_to(to, layout->start, turn->shift_ns, 8);
+    add_to(to, layout->end, turn->shift_ns, 8);
+    add_to(to, layout->correlation, turn->correlation, 4);
     if (layout->device >= 0 && options.devices > 1) {
         uint32_t device = (uint32_t)(number % options.devices);
         memcpy(to + layout->device, &device, 4);
@@ -479,32 +504,40 @@ static void fill_activity(const struct event *event, uint8_t *to, uint64_t numbe
 }
 
 /* Calls are drained before the buffers, as in the agent. */
+static void pump(struct chain *chain)
+{
+    drain(chain);
+    decode(chain, chain->filled);
+    chain->filled = chain->waiting = 0;
+}
+
+static void play_event(struct chain *chain, size_t i, const struct turn *turn)
+{
+    const struct event *event = &recorded.events[i];
+    if (chain->waiting == EVENTS_A_PUMP || chain->filled + event->bytes > sizeof buffer)
+        pump(chain);
+    chain->waiting++;
+    if (!event->kind) {
+        fill_record(event, turn);
+        return;
+    }
+    fill_activity(event, buffer + chain->filled, turn->number + i, turn);
+    chain->filled += event->bytes;
+}
+
 static void play(struct chain *chain)
 {
-    uint64_t shift_ns = chain->repetitions * (recorded.last_ns - recorded.first_ns + REPEAT_GAP_NS);
-    uint32_t correlation = (uint32_t)chain->repetitions * recorded.correlation_max;
-    uint32_t clone = (uint32_t)(chain->repetitions % options.threads);
-    uint64_t number = chain->repetitions * recorded.event_count;
-    size_t filled = 0;
+    uint32_t together = options.together ? options.threads : 1;
     for (size_t i = 0; i < recorded.event_count; i++) {
-        const struct event *event = &recorded.events[i];
-        if (chain->repetitions && (event->kind == ACTIVITY_DEVICE || event->kind == ACTIVITY_CONTEXT))
-            continue; /* as in a process, they come once */
-        bool is_full = event->kind && filled + event->bytes > sizeof buffer;
-        if (is_full || (i && i % EVENTS_A_PUMP == 0)) {
-            drain(chain);
-            decode(chain, filled);
-            filled = 0;
+        uint16_t kind = recorded.events[i].kind;
+        bool comes_once = kind == ACTIVITY_DEVICE || kind == ACTIVITY_CONTEXT; /* in a process */
+        for (uint32_t one = 0; one < (comes_once ? 1 : together); one++) {
+            struct turn turn = turn_of(chain, one);
+            if (!comes_once || !chain->repetitions)
+                play_event(chain, i, &turn);
         }
-        if (!event->kind) {
-            fill_record(event, clone, shift_ns, correlation);
-            continue;
-        }
-        fill_activity(event, buffer + filled, number + i, shift_ns, correlation);
-        filled += event->bytes;
     }
-    drain(chain);
-    decode(chain, filled);
+    pump(chain);
     chain->repetitions++;
     if (chain->last >= STAGE_CORRELATE)
         correlate_tick(chain->correlate, clock_monotonic_ns());
@@ -584,7 +617,8 @@ static double round_ns(struct chain *chain)
 
 static void warm_up(struct chain *chain)
 {
-    for (unsigned i = 0; i < 2 * options.threads; i++)
+    unsigned rounds = options.together ? 2 : 2 * options.threads; /* each thread has come twice */
+    for (unsigned i = 0; i < rounds; i++)
         play(chain);
 }
 
@@ -592,12 +626,19 @@ struct result {
     double ns, low, high; /* a span: the median, the least and the most of the rounds */
 };
 
-static void print(const struct result *results, const struct chain *whole, double spans, uint64_t allocated)
+static uint64_t made_by(const struct chain *chain)
 {
-    double all = (double)whole->spans;
+    return options.by_record ? chain->events : chain->spans;
+}
+
+static void print(const struct result *results, const struct chain *whole, double made, uint64_t allocated)
+{
+    double all = (double)made_by(whole);
+    const char *unit = options.by_record ? "record" : "span";
     if (options.json) {
-        printf("{\"spans\":%.0f,\"bytes\":%.2f,\"compressed_bytes\":%.2f,\"allocations\":%llu,\"stages\":{",
-               spans, (double)whole->bytes / all, (double)whole->compressed / all,
+        printf("{\"unit\":\"%s\",\"made\":%.0f,\"bytes\":%.2f,\"compressed_bytes\":%.2f,\"allocations\":%llu,"
+               "\"stages\":{",
+               unit, made, (double)whole->bytes / all, (double)whole->compressed / all,
                (unsigned long long)allocated);
         for (int s = STAGE_DECODE; s < STAGES; s++)
             printf("%s\"%s\":{\"ns\":%.2f,\"min\":%.2f,\"max\":%.2f}", s > STAGE_DECODE ? "," : "",
@@ -606,10 +647,11 @@ static void print(const struct result *results, const struct chain *whole, doubl
         return;
     }
     for (int s = STAGE_DECODE; s < STAGES; s++)
-        printf("%-10s %7.1f ns a span (%.1f to %.1f)\n", stage_names[s], results[s].ns, results[s].low,
+        printf("%-10s %7.1f ns a %s (%.1f to %.1f)\n", stage_names[s], results[s].ns, unit, results[s].low,
                results[s].high);
-    printf("%.0f spans a round; %.1f bytes a span, %.1f compressed; %llu allocations after the warm-up\n",
-           spans, (double)whole->bytes / all, (double)whole->compressed / all, (unsigned long long)allocated);
+    printf("%.0f %ss a round; %.1f bytes a %s, %.1f compressed; %llu allocations after the warm-up\n", made,
+           unit, (double)whole->bytes / all, unit, (double)whole->compressed / all,
+           (unsigned long long)allocated);
 }
 
 static void measure_all(void)
@@ -622,12 +664,16 @@ static void measure_all(void)
         took[s] = need(calloc(options.rounds, sizeof(double)));
         warm_up(&chains[s]);
     }
-    uint64_t spans_before = chains[STAGE_COMPRESS].spans, allocated_before = allocations;
+    uint64_t spans_before = made_by(&chains[STAGE_COMPRESS]), allocated_before = allocations;
     for (unsigned round = 0; round < options.rounds; round++)
         for (int s = 0; s < STAGES; s++)
             took[s][round] = round_ns(&chains[s]);
     uint64_t allocated = allocations - allocated_before;
-    double spans = (double)(chains[STAGE_COMPRESS].spans - spans_before) / options.rounds;
+    double spans = (double)(made_by(&chains[STAGE_COMPRESS]) - spans_before) / options.rounds;
+    if (spans < 1) {
+        fprintf(stderr, "pipeline_bench: no spans are made of it at this detail; --by-record\n");
+        exit(1);
+    }
     for (int s = STAGES - 1; s > STAGE_FILL; s--) {
         for (unsigned round = 0; round < options.rounds; round++)
             took[s][round] = (took[s][round] - took[s - 1][round]) / spans;
@@ -659,6 +705,46 @@ static void run_only(enum stage last)
     chain_deinit(&chain);
 }
 
+static long peak_kib(void)
+{
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    return usage.ru_maxrss;
+}
+
+static double play_ns(struct chain *chain)
+{
+    double begin = thread_ns();
+    play(chain);
+    return thread_ns() - begin;
+}
+
+/* One life of up to so many spans, and what they have cost up to encoding in each decade of it. */
+static void run_growth(uint64_t spans_max)
+{
+    struct chain fill, chain;
+    chain_init(&fill, STAGE_FILL);
+    chain_init(&chain, STAGE_ENCODE);
+    warm_up(&fill);
+    warm_up(&chain);
+    uint64_t before = chain.spans, since = before, allocated_before = allocations;
+    double ns = 0;
+    for (uint64_t next = GROWTH_FIRST; next <= spans_max; next *= 10) {
+        while (chain.spans - before < next)
+            ns += play_ns(&chain) - play_ns(&fill);
+        if (chain.spans == since)
+            continue; /* the last repetition was longer than this decade */
+        printf("{\"spans\":%llu,\"ns\":%.2f,\"rss_kib\":%ld,\"allocations\":%llu}\n",
+               (unsigned long long)next, ns / (double)(chain.spans - since), peak_kib(),
+               (unsigned long long)(allocations - allocated_before));
+        fflush(stdout);
+        since = chain.spans;
+        ns = 0;
+    }
+    chain_deinit(&chain);
+    chain_deinit(&fill);
+}
+
 static void make_names(void)
 {
     names = need(calloc(options.names + 1u, sizeof *names));
@@ -681,6 +767,9 @@ static const char help[] =
     "  --names N      so many kernel names in place of the recorded ones\n"
     "  --zstd         compress by zstd in place of gzip\n"
     "  --only STAGE   nothing but the chain up to: fill, decode, correlate, encode or compress\n"
+    "  --together     the threads play all at once, and not each a repetition\n"
+    "  --by-record    costs by call and record that was captured, and not by span: a summary makes few\n"
+    "  --growth N     one life of N spans: what one has cost by then, in each decade from the first 1000 on\n"
     "  --json         one line of JSON\n";
 
 static int stage_by_name(const char *name)
@@ -694,17 +783,13 @@ static int stage_by_name(const char *name)
 
 static const char *read_options(int argc, char **argv, const char **detail)
 {
-    static const struct option known[] = {{"repeat", 1, NULL, 'r'},
-                                          {"rounds", 1, NULL, 'n'},
-                                          {"detail", 1, NULL, 'd'},
-                                          {"threads", 1, NULL, 't'},
-                                          {"devices", 1, NULL, 'g'},
-                                          {"names", 1, NULL, 'k'},
-                                          {"only", 1, NULL, 'o'},
-                                          {"zstd", 0, NULL, 'z'},
-                                          {"json", 0, NULL, 'j'},
-                                          {"help", 0, NULL, 'h'},
-                                          {0}};
+    static const struct option known[] = {{"repeat", 1, NULL, 'r'},   {"rounds", 1, NULL, 'n'},
+                                          {"detail", 1, NULL, 'd'},   {"threads", 1, NULL, 't'},
+                                          {"devices", 1, NULL, 'g'},  {"names", 1, NULL, 'k'},
+                                          {"only", 1, NULL, 'o'},     {"zstd", 0, NULL, 'z'},
+                                          {"together", 0, NULL, 'T'}, {"by-record", 0, NULL, 'R'},
+                                          {"growth", 1, NULL, 'G'},   {"json", 0, NULL, 'j'},
+                                          {"help", 0, NULL, 'h'},     {0}};
     for (int option; (option = getopt_long(argc, argv, "", known, NULL)) != -1;) {
         unsigned long value = optarg ? strtoul(optarg, NULL, 10) : 0;
         switch (option) {
@@ -731,6 +816,15 @@ static const char *read_options(int argc, char **argv, const char **detail)
             break;
         case 'j':
             options.json = true;
+            break;
+        case 'T':
+            options.together = true;
+            break;
+        case 'R':
+            options.by_record = true;
+            break;
+        case 'G':
+            options.growth = value;
             break;
         case 'z':
             options.compression = COMPRESSION_ZSTD;
@@ -779,7 +873,9 @@ int main(int argc, char **argv)
         if (layouts[kind].layout.recordSize)
             known[kind] = &layouts[kind].layout;
     decode_learn_layouts(known, ACTIVITY_KINDS_MAX);
-    if (options.only >= 0)
+    if (options.growth)
+        run_growth(options.growth);
+    else if (options.only >= 0)
         run_only((enum stage)options.only);
     else
         measure_all();

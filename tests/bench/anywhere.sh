@@ -1,0 +1,8 @@
+#!/bin/bash
+# What lies behind CUPTI, measured anywhere: no GPU needed.
+#   tests/bench/anywhere.sh [OUT.json] [--rounds N] [--long] [--build DIR]      build/bench/anywhere.json; minutes
+# anywhere.py says what is measured; tests/bench/run.sh anywhere calls this. Needs a build with tests by the preset
+# `release`, and valgrind for the instructions.
+set -eu
+export PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1
+exec python3 "$(dirname "$0")/anywhere.py" "$@"
