@@ -14,6 +14,9 @@
 #define LIKELY(x)   __builtin_expect(!!(x), 1)
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
 
+/* Kept out of the hot path, so that it saves no registers for them. */
+#define RARE __attribute__((noinline, cold))
+
 #define NO_RING_MARK UINT64_MAX /* in CUPTI's 64 bits: the call began when no ring was left */
 
 /* A start that lies further back is what another tool left in CUPTI's 64 bits, not ours: a day of a counter
@@ -24,8 +27,10 @@ struct callbacks_signals callbacks_signals;
 void (*callbacks_on_graph)(void);
 void (*callbacks_on_bound)(bool begins);
 
-static struct call_plan *plans[CALL_RUNTIME + 1]; /* by domain, then callback ID */
-static uint16_t plan_counts[CALL_RUNTIME + 1];
+static struct {
+    struct call_plan *plans; /* by callback ID */
+    uint32_t count;
+} domains[CALL_RUNTIME + 1];
 
 static uint16_t param_words_max(const struct call_param *param)
 {
@@ -82,17 +87,17 @@ enum status callbacks_init(bool parameters)
     atomic_store(&callbacks_signals.graph_is_begun, false);
     atomic_store(&callbacks_signals.graph_is_instantiated, false);
     atomic_store(&mode_on_since, 0);
-    plan_counts[CALL_RUNTIME] = call_count_runtime;
-    plan_counts[CALL_DRIVER] = call_count_driver;
+    domains[CALL_RUNTIME].count = call_count_runtime;
+    domains[CALL_DRIVER].count = call_count_driver;
     for (enum call_domain domain = CALL_DRIVER; domain <= CALL_RUNTIME; domain++) {
-        free(plans[domain]);
-        plans[domain] = calloc(plan_counts[domain], sizeof *plans[domain]);
-        if (!plans[domain])
+        free(domains[domain].plans);
+        domains[domain].plans = calloc(domains[domain].count, sizeof *domains[domain].plans);
+        if (!domains[domain].plans)
             return STATUS_NO_MEMORY;
-        for (uint32_t cbid = 0; cbid < plan_counts[domain]; cbid++) {
+        for (uint32_t cbid = 0; cbid < domains[domain].count; cbid++) {
             const struct call_info *info = call_info(domain, cbid);
             if (info)
-                plans[domain][cbid] = make_plan(info, parameters);
+                domains[domain].plans[cbid] = make_plan(info, parameters);
         }
     }
     return STATUS_OK;
@@ -100,12 +105,12 @@ enum status callbacks_init(bool parameters)
 
 void callbacks_leave_out(enum call_domain domain, uint32_t cbid)
 {
-    plans[domain][cbid].flags |= PLAN_NO_SPAN;
+    domains[domain].plans[cbid].flags |= PLAN_NO_SPAN;
 }
 
 bool callbacks_make_graph(enum call_domain domain, uint32_t cbid)
 {
-    return plans[domain][cbid].flags & PLAN_MAKES_GRAPH;
+    return domains[domain].plans[cbid].flags & PLAN_MAKES_GRAPH;
 }
 
 static uint8_t bound_flags(const char *name)
@@ -125,7 +130,7 @@ bool callbacks_is_bound(enum call_domain domain, uint32_t cbid)
 
 void callbacks_bound(enum call_domain domain, uint32_t cbid)
 {
-    plans[domain][cbid].flags |= bound_flags(call_name(call_info(domain, cbid)));
+    domains[domain].plans[cbid].flags |= bound_flags(call_name(call_info(domain, cbid)));
 }
 
 /* Copies a string parameter: one word of length, then its bytes in whole words. Returns the words written. */
@@ -250,11 +255,9 @@ static uint32_t copy_params(struct call_record *record, const struct call_plan *
     return (uint32_t)((uint8_t *)to - (uint8_t *)record);
 }
 
-/* Apart from its caller, so that callbacks that write nothing have no registers to save for it. */
-__attribute__((noinline)) static void write_call(struct host_thread *thread, enum call_domain domain,
-                                                 uint32_t cbid, const struct call_plan *plan,
-                                                 const struct cupti_callback_data *data, uint64_t start,
-                                                 uint64_t end)
+static void write_call(struct host_thread *thread, enum call_domain domain, uint32_t cbid,
+                       const struct call_plan *plan, const struct cupti_callback_data *data, uint64_t start,
+                       uint64_t end)
 {
     if (UNLIKELY(thread_context_is_new(thread, thread_context_self)))
         thread_context_write(thread, thread_context_self);
@@ -285,7 +288,7 @@ __attribute__((noinline)) static void write_call(struct host_thread *thread, enu
     ring_commit(&thread->ring, bytes);
 }
 
-static void note_graph(const struct call_plan *plan)
+RARE static void note_graph(const struct call_plan *plan)
 {
     if (atomic_load_explicit(&callbacks_signals.graph_is_instantiated, memory_order_relaxed))
         return;
@@ -294,6 +297,28 @@ static void note_graph(const struct call_plan *plan)
     atomic_store_explicit(&callbacks_signals.graph_is_begun, true, memory_order_relaxed);
     if (plan->flags & PLAN_INSTANTIATES_GRAPH)
         atomic_store_explicit(&callbacks_signals.graph_is_instantiated, true, memory_order_relaxed);
+}
+
+RARE static void begin_tracing(void)
+{
+    callbacks_on_bound(true);
+}
+
+/* A call that concerns graphs or the tracing itself, or one after graph nodes that wait to be written. */
+RARE static void enter_special_call(struct host_thread *thread, enum call_domain domain,
+                                    const struct call_plan *plan, const struct cupti_callback_data *data)
+{
+    graph_nodes_flush(thread);
+    if (plan->flags & PLAN_MAKES_GRAPH)
+        note_graph(plan);
+    if (plan->flags & PLAN_INSTANTIATES_GRAPH)
+        graph_nodes_begin(thread);
+    if (plan->flags & PLAN_ENDS_TRACING)
+        callbacks_on_bound(false);
+    bool has_span = !(plan->flags & PLAN_NO_SPAN);
+    if (!has_span && domain == CALL_DRIVER)
+        atomic_store_explicit(&thread->is_in_driver_call, false, memory_order_relaxed);
+    *data->correlationData = has_span ? clock_ticks() : 0;
 }
 
 static void enter_call(struct host_thread *thread, enum call_domain domain, const struct call_plan *plan,
@@ -310,34 +335,16 @@ static void enter_call(struct host_thread *thread, enum call_domain domain, cons
         }
         atomic_store_explicit(&thread->is_in_driver_call, true, memory_order_relaxed);
     }
-    graph_nodes_flush(thread);
-    if (UNLIKELY(plan->flags)) {
-        if (plan->flags & PLAN_MAKES_GRAPH)
-            note_graph(plan);
-        if (plan->flags & PLAN_INSTANTIATES_GRAPH)
-            graph_nodes_begin(thread);
-        if (plan->flags & PLAN_ENDS_TRACING)
-            callbacks_on_bound(false);
-        if (plan->flags & PLAN_NO_SPAN) {
-            if (domain == CALL_DRIVER)
-                atomic_store_explicit(&thread->is_in_driver_call, false, memory_order_relaxed);
-            *data->correlationData = 0;
-            return;
-        }
-    }
-    *data->correlationData = clock_ticks();
+    if (LIKELY(!plan->flags && !thread->graphs.has_runs && clock_has_counter))
+        *data->correlationData = clock_read_counter();
+    else
+        enter_special_call(thread, domain, plan, data);
 }
 
-static void exit_call(struct host_thread *thread, enum call_domain domain, uint32_t cbid,
-                      const struct call_plan *plan, const struct cupti_callback_data *data)
+__attribute__((noinline)) static void finish_call(struct host_thread *thread, enum call_domain domain,
+                                                  uint32_t cbid, const struct call_plan *plan,
+                                                  const struct cupti_callback_data *data, uint64_t start)
 {
-    uint64_t start = *data->correlationData;
-    if (domain == CALL_RUNTIME)
-        atomic_store_explicit(&thread->runtime_correlation, 0, memory_order_relaxed);
-    if (UNLIKELY(plan->flags & PLAN_BEGINS_TRACING))
-        callbacks_on_bound(true);
-    if (!start)
-        return; /* the runtime's own, one without a span, or one that began before our callback was on */
     if (domain == CALL_DRIVER)
         atomic_store_explicit(&thread->is_in_driver_call, false, memory_order_relaxed);
     *data->correlationData = 0;
@@ -356,6 +363,18 @@ static void exit_call(struct host_thread *thread, enum call_domain domain, uint3
         write_call(thread, domain, cbid, plan, data, start, end);
 }
 
+static void exit_call(struct host_thread *thread, enum call_domain domain, uint32_t cbid,
+                      const struct call_plan *plan, const struct cupti_callback_data *data)
+{
+    uint64_t start = *data->correlationData;
+    if (domain == CALL_RUNTIME)
+        atomic_store_explicit(&thread->runtime_correlation, 0, memory_order_relaxed);
+    if (UNLIKELY(plan->flags & PLAN_BEGINS_TRACING))
+        begin_tracing();
+    if (start) /* else the runtime's own, one without a span, or one that began before our callback was on */
+        finish_call(thread, domain, cbid, plan, data, start);
+}
+
 /* A call on a thread without a ring is counted once, at its end; what the runtime does on its own behalf is
  * not told from it. */
 static void handle_call_without_ring(const struct cupti_callback_data *data)
@@ -366,26 +385,44 @@ static void handle_call_without_ring(const struct cupti_callback_data *data)
         counter_add(COUNTER_lost_no_ring, 1);
 }
 
-static void handle_call(enum call_domain domain, uint32_t cbid, const struct cupti_callback_data *data)
+static inline void handle_call_on(struct host_thread *thread, enum call_domain domain, uint32_t cbid,
+                                  const struct cupti_callback_data *data)
 {
-    struct host_thread *thread = thread_current();
-    if (UNLIKELY(!thread)) {
-        handle_call_without_ring(data);
+    if (UNLIKELY(cbid >= domains[domain].count))
         return;
-    }
-    if (UNLIKELY(cbid >= plan_counts[domain] || !plans[domain][cbid].record_bytes_max))
+    const struct call_plan *plan = &domains[domain].plans[cbid];
+    if (UNLIKELY(!plan->record_bytes_max))
         return;
-    const struct call_plan *plan = &plans[domain][cbid];
     if (data->callbackSite == CUPTI_SITE_ENTER)
         enter_call(thread, domain, plan, data);
     else
         exit_call(thread, domain, cbid, plan, data);
 }
 
+RARE static void handle_call_on_new_thread(enum call_domain domain, uint32_t cbid,
+                                           const struct cupti_callback_data *data)
+{
+    struct host_thread *thread = thread_register();
+    if (thread)
+        handle_call_on(thread, domain, cbid, data);
+    else
+        handle_call_without_ring(data);
+}
+
+/* The hot path goes on by jumps alone, to one function at its end: it saves no registers. */
+static void handle_call(enum call_domain domain, uint32_t cbid, const struct cupti_callback_data *data)
+{
+    struct host_thread *thread = thread_self;
+    if (LIKELY(thread != NULL))
+        handle_call_on(thread, domain, cbid, data);
+    else
+        handle_call_on_new_thread(domain, cbid, data);
+}
+
 /* Rare: contexts, modules and graphs. The record lies in the ring before the record of the call that it
  * happened in.
  */
-static void handle_resource(uint32_t cbid, const struct cupti_resource_data *data)
+RARE static void handle_resource(uint32_t cbid, const struct cupti_resource_data *data)
 {
     if (cbid == CUPTI_RESOURCE_CONTEXT_DESTROY_STARTING)
         atomic_store_explicit(&callbacks_signals.flush_soon, true, memory_order_relaxed);
@@ -419,7 +456,7 @@ static void handle_resource(uint32_t cbid, const struct cupti_resource_data *dat
     ring_commit(&thread->ring, sizeof *record);
 }
 
-static void handle_state(uint32_t cbid, const struct cupti_state_data *data)
+RARE static void handle_state(uint32_t cbid, const struct cupti_state_data *data)
 {
     if (cbid != CUPTI_STATE_FATAL_ERROR || atomic_exchange(&callbacks_signals.is_failing, true))
         return;
@@ -431,13 +468,13 @@ static void handle_state(uint32_t cbid, const struct cupti_state_data *data)
 }
 
 /* Graphs are made once and launched later, contexts go, CUPTI fails, the program wants to be traced. */
-static bool concerns_sleeper(uint32_t domain, uint32_t cbid)
+RARE static bool concerns_sleeper(uint32_t domain, uint32_t cbid)
 {
     if (domain == CUPTI_DOMAIN_RESOURCE)
         return cbid == CUPTI_RESOURCE_CONTEXT_DESTROY_STARTING || graph_nodes_concern(cbid);
     if (domain == CUPTI_DOMAIN_STATE)
         return true;
-    return cbid < plan_counts[domain] && plans[domain][cbid].flags & ~(unsigned)PLAN_NO_SPAN;
+    return cbid < domains[domain].count && domains[domain].plans[cbid].flags & ~(unsigned)PLAN_NO_SPAN;
 }
 
 void callbacks_handle(void *userdata, uint32_t domain, uint32_t cbid, const void *data)
