@@ -6,6 +6,7 @@ import contextlib
 import io
 import sys
 import unittest
+import unittest.mock
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -118,6 +119,15 @@ class Growing(unittest.TestCase):
     def test_ratios_are_to_the_base(self):
         rows = growth.with_ratios([{"value": 1, "ns": 50}, {"value": 8, "ns": 75}], 1)
         self.assertEqual([row["ratio"] for row in rows], [1, 1.5])
+
+    def test_instructions_are_a_difference_of_two_lengths_without_filling(self):
+        def counted(command, *_):  # starting takes 9000; filling 10 a span; encoding 50 more
+            spans = 64 * 1000 * command[command.index("--repeat") + 1]
+            return 9000 + spans * (60 if "encode" in command else 10), {"spans": spans if "encode" in command else 0}
+        with unittest.mock.patch.object(guard, "callgrind", counted):
+            self.assertEqual(growth.instructions(Path("build"), ["--threads", 64], 64), 50)
+        with unittest.mock.patch.object(guard, "callgrind", lambda *_: (1, {"spans": 7})), self.assertRaises(guard.Trouble):
+            growth.instructions(Path("build"), [], 1)
 
     def test_each_series_begins_with_its_base_and_says_why(self):
         for name, rows in growth.series().items():
