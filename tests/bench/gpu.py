@@ -16,6 +16,7 @@ import argparse
 import ctypes
 import glob
 import json
+import multiprocessing
 import os
 import platform
 import re
@@ -93,26 +94,54 @@ def find_nvcc(build):
     return next((place for place in places if place and os.access(place, os.X_OK)), None)
 
 
-def siblings(cpu):
-    """The processors of the same core."""
-    path = Path(f"/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list")
-    found = set()
-    for part in path.read_text().strip().split(",") if path.exists() else [str(cpu)]:
-        first, _, last = part.partition("-")
-        found.update(range(int(first), int(last or first) + 1))
+SPIN_SECONDS = 0.05
+SHARED_BELOW = 0.85  # of its pace alone: so much slower is a processor beside a busy one of the same core
+
+
+def spin(cpu, barrier, counts):
+    os.sched_setaffinity(0, {cpu})
+    barrier.wait()
+    count, until = 0, time.monotonic() + SPIN_SECONDS
+    while time.monotonic() < until:
+        count += 1
+    counts.put((cpu, count))
+
+
+def pace(*cpus):
+    """How fast each of them counts while the others do, too."""
+    barrier, counts = multiprocessing.Barrier(len(cpus)), multiprocessing.Queue()
+    workers = [multiprocessing.Process(target=spin, args=(cpu, barrier, counts)) for cpu in cpus]
+    for worker in workers:
+        worker.start()
+    found = dict(counts.get() for _ in workers)
+    for worker in workers:
+        worker.join()
     return found
 
 
+def one_of_each_core(cpus):
+    """By trying: a virtual machine rarely says which of its processors are one core."""
+    alone = {cpu: max(pace(cpu)[cpu] for _ in range(2)) for cpu in cpus}
+    kept = []
+    for cpu in cpus:
+        def shares_with(other):
+            return all(both[cpu] < SHARED_BELOW * alone[cpu] and both[other] < SHARED_BELOW * alone[other]
+                       for both in (pace(cpu, other) for _ in range(2)))
+        if not any(shares_with(other) for other in kept):
+            kept.append(cpu)
+    return kept
+
+
 def processors():
-    """(the application's, the collector's); None: as they come. One of each core, where there are enough: a thread of CUPTI's
-    beside the application's on one core is what differs most from run to run."""
+    """(the application's, the collector's); None: as they come. One of each core, where there are enough: a thread of a
+    tracer's beside the application's, on one core, is what differs most from run to run."""
     have = sorted(os.sched_getaffinity(0))
-    cores = sorted({min(siblings(cpu) & {*have}) for cpu in have})
+    if len(have) < 8:
+        return (set(have[:-1]), {have[-1]}) if len(have) >= 4 else (None, None)
+    cores = one_of_each_core(have)
     if len(cores) >= 6:
         return set(cores[1:-1]), {cores[-1]}
-    if len(have) >= 12:
-        return set(have[2:10]), set(have[10:12])
-    return (set(have[:-1]), {have[-1]}) if len(have) >= 4 else (None, None)
+    return (set(have[2:10]), set(have[10:12])) if len(have) >= 12 else (set(have[:-1]), {have[-1]})
 
 
 def first_line(command):
