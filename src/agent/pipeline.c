@@ -23,7 +23,9 @@
 
 #define PAUSE_BUSY_NS (1 * NS_PER_MS) /* a ring of 256 KiB holds 7 ms of the fastest launches seen */
 #define PAUSE_IDLE_NS (4 * NS_PER_MS)
-#define RING_FILLING  15 /* percent: what was found there after a pause. Small rings fill in 2 ms */
+/* Percent of the fullest ring, found there after a pause. Small rings fill in 2 ms. */
+#define RING_QUIET    4
+#define RING_FILLING  15
 #define RING_FULL     40
 #define WAITING_SHARE 16 /* of the calls that can wait: so many more, and their records are asked for */
 #define ROUNDS_MIN    2  /* of draining at the end, if there is that much */
@@ -418,7 +420,9 @@ static uint64_t pause_after(size_t records)
     uint32_t percent = capture_fullest_ring();
     if (percent >= RING_FULL)
         return 0;
-    return percent >= RING_FILLING ? PAUSE_BUSY_NS / 4 : records ? PAUSE_BUSY_NS : PAUSE_IDLE_NS;
+    if (percent >= RING_FILLING)
+        return PAUSE_BUSY_NS / 4;
+    return records && percent >= RING_QUIET ? PAUSE_BUSY_NS : PAUSE_IDLE_NS;
 }
 
 static void *run(void *unused)

@@ -204,6 +204,42 @@ def grouped(runs):
     return [summed([run for run in runs if (run["recording"], run["compression"]) == key]) for key in keys]
 
 
+# --- start and exit ---
+
+DEADLINE_MS = 700
+REFUSED = "http://127.0.0.1:9"  # nobody listens at the port called discard
+
+
+def host(build, folder, settings, **environment):
+    """A program that loads the agent and has a recording played. Wall ms, and what loading and starting took."""
+    given = ";".join(f"{key}={value}" for key, value in {"cupti.library": build / "libcuspan-replay.so", **settings}.items())
+    command = [build / "agent_host", build / "libcuspan.so", build / "libcuspan-replay.so", recording("threads")]
+    began = time.monotonic()
+    subprocess.run([str(word) for word in command], capture_output=True, check=False,
+                   env={**clean_environment(), "CUSPAN_SET": given, "HOST_TIMES": f"{folder}/times", **environment})
+    wall_ms = (time.monotonic() - began) * 1e3
+    return wall_ms, sum(float(part) for part in Path(folder, "times").read_text(encoding="utf-8").split())
+
+
+def start_and_exit(build, rounds):
+    """ms beyond the same program with the agent disabled, round by round. CUPTI's own start costs the double nothing."""
+    found = {"start": [], "exit, live": [], "exit, dead": []}
+    with tempfile.TemporaryDirectory() as folder, \
+            subprocess.Popen([build / "null_collector"], stdout=subprocess.PIPE, text=True) as collector:
+        try:
+            live = f"http://127.0.0.1:{collector.stdout.readline().split()[1]}"
+            for _ in range(2 * rounds + 1):
+                alone_ms, _ = host(build, folder, {}, OTEL_SDK_DISABLED="true")
+                live_ms, start_ms = host(build, folder, {"endpoint": live})
+                dead_ms, _ = host(build, folder, {"endpoint": REFUSED, "exit_deadline_ms": DEADLINE_MS})
+                found["start"].append(start_ms)
+                found["exit, live"].append(live_ms - alone_ms - start_ms)
+                found["exit, dead"].append(dead_ms - alone_ms - start_ms)
+        finally:
+            collector.terminate()
+    return found
+
+
 # --- for the page ---
 
 def check(name, values, limit, unit):
@@ -230,6 +266,9 @@ def budgets(results):
                  for one in first if one["compression"] == "gzip"],
         "bytes": [check(one["compression"], [one["bytes"]], limits[one["compression"]], "bytes")
                   for one in first if one["compression"] in limits],
+        "start-exit": [check("start", results["start_exit"]["start"], 5, "ms"),
+                       check("exit, live", results["start_exit"]["exit, live"], 50, "ms"),
+                       check("exit, dead", results["start_exit"]["exit, dead"], DEADLINE_MS, "ms")],
         "memory": [check("resident at most, the stand-in and the recording included", [max(one["peak_mib"] for one in sums)],
                          64, "MiB")],
     }
@@ -303,6 +342,7 @@ def main():
                    "command": " ".join(["tests/bench/run.sh anywhere", *sys.argv[1:]]), "rounds": args.rounds}
         results["stages"] = stages(args.build, args.rounds)
         results["replays"] = replays(args.build, args.rounds)
+        results["start_exit"] = start_and_exit(args.build, args.rounds)
         results["growth"] = growth.measure(args.build, args.rounds, args.long, counts)
         if counts:
             results["instructions"] = {"compiler": key, **guard.measure(args.build)}

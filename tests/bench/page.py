@@ -4,9 +4,9 @@
     page.py            writes them
     page.py --check    fails with the difference if the committed ones are not what it makes now
 
-From tests/bench/performance.md.in, which holds the prose, and the committed results in tests/bench/results: gpu.json (made
-by run.sh gpu; gpu.py and paired.py say what is in it) and anywhere.json (made by run.sh anywhere). Of the latter the page
-wants: "machine", "commit", "date" and "command" as in gpu.json; "budgets": {row: [check]} with the rows of BUDGETS below
+From tests/bench/performance.md.in, which holds the prose, and the committed results in tests/bench/results: those of GPU_RUNS
+(each made by one run.sh gpu; gpu.py and paired.py say what is in it) and anywhere.json (made by run.sh anywhere). A budget
+takes its figure from the first run that has it; nothing is compared across runs. Of anywhere.json the page wants: "machine", "commit", "date" and "command" as in gpu.json; "budgets": {row: [check]} with the rows of BUDGETS below
 that have no check of their own, a check being {"name", "value", "limit", "unit"} and, where there is a spread, "low" and
 "high"; "tables": [{"title", "text", "columns": [...], "rows": [[...]]}], shown as they are.
 
@@ -26,6 +26,9 @@ import plot  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
 BENCH, DOCS = ROOT / "tests/bench", ROOT / "docs"
+# Title, file in tests/bench/results, part of the plots' names.
+GPU_RUNS = [("The default settings", "gpu.json", ""), ("Every level", "gpu-levels.json", "levels-"),
+            ("Beside other profilers", "gpu-profilers.json", "profilers-")]
 GPU, ANYWHERE = "tests/bench/run.sh gpu", "tests/bench/run.sh anywhere"
 
 FLOORS = {"default": "floor-default", "graph-nodes": "floor-graph-nodes", "full": "floor-full", "one-percent": "floor-off"}
@@ -66,7 +69,9 @@ class Check:
     def is_met(self):
         if self.limit is not None:
             return self.value <= self.limit
-        return self.low <= 1 <= self.high and (self.width is None or self.is_sure and self.high - self.low < self.width)
+        if self.width is None:
+            return self.low <= 1  # nothing is more than that
+        return self.low <= 1 <= self.high and self.is_sure and self.high - self.low < self.width
 
     def number(self, value):
         return f"{value:.3f}" if self.unit == "×" else f"{value:.0f}" if abs(value) >= 10 else f"{value:.1f}"
@@ -76,10 +81,12 @@ class Check:
         return f"{self.name} {self.number(self.value)} {self.unit}{spread}"
 
     def verdict(self):
+        if self.limit is not None:
+            is_open = self.low <= self.limit < self.high
+            said = "met" if self.is_met else f"missed by {self.number(self.value - self.limit)} {self.unit}"
+            return said + (", though the interval holds both" if is_open else "")
         if self.is_met:
             return "met"
-        if self.limit is not None:
-            return f"missed by {self.number(self.value - self.limit)} {self.unit}"
         if not self.low <= 1 <= self.high:
             return f"missed by {self.number(self.low - 1 if self.low > 1 else 1 - self.high)} {self.unit}"
         return "open: the interval is too wide"
@@ -124,8 +131,9 @@ BUDGETS = [
            (ratio_check("cudaGetDevice", "calls", "default", "none", "get-device.median"),
             ratio_check("cudaStreamQuery", "calls", "default", "none", "stream-query.median")), f"{GPU} --apps calls"),
     Budget("graph", "a graph's launch, default settings", "at most 1.05 ×",
-           (ratio_check("call", "graphs", "default", "none", "graph-launch.median", 1.05),
-            ratio_check("to its end", "graphs", "default", "none", "graph-node.median", 1.05)), f"{GPU} --apps graphs"),
+           (ratio_check("to its end, none", "graphs", "default", "none", "graph-node.median", 1.05),
+            ratio_check("the call, floor", "graphs", "default", "floor-default", "graph-launch.median", 1.05)),
+           f"{GPU} --apps graphs"),
     Budget("asleep", "loaded and asleep", "the 95 % interval holds 1.00 and is narrower than 1 %",
            (ratio_check("launch", "calls", "asleep", "none", "launch.median", width=0.01),
             ratio_check("PyTorch step", "torch", "asleep", "none", "torch-step.median", width=0.01)),
@@ -139,20 +147,32 @@ BUDGETS = [
 ]
 
 
-def checks_of(budget, gpu, anywhere):
+def first_check(make, gpus):
+    return next((checks for gpu in gpus if (checks := make(gpu["runs"]))), [])
+
+
+def with_budgets_of(anywhere, pipeline):
+    """A budget may have a figure from either."""
+    budgets = {key: [*checks] for key, checks in (pipeline or {}).get("budgets", {}).items()}
+    for key, checks in (anywhere or {}).get("budgets", {}).items():
+        budgets.setdefault(key, []).extend(checks)
+    return {**(anywhere or {}), "budgets": budgets}
+
+
+def checks_of(budget, gpus, anywhere):
     if budget.checks:
-        return [check for make in budget.checks for check in make(gpu["runs"] if gpu else [])]
+        return [check for make in budget.checks for check in first_check(make, gpus)]
     found = (anywhere or {}).get("budgets", {}).get(budget.key, [])
     return [Check(c["name"], c["value"], c.get("low", c["value"]), c.get("high", c["value"]), True, c["limit"], c["unit"])
             for c in found]
 
 
-def budgets_table(gpu, anywhere):
+def budgets_table(gpus, anywhere):
     lines = ["| what | budget | figure | | command |", "|---|---|---|---|---|"]
     for budget in BUDGETS:
-        checks = checks_of(budget, gpu, anywhere)
+        checks = checks_of(budget, gpus, anywhere)
         figures = "; ".join(check.figure() for check in checks) or "no result yet"
-        verdicts = [f"**{check.verdict()}**" if check.is_met else check.verdict() for check in checks]
+        verdicts = [f"**{check.verdict()}**" if check.verdict() == "met" else check.verdict() for check in checks]
         wanted = budget.wants or len(budget.checks) or 1
         if checks and len(checks) < wanted:
             verdicts.append(f"{wanted - len(checks)} without a figure")
@@ -239,16 +259,21 @@ def machine_line(results):
             f"`{results['command']}`")
 
 
-def gpu_section(gpu):
-    if not gpu:
+def gpu_sections(gpus):
+    if not gpus:
         return f"There is no result of `{GPU}` in `tests/bench/results` yet.\n"
-    lines = [machine_line(gpu) + f"; {gpu['rounds']} whole rounds.\n"]
+    return "\n".join(gpu_section(gpu) for gpu in gpus)
+
+
+def gpu_section(gpu):
+    lines = [f"### {gpu['title']}\n", machine_line(gpu) + f"; {gpu['rounds']} whole rounds.\n"]
     if gpu["problems"]:
         lines.append("What did not work in this run: " + "; ".join(gpu["problems"]) + ".\n")
     for app, title in TITLES.items():
         if not configs_of(gpu["runs"], app):
             continue
-        lines += [f"### {title}\n", f"![{title}: each configuration as a multiple of no tracer](performance-{app}.svg)\n",
+        lines += [f"#### {title}\n",
+                  f"![{title}: each configuration as a multiple of no tracer](performance-{gpu['prefix']}{app}.svg)\n",
                   app_table(gpu, app) + "\n"]
         floors = floor_table(gpu, app)
         if floors:
@@ -259,8 +284,9 @@ def gpu_section(gpu):
     return "\n".join(line for line in lines if line)
 
 
-def callbacks_section(gpu):
-    if not gpu or not gpu.get("callbacks"):
+def callbacks_section(gpus):
+    gpu = next((gpu for gpu in gpus if gpu.get("callbacks")), None)
+    if not gpu:
         return f"There is no result of `{GPU}` in `tests/bench/results` yet.\n"
     lines = ["| | callback | how many | p50 | p99 | p99.9 | longest | above 50 µs | of these: thread switched off, page touched first |",
              "|---" * 9 + "|"]
@@ -289,19 +315,45 @@ def anywhere_section(anywhere):
     return "\n".join(line for line in lines if line)
 
 
+def stage_median(runs, stage):
+    return paired.Estimate([run["stages"][stage]["ns"] for run in runs])
+
+
+def pipeline_section(pipeline):
+    """Two commits in turn on one machine."""
+    if not pipeline:
+        return "There is no comparison of two commits in `tests/bench/results` yet.\n"
+    before, after = pipeline["runs"]["before"], pipeline["runs"]["after"]
+    lines = [machine_line(pipeline) + f"; before: commit {pipeline['before']}.\n", "| ns of CPU a span | before | after | |", "|---|---|---|---|"]
+    for stage in before[0]["stages"]:
+        old, new = stage_median(before, stage), stage_median(after, stage)
+        lines.append(f"| {stage} | {old.median:.0f} ({old.low:.0f} to {old.high:.0f}) | {new.median:.0f} ({new.low:.0f} to "
+                     f"{new.high:.0f}) | {new.median / old.median:.2f} × |")
+    for what, keys in ("bytes a span", ("bytes", "bytes")), ("bytes a span with gzip", ("gzip_bytes", "compressed_bytes")), \
+            ("allocations after the start", ("allocations", "allocations")):
+        lines.append(f"| {what} | {before[0][keys[0]]:g} | {after[0][keys[1]]:g} | |")
+    return "\n".join(lines) + "\n"
+
+
+def rivals_section(rivals):
+    if not rivals:
+        return "There is no result of `tests/bench/rivals/run.sh` in `tests/bench/results` yet.\n"
+    return machine_line(rivals) + ".\n\n" + rivals["table"] + "\n"
+
+
 # --- the page ---
 
 def plots(gpu):
     """{file name: SVG}"""
     made = {}
-    for app in TITLES if gpu else ():
+    for app in TITLES:
         configs = [config for config in configs_of(gpu["runs"], app) if config != "none"]
         panels = []
         for figure, name in FIGURES[app].items():
             rows = [(config, paired.ratio(gpu["runs"], app, config, "none", figure)) for config in configs]
             panels.append((name, [(config, ratio) for config, ratio in rows if ratio]))
         if any(rows for _, rows in panels):
-            made[f"performance-{app}.svg"] = plot.ratios(f"{TITLES[app]}: as a multiple of no tracer",
+            made[f"performance-{gpu['prefix']}{app}.svg"] = plot.ratios(f"{TITLES[app]}: as a multiple of no tracer",
                                                          [panel for panel in panels if panel[1]])
     return made
 
@@ -311,20 +363,28 @@ def read(name):
     return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
 
 
-def make(template, gpu, anywhere):
+def read_gpus():
+    found = [(read(file), title, prefix) for title, file, prefix in GPU_RUNS]
+    return [{**gpu, "title": title, "prefix": prefix} for gpu, title, prefix in found if gpu]
+
+
+def make(template, gpus, anywhere, pipeline=None, rivals=None):
     """{file name in docs: text}"""
     text = template
-    for name, part in {"budgets": budgets_table(gpu, anywhere), "gpu": gpu_section(gpu), "callbacks": callbacks_section(gpu),
+    for name, part in {"budgets": budgets_table(gpus, with_budgets_of(anywhere, pipeline)),
+                       "pipeline": pipeline_section(pipeline), "rivals": rivals_section(rivals), "gpu": gpu_sections(gpus),
+                       "callbacks": callbacks_section(gpus),
                        "anywhere": anywhere_section(anywhere)}.items():
         marker = f"{{{{{name}}}}}"
-        if text.count(marker) != 1:
+        if text.count(marker) != 1 and name not in ("pipeline", "rivals"):
             raise SystemExit(f"performance.md.in has {marker} {text.count(marker)} times, not once")
         text = text.replace(marker, part.rstrip("\n"))
-    return {"performance.md": text, **plots(gpu)}
+    return {"performance.md": text, **{name: plot for gpu in gpus for name, plot in plots(gpu).items()}}
 
 
 def main():
-    made = make((BENCH / "performance.md.in").read_text(encoding="utf-8"), read("gpu.json"), read("anywhere.json"))
+    made = make((BENCH / "performance.md.in").read_text(encoding="utf-8"), read_gpus(), read("anywhere.json"),
+                read("pipeline.json"), read("rivals.json"))
     there = {path.name: path for path in DOCS.glob("performance*") if path.suffix in (".md", ".svg")}
     if "--check" not in sys.argv[1:]:
         for name in there.keys() - made.keys():

@@ -153,7 +153,7 @@ def results(launch=(), **changed):
             "over_50us_switched": 1, "over_50us_faulted": 0}
     return {"machine": {"gpu": "a GPU", "driver": "1.2", "cupti": "13", "torch": "unknown", "cpu": "a CPU", "cores": 16},
             "commit": "abc", "command": "tests/bench/run.sh gpu", "date": "2026-01-01", "rounds": 8, "problems": [],
-            "units": {"launch.median": "ns"}, "callbacks": {"service": {"kinds": {"runtime exit": kind}}}, "runs": runs, **changed}
+            "title": "A run", "prefix": "", "units": {"launch.median": "ns"}, "callbacks": {"service": {"kinds": {"runtime exit": kind}}}, "runs": runs, **changed}
 
 
 class Page(unittest.TestCase):
@@ -163,7 +163,7 @@ class Page(unittest.TestCase):
         return next(line for line in text.splitlines() if what in line).split("|")
 
     def test_without_results_it_says_so(self):
-        made = page.make(self.TEMPLATE, None, None)
+        made = page.make(self.TEMPLATE, [], None)
         self.assertEqual(list(made), ["performance.md"])
         self.assertEqual(made["performance.md"].count("no result yet"), len(page.BUDGETS))
         self.assertIn("There is no result of `tests/bench/run.sh anywhere`", made["performance.md"])
@@ -171,12 +171,12 @@ class Page(unittest.TestCase):
     def test_a_budget_is_met_or_missed_by_so_much(self):
         for ours, verdict in (3690, "**met**"), (3750, "missed by 50 ns"):
             gpu = results([("none", 2800, 1), ("floor-default", 3600, 1), ("default", ours, 1)])
-            row = self.row(page.make(self.TEMPLATE, gpu, None)["performance.md"], "one traced kernel launch")
+            row = self.row(page.make(self.TEMPLATE, [gpu], None)["performance.md"], "one traced kernel launch")
             self.assertEqual(row[4].strip(), verdict)
             self.assertIn(f"floor + {ours - 3600} ns", row[3])
 
     def test_nothing_means_that_the_interval_holds_one(self):
-        row = self.row(page.make(self.TEMPLATE, results([("none", 2800, 1), ("default", 3700, 1)]), None)["performance.md"],
+        row = self.row(page.make(self.TEMPLATE, [results([("none", 2800, 1), ("default", 3700, 1)])], None)["performance.md"],
                        "isn't traced by default")
         self.assertEqual(row[4].strip(), "**met**")
 
@@ -185,12 +185,12 @@ class Page(unittest.TestCase):
             launch = [("none", 2800, 1), ("asleep", 2800 - 7 * more // 2 + (10 if not more else 0), 1 + more)]
             if not more:
                 launch[0], launch[1] = ("none", 2800, 0), ("asleep", 2810, 0)
-            row = self.row(page.make(self.TEMPLATE, results(launch), None)["performance.md"], "loaded and asleep")
+            row = self.row(page.make(self.TEMPLATE, [results(launch)], None)["performance.md"], "loaded and asleep")
             self.assertTrue(row[4].strip().startswith(verdict), row)
             self.assertIn("1 without a figure", row[4])
 
     def test_plots_are_svg_with_every_configuration(self):
-        made = page.make(self.TEMPLATE, results([("none", 2800, 1), ("floor-default", 3600, 1), ("default", 3700, 2)]), None)
+        made = page.make(self.TEMPLATE, [results([("none", 2800, 1), ("floor-default", 3600, 1), ("default", 3700, 2)])], None)
         drawing = ElementTree.fromstring(made["performance-calls.svg"])
         said = ["".join(text.itertext()) for text in drawing.iter("{http://www.w3.org/2000/svg}text")]
         for wanted in "floor-default", "default", "launch", "cudaGetDevice":
@@ -200,18 +200,29 @@ class Page(unittest.TestCase):
     def test_callbacks_losses_and_problems_are_told(self):
         gpu = results([("none", 2800, 1), ("full", 4000, 1)], problems=["torch left out: status 1"])
         gpu["runs"][-1]["agent"] = {"spans": 90, "delivered": 90, "losses": {"lost_ring_full": 10}}
-        text = page.make(self.TEMPLATE, gpu, None)["performance.md"]
+        text = page.make(self.TEMPLATE, [gpu], None)["performance.md"]
         self.assertIn("| the service | runtime exit | 1,000 | 31 ns | 70 ns | 300 ns | 61.0 µs | 2 | 1, 0 |", text)
         self.assertIn("Above 50 µs without such a switch: 1 of 1,000 callbacks", text)
         self.assertIn("calls under full up to 10 %", text)
         self.assertIn("torch left out: status 1", text)
+
+    def test_runs_are_not_mixed(self):
+        first = results([("none", 2800, 1), ("default", 3700, 1)], title="First", commit="abc")
+        other = results([("none", 5000, 1), ("floor-default", 6000, 1), ("default", 6050, 1)], title="Other", prefix="other-",
+                        commit="def")
+        made = page.make(self.TEMPLATE, [first, other], None)
+        self.assertEqual({*made}, {"performance.md", "performance-calls.svg", "performance-other-calls.svg"})
+        text = made["performance.md"]
+        self.assertIn("floor + 50 ns", text)  # of the one that has a floor
+        self.assertLess(text.index("commit abc"), text.index("### Other"))
+        self.assertLess(text.index("### Other"), text.index("commit def"))
 
     def test_what_anywhere_measures_has_its_rows(self):
         anywhere = {"machine": {"cpu": "a CPU"}, "commit": "abc", "date": "2026-01-01", "command": "run.sh anywhere",
                     "budgets": {"bytes": [{"name": "gzip", "value": 33, "limit": 40, "unit": "bytes"},
                                           {"name": "zstd", "value": 30, "limit": 28, "unit": "bytes"}]},
                     "tables": [{"title": "Stages", "columns": ["stage", "ns"], "rows": [["encode", 55]]}]}
-        text = page.make(self.TEMPLATE, None, anywhere)["performance.md"]
+        text = page.make(self.TEMPLATE, [], anywhere)["performance.md"]
         self.assertEqual(self.row(text, "on the wire |")[4].strip(), "**met**; missed by 2.0 bytes")
         self.assertIn("| encode | 55 |", text)
 
