@@ -29,6 +29,7 @@ BENCH, DOCS = ROOT / "tests/bench", ROOT / "docs"
 # Title, file in tests/bench/results, part of the plots' names.
 GPU_RUNS = [("The default settings", "gpu.json", ""), ("Every level", "gpu-levels.json", "levels-"),
             ("Beside other profilers", "gpu-profilers.json", "profilers-")]
+OURS = "cuspan"  # as rivals/measure.py names it
 GPU, ANYWHERE = "tests/bench/run.sh gpu", "tests/bench/run.sh anywhere"
 
 FLOORS = {"default": "floor-default", "graph-nodes": "floor-graph-nodes", "full": "floor-full", "one-percent": "floor-off"}
@@ -324,7 +325,7 @@ def pipeline_section(pipeline):
     if not pipeline:
         return "There is no comparison of two commits in `tests/bench/results` yet.\n"
     before, after = pipeline["runs"]["before"], pipeline["runs"]["after"]
-    lines = [machine_line(pipeline) + f"; before: commit {pipeline['before']}.\n", "| ns of CPU a span | before | after | |", "|---|---|---|---|"]
+    lines = [machine_line(pipeline) + f", {len(after)} times in turn with commit {pipeline['before']}.\n", "| ns of CPU a span | before | after | |", "|---|---|---|---|"]
     for stage in before[0]["stages"]:
         old, new = stage_median(before, stage), stage_median(after, stage)
         lines.append(f"| {stage} | {old.median:.0f} ({old.low:.0f} to {old.high:.0f}) | {new.median:.0f} ({new.low:.0f} to "
@@ -338,7 +339,15 @@ def pipeline_section(pipeline):
 def rivals_section(rivals):
     if not rivals:
         return "There is no result of `tests/bench/rivals/run.sh` in `tests/bench/results` yet.\n"
-    return machine_line(rivals) + ".\n\n" + rivals["table"] + "\n"
+    rows = rivals["exporters"]
+    ours = {row["compression"]: row["cpu_ns"]["median"] for row in rows if row["exporter"] == OURS}
+    lines = [f"{rivals['machine']}; commit {rivals['commit']}; `{rivals['command']}`.\n",
+             "| exporter | version | compression | CPU a span, ns | × ours | bytes a span on the wire |", "|---" * 6 + "|"]
+    for row in rows:
+        cpu = row["cpu_ns"]
+        lines.append(f"| {row['exporter']} | {row['version']} | {row['compression']} | {cpu['median']:,.0f} ({cpu['min']:,.0f} to "
+                     f"{cpu['max']:,.0f}) | {cpu['median'] / ours[row['compression']]:.1f} | {row['wire_bytes']['median']:.1f} |")
+    return "\n".join(lines) + "\n"
 
 
 # --- the page ---
@@ -376,7 +385,7 @@ def make(template, gpus, anywhere, pipeline=None, rivals=None):
                        "callbacks": callbacks_section(gpus),
                        "anywhere": anywhere_section(anywhere)}.items():
         marker = f"{{{{{name}}}}}"
-        if text.count(marker) != 1 and name not in ("pipeline", "rivals"):
+        if text.count(marker) != 1:
             raise SystemExit(f"performance.md.in has {marker} {text.count(marker)} times, not once")
         text = text.replace(marker, part.rstrip("\n"))
     return {"performance.md": text, **{name: plot for gpu in gpus for name, plot in plots(gpu).items()}}

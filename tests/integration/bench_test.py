@@ -157,7 +157,7 @@ def results(launch=(), **changed):
 
 
 class Page(unittest.TestCase):
-    TEMPLATE = "a {{budgets}} b {{gpu}} c {{callbacks}} d {{anywhere}} e"
+    TEMPLATE = "a {{budgets}} b {{gpu}} c {{callbacks}} d {{anywhere}} e {{pipeline}} f {{rivals}} g"
 
     def row(self, text, what):
         return next(line for line in text.splitlines() if what in line).split("|")
