@@ -162,12 +162,15 @@ class Anywhere(unittest.TestCase):
         stages = {stage: {"ns": 60, "min": 50, "max": 90} for stage in anywhere.STAGES}
         run = {"recording": "torch_inference", "detail": "default", "compression": "gzip", "stages": stages}
         found = anywhere.budgets({"stages": [run, {**run, "detail": "full"}], "replays": [
-            replayed("none", 1, 1), replayed("gzip", 200, 310), replayed("zstd", 200, 350, wire_bytes=25_000, peak_kib=65 * 1024)]})
+            replayed("none", 1, 1), replayed("gzip", 200, 310), replayed("zstd", 200, 350, wire_bytes=25_000, peak_kib=65 * 1024)],
+            "start_exit": {"start": [2, 6, 4], "exit, live": [60], "exit, dead": [400, 300]}})
         self.assertEqual(found["encode"], [{"name": "torch_inference", "value": 180, "low": 150, "high": 270, "limit": 200,
                                             "unit": "ns"}])
         self.assertEqual([(c["value"], c["limit"]) for c in found["wire"]], [(510, 500)])
         self.assertEqual([(c["name"], c["value"], c["limit"]) for c in found["bytes"]], [("gzip", 30, 40), ("zstd", 25, 28)])
         self.assertEqual([(c["value"], c["limit"]) for c in found["memory"]], [(65, 64)])
+        self.assertEqual([(c["value"], c["low"], c["high"], c["limit"]) for c in found["start-exit"]],
+                         [(4, 2, 6, 5), (60, 60, 60, 50), (350, 300, 400, anywhere.DEADLINE_MS)])
 
 
 if __name__ == "__main__":
