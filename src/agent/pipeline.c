@@ -24,7 +24,6 @@
 #define PAUSE_BUSY_NS (1 * NS_PER_MS) /* a ring of 256 KiB holds 7 ms of the fastest launches seen */
 #define PAUSE_IDLE_NS (4 * NS_PER_MS)
 /* Percent of the fullest ring, found there after a pause. Small rings fill in 2 ms. */
-#define RING_QUIET    4
 #define RING_FILLING  15
 #define RING_FULL     40
 #define WAITING_SHARE 16 /* of the calls that can wait: so many more, and their records are asked for */
@@ -422,7 +421,7 @@ static uint64_t pause_after(size_t records)
         return 0;
     if (percent >= RING_FILLING)
         return PAUSE_BUSY_NS / 4;
-    return records && percent >= RING_QUIET ? PAUSE_BUSY_NS : PAUSE_IDLE_NS;
+    return records ? PAUSE_BUSY_NS : PAUSE_IDLE_NS;
 }
 
 static void *run(void *unused)

@@ -74,7 +74,7 @@ static inline void counter_add(enum counter counter, uint64_t n)
     atomic_fetch_add_explicit(&counter_values[counter], n, memory_order_relaxed);
 }
 
-/* The same for a counter that no other thread adds to: a tenth of the price. */
+/* The same for a counter that no other thread adds to, without a locked instruction. */
 static inline void counter_add_alone(enum counter counter, uint64_t n)
 {
     uint64_t now = atomic_load_explicit(&counter_values[counter], memory_order_relaxed);

@@ -88,36 +88,34 @@ bool shared_take(struct shared_table *table, const uint64_t *key, uint32_t count
     return true;
 }
 
-/* False: there is no room for the text. */
-static bool keep_text(struct part *part, size_t *used, const char **text, size_t length)
+static bool fits(const struct span *span)
 {
-    if (length > sizeof part->text - *used)
+    size_t bytes = span->name_len;
+    if (!span->attr_count || span->attr_count > SPAN_SHARED_ATTRS_MAX)
         return false;
-    memcpy(part->text + *used, *text, length);
-    *text = part->text + *used;
-    *used += length;
-    return true;
+    for (uint32_t i = 0; i < span->attr_count; i++)
+        bytes += span->attrs[i].type == ATTR_STRING ? span->attrs[i].len : 0;
+    return bytes <= TEXT_BYTES;
 }
 
-/* False: it is too much. The place is free then. */
-static bool fill(struct part *part, const struct span *span)
+static const char *keep_text(char **to, const char *text, size_t length)
 {
-    size_t used = 0;
-    part->key_count = 0;
-    part->used = 0;
-    part->shared.name = span->name;
-    part->shared.name_len = span->name_len;
-    if (!span->attr_count || span->attr_count > SPAN_SHARED_ATTRS_MAX ||
-        !keep_text(part, &used, &part->shared.name, span->name_len))
-        return false;
+    char *kept = memcpy(*to, text, length);
+    *to += length;
+    return kept;
+}
+
+static void fill(struct part *part, const struct span *span)
+{
+    char *text = part->text;
     memcpy(part->attrs, span->attrs, span->attr_count * sizeof *span->attrs);
     part->shared.attrs = part->attrs;
     part->shared.attr_count = span->attr_count;
+    part->shared.name = keep_text(&text, span->name, span->name_len);
+    part->shared.name_len = span->name_len;
     for (uint32_t i = 0; i < span->attr_count; i++)
-        if (part->attrs[i].type == ATTR_STRING &&
-            !keep_text(part, &used, &part->attrs[i].s, part->attrs[i].len))
-            return false;
-    return true;
+        if (part->attrs[i].type == ATTR_STRING)
+            part->attrs[i].s = keep_text(&text, part->attrs[i].s, part->attrs[i].len);
 }
 
 /* Keys that come once and never again must not push out those that come again and again. */
@@ -131,13 +129,12 @@ static bool was_seen(struct shared_table *table)
 
 void shared_offer(struct shared_table *table, struct span *span)
 {
-    if (!was_seen(table))
+    if (!was_seen(table) || !fits(span))
         return;
     struct part *part = first_place(table);
     if (part[1].used < part->used)
         part++;
-    if (!fill(part, span))
-        return;
+    fill(part, span);
     memcpy(part->key, table->asked, table->asked_count * sizeof *table->asked);
     part->key_count = table->asked_count;
     part->used = ++table->questions;

@@ -119,6 +119,29 @@ static void test_what_is_too_much_is_not_shared(void **state)
     }
 }
 
+/* A kernel with a name too long to keep is launched as often as others: it must not push them out. */
+static void test_what_is_too_much_pushes_nothing_out(void **state)
+{
+    (void)state;
+    static char long_name[4096];
+    memset(long_name, 'x', sizeof long_name - 1);
+    for (uint64_t number = 1; number <= 64; number++) {
+        ask(number, "hot");
+        ask(number, "hot");
+    }
+    uint32_t before = 0, after = 0;
+    for (uint64_t number = 1; number <= 64; number++)
+        before += ask(number, "hot");
+    for (uint64_t number = 1000; number < 1000 + 4 * SPAN_SHARED_MAX; number++) {
+        ask(number, long_name);
+        ask(number, long_name);
+    }
+    for (uint64_t number = 1; number <= 64; number++)
+        after += ask(number, "hot");
+    assert_true(before >= 63);
+    assert_int_equal(after, before);
+}
+
 /* A slot that another part has now must not be taken for the one before. */
 static void test_versions(void **state)
 {
@@ -169,6 +192,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_what_comes_again_is_shared, setup, teardown),
         cmocka_unit_test_setup_teardown(test_keys_are_told_apart, setup, teardown),
         cmocka_unit_test_setup_teardown(test_what_is_too_much_is_not_shared, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_what_is_too_much_pushes_nothing_out, setup, teardown),
         cmocka_unit_test_setup_teardown(test_versions, setup, teardown),
         cmocka_unit_test_setup_teardown(test_what_never_comes_again_pushes_nothing_out, setup, teardown),
     };
