@@ -6,7 +6,7 @@
 Runs each application under each configuration in turn, round by round, the order turned by one each round, and writes all
 values to OUT.json (build/bench/gpu.json), after every round anew. Before the first round: the time in cuspan's callbacks, by
 libcuspan-timed.so. A round of everything takes about two minutes on an H100 (calls 20 s, graphs 10, service 30, PyTorch
-60), a pair of --pairs asleep about 14 s; --seconds ends it in time, with what there is.
+60), a pair of --pairs asleep some 15 s; --seconds ends it in time, with what there is.
 
 Needs a build with tests (cmake --preset release -DCUSPAN_BUILD_TESTS=ON), nvcc, and python3; PyTorch and Nsight Systems
 (nsys on the PATH, in /opt/nvidia, or named by NSYS) where they are: what is missing is left out, and said.
@@ -37,7 +37,7 @@ OURS = re.compile(r"CUSPAN_|OTEL_|TRACEPARENT|TRACESTATE|CUDA_INJECTION64_PATH|N
 RUN_SECONDS_MAX = 90
 TIMED_SECONDS = 2
 
-ALL_APPS = ["calls", "graphs", "service", "torch"]
+ALL_APPS = ["calls", "graphs", "service", "torch", "start"]
 
 
 @dataclass
@@ -266,10 +266,13 @@ class Bench:
         self.port = int(self.collector.stdout.readline().split()[1])
 
     def command(self, app, config):
-        if app == "torch":
-            return [sys.executable, str((self.programs if self.options.programs else APPS) / "torch_step.py")]
+        if app in ("torch", "torch-late"):
+            step = str((self.programs if self.options.programs else APPS) / "torch_step.py")
+            return [sys.executable, step, *(["late"] if app == "torch-late" else [])]
         if app == "service":
             return [str(self.programs / "service"), str(config.percent)]
+        if app == "calls-late":
+            return [str(self.programs / "calls"), "late"]
         if app == "threads16":
             return [str(self.programs / "calls"), "threads16", str(TIMED_SECONDS)]
         return [str(self.programs / "calls"), app]
@@ -284,7 +287,8 @@ class Bench:
                 settings["cupti.library"] = self.cupti
             if app == "graphs":  # for the floor and for cuspan, so that both trace a graph as one
                 settings["cupti.graph_records"] = "always"
-            env["CUDA_INJECTION64_PATH"] = str(library or self.build / config.library)
+            injected = "BENCH_LOAD" if app.endswith("-late") else "CUDA_INJECTION64_PATH"
+            env[injected] = str(library or self.build / config.library)
             env["CUSPAN_SET"] = ";".join(f"{key}={value}" for key, value in settings.items())
         return env
 
@@ -399,13 +403,14 @@ class Bench:
             self.write()
 
     def extra_pairs(self):
-        """none and one other in turn, many times: for what is too small for a few rounds."""
+        """none and one other in turn, many times, the other loaded in the middle of the process: for what is too small to be
+        seen between processes."""
         name, _, count = self.options.pairs.partition(":")
         other = next((c for c in self.configs if c.name == name), None)
         if not other:
             raise Failure(f"--pairs {self.options.pairs}: no such configuration")
         for number in range(int(count or 0)):
-            for app in [app for app in self.apps if app in ("calls", "torch") and app in other.apps]:
+            for app in [f"{app}-late" for app in self.apps if app in ("calls", "torch") and app in other.apps]:
                 pair = [self.configs[0], other]
                 for config in pair if number % 2 == 0 else pair[::-1]:
                     if not self.measure(app, config, f"pairs-{name}", number):

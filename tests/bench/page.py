@@ -43,9 +43,10 @@ FIGURES = {
     "graphs": {"graph-launch.median": "cudaGraphLaunch", "graph-node.median": "a node, to its end"},
     "service": {"requests": "requests/s (more is better)", "request-time": "time a request", "request-p50": "p50", "request-p99": "p99"},
     "torch": {"torch-step.median": "a step"},
+    "start": {"start.median": "from a process's beginning to its first launch's end", "exit.median": "from the end of main to its own"},
 }
 TITLES = {"calls": "Calls", "graphs": "CUDA graphs of 100 kernels", "service": "A service of 16 threads",
-          "torch": "A PyTorch step bound by launches"}
+          "torch": "A PyTorch step bound by launches", "start": "A process of one launch"}
 
 
 # --- budgets ---
@@ -107,7 +108,7 @@ def ratio_check(name, app, config, reference, figure, limit=None, width=None):
 
 @dataclass
 class Budget:
-    """A row of the costs that cuspan must keep to. Without checks of its own it is anywhere.json's, under its key."""
+    """A row of the costs that cuspan must keep to: its own checks, of a GPU's runs, and those of anywhere.json under its key."""
     key: str
     what: str
     limit: str
@@ -136,15 +137,18 @@ BUDGETS = [
             ratio_check("the call, floor", "graphs", "default", "floor-default", "graph-launch.median", 1.05)),
            f"{GPU} --apps graphs"),
     Budget("asleep", "loaded and asleep", "the 95 % interval holds 1.00 and is narrower than 1 %",
-           (ratio_check("launch", "calls", "asleep", "none", "launch.median", width=0.01),
-            ratio_check("PyTorch step", "torch", "asleep", "none", "torch-step.median", width=0.01)),
+           (ratio_check("launch", "calls-late", "asleep", "none", "launch-late.median", width=0.01),
+            ratio_check("PyTorch step", "torch-late", "asleep", "none", "torch-step-late.median", width=0.01)),
            f"{GPU} --rounds 0 --pairs asleep:30"),
     Budget("encode", "from raw record to encoded OTLP, a span of ten attributes", "at most 200 ns of CPU"),
     Budget("wire", "from raw record to the wire, gzip included", "at most 500 ns of CPU a span"),
     Budget("bytes", "on the wire", "at most 40 bytes a span with gzip, 28 with zstd", wants=2),
     Budget("memory", "memory, default settings", "what cuspan allocates: at most 64 MiB, whatever the load"),
     Budget("start-exit", "added to start-up; to exit with a live collector; with a dead one",
-           "5 ms beyond CUPTI's own; 50 ms; the configured deadline", wants=3),
+           "5 ms beyond CUPTI's own; 50 ms; the configured deadline",
+           (gpu_check("start, floor +", paired.difference, ("start", "default", "floor-default", "start.median"), 5, "ms"),
+            gpu_check("exit, live, floor +", paired.difference, ("start", "default", "floor-default", "exit.median"), 50, "ms")),
+           f"{GPU} --apps start; {ANYWHERE}", wants=3),
 ]
 
 
@@ -161,11 +165,10 @@ def with_budgets_of(anywhere, pipeline):
 
 
 def checks_of(budget, gpus, anywhere):
-    if budget.checks:
-        return [check for make in budget.checks for check in first_check(make, gpus)]
+    checks = [check for make in budget.checks for check in first_check(make, gpus)]
     found = (anywhere or {}).get("budgets", {}).get(budget.key, [])
-    return [Check(c["name"], c["value"], c.get("low", c["value"]), c.get("high", c["value"]), True, c["limit"], c["unit"])
-            for c in found]
+    return checks + [Check(c["name"], c["value"], c.get("low", c["value"]), c.get("high", c["value"]), True, c["limit"], c["unit"])
+                     for c in found]
 
 
 def budgets_table(gpus, anywhere):

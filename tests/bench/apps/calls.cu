@@ -1,8 +1,10 @@
 // An application that does nothing but CUDA calls: what a tracer costs each of them.
-//   calls [calls|graphs|threads16 SECONDS]
+//   calls [calls|graphs|late|start|threads16 SECONDS]
 // calls: launches of an empty kernel by 1, 4 and 16 threads, cudaGetDevice, cudaStreamQuery, copies of 4 KiB. graphs:
-// launches of a CUDA graph of 100 kernels, a program of its own, since graph records make other calls dearer. threads16:
-// 16 threads that launch for so long, for libcuspan-timed.so.
+// launches of a CUDA graph of 100 kernels, a program of its own, since graph records make other calls dearer. late:
+// launches before and after a library is loaded (figures.h). start: processes of one launch, from their beginning to that
+// launch's end, and from the end of main to theirs. threads16: 16 threads that launch for so long, for
+// libcuspan-timed.so.
 // Each figure is the least and the median of 25 rounds. A round is so short that its records fit the tracer's buffers, and
 // between rounds there is a pause: the price of a call is measured, not that of a flood.
 #include "figures.h"
@@ -10,9 +12,11 @@
 #include <atomic>
 #include <cstring>
 #include <pthread.h>
+#include <spawn.h>
+#include <sys/wait.h>
 #include <thread>
 
-static const int ROUNDS = 25, GRAPH_NODES = 100;
+static const int ROUNDS = 25, LATE_ROUNDS = 60, GRAPH_NODES = 100, PROCESSES = 5;
 
 __global__ void nothing() {}
 
@@ -148,6 +152,70 @@ static void measure_graphs()
     print_rounds("graph-node", nodes, "ns");
 }
 
+// How much longer launches take in the second half of a process, at whose beginning the library was loaded, or nothing was.
+static void measure_late()
+{
+    cudaStream_t stream;
+    std::vector<double> halves[2];
+    CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    launch(stream, 5000);
+    ready_to_measure();
+    for (int half = 0; half < 2; half++) {
+        if (half == 1)
+            load_late();
+        for (int round = 0; round < LATE_ROUNDS; round++) {
+            double begin = now_ns();
+            launch(stream, 1500);
+            halves[half].push_back((now_ns() - begin) / 1500);
+            pause_between_rounds();
+        }
+    }
+    print_figure("launch-late.median", median(halves[1]) / median(halves[0]), "x");
+}
+
+// A process of one launch says when that was done, and when its main is.
+static void run_once()
+{
+    nothing<<<1, 32>>>();
+    CHECK(cudaDeviceSynchronize());
+    double launched = now_ns();
+    printf("%.0f %.0f\n", launched, now_ns());
+    fflush(stdout);
+}
+
+// All clocks are one: CLOCK_MONOTONIC is the machine's.
+static void measure_start()
+{
+    std::vector<double> starts, exits;
+    char self[] = "/proc/self/exe", once[] = "once", *arguments[] = {self, once, nullptr};
+    for (int i = 0; i < PROCESSES; i++) {
+        int ends[2], status = -1;
+        double launched = 0, ended = 0;
+        pid_t child;
+        posix_spawn_file_actions_t actions;
+        if (pipe(ends) != 0 || posix_spawn_file_actions_init(&actions) != 0 ||
+            posix_spawn_file_actions_adddup2(&actions, ends[1], 1) != 0)
+            exit(1);
+        double begin = now_ns();
+        if (posix_spawn(&child, self, &actions, nullptr, arguments, environ) != 0)
+            exit(1);
+        waitpid(child, &status, 0);
+        double gone = now_ns();
+        close(ends[1]);
+        FILE *said = fdopen(ends[0], "r");
+        if (status != 0 || fscanf(said, "%lf %lf", &launched, &ended) != 2) {
+            fprintf(stderr, "a process of one launch ended with status %d\n", status);
+            exit(1);
+        }
+        fclose(said);
+        posix_spawn_file_actions_destroy(&actions);
+        starts.push_back((launched - begin) / 1e6);
+        exits.push_back((gone - ended) / 1e6);
+    }
+    print_rounds("start", starts, "ms");
+    print_rounds("exit", exits, "ms");
+}
+
 static void run_threads(int threads, double seconds)
 {
     std::vector<std::thread> workers;
@@ -168,10 +236,20 @@ static void run_threads(int threads, double seconds)
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "calls";
+    if (strcmp(what, "start") == 0) { // before this process uses CUDA itself
+        measure_start();
+        return 0;
+    }
+    if (strcmp(what, "once") == 0) {
+        run_once();
+        return 0;
+    }
     nothing<<<1, 32>>>();
     CHECK(cudaDeviceSynchronize());
     if (strcmp(what, "graphs") == 0)
         measure_graphs();
+    else if (strcmp(what, "late") == 0)
+        measure_late();
     else if (strcmp(what, "threads16") == 0)
         run_threads(16, argc > 2 ? atof(argv[2]) : 1.5);
     else

@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """A step of a PyTorch model that is bound by launches: a multi-layer perceptron of small layers, and one number back.
 
-    torch_step.py [STEPS]
+    torch_step.py [STEPS|late]
 
 Prints the least and the median of STEPS (600; 200 under the profiler) steps after a warm-up. PROF=cuda runs them under
-PyTorch's profiler (Kineto) with its CUDA activities, PROF=all with the CPU's, too, and prints how many events it saw.
+PyTorch's profiler (Kineto) with its CUDA activities, PROF=all with the CPU's, too, and prints how many events it saw. late:
+steps before and after the library that BENCH_LOAD names is loaded, as figures.h has it.
 """
 
+import ctypes
 import os
 import statistics
 import sys
@@ -57,7 +59,19 @@ def timed(step, count):
     return times_us
 
 
+def measure_late(step):
+    timed(step, 400)
+    ready_to_measure()
+    before = statistics.median(timed(step, 600))
+    if "BENCH_LOAD" in os.environ:
+        ctypes.CDLL(os.environ["BENCH_LOAD"]).InitializeInjection()
+    print(f"torch-step-late.median {statistics.median(timed(step, 600)) / before:.6g} x")
+
+
 def main():
+    if sys.argv[1:] == ["late"]:
+        measure_late(make_step())
+        return
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 200 if os.environ.get("PROF") else 600
     step = make_step()
     timed(step, 50)
