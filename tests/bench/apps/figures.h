@@ -63,6 +63,11 @@ static inline double median(std::vector<double> values)
     return values[values.size() / 2];
 }
 
+static inline double least(const std::vector<double> &values)
+{
+    return *std::min_element(values.begin(), values.end());
+}
+
 static inline void print_figure(const char *name, double value, const char *unit)
 {
     printf("%s %.6g %s\n", name, value, unit);
@@ -71,7 +76,7 @@ static inline void print_figure(const char *name, double value, const char *unit
 // Of several rounds: the least, and the median.
 static inline void print_rounds(const std::string &name, const std::vector<double> &rounds, const char *unit)
 {
-    print_figure((name + ".min").c_str(), *std::min_element(rounds.begin(), rounds.end()), unit);
+    print_figure((name + ".min").c_str(), least(rounds), unit);
     print_figure((name + ".median").c_str(), median(rounds), unit);
 }
 
