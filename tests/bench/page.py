@@ -26,9 +26,10 @@ import plot  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
 BENCH, DOCS = ROOT / "tests/bench", ROOT / "docs"
-# Title, file in tests/bench/results, part of the plots' names.
-GPU_RUNS = [("The default settings", "gpu.json", ""), ("Every level", "gpu-levels.json", "levels-"),
-            ("Beside other profilers", "gpu-profilers.json", "profilers-")]
+# Title, file in tests/bench/results, part of the plots' names. A budget's figure is that of the first that has it.
+GPU_RUNS = [("A PyTorch step, many rounds", "gpu-torch.json", "many-"), ("The default settings", "gpu.json", ""),
+            ("Starting and ending", "gpu-start.json", "start-"), ("Asleep", "gpu-asleep.json", "asleep-"),
+            ("Every level", "gpu-levels.json", "levels-"), ("Beside other profilers", "gpu-profilers.json", "profilers-")]
 OURS = "cuspan"  # as rivals/measure.py names it
 GPU, ANYWHERE = "tests/bench/run.sh gpu", "tests/bench/run.sh anywhere"
 
@@ -94,10 +95,15 @@ class Check:
         return "open: the interval is too wide"
 
 
+def first_estimate(how, arguments, gpus):
+    """Of the first run that has it: runs can't be thrown together, for machines differ."""
+    return next((estimate for gpu in gpus if (estimate := how(gpu["runs"], *arguments))), None)
+
+
 def gpu_check(name, how, arguments, limit=None, unit="×", width=None):
-    """A function of gpu.json's runs that gives a list of one check, or of none where they don't have it."""
-    def make(runs):
-        estimate = how(runs, *arguments)
+    """A function of all results that gives a list of one check, or of none where they don't have it."""
+    def make(gpus):
+        estimate = first_estimate(how, arguments, gpus)
         return [Check.of(name, estimate, limit, unit, width)] if estimate else []
     return make
 
@@ -152,10 +158,6 @@ BUDGETS = [
 ]
 
 
-def first_check(make, gpus):
-    return next((checks for gpu in gpus if (checks := make(gpu["runs"]))), [])
-
-
 def with_budgets_of(anywhere, pipeline):
     """A budget may have a figure from either."""
     budgets = {key: [*checks] for key, checks in (pipeline or {}).get("budgets", {}).items()}
@@ -165,7 +167,7 @@ def with_budgets_of(anywhere, pipeline):
 
 
 def checks_of(budget, gpus, anywhere):
-    checks = [check for make in budget.checks for check in first_check(make, gpus)]
+    checks = [check for make in budget.checks for check in make(gpus)]
     found = (anywhere or {}).get("budgets", {}).get(budget.key, [])
     return checks + [Check(c["name"], c["value"], c.get("low", c["value"]), c.get("high", c["value"]), True, c["limit"], c["unit"])
                      for c in found]
