@@ -1,0 +1,171 @@
+// A program that works and then ends, in each way that there is: ends_test.py looks at what is left of its spans.
+//   ends HOW [SECONDS]
+// It launches `work` a thousand times, or at a gentle pace for SECONDS, prints how often, and leaves by HOW, which `ways`
+// lists.
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <cuda.h>
+#include <cuda_runtime.h>
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdexcept>
+#include <thread>
+#include <unistd.h>
+
+#define LAUNCHES       1000
+#define GENTLE         20 // launches at once
+#define GENTLE_REST_US 2000
+
+#define CHECK(call)                                                                                          \
+    do {                                                                                                     \
+        if ((call) != 0) {                                                                                   \
+            fprintf(stderr, "%s failed\n", #call);                                                           \
+            exit(9);                                                                                         \
+        }                                                                                                    \
+    } while (0)
+
+__global__ void work() {}
+__global__ void wild(int *nowhere)
+{
+    *nowhere = 1;
+}
+
+static long launched;
+
+static void launch(int count)
+{
+    for (int i = 0; i < count; i++)
+        work<<<1, 32>>>();
+    launched += count;
+    CHECK(cudaDeviceSynchronize());
+}
+
+static void launch_for(double seconds)
+{
+    auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
+    while (std::chrono::steady_clock::now() < end) {
+        launch(GENTLE);
+        usleep(GENTLE_REST_US);
+    }
+}
+
+static void say()
+{
+    printf("%ld\n", launched);
+    fflush(stdout);
+}
+
+static void exit_in_thread()
+{
+    std::thread([] { exit(3); }).join();
+}
+
+static void quick()
+{
+    quick_exit(4);
+}
+
+static void leave_at_once()
+{
+    _exit(5);
+}
+
+// main is gone; the last thread ends the process, with status 0.
+static void leave_main()
+{
+    static std::thread last([] { usleep(100000); });
+    last.detach();
+    pthread_exit(nullptr);
+}
+
+static void throw_uncaught()
+{
+    throw std::runtime_error("nobody catches this");
+}
+
+// What the driver remembers is gone; the program goes on and uses CUDA again.
+static void reset()
+{
+    CHECK(cudaDeviceReset());
+    launch(LAUNCHES);
+    say();
+}
+
+// The driver's own function: there is no libcuda to link to where this is built.
+template <typename Function> static Function driver(const char *name)
+{
+    static void *library = dlopen("libcuda.so.1", RTLD_NOW);
+    void *found = library ? dlsym(library, name) : nullptr;
+    CHECK(!found);
+    return (Function)found;
+}
+#define DRIVER(function) driver<decltype(&function)>(DRIVER_NAME(function))
+#define DRIVER_NAME(function) DRIVER_TEXT(function)
+#define DRIVER_TEXT(function) #function
+
+// A context of the program's own: work in it, and its end, beside the one that the runtime has.
+static void context()
+{
+    CUcontext own;
+    CUdeviceptr memory;
+#if CUDA_VERSION >= 13000
+    CHECK(DRIVER(cuCtxCreate)(&own, nullptr, 0, 0));
+#else
+    CHECK(DRIVER(cuCtxCreate)(&own, 0, 0));
+#endif
+    CHECK(DRIVER(cuMemAlloc)(&memory, 4096));
+    CHECK(DRIVER(cuMemsetD8)(memory, 1, 4096));
+    CHECK(DRIVER(cuCtxSynchronize)());
+    CHECK(DRIVER(cuCtxDestroy)(own));
+    launch(LAUNCHES);
+    say();
+}
+
+// The context is broken for good: every later call fails.
+static void fatal()
+{
+    wild<<<1, 1>>>((int *)16);
+    printf("%s\n", cudaGetErrorName(cudaDeviceSynchronize()));
+    work<<<1, 32>>>();
+    printf("%s\n", cudaGetErrorName(cudaGetLastError()));
+    exit(7);
+}
+
+static const struct {
+    const char *name;
+    void (*leave)();
+} ways[] = {{"return", [] {}},
+            {"exit-in-thread", exit_in_thread},
+            {"quick-exit", quick},
+            {"_exit", leave_at_once},
+            {"pthread-exit", leave_main},
+            {"exception", throw_uncaught},
+            {"abort", [] { abort(); }},
+            {"segv", [] { raise(SIGSEGV); }},
+            {"term", [] { raise(SIGTERM); }},
+            {"int", [] { raise(SIGINT); }},
+            {"kill", [] { raise(SIGKILL); }},
+            {"reset", reset},
+            {"context", context},
+            {"fatal", fatal}};
+
+int main(int argc, char **argv)
+{
+    double seconds = argc > 2 ? atof(argv[2]) : 0;
+    for (auto &way : ways) {
+        if (argc < 2 || strcmp(way.name, argv[1]) != 0)
+            continue;
+        if (seconds > 0)
+            launch_for(seconds);
+        else
+            launch(LAUNCHES);
+        say();
+        way.leave();
+        return 0;
+    }
+    fprintf(stderr, "usage: ends HOW [SECONDS]\n");
+    return 2;
+}

@@ -1,0 +1,120 @@
+"""Every way out of a program on a real GPU (ends.cu), bare and under the agent: the same output and exit status; every
+launch has its span where exit handlers run, and at most the last moment is missing where none can. Called by ends.sh.
+
+    ends_test.py BUILD-DIR OUT-DIR CUPTI-LIBRARY
+"""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+import gpu_test  # noqa: E402
+
+# Exit handlers run: every span is delivered, or counted.
+HANDLED = ["return", "exit-in-thread", "pthread-exit", "reset", "context", "fatal"]
+# They run with on_signal alone; without it, and in the others always, what the last moment held is lost.
+SIGNALS = ["term", "int"]
+UNHANDLED = ["quick-exit", "_exit", "exception", "abort", "segv", "kill"]
+UNHANDLED_SECONDS = 4
+LATEST_S = 2.5  # flush_interval_ms and schedule_delay are 1 s each; the rest is for a machine with much to do
+
+
+class Ends(gpu_test.Test):
+    def ended(self, way, cupti, seconds, settings=""):
+        """(what differs from the bare program, spans of work, launches that it printed, report or None)"""
+        program = [self.out / "ends", *way, str(seconds)]
+        bare = self.run([*program[:2], "0"])
+        began = time.monotonic()
+        done, spans, reports = self.traced(program, cupti, "when-used", settings=settings)
+        took = time.monotonic() - began - seconds
+        launched = max((int(line) for line in done.stdout.split() if line.isdigit()), default=0)
+        found = []
+        words = [line for line in done.stdout.split() if not line.isdigit()]
+        if done.returncode != bare.returncode or words != [line for line in bare.stdout.split() if not line.isdigit()]:
+            found.append(f"status and output {bare.returncode} {bare.stdout!r}, under the agent {done.returncode} {done.stdout!r}")
+        if took > 20:
+            found.append(f"it took {took:.1f} s more than its work")
+        if not launched:
+            found.append(f"nothing was launched: {done.stderr!r}")
+        work = [span for span in spans if span.name == "work" and "cuda.activity" in span.attributes]
+        return found, work, launched, reports[0] if reports else None
+
+    def check_handled(self, way, cupti, settings=""):
+        found, work, launched, report = self.ended(way, cupti, 0, settings)
+        lost = sum(report["losses"].values()) if report else 0
+        if not report:
+            found.append("there is no report")
+        elif way == ["fatal"]:  # CUPTI gives nothing after the error: only what is lost must not be silent
+            if len(work) + lost < launched:
+                found.append(f"{launched} launches, {len(work)} spans, {report['losses']}")
+        elif len(work) != launched or lost:
+            found.append(f"{launched} launches, {len(work)} spans, {report['losses']}")
+        return found, {"launched": launched, "spans": len(work), "lost": lost}
+
+    def check_on_signal(self, way, cupti):
+        return self.check_handled(way, cupti, f";on_signal={way[0].upper()}")
+
+    def check_unhandled(self, way, cupti):
+        found, work, launched, _ = self.ended(way, cupti, UNHANDLED_SECONDS)
+        pace = launched / UNHANDLED_SECONDS
+        missing = (launched - len(work)) / pace if pace else 0
+        if missing > LATEST_S:
+            found.append(f"{launched} launches, {len(work)} spans: the last {missing:.1f} s are missing")
+        return found, {"launched": launched, "spans": len(work), "missing_s": round(missing, 2)}
+
+    def check_attached(self, _, cupti):
+        """By `cuspan start` and `cuspan stop`, from outside, again and again, while it launches."""
+        cuspan, found, answers = self.build / "cuspan", [], []
+        trace = self.out / "trace.jsonl"
+        for old in (trace, *self.out.glob("report.*")):
+            old.unlink(missing_ok=True)
+        environment = {"CUDA_INJECTION64_PATH": str(self.build.resolve() / "libcuspan.so"),
+                       "CUSPAN_SET": f"cupti.library={cupti};output_file={trace};report_file={self.out}/report;start_on=control"}
+        clean = {key: value for key, value in os.environ.items() if not key.startswith(("OTEL_", "CUSPAN_", "CUDA_INJ"))}
+        with subprocess.Popen([str(self.out / "ends"), "return", "12"], env={**clean, **environment},
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as program:
+            time.sleep(2)
+            if any("libcupti" in line for line in Path(f"/proc/{program.pid}/maps").read_text().splitlines()):
+                found.append("CUPTI is loaded before anyone has asked")
+            for _ in range(20):
+                for verb in ("start", "stop"):
+                    done = self.run([cuspan, verb, str(program.pid)])
+                    if done.returncode:
+                        answers.append(f"{verb}: {done.stdout}{done.stderr}")
+                    time.sleep(0.15)
+            status = self.run([cuspan, "status", "--json", str(program.pid)])
+            out, err = program.communicate(timeout=60)
+        found += answers[:3]
+        if program.returncode:
+            found.append(f"status {program.returncode}: {err!r}")
+        spans = [span for line in trace.read_text().splitlines() for span in gpu_test.spans_of(json.loads(line))]
+        work = [span for span in spans if span.name == "work" and "cuda.activity" in span.attributes]
+        strays = [span for span in spans if "cuda.orphan" in span.attributes]
+        (report,) = [json.loads(path.read_text()) for path in self.out.glob("report.*")]
+        if not work or len(work) >= int(out.split()[0]) or strays:
+            found.append(f"{out.split()[0]} launches, {len(work)} spans, {len(strays)} orphans")
+        if not status.stdout:
+            found.append(f"status says nothing: {status.stderr!r}")
+        return found + gpu_test.lost_in(report), {"spans": len(work), "sleeps": report["counters"]["sleeps"]}
+
+
+def main():
+    build, out, cupti = sys.argv[1:4]
+    test = Ends(build, out, None)
+    for how in HANDLED:
+        test.case([how], cupti, test.check_handled)
+    for how in SIGNALS:
+        test.case([how], cupti, test.check_on_signal)
+    for how in UNHANDLED + SIGNALS:
+        test.case([how], cupti, test.check_unhandled)
+    test.case(["attached"], cupti, test.check_attached)
+    print(f"{test.passed} passed, {test.failed} failed, 0 skipped")
+    return 1 if test.failed or not test.passed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
