@@ -5,6 +5,7 @@
 #include "agent/own.h"
 #include "agent/own_resource.h"
 #include "agent/pipeline.h"
+#include "agent/python_end.h"
 #include "agent/signals.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -16,6 +17,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -128,6 +130,11 @@ static void at_exit(void)
     end_process("exit");
 }
 
+static void at_end_of_python(void)
+{
+    end_process("the end of Python");
+}
+
 static void at_fast_exit(void)
 {
     end_process("quick_exit");
@@ -184,6 +191,8 @@ static enum status start(bool by_program, struct error *err)
     atomic_store(&owner, getpid());
     follow_exits();
     signals_begin(&settings, (struct signals_finish){finish_by_signal, pipeline_has_ended});
+    if (signals_are_named(&settings, SIGINT))
+        python_end_follow(at_end_of_python);
     return STATUS_OK;
 }
 

@@ -52,9 +52,9 @@ static struct {
     uint32_t flushers;                     /* host's threads that wait for one */
     _Atomic uint64_t signal_deadline_ns;   /* a signal's handler wants the end, by then; 0: none does */
     _Atomic int signal_number;
-    _Atomic uint32_t flushers_for_good; /* interrupted by that handler, and never to return */
-    atomic_bool has_ended;              /* as is_done, for the handler */
-    bool was_tracing;                   /* the thread's own */
+    _Atomic uint32_t flushers_for_good;    /* interrupted by that handler, and never to return */
+    atomic_bool has_ended;                 /* as is_done, for the handler */
+    bool was_tracing;                      /* the thread's own */
     struct resource *devices[DEVICES_MAX]; /* what is known of each; NULL: not seen */
 } pipeline = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -346,7 +346,7 @@ static enum status wait_for_delivery(uint64_t deadline_ns)
 }
 
 /* Read by a signal's handler on the same thread. */
-static _Thread_local volatile bool is_flushing;
+static __thread volatile bool is_flushing __attribute__((tls_model("initial-exec")));
 
 enum status pipeline_flush(uint64_t deadline_ns)
 {

@@ -119,8 +119,8 @@ static void write_step_json(FILE *file, enum shutdown_step step)
     const char *error = atomic_load(&states[step].error);
     fprintf(file, "%s{\"name\":\"%s\",\"fate\":\"%s\",\"optional\":%s,\"count\":%llu,\"ms\":%.3f",
             step ? "," : "", steps[step].name, fates[atomic_load(&states[step].fate)],
-            steps[step].is_optional ? "true" : "false",
-            (unsigned long long)atomic_load(&states[step].count), milliseconds(taken_ns(step)));
+            steps[step].is_optional ? "true" : "false", (unsigned long long)atomic_load(&states[step].count),
+            milliseconds(taken_ns(step)));
     if (error)
         fprintf(file, ",\"error\":\"%s\"", error);
     fputc('}', file);
@@ -148,7 +148,8 @@ void shutdown_write_json(FILE *file)
 }
 
 /* --- as text
- * ---------------------------------------------------------------------------------------------------------- */
+ * ----------------------------------------------------------------------------------------------------------
+ */
 
 struct page {
     char text[TEXT_BYTES];

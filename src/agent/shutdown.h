@@ -17,7 +17,7 @@
     X(take, false, "take what was captured", "records")                                                      \
     X(flush_cupti, false, "have CUPTI hand over what it holds", "buffers")                                   \
     X(take_flushed, false, "take what CUPTI handed over", "records")                                         \
-    X(switch_off, false, "switch CUPTI off", "subscriber")                       \
+    X(switch_off, false, "switch CUPTI off", "subscriber")                                                   \
     X(take_last, false, "take what came meanwhile", "records")                                               \
     X(late, true, "count what comes from now on", "records")                                                 \
     X(close, false, "close the session", "spans")                                                            \
@@ -36,7 +36,7 @@ enum shutdown_step {
  * the host or CUPTI holds. */
 #define SHUTDOWN_CHECKS(X)                                                                                   \
     X(memory, false, "bytes of queues that a sender still holds")                                            \
-    X(threads, false, "outputs whose senders are still at work")                                                      \
+    X(threads, false, "outputs whose senders are still at work")                                             \
     X(descriptors, false, "descriptors of ours that are still open")                                         \
     X(buffers, true, "activity buffers that CUPTI has not given back")                                       \
     X(calls, true, "CUDA calls that have not returned")                                                      \
@@ -52,8 +52,8 @@ enum shutdown_check {
 /* Why the agent ends; `signal_number` 0: no signal's doing. `why` stays valid. */
 void shutdown_begin(const char *why, int signal_number);
 
-/* A step begins, and ends: with an error, which stays valid, it has failed. What is skipped never begins; what
- * hasn't ended when the report is written, was under way when the deadline passed. */
+/* A step begins, and ends: with an error, which stays valid, it has failed. What is skipped never begins;
+ * what hasn't ended when the report is written, was under way when the deadline passed. */
 void shutdown_step_begin(enum shutdown_step step);
 void shutdown_step_end(enum shutdown_step step, uint64_t count, const char *error);
 void shutdown_step_skip(enum shutdown_step step);

@@ -129,14 +129,23 @@ void signals_begin(const struct settings *settings, struct signals_finish finish
     signals.finish = finish;
     signals.deadline_ns = settings->exit_deadline_ms * NS_PER_MS;
     signals.process = getpid();
-    int bytes = snprintf(signals.late, sizeof signals.late,
-                         "cuspan: warning: the deadline of %u ms has passed, and what was not delivered is lost; "
-                         "raise distribution.cuspan.exit_deadline_ms\n",
-                         settings->exit_deadline_ms);
+    int bytes =
+        snprintf(signals.late, sizeof signals.late,
+                 "cuspan: warning: the deadline of %u ms has passed, and what was not delivered is lost; "
+                 "raise distribution.cuspan.exit_deadline_ms\n",
+                 settings->exit_deadline_ms);
     signals.late_bytes = bytes > 0 ? (size_t)bytes : 0;
     sigemptyset(&signals.installed);
     for (size_t i = 0; i < settings->on_signal.count; i++)
         install(signal_by_name(settings->on_signal.patterns[i]));
+}
+
+bool signals_are_named(const struct settings *settings, int signal_number)
+{
+    for (size_t i = 0; i < settings->on_signal.count; i++)
+        if (signal_by_name(settings->on_signal.patterns[i]) == signal_number)
+            return true;
+    return false;
 }
 
 void signals_end(void)

@@ -14,8 +14,11 @@ struct signals_finish {
     bool (*is_done)(void);
 };
 
-/* A handler for each of the settings' signals for which the host has none: it ignores none and handles none. */
+/* A handler for each of the settings' signals for which the host has none: it ignores none and handles none.
+ */
 void signals_begin(const struct settings *settings, struct signals_finish finish);
+
+bool signals_are_named(const struct settings *settings, int signal_number);
 
 /* Back to the default where the handler is still ours. */
 void signals_end(void);

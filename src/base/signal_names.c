@@ -5,8 +5,9 @@
 #include <strings.h>
 
 #define SIGNALS(X)                                                                                           \
-    X(HUP) X(INT) X(QUIT) X(ILL) X(ABRT) X(BUS) X(FPE) X(SEGV) X(SYS) X(PIPE) X(ALRM) X(TERM) X(USR1)        \
-        X(USR2) X(XCPU)
+    X(HUP)                                                                                                   \
+    X(INT) X(QUIT) X(ILL) X(ABRT) X(BUS) X(FPE) X(SEGV) X(SYS) X(PIPE) X(ALRM) X(TERM) X(USR1) X(USR2)       \
+        X(XCPU)
 
 static const struct {
     int number;
@@ -19,8 +20,9 @@ static const struct {
 
 #define PREFIX_BYTES (sizeof "SIG" - 1)
 
-const char signal_names_all[] = "HUP, INT, QUIT, ILL, ABRT, BUS, FPE, SEGV, SYS, PIPE, ALRM, TERM, USR1, USR2 "
-                                "or XCPU";
+const char signal_names_all[] =
+    "HUP, INT, QUIT, ILL, ABRT, BUS, FPE, SEGV, SYS, PIPE, ALRM, TERM, USR1, USR2 "
+    "or XCPU";
 
 int signal_by_name(const char *name)
 {

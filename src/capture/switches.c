@@ -23,7 +23,7 @@ static bool unified_memory_is_due; /* once CUDA is initialized, which the first 
  * records; never while CUPTI flushes. */
 static pthread_mutex_t switching;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static bool are_records_on; /* those that go off in sleep; guarded by it */
+static bool are_records_on;         /* those that go off in sleep; guarded by it */
 static const char *_Atomic trouble; /* why CUPTI has last refused to flush or to be switched off */
 
 /* A host's real-time thread that waits lends its priority: it must not keep us from letting go. */

@@ -211,9 +211,9 @@ static bool are_signals_chosen(void)
     return chosen;
 }
 
-/* Those by which people, terminals and supervisors end programs from outside: pods and services by TERM, Ctrl-C
- * by INT, a lost terminal by HUP. Others tell of a fault within the program, whose memory is then not to be
- * trusted with anything more. */
+/* Those by which people, terminals and supervisors end programs from outside: pods and services by TERM,
+ * Ctrl-C by INT, a lost terminal by HUP. Others tell of a fault within the program, whose memory is then not
+ * to be trusted with anything more. */
 #define ENDING_SIGNALS "on_signal=TERM,INT,HUP\n"
 
 void injection_apply(const struct injection *injection)

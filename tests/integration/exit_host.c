@@ -125,12 +125,30 @@ static void by_signal(int number)
     wait_for_end();
 }
 
-static void by_term(void) { by_signal(SIGTERM); }
-static void by_int(void) { by_signal(SIGINT); }
-static void by_hup(void) { by_signal(SIGHUP); }
-static void by_quit(void) { by_signal(SIGQUIT); }
-static void by_usr1(void) { by_signal(SIGUSR1); }
-static void by_kill(void) { by_signal(SIGKILL); }
+static void by_term(void)
+{
+    by_signal(SIGTERM);
+}
+static void by_int(void)
+{
+    by_signal(SIGINT);
+}
+static void by_hup(void)
+{
+    by_signal(SIGHUP);
+}
+static void by_quit(void)
+{
+    by_signal(SIGQUIT);
+}
+static void by_usr1(void)
+{
+    by_signal(SIGUSR1);
+}
+static void by_kill(void)
+{
+    by_signal(SIGKILL);
+}
 
 static void by_abort(void)
 {
@@ -301,7 +319,8 @@ static void by_child_of_term(void)
     kill(child, SIGTERM);
     int status = 0;
     waitpid(child, &status, 0);
-    say(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM ? "the child has ended by TERM" : "the child lives");
+    say(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM ? "the child has ended by TERM"
+                                                           : "the child lives");
 }
 
 /* Finishes early by its own will; the signal then finds nothing to do. */
