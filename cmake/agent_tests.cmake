@@ -1,7 +1,7 @@
 # The agent is one shared library that hides all: its modules are tested from their sources.
 find_library(CJSON_LIBRARY cjson REQUIRED)
 cuspan_unit_test(report cuspan_model ${CJSON_LIBRARY})
-target_sources(report_test PRIVATE src/agent/report.c)
+target_sources(report_test PRIVATE src/agent/report.c src/agent/shutdown.c)
 cuspan_unit_test(detect cuspan_model)
 target_sources(detect_test PRIVATE src/agent/detect.c src/agent/own.c src/agent/surroundings.c)
 cuspan_unit_test(own_resource cuspan_capture cuspan_encode)
@@ -29,6 +29,16 @@ add_dependencies(publish_host cuspan_thread_ctx)
 add_executable(polling_host tests/integration/polling_host.c)
 target_include_directories(polling_host PRIVATE src)
 target_link_libraries(polling_host PRIVATE Threads::Threads ${CMAKE_DL_LIBS})
+# Each way in which a host ends, and what a good guest leaves alone meanwhile.
+add_executable(exit_host tests/integration/exit_host.c tests/integration/exit_host_throw.cpp)
+target_include_directories(exit_host PRIVATE src include)
+target_link_libraries(exit_host PRIVATE Threads::Threads ${CMAKE_DL_LIBS})
+foreach(group Exits Signals Shutdown)
+  string(TOLOWER ${group} name)
+  add_test(NAME integration/exits_${name}
+           COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/exits_test.py --build ${CMAKE_BINARY_DIR}
+                   --sanitizers "${CUSPAN_SANITIZE}" ${group})
+endforeach()
 if(NOT CUSPAN_SANITIZE) # their allocator is another
   add_executable(agent_host_watched tests/integration/host.c tests/integration/host_watch.c)
   target_link_libraries(agent_host_watched PRIVATE Threads::Threads ${CMAKE_DL_LIBS} m)

@@ -5,6 +5,8 @@
 #include "agent/own.h"
 #include "agent/own_resource.h"
 #include "agent/pipeline.h"
+#include "agent/python_end.h"
+#include "agent/signals.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "capture/nvtx.h"
@@ -15,6 +17,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -74,14 +77,36 @@ static const char *reason_to_wait(void)
     return NULL;
 }
 
-bool agent_finish(void)
+/* Whether it is for the caller to end it. Async-signal-safe. */
+static bool take_end(void)
 {
     pid_t self = getpid();
     if (!atomic_compare_exchange_strong(&owner, &self, 0))
         return false;
     capture_set_downstream_room(NULL); /* a replay may go on */
-    pipeline_stop();
     return true;
+}
+
+static bool finish(const char *why)
+{
+    if (!take_end())
+        return false;
+    pipeline_stop(why);
+    signals_end();
+    return true;
+}
+
+bool agent_finish(void)
+{
+    return finish("cuspan_finish");
+}
+
+/* For a signal's handler. Where an end is under way already, it is waited for as well. */
+static bool finish_by_signal(int signal_number)
+{
+    if (take_end())
+        pipeline_ask_to_stop(signal_number);
+    return atomic_load(&state) == AGENT_RUNNING;
 }
 
 /* CUDA, or a thread of ours, may just be starting it. */
@@ -93,13 +118,35 @@ static int settled_state(uint64_t wait_ns)
     return atomic_load(&state);
 }
 
-/* Twice: the first handler runs before those of the libraries that the start has loaded, the second is for an
- * exit while it is still under way. */
-static void at_exit(void)
+static void end_process(const char *why)
 {
     if (getpid() == starter && settled_state(settings.exit_deadline_ms * NS_PER_MS) == AGENT_RUNNING &&
-        !agent_finish())
+        !finish(why))
         pipeline_wait(); /* for another thread that finishes it */
+}
+
+static void at_exit(void)
+{
+    end_process("exit");
+}
+
+static void at_end_of_python(void)
+{
+    end_process("the end of Python");
+}
+
+static void at_fast_exit(void)
+{
+    end_process("quick_exit");
+}
+
+/* Twice, where it is started late: the first handlers are for an exit while the start is still under way, the
+ * second run before those of the libraries that the start has loaded. */
+static void follow_exits(void)
+{
+    starter = getpid();
+    atexit(at_exit);
+    at_quick_exit(at_fast_exit);
 }
 
 /* A child of a process that uses CUDA, or may be just about to, never touches CUPTI. */
@@ -142,8 +189,10 @@ static enum status start(bool by_program, struct error *err)
         return status;
     }
     atomic_store(&owner, getpid());
-    starter = getpid();
-    atexit(at_exit);
+    follow_exits();
+    signals_begin(&settings, (struct signals_finish){finish_by_signal, pipeline_has_ended});
+    if (signals_are_named(&settings, SIGINT))
+        python_end_follow(at_end_of_python);
     return STATUS_OK;
 }
 
@@ -282,8 +331,7 @@ static void start_in_background(void)
     pthread_t thread;
     if (!take_state(AGENT_DORMANT))
         return;
-    starter = getpid();
-    atexit(at_exit);
+    follow_exits();
     if (own_thread(&thread, run_on_own_thread) == 0)
         pthread_detach(thread);
     else

@@ -216,9 +216,15 @@ bool outputs_have_room(struct outputs *outputs)
     return true;
 }
 
-void outputs_destroy(struct outputs *outputs, uint64_t deadline_ns)
+static size_t bytes_taken(struct chunk_pool *pool)
+{
+    return pool ? (chunk_pool_size(pool) - chunk_pool_free(pool)) * sizeof(struct chunk) : 0;
+}
+
+void outputs_end(struct outputs *outputs, uint64_t deadline_ns, struct outputs_left *left)
 {
     struct exporter *exporters[OUTPUTS_MAX];
+    *left = (struct outputs_left){0};
     if (!outputs)
         return;
     for (size_t i = 0; i < outputs->count; i++) {
@@ -229,7 +235,15 @@ void outputs_destroy(struct outputs *outputs, uint64_t deadline_ns)
     bool all_ended = exporters_destroy(exporters, outputs->count, deadline_ns);
     for (size_t i = 0; i < outputs->count; i++)
         encoder_destroy(outputs->items[i].encoder);
+    left->has_senders = !all_ended;
+    left->bytes = bytes_taken(outputs->pool);
     if (all_ended)
         chunk_pool_destroy(outputs->pool);
     free(outputs);
+}
+
+void outputs_destroy(struct outputs *outputs, uint64_t deadline_ns)
+{
+    struct outputs_left left;
+    outputs_end(outputs, deadline_ns, &left);
 }

@@ -8,6 +8,9 @@
 #include "model/settings.h"
 #include "model/span.h"
 
+#include <stdbool.h>
+#include <stddef.h>
+
 struct outputs;
 
 /* `own_folder`: where the export module lies. The queues share what
@@ -46,5 +49,12 @@ bool outputs_have_room(struct outputs *outputs);
 
 /* Sends everything, waits for it until `deadline_ns`, ends the threads. Frees all that can be freed. */
 void outputs_destroy(struct outputs *outputs, uint64_t deadline_ns);
+
+/* The same, and tells what could not be freed. */
+struct outputs_left {
+    bool has_senders; /* that are still at work */
+    size_t bytes;     /* of the queues */
+};
+void outputs_end(struct outputs *outputs, uint64_t deadline_ns, struct outputs_left *left);
 
 #endif

@@ -1,8 +1,9 @@
 #include "agent/own.h"
 
+#include "base/own_thread.h"
+
 #include <dlfcn.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,15 +38,5 @@ const char *own_folder(void)
 
 int own_thread(pthread_t *thread, void *(*run)(void *))
 {
-    pthread_attr_t attributes;
-    sigset_t all, before;
-    pthread_attr_init(&attributes);
-    pthread_attr_setstacksize(&attributes, STACK_BYTES);
-    pthread_attr_setinheritsched(&attributes, PTHREAD_EXPLICIT_SCHED);
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int failed = pthread_create(thread, &attributes, run, NULL);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    pthread_attr_destroy(&attributes);
-    return failed;
+    return own_thread_start(thread, STACK_BYTES, run, NULL);
 }

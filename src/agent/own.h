@@ -12,9 +12,7 @@ const char *own_variable(const char *name);
  */
 const char *own_folder(void);
 
-/* A thread of ours in the host, on which no signal of the host's is ever handled, in the default scheduling
- * class: a real-time host's would put our work on a par with its own. Returns 0, or pthread_create's error.
- */
+/* A thread of ours in the host (base/own_thread.h), with a small stack. Returns 0, or an error number. */
 int own_thread(pthread_t *thread, void *(*run)(void *));
 
 #endif

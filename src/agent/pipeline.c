@@ -1,10 +1,12 @@
 #include "agent/pipeline.h"
 
+#include "agent/alone.h"
 #include "agent/detect.h"
 #include "agent/outputs.h"
 #include "agent/own.h"
 #include "agent/own_resource.h"
 #include "agent/report.h"
+#include "agent/shutdown.h"
 #include "agent/tape.h"
 #include "base/clock.h"
 #include "base/counters.h"
@@ -13,6 +15,7 @@
 #include "capture/threads.h"
 #include "correlate/correlate.h"
 #include "export/exporter.h"
+#include "export/file.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -47,6 +50,10 @@ static struct {
     uint64_t deadline_ns;
     uint64_t flushes_wanted, flushes_done; /* counted from 1 */
     uint32_t flushers;                     /* host's threads that wait for one */
+    _Atomic uint64_t signal_deadline_ns;   /* a signal's handler wants the end, by then; 0: none does */
+    _Atomic int signal_number;
+    _Atomic uint32_t flushers_for_good;    /* interrupted by that handler, and never to return */
+    atomic_bool has_ended;                 /* as is_done, for the handler */
     bool was_tracing;                      /* the thread's own */
     struct resource *devices[DEVICES_MAX]; /* what is known of each; NULL: not seen */
 } pipeline = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -178,6 +185,17 @@ enum status pipeline_prepare(const struct pipeline_options *options, struct erro
 /* --- the thread
  * ---------------------------------------------------------------------------------------------------- */
 
+/* With the lock held. A handler may do no more than leave word; it is found after a pause at the latest. */
+static void follow_signal(void)
+{
+    uint64_t deadline_ns = atomic_load(&pipeline.signal_deadline_ns);
+    if (!deadline_ns || pipeline.is_stopping)
+        return;
+    pipeline.deadline_ns = deadline_ns;
+    pipeline.is_stopping = true;
+    shutdown_begin("a signal", atomic_load(&pipeline.signal_number));
+}
+
 static bool wait_or_stop(uint64_t pause_ns)
 {
     struct timespec until;
@@ -188,6 +206,7 @@ static bool wait_or_stop(uint64_t pause_ns)
     pthread_mutex_lock(&pipeline.lock);
     if (!pipeline.is_stopping && pipeline.flushes_wanted == pipeline.flushes_done)
         pthread_cond_timedwait(&pipeline.wake, &pipeline.lock, &until);
+    follow_signal();
     bool stopping = pipeline.is_stopping;
     pthread_mutex_unlock(&pipeline.lock);
     return stopping;
@@ -240,15 +259,19 @@ static void say_first_losses(void)
 
 /* Takes what is there now. The host's threads and CUPTI may go on filling what we empty, so there is an end
  * to the rounds: else they would use up the deadline at exit. */
-static void pump_all(uint64_t deadline_ns)
+static uint64_t pump_all(uint64_t deadline_ns)
 {
+    uint64_t records = 0;
     uint32_t rounds_max = 2 + pipeline.settings->cupti.host_buffer_count / CAPTURE_BUFFERS_A_ROUND;
     for (uint32_t round = 0; round < rounds_max && (round < ROUNDS_MIN || capture_has_more_buffers());
          round++) {
-        if (capture_pump(&pipeline.sink) == 0 || clock_monotonic_ns() >= deadline_ns)
+        size_t taken = capture_pump(&pipeline.sink);
+        records += taken;
+        if (taken == 0 || clock_monotonic_ns() >= deadline_ns)
             break;
         tick(clock_monotonic_ns());
     }
+    return records;
 }
 
 /* --- while it runs: stops and flushes by the program
@@ -258,7 +281,7 @@ static void take_finished(void)
 {
     uint64_t now_ns = clock_monotonic_ns();
     capture_flush_finished();
-    pump_all(now_ns + PUMP_MAX_NS);
+    (void)pump_all(now_ns + PUMP_MAX_NS);
     if (pipeline.correlate)
         correlate_settle(pipeline.correlate, now_ns);
 }
@@ -322,9 +345,13 @@ static enum status wait_for_delivery(uint64_t deadline_ns)
     return status;
 }
 
+/* Read by a signal's handler on the same thread. */
+static __thread volatile bool is_flushing __attribute__((tls_model("initial-exec")));
+
 enum status pipeline_flush(uint64_t deadline_ns)
 {
     enum status status = STATUS_TIMEOUT;
+    is_flushing = true;
     pthread_mutex_lock(&pipeline.lock);
     if (pipeline.is_running && !pipeline.is_stopping) {
         uint64_t flush = ++pipeline.flushes_wanted;
@@ -332,25 +359,117 @@ enum status pipeline_flush(uint64_t deadline_ns)
         pthread_cond_signal(&pipeline.wake);
         if (wait_until_sent(flush, deadline_ns))
             status = wait_for_delivery(deadline_ns);
-        if (--pipeline.flushers == 0)
-            pthread_cond_broadcast(&pipeline.done);
+        pipeline.flushers--;
+        pthread_cond_broadcast(&pipeline.done);
     }
     pthread_mutex_unlock(&pipeline.lock);
+    is_flushing = false;
     return status;
 }
 
 /* They use the outputs, which are about to end; none of them waits longer than a step. */
 static void let_flushers_go(void)
 {
+    shutdown_step_begin(SHUTDOWN_flushers);
     pthread_mutex_lock(&pipeline.lock);
+    uint32_t waiting = pipeline.flushers;
     pthread_cond_broadcast(&pipeline.done);
-    while (pipeline.flushers > 0)
+    while (pipeline.flushers > atomic_load(&pipeline.flushers_for_good))
         pthread_cond_wait(&pipeline.done, &pipeline.lock);
     pthread_mutex_unlock(&pipeline.lock);
+    shutdown_step_end(SHUTDOWN_flushers, waiting, NULL);
 }
 
 /* Who reports: the pipeline's thread when it is done, else the host's when it can wait no longer. */
 static atomic_flag is_reported = ATOMIC_FLAG_INIT;
+
+static void take(enum shutdown_step step)
+{
+    shutdown_step_begin(step);
+    uint64_t records = pump_all(pipeline.deadline_ns);
+    bool is_late = clock_monotonic_ns() >= pipeline.deadline_ns;
+    shutdown_step_end(step, records, is_late ? "the deadline has passed" : NULL);
+}
+
+static void flush_cupti(void)
+{
+    uint32_t lent = capture_buffers_lent();
+    if (capture_failure()) {
+        shutdown_step_skip(SHUTDOWN_flush_cupti);
+        return;
+    }
+    shutdown_step_begin(SHUTDOWN_flush_cupti);
+    (void)capture_take_trouble();
+    capture_flush_all();
+    uint32_t left = capture_buffers_lent();
+    shutdown_step_end(SHUTDOWN_flush_cupti, left < lent ? lent - left : 0, capture_take_trouble());
+}
+
+static void end_capture(void)
+{
+    shutdown_step_begin(SHUTDOWN_switch_off);
+    capture_stop();
+    shutdown_step_end(SHUTDOWN_switch_off, 1, capture_take_trouble());
+    take(SHUTDOWN_take_last);
+    shutdown_step_begin(SHUTDOWN_late);
+    uint64_t late = counter_get(COUNTER_lost_late);
+    capture_end();
+    shutdown_step_end(SHUTDOWN_late, counter_get(COUNTER_lost_late) - late, NULL);
+    shutdown_is_open(SHUTDOWN_OPEN_buffers, capture_buffers_lent());
+    shutdown_is_open(SHUTDOWN_OPEN_calls, counter_get(COUNTER_lost_in_flight));
+}
+
+static void close_session(void)
+{
+    if (!pipeline.correlate) {
+        shutdown_step_skip(SHUTDOWN_close);
+        return;
+    }
+    shutdown_step_begin(SHUTDOWN_close);
+    uint64_t spans = counter_get(COUNTER_spans_created);
+    shutdown_is_open(SHUTDOWN_OPEN_records, correlate_waiting(pipeline.correlate));
+    correlate_finish(pipeline.correlate);
+    shutdown_step_end(SHUTDOWN_close, counter_get(COUNTER_spans_created) - spans, NULL);
+}
+
+static void close_recording(struct report *report)
+{
+    shutdown_step_skip(SHUTDOWN_deliver);
+    shutdown_step_begin(SHUTDOWN_recording);
+    report->recording = tape_path(pipeline.tape);
+    report->recording_events = tape_close(pipeline.tape);
+    shutdown_step_end(SHUTDOWN_recording, report->recording_events,
+                      counter_get(COUNTER_lost_recording) ? "events could not be written" : NULL);
+}
+
+static void deliver(struct report *report)
+{
+    struct outputs_left left;
+    shutdown_step_skip(SHUTDOWN_recording);
+    shutdown_step_begin(SHUTDOWN_deliver);
+    uint64_t before = counter_get(COUNTER_spans_delivered), late = counter_get(COUNTER_lost_deadline);
+    report->trace_count =
+        correlate_traces(pipeline.correlate, report->traces, REPORT_TRACES_MAX, &report->trace_total);
+    outputs_end(pipeline.outputs, pipeline.deadline_ns, &left);
+    bool is_late = counter_get(COUNTER_lost_deadline) != late;
+    shutdown_step_end(SHUTDOWN_deliver, counter_get(COUNTER_spans_delivered) - before,
+                      is_late ? "the deadline has passed, and spans are lost" : NULL);
+    shutdown_is_open(SHUTDOWN_OPEN_threads, left.has_senders);
+    shutdown_is_open(SHUTDOWN_OPEN_memory, left.bytes);
+}
+
+static void write_report(const struct report *report)
+{
+    shutdown_is_open(SHUTDOWN_OPEN_descriptors, file_descriptors_open());
+    if (report->settings->report_file)
+        shutdown_step_begin(SHUTDOWN_report);
+    else
+        shutdown_step_skip(SHUTDOWN_report);
+    bool written = report_write(report);
+    if (report->settings->report_file)
+        shutdown_step_end(SHUTDOWN_report, written, written ? NULL : "it could not be written");
+    shutdown_write(report->settings);
+}
 
 static void finish(void)
 {
@@ -358,28 +477,21 @@ static void finish(void)
     let_flushers_go();
     if (pipeline.is_patient)
         outputs_set_patience(pipeline.outputs, pipeline.deadline_ns);
-    pump_all(pipeline.deadline_ns);
-    capture_flush_all();
-    pump_all(pipeline.deadline_ns);
-    capture_stop();
-    pump_all(pipeline.deadline_ns);
-    capture_end();
-    if (pipeline.correlate)
-        correlate_finish(pipeline.correlate);
+    take(SHUTDOWN_take);
+    flush_cupti();
+    take(SHUTDOWN_take_flushed);
+    end_capture();
+    close_session();
     say_failure_once();
     say_first_losses();
-    if (pipeline.tape) {
-        report.recording = tape_path(pipeline.tape);
-        report.recording_events = tape_close(pipeline.tape);
-    } else {
-        report.trace_count =
-            correlate_traces(pipeline.correlate, report.traces, REPORT_TRACES_MAX, &report.trace_total);
-        outputs_destroy(pipeline.outputs, pipeline.deadline_ns);
-    }
+    if (pipeline.tape)
+        close_recording(&report);
+    else
+        deliver(&report);
     if (atomic_flag_test_and_set(&is_reported))
         return; /* too late: the host's thread has said what is lost */
     report_log_losses(exporter_final_trouble());
-    report_write(&report);
+    write_report(&report);
 }
 
 /* An SDK that has started after us says what this process is: from now on, and at once. */
@@ -424,6 +536,19 @@ static uint64_t pause_after(size_t records)
     return records ? PAUSE_BUSY_NS : PAUSE_IDLE_NS;
 }
 
+/* All threads of the host's have ended: it ends when ours do, as it would without them. */
+static void end_where_alone(uint64_t now_ns)
+{
+    if (!alone_look(now_ns))
+        return;
+    pthread_mutex_lock(&pipeline.lock);
+    pipeline.deadline_ns = now_ns + pipeline.settings->exit_deadline_ms * NS_PER_MS;
+    if (!pipeline.is_stopping)
+        shutdown_begin("the end of its last thread", 0);
+    pipeline.is_stopping = true;
+    pthread_mutex_unlock(&pipeline.lock);
+}
+
 static void *run(void *unused)
 {
     (void)unused;
@@ -441,9 +566,11 @@ static void *run(void *unused)
         flush_if_wanted();
         say_failure_once();
         say_first_losses();
+        end_where_alone(now_ns);
         pause_ns = pause_after(records);
     }
     finish();
+    atomic_store(&pipeline.has_ended, true);
     pthread_mutex_lock(&pipeline.lock);
     pipeline.is_done = true;
     pthread_cond_broadcast(&pipeline.done);
@@ -504,12 +631,13 @@ static void report_missed_deadline(void)
         report_log_losses(why);
     else
         log_warn("%s", why);
-    report_write(&report);
+    write_report(&report);
 }
 
 void pipeline_wait(void)
 {
     pthread_mutex_lock(&pipeline.lock);
+    follow_signal();
     struct timespec until = moment(pipeline.deadline_ns + EXIT_GRACE_NS);
     while (pipeline.is_stopping && !pipeline.is_done)
         if (pthread_cond_timedwait(&pipeline.done, &pipeline.lock, &until) != 0)
@@ -517,22 +645,40 @@ void pipeline_wait(void)
     pthread_mutex_unlock(&pipeline.lock);
 }
 
-void pipeline_stop(void)
+void pipeline_stop(const char *why)
 {
     uint64_t deadline_ns = clock_monotonic_ns() + pipeline.settings->exit_deadline_ms * NS_PER_MS;
     struct timespec until = moment(deadline_ns + EXIT_GRACE_NS);
     pthread_mutex_lock(&pipeline.lock);
-    pipeline.deadline_ns = deadline_ns;
-    pipeline.is_stopping = true;
+    if (!pipeline.is_stopping) {
+        shutdown_begin(why, 0);
+        pipeline.deadline_ns = deadline_ns;
+        pipeline.is_stopping = true;
+    }
     pthread_cond_signal(&pipeline.wake);
     while (!pipeline.is_done)
         if (pthread_cond_timedwait(&pipeline.done, &pipeline.lock, &until) != 0)
             break;
     bool done = pipeline.is_done;
     pthread_mutex_unlock(&pipeline.lock);
-    if (done)
+    if (!done)
+        report_missed_deadline();
+    else if (!pthread_equal(pthread_self(), pipeline.thread)) /* it is where it was the host's last thread */
         pthread_join(pipeline.thread,
                      NULL); /* only its end is left: nothing of ours runs while the host goes */
-    else
-        report_missed_deadline();
+}
+
+void pipeline_ask_to_stop(int signal_number)
+{
+    uint64_t none = 0;
+    uint64_t deadline_ns = clock_monotonic_ns() + pipeline.settings->exit_deadline_ms * NS_PER_MS;
+    if (is_flushing)
+        atomic_store(&pipeline.flushers_for_good, 1);
+    atomic_store(&pipeline.signal_number, signal_number);
+    atomic_compare_exchange_strong(&pipeline.signal_deadline_ns, &none, deadline_ns);
+}
+
+bool pipeline_has_ended(void)
+{
+    return atomic_load(&pipeline.has_ended);
 }

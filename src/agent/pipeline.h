@@ -32,8 +32,14 @@ enum status pipeline_flush(uint64_t deadline_ns) MUST_CHECK;
 /* Waits while another thread is in pipeline_stop, as long as that may take. */
 void pipeline_wait(void);
 
-/* Ends capture, delivers everything within the deadline, writes the report. Returns when that is done or the
- * deadline has passed; what is not delivered then is counted as long as the process lives. */
-void pipeline_stop(void);
+/* Ends capture, delivers everything within the deadline, writes the reports. Returns when that is done or the
+ * deadline has passed; what is not delivered then is counted as long as the process lives. `why` is for the
+ * reports, and stays valid. */
+void pipeline_stop(const char *why);
+
+/* The same begun, but not waited for, and whether it has come to its end: for a signal's handler. Both
+ * async-signal-safe. The interrupted thread is taken never to go on. */
+void pipeline_ask_to_stop(int signal_number);
+bool pipeline_has_ended(void);
 
 #endif

@@ -1,5 +1,6 @@
 #include "agent/report.h"
 
+#include "agent/shutdown.h"
 #include "base/counters.h"
 #include "base/log.h"
 #include "base/shown.h"
@@ -116,14 +117,15 @@ static void write_body(FILE *file, const struct report *report)
         fprintf(file, ",\"events\":%llu,\"recording\":", (unsigned long long)report->recording_events);
         write_string(file, report->recording);
     }
+    shutdown_write_json(file);
     fputs("}\n", file);
 }
 
-void report_write(const struct report *report)
+bool report_write(const struct report *report)
 {
     char path[1024], temporary[1040];
     if (!report->settings->report_file)
-        return;
+        return false;
     snprintf(path, sizeof path, "%s.%d", report->settings->report_file, (int)getpid());
     snprintf(temporary, sizeof temporary, "%s.part", path);
     int descriptor = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
@@ -132,12 +134,13 @@ void report_write(const struct report *report)
         log_warn("can't write the report %s: %s", temporary, strerror(errno));
         if (descriptor >= 0)
             close(descriptor);
-        return;
+        return false;
     }
     write_body(file, report);
     bool failed = ferror(file);
-    if (fclose(file) != 0 || failed || rename(temporary, path) != 0) {
-        log_warn("can't write the report %s: %s", path, strerror(errno));
-        unlink(temporary);
-    }
+    if (fclose(file) == 0 && !failed && rename(temporary, path) == 0)
+        return true;
+    log_warn("can't write the report %s: %s", path, strerror(errno));
+    unlink(temporary);
+    return false;
 }

@@ -5,6 +5,7 @@
 
 #include "model/settings.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define REPORT_TRACES_MAX 16
@@ -23,7 +24,7 @@ struct report {
  */
 void report_log_losses(const char *trouble);
 
-/* Writes settings->report_file with ".PID" appended, whole or not at all. */
-void report_write(const struct report *report);
+/* Writes settings->report_file with ".PID" appended, whole or not at all (false). */
+bool report_write(const struct report *report);
 
 #endif

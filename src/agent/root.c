@@ -136,7 +136,7 @@ static void end(const struct root *root)
     memcpy(report.traces[0], root->context.trace_id, 16);
     free(settings.report_file);
     settings.report_file = strdup(root->report_file);
-    report_write(&report);
+    (void)report_write(&report);
 }
 
 const struct root_api *cuspan_root_api(void)

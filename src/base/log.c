@@ -30,7 +30,7 @@ bool log_enabled(enum log_level level)
 /* Standard error may be a pipe that nobody reads any more, or that is full because nobody has read it:
  * neither may end the host or hold it up, so such a line is not written. A pipe that is ready has room for a
  * line. */
-static void write_unless_blocked(const char *line, size_t bytes)
+void log_write(const char *line, size_t bytes)
 {
     struct pollfd ready = {.fd = STDERR_FILENO, .events = POLLOUT};
     sigset_t broken_pipe, before, pending;
@@ -57,10 +57,10 @@ static void write_line(const char *prefix, const char *format, va_list args)
         size_t room = sizeof line - (size_t)used - 2;
         size_t bytes = (size_t)used + (more < 0 ? 0 : (size_t)more > room ? room : (size_t)more);
         line[bytes++] = '\n';
-        write_unless_blocked(line, bytes);
+        log_write(line, bytes);
         if (number == LOG_LINES_MAX) {
             static const char last[] = "cuspan: no more lines will be written by this process\n";
-            write_unless_blocked(last, sizeof last - 1);
+            log_write(last, sizeof last - 1);
         }
     }
     errno = saved_errno;

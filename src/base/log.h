@@ -9,6 +9,7 @@
 #include "base/status.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 
 enum log_level { LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
 
@@ -20,6 +21,9 @@ void log_error(const char *format, ...) PRINTF_LIKE(1, 2);
 void log_warn(const char *format, ...) PRINTF_LIKE(1, 2);
 void log_info(const char *format, ...) PRINTF_LIKE(1, 2);
 void log_debug(const char *format, ...) PRINTF_LIKE(1, 2);
+
+/* Writes text as it is, without counting it. Async-signal-safe. */
+void log_write(const char *text, size_t bytes);
 
 /* "error", "warn", "info", "debug" and the names of OTEL_LOG_LEVEL. False if the name is unknown. */
 bool log_level_parse(const char *name, enum log_level *level);

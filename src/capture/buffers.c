@@ -177,3 +177,11 @@ uint32_t buffers_free(void)
         count += (uint32_t)__builtin_popcountll(atomic_load_explicit(&free_bits[w], memory_order_relaxed));
     return count;
 }
+
+uint32_t buffers_lent(void)
+{
+    uint32_t lent = 0;
+    for (uint32_t i = 0; i < buffer_count; i++)
+        lent += atomic_load_explicit(&buffers[i].is_lent, memory_order_relaxed);
+    return lent;
+}

@@ -44,4 +44,7 @@ void buffers_give_back(struct activity_buffer *buffer);
 /* How many are neither lent nor finished. */
 uint32_t buffers_free(void);
 
+/* How many CUPTI has. */
+uint32_t buffers_lent(void);
+
 #endif

@@ -291,6 +291,16 @@ void capture_flush_all(void)
         switches_flush(true);
 }
 
+const char *capture_take_trouble(void)
+{
+    return switches_take_trouble();
+}
+
+uint32_t capture_buffers_lent(void)
+{
+    return buffers_lent();
+}
+
 static void ignore_record(void *context, const struct activity_record *record)
 {
     (void)context, (void)record;

@@ -95,6 +95,11 @@ void capture_stop(void);
 /* After the last pump: what CUPTI still hands over is counted as lost. */
 void capture_end(void);
 
+/* Why CUPTI has refused one of the three above since this was last asked, and how many buffers it has. NULL:
+ * it has not. */
+const char *capture_take_trouble(void);
+uint32_t capture_buffers_lent(void);
+
 /* In a forked child: no CUPTI call is ever made again in this process. Async-signal-safe. */
 void capture_abandon(void);
 

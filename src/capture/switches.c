@@ -23,7 +23,8 @@ static bool unified_memory_is_due; /* once CUDA is initialized, which the first 
  * records; never while CUPTI flushes. */
 static pthread_mutex_t switching;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static bool are_records_on; /* those that go off in sleep; guarded by it */
+static bool are_records_on;         /* those that go off in sleep; guarded by it */
+static const char *_Atomic trouble; /* why CUPTI has last refused to flush or to be switched off */
 
 /* A host's real-time thread that waits lends its priority: it must not keep us from letting go. */
 static void make_mutex(void)
@@ -443,9 +444,20 @@ static void count_dropped(void)
         counter_add(COUNTER_lost_cupti_dropped, dropped);
 }
 
+static void note_trouble(uint32_t result)
+{
+    if (result != CUPTI_OK)
+        atomic_store(&trouble, cupti_result_text(cupti, result));
+}
+
+const char *switches_take_trouble(void)
+{
+    return atomic_exchange(&trouble, NULL);
+}
+
 void switches_flush(bool everything)
 {
-    cupti->cuptiActivityFlushAll(everything ? CUPTI_FLUSH_FORCED : CUPTI_FLUSH_DEFAULT);
+    note_trouble(cupti->cuptiActivityFlushAll(everything ? CUPTI_FLUSH_FORCED : CUPTI_FLUSH_DEFAULT));
     count_dropped();
 }
 
@@ -458,7 +470,7 @@ void switches_off(void)
     for (uint16_t place = ACTIVITY_KINDS_MAX; place > 0; place--)
         if (selection_has_activity(settings, kind_at(place - 1)))
             disable_kind(kind_at(place - 1));
-    cupti->cuptiUnsubscribe(subscriber);
+    note_trouble(cupti->cuptiUnsubscribe(subscriber));
     subscriber = NULL;
     switches_unlock();
 }

@@ -24,6 +24,10 @@ void switches_follow(void);
 /* Asks CUPTI for finished records, or for all that it holds, and counts what it has dropped. */
 void switches_flush(bool everything);
 
+/* Why CUPTI has refused to flush or to be switched off since the last time that this was asked; NULL: it has
+ * not. Stays valid. */
+const char *switches_take_trouble(void);
+
 /* The records of calls' work on or off, for sleep: between lock and unlock, which any thread may hold for
  * some microseconds. What was launched before keeps its record. With the subscriber API they stay on
  * (wake.h). */

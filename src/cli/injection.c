@@ -189,10 +189,41 @@ enum status injection_prepare(struct injection *injection, struct error *err)
     return status;
 }
 
+static const char *read_variable(const char *name, void *context)
+{
+    (void)context;
+    return getenv(name);
+}
+
+/* By the file or the environment. What is wrong with them, the agent says. */
+static bool are_signals_chosen(void)
+{
+    struct config_input input = {.getenv = read_variable};
+    struct settings *settings = memory_take(1, sizeof *settings);
+    struct config_report *report = memory_take(1, sizeof *report);
+    bool chosen = false;
+    if (config_load(&input, settings, report) == STATUS_OK) {
+        chosen = settings->on_signal.count > 0;
+        settings_deinit(settings);
+    }
+    free(settings);
+    free(report);
+    return chosen;
+}
+
+/* Those by which people, terminals and supervisors end programs from outside: pods and services by TERM,
+ * Ctrl-C by INT, a lost terminal by HUP. Others tell of a fault within the program, whose memory is then not
+ * to be trusted with anything more. */
+#define ENDING_SIGNALS "on_signal=TERM,INT,HUP\n"
+
 void injection_apply(const struct injection *injection)
 {
     const char *before = getenv("CUSPAN_SET");
     struct text set = {0};
+    if (injection->config)
+        setenv("CUSPAN_CONFIG_FILE", injection->config, 1);
+    if (!are_signals_chosen())
+        text_add_format(&set, ENDING_SIGNALS);
     if (before && *before)
         text_add_format(&set, "%s\n", before);
     if (injection->set.len)
@@ -202,8 +233,6 @@ void injection_apply(const struct injection *injection)
     setenv(VARIABLE, injection->library, 1);
     if (!rival_in(NVTX_VARIABLE, injection->library))
         setenv(NVTX_VARIABLE, injection->library, 1);
-    if (injection->config)
-        setenv("CUSPAN_CONFIG_FILE", injection->config, 1);
     text_deinit(&set);
 }
 

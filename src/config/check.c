@@ -1,5 +1,6 @@
 #include "config/check.h"
 
+#include "base/signal_names.h"
 #include "config/nearest.h"
 #include "config/settings_table.h"
 #include "model/activities.h"
@@ -67,6 +68,14 @@ static void check_client_key(const struct exporter_settings *exporter, size_t in
             report,
             "%s: processor %zu: tls: the client's %s is missing: set both key and certificate, or neither",
             report->source, index, exporter->client_key_file ? "certificate" : "key");
+}
+
+static void check_signals(const struct settings *settings, struct config_report *report)
+{
+    for (size_t i = 0; i < settings->on_signal.count; i++)
+        if (!signal_by_name(settings->on_signal.patterns[i]))
+            config_error(report, "%s: distribution.cuspan.on_signal: expected %s, not \"%.40s\"",
+                         report->source, signal_names_all, settings->on_signal.patterns[i]);
 }
 
 static void check_outputs(struct settings *settings, struct config_report *report)
@@ -160,6 +169,7 @@ void check_settings(struct settings *settings, struct config_report *report)
 {
     check_memory(settings, report);
     check_rings(settings, report);
+    check_signals(settings, report);
     check_outputs(settings, report);
     check_names(settings, report);
 }

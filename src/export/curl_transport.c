@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/limits.h"
+#include "export/curl_sockets.h"
 #include "export/json_response.h"
 
 #include <ctype.h>
@@ -23,6 +24,8 @@
 struct connection {
     CURLM *multi;
     CURL *easy;
+    _Atomic(struct curl_sockets *) sockets;
+    struct transport_options options; /* copies, to begin anew by */
     bool http2;
     char error[CURL_ERROR_SIZE];
 
@@ -242,6 +245,10 @@ static void drive(struct connection *connection, struct transport_response *resp
     for (;;) {
         int running;
         CURLcode code;
+        if (!curl_sockets_are_ours(connection->sockets)) {
+            no_answer(response, TRANSPORT_UNREACHABLE, "the program has closed the connection's descriptors");
+            return;
+        }
         CURLMcode failed = curl_multi_perform(connection->multi, &running);
         if (finished(connection, &code)) {
             read_result(connection, code, response);
@@ -259,7 +266,8 @@ static void drive(struct connection *connection, struct transport_response *resp
                       failed ? curl_multi_strerror(failed) : "no answer in time");
             return;
         }
-        curl_multi_poll(connection->multi, NULL, 0, left_ms < POLL_MS_MAX ? (int)left_ms : POLL_MS_MAX, NULL);
+        curl_sockets_wait(connection->sockets, connection->multi,
+                          left_ms < POLL_MS_MAX ? (int)left_ms : POLL_MS_MAX);
     }
 }
 
@@ -293,12 +301,21 @@ static void begin(struct connection *connection, const struct transport_request 
     }
 }
 
+static enum status make_handles(struct connection *connection);
+
+/* libcurl's handles and what they have open stay as they are for good: closing them would close what is the
+ * host's by now, and TLS would say good-bye to it. */
+static bool begin_anew_if_lost(struct connection *connection)
+{
+    return curl_sockets_are_ours(connection->sockets) || make_handles(connection) == STATUS_OK;
+}
+
 static void connection_send(struct connection *connection, const struct transport_request *request,
                             struct transport_response *response)
 {
     struct curl_slist *headers;
     begin(connection, request, response);
-    if (!make_header_list(request, &headers)) {
+    if (!begin_anew_if_lost(connection) || !make_header_list(request, &headers)) {
         no_answer(response, TRANSPORT_UNREACHABLE, "out of memory");
         return;
     }
@@ -309,6 +326,10 @@ static void connection_send(struct connection *connection, const struct transpor
         curl_off_t sent = 0;
         curl_easy_getinfo(connection->easy, CURLINFO_SIZE_UPLOAD_T, &sent);
         response->bytes_sent = (uint64_t)sent;
+        connection->request = NULL;
+        connection->response = NULL;
+        if (!curl_sockets_are_ours(connection->sockets))
+            return; /* the headers stay, too */
         curl_multi_remove_handle(connection->multi, connection->easy);
     } else {
         no_answer(response, TRANSPORT_UNREACHABLE, "out of memory");
@@ -323,15 +344,29 @@ static void connection_send(struct connection *connection, const struct transpor
 
 static void connection_wake(struct connection *connection)
 {
-    curl_multi_wakeup(connection->multi);
+    curl_sockets_wake(connection->sockets);
+}
+
+static void free_options(struct transport_options *options)
+{
+    free((char *)(uintptr_t)options->url);
+    free((char *)(uintptr_t)options->ca_file);
+    free((char *)(uintptr_t)options->client_certificate_file);
+    free((char *)(uintptr_t)options->client_key_file);
 }
 
 static void connection_destroy(struct connection *connection)
 {
     if (!connection)
         return;
-    curl_easy_cleanup(connection->easy);
-    curl_multi_cleanup(connection->multi);
+    struct curl_sockets *sockets = connection->sockets;
+    if (sockets && curl_sockets_are_ours(sockets)) {
+        curl_easy_cleanup(connection->easy);
+        curl_multi_cleanup(connection->multi);
+        curl_sockets_deinit(sockets);
+        free(sockets);
+    }
+    free_options(&connection->options);
     free(connection->body);
     free(connection);
 }
@@ -421,24 +456,63 @@ static void set_callbacks(struct connection *connection)
     curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, connection->error);
 }
 
+static void discard(CURLM *multi, CURL *easy, struct curl_sockets *sockets)
+{
+    curl_easy_cleanup(easy);
+    if (multi)
+        curl_multi_cleanup(multi);
+    if (sockets)
+        curl_sockets_deinit(sockets);
+    free(sockets);
+}
+
+/* Whoever wakes may still look at the sockets that were there before, so those are not freed. */
+static enum status make_handles(struct connection *connection)
+{
+    struct curl_sockets *sockets = calloc(1, sizeof *sockets);
+    if (sockets)
+        curl_sockets_init(sockets);
+    CURLM *multi = curl_multi_init();
+    CURL *easy = curl_easy_init();
+    if (!sockets || !multi || !easy ||
+        curl_easy_setopt(easy, CURLOPT_URL, connection->options.url) != CURLE_OK) {
+        discard(multi, easy, sockets);
+        return STATUS_NO_MEMORY;
+    }
+    connection->multi = multi;
+    connection->easy = easy;
+    connection->sockets = sockets;
+    curl_sockets_follow(sockets, easy);
+    set_callbacks(connection);
+    set_http(easy, &connection->options);
+    set_tls(easy, &connection->options);
+    return STATUS_OK;
+}
+
+static bool copy_text(const char **to, const char *from)
+{
+    *to = from ? strdup(from) : NULL;
+    return *to || !from;
+}
+
+static bool copy_options(struct transport_options *to, const struct transport_options *from)
+{
+    *to = (struct transport_options){.verify = from->verify, .http2 = from->http2};
+    return copy_text(&to->url, from->url) && copy_text(&to->ca_file, from->ca_file) &&
+           copy_text(&to->client_certificate_file, from->client_certificate_file) &&
+           copy_text(&to->client_key_file, from->client_key_file);
+}
+
 static enum status connection_create(const struct transport_options *options, struct connection **connection)
 {
     struct connection *made = calloc(1, sizeof *made);
     if (!made)
         return STATUS_NO_MEMORY;
-    made->multi = curl_multi_init();
-    made->easy = curl_easy_init();
     made->http2 = options->http2;
-    if (!made->multi || !made->easy || curl_easy_setopt(made->easy, CURLOPT_URL, options->url) != CURLE_OK) {
-        curl_easy_cleanup(made->easy);
-        if (made->multi)
-            curl_multi_cleanup(made->multi);
-        free(made);
+    if (!copy_options(&made->options, options) || make_handles(made) != STATUS_OK) {
+        connection_destroy(made);
         return STATUS_NO_MEMORY;
     }
-    set_callbacks(made);
-    set_http(made->easy, options);
-    set_tls(made->easy, options);
     *connection = made;
     return STATUS_OK;
 }

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/counters.h"
 #include "base/log.h"
+#include "base/own_thread.h"
 #include "export/control.h"
 #include "export/file.h"
 #include "export/output.h"
@@ -10,7 +11,6 @@
 #include "base/shown.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -105,17 +105,9 @@ static void *run(void *argument)
     return NULL;
 }
 
-/* With every signal blocked: none of the host's handlers may run on our threads, and a SIGPIPE stays pending.
- */
 static enum status start_thread(struct exporter *exporter)
 {
-    sigset_t all;
-    sigset_t before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int failed = pthread_create(&exporter->thread, NULL, run, exporter);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return failed ? STATUS_UNAVAILABLE : STATUS_OK;
+    return own_thread_start(&exporter->thread, 0, run, exporter) ? STATUS_UNAVAILABLE : STATUS_OK;
 }
 
 static enum status create_output(struct exporter *exporter, const struct output_settings *settings,

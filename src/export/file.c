@@ -2,12 +2,14 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/own_fd.h"
 #include "base/shown.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,9 +22,9 @@
 struct file {
     struct output output;
     struct control *control;
-    char *path;    /* NULL: standard output */
-    int fd;        /* -1: not open (yet) */
-    bool mid_line; /* the last write stopped within a line: end it before the next */
+    char *path;       /* NULL: standard output */
+    struct own_fd fd; /* none: not open (yet) */
+    bool mid_line;    /* the last write stopped within a line: end it before the next */
     bool told;
 };
 
@@ -41,17 +43,46 @@ static void complain(struct file *file, const char *what)
     file->told = true;
 }
 
+static atomic_uint descriptors_open;
+
+uint32_t file_descriptors_open(void)
+{
+    return atomic_load(&descriptors_open);
+}
+
+static void forget(struct file *file)
+{
+    if (file->path && file->fd.number >= 0)
+        atomic_fetch_sub(&descriptors_open, 1);
+    own_fd_close(&file->fd);
+}
+
+/* A host that closes all descriptors may by now have a file of its own under our number. Standard output is
+ * whatever the host has made of it. */
+static bool is_still_open(struct file *file)
+{
+    if (file->fd.number < 0)
+        return false;
+    if (!file->path || own_fd_is_ours(&file->fd))
+        return true;
+    forget(file);
+    return false;
+}
+
 static bool ensure_open(struct file *file)
 {
-    if (file->fd >= 0)
+    if (is_still_open(file))
         return true;
     if (!file->path) {
-        file->fd = STDOUT_FILENO;
+        file->fd.number = STDOUT_FILENO;
         return true;
     }
-    file->fd = open(file->path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY, 0600);
-    if (file->fd >= 0)
+    int number = open(file->path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY, 0600);
+    file->fd = own_fd_of(number);
+    if (file->fd.number >= 0) {
+        atomic_fetch_add(&descriptors_open, 1);
         return true;
+    }
     complain(file, "open");
     return false;
 }
@@ -64,7 +95,7 @@ static void file_open(struct output *output)
 /* A host may have made its standard output non-blocking. */
 static bool wait_writable(struct file *file)
 {
-    struct pollfd pollfd = {.fd = file->fd, .events = POLLOUT};
+    struct pollfd pollfd = {.fd = file->fd.number, .events = POLLOUT};
     while (!control_aborted(file->control) && clock_monotonic_ns() < control_stop_at_ns(file->control))
         if (poll(&pollfd, 1, POLL_INTERVAL_MS) > 0)
             return true;
@@ -76,7 +107,7 @@ static bool wait_writable(struct file *file)
 static bool write_all(struct file *file, struct iovec *parts, size_t count)
 {
     while (count > 0) {
-        ssize_t done = writev(file->fd, parts, (int)(count < PARTS_MAX ? count : PARTS_MAX));
+        ssize_t done = writev(file->fd.number, parts, (int)(count < PARTS_MAX ? count : PARTS_MAX));
         if (done < 0) {
             if (errno == EINTR || ((errno == EAGAIN || errno == EWOULDBLOCK) && wait_writable(file)))
                 continue;
@@ -150,8 +181,8 @@ static void file_deliver(struct output *output, struct batch *batch, struct deli
 static void file_destroy(struct output *output)
 {
     struct file *file = file_of(output);
-    if (file->path && file->fd >= 0)
-        close(file->fd);
+    if (file->path)
+        forget(file);
     free(file->path);
     free(file);
 }
@@ -163,7 +194,7 @@ enum status file_create(const char *path, struct control *control, struct output
         return STATUS_NO_MEMORY;
     file->output = (struct output){.open = file_open, .deliver = file_deliver, .destroy = file_destroy};
     file->control = control;
-    file->fd = -1;
+    file->fd = OWN_FD_NONE;
     if (path && !(file->path = strdup(path))) {
         free(file);
         return STATUS_NO_MEMORY;

@@ -41,6 +41,8 @@ void settings_deinit(struct settings *settings)
     filter_deinit(&settings->capture.kernels);
     free(settings->cupti.library);
     free(settings->session.name);
+    pattern_list_deinit(&settings->on_signal);
+    free(settings->shutdown_report);
     free(settings->report_file);
     free(settings->record_file);
     memset(settings, 0, sizeof *settings);

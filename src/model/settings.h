@@ -131,9 +131,11 @@ struct settings {
     uint64_t memory_bytes_max; /* what cuspan allocates, buffers lent to CUPTI included */
     uint32_t exit_deadline_ms;
     bool tls_verify;
-    bool publish_thread_context; /* otel_thread_ctx_v1, for readers outside of the process */
-    char *report_file;           /* at exit: counters, trace IDs as JSON; NULL: none */
-    char *record_file;           /* NULL: none. Set: record in place of export */
+    bool publish_thread_context;   /* otel_thread_ctx_v1, for readers outside of the process */
+    struct pattern_list on_signal; /* names of signals to finish on */
+    char *shutdown_report;         /* at exit: its steps, to FILE.PID, or "stderr"; NULL: none */
+    char *report_file;             /* at exit: counters, trace IDs as JSON; NULL: none */
+    char *record_file;             /* NULL: none. Set: record in place of export */
 };
 
 /* The word of the settings. */

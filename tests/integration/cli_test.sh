@@ -268,11 +268,11 @@ PY
 expect "run" 0 "$cuspan" run ./app one "two words" --file
 says "run" "$out" "args:one two words --file"
 says "run" "$err" "cuspan: 5 spans delivered to http://localhost:4318/v1/traces*http://localhost:16686/trace/0af7651916cd43dd8448eb211c80319c"
-says "run" "$(<env.txt)" "library:$work/libcuspan.so nvtx:$work/libcuspan.so config: set:report_file=$TMPDIR/cuspan-run-*"
+says "run" "$(<env.txt)" "library:$work/libcuspan.so nvtx:$work/libcuspan.so config: set:on_signal=TERM,INT,HUP|report_file=$TMPDIR/cuspan-run-*"
 expect "run with options" 0 env CUSPAN_SET=detail=full "$cuspan" run --service-name svc --detail graph-nodes --file t.jsonl \
     --set session.spans_max=7 --config good.yaml ./app
 says "run with options" "$(<env.txt)" \
-    "*config:$work/good.yaml set:detail=full|service_name=svc|detail=graph-nodes|output_file=$work/t.jsonl|session.spans_max=7|report_file=*"
+    "*config:$work/good.yaml set:on_signal=TERM,INT,HUP|detail=full|service_name=svc|detail=graph-nodes|output_file=$work/t.jsonl|session.spans_max=7|report_file=*"
 says "run with options" "$err" "cuspan: 6 spans delivered to $work/t.jsonl*cuspan show $work/t.jsonl"
 expect "the root span" 0 "$cuspan" show --lines t.jsonl
 says "the root span" "$out" "*  app  *process.exit.code=0*"
@@ -403,7 +403,7 @@ checks=$((checks + 9))
 ### record
 
 expect "record" 5 "$cuspan" record -o r.cuspan ./app exit 5
-says "record" "$(<env.txt)" "*set:record_file=$work/r.cuspan|report_file=*"
+says "record" "$(<env.txt)" "*set:on_signal=TERM,INT,HUP|record_file=$work/r.cuspan|report_file=*"
 says "record" "$err" "cuspan: $work/r.cuspan: 1 B, 42 events; look at it: cuspan show $work/r.cuspan"
 expect "record over something else" 2 "$cuspan" record -o good.yaml ./app
 says "record over something else" "$err" "*good.yaml exists and is no recording*"

@@ -26,6 +26,7 @@
     X(NULL_INFO, "null-info", 1, "user-defined records come without their layouts")                          \
     X(MALFORMED, "malformed", 1, "every nth buffer ends with a record of no known kind")                     \
     X(FATAL, "fatal", 1000, "after so many events CUPTI reports a fatal error and stops")                    \
+    X(EXITS_FIRST, "exits-first", 1, "at exit CUPTI ends before the agent, and answers nothing any more")    \
     X(FLUSH_BLOCKS, "flush-blocks", 1000, "a forced flush takes so many ms")
 
 enum fault {

@@ -431,6 +431,20 @@ static void fill_result(struct replay_result *result)
     };
 }
 
+static void end_first(void)
+{
+    atomic_store(&replay.is_gone, true);
+}
+
+/* Handlers run in the reverse order: what is registered after the agent has started runs before its own. */
+static void follow_exit(void)
+{
+    static bool follows;
+    if (fault(FAULT_EXITS_FIRST) && !follows)
+        atexit(end_first);
+    follows = true;
+}
+
 enum status cuspan_replay_run(const struct replay_options *options, struct replay_result *result,
                               struct error *err)
 {
@@ -439,6 +453,7 @@ enum status cuspan_replay_run(const struct replay_options *options, struct repla
     static uint32_t played; /* by earlier runs: time goes on from there */
     uint32_t repeat = options->repeat ? options->repeat : 1;
     struct progress progress = {.options = options, .total = replay.timeline.index_count * repeat};
+    follow_exit();
     is_paced = options->is_paced;
     replay.is_patient = !options->is_paced && !options->overload;
     wall_start_ns = clock_monotonic_ns();

@@ -22,6 +22,7 @@ struct replay_state {
     uint64_t first_correlation;
     bool is_patient;          /* waits for the agent */
     _Atomic bool is_finished; /* cuptiFinalize, or a fatal error: nothing is reported any more */
+    _Atomic bool is_gone;     /* it has ended with the process, before the agent */
     struct shift shift;
     _Atomic uint64_t latest_ns; /* the latest recorded time reached */
 };

@@ -1,0 +1,26 @@
+/* A descriptor of ours in a host that may close all descriptors and then open files of its own: the number
+ * may by now stand for one of those, which gets none of our bytes and isn't closed by us. */
+#ifndef CUSPAN_BASE_OWN_FD_H
+#define CUSPAN_BASE_OWN_FD_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+struct own_fd {
+    int number; /* -1: none */
+    dev_t device;
+    ino_t inode;
+};
+
+#define OWN_FD_NONE ((struct own_fd){.number = -1})
+
+/* Remembers what stands behind the number now. */
+struct own_fd own_fd_of(int number);
+
+/* Whether the same still does. */
+bool own_fd_is_ours(const struct own_fd *fd);
+
+/* Closes it if it is still ours; it is none from then on. */
+void own_fd_close(struct own_fd *fd);
+
+#endif
