@@ -31,7 +31,7 @@ static void write_head(FILE *to, const struct agent_view *view)
     write_text(to, "program", view->program);
     write_text(to, "state", view->state);
     write_text(to, "why", view->why);
-    fprintf(to, ",\"since_ns\":%" PRIu64, view->begun_ns);
+    fprintf(to, ",\"since_ms\":%llu", (unsigned long long)(view->begun_ns / NS_PER_MS));
 }
 
 void status_describe(FILE *to)

@@ -1,6 +1,5 @@
 #include "cli/agents.h"
 
-#include "base/clock.h"
 
 #include <pwd.h>
 #include <string.h>
@@ -18,10 +17,10 @@ static void add_user(struct text *line, unsigned user)
 }
 
 /* Today by its time, before by its date. */
-static void add_since(struct text *line, uint64_t since_ns)
+static void add_since(struct text *line, uint64_t since_ms)
 {
     char moment[32] = "", today[32] = "", day[32] = "";
-    time_t then = (time_t)(since_ns / NS_PER_SECOND), now = time(NULL);
+    time_t then = (time_t)(since_ms / 1000), now = time(NULL);
     struct tm parts;
     if (localtime_r(&now, &parts))
         strftime(today, sizeof today, "%Y-%m-%d", &parts);
@@ -38,7 +37,7 @@ static void add_description(struct text *line, const cJSON *description, bool ut
     size_t used;
     add_user(line, (unsigned)agents_number(description, "user"));
     text_add_char(line, ' ', 1);
-    add_since(line, agents_number(description, "since_ns"));
+    add_since(line, agents_number(description, "since_ms"));
     text_add_format(line, "%14s %12s  ", text_count(spans, agents_number(description, "spans")),
                     text_count(lost, agents_number(description, "lost")));
     used = text_add_fitted(line, agents_text(description, "program"), PROGRAM_COLUMNS, utf8);

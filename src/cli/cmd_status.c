@@ -1,7 +1,6 @@
 #include "cli/agents.h"
 
 #include "base/balance.h"
-#include "base/clock.h"
 #include "base/losses.h"
 
 #include <inttypes.h>
@@ -30,7 +29,7 @@ static void print_count(const char *before, uint64_t count, const char *after)
 static void print_head(const struct agent *agent, const cJSON *status)
 {
     char since[32] = "";
-    time_t then = (time_t)(agents_number(status, "since_ns") / NS_PER_SECOND);
+    time_t then = (time_t)(agents_number(status, "since_ms") / 1000);
     struct tm parts;
     if (localtime_r(&then, &parts))
         strftime(since, sizeof since, "%Y-%m-%d %H:%M:%S", &parts);

@@ -29,6 +29,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "tests/e2e"), str(ROOT / "tests/gpu")]
 
+import accounts  # noqa: E402
 import backend  # noqa: E402
 import compare  # noqa: E402
 import recording  # noqa: E402
@@ -107,7 +108,19 @@ def sessions_of(spans):
 class Result:
     status = seconds = peak_bytes = 0
     out = err = text = ""
-    report = None
+    _report = None
+
+    @property
+    def report(self):
+        return self._report
+
+    @report.setter
+    def report(self, report):
+        """Whatever a test is about, the agent's counters add up."""
+        differences = accounts.differences(report)
+        if differences:
+            raise AssertionError("the counters don't add up: " + "; ".join(differences))
+        self._report = report
 
     @property
     def spans(self):
