@@ -22,6 +22,12 @@ add_executable(api_host tests/integration/api_host.c)
 target_link_libraries(api_host PRIVATE ${CMAKE_DL_LIBS})
 add_executable(control_host tests/integration/control_host.c)
 target_link_libraries(control_host PRIVATE ${CMAKE_DL_LIBS})
+add_executable(cycling_host tests/integration/cycling_host.c)
+target_include_directories(cycling_host PRIVATE src)
+target_link_libraries(cycling_host PRIVATE Threads::Threads ${CMAKE_DL_LIBS})
+add_test(NAME integration/control
+         COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/control_test.py --build ${CMAKE_BINARY_DIR}
+                 --sanitizers "${CUSPAN_SANITIZE}")
 add_executable(publish_host tests/integration/publish_host.c tests/unit/support/thread_ctx_reader.c)
 target_include_directories(publish_host PRIVATE src tests/unit)
 target_link_libraries(publish_host PRIVATE ${CMAKE_DL_LIBS})

@@ -1,5 +1,7 @@
 #include "agent/agent.h"
 
+#include "agent/control_socket.h"
+#include "agent/control_verbs.h"
 #include "agent/detect.h"
 #include "agent/nvtx_entry.h"
 #include "agent/own.h"
@@ -27,15 +29,21 @@
 #include <unistd.h>
 
 #define START_WAIT_NS (10 * NS_PER_SECOND)
+#define LOOK_NS       (1 * NS_PER_MS)
 
 /* NONE: nobody has asked for the agent. DORMANT: settings are read, nothing is loaded, since nothing would be
- * sampled; a request's context or the program may yet start it. OFF: it can't run, and has said why. */
+ * sampled, or it is to wait; a request's context, the program or its user may yet start it. OFF: it can't run,
+ * and has said why. */
 enum agent_state { AGENT_NONE, AGENT_BEGINNING, AGENT_DORMANT, AGENT_RUNNING, AGENT_OFF };
 
 static struct settings settings;
 static struct trace_context parent;
 static bool has_parent;
 static _Atomic int state = AGENT_NONE;
+static char why[ERROR_TEXT_MAX]; /* dormant or off; written before the state that it belongs to */
+static uint64_t begun_ns;
+static const char *program = "";
+static struct capture_info info;
 static pid_t starter;       /* the process that at_exit is for */
 static _Atomic pid_t owner; /* the process that runs the agent, 0: none; a forked child is not it */
 
@@ -68,6 +76,8 @@ static bool read_settings(void)
 /* Why nothing would be sampled, as far as is known at the start, or NULL. */
 static const char *reason_to_wait(void)
 {
+    if (settings.start_on == START_ON_CONTROL)
+        return "it waits for `cuspan start` (start_on: control)";
     if (settings.record_file)
         return NULL;
     if (has_parent && settings.sampler_parent_based && !(parent.flags & TRACE_FLAG_SAMPLED))
@@ -91,6 +101,7 @@ static bool finish(const char *why)
 {
     if (!take_end())
         return false;
+    control_socket_close();
     pipeline_stop(why);
     signals_end();
     return true;
@@ -104,8 +115,10 @@ bool agent_finish(void)
 /* For a signal's handler. Where an end is under way already, it is waited for as well. */
 static bool finish_by_signal(int signal_number)
 {
-    if (take_end())
+    if (take_end()) {
+        control_socket_hide();
         pipeline_ask_to_stop(signal_number);
+    }
     return atomic_load(&state) == AGENT_RUNNING;
 }
 
@@ -120,6 +133,7 @@ static int settled_state(uint64_t wait_ns)
 
 static void end_process(const char *why)
 {
+    control_socket_close();
     if (getpid() == starter && settled_state(settings.exit_deadline_ms * NS_PER_MS) == AGENT_RUNNING &&
         !finish(why))
         pipeline_wait(); /* for another thread that finishes it */
@@ -154,6 +168,7 @@ static void in_child(void)
 {
     if (atomic_load(&state) != AGENT_NONE) {
         capture_abandon();
+        control_socket_forget();
         atomic_store(&state, AGENT_OFF);
     }
 }
@@ -166,12 +181,10 @@ static void follow_forks(void)
 
 static enum status start(bool by_program, struct error *err)
 {
-    static struct capture_info info;
     const char *folder = own_folder();
     struct pipeline_options options = {.settings = &settings,
                                        .own_folder = folder,
-                                       .program =
-                                           settings.session.name ? settings.session.name : detect_program(),
+                                       .program = settings.session.name ? settings.session.name : program,
                                        .parent = has_parent ? &parent : NULL};
     /* Capture first: where it can't start, no thread of ours and no TLS library comes into the host at all.
      * What it captures until the pipeline runs, its rings and buffers hold. */
@@ -220,10 +233,32 @@ static enum agent_state run(bool by_program)
     struct error err = {""};
     if (start(by_program, &err) != STATUS_OK) {
         log_error("%s; this process is not traced", err.text);
+        snprintf(why, sizeof why, "%s", err.text);
         return AGENT_OFF;
     }
     begin_nvtx();
     return AGENT_RUNNING;
+}
+
+/* The agent can be asked from now on, also where it can't run: what it lacks is then the answer. */
+static void begin_control(void)
+{
+    struct error err = {""};
+    if (!settings.control.enabled)
+        return;
+    follow_exits(); /* also where nothing else of ours is begun, the socket goes */
+    if (control_socket_open(settings.control.directory, control_verbs, control_verb_count, &err) != STATUS_OK)
+        log_info("%s: cuspan ps won't find this process", err.text);
+}
+
+/* Waits for its user, or for a request that is sampled. */
+static enum agent_state lie_dormant(const char *reason)
+{
+    bool is_request = settings.start_on != START_ON_CONTROL && settings.sampler_parent_based;
+    log_info("%s: this process is not traced%s", reason,
+             is_request ? " before a sampled context is attached" : "");
+    snprintf(why, sizeof why, "%s", reason);
+    return AGENT_DORMANT;
 }
 
 /* `is_asked_for`: by the program itself, which settles whether there is anything to do. */
@@ -245,12 +280,11 @@ static enum agent_state begin(bool is_asked_for)
     nvtx_switch(settings.capture.nvtx);
     has_parent = trace_context_parse(own_variable("TRACEPARENT"), own_variable("TRACESTATE"), &parent);
     begin_publishing();
+    begun_ns = clock_now_ns();
+    program = detect_program();
+    begin_control();
     const char *reason = reason_to_wait();
-    if (!reason || is_asked_for)
-        return run(is_asked_for);
-    log_info("%s: this process is not traced%s", reason,
-             settings.sampler_parent_based ? " before a sampled context is attached" : "");
-    return AGENT_DORMANT;
+    return !reason || is_asked_for ? run(is_asked_for) : lie_dormant(reason);
 }
 
 /* Whether it is ours to change: the state was `from`. */
@@ -304,6 +338,54 @@ enum agent_answer agent_stop(void)
     return capture_end_tracing() ? AGENT_DONE : AGENT_ALREADY;
 }
 
+/* The calls under way have returned, and the session's span has left: the pipeline thread has looked at a mode
+ * in which no call begins. */
+enum agent_answer agent_stop_within(uint32_t timeout_ms, uint32_t *under_way)
+{
+    static struct pipeline_view view; /* of the control thread, the one that asks */
+    uint64_t deadline_ns = clock_monotonic_ns() + timeout_ms * NS_PER_MS;
+    *under_way = 0;
+    capture_set_ending(timeout_ms);
+    enum agent_answer answer = agent_stop();
+    if (answer != AGENT_DONE)
+        return answer;
+    while (capture_is_ending() && clock_monotonic_ns() < deadline_ns) {
+        *under_way = capture_calls_under_way();
+        nanosleep(&(struct timespec){0, LOOK_NS}, NULL);
+    }
+    if (clock_monotonic_ns() < deadline_ns)
+        *under_way = 0;
+    for (int look = 0; look < 2; look++) /* the second is of a round that began after the end */
+        (void)!pipeline_look(&view, deadline_ns + NS_PER_SECOND);
+    return AGENT_DONE;
+}
+
+/* The state may change meanwhile: an answer is of one moment or the next. */
+void agent_look(struct agent_view *view)
+{
+    int now = atomic_load(&state);
+    const char *failure = now == AGENT_RUNNING ? capture_failure() : NULL;
+    *view = (struct agent_view){.settings = &settings,
+                                .program = program,
+                                .begun_ns = begun_ns,
+                                .info = now == AGENT_RUNNING ? &info : NULL,
+                                .why = ""};
+    if (failure || now == AGENT_OFF || now == AGENT_NONE) {
+        view->state = "off";
+        view->why = failure ? failure : why;
+    } else if (now != AGENT_RUNNING) {
+        view->state = now == AGENT_BEGINNING ? "starting" : "waiting";
+        view->why = now == AGENT_BEGINNING ? "" : why;
+    } else if (capture_is_ending()) {
+        view->state = "stopping";
+    } else if (!capture_is_on()) {
+        view->state = "asleep";
+        view->why = capture_is_tracing() ? "nothing that is sampled is in flight" : "it was stopped";
+    } else {
+        view->state = "tracing";
+    }
+}
+
 enum agent_answer agent_flush(uint32_t timeout_ms)
 {
     if (atomic_load(&state) != AGENT_RUNNING || getpid() != owner)
@@ -343,7 +425,8 @@ bool agent_may_sample(const struct trace_context *context)
     int now = atomic_load_explicit(&state, memory_order_acquire);
     if (now == AGENT_RUNNING)
         return sampler_may_sample(&settings, context);
-    if (now == AGENT_DORMANT && settings.sampler_parent_based && context->flags & TRACE_FLAG_SAMPLED)
+    bool waits = settings.start_on == START_ON_CONTROL;
+    if (now == AGENT_DORMANT && !waits && settings.sampler_parent_based && context->flags & TRACE_FLAG_SAMPLED)
         start_in_background();
     return true;
 }

@@ -3,6 +3,8 @@
 #define CUSPAN_AGENT_AGENT_H
 
 #include "base/trace_context.h"
+#include "capture/capture.h"
+#include "model/settings.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -22,6 +24,21 @@ enum agent_answer agent_start(void);
 /* Ends the tracing until the next start. */
 enum agent_answer agent_stop(void);
 enum agent_answer agent_flush(uint32_t timeout_ms);
+
+/* The same, and waits for calls that are under way to return, at most so long: `under_way`, how many hadn't by
+ * then, and have no span. One thread. */
+enum agent_answer agent_stop_within(uint32_t timeout_ms, uint32_t *under_way);
+
+/* How it stands. */
+struct agent_view {
+    const char *state; /* waiting, starting, tracing, stopping, asleep, off */
+    const char *why;   /* or "" */
+    const char *program;
+    uint64_t begun_ns;
+    const struct settings *settings;
+    const struct capture_info *info; /* NULL: nothing is loaded */
+};
+void agent_look(struct agent_view *view);
 
 /* Whether work for this context, which is about to be attached, may be sampled; where that is unknown yet,
  * true. */

@@ -206,6 +206,18 @@ enum status outputs_wait(struct outputs *outputs, const uint64_t sent[OUTPUTS_MA
     return STATUS_OK;
 }
 
+uint64_t outputs_on_way(struct outputs *outputs, size_t output, struct output_fates *fates)
+{
+    return encoder_span_count(outputs->items[output].encoder) +
+           exporter_unfinished(outputs->items[output].exporter, fates);
+}
+
+void outputs_memory(struct outputs *outputs, uint64_t *bytes, uint64_t *free_bytes)
+{
+    *bytes = chunk_pool_size(outputs->pool) * sizeof(struct chunk);
+    *free_bytes = chunk_pool_free(outputs->pool) * sizeof(struct chunk);
+}
+
 bool outputs_have_room(struct outputs *outputs)
 {
     if (chunk_pool_free(outputs->pool) < chunk_pool_size(outputs->pool) / 2)

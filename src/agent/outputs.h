@@ -4,6 +4,7 @@
 #ifndef CUSPAN_AGENT_OUTPUTS_H
 #define CUSPAN_AGENT_OUTPUTS_H
 
+#include "base/counters.h"
 #include "base/status.h"
 #include "model/settings.h"
 #include "model/span.h"
@@ -39,6 +40,13 @@ enum status outputs_wait(struct outputs *outputs, const uint64_t sent[OUTPUTS_MA
 /* From now on a span waits for room, until `deadline_ns` at most, in place of being lost: a replay can be
  * kept waiting where a host can't. 0: no longer. */
 void outputs_set_patience(struct outputs *outputs, uint64_t deadline_ns);
+
+/* Spans of one output that have met no fate yet, and in `fates` what became of the others. The thread that
+ * adds spans. */
+uint64_t outputs_on_way(struct outputs *outputs, size_t output, struct output_fates *fates);
+
+/* The memory of all queues, and how much of it is free. */
+void outputs_memory(struct outputs *outputs, uint64_t *bytes, uint64_t *free_bytes);
 
 /* Counts as lost to the deadline, for each of `output_count` outputs, the spans that have been made and have
  * met no fate yet, by the counters. Returns their number. Any thread. */

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/counters.h"
 #include "base/log.h"
+#include "base/losses.h"
 #include "capture/context.h"
 #include "capture/threads.h"
 #include "correlate/correlate.h"
@@ -54,6 +55,8 @@ static struct {
     _Atomic int signal_number;
     _Atomic uint32_t flushers_for_good;    /* interrupted by that handler, and never to return */
     atomic_bool has_ended;                 /* as is_done, for the handler */
+    uint64_t looks_wanted, looks_taken;    /* counted from 1 */
+    struct pipeline_view view;             /* the last one taken */
     bool was_tracing;                      /* the thread's own */
     struct resource *devices[DEVICES_MAX]; /* what is known of each; NULL: not seen */
 } pipeline = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -204,7 +207,8 @@ static bool wait_or_stop(uint64_t pause_ns)
     until.tv_sec += (time_t)(ns / NS_PER_SECOND);
     until.tv_nsec = (long)(ns % NS_PER_SECOND);
     pthread_mutex_lock(&pipeline.lock);
-    if (!pipeline.is_stopping && pipeline.flushes_wanted == pipeline.flushes_done)
+    if (!pipeline.is_stopping && pipeline.flushes_wanted == pipeline.flushes_done &&
+        pipeline.looks_wanted == pipeline.looks_taken)
         pthread_cond_timedwait(&pipeline.wake, &pipeline.lock, &until);
     follow_signal();
     bool stopping = pipeline.is_stopping;
@@ -232,28 +236,13 @@ static void say_failure_once(void)
 /* The first loss of a kind says what would have helped; how many there were is said at the end. */
 static void say_first_losses(void)
 {
-    static const struct {
-        enum counter counter;
-        const char *what, *advice;
-    } kinds[] = {
-        {COUNTER_lost_ring_full, "calls come faster than they are taken from a thread's ring",
-         "raise distribution.cuspan.rings.bytes"},
-        {COUNTER_lost_no_ring, "there are more threads than rings",
-         "raise distribution.cuspan.rings.total_bytes"},
-        {COUNTER_lost_no_buffer, "no activity buffer was left for CUPTI",
-         "raise distribution.cuspan.cupti.host_buffer_count, or set per_thread_buffers to false beside it"},
-        {COUNTER_lost_cupti_dropped, "CUPTI dropped records for want of a buffer",
-         "raise distribution.cuspan.cupti.host_buffer_count, or set per_thread_buffers to false beside it"},
-        {COUNTER_lost_zero_timestamps, "the GPU had no buffer for timestamps",
-         "raise distribution.cuspan.cupti.device_buffer_limit"},
-        {COUNTER_lost_graph_record, "CUDA graphs were made before CUPTI's graph records were on",
-         "set distribution.cuspan.cupti.graph_records to at-once or always"}};
-    static bool said[sizeof kinds / sizeof *kinds];
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
-        if (said[i] || !counter_get(kinds[i].counter))
+    static bool said[COUNTER_COUNT];
+    for (size_t i = 0; i < loss_count; i++) {
+        const struct loss *loss = &losses[i];
+        if (!loss->is_told_at_once || said[loss->counter] || !counter_get(loss->counter))
             continue;
-        said[i] = true;
-        log_warn("%s, and spans are lost; %s", kinds[i].what, kinds[i].advice);
+        said[loss->counter] = true;
+        log_warn("%s, and spans are lost; %s", loss->why, loss->advice);
     }
 }
 
@@ -289,7 +278,7 @@ static void take_finished(void)
 /* The program has ended the tracing: its session's span leaves, too. */
 static void follow_tracing(void)
 {
-    bool is_tracing = capture_is_tracing();
+    bool is_tracing = capture_is_tracing() || capture_is_ending();
     if (pipeline.was_tracing && !is_tracing && pipeline.correlate) {
         take_finished();
         correlate_end_session(pipeline.correlate, "stop");
@@ -311,6 +300,30 @@ static void flush_if_wanted(void)
     pthread_mutex_lock(&pipeline.lock);
     pipeline.flushes_done = wanted;
     pthread_cond_broadcast(&pipeline.done);
+    pthread_mutex_unlock(&pipeline.lock);
+}
+
+/* Between two rounds, so that all sums are of one moment. */
+static void take_view(struct pipeline_view *view)
+{
+    struct balance *balance = &view->balance;
+    *view = (struct pipeline_view){.queue_bytes = 0};
+    balance_take(balance, pipeline.outputs ? pipeline.settings->output_count : 0);
+    balance->held = pipeline.correlate ? correlate_held(pipeline.correlate) : 0;
+    for (unsigned i = 0; i < balance->output_count; i++)
+        balance->on_way[i] = outputs_on_way(pipeline.outputs, i, &balance->outputs[i]);
+    if (pipeline.outputs)
+        outputs_memory(pipeline.outputs, &view->queue_bytes, &view->queue_free_bytes);
+}
+
+static void look_if_wanted(void)
+{
+    pthread_mutex_lock(&pipeline.lock);
+    if (pipeline.looks_wanted != pipeline.looks_taken) {
+        take_view(&pipeline.view);
+        pipeline.looks_taken = pipeline.looks_wanted;
+        pthread_cond_broadcast(&pipeline.done);
+    }
     pthread_mutex_unlock(&pipeline.lock);
 }
 
@@ -365,6 +378,24 @@ enum status pipeline_flush(uint64_t deadline_ns)
     pthread_mutex_unlock(&pipeline.lock);
     is_flushing = false;
     return status;
+}
+
+enum status pipeline_look(struct pipeline_view *view, uint64_t deadline_ns)
+{
+    struct timespec until = moment(deadline_ns);
+    pthread_mutex_lock(&pipeline.lock);
+    bool is_there = pipeline.is_running && !pipeline.is_stopping;
+    uint64_t wanted = is_there ? ++pipeline.looks_wanted : 0;
+    if (wanted)
+        pthread_cond_signal(&pipeline.wake);
+    while (wanted && pipeline.looks_taken < wanted && !pipeline.is_stopping)
+        if (pthread_cond_timedwait(&pipeline.done, &pipeline.lock, &until) != 0)
+            break;
+    bool is_taken = wanted && pipeline.looks_taken >= wanted;
+    if (is_taken)
+        *view = pipeline.view;
+    pthread_mutex_unlock(&pipeline.lock);
+    return is_taken ? STATUS_OK : STATUS_TIMEOUT;
 }
 
 /* They use the outputs, which are about to end; none of them waits longer than a step. */
@@ -491,6 +522,8 @@ static void finish(void)
     if (atomic_flag_test_and_set(&is_reported))
         return; /* too late: the host's thread has said what is lost */
     report_log_losses(exporter_final_trouble());
+    if (pipeline.correlate)
+        report_log_imbalance(pipeline.settings->output_count);
     write_report(&report);
 }
 
@@ -564,6 +597,7 @@ static void *run(void *unused)
         capture_service(now_ns);
         follow_tracing();
         flush_if_wanted();
+        look_if_wanted();
         say_failure_once();
         say_first_losses();
         end_where_alone(now_ns);
@@ -601,7 +635,9 @@ enum status pipeline_start(const struct capture_info *info, struct error *err)
     pipeline.was_tracing = capture_is_tracing();
     if (start_thread() != 0)
         return error_set(err, STATUS_UNAVAILABLE, "can't start a thread");
+    pthread_mutex_lock(&pipeline.lock);
     pipeline.is_running = true;
+    pthread_mutex_unlock(&pipeline.lock);
     return STATUS_OK;
 }
 
@@ -612,6 +648,17 @@ void pipeline_cancel(void)
     capture_set_downstream_room(NULL);
     outputs_destroy(pipeline.outputs, clock_monotonic_ns() + CANCEL_NS);
     pipeline.outputs = NULL;
+}
+
+/* What waits in correlate for what will not come any more. */
+static uint64_t give_up_unmade(void)
+{
+    struct balance balance = {.held = 0};
+    balance_take(&balance, 0);
+    int64_t unmade = balance_unaccounted(&balance);
+    if (unmade > 0)
+        counter_add(COUNTER_lost_unmade, (uint64_t)unmade);
+    return unmade > 0 ? (uint64_t)unmade : 0;
 }
 
 /* On the host's thread, while ours is still at work, perhaps stuck inside CUPTI. What has become spans is
@@ -626,7 +673,7 @@ static void report_missed_deadline(void)
              "the deadline of %u ms at exit has passed, and what CUPTI still held comes on top; raise "
              "distribution.cuspan.exit_deadline_ms",
              pipeline.settings->exit_deadline_ms);
-    uint64_t missing = pipeline.tape ? 0 : outputs_give_up(pipeline.settings->output_count);
+    uint64_t missing = pipeline.tape ? 0 : give_up_unmade() + outputs_give_up(pipeline.settings->output_count);
     if (missing)
         report_log_losses(why);
     else

@@ -2,6 +2,7 @@
 #ifndef CUSPAN_AGENT_PIPELINE_H
 #define CUSPAN_AGENT_PIPELINE_H
 
+#include "base/balance.h"
 #include "base/status.h"
 #include "base/trace_context.h"
 #include "capture/capture.h"
@@ -28,6 +29,15 @@ void pipeline_cancel(void);
 /* Makes all that is captured, and finished on the GPU, leave at once, and waits until it is delivered or
  * given up, or until `deadline_ns` (TIMEOUT; also where the process is ending). Any thread of the host's. */
 enum status pipeline_flush(uint64_t deadline_ns) MUST_CHECK;
+
+struct pipeline_view {
+    struct balance balance;
+    uint64_t queue_bytes, queue_free_bytes;
+};
+
+/* How it stands at one moment, exactly; TIMEOUT: the pipeline thread doesn't answer by then (it may be inside
+ * CUPTI), or doesn't run. Any thread but it. */
+enum status pipeline_look(struct pipeline_view *view, uint64_t deadline_ns) MUST_CHECK;
 
 /* Waits while another thread is in pipeline_stop, as long as that may take. */
 void pipeline_wait(void);

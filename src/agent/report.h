@@ -3,10 +3,12 @@
 #ifndef CUSPAN_AGENT_REPORT_H
 #define CUSPAN_AGENT_REPORT_H
 
+#include "base/balance.h"
 #include "model/settings.h"
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #define REPORT_TRACES_MAX 16
 
@@ -26,5 +28,12 @@ void report_log_losses(const char *trouble);
 
 /* Writes settings->report_file with ".PID" appended, whole or not at all (false). */
 bool report_write(const struct report *report);
+/* One line if what was captured and made doesn't add up: nothing is held or on its way any more. */
+void report_log_imbalance(size_t output_count);
+
+/* Members of an object of JSON, each after a comma: counters, losses, outputs, and the sums. */
+void report_accounts(FILE *file, const struct settings *settings, const struct balance *balance);
+void report_string(FILE *file, const char *text);
+
 
 #endif

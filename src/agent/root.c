@@ -119,6 +119,7 @@ static void send_span(const struct root *root, const char *name)
     }
     make_span(root, name, &span);
     outputs_set_resource(outputs, RESOURCE_PROCESS, &settings.resource);
+    counter_add(COUNTER_roots, 1);
     counter_add(COUNTER_spans_created, 1);
     outputs_add(outputs, &span);
     outputs_destroy(outputs, clock_monotonic_ns() + settings.exit_deadline_ms * NS_PER_MS);

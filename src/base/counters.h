@@ -16,14 +16,24 @@
 #define COUNTERS(X)                                                                                          \
     X(calls_captured, false, "calls taken from the rings")                                                   \
     X(activities_captured, false, "activity records decoded")                                                \
+    X(ranges_captured, false, "ranges that were begun, and for which there was a place")                     \
+    X(marks_captured, false, "marks of the program")                                                         \
+    X(summaries, false, "summaries of requests, sent as spans")                                              \
+    X(roots, false, "root spans of commands")                                                                \
     X(spans_created, false, "spans made, before any output")                                                 \
     X(spans_delivered, false, "spans that an output accepted")                                               \
     X(spans_filtered, false, "records left out because the configuration asks for it")                       \
     X(spans_unsampled, false, "records left out by the sampler")                                             \
+    X(spans_summed, false, "calls and GPU work that count in summaries, and have no span of their own")      \
+    X(marks_as_events, false, "marks that are events of the range that they lie in")                         \
+    X(facts, false, "activity records that describe something, and make no span")                            \
+    X(sessions_unsampled, false, "sessions that the sampler left out, so that they have no span")            \
     X(sessions, false, "sessions begun")                                                                     \
     X(sleeps, false, "times that capture fell asleep, as nothing sampled was in flight")                     \
     X(asleep_ns, false, "ns that it has slept, up to the last time that it woke")                            \
     X(asleep_records, false, "activity records of what was done in sleep, left out")                         \
+    X(calls_cut, false, "calls that were under way when tracing was stopped, and had not returned in time")  \
+    X(notes_lost, false, "contexts, ends of ranges, names and modules that found a ring full")               \
     X(threads_seen, false, "host threads that made a traced call")                                           \
     X(orphans, false, "GPU spans whose call is unknown, sent below the session and marked")                  \
     X(pending_evicted, false, "calls given up while still waiting for their GPU record")                     \
@@ -48,7 +58,8 @@
     X(lost_graph_record, true, "executions of graphs that were made before graph records were on")           \
     X(lost_range, true, "ranges for which no place was left: too many were open at once")                    \
     X(lost_malformed, true, "activity records that don't fit their layout")                                  \
-    X(lost_ring_full, true, "calls that found their thread's ring full")                                     \
+    X(lost_backwards, true, "activity records that end before they start")                                   \
+    X(lost_ring_full, true, "calls, ranges and marks that found their thread's ring full")                   \
     X(lost_no_ring, true, "calls on threads for which no ring was left")                                     \
     X(lost_in_flight, true, "calls that had not returned when the process ended")                            \
     X(lost_queue_full, true, "spans that found the queue of an output full")                                 \
@@ -57,6 +68,7 @@
     X(lost_refused, true, "spans in requests that a collector refused for good")                             \
     X(lost_unreachable, true, "spans in requests given up after retries")                                    \
     X(lost_deadline, true, "spans not delivered when the deadline at exit passed")                           \
+    X(lost_unmade, true, "what was captured, and no span yet when the deadline at exit passed")              \
     X(lost_output, true, "spans that a file or stream could not take")                                       \
     X(lost_recording, true, "events that a recording could not take")
 

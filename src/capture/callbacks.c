@@ -437,9 +437,9 @@ RARE static void handle_resource(uint32_t cbid, const struct cupti_resource_data
     struct resource_record *record = thread ? ring_reserve(&thread->ring, sizeof *record) : NULL;
     if (!record) {
         if (thread)
-            thread_count_lost(thread);
+            thread_count_note_lost(thread);
         else
-            counter_add(COUNTER_lost_no_ring, 1);
+            counter_add(COUNTER_notes_lost, 1);
         return;
     }
     *record = (struct resource_record){
@@ -467,14 +467,28 @@ RARE static void handle_state(uint32_t cbid, const struct cupti_state_data *data
     atomic_store_explicit(&callbacks_signals.fatal, true, memory_order_release);
 }
 
+/* A call that was under way when the tracing was stopped: it has its end. */
+RARE static bool ends_call(uint32_t domain, const struct cupti_callback_data *data)
+{
+    const struct host_thread *thread = thread_self;
+    if (!thread || data->callbackSite != CUPTI_SITE_EXIT)
+        return false;
+    return domain == CUPTI_DOMAIN_RUNTIME
+               ? atomic_load_explicit(&thread->runtime_correlation, memory_order_relaxed) ==
+                     data->correlationId
+               : atomic_load_explicit(&thread->is_in_driver_call, memory_order_relaxed);
+}
+
 /* Graphs are made once and launched later, contexts go, CUPTI fails, the program wants to be traced. */
-RARE static bool concerns_sleeper(uint32_t domain, uint32_t cbid)
+RARE static bool concerns_sleeper(uint8_t mode, uint32_t domain, uint32_t cbid, const void *data)
 {
     if (domain == CUPTI_DOMAIN_RESOURCE)
         return cbid == CUPTI_RESOURCE_CONTEXT_DESTROY_STARTING || graph_nodes_concern(cbid);
     if (domain == CUPTI_DOMAIN_STATE)
         return true;
-    return cbid < domains[domain].count && domains[domain].plans[cbid].flags & ~(unsigned)PLAN_NO_SPAN;
+    if (cbid < domains[domain].count && domains[domain].plans[cbid].flags & ~(unsigned)PLAN_NO_SPAN)
+        return true;
+    return mode == MODE_ENDING && ends_call(domain, data);
 }
 
 void callbacks_handle(void *userdata, uint32_t domain, uint32_t cbid, const void *data)
@@ -483,7 +497,7 @@ void callbacks_handle(void *userdata, uint32_t domain, uint32_t cbid, const void
     uint8_t mode = atomic_load_explicit(&mode_now, memory_order_relaxed);
     if (UNLIKELY(mode == MODE_OFF || thread_is_ours))
         return;
-    if (UNLIKELY(mode == MODE_ASLEEP && !concerns_sleeper(domain, cbid)))
+    if (UNLIKELY(mode != MODE_ON && !concerns_sleeper(mode, domain, cbid, data)))
         return;
     if (LIKELY(domain == CUPTI_DOMAIN_RUNTIME || domain == CUPTI_DOMAIN_DRIVER))
         handle_call((enum call_domain)domain, cbid, data);

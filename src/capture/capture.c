@@ -84,6 +84,21 @@ bool capture_end_tracing(void)
     return wake_end_tracing();
 }
 
+bool capture_is_ending(void)
+{
+    return wake_is_ending();
+}
+
+void capture_set_ending(uint32_t wait_ms)
+{
+    wake_set_ending(wait_ms);
+}
+
+uint32_t capture_calls_under_way(void)
+{
+    return threads_in_call();
+}
+
 bool capture_slept_at(uint64_t time_ns)
 {
     return wake_slept_at(time_ns);
@@ -196,6 +211,9 @@ static void drain_thread(struct host_thread *thread, void *context)
     uint64_t lost = atomic_load_explicit(&thread->lost, memory_order_relaxed);
     counter_add(COUNTER_lost_ring_full, lost - thread->lost_seen);
     thread->lost_seen = lost;
+    uint64_t notes = atomic_load_explicit(&thread->notes_lost, memory_order_relaxed);
+    counter_add(COUNTER_notes_lost, notes - thread->notes_lost_seen);
+    thread->notes_lost_seen = notes;
 }
 
 static bool last_round_was_full;
@@ -341,7 +359,8 @@ void capture_end(void)
 void capture_stop(void)
 {
     wake_finish();
-    was_on = atomic_exchange(&mode_now, MODE_OFF) == MODE_ON;
+    uint8_t mode = atomic_exchange(&mode_now, MODE_OFF);
+    was_on = mode == MODE_ON || mode == MODE_ENDING;
     if (!atomic_load(&is_abandoned) && !capture_failure())
         switches_off();
 }

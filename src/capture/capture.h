@@ -77,6 +77,12 @@ bool capture_is_tracing(void);
 bool capture_begin_tracing(void);
 bool capture_end_tracing(void);
 
+/* Ended, it waits for calls that are under way, for so long at most (1 s): they are captured, those that
+ * begin are not. Any thread. */
+bool capture_is_ending(void);
+void capture_set_ending(uint32_t wait_ms);
+uint32_t capture_calls_under_way(void);
+
 /* Whether capture slept at this time: GPU work of then has no call. Pipeline thread. */
 bool capture_slept_at(uint64_t time_ns);
 

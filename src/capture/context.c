@@ -417,15 +417,15 @@ static void put_text(const struct range_record *record, uint8_t *at, const char 
     }
 }
 
-/* NULL: nothing is captured now, or, with `even_asleep`, at all. */
+/* NULL: nothing is captured now, or, with `even_asleep` (of what makes no span), at all. */
 static struct host_thread *capturing_thread(bool even_asleep)
 {
     uint8_t mode = atomic_load_explicit(&mode_now, memory_order_relaxed);
-    if (mode == MODE_OFF || (mode == MODE_ASLEEP && !even_asleep) || thread_is_ours)
+    if (mode == MODE_OFF || (mode != MODE_ON && !even_asleep) || thread_is_ours)
         return NULL;
     struct host_thread *thread = thread_current();
     if (!thread) {
-        counter_add(COUNTER_lost_no_ring, 1);
+        counter_add(even_asleep ? COUNTER_notes_lost : COUNTER_lost_no_ring, 1);
         return NULL;
     }
     if (thread_context_is_new(thread, thread_context_self))
@@ -456,7 +456,7 @@ static bool write_range(enum record_type type, struct range_record shape, const 
     uint32_t bytes = ((uint32_t)sizeof shape + shape.text_bytes + 7) & ~7u;
     struct range_record *record = ring_reserve(&thread->ring, bytes);
     if (!record) {
-        thread_count_lost(thread);
+        (type == RECORD_RANGE_END ? thread_count_note_lost : thread_count_lost)(thread);
         return false;
     }
     shape.head = (struct record_head){bytes, (uint8_t)type, 0, 0};
@@ -609,7 +609,7 @@ void range_name_object(enum named_object object, uint64_t handle, const char *na
                                 .handle = handle,
                                 .name_bytes = cut(name_bytes)};
     if (thread && !write_name(thread, shape, name))
-        thread_count_lost(thread);
+        thread_count_note_lost(thread);
     else if (thread && object == NAMED_CONTEXT)
         atomic_store_explicit(&thread_context_has_names, true, memory_order_relaxed);
 }

@@ -3,11 +3,13 @@
 #define CUSPAN_CAPTURE_MODE_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 /* OFF: callbacks return at once, for good or until capture starts. ASLEEP: only what later work can't be
- * understood without is captured: graphs that are made, and names. ON: all. */
-enum mode { MODE_OFF, MODE_ASLEEP, MODE_ON };
+ * understood without is captured: graphs that are made, and names. ON: all. ENDING, between the two: no call
+ * begins, and those that are under way have their end. */
+enum mode { MODE_OFF, MODE_ASLEEP, MODE_ON, MODE_ENDING };
 extern _Atomic uint8_t mode_now;
 
 /* What began before has lost its end, or was no call of ours: ticks. */
@@ -18,5 +20,9 @@ extern _Atomic uint64_t mode_on_since;
  */
 void mode_wake(uint64_t since);
 void mode_sleep(void);
+/* From ON to ENDING, and back before it is ASLEEP. */
+void mode_end(void);
+void mode_resume(void);
+bool mode_is_ending(void);
 
 #endif

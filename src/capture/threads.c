@@ -131,6 +131,16 @@ void threads_visit(void (*visit)(struct host_thread *, void *), void *context)
     }
 }
 
+uint32_t threads_in_call(void)
+{
+    uint32_t used = atomic_load_explicit(&slots_used, memory_order_acquire), count = 0;
+    for (uint32_t i = 0; i < used; i++)
+        count += atomic_load_explicit(&slots[i].state, memory_order_relaxed) == THREAD_LIVE &&
+                 (atomic_load_explicit(&slots[i].runtime_correlation, memory_order_relaxed) ||
+                  atomic_load_explicit(&slots[i].is_in_driver_call, memory_order_relaxed));
+    return count;
+}
+
 static void refresh_name(struct host_thread *thread, void *context)
 {
     char path[64], name[THREAD_NAME_BYTES] = "";

@@ -36,6 +36,7 @@ struct host_thread {
     _Atomic uint32_t runtime_correlation; /* of the runtime call that the thread is in; 0: none */
     _Atomic bool is_in_driver_call;       /* of the program's own */
     _Atomic uint64_t lost;                /* calls that found the ring full; written by the thread alone */
+    _Atomic uint64_t notes_lost;          /* what says something of calls, and found it full */
     struct trace_id_pair sdk_ids;         /* of the SDK's context that the ring has last; zero: none */
     uint8_t sdk_flags;
     uint64_t contexts_told; /* bit i: the ring has the handle of context i + 1 (thread_context.h) */
@@ -43,7 +44,7 @@ struct host_thread {
     struct thread_info info;
     _Atomic int state;
     /* The consumer's. */
-    uint64_t lost_seen;
+    uint64_t lost_seen, notes_lost_seen;
     uint64_t drain_end; /* how far the present round of draining goes */
 };
 
@@ -75,9 +76,20 @@ static inline void thread_count_lost(struct host_thread *thread)
     atomic_store_explicit(&thread->lost, lost + 1, memory_order_relaxed);
 }
 
+/* The same of a record that would have become no span: what it says is missing in others. */
+static inline void thread_count_note_lost(struct host_thread *thread)
+{
+    uint64_t lost = atomic_load_explicit(&thread->notes_lost, memory_order_relaxed);
+    atomic_store_explicit(&thread->notes_lost, lost + 1, memory_order_relaxed);
+}
+
 /* Pipeline thread: calls `visit` for every slot that is or was in use; frees slots of dead threads once
  * drained. */
 void threads_visit(void (*visit)(struct host_thread *, void *), void *context);
+
+/* How many threads are in a call of theirs, as far as captured callbacks tell: one that began in sleep is not
+ * counted, and one that ended in sleep is until its thread's next. Any thread. */
+uint32_t threads_in_call(void);
 
 /* Pipeline thread: reads the names again of threads that live, which some programs set late. */
 void threads_refresh_names(void);

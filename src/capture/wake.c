@@ -8,6 +8,7 @@
 #include "capture/mode.h"
 #include "capture/sdk_context.h"
 #include "capture/switches.h"
+#include "capture/threads.h"
 
 #include <errno.h>
 #include <stdatomic.h>
@@ -24,13 +25,15 @@ static struct {
                             each change of demand_is_asleep */
     uint32_t asleep_count;
     uint64_t asleep_since_ns; /* of the timer's clock */
+    _Atomic uint64_t ending_ns;       /* how long calls that are under way may take to return */
+    _Atomic uint64_t ending_until_ns; /* guarded by switches_lock, as to its change */
 
     /* Set at the start, or the pipeline thread's own. */
     enum sleep_when when;
     bool is_replay;
     bool is_session_unsampled;
     uint32_t changes_seen;
-} wake = {.is_tracing = true};
+} wake = {.is_tracing = true, .ending_ns = NS_PER_SECOND};
 
 static bool is_wanted(void)
 {
@@ -45,6 +48,8 @@ static void rouse(void)
     if (!atomic_load(&wake.runs)) /* in a forked child nobody may ever give the lock back */
         return;
     switches_lock();
+    if (mode_is_ending() && is_wanted())
+        mode_resume();
     if (atomic_load(&wake.runs) && atomic_load(&demand_is_asleep) && is_wanted()) {
         switches_records(true);
         mode_wake(wake.is_replay ? 0 : clock_ticks());
@@ -76,6 +81,37 @@ static bool fall_asleep(void)
     return falls;
 }
 
+/* Calls that are under way have records to come: the ones that would begin are left out from now on, and the
+ * pipeline thread lets all fall asleep once those have returned. */
+static void begin_to_end(void)
+{
+    switches_lock();
+    atomic_store(&wake.ending_until_ns, clock_monotonic_ns() + atomic_load(&wake.ending_ns));
+    if (atomic_load(&wake.runs) && !is_wanted())
+        mode_end();
+    switches_unlock();
+}
+
+/* All have returned, or it has taken too long. */
+static bool has_ended(void)
+{
+    uint32_t under_way = threads_in_call();
+    bool is_late = clock_monotonic_ns() >= atomic_load(&wake.ending_until_ns);
+    if (under_way && is_late)
+        counter_add(COUNTER_calls_cut, under_way);
+    return !under_way || is_late;
+}
+
+void wake_set_ending(uint32_t wait_ms)
+{
+    atomic_store(&wake.ending_ns, wait_ms * NS_PER_MS);
+}
+
+bool wake_is_ending(void)
+{
+    return mode_is_ending();
+}
+
 bool wake_slept_at(uint64_t time_ns)
 {
     bool slept = false;
@@ -92,6 +128,17 @@ bool wake_slept_at(uint64_t time_ns)
     return slept;
 }
 
+uint64_t wake_asleep_ns(void)
+{
+    if (!atomic_load(&wake.runs) || !atomic_load(&demand_is_asleep))
+        return 0;
+    switches_lock();
+    bool is_asleep = atomic_load(&wake.runs) && atomic_load(&demand_is_asleep);
+    uint64_t ns = is_asleep ? clock_monotonic_ns() - wake.asleep_since_ns : 0;
+    switches_unlock();
+    return ns;
+}
+
 /* --- the program's will --- */
 
 bool wake_begin_tracing(void)
@@ -105,9 +152,13 @@ bool wake_begin_tracing(void)
 bool wake_end_tracing(void)
 {
     bool was_tracing = atomic_exchange(&wake.is_tracing, false);
-    if (was_tracing && atomic_load(&wake.runs))
+    if (!was_tracing || !atomic_load(&wake.runs))
+        return was_tracing;
+    if (threads_in_call())
+        begin_to_end();
+    else
         fall_asleep();
-    return was_tracing;
+    return true;
 }
 
 bool wake_is_tracing(void)
@@ -203,6 +254,8 @@ bool wake_service(void)
         changes == wake.changes_seen; /* a gap between two steps of a request is no reason to sleep */
     wake.changes_seen = changes;
     atomic_store(&wake.sleeps, may_sleep());
+    if (mode_is_ending() && !has_ended())
+        return false;
     if (!is_wanted()) {
         bool has_fallen = is_quiet && fall_asleep();
         if (has_fallen && atomic_load(&wake.is_tracing))

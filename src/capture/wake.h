@@ -15,11 +15,18 @@
 #include "model/settings.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 
 /* The program begins or ends the tracing. False: it is so already. Any thread. */
 bool wake_begin_tracing(void);
 bool wake_end_tracing(void);
 bool wake_is_tracing(void);
+/* Ended by the program, it goes on with the calls that are under way until they have returned, for so long at
+ * most (1 s); those that haven't by then are counted (calls_cut), and have no span. Any thread. Known is a
+ * call from its begin to its end; whether a callback is just being left, nobody says, since that would cost
+ * each: a record may come some ns after its call has returned. */
+bool wake_is_ending(void);
+void wake_set_ending(uint32_t wait_ms);
 
 /* Whether, by the settings, capture will sleep or be stopped and started: `by_program` says that the program
  * itself began it, or that it began for a sampled request of a process that isn't sampled. */
@@ -31,6 +38,9 @@ void wake_start(const struct settings *settings, bool is_replay);
 void wake_stop(void);
 /* Capture stops for good: the last time asleep counts, too. Pipeline thread. */
 void wake_finish(void);
+
+/* How long the sleep has lasted that is not over; 0: awake. Any thread. */
+uint64_t wake_asleep_ns(void);
 
 /* Pipeline thread: whether it slept at this time, or within a millisecond of it: who finds GPU work of then
  * without a call need not wait for one. As far as the latest times asleep are remembered. */

@@ -115,6 +115,42 @@ static const struct command_option check_options[] = {
     {OPTION_SET, "set", "KEY=VALUE", "check with this setting; may be given again", COMPLETES_NOTHING, NULL},
     {0}};
 
+#define OPTION_OF_FOLDER                                                                                     \
+    {                                                                                                        \
+        OPTION_DIRECTORY, "directory", "DIR",                                                                \
+            "look in this folder alone: the agents' control.directory (CUSPAN_CONTROL_DIRECTORY)",           \
+            COMPLETES_FILE, NULL                                                                             \
+    }
+#define OPTION_OF_TIMEOUT(text)                                                                              \
+    {                                                                                                        \
+        OPTION_TIMEOUT, "timeout", "MS", text, COMPLETES_NOTHING, NULL                                       \
+    }
+
+static const struct command_option ps_options[] = {
+    {OPTION_JSON, "json", NULL, "as JSON: a list", COMPLETES_NOTHING, NULL}, OPTION_OF_FOLDER, {0}};
+
+static const struct command_option status_options[] = {
+    {OPTION_JSON, "json", NULL, "as JSON: a line for each agent", COMPLETES_NOTHING, NULL},
+    OPTION_OF_TIMEOUT("wait so long for each agent's answer (5000)"),
+    OPTION_OF_FOLDER,
+    {0}};
+
+static const struct command_example status_examples[] = {
+    {"cuspan status 4242", "what became of all that process 4242 did"},
+    {"cuspan status --json train.py | jq .losses", "what was lost, by its reason"},
+    {0}};
+
+static const struct command_option control_options[] = {
+    {OPTION_ALL, "all", NULL, "every agent that is found", COMPLETES_NOTHING, NULL},
+    OPTION_OF_TIMEOUT("how long it may take, and an answer may be waited for (5000)"),
+    OPTION_OF_FOLDER,
+    {0}};
+
+static const struct command_example start_examples[] = {
+    {"CUSPAN_START_ON=control cuspan run ./server &", "a server with an agent that waits"},
+    {"cuspan start server; sleep 10; cuspan stop server", "ten seconds of it"},
+    {0}};
+
 static const struct command_option version_options[] = {
     {OPTION_JSON, "json", NULL, "as JSON", COMPLETES_NOTHING, NULL}, {0}};
 
@@ -209,6 +245,55 @@ const struct command commands[] = {
             "expected and the nearest known key. The exit status is 1 if the agent would not start with it.",
         .options = check_options,
         .examples = check_examples,
+    },
+    {
+        .name = "ps",
+        .run = cmd_ps,
+        .summary = "list the processes that have an agent",
+        .text = "Lists the agents of this user, and for root those of all users: whether they wait, trace, sleep, or "
+                "are off and why, and how many spans they have made and lost. The exit status is 1 if there is none.",
+        .options = ps_options,
+    },
+    {
+        .name = "status",
+        .operands = "[PID|PROGRAM]",
+        .run = cmd_status,
+        .summary = "say what became of all that a process did",
+        .text = "Shows the accounts of a running agent, or of all: what was captured, and what it came to; what each "
+                "output has got; each loss by its reason, with the setting that mends it; the time asleep; memory; "
+                "CUPTI. The sums add up exactly: what doesn't is shown as unaccounted for, and is a defect.",
+        .options = status_options,
+        .examples = status_examples,
+    },
+    {
+        .name = "start",
+        .operands = "[PID|PROGRAM]",
+        .run = cmd_start,
+        .summary = "begin to trace a process that has an agent",
+        .text = "The agent begins to trace: one that waits (start_on: control), one that was stopped, or one that "
+                "sleeps since nothing of its process is sampled. Without an operand it must be the only one. A process "
+                "that began without the agent can't be traced: CUDA offers no way in from outside. A program that is "
+                "built with cuspan.h can load it itself.",
+        .options = control_options,
+        .examples = start_examples,
+    },
+    {
+        .name = "stop",
+        .operands = "[PID|PROGRAM]",
+        .run = cmd_stop,
+        .summary = "end the tracing of a process, until the next start",
+        .text = "No further call is captured. Those that are under way have --timeout to return, and then have their "
+                "span; the rest is counted. What was captured is delivered; the session's span leaves.",
+        .options = control_options,
+    },
+    {
+        .name = "flush",
+        .operands = "[PID|PROGRAM]",
+        .run = cmd_flush,
+        .summary = "make a process deliver what it has captured",
+        .text = "Waits until all that is finished on the GPU is delivered. The exit status is 1 if it isn't after "
+                "--timeout.",
+        .options = control_options,
     },
     {
         .name = "version",

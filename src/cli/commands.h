@@ -42,6 +42,8 @@ enum option_id {
     OPTION_CUPTI_VERSION,
     OPTION_ALL,
     OPTION_JSON,
+    OPTION_DIRECTORY,
+    OPTION_TIMEOUT,
     OPTION_MAN,
     OPTION_COMPLETION
 };
@@ -87,6 +89,11 @@ int cmd_record(int argc, char **argv);
 int cmd_replay(int argc, char **argv);
 int cmd_show(int argc, char **argv);
 int cmd_check(int argc, char **argv);
+int cmd_ps(int argc, char **argv);
+int cmd_status(int argc, char **argv);
+int cmd_start(int argc, char **argv);
+int cmd_stop(int argc, char **argv);
+int cmd_flush(int argc, char **argv);
 int cmd_version(int argc, char **argv);
 int cmd_help(int argc, char **argv);
 

@@ -49,6 +49,9 @@ static const struct setting_word sleep_whens[] = {{"auto", SLEEP_AUTO, false},
                                                   {"always", SLEEP_ALWAYS, false},
                                                   {NULL, 0, false}};
 
+static const struct setting_word start_ons[] = {
+    {"process", START_ON_PROCESS, false}, {"control", START_ON_CONTROL, false}, {NULL, 0, false}};
+
 static const struct setting_word graph_records[] = {{"when-used", GRAPH_RECORDS_WHEN_USED, false},
                                                     {"at-once", GRAPH_RECORDS_AT_ONCE, false},
                                                     {"always", GRAPH_RECORDS_ALWAYS, false},
@@ -340,6 +343,13 @@ const struct setting settings_table[] = {
     {OWN("sampling.sleep"), SETTINGS(sampling.sleep), .type = SETTING_WORD, .words = sleep_whens,
      .default_text = "auto",
      .comment = "while no sampled context is attached: auto, once some are not sampled; always; or never"},
+
+    {OWN("start_on"), SETTINGS(start_on), .type = SETTING_WORD, .words = start_ons, .default_text = "process",
+     .comment = "process: trace from the first CUDA call on; control: wait for cuspan start, with nothing loaded"},
+    {OWN("control.enabled"), SETTINGS(control.enabled), .type = SETTING_BOOL, .default_text = "true",
+     .comment = "a socket by which cuspan ps, status, start, stop and flush reach the process"},
+    {OWN("control.directory"), SETTINGS(control.directory), .type = SETTING_TEXT,
+     .max = 200, .comment = "folder of that socket; unset: cuspan in the user's runtime directory, or /tmp/cuspan-UID"},
 
     {OWN("memory_bytes_max"), SETTINGS(memory_bytes_max), .type = SETTING_UINT64,
      RANGE(MEMORY_BYTES_MIN, 64ull * 1024 * MIB), .default_text = "67108864",

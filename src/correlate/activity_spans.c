@@ -186,8 +186,10 @@ static void emit_activity(struct correlate *c, const struct activity_record *rec
     }
     if (info->is_gpu_work)
         counting_add_work(c, record, call);
-    if (c->is_summary)
+    if (c->is_summary) {
+        counter_add_alone(COUNTER_spans_summed, 1);
         return;
+    }
     correlate_begin_span(span, record->start_ns, record->end_ns);
     session_next_span_id(session, span->span_id);
     span->resource = resource;
@@ -267,7 +269,7 @@ static bool has_times(const struct activity_record *record, const struct pending
     }
     if (record->end_ns >= record->start_ns || is_moment(record))
         return true;
-    counter_add(COUNTER_lost_malformed, 1);
+    counter_add(COUNTER_lost_backwards, 1);
     if (!said)
         log_warn("CUPTI gives activity that ends before it starts; such records are left out and counted");
     said = true;
@@ -295,18 +297,23 @@ static bool lacks_device(struct correlate *c, const struct activity_record *reco
     return lacks;
 }
 
+/* It describes something, and makes no span. */
+static void note_fact(struct correlate *c, const struct activity_record *record)
+{
+    if (record->kind == ACTIVITY_DEVICE)
+        learn_device(c, record);
+    else if (record->kind == ACTIVITY_CONTEXT)
+        devices_note_context(&c->devices, record);
+    counter_add_alone(COUNTER_facts, 1);
+}
+
 void correlate_activity(struct correlate *c, const struct activity_record *record)
 {
-    if (record->kind == ACTIVITY_DEVICE) {
-        learn_device(c, record);
+    if (record->kind == ACTIVITY_DEVICE || record->kind == ACTIVITY_CONTEXT ||
+        !c->plan.has_start[record->kind]) {
+        note_fact(c, record);
         return;
     }
-    if (record->kind == ACTIVITY_CONTEXT) {
-        devices_note_context(&c->devices, record);
-        return;
-    }
-    if (!c->plan.has_start[record->kind])
-        return; /* a fact, which makes no span */
     if (is_filtered(c, record)) {
         counter_add(COUNTER_spans_filtered, 1);
         return;

@@ -170,8 +170,7 @@ static void summarize(struct correlate *c, const struct worker *worker, const st
         is_due = remember(c, call, parent, is_request ? worker->context + 16 : c->session.span_id, expected);
     if (parent->is_sampled)
         counting_add_call(c, parent->account, &origin, info, call, is_due);
-    else
-        counter_add(COUNTER_spans_unsampled, 1);
+    counter_add_alone(parent->is_sampled ? COUNTER_spans_summed : COUNTER_spans_unsampled, 1);
 }
 
 void correlate_call_asleep(struct correlate *c, const struct thread_info *thread,
@@ -250,8 +249,10 @@ void correlate_call(struct correlate *c, const struct thread_info *thread, const
 {
     enum call_domain domain = (enum call_domain)call->head.domain;
     const struct call_info *info = call_info(domain, call->head.cbid);
-    if (!info)
+    if (!info) { /* of a recording that a later version made */
+        counter_add_alone(COUNTER_spans_filtered, 1);
         return;
+    }
     pending_foresee(c->pending, call->correlation_id);
     struct worker *worker = work_of(c, thread, call->end_ns);
     struct parent parent = work_parent(c, worker, call->start_ns);

@@ -158,6 +158,8 @@ static void close_session(struct correlate *c, const char *reason)
         emit_session(c, account, c->session.events);
     else if (c->session.is_sampled)
         correlate_emit(c);
+    else
+        counter_add_alone(COUNTER_sessions_unsampled, 1);
     if (account)
         accounts_close(c->accounts, account);
 }
@@ -268,6 +270,12 @@ bool correlate_wants_records(struct correlate *c)
 uint32_t correlate_waiting(const struct correlate *c)
 {
     return pending_waiting(c->pending);
+}
+
+uint64_t correlate_held(const struct correlate *c)
+{
+    return (uint64_t)waiting_count(c->waiting) + ranges_open(c->ranges) + lingering_count(c->lingering) +
+           c->session.is_open;
 }
 
 void correlate_end_session(struct correlate *c, const char *reason)

@@ -60,6 +60,9 @@ void correlate_activity(struct correlate *correlate, const struct activity_recor
 /* How many calls wait for their GPU records. */
 uint32_t correlate_waiting(const struct correlate *correlate);
 
+/* Records and spans that have met no fate yet: they wait for a call, a device, an end. */
+uint64_t correlate_held(const struct correlate *correlate);
+
 /* Between rounds: lets waiting records find their calls or gives them up, and cuts a session that is due. */
 void correlate_tick(struct correlate *correlate, uint64_t now_monotonic_ns);
 

@@ -55,6 +55,7 @@ static void send_summary(struct correlate *c, struct summary *summary)
         span->name_len = strlen(SUMMARY_NAME);
         span_attr_int(span, &key_summary_number, summary->number);
         counting_put_error(c, totals);
+        counter_add_alone(COUNTER_summaries, 1);
         counting_emit(c, account, c->session_events, SPAN_EVENTS_MAX);
     }
     accounts_close(c->accounts, account);

@@ -5,6 +5,7 @@
 
 struct lingering {
     size_t bytes_max, bytes_used;
+    uint32_t count;
     uint8_t *memory; /* heads, each with its body behind it */
 };
 
@@ -42,6 +43,7 @@ void *lingering_push(struct lingering *lingering, const struct lingering_head *h
     uint8_t *to = lingering->memory + lingering->bytes_used;
     memcpy(to, head, sizeof *head);
     lingering->bytes_used += whole_bytes(head);
+    lingering->count++;
     return to + sizeof *head;
 }
 
@@ -52,13 +54,20 @@ void lingering_sweep(struct lingering *lingering, lingering_visit *visit, void *
         uint8_t *from = lingering->memory + at;
         const struct lingering_head *head = (const struct lingering_head *)(const void *)from;
         bytes = whole_bytes(head);
-        if (visit(context, head, from + sizeof *head))
+        if (visit(context, head, from + sizeof *head)) {
+            lingering->count--;
             continue;
+        }
         if (kept != at)
             memmove(lingering->memory + kept, from, bytes);
         kept += bytes;
     }
     lingering->bytes_used = kept;
+}
+
+uint32_t lingering_count(const struct lingering *lingering)
+{
+    return lingering->count;
 }
 
 bool lingering_is_empty(const struct lingering *lingering)

@@ -31,6 +31,7 @@ void *lingering_push(struct lingering *lingering, const struct lingering_head *h
 typedef bool lingering_visit(void *context, const struct lingering_head *head, const void *body);
 void lingering_sweep(struct lingering *lingering, lingering_visit *visit, void *context);
 
+uint32_t lingering_count(const struct lingering *lingering);
 bool lingering_is_empty(const struct lingering *lingering);
 
 #endif

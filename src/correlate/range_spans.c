@@ -142,8 +142,10 @@ static void mark(struct correlate *c, const struct thread_info *thread, const st
 {
     struct worker *worker = work_of(c, thread, record->time_ns);
     struct range *range = work_innermost_range(c, worker);
+    counter_add_alone(COUNTER_marks_captured, 1);
     if (range) {
         ranges_add_mark(range, record);
+        counter_add_alone(COUNTER_marks_as_events, 1);
         return;
     }
     struct span *span = &c->span;

@@ -12,6 +12,7 @@
 
 struct ranges {
     uint32_t free; /* index + 1 */
+    uint32_t open;
     uint32_t buckets[BUCKETS];
     uint32_t early_next, early_count;
     union {
@@ -60,6 +61,8 @@ struct range *ranges_begin(struct ranges *ranges, const struct thread_info *thre
         counter_add(COUNTER_lost_range, 1);
         return NULL;
     }
+    counter_add_alone(COUNTER_ranges_captured, 1);
+    ranges->open++;
     uint32_t at = ranges->free;
     struct range *range = &ranges->entries[at - 1];
     uint32_t *bucket = bucket_of(ranges, begin->id);
@@ -88,8 +91,14 @@ void ranges_remove(struct ranges *ranges, struct range *range)
     if (*link)
         *link = range->next;
     range->id = 0;
+    ranges->open--;
     range->next = ranges->free;
     ranges->free = at;
+}
+
+uint32_t ranges_open(const struct ranges *ranges)
+{
+    return ranges->open;
 }
 
 void ranges_visit(struct ranges *ranges, void (*visit)(void *, struct range *), void *context)

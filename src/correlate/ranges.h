@@ -33,6 +33,9 @@ struct ranges;
 enum status ranges_create(struct ranges **ranges) MUST_CHECK;
 void ranges_destroy(struct ranges *ranges);
 
+/* How many are open. */
+uint32_t ranges_open(const struct ranges *ranges);
+
 /* A range begins. NULL: no place is left; counted (lost_range). The caller fills parent and context. */
 struct range *ranges_begin(struct ranges *ranges, const struct thread_info *thread,
                            const struct range_record *begin);

@@ -13,6 +13,7 @@ struct packed {
 
 struct waiting_queue {
     size_t bytes_max, bytes_used;
+    uint32_t count;
     uint8_t *memory;
 };
 
@@ -58,6 +59,7 @@ bool waiting_push(struct waiting_queue *queue, const struct activity_record *rec
     for (uint64_t present = record->present; present; present &= present - 1)
         *values++ = record->values[__builtin_ctzll(present)];
     queue->bytes_used += bytes;
+    queue->count++;
     return true;
 }
 
@@ -77,12 +79,19 @@ void waiting_sweep(struct waiting_queue *queue, waiting_visit *visit, void *cont
         const struct packed *packed = (const struct packed *)(const void *)(queue->memory + at);
         bytes = packed_bytes(packed);
         unpack(packed, &record);
-        if (visit(context, &record, packed->since_ns))
+        if (visit(context, &record, packed->since_ns)) {
+            queue->count--;
             continue;
+        }
         memmove(queue->memory + kept, queue->memory + at, bytes);
         kept += bytes;
     }
     queue->bytes_used = kept;
+}
+
+uint32_t waiting_count(const struct waiting_queue *queue)
+{
+    return queue->count;
 }
 
 bool waiting_is_empty(const struct waiting_queue *queue)

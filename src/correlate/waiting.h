@@ -21,6 +21,7 @@ bool waiting_push(struct waiting_queue *queue, const struct activity_record *rec
 typedef bool waiting_visit(void *context, const struct activity_record *record, uint64_t since_ns);
 void waiting_sweep(struct waiting_queue *queue, waiting_visit *visit, void *context);
 
+uint32_t waiting_count(const struct waiting_queue *queue);
 bool waiting_is_empty(const struct waiting_queue *queue);
 
 #endif

@@ -204,6 +204,15 @@ uint32_t exporter_room(struct exporter *exporter)
     return room;
 }
 
+uint64_t exporter_unfinished(struct exporter *exporter, struct output_fates *fates)
+{
+    pthread_mutex_lock(&exporter->control.lock);
+    uint64_t spans = exporter->queued_spans + (exporter->current ? exporter->current->spans : 0);
+    *fates = counter_output_get(exporter->number);
+    pthread_mutex_unlock(&exporter->control.lock);
+    return spans;
+}
+
 uint64_t exporter_submitted(struct exporter *exporter)
 {
     pthread_mutex_lock(&exporter->control.lock);

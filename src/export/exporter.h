@@ -4,6 +4,7 @@
 #ifndef CUSPAN_EXPORT_EXPORTER_H
 #define CUSPAN_EXPORT_EXPORTER_H
 
+#include "base/counters.h"
 #include "base/status.h"
 #include "model/batch.h"
 #include "model/settings.h"
@@ -39,6 +40,9 @@ const char *exporter_final_trouble(void);
 
 /* Room left in the queue, in spans. */
 uint32_t exporter_room(struct exporter *exporter);
+
+/* Spans that are queued or being sent, and in `fates` what became of the others, at the same moment. */
+uint64_t exporter_unfinished(struct exporter *exporter, struct output_fates *fates);
 
 /* How many batches have been submitted so far. */
 uint64_t exporter_submitted(struct exporter *exporter);

@@ -27,6 +27,7 @@ struct filter {
 enum detail { DETAIL_DEFAULT, DETAIL_SUMMARY, DETAIL_GRAPH_NODES, DETAIL_FULL };
 enum cupti_api { CUPTI_API_AUTO, CUPTI_API_CLASSIC, CUPTI_API_SUBSCRIBER };
 enum sleep_when { SLEEP_AUTO, SLEEP_NEVER, SLEEP_ALWAYS };
+enum start_on { START_ON_PROCESS, START_ON_CONTROL };
 enum graph_records { GRAPH_RECORDS_WHEN_USED, GRAPH_RECORDS_AT_ONCE, GRAPH_RECORDS_ALWAYS };
 enum compression { COMPRESSION_NONE, COMPRESSION_GZIP, COMPRESSION_ZSTD };
 enum exporter_kind { EXPORTER_OTLP_HTTP, EXPORTER_OTLP_GRPC, EXPORTER_FILE, EXPORTER_CONSOLE };
@@ -128,6 +129,11 @@ struct settings {
         double traces_per_second; /* that are begun at most; 0: no limit */
         enum sleep_when sleep;    /* while no sampled request is in flight */
     } sampling;
+    enum start_on start_on; /* at once, or when it is asked to: by `cuspan start`, or the program */
+    struct {
+        bool enabled;
+        char *directory; /* NULL: in the user's runtime directory, else in /tmp */
+    } control;
     uint64_t memory_bytes_max; /* what cuspan allocates, buffers lent to CUPTI included */
     uint32_t exit_deadline_ms;
     bool tls_verify;

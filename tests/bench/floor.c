@@ -35,6 +35,16 @@ enum status callbacks_init(bool parameters)
     return STATUS_OK;
 }
 
+bool wake_is_ending(void)
+{
+    return false;
+}
+
+void wake_set_ending(uint32_t wait_ms)
+{
+    (void)wait_ms;
+}
+
 void sdk_context_look(void) {}
 
 bool callbacks_make_graph(enum call_domain domain, uint32_t cbid)

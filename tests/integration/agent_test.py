@@ -29,6 +29,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "tests/e2e"), str(ROOT / "tests/gpu")]
 
+import accounts  # noqa: E402
 import backend  # noqa: E402
 import compare  # noqa: E402
 import recording  # noqa: E402
@@ -107,7 +108,19 @@ def sessions_of(spans):
 class Result:
     status = seconds = peak_bytes = 0
     out = err = text = ""
-    report = None
+    _report = None
+
+    @property
+    def report(self):
+        return self._report
+
+    @report.setter
+    def report(self, report):
+        """Whatever a test is about, the agent's counters add up."""
+        differences = accounts.differences(report)
+        if differences:
+            raise AssertionError("the counters don't add up: " + "; ".join(differences))
+        self._report = report
 
     @property
     def spans(self):
@@ -485,7 +498,8 @@ class Faults(Case):
         self.assertEqual(len(result.agent_lines()), 1, result.err)
         # What has become spans is counted, though the thread that sends them is stuck.
         self.assertGreater(result.report["spans"], 0)
-        self.assertEqual(result.report["losses"], {"lost_deadline": result.report["spans"]})
+        # The session's span was not even made.
+        self.assertEqual(result.report["losses"], {"lost_deadline": result.report["spans"], "lost_unmade": 1})
 
     def test_thousands_of_threads_in_bounded_memory(self):
         options = ["torch_inference", "--repeat", "4"]

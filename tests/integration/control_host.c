@@ -4,7 +4,8 @@
  *
  * inject (as CUDA does), start (loads AGENT where it isn't), stop, flush (5 s), flush-0 (no time at all), on
  * (is it?), play (the recorded calls), nap (100 ms), attach=TRACEPARENT, detach, child (the steps that follow
- * are a forked child's). Each says "STEP: ANSWER". */
+ * are a forked child's), descriptors (closes all from 3 on, and has a listening socket of its own at each of their
+ * numbers). Each says "STEP: ANSWER". */
 #include "cuspan/cuspan.h"
 #include "recording/replay.h"
 
@@ -12,11 +13,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-#define FLUSH_MS 5000
+#define FLUSH_MS    5000
+#define DESCRIPTORS 64
 
 static cuspan_replay_run_fn *run;
 static uint64_t token;
@@ -73,6 +77,21 @@ static int become_child(void)
     exit(WIFEXITED(status) ? WEXITSTATUS(status) : 2);
 }
 
+/* As a daemon does, whose own sockets then have the numbers of what was closed. */
+static int take_descriptors(void)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX}; /* a name of the kernel's choice */
+    for (int number = 3; number < DESCRIPTORS; number++)
+        close(number);
+    int listener = socket(AF_UNIX, SOCK_STREAM, 0);
+    if (listener < 0 || bind(listener, (const struct sockaddr *)&address, sizeof(sa_family_t)) != 0 ||
+        listen(listener, 4) != 0)
+        return -1;
+    for (int number = listener + 1; number < DESCRIPTORS; number++)
+        dup2(listener, number);
+    return 0;
+}
+
 static int step(const char *name, const char *agent)
 {
     if (strcmp(name, "inject") == 0)
@@ -97,6 +116,8 @@ static int step(const char *name, const char *agent)
         return cuspan_detach(token);
     if (strcmp(name, "child") == 0)
         return become_child();
+    if (strcmp(name, "descriptors") == 0)
+        return take_descriptors();
     fprintf(stderr, "no step %s\n", name);
     exit(2);
 }

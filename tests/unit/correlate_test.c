@@ -629,7 +629,7 @@ static void test_an_end_before_the_start_is_lost_and_told_once(void **state)
     char *text = stderr_end();
     assert_int_equal(times_in(text, "\n"), 1);
     free(text);
-    assert_int_equal(counter_get(COUNTER_lost_malformed), 2);
+    assert_int_equal(counter_get(COUNTER_lost_backwards), 2);
     assert_int_equal(span_count, 0);
 }
 

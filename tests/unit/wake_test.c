@@ -46,6 +46,13 @@ bool switches_use_subscriber_api(void)
     return true;
 }
 
+static _Atomic uint32_t calls_under_way;
+
+uint32_t threads_in_call(void)
+{
+    return atomic_load(&calls_under_way);
+}
+
 static bool is_awake(void)
 {
     bool is_on = atomic_load(&mode_now) == MODE_ON;
