@@ -12,10 +12,22 @@
 #include <string.h>
 #include <unistd.h>
 
+/* What waits in the spool is not lost. */
+static void log_spooled(const char *trouble)
+{
+    uint64_t left = counter_get(COUNTER_spans_spooled_left);
+    if (left)
+        log_warn(
+            "%llu spans are left in the spool: the next process with this spool.directory delivers them, or "
+            "`cuspan send`%s%s%s",
+            (unsigned long long)left, trouble ? " (" : "", trouble ? trouble : "", trouble ? ")" : "");
+}
+
 void report_log_losses(const char *trouble)
 {
     char text[800];
     size_t used = 0;
+    log_spooled(counters_lost() ? NULL : trouble);
     if (!counters_lost())
         return;
     for (enum counter i = 0; i < COUNTER_COUNT && used < sizeof text; i++)
@@ -83,8 +95,11 @@ static void write_outputs(FILE *file, const struct settings *settings)
             write_endpoint(file, exporter);
         }
         struct output_fates fates = counter_output_get((unsigned)i);
-        fprintf(file, ",\"delivered\":%llu,\"lost\":%llu}", (unsigned long long)fates.delivered,
+        fprintf(file, ",\"delivered\":%llu,\"lost\":%llu", (unsigned long long)fates.delivered,
                 (unsigned long long)fates.lost);
+        if (settings->spool.directory)
+            fprintf(file, ",\"spooled\":%llu", (unsigned long long)fates.spooled);
+        fputc('}', file);
     }
     fputc(']', file);
 }

@@ -341,6 +341,12 @@ const struct setting settings_table[] = {
      .default_text = "auto",
      .comment = "while no sampled context is attached: auto, once some are not sampled; always; or never"},
 
+    {OWN("spool.directory"), SETTINGS(spool.directory), .type = SETTING_PATH,
+     .comment = "requests lie here until a collector has them, also when the program is killed; unset: in memory"},
+    {OWN("spool.bytes_max"), SETTINGS(spool.bytes_max), .type = SETTING_UINT64,
+     RANGE(4 * MIB, 1024ull * 1024 * MIB), .default_text = "1073741824",
+     .comment = "of all that lies there, of all processes; what comes then is lost and counted"},
+
     {OWN("memory_bytes_max"), SETTINGS(memory_bytes_max), .type = SETTING_UINT64,
      RANGE(MEMORY_BYTES_MIN, 64ull * 1024 * MIB), .default_text = "67108864",
      .comment = "all that cuspan allocates, buffers lent to CUPTI included"},
