@@ -35,6 +35,7 @@ enum option_id {
     OPTION_LINEAR,
     OPTION_COLOR,
     OPTION_MAX_SPANS,
+    OPTION_TIMEOUT,
     OPTION_PACED,
     OPTION_OVERLOAD,
     OPTION_REPEAT,
@@ -85,6 +86,7 @@ const struct command *command_find(const char *name);
 int cmd_run(int argc, char **argv);
 int cmd_record(int argc, char **argv);
 int cmd_replay(int argc, char **argv);
+int cmd_send(int argc, char **argv);
 int cmd_show(int argc, char **argv);
 int cmd_check(int argc, char **argv);
 int cmd_version(int argc, char **argv);

@@ -327,13 +327,13 @@ static enum turn wait_for_turn(struct sender *sender, uint64_t give_up_at_ns)
     }
 }
 
-static void give_up(struct sender *sender, const struct batch *batch, enum turn turn,
+static void give_up(struct sender *sender, const struct batch *batch, enum turn turn, bool is_stored,
                     struct delivery *delivery)
 {
     delivery->lost = batch->spans;
     delivery->reason = turn == TURN_ABORTED ? COUNTER_lost_deadline : COUNTER_lost_unreachable;
     bool at_the_end = exporter_final_trouble() != NULL; /* then told together with all that was lost */
-    if (turn == TURN_EXPIRED && !at_the_end && tell(sender, TROUBLE_GAVE_UP))
+    if (turn == TURN_EXPIRED && !is_stored && !at_the_end && tell(sender, TROUBLE_GAVE_UP))
         log_warn("spans for %s are lost: nothing was accepted for %u ms (export_timeout); is the collector "
                  "running?",
                  sender->name, (unsigned)(sender->export_timeout_ns / NS_PER_MS));
@@ -348,7 +348,7 @@ static void deliver_body(struct sender *sender, const struct batch *batch, const
     for (uint32_t tries = 0;; tries++) {
         enum turn turn = wait_for_turn(sender, give_up_at_ns);
         if (turn != TURN_NOW) {
-            give_up(sender, batch, turn, delivery);
+            give_up(sender, batch, turn, is_stored, delivery);
             return;
         }
         struct transport_response response;
@@ -361,7 +361,7 @@ static void deliver_body(struct sender *sender, const struct batch *batch, const
             put_off(sender, &response, &verdict);
             if (!is_stored || control_stop_at_ns(sender->control) == NEVER_NS)
                 continue;
-            give_up(sender, batch, TURN_ABORTED, delivery);
+            give_up(sender, batch, TURN_ABORTED, is_stored, delivery);
             return;
         }
         if (verdict.kind == VERDICT_ACCEPTED)
@@ -395,7 +395,8 @@ void sender_deliver_stored(struct output *output, const struct stored_body *stor
         add_part(sender, &body, stored->parts[i].iov_base, stored->parts[i].iov_len);
     if (sender->grpc)
         grpc_prefix(body.prefix, body.encoding != NULL, (uint32_t)(body.bytes - sizeof body.prefix));
-    deliver_body(sender, &batch, &body, for_ever ? NEVER_NS : end_of_patience_ns(sender), for_ever, delivery);
+    deliver_body(sender, &batch, &body, for_ever ? NEVER_NS : end_of_patience_ns(sender), stored->is_kept,
+                 delivery);
 }
 
 static void sender_deliver(struct output *output, struct batch *batch, struct delivery *delivery)
@@ -474,8 +475,10 @@ static enum status copy_settings(struct sender *sender, const struct output_sett
     if (settings->spool_directory)
         snprintf(sender->kept, sizeof sender->kept, "up to %llu MiB of spans",
                  (unsigned long long)(settings->spool_bytes_max >> 20));
-    else
+    else if (settings->queue_spans_max)
         snprintf(sender->kept, sizeof sender->kept, "up to %u spans", settings->queue_spans_max);
+    else
+        snprintf(sender->kept, sizeof sender->kept, "they"); /* no queue: they lie on a disk */
     sender->verify = wanted->verify;
     shown_url(sender->name, sizeof sender->name, wanted->endpoint);
     sender->url = sender->grpc ? grpc_url(wanted->endpoint, wanted->insecure) : strdup(wanted->endpoint);

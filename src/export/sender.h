@@ -20,6 +20,7 @@ struct stored_body {
     const char *encoding; /* HTTP's word, a literal; NULL: none */
     uint32_t spans;
     uint8_t format; /* enum batch_format */
+    bool is_kept;   /* it lies on a disk and is not lost when it isn't delivered, so no exit waits for it */
 };
 
 /* As the output's deliver does it, and with `for_ever` without export_timeout: until it is delivered or

@@ -158,7 +158,7 @@ static void wait_and_send(struct spool *spool, const struct stored_body *stored,
             return;
         }
         pthread_mutex_lock(&spool->control->lock);
-        (void)control_wait_locked(spool->control, clock_monotonic_ns() + TICK_NS / 4);
+        (void)control_wait_locked(spool->control, clock_monotonic_ns() + TICK_NS);
         pthread_mutex_unlock(&spool->control->lock);
         if (append(spool, stored, &err) == STATUS_OK)
             return;
@@ -214,7 +214,8 @@ bool spool_send_record(struct output *sender, struct spool_source *source, const
                                        .part_count = 1,
                                        .encoding = codec ? codec->encoding : NULL,
                                        .spans = record->spans,
-                                       .format = record->format};
+                                       .format = record->format,
+                                       .is_kept = true};
     sender_deliver_stored(sender, &stored, for_ever, delivery);
     counter_add(COUNTER_batches_resent, delivery->resent);
     counter_add(COUNTER_bytes_sent, delivery->bytes_sent);
