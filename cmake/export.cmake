@@ -9,7 +9,8 @@ target_link_libraries(cuspan_export PUBLIC cuspan_model cuspan_base PRIVATE cusp
 
 # What the sender's thread loads: libcurl, its TLS library and cJSON, behind one function.
 include(cmake/curl.cmake)
-add_library(cuspan_export_module MODULE src/export/curl_transport.c src/export/json_response.c)
+add_library(cuspan_export_module MODULE src/export/curl_transport.c src/export/curl_explain.c
+            src/export/json_response.c)
 set_target_properties(cuspan_export_module PROPERTIES PREFIX lib OUTPUT_NAME cuspan-export
                       LINK_DEPENDS ${CMAKE_SOURCE_DIR}/src/export/module.map)
 target_compile_options(cuspan_export_module PRIVATE -ffunction-sections -fdata-sections)

@@ -204,6 +204,12 @@ static void ask(struct sender *sender, const struct body *body, uint64_t give_up
         .aborted = &sender->control->aborted,
     };
     sender->transport->connection_send(sender->connection, &request, response);
+    /* A server's words may be among it: of its certificate, say. */
+    char error[sizeof response->error];
+    shown_line(error, sizeof error, response->error, strlen(response->error));
+    memcpy(response->error, error, sizeof error);
+    if (headers_leak(&sender->headers, response->error))
+        snprintf(response->error, sizeof response->error, "(the reason repeats a secret and is not shown)");
 }
 
 static void judge(struct sender *sender, const struct body *body, const struct transport_response *response,
@@ -229,7 +235,26 @@ static void judge(struct sender *sender, const struct body *body, const struct t
     }
 }
 
-static void accept(struct sender *sender, const struct batch *batch, const struct verdict *verdict,
+/* What is odd about an answer that accepts, where there is something. */
+static void warn_accepted(struct sender *sender, const struct transport_response *response,
+                          const struct verdict *verdict, const char *message)
+{
+    char type[sizeof response->content_type];
+    if ((!*message && !response->broken_off && !verdict->unreadable) || !tell(sender, TROUBLE_WARNING))
+        return;
+    shown_line(type, sizeof type, response->content_type, strlen(response->content_type));
+    if (response->broken_off)
+        log_warn("%s accepted the spans, but its answer broke off: %s", sender->name, response->error);
+    else if (verdict->unreadable)
+        log_warn(
+            "%s accepted the spans, but its answer (%s) is no OTLP: if they don't appear, check the endpoint",
+            sender->name, *type ? type : "of no type");
+    else
+        log_warn("%s accepted the spans, and says%s", sender->name, message);
+}
+
+static void accept(struct sender *sender, const struct batch *batch,
+                   const struct transport_response *response, const struct verdict *verdict,
                    struct delivery *delivery)
 {
     char message[300];
@@ -241,8 +266,8 @@ static void accept(struct sender *sender, const struct batch *batch, const struc
     sender->server_asked = false;
     if (rejected && tell(sender, TROUBLE_REJECTED))
         log_warn("%s rejected %" PRIu64 " of %u spans%s", sender->name, rejected, batch->spans, message);
-    else if (!rejected && *message && tell(sender, TROUBLE_WARNING))
-        log_warn("%s accepted the spans, and says%s", sender->name, message);
+    else if (!rejected)
+        warn_accepted(sender, response, verdict, message);
     delivery->accepted = true;
     delivery->delivered = batch->spans - (uint32_t)rejected;
     delivery->lost = (uint32_t)rejected;
@@ -353,8 +378,8 @@ static void deliver_body(struct sender *sender, const struct batch *batch, const
         }
         struct transport_response response;
         struct verdict verdict;
-        delivery->resent = tries;
         ask(sender, body, give_up_at_ns, &response);
+        delivery->resent += (tries > 0) + response.repeated;
         delivery->bytes_sent += response.bytes_sent;
         judge(sender, body, &response, &verdict);
         if (verdict.kind == VERDICT_RETRY) {
@@ -365,7 +390,7 @@ static void deliver_body(struct sender *sender, const struct batch *batch, const
             return;
         }
         if (verdict.kind == VERDICT_ACCEPTED)
-            accept(sender, batch, &verdict, delivery);
+            accept(sender, batch, &response, &verdict, delivery);
         else
             refuse(sender, batch, &verdict, delivery);
         return;
