@@ -15,8 +15,8 @@ cuspan_stage(cli src/cli/commands.c src/cli/options.c src/cli/help.c src/cli/man
              src/cli/trace.c src/cli/otlp_span.c src/cli/otlp_reader.c src/cli/source.c
              src/cli/scale.c src/cli/outline.c src/cli/bars.c src/cli/label.c src/cli/picture.c
              src/cli/lines.c src/cli/perfetto.c
-             src/cli/cmd_run.c src/cli/cmd_record.c src/cli/cmd_replay.c src/cli/cmd_show.c src/cli/cmd_check.c
-             src/cli/cmd_version.c src/cli/cmd_help.c
+             src/cli/cmd_run.c src/cli/cmd_record.c src/cli/cmd_replay.c src/cli/cmd_send.c src/cli/cmd_show.c
+             src/cli/cmd_check.c src/cli/cmd_version.c src/cli/cmd_help.c
              src/cli/agents.c src/cli/agents_choice.c src/cli/cmd_ps.c src/cli/cmd_status.c src/cli/cmd_start.c
              src/cli/cmd_stop.c src/cli/cmd_flush.c)
 target_include_directories(cuspan_cli PRIVATE ${CJSON_INCLUDE_DIR})
@@ -42,7 +42,7 @@ install(CODE "
   file(MAKE_DIRECTORY \${MAN} \${COMPLETIONS})
   execute_process(COMMAND \${CUSPAN} help --completion bash OUTPUT_FILE \${COMPLETIONS}/cuspan)
   execute_process(COMMAND \${CUSPAN} help --man cuspan OUTPUT_FILE \${MAN}/cuspan.1)
-  foreach(command run record replay show check ps status start stop flush version help)
+  foreach(command run record replay send show check ps status start stop flush version help)
     execute_process(COMMAND \${CUSPAN} help --man \${command} OUTPUT_FILE \${MAN}/cuspan-\${command}.1)
   endforeach()
 ")

@@ -1,14 +1,16 @@
 # What goes into the agent, which needs libc alone.
 include(cmake/compress.cmake)
-cuspan_stage(export src/export/exporter.c src/export/control.c src/export/file.c src/export/sender.c src/export/headers.c
+cuspan_stage(export src/export/exporter.c src/export/control.c src/export/file.c src/export/sender.c src/export/spool.c
+             src/export/spool_writer.c src/export/spool_source.c src/export/spool_estate.c src/export/spool_files.c
+             src/export/spool_format.c src/export/spool_send.c src/export/json_spans.c src/export/headers.c
              src/export/secrets.c ${compress_sources} src/export/grpc.c src/export/retry.c src/export/percent.c src/export/verdict.c
              src/export/otlp_response.c src/export/transport_load.c)
 target_link_libraries(cuspan_export PUBLIC cuspan_model cuspan_base PRIVATE cuspan_compress ${CMAKE_DL_LIBS})
 
 # What the sender's thread loads: libcurl, its TLS library and cJSON, behind one function.
 include(cmake/curl.cmake)
-add_library(cuspan_export_module MODULE src/export/curl_transport.c src/export/curl_sockets.c src/export/json_response.c
-            src/base/own_fd.c)
+add_library(cuspan_export_module MODULE src/export/curl_transport.c src/export/curl_explain.c src/export/curl_sockets.c
+            src/export/json_response.c src/base/own_fd.c)
 set_target_properties(cuspan_export_module PROPERTIES PREFIX lib OUTPUT_NAME cuspan-export
                       LINK_DEPENDS ${CMAKE_SOURCE_DIR}/src/export/module.map)
 target_compile_options(cuspan_export_module PRIVATE -ffunction-sections -fdata-sections)

@@ -1,5 +1,5 @@
 find_package(ZLIB REQUIRED) # the tests' own way to undo gzip
-foreach(module retry otlp_response grpc verdict percent secrets headers compress file exporter sender)
+foreach(module retry otlp_response grpc verdict percent secrets headers compress file exporter sender spool)
   cuspan_unit_test(${module} cuspan_export)
   target_include_directories(${module}_test PRIVATE tests/unit)
 endforeach()
@@ -50,3 +50,12 @@ add_dependencies(export_client cuspan_export_module)
 add_test(NAME integration/export_jaeger
          COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/export_jaeger.sh $<TARGET_FILE:export_client>)
 set_tests_properties(integration/export_jaeger PROPERTIES SKIP_RETURN_CODE 77)
+
+# The agent against a server that misbehaves (tests/integration/bad_server.py), with a name service and a clock of the test's.
+add_executable(faults_host tests/integration/faults_host.c)
+target_include_directories(faults_host PRIVATE src)
+target_link_libraries(faults_host PRIVATE ${CMAKE_DL_LIBS})
+add_library(faults_preload MODULE tests/integration/faults_preload.c)
+target_link_libraries(faults_preload PRIVATE Threads::Threads ${CMAKE_DL_LIBS})
+target_compile_options(faults_preload PRIVATE -fvisibility=default)
+set_target_properties(faults_preload PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR} C_VISIBILITY_PRESET default)

@@ -97,12 +97,12 @@ static bool take_end(void)
     return true;
 }
 
-static bool finish(const char *why)
+static bool finish(const char *occasion)
 {
     if (!take_end())
         return false;
     control_socket_close();
-    pipeline_stop(why);
+    pipeline_stop(occasion);
     signals_end();
     return true;
 }
@@ -131,11 +131,11 @@ static int settled_state(uint64_t wait_ns)
     return atomic_load(&state);
 }
 
-static void end_process(const char *why)
+static void end_process(const char *occasion)
 {
     control_socket_close();
     if (getpid() == starter && settled_state(settings.exit_deadline_ms * NS_PER_MS) == AGENT_RUNNING &&
-        !finish(why))
+        !finish(occasion))
         pipeline_wait(); /* for another thread that finishes it */
 }
 

@@ -49,9 +49,12 @@ static enum status create_one(const struct settings *settings, const struct outp
                                       .link_count_limit = settings->link_count_limit,
                                       .batch_spans_max = wanted->batch_spans_max,
                                       .batch_bytes_max = BATCH_BYTES_MAX};
+    struct output_settings spooling = *wanted;
+    spooling.spool_directory = settings->spool.directory;
+    spooling.spool_bytes_max = settings->spool.bytes_max;
     enum status status = encoder_create(&options, &output->encoder);
     if (status == STATUS_OK)
-        status = exporter_create(wanted, environment, &output->exporter);
+        status = exporter_create(&spooling, environment, &output->exporter);
     output->number = environment->output;
     output->delay_ns = wanted->schedule_delay_ms * NS_PER_MS;
     output->room_wanted = wanted->queue_spans_max / 2;
@@ -166,7 +169,7 @@ uint64_t outputs_give_up(size_t output_count)
     uint64_t made = counter_get(COUNTER_spans_created), sum = 0;
     for (unsigned i = 0; i < output_count; i++) {
         struct output_fates fates = counter_output_get(i);
-        uint64_t known = fates.delivered + fates.lost;
+        uint64_t known = fates.delivered + fates.lost + fates.spooled;
         if (known >= made)
             continue;
         counter_output_lost(i, COUNTER_lost_deadline, made - known);

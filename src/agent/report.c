@@ -36,11 +36,23 @@ void report_log_imbalance(size_t output_count)
                  (long long)worst);
 }
 
+/* What waits in the spool is not lost. */
+static void log_spooled(const char *trouble)
+{
+    uint64_t left = counter_get(COUNTER_spans_spooled_left);
+    if (left)
+        log_warn(
+            "%llu spans are left in the spool: the next process with this spool.directory delivers them, or "
+            "`cuspan send`%s%s%s",
+            (unsigned long long)left, trouble ? " (" : "", trouble ? trouble : "", trouble ? ")" : "");
+}
+
 void report_log_losses(const char *trouble)
 {
     char text[800];
     size_t used = 0;
     log_notes_lost();
+    log_spooled(counters_lost() ? NULL : trouble);
     if (!counters_lost())
         return;
     for (enum counter i = 0; i < COUNTER_COUNT && used < sizeof text; i++)
@@ -108,10 +120,13 @@ static void write_outputs(FILE *file, const struct settings *settings, const str
             fputs(",\"endpoint\":", file);
             write_endpoint(file, exporter);
         }
-        fprintf(file, ",\"delivered\":%llu,\"lost\":%llu,\"on_way\":%llu,\"unaccounted\":%lld}",
+        fprintf(file, ",\"delivered\":%llu,\"lost\":%llu,\"on_way\":%llu,\"unaccounted\":%lld",
                 (unsigned long long)balance->outputs[i].delivered,
                 (unsigned long long)balance->outputs[i].lost, (unsigned long long)balance->on_way[i],
                 (long long)(balance->output_count ? balance_output_unaccounted(balance, i) : 0));
+        if (settings->spool.directory)
+            fprintf(file, ",\"spooled\":%llu", (unsigned long long)balance->outputs[i].spooled);
+        fputc('}', file);
     }
     fputc(']', file);
 }

@@ -4,6 +4,7 @@
 #include "agent/outputs.h"
 #include "agent/own.h"
 #include "agent/report.h"
+#include "agent/send.h"
 #include "base/clock.h"
 #include "base/counters.h"
 #include "base/log.h"
@@ -142,6 +143,6 @@ static void end(const struct root *root)
 
 const struct root_api *cuspan_root_api(void)
 {
-    static const struct root_api api = {sizeof(struct root), begin, end};
+    static const struct root_api api = {sizeof(struct root), begin, end, agent_send};
     return &api;
 }

@@ -48,7 +48,7 @@ int64_t balance_output_unaccounted(const struct balance *balance, size_t output)
 {
     const struct output_fates *fate = &balance->outputs[output];
     return (int64_t)(balance->counters[COUNTER_spans_created] - fate->delivered - fate->lost -
-                     balance->on_way[output]);
+                     fate->spooled - balance->on_way[output]);
 }
 
 enum counter balance_source(size_t index)

@@ -5,6 +5,7 @@ _Atomic uint64_t counter_values[COUNTER_COUNT];
 static struct {
     _Atomic uint64_t delivered;
     _Atomic uint64_t lost;
+    _Atomic uint64_t spooled;
 } outputs[OUTPUTS_MAX];
 
 static const struct {
@@ -62,11 +63,20 @@ void counter_output_lost(unsigned output, enum counter reason, uint64_t spans)
     atomic_fetch_add_explicit(&outputs[output].lost, spans, memory_order_relaxed);
 }
 
+void counter_output_spooled(unsigned output, int64_t spans)
+{
+    if (spans > 0)
+        counter_add(COUNTER_spans_spooled, (uint64_t)spans);
+    counter_add(COUNTER_spans_spooled_left, (uint64_t)spans);
+    atomic_fetch_add_explicit(&outputs[output].spooled, (uint64_t)spans, memory_order_relaxed);
+}
+
 struct output_fates counter_output_get(unsigned output)
 {
     return (struct output_fates){
         .delivered = atomic_load_explicit(&outputs[output].delivered, memory_order_relaxed),
         .lost = atomic_load_explicit(&outputs[output].lost, memory_order_relaxed),
+        .spooled = atomic_load_explicit(&outputs[output].spooled, memory_order_relaxed),
     };
 }
 
@@ -75,6 +85,7 @@ void counters_reset(void)
     for (unsigned i = 0; i < OUTPUTS_MAX; i++) {
         atomic_store_explicit(&outputs[i].delivered, 0, memory_order_relaxed);
         atomic_store_explicit(&outputs[i].lost, 0, memory_order_relaxed);
+        atomic_store_explicit(&outputs[i].spooled, 0, memory_order_relaxed);
     }
     for (enum counter i = 0; i < COUNTER_COUNT; i++)
         atomic_store_explicit(&counter_values[i], 0, memory_order_relaxed);

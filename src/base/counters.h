@@ -50,6 +50,10 @@
     X(batches_resent, false, "requests sent again after a retryable failure")                                \
     X(bytes_encoded, false, "bytes of encoded spans, before compression")                                    \
     X(bytes_sent, false, "bytes of request bodies on the wire")                                              \
+    X(spans_spooled, false, "spans written to the spool, to be delivered from there")                        \
+    X(spans_spooled_left, false, "of them, those that lie there still")                                      \
+    X(recovered_spans, false, "spans of earlier processes, delivered from the spool")                        \
+    X(recovered_lost, false, "spans of earlier processes that are lost: never spooled, damaged or refused")  \
     X(records_written, false, "events written to a recording")                                               \
     X(lost_cupti_dropped, true, "records that CUPTI itself dropped")                                         \
     X(lost_zero_timestamps, true, "records whose timestamps are zero: device buffers were exhausted")        \
@@ -63,6 +67,8 @@
     X(lost_no_ring, true, "calls on threads for which no ring was left")                                     \
     X(lost_in_flight, true, "calls that had not returned when the process ended")                            \
     X(lost_queue_full, true, "spans that found the queue of an output full")                                 \
+    X(lost_spool_full, true, "spans that found the spool full (spool.bytes_max)")                            \
+    X(lost_spool_damaged, true, "spans that the spool's files didn't give back as they were")                \
     X(lost_too_large, true, "spans too large for a chunk")                                                   \
     X(lost_rejected, true, "spans that a collector rejected in a partial success")                           \
     X(lost_refused, true, "spans in requests that a collector refused for good")                             \
@@ -113,9 +119,13 @@ uint64_t counters_lost(void);
 void counter_output_delivered(unsigned output, uint64_t spans);
 void counter_output_lost(unsigned output, enum counter reason, uint64_t spans);
 
+/* What waits in the spool has met no fate yet, but needs no deadline. Negative: it left it. */
+void counter_output_spooled(unsigned output, int64_t spans);
+
 struct output_fates {
     uint64_t delivered;
     uint64_t lost;
+    uint64_t spooled; /* in the spool at present */
 };
 struct output_fates counter_output_get(unsigned output);
 

@@ -76,6 +76,29 @@ static const struct command_example replay_examples[] = {
     {"cuspan replay --file trace.jsonl --repeat 100 threads.cuspanrec", "a hundred runs into a file"},
     {0}};
 
+static const struct command_option send_options[] = {
+    {OPTION_ENDPOINT, "endpoint", "URL", "send the spans there, e.g. http://localhost:4318",
+     COMPLETES_NOTHING, NULL},
+    {OPTION_PROTOCOL, "protocol", "NAME", "of the endpoint: http/protobuf (default), http/json or grpc",
+     COMPLETES_WORDS, "http/protobuf http/json grpc"},
+    {OPTION_TIMEOUT, "timeout", "SECONDS",
+     "give up when nothing was accepted for so long; else the export_timeout of the configuration (30)",
+     COMPLETES_NOTHING, NULL},
+    {OPTION_CONFIG, "config", "FILE", "use this configuration file (YAML, as OpenTelemetry declares it)",
+     COMPLETES_FILE, NULL},
+    {OPTION_SET, "set", "KEY=VALUE", "any setting (see: cuspan help settings); may be given again",
+     COMPLETES_NOTHING, NULL},
+    {OPTION_LIBRARY, "library", "FILE",
+     "the agent to load, if not the libcuspan.so that belongs to this program", COMPLETES_FILE, NULL},
+    {'q', "quiet", NULL, "say nothing at the end", COMPLETES_NOTHING, NULL},
+    {0}};
+
+static const struct command_example send_examples[] = {
+    {"cuspan send /var/spool/cuspan",
+     "what agents that are gone have left there, to the configured collector"},
+    {"cuspan send --endpoint http://collector:4318 trace.jsonl", "a file of spans, as --file wrote it"},
+    {0}};
+
 static const struct command_option show_options[] = {
     {OPTION_TRACE, "trace", "ID",
      "the trace to show (or the first digits of its ID); else the one with the most spans", COMPLETES_NOTHING,
@@ -213,6 +236,28 @@ const struct command commands[] = {
                 "recorded. The exit status is 1 if one of the outputs got none of the spans.",
         .options = replay_options,
         .examples = replay_examples,
+    },
+    {
+        .name = "send",
+        .operands = "[DIRECTORY|FILE...]",
+        .run = cmd_send,
+        .completes = COMPLETES_FILE,
+        .summary = "deliver spans that wait on the disk",
+        .text =
+            "Delivers what lies in a spool (setting spool.directory, which is also what is sent where "
+            "nothing is "
+            "named): oldest first, each process's spans in their order. What is delivered is removed; what a "
+            "running process has there is left to it. A FILE is one of a spool's files, or of OTLP JSON "
+            "lines, as "
+            "cuspan and the OpenTelemetry Collector write them: such a file stays as it is, and sending it "
+            "again "
+            "sends it twice.\n"
+            "\n"
+            "Where to, and with which headers, the configuration says, as for an agent. The exit status is 1 "
+            "if "
+            "anything stays or was refused.",
+        .options = send_options,
+        .examples = send_examples,
     },
     {
         .name = "show",

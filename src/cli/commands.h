@@ -35,6 +35,7 @@ enum option_id {
     OPTION_LINEAR,
     OPTION_COLOR,
     OPTION_MAX_SPANS,
+    OPTION_TIMEOUT,
     OPTION_PACED,
     OPTION_OVERLOAD,
     OPTION_REPEAT,
@@ -43,7 +44,6 @@ enum option_id {
     OPTION_ALL,
     OPTION_JSON,
     OPTION_DIRECTORY,
-    OPTION_TIMEOUT,
     OPTION_MAN,
     OPTION_COMPLETION
 };
@@ -87,6 +87,7 @@ const struct command *command_find(const char *name);
 int cmd_run(int argc, char **argv);
 int cmd_record(int argc, char **argv);
 int cmd_replay(int argc, char **argv);
+int cmd_send(int argc, char **argv);
 int cmd_show(int argc, char **argv);
 int cmd_check(int argc, char **argv);
 int cmd_ps(int argc, char **argv);

@@ -100,6 +100,7 @@ static void add_outputs(struct outcome *outcome, const cJSON *report, bool is_ro
         output->last_report = outcome->reports;
         output->spans += number_of(report, "spans");
         output->delivered += number_of(has_own ? item : report, "delivered");
+        output->spooled += number_of(item, "spooled");
     }
 }
 
@@ -117,6 +118,7 @@ bool outcome_add(struct outcome *outcome, const char *json, bool is_root)
     const cJSON *counters = cJSON_GetObjectItemCaseSensitive(report, "counters");
     outcome->sleeps += number_of(counters, "sleeps");
     outcome->asleep_ns += number_of(counters, "asleep_ns");
+    outcome->spooled += number_of(counters, "spans_spooled_left");
     add_traces(outcome, report);
     add_losses(outcome, report);
     add_outputs(outcome, report, is_root);
@@ -139,9 +141,11 @@ bool outcome_has_arrived(const struct outcome *outcome)
 
 bool outcome_failed(const struct outcome *outcome)
 {
-    bool failed = outcome->output_count == 0 && outcome->spans > 0 && outcome->delivered == 0;
+    bool failed =
+        outcome->output_count == 0 && outcome->spans > 0 && outcome->delivered + outcome->spooled == 0;
     for (size_t i = 0; i < outcome->output_count; i++)
-        failed |= outcome->outputs[i].spans > 0 && outcome->outputs[i].delivered == 0;
+        failed |=
+            outcome->outputs[i].spans > 0 && outcome->outputs[i].delivered + outcome->outputs[i].spooled == 0;
     return failed;
 }
 

@@ -24,6 +24,7 @@ struct outcome {
     uint64_t spans;
     uint64_t delivered;         /* to every output of its process */
     uint64_t sleeps, asleep_ns; /* while nothing that is sampled was in flight */
+    uint64_t spooled;           /* left in the spool */
     uint64_t trace_total;
     size_t trace_count;
     char traces[OUTCOME_TRACES_MAX][33];
@@ -40,6 +41,7 @@ struct outcome {
         size_t last_report; /* the last one's number, from 1 */
         uint64_t spans;     /* that its processes made */
         uint64_t delivered;
+        uint64_t spooled; /* left in the spool */
     } outputs[OUTCOME_OUTPUTS_MAX];
     size_t recording_count;
     struct {
@@ -57,7 +59,7 @@ void outcome_deinit(struct outcome *outcome);
 
 /* Whether any span has arrived anywhere. */
 bool outcome_has_arrived(const struct outcome *outcome);
-/* Whether spans were made and an output got not one of them. */
+/* Whether spans were made and an output got not one of them, nor its spool. */
 bool outcome_failed(const struct outcome *outcome);
 
 /* For a person, after `cuspan run`: how many spans went where, what was lost, where to look. */

@@ -107,6 +107,16 @@ static void print_sleep(const struct outcome *outcome, FILE *out)
                 text_duration(length, outcome->asleep_ns, false));
 }
 
+static void print_spooled(const struct outcome *outcome, FILE *out)
+{
+    char number[TEXT_NUMBER_BYTES];
+    if (outcome->spooled)
+        fprintf(out,
+                "cuspan: %s spans are left in the spool; `cuspan send` delivers them, or the next process "
+                "with it\n",
+                text_count(number, outcome->spooled));
+}
+
 static void print_silence(FILE *out)
 {
     fputs("cuspan: no spans: the agent was never started. The program made no CUDA call, or there is no "
@@ -128,6 +138,7 @@ void outcome_print(const struct outcome *outcome, FILE *out)
     else
         print_deliveries(outcome, out);
     print_sleep(outcome, out);
+    print_spooled(outcome, out);
     print_losses(outcome, out);
     for (size_t i = 0; i < outcome->output_count; i++)
         if (outcome->outputs[i].delivered > 0)

@@ -350,6 +350,11 @@ const struct setting settings_table[] = {
      .comment = "a socket by which cuspan ps, status, start, stop and flush reach the process"},
     {OWN("control.directory"), SETTINGS(control.directory), .type = SETTING_TEXT,
      .max = 200, .comment = "folder of that socket; unset: cuspan in the user's runtime directory, or /tmp/cuspan-UID"},
+    {OWN("spool.directory"), SETTINGS(spool.directory), .type = SETTING_PATH,
+     .comment = "requests lie here until a collector has them, also when the program is killed; unset: in memory"},
+    {OWN("spool.bytes_max"), SETTINGS(spool.bytes_max), .type = SETTING_UINT64,
+     RANGE(4 * MIB, 1024ull * 1024 * MIB), .default_text = "1073741824",
+     .comment = "of all that lies there, of all processes; what comes then is lost and counted"},
 
     {OWN("memory_bytes_max"), SETTINGS(memory_bytes_max), .type = SETTING_UINT64,
      RANGE(MEMORY_BYTES_MIN, 64ull * 1024 * MIB), .default_text = "67108864",

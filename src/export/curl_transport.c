@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/limits.h"
+#include "export/curl_explain.h"
 #include "export/curl_sockets.h"
 #include "export/json_response.h"
 
@@ -17,9 +18,8 @@
 #include <sys/auxv.h>
 #include <unistd.h>
 
-#define POLL_MS_MAX     1000
-#define BODY_BYTES_KEPT (64 * 1024) /* a larger answer's buffer is freed before the next request */
-#define UPLOAD_BUFFER   (128 * 1024)
+#define POLL_MS_MAX   1000
+#define UPLOAD_BUFFER (128 * 1024)
 
 struct connection {
     CURLM *multi;
@@ -34,11 +34,10 @@ struct connection {
     struct transport_response *response;
     size_t part; /* where the body is read next */
     size_t offset;
-    bool too_large;
-
-    uint8_t *body;
-    size_t body_bytes;
-    size_t body_capacity;
+    const char *too_large; /* what of the answer is, or NULL */
+    size_t header_bytes;
+    size_t body_bytes; /* all that came */
+    uint8_t body[RESPONSE_BYTES_KEPT];
 };
 
 /* ---- what libcurl calls ---- */
@@ -64,45 +63,35 @@ static size_t read_body(char *to, size_t size, size_t count, void *argument)
     return used;
 }
 
-/* libcurl goes back to the start when a kept connection turns out to be closed. */
+/* libcurl goes back to the start when a kept connection turns out to be closed. The server may have read all
+ * of the first one, so this counts as sending again. */
 static int seek_body(void *argument, curl_off_t offset, int origin)
 {
     struct connection *connection = argument;
     if (origin != SEEK_SET || offset != 0)
         return CURL_SEEKFUNC_CANTSEEK;
     connection->part = connection->offset = 0;
+    connection->response->repeated++;
     return CURL_SEEKFUNC_OK;
-}
-
-static bool reserve_body(struct connection *connection, size_t bytes)
-{
-    if (bytes <= connection->body_capacity)
-        return true;
-    size_t capacity = connection->body_capacity ? connection->body_capacity : 4096;
-    while (capacity < bytes)
-        capacity *= 2;
-    uint8_t *body = realloc(connection->body, capacity);
-    if (!body)
-        return false;
-    connection->body = body;
-    connection->body_capacity = capacity;
-    return true;
 }
 
 static size_t write_body(char *from, size_t size, size_t count, void *argument)
 {
     struct connection *connection = argument;
     size_t bytes = size * count;
-    if (bytes > RESPONSE_BYTES_MAX - connection->body_bytes) {
-        connection->too_large = true;
+    size_t before = connection->body_bytes;
+    if (bytes > RESPONSE_BYTES_MAX - before) {
+        connection->too_large = "the answer is larger than 4 MiB";
         return 0;
     }
-    if (!reserve_body(connection, connection->body_bytes + bytes))
-        return 0;
-    memcpy(connection->body + connection->body_bytes, from, bytes);
+    if (before < RESPONSE_BYTES_KEPT) {
+        size_t room = RESPONSE_BYTES_KEPT - before;
+        memcpy(connection->body + before, from, bytes < room ? bytes : room);
+    }
     connection->body_bytes += bytes;
     return bytes;
 }
+_Static_assert(RESPONSE_BYTES_MAX == 4 << 20, "the text above says so");
 
 static void keep_header(const char *line, size_t bytes, const char *name, char *to, size_t size)
 {
@@ -126,6 +115,11 @@ static size_t read_header(char *line, size_t size, size_t count, void *argument)
     struct connection *connection = argument;
     struct transport_response *response = connection->response;
     size_t bytes = size * count;
+    connection->header_bytes += bytes;
+    if (connection->header_bytes > RESPONSE_HEADER_BYTES_MAX) {
+        connection->too_large = "the answer's headers are larger than 256 KiB";
+        return 0;
+    }
     if (bytes >= 5 &&
         memcmp(line, "HTTP/", 5) == 0) /* a new answer: what came before was interim or a proxy's */
         response->content_type[0] = response->retry_after[0] = response->grpc_status[0] =
@@ -141,88 +135,53 @@ static size_t read_header(char *line, size_t size, size_t count, void *argument)
 
 /* ---- what came of it ---- */
 
-static void explain_connect_failure(struct connection *connection, char *to, size_t size)
+static void no_answer(struct connection *connection, enum transport_result result, const char *why)
 {
-    long code = 0;
-    curl_easy_getinfo(connection->easy, CURLINFO_OS_ERRNO, &code);
-    if (code == 0) {
-        snprintf(to, size, "%s", *connection->error ? connection->error : "no connection");
-        return;
-    }
-    char reason[128];
-    snprintf(to, size, "%s", strerror_r((int)code, reason, sizeof reason));
-    to[0] = (char)tolower((unsigned char)to[0]);
-}
-
-static void explain(struct connection *connection, CURLcode code, struct transport_response *response)
-{
-    char *to = response->error;
-    size_t size = sizeof response->error;
-    const char *detail = *connection->error ? connection->error : curl_easy_strerror(code);
-    switch (code) {
-    case CURLE_COULDNT_CONNECT:
-        explain_connect_failure(connection, to, size);
-        break;
-    case CURLE_OPERATION_TIMEDOUT:
-        snprintf(to, size, "no answer in time");
-        break;
-    case CURLE_GOT_NOTHING:
-    case CURLE_SEND_ERROR:
-    case CURLE_RECV_ERROR:
-    case CURLE_PARTIAL_FILE:
-        snprintf(to, size, "the connection was closed before an answer came (%s)%s", detail,
-                 connection->http2 ? "; is it a gRPC endpoint, which speaks HTTP/2?" : "");
-        break;
-    case CURLE_PEER_FAILED_VERIFICATION:
-        snprintf(to, size, "%s; ca_file (OTEL_EXPORTER_OTLP_CERTIFICATE) names the authority to trust",
-                 detail);
-        break;
-    case CURLE_OUT_OF_MEMORY:
-        snprintf(to, size, "out of memory");
-        break;
-    default:
-        snprintf(to, size, "%s", detail);
-    }
-}
-
-static enum transport_result result_of(const struct connection *connection, CURLcode code)
-{
-    switch (code) {
-    case CURLE_OK:
-        return TRANSPORT_ANSWERED;
-    case CURLE_URL_MALFORMAT:
-    case CURLE_UNSUPPORTED_PROTOCOL:
-    case CURLE_NOT_BUILT_IN:
-        return TRANSPORT_IMPOSSIBLE;
-    default:
-        return connection->too_large ? TRANSPORT_TOO_LARGE : TRANSPORT_UNREACHABLE;
-    }
-}
-
-static void read_result(struct connection *connection, CURLcode code, struct transport_response *response)
-{
-    long version = 0;
-    response->result = result_of(connection, code);
-    if (response->result == TRANSPORT_TOO_LARGE)
-        snprintf(response->error, sizeof response->error, "the answer is larger than %d MiB",
-                 RESPONSE_BYTES_MAX >> 20);
-    else if (code != CURLE_OK)
-        explain(connection, code, response);
-    curl_easy_getinfo(connection->easy, CURLINFO_RESPONSE_CODE, &response->http_status);
-    curl_easy_getinfo(connection->easy, CURLINFO_HTTP_VERSION, &version);
-    if (code == CURLE_OK && connection->http2 && version < CURL_HTTP_VERSION_2_0) {
-        response->result = TRANSPORT_IMPOSSIBLE;
-        snprintf(response->error, sizeof response->error,
-                 "the server doesn't speak HTTP/2, which gRPC needs");
-    }
-    response->body = connection->body;
-    response->body_bytes = connection->body_bytes;
-}
-
-static void no_answer(struct transport_response *response, enum transport_result result, const char *why)
-{
+    struct transport_response *response = connection->response;
     response->result = result;
     snprintf(response->error, sizeof response->error, "%s", why);
+}
+
+/* The request is over without a whole answer. Where its status has come, that decides all the same: what was
+ * accepted must not be sent again. gRPC's comes at the very end. */
+static void cut_short(struct connection *connection, enum transport_result result)
+{
+    struct transport_response *response = connection->response;
+    curl_easy_getinfo(connection->easy, CURLINFO_RESPONSE_CODE, &response->http_status);
+    response->broken_off = response->http_status >= 200 && !connection->http2;
+    response->result = response->broken_off ? TRANSPORT_ANSWERED : result;
+}
+
+static void take_failure(struct connection *connection, CURLcode code)
+{
+    struct transport_response *response = connection->response;
+    bool impossible =
+        code == CURLE_URL_MALFORMAT || code == CURLE_UNSUPPORTED_PROTOCOL || code == CURLE_NOT_BUILT_IN;
+    if (connection->too_large) {
+        no_answer(connection, TRANSPORT_TOO_LARGE, connection->too_large);
+        return;
+    }
+    explain_failure(connection->easy, code, connection->error, connection->http2, response->error,
+                    sizeof response->error);
+    cut_short(connection, impossible ? TRANSPORT_IMPOSSIBLE : TRANSPORT_UNREACHABLE);
+}
+
+static void read_result(struct connection *connection, CURLcode code)
+{
+    long version = 0;
+    struct transport_response *response = connection->response;
+    if (code != CURLE_OK) {
+        take_failure(connection, code);
+        return;
+    }
+    response->result = TRANSPORT_ANSWERED;
+    curl_easy_getinfo(connection->easy, CURLINFO_RESPONSE_CODE, &response->http_status);
+    curl_easy_getinfo(connection->easy, CURLINFO_HTTP_VERSION, &version);
+    if (connection->http2 && version < CURL_HTTP_VERSION_2_0)
+        no_answer(connection, TRANSPORT_IMPOSSIBLE, "the server doesn't speak HTTP/2, which gRPC needs");
+    response->body = connection->body;
+    response->body_bytes =
+        connection->body_bytes < RESPONSE_BYTES_KEPT ? connection->body_bytes : RESPONSE_BYTES_KEPT;
 }
 
 /* ---- a request ---- */
@@ -239,31 +198,37 @@ static bool finished(struct connection *connection, CURLcode *code)
     return false;
 }
 
-static void drive(struct connection *connection, struct transport_response *response)
+static void drive(struct connection *connection)
 {
     const struct transport_request *request = connection->request;
     for (;;) {
         int running;
         CURLcode code;
         if (!curl_sockets_are_ours(connection->sockets)) {
-            no_answer(response, TRANSPORT_UNREACHABLE, "the program has closed the connection's descriptors");
+            no_answer(connection, TRANSPORT_UNREACHABLE, "the program has closed the connection's descriptors");
             return;
         }
         CURLMcode failed = curl_multi_perform(connection->multi, &running);
         if (finished(connection, &code)) {
-            read_result(connection, code, response);
+            read_result(connection, code);
             return;
         }
         uint64_t now_ns = clock_monotonic_ns();
         uint64_t left_ms =
             request->deadline_ns > now_ns ? (request->deadline_ns - now_ns) / NS_PER_MS + 1 : 0;
         if (atomic_load_explicit(request->aborted, memory_order_acquire)) {
-            no_answer(response, TRANSPORT_ABORTED, "aborted");
+            no_answer(connection, TRANSPORT_ABORTED, "aborted");
+            cut_short(connection, TRANSPORT_ABORTED);
             return;
         }
-        if (failed || left_ms == 0) {
-            no_answer(response, TRANSPORT_UNREACHABLE,
-                      failed ? curl_multi_strerror(failed) : "no answer in time");
+        if (failed) {
+            no_answer(connection, TRANSPORT_UNREACHABLE, curl_multi_strerror(failed));
+            return;
+        }
+        if (left_ms == 0) {
+            explain_timeout(connection->easy, connection->response->error,
+                            sizeof connection->response->error);
+            cut_short(connection, TRANSPORT_UNREACHABLE);
             return;
         }
         curl_sockets_wait(connection->sockets, connection->multi,
@@ -291,14 +256,9 @@ static void begin(struct connection *connection, const struct transport_request 
     connection->request = request;
     connection->response = response;
     connection->part = connection->offset = 0;
-    connection->too_large = false;
+    connection->too_large = NULL;
     connection->error[0] = '\0';
-    connection->body_bytes = 0;
-    if (connection->body_capacity > BODY_BYTES_KEPT) {
-        free(connection->body);
-        connection->body = NULL;
-        connection->body_capacity = 0;
-    }
+    connection->header_bytes = connection->body_bytes = 0;
 }
 
 static enum status make_handles(struct connection *connection);
@@ -316,13 +276,13 @@ static void connection_send(struct connection *connection, const struct transpor
     struct curl_slist *headers;
     begin(connection, request, response);
     if (!begin_anew_if_lost(connection) || !make_header_list(request, &headers)) {
-        no_answer(response, TRANSPORT_UNREACHABLE, "out of memory");
+        no_answer(connection, TRANSPORT_UNREACHABLE, "out of memory");
         return;
     }
     curl_easy_setopt(connection->easy, CURLOPT_HTTPHEADER, headers);
     curl_easy_setopt(connection->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)request->bytes);
     if (curl_multi_add_handle(connection->multi, connection->easy) == CURLM_OK) {
-        drive(connection, response);
+        drive(connection);
         curl_off_t sent = 0;
         curl_easy_getinfo(connection->easy, CURLINFO_SIZE_UPLOAD_T, &sent);
         response->bytes_sent = (uint64_t)sent;
@@ -332,7 +292,7 @@ static void connection_send(struct connection *connection, const struct transpor
             return; /* the headers stay, too */
         curl_multi_remove_handle(connection->multi, connection->easy);
     } else {
-        no_answer(response, TRANSPORT_UNREACHABLE, "out of memory");
+        no_answer(connection, TRANSPORT_UNREACHABLE, "out of memory");
     }
     curl_easy_setopt(connection->easy, CURLOPT_HTTPHEADER, NULL);
     curl_slist_free_all(headers);
@@ -367,7 +327,6 @@ static void connection_destroy(struct connection *connection)
         free(sockets);
     }
     free_options(&connection->options);
-    free(connection->body);
     free(connection);
 }
 
@@ -412,18 +371,30 @@ static void set_tls(CURL *easy, const struct transport_options *options)
         curl_easy_setopt(easy, CURLOPT_CAINFO, find_authorities());
         curl_easy_setopt(easy, CURLOPT_CAPATH, find_authority_folder());
     }
+    /* A proxy with TLS of its own isn't the user's collector. */
+    curl_easy_setopt(easy, CURLOPT_PROXY_CAINFO, find_authorities());
+    curl_easy_setopt(easy, CURLOPT_PROXY_CAPATH, find_authority_folder());
     if (options->client_certificate_file)
         curl_easy_setopt(easy, CURLOPT_SSLCERT, options->client_certificate_file);
     if (options->client_key_file)
         curl_easy_setopt(easy, CURLOPT_SSLKEY, options->client_key_file);
 }
 
+/* libcurl 7.88 can't use a connection without TLS for a second request of HTTP/2: "Error in the HTTP2 framing
+ * layer". */
+static bool may_keep_connections(bool prior_knowledge)
+{
+    unsigned version = curl_version_info(CURLVERSION_NOW)->version_num;
+    return !prior_knowledge || version < 0x075800 || version >= 0x080000;
+}
+
 static void set_http(CURL *easy, const struct transport_options *options)
 {
-    long version = CURL_HTTP_VERSION_2TLS; /* by ALPN, with 1.1 to fall back to; 1.1 without TLS */
-    if (options->http2 && strncasecmp(options->url, "http://", 7) == 0)
-        version = CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE;
-    curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, version);
+    /* By ALPN, with 1.1 to fall back to; 1.1 without TLS. */
+    bool prior_knowledge = options->http2 && strncasecmp(options->url, "http://", 7) == 0;
+    curl_easy_setopt(easy, CURLOPT_HTTP_VERSION,
+                     prior_knowledge ? CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE : CURL_HTTP_VERSION_2TLS);
+    curl_easy_setopt(easy, CURLOPT_FORBID_REUSE, may_keep_connections(prior_knowledge) ? 0L : 1L);
 #if LIBCURL_VERSION_NUM >= 0x075500
     curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
 #else
@@ -438,6 +409,10 @@ static void set_http(CURL *easy, const struct transport_options *options)
     /* Don't wait for a name to be resolved when the request is aborted. */
     curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L);
 #endif
+    /* HTTP/2 without TLS passes no proxy but through a tunnel; and what a proxy says of the tunnel is no
+     * answer. */
+    curl_easy_setopt(easy, CURLOPT_HTTPPROXYTUNNEL, options->http2 ? 1L : 0L);
+    curl_easy_setopt(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
     if (getauxval(AT_SECURE)) /* proxies come from the environment, which a setuid host's user controls */
         curl_easy_setopt(easy, CURLOPT_PROXY, "");
 }

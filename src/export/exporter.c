@@ -8,6 +8,7 @@
 #include "export/file.h"
 #include "export/output.h"
 #include "export/sender.h"
+#include "export/spool.h"
 #include "base/shown.h"
 
 #include <pthread.h>
@@ -98,6 +99,8 @@ static void *run(void *argument)
         exporter->output->deliver(exporter->output, batch, &delivery);
         finish(exporter, batch, &delivery);
     }
+    if (exporter->output->finish)
+        exporter->output->finish(exporter->output);
     pthread_mutex_lock(&exporter->control.lock);
     exporter->exited = true;
     pthread_cond_broadcast(&exporter->control.changed);
@@ -123,7 +126,8 @@ static enum status create_output(struct exporter *exporter, const struct output_
     case EXPORTER_OTLP_HTTP:
     case EXPORTER_OTLP_GRPC:
         shown_url(exporter->name, sizeof exporter->name, wanted->endpoint);
-        return sender_create(settings, environment, &exporter->control, &exporter->output);
+        return (settings->spool_directory ? spool_create : sender_create)(
+            settings, environment, &exporter->control, &exporter->output);
     }
     return STATUS_INVALID;
 }
@@ -229,6 +233,8 @@ enum status exporter_wait(struct exporter *exporter, uint64_t submitted, uint64_
         in_time = control_wait_locked(&exporter->control, deadline_ns);
     bool done = exporter->finished >= submitted;
     pthread_mutex_unlock(&exporter->control.lock);
+    if (done && exporter->output->settle)
+        done = exporter->output->settle(exporter->output, deadline_ns);
     return done ? STATUS_OK : STATUS_TIMEOUT;
 }
 

@@ -25,6 +25,12 @@ struct output {
     /* On the exporter's thread. The batch stays the caller's; all its chunks but the first may be given
      * back early. `delivery` comes in zeroed. */
     void (*deliver)(struct output *output, struct batch *batch, struct delivery *delivery);
+    /* On the exporter's thread, after the last batch: what it still has to do, until the control's end. May
+     * be NULL. */
+    void (*finish)(struct output *output);
+    /* From any thread: waits until what was delivered so far has met its fate, or until the time; false when
+     * that has come. NULL: it has, when deliver returns. */
+    bool (*settle)(struct output *output, uint64_t deadline_ns);
     /* From any thread, after the control was told to abort: make deliver return. May be NULL. */
     void (*wake)(struct output *output);
     void (*destroy)(struct output *output);

@@ -55,7 +55,7 @@ struct sender {
     bool grpc;
     uint64_t timeout_ns;        /* of a request; 0: none */
     uint64_t export_timeout_ns; /* of a batch; 0: none */
-    uint32_t queue_spans_max;
+    char kept[64];              /* how much waits for a collector that is away, for log lines */
     char *module_path;
     char *url;
     char *ca_file;
@@ -69,7 +69,7 @@ struct sender {
 struct body {
     size_t part_count;
     uint64_t bytes;
-    bool compressed;
+    const char *encoding; /* NULL: not compressed */
     bool json;
     uint8_t prefix[GRPC_PREFIX_BYTES];
 };
@@ -124,11 +124,8 @@ static const char *shown_message(struct sender *sender, const char *message, cha
 
 /* ---- preparing ---- */
 
-static enum status reserve_parts(struct sender *sender, const struct batch *batch)
+static enum status reserve_parts(struct sender *sender, size_t needed)
 {
-    size_t needed = 2;
-    for (const struct chunk *chunk = batch->chunks; chunk; chunk = chunk->next)
-        needed++;
     if (needed <= sender->parts_capacity)
         return STATUS_OK;
     struct iovec *parts = realloc(sender->parts, needed * sizeof *parts);
@@ -165,26 +162,25 @@ static bool add_compressed(struct sender *sender, struct batch *batch, struct bo
 static enum status prepare(struct sender *sender, struct batch *batch, struct body *body)
 {
     *body = (struct body){.json = batch->format == BATCH_JSON};
-    enum status status = reserve_parts(sender, batch);
+    size_t needed = 2;
+    for (const struct chunk *chunk = batch->chunks; chunk; chunk = chunk->next)
+        needed++;
+    enum status status = reserve_parts(sender, needed);
     if (status != STATUS_OK)
         return status;
     if (sender->grpc)
         add_part(sender, body, body->prefix, sizeof body->prefix);
-    body->compressed = add_compressed(sender, batch, body);
-    if (!body->compressed)
+    if (add_compressed(sender, batch, body))
+        body->encoding = sender->codec->encoding;
+    else
         for (const struct chunk *chunk = batch->chunks; chunk; chunk = chunk->next)
             add_part(sender, body, chunk->data + chunk->begin, chunk->end - chunk->begin);
     if (sender->grpc)
-        grpc_prefix(body->prefix, body->compressed, (uint32_t)(body->bytes - sizeof body->prefix));
+        grpc_prefix(body->prefix, body->encoding != NULL, (uint32_t)(body->bytes - sizeof body->prefix));
     return STATUS_OK;
 }
 
 /* ---- one try ---- */
-
-static const char *encoding_of(const struct sender *sender, const struct body *body)
-{
-    return body->compressed ? sender->codec->encoding : NULL;
-}
 
 static void ask(struct sender *sender, const struct body *body, uint64_t give_up_at_ns,
                 struct transport_response *response)
@@ -196,7 +192,7 @@ static void ask(struct sender *sender, const struct body *body, uint64_t give_up
     const struct request_kind kind = {
         .grpc = sender->grpc,
         .json = body->json,
-        .encoding = encoding_of(sender, body),
+        .encoding = body->encoding,
         .timeout_ns = deadline_ns != NEVER_NS && deadline_ns > now_ns ? deadline_ns - now_ns : 0,
     };
     const struct transport_request request = {
@@ -208,6 +204,12 @@ static void ask(struct sender *sender, const struct body *body, uint64_t give_up
         .aborted = &sender->control->aborted,
     };
     sender->transport->connection_send(sender->connection, &request, response);
+    /* A server's words may be among it: of its certificate, say. */
+    char error[sizeof response->error];
+    shown_line(error, sizeof error, response->error, strlen(response->error));
+    memcpy(response->error, error, sizeof error);
+    if (headers_leak(&sender->headers, response->error))
+        snprintf(response->error, sizeof response->error, "(the reason repeats a secret and is not shown)");
 }
 
 static void judge(struct sender *sender, const struct body *body, const struct transport_response *response,
@@ -218,9 +220,9 @@ static void judge(struct sender *sender, const struct body *body, const struct t
     switch (response->result) {
     case TRANSPORT_ANSWERED:
         if (sender->grpc)
-            verdict_grpc(response, encoding_of(sender, body), now_s, verdict);
+            verdict_grpc(response, body->encoding, now_s, verdict);
         else
-            verdict_http(sender->transport, response, encoding_of(sender, body), now_s, verdict);
+            verdict_http(sender->transport, response, body->encoding, now_s, verdict);
         break;
     case TRANSPORT_UNREACHABLE:
     case TRANSPORT_ABORTED:
@@ -233,7 +235,26 @@ static void judge(struct sender *sender, const struct body *body, const struct t
     }
 }
 
-static void accept(struct sender *sender, const struct batch *batch, const struct verdict *verdict,
+/* What is odd about an answer that accepts, where there is something. */
+static void warn_accepted(struct sender *sender, const struct transport_response *response,
+                          const struct verdict *verdict, const char *message)
+{
+    char type[sizeof response->content_type];
+    if ((!*message && !response->broken_off && !verdict->unreadable) || !tell(sender, TROUBLE_WARNING))
+        return;
+    shown_line(type, sizeof type, response->content_type, strlen(response->content_type));
+    if (response->broken_off)
+        log_warn("%s accepted the spans, but its answer broke off: %s", sender->name, response->error);
+    else if (verdict->unreadable)
+        log_warn(
+            "%s accepted the spans, but its answer (%s) is no OTLP: if they don't appear, check the endpoint",
+            sender->name, *type ? type : "of no type");
+    else
+        log_warn("%s accepted the spans, and says%s", sender->name, message);
+}
+
+static void accept(struct sender *sender, const struct batch *batch,
+                   const struct transport_response *response, const struct verdict *verdict,
                    struct delivery *delivery)
 {
     char message[300];
@@ -245,8 +266,8 @@ static void accept(struct sender *sender, const struct batch *batch, const struc
     sender->server_asked = false;
     if (rejected && tell(sender, TROUBLE_REJECTED))
         log_warn("%s rejected %" PRIu64 " of %u spans%s", sender->name, rejected, batch->spans, message);
-    else if (!rejected && *message && tell(sender, TROUBLE_WARNING))
-        log_warn("%s accepted the spans, and says%s", sender->name, message);
+    else if (!rejected)
+        warn_accepted(sender, response, verdict, message);
     delivery->accepted = true;
     delivery->delivered = batch->spans - (uint32_t)rejected;
     delivery->lost = (uint32_t)rejected;
@@ -293,13 +314,13 @@ static void put_off(struct sender *sender, const struct transport_response *resp
     if (response->result == TRANSPORT_ANSWERED) {
         shown_message(sender, verdict->message, message, sizeof message);
         if (!stopping && tell(sender, TROUBLE_BUSY))
-            log_warn("%s is not ready: %s%s; up to %u spans are kept and sent again", sender->name,
-                     verdict->status, message, sender->queue_spans_max);
+            log_warn("%s is not ready: %s%s; %s are kept and sent again", sender->name, verdict->status,
+                     message, sender->kept);
     } else if (control_stop_at_ns(sender->control) != NEVER_NS) {
         note_final_trouble(sender, response);
     } else if (tell(sender, TROUBLE_UNREACHABLE)) {
-        log_warn("can't reach %s: %s; up to %u spans are kept and sent again", sender->name, response->error,
-                 sender->queue_spans_max);
+        log_warn("can't reach %s: %s; %s are kept and sent again", sender->name, response->error,
+                 sender->kept);
     }
     uint64_t server_ns = verdict->has_delay ? verdict->delay_ns : 0;
     sender->not_before_ns = now_ns + retry_pause_ns(&sender->retry, server_ns, &sender->server_asked);
@@ -331,45 +352,76 @@ static enum turn wait_for_turn(struct sender *sender, uint64_t give_up_at_ns)
     }
 }
 
-static void give_up(struct sender *sender, const struct batch *batch, enum turn turn,
+static void give_up(struct sender *sender, const struct batch *batch, enum turn turn, bool is_stored,
                     struct delivery *delivery)
 {
     delivery->lost = batch->spans;
     delivery->reason = turn == TURN_ABORTED ? COUNTER_lost_deadline : COUNTER_lost_unreachable;
     bool at_the_end = exporter_final_trouble() != NULL; /* then told together with all that was lost */
-    if (turn == TURN_EXPIRED && !at_the_end && tell(sender, TROUBLE_GAVE_UP))
+    if (turn == TURN_EXPIRED && !is_stored && !at_the_end && tell(sender, TROUBLE_GAVE_UP))
         log_warn("spans for %s are lost: nothing was accepted for %u ms (export_timeout); is the collector "
                  "running?",
                  sender->name, (unsigned)(sender->export_timeout_ns / NS_PER_MS));
 }
 
+/* `is_stored`: it need not be lost with the process, so it doesn't hold up an exit for a collector that is
+ * away.
+ */
 static void deliver_body(struct sender *sender, const struct batch *batch, const struct body *body,
-                         struct delivery *delivery)
+                         uint64_t give_up_at_ns, bool is_stored, struct delivery *delivery)
 {
-    uint64_t give_up_at_ns =
-        sender->export_timeout_ns ? clock_monotonic_ns() + sender->export_timeout_ns : NEVER_NS;
     for (uint32_t tries = 0;; tries++) {
         enum turn turn = wait_for_turn(sender, give_up_at_ns);
         if (turn != TURN_NOW) {
-            give_up(sender, batch, turn, delivery);
+            give_up(sender, batch, turn, is_stored, delivery);
             return;
         }
         struct transport_response response;
         struct verdict verdict;
-        delivery->resent = tries;
         ask(sender, body, give_up_at_ns, &response);
+        delivery->resent += (tries > 0) + response.repeated;
         delivery->bytes_sent += response.bytes_sent;
         judge(sender, body, &response, &verdict);
         if (verdict.kind == VERDICT_RETRY) {
             put_off(sender, &response, &verdict);
-            continue;
+            if (!is_stored || control_stop_at_ns(sender->control) == NEVER_NS)
+                continue;
+            give_up(sender, batch, TURN_ABORTED, is_stored, delivery);
+            return;
         }
         if (verdict.kind == VERDICT_ACCEPTED)
-            accept(sender, batch, &verdict, delivery);
+            accept(sender, batch, &response, &verdict, delivery);
         else
             refuse(sender, batch, &verdict, delivery);
         return;
     }
+}
+
+static uint64_t end_of_patience_ns(const struct sender *sender)
+{
+    return sender->export_timeout_ns ? clock_monotonic_ns() + sender->export_timeout_ns : NEVER_NS;
+}
+
+void sender_deliver_stored(struct output *output, const struct stored_body *stored, bool for_ever,
+                           struct delivery *delivery)
+{
+    struct sender *sender = sender_of(output);
+    const struct batch batch = {.spans = stored->spans, .format = stored->format};
+    struct body body = {.json = stored->format == BATCH_JSON, .encoding = stored->encoding};
+    delivery->lost = stored->spans;
+    delivery->reason = COUNTER_lost_unreachable;
+    if (!sender->connection || (sender->grpc && body.json) ||
+        reserve_parts(sender, stored->part_count + 1) != STATUS_OK)
+        return;
+    delivery->lost = 0;
+    if (sender->grpc)
+        add_part(sender, &body, body.prefix, sizeof body.prefix);
+    for (size_t i = 0; i < stored->part_count; i++)
+        add_part(sender, &body, stored->parts[i].iov_base, stored->parts[i].iov_len);
+    if (sender->grpc)
+        grpc_prefix(body.prefix, body.encoding != NULL, (uint32_t)(body.bytes - sizeof body.prefix));
+    deliver_body(sender, &batch, &body, for_ever ? NEVER_NS : end_of_patience_ns(sender), stored->is_kept,
+                 delivery);
 }
 
 static void sender_deliver(struct output *output, struct batch *batch, struct delivery *delivery)
@@ -381,7 +433,7 @@ static void sender_deliver(struct output *output, struct batch *batch, struct de
         delivery->reason = COUNTER_lost_unreachable;
         return;
     }
-    deliver_body(sender, batch, &body, delivery);
+    deliver_body(sender, batch, &body, end_of_patience_ns(sender), false, delivery);
 }
 
 /* ---- life ---- */
@@ -445,7 +497,13 @@ static enum status copy_settings(struct sender *sender, const struct output_sett
     sender->grpc = wanted->kind == EXPORTER_OTLP_GRPC;
     sender->timeout_ns = wanted->timeout_ms * NS_PER_MS;
     sender->export_timeout_ns = settings->export_timeout_ms * NS_PER_MS;
-    sender->queue_spans_max = settings->queue_spans_max;
+    if (settings->spool_directory)
+        snprintf(sender->kept, sizeof sender->kept, "up to %llu MiB of spans",
+                 (unsigned long long)(settings->spool_bytes_max >> 20));
+    else if (settings->queue_spans_max)
+        snprintf(sender->kept, sizeof sender->kept, "up to %u spans", settings->queue_spans_max);
+    else
+        snprintf(sender->kept, sizeof sender->kept, "they"); /* no queue: they lie on a disk */
     sender->verify = wanted->verify;
     shown_url(sender->name, sizeof sender->name, wanted->endpoint);
     sender->url = sender->grpc ? grpc_url(wanted->endpoint, wanted->insecure) : strdup(wanted->endpoint);

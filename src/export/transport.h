@@ -14,7 +14,7 @@
 #include <stdint.h>
 #include <sys/uio.h>
 
-#define TRANSPORT_VERSION 1
+#define TRANSPORT_VERSION 2
 
 struct connection;
 
@@ -37,17 +37,19 @@ struct transport_request {
 };
 
 enum transport_result {
-    TRANSPORT_ANSWERED,    /* with whatever status */
+    TRANSPORT_ANSWERED,    /* with whatever status; its end may be missing (broken_off) */
     TRANSPORT_UNREACHABLE, /* no connection, or no answer: worth another try */
     TRANSPORT_ABORTED,
     TRANSPORT_IMPOSSIBLE, /* this URL can't be asked, now or later */
-    TRANSPORT_TOO_LARGE   /* the answer exceeds RESPONSE_BYTES_MAX */
+    TRANSPORT_TOO_LARGE /* the answer exceeds RESPONSE_BYTES_MAX, or its headers RESPONSE_HEADER_BYTES_MAX */
 };
 
 /* Texts are as they came, NUL-terminated and cut. */
 struct transport_response {
     enum transport_result result;
-    char error[512]; /* unless ANSWERED: why, without secrets */
+    char error[512]; /* unless ANSWERED and whole: why; a server's words may be among it */
+    bool broken_off; /* the status has come, and then not all of the rest. Not with gRPC, whose status comes
+                        last */
     long http_status;
     char content_type[96];
     char retry_after[64];
@@ -55,8 +57,9 @@ struct transport_response {
     char grpc_message[1024];
     char grpc_details[4096]; /* grpc-status-details-bin: base64 */
     const uint8_t *body;     /* the connection's, until its next request */
-    size_t body_bytes;
-    uint64_t bytes_sent; /* of the request's body */
+    size_t body_bytes;       /* RESPONSE_BYTES_KEPT at most */
+    uint64_t bytes_sent;     /* of the request's body */
+    uint32_t repeated;       /* how often the body went out again by itself, over a new connection */
 };
 
 struct transport {

@@ -36,6 +36,8 @@ static const char *http_hint(long status, const char *encoding)
     case 404:
     case 405:
         return "check the endpoint's path, which usually is /v1/traces";
+    case 407:
+        return "the proxy (http_proxy) wants user and password, which stand in its URL";
     case 413:
         return "lower max_export_batch_size";
     case 415:
@@ -73,6 +75,24 @@ static void take_retry_after(const struct transport_response *answer, int64_t no
     }
 }
 
+/* False when it is nothing that OTLP knows. */
+static bool read_http_body(const struct transport *transport, const struct transport_response *answer,
+                           bool accepted, struct verdict *verdict)
+{
+    struct otlp_response response = {0};
+    bool understood = false;
+    if (type_is(answer, "application/x-protobuf") || type_is(answer, "application/protobuf"))
+        understood = accepted ? otlp_read_export_response(answer->body, answer->body_bytes, &response)
+                              : otlp_read_rpc_status(answer->body, answer->body_bytes, &response);
+    else if (type_is(answer, "application/json"))
+        understood = transport->read_json(answer->body, answer->body_bytes, &response);
+    else if (!accepted && type_is(answer, "text/plain"))
+        take_plain_text(answer, verdict);
+    if (understood)
+        take_response(&response, verdict);
+    return understood;
+}
+
 void verdict_http(const struct transport *transport, const struct transport_response *answer,
                   const char *encoding, int64_t now_s, struct verdict *verdict)
 {
@@ -86,16 +106,9 @@ void verdict_http(const struct transport *transport, const struct transport_resp
     };
     snprintf(verdict->status, sizeof verdict->status, "HTTP %ld", status);
 
-    struct otlp_response response = {0};
-    if (type_is(answer, "application/x-protobuf") || type_is(answer, "application/protobuf")) {
-        if (accepted ? otlp_read_export_response(answer->body, answer->body_bytes, &response)
-                     : otlp_read_rpc_status(answer->body, answer->body_bytes, &response))
-            take_response(&response, verdict);
-    } else if (type_is(answer, "application/json")) {
-        if (transport->read_json(answer->body, answer->body_bytes, &response))
-            take_response(&response, verdict);
-    } else if (!accepted && type_is(answer, "text/plain")) {
-        take_plain_text(answer, verdict);
+    if (!answer->broken_off && answer->body_bytes > 0) {
+        bool understood = read_http_body(transport, answer, accepted, verdict);
+        verdict->unreadable = accepted && !understood;
     }
     take_retry_after(answer, now_s, verdict);
 }

@@ -13,6 +13,7 @@ struct verdict {
     uint64_t delay_ns;
     char status[48];   /* "HTTP 503", "gRPC UNAVAILABLE" */
     char message[512]; /* the server's, as it came; may be empty */
+    bool unreadable;   /* accepted, with an answer that is none of OTLP's */
     const char *hint;  /* what a person can do, or NULL */
 };
 

@@ -5,6 +5,7 @@
 #define CUSPAN_MODEL_ROOT_H
 
 #include "base/trace_context.h"
+#include "model/send.h"
 
 #include <sys/types.h>
 
@@ -28,6 +29,7 @@ struct root_api {
     bool (*begin)(struct root *root);
     /* Makes the span and sends it, within exit_deadline_ms. What became of it stands in the report. */
     void (*end)(const struct root *root);
+    send_fn *send; /* for `cuspan send` (model/send.h), by itself */
 };
 
 #define ROOT_API_SYMBOL "cuspan_root_api"

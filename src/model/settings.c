@@ -43,6 +43,7 @@ void settings_deinit(struct settings *settings)
     free(settings->session.name);
     pattern_list_deinit(&settings->on_signal);
     free(settings->shutdown_report);
+    free(settings->spool.directory);
     free(settings->report_file);
     free(settings->record_file);
     memset(settings, 0, sizeof *settings);
@@ -66,6 +67,7 @@ uint64_t settings_buffer_bytes(const struct settings *settings)
 {
     return SETTINGS_FIXED_BYTES + (settings_have_graph_nodes(settings) ? SETTINGS_GRAPH_NODES_BYTES : 0) +
            (settings->detail == DETAIL_SUMMARY ? SETTINGS_SUMMARIES_BYTES : 0) +
+           (settings->spool.directory ? settings->output_count * SETTINGS_SPOOL_BYTES : 0) +
            (uint64_t)settings->cupti.host_buffer_bytes * settings->cupti.host_buffer_count +
            settings->rings.total_bytes + (uint64_t)settings->correlation.pending_max * SETTINGS_PENDING_BYTES;
 }

@@ -63,6 +63,8 @@ struct output_settings {
     uint32_t queue_spans_max;   /* more are dropped and counted */
     uint32_t batch_spans_max;   /* spans in one request */
     struct exporter_settings exporter;
+    const char *spool_directory; /* of the settings below, for an OTLP exporter; NULL: none. Not owned */
+    uint64_t spool_bytes_max;
 };
 
 struct settings {
@@ -134,6 +136,10 @@ struct settings {
         bool enabled;
         char *directory; /* NULL: in the user's runtime directory, else in /tmp */
     } control;
+    struct {
+        char *directory;    /* NULL: none */
+        uint64_t bytes_max; /* in the directory, by all processes */
+    } spool;
     uint64_t memory_bytes_max; /* what cuspan allocates, buffers lent to CUPTI included */
     uint32_t exit_deadline_ms;
     bool tls_verify;
@@ -159,6 +165,8 @@ void output_settings_deinit(struct output_settings *output);
 #define SETTINGS_PENDING_BYTES 64 /* of one pending call */
 #define SETTINGS_GRAPH_NODES_BYTES                                                                           \
     (2 * 1024 * 1024) /* where nodes of graphs are asked for: the calls that captured them */
+#define SETTINGS_SPOOL_BYTES                                                                                 \
+    (3 * 1024 * 1024) /* with a spool, for each output: the body that is read from it */
 #define SETTINGS_QUEUE_BYTES_MIN (1024 * 1024)
 #define SETTINGS_SUMMARIES_BYTES (1024 * 1024) /* with the detail `summary`: the requests that are open */
 /* Whether nodes of graphs are asked for in place of whole executions. */
