@@ -5,7 +5,9 @@
 #include "agent/own.h"
 #include "agent/own_resource.h"
 #include "agent/report.h"
+#include "agent/retreat.h"
 #include "agent/tape.h"
+#include "base/broken.h"
 #include "base/clock.h"
 #include "base/counters.h"
 #include "base/log.h"
@@ -23,6 +25,7 @@
 
 #define PAUSE_BUSY_NS (1 * NS_PER_MS) /* a ring of 256 KiB holds 7 ms of the fastest launches seen */
 #define PAUSE_IDLE_NS (4 * NS_PER_MS)
+#define PAUSE_SILENT_NS (100 * NS_PER_MS)
 /* Percent of the fullest ring, found there after a pause. Small rings fill in 2 ms. */
 #define RING_FILLING  15
 #define RING_FULL     40
@@ -44,6 +47,7 @@ static struct {
     pthread_mutex_t lock;
     pthread_cond_t wake, done;
     bool is_running, is_stopping, is_done, is_patient;
+    bool is_silent; /* an invariant of ours is broken, and the thread has seen it: its own */
     uint64_t deadline_ns;
     uint64_t flushes_wanted, flushes_done; /* counted from 1 */
     uint32_t flushers;                     /* host's threads that wait for one */
@@ -197,7 +201,8 @@ static void tick(uint64_t now_ns)
 {
     if (pipeline.tape)
         return;
-    correlate_tick(pipeline.correlate, now_ns);
+    if (!broken_any())
+        correlate_tick(pipeline.correlate, now_ns);
     outputs_tick(pipeline.outputs, now_ns);
 }
 
@@ -251,11 +256,29 @@ static void pump_all(uint64_t deadline_ns)
     }
 }
 
+/* --- when an invariant of ours is broken
+ * ---------------------------------------------------------------------------------- */
+
+/* CUPTI is left, so the host pays nothing more. What is in the outputs still leaves: nothing is read any more
+ * that becomes spans, and what came is counted. Spans that were still open (sessions, ranges) are not. */
+static void fall_silent(void)
+{
+    pipeline.is_silent = true;
+    capture_set_downstream_room(NULL); /* a replay may go on */
+    capture_stop();
+    pipeline.sink = retreat_sink;
+    pump_all(clock_monotonic_ns() + PUMP_MAX_NS);
+    if (pipeline.outputs)
+        outputs_send(pipeline.outputs);
+}
+
 /* --- while it runs: stops and flushes by the program
  * ------------------------------------------------------------------------------------------------------- */
 
 static void take_finished(void)
 {
+    if (pipeline.is_silent)
+        return;
     uint64_t now_ns = clock_monotonic_ns();
     capture_flush_finished();
     pump_all(now_ns + PUMP_MAX_NS);
@@ -278,7 +301,7 @@ static void flush_if_wanted(void)
 {
     pthread_mutex_lock(&pipeline.lock);
     uint64_t wanted = pipeline.flushes_wanted;
-    bool is_due = wanted != pipeline.flushes_done;
+    bool is_due = INVARIANT(pipeline.flushes_done <= wanted) && wanted != pipeline.flushes_done;
     pthread_mutex_unlock(&pipeline.lock);
     if (!is_due)
         return;
@@ -352,19 +375,25 @@ static void let_flushers_go(void)
 /* Who reports: the pipeline's thread when it is done, else the host's when it can wait no longer. */
 static atomic_flag is_reported = ATOMIC_FLAG_INIT;
 
+static void take_last(void)
+{
+    pump_all(pipeline.deadline_ns);
+    capture_flush_all();
+    pump_all(pipeline.deadline_ns);
+    capture_stop();
+    pump_all(pipeline.deadline_ns);
+}
+
 static void finish(void)
 {
     struct report report = {.program = pipeline.program, .settings = pipeline.settings};
     let_flushers_go();
     if (pipeline.is_patient)
         outputs_set_patience(pipeline.outputs, pipeline.deadline_ns);
-    pump_all(pipeline.deadline_ns);
-    capture_flush_all();
-    pump_all(pipeline.deadline_ns);
-    capture_stop();
-    pump_all(pipeline.deadline_ns);
+    if (!pipeline.is_silent)
+        take_last();
     capture_end();
-    if (pipeline.correlate)
+    if (pipeline.correlate && !broken_any())
         correlate_finish(pipeline.correlate);
     say_failure_once();
     say_first_losses();
@@ -424,6 +453,30 @@ static uint64_t pause_after(size_t records)
     return records ? PAUSE_BUSY_NS : PAUSE_IDLE_NS;
 }
 
+/* Each returns how long to pause. */
+static uint64_t pass(void)
+{
+    size_t records = capture_pump(&pipeline.sink);
+    uint64_t now_ns = clock_monotonic_ns();
+    tick(now_ns);
+    follow_resource(now_ns);
+    ask_for_records();
+    capture_service(now_ns);
+    follow_tracing();
+    flush_if_wanted();
+    say_failure_once();
+    say_first_losses();
+    return pause_after(records);
+}
+
+static uint64_t pass_silently(void)
+{
+    capture_pump(&pipeline.sink);
+    tick(clock_monotonic_ns());
+    flush_if_wanted();
+    return PAUSE_SILENT_NS;
+}
+
 static void *run(void *unused)
 {
     (void)unused;
@@ -431,17 +484,9 @@ static void *run(void *unused)
     prctl(PR_SET_NAME, "cuspan/pipeline");
     uint64_t pause_ns = PAUSE_BUSY_NS;
     while (!wait_or_stop(pause_ns)) {
-        size_t records = capture_pump(&pipeline.sink);
-        uint64_t now_ns = clock_monotonic_ns();
-        tick(now_ns);
-        follow_resource(now_ns);
-        ask_for_records();
-        capture_service(now_ns);
-        follow_tracing();
-        flush_if_wanted();
-        say_failure_once();
-        say_first_losses();
-        pause_ns = pause_after(records);
+        pause_ns = pipeline.is_silent ? pass_silently() : pass();
+        if (broken_any() && !pipeline.is_silent)
+            fall_silent();
     }
     finish();
     pthread_mutex_lock(&pipeline.lock);

@@ -282,7 +282,8 @@ static size_t walk_classic(const struct cupti *cupti, uint8_t *data, size_t vali
 {
     struct cupti_activity *next = NULL;
     size_t count = 0;
-    while (cupti->cuptiActivityGetNextRecord(data, valid, &next) == CUPTI_OK) {
+    uint32_t result;
+    while ((result = cupti->cuptiActivityGetNextRecord(data, valid, &next)) == CUPTI_OK) {
         const uint8_t *at = (const uint8_t *)next;
         uint16_t kind = 0;
         const struct program *program = program_at(at, valid - (size_t)(at - data), &kind);
@@ -294,6 +295,8 @@ static size_t walk_classic(const struct cupti *cupti, uint8_t *data, size_t vali
         visit(context, record);
         count++;
     }
+    if (result != CUPTI_MAX_LIMIT_REACHED) /* which is the end; else CUPTI itself can't read on */
+        complain_once(data, next ? (size_t)((const uint8_t *)next - data) : 0, valid);
     return count;
 }
 

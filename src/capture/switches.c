@@ -445,7 +445,13 @@ static void count_dropped(void)
 
 void switches_flush(bool everything)
 {
-    cupti->cuptiActivityFlushAll(everything ? CUPTI_FLUSH_FORCED : CUPTI_FLUSH_DEFAULT);
+    static bool said;
+    uint32_t result = cupti->cuptiActivityFlushAll(everything ? CUPTI_FLUSH_FORCED : CUPTI_FLUSH_DEFAULT);
+    if (result != CUPTI_OK && !said) {
+        said = true; /* nobody can count what CUPTI keeps to itself */
+        log_warn("CUPTI does not hand over its records (%s): GPU spans may be missing",
+                 cupti_result_text(cupti, result));
+    }
     count_dropped();
 }
 

@@ -1,5 +1,6 @@
 #include "export/sender.h"
 
+#include "base/broken.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "export/codec.h"
@@ -71,6 +72,7 @@ struct body {
     uint64_t bytes;
     bool compressed;
     bool json;
+    bool is_whole;
     uint8_t prefix[GRPC_PREFIX_BYTES];
 };
 
@@ -141,6 +143,9 @@ static enum status reserve_parts(struct sender *sender, const struct batch *batc
 
 static void add_part(struct sender *sender, struct body *body, const void *bytes, size_t count)
 {
+    body->is_whole &= INVARIANT(body->part_count < sender->parts_capacity);
+    if (!body->is_whole)
+        return;
     /* An iovec has no const; the transport only reads. */
     sender->parts[body->part_count++] =
         (struct iovec){.iov_base = (void *)(uintptr_t)bytes, .iov_len = count};
@@ -164,7 +169,7 @@ static bool add_compressed(struct sender *sender, struct batch *batch, struct bo
 
 static enum status prepare(struct sender *sender, struct batch *batch, struct body *body)
 {
-    *body = (struct body){.json = batch->format == BATCH_JSON};
+    *body = (struct body){.json = batch->format == BATCH_JSON, .is_whole = true};
     enum status status = reserve_parts(sender, batch);
     if (status != STATUS_OK)
         return status;
@@ -176,7 +181,7 @@ static enum status prepare(struct sender *sender, struct batch *batch, struct bo
             add_part(sender, body, chunk->data + chunk->begin, chunk->end - chunk->begin);
     if (sender->grpc)
         grpc_prefix(body->prefix, body->compressed, (uint32_t)(body->bytes - sizeof body->prefix));
-    return STATUS_OK;
+    return body->is_whole ? STATUS_OK : STATUS_CORRUPT;
 }
 
 /* ---- one try ---- */
