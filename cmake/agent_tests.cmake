@@ -67,3 +67,4 @@ target_link_libraries(cuspan_breakable PRIVATE cuspan_config cuspan_capture cusp
 target_link_options(cuspan_breakable PRIVATE -Wl,-z,nodelete -Wl,--exclude-libs,ALL -Wl,--as-needed
                     -Wl,--version-script=${CMAKE_SOURCE_DIR}/src/agent/libcuspan.map)
 set_target_properties(cuspan_breakable PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR} LINKER_LANGUAGE C)
+add_test(NAME integration/broken COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/broken_test.py --build ${CMAKE_BINARY_DIR})

@@ -30,9 +30,13 @@ void broken_on(void (*stop)(void))
 #ifdef CUSPAN_BREAKABLE
 bool broken_on_request(const char *file)
 {
-    const char *wanted = getenv("CUSPAN_BREAK");
-    const char *slash = strrchr(file, '/');
-    return wanted && strcmp(wanted, slash ? slash + 1 : file) == 0;
+    static atomic_ulong asked;
+    const char *wanted = getenv("CUSPAN_BREAK"), *slash = strrchr(file, '/');
+    const char *name = slash ? slash + 1 : file;
+    size_t length = strlen(name);
+    if (!wanted || strncmp(wanted, name, length) != 0 || (wanted[length] && wanted[length] != ':'))
+        return false;
+    return !wanted[length] || atomic_fetch_add(&asked, 1) + 1 >= strtoul(wanted + length + 1, NULL, 10);
 }
 #endif
 

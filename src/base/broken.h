@@ -17,7 +17,9 @@
 #define __FILE_NAME__ __FILE__
 #endif
 
-#ifdef CUSPAN_BREAKABLE /* a library for tests: CUSPAN_BREAK names the file whose invariants don't hold */
+/* A library for tests: CUSPAN_BREAK names the file whose invariants don't hold, "pending.c", or "pending.c:9" where
+ * the ninth question is the first that is answered so. */
+#ifdef CUSPAN_BREAKABLE
 bool broken_on_request(const char *file);
 #else
 #define broken_on_request(file) false
