@@ -112,7 +112,7 @@ static void set_device_resource(unsigned device)
     struct resource both = {0};
     if (resource_merge(&both, pipeline.devices[device]) == STATUS_OK &&
         resource_merge(&both, own_resource()) == STATUS_OK)
-        outputs_set_resource(pipeline.outputs, RESOURCE_DEVICE(device), &both);
+        outputs_set_resource(pipeline.outputs, (uint16_t)RESOURCE_DEVICE(device), &both);
     resource_deinit(&both);
 }
 
