@@ -65,3 +65,22 @@ set_tests_properties(integration/agent_host PROPERTIES RUN_SERIAL TRUE)
 add_library(nvtx_witness SHARED tests/integration/nvtx_witness.c src/capture/nvtx.c src/capture/nvtx_names.c src/capture/nvtx_payload.c)
 target_link_libraries(nvtx_witness PRIVATE cuspan_base)
 set_target_properties(nvtx_witness PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
+
+# The agent with invariants that don't hold (CUSPAN_BREAK names a file): all files that have any, compiled anew.
+file(GLOB_RECURSE CUSPAN_SOURCES RELATIVE ${CMAKE_SOURCE_DIR} CONFIGURE_DEPENDS src/*.c)
+set(breakable_sources src/base/broken.c)
+foreach(source ${CUSPAN_SOURCES})
+  file(STRINGS ${source} invariants REGEX "INVARIANT\\(")
+  if(invariants AND NOT source MATCHES "^src/agent/")
+    list(APPEND breakable_sources ${source})
+  endif()
+endforeach()
+get_target_property(agent_sources cuspan_agent SOURCES)
+add_library(cuspan_breakable SHARED ${agent_sources} ${breakable_sources})
+target_compile_definitions(cuspan_breakable PRIVATE CUSPAN_BREAKABLE)
+target_link_libraries(cuspan_breakable PRIVATE cuspan_config cuspan_capture cuspan_correlate cuspan_encode cuspan_export
+                      cuspan_recording)
+target_link_options(cuspan_breakable PRIVATE -Wl,-z,nodelete -Wl,--exclude-libs,ALL -Wl,--as-needed
+                    -Wl,--version-script=${CMAKE_SOURCE_DIR}/src/agent/libcuspan.map)
+set_target_properties(cuspan_breakable PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR} LINKER_LANGUAGE C)
+add_test(NAME integration/broken COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/broken_test.py --build ${CMAKE_BINARY_DIR})

@@ -6,8 +6,10 @@
 #include "agent/own.h"
 #include "agent/own_resource.h"
 #include "agent/report.h"
+#include "agent/retreat.h"
 #include "agent/shutdown.h"
 #include "agent/tape.h"
+#include "base/broken.h"
 #include "base/clock.h"
 #include "base/counters.h"
 #include "base/log.h"
@@ -27,6 +29,7 @@
 
 #define PAUSE_BUSY_NS (1 * NS_PER_MS) /* a ring of 256 KiB holds 7 ms of the fastest launches seen */
 #define PAUSE_IDLE_NS (4 * NS_PER_MS)
+#define PAUSE_SILENT_NS (100 * NS_PER_MS)
 /* Percent of the fullest ring, found there after a pause. Small rings fill in 2 ms. */
 #define RING_FILLING  15
 #define RING_FULL     40
@@ -48,6 +51,7 @@ static struct {
     pthread_mutex_t lock;
     pthread_cond_t wake, done;
     bool is_running, is_stopping, is_done, is_patient;
+    bool is_silent; /* an invariant of ours is broken, and the thread has seen it: its own */
     uint64_t deadline_ns;
     uint64_t flushes_wanted, flushes_done; /* counted from 1 */
     uint32_t flushers;                     /* host's threads that wait for one */
@@ -118,7 +122,7 @@ static void set_device_resource(unsigned device)
     struct resource both = {0};
     if (resource_merge(&both, pipeline.devices[device]) == STATUS_OK &&
         resource_merge(&both, own_resource()) == STATUS_OK)
-        outputs_set_resource(pipeline.outputs, RESOURCE_DEVICE(device), &both);
+        outputs_set_resource(pipeline.outputs, (uint16_t)RESOURCE_DEVICE(device), &both);
     resource_deinit(&both);
 }
 
@@ -220,7 +224,8 @@ static void tick(uint64_t now_ns)
 {
     if (pipeline.tape)
         return;
-    correlate_tick(pipeline.correlate, now_ns);
+    if (!broken_any())
+        correlate_tick(pipeline.correlate, now_ns);
     outputs_tick(pipeline.outputs, now_ns);
 }
 
@@ -263,11 +268,29 @@ static uint64_t pump_all(uint64_t deadline_ns)
     return records;
 }
 
+/* --- when an invariant of ours is broken
+ * ---------------------------------------------------------------------------------- */
+
+/* CUPTI is left, so the host pays nothing more. What is in the outputs still leaves: nothing is read any more
+ * that becomes spans, and what came is counted. Spans that were still open (sessions, ranges) are not. */
+static void fall_silent(void)
+{
+    pipeline.is_silent = true;
+    capture_set_downstream_room(NULL); /* a replay may go on */
+    capture_stop();
+    pipeline.sink = retreat_sink;
+    pump_all(clock_monotonic_ns() + PUMP_MAX_NS);
+    if (pipeline.outputs)
+        outputs_send(pipeline.outputs);
+}
+
 /* --- while it runs: stops and flushes by the program
  * ------------------------------------------------------------------------------------------------------- */
 
 static void take_finished(void)
 {
+    if (pipeline.is_silent)
+        return;
     uint64_t now_ns = clock_monotonic_ns();
     capture_flush_finished();
     (void)pump_all(now_ns + PUMP_MAX_NS);
@@ -290,7 +313,7 @@ static void flush_if_wanted(void)
 {
     pthread_mutex_lock(&pipeline.lock);
     uint64_t wanted = pipeline.flushes_wanted;
-    bool is_due = wanted != pipeline.flushes_done;
+    bool is_due = INVARIANT(pipeline.flushes_done <= wanted) && wanted != pipeline.flushes_done;
     pthread_mutex_unlock(&pipeline.lock);
     if (!is_due)
         return;
@@ -452,7 +475,7 @@ static void end_capture(void)
 
 static void close_session(void)
 {
-    if (!pipeline.correlate) {
+    if (!pipeline.correlate || broken_any()) {
         shutdown_step_skip(SHUTDOWN_close);
         return;
     }
@@ -508,9 +531,11 @@ static void finish(void)
     let_flushers_go();
     if (pipeline.is_patient)
         outputs_set_patience(pipeline.outputs, pipeline.deadline_ns);
-    take(SHUTDOWN_take);
-    flush_cupti();
-    take(SHUTDOWN_take_flushed);
+    if (!pipeline.is_silent) {
+        take(SHUTDOWN_take);
+        flush_cupti();
+        take(SHUTDOWN_take_flushed);
+    }
     end_capture();
     close_session();
     say_failure_once();
@@ -582,6 +607,35 @@ static void end_where_alone(uint64_t now_ns)
     pthread_mutex_unlock(&pipeline.lock);
 }
 
+/* Each returns how long to pause. */
+static uint64_t pass(void)
+{
+    size_t records = capture_pump(&pipeline.sink);
+    uint64_t now_ns = clock_monotonic_ns();
+    tick(now_ns);
+    follow_resource(now_ns);
+    ask_for_records();
+    capture_service(now_ns);
+    follow_tracing();
+    flush_if_wanted();
+    look_if_wanted();
+    say_failure_once();
+    say_first_losses();
+    end_where_alone(now_ns);
+    return pause_after(records);
+}
+
+static uint64_t pass_silently(void)
+{
+    uint64_t now_ns = clock_monotonic_ns();
+    capture_pump(&pipeline.sink);
+    tick(now_ns);
+    flush_if_wanted();
+    look_if_wanted();
+    end_where_alone(now_ns);
+    return PAUSE_SILENT_NS;
+}
+
 static void *run(void *unused)
 {
     (void)unused;
@@ -589,19 +643,9 @@ static void *run(void *unused)
     prctl(PR_SET_NAME, "cuspan/pipeline");
     uint64_t pause_ns = PAUSE_BUSY_NS;
     while (!wait_or_stop(pause_ns)) {
-        size_t records = capture_pump(&pipeline.sink);
-        uint64_t now_ns = clock_monotonic_ns();
-        tick(now_ns);
-        follow_resource(now_ns);
-        ask_for_records();
-        capture_service(now_ns);
-        follow_tracing();
-        flush_if_wanted();
-        look_if_wanted();
-        say_failure_once();
-        say_first_losses();
-        end_where_alone(now_ns);
-        pause_ns = pause_after(records);
+        pause_ns = pipeline.is_silent ? pass_silently() : pass();
+        if (broken_any() && !pipeline.is_silent)
+            fall_silent();
     }
     finish();
     atomic_store(&pipeline.has_ended, true);

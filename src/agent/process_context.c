@@ -81,7 +81,8 @@ static bool next_field(struct message *message, struct field *field)
 
 static struct message message_in(const struct field *field)
 {
-    return (struct message){field->bytes, field->bytes + field->length, field->type != 2};
+    const uint8_t *end = field->bytes ? field->bytes + field->length : NULL;
+    return (struct message){field->bytes, end, field->type != 2};
 }
 
 static enum status end_of(const struct message *message)

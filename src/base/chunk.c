@@ -1,5 +1,7 @@
 #include "base/chunk.h"
 
+#include "base/broken.h"
+
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -63,12 +65,15 @@ void chunk_give_back(struct chunk_pool *pool, struct chunk *list)
         return;
     size_t count = 1;
     struct chunk *last = list;
-    for (; last->next; last = last->next)
+    for (; last->next && count <= pool->size; last = last->next)
         count++;
     pthread_mutex_lock(&pool->lock);
-    last->next = pool->free_list;
-    pool->free_list = list;
-    pool->free_count += count;
+    /* What is given back twice is kept out of the list: nobody gets it again. */
+    if (INVARIANT(count <= pool->size - pool->free_count)) {
+        last->next = pool->free_list;
+        pool->free_list = list;
+        pool->free_count += count;
+    }
     pthread_mutex_unlock(&pool->lock);
 }
 

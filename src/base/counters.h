@@ -54,6 +54,7 @@
     X(spans_spooled_left, false, "of them, those that lie there still")                                      \
     X(recovered_spans, false, "spans of earlier processes, delivered from the spool")                        \
     X(recovered_lost, false, "spans of earlier processes that are lost: never spooled, damaged or refused")  \
+    X(broken_invariants, false, "faults of the agent's own: the first one ends the tracing")                \
     X(records_written, false, "events written to a recording")                                               \
     X(lost_cupti_dropped, true, "records that CUPTI itself dropped")                                         \
     X(lost_zero_timestamps, true, "records whose timestamps are zero: device buffers were exhausted")        \
@@ -73,6 +74,7 @@
     X(lost_rejected, true, "spans that a collector rejected in a partial success")                           \
     X(lost_refused, true, "spans in requests that a collector refused for good")                             \
     X(lost_unreachable, true, "spans in requests given up after retries")                                    \
+    X(lost_broken, true, "calls and records that came when the tracing had ended by a fault of the agent's own") \
     X(lost_deadline, true, "spans not delivered when the deadline at exit passed")                           \
     X(lost_unmade, true, "what was captured, and no span yet when the deadline at exit passed")              \
     X(lost_output, true, "spans that a file or stream could not take")                                       \

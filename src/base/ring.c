@@ -1,5 +1,7 @@
 #include "base/ring.h"
 
+#include "base/broken.h"
+
 #include <stddef.h>
 
 /* A skip has type 0 in its fifth byte; model/record.h calls it RECORD_SKIP. */
@@ -13,6 +15,8 @@ void *ring_peek(struct ring *ring, uint64_t end)
     uint64_t tail = atomic_load_explicit(&ring->tail, memory_order_relaxed);
     while (tail < end) {
         uint32_t *record = record_at(ring, tail);
+        if (!INVARIANT(record[0] >= 8 && record[0] % 8 == 0 && record[0] <= end - tail))
+            return NULL;
         if ((record[1] & 0xff) != 0)
             return record;
         tail += record[0];

@@ -1,5 +1,6 @@
 #include "capture/buffers.h"
 
+#include "base/broken.h"
 #include "base/counters.h"
 #include "base/limits.h"
 
@@ -166,8 +167,11 @@ struct activity_buffer *buffers_take_finished(void)
 void buffers_give_back(struct activity_buffer *buffer)
 {
     uint32_t index = (uint32_t)(buffer - buffers);
+    uint64_t bit = 1ull << (index % 64);
+    if (!INVARIANT(index < buffer_count && !(atomic_load(&free_bits[index / 64]) & bit)))
+        return;
     memset(buffer->data, 0, buffer->valid);
-    atomic_fetch_or_explicit(&free_bits[index / 64], 1ull << (index % 64), memory_order_release);
+    atomic_fetch_or_explicit(&free_bits[index / 64], bit, memory_order_release);
 }
 
 uint32_t buffers_free(void)

@@ -1,5 +1,6 @@
 #include "capture/capture.h"
 
+#include "base/broken.h"
 #include "base/clock.h"
 #include "base/counters.h"
 #include "base/log.h"
@@ -129,6 +130,12 @@ static void describe(struct capture_info *info)
     info->is_patient = cupti.replay_waits && cupti.replay_waits();
 }
 
+/* A fault of our own: whatever thread has found it. */
+static void fall_silent(void)
+{
+    atomic_store(&mode_now, MODE_OFF);
+}
+
 enum status capture_start(const struct settings *frozen, const char *own_folder, bool by_program,
                           struct capture_info *info, struct error *err)
 {
@@ -143,6 +150,7 @@ enum status capture_start(const struct settings *frozen, const char *own_folder,
     status = switches_on(&cupti, settings, wake_is_foreseen(settings, by_program), err);
     if (status != STATUS_OK)
         return status;
+    broken_on(fall_silent);
     describe(info);
     wake_start(settings, cupti.replay_clock != NULL);
     return STATUS_OK;

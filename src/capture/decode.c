@@ -110,6 +110,26 @@ void decode_init_classic(uint32_t cupti_version, const uint64_t fields[ACTIVITY_
     }
 }
 
+/* What a layout says is believed only as far as it lies in the record and has a size that the field can have:
+ * a reader of it knows no other. */
+static bool is_sound(const struct activity_field *field, const struct cupti_field_layout *entry,
+                     size_t record_bytes)
+{
+    bool lies_inside = record_bytes <= UINT16_MAX && entry->offset <= record_bytes &&
+                       entry->size <= record_bytes - entry->offset;
+    bool is_number = entry->size == 1 || entry->size == 2 || entry->size == 4 || entry->size == 8;
+    switch ((enum activity_type)field->type) {
+    case FIELD_BYTES:
+        return lies_inside && entry->size >= field->size;
+    case FIELD_STRING:
+        return lies_inside && entry->size == sizeof(char *);
+    case FIELD_DOUBLE:
+        return lies_inside && (entry->size == sizeof(float) || entry->size == sizeof(double));
+    default:
+        return lies_inside && is_number;
+    }
+}
+
 static void learn(uint16_t kind, const struct cupti_record_layout *layout)
 {
     struct program *program = &programs[kind];
@@ -118,7 +138,7 @@ static void learn(uint16_t kind, const struct cupti_record_layout *layout)
     for (size_t i = 0; i < layout->numFields && program->step_count < ACTIVITY_FIELDS_MAX; i++) {
         const struct cupti_field_layout *entry = &layout->pEntries[i];
         if (entry->fieldId >= 0 && entry->fieldId < activity_table[kind].field_count &&
-            entry->offset + entry->size <= layout->recordSize)
+            is_sound(&activity_table[kind].fields[entry->fieldId], entry, layout->recordSize))
             program_add(program, kind, (uint8_t)entry->fieldId, (uint16_t)entry->offset,
                         (uint8_t)entry->size);
     }
@@ -262,7 +282,8 @@ static size_t walk_classic(const struct cupti *cupti, uint8_t *data, size_t vali
 {
     struct cupti_activity *next = NULL;
     size_t count = 0;
-    while (cupti->cuptiActivityGetNextRecord(data, valid, &next) == CUPTI_OK) {
+    uint32_t result;
+    while ((result = cupti->cuptiActivityGetNextRecord(data, valid, &next)) == CUPTI_OK) {
         const uint8_t *at = (const uint8_t *)next;
         uint16_t kind = 0;
         const struct program *program = program_at(at, valid - (size_t)(at - data), &kind);
@@ -274,6 +295,8 @@ static size_t walk_classic(const struct cupti *cupti, uint8_t *data, size_t vali
         visit(context, record);
         count++;
     }
+    if (result != CUPTI_MAX_LIMIT_REACHED) /* which is the end; else CUPTI itself can't read on */
+        complain_once(data, next ? (size_t)((const uint8_t *)next - data) : 0, valid);
     return count;
 }
 

@@ -159,6 +159,24 @@ static uint16_t kind_at(uint16_t place)
     return place == 0 ? ACTIVITY_KERNEL : place <= ACTIVITY_KERNEL ? place - 1 : place;
 }
 
+/* What a CUPTI answers that doesn't know a call or kind, or whose GPU doesn't have it. Anything else is news. */
+static bool is_foreseen(uint32_t result)
+{
+    switch (result) {
+    case CUPTI_INVALID_PARAMETER:
+    case CUPTI_NOT_IMPLEMENTED:
+    case CUPTI_NOT_COMPATIBLE:
+    case CUPTI_INVALID_KIND:
+    case CUPTI_NOT_SUPPORTED:
+    case CUPTI_VIRTUALIZED_DEVICE_NOT_SUPPORTED:
+    case CUPTI_INSUFFICIENT_PRIVILEGES:
+    case CUPTI_CONFIDENTIAL_COMPUTING_NOT_SUPPORTED:
+        return true;
+    default:
+        return false;
+    }
+}
+
 /* A kind that this CUPTI or this GPU can't give is left out; the user hears of it if he asked for it by name.
  */
 static enum status enable_kinds(const uint64_t fields[ACTIVITY_KINDS_MAX], struct error *err)
@@ -172,8 +190,8 @@ static enum status enable_kinds(const uint64_t fields[ACTIVITY_KINDS_MAX], struc
             continue;
         if (kind == ACTIVITY_KERNEL)
             return fail(err, "kernel records", result);
-        bool asked = settings->capture.activities.allow.count > 0;
-        (asked ? log_warn : log_debug)("this CUPTI gives no records of kind %s: %s",
+        bool is_news = settings->capture.activities.allow.count > 0 || !is_foreseen(result);
+        (is_news ? log_warn : log_debug)("this CUPTI gives no records of kind %s: %s",
                                        activity_table[kind].name, cupti_result_text(cupti, result));
     }
     return STATUS_OK;
@@ -232,9 +250,23 @@ static bool bounds_tracing(enum call_domain domain, uint32_t cbid)
     return settings->capture.cuda_profiler && callbacks_is_bound(domain, cbid);
 }
 
+struct refusals {
+    unsigned wanted, refused;
+    uint32_t news; /* a result that is not foreseen, or CUPTI_OK */
+};
+
+static void enable_call(enum call_domain domain, uint32_t cbid, struct refusals *refusals)
+{
+    uint32_t result = cupti->cuptiEnableCallback(1, subscriber, domain, cbid);
+    refusals->wanted++;
+    refusals->refused += result != CUPTI_OK;
+    if (result != CUPTI_OK && !is_foreseen(result))
+        refusals->news = result;
+}
+
 static void enable_calls(void)
 {
-    unsigned wanted = 0, refused = 0;
+    struct refusals refusals = {0, 0, CUPTI_OK};
     bool may_hide = has_driver_calls();
     for (enum call_domain domain = CALL_DRIVER; domain <= CALL_RUNTIME; domain++) {
         uint32_t count = domain == CALL_RUNTIME ? call_count_runtime : call_count_driver;
@@ -247,16 +279,17 @@ static void enable_calls(void)
                 callbacks_leave_out(domain, cbid);
             if (bounds_tracing(domain, cbid))
                 callbacks_bound(domain, cbid);
-            wanted++;
-            refused += cupti->cuptiEnableCallback(1, subscriber, domain, cbid) != CUPTI_OK;
+            enable_call(domain, cbid, &refusals);
         }
     }
     /* A CUPTI older than the tables knows fewer calls; a program linked with it knows no more. Both refusals
      * have the same result, but no CUPTI lacks that many. */
-    if (refused * 2 > wanted)
-        log_warn("CUPTI refused callbacks for %u of %u calls, which have no spans", refused, wanted);
-    else if (refused)
-        log_debug("this CUPTI does not know %u of the calls", refused);
+    if (refusals.refused * 2 > refusals.wanted || refusals.news)
+        log_warn("CUPTI refused callbacks for %u of %u calls (%s), which have no spans", refusals.refused,
+                 refusals.wanted,
+                 cupti_result_text(cupti, refusals.news ? refusals.news : CUPTI_INVALID_PARAMETER));
+    else if (refusals.refused)
+        log_debug("this CUPTI does not know %u of the calls", refusals.refused);
 }
 
 static void enable_resource(enum cupti_resource_cbid cbid)
@@ -457,7 +490,14 @@ const char *switches_take_trouble(void)
 
 void switches_flush(bool everything)
 {
-    note_trouble(cupti->cuptiActivityFlushAll(everything ? CUPTI_FLUSH_FORCED : CUPTI_FLUSH_DEFAULT));
+    static bool said;
+    uint32_t result = cupti->cuptiActivityFlushAll(everything ? CUPTI_FLUSH_FORCED : CUPTI_FLUSH_DEFAULT);
+    note_trouble(result);
+    if (result != CUPTI_OK && !said) {
+        said = true; /* nobody can count what CUPTI keeps to itself */
+        log_warn("CUPTI does not hand over its records (%s): GPU spans may be missing",
+                 cupti_result_text(cupti, result));
+    }
     count_dropped();
 }
 

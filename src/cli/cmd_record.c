@@ -76,7 +76,7 @@ int cmd_record(int argc, char **argv)
     }
     if (!wrong && !path)
         wrong = options_complain(&options, "-o FILE: where shall the recording go?");
-    if (!wrong && strcmp(path, "-") == 0)
+    else if (!wrong && strcmp(path, "-") == 0)
         wrong = options_complain(&options, "-o -: a recording can't go to standard output; name a file");
     if (!wrong && options.next >= argc)
         wrong = options_complain(&options, "which program?");

@@ -141,8 +141,13 @@ static enum status open_input(const char *path, FILE **file, struct error *err)
     struct stat facts;
     bool is_stdin = strcmp(path, "-") == 0;
     FILE *input = is_stdin ? stdin : fopen(path, "re");
-    if (!input || fstat(fileno(input), &facts) != 0)
+    if (!input)
         return complain(err, path);
+    if (fstat(fileno(input), &facts) != 0) {
+        enum status status = complain(err, path);
+        fclose(input);
+        return status;
+    }
     if (S_ISDIR(facts.st_mode)) {
         fclose(input);
         return error_set(err, STATUS_INVALID, "%.400s: this is a directory", path);

@@ -1,6 +1,7 @@
 #include "config/tree.h"
 
-#include <assert.h>
+#include "base/broken.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -87,7 +88,8 @@ static void print_path(const struct builder *b, char *text, size_t size)
     text[0] = '\0';
     for (size_t i = 0; i < b->depth && used < size; i++) {
         const struct level *level = &b->levels[i];
-        assert(level->node);
+        if (!INVARIANT(level->node))
+            break;
         uint32_t index = level->node->count - (i + 1 < b->depth ? 1 : 0);
         if (level->node->kind == NODE_LIST)
             used += (size_t)snprintf(text + used, size - used, "[%u]", index);
@@ -139,7 +141,8 @@ static enum status attach(struct builder *b, const struct node *node)
         return STATUS_OK;
     }
     struct level *level = &b->levels[b->depth - 1];
-    assert(level->node);
+    if (!INVARIANT(level->node))
+        return STATUS_CORRUPT;
     struct item *item = level->pending;
     if (!item) {
         item = allocate(b->tree, sizeof *item);
@@ -164,8 +167,7 @@ static bool expects_key(const struct builder *b)
     if (b->depth == 0)
         return false;
     const struct level *level = &b->levels[b->depth - 1];
-    assert(level->node);
-    return level->node->kind == NODE_MAP && !level->pending;
+    return INVARIANT(level->node) && level->node->kind == NODE_MAP && !level->pending;
 }
 
 static enum status take_key(struct builder *b)
@@ -334,7 +336,8 @@ static enum status take_event(struct builder *b)
         return open_level(b, NODE_MAP, b->event->data.mapping_start.anchor, b->event->data.mapping_start.tag);
     case YAML_SEQUENCE_END_EVENT:
     case YAML_MAPPING_END_EVENT:
-        assert(b->depth > 0); /* libyaml closes only what it opened */
+        if (!INVARIANT(b->depth > 0)) /* libyaml closes only what it opened */
+            return STATUS_CORRUPT;
         b->depth--;
         return STATUS_OK;
     case YAML_DOCUMENT_START_EVENT:

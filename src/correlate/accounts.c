@@ -1,5 +1,7 @@
 #include "correlate/accounts.h"
 
+#include "base/broken.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -61,6 +63,8 @@ struct account *accounts_find(struct accounts *accounts, uint32_t handle)
 void accounts_close(struct accounts *accounts, struct account *account)
 {
     uint32_t at = (uint32_t)(account - accounts->entries) + 1;
+    if (!INVARIANT(at <= accounts->used && (account->handle & INDEX_MASK) == at)) /* open, and one of these */
+        return;
     totals_clear(accounts->pool, &account->totals);
     *account = (struct account){.next_free = accounts->free};
     accounts->free = at;

@@ -1,5 +1,6 @@
 #include "correlate/pending.h"
 
+#include "base/broken.h"
 #include "base/clock.h"
 #include "base/counters.h"
 
@@ -106,7 +107,8 @@ struct pending_call *pending_insert(struct pending_table *table, uint32_t correl
 bool pending_answer(struct pending_table *table, struct pending_call *call)
 {
     bool was_waiting = is_waiting(call);
-    table->waiting -= was_waiting;
+    if (INVARIANT(table->waiting >= was_waiting))
+        table->waiting -= was_waiting;
     call->flags |= PENDING_ANSWERED;
     return was_waiting;
 }

@@ -1,5 +1,6 @@
 #include "encode/encoder.h"
 
+#include "base/broken.h"
 #include "base/counters.h"
 #include "encode/wire.h"
 
@@ -225,9 +226,10 @@ static inline size_t write_span(struct encoder *encoder, struct chunk *chunk, co
 {
     struct wire_part part;
     uint8_t *at = chunk->data + chunk->end;
-    uint8_t *end = encoder->wire->put_span(at, chunk->data + CHUNK_BYTES - WIRE_TAIL_BYTES_MAX, span, limits,
+    uint8_t *limit = chunk->data + CHUNK_BYTES - WIRE_TAIL_BYTES_MAX;
+    uint8_t *end = encoder->wire->put_span(at, limit, span, limits,
                                            find_shared(encoder, span, limits, &part));
-    return end ? (size_t)(end - at) : 0;
+    return end && INVARIANT(end <= limit) ? (size_t)(end - at) : 0;
 }
 
 static inline void commit_span(struct encoder *encoder, struct section *section, size_t bytes)

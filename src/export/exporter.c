@@ -1,5 +1,6 @@
 #include "export/exporter.h"
 
+#include "base/broken.h"
 #include "base/clock.h"
 #include "base/counters.h"
 #include "base/log.h"
@@ -46,7 +47,8 @@ static struct batch *pop_locked(struct exporter *exporter)
     if (!exporter->first)
         exporter->last = &exporter->first;
     batch->next = NULL;
-    exporter->queued_spans -= batch->spans;
+    if (INVARIANT(exporter->queued_spans >= batch->spans))
+        exporter->queued_spans -= batch->spans;
     exporter->current = batch;
     return batch;
 }

@@ -102,9 +102,15 @@ static void copy_message(struct otlp_response *response, const struct reader *te
     response->message[bytes] = '\0';
 }
 
+/* An answer without a body has no address either. */
+static struct reader read_all(const uint8_t *bytes, size_t count)
+{
+    return (struct reader){.at = bytes, .end = count ? bytes + count : bytes};
+}
+
 bool otlp_read_export_response(const uint8_t *bytes, size_t count, struct otlp_response *response)
 {
-    struct reader reader = {.at = bytes, .end = bytes + count};
+    struct reader reader = read_all(bytes, count);
     struct field field;
     while (next_field(&reader, &field)) {
         if (!is(&field, 1, 2))
@@ -170,7 +176,7 @@ static bool read_detail(struct reader *any, struct otlp_response *response)
 
 bool otlp_read_rpc_status(const uint8_t *bytes, size_t count, struct otlp_response *response)
 {
-    struct reader reader = {.at = bytes, .end = bytes + count};
+    struct reader reader = read_all(bytes, count);
     struct field field;
     while (next_field(&reader, &field)) {
         if (is(&field, 1, 0))

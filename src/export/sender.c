@@ -1,5 +1,6 @@
 #include "export/sender.h"
 
+#include "base/broken.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "export/codec.h"
@@ -71,6 +72,7 @@ struct body {
     uint64_t bytes;
     const char *encoding; /* NULL: not compressed */
     bool json;
+    bool is_whole;
     uint8_t prefix[GRPC_PREFIX_BYTES];
 };
 
@@ -138,6 +140,9 @@ static enum status reserve_parts(struct sender *sender, size_t needed)
 
 static void add_part(struct sender *sender, struct body *body, const void *bytes, size_t count)
 {
+    body->is_whole &= INVARIANT(body->part_count < sender->parts_capacity);
+    if (!body->is_whole)
+        return;
     /* An iovec has no const; the transport only reads. */
     sender->parts[body->part_count++] =
         (struct iovec){.iov_base = (void *)(uintptr_t)bytes, .iov_len = count};
@@ -161,7 +166,7 @@ static bool add_compressed(struct sender *sender, struct batch *batch, struct bo
 
 static enum status prepare(struct sender *sender, struct batch *batch, struct body *body)
 {
-    *body = (struct body){.json = batch->format == BATCH_JSON};
+    *body = (struct body){.json = batch->format == BATCH_JSON, .is_whole = true};
     size_t needed = 2;
     for (const struct chunk *chunk = batch->chunks; chunk; chunk = chunk->next)
         needed++;
@@ -177,7 +182,7 @@ static enum status prepare(struct sender *sender, struct batch *batch, struct bo
             add_part(sender, body, chunk->data + chunk->begin, chunk->end - chunk->begin);
     if (sender->grpc)
         grpc_prefix(body->prefix, body->encoding != NULL, (uint32_t)(body->bytes - sizeof body->prefix));
-    return STATUS_OK;
+    return body->is_whole ? STATUS_OK : STATUS_CORRUPT;
 }
 
 /* ---- one try ---- */
@@ -407,7 +412,7 @@ void sender_deliver_stored(struct output *output, const struct stored_body *stor
 {
     struct sender *sender = sender_of(output);
     const struct batch batch = {.spans = stored->spans, .format = stored->format};
-    struct body body = {.json = stored->format == BATCH_JSON, .encoding = stored->encoding};
+    struct body body = {.json = stored->format == BATCH_JSON, .encoding = stored->encoding, .is_whole = true};
     delivery->lost = stored->spans;
     delivery->reason = COUNTER_lost_unreachable;
     if (!sender->connection || (sender->grpc && body.json) ||

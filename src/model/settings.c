@@ -65,9 +65,9 @@ bool settings_have_graph_nodes(const struct settings *settings)
 
 uint64_t settings_buffer_bytes(const struct settings *settings)
 {
-    return SETTINGS_FIXED_BYTES + (settings_have_graph_nodes(settings) ? SETTINGS_GRAPH_NODES_BYTES : 0) +
-           (settings->detail == DETAIL_SUMMARY ? SETTINGS_SUMMARIES_BYTES : 0) +
-           (settings->spool.directory ? settings->output_count * SETTINGS_SPOOL_BYTES : 0) +
+    return SETTINGS_FIXED_BYTES + (settings_have_graph_nodes(settings) ? SETTINGS_GRAPH_NODES_BYTES : 0u) +
+           (settings->detail == DETAIL_SUMMARY ? SETTINGS_SUMMARIES_BYTES : 0u) +
+           (settings->spool.directory ? settings->output_count * SETTINGS_SPOOL_BYTES : 0u) +
            (uint64_t)settings->cupti.host_buffer_bytes * settings->cupti.host_buffer_count +
            settings->rings.total_bytes + (uint64_t)settings->correlation.pending_max * SETTINGS_PENDING_BYTES;
 }

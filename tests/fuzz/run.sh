@@ -1,7 +1,9 @@
 #!/bin/bash
-# Builds every tests/fuzz/NAME_fuzz.c with clang (libFuzzer, ASan, UBSan) and runs each for a while.
+# Builds every tests/fuzz/NAME_fuzz.c with clang (libFuzzer, ASan, UBSan) and runs each for a while, as many at once as
+# there are processors.
 #   tests/fuzz/run.sh [SECONDS] [NAME...]
-# What is found stays in build-fuzz/found/, the corpus grows in build-fuzz/corpus/NAME/; seeds are tests/fuzz/seeds/NAME/.
+# What is found stays in build-fuzz/found/, the corpus grows in build-fuzz/corpus/NAME/; seeds are tests/fuzz/seeds/NAME/, logs
+# build-fuzz/log/NAME.
 set -eu -o pipefail
 # shellcheck source=../../tools/lib.sh
 . "$(dirname "$0")/../../tools/lib.sh"
@@ -27,24 +29,49 @@ if [ ${#NAMES[@]} -eq 0 ]; then
     done
     [ -e "$file" ] || fail "no fuzzers in tests/fuzz"
 fi
-mkdir -p "$BUILD/found"
-for name in "${NAMES[@]}"; do
-    echo "== $name"
+mkdir -p "$BUILD/found" "$BUILD/log"
+
+# A fuzzer names what it needs beside the stages' libraries by a line "// SOURCES: FILE...".
+build_fuzzer() { # build_fuzzer NAME
+    local sources
+    read -ra sources < <(sed -n 's|^// SOURCES: ||p' "tests/fuzz/$1_fuzz.c") || true
     clang -g -O1 -fsanitize=fuzzer,"$SANITIZERS" -fno-sanitize-recover=all -D_GNU_SOURCE -I src \
-        "tests/fuzz/${name}_fuzz.c" -o "$BUILD/${name}_fuzz" \
+        "tests/fuzz/$1_fuzz.c" "${sources[@]}" -o "$BUILD/$1_fuzz" \
         -Wl,--start-group "${LIBRARIES[@]/#/$BUILD/}" -Wl,--end-group \
-        -Wl,--as-needed -lyaml -lz -lpthread -ldl -lm
-    corpus=$BUILD/corpus/$name
-    mkdir -p "$corpus"
-    dirs=("$corpus")
-    [ ! -d "tests/fuzz/seeds/$name" ] || dirs+=("tests/fuzz/seeds/$name")
-    if "$BUILD/${name}_fuzz" -max_total_time="$RUN_SECONDS" -timeout=10 -rss_limit_mb=1024 -print_final_stats=1 \
-        -artifact_prefix="$BUILD/found/$name-" "${dirs[@]}" 2>&1 | grep -vE '^#[0-9]+\s+(NEW|REDUCE)|^\s*NEW_FUNC'; then
+        -Wl,--as-needed -lyaml -lz -lcjson -lpthread -ldl -lm
+}
+
+run_fuzzer() { # run_fuzzer NAME
+    local dirs=("$BUILD/corpus/$1")
+    mkdir -p "${dirs[0]}"
+    [ ! -d "tests/fuzz/seeds/$1" ] || dirs+=("tests/fuzz/seeds/$1")
+    "$BUILD/$1_fuzz" -max_total_time="$RUN_SECONDS" -timeout=10 -rss_limit_mb=1024 -print_final_stats=1 \
+        -artifact_prefix="$BUILD/found/$1-" "${dirs[@]}" >"$BUILD/log/$1" 2>&1
+}
+
+finish_one() { # waits for the fuzzer that was started first
+    local name=${RUNNING[0]%%:*} pid=${RUNNING[0]##*:}
+    RUNNING=("${RUNNING[@]:1}")
+    echo "== $name"
+    if wait "$pid"; then
         PASSED=$((PASSED + 1))
+        grep -E '^(Done|stat::number_of_executed_units)' "$BUILD/log/$name"
     else
         FAILED=$((FAILED + 1))
+        grep -vE '^#[0-9]+\s+(NEW|REDUCE|pulse)|^\s*NEW_FUNC' "$BUILD/log/$name" | tail -n 60
         echo "FAILED: $name; the input is in $BUILD/found/"
     fi
+}
+
+RUNNING=()
+for name in "${NAMES[@]}"; do
+    build_fuzzer "$name"
+    [ ${#RUNNING[@]} -lt "$(nproc)" ] || finish_one
+    run_fuzzer "$name" &
+    RUNNING+=("$name:$!")
+done
+while [ ${#RUNNING[@]} -gt 0 ]; do
+    finish_one
 done
 echo "$PASSED passed, $FAILED failed, 0 skipped"
 [ "$FAILED" = 0 ]

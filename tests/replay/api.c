@@ -22,7 +22,9 @@ CUPTI_SUBSCRIBER_CALLS(EXPORT_CALL)
 #define RETURN_IF_NOT_INITIALIZED()                                                                          \
     watch_cupti(__func__);                                                                                   \
     if (fault(FAULT_NOT_INITIALIZED) || !replay.is_loaded || atomic_load(&replay.is_gone))                   \
-    return CUPTI_NOT_INITIALIZED
+        return CUPTI_NOT_INITIALIZED;                                                                        \
+    if (fault_call(__func__))                                                                                \
+    return CUPTI_UNKNOWN
 
 static uint32_t thread_id_type;
 

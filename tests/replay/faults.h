@@ -27,6 +27,7 @@
     X(MALFORMED, "malformed", 1, "every nth buffer ends with a record of no known kind")                     \
     X(FATAL, "fatal", 1000, "after so many events CUPTI reports a fatal error and stops")                    \
     X(EXITS_FIRST, "exits-first", 1, "at exit CUPTI ends before the agent, and answers nothing any more")    \
+    X(CALL, "call", 1, "the nth call into CUPTI fails, whatever it is")                                      \
     X(FLUSH_BLOCKS, "flush-blocks", 1000, "a forced flush takes so many ms")
 
 enum fault {
@@ -38,6 +39,10 @@ enum fault {
 
 /* Reads the list; NULL and "" mean none. INVALID names what isn't known. */
 enum status faults_parse(const char *list, struct error *err) MUST_CHECK;
+
+/* Whether this call into CUPTI is the one that is to fail. With CUSPAN_REPLAY_CALLS in the environment, all calls
+ * are named in that file at the end, a line each. */
+bool fault_call(const char *function);
 
 /* 0: the fault is off; else its number, at least 1. */
 uint64_t fault(enum fault fault);

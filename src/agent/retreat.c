@@ -1,0 +1,52 @@
+#include "agent/retreat.h"
+
+#include "base/counters.h"
+
+static void count_call(void *context, const struct thread_info *thread, const struct call_record *call)
+{
+    (void)context, (void)thread, (void)call;
+    counter_add(COUNTER_lost_broken, 1);
+}
+
+static void count_activity(void *context, const struct activity_record *activity)
+{
+    (void)context, (void)activity;
+    counter_add(COUNTER_lost_broken, 1);
+}
+
+static void pass_call(void *context, const struct thread_info *thread, const struct call_record *call)
+{
+    (void)context, (void)thread, (void)call;
+}
+
+static void pass_resource(void *context, const struct thread_info *thread,
+                          const struct resource_record *resource)
+{
+    (void)context, (void)thread, (void)resource;
+}
+
+static void pass_context(void *context, const struct thread_info *thread,
+                         const struct context_record *attached)
+{
+    (void)context, (void)thread, (void)attached;
+}
+
+/* A range that ends had begun before. */
+static void count_range(void *context, const struct thread_info *thread, const struct range_record *range)
+{
+    (void)context, (void)thread;
+    counter_add(COUNTER_lost_broken, range->head.type != RECORD_RANGE_END);
+}
+
+static void pass_name(void *context, const struct thread_info *thread, const struct name_record *name)
+{
+    (void)context, (void)thread, (void)name;
+}
+
+const struct capture_sink retreat_sink = {.on_call = count_call,
+                                          .on_call_asleep = pass_call,
+                                          .on_resource = pass_resource,
+                                          .on_activity = count_activity,
+                                          .on_context = pass_context,
+                                          .on_range = count_range,
+                                          .on_name = pass_name};

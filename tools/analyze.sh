@@ -1,0 +1,59 @@
+#!/bin/bash
+# gcc's static analysis of what runs in a host's process and of the command line: -Wall -Wextra -Wconversion
+# -Wsign-conversion as errors, and -fanalyzer, whose reports are mended or argued in tools/analyze-argued.txt.
+#   tools/analyze.sh [BUILD-DIR] [PATH-PART...]     BUILD-DIR: a configured one (build); PATH-PART: only such files
+# clang-tidy is tools/check-tidy.py's.
+set -eu -o pipefail
+cd "$(dirname "$0")/.."
+BUILD=${1:-build}
+shift $(($# > 0))
+ARGUED=tools/analyze-argued.txt
+OUT=$BUILD/analyze
+mkdir -p "$OUT"
+
+# One command a file, as the build has it, without the caching compiler and the output.
+commands() {
+    python3 - "$BUILD/compile_commands.json" "$@" <<'END'
+import json, re, sys
+seen = set()
+for entry in json.load(open(sys.argv[1])):
+    name = re.sub(r".*/(src/[^/]+/[^/]+\.c)$", r"\1", entry["file"])
+    if (not name.startswith("src/") or name.endswith("_table.c") or name in seen
+            or "CUSPAN_BREAKABLE" in entry["command"] or sys.argv[2:] and not any(part in name for part in sys.argv[2:])):
+        continue
+    seen.add(name)
+    command = re.sub(r"^\S*ccache ", "", entry["command"])
+    print(re.sub(r" -o \S+ -c ", " OPTIONS -c ", command))
+END
+}
+
+# Says what the option finds, a line each: FILE:LINE:COLUMN: warning: ...
+each() { # each NAME OPTIONS
+    local name=$1 options=$2
+    sed "s| OPTIONS | $options |" "$OUT/commands" | tr '\n' '\0' |
+        xargs -0 -P "$(nproc)" -I{} sh -c '{} 2>&1' >"$OUT/$name.log" || true
+    grep -E '(warning|error): ' "$OUT/$name.log" | sed "s|$PWD/||" | sort -u || true
+}
+
+commands "$@" >"$OUT/commands"
+[ -s "$OUT/commands" ] || { echo "failed: $BUILD/compile_commands.json names no file of ours"; exit 1; }
+warnings=$(each warnings "-Wconversion -Wsign-conversion -fsyntax-only")
+reports=$(each reports "-O1 -fanalyzer -o /dev/null")
+
+# A report is argued by "FILE [-Wanalyzer-NAME] WHERE: why", WHERE being what it names in quotes.
+unargued=$(while IFS= read -r line; do
+    [ -n "$line" ] || continue
+    file=${line%%:*}
+    check=${line##*[}
+    check=${check%]}
+    grep -qF "$file [$check]" "$ARGUED" || printf '%s\n' "$line"
+done <<<"$reports")
+stale=$(sed -n 's/^\([^# ]*\) \[\([^]]*\)\].*/\1 \2/p' "$ARGUED" | while read -r file check; do
+    [ $# -gt 0 ] || grep -qF "[$check]" <<<"$(grep "^$file:" <<<"$reports")" || echo "$file [$check]"
+done)
+
+[ -z "$warnings" ] || printf '%s\n' "$warnings"
+[ -z "$unargued" ] || printf '%s\n' "$unargued"
+[ -z "$stale" ] || echo "argued in $ARGUED, and not reported by this compiler: $(tr '\n' ';' <<<"$stale")"
+echo "$(wc -l <"$OUT/commands") files; $(grep -c . <<<"$reports" || true) reports of -fanalyzer, $(grep -c . <<<"$unargued" || true) of them not argued"
+[ -z "$warnings$unargued" ]
