@@ -59,3 +59,11 @@ add_library(faults_preload MODULE tests/integration/faults_preload.c)
 target_link_libraries(faults_preload PRIVATE Threads::Threads ${CMAKE_DL_LIBS})
 target_compile_options(faults_preload PRIVATE -fvisibility=default)
 set_target_properties(faults_preload PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR} C_VISIBILITY_PRESET default)
+foreach(group Connections Answers Grpc Tls Proxies Names Outage Collector)
+  string(TOLOWER ${group} name)
+  add_test(NAME integration/faults_${name}
+           COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/faults_test.py --build ${CMAKE_BINARY_DIR}
+                   --sanitizers "${CUSPAN_SANITIZE}" ${group})
+endforeach()
+# An hour's outage in full, with tests/run.sh --long.
+set_tests_properties(integration/faults_outage PROPERTIES TIMEOUT 4200)
