@@ -79,8 +79,9 @@ static void explain_certificate(CURL *easy, const char *detail, char *to, size_t
         snprintf(to, size, "the certificate is for another name (%s); set the endpoint to one of its names",
                  detail);
     else if (fault == VERIFY_TOO_EARLY || fault == VERIFY_HAS_EXPIRED)
-        snprintf(to, size,
-                 "the certificate has expired or is not valid yet; renew it, or set this machine's clock right");
+        snprintf(
+            to, size,
+            "the certificate has expired or is not valid yet; renew it, or set this machine's clock right");
     else
         snprintf(to, size, "%s; " AUTHORITY " names the authority to trust", detail);
 }
