@@ -51,7 +51,7 @@ def eventually(condition, what):
 class Agent:
     """A host with the agent (faults_host.c), until end()."""
 
-    def __init__(self, case, endpoint, settings=None, env=None, recording="threads", path="/v1/traces", preload=False):
+    def __init__(self, case, endpoint, settings=None, env=None, recording="threads", path="/v1/traces"):
         self.case = case
         self.directory = Path(tempfile.mkdtemp(dir=case.directory))
         settings = {"cupti.library": BUILD / "libcuspan-replay.so", "report_file": self.directory / "report",
@@ -63,8 +63,6 @@ class Agent:
                         "NVTX_INJECTION64_PATH": BUILD / "libcuspan.so",
                         "OTEL_LOG_LEVEL": "info", "OTEL_EXPORTER_OTLP_HEADERS": f"authorization=Bearer%20{SECRET}",
                         "CUSPAN_SET": ";".join(f"{key}={value}" for key, value in settings.items()), **(env or {})}
-        if preload:
-            environment["LD_PRELOAD"] = str(BUILD / "libfaults_preload.so")
         if SANITIZERS:
             suppressions = self.directory / "suppressions"
             suppressions.write_text(SUPPRESSED)
@@ -756,7 +754,7 @@ class Names(Case):
 
     def test_a_name_that_comes(self):
         server = self.server()
-        agent = self.agent(server, host="collector.test", env=self.hosts(""), preload=True)
+        agent = self.agent(server, host="collector.test", env=self.hosts(""))
         agent.play()
         agent.wait_for_line("can't reach")
         self.hosts("collector.test 127.0.0.1\n")
@@ -768,7 +766,7 @@ class Names(Case):
     def test_a_name_that_moves(self):
         """The collector is started again elsewhere, as in a cluster: the old address is given up with the connection."""
         first = self.server(take, host="127.0.0.1")
-        agent = self.agent(first, host="collector.test", env=self.hosts("collector.test 127.0.0.1\n"), preload=True)
+        agent = self.agent(first, host="collector.test", env=self.hosts("collector.test 127.0.0.1\n"))
         agent.play()
         eventually(lambda: first.requests, agent.said)
         first.close()
@@ -786,7 +784,7 @@ class Names(Case):
             self.skipTest("no IPv6 here")
 
     def delivers(self, server, **more):
-        agent = self.agent(server, preload=True, **more)
+        agent = self.agent(server, **more)
         agent.play()
         eventually(lambda: server.requests, agent.said)
         agent.end()
@@ -831,7 +829,7 @@ class Outage(Case):
         queue = 262144 if LONG else 262144 * 104 // every_ms
         port = backend.free_ports(1)[0]
         agent = Agent(self, f"http://127.0.0.1:{port}", {"exit_deadline_ms": 120000},
-                      {"FAULTS_HASTE": haste, "OTEL_BSP_MAX_QUEUE_SIZE": queue, "OTEL_BSP_SCHEDULE_DELAY": 1000}, preload=True)
+                      {"FAULTS_HASTE": haste, "OTEL_BSP_MAX_QUEUE_SIZE": queue, "OTEL_BSP_SCHEDULE_DELAY": 1000})
         before = self.server(take, port=port)
         times = int((2 * first_s + 3 * third_s + after_s) * haste * 1000 / every_ms)
         agent.process.stdin.write(f"steady {every_ms} {times}\n")
