@@ -51,11 +51,17 @@ add_test(NAME integration/export_jaeger
          COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/export_jaeger.sh $<TARGET_FILE:export_client>)
 set_tests_properties(integration/export_jaeger PROPERTIES SKIP_RETURN_CODE 77)
 
-# The agent against a server that misbehaves (tests/integration/bad_server.py), with a name service and a clock of the test's.
-add_executable(faults_host tests/integration/faults_host.c)
+# The agent against a server that misbehaves (tests/integration/bad_server.py), with a name service and a clock of the test's,
+# which the agent is to find.
+add_executable(faults_host tests/integration/faults_host.c tests/integration/faults_doubles.c)
 target_include_directories(faults_host PRIVATE src)
-target_link_libraries(faults_host PRIVATE ${CMAKE_DL_LIBS})
-add_library(faults_preload MODULE tests/integration/faults_preload.c)
-target_link_libraries(faults_preload PRIVATE Threads::Threads ${CMAKE_DL_LIBS})
-target_compile_options(faults_preload PRIVATE -fvisibility=default)
-set_target_properties(faults_preload PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR} C_VISIBILITY_PRESET default)
+target_link_libraries(faults_host PRIVATE Threads::Threads ${CMAKE_DL_LIBS})
+set_target_properties(faults_host PROPERTIES ENABLE_EXPORTS ON)
+foreach(group Connections Answers Grpc Tls Proxies Names Outage Collector)
+  string(TOLOWER ${group} name)
+  add_test(NAME integration/faults_${name}
+           COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/faults_test.py --build ${CMAKE_BINARY_DIR}
+                   --sanitizers "${CUSPAN_SANITIZE}" ${group})
+endforeach()
+# An hour's outage in full, with tests/run.sh --long.
+set_tests_properties(integration/faults_outage PROPERTIES TIMEOUT 4200)

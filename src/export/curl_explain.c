@@ -6,7 +6,6 @@
 #include <string.h>
 
 /* OpenSSL's, which has the certificate's fault where libcurl has only "problem with the certificate". */
-#define VERIFIED           0 /* so it was the name, which libcurl compares itself */
 #define VERIFY_TOO_EARLY   9
 #define VERIFY_HAS_EXPIRED 10
 
@@ -75,20 +74,16 @@ static void explain_no_connection(CURL *easy, const char *detail, char *to, size
 
 static void explain_certificate(CURL *easy, const char *detail, char *to, size_t size)
 {
-    switch (number(easy, CURLINFO_SSL_VERIFYRESULT)) {
-    case VERIFIED:
+    long fault = number(easy, CURLINFO_SSL_VERIFYRESULT);
+    if (strstr(detail, "subject name")) /* libcurl compares it itself */
         snprintf(to, size, "the certificate is for another name (%s); set the endpoint to one of its names",
                  detail);
-        break;
-    case VERIFY_TOO_EARLY:
-    case VERIFY_HAS_EXPIRED:
+    else if (fault == VERIFY_TOO_EARLY || fault == VERIFY_HAS_EXPIRED)
         snprintf(
             to, size,
             "the certificate has expired or is not valid yet; renew it, or set this machine's clock right");
-        break;
-    default:
+    else
         snprintf(to, size, "%s; " AUTHORITY " names the authority to trust", detail);
-    }
 }
 
 /* A handshake that failed, or, from TLS 1.3 on, what the server says of it with the first answer. */
@@ -107,6 +102,17 @@ static bool explain_tls(const char *detail, char *to, size_t size)
     else
         return false;
     return true;
+}
+
+/* A server that misses a client's certificate may be gone before its reason is read. */
+static void explain_closed(CURL *easy, const char *detail, bool http2, char *to, size_t size)
+{
+    curl_off_t handshake = 0;
+    curl_easy_getinfo(easy, CURLINFO_APPCONNECT_TIME_T, &handshake);
+    bool fresh_tls = handshake > 0 && number(easy, CURLINFO_NUM_CONNECTS) > 0;
+    snprintf(to, size, "the connection was closed before an answer came (%s)%s%s", detail,
+             http2 ? "; is it a gRPC endpoint, which speaks HTTP/2?" : "",
+             fresh_tls ? "; if it wants a client certificate, set " CLIENT_KEYS : "");
 }
 
 void explain_failure(CURL *easy, CURLcode code, const char *detail, bool http2, char *to, size_t size)
@@ -134,8 +140,7 @@ void explain_failure(CURL *easy, CURLcode code, const char *detail, bool http2, 
     case CURLE_RECV_ERROR:
     case CURLE_PARTIAL_FILE:
         if (!explain_tls(detail, to, size))
-            snprintf(to, size, "the connection was closed before an answer came (%s)%s", detail,
-                     http2 ? "; is it a gRPC endpoint, which speaks HTTP/2?" : "");
+            explain_closed(easy, detail, http2, to, size);
         break;
     case CURLE_PEER_FAILED_VERIFICATION:
         explain_certificate(easy, detail, to, size);

@@ -405,6 +405,8 @@ static void set_http(CURL *easy, const struct transport_options *options)
     curl_easy_setopt(easy, CURLOPT_UPLOAD_BUFFERSIZE, (long)UPLOAD_BUFFER);
     curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
     curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+    /* A collector that is started again elsewhere is found with the next connection, not a minute later. */
+    curl_easy_setopt(easy, CURLOPT_DNS_CACHE_TIMEOUT, 0L);
 #if LIBCURL_VERSION_NUM >= 0x075700
     /* Don't wait for a name to be resolved when the request is aborted. */
     curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L);

@@ -205,10 +205,23 @@ static void read_grpc_ok(const struct transport_response *answer, struct verdict
         take_response(&response, verdict);
 }
 
+/* Also application/grpc+proto. */
+static bool type_is_grpc(const struct transport_response *answer)
+{
+    return strncasecmp(answer->content_type, "application/grpc", 16) == 0;
+}
+
 void verdict_grpc(const struct transport_response *answer, const char *encoding, int64_t now_s,
                   struct verdict *verdict)
 {
     *verdict = (struct verdict){0};
+    if (answer->http_status == 200 && !answer->grpc_status[0] && type_is_grpc(answer)) {
+        /* The trailers were lost on the way. So it is where a server restarts, with a libcurl that gives a
+         * stream up when it is told to go away (7.88). Nobody can know what became of the spans. */
+        verdict->kind = VERDICT_RETRY;
+        snprintf(verdict->status, sizeof verdict->status, "gRPC's answer broke off before its status");
+        return;
+    }
     long code = answer->grpc_status[0]       ? parse_grpc_status(answer->grpc_status)
                 : answer->http_status == 200 ? GRPC_UNKNOWN
                                              : grpc_code_of_http(answer->http_status);

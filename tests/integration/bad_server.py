@@ -10,6 +10,7 @@ misbehave.
 import base64
 import collections
 import contextlib
+import functools
 import gzip
 import itertools
 import os
@@ -106,10 +107,12 @@ class Request:
     def __init__(self, head, body, connection):
         self.head, self.body, self.connection = head, body, connection
         self.time = time.monotonic()
-        self.spans = []
-        if body is not None:
-            packed = "content-encoding: gzip" in head.lower()
-            self.spans = span_ids(gzip.decompress(body) if packed else body)
+
+    @functools.cached_property
+    def spans(self):
+        """Looked at when the test asks: an answer must not wait for Python to read a thousand spans."""
+        packed = "content-encoding: gzip" in self.head.lower()
+        return span_ids(gzip.decompress(self.body) if packed else self.body)
 
 
 class Link:
@@ -266,7 +269,7 @@ class Server:
         self.stopping = threading.Event()
         self.requests = []     # that were read to their end
         self.broken_off = []   # heads of those that were not
-        self.taken = collections.Counter()  # span ID: how often it was taken
+        self.takings = []      # requests of which spans were taken, and how many were not, from the first on
         self.handshakes_failed = 0
         self.numbers = itertools.count()
         self.connections = set()
@@ -286,7 +289,7 @@ class Server:
 
     def serve(self, sock, number):
         # The other side may go at any time, and so may this one.
-        with contextlib.suppress(Gone, OSError, ValueError):
+        with contextlib.suppress(Gone, OSError, ValueError), contextlib.closing(sock):
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             if self.tls:
                 try:
@@ -303,12 +306,16 @@ class Server:
                     fault = self.script.pop(0) if len(self.script) > 1 else self.script[0]
                 if not fault(link):
                     break
-        self.connections.discard(sock)
-        sock.close()
 
-    def take(self, spans):
+    def take(self, request, rejected=0):
         with self.lock:
-            self.taken.update(spans)
+            self.takings.append((request, rejected))
+
+    @property
+    def taken(self):
+        """How often each span was taken, by its ID."""
+        with self.lock:
+            return collections.Counter(span for request, rejected in self.takings for span in request.spans[rejected:])
 
     def twice(self):
         return [span for span, count in self.taken.items() if count > 1]
@@ -334,7 +341,7 @@ class Server:
 def take(link):
     """No fault: the spans are taken, and the answer says so."""
     request = link.request()
-    link.server.take(request.spans)
+    link.server.take(request)
     if link.server.grpc:
         grpc_answer(link)
     else:
@@ -348,7 +355,7 @@ def answer(status, *headers, body=b"", content_type=PROTOBUF, rejected=0):
     def fault(link):
         request = link.request()
         if 200 <= status < 300:
-            link.server.take(request.spans[rejected:])
+            link.server.take(request, rejected)
         link.answer(status, headers, body, content_type)
         return True
 
@@ -377,7 +384,7 @@ def broken(how, when, taken=False):
         elif when != "before":
             request = link.request()
             if taken:
-                link.server.take(request.spans)
+                link.server.take(request)
             if when == "within":
                 link.answer(200, body=b"\x0a\x02", length=100)
                 time.sleep(0.1)  # so that a reset doesn't overtake it
@@ -417,7 +424,6 @@ def say(text):
     """Bytes that are no HTTP."""
 
     def fault(link):
-        link.more()
         link.send(text)
 
     return fault
@@ -454,7 +460,7 @@ def grpc(code, message="", details=b"", trailers=True, taken=False, body=None):
     def fault(link):
         request = link.request()
         if taken:
-            link.server.take(request.spans)
+            link.server.take(request)
         grpc_answer(link, code, message, details, trailers, b"\0\0\0\0\0" if body is None else body)
         return True
 
@@ -468,7 +474,7 @@ def go_away(processed):
         request = link.request()
         last = link.stream if processed else max(0, link.stream - 2)
         if processed:
-            link.server.take(request.spans)
+            link.server.take(request)
         link.frame(GOAWAY, 0, 0, struct.pack(">II", last, 0))
         if processed:
             grpc_answer(link)

@@ -193,10 +193,35 @@ static void answers_from_in_between_are_mapped(void **state)
     assert_non_null(verdict.hint);
 }
 
+static void a_grpc_answer_that_lost_its_status_is_retried(void **state)
+{
+    struct transport_response answer = {.http_status = 200, .content_type = "application/grpc+proto"};
+    struct verdict verdict;
+    verdict_grpc(&answer, NULL, 0, &verdict);
+    assert_int_equal(verdict.kind, VERDICT_RETRY);
+    assert_non_null(strstr(verdict.status, "broke off"));
+}
+
+static void accepting_answers_that_are_no_otlp_are_noticed(void **state)
+{
+    struct verdict verdict = judge_http(http_answer(200, "text/html", "<html>", 6));
+    assert_int_equal(verdict.kind, VERDICT_ACCEPTED);
+    assert_true(verdict.unreadable);
+    assert_true(judge_http(http_answer(200, "application/x-protobuf", "\xff\xff", 2)).unreadable);
+    assert_false(judge_http(http_answer(200, "application/x-protobuf", "\x0a\x00", 2)).unreadable);
+    assert_false(judge_http(http_answer(204, "text/html", NULL, 0)).unreadable);
+    assert_false(judge_http(http_answer(500, "text/html", "<html>", 6)).unreadable);
+    struct transport_response cut_off = http_answer(200, "application/x-protobuf", "\x0a\x06", 2);
+    cut_off.broken_off = true; /* that is said in other words */
+    assert_false(judge_http(cut_off).unreadable);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_http_status_has_its_verdict),
+        cmocka_unit_test(a_grpc_answer_that_lost_its_status_is_retried),
+        cmocka_unit_test(accepting_answers_that_are_no_otlp_are_noticed),
         cmocka_unit_test(bodies_are_read_by_their_type),
         cmocka_unit_test(a_server_without_zstd_gets_a_hint),
         cmocka_unit_test(retry_after_counts),

@@ -1,4 +1,4 @@
-/* A name service and a clock for tests, preloaded into a program.
+/* A name service and a clock for faults_host, which stand before libc's in all of the process.
  *
  *   FAULTS_HOSTS   a file of lines "NAME ADDRESS..."; names without one, and those not in it, can't be
  * resolved. Read anew each time. Addresses of both families are given in the order in which they stand.
@@ -15,7 +15,8 @@
 #include <string.h>
 #include <time.h>
 
-#define NS 1000000000ll
+#define NS    1000000000ll
+#define SHOWN __attribute__((visibility("default")))
 
 static int (*real_clock_gettime)(clockid_t, struct timespec *);
 static int (*real_nanosleep)(const struct timespec *, struct timespec *);
@@ -48,10 +49,7 @@ __attribute__((constructor)) static void begin(void)
     *(void **)&real_clock_gettime = next("clock_gettime");
     *(void **)&real_nanosleep = next("nanosleep");
     *(void **)&real_poll = next("poll");
-    /* Without a version dlsym may find that of another time, whose conditions are laid out differently. */
-    *(void **)&real_timedwait = dlvsym(RTLD_NEXT, "pthread_cond_timedwait", "GLIBC_2.3.2");
-    if (!real_timedwait)
-        *(void **)&real_timedwait = next("pthread_cond_timedwait");
+    *(void **)&real_timedwait = next("pthread_cond_timedwait");
     *(void **)&real_getaddrinfo = next("getaddrinfo");
     for (clockid_t clock = CLOCK_REALTIME; clock <= CLOCK_MONOTONIC; clock++) {
         real_clock_gettime(clock, &now);
@@ -60,7 +58,7 @@ __attribute__((constructor)) static void begin(void)
     haste = wanted && atoi(wanted) > 0 ? atoi(wanted) : 1;
 }
 
-int clock_gettime(clockid_t clock, struct timespec *time)
+SHOWN int clock_gettime(clockid_t clock, struct timespec *time)
 {
     if (!real_clock_gettime) /* before the constructor */
         begin();
@@ -70,7 +68,7 @@ int clock_gettime(clockid_t clock, struct timespec *time)
     return failed;
 }
 
-time_t time(time_t *to)
+SHOWN time_t time(time_t *to)
 {
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
@@ -79,20 +77,21 @@ time_t time(time_t *to)
     return now.tv_sec;
 }
 
-int nanosleep(const struct timespec *wanted, struct timespec *left)
+SHOWN int nanosleep(const struct timespec *wanted, struct timespec *left)
 {
     struct timespec shorter = time_of(ns_of(wanted) / haste);
     return real_nanosleep(&shorter, left);
 }
 
-int poll(struct pollfd *files, nfds_t count, int timeout_ms)
+SHOWN int poll(struct pollfd *files, nfds_t count, int timeout_ms)
 {
     /* Rounded up: who waits a little must not spin. */
     return real_poll(files, count, timeout_ms > 0 ? (int)((timeout_ms + haste - 1) / haste) : timeout_ms);
 }
 
 /* All conditions here go by CLOCK_MONOTONIC. */
-int pthread_cond_timedwait(pthread_cond_t *condition, pthread_mutex_t *lock, const struct timespec *until)
+SHOWN int pthread_cond_timedwait(pthread_cond_t *condition, pthread_mutex_t *lock,
+                                 const struct timespec *until)
 {
     int64_t passed_ns = ns_of(until) - began[CLOCK_MONOTONIC];
     struct timespec sooner = time_of(began[CLOCK_MONOTONIC] + passed_ns / haste);
@@ -115,8 +114,8 @@ static char *addresses_of(const char *name, const char *path, char *line, size_t
     return found && *found && *found != '\n' ? found : NULL;
 }
 
-int getaddrinfo(const char *name, const char *service, const struct addrinfo *hints,
-                struct addrinfo **addresses)
+SHOWN int getaddrinfo(const char *name, const char *service, const struct addrinfo *hints,
+                      struct addrinfo **addresses)
 {
     const char *path = getenv("FAULTS_HOSTS");
     char line[512];
