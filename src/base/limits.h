@@ -57,6 +57,8 @@
 #define BATCH_BYTES_MAX    (3 * 1024 * 1024)
 #define REQUEST_BYTES_MAX  (64 * 1024 * 1024) /* OTLP's own bound */
 #define RESPONSE_BYTES_MAX (4 * 1024 * 1024)  /* more is an error by the specification */
+#define RESPONSE_BYTES_KEPT                                                                                  \
+    (16 * 1024) /* what matters stands first; as JSON it takes 50 times as much to read */
 
 #define MEMORY_BYTES_MIN (8 * 1024 * 1024)
 

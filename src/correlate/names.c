@@ -121,7 +121,7 @@ static struct chances choose(const struct names *names)
         *(is_dear(names, entry_at(names, at)) ? &dear : &other) += entry_at(names, at)->bytes;
     if (wanted <= other)
         return (struct chances){0, (uint32_t)(wanted * CHANCES / (other ? other : 1))};
-    return (struct chances){(uint32_t)((wanted - other) * CHANCES / dear), CHANCES};
+    return (struct chances){(uint32_t)((wanted - other) * CHANCES / (dear ? dear : 1)), CHANCES};
 }
 
 static void move(struct names *names, struct entry *entry, size_t to)

@@ -16,9 +16,8 @@
 #include <sys/auxv.h>
 #include <unistd.h>
 
-#define POLL_MS_MAX     1000
-#define BODY_BYTES_KEPT (64 * 1024) /* a larger answer's buffer is freed before the next request */
-#define UPLOAD_BUFFER   (128 * 1024)
+#define POLL_MS_MAX   1000
+#define UPLOAD_BUFFER (128 * 1024)
 
 struct connection {
     CURLM *multi;
@@ -33,9 +32,8 @@ struct connection {
     size_t offset;
     bool too_large;
 
-    uint8_t *body;
-    size_t body_bytes;
-    size_t body_capacity;
+    size_t body_bytes; /* of the answer; those that are kept: */
+    uint8_t body[RESPONSE_BYTES_KEPT];
 };
 
 /* ---- what libcurl calls ---- */
@@ -71,21 +69,6 @@ static int seek_body(void *argument, curl_off_t offset, int origin)
     return CURL_SEEKFUNC_OK;
 }
 
-static bool reserve_body(struct connection *connection, size_t bytes)
-{
-    if (bytes <= connection->body_capacity)
-        return true;
-    size_t capacity = connection->body_capacity ? connection->body_capacity : 4096;
-    while (capacity < bytes)
-        capacity *= 2;
-    uint8_t *body = realloc(connection->body, capacity);
-    if (!body)
-        return false;
-    connection->body = body;
-    connection->body_capacity = capacity;
-    return true;
-}
-
 static size_t write_body(char *from, size_t size, size_t count, void *argument)
 {
     struct connection *connection = argument;
@@ -94,9 +77,10 @@ static size_t write_body(char *from, size_t size, size_t count, void *argument)
         connection->too_large = true;
         return 0;
     }
-    if (!reserve_body(connection, connection->body_bytes + bytes))
-        return 0;
-    memcpy(connection->body + connection->body_bytes, from, bytes);
+    if (connection->body_bytes < sizeof connection->body) {
+        size_t room = sizeof connection->body - connection->body_bytes;
+        memcpy(connection->body + connection->body_bytes, from, bytes < room ? bytes : room);
+    }
     connection->body_bytes += bytes;
     return bytes;
 }
@@ -213,7 +197,8 @@ static void read_result(struct connection *connection, CURLcode code, struct tra
                  "the server doesn't speak HTTP/2, which gRPC needs");
     }
     response->body = connection->body;
-    response->body_bytes = connection->body_bytes;
+    response->body_bytes =
+        connection->body_bytes < sizeof connection->body ? connection->body_bytes : sizeof connection->body;
 }
 
 static void no_answer(struct transport_response *response, enum transport_result result, const char *why)
@@ -286,11 +271,6 @@ static void begin(struct connection *connection, const struct transport_request 
     connection->too_large = false;
     connection->error[0] = '\0';
     connection->body_bytes = 0;
-    if (connection->body_capacity > BODY_BYTES_KEPT) {
-        free(connection->body);
-        connection->body = NULL;
-        connection->body_capacity = 0;
-    }
 }
 
 static void connection_send(struct connection *connection, const struct transport_request *request,
@@ -332,7 +312,6 @@ static void connection_destroy(struct connection *connection)
         return;
     curl_easy_cleanup(connection->easy);
     curl_multi_cleanup(connection->multi);
-    free(connection->body);
     free(connection);
 }
 

@@ -17,6 +17,7 @@
 
 /* How long after the deadline the thread may take to notice. */
 #define STOP_GRACE_NS (40 * NS_PER_MS)
+#define STACK_BYTES   (512 * 1024) /* the default is the host's limit, perhaps 8 MiB or more */
 
 struct exporter {
     struct control control; /* its lock guards what follows */
@@ -109,12 +110,16 @@ static void *run(void *argument)
  */
 static enum status start_thread(struct exporter *exporter)
 {
+    pthread_attr_t attributes;
     sigset_t all;
     sigset_t before;
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, STACK_BYTES);
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    int failed = pthread_create(&exporter->thread, NULL, run, exporter);
+    int failed = pthread_create(&exporter->thread, &attributes, run, exporter);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attributes);
     return failed ? STATUS_UNAVAILABLE : STATUS_OK;
 }
 

@@ -1,6 +1,7 @@
 #include "export/otlp_response.h"
 
 #include "base/clock.h"
+#include "base/limits.h"
 
 #include <string.h>
 
@@ -11,6 +12,7 @@
 struct reader {
     const uint8_t *at;
     const uint8_t *end;
+    bool is_cut; /* what is nested goes on behind the end */
     bool failed;
 };
 
@@ -52,11 +54,13 @@ static uint64_t read_fixed(struct reader *reader, size_t bytes)
 static struct reader read_nested(struct reader *reader)
 {
     uint64_t bytes = read_varint(reader);
+    if (reader->is_cut && bytes > (uint64_t)(reader->end - reader->at))
+        bytes = (uint64_t)(reader->end - reader->at);
     if (reader->failed || bytes > (uint64_t)(reader->end - reader->at)) {
         reader->failed = true;
         return (struct reader){.at = reader->end, .end = reader->end};
     }
-    struct reader nested = {.at = reader->at, .end = reader->at + bytes};
+    struct reader nested = {.at = reader->at, .end = reader->at + bytes, .is_cut = reader->is_cut};
     reader->at += bytes;
     return nested;
 }
@@ -104,7 +108,7 @@ static void copy_message(struct otlp_response *response, const struct reader *te
 
 bool otlp_read_export_response(const uint8_t *bytes, size_t count, struct otlp_response *response)
 {
-    struct reader reader = {.at = bytes, .end = bytes + count};
+    struct reader reader = {.at = bytes, .end = bytes + count, .is_cut = count >= RESPONSE_BYTES_KEPT};
     struct field field;
     while (next_field(&reader, &field)) {
         if (!is(&field, 1, 2))
@@ -170,7 +174,7 @@ static bool read_detail(struct reader *any, struct otlp_response *response)
 
 bool otlp_read_rpc_status(const uint8_t *bytes, size_t count, struct otlp_response *response)
 {
-    struct reader reader = {.at = bytes, .end = bytes + count};
+    struct reader reader = {.at = bytes, .end = bytes + count, .is_cut = count >= RESPONSE_BYTES_KEPT};
     struct field field;
     while (next_field(&reader, &field)) {
         if (is(&field, 1, 0))

@@ -54,7 +54,7 @@ struct transport_response {
     char grpc_status[16];
     char grpc_message[1024];
     char grpc_details[4096]; /* grpc-status-details-bin: base64 */
-    const uint8_t *body;     /* the connection's, until its next request */
+    const uint8_t *body;     /* the connection's, until its next request; cut at RESPONSE_BYTES_KEPT */
     size_t body_bytes;
     uint64_t bytes_sent; /* of the request's body */
 };
