@@ -1,11 +1,11 @@
 #include "export/file.h"
 
 #include "base/clock.h"
+#include "base/files.h"
 #include "base/log.h"
 #include "base/shown.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
 #include <stdbool.h>
@@ -31,10 +31,11 @@ static struct file *file_of(struct output *output)
     return (struct file *)output;
 }
 
-static void complain(struct file *file, const char *what)
+/* `problem`: NULL where errno says it. */
+static void complain(struct file *file, const char *what, const char *problem)
 {
     char reason[128];
-    const char *text = strerror_r(errno, reason, sizeof reason);
+    const char *text = problem ? problem : strerror_r(errno, reason, sizeof reason);
     if (!file->told)
         log_warn("can't %s %s: %s; spans for it are lost until that changes", what,
                  file->path ? file->path : "standard output", text);
@@ -49,10 +50,11 @@ static bool ensure_open(struct file *file)
         file->fd = STDOUT_FILENO;
         return true;
     }
-    file->fd = open(file->path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY, 0600);
+    const char *problem;
+    file->fd = files_open_append(file->path, &problem);
     if (file->fd >= 0)
         return true;
-    complain(file, "open");
+    complain(file, "open", problem);
     return false;
 }
 
@@ -135,7 +137,7 @@ static void file_deliver(struct output *output, struct batch *batch, struct deli
         return;
     }
     if (!write_line(file, batch)) {
-        complain(file, "write to");
+        complain(file, "write to", NULL);
         lose(file, batch, delivery);
         return;
     }

@@ -1,6 +1,9 @@
-/* libcurl begins a thread to resolve a name. Linked into the module alone, by the linker's --wrap: libc's
- * default stack, of the host's limit, may be 8 MiB and more, and memory is bounded. */
+/* What the libraries that the module carries ask of libc, and get otherwise: linked into the module alone, by
+ * the linker's --wrap. */
 #include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
 
 #define STACK_BYTES (512 * 1024)
 
@@ -8,7 +11,11 @@ int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, v
                           void *argument);
 int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *),
                           void *argument);
+char *__real_getenv(const char *name);
+char *__wrap_getenv(const char *name);
 
+/* libcurl begins a thread to resolve a name. The default stack is the host's limit, perhaps 8 MiB or more,
+ * and memory is bounded. */
 int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *),
                           void *argument)
 {
@@ -19,4 +26,14 @@ int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, v
     int failed = __real_pthread_create(thread, &own, run, argument);
     pthread_attr_destroy(&own);
     return failed;
+}
+
+/* A program that runs with another user's rights must not be led by its caller's environment: by proxies,
+ * say. And nobody's writes the keys of our connections to a file: libcurl does where SSLKEYLOGFILE names one.
+ */
+char *__wrap_getenv(const char *name)
+{
+    if (getauxval(AT_SECURE) || strcmp(name, "SSLKEYLOGFILE") == 0)
+        return NULL;
+    return __real_getenv(name);
 }
