@@ -10,7 +10,7 @@ target_link_libraries(cuspan_export PUBLIC cuspan_model cuspan_base PRIVATE cusp
 # What the sender's thread loads: libcurl, its TLS library and cJSON, behind one function.
 include(cmake/curl.cmake)
 add_library(cuspan_export_module MODULE src/export/curl_transport.c src/export/curl_explain.c src/export/curl_sockets.c
-            src/export/json_response.c src/base/own_fd.c)
+            src/export/json_response.c src/export/module_libc.c src/base/own_fd.c)
 set_target_properties(cuspan_export_module PROPERTIES PREFIX lib OUTPUT_NAME cuspan-export
                       LINK_DEPENDS ${CMAKE_SOURCE_DIR}/src/export/module.map)
 target_compile_options(cuspan_export_module PRIVATE -ffunction-sections -fdata-sections)
@@ -20,7 +20,7 @@ if(CUSPAN_CURL_KIND STREQUAL "static")
   target_link_options(cuspan_export_module PRIVATE -Wl,--wrap=sigaction -Wl,--wrap=signal)
 endif()
 target_link_options(cuspan_export_module PRIVATE -Wl,--version-script=${CMAKE_SOURCE_DIR}/src/export/module.map
-                    -Wl,--as-needed -Wl,-z,now -Wl,-z,relro)
+                    -Wl,--wrap=pthread_create -Wl,--wrap=getenv -Wl,--as-needed -Wl,-z,now -Wl,-z,relro)
 if(NOT CUSPAN_SANITIZE)
   target_link_options(cuspan_export_module PRIVATE -Wl,-z,defs)
 endif()

@@ -3,12 +3,12 @@
 #include "agent/shutdown.h"
 #include "base/balance.h"
 #include "base/counters.h"
+#include "base/files.h"
 #include "base/log.h"
 #include "base/shown.h"
 #include "base/trace_context.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -177,7 +177,7 @@ bool report_write(const struct report *report)
         return false;
     snprintf(path, sizeof path, "%s.%d", report->settings->report_file, (int)getpid());
     snprintf(temporary, sizeof temporary, "%s.part", path);
-    int descriptor = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    int descriptor = files_create(temporary);
     FILE *file = descriptor >= 0 ? fdopen(descriptor, "w") : NULL;
     if (!file) {
         log_warn("can't write the report %s: %s", temporary, strerror(errno));

@@ -375,11 +375,21 @@ static void exit_call(struct host_thread *thread, enum call_domain domain, uint3
         finish_call(thread, domain, cbid, plan, data, start);
 }
 
-/* A call on a thread without a ring is counted once, at its end; what the runtime does on its own behalf is
- * not told from it. */
-static void handle_call_without_ring(const struct cupti_callback_data *data)
+/* A call on a thread without a ring is counted once, at its end; what the runtime does on its own behalf
+ * isn't. */
+static void handle_call_without_ring(enum call_domain domain, uint32_t cbid,
+                                     const struct cupti_callback_data *data)
 {
-    if (data->callbackSite == CUPTI_SITE_ENTER)
+    bool is_enter = data->callbackSite == CUPTI_SITE_ENTER;
+    bool is_known = cbid < domains[domain].count && domains[domain].plans[cbid].record_bytes_max;
+    if (!is_known)
+        return;
+    if (domain == CALL_RUNTIME)
+        thread_runtime_without_ring = is_enter ? data->correlationId : 0;
+    bool is_nested = domain == CALL_DRIVER && thread_runtime_without_ring == data->correlationId;
+    if (is_nested || domains[domain].plans[cbid].flags & PLAN_NO_SPAN)
+        return;
+    if (is_enter)
         *data->correlationData = NO_RING_MARK;
     else
         counter_add(COUNTER_lost_no_ring, 1);
@@ -406,7 +416,7 @@ RARE static void handle_call_on_new_thread(enum call_domain domain, uint32_t cbi
     if (thread)
         handle_call_on(thread, domain, cbid, data);
     else
-        handle_call_without_ring(data);
+        handle_call_without_ring(domain, cbid, data);
 }
 
 /* The hot path goes on by jumps alone, to one function at its end: it saves no registers. */

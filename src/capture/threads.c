@@ -17,6 +17,7 @@
     64 /* calls of a thread without a slot between two looks for one: a look walks all slots */
 
 __thread struct host_thread *thread_self __attribute__((tls_model("initial-exec")));
+__thread uint32_t thread_runtime_without_ring __attribute__((tls_model("initial-exec")));
 __thread bool thread_is_ours __attribute__((tls_model("initial-exec")));
 
 static struct host_thread slots[THREADS_MAX];

@@ -54,6 +54,9 @@ extern __thread struct host_thread *thread_self __attribute__((tls_model("initia
 /* Set on cuspan's own threads: whatever CUDA work they cause is not the host's. */
 extern __thread bool thread_is_ours __attribute__((tls_model("initial-exec")));
 
+/* The runtime call, by its correlation ID, that a thread without a ring is in; 0: none. */
+extern __thread uint32_t thread_runtime_without_ring __attribute__((tls_model("initial-exec")));
+
 /* NO_MEMORY, or UNAVAILABLE where no thread-exit hook can be had. */
 enum status threads_init(uint32_t ring_bytes, uint32_t total_bytes) MUST_CHECK;
 

@@ -1,5 +1,6 @@
 #include "cli/injection.h"
 
+#include "base/files.h"
 #include "base/log.h"
 #include "cli/memory.h"
 #include "config/config.h"
@@ -255,7 +256,7 @@ static void keep_report(const char *from, const char *to)
     char bytes[4096];
     size_t n;
     FILE *in = fopen(from, "re");
-    int descriptor = in ? open(to, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600) : -1;
+    int descriptor = in ? files_create(to) : -1;
     FILE *out = descriptor >= 0 ? fdopen(descriptor, "w") : NULL;
     bool is_whole = out != NULL;
     while (is_whole && (n = fread(bytes, 1, sizeof bytes, in)) > 0)

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NAMES_BYTES       (4 * 1024 * 1024)
+#define NAMES_BYTES       (3 * 1024 * 1024) /* and the table of names.c */
 #define WAITING_BYTES     (2 * 1024 * 1024)
 #define LINGERING_BYTES   (1024 * 1024)
 #define SWEEP_INTERVAL_NS (10 * NS_PER_MS)

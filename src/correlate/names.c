@@ -1,32 +1,37 @@
 #include "correlate/names.h"
 
 #include "base/limits.h"
+#include "correlate/demangle.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define SLOTS          8192 /* a power of two; at most three quarters are used */
+#define SLOTS          32768 /* a power of two; at most three quarters are used */
 #define SLOTS_USED_MAX (SLOTS / 4 * 3)
-#define NESTING_MAX    64 /* of template arguments, within which parentheses are told apart */
+#define SWEEPS_KEPT    16 /* a name that came again is kept for so many sweeps in which it doesn't */
+#define CHANCES        65536u
 
-/* Of the C++ runtime's library, linked in statically: no C++ runtime is needed or loaded. */
-char *__cxa_demangle(const char *mangled, char *buffer, size_t *length, int *status);
-
-struct slot {
-    const char *address; /* of CUPTI's string; NULL: free */
-    const char *mangled; /* our copy */
-    uint64_t checked;    /* the round in which the two were the same */
+/* In the arena one behind the other, each with its texts at its end. */
+struct entry {
+    const char *address; /* of CUPTI's string; NULL: another name lies there now */
+    uint64_t filled;     /* the round in which it was */
+    uint64_t checked;    /* the last round in which the text at the address was the same */
+    uint32_t bytes;      /* of all this */
+    uint32_t sweep;      /* the last one before it was checked */
     struct kernel_name name;
+    char mangled[]; /* our copy; full name and short one follow, where they are others */
 };
 
 struct names {
     uint64_t numbers, round;
     size_t bytes_max, bytes_used;
-    char *arena;
-    uint32_t used;
-    struct slot slots[SLOTS];
+    uint8_t *arena;
+    uint32_t used; /* slots */
+    uint32_t sweeps;
+    uint32_t slots[SLOTS];       /* where in the arena, in words of eight bytes, + 1; 0: free */
     struct kernel_name uncached; /* a name too long for the arena */
+    char full[SPAN_STRING_MAX];  /* being demangled */
 };
 
 enum status names_create(size_t bytes_max, struct names **names)
@@ -51,161 +56,33 @@ void names_destroy(struct names *names)
     free(names);
 }
 
-static bool is_word(char c)
+static struct entry *entry_at(const struct names *names, size_t offset)
 {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '$';
+    return (struct entry *)(void *)(names->arena + offset);
 }
 
-/* Length of "operator<<" and its like at `c`, whose brackets are no template's; 0 elsewhere. */
-static size_t operator_length(const char *begin, const char *c)
+static uint32_t first_slot(const char *mangled)
 {
-    static const char *const symbols[] = {
-        "<<=", ">>=", "<=>", "<<", ">>", "<=", ">=", "->*", "->", "()", "<", ">"};
-    if (strncmp(c, "operator", 8) != 0 || (c > begin && is_word(c[-1])))
-        return 0;
-    for (size_t i = 0; i < sizeof symbols / sizeof *symbols; i++)
-        if (strncmp(c + 8, symbols[i], strlen(symbols[i])) == 0)
-            return 8 + strlen(symbols[i]);
-    return 0;
+    return (uint32_t)((uint64_t)(uintptr_t)mangled * 0x9E3779B97F4A7C15ull >> 40);
 }
 
-/* Length of a comparison or shift within template arguments, which the demangler writes as "(a)<(b)",
- * "(a)>=(b)"; 0 elsewhere, and for a single '>', around which it puts parentheses of its own. */
-static size_t comparison_length(const char *c)
+/* Where it is, or the free slot where it belongs. */
+static uint32_t *find_slot(struct names *names, const char *mangled)
 {
-    size_t length = strspn(c, "<=>");
-    return (*c == '<' || length > 1) && c[-1] == ')' && c[length] == '(' ? length : 0;
-}
-
-/* What stands in angle brackets goes. Within them a '>' counts only where no parenthesis is open that was not
- * open at its '<': "enable_if<((sizeof (int))>(2)), void>". */
-static size_t copy_without_templates(const char *full, char *to)
-{
-    uint32_t parens_at[NESTING_MAX], angle = 0, parens = 0;
-    const char *operator_end = NULL;
-    size_t length = 0, step;
-    for (const char *c = full; *c; c += step) {
-        size_t operator_len = operator_length(full, c);
-        size_t comparison_len = angle && c != operator_end ? comparison_length(c) : 0;
-        bool opens = false, closes = false;
-        step = operator_len ? operator_len : comparison_len ? comparison_len : 1;
-        if (operator_len) {
-            operator_end = c + operator_len;
-        } else if (!comparison_len) {
-            opens = *c == '<';
-            closes =
-                *c == '>' && angle && (angle > NESTING_MAX || parens == parens_at[angle - 1]) && c[-1] != '-';
-            parens += *c == '(';
-            parens -= *c == ')';
-        }
-        if (opens && angle == 0 && length && to[length - 1] == ' ')
-            length--; /* "operator<< <int>" */
-        if (opens && angle++ < NESTING_MAX)
-            parens_at[angle - 1] = parens;
-        if (angle == 0) {
-            memcpy(to + length, c, step);
-            length += step;
-        }
-        angle -= closes;
+    for (uint32_t i = first_slot(mangled);; i++) {
+        uint32_t *slot = &names->slots[i & (SLOTS - 1)];
+        if (!*slot || entry_at(names, (*slot - 1) * 8ull)->address == mangled)
+            return slot;
     }
-    to[length] = 0;
-    return length;
 }
 
-/* Where the name goes on behind an argument list that ends at `text`: "f(int) const::inner"; NULL where it
- * does not. */
-static char *find_inner_name(char *text)
+/* For a name that is known to be in none. */
+static uint32_t *free_slot(struct names *names, const char *mangled)
 {
-    static const char *const qualifiers[] = {" const", " volatile", " &&", " &"};
-    for (size_t i = 0; i < sizeof qualifiers / sizeof *qualifiers; i++)
-        if (strncmp(text, qualifiers[i], strlen(qualifiers[i])) == 0)
-            text += strlen(qualifiers[i]);
-    return strncmp(text, "::", 2) == 0 ? text : NULL;
-}
-
-/* Cuts the argument list of the function itself: the last parenthesis at the top level that isn't a name's
- * part. */
-static size_t cut_arguments(char *text, size_t length)
-{
-    static const char anonymous[] = "(anonymous namespace)";
-    size_t cut = length;
-    int depth = 0;
-    for (size_t i = 0; i < length; i++) {
-        if (strncmp(text + i, anonymous, sizeof anonymous - 1) == 0) {
-            i += sizeof anonymous - 2;
-            continue;
-        }
-        if (strncmp(text + i, "operator()", 10) == 0) {
-            i += 9;
-            continue;
-        }
-        if (text[i] == '{')
-            depth++;
-        else if (text[i] == '}')
-            depth--;
-        else if (text[i] == '(' && depth == 0) {
-            int parens = 1;
-            size_t end = i + 1;
-            for (; end < length && parens; end++)
-                parens += (text[end] == '(') - (text[end] == ')');
-            if (i > 0 && text[i - 1] == ' ') { /* "decltype (x)" */
-                i = end - 1;
-                continue;
-            }
-            cut = i;
-            /* "f(int)::inner": what follows the arguments still belongs to the name */
-            const char *inner = find_inner_name(text + end);
-            if (!inner)
-                break;
-            end = (size_t)(inner - text);
-            memmove(text + i, inner, length - end + 1);
-            length -= end - i;
-            cut = length;
-            i--;
-        }
-    }
-    text[cut] = 0;
-    return cut;
-}
-
-/* Cuts a return type ("void ns::f") and suffixes ("f [clone .x]"). */
-static size_t cut_return_type(char *text, size_t length)
-{
-    size_t begin = 0;
-    int depth = 0;
-    char *clone = strstr(text, " [clone");
-    if (clone) {
-        *clone = 0;
-        length = (size_t)(clone - text);
-    }
-    for (size_t i = 0; i < length; i++) {
-        depth += (text[i] == '(' || text[i] == '{') - (text[i] == ')' || text[i] == '}');
-        if (text[i] == ' ' && depth == 0 && !(i >= 8 && strncmp(text + i - 8, "operator", 8) == 0))
-            begin = i + 1;
-    }
-    memmove(text, text + begin, length - begin + 1);
-    return length - begin;
-}
-
-size_t name_shorten(const char *full, char *to)
-{
-    size_t length = copy_without_templates(full, to);
-    length = cut_arguments(to, length);
-    length = cut_return_type(to, length);
-    if (length == 0) { /* nothing that we understand: the whole is better than nothing */
-        length = strlen(full);
-        memcpy(to, full, length + 1);
-    }
-    return length;
-}
-
-static char *keep(struct names *names, const char *text, size_t length)
-{
-    char *kept = names->arena + names->bytes_used;
-    memcpy(kept, text, length);
-    kept[length] = 0;
-    names->bytes_used += length + 1;
-    return kept;
+    uint32_t i = first_slot(mangled);
+    while (names->slots[i & (SLOTS - 1)])
+        i++;
+    return &names->slots[i & (SLOTS - 1)];
 }
 
 static void forget_all(struct names *names)
@@ -215,50 +92,125 @@ static void forget_all(struct names *names)
     names->bytes_used = 0;
 }
 
-static struct slot *find_slot(struct names *names, const char *mangled)
+/* --- making way --- */
+
+static bool is_dear(const struct names *names, const struct entry *entry)
 {
-    uint64_t hash = (uint64_t)(uintptr_t)mangled * 0x9E3779B97F4A7C15ull;
-    for (uint32_t i = (uint32_t)(hash >> 40);; i++) {
-        struct slot *slot = &names->slots[i & (SLOTS - 1)];
-        if (!slot->address || slot->address == mangled)
-            return slot;
-    }
+    return entry->checked != entry->filled && names->sweeps - entry->sweep <= SWEEPS_KEPT;
 }
 
-static const struct kernel_name *fill(struct names *names, struct slot *slot, const char *mangled)
+struct chances { /* of going, out of CHANCES */
+    uint32_t dear, other;
+};
+
+/* Which of those alike go is drawn: by age, a program with a few more names than there is room for, in turn,
+ * would find none of them. */
+static bool goes(const struct names *names, const struct entry *entry, const struct chances *chances)
 {
-    int status = 0;
-    char *demangled =
-        mangled[0] == '_' && mangled[1] == 'Z' ? __cxa_demangle(mangled, NULL, NULL, &status) : NULL;
-    const char *full = demangled ? demangled : mangled;
-    size_t full_len = strlen(full), mangled_len = strlen(mangled);
-    size_t needed = 2 * (full_len + 1) + mangled_len + 1;
-    const struct kernel_name *result;
-    if (names->bytes_used + needed > names->bytes_max && needed <= names->bytes_max) {
-        forget_all(names);
-        slot = find_slot(names, mangled);
+    uint64_t drawn =
+        ((uint64_t)(uintptr_t)entry->address ^ names->sweeps * 0x9E3779B97F4A7C15ull) * 0xD6E8FEB86659FD93ull;
+    return !entry->address ||
+           (drawn >> 40) % CHANCES < (is_dear(names, entry) ? chances->dear : chances->other);
+}
+
+/* Half of the bytes, and so about half of the names. */
+static struct chances choose(const struct names *names)
+{
+    uint64_t dear = 0, other = 0, wanted = names->bytes_used / 2;
+    for (size_t at = 0; at < names->bytes_used; at += entry_at(names, at)->bytes)
+        *(is_dear(names, entry_at(names, at)) ? &dear : &other) += entry_at(names, at)->bytes;
+    if (wanted <= other)
+        return (struct chances){0, (uint32_t)(wanted * CHANCES / (other ? other : 1))};
+    return (struct chances){(uint32_t)((wanted - other) * CHANCES / (dear ? dear : 1)), CHANCES};
+}
+
+static void move(struct names *names, struct entry *entry, size_t to)
+{
+    struct entry *moved = entry_at(names, to);
+    ptrdiff_t by = (const char *)moved - (const char *)entry;
+    memmove(moved, entry, entry->bytes);
+    moved->name.full += by;
+    moved->name.text += by;
+    *free_slot(names, moved->address) = (uint32_t)(to / 8) + 1;
+    names->used++;
+}
+
+static void sweep(struct names *names)
+{
+    struct chances chances = choose(names);
+    size_t end = names->bytes_used, next;
+    forget_all(names);
+    for (size_t at = 0; at < end; at = next) {
+        struct entry *entry = entry_at(names, at);
+        uint32_t bytes = entry->bytes;
+        next = at + bytes;
+        if (goes(names, entry, &chances))
+            continue;
+        move(names, entry, names->bytes_used);
+        names->bytes_used += bytes;
     }
-    if (names->bytes_used + needed > names->bytes_max) {
+    names->sweeps++;
+}
+
+static void make_room(struct names *names, size_t bytes)
+{
+    bool is_full = names->used >= SLOTS_USED_MAX || names->bytes_used + bytes > names->bytes_max;
+    if (is_full)
+        sweep(names);
+    if (names->used >= SLOTS_USED_MAX || names->bytes_used + bytes > names->bytes_max)
+        forget_all(names);
+}
+
+/* --- filling --- */
+
+static const char *put(char **to, const char *text, size_t length)
+{
+    char *kept = *to;
+    memcpy(kept, text, length);
+    kept[length] = 0;
+    *to += length + 1;
+    return kept;
+}
+
+static void name_entry(struct entry *entry, const char *mangled, size_t mangled_len, const char *full,
+                       size_t full_len)
+{
+    char *to = entry->mangled;
+    entry->name.text = entry->name.full = put(&to, mangled, mangled_len);
+    entry->name.text_len = entry->name.full_len = (uint32_t)mangled_len;
+    if (full_len == 0)
+        return;
+    entry->name.full = put(&to, full, full_len);
+    entry->name.full_len = (uint32_t)full_len;
+    entry->name.text = to;
+    entry->name.text_len = (uint32_t)name_shorten(full, to);
+}
+
+static const struct kernel_name *fill(struct names *names, const char *mangled)
+{
+    size_t mangled_len = strnlen(mangled, SPAN_STRING_MAX);
+    size_t full_len = name_demangle(mangled, names->full, sizeof names->full);
+    size_t bytes = sizeof(struct entry) + mangled_len + 1 + (full_len ? 2 * (full_len + 1) : 0);
+    bytes = (bytes + 7) & ~(size_t)7;
+    if (bytes > names->bytes_max) {
         names->uncached =
             (struct kernel_name){mangled, mangled, (uint32_t)mangled_len, (uint32_t)mangled_len, 0};
-        result = &names->uncached;
-    } else {
-        slot->address = mangled;
-        slot->mangled = keep(names, mangled, mangled_len);
-        slot->checked = names->round;
-        slot->name.number = ++names->numbers;
-        slot->name.full = keep(names, full, full_len);
-        slot->name.full_len = (uint32_t)full_len;
-        char *text = names->arena + names->bytes_used;
-        slot->name.text = text;
-        slot->name.text_len =
-            (uint32_t)(demangled ? name_shorten(full, text) : (memcpy(text, full, full_len + 1), full_len));
-        names->bytes_used += full_len + 1;
-        names->used++;
-        result = &slot->name;
+        return &names->uncached;
     }
-    free(demangled);
-    return result;
+    make_room(names, bytes);
+    uint32_t *slot = find_slot(names, mangled);
+    struct entry *entry = entry_at(names, names->bytes_used);
+    *entry = (struct entry){.address = mangled,
+                            .filled = names->round,
+                            .checked = names->round,
+                            .bytes = (uint32_t)bytes,
+                            .sweep = names->sweeps,
+                            .name = {.number = ++names->numbers}};
+    name_entry(entry, mangled, mangled_len, names->full, full_len);
+    *slot = (uint32_t)(names->bytes_used / 8) + 1;
+    names->bytes_used += bytes;
+    names->used++;
+    return &entry->name;
 }
 
 void names_begin_round(struct names *names)
@@ -268,17 +220,17 @@ void names_begin_round(struct names *names)
 
 const struct kernel_name *names_resolve(struct names *names, const char *mangled)
 {
-    struct slot *slot = find_slot(names, mangled);
-    if (slot->address) {
-        if (slot->checked == names->round || strcmp(slot->mangled, mangled) == 0) {
-            slot->checked = names->round;
-            return &slot->name;
-        }
-        forget_all(names); /* a module was unloaded and its memory used again: rare enough to start anew */
-        slot = find_slot(names, mangled);
-    } else if (names->used == SLOTS_USED_MAX) {
-        forget_all(names);
-        slot = find_slot(names, mangled);
+    uint32_t *slot = find_slot(names, mangled);
+    if (!*slot)
+        return fill(names, mangled);
+    struct entry *entry = entry_at(names, (*slot - 1) * 8ull);
+    if (entry->checked == names->round)
+        return &entry->name;
+    if (strncmp(entry->mangled, mangled, SPAN_STRING_MAX) == 0) {
+        entry->checked = names->round;
+        entry->sweep = names->sweeps;
+        return &entry->name;
     }
-    return fill(names, slot, mangled);
+    entry->address = NULL; /* a module was unloaded and its memory used again */
+    return fill(names, mangled);
 }

@@ -1,7 +1,9 @@
 /* Kernel names: from the mangled name that CUPTI gives to the short one that names a span and the full one.
  *
  * Demangling costs microseconds, so it is done once for each name and kept. The cache is bounded; when it is
- * full it is emptied and fills again. */
+ * full, half of it makes way: first names that were seen in one round alone. So names that come again
+ * and again stay, however many pass by once, and of more names than it holds, in turn, those that are in it
+ * do. */
 #ifndef CUSPAN_CORRELATE_NAMES_H
 #define CUSPAN_CORRELATE_NAMES_H
 
@@ -20,17 +22,15 @@ struct kernel_name {
 
 struct names;
 
+/* `bytes_max`: of the names; a fixed table of 128 KiB and room for one name come on top. */
 enum status names_create(size_t bytes_max, struct names **names) MUST_CHECK;
 void names_destroy(struct names *names);
 
-/* `mangled` is NUL-terminated; its address is the key, checked against its text once a round. The answer is
- * valid until the next call. */
+/* `mangled` is NUL-terminated; its address is the key, checked against its text once a round. A name is cut
+ * at SPAN_STRING_MAX. The answer is valid until the next call. */
 const struct kernel_name *names_resolve(struct names *names, const char *mangled);
 
 /* A round of records begins: what lies at an address may be another name from now on. */
 void names_begin_round(struct names *names);
-
-/* Writes the short form of a demangled name and returns its length; `to` has room for strlen(full) + 1. */
-size_t name_shorten(const char *full, char *to);
 
 #endif

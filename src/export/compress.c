@@ -7,7 +7,7 @@
 struct compressor {
     const struct codec *codec;
     void *state;
-    uint8_t *to; /* BATCH_BYTES_MAX; what is never written takes no memory */
+    uint8_t *to; /* COMPRESSED_BYTES_MAX; what is never written takes no memory */
 };
 
 const struct codec *compress_codec(enum compression compression)
@@ -33,7 +33,7 @@ enum status compressor_create(const struct codec *codec, int level, struct compr
     if (!made)
         return STATUS_NO_MEMORY;
     made->codec = codec;
-    made->to = malloc(BATCH_BYTES_MAX);
+    made->to = malloc(COMPRESSED_BYTES_MAX);
     if (!made->to || codec->create(level, &made->state) != STATUS_OK) {
         compressor_destroy(made);
         return STATUS_NO_MEMORY;
@@ -60,7 +60,7 @@ enum status compress_chunks(struct compressor *compressor, const struct chunk *c
         bytes += chunk->end - chunk->begin;
     if (bytes == 0)
         return STATUS_FULL;
-    size_t size = bytes - 1 < BATCH_BYTES_MAX ? bytes - 1 : BATCH_BYTES_MAX;
+    size_t size = bytes - 1 < COMPRESSED_BYTES_MAX ? bytes - 1 : COMPRESSED_BYTES_MAX;
     *compressed = compressor->to;
     return compressor->codec->compress(compressor->state, chunks, compressor->to, size, compressed_bytes);
 }

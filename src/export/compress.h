@@ -7,7 +7,9 @@
 
 /* What a compressor takes: room for a whole body, as good as never filled, and the codec's own. libdeflate's
  * needs BATCH_BYTES_MAX more, to gather a body in. */
-#define COMPRESSOR_BYTES_MAX (BATCH_BYTES_MAX + 1024 * 1024)
+#define COMPRESSOR_BYTES_MAX (COMPRESSED_BYTES_MAX + 1024 * 1024)
+/* Spans get seven times smaller. A body that is larger than this even so is sent as it is. */
+#define COMPRESSED_BYTES_MAX (BATCH_BYTES_MAX / 3)
 
 struct codec;
 struct compressor;
@@ -21,7 +23,7 @@ enum status compressor_create(const struct codec *codec, int level,
 void compressor_destroy(struct compressor *compressor);
 
 /* Compresses the chunks to one gzip member or zstd frame that lies in the compressor until the next call.
- * FULL when it would not get smaller. */
+ * FULL when it would not get (much) smaller. */
 enum status compress_chunks(struct compressor *compressor, const struct chunk *chunks,
                             const uint8_t **compressed, size_t *compressed_bytes) MUST_CHECK;
 

@@ -19,6 +19,7 @@
 
 /* How long after the deadline the thread may take to notice. */
 #define STOP_GRACE_NS (40 * NS_PER_MS)
+#define STACK_BYTES   (512 * 1024) /* the default is the host's limit, perhaps 8 MiB or more */
 
 struct exporter {
     struct control control; /* its lock guards what follows */
@@ -112,7 +113,7 @@ static void *run(void *argument)
 
 static enum status start_thread(struct exporter *exporter)
 {
-    return own_thread_start(&exporter->thread, 0, run, exporter) ? STATUS_UNAVAILABLE : STATUS_OK;
+    return own_thread_start(&exporter->thread, STACK_BYTES, run, exporter) ? STATUS_UNAVAILABLE : STATUS_OK;
 }
 
 static enum status create_output(struct exporter *exporter, const struct output_settings *settings,

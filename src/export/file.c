@@ -1,12 +1,12 @@
 #include "export/file.h"
 
 #include "base/clock.h"
+#include "base/files.h"
 #include "base/log.h"
 #include "base/own_fd.h"
 #include "base/shown.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
 #include <stdatomic.h>
@@ -33,10 +33,11 @@ static struct file *file_of(struct output *output)
     return (struct file *)output;
 }
 
-static void complain(struct file *file, const char *what)
+/* `problem`: NULL where errno says it. */
+static void complain(struct file *file, const char *what, const char *problem)
 {
     char reason[128];
-    const char *text = strerror_r(errno, reason, sizeof reason);
+    const char *text = problem ? problem : strerror_r(errno, reason, sizeof reason);
     if (!file->told)
         log_warn("can't %s %s: %s; spans for it are lost until that changes", what,
                  file->path ? file->path : "standard output", text);
@@ -77,13 +78,13 @@ static bool ensure_open(struct file *file)
         file->fd.number = STDOUT_FILENO;
         return true;
     }
-    int number = open(file->path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY, 0600);
-    file->fd = own_fd_of(number);
+    const char *problem;
+    file->fd = own_fd_of(files_open_append(file->path, &problem));
     if (file->fd.number >= 0) {
         atomic_fetch_add(&descriptors_open, 1);
         return true;
     }
-    complain(file, "open");
+    complain(file, "open", problem);
     return false;
 }
 
@@ -166,7 +167,7 @@ static void file_deliver(struct output *output, struct batch *batch, struct deli
         return;
     }
     if (!write_line(file, batch)) {
-        complain(file, "write to");
+        complain(file, "write to", NULL);
         lose(file, batch, delivery);
         return;
     }

@@ -1,6 +1,7 @@
 #include "export/otlp_response.h"
 
 #include "base/clock.h"
+#include "base/limits.h"
 
 #include <string.h>
 
@@ -11,6 +12,7 @@
 struct reader {
     const uint8_t *at;
     const uint8_t *end;
+    bool is_cut; /* what is nested goes on behind the end */
     bool failed;
 };
 
@@ -52,11 +54,13 @@ static uint64_t read_fixed(struct reader *reader, size_t bytes)
 static struct reader read_nested(struct reader *reader)
 {
     uint64_t bytes = read_varint(reader);
+    if (reader->is_cut && bytes > (uint64_t)(reader->end - reader->at))
+        bytes = (uint64_t)(reader->end - reader->at);
     if (reader->failed || bytes > (uint64_t)(reader->end - reader->at)) {
         reader->failed = true;
         return (struct reader){.at = reader->end, .end = reader->end};
     }
-    struct reader nested = {.at = reader->at, .end = reader->at + bytes};
+    struct reader nested = {.at = reader->at, .end = reader->at + bytes, .is_cut = reader->is_cut};
     reader->at += bytes;
     return nested;
 }
@@ -105,7 +109,7 @@ static void copy_message(struct otlp_response *response, const struct reader *te
 /* An answer without a body has no address either. */
 static struct reader read_all(const uint8_t *bytes, size_t count)
 {
-    return (struct reader){.at = bytes, .end = count ? bytes + count : bytes};
+    return (struct reader){.at = bytes, .end = count ? bytes + count : bytes, .is_cut = count >= RESPONSE_BYTES_KEPT};
 }
 
 bool otlp_read_export_response(const uint8_t *bytes, size_t count, struct otlp_response *response)

@@ -56,7 +56,7 @@ struct transport_response {
     char grpc_status[16];
     char grpc_message[1024];
     char grpc_details[4096]; /* grpc-status-details-bin: base64 */
-    const uint8_t *body;     /* the connection's, until its next request */
+    const uint8_t *body;     /* the connection's, until its next request; cut at RESPONSE_BYTES_KEPT */
     size_t body_bytes;       /* RESPONSE_BYTES_KEPT at most */
     uint64_t bytes_sent;     /* of the request's body */
     uint32_t repeated;       /* how often the body went out again by itself, over a new connection */

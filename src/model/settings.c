@@ -63,9 +63,21 @@ bool settings_have_graph_nodes(const struct settings *settings)
     return settings->detail == DETAIL_GRAPH_NODES || settings->detail == DETAIL_FULL;
 }
 
+static uint64_t sender_bytes(const struct settings *settings)
+{
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < settings->output_count; i++) {
+        enum exporter_kind kind = settings->outputs[i].exporter.kind;
+        bool is_otlp = kind == EXPORTER_OTLP_HTTP || kind == EXPORTER_OTLP_GRPC;
+        bytes += is_otlp ? SETTINGS_SENDER_BYTES : SETTINGS_WRITER_BYTES;
+    }
+    return bytes;
+}
+
 uint64_t settings_buffer_bytes(const struct settings *settings)
 {
-    return SETTINGS_FIXED_BYTES + (settings_have_graph_nodes(settings) ? SETTINGS_GRAPH_NODES_BYTES : 0u) +
+    return SETTINGS_FIXED_BYTES + sender_bytes(settings) +
+           (settings_have_graph_nodes(settings) ? SETTINGS_GRAPH_NODES_BYTES : 0u) +
            (settings->detail == DETAIL_SUMMARY ? SETTINGS_SUMMARIES_BYTES : 0u) +
            (settings->spool.directory ? settings->output_count * SETTINGS_SPOOL_BYTES : 0u) +
            (uint64_t)settings->cupti.host_buffer_bytes * settings->cupti.host_buffer_count +

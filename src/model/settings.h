@@ -157,12 +157,20 @@ const char *detail_name(enum detail detail);
 void settings_deinit(struct settings *settings);
 void output_settings_deinit(struct output_settings *output);
 
-/* How memory_bytes_max is divided: what stages need in any case (kernel names, waiting records, the
- * compressor of an output with the body that it makes), the buffers lent to CUPTI, the rings and the table of
- * pending calls come first; the rest is for the queues of spans. config refuses settings that leave less than
+/* How memory_bytes_max is divided: what stages need in any case (kernel names, waiting records, the pipeline
+ * thread's stack, the libraries' variables), each output's sender (its stack; for OTLP the compressor with
+ * the body that it makes, libcurl, TLS, an answer being read), the buffers lent to CUPTI, the rings and the
+ * table of pending calls come first; the rest is for the queues of spans. tests/integration/bounds_test.py
+ * holds it against what is really allocated. config refuses settings that leave less than
  * SETTINGS_QUEUE_BYTES_MIN for them. */
-#define SETTINGS_FIXED_BYTES   (23 * 1024 * 1024)
-#define SETTINGS_PENDING_BYTES 64 /* of one pending call */
+#define SETTINGS_FIXED_BYTES (18 * 1024 * 1024)
+#ifdef CUSPAN_GZIP_GATHERS /* libdeflate's: a body in one piece */
+#define SETTINGS_SENDER_BYTES (7 * 1024 * 1024)
+#else
+#define SETTINGS_SENDER_BYTES (4 * 1024 * 1024) /* of an output by OTLP */
+#endif
+#define SETTINGS_WRITER_BYTES  (1280 * 1024) /* of an output to a file or stream */
+#define SETTINGS_PENDING_BYTES 64            /* of one pending call */
 #define SETTINGS_GRAPH_NODES_BYTES                                                                           \
     (2 * 1024 * 1024) /* where nodes of graphs are asked for: the calls that captured them */
 #define SETTINGS_SPOOL_BYTES                                                                                 \

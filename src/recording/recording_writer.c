@@ -1,6 +1,7 @@
 #include "recording/recording.h"
 
 #include "base/counters.h"
+#include "base/files.h"
 #include "recording/recording_format.h"
 #include "recording/recording_strings.h"
 
@@ -527,18 +528,24 @@ static bool writer_allocate(struct recording_writer *writer, const char *path)
     return writer->path && writer->raw && writer->payload && writer->stored;
 }
 
+/* A pipe that nobody reads is an error, and not waited for: this is a host's thread. */
+static int open_device(const char *path)
+{
+    int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW | O_NONBLOCK);
+    if (fd >= 0)
+        fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK);
+    return fd;
+}
+
 /* Another file in its place, never the bytes of one that somebody reads now, or that a link leads to. Devices
  * and pipes are written to as they stand. */
 static int create_file(const char *path)
 {
     struct stat there;
-    if (lstat(path, &there) == 0 && !S_ISDIR(there.st_mode)) {
-        if (!S_ISREG(there.st_mode) && !S_ISLNK(there.st_mode))
-            return open(path, O_WRONLY | O_CLOEXEC);
-        if (unlink(path) != 0)
-            return -1;
-    }
-    return open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (lstat(path, &there) == 0 && !S_ISREG(there.st_mode) && !S_ISLNK(there.st_mode) &&
+        !S_ISDIR(there.st_mode))
+        return open_device(path);
+    return files_create(path);
 }
 
 enum status recording_writer_create(const char *path, struct recording_writer **out, struct error *err)

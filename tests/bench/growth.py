@@ -39,9 +39,8 @@ REASONS = {
                "told from noise.",
     "devices": "A span is encoded for its device's resource; each device adds one to a batch, and parts of spans by device.",
     "names": "What spans of one kernel have alike is made once, for 1024 kernels, calls and streams at a time (SPAN_SHARED_MAX, two "
-             "places for each key): beyond, it is made anew for most spans. Names are demangled once while at most 6144 are known "
-             "(names.c): with more, in turn, all are forgotten each time that the table is full, so each costs its demangling "
-             "again, and the demangler's allocations.",
+             "places for each key): beyond, it is made anew for most spans. Names are demangled once while those in use fit into 4 MiB "
+             "(names.c; 24,576 at most): of more, in turn, some are found and the others cost their demangling again.",
 }
 
 

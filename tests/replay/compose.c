@@ -3,8 +3,12 @@
 #include "capture/layouts.h"
 #include "model/activities.h"
 
+#include "faults.h"
 #include "state.h"
 
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static size_t alignment_of(size_t size)
@@ -83,6 +87,46 @@ static bool is_time(uint64_t value)
     return value >= replay.timeline.first_ns && value <= replay.timeline.last_ns;
 }
 
+#define NAMES_BYTES                                                                                          \
+    (64 * 1024 * 1024) /* of made-up names, which stay for as long as it takes to make as many */
+
+/* A mangled name that no kernel had before: a function of so many letters, the last of them a number. */
+static const char *unique_name(uint64_t bytes)
+{
+    static char *names;
+    static _Atomic uint64_t made;
+    char digits[24], prefix[24];
+    uint64_t room = round_up(bytes + sizeof digits + sizeof prefix, 8), number = atomic_fetch_add(&made, 1);
+    if (!names) /* one thread composes at a time */
+        names = calloc(1, NAMES_BYTES);
+    if (!names || room > NAMES_BYTES)
+        return "";
+    char *name = names + number % (NAMES_BYTES / room) * room, *end;
+    int tail = snprintf(digits, sizeof digits, "%016llx", (unsigned long long)number);
+    uint64_t letters = bytes > (uint64_t)tail ? bytes - (uint64_t)tail : 1;
+    end = name + sprintf(name, "_Z%llu", (unsigned long long)letters + (unsigned)tail);
+    memset(end, 'k', letters);
+    sprintf(end + letters, "%si", digits);
+    return name;
+}
+
+static uint64_t stream_of(const struct activity_record *record)
+{
+    static _Atomic uint64_t works;
+    uint64_t streams = fault(FAULT_STREAMS);
+    return streams && record->correlation_id ? 100 + atomic_fetch_add(&works, 1) % streams
+                                             : record->stream_id;
+}
+
+/* The recording's stay below it: no call has such an ID. */
+static uint64_t correlation_of(const struct activity_record *record)
+{
+    static _Atomic uint64_t works;
+    uint64_t every = fault(FAULT_NO_CALL);
+    bool is_lost = every && record->correlation_id && atomic_fetch_add(&works, 1) % every == 0;
+    return replay_correlation(record->correlation_id) | (is_lost ? 1u << 31 : 0);
+}
+
 /* The value as the field holds it in this repetition. */
 static uint64_t field_value(const struct activity_record *record, const struct activity_field *field,
                             unsigned f, bool has_times)
@@ -94,14 +138,16 @@ static uint64_t field_value(const struct activity_record *record, const struct a
     case ROLE_END:
         return has_times ? replay_time(record->end_ns) : 0;
     case ROLE_CORRELATION:
-        return replay_correlation(record->correlation_id);
+        return correlation_of(record);
     case ROLE_DEVICE:
         return record->device_id;
     case ROLE_CONTEXT:
         return record->context_id;
     case ROLE_STREAM:
-        return record->stream_id;
+        return stream_of(record);
     case ROLE_NAME:
+        if (record->kind == ACTIVITY_KERNEL && fault(FAULT_UNIQUE_NAMES))
+            return (uint64_t)(uintptr_t)unique_name(fault(FAULT_UNIQUE_NAMES));
         return (uint64_t)(uintptr_t)record->name;
     case ROLE_GRAPH:
         return record->graph_id;

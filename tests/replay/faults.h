@@ -28,7 +28,12 @@
     X(FATAL, "fatal", 1000, "after so many events CUPTI reports a fatal error and stops")                    \
     X(EXITS_FIRST, "exits-first", 1, "at exit CUPTI ends before the agent, and answers nothing any more")    \
     X(CALL, "call", 1, "the nth call into CUPTI fails, whatever it is")                                      \
-    X(FLUSH_BLOCKS, "flush-blocks", 1000, "a forced flush takes so many ms")
+    X(FLUSH_BLOCKS, "flush-blocks", 1000, "a forced flush takes so many ms")                                 \
+    X(UNIQUE_NAMES, "unique-names", 40, "each kernel record has a name of its own, of so many bytes")        \
+    X(STREAMS, "streams", 1000, "the GPU's work is spread over so many streams")                             \
+    X(NO_CALL, "no-call", 2, "every nth GPU record bears the correlation ID of no call")                     \
+    X(NO_RECORD, "no-record", 2, "every nth GPU record never comes")                                         \
+    X(NO_PATIENCE, "no-patience", 1, "the agent isn't told that it may wait for room in its queues")
 
 enum fault {
 #define FAULT_ID(id, name, number, text) FAULT_##id,

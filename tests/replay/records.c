@@ -55,7 +55,7 @@ static bool was_refused;                     /* a call's request: it stands for 
 static struct buffer late[LATE_BUFFERS_MAX]; /* kept back, the oldest first */
 static size_t late_count;
 static size_t next_activity;
-static uint64_t intervals, buffers, graphs;
+static uint64_t intervals, buffers, graphs, works;
 static struct records_counts counts;
 static _Atomic uint64_t dropped; /* not yet asked for */
 static _Atomic bool has_current;
@@ -312,6 +312,8 @@ static bool is_off(const struct activity_record *record)
         return true;
     }
     if (record->kind == ACTIVITY_KERNEL && atomic_load(&kernels_have_ended))
+        return true;
+    if (fault(FAULT_NO_RECORD) && record->correlation_id && ++works % fault(FAULT_NO_RECORD) == 0)
         return true;
     return !was_on_at_launch(record) || atomic_load(&replay.is_finished) || !(request || request_v2);
 }

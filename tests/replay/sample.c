@@ -356,7 +356,7 @@ static void write_beginning(struct maker *maker)
 
 static void make_hosts(struct maker *maker)
 {
-    struct host hosts[64] = {{0}};
+    static struct host hosts[SAMPLE_THREADS_MAX];
     uint32_t first = maker->sample->first_correlation ? maker->sample->first_correlation : 1;
     for (unsigned t = 0; t < maker->sample->threads; t++) {
         struct thread_info thread = {.tid = SAMPLE_TID + t};
@@ -375,7 +375,7 @@ static void make_hosts(struct maker *maker)
 bool sample_write(const char *path, const struct sample *sample)
 {
     struct error err;
-    struct maker maker = {.sample = sample, .is_done = sample->threads <= 64};
+    struct maker maker = {.sample = sample, .is_done = sample->threads <= SAMPLE_THREADS_MAX};
     random_state = 20231114;
     if (recording_writer_create(path, &maker.writer, &err) != STATUS_OK) {
         fprintf(stderr, "sample: %s\n", err.text);
@@ -385,7 +385,8 @@ bool sample_write(const char *path, const struct sample *sample)
     maker.driver_launch = find_call(CALL_DRIVER, "cuLaunchKernel");
     maker.copy = find_call(CALL_RUNTIME, "cudaMemcpyAsync");
     write_beginning(&maker);
-    make_hosts(&maker);
+    if (maker.is_done)
+        make_hosts(&maker);
     if (recording_writer_close(maker.writer, &err) != STATUS_OK || !maker.is_done) {
         fprintf(stderr, "sample: %s: %s\n", path, err.text);
         return false;

@@ -6,11 +6,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define SAMPLE_START_NS 1700000000000000000ull
-#define SAMPLE_STREAM   0x7f0000100000ull /* the handle of the stream that it creates */
-#define SAMPLE_CONTEXT  0x55550000ull
-#define SAMPLE_GROUP    5
-#define SAMPLE_TID      1000 /* of the first thread */
+#define SAMPLE_START_NS    1700000000000000000ull
+#define SAMPLE_STREAM      0x7f0000100000ull /* the handle of the stream that it creates */
+#define SAMPLE_CONTEXT     0x55550000ull
+#define SAMPLE_THREADS_MAX 4096
+#define SAMPLE_GROUP       5
+#define SAMPLE_TID         1000 /* of the first thread */
 
 struct sample {
     unsigned threads;

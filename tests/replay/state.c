@@ -107,7 +107,7 @@ bool replay_has_room(void)
 
 int cuspan_replay_waits(void)
 {
-    return replay.is_patient;
+    return replay.is_patient && !fault(FAULT_NO_PATIENCE);
 }
 
 const char *cuspan_replay_program(void)

@@ -1,3 +1,5 @@
+#include "base/limits.h"
+#include "correlate/demangle.h"
 #include "correlate/names.h"
 
 #include <setjmp.h>
@@ -231,7 +233,7 @@ static void test_an_address_used_again_is_noticed(void **state)
 static void test_a_full_cache_fills_again(void **state)
 {
     (void)state;
-    enum { NAMES = 20000, BYTES = 24 };
+    enum { NAMES = 60000, BYTES = 24 };
     struct names *names;
     char *mangled = calloc(NAMES, BYTES);
     assert_int_equal(names_create(4 * ARENA, &names), STATUS_OK);
@@ -283,6 +285,128 @@ static void test_a_name_larger_than_the_arena_stays_mangled(void **state)
     names_destroy(names);
 }
 
+static const char *numbered(char *to, const char *word, unsigned number)
+{
+    char text[40];
+    snprintf(text, sizeof text, "%s%u", word, number);
+    sprintf(to, "_Z%zu%si", strlen(text), text);
+    return to;
+}
+
+/* Names that come in each round keep their number, so they were never filled in again, while a hundred
+ * thousand others come once. */
+static void test_names_that_come_again_stay(void **state)
+{
+    (void)state;
+    enum { FREQUENT = 1000, ROUNDS = 400, ONCE_A_ROUND = 250, BYTES = 48 };
+    struct names *names;
+    char *frequent = calloc(FREQUENT, BYTES), *once = calloc(ROUNDS * ONCE_A_ROUND, BYTES), want[40];
+    uint64_t numbers[FREQUENT];
+    assert_int_equal(names_create(4 * ARENA, &names), STATUS_OK);
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        names_begin_round(names);
+        for (unsigned i = 0; i < FREQUENT; i++) {
+            char *at = frequent + (size_t)i * BYTES;
+            const struct kernel_name *name = names_resolve(names, round ? at : numbered(at, "often", i));
+            if (round == 0)
+                numbers[i] = name->number;
+            assert_int_equal(name->number, numbers[i]);
+        }
+        for (unsigned i = 0; i < ONCE_A_ROUND; i++) {
+            unsigned number = round * ONCE_A_ROUND + i;
+            snprintf(want, sizeof want, "once%u", number);
+            assert_string_equal(
+                names_resolve(names, numbered(once + (size_t)number * BYTES, "once", number))->text, want);
+        }
+    }
+    free(frequent);
+    free(once);
+    names_destroy(names);
+}
+
+/* A program with more names than there is room for, in turn: by age, not one would be found again. */
+static void test_of_too_many_names_in_turn_some_are_found(void **state)
+{
+    (void)state;
+    enum { NAMES = 32000, ROUNDS = 8, BYTES = 24 };
+    struct names *names;
+    char *mangled = calloc(NAMES, BYTES);
+    static uint64_t numbers[NAMES];
+    unsigned found = 0;
+    assert_int_equal(names_create(8 * ARENA, &names), STATUS_OK);
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        names_begin_round(names);
+        for (unsigned i = 0; i < NAMES; i++) {
+            uint64_t number = names_resolve(names, numbered(mangled + (size_t)i * BYTES, "k", i))->number;
+            found += round == ROUNDS - 1 && number == numbers[i];
+            numbers[i] = number;
+        }
+    }
+    assert_in_range(found, NAMES / 4, NAMES);
+    free(mangled);
+    names_destroy(names);
+}
+
+static void test_modules_that_come_and_go(void **state)
+{
+    (void)state;
+    struct names *names;
+    char mangled[48], want[40];
+    assert_int_equal(names_create(16 * 1024, &names), STATUS_OK);
+    for (unsigned i = 0; i < 20000; i++) {
+        names_begin_round(names);
+        snprintf(want, sizeof want, "module%u", i);
+        assert_string_equal(names_resolve(names, numbered(mangled, "module", i))->text, want);
+        assert_string_equal(names_resolve(names, "_Z4stayi")->text, "stay");
+    }
+    names_destroy(names);
+}
+
+static void test_a_name_of_a_megabyte_is_cut(void **state)
+{
+    (void)state;
+    enum { BYTES = 1024 * 1024 };
+    struct names *names;
+    char *plain = malloc(BYTES + 1), *mangled = malloc(BYTES + 1);
+    assert_int_equal(names_create(ARENA, &names), STATUS_OK);
+    memset(plain, 'p', BYTES);
+    memset(mangled, 'm', BYTES);
+    memcpy(mangled, "_Z1000000", 9);
+    plain[BYTES] = mangled[BYTES] = 0;
+    for (int round = 0; round < 3; round++) {
+        names_begin_round(names);
+        const struct kernel_name *name = names_resolve(names, plain);
+        assert_int_equal(name->text_len, SPAN_STRING_MAX);
+        assert_int_equal(strlen(name->text), SPAN_STRING_MAX);
+        assert_true(name->number > 0);
+        assert_int_equal(names_resolve(names, mangled)->full_len, SPAN_STRING_MAX);
+        assert_string_equal(names_resolve(names, "_Z5smalli")->text, "small");
+    }
+    free(plain);
+    free(mangled);
+    names_destroy(names);
+}
+
+/* Each B<S, S> doubles what it stands for: in full, this name has 2 to the power of 30 parts. */
+static void test_a_name_that_stands_for_a_billion(void **state)
+{
+    (void)state;
+    static const char digits[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+    char mangled[512] = "_Z1fI1AIiE1BIS1_S1_E";
+    for (int i = 0; i < 29; i++) {
+        char c = digits[i + 3], part[16];
+        snprintf(part, sizeof part, "S2_IS%c_S%c_E", c, c);
+        strcat(mangled, part);
+    }
+    strcat(mangled, "Evv");
+    struct names *names;
+    assert_int_equal(names_create(ARENA, &names), STATUS_OK);
+    const struct kernel_name *name = names_resolve(names, mangled);
+    assert_int_equal(name->full_len, SPAN_STRING_MAX - 1);
+    assert_string_equal(name->text, "f");
+    names_destroy(names);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -300,6 +424,11 @@ int main(void)
         cmocka_unit_test(test_a_full_cache_fills_again),
         cmocka_unit_test(test_a_full_arena_is_emptied),
         cmocka_unit_test(test_a_name_larger_than_the_arena_stays_mangled),
+        cmocka_unit_test(test_names_that_come_again_stay),
+        cmocka_unit_test(test_of_too_many_names_in_turn_some_are_found),
+        cmocka_unit_test(test_modules_that_come_and_go),
+        cmocka_unit_test(test_a_name_of_a_megabyte_is_cut),
+        cmocka_unit_test(test_a_name_that_stands_for_a_billion),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,255 @@
+#!/usr/bin/env python3
+"""What cuspan takes is bounded, whatever its host does.
+
+    bounds_test.py --build DIRECTORY [--sanitizers LIST] [--long] [GROUP[.test]...]
+
+Memory: what libcuspan.so and libcuspan-export.so allocate (libmemory-watch.so counts it: blocks, mappings, their threads'
+stacks, their variables), in each load at most memory_bytes_max; and the process grows by no more than that. Without
+libmemory-watch.so, so with sanitizers, what was delivered and counted is tested alone. --long: the loads in full."""
+
+import argparse
+import contextlib
+import json
+import os
+import ssl
+import subprocess
+import sys
+import threading
+import time
+import unittest
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+import agent_test  # noqa: E402
+from agent_test import MEMORY_BYTES, NO_HURRY, compare, is_call, recorded  # noqa: E402
+
+LONG = False
+MIB = 1 << 20
+# Without the batches' text in the way of the counters.
+NOWHERE = ["--file", "/dev/null"]
+
+
+class SlowHandler(BaseHTTPRequestHandler):
+    """A collector that takes its time for each request."""
+    protocol_version = "HTTP/1.1"
+
+    def do_POST(self):  # noqa: N802
+        self.rfile.read(int(self.headers["Content-Length"]))
+        time.sleep(self.server.pause_s)
+        self.server.requests += 1
+        self.send_response(200)
+        self.send_header("Content-Type", self.server.content_type)
+        self.send_header("Content-Length", str(len(self.server.answer)))
+        with contextlib.suppress(OSError):  # nobody may wait for it any more
+            self.end_headers()
+            self.wfile.write(self.server.answer)
+
+    def log_message(self, *_):
+        pass
+
+
+class Case(agent_test.Case):
+    def load(self, name, *options, memory=MEMORY_BYTES, env=None, settings=None, **more):
+        """Plays it, and holds the agent to its bound. The result has `allocated`, and what the process grew by."""
+        env = dict(env or {})
+        watched = agent_test.BUILD / "libmemory-watch.so"
+        page = self.directory / "memory"
+        if not agent_test.SANITIZERS:
+            env.update(LD_PRELOAD=str(watched), MEMORY_WATCH=str(page))
+        settings = {"memory_bytes_max": memory, **NO_HURRY, **(settings or {})}
+        to_file = more.pop("to_file", not {"--file", "--endpoint"} & set(options))
+        result = self.replay(name, *options, env=env, settings=settings, to_file=to_file, **more)
+        result.allocated = 0
+        for path in self.directory.glob("memory.*"):
+            seen = json.loads(path.read_bytes().rstrip(b"\0"))
+            if seen["peak"] > result.allocated:
+                result.allocated, result.memory = seen["peak"], seen
+            path.unlink()
+        if not agent_test.SANITIZERS:
+            parts = ", ".join(f"{key} {value / MIB:.1f}" for key, value in result.memory.items() if key != "allocations")
+            print(f"{self.id().split('.', 1)[1]}: allocated at most {result.allocated / MIB:.1f} MiB ({parts})")
+            self.assertGreater(result.allocated, memory // 2)  # it isn't blind
+            self.assertLessEqual(result.allocated, memory)
+        return result
+
+    @staticmethod
+    def lost_as_spans(result):
+        reasons = "queue_full", "too_large", "rejected", "refused", "unreachable", "deadline", "output"
+        return sum(result.report["losses"].get("lost_" + reason, 0) for reason in reasons)
+
+
+class Memory(Case):
+    def test_flat_out(self):
+        self.load("torch_inference", *NOWHERE, "--repeat", 60, "--overload")
+
+    def test_each_detail(self):
+        for detail in "summary", "graph-nodes", "full":
+            with self.subTest(detail):
+                self.load("torch_inference", *NOWHERE, "--repeat", 5, "--overload", settings={"detail": detail})
+
+    def collector(self, pause_s, answer=b"", tls=False):
+        server = ThreadingHTTPServer(("127.0.0.1", 0), SlowHandler)
+        server.pause_s, server.answer, server.requests = pause_s, answer, 0
+        server.content_type = "application/x-protobuf"
+        if tls:
+            pem = self.directory / "server.pem"
+            subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", pem, "-out", f"{pem}.crt",
+                            "-subj", "/CN=localhost", "-days", "2"], check=True, stderr=subprocess.DEVNULL)
+            pem.write_text(pem.read_text() + Path(f"{pem}.crt").read_text())
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(pem)
+            server.socket = context.wrap_socket(server.socket, server_side=True)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        self.addCleanup(server.server_close)
+        self.addCleanup(server.shutdown)
+        return server
+
+    def send_to(self, server, repeat, name="torch_inference", tls=False, memory=MEMORY_BYTES, fail=None, **settings):
+        """The name is resolved, which takes libcurl a thread."""
+        url = f"http{'s' if tls else ''}://localhost:{server.server_port}"
+        settings = {"tls_verify": "false", "exit_deadline_ms": 2000, **settings}
+        result = self.load(name, "--endpoint", url, "--repeat", repeat, "--overload", settings=settings,
+                           memory=memory, fail=fail, status=None, timeout=7200)
+        print(f"{result.report['spans']} spans in {result.seconds:.0f} s, {server.requests} requests, {result.report['losses']}")
+        self.assertEqual(result.report["delivered"] + self.lost_as_spans(result), result.report["spans"])
+        return result
+
+    def test_a_slow_collector_at_full_rate(self):
+        """With --long for an hour. Queues are full all the time; what doesn't fit is counted."""
+        file = self.directory / "calls.cuspanrec"
+        subprocess.run([agent_test.BUILD / "replay_sample", file, "4", "50000"], check=True)
+        memory, repeat = (MEMORY_BYTES, 5000) if LONG else (56 * MIB, 2)  # a queue of 2 MiB fills soon
+        for compression in "gzip", "zstd":
+            with self.subTest(compression):
+                result = self.send_to(self.collector(1 if LONG else 20), repeat, file, memory=memory, fail="no-patience",
+                                      compression=compression)
+                self.assertGreater(result.report["losses"].get("lost_queue_full", 0), 0)
+
+    def test_tls(self):
+        server = self.collector(0, tls=True)
+        self.send_to(server, 100, tls=True)
+        self.assertGreater(server.requests, 0)
+
+    def test_answers_of_four_megabytes(self):
+        """Nothing but brackets and commas, and as JSON: no text takes a parser more memory."""
+        for answer, kind in (bytes(4 * MIB - 1), "application/x-protobuf"), (b"[0" + b",0" * (2 * MIB - 2), "application/json"):
+            with self.subTest(kind):
+                server = self.collector(0, answer=answer, tls=True)
+                server.content_type = kind
+                self.send_to(server, 50, tls=True)
+                self.assertGreater(server.requests, 0)
+
+    def test_four_outputs(self):
+        config = self.directory / "four.yaml"
+        outputs = "".join("    - batch: {exporter: {otlp_file/development: {output_stream: file:///dev/null}}}\n" for _ in range(4))
+        config.write_text(f'file_format: "1.1"\ntracer_provider:\n  processors:\n{outputs}')
+        self.load("torch_inference", "--config", config, "--repeat", 20, "--overload", to_file=False)
+
+    def test_small_and_large(self):
+        small = {"rings.total_bytes": 2 * MIB, "cupti.host_buffer_count": 32}
+        self.load("torch_inference", *NOWHERE, "--repeat", 10, "--overload", memory=40 * MIB, settings=small)
+        self.load("torch_inference", *NOWHERE, "--repeat", 10, "--overload", memory=256 * MIB)
+
+
+class Threads(Case):
+    def test_ten_thousand_one_after_the_other(self):
+        """All of them are seen, and a ring is given back by each."""
+        count = 10_000
+        whole = sum(map(is_call, self.replay("torch_inference").spans))
+        repeat = 40
+        result = self.load("torch_inference", "--repeat", repeat, fail=f"threads={count // 10}", timeout=300)
+        seen = result.report["counters"]["threads_seen"]
+        print(f"{seen} threads, {result.report['losses']}")
+        self.assertGreaterEqual(seen, count)
+        self.assertEqual(sum(map(is_call, result.spans)) + sum(result.report["losses"].values()), whole * repeat)
+
+    def test_a_thousand_at_once(self):
+        """More than there are rings: those beyond are counted."""
+        file = self.directory / "thousand.cuspanrec"
+        subprocess.run([agent_test.BUILD / "replay_sample", file, "1000", "256"], check=True)
+        settings = {"rings.total_bytes": 1 * MIB, "rings.bytes": 65536}
+        plenty = self.load(file, *NOWHERE, timeout=300)
+        few = self.load(file, *NOWHERE, settings=settings, timeout=300)
+        offered = [self.calls(plenty), self.calls(few)]
+        print(f"{offered} calls, lost {plenty.report['losses']}, then {few.report['losses']}")
+        self.assertEqual(offered[0], offered[1])
+        self.assertGreater(few.report["losses"]["lost_no_ring"], 0)
+
+    @staticmethod
+    def calls(result):
+        """Taken or counted as lost."""
+        losses = result.report["losses"]
+        return (result.report["counters"]["calls_captured"] + losses.get("lost_no_ring", 0) + losses.get("lost_ring_full", 0))
+
+
+class Work(Case):
+    def gpu_work(self, name, repeat):
+        return len(recorded(name).gpu_work()) * repeat
+
+    def test_a_thousand_streams(self):
+        result = self.load("threads", "--repeat", 5, fail="streams=1000")
+        self.assert_nothing_lost(result)
+        streams = {span.attributes.get("cuda.stream.id") for span in result.spans if compare.is_gpu_span(span)}
+        self.assertGreaterEqual(len(streams), 1000)
+
+    def test_unique_names(self):
+        """Each kernel has a name that was never there before: 10^5, and with --long 10^7."""
+        wanted = 10**7 if LONG else 10**5
+        kernels = sum(1 for a in recorded("torch_inference").gpu_work() if a.kind == agent_test.recording.KERNEL)
+        repeat = wanted // kernels + 1
+        plain = self.load("torch_inference", *NOWHERE, "--repeat", 20, timeout=7200)
+        result = self.load("torch_inference", *NOWHERE, "--repeat", repeat, fail="unique-names=40", timeout=7200)
+        self.assertEqual(result.report["losses"], {})
+        self.assertEqual(result.report["spans"] - result.report["counters"]["sessions"],
+                         (plain.report["spans"] - plain.report["counters"]["sessions"]) // 20 * repeat)
+        print(f"{kernels * repeat} names in {result.seconds:.1f} s")
+
+    def test_unique_names_are_right(self):
+        result = self.load("torch_inference", fail="unique-names=40")
+        names = [s.attributes["cuda.kernel.name"] for s in result.spans if "cuda.kernel.name" in s.attributes]
+        self.assertEqual(len(names), len(set(names)))
+        self.assertTrue(all(name.startswith("kkkkk") and name.endswith("(int)") for name in names))
+
+    def test_names_of_a_megabyte(self):
+        result = self.load("vector_add", fail=f"unique-names={MIB}")
+        self.assert_nothing_lost(result)
+        names = [s.attributes["cuda.kernel.name"] for s in result.spans if "cuda.kernel.name" in s.attributes]
+        self.assertGreater(len(names), 0)
+        self.assertTrue(all(256 <= len(name) <= 32768 for name in names), [len(name) for name in names])
+
+    def test_calls_whose_records_never_come(self):
+        """They wait in a table of fixed size, and are given up, counted."""
+        repeat = 200 if not agent_test.SANITIZERS else 20
+        result = self.load("threads", *NOWHERE, "--repeat", repeat, fail="no-record=2", timeout=300)
+        self.assertEqual(result.report["losses"], {})
+        print(f"{result.report['counters']['pending_evicted']} calls given up")
+        if not agent_test.SANITIZERS:
+            self.assertGreater(result.report["counters"]["pending_evicted"], 0)
+
+    def test_records_whose_calls_never_come(self):
+        """They are sent below the session, marked and counted, once they have waited in vain."""
+        repeat = 20
+        result = self.load("threads", "--repeat", repeat, fail="no-call=2")
+        self.assert_nothing_lost(result)
+        orphans = sum(1 for span in result.spans if span.attributes.get("cuda.orphan"))
+        self.assertEqual(orphans, result.report["counters"]["orphans"])
+        self.assertAlmostEqual(orphans, self.gpu_work("threads", repeat) // 2, delta=repeat * 2)
+
+
+def main():
+    global LONG
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--build", required=True, type=Path)
+    parser.add_argument("--sanitizers", default="")
+    parser.add_argument("--long", action="store_true", default=bool(os.environ.get("CUSPAN_LONG")))
+    parser.add_argument("tests", nargs="*")
+    arguments = parser.parse_args()
+    agent_test.BUILD, agent_test.SANITIZERS = arguments.build.resolve(), arguments.sanitizers
+    LONG = arguments.long
+    unittest.main(argv=[sys.argv[0], *arguments.tests], verbosity=2)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,192 @@
+#include "base/files.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define OTHER_USER 12345
+
+static char folder[] = "/tmp/files-test-XXXXXX";
+static char path[128], target[128];
+
+static int begin(void **state)
+{
+    (void)state;
+    strcpy(folder + strlen(folder) - 6, "XXXXXX");
+    if (!mkdtemp(folder))
+        return 1;
+    snprintf(path, sizeof path, "%s/file", folder);
+    snprintf(target, sizeof target, "%s/target", folder);
+    return 0;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    unlink(path);
+    unlink(target);
+    return rmdir(folder);
+}
+
+static void write_file(const char *name, const char *text)
+{
+    int fd = open(name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+    close(fd);
+}
+
+static void assert_holds(const char *name, const char *text)
+{
+    char found[64] = "";
+    int fd = open(name, O_RDONLY | O_CLOEXEC);
+    assert_true(fd >= 0);
+    assert_true(read(fd, found, sizeof found - 1) >= 0);
+    close(fd);
+    assert_string_equal(found, text);
+}
+
+static unsigned mode_of(const char *name)
+{
+    struct stat info;
+    assert_int_equal(lstat(name, &info), 0);
+    return info.st_mode & 07777;
+}
+
+/* Appends "more". NULL: it was done; "": the kernel has refused. */
+static const char *append(void)
+{
+    const char *problem = "not set";
+    int fd = files_open_append(path, &problem);
+    if (fd < 0)
+        return problem ? problem : "";
+    assert_null(problem);
+    assert_int_equal(write(fd, "more", 4), 4);
+    close(fd);
+    return NULL;
+}
+
+static void a_new_file_is_ours_alone(void **state)
+{
+    (void)state;
+    umask(0);
+    assert_null(append());
+    assert_int_equal(mode_of(path), 0600);
+    assert_holds(path, "more");
+    assert_null(append());
+    assert_holds(path, "moremore");
+}
+
+static void a_link_of_ones_own_is_followed(void **state)
+{
+    (void)state;
+    write_file(target, "some");
+    assert_int_equal(symlink(target, path), 0);
+    assert_null(append());
+    assert_holds(target, "somemore");
+}
+
+static void what_the_kernel_refuses_it_says(void **state)
+{
+    (void)state;
+    assert_int_equal(symlink(path, path), 0);
+    assert_string_equal(append(), "");
+    assert_int_equal(errno, ELOOP);
+    unlink(path);
+    snprintf(path, sizeof path, "%s/nowhere/file", folder);
+    assert_string_equal(append(), "");
+    assert_int_equal(errno, ENOENT);
+}
+
+static void another_users_link_is_not_followed(void **state)
+{
+    (void)state;
+    if (geteuid() != 0)
+        skip();
+    write_file(target, "some");
+    assert_int_equal(symlink(target, path), 0);
+    assert_int_equal(lchown(path, OTHER_USER, OTHER_USER), 0);
+    assert_string_equal(append(), "it is a link that belongs to another user");
+    assert_holds(target, "some");
+    unlink(target);
+    assert_string_equal(append(), "it is a link that belongs to another user");
+    assert_int_equal(access(target, F_OK), -1);
+    /* Whose folder it is may put links there. */
+    assert_int_equal(chown(folder, OTHER_USER, OTHER_USER), 0);
+    assert_null(append());
+    assert_holds(target, "more");
+}
+
+static void another_users_file_is_not_filled(void **state)
+{
+    (void)state;
+    if (geteuid() != 0)
+        skip();
+    write_file(path, "some");
+    assert_int_equal(chown(path, OTHER_USER, OTHER_USER), 0);
+    assert_string_equal(append(), "it belongs to another user");
+    unlink(path);
+    assert_int_equal(mkfifo(path, 0666), 0);
+    assert_int_equal(chown(path, OTHER_USER, OTHER_USER), 0);
+    int reader = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    assert_string_equal(append(), "it belongs to another user");
+    close(reader);
+}
+
+static void a_second_name_in_a_folder_of_all_is_refused(void **state)
+{
+    (void)state;
+    write_file(target, "some");
+    assert_int_equal(link(target, path), 0);
+    assert_null(append());
+    assert_int_equal(chmod(folder, 01777), 0);
+    assert_string_equal(append(), "it has other names, and others may write to its folder");
+    assert_holds(target, "somemore");
+}
+
+static void a_created_file_takes_the_place_of_what_was_there(void **state)
+{
+    (void)state;
+    write_file(target, "some");
+    for (int is_link = 0; is_link < 2; is_link++) {
+        unlink(path);
+        if (is_link)
+            assert_int_equal(symlink(target, path), 0);
+        else
+            assert_int_equal(link(target, path), 0);
+        int fd = files_create(path);
+        assert_true(fd >= 0);
+        assert_int_equal(write(fd, "new", 3), 3);
+        close(fd);
+        assert_holds(path, "new");
+        assert_holds(target, "some");
+        assert_int_equal(mode_of(path), 0600);
+    }
+    unlink(path);
+    assert_int_equal(mkdir(path, 0700), 0);
+    assert_int_equal(files_create(path), -1);
+    rmdir(path);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_new_file_is_ours_alone, begin, end),
+        cmocka_unit_test_setup_teardown(a_link_of_ones_own_is_followed, begin, end),
+        cmocka_unit_test_setup_teardown(what_the_kernel_refuses_it_says, begin, end),
+        cmocka_unit_test_setup_teardown(another_users_link_is_not_followed, begin, end),
+        cmocka_unit_test_setup_teardown(another_users_file_is_not_filled, begin, end),
+        cmocka_unit_test_setup_teardown(a_second_name_in_a_folder_of_all_is_refused, begin, end),
+        cmocka_unit_test_setup_teardown(a_created_file_takes_the_place_of_what_was_there, begin, end),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
