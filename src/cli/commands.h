@@ -42,6 +42,10 @@ enum option_id {
     OPTION_CUPTI_VERSION,
     OPTION_ALL,
     OPTION_JSON,
+    OPTION_EXPECT,
+    OPTION_ONLY,
+    OPTION_SECONDS,
+    OPTION_LIST,
     OPTION_MAN,
     OPTION_COMPLETION
 };
@@ -87,6 +91,7 @@ int cmd_record(int argc, char **argv);
 int cmd_replay(int argc, char **argv);
 int cmd_show(int argc, char **argv);
 int cmd_check(int argc, char **argv);
+int cmd_doctor(int argc, char **argv);
 int cmd_version(int argc, char **argv);
 int cmd_help(int argc, char **argv);
 
