@@ -285,8 +285,9 @@ class Cupti(Case):
 class Injection(Case):
     def test_library(self):
         self.says("injection.library", "ok", "version", arguments=["--library", self.agent()])
-        self.agent().chmod(0o750)
-        self.says("injection.library", "warning", "closed to other users", r"chmod o\+rX", arguments=["--library", self.agent()])
+        library = self.agent()
+        library.chmod(0o750)
+        self.says("injection.library", "warning", "closed to other users", r"chmod o\+rX", arguments=["--library", library])
         self.says("injection.library", "problem", "is no agent", "--library", arguments=["--library", BUILD / "libfake_cuda.so"])
         self.says("injection.library", "problem", "no agent at /nowhere", "install cuspan", arguments=[], env={"CUSPAN_LIBRARY": "/nowhere/x.so"})
         broken = self.directory / "broken.so"

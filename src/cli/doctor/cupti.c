@@ -158,6 +158,12 @@ void check_cupti_others(struct doctor *doctor)
         doctor_say(doctor, FOUND_NOT_HERE, "no other");
 }
 
+static void say_broken_python(struct doctor *doctor, const char *path, const char *why)
+{
+    doctor_say(doctor, FOUND_WARNING, "%s: %s", path, why);
+    doctor_mend(doctor, "install the package again: pip install --force-reinstall nvidia-cuda-cupti");
+}
+
 void check_cupti_python(struct doctor *doctor)
 {
     glob_t found = find_python();
@@ -172,7 +178,7 @@ void check_cupti_python(struct doctor *doctor)
                        "package's CUDA runtime",
                        cuptis.found[0].release, path);
         else
-            doctor_say(doctor, FOUND_WARNING, "%s: %s", path, doctor->api ? cuptis.error : "can't be asked");
+            say_broken_python(doctor, path, doctor->api ? cuptis.error : "can't be asked");
     }
     if (found.gl_pathc == 0)
         doctor_say(doctor, FOUND_NOT_HERE, "none in VIRTUAL_ENV, CONDA_PREFIX, ~/.local, /usr/local, /usr");

@@ -156,6 +156,7 @@ void check_injection_nvtx(struct doctor *doctor)
     const char *set = facts_variable(NVTX_VARIABLE), *cuda = facts_variable(VARIABLE);
     const char *library = cuda ? cuda : doctor->injection.library;
     char *real = set ? realpath(set, NULL) : NULL;
+    int error = errno;
     char *ours = library ? realpath(library, NULL) : NULL;
     if (doctor->has_settings && !doctor->settings.capture.nvtx) {
         doctor_say(doctor, FOUND_OK, "ranges are off, by capture.nvtx");
@@ -166,7 +167,7 @@ void check_injection_nvtx(struct doctor *doctor)
         doctor_mend(doctor, "export " NVTX_VARIABLE "=%s", cuda);
     } else if (!real) {
         doctor_say(doctor, FOUND_PROBLEM, NVTX_VARIABLE " is %s: %s; NVTX ranges have no spans", set,
-                   strerror(errno));
+                   strerror(error));
         doctor_mend(doctor, "export " NVTX_VARIABLE "=%s", library ? library : "PATH/TO/libcuspan.so");
     } else if (ours && strcmp(real, ours) == 0) {
         doctor_say(doctor, FOUND_OK, NVTX_VARIABLE " is %s", set);

@@ -2,7 +2,7 @@
 #include "cli/doctor/checks.h"
 
 #include "base/clock.h"
-#include "cli/doctor/facts.h"
+#include "cli/doctor/driver.h"
 #include "cli/memory.h"
 #include "cli/outcome.h"
 
@@ -31,7 +31,7 @@ struct run {
     bool has_seen_driver, has_seen_agent; /* mapped in the program's process, at some time that we looked */
     char *output;                         /* its last OUTPUT_BYTES_MAX */
     struct outcome outcome;
-    uint64_t calls, activities, created, delivered, unsampled, filtered;
+    uint64_t calls, activities, created, delivered, unsampled, filtered, sessions;
 };
 
 /* --- running it --- */
@@ -141,6 +141,7 @@ static void add_report(struct run *run, const char *path)
     run->activities += number_of(counters, "activities_captured");
     run->unsampled += number_of(counters, "spans_unsampled");
     run->filtered += number_of(counters, "spans_filtered");
+    run->sessions += number_of(counters, "sessions");
     run->created += number_of(report, "spans");
     run->delivered += number_of(report, "delivered");
     cJSON_Delete(report);
@@ -261,6 +262,14 @@ static void judge_delivery(struct doctor *doctor, const struct run *run)
     free(why);
 }
 
+/* Each process has records of its devices and of a context, whatever it does on them. */
+static bool has_gpu_work(struct doctor *doctor, const struct run *run)
+{
+    const struct nvml_facts *nvml = nvml_facts(doctor);
+    uint64_t facts = ((nvml->works ? nvml->count : 1) + 1) * run->outcome.processes;
+    return run->activities > facts || run->created > run->calls + run->sessions;
+}
+
 static void judge_capture(struct doctor *doctor, const struct run *run)
 {
     if (run->outcome.recording_count) {
@@ -279,7 +288,7 @@ static void judge_capture(struct doctor *doctor, const struct run *run)
                    (unsigned long long)run->unsampled, (unsigned long long)run->filtered);
         doctor_mend(doctor, "look at configuration.sampling and configuration.filters");
     } else {
-        if (run->activities == 0) {
+        if (!has_gpu_work(doctor, run)) {
             doctor_say(doctor, FOUND_PROBLEM, "%llu calls, and CUPTI gave no record of GPU work",
                        (unsigned long long)run->calls);
             doctor_mend(

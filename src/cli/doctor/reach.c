@@ -103,6 +103,20 @@ static bool wants_tls(const char *answer, size_t got)
            memmem(answer, got, "HTTPS port", strlen("HTTPS port")) != NULL;
 }
 
+/* A ClientHello of TLS 1.2 with one cipher: whoever speaks TLS answers by a handshake or an alert. */
+static bool greets_back(const struct addrinfo *list)
+{
+    static const unsigned char hello[] = {
+        0x16, 3, 1, 0, 45,                     /* a handshake record */
+        1, 0, 0, 41, 3, 3,                     /* ClientHello, TLS 1.2 */
+        'c', 'u', 's', 'p', 'a', 'n', ' ', 'd', 'o', 'c', 't', 'o', 'r', ' ', 'a', 's',
+        'k', 's', ' ', 'w', 'h', 'o', ' ', 'i', 's', ' ', 't', 'h', 'e', 'r', 'e', '.', /* its 32 random bytes */
+        0, 0, 2, 0xc0, 0x2f, 1, 0};            /* no session, ECDHE-RSA-AES128-GCM-SHA256, no compression */
+    char answer[16];
+    size_t got = talk(list, hello, sizeof hello, answer, sizeof answer);
+    return got >= 2 && (answer[0] == 0x15 || answer[0] == 0x16) && answer[1] == 0x03;
+}
+
 static void listen_to(const struct addrinfo *list, const struct question *asked, struct reach *reach)
 {
     static const char preface[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0";
@@ -124,6 +138,8 @@ static void listen_to(const struct addrinfo *list, const struct question *asked,
     got = talk(list, preface, sizeof preface - 1, answer, sizeof answer);
     if (is_settings_frame(answer, got))
         reach->spoken = SPEAKS_HTTP2;
+    else if (greets_back(list))
+        reach->spoken = SPEAKS_TLS;
 }
 
 static void ask(const void *question, void *answer)
