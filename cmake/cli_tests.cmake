@@ -1,4 +1,4 @@
-foreach(module text otlp_reader scale outline picture lines perfetto outcome options)
+foreach(module text otlp_reader scale outline picture lines perfetto outcome options doctor)
   cuspan_unit_test(${module} cuspan_cli)
   target_include_directories(${module}_test PRIVATE tests/unit ${CJSON_INCLUDE_DIR})
 endforeach()

@@ -50,7 +50,9 @@ void switches_unlock(void)
 
 static enum status fail(struct error *err, const char *what, uint32_t result)
 {
-    return error_set(err, STATUS_UNAVAILABLE, "CUPTI refused %s: %s", what, cupti_result_text(cupti, result));
+    return error_set(err, STATUS_UNAVAILABLE,
+                     "CUPTI refused %s: %s; `cuspan doctor` looks for what stands in the way", what,
+                     cupti_result_text(cupti, result));
 }
 
 /* CUPTI refuses a struct that is larger than it knows. */
@@ -172,8 +174,9 @@ static enum status enable_kinds(const uint64_t fields[ACTIVITY_KINDS_MAX], struc
         if (kind == ACTIVITY_KERNEL)
             return fail(err, "kernel records", result);
         bool asked = settings->capture.activities.allow.count > 0;
-        (asked ? log_warn : log_debug)("this CUPTI gives no records of kind %s: %s",
-                                       activity_table[kind].name, cupti_result_text(cupti, result));
+        (asked ? log_warn : log_debug)(
+            "this CUPTI gives no records of kind %s: %s; take it out of capture.activities.allow",
+            activity_table[kind].name, cupti_result_text(cupti, result));
     }
     return STATUS_OK;
 }
@@ -253,7 +256,9 @@ static void enable_calls(void)
     /* A CUPTI older than the tables knows fewer calls; a program linked with it knows no more. Both refusals
      * have the same result, but no CUPTI lacks that many. */
     if (refused * 2 > wanted)
-        log_warn("CUPTI refused callbacks for %u of %u calls, which have no spans", refused, wanted);
+        log_warn("CUPTI refused callbacks for %u of %u calls, which have no spans; name another one by "
+                 "distribution.cuspan.cupti.library",
+                 refused, wanted);
     else if (refused)
         log_debug("this CUPTI does not know %u of the calls", refused);
 }

@@ -1,12 +1,12 @@
-/* Stands in for libcuda.so.1, libnvidia-ml.so.1 and libcupti.so.1x in tests/integration/doctor_test.py: each says what the
- * environment asks for, so that every fault can be made without a GPU.
+/* Stands in for libcuda.so.1, libnvidia-ml.so.1 and libcupti.so.1x in tests/integration/doctor_test.py: each
+ * says what the environment asks for, so that every fault can be made without a GPU.
  *
  *   FAKE_CUDA_VERSION   cuDriverGetVersion's (13000)       FAKE_NVML_INIT          nvmlInit's result (0)
  *   FAKE_CUDA_INIT      cuInit's result (0), or "crash"    FAKE_NVML_COUNT         GPUs (1)
  *   FAKE_CUDA_DEVICES   GPUs for CUDA (1)                  FAKE_NVML_COMPUTE_MODE  (0)
- *   FAKE_CUPTI_RESULT   cuptiGetVersion's result (0)       FAKE_NVML_MIG           0 or 1; unset: can't be divided
- *                                                          FAKE_NVML_INSTANCES     (0)
- * CUPTI's version stands in a file "version" beside the library, so that there can be several. */
+ *   FAKE_CUPTI_RESULT   cuptiGetVersion's result (0)       FAKE_NVML_MIG           0 or 1; unset: can't be
+ * divided FAKE_NVML_INSTANCES     (0) CUPTI's version stands in a file "version" beside the library, so that
+ * there can be several. */
 #include "capture/cupti_abi.h"
 
 #include <dlfcn.h>

@@ -177,6 +177,20 @@ void check_collector_protocol(struct doctor *doctor)
 
 /* --- TLS --- */
 
+static bool is_of_tls(const char *error)
+{
+    return strcasestr(error, "ssl") || strcasestr(error, "tls") || strcasestr(error, "certificate");
+}
+
+/* A server that misses the client's certificate says so by an alert after the handshake, or just goes: the
+ * alert may be lost then, and what is left is a connection that ended. */
+static bool has_gone(const struct collector *collector)
+{
+    const char *error = collector->answer.error;
+    return collector->reach.spoken == SPEAKS_TLS && !collector->exporter->client_certificate_file &&
+           (strcasestr(error, "closed") || strcasestr(error, "reset") || strcasestr(error, "pipe"));
+}
+
 static void mend_tls(struct doctor *doctor, const char *error)
 {
     if (strcasestr(error, "does not match") || strcasestr(error, "subject name") ||
@@ -185,7 +199,7 @@ static void mend_tls(struct doctor *doctor, const char *error)
                     "name the collector as its certificate does, or have that name put into the certificate");
     else if (strcasestr(error, "expired"))
         doctor_mend(doctor, "have the collector's certificate renewed (and check this machine's clock)");
-    else if (strcasestr(error, "alert") || strcasestr(error, "required"))
+    else if (strcasestr(error, "alert") || strcasestr(error, "required") || !is_of_tls(error))
         doctor_mend(
             doctor,
             "the server asks for a client's certificate: set OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE and "
@@ -204,11 +218,6 @@ static const char *unreadable_file(const struct exporter_settings *exporter)
         if (files[i] && access(files[i], R_OK) != 0)
             return files[i];
     return NULL;
-}
-
-static bool is_of_tls(const char *error)
-{
-    return strcasestr(error, "ssl") || strcasestr(error, "tls") || strcasestr(error, "certificate");
 }
 
 static void judge_tls(struct doctor *doctor, const struct collector *collector)
@@ -230,11 +239,12 @@ static void judge_tls(struct doctor *doctor, const struct collector *collector)
     } else if (collector->has_answer && answer->is_answered) {
         doctor_say(doctor, FOUND_OK, "the certificate is one that %s vouches for",
                    collector->exporter->ca_file ? collector->exporter->ca_file : "the system");
-    } else if (collector->has_answer && is_of_tls(answer->error) && !speaks_none) {
+    } else if (collector->has_answer && !speaks_none && (is_of_tls(answer->error) || has_gone(collector))) {
         doctor_say(doctor, FOUND_PROBLEM, "%s: %s", collector->url, answer->error);
         mend_tls(doctor, answer->error);
     } else {
-        doctor_say(doctor, FOUND_UNKNOWN, "%s: it didn't come to a handshake", collector->url);
+        doctor_say(doctor, FOUND_UNKNOWN, "%s: it didn't come to a handshake%s%s", collector->url,
+                   *answer->error ? ": " : "", answer->error);
     }
 }
 

@@ -107,11 +107,12 @@ static bool wants_tls(const char *answer, size_t got)
 static bool greets_back(const struct addrinfo *list)
 {
     static const unsigned char hello[] = {
-        0x16, 3, 1, 0, 45,                     /* a handshake record */
-        1, 0, 0, 41, 3, 3,                     /* ClientHello, TLS 1.2 */
-        'c', 'u', 's', 'p', 'a', 'n', ' ', 'd', 'o', 'c', 't', 'o', 'r', ' ', 'a', 's',
-        'k', 's', ' ', 'w', 'h', 'o', ' ', 'i', 's', ' ', 't', 'h', 'e', 'r', 'e', '.', /* its 32 random bytes */
-        0, 0, 2, 0xc0, 0x2f, 1, 0};            /* no session, ECDHE-RSA-AES128-GCM-SHA256, no compression */
+        0x16, 3,   1,   0,    45,      /* a handshake record */
+        1,    0,   0,   41,   3,    3, /* ClientHello, TLS 1.2 */
+        'c',  'u', 's', 'p',  'a',  'n', ' ', 'd', 'o', 'c', 't', 'o', 'r', ' ', 'a', 's', 'k',
+        's',  ' ', 'w', 'h',  'o',  ' ', 'i', 's', ' ', 't', 'h', 'e', 'r', 'e', '.', /* its 32 random bytes
+                                                                                       */
+        0,    0,   2,   0xc0, 0x2f, 1,   0}; /* no session, ECDHE-RSA-AES128-GCM-SHA256, no compression */
     char answer[16];
     size_t got = talk(list, hello, sizeof hello, answer, sizeof answer);
     return got >= 2 && (answer[0] == 0x15 || answer[0] == 0x16) && answer[1] == 0x03;
