@@ -16,9 +16,14 @@ cuspan_stage(cli src/cli/commands.c src/cli/options.c src/cli/help.c src/cli/man
              src/cli/scale.c src/cli/outline.c src/cli/bars.c src/cli/label.c src/cli/picture.c
              src/cli/lines.c src/cli/perfetto.c
              src/cli/cmd_run.c src/cli/cmd_record.c src/cli/cmd_replay.c src/cli/cmd_send.c src/cli/cmd_show.c
-             src/cli/cmd_check.c src/cli/cmd_version.c src/cli/cmd_help.c
              src/cli/agents.c src/cli/agents_choice.c src/cli/cmd_ps.c src/cli/cmd_status.c src/cli/cmd_start.c
-             src/cli/cmd_stop.c src/cli/cmd_flush.c)
+             src/cli/cmd_stop.c src/cli/cmd_flush.c src/cli/cmd_check.c
+             src/cli/doctor/doctor.c src/cli/doctor/checks.c src/cli/doctor/child.c src/cli/doctor/facts.c
+             src/cli/doctor/library.c src/cli/doctor/elf.c src/cli/doctor/reach.c
+             src/cli/doctor/driver_facts.c src/cli/doctor/driver.c src/cli/doctor/cupti.c src/cli/doctor/injection.c
+             src/cli/doctor/configuration.c src/cli/doctor/collector.c src/cli/doctor/collector_checks.c
+             src/cli/doctor/permissions.c src/cli/doctor/slow.c src/cli/doctor/agents.c src/cli/doctor/program.c
+             src/cli/cmd_doctor.c src/cli/cmd_version.c src/cli/cmd_help.c)
 target_include_directories(cuspan_cli PRIVATE ${CJSON_INCLUDE_DIR})
 target_link_libraries(cuspan_cli PUBLIC cuspan_config $<TARGET_NAME_IF_EXISTS:cuspan_recording> cuspan_model cuspan_base ${CLI_CJSON} m ${CMAKE_DL_LIBS})
 
@@ -42,7 +47,7 @@ install(CODE "
   file(MAKE_DIRECTORY \${MAN} \${COMPLETIONS})
   execute_process(COMMAND \${CUSPAN} help --completion bash OUTPUT_FILE \${COMPLETIONS}/cuspan)
   execute_process(COMMAND \${CUSPAN} help --man cuspan OUTPUT_FILE \${MAN}/cuspan.1)
-  foreach(command run record replay send show check ps status start stop flush version help)
+  foreach(command run record replay send show check doctor ps status start stop flush version help)
     execute_process(COMMAND \${CUSPAN} help --man \${command} OUTPUT_FILE \${MAN}/cuspan-\${command}.1)
   endforeach()
 ")

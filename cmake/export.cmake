@@ -3,7 +3,7 @@ include(cmake/compress.cmake)
 cuspan_stage(export src/export/exporter.c src/export/control.c src/export/file.c src/export/sender.c src/export/spool.c
              src/export/spool_writer.c src/export/spool_source.c src/export/spool_estate.c src/export/spool_files.c
              src/export/spool_format.c src/export/spool_send.c src/export/json_spans.c src/export/headers.c
-             src/export/secrets.c ${compress_sources} src/export/grpc.c src/export/retry.c src/export/percent.c src/export/verdict.c
+             src/export/secrets.c ${compress_sources} src/export/grpc.c src/export/retry.c src/export/percent.c src/export/verdict.c src/export/probe.c
              src/export/otlp_response.c src/export/transport_load.c)
 target_link_libraries(cuspan_export PUBLIC cuspan_model cuspan_base PRIVATE cuspan_compress ${CMAKE_DL_LIBS})
 

@@ -1,5 +1,5 @@
 find_package(ZLIB REQUIRED) # the tests' own way to undo gzip
-foreach(module retry otlp_response grpc verdict percent secrets headers compress file exporter sender spool)
+foreach(module retry otlp_response grpc verdict percent secrets headers compress file exporter sender spool probe)
   cuspan_unit_test(${module} cuspan_export)
   target_include_directories(${module}_test PRIVATE tests/unit)
 endforeach()
@@ -13,6 +13,8 @@ target_compile_definitions(sender_test PRIVATE CUSPAN_EXPORT_MODULE="$<TARGET_FI
 add_dependencies(sender_test cuspan_export_module)
 # A proxy of the developer's must not come between the test and its server.
 set_tests_properties(unit/sender PROPERTIES ENVIRONMENT "no_proxy=*")
+
+target_link_libraries(probe_test PRIVATE cuspan_compress ZLIB::ZLIB)
 
 # What is compiled into the module alone.
 cuspan_unit_test(json_response cuspan_curl)

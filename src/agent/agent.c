@@ -192,7 +192,7 @@ static enum status start(bool by_program, struct error *err)
     if (status != STATUS_OK)
         return status;
     if (own_resource_begin(&settings.resource, info.driver_version, info.cupti_version) != STATUS_OK)
-        log_warn("the resource is incomplete: too many attributes");
+        log_warn("the resource is incomplete: too many attributes; give fewer by resource.attributes");
     status = pipeline_prepare(&options, err);
     if (status == STATUS_OK)
         status = pipeline_start(&info, err);

@@ -234,7 +234,10 @@ static void say_failure_once(void)
     static bool said;
     const char *failure = capture_failure();
     if (failure && !said)
-        log_error("CUPTI has stopped working: %s; this process is no longer traced", failure);
+        log_error("CUPTI has stopped working: %s; this process is no longer traced: start it again, with "
+                  "another CUPTI "
+                  "(distribution.cuspan.cupti.library) if it comes again",
+                  failure);
     said = said || failure;
 }
 

@@ -133,7 +133,7 @@ static void end(const struct root *root)
     log_set_level(settings.log_level);
     report.program = detect_command(root->argv);
     if (detect_command_resource(&settings.resource, report.program, root->pid) != STATUS_OK)
-        log_warn("the resource is incomplete: too many attributes");
+        log_warn("the resource is incomplete: too many attributes; give fewer by resource.attributes");
     send_span(root, report.program);
     memcpy(report.traces[0], root->context.trace_id, 16);
     free(settings.report_file);

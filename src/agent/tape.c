@@ -27,7 +27,8 @@ static void check(struct tape *tape, enum status status)
     if (status == STATUS_OK || tape->has_failed)
         return;
     tape->has_failed = true;
-    log_error("can't write the recording %s: %s", tape->path, status_text(status));
+    log_error("can't write the recording %s: %s; is there room on its disk?", tape->path,
+              status_text(status));
 }
 
 static void introduce(struct tape *tape, const struct thread_info *thread, uint64_t time_ns)

@@ -157,6 +157,18 @@ static int find_driver_version(void)
     return version;
 }
 
+/* Of what the search has found; the one that a setting names is taken whatever the driver. */
+static enum status open_candidate(const char *path, int driver_version, struct cupti *candidate,
+                                  struct error *err)
+{
+    enum status opened = open_library(path, candidate, err);
+    if (opened == STATUS_OK && !driver_takes(driver_version, candidate->version))
+        opened =
+            error_set(err, STATUS_UNAVAILABLE, "%s needs a newer driver than the one installed (CUDA %d.%d)",
+                      path, driver_version / 1000, driver_version % 1000 / 10);
+    return opened;
+}
+
 static enum status take_newest(const struct candidates *list, int driver_version, struct cupti *cupti,
                                struct error *err)
 {
@@ -167,11 +179,7 @@ static enum status take_newest(const struct candidates *list, int driver_version
                   "the library by distribution.cuspan.cupti.library");
     for (size_t i = 0; i < list->count; i++) {
         struct cupti candidate;
-        enum status opened = open_library(list->paths[i], &candidate, err);
-        if (opened == STATUS_OK && !driver_takes(driver_version, candidate.version))
-            opened = error_set(err, STATUS_UNAVAILABLE,
-                               "%s needs a newer driver than the one installed (CUDA %d.%d)", list->paths[i],
-                               driver_version / 1000, driver_version % 1000 / 10);
+        enum status opened = open_candidate(list->paths[i], driver_version, &candidate, err);
         if (opened != STATUS_OK || (found && candidate.version <= cupti->version)) {
             if (!found)
                 status = opened;
@@ -210,6 +218,26 @@ enum status cupti_load(const char *path, const char *own_folder, struct cupti *c
     cupti_version_text(cupti->version, version);
     log_debug("CUPTI of CUDA %s: %s", version, cupti->path);
     return STATUS_OK;
+}
+
+void cupti_survey(const char *path, const char *own_folder, cupti_see_fn *see, void *context)
+{
+    struct candidates list = {.count = 0};
+    int driver_version = find_driver_version();
+    if (path)
+        snprintf(list.paths[list.count++], sizeof list.paths[0], "%s", path);
+    else
+        find_candidates(own_folder, &list);
+    for (size_t i = 0; i < list.count; i++) {
+        struct cupti candidate;
+        struct error err = {""};
+        enum status status = path ? open_library(list.paths[i], &candidate, &err)
+                                  : open_candidate(list.paths[i], driver_version, &candidate, &err);
+        const struct cupti_sight sight = {list.paths[i], candidate.version, status, err.text};
+        see(context, &sight);
+        if (candidate.handle)
+            dlclose(candidate.handle);
+    }
 }
 
 const char *cupti_result_text(const struct cupti *cupti, uint32_t result)

@@ -33,6 +33,17 @@ struct cupti {
 enum status cupti_load(const char *path, const char *own_folder, struct cupti *cupti,
                        struct error *err) MUST_CHECK;
 
+/* What the search comes across, for a person who asks why one is taken: each candidate is opened, also those
+ * behind the one that is taken. With a `path`, that one alone. */
+struct cupti_sight {
+    const char *path;
+    uint32_t version; /* 0: it doesn't tell */
+    enum status status;
+    const char *error; /* unless OK */
+};
+typedef void cupti_see_fn(void *context, const struct cupti_sight *sight);
+void cupti_survey(const char *path, const char *own_folder, cupti_see_fn *see, void *context);
+
 /* CUPTI's own words for a result. */
 const char *cupti_result_text(const struct cupti *cupti, uint32_t result);
 

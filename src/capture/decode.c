@@ -250,7 +250,7 @@ static void complain_once(const uint8_t *data, size_t at, size_t valid)
         memcpy(&kind, data + at, sizeof kind);
     if (!said)
         log_warn("an activity buffer of CUPTI's holds something unknown (kind %u) at byte %zu of %zu; its "
-                 "rest is lost",
+                 "rest is lost; take a CUPTI that `cuspan version` names",
                  kind, at, valid);
     said = true;
 }

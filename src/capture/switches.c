@@ -51,7 +51,9 @@ void switches_unlock(void)
 
 static enum status fail(struct error *err, const char *what, uint32_t result)
 {
-    return error_set(err, STATUS_UNAVAILABLE, "CUPTI refused %s: %s", what, cupti_result_text(cupti, result));
+    return error_set(err, STATUS_UNAVAILABLE,
+                     "CUPTI refused %s: %s; `cuspan doctor` looks for what stands in the way", what,
+                     cupti_result_text(cupti, result));
 }
 
 /* CUPTI refuses a struct that is larger than it knows. */
@@ -190,9 +192,10 @@ static enum status enable_kinds(const uint64_t fields[ACTIVITY_KINDS_MAX], struc
             continue;
         if (kind == ACTIVITY_KERNEL)
             return fail(err, "kernel records", result);
-        bool is_news = settings->capture.activities.allow.count > 0 || !is_foreseen(result);
-        (is_news ? log_warn : log_debug)("this CUPTI gives no records of kind %s: %s",
-                                       activity_table[kind].name, cupti_result_text(cupti, result));
+        bool is_asked = settings->capture.activities.allow.count > 0;
+        (is_asked || !is_foreseen(result) ? log_warn : log_debug)(
+            "this CUPTI gives no records of kind %s: %s%s", activity_table[kind].name,
+            cupti_result_text(cupti, result), is_asked ? "; take it out of capture.activities.allow" : "");
     }
     return STATUS_OK;
 }
@@ -285,8 +288,9 @@ static void enable_calls(void)
     /* A CUPTI older than the tables knows fewer calls; a program linked with it knows no more. Both refusals
      * have the same result, but no CUPTI lacks that many. */
     if (refusals.refused * 2 > refusals.wanted || refusals.news)
-        log_warn("CUPTI refused callbacks for %u of %u calls (%s), which have no spans", refusals.refused,
-                 refusals.wanted,
+        log_warn("CUPTI refused callbacks for %u of %u calls (%s), which have no spans; name another one by "
+                 "distribution.cuspan.cupti.library",
+                 refusals.refused, refusals.wanted,
                  cupti_result_text(cupti, refusals.news ? refusals.news : CUPTI_INVALID_PARAMETER));
     else if (refusals.refused)
         log_debug("this CUPTI does not know %u of the calls", refusals.refused);

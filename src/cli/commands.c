@@ -174,6 +174,42 @@ static const struct command_example start_examples[] = {
     {"cuspan start server; sleep 10; cuspan stop server", "ten seconds of it"},
     {0}};
 
+static const struct command_option doctor_options[] = {
+    {OPTION_ENDPOINT, "endpoint", "URL", "ask this collector, e.g. http://localhost:4318", COMPLETES_NOTHING,
+     NULL},
+    {OPTION_PROTOCOL, "protocol", "NAME", "of the endpoint: http/protobuf (default), http/json or grpc",
+     COMPLETES_WORDS, "http/protobuf http/json grpc"},
+    {OPTION_FILE, "file", "FILE", "spans are to go to this file", COMPLETES_FILE, NULL},
+    {OPTION_CONFIG, "config", "FILE", "use this configuration file (YAML, as OpenTelemetry declares it)",
+     COMPLETES_FILE, NULL},
+    {OPTION_SERVICE_NAME, "service-name", "NAME", "service.name of the spans", COMPLETES_NOTHING, NULL},
+    {OPTION_DETAIL, "detail", "LEVEL", "how much to trace: summary, default, graph-nodes or full",
+     COMPLETES_WORDS, "summary default graph-nodes full"},
+    {OPTION_SET, "set", "KEY=VALUE", "any setting (see: cuspan help settings); may be given again",
+     COMPLETES_NOTHING, NULL},
+    {OPTION_LIBRARY, "library", "FILE",
+     "the agent to load, if not the libcuspan.so that belongs to this program", COMPLETES_FILE, NULL},
+    {OPTION_EXPECT, "expect", "NAMES",
+     "what is missed, separated by commas: kinds (kernel, memcpy), nvtx, graph-nodes, parameters, groups "
+     "(launch), calls (cudaGetDevice)",
+     COMPLETES_NOTHING, NULL},
+    {OPTION_ONLY, "only", "NAME", "only this group of checks (collector), or this one (collector.port)",
+     COMPLETES_WORDS, "driver cupti injection configuration collector permissions slow agents program"},
+    {OPTION_SECONDS, "seconds", "N", "end PROGRAM after so long (30)", COMPLETES_NOTHING, NULL},
+    {OPTION_JSON, "json", NULL, "as JSON", COMPLETES_NOTHING, NULL},
+    {OPTION_COLOR, "color", "WHEN", "auto (on a terminal, unless NO_COLOR is set), always or never",
+     COMPLETES_WORDS, "auto always never"},
+    {OPTION_LIST, "list", NULL, "list the checks, with the question that each answers", COMPLETES_NOTHING,
+     NULL},
+    {0}};
+
+static const struct command_example doctor_examples[] = {
+    {"cuspan doctor", "why is there no data, and why is it slow? As far as this machine and shell tell"},
+    {"cuspan doctor --endpoint http://collector:4318 -- python train.py --epochs 1",
+     "also run the program, and say how far its data came"},
+    {"cuspan doctor --expect nvtx,graph-nodes,cudaGetDevice", "is what I miss switched on?"},
+    {0}};
+
 static const struct command_option version_options[] = {
     {OPTION_JSON, "json", NULL, "as JSON", COMPLETES_NOTHING, NULL}, {0}};
 
@@ -339,6 +375,31 @@ const struct command commands[] = {
         .text = "Waits until all that is finished on the GPU is delivered. The exit status is 1 if it isn't after "
                 "--timeout.",
         .options = control_options,
+    },
+    {
+        .name = "doctor",
+        .operands = "[[--] PROGRAM [ARGUMENT...]]",
+        .run = cmd_doctor,
+        .is_launcher = true,
+        .completes = COMPLETES_PROGRAM,
+        .summary = "say why there is no data, or why it is slow, and what mends it",
+        .text = "Looks along the data's way: driver, CUPTI, injection, configuration, collector, "
+                "permissions, what costs "
+                "time, agents that run. One line for each check: ok, warning, problem, unknown (this machine "
+                "doesn't "
+                "tell) or not here (nothing to look at), with what was found; below it what mends it. The "
+                "exit status is "
+                "1 where a problem was found.\n"
+                "\n"
+                "With PROGRAM, runs it with the agent in it, its output thrown away, and says at which stage "
+                "its data "
+                "ended: agent never loaded, asleep, no CUPTI, no GPU records, nothing delivered, or all "
+                "well. Its spans "
+                "are sent as always.\n"
+                "\n"
+                "docs/troubleshooting.md has every check by its name.",
+        .options = doctor_options,
+        .examples = doctor_examples,
     },
     {
         .name = "version",

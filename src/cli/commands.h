@@ -44,6 +44,10 @@ enum option_id {
     OPTION_ALL,
     OPTION_JSON,
     OPTION_DIRECTORY,
+    OPTION_EXPECT,
+    OPTION_ONLY,
+    OPTION_SECONDS,
+    OPTION_LIST,
     OPTION_MAN,
     OPTION_COMPLETION
 };
@@ -95,6 +99,7 @@ int cmd_status(int argc, char **argv);
 int cmd_start(int argc, char **argv);
 int cmd_stop(int argc, char **argv);
 int cmd_flush(int argc, char **argv);
+int cmd_doctor(int argc, char **argv);
 int cmd_version(int argc, char **argv);
 int cmd_help(int argc, char **argv);
 

@@ -105,7 +105,7 @@ static char *own_directory(void)
     return memory_copy_string(path);
 }
 
-static enum status find_library(struct injection *injection, struct error *err)
+enum status injection_find_library(struct injection *injection, struct error *err)
 {
     static const char *const places[] = {".", "../lib", "../lib/cuspan", "../lib64"};
     const char *named = injection->library ? injection->library : getenv("CUSPAN_LIBRARY");
@@ -182,7 +182,7 @@ enum status injection_prepare(struct injection *injection, struct error *err)
     if (injection->set.len)
         status = config_check_overrides(injection->set.data, "options", err);
     if (status == STATUS_OK)
-        status = find_library(injection, err);
+        status = injection_find_library(injection, err);
     if (status == STATUS_OK)
         status = check_rivals(injection, err);
     if (status == STATUS_OK)

@@ -28,6 +28,10 @@ int injection_set(struct injection *injection, const struct options *options, co
 int injection_set_path(struct injection *injection, const struct options *options, const char *key,
                        const char *path);
 
+/* Finds the library alone: the one that is named, by an option or CUSPAN_LIBRARY, or the one that belongs to
+ * this program. NOT_FOUND. */
+enum status injection_find_library(struct injection *injection, struct error *err) MUST_CHECK;
+
 /* Checks what the agent is told (INVALID), finds the library, looks for what stands in the way, and makes the
  * directory for reports. */
 enum status injection_prepare(struct injection *injection, struct error *err) MUST_CHECK;

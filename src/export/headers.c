@@ -49,7 +49,8 @@ static enum status add_line(struct headers *headers, const char *name, const cha
 static enum status add_users(struct headers *headers, const struct header *header, bool *has_user_agent)
 {
     if (!is_sendable(header)) {
-        log_warn("the header '%s' can't be sent: its name or value has characters that HTTP forbids",
+        log_warn("the header '%s' can't be sent: its name or value has characters that HTTP forbids; correct "
+                 "it in the settings",
                  header->name && *header->name ? header->name : "(unnamed)");
         return STATUS_OK;
     }

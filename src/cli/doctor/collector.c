@@ -1,0 +1,122 @@
+#include "cli/doctor/collector.h"
+
+#include "base/shown.h"
+#include "cli/doctor/child.h"
+#include "cli/doctor/facts.h"
+#include "cli/memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#define ANSWER_TIMEOUT_MS 20000
+
+bool collector_split(const char *endpoint, bool has_tls_by_default, struct collector *collector)
+{
+    const char *scheme_end = strstr(endpoint, "://");
+    const char *host = scheme_end ? scheme_end + 3 : endpoint;
+    size_t len = strcspn(host, "/?#");
+    const char *at = memrchr(host, '@', len);
+    if (at) {
+        len -= (size_t)(at + 1 - host);
+        host = at + 1;
+    }
+    collector->is_tls = scheme_end ? strncasecmp(endpoint, "https", 5) == 0 : has_tls_by_default;
+    const char *bracket = *host == '[' ? memchr(host, ']', len) : NULL;
+    const char *after = bracket ? bracket : host;
+    const char *colon = memrchr(after, ':', len - (size_t)(after - host));
+    size_t host_len = bracket ? (size_t)(bracket - host - 1) : colon ? (size_t)(colon - host) : len;
+    const char *port = colon ? colon + 1 : collector->is_tls ? "443" : "80";
+    size_t port_len = colon ? len - (size_t)(port - host) : strlen(port);
+    if (host_len == 0 || host_len >= sizeof collector->host || port_len >= sizeof collector->port)
+        return false;
+    snprintf(collector->host, sizeof collector->host, "%.*s", (int)host_len, host + (bracket ? 1 : 0));
+    snprintf(collector->port, sizeof collector->port, "%.*s", (int)port_len, port);
+    return true;
+}
+
+/* --- proxies, by libcurl's rules --- */
+
+bool collector_is_exempt(const char *no_proxy, const char *host)
+{
+    size_t host_len = strlen(host);
+    for (const char *at = no_proxy; at && *at;) {
+        at += strspn(at, ", ");
+        size_t len = strcspn(at, ", ");
+        const char *name = *at == '.' ? at + 1 : at;
+        size_t name_len = len - (size_t)(name - at);
+        if (len == 1 && *at == '*')
+            return true;
+        if (name_len > 0 && name_len <= host_len &&
+            strncasecmp(host + host_len - name_len, name, name_len) == 0 &&
+            (name_len == host_len || host[host_len - name_len - 1] == '.'))
+            return true;
+        at += len;
+    }
+    return false;
+}
+
+static void find_proxy(struct collector *collector)
+{
+    static const char *const plain[] = {"http_proxy", "all_proxy", "ALL_PROXY", NULL};
+    static const char *const tls[] = {"https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY", NULL};
+    const char *exempt = facts_variable("no_proxy") ? facts_variable("no_proxy") : facts_variable("NO_PROXY");
+    if (collector_is_exempt(exempt, collector->host))
+        return;
+    for (const char *const *name = collector->is_tls ? tls : plain; *name; name++) {
+        if (!facts_variable(*name))
+            continue;
+        collector->proxy_variable = *name;
+        shown_url(collector->proxy, sizeof collector->proxy, facts_variable(*name));
+        return;
+    }
+}
+
+/* --- asking --- */
+
+struct answer_question {
+    const struct doctor_api *api;
+    const struct exporter_settings *exporter;
+};
+
+static void ask(const void *question, void *answer)
+{
+    const struct answer_question *asked = question;
+    asked->api->ask_collector(asked->exporter, answer);
+}
+
+static struct collector *look(const struct doctor *doctor, const struct exporter_settings *exporter)
+{
+    struct collector *made = memory_take(1, sizeof *made);
+    bool is_grpc = exporter->kind == EXPORTER_OTLP_GRPC;
+    made->exporter = exporter;
+    made->is_grpc = is_grpc;
+    shown_url(made->url, sizeof made->url, exporter->endpoint);
+    if (!collector_split(exporter->endpoint, is_grpc && !exporter->insecure, made)) {
+        snprintf(made->how, sizeof made->how, "the endpoint names no host");
+        return made;
+    }
+    find_proxy(made);
+    reach_ask(made->host, made->port, "/", &made->reach);
+    if (!doctor->api || (!made->reach.is_connected && !made->proxy_variable))
+        return made;
+    const struct answer_question question = {doctor->api, exporter};
+    made->has_answer = child_ask(ask, &question, &made->answer, sizeof made->answer, ANSWER_TIMEOUT_MS,
+                                 made->how) == CHILD_ANSWERED;
+    return made;
+}
+
+const struct collector *collector_next(struct doctor *doctor, size_t *index)
+{
+    while (*index < doctor->settings.output_count) {
+        size_t i = (*index)++;
+        const struct exporter_settings *exporter = &doctor->settings.outputs[i].exporter;
+        if ((exporter->kind != EXPORTER_OTLP_HTTP && exporter->kind != EXPORTER_OTLP_GRPC) ||
+            !exporter->endpoint)
+            continue;
+        if (!doctor->collectors[i])
+            doctor->collectors[i] = look(doctor, exporter);
+        return doctor->collectors[i];
+    }
+    return NULL;
+}
