@@ -32,6 +32,11 @@ void wake_stop(void);
 /* Capture stops for good: the last time asleep counts, too. Pipeline thread. */
 void wake_finish(void);
 
+/* Capture leaves CUPTI for a while, and is back (and on). The time between counts as asleep for wake_slept_at
+ * alone. Pipeline thread. */
+void wake_suspend(void);
+void wake_resume(void);
+
 /* Pipeline thread: whether it slept at this time, or within a millisecond of it: who finds GPU work of then
  * without a call need not wait for one. As far as the latest times asleep are remembered. */
 bool wake_slept_at(uint64_t time_ns);
