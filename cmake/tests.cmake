@@ -6,7 +6,7 @@ function(cuspan_unit_test name)
   add_test(NAME unit/${name} COMMAND ${name}_test)
 endfunction()
 
-foreach(stage base config capture correlate encode export replay agent cli docs)
+foreach(stage base config capture correlate encode export replay share agent cli docs)
   include(cmake/${stage}_tests.cmake OPTIONAL)
 endforeach()
 include(cmake/bench.cmake)

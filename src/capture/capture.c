@@ -364,6 +364,7 @@ bool capture_quiet(bool at_once)
         threads_visit(find_open_call, &has_open_calls);
     if (has_open_calls)
         return false;
+    wake_suspend();
     switches_quiet();
     if (is_on)
         threads_visit(count_open_calls, NULL);

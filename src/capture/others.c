@@ -77,6 +77,12 @@ bool others_are_recording(void)
     return way == SHARE_BESIDE && share->is_guest_recording();
 }
 
+void others_pause(bool begins)
+{
+    if (way == SHARE_BESIDE)
+        share->pause(begins);
+}
+
 bool others_take_back(uint64_t idle_ns)
 {
     return way != SHARE_GIVES_WAY || share->take_back(idle_ns);

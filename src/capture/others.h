@@ -21,6 +21,9 @@ void others_leave(void);
 bool others_are_there(void);
 bool others_are_recording(void);
 
+/* A guest's records stop for the moment between the two calls, which come from one thread. */
+void others_pause(bool begins);
+
 /* Whether CUPTI may be had again after it was given away; it still may refuse. */
 bool others_take_back(uint64_t idle_ns);
 

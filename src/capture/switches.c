@@ -410,7 +410,9 @@ static enum status switch_on(bool is_again, struct error *err)
         if (settings->cupti.graph_records == GRAPH_RECORDS_AT_ONCE)
             callbacks_on_graph = on_graph;
     }
+    others_pause(true); /* CUPTI wants some attributes before anyone records */
     enum status status = set_attributes(err);
+    others_pause(false);
     if (status == STATUS_OK)
         status = register_buffers(err);
     if (status == STATUS_OK)

@@ -163,6 +163,8 @@ void wake_start(const struct settings *settings, bool is_replay)
 
 void wake_suspend(void)
 {
+    if (!atomic_load(&wake.runs))
+        return;
     switches_lock();
     if (atomic_load(&demand_is_asleep)) /* the time that has begun goes on */
         counter_add(COUNTER_asleep_ns, clock_monotonic_ns() - wake.asleep_since_ns);

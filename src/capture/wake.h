@@ -32,8 +32,8 @@ void wake_stop(void);
 /* Capture stops for good: the last time asleep counts, too. Pipeline thread. */
 void wake_finish(void);
 
-/* Capture leaves CUPTI for a while, and is back (and on). The time between counts as asleep for wake_slept_at
- * alone. Pipeline thread. */
+/* Capture goes off, to leave CUPTI for a while, and is back (and on). The time between counts as asleep for
+ * wake_slept_at alone; a second wake_suspend does nothing. Pipeline thread. */
 void wake_suspend(void);
 void wake_resume(void);
 

@@ -37,6 +37,9 @@ struct share_api {
      * Any thread. */
     bool (*has_guest)(void);
     bool (*is_guest_recording)(void);
+    /* BESIDE: the guest's records stop for a moment, while what must be set before anyone records is set; and go
+     * on. Both from one thread. */
+    void (*pause)(bool begins);
     /* GIVES_WAY: whether CUPTI is free, or has been freed by this call, since the guest has had nothing on
      * and asked for nothing for `idle_ns`. What the guest had subscribed to is restored when it comes back. */
     bool (*take_back)(uint64_t idle_ns);

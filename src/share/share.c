@@ -9,6 +9,7 @@
 #include <time.h>
 
 #define NS_PER_SECOND 1000000000ull
+#define KIND_KERNEL   10 /* CONCURRENT_KERNEL, the one that tools use */
 
 struct guest guest;
 
@@ -230,6 +231,22 @@ uint32_t guest_open_locked(void)
     return CUPTI_OK;
 }
 
+/* Kernels first on and last off, as everywhere (switches.c). */
+static uint32_t kind_at(uint32_t place)
+{
+    return place == 0 ? KIND_KERNEL : place <= KIND_KERNEL ? place - 1 : place;
+}
+
+static void switch_kinds(uint64_t kinds, bool on)
+{
+    for (uint32_t i = 0; i < 64; i++) {
+        uint32_t kind = kind_at(on ? i : 63 - i);
+        if (!(kinds >> kind & 1))
+            continue;
+        (void)(on ? agents_calls.cuptiActivityEnable_v2 : agents_calls.cuptiActivityDisable_v2)(guest.real, kind, NULL);
+    }
+}
+
 /* CUPTI takes a clock only while no activity is enabled by anyone (NOT_COMPATIBLE; 13.5): ours and the
  * guest's own, which goes off here for that moment, too. */
 uint32_t guest_set_clock_locked(void)
@@ -240,13 +257,9 @@ uint32_t guest_set_clock_locked(void)
         return CUPTI_OK;
     if (there && there->on_pause)
         there->on_pause(true);
-    for (uint32_t kind = 0; kind < 64; kind++)
-        if (on >> kind & 1)
-            (void)agents_calls.cuptiActivityDisable_v2(guest.real, kind, NULL);
+    switch_kinds(on, false);
     uint32_t result = put_clock_locked();
-    for (uint32_t kind = 0; kind < 64; kind++)
-        if (on >> kind & 1)
-            (void)agents_calls.cuptiActivityEnable_v2(guest.real, kind, NULL);
+    switch_kinds(on, true);
     if (there && there->on_pause)
         there->on_pause(false);
     return result;
@@ -307,21 +320,13 @@ void guest_note_callback_locked(bool on, uint32_t domain, uint32_t cbid)
         guest.callbacks[guest.callback_count++] = noted;
 }
 
-static void disable_kinds(void)
-{
-    for (uint32_t kind = 63; kind > 0; kind--)
-        if (atomic_load(&guest.kinds_on) >> kind & 1)
-            (void)agents_calls.cuptiActivityDisable_v2(guest.real, kind, NULL);
-    atomic_store(&guest.kinds_on, 0);
-}
-
 /* Often called in a callback, as CUPTI wants it. What the agent has on stays on. */
 uint32_t guest_finalize(void)
 {
     share_lock();
     bool was_open = guest.real != NULL;
     if (was_open)
-        disable_kinds();
+        switch_kinds(atomic_exchange(&guest.kinds_on, 0), false);
     share_unlock();
     if (was_open) /* on this thread it may call the guest's functions, which must find no lock held */
         (void)agents_calls.cuptiActivityFlushAll(CUPTI_FLUSH_DEFAULT);
@@ -399,6 +404,16 @@ static bool has_guest(void)
     return guest.real != NULL;
 }
 
+static void pause_guest(bool begins)
+{
+    if (begins)
+        share_lock();
+    if (guest.real && atomic_load(&way) == SHARE_BESIDE)
+        switch_kinds(atomic_load(&guest.kinds_on), !begins);
+    if (!begins)
+        share_unlock();
+}
+
 static bool is_guest_recording(void)
 {
     return atomic_load_explicit(&guest.kinds_on, memory_order_relaxed) != 0;
@@ -413,6 +428,7 @@ const struct share_api *cuspan_share_api(void)
                                          .leave = leave,
                                          .has_guest = has_guest,
                                          .is_guest_recording = is_guest_recording,
+                                         .pause = pause_guest,
                                          .take_back = take_back};
     return &api;
 }

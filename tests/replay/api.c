@@ -367,7 +367,9 @@ uint32_t cuptiActivityGetAttribute_v2(cupti_subscriber_handle subscriber, uint32
 uint32_t cuptiActivityGetNextRecord_v2(cupti_subscriber_handle subscriber, uint8_t *buffer, size_t valid,
                                        struct cupti_activity **record)
 {
-    RETURN_IF_NOT_SUBSCRIBED(subscriber);
+    RETURN_IF_NOT_INITIALIZED();
+    if (callbacks_place(subscriber) >= SUBSCRIBERS_MAX) /* buffers outlive a subscription */
+        return CUPTI_INVALID_PARAMETER;
     return records_next(callbacks_place(subscriber), buffer, valid, record);
 }
 
