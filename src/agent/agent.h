@@ -25,7 +25,8 @@ enum agent_answer agent_flush(uint32_t timeout_ms);
 
 /* Gives CUPTI to another tool: calls and GPU work under way are waited for, for cupti.others_wait_ms at most,
  * what was captured is delivered, and cuspan is subscribed no more. ALREADY: it isn't. FAILED: no agent runs
- * here, or it took longer than the wait and some seconds. With cupti.others: give-way it comes back by itself. */
+ * here, or it took longer than the wait and some seconds. With cupti.others: give-way it comes back by
+ * itself. */
 enum agent_answer agent_release(void);
 /* Comes back. FAILED: another tool has CUPTI; the log says which. */
 enum agent_answer agent_resume(void);

@@ -24,15 +24,15 @@
 #define PAUSE_BUSY_NS (1 * NS_PER_MS) /* a ring of 256 KiB holds 7 ms of the fastest launches seen */
 #define PAUSE_IDLE_NS (4 * NS_PER_MS)
 /* Percent of the fullest ring, found there after a pause. Small rings fill in 2 ms. */
-#define RING_FILLING  15
-#define RING_FULL     40
-#define WAITING_SHARE 16 /* of the calls that can wait: so many more, and their records are asked for */
-#define ROUNDS_MIN    2  /* of draining at the end, if there is that much */
-#define CANCEL_NS     (1 * NS_PER_SECOND)
-#define EXIT_GRACE_NS (100 * NS_PER_MS)
-#define FLUSH_STEP_NS (10 * NS_PER_MS) /* so soon whoever waits for a flush sees that the process ends */
+#define RING_FILLING    15
+#define RING_FULL       40
+#define WAITING_SHARE   16 /* of the calls that can wait: so many more, and their records are asked for */
+#define ROUNDS_MIN      2  /* of draining at the end, if there is that much */
+#define CANCEL_NS       (1 * NS_PER_SECOND)
+#define EXIT_GRACE_NS   (100 * NS_PER_MS)
+#define FLUSH_STEP_NS   (10 * NS_PER_MS) /* so soon whoever waits for a flush sees that the process ends */
 #define RELEASE_STEP_NS (NS_PER_MS / 2)
-#define PUMP_MAX_NS   (1 * NS_PER_SECOND)
+#define PUMP_MAX_NS     (1 * NS_PER_SECOND)
 
 static struct {
     const struct settings *settings;
@@ -326,11 +326,12 @@ static void release(void)
         outputs_send(pipeline.outputs);
     }
     bool is_first = counter_get(COUNTER_releases) == 1;
-    (is_first ? log_warn : log_info)(
-        "CUPTI is left to another tool: nothing is traced until it is free again (after %.0f ms; %llu calls were "
-        "under way, %u had GPU work that had not come)",
-        (double)(clock_monotonic_ns() - begin_ns) / 1e6,
-        (unsigned long long)(counter_get(COUNTER_lost_in_flight) - open_before), waiting);
+    (is_first ? log_warn : log_info)("CUPTI is left to another tool: nothing is traced until it is free "
+                                     "again (after %.0f ms; %llu calls were "
+                                     "under way, %u had GPU work that had not come)",
+                                     (double)(clock_monotonic_ns() - begin_ns) / 1e6,
+                                     (unsigned long long)(counter_get(COUNTER_lost_in_flight) - open_before),
+                                     waiting);
 }
 
 static bool resume(void)

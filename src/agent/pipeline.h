@@ -29,8 +29,8 @@ void pipeline_cancel(void);
  * given up, or until `deadline_ns` (TIMEOUT; also where the process is ending). Any thread of the host's. */
 enum status pipeline_flush(uint64_t deadline_ns) MUST_CHECK;
 
-/* Leaves CUPTI to others, or comes back, and waits until it is so. TIMEOUT, UNAVAILABLE: it is not. Any thread of
- * the host's. */
+/* Leaves CUPTI to others, or comes back, and waits until it is so. TIMEOUT, UNAVAILABLE: it is not. Any
+ * thread of the host's. */
 enum status pipeline_set_released(bool is_released, uint64_t deadline_ns) MUST_CHECK;
 
 /* Waits while another thread is in pipeline_stop, as long as that may take. */

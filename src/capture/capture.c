@@ -21,11 +21,11 @@
 #include <string.h>
 
 #define NAMES_INTERVAL_NS (5 * NS_PER_SECOND)
-/* While a guest records: each flush of ours gives it a buffer, of 4 MiB with PyTorch's profiler, however little is
- * in it. */
+/* While a guest records: each flush of ours gives it a buffer, of 4 MiB with PyTorch's profiler, however
+ * little is in it. */
 #define GUEST_FLUSH_INTERVAL_NS (1 * NS_PER_SECOND)
-#define RECORD_BYTES_MIN        47 /* of a kernel, with the fields of the default detail */
-#define SDK_INTERVAL_NS   (200 * NS_PER_MS) /* between two looks at whether libraries have come */
+#define RECORD_BYTES_MIN        47                /* of a kernel, with the fields of the default detail */
+#define SDK_INTERVAL_NS         (200 * NS_PER_MS) /* between two looks at whether libraries have come */
 
 static struct cupti cupti;
 static const struct settings *settings;
@@ -37,7 +37,7 @@ static struct {
 } due;
 static uint64_t flush_count;
 
-static _Atomic bool is_released;    /* CUPTI is left to others for a while */
+static _Atomic bool is_released; /* CUPTI is left to others for a while */
 static uint64_t released_since_ns;
 
 static void note_release(void)
@@ -137,7 +137,8 @@ static void describe(struct capture_info *info)
 /* Who gives way, and comes when another is there, waits for it to go. */
 static void begin_released(const struct error *why)
 {
-    log_warn("%s; cuspan waits until CUPTI is free (distribution.cuspan.cupti.others is give-way)", why->text);
+    log_warn("%s; cuspan waits until CUPTI is free (distribution.cuspan.cupti.others is give-way)",
+             why->text);
     note_release();
 }
 
@@ -256,17 +257,19 @@ static uint64_t buffers_taken;
 void capture_watch_buffers(uint32_t waiting)
 {
     static struct silence silence;
-    uint64_t events = counter_get(COUNTER_buffers_lent) + counter_get(COUNTER_buffers_refused) + buffers_taken;
+    uint64_t events =
+        counter_get(COUNTER_buffers_lent) + counter_get(COUNTER_buffers_refused) + buffers_taken;
     uint64_t lent = counter_get(COUNTER_buffers_lent) - buffers_taken;
     uint64_t room = lent * (settings->cupti.host_buffer_bytes / RECORD_BYTES_MIN);
     uint64_t room_max = settings->correlation.pending_max / 4; /* more can't wait for long */
     if (!silence_look(&silence, events, flush_count, waiting, (uint32_t)(room < room_max ? room : room_max)))
         return;
     counter_add(COUNTER_silences, 1);
-    log_warn("CUPTI hands over no more buffers, though %u calls wait for their GPU work: another tool has "
-             "probably registered its own in place of cuspan's, as PyTorch's profiler does, and GPU spans are "
-             "missing from now on; start the program by cuspan run --share, and both are complete",
-             waiting);
+    log_warn(
+        "CUPTI hands over no more buffers, though %u calls wait for their GPU work: another tool has "
+        "probably registered its own in place of cuspan's, as PyTorch's profiler does, and GPU spans are "
+        "missing from now on; start the program by cuspan run --share, and both are complete",
+        waiting);
 }
 
 size_t capture_pump(const struct capture_sink *sink)

@@ -84,9 +84,9 @@ bool capture_slept_at(uint64_t time_ns);
 void capture_set_session(bool is_sampled);
 
 /* Leaves CUPTI to others, in steps, on the pipeline thread, which takes what comes in between. First
- * capture_quiet, until it says true: no thread is inside a call of which a span will come (or, with `at_once`,
- * those that are are counted), and nothing is captured any more. Then, when the GPU has done what was captured,
- * capture_release: all that CUPTI still holds is handed over, and we are subscribed no more. */
+ * capture_quiet, until it says true: no thread is inside a call of which a span will come (or, with
+ * `at_once`, those that are are counted), and nothing is captured any more. Then, when the GPU has done what
+ * was captured, capture_release: all that CUPTI still holds is handed over, and we are subscribed no more. */
 bool capture_quiet(bool at_once);
 void capture_release(void);
 bool capture_is_released(void);
@@ -98,8 +98,8 @@ bool capture_may_resume(uint64_t now_monotonic_ns);
  * before capture_start. */
 void capture_set_on_guest(void (*on_guest)(void));
 
-/* Pipeline thread, after each round, with how many calls wait for their GPU work: says once if CUPTI's buffers
- * have stopped to come. */
+/* Pipeline thread, after each round, with how many calls wait for their GPU work: says once if CUPTI's
+ * buffers have stopped to come. */
 void capture_watch_buffers(uint32_t waiting);
 
 /* Makes CUPTI hand over what is finished. */

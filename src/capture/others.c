@@ -48,9 +48,10 @@ void others_join(const struct settings *settings, const char *path)
     enum share_way wanted = wanted_way(settings);
     if (!find()) {
         if (wanted == SHARE_BESIDE)
-            log_warn("distribution.cuspan.cupti.others: share needs " SHARE_LIBRARY
-                     " in LD_PRELOAD (cuspan run --share does that): only tools that know of others can use CUPTI "
-                     "beside cuspan");
+            log_warn(
+                "distribution.cuspan.cupti.others: share needs " SHARE_LIBRARY
+                " in LD_PRELOAD (cuspan run --share does that): only tools that know of others can use CUPTI "
+                "beside cuspan");
         else if (wanted == SHARE_GIVES_WAY)
             log_info("other tools are not seen without " SHARE_LIBRARY
                      " in LD_PRELOAD (cuspan run --give-way does that): cuspan gives way when asked to");

@@ -1,9 +1,11 @@
 #include "capture/silence.h"
 
-#define FLUSHES_MIN  5
-#define LAUNCHES_MIN 1024 /* a stream holds about as many: a long kernel keeps them, and their records, back */
+#define FLUSHES_MIN 5
+#define LAUNCHES_MIN                                                                                         \
+    1024 /* a stream holds about as many: a long kernel keeps them, and their records, back */
 
-bool silence_look(struct silence *silence, uint64_t buffers, uint64_t flushes, uint32_t waiting, uint32_t room)
+bool silence_look(struct silence *silence, uint64_t buffers, uint64_t flushes, uint32_t waiting,
+                  uint32_t room)
 {
     if (buffers != silence->buffers) {
         *silence = (struct silence){.buffers = buffers, .flushes = flushes, .waiting = waiting};

@@ -18,7 +18,7 @@ static const struct settings *settings;
 static cupti_subscriber_handle subscriber;
 static bool uses_subscriber_api;
 static bool is_held_by_another;
-static bool is_paused; /* guarded by the mutex below, which the pausing thread holds */
+static bool is_paused;             /* guarded by the mutex below, which the pausing thread holds */
 static atomic_bool graphs_are_due; /* once the program begins to make one */
 static bool unified_memory_is_due; /* once CUDA is initialized, which the first captured call shows */
 
@@ -374,12 +374,15 @@ static enum status choose_api(bool will_sleep, struct error *err)
 {
     enum cupti_others others = settings->cupti.others;
     /* Who gives way switches records as others come and go, which the classic calls can. */
-    bool prefers_classic = (will_sleep && !cupti->replay_clock && others != OTHERS_SHARE) || others == OTHERS_GIVE_WAY;
+    bool prefers_classic =
+        (will_sleep && !cupti->replay_clock && others != OTHERS_SHARE) || others == OTHERS_GIVE_WAY;
     uses_subscriber_api = cupti->has_subscriber_api && settings->cupti.api != CUPTI_API_CLASSIC &&
                           (settings->cupti.api == CUPTI_API_SUBSCRIBER || !prefers_classic);
     if (others == OTHERS_SHARE && !uses_subscriber_api)
-        log_warn("distribution.cuspan.cupti.others: share needs the subscriber API of CUPTI 13.3 and later, and %s "
-                 "is used without it: others can't use CUPTI beside cuspan", cupti->path);
+        log_warn("distribution.cuspan.cupti.others: share needs the subscriber API of CUPTI 13.3 and later, "
+                 "and %s "
+                 "is used without it: others can't use CUPTI beside cuspan",
+                 cupti->path);
     if (settings->cupti.api == CUPTI_API_SUBSCRIBER && !uses_subscriber_api)
         return error_set(
             err, STATUS_UNSUPPORTED,

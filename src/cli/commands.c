@@ -34,7 +34,8 @@
 static const struct command_option run_options[] = {
     OPTIONS_OF_OUTPUTS,
     {OPTION_SHARE, "share", NULL,
-     "let profilers inside the program (PyTorch's) trace beside cuspan; takes CUPTI 13.3", COMPLETES_NOTHING, NULL},
+     "let profilers inside the program (PyTorch's) trace beside cuspan; takes CUPTI 13.3", COMPLETES_NOTHING,
+     NULL},
     {OPTION_GIVE_WAY, "give-way", NULL, "leave CUPTI to profilers inside the program while they trace",
      COMPLETES_NOTHING, NULL},
     OPTIONS_OF_THE_AGENT,
@@ -46,7 +47,8 @@ static const struct command_example run_examples[] = {
      "spans into a file; look at it with cuspan show"},
     {"cuspan run --endpoint http://collector:4317 --protocol grpc --service-name trainer ./train",
      "to a collector by gRPC"},
-    {"cuspan run --share python train.py", "beside PyTorch's profiler, which train.py uses: both are complete"},
+    {"cuspan run --share python train.py",
+     "beside PyTorch's profiler, which train.py uses: both are complete"},
     {"cuspan run --set session.spans_max=20000 ./server", "any setting of the configuration file"},
     {0}};
 
@@ -156,7 +158,8 @@ const struct command commands[] = {
             "root span when PROGRAM has ended.\n"
             "\n"
             "CUPTI has one user in a process. cuspan holds it, unless --share or --give-way preloads a small "
-            "library that sees what others ask of CUPTI. With --share they become subscribers beside cuspan, and "
+            "library that sees what others ask of CUPTI. With --share they become subscribers beside cuspan, "
+            "and "
             "CUDA graphs show their nodes; with --give-way cuspan leaves while they trace, and comes back.\n"
             "\n"
             "Without options, the agent is configured as it always is: by CUSPAN_CONFIG_FILE or "

@@ -148,12 +148,13 @@ static enum status find_preload(struct injection *injection, struct error *err)
     if (!injection->others)
         return STATUS_OK;
     const char *slash = strrchr(injection->library, '/');
-    injection->preload = memory_format("%.*s/" SHARE_LIBRARY, (int)(slash - injection->library), injection->library);
+    injection->preload =
+        memory_format("%.*s/" SHARE_LIBRARY, (int)(slash - injection->library), injection->library);
     if (access(injection->preload, R_OK) == 0 && !strpbrk(injection->preload, " :"))
         return STATUS_OK;
-    return error_set(err, STATUS_NOT_FOUND, "--%s needs %.300s, which %s", injection->others, injection->preload,
-                     strpbrk(injection->preload, " :") ? "LD_PRELOAD can't name, for its space or colon"
-                                                       : "isn't there");
+    return error_set(
+        err, STATUS_NOT_FOUND, "--%s needs %.300s, which %s", injection->others, injection->preload,
+        strpbrk(injection->preload, " :") ? "LD_PRELOAD can't name, for its space or colon" : "isn't there");
 }
 
 /* The value of a variable that names another library than ours, or NULL. */
@@ -171,7 +172,8 @@ static const char *rival_in(const char *variable, const char *library)
 /* Nsight Systems, Nsight Compute and Compute Sanitizer inject libraries of these names. */
 static bool is_of_nvidias_tools(const char *path)
 {
-    static const char *const names[] = {"libToolsInjection", "libcuda-injection", "nsight", "anitizer", "libInterceptor"};
+    static const char *const names[] = {"libToolsInjection", "libcuda-injection", "nsight", "anitizer",
+                                        "libInterceptor"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strstr(path, names[i]))
             return true;
@@ -192,8 +194,10 @@ static enum status check_rivals(struct injection *injection, struct error *err)
     if (is_of_nvidias_tools(set)) { /* the program is run under it, and the agent in it would stay out */
         injection->tool = memory_copy_string(set);
         if (!injection->is_quiet)
-            log_warn(VARIABLE " is set to %.200s: the program is started under one of NVIDIA's tools, which needs "
-                              "CUPTI for itself; it is run without cuspan", set);
+            log_warn(VARIABLE
+                     " is set to %.200s: the program is started under one of NVIDIA's tools, which needs "
+                     "CUPTI for itself; it is run without cuspan",
+                     set);
         return STATUS_OK;
     }
     return error_set(err, STATUS_UNAVAILABLE,
@@ -238,12 +242,14 @@ static void apply_preload(const struct injection *injection)
     const char *before = getenv("LD_PRELOAD");
     if (!injection->preload)
         return;
-    char *all = memory_format("%s%s%s", injection->preload, before && *before ? ":" : "", before ? before : "");
+    char *all =
+        memory_format("%s%s%s", injection->preload, before && *before ? ":" : "", before ? before : "");
     setenv("LD_PRELOAD", all, 1);
     setenv(SHARE_WAY_VARIABLE, injection->others, 1);
     free(all);
     const char *slash = strrchr(injection->library, '/');
-    char *cupti = memory_format("%.*s/cupti/libcupti.so.13", (int)(slash - injection->library), injection->library);
+    char *cupti =
+        memory_format("%.*s/cupti/libcupti.so.13", (int)(slash - injection->library), injection->library);
     if (access(cupti, R_OK) == 0 && !getenv(SHARE_CUPTI_VARIABLE))
         setenv(SHARE_CUPTI_VARIABLE, cupti, 1);
     free(cupti);

@@ -10,12 +10,13 @@
 
 /* What becomes of a guest's calls. */
 enum share_way {
-    SHARE_PASSES,   /* they go on as they are */
+    SHARE_PASSES,    /* they go on as they are */
     SHARE_GIVES_WAY, /* they go on as they are, once the agent has left CUPTI */
-    SHARE_BESIDE    /* they become those of a second subscriber */
+    SHARE_BESIDE     /* they become those of a second subscriber */
 };
 
-/* What the library wants of the agent. Called on a guest's thread, outside of CUDA's and CUPTI's callbacks. */
+/* What the library wants of the agent. Called on a guest's thread, outside of CUDA's and CUPTI's callbacks.
+ */
 struct share_agent {
     /* GIVES_WAY: a guest is about to use CUPTI. Returns when the agent has left it, or can wait no longer. */
     void (*on_guest)(void);
@@ -37,19 +38,20 @@ struct share_api {
      * Any thread. */
     bool (*has_guest)(void);
     bool (*is_guest_recording)(void);
-    /* BESIDE: the guest's records stop for a moment, while what must be set before anyone records is set; and go
-     * on. Both from one thread. */
+    /* BESIDE: the guest's records stop for a moment, while what must be set before anyone records is set; and
+     * go on. Both from one thread. */
     void (*pause)(bool begins);
     /* GIVES_WAY: whether CUPTI is free, or has been freed by this call, since the guest has had nothing on
-     * and asked for nothing for `idle_ns`. What the guest had subscribed to is restored when it comes back. */
+     * and asked for nothing for `idle_ns`. What the guest had subscribed to is restored when it comes back.
+     */
     bool (*take_back)(uint64_t idle_ns);
 };
 
-#define SHARE_LIBRARY       "libcuspan-share.so"
-#define SHARE_API_SYMBOL    "cuspan_share_api"
+#define SHARE_LIBRARY    "libcuspan-share.so"
+#define SHARE_API_SYMBOL "cuspan_share_api"
 /* From the command line: the way until the agent says which, "share" or "give-way"; and the CUPTI that both
  * are to use, for "share". */
-#define SHARE_WAY_VARIABLE  "CUSPAN_SHARE"
+#define SHARE_WAY_VARIABLE   "CUSPAN_SHARE"
 #define SHARE_CUPTI_VARIABLE "CUSPAN_SHARE_CUPTI"
 
 typedef const struct share_api *share_api_fn(void);

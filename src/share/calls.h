@@ -15,7 +15,7 @@
     X(cuptiActivityConfigureUnifiedMemoryCounter, (void *config, uint32_t count))                            \
     X(cuptiActivityEnableDriverApi, (uint32_t cbid, uint8_t enable))                                         \
     X(cuptiActivityEnableRuntimeApi, (uint32_t cbid, uint8_t enable))                                        \
-    X(cuptiGetStreamId, (cuda_context_handle context, cuda_stream_handle stream, uint32_t *id))              \
+    X(cuptiGetStreamId, (cuda_context_handle context, cuda_stream_handle stream, uint32_t * id))             \
     X(cuptiSupportedDomains, (size_t * count, uint32_t * *domains))                                          \
     X(cuptiGetLastError, (void))
 
@@ -34,10 +34,8 @@
       (cupti_subscriber_handle subscriber, uint32_t kind, uint64_t id))                                      \
     X(cuptiActivityPopExternalCorrelationId_v2,                                                              \
       (cupti_subscriber_handle subscriber, uint32_t kind, uint64_t * id))                                    \
-    X(cuptiActivityEnableDriverApi_v2,                                                                       \
-      (cupti_subscriber_handle subscriber, uint32_t cbid, uint8_t enable))                                   \
-    X(cuptiActivityEnableRuntimeApi_v2,                                                                      \
-      (cupti_subscriber_handle subscriber, uint32_t cbid, uint8_t enable))
+    X(cuptiActivityEnableDriverApi_v2, (cupti_subscriber_handle subscriber, uint32_t cbid, uint8_t enable))  \
+    X(cuptiActivityEnableRuntimeApi_v2, (cupti_subscriber_handle subscriber, uint32_t cbid, uint8_t enable))
 
 #define CUPTI_CALL_TYPE(name, params) typedef uint32_t name##_fn params;
 CUPTI_GUEST_CALLS(CUPTI_CALL_TYPE)

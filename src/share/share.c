@@ -14,14 +14,15 @@
 struct guest guest;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static _Atomic int way = -1;      /* enum share_way; -1: not settled */
-static _Atomic bool is_agent_in;  /* GIVES_WAY: it uses CUPTI, as far as we know */
+static _Atomic int way = -1;     /* enum share_way; -1: not settled */
+static _Atomic bool is_agent_in; /* GIVES_WAY: it uses CUPTI, as far as we know */
 static const struct share_agent *_Atomic agent;
 static struct real_calls own_calls, agents_calls; /* the guest's own library; the one that the agent uses */
 static char agents_path[512];
 static pthread_once_t own_once = PTHREAD_ONCE_INIT;
 static _Atomic bool has_agents_calls;
-static __thread bool is_busy __attribute__((tls_model("initial-exec"))); /* the agent is at work for this thread's call */
+static __thread bool is_busy
+    __attribute__((tls_model("initial-exec"))); /* the agent is at work for this thread's call */
 
 void share_lock(void)
 {
@@ -42,8 +43,8 @@ static uint64_t clock_ns(clockid_t clock)
 
 /* --- libraries --- */
 
-/* `handle`: where to look. A guest that was linked with CUPTI finds it as the loader would have: after us, or by
- * the name that it was linked with. */
+/* `handle`: where to look. A guest that was linked with CUPTI finds it as the loader would have: after us, or
+ * by the name that it was linked with. */
 static void resolve(void *handle, struct real_calls *calls)
 {
 #define RESOLVE(name, params) calls->name = (name##_fn *)dlsym(handle, #name);
@@ -174,7 +175,8 @@ static void on_callback(void *unused, uint32_t domain, uint32_t cbid, const void
         callback(atomic_load_explicit(&guest.userdata, memory_order_relaxed), domain, cbid, data);
 }
 
-void guest_request(uint8_t **buffer, size_t *size, size_t *max_records, struct cupti_buffer_request_info *info)
+void guest_request(uint8_t **buffer, size_t *size, size_t *max_records,
+                   struct cupti_buffer_request_info *info)
 {
     (void)info;
     cupti_request_fn *request = atomic_load(&guest.request);
@@ -192,8 +194,8 @@ void guest_complete(uint8_t *buffer, size_t size, size_t valid, struct cupti_buf
         complete(NULL, 0, buffer, size, valid);
 }
 
-/* CUPTI keeps one clock for as long as the subscription lasts; whose time it tells may change. Its own default
- * is this one's. */
+/* CUPTI keeps one clock for as long as the subscription lasts; whose time it tells may change. Its own
+ * default is this one's. */
 static uint64_t guest_clock(void)
 {
     cupti_timestamp_fn *clock = atomic_load(&guest.clock);
@@ -206,8 +208,8 @@ static uint32_t put_clock_locked(void)
 {
     cupti_timestamp_fn *clock = guest_clock;
     size_t size = sizeof clock;
-    uint32_t result = agents_calls.cuptiActivitySetAttribute_v2(guest.real, CUPTI_ATTR_TIMESTAMP_CALLBACK,
-                                                                &size, &clock);
+    uint32_t result =
+        agents_calls.cuptiActivitySetAttribute_v2(guest.real, CUPTI_ATTR_TIMESTAMP_CALLBACK, &size, &clock);
     guest.has_clock = result == CUPTI_OK;
     return result;
 }
@@ -243,7 +245,8 @@ static void switch_kinds(uint64_t kinds, bool on)
         uint32_t kind = kind_at(on ? i : 63 - i);
         if (!(kinds >> kind & 1))
             continue;
-        (void)(on ? agents_calls.cuptiActivityEnable_v2 : agents_calls.cuptiActivityDisable_v2)(guest.real, kind, NULL);
+        (void)(on ? agents_calls.cuptiActivityEnable_v2 : agents_calls.cuptiActivityDisable_v2)(guest.real,
+                                                                                                kind, NULL);
     }
 }
 
@@ -299,7 +302,8 @@ uint32_t guest_unsubscribe_locked(void)
     guest.is_subscribed = guest.has_too_many = false;
     guest.callback_count = 0;
     if (guest.real)
-        result = stays ? agents_calls.cuptiEnableAllDomains(0, guest.real) : own_calls.cuptiUnsubscribe(guest.real);
+        result = stays ? agents_calls.cuptiEnableAllDomains(0, guest.real)
+                       : own_calls.cuptiUnsubscribe(guest.real);
     if (!stays)
         guest.real = NULL;
     return result;

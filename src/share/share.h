@@ -1,5 +1,5 @@
-/* The ways of CUPTI's calls in a process with guests, and the guest itself: its subscription, its buffers' and
- * callbacks' functions, its clock. calls.c has the calls that come in, share.c what becomes of the guest.
+/* The ways of CUPTI's calls in a process with guests, and the guest itself: its subscription, its buffers'
+ * and callbacks' functions, its clock. entries.c has the calls that come in, share.c what becomes of the guest.
  *
  * This library runs in every process that is started below `cuspan run --share`, most of which never use
  * CUDA: it is libc alone, and does nothing before CUPTI's first call. */
@@ -21,13 +21,13 @@ struct guest {
     _Atomic(cupti_complete_fn *) complete;
     _Atomic(cupti_timestamp_fn *) clock;
     _Atomic uint64_t kinds_on;
-    _Atomic uint64_t last_call_ns; /* of CLOCK_MONOTONIC */
+    _Atomic uint64_t last_call_ns;         /* of CLOCK_MONOTONIC */
     _Atomic(cupti_subscriber_handle) real; /* CUPTI's; NULL: none now. Changed with the lock held */
     atomic_bool was_ever;
     /* Guarded by the lock. */
-    bool is_subscribed;           /* as the guest sees it */
-    bool has_clock;               /* BESIDE: CUPTI asks guest_clock */
-    bool has_buffers;             /* BESIDE: CUPTI has our functions for buffers */
+    bool is_subscribed; /* as the guest sees it */
+    bool has_clock;     /* BESIDE: CUPTI asks guest_clock */
+    bool has_buffers;   /* BESIDE: CUPTI has our functions for buffers */
     /* GIVES_WAY: what callbacks it has on, to be restored; too many: `real` is kept for good. */
     uint32_t callback_count;
     uint32_t callbacks[GUEST_CALLBACKS_MAX]; /* domain << 16 | callback ID, 0: all of the domain */

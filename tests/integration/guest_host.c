@@ -1,13 +1,14 @@
-/* A program with a profiler of its own in it, which uses CUPTI by its classic calls, as PyTorch's does, step by
- * step:
+/* A program with a profiler of its own in it, which uses CUPTI by its classic calls, as PyTorch's does, step
+ * by step:
  *
  *   guest_host RECORDING AGENT STEP...
  *
- * inject (as CUDA does), play (the recorded calls), play-on (again and again, on a thread), play-off, subscribe,
- * clock, register, kinds (kernels, copies, fills, runtime calls), kinds-off, flush, flush-forced, unsubscribe,
- * finalize, fini-callback (unsubscribes and finalizes in a call's callback, as PyTorch does), nap=MS. guest-on is
- * subscribe, clock, register and kinds; guest-off is kinds-off and flush. Each says "STEP: ANSWER", CUPTI's where it
- * is one. count says what the profiler has seen since the last: "count: kernels N copies N wrong N ns N". */
+ * inject (as CUDA does), play (the recorded calls), play-on (again and again, on a thread), play-off,
+ * subscribe, clock, register, kinds (kernels, copies, fills, runtime calls), kinds-off, flush, flush-forced,
+ * unsubscribe, finalize, fini-callback (unsubscribes and finalizes in a call's callback, as PyTorch does),
+ * nap=MS. guest-on is subscribe, clock, register and kinds; guest-off is kinds-off and flush. Each says
+ * "STEP: ANSWER", CUPTI's where it is one. count says what the profiler has seen since the last: "count:
+ * kernels N copies N wrong N ns N". */
 #include "capture/cupti_abi.h"
 #include "capture/layouts.h"
 #include "model/activities.h"
@@ -52,7 +53,8 @@ static void on_callback(void *userdata, uint32_t domain, uint32_t cbid, const vo
     if (userdata != &subscriber)
         atomic_fetch_add(&wrong, 1);
     atomic_fetch_add(&callbacks, 1);
-    if (domain != CUPTI_DOMAIN_RUNTIME || call->callbackSite != CUPTI_SITE_EXIT || !atomic_exchange(&is_to_finalize, false))
+    if (domain != CUPTI_DOMAIN_RUNTIME || call->callbackSite != CUPTI_SITE_EXIT ||
+        !atomic_exchange(&is_to_finalize, false))
         return;
     cuptiUnsubscribe(subscriber);
     cuptiFinalize();
@@ -109,7 +111,8 @@ static void count_interval(const uint8_t *record, uint16_t kind)
     atomic_fetch_add(&duration_ns, end_ns - start_ns);
 }
 
-static void on_complete(cuda_context_handle context, uint32_t stream, uint8_t *buffer, size_t size, size_t valid)
+static void on_complete(cuda_context_handle context, uint32_t stream, uint8_t *buffer, size_t size,
+                        size_t valid)
 {
     struct cupti_activity *record = NULL;
     (void)context, (void)stream, (void)size;
@@ -210,8 +213,9 @@ static int unsubscribe(void)
 
 static int count(void)
 {
-    printf("count: kernels %llu copies %llu wrong %llu ns %llu\n", (unsigned long long)atomic_exchange(&kernels, 0),
-           (unsigned long long)atomic_exchange(&copies, 0), (unsigned long long)atomic_exchange(&wrong, 0),
+    printf("count: kernels %llu copies %llu wrong %llu ns %llu\n",
+           (unsigned long long)atomic_exchange(&kernels, 0), (unsigned long long)atomic_exchange(&copies, 0),
+           (unsigned long long)atomic_exchange(&wrong, 0),
            (unsigned long long)atomic_exchange(&duration_ns, 0));
     return 0;
 }
@@ -221,7 +225,8 @@ static int step_of_the_profiler(const char *name)
     const struct {
         const char *name;
         uint32_t (*run)(void);
-    } steps[] = {{"guest-on", guest_on}, {"guest-off", guest_off}, {"clock", set_clock}, {"finalize", cuptiFinalize}};
+    } steps[] = {
+        {"guest-on", guest_on}, {"guest-off", guest_off}, {"clock", set_clock}, {"finalize", cuptiFinalize}};
     for (size_t i = 0; i < sizeof steps / sizeof *steps; i++)
         if (strcmp(name, steps[i].name) == 0)
             return (int)steps[i].run();

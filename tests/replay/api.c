@@ -131,7 +131,6 @@ uint32_t cuptiGetCallbackName(uint32_t domain, uint32_t cbid, const char **name)
     if (callbacks_allow_several())                                                                           \
     return CUPTI_NOT_COMPATIBLE
 
-
 uint32_t cuptiActivityRegisterCallbacks(cupti_request_fn *request, cupti_complete_fn *complete)
 {
     RETURN_IF_NOT_CLASSIC();
@@ -312,9 +311,11 @@ uint32_t cuptiSubscribe_v2(cupti_subscriber_handle *subscriber, cupti_callback_f
         return CUPTI_INVALID_PARAMETER;
     if (params && params->oldSubscriberName && params->oldSubscriberSize > 0)
         snprintf(params->oldSubscriberName, params->oldSubscriberSize, "%s", callbacks_holder());
-    bool allows_others = params && params->structSize > offsetof(struct cupti_subscriber_params, allowMultipleSubscribers) &&
-                         params->allowMultipleSubscribers;
-    return callbacks_subscribe(callback, userdata, params ? params->subscriberName : NULL, allows_others, subscriber);
+    bool allows_others =
+        params && params->structSize > offsetof(struct cupti_subscriber_params, allowMultipleSubscribers) &&
+        params->allowMultipleSubscribers;
+    return callbacks_subscribe(callback, userdata, params ? params->subscriberName : NULL, allows_others,
+                               subscriber);
 }
 
 #define RETURN_IF_NOT_SUBSCRIBED(subscriber)                                                                 \

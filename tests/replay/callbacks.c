@@ -48,8 +48,8 @@ bool callbacks_allow_several(void)
     return allows_several && count_subscribers() > 0;
 }
 
-uint32_t callbacks_subscribe(cupti_callback_fn *callback, void *userdata, const char *name, bool allows_others,
-                             cupti_subscriber_handle *subscriber)
+uint32_t callbacks_subscribe(cupti_callback_fn *callback, void *userdata, const char *name,
+                             bool allows_others, cupti_subscriber_handle *subscriber)
 {
     unsigned count = count_subscribers(), place = 0;
     if (!subscriber)

@@ -263,7 +263,8 @@ static enum status make_players(struct error *err)
     if (player_count > 0)
         qsort(players, player_count, sizeof *players, compare_players);
     for (size_t i = 0; i < player_count && is_done; i++) {
-        players[i].call_data = calloc((size_t)players[i].thread->depth_max + 1, SUBSCRIBERS_MAX * sizeof(uint64_t));
+        players[i].call_data =
+            calloc((size_t)players[i].thread->depth_max + 1, SUBSCRIBERS_MAX * sizeof(uint64_t));
         is_done = players[i].call_data != NULL;
         for (size_t j = i; j > 0 && !players[i].before; j--) {
             if (players[j - 1].thread == players[i].thread)

@@ -42,7 +42,8 @@ struct consumer {
     cupti_complete_fn *complete;
     cupti_request_v2_fn *request_v2;
     cupti_complete_v2_fn *complete_v2;
-    /* As CUPTI's do: if they go off, or on again, while copies are on, no kernel's records come from then on. */
+    /* As CUPTI's do: if they go off, or on again, while copies are on, no kernel's records come from then on.
+     */
     _Atomic bool kernels_have_ended;
     struct buffer current;                /* data NULL: none */
     bool was_refused;                     /* a call's request: it stands for the next record */
@@ -131,7 +132,8 @@ uint32_t records_register(cupti_request_fn *on_request, cupti_complete_fn *on_co
     return CUPTI_OK;
 }
 
-uint32_t records_register_v2(unsigned place, cupti_request_v2_fn *on_request, cupti_complete_v2_fn *on_complete)
+uint32_t records_register_v2(unsigned place, cupti_request_v2_fn *on_request,
+                             cupti_complete_v2_fn *on_complete)
 {
     struct consumer *consumer = &consumers[place];
     if (!on_request || !on_complete || fault(FAULT_REGISTER))
@@ -189,7 +191,8 @@ uint32_t records_get_attribute(unsigned place, uint32_t attr, size_t *size, void
     return CUPTI_OK;
 }
 
-static bool choose_layout(struct consumer *consumer, uint32_t kind, const struct cupti_activity_config *config)
+static bool choose_layout(struct consumer *consumer, uint32_t kind,
+                          const struct cupti_activity_config *config)
 {
     struct composition *composition = &consumer->kinds[kind].composition;
     if (!consumer->attrs[CUPTI_ATTR_USER_DEFINED_RECORDS])
@@ -240,7 +243,8 @@ void records_note_launch(uint32_t correlation_id)
     for (unsigned i = 0; i < SUBSCRIBERS_MAX; i++) {
         uint64_t on = 0;
         for (uint32_t kind = 0; kind < ACTIVITY_KINDS_MAX; kind++)
-            on |= (uint64_t)atomic_load_explicit(&consumers[i].kinds[kind].is_on, memory_order_relaxed) << kind;
+            on |= (uint64_t)atomic_load_explicit(&consumers[i].kinds[kind].is_on, memory_order_relaxed)
+                  << kind;
         atomic_store(&launches[correlation_id % LAUNCHES_KEPT].kinds[i], on);
     }
     atomic_store(&launches[correlation_id % LAUNCHES_KEPT].correlation_id, correlation_id);
@@ -403,7 +407,8 @@ static bool is_off(unsigned place, const struct activity_record *record)
 }
 
 /* The record in the time that the subscriber's clock tells. */
-static struct activity_record in_own_time(const struct consumer *consumer, const struct activity_record *record)
+static struct activity_record in_own_time(const struct consumer *consumer,
+                                          const struct activity_record *record)
 {
     extern cuspan_replay_clock_fn cuspan_replay_clock;
     struct activity_record own = *record;
@@ -442,7 +447,8 @@ static bool fill_one_locked(unsigned place, const struct activity_record *record
         return true;
     }
     struct activity_record own = in_own_time(consumer, record);
-    compose_record(composition, &own, has_times(record->kind), consumer->current.data + consumer->current.used);
+    compose_record(composition, &own, has_times(record->kind),
+                   consumer->current.data + consumer->current.used);
     consumer->current.used += bytes;
     consumer->current.records++;
     counts.filled++;

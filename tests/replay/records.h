@@ -11,7 +11,7 @@
 #define SUBSCRIBERS_MAX 3
 
 struct records_counts {
-    uint64_t filled; /* of all subscribers, as the others */
+    uint64_t filled;  /* of all subscribers, as the others */
     uint64_t off;     /* of kinds that aren't on */
     uint64_t dropped; /* for want of a buffer */
 };

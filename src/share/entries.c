@@ -1,7 +1,7 @@
 /* CUPTI's calls as guests make them. Each goes on as it is, or as a call of the second subscriber. */
 #include "share/share.h"
 
-#define EXPORT __attribute__((visibility("default")))
+#define EXPORT                    __attribute__((visibility("default")))
 #define EXPORT_CALL(name, params) EXPORT name##_fn name;
 CUPTI_CLASSIC_CALLS(EXPORT_CALL)
 CUPTI_NAMED_SUBSCRIBER_CALLS(EXPORT_CALL)
@@ -58,8 +58,9 @@ uint32_t cuptiSubscribe(cupti_subscriber_handle *subscriber, cupti_callback_fn *
 uint32_t cuptiSubscribe_v2(cupti_subscriber_handle *subscriber, cupti_callback_fn *callback, void *userdata,
                            struct cupti_subscriber_params *params)
 {
-    bool allows_others = params && params->structSize > offsetof(struct cupti_subscriber_params, allowMultipleSubscribers) &&
-                         params->allowMultipleSubscribers;
+    bool allows_others =
+        params && params->structSize > offsetof(struct cupti_subscriber_params, allowMultipleSubscribers) &&
+        params->allowMultipleSubscribers;
     if (share_look() == SHARE_BESIDE && !allows_others)
         return cuptiSubscribe(subscriber, callback, userdata);
     (void)share_arrive();
@@ -74,7 +75,8 @@ uint32_t cuptiUnsubscribe(cupti_subscriber_handle subscriber)
     return leave(guest_unsubscribe_locked());
 }
 
-uint32_t cuptiEnableCallback(uint32_t enable, cupti_subscriber_handle subscriber, uint32_t domain, uint32_t cbid)
+uint32_t cuptiEnableCallback(uint32_t enable, cupti_subscriber_handle subscriber, uint32_t domain,
+                             uint32_t cbid)
 {
     (void)share_arrive();
     if (subscriber != GUEST_HANDLE)
@@ -105,7 +107,8 @@ uint32_t cuptiEnableAllDomains(uint32_t enable, cupti_subscriber_handle subscrib
     return leave(REAL(cuptiEnableAllDomains, enable, guest.real));
 }
 
-uint32_t cuptiGetCallbackState(uint32_t *enable, cupti_subscriber_handle subscriber, uint32_t domain, uint32_t cbid)
+uint32_t cuptiGetCallbackState(uint32_t *enable, cupti_subscriber_handle subscriber, uint32_t domain,
+                               uint32_t cbid)
 {
     (void)share_look();
     return REAL(cuptiGetCallbackState, enable, real_handle(subscriber), domain, cbid);
@@ -253,14 +256,16 @@ static uint32_t set_flag_beside(uint32_t attribute, uint8_t enable)
 
 uint32_t cuptiActivityEnableLatencyTimestamps(uint8_t enable)
 {
-    return share_arrive() == SHARE_BESIDE ? set_flag_beside(CUPTI_ATTR_ENABLE_KERNEL_LATENCY_TIMESTAMPS, enable)
-                                          : REAL(cuptiActivityEnableLatencyTimestamps, enable);
+    return share_arrive() == SHARE_BESIDE
+               ? set_flag_beside(CUPTI_ATTR_ENABLE_KERNEL_LATENCY_TIMESTAMPS, enable)
+               : REAL(cuptiActivityEnableLatencyTimestamps, enable);
 }
 
 uint32_t cuptiActivityEnableLaunchAttributes(uint8_t enable)
 {
-    return share_arrive() == SHARE_BESIDE ? set_flag_beside(CUPTI_ATTR_ENABLE_KERNEL_LAUNCH_ATTRIBUTES, enable)
-                                          : REAL(cuptiActivityEnableLaunchAttributes, enable);
+    return share_arrive() == SHARE_BESIDE
+               ? set_flag_beside(CUPTI_ATTR_ENABLE_KERNEL_LAUNCH_ATTRIBUTES, enable)
+               : REAL(cuptiActivityEnableLaunchAttributes, enable);
 }
 
 #define DEFINE_SWITCH(name, attribute)                                                                       \
@@ -363,7 +368,8 @@ QUESTION(cuptiGetResultString, (uint32_t result, const char **text), (result, te
 QUESTION(cuptiGetCallbackName, (uint32_t domain, uint32_t cbid, const char **name), (domain, cbid, name))
 QUESTION(cuptiGetContextId, (cuda_context_handle context, uint32_t *id), (context, id))
 QUESTION(cuptiGetDeviceId, (cuda_context_handle context, uint32_t *id), (context, id))
-QUESTION(cuptiGetStreamId, (cuda_context_handle context, cuda_stream_handle stream, uint32_t *id), (context, stream, id))
+QUESTION(cuptiGetStreamId, (cuda_context_handle context, cuda_stream_handle stream, uint32_t *id),
+         (context, stream, id))
 QUESTION(cuptiGetStreamIdEx,
          (cuda_context_handle context, cuda_stream_handle stream, uint8_t per_thread, uint32_t *id),
          (context, stream, per_thread, id))
