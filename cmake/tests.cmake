@@ -6,7 +6,7 @@ function(cuspan_unit_test name)
   add_test(NAME unit/${name} COMMAND ${name}_test)
 endfunction()
 
-foreach(stage base config capture correlate encode export replay agent cli bounds docs)
+foreach(stage base config capture correlate encode export replay share agent cli bounds docs)
   include(cmake/${stage}_tests.cmake OPTIONAL)
 endforeach()
 include(cmake/torture.cmake)

@@ -43,7 +43,7 @@ cuda.module.bytes | By | event cuda.module.loaded | size of the module's code
 cuda.context.handle | | events cuda.context.created and cuda.context.destroyed | the CUcontext
 cuda.session.number | | session spans | of this session in its process, from 1
 cuda.session.spans | {span} | session spans | spans below it that were seen before it was cut
-cuda.session.end_reason | | session spans | spans or age (it was cut by session.spans_max or session.age_max_ms), or exit
+cuda.session.end_reason | | session spans | spans or age (it was cut by session.spans_max or session.age_max_ms), stop, release (CUPTI was given to another tool) or exit
 cuda.session.lost | {span} | session spans, where not 0 | what the process had lost by then, of any reason; the report has each reason
 cuda.stream.name | | calls with a stream, and their GPU work | the name that the program gave the stream (NVTX)
 cuda.summary.number | | summaries (`detail: summary`) | of this request, from 1; more: what came after the one before had been sent, as far as cuspan remembers (some of the latest 16,384 requests)

@@ -9,6 +9,7 @@
 #include "agent/pipeline.h"
 #include "agent/python_end.h"
 #include "agent/signals.h"
+#include "agent/tools.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "capture/nvtx.h"
@@ -179,6 +180,14 @@ static void follow_forks(void)
     pthread_atfork(NULL, NULL, in_child);
 }
 
+/* On the guest's thread. */
+static void on_guest(void)
+{
+    int saved_errno = errno;
+    (void)agent_release();
+    errno = saved_errno;
+}
+
 static enum status start(bool by_program, struct error *err)
 {
     const char *folder = own_folder();
@@ -186,6 +195,7 @@ static enum status start(bool by_program, struct error *err)
                                        .own_folder = folder,
                                        .program = settings.session.name ? settings.session.name : program,
                                        .parent = has_parent ? &parent : NULL};
+    capture_set_on_guest(on_guest);
     /* Capture first: where it can't start, no thread of ours and no TLS library comes into the host at all.
      * What it captures until the pipeline runs, its rings and buffers hold. */
     enum status status = capture_start(&settings, folder, by_program, &info, err);
@@ -275,6 +285,11 @@ static enum agent_state begin(bool is_asked_for)
     if (!settings.record_file && settings.output_count == 0) {
         log_info(
             "no exporter is configured: this process is not traced"); /* the configuration has warned of it */
+        return AGENT_OFF;
+    }
+    char tool[96];
+    if (tools_are_here(tool, sizeof tool)) {
+        log_warn("this process was started under %s, which needs CUPTI for itself: it is not traced", tool);
         return AGENT_OFF;
     }
     nvtx_switch(settings.capture.nvtx);
@@ -392,6 +407,28 @@ enum agent_answer agent_flush(uint32_t timeout_ms)
         return AGENT_FAILED;
     uint64_t deadline_ns = clock_monotonic_ns() + timeout_ms * NS_PER_MS;
     return pipeline_flush(deadline_ns) == STATUS_OK ? AGENT_DONE : AGENT_FAILED;
+}
+
+#define RELEASE_GRACE_NS (2 * NS_PER_SECOND) /* for what takes longer inside CUPTI than it should */
+
+static enum agent_answer change_hold(bool releases, uint64_t wait_ns)
+{
+    if (atomic_load(&state) != AGENT_RUNNING || getpid() != owner)
+        return AGENT_FAILED;
+    if (capture_is_released() == releases)
+        return AGENT_ALREADY;
+    enum status status = pipeline_set_released(releases, clock_monotonic_ns() + wait_ns + RELEASE_GRACE_NS);
+    return status == STATUS_OK ? AGENT_DONE : AGENT_FAILED;
+}
+
+enum agent_answer agent_release(void)
+{
+    return change_hold(true, settings.cupti.others_wait_ms * NS_PER_MS);
+}
+
+enum agent_answer agent_resume(void)
+{
+    return change_hold(false, 0);
 }
 
 /* --- by a request

@@ -39,6 +39,13 @@ struct agent_view {
     const struct capture_info *info; /* NULL: nothing is loaded */
 };
 void agent_look(struct agent_view *view);
+/* Gives CUPTI to another tool: calls and GPU work under way are waited for, for cupti.others_wait_ms at most,
+ * what was captured is delivered, and cuspan is subscribed no more. ALREADY: it isn't. FAILED: no agent runs
+ * here, or it took longer than the wait and some seconds. With cupti.others: give-way it comes back by
+ * itself. */
+enum agent_answer agent_release(void);
+/* Comes back. FAILED: another tool has CUPTI; the log says which. */
+enum agent_answer agent_resume(void);
 
 /* Whether work for this context, which is about to be attached, may be sampled; where that is unknown yet,
  * true. */

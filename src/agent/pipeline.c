@@ -31,14 +31,15 @@
 #define PAUSE_IDLE_NS (4 * NS_PER_MS)
 #define PAUSE_SILENT_NS (100 * NS_PER_MS)
 /* Percent of the fullest ring, found there after a pause. Small rings fill in 2 ms. */
-#define RING_FILLING  15
-#define RING_FULL     40
-#define WAITING_SHARE 16 /* of the calls that can wait: so many more, and their records are asked for */
-#define ROUNDS_MIN    2  /* of draining at the end, if there is that much */
-#define CANCEL_NS     (1 * NS_PER_SECOND)
-#define EXIT_GRACE_NS (100 * NS_PER_MS)
-#define FLUSH_STEP_NS (10 * NS_PER_MS) /* so soon whoever waits for a flush sees that the process ends */
-#define PUMP_MAX_NS   (1 * NS_PER_SECOND)
+#define RING_FILLING    15
+#define RING_FULL       40
+#define WAITING_SHARE   16 /* of the calls that can wait: so many more, and their records are asked for */
+#define ROUNDS_MIN      2  /* of draining at the end, if there is that much */
+#define CANCEL_NS       (1 * NS_PER_SECOND)
+#define EXIT_GRACE_NS   (100 * NS_PER_MS)
+#define FLUSH_STEP_NS   (10 * NS_PER_MS) /* so soon whoever waits for a flush sees that the process ends */
+#define RELEASE_STEP_NS (NS_PER_MS / 2)
+#define PUMP_MAX_NS     (1 * NS_PER_SECOND)
 
 static struct {
     const struct settings *settings;
@@ -53,6 +54,8 @@ static struct {
     bool is_running, is_stopping, is_done, is_patient;
     bool is_silent; /* an invariant of ours is broken, and the thread has seen it: its own */
     uint64_t deadline_ns;
+    enum { HOLD_STAYS, HOLD_RELEASE, HOLD_RESUME } hold_wanted;
+    bool has_resume_failed;
     uint64_t flushes_wanted, flushes_done; /* counted from 1 */
     uint32_t flushers;                     /* host's threads that wait for one */
     _Atomic uint64_t signal_deadline_ns;   /* a signal's handler wants the end, by then; 0: none does */
@@ -212,7 +215,7 @@ static bool wait_or_stop(uint64_t pause_ns)
     until.tv_nsec = (long)(ns % NS_PER_SECOND);
     pthread_mutex_lock(&pipeline.lock);
     if (!pipeline.is_stopping && pipeline.flushes_wanted == pipeline.flushes_done &&
-        pipeline.looks_wanted == pipeline.looks_taken)
+        pipeline.looks_wanted == pipeline.looks_taken && pipeline.hold_wanted == HOLD_STAYS)
         pthread_cond_timedwait(&pipeline.wake, &pipeline.lock, &until);
     follow_signal();
     bool stopping = pipeline.is_stopping;
@@ -351,6 +354,105 @@ static void look_if_wanted(void)
         pthread_cond_broadcast(&pipeline.done);
     }
     pthread_mutex_unlock(&pipeline.lock);
+}
+
+/* --- giving way to another tool
+ * ------------------------------------------------------------------------------------------------------- */
+
+static void pump_a_moment(void)
+{
+    pump_all(clock_monotonic_ns() + PUMP_MAX_NS);
+    nanosleep(&(struct timespec){0, (long)RELEASE_STEP_NS}, NULL);
+}
+
+/* First the calls that are under way, then their work on the GPU; half of the time for each. */
+static void release(void)
+{
+    uint64_t begin_ns = clock_monotonic_ns();
+    uint64_t wait_ns = pipeline.settings->cupti.others_wait_ms * NS_PER_MS;
+    uint64_t open_before = counter_get(COUNTER_lost_in_flight);
+    while (!capture_quiet(clock_monotonic_ns() - begin_ns >= wait_ns / 2))
+        pump_a_moment();
+    while (pipeline.correlate && correlate_waiting(pipeline.correlate) > 0 &&
+           clock_monotonic_ns() - begin_ns < wait_ns) {
+        capture_flush_finished();
+        pump_a_moment();
+    }
+    uint32_t waiting = pipeline.correlate ? correlate_waiting(pipeline.correlate) : 0;
+    capture_release();
+    pump_all(clock_monotonic_ns() + PUMP_MAX_NS);
+    if (pipeline.correlate) {
+        correlate_settle(pipeline.correlate, clock_monotonic_ns());
+        correlate_end_session(pipeline.correlate, "release");
+        outputs_send(pipeline.outputs);
+    }
+    bool is_first = counter_get(COUNTER_releases) == 1;
+    (is_first ? log_warn : log_info)("CUPTI is left to another tool: nothing is traced until it is free "
+                                     "again (after %.0f ms; %llu calls were "
+                                     "under way, %u had GPU work that had not come)",
+                                     (double)(clock_monotonic_ns() - begin_ns) / 1e6,
+                                     (unsigned long long)(counter_get(COUNTER_lost_in_flight) - open_before),
+                                     waiting);
+}
+
+static bool resume(void)
+{
+    static bool said_back, said_not;
+    struct error err = {""};
+    bool is_back = capture_resume(&err) == STATUS_OK;
+    if (is_back)
+        (said_back ? log_info : log_warn)("cuspan uses CUPTI again");
+    else
+        (said_not ? log_debug : log_info)("can't use CUPTI again yet: %s", err.text);
+    said_back |= is_back;
+    said_not |= !is_back;
+    return is_back;
+}
+
+static void follow_hold(uint64_t now_ns)
+{
+    pthread_mutex_lock(&pipeline.lock);
+    int wanted = pipeline.hold_wanted;
+    pthread_mutex_unlock(&pipeline.lock);
+    if (wanted == HOLD_STAYS && !capture_is_released())
+        return;
+    bool has_failed = false;
+    if (wanted == HOLD_RELEASE && !capture_is_released())
+        release();
+    else if (wanted == HOLD_RESUME && capture_is_released())
+        has_failed = !resume();
+    else if (wanted == HOLD_STAYS && capture_may_resume(now_ns))
+        resume();
+    if (wanted == HOLD_STAYS)
+        return;
+    pthread_mutex_lock(&pipeline.lock);
+    pipeline.hold_wanted = HOLD_STAYS;
+    pipeline.has_resume_failed = has_failed;
+    pthread_cond_broadcast(&pipeline.done);
+    pthread_mutex_unlock(&pipeline.lock);
+}
+
+static struct timespec moment(uint64_t monotonic_ns);
+
+enum status pipeline_set_released(bool is_released, uint64_t deadline_ns)
+{
+    enum status status = STATUS_TIMEOUT;
+    struct timespec until = moment(deadline_ns);
+    pthread_mutex_lock(&pipeline.lock);
+    if (pipeline.is_running && !pipeline.is_stopping) {
+        pipeline.flushers++; /* who stops the pipeline waits for us to go */
+        pipeline.hold_wanted = is_released ? HOLD_RELEASE : HOLD_RESUME;
+        pthread_cond_signal(&pipeline.wake);
+        while (pipeline.hold_wanted != HOLD_STAYS && !pipeline.is_stopping)
+            if (pthread_cond_timedwait(&pipeline.done, &pipeline.lock, &until) != 0)
+                break;
+        if (pipeline.hold_wanted == HOLD_STAYS)
+            status = pipeline.has_resume_failed ? STATUS_UNAVAILABLE : STATUS_OK;
+        if (--pipeline.flushers == 0)
+            pthread_cond_broadcast(&pipeline.done);
+    }
+    pthread_mutex_unlock(&pipeline.lock);
+    return status;
 }
 
 static struct timespec moment(uint64_t monotonic_ns)
@@ -579,6 +681,7 @@ static void ask_for_records(void)
     uint32_t waiting = pipeline.correlate ? correlate_waiting(pipeline.correlate) : 0;
     if (pipeline.correlate && correlate_wants_records(pipeline.correlate))
         capture_flush_soon();
+    capture_watch_buffers(waiting);
     if (waiting < before)
         before = waiting;
     if (waiting - before <= pipeline.settings->correlation.pending_max / WAITING_SHARE)
@@ -620,6 +723,7 @@ static uint64_t pass(void)
     ask_for_records();
     capture_service(now_ns);
     follow_tracing();
+    follow_hold(now_ns);
     flush_if_wanted();
     look_if_wanted();
     say_failure_once();

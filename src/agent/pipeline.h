@@ -39,6 +39,10 @@ struct pipeline_view {
  * CUPTI), or doesn't run. Any thread but it. */
 enum status pipeline_look(struct pipeline_view *view, uint64_t deadline_ns) MUST_CHECK;
 
+/* Leaves CUPTI to others, or comes back, and waits until it is so. TIMEOUT, UNAVAILABLE: it is not. Any
+ * thread of the host's. */
+enum status pipeline_set_released(bool is_released, uint64_t deadline_ns) MUST_CHECK;
+
 /* Waits while another thread is in pipeline_stop, as long as that may take. */
 void pipeline_wait(void);
 

@@ -34,6 +34,10 @@
     X(asleep_records, false, "activity records of what was done in sleep, left out")                         \
     X(calls_cut, false, "calls that were under way when tracing was stopped, and had not returned in time")  \
     X(notes_lost, false, "contexts, ends of ranges, names and modules that found a ring full")               \
+    X(releases, false, "times that CUPTI was given to another tool")                                         \
+    X(released_ns, false, "ns for which it was given away, up to the last time that it came back")           \
+    X(pauses, false, "times that records stopped for a moment, while another tool's clock was set")          \
+    X(silences, false, "times that CUPTI's buffers stopped to come while GPU work was launched")             \
     X(threads_seen, false, "host threads that made a traced call")                                           \
     X(orphans, false, "GPU spans whose call is unknown, sent below the session and marked")                  \
     X(pending_evicted, false, "calls given up while still waiting for their GPU record")                     \

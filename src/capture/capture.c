@@ -9,8 +9,11 @@
 #include "capture/cupti.h"
 #include "capture/decode.h"
 #include "capture/layouts.h"
+#include "capture/mode.h"
+#include "capture/others.h"
 #include "capture/sdk_context.h"
 #include "capture/selection.h"
+#include "capture/silence.h"
 #include "capture/switches.h"
 #include "capture/threads.h"
 #include "capture/wake.h"
@@ -19,7 +22,11 @@
 #include <string.h>
 
 #define NAMES_INTERVAL_NS (5 * NS_PER_SECOND)
-#define SDK_INTERVAL_NS   (200 * NS_PER_MS) /* between two looks at whether libraries have come */
+/* While a guest records: each flush of ours gives it a buffer, of 4 MiB with PyTorch's profiler, however
+ * little is in it. */
+#define GUEST_FLUSH_INTERVAL_NS (1 * NS_PER_SECOND)
+#define RECORD_BYTES_MIN        47                /* of a kernel, with the fields of the default detail */
+#define SDK_INTERVAL_NS         (200 * NS_PER_MS) /* between two looks at whether libraries have come */
 
 static struct cupti cupti;
 static const struct settings *settings;
@@ -27,8 +34,21 @@ static _Atomic bool is_abandoned;
 static bool (*downstream_room)(void);
 
 static struct {
-    uint64_t flush_ns, names_ns, sdk_ns;
+    uint64_t flush_ns, names_ns, sdk_ns, resume_ns;
 } due;
+static uint64_t flush_count;
+
+static _Atomic bool is_released; /* CUPTI is left to others for a while */
+static uint64_t released_since_ns;
+
+static void note_release(void)
+{
+    wake_suspend();
+    released_since_ns = clock_monotonic_ns();
+    due.resume_ns = released_since_ns + settings->cupti.others_retry_ms * NS_PER_MS;
+    counter_add(COUNTER_releases, 1);
+    atomic_store(&is_released, true);
+}
 
 /* --- starting
  * ------------------------------------------------------------------------------------------------------ */
@@ -136,23 +156,38 @@ static void fall_silent(void)
     atomic_store(&mode_now, MODE_OFF);
 }
 
+/* Who gives way, and comes when another is there, waits for it to go. */
+static void begin_released(const struct error *why)
+{
+    log_warn("%s; cuspan waits until CUPTI is free (distribution.cuspan.cupti.others is give-way)",
+             why->text);
+    note_release();
+}
+
 enum status capture_start(const struct settings *frozen, const char *own_folder, bool by_program,
                           struct capture_info *info, struct error *err)
 {
     settings = frozen;
-    enum status status = cupti_load(settings->cupti.library, own_folder, &cupti, err);
+    const char *guests = others_cupti_path();
+    enum status status = cupti_load(guests ? guests : settings->cupti.library, own_folder, &cupti, err);
     if (status == STATUS_OK)
         status = take_memory(err);
     if (status != STATUS_OK)
         return status;
     connect_replay();
     clock_init();
+    others_join(settings, cupti.path);
     status = switches_on(&cupti, settings, wake_is_foreseen(settings, by_program), err);
-    if (status != STATUS_OK)
+    bool waits = status != STATUS_OK && switches_are_held() && settings->cupti.others == OTHERS_GIVE_WAY;
+    if (status != STATUS_OK && !waits) {
+        others_leave();
         return status;
+    }
     broken_on(fall_silent);
     describe(info);
     wake_start(settings, cupti.replay_clock != NULL);
+    if (waits)
+        begin_released(err);
     return STATUS_OK;
 }
 
@@ -243,12 +278,33 @@ static void drain_rings(struct round *round)
     threads_visit(drain_thread, round);
 }
 
+static uint64_t buffers_taken;
+
+void capture_watch_buffers(uint32_t waiting)
+{
+    static struct silence silence;
+    uint64_t events =
+        counter_get(COUNTER_buffers_lent) + counter_get(COUNTER_buffers_refused) + buffers_taken;
+    uint64_t lent = counter_get(COUNTER_buffers_lent) - buffers_taken;
+    uint64_t room = lent * (settings->cupti.host_buffer_bytes / RECORD_BYTES_MIN);
+    uint64_t room_max = settings->correlation.pending_max / 4; /* more can't wait for long */
+    if (!silence_look(&silence, events, flush_count, waiting, (uint32_t)(room < room_max ? room : room_max)))
+        return;
+    counter_add(COUNTER_silences, 1);
+    log_warn(
+        "CUPTI hands over no more buffers, though %u calls wait for their GPU work: another tool has "
+        "probably registered its own in place of cuspan's, as PyTorch's profiler does, and GPU spans are "
+        "missing from now on; start the program by cuspan run --share, and both are complete",
+        waiting);
+}
+
 size_t capture_pump(const struct capture_sink *sink)
 {
     struct activity_buffer *finished[CAPTURE_BUFFERS_A_ROUND];
     size_t count = 0;
     while (count < CAPTURE_BUFFERS_A_ROUND && (finished[count] = buffers_take_finished()) != NULL)
         count++;
+    buffers_taken += count;
     last_round_was_full = count == CAPTURE_BUFFERS_A_ROUND;
     struct round round = {.sink = sink};
     drain_rings(&round);
@@ -275,15 +331,20 @@ void capture_flush_soon(void)
 
 void capture_service(uint64_t now_ns)
 {
-    if (atomic_load_explicit(&is_abandoned, memory_order_relaxed) || capture_failure())
+    if (atomic_load_explicit(&is_abandoned, memory_order_relaxed) || capture_failure() ||
+        atomic_load_explicit(&is_released, memory_order_relaxed))
         return;
     switches_follow();
     bool has_fallen_asleep = wake_service();
     bool hurry = atomic_exchange_explicit(&callbacks_signals.flush_soon, false, memory_order_relaxed) ||
                  has_fallen_asleep;
     if (now_ns >= due.flush_ns || hurry) {
+        uint64_t interval_ns = settings->cupti.flush_interval_ms * NS_PER_MS;
+        if (others_are_recording() && interval_ns < GUEST_FLUSH_INTERVAL_NS)
+            interval_ns = GUEST_FLUSH_INTERVAL_NS;
         switches_flush(false);
-        due.flush_ns = now_ns + settings->cupti.flush_interval_ms * NS_PER_MS;
+        flush_count++;
+        due.flush_ns = now_ns + interval_ns;
     }
     if (now_ns >= due.sdk_ns) {
         sdk_context_look();
@@ -302,18 +363,98 @@ const char *capture_failure(void)
                : NULL;
 }
 
+/* --- giving way
+ * ------------------------------------------------------------------------------------------------------- */
+
+static void find_open_call(struct host_thread *thread, void *found)
+{
+    bool is_in_runtime = atomic_load_explicit(&thread->runtime_correlation, memory_order_relaxed) != 0;
+    bool is_in_driver = atomic_load_explicit(&thread->is_in_driver_call, memory_order_relaxed);
+    *(bool *)found |= is_in_runtime || is_in_driver;
+}
+
+/* They would be taken for calls under way when capture comes back. Their threads write here no more. */
+static void forget_open_call(struct host_thread *thread, void *context)
+{
+    (void)context;
+    atomic_store_explicit(&thread->runtime_correlation, 0, memory_order_relaxed);
+    atomic_store_explicit(&thread->is_in_driver_call, false, memory_order_relaxed);
+}
+
+static void count_open_calls(struct host_thread *thread, void *context);
+
+bool capture_quiet(bool at_once)
+{
+    bool has_open_calls = false;
+    if (atomic_load(&is_abandoned) || capture_failure())
+        return true;
+    bool is_on = atomic_load(&mode_now) == MODE_ON; /* else what threads say of their calls is old */
+    if (is_on && !at_once)
+        threads_visit(find_open_call, &has_open_calls);
+    if (has_open_calls)
+        return false;
+    wake_suspend();
+    switches_quiet();
+    if (is_on)
+        threads_visit(count_open_calls, NULL);
+    threads_visit(forget_open_call, NULL);
+    return true;
+}
+
+void capture_release(void)
+{
+    if (atomic_load(&is_abandoned) || capture_failure())
+        return;
+    switches_flush(true);
+    note_release();
+    switches_off();
+}
+
+bool capture_is_released(void)
+{
+    return atomic_load(&is_released);
+}
+
+bool capture_may_resume(uint64_t now_ns)
+{
+    uint64_t retry_ns = settings->cupti.others_retry_ms * NS_PER_MS;
+    if (!retry_ns || settings->cupti.others != OTHERS_GIVE_WAY || now_ns < due.resume_ns)
+        return false;
+    due.resume_ns = now_ns + retry_ns;
+    return others_take_back(retry_ns);
+}
+
+enum status capture_resume(struct error *err)
+{
+    if (atomic_load(&is_abandoned) || capture_failure())
+        return error_set(err, STATUS_UNAVAILABLE, "CUPTI is not to be used any more");
+    atomic_store(&mode_on_since, cupti.replay_clock ? 0 : clock_ticks());
+    enum status status = switches_on_again(err);
+    if (status != STATUS_OK)
+        return status;
+    wake_resume();
+    atomic_store(&is_released, false);
+    counter_add(COUNTER_released_ns, clock_monotonic_ns() - released_since_ns);
+    return STATUS_OK;
+}
+
+void capture_set_on_guest(void (*on_guest)(void))
+{
+    others_on_guest = on_guest;
+}
+
 /* --- stopping
  * ------------------------------------------------------------------------------------------------------ */
 
 void capture_flush_finished(void)
 {
-    if (!atomic_load(&is_abandoned) && !capture_failure())
+    if (!atomic_load(&is_abandoned) && !capture_failure() && !atomic_load(&is_released))
         switches_flush(false);
 }
 
 void capture_flush_all(void)
 {
-    if (!atomic_load(&is_abandoned) && !capture_failure())
+    if (!atomic_load(&is_abandoned) && !capture_failure() && !atomic_load(&is_released))
         switches_flush(true);
 }
 
@@ -366,16 +507,20 @@ void capture_end(void)
 
 void capture_stop(void)
 {
+    if (atomic_load(&is_released))
+        counter_add(COUNTER_released_ns, clock_monotonic_ns() - released_since_ns);
     wake_finish();
     uint8_t mode = atomic_exchange(&mode_now, MODE_OFF);
     was_on = mode == MODE_ON || mode == MODE_ENDING;
     if (!atomic_load(&is_abandoned) && !capture_failure())
         switches_off();
+    others_leave();
 }
 
 void capture_abandon(void)
 {
     atomic_store(&is_abandoned, true);
+    others_leave();
     wake_stop();
     atomic_store(&mode_now, MODE_OFF);
 }

@@ -89,6 +89,25 @@ bool capture_slept_at(uint64_t time_ns);
 /* Whether work that belongs to no request is sampled: capture may sleep, between requests, if it isn't. */
 void capture_set_session(bool is_sampled);
 
+/* Leaves CUPTI to others, in steps, on the pipeline thread, which takes what comes in between. First
+ * capture_quiet, until it says true: no thread is inside a call of which a span will come (or, with
+ * `at_once`, those that are are counted), and nothing is captured any more. Then, when the GPU has done what
+ * was captured, capture_release: all that CUPTI still holds is handed over, and we are subscribed no more. */
+bool capture_quiet(bool at_once);
+void capture_release(void);
+bool capture_is_released(void);
+/* And comes back. UNAVAILABLE: another tool has CUPTI now; all is as before. */
+enum status capture_resume(struct error *err) MUST_CHECK;
+/* Whether it is to come back by itself, and now: CUPTI may be free. */
+bool capture_may_resume(uint64_t now_monotonic_ns);
+/* Called on a thread of another tool's that is about to use CUPTI, where the settings say to give way. Set
+ * before capture_start. */
+void capture_set_on_guest(void (*on_guest)(void));
+
+/* Pipeline thread, after each round, with how many calls wait for their GPU work: says once if CUPTI's
+ * buffers have stopped to come. */
+void capture_watch_buffers(uint32_t waiting);
+
 /* Makes CUPTI hand over what is finished. */
 void capture_flush_finished(void);
 

@@ -63,7 +63,8 @@ bool selection_has_activity(const struct settings *settings, uint16_t kind)
         return false;
     if (kind == ACTIVITY_DEVICE || kind == ACTIVITY_CONTEXT)
         return true;
-    if (is_graph_level(kind) && settings_have_graph_nodes(settings))
+    bool shares = settings->cupti.others == OTHERS_SHARE; /* who is first chooses for all (CUPTI 13.5) */
+    if (is_graph_level(kind) && (settings_have_graph_nodes(settings) || shares))
         return false;
     if (settings->detail == DETAIL_SUMMARY && !info->is_gpu_work)
         return false;

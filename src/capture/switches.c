@@ -6,6 +6,7 @@
 #include "capture/callbacks.h"
 #include "capture/decode.h"
 #include "capture/graph_nodes.h"
+#include "capture/others.h"
 #include "capture/selection.h"
 #include "capture/unified_memory.h"
 
@@ -16,6 +17,8 @@ static const struct cupti *cupti;
 static const struct settings *settings;
 static cupti_subscriber_handle subscriber;
 static bool uses_subscriber_api;
+static bool is_held_by_another;
+static bool is_paused;             /* guarded by the mutex below, which the pausing thread holds */
 static atomic_bool graphs_are_due; /* once the program begins to make one */
 static bool unified_memory_is_due; /* once CUDA is initialized, which the first captured call shows */
 
@@ -56,6 +59,11 @@ static enum status fail(struct error *err, const char *what, uint32_t result)
                      cupti_result_text(cupti, result));
 }
 
+static bool shares(void)
+{
+    return uses_subscriber_api && settings->cupti.others == OTHERS_SHARE;
+}
+
 /* CUPTI refuses a struct that is larger than it knows. */
 static size_t params_bytes(void)
 {
@@ -72,12 +80,14 @@ static enum status subscribe(struct error *err)
         struct cupti_subscriber_params params = {.structSize = params_bytes(),
                                                  .subscriberName = "cuspan",
                                                  .oldSubscriberName = holder,
-                                                 .oldSubscriberSize = sizeof holder};
+                                                 .oldSubscriberSize = sizeof holder,
+                                                 .allowMultipleSubscribers = shares()};
         result = cupti->cuptiSubscribe_v2(&subscriber, callbacks_handle, NULL, &params);
     } else {
         result = cupti->cuptiSubscribe(&subscriber, callbacks_handle, NULL);
     }
-    if (result == CUPTI_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED)
+    is_held_by_another = result == CUPTI_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
+    if (is_held_by_another)
         return error_set(
             err, STATUS_UNAVAILABLE,
             "another tool (%s) already uses CUPTI in this process; run the program without it to trace it",
@@ -134,6 +144,8 @@ static enum status set_attributes(struct error *err)
     set_flag(CUPTI_ATTR_ZEROED_OUT_ACTIVITY_BUFFER, "zeroed buffers", true);
     set_flag(CUPTI_ATTR_PER_THREAD_ACTIVITY_BUFFER, "per_thread_buffers", settings->cupti.per_thread_buffers);
     set_thread_ids();
+    if (shares()) /* the first choice holds for all subscribers, for good: nodes */
+        set_flag(CUPTI_ATTR_ENABLE_MULTI_SUBSCRIBER_GRAPH_TRACE, "node-level tracing of graphs", false);
     return STATUS_OK;
 }
 
@@ -398,9 +410,17 @@ static void start_unified_memory(void)
 
 static enum status choose_api(bool will_sleep, struct error *err)
 {
-    bool prefers_classic = settings->cupti.api == CUPTI_API_CLASSIC ||
-                           (settings->cupti.api == CUPTI_API_AUTO && will_sleep && !cupti->replay_clock);
-    uses_subscriber_api = cupti->has_subscriber_api && !prefers_classic;
+    enum cupti_others others = settings->cupti.others;
+    /* Who gives way switches records as others come and go, which the classic calls can. */
+    bool prefers_classic =
+        (will_sleep && !cupti->replay_clock && others != OTHERS_SHARE) || others == OTHERS_GIVE_WAY;
+    uses_subscriber_api = cupti->has_subscriber_api && settings->cupti.api != CUPTI_API_CLASSIC &&
+                          (settings->cupti.api == CUPTI_API_SUBSCRIBER || !prefers_classic);
+    if (others == OTHERS_SHARE && !uses_subscriber_api)
+        log_warn("distribution.cuspan.cupti.others: share needs the subscriber API of CUPTI 13.3 and later, "
+                 "and %s "
+                 "is used without it: others can't use CUPTI beside cuspan",
+                 cupti->path);
     if (settings->cupti.api == CUPTI_API_SUBSCRIBER && !uses_subscriber_api)
         return error_set(
             err, STATUS_UNSUPPORTED,
@@ -409,7 +429,7 @@ static enum status choose_api(bool will_sleep, struct error *err)
     return STATUS_OK;
 }
 
-static enum status switch_on(struct error *err)
+static enum status switch_on(bool is_again, struct error *err)
 {
     uint64_t fields[ACTIVITY_KINDS_MAX] = {0};
     for (uint16_t kind = 1; kind < ACTIVITY_KINDS_MAX; kind++)
@@ -423,13 +443,17 @@ static enum status switch_on(struct error *err)
         fields[ACTIVITY_UNIFIED_MEMORY] = 0;
         unified_memory_is_due = true;
     }
+    if (is_again)
+        fields[ACTIVITY_GRAPH_TRACE] = 0;
     if (fields[ACTIVITY_GRAPH_TRACE] && graphs_start_late()) {
         fields[ACTIVITY_GRAPH_TRACE] = 0;
         atomic_store(&graphs_are_due, true);
         if (settings->cupti.graph_records == GRAPH_RECORDS_AT_ONCE)
             callbacks_on_graph = on_graph;
     }
+    others_pause(true); /* CUPTI wants some attributes before anyone records */
     enum status status = set_attributes(err);
+    others_pause(false);
     if (status == STATUS_OK)
         status = register_buffers(err);
     if (status == STATUS_OK)
@@ -452,10 +476,25 @@ enum status switches_on(const struct cupti *loaded, const struct settings *froze
     if (status == STATUS_OK)
         status = subscribe(err);
     if (status == STATUS_OK)
-        status = switch_on(err);
+        status = switch_on(false, err);
     if (status != STATUS_OK)
         switches_off();
     return status;
+}
+
+enum status switches_on_again(struct error *err)
+{
+    enum status status = subscribe(err);
+    if (status == STATUS_OK)
+        status = switch_on(true, err);
+    if (status != STATUS_OK)
+        switches_off();
+    return status;
+}
+
+bool switches_are_held(void)
+{
+    return is_held_by_another;
 }
 
 bool switches_use_subscriber_api(void)
@@ -495,7 +534,9 @@ const char *switches_take_trouble(void)
 void switches_flush(bool everything)
 {
     static bool said;
-    uint32_t result = cupti->cuptiActivityFlushAll(everything ? CUPTI_FLUSH_FORCED : CUPTI_FLUSH_DEFAULT);
+    /* A flush is everyone's, and a forced one takes records of a guest's that aren't finished. */
+    bool is_forced = everything && !others_are_recording();
+    uint32_t result = cupti->cuptiActivityFlushAll(is_forced ? CUPTI_FLUSH_FORCED : CUPTI_FLUSH_DEFAULT);
     note_trouble(result);
     if (result != CUPTI_OK && !said) {
         said = true; /* nobody can count what CUPTI keeps to itself */
@@ -505,15 +546,52 @@ void switches_flush(bool everything)
     count_dropped();
 }
 
+static void disable_kinds(void)
+{
+    for (uint16_t place = ACTIVITY_KINDS_MAX; place > 0; place--)
+        if (selection_has_activity(settings, kind_at(place - 1)))
+            disable_kind(kind_at(place - 1));
+}
+
+void switches_quiet(void)
+{
+    atomic_store(&mode_now, MODE_OFF);
+    switches_lock();
+    if (subscriber)
+        disable_kinds();
+    are_records_on = false;
+    switches_unlock();
+}
+
+void switches_pause(bool begins)
+{
+    if (begins) {
+        switches_lock();
+        is_paused = subscriber && are_records_on;
+        if (is_paused) {
+            disable_kinds();
+            counter_add(COUNTER_pauses, 1);
+        }
+        return;
+    }
+    for (uint16_t place = 0; is_paused && place < ACTIVITY_KINDS_MAX; place++) {
+        uint16_t kind = kind_at(place);
+        bool is_due = kind == ACTIVITY_UNIFIED_MEMORY && unified_memory_is_due;
+        if (selection_has_activity(settings, kind) && !is_due)
+            (void)enable_kind(kind, selection_fields(settings, kind));
+    }
+    is_paused = false;
+    switches_unlock();
+}
+
 void switches_off(void)
 {
     atomic_store(&mode_now, MODE_OFF);
     if (!subscriber)
         return;
     switches_lock();
-    for (uint16_t place = ACTIVITY_KINDS_MAX; place > 0; place--)
-        if (selection_has_activity(settings, kind_at(place - 1)))
-            disable_kind(kind_at(place - 1));
+    disable_kinds();
+    are_records_on = false;
     note_trouble(cupti->cuptiUnsubscribe(subscriber));
     subscriber = NULL;
     switches_unlock();

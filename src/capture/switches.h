@@ -35,6 +35,19 @@ void switches_lock(void);
 void switches_unlock(void);
 void switches_records(bool on);
 
+/* No record of ours is made any more, and no callback does anything; what is recorded still comes. */
+void switches_quiet(void);
+
+/* All of it as switches_on had it, after switches_off, but for graph records: graphs that are made may not
+ * meet them (docs/architecture.md). */
+enum status switches_on_again(struct error *err) MUST_CHECK;
+/* Whether the last switches_on or switches_on_again failed because another tool holds CUPTI. */
+bool switches_are_held(void);
+
+/* Another subscriber's clock is set between the two calls, which come from one thread: no kind may be on. Any
+ * thread; without effect where nothing is on. */
+void switches_pause(bool begins);
+
 /* Switches everything off and unsubscribes; without effect where nothing is on. */
 void switches_off(void);
 

@@ -60,6 +60,13 @@ static void rouse(void)
     switches_unlock();
 }
 
+/* With the lock held. */
+static void begin_time_asleep(void)
+{
+    wake.times[wake.asleep_count % TIMES_KEPT].begin_ns = clock_now_ns();
+    wake.times[wake.asleep_count++ % TIMES_KEPT].end_ns = UINT64_MAX;
+}
+
 /* Who wants it after the first store here sees that it falls asleep, and waits to rouse it; who did before is
  * seen by is_wanted. */
 static bool fall_asleep(void)
@@ -71,8 +78,7 @@ static bool fall_asleep(void)
         mode_sleep();
         switches_records(false);
         wake.asleep_since_ns = clock_monotonic_ns();
-        wake.times[wake.asleep_count % TIMES_KEPT].begin_ns = clock_now_ns();
-        wake.times[wake.asleep_count++ % TIMES_KEPT].end_ns = UINT64_MAX;
+        begin_time_asleep();
         counter_add(COUNTER_sleeps, 1);
     } else {
         atomic_store(&demand_is_asleep, was_asleep);
@@ -204,6 +210,29 @@ void wake_start(const struct settings *settings, bool is_replay)
     atomic_store(&wake.runs, true);
     if (!is_wanted())
         fall_asleep();
+}
+
+void wake_suspend(void)
+{
+    if (!atomic_load(&wake.runs))
+        return;
+    switches_lock();
+    if (atomic_load(&demand_is_asleep)) /* the time that has begun goes on */
+        counter_add(COUNTER_asleep_ns, clock_monotonic_ns() - wake.asleep_since_ns);
+    else
+        begin_time_asleep();
+    atomic_store(&wake.runs, false);
+    atomic_store(&demand_is_asleep, false);
+    switches_unlock();
+}
+
+void wake_resume(void)
+{
+    switches_lock();
+    wake.times[(wake.asleep_count - 1) % TIMES_KEPT].end_ns = clock_now_ns();
+    wake.changes_seen = demand_changes();
+    atomic_store(&wake.runs, true);
+    switches_unlock();
 }
 
 void wake_finish(void)

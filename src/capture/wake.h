@@ -42,6 +42,11 @@ void wake_finish(void);
 /* How long the sleep has lasted that is not over; 0: awake. Any thread. */
 uint64_t wake_asleep_ns(void);
 
+/* Capture goes off, to leave CUPTI for a while, and is back (and on). The time between counts as asleep for
+ * wake_slept_at alone; a second wake_suspend does nothing. Pipeline thread. */
+void wake_suspend(void);
+void wake_resume(void);
+
 /* Pipeline thread: whether it slept at this time, or within a millisecond of it: who finds GPU work of then
  * without a call need not wait for one. As far as the latest times asleep are remembered. */
 bool wake_slept_at(uint64_t time_ns);

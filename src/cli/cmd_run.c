@@ -39,6 +39,9 @@ static int take_output(struct injection *injection, enum way *way, const struct 
     case OPTION_CONSOLE:
         wrong = choose_way(way, WAY_CONSOLE, options);
         return wrong ? wrong : injection_set(injection, options, "console", "true");
+    case OPTION_SHARE:
+    case OPTION_GIVE_WAY:
+        return injection_set_others(injection, options, option == OPTION_SHARE ? "share" : "give-way");
     default:
         return injection_take_option(injection, options, option);
     }

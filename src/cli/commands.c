@@ -31,7 +31,15 @@
             COMPLETES_NOTHING, NULL                                                                          \
     }
 
-static const struct command_option run_options[] = {OPTIONS_OF_OUTPUTS, OPTIONS_OF_THE_AGENT, {0}};
+static const struct command_option run_options[] = {
+    OPTIONS_OF_OUTPUTS,
+    {OPTION_SHARE, "share", NULL,
+     "let profilers inside the program (PyTorch's) trace beside cuspan; takes CUPTI 13.3", COMPLETES_NOTHING,
+     NULL},
+    {OPTION_GIVE_WAY, "give-way", NULL, "leave CUPTI to profilers inside the program while they trace",
+     COMPLETES_NOTHING, NULL},
+    OPTIONS_OF_THE_AGENT,
+    {0}};
 
 static const struct command_example run_examples[] = {
     {"cuspan run ./vector_add", "spans to the collector or Jaeger at http://localhost:4318"},
@@ -39,6 +47,8 @@ static const struct command_example run_examples[] = {
      "spans into a file; look at it with cuspan show"},
     {"cuspan run --endpoint http://collector:4317 --protocol grpc --service-name trainer ./train",
      "to a collector by gRPC"},
+    {"cuspan run --share python train.py",
+     "beside PyTorch's profiler, which train.py uses: both are complete"},
     {"cuspan run --set session.spans_max=20000 ./server", "any setting of the configuration file"},
     {0}};
 
@@ -241,6 +251,11 @@ const struct command commands[] = {
             "\n"
             "All processes of PROGRAM are one trace: where no TRACEPARENT is set, makes one, and sends the "
             "root span when PROGRAM has ended.\n"
+            "\n"
+            "CUPTI has one user in a process. cuspan holds it, unless --share or --give-way preloads a small "
+            "library that sees what others ask of CUPTI. With --share they become subscribers beside cuspan, "
+            "and "
+            "CUDA graphs show their nodes; with --give-way cuspan leaves while they trace, and comes back.\n"
             "\n"
             "Without options, the agent is configured as it always is: by CUSPAN_CONFIG_FILE or "
             "OTEL_CONFIG_FILE, else by the OTEL_* "

@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "cli/memory.h"
 #include "config/config.h"
+#include "model/share.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -43,6 +44,14 @@ int injection_set_path(struct injection *injection, const struct options *option
     int status = injection_set(injection, options, key, absolute);
     free(absolute);
     return status;
+}
+
+int injection_set_others(struct injection *injection, const struct options *options, const char *way)
+{
+    if (injection->others && strcmp(injection->others, way) != 0)
+        return options_complain(options, "--share and --give-way exclude each other");
+    injection->others = way;
+    return injection_set(injection, options, "cupti.others", way);
 }
 
 static int take_setting(struct injection *injection, const struct options *options)
@@ -134,6 +143,21 @@ enum status injection_find_library(struct injection *injection, struct error *er
     return status;
 }
 
+/* What is preloaded lies beside the agent. */
+static enum status find_preload(struct injection *injection, struct error *err)
+{
+    if (!injection->others)
+        return STATUS_OK;
+    const char *slash = strrchr(injection->library, '/');
+    injection->preload =
+        memory_format("%.*s/" SHARE_LIBRARY, (int)(slash - injection->library), injection->library);
+    if (access(injection->preload, R_OK) == 0 && !strpbrk(injection->preload, " :"))
+        return STATUS_OK;
+    return error_set(
+        err, STATUS_NOT_FOUND, "--%s needs %.300s, which %s", injection->others, injection->preload,
+        strpbrk(injection->preload, " :") ? "LD_PRELOAD can't name, for its space or colon" : "isn't there");
+}
+
 /* The value of a variable that names another library than ours, or NULL. */
 static const char *rival_in(const char *variable, const char *library)
 {
@@ -146,9 +170,20 @@ static const char *rival_in(const char *variable, const char *library)
     return is_ours ? NULL : set;
 }
 
+/* Nsight Systems, Nsight Compute and Compute Sanitizer inject libraries of these names. */
+static bool is_of_nvidias_tools(const char *path)
+{
+    static const char *const names[] = {"libToolsInjection", "libcuda-injection", "nsight", "anitizer",
+                                        "libInterceptor"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strstr(path, names[i]))
+            return true;
+    return false;
+}
+
 /* The driver loads one injected library; whose it is, is not ours to decide. The same holds for NVTX, but
  * there is enough to see without its ranges. */
-static enum status check_rivals(const struct injection *injection, struct error *err)
+static enum status check_rivals(struct injection *injection, struct error *err)
 {
     const char *set = rival_in(VARIABLE, injection->library);
     const char *nvtx_set = rival_in(NVTX_VARIABLE, injection->library);
@@ -157,6 +192,15 @@ static enum status check_rivals(const struct injection *injection, struct error 
                  nvtx_set);
     if (!set)
         return STATUS_OK;
+    if (is_of_nvidias_tools(set)) { /* the program is run under it, and the agent in it would stay out */
+        injection->tool = memory_copy_string(set);
+        if (!injection->is_quiet)
+            log_warn(VARIABLE
+                     " is set to %.200s: the program is started under one of NVIDIA's tools, which needs "
+                     "CUPTI for itself; it is run without cuspan",
+                     set);
+        return STATUS_OK;
+    }
     return error_set(err, STATUS_UNAVAILABLE,
                      VARIABLE " is set to %.200s already, and CUDA loads one such library only; "
                               "to run with cuspan in its place: env -u " VARIABLE " cuspan ...",
@@ -183,6 +227,8 @@ enum status injection_prepare(struct injection *injection, struct error *err)
         status = config_check_overrides(injection->set.data, "options", err);
     if (status == STATUS_OK)
         status = injection_find_library(injection, err);
+    if (status == STATUS_OK)
+        status = find_preload(injection, err);
     if (status == STATUS_OK)
         status = check_rivals(injection, err);
     if (status == STATUS_OK)
@@ -217,8 +263,29 @@ static bool are_signals_chosen(void)
  * to be trusted with anything more. */
 #define ENDING_SIGNALS "on_signal=TERM,INT,HUP\n"
 
+/* Before what the user preloads: it is to stand before CUPTI. Which CUPTI guests are to share is known before
+ * the agent comes, where one ships with it. */
+static void apply_preload(const struct injection *injection)
+{
+    const char *before = getenv("LD_PRELOAD");
+    if (!injection->preload)
+        return;
+    char *all =
+        memory_format("%s%s%s", injection->preload, before && *before ? ":" : "", before ? before : "");
+    setenv("LD_PRELOAD", all, 1);
+    setenv(SHARE_WAY_VARIABLE, injection->others, 1);
+    free(all);
+    const char *slash = strrchr(injection->library, '/');
+    char *cupti =
+        memory_format("%.*s/cupti/libcupti.so.13", (int)(slash - injection->library), injection->library);
+    if (access(cupti, R_OK) == 0 && !getenv(SHARE_CUPTI_VARIABLE))
+        setenv(SHARE_CUPTI_VARIABLE, cupti, 1);
+    free(cupti);
+}
+
 void injection_apply(const struct injection *injection)
 {
+    apply_preload(injection);
     const char *before = getenv("CUSPAN_SET");
     struct text set = {0};
     if (injection->config)
@@ -231,6 +298,8 @@ void injection_apply(const struct injection *injection)
         text_add_format(&set, "%s\n", injection->set.data);
     text_add_format(&set, "report_file=%s/report", injection->report_dir);
     setenv("CUSPAN_SET", set.data, 1);
+    if (injection->tool)
+        return text_deinit(&set);
     setenv(VARIABLE, injection->library, 1);
     if (!rival_in(NVTX_VARIABLE, injection->library))
         setenv(NVTX_VARIABLE, injection->library, 1);
@@ -297,6 +366,8 @@ void injection_deinit(struct injection *injection)
     free(injection->report_file);
     free(injection->config_path);
     free(injection->library);
+    free(injection->preload);
+    free(injection->tool);
     text_deinit(&injection->set);
     *injection = (struct injection){0};
 }

@@ -14,6 +14,9 @@ struct injection {
     struct text set;    /* lines for CUSPAN_SET */
     char *report_file;  /* --set report_file=: where the user wants the reports to stay; owned */
     char *report_dir;   /* a directory of ours, in which each process of the program leaves a report; owned */
+    const char *others; /* "share" or "give-way": our library is preloaded, too; NULL: no */
+    char *preload;      /* that library; owned */
+    char *tool;         /* of NVIDIA's, that the program is started under: it is run without us; owned */
     bool is_quiet;
 };
 
@@ -24,6 +27,8 @@ int injection_take_option(struct injection *injection, const struct options *opt
  */
 int injection_set(struct injection *injection, const struct options *options, const char *key,
                   const char *value);
+/* Both the agent and the preloaded library are told how to get on with other users of CUPTI. */
+int injection_set_others(struct injection *injection, const struct options *options, const char *way);
 /* The same for a path, made absolute. */
 int injection_set_path(struct injection *injection, const struct options *options, const char *key,
                        const char *path);

@@ -44,6 +44,11 @@ static const struct setting_word cupti_apis[] = {{"auto", CUPTI_API_AUTO, false}
                                                  {"subscriber", CUPTI_API_SUBSCRIBER, false},
                                                  {NULL, 0, false}};
 
+static const struct setting_word cupti_others[] = {{"hold", OTHERS_HOLD, false},
+                                                   {"give-way", OTHERS_GIVE_WAY, false},
+                                                   {"share", OTHERS_SHARE, false},
+                                                   {NULL, 0, false}};
+
 static const struct setting_word sleep_whens[] = {{"auto", SLEEP_AUTO, false},
                                                   {"never", SLEEP_NEVER, false},
                                                   {"always", SLEEP_ALWAYS, false},
@@ -297,6 +302,12 @@ const struct setting settings_table[] = {
     {OWN("cupti.graph_records"), SETTINGS(cupti.graph_records), .type = SETTING_WORD, .words = graph_records,
      .default_text = "when-used",
      .comment = "on when-used: once a graph is begun; at-once: before that call goes on; or always"},
+    {OWN("cupti.others"), SETTINGS(cupti.others), .type = SETTING_WORD, .words = cupti_others, .default_text = "hold",
+     .comment = "other users of CUPTI in the process: hold it, give-way to them, or share it (CUPTI 13.3; cuspan run --share)"},
+    {OWN("cupti.others_wait_ms"), SETTINGS(cupti.others_wait_ms), .type = SETTING_UINT32, RANGE(0, 60000),
+     .default_text = "1000", .comment = "how long giving way waits for calls and GPU work that are under way"},
+    {OWN("cupti.others_retry_ms"), SETTINGS(cupti.others_retry_ms), .type = SETTING_UINT32, RANGE(0, 3600000),
+     .default_text = "1000", .comment = "how often is tried to come back after giving way; 0: only when asked to"},
     {OWN("cupti.flush_interval_ms"), SETTINGS(cupti.flush_interval_ms), .type = SETTING_UINT32,
      RANGE(1, 3600000), .default_text = "1000",
      .comment = "how long GPU work stays in CUPTI's buffers at most"},

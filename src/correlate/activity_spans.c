@@ -218,6 +218,12 @@ static void emit_activity(struct correlate *c, const struct activity_record *rec
     correlate_emit(c);
 }
 
+/* Or CUPTI was left to another tool for a while. */
+static bool has_slept(void)
+{
+    return counter_get(COUNTER_sleeps) || counter_get(COUNTER_releases);
+}
+
 /* Nothing that is wanted begins in sleep but the work of calls that are long known. */
 static bool is_of_sleep(const struct correlate *c, const struct activity_record *record)
 {
@@ -233,7 +239,7 @@ static bool has_a_call(const struct correlate *c, const struct activity_record *
 
 static void give_up(struct correlate *c, const struct activity_record *record)
 {
-    if (has_a_call(c, record) && counter_get(COUNTER_sleeps)) {
+    if (has_a_call(c, record) && has_slept()) {
         counter_add(COUNTER_asleep_records, 1);
         return;
     }
@@ -255,7 +261,7 @@ static struct pending_call *find_call(struct correlate *c, const struct activity
  * then gives no times. */
 static bool is_unwanted(const struct pending_call *call)
 {
-    return call ? call->flags & PENDING_UNSAMPLED : counter_get(COUNTER_sleeps) > 0;
+    return call ? call->flags & PENDING_UNSAMPLED : has_slept();
 }
 
 /* Timestamps of zero mean that CUPTI had no room on the device to take them; an end before the start is

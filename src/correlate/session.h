@@ -53,8 +53,8 @@ bool session_is_due(const struct session *session, uint64_t time_ns);
 /* Counts a child and stretches the session over it. */
 void session_cover(struct session *session, uint64_t start_ns, uint64_t end_ns);
 void session_add_event(struct session *session, const struct span_event *event);
-/* Ends the session and fills its span, with `reason` "spans", "age", "stop" or "exit". `links` holds
- * SPAN_LINKS_MAX.
+/* Ends the session and fills its span, with `reason` "spans", "age", "stop", "release" or "exit". `links`
+ * holds SPAN_LINKS_MAX.
  */
 void session_close(struct session *session, const char *reason, struct span *span, struct span_link *links);
 

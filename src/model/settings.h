@@ -26,6 +26,7 @@ struct filter {
 
 enum detail { DETAIL_DEFAULT, DETAIL_SUMMARY, DETAIL_GRAPH_NODES, DETAIL_FULL };
 enum cupti_api { CUPTI_API_AUTO, CUPTI_API_CLASSIC, CUPTI_API_SUBSCRIBER };
+enum cupti_others { OTHERS_HOLD, OTHERS_GIVE_WAY, OTHERS_SHARE };
 enum sleep_when { SLEEP_AUTO, SLEEP_NEVER, SLEEP_ALWAYS };
 enum start_on { START_ON_PROCESS, START_ON_CONTROL };
 enum graph_records { GRAPH_RECORDS_WHEN_USED, GRAPH_RECORDS_AT_ONCE, GRAPH_RECORDS_ALWAYS };
@@ -102,6 +103,9 @@ struct settings {
         char *library; /* path; NULL: found */
         enum cupti_api api;
         enum graph_records graph_records;
+        enum cupti_others others;
+        uint32_t others_wait_ms;  /* of giving way */
+        uint32_t others_retry_ms; /* 0: never by itself */
         uint32_t flush_interval_ms;
         uint32_t host_buffer_bytes;
         uint32_t host_buffer_count;

@@ -26,6 +26,7 @@
 #include <unistd.h>
 
 _Atomic uint8_t mode_now;
+_Atomic uint64_t mode_on_since;
 struct callbacks_signals callbacks_signals;
 void (*callbacks_on_graph)(void);
 
@@ -78,6 +79,10 @@ void wake_start(const struct settings *settings, bool is_replay)
 void wake_stop(void) {}
 
 void wake_finish(void) {}
+
+void wake_suspend(void) {}
+
+void wake_resume(void) {}
 
 bool wake_service(void)
 {

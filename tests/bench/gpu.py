@@ -76,8 +76,8 @@ def configurations(nsys, work):
         found.append(Config("nsys", command=(nsys, "profile", "-t", "cuda", "-s", "none", "--cpuctxsw=none", "-f", "true",
                                              "-o", str(work / "nsys"))))
     found.append(Config("kineto", environment={"PROF": "cuda"}, apps=("torch",)))
-    found.append(Config("beside-kineto", "libcuspan.so", {"detail": "graph-nodes"}, {"PROF": "cuda"}, apps=("torch",),
-                        on_request=True))
+    found.append(Config("beside-kineto", "libcuspan.so", {"detail": "graph-nodes", "cupti.others": "share"}, {"PROF": "cuda"},
+                        apps=("torch",), on_request=True))
     return found
 
 
@@ -287,6 +287,10 @@ class Bench:
                 settings["cupti.library"] = self.cupti
             if app == "graphs":  # for the floor and for cuspan, so that both trace a graph as one
                 settings["cupti.graph_records"] = "always"
+            if settings.get("cupti.others") == "share":  # as cuspan run --share does
+                env["LD_PRELOAD"] = str(self.build / "libcuspan-share.so")
+                env["CUSPAN_SHARE"] = "share"
+                env["CUSPAN_SHARE_CUPTI"] = self.cupti
             injected = "BENCH_LOAD" if app.endswith("-late") else "CUDA_INJECTION64_PATH"
             env[injected] = str(library or self.build / config.library)
             env["CUSPAN_SET"] = ";".join(f"{key}={value}" for key, value in settings.items())

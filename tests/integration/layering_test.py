@@ -19,17 +19,18 @@ ROOT = Path(__file__).resolve().parents[2]
 
 # WHO NEVER WHAT, WHAT... — folders of src/, or headers in angle brackets.
 RULES = """
-base       NEVER model config capture correlate encode export recording agent cli replay
-model      NEVER config capture correlate encode export recording agent cli replay
-config     NEVER capture correlate encode export recording agent cli replay
-capture    NEVER config correlate encode export recording agent cli replay
-correlate  NEVER config capture encode export recording agent cli replay
-encode     NEVER config capture correlate export recording agent cli replay
-export     NEVER config capture correlate encode recording agent cli replay
-recording  NEVER config capture correlate encode export agent cli replay
-agent      NEVER cli replay
-cli        NEVER capture correlate encode export replay
-replay     NEVER config correlate encode export agent cli
+base       NEVER model config capture correlate encode export recording agent cli replay share
+model      NEVER config capture correlate encode export recording agent cli replay share
+config     NEVER capture correlate encode export recording agent cli replay share
+capture    NEVER config correlate encode export recording agent cli replay share
+correlate  NEVER config capture encode export recording agent cli replay share
+encode     NEVER config capture correlate export recording agent cli replay share
+export     NEVER config capture correlate encode recording agent cli replay share
+recording  NEVER config capture correlate encode export agent cli replay share
+agent      NEVER cli replay share
+cli        NEVER capture correlate encode export replay share
+replay     NEVER config correlate encode export agent cli share
+share      NEVER base config capture correlate encode export recording agent cli replay
 
 base       NEVER <curl/curl.h> <yaml.h> <cjson/cJSON.h> <zlib.h> <zstd.h> <igzip_lib.h> <libdeflate.h>
 model      NEVER <curl/curl.h> <yaml.h> <cjson/cJSON.h> <zlib.h> <zstd.h> <igzip_lib.h> <libdeflate.h>
@@ -47,9 +48,10 @@ anyone     NEVER <cupti.h> <cupti_activity.h> <cupti_callbacks.h> <cuda.h> <cuda
 anyone     NEVER capture/cupti_abi.h
 anyone     NEVER capture/nvtx_abi.h
 """
-# Who knows how CUPTI's and NVTX's own structs look: the stage that calls them, and the library that plays CUPTI's part and a program's.
+# Who knows how CUPTI's and NVTX's own structs look: the stage that calls them, the library that plays CUPTI's part and a
+# program's, and the one that stands before CUPTI.
 EXCEPT = {("capture", "capture/cupti_abi.h"), ("replay", "capture/cupti_abi.h"), ("capture", "capture/nvtx_abi.h"),
-          ("replay", "capture/nvtx_abi.h")}
+          ("replay", "capture/nvtx_abi.h"), ("share", "capture/cupti_abi.h")}
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
 

@@ -67,7 +67,7 @@ uint32_t cuptiGetResultString(uint32_t result, const char **text)
 uint32_t cuptiSubscribe(cupti_subscriber_handle *subscriber, cupti_callback_fn *callback, void *userdata)
 {
     RETURN_IF_NOT_INITIALIZED();
-    return callbacks_subscribe(callback, userdata, NULL, subscriber);
+    return callbacks_subscribe(callback, userdata, NULL, false, subscriber);
 }
 
 uint32_t cuptiUnsubscribe(cupti_subscriber_handle subscriber)
@@ -85,7 +85,7 @@ uint32_t cuptiEnableCallback(uint32_t enable, cupti_subscriber_handle subscriber
     RETURN_IF_NOT_INITIALIZED();
     if (!callbacks_is_subscriber(subscriber))
         return CUPTI_INVALID_PARAMETER;
-    return callbacks_enable(domain, cbid, enable != 0);
+    return callbacks_enable(subscriber, domain, cbid, enable != 0);
 }
 
 uint32_t cuptiEnableDomain(uint32_t enable, cupti_subscriber_handle subscriber, uint32_t domain)
@@ -93,7 +93,7 @@ uint32_t cuptiEnableDomain(uint32_t enable, cupti_subscriber_handle subscriber, 
     RETURN_IF_NOT_INITIALIZED();
     if (!callbacks_is_subscriber(subscriber))
         return CUPTI_INVALID_PARAMETER;
-    return callbacks_enable_domain(domain, enable != 0);
+    return callbacks_enable_domain(subscriber, domain, enable != 0);
 }
 
 uint32_t cuptiEnableAllDomains(uint32_t enable, cupti_subscriber_handle subscriber)
@@ -102,7 +102,7 @@ uint32_t cuptiEnableAllDomains(uint32_t enable, cupti_subscriber_handle subscrib
     if (!callbacks_is_subscriber(subscriber))
         return CUPTI_INVALID_PARAMETER;
     for (uint32_t domain = 1; domain < CUPTI_DOMAIN_COUNT; domain++)
-        callbacks_enable_domain(domain, enable != 0);
+        callbacks_enable_domain(subscriber, domain, enable != 0);
     return CUPTI_OK;
 }
 
@@ -112,7 +112,7 @@ uint32_t cuptiGetCallbackState(uint32_t *enable, cupti_subscriber_handle subscri
     RETURN_IF_NOT_INITIALIZED();
     if (!enable || !callbacks_is_subscriber(subscriber))
         return CUPTI_INVALID_PARAMETER;
-    *enable = callbacks_is_enabled(domain, cbid);
+    *enable = callbacks_is_enabled(subscriber, domain, cbid);
     return CUPTI_OK;
 }
 
@@ -127,28 +127,34 @@ uint32_t cuptiGetCallbackName(uint32_t domain, uint32_t cbid, const char **name)
 
 /* --- activity --- */
 
+/* Where subscribers allow others, each must say who it is. */
+#define RETURN_IF_NOT_CLASSIC()                                                                              \
+    RETURN_IF_NOT_INITIALIZED();                                                                             \
+    if (callbacks_allow_several())                                                                           \
+    return CUPTI_NOT_COMPATIBLE
+
 uint32_t cuptiActivityRegisterCallbacks(cupti_request_fn *request, cupti_complete_fn *complete)
 {
-    RETURN_IF_NOT_INITIALIZED();
+    RETURN_IF_NOT_CLASSIC();
     return records_register(request, complete);
 }
 
 uint32_t cuptiActivityEnable(uint32_t kind)
 {
-    RETURN_IF_NOT_INITIALIZED();
-    return records_enable(kind, NULL);
+    RETURN_IF_NOT_CLASSIC();
+    return records_enable(0, kind, NULL);
 }
 
 uint32_t cuptiActivityEnableAndDump(uint32_t kind)
 {
-    RETURN_IF_NOT_INITIALIZED();
-    return records_enable(kind, NULL);
+    RETURN_IF_NOT_CLASSIC();
+    return records_enable(0, kind, NULL);
 }
 
 uint32_t cuptiActivityDisable(uint32_t kind)
 {
-    RETURN_IF_NOT_INITIALIZED();
-    return records_disable(kind);
+    RETURN_IF_NOT_CLASSIC();
+    return records_disable(0, kind);
 }
 
 uint32_t cuptiActivityFlushAll(uint32_t flag)
@@ -165,45 +171,47 @@ uint32_t cuptiActivityFlushPeriod(uint32_t time_ms)
 
 uint32_t cuptiActivityGetNextRecord(uint8_t *buffer, size_t valid, struct cupti_activity **record)
 {
-    RETURN_IF_NOT_INITIALIZED();
-    return records_next(buffer, valid, record);
+    RETURN_IF_NOT_CLASSIC();
+    return records_next(0, buffer, valid, record);
 }
 
 uint32_t cuptiActivityGetNumDroppedRecords(cuda_context_handle context, uint32_t stream, size_t *dropped)
 {
-    RETURN_IF_NOT_INITIALIZED();
-    return records_dropped(dropped);
+    RETURN_IF_NOT_CLASSIC();
+    return records_dropped(0, dropped);
 }
 
 uint32_t cuptiActivitySetAttribute(uint32_t attr, size_t *size, void *value)
 {
-    RETURN_IF_NOT_INITIALIZED();
+    RETURN_IF_NOT_CLASSIC();
     /* From here on they belong to a subscriber. */
     return attr >= CUPTI_ATTR_USER_DEFINED_RECORDS ? CUPTI_INVALID_PARAMETER
-                                                   : records_set_attribute(attr, size, value);
+                                                   : records_set_attribute(0, attr, size, value);
 }
 
 uint32_t cuptiActivityGetAttribute(uint32_t attr, size_t *size, void *value)
 {
-    RETURN_IF_NOT_INITIALIZED();
-    return records_get_attribute(attr, size, value);
+    RETURN_IF_NOT_CLASSIC();
+    return records_get_attribute(0, attr, size, value);
 }
 
 uint32_t cuptiActivityRegisterTimestampCallback(cupti_timestamp_fn *callback)
 {
-    RETURN_IF_NOT_INITIALIZED();
-    return callback ? CUPTI_OK : CUPTI_INVALID_PARAMETER;
+    RETURN_IF_NOT_CLASSIC();
+    size_t size = sizeof callback;
+    return callback ? records_set_attribute(0, CUPTI_ATTR_TIMESTAMP_CALLBACK, &size, &callback)
+                    : (uint32_t)CUPTI_INVALID_PARAMETER;
 }
 
 uint32_t cuptiActivityEnableLatencyTimestamps(uint8_t enable)
 {
-    RETURN_IF_NOT_INITIALIZED();
+    RETURN_IF_NOT_CLASSIC();
     return CUPTI_OK;
 }
 
 uint32_t cuptiActivityEnableLaunchAttributes(uint8_t enable)
 {
-    RETURN_IF_NOT_INITIALIZED();
+    RETURN_IF_NOT_CLASSIC();
     return CUPTI_OK;
 }
 
@@ -305,7 +313,11 @@ uint32_t cuptiSubscribe_v2(cupti_subscriber_handle *subscriber, cupti_callback_f
         return CUPTI_INVALID_PARAMETER;
     if (params && params->oldSubscriberName && params->oldSubscriberSize > 0)
         snprintf(params->oldSubscriberName, params->oldSubscriberSize, "%s", callbacks_holder());
-    return callbacks_subscribe(callback, userdata, params ? params->subscriberName : NULL, subscriber);
+    bool allows_others =
+        params && params->structSize > offsetof(struct cupti_subscriber_params, allowMultipleSubscribers) &&
+        params->allowMultipleSubscribers;
+    return callbacks_subscribe(callback, userdata, params ? params->subscriberName : NULL, allows_others,
+                               subscriber);
 }
 
 #define RETURN_IF_NOT_SUBSCRIBED(subscriber)                                                                 \
@@ -317,56 +329,58 @@ uint32_t cuptiActivityRegisterCallbacks_v2(cupti_subscriber_handle subscriber, c
                                            cupti_complete_v2_fn *complete)
 {
     RETURN_IF_NOT_SUBSCRIBED(subscriber);
-    return records_register_v2(request, complete);
+    return records_register_v2(callbacks_place(subscriber), request, complete);
 }
 
 uint32_t cuptiActivityEnable_v2(cupti_subscriber_handle subscriber, uint32_t kind,
                                 struct cupti_activity_config *config)
 {
     RETURN_IF_NOT_SUBSCRIBED(subscriber);
-    return records_enable(kind, config);
+    return records_enable(callbacks_place(subscriber), kind, config);
 }
 
 uint32_t cuptiActivityEnableAndDump_v2(cupti_subscriber_handle subscriber, uint32_t kind,
                                        struct cupti_activity_config *config)
 {
     RETURN_IF_NOT_SUBSCRIBED(subscriber);
-    return records_enable(kind, config);
+    return records_enable(callbacks_place(subscriber), kind, config);
 }
 
 uint32_t cuptiActivityDisable_v2(cupti_subscriber_handle subscriber, uint32_t kind,
                                  struct cupti_activity_config *config)
 {
     RETURN_IF_NOT_SUBSCRIBED(subscriber);
-    return records_disable(kind);
+    return records_disable(callbacks_place(subscriber), kind);
 }
 
 uint32_t cuptiActivitySetAttribute_v2(cupti_subscriber_handle subscriber, uint32_t attr, size_t *size,
                                       void *value)
 {
     RETURN_IF_NOT_SUBSCRIBED(subscriber);
-    return records_set_attribute(attr, size, value);
+    return records_set_attribute(callbacks_place(subscriber), attr, size, value);
 }
 
 uint32_t cuptiActivityGetAttribute_v2(cupti_subscriber_handle subscriber, uint32_t attr, size_t *size,
                                       void *value)
 {
     RETURN_IF_NOT_SUBSCRIBED(subscriber);
-    return records_get_attribute(attr, size, value);
+    return records_get_attribute(callbacks_place(subscriber), attr, size, value);
 }
 
 uint32_t cuptiActivityGetNextRecord_v2(cupti_subscriber_handle subscriber, uint8_t *buffer, size_t valid,
                                        struct cupti_activity **record)
 {
     RETURN_IF_NOT_INITIALIZED();
-    return records_next(buffer, valid, record);
+    if (callbacks_place(subscriber) >= SUBSCRIBERS_MAX) /* buffers outlive a subscription */
+        return CUPTI_INVALID_PARAMETER;
+    return records_next(callbacks_place(subscriber), buffer, valid, record);
 }
 
 uint32_t cuptiActivityGetNumDroppedRecords_v2(cupti_subscriber_handle subscriber, cuda_context_handle context,
                                               uint32_t stream, size_t *dropped)
 {
     RETURN_IF_NOT_SUBSCRIBED(subscriber);
-    return records_dropped(dropped);
+    return records_dropped(callbacks_place(subscriber), dropped);
 }
 
 uint32_t cuptiGetTimestamp_v2(cupti_subscriber_handle subscriber, uint64_t *timestamp)

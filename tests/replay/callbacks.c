@@ -21,43 +21,77 @@ struct cupti_subscriber {
     _Atomic bool enabled[CUPTI_DOMAIN_COUNT][CBIDS_MAX];
 };
 
-static struct cupti_subscriber the_subscriber;
+/* Several where each allows others, as from 13.2 on: who comes first chooses. */
+static struct cupti_subscriber subscribers[SUBSCRIBERS_MAX];
+static bool allows_several; /* of those that are subscribed */
 
 const char *callbacks_holder(void)
 {
-    return fault(FAULT_SUBSCRIBE) ? "CUPTI for some-profiler" : the_subscriber.name;
+    if (fault(FAULT_SUBSCRIBE))
+        return "CUPTI for some-profiler";
+    for (unsigned i = 0; i < SUBSCRIBERS_MAX; i++)
+        if (atomic_load(&subscribers[i].callback))
+            return subscribers[i].name;
+    return "";
+}
+
+static unsigned count_subscribers(void)
+{
+    unsigned count = 0;
+    for (unsigned i = 0; i < SUBSCRIBERS_MAX; i++)
+        count += atomic_load(&subscribers[i].callback) != NULL;
+    return count;
+}
+
+bool callbacks_allow_several(void)
+{
+    return allows_several && count_subscribers() > 0;
 }
 
 uint32_t callbacks_subscribe(cupti_callback_fn *callback, void *userdata, const char *name,
-                             cupti_subscriber_handle *subscriber)
+                             bool allows_others, cupti_subscriber_handle *subscriber)
 {
+    unsigned count = count_subscribers(), place = 0;
     if (!subscriber)
         return CUPTI_INVALID_PARAMETER;
-    if (atomic_load(&the_subscriber.callback) || fault(FAULT_SUBSCRIBE))
+    bool is_refused = count > 0 && !(allows_several && allows_others);
+    if (is_refused || count == SUBSCRIBERS_MAX || fault(FAULT_SUBSCRIBE))
         return CUPTI_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
-    memset(the_subscriber.enabled, 0, sizeof the_subscriber.enabled);
-    snprintf(the_subscriber.name, sizeof the_subscriber.name, "CUPTI for %s", name ? name : "");
-    the_subscriber.userdata = userdata;
-    atomic_store(&the_subscriber.callback, callback);
-    *subscriber = &the_subscriber;
+    allows_several = allows_others;
+    while (atomic_load(&subscribers[place].callback))
+        place++;
+    struct cupti_subscriber *made = &subscribers[place];
+    memset(made->enabled, 0, sizeof made->enabled);
+    snprintf(made->name, sizeof made->name, "CUPTI for %s", name ? name : "");
+    made->userdata = userdata;
+    records_begin(place);
+    atomic_store(&made->callback, callback);
+    *subscriber = made;
     return CUPTI_OK;
 }
 
 bool callbacks_is_subscriber(cupti_subscriber_handle subscriber)
 {
-    return subscriber == &the_subscriber && atomic_load(&the_subscriber.callback);
+    return subscriber >= subscribers && subscriber < subscribers + SUBSCRIBERS_MAX &&
+           atomic_load(&subscriber->callback);
+}
+
+unsigned callbacks_place(cupti_subscriber_handle subscriber)
+{
+    return (unsigned)(subscriber - subscribers);
 }
 
 uint32_t callbacks_unsubscribe(cupti_subscriber_handle subscriber)
 {
     if (!callbacks_is_subscriber(subscriber))
         return CUPTI_INVALID_PARAMETER;
-    atomic_store(&the_subscriber.callback, NULL);
-    the_subscriber.name[0] = '\0';
+    atomic_store(&subscriber->callback, NULL);
+    subscriber->name[0] = '\0';
+    records_end(callbacks_place(subscriber));
     return CUPTI_OK;
 }
 
-uint32_t callbacks_enable(uint32_t domain, uint32_t cbid, bool enable)
+uint32_t callbacks_enable(cupti_subscriber_handle subscriber, uint32_t domain, uint32_t cbid, bool enable)
 {
     static _Atomic uint64_t count;
     if (domain == 0 || domain >= CUPTI_DOMAIN_COUNT || cbid == 0 || cbid >= CBIDS_MAX)
@@ -68,34 +102,51 @@ uint32_t callbacks_enable(uint32_t domain, uint32_t cbid, bool enable)
     if (fault(FAULT_ENABLE_CALLBACK) && enable &&
         atomic_fetch_add(&count, 1) + 1 >= fault(FAULT_ENABLE_CALLBACK))
         return CUPTI_INVALID_PARAMETER;
-    atomic_store(&the_subscriber.enabled[domain][cbid], enable);
+    atomic_store(&subscriber->enabled[domain][cbid], enable);
     return CUPTI_OK;
 }
 
-uint32_t callbacks_enable_domain(uint32_t domain, bool enable)
+uint32_t callbacks_enable_domain(cupti_subscriber_handle subscriber, uint32_t domain, bool enable)
 {
     if (domain == 0 || domain >= CUPTI_DOMAIN_COUNT)
         return CUPTI_INVALID_PARAMETER;
     for (uint32_t cbid = 1; cbid < CBIDS_MAX; cbid++)
-        atomic_store(&the_subscriber.enabled[domain][cbid], enable);
+        atomic_store(&subscriber->enabled[domain][cbid], enable);
     return CUPTI_OK;
 }
 
-bool callbacks_is_enabled(uint32_t domain, uint32_t cbid)
+bool callbacks_is_enabled(const struct cupti_subscriber *subscriber, uint32_t domain, uint32_t cbid)
 {
     return domain < CUPTI_DOMAIN_COUNT && cbid < CBIDS_MAX &&
-           atomic_load_explicit(&the_subscriber.enabled[domain][cbid], memory_order_relaxed);
+           atomic_load_explicit(&subscriber->enabled[domain][cbid], memory_order_relaxed);
+}
+
+static bool deliver_to(struct cupti_subscriber *subscriber, uint32_t domain, uint32_t cbid, const void *data,
+                       const char *what)
+{
+    cupti_callback_fn *callback = atomic_load(&subscriber->callback);
+    if (!callback || !callbacks_is_enabled(subscriber, domain, cbid) || atomic_load(&replay.is_finished))
+        return false;
+    watch_begin(what);
+    callback(subscriber->userdata, domain, cbid, data);
+    watch_end();
+    return true;
 }
 
 static bool deliver(uint32_t domain, uint32_t cbid, const void *data, const char *what)
 {
-    cupti_callback_fn *callback = atomic_load(&the_subscriber.callback);
-    if (!callback || !callbacks_is_enabled(domain, cbid) || atomic_load(&replay.is_finished))
-        return false;
-    watch_begin(what);
-    callback(the_subscriber.userdata, domain, cbid, data);
-    watch_end();
-    return true;
+    bool is_delivered = false;
+    for (unsigned i = 0; i < SUBSCRIBERS_MAX; i++)
+        is_delivered |= deliver_to(&subscribers[i], domain, cbid, data, what);
+    return is_delivered;
+}
+
+static bool is_enabled_by_any(uint32_t domain, uint32_t cbid)
+{
+    bool is_enabled = false;
+    for (unsigned i = 0; i < SUBSCRIBERS_MAX; i++)
+        is_enabled |= callbacks_is_enabled(&subscribers[i], domain, cbid);
+    return is_enabled;
 }
 
 bool callbacks_call(const struct item *item, uint64_t *data)
@@ -105,7 +156,7 @@ bool callbacks_call(const struct item *item, uint64_t *data)
     bool is_exit = item->type == ITEM_EXIT;
     if (!is_exit && call->correlation_id)
         records_note_launch(call->correlation_id);
-    if (!callbacks_is_enabled(call->head.domain, call->head.cbid))
+    if (!is_enabled_by_any(call->head.domain, call->head.cbid))
         return false;
     struct params params;
     int32_t result = call->result;
@@ -118,10 +169,15 @@ bool callbacks_call(const struct item *item, uint64_t *data)
         .symbolName = item->symbol,
         .context = objects_context(call->context_id),
         .contextUid = call->context_id,
-        .correlationData = data,
         .correlationId = replay_correlation(call->correlation_id),
     };
-    return deliver(call->head.domain, call->head.cbid, &callback_data, callback_data.functionName);
+    bool is_delivered = false;
+    for (unsigned i = 0; i < SUBSCRIBERS_MAX; i++) {
+        callback_data.correlationData = &data[i];
+        is_delivered |= deliver_to(&subscribers[i], call->head.domain, call->head.cbid, &callback_data,
+                                   callback_data.functionName);
+    }
+    return is_delivered;
 }
 
 /* The agent notes the context itself where the context is what the event is about. */

@@ -167,10 +167,10 @@ static bool wait_for_turn(const struct item *item)
 
 static void play_call(struct player *player, const struct item *item)
 {
-    uint64_t *data = &player->call_data[item->depth];
+    uint64_t *data = &player->call_data[(size_t)item->depth * SUBSCRIBERS_MAX];
     if (item->type == ITEM_ENTER) {
         const struct call_info *info = call_info(item->call->head.domain, item->call->head.cbid);
-        *data = 0;
+        memset(data, 0, SUBSCRIBERS_MAX * sizeof *data);
         if (info && info->has_activity)
             records_expect();
     }
@@ -263,7 +263,8 @@ static enum status make_players(struct error *err)
     if (player_count > 0)
         qsort(players, player_count, sizeof *players, compare_players);
     for (size_t i = 0; i < player_count && is_done; i++) {
-        players[i].call_data = calloc(players[i].thread->depth_max + 1, sizeof(uint64_t));
+        players[i].call_data =
+            calloc((size_t)players[i].thread->depth_max + 1, SUBSCRIBERS_MAX * sizeof(uint64_t));
         is_done = players[i].call_data != NULL;
         for (size_t j = i; j > 0 && !players[i].before; j--) {
             if (players[j - 1].thread == players[i].thread)

@@ -1,0 +1,7 @@
+# Stands before CUPTI's calls, in every process below `cuspan run --share`: libc alone.
+add_library(cuspan_share SHARED src/share/share.c src/share/entries.c)
+set_target_properties(cuspan_share PROPERTIES OUTPUT_NAME cuspan-share LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}
+                      LINK_DEPENDS ${CMAKE_SOURCE_DIR}/src/share/libcuspan-share.map)
+target_link_libraries(cuspan_share PRIVATE ${CMAKE_DL_LIBS})
+target_link_options(cuspan_share PRIVATE -Wl,--version-script=${CMAKE_SOURCE_DIR}/src/share/libcuspan-share.map
+                    -Wl,--as-needed -Wl,-z,relro -Wl,-z,now -Wl,-z,nodelete)

@@ -1,0 +1,380 @@
+/* CUPTI's calls as guests make them. Each goes on as it is, or as a call of the second subscriber. */
+#include "share/share.h"
+
+#define EXPORT                    __attribute__((visibility("default")))
+#define EXPORT_CALL(name, params) EXPORT name##_fn name;
+CUPTI_CLASSIC_CALLS(EXPORT_CALL)
+CUPTI_NAMED_SUBSCRIBER_CALLS(EXPORT_CALL)
+CUPTI_GUEST_CALLS(EXPORT_CALL)
+#define EXPORT_SWITCH(name, attribute) EXPORT name##_fn name;
+CUPTI_SWITCH_CALLS(EXPORT_SWITCH)
+
+/* The subscriber-aware calls themselves don't stand here: who makes them names its own subscriber. */
+
+#define REAL(name, ...) (share_real()->name ? share_real()->name(__VA_ARGS__) : (uint32_t)CUPTI_NOT_SUPPORTED)
+
+/* Opens the second subscriber; the lock is held from here to leave(). */
+static uint32_t enter(void)
+{
+    share_lock();
+    return guest_open_locked();
+}
+
+static uint32_t leave(uint32_t result)
+{
+    share_unlock();
+    return result;
+}
+
+/* `call`, with the second subscriber open. */
+#define BESIDE(call)                                                                                         \
+    do {                                                                                                     \
+        uint32_t opened = enter();                                                                           \
+        return leave(opened == CUPTI_OK ? (uint32_t)(call) : opened);                                        \
+    } while (0)
+
+static cupti_subscriber_handle real_handle(cupti_subscriber_handle handle)
+{
+    return handle == GUEST_HANDLE ? guest.real : handle;
+}
+
+/* --- subscribers and callbacks --- */
+
+uint32_t cuptiSubscribe(cupti_subscriber_handle *subscriber, cupti_callback_fn *callback, void *userdata)
+{
+    if (share_arrive() == SHARE_PASSES)
+        return REAL(cuptiSubscribe, subscriber, callback, userdata);
+    if (!subscriber)
+        return CUPTI_INVALID_PARAMETER;
+    (void)share_real(); /* with the lock held, nothing is loaded */
+    share_lock();
+    uint32_t result = guest_subscribe_locked(callback, userdata);
+    if (result == CUPTI_OK)
+        *subscriber = GUEST_HANDLE;
+    return leave(result);
+}
+
+/* A guest that allows others, and knows how to live with them, is on its own. */
+uint32_t cuptiSubscribe_v2(cupti_subscriber_handle *subscriber, cupti_callback_fn *callback, void *userdata,
+                           struct cupti_subscriber_params *params)
+{
+    bool allows_others =
+        params && params->structSize > offsetof(struct cupti_subscriber_params, allowMultipleSubscribers) &&
+        params->allowMultipleSubscribers;
+    if (share_look() == SHARE_BESIDE && !allows_others)
+        return cuptiSubscribe(subscriber, callback, userdata);
+    (void)share_arrive();
+    return REAL(cuptiSubscribe_v2, subscriber, callback, userdata, params);
+}
+
+uint32_t cuptiUnsubscribe(cupti_subscriber_handle subscriber)
+{
+    if (subscriber != GUEST_HANDLE)
+        return REAL(cuptiUnsubscribe, subscriber);
+    share_lock();
+    return leave(guest_unsubscribe_locked());
+}
+
+uint32_t cuptiEnableCallback(uint32_t enable, cupti_subscriber_handle subscriber, uint32_t domain,
+                             uint32_t cbid)
+{
+    (void)share_arrive();
+    if (subscriber != GUEST_HANDLE)
+        return REAL(cuptiEnableCallback, enable, subscriber, domain, cbid);
+    share_lock();
+    guest_note_callback_locked(enable, domain, cbid);
+    return leave(REAL(cuptiEnableCallback, enable, guest.real, domain, cbid));
+}
+
+uint32_t cuptiEnableDomain(uint32_t enable, cupti_subscriber_handle subscriber, uint32_t domain)
+{
+    (void)share_arrive();
+    if (subscriber != GUEST_HANDLE)
+        return REAL(cuptiEnableDomain, enable, subscriber, domain);
+    share_lock();
+    guest_note_callback_locked(enable, domain, 0);
+    return leave(REAL(cuptiEnableDomain, enable, guest.real, domain));
+}
+
+uint32_t cuptiEnableAllDomains(uint32_t enable, cupti_subscriber_handle subscriber)
+{
+    (void)share_arrive();
+    if (subscriber != GUEST_HANDLE)
+        return REAL(cuptiEnableAllDomains, enable, subscriber);
+    share_lock();
+    for (uint32_t domain = 1; domain < CUPTI_DOMAIN_COUNT; domain++)
+        guest_note_callback_locked(enable, domain, 0);
+    return leave(REAL(cuptiEnableAllDomains, enable, guest.real));
+}
+
+uint32_t cuptiGetCallbackState(uint32_t *enable, cupti_subscriber_handle subscriber, uint32_t domain,
+                               uint32_t cbid)
+{
+    (void)share_look();
+    return REAL(cuptiGetCallbackState, enable, real_handle(subscriber), domain, cbid);
+}
+
+uint32_t cuptiFinalize(void)
+{
+    if (share_look() == SHARE_BESIDE)
+        return guest_finalize();
+    atomic_store(&guest.kinds_on, 0);
+    share_lock();
+    if (guest.is_subscribed) { /* CUPTI forgets it with all else */
+        atomic_store(&guest.callback, NULL);
+        guest.is_subscribed = false;
+        guest.callback_count = 0;
+        guest.real = NULL;
+    }
+    share_unlock();
+    return REAL(cuptiFinalize);
+}
+
+/* --- activities --- */
+
+static uint32_t register_beside_locked(cupti_request_fn *request, cupti_complete_fn *complete)
+{
+    uint32_t result = CUPTI_OK;
+    if (!request || !complete)
+        return CUPTI_INVALID_PARAMETER;
+    atomic_store(&guest.request, request);
+    atomic_store(&guest.complete, complete);
+    if (!guest.has_buffers)
+        result = share_real()->cuptiActivityRegisterCallbacks_v2(guest.real, guest_request, guest_complete);
+    guest.has_buffers = result == CUPTI_OK;
+    return result;
+}
+
+uint32_t cuptiActivityRegisterCallbacks(cupti_request_fn *request, cupti_complete_fn *complete)
+{
+    if (share_arrive() != SHARE_BESIDE)
+        return REAL(cuptiActivityRegisterCallbacks, request, complete);
+    BESIDE(register_beside_locked(request, complete));
+}
+
+static uint32_t note_kind(uint32_t result, uint32_t kind, bool on)
+{
+    uint64_t bit = kind < 64 ? 1ull << kind : 0;
+    if (result == CUPTI_OK && on)
+        atomic_fetch_or(&guest.kinds_on, bit);
+    else if (result == CUPTI_OK)
+        atomic_fetch_and(&guest.kinds_on, ~bit);
+    return result;
+}
+
+uint32_t cuptiActivityEnable(uint32_t kind)
+{
+    if (share_arrive() != SHARE_BESIDE)
+        return note_kind(REAL(cuptiActivityEnable, kind), kind, true);
+    BESIDE(note_kind(share_real()->cuptiActivityEnable_v2(guest.real, kind, NULL), kind, true));
+}
+
+uint32_t cuptiActivityEnableAndDump(uint32_t kind)
+{
+    if (share_arrive() != SHARE_BESIDE)
+        return note_kind(REAL(cuptiActivityEnableAndDump, kind), kind, true);
+    BESIDE(note_kind(share_real()->cuptiActivityEnableAndDump_v2(guest.real, kind, NULL), kind, true));
+}
+
+uint32_t cuptiActivityDisable(uint32_t kind)
+{
+    if (share_touch() != SHARE_BESIDE)
+        return note_kind(REAL(cuptiActivityDisable, kind), kind, false);
+    BESIDE(note_kind(share_real()->cuptiActivityDisable_v2(guest.real, kind, NULL), kind, false));
+}
+
+/* A subscriber has kinds for all contexts or none. */
+uint32_t cuptiActivityEnableContext(cuda_context_handle context, uint32_t kind)
+{
+    if (share_arrive() == SHARE_BESIDE)
+        return cuptiActivityEnable(kind);
+    return note_kind(REAL(cuptiActivityEnableContext, context, kind), kind, true);
+}
+
+uint32_t cuptiActivityDisableContext(cuda_context_handle context, uint32_t kind)
+{
+    if (share_touch() == SHARE_BESIDE)
+        return cuptiActivityDisable(kind);
+    return note_kind(REAL(cuptiActivityDisableContext, context, kind), kind, false);
+}
+
+/* Without the lock: it calls the guest's functions, and ours. */
+uint32_t cuptiActivityFlushAll(uint32_t flag)
+{
+    (void)share_touch();
+    return REAL(cuptiActivityFlushAll, flag);
+}
+
+uint32_t cuptiActivityFlush(cuda_context_handle context, uint32_t stream, uint32_t flag)
+{
+    if (share_touch() == SHARE_BESIDE)
+        return cuptiActivityFlushAll(flag);
+    return REAL(cuptiActivityFlush, context, stream, flag);
+}
+
+uint32_t cuptiActivityFlushPeriod(uint32_t time_ms)
+{
+    (void)share_touch();
+    return REAL(cuptiActivityFlushPeriod, time_ms);
+}
+
+/* While buffers are read, the guest may hold a lock that its own functions take: no lock here. */
+uint32_t cuptiActivityGetNextRecord(uint8_t *buffer, size_t valid, struct cupti_activity **record)
+{
+    if (share_look() == SHARE_BESIDE && guest.real)
+        return share_real()->cuptiActivityGetNextRecord_v2(guest.real, buffer, valid, record);
+    return REAL(cuptiActivityGetNextRecord, buffer, valid, record);
+}
+
+uint32_t cuptiActivityGetNumDroppedRecords(cuda_context_handle context, uint32_t stream, size_t *dropped)
+{
+    if (share_look() == SHARE_BESIDE && guest.real)
+        return share_real()->cuptiActivityGetNumDroppedRecords_v2(guest.real, context, stream, dropped);
+    return REAL(cuptiActivityGetNumDroppedRecords, context, stream, dropped);
+}
+
+uint32_t cuptiActivitySetAttribute(uint32_t attr, size_t *size, void *value)
+{
+    if (share_arrive() != SHARE_BESIDE)
+        return REAL(cuptiActivitySetAttribute, attr, size, value);
+    BESIDE(share_real()->cuptiActivitySetAttribute_v2(guest.real, attr, size, value));
+}
+
+uint32_t cuptiActivityGetAttribute(uint32_t attr, size_t *size, void *value)
+{
+    if (share_look() != SHARE_BESIDE)
+        return REAL(cuptiActivityGetAttribute, attr, size, value);
+    BESIDE(share_real()->cuptiActivityGetAttribute_v2(guest.real, attr, size, value));
+}
+
+/* The flags that classic calls set one by one. */
+static uint32_t set_flag_beside(uint32_t attribute, uint8_t enable)
+{
+    size_t size = sizeof enable;
+    BESIDE(share_real()->cuptiActivitySetAttribute_v2(guest.real, attribute, &size, &enable));
+}
+
+uint32_t cuptiActivityEnableLatencyTimestamps(uint8_t enable)
+{
+    return share_arrive() == SHARE_BESIDE
+               ? set_flag_beside(CUPTI_ATTR_ENABLE_KERNEL_LATENCY_TIMESTAMPS, enable)
+               : REAL(cuptiActivityEnableLatencyTimestamps, enable);
+}
+
+uint32_t cuptiActivityEnableLaunchAttributes(uint8_t enable)
+{
+    return share_arrive() == SHARE_BESIDE
+               ? set_flag_beside(CUPTI_ATTR_ENABLE_KERNEL_LAUNCH_ATTRIBUTES, enable)
+               : REAL(cuptiActivityEnableLaunchAttributes, enable);
+}
+
+#define DEFINE_SWITCH(name, attribute)                                                                       \
+    uint32_t name(uint8_t enable)                                                                            \
+    {                                                                                                        \
+        return share_arrive() == SHARE_BESIDE ? set_flag_beside(attribute, enable) : REAL(name, enable);     \
+    }
+CUPTI_SWITCH_CALLS(DEFINE_SWITCH)
+
+uint32_t cuptiActivityEnableDriverApi(uint32_t cbid, uint8_t enable)
+{
+    if (share_arrive() != SHARE_BESIDE)
+        return REAL(cuptiActivityEnableDriverApi, cbid, enable);
+    BESIDE(REAL(cuptiActivityEnableDriverApi_v2, guest.real, cbid, enable));
+}
+
+uint32_t cuptiActivityEnableRuntimeApi(uint32_t cbid, uint8_t enable)
+{
+    if (share_arrive() != SHARE_BESIDE)
+        return REAL(cuptiActivityEnableRuntimeApi, cbid, enable);
+    BESIDE(REAL(cuptiActivityEnableRuntimeApi_v2, guest.real, cbid, enable));
+}
+
+uint32_t cuptiActivityConfigureUnifiedMemoryCounter(void *config, uint32_t count)
+{
+    (void)share_arrive();
+    return REAL(cuptiActivityConfigureUnifiedMemoryCounter, config, count);
+}
+
+/* On the way of each of the guest's operations: no lock once the subscriber is there. */
+uint32_t cuptiActivityPushExternalCorrelationId(uint32_t kind, uint64_t id)
+{
+    if (share_look() == SHARE_BESIDE && guest.real)
+        return REAL(cuptiActivityPushExternalCorrelationId_v2, guest.real, kind, id);
+    if (share_look() == SHARE_BESIDE)
+        BESIDE(REAL(cuptiActivityPushExternalCorrelationId_v2, guest.real, kind, id));
+    return REAL(cuptiActivityPushExternalCorrelationId, kind, id);
+}
+
+uint32_t cuptiActivityPopExternalCorrelationId(uint32_t kind, uint64_t *id)
+{
+    if (share_look() == SHARE_BESIDE && guest.real)
+        return REAL(cuptiActivityPopExternalCorrelationId_v2, guest.real, kind, id);
+    if (share_look() == SHARE_BESIDE)
+        return CUPTI_QUEUE_EMPTY;
+    return REAL(cuptiActivityPopExternalCorrelationId, kind, id);
+}
+
+/* --- clocks and threads --- */
+
+static uint32_t set_clock_locked(cupti_timestamp_fn *clock)
+{
+    if (!clock)
+        return CUPTI_INVALID_PARAMETER;
+    atomic_store(&guest.clock, clock);
+    return guest_set_clock_locked();
+}
+
+uint32_t cuptiActivityRegisterTimestampCallback(cupti_timestamp_fn *callback)
+{
+    if (share_arrive() != SHARE_BESIDE)
+        return REAL(cuptiActivityRegisterTimestampCallback, callback);
+    BESIDE(set_clock_locked(callback));
+}
+
+uint32_t cuptiGetTimestamp(uint64_t *timestamp)
+{
+    if (share_look() == SHARE_BESIDE && guest.real)
+        return share_real()->cuptiGetTimestamp_v2(guest.real, timestamp);
+    return REAL(cuptiGetTimestamp, timestamp);
+}
+
+uint32_t cuptiSetThreadIdType(uint32_t type)
+{
+    size_t size = sizeof type;
+    if (share_arrive() != SHARE_BESIDE)
+        return REAL(cuptiSetThreadIdType, type);
+    BESIDE(share_real()->cuptiActivitySetAttribute_v2(guest.real, CUPTI_ATTR_THREAD_ID_TYPE, &size, &type));
+}
+
+uint32_t cuptiGetThreadIdType(uint32_t *type)
+{
+    size_t size = sizeof *type;
+    if (share_look() != SHARE_BESIDE)
+        return REAL(cuptiGetThreadIdType, type);
+    BESIDE(share_real()->cuptiActivityGetAttribute_v2(guest.real, CUPTI_ATTR_THREAD_ID_TYPE, &size, type));
+}
+
+/* --- questions: of the library whose contexts and streams are numbered --- */
+
+#define QUESTION(name, params, arguments)                                                                    \
+    uint32_t name params                                                                                     \
+    {                                                                                                        \
+        (void)share_look();                                                                                  \
+        return share_real()->name ? share_real()->name arguments : (uint32_t)CUPTI_NOT_SUPPORTED;            \
+    }
+
+QUESTION(cuptiGetVersion, (uint32_t * version), (version))
+QUESTION(cuptiGetResultString, (uint32_t result, const char **text), (result, text))
+QUESTION(cuptiGetCallbackName, (uint32_t domain, uint32_t cbid, const char **name), (domain, cbid, name))
+QUESTION(cuptiGetContextId, (cuda_context_handle context, uint32_t *id), (context, id))
+QUESTION(cuptiGetDeviceId, (cuda_context_handle context, uint32_t *id), (context, id))
+QUESTION(cuptiGetStreamId, (cuda_context_handle context, cuda_stream_handle stream, uint32_t *id),
+         (context, stream, id))
+QUESTION(cuptiGetStreamIdEx,
+         (cuda_context_handle context, cuda_stream_handle stream, uint8_t per_thread, uint32_t *id),
+         (context, stream, per_thread, id))
+QUESTION(cuptiGetGraphId, (void *graph, uint32_t *id), (graph, id))
+QUESTION(cuptiGetGraphExecId, (void *exec, uint32_t *id), (exec, id))
+QUESTION(cuptiGetGraphNodeId, (void *node, uint64_t *id), (node, id))
+QUESTION(cuptiSupportedDomains, (size_t * count, uint32_t **domains), (count, domains))
+QUESTION(cuptiGetLastError, (void), ())

@@ -1,0 +1,450 @@
+#include "share/share.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <time.h>
+
+#define NS_PER_SECOND 1000000000ull
+#define KIND_KERNEL   10 /* CONCURRENT_KERNEL, the one that tools use */
+
+struct guest guest;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static _Atomic int way = -1;     /* enum share_way; -1: not settled */
+static _Atomic bool is_agent_in; /* GIVES_WAY: it uses CUPTI, as far as we know */
+static const struct share_agent *_Atomic agent;
+static struct real_calls own_calls, agents_calls; /* the guest's own library; the one that the agent uses */
+static char agents_path[512];
+static pthread_once_t own_once = PTHREAD_ONCE_INIT;
+static _Atomic bool has_agents_calls;
+static __thread bool is_busy
+    __attribute__((tls_model("initial-exec"))); /* the agent is at work for this thread's call */
+
+void share_lock(void)
+{
+    pthread_mutex_lock(&lock);
+}
+
+void share_unlock(void)
+{
+    pthread_mutex_unlock(&lock);
+}
+
+static uint64_t clock_ns(clockid_t clock)
+{
+    struct timespec now;
+    clock_gettime(clock, &now);
+    return (uint64_t)now.tv_sec * NS_PER_SECOND + (uint64_t)now.tv_nsec;
+}
+
+/* --- libraries --- */
+
+/* `handle`: where to look. A guest that was linked with CUPTI finds it as the loader would have: after us, or
+ * by the name that it was linked with. */
+static void resolve(void *handle, struct real_calls *calls)
+{
+#define RESOLVE(name, params) calls->name = (name##_fn *)dlsym(handle, #name);
+    CUPTI_CLASSIC_CALLS(RESOLVE)
+    CUPTI_NAMED_SUBSCRIBER_CALLS(RESOLVE)
+    CUPTI_SUBSCRIBER_CALLS(RESOLVE)
+    CUPTI_GUEST_CALLS(RESOLVE)
+    CUPTI_SWITCH_CALLS(RESOLVE)
+    CUPTI_GUEST_SUBSCRIBER_CALLS(RESOLVE)
+#undef RESOLVE
+}
+
+static void find_own(void)
+{
+    static const char *const names[] = {"libcupti.so.13", "libcupti.so.12", "libcupti.so"};
+    void *handle = dlsym(RTLD_NEXT, "cuptiGetVersion") ? RTLD_NEXT : NULL;
+    for (size_t i = 0; i < sizeof names / sizeof *names && !handle; i++)
+        handle = dlopen(names[i], RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD);
+    if (handle)
+        resolve(handle, &own_calls);
+}
+
+/* What the guest was linked against is loaded by now: it calls. */
+static const struct real_calls *own_library(void)
+{
+    pthread_once(&own_once, find_own);
+    return &own_calls;
+}
+
+/* The one that the agent uses, or will use: both must be subscribers of the same. */
+static bool open_agents_locked(const char *path)
+{
+    uint32_t version = 0;
+    if (atomic_load(&has_agents_calls))
+        return true;
+    void *handle = path && *path ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
+    if (!handle)
+        return false;
+    snprintf(agents_path, sizeof agents_path, "%s", path);
+    resolve(handle, &agents_calls);
+    bool is_new_enough = agents_calls.cuptiGetVersion && agents_calls.cuptiGetVersion(&version) == CUPTI_OK &&
+                         version >= CUPTI_VERSION_SUBSCRIBER_API && agents_calls.cuptiActivityEnable_v2;
+    atomic_store(&has_agents_calls, is_new_enough);
+    return is_new_enough;
+}
+
+const struct real_calls *share_real(void)
+{
+    return atomic_load(&way) == SHARE_BESIDE ? &agents_calls : own_library();
+}
+
+/* --- which way --- */
+
+/* A program that runs with another user's rights isn't led by its caller's environment. */
+static const char *variable(const char *name)
+{
+    const char *value = getauxval(AT_SECURE) ? NULL : getenv(name);
+    return value ? value : "";
+}
+
+/* A guest that comes before the agent: will there be one, and which way has the command line named? */
+static enum share_way foreseen_locked(void)
+{
+    const char *named = variable(SHARE_WAY_VARIABLE);
+    if (!strstr(variable("CUDA_INJECTION64_PATH"), "libcuspan"))
+        return SHARE_PASSES;
+    if (strcmp(named, "share") == 0 && open_agents_locked(variable(SHARE_CUPTI_VARIABLE)))
+        return SHARE_BESIDE;
+    return strcmp(named, "give-way") == 0 ? SHARE_GIVES_WAY : SHARE_PASSES;
+}
+
+enum share_way share_look(void)
+{
+    int now = atomic_load(&way);
+    if (now >= 0)
+        return (enum share_way)now;
+    share_lock();
+    if (atomic_load(&way) < 0)
+        atomic_store(&way, (int)foreseen_locked());
+    now = atomic_load(&way);
+    share_unlock();
+    return (enum share_way)now;
+}
+
+enum share_way share_touch(void)
+{
+    atomic_store_explicit(&guest.was_ever, true, memory_order_relaxed);
+    atomic_store_explicit(&guest.last_call_ns, clock_ns(CLOCK_MONOTONIC), memory_order_relaxed);
+    return share_look();
+}
+
+/* A second thread of the guest's waits for the first. */
+static void ask_agent_to_leave(void)
+{
+    static pthread_mutex_t asking = PTHREAD_MUTEX_INITIALIZER;
+    pthread_mutex_lock(&asking);
+    const struct share_agent *there = atomic_load(&agent);
+    if (there && atomic_exchange(&is_agent_in, false)) {
+        is_busy = true;
+        there->on_guest();
+        is_busy = false;
+    }
+    pthread_mutex_unlock(&asking);
+}
+
+static void restore_locked(void);
+
+enum share_way share_arrive(void)
+{
+    enum share_way now = share_touch();
+    if (now != SHARE_GIVES_WAY)
+        return now;
+    if (!is_busy)
+        ask_agent_to_leave();
+    share_lock();
+    restore_locked();
+    share_unlock();
+    return now;
+}
+
+/* --- the guest: what CUPTI calls --- */
+
+static void on_callback(void *unused, uint32_t domain, uint32_t cbid, const void *data)
+{
+    (void)unused;
+    cupti_callback_fn *callback = atomic_load_explicit(&guest.callback, memory_order_acquire);
+    if (callback)
+        callback(atomic_load_explicit(&guest.userdata, memory_order_relaxed), domain, cbid, data);
+}
+
+void guest_request(uint8_t **buffer, size_t *size, size_t *max_records,
+                   struct cupti_buffer_request_info *info)
+{
+    (void)info;
+    cupti_request_fn *request = atomic_load(&guest.request);
+    *buffer = NULL;
+    *size = *max_records = 0;
+    if (request)
+        request(buffer, size, max_records);
+}
+
+void guest_complete(uint8_t *buffer, size_t size, size_t valid, struct cupti_buffer_complete_info *info)
+{
+    (void)info;
+    cupti_complete_fn *complete = atomic_load(&guest.complete);
+    if (complete)
+        complete(NULL, 0, buffer, size, valid);
+}
+
+/* CUPTI keeps one clock for as long as the subscription lasts; whose time it tells may change. Its own
+ * default is this one's. */
+static uint64_t guest_clock(void)
+{
+    cupti_timestamp_fn *clock = atomic_load(&guest.clock);
+    return clock ? clock() : clock_ns(CLOCK_REALTIME);
+}
+
+/* --- the guest: its subscription --- */
+
+static uint32_t put_clock_locked(void)
+{
+    cupti_timestamp_fn *clock = guest_clock;
+    size_t size = sizeof clock;
+    uint32_t result =
+        agents_calls.cuptiActivitySetAttribute_v2(guest.real, CUPTI_ATTR_TIMESTAMP_CALLBACK, &size, &clock);
+    guest.has_clock = result == CUPTI_OK;
+    return result;
+}
+
+/* The subscription is kept for the life of the process, as the guest comes and goes: what could be set only
+ * while nobody records need be set only once. */
+uint32_t guest_open_locked(void)
+{
+    if (guest.real)
+        return CUPTI_OK;
+    struct cupti_subscriber_params params = {
+        .structSize = sizeof params, .subscriberName = "a guest of cuspan", .allowMultipleSubscribers = 1};
+    cupti_subscriber_handle opened = NULL;
+    uint32_t result = agents_calls.cuptiSubscribe_v2(&opened, on_callback, NULL, &params);
+    if (result != CUPTI_OK)
+        return result;
+    guest.real = opened;
+    /* For experiments: a clock of ours from the start, so that nobody ever pauses for it. */
+    if (strcmp(variable("CUSPAN_SHARE_CLOCK"), "early") == 0)
+        (void)put_clock_locked();
+    return CUPTI_OK;
+}
+
+/* Kernels first on and last off, as everywhere (switches.c). */
+static uint32_t kind_at(uint32_t place)
+{
+    return place == 0 ? KIND_KERNEL : place <= KIND_KERNEL ? place - 1 : place;
+}
+
+static void switch_kinds(uint64_t kinds, bool on)
+{
+    for (uint32_t i = 0; i < 64; i++) {
+        uint32_t kind = kind_at(on ? i : 63 - i);
+        if (!(kinds >> kind & 1))
+            continue;
+        (void)(on ? agents_calls.cuptiActivityEnable_v2 : agents_calls.cuptiActivityDisable_v2)(guest.real,
+                                                                                                kind, NULL);
+    }
+}
+
+/* CUPTI takes a clock only while no activity is enabled by anyone (NOT_COMPATIBLE; 13.5): ours and the
+ * guest's own, which goes off here for that moment, too. */
+uint32_t guest_set_clock_locked(void)
+{
+    const struct share_agent *there = atomic_load(&agent);
+    uint64_t on = atomic_load(&guest.kinds_on);
+    if (guest.has_clock)
+        return CUPTI_OK;
+    if (there && there->on_pause)
+        there->on_pause(true);
+    switch_kinds(on, false);
+    uint32_t result = put_clock_locked();
+    switch_kinds(on, true);
+    if (there && there->on_pause)
+        there->on_pause(false);
+    return result;
+}
+
+static uint32_t open_for_guest_locked(void)
+{
+    if (atomic_load(&way) == SHARE_BESIDE)
+        return guest_open_locked();
+    cupti_subscriber_handle opened = NULL;
+    uint32_t result = own_calls.cuptiSubscribe ? own_calls.cuptiSubscribe(&opened, on_callback, NULL)
+                                               : (uint32_t)CUPTI_NOT_INITIALIZED;
+    guest.real = result == CUPTI_OK ? opened : NULL;
+    return result;
+}
+
+uint32_t guest_subscribe_locked(cupti_callback_fn *callback, void *userdata)
+{
+    if (guest.is_subscribed)
+        return CUPTI_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
+    uint32_t result = open_for_guest_locked();
+    if (result != CUPTI_OK)
+        return result;
+    guest.is_subscribed = true;
+    atomic_store(&guest.userdata, userdata);
+    atomic_store_explicit(&guest.callback, callback, memory_order_release);
+    return CUPTI_OK;
+}
+
+uint32_t guest_unsubscribe_locked(void)
+{
+    if (!guest.is_subscribed)
+        return CUPTI_INVALID_PARAMETER;
+    uint32_t result = CUPTI_OK;
+    bool stays = atomic_load(&way) == SHARE_BESIDE;
+    atomic_store(&guest.callback, NULL);
+    guest.is_subscribed = guest.has_too_many = false;
+    guest.callback_count = 0;
+    if (guest.real)
+        result = stays ? agents_calls.cuptiEnableAllDomains(0, guest.real)
+                       : own_calls.cuptiUnsubscribe(guest.real);
+    if (!stays)
+        guest.real = NULL;
+    return result;
+}
+
+void guest_note_callback_locked(bool on, uint32_t domain, uint32_t cbid)
+{
+    uint32_t noted = domain << 16 | cbid, kept = 0;
+    for (uint32_t i = 0; i < guest.callback_count; i++) {
+        bool is_covered = guest.callbacks[i] == noted || (cbid == 0 && guest.callbacks[i] >> 16 == domain);
+        if (!is_covered)
+            guest.callbacks[kept++] = guest.callbacks[i];
+    }
+    guest.callback_count = kept;
+    if (on && kept == GUEST_CALLBACKS_MAX)
+        guest.has_too_many = true;
+    else if (on)
+        guest.callbacks[guest.callback_count++] = noted;
+}
+
+/* Often called in a callback, as CUPTI wants it. What the agent has on stays on. */
+uint32_t guest_finalize(void)
+{
+    share_lock();
+    bool was_open = guest.real != NULL;
+    if (was_open)
+        switch_kinds(atomic_exchange(&guest.kinds_on, 0), false);
+    share_unlock();
+    if (was_open) /* on this thread it may call the guest's functions, which must find no lock held */
+        (void)agents_calls.cuptiActivityFlushAll(CUPTI_FLUSH_DEFAULT);
+    share_lock();
+    if (guest.is_subscribed)
+        (void)guest_unsubscribe_locked();
+    atomic_store(&guest.request, NULL);
+    atomic_store(&guest.complete, NULL);
+    atomic_store(&guest.clock, NULL);
+    share_unlock();
+    return CUPTI_OK;
+}
+
+/* --- giving way: the slot is lent back while the guest is idle --- */
+
+static void restore_locked(void)
+{
+    if (!guest.is_subscribed || guest.real || open_for_guest_locked() != CUPTI_OK)
+        return;
+    for (uint32_t i = 0; i < guest.callback_count; i++) {
+        uint32_t domain = guest.callbacks[i] >> 16, cbid = guest.callbacks[i] & 0xffff;
+        if (cbid)
+            (void)own_calls.cuptiEnableCallback(1, guest.real, domain, cbid);
+        else
+            (void)own_calls.cuptiEnableDomain(1, guest.real, domain);
+    }
+}
+
+static bool take_back(uint64_t idle_ns)
+{
+    bool is_idle = clock_ns(CLOCK_MONOTONIC) - atomic_load(&guest.last_call_ns) >= idle_ns;
+    share_lock();
+    bool is_free = atomic_load(&guest.kinds_on) == 0 && is_idle && !guest.has_too_many;
+    if (is_free && guest.real) {
+        (void)own_calls.cuptiUnsubscribe(guest.real);
+        guest.real = NULL;
+    }
+    if (is_free)
+        atomic_store(&is_agent_in, true);
+    share_unlock();
+    return is_free;
+}
+
+/* --- for the agent --- */
+
+static enum share_way join(const struct share_agent *joining, enum share_way wanted, const char *path)
+{
+    share_lock();
+    int now = atomic_load(&way);
+    bool has_passed = now == SHARE_PASSES && guest.was_ever;
+    if (wanted == SHARE_BESIDE && !open_agents_locked(path))
+        wanted = SHARE_PASSES;
+    if (now < 0 || (!has_passed && !guest.was_ever))
+        now = (int)wanted;
+    atomic_store(&way, now);
+    atomic_store(&agent, joining);
+    atomic_store(&is_agent_in, true);
+    share_unlock();
+    return (enum share_way)now;
+}
+
+static void leave(void)
+{
+    atomic_store(&agent, NULL);
+    atomic_store(&is_agent_in, false);
+}
+
+static const char *cupti_path(void)
+{
+    return atomic_load(&way) == SHARE_BESIDE && guest.real ? agents_path : NULL;
+}
+
+static bool has_guest(void)
+{
+    return guest.real != NULL;
+}
+
+static void pause_guest(bool begins)
+{
+    if (begins)
+        share_lock();
+    if (guest.real && atomic_load(&way) == SHARE_BESIDE)
+        switch_kinds(atomic_load(&guest.kinds_on), !begins);
+    if (!begins)
+        share_unlock();
+}
+
+static bool is_guest_recording(void)
+{
+    return atomic_load_explicit(&guest.kinds_on, memory_order_relaxed) != 0;
+}
+
+__attribute__((visibility("default"))) share_api_fn cuspan_share_api;
+const struct share_api *cuspan_share_api(void)
+{
+    static const struct share_api api = {.bytes = sizeof api,
+                                         .join = join,
+                                         .cupti_path = cupti_path,
+                                         .leave = leave,
+                                         .has_guest = has_guest,
+                                         .is_guest_recording = is_guest_recording,
+                                         .pause = pause_guest,
+                                         .take_back = take_back};
+    return &api;
+}
+
+/* A child of the process has no agent; what its parent's guest had is the guest's business. */
+static void in_child(void)
+{
+    pthread_mutex_init(&lock, NULL);
+    leave();
+}
+
+__attribute__((constructor)) static void begin(void)
+{
+    pthread_atfork(NULL, NULL, in_child);
+}

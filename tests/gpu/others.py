@@ -1,0 +1,299 @@
+#!/usr/bin/env python3
+"""PyTorch's profiler beside cuspan, in each way of cupti.others; tests/gpu/others.sh calls it.
+
+    others.py BUILD OUT [CASE...]
+
+Each case runs torch_others.py in a process of its own. Every check is a line "ok" or "FAILED"; a failed case shows what the
+agent and the program said, and OUT/CASE.* keeps all of it. What PyTorch's profiler sees alone, and cuspan alone, is measured
+in the same run; all counts are held against these.
+"""
+
+import glob
+import importlib.util
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "e2e"))
+
+import backend  # noqa: E402
+
+BUILD, OUT = Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve()
+WORK = HERE / "torch_others.py"
+SECONDS_MAX = 100
+AT_ONCE = 4
+OURS = re.compile(r"CUSPAN_|OTEL_|TRACEPARENT|TRACESTATE|CUDA_INJECTION64_PATH|NVTX_INJECTION64_PATH|LD_PRELOAD")
+
+lines, failures = [], 0
+
+
+def check(case, is_right, text):
+    global failures
+    failures += not is_right
+    lines.append(f"{'ok    ' if is_right else 'FAILED'} {case.name}: {text}")
+    return is_right
+
+
+class Case:
+    def __init__(self, name, *options, way=None, settings=None, environment=None, command=(), program=None):
+        self.name, self.options, self.way = name, list(options), way
+        self.settings, self.environment, self.command = settings or {}, environment or {}, list(command)
+        self.program = program or [sys.executable, str(WORK)]
+        self.said, self.spans, self.report = None, [], {"losses": {}, "counters": {}}
+
+    def run(self):
+        env = {key: value for key, value in os.environ.items() if not OURS.match(key)}
+        env.update(self.environment, PYTHONUNBUFFERED="1")
+        target = OUT / f"{self.name}.jsonl"
+        for path in [target, *OUT.glob(f"{self.name}.report.*")]:
+            path.unlink(missing_ok=True)
+        command = list(self.command)
+        if self.way is not None:
+            command += [str(BUILD / "cuspan"), "run", *([f"--{self.way}"] if self.way else []), "--file", str(target),
+                        "--set", f"report_file={OUT / self.name}.report", "--set", "exit_deadline_ms=20000"]
+            for key, value in self.settings.items():
+                command += ["--set", f"{key}={value}"]
+        begin = time.monotonic()
+        try:
+            done = subprocess.run([*command, *self.program, *self.options], env=env, stdin=subprocess.DEVNULL, text=True,
+                                  capture_output=True, timeout=SECONDS_MAX)
+            self.status, self.out, self.err = done.returncode, done.stdout, done.stderr
+        except subprocess.TimeoutExpired as late:
+            self.status = "no end"
+            self.out, self.err = ((text or b"").decode(errors="replace") for text in (late.stdout, late.stderr))
+        self.seconds = time.monotonic() - begin
+        (OUT / f"{self.name}.log").write_text(f"$ {' '.join(map(str, command))}\nstatus {self.status}, {self.seconds:.1f} s\n"
+                                              f"--- out\n{self.out}\n--- err\n{self.err}\n")
+        found = re.search(r"^RESULT (.*)$", self.out, re.MULTILINE)
+        self.said = json.loads(found[1]) if found else None
+        for path in OUT.glob(f"{self.name}.report.*"):
+            report = json.loads(path.read_text())
+            if report.get("spans"):
+                self.report = report
+        self.read_spans(target)
+        return self
+
+    def read_spans(self, target):
+        if not target.exists():
+            return
+        with open(target) as file:
+            self.spans = [span for line in file for span in backend.spans_of(json.loads(line))]
+        self.kernels = [s for s in self.spans if s.attributes.get("cuda.activity") == "kernel"]
+        self.calls = {s.span_id for s in self.spans if "cuda.api" in s.attributes}
+
+    def kernels_in(self, phase):
+        """Of ours, by their start."""
+        windows = self.said[phase]
+        return [sum(begin <= s.start_ns <= end for s in self.kernels) for begin, end in windows]
+
+    def agent_lines(self):
+        return [line for line in self.err.splitlines() if line.startswith("cuspan: ") and not
+                re.match(r"cuspan: ([0-9,]+( of [0-9,]+)? spans? delivered|look at|trace ID|and )", line)]
+
+    def show(self):
+        lines.append(f"       {self.name}: status {self.status}, {self.seconds:.1f} s; losses {self.report['losses']}; counters "
+                     + json.dumps({k: v for k, v in self.report["counters"].items() if v}))
+        if self.said:
+            lines.append(f"       {self.name}: profiler {json.dumps(self.said['rounds'][:2])}; step {self.said['step_us']} us")
+        for line in (self.err.strip().splitlines() or ["(nothing on standard error)"])[:6] + self.err.strip().splitlines()[-3:]:
+            lines.append(f"       | {line[:220]}")
+
+
+# --- what is checked ---
+
+def check_host(case):
+    return check(case, case.status == 0 and case.said is not None, f"the program ends well (status {case.status}, "
+                                                                  f"{case.seconds:.0f} s)")
+
+
+def check_profiler(case, alone, exact=True):
+    """Each round has as many kernels as a profiler alone sees, with calls, operators and times."""
+    want = alone.said["rounds"][0]
+    scale = int(case.options[case.options.index("--threads") + 1]) if "--threads" in case.options else 1
+    steps = int(case.options[case.options.index("--steps") + 1]) if "--steps" in case.options else 40
+    expected = want["kernels"] * scale * steps // 40
+    counts = [seen["kernels"] for seen in case.said["rounds"]]
+    check(case, bool(counts) and all(count == expected for count in counts) if exact else all(counts),
+          f"the profiler sees {expected} kernels a round: {counts[:20]}")
+    doubts = {key: sum(seen[key] for seen in case.said["rounds"]) for key in ("kernels_without_call", "no_duration")}
+    check(case, not any(doubts.values()), f"each kernel has its call and a duration: {doubts}")
+    operators = [seen["kernels_with_operator"] for seen in case.said["rounds"]]
+    check(case, operators == counts or want["kernels_with_operator"] == 0, f"each kernel has its operator: {operators[:5]}")
+    lows, highs = [seen["lead_us"][0] for seen in case.said["rounds"]], [seen["lead_us"][2] for seen in case.said["rounds"]]
+    check(case, min(lows, default=0) > -50 and max(highs, default=0) < 1e6,
+          f"kernels begin after their calls: {min(lows, default=0):.1f} to {max(highs, default=0):.1f} us later")
+
+
+def check_agent(case, alone, phases, losses=()):
+    """As many kernels in each phase as cuspan alone sees, each below its call."""
+    want = alone.kernels_in("before")[0]
+    scale = int(case.options[case.options.index("--threads") + 1]) if "--threads" in case.options else 1
+    steps = int(case.options[case.options.index("--steps") + 1]) if "--steps" in case.options else 40
+    want = want * scale * steps // 40
+    for phase in ("before", "during", "after"):
+        found = case.kernels_in(phase)
+        expected = want if phase in phases else 0
+        check(case, all(count == expected for count in found), f"cuspan has {expected} kernels {phase}: {found[:20]}")
+    orphans = sum(s.parent_id not in case.calls for s in case.kernels)
+    check(case, orphans == 0, f"each kernel lies below its call ({orphans} don't)")
+    by_parent = {}
+    for span in case.kernels:
+        by_parent[span.parent_id] = by_parent.get(span.parent_id, 0) + 1
+    check(case, "--graph" in case.options or max(by_parent.values(), default=0) <= 1,
+          f"no call has two kernels (at most {max(by_parent.values(), default=0)})")
+    wrong = sum(not 0 < s.end_ns - s.start_ns < 1e9 for s in case.kernels)
+    check(case, wrong == 0, f"times are sane ({wrong} aren't)")
+    left = {key: n for key, n in case.report["losses"].items() if key not in losses}
+    check(case, not left, f"nothing is lost: {case.report['losses']}")
+
+
+def check_lines(case, patterns):
+    said = case.agent_lines()
+    is_right = len(said) == len(patterns) and all(re.search(p, line) for p, line in zip(patterns, said))
+    check(case, is_right, f"says {len(patterns)} lines: {said}")
+
+
+BACK = ["left to another tool", "uses CUPTI again"]
+
+
+def cases():
+    quick = {"cupti.others_retry_ms": 200}
+    return [
+        Case("kineto-alone"),
+        Case("agent-alone", "--without", way=""),
+        Case("passed-through", environment={"LD_PRELOAD": str(BUILD / "libcuspan-share.so")}),
+        Case("hold", way=""),
+        Case("share", way="share"),
+        Case("share-early-clock", way="share", environment={"CUSPAN_SHARE_CLOCK": "early"}),
+        Case("share-twenty", "--rounds", "20", "--steps", "10", way="share"),
+        Case("share-teardown", "--rounds", "4", "--steps", "20", way="share", environment={"TEARDOWN_CUPTI": "1"}),
+        Case("share-threads", "--threads", "4", way="share"),
+        Case("share-first", "--first", way="share"),
+        Case("share-graph", "--graph", way="share"),
+        Case("kineto-graph", "--graph"),
+        Case("agent-graph", "--graph", "--without", way="", settings={"detail": "graph-nodes"}),
+        Case("give-way", "--quiet-end", "1.5", way="give-way", settings=quick),
+        Case("give-way-subscriber", "--quiet-end", "1.5", way="give-way", settings={**quick, "cupti.api": "subscriber"}),
+        Case("give-way-twenty", "--rounds", "20", "--steps", "10", "--pause", "0.6", "--quiet-end", "1", way="give-way",
+             settings=quick),
+        Case("give-way-teardown", "--rounds", "2", "--pause", "1", way="give-way", settings=quick,
+             environment={"TEARDOWN_CUPTI": "1"}),
+    ]
+
+
+def judge(by):
+    kineto, agent = by["kineto-alone"], by["agent-alone"]
+    if not (check_host(kineto) and check_host(agent)):
+        return
+    check(kineto, kineto.said["rounds"][0]["kernels"] > 1000, f"sees kernels: {kineto.said['rounds'][0]}")
+    check_agent(agent, agent, ("before", "during", "after"))
+    for name, case in by.items():
+        if name in ("kineto-alone", "agent-alone") or not check_host(case):
+            continue
+        if name == "passed-through":
+            check_profiler(case, kineto)
+        elif name == "hold":
+            check_agent(case, agent, ("before", "during", "after"))
+            check(case, True, f"the profiler, refused, sees {case.said['rounds'][0]['kernels']} kernels")
+        elif name == "share-graph" and "kineto-graph" in by and "agent-graph" in by:
+            check_profiler(case, by["kineto-graph"])
+            check_agent(case, by["agent-graph"], ("before", "during", "after"))
+        elif name.startswith("share"):
+            check_profiler(case, kineto)
+            check_agent(case, agent, ("before", "during", "after"))
+            check_lines(case, [])
+        elif name.startswith("give-way"):
+            check_profiler(case, kineto)
+            phases = ("before", "after")
+            check_agent(case, agent, phases, ("lost_in_flight",))
+            check_lines(case, BACK)
+
+
+# --- NVIDIA's tools, and JAX ---
+
+def find_tool(name, *patterns):
+    places = [shutil.which(name) or ""]
+    for pattern in patterns:
+        places += sorted(glob.glob(pattern), reverse=True)
+    return next((place for place in places if place and os.access(place, os.X_OK)), None)
+
+
+def check_tools():
+    """What each tool leaves in the environment (for src/agent/tools.c), and that a program under it and cuspan runs."""
+    tools = {"nsys": (find_tool("nsys", "/opt/nvidia/nsight-systems/*/bin/nsys", "/opt/nvidia/nsight-compute/*/host/target-linux-x64/nsys"),
+                      ["profile", "-t", "cuda", "-s", "none", "--cpuctxsw=none", "-f", "true", "-o", str(OUT / "nsys")]),
+             "ncu": (find_tool("ncu", "/opt/nvidia/nsight-compute/*/ncu", "/usr/local/cuda/bin/ncu"), ["--launch-count", "1"]),
+             "compute-sanitizer": (find_tool("compute-sanitizer", "/usr/local/cuda/bin/compute-sanitizer"), [])}
+    small = [sys.executable, "-c", "import torch; print(torch.ones(8, device='cuda').sum().item())"]
+    for name, (path, options) in tools.items():
+        if not path:
+            lines.append(f"left out: {name}, which is not here")
+            continue
+        case = Case(name, command=[path, *options], way="", program=small).run()
+        is_well = "8.0" in case.out
+        check(case, is_well, f"the program under it runs well with cuspan run (status {case.status}, {case.seconds:.0f} s)")
+        said = [line for line in case.err.splitlines() + case.out.splitlines() if line.startswith("cuspan:")]
+        check(case, any("needs CUPTI for itself" in line for line in said) and not case.spans, f"is named in one line: {said[:3]}")
+        plain = subprocess.run([path, *options, "env"], capture_output=True, text=True, timeout=SECONDS_MAX).stdout
+        new = [line[:160] for line in plain.splitlines() if "=" in line and os.environ.get(line.split("=")[0]) != line.split("=", 1)[1]]
+        lines.append(f"       {name} sets: {new}")
+
+
+JAX = """
+import sys, glob, jax, jax.numpy as jnp, tempfile, time
+f = jax.jit(lambda x: (x @ x).sum())
+x = jnp.ones((256, 256))
+f(x).block_until_ready()
+folder = tempfile.mkdtemp()
+with jax.profiler.trace(folder):
+    for _ in range(20): f(x).block_until_ready()
+print("planes", [len(open(p, "rb").read()) for p in glob.glob(folder + "/**/*.xplane.pb", recursive=True)])
+"""
+
+
+def check_jax():
+    if not importlib.util.find_spec("jax"):
+        lines.append("left out: JAX, which is not installed")
+        return
+    program = [sys.executable, "-c", JAX]
+    for case in (Case("jax-alone", program=program), Case("jax-hold", way="", program=program),
+                 Case("jax-share", way="share", program=program), Case("jax-give-way", way="give-way", program=program)):
+        case.run()
+        check(case, case.status == 0 and "planes" in case.out, f"ends well: {case.out.strip()[-100:]}; {len(case.spans)} spans")
+
+
+def main():
+    OUT.mkdir(parents=True, exist_ok=True)
+    begin = time.monotonic()
+    chosen = [case for case in cases() if not sys.argv[3:] or case.name in sys.argv[3:]
+              or case.name in ("kineto-alone", "agent-alone")]
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        done = list(pool.map(Case.run, chosen))
+    by = {case.name: case for case in done}
+    before = 0
+    judge(by)
+    for case in done:
+        if any(line.startswith(f"FAILED {case.name}:") for line in lines):
+            case.show()
+            before += 1
+    if not sys.argv[3:]:
+        check_tools()
+        check_jax()
+    print("\n".join(lines))
+    for case in done:
+        if case.said:
+            print(f"       {case.name}: a step takes {case.said['step_us']} us ({AT_ONCE} programs at once: no measurement)")
+    print(f"others: {'FAILED' if failures else 'passed'}: {failures} of {sum(line[:6] in ('ok    ', 'FAILED') for line in lines)} "
+          f"checks failed, {time.monotonic() - begin:.0f} s; logs in {OUT}")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

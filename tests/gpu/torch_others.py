@@ -1,0 +1,126 @@
+#!/usr/bin/env python3
+"""PyTorch with its own profiler, before, during and after, for tests/gpu/others.py: prints one line of JSON.
+
+    torch_others.py [--rounds N] [--steps N] [--threads N] [--pause S] [--first] [--graph] [--without] [--quiet-end S]
+
+A round is --steps steps without the profiler and as many under it; after the last round come some without it. first: the
+profiler runs before CUDA is initialised, too. graph: the steps are launches of a CUDA graph. without: no profiler at all.
+The line has, for each round, what the profiler saw, and when each phase was, in ns since 1970.
+"""
+
+import argparse
+import json
+import os
+import tempfile
+import threading
+import time
+from contextlib import nullcontext
+
+import torch
+from torch.profiler import ProfilerActivity, profile
+
+LAYERS, WIDTH = 16, 256
+
+
+def make_step(options):
+    torch.manual_seed(1)
+    blocks = [torch.nn.Sequential(torch.nn.Linear(WIDTH, WIDTH), torch.nn.LayerNorm(WIDTH), torch.nn.GELU())
+              for _ in range(LAYERS)]
+    model = torch.nn.Sequential(*blocks).cuda().eval()
+    batch = torch.randn(8, WIDTH, device="cuda")
+
+    @torch.no_grad()
+    def step():
+        return model(batch).square().mean()
+    for _ in range(3):
+        step().item()
+    if not options.graph:
+        return step
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        result = step()
+
+    def replay():
+        graph.replay()
+        return result
+    return replay
+
+
+def work(step, options):
+    """The steps of a phase, on each thread; and when they were."""
+    begin = time.time_ns()
+
+    def run():
+        for _ in range(options.steps):
+            step().item()
+    threads = [threading.Thread(target=run) for _ in range(options.threads - 1)]
+    for thread in threads:
+        thread.start()
+    run()
+    for thread in threads:
+        thread.join()
+    torch.cuda.synchronize()
+    return [begin, time.time_ns()]
+
+
+def seen_by(profiler):
+    """Counts and doubts of a profiler's trace."""
+    path = tempfile.mktemp(suffix=".json")
+    profiler.export_chrome_trace(path)
+    with open(path) as file:
+        events = [e for e in json.load(file)["traceEvents"] if e.get("ph") == "X"]
+    os.unlink(path)
+    by = {}
+    for event in events:
+        by.setdefault(event.get("cat", "?"), []).append(event)
+    calls = {e["args"]["correlation"]: e for e in by.get("cuda_runtime", []) + by.get("cuda_driver", [])
+             if "correlation" in e.get("args", {})}
+    kernels = by.get("kernel", [])
+    found = [calls.get(e["args"].get("correlation")) for e in kernels]
+    leads = [e["ts"] - call["ts"] for e, call in zip(kernels, found) if call]
+    ids = [e["args"].get("correlation") for e in kernels]
+    return {"kernels": len(kernels), "copies": len(by.get("gpu_memcpy", [])) + len(by.get("gpu_memset", [])),
+            "runtime": len(calls), "operators": len(by.get("cpu_op", [])), "kernels_without_call": found.count(None),
+            "kernels_of_one_call_max": max((ids.count(i) for i in set(ids[:500])), default=0),
+            "kernels_with_operator": sum("External id" in e["args"] or "external id" in e["args"] for e in kernels),
+            "no_duration": sum(not e.get("dur", 0) > 0 for e in kernels),
+            "lead_us": [min(leads, default=0), sorted(leads)[len(leads) // 2] if leads else 0, max(leads, default=0)]}
+
+
+def profiled(run):
+    with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) as profiler:
+        result = run()
+    return result, seen_by(profiler)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    for name, default in ("rounds", 1), ("steps", 40), ("threads", 1):
+        parser.add_argument(f"--{name}", type=int, default=default)
+    for name in "pause", "quiet-end":
+        parser.add_argument(f"--{name}", type=float, default=0)
+    for name in "first", "graph", "without":
+        parser.add_argument(f"--{name}", action="store_true")
+    options = parser.parse_args()
+    said = {"rounds": [], "before": [], "during": [], "step_us": {}}
+    if options.first:
+        _, said["first"] = profiled(lambda: torch.zeros(8, device="cuda").sum().item())
+    step = make_step(options)
+    for _ in range(options.rounds):
+        said["before"].append(work(step, options))
+        if options.without:
+            said["during"].append(work(step, options))
+            continue
+        window, seen = profiled(lambda: work(step, options))
+        said["during"].append(window)
+        said["rounds"].append(seen)
+        time.sleep(options.pause)
+    time.sleep(options.quiet_end)
+    said["after"] = [work(step, options)]
+    for phase in "before", "during", "after":
+        said["step_us"][phase] = round(sum(e - b for b, e in said[phase]) / 1e3 / options.steps / len(said[phase]), 1)
+    print("RESULT " + json.dumps(said), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,328 @@
+#!/usr/bin/env python3
+"""Others in the process: a program with a profiler of its own (guest_host, which uses CUPTI as PyTorch's profiler does)
+beside the agent, in each of the three ways of cupti.others, on the double of CUPTI that takes several subscribers.
+
+    others_test.py --build DIRECTORY [--sanitizers LIST] [CLASS[.test]...]
+"""
+
+import json
+import os
+import re
+import sys
+import unittest
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+import agent_test  # noqa: E402
+import compare  # noqa: E402
+import recording  # noqa: E402
+
+NAME = "threads"
+RETRY = {"cupti.others_retry_ms": 20}
+GONE = 39  # CUPTI's answer to who comes second
+SECONDS = 60
+
+
+def work_of(name):
+    """What a profiler that records kernels and copies sees of one play: kernels, copies, ns."""
+    work = [a for a in agent_test.recorded(name).gpu_work() if a.kind in (recording.KERNEL, recording.MEMCPY)]
+    kernels = sum(a.kind == recording.KERNEL for a in work)
+    return kernels, len(work) - kernels, sum(a.end_ns - a.start_ns for a in work)
+
+
+class Case(agent_test.Case):
+    def build(self, name):
+        return agent_test.BUILD / name
+
+    def guest(self, *steps, way="hold", settings=None, preload=True, agent=True, env=None, name=NAME, double=None):
+        """Runs guest_host, in whose process the agent starts at the step inject."""
+        self.runs += 1
+        target, report = self.directory / f"{self.runs}.jsonl", self.directory / f"report-{self.runs}"
+        double = double or self.build("libcuspan-replay.so")
+        options = {"cupti.library": double, "cupti.others": way, "output_file": target, "report_file": report,
+                   "exit_deadline_ms": 60000, **(settings or {})}
+        extra = {"CUSPAN_SET": ";".join(f"{key}={value}" for key, value in options.items())}
+        if preload:
+            extra["LD_PRELOAD"] = self.preloaded()
+            extra["CUSPAN_SHARE"] = way
+            extra["CUSPAN_SHARE_CUPTI"] = str(double)
+        if agent:
+            extra["CUDA_INJECTION64_PATH"] = str(self.build("libcuspan.so"))
+        result = self.start([self.build("guest_host"), agent_test.path_of(name), self.build("libcuspan.so"), *steps],
+                            {**extra, **agent_test.FORKS, **(env or {})}, SECONDS)
+        self.assertEqual(result.status, agent_test.HOST_STATUS, result.err + result.out)
+        self.assertTrue(result.out.endswith(agent_test.HOST_OUTPUT), result.out)
+        result.text = target.read_text() if target.exists() else ""
+        for path in self.directory.glob(f"report-{self.runs}.*"):
+            result.report = json.loads(path.read_text())
+        result.answers = [int(answer) for answer in re.findall(r"^[a-z=0-9-]+: (-?\d+)$", result.out, re.MULTILINE)]
+        result.counts = [tuple(int(number) for number in found) for found in
+                         re.findall(r"^count: kernels (\d+) copies (\d+) wrong (\d+) ns (\d+)", result.out, re.MULTILINE)]
+        return result
+
+    def preloaded(self):
+        """A sanitizer's library must come first."""
+        library = str(self.build("libcuspan-share.so"))
+        if "address" in agent_test.SANITIZERS or "thread" in agent_test.SANITIZERS:
+            tool = "libasan.so" if "address" in agent_test.SANITIZERS else "libtsan.so"
+            found = os.popen(f"gcc -print-file-name={tool}").read().strip()
+            return f"{os.path.realpath(found)}:{library}"
+        return library
+
+    def assert_all_well(self, result, answers=None):
+        wrong = [a for a in result.answers if a not in (0, 1)]
+        self.assertEqual(wrong, answers or [], result.out + result.err)
+
+    def assert_guest_saw(self, count, plays=1, name=NAME):
+        """As often as it was on, with the times of its own clock."""
+        kernels, copies, ns = work_of(name)
+        self.assertEqual(count, (kernels * plays, copies * plays, 0, ns * plays))
+
+    def assert_agent_has(self, result, plays, name=NAME, is_first=True):
+        """Every call and every record of so many plays, each below its call. Later plays than the first have other times."""
+        self.assertEqual(result.report["losses"], {}, result.err)
+        self.assertEqual(result.report["delivered"], result.report["spans"])
+        self.assert_same_work(name, result.spans, plays, is_first)
+
+
+class Alone(Case):
+    """With the library preloaded and no agent, nothing is changed."""
+
+    def test_a_lone_guest_passes_through(self):
+        steps = ["guest-on", "play", "guest-off", "count", "subscribe"]
+        plain, passed = self.guest(*steps, preload=False, agent=False), self.guest(*steps, way="share", agent=False)
+        self.assertEqual(plain.out, passed.out)
+        self.assert_guest_saw(passed.counts[0])
+        self.assertEqual(passed.answers[-1], GONE)
+
+    def test_finalize_is_cupti_s_own(self):
+        """The double plays nothing to anyone after it; the agent's presence would prevent that."""
+        for agent, seen in ((False, 0), (True, 1)):
+            result = self.guest(*(["inject"] if agent else []), "guest-on", "finalize", "guest-on", "play", "guest-off",
+                                "count", way="share", agent=agent)
+            self.assertEqual(result.counts[0][0], work_of(NAME)[0] * seen)
+
+    def test_it_is_libc_alone_and_shows_its_own_names_alone(self):
+        found = os.popen(f"readelf -d {self.build('libcuspan-share.so')}").read()
+        needed = [name for name in re.findall(r"NEEDED.*\[(.*)\]", found) if not re.match("lib[at]san|libubsan", name)]
+        self.assertLessEqual(set(needed), {"libc.so.6", "libdl.so.2", "libpthread.so.0", "ld-linux-x86-64.so.2", "libm.so.6"})
+        names = os.popen(f"nm -D --defined-only {self.build('libcuspan-share.so')}").read().split("\n")
+        shown = {line.split()[-1] for line in names if line}
+        self.assertTrue(all(re.match("cupti[A-Z]|cuspan_share_api$", name) for name in shown), shown)
+
+
+class Share(Case):
+    def test_before_during_and_after(self):
+        result = self.guest("inject", "play", "guest-on", "play", "guest-off", "count", "play", "count", way="share")
+        self.assert_all_well(result)
+        self.assert_guest_saw(result.counts[0])
+        self.assertEqual(result.counts[1][:2], (0, 0))
+        self.assert_agent_has(result, 3)
+        self.assertEqual(result.report["counters"]["pauses"], 1)
+        self.assertEqual(result.agent_lines(), [])
+
+    def test_a_guest_that_comes_first(self):
+        result = self.guest("guest-on", "inject", "play", "guest-off", "count", "play", way="share")
+        self.assert_all_well(result)
+        self.assert_guest_saw(result.counts[0])
+        self.assert_agent_has(result, 2)
+        self.assertEqual(result.report["counters"]["pauses"], 0)  # nothing of ours was on
+
+    def test_one_that_needs_no_subscription(self):
+        result = self.guest("inject", "register", "kinds", "play", "guest-off", "count", way="share")
+        self.assert_all_well(result)
+        self.assert_guest_saw(result.counts[0])
+        self.assert_agent_has(result, 1)
+
+    def test_its_clock_is_its_own(self):
+        """Without one it has CUPTI's; the agent's times are the recorded ones in both cases (assert_agent_has)."""
+        result = self.guest("inject", "subscribe", "register", "kinds", "play", "guest-off", "count", "clock", "kinds",
+                            "play", "guest-off", "count", way="share")
+        self.assert_all_well(result)
+        self.assert_guest_saw(result.counts[0])
+        self.assert_guest_saw(result.counts[1])
+        self.assert_agent_has(result, 2)
+
+    def test_an_early_clock_needs_no_pause(self):
+        result = self.guest("inject", "guest-on", "play", "guest-off", "count", way="share", env={"CUSPAN_SHARE_CLOCK": "early"})
+        self.assert_guest_saw(result.counts[0])
+
+    def test_it_comes_and_goes(self):
+        """Each time by the way that ends all of CUPTI, were it alone; the clock is set once, so nobody pauses again."""
+        rounds = 8
+        steps = ["guest-on", "play", "guest-off", "count", "fini-callback"]
+        result = self.guest("inject", *steps * rounds, "play", way="share")
+        self.assert_all_well(result)
+        self.assertEqual(len(result.counts), rounds)
+        for count in result.counts:
+            self.assert_guest_saw(count)
+        self.assert_agent_has(result, 2 * rounds + 1)
+        self.assertEqual(result.report["counters"]["pauses"], 1)
+
+    def test_it_comes_and_goes_while_the_program_works(self):
+        result = self.guest("inject", "play-on", *["guest-on", "nap=20", "guest-off", "nap=5", "unsubscribe"] * 8, "play-off",
+                            "count", way="share")
+        self.assert_all_well(result)
+        kernels, copies, wrong, _ = result.counts[0]
+        self.assertTrue(kernels and copies)
+        self.assertEqual(wrong, 0)
+        # Launched in the one pause, work has no record: nothing else may be missing.
+        self.assertEqual(result.report["losses"], {})
+        calls = sum(map(agent_test.is_call, result.spans))
+        self.assertEqual(result.report["counters"]["calls_captured"], calls)
+        self.assertEqual(result.report["counters"]["pauses"], 1)
+        self.assertTrue(all("cuda.orphan" not in s.attributes for s in result.spans))
+
+    def test_our_flushes_take_no_records_from_it(self):
+        """At the agent's end nothing is forced while the guest records."""
+        result = self.guest("inject", "guest-on", "play", "guest-off", "count", way="share",
+                            settings={"cupti.flush_interval_ms": 1})
+        self.assert_guest_saw(result.counts[0])
+        self.assert_agent_has(result, 1)
+
+    def test_graphs_show_their_nodes(self):
+        """Who is first chooses for all: a record for each execution would leave the guest without kernels."""
+        result = self.guest("inject", "guest-on", "play", "guest-off", "count", way="share", name="graph_nodes")
+        self.assert_all_well(result)
+        self.assert_guest_saw(result.counts[0], name="graph_nodes")
+        kinds = {s.attributes["cuda.activity"] for s in result.spans if compare.is_gpu_span(s)}
+        self.assertNotIn("graph_trace", kinds)
+
+    def test_without_the_library_it_says_so_and_holds(self):
+        result = self.guest("inject", "guest-on", "play", "play", way="share", preload=False)
+        self.assert_all_well(result, [GONE])
+        self.assert_agent_has(result, 2)
+        self.assertEqual(len(result.agent_lines()), 1)
+        self.assertRegex(result.agent_lines()[0], "LD_PRELOAD.*cuspan run --share")
+
+    def test_an_old_cupti_is_held(self):
+        result = self.guest("inject", "guest-on", "play", way="share", double=self.build("libcuspan-replay-classic.so"),
+                            env={"CUSPAN_REPLAY_VERSION": "12.9"}, preload=True)
+        self.assertRegex(result.err, "share needs the subscriber API of CUPTI 13.3")
+
+
+class GiveWay(Case):
+    def check_line(self, result):
+        lines = result.agent_lines()
+        self.assertEqual(len(lines), 2, lines)
+        self.assertRegex(lines[0], "CUPTI is left to another tool.* 0 calls were under way, 0 had GPU work")
+        self.assertRegex(lines[1], "uses CUPTI again")
+
+    def test_before_during_and_after(self):
+        result = self.guest("inject", "play", "guest-on", "play", "guest-off", "count", "nap=1000", "play", "count",
+                            way="give-way", settings=RETRY)
+        self.assert_all_well(result)
+        self.assert_guest_saw(result.counts[0])
+        self.assert_agent_has(result, 2)
+        self.check_line(result)
+        counters = result.report["counters"]
+        self.assertEqual(counters["releases"], 1)
+        self.assertGreater(counters["released_ns"], 0)
+        ends = [s.attributes["cuda.session.end_reason"] for s in agent_test.sessions_of(result.spans)]
+        self.assertEqual(ends, ["release", "exit"])
+
+    def test_a_guest_that_comes_first_is_waited_for(self):
+        result = self.guest("guest-on", "inject", "play", "guest-off", "count", "nap=1000", "play", way="give-way", settings=RETRY)
+        self.assert_guest_saw(result.counts[0])
+        self.assert_agent_has(result, 1, is_first=False)
+
+    def test_it_does_not_come_back_unasked(self):
+        result = self.guest("inject", "play", "guest-on", "play", "guest-off", "nap=300", "play", "count", way="give-way",
+                            settings={"cupti.others_retry_ms": 0})
+        self.assert_guest_saw(result.counts[0])
+        self.assert_agent_has(result, 1)
+
+    def test_while_the_guest_has_it_it_is_left_alone(self):
+        result = self.guest("inject", "play", "guest-on", "nap=500", "play", "guest-off", "count", way="give-way",
+                            settings=RETRY)
+        self.assert_guest_saw(result.counts[0])
+        self.assert_agent_has(result, 1)
+
+    def test_its_subscription_holds_when_it_comes_again(self):
+        """Taken back while it was idle, it is restored, and ends as the guest ends it."""
+        result = self.guest("inject", "guest-on", "play", "guest-off", "count", "nap=500", "play", "guest-on", "play",
+                            "guest-off", "count", "fini-callback", way="give-way", settings=RETRY)
+        self.assert_all_well(result)
+        self.assert_guest_saw(result.counts[0])
+        self.assert_guest_saw(result.counts[1])
+        self.assert_agent_has(result, 1, is_first=False)
+        self.assertEqual(result.report["counters"]["releases"], 2)
+
+    def test_it_comes_and_goes_while_the_program_works(self):
+        result = self.guest("inject", "play-on", *["guest-on", "nap=10", "guest-off", "nap=100"] * 6, "play-off", "count",
+                            way="give-way", settings=RETRY)
+        self.assert_all_well(result)
+        self.assertEqual(result.counts[0][2], 0)
+        self.assertGreater(result.report["counters"]["releases"], 2)
+        self.assertLessEqual(set(result.report["losses"]), {"lost_in_flight"})
+        self.assertLessEqual(result.report["counters"]["orphans"], result.report["losses"].get("lost_in_flight", 0))
+
+
+class Hold(Case):
+    def test_a_guest_is_refused_and_all_is_well(self):
+        for preload in (False, True):
+            result = self.guest("inject", "play", "guest-on", "play", "count", preload=preload)
+            self.assert_all_well(result, [GONE])
+            self.assertEqual(result.counts[0][:2], (0, 0))
+            self.assert_agent_has(result, 2)
+            self.assertEqual(result.agent_lines(), [])
+
+    def test_one_that_came_first_has_it(self):
+        result = self.guest("guest-on", "inject", "play", "guest-off", "count")
+        self.assert_guest_saw(result.counts[0])
+        self.assertEqual(result.spans, [])
+        self.assertRegex(result.err, "another tool .* already uses CUPTI")
+
+    def test_buffers_that_stop_to_come_are_noticed(self):
+        """As where PyTorch's profiler registers its own by the classic calls."""
+        result = self.guest("inject", "play", "register", *["play"] * 40, "nap=500", preload=False,
+                            settings={"cupti.api": "classic", "cupti.flush_interval_ms": 20})
+        self.assertEqual(result.report["counters"]["silences"], 1)
+        said = [line for line in result.agent_lines() if "hands over no more buffers" in line]
+        self.assertEqual(len(said), 1, result.err)
+        self.assertIn("cuspan run --share", said[0])
+
+
+class Tools(Case):
+    MARKS = [("NSYS_PROFILING_SESSION_ID", "1", "Nsight Systems"), ("NV_NSIGHT_INJECTION_PORT_BASE", "1", "Nsight Compute")]
+
+    def test_under_one_of_nvidia_s_it_stays_out(self):
+        for variable, value, tool in self.MARKS:
+            result = self.guest("inject", "guest-on", "play", "guest-off", "count", env={variable: value})
+            self.assert_all_well(result)
+            self.assert_guest_saw(result.counts[0])
+            self.assertEqual(result.spans, [])
+            self.assertEqual(len(result.err.splitlines()), 1, result.err)
+            self.assertIn(f"started under {tool} ({variable} is set)", result.err)
+
+    def test_run_leaves_the_tool_s_injection(self):
+        tool = "/opt/nvidia/nsight-systems/libToolsInjection64.so"
+        result = self.start([self.build("cuspan"), "run", "--", "sh", "-c", "echo $CUDA_INJECTION64_PATH; exit 3"],
+                            {"CUDA_INJECTION64_PATH": tool}, SECONDS)
+        self.assertEqual((result.status, result.out), (3, tool + "\n"), result.err)
+        self.assertIn("one of NVIDIA's tools", result.err)
+
+    def test_what_run_tells_the_program(self):
+        shell = "echo $LD_PRELOAD $CUSPAN_SHARE"
+        for option, way in (("--share", "share"), ("--give-way", "give-way")):
+            result = self.start([self.build("cuspan"), "run", "-q", option, "--", "sh", "-c", shell], {}, SECONDS)
+            self.assertEqual(result.out, f"{self.build('libcuspan-share.so')} {way}\n", result.err)
+        result = self.start([self.build("cuspan"), "run", "--share", "--give-way", "true"], {}, SECONDS)
+        self.assertEqual(result.status, 2)
+        self.assertIn("exclude each other", result.err)
+        result = self.start([self.build("cuspan"), "run", "-q", "--", "sh", "-c", shell], {}, SECONDS)
+        self.assertEqual(result.out, "\n")
+
+
+def main():
+    parser = agent_test.argparse.ArgumentParser()
+    parser.add_argument("--build", required=True)
+    parser.add_argument("--sanitizers", default="")
+    options, names = parser.parse_known_args()
+    agent_test.BUILD, agent_test.SANITIZERS = Path(options.build).resolve(), options.sanitizers
+    unittest.main(argv=[sys.argv[0], *names], verbosity=2)
+
+
+if __name__ == "__main__":
+    main()
