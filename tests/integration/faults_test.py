@@ -51,7 +51,7 @@ def eventually(condition, what):
 class Agent:
     """A host with the agent (faults_host.c), until end()."""
 
-    def __init__(self, case, endpoint, settings=None, env=None, recording="threads", path="/v1/traces"):
+    def __init__(self, case, endpoint, settings=None, env=None, recording="threads", path="/v1/traces", patient=True):
         self.case = case
         self.directory = Path(tempfile.mkdtemp(dir=case.directory))
         settings = {"cupti.library": BUILD / "libcuspan-replay.so", "report_file": self.directory / "report",
@@ -71,7 +71,7 @@ class Agent:
         with open(self.err_path, "wb") as err:
             self.process = subprocess.Popen(
                 [BUILD / "faults_host", BUILD / "libcuspan.so", BUILD / "libcuspan-replay.so",
-                 ROOT / f"examples/recordings/{recording}.cuspanrec"],
+                 ROOT / f"examples/recordings/{recording}.cuspanrec", *([] if patient else ["impatient"])],
                 env={key: str(value) for key, value in environment.items()}, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                 stderr=err, text=True)
         case.addCleanup(self.kill)
@@ -114,7 +114,8 @@ class Agent:
         self.case.assertNotIn(SECRET[:12], said)
         self.case.assertTrue(all(line.startswith("cuspan: ") for line in said.splitlines()), said)
         # The sum: each span has met one fate.
-        self.case.assertEqual(self.counters[DELIVERED] + sum(self.losses.values()), self.report["spans"], self.report)
+        output, = self.report["outputs"]
+        self.case.assertEqual(output["delivered"] + output["lost"], self.report["spans"], self.report)
         return self
 
 
@@ -829,7 +830,7 @@ class Outage(Case):
         queue = 262144 if LONG else 262144 * 104 // every_ms
         port = backend.free_ports(1)[0]
         agent = Agent(self, f"http://127.0.0.1:{port}", {"exit_deadline_ms": 120000},
-                      {"FAULTS_HASTE": haste, "OTEL_BSP_MAX_QUEUE_SIZE": queue, "OTEL_BSP_SCHEDULE_DELAY": 1000})
+                      {"FAULTS_HASTE": haste, "OTEL_BSP_MAX_QUEUE_SIZE": queue, "OTEL_BSP_SCHEDULE_DELAY": 1000}, patient=False)
         before = self.server(take, port=port)
         times = int((2 * first_s + 3 * third_s + after_s) * haste * 1000 / every_ms)
         agent.process.stdin.write(f"steady {every_ms} {times}\n")
@@ -887,15 +888,15 @@ class Outage(Case):
         self.assertGreater(agent.losses["lost_unreachable"], 0)
         self.assertGreaterEqual(agent.counters["batches_resent"], len(busy.requests) - 1)
         half = len(peaks) // 2  # until then the queue's memory has been full once
-        self.assertLess(max(peaks[half:]) - max(peaks[:half]), 4096, "it grows")
         if not SANITIZERS:
+            self.assertLess(max(peaks[half:]) - max(peaks[:half]), 4096, "it grows")
             self.assertLess(max(peaks), 64 * 1024)
         self.assert_outage_told(agent)
 
     def assert_outage_told(self, agent):
         said = "\n".join(agent.lines())
         most = 1 if LONG else 2
-        for pattern in ("can't reach ", "is not ready: HTTP 503", "are lost: nothing was accepted", "the queue for .* is full",
+        for pattern in ("can't reach ", "is not ready: HTTP 503", "are lost: nothing was accepted", "the queue .* is full",
                         "works again"):
             self.assertIn(len(re.findall(pattern, said)), range(1, most + 1), said)
         self.assertLessEqual(len(agent.lines()), 5 * most, said)
