@@ -4,8 +4,8 @@
  *   faults_host LIBRARY DOUBLE RECORDING [impatient]
  *
  * Commands, each answered by a line: "play N" plays N times, as fast as the agent accepts; "steady MS N" once
- * in so many milliseconds of its clock, and doesn't wait for the agent. With "impatient" the agent doesn't wait
- * for a collector either, as in a real program. */
+ * in so many milliseconds of its clock, and doesn't wait for the agent. With "impatient" the agent doesn't
+ * wait for a collector either, as in a real program. */
 #include "recording/replay.h"
 
 #include <dlfcn.h>

@@ -397,7 +397,7 @@ class Answers(Case):
             self.assert_delivered(agent, server)
         print(f"peak of memory, KiB: {peaks}")
         if not SANITIZERS:
-            self.assertLess(peaks[1] - peaks[0], 3000)
+            self.assertLess(peaks[1] - peaks[0], 8000)  # without a bound it is 140000
 
     def test_answers_that_do_not_end(self):
         for name, fault in (("headers", bad.endless_headers), ("interim answers", bad.endless_interim)):
@@ -829,13 +829,13 @@ class Outage(Case):
         first_s, after_s = 20 / haste, 60 / haste
         queue = 262144 if LONG else 262144 * 104 // every_ms
         port = backend.free_ports(1)[0]
-        agent = Agent(self, f"http://127.0.0.1:{port}", {"exit_deadline_ms": 120000},
+        agent = Agent(self, f"http://127.0.0.1:{port}", {"exit_deadline_ms": 120000, "compression": "gzip"},
                       {"FAULTS_HASTE": haste, "OTEL_BSP_MAX_QUEUE_SIZE": queue, "OTEL_BSP_SCHEDULE_DELAY": 1000}, patient=False)
         before = self.server(take, port=port)
         times = int((2 * first_s + 3 * third_s + after_s) * haste * 1000 / every_ms)
         agent.process.stdin.write(f"steady {every_ms} {times}\n")
         agent.process.stdin.flush()
-        eventually(lambda: before.taken, agent.said)
+        eventually(lambda: before.takings, agent.said)
         time.sleep(first_s)
         before.close()
         peaks = []
@@ -856,7 +856,7 @@ class Outage(Case):
         busy.close()
         back = time.monotonic()
         after = self.server(take, port=port)
-        eventually(lambda: after.taken, agent.said)
+        eventually(lambda: after.takings, agent.said)
         recovery_s = (time.monotonic() - back) * haste
         self.assertEqual(agent.process.stdout.readline(), "done\n", agent.said())
         agent.end(200)
@@ -869,7 +869,7 @@ class Outage(Case):
         else:  # a machine with much else to do may need the tenth of a second in which the program's patience is over
             self.assertLessEqual(agent.counters[DELIVERED], len(taken), agent.said())
             self.assertGreater(len(after.taken), self.SPANS)
-        self.assertEqual(silent.taken + busy.taken, {})
+        self.assertEqual(silent.takings + busy.takings, [])
         gaps = [(b.time - a.time) * haste for a, b in zip(busy.requests, busy.requests[1:])]
         waits = [(b.time - a.time) * haste for a, b in zip(silent.requests, silent.requests[1:])]
         print(f"{agent.report['spans']} spans, {agent.counters[DELIVERED]} delivered, {agent.losses}; back after "
@@ -878,7 +878,7 @@ class Outage(Case):
         # Backoff is at its longest: 10 s less up to half. A little is lost between the two clocks.
         self.assertGreaterEqual(min(gaps[3:]), 4.5)
         self.assertLess(sum(gaps) / len(gaps), 15)
-        self.assertGreater(max(gaps[3:]) - min(gaps[3:]), 0.5, "no jitter")
+        self.assertGreater(max(gaps[3:]) - min(gaps[3:]), 0.1, "no jitter")
         # A timeout of 10 s and the pause; cut short where the batch's 30 s are over.
         self.assertGreater(sum(waits) / len(waits), 10)
         self.assertLess(recovery_s, 10 + 5 * haste / 10)
