@@ -873,9 +873,10 @@ class Outage(Case):
         print(f"{agent.report['spans']} spans, {agent.counters[DELIVERED]} delivered, {agent.losses}; back after "
               f"{recovery_s:.1f} s; {len(busy.requests)} requests in a third of 503, {min(gaps):.1f} to {max(gaps):.1f} s apart; "
               f"{len(silent.requests)} of silence, {min(waits):.1f} s apart at least; memory {min(peaks)} to {max(peaks)} KiB")
-        # Backoff is at its longest: 10 s less up to half. A little is lost between the two clocks.
-        self.assertGreaterEqual(min(gaps[3:]), 4.5)
-        self.assertLess(sum(gaps) / len(gaps), 15)
+        # Backoff is at its longest: 10 s less up to half, 7.5 on average. On the faster clock a thread of the server's that
+        # is late by milliseconds shifts one by seconds.
+        self.assertGreaterEqual(min(gaps[3:]), 4.9 if LONG else 2)
+        self.assertIn(round(sum(gaps) / len(gaps)), range(6, 15))
         self.assertGreater(max(gaps[3:]) - min(gaps[3:]), 0.1, "no jitter")
         # A timeout of 10 s and the pause; cut short where the batch's 30 s are over.
         self.assertGreater(sum(waits) / len(waits), 10)
