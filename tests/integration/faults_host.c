@@ -1,10 +1,11 @@
 /* A program that lives as long as a test wants: it loads the agent as the CUDA driver does, plays a recording
  * when it is told to, and ends when its standard input does.
  *
- *   faults_host LIBRARY DOUBLE RECORDING
+ *   faults_host LIBRARY DOUBLE RECORDING [impatient]
  *
  * Commands, each answered by a line: "play N" plays N times, as fast as the agent accepts; "steady MS N" once
- * in so many milliseconds of its clock, and doesn't wait for the agent. */
+ * in so many milliseconds of its clock, and doesn't wait for the agent. With "impatient" the agent doesn't
+ * wait for a collector either, as in a real program. */
 #include "recording/replay.h"
 
 #include <dlfcn.h>
@@ -64,7 +65,7 @@ int main(int argc, char **argv)
     char command[64];
     double every_ms;
     long times;
-    if (argc != 4)
+    if (argc != 4 && argc != 5)
         return 2;
     cuspan_replay_load_fn *load = (cuspan_replay_load_fn *)find(argv[2], "cuspan_replay_load");
     cuspan_replay_run_fn *run = (cuspan_replay_run_fn *)find(argv[2], "cuspan_replay_run");
@@ -72,6 +73,8 @@ int main(int argc, char **argv)
         fprintf(stderr, "faults_host: %s\n", err.text);
         return 1;
     }
+    if (argc == 5) /* before the agent is there: it asks at its start whether anybody waits */
+        play(run, &(struct replay_options){.overload = true});
     int (*initialize)(void) = (int (*)(void))find(argv[1], "InitializeInjection");
     if (initialize() != 1)
         return 1;
