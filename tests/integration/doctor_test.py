@@ -160,6 +160,7 @@ class Driver(Case):
     def test_an_old_driver(self):
         self.driver()
         self.says("driver.library", "problem", "CUDA 11.8", "update the driver", env={"FAKE_CUDA_VERSION": 11080})
+        self.says("driver.library", "warning", "doesn't tell its version", "nvidia-smi", env={"FAKE_CUDA_VERSION": 0})
 
     def test_a_module_that_is_not_loaded(self):
         self.driver()
@@ -983,6 +984,12 @@ class Program(Case):
         begin = time.monotonic()
         self.run_it("problem", "never loaded.*was ended by cuspan doctor", program=["sleep", "120"], arguments=["--seconds", "1"])
         self.assertLess(time.monotonic() - begin, 60)
+
+    def test_a_long_one_that_takes_a_hint(self):
+        script = self.directory / "long.sh"
+        script.write_text("#!/bin/sh\n" + " ".join(map(str, self.host())) + "\nexec sleep 120\n")
+        script.chmod(0o755)
+        self.run_it("warning", "was ended after 5 s", "--seconds", program=[script], arguments=["--seconds", "5"])
 
     def test_another_tools_variable(self):
         self.run_it("problem", "not run: CUDA_INJECTION64_PATH is set to", "mend", env={"CUDA_INJECTION64_PATH": BUILD / "libfake_cuda.so"})

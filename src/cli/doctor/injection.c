@@ -18,8 +18,6 @@
 #define NVTX_VARIABLE "NVTX_INJECTION64_PATH"
 #define EXPORT_MODULE "libcuspan-export.so"
 
-extern char **environ;
-
 /* --- the library --- */
 
 /* A folder or a file on the way that others may not enter or read, or NULL; `path` is cut there. */
