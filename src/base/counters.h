@@ -40,7 +40,7 @@
     X(batches_resent, false, "requests sent again after a retryable failure")                                \
     X(bytes_encoded, false, "bytes of encoded spans, before compression")                                    \
     X(bytes_sent, false, "bytes of request bodies on the wire")                                              \
-    X(broken_invariants, false, "faults of the agent's own: the first one ends the tracing")                \
+    X(broken_invariants, false, "faults of the agent's own: the first one ends the tracing")                 \
     X(records_written, false, "events written to a recording")                                               \
     X(lost_cupti_dropped, true, "records that CUPTI itself dropped")                                         \
     X(lost_zero_timestamps, true, "records whose timestamps are zero: device buffers were exhausted")        \
@@ -57,7 +57,8 @@
     X(lost_rejected, true, "spans that a collector rejected in a partial success")                           \
     X(lost_refused, true, "spans in requests that a collector refused for good")                             \
     X(lost_unreachable, true, "spans in requests given up after retries")                                    \
-    X(lost_broken, true, "calls and records that came when the tracing had ended by a fault of the agent's own") \
+    X(lost_broken, true,                                                                                     \
+      "calls and records that came when the tracing had ended by a fault of the agent's own")                \
     X(lost_deadline, true, "spans not delivered when the deadline at exit passed")                           \
     X(lost_output, true, "spans that a file or stream could not take")                                       \
     X(lost_recording, true, "events that a recording could not take")

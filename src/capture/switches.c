@@ -158,7 +158,8 @@ static uint16_t kind_at(uint16_t place)
     return place == 0 ? ACTIVITY_KERNEL : place <= ACTIVITY_KERNEL ? place - 1 : place;
 }
 
-/* What a CUPTI answers that doesn't know a call or kind, or whose GPU doesn't have it. Anything else is news. */
+/* What a CUPTI answers that doesn't know a call or kind, or whose GPU doesn't have it. Anything else is news.
+ */
 static bool is_foreseen(uint32_t result)
 {
     switch (result) {
@@ -191,7 +192,7 @@ static enum status enable_kinds(const uint64_t fields[ACTIVITY_KINDS_MAX], struc
             return fail(err, "kernel records", result);
         bool is_news = settings->capture.activities.allow.count > 0 || !is_foreseen(result);
         (is_news ? log_warn : log_debug)("this CUPTI gives no records of kind %s: %s",
-                                       activity_table[kind].name, cupti_result_text(cupti, result));
+                                         activity_table[kind].name, cupti_result_text(cupti, result));
     }
     return STATUS_OK;
 }
