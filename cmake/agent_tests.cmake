@@ -70,7 +70,7 @@ set_target_properties(nvtx_witness PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_B
 file(GLOB_RECURSE CUSPAN_SOURCES RELATIVE ${CMAKE_SOURCE_DIR} CONFIGURE_DEPENDS src/*.c)
 set(breakable_sources src/base/broken.c)
 foreach(source ${CUSPAN_SOURCES})
-  file(STRINGS ${source} invariants REGEX "INVARIANT\\(")
+  file(STRINGS ${source} invariants REGEX "INVARIANT(_OR_NULL)?\\(")
   if(invariants AND NOT source MATCHES "^src/agent/")
     list(APPEND breakable_sources ${source})
   endif()

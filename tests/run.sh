@@ -2,7 +2,8 @@
 # All tests, with everything that they need: packages, builds with and without sanitizers, a Jaeger.
 #
 #   tests/run.sh                 about a quarter of an hour on two cores, less the second time
-#   tests/run.sh --long          an hour for each fuzzer, and a hundred times the rounds for the soak test
+#   tests/run.sh --long          an hour for each fuzzer, a hundred times the rounds for the soak test, torture with
+#                                every call, memcheck over all unit tests
 #   tests/run.sh PART...         only these parts, by the names that a run shows
 #
 # Each part's output is in build/log/test-PART.log. What can't be run here is named at the end with its reason; with
@@ -67,6 +68,10 @@ part_nvtx() {
 }
 
 part_fuzz() { tests/fuzz/run.sh "$([ -n "$LONG" ] && echo 3600 || echo 15)"; }
+# Each call of the agent's fails in turn; needs the release build, whose allocator is libc's.
+part_torture() { cmake --build build >/dev/null && tests/torture/torture.py --build build ${LONG:+--long}; }
+part_memcheck() { cmake --build build >/dev/null && tests/torture/memcheck.py --build build ${LONG:+--long}; }
+part_analyze() { tools/analyze.sh build; }
 part_docker() { wait_for_jaeger && tests/integration/docker_check.sh files; }
 part_docker-engine() { tests/integration/docker_check.sh engine; }
 part_demo() { tests/integration/demo_test.sh; }
@@ -198,7 +203,7 @@ main() {
     for argument in "$@"; do
         case $argument in
         --long) LONG=1 && export CUSPAN_LONG=1 ;;
-        -*) sed -n '2,10s/^# \{0,1\}//p' "$0"; [ "$argument" = --help ]; return ;;
+        -*) sed -n '2,11s/^# \{0,1\}//p' "$0"; [ "$argument" = --help ]; return ;;
         *) ONLY+=("$argument") ;;
         esac
     done
@@ -214,9 +219,12 @@ main() {
     run_part asan "the same under AddressSanitizer and UndefinedBehaviorSanitizer"
     run_part tsan "the same under ThreadSanitizer"
     run_part tidy "clang-tidy"
+    run_part analyze "gcc's static analysis"
     run_part tables "CUPTI's numbers, made again from NVIDIA's headers"
     run_part nvtx "NVTX's own headers and Python's package"
     run_part fuzz "each fuzzer for a while"
+    run_part torture "each allocation, file and network operation, thread and CUPTI call fails in turn"
+    run_part memcheck "valgrind's memcheck over replays"
     run_part python "the Python package, with OpenTelemetry's SDK and uvloop"
     run_part e2e "recordings through the agent into Jaeger and a Collector, and back"
     run_part service "the service of examples/service, into a Collector with tail sampling and Jaeger"

@@ -27,8 +27,8 @@
 #include <string.h>
 #include <sys/prctl.h>
 
-#define PAUSE_BUSY_NS (1 * NS_PER_MS) /* a ring of 256 KiB holds 7 ms of the fastest launches seen */
-#define PAUSE_IDLE_NS (4 * NS_PER_MS)
+#define PAUSE_BUSY_NS   (1 * NS_PER_MS) /* a ring of 256 KiB holds 7 ms of the fastest launches seen */
+#define PAUSE_IDLE_NS   (4 * NS_PER_MS)
 #define PAUSE_SILENT_NS (100 * NS_PER_MS)
 /* Percent of the fullest ring, found there after a pause. Small rings fill in 2 ms. */
 #define RING_FILLING    15

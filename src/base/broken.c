@@ -55,3 +55,9 @@ bool broken_invariant(const char *condition, const char *file, int line)
         abort();
     return false;
 }
+
+void *broken_null(const char *condition, const char *file, int line)
+{
+    broken_invariant(condition, file, line);
+    return NULL;
+}

@@ -78,7 +78,8 @@
     X(lost_rejected, true, "spans that a collector rejected in a partial success")                           \
     X(lost_refused, true, "spans in requests that a collector refused for good")                             \
     X(lost_unreachable, true, "spans in requests given up after retries")                                    \
-    X(lost_broken, true, "calls and records that came when the tracing had ended by a fault of the agent's own") \
+    X(lost_broken, true,                                                                                     \
+      "calls and records that came when the tracing had ended by a fault of the agent's own")                \
     X(lost_deadline, true, "spans not delivered when the deadline at exit passed")                           \
     X(lost_unmade, true, "what was captured, and no span yet when the deadline at exit passed")              \
     X(lost_output, true, "spans that a file or stream could not take")                                       \

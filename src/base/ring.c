@@ -15,8 +15,7 @@ void *ring_peek(struct ring *ring, uint64_t end)
     uint64_t tail = atomic_load_explicit(&ring->tail, memory_order_relaxed);
     while (tail < end) {
         uint32_t *record = record_at(ring, tail);
-        if (!INVARIANT(record[0] >= 8 && record[0] % 8 == 0 && record[0] <= end - tail))
-            return NULL;
+        INVARIANT_OR_NULL(record[0] - 1u < end - tail); /* some bytes, and no more than there are */
         if ((record[1] & 0xff) != 0)
             return record;
         tail += record[0];

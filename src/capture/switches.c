@@ -173,7 +173,8 @@ static uint16_t kind_at(uint16_t place)
     return place == 0 ? ACTIVITY_KERNEL : place <= ACTIVITY_KERNEL ? place - 1 : place;
 }
 
-/* What a CUPTI answers that doesn't know a call or kind, or whose GPU doesn't have it. Anything else is news. */
+/* What a CUPTI answers that doesn't know a call or kind, or whose GPU doesn't have it. Anything else is news.
+ */
 static bool is_foreseen(uint32_t result)
 {
     switch (result) {

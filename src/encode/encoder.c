@@ -227,8 +227,8 @@ static inline size_t write_span(struct encoder *encoder, struct chunk *chunk, co
     struct wire_part part;
     uint8_t *at = chunk->data + chunk->end;
     uint8_t *limit = chunk->data + CHUNK_BYTES - WIRE_TAIL_BYTES_MAX;
-    uint8_t *end = encoder->wire->put_span(at, limit, span, limits,
-                                           find_shared(encoder, span, limits, &part));
+    uint8_t *end =
+        encoder->wire->put_span(at, limit, span, limits, find_shared(encoder, span, limits, &part));
     return end && INVARIANT(end <= limit) ? (size_t)(end - at) : 0;
 }
 

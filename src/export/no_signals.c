@@ -1,9 +1,10 @@
-/* In the module, sigaction() and signal() only tell what is: libcurl ignores SIGPIPE for the whole process while it
- * closes connections, which the host's threads would notice, and a handler that the host sets meanwhile would be
- * lost. We need none of it: our threads block all signals, and libcurl's sockets raise none.
+/* In the module, sigaction() and signal() only tell what is: libcurl ignores SIGPIPE for the whole process
+ * while it closes connections, which the host's threads would notice, and a handler that the host sets
+ * meanwhile would be lost. We need none of it: our threads block all signals, and libcurl's sockets raise
+ * none.
  *
- * The linker puts these in place of libc's for what is linked into the module (--wrap); a libcurl that is shared
- * goes its own way. */
+ * The linker puts these in place of libc's for what is linked into the module (--wrap); a libcurl that is
+ * shared goes its own way. */
 #include <signal.h>
 #include <stddef.h>
 

@@ -83,10 +83,11 @@ static void begin_user_defined(struct fuzz_bytes *from)
     size_t count = 1 + fuzz_number(from, 1) % LAYOUTS_MAX;
     for (size_t i = 0; i < count; i++) {
         size_t kind = fuzz_number(from, 1) % (ACTIVITY_KINDS_MAX + 1);
-        layouts[i] = (struct cupti_record_layout){.structSize = sizeof layouts[i],
-                                                  .pEntries = entries[i],
-                                                  .numFields = fuzz_number(from, 1) % (ACTIVITY_FIELDS_MAX + 3),
-                                                  .recordSize = fuzz_number(from, 2)};
+        layouts[i] =
+            (struct cupti_record_layout){.structSize = sizeof layouts[i],
+                                         .pEntries = entries[i],
+                                         .numFields = fuzz_number(from, 1) % (ACTIVITY_FIELDS_MAX + 3),
+                                         .recordSize = fuzz_number(from, 2)};
         bool is_wild = fuzz_number(from, 1) & 1;
         for (size_t f = 0; f < layouts[i].numFields; f++)
             entries[i][f] = (struct cupti_field_layout){.fieldId = (int)(int8_t)fuzz_number(from, 1),

@@ -1,5 +1,6 @@
-/* What a collector answers, over HTTP (protobuf, JSON, plain text, Retry-After) and over gRPC (trailers, details
- * in base64, a framed message): any bytes lead to a verdict whose texts end and whose delay is bounded.
+/* What a collector answers, over HTTP (protobuf, JSON, plain text, Retry-After) and over gRPC (trailers,
+ * details in base64, a framed message): any bytes lead to a verdict whose texts end and whose delay is
+ * bounded.
  *
  * The first byte chooses the status, the second the sort of answer; headers and trailers follow, each behind
  * a 0xff byte, and the rest is the body. */
@@ -35,9 +36,10 @@ static void check(const struct verdict *verdict)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const long statuses[] = {200, 202, 204, 301, 400, 401, 404, 413, 415, 429, 500, 502, 503, 504, 0, 999};
-    static const char *const types[] = {"application/x-protobuf", "application/json; charset=utf-8", "text/plain",
-                                        "application/grpc"};
+    static const long statuses[] = {200, 202, 204, 301, 400, 401, 404, 413,
+                                    415, 429, 500, 502, 503, 504, 0,   999};
+    static const char *const types[] = {"application/x-protobuf", "application/json; charset=utf-8",
+                                        "text/plain", "application/grpc"};
     static struct transport_response answer;
     struct verdict verdict;
     if (size < 2)

@@ -42,8 +42,8 @@ static uint64_t make_schema(struct fuzz_bytes *from, bool has_pointers)
             entries[i].flags |= NVTX_ENTRY_POINTER;
     }
     struct nvtx_schema_attributes attributes = {
-        .fieldMask = fuzz_number(from, 2) | NVTX_SCHEMA_HAS_TYPE | NVTX_SCHEMA_HAS_ENTRIES |
-                     NVTX_SCHEMA_HAS_COUNT,
+        .fieldMask =
+            fuzz_number(from, 2) | NVTX_SCHEMA_HAS_TYPE | NVTX_SCHEMA_HAS_ENTRIES | NVTX_SCHEMA_HAS_COUNT,
         .type = 1 + fuzz_number(from, 1) % 3,
         .entries = entries,
         .numEntries = count,

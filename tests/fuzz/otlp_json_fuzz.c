@@ -1,5 +1,5 @@
-/* Any bytes as the OTLP JSON that `cuspan show` reads: an error with a line, or a trace that can be drawn, listed
- * and written for Perfetto, control characters and all. */
+/* Any bytes as the OTLP JSON that `cuspan show` reads: an error with a line, or a trace that can be drawn,
+ * listed and written for Perfetto, control characters and all. */
 #include "cli/lines.h"
 #include "cli/otlp_reader.h"
 #include "cli/perfetto.h"
@@ -26,8 +26,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct error err = {""};
     enum status status = otlp_read(file, "input", &choice, &trace, &err);
     if (status == STATUS_OK) {
-        struct picture_options options = {
-            .columns = 40u + data[0], .rows_max = data[0] & 31, .is_linear = data[0] & 1, .utf8 = data[0] & 2};
+        struct picture_options options = {.columns = 40u + data[0],
+                                          .rows_max = data[0] & 31,
+                                          .is_linear = data[0] & 1,
+                                          .utf8 = data[0] & 2};
         require(trace.span_count <= choice.spans_max, "more spans than asked for");
         picture_draw(null, &trace, &options);
         lines_write(null, &trace, options.utf8);

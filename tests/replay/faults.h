@@ -45,8 +45,8 @@ enum fault {
 /* Reads the list; NULL and "" mean none. INVALID names what isn't known. */
 enum status faults_parse(const char *list, struct error *err) MUST_CHECK;
 
-/* Whether this call into CUPTI is the one that is to fail. With CUSPAN_REPLAY_CALLS in the environment, all calls
- * are named in that file at the end, a line each. */
+/* Whether this call into CUPTI is the one that is to fail. With CUSPAN_REPLAY_CALLS in the environment, all
+ * calls are named in that file at the end, a line each. */
 bool fault_call(const char *function);
 
 /* 0: the fault is off; else its number, at least 1. */

@@ -1,14 +1,15 @@
-/* Preloaded into a host: makes one call of the agent's into the system fail, of all those that its libraries make.
+/* Preloaded into a host: makes one call of the agent's into the system fail, of all those that its libraries
+ * make.
  *
- *   TORTURE=KIND:N[+]   the Nth call of the kind fails ("+": and all after it); KIND is memory, file, network or
- *                       thread. N = 0: none fails, all are counted.
- *   TORTURE_REPORT=FILE what was found at the process's end: "threads COUNT" of the agent's that still run, "failed
- *                       FUNCTION MODULE+OFFSET" for the first that failed, and with N = 0 for each call of the kind
- *                       its place, in their order: "call FUNCTION MODULE+OFFSET".
+ *   TORTURE=KIND:N[+]   the Nth call of the kind fails ("+": and all after it); KIND is memory, file, network
+ * or thread. N = 0: none fails, all are counted. TORTURE_REPORT=FILE what was found at the process's end:
+ * "threads COUNT" of the agent's that still run, "failed FUNCTION MODULE+OFFSET" for the first that failed,
+ * and with N = 0 for each call of the kind its place, in their order: "call FUNCTION MODULE+OFFSET".
  *
- * A call is the agent's if it comes from libcuspan*.so (what is linked into them, as libcurl is, included) or was
- * made by libc on its behalf (strdup, fopen: so these are in the table themselves). The host's own calls, the
- * double's and libc's go through. Lines on standard error are let through, too: they are what is looked for. */
+ * A call is the agent's if it comes from libcuspan*.so (what is linked into them, as libcurl is, included) or
+ * was made by libc on its behalf (strdup, fopen: so these are in the table themselves). The host's own calls,
+ * the double's and libc's go through. Lines on standard error are let through, too: they are what is looked
+ * for. */
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
@@ -54,7 +55,8 @@ extern void *__libc_malloc(size_t bytes);
 extern void *__libc_calloc(size_t count, size_t bytes);
 extern void *__libc_realloc(void *block, size_t bytes);
 
-/* The module from which the call comes, or NULL if it isn't the agent's. Takes no lock and allocates nothing. */
+/* The module from which the call comes, or NULL if it isn't the agent's. Takes no lock and allocates nothing.
+ */
 static const char *module_of(const void *caller, uintptr_t *offset)
 {
     struct dl_find_object found;
@@ -85,13 +87,14 @@ static bool fails(enum kind kind, const char *function, const void *caller)
 }
 
 /* The next one of the name, which is libc's. */
-#define NEXT(name) __extension__({                                                                           \
-    static _Atomic(void *) next;                                                                             \
-    void *known = atomic_load_explicit(&next, memory_order_relaxed);                                         \
-    if (!known)                                                                                              \
-        atomic_store_explicit(&next, known = dlsym(RTLD_NEXT, #name), memory_order_relaxed);                 \
-    (__typeof__(&(name)))known;                                                                              \
-})
+#define NEXT(name)                                                                                           \
+    __extension__({                                                                                          \
+        static _Atomic(void *) next;                                                                         \
+        void *known = atomic_load_explicit(&next, memory_order_relaxed);                                     \
+        if (!known)                                                                                          \
+            atomic_store_explicit(&next, known = dlsym(RTLD_NEXT, #name), memory_order_relaxed);             \
+        (__typeof__(&(name)))known;                                                                          \
+    })
 
 /* RESULT NAME(PARAMETERS) fails with the error and the result given. */
 #define INTERPOSE(kind, result, name, parameters, arguments, error, otherwise)                               \
@@ -146,7 +149,8 @@ EXPORT int asprintf(char **to, const char *format, ...)
 
 INTERPOSE(MEMORY, char *, strdup, (const char *text), (text), ENOMEM, NULL)
 INTERPOSE(MEMORY, char *, strndup, (const char *text, size_t bytes), (text, bytes), ENOMEM, NULL)
-INTERPOSE(MEMORY, void *, mmap, (void *at, size_t bytes, int protection, int flags, int descriptor, off_t offset),
+INTERPOSE(MEMORY, void *, mmap,
+          (void *at, size_t bytes, int protection, int flags, int descriptor, off_t offset),
           (at, bytes, protection, flags, descriptor, offset), ENOMEM, MAP_FAILED)
 
 /* --- files --- */
@@ -246,8 +250,7 @@ INTERPOSE(NETWORK, ssize_t, recv, (int descriptor, void *to, size_t bytes, int f
           (descriptor, to, bytes, flags), ECONNRESET, -1)
 INTERPOSE(NETWORK, ssize_t, recvmsg, (int descriptor, struct msghdr *message, int flags),
           (descriptor, message, flags), ECONNRESET, -1)
-INTERPOSE(NETWORK, int, setsockopt,
-          (int descriptor, int level, int name, const void *value, socklen_t bytes),
+INTERPOSE(NETWORK, int, setsockopt, (int descriptor, int level, int name, const void *value, socklen_t bytes),
           (descriptor, level, name, value, bytes), ENOPROTOOPT, -1)
 INTERPOSE(NETWORK, int, getsockopt, (int descriptor, int level, int name, void *value, socklen_t *bytes),
           (descriptor, level, name, value, bytes), ENOPROTOOPT, -1)
@@ -272,7 +275,8 @@ EXPORT int poll(struct pollfd *descriptors, nfds_t count, int timeout_ms)
 
 /* --- threads --- */
 
-EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *), void *argument)
+EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *),
+                          void *argument)
 {
     if (fails(THREAD, "pthread_create", CALLER))
         return EAGAIN;
@@ -310,7 +314,8 @@ __attribute__((constructor)) static void begin(void)
     const char *wanted = getenv("TORTURE");
     const char *colon = wanted ? strchr(wanted, ':') : NULL;
     for (int kind = 0; colon && kind < KIND_COUNT; kind++)
-        if (strlen(names[kind]) == (size_t)(colon - wanted) && strncmp(names[kind], wanted, strlen(names[kind])) == 0)
+        if (strlen(names[kind]) == (size_t)(colon - wanted) &&
+            strncmp(names[kind], wanted, strlen(names[kind])) == 0)
             wanted_kind = kind;
     if (colon) {
         wanted_number = strtoul(colon + 1, NULL, 10);
