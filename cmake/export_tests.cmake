@@ -59,3 +59,7 @@ add_library(faults_preload MODULE tests/integration/faults_preload.c)
 target_link_libraries(faults_preload PRIVATE Threads::Threads ${CMAKE_DL_LIBS})
 target_compile_options(faults_preload PRIVATE -fvisibility=default)
 set_target_properties(faults_preload PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR} C_VISIBILITY_PRESET default)
+
+# The spool through the whole agent and cuspan send; --long plays an hour's outage in full.
+add_test(NAME integration/spool COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/spool_test.py --build ${CMAKE_BINARY_DIR}
+                                        --sanitizers "${CUSPAN_SANITIZE}")
