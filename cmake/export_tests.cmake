@@ -67,3 +67,7 @@ foreach(group Connections Answers Grpc Tls Proxies Names Outage Collector)
 endforeach()
 # An hour's outage in full, with tests/run.sh --long.
 set_tests_properties(integration/faults_outage PROPERTIES TIMEOUT 4200)
+
+# The spool through the whole agent and cuspan send; --long plays an hour's outage in full.
+add_test(NAME integration/spool COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/spool_test.py --build ${CMAKE_BINARY_DIR}
+                                        --sanitizers "${CUSPAN_SANITIZE}")

@@ -30,6 +30,7 @@ const struct schema_key schema_keys[] = {
     {"distribution.cuspan.summary", SCHEMA_MAP, 0},
     {"distribution.cuspan.sampling", SCHEMA_MAP, 0},
     {"distribution.cuspan.control", SCHEMA_MAP, 0},
+    {"distribution.cuspan.spool", SCHEMA_MAP, 0},
 
     {"resource", SCHEMA_READER, 0},
     {"resource.attributes", SCHEMA_READER, 0},

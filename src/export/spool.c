@@ -7,6 +7,7 @@
 #include "export/spool_estate.h"
 #include "export/spool_writer.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -142,8 +143,7 @@ static void send_from_memory(struct spool *spool, const struct stored_body *stor
 static void tell_trouble(struct spool *spool, const struct error *err)
 {
     if (!spool->told_trouble)
-        log_warn("%s: %s: spans are sent from memory, as without a spool, until that changes", spool->path,
-                 err->text);
+        log_warn("%s: spans are sent from memory, as without a spool, until that changes", err->text);
     spool->told_trouble = true;
 }
 
@@ -244,20 +244,8 @@ static void tell_damaged(struct spool *spool, uint64_t spans)
 static void tell_reading(struct spool *spool, const char *what)
 {
     if (!spool->told_reading)
-        log_warn("can't read the spool %s: %s; it is tried again", spool->path, what);
+        log_warn("%s; it is tried again", what);
     spool->told_reading = true;
-}
-
-/* -1: the directory can't be had now, and that was said. */
-static int open_folder(struct spool *spool)
-{
-    struct error err;
-    int folder = spool_folder_open(spool->path, false, &err);
-    if (folder < 0) {
-        tell_reading(spool, err.text);
-        spool->retry_at_ns = clock_monotonic_ns() + TICK_NS;
-    }
-    return folder;
 }
 
 static void count_own(struct spool *spool, const struct delivery *delivery)
@@ -282,20 +270,25 @@ static void count_damaged(struct spool *spool, uint64_t damaged)
 static enum spool_turn read_own_locked(struct spool *spool, struct spool_record *record)
 {
     uint64_t damaged = 0;
+    struct error err = {""};
+    enum spool_turn turn = SPOOL_TROUBLE;
     if (!*spool->own.name || is_empty(spool))
         return SPOOL_NOTHING;
-    int folder = open_folder(spool);
-    if (folder < 0)
-        return SPOOL_TROUBLE;
-    enum spool_turn turn = spool_source_next(&spool->own, folder, &spool->writer.end, record, &damaged);
+    int folder = spool_folder_open(spool->path, false, &err);
+    if (folder >= 0) {
+        char reason[128];
+        turn = spool_source_next(&spool->own, folder, &spool->writer.end, record, &damaged);
+        error_set(&err, STATUS_IO, "can't read the spool %.300s: %s", spool->path,
+                  strerror_r(errno, reason, sizeof reason));
+        close(folder);
+    }
     if (turn == SPOOL_TROUBLE) {
-        tell_reading(spool, "its file can't be read");
+        tell_reading(spool, err.text);
         spool->retry_at_ns = clock_monotonic_ns() + TICK_NS;
     }
     count_damaged(spool, damaged);
     if (damaged)
         (void)spool_source_write_ledger(&spool->own);
-    close(folder);
     return turn;
 }
 
@@ -383,11 +376,11 @@ static bool send_other(struct spool *spool, int folder)
 static bool deliver_other(struct spool *spool)
 {
     uint64_t now_ns = clock_monotonic_ns();
-    bool is_due = now_ns >= spool->look_at_ns;
-    if ((!spool->has_other && !is_due) || access(spool->path, F_OK) != 0)
+    struct error err;
+    if (!spool->has_other && now_ns < spool->look_at_ns)
         return false;
-    int folder = open_folder(spool);
-    if (folder < 0) {
+    int folder = spool_folder_open(spool->path, false, &err);
+    if (folder < 0) { /* which is told where something of ours is to be written */
         spool->look_at_ns = now_ns + LOOK_EVERY_NS;
         return false;
     }

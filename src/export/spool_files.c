@@ -153,12 +153,14 @@ bool spool_file_is_held(const struct spool_file *file)
 {
     struct stat facts;
     return file->fd >= 0 && fstat(file->fd, &facts) == 0 && facts.st_dev == file->device &&
-           facts.st_ino == file->inode;
+           facts.st_ino == file->inode && facts.st_nlink > 0;
 }
 
 void spool_file_close(struct spool_file *file)
 {
-    if (spool_file_is_held(file))
+    struct stat facts;
+    if (file->fd >= 0 && fstat(file->fd, &facts) == 0 && facts.st_dev == file->device &&
+        facts.st_ino == file->inode)
         close(file->fd);
     *file = SPOOL_NO_FILE;
 }

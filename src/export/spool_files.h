@@ -44,8 +44,9 @@ uint32_t spool_next_segment(int folder, const char *source, uint32_t from);
 /* A regular file of ours; `flags` as for open(2), without O_CREAT it must exist. False, and errno says why.
  */
 bool spool_file_open(struct spool_file *file, int folder, const char *name, int flags);
+/* Whether the descriptor is still this file's, and the file has a name. */
 bool spool_file_is_held(const struct spool_file *file);
-/* Closes it if it is still held. */
+/* Closes the descriptor if it is still this file's. */
 void spool_file_close(struct spool_file *file);
 /* The lock ends with the process, and is inherited by no child. False: another process has it. */
 bool spool_file_lock(const struct spool_file *file);

@@ -51,10 +51,11 @@ void spool_writer_init(struct spool_writer *writer, const char *path, uint64_t b
                                                         : share;
 }
 
-static enum status fail(struct error *err, const char *what)
+static enum status fail(const struct spool_writer *writer, struct error *err)
 {
     char reason[128];
-    return error_set(err, STATUS_IO, "%s: %s", what, strerror_r(errno, reason, sizeof reason));
+    return error_set(err, STATUS_IO, "can't write to the spool %.300s: %s", writer->path,
+                     strerror_r(errno, reason, sizeof reason));
 }
 
 static void look(struct spool_writer *writer, int folder)
@@ -88,11 +89,11 @@ static enum status begin_source(struct spool_writer *writer, struct spool_source
     writer->end = (struct spool_end){0};
     spool_ledger_name(file, source->name);
     if (!spool_file_open(&source->ledger_file, folder, file, O_RDWR | O_CREAT | O_EXCL))
-        return fail(err, "can't make a file");
+        return fail(writer, err);
     if (spool_file_lock(&source->ledger_file) && spool_source_write_ledger(source) &&
         spool_source_write_ledger(source))
         return STATUS_OK;
-    fail(err, "can't write");
+    fail(writer, err);
     unlinkat(folder, file, 0);
     spool_file_close(&source->ledger_file);
     return STATUS_IO;
@@ -108,10 +109,10 @@ static enum status begin_segment(struct spool_writer *writer, struct spool_sourc
     look(writer, folder);
     spool_segment_name(file, source->name, segment.number);
     if (!spool_file_open(&writer->segment, folder, file, O_RDWR | O_CREAT | O_EXCL))
-        return fail(err, "can't make a file");
+        return fail(writer, err);
     spool_segment_format(&segment, header);
     if (!spool_file_write(&writer->segment, header, sizeof header, 0)) {
-        fail(err, "can't write");
+        fail(writer, err);
         spool_file_close(&writer->segment);
         unlinkat(folder, file, 0);
         return STATUS_IO;
@@ -185,7 +186,7 @@ enum status spool_writer_append(struct spool_writer *writer, struct spool_source
     if (status != STATUS_OK)
         return status;
     if (!write_record(writer, record, parts, part_count)) {
-        status = fail(err, "can't write");
+        status = fail(writer, err);
         /* What is left of it can't be taken for a record; the room is given back. */
         (void)!ftruncate(writer->segment.fd, (off_t)writer->end.at.offset);
         return status;

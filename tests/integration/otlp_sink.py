@@ -15,6 +15,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 class Arrived:
     pid: int  # of the process, by its resource; 0: unknown
     span_ids: list = field(default_factory=list)
+    first_start_ns: int = 1 << 63
     last_end_ns: int = 0
 
 
@@ -68,6 +69,7 @@ def read_protobuf(data):
                     if inner == 2:
                         known = dict(fields(data, *span))
                         arrived.span_ids.append(int.from_bytes(data[slice(*known[2])], "big"))
+                        arrived.first_start_ns = min(arrived.first_start_ns, known[7])
                         arrived.last_end_ns = max(arrived.last_end_ns, known[8])
     return arrived
 
@@ -90,6 +92,7 @@ def read_json(data):
         for scope in of_resource["scopeSpans"]:
             for span in scope["spans"]:
                 arrived.span_ids.append(int(span["spanId"], 16))
+                arrived.first_start_ns = min(arrived.first_start_ns, int(span["startTimeUnixNano"]))
                 arrived.last_end_ns = max(arrived.last_end_ns, int(span["endTimeUnixNano"]))
     return arrived
 
@@ -145,6 +148,9 @@ class OtlpSink:
 
         class Server(ThreadingHTTPServer):
             request_queue_size = 128
+
+            def handle_error(self, *_):
+                """Whoever is killed in the midst of a request."""
 
         handler = Http if self.protocol == "http" else Grpc
         self.server = Server(("127.0.0.1", self.port), handler)

@@ -96,9 +96,23 @@ static void test_losses_are_named_in_one_line(void **state)
     for (enum counter i = 0; i < COUNTER_COUNT; i++)
         counter_add(i, UINT64_MAX / 100); /* the longest line */
     stderr_begin();
-    report_log_losses(NULL);
+    report_log_losses("trouble");
     said = stderr_end();
-    assert_int_equal(times_in(said, "\n"), 2); /* a line of its own for what is no span */
+    assert_int_equal(times_in(said, "\n"), 3); /* what is no span and what is left in the spool: lines of their own */
+    assert_int_equal(times_in(said, "spans are left in the spool"), 1);
+    assert_int_equal(times_in(said, "trouble"), 1);
+    free(said);
+    counters_reset();
+    counter_output_spooled(0, 5);
+    counter_output_spooled(0, -2);
+    stderr_begin();
+    report_log_losses("trouble");
+    said = stderr_end();
+    assert_int_equal(times_in(said, "3 spans are left in the spool"), 1);
+    assert_int_equal(times_in(said, "(trouble)\n"), 1);
+    assert_int_equal(times_in(said, "did not get through"), 0);
+    assert_int_equal(counter_output_get(0).spooled, 3);
+    assert_int_equal(counter_get(COUNTER_spans_spooled), 5);
     free(said);
 }
 

@@ -1,0 +1,114 @@
+/* Whatever lies in a spool's directory, reading it ends, stays within its own memory, and counts no span
+ * twice. The first byte chooses: the bytes as a ledger, as a segment, as a segment whose records have headers
+ * with the right checksums (which random bytes never have), or as a line of OTLP JSON. */
+#include "export/spool_estate.h"
+#include "export/spool_send.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+#define BYTES_MAX 4096
+
+static char source[SPOOL_SOURCE_BYTES];
+static int folder = -1;
+static char path[] = "/tmp/spool_fuzz.XXXXXX";
+
+static void end(void)
+{
+    char name[SPOOL_FILE_BYTES];
+    spool_ledger_name(name, source);
+    unlinkat(folder, name, 0);
+    spool_segment_name(name, source, 1);
+    unlinkat(folder, name, 0);
+    rmdir(path);
+}
+
+static void begin(void)
+{
+    struct error err;
+    if (!mkdtemp(path) || (folder = spool_folder_open(path, false, &err)) < 0)
+        abort();
+    atexit(end);
+    spool_source_name(source, 1, 2, 3, 0);
+}
+
+static void put(const char *name, const void *bytes, size_t count)
+{
+    int fd = openat(folder, name, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    if (fd < 0 || write(fd, bytes, count) != (ssize_t)count)
+        abort();
+    close(fd);
+}
+
+/* Bodies as the data has them: each record's size and spans come from its first two bytes. */
+static size_t make_segment(uint8_t *to, const uint8_t *data, size_t size)
+{
+    struct spool_segment segment = {.number = 1, .spans_before = size ? data[0] : 0};
+    spool_segment_format(&segment, to);
+    size_t made = SPOOL_SEGMENT_BYTES;
+    while (size > 2) {
+        struct spool_record record = {.bytes = data[0], .spans = data[1], .format = data[1] & 1};
+        data += 2, size -= 2;
+        size_t count = record.bytes < size ? record.bytes : size;
+        record.body_crc = spool_crc(0, data, count);
+        spool_record_format(&record, to + made);
+        memcpy(to + made + SPOOL_RECORD_BYTES, data, count);
+        made += SPOOL_RECORD_BYTES + count;
+        data += count, size -= count;
+    }
+    return made;
+}
+
+static void look(void)
+{
+    struct spool_source taken;
+    struct spool_estate estate;
+    struct spool_record record;
+    uint64_t damaged = 0, came = 0, records = 0;
+    if (spool_source_take(&taken, folder, source) != STATUS_OK)
+        return;
+    spool_estate_read(&taken, folder, &estate);
+    if (strlen(estate.line) >= sizeof estate.line || strpbrk(estate.line, "\n\033"))
+        abort();
+    while (spool_source_next(&taken, folder, NULL, &record, &damaged) == SPOOL_RECORD) {
+        if (spool_crc(0, taken.body, record.bytes) != record.body_crc || ++records > BYTES_MAX)
+            abort();
+        spool_source_pass(&taken, &record, record.spans);
+        came += record.spans;
+    }
+    if (came > estate.here)
+        abort();
+    spool_source_release(&taken, folder, true);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static uint8_t bytes[BYTES_MAX * 32];
+    char ledger[SPOOL_FILE_BYTES], segment[SPOOL_FILE_BYTES];
+    if (folder < 0)
+        begin();
+    if (size < 1 || size > BYTES_MAX)
+        return 0;
+    unsigned way = *data++ % 4;
+    size--;
+    spool_ledger_name(ledger, source);
+    spool_segment_name(segment, source, 1);
+    if (way == 3) {
+        int64_t spans = spool_json_spans((const char *)data, size);
+        if (spans > (int64_t)size)
+            abort();
+        return 0;
+    }
+    put(ledger, data, way == 0 ? size : 0);
+    size_t made = way == 0 ? 0 : size;
+    if (way != 1)
+        made = make_segment(bytes, data, size);
+    put(segment, way == 1 ? data : bytes, made);
+    look();
+    return 0;
+}
