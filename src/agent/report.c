@@ -100,6 +100,19 @@ static uint64_t delivered_everywhere(const struct settings *settings)
     return fewest;
 }
 
+/* What CUPTI takes for itself; it tells nobody how many of its buffers there are at a time. */
+static void write_gpu_memory(FILE *file, const struct settings *settings)
+{
+    uint64_t bytes = settings->cupti.device_buffer_bytes;
+    fprintf(file,
+            ",\"gpu_memory\":{\"where\":\"%s\",\"bytes_a_context\":%llu,\"bytes_a_context_max\":%llu,"
+            "\"contexts\":%llu}",
+            settings->cupti.device_buffers_pinned ? "pinned host memory" : "device memory",
+            (unsigned long long)(bytes * settings->cupti.device_buffer_preallocate),
+            (unsigned long long)(bytes * settings->cupti.device_buffer_limit),
+            (unsigned long long)counter_get(COUNTER_contexts));
+}
+
 static void write_body(FILE *file, const struct report *report)
 {
     fputs("{\"version\":1,\"program\":", file);
@@ -112,6 +125,7 @@ static void write_body(FILE *file, const struct report *report)
     write_counters(file, "counters", false);
     write_counters(file, "losses", true);
     write_outputs(file, report->settings);
+    write_gpu_memory(file, report->settings);
     if (report->recording) {
         fprintf(file, ",\"events\":%llu,\"recording\":", (unsigned long long)report->recording_events);
         write_string(file, report->recording);

@@ -49,8 +49,8 @@ static uint8_t *add_slots(uint8_t *memory, uint64_t bytes, uint32_t ring_bytes)
     return memory;
 }
 
-/* The more threads there are, the less often each of them calls: later ones get smaller rings. By default 16 of
- * 256 KiB, 24 of 64, 96 of 16 and 128 of 8. */
+/* The more threads there are, the less often each of them calls: later ones get smaller rings. By default 16
+ * of 256 KiB, 24 of 64, 96 of 16 and 128 of 8. */
 static void divide(uint8_t *memory, uint32_t total_bytes, uint32_t ring_bytes)
 {
     static const struct {

@@ -153,6 +153,17 @@ class Memory(Case):
         self.load("torch_inference", *NOWHERE, "--repeat", 10, "--overload", memory=256 * MIB)
 
 
+class Gpu(Case):
+    def test_memory_a_context_is_set_and_shown(self):
+        settings = {"cupti.device_buffer_bytes": 1 * MIB, "cupti.device_buffer_preallocate": 2, "cupti.device_buffer_limit": 5}
+        result = self.replay("threads", settings=settings)
+        self.assertEqual(result.report["gpu_memory"], {"where": "device memory", "bytes_a_context": 2 * MIB,
+                                                       "bytes_a_context_max": 5 * MIB, "contexts": 1})
+        options = [word for key, value in settings.items() for word in ("--set", f"{key}={value}")]
+        shown = self.start([agent_test.BUILD / "cuspan", "check", *options], {"OTEL_TRACES_EXPORTER": "otlp"}).out
+        self.assertRegex(shown, r"GPU memory, for each context: 2\S* MiB at its beginning, at most 5\S* MiB")
+
+
 class Threads(Case):
     def test_ten_thousand_one_after_the_other(self):
         """All of them are seen, and a ring is given back by each."""
@@ -169,7 +180,7 @@ class Threads(Case):
         """More than there are rings: those beyond are counted."""
         file = self.directory / "thousand.cuspanrec"
         subprocess.run([agent_test.BUILD / "replay_sample", file, "1000", "256"], check=True)
-        settings = {"rings.total_bytes": 1 * MIB, "rings.bytes": 65536}
+        settings = {"rings.total_bytes": 131072, "rings.bytes": 65536}
         plenty = self.load(file, *NOWHERE, timeout=300)
         few = self.load(file, *NOWHERE, settings=settings, timeout=300)
         offered = [self.calls(plenty), self.calls(few)]
