@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """What cuspan takes is bounded, whatever its host does.
 
-    bounds_test.py --build DIRECTORY [--sanitizers LIST] [--long] [GROUP[.test]...]
+    bounds_test.py --build DIRECTORY [--sanitizers LIST] [--long] [--out FILE] [GROUP[.test]...]
 
 Memory: what libcuspan.so and libcuspan-export.so allocate (libmemory-watch.so counts it: blocks, mappings, their threads'
 stacks, their variables), in each load at most memory_bytes_max; and the process grows by no more than that. Without
-libmemory-watch.so, so with sanitizers, what was delivered and counted is tested alone. --long: the loads in full."""
+libmemory-watch.so, so with sanitizers, what was delivered and counted is tested alone. --long: the loads in full. --out: what was
+allocated at most in each test, in bytes, as JSON."""
 
 import argparse
 import contextlib
@@ -26,6 +27,7 @@ import agent_test  # noqa: E402
 from agent_test import MEMORY_BYTES, NO_HURRY, compare, is_call, recorded  # noqa: E402
 
 LONG = False
+ALLOCATED = {}  # by test, of those with the default bound
 MIB = 1 << 20
 # Without the batches' text in the way of the counters.
 NOWHERE = ["--file", "/dev/null"]
@@ -70,6 +72,9 @@ class Case(agent_test.Case):
         if not agent_test.SANITIZERS:
             parts = ", ".join(f"{key} {value / MIB:.1f}" for key, value in result.memory.items() if key != "allocations")
             print(f"{self.id().split('.', 1)[1]}: allocated at most {result.allocated / MIB:.1f} MiB ({parts})")
+            name = self.id().split(".", 1)[1]
+            if memory == MEMORY_BYTES:
+                ALLOCATED[name] = max(result.allocated, ALLOCATED.get(name, 0))
             self.assertGreater(result.allocated, memory // 2)  # it isn't blind
             self.assertLessEqual(result.allocated, memory)
         return result
@@ -255,11 +260,15 @@ def main():
     parser.add_argument("--build", required=True, type=Path)
     parser.add_argument("--sanitizers", default="")
     parser.add_argument("--long", action="store_true", default=bool(os.environ.get("CUSPAN_LONG")))
+    parser.add_argument("--out", type=Path)
     parser.add_argument("tests", nargs="*")
     arguments = parser.parse_args()
     agent_test.BUILD, agent_test.SANITIZERS = arguments.build.resolve(), arguments.sanitizers
     LONG = arguments.long
-    unittest.main(argv=[sys.argv[0], *arguments.tests], verbosity=2)
+    program = unittest.main(argv=[sys.argv[0], *arguments.tests], verbosity=2, exit=False)
+    if arguments.out:
+        arguments.out.write_text(json.dumps({"allocated_max": max(ALLOCATED.values(), default=None), "tests": ALLOCATED}) + "\n")
+    sys.exit(0 if program.result.wasSuccessful() else 1)
 
 
 if __name__ == "__main__":
