@@ -10,7 +10,6 @@
 #include "base/counters.h"
 #include "base/log.h"
 #include "capture/context.h"
-#include "capture/cupti_abi.h"
 #include "capture/threads.h"
 #include "correlate/correlate.h"
 #include "export/exporter.h"
@@ -68,8 +67,6 @@ static void on_call_asleep(void *context, const struct thread_info *thread, cons
 static void on_resource(void *context, const struct thread_info *thread,
                         const struct resource_record *resource)
 {
-    if (resource->head.cbid == CUPTI_RESOURCE_CONTEXT_CREATED)
-        counter_add(COUNTER_contexts, 1);
     correlate_resource(context, thread, resource);
 }
 
