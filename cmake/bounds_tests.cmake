@@ -5,7 +5,7 @@ if(NOT CUSPAN_SANITIZE) # their allocator is another
                         LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
   target_link_libraries(memory_watch PRIVATE ${CMAKE_DL_LIBS})
 endif()
-foreach(group Memory Threads Work)
+foreach(group Memory Gpu Threads Work)
   string(TOLOWER ${group} name)
   add_test(NAME integration/bounds_${name}
            COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/bounds_test.py --build ${CMAKE_BINARY_DIR}

@@ -140,6 +140,19 @@ static uint64_t delivered_everywhere(const struct balance *balance)
     return fewest;
 }
 
+/* What CUPTI takes for itself; it tells nobody how many of its buffers there are at a time. */
+static void write_gpu_memory(FILE *file, const struct settings *settings, const struct balance *balance)
+{
+    uint64_t bytes = settings->cupti.device_buffer_bytes;
+    fprintf(file,
+            ",\"gpu_memory\":{\"where\":\"%s\",\"bytes_a_context\":%llu,\"bytes_a_context_max\":%llu,"
+            "\"contexts\":%llu}",
+            settings->cupti.device_buffers_pinned ? "pinned host memory" : "device memory",
+            (unsigned long long)(bytes * settings->cupti.device_buffer_preallocate),
+            (unsigned long long)(bytes * settings->cupti.device_buffer_limit),
+            (unsigned long long)balance->counters[COUNTER_contexts]);
+}
+
 void report_accounts(FILE *file, const struct settings *settings, const struct balance *balance)
 {
     fprintf(file, ",\"spans\":%llu,\"delivered\":%llu",
@@ -148,6 +161,7 @@ void report_accounts(FILE *file, const struct settings *settings, const struct b
     write_counters(file, balance, "counters", false);
     write_counters(file, balance, "losses", true);
     write_outputs(file, settings, balance);
+    write_gpu_memory(file, settings, balance);
     if (!settings->record_file) /* a recording is made of records: there are no spans to account for */
         fprintf(file, ",\"captured\":%llu,\"held\":%llu,\"unaccounted\":%lld",
                 (unsigned long long)balance_captured(balance), (unsigned long long)balance->held,

@@ -48,6 +48,7 @@
     X(zero_length, false, "GPU spans of no length, sent as 1 ns and marked")                                 \
     X(clock_skew, false, "GPU spans that start before their call, sent as they are")                         \
     X(clock_skew_max_ns, false, "the largest such lead, in ns")                                              \
+    X(contexts, false, "CUDA contexts made: each has CUPTI's buffers in GPU memory")                         \
     X(buffers_lent, false, "activity buffers handed to CUPTI")                                               \
     X(buffers_refused, false, "requests of CUPTI's for an activity buffer when none was left")               \
     X(batches_sent, false, "requests that an output accepted")                                               \

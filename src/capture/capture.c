@@ -221,6 +221,8 @@ static void hand_over(const struct capture_sink *sink, const struct thread_info 
     record->time_ns = clock_ticks_to_ns(record->time_ns);
     switch (head->type) {
     case RECORD_RESOURCE:
+        if (head->cbid == CUPTI_RESOURCE_CONTEXT_CREATED)
+            counter_add_alone(COUNTER_contexts, 1);
         sink->on_resource(sink->context, thread, record);
         break;
     case RECORD_CONTEXT:

@@ -12,7 +12,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define SMALL_RING_BYTES (16 * 1024)
 #define RETRY_EVERY                                                                                          \
     64 /* calls of a thread without a slot between two looks for one: a look walks all slots */
 
@@ -50,6 +49,25 @@ static uint8_t *add_slots(uint8_t *memory, uint64_t bytes, uint32_t ring_bytes)
     return memory;
 }
 
+/* The more threads there are, the less often each of them calls: later ones get smaller rings. By default 16
+ * of 256 KiB, 24 of 64, 96 of 16 and 128 of 8. */
+static void divide(uint8_t *memory, uint32_t total_bytes, uint32_t ring_bytes)
+{
+    static const struct {
+        uint32_t sixteenths; /* of the memory that is used up with these */
+        uint32_t divisor;
+    } sizes[] = {{8, 1}, {11, 4}, {14, 16}, {16, 32}};
+    uint8_t *rest = memory;
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        uint32_t bytes = ring_bytes / sizes[i].divisor;
+        uint64_t until = (uint64_t)total_bytes * sizes[i].sixteenths / 16;
+        if (bytes < RING_BYTES_MIN)
+            bytes = ring_bytes < RING_BYTES_MIN ? ring_bytes : RING_BYTES_MIN;
+        if (until > (uint64_t)(rest - memory))
+            rest = add_slots(rest, until - (uint64_t)(rest - memory), bytes);
+    }
+}
+
 enum status threads_init(uint32_t ring_bytes, uint32_t total_bytes)
 {
     if (pthread_key_create(&exit_key, on_thread_exit) != 0)
@@ -58,10 +76,7 @@ enum status threads_init(uint32_t ring_bytes, uint32_t total_bytes)
     uint8_t *memory = mmap(NULL, total_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED)
         return STATUS_NO_MEMORY;
-    ring_bytes = power_of_two_below(ring_bytes);
-    uint32_t small_bytes = ring_bytes < SMALL_RING_BYTES ? ring_bytes : SMALL_RING_BYTES;
-    uint8_t *rest = add_slots(memory, total_bytes / 2, ring_bytes);
-    add_slots(rest, total_bytes - (uint64_t)(rest - memory), small_bytes);
+    divide(memory, total_bytes, power_of_two_below(ring_bytes));
     return STATUS_OK;
 }
 

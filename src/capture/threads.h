@@ -1,10 +1,10 @@
 /* The host's threads as capture sees them: each has a ring that its callbacks write and the pipeline thread
  * reads.
  *
- * All memory is taken at start and divided into slots: half of it into rings of the configured size, half
- * into small ones for programs with hundreds of threads. A thread claims a slot at its first traced call (the
- * one bounded exception to "a callback makes no system call") and gives it back when it dies; with no slot
- * left its calls are counted as lost. */
+ * All memory is taken at start and divided into slots: half of it into rings of the configured size, the rest
+ * into smaller and smaller ones for programs with hundreds of threads. A thread claims a slot at its first
+ * traced call (the one bounded exception to "a callback makes no system call") and gives it back when it
+ * dies; with no slot left its calls are counted as lost. */
 #ifndef CUSPAN_CAPTURE_THREADS_H
 #define CUSPAN_CAPTURE_THREADS_H
 

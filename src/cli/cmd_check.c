@@ -80,6 +80,16 @@ static void print_nvtx(const struct settings *settings)
         puts("  NVTX ranges: on");
 }
 
+static void print_gpu_memory(const struct settings *settings)
+{
+    char begin[TEXT_NUMBER_BYTES], most[TEXT_NUMBER_BYTES];
+    uint64_t bytes = settings->cupti.device_buffer_bytes;
+    printf("  CUPTI's buffers in %s, for each context: %s at its beginning, at most %s\n",
+           settings->cupti.device_buffers_pinned ? "page-locked host memory" : "GPU memory",
+           text_bytes(begin, bytes * settings->cupti.device_buffer_preallocate),
+           text_bytes(most, bytes * settings->cupti.device_buffer_limit));
+}
+
 static void print_summary(const struct settings *settings)
 {
     const struct resource_attr *service = resource_find(&settings->resource, "service.name");
@@ -100,6 +110,7 @@ static void print_summary(const struct settings *settings)
     print_nvtx(settings);
     printf("  memory: at most %s; at exit, waits at most %g s\n",
            text_bytes(memory, settings->memory_bytes_max), settings->exit_deadline_ms / 1000.0);
+    print_gpu_memory(settings);
 }
 
 static int check(const char *path, const char *overrides, bool is_full)

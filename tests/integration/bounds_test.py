@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """What cuspan takes is bounded, whatever its host does.
 
-    bounds_test.py --build DIRECTORY [--sanitizers LIST] [--long] [GROUP[.test]...]
+    bounds_test.py --build DIRECTORY [--sanitizers LIST] [--long] [--out FILE] [GROUP[.test]...]
 
 Memory: what libcuspan.so and libcuspan-export.so allocate (libmemory-watch.so counts it: blocks, mappings, their threads'
 stacks, their variables), in each load at most memory_bytes_max; and the process grows by no more than that. Without
-libmemory-watch.so, so with sanitizers, what was delivered and counted is tested alone. --long: the loads in full."""
+libmemory-watch.so, so with sanitizers, what was delivered and counted is tested alone. --long: the loads in full. --out: what was
+allocated at most in each test, in bytes, as JSON."""
 
 import argparse
 import contextlib
@@ -26,6 +27,7 @@ import agent_test  # noqa: E402
 from agent_test import MEMORY_BYTES, NO_HURRY, compare, is_call, recorded  # noqa: E402
 
 LONG = False
+ALLOCATED = {}  # by test, of those with the default bound
 MIB = 1 << 20
 # Without the batches' text in the way of the counters.
 NOWHERE = ["--file", "/dev/null"]
@@ -70,6 +72,9 @@ class Case(agent_test.Case):
         if not agent_test.SANITIZERS:
             parts = ", ".join(f"{key} {value / MIB:.1f}" for key, value in result.memory.items() if key != "allocations")
             print(f"{self.id().split('.', 1)[1]}: allocated at most {result.allocated / MIB:.1f} MiB ({parts})")
+            name = self.id().split(".", 1)[1]
+            if memory == MEMORY_BYTES:
+                ALLOCATED[name] = max(result.allocated, ALLOCATED.get(name, 0))
             self.assertGreater(result.allocated, memory // 2)  # it isn't blind
             self.assertLessEqual(result.allocated, memory)
         return result
@@ -153,6 +158,17 @@ class Memory(Case):
         self.load("torch_inference", *NOWHERE, "--repeat", 10, "--overload", memory=256 * MIB)
 
 
+class Gpu(Case):
+    def test_memory_a_context_is_set_and_shown(self):
+        settings = {"cupti.device_buffer_bytes": 1 * MIB, "cupti.device_buffer_preallocate": 2, "cupti.device_buffer_limit": 5}
+        result = self.replay("threads", settings=settings)
+        self.assertEqual(result.report["gpu_memory"], {"where": "device memory", "bytes_a_context": 2 * MIB,
+                                                       "bytes_a_context_max": 5 * MIB, "contexts": 1})
+        options = [word for key, value in settings.items() for word in ("--set", f"{key}={value}")]
+        shown = self.start([agent_test.BUILD / "cuspan", "check", *options], {"OTEL_TRACES_EXPORTER": "otlp"}).out
+        self.assertRegex(shown, r"GPU memory, for each context: 2\S* MiB at its beginning, at most 5\S* MiB")
+
+
 class Threads(Case):
     def test_ten_thousand_one_after_the_other(self):
         """All of them are seen, and a ring is given back by each."""
@@ -169,7 +185,7 @@ class Threads(Case):
         """More than there are rings: those beyond are counted."""
         file = self.directory / "thousand.cuspanrec"
         subprocess.run([agent_test.BUILD / "replay_sample", file, "1000", "256"], check=True)
-        settings = {"rings.total_bytes": 1 * MIB, "rings.bytes": 65536}
+        settings = {"rings.total_bytes": 131072, "rings.bytes": 65536}
         plenty = self.load(file, *NOWHERE, timeout=300)
         few = self.load(file, *NOWHERE, settings=settings, timeout=300)
         offered = [self.calls(plenty), self.calls(few)]
@@ -244,11 +260,15 @@ def main():
     parser.add_argument("--build", required=True, type=Path)
     parser.add_argument("--sanitizers", default="")
     parser.add_argument("--long", action="store_true", default=bool(os.environ.get("CUSPAN_LONG")))
+    parser.add_argument("--out", type=Path)
     parser.add_argument("tests", nargs="*")
     arguments = parser.parse_args()
     agent_test.BUILD, agent_test.SANITIZERS = arguments.build.resolve(), arguments.sanitizers
     LONG = arguments.long
-    unittest.main(argv=[sys.argv[0], *arguments.tests], verbosity=2)
+    program = unittest.main(argv=[sys.argv[0], *arguments.tests], verbosity=2, exit=False)
+    if arguments.out:
+        arguments.out.write_text(json.dumps({"allocated_max": max(ALLOCATED.values(), default=None), "tests": ALLOCATED}) + "\n")
+    sys.exit(0 if program.result.wasSuccessful() else 1)
 
 
 if __name__ == "__main__":

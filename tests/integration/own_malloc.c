@@ -1,4 +1,5 @@
-/* Linked into agent_host: a program with an allocator of its own, which aborts on a pointer that isn't its. */
+/* Linked into agent_host: a program with an allocator of its own, which aborts on a pointer that isn't its.
+ */
 #include <malloc.h>
 #include <stdatomic.h>
 #include <stdint.h>

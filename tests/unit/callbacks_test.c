@@ -993,7 +993,7 @@ static void test_calls_without_a_ring_are_counted_once(void **state)
     unsigned slots = 0;
     for (uint64_t used = 0; used + RING_BYTES <= TOTAL_BYTES / 2; used += RING_BYTES)
         slots++;
-    slots += (TOTAL_BYTES - slots * RING_BYTES) / (16 * 1024);
+    slots += (TOTAL_BYTES - slots * RING_BYTES) / RING_BYTES_MIN;
     pthread_barrier_init(&barrier, NULL, slots);
     while (count < slots - 1)
         assert_int_equal(pthread_create(&holders[count++], NULL, hold_a_ring, NULL), 0);
