@@ -1,5 +1,5 @@
-/* Stands between libc and the libraries that are linked into the module (cmake/export.cmake): what those open,
- * libcurl's own pair of sockets or the TLS library's files, a program that the host executes would else
+/* Stands between libc and the libraries that are linked into the module (cmake/export.cmake): what those
+ * open, libcurl's own pair of sockets or the TLS library's files, a program that the host executes would else
  * inherit. */
 #include <stdio.h>
 #include <sys/socket.h>

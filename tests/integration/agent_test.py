@@ -1748,7 +1748,7 @@ class Command(CommandCase):
 
     def test_a_dead_collector_is_not_waited_for_twice(self):
         port = backend.free_ports(1)[0]
-        command = [BUILD / "cuspan", "run", "--endpoint", f"http://localhost:{port}", "--set", "exit_deadline_ms=1500",
+        command = [BUILD / "cuspan", "run", "--endpoint", f"http://localhost:{port}", "--set", "exit_deadline_ms=1500", "--set", "on_signal=",
                    "--set", f"cupti.library={BUILD}/libcuspan-replay.so", *self.program()]
         result = self.start(command, {}, 60)
         self.assertEqual(result.status, 7)

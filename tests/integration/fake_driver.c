@@ -1,6 +1,6 @@
 /* Stands for the driver's and the runtime's libraries: notes in the file that HOST_CUDA names which of their
- * functions are called. The agent may ask for the driver's version, and for nothing else: most other calls set
- * or clear the error that the host's thread asks for by cudaGetLastError(). */
+ * functions are called. The agent may ask for the driver's version, and for nothing else: most other calls
+ * set or clear the error that the host's thread asks for by cudaGetLastError(). */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* A host in which a guest may easily go wrong: it makes CUDA calls through the double of CUPTI, with the agent
- * loaded as the driver does it, in a scene that its last argument names (the table `scenes`):
+/* A host in which a guest may easily go wrong: it makes CUDA calls through the double of CUPTI, with the
+ * agent loaded as the driver does it, in a scene that its last argument names (the table `scenes`):
  *
  *   guest_host LIBRARY DOUBLE RECORDING SCENE
  *
@@ -227,8 +227,8 @@ static void with_descriptors_of_an_executed_program(void)
     }
 }
 
-/* Pinned, and, where that is allowed, of real-time priority: so is the thread that begins CUDA. It waits until
- * its standard input ends, so that somebody can look at the threads. */
+/* Pinned, and, where that is allowed, of real-time priority: so is the thread that begins CUDA. It waits
+ * until its standard input ends, so that somebody can look at the threads. */
 static void with_threads_to_be_looked_at(void)
 {
     cpu_set_t one;
@@ -307,7 +307,8 @@ static void without_descriptors_later(void)
 #define HOST_ARCH AUDIT_ARCH_AARCH64
 #endif
 #define DENY(name)                                                                                           \
-    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_##name, 0, 1), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM)
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_##name, 0, 1),                                                   \
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM)
 
 /* For all threads, ours among them. */
 static void deny_system_calls(void)
@@ -364,8 +365,8 @@ static void in_a_jail(void)
 
 /* --- the loader --- */
 
-/* How long the longest dlopen() takes, of one in a row while the agent's threads begin. HOST_TIMES=FILE gets it
- * in ms. */
+/* How long the longest dlopen() takes, of one in a row while the agent's threads begin. HOST_TIMES=FILE gets
+ * it in ms. */
 static void with_libraries_loaded_meanwhile(void)
 {
     double longest_ms = 0, end_ms;
