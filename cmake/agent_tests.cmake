@@ -39,6 +39,19 @@ target_link_libraries(polling_host PRIVATE Threads::Threads ${CMAKE_DL_LIBS})
 add_executable(exit_host tests/integration/exit_host.c tests/integration/exit_host_throw.cpp)
 target_include_directories(exit_host PRIVATE src include)
 target_link_libraries(exit_host PRIVATE Threads::Threads ${CMAKE_DL_LIBS})
+add_executable(manners_host tests/integration/manners_host.c)
+target_include_directories(manners_host PRIVATE src)
+target_link_libraries(manners_host PRIVATE Threads::Threads ${CMAKE_DL_LIBS})
+set_target_properties(manners_host PROPERTIES ENABLE_EXPORTS ON C_VISIBILITY_PRESET default)
+add_library(fake_driver SHARED tests/integration/fake_driver.c)
+set_target_properties(fake_driver PROPERTIES OUTPUT_NAME cuda SOVERSION 1 C_VISIBILITY_PRESET default
+                      LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fake_driver)
+foreach(group Children Manners Taken)
+  string(TOLOWER ${group} name)
+  add_test(NAME integration/guest_${name}
+           COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/guest_test.py --build ${CMAKE_BINARY_DIR}
+                   --sanitizers "${CUSPAN_SANITIZE}" ${group})
+endforeach()
 foreach(group Exits Signals Shutdown)
   string(TOLOWER ${group} name)
   add_test(NAME integration/exits_${name}

@@ -16,8 +16,9 @@ set_target_properties(cuspan_export_module PROPERTIES PREFIX lib OUTPUT_NAME cus
 target_compile_options(cuspan_export_module PRIVATE -ffunction-sections -fdata-sections)
 target_link_libraries(cuspan_export_module PRIVATE cuspan_curl)
 if(CUSPAN_CURL_KIND STREQUAL "static")
-  target_sources(cuspan_export_module PRIVATE src/export/no_signals.c)
-  target_link_options(cuspan_export_module PRIVATE -Wl,--wrap=sigaction -Wl,--wrap=signal)
+  target_sources(cuspan_export_module PRIVATE src/export/no_signals.c src/export/close_on_exec.c)
+  target_link_options(cuspan_export_module PRIVATE -Wl,--wrap=sigaction -Wl,--wrap=signal -Wl,--wrap=socketpair -Wl,--wrap=socket
+                      -Wl,--wrap=fopen -Wl,--wrap=fopen64)
 endif()
 target_link_options(cuspan_export_module PRIVATE -Wl,--version-script=${CMAKE_SOURCE_DIR}/src/export/module.map
                     -Wl,--wrap=pthread_create -Wl,--wrap=getenv -Wl,--as-needed -Wl,-z,now -Wl,-z,relro)

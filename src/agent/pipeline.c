@@ -37,7 +37,7 @@
 #define ROUNDS_MIN      2  /* of draining at the end, if there is that much */
 #define CANCEL_NS       (1 * NS_PER_SECOND)
 #define EXIT_GRACE_NS   (100 * NS_PER_MS)
-#define FLUSH_STEP_NS   (10 * NS_PER_MS) /* so soon whoever waits for a flush sees that the process ends */
+#define FLUSH_STEP_NS   (1 * NS_PER_MS) /* so soon whoever waits for a flush sees that the process ends */
 #define RELEASE_STEP_NS (NS_PER_MS / 2)
 #define PUMP_MAX_NS     (1 * NS_PER_SECOND)
 
@@ -460,30 +460,36 @@ static struct timespec moment(uint64_t monotonic_ns)
     return (struct timespec){(time_t)(monotonic_ns / NS_PER_SECOND), (long)(monotonic_ns % NS_PER_SECOND)};
 }
 
+/* With the lock held, which is let go meanwhile. A host's thread waits in short sleeps and on no condition: a
+ * signal's handler that never returns would leave a waiter there for good, which whoever signals the
+ * condition then waits for. */
+static void nap(void)
+{
+    pthread_mutex_unlock(&pipeline.lock);
+    nanosleep(&(struct timespec){0, (long)FLUSH_STEP_NS}, NULL);
+    pthread_mutex_lock(&pipeline.lock);
+}
+
 /* With the lock held. True: the pipeline thread has sent what there was. */
 static bool wait_until_sent(uint64_t flush, uint64_t deadline_ns)
 {
-    struct timespec until = moment(deadline_ns);
-    while (pipeline.flushes_done < flush && !pipeline.is_stopping)
-        if (pthread_cond_timedwait(&pipeline.done, &pipeline.lock, &until) != 0)
-            break;
+    while (pipeline.flushes_done < flush && !pipeline.is_stopping && clock_monotonic_ns() < deadline_ns)
+        nap();
     return pipeline.flushes_done >= flush && !pipeline.is_stopping;
 }
 
 static enum status wait_for_delivery(uint64_t deadline_ns)
 {
-    enum status status = STATUS_TIMEOUT;
     uint64_t sent[OUTPUTS_MAX];
     if (!pipeline.outputs)
         return STATUS_OK;
     outputs_sent(pipeline.outputs, sent);
-    while (status != STATUS_OK && !pipeline.is_stopping && clock_monotonic_ns() < deadline_ns) {
-        uint64_t step_ns = clock_monotonic_ns() + FLUSH_STEP_NS;
-        pthread_mutex_unlock(&pipeline.lock);
-        status = outputs_wait(pipeline.outputs, sent, step_ns < deadline_ns ? step_ns : deadline_ns);
-        pthread_mutex_lock(&pipeline.lock);
+    while (outputs_wait(pipeline.outputs, sent, 0) != STATUS_OK) {
+        if (pipeline.is_stopping || clock_monotonic_ns() >= deadline_ns)
+            return STATUS_TIMEOUT;
+        nap();
     }
-    return status;
+    return STATUS_OK;
 }
 
 /* Read by a signal's handler on the same thread. */
@@ -802,14 +808,13 @@ void pipeline_cancel(void)
 }
 
 /* What waits in correlate for what will not come any more. */
-static uint64_t give_up_unmade(void)
+static void give_up_unmade(void)
 {
     struct balance balance = {.held = 0};
     balance_take(&balance, 0);
     int64_t unmade = balance_unaccounted(&balance);
     if (unmade > 0)
         counter_add(COUNTER_lost_unmade, (uint64_t)unmade);
-    return unmade > 0 ? (uint64_t)unmade : 0;
 }
 
 /* On the host's thread, while ours is still at work, perhaps stuck inside CUPTI. What has become spans is
@@ -824,8 +829,11 @@ static void report_missed_deadline(void)
              "the deadline of %u ms at exit has passed, and what CUPTI still held comes on top; raise "
              "distribution.cuspan.exit_deadline_ms",
              pipeline.settings->exit_deadline_ms);
-    uint64_t missing = pipeline.tape ? 0 : give_up_unmade() + outputs_give_up(pipeline.settings->output_count);
-    if (missing)
+    if (!pipeline.tape) {
+        give_up_unmade();
+        (void)outputs_give_up(pipeline.settings->output_count);
+    }
+    if (counters_lost())
         report_log_losses(why);
     else
         log_warn("%s", why);

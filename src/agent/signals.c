@@ -55,19 +55,17 @@ static bool is_fault(int number, const siginfo_t *info)
 }
 
 /* The same signal with the same origin comes to this thread again, so that the process ends by it, and its
- * core says where it came from. One that the kernel raised for an instruction has that instruction's place as
- * its own: it is left to come on the return. Others come at once: on the return the thread might have them
+ * core says where it came from. One that the kernel raised for an instruction is to come at that instruction,
+ * when this handler has returned; others come at once, since on the return the thread might have them
  * blocked, as in a sigsuspend(). */
 static void raise_again(int number, siginfo_t *info)
 {
     sigset_t one;
-    if (syscall(SYS_rt_tgsigqueueinfo, getpid(), (pid_t)syscall(SYS_gettid), number, info) != 0)
-        raise(number);
-    if (is_fault(number, info))
-        return;
     sigemptyset(&one);
     sigaddset(&one, number);
-    pthread_sigmask(SIG_UNBLOCK, &one, NULL);
+    pthread_sigmask(is_fault(number, info) ? SIG_BLOCK : SIG_UNBLOCK, &one, NULL);
+    if (syscall(SYS_rt_tgsigqueueinfo, getpid(), (pid_t)syscall(SYS_gettid), number, info) != 0)
+        raise(number);
 }
 
 /* The thread may have been interrupted anywhere, also with a lock in its hands that our threads need: so the

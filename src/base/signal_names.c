@@ -6,8 +6,7 @@
 
 #define SIGNALS(X)                                                                                           \
     X(HUP)                                                                                                   \
-    X(INT) X(QUIT) X(ILL) X(ABRT) X(BUS) X(FPE) X(SEGV) X(SYS) X(PIPE) X(ALRM) X(TERM) X(USR1) X(USR2)       \
-        X(XCPU)
+    X(INT) X(QUIT) X(ILL) X(ABRT) X(BUS) X(FPE) X(SEGV) X(SYS) X(PIPE) X(ALRM) X(TERM) X(USR1) X(USR2) X(XCPU)
 
 static const struct {
     int number;

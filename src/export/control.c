@@ -18,8 +18,7 @@ void control_init(struct control *control)
 
 void control_deinit(struct control *control)
 {
-    /* The condition needs no end, and would wait for whoever waits for it: that may be a thread which a
-     * signal has interrupted for good. */
+    pthread_cond_destroy(&control->changed);
     pthread_mutex_destroy(&control->lock);
 }
 

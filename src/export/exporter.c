@@ -230,7 +230,7 @@ uint64_t exporter_submitted(struct exporter *exporter)
 
 enum status exporter_wait(struct exporter *exporter, uint64_t submitted, uint64_t deadline_ns)
 {
-    bool in_time = true;
+    bool in_time = clock_monotonic_ns() < deadline_ns; /* else it only looks */
     pthread_mutex_lock(&exporter->control.lock);
     while (exporter->finished < submitted && in_time)
         in_time = control_wait_locked(&exporter->control, deadline_ns);

@@ -1661,10 +1661,11 @@ class CommandCase(Case):
         return [path]
 
     def run_command(self, program, *options, env=None, status=7, timeout=60):
+        """Without handlers for signals, which the host would notice; exits_test.py has those."""
         self.runs += 1
         target = self.directory / f"run-{self.runs}.jsonl"
         command = [BUILD / "cuspan", "run", "--file", target, "--set", f"cupti.library={BUILD}/libcuspan-replay.so",
-                   *options, *program]
+                   "--set", "on_signal=", *options, *program]
         result = self.start(command, env or {}, timeout)
         self.assertEqual(result.status, status, result.err)
         result.text = target.read_text() if target.exists() else ""
@@ -1761,7 +1762,7 @@ class Command(CommandCase):
 
     def test_a_dead_collector_is_not_waited_for_twice(self):
         port = backend.free_ports(1)[0]
-        command = [BUILD / "cuspan", "run", "--endpoint", f"http://localhost:{port}", "--set", "exit_deadline_ms=1500",
+        command = [BUILD / "cuspan", "run", "--endpoint", f"http://localhost:{port}", "--set", "exit_deadline_ms=1500", "--set", "on_signal=",
                    "--set", f"cupti.library={BUILD}/libcuspan-replay.so", *self.program()]
         result = self.start(command, {}, 60)
         self.assertEqual(result.status, 7)

@@ -12,9 +12,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -351,27 +349,6 @@ static void by_rounds_for_ever(void)
     }
 }
 
-/* --- a guest's manners --- */
-
-static void by_closing_all(void)
-{
-    /* Where our descriptors were, there are files of the host's then. */
-    int kept[64];
-    char name[64];
-    if (close_range(3, ~0u, 0) != 0)
-        for (int i = 3; i < 1024; i++)
-            close(i);
-    for (int i = 0; i < 64; i++) {
-        snprintf(name, sizeof name, "host-%d", i);
-        kept[i] = open(name, O_RDWR | O_CREAT | O_TRUNC, 0600);
-        if (kept[i] < 0 || write(kept[i], "mine\n", 5) != 5)
-            say("it can't write");
-    }
-    play(1);
-    pause_ms(number_in("HOST_DELAY_MS", 0));
-    play(1);
-}
-
 static const struct {
     const char *name;
     void (*end)(void);
@@ -403,7 +380,6 @@ static const struct {
     {"chained-handler", by_chained_handler},
     {"child-of-TERM", by_child_of_term},
     {"rounds-for-ever", by_rounds_for_ever},
-    {"closing-all", by_closing_all},
 };
 
 static void load(const char *double_path, const char *recording)

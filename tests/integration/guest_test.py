@@ -1,0 +1,242 @@
+#!/usr/bin/env python3
+"""A good guest: what the agent leaves alone in its host, and what a host may take away from it.
+
+    guest_test.py --build DIRECTORY [--sanitizers LIST] [GROUP[.test]...]
+
+The host is manners_host.c; CUPTI is the double.
+"""
+
+import argparse
+import contextlib
+import json
+import os
+import re
+import socket
+import struct
+import subprocess
+import sys
+import threading
+import time
+import unittest
+from pathlib import Path
+
+import agent_test
+import exits_test
+from agent_test import FOREVER_S, path_of, spans_in
+
+RECORDING = "threads"
+SOON = {"OTEL_BSP_SCHEDULE_DELAY": "50"}
+
+
+class Resetting:
+    """A collector that takes a connection, reads a little, and resets it."""
+
+    def __init__(self):
+        self.connections = 0
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self.listener.getsockname()[1]}"
+        threading.Thread(target=self.serve, daemon=True).start()
+
+    def serve(self):
+        with contextlib.suppress(OSError):
+            while True:
+                connection, _ = self.listener.accept()
+                self.connections += 1
+                with contextlib.suppress(OSError), connection:
+                    connection.recv(100)
+                    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+
+class GuestCase(exits_test.ExitCase):
+    def command(self, way, recording=RECORDING):
+        return [agent_test.BUILD / "manners_host", agent_test.BUILD / "libcuspan.so",
+                agent_test.BUILD / "libcuspan-replay.so", path_of(recording), way]
+
+    def bare(self, way, env=None):
+        return self.start_bare(way, env)
+
+    def scene(self, name, settings=None, env=None, lines=0):
+        result = self.host(name, settings, env)
+        self.assert_same_end(result, name, env)
+        if lines is not None:
+            self.assertEqual(len(result.err.splitlines()), lines, result.err)
+        return result
+
+    def sessions(self, result):
+        return [span for span in result.spans if agent_test.is_session(span)]
+
+    def to_collector(self, collector):
+        return {"output_file": None, "protocol": "http/json", "compression": "none", "endpoint": collector.url}
+
+
+class Children(GuestCase):
+    """vfork, posix_spawn, exec, and forks in the middle of all."""
+
+    def test_a_program_that_is_executed_is_a_process_of_its_own(self):
+        for scene, sessions, works in ("vfork", 2, 3), ("posix_spawn", 2, 3):
+            with self.subTest(scene):
+                result = self.scene(scene)
+                self.assertEqual(len(self.sessions(result)), sessions)
+                self.assertEqual(len({span.resource["process.pid"] for span in self.sessions(result)}), sessions)
+                self.assert_whole(result, works)
+
+    def assert_whole(self, result, works):
+        if not hasattr(self, "_calls"):
+            self._calls = sum(not agent_test.is_session(span) for span in self.scene("plain").spans)
+        self.assertEqual(sum(not agent_test.is_session(span) for span in result.spans), works * self._calls)
+
+    def test_what_becomes_another_program(self):
+        """exec: the one before loses what had not left yet, and that is all."""
+        result = self.scene("exec", {"cupti.flush_interval_ms": 100}, SOON)
+        self.assertEqual(len(self.sessions(result)), 1)
+
+    def test_forks_from_many_threads_in_the_middle_of_calls(self):
+        """No child touches CUPTI, waits for anything, or takes a span with it."""
+        result = self.scene("forks-from-many-threads")
+        self.assertEqual(len({span.resource["process.pid"] for span in result.spans}), 1)
+        self.assert_all_there(result, 20)
+
+
+class Manners(GuestCase):
+    def test_our_threads_block_all_signals_and_inherit_nothing(self):
+        collector = exits_test.Collector()
+        self.addCleanup(collector.close)
+        _, _, extra = self.environment_for(self.to_collector(collector))
+        process = subprocess.Popen([str(part) for part in self.command("threads")], stdin=subprocess.PIPE,
+                                   stdout=subprocess.PIPE, env=self.environment(extra), text=True)
+        self.addCleanup(process.stdout.close)
+        self.assertEqual(process.stdout.readline(), "host: ready\n")
+        threads = {}
+        for task in Path(f"/proc/{process.pid}/task").iterdir():
+            status = dict(re.findall(r"(\w+):\s*(.*)", (task / "status").read_text()))
+            policy = int((task / "stat").read_text().rpartition(")")[2].split()[38])
+            threads[int(task.name)] = status["Name"], int(status["SigBlk"], 16), status["Cpus_allowed_list"], policy
+        host = threads.pop(process.pid)
+        process.stdin.close()
+        self.assertEqual(process.wait(FOREVER_S), exits_test.STATUS)
+        ours = {name: rest for name, *rest in threads.values() if name.startswith("cuspan/")}
+        self.assertEqual(set(ours), {"cuspan/pipeline", "cuspan/sender"}, threads)
+        catchable = {number for number in range(1, 32) if number not in (9, 19)}
+        for name, (blocked, processors, policy) in ours.items():
+            self.assertEqual({n for n in catchable if not blocked >> (n - 1) & 1}, set(), f"not blocked by {name}")
+            self.assertEqual(policy, os.SCHED_OTHER)
+            if os.cpu_count() > 1:
+                self.assertNotEqual(processors, host[2], f"{name} is where the host is pinned to")
+
+    def test_a_program_that_is_executed_inherits_no_descriptor(self):
+        if agent_test.SANITIZERS:
+            self.skipTest("sanitized builds use the system's libcurl, which leaves a pair of sockets to inherit")
+        collector = exits_test.Collector()
+        self.addCleanup(collector.close)
+        for settings in {}, self.to_collector(collector):
+            self.scene("executed-descriptors", settings, SOON)
+        self.assertTrue(collector.bodies)
+
+    def test_a_collector_that_resets_its_connections(self):
+        """SIGPIPE would end the host."""
+        collector = Resetting()
+        self.addCleanup(collector.listener.close)
+        result = self.scene("plain", {**self.to_collector(collector), "exit_deadline_ms": 700}, SOON, lines=None)
+        self.assertGreater(collector.connections, 0)
+        self.assert_fates(result)
+
+    def test_it_calls_no_cuda(self):
+        """CUDA's last error is the host's."""
+        if agent_test.SANITIZERS:
+            self.skipTest("a sanitizer's runtime has to come first")
+        noted = self.directory / "cuda"
+        driver, = agent_test.BUILD.rglob("fake_driver/libcuda.so.1")
+        result = self.host("plain", env={"LD_PRELOAD": str(driver), "HOST_CUDA": str(noted)})
+        self.assertEqual(result.status, exits_test.STATUS)
+        self.assert_all_there(result)
+        self.assertEqual(set(noted.read_text().split()), {"cuDriverGetVersion"})
+
+
+class Taken(GuestCase):
+    """What the host takes away while the agent is at work."""
+
+    def assert_files_are_the_hosts(self):
+        files = list(self.directory.glob("host-*"))
+        self.assertEqual(len(files), 64)
+        self.assertEqual({path.read_bytes() for path in files}, {b"mine\n"})
+
+    def test_a_host_that_closes_all_descriptors_keeps_its_files(self):
+        """And what comes afterwards is delivered by descriptors anew."""
+        context, certificate = exits_test.self_signed(self.directory)
+        for name, context in ("file", None), ("HTTP", None), ("TLS", context):
+            with self.subTest(name):
+                collector = exits_test.Collector(context=context)
+                self.addCleanup(collector.close)
+                settings = {} if name == "file" else {**self.to_collector(collector), "exit_deadline_ms": 10000}
+                result = self.scene("all-closed", {"cupti.flush_interval_ms": 100, **settings},
+                                    {**SOON, "OTEL_EXPORTER_OTLP_CERTIFICATE": str(certificate)}, lines=None)
+                self.assert_files_are_the_hosts()
+                self.assert_fates(result)
+                self.assertEqual(result.report["losses"], {}, result.err)
+                spans = result.spans if name == "file" else collector.spans()
+                self.assert_same_work(RECORDING, spans, 3)
+
+    def test_no_descriptor_is_left(self):
+        for scene in "no-descriptors-from-the-start", "no-descriptors-later":
+            for settings in {}, {"output_file": None, "endpoint": "http://127.0.0.1:1", "exit_deadline_ms": 500}:
+                with self.subTest(scene, settings=settings):
+                    self.scene(scene, settings, lines=None)
+
+    def test_a_file_that_is_open_needs_no_more_descriptors(self):
+        result = self.scene("no-descriptors-later", lines=None)
+        self.assert_same_work(RECORDING, result.spans, 2)
+
+    @unittest.skipIf("--sanitizers" in sys.argv and sys.argv[sys.argv.index("--sanitizers") + 1],
+                     "a sanitizer makes system calls of its own")
+    def test_system_calls_are_denied(self):
+        for scene in "seccomp-later", "seccomp-before":
+            for name, settings in ("file", {}), ("collector", {"output_file": None, "endpoint": "http://127.0.0.1:1",
+                                                              "exit_deadline_ms": 500}):
+                with self.subTest(scene, output=name):
+                    result = self.scene(scene, settings, lines=None)
+                    if (scene, name) == ("seccomp-later", "file"):
+                        self.assert_same_work(RECORDING, result.spans, 2)
+                    else:
+                        self.assertRegex(result.err, "did not get through|can't")
+
+    @unittest.skipIf(os.geteuid() != 0, "only root can make a jail")
+    def test_a_jail_and_another_user(self):
+        self.directory.chmod(0o755)
+        for name, settings in ("file", {}), ("collector", {"output_file": None, "endpoint": "http://127.0.0.1:1",
+                                                          "exit_deadline_ms": 500}):
+            with self.subTest(name):
+                result = self.host("jail", settings)
+                self.assertEqual((result.status, result.out), (exits_test.STATUS, "host: done\n"), result.err)
+                (self.directory / "jail").rmdir()
+                if name == "file":
+                    self.assert_same_work(RECORDING, result.spans, 2)
+                    self.assertRegex(result.err, "can't write the report")  # its folder isn't there any more
+
+    def test_how_long_a_library_s_loading_waits_for_ours(self):
+        collector = exits_test.Collector()
+        self.addCleanup(collector.close)
+        times = {}
+        for name, settings in ("a file", {}), ("a collector", self.to_collector(collector)):
+            file = self.directory / "times"
+            longest = []
+            for _ in range(3):
+                self.scene("loader", settings, {"HOST_TIMES": str(file)})
+                longest.append(float(file.read_text()))
+            times[name] = sorted(longest)[1]
+        print(f"the longest dlopen() of the host: {times['a file']:.2f} ms with {'a file'}, {times['a collector']:.2f} ms "
+              "while the export module is loaded (medians of 3)")
+        self.assertLess(times["a collector"], 1000)
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Makes it hard to be a good guest.")
+    parser.add_argument("--build", required=True, type=Path, help="the build's directory")
+    parser.add_argument("--sanitizers", default="", help="what it was built with")
+    parser.add_argument("tests", nargs="*", help="groups or single tests; none: all")
+    args = parser.parse_args()
+    agent_test.BUILD, agent_test.SANITIZERS = args.build.resolve(), args.sanitizers
+    unittest.main(argv=[sys.argv[0], *args.tests], verbosity=2)
+
+
+if __name__ == "__main__":
+    main()
