@@ -159,11 +159,18 @@ static bool may_ask(const struct held *client)
            (peer.uid == control.user || peer.uid == 0);
 }
 
+/* It has hung up, perhaps long ago: nobody is told what comes of its request, so nothing does. */
+static bool has_gone(const struct held *client)
+{
+    struct pollfd polled = {.fd = number_of(client)};
+    return polled.fd < 0 || (poll(&polled, 1, 0) > 0 && polled.revents & (POLLHUP | POLLERR | POLLNVAL));
+}
+
 static void serve(int number)
 {
     char line[CONTROL_REQUEST_BYTES];
     hold(&control.client, number);
-    if (may_ask(&control.client) && read_line(&control.client, line))
+    if (may_ask(&control.client) && read_line(&control.client, line) && !has_gone(&control.client))
         send_answer(&control.client, control.answer, make_answer(line));
     let_go(&control.client);
 }

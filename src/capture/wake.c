@@ -52,6 +52,7 @@ static void rouse(void)
         mode_resume();
     if (atomic_load(&wake.runs) && atomic_load(&demand_is_asleep) && is_wanted()) {
         switches_records(true);
+        threads_wake();
         mode_wake(wake.is_replay ? 0 : clock_ticks());
         counter_add(COUNTER_asleep_ns, clock_monotonic_ns() - wake.asleep_since_ns);
         wake.times[(wake.asleep_count - 1) % TIMES_KEPT].end_ns = clock_now_ns();
