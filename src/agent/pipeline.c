@@ -546,7 +546,8 @@ static void report_missed_deadline(void)
              "the deadline of %u ms at exit has passed, and what CUPTI still held comes on top; raise "
              "distribution.cuspan.exit_deadline_ms",
              pipeline.settings->exit_deadline_ms);
-    uint64_t missing = pipeline.tape ? 0 : give_up_unmade() + outputs_give_up(pipeline.settings->output_count);
+    uint64_t missing =
+        pipeline.tape ? 0 : give_up_unmade() + outputs_give_up(pipeline.settings->output_count);
     if (missing)
         report_log_losses(why);
     else

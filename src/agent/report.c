@@ -18,9 +18,10 @@ static void log_notes_lost(void)
 {
     uint64_t notes = counter_get(COUNTER_notes_lost);
     if (notes)
-        log_warn("%llu contexts, ends of ranges, names or modules found a ring full: spans may lack what they "
-                 "say; raise distribution.cuspan.rings.bytes",
-                 (unsigned long long)notes);
+        log_warn(
+            "%llu contexts, ends of ranges, names or modules found a ring full: spans may lack what they "
+            "say; raise distribution.cuspan.rings.bytes",
+            (unsigned long long)notes);
 }
 
 void report_log_imbalance(size_t output_count)

@@ -137,11 +137,11 @@ uint32_t thread_calls(const struct host_thread *thread)
 {
     uint32_t runtime = atomic_load_explicit(&thread->runtime_correlation, memory_order_relaxed);
     bool is_in_driver = atomic_load_explicit(&thread->is_in_driver_call, memory_order_relaxed);
-    bool is_quiet = atomic_load_explicit(&thread->old_end, memory_order_relaxed) == ring_published(&thread->ring);
+    bool is_quiet =
+        atomic_load_explicit(&thread->old_end, memory_order_relaxed) == ring_published(&thread->ring);
     bool is_old_runtime =
         is_quiet && runtime == atomic_load_explicit(&thread->old_correlation, memory_order_relaxed);
-    bool is_old_driver =
-        is_quiet && atomic_load_explicit(&thread->was_in_driver_call, memory_order_relaxed);
+    bool is_old_driver = is_quiet && atomic_load_explicit(&thread->was_in_driver_call, memory_order_relaxed);
     return (runtime && !is_old_runtime) + (is_in_driver && !is_old_driver);
 }
 

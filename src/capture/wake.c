@@ -24,7 +24,7 @@ static struct {
     } times[TIMES_KEPT]; /* asleep, by `asleep_count` modulo their number; guarded by switches_lock, as is
                             each change of demand_is_asleep */
     uint32_t asleep_count;
-    uint64_t asleep_since_ns; /* of the timer's clock */
+    uint64_t asleep_since_ns;         /* of the timer's clock */
     _Atomic uint64_t ending_ns;       /* how long calls that are under way may take to return */
     _Atomic uint64_t ending_until_ns; /* guarded by switches_lock, as to its change */
 

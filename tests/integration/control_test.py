@@ -554,6 +554,7 @@ class Cycles(Case):
             if looks:
                 before = self.captured(pid)
                 wait_until("it didn't wake up", lambda: self.captured(pid) > before)
+            time.sleep(0.002)
             stopped = self.ask(pid, "stop 60000")
             self.assertEqual((stopped["answer"], stopped["under_way"], stopped["state"]), ("done", 0, "asleep"))
             if looks:

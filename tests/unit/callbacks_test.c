@@ -681,7 +681,7 @@ static void test_a_call_that_is_under_way_has_its_end(void **state)
     (void)state;
     struct call early, late, inner;
     find(&early, CALL_RUNTIME, "cudaMalloc", 10);
-    find(&inner, CALL_DRIVER, "cuMemAlloc_v2", 10);
+    find(&inner, CALL_DRIVER, "cuMemAlloc", 10);
     find(&late, CALL_RUNTIME, "cudaFree", 11);
     enter(&early);
     enter(&inner);
