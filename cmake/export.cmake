@@ -1,6 +1,6 @@
 # What goes into the agent, which needs libc alone.
 include(cmake/compress.cmake)
-cuspan_stage(export src/export/exporter.c src/export/control.c src/export/file.c src/export/sender.c src/export/headers.c
+cuspan_stage(export src/export/exporter.c src/export/trouble.c src/export/control.c src/export/file.c src/export/sender.c src/export/headers.c
              src/export/secrets.c ${compress_sources} src/export/grpc.c src/export/retry.c src/export/percent.c src/export/verdict.c
              src/export/otlp_response.c src/export/transport_load.c)
 target_link_libraries(cuspan_export PUBLIC cuspan_model cuspan_base PRIVATE cuspan_compress ${CMAKE_DL_LIBS})

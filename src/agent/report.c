@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/shown.h"
 #include "base/trace_context.h"
+#include "export/trouble.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -100,6 +101,7 @@ static void write_endpoint(FILE *file, const struct exporter_settings *exporter)
 static void write_outputs(FILE *file, const struct settings *settings, const struct balance *balance)
 {
     static const char *const kinds[] = {"otlp_http", "otlp_grpc", "file", "console"};
+    char trouble[512];
     fputs(",\"outputs\":[", file);
     for (size_t i = 0; i < settings->output_count; i++) {
         const struct exporter_settings *exporter = &settings->outputs[i].exporter;
@@ -107,6 +109,10 @@ static void write_outputs(FILE *file, const struct settings *settings, const str
         if (exporter->endpoint) {
             fputs(",\"endpoint\":", file);
             write_endpoint(file, exporter);
+        }
+        if (trouble_get((unsigned)i, trouble, sizeof trouble)) {
+            fputs(",\"trouble\":", file);
+            report_string(file, trouble);
         }
         fprintf(file, ",\"delivered\":%llu,\"lost\":%llu,\"on_way\":%llu,\"unaccounted\":%lld}",
                 (unsigned long long)balance->outputs[i].delivered,

@@ -1606,7 +1606,8 @@ tracer_provider:
             settled = {"on_way": 0, "unaccounted": 0}
             self.assertEqual(len(spans_in(target.read_text())), made)
             self.assertEqual(result.report["outputs"],
-                             [{"kind": "file", "endpoint": bad, "delivered": arrived, "lost": made - arrived, **settled},
+                             [{"kind": "file", "endpoint": bad, "delivered": arrived, "lost": made - arrived, **settled,
+                               **({"trouble": f"{bad} can't be written"} if status else {})},
                               {"kind": "file", "endpoint": str(target), "delivered": made, "lost": 0, **settled}])
             self.assertEqual(result.report["delivered"], arrived)
             said = [line for line in result.err.splitlines() if "delivered" in line or "look at" in line]

@@ -266,6 +266,8 @@ class Commands(Case):
         self.assertIn("flush failed: not all was delivered in time", failed.stderr)
         status = self.ask(program.pid, "status")
         self.assertEqual(status["outputs"][0]["on_way"], status["spans"])
+        self.assertIn("can't be reached: ", status["outputs"][0]["trouble"])
+        self.assertRegex(self.cuspan("status").stdout, "trouble: can't be reached: .*onnect")
         self.assertEqual(accounts.differences(status, has_ended=False), [])
 
     def test_a_stopped_process_does_not_answer(self):
@@ -584,9 +586,12 @@ class Cycles(Case):
 
     def test_under_callbacks_of_many_threads(self):
         fake = next(BUILD.rglob("libfake_cupti_classic.so"))
-        program = self.begin(BUILD / "cycling_host", BUILD / "libcuspan.so", fake, "16", CUSPAN_START_ON="control",
+        # What full rings hold takes the race checker a minute.
+        small = {"rings.bytes": 8192, "rings.total_bytes": 131072} if SANITIZERS else {}
+        program = self.begin(BUILD / "cycling_host", BUILD / "libcuspan.so", fake, "4" if SANITIZERS else "16",
+                             CUSPAN_START_ON="control",
                              settings={"cupti.library": fake, "cupti.api": "classic", "detail": "full",
-                                       "output_file": "/dev/null"})
+                                       "output_file": "/dev/null", **small})
         self.after(program, "ready")
         report = self.check(program, CYCLES)
         self.assertEqual(report["losses"].keys() - {"lost_ring_full", "lost_queue_full"}, set())

@@ -35,7 +35,9 @@ uint32_t callbacks_subscribe(cupti_callback_fn *callback, void *userdata, const 
         return CUPTI_INVALID_PARAMETER;
     if (atomic_load(&the_subscriber.callback) || fault(FAULT_SUBSCRIBE))
         return CUPTI_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
-    memset(the_subscriber.enabled, 0, sizeof the_subscriber.enabled);
+    for (uint32_t domain = 0; domain < CUPTI_DOMAIN_COUNT; domain++)
+        for (uint32_t cbid = 0; cbid < CBIDS_MAX; cbid++) /* a player may be at it */
+            atomic_store_explicit(&the_subscriber.enabled[domain][cbid], false, memory_order_relaxed);
     snprintf(the_subscriber.name, sizeof the_subscriber.name, "CUPTI for %s", name ? name : "");
     the_subscriber.userdata = userdata;
     atomic_store(&the_subscriber.callback, callback);

@@ -10,7 +10,8 @@
         return CUPTI_OK;                                                                                     \
     }
 
-EXPORTED cupti_callback_fn *fake_callback; /* who subscribed, for a host that makes the callbacks itself */
+EXPORTED cupti_callback_fn
+    *_Atomic fake_callback; /* who subscribed, for a host that makes the callbacks itself */
 EXPORTED cuptiSubscribe_fn cuptiSubscribe;
 uint32_t cuptiSubscribe(cupti_subscriber_handle *subscriber, cupti_callback_fn *callback, void *userdata)
 {
