@@ -17,7 +17,7 @@ uint32_t cuptiSubscribe(cupti_subscriber_handle *subscriber, cupti_callback_fn *
 {
     (void)userdata;
     fake_callback = callback;
-    *subscriber = (cupti_subscriber_handle)&fake_callback;
+    *subscriber = (cupti_subscriber_handle)(uintptr_t)&fake_callback;
     return CUPTI_OK;
 }
 
