@@ -1,7 +1,7 @@
 # The agent is one shared library that hides all: its modules are tested from their sources.
 find_library(CJSON_LIBRARY cjson REQUIRED)
 cuspan_unit_test(report cuspan_model ${CJSON_LIBRARY})
-target_sources(report_test PRIVATE src/agent/report.c src/agent/shutdown.c)
+target_sources(report_test PRIVATE src/agent/report.c src/agent/shutdown.c src/export/trouble.c)
 cuspan_unit_test(detect cuspan_model)
 target_sources(detect_test PRIVATE src/agent/detect.c src/agent/own.c src/agent/surroundings.c)
 cuspan_unit_test(own_resource cuspan_capture cuspan_encode)
@@ -27,7 +27,7 @@ target_include_directories(cycling_host PRIVATE src)
 target_link_libraries(cycling_host PRIVATE Threads::Threads ${CMAKE_DL_LIBS})
 add_test(NAME integration/control
          COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/control_test.py --build ${CMAKE_BINARY_DIR}
-                 --sanitizers "${CUSPAN_SANITIZE}")
+                 --sanitizers "${CUSPAN_SANITIZE}" --cycles $<IF:$<BOOL:${CUSPAN_SANITIZE}>,100,1000>)
 add_executable(publish_host tests/integration/publish_host.c tests/unit/support/thread_ctx_reader.c)
 target_include_directories(publish_host PRIVATE src tests/unit)
 target_link_libraries(publish_host PRIVATE ${CMAKE_DL_LIBS})

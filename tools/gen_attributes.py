@@ -43,8 +43,8 @@ cuda.module.bytes | By | event cuda.module.loaded | size of the module's code
 cuda.context.handle | | events cuda.context.created and cuda.context.destroyed | the CUcontext
 cuda.session.number | | session spans | of this session in its process, from 1
 cuda.session.spans | {span} | session spans | spans below it that were seen before it was cut
-cuda.session.end_reason | | session spans | spans or age (it was cut by session.spans_max or session.age_max_ms), stop, release (CUPTI was given to another tool) or exit
-cuda.session.lost | {span} | session spans, where not 0 | what the process had lost by then, of any reason; the report has each reason
+cuda.session.end_reason | | session spans | spans or age (it was cut by session.spans_max or session.age_max_ms), stop (the tracing was stopped), release (CUPTI was given to another tool) or exit
+cuda.session.lost | {span} | session spans, where not 0 | what the process had lost by then, of any reason; `cuspan.lost.*` has each, and the report
 cuda.stream.name | | calls with a stream, and their GPU work | the name that the program gave the stream (NVTX)
 cuda.summary.number | | summaries (`detail: summary`) | of this request, from 1; more: what came after the one before had been sent, as far as cuspan remembers (some of the latest 16,384 requests)
 cuda.total.calls | {call} | summaries, sessions, ranges: as all cuda.total.* where there was a call or work | traced calls
@@ -308,7 +308,13 @@ def span_keys():
             if not use:
                 raise Missing(f"{path.name}: {key} is never written")
             found[key] = TYPES[use[1] or use[2]]
-    return {**found, **nvtx_keys()}
+    return {**found, **dict.fromkeys(losses(), "int"), **nvtx_keys()}
+
+
+def losses():
+    """{key: what it counts} of the reasons for which spans are lost (src/correlate/session.c makes the keys)."""
+    rows = re.findall(r'X\(lost_(\w+), true,\s*\\?\s*"([^"]+)"\)', read("src/base/counters.h"))
+    return {f"cuspan.lost.{reason}": text for reason, text in rows}
 
 
 def nvtx_keys():
@@ -449,6 +455,8 @@ def page():
     devices, spans, resources, arguments = device_fields(kinds), span_keys(), resource_keys(), call_arguments()
     span_texts, resource_texts = meanings(SPAN_KEYS, 4), meanings(RESOURCE_KEYS, 4)
     field_texts = meanings(FIELD_KEYS, 3)
+    span_texts.update({key: ("{span}", "session spans, where not 0", f"by the process so far: {text}")
+                       for key, text in losses().items()})
     match(spans, span_texts, "spans")
     match(resources, resource_texts, "resources")
     match({**fields, **devices}, field_texts, "src/model/activities_table.c")

@@ -33,8 +33,8 @@
 #define LOOK_NS       (1 * NS_PER_MS)
 
 /* NONE: nobody has asked for the agent. DORMANT: settings are read, nothing is loaded, since nothing would be
- * sampled, or it is to wait; a request's context, the program or its user may yet start it. OFF: it can't run,
- * and has said why. */
+ * sampled, or it is to wait; a request's context, the program or its user may yet start it. OFF: it can't
+ * run, and has said why. */
 enum agent_state { AGENT_NONE, AGENT_BEGINNING, AGENT_DORMANT, AGENT_RUNNING, AGENT_OFF };
 
 static struct settings settings;
@@ -353,8 +353,8 @@ enum agent_answer agent_stop(void)
     return capture_end_tracing() ? AGENT_DONE : AGENT_ALREADY;
 }
 
-/* The calls under way have returned, and the session's span has left: the pipeline thread has looked at a mode
- * in which no call begins. */
+/* The calls under way have returned, and the session's span has left: the pipeline thread has looked at a
+ * mode in which no call begins. */
 enum agent_answer agent_stop_within(uint32_t timeout_ms, uint32_t *under_way)
 {
     static struct pipeline_view view; /* of the control thread, the one that asks */
@@ -463,7 +463,8 @@ bool agent_may_sample(const struct trace_context *context)
     if (now == AGENT_RUNNING)
         return sampler_may_sample(&settings, context);
     bool waits = settings.start_on == START_ON_CONTROL;
-    if (now == AGENT_DORMANT && !waits && settings.sampler_parent_based && context->flags & TRACE_FLAG_SAMPLED)
+    if (now == AGENT_DORMANT && !waits && settings.sampler_parent_based &&
+        context->flags & TRACE_FLAG_SAMPLED)
         start_in_background();
     return true;
 }

@@ -25,8 +25,8 @@ enum agent_answer agent_start(void);
 enum agent_answer agent_stop(void);
 enum agent_answer agent_flush(uint32_t timeout_ms);
 
-/* The same, and waits for calls that are under way to return, at most so long: `under_way`, how many hadn't by
- * then, and have no span. One thread. */
+/* The same, and waits for calls that are under way to return, at most so long: `under_way`, how many hadn't
+ * by then, and have no span. One thread. */
 enum agent_answer agent_stop_within(uint32_t timeout_ms, uint32_t *under_way);
 
 /* How it stands. */

@@ -19,10 +19,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#define CLIENT_NS   (1 * NS_PER_SECOND) /* to send a line, and again to take the answer */
-#define NAMES_MAX   8   /* a process of this PID may live in another namespace, with the same folder */
-#define BACKLOG     16
-#define LEAVE_MS    200 /* that the thread gets at the end; what it answers may take longer */
+#define CLIENT_NS (1 * NS_PER_SECOND) /* to send a line, and again to take the answer */
+#define NAMES_MAX 8 /* a process of this PID may live in another namespace, with the same folder */
+#define BACKLOG   16
+#define LEAVE_MS  200 /* that the thread gets at the end; what it answers may take longer */
 
 /* A descriptor of ours, and how to know it again. */
 struct held {
@@ -71,7 +71,8 @@ static void let_go(struct held *held)
 }
 
 /* --- a client
- * --------------------------------------------------------------------------------------------------------- */
+ * ---------------------------------------------------------------------------------------------------------
+ */
 
 /* True: there is something to read, or room to write. */
 static bool wait_for(const struct held *client, short what, uint64_t deadline_ns)
@@ -159,11 +160,18 @@ static bool may_ask(const struct held *client)
            (peer.uid == control.user || peer.uid == 0);
 }
 
+/* It has hung up, perhaps long ago: nobody is told what comes of its request, so nothing does. */
+static bool has_gone(const struct held *client)
+{
+    struct pollfd polled = {.fd = number_of(client)};
+    return polled.fd < 0 || (poll(&polled, 1, 0) > 0 && polled.revents & (POLLHUP | POLLERR | POLLNVAL));
+}
+
 static void serve(int number)
 {
     char line[CONTROL_REQUEST_BYTES];
     hold(&control.client, number);
-    if (may_ask(&control.client) && read_line(&control.client, line))
+    if (may_ask(&control.client) && read_line(&control.client, line) && !has_gone(&control.client))
         send_answer(&control.client, control.answer, make_answer(line));
     let_go(&control.client);
 }
@@ -184,7 +192,8 @@ static void *run(void *unused)
         if (atomic_load(&control.is_ending) || (found < 0 && errno != EINTR))
             break;
         int listener = number_of(&control.listener);
-        int client = found > 0 && listener >= 0 ? accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK) : -1;
+        int client =
+            found > 0 && listener >= 0 ? accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK) : -1;
         if (client >= 0)
             serve(client);
     }
@@ -193,7 +202,8 @@ static void *run(void *unused)
 }
 
 /* --- its life
- * --------------------------------------------------------------------------------------------------------- */
+ * ---------------------------------------------------------------------------------------------------------
+ */
 
 static bool is_alive(int folder, const char *path, const char *name)
 {

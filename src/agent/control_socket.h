@@ -4,8 +4,9 @@
  * are served one after the other, each in bounded time, and only those of the agent's own user, or root:
  * others get nothing. Nobody asks: the thread sleeps in poll(2) and costs nothing.
  *
- * A host may close every descriptor, and be given their numbers again: so the socket is used only after a look
- * at whether it still is the one that was made. If it isn't, the control is over, and nothing is touched. */
+ * A host may close every descriptor, and be given their numbers again: so the socket is used only after a
+ * look at whether it still is the one that was made. If it isn't, the control is over, and nothing is
+ * touched. */
 #ifndef CUSPAN_AGENT_CONTROL_SOCKET_H
 #define CUSPAN_AGENT_CONTROL_SOCKET_H
 

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/shown.h"
 #include "base/trace_context.h"
+#include "export/trouble.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -19,9 +20,10 @@ static void log_notes_lost(void)
 {
     uint64_t notes = counter_get(COUNTER_notes_lost);
     if (notes)
-        log_warn("%llu contexts, ends of ranges, names or modules found a ring full: spans may lack what they "
-                 "say; raise distribution.cuspan.rings.bytes",
-                 (unsigned long long)notes);
+        log_warn(
+            "%llu contexts, ends of ranges, names or modules found a ring full: spans may lack what they "
+            "say; raise distribution.cuspan.rings.bytes",
+            (unsigned long long)notes);
 }
 
 void report_log_imbalance(size_t output_count)
@@ -112,6 +114,7 @@ static void write_endpoint(FILE *file, const struct exporter_settings *exporter)
 static void write_outputs(FILE *file, const struct settings *settings, const struct balance *balance)
 {
     static const char *const kinds[] = {"otlp_http", "otlp_grpc", "file", "console"};
+    char trouble[512];
     fputs(",\"outputs\":[", file);
     for (size_t i = 0; i < settings->output_count; i++) {
         const struct exporter_settings *exporter = &settings->outputs[i].exporter;
@@ -119,6 +122,10 @@ static void write_outputs(FILE *file, const struct settings *settings, const str
         if (exporter->endpoint) {
             fputs(",\"endpoint\":", file);
             write_endpoint(file, exporter);
+        }
+        if (trouble_get((unsigned)i, trouble, sizeof trouble)) {
+            fputs(",\"trouble\":", file);
+            report_string(file, trouble);
         }
         fprintf(file, ",\"delivered\":%llu,\"lost\":%llu,\"on_way\":%llu,\"unaccounted\":%lld",
                 (unsigned long long)balance->outputs[i].delivered,

@@ -57,8 +57,8 @@ static void write_memory(FILE *to, const struct settings *settings, const struct
 {
     fprintf(to,
             ",\"memory\":{\"bound\":%" PRIu64 ",\"rings\":%u,\"buffers\":%" PRIu64 ",\"buffer_count\":%u,"
-            "\"buffers_free\":%u,\"queues\":%" PRIu64 ",\"queues_free\":%" PRIu64 ",\"device_buffer_bytes\":%" PRIu64
-            ",\"device_buffers_first\":%u,\"device_buffers_max\":%u}",
+            "\"buffers_free\":%u,\"queues\":%" PRIu64 ",\"queues_free\":%" PRIu64
+            ",\"device_buffer_bytes\":%" PRIu64 ",\"device_buffers_first\":%u,\"device_buffers_max\":%u}",
             settings->memory_bytes_max, settings->rings.total_bytes,
             (uint64_t)settings->cupti.host_buffer_bytes * settings->cupti.host_buffer_count,
             settings->cupti.host_buffer_count, buffers_free(), view->queue_bytes, view->queue_free_bytes,

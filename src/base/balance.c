@@ -1,16 +1,15 @@
 #include "base/balance.h"
 
 /* Sessions, summaries and root spans are captured from nobody: they are made, and count on both sides. */
-static const enum counter sources[] = {COUNTER_calls_captured, COUNTER_activities_captured,
-                                       COUNTER_ranges_captured, COUNTER_marks_captured,
-                                       COUNTER_sessions,       COUNTER_summaries,
-                                       COUNTER_roots,          COUNTER_COUNT};
+static const enum counter sources[] = {
+    COUNTER_calls_captured, COUNTER_activities_captured, COUNTER_ranges_captured, COUNTER_marks_captured,
+    COUNTER_sessions,       COUNTER_summaries,           COUNTER_roots,           COUNTER_COUNT};
 
 /* What a captured record can come to. A loss that is counted before capture, or by an output, isn't here. */
 static const enum counter fates[] = {
-    COUNTER_spans_created,   COUNTER_spans_filtered,        COUNTER_spans_unsampled, COUNTER_sessions_unsampled,
-    COUNTER_spans_summed,    COUNTER_marks_as_events,       COUNTER_facts,           COUNTER_asleep_records,
-    COUNTER_lost_backwards,  COUNTER_lost_zero_timestamps,  COUNTER_lost_unmade,     COUNTER_COUNT};
+    COUNTER_spans_created,  COUNTER_spans_filtered,       COUNTER_spans_unsampled, COUNTER_sessions_unsampled,
+    COUNTER_spans_summed,   COUNTER_marks_as_events,      COUNTER_facts,           COUNTER_asleep_records,
+    COUNTER_lost_backwards, COUNTER_lost_zero_timestamps, COUNTER_lost_unmade,     COUNTER_COUNT};
 
 void balance_take(struct balance *balance, size_t output_count)
 {

@@ -1,5 +1,5 @@
-/* Whether the counters add up: what was captured has become a span, or was left out or lost for one reason, or
- * is still held; and each span that was made was delivered or lost, or is on its way, at each output.
+/* Whether the counters add up: what was captured has become a span, or was left out or lost for one reason,
+ * or is still held; and each span that was made was delivered or lost, or is on its way, at each output.
  *
  * What is lost before it is captured (a full ring, a record that CUPTI dropped) stands in no sum: nobody has
  * seen it. */
@@ -16,8 +16,8 @@ struct balance {
     uint64_t counters[COUNTER_COUNT];
     struct output_fates outputs[OUTPUTS_MAX];
     size_t output_count;
-    uint64_t held;                  /* captured, and waiting: for its call, its end, its device, its time */
-    uint64_t on_way[OUTPUTS_MAX];   /* made, and in an open batch, in the queue or being sent */
+    uint64_t held;                /* captured, and waiting: for its call, its end, its device, its time */
+    uint64_t on_way[OUTPUTS_MAX]; /* made, and in an open batch, in the queue or being sent */
 };
 
 /* Fills in all but `held` and `on_way`, which are left as they are. */

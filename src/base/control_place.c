@@ -42,8 +42,8 @@ int control_open_folder(const char *path, uid_t owner, bool make)
     return -1;
 }
 
-/* By the folder's descriptor: its path may be longer than a socket's address, and be another one by now. Where
- * /proc is missing, by the path. */
+/* By the folder's descriptor: its path may be longer than a socket's address, and be another one by now.
+ * Where /proc is missing, by the path. */
 static bool fill_address(struct sockaddr_un *address, int folder, const char *folder_path, const char *name)
 {
     char through[64];

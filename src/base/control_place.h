@@ -7,11 +7,11 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-#define CONTROL_PLACES_MAX     3
-#define CONTROL_PATH_BYTES     256
-#define CONTROL_SUFFIX         ".sock"
-#define CONTROL_REQUEST_BYTES  256         /* one line: a verb and what it needs */
-#define CONTROL_ANSWER_BYTES   (64 * 1024) /* one line of JSON */
+#define CONTROL_PLACES_MAX    3
+#define CONTROL_PATH_BYTES    256
+#define CONTROL_SUFFIX        ".sock"
+#define CONTROL_REQUEST_BYTES 256         /* one line: a verb and what it needs */
+#define CONTROL_ANSWER_BYTES  (64 * 1024) /* one line of JSON */
 
 /* Folders, the one that goes first at first: the one that is set alone, else those of the user's runtime
  * directory and of /tmp. `set` and `runtime_directory` (XDG_RUNTIME_DIR) may be NULL. Returns how many. */

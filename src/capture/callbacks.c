@@ -477,12 +477,25 @@ RARE static void handle_state(uint32_t cbid, const struct cupti_state_data *data
     atomic_store_explicit(&callbacks_signals.fatal, true, memory_order_release);
 }
 
+/* Whoever begins a call is in no other: what is still noted as one has ended in a sleep. */
+static void forget_call(struct host_thread *thread, uint32_t domain, uint32_t correlation_id)
+{
+    if (domain == CUPTI_DOMAIN_RUNTIME)
+        atomic_store_explicit(&thread->runtime_correlation, 0, memory_order_relaxed);
+    else if (atomic_load_explicit(&thread->runtime_correlation, memory_order_relaxed) != correlation_id)
+        atomic_store_explicit(&thread->is_in_driver_call, false, memory_order_relaxed);
+}
+
 /* A call that was under way when the tracing was stopped: it has its end. */
 RARE static bool ends_call(uint32_t domain, const struct cupti_callback_data *data)
 {
-    const struct host_thread *thread = thread_self;
-    if (!thread || data->callbackSite != CUPTI_SITE_EXIT)
+    struct host_thread *thread = thread_self;
+    if (!thread)
         return false;
+    if (data->callbackSite != CUPTI_SITE_EXIT) {
+        forget_call(thread, domain, data->correlationId);
+        return false;
+    }
     return domain == CUPTI_DOMAIN_RUNTIME
                ? atomic_load_explicit(&thread->runtime_correlation, memory_order_relaxed) ==
                      data->correlationId

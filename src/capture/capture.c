@@ -495,9 +495,7 @@ static bool was_on; /* when it stopped; else what threads say of their calls is 
 static void count_open_calls(struct host_thread *thread, void *context)
 {
     (void)context;
-    bool is_in_runtime = atomic_load_explicit(&thread->runtime_correlation, memory_order_relaxed) != 0;
-    bool is_in_driver = atomic_load_explicit(&thread->is_in_driver_call, memory_order_relaxed);
-    counter_add(COUNTER_lost_in_flight, is_in_runtime + is_in_driver);
+    counter_add(COUNTER_lost_in_flight, thread_calls(thread));
 }
 
 void capture_end(void)

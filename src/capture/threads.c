@@ -108,6 +108,8 @@ static struct host_thread *claim_slot(void)
         atomic_store_explicit(&slots[i].runtime_correlation, 0, memory_order_relaxed);
         atomic_store_explicit(&slots[i].is_in_driver_call, false, memory_order_relaxed);
         memset(&slots[i].sdk_ids, 0, sizeof slots[i].sdk_ids);
+        atomic_store_explicit(&slots[i].old_correlation, 0, memory_order_relaxed);
+        atomic_store_explicit(&slots[i].was_in_driver_call, false, memory_order_relaxed);
         slots[i].contexts_told = 0;
         slots[i].graphs = (struct host_thread_graphs){0};
         atomic_store_explicit(&slots[i].state, THREAD_LIVE, memory_order_release);
@@ -147,14 +149,42 @@ void threads_visit(void (*visit)(struct host_thread *, void *), void *context)
     }
 }
 
+uint32_t thread_calls(const struct host_thread *thread)
+{
+    uint32_t runtime = atomic_load_explicit(&thread->runtime_correlation, memory_order_relaxed);
+    bool is_in_driver = atomic_load_explicit(&thread->is_in_driver_call, memory_order_relaxed);
+    bool is_quiet =
+        atomic_load_explicit(&thread->old_end, memory_order_relaxed) == ring_published(&thread->ring);
+    bool is_old_runtime =
+        is_quiet && runtime == atomic_load_explicit(&thread->old_correlation, memory_order_relaxed);
+    bool is_old_driver = is_quiet && atomic_load_explicit(&thread->was_in_driver_call, memory_order_relaxed);
+    return (runtime && !is_old_runtime) + (is_in_driver && !is_old_driver);
+}
+
 uint32_t threads_in_call(void)
 {
     uint32_t used = atomic_load_explicit(&slots_used, memory_order_acquire), count = 0;
     for (uint32_t i = 0; i < used; i++)
-        count += atomic_load_explicit(&slots[i].state, memory_order_relaxed) == THREAD_LIVE &&
-                 (atomic_load_explicit(&slots[i].runtime_correlation, memory_order_relaxed) ||
-                  atomic_load_explicit(&slots[i].is_in_driver_call, memory_order_relaxed));
+        if (atomic_load_explicit(&slots[i].state, memory_order_acquire) == THREAD_LIVE)
+            count += thread_calls(&slots[i]);
     return count;
+}
+
+void threads_wake(void)
+{
+    uint32_t used = atomic_load_explicit(&slots_used, memory_order_acquire);
+    for (uint32_t i = 0; i < used; i++) {
+        struct host_thread *thread = &slots[i];
+        if (atomic_load_explicit(&thread->state, memory_order_acquire) != THREAD_LIVE)
+            continue;
+        atomic_store_explicit(&thread->old_correlation,
+                              atomic_load_explicit(&thread->runtime_correlation, memory_order_relaxed),
+                              memory_order_relaxed);
+        atomic_store_explicit(&thread->was_in_driver_call,
+                              atomic_load_explicit(&thread->is_in_driver_call, memory_order_relaxed),
+                              memory_order_relaxed);
+        atomic_store_explicit(&thread->old_end, ring_published(&thread->ring), memory_order_relaxed);
+    }
 }
 
 static void refresh_name(struct host_thread *thread, void *context)

@@ -46,6 +46,11 @@ struct host_thread {
     /* The consumer's. */
     uint64_t lost_seen, notes_lost_seen;
     uint64_t drain_end; /* how far the present round of draining goes */
+    /* What it was in when capture last woke, and how far its ring was: has neither changed, that call has no
+     * record to come. */
+    _Atomic uint32_t old_correlation;
+    _Atomic bool was_in_driver_call;
+    _Atomic uint64_t old_end;
 };
 
 /* NULL until the thread's first traced call. Initial-exec: an access is one instruction, not a call, and the
@@ -90,9 +95,12 @@ static inline void thread_count_note_lost(struct host_thread *thread)
  * drained. */
 void threads_visit(void (*visit)(struct host_thread *, void *), void *context);
 
-/* How many threads are in a call of theirs, as far as captured callbacks tell: one that began in sleep is not
- * counted, and one that ended in sleep is until its thread's next. Any thread. */
+/* Calls that threads are in, and that began while they were captured: their records are to come. Any thread.
+ * The callbacks of sleep say nothing, so of what began before it nobody knows whether it is over. */
 uint32_t threads_in_call(void);
+uint32_t thread_calls(const struct host_thread *thread);
+/* Capture is about to wake: what threads are in now is of before. */
+void threads_wake(void);
 
 /* Pipeline thread: reads the names again of threads that live, which some programs set late. */
 void threads_refresh_names(void);

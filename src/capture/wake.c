@@ -24,7 +24,7 @@ static struct {
     } times[TIMES_KEPT]; /* asleep, by `asleep_count` modulo their number; guarded by switches_lock, as is
                             each change of demand_is_asleep */
     uint32_t asleep_count;
-    uint64_t asleep_since_ns; /* of the timer's clock */
+    uint64_t asleep_since_ns;         /* of the timer's clock */
     _Atomic uint64_t ending_ns;       /* how long calls that are under way may take to return */
     _Atomic uint64_t ending_until_ns; /* guarded by switches_lock, as to its change */
 
@@ -52,6 +52,7 @@ static void rouse(void)
         mode_resume();
     if (atomic_load(&wake.runs) && atomic_load(&demand_is_asleep) && is_wanted()) {
         switches_records(true);
+        threads_wake();
         mode_wake(wake.is_replay ? 0 : clock_ticks());
         counter_add(COUNTER_asleep_ns, clock_monotonic_ns() - wake.asleep_since_ns);
         wake.times[(wake.asleep_count - 1) % TIMES_KEPT].end_ns = clock_now_ns();

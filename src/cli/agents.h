@@ -65,7 +65,8 @@ bool agents_options(struct agents_choice *choice, int argc, char **argv, int *st
 /* Whether the choice means this agent. */
 bool agents_matches(const struct agents_choice *choice, const struct agent *agent);
 
-/* Says on standard error that there is nobody, or nobody of that name, and what to do. Returns EXIT_FAILED. */
+/* Says on standard error that there is nobody, or nobody of that name, and what to do. Returns EXIT_FAILED.
+ */
 int agents_complain_none(const struct agents *agents, const struct agents_choice *choice);
 /* One line on standard error for an agent that could not be asked. */
 void agents_complain(const struct agent *agent, enum reach reach, uint32_t timeout_ms);

@@ -85,7 +85,8 @@ void agents_complain(const struct agent *agent, enum reach reach, uint32_t timeo
     if (reach == REACH_GONE)
         fprintf(stderr, "cuspan: %s has ended\n", agents_title(agent));
     else if (reach == REACH_REFUSED)
-        fprintf(stderr, "cuspan: %s: not permitted: only its own user and root may ask it\n", agents_title(agent));
+        fprintf(stderr, "cuspan: %s: not permitted: only its own user and root may ask it\n",
+                agents_title(agent));
     else
         fprintf(stderr,
                 "cuspan: %s: no answer within %u ms; it may be inside CUPTI, or stopped, and do it yet "
@@ -129,7 +130,8 @@ static int ask_all(const struct agents *agents, const struct agents_choice *choi
     if (meant == 0)
         return agents_complain_none(agents, choice);
     if (meant > 1 && !choice->which && !choice->is_all) {
-        fprintf(stderr, "cuspan: %zu agents run: name one by PID or program (cuspan ps lists them), or say --all\n",
+        fprintf(stderr,
+                "cuspan: %zu agents run: name one by PID or program (cuspan ps lists them), or say --all\n",
                 meant);
         return EXIT_USAGE;
     }

@@ -1,6 +1,5 @@
 #include "cli/agents.h"
 
-
 #include <pwd.h>
 #include <string.h>
 #include <time.h>
@@ -51,8 +50,10 @@ static void add_description(struct text *line, const cJSON *description, bool ut
 
 static void print_agent(const struct agent *agent)
 {
-    static const char *const without[] = {
-        [REACH_REFUSED] = "not permitted", [REACH_SILENT] = "no answer", [REACHED] = "", [REACH_GONE] = "gone"};
+    static const char *const without[] = {[REACH_REFUSED] = "not permitted",
+                                          [REACH_SILENT] = "no answer",
+                                          [REACHED] = "",
+                                          [REACH_GONE] = "gone"};
     struct text line = {0};
     text_add_format(&line, "%8ld ", agent->pid);
     if (agent->description)
@@ -91,8 +92,8 @@ int cmd_ps(int argc, char **argv)
         agents_deinit(&agents);
         return status;
     } else {
-        printf("%8s %-10s %-10s %14s %12s  %-*s %s\n", "PID", "USER", "SINCE", "SPANS", "LOST", PROGRAM_COLUMNS,
-               "PROGRAM", "STATE");
+        printf("%8s %-10s %-10s %14s %12s  %-*s %s\n", "PID", "USER", "SINCE", "SPANS", "LOST",
+               PROGRAM_COLUMNS, "PROGRAM", "STATE");
         for (size_t i = 0; i < agents.count; i++)
             print_agent(&agents.items[i]);
     }

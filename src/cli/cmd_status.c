@@ -122,7 +122,7 @@ static void print_outputs(const cJSON *status)
             printf(" + %" PRId64 " unaccounted for", unaccounted);
         putchar('\n');
         if (*agents_text(output, "trouble"))
-            print_text("    last trouble: ", agents_text(output, "trouble"), "\n");
+            print_text("    trouble: ", agents_text(output, "trouble"), "\n");
     }
 }
 
@@ -153,8 +153,9 @@ static void print_losses(const cJSON *status)
             printf("    %s; %s\n", loss->why, loss->advice);
     }
     if (counted(status, COUNTER_notes_lost))
-        print_count("  ", counted(status, COUNTER_notes_lost),
-                    " contexts, ends of ranges, names or modules found a ring full: spans may lack what they say\n");
+        print_count(
+            "  ", counted(status, COUNTER_notes_lost),
+            " contexts, ends of ranges, names or modules found a ring full: spans may lack what they say\n");
 }
 
 static void print_sleep(const cJSON *status)
@@ -173,14 +174,15 @@ static void print_sleep(const cJSON *status)
 static void print_memory(const cJSON *status)
 {
     const cJSON *memory = cJSON_GetObjectItemCaseSensitive(status, "memory");
-    char bound[TEXT_NUMBER_BYTES], rings[TEXT_NUMBER_BYTES], buffers[TEXT_NUMBER_BYTES], queues[TEXT_NUMBER_BYTES],
-        device[TEXT_NUMBER_BYTES];
+    char bound[TEXT_NUMBER_BYTES], rings[TEXT_NUMBER_BYTES], buffers[TEXT_NUMBER_BYTES],
+        queues[TEXT_NUMBER_BYTES], device[TEXT_NUMBER_BYTES];
     if (!memory)
         return;
     uint64_t queue_bytes = agents_number(memory, "queues");
-    printf("  memory: %s at most: rings %s, activity buffers %s (%" PRIu64 " of %" PRIu64 " free), queues %s (%" PRIu64
-           " %% free)\n",
-           text_bytes(bound, agents_number(memory, "bound")), text_bytes(rings, agents_number(memory, "rings")),
+    printf("  memory: %s at most: rings %s, activity buffers %s (%" PRIu64 " of %" PRIu64
+           " free), queues %s (%" PRIu64 " %% free)\n",
+           text_bytes(bound, agents_number(memory, "bound")),
+           text_bytes(rings, agents_number(memory, "rings")),
            text_bytes(buffers, agents_number(memory, "buffers")), agents_number(memory, "buffers_free"),
            agents_number(memory, "buffer_count"), text_bytes(queues, queue_bytes),
            queue_bytes ? agents_number(memory, "queues_free") * 100 / queue_bytes : 0);

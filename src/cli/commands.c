@@ -346,8 +346,10 @@ const struct command commands[] = {
         .name = "ps",
         .run = cmd_ps,
         .summary = "list the processes that have an agent",
-        .text = "Lists the agents of this user, and for root those of all users: whether they wait, trace, sleep, or "
-                "are off and why, and how many spans they have made and lost. The exit status is 1 if there is none.",
+        .text = "Lists the agents of this user, and for root those of all users: whether they wait, trace, "
+                "sleep, or "
+                "are off and why, and how many spans they have made and lost. The exit status is 1 if there "
+                "is none.",
         .options = ps_options,
     },
     {
@@ -355,8 +357,10 @@ const struct command commands[] = {
         .operands = "[PID|PROGRAM]",
         .run = cmd_status,
         .summary = "say what became of all that a process did",
-        .text = "Shows the accounts of a running agent, or of all: what was captured, and what it came to; what each "
-                "output has got; each loss by its reason, with the setting that mends it; the time asleep; memory; "
+        .text = "Shows the accounts of a running agent, or of all: what was captured, and what it came to; "
+                "what each "
+                "output has got; each loss by its reason, with the setting that mends it; the time asleep; "
+                "memory; "
                 "CUPTI. The sums add up exactly: what doesn't is shown as unaccounted for, and is a defect.",
         .options = status_options,
         .examples = status_examples,
@@ -366,9 +370,12 @@ const struct command commands[] = {
         .operands = "[PID|PROGRAM]",
         .run = cmd_start,
         .summary = "begin to trace a process that has an agent",
-        .text = "The agent begins to trace: one that waits (start_on: control), one that was stopped, or one that "
-                "sleeps since nothing of its process is sampled. Without an operand it must be the only one. A process "
-                "that began without the agent can't be traced: CUDA offers no way in from outside. A program that is "
+        .text = "The agent begins to trace: one that waits (start_on: control), one that was stopped, or one "
+                "that "
+                "sleeps since nothing of its process is sampled. Without an operand it must be the only one. "
+                "A process "
+                "that began without the agent can't be traced: CUDA offers no way in from outside. A program "
+                "that is "
                 "built with cuspan.h can load it itself.",
         .options = control_options,
         .examples = start_examples,
@@ -378,7 +385,8 @@ const struct command commands[] = {
         .operands = "[PID|PROGRAM]",
         .run = cmd_stop,
         .summary = "end the tracing of a process, until the next start",
-        .text = "No further call is captured. Those that are under way have --timeout to return, and then have their "
+        .text = "No further call is captured. Those that are under way have --timeout to return, and then "
+                "have their "
                 "span; the rest is counted. What was captured is delivered; the session's span leaves.",
         .options = control_options,
     },
@@ -387,7 +395,8 @@ const struct command commands[] = {
         .operands = "[PID|PROGRAM]",
         .run = cmd_flush,
         .summary = "make a process deliver what it has captured",
-        .text = "Waits until all that is finished on the GPU is delivered. The exit status is 1 if it isn't after "
+        .text = "Waits until all that is finished on the GPU is delivered. The exit status is 1 if it isn't "
+                "after "
                 "--timeout.",
         .options = control_options,
     },

@@ -3,6 +3,7 @@
 #include "base/counters.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
 
@@ -11,6 +12,8 @@ static const struct attr_key key_spans = ATTR_KEY("cuda.session.spans");
 static const struct attr_key key_end = ATTR_KEY("cuda.session.end_reason");
 static const struct attr_key key_lost = ATTR_KEY("cuda.session.lost");
 static const struct attr_key key_link = ATTR_KEY("cuda.link");
+
+#define LOSS_PREFIX "cuspan.lost."
 
 static bool fill_random(void *to, size_t bytes)
 {
@@ -138,6 +141,29 @@ static uint32_t add_links(const struct session *session, struct span_link *links
     return count;
 }
 
+/* "cuspan.lost.ring_full" of the counter lost_ring_full. */
+static const struct attr_key *loss_key(enum counter counter)
+{
+    static struct attr_key keys[COUNTER_COUNT]; /* of the one thread that correlates */
+    struct attr_key *key = &keys[counter];
+    if (!key->tag) {
+        int length = snprintf(key->name, sizeof key->name, "%s%s", LOSS_PREFIX,
+                              counter_name(counter) + strlen("lost_"));
+        key->len = (uint8_t)length;
+        key->tag = 0x0a;
+    }
+    return key;
+}
+
+/* Of the process so far: what is lost before it is captured belongs to no session that anyone knows. */
+static void add_losses(struct span *span)
+{
+    span_attr_int(span, &key_lost, (int64_t)counters_lost());
+    for (enum counter i = 0; i < COUNTER_COUNT; i++)
+        if (counter_is_loss(i) && counter_get(i))
+            span_attr_int(span, loss_key(i), (int64_t)counter_get(i));
+}
+
 void session_close(struct session *session, const char *reason, struct span *span, struct span_link *links)
 {
     bool is_child = session->number == 1 && session->options.has_parent;
@@ -165,7 +191,7 @@ void session_close(struct session *session, const char *reason, struct span *spa
     span_attr_int(span, &key_spans, session->spans);
     span_attr_string(span, &key_end, reason);
     if (counters_lost())
-        span_attr_int(span, &key_lost, (int64_t)counters_lost());
+        add_losses(span);
     session->previous =
         make_link(session->trace_id, session->span_id, session->flags | 0x100u, "previous session");
     session->is_open = false;

@@ -10,6 +10,7 @@
 #include "export/output.h"
 #include "export/sender.h"
 #include "export/spool.h"
+#include "export/trouble.h"
 #include "base/shown.h"
 
 #include <pthread.h>
@@ -71,6 +72,10 @@ static void count(const struct exporter *exporter, const struct delivery *delive
 {
     if (delivery->accepted)
         counter_add(COUNTER_batches_sent, 1);
+    if (delivery->accepted)
+        trouble_clear(exporter->number);
+    else if (delivery->lost && delivery->reason == COUNTER_lost_output)
+        trouble_note(exporter->number, "%s can't be written", exporter->name);
     counter_output_delivered(exporter->number, delivery->delivered);
     if (delivery->lost > 0)
         counter_output_lost(exporter->number, delivery->reason, delivery->lost);

@@ -10,6 +10,7 @@
 #include "export/headers.h"
 #include "export/retry.h"
 #include "base/shown.h"
+#include "export/trouble.h"
 #include "export/verdict.h"
 
 #include <inttypes.h>
@@ -54,6 +55,7 @@ struct sender {
 
     /* Constant. */
     bool grpc;
+    unsigned number;            /* of the output */
     uint64_t timeout_ns;        /* of a request; 0: none */
     uint64_t export_timeout_ns; /* of a batch; 0: none */
     char kept[64];              /* how much waits for a collector that is away, for log lines */
@@ -284,6 +286,7 @@ static void refuse(struct sender *sender, const struct batch *batch, const struc
 {
     char message[300];
     shown_message(sender, verdict->message, message, sizeof message);
+    trouble_note(sender->number, "refused: %s%s", verdict->status, message);
     if (tell(sender, TROUBLE_REFUSED))
         log_warn("%s refuses spans, which are lost%s%s%s%s%s", sender->name, *verdict->status ? ": " : "",
                  verdict->status, message, verdict->hint ? "; " : "", verdict->hint ? verdict->hint : "");
@@ -316,8 +319,11 @@ static void put_off(struct sender *sender, const struct transport_response *resp
     char message[300];
     uint64_t now_ns = clock_monotonic_ns();
     bool stopping = control_aborted(sender->control) || now_ns >= control_stop_at_ns(sender->control);
+    if (response->result != TRANSPORT_ANSWERED)
+        trouble_note(sender->number, "can't be reached: %s", response->error);
     if (response->result == TRANSPORT_ANSWERED) {
         shown_message(sender, verdict->message, message, sizeof message);
+        trouble_note(sender->number, "not ready: %s%s", verdict->status, message);
         if (!stopping && tell(sender, TROUBLE_BUSY))
             log_warn("%s is not ready: %s%s; %s are kept and sent again", sender->name, verdict->status,
                      message, sender->kept);
@@ -530,6 +536,7 @@ enum status sender_create(const struct output_settings *settings,
     sender->output = (struct output){
         .open = sender_open, .deliver = sender_deliver, .wake = sender_wake, .destroy = sender_destroy};
     sender->control = control;
+    sender->number = environment->output;
     retry_init(&sender->retry, environment->retry_initial_ms,
                clock_read_ns(CLOCK_REALTIME) ^ (uint64_t)getpid() << 40 ^ (uint64_t)(uintptr_t)sender);
     enum status status = copy_settings(sender, settings, environment);

@@ -1603,10 +1603,12 @@ tracer_provider:
             result = self.replay("vector_add", "--config", config, to_file=False, status=status)
             made = result.report["spans"]
             arrived = 0 if status else made
+            settled = {"on_way": 0, "unaccounted": 0}
             self.assertEqual(len(spans_in(target.read_text())), made)
             self.assertEqual(result.report["outputs"],
-                             [{"kind": "file", "endpoint": bad, "delivered": arrived, "lost": made - arrived},
-                              {"kind": "file", "endpoint": str(target), "delivered": made, "lost": 0}])
+                             [{"kind": "file", "endpoint": bad, "delivered": arrived, "lost": made - arrived, **settled,
+                               **({"trouble": f"{bad} can't be written"} if status else {})},
+                              {"kind": "file", "endpoint": str(target), "delivered": made, "lost": 0, **settled}])
             self.assertEqual(result.report["delivered"], arrived)
             said = [line for line in result.err.splitlines() if "delivered" in line or "look at" in line]
             self.assertEqual(said, [f"cuspan: {'0 of ' if status else ''}{made} spans delivered to {bad}",

@@ -2,8 +2,8 @@
  *
  *   cycling_host LIBCUSPAN FAKE-CUPTI THREADS       callbacks made here; the fake only keeps whom to call
  *   cycling_host LIBCUSPAN DOUBLE RECORDING         the recording again and again, by the double of CUPTI
- *   cycling_host LIBCUSPAN FAKE-CUPTI stuck         one thread enters a call, and leaves it at the first line on
- *                                                   standard input
+ *   cycling_host LIBCUSPAN FAKE-CUPTI stuck         one thread enters a call, and leaves it at the first line
+ * on standard input
  *
  * It says "ready" and goes on until standard input ends, then prints how many calls were made. */
 #include "capture/cupti_abi.h"

@@ -676,6 +676,59 @@ static void test_a_call_across_an_edge_of_sleep_has_no_record(void **state)
     assert_non_null(next_call());
 }
 
+static void test_a_call_that_is_under_way_has_its_end(void **state)
+{
+    (void)state;
+    struct call early, late, inner;
+    find(&early, CALL_RUNTIME, "cudaMalloc", 10);
+    find(&inner, CALL_DRIVER, "cuMemAlloc", 10);
+    find(&late, CALL_RUNTIME, "cudaFree", 11);
+    enter(&early);
+    enter(&inner);
+    assert_int_equal(threads_in_call(), 1);
+    mode_end();
+    assert_true(mode_is_ending());
+    leave(&inner);
+    assert_null(next());
+    leave(&early);
+    assert_int_equal(threads_in_call(), 0);
+    assert_non_null(next_call());
+    release();
+    enter(&late);
+    assert_int_equal(threads_in_call(), 0);
+    leave(&late);
+    assert_null(next());
+    fall_asleep();
+    wake_up();
+}
+
+static void test_a_call_that_ended_in_sleep_is_not_under_way(void **state)
+{
+    (void)state;
+    struct call call, next_one;
+    find(&call, CALL_RUNTIME, "cudaMalloc", 10);
+    find(&next_one, CALL_RUNTIME, "cudaFree", 11);
+    enter(&call);
+    fall_asleep();
+    leave(&call);
+    assert_int_equal(threads_in_call(), 1); /* nobody has told of its end */
+    threads_wake();
+    wake_up();
+    assert_int_equal(threads_in_call(), 0);
+    enter(&next_one);
+    assert_int_equal(threads_in_call(), 1);
+    mode_end();
+    fall_asleep();
+    mode_wake(0);
+    mode_end();
+    enter(&call); /* who begins a call is in no other */
+    assert_int_equal(threads_in_call(), 0);
+    leave(&call);
+    assert_null(next());
+    fall_asleep();
+    wake_up();
+}
+
 static void test_off_is_not_woken(void **state)
 {
     (void)state;
@@ -1117,6 +1170,8 @@ int main(void)
         cmocka_unit_test_setup(test_nothing_while_off, setup),
         cmocka_unit_test_setup(test_asleep_only_graphs_are_captured, setup),
         cmocka_unit_test_setup(test_a_call_across_an_edge_of_sleep_has_no_record, setup),
+        cmocka_unit_test_setup(test_a_call_that_is_under_way_has_its_end, setup),
+        cmocka_unit_test_setup(test_a_call_that_ended_in_sleep_is_not_under_way, setup),
         cmocka_unit_test_setup(test_off_is_not_woken, setup),
         cmocka_unit_test_setup(test_the_cuda_profiler_bounds_the_tracing, setup),
         cmocka_unit_test_setup(test_errno_stays, setup),

@@ -95,6 +95,8 @@ static void test_an_empty_session_has_a_length(void **state)
     assert_int_equal(span.start_ns, 100);
     assert_int_equal(span.end_ns, 101);
     assert_int_equal(attr("cuda.session.lost")->i, 4);
+    assert_int_equal(attr("cuspan.lost.ring_full")->i, 4);
+    assert_null(attr("cuspan.lost.no_ring"));
 }
 
 static void test_a_session_is_due_by_spans_and_by_age(void **state)

@@ -53,6 +53,8 @@ uint32_t threads_in_call(void)
     return atomic_load(&calls_under_way);
 }
 
+void threads_wake(void) {}
+
 static bool is_awake(void)
 {
     bool is_on = atomic_load(&mode_now) == MODE_ON;
@@ -358,6 +360,56 @@ static void no_wake_up_is_lost(void **state)
     assert_true(counter_get(COUNTER_sleeps) > before);
 }
 
+static void a_stop_waits_for_calls_that_are_under_way(void **state)
+{
+    (void)state;
+    uint64_t cut = counter_get(COUNTER_calls_cut);
+    begin(SLEEP_NEVER, false, false);
+    atomic_store(&calls_under_way, 2);
+    wake_set_ending(60000);
+    assert_true(wake_end_tracing());
+    assert_true(wake_is_ending());
+    assert_false(wake_end_tracing());
+    assert_false(wake_service());
+    assert_true(wake_is_ending());
+    assert_true(atomic_load(&are_records_on)); /* of what those calls have launched */
+    atomic_store(&calls_under_way, 0);
+    assert_true(wake_service());
+    assert_false(is_awake());
+    assert_false(wake_is_ending());
+    assert_int_equal(counter_get(COUNTER_calls_cut), cut);
+}
+
+static void a_stop_waits_no_longer_than_it_is_told(void **state)
+{
+    (void)state;
+    uint64_t cut = counter_get(COUNTER_calls_cut);
+    begin(SLEEP_NEVER, false, false);
+    atomic_store(&calls_under_way, 2);
+    wake_set_ending(0);
+    assert_true(wake_end_tracing());
+    assert_true(wake_service());
+    assert_false(is_awake());
+    assert_int_equal(counter_get(COUNTER_calls_cut), cut + 2);
+    atomic_store(&calls_under_way, 0);
+}
+
+static void a_start_ends_the_wait(void **state)
+{
+    (void)state;
+    uint64_t sleeps = counter_get(COUNTER_sleeps);
+    begin(SLEEP_NEVER, false, false);
+    atomic_store(&calls_under_way, 1);
+    wake_set_ending(60000);
+    assert_true(wake_end_tracing());
+    assert_true(wake_begin_tracing());
+    assert_true(is_awake());
+    assert_false(wake_service());
+    assert_true(is_awake());
+    atomic_store(&calls_under_way, 0);
+    assert_int_equal(counter_get(COUNTER_sleeps), sleeps);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -376,6 +428,9 @@ int main(void)
         cmocka_unit_test_setup(a_forked_child_has_the_contexts_of_one_thread, set_up),
         cmocka_unit_test_setup(is_left_alone_after_the_stop, set_up),
         cmocka_unit_test_setup(no_wake_up_is_lost, set_up),
+        cmocka_unit_test_setup(a_stop_waits_for_calls_that_are_under_way, set_up),
+        cmocka_unit_test_setup(a_stop_waits_no_longer_than_it_is_told, set_up),
+        cmocka_unit_test_setup(a_start_ends_the_wait, set_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,13 +10,14 @@
         return CUPTI_OK;                                                                                     \
     }
 
-EXPORTED cupti_callback_fn *fake_callback; /* who subscribed, for a host that makes the callbacks itself */
+EXPORTED cupti_callback_fn
+    *_Atomic fake_callback; /* who subscribed, for a host that makes the callbacks itself */
 EXPORTED cuptiSubscribe_fn cuptiSubscribe;
 uint32_t cuptiSubscribe(cupti_subscriber_handle *subscriber, cupti_callback_fn *callback, void *userdata)
 {
     (void)userdata;
     fake_callback = callback;
-    *subscriber = (cupti_subscriber_handle)&fake_callback;
+    *subscriber = (cupti_subscriber_handle)(uintptr_t)&fake_callback;
     return CUPTI_OK;
 }
 

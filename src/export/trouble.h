@@ -1,0 +1,19 @@
+/* What an output suffers from now, for whoever asks while the process runs: the words of its last failure,
+ * until a delivery succeeds. Nothing of a server's or user's secrets is in it: the caller passes what it
+ * would log. */
+#ifndef CUSPAN_EXPORT_TROUBLE_H
+#define CUSPAN_EXPORT_TROUBLE_H
+
+#include "base/status.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* On the output's own thread. */
+void trouble_note(unsigned output, const char *format, ...) PRINTF_LIKE(2, 3);
+void trouble_clear(unsigned output);
+
+/* False: none. Any thread of ours. */
+bool trouble_get(unsigned output, char *text, size_t size);
+
+#endif

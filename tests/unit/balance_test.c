@@ -1,0 +1,102 @@
+/* The sums by which a user is told that nothing is lost in silence. */
+#include "base/balance.h"
+#include "base/losses.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static int set_up(void **state)
+{
+    (void)state;
+    counters_reset();
+    return 0;
+}
+
+static void every_loss_has_a_reason_and_an_advice(void **state)
+{
+    (void)state;
+    size_t count = 0;
+    for (enum counter i = 0; i < COUNTER_COUNT; i++) {
+        const struct loss *loss = loss_of(i);
+        assert_int_equal(loss != NULL, counter_is_loss(i));
+        assert_true(!loss || (*loss->why && *loss->advice));
+        count += loss != NULL;
+    }
+    assert_int_equal(count, loss_count);
+}
+
+static void no_counter_stands_on_both_sides(void **state)
+{
+    (void)state;
+    for (size_t i = 0; balance_source(i) != COUNTER_COUNT; i++)
+        for (size_t j = 0; balance_fate(j) != COUNTER_COUNT; j++)
+            assert_int_not_equal(balance_source(i), balance_fate(j));
+    assert_int_equal(balance_source(1000), COUNTER_COUNT);
+    assert_int_equal(balance_fate(1000), COUNTER_COUNT);
+}
+
+static void each_source_is_owed_a_fate(void **state)
+{
+    struct balance balance = {.held = 0};
+    (void)state;
+    for (size_t i = 0; balance_source(i) != COUNTER_COUNT; i++) {
+        counter_add(balance_source(i), 1);
+        balance_take(&balance, 0);
+        assert_int_equal(balance_captured(&balance), i + 1);
+        assert_int_equal(balance_unaccounted(&balance), i + 1);
+    }
+    uint64_t owed = balance_captured(&balance);
+    for (size_t i = 0; balance_fate(i) != COUNTER_COUNT; i++) {
+        counter_add(balance_fate(i), 1);
+        balance_take(&balance, 0);
+        assert_int_equal(balance_settled(&balance), i + 1);
+        assert_int_equal(balance_unaccounted(&balance), (int64_t)owed - (int64_t)i - 1);
+    }
+    balance.held = 2;
+    balance_take(&balance, 0);
+    assert_int_equal(balance.held, 2);
+    assert_int_equal(balance_unaccounted(&balance),
+                     (int64_t)(balance_captured(&balance) - balance_settled(&balance)) - 2);
+}
+
+static void losses_before_capture_stand_in_no_sum(void **state)
+{
+    struct balance balance = {.held = 0};
+    (void)state;
+    counter_add(COUNTER_lost_ring_full, 3);
+    counter_add(COUNTER_lost_cupti_dropped, 4);
+    balance_take(&balance, 0);
+    assert_int_equal(balance_unaccounted(&balance), 0);
+}
+
+static void each_output_is_owed_every_span(void **state)
+{
+    struct balance balance = {.on_way = {0, 2}};
+    (void)state;
+    counter_add(COUNTER_spans_created, 7);
+    counter_output_delivered(0, 4);
+    counter_output_lost(0, COUNTER_lost_refused, 3);
+    counter_output_delivered(1, 4);
+    balance_take(&balance, 2);
+    assert_int_equal(balance_output_unaccounted(&balance, 0), 0);
+    assert_int_equal(balance_output_unaccounted(&balance, 1), 1);
+    counter_output_delivered(1, 2); /* one of them twice */
+    balance_take(&balance, 2);
+    assert_int_equal(balance_output_unaccounted(&balance, 1), -1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_loss_has_a_reason_and_an_advice),
+        cmocka_unit_test(no_counter_stands_on_both_sides),
+        cmocka_unit_test_setup(each_source_is_owed_a_fate, set_up),
+        cmocka_unit_test_setup(losses_before_capture_stand_in_no_sum, set_up),
+        cmocka_unit_test_setup(each_output_is_owed_every_span, set_up),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
