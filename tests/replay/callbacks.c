@@ -61,7 +61,9 @@ uint32_t callbacks_subscribe(cupti_callback_fn *callback, void *userdata, const 
     while (atomic_load(&subscribers[place].callback))
         place++;
     struct cupti_subscriber *made = &subscribers[place];
-    memset(made->enabled, 0, sizeof made->enabled);
+    for (uint32_t domain = 0; domain < CUPTI_DOMAIN_COUNT; domain++)
+        for (uint32_t cbid = 0; cbid < CBIDS_MAX; cbid++)
+            atomic_store_explicit(&made->enabled[domain][cbid], false, memory_order_relaxed);
     snprintf(made->name, sizeof made->name, "CUPTI for %s", name ? name : "");
     made->userdata = userdata;
     records_begin(place);
