@@ -636,6 +636,16 @@ static void write_report(const struct report *report)
     shutdown_write(report->settings);
 }
 
+/* What waits in correlate for what will not come any more. */
+static void give_up_unmade(void)
+{
+    struct balance balance = {.held = 0};
+    balance_take(&balance, 0);
+    int64_t unmade = balance_unaccounted(&balance);
+    if (unmade > 0)
+        counter_add(COUNTER_lost_unmade, (uint64_t)unmade);
+}
+
 static void finish(void)
 {
     struct report report = {.program = pipeline.program, .settings = pipeline.settings};
@@ -658,6 +668,8 @@ static void finish(void)
     if (atomic_flag_test_and_set(&is_reported))
         return; /* too late: the host's thread has said what is lost */
     report_log_losses(exporter_final_trouble());
+    if (pipeline.correlate && broken_any())
+        give_up_unmade(); /* what was open when the invariant broke stays so */
     if (pipeline.correlate)
         report_log_imbalance(pipeline.settings->output_count);
     write_report(&report);
@@ -805,16 +817,6 @@ void pipeline_cancel(void)
     capture_set_downstream_room(NULL);
     outputs_destroy(pipeline.outputs, clock_monotonic_ns() + CANCEL_NS);
     pipeline.outputs = NULL;
-}
-
-/* What waits in correlate for what will not come any more. */
-static void give_up_unmade(void)
-{
-    struct balance balance = {.held = 0};
-    balance_take(&balance, 0);
-    int64_t unmade = balance_unaccounted(&balance);
-    if (unmade > 0)
-        counter_add(COUNTER_lost_unmade, (uint64_t)unmade);
 }
 
 /* On the host's thread, while ours is still at work, perhaps stuck inside CUPTI. What has become spans is

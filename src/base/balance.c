@@ -9,7 +9,8 @@ static const enum counter sources[] = {
 static const enum counter fates[] = {
     COUNTER_spans_created,  COUNTER_spans_filtered,       COUNTER_spans_unsampled, COUNTER_sessions_unsampled,
     COUNTER_spans_summed,   COUNTER_marks_as_events,      COUNTER_facts,           COUNTER_asleep_records,
-    COUNTER_lost_backwards, COUNTER_lost_zero_timestamps, COUNTER_lost_unmade,     COUNTER_COUNT};
+    COUNTER_lost_backwards, COUNTER_lost_zero_timestamps, COUNTER_lost_unmade,
+    COUNTER_lost_broken,     COUNTER_COUNT};
 
 void balance_take(struct balance *balance, size_t output_count)
 {

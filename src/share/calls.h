@@ -1,5 +1,5 @@
 /* CUPTI's calls that stand in this library in place of CUPTI's own: the lists of cupti_abi.h, and those that
- * only guests make. tests/integration/cupti_abi_check.c holds them against the real headers. */
+ * only guests make. */
 #ifndef CUSPAN_SHARE_CALLS_H
 #define CUSPAN_SHARE_CALLS_H
 
@@ -22,11 +22,11 @@
 /* The switches of single attributes, (uint8_t enable): X(name, attribute of the subscriber-aware API). They
  * came one by one, from 12.0 to 13.0. */
 #define CUPTI_SWITCH_CALLS(X)                                                                                \
-    X(cuptiActivityEnableAllocationSource, 14)                                                               \
-    X(cuptiActivityEnableAllSyncRecords, 16)                                                                 \
-    X(cuptiActivityEnableCudaEventDeviceTimestamps, 17)                                                      \
-    X(cuptiActivityEnableDeviceGraph, 19)                                                                    \
-    X(cuptiActivityEnableHWTrace, 13)
+    X(cuptiActivityEnableAllocationSource, CUPTI_ATTR_ENABLE_ALLOCATION_SOURCE_TRACKING)                     \
+    X(cuptiActivityEnableAllSyncRecords, CUPTI_ATTR_ENABLE_ALL_SYNC_RECORDS)                                 \
+    X(cuptiActivityEnableCudaEventDeviceTimestamps, CUPTI_ATTR_ENABLE_CUDA_EVENT_DEVICE_TIMESTAMPS)          \
+    X(cuptiActivityEnableDeviceGraph, CUPTI_ATTR_ENABLE_DEVICE_GRAPH_TRACE)                                  \
+    X(cuptiActivityEnableHWTrace, CUPTI_ATTR_ENABLE_HES)
 
 /* Of 13.3 and later; NULL where the library is older. */
 #define CUPTI_GUEST_SUBSCRIBER_CALLS(X)                                                                      \

@@ -1,5 +1,6 @@
 /* The ways of CUPTI's calls in a process with guests, and the guest itself: its subscription, its buffers'
- * and callbacks' functions, its clock. entries.c has the calls that come in, share.c what becomes of the guest.
+ * and callbacks' functions, its clock. entries.c has the calls that come in, share.c what becomes of the
+ * guest.
  *
  * This library runs in every process that is started below `cuspan run --share`, most of which never use
  * CUDA: it is libc alone, and does nothing before CUPTI's first call. */

@@ -277,12 +277,10 @@ def main():
     with ThreadPoolExecutor(AT_ONCE) as pool:
         done = list(pool.map(Case.run, chosen))
     by = {case.name: case for case in done}
-    before = 0
     judge(by)
     for case in done:
         if any(line.startswith(f"FAILED {case.name}:") for line in lines):
             case.show()
-            before += 1
     if not sys.argv[3:]:
         check_tools()
         check_jax()

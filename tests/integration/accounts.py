@@ -6,10 +6,10 @@
 # What was captured, or made by the agent itself, and what that can come to.
 SOURCES = ("calls_captured", "activities_captured", "ranges_captured", "marks_captured", "sessions", "summaries", "roots")
 FATES = ("spans_created", "spans_filtered", "spans_unsampled", "sessions_unsampled", "spans_summed", "marks_as_events",
-         "facts", "asleep_records", "lost_backwards", "lost_zero_timestamps", "lost_unmade")
+         "facts", "asleep_records", "lost_backwards", "lost_zero_timestamps", "lost_unmade", "lost_broken")
 # Losses of an output's spans; every other one is of what has not become a span.
 OF_OUTPUTS = ("lost_queue_full", "lost_too_large", "lost_rejected", "lost_refused", "lost_unreachable", "lost_deadline",
-              "lost_output")
+              "lost_output", "lost_spool_full", "lost_spool_damaged")
 
 
 def differences(report, has_ended=True):
@@ -32,7 +32,7 @@ def differences(report, has_ended=True):
     expect("unaccounted", report["unaccounted"], 0)
     for output in outputs:
         expect(f"spans made and fates at {output.get('endpoint', output['kind'])}", report["spans"],
-               output["delivered"] + output["lost"] + output["on_way"])
+               output["delivered"] + output["lost"] + output["on_way"] + output.get("spooled", 0))
         expect("unaccounted at an output", output["unaccounted"], 0)
     expect("delivered by outputs", sum(output["delivered"] for output in outputs), counters["spans_delivered"])
     expect("lost by outputs", sum(output["lost"] for output in outputs),

@@ -201,7 +201,8 @@ static int finalize_in_callback(void)
 {
     uint32_t result = cuptiEnableDomain(1, subscriber, CUPTI_DOMAIN_RUNTIME);
     atomic_store(&is_to_finalize, true);
-    return result == CUPTI_OK ? play() : (int)result;
+    int played = result == CUPTI_OK ? play() : (int)result;
+    return atomic_load(&is_to_finalize) ? -3 : played;
 }
 
 static int unsubscribe(void)

@@ -62,7 +62,7 @@ uint32_t callbacks_subscribe(cupti_callback_fn *callback, void *userdata, const 
         place++;
     struct cupti_subscriber *made = &subscribers[place];
     for (uint32_t domain = 0; domain < CUPTI_DOMAIN_COUNT; domain++)
-        for (uint32_t cbid = 0; cbid < CBIDS_MAX; cbid++) /* a player may be at it */
+        for (uint32_t cbid = 0; cbid < CBIDS_MAX; cbid++)
             atomic_store_explicit(&made->enabled[domain][cbid], false, memory_order_relaxed);
     snprintf(made->name, sizeof made->name, "CUPTI for %s", name ? name : "");
     made->userdata = userdata;

@@ -38,10 +38,10 @@ struct consumer {
     } kinds[ACTIVITY_KINDS_MAX];
     struct cupti_record_layout *layouts[ACTIVITY_KINDS_MAX];
     uint64_t attrs[ATTRS_MAX];
-    cupti_request_fn *request;
-    cupti_complete_fn *complete;
-    cupti_request_v2_fn *request_v2;
-    cupti_complete_v2_fn *complete_v2;
+    _Atomic(cupti_request_fn *) request;
+    _Atomic(cupti_complete_fn *) complete;
+    _Atomic(cupti_request_v2_fn *) request_v2;
+    _Atomic(cupti_complete_v2_fn *) complete_v2;
     /* As CUPTI's do: if they go off, or on again, while copies are on, no kernel's records come from then on.
      */
     _Atomic bool kernels_have_ended;
