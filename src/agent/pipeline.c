@@ -667,9 +667,9 @@ static void finish(void)
         deliver(&report);
     if (atomic_flag_test_and_set(&is_reported))
         return; /* too late: the host's thread has said what is lost */
-    report_log_losses(exporter_final_trouble());
     if (pipeline.correlate && broken_any())
         give_up_unmade(); /* what was open when the invariant broke stays so */
+    report_log_losses(exporter_final_trouble());
     if (pipeline.correlate)
         report_log_imbalance(pipeline.settings->output_count);
     write_report(&report);

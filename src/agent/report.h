@@ -35,5 +35,4 @@ void report_log_imbalance(size_t output_count);
 void report_accounts(FILE *file, const struct settings *settings, const struct balance *balance);
 void report_string(FILE *file, const char *text);
 
-
 #endif

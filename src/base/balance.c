@@ -9,8 +9,8 @@ static const enum counter sources[] = {
 static const enum counter fates[] = {
     COUNTER_spans_created,  COUNTER_spans_filtered,       COUNTER_spans_unsampled, COUNTER_sessions_unsampled,
     COUNTER_spans_summed,   COUNTER_marks_as_events,      COUNTER_facts,           COUNTER_asleep_records,
-    COUNTER_lost_backwards, COUNTER_lost_zero_timestamps, COUNTER_lost_unmade,
-    COUNTER_lost_broken,     COUNTER_COUNT};
+    COUNTER_lost_backwards, COUNTER_lost_zero_timestamps, COUNTER_lost_unmade,     COUNTER_lost_broken,
+    COUNTER_COUNT};
 
 void balance_take(struct balance *balance, size_t output_count)
 {
@@ -47,8 +47,8 @@ int64_t balance_unaccounted(const struct balance *balance)
 int64_t balance_output_unaccounted(const struct balance *balance, size_t output)
 {
     const struct output_fates *fate = &balance->outputs[output];
-    return (int64_t)(balance->counters[COUNTER_spans_created] - fate->delivered - fate->lost -
-                     fate->spooled - balance->on_way[output]);
+    return (int64_t)(balance->counters[COUNTER_spans_created] - fate->delivered - fate->lost - fate->spooled -
+                     balance->on_way[output]);
 }
 
 enum counter balance_source(size_t index)

@@ -59,7 +59,7 @@
     X(spans_spooled_left, false, "of them, those that lie there still")                                      \
     X(recovered_spans, false, "spans of earlier processes, delivered from the spool")                        \
     X(recovered_lost, false, "spans of earlier processes that are lost: never spooled, damaged or refused")  \
-    X(broken_invariants, false, "faults of the agent's own: the first one ends the tracing")                \
+    X(broken_invariants, false, "faults of the agent's own: the first one ends the tracing")                 \
     X(records_written, false, "events written to a recording")                                               \
     X(lost_cupti_dropped, true, "records that CUPTI itself dropped")                                         \
     X(lost_zero_timestamps, true, "records whose timestamps are zero: device buffers were exhausted")        \

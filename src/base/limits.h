@@ -57,8 +57,8 @@
 #define BATCH_BYTES_MAX    (3 * 1024 * 1024)
 #define REQUEST_BYTES_MAX  (64 * 1024 * 1024) /* OTLP's own bound */
 #define RESPONSE_BYTES_MAX (4 * 1024 * 1024)  /* more is an error by the specification */
-/* What any sensible answer stays below: the rest is read and thrown away. What matters stands first; a parser's copy of
- * JSON takes 50 times its size. */
+/* What any sensible answer stays below: the rest is read and thrown away. What matters stands first; a
+ * parser's copy of JSON takes 50 times its size. */
 #define RESPONSE_BYTES_KEPT       (16 * 1024)
 #define RESPONSE_HEADER_BYTES_MAX (256 * 1024) /* interim answers and trailers included */
 

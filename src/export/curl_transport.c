@@ -205,7 +205,8 @@ static void drive(struct connection *connection)
         int running;
         CURLcode code;
         if (!curl_sockets_are_ours(connection->sockets)) {
-            no_answer(connection, TRANSPORT_UNREACHABLE, "the program has closed the connection's descriptors");
+            no_answer(connection, TRANSPORT_UNREACHABLE,
+                      "the program has closed the connection's descriptors");
             return;
         }
         CURLMcode failed = curl_multi_perform(connection->multi, &running);

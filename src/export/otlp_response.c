@@ -109,7 +109,8 @@ static void copy_message(struct otlp_response *response, const struct reader *te
 /* An answer without a body has no address either. */
 static struct reader read_all(const uint8_t *bytes, size_t count)
 {
-    return (struct reader){.at = bytes, .end = count ? bytes + count : bytes, .is_cut = count >= RESPONSE_BYTES_KEPT};
+    return (struct reader){
+        .at = bytes, .end = count ? bytes + count : bytes, .is_cut = count >= RESPONSE_BYTES_KEPT};
 }
 
 bool otlp_read_export_response(const uint8_t *bytes, size_t count, struct otlp_response *response)

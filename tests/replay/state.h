@@ -20,7 +20,7 @@ struct replay_state {
     bool is_loaded;
     uint32_t version; /* as cuptiGetVersion answers */
     uint64_t first_correlation;
-    atomic_bool is_patient;          /* waits for the agent */
+    atomic_bool is_patient;   /* waits for the agent */
     _Atomic bool is_finished; /* cuptiFinalize, or a fatal error: nothing is reported any more */
     _Atomic bool is_gone;     /* it has ended with the process, before the agent */
     struct shift shift;

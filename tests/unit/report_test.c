@@ -98,7 +98,8 @@ static void test_losses_are_named_in_one_line(void **state)
     stderr_begin();
     report_log_losses("trouble");
     said = stderr_end();
-    assert_int_equal(times_in(said, "\n"), 3); /* what is no span and what is left in the spool: lines of their own */
+    assert_int_equal(times_in(said, "\n"),
+                     3); /* what is no span and what is left in the spool: lines of their own */
     assert_int_equal(times_in(said, "spans are left in the spool"), 1);
     assert_int_equal(times_in(said, "trouble"), 1);
     free(said);
