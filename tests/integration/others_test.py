@@ -260,7 +260,7 @@ class GiveWay(Case):
                             way="give-way", settings=RETRY)
         self.assert_all_well(result)
         self.assertEqual(result.counts[0][2], 0)
-        self.assertEqual(result.report["counters"]["releases"], 4)
+        self.assertGreaterEqual(result.report["counters"]["releases"], 4)
         self.assertLessEqual(set(result.report["losses"]), {"lost_in_flight"})
         self.assertLessEqual(result.report["counters"]["orphans"], result.report["losses"].get("lost_in_flight", 0))
 
