@@ -415,10 +415,12 @@ static enum agent_answer change_hold(bool releases, uint64_t wait_ns)
 {
     if (atomic_load(&state) != AGENT_RUNNING || getpid() != owner)
         return AGENT_FAILED;
-    if (capture_is_released() == releases)
-        return AGENT_ALREADY;
+    /* Whatever it is now: the pipeline's thread may just be coming back. */
+    bool is_already = capture_is_released() == releases;
     enum status status = pipeline_set_released(releases, clock_monotonic_ns() + wait_ns + RELEASE_GRACE_NS);
-    return status == STATUS_OK ? AGENT_DONE : AGENT_FAILED;
+    if (status != STATUS_OK)
+        return AGENT_FAILED;
+    return is_already ? AGENT_ALREADY : AGENT_DONE;
 }
 
 enum agent_answer agent_release(void)

@@ -3,14 +3,15 @@
  *
  *   guest_host RECORDING AGENT STEP...
  *
- * inject (as CUDA does), play (the recorded calls), play-on (again and again, on a thread), play-off,
- * subscribe, clock, register, kinds (kernels, copies, fills, runtime calls), kinds-off, flush, flush-forced,
- * unsubscribe, finalize, fini-callback (unsubscribes and finalizes in a call's callback, as PyTorch does),
- * nap=MS. guest-on is subscribe, clock, register and kinds; guest-off is kinds-off and flush. Each says
- * "STEP: ANSWER", CUPTI's where it is one. count says what the profiler has seen since the last: "count:
- * kernels N copies N wrong N ns N". */
+ * inject (as CUDA does), play (the recorded calls), play-on (again and again, on a thread), play-off, on
+ * (waits until the agent traces, 20 s at most), subscribe, clock, register, kinds (kernels, copies, fills),
+ * kinds-off, flush, flush-forced, unsubscribe, finalize, fini-callback (unsubscribes and finalizes in a
+ * call's callback, as PyTorch does), nap=MS. guest-on is subscribe, clock, register and kinds; guest-off is
+ * kinds-off and flush. Each says "STEP: ANSWER", CUPTI's where it is one. count says what the profiler has
+ * seen since the last: "count: kernels N copies N wrong N ns N". */
 #include "capture/cupti_abi.h"
 #include "capture/layouts.h"
+#include "cuspan/cuspan.h"
 #include "model/activities.h"
 #include "recording/replay.h"
 
@@ -161,6 +162,19 @@ static int inject(const char *agent)
     return initialize ? initialize() : -1;
 }
 
+static int wait_for_agent(const char *agent)
+{
+    void *library = dlopen(agent, RTLD_NOW | RTLD_NOLOAD);
+    const cuspan_api *(*api)(uint32_t) =
+        library ? (const cuspan_api *(*)(uint32_t))dlsym(library, "cuspan_agent_api") : NULL;
+    bool is_on = false;
+    for (int ms = 0; api && ms < 20000 && !is_on; ms += PAUSE_MS) {
+        is_on = api(1)->is_on();
+        nap(PAUSE_MS);
+    }
+    return is_on ? 0 : -1;
+}
+
 static const uint32_t kinds[] = {ACTIVITY_MEMCPY, ACTIVITY_MEMSET, ACTIVITY_KERNEL};
 
 static uint32_t set_kinds(bool on)
@@ -252,6 +266,8 @@ static int step(const char *name, const char *agent)
         return play();
     if (strcmp(name, "count") == 0)
         return count();
+    if (strcmp(name, "on") == 0)
+        return wait_for_agent(agent);
     if (strncmp(name, "nap=", 4) == 0)
         return nap(strtol(name + 4, NULL, 10)), 0;
     if (strcmp(name, "play-on") == 0) {

@@ -162,7 +162,7 @@ class Share(Case):
         self.assertEqual(result.report["counters"]["pauses"], 1)
 
     def test_it_comes_and_goes_while_the_program_works(self):
-        result = self.guest("inject", "play-on", *["guest-on", "nap=20", "guest-off", "nap=5", "unsubscribe"] * 8, "play-off",
+        result = self.guest("inject", "play-on", *["guest-on", "nap=100", "guest-off", "nap=5", "unsubscribe"] * 5, "play-off",
                             "count", way="share")
         self.assert_all_well(result)
         kernels, copies, wrong, _ = result.counts[0]
@@ -210,7 +210,7 @@ class GiveWay(Case):
         self.assertRegex(lines[1], "uses CUPTI again")
 
     def test_before_during_and_after(self):
-        result = self.guest("inject", "play", "guest-on", "play", "guest-off", "count", "nap=1000", "play", "count",
+        result = self.guest("inject", "play", "guest-on", "play", "guest-off", "count", "on", "play", "count",
                             way="give-way", settings=RETRY)
         self.assert_all_well(result)
         self.assert_guest_saw(result.counts[0])
@@ -223,7 +223,7 @@ class GiveWay(Case):
         self.assertEqual(ends, ["release", "exit"])
 
     def test_a_guest_that_comes_first_is_waited_for(self):
-        result = self.guest("guest-on", "inject", "play", "guest-off", "count", "nap=1000", "play", way="give-way", settings=RETRY)
+        result = self.guest("guest-on", "inject", "play", "guest-off", "count", "on", "play", way="give-way", settings=RETRY)
         self.assert_guest_saw(result.counts[0])
         self.assert_agent_has(result, 1, is_first=False)
 
@@ -247,7 +247,7 @@ class GiveWay(Case):
 
     def test_its_subscription_holds_when_it_comes_again(self):
         """Taken back while it was idle, it is restored, and ends as the guest ends it."""
-        result = self.guest("inject", "guest-on", "play", "guest-off", "count", "nap=500", "play", "guest-on", "play",
+        result = self.guest("inject", "guest-on", "play", "guest-off", "count", "on", "play", "guest-on", "play",
                             "guest-off", "count", "fini-callback", way="give-way", settings=RETRY)
         self.assert_all_well(result)
         self.assert_guest_saw(result.counts[0])
@@ -256,11 +256,11 @@ class GiveWay(Case):
         self.assertEqual(result.report["counters"]["releases"], 2)
 
     def test_it_comes_and_goes_while_the_program_works(self):
-        result = self.guest("inject", "play-on", *["guest-on", "nap=10", "guest-off", "nap=100"] * 6, "play-off", "count",
+        result = self.guest("inject", "play-on", *["guest-on", "nap=10", "guest-off", "on", "nap=20"] * 4, "play-off", "count",
                             way="give-way", settings=RETRY)
         self.assert_all_well(result)
         self.assertEqual(result.counts[0][2], 0)
-        self.assertGreater(result.report["counters"]["releases"], 2)
+        self.assertGreaterEqual(result.report["counters"]["releases"], 4)
         self.assertLessEqual(set(result.report["losses"]), {"lost_in_flight"})
         self.assertLessEqual(result.report["counters"]["orphans"], result.report["losses"].get("lost_in_flight", 0))
 

@@ -16,14 +16,14 @@
 
 struct cupti_subscriber {
     _Atomic(cupti_callback_fn *) callback;
-    void *userdata;
+    void *_Atomic userdata;
     char name[CUPTI_OLD_SUBSCRIBER_NAME_BYTES];
     _Atomic bool enabled[CUPTI_DOMAIN_COUNT][CBIDS_MAX];
 };
 
 /* Several where each allows others, as from 13.2 on: who comes first chooses. */
 static struct cupti_subscriber subscribers[SUBSCRIBERS_MAX];
-static bool allows_several; /* of those that are subscribed */
+static _Atomic bool allows_several; /* of those that are subscribed */
 
 const char *callbacks_holder(void)
 {
@@ -65,7 +65,7 @@ uint32_t callbacks_subscribe(cupti_callback_fn *callback, void *userdata, const 
         for (uint32_t cbid = 0; cbid < CBIDS_MAX; cbid++)
             atomic_store_explicit(&made->enabled[domain][cbid], false, memory_order_relaxed);
     snprintf(made->name, sizeof made->name, "CUPTI for %s", name ? name : "");
-    made->userdata = userdata;
+    atomic_store(&made->userdata, userdata);
     records_begin(place);
     atomic_store(&made->callback, callback);
     *subscriber = made;
@@ -130,7 +130,7 @@ static bool deliver_to(struct cupti_subscriber *subscriber, uint32_t domain, uin
     if (!callback || !callbacks_is_enabled(subscriber, domain, cbid) || atomic_load(&replay.is_finished))
         return false;
     watch_begin(what);
-    callback(subscriber->userdata, domain, cbid, data);
+    callback(atomic_load(&subscriber->userdata), domain, cbid, data);
     watch_end();
     return true;
 }
