@@ -181,6 +181,18 @@ static bool is_of_nvidias_tools(const char *path)
     return false;
 }
 
+/* The tool that says so by a variable of its own: Nsight Compute injects itself by other means than
+ * CUDA_INJECTION64_PATH, and doesn't bear that it is set. */
+static const char *tool_of_environment(void)
+{
+    static const char *const variables[] = {"NV_COMPUTE_PROFILER_PERFWORKS_DIR",
+                                            "NV_SANITIZER_INJECTION_PORT_BASE"};
+    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++)
+        if (getenv(variables[i]))
+            return variables[i];
+    return NULL;
+}
+
 /* The driver loads one injected library; whose it is, is not ours to decide. The same holds for NVTX, but
  * there is enough to see without its ranges. */
 static enum status check_rivals(struct injection *injection, struct error *err)
@@ -190,17 +202,17 @@ static enum status check_rivals(struct injection *injection, struct error *err)
     if (!set && nvtx_set && !injection->is_quiet)
         log_warn(NVTX_VARIABLE " is set to %.200s already: NVTX ranges go there and are not traced",
                  nvtx_set);
-    if (!set)
-        return STATUS_OK;
-    if (is_of_nvidias_tools(set)) { /* the program is run under it, and the agent in it would stay out */
-        injection->tool = memory_copy_string(set);
+    const char *tool = tool_of_environment();
+    if (tool || (set && is_of_nvidias_tools(set))) { /* the agent would stay out of the program anyway */
+        injection->tool = memory_copy_string(tool ? tool : set);
         if (!injection->is_quiet)
-            log_warn(VARIABLE
-                     " is set to %.200s: the program is started under one of NVIDIA's tools, which needs "
+            log_warn("%s is set%s%.200s: the program is started under one of NVIDIA's tools, which needs "
                      "CUPTI for itself; it is run without cuspan",
-                     set);
+                     tool ? tool : VARIABLE, tool ? "" : " to ", tool ? "" : set);
         return STATUS_OK;
     }
+    if (!set)
+        return STATUS_OK;
     return error_set(err, STATUS_UNAVAILABLE,
                      VARIABLE " is set to %.200s already, and CUDA loads one such library only; "
                               "to run with cuspan in its place: env -u " VARIABLE " cuspan ...",

@@ -364,7 +364,7 @@ const struct setting settings_table[] = {
     {OWN("spool.directory"), SETTINGS(spool.directory), .type = SETTING_PATH,
      .comment = "requests lie here until a collector has them, also when the program is killed; unset: in memory"},
     {OWN("spool.bytes_max"), SETTINGS(spool.bytes_max), .type = SETTING_UINT64,
-     RANGE(4 * MIB, 1024ull * 1024 * MIB), .default_text = "1073741824",
+     RANGE(4 * MIB, 1024ull * 1024 * MIB), .default_text = "2147483648",
      .comment = "of all that lies there, of all processes; what comes then is lost and counted"},
 
     {OWN("memory_bytes_max"), SETTINGS(memory_bytes_max), .type = SETTING_UINT64,

@@ -97,14 +97,20 @@ static enum spool_turn open_segment(struct spool_source *source, int folder, con
     char file[SPOOL_FILE_BYTES];
     uint8_t header[SPOOL_SEGMENT_BYTES];
     struct spool_segment segment;
-    uint32_t number = spool_next_segment(folder, source->name, at->segment ? at->segment : 1);
-    if (!number || (end && number > end->at.segment)) {
-        count_missing(source, end ? end->spans : source->ledger.spooled, damaged);
-        return SPOOL_NOTHING;
-    }
+    uint32_t number = at->segment ? at->segment : 1;
     spool_segment_name(file, source->name, number);
-    if (!spool_file_open(&source->segment, folder, file, O_RDWR))
-        return SPOOL_TROUBLE;
+    if (!spool_file_open(&source->segment, folder, file, O_RDWR)) {
+        if (errno != ENOENT)
+            return SPOOL_TROUBLE;
+        number = spool_next_segment(folder, source->name, number);
+        if (!number || (end && number > end->at.segment)) {
+            count_missing(source, end ? end->spans : source->ledger.spooled, damaged);
+            return SPOOL_NOTHING;
+        }
+        spool_segment_name(file, source->name, number);
+        if (!spool_file_open(&source->segment, folder, file, O_RDWR))
+            return SPOOL_TROUBLE;
+    }
     ssize_t have = spool_file_read(&source->segment, header, sizeof header, 0);
     if (have < 0)
         return SPOOL_TROUBLE;

@@ -71,7 +71,7 @@ static void look(struct spool_writer *writer, int folder)
 static enum status begin_source(struct spool_writer *writer, struct spool_source *source, int folder,
                                 unsigned output, struct error *err)
 {
-    char file[SPOOL_FILE_BYTES];
+    char file[SPOOL_FILE_BYTES], temporary[SPOOL_FILE_BYTES + 8];
     uint32_t random = 0;
     uint64_t now_ns = clock_read_ns(CLOCK_REALTIME);
     uint32_t pid = (uint32_t)getpid();
@@ -87,14 +87,16 @@ static enum status begin_source(struct spool_writer *writer, struct spool_source
         .start_ns = now_ns, .pid = pid, .output = output, .made = counter_get(COUNTER_spans_created)};
     snprintf(source->ledger.program, SPOOL_PROGRAM_BYTES, "%s", program_invocation_short_name);
     writer->end = (struct spool_end){0};
+    /* It gets its name when it is locked: whoever finds it must not take it for one that nobody holds. */
     spool_ledger_name(file, source->name);
-    if (!spool_file_open(&source->ledger_file, folder, file, O_RDWR | O_CREAT | O_EXCL))
+    snprintf(temporary, sizeof temporary, "%s.new", file);
+    if (!spool_file_open(&source->ledger_file, folder, temporary, O_RDWR | O_CREAT | O_EXCL))
         return fail(writer, err);
     if (spool_file_lock(&source->ledger_file) && spool_source_write_ledger(source) &&
-        spool_source_write_ledger(source))
+        spool_source_write_ledger(source) && renameat(folder, temporary, folder, file) == 0)
         return STATUS_OK;
     fail(writer, err);
-    unlinkat(folder, file, 0);
+    unlinkat(folder, temporary, 0);
     spool_file_close(&source->ledger_file);
     return STATUS_IO;
 }

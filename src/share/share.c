@@ -17,7 +17,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic int way = -1;     /* enum share_way; -1: not settled */
 static _Atomic bool is_agent_in; /* GIVES_WAY: it uses CUPTI, as far as we know */
 static const struct share_agent *_Atomic agent;
-static struct real_calls own_calls, agents_calls; /* the guest's own library; the one that the agent uses */
+static struct real_calls own_calls, agents_calls; /* the guest's library; the one that the agent uses */
 static char agents_path[512];
 static pthread_once_t own_once = PTHREAD_ONCE_INIT;
 static _Atomic bool has_agents_calls;
@@ -41,6 +41,13 @@ static uint64_t clock_ns(clockid_t clock)
     return (uint64_t)now.tv_sec * NS_PER_SECOND + (uint64_t)now.tv_nsec;
 }
 
+/* A program that runs with another user's rights isn't led by its caller's environment. */
+static const char *variable(const char *name)
+{
+    const char *value = getauxval(AT_SECURE) ? NULL : getenv(name);
+    return value ? value : "";
+}
+
 /* --- libraries --- */
 
 /* `handle`: where to look. A guest that was linked with CUPTI finds it as the loader would have: after us, or
@@ -57,10 +64,21 @@ static void resolve(void *handle, struct real_calls *calls)
 #undef RESOLVE
 }
 
+/* Who subscribed by one library keeps every other one out for good, even when it has unsubscribed (13.5 beside
+ * 13.0: MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED): where the agent gives way, it is for the same library. */
+static void *agents_own(void)
+{
+    const char *path = *agents_path ? agents_path : variable(SHARE_CUPTI_VARIABLE);
+    bool gives_way = atomic_load(&way) == SHARE_GIVES_WAY;
+    return gives_way && *path ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
+}
+
 static void find_own(void)
 {
     static const char *const names[] = {"libcupti.so.13", "libcupti.so.12", "libcupti.so"};
-    void *handle = dlsym(RTLD_NEXT, "cuptiGetVersion") ? RTLD_NEXT : NULL;
+    void *handle = agents_own();
+    if (!handle && dlsym(RTLD_NEXT, "cuptiGetVersion"))
+        handle = RTLD_NEXT;
     for (size_t i = 0; i < sizeof names / sizeof *names && !handle; i++)
         handle = dlopen(names[i], RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD);
     if (handle)
@@ -97,13 +115,6 @@ const struct real_calls *share_real(void)
 }
 
 /* --- which way --- */
-
-/* A program that runs with another user's rights isn't led by its caller's environment. */
-static const char *variable(const char *name)
-{
-    const char *value = getauxval(AT_SECURE) ? NULL : getenv(name);
-    return value ? value : "";
-}
 
 /* A guest that comes before the agent: will there be one, and which way has the command line named? */
 static enum share_way foreseen_locked(void)
@@ -227,9 +238,6 @@ uint32_t guest_open_locked(void)
     if (result != CUPTI_OK)
         return result;
     guest.real = opened;
-    /* For experiments: a clock of ours from the start, so that nobody ever pauses for it. */
-    if (strcmp(variable("CUSPAN_SHARE_CLOCK"), "early") == 0)
-        (void)put_clock_locked();
     return CUPTI_OK;
 }
 
@@ -383,6 +391,8 @@ static enum share_way join(const struct share_agent *joining, enum share_way wan
     bool has_passed = now == SHARE_PASSES && guest.was_ever;
     if (wanted == SHARE_BESIDE && !open_agents_locked(path))
         wanted = SHARE_PASSES;
+    if (wanted == SHARE_GIVES_WAY && path)
+        snprintf(agents_path, sizeof agents_path, "%s", path);
     if (now < 0 || (!has_passed && !guest.was_ever))
         now = (int)wanted;
     atomic_store(&way, now);

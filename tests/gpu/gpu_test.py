@@ -36,10 +36,10 @@ class Test:
         self.build, self.out, self.counter = Path(build), Path(out), counter
         self.passed = self.failed = 0
 
-    def run(self, command, **environment):
+    def run(self, command, limit=300, **environment):
         clean = {key: value for key, value in os.environ.items() if not key.startswith(("OTEL_", "CUSPAN_", "CUDA_INJ"))}
         return subprocess.run([str(part) for part in command], env={**clean, **environment}, stdin=subprocess.DEVNULL,
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=300, check=False)
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=limit, check=False)
 
     def counted(self, program, cupti, **environment):
         """What the bare counter sees, by the agent's words for the kinds."""

@@ -125,7 +125,8 @@ def check_profiler(case, alone, exact=True):
     doubts = {key: sum(seen[key] for seen in case.said["rounds"]) for key in ("kernels_without_call", "no_duration")}
     check(case, not any(doubts.values()), f"each kernel has its call and a duration: {doubts}")
     operators = [seen["kernels_with_operator"] for seen in case.said["rounds"]]
-    check(case, operators == counts or want["kernels_with_operator"] == 0, f"each kernel has its operator: {operators[:5]}")
+    if "--threads" not in case.options:  # it follows the operators of its own thread alone
+        check(case, operators == counts or want["kernels_with_operator"] == 0, f"each kernel has its operator: {operators[:5]}")
     lows, highs = [seen["lead_us"][0] for seen in case.said["rounds"]], [seen["lead_us"][2] for seen in case.said["rounds"]]
     check(case, min(lows, default=0) > -50 and max(highs, default=0) < 1e6,
           f"kernels begin after their calls: {min(lows, default=0):.1f} to {max(highs, default=0):.1f} us later")
@@ -171,7 +172,6 @@ def cases():
         Case("passed-through", environment={"LD_PRELOAD": str(BUILD / "libcuspan-share.so")}),
         Case("hold", way=""),
         Case("share", way="share"),
-        Case("share-early-clock", way="share", environment={"CUSPAN_SHARE_CLOCK": "early"}),
         Case("share-twenty", "--rounds", "20", "--steps", "10", way="share"),
         Case("share-teardown", "--rounds", "4", "--steps", "20", way="share", environment={"TEARDOWN_CUPTI": "1"}),
         Case("share-threads", "--threads", "4", way="share"),

@@ -115,7 +115,7 @@ class Manners(GuestCase):
         process.stdin.close()
         self.assertEqual(process.wait(FOREVER_S), exits_test.STATUS)
         ours = {name: rest for name, *rest in threads.values() if name.startswith("cuspan/")}
-        self.assertEqual(set(ours), {"cuspan/pipeline", "cuspan/sender"}, threads)
+        self.assertEqual(set(ours), {"cuspan/control", "cuspan/pipeline", "cuspan/sender"}, threads)
         catchable = {number for number in range(1, 32) if number not in (9, 19)}
         for name, (blocked, processors, policy) in ours.items():
             self.assertEqual({n for n in catchable if not blocked >> (n - 1) & 1}, set(), f"not blocked by {name}")

@@ -145,10 +145,6 @@ class Share(Case):
         self.assert_guest_saw(result.counts[1])
         self.assert_agent_has(result, 2)
 
-    def test_an_early_clock_needs_no_pause(self):
-        result = self.guest("inject", "guest-on", "play", "guest-off", "count", way="share", env={"CUSPAN_SHARE_CLOCK": "early"})
-        self.assert_guest_saw(result.counts[0])
-
     def test_it_comes_and_goes(self):
         """Each time by the way that ends all of CUPTI, were it alone; the clock is set once, so nobody pauses again."""
         rounds = 8

@@ -110,6 +110,7 @@ class OtlpSink:
         self.lock = threading.Lock()
         self.keep = keep
         self.bodies = []
+        self.hashes = []  # of the bodies as they came
         self.read = []
         self.headers = []
         self.counted = self.requests = 0
@@ -161,6 +162,7 @@ class OtlpSink:
         """Reads later: a slow collector would be another test."""
         with self.lock:
             self.requests += 1
+            self.hashes.append(hash(body))
             if self.keep:
                 self.bodies.append((body, encoding, is_json))
         if not self.keep:
