@@ -637,13 +637,13 @@ static void write_report(const struct report *report)
 }
 
 /* What waits in correlate for what will not come any more. */
-static void give_up_unmade(void)
+static void give_up_unmade(enum counter reason)
 {
     struct balance balance = {.held = 0};
     balance_take(&balance, 0);
     int64_t unmade = balance_unaccounted(&balance);
     if (unmade > 0)
-        counter_add(COUNTER_lost_unmade, (uint64_t)unmade);
+        counter_add(reason, (uint64_t)unmade);
 }
 
 static void finish(void)
@@ -668,7 +668,7 @@ static void finish(void)
     if (atomic_flag_test_and_set(&is_reported))
         return; /* too late: the host's thread has said what is lost */
     if (pipeline.correlate && broken_any())
-        give_up_unmade(); /* what was open when the invariant broke stays so */
+        give_up_unmade(COUNTER_lost_broken); /* what was open when the invariant broke stays so */
     report_log_losses(exporter_final_trouble());
     if (pipeline.correlate)
         report_log_imbalance(pipeline.settings->output_count);
@@ -832,7 +832,7 @@ static void report_missed_deadline(void)
              "distribution.cuspan.exit_deadline_ms",
              pipeline.settings->exit_deadline_ms);
     if (!pipeline.tape) {
-        give_up_unmade();
+        give_up_unmade(COUNTER_lost_unmade);
         (void)outputs_give_up(pipeline.settings->output_count);
     }
     if (counters_lost())

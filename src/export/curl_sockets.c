@@ -30,12 +30,37 @@ static struct own_fd *find(struct curl_sockets *sockets, int number)
     return NULL;
 }
 
+static bool is_lost(const struct own_fd *fd)
+{
+    return fd->number >= 0 && !own_fd_is_ours(fd);
+}
+
+/* The pair is ours alone, and goes where the host closes all. A socket may have been closed by libcurl, which
+ * doesn't tell of those that have lost a race (7.88, where a name has addresses of both families). */
+bool curl_sockets_are_ours(const struct curl_sockets *sockets)
+{
+    bool lost = is_lost(&sockets->wait) || is_lost(&sockets->wake);
+    for (size_t i = 0; i < CURL_SOCKETS_MAX && sockets->wait.number < 0; i++)
+        lost |= is_lost(&sockets->open[i]);
+    return !lost;
+}
+
+/* Those that libcurl has closed without a word. */
+static void forget_closed(struct curl_sockets *sockets)
+{
+    for (size_t i = 0; i < CURL_SOCKETS_MAX; i++)
+        if (is_lost(&sockets->open[i]))
+            sockets->open[i] = OWN_FD_NONE;
+}
+
 /* Not of libcurl's making, so that a program that the host executes doesn't inherit it. */
 static curl_socket_t open_socket(void *context, curlsocktype purpose, struct curl_sockaddr *address)
 {
     struct curl_sockets *sockets = context;
-    struct own_fd *place = find(sockets, -1);
     (void)purpose;
+    if (curl_sockets_are_ours(sockets))
+        forget_closed(sockets);
+    struct own_fd *place = find(sockets, -1);
     int number = place ? socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol) : -1;
     if (number < 0)
         return CURL_SOCKET_BAD;
@@ -57,19 +82,6 @@ void curl_sockets_follow(struct curl_sockets *sockets, CURL *easy)
     curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, sockets);
     curl_easy_setopt(easy, CURLOPT_CLOSESOCKETFUNCTION, close_socket);
     curl_easy_setopt(easy, CURLOPT_CLOSESOCKETDATA, sockets);
-}
-
-static bool is_lost(const struct own_fd *fd)
-{
-    return fd->number >= 0 && !own_fd_is_ours(fd);
-}
-
-bool curl_sockets_are_ours(const struct curl_sockets *sockets)
-{
-    bool lost = is_lost(&sockets->wait) || is_lost(&sockets->wake);
-    for (size_t i = 0; i < CURL_SOCKETS_MAX; i++)
-        lost |= is_lost(&sockets->open[i]);
-    return !lost;
 }
 
 void curl_sockets_wake(const struct curl_sockets *sockets)

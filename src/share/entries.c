@@ -326,7 +326,10 @@ static uint32_t set_clock_locked(cupti_timestamp_fn *clock)
 
 uint32_t cuptiActivityRegisterTimestampCallback(cupti_timestamp_fn *callback)
 {
-    if (share_arrive() != SHARE_BESIDE)
+    enum share_way way = share_arrive();
+    if (way == SHARE_GIVES_WAY && callback)
+        atomic_store(&guest.clock, callback); /* for when it is lent the slot again */
+    if (way != SHARE_BESIDE)
         return REAL(cuptiActivityRegisterTimestampCallback, callback);
     BESIDE(set_clock_locked(callback));
 }

@@ -354,8 +354,23 @@ uint32_t guest_finalize(void)
 
 /* --- giving way: the slot is lent back while the guest is idle --- */
 
+/* CUPTI's default. A library's clock outlives the subscription: without this the agent's GPU work would stand in
+ * the guest's time (seen with PyTorch's profiler, which counts ticks). */
+static uint64_t default_clock(void)
+{
+    return clock_ns(CLOCK_REALTIME);
+}
+
+static void lend_clock_locked(bool to_guest)
+{
+    cupti_timestamp_fn *clock = atomic_load(&guest.clock);
+    if (clock && own_calls.cuptiActivityRegisterTimestampCallback)
+        (void)own_calls.cuptiActivityRegisterTimestampCallback(to_guest ? clock : default_clock);
+}
+
 static void restore_locked(void)
 {
+    lend_clock_locked(true);
     if (!guest.is_subscribed || guest.real || open_for_guest_locked() != CUPTI_OK)
         return;
     for (uint32_t i = 0; i < guest.callback_count; i++) {
@@ -376,6 +391,8 @@ static bool take_back(uint64_t idle_ns)
         (void)own_calls.cuptiUnsubscribe(guest.real);
         guest.real = NULL;
     }
+    if (is_free)
+        lend_clock_locked(false);
     if (is_free)
         atomic_store(&is_agent_in, true);
     share_unlock();

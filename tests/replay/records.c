@@ -95,7 +95,9 @@ void records_begin(unsigned place)
     struct consumer *consumer = &consumers[place];
     pthread_mutex_lock(&lock);
     if (consumer->is_gone) {
+        uint64_t clock = consumer->attrs[CUPTI_ATTR_TIMESTAMP_CALLBACK]; /* outlives the subscription */
         set_defaults(consumer);
+        consumer->attrs[CUPTI_ATTR_TIMESTAMP_CALLBACK] = clock;
         consumer->request = NULL;
         consumer->complete = NULL;
         consumer->request_v2 = NULL;
@@ -408,6 +410,15 @@ static bool is_off(unsigned place, const struct activity_record *record)
            atomic_load(&replay.is_finished) || !has_functions(consumer);
 }
 
+/* CLOCK_REALTIME is CUPTI's own clock, whose place the recorded one has. */
+static bool is_default(uint64_t told_ns)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    uint64_t now_ns = (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec;
+    return now_ns - told_ns < 1000000000ull;
+}
+
 /* The record in the time that the subscriber's clock tells. */
 static struct activity_record in_own_time(const struct consumer *consumer,
                                           const struct activity_record *record)
@@ -417,7 +428,7 @@ static struct activity_record in_own_time(const struct consumer *consumer,
     cupti_timestamp_fn *clock = NULL;
     uint64_t before, theirs;
     memcpy(&clock, &consumer->attrs[CUPTI_ATTR_TIMESTAMP_CALLBACK], sizeof clock);
-    if (!clock)
+    if (!clock || is_default(clock()))
         return own;
     do { /* the replay's own may be set on by another thread */
         before = cuspan_replay_clock();
