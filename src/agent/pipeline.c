@@ -1,6 +1,7 @@
 #include "agent/pipeline.h"
 
 #include "agent/alone.h"
+#include "agent/control_socket.h"
 #include "agent/detect.h"
 #include "agent/outputs.h"
 #include "agent/own.h"
@@ -729,6 +730,7 @@ static void end_where_alone(uint64_t now_ns)
         shutdown_begin("the end of its last thread", 0);
     pipeline.is_stopping = true;
     pthread_mutex_unlock(&pipeline.lock);
+    control_socket_close(); /* its thread would keep the process alive */
 }
 
 /* Each returns how long to pause. */

@@ -1,5 +1,6 @@
 #include "export/spool.h"
 
+#include "base/own_thread.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "export/codec.h"
@@ -441,7 +442,7 @@ static void *run(void *argument)
 
 /* ---- life ---- */
 
-/* On the exporter's thread, whose mask of signals the new one inherits. */
+/* On the exporter's thread. */
 static void spool_open(struct output *output)
 {
     struct spool *spool = spool_of(output);
@@ -451,7 +452,7 @@ static void spool_open(struct output *output)
         tell_trouble(spool, &err);
     else
         close(folder);
-    spool->has_thread = pthread_create(&spool->thread, NULL, run, spool) == 0;
+    spool->has_thread = own_thread_start(&spool->thread, 0, run, spool) == 0;
     if (spool->has_thread)
         return;
     log_warn("no thread for the spool %s: what is written there is delivered by the next process",

@@ -64,8 +64,8 @@ static void resolve(void *handle, struct real_calls *calls)
 #undef RESOLVE
 }
 
-/* Who subscribed by one library keeps every other one out for good, even when it has unsubscribed (13.5 beside
- * 13.0: MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED): where the agent gives way, it is for the same library. */
+/* Who subscribed by one library keeps every other one out for good, even when it has unsubscribed (13.5
+ * beside 13.0: MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED): where the agent gives way, it is for the same library. */
 static void *agents_own(void)
 {
     const char *path = *agents_path ? agents_path : variable(SHARE_CUPTI_VARIABLE);
@@ -354,8 +354,8 @@ uint32_t guest_finalize(void)
 
 /* --- giving way: the slot is lent back while the guest is idle --- */
 
-/* CUPTI's default. A library's clock outlives the subscription: without this the agent's GPU work would stand in
- * the guest's time (seen with PyTorch's profiler, which counts ticks). */
+/* CUPTI's default. A library's clock outlives the subscription: without this the agent's GPU work would stand
+ * in the guest's time (seen with PyTorch's profiler, which counts ticks). */
 static uint64_t default_clock(void)
 {
     return clock_ns(CLOCK_REALTIME);
