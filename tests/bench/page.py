@@ -29,7 +29,8 @@ BENCH, DOCS = ROOT / "tests/bench", ROOT / "docs"
 # Title, file in tests/bench/results, part of the plots' names. A budget's figure is that of the first that has it.
 GPU_RUNS = [("A PyTorch step, many rounds", "gpu-torch.json", "many-"), ("The default settings", "gpu.json", ""),
             ("Starting and ending", "gpu-start.json", "start-"), ("Asleep", "gpu-asleep.json", "asleep-"),
-            ("Every level", "gpu-levels.json", "levels-"), ("Beside other profilers", "gpu-profilers.json", "profilers-")]
+            ("Every level", "gpu-levels.json", "levels-"), ("Beside other profilers", "gpu-profilers.json", "profilers-"),
+            ("Beside PyTorch's profiler", "gpu-beside.json", "beside-")]
 OURS = "cuspan"  # as rivals/measure.py names it
 GPU, ANYWHERE = "tests/bench/run.sh gpu", "tests/bench/run.sh anywhere"
 
@@ -87,7 +88,8 @@ class Check:
         if self.limit is not None:
             is_open = self.low <= self.limit < self.high
             said = "met" if self.is_met else f"missed by {self.number(self.value - self.limit)} {self.unit}"
-            return said + (", though the interval holds both" if is_open else "")
+            few = "" if self.is_sure else ", in too few pairs for an interval"
+            return said + few + (", though the interval holds both" if is_open else "")
         if self.is_met:
             return "met"
         if not self.low <= 1 <= self.high:
