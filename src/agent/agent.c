@@ -391,6 +391,9 @@ void agent_look(struct agent_view *view)
     } else if (now != AGENT_RUNNING) {
         view->state = now == AGENT_BEGINNING ? "starting" : "waiting";
         view->why = now == AGENT_BEGINNING ? "" : why;
+    } else if (capture_is_released()) {
+        view->state = "released";
+        view->why = "CUPTI is left to another tool";
     } else if (capture_is_ending()) {
         view->state = "stopping";
     } else if (!capture_is_on()) {

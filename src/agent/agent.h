@@ -31,7 +31,7 @@ enum agent_answer agent_stop_within(uint32_t timeout_ms, uint32_t *under_way);
 
 /* How it stands. */
 struct agent_view {
-    const char *state; /* waiting, starting, tracing, stopping, asleep, off */
+    const char *state; /* waiting, starting, tracing, stopping, asleep, released, off */
     const char *why;   /* or "" */
     const char *program;
     uint64_t begun_ns;

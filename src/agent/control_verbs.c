@@ -3,6 +3,7 @@
 #include "agent/agent.h"
 #include "agent/status.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 
 #define TIMEOUT_MS     5000
@@ -43,10 +44,20 @@ static void on_status(FILE *to, const char *argument)
     status_write(to);
 }
 
+/* Also where CUPTI was left to another tool. */
 static void on_start(FILE *to, const char *argument)
 {
+    enum agent_answer given = agent_start();
     (void)argument;
-    answer(to, agent_start(), NULL);
+    bool is_back = given != AGENT_ALREADY || (given = agent_resume()) != AGENT_FAILED;
+    answer(to, given, is_back ? NULL : "another tool uses CUPTI");
+    fputc('}', to);
+}
+
+static void on_release(FILE *to, const char *argument)
+{
+    (void)argument;
+    answer(to, agent_release(), "it uses no CUPTI, or CUPTI doesn't answer");
     fputc('}', to);
 }
 
@@ -70,5 +81,6 @@ const struct control_verb control_verbs[] = {{"describe", on_describe},
                                              {"status", on_status},
                                              {"start", on_start},
                                              {"stop", on_stop},
+                                             {"release", on_release},
                                              {"flush", on_flush}};
 const size_t control_verb_count = sizeof control_verbs / sizeof *control_verbs;

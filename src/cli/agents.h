@@ -56,6 +56,7 @@ struct agents_choice {
     const char *folder;
     const char *which; /* PID or program; NULL: none was named */
     bool is_all, is_json;
+    bool is_release; /* stop: CUPTI is left to other tools, too */
     uint32_t timeout_ms;
 };
 

@@ -12,6 +12,9 @@ static bool take_option(struct agents_choice *choice, const struct options *opti
     case OPTION_ALL:
         choice->is_all = true;
         return true;
+    case OPTION_RELEASE:
+        choice->is_release = true;
+        return true;
     case OPTION_JSON:
         choice->is_json = true;
         return true;
@@ -150,7 +153,7 @@ int agents_command(int argc, char **argv, const char *verb,
     if (!agents_options(&choice, argc, argv, &status))
         return status;
     agents_find(&agents, choice.folder);
-    status = ask_all(&agents, &choice, verb, say);
+    status = ask_all(&agents, &choice, choice.is_release ? "release" : verb, say);
     agents_deinit(&agents);
     return status;
 }

@@ -10,6 +10,8 @@ static bool say(const struct agent *agent, const cJSON *answer, uint32_t timeout
         return false;
     if (strcmp(agents_text(answer, "answer"), "already") == 0)
         printf("%s wasn't traced\n", agents_title(agent));
+    else if (strcmp(agents_text(answer, "state"), "released") == 0)
+        printf("%s is no longer traced, and CUPTI is free for other tools\n", agents_title(agent));
     else if (under_way)
         printf("%s is no longer traced; %llu %s had not returned after %u ms, and %s no span\n",
                agents_title(agent), (unsigned long long)under_way, under_way == 1 ? "call" : "calls",

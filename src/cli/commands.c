@@ -179,6 +179,14 @@ static const struct command_option control_options[] = {
     OPTION_OF_FOLDER,
     {0}};
 
+static const struct command_option stop_options[] = {
+    {OPTION_RELEASE, "release", NULL, "leave CUPTI to other tools, too, until the next start", COMPLETES_NOTHING,
+     NULL},
+    {OPTION_ALL, "all", NULL, "every agent that is found", COMPLETES_NOTHING, NULL},
+    OPTION_OF_TIMEOUT("how long it may take, and an answer may be waited for (5000)"),
+    OPTION_OF_FOLDER,
+    {0}};
+
 static const struct command_example start_examples[] = {
     {"CUSPAN_START_ON=control cuspan run ./server &", "a server with an agent that waits"},
     {"cuspan start server; sleep 10; cuspan stop server", "ten seconds of it"},
@@ -387,8 +395,9 @@ const struct command commands[] = {
         .summary = "end the tracing of a process, until the next start",
         .text = "No further call is captured. Those that are under way have --timeout to return, and then "
                 "have their "
-                "span; the rest is counted. What was captured is delivered; the session's span leaves.",
-        .options = control_options,
+                "span; the rest is counted. What was captured is delivered; the session's span leaves. With --release CUPTI's "
+                "slot is free for another tool in the process; start takes it back.",
+        .options = stop_options,
     },
     {
         .name = "flush",

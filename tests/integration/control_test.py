@@ -540,6 +540,23 @@ class Stopping(Case):
         self.assertEqual(self.ask(program.pid, "describe")["state"], "tracing")
 
 
+class Release(Case):
+    """CUPTI is left to other tools on request, and taken back by a start."""
+
+    def test_stop_and_start(self):
+        program = self.begin(BUILD / "cycling_host", BUILD / "libcuspan.so", BUILD / "libcuspan-replay.so",
+                             recording("vector_add"))
+        self.after(program, "ready")
+        self.assertIn("CUPTI is free for other tools", self.cuspan("stop", "--release").stdout)
+        self.assertEqual(self.ask(program.pid, "describe")["state"], "released")
+        self.assertIn("wasn't traced", self.cuspan("stop", "--release").stdout)
+        self.assertIn("is traced", self.cuspan("start").stdout)
+        self.assertEqual(self.ask(program.pid, "describe")["state"], "tracing")
+        program.stdin.close()
+        self.assertEqual(program.wait(FOREVER_S), 0)
+        self.assertEqual(self.report(program.pid)["counters"]["releases"], 1)
+
+
 class Cycles(Case):
     """Start and stop, again and again, while threads call CUDA."""
 
