@@ -16,6 +16,9 @@ cuspan_stage(cli src/cli/commands.c src/cli/options.c src/cli/help.c src/cli/man
              src/cli/scale.c src/cli/outline.c src/cli/bars.c src/cli/label.c src/cli/picture.c
              src/cli/lines.c src/cli/perfetto.c
              src/cli/cmd_run.c src/cli/cmd_record.c src/cli/cmd_replay.c src/cli/cmd_show.c src/cli/cmd_check.c
+             src/cli/stat/table.c src/cli/stat/samples.c src/cli/stat/stat.c src/cli/stat/headline.c
+             src/cli/stat/calls.c src/cli/stat/kernels.c src/cli/stat/copies.c src/cli/stat/devices.c
+             src/cli/stat/latency.c src/cli/stat/print.c src/cli/cmd_stat.c
              src/cli/cmd_version.c src/cli/cmd_help.c)
 target_include_directories(cuspan_cli PRIVATE ${CJSON_INCLUDE_DIR})
 target_link_libraries(cuspan_cli PUBLIC cuspan_config $<TARGET_NAME_IF_EXISTS:cuspan_recording> cuspan_model cuspan_base ${CLI_CJSON} m ${CMAKE_DL_LIBS})

@@ -42,6 +42,10 @@ enum option_id {
     OPTION_CUPTI_VERSION,
     OPTION_ALL,
     OPTION_JSON,
+    OPTION_CSV,
+    OPTION_MARKDOWN,
+    OPTION_TABLE,
+    OPTION_TOP,
     OPTION_MAN,
     OPTION_COMPLETION
 };
@@ -86,6 +90,7 @@ int cmd_run(int argc, char **argv);
 int cmd_record(int argc, char **argv);
 int cmd_replay(int argc, char **argv);
 int cmd_show(int argc, char **argv);
+int cmd_stat(int argc, char **argv);
 int cmd_check(int argc, char **argv);
 int cmd_version(int argc, char **argv);
 int cmd_help(int argc, char **argv);
