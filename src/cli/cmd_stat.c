@@ -99,12 +99,20 @@ static size_t keep_only(struct stat_report *report, const char *key)
     return 0;
 }
 
+/* What goes into a pipe or a file has no width. */
+static size_t columns_of(const struct command_line *line)
+{
+    if (line->columns)
+        return (size_t)line->columns;
+    return isatty(STDOUT_FILENO) ? terminal_columns(STDOUT_FILENO) : TERMINAL_COLUMNS_MAX;
+}
+
 static int print(const struct command_line *line, const struct trace *trace)
 {
     struct stat stat;
     struct stat_report report = {.count = 0};
     struct stat_look look = {
-        .columns = line->columns ? (size_t)line->columns : terminal_columns(STDOUT_FILENO),
+        .columns = columns_of(line),
         .color = terminal_wants_color((enum color_when)line->color, STDOUT_FILENO),
         .utf8 = text_locale_is_utf8(),
     };

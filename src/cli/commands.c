@@ -110,13 +110,11 @@ static const struct command_option stat_options[] = {
     {OPTION_TABLE, "table", "NAME", "this table alone", COMPLETES_WORDS,
      "headline calls errors synchronization kernels copies sizes devices gaps streams latency "
      "latency_histogram"},
-    {OPTION_JSON, "json", NULL, "as JSON: times in ns, sizes in bytes, shares of 1", COMPLETES_NOTHING,
-     NULL},
+    {OPTION_JSON, "json", NULL, "as JSON: times in ns, sizes in bytes, shares of 1", COMPLETES_NOTHING, NULL},
     {OPTION_CSV, "csv", NULL, "as CSV, a table after the other, each below a line \"# NAME\"",
      COMPLETES_NOTHING, NULL},
     {OPTION_MARKDOWN, "markdown", NULL, "as Markdown, to paste", COMPLETES_NOTHING, NULL},
-    {OPTION_WIDTH, "width", "N", "columns, 40 to 300; else as wide as the terminal", COMPLETES_NOTHING,
-     NULL},
+    {OPTION_WIDTH, "width", "N", "columns, 40 to 300; else as wide as the terminal", COMPLETES_NOTHING, NULL},
     {OPTION_COLOR, "color", "WHEN", "auto (on a terminal, unless NO_COLOR is set), always or never",
      COMPLETES_WORDS, "auto always never"},
     {OPTION_MAX_SPANS, "max-spans", "N", "read at most so many spans (5000000)", COMPLETES_NOTHING, NULL},
@@ -231,7 +229,8 @@ const struct command commands[] = {
             "recording; \"-\" is standard "
             "input. All spans of the file are counted, of however many traces and processes.\n"
             "\n"
-            "Medians and 99th percentiles are values that occur (nearest rank). Times are as CUPTI gave them: "
+            "Medians and 99th percentiles are values that occur (nearest rank). Times are as CUPTI gave "
+            "them: "
             "the sums agree with its "
             "records to the nanosecond.",
         .options = stat_options,

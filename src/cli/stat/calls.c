@@ -5,8 +5,8 @@
 #include <stdlib.h>
 
 static const struct stat_column call_columns[] = {
-    {"name", "call", STAT_TEXT},      {"api", "API", STAT_TEXT},       {"count", "calls", STAT_COUNT},
-    {"errors", "errors", STAT_COUNT}, {"total_ns", "total", STAT_NS},  {"share", "share", STAT_SHARE},
+    {"name", "call", STAT_TEXT},      {"api", "API", STAT_TEXT},        {"count", "calls", STAT_COUNT},
+    {"errors", "errors", STAT_COUNT}, {"total_ns", "total", STAT_NS},   {"share", "share", STAT_SHARE},
     {"avg_ns", "average", STAT_NS},   {"median_ns", "median", STAT_NS}, {"p99_ns", "p99", STAT_NS},
     {"min_ns", "least", STAT_NS},     {"max_ns", "most", STAT_NS}};
 

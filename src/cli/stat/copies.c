@@ -5,14 +5,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct stat_column move_columns[] = {
-    {"kind", "kind", STAT_TEXT},          {"from", "from", STAT_TEXT},
-    {"to", "to", STAT_TEXT},              {"count", "runs", STAT_COUNT},
-    {"bytes", "bytes", STAT_BYTES},       {"total_ns", "total", STAT_NS},
-    {"bytes_per_s", "rate", STAT_RATE},   {"peak_share", "of memory's peak", STAT_SHARE},
-    {"avg_bytes", "average", STAT_BYTES}, {"median_bytes", "median", STAT_BYTES},
-    {"min_bytes", "least", STAT_BYTES},   {"max_bytes", "most", STAT_BYTES},
-    {"median_ns", "median time", STAT_NS}};
+static const struct stat_column move_columns[] = {{"kind", "kind", STAT_TEXT},
+                                                  {"from", "from", STAT_TEXT},
+                                                  {"to", "to", STAT_TEXT},
+                                                  {"count", "runs", STAT_COUNT},
+                                                  {"bytes", "bytes", STAT_BYTES},
+                                                  {"total_ns", "total", STAT_NS},
+                                                  {"bytes_per_s", "rate", STAT_RATE},
+                                                  {"peak_share", "of memory's peak", STAT_SHARE},
+                                                  {"avg_bytes", "average", STAT_BYTES},
+                                                  {"median_bytes", "median", STAT_BYTES},
+                                                  {"min_bytes", "least", STAT_BYTES},
+                                                  {"max_bytes", "most", STAT_BYTES},
+                                                  {"median_ns", "median time", STAT_NS}};
 
 static const struct stat_column size_columns[] = {{"from_bytes", "from", STAT_BYTES},
                                                   {"below_bytes", "below", STAT_BYTES},
@@ -129,7 +134,7 @@ static size_t size_class(uint64_t bytes)
 {
     size_t class = 0;
     for (; bytes >= 4 && class + 1 < SIZES; bytes /= 4)
-        class++;
+        class ++;
     return class;
 }
 
@@ -146,7 +151,7 @@ static void add_sizes(const struct stat *stat, struct stat_table *table)
         else if (is_allocation && bytes != UINT64_MAX)
             counts[size_class(bytes)][2]++;
     }
-    for (size_t class = 0; class < SIZES; class++) {
+    for (size_t class = 0; class < SIZES; class ++) {
         if (!counts[class][0] && !counts[class][1] && !counts[class][2])
             continue;
         struct stat_value *row = stat_table_add(table);
@@ -159,10 +164,11 @@ static void add_sizes(const struct stat *stat, struct stat_table *table)
 
 void stat_copies(const struct stat *stat, struct stat_report *report)
 {
-    add_moves(stat, stat_report_add(report, stat_table_of("copies", "Copies and fills",
-                                                          "By direction and sort of memory. The peak is that "
-                                                          "of the GPU's memory; a copy within it counts twice.",
-                                                          move_columns, STAT_COLUMNS(move_columns))));
+    add_moves(stat,
+              stat_report_add(report, stat_table_of("copies", "Copies and fills",
+                                                    "By direction and sort of memory. The peak is that "
+                                                    "of the GPU's memory; a copy within it counts twice.",
+                                                    move_columns, STAT_COLUMNS(move_columns))));
     add_sizes(stat, stat_report_add(report, stat_table_of("sizes", "Sizes", NULL, size_columns,
                                                           STAT_COLUMNS(size_columns))));
 }

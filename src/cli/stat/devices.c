@@ -17,22 +17,17 @@ static const struct stat_column device_columns[] = {{"device", "GPU", STAT_TEXT}
                                                     {"concurrency", "at once", STAT_REAL},
                                                     {"gaps", "idle gaps", STAT_COUNT}};
 
-static const struct stat_column gap_columns[] = {{"device", "GPU", STAT_TEXT},
-                                                 {"at_ns", "at", STAT_NS},
-                                                 {"gap_ns", "idle for", STAT_NS},
-                                                 {"before", "after", STAT_TEXT},
-                                                 {"after", "before", STAT_TEXT},
-                                                 {"during", "the host was in", STAT_TEXT},
-                                                 {"during_share", "for", STAT_SHARE}};
+static const struct stat_column gap_columns[] = {
+    {"device", "GPU", STAT_TEXT},       {"at_ns", "at", STAT_NS},
+    {"gap_ns", "idle for", STAT_NS},    {"before", "after", STAT_TEXT},
+    {"after", "before", STAT_TEXT},     {"during", "the host was in", STAT_TEXT},
+    {"during_share", "for", STAT_SHARE}};
 
-static const struct stat_column stream_columns[] = {{"device", "GPU", STAT_TEXT},
-                                                    {"context", "context", STAT_TEXT},
-                                                    {"stream", "stream", STAT_TEXT},
-                                                    {"count", "pieces of work", STAT_COUNT},
-                                                    {"busy_ns", "busy", STAT_NS},
-                                                    {"median_wait_ns", "median wait", STAT_NS},
-                                                    {"p99_wait_ns", "p99 wait", STAT_NS},
-                                                    {"max_wait_ns", "longest wait", STAT_NS}};
+static const struct stat_column stream_columns[] = {
+    {"device", "GPU", STAT_TEXT},         {"context", "context", STAT_TEXT},
+    {"stream", "stream", STAT_TEXT},      {"count", "pieces of work", STAT_COUNT},
+    {"busy_ns", "busy", STAT_NS},         {"median_wait_ns", "median wait", STAT_NS},
+    {"p99_wait_ns", "p99 wait", STAT_NS}, {"max_wait_ns", "longest wait", STAT_NS}};
 
 #define GAPS_OF_A_DEVICE 5
 

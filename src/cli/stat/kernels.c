@@ -110,7 +110,8 @@ static void fill_row(const struct stat *stat, struct stat_value *row, const stru
                      const struct spread *s, uint64_t all)
 {
     struct stat_launch launch = stat_launch_of(stat, kind->first);
-    const char *grid = stat_attr(stat, kind->first, KEY_GRID), *block = stat_attr(stat, kind->first, KEY_BLOCK);
+    const char *grid = stat_attr(stat, kind->first, KEY_GRID),
+               *block = stat_attr(stat, kind->first, KEY_BLOCK);
     const char *full = stat_attr(stat, kind->first, KEY_KERNEL_NAME);
     row[0] = stat_text(trace_string(stat->trace, kind->first->name));
     row[1] = stat_int(s->count);

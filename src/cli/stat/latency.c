@@ -4,8 +4,8 @@
 #include <stdlib.h>
 
 static const struct stat_column latency_columns[] = {
-    {"work", "work", STAT_TEXT},       {"count", "runs", STAT_COUNT}, {"avg_ns", "average", STAT_NS},
-    {"median_ns", "median", STAT_NS},  {"p99_ns", "p99", STAT_NS},    {"min_ns", "least", STAT_NS},
+    {"work", "work", STAT_TEXT},      {"count", "runs", STAT_COUNT}, {"avg_ns", "average", STAT_NS},
+    {"median_ns", "median", STAT_NS}, {"p99_ns", "p99", STAT_NS},    {"min_ns", "least", STAT_NS},
     {"max_ns", "most", STAT_NS}};
 
 static const struct stat_column histogram_columns[] = {{"from_ns", "from", STAT_NS},

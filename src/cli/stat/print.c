@@ -77,7 +77,8 @@ static void measure(const struct stat_table *table, const struct stat_look *look
     text_deinit(&cell);
 }
 
-/* Whether the column is shown to people: what is in none of the rows isn't, nor is the long form of column 0. */
+/* Whether the column is shown to people: what is in none of the rows isn't, nor is the long form of column 0.
+ */
 static bool is_shown(const struct stat_table *table, size_t column)
 {
     if (strcmp(table->columns[column].key, "full_name") == 0)
@@ -158,7 +159,8 @@ static void print_rows(FILE *out, const struct stat_table *table, const struct s
     fit(table, look, widths);
     for (size_t c = 0; c < table->column_count; c++) {
         if (is_shown(table, c))
-            add_padded(&line, table->columns[c].title, widths[c], is_number(table->columns[c].unit), look->utf8);
+            add_padded(&line, table->columns[c].title, widths[c], is_number(table->columns[c].unit),
+                       look->utf8);
     }
     print_line(out, &line);
     for (size_t r = 0; r < table->row_count; r++) {

@@ -39,8 +39,9 @@ int samples_next(const struct samples *samples, size_t *at, struct spread *sprea
     uint64_t total = 0;
     while (*at + count < samples->count && first[count].group == first->group)
         total += first[count++].value;
-    *spread = (struct spread){first->group,           count,         total, first->value, rank(first, count, 50),
-                              rank(first, count, 99), first[count - 1].value};
+    *spread = (struct spread){
+        first->group,          count, total, first->value, rank(first, count, 50), rank(first, count, 99),
+        first[count - 1].value};
     *at += count;
     return 1;
 }

@@ -1,5 +1,5 @@
-/* Many values by group, and what they come to: the one place that says what a median and a 99th percentile are here, and
- * how long something was busy. */
+/* Many values by group, and what they come to: the one place that says what a median and a 99th percentile
+ * are here, and how long something was busy. */
 #ifndef CUSPAN_CLI_STAT_SAMPLES_H
 #define CUSPAN_CLI_STAT_SAMPLES_H
 
@@ -10,7 +10,7 @@ struct samples {
     struct sample {
         uint32_t group;
         uint64_t value;
-    } *items;
+    } * items;
     size_t count, capacity;
 };
 
@@ -34,12 +34,13 @@ struct stretches {
     struct stretch {
         uint64_t start_ns, end_ns;
         uint32_t span; /* index, of whoever needs it */
-    } *items;
+    } * items;
     size_t count, capacity;
 };
 
 void stretches_add(struct stretches *stretches, uint64_t start_ns, uint64_t end_ns, uint32_t span);
-/* By begin, with those that overlap or touch made one. Returns what they cover; `span` is then that which began it. */
+/* By begin, with those that overlap or touch made one. Returns what they cover; `span` is then that which
+ * began it. */
 uint64_t stretches_merge(struct stretches *stretches);
 /* Of two merged lists: in how many ns both are there. */
 uint64_t stretches_common(const struct stretches *a, const struct stretches *b);

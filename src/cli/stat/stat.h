@@ -1,4 +1,5 @@
-/* `cuspan stat`: tables made of the spans of a file. Each section is a function that adds its tables to the report. */
+/* `cuspan stat`: tables made of the spans of a file. Each section is a function that adds its tables to the
+ * report. */
 #ifndef CUSPAN_CLI_STAT_STAT_H
 #define CUSPAN_CLI_STAT_STAT_H
 
@@ -79,8 +80,8 @@ void stat_copies(const struct stat *stat, struct stat_report *report);
 void stat_devices(const struct stat *stat, struct stat_report *report);
 void stat_latency(const struct stat *stat, struct stat_report *report);
 
-/* The theoretical occupancy of a kernel, 0 to 1, by CUDA's rules from its registers, shared memory and block size and its
- * device's limits; negative where one of them is unknown. */
+/* The theoretical occupancy of a kernel, 0 to 1, by CUDA's rules from its registers, shared memory and block
+ * size and its device's limits; negative where one of them is unknown. */
 struct stat_launch {
     uint64_t threads; /* of a block */
     uint64_t registers;

@@ -42,8 +42,9 @@ static inline void ready_to_measure()
     usleep(200000);
 }
 
-// Loads the library that BENCH_LOAD names as the driver would have at the start. Processes differ in how they lie in memory
-// and on which processors they run by more than what a sleeping library costs; one process before and after doesn't.
+// Loads the library that BENCH_LOAD names as the driver would have at the start. Processes differ in how they
+// lie in memory and on which processors they run by more than what a sleeping library costs; one process
+// before and after doesn't.
 static inline void load_late()
 {
     const char *path = getenv("BENCH_LOAD");
