@@ -77,10 +77,7 @@ static void on_flush(FILE *to, const char *argument)
     fputc('}', to);
 }
 
-const struct control_verb control_verbs[] = {{"describe", on_describe},
-                                             {"status", on_status},
-                                             {"start", on_start},
-                                             {"stop", on_stop},
-                                             {"release", on_release},
-                                             {"flush", on_flush}};
+const struct control_verb control_verbs[] = {{"describe", on_describe}, {"status", on_status},
+                                             {"start", on_start},       {"stop", on_stop},
+                                             {"release", on_release},   {"flush", on_flush}};
 const size_t control_verb_count = sizeof control_verbs / sizeof *control_verbs;

@@ -138,6 +138,27 @@ static const struct command_example show_examples[] = {
     {"curl -s localhost:16686/api/v3/traces/ID | cuspan show -", "a trace out of Jaeger"},
     {0}};
 
+static const struct command_option stat_options[] = {
+    {OPTION_TOP, "top", "N", "rows of a table (20; 0: all)", COMPLETES_NOTHING, NULL},
+    {OPTION_TABLE, "table", "NAME", "this table alone", COMPLETES_WORDS,
+     "headline calls errors synchronization kernels copies sizes devices gaps streams latency "
+     "latency_histogram"},
+    {OPTION_JSON, "json", NULL, "as JSON: times in ns, sizes in bytes, shares of 1", COMPLETES_NOTHING, NULL},
+    {OPTION_CSV, "csv", NULL, "as CSV, a table after the other, each below a line \"# NAME\"",
+     COMPLETES_NOTHING, NULL},
+    {OPTION_MARKDOWN, "markdown", NULL, "as Markdown, to paste", COMPLETES_NOTHING, NULL},
+    {OPTION_WIDTH, "width", "N", "columns, 40 to 300; else as wide as the terminal", COMPLETES_NOTHING, NULL},
+    {OPTION_COLOR, "color", "WHEN", "auto (on a terminal, unless NO_COLOR is set), always or never",
+     COMPLETES_WORDS, "auto always never"},
+    {OPTION_MAX_SPANS, "max-spans", "N", "read at most so many spans (5000000)", COMPLETES_NOTHING, NULL},
+    {0}};
+
+static const struct command_example stat_examples[] = {
+    {"cuspan stat trace.jsonl", "all tables of the spans in the file"},
+    {"cuspan stat --table kernels --top 5 train.cuspanrec", "the five kernels that took the longest"},
+    {"cuspan stat --json trace.jsonl | jq .kernels[0]", "for programs"},
+    {0}};
+
 static const struct command_example check_examples[] = {
     {"cuspan check config/cuspan.yaml", "is this file right, and what would it do?"},
     {"cuspan check", "the same for the environment as it is"},
@@ -180,8 +201,8 @@ static const struct command_option control_options[] = {
     {0}};
 
 static const struct command_option stop_options[] = {
-    {OPTION_RELEASE, "release", NULL, "leave CUPTI to other tools, too, until the next start", COMPLETES_NOTHING,
-     NULL},
+    {OPTION_RELEASE, "release", NULL, "leave CUPTI to other tools, too, until the next start",
+     COMPLETES_NOTHING, NULL},
     {OPTION_ALL, "all", NULL, "every agent that is found", COMPLETES_NOTHING, NULL},
     OPTION_OF_TIMEOUT("how long it may take, and an answer may be waited for (5000)"),
     OPTION_OF_FOLDER,
@@ -338,6 +359,24 @@ const struct command commands[] = {
         .examples = show_examples,
     },
     {
+        .name = "stat",
+        .operands = "FILE",
+        .run = cmd_stat,
+        .completes = COMPLETES_FILE,
+        .summary = "tables of calls, kernels, copies, waiting, GPUs and latencies",
+        .text =
+            "FILE is a file of OTLP JSON lines, as cuspan and the OpenTelemetry Collector write them, or a "
+            "recording; \"-\" is standard "
+            "input. All spans of the file are counted, of however many traces and processes.\n"
+            "\n"
+            "Medians and 99th percentiles are values that occur (nearest rank). Times are as CUPTI gave "
+            "them: "
+            "the sums agree with its "
+            "records to the nanosecond.",
+        .options = stat_options,
+        .examples = stat_examples,
+    },
+    {
         .name = "check",
         .operands = "[FILE]",
         .run = cmd_check,
@@ -395,7 +434,8 @@ const struct command commands[] = {
         .summary = "end the tracing of a process, until the next start",
         .text = "No further call is captured. Those that are under way have --timeout to return, and then "
                 "have their "
-                "span; the rest is counted. What was captured is delivered; the session's span leaves. With --release CUPTI's "
+                "span; the rest is counted. What was captured is delivered; the session's span leaves. With "
+                "--release CUPTI's "
                 "slot is free for another tool in the process; start takes it back.",
         .options = stop_options,
     },

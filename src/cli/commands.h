@@ -51,6 +51,10 @@ enum option_id {
     OPTION_ONLY,
     OPTION_SECONDS,
     OPTION_LIST,
+    OPTION_CSV,
+    OPTION_MARKDOWN,
+    OPTION_TABLE,
+    OPTION_TOP,
     OPTION_MAN,
     OPTION_COMPLETION
 };
@@ -96,6 +100,7 @@ int cmd_record(int argc, char **argv);
 int cmd_replay(int argc, char **argv);
 int cmd_send(int argc, char **argv);
 int cmd_show(int argc, char **argv);
+int cmd_stat(int argc, char **argv);
 int cmd_check(int argc, char **argv);
 int cmd_ps(int argc, char **argv);
 int cmd_status(int argc, char **argv);

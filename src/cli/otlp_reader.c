@@ -22,6 +22,7 @@ struct reader {
     size_t line_number;
     uint64_t bytes_read, bytes_whole;
     struct progress progress;
+    char *what; /* is being done, for the progress */
     struct otlp_sink sink;
 };
 
@@ -181,32 +182,57 @@ static enum status read_again(struct reader *reader, uint32_t chosen, struct err
     return read_pass(reader, err);
 }
 
+/* Reads what there is, up to the bound. The caller ends it by end(). */
+static enum status begin(struct reader *reader, FILE *file, const char *name, size_t spans_max,
+                         struct trace *trace, struct error *err)
+{
+    struct stat facts;
+    *reader = (struct reader){.file = file, .name = name, .what = memory_format("reading %s", name)};
+    trace_init(trace);
+    if (fstat(fileno(file), &facts) == 0 && facts.st_size > 0)
+        reader->bytes_whole = (uint64_t)facts.st_size;
+    otlp_sink_init(&reader->sink, trace, spans_max);
+    progress_begin(&reader->progress, reader->what);
+    return read_pass(reader, err);
+}
+
+static enum status end(struct reader *reader, enum status status)
+{
+    struct trace *trace = reader->sink.trace;
+    if (status == STATUS_OK)
+        trace_finish(trace);
+    progress_end(&reader->progress);
+    otlp_sink_deinit(&reader->sink);
+    free(reader->line);
+    free(reader->what);
+    if (status != STATUS_OK)
+        trace_deinit(trace);
+    return status;
+}
+
 enum status otlp_read(FILE *file, const char *name, const struct otlp_choice *choice, struct trace *trace,
                       struct error *err)
 {
-    struct stat facts;
-    struct reader reader = {.file = file, .name = name};
-    char *what = memory_format("reading %s", name);
+    struct reader reader;
     uint32_t chosen = TRACE_NONE;
-    trace_init(trace);
-    if (fstat(fileno(file), &facts) == 0 && facts.st_size > 0)
-        reader.bytes_whole = (uint64_t)facts.st_size;
-    otlp_sink_init(&reader.sink, trace, choice->spans_max);
-    progress_begin(&reader.progress, what);
-    enum status status = read_pass(&reader, err);
+    enum status status = begin(&reader, file, name, choice->spans_max, trace, err);
     if (status == STATUS_OK)
         status = choose(&reader, choice, &chosen, err);
     if (status == STATUS_OK && trace->list[chosen].kept < trace->list[chosen].spans)
         status = read_again(&reader, chosen, err);
-    if (status == STATUS_OK) {
+    if (status == STATUS_OK)
         keep_only(trace, chosen);
-        trace_finish(trace);
-    }
-    progress_end(&reader.progress);
-    otlp_sink_deinit(&reader.sink);
-    free(reader.line);
-    free(what);
-    if (status != STATUS_OK)
-        trace_deinit(trace);
-    return status;
+    return end(&reader, status);
+}
+
+enum status otlp_read_all(FILE *file, const char *name, size_t spans_max, struct trace *trace,
+                          struct error *err)
+{
+    struct reader reader;
+    enum status status = begin(&reader, file, name, spans_max, trace, err);
+    if (status == STATUS_OK && trace->list_count == 0)
+        status = error_set(err, STATUS_NOT_FOUND, "%.300s: no spans in it", name);
+    for (size_t i = 0; status == STATUS_OK && i < trace->list_count; i++)
+        trace->left_out += trace->list[i].spans - trace->list[i].kept;
+    return end(&reader, status);
 }

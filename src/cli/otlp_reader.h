@@ -21,4 +21,8 @@ struct otlp_choice {
 enum status otlp_read(FILE *file, const char *name, const struct otlp_choice *choice, struct trace *trace,
                       struct error *err) MUST_CHECK;
 
+/* The same, but all traces' spans, up to `spans_max`; what is beyond is in trace->left_out. */
+enum status otlp_read_all(FILE *file, const char *name, size_t spans_max, struct trace *trace,
+                          struct error *err) MUST_CHECK;
+
 #endif

@@ -1,0 +1,93 @@
+/* The few figures that say what sort of program this is, each with its definition. */
+#include "cli/stat/stat.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const struct stat_column columns[] = {{"wall_ns", "from first to last span", STAT_NS},
+                                             {"calls", "calls", STAT_COUNT},
+                                             {"call_ns", "time in calls", STAT_NS},
+                                             {"errors", "calls that failed", STAT_COUNT},
+                                             {"kernels", "kernels", STAT_COUNT},
+                                             {"kernel_ns", "time in kernels", STAT_NS},
+                                             {"move_ns", "time in copies, fills", STAT_NS},
+                                             {"moved_bytes", "copied, filled", STAT_BYTES},
+                                             {"compute_to_memory", "kernels to copies", STAT_REAL},
+                                             {"asynchronous_share", "asynchronous", STAT_SHARE},
+                                             {"mean_occupancy_share", "mean occupancy", STAT_SHARE},
+                                             {"wait_share", "calls that wait", STAT_SHARE}};
+
+struct sums {
+    uint64_t calls, call_ns, errors, sync_ns, asynchronous, submitting;
+    uint64_t kernels, kernel_ns, move_ns, moved_bytes, occupied_known_ns;
+    double occupied_ns;
+};
+
+/* A call that gives the GPU work: launches, and copies and fills whose name says that they don't wait. */
+static bool is_asynchronous(const struct stat *stat, const struct trace_span *call, enum call_group group)
+{
+    return group == CALL_GROUP_LAUNCH || strstr(trace_string(stat->trace, call->name), "Async") != NULL;
+}
+
+static void take_call(const struct stat *stat, struct sums *sums, const struct trace_span *span)
+{
+    enum call_group group = stat_call_group(stat, span);
+    sums->calls++;
+    sums->call_ns += stat_duration(span);
+    sums->errors += span->error != 0;
+    if (group == CALL_GROUP_SYNC)
+        sums->sync_ns += stat_duration(span);
+    if (group != CALL_GROUP_LAUNCH && group != CALL_GROUP_COPY && group != CALL_GROUP_FILL)
+        return;
+    sums->submitting++;
+    sums->asynchronous += is_asynchronous(stat, span, group);
+}
+
+static void take_work(const struct stat *stat, struct sums *sums, const struct trace_span *span)
+{
+    if (span->class == CLASS_KERNEL) {
+        struct stat_launch launch = stat_launch_of(stat, span);
+        double occupancy = stat_occupancy(stat, span, &launch);
+        sums->kernels++;
+        sums->kernel_ns += stat_duration(span);
+        if (occupancy >= 0) {
+            sums->occupied_ns += occupancy * (double)stat_duration(span);
+            sums->occupied_known_ns += stat_duration(span);
+        }
+    } else if (span->class == CLASS_COPY || span->class == CLASS_FILL) {
+        sums->move_ns += stat_duration(span);
+        sums->moved_bytes +=
+            stat_attr_int(stat, span, span->class == CLASS_FILL ? KEY_FILL_BYTES : KEY_COPY_BYTES, 0);
+    }
+}
+
+void stat_headline(const struct stat *stat, struct stat_report *report)
+{
+    const struct trace *trace = stat->trace;
+    struct sums sums = {0};
+    for (size_t i = 0; i < trace->span_count; i++) {
+        if (trace->spans[i].class == CLASS_CALL)
+            take_call(stat, &sums, &trace->spans[i]);
+        else
+            take_work(stat, &sums, &trace->spans[i]);
+    }
+    struct stat_value *row = stat_table_add(stat_report_add(
+        report,
+        stat_table_of("headline", "In short",
+                      "Kernels to copies: time in kernels by time in copies and fills. Asynchronous: of "
+                      "launches, copies and fills, those that don't wait, by their name. Occupancy: by the "
+                      "time of each kernel. Calls that wait: their share of the time in calls.",
+                      columns, STAT_COLUMNS(columns))));
+    row[0] = stat_int(trace->end_ns - trace->start_ns);
+    row[1] = stat_int(sums.calls);
+    row[2] = stat_int(sums.call_ns);
+    row[3] = stat_int(sums.errors);
+    row[4] = stat_int(sums.kernels);
+    row[5] = stat_int(sums.kernel_ns);
+    row[6] = stat_int(sums.move_ns);
+    row[7] = stat_int(sums.moved_bytes);
+    row[8] = stat_ratio((double)sums.kernel_ns, (double)sums.move_ns);
+    row[9] = stat_ratio((double)sums.asynchronous, (double)sums.submitting);
+    row[10] = stat_ratio(sums.occupied_ns, (double)sums.occupied_known_ns);
+    row[11] = stat_ratio((double)sums.sync_ns, (double)sums.call_ns);
+}

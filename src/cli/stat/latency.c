@@ -1,0 +1,79 @@
+/* From the begin of a call to the begin of its work on the GPU: how it is spread. */
+#include "cli/stat/stat.h"
+
+#include <stdlib.h>
+
+static const struct stat_column latency_columns[] = {
+    {"work", "work", STAT_TEXT},      {"count", "runs", STAT_COUNT}, {"avg_ns", "average", STAT_NS},
+    {"median_ns", "median", STAT_NS}, {"p99_ns", "p99", STAT_NS},    {"min_ns", "least", STAT_NS},
+    {"max_ns", "most", STAT_NS}};
+
+static const struct stat_column histogram_columns[] = {{"from_ns", "from", STAT_NS},
+                                                       {"below_ns", "below", STAT_NS},
+                                                       {"count", "kernels", STAT_COUNT},
+                                                       {"share", "share", STAT_SHARE}};
+
+#define BUCKETS 32 /* by powers of two, from 1 us on */
+
+static void add_spreads(struct stat_table *table, const struct samples *samples)
+{
+    struct spread s;
+    for (size_t at = 0; samples_next(samples, &at, &s);) {
+        struct stat_value *row = stat_table_add(table);
+        row[0] = stat_text(trace_class_name(s.group));
+        row[1] = stat_int(s.count);
+        row[2] = stat_int(s.total / s.count);
+        row[3] = stat_int(s.median);
+        row[4] = stat_int(s.p99);
+        row[5] = stat_int(s.min);
+        row[6] = stat_int(s.max);
+    }
+}
+
+static void add_histogram(struct stat_table *table, const struct samples *samples)
+{
+    uint64_t counts[BUCKETS] = {0}, all = 0;
+    for (size_t i = 0; i < samples->count; i++) {
+        if (samples->items[i].group != CLASS_KERNEL)
+            continue;
+        size_t bucket = 0;
+        for (uint64_t us = samples->items[i].value / 1000; us && bucket + 1 < BUCKETS; us /= 2)
+            bucket++;
+        counts[bucket]++;
+        all++;
+    }
+    for (size_t bucket = 0; bucket < BUCKETS; bucket++) {
+        if (!counts[bucket])
+            continue;
+        struct stat_value *row = stat_table_add(table);
+        row[0] = stat_int(bucket ? 1000ull << (bucket - 1) : 0);
+        row[1] = stat_int(1000ull << bucket);
+        row[2] = stat_int(counts[bucket]);
+        row[3] = stat_ratio((double)counts[bucket], (double)all);
+    }
+}
+
+void stat_latency(const struct stat *stat, struct stat_report *report)
+{
+    struct samples samples = {0};
+    uint64_t negative = 0;
+    for (size_t i = 0; i < stat->trace->span_count; i++) {
+        const struct trace_span *span = &stat->trace->spans[i];
+        const char *delay = trace_class_is_gpu(span->class) ? stat_attr(stat, span, KEY_START_DELAY) : NULL;
+        if (delay && *delay == '-')
+            negative++; /* CUPTI's conversion of the GPU's clock: nothing begins before its call */
+        if (delay)
+            samples_add(&samples, span->class, *delay == '-' ? 0 : strtoull(delay, NULL, 10));
+    }
+    samples_sort(&samples);
+    add_spreads(stat_report_add(report, stat_table_of("latency", "From the call to the begin on the GPU",
+                                                      negative ? "Work that begins before its call, by "
+                                                                 "CUPTI's clocks, counts as 0."
+                                                               : NULL,
+                                                      latency_columns, STAT_COLUMNS(latency_columns))),
+                &samples);
+    add_histogram(stat_report_add(report, stat_table_of("latency_histogram", "The same, of kernels", NULL,
+                                                        histogram_columns, STAT_COLUMNS(histogram_columns))),
+                  &samples);
+    samples_deinit(&samples);
+}

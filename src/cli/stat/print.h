@@ -1,0 +1,21 @@
+/* How tables look: on a terminal, in Markdown, CSV and JSON. */
+#ifndef CUSPAN_CLI_STAT_PRINT_H
+#define CUSPAN_CLI_STAT_PRINT_H
+
+#include "cli/stat/stat.h"
+
+#include <stdio.h>
+
+enum stat_format { STAT_FORMAT_TEXT, STAT_FORMAT_MARKDOWN, STAT_FORMAT_CSV, STAT_FORMAT_JSON };
+
+struct stat_look {
+    size_t columns; /* of the terminal: the first text column gives way */
+    bool color;
+    bool utf8;
+};
+
+/* Empty tables are left out, but in JSON, where each is a list under its key. */
+void stat_print(FILE *out, const struct stat_report *report, enum stat_format format,
+                const struct stat_look *look);
+
+#endif

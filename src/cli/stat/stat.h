@@ -1,0 +1,94 @@
+/* `cuspan stat`: tables made of the spans of a file. Each section is a function that adds its tables to the
+ * report. */
+#ifndef CUSPAN_CLI_STAT_STAT_H
+#define CUSPAN_CLI_STAT_STAT_H
+
+#include "cli/stat/samples.h"
+#include "cli/stat/table.h"
+#include "cli/trace.h"
+#include "model/calls.h"
+
+#define STAT_TABLES_MAX 24
+
+/* X(identifier, attribute) */
+#define STAT_KEYS(X)                                                                                         \
+    X(KEY_API, "cuda.api")                                                                                   \
+    X(KEY_ACTIVITY, "cuda.activity")                                                                         \
+    X(KEY_KERNEL_NAME, "cuda.kernel.name")                                                                   \
+    X(KEY_GRID, "cuda.kernel.grid")                                                                          \
+    X(KEY_BLOCK, "cuda.kernel.block")                                                                        \
+    X(KEY_REGISTERS, "cuda.kernel.registers")                                                                \
+    X(KEY_SHARED_STATIC, "cuda.kernel.shared_memory.static")                                                 \
+    X(KEY_SHARED_DYNAMIC, "cuda.kernel.shared_memory.dynamic")                                               \
+    X(KEY_START_DELAY, "cuda.start_delay")                                                                   \
+    X(KEY_COPY_BYTES, "cuda.memcpy.bytes")                                                                   \
+    X(KEY_COPY_KIND, "cuda.memcpy.kind")                                                                     \
+    X(KEY_COPY_FROM, "cuda.memcpy.src_kind")                                                                 \
+    X(KEY_COPY_TO, "cuda.memcpy.dst_kind")                                                                   \
+    X(KEY_FILL_BYTES, "cuda.memset.bytes")                                                                   \
+    X(KEY_FILL_KIND, "cuda.memset.memory_kind")                                                              \
+    X(KEY_ARG_BYTES, "cuda.arg.bytes")                                                                       \
+    X(KEY_STREAM, "cuda.stream.id")                                                                          \
+    X(KEY_RANGE, "cuda.range")
+
+enum stat_key {
+#define STAT_KEY_ID(id, name) id,
+    STAT_KEYS(STAT_KEY_ID)
+#undef STAT_KEY_ID
+        KEY_COUNT
+};
+
+struct stat {
+    const struct trace *trace;
+    uint32_t keys[KEY_COUNT]; /* strings of the trace, MAP_NONE: no span has it */
+    struct map call_groups;   /* string of a call's name → enum call_group */
+};
+
+struct stat_report {
+    struct stat_table tables[STAT_TABLES_MAX];
+    size_t count;
+};
+
+void stat_init(struct stat *stat, const struct trace *trace);
+void stat_deinit(struct stat *stat);
+
+/* The attribute's text, or NULL. */
+const char *stat_attr(const struct stat *stat, const struct trace_span *span, enum stat_key key);
+/* As a number; `otherwise` where it isn't there. */
+uint64_t stat_attr_int(const struct stat *stat, const struct trace_span *span, enum stat_key key,
+                       uint64_t otherwise);
+/* The group of a call span. */
+enum call_group stat_call_group(const struct stat *stat, const struct trace_span *span);
+static inline uint64_t stat_duration(const struct trace_span *span)
+{
+    return span->end_ns - span->start_ns;
+}
+/* A number of the device on which a GPU span ran, by its resource's attribute; 0: unknown. */
+double stat_device_number(const struct stat *stat, const struct trace_span *span, const char *attribute);
+/* The next table of the report. */
+struct stat_table *stat_report_add(struct stat_report *report, struct stat_table table);
+void stat_report_deinit(struct stat_report *report);
+
+/* Dense numbers from 0 for whatever has a 64-bit key, in the order of their first appearance. */
+uint32_t stat_number(struct map *numbers, uint64_t key);
+
+/* The sections. */
+void stat_headline(const struct stat *stat, struct stat_report *report);
+void stat_calls(const struct stat *stat, struct stat_report *report);
+void stat_kernels(const struct stat *stat, struct stat_report *report);
+void stat_copies(const struct stat *stat, struct stat_report *report);
+void stat_devices(const struct stat *stat, struct stat_report *report);
+void stat_latency(const struct stat *stat, struct stat_report *report);
+
+/* The theoretical occupancy of a kernel, 0 to 1, by CUDA's rules from its registers, shared memory and block
+ * size and its device's limits; negative where one of them is unknown. */
+struct stat_launch {
+    uint64_t threads; /* of a block */
+    uint64_t registers;
+    uint64_t shared_bytes; /* of a block, static and dynamic */
+};
+struct stat_launch stat_launch_of(const struct stat *stat, const struct trace_span *kernel);
+double stat_occupancy(const struct stat *stat, const struct trace_span *kernel,
+                      const struct stat_launch *launch);
+
+#endif
