@@ -188,7 +188,11 @@ static void *send_term_later(void *unused)
 /* A second one, of somebody in a hurry, when the first is still being followed. */
 static void *send_term_twice(void *unused)
 {
+    sigset_t term;
     (void)unused;
+    sigemptyset(&term);
+    sigaddset(&term, SIGTERM);
+    pthread_sigmask(SIG_BLOCK, &term, NULL); /* it is to send the second, not to follow the first */
     kill(getpid(), SIGTERM);
     pause_ms(1000);
     kill(getpid(), SIGTERM);

@@ -1,0 +1,177 @@
+/* The end of the pipeline: each step by itself, told to whoever wants a report of the shutdown. */
+#include "agent/pipeline_state.h"
+
+#include "agent/report.h"
+#include "agent/shutdown.h"
+#include "base/balance.h"
+#include "base/broken.h"
+#include "base/counters.h"
+#include "base/log.h"
+#include "export/exporter.h"
+#include "export/file.h"
+
+#include <stdio.h>
+
+/* They use the outputs, which are about to end; none of them waits longer than a step. */
+static void let_flushers_go(void)
+{
+    shutdown_step_begin(SHUTDOWN_flushers);
+    pthread_mutex_lock(&pipeline.lock);
+    uint32_t waiting = pipeline.flushers;
+    pthread_cond_broadcast(&pipeline.done);
+    while (pipeline.flushers > atomic_load(&pipeline.flushers_for_good))
+        pthread_cond_wait(&pipeline.done, &pipeline.lock);
+    pthread_mutex_unlock(&pipeline.lock);
+    shutdown_step_end(SHUTDOWN_flushers, waiting, NULL);
+}
+
+/* Who reports: the pipeline's thread when it is done, else the host's when it can wait no longer. */
+static atomic_flag is_reported = ATOMIC_FLAG_INIT;
+
+static void take(enum shutdown_step step)
+{
+    shutdown_step_begin(step);
+    uint64_t records = pipeline_pump_all(pipeline.deadline_ns);
+    bool is_late = clock_monotonic_ns() >= pipeline.deadline_ns;
+    shutdown_step_end(step, records, is_late ? "the deadline has passed" : NULL);
+}
+
+static void flush_cupti(void)
+{
+    uint32_t lent = capture_buffers_lent();
+    if (capture_failure()) {
+        shutdown_step_skip(SHUTDOWN_flush_cupti);
+        return;
+    }
+    shutdown_step_begin(SHUTDOWN_flush_cupti);
+    (void)capture_take_trouble();
+    capture_flush_all();
+    uint32_t left = capture_buffers_lent();
+    shutdown_step_end(SHUTDOWN_flush_cupti, left < lent ? lent - left : 0, capture_take_trouble());
+}
+
+static void end_capture(void)
+{
+    shutdown_step_begin(SHUTDOWN_switch_off);
+    capture_stop();
+    shutdown_step_end(SHUTDOWN_switch_off, 1, capture_take_trouble());
+    take(SHUTDOWN_take_last);
+    shutdown_step_begin(SHUTDOWN_late);
+    uint64_t late = counter_get(COUNTER_lost_late);
+    capture_end();
+    shutdown_step_end(SHUTDOWN_late, counter_get(COUNTER_lost_late) - late, NULL);
+    shutdown_is_open(SHUTDOWN_OPEN_buffers, capture_buffers_lent());
+    shutdown_is_open(SHUTDOWN_OPEN_calls, counter_get(COUNTER_lost_in_flight));
+}
+
+static void close_session(void)
+{
+    if (!pipeline.correlate || broken_any()) {
+        shutdown_step_skip(SHUTDOWN_close);
+        return;
+    }
+    shutdown_step_begin(SHUTDOWN_close);
+    uint64_t spans = counter_get(COUNTER_spans_created);
+    shutdown_is_open(SHUTDOWN_OPEN_records, correlate_waiting(pipeline.correlate));
+    correlate_finish(pipeline.correlate);
+    shutdown_step_end(SHUTDOWN_close, counter_get(COUNTER_spans_created) - spans, NULL);
+}
+
+static void close_recording(struct report *report)
+{
+    shutdown_step_skip(SHUTDOWN_deliver);
+    shutdown_step_begin(SHUTDOWN_recording);
+    report->recording = tape_path(pipeline.tape);
+    report->recording_events = tape_close(pipeline.tape);
+    shutdown_step_end(SHUTDOWN_recording, report->recording_events,
+                      counter_get(COUNTER_lost_recording) ? "events could not be written" : NULL);
+}
+
+static void deliver(struct report *report)
+{
+    struct outputs_left left;
+    shutdown_step_skip(SHUTDOWN_recording);
+    shutdown_step_begin(SHUTDOWN_deliver);
+    uint64_t before = counter_get(COUNTER_spans_delivered), late = counter_get(COUNTER_lost_deadline);
+    report->trace_count =
+        correlate_traces(pipeline.correlate, report->traces, REPORT_TRACES_MAX, &report->trace_total);
+    outputs_end(pipeline.outputs, pipeline.deadline_ns, &left);
+    bool is_late = counter_get(COUNTER_lost_deadline) != late;
+    shutdown_step_end(SHUTDOWN_deliver, counter_get(COUNTER_spans_delivered) - before,
+                      is_late ? "the deadline has passed, and spans are lost" : NULL);
+    shutdown_is_open(SHUTDOWN_OPEN_threads, left.has_senders);
+    shutdown_is_open(SHUTDOWN_OPEN_memory, left.bytes);
+}
+
+static void write_report(const struct report *report)
+{
+    shutdown_is_open(SHUTDOWN_OPEN_descriptors, file_descriptors_open());
+    if (report->settings->report_file)
+        shutdown_step_begin(SHUTDOWN_report);
+    else
+        shutdown_step_skip(SHUTDOWN_report);
+    bool written = report_write(report);
+    if (report->settings->report_file)
+        shutdown_step_end(SHUTDOWN_report, written, written ? NULL : "it could not be written");
+    shutdown_write(report->settings);
+}
+
+/* What waits in correlate for what will not come any more. */
+static void give_up_unmade(enum counter reason)
+{
+    struct balance balance = {.held = 0};
+    balance_take(&balance, 0);
+    int64_t unmade = balance_unaccounted(&balance);
+    if (unmade > 0)
+        counter_add(reason, (uint64_t)unmade);
+}
+
+void pipeline_finish(void)
+{
+    struct report report = {.program = pipeline.program, .settings = pipeline.settings};
+    let_flushers_go();
+    if (pipeline.is_patient)
+        outputs_set_patience(pipeline.outputs, pipeline.deadline_ns);
+    if (!pipeline.is_silent) {
+        take(SHUTDOWN_take);
+        flush_cupti();
+        take(SHUTDOWN_take_flushed);
+    }
+    end_capture();
+    close_session();
+    pipeline_say_failure();
+    pipeline_say_losses();
+    if (pipeline.tape)
+        close_recording(&report);
+    else
+        deliver(&report);
+    if (atomic_flag_test_and_set(&is_reported))
+        return; /* too late: the host's thread has said what is lost */
+    if (pipeline.correlate && broken_any())
+        give_up_unmade(COUNTER_lost_broken); /* what was open when the invariant broke stays so */
+    report_log_losses(exporter_final_trouble());
+    if (pipeline.correlate)
+        report_log_imbalance(pipeline.settings->output_count);
+    write_report(&report);
+}
+
+void pipeline_report_missed_deadline(void)
+{
+    char why[160];
+    struct report report = {.program = pipeline.program, .settings = pipeline.settings};
+    if (atomic_flag_test_and_set(&is_reported))
+        return;
+    snprintf(why, sizeof why,
+             "the deadline of %u ms at exit has passed, and what CUPTI still held comes on top; raise "
+             "distribution.cuspan.exit_deadline_ms",
+             pipeline.settings->exit_deadline_ms);
+    if (!pipeline.tape) {
+        give_up_unmade(COUNTER_lost_unmade);
+        (void)outputs_give_up(pipeline.settings->output_count);
+    }
+    if (counters_lost())
+        report_log_losses(why);
+    else
+        log_warn("%s", why);
+    write_report(&report);
+}

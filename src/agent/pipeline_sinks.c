@@ -1,0 +1,113 @@
+#include "agent/pipeline_state.h"
+
+#include "agent/detect.h"
+#include "agent/own_resource.h"
+#include "capture/context.h"
+
+#include <stdlib.h>
+
+static void on_call(void *context, const struct thread_info *thread, const struct call_record *call)
+{
+    correlate_call(context, thread, call);
+}
+
+static void on_call_asleep(void *context, const struct thread_info *thread, const struct call_record *call)
+{
+    correlate_call_asleep(context, thread, call);
+}
+
+static void on_resource(void *context, const struct thread_info *thread,
+                        const struct resource_record *resource)
+{
+    correlate_resource(context, thread, resource);
+}
+
+static void on_activity(void *context, const struct activity_record *activity)
+{
+    correlate_activity(context, activity);
+}
+
+static void on_context(void *context, const struct thread_info *thread, const struct context_record *attached)
+{
+    correlate_context(context, thread, attached);
+}
+
+static void on_range(void *context, const struct thread_info *thread, const struct range_record *range)
+{
+    correlate_range(context, thread, range);
+}
+
+static void on_name(void *context, const struct thread_info *thread, const struct name_record *name)
+{
+    correlate_name(context, thread, name);
+}
+
+static void on_session(void *context, const uint8_t trace_id[16], const uint8_t span_id[8], uint8_t flags)
+{
+    (void)context;
+    context_set_session(trace_id, span_id, flags);
+    capture_set_session(flags & TRACE_FLAG_SAMPLED);
+}
+
+static void on_span(void *context, const struct span *span)
+{
+    outputs_add(context, span);
+}
+
+/* A device's spans belong to the process's resource as well: what is known of both, in one. */
+void pipeline_set_device_resource(unsigned device)
+{
+    struct resource both = {0};
+    if (resource_merge(&both, pipeline.devices[device]) == STATUS_OK &&
+        resource_merge(&both, own_resource()) == STATUS_OK)
+        outputs_set_resource(pipeline.outputs, (uint16_t)RESOURCE_DEVICE(device), &both);
+    resource_deinit(&both);
+}
+
+static void on_device(void *context, uint16_t index, const struct resource *device)
+{
+    (void)context;
+    unsigned number = index - RESOURCE_DEVICE(0);
+    if (!pipeline.devices[number])
+        pipeline.devices[number] = calloc(1, sizeof *pipeline.devices[number]);
+    struct resource *kept = pipeline.devices[number];
+    if (!kept)
+        return;
+    resource_deinit(kept);
+    if (resource_merge(kept, device) == STATUS_OK && detect_device(kept, DETECT_GPUS_FOLDER) == STATUS_OK)
+        pipeline_set_device_resource(number);
+}
+
+static bool outputs_room(void)
+{
+    return outputs_have_room(pipeline.outputs);
+}
+
+enum status pipeline_prepare_spans(const struct pipeline_options *options, struct error *err)
+{
+    const struct settings *settings = options->settings;
+    enum status status = outputs_create(settings, options->own_folder, &pipeline.outputs, err);
+    if (status != STATUS_OK)
+        return status;
+    struct correlate_options correlate = {.settings = settings,
+                                          .program = options->program,
+                                          .parent = options->parent,
+                                          .expects_calls = capture_expects_calls(settings),
+                                          .expects_graphs = capture_expects_graphs(settings),
+                                          .expects_devices = true,
+                                          .slept_at = capture_slept_at,
+                                          .sink = {pipeline.outputs, on_span, on_device, on_session}};
+    status = correlate_create(&correlate, &pipeline.correlate);
+    if (status != STATUS_OK)
+        return error_set(err, status, "can't start correlation: %s", status_text(status));
+    pipeline.sink = (struct capture_sink){.context = pipeline.correlate,
+                                          .on_call = on_call,
+                                          .on_call_asleep = on_call_asleep,
+                                          .on_resource = on_resource,
+                                          .on_activity = on_activity,
+                                          .on_context = on_context,
+                                          .on_range = on_range,
+                                          .on_name = on_name};
+    capture_set_downstream_room(outputs_room);
+    return STATUS_OK;
+}
