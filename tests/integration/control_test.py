@@ -232,7 +232,7 @@ class Commands(Case):
         wait_until("nothing was lost", lambda: self.ask(program.pid, "status")["losses"])
         text = self.cuspan("status").stdout
         self.assertRegex(text, r"lost [0-9,]+: lost_zero_timestamps \(.*\)\n    .*; raise .*device_buffer_limit\n")
-        status = self.ask(program.pid, "status")
+        status = wait_until("no exact answer", lambda: (lambda s: s if s["exact"] else None)(self.ask(program.pid, "status")))
         self.assertEqual(accounts.differences(status, has_ended=False), [])
         session = self.cuspan("stop") and wait_until("no session has ended", self.last_session)
         self.assertGreater(session.attributes["cuspan.lost.zero_timestamps"], 0)
@@ -440,6 +440,8 @@ class Socket(Case):
 
     def test_a_host_that_closes_all_descriptors(self):
         """What has their numbers then is the host's: nobody accepts its connections, or closes its sockets."""
+        if "thread" in SANITIZERS:
+            self.skipTest("to close what other threads use is a race, which is what this is about")
         program = self.begin(BUILD / "control_host", BUILD / "libcuspan-replay.so", recording("vector_add"),
                              BUILD / "libcuspan.so", "inject", "nap", "nap", "descriptors", *["nap"] * 30,
                              settings={"output_file": "/dev/null"})

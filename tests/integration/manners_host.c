@@ -128,7 +128,7 @@ static void as_a_child_program(void)
 
 static char *const *child_command(void)
 {
-    static char *command[6];
+    static __thread char *command[6];
     static char scene[] = "child-program";
     memcpy(command, arguments, 4 * sizeof *command);
     command[4] = scene;

@@ -33,7 +33,7 @@ struct consumer {
     bool is_gone; /* it has unsubscribed */
     struct {
         _Atomic bool is_on;
-        bool is_known; /* the composition holds; it outlives the switching off, as buffers do */
+        _Atomic bool is_known; /* the composition holds; it outlives the switching off, as buffers do */
         struct composition composition;
     } kinds[ACTIVITY_KINDS_MAX];
     struct cupti_record_layout *layouts[ACTIVITY_KINDS_MAX];
