@@ -199,7 +199,8 @@ static void mend_tls(struct doctor *doctor, const char *error)
                     "name the collector as its certificate does, or have that name put into the certificate");
     else if (strcasestr(error, "expired"))
         doctor_mend(doctor, "have the collector's certificate renewed (and check this machine's clock)");
-    else if (strcasestr(error, "alert") || strcasestr(error, "required") || !is_of_tls(error))
+    else if (strcasestr(error, "client certificate") || strcasestr(error, "alert") ||
+             strcasestr(error, "required") || !is_of_tls(error))
         doctor_mend(
             doctor,
             "the server asks for a client's certificate: set OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE and "
