@@ -32,7 +32,7 @@ if(CUSPAN_CURL_KIND STREQUAL "static")
 else()
   set(carried "")
 endif()
-foreach(group Symbols Secrets Hostile Files)
+foreach(group Symbols Secrets Hostile Files Environment)
   string(TOLOWER ${group} name)
   add_test(NAME integration/security_${name}
            COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/security_test.py --build ${CMAKE_BINARY_DIR}
