@@ -155,8 +155,8 @@ static void write_gpu_memory(FILE *file, const struct settings *settings, const 
             ",\"gpu_memory\":{\"where\":\"%s\",\"bytes_a_context\":%llu,\"bytes_a_context_max\":%llu,"
             "\"contexts\":%llu}",
             settings->cupti.device_buffers_pinned ? "pinned host memory" : "device memory",
-            (unsigned long long)(bytes * settings->cupti.device_buffer_preallocate),
-            (unsigned long long)(bytes * settings->cupti.device_buffer_limit),
+            (unsigned long long)bytes * settings->cupti.device_buffer_preallocate,
+            (unsigned long long)bytes * settings->cupti.device_buffer_limit,
             (unsigned long long)balance->counters[COUNTER_contexts]);
 }
 
