@@ -148,9 +148,9 @@ enum share_way share_touch(void)
     return share_look();
 }
 
-void share_depart(const enum share_way *way)
+void share_depart(const enum share_way *unused)
 {
-    (void)way;
+    (void)unused;
     atomic_store_explicit(&guest.last_call_ns, clock_ns(CLOCK_MONOTONIC), memory_order_relaxed);
     atomic_fetch_sub(&guest.calls, 1);
 }

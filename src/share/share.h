@@ -48,7 +48,7 @@ enum share_way share_arrive(void);
 enum share_way share_touch(void);
 enum share_way share_look(void);
 /* A call that arrived or touched has returned. */
-void share_depart(const enum share_way *way);
+void share_depart(const enum share_way *unused);
 
 /* The library that the guest's calls go to. Never NULL; its members may be. */
 const struct real_calls *share_real(void);
