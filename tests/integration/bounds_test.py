@@ -174,7 +174,7 @@ class Threads(Case):
         """All of them are seen, and a ring is given back by each."""
         count = 10_000 if not agent_test.SANITIZERS else 1_000
         whole = sum(map(is_call, self.replay("torch_inference").spans))
-        repeat = count // 250
+        repeat = 40 if not agent_test.SANITIZERS else 15
         result = self.load("torch_inference", "--repeat", repeat, fail=f"threads={count // 10}", timeout=300)
         seen = result.report["counters"]["threads_seen"]
         print(f"{seen} threads, {result.report['losses']}")
