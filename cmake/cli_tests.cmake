@@ -6,6 +6,8 @@ endforeach()
 if(NOT CUSPAN_SANITIZE STREQUAL "thread") # it has one
   add_test(NAME integration/stat
            COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/stat_test.py --build ${CMAKE_BINARY_DIR})
+  add_test(NAME integration/stat_memory
+           COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/stat_memory_test.py --build ${CMAKE_BINARY_DIR})
 endif()
 add_test(NAME integration/cli COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/cli_test.sh $<TARGET_FILE:cuspan>)
 

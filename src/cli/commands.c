@@ -142,7 +142,8 @@ static const struct command_option stat_options[] = {
     {OPTION_TOP, "top", "N", "rows of a table (20; 0: all)", COMPLETES_NOTHING, NULL},
     {OPTION_TABLE, "table", "NAME", "this table alone", COMPLETES_WORDS,
      "headline calls errors synchronization kernels copies sizes devices gaps streams latency "
-     "latency_histogram"},
+     "latency_histogram memory memory_over_time memory_pytorch memory_unfreed memory_wrong_frees "
+     "memory_failed"},
     {OPTION_JSON, "json", NULL, "as JSON: times in ns, sizes in bytes, shares of 1", COMPLETES_NOTHING, NULL},
     {OPTION_CSV, "csv", NULL, "as CSV, a table after the other, each below a line \"# NAME\"",
      COMPLETES_NOTHING, NULL},

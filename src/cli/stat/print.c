@@ -27,9 +27,9 @@ static void add_rate(struct text *cell, double bytes_per_s)
 {
     static const char *const units[] = {"B/s", "kB/s", "MB/s", "GB/s", "TB/s"};
     size_t unit = 0;
-    for (; bytes_per_s >= 1000 && unit + 1 < sizeof units / sizeof *units; bytes_per_s /= 1000)
+    for (; fabs(bytes_per_s) >= 1000 && unit + 1 < sizeof units / sizeof *units; bytes_per_s /= 1000)
         unit++;
-    text_add_format(cell, "%.*f %s", bytes_per_s < 100 ? 1 : 0, bytes_per_s, units[unit]);
+    text_add_format(cell, "%.*f %s", fabs(bytes_per_s) < 100 ? 1 : 0, bytes_per_s, units[unit]);
 }
 
 static void add_cell(struct text *cell, const struct stat_value *value, enum stat_unit unit, bool utf8)
