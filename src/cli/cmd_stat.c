@@ -51,6 +51,9 @@ static int take_option(struct command_line *line, const struct options *options,
     case OPTION_TABLE:
         line->table = options->value;
         break;
+    case OPTION_FINDINGS:
+        line->table = "findings";
+        break;
     case OPTION_TOP:
         is_right = options_number(options, "top", 0, INT_MAX, &line->top);
         break;
@@ -78,6 +81,7 @@ static void compute(const struct stat *stat, struct stat_report *report)
     stat_devices(stat, report);
     stat_latency(stat, report);
     stat_memory(stat, report);
+    stat_findings(stat, report);
 }
 
 /* Leaves the one that was asked for; its number, or 0 with a complaint. */

@@ -105,6 +105,7 @@ void stat_copies(const struct stat *stat, struct stat_report *report);
 void stat_devices(const struct stat *stat, struct stat_report *report);
 void stat_latency(const struct stat *stat, struct stat_report *report);
 void stat_memory(const struct stat *stat, struct stat_report *report);
+void stat_findings(const struct stat *stat, struct stat_report *report);
 
 /* The theoretical occupancy of a kernel, 0 to 1, by CUDA's rules from its registers, shared memory and block
  * size and its device's limits; negative where one of them is unknown. */
