@@ -165,6 +165,16 @@ class Launches(Findings):
             self.p.copy("HostToDevice", 1000 + number * number, 2 * US)
         self.assertNotIn("graph-candidate", self.found())
 
+    def test_two_sequences_in_one_round_are_two_candidates(self):
+        for _ in range(50):
+            self.round(sync=True)
+            for number in range(8):
+                self.p.launch(f"other_{number}", 2 * US)
+            self.p.wait()
+        rows = {row["where"]: row for row in self.found()["graph-candidate"]}
+        self.assertEqual({where: row["count"] for where, row in rows.items()}, {"part_0": 50, "other_0": 50})
+        self.assertIn("sequence of 8", rows["other_0"]["evidence"])
+
     def test_nine_rounds_are_too_few(self):
         for _ in range(9):
             self.round()
@@ -414,6 +424,11 @@ class Memory(Findings):
     def test_growth_that_stops_is_no_leak(self):
         rounds = iter(range(100))
         self.loop(100, lambda: self.p.allocate(2 * MIB, duration=3 * US) if next(rounds) < 65 else None)
+        self.assert_nothing()
+
+    def test_a_late_set_up_is_no_leak(self):
+        rounds = iter(range(100))
+        self.loop(100, lambda: [self.p.allocate(2 * MIB, duration=3 * US) for _ in range(20)] if next(rounds) == 80 else None)
         self.assert_nothing()
 
     def test_wrong_frees(self):

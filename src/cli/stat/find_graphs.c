@@ -25,8 +25,8 @@ struct candidates {
     struct findings *findings;
     struct sequence sequence; /* of the thread at hand */
     struct map words;         /* what a step is → its token */
-    struct tallies tallies;   /* by what the period holds; ns: host time of its calls, bytes: nodes of one
-                                 round, extra: the GPU's idle time */
+    struct tallies tallies;   /* by what a graph would hold; ns: host time of its calls, bytes: its
+                                 nodes, extra: the GPU's idle time */
 };
 
 static uint64_t text_key(const char *text)
@@ -72,16 +72,46 @@ static bool step_of(const struct survey *survey, const struct trace_span *call, 
     return true;
 }
 
-static void collect(struct candidates *candidates, uint32_t thread)
+/* The calls of each thread in their order: those of thread t are calls[firsts[t]] to calls[firsts[t + 1] -
+ * 1].
+ */
+struct calls_by_thread {
+    uint32_t *calls; /* spans */
+    size_t *firsts;
+};
+
+static bool has_thread(const struct trace_span *span)
+{
+    return span->class == CLASS_CALL && span->thread != TRACE_NONE;
+}
+
+static struct calls_by_thread sort_calls(const struct trace *trace)
+{
+    struct calls_by_thread by_thread = {memory_take(trace->span_count + 1, sizeof *by_thread.calls),
+                                        memory_take(trace->thread_count + 2, sizeof *by_thread.firsts)};
+    size_t *next =
+        by_thread.firsts + 1; /* each thread's next place; at the end, the first of the one after */
+    for (size_t i = 0; i < trace->span_count; i++) {
+        if (has_thread(&trace->spans[i]))
+            next[trace->spans[i].thread + 1]++;
+    }
+    for (size_t t = 1; t <= trace->thread_count; t++)
+        next[t] += next[t - 1];
+    for (size_t i = 0; i < trace->span_count; i++) {
+        if (has_thread(&trace->spans[i]))
+            by_thread.calls[next[trace->spans[i].thread]++] = (uint32_t)i;
+    }
+    return by_thread;
+}
+
+static void collect(struct candidates *candidates, const uint32_t *calls, size_t count)
 {
     const struct survey *survey = candidates->findings->survey;
-    const struct trace *trace = survey->stat->trace;
     struct sequence *sequence = &candidates->sequence;
     struct step step;
     sequence->count = 0;
-    for (size_t i = 0; i < trace->span_count; i++) {
-        const struct trace_span *span = &trace->spans[i];
-        if (span->class != CLASS_CALL || span->thread != thread || !step_of(survey, span, &step))
+    for (size_t i = 0; i < count; i++) {
+        if (!step_of(survey, &survey->stat->trace->spans[calls[i]], &step))
             continue;
         size_t at = sequence->count++;
         sequence->steps =
@@ -112,12 +142,12 @@ static void take_graph(struct candidates *candidates, struct tally *tally, size_
     tally->prize_ns += spared < idle_ns ? spared : idle_ns;
 }
 
-/* The same for each rotation of a period. */
-static uint64_t period_key(const struct sequence *sequence, const struct repeat *repeat)
+/* The same for each rotation of what comes again and again. */
+static uint64_t key_of(const struct sequence *sequence, size_t first, size_t nodes)
 {
-    uint64_t key = repeat->period;
-    for (size_t i = 0; i < repeat->period; i++)
-        key += map_mix(sequence->tokens[repeat->start + i] + 1ull);
+    uint64_t key = nodes;
+    for (size_t i = first; i < first + nodes; i++)
+        key += map_mix(sequence->tokens[i] + 1ull);
     return key;
 }
 
@@ -127,7 +157,6 @@ static void take_repeat(struct candidates *candidates, const struct repeat *repe
     struct sequence *sequence = &candidates->sequence;
     const struct survey *survey = candidates->findings->survey;
     size_t nodes = 0;
-    struct tally *tally = NULL;
     for (size_t i = 0; i < repeat->length; i++) {
         size_t at = repeat->start + i;
         bool is_node = sequence->steps[at].work && !sequence->is_used[at];
@@ -138,11 +167,13 @@ static void take_repeat(struct candidates *candidates, const struct repeat *repe
         sequence->is_used[at] = true;
         if (nodes < GRAPH_NODES_MIN || (is_next_node && !ends_round))
             continue;
-        const struct trace_span *first = sequence->steps[at + 1 - nodes].call;
-        tally = tallies_at(&candidates->tallies, map_mix(period_key(sequence, repeat)) ^ thread,
-                           places_process(&survey->places, first), sequence->steps[at + 1 - nodes].work);
+        size_t first = at + 1 - nodes;
+        const struct step *step = &sequence->steps[first];
+        struct tally *tally =
+            tallies_at(&candidates->tallies, map_mix(key_of(sequence, first, nodes)) ^ thread,
+                       places_process(&survey->places, step->call), step->work);
         tally->bytes = nodes;
-        take_graph(candidates, tally, at + 1 - nodes, at);
+        take_graph(candidates, tally, first, at);
         nodes = 0;
     }
 }
@@ -155,11 +186,13 @@ static int longest_first(const void *a, const void *b)
     return x->start < y->start ? -1 : x->start > y->start;
 }
 
-static void search_thread(struct candidates *candidates, uint32_t thread)
+static void search_thread(struct candidates *candidates, const struct calls_by_thread *by_thread,
+                          uint32_t thread)
 {
     struct sequence *sequence = &candidates->sequence;
     struct repeat *repeats;
-    collect(candidates, thread);
+    size_t first = by_thread->firsts[thread];
+    collect(candidates, by_thread->calls + first, by_thread->firsts[thread + 1] - first);
     size_t count =
         repeats_find(sequence->tokens, sequence->count, GRAPH_PERIOD_MAX, GRAPH_TIMES_MIN, &repeats);
     if (count > 1)
@@ -197,8 +230,12 @@ static void offer(struct candidates *candidates, const struct tally *tally)
 void find_graph_candidates(struct findings *findings)
 {
     struct candidates candidates = {.findings = findings};
-    for (uint32_t thread = 0; thread < findings->survey->stat->trace->thread_count; thread++)
-        search_thread(&candidates, thread);
+    const struct trace *trace = findings->survey->stat->trace;
+    struct calls_by_thread by_thread = sort_calls(trace);
+    for (uint32_t thread = 0; thread < trace->thread_count; thread++)
+        search_thread(&candidates, &by_thread, thread);
+    free(by_thread.calls);
+    free(by_thread.firsts);
     for (size_t i = 0; i < candidates.tallies.count; i++)
         offer(&candidates, &candidates.tallies.items[i]);
     free(candidates.sequence.steps);

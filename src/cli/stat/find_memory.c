@@ -71,7 +71,8 @@ static void find_steady(struct findings *findings)
 
 /* --- leaks --- */
 
-/* What was allocated at one place all through the second half, and is still there: it grows with the work. */
+/* What was allocated at one place in the third quarter and in the last one, and is still there: it grows with
+ * the work. */
 static void offer_leak(struct findings *findings, const struct tally *tally)
 {
     const struct survey *survey = findings->survey;
@@ -79,8 +80,7 @@ static void offer_leak(struct findings *findings, const struct tally *tally)
     const char *range = places_range(&survey->places, tally->first);
     uint64_t half = process->end_ns - steady_from(process);
     char time[EVIDENCE_TIME_BYTES];
-    bool goes_on = tally->extra >= steady_from(process) + half / 2; /* extra: the last one's time */
-    if (tally->count < REPEATED_MIN || !goes_on)
+    if (tally->extra < REPEATED_MIN / 2 || tally->count - tally->extra < REPEATED_MIN / 2)
         return;
     struct finding finding = {
         .kind = FINDING_LEAK,
@@ -102,7 +102,7 @@ static void offer_leak(struct findings *findings, const struct tally *tally)
 static void find_leaks(struct findings *findings)
 {
     const struct survey *survey = findings->survey;
-    struct tallies tallies = {0};
+    struct tallies tallies = {0}; /* extra: those of the third quarter */
     for (size_t i = 0; i < survey->ledger.block_count; i++) {
         const struct ledger_block *block = &survey->ledger.blocks[i];
         const struct process_survey *process = &survey->processes[block->process];
@@ -114,7 +114,7 @@ static void find_leaks(struct findings *findings)
         struct tally *tally = tallies_at(&tallies, key, block->process, block->call);
         tally->count++;
         tally->bytes += block->bytes;
-        tally->extra = block->from_ns;
+        tally->extra += block->from_ns < steady_from(process) + (process->end_ns - steady_from(process)) / 2;
     }
     for (size_t i = 0; i < tallies.count; i++)
         offer_leak(findings, &tallies.items[i]);
