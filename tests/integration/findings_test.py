@@ -81,6 +81,10 @@ class Clean(Findings):
             shown = run("stat", "--findings", ROOT / f"examples/recordings/{example}.cuspanrec")
             self.assertIn("No findings", shown)
 
+    def test_a_short_program_is_not_worth_a_finding(self):
+        self.p.copy("HostToDevice", MIB, 80 * US, host="pageable", is_async=False)  # 60 % of it are 54 us
+        self.assert_nothing()
+
     def test_a_program_without_gpu_work(self):
         self.p.call("cudaGetDeviceCount")
         self.assert_nothing()
@@ -107,6 +111,13 @@ class Launches(Findings):
             self.p.launch("step", 500 * US)
             self.p.now += 5 * MS  # a request every 5 ms
         self.assert_nothing()
+
+    def test_a_host_that_waits_for_the_gpu_is_not_late(self):
+        for _ in range(320):
+            self.p.launch("step", 20 * US)
+            self.p.wait()
+            self.p.now += 56 * US
+        self.assertNotIn("launch-bound", self.found())
 
     def test_one_long_gap_is_no_phase(self):
         for _ in range(20):
@@ -202,6 +213,13 @@ class Launches(Findings):
         self.queue(threads=1, streams=1, grid=(400, 1, 1))
         self.assert_nothing()
 
+    def test_kernels_that_were_launched_when_the_one_before_had_ended(self):
+        for number in range(60):
+            with self.p.on(5000 + number % 2, f"worker-{number % 2}"):
+                self.p.launch("small", 50 * US, grid=(400, 1, 1))
+            self.p.now = self.p.done_at - 2 * US  # the next call ends 2 us after this kernel
+        self.assertNotIn("serialized-kernels", self.found())
+
     def test_kernels_that_fill_the_gpu_gain_nothing(self):
         self.queue(threads=2, streams=1, grid=(4096, 1, 1))
         self.assert_nothing()
@@ -261,6 +279,11 @@ class Copies(Findings):
         self.assertEqual((row["count"], row["where"]), (20, "memcpy HostToDevice"))
         # each call: 1 us, the copy behind the kernel before, 2 us; but for the first there is a kernel at first
         self.assertEqual(row["prize_ns"], 20 * 33 * US - 19 * 1 * US)
+
+    def test_asynchronous_copies_hold_nobody(self):
+        for _ in range(50):
+            self.p.copy("HostToDevice", MIB, 30 * US, host_ns=20 * US)
+        self.assertNotIn("synchronous-copies", self.found())
 
     def test_a_few_synchronous_copies(self):
         for _ in range(9):
@@ -341,6 +364,25 @@ class Waits(Findings):
         row = self.one("needless-sync")
         self.assertEqual((row["count"], row["prize_ns"]), (200, 200 * 1_500))
 
+    def test_what_has_not_begun_is_pending(self):
+        for _ in range(100):
+            self.p.free_at[0, 7] = self.p.now + 100 * US  # it waits for an event
+            self.p.launch("kernel", 20 * US)
+            self.p.copy("DeviceToHost", 4096, 2 * US)
+            self.p.now += 10 * US
+            self.p.wait()
+        self.assertNotIn("needless-sync", self.found())
+
+    def test_graphs_are_work(self):
+        self.p.launch("kernel", 20 * US)
+        for _ in range(100):
+            called = self.p.now
+            parent = self.p.call("cudaGraphLaunch", 8 * US, stream="0x7")
+            self.p.on_gpu(parent, called, "graph", "graph", 100 * US, 7, 0, 1)
+            self.p.wait()
+            self.p.now += 60 * US
+        self.assert_nothing()
+
     def test_what_another_stream_does_is_pending(self):
         for _ in range(100):
             self.p.launch("kernel", 50 * US)
@@ -400,8 +442,13 @@ class Memory(Findings):
     def test_pools_and_set_up(self):
         for _ in range(50):
             self.p.free(self.p.allocate(MIB))
-        self.loop(100, lambda: self.p.free(self.p.allocate(MIB, name="cudaMallocAsync", duration=2 * US), name="cudaFreeAsync",
-                                           duration=2 * US))
+        self.loop(100, lambda: self.p.free(self.p.allocate(MIB, name="cudaMallocAsync", duration=6 * US), name="cudaFreeAsync",
+                                           duration=6 * US))
+        self.assert_nothing()
+
+    def test_what_was_set_up_may_be_freed_when_it_is_done_with(self):
+        blocks = iter([self.p.allocate(MIB) for _ in range(100)])
+        self.loop(100, lambda: self.p.free(next(blocks)))
         self.assert_nothing()
 
     def test_leak(self):

@@ -164,6 +164,17 @@ class Made(unittest.TestCase):
         self.assertEqual([row["allocated_bytes"] for row in rows], [MIB] * 10)
         self.assertEqual(rows[0]["from_ns"], start - 1_000_000)
 
+    def test_what_a_stretch_begins_with_is_its_most(self):
+        p = self.program
+        block = p.allocate(4 * MIB)
+        p.now += 5_500_000
+        p.free(block)
+        p.now += 4_450_000
+        p.call("cudaDeviceSynchronize", 1_000)
+        rows = self.tables()["memory_over_time"]
+        self.assertEqual([row["peak_bytes"] for row in rows], [4 * MIB] * 6 + [0] * 4)
+        self.assertEqual([row["live_bytes"] for row in rows], [4 * MIB] * 5 + [0] * 5)
+
     def test_a_process_that_goes_on_has_not_leaked_yet(self):
         self.program.allocate(MIB)
         self.program.is_exited = False
@@ -250,6 +261,15 @@ class Made(unittest.TestCase):
         p.call("cuMemUnmap", ptr=hex(base), bytes=40 * MIB)
         row = self.row(self.tables(), "virtual")
         self.assertEqual((row["live_bytes"], row["frees"]), (0, 3))
+
+    def test_unmapped_memory_lives_until_it_is_released(self):
+        p = self.program
+        p.call("cuMemCreate", handle="0x1", bytes=20 * MIB, **{"location.type": "Device", "location.id": 0})
+        p.call("cuMemMap", ptr="0x7e0000000000", bytes=20 * MIB, offset=0, handle="0x1", flags=0)
+        p.call("cuMemUnmap", ptr="0x7e0000000000", bytes=20 * MIB)
+        self.assertEqual(self.row(self.tables(), "virtual")["live_bytes"], 20 * MIB)
+        p.call("cuMemRelease", handle="0x1")
+        self.assertEqual(self.row(self.tables(), "virtual")["live_bytes"], 0)
 
     def test_expandable_segments_of_pytorch(self):
         p = self.program
