@@ -15,7 +15,8 @@ import unittest
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tests/integration"))
+sys.path[:0] = [str(ROOT / "tests/e2e"), str(ROOT / "tests/integration")]
+from backend import spans_of  # noqa: E402
 from made_program import MIB, Program  # noqa: E402
 
 BUILD = ROOT / "build"
@@ -383,6 +384,14 @@ class Waits(Findings):
             self.p.now += 60 * US
         self.assert_nothing()
 
+    def test_waits_for_work_that_was_lost(self):
+        for _ in range(100):
+            self.p.launch("kernel", 50 * US)
+            self.p.copy("DeviceToHost", 4096, 2 * US)
+            self.p.wait()
+            self.p.call("cudaDeviceSynchronize", 40 * US)
+        self.assertNotIn("needless-sync", self.found())
+
     def test_what_another_stream_does_is_pending(self):
         for _ in range(100):
             self.p.launch("kernel", 50 * US)
@@ -512,6 +521,68 @@ class Forms(Findings):
                 self.p.launch(f"tiny_{number}", 1_500)
         self.p.write(self.file)
         self.assertRegex(run("stat", "--findings", "--top", 1, self.file), r"and \d+ more")
+
+
+    def test_losses_are_said(self):
+        self.p.launch("kernel", 50 * US)
+        self.p.lost = 7
+        self.p.write(self.file)
+        done = subprocess.run([str(BUILD / "cuspan"), "stat", str(self.file)], capture_output=True, text=True, timeout=60, check=True)
+        self.assertIn("lost 7 spans", done.stderr)
+
+    def test_each_process_has_its_own_findings(self):
+        other = Program("other", seed=2, pid=4712)
+        for _ in range(1000):
+            other.launch("tiny", 1_500)
+        lines = other.write(self.file).read_text()
+        for _ in range(100):
+            self.p.launch("kernel", 500 * US)
+        self.file.write_text(self.p.write(self.file).read_text() + lines)
+        rows = json.loads(run("stat", "--findings", "--json", self.file))["findings"]
+        self.assertEqual({row["process"] for row in rows}, {"4712"})
+        (tiny,) = [row for row in rows if row["finding"] == "tiny-launches"]
+        self.assertAlmostEqual(tiny["prize_share"], 0.25, delta=0.001)
+
+
+class Recordings(unittest.TestCase):
+    """Findings in recordings of real GPU runs, figured anew from their spans."""
+
+    def of(self, example):
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder, "trace.jsonl")
+            run("replay", "--quiet", "--file", file, ROOT / f"examples/recordings/{example}.cuspanrec")
+            spans = [span for line in file.read_text().splitlines() for span in spans_of(json.loads(line))]
+            rows = json.loads(run("stat", "--findings", "--json", file))["findings"]
+        return sorted(spans, key=lambda span: span.start_ns), {(row["finding"], row["where"]): row for row in rows}
+
+    def test_tiny_launches_of_the_service(self):
+        """The GPU's idle time while any call waits for its kernel, moment by moment."""
+        spans, rows = self.of("service")
+        by_id = {span.span_id: span for span in spans}
+        work = [span for span in spans if span.attributes.get("cuda.activity") in ("kernel", "memcpy", "memset")]
+        kernels = [span for span in work if span.name == "work"]
+        events = [(span.start_ns, 1, 0) for span in work] + [(span.end_ns, -1, 0) for span in work]
+        counted = 0
+        for span in kernels:  # in the order of their begins: what one waits for is not counted for the next one, too
+            start = max(by_id[span.parent_id].start_ns, counted)
+            if start < span.start_ns:
+                events += [(start, 0, 1), (span.start_ns, 0, -1)]
+            counted = max(counted, span.start_ns)
+        prize = busy = waiting = before = 0
+        for time, more_busy, more_waiting in sorted(events):
+            prize += time - before if waiting and not busy else 0
+            before, busy, waiting = time, busy + more_busy, waiting + more_waiting
+        row = rows["tiny-launches", "work"]
+        self.assertEqual((row["count"], row["prize_ns"]), (len(kernels), prize))
+
+    def test_pageable_copies_of_the_vector_addition(self):
+        spans, rows = self.of("vector_add")
+        for direction in "HostToDevice", "DeviceToHost":
+            copies = [span for span in spans if span.attributes.get("cuda.memcpy.kind") == direction]
+            slower = sum(int(span.end_ns - span.start_ns - span.attributes["cuda.memcpy.bytes"] / 40) for span in copies)
+            row = rows["pageable-copies", direction]
+            self.assertEqual(row["count"], len(copies))
+            self.assertAlmostEqual(row["prize_ns"], slower, delta=len(copies))
 
 
 class Documents(unittest.TestCase):

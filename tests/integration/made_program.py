@@ -28,6 +28,7 @@ class Program(Trace):
         self.next_address = 0x7f0000000000
         self.done_at = 0
         self.is_exited = True
+        self.lost = 0
         self.last_end = 0
 
     def call(self, name, duration=2_000, error=None, **args):
@@ -126,6 +127,8 @@ class Program(Trace):
     def write(self, path):
         """With the session span around all, which says that the process has ended (`is_exited`)."""
         self.finish()
+        if self.lost:
+            self.spans[-1][1]["attributes"].append({"key": "cuda.session.lost", "value": value(self.lost)})
         if self.is_exited:
             self.spans[-1][1]["attributes"].append({"key": "cuda.session.end_reason", "value": value("exit")})
         path.write_text("\n".join(self.lines()) + "\n")

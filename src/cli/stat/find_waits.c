@@ -31,7 +31,8 @@ static void take_wait(struct waits *waits, const struct process_survey *process,
                       const struct trace_span *call)
 {
     bool is_pending = survey_covers(&process->outstanding, call->start_ns);
-    if (!is_pending && process->outstanding.count && call->start_ns >= process->start_ns) {
+    bool is_short = stat_duration(call) <= NEEDLESS_WAIT_NS;
+    if (!is_pending && is_short && process->outstanding.count && call->start_ns >= process->start_ns) {
         struct tally *tally = tally_at(waits, &waits->nothing, call);
         tally->count++;
         tally->prize_ns += stat_duration(call);

@@ -31,6 +31,10 @@
 #define PCIE3_BYTES_PER_S  10e9
 #define PINNED_CALL_NS     5000 /* what an asynchronous copy's call takes */
 
+/* needless-sync: such a call takes 1 to 2 us; a longer one has waited for work whose spans were lost or not
+ * sampled. */
+#define NEEDLESS_WAIT_NS 10000
+
 /* sync-between-launches: a host that goes on within that time has not looked at much of the results. */
 #define SYNC_TO_NEXT_NS 50000
 

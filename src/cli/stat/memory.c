@@ -328,23 +328,22 @@ static uint64_t mix_call(const struct books *books, const struct trace_span *cal
     return map_mix(key ^ more);
 }
 
-/* Whether the process is known to have ended: then what is left was never freed. */
-static bool has_ended(const struct books *books, uint32_t process)
+/* Of which processes it is known that they have ended: what they left was never freed. */
+static bool *ended_processes(const struct books *books)
 {
-    const struct trace *trace = books->places.stat->trace;
-    for (size_t i = 0; i < trace->span_count; i++) {
-        const struct trace_span *span = &trace->spans[i];
-        const char *reason = span->class == CLASS_SESSION && places_process(&books->places, span) == process
-                                 ? stat_attr(books->places.stat, span, KEY_END_REASON)
-                                 : NULL;
+    const struct stat *stat = books->places.stat;
+    bool *ended = memory_take(books->places.process_count + 1, sizeof *ended);
+    for (size_t i = 0; i < stat->trace->span_count; i++) {
+        const struct trace_span *span = &stat->trace->spans[i];
+        const char *reason = span->class == CLASS_SESSION ? stat_attr(stat, span, KEY_END_REASON) : NULL;
         if (reason && strcmp(reason, "exit") == 0)
-            return true;
+            ended[places_process(&books->places, span)] = true;
     }
-    return false;
+    return ended;
 }
 
 static void start_unfreed(const struct books *books, struct stat_value *row, const struct ledger_block *block,
-                          bool has_ended_now)
+                          bool has_ended)
 {
     const struct trace *trace = books->places.stat->trace;
     row[0] = stat_text(trace_string(trace, block->call->name));
@@ -356,15 +355,13 @@ static void start_unfreed(const struct books *books, struct stat_value *row, con
     row[6] = stat_text(places_pid(&books->places, block->process));
     row[7] = row[8] = stat_int(0);
     row[9] = stat_int(block->from_ns - trace->start_ns);
-    row[11] = stat_text(has_ended_now ? "exit" : "the trace's end");
+    row[11] = stat_text(has_ended ? "exit" : "the trace's end");
 }
 
 static void add_unfreed(const struct books *books, struct stat_table *table)
 {
-    bool *ended = memory_take(books->places.process_count + 1, sizeof *ended);
+    bool *ended = ended_processes(books);
     struct map numbers = {0};
-    for (uint32_t process = 0; process < books->places.process_count; process++)
-        ended[process] = has_ended(books, process);
     for (size_t i = 0; i < books->ledger.block_count; i++) {
         const struct ledger_block *block = &books->ledger.blocks[i];
         if (block->until_ns != UINT64_MAX)

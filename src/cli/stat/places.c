@@ -91,6 +91,22 @@ const char *places_device_name(const struct places *places, uint32_t device)
     return device == TRACE_NONE ? "unknown" : trace_string(trace, trace->resources[device].device);
 }
 
+uint64_t places_lost(const struct places *places)
+{
+    const struct trace *trace = places->stat->trace;
+    uint64_t *lost = memory_take(places->process_count + 1, sizeof *lost), all = 0;
+    for (size_t i = 0; i < trace->span_count; i++) {
+        const struct trace_span *span = &trace->spans[i];
+        uint64_t so_far = span->class == CLASS_SESSION ? stat_attr_int(places->stat, span, KEY_LOST, 0) : 0;
+        uint64_t *mine = &lost[places_process(places, span)];
+        *mine = so_far > *mine ? so_far : *mine;
+    }
+    for (uint32_t process = 0; process < places->process_count; process++)
+        all += lost[process];
+    free(lost);
+    return all;
+}
+
 const char *places_range(const struct places *places, const struct trace_span *call)
 {
     const struct trace *trace = places->stat->trace;

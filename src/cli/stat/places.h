@@ -28,6 +28,8 @@ uint32_t places_device_named(const struct places *places, uint32_t process, cons
 const char *places_pid(const struct places *places, uint32_t process);
 /* The GPU's index, or "unknown". */
 const char *places_device_name(const struct places *places, uint32_t device);
+/* Spans that the trace's processes lost, as their last session spans have it. */
+uint64_t places_lost(const struct places *places);
 /* The name of the innermost range that a call was made in, or "". */
 const char *places_range(const struct places *places, const struct trace_span *call);
 /* The calling thread's name, or its ID where it has none, or "". */

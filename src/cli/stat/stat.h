@@ -32,6 +32,7 @@
     X(KEY_RANGE, "cuda.range")                                                                               \
     X(KEY_CONTEXT, "cuda.context.id")                                                                        \
     X(KEY_GRAPH, "cuda.graph.id")                                                                            \
+    X(KEY_LOST, "cuda.session.lost")                                                                         \
     X(KEY_END_REASON, "cuda.session.end_reason")                                                             \
     X(KEY_ARG_PTR, "cuda.arg.ptr")                                                                           \
     X(KEY_ARG_POOL, "cuda.arg.pool")                                                                         \
