@@ -122,8 +122,10 @@ static void say_losses(const struct stat *stat)
     uint64_t lost = places_lost(&places);
     places_deinit(&places);
     if (lost)
-        fprintf(stderr, "cuspan stat: the processes lost %" PRIu64 " spans, which are missing here: see %s\n",
-                lost, "cuspan.lost.* of their session spans");
+        fprintf(stderr,
+                "cuspan stat: the processes lost %" PRIu64
+                " spans, which are missing here; cuspan.lost.* of their session spans says why\n",
+                lost);
 }
 
 static int print(const struct command_line *line, const struct trace *trace)
