@@ -376,7 +376,7 @@ static struct event *collect(const struct stat *stat, size_t *count)
         events[(*count)++] =
             (struct event){takes_effect_at_end(function) ? span->end_ns : span->start_ns, span, function};
     }
-    if (*count > 1)
+    if (events)
         qsort(events, *count, sizeof *events, compare_events);
     return events;
 }

@@ -1,7 +1,8 @@
-/* Who holds how much memory, how that grows, what was never given back and what went wrong, by the calls that
- * allocate and free (ledger.h says which are seen). */
+/* Who holds how much memory and how that grows, by the calls that allocate and free (ledger.h says which are
+ * seen). */
+#include "cli/stat/memory.h"
+
 #include "cli/memory.h"
-#include "cli/stat/ledger.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -30,41 +31,14 @@ static const struct stat_column time_columns[] = {{"device", "GPU", STAT_TEXT},
                                                   {"live_bytes", "live at its end", STAT_BYTES},
                                                   {"peak_bytes", "most", STAT_BYTES}};
 
-static const struct stat_column unfreed_columns[] = {
-    {"name", "call", STAT_TEXT},       {"kind", "kind", STAT_TEXT},           {"device", "GPU", STAT_TEXT},
-    {"thread", "thread", STAT_TEXT},   {"thread_id", "thread ID", STAT_TEXT}, {"range", "range", STAT_TEXT},
-    {"process", "process", STAT_TEXT}, {"count", "allocations", STAT_COUNT},  {"bytes", "bytes", STAT_BYTES},
-    {"first_ns", "first", STAT_NS},    {"last_ns", "last", STAT_NS},          {"until", "until", STAT_TEXT}};
-
-static const struct stat_column wrong_columns[] = {{"name", "call", STAT_TEXT},
-                                                   {"what", "what", STAT_TEXT},
-                                                   {"error", "error", STAT_TEXT},
-                                                   {"address", "first address", STAT_TEXT},
-                                                   {"thread", "thread", STAT_TEXT},
-                                                   {"thread_id", "thread ID", STAT_TEXT},
-                                                   {"range", "range", STAT_TEXT},
-                                                   {"allocated_by", "allocated by", STAT_TEXT},
-                                                   {"freed_in", "freed before in", STAT_TEXT},
-                                                   {"count", "calls", STAT_COUNT},
-                                                   {"first_ns", "first", STAT_NS}};
-
-static const struct stat_column failed_columns[] = {
-    {"name", "call", STAT_TEXT},          {"kind", "kind", STAT_TEXT},
-    {"error", "error", STAT_TEXT},        {"device", "GPU", STAT_TEXT},
-    {"thread", "thread", STAT_TEXT},      {"thread_id", "thread ID", STAT_TEXT},
-    {"range", "range", STAT_TEXT},        {"count", "calls", STAT_COUNT},
-    {"max_bytes", "largest", STAT_BYTES}, {"live_bytes", "live then", STAT_BYTES},
-    {"first_ns", "first", STAT_NS}};
-
 static const struct stat_column allocator_columns[] = {
     {"what", "what", STAT_TEXT},       {"device", "GPU", STAT_TEXT},
     {"process", "process", STAT_TEXT}, {"allocations", "allocations", STAT_COUNT},
     {"frees", "frees", STAT_COUNT},    {"live_bytes", "live", STAT_BYTES},
     {"peak_bytes", "peak", STAT_BYTES}};
 
-#define STRETCHES   10 /* of time, in the table of growth */
-#define DEVICE_HOST (TRACE_NONE - 1)
-#define KIND_ALL    MEMORY_KINDS
+#define STRETCHES 10 /* of time, in the table of growth */
+#define KIND_ALL  MEMORY_KINDS
 
 /* A change of what is allocated, in the order of time. */
 struct change {
@@ -76,7 +50,7 @@ struct change {
 /* What is counted together. */
 struct account {
     uint32_t process;
-    uint32_t device; /* resource, TRACE_NONE: unknown; DEVICE_HOST */
+    uint32_t device; /* resource, TRACE_NONE: unknown; MEMORY_HOST */
     uint32_t pool;
     uint32_t kind; /* enum memory_kind, KIND_ALL, or an allocator's segment */
     uint64_t allocations, frees, total, live, peak, most_of_one;
@@ -148,29 +122,20 @@ static void close_books(struct books *books)
     places_deinit(&books->places);
 }
 
-static uint32_t device_of(const struct ledger_block *block)
-{
-    return ledger_is_host((enum memory_kind)block->kind) ? DEVICE_HOST : block->device;
-}
-
-static const char *device_name(const struct books *books, uint32_t device)
-{
-    return device == DEVICE_HOST ? "host" : places_device_name(&books->places, device);
-}
-
 /* --- accounts --- */
 
 static struct account *account_of(struct books *books, const struct ledger_block *block, uint32_t kind,
                                   uint32_t pool)
 {
-    uint64_t key = map_mix((uint64_t)block->process << 32 | device_of(block)) ^ ((uint64_t)pool << 32 | kind);
+    uint64_t key =
+        map_mix((uint64_t)block->process << 32 | memory_device(block)) ^ ((uint64_t)pool << 32 | kind);
     size_t known = books->account_count;
     uint32_t number = stat_number(&books->numbers, map_mix(key));
     if (number == known) {
         books->accounts =
             memory_grow(books->accounts, &books->account_capacity, known + 1, sizeof *books->accounts);
         books->accounts[books->account_count++] = (struct account){
-            .process = block->process, .device = device_of(block), .pool = pool, .kind = kind};
+            .process = block->process, .device = memory_device(block), .pool = pool, .kind = kind};
     }
     return &books->accounts[number];
 }
@@ -222,17 +187,11 @@ static void settle_stretches(struct account *account)
     }
 }
 
-/* Managed memory may lie on the host, and more of it may be there than a GPU has. */
-static bool is_of_all(const struct ledger_block *block)
-{
-    return block->kind != MEMORY_MANAGED;
-}
-
 static void keep_accounts(struct books *books)
 {
     for (size_t i = 0; i < books->change_count; i++) {
         const struct ledger_block *block = books->changes[i].block;
-        if (is_of_all(block))
+        if (memory_is_of_all(block))
             book(books, account_of(books, block, KIND_ALL, 0), &books->changes[i]);
         book(books, account_of(books, block, block->kind, block->pool), &books->changes[i]);
     }
@@ -259,7 +218,7 @@ static void add_account(const struct books *books, struct stat_table *table, uin
     const struct account *account = &books->accounts[number];
     struct spread lives = samples_spread(&books->lives, number);
     struct stat_value *row = stat_table_add(table);
-    row[0] = stat_text(device_name(books, account->device));
+    row[0] = stat_text(memory_device_name(&books->places, account->device));
     row[1] = stat_text(account->kind == KIND_ALL ? "all" : ledger_kind_name((enum memory_kind)account->kind));
     row[2] = stat_text(pool_name(books, account));
     row[3] = stat_text(places_pid(&books->places, account->process));
@@ -281,7 +240,7 @@ static void add_stretches(const struct books *books, struct stat_table *table, c
     for (size_t i = 0; i < STRETCHES; i++) {
         const struct stretch_sums *sums = &account->stretches[i];
         struct stat_value *row = stat_table_add(table);
-        row[0] = stat_text(device_name(books, account->device));
+        row[0] = stat_text(memory_device_name(&books->places, account->device));
         row[1] = stat_text(places_pid(&books->places, account->process));
         row[2] = stat_int(books->start_ns - trace_start + whole / STRETCHES * i);
         row[3] = stat_int(i + 1 < STRETCHES ? books->start_ns - trace_start + whole / STRETCHES * (i + 1)
@@ -315,157 +274,6 @@ static void add_accounts(struct books *books, struct stat_report *report)
             add_stretches(books, times, &books->accounts[i]);
     }
     close_accounts(books);
-}
-
-/* --- what was left, and what went wrong --- */
-
-static uint64_t mix_call(const struct books *books, const struct trace_span *call, uint64_t more)
-{
-    uint64_t key = map_mix((uint64_t)call->name << 32 | call->thread);
-    const char *range = places_range(&books->places, call);
-    if (*range)
-        key = map_mix(key ^ (uint64_t)(range - books->places.stat->trace->strings));
-    return map_mix(key ^ more);
-}
-
-/* Of which processes it is known that they have ended: what they left was never freed. */
-static bool *ended_processes(const struct books *books)
-{
-    const struct stat *stat = books->places.stat;
-    bool *ended = memory_take(books->places.process_count + 1, sizeof *ended);
-    for (size_t i = 0; i < stat->trace->span_count; i++) {
-        const struct trace_span *span = &stat->trace->spans[i];
-        const char *reason = span->class == CLASS_SESSION ? stat_attr(stat, span, KEY_END_REASON) : NULL;
-        if (reason && strcmp(reason, "exit") == 0)
-            ended[places_process(&books->places, span)] = true;
-    }
-    return ended;
-}
-
-static void start_unfreed(const struct books *books, struct stat_value *row, const struct ledger_block *block,
-                          bool has_ended)
-{
-    const struct trace *trace = books->places.stat->trace;
-    row[0] = stat_text(trace_string(trace, block->call->name));
-    row[1] = stat_text(ledger_kind_name((enum memory_kind)block->kind));
-    row[2] = stat_text(device_name(books, device_of(block)));
-    row[3] = stat_text(places_thread(&books->places, block->call));
-    row[4] = stat_text(places_thread_id(&books->places, block->call));
-    row[5] = stat_text(places_range(&books->places, block->call));
-    row[6] = stat_text(places_pid(&books->places, block->process));
-    row[7] = row[8] = stat_int(0);
-    row[9] = stat_int(block->from_ns - trace->start_ns);
-    row[11] = stat_text(has_ended ? "exit" : "the trace's end");
-}
-
-static void add_unfreed(const struct books *books, struct stat_table *table)
-{
-    bool *ended = ended_processes(books);
-    struct map numbers = {0};
-    for (size_t i = 0; i < books->ledger.block_count; i++) {
-        const struct ledger_block *block = &books->ledger.blocks[i];
-        if (block->until_ns != UINT64_MAX)
-            continue;
-        size_t known = numbers.count;
-        uint64_t place = (uint64_t)device_of(block) << 8 | block->kind;
-        uint32_t number = stat_number(&numbers, mix_call(books, block->call, place));
-        if (number == known)
-            start_unfreed(books, stat_table_add(table), block, ended[block->process]);
-        struct stat_value *row = table->values + number * table->column_count;
-        row[7].i++;
-        row[8].i += (int64_t)block->bytes;
-        row[10] = stat_int(block->from_ns - books->places.stat->trace->start_ns);
-    }
-    stat_table_sort(table, 8);
-    map_deinit(&numbers);
-    free(ended);
-}
-
-static void start_wrong(const struct books *books, struct stat_value *row, const struct ledger_free *wrong)
-{
-    static const char *const words[] = {"freed twice", "unknown address", "allocated out of sight"};
-    const struct stat *stat = books->places.stat;
-    const struct ledger_block *block =
-        wrong->block == TRACE_NONE ? NULL : &books->ledger.blocks[wrong->block];
-    const char *address = stat_attr(stat, wrong->call, KEY_ARG_PTR);
-    row[0] = stat_text(trace_string(stat->trace, wrong->call->name));
-    row[1] = stat_text(words[wrong->wrong]);
-    row[2] = stat_text(trace_string(stat->trace, wrong->call->error));
-    row[3] = stat_text(address ? address : "");
-    row[4] = stat_text(places_thread(&books->places, wrong->call));
-    row[5] = stat_text(places_thread_id(&books->places, wrong->call));
-    row[6] = stat_text(places_range(&books->places, wrong->call));
-    row[7] = stat_text(block ? trace_string(stat->trace, block->call->name) : "");
-    row[8] = stat_text(block && block->freed_by ? places_thread(&books->places, block->freed_by) : "");
-    row[9] = stat_int(0);
-    row[10] = stat_int(wrong->call->start_ns - stat->trace->start_ns);
-}
-
-static void add_wrong(const struct books *books, struct stat_table *table)
-{
-    struct map numbers = {0};
-    for (size_t i = 0; i < books->ledger.free_count; i++) {
-        const struct ledger_free *wrong = &books->ledger.frees[i];
-        size_t known = numbers.count;
-        uint64_t more = (uint64_t)wrong->call->error << 2 | wrong->wrong;
-        uint32_t number = stat_number(&numbers, mix_call(books, wrong->call, more));
-        if (number == known)
-            start_wrong(books, stat_table_add(table), wrong);
-        table->values[number * table->column_count + 9].i++;
-    }
-    stat_table_sort(table, 9);
-    map_deinit(&numbers);
-}
-
-/* What the GPU, or the host, held at that time. */
-static uint64_t live_at(const struct books *books, uint32_t process, uint32_t device, uint64_t time_ns)
-{
-    uint64_t live = 0;
-    for (size_t i = 0; i < books->ledger.block_count; i++) {
-        const struct ledger_block *block = &books->ledger.blocks[i];
-        if (block->process == process && device_of(block) == device && is_of_all(block) &&
-            block->from_ns <= time_ns && block->until_ns > time_ns)
-            live += block->bytes;
-    }
-    return live;
-}
-
-static void start_failed(const struct books *books, struct stat_value *row, const struct trace_span *call,
-                         enum memory_kind kind)
-{
-    const struct trace *trace = books->places.stat->trace;
-    uint32_t device = ledger_is_host(kind) ? DEVICE_HOST : places_device(&books->places, call);
-    uint32_t process = places_process(&books->places, call);
-    row[0] = stat_text(trace_string(trace, call->name));
-    row[1] = stat_text(ledger_kind_name(kind));
-    row[2] = stat_text(trace_string(trace, call->error));
-    row[3] = stat_text(device_name(books, device));
-    row[4] = stat_text(places_thread(&books->places, call));
-    row[5] = stat_text(places_thread_id(&books->places, call));
-    row[6] = stat_text(places_range(&books->places, call));
-    row[7] = row[8] = stat_int(0);
-    row[9] = stat_int(live_at(books, process, device, call->end_ns));
-    row[10] = stat_int(call->start_ns - trace->start_ns);
-}
-
-static void add_failed(const struct books *books, struct stat_table *table)
-{
-    struct map numbers = {0};
-    for (size_t i = 0; i < books->ledger.failed_count; i++) {
-        const struct trace_span *call = books->ledger.failed[i];
-        enum memory_kind kind = MEMORY_DEVICE;
-        uint64_t bytes = 0;
-        ledger_allocates(books->places.stat, call, &kind, &bytes);
-        size_t known = numbers.count;
-        uint32_t number = stat_number(&numbers, mix_call(books, call, call->error));
-        if (number == known)
-            start_failed(books, stat_table_add(table), call, kind);
-        struct stat_value *row = table->values + number * table->column_count;
-        row[7].i++;
-        row[8].i = (int64_t)bytes > row[8].i ? (int64_t)bytes : row[8].i;
-    }
-    stat_table_sort(table, 7);
-    map_deinit(&numbers);
 }
 
 /* --- PyTorch's caching allocator ---
@@ -516,7 +324,7 @@ static void add_segments(const struct books *books, struct stat_table *table)
         const struct account *account = &books->accounts[i];
         struct stat_value *row = stat_table_add(table);
         row[0] = stat_text(words[account->kind]);
-        row[1] = stat_text(device_name(books, account->device));
+        row[1] = stat_text(memory_device_name(&books->places, account->device));
         row[2] = stat_text(places_pid(&books->places, account->process));
         row[3] = stat_int(account->allocations);
         row[4] = stat_int(account->frees);
@@ -559,19 +367,6 @@ void stat_memory(const struct stat *stat, struct stat_report *report)
                                                       "included: what tensors use of it, only "
                                                       "torch.cuda.memory_stats() knows.",
                                                       allocator_columns, STAT_COLUMNS(allocator_columns))));
-    add_unfreed(&books,
-                stat_report_add(report, stat_table_of("memory_unfreed", "Memory never freed",
-                                                      "Until the process's exit, where the trace "
-                                                      "shows that it ended, else until the trace's "
-                                                      "end. First and last: when it was allocated.",
-                                                      unfreed_columns, STAT_COLUMNS(unfreed_columns))));
-    add_wrong(&books,
-              stat_report_add(report, stat_table_of("memory_wrong_frees", "Frees of what wasn't there",
-                                                    "Allocated out of sight: the free succeeded, so it was "
-                                                    "allocated before the tracing began, or in a way that "
-                                                    "the trace doesn't have.",
-                                                    wrong_columns, STAT_COLUMNS(wrong_columns))));
-    add_failed(&books, stat_report_add(report, stat_table_of("memory_failed", "Allocations that failed", NULL,
-                                                             failed_columns, STAT_COLUMNS(failed_columns))));
+    stat_memory_faults(&books.ledger, report);
     close_books(&books);
 }
