@@ -3,11 +3,13 @@
 #include "cli/options.h"
 #include "cli/otlp_reader.h"
 #include "cli/source.h"
+#include "cli/stat/places.h"
 #include "cli/stat/print.h"
 #include "cli/stat/stat.h"
 #include "cli/terminal.h"
 #include "cli/text.h"
 
+#include <inttypes.h>
 #include <limits.h>
 #include <string.h>
 #include <unistd.h>
@@ -51,6 +53,9 @@ static int take_option(struct command_line *line, const struct options *options,
     case OPTION_TABLE:
         line->table = options->value;
         break;
+    case OPTION_FINDINGS:
+        line->table = "findings";
+        break;
     case OPTION_TOP:
         is_right = options_number(options, "top", 0, INT_MAX, &line->top);
         break;
@@ -77,6 +82,8 @@ static void compute(const struct stat *stat, struct stat_report *report)
     stat_copies(stat, report);
     stat_devices(stat, report);
     stat_latency(stat, report);
+    stat_memory(stat, report);
+    stat_findings(stat, report);
 }
 
 /* Leaves the one that was asked for; its number, or 0 with a complaint. */
@@ -107,6 +114,20 @@ static size_t columns_of(const struct command_line *line)
     return isatty(STDOUT_FILENO) ? terminal_columns(STDOUT_FILENO) : TERMINAL_COLUMNS_MAX;
 }
 
+/* What isn't there can't be counted, and makes the GPU look idler than it was. */
+static void say_losses(const struct stat *stat)
+{
+    struct places places;
+    places_init(&places, stat);
+    uint64_t lost = places_lost(&places);
+    places_deinit(&places);
+    if (lost)
+        fprintf(stderr,
+                "cuspan stat: the processes lost %" PRIu64
+                " spans, which are missing here; cuspan.lost.* of their session spans says why\n",
+                lost);
+}
+
 static int print(const struct command_line *line, const struct trace *trace)
 {
     struct stat stat;
@@ -126,6 +147,7 @@ static int print(const struct command_line *line, const struct trace *trace)
     if (trace->left_out)
         fprintf(stderr, "cuspan stat: %zu spans of the file are not counted: read more with --max-spans\n",
                 trace->left_out);
+    say_losses(&stat);
     stat_report_deinit(&report);
     stat_deinit(&stat);
     return status;

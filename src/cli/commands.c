@@ -142,7 +142,10 @@ static const struct command_option stat_options[] = {
     {OPTION_TOP, "top", "N", "rows of a table (20; 0: all)", COMPLETES_NOTHING, NULL},
     {OPTION_TABLE, "table", "NAME", "this table alone", COMPLETES_WORDS,
      "headline calls errors synchronization kernels copies sizes devices gaps streams latency "
-     "latency_histogram"},
+     "latency_histogram memory memory_over_time memory_pytorch memory_unfreed memory_wrong_frees "
+     "memory_failed findings"},
+    {OPTION_FINDINGS, "findings", NULL, "what could be better, with the evidence and what to do about it",
+     COMPLETES_NOTHING, NULL},
     {OPTION_JSON, "json", NULL, "as JSON: times in ns, sizes in bytes, shares of 1", COMPLETES_NOTHING, NULL},
     {OPTION_CSV, "csv", NULL, "as CSV, a table after the other, each below a line \"# NAME\"",
      COMPLETES_NOTHING, NULL},
@@ -156,6 +159,7 @@ static const struct command_option stat_options[] = {
 static const struct command_example stat_examples[] = {
     {"cuspan stat trace.jsonl", "all tables of the spans in the file"},
     {"cuspan stat --table kernels --top 5 train.cuspanrec", "the five kernels that took the longest"},
+    {"cuspan stat --findings train.cuspanrec", "what could be better, and what it would bring"},
     {"cuspan stat --json trace.jsonl | jq .kernels[0]", "for programs"},
     {0}};
 
@@ -363,7 +367,7 @@ const struct command commands[] = {
         .operands = "FILE",
         .run = cmd_stat,
         .completes = COMPLETES_FILE,
-        .summary = "tables of calls, kernels, copies, waiting, GPUs and latencies",
+        .summary = "tables of calls, kernels, copies, waiting, GPUs, latencies and memory, and findings",
         .text =
             "FILE is a file of OTLP JSON lines, as cuspan and the OpenTelemetry Collector write them, or a "
             "recording; \"-\" is standard "

@@ -27,9 +27,9 @@ static void add_rate(struct text *cell, double bytes_per_s)
 {
     static const char *const units[] = {"B/s", "kB/s", "MB/s", "GB/s", "TB/s"};
     size_t unit = 0;
-    for (; bytes_per_s >= 1000 && unit + 1 < sizeof units / sizeof *units; bytes_per_s /= 1000)
+    for (; fabs(bytes_per_s) >= 1000 && unit + 1 < sizeof units / sizeof *units; bytes_per_s /= 1000)
         unit++;
-    text_add_format(cell, "%.*f %s", bytes_per_s < 100 ? 1 : 0, bytes_per_s, units[unit]);
+    text_add_format(cell, "%.*f %s", fabs(bytes_per_s) < 100 ? 1 : 0, bytes_per_s, units[unit]);
 }
 
 static void add_cell(struct text *cell, const struct stat_value *value, enum stat_unit unit, bool utf8)
@@ -77,12 +77,15 @@ static void measure(const struct stat_table *table, const struct stat_look *look
     text_deinit(&cell);
 }
 
-/* Whether the column is shown to people: what is in none of the rows isn't, nor is the long form of column 0.
- */
+/* Whether the column is shown to people: what is in none of the rows isn't, nor is what has no room in a row:
+ * the long form of column 0, and the sentences of findings. */
 static bool is_shown(const struct stat_table *table, size_t column)
 {
-    if (strcmp(table->columns[column].key, "full_name") == 0)
-        return false;
+    static const char *const long_ones[] = {"full_name", "evidence", "advice"};
+    for (size_t i = 0; i < sizeof long_ones / sizeof *long_ones; i++) {
+        if (strcmp(table->columns[column].key, long_ones[i]) == 0)
+            return false;
+    }
     for (size_t r = 0; r < table->row_count; r++) {
         const struct stat_value *value = &table->values[r * table->column_count + column];
         if (!value->is_missing && (is_number(table->columns[column].unit) || *value->text))
@@ -178,6 +181,67 @@ static void print_rows(FILE *out, const struct stat_table *table, const struct s
     text_deinit(&line);
     text_deinit(&cell);
     free(widths);
+}
+
+/* Indented by two columns, broken between words. */
+static void print_wrapped(FILE *out, const char *text, const struct stat_look *look)
+{
+    size_t used = 0;
+    while (*text) {
+        size_t len = strcspn(text, " ");
+        struct text word = {0};
+        text_add_bytes(&word, text, len);
+        size_t columns = text_columns(word.data ? word.data : "", look->utf8);
+        if (used && used + 1 + columns > look->columns) {
+            fputc('\n', out);
+            used = 0;
+        }
+        fprintf(out, "%s%s", used ? " " : "  ", word.data ? word.data : "");
+        used += columns + (used ? 1 : 2);
+        text_deinit(&word);
+        text += len + (text[len] == ' ');
+    }
+    fputc('\n', out);
+}
+
+/* Each row as a paragraph: its short columns in one line, its sentences below, word by word. */
+static void print_paragraph(FILE *out, const struct stat_table *table, const struct stat_value *row,
+                            const struct stat_look *look)
+{
+    struct text line = {0}, cell = {0};
+    for (size_t c = 0; c < table->column_count; c++) {
+        add_cell(&cell, &row[c], table->columns[c].unit, look->utf8);
+        if (!is_shown(table, c) || !cell.len)
+            continue;
+        if (line.len)
+            text_add_format(&line, ", %s ", table->columns[c].title);
+        text_add_clean(&line, cell.data, look->utf8);
+    }
+    fprintf(out, "%s%s%s\n", look->color ? "\033[1m" : "", line.data ? line.data : "",
+            look->color ? "\033[0m" : "");
+    text_clear(&line);
+    for (size_t c = 0; c < table->column_count; c++) {
+        if (table->columns[c].unit != STAT_TEXT || is_shown(table, c) || row[c].is_missing || !*row[c].text)
+            continue;
+        text_add_format(&line, "%s: ", table->columns[c].title);
+        text_add_clean(&line, row[c].text, look->utf8);
+        print_wrapped(out, line.data, look);
+        text_clear(&line);
+    }
+    text_deinit(&line);
+    text_deinit(&cell);
+}
+
+static void print_findings(FILE *out, const struct stat_table *table, const struct stat_look *look)
+{
+    if (table->row_count == 0)
+        fputs("No findings: nothing that docs/findings.md names stands out.\n", out);
+    for (size_t r = 0; r < table->row_count; r++) {
+        fputs(r ? "\n" : "", out);
+        print_paragraph(out, table, table->values + r * table->column_count, look);
+    }
+    if (table->left_out)
+        fprintf(out, "\nand %zu more\n", table->left_out);
 }
 
 static void print_text(FILE *out, const struct stat_table *table, const struct stat_look *look)
@@ -304,9 +368,12 @@ void stat_print(FILE *out, const struct stat_report *report, enum stat_format fo
         print_json(out, report);
         return;
     }
+    bool is_findings = report->count == 1 && strcmp(report->tables[0].key, "findings") == 0;
     for (size_t t = 0; t < report->count; t++) {
         const struct stat_table *table = &report->tables[t];
-        if (table->row_count == 0)
+        if (is_findings && format == STAT_FORMAT_TEXT)
+            print_findings(out, table, look);
+        if (table->row_count == 0 || (is_findings && format == STAT_FORMAT_TEXT))
             continue;
         if (format == STAT_FORMAT_TEXT)
             print_text(out, table, look);

@@ -44,6 +44,8 @@ struct stat_table {
     struct stat_value *values; /* row by row */
     size_t row_count, capacity;
     size_t left_out; /* rows that stat_table_keep has taken away */
+    char **texts;    /* that its values borrow and nobody else has */
+    size_t text_count, text_capacity;
 };
 
 struct stat_table stat_table_of(const char *key, const char *title, const char *note,
@@ -52,6 +54,8 @@ void stat_table_deinit(struct stat_table *table);
 
 /* A row of missing values at the end; the pointer holds until the next one is added. */
 struct stat_value *stat_table_add(struct stat_table *table);
+/* A text for the table's values, which takes it over; it was allocated by malloc. */
+struct stat_value stat_table_own(struct stat_table *table, char *text);
 /* The largest of an int column first; equal ones by the text of column 0. */
 void stat_table_sort(struct stat_table *table, size_t column);
 /* The first `rows` of them; 0: all. */
