@@ -3,6 +3,7 @@
 #include "cli/options.h"
 #include "cli/otlp_reader.h"
 #include "cli/source.h"
+#include "cli/stat/by.h"
 #include "cli/stat/print.h"
 #include "cli/stat/stat.h"
 #include "cli/terminal.h"
@@ -21,6 +22,7 @@ struct command_line {
     enum stat_format format;
     long columns; /* 0: the terminal's */
     long top;     /* rows of a table; 0: all */
+    int by;       /* enum stat_by */
     int color;    /* enum color_when */
     long spans_max;
 };
@@ -50,6 +52,10 @@ static int take_option(struct command_line *line, const struct options *options,
         break;
     case OPTION_TABLE:
         line->table = options->value;
+        break;
+    case OPTION_BY:
+        line->by = options_word(options, "by", STAT_BY_WORDS);
+        is_right = line->by >= 0;
         break;
     case OPTION_TOP:
         is_right = options_number(options, "top", 0, INT_MAX, &line->top);
@@ -107,7 +113,7 @@ static size_t columns_of(const struct command_line *line)
     return isatty(STDOUT_FILENO) ? terminal_columns(STDOUT_FILENO) : TERMINAL_COLUMNS_MAX;
 }
 
-static int print(const struct command_line *line, const struct trace *trace)
+static int print(const struct command_line *line, struct trace *trace)
 {
     struct stat stat;
     struct stat_report report = {.count = 0};
@@ -117,9 +123,12 @@ static int print(const struct command_line *line, const struct trace *trace)
         .utf8 = text_locale_is_utf8(),
     };
     stat_init(&stat, trace);
-    compute(&stat, &report);
+    if (line->by == STAT_BY_NOTHING)
+        compute(&stat, &report);
+    else
+        stat_by_compute(&stat, trace, (enum stat_by)line->by, compute, (size_t)line->top, &report);
     int status = line->table && !keep_only(&report, line->table) ? EXIT_USAGE : EXIT_OK;
-    for (size_t i = 0; i < report.count; i++)
+    for (size_t i = 0; line->by == STAT_BY_NOTHING && i < report.count; i++)
         stat_table_keep(&report.tables[i], (size_t)line->top);
     if (status == EXIT_OK)
         stat_print(stdout, &report, line->format, &look);
@@ -153,7 +162,7 @@ static int read_and_print(const struct command_line *line)
 
 int cmd_stat(int argc, char **argv)
 {
-    struct command_line line = {.spans_max = MAX_SPANS_DEFAULT, .top = TOP_DEFAULT};
+    struct command_line line = {.spans_max = MAX_SPANS_DEFAULT, .top = TOP_DEFAULT, .by = STAT_BY_NOTHING};
     struct options options;
     int option;
     options_init(&options, "stat", argc, argv);

@@ -139,7 +139,11 @@ static const struct command_example show_examples[] = {
     {0}};
 
 static const struct command_option stat_options[] = {
-    {OPTION_TOP, "top", "N", "rows of a table (20; 0: all)", COMPLETES_NOTHING, NULL},
+    {OPTION_BY, "by", "WHAT",
+     "all tables for each range, stream, thread, device, request or process by itself", COMPLETES_WORDS,
+     "range stream thread device request process"},
+    {OPTION_TOP, "top", "N", "rows of a table (20; 0: all); with --by, of each group, and groups",
+     COMPLETES_NOTHING, NULL},
     {OPTION_TABLE, "table", "NAME", "this table alone", COMPLETES_WORDS,
      "headline calls errors synchronization kernels copies sizes devices gaps streams latency "
      "latency_histogram"},
@@ -156,6 +160,7 @@ static const struct command_option stat_options[] = {
 static const struct command_example stat_examples[] = {
     {"cuspan stat trace.jsonl", "all tables of the spans in the file"},
     {"cuspan stat --table kernels --top 5 train.cuspanrec", "the five kernels that took the longest"},
+    {"cuspan stat --by thread --table headline trace.jsonl", "which thread did how much?"},
     {"cuspan stat --json trace.jsonl | jq .kernels[0]", "for programs"},
     {0}};
 
@@ -372,7 +377,14 @@ const struct command commands[] = {
             "Medians and 99th percentiles are values that occur (nearest rank). Times are as CUPTI gave "
             "them: "
             "the sums agree with its "
-            "records to the nanosecond.",
+            "records to the nanosecond.\n"
+            "\n"
+            "With --by each table is what it would be of the group's spans alone, and each span is in one "
+            "group, "
+            "so that sums over all groups are those of the whole. GPU work is its call's thread's; a range "
+            "is "
+            "the innermost one, all of one name together; a request is a trace, unless a session made it; a "
+            "call is on the stream and device of its work, else on its context's device.",
         .options = stat_options,
         .examples = stat_examples,
     },

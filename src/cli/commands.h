@@ -55,6 +55,7 @@ enum option_id {
     OPTION_MARKDOWN,
     OPTION_TABLE,
     OPTION_TOP,
+    OPTION_BY,
     OPTION_MAN,
     OPTION_COMPLETION
 };

@@ -56,6 +56,79 @@ def union(stretches):
     return covered
 
 
+class Groups:
+    """Which span of a file belongs where, by what help says of --by; and files of some of the spans."""
+
+    def __init__(self, file):
+        self.documents = [json.loads(line) for line in file.read_text().splitlines()]
+        self.spans = {span.span_id: span for document in self.documents for span in spans_of(document)}
+        self.thread_names = {span.attributes["thread.id"]: span.attributes["thread.name"] for span in self.spans.values()
+                             if "thread.name" in span.attributes}
+        self.work = defaultdict(list)
+        for span in self.spans.values():
+            if self.is_work(span):
+                self.work[span.parent_id].append(span)
+        for children in self.work.values():
+            children.sort(key=lambda span: (span.start_ns, -span.end_ns))
+
+    @staticmethod
+    def is_work(span):
+        return "cuda.device.id" in span.resource
+
+    @staticmethod
+    def is_session(span):
+        return any(key.startswith("cuda.session") for key in span.attributes)
+
+    def up(self, span):
+        while span:
+            yield span
+            span = self.spans.get(span.parent_id)
+
+    def group(self, word, span):
+        work = span if self.is_work(span) else next(iter(self.work[span.span_id]), None) if "cuda.api" in span.attributes else None
+        none = f"(no {word})"
+        if word == "thread":
+            caller = next((at for at in self.up(span) if not self.is_work(at)), None)
+            attributes = caller.attributes if caller else {}
+            if "thread.id" not in attributes:
+                return none
+            return f'{attributes["thread.id"]} {self.thread_names.get(attributes["thread.id"], "")}'.strip()
+        if word == "request":
+            return none if any(map(self.is_session, self.up(span))) else span.trace_id
+        if word == "range":
+            for at in self.up(span):
+                if not self.is_work(at) and "cuda.api" not in at.attributes:
+                    return none if self.is_session(at) else at.name
+            return none
+        if word == "stream":
+            return (f'GPU {work.resource["cuda.device.id"]}, context {work.attributes["cuda.context.id"]}, stream '
+                    f'{work.attributes["cuda.stream.id"]}') if work else none
+        if word == "device":
+            known = work.resource if work else None
+            if not known and "cuda.context.id" in span.attributes:
+                known = next((other.resource for other in self.spans.values() if self.is_work(other) and
+                              other.attributes.get("cuda.context.id") == span.attributes["cuda.context.id"]), None)
+            return f'{known["cuda.device.id"]} {known["hw.name"]} {known["hw.id"]}' if known else none
+        return f'{span.resource["process.pid"]} {span.resource["service.name"]}'
+
+    def by(self, word):
+        groups = defaultdict(set)
+        for span in self.spans.values():
+            groups[self.group(word, span)].add(span.span_id)
+        counted = {name: ids for name, ids in groups.items()
+                   if any(self.is_work(self.spans[i]) or "cuda.api" in self.spans[i].attributes for i in ids)}
+        return counted
+
+    def write(self, path, wanted):
+        with open(path, "w", encoding="utf-8") as file:
+            for document in self.documents:
+                copy = json.loads(json.dumps(document))
+                for resource in copy["resourceSpans"]:
+                    for scope in resource["scopeSpans"]:
+                        scope["spans"] = [span for span in scope["spans"] if span["spanId"] in wanted]
+                file.write(json.dumps(copy) + "\n")
+
+
 class Recording(unittest.TestCase):
     """Each recording, replayed into a file of spans once."""
 
@@ -199,6 +272,42 @@ class Recording(unittest.TestCase):
         spans = json.loads(run("stat", "--json", self.files["threads"]).stdout)
         for table in "calls", "kernels", "copies", "latency":
             self.assertEqual(direct[table], spans[table])
+
+    def test_groups_are_what_a_file_of_their_spans_would_give(self):
+        """Who belongs to which group is worked out here again, the group's spans are written to a file of their own, and its
+        tables have to be the group's, all of them and to the last digit."""
+        for name, word in [("service", "thread"), ("service", "request"), ("service", "range"), ("service", "stream"),
+                           ("threads", "thread"), ("threads", "stream"), ("torch_inference", "device"),
+                           ("graph_nodes", "process")]:
+            with self.subTest(recording=name, by=word):
+                groups = Groups(self.files[name])
+                tables = json.loads(run("stat", "--json", "--top", 0, "--by", word, self.files[name]).stdout)
+                wanted = groups.by(word)
+                self.assertEqual({row["group"] for row in tables["headline"]}, set(wanted))
+                for group in sorted(wanted, key=lambda name: (-len(wanted[name]), name))[:4]:
+                    alone = Path(self.folder.name, "group.jsonl")
+                    groups.write(alone, wanted[group])
+                    of_group = json.loads(run("stat", "--json", "--top", 0, alone).stdout)
+                    got = {key: [{k: v for k, v in row.items() if k != "group"} for row in rows if row["group"] == group]
+                           for key, rows in tables.items()}
+                    self.assertEqual(got, of_group, group)
+
+    def test_groups_add_up_to_the_whole(self):
+        for name, file in self.files.items():
+            whole = json.loads(run("stat", "--json", "--top", 0, file).stdout)["headline"][0]
+            for word in "range", "stream", "thread", "device", "request", "process":
+                rows = json.loads(run("stat", "--json", "--top", 0, "--by", word, file).stdout)["headline"]
+                for key in "calls", "call_ns", "errors", "kernels", "kernel_ns", "move_ns", "moved_bytes":
+                    self.assertEqual(sum(row[key] for row in rows), whole[key], f"{name} by {word}: {key}")
+
+    def test_top_of_groups(self):
+        shown = json.loads(run("stat", "--json", "--top", 2, "--by", "request", self.files["service"]).stdout)
+        self.assertEqual(len(shown["headline"]), 2)
+        self.assertIn("and 287 more", run("stat", "--top", 2, "--by", "request", "--table", "headline",
+                                          self.files["service"]).stdout)
+        done = run("stat", "--by", "steam", self.files["service"])
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("--by wants one of: range stream thread device request process", done.stderr)
 
     def test_top_leaves_rows_out_and_says_so(self):
         shown = run("stat", "--top", 2, "--table", "calls", self.files["torch_inference"]).stdout

@@ -15,6 +15,7 @@ struct stat_table stat_table_of(const char *key, const char *title, const char *
 void stat_table_deinit(struct stat_table *table)
 {
     free(table->values);
+    free(table->own_columns);
     *table = (struct stat_table){0};
 }
 

@@ -40,6 +40,7 @@ struct stat_table {
     const char *title;
     const char *note; /* a sentence below the title that says what is counted and how; or NULL */
     const struct stat_column *columns;
+    struct stat_column *own_columns; /* NULL, or what `columns` points to: freed with the table */
     size_t column_count;
     struct stat_value *values; /* row by row */
     size_t row_count, capacity;
