@@ -1,5 +1,7 @@
 #include "cli/commands.h"
 
+#include "cli/diff/runs.h"
+#include "cli/memory.h"
 #include "cli/options.h"
 #include "cli/otlp_reader.h"
 #include "cli/source.h"
@@ -10,6 +12,7 @@
 #include "cli/text.h"
 
 #include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -17,7 +20,9 @@
 #define TOP_DEFAULT       20
 
 struct command_line {
-    const char *path;
+    const char **paths;
+    size_t path_count;
+    const char *save;  /* the baseline to write, or NULL */
     const char *table; /* the only one to print, or NULL */
     enum stat_format format;
     long columns; /* 0: the terminal's */
@@ -29,9 +34,7 @@ struct command_line {
 
 static int take_operand(struct command_line *line, const struct options *options)
 {
-    if (line->path)
-        return options_complain(options, "one file at a time: %s or %s", line->path, options->value);
-    line->path = options->value;
+    line->paths[line->path_count++] = options->value;
     return EXIT_OK;
 }
 
@@ -49,6 +52,9 @@ static int take_option(struct command_line *line, const struct options *options,
         break;
     case OPTION_MARKDOWN:
         line->format = STAT_FORMAT_MARKDOWN;
+        break;
+    case OPTION_SAVE:
+        line->save = options->value;
         break;
     case OPTION_TABLE:
         line->table = options->value;
@@ -113,6 +119,13 @@ static size_t columns_of(const struct command_line *line)
     return isatty(STDOUT_FILENO) ? terminal_columns(STDOUT_FILENO) : TERMINAL_COLUMNS_MAX;
 }
 
+static void warn_of_the_rest(size_t left_out)
+{
+    if (left_out)
+        fprintf(stderr, "cuspan stat: %zu spans of the file are not counted: read more with --max-spans\n",
+                left_out);
+}
+
 static int print(const struct command_line *line, struct trace *trace)
 {
     struct stat stat;
@@ -132,9 +145,7 @@ static int print(const struct command_line *line, struct trace *trace)
         stat_table_keep(&report.tables[i], (size_t)line->top);
     if (status == EXIT_OK)
         stat_print(stdout, &report, line->format, &look);
-    if (trace->left_out)
-        fprintf(stderr, "cuspan stat: %zu spans of the file are not counted: read more with --max-spans\n",
-                trace->left_out);
+    warn_of_the_rest(trace->left_out);
     stat_report_deinit(&report);
     stat_deinit(&stat);
     return status;
@@ -145,8 +156,8 @@ static int read_and_print(const struct command_line *line)
     struct error err = {""};
     struct trace trace;
     FILE *file = NULL;
-    const char *name = strcmp(line->path, "-") == 0 ? "standard input" : line->path;
-    enum status status = source_open(line->path, &file, &err);
+    const char *path = line->paths[0], *name = strcmp(path, "-") == 0 ? "standard input" : path;
+    enum status status = source_open(path, &file, &err);
     if (status == STATUS_OK) {
         status = otlp_read_all(file, name, (size_t)line->spans_max, &trace, &err);
         fclose(file);
@@ -160,20 +171,52 @@ static int read_and_print(const struct command_line *line)
     return result;
 }
 
-int cmd_stat(int argc, char **argv)
+static int save(const struct command_line *line)
 {
-    struct command_line line = {.spans_max = MAX_SPANS_DEFAULT, .top = TOP_DEFAULT, .by = STAT_BY_NOTHING};
+    struct error err = {""};
+    struct run_set set = {0};
+    size_t left_out = 0;
+    enum status status = STATUS_OK;
+    for (size_t i = 0; status == STATUS_OK && i < line->path_count; i++)
+        status = run_set_add_path(&set, line->paths[i], (size_t)line->spans_max, &left_out, &err);
+    run_set_sort(&set);
+    if (status == STATUS_OK)
+        status = run_set_save(&set, line->save, &err);
+    warn_of_the_rest(left_out);
+    if (status == STATUS_OK)
+        fprintf(stderr, "cuspan stat: %s: %zu kernels, calls, sorts of copies and totals of %zu %s\n",
+                line->save, set.count, set.run_count, set.run_count == 1 ? "run" : "runs");
+    else
+        fprintf(stderr, "cuspan stat: %s\n", err.text);
+    run_set_deinit(&set);
+    return status == STATUS_OK ? EXIT_OK : EXIT_FAILED;
+}
+
+static int read_command_line(struct command_line *line, int argc, char **argv)
+{
     struct options options;
     int option;
     options_init(&options, "stat", argc, argv);
     while ((option = options_next(&options)) != OPTION_END) {
         if (option == OPTION_WRONG || option == OPTION_HELP)
             return options_exit_status(option);
-        int wrong = take_option(&line, &options, option);
+        int wrong = take_option(line, &options, option);
         if (wrong)
             return wrong;
     }
-    if (!line.path)
+    if (!line->path_count)
         return options_complain(&options, "which file? (\"-\": standard input)");
-    return read_and_print(&line);
+    if (line->path_count > 1 && !line->save)
+        return options_complain(&options, "one file at a time: %s or %s (several runs: --save)",
+                                line->paths[0], line->paths[1]);
+    return line->save ? save(line) : read_and_print(line);
+}
+
+int cmd_stat(int argc, char **argv)
+{
+    struct command_line line = {.spans_max = MAX_SPANS_DEFAULT, .top = TOP_DEFAULT, .by = STAT_BY_NOTHING};
+    line.paths = memory_take((size_t)argc + 1, sizeof *line.paths);
+    int result = read_command_line(&line, argc, argv);
+    free(line.paths);
+    return result;
 }

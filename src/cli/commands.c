@@ -147,6 +147,8 @@ static const struct command_option stat_options[] = {
     {OPTION_TABLE, "table", "NAME", "this table alone", COMPLETES_WORDS,
      "headline calls errors synchronization kernels copies sizes devices gaps streams latency "
      "latency_histogram"},
+    {OPTION_SAVE, "save", "FILE", "write a baseline for cuspan diff, of all FILEs, and no tables",
+     COMPLETES_FILE, NULL},
     {OPTION_JSON, "json", NULL, "as JSON: times in ns, sizes in bytes, shares of 1", COMPLETES_NOTHING, NULL},
     {OPTION_CSV, "csv", NULL, "as CSV, a table after the other, each below a line \"# NAME\"",
      COMPLETES_NOTHING, NULL},
@@ -161,7 +163,33 @@ static const struct command_example stat_examples[] = {
     {"cuspan stat trace.jsonl", "all tables of the spans in the file"},
     {"cuspan stat --table kernels --top 5 train.cuspanrec", "the five kernels that took the longest"},
     {"cuspan stat --by thread --table headline trace.jsonl", "which thread did how much?"},
+    {"cuspan stat --save baseline.json run1.cuspanrec run2.cuspanrec", "runs to compare later ones with"},
     {"cuspan stat --json trace.jsonl | jq .kernels[0]", "for programs"},
+    {0}};
+
+static const struct command_option diff_options[] = {
+    {OPTION_BASE, "base", "FILE", "the base's runs: this file and the operands that follow", COMPLETES_FILE,
+     NULL},
+    {OPTION_NEW, "new", "FILE", "the new runs, likewise", COMPLETES_FILE, NULL},
+    {OPTION_LIMITS, "limits", "FILE", "thresholds and absolute limits, in YAML (docs/diff.md)",
+     COMPLETES_FILE, NULL},
+    {OPTION_ALL, "all", NULL, "also list what doesn't differ", COMPLETES_NOTHING, NULL},
+    {OPTION_JSON, "json", NULL, "as JSON: times in ns, shares of 1", COMPLETES_NOTHING, NULL},
+    {OPTION_CSV, "csv", NULL, "as CSV, a table after the other, each below a line \"# NAME\"",
+     COMPLETES_NOTHING, NULL},
+    {OPTION_MARKDOWN, "markdown", NULL, "as Markdown, for a pull request", COMPLETES_NOTHING, NULL},
+    {OPTION_WIDTH, "width", "N", "columns, 40 to 300; else as wide as the terminal", COMPLETES_NOTHING, NULL},
+    {OPTION_COLOR, "color", "WHEN", "auto (on a terminal, unless NO_COLOR is set), always or never",
+     COMPLETES_WORDS, "auto always never"},
+    {OPTION_MAX_SPANS, "max-spans", "N", "read at most so many spans of a file (5000000)", COMPLETES_NOTHING,
+     NULL},
+    {0}};
+
+static const struct command_example diff_examples[] = {
+    {"cuspan diff before.cuspanrec after.cuspanrec", "a run of each"},
+    {"cuspan diff --base a1 a2 a3 a4 --new b1 b2 b3 b4", "several runs of each tell noise from change"},
+    {"cuspan diff --limits limits.yaml --markdown baseline.json runs/",
+     "in CI: a baseline in git against the runs in a folder"},
     {0}};
 
 static const struct command_example check_examples[] = {
@@ -387,6 +415,34 @@ const struct command commands[] = {
             "call is on the stream and device of its work, else on its context's device.",
         .options = stat_options,
         .examples = stat_examples,
+    },
+    {
+        .name = "diff",
+        .operands = "BASE NEW",
+        .run = cmd_diff,
+        .completes = COMPLETES_FILE,
+        .summary = "compare runs; fail on a regression",
+        .text = "BASE and NEW are recordings, files of OTLP JSON lines, baselines (cuspan stat --save), or "
+                "folders of such files: each file but a baseline is one run. Several runs a side also go by "
+                "--base and "
+                "--new.\n"
+                "\n"
+                "Compares the time of every kernel, call and sort of copy, and each run's totals. With four "
+                "runs a "
+                "side or more, runs are permuted between the sides (Westfall and Young), else executions are "
+                "compared "
+                "(Mann and Whitney, corrected by Holm); both keep false alarms of the whole comparison at "
+                "the level, "
+                "5 %. What is significant and beyond its threshold (5 % for kernels, 10 % for copies and "
+                "totals, 25 % "
+                "for calls, unless --limits says otherwise) is a regression or an improvement. docs/diff.md "
+                "has the "
+                "rules.\n"
+                "\n"
+                "The exit status is 1 where there is a regression or a limit is passed, 2 if something can't "
+                "be read.",
+        .options = diff_options,
+        .examples = diff_examples,
     },
     {
         .name = "check",

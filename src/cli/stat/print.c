@@ -18,7 +18,7 @@ static bool is_number(enum stat_unit unit)
 
 static bool is_real(enum stat_unit unit)
 {
-    return unit == STAT_RATE || unit == STAT_SHARE || unit == STAT_REAL;
+    return unit == STAT_RATE || unit == STAT_SHARE || unit == STAT_REAL || unit == STAT_PROBABILITY;
 }
 
 /* --- for people --- */
@@ -59,6 +59,9 @@ static void add_cell(struct text *cell, const struct stat_value *value, enum sta
         return;
     case STAT_REAL:
         text_add_format(cell, "%.2f", value->d);
+        return;
+    case STAT_PROBABILITY:
+        text_add_format(cell, "%.2g", value->d);
         return;
     }
 }

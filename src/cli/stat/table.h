@@ -11,12 +11,13 @@
 
 enum stat_unit {
     STAT_TEXT,
-    STAT_COUNT, /* int */
-    STAT_NS,    /* int */
-    STAT_BYTES, /* int */
-    STAT_RATE,  /* real: bytes a second */
-    STAT_SHARE, /* real: of 1 */
-    STAT_REAL   /* a bare number */
+    STAT_COUNT,      /* int */
+    STAT_NS,         /* int */
+    STAT_BYTES,      /* int */
+    STAT_RATE,       /* real: bytes a second */
+    STAT_SHARE,      /* real: of 1 */
+    STAT_REAL,       /* a bare number */
+    STAT_PROBABILITY /* real */
 };
 
 struct stat_column {
