@@ -11,7 +11,7 @@ endif()
 
 cuspan_stage(cli src/cli/commands.c src/cli/options.c src/cli/help.c src/cli/man.c src/cli/completion.c
              src/cli/memory.c src/cli/map.c src/cli/text.c src/cli/terminal.c src/cli/progress.c
-             src/cli/injection.c src/cli/command_root.c src/cli/launch.c src/cli/outcome.c src/cli/outcome_print.c
+             src/cli/injection.c src/cli/command_root.c src/cli/launch.c src/cli/live.c src/cli/outcome.c src/cli/outcome_print.c
              src/cli/trace.c src/cli/otlp_span.c src/cli/otlp_reader.c src/cli/source.c
              src/cli/scale.c src/cli/outline.c src/cli/bars.c src/cli/label.c src/cli/picture.c
              src/cli/lines.c src/cli/perfetto.c

@@ -1,6 +1,8 @@
 #include "cli/commands.h"
 
+#include "base/files.h"
 #include "cli/diff/runs.h"
+#include "cli/live.h"
 #include "cli/memory.h"
 #include "cli/options.h"
 #include "cli/otlp_reader.h"
@@ -11,6 +13,7 @@
 #include "cli/terminal.h"
 #include "cli/text.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,8 +25,12 @@
 struct command_line {
     const char **paths;
     size_t path_count;
-    const char *save;  /* the baseline to write, or NULL */
-    const char *table; /* the only one to print, or NULL */
+    char **program; /* to run, with its arguments; NULL: files are read */
+    struct live live;
+    FILE *out;
+    const char *output; /* where the tables go, or NULL */
+    const char *save;   /* the baseline to write, or NULL */
+    const char *table;  /* the only one to print, or NULL */
     enum stat_format format;
     long columns; /* 0: the terminal's */
     long top;     /* rows of a table; 0: all */
@@ -34,7 +41,10 @@ struct command_line {
 
 static int take_operand(struct command_line *line, const struct options *options)
 {
-    line->paths[line->path_count++] = options->value;
+    if (!line->path_count && (options->only_operands || live_is_program(options->value)))
+        line->program = options->argv + options->next - 1;
+    else
+        line->paths[line->path_count++] = options->value;
     return EXIT_OK;
 }
 
@@ -52,6 +62,9 @@ static int take_option(struct command_line *line, const struct options *options,
         break;
     case OPTION_MARKDOWN:
         line->format = STAT_FORMAT_MARKDOWN;
+        break;
+    case 'o':
+        line->output = options->value;
         break;
     case OPTION_SAVE:
         line->save = options->value;
@@ -77,6 +90,8 @@ static int take_option(struct command_line *line, const struct options *options,
     case OPTION_MAX_SPANS:
         is_right = options_number(options, "max-spans", 1, INT_MAX, &line->spans_max);
         break;
+    default:
+        return injection_take_option(&line->live.injection, options, option);
     }
     return is_right ? EXIT_OK : EXIT_USAGE;
 }
@@ -116,7 +131,7 @@ static size_t columns_of(const struct command_line *line)
 {
     if (line->columns)
         return (size_t)line->columns;
-    return isatty(STDOUT_FILENO) ? terminal_columns(STDOUT_FILENO) : TERMINAL_COLUMNS_MAX;
+    return isatty(fileno(line->out)) ? terminal_columns(fileno(line->out)) : TERMINAL_COLUMNS_MAX;
 }
 
 static void warn_of_the_rest(size_t left_out)
@@ -132,7 +147,7 @@ static int print(const struct command_line *line, struct trace *trace)
     struct stat_report report = {.count = 0};
     struct stat_look look = {
         .columns = columns_of(line),
-        .color = terminal_wants_color((enum color_when)line->color, STDOUT_FILENO),
+        .color = terminal_wants_color((enum color_when)line->color, fileno(line->out)),
         .utf8 = text_locale_is_utf8(),
     };
     stat_init(&stat, trace);
@@ -144,7 +159,7 @@ static int print(const struct command_line *line, struct trace *trace)
     for (size_t i = 0; line->by == STAT_BY_NOTHING && i < report.count; i++)
         stat_table_keep(&report.tables[i], (size_t)line->top);
     if (status == EXIT_OK)
-        stat_print(stdout, &report, line->format, &look);
+        stat_print(line->out, &report, line->format, &look);
     warn_of_the_rest(trace->left_out);
     stat_report_deinit(&report);
     stat_deinit(&stat);
@@ -192,24 +207,73 @@ static int save(const struct command_line *line)
     return status == STATUS_OK ? EXIT_OK : EXIT_FAILED;
 }
 
+static int count(const struct command_line *line)
+{
+    return line->save ? save(line) : read_and_print(line);
+}
+
+/* Ends as the program did; killed by the same signal where one has killed it. */
+static int run_and_count(struct command_line *line, const struct options *options)
+{
+    int wrong = live_run(&line->live, options, line->program);
+    if (wrong)
+        return wrong;
+    int wait_status = line->live.launched.wait_status;
+    line->paths[0] = line->live.spans;
+    line->path_count = 1;
+    if (access(line->live.spans, F_OK) == 0) /* else it is said why */
+        count(line);
+    live_deinit(&line->live);
+    fflush(NULL);
+    return launch_end(wait_status);
+}
+
+static FILE *create(const char *path)
+{
+    int fd = files_create(path);
+    return fd < 0 ? NULL : fdopen(fd, "w");
+}
+
+static int open_output(struct command_line *line)
+{
+    line->out = line->program ? stderr : stdout;
+    if (line->output)
+        line->out = create(line->output);
+    if (line->out)
+        return EXIT_OK;
+    fprintf(stderr, "cuspan stat: %s: %s\n", line->output, strerror(errno));
+    return EXIT_FAILED;
+}
+
+static int close_output(const struct command_line *line, int result)
+{
+    if (!line->output || !line->out || fclose(line->out) == 0)
+        return result;
+    fprintf(stderr, "cuspan stat: %s: %s\n", line->output, strerror(errno));
+    return result ? result : EXIT_FAILED;
+}
+
 static int read_command_line(struct command_line *line, int argc, char **argv)
 {
     struct options options;
     int option;
     options_init(&options, "stat", argc, argv);
-    while ((option = options_next(&options)) != OPTION_END) {
+    while (!line->program && (option = options_next(&options)) != OPTION_END) {
         if (option == OPTION_WRONG || option == OPTION_HELP)
             return options_exit_status(option);
         int wrong = take_option(line, &options, option);
         if (wrong)
             return wrong;
     }
-    if (!line->path_count)
-        return options_complain(&options, "which file? (\"-\": standard input)");
+    if (!line->path_count && !line->program)
+        return options_complain(&options, "which file or program? (\"-\": standard input)");
     if (line->path_count > 1 && !line->save)
         return options_complain(&options, "one file at a time: %s or %s (several runs: --save)",
                                 line->paths[0], line->paths[1]);
-    return line->save ? save(line) : read_and_print(line);
+    int wrong = open_output(line);
+    if (wrong)
+        return wrong;
+    return close_output(line, line->program ? run_and_count(line, &options) : count(line));
 }
 
 int cmd_stat(int argc, char **argv)
@@ -217,6 +281,7 @@ int cmd_stat(int argc, char **argv)
     struct command_line line = {.spans_max = MAX_SPANS_DEFAULT, .top = TOP_DEFAULT, .by = STAT_BY_NOTHING};
     line.paths = memory_take((size_t)argc + 1, sizeof *line.paths);
     int result = read_command_line(&line, argc, argv);
+    live_deinit(&line.live);
     free(line.paths);
     return result;
 }

@@ -147,6 +147,8 @@ static const struct command_option stat_options[] = {
     {OPTION_TABLE, "table", "NAME", "this table alone", COMPLETES_WORDS,
      "headline calls errors synchronization kernels copies sizes devices gaps streams latency "
      "latency_histogram"},
+    {'o', "output", "FILE", "write the tables there (of a program: else to standard error)", COMPLETES_FILE,
+     NULL},
     {OPTION_SAVE, "save", "FILE", "write a baseline for cuspan diff, of all FILEs, and no tables",
      COMPLETES_FILE, NULL},
     {OPTION_JSON, "json", NULL, "as JSON: times in ns, sizes in bytes, shares of 1", COMPLETES_NOTHING, NULL},
@@ -157,9 +159,11 @@ static const struct command_option stat_options[] = {
     {OPTION_COLOR, "color", "WHEN", "auto (on a terminal, unless NO_COLOR is set), always or never",
      COMPLETES_WORDS, "auto always never"},
     {OPTION_MAX_SPANS, "max-spans", "N", "read at most so many spans (5000000)", COMPLETES_NOTHING, NULL},
+    OPTIONS_OF_THE_AGENT,
     {0}};
 
 static const struct command_example stat_examples[] = {
+    {"cuspan stat ./vector_add", "run it, then all tables of what it did"},
     {"cuspan stat trace.jsonl", "all tables of the spans in the file"},
     {"cuspan stat --table kernels --top 5 train.cuspanrec", "the five kernels that took the longest"},
     {"cuspan stat --by thread --table headline trace.jsonl", "which thread did how much?"},
@@ -393,7 +397,7 @@ const struct command commands[] = {
     },
     {
         .name = "stat",
-        .operands = "FILE",
+        .operands = "FILE | [--] PROGRAM [ARGUMENT...]",
         .run = cmd_stat,
         .completes = COMPLETES_FILE,
         .summary = "tables of calls, kernels, copies, waiting, GPUs and latencies",
@@ -401,6 +405,12 @@ const struct command commands[] = {
             "FILE is a file of OTLP JSON lines, as cuspan and the OpenTelemetry Collector write them, or a "
             "recording; \"-\" is standard "
             "input. All spans of the file are counted, of however many traces and processes.\n"
+            "\n"
+            "PROGRAM is run with the agent in it, as by cuspan run, and its spans are counted when it has "
+            "ended; "
+            "what a sampler leaves out, isn't. The tables go to standard error, for the output is the "
+            "program's, "
+            "and so is the exit status.\n"
             "\n"
             "Medians and 99th percentiles are values that occur (nearest rank). Times are as CUPTI gave "
             "them: "

@@ -10,6 +10,7 @@ import io
 import json
 import math
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -327,6 +328,74 @@ class Recording(unittest.TestCase):
         done = run("stat", "--max-spans", 10, self.files["threads"])
         self.assertEqual(done.returncode, 0)
         self.assertRegex(done.stderr, r"\d+ spans of the file are not counted: read more with --max-spans")
+
+
+class Live(unittest.TestCase):
+    """`cuspan stat PROGRAM`: a host that makes the calls of a recording through the double of CUPTI."""
+
+    RECORDING = ROOT / "examples/recordings/threads.cuspanrec"
+
+    def setUp(self):
+        temporary = tempfile.TemporaryDirectory()
+        self.addCleanup(temporary.cleanup)
+        self.folder = Path(temporary.name)
+        (self.folder / "tmp").mkdir()
+
+    def stat(self, *options, way="return", dashes=("--",)):
+        double = BUILD / "libcuspan-replay.so"
+        done = subprocess.run([BUILD / "cuspan", "stat", "--set", f"cupti.library={double}", *options, *dashes,
+                               BUILD / "exit_host", BUILD / "libcuspan.so", double, self.RECORDING, way],
+                              capture_output=True, text=True, timeout=120, check=False,
+                              env={**os.environ, "LC_ALL": "C.UTF-8", "TMPDIR": str(self.folder / "tmp")})
+        self.assertEqual(list((self.folder / "tmp").iterdir()), [], "something was left behind")
+        return done
+
+    def test_tables_of_a_program(self):
+        """Those of its recording; its output and its exit status stay its own."""
+        recorded = json.loads(run("stat", "--json", self.RECORDING).stdout)
+        for dashes in ("--",), ():
+            done = self.stat("--json", dashes=dashes)
+            self.assertEqual((done.returncode, done.stdout), (7, "host: played\nhost: done\n"), done.stderr)
+            tables = json.loads(done.stderr)
+            for table in "calls", "errors", "kernels", "copies", "sizes":
+                self.assertEqual(tables[table], recorded[table])
+
+    def test_into_a_file(self):
+        target = self.folder / "tables.json"
+        done = self.stat("--json", "-o", target, "--by", "thread")
+        self.assertEqual((done.returncode, done.stderr), (7, ""))
+        self.assertIn("group", json.loads(target.read_text())["calls"][0])
+        self.assertEqual(target.stat().st_mode & 0o777, 0o600)
+        done = run("stat", "-o", self.folder / "no/such/folder", self.RECORDING)
+        self.assertEqual((done.returncode, done.stderr.count("\n")), (1, 1))
+
+    def test_a_baseline_of_a_program(self):
+        target = self.folder / "baseline.json"
+        self.assertEqual(self.stat("--save", target).returncode, 7)
+        kernels = [item for item in json.loads(target.read_text())["items"] if item["kind"] == "kernel"]
+        recorded = json.loads(run("stat", "--json", self.RECORDING).stdout)["kernels"]
+        self.assertEqual({item["name"]: item["runs"][0]["total"] for item in kernels},
+                         {row["full_name"]: row["total_ns"] for row in recorded})
+
+    def test_a_program_that_is_killed(self):
+        """Tables of what had arrived, and the same end; TERM is delivered on, as by cuspan run."""
+        done = self.stat("--json", way="TERM")
+        self.assertEqual(done.returncode, -signal.SIGTERM)
+        self.assertEqual(json.loads(done.stderr)["headline"][0]["kernels"],
+                         json.loads(run("stat", "--json", self.RECORDING).stdout)["headline"][0]["kernels"])
+
+    def test_a_program_without_cuda(self):
+        done = run("stat", "sh", "-c", "echo out; exit 3")
+        self.assertEqual((done.returncode, done.stdout), (3, "out\n"))
+        self.assertRegex(done.stderr, "^cuspan: no spans: the agent was never started[^\n]*\n$")
+
+    def test_what_is_no_program(self):
+        done = run("stat", "--", self.folder / "no_program")
+        self.assertEqual((done.returncode, done.stderr.count("\n")), (127, 1))
+        spans = self.folder / "spans.jsonl"  # as where everything may be executed
+        self.assertEqual(run("replay", "--quiet", "--file", spans, self.RECORDING).returncode, 0)
+        spans.chmod(0o755)
+        self.assertIn("kernels", run("stat", "--json", spans).stdout)
 
 
 if __name__ == "__main__":
