@@ -7,6 +7,7 @@
 #include "cli/options.h"
 #include "cli/otlp_reader.h"
 #include "cli/source.h"
+#include "cli/sqlite.h"
 #include "cli/stat/by.h"
 #include "cli/stat/print.h"
 #include "cli/stat/stat.h"
@@ -30,6 +31,7 @@ struct command_line {
     FILE *out;
     const char *output; /* where the tables go, or NULL */
     const char *save;   /* the baseline to write, or NULL */
+    const char *sqlite; /* the database to write, or NULL */
     const char *table;  /* the only one to print, or NULL */
     enum stat_format format;
     long columns; /* 0: the terminal's */
@@ -68,6 +70,9 @@ static int take_option(struct command_line *line, const struct options *options,
         break;
     case OPTION_SAVE:
         line->save = options->value;
+        break;
+    case OPTION_SQLITE:
+        line->sqlite = options->value;
         break;
     case OPTION_TABLE:
         line->table = options->value;
@@ -166,6 +171,18 @@ static int print(const struct command_line *line, struct trace *trace)
     return status;
 }
 
+static int write_sqlite(const struct command_line *line, const struct trace *trace)
+{
+    struct error err = {""};
+    enum status status = sqlite_write(line->sqlite, trace, &err);
+    warn_of_the_rest(trace->left_out);
+    if (status == STATUS_OK)
+        fprintf(stderr, "cuspan stat: %s: %zu spans\n", line->sqlite, trace->span_count);
+    else
+        fprintf(stderr, "cuspan stat: %s\n", err.text);
+    return status == STATUS_OK ? EXIT_OK : EXIT_FAILED;
+}
+
 static int read_and_print(const struct command_line *line)
 {
     struct error err = {""};
@@ -181,7 +198,7 @@ static int read_and_print(const struct command_line *line)
         fprintf(stderr, "cuspan stat: %s\n", err.text);
         return EXIT_FAILED;
     }
-    int result = print(line, &trace);
+    int result = line->sqlite ? write_sqlite(line, &trace) : print(line, &trace);
     trace_deinit(&trace);
     return result;
 }
@@ -270,6 +287,8 @@ static int read_command_line(struct command_line *line, int argc, char **argv)
     if (line->path_count > 1 && !line->save)
         return options_complain(&options, "one file at a time: %s or %s (several runs: --save)",
                                 line->paths[0], line->paths[1]);
+    if (line->save && line->sqlite)
+        return options_complain(&options, "--save or --sqlite: one at a time");
     int wrong = open_output(line);
     if (wrong)
         return wrong;

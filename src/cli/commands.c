@@ -151,6 +151,9 @@ static const struct command_option stat_options[] = {
      NULL},
     {OPTION_SAVE, "save", "FILE", "write a baseline for cuspan diff, of all FILEs, and no tables",
      COMPLETES_FILE, NULL},
+    {OPTION_SQLITE, "sqlite", "FILE",
+     "write every record into an SQLite file, in Nsight Systems' tables (docs/sqlite.md), and no tables here",
+     COMPLETES_FILE, NULL},
     {OPTION_JSON, "json", NULL, "as JSON: times in ns, sizes in bytes, shares of 1", COMPLETES_NOTHING, NULL},
     {OPTION_CSV, "csv", NULL, "as CSV, a table after the other, each below a line \"# NAME\"",
      COMPLETES_NOTHING, NULL},
@@ -167,6 +170,8 @@ static const struct command_example stat_examples[] = {
     {"cuspan stat trace.jsonl", "all tables of the spans in the file"},
     {"cuspan stat --table kernels --top 5 train.cuspanrec", "the five kernels that took the longest"},
     {"cuspan stat --by thread --table headline trace.jsonl", "which thread did how much?"},
+    {"cuspan stat --sqlite train.sqlite train.cuspanrec",
+     "for queries that were made for Nsight Systems' files"},
     {"cuspan stat --save baseline.json run1.cuspanrec run2.cuspanrec", "runs to compare later ones with"},
     {"cuspan stat --json trace.jsonl | jq .kernels[0]", "for programs"},
     {0}};

@@ -57,6 +57,7 @@ enum option_id {
     OPTION_TOP,
     OPTION_BY,
     OPTION_SAVE,
+    OPTION_SQLITE,
     OPTION_BASE,
     OPTION_NEW,
     OPTION_LIMITS,

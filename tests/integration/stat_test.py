@@ -11,6 +11,7 @@ import json
 import math
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -328,6 +329,141 @@ class Recording(unittest.TestCase):
         done = run("stat", "--max-spans", 10, self.files["threads"])
         self.assertEqual(done.returncode, 0)
         self.assertRegex(done.stderr, r"\d+ spans of the file are not counted: read more with --max-spans")
+
+
+class Sqlite(unittest.TestCase):
+    """`--sqlite`, by Python's own SQLite, against the spans of the same file."""
+
+    COPY_KINDS = ["Unknown", "HostToDevice", "DeviceToHost", "HostToArray", "ArrayToHost", "ArrayToArray", "ArrayToDevice",
+                  "DeviceToArray", "DeviceToDevice", "HostToHost", "PeerToPeer"]
+    MEMORY = ["pageable", "pinned", "device", "array", "managed", "device_static", "managed_static", "unknown"]
+
+    def setUp(self):
+        temporary = tempfile.TemporaryDirectory()
+        self.addCleanup(temporary.cleanup)
+        self.folder = Path(temporary.name)
+        self.target = self.folder / "out.sqlite"
+
+    def export(self, recording):
+        """(connection, spans)"""
+        file = self.folder / f"{recording.stem}.jsonl"
+        self.assertEqual(run("replay", "--quiet", "--file", file, recording).returncode, 0)
+        done = run("stat", "--sqlite", self.target, file)
+        self.assertEqual((done.returncode, done.stdout), (0, ""), done.stderr)
+        self.assertEqual(self.target.stat().st_mode & 0o777, 0o600)
+        spans = [span for line in file.read_text().splitlines() for span in spans_of(json.loads(line))]
+        database = sqlite3.connect(self.target)
+        self.addCleanup(database.close)
+        return database, spans
+
+    @staticmethod
+    def times(spans, start):
+        return [(span.start_ns - start, span.end_ns - start) for span in spans]
+
+    def test_every_record_is_there(self):
+        for recording in RECORDINGS:
+            database, spans = self.export(recording)
+            (start,), = database.execute("SELECT utcEpochNs FROM TARGET_INFO_SESSION_START_TIME")
+            self.assertEqual(start, min(span.start_ns for span in spans))
+            names = dict(database.execute("SELECT id, value FROM StringIds"))
+            pid = int(spans[0].resource["process.pid"])
+
+            def of(activity):
+                return [span for span in spans if span.attributes.get("cuda.activity") == activity]
+
+            def three(span, key):
+                return tuple(span.attributes[key])
+
+            rows = database.execute("SELECT start, end, deviceId, contextId, streamId, correlationId, globalPid, demangledName, "
+                                    "shortName, registersPerThread, gridX, gridY, gridZ, blockX, blockY, blockZ, "
+                                    "staticSharedMemory, dynamicSharedMemory, graphNodeId FROM CUPTI_ACTIVITY_KIND_KERNEL")
+            got = sorted((row[:7] + (names[row[7]], names[row[8]]) + row[9:] for row in rows), key=str)
+            self.assertEqual(got, sorted((
+                (s.start_ns - start, s.end_ns - start, s.resource["cuda.device.id"], s.attributes["cuda.context.id"],
+                 s.attributes["cuda.stream.id"], s.attributes["cuda.correlation.id"], pid << 24,
+                 s.attributes["cuda.kernel.name"], s.name, s.attributes["cuda.kernel.registers"],
+                 *three(s, "cuda.kernel.grid"), *three(s, "cuda.kernel.block"),
+                 s.attributes["cuda.kernel.shared_memory.static"], s.attributes["cuda.kernel.shared_memory.dynamic"],
+                 s.attributes.get("cuda.graph.node.id")) for s in of("kernel")), key=str))
+            rows = database.execute("SELECT start, end, bytes, copyKind, srcKind, dstKind FROM CUPTI_ACTIVITY_KIND_MEMCPY")
+            self.assertEqual(sorted(rows), sorted(
+                (s.start_ns - start, s.end_ns - start, s.attributes["cuda.memcpy.bytes"],
+                 self.COPY_KINDS.index(s.attributes["cuda.memcpy.kind"]), self.MEMORY.index(s.attributes["cuda.memcpy.src_kind"]),
+                 self.MEMORY.index(s.attributes["cuda.memcpy.dst_kind"])) for s in of("memcpy")))
+            rows = database.execute("SELECT start, end, bytes, value FROM CUPTI_ACTIVITY_KIND_MEMSET")
+            self.assertEqual(sorted(rows), sorted(
+                (s.start_ns - start, s.end_ns - start, s.attributes["cuda.memset.bytes"], s.attributes["cuda.memset.value"])
+                for s in of("memset")))
+            rows = database.execute("SELECT start, end FROM CUPTI_ACTIVITY_KIND_GRAPH_TRACE")
+            self.assertEqual(sorted(rows), sorted(self.times(of("graph"), start)))
+            calls = [span for span in spans if "cuda.api" in span.attributes]
+            rows = database.execute("SELECT start, end, eventClass, globalTid, correlationId, nameId, returnValue "
+                                    "FROM CUPTI_ACTIVITY_KIND_RUNTIME")
+            self.assertEqual(sorted((*row[:5], names[row[5]], row[6]) for row in rows), sorted(
+                (s.start_ns - start, s.end_ns - start, ["runtime", "driver"].index(s.attributes["cuda.api"]),
+                 pid << 24 | s.attributes["thread.id"], s.attributes["cuda.correlation.id"], s.name,
+                 s.attributes.get("cuda.error.code", 0)) for s in calls))
+            ranges = [span for span in spans if "cuda.range" in span.attributes]
+            rows = database.execute("SELECT start, end, eventType, text, textId, globalTid FROM NVTX_EVENTS")
+            self.assertEqual(sorted((*row[:4], names[row[4]], row[5]) for row in rows), sorted(
+                (s.start_ns - start, s.end_ns - start, {"mark": 34, "range": 59, "span": 60}[s.attributes["cuda.range"]], s.name,
+                 s.name, pid << 24 | s.attributes["thread.id"]) for s in ranges))
+            self.check_spans(database, spans, names)
+
+    def check_spans(self, database, spans, names):
+        """All spans, of whatever sort, with all attributes."""
+        rows = database.execute("SELECT s.spanId, p.spanId, s.traceId, s.nameId FROM CUSPAN_SPANS s "
+                                "LEFT JOIN CUSPAN_SPANS p ON p.id = s.parentId")
+        known = {span.span_id for span in spans}
+        self.assertEqual(sorted(((*row[:3], names[row[3]]) for row in rows), key=str), sorted(
+            ((s.span_id, s.parent_id if s.parent_id in known else None, s.trace_id, s.name) for s in spans), key=str))
+        got = defaultdict(dict)
+        for span_id, key, value in database.execute("SELECT s.spanId, keyId, value FROM CUSPAN_ATTRIBUTES JOIN CUSPAN_SPANS s "
+                                                    "ON s.id = CUSPAN_ATTRIBUTES.spanId"):
+            got[span_id][names[key]] = value
+        for span in spans:
+            self.assertEqual(got[span.span_id], {
+                key: json.dumps(value, separators=(",", ":")) if isinstance(value, list) else value
+                for key, value in span.attributes.items()})
+
+    def test_queries_made_for_nsight_systems(self):
+        """As its documentation has them: kernels with the calls that launched them, copies by kind, threads by name."""
+        database, spans = self.export(ROOT / "examples/recordings/threads.cuspanrec")
+        rows = database.execute("""
+            SELECT k.start - r.start, r.globalTid / 0x1000000 % 0x1000000, r.globalTid % 0x1000000, n.value
+            FROM CUPTI_ACTIVITY_KIND_KERNEL k JOIN CUPTI_ACTIVITY_KIND_RUNTIME r ON k.correlationId = r.correlationId
+                 AND k.globalPid = r.globalTid / 0x1000000 * 0x1000000 JOIN StringIds n ON n.id = k.shortName""").fetchall()
+        by_id = {span.span_id: span for span in spans}
+        kernels = [span for span in spans if span.attributes.get("cuda.activity") == "kernel"]
+        self.assertEqual(sorted(rows), sorted(
+            (s.start_ns - by_id[s.parent_id].start_ns, int(s.resource["process.pid"]),
+             by_id[s.parent_id].attributes["thread.id"], s.name) for s in kernels))
+        rows = dict(database.execute("SELECT label, sum(bytes) FROM CUPTI_ACTIVITY_KIND_MEMCPY JOIN ENUM_CUDA_MEMCPY_OPER e "
+                                     "ON e.id = copyKind GROUP BY label").fetchall())
+        copies = [span for span in spans if span.attributes.get("cuda.activity") == "memcpy"]
+        self.assertEqual(sum(rows.values()), sum(span.attributes["cuda.memcpy.bytes"] for span in copies))
+        self.assertIn("Host-to-Device", rows)
+        (gpu,) = database.execute("SELECT name, smCount, computeMajor, memoryBandwidth FROM TARGET_INFO_GPU")
+        self.assertEqual(gpu, ("NVIDIA H200", 132, 9, 1000 * kernels[0].resource["cuda.device.memory.bandwidth"]))
+        names = {name for name, in database.execute("SELECT value FROM ThreadNames JOIN StringIds ON id = nameId")}
+        self.assertEqual(names, {span.attributes["thread.name"] for span in spans if "thread.name" in span.attributes})
+
+    def test_what_is_there_is_kept(self):
+        recording = ROOT / "examples/recordings/vector_add.cuspanrec"
+        self.assertEqual(run("stat", "--sqlite", self.target, recording).returncode, 0)
+        self.assertEqual(run("stat", "--sqlite", self.target, recording).returncode, 0)  # its own is replaced
+        other = self.folder / "other.sqlite"
+        with sqlite3.connect(other) as database:
+            database.execute("CREATE TABLE precious (x)")
+        database.close()
+        before = other.read_bytes()
+        done = run("stat", "--sqlite", other, recording)
+        self.assertEqual((done.returncode, done.stderr.count("\n")), (1, 1))
+        self.assertIn("was not made by --sqlite", done.stderr)
+        self.assertEqual(other.read_bytes(), before)
+        done = run("stat", "--sqlite", self.folder / "no/such", recording)
+        self.assertEqual((done.returncode, done.stderr.count("\n")), (1, 1))
+        self.assertEqual(run("stat", "--sqlite", self.target, "--save", self.folder / "b", recording).returncode, 2)
 
 
 class Live(unittest.TestCase):
