@@ -258,7 +258,7 @@ class Diff(unittest.TestCase):
                            ("rules:\n  - {slower: 1}\n", ":2:5: for what?"), ("rules: 1\n", "expected a list of rules"),
                            ("rules:\n  - {kernel: a, call: b}\n", "one of kernel, copy, call and total"),
                            ("rules:\n  - {kernel: a, ignore: 2}\n", "expected true or false"), ("- 1\n", "expected a mapping"),
-                           ("a: [\n", "limits.yaml")]:
+                           ("a: [\n", "limits.yaml"), ('"a\\nb": 1\n', ":1:1: a?b: unknown key")]:
             path = self.write("limits.yaml", text)
             done = run("diff", "--limits", path, self.files["service"], self.files["service"])
             self.assertEqual(done.returncode, 2, text)

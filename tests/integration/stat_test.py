@@ -207,6 +207,9 @@ class Recording(unittest.TestCase):
                 if time[key]:
                     self.assertAlmostEqual(row["bytes_per_s"] / (size[key] * 1e9 / time[key] or 1), 1 if size[key] else 0)
             self.assertEqual(sum(row["copies"] + row["fills"] for row in tables["sizes"]), sum(count.values()))
+            of_host = sum(size[key] for key in size if {"pageable", "pinned"} & set(key[1:]))
+            pageable = sum(size[key] for key in size if "pageable" in key[1:])
+            self.assertAlmostEqual(tables["headline"][0].get("pageable_share", 0), pageable / of_host if of_host else 0)
 
     def test_devices(self):
         for spans, tables in self.each():

@@ -96,8 +96,11 @@ static enum status complain(const struct reader *reader, const struct item *item
     va_start(args, format);
     vsnprintf(what, sizeof what, format, args);
     va_end(args);
-    return error_set(reader->err, STATUS_INVALID, "%.200s:%u:%u: %.60s%s%s", reader->name, item->line,
-                     item->column, item->key ? item->key : "", item->key ? ": " : "", what);
+    error_set(reader->err, STATUS_INVALID, "%.200s:%u:%u: %.60s%s%s", reader->name, item->line, item->column,
+              item->key ? item->key : "", item->key ? ": " : "", what);
+    for (char *at = reader->err->text; *at; at++)
+        *at = (unsigned char)*at < ' ' || *at == 0x7f ? '?' : *at; /* a quoted key holds anything */
+    return STATUS_INVALID;
 }
 
 static enum status unknown(const struct reader *reader, const struct item *item, const char *const *keys,
