@@ -1,4 +1,4 @@
-foreach(module text otlp_reader scale outline picture lines perfetto outcome options doctor repeats)
+foreach(module text otlp_reader scale outline picture lines perfetto outcome options doctor repeats compare)
   cuspan_unit_test(${module} cuspan_cli)
   target_include_directories(${module}_test PRIVATE tests/unit ${CJSON_INCLUDE_DIR})
 endforeach()
@@ -10,6 +10,8 @@ if(NOT CUSPAN_SANITIZE STREQUAL "thread") # it has one
            COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/findings_test.py --build ${CMAKE_BINARY_DIR})
   add_test(NAME integration/stat_memory
            COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/stat_memory_test.py --build ${CMAKE_BINARY_DIR})
+  add_test(NAME integration/diff
+           COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/diff_test.py --build ${CMAKE_BINARY_DIR})
 endif()
 add_test(NAME integration/cli COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/cli_test.sh $<TARGET_FILE:cuspan>)
 

@@ -139,13 +139,24 @@ static const struct command_example show_examples[] = {
     {0}};
 
 static const struct command_option stat_options[] = {
-    {OPTION_TOP, "top", "N", "rows of a table (20; 0: all)", COMPLETES_NOTHING, NULL},
+    {OPTION_BY, "by", "WHAT",
+     "all tables for each range, stream, thread, device, request or process by itself", COMPLETES_WORDS,
+     "range stream thread device request process"},
+    {OPTION_TOP, "top", "N", "rows of a table (20; 0: all); with --by, of each group, and groups",
+     COMPLETES_NOTHING, NULL},
     {OPTION_TABLE, "table", "NAME", "this table alone", COMPLETES_WORDS,
      "headline calls errors synchronization kernels copies sizes devices gaps streams latency "
      "latency_histogram memory memory_over_time memory_pytorch memory_unfreed memory_wrong_frees "
      "memory_failed findings"},
     {OPTION_FINDINGS, "findings", NULL, "what could be better, with the evidence and what to do about it",
      COMPLETES_NOTHING, NULL},
+    {'o', "output", "FILE", "write the tables there (of a program: else to standard error)", COMPLETES_FILE,
+     NULL},
+    {OPTION_SAVE, "save", "FILE", "write a baseline for cuspan diff, of all FILEs, and no tables",
+     COMPLETES_FILE, NULL},
+    {OPTION_SQLITE, "sqlite", "FILE",
+     "write every record into an SQLite file, in Nsight Systems' tables (docs/sqlite.md), and no tables here",
+     COMPLETES_FILE, NULL},
     {OPTION_JSON, "json", NULL, "as JSON: times in ns, sizes in bytes, shares of 1", COMPLETES_NOTHING, NULL},
     {OPTION_CSV, "csv", NULL, "as CSV, a table after the other, each below a line \"# NAME\"",
      COMPLETES_NOTHING, NULL},
@@ -154,13 +165,44 @@ static const struct command_option stat_options[] = {
     {OPTION_COLOR, "color", "WHEN", "auto (on a terminal, unless NO_COLOR is set), always or never",
      COMPLETES_WORDS, "auto always never"},
     {OPTION_MAX_SPANS, "max-spans", "N", "read at most so many spans (5000000)", COMPLETES_NOTHING, NULL},
+    OPTIONS_OF_THE_AGENT,
     {0}};
 
 static const struct command_example stat_examples[] = {
+    {"cuspan stat ./vector_add", "run it, then all tables of what it did"},
     {"cuspan stat trace.jsonl", "all tables of the spans in the file"},
     {"cuspan stat --table kernels --top 5 train.cuspanrec", "the five kernels that took the longest"},
     {"cuspan stat --findings train.cuspanrec", "what could be better, and what it would bring"},
+    {"cuspan stat --by thread --table headline trace.jsonl", "which thread did how much?"},
+    {"cuspan stat --sqlite train.sqlite train.cuspanrec",
+     "for queries that were made for Nsight Systems' files"},
+    {"cuspan stat --save baseline.json run1.cuspanrec run2.cuspanrec", "runs to compare later ones with"},
     {"cuspan stat --json trace.jsonl | jq .kernels[0]", "for programs"},
+    {0}};
+
+static const struct command_option diff_options[] = {
+    {OPTION_BASE, "base", "FILE", "the base's runs: this file and the operands that follow", COMPLETES_FILE,
+     NULL},
+    {OPTION_NEW, "new", "FILE", "the new runs, likewise", COMPLETES_FILE, NULL},
+    {OPTION_LIMITS, "limits", "FILE", "thresholds and absolute limits, in YAML (docs/diff.md)",
+     COMPLETES_FILE, NULL},
+    {OPTION_ALL, "all", NULL, "also list what doesn't differ", COMPLETES_NOTHING, NULL},
+    {OPTION_JSON, "json", NULL, "as JSON: times in ns, shares of 1", COMPLETES_NOTHING, NULL},
+    {OPTION_CSV, "csv", NULL, "as CSV, a table after the other, each below a line \"# NAME\"",
+     COMPLETES_NOTHING, NULL},
+    {OPTION_MARKDOWN, "markdown", NULL, "as Markdown, for a pull request", COMPLETES_NOTHING, NULL},
+    {OPTION_WIDTH, "width", "N", "columns, 40 to 300; else as wide as the terminal", COMPLETES_NOTHING, NULL},
+    {OPTION_COLOR, "color", "WHEN", "auto (on a terminal, unless NO_COLOR is set), always or never",
+     COMPLETES_WORDS, "auto always never"},
+    {OPTION_MAX_SPANS, "max-spans", "N", "read at most so many spans of a file (5000000)", COMPLETES_NOTHING,
+     NULL},
+    {0}};
+
+static const struct command_example diff_examples[] = {
+    {"cuspan diff before.cuspanrec after.cuspanrec", "a run of each"},
+    {"cuspan diff --base a1 a2 a3 a4 --new b1 b2 b3 b4", "several runs of each tell noise from change"},
+    {"cuspan diff --limits limits.yaml --markdown baseline.json runs/",
+     "in CI: a baseline in git against the runs in a folder"},
     {0}};
 
 static const struct command_example check_examples[] = {
@@ -364,7 +406,7 @@ const struct command commands[] = {
     },
     {
         .name = "stat",
-        .operands = "FILE",
+        .operands = "FILE | [--] PROGRAM [ARGUMENT...]",
         .run = cmd_stat,
         .completes = COMPLETES_FILE,
         .summary = "tables of calls, kernels, copies, waiting, GPUs, latencies and memory, and findings",
@@ -373,12 +415,53 @@ const struct command commands[] = {
             "recording; \"-\" is standard "
             "input. All spans of the file are counted, of however many traces and processes.\n"
             "\n"
+            "PROGRAM is run with the agent in it, as by cuspan run, and its spans are counted when it has "
+            "ended; "
+            "what a sampler leaves out, isn't. The tables go to standard error, for the output is the "
+            "program's, "
+            "and so is the exit status.\n"
+            "\n"
             "Medians and 99th percentiles are values that occur (nearest rank). Times are as CUPTI gave "
             "them: "
             "the sums agree with its "
-            "records to the nanosecond.",
+            "records to the nanosecond.\n"
+            "\n"
+            "With --by each table is what it would be of the group's spans alone, and each span is in one "
+            "group, "
+            "so that sums over all groups are those of the whole. GPU work is its call's thread's; a range "
+            "is "
+            "the innermost one, all of one name together; a request is a trace, unless a session made it; a "
+            "call is on the stream and device of its work, else on its context's device.",
         .options = stat_options,
         .examples = stat_examples,
+    },
+    {
+        .name = "diff",
+        .operands = "BASE NEW",
+        .run = cmd_diff,
+        .completes = COMPLETES_FILE,
+        .summary = "compare runs; fail on a regression",
+        .text = "BASE and NEW are recordings, files of OTLP JSON lines, baselines (cuspan stat --save), or "
+                "folders of such files: each file but a baseline is one run. Several runs a side also go by "
+                "--base and "
+                "--new.\n"
+                "\n"
+                "Compares the time of every kernel, call and sort of copy, and each run's totals. With four "
+                "runs a "
+                "side or more, runs are permuted between the sides (Westfall and Young), else executions are "
+                "compared "
+                "(Mann and Whitney, corrected by Holm); both keep false alarms of the whole comparison at "
+                "the level, "
+                "5 %. What is significant and beyond its threshold (5 % for kernels, 10 % for copies and "
+                "totals, 25 % "
+                "for calls, unless --limits says otherwise) is a regression or an improvement. docs/diff.md "
+                "has the "
+                "rules.\n"
+                "\n"
+                "The exit status is 1 where there is a regression or a limit is passed, 2 if something can't "
+                "be read.",
+        .options = diff_options,
+        .examples = diff_examples,
     },
     {
         .name = "check",

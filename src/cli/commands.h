@@ -56,6 +56,12 @@ enum option_id {
     OPTION_TABLE,
     OPTION_TOP,
     OPTION_FINDINGS,
+    OPTION_BY,
+    OPTION_SAVE,
+    OPTION_SQLITE,
+    OPTION_BASE,
+    OPTION_NEW,
+    OPTION_LIMITS,
     OPTION_MAN,
     OPTION_COMPLETION
 };
@@ -102,6 +108,7 @@ int cmd_replay(int argc, char **argv);
 int cmd_send(int argc, char **argv);
 int cmd_show(int argc, char **argv);
 int cmd_stat(int argc, char **argv);
+int cmd_diff(int argc, char **argv);
 int cmd_check(int argc, char **argv);
 int cmd_ps(int argc, char **argv);
 int cmd_status(int argc, char **argv);

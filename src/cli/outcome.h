@@ -64,6 +64,8 @@ bool outcome_failed(const struct outcome *outcome);
 
 /* For a person, after `cuspan run`: how many spans went where, what was lost, where to look. */
 void outcome_print(const struct outcome *outcome, FILE *out);
+/* For who reads the spans at once: only what keeps them from being complete. */
+void outcome_print_shortfall(const struct outcome *outcome, FILE *out);
 /* After `cuspan record`: what was written. */
 void outcome_print_recordings(const struct outcome *outcome, const char *path, FILE *out);
 

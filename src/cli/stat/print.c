@@ -18,7 +18,7 @@ static bool is_number(enum stat_unit unit)
 
 static bool is_real(enum stat_unit unit)
 {
-    return unit == STAT_RATE || unit == STAT_SHARE || unit == STAT_REAL;
+    return unit == STAT_RATE || unit == STAT_SHARE || unit == STAT_REAL || unit == STAT_PROBABILITY;
 }
 
 /* --- for people --- */
@@ -60,6 +60,9 @@ static void add_cell(struct text *cell, const struct stat_value *value, enum sta
     case STAT_REAL:
         text_add_format(cell, "%.2f", value->d);
         return;
+    case STAT_PROBABILITY:
+        text_add_format(cell, "%.2g", value->d);
+        return;
     }
 }
 
@@ -94,20 +97,32 @@ static bool is_shown(const struct stat_table *table, size_t column)
     return false;
 }
 
-static size_t fit(const struct stat_table *table, const struct stat_look *look, size_t *widths)
+/* Which gives way where there is no room. */
+static size_t widest_text(const struct stat_table *table, const size_t *widths)
+{
+    size_t widest = 0;
+    for (size_t c = 1; c < table->column_count; c++) {
+        if (!is_number(table->columns[c].unit) && is_shown(table, c) && widths[c] > widths[widest])
+            widest = c;
+    }
+    return widest;
+}
+
+static void fit(const struct stat_table *table, const struct stat_look *look, size_t *widths)
 {
     size_t whole = 0;
-    for (size_t c = 0; c < table->column_count; c++)
+    for (size_t c = 0; c < table->column_count; c++) {
+        if (!is_number(table->columns[c].unit) && widths[c] > NAME_COLUMNS_MAX)
+            widths[c] = NAME_COLUMNS_MAX;
         whole += is_shown(table, c) ? widths[c] + GAP_COLUMNS : 0;
-    if (widths[0] > NAME_COLUMNS_MAX) {
-        whole -= widths[0] - NAME_COLUMNS_MAX;
-        widths[0] = NAME_COLUMNS_MAX;
     }
-    while (whole > look->columns + GAP_COLUMNS && widths[0] > NAME_COLUMNS_MIN) {
-        widths[0]--;
+    while (whole > look->columns + GAP_COLUMNS) {
+        size_t widest = widest_text(table, widths);
+        if (widths[widest] <= NAME_COLUMNS_MIN)
+            break;
+        widths[widest]--;
         whole--;
     }
-    return whole;
 }
 
 static void add_padded(struct text *line, const char *string, size_t width, bool to_the_right, bool utf8)
@@ -249,7 +264,7 @@ static void print_text(FILE *out, const struct stat_table *table, const struct s
     fprintf(out, "%s%s%s\n", look->color ? "\033[1m" : "", table->title, look->color ? "\033[0m" : "");
     if (table->note)
         fprintf(out, "%s%s%s\n", look->color ? "\033[2m" : "", table->note, look->color ? "\033[0m" : "");
-    if (strcmp(table->key, "headline") == 0)
+    if (table->row_count == 1 && strcmp(table->key, "headline") == 0)
         print_as_lines(out, table, look);
     else
         print_rows(out, table, look);

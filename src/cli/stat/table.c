@@ -18,6 +18,7 @@ void stat_table_deinit(struct stat_table *table)
     for (size_t i = 0; i < table->text_count; i++)
         free(table->texts[i]);
     free(table->texts);
+    free(table->own_columns);
     *table = (struct stat_table){0};
 }
 

@@ -11,12 +11,13 @@
 
 enum stat_unit {
     STAT_TEXT,
-    STAT_COUNT, /* int */
-    STAT_NS,    /* int */
-    STAT_BYTES, /* int */
-    STAT_RATE,  /* real: bytes a second */
-    STAT_SHARE, /* real: of 1 */
-    STAT_REAL   /* a bare number */
+    STAT_COUNT,      /* int */
+    STAT_NS,         /* int */
+    STAT_BYTES,      /* int */
+    STAT_RATE,       /* real: bytes a second */
+    STAT_SHARE,      /* real: of 1 */
+    STAT_REAL,       /* a bare number */
+    STAT_PROBABILITY /* real */
 };
 
 struct stat_column {
@@ -40,6 +41,7 @@ struct stat_table {
     const char *title;
     const char *note; /* a sentence below the title that says what is counted and how; or NULL */
     const struct stat_column *columns;
+    struct stat_column *own_columns; /* NULL, or what `columns` points to: freed with the table */
     size_t column_count;
     struct stat_value *values; /* row by row */
     size_t row_count, capacity;
