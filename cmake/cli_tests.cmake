@@ -7,6 +7,10 @@ if(NOT CUSPAN_SANITIZE STREQUAL "thread") # it has one
   add_test(NAME integration/stat
            COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/stat_test.py --build ${CMAKE_BINARY_DIR})
 endif()
+if(NOT CUSPAN_SANITIZE STREQUAL "thread")
+  add_test(NAME integration/metrics
+           COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/metrics_test.sh ${CMAKE_BINARY_DIR})
+endif()
 add_test(NAME integration/cli COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/cli_test.sh $<TARGET_FILE:cuspan>)
 
 # What stands in for the driver, NVML and CUPTI while `cuspan doctor` looks for faults.

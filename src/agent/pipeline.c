@@ -94,6 +94,8 @@ static void tick(uint64_t now_ns)
     if (!broken_any())
         correlate_tick(pipeline.correlate, now_ns);
     outputs_tick(pipeline.outputs, now_ns);
+    if (!broken_any())
+        metrics_tick(pipeline.metrics, pipeline.correlate, pipeline.outputs, now_ns);
 }
 
 void pipeline_say_failure(void)

@@ -44,6 +44,7 @@ void pipeline_flush_if_wanted(void)
     if (!is_due)
         return;
     take_finished();
+    metrics_export(pipeline.metrics, pipeline.correlate, pipeline.outputs);
     if (pipeline.outputs)
         outputs_send(pipeline.outputs);
     pthread_mutex_lock(&pipeline.lock);
@@ -205,7 +206,7 @@ static bool wait_until_sent(uint64_t flush, uint64_t deadline_ns)
 
 static enum status wait_for_delivery(uint64_t deadline_ns)
 {
-    uint64_t sent[OUTPUTS_MAX];
+    uint64_t sent[OUTPUT_NUMBERS];
     if (!pipeline.outputs)
         return STATUS_OK;
     outputs_sent(pipeline.outputs, sent);

@@ -3,6 +3,7 @@
 #ifndef CUSPAN_AGENT_PIPELINE_STATE_H
 #define CUSPAN_AGENT_PIPELINE_STATE_H
 
+#include "agent/metrics.h"
 #include "agent/outputs.h"
 #include "agent/pipeline.h"
 #include "agent/tape.h"
@@ -21,7 +22,8 @@ struct pipeline_state {
     const char *program;
     struct outputs *outputs;
     struct correlate *correlate;
-    struct tape *tape; /* a recording in place of the two above */
+    struct metrics *metrics; /* NULL: none are wanted */
+    struct tape *tape;       /* a recording in place of the two above */
     struct capture_sink sink;
     pthread_t thread;
     pthread_mutex_t lock;

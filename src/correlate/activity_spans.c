@@ -208,6 +208,8 @@ static void emit_activity(struct correlate *c, const struct activity_record *rec
     if (info->is_gpu_work)
         counting_add_work(c, record, call);
     if (c->is_summary) {
+        if (c->figures_are_on && call)
+            figures_exemplify(c->figures, call->trace_id, call->span_id);
         counter_add_alone(COUNTER_spans_summed, 1);
         return;
     }
@@ -234,6 +236,8 @@ static void emit_activity(struct correlate *c, const struct activity_record *rec
     devices_add_ends(&c->devices, record, span);
     describe_graph(c, record);
     mark_length(span, record);
+    if (c->figures_are_on && info->is_gpu_work)
+        figures_exemplify(c->figures, span->trace_id, span->span_id);
     if (session->is_open && (!call || memcmp(call->trace_id, session->trace_id, 16) == 0))
         session_cover(session, span->start_ns, span->end_ns);
     correlate_emit(c);

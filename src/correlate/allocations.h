@@ -12,7 +12,7 @@
 #include "model/figures.h"
 #include "model/record.h"
 
-#define ALLOCATIONS_MAX 12288 /* that are live at once */
+#define ALLOCATIONS_MAX 6144 /* that are live at once */
 
 struct allocations;
 

@@ -49,7 +49,9 @@ enum status correlate_create(const struct correlate_options *options, struct cor
                                                   .traces_per_second = settings->sampling.traces_per_second}};
     if (options->parent)
         session.parent = *options->parent;
-    struct figures_options figures = {.has_metrics = false};
+    struct figures_options figures = {.has_metrics = settings->metrics.is_on,
+                                      .form = settings->metrics.histogram_form,
+                                      .has_exemplars = settings->output_count > 0};
     if (!session_init(&made->session, &session) ||
         pending_create(settings->correlation.pending_max, &made->pending) != STATUS_OK ||
         waiting_create(WAITING_BYTES, &made->waiting) != STATUS_OK ||
@@ -65,6 +67,7 @@ enum status correlate_create(const struct correlate_options *options, struct cor
         return STATUS_NO_MEMORY;
     }
     made->now_ns = clock_monotonic_ns();
+    made->figures_are_on = settings->metrics.is_on;
     *correlate = made;
     return STATUS_OK;
 }
@@ -300,6 +303,21 @@ void correlate_finish(struct correlate *c)
     if (c->session.is_open)
         close_session(c, "exit");
     counting_finish(c);
+}
+
+struct figures *correlate_figures(struct correlate *c)
+{
+    return figures_read(c->figures);
+}
+
+void correlate_begin_interval(struct correlate *c, bool is_delta)
+{
+    figures_begin_interval(c->figures, is_delta);
+}
+
+const char *correlate_device_id(const struct correlate *c, uint32_t device)
+{
+    return c->devices.ids[device];
 }
 
 void correlate_look(struct correlate *c, uint64_t now_ns, struct figures_view *view)

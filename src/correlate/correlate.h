@@ -85,6 +85,13 @@ void correlate_finish(struct correlate *correlate);
  * the last, unless metrics have it counted always. */
 void correlate_look(struct correlate *correlate, uint64_t now_monotonic_ns, struct figures_view *view);
 
+/* The same for metrics, complete; valid until the next record. An interval of metrics begins: exemplars are
+ * of one, and where they are delta histograms are, too. */
+struct figures *correlate_figures(struct correlate *correlate);
+void correlate_begin_interval(struct correlate *correlate, bool is_delta);
+/* hw.id of a device below DEVICES_MAX; "" where unknown. */
+const char *correlate_device_id(const struct correlate *correlate, uint32_t device);
+
 /* The traces so far, for the report: how many, and the first of them. Returns how many were written to
  * `traces`. */
 uint32_t correlate_traces(const struct correlate *correlate, uint8_t (*traces)[16], uint32_t max,

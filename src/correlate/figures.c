@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define INTERVALS_MAX 8192 /* of all devices */
+#define INTERVALS_MAX 4096 /* of all devices */
 #define PLACES        512  /* of names, twice as many as there are kernels */
 #define RECENT        256
 
