@@ -7,6 +7,8 @@ if(NOT CUSPAN_SANITIZE STREQUAL "thread") # it has one
   add_test(NAME integration/stat
            COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/stat_test.py --build ${CMAKE_BINARY_DIR})
 endif()
+add_library(fake_nvml SHARED tests/integration/fake_nvml.c)
+set_target_properties(fake_nvml PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
 if(NOT CUSPAN_SANITIZE STREQUAL "thread")
   add_test(NAME integration/metrics
            COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/metrics_test.sh ${CMAKE_BINARY_DIR})

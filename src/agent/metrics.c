@@ -3,12 +3,16 @@
 #include "base/clock.h"
 #include "base/counters.h"
 #include "base/log.h"
+#include "capture/nvml.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define POINTS_AT_ONCE 32
-#define SUMS_MAX       2048 /* of delta temporality; a power of two */
+#define ASK_AHEAD_NS   (1 * NS_PER_SECOND) /* NVML, before an export */
+#define ASK_AGAIN_NS   (50 * NS_PER_MS)    /* where no GPU is known yet */
+#define SUMS_MAX       2048                /* of delta temporality; a power of two */
 
 static const struct attr_key key_hw_id = ATTR_KEY("hw.id");
 static const struct attr_key key_device = ATTR_KEY("cuda.device.id");
@@ -16,6 +20,10 @@ static const struct attr_key key_kernel = ATTR_KEY("cuda.kernel.short_name");
 static const struct attr_key key_overflow = ATTR_KEY("otel.metric.overflow");
 static const struct attr_key key_copy_kind = ATTR_KEY("cuda.memcpy.kind");
 static const struct attr_key key_memory_kind = ATTR_KEY("cuda.memory.kind");
+static const struct attr_key key_hw_name = ATTR_KEY("hw.name");
+static const struct attr_key key_hw_model = ATTR_KEY("hw.model");
+static const struct attr_key key_hw_vendor = ATTR_KEY("hw.vendor");
+static const struct attr_key key_hw_type = ATTR_KEY("hw.type");
 static const struct attr_key key_component_type = ATTR_KEY("otel.component.type");
 static const struct attr_key key_component_name = ATTR_KEY("otel.component.name");
 static const struct attr_key key_error_type = ATTR_KEY("error.type");
@@ -30,6 +38,8 @@ struct sum_before {
 struct metrics {
     const struct settings *settings;
     uint64_t next_ns;     /* monotonic */
+    uint64_t next_ask_ns; /* NVML */
+    struct hardware hardware;
     uint64_t begun_ns;    /* of the figures, and of all cumulative sums */
     uint64_t interval_ns; /* when the interval that ends now began, since 1970 */
     uint64_t now_ns;      /* the same time for all points of an export */
@@ -56,6 +66,8 @@ enum status metrics_create(const struct settings *settings, struct metrics **met
 
 void metrics_destroy(struct metrics *metrics)
 {
+    if (metrics)
+        nvml_end();
     free(metrics);
 }
 
@@ -65,6 +77,8 @@ static bool is_delta(const struct metrics *m, enum metric metric)
 {
     enum temporality wanted = m->settings->metrics.temporality;
     uint8_t type = metric_table[metric].type;
+    if (metric == METRIC_HW_ENERGY) /* the driver's sum, whose beginning is unknown */
+        return false;
     return (wanted == TEMPORALITY_DELTA && (type == METRIC_SUM || type == METRIC_HISTOGRAM)) ||
            (wanted == TEMPORALITY_LOW_MEMORY && type == METRIC_HISTOGRAM);
 }
@@ -85,9 +99,9 @@ static struct metric_point *add_point(struct metrics *m, enum metric metric)
     m->metric = metric;
     struct metric_point *point = &m->points[m->count++];
     point->time_ns = m->now_ns;
-    point->start_ns = metric_table[metric].type == METRIC_GAUGE ? 0
-                      : is_delta(m, metric)                     ? m->interval_ns
-                                                                : m->begun_ns;
+    point->start_ns = is_delta(m, metric) ? m->interval_ns : m->begun_ns;
+    if (metric_table[metric].type == METRIC_GAUGE || metric == METRIC_HW_ENERGY)
+        point->start_ns = 0;
     point->attr_count = 0;
     return point;
 }
@@ -356,6 +370,84 @@ static void add_own(struct metrics *m)
     add_sum(m, METRIC_CPU_TIME, 0, clock_read_ns(CLOCK_THREAD_CPUTIME_ID));
 }
 
+/* --- the hardware --- */
+
+static struct metric_point *add_hardware(struct metrics *m, enum metric metric,
+                                         const struct gpu_hardware *gpu, enum hardware_field field)
+{
+    if (!(gpu->present & (uint32_t)field))
+        return NULL;
+    struct metric_point *point = add_point(m, metric);
+    put_text(point, &key_hw_id, gpu->id);
+    if (*gpu->name) {
+        put_text(point, &key_hw_name, gpu->name);
+        put_text(point, &key_hw_model, gpu->name);
+    }
+    put_text(point, &key_hw_vendor, "NVIDIA");
+    /* What other hardware has, too, says which sort this is. */
+    if (metric == METRIC_HW_TEMPERATURE || metric == METRIC_HW_POWER || metric == METRIC_HW_ENERGY)
+        put_text(point, &key_hw_type, "gpu");
+    return point;
+}
+
+static void add_double(struct metrics *m, enum metric metric, const struct gpu_hardware *gpu,
+                       enum hardware_field field, double value)
+{
+    struct metric_point *point = add_hardware(m, metric, gpu, field);
+    if (point)
+        point->d = value;
+}
+
+static void add_int(struct metrics *m, enum metric metric, const struct gpu_hardware *gpu,
+                    enum hardware_field field, uint64_t value)
+{
+    struct metric_point *point = add_hardware(m, metric, gpu, field);
+    if (point)
+        point->i = value;
+}
+
+static void add_gpus(struct metrics *m)
+{
+    const struct hardware *hardware = &m->hardware;
+    if (!nvml_take(&m->hardware))
+        return;
+    for (enum metric metric = METRIC_HW_UTILIZATION; metric <= METRIC_HW_ENERGY; metric++) {
+        for (uint32_t i = 0; i < hardware->count; i++) {
+            const struct gpu_hardware *gpu = &hardware->gpus[i];
+            double share = gpu->memory_bytes ? (double)gpu->memory_used_bytes / (double)gpu->memory_bytes : 0;
+            if (metric == METRIC_HW_UTILIZATION)
+                add_double(m, metric, gpu, HARDWARE_UTILIZATION, gpu->utilization);
+            else if (metric == METRIC_HW_MEMORY_LIMIT)
+                add_int(m, metric, gpu, HARDWARE_MEMORY, gpu->memory_bytes);
+            else if (metric == METRIC_HW_MEMORY_USAGE)
+                add_int(m, metric, gpu, HARDWARE_MEMORY, gpu->memory_used_bytes);
+            else if (metric == METRIC_HW_MEMORY_UTILIZATION)
+                add_double(m, metric, gpu, HARDWARE_MEMORY, share);
+            else if (metric == METRIC_HW_TEMPERATURE)
+                add_int(m, metric, gpu, HARDWARE_TEMPERATURE, gpu->temperature_celsius);
+            else if (metric == METRIC_HW_POWER)
+                add_double(m, metric, gpu, HARDWARE_POWER, gpu->power_watts);
+            else
+                add_double(m, metric, gpu, HARDWARE_ENERGY, gpu->energy_joules);
+        }
+    }
+}
+
+/* So that the answer is there by the next export. */
+static void ask_hardware(struct metrics *m, const struct correlate *correlate, uint64_t now_ns)
+{
+    char ids[HARDWARE_GPUS_MAX][HARDWARE_ID_BYTES];
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < DEVICES_MAX && count < HARDWARE_GPUS_MAX; i++) {
+        const char *id = correlate_device_id(correlate, i);
+        if (strncmp(id, "GPU-", strlen("GPU-")) == 0) /* NVML tells a MIG device's share of little of it */
+            snprintf(ids[count++], sizeof *ids, "%s", id);
+    }
+    if (count)
+        nvml_ask((const char(*)[HARDWARE_ID_BYTES])ids, count);
+    m->next_ask_ns = count ? m->next_ns : now_ns + ASK_AGAIN_NS;
+}
+
 /* --- exports --- */
 
 void metrics_export(struct metrics *m, struct correlate *correlate, struct outputs *outputs)
@@ -366,6 +458,7 @@ void metrics_export(struct metrics *m, struct correlate *correlate, struct outpu
     m->outputs = outputs;
     m->now_ns = clock_now_ns();
     add_figures(m, correlate_figures(correlate));
+    add_gpus(m);
     add_own(m);
     send_points(m);
     outputs_send_metrics(outputs);
@@ -375,7 +468,11 @@ void metrics_export(struct metrics *m, struct correlate *correlate, struct outpu
 
 void metrics_tick(struct metrics *m, struct correlate *correlate, struct outputs *outputs, uint64_t now_ns)
 {
-    if (!m || now_ns < m->next_ns)
+    if (!m)
+        return;
+    if (now_ns + ASK_AHEAD_NS >= m->next_ns && now_ns >= m->next_ask_ns)
+        ask_hardware(m, correlate, now_ns);
+    if (now_ns < m->next_ns)
         return;
     m->next_ns = now_ns + m->settings->metrics.interval_ms * NS_PER_MS;
     metrics_export(m, correlate, outputs);

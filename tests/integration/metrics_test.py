@@ -8,6 +8,7 @@ silence. Everything is decoded by code that isn't cuspan's.
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -314,6 +315,43 @@ class Memory(Case):
         live, most = ({dict(key)["cuda.memory.kind"]: value for key, (_, value) in totals[name].items()}
                       for name in ("cuda.memory.live", "cuda.memory.peak"))
         self.assertEqual((live["device"], most["device"]), (held, peak))
+
+
+class Hardware(Case):
+    """What NVML says, by a stand-in for it."""
+
+    def hardware(self, *arguments, **variables):
+        libraries = Path(self.folder.name, "libraries")
+        libraries.mkdir(exist_ok=True)
+        shutil.copy(BUILD / "libfake_nvml.so", libraries / "libnvidia-ml.so.1")
+        spans, requests, _ = self.replay(ROOT / "examples/recordings/service.cuspanrec", "--paced", "--repeat", "3", *arguments,
+                                         OTEL_METRIC_EXPORT_INTERVAL="50", LD_LIBRARY_PATH=str(libraries), **variables)
+        uuids = {span.resource["hw.id"] for span in spans if "hw.id" in span.resource}
+        found = {}
+        for (name, attributes), points in otlp_metrics.series(requests).items():
+            if name.startswith("hw."):
+                self.assertIn(dict(attributes)["hw.id"], uuids)
+                found[name] = otlp_metrics.value(points[-1][1])
+                self.attributes = dict(attributes)
+        return found
+
+    def test_each_figure(self):
+        self.assertEqual(self.hardware(), {
+            "hw.gpu.utilization": 0.42, "hw.gpu.memory.limit": 1000, "hw.gpu.memory.usage": 250,
+            "hw.gpu.memory.utilization": 0.25, "hw.temperature": 55, "hw.power": 123.5, "hw.energy": 9.0})
+        self.assertEqual(self.attributes["hw.name"], "Stand-in GPU")
+
+    def test_what_a_gpu_does_not_tell_is_left_out(self):
+        found = self.hardware(FAKE_NVML_OLD="1", OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE="delta")
+        self.assertNotIn("hw.energy", found)
+        self.assertIn("hw.power", found)
+
+    def test_a_gpu_that_is_unknown_to_it_and_one_without_rights(self):
+        self.assertEqual(self.hardware(FAKE_NVML_UUID="GPU-another"), {})
+        self.assertEqual(self.hardware(FAKE_NVML_INIT="4"), {})
+
+    def test_who_is_slow_is_not_waited_for(self):
+        self.assertEqual(self.hardware(FAKE_NVML_SLOW_MS="60000"), {})
 
 
 class Losses(Case):
