@@ -272,13 +272,18 @@ void outputs_memory(struct outputs *outputs, uint64_t *bytes, uint64_t *free_byt
     *free_bytes = chunk_pool_free(outputs->pool) * sizeof(struct chunk);
 }
 
+/* Where chunks are scarce, what is on its way is waited for; an open batch alone may have more than half of
+ * them, and would be waited for until its schedule_delay is over. */
 bool outputs_have_room(struct outputs *outputs)
 {
-    if (chunk_pool_free(outputs->pool) < chunk_pool_size(outputs->pool) / 2)
-        return false;
-    for (size_t i = 0; i < outputs->count; i++)
-        if (exporter_room(outputs->items[i].exporter) < outputs->items[i].room_wanted)
+    bool is_scarce = chunk_pool_free(outputs->pool) < chunk_pool_size(outputs->pool) / 2;
+    for (size_t i = 0; i < outputs->count; i++) {
+        struct output_fates fates;
+        struct exporter *exporter = outputs->items[i].exporter;
+        if (exporter_room(exporter) < outputs->items[i].room_wanted ||
+            (is_scarce && exporter_unfinished(exporter, &fates) > 0))
             return false;
+    }
     return true;
 }
 

@@ -196,8 +196,7 @@ void output_settings_deinit(struct output_settings *output);
     (3 * 1024 * 1024) /* with a spool, for each output: the body that is read from it */
 #define SETTINGS_QUEUE_BYTES_MIN (1024 * 1024)
 #define SETTINGS_METRICS_BYTES                                                                               \
-    (4 * 1024 *                                                                                              \
-     1024) /* with metrics: their histograms, a request being made, and the thread that asks NVML */
+    (2 * 1024 * 1024) /* with metrics: their histograms, and the stack of the thread that asks NVML */
 #define SETTINGS_SUMMARIES_BYTES (1024 * 1024) /* with the detail `summary`: the requests that are open */
 /* Whether nodes of graphs are asked for in place of whole executions. */
 bool settings_have_graph_nodes(const struct settings *settings);
