@@ -13,6 +13,12 @@ if(NOT CUSPAN_SANITIZE STREQUAL "thread") # it has one
   add_test(NAME integration/diff
            COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/diff_test.py --build ${CMAKE_BINARY_DIR})
 endif()
+add_library(fake_nvml SHARED tests/integration/fake_nvml.c)
+set_target_properties(fake_nvml PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
+if(NOT CUSPAN_SANITIZE STREQUAL "thread")
+  add_test(NAME integration/metrics
+           COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/metrics_test.sh ${CMAKE_BINARY_DIR})
+endif()
 add_test(NAME integration/cli COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/cli_test.sh $<TARGET_FILE:cuspan>)
 
 # What stands in for the driver, NVML and CUPTI while `cuspan doctor` looks for faults.

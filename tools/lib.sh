@@ -94,6 +94,7 @@ cmd:clang-format clang-format
 cmd:clang-tidy clang-tidy
 cmd:shellcheck shellcheck
 cmd:valgrind valgrind
+cmd:prometheus prometheus
 py:ensurepip python3-venv
 "
 

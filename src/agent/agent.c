@@ -79,8 +79,8 @@ static const char *reason_to_wait(void)
 {
     if (settings.start_on == START_ON_CONTROL)
         return "it waits for `cuspan start` (start_on: control)";
-    if (settings.record_file)
-        return NULL;
+    if (settings.record_file || settings.metrics.is_on)
+        return NULL; /* metrics count what isn't sampled, too */
     if (has_parent && settings.sampler_parent_based && !(parent.flags & TRACE_FLAG_SAMPLED))
         return "TRACEPARENT says that its trace is not sampled";
     if (settings.sampler == SAMPLER_ALWAYS_OFF && !(has_parent && settings.sampler_parent_based))
@@ -282,7 +282,7 @@ static enum agent_state begin(bool is_asked_for)
                       : log_info)("cuspan is disabled by its configuration: this process is not traced");
         return AGENT_OFF;
     }
-    if (!settings.record_file && settings.output_count == 0) {
+    if (!settings.record_file && !settings_have_output(&settings)) {
         log_info(
             "no exporter is configured: this process is not traced"); /* the configuration has warned of it */
         return AGENT_OFF;

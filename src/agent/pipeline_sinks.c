@@ -100,6 +100,8 @@ enum status pipeline_prepare_spans(const struct pipeline_options *options, struc
     status = correlate_create(&correlate, &pipeline.correlate);
     if (status != STATUS_OK)
         return error_set(err, status, "can't start correlation: %s", status_text(status));
+    if (settings->metrics.is_on && metrics_create(settings, &pipeline.metrics) != STATUS_OK)
+        return error_set(err, STATUS_NO_MEMORY, "no memory for metrics");
     pipeline.sink = (struct capture_sink){.context = pipeline.correlate,
                                           .on_call = on_call,
                                           .on_call_asleep = on_call_asleep,

@@ -72,10 +72,19 @@ static uint64_t lost_by_reason(const struct balance *balance)
     return sum(balance, losses_of_outputs);
 }
 
+static void settle_points(struct balance *balance)
+{
+    uint64_t *counters = balance->counters;
+    uint64_t known = counters[COUNTER_points_delivered] + counters[COUNTER_lost_points];
+    if (counters[COUNTER_points_made] > known)
+        counters[COUNTER_lost_points] += counters[COUNTER_points_made] - known;
+}
+
 void balance_close(struct balance *balance, size_t output_count, bool has_spans)
 {
     *balance = (struct balance){.held = 0};
     balance_take(balance, output_count);
+    settle_points(balance);
     if (!has_spans)
         return;
     settle_captured(balance);

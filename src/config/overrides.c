@@ -35,7 +35,7 @@ struct overrides {
 static enum status replace_outputs(struct settings *settings, enum exporter_kind kind)
 {
     struct output_settings output;
-    enum status status = output_init(&output, kind);
+    enum status status = output_init(&output, SIGNAL_TRACES, kind);
     if (status != STATUS_OK)
         return status;
     for (size_t i = 0; i < settings->output_count; i++)
@@ -136,7 +136,9 @@ static enum status set_endpoint(struct overrides *o, const char *value)
         bool is_http = output->exporter.kind == EXPORTER_OTLP_HTTP;
         const struct setting *setting = setting_find(is_http ? BATCH ".exporter.otlp_http.endpoint"
                                                              : BATCH ".exporter.otlp_grpc.endpoint");
-        char *url = is_http && !endpoint_has_path(value) ? endpoint_append_path(value) : strdup(value);
+        char *url = is_http && !endpoint_has_path(value, SIGNAL_TRACES)
+                        ? endpoint_append_path(value, SIGNAL_TRACES)
+                        : strdup(value);
         status = url ? setting_set(setting, output, url) : STATUS_NO_MEMORY;
         free(url);
         if (status == STATUS_INVALID) {

@@ -8,6 +8,7 @@
 #define CUSPAN_CORRELATE_CORRELATE_H
 
 #include "base/trace_context.h"
+#include "model/figures.h"
 #include "model/record.h"
 #include "model/settings.h"
 #include "model/span.h"
@@ -79,6 +80,17 @@ void correlate_end_session(struct correlate *correlate, const char *reason);
 
 /* At the end: nothing waits any longer, and the session's span leaves. */
 void correlate_finish(struct correlate *correlate);
+
+/* What the program has done so far, for who looks. It is counted from the first look on, and for 10 s after
+ * the last, unless metrics have it counted always. */
+void correlate_look(struct correlate *correlate, uint64_t now_monotonic_ns, struct figures_view *view);
+
+/* The same for metrics, complete; valid until the next record. An interval of metrics begins: exemplars are
+ * of one, and where they are delta histograms are, too. */
+struct figures *correlate_figures(struct correlate *correlate);
+void correlate_begin_interval(struct correlate *correlate, bool is_delta);
+/* hw.id of a device below DEVICES_MAX; "" where unknown. */
+const char *correlate_device_id(const struct correlate *correlate, uint32_t device);
 
 /* The traces so far, for the report: how many, and the first of them. Returns how many were written to
  * `traces`. */

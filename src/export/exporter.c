@@ -225,6 +225,14 @@ uint64_t exporter_unfinished(struct exporter *exporter, struct output_fates *fat
     return spans;
 }
 
+uint64_t exporter_inflight(struct exporter *exporter)
+{
+    pthread_mutex_lock(&exporter->control.lock);
+    uint64_t spans = exporter->current ? exporter->current->spans : 0;
+    pthread_mutex_unlock(&exporter->control.lock);
+    return spans;
+}
+
 uint64_t exporter_submitted(struct exporter *exporter)
 {
     pthread_mutex_lock(&exporter->control.lock);

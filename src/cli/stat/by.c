@@ -133,6 +133,7 @@ static void append(struct stat_report *to, struct stat_report *of, const char *g
             table->row_count = 0;
         }
         append_rows(&to->tables[i], table, group);
+        stat_table_adopt(&to->tables[i], table);
     }
 }
 

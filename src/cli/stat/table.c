@@ -41,6 +41,13 @@ struct stat_value stat_table_own(struct stat_table *table, char *text)
     return stat_text(text);
 }
 
+void stat_table_adopt(struct stat_table *to, struct stat_table *from)
+{
+    for (size_t i = 0; i < from->text_count; i++)
+        stat_table_own(to, from->texts[i]);
+    from->text_count = 0;
+}
+
 static size_t sort_column; /* qsort takes no context; this program has one thread */
 
 static int compare_rows(const void *a, const void *b)

@@ -58,6 +58,8 @@ void stat_table_deinit(struct stat_table *table);
 struct stat_value *stat_table_add(struct stat_table *table);
 /* A text for the table's values, which takes it over; it was allocated by malloc. */
 struct stat_value stat_table_own(struct stat_table *table, char *text);
+/* What `from` owns of texts is `to`'s from now on: rows of `from` were copied there. */
+void stat_table_adopt(struct stat_table *to, struct stat_table *from);
 /* The largest of an int column first; equal ones by the text of column 0. */
 void stat_table_sort(struct stat_table *table, size_t column);
 /* The first `rows` of them; 0: all. */
