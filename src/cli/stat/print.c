@@ -1,5 +1,6 @@
 #include "cli/stat/print.h"
 
+#include "cli/memory.h"
 #include "cli/text.h"
 
 #include <inttypes.h>
@@ -80,44 +81,52 @@ static void measure(const struct stat_table *table, const struct stat_look *look
     text_deinit(&cell);
 }
 
-/* Whether the column is shown to people: what is in none of the rows isn't, nor is what has no room in a row:
- * the long form of column 0, and the sentences of findings. */
-static bool is_shown(const struct stat_table *table, size_t column)
+/* Of each column, whether any row has a value in it: others are shown to nobody. The caller frees it. */
+static bool *find_filled(const struct stat_table *table)
+{
+    bool *filled = memory_take(table->column_count + 1, sizeof *filled);
+    for (size_t r = 0; r < table->row_count; r++) {
+        for (size_t c = 0; c < table->column_count; c++) {
+            const struct stat_value *value = &table->values[r * table->column_count + c];
+            filled[c] |= !value->is_missing && (is_number(table->columns[c].unit) || *value->text);
+        }
+    }
+    return filled;
+}
+
+/* The same for a terminal, which has no room in a row for the long form of a name and findings' sentences. */
+static bool *find_shown(const struct stat_table *table)
 {
     static const char *const long_ones[] = {"full_name", "evidence", "advice"};
-    for (size_t i = 0; i < sizeof long_ones / sizeof *long_ones; i++) {
-        if (strcmp(table->columns[column].key, long_ones[i]) == 0)
-            return false;
-    }
-    for (size_t r = 0; r < table->row_count; r++) {
-        const struct stat_value *value = &table->values[r * table->column_count + column];
-        if (!value->is_missing && (is_number(table->columns[column].unit) || *value->text))
-            return true;
-    }
-    return false;
+    bool *shown = find_filled(table);
+    for (size_t c = 0; c < table->column_count; c++)
+        for (size_t i = 0; i < sizeof long_ones / sizeof *long_ones; i++)
+            shown[c] &= strcmp(table->columns[c].key, long_ones[i]) != 0;
+    return shown;
 }
 
 /* Which gives way where there is no room. */
-static size_t widest_text(const struct stat_table *table, const size_t *widths)
+static size_t widest_text(const struct stat_table *table, const bool *shown, const size_t *widths)
 {
     size_t widest = 0;
     for (size_t c = 1; c < table->column_count; c++) {
-        if (!is_number(table->columns[c].unit) && is_shown(table, c) && widths[c] > widths[widest])
+        if (!is_number(table->columns[c].unit) && shown[c] && widths[c] > widths[widest])
             widest = c;
     }
     return widest;
 }
 
-static void fit(const struct stat_table *table, const struct stat_look *look, size_t *widths)
+static void fit(const struct stat_table *table, const struct stat_look *look, const bool *shown,
+                size_t *widths)
 {
     size_t whole = 0;
     for (size_t c = 0; c < table->column_count; c++) {
         if (!is_number(table->columns[c].unit) && widths[c] > NAME_COLUMNS_MAX)
             widths[c] = NAME_COLUMNS_MAX;
-        whole += is_shown(table, c) ? widths[c] + GAP_COLUMNS : 0;
+        whole += shown[c] ? widths[c] + GAP_COLUMNS : 0;
     }
     while (whole > look->columns + GAP_COLUMNS) {
-        size_t widest = widest_text(table, widths);
+        size_t widest = widest_text(table, shown, widths);
         if (widths[widest] <= NAME_COLUMNS_MIN)
             break;
         widths[widest]--;
@@ -169,21 +178,20 @@ static void print_as_lines(FILE *out, const struct stat_table *table, const stru
 
 static void print_rows(FILE *out, const struct stat_table *table, const struct stat_look *look)
 {
-    size_t *widths = calloc(table->column_count, sizeof *widths);
+    size_t *widths = memory_take(table->column_count + 1, sizeof *widths);
+    bool *shown = find_shown(table);
     struct text line = {0}, cell = {0};
-    if (!widths)
-        return;
     measure(table, look, widths);
-    fit(table, look, widths);
+    fit(table, look, shown, widths);
     for (size_t c = 0; c < table->column_count; c++) {
-        if (is_shown(table, c))
+        if (shown[c])
             add_padded(&line, table->columns[c].title, widths[c], is_number(table->columns[c].unit),
                        look->utf8);
     }
     print_line(out, &line);
     for (size_t r = 0; r < table->row_count; r++) {
         for (size_t c = 0; c < table->column_count; c++) {
-            if (!is_shown(table, c))
+            if (!shown[c])
                 continue;
             add_cell(&cell, &table->values[r * table->column_count + c], table->columns[c].unit, look->utf8);
             add_padded(&line, cell.data ? cell.data : "", widths[c], is_number(table->columns[c].unit),
@@ -196,6 +204,7 @@ static void print_rows(FILE *out, const struct stat_table *table, const struct s
     text_deinit(&line);
     text_deinit(&cell);
     free(widths);
+    free(shown);
 }
 
 /* Indented by two columns, broken between words. */
@@ -274,17 +283,24 @@ static void print_text(FILE *out, const struct stat_table *table, const struct s
 static void print_markdown(FILE *out, const struct stat_table *table, bool utf8)
 {
     struct text cell = {0}, clean = {0};
+    bool *filled = find_filled(table);
     fprintf(out, "### %s\n\n", table->title);
     if (table->note)
         fprintf(out, "%s\n\n", table->note);
-    for (size_t c = 0; c < table->column_count; c++)
-        fprintf(out, "| %s ", table->columns[c].title);
+    for (size_t c = 0; c < table->column_count; c++) {
+        if (filled[c])
+            fprintf(out, "| %s ", table->columns[c].title);
+    }
     fputs("|\n", out);
-    for (size_t c = 0; c < table->column_count; c++)
-        fputs(is_number(table->columns[c].unit) ? "|---:" : "|---", out);
+    for (size_t c = 0; c < table->column_count; c++) {
+        if (filled[c])
+            fputs(is_number(table->columns[c].unit) ? "|---:" : "|---", out);
+    }
     fputs("|\n", out);
     for (size_t r = 0; r < table->row_count; r++) {
         for (size_t c = 0; c < table->column_count; c++) {
+            if (!filled[c])
+                continue;
             add_cell(&cell, &table->values[r * table->column_count + c], table->columns[c].unit, utf8);
             text_clear(&clean);
             text_add_clean(&clean, cell.data ? cell.data : "", utf8);
@@ -300,6 +316,7 @@ static void print_markdown(FILE *out, const struct stat_table *table, bool utf8)
     fputc('\n', out);
     text_deinit(&cell);
     text_deinit(&clean);
+    free(filled);
 }
 
 /* --- for programs --- */
