@@ -230,12 +230,12 @@ static void print_wrapped(FILE *out, const char *text, const struct stat_look *l
 
 /* Each row as a paragraph: its short columns in one line, its sentences below, word by word. */
 static void print_paragraph(FILE *out, const struct stat_table *table, const struct stat_value *row,
-                            const struct stat_look *look)
+                            const bool *shown, const struct stat_look *look)
 {
     struct text line = {0}, cell = {0};
     for (size_t c = 0; c < table->column_count; c++) {
         add_cell(&cell, &row[c], table->columns[c].unit, look->utf8);
-        if (!is_shown(table, c) || !cell.len)
+        if (!shown[c] || !cell.len)
             continue;
         if (line.len)
             text_add_format(&line, ", %s ", table->columns[c].title);
@@ -245,7 +245,7 @@ static void print_paragraph(FILE *out, const struct stat_table *table, const str
             look->color ? "\033[0m" : "");
     text_clear(&line);
     for (size_t c = 0; c < table->column_count; c++) {
-        if (table->columns[c].unit != STAT_TEXT || is_shown(table, c) || row[c].is_missing || !*row[c].text)
+        if (table->columns[c].unit != STAT_TEXT || shown[c] || row[c].is_missing || !*row[c].text)
             continue;
         text_add_format(&line, "%s: ", table->columns[c].title);
         text_add_clean(&line, row[c].text, look->utf8);
@@ -258,14 +258,16 @@ static void print_paragraph(FILE *out, const struct stat_table *table, const str
 
 static void print_findings(FILE *out, const struct stat_table *table, const struct stat_look *look)
 {
+    bool *shown = find_shown(table);
     if (table->row_count == 0)
         fputs("No findings: nothing that docs/findings.md names stands out.\n", out);
     for (size_t r = 0; r < table->row_count; r++) {
         fputs(r ? "\n" : "", out);
-        print_paragraph(out, table, table->values + r * table->column_count, look);
+        print_paragraph(out, table, table->values + r * table->column_count, shown, look);
     }
     if (table->left_out)
         fprintf(out, "\nand %zu more\n", table->left_out);
+    free(shown);
 }
 
 static void print_text(FILE *out, const struct stat_table *table, const struct stat_look *look)
