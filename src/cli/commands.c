@@ -140,8 +140,9 @@ static const struct command_example show_examples[] = {
 
 static const struct command_option stat_options[] = {
     {OPTION_BY, "by", "WHAT",
-     "all tables for each range, stream, thread, device, request or process by itself", COMPLETES_WORDS,
-     "range stream thread device request process"},
+     "all tables for each range, stream, thread, device, request or process by itself (memory and findings "
+     "for devices and processes alone)",
+     COMPLETES_WORDS, "range stream thread device request process"},
     {OPTION_TOP, "top", "N", "rows of a table (20; 0: all); with --by, of each group, and groups",
      COMPLETES_NOTHING, NULL},
     {OPTION_TABLE, "table", "NAME", "this table alone", COMPLETES_WORDS,

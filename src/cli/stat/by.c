@@ -141,6 +141,7 @@ void stat_by_compute(struct stat *stat, struct trace *trace, enum stat_by by, st
                      size_t top, struct stat_report *report)
 {
     struct views views = {0};
+    stat->is_part = by != STAT_BY_PROCESS && by != STAT_BY_DEVICE;
     stat_groups_init(&views.groups, trace, by);
     sort_groups(&views, trace);
     copy_spans(&views, trace);

@@ -275,6 +275,8 @@ void stat_findings(const struct stat *stat, struct stat_report *report)
 {
     struct survey survey;
     struct findings findings = {.survey = &survey};
+    if (stat->is_part)
+        return;
     struct stat_table *table = stat_report_add(
         report, stat_table_of("findings", "Findings",
                               "What could be better, and what it could save at most, as a share of the time "

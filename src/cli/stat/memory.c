@@ -358,6 +358,8 @@ static void add_allocators(struct books *books, struct stat_table *table)
 void stat_memory(const struct stat *stat, struct stat_report *report)
 {
     struct books books;
+    if (stat->is_part)
+        return;
     open_books(&books, stat);
     add_accounts(&books, report);
     add_allocators(

@@ -66,6 +66,8 @@ enum stat_key {
 
 struct stat {
     const struct trace *trace;
+    bool
+        is_part; /* of processes: a block that one thread frees was another's, so nothing is said of memory */
     uint32_t keys[KEY_COUNT]; /* strings of the trace, MAP_NONE: no span has it */
     struct map call_groups;   /* string of a call's name → enum call_group */
 };
