@@ -18,7 +18,7 @@ cuspan_stage(cli src/cli/commands.c src/cli/options.c src/cli/help.c src/cli/man
              src/cli/cmd_run.c src/cli/cmd_record.c src/cli/cmd_replay.c src/cli/cmd_send.c src/cli/cmd_show.c
              src/cli/stat/table.c src/cli/stat/samples.c src/cli/stat/stat.c src/cli/stat/headline.c
              src/cli/stat/calls.c src/cli/stat/kernels.c src/cli/stat/copies.c src/cli/stat/devices.c
-             src/cli/stat/latency.c src/cli/stat/print.c src/cli/cmd_stat.c
+             src/cli/stat/latency.c src/cli/stat/own.c src/cli/stat/print.c src/cli/cmd_stat.c
              src/cli/agents.c src/cli/agents_choice.c src/cli/cmd_ps.c src/cli/cmd_status.c src/cli/cmd_start.c
              src/cli/cmd_stop.c src/cli/cmd_flush.c src/cli/cmd_check.c
              src/cli/doctor/doctor.c src/cli/doctor/checks.c src/cli/doctor/child.c src/cli/doctor/facts.c

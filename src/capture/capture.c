@@ -57,7 +57,7 @@ static void note_release(void)
  */
 static int replay_room(void)
 {
-    const struct host_thread *self = thread_self;
+    const struct host_thread *self = thread_known();
     if (self && ring_used(&self->ring) > self->ring.bytes / 2)
         return 0;
     return buffers_free() > settings->cupti.host_buffer_count / 4 && (!downstream_room || downstream_room());

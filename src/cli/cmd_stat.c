@@ -77,6 +77,7 @@ static void compute(const struct stat *stat, struct stat_report *report)
     stat_copies(stat, report);
     stat_devices(stat, report);
     stat_latency(stat, report);
+    stat_own(stat, report);
 }
 
 /* Leaves the one that was asked for; its number, or 0 with a complaint. */

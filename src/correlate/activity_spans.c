@@ -329,6 +329,8 @@ void correlate_activity(struct correlate *c, const struct activity_record *recor
     struct pending_call *call = find_call(c, record);
     if (!has_times(record, call))
         return;
+    if (record->kind == ACTIVITY_OVERHEAD)
+        own_cost_add(record, record->values[c->plan.detail[ACTIVITY_OVERHEAD]]);
     if (call)
         emit_activity(c, record, call);
     else if (is_of_sleep(c, record))
