@@ -19,6 +19,7 @@ cuspan_stage(cli src/cli/commands.c src/cli/options.c src/cli/help.c src/cli/man
              src/cli/stat/table.c src/cli/stat/samples.c src/cli/stat/stat.c src/cli/stat/headline.c
              src/cli/stat/calls.c src/cli/stat/kernels.c src/cli/stat/copies.c src/cli/stat/devices.c
              src/cli/stat/latency.c src/cli/stat/own.c src/cli/stat/print.c src/cli/cmd_stat.c
+             src/cli/overhead/estimate.c src/cli/overhead/measure.c src/cli/overhead/table.c src/cli/cmd_overhead.c
              src/cli/agents.c src/cli/agents_choice.c src/cli/cmd_ps.c src/cli/cmd_status.c src/cli/cmd_start.c
              src/cli/cmd_stop.c src/cli/cmd_flush.c src/cli/cmd_check.c
              src/cli/doctor/doctor.c src/cli/doctor/checks.c src/cli/doctor/child.c src/cli/doctor/facts.c
@@ -50,7 +51,7 @@ install(CODE "
   file(MAKE_DIRECTORY \${MAN} \${COMPLETIONS})
   execute_process(COMMAND \${CUSPAN} help --completion bash OUTPUT_FILE \${COMPLETIONS}/cuspan)
   execute_process(COMMAND \${CUSPAN} help --man cuspan OUTPUT_FILE \${MAN}/cuspan.1)
-  foreach(command run record replay send show stat check doctor ps status start stop flush version help)
+  foreach(command run record replay send show stat overhead check doctor ps status start stop flush version help)
     execute_process(COMMAND \${CUSPAN} help --man \${command} OUTPUT_FILE \${MAN}/cuspan-\${command}.1)
   endforeach()
 ")

@@ -142,7 +142,7 @@ static const struct command_option stat_options[] = {
     {OPTION_TOP, "top", "N", "rows of a table (20; 0: all)", COMPLETES_NOTHING, NULL},
     {OPTION_TABLE, "table", "NAME", "this table alone", COMPLETES_WORDS,
      "headline calls errors synchronization kernels copies sizes devices gaps streams latency "
-     "latency_histogram"},
+     "latency_histogram own"},
     {OPTION_JSON, "json", NULL, "as JSON: times in ns, sizes in bytes, shares of 1", COMPLETES_NOTHING, NULL},
     {OPTION_CSV, "csv", NULL, "as CSV, a table after the other, each below a line \"# NAME\"",
      COMPLETES_NOTHING, NULL},
@@ -157,6 +157,42 @@ static const struct command_example stat_examples[] = {
     {"cuspan stat trace.jsonl", "all tables of the spans in the file"},
     {"cuspan stat --table kernels --top 5 train.cuspanrec", "the five kernels that took the longest"},
     {"cuspan stat --json trace.jsonl | jq .kernels[0]", "for programs"},
+    {0}};
+
+static const struct command_option overhead_options[] = {
+    {OPTION_LEVELS, "levels", "LIST",
+     "some of none, asleep, summary, default, graph-nodes and full, with commas between (all; none is always "
+     "among them)",
+     COMPLETES_NOTHING, NULL},
+    {OPTION_ROUNDS, "rounds", "N", "runs under each level (10; six are the least for an interval)",
+     COMPLETES_NOTHING, NULL},
+    {OPTION_WARM_UP, "warm-up", "N", "rounds before them that don't count (1)", COMPLETES_NOTHING, NULL},
+    {OPTION_SECONDS, "seconds", "N", "begin no further round after so long", COMPLETES_NOTHING, NULL},
+    {OPTION_FIGURE, "figure", "REGEX",
+     "compare what the program writes, too: a number in parentheses, \"step ([0-9.]+) ms\"; the last one "
+     "counts",
+     COMPLETES_NOTHING, NULL},
+    {OPTION_RATE, "rate", NULL, "of the figure more is better: images a second", COMPLETES_NOTHING, NULL},
+    {OPTION_JSON, "json", NULL, "as JSON, with each run", COMPLETES_NOTHING, NULL},
+    {OPTION_MARKDOWN, "markdown", NULL, "as Markdown, to paste", COMPLETES_NOTHING, NULL},
+    {OPTION_COLOR, "color", "WHEN", "auto (on a terminal, unless NO_COLOR is set), always or never",
+     COMPLETES_WORDS, "auto always never"},
+    {OPTION_ENDPOINT, "endpoint", "URL", "send the spans there; else they are made, and thrown away",
+     COMPLETES_NOTHING, NULL},
+    {OPTION_CONFIG, "config", "FILE", "use this configuration file (YAML, as OpenTelemetry declares it)",
+     COMPLETES_FILE, NULL},
+    {OPTION_SET, "set", "KEY=VALUE", "any setting (see: cuspan help settings); may be given again",
+     COMPLETES_NOTHING, NULL},
+    {OPTION_LIBRARY, "library", "FILE",
+     "the agent to load, if not the libcuspan.so that belongs to this program", COMPLETES_FILE, NULL},
+    {'q', "quiet", NULL, "show no progress", COMPLETES_NOTHING, NULL},
+    {0}};
+
+static const struct command_example overhead_examples[] = {
+    {"cuspan overhead ./vector_add", "what would tracing cost this program?"},
+    {"cuspan overhead --levels default,full --rounds 20 --figure 'step ([0-9.]+) ms' -- python train.py",
+     "by the time of a step that the program prints itself, without its start"},
+    {"cuspan overhead --markdown --endpoint http://collector:4318 ./infer", "with the collector, to paste"},
     {0}};
 
 static const struct command_example check_examples[] = {
@@ -375,6 +411,32 @@ const struct command commands[] = {
             "records to the nanosecond.",
         .options = stat_options,
         .examples = stat_examples,
+    },
+    {
+        .name = "overhead",
+        .operands = "[--] PROGRAM [ARGUMENT...]",
+        .run = cmd_overhead,
+        .is_launcher = true,
+        .completes = COMPLETES_PROGRAM,
+        .summary = "measure what each level of tracing costs a program",
+        .text =
+            "Runs PROGRAM without cuspan and under each level, one after the other, and again in another "
+            "order, "
+            "round by round; then says what each level costs beside the run without cuspan in the same "
+            "round, with its 95 % interval. The "
+            "program's output is kept from the terminal, and its standard input is empty.\n"
+            "\n"
+            "none: without cuspan. asleep: the agent is there, and nothing is sampled. The others are the "
+            "levels of the "
+            "setting detail. Wall time includes the program's start and end, and the agent's; a figure that "
+            "the program prints itself (--figure) may leave them out.\n"
+            "\n"
+            "A level under which PROGRAM ends in another way than without cuspan is left out, and said; the "
+            "exit "
+            "status is 1 then. Spans are made and encoded, and go to /dev/null, unless --endpoint or "
+            "--config says where to.",
+        .options = overhead_options,
+        .examples = overhead_examples,
     },
     {
         .name = "check",

@@ -55,6 +55,11 @@ enum option_id {
     OPTION_MARKDOWN,
     OPTION_TABLE,
     OPTION_TOP,
+    OPTION_LEVELS,
+    OPTION_ROUNDS,
+    OPTION_WARM_UP,
+    OPTION_FIGURE,
+    OPTION_RATE,
     OPTION_MAN,
     OPTION_COMPLETION
 };
@@ -101,6 +106,7 @@ int cmd_replay(int argc, char **argv);
 int cmd_send(int argc, char **argv);
 int cmd_show(int argc, char **argv);
 int cmd_stat(int argc, char **argv);
+int cmd_overhead(int argc, char **argv);
 int cmd_check(int argc, char **argv);
 int cmd_ps(int argc, char **argv);
 int cmd_status(int argc, char **argv);
