@@ -79,7 +79,8 @@ static bool wait_or_stop(uint64_t pause_ns)
     until.tv_nsec = (long)(ns % NS_PER_SECOND);
     pthread_mutex_lock(&pipeline.lock);
     if (!pipeline.is_stopping && pipeline.flushes_wanted == pipeline.flushes_done &&
-        pipeline.looks_wanted == pipeline.looks_taken && pipeline.hold_wanted == HOLD_STAYS)
+        pipeline.looks_wanted == pipeline.looks_taken && !pipeline.figures_wanted &&
+        pipeline.hold_wanted == HOLD_STAYS)
         pthread_cond_timedwait(&pipeline.wake, &pipeline.lock, &until);
     follow_signal();
     bool stopping = pipeline.is_stopping;
@@ -222,6 +223,7 @@ static uint64_t pass(void)
     pipeline_follow_hold(now_ns);
     pipeline_flush_if_wanted();
     pipeline_look_if_wanted();
+    pipeline_tell_figures_if_wanted();
     pipeline_say_failure();
     pipeline_say_losses();
     end_where_alone(now_ns);

@@ -39,6 +39,8 @@ struct pipeline_state {
     atomic_bool has_ended;                 /* as is_done, for the handler */
     uint64_t looks_wanted, looks_taken;    /* counted from 1 */
     struct pipeline_view view;             /* the last one taken */
+    struct figures_view *figures_wanted;   /* where who waits wants them; NULL: nobody does */
+    uint64_t cpu_ns;                       /* of this thread, as of then */
     bool was_tracing;                      /* the thread's own */
     struct resource *devices[DEVICES_MAX]; /* what is known of each; NULL: not seen */
 };
@@ -60,6 +62,7 @@ struct timespec pipeline_moment(uint64_t monotonic_ns);
 void pipeline_follow_tracing(void);
 void pipeline_flush_if_wanted(void);
 void pipeline_look_if_wanted(void);
+void pipeline_tell_figures_if_wanted(void);
 void pipeline_follow_hold(uint64_t now_ns);
 
 /* pipeline_end.c */

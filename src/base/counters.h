@@ -45,6 +45,8 @@
     X(summaries_early, false, "summaries sent while their requests went on, for want of room")               \
     X(totals_incomplete, false,                                                                              \
       "ranges and sessions sent before all their GPU work was known, for want of room")                      \
+    X(kernels_unnamed, false, "kernels that the figures count together, for want of room for their names")   \
+    X(allocations_untracked, false, "allocations that the figures leave out, for want of room")              \
     X(zero_length, false, "GPU spans of no length, sent as 1 ns and marked")                                 \
     X(clock_skew, false, "GPU spans that start before their call, sent as they are")                         \
     X(clock_skew_max_ns, false, "the largest such lead, in ns")                                              \

@@ -11,6 +11,7 @@
 #define WAITING_BYTES     (2 * 1024 * 1024)
 #define LINGERING_BYTES   (1024 * 1024)
 #define SWEEP_INTERVAL_NS (10 * NS_PER_MS)
+#define LEASE_NS          (10 * NS_PER_SECOND)
 
 static const struct attr_key key_thread_id = ATTR_KEY("thread.id");
 static const struct attr_key key_thread_name = ATTR_KEY("thread.name");
@@ -49,6 +50,7 @@ enum status correlate_create(const struct correlate_options *options, struct cor
                                                   .traces_per_second = settings->sampling.traces_per_second}};
     if (options->parent)
         session.parent = *options->parent;
+    struct figures_options figures = {.has_metrics = false};
     if (!session_init(&made->session, &session) ||
         pending_create(settings->correlation.pending_max, &made->pending) != STATUS_OK ||
         waiting_create(WAITING_BYTES, &made->waiting) != STATUS_OK ||
@@ -58,7 +60,8 @@ enum status correlate_create(const struct correlate_options *options, struct cor
         accounts_create(&made->accounts) != STATUS_OK ||
         lingering_create(LINGERING_BYTES, &made->lingering) != STATUS_OK ||
         (made->is_summary && summaries_create(&made->summaries) != STATUS_OK) ||
-        graphs_create(settings_have_graph_nodes(settings), &made->graphs) != STATUS_OK) {
+        graphs_create(settings_have_graph_nodes(settings), &made->graphs) != STATUS_OK ||
+        figures_create(&figures, &made->figures) != STATUS_OK) {
         correlate_destroy(made);
         return STATUS_NO_MEMORY;
     }
@@ -81,6 +84,7 @@ void correlate_destroy(struct correlate *correlate)
     objects_destroy(correlate->objects);
     devices_deinit(&correlate->devices);
     graphs_destroy(correlate->graphs);
+    figures_destroy(correlate->figures);
     accounts_destroy(correlate->accounts);
     summaries_destroy(correlate->summaries);
     lingering_destroy(correlate->lingering);
@@ -244,6 +248,7 @@ void correlate_tick(struct correlate *c, uint64_t now_ns)
 {
     c->now_ns = now_ns;
     names_begin_round(c->names);
+    c->figures_are_on = figures_tick(c->figures, now_ns);
     if (now_ns < c->next_sweep_ns)
         return;
     c->next_sweep_ns = now_ns + SWEEP_INTERVAL_NS;
@@ -298,6 +303,13 @@ void correlate_finish(struct correlate *c)
     if (c->session.is_open)
         close_session(c, "exit");
     counting_finish(c);
+}
+
+void correlate_look(struct correlate *c, uint64_t now_ns, struct figures_view *view)
+{
+    figures_look(c->figures, &c->devices, view);
+    figures_lease(c->figures, now_ns, now_ns + LEASE_NS);
+    c->figures_are_on = true;
 }
 
 uint32_t correlate_traces(const struct correlate *c, uint8_t (*traces)[16], uint32_t max, uint32_t *total)

@@ -8,6 +8,7 @@
 #define CUSPAN_CORRELATE_CORRELATE_H
 
 #include "base/trace_context.h"
+#include "model/figures.h"
 #include "model/own.h"
 #include "model/record.h"
 #include "model/settings.h"
@@ -81,6 +82,10 @@ void correlate_end_session(struct correlate *correlate, const char *reason);
 
 /* At the end: nothing waits any longer, and the session's span leaves. */
 void correlate_finish(struct correlate *correlate);
+
+/* What the program has done so far, for who looks. It is counted from the first look on, and for 10 s after
+ * the last, unless metrics have it counted always. */
+void correlate_look(struct correlate *correlate, uint64_t now_monotonic_ns, struct figures_view *view);
 
 /* The traces so far, for the report: how many, and the first of them. Returns how many were written to
  * `traces`. */

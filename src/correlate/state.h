@@ -7,6 +7,7 @@
 #include "correlate/attributes.h"
 #include "correlate/correlate.h"
 #include "correlate/devices.h"
+#include "correlate/figures.h"
 #include "correlate/graphs.h"
 #include "correlate/lingering.h"
 #include "correlate/names.h"
@@ -62,6 +63,8 @@ struct correlate {
     struct shared_table *shared;
     struct devices devices;
     struct graphs *graphs;
+    struct figures_store *figures;
+    bool figures_are_on; /* as of the last round */
     struct attribute_plan plan;
     uint32_t held_count;
     struct held_resource held[RESOURCES_HELD]; /* events on their way to the call that they happened in */

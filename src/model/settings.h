@@ -161,13 +161,13 @@ const char *detail_name(enum detail detail);
 void settings_deinit(struct settings *settings);
 void output_settings_deinit(struct output_settings *output);
 
-/* How memory_bytes_max is divided: what stages need in any case (kernel names, waiting records, the pipeline
- * thread's stack, the libraries' variables), each output's sender (its stack; for OTLP the compressor with
- * the body that it makes, libcurl, TLS, an answer being read), the buffers lent to CUPTI, the rings and the
- * table of pending calls come first; the rest is for the queues of spans. tests/integration/bounds_test.py
- * holds it against what is really allocated. config refuses settings that leave less than
- * SETTINGS_QUEUE_BYTES_MIN for them. */
-#define SETTINGS_FIXED_BYTES (18 * 1024 * 1024)
+/* How memory_bytes_max is divided: what stages need in any case (kernel names, waiting records, figures, the
+ * pipeline thread's stack, the libraries' variables), each output's sender (its stack; for OTLP the
+ * compressor with the body that it makes, libcurl, TLS, an answer being read), the buffers lent to CUPTI, the
+ * rings and the table of pending calls come first; the rest is for the queues of spans.
+ * tests/integration/bounds_test.py holds it against what is really allocated. config refuses settings that
+ * leave less than SETTINGS_QUEUE_BYTES_MIN for them. */
+#define SETTINGS_FIXED_BYTES (19 * 1024 * 1024)
 #ifdef CUSPAN_GZIP_GATHERS /* libdeflate's: a body in one piece */
 #define SETTINGS_SENDER_BYTES (7 * 1024 * 1024)
 #else
