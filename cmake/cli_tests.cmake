@@ -1,4 +1,4 @@
-foreach(module text otlp_reader scale outline picture lines perfetto outcome options doctor estimate overhead)
+foreach(module text otlp_reader scale outline picture lines perfetto outcome options doctor estimate overhead top_sample top_screen)
   cuspan_unit_test(${module} cuspan_cli)
   target_include_directories(${module}_test PRIVATE tests/unit ${CJSON_INCLUDE_DIR})
 endforeach()
@@ -10,6 +10,9 @@ endif()
 if(NOT CUSPAN_SANITIZE STREQUAL "thread") # many processes, and none of its threads is new
   add_test(NAME integration/overhead
            COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/overhead_test.py --build ${CMAKE_BINARY_DIR})
+endif()
+if(NOT CUSPAN_SANITIZE STREQUAL "thread") # it has one
+  add_test(NAME integration/top COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/top_test.sh ${CMAKE_BINARY_DIR})
 endif()
 add_test(NAME integration/cli COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/cli_test.sh $<TARGET_FILE:cuspan>)
 

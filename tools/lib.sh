@@ -73,6 +73,7 @@ hdr:yaml.h libyaml-dev
 hdr:zlib.h zlib1g-dev
 hdr:zstd.h libzstd-dev
 hdr:cjson/cJSON.h libcjson-dev
+hdr:curses.h libncurses-dev
 "
 # ISA-L's assembler.
 [ "$(uname -m)" != x86_64 ] || PACKAGES_BUILD+="cmd:nasm nasm

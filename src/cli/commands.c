@@ -230,6 +230,30 @@ static const struct command_example status_examples[] = {
     {"cuspan status --json train.py | jq .losses", "what was lost, by its reason"},
     {0}};
 
+static const struct command_option top_options[] = {
+    {OPTION_INTERVAL, "interval", "SECONDS", "from one look to the next, 0.1 to 9 (2)", COMPLETES_NOTHING,
+     NULL},
+    {OPTION_SORT, "sort", "NAME", "kernels by time (default), count, average or name", COMPLETES_WORDS,
+     "time count average name"},
+    {OPTION_ONCE, "once", NULL, "write one screen as text, after one interval, and end", COMPLETES_NOTHING,
+     NULL},
+    {OPTION_JSON, "json", NULL, "a line of JSON an interval: what has happened in it", COMPLETES_NOTHING,
+     NULL},
+    {OPTION_WIDTH, "width", "N", "with --once: columns, 40 to 300; else as wide as the terminal",
+     COMPLETES_NOTHING, NULL},
+    {OPTION_ROWS, "rows", "N", "with --once: lines at most (0: as many as there are)", COMPLETES_NOTHING,
+     NULL},
+    {OPTION_COLOR, "color", "WHEN", "auto (on a terminal, unless NO_COLOR is set), always or never",
+     COMPLETES_WORDS, "auto always never"},
+    OPTION_OF_FOLDER,
+    {0}};
+
+static const struct command_example top_examples[] = {
+    {"cuspan top", "all processes of this user that have an agent"},
+    {"cuspan top --once train.py", "one screen of one of them, as text"},
+    {"cuspan top --json --interval 5 | jq '.agents[].launches'", "for programs"},
+    {0}};
+
 static const struct command_option control_options[] = {
     {OPTION_ALL, "all", NULL, "every agent that is found", COMPLETES_NOTHING, NULL},
     OPTION_OF_TIMEOUT("how long it may take, and an answer may be waited for (5000)"),
@@ -473,6 +497,27 @@ const struct command commands[] = {
                 "CUPTI. The sums add up exactly: what doesn't is shown as unaccounted for, and is a defect.",
         .options = status_options,
         .examples = status_examples,
+    },
+    {
+        .name = "top",
+        .operands = "[PID|PROGRAM]",
+        .run = cmd_top,
+        .summary = "watch what processes with an agent do",
+        .text =
+            "A live screen: how busy the GPUs are, calls, launches, waiting, the kernels that take the most "
+            "time, the memory that the program holds, what tracing takes of it, and losses. Of one process, "
+            "or of "
+            "all of this user's (root: of all users).\n"
+            "\n"
+            "Keys: q ends, p pauses, s sorts the kernels otherwise, the arrows choose a process, a takes all "
+            "together, + and - change the interval.\n"
+            "\n"
+            "An agent counts while somebody looks, and for 10 s more: else it costs nothing. GPU work shows "
+            "when CUPTI "
+            "hands its records over, once a second (cupti.flush_interval_ms). The memory is what the calls "
+            "allocate that cuspan has seen.",
+        .options = top_options,
+        .examples = top_examples,
     },
     {
         .name = "start",

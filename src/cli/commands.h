@@ -60,6 +60,9 @@ enum option_id {
     OPTION_WARM_UP,
     OPTION_FIGURE,
     OPTION_RATE,
+    OPTION_INTERVAL,
+    OPTION_SORT,
+    OPTION_ONCE,
     OPTION_MAN,
     OPTION_COMPLETION
 };
@@ -110,6 +113,7 @@ int cmd_overhead(int argc, char **argv);
 int cmd_check(int argc, char **argv);
 int cmd_ps(int argc, char **argv);
 int cmd_status(int argc, char **argv);
+int cmd_top(int argc, char **argv);
 int cmd_start(int argc, char **argv);
 int cmd_stop(int argc, char **argv);
 int cmd_flush(int argc, char **argv);
