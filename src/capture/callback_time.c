@@ -14,7 +14,7 @@
 /* Of the timed calls, each as often as calls that it stands for. */
 static _Atomic uint64_t weighted_ticks, weight, timed_calls;
 static uint64_t reading_ticks; /* what two readings of the counter take themselves */
-static uint64_t first_ticks, first_ns;
+static _Atomic uint64_t first_ticks, first_ns;
 
 /* The counter's own frequency where the processor says it; else none known runs below 1 GHz. */
 static uint64_t interrupted_ticks(void)
@@ -37,8 +37,8 @@ void callback_time_init(void)
         reading_ticks = took < reading_ticks ? took : reading_ticks;
     }
     callback_time_reset();
-    first_ns = clock_monotonic_ns();
-    first_ticks = clock_read_counter();
+    atomic_store(&first_ns, clock_monotonic_ns());
+    atomic_store(&first_ticks, clock_read_counter());
 }
 
 void callback_time_reset(void)
@@ -116,8 +116,8 @@ void callback_time_add(struct host_thread *thread, uint64_t ticks)
 struct callback_time_sum callback_time_get(void)
 {
     uint64_t calls = atomic_load_explicit(&weight, memory_order_relaxed);
-    uint64_t passed_ticks = clock_read_counter() - first_ticks;
-    uint64_t passed_ns = clock_monotonic_ns() - first_ns;
+    uint64_t passed_ticks = clock_read_counter() - atomic_load(&first_ticks);
+    uint64_t passed_ns = clock_monotonic_ns() - atomic_load(&first_ns);
     struct callback_time_sum sum = {.timed_calls = atomic_load_explicit(&timed_calls, memory_order_relaxed)};
     if (!sum.timed_calls || !calls || !passed_ticks)
         return (struct callback_time_sum){0};
