@@ -164,20 +164,6 @@ void outputs_add(struct outputs *outputs, const struct span *span)
         add_to(outputs, &outputs->items[i], span);
 }
 
-uint64_t outputs_give_up(size_t output_count)
-{
-    uint64_t made = counter_get(COUNTER_spans_created), sum = 0;
-    for (unsigned i = 0; i < output_count; i++) {
-        struct output_fates fates = counter_output_get(i);
-        uint64_t known = fates.delivered + fates.lost + fates.spooled;
-        if (known >= made)
-            continue;
-        counter_output_lost(i, COUNTER_lost_deadline, made - known);
-        sum += made - known;
-    }
-    return sum;
-}
-
 void outputs_tick(struct outputs *outputs, uint64_t now_ns)
 {
     outputs->now_ns = now_ns;
