@@ -1,4 +1,4 @@
-cuspan_stage(base src/base/status.c src/base/trace_context.c src/base/log.c src/base/own_thread.c src/base/signal_names.c
+cuspan_stage(base src/base/status.c src/base/trace_context.c src/base/log.c src/base/own_thread.c src/base/own_cpu.c src/base/signal_names.c
              src/base/own_fd.c src/base/clock.c src/base/counters.c src/base/broken.c src/base/balance.c src/base/losses.c
              src/base/control_place.c src/base/ring.c src/base/chunk.c src/base/shown.c src/base/files.c)
 target_link_libraries(cuspan_base PUBLIC Threads::Threads)

@@ -1,4 +1,4 @@
-foreach(module text otlp_reader scale outline picture lines perfetto outcome options doctor repeats compare)
+foreach(module text otlp_reader scale outline picture lines perfetto outcome options doctor repeats compare estimate overhead top_sample top_screen)
   cuspan_unit_test(${module} cuspan_cli)
   target_include_directories(${module}_test PRIVATE tests/unit ${CJSON_INCLUDE_DIR})
 endforeach()
@@ -18,6 +18,13 @@ set_target_properties(fake_nvml PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINA
 if(NOT CUSPAN_SANITIZE STREQUAL "thread")
   add_test(NAME integration/metrics
            COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/metrics_test.sh ${CMAKE_BINARY_DIR})
+endif()
+if(NOT CUSPAN_SANITIZE STREQUAL "thread") # many processes, and none of its threads is new
+  add_test(NAME integration/overhead
+           COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/overhead_test.py --build ${CMAKE_BINARY_DIR})
+endif()
+if(NOT CUSPAN_SANITIZE STREQUAL "thread") # it has one
+  add_test(NAME integration/top COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/top_test.sh ${CMAKE_BINARY_DIR})
 endif()
 add_test(NAME integration/cli COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/cli_test.sh $<TARGET_FILE:cuspan>)
 

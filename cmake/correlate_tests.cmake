@@ -1,4 +1,4 @@
-foreach(module names objects pending waiting sampler session correlate attributes devices graphs totals accounts summaries
+foreach(module names objects pending waiting sampler session own_cost correlate attributes devices graphs totals accounts summaries
         lingering shared busy histogram allocations figures)
   cuspan_unit_test(${module} cuspan_correlate)
 endforeach()

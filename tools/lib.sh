@@ -74,6 +74,7 @@ hdr:zlib.h zlib1g-dev
 hdr:zstd.h libzstd-dev
 hdr:cjson/cJSON.h libcjson-dev
 hdr:sqlite3.h libsqlite3-dev
+hdr:curses.h libncurses-dev
 "
 # ISA-L's assembler.
 [ "$(uname -m)" != x86_64 ] || PACKAGES_BUILD+="cmd:nasm nasm

@@ -12,6 +12,7 @@
 #include "agent/tools.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/own_cpu.h"
 #include "capture/nvtx.h"
 #include "capture/publish.h"
 #include "capture/threads.h"
@@ -170,6 +171,7 @@ static void in_child(void)
     if (atomic_load(&state) != AGENT_NONE) {
         capture_abandon();
         control_socket_forget();
+        own_cpu_forget();
         atomic_store(&state, AGENT_OFF);
     }
 }
@@ -445,6 +447,7 @@ static void *run_on_own_thread(void *unused)
     (void)unused;
     thread_is_ours = true;
     prctl(PR_SET_NAME, "cuspan/start");
+    own_cpu_begin(OWN_CONTROL);
     set_state(run(true));
     return NULL;
 }

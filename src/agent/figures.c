@@ -1,6 +1,7 @@
 #include "agent/figures.h"
 
 #include "agent/agent.h"
+#include "agent/own_figures.h"
 #include "agent/pipeline.h"
 #include "agent/report.h"
 #include "base/clock.h"
@@ -48,10 +49,16 @@ static void write_own(FILE *to, uint64_t cpu_ns)
 {
     fprintf(to,
             ",\"own\":{\"calls_captured\":%" PRIu64 ",\"activities_captured\":%" PRIu64 ",\"spans\":%" PRIu64
-            ",\"delivered\":%" PRIu64 ",\"lost\":%" PRIu64 ",\"pipeline_cpu_ns\":%" PRIu64 "}",
+            ",\"delivered\":%" PRIu64 ",\"lost\":%" PRIu64 ",\"pipeline_cpu_ns\":%" PRIu64 ",\"cost\":",
             counter_get(COUNTER_calls_captured), counter_get(COUNTER_activities_captured),
             counter_get(COUNTER_spans_created), counter_get(COUNTER_spans_delivered), counters_lost(),
             cpu_ns);
+    struct balance balance = {.held = 0};
+    struct own_figures own;
+    balance_take(&balance, 0);
+    own_figures_take(&own);
+    own_figures_write(to, &own, &balance);
+    fputc('}', to);
 }
 
 void figures_write(FILE *to)

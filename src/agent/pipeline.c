@@ -13,6 +13,7 @@
 #include "base/counters.h"
 #include "base/log.h"
 #include "base/losses.h"
+#include "base/own_cpu.h"
 #include "capture/threads.h"
 
 #include <pthread.h>
@@ -248,6 +249,7 @@ static void *run(void *unused)
     (void)unused;
     thread_is_ours = true;
     prctl(PR_SET_NAME, "cuspan/pipeline");
+    own_cpu_begin(OWN_PIPELINE);
     uint64_t pause_ns = PAUSE_BUSY_NS;
     while (!wait_or_stop(pause_ns)) {
         pause_ns = pipeline.is_silent ? pass_silently() : pass();

@@ -1,5 +1,6 @@
 #include "agent/report.h"
 
+#include "agent/own_figures.h"
 #include "agent/shutdown.h"
 #include "base/balance.h"
 #include "base/counters.h"
@@ -207,6 +208,10 @@ void report_accounts(FILE *file, const struct settings *settings, const struct b
         fprintf(file, ",\"captured\":%llu,\"held\":%llu,\"unaccounted\":%lld",
                 (unsigned long long)balance_captured(balance), (unsigned long long)balance->held,
                 (long long)balance_unaccounted(balance));
+    struct own_figures own;
+    own_figures_take(&own);
+    fputs(",\"own\":", file);
+    own_figures_write(file, &own, balance);
 }
 
 static void write_body(FILE *file, const struct report *report, const struct balance *balance)

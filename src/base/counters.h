@@ -51,6 +51,11 @@
     X(zero_length, false, "GPU spans of no length, sent as 1 ns and marked")                                 \
     X(clock_skew, false, "GPU spans that start before their call, sent as they are")                         \
     X(clock_skew_max_ns, false, "the largest such lead, in ns")                                              \
+    X(cupti_flush_ns, false, "ns that CUPTI took to flush its buffers, by its overhead records")             \
+    X(cupti_instrumentation_ns, false, "ns that CUPTI took to instrument, by the same")                      \
+    X(cupti_resource_ns, false, "ns that CUPTI took to make and free what it needs, by the same")            \
+    X(cupti_request_ns, false, "ns that requests for activity buffers took, by the same")                    \
+    X(cupti_other_ns, false, "ns that CUPTI took for anything else, by the same")                            \
     X(contexts, false, "CUDA contexts made: each has CUPTI's buffers in GPU memory")                         \
     X(buffers_lent, false, "activity buffers handed to CUPTI")                                               \
     X(buffers_refused, false, "requests of CUPTI's for an activity buffer when none was left")               \

@@ -115,6 +115,7 @@ static void compute(const struct stat *stat, struct stat_report *report)
     stat_devices(stat, report);
     stat_latency(stat, report);
     stat_memory(stat, report);
+    stat_own(stat, report);
     stat_findings(stat, report);
 }
 

@@ -148,7 +148,7 @@ static const struct command_option stat_options[] = {
     {OPTION_TABLE, "table", "NAME", "this table alone", COMPLETES_WORDS,
      "headline calls errors synchronization kernels copies sizes devices gaps streams latency "
      "latency_histogram memory memory_over_time memory_pytorch memory_unfreed memory_wrong_frees "
-     "memory_failed findings"},
+     "memory_failed findings own"},
     {OPTION_FINDINGS, "findings", NULL, "what could be better, with the evidence and what to do about it",
      COMPLETES_NOTHING, NULL},
     {'o', "output", "FILE", "write the tables there (of a program: else to standard error)", COMPLETES_FILE,
@@ -206,6 +206,42 @@ static const struct command_example diff_examples[] = {
      "in CI: a baseline in git against the runs in a folder"},
     {0}};
 
+static const struct command_option overhead_options[] = {
+    {OPTION_LEVELS, "levels", "LIST",
+     "some of none, asleep, summary, default, graph-nodes and full, with commas between (all; none is always "
+     "among them)",
+     COMPLETES_NOTHING, NULL},
+    {OPTION_ROUNDS, "rounds", "N", "runs under each level (10; six are the least for an interval)",
+     COMPLETES_NOTHING, NULL},
+    {OPTION_WARM_UP, "warm-up", "N", "rounds before them that don't count (1)", COMPLETES_NOTHING, NULL},
+    {OPTION_SECONDS, "seconds", "N", "begin no further round after so long", COMPLETES_NOTHING, NULL},
+    {OPTION_FIGURE, "figure", "REGEX",
+     "compare what the program writes, too: a number in parentheses, \"step ([0-9.]+) ms\"; the last one "
+     "counts",
+     COMPLETES_NOTHING, NULL},
+    {OPTION_RATE, "rate", NULL, "of the figure more is better: images a second", COMPLETES_NOTHING, NULL},
+    {OPTION_JSON, "json", NULL, "as JSON, with each run", COMPLETES_NOTHING, NULL},
+    {OPTION_MARKDOWN, "markdown", NULL, "as Markdown, to paste", COMPLETES_NOTHING, NULL},
+    {OPTION_COLOR, "color", "WHEN", "auto (on a terminal, unless NO_COLOR is set), always or never",
+     COMPLETES_WORDS, "auto always never"},
+    {OPTION_ENDPOINT, "endpoint", "URL", "send the spans there; else they are made, and thrown away",
+     COMPLETES_NOTHING, NULL},
+    {OPTION_CONFIG, "config", "FILE", "use this configuration file (YAML, as OpenTelemetry declares it)",
+     COMPLETES_FILE, NULL},
+    {OPTION_SET, "set", "KEY=VALUE", "any setting (see: cuspan help settings); may be given again",
+     COMPLETES_NOTHING, NULL},
+    {OPTION_LIBRARY, "library", "FILE",
+     "the agent to load, if not the libcuspan.so that belongs to this program", COMPLETES_FILE, NULL},
+    {'q', "quiet", NULL, "show no progress", COMPLETES_NOTHING, NULL},
+    {0}};
+
+static const struct command_example overhead_examples[] = {
+    {"cuspan overhead ./vector_add", "what would tracing cost this program?"},
+    {"cuspan overhead --levels default,full --rounds 20 --figure 'step ([0-9.]+) ms' -- python train.py",
+     "by the time of a step that the program prints itself, without its start"},
+    {"cuspan overhead --markdown --endpoint http://collector:4318 ./infer", "with the collector, to paste"},
+    {0}};
+
 static const struct command_example check_examples[] = {
     {"cuspan check config/cuspan.yaml", "is this file right, and what would it do?"},
     {"cuspan check", "the same for the environment as it is"},
@@ -239,6 +275,30 @@ static const struct command_option status_options[] = {
 static const struct command_example status_examples[] = {
     {"cuspan status 4242", "what became of all that process 4242 did"},
     {"cuspan status --json train.py | jq .losses", "what was lost, by its reason"},
+    {0}};
+
+static const struct command_option top_options[] = {
+    {OPTION_INTERVAL, "interval", "SECONDS", "from one look to the next, 0.1 to 9 (2)", COMPLETES_NOTHING,
+     NULL},
+    {OPTION_SORT, "sort", "NAME", "kernels by time (default), count, average or name", COMPLETES_WORDS,
+     "time count average name"},
+    {OPTION_ONCE, "once", NULL, "write one screen as text, after one interval, and end", COMPLETES_NOTHING,
+     NULL},
+    {OPTION_JSON, "json", NULL, "a line of JSON an interval: what has happened in it", COMPLETES_NOTHING,
+     NULL},
+    {OPTION_WIDTH, "width", "N", "with --once: columns, 40 to 300; else as wide as the terminal",
+     COMPLETES_NOTHING, NULL},
+    {OPTION_ROWS, "rows", "N", "with --once: lines at most (0: as many as there are)", COMPLETES_NOTHING,
+     NULL},
+    {OPTION_COLOR, "color", "WHEN", "auto (on a terminal, unless NO_COLOR is set), always or never",
+     COMPLETES_WORDS, "auto always never"},
+    OPTION_OF_FOLDER,
+    {0}};
+
+static const struct command_example top_examples[] = {
+    {"cuspan top", "all processes of this user that have an agent"},
+    {"cuspan top --once train.py", "one screen of one of them, as text"},
+    {"cuspan top --json --interval 5 | jq '.agents[].launches'", "for programs"},
     {0}};
 
 static const struct command_option control_options[] = {
@@ -465,6 +525,32 @@ const struct command commands[] = {
         .examples = diff_examples,
     },
     {
+        .name = "overhead",
+        .operands = "[--] PROGRAM [ARGUMENT...]",
+        .run = cmd_overhead,
+        .is_launcher = true,
+        .completes = COMPLETES_PROGRAM,
+        .summary = "measure what each level of tracing costs a program",
+        .text =
+            "Runs PROGRAM without cuspan and under each level, one after the other, and again in another "
+            "order, "
+            "round by round; then says what each level costs beside the run without cuspan in the same "
+            "round, with its 95 % interval. The "
+            "program's output is kept from the terminal, and its standard input is empty.\n"
+            "\n"
+            "none: without cuspan. asleep: the agent is there, and nothing is sampled. The others are the "
+            "levels of the "
+            "setting detail. Wall time includes the program's start and end, and the agent's; a figure that "
+            "the program prints itself (--figure) may leave them out.\n"
+            "\n"
+            "A level under which PROGRAM ends in another way than without cuspan is left out, and said; the "
+            "exit "
+            "status is 1 then. Spans are made and encoded, and go to /dev/null, unless --endpoint or "
+            "--config says where to.",
+        .options = overhead_options,
+        .examples = overhead_examples,
+    },
+    {
         .name = "check",
         .operands = "[FILE]",
         .run = cmd_check,
@@ -499,6 +585,27 @@ const struct command commands[] = {
                 "CUPTI. The sums add up exactly: what doesn't is shown as unaccounted for, and is a defect.",
         .options = status_options,
         .examples = status_examples,
+    },
+    {
+        .name = "top",
+        .operands = "[PID|PROGRAM]",
+        .run = cmd_top,
+        .summary = "watch what processes with an agent do",
+        .text =
+            "A live screen: how busy the GPUs are, calls, launches, waiting, the kernels that take the most "
+            "time, the memory that the program holds, what tracing takes of it, and losses. Of one process, "
+            "or of "
+            "all of this user's (root: of all users).\n"
+            "\n"
+            "Keys: q ends, p pauses, s sorts the kernels otherwise, the arrows choose a process, a takes all "
+            "together, + and - change the interval.\n"
+            "\n"
+            "An agent counts while somebody looks, and for 10 s more: else it costs nothing. GPU work shows "
+            "when CUPTI "
+            "hands its records over, once a second (cupti.flush_interval_ms). The memory is what the calls "
+            "allocate that cuspan has seen.",
+        .options = top_options,
+        .examples = top_examples,
     },
     {
         .name = "start",

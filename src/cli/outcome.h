@@ -22,9 +22,11 @@ struct outcome {
     size_t processes; /* of the program, that have reported */
     size_t unreadable;
     uint64_t spans;
-    uint64_t delivered;         /* to every output of its process */
-    uint64_t sleeps, asleep_ns; /* while nothing that is sampled was in flight */
-    uint64_t spooled;           /* left in the spool */
+    uint64_t delivered;                   /* to every output of its process */
+    uint64_t sleeps, asleep_ns;           /* while nothing that is sampled was in flight */
+    uint64_t spooled;                     /* left in the spool */
+    uint64_t callback_ns, callback_calls; /* on the program's threads; by so many calls that were timed */
+    uint64_t own_threads_ns;              /* processor's time of cuspan's threads */
     uint64_t trace_total;
     size_t trace_count;
     char traces[OUTCOME_TRACES_MAX][33];

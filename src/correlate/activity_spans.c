@@ -340,6 +340,13 @@ static void note_fact(struct correlate *c, const struct activity_record *record)
     counter_add_alone(COUNTER_facts, 1);
 }
 
+/* After its span, which may end the session before. */
+static void note_overhead(const struct correlate *c, const struct activity_record *record)
+{
+    uint8_t field = c->plan.detail[ACTIVITY_OVERHEAD];
+    own_cost_add(record, record->present >> field & 1 ? record->values[field] : 0);
+}
+
 void correlate_activity(struct correlate *c, const struct activity_record *record)
 {
     if (record->kind == ACTIVITY_DEVICE || record->kind == ACTIVITY_CONTEXT ||
@@ -362,6 +369,8 @@ void correlate_activity(struct correlate *c, const struct activity_record *recor
         counter_add(COUNTER_asleep_records, 1);
     else if (!has_a_call(c, record) || !waiting_push(c->waiting, record, c->now_ns))
         give_up(c, record);
+    if (record->kind == ACTIVITY_OVERHEAD)
+        note_overhead(c, record);
 }
 
 /* --- records that wait for their calls --- */

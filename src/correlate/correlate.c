@@ -33,6 +33,7 @@ enum status correlate_create(const struct correlate_options *options, struct cor
     made->expects_graphs = options->expects_graphs;
     made->slept_at = options->slept_at;
     made->expects_devices = options->expects_devices;
+    made->own_cost.take = options->take_own;
     made->is_summary = settings->detail == DETAIL_SUMMARY;
     attributes_init(&made->plan, settings->detail);
     for (unsigned kind = 1; kind < ACTIVITY_KINDS_MAX; kind++)
@@ -159,6 +160,8 @@ static void close_session(struct correlate *c, const char *reason)
     struct account *account = accounts_find(c->accounts, c->session_account);
     c->session_account = 0;
     session_close(&c->session, reason, &c->span, c->links);
+    if (c->session.is_sampled)
+        own_cost_write(&c->own_cost, &c->span);
     if (account && account->due && linger(c, account))
         return;
     if (account)

@@ -9,6 +9,7 @@
 
 #include "base/trace_context.h"
 #include "model/figures.h"
+#include "model/own.h"
 #include "model/record.h"
 #include "model/settings.h"
 #include "model/span.h"
@@ -32,7 +33,8 @@ struct correlate_options {
     bool expects_graphs;                /* every graph launch should have its record; else none is missed */
     bool (*slept_at)(
         uint64_t time_ns); /* GPU work of then may be without a call, and isn't wanted; NULL: never */
-    bool expects_devices;  /* each device is described; else its work doesn't wait for that */
+    void (*take_own)(struct own_figures *); /* what cuspan itself takes; NULL: no session says it */
+    bool expects_devices; /* each device is described; else its work doesn't wait for that */
     struct correlate_sink sink;
 };
 

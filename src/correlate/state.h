@@ -12,6 +12,7 @@
 #include "correlate/lingering.h"
 #include "correlate/names.h"
 #include "correlate/objects.h"
+#include "correlate/own_cost.h"
 #include "correlate/parent.h"
 #include "correlate/pending.h"
 #include "correlate/ranges.h"
@@ -46,6 +47,7 @@ struct correlate {
     bool is_kind_filtered[ACTIVITY_KINDS_MAX];
     bool is_summary; /* the detail: calls and their work have no spans */
     struct session session;
+    struct own_cost own_cost;
     struct pending_table *pending;
     struct waiting_queue *waiting;
     struct workers *workers;

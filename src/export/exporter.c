@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/counters.h"
 #include "base/log.h"
+#include "base/own_cpu.h"
 #include "base/own_thread.h"
 #include "export/control.h"
 #include "export/file.h"
@@ -100,6 +101,7 @@ static void *run(void *argument)
 {
     struct exporter *exporter = argument;
     pthread_setname_np(pthread_self(), "cuspan/sender");
+    own_cpu_begin(OWN_SENDER);
     if (exporter->output->open)
         exporter->output->open(exporter->output);
     for (struct batch *batch; (batch = next_batch(exporter));) {

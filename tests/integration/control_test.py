@@ -224,6 +224,22 @@ class Commands(Case):
         self.assertIn(f"= {status['spans']} delivered + 0 on their way + 0 lost\n", text)
         self.assertNotIn("unaccounted", text)
         self.assertIn("lost: nothing", text)
+        self.assertGreater(status["own"]["pipeline_ns"], 0)
+        self.assertGreater(status["own"]["control_ns"], 0)
+        self.assertRegex(text, r"  own: (callbacks [0-9.]+ \S+ on the program's threads, estimated from \d+ calls"
+                               r"|no call's callbacks were timed yet)\n    threads: pipeline [0-9.]+ ")
+
+    def test_own_cost_grows_with_the_calls(self):
+        program = self.begin(BUILD / "cycling_host", BUILD / "libcuspan.so", BUILD / "libcuspan-replay.so", recording("threads"))
+        self.after(program, "ready")
+        first = wait_until("nothing was timed", lambda: (lambda own: own if "callback_ns" in own else None)(
+            self.ask(program.pid, "status")["own"]))
+        more = wait_until("no more was timed", lambda: (lambda own: own if own["callback_calls"] > first["callback_calls"] + 20
+                                                        else None)(self.ask(program.pid, "status")["own"]))
+        for key in "callback_ns", "pipeline_ns", "control_ns":
+            self.assertGreater(more[key], first[key], key)
+        status = self.ask(program.pid, "status")
+        self.assertLess(status["own"]["callback_ns"] / status["counters"]["calls_captured"], 50_000)
 
     def test_losses_have_their_advice(self):
         program = self.begin(BUILD / "cycling_host", BUILD / "libcuspan.so", BUILD / "libcuspan-replay.so",

@@ -44,6 +44,16 @@ agent      NEVER <curl/curl.h> <yaml.h> <cjson/cJSON.h> <zlib.h> <zstd.h> <igzip
 cli        NEVER <curl/curl.h> <yaml.h> <zstd.h> <igzip_lib.h> <libdeflate.h>
 replay     NEVER <curl/curl.h> <yaml.h> <cjson/cJSON.h> <zlib.h> <zstd.h> <igzip_lib.h> <libdeflate.h> <sqlite3.h>
 
+base       NEVER <curses.h>
+model      NEVER <curses.h>
+config     NEVER <curses.h>
+capture    NEVER <curses.h>
+correlate  NEVER <curses.h>
+encode     NEVER <curses.h>
+export     NEVER <curses.h>
+recording  NEVER <curses.h>
+agent      NEVER <curses.h>
+
 anyone     NEVER <cupti.h> <cupti_activity.h> <cupti_callbacks.h> <cuda.h> <cuda_runtime.h> <cuda_runtime_api.h>
 anyone     NEVER capture/cupti_abi.h
 anyone     NEVER capture/nvtx_abi.h

@@ -248,6 +248,41 @@ class Recording(unittest.TestCase):
                 self.assertEqual({key: row[key] for key in want}, want)
             self.assertEqual(sum(row["count"] for row in tables["latency_histogram"]), len(kernels))
 
+    def test_what_tracing_took(self):
+        """CUPTI's part is that of its overhead records, the driver's own work left out; cuspan's isn't that of the run."""
+        words = {"flushing buffers": "cupti_buffer_flush", "instrumenting": "cupti_instrumentation",
+                 "its resources": "cupti_resource", "requests of buffers": "activity_buffer_request",
+                 "anything else": "else"}
+        any_found = 0
+        for name, (spans, tables) in zip(self.files, self.each()):
+            took = Counter()
+            for span in spans:
+                if span.attributes.get("cuda.activity") == "overhead" and "cuda.zero_length" not in span.attributes:
+                    kind = span.attributes["cuda.overhead.kind"]
+                    took["else" if kind in ("unknown", "uvm_activity_init") else kind] += span.end_ns - span.start_ns
+            got = {words[row["what"]]: row["time_ns"] for row in tables["own"]}
+            if name == "service":  # of requests that aren't sampled it has a cost, and no span
+                self.assertTrue(all(took[kind] <= time for kind, time in got.items()))
+            else:
+                self.assertEqual(got, {kind: took[kind] for kind in words.values() if took[kind]})
+            self.assertEqual({row["who"] for row in tables["own"]} - {"CUPTI"}, set())
+            any_found += len(got)
+        self.assertGreater(any_found, 3)
+
+    def test_cuspans_own_part(self):
+        """As a run on a GPU writes it: over all sessions."""
+        spans = [{"traceId": "0" * 31 + "1", "spanId": f"{number:016x}", "name": "app", "startTimeUnixNano": "1000000",
+                  "endTimeUnixNano": "2000000", "attributes": [
+                      {"key": f"cuspan.own.{key}", "value": {"intValue": str(value * number)}}
+                      for key, value in (("callback_time", 1000), ("callback_calls", 5), ("pipeline_time", 20000))]
+                  + [{"key": "cuda.session.number", "value": {"intValue": str(number)}}]} for number in (1, 2)]
+        file = Path(self.folder.name, "own.jsonl")
+        file.write_text(json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]}) + "\n")
+        rows = json.loads(run("stat", "--json", "--table", "own", file).stdout)["own"]
+        self.assertEqual([(row["what"], row["time_ns"], row.get("timed_calls")) for row in rows],
+                         [("callbacks (estimate)", 3000, 15), ("correlating, encoding (CPU)", 60000, None)])
+        self.assertAlmostEqual(rows[0]["wall_share"], 0.003)
+
     def test_occupancy_of_known_launches(self):
         """By NVIDIA's occupancy calculator, compute capability 9.0: 256 threads of 16 registers: 100 %; 384 threads of 168
         registers: 12 of 64 warps."""

@@ -55,7 +55,17 @@
     X(KEY_ARG_LOCATION_ID, "cuda.arg.location.id")                                                           \
     X(KEY_ARG_SRC, "cuda.arg.src")                                                                           \
     X(KEY_ARG_DST, "cuda.arg.dst")                                                                           \
-    X(KEY_ARG_STREAM, "cuda.arg.stream")
+    X(KEY_ARG_STREAM, "cuda.arg.stream")\
+    X(KEY_OWN_CALLBACKS, "cuspan.own.callback_time")                                                         \
+    X(KEY_OWN_CALLS, "cuspan.own.callback_calls")                                                            \
+    X(KEY_OWN_PIPELINE, "cuspan.own.pipeline_time")                                                          \
+    X(KEY_OWN_SENDER, "cuspan.own.sender_time")                                                              \
+    X(KEY_OWN_CONTROL, "cuspan.own.control_time")                                                            \
+    X(KEY_CUPTI_FLUSH, "cuspan.cupti.flush_time")                                                            \
+    X(KEY_CUPTI_INSTRUMENTATION, "cuspan.cupti.instrumentation_time")                                        \
+    X(KEY_CUPTI_RESOURCE, "cuspan.cupti.resource_time")                                                      \
+    X(KEY_CUPTI_REQUEST, "cuspan.cupti.request_time")                                                        \
+    X(KEY_CUPTI_OTHER, "cuspan.cupti.other_time")
 
 enum stat_key {
 #define STAT_KEY_ID(id, name) id,
@@ -109,6 +119,7 @@ void stat_devices(const struct stat *stat, struct stat_report *report);
 void stat_latency(const struct stat *stat, struct stat_report *report);
 void stat_memory(const struct stat *stat, struct stat_report *report);
 void stat_findings(const struct stat *stat, struct stat_report *report);
+void stat_own(const struct stat *stat, struct stat_report *report);
 
 /* The theoretical occupancy of a kernel, 0 to 1, by CUDA's rules from its registers, shared memory and block
  * size and its device's limits; negative where one of them is unknown. */
