@@ -55,7 +55,7 @@
     X(KEY_ARG_LOCATION_ID, "cuda.arg.location.id")                                                           \
     X(KEY_ARG_SRC, "cuda.arg.src")                                                                           \
     X(KEY_ARG_DST, "cuda.arg.dst")                                                                           \
-    X(KEY_ARG_STREAM, "cuda.arg.stream")\
+    X(KEY_ARG_STREAM, "cuda.arg.stream")                                                                     \
     X(KEY_OWN_CALLBACKS, "cuspan.own.callback_time")                                                         \
     X(KEY_OWN_CALLS, "cuspan.own.callback_calls")                                                            \
     X(KEY_OWN_PIPELINE, "cuspan.own.pipeline_time")                                                          \
