@@ -67,8 +67,8 @@ class Collector:
     """docker/collector.yaml, whose spans go nowhere: they lie in a file as well."""
 
     def __init__(self, binary, directory):
-        grpc, self.http, self.prometheus, nobody = free_ports(4)
-        environment = {"COLLECTOR_HOST": "localhost", "OTLP_GRPC_PORT": str(grpc), "OTLP_HTTP_PORT": str(self.http),
+        self.grpc, self.http, self.prometheus, nobody = free_ports(4)
+        environment = {"COLLECTOR_HOST": "localhost", "OTLP_GRPC_PORT": str(self.grpc), "OTLP_HTTP_PORT": str(self.http),
                        "PROMETHEUS_PORT": str(self.prometheus), "COLLECTOR_TO": f"http://localhost:{nobody}"}
         self.process = Process(binary, ROOT / "docker/collector.yaml", directory, "collector", environment,
                                lambda: post_nothing(self.http))
@@ -88,7 +88,7 @@ class Metrics(unittest.TestCase):
         libraries.mkdir()
         shutil.copy(Path(BUILD, "libfake_nvml.so"), libraries / "libnvidia-ml.so.1")
         cls.file = Path(OUT, "spans.jsonl")
-        clean = {key: value for key, value in os.environ.items() if not key.startswith(("OTEL_", "CUSPAN_", "TRACE"))}
+        clean = cls.clean = {key: value for key, value in os.environ.items() if not key.startswith(("OTEL_", "CUSPAN_", "TRACE"))}
         done = subprocess.run(
             [f"{BUILD}/cuspan", "replay", "--file", str(cls.file), "--paced", "--repeat", "20",
              "--set", "cupti.flush_interval_ms=100",
@@ -135,6 +135,19 @@ class Metrics(unittest.TestCase):
             with self.subTest(text):
                 value, = self.prometheus.query(text).values()
                 self.assertAlmostEqual(value, wanted, delta=1e-9 * wanted)
+
+    def test_by_grpc(self):
+        done = subprocess.run(
+            [f"{BUILD}/cuspan", "replay", "--file", "/dev/null", str(ROOT / "examples/recordings/vector_add.cuspanrec")],
+            capture_output=True, text=True, check=False, timeout=120,
+            env={**self.clean, "OTEL_SERVICE_NAME": "by-grpc", "OTEL_METRICS_EXPORTER": "otlp",
+                 "OTEL_EXPORTER_OTLP_METRICS_PROTOCOL": "grpc",
+                 "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT": f"http://localhost:{self.collector.grpc}"})
+        self.assertEqual((done.returncode, "lost" in done.stderr), (0, False), done.stderr)
+        deadline = time.monotonic() + 30
+        while not (found := self.prometheus.query('cuda_calls_total{job="by-grpc"}')) and time.monotonic() < deadline:
+            time.sleep(0.2)
+        self.assertEqual(list(found.values()), [13])
 
     def test_exemplars_lead_to_spans(self):
         began = min(span.start_ns for span in self.spans) / 1e9  # the clock of the recording

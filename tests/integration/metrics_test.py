@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Metrics: on recordings of real GPU runs their totals are those of the spans and of `cuspan stat`, in protobuf and JSON, by
-HTTP and gRPC, cumulative and delta, with explicit and exponential buckets; they work without spans, and lose nothing in
+"""Metrics: on recordings of real GPU runs their totals are those of the spans and of `cuspan stat`, in protobuf and JSON,
+cumulative and delta, with explicit and exponential buckets; they work without spans, and lose nothing in
 silence. Everything is decoded by code that isn't cuspan's.
 
     metrics_test.py --build BUILD-DIR [unittest's arguments]
@@ -268,6 +268,11 @@ class Alone(Case):
         self.expect(spans, self.totals(requests))
         report = json.loads(next(Path(self.folder.name).glob("alone.*")).read_text())
         self.assertEqual((report["spans"], report["outputs"], report["unaccounted"]), (0, [], 0))
+
+    def test_an_endpoint_for_both(self):
+        cuspan("replay", "--quiet", "--endpoint", f"http://127.0.0.1:{self.sink.port}", ROOT / "examples/recordings/vector_add.cuspanrec",
+               OTEL_METRICS_EXPORTER="otlp")
+        self.assertEqual({request.path for request in self.sink.requests}, {"/v1/traces", "/v1/metrics"})
 
     def test_a_file_names_the_reader(self):
         config = Path(self.folder.name, "config.yaml")
