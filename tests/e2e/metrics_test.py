@@ -30,7 +30,8 @@ class Prometheus:
         config = (ROOT / "docker/prometheus.yaml").read_text()
         assert "collector:9464" in config and "scrape_interval: 5s" in config
         path = Path(directory, "prometheus.yaml")
-        path.write_text(config.replace("collector:9464", f"localhost:{target}").replace("interval: 5s", f"interval: {INTERVAL_MS}ms"))
+        config = config.replace("collector:9464", f"localhost:{target}")
+        path.write_text(config.replace("interval: 5s", f"interval: {INTERVAL_MS}ms"))
         self.log = open(Path(directory, "prometheus.log"), "wb")
         self.process = subprocess.Popen([binary, f"--config.file={path}", f"--storage.tsdb.path={directory}/tsdb",
                                          f"--web.listen-address=127.0.0.1:{self.port}", "--enable-feature=exemplar-storage"],
