@@ -15,6 +15,8 @@ foreach(group Memory Gpu Threads Work)
            COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/bounds_test.py --build ${CMAKE_BINARY_DIR}
                    --sanitizers "${CUSPAN_SANITIZE}" ${group})
 endforeach()
+# A thousand threads: whoever runs beside them gets no processor for seconds.
+set_tests_properties(integration/bounds_threads PROPERTIES RUN_SERIAL TRUE)
 
 # A host with an allocator of its own; and what is linked in, for a host that exports functions of the same names.
 if(NOT CUSPAN_SANITIZE)
@@ -32,7 +34,7 @@ if(CUSPAN_CURL_KIND STREQUAL "static")
 else()
   set(carried "")
 endif()
-foreach(group Symbols Secrets Hostile Files)
+foreach(group Symbols Secrets Hostile Files Environment)
   string(TOLOWER ${group} name)
   add_test(NAME integration/security_${name}
            COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/security_test.py --build ${CMAKE_BINARY_DIR}

@@ -21,7 +21,7 @@ if(CUSPAN_CURL_KIND STREQUAL "static")
                       -Wl,--wrap=fopen -Wl,--wrap=fopen64)
 endif()
 target_link_options(cuspan_export_module PRIVATE -Wl,--version-script=${CMAKE_SOURCE_DIR}/src/export/module.map
-                    -Wl,--wrap=pthread_create -Wl,--wrap=getenv -Wl,--as-needed -Wl,-z,now -Wl,-z,relro)
+                    -Wl,--wrap=pthread_create -Wl,--wrap=getenv -Wl,--wrap=secure_getenv -Wl,--as-needed -Wl,-z,now -Wl,-z,relro)
 if(NOT CUSPAN_SANITIZE)
   target_link_options(cuspan_export_module PRIVATE -Wl,-z,defs)
 endif()

@@ -1,7 +1,7 @@
 #!/bin/bash
 # All tests, with everything that they need: packages, builds with and without sanitizers, a Jaeger.
 #
-#   tests/run.sh                 about a quarter of an hour on two cores, less the second time
+#   tests/run.sh                 about half an hour on two cores, less the second time
 #   tests/run.sh --long          an hour for each fuzzer, a hundred times the rounds for the soak test, torture with
 #                                every call, memcheck over all unit tests
 #   tests/run.sh PART...         only these parts, by the names that a run shows
@@ -23,7 +23,11 @@ MAY_SKIP=" gpu gpu-service processes docker-engine bench/guard "
 # Each is a function that prints to its log and returns 0, 1, or 77 with its last line "skipped: WHY". Where it runs
 # several tests, its log has ctest's summary or a line "N passed, N failed, N skipped"; otherwise it counts as one test.
 
-part_release() { build_quietly release -DCUSPAN_BUILD_TESTS=ON "${LIBRARY_OPTIONS[@]}" && tests_of build; }
+part_release() {
+    build_quietly release -DCUSPAN_BUILD_TESTS=ON "${LIBRARY_OPTIONS[@]}" || return
+    [ ${#ONLY[@]} -gt 0 ] || { behind tidy tools/check-tidy.py build && behind analyze tools/analyze.sh build; }
+    tests_of build
+}
 
 part_asan() {
     build_quietly asan -DCUSPAN_BUILD_TESTS=ON "${LIBRARY_OPTIONS[@]}" || return
@@ -34,6 +38,31 @@ part_asan() {
 part_tsan() {
     build_quietly tsan -DCUSPAN_BUILD_TESTS=ON "${LIBRARY_OPTIONS[@]}" || return
     TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1 tests_of build-tsan
+}
+
+# behind NAME COMMAND...: at the lowest priority, while tests wait for time to pass.
+behind() {
+    rm -f "build/log/behind-$1".*
+    # shellcheck disable=SC2016 # the inner shell's
+    setsid nice -n 19 bash -c 'log=$1; shift; "$@" >"$log.log" 2>&1; echo $? >"$log.status"' - "build/log/behind-$1" "${@:2}" \
+        >/dev/null 2>&1 </dev/null &
+    echo $! >"build/log/behind-$1.pid"
+}
+# result_of NAME COMMAND...: of the same, once it has ended; where it was not begun, it is run here.
+result_of() {
+    local log=build/log/behind-$1
+    [ -f "$log.pid" ] || { "${@:2}"; return; }
+    while kill -0 "$(cat "$log.pid")" 2>/dev/null; do sleep 1; done
+    rm "$log.pid"
+    cat "$log.log"
+    return "$(cat "$log.status")"
+}
+stop_behind() {
+    local pid
+    for pid in build/log/behind-*.pid; do
+        [ ! -f "$pid" ] || kill -- "-$(cat "$pid")" 2>/dev/null
+        rm -f "$pid"
+    done
 }
 
 # Some tests send to a real Jaeger. Sanitizers of older compilers can't cope with the address space as newer kernels lay
@@ -51,7 +80,7 @@ tests_of() {
 
 part_layering() { tests/integration/layering_test.py; }
 part_format() { tools/check-format.sh; }
-part_tidy() { tools/check-tidy.py build; }
+part_tidy() { result_of tidy tools/check-tidy.py build; }
 
 part_shellcheck() {
     local scripts
@@ -71,7 +100,7 @@ part_fuzz() { tests/fuzz/run.sh "$([ -n "$LONG" ] && echo 3600 || echo 15)"; }
 # Each call of the agent's fails in turn; needs the release build, whose allocator is libc's.
 part_torture() { cmake --build build >/dev/null && tests/torture/torture.py --build build ${LONG:+--long}; }
 part_memcheck() { cmake --build build >/dev/null && tests/torture/memcheck.py --build build ${LONG:+--long}; }
-part_analyze() { tools/analyze.sh build; }
+part_analyze() { result_of analyze tools/analyze.sh build; }
 part_docker() { wait_for_jaeger && tests/integration/docker_check.sh files; }
 part_docker-engine() { tests/integration/docker_check.sh engine; }
 part_demo() { tests/integration/demo_test.sh; }
@@ -208,6 +237,8 @@ main() {
         esac
     done
     mkdir -p build/log
+    stop_behind # of a run that was killed
+    trap stop_behind EXIT
     echo "install        what is missing"
     install_packages
     start_getting_jaeger

@@ -79,9 +79,8 @@ static enum doctor_tracing explain_kind(const struct settings *settings, uint16_
 }
 
 static enum doctor_tracing explain_call(const struct settings *settings, enum call_domain domain,
-                                        uint32_t cbid, char *why)
+                                        uint32_t cbid, const struct call_info *info, char *why)
 {
-    const struct call_info *info = call_info(domain, cbid);
     const struct filter *filter = &settings->capture.calls;
     const char *group = call_group_name((enum call_group)info->group);
     if (selection_has_call(settings, domain, cbid))
@@ -111,7 +110,7 @@ static enum doctor_tracing explain_calls(const struct settings *settings, const 
             const struct call_info *info = call_info(domains[d], cbid);
             if (info && (strcmp(call_name(info), name) == 0 ||
                          strcmp(call_group_name((enum call_group)info->group), name) == 0))
-                tracing = explain_call(settings, domains[d], cbid, why);
+                tracing = explain_call(settings, domains[d], cbid, info, why);
         }
     }
     return tracing;

@@ -207,24 +207,6 @@ void outputs_health(struct outputs *outputs, size_t output, struct output_health
 
 /* --- the end --- */
 
-uint64_t outputs_give_up(size_t output_count)
-{
-    uint64_t points = counter_get(COUNTER_points_made);
-    struct output_fates fate = counter_output_get(METRICS_OUTPUT);
-    if (points > fate.delivered + fate.lost)
-        counter_output_lost(METRICS_OUTPUT, COUNTER_lost_points, points - fate.delivered - fate.lost);
-    uint64_t made = counter_get(COUNTER_spans_created), sum = 0;
-    for (unsigned i = 0; i < output_count; i++) {
-        struct output_fates fates = counter_output_get(i);
-        uint64_t known = fates.delivered + fates.lost + fates.spooled;
-        if (known >= made)
-            continue;
-        counter_output_lost(i, COUNTER_lost_deadline, made - known);
-        sum += made - known;
-    }
-    return sum;
-}
-
 void outputs_tick(struct outputs *outputs, uint64_t now_ns)
 {
     outputs->now_ns = now_ns;

@@ -61,10 +61,6 @@ uint64_t outputs_on_way(struct outputs *outputs, size_t output, struct output_fa
 /* The memory of all queues, and how much of it is free. */
 void outputs_memory(struct outputs *outputs, uint64_t *bytes, uint64_t *free_bytes);
 
-/* Counts as lost to the deadline, for each of `output_count` outputs, the spans that have been made and have
- * met no fate yet, by the counters. Returns their number. Any thread. */
-uint64_t outputs_give_up(size_t output_count);
-
 /* Whether there is room for a replay to go on. Any thread. */
 bool outputs_have_room(struct outputs *outputs);
 

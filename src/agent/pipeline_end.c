@@ -119,14 +119,14 @@ static void write_report(const struct report *report)
     shutdown_write(report->settings);
 }
 
-/* What waits in correlate for what will not come any more. */
-static void give_up_unmade(enum counter reason)
+/* What was open in correlate when the invariant broke stays so. */
+static void give_up_broken(void)
 {
     struct balance balance = {.held = 0};
     balance_take(&balance, 0);
     int64_t unmade = balance_unaccounted(&balance);
     if (unmade > 0)
-        counter_add(reason, (uint64_t)unmade);
+        counter_add(COUNTER_lost_broken, (uint64_t)unmade);
 }
 
 void pipeline_finish(void)
@@ -151,8 +151,8 @@ void pipeline_finish(void)
     if (atomic_flag_test_and_set(&is_reported))
         return; /* too late: the host's thread has said what is lost */
     if (pipeline.correlate && broken_any())
-        give_up_unmade(COUNTER_lost_broken); /* what was open when the invariant broke stays so */
-    report_log_losses(exporter_final_trouble());
+        give_up_broken();
+    report_log_losses(NULL, exporter_final_trouble());
     if (pipeline.correlate)
         report_log_imbalance(pipeline.settings->output_count);
     write_report(&report);
@@ -168,12 +168,11 @@ void pipeline_report_missed_deadline(void)
              "the deadline of %u ms at exit has passed, and what CUPTI still held comes on top; raise "
              "distribution.cuspan.exit_deadline_ms",
              pipeline.settings->exit_deadline_ms);
-    if (!pipeline.tape) {
-        give_up_unmade(COUNTER_lost_unmade);
-        (void)outputs_give_up(pipeline.settings->output_count);
-    }
-    if (counters_lost())
-        report_log_losses(why);
+    struct balance balance;
+    balance_close(&balance, pipeline.settings->output_count, !pipeline.tape);
+    report.balance = &balance;
+    if (balance_lost(&balance))
+        report_log_losses(&balance, why);
     else
         log_warn("%s", why);
     write_report(&report);

@@ -15,10 +15,20 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What the threads said and no ring could take is no span, and missing in others. */
-static void log_notes_lost(void)
+/* `given`, or the counters as they stand: at the end nothing is held, and nothing on its way. */
+static const struct balance *balance_of(const struct balance *given, struct balance *own, size_t output_count)
 {
-    uint64_t notes = counter_get(COUNTER_notes_lost);
+    if (given)
+        return given;
+    *own = (struct balance){.held = 0};
+    balance_take(own, output_count);
+    return own;
+}
+
+/* What the threads said and no ring could take is no span, and missing in others. */
+static void log_notes_lost(const struct balance *balance)
+{
+    uint64_t notes = balance->counters[COUNTER_notes_lost];
     if (notes)
         log_warn(
             "%llu contexts, ends of ranges, names or modules found a ring full: spans may lack what they "
@@ -28,20 +38,20 @@ static void log_notes_lost(void)
 
 void report_log_imbalance(size_t output_count)
 {
-    struct balance balance = {.held = 0};
-    balance_take(&balance, output_count);
-    int64_t worst = balance_unaccounted(&balance);
+    struct balance own;
+    const struct balance *balance = balance_of(NULL, &own, output_count);
+    int64_t worst = balance_unaccounted(balance);
     for (size_t i = 0; i < output_count && worst == 0; i++)
-        worst = balance_output_unaccounted(&balance, i);
+        worst = balance_output_unaccounted(balance, i);
     if (worst)
         log_warn("%lld records or spans can't be accounted for: a defect of cuspan, please report it",
                  (long long)worst);
 }
 
 /* What waits in the spool is not lost. */
-static void log_spooled(const char *trouble)
+static void log_spooled(const struct balance *balance, const char *trouble)
 {
-    uint64_t left = counter_get(COUNTER_spans_spooled_left);
+    uint64_t left = balance->counters[COUNTER_spans_spooled_left];
     if (left)
         log_warn(
             "%llu spans are left in the spool: the next process with this spool.directory delivers them, or "
@@ -49,20 +59,23 @@ static void log_spooled(const char *trouble)
             (unsigned long long)left, trouble ? " (" : "", trouble ? trouble : "", trouble ? ")" : "");
 }
 
-void report_log_losses(const char *trouble)
+void report_log_losses(const struct balance *given, const char *trouble)
 {
     char text[800];
     size_t used = 0;
-    log_notes_lost();
-    log_spooled(counters_lost() ? NULL : trouble);
-    if (!counters_lost())
+    struct balance own;
+    const struct balance *balance = balance_of(given, &own, 0);
+    uint64_t lost = balance_lost(balance);
+    log_notes_lost(balance);
+    log_spooled(balance, lost ? NULL : trouble);
+    if (!lost)
         return;
     for (enum counter i = 0; i < COUNTER_COUNT && used < sizeof text; i++)
-        if (counter_is_loss(i) && counter_get(i))
+        if (counter_is_loss(i) && balance->counters[i])
             used += (size_t)snprintf(text + used, sizeof text - used, "%s%s %llu", used ? ", " : "",
-                                     counter_name(i), (unsigned long long)counter_get(i));
-    log_warn("%llu of what was captured did not get through: %s%s%s%s", (unsigned long long)counters_lost(),
-             text, trouble ? " (" : "", trouble ? trouble : "", trouble ? ")" : "");
+                                     counter_name(i), (unsigned long long)balance->counters[i]);
+    log_warn("%llu of what was captured did not get through: %s%s%s%s", (unsigned long long)lost, text,
+             trouble ? " (" : "", trouble ? trouble : "", trouble ? ")" : "");
 }
 
 void report_string(FILE *file, const char *text)
@@ -139,13 +152,13 @@ static void write_outputs(FILE *file, const struct settings *settings, const str
 }
 
 /* Data points, which are no spans and have accounts of their own. */
-static void write_metrics(FILE *file, const struct settings *settings)
+static void write_metrics(FILE *file, const struct settings *settings, const struct balance *balance)
 {
     char trouble[512];
     fprintf(file, ",\"metrics\":{\"interval_ms\":%u,\"made\":%llu,\"delivered\":%llu,\"lost\":%llu",
-            settings->metrics.interval_ms, (unsigned long long)counter_get(COUNTER_points_made),
-            (unsigned long long)counter_get(COUNTER_points_delivered),
-            (unsigned long long)counter_get(COUNTER_lost_points));
+            settings->metrics.interval_ms, (unsigned long long)balance->counters[COUNTER_points_made],
+            (unsigned long long)balance->counters[COUNTER_points_delivered],
+            (unsigned long long)balance->counters[COUNTER_lost_points]);
     if (settings->metrics.output.exporter.endpoint) {
         fputs(",\"endpoint\":", file);
         write_endpoint(file, &settings->metrics.output.exporter);
@@ -174,8 +187,8 @@ static void write_gpu_memory(FILE *file, const struct settings *settings, const 
             ",\"gpu_memory\":{\"where\":\"%s\",\"bytes_a_context\":%llu,\"bytes_a_context_max\":%llu,"
             "\"contexts\":%llu}",
             settings->cupti.device_buffers_pinned ? "pinned host memory" : "device memory",
-            (unsigned long long)(bytes * settings->cupti.device_buffer_preallocate),
-            (unsigned long long)(bytes * settings->cupti.device_buffer_limit),
+            (unsigned long long)bytes * settings->cupti.device_buffer_preallocate,
+            (unsigned long long)bytes * settings->cupti.device_buffer_limit,
             (unsigned long long)balance->counters[COUNTER_contexts]);
 }
 
@@ -188,7 +201,7 @@ void report_accounts(FILE *file, const struct settings *settings, const struct b
     write_counters(file, balance, "losses", true);
     write_outputs(file, settings, balance);
     if (settings->metrics.is_on)
-        write_metrics(file, settings);
+        write_metrics(file, settings, balance);
     write_gpu_memory(file, settings, balance);
     if (!settings->record_file) /* a recording is made of records: there are no spans to account for */
         fprintf(file, ",\"captured\":%llu,\"held\":%llu,\"unaccounted\":%lld",
@@ -214,7 +227,7 @@ static void write_body(FILE *file, const struct report *report, const struct bal
 bool report_write(const struct report *report)
 {
     char path[1024], temporary[1040];
-    struct balance balance = {.held = 0}; /* at the end nothing is held, and nothing on its way */
+    struct balance own;
     if (!report->settings->report_file)
         return false;
     snprintf(path, sizeof path, "%s.%d", report->settings->report_file, (int)getpid());
@@ -227,8 +240,7 @@ bool report_write(const struct report *report)
             close(descriptor);
         return false;
     }
-    balance_take(&balance, report->settings->output_count);
-    write_body(file, report, &balance);
+    write_body(file, report, balance_of(report->balance, &own, report->settings->output_count));
     bool failed = ferror(file);
     if (fclose(file) == 0 && !failed && rename(temporary, path) == 0)
         return true;

@@ -20,11 +20,12 @@ struct report {
     uint32_t trace_total;
     uint32_t trace_count; /* of `traces` */
     uint8_t traces[REPORT_TRACES_MAX][16];
+    const struct balance *balance; /* what to report; NULL: the counters as they stand */
 };
 
 /* One line that names each kind of loss and its count; nothing if nothing was lost. `trouble`: why, or NULL.
- */
-void report_log_losses(const char *trouble);
+ * `balance`: as in struct report. */
+void report_log_losses(const struct balance *balance, const char *trouble);
 
 /* Writes settings->report_file with ".PID" appended, whole or not at all (false). */
 bool report_write(const struct report *report);

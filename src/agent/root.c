@@ -124,7 +124,7 @@ static void send_span(const struct root *root, const char *name)
     counter_add(COUNTER_spans_created, 1);
     outputs_add(outputs, &span);
     outputs_destroy(outputs, clock_monotonic_ns() + settings.exit_deadline_ms * NS_PER_MS);
-    report_log_losses(exporter_final_trouble());
+    report_log_losses(NULL, exporter_final_trouble());
 }
 
 static void end(const struct root *root)

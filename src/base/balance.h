@@ -8,6 +8,7 @@
 
 #include "base/counters.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* The counters at one moment, with what is neither here nor there. Taken by the pipeline thread between two
@@ -22,11 +23,18 @@ struct balance {
 
 /* Fills in all but `held` and `on_way`, which are left as they are. */
 void balance_take(struct balance *balance, size_t output_count);
+/* The last one, where our threads are late and go on counting: what has met no fate is lost, as
+ * lost_unmade (`has_spans`: false for a recording) and at each output as lost_deadline. In the balance alone,
+ * which adds up; the counters stay as they are. */
+void balance_close(struct balance *balance, size_t output_count, bool has_spans);
 
 /* What was captured, or made by ourselves: all that a fate is owed. */
 uint64_t balance_captured(const struct balance *balance);
 /* Of that, what has met a fate: became a span, was left out, was lost. */
 uint64_t balance_settled(const struct balance *balance);
+
+/* The sum of all losses. */
+uint64_t balance_lost(const struct balance *balance);
 
 /* What nobody can account for: 0 unless there is a defect. Negative: something was counted twice. */
 int64_t balance_unaccounted(const struct balance *balance);

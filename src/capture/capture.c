@@ -31,7 +31,7 @@
 static struct cupti cupti;
 static const struct settings *settings;
 static _Atomic bool is_abandoned;
-static bool (*downstream_room)(void);
+static bool (*_Atomic downstream_room)(void);
 
 static struct {
     uint64_t flush_ns, names_ns, sdk_ns, resume_ns;
@@ -60,7 +60,8 @@ static int replay_room(void)
     const struct host_thread *self = thread_self;
     if (self && ring_used(&self->ring) > self->ring.bytes / 2)
         return 0;
-    return buffers_free() > settings->cupti.host_buffer_count / 4 && (!downstream_room || downstream_room());
+    bool (*has_room)(void) = atomic_load(&downstream_room);
+    return buffers_free() > settings->cupti.host_buffer_count / 4 && (!has_room || has_room());
 }
 
 static void connect_replay(void)
@@ -527,5 +528,5 @@ void capture_abandon(void)
 
 void capture_set_downstream_room(bool (*downstream)(void))
 {
-    downstream_room = downstream;
+    atomic_store(&downstream_room, downstream);
 }

@@ -158,7 +158,7 @@ uint32_t thread_calls(const struct host_thread *thread)
     bool is_old_runtime =
         is_quiet && runtime == atomic_load_explicit(&thread->old_correlation, memory_order_relaxed);
     bool is_old_driver = is_quiet && atomic_load_explicit(&thread->was_in_driver_call, memory_order_relaxed);
-    return (runtime && !is_old_runtime) + (is_in_driver && !is_old_driver);
+    return (runtime && !is_old_runtime ? 1u : 0u) + (is_in_driver && !is_old_driver ? 1u : 0u);
 }
 
 uint32_t threads_in_call(void)

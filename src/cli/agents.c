@@ -142,7 +142,7 @@ static void add(struct agents *agents, const char *folder, const char *name)
     struct agent *agent = &agents->items[agents->count];
     *agent = (struct agent){.pid = strtol(name, NULL, 10)};
     snprintf(agent->folder, sizeof agent->folder, "%s", folder);
-    snprintf(agent->name, sizeof agent->name, "%s", name);
+    snprintf(agent->name, sizeof agent->name, "%.*s", (int)sizeof agent->name - 1, name);
     agent->reach = agents_ask(agent, "describe", AGENTS_DESCRIBE_MS, &agent->description);
     if (agent->description)
         agent->pid = (long)agents_number(agent->description, "pid");
@@ -178,10 +178,12 @@ static void look_below(struct agents *agents, const char *parent, const char *pr
     if (!directory)
         return;
     for (const struct dirent *entry; (entry = readdir(directory));) {
-        bool is_wanted = strncmp(entry->d_name, prefix, strlen(prefix)) == 0 && entry->d_name[0] != '.';
+        if (strncmp(entry->d_name, prefix, strlen(prefix)) != 0 || entry->d_name[0] == '.')
+            continue;
         int length = snprintf(path, sizeof path, "%s/%s%s", parent, entry->d_name, rest);
-        if (is_wanted && length > 0 && (size_t)length < sizeof path)
-            look_in(agents, path);
+        if (length < 0 || (size_t)length >= sizeof path)
+            continue;
+        look_in(agents, path);
     }
     closedir(directory);
 }

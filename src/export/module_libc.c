@@ -13,6 +13,7 @@ int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, v
                           void *argument);
 char *__real_getenv(const char *name);
 char *__wrap_getenv(const char *name);
+char *__wrap_secure_getenv(const char *name); /* what libcurl asks where there is one */
 
 /* libcurl begins a thread to resolve a name. The default stack is the host's limit, perhaps 8 MiB or more,
  * and memory is bounded. */
@@ -36,4 +37,9 @@ char *__wrap_getenv(const char *name)
     if (getauxval(AT_SECURE) || strcmp(name, "SSLKEYLOGFILE") == 0)
         return NULL;
     return __real_getenv(name);
+}
+
+char *__wrap_secure_getenv(const char *name)
+{
+    return __wrap_getenv(name);
 }

@@ -44,6 +44,7 @@ void settings_deinit(struct settings *settings)
     free(settings->session.name);
     pattern_list_deinit(&settings->on_signal);
     free(settings->shutdown_report);
+    free(settings->control.directory);
     free(settings->spool.directory);
     free(settings->report_file);
     free(settings->record_file);

@@ -13,6 +13,9 @@ CUPTI_SWITCH_CALLS(EXPORT_SWITCH)
 
 #define REAL(name, ...) (share_real()->name ? share_real()->name(__VA_ARGS__) : (uint32_t)CUPTI_NOT_SUPPORTED)
 
+/* `way` is how the call goes; until it returns the guest isn't idle, however long that takes. */
+#define GUEST_CALL(how) enum share_way way __attribute__((cleanup(share_depart), unused)) = how()
+
 /* Opens the second subscriber; the lock is held from here to leave(). */
 static uint32_t enter(void)
 {
@@ -42,7 +45,8 @@ static cupti_subscriber_handle real_handle(cupti_subscriber_handle handle)
 
 uint32_t cuptiSubscribe(cupti_subscriber_handle *subscriber, cupti_callback_fn *callback, void *userdata)
 {
-    if (share_arrive() == SHARE_PASSES)
+    GUEST_CALL(share_arrive);
+    if (way == SHARE_PASSES)
         return REAL(cuptiSubscribe, subscriber, callback, userdata);
     if (!subscriber)
         return CUPTI_INVALID_PARAMETER;
@@ -63,7 +67,7 @@ uint32_t cuptiSubscribe_v2(cupti_subscriber_handle *subscriber, cupti_callback_f
         params->allowMultipleSubscribers;
     if (share_look() == SHARE_BESIDE && !allows_others)
         return cuptiSubscribe(subscriber, callback, userdata);
-    (void)share_arrive();
+    GUEST_CALL(share_arrive);
     return REAL(cuptiSubscribe_v2, subscriber, callback, userdata, params);
 }
 
@@ -78,7 +82,7 @@ uint32_t cuptiUnsubscribe(cupti_subscriber_handle subscriber)
 uint32_t cuptiEnableCallback(uint32_t enable, cupti_subscriber_handle subscriber, uint32_t domain,
                              uint32_t cbid)
 {
-    (void)share_arrive();
+    GUEST_CALL(share_arrive);
     if (subscriber != GUEST_HANDLE)
         return REAL(cuptiEnableCallback, enable, subscriber, domain, cbid);
     share_lock();
@@ -88,7 +92,7 @@ uint32_t cuptiEnableCallback(uint32_t enable, cupti_subscriber_handle subscriber
 
 uint32_t cuptiEnableDomain(uint32_t enable, cupti_subscriber_handle subscriber, uint32_t domain)
 {
-    (void)share_arrive();
+    GUEST_CALL(share_arrive);
     if (subscriber != GUEST_HANDLE)
         return REAL(cuptiEnableDomain, enable, subscriber, domain);
     share_lock();
@@ -98,7 +102,7 @@ uint32_t cuptiEnableDomain(uint32_t enable, cupti_subscriber_handle subscriber, 
 
 uint32_t cuptiEnableAllDomains(uint32_t enable, cupti_subscriber_handle subscriber)
 {
-    (void)share_arrive();
+    GUEST_CALL(share_arrive);
     if (subscriber != GUEST_HANDLE)
         return REAL(cuptiEnableAllDomains, enable, subscriber);
     share_lock();
@@ -116,7 +120,8 @@ uint32_t cuptiGetCallbackState(uint32_t *enable, cupti_subscriber_handle subscri
 
 uint32_t cuptiFinalize(void)
 {
-    if (share_look() == SHARE_BESIDE)
+    GUEST_CALL(share_arrive); /* with the agent in, it would be the agent's CUPTI that ends */
+    if (way == SHARE_BESIDE)
         return guest_finalize();
     atomic_store(&guest.kinds_on, 0);
     share_lock();
@@ -147,7 +152,8 @@ static uint32_t register_beside_locked(cupti_request_fn *request, cupti_complete
 
 uint32_t cuptiActivityRegisterCallbacks(cupti_request_fn *request, cupti_complete_fn *complete)
 {
-    if (share_arrive() != SHARE_BESIDE)
+    GUEST_CALL(share_arrive);
+    if (way != SHARE_BESIDE)
         return REAL(cuptiActivityRegisterCallbacks, request, complete);
     BESIDE(register_beside_locked(request, complete));
 }
@@ -164,21 +170,24 @@ static uint32_t note_kind(uint32_t result, uint32_t kind, bool on)
 
 uint32_t cuptiActivityEnable(uint32_t kind)
 {
-    if (share_arrive() != SHARE_BESIDE)
+    GUEST_CALL(share_arrive);
+    if (way != SHARE_BESIDE)
         return note_kind(REAL(cuptiActivityEnable, kind), kind, true);
     BESIDE(note_kind(share_real()->cuptiActivityEnable_v2(guest.real, kind, NULL), kind, true));
 }
 
 uint32_t cuptiActivityEnableAndDump(uint32_t kind)
 {
-    if (share_arrive() != SHARE_BESIDE)
+    GUEST_CALL(share_arrive);
+    if (way != SHARE_BESIDE)
         return note_kind(REAL(cuptiActivityEnableAndDump, kind), kind, true);
     BESIDE(note_kind(share_real()->cuptiActivityEnableAndDump_v2(guest.real, kind, NULL), kind, true));
 }
 
 uint32_t cuptiActivityDisable(uint32_t kind)
 {
-    if (share_touch() != SHARE_BESIDE)
+    GUEST_CALL(share_touch);
+    if (way != SHARE_BESIDE)
         return note_kind(REAL(cuptiActivityDisable, kind), kind, false);
     BESIDE(note_kind(share_real()->cuptiActivityDisable_v2(guest.real, kind, NULL), kind, false));
 }
@@ -186,14 +195,16 @@ uint32_t cuptiActivityDisable(uint32_t kind)
 /* A subscriber has kinds for all contexts or none. */
 uint32_t cuptiActivityEnableContext(cuda_context_handle context, uint32_t kind)
 {
-    if (share_arrive() == SHARE_BESIDE)
+    GUEST_CALL(share_arrive);
+    if (way == SHARE_BESIDE)
         return cuptiActivityEnable(kind);
     return note_kind(REAL(cuptiActivityEnableContext, context, kind), kind, true);
 }
 
 uint32_t cuptiActivityDisableContext(cuda_context_handle context, uint32_t kind)
 {
-    if (share_touch() == SHARE_BESIDE)
+    GUEST_CALL(share_touch);
+    if (way == SHARE_BESIDE)
         return cuptiActivityDisable(kind);
     return note_kind(REAL(cuptiActivityDisableContext, context, kind), kind, false);
 }
@@ -201,20 +212,21 @@ uint32_t cuptiActivityDisableContext(cuda_context_handle context, uint32_t kind)
 /* Without the lock: it calls the guest's functions, and ours. */
 uint32_t cuptiActivityFlushAll(uint32_t flag)
 {
-    (void)share_touch();
+    GUEST_CALL(share_touch);
     return REAL(cuptiActivityFlushAll, flag);
 }
 
 uint32_t cuptiActivityFlush(cuda_context_handle context, uint32_t stream, uint32_t flag)
 {
-    if (share_touch() == SHARE_BESIDE)
+    GUEST_CALL(share_touch);
+    if (way == SHARE_BESIDE)
         return cuptiActivityFlushAll(flag);
     return REAL(cuptiActivityFlush, context, stream, flag);
 }
 
 uint32_t cuptiActivityFlushPeriod(uint32_t time_ms)
 {
-    (void)share_touch();
+    GUEST_CALL(share_touch);
     return REAL(cuptiActivityFlushPeriod, time_ms);
 }
 
@@ -235,7 +247,8 @@ uint32_t cuptiActivityGetNumDroppedRecords(cuda_context_handle context, uint32_t
 
 uint32_t cuptiActivitySetAttribute(uint32_t attr, size_t *size, void *value)
 {
-    if (share_arrive() != SHARE_BESIDE)
+    GUEST_CALL(share_arrive);
+    if (way != SHARE_BESIDE)
         return REAL(cuptiActivitySetAttribute, attr, size, value);
     BESIDE(share_real()->cuptiActivitySetAttribute_v2(guest.real, attr, size, value));
 }
@@ -256,42 +269,45 @@ static uint32_t set_flag_beside(uint32_t attribute, uint8_t enable)
 
 uint32_t cuptiActivityEnableLatencyTimestamps(uint8_t enable)
 {
-    return share_arrive() == SHARE_BESIDE
-               ? set_flag_beside(CUPTI_ATTR_ENABLE_KERNEL_LATENCY_TIMESTAMPS, enable)
-               : REAL(cuptiActivityEnableLatencyTimestamps, enable);
+    GUEST_CALL(share_arrive);
+    return way == SHARE_BESIDE ? set_flag_beside(CUPTI_ATTR_ENABLE_KERNEL_LATENCY_TIMESTAMPS, enable)
+                               : REAL(cuptiActivityEnableLatencyTimestamps, enable);
 }
 
 uint32_t cuptiActivityEnableLaunchAttributes(uint8_t enable)
 {
-    return share_arrive() == SHARE_BESIDE
-               ? set_flag_beside(CUPTI_ATTR_ENABLE_KERNEL_LAUNCH_ATTRIBUTES, enable)
-               : REAL(cuptiActivityEnableLaunchAttributes, enable);
+    GUEST_CALL(share_arrive);
+    return way == SHARE_BESIDE ? set_flag_beside(CUPTI_ATTR_ENABLE_KERNEL_LAUNCH_ATTRIBUTES, enable)
+                               : REAL(cuptiActivityEnableLaunchAttributes, enable);
 }
 
 #define DEFINE_SWITCH(name, attribute)                                                                       \
     uint32_t name(uint8_t enable)                                                                            \
     {                                                                                                        \
-        return share_arrive() == SHARE_BESIDE ? set_flag_beside(attribute, enable) : REAL(name, enable);     \
+        GUEST_CALL(share_arrive);                                                                            \
+        return way == SHARE_BESIDE ? set_flag_beside(attribute, enable) : REAL(name, enable);                \
     }
 CUPTI_SWITCH_CALLS(DEFINE_SWITCH)
 
 uint32_t cuptiActivityEnableDriverApi(uint32_t cbid, uint8_t enable)
 {
-    if (share_arrive() != SHARE_BESIDE)
+    GUEST_CALL(share_arrive);
+    if (way != SHARE_BESIDE)
         return REAL(cuptiActivityEnableDriverApi, cbid, enable);
     BESIDE(REAL(cuptiActivityEnableDriverApi_v2, guest.real, cbid, enable));
 }
 
 uint32_t cuptiActivityEnableRuntimeApi(uint32_t cbid, uint8_t enable)
 {
-    if (share_arrive() != SHARE_BESIDE)
+    GUEST_CALL(share_arrive);
+    if (way != SHARE_BESIDE)
         return REAL(cuptiActivityEnableRuntimeApi, cbid, enable);
     BESIDE(REAL(cuptiActivityEnableRuntimeApi_v2, guest.real, cbid, enable));
 }
 
 uint32_t cuptiActivityConfigureUnifiedMemoryCounter(void *config, uint32_t count)
 {
-    (void)share_arrive();
+    GUEST_CALL(share_arrive);
     return REAL(cuptiActivityConfigureUnifiedMemoryCounter, config, count);
 }
 
@@ -326,7 +342,7 @@ static uint32_t set_clock_locked(cupti_timestamp_fn *clock)
 
 uint32_t cuptiActivityRegisterTimestampCallback(cupti_timestamp_fn *callback)
 {
-    enum share_way way = share_arrive();
+    GUEST_CALL(share_arrive);
     if (way == SHARE_GIVES_WAY && callback)
         atomic_store(&guest.clock, callback); /* for when it is lent the slot again */
     if (way != SHARE_BESIDE)
@@ -344,7 +360,8 @@ uint32_t cuptiGetTimestamp(uint64_t *timestamp)
 uint32_t cuptiSetThreadIdType(uint32_t type)
 {
     size_t size = sizeof type;
-    if (share_arrive() != SHARE_BESIDE)
+    GUEST_CALL(share_arrive);
+    if (way != SHARE_BESIDE)
         return REAL(cuptiSetThreadIdType, type);
     BESIDE(share_real()->cuptiActivitySetAttribute_v2(guest.real, CUPTI_ATTR_THREAD_ID_TYPE, &size, &type));
 }

@@ -142,9 +142,17 @@ enum share_way share_look(void)
 
 enum share_way share_touch(void)
 {
+    atomic_fetch_add(&guest.calls, 1); /* before it is seen whether the agent is in: take_back */
     atomic_store_explicit(&guest.was_ever, true, memory_order_relaxed);
     atomic_store_explicit(&guest.last_call_ns, clock_ns(CLOCK_MONOTONIC), memory_order_relaxed);
     return share_look();
+}
+
+void share_depart(const enum share_way *unused)
+{
+    (void)unused;
+    atomic_store_explicit(&guest.last_call_ns, clock_ns(CLOCK_MONOTONIC), memory_order_relaxed);
+    atomic_fetch_sub(&guest.calls, 1);
 }
 
 /* A second thread of the guest's waits for the first. */
@@ -382,19 +390,27 @@ static void restore_locked(void)
     }
 }
 
+static bool is_idle_locked(uint64_t idle_ns)
+{
+    return atomic_load(&guest.calls) == 0 && atomic_load(&guest.kinds_on) == 0 && !guest.has_too_many &&
+           clock_ns(CLOCK_MONOTONIC) - atomic_load(&guest.last_call_ns) >= idle_ns;
+}
+
+/* The agent says first that it comes, and looks then: a call of the guest's that has begun meanwhile is seen
+ * here, and one that begins later sees the agent and asks it to leave. */
 static bool take_back(uint64_t idle_ns)
 {
-    bool is_idle = clock_ns(CLOCK_MONOTONIC) - atomic_load(&guest.last_call_ns) >= idle_ns;
     share_lock();
-    bool is_free = atomic_load(&guest.kinds_on) == 0 && is_idle && !guest.has_too_many;
-    if (is_free && guest.real) {
-        (void)own_calls.cuptiUnsubscribe(guest.real);
+    atomic_store(&is_agent_in, true);
+    bool is_free = is_idle_locked(idle_ns);
+    if (!is_free) {
+        atomic_store(&is_agent_in, false);
+    } else {
+        if (guest.real)
+            (void)own_calls.cuptiUnsubscribe(guest.real);
         guest.real = NULL;
-    }
-    if (is_free)
         lend_clock_locked(false);
-    if (is_free)
-        atomic_store(&is_agent_in, true);
+    }
     share_unlock();
     return is_free;
 }

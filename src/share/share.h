@@ -23,6 +23,7 @@ struct guest {
     _Atomic(cupti_timestamp_fn *) clock;
     _Atomic uint64_t kinds_on;
     _Atomic uint64_t last_call_ns;         /* of CLOCK_MONOTONIC */
+    _Atomic uint32_t calls;                /* that are under way */
     _Atomic(cupti_subscriber_handle) real; /* CUPTI's; NULL: none now. Changed with the lock held */
     atomic_bool was_ever;
     /* Guarded by the lock. */
@@ -46,6 +47,8 @@ enum share_way share_arrive(void);
  * that only asks. */
 enum share_way share_touch(void);
 enum share_way share_look(void);
+/* A call that arrived or touched has returned. */
+void share_depart(const enum share_way *unused);
 
 /* The library that the guest's calls go to. Never NULL; its members may be. */
 const struct real_calls *share_real(void);

@@ -158,7 +158,9 @@ class Test:
     def agent(self, package, host):
         agent, double = self.build / "libcuspan.so", self.build / "libcuspan-replay.so"
         recording = ROOT / "examples/recordings/vector_add.cuspanrec"
-        settings = f"cupti.library={double};output_file={self.scratch}/spans.jsonl"
+        # Rings that hold all of it: a machine with much else to do may empty them late.
+        settings = (f"cupti.library={double};output_file={self.scratch}/spans.jsonl;rings.bytes=1048576;"
+                    "rings.total_bytes=16777216")
         for first, more, expected in (("nvtx", "", NVTX_FIRST), ("cuda", "", CUDA_FIRST),
                                       ("nvtx", ";capture.nvtx=false", NVTX_OFF)):
             out, err = self.run([host, agent, double, recording, first], agent, CUSPAN_SET=settings + more)

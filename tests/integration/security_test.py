@@ -383,6 +383,18 @@ class Files(Case):
         self.assertEqual([path.is_symlink() for path in reports], [False], result.err)
 
 
+class Environment(Case):
+    """What cuspan doesn't take from it. Of programs with another user's rights: agent_test.py Host."""
+
+    def test_no_keys_of_connections(self):
+        """libcurl writes them where SSLKEYLOGFILE says, for whoever has recorded the traffic."""
+        if not LIBRARIES or agent_test.SANITIZERS:
+            self.skipTest("this build links the system's libcurl, which asks the environment itself")
+        keys = self.directory / "keys"
+        self.host(agent_test.BUILD / "agent_host", env={"SSLKEYLOGFILE": str(keys)}, tls=True)
+        self.assertFalse(keys.exists())
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--build", required=True, type=Path)

@@ -89,12 +89,58 @@ static void each_output_is_owed_every_span(void **state)
     assert_int_equal(balance_output_unaccounted(&balance, 1), -1);
 }
 
+/* As a thread of ours may stand when the host can wait no longer: a buffer half read, a span lost of which
+ * its output doesn't know yet. */
+static void a_closed_balance_adds_up(void **state)
+{
+    struct balance balance;
+    (void)state;
+    counter_add(COUNTER_calls_captured, 10);
+    counter_add(COUNTER_spans_created, 13);
+    counter_output_delivered(0, 5);
+    counter_output_lost(1, COUNTER_lost_unreachable, 2);
+    counter_add(COUNTER_lost_queue_full, 1);
+    balance_close(&balance, 2, true);
+    assert_int_equal(balance_unaccounted(&balance), 0);
+    assert_int_equal(balance.counters[COUNTER_activities_captured], 3);
+    assert_int_equal(balance.counters[COUNTER_lost_unmade], 0);
+    assert_int_equal(balance_output_unaccounted(&balance, 0), 0);
+    assert_int_equal(balance_output_unaccounted(&balance, 1), 0);
+    assert_int_equal(balance.outputs[0].lost, 8);
+    assert_int_equal(balance.outputs[1].lost, 13);
+    assert_int_equal(balance_lost(&balance), 8 + 13);
+    assert_int_equal(counter_get(COUNTER_lost_deadline), 0);
+    counter_add(COUNTER_calls_captured, 7);
+    balance_close(&balance, 0, true);
+    assert_int_equal(balance.counters[COUNTER_lost_unmade], 4);
+    balance_close(&balance, 0, false);
+    assert_int_equal(balance.counters[COUNTER_lost_unmade], 0);
+}
+
+/* Data points are in no sum of spans. */
+static void points_that_met_no_fate_are_lost_at_the_end(void **state)
+{
+    (void)state;
+    struct balance balance;
+    counters_reset();
+    counter_add(COUNTER_points_made, 10);
+    counter_output_delivered(METRICS_OUTPUT, 4);
+    counter_output_lost(METRICS_OUTPUT, COUNTER_lost_deadline, 1);
+    balance_close(&balance, 0, true);
+    assert_int_equal(balance.counters[COUNTER_lost_points], 6);
+    assert_int_equal(balance.counters[COUNTER_lost_deadline], 0);
+    assert_int_equal(balance.counters[COUNTER_spans_delivered], 0);
+    assert_int_equal(balance_unaccounted(&balance), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(points_that_met_no_fate_are_lost_at_the_end),
         cmocka_unit_test(every_loss_has_a_reason_and_an_advice),
         cmocka_unit_test(no_counter_stands_on_both_sides),
         cmocka_unit_test_setup(each_source_is_owed_a_fate, set_up),
+        cmocka_unit_test_setup(a_closed_balance_adds_up, set_up),
         cmocka_unit_test_setup(losses_before_capture_stand_in_no_sum, set_up),
         cmocka_unit_test_setup(each_output_is_owed_every_span, set_up),
     };

@@ -75,7 +75,7 @@ static void test_nothing_lost_nothing_said(void **state)
     (void)state;
     counter_add(COUNTER_spans_created, 5);
     stderr_begin();
-    report_log_losses(NULL);
+    report_log_losses(NULL, NULL);
     char *said = stderr_end();
     assert_string_equal(said, "");
     free(said);
@@ -87,7 +87,7 @@ static void test_losses_are_named_in_one_line(void **state)
     counter_add(COUNTER_lost_ring_full, 3);
     counter_add(COUNTER_lost_deadline, 4);
     stderr_begin();
-    report_log_losses(NULL);
+    report_log_losses(NULL, NULL);
     char *said = stderr_end();
     assert_int_equal(times_in(said, "\n"), 1);
     assert_int_equal(times_in(said, "7 of what was captured"), 1);
@@ -96,7 +96,7 @@ static void test_losses_are_named_in_one_line(void **state)
     for (enum counter i = 0; i < COUNTER_COUNT; i++)
         counter_add(i, UINT64_MAX / 100); /* the longest line */
     stderr_begin();
-    report_log_losses("trouble");
+    report_log_losses(NULL, "trouble");
     said = stderr_end();
     assert_int_equal(times_in(said, "\n"),
                      3); /* what is no span and what is left in the spool: lines of their own */
@@ -107,7 +107,7 @@ static void test_losses_are_named_in_one_line(void **state)
     counter_output_spooled(0, 5);
     counter_output_spooled(0, -2);
     stderr_begin();
-    report_log_losses("trouble");
+    report_log_losses(NULL, "trouble");
     said = stderr_end();
     assert_int_equal(times_in(said, "3 spans are left in the spool"), 1);
     assert_int_equal(times_in(said, "(trouble)\n"), 1);

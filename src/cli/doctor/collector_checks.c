@@ -267,6 +267,13 @@ static void say_unanswered(struct doctor *doctor, const struct collector *collec
                     is_of_tls(error) ? "TLS" : "port and protocol");
 }
 
+static const char *why_unconnected(const struct reach *reach)
+{
+    if (!reach->is_asked)
+        return reach->how;
+    return reach->resolve_error != 0 ? gai_strerror(reach->resolve_error) : strerror(reach->connect_errno);
+}
+
 static void judge_answer(struct doctor *doctor, const struct collector *collector)
 {
     const struct doctor_answer *answer = &collector->answer;
@@ -274,7 +281,8 @@ static void judge_answer(struct doctor *doctor, const struct collector *collecto
     if (!doctor->api) {
         doctor_say(doctor, FOUND_UNKNOWN, "the agent's library can't ask (injection.library)");
     } else if (!collector->reach.is_connected && !collector->proxy_variable) {
-        doctor_say(doctor, FOUND_UNKNOWN, "%s: no connection, so nobody to ask", collector->url);
+        doctor_say(doctor, FOUND_UNKNOWN, "%s: no connection, so nobody to ask: %s", collector->url,
+                   why_unconnected(&collector->reach));
     } else if (!collector->has_answer || !answer->is_answered) {
         say_unanswered(doctor, collector);
     } else if (answer->is_accepted) {

@@ -105,6 +105,8 @@ static bool start(const struct doctor *doctor, struct run *run)
     int ends[2];
     if (!output || pipe2(ends, O_CLOEXEC) != 0) {
         run->exec_errno = errno;
+        if (output)
+            fclose(output);
         return false;
     }
     fflush(NULL);
