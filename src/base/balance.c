@@ -36,6 +36,7 @@ void balance_take(struct balance *balance, size_t output_count)
     for (enum counter i = 0; i < COUNTER_COUNT; i++)
         balance->counters[i] = counter_get(i);
     balance->counters[COUNTER_spans_created] = counter_get(COUNTER_spans_created);
+    balance->counters[COUNTER_points_made] = counter_get(COUNTER_points_made);
     for (size_t i = 0; sources[i] != COUNTER_COUNT; i++)
         balance->counters[sources[i]] = counter_get(sources[i]);
 }
@@ -89,6 +90,7 @@ void balance_close(struct balance *balance, size_t output_count, bool has_spans)
         return;
     settle_captured(balance);
     settle_outputs(balance, lost_by_reason(balance));
+    settle_points(balance);
 }
 
 uint64_t balance_lost(const struct balance *balance)

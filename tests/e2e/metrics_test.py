@@ -30,7 +30,8 @@ class Prometheus:
         config = (ROOT / "docker/prometheus.yaml").read_text()
         assert "collector:9464" in config and "scrape_interval: 5s" in config
         path = Path(directory, "prometheus.yaml")
-        path.write_text(config.replace("collector:9464", f"localhost:{target}").replace("interval: 5s", f"interval: {INTERVAL_MS}ms"))
+        config = config.replace("collector:9464", f"localhost:{target}")
+        path.write_text(config.replace("interval: 5s", f"interval: {INTERVAL_MS}ms"))
         self.log = open(Path(directory, "prometheus.log"), "wb")
         self.process = subprocess.Popen([binary, f"--config.file={path}", f"--storage.tsdb.path={directory}/tsdb",
                                          f"--web.listen-address=127.0.0.1:{self.port}", "--enable-feature=exemplar-storage"],
@@ -67,8 +68,8 @@ class Collector:
     """docker/collector.yaml, whose spans go nowhere: they lie in a file as well."""
 
     def __init__(self, binary, directory):
-        grpc, self.http, self.prometheus, nobody = free_ports(4)
-        environment = {"COLLECTOR_HOST": "localhost", "OTLP_GRPC_PORT": str(grpc), "OTLP_HTTP_PORT": str(self.http),
+        self.grpc, self.http, self.prometheus, nobody = free_ports(4)
+        environment = {"COLLECTOR_HOST": "localhost", "OTLP_GRPC_PORT": str(self.grpc), "OTLP_HTTP_PORT": str(self.http),
                        "PROMETHEUS_PORT": str(self.prometheus), "COLLECTOR_TO": f"http://localhost:{nobody}"}
         self.process = Process(binary, ROOT / "docker/collector.yaml", directory, "collector", environment,
                                lambda: post_nothing(self.http))
@@ -88,7 +89,7 @@ class Metrics(unittest.TestCase):
         libraries.mkdir()
         shutil.copy(Path(BUILD, "libfake_nvml.so"), libraries / "libnvidia-ml.so.1")
         cls.file = Path(OUT, "spans.jsonl")
-        clean = {key: value for key, value in os.environ.items() if not key.startswith(("OTEL_", "CUSPAN_", "TRACE"))}
+        clean = cls.clean = {key: value for key, value in os.environ.items() if not key.startswith(("OTEL_", "CUSPAN_", "TRACE"))}
         done = subprocess.run(
             [f"{BUILD}/cuspan", "replay", "--file", str(cls.file), "--paced", "--repeat", "20",
              "--set", "cupti.flush_interval_ms=100",
@@ -135,6 +136,19 @@ class Metrics(unittest.TestCase):
             with self.subTest(text):
                 value, = self.prometheus.query(text).values()
                 self.assertAlmostEqual(value, wanted, delta=1e-9 * wanted)
+
+    def test_by_grpc(self):
+        done = subprocess.run(
+            [f"{BUILD}/cuspan", "replay", "--file", "/dev/null", str(ROOT / "examples/recordings/vector_add.cuspanrec")],
+            capture_output=True, text=True, check=False, timeout=120,
+            env={**self.clean, "OTEL_SERVICE_NAME": "by-grpc", "OTEL_METRICS_EXPORTER": "otlp",
+                 "OTEL_EXPORTER_OTLP_METRICS_PROTOCOL": "grpc",
+                 "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT": f"http://localhost:{self.collector.grpc}"})
+        self.assertEqual((done.returncode, "lost" in done.stderr), (0, False), done.stderr)
+        deadline = time.monotonic() + 30
+        while not (found := self.prometheus.query('cuda_calls_total{job="by-grpc"}')) and time.monotonic() < deadline:
+            time.sleep(0.2)
+        self.assertEqual(list(found.values()), [13])
 
     def test_exemplars_lead_to_spans(self):
         began = min(span.start_ns for span in self.spans) / 1e9  # the clock of the recording

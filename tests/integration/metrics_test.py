@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Metrics: on recordings of real GPU runs their totals are those of the spans and of `cuspan stat`, in protobuf and JSON, by
-HTTP and gRPC, cumulative and delta, with explicit and exponential buckets; they work without spans, and lose nothing in
+"""Metrics: on recordings of real GPU runs their totals are those of the spans and of `cuspan stat`, in protobuf and JSON,
+cumulative and delta, with explicit and exponential buckets; they work without spans, and lose nothing in
 silence. Everything is decoded by code that isn't cuspan's.
 
     metrics_test.py --build BUILD-DIR [unittest's arguments]
@@ -179,7 +179,8 @@ class Totals(Case):
                         recording, OTEL_EXPORTER_OTLP_METRICS_PROTOCOL=protocol,
                         OTEL_EXPORTER_OTLP_METRICS_DEFAULT_HISTOGRAM_AGGREGATION="base2_exponential_bucket_histogram")
                     self.expect(spans, self.totals(requests))
-                    kinds = {metric.WhichOneof("data") for points in otlp_metrics.series(requests).values() for metric, _ in points}
+                    kinds = {metric.WhichOneof("data") for points in otlp_metrics.series(requests).values()
+                             for metric, _ in points}
                     self.assertEqual(kinds, {"sum", "gauge", "exponential_histogram"})
 
     def paced(self, temporality):
@@ -269,6 +270,11 @@ class Alone(Case):
         report = json.loads(next(Path(self.folder.name).glob("alone.*")).read_text())
         self.assertEqual((report["spans"], report["outputs"], report["unaccounted"]), (0, [], 0))
 
+    def test_an_endpoint_for_both(self):
+        cuspan("replay", "--quiet", "--endpoint", f"http://127.0.0.1:{self.sink.port}",
+               ROOT / "examples/recordings/vector_add.cuspanrec", OTEL_METRICS_EXPORTER="otlp")
+        self.assertEqual({request.path for request in self.sink.requests}, {"/v1/traces", "/v1/metrics"})
+
     def test_a_file_names_the_reader(self):
         config = Path(self.folder.name, "config.yaml")
         config.write_text(f"""file_format: "1.1"
@@ -295,6 +301,43 @@ meter_provider:
         said = cuspan("check", config).stdout
         self.assertIn("metrics, every 1 s:", said)
         self.assertNotIn("asleep: nothing", said)
+
+
+class Bounds(Case):
+    """A name that was never there before for each kernel: several chunks, and more names than are told apart."""
+
+    def test_names_without_end(self):
+        for protocol in "http/protobuf", "http/json":
+            for form in "explicit_bucket_histogram", "base2_exponential_bucket_histogram":
+                with self.subTest(protocol=protocol, form=form):
+                    spans, requests, report = self.replay(
+                        ROOT / "examples/recordings/torch_inference.cuspanrec", CUSPAN_REPLAY_FAIL="unique-names=150",
+                        OTEL_EXPORTER_OTLP_METRICS_PROTOCOL=protocol,
+                        OTEL_EXPORTER_OTLP_METRICS_DEFAULT_HISTOGRAM_AGGREGATION=form)
+                    kernels = [span for span in spans if span.attributes.get("cuda.activity") == "kernel"]
+                    said = self.totals(requests)["cuda.kernel.duration"]
+                    named = [count for key, (count, _) in said.items() if "cuda.kernel.short_name" in dict(key)]
+                    others = [count for key, (count, _) in said.items() if dict(key).get("otel.metric.overflow") is True]
+                    self.assertEqual((named, others), ([1] * 256, [len(kernels) - 256]))
+                    self.assertEqual(report["counters"]["kernels_unnamed"], len(kernels) - 256)
+                    self.assertTrue(nearly(sum(seconds for _, seconds in said.values()),
+                                           sum(span.end_ns - span.start_ns for span in kernels) / 1e9))
+                    sizes = [len(request.body) for request in self.sink.requests]
+                    self.assertGreater(max(sizes), 64 * 1024)  # it takes more than a chunk
+
+
+class Awake(Case):
+    def test_nothing_sleeps_between_requests(self):
+        """`always` would: what isn't sampled would be missing in the metrics."""
+        recording = ROOT / "examples/recordings/service.cuspanrec"
+        wanted, *_ = self.replay(recording)
+        calls = sum("cuda.api" in span.attributes for span in wanted)
+        for metrics in "none", "otlp":
+            spans, requests, report = self.replay(recording, "--paced", settings=["sampling.sleep=always"],
+                                                  OTEL_TRACES_SAMPLER="parentbased_always_on", OTEL_METRICS_EXPORTER=metrics)
+            self.assertEqual(report["counters"]["sleeps"] == 0, metrics == "otlp")
+        self.assertLess(sum("cuda.api" in span.attributes for span in spans), calls)
+        self.assertEqual(self.totals(requests)["cuda.calls"][()][1], calls)
 
 
 class Memory(Case):
@@ -380,7 +423,8 @@ class Words(Case):
     def test_what_is_unknown_is_said(self):
         for variables, words in (
                 ({"OTEL_METRICS_EXPORTER": "prometheus"}, "OTEL_METRICS_EXPORTER: cuspan has no exporter \"prometheus\""),
-                ({"OTEL_METRICS_EXPORTER": "otlp", "OTEL_METRIC_EXPORT_INTERVAL": "soon"}, "OTEL_METRIC_EXPORT_INTERVAL: expected"),
+                ({"OTEL_METRICS_EXPORTER": "otlp", "OTEL_METRIC_EXPORT_INTERVAL": "soon"},
+                 "OTEL_METRIC_EXPORT_INTERVAL: expected"),
                 ({"OTEL_METRICS_EXPORTER": "otlp,console"}, "one exporter is taken")):
             with self.subTest(words):
                 done = subprocess.run([str(BUILD / "cuspan"), "check"], capture_output=True, text=True, check=False,

@@ -58,6 +58,19 @@ static void an_exponential_bucket_holds_its_durations(void **state)
     expect_in_bucket(UINT64_MAX);
 }
 
+/* One second is 2^0: the upper bound of bucket -1. */
+static void an_exponential_bound_belongs_to_the_bucket_below_it(void **state)
+{
+    (void)state;
+    struct histogram *h = make(HISTOGRAM_EXPONENTIAL);
+    histogram_add(h, 1000000000);
+    assert_int_equal(h->offset, -1);
+    histogram_add(h, 1000000001);
+    assert_int_equal(h->used, 2);
+    assert_int_equal(h->buckets[1], 1);
+    free(h);
+}
+
 static uint64_t total(const struct histogram *h)
 {
     uint64_t sum = h->zeros;
@@ -129,6 +142,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_bound_belongs_to_the_bucket_below_it),
         cmocka_unit_test(an_exponential_bucket_holds_its_durations),
+        cmocka_unit_test(an_exponential_bound_belongs_to_the_bucket_below_it),
         cmocka_unit_test(the_scale_goes_down_until_all_fit),
         cmocka_unit_test(no_duration_is_too_short_or_too_long),
         cmocka_unit_test(what_is_reset_begins_anew),
