@@ -90,7 +90,6 @@ void balance_close(struct balance *balance, size_t output_count, bool has_spans)
         return;
     settle_captured(balance);
     settle_outputs(balance, lost_by_reason(balance));
-    settle_points(balance);
 }
 
 uint64_t balance_lost(const struct balance *balance)
