@@ -163,12 +163,13 @@ class Anywhere(unittest.TestCase):
         run = {"recording": "torch_inference", "detail": "default", "compression": "gzip", "stages": stages}
         found = anywhere.budgets({"stages": [run, {**run, "detail": "full"}], "replays": [
             replayed("none", 1, 1), replayed("gzip", 200, 310), replayed("zstd", 200, 350, wire_bytes=25_000, peak_kib=65 * 1024)],
-            "start_exit": {"start": [2, 6, 4], "exit, live": [60], "exit, dead": [400, 300]}})
+            "start_exit": {"start": [2, 6, 4], "exit, live": [60], "exit, dead": [400, 300]},
+            "memory": {"a load": 63 << 20, "another": 65 << 20}})
         self.assertEqual(found["encode"], [{"name": "torch_inference", "value": 180, "low": 150, "high": 270, "limit": 200,
                                             "unit": "ns"}])
         self.assertEqual([(c["value"], c["limit"]) for c in found["wire"]], [(510, 500)])
         self.assertEqual([(c["name"], c["value"], c["limit"]) for c in found["bytes"]], [("gzip", 30, 40), ("zstd", 25, 28)])
-        self.assertEqual([(c["value"], c["limit"]) for c in found["memory"]], [(65, 64)])
+        self.assertEqual([(c["value"], c["low"], c["high"], c["limit"]) for c in found["memory"]], [(65, 63, 65, 64)])
         self.assertEqual([(c["value"], c["low"], c["high"], c["limit"]) for c in found["start-exit"]],
                          [(350, 300, 400, anywhere.DEADLINE_MS)])
 
