@@ -125,7 +125,8 @@ static void listen_to(const struct addrinfo *list, const struct question *asked,
     int len =
         snprintf(request, sizeof request, "GET %s HTTP/1.1\r\nHost: %.200s\r\nConnection: close\r\n\r\n",
                  asked->path, asked->host);
-    size_t got = talk(list, request, (size_t)len, answer, sizeof answer);
+    size_t got = talk(list, request, (size_t)len, answer, sizeof answer - 1);
+    answer[got] = '\0';
     if (wants_tls(answer, got))
         reach->spoken = SPEAKS_TLS;
     else if (got >= 7 && memcmp(answer, "HTTP/1.", 7) == 0)
