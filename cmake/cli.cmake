@@ -9,16 +9,43 @@ else()
   set(CLI_CJSON ${CJSON_LIBRARY})
 endif()
 
+# SQLite, for `cuspan stat --sqlite` alone: static where it can be had, so that the program can be copied elsewhere.
+find_path(SQLITE_INCLUDE_DIR sqlite3.h)
+find_library(SQLITE_LIBRARY NAMES libsqlite3.a sqlite3)
+if(SQLITE_INCLUDE_DIR AND SQLITE_LIBRARY)
+  set(cli_sqlite src/cli/sqlite.c src/cli/sqlite_tables.c)
+else()
+  message(STATUS "cuspan: no SQLite, so no `cuspan stat --sqlite`: apt-get install libsqlite3-dev")
+  set(cli_sqlite src/cli/sqlite_none.c)
+endif()
+# ncurses for `cuspan top`, and its library of terminals, which some distributions keep apart: the static ones where there are
+# any, for the same reason.
+find_path(CURSES_INCLUDE_DIR curses.h REQUIRED)
+find_library(CURSES_LIBRARY NAMES libncursesw.a ncursesw REQUIRED)
+find_library(TINFO_LIBRARY NAMES libtinfow.a libtinfo.a tinfow tinfo)
+set(CLI_CURSES ${CURSES_LIBRARY})
+if(TINFO_LIBRARY)
+  list(APPEND CLI_CURSES ${TINFO_LIBRARY})
+endif()
+
 cuspan_stage(cli src/cli/commands.c src/cli/options.c src/cli/help.c src/cli/man.c src/cli/completion.c
              src/cli/memory.c src/cli/map.c src/cli/text.c src/cli/terminal.c src/cli/progress.c
-             src/cli/injection.c src/cli/command_root.c src/cli/launch.c src/cli/outcome.c src/cli/outcome_print.c
+             src/cli/injection.c src/cli/command_root.c src/cli/launch.c src/cli/live.c src/cli/outcome.c src/cli/outcome_print.c
              src/cli/trace.c src/cli/otlp_span.c src/cli/otlp_reader.c src/cli/source.c
              src/cli/scale.c src/cli/outline.c src/cli/bars.c src/cli/label.c src/cli/picture.c
              src/cli/lines.c src/cli/perfetto.c
              src/cli/cmd_run.c src/cli/cmd_record.c src/cli/cmd_replay.c src/cli/cmd_send.c src/cli/cmd_show.c
              src/cli/stat/table.c src/cli/stat/samples.c src/cli/stat/stat.c src/cli/stat/headline.c
              src/cli/stat/calls.c src/cli/stat/kernels.c src/cli/stat/copies.c src/cli/stat/devices.c
-             src/cli/stat/latency.c src/cli/stat/print.c src/cli/cmd_stat.c
+             src/cli/stat/latency.c src/cli/stat/places.c src/cli/stat/ledger.c src/cli/stat/memory.c
+             src/cli/stat/memory_faults.c src/cli/stat/own.c src/cli/stat/repeats.c
+             src/cli/stat/findings.c src/cli/stat/find_launches.c src/cli/stat/find_graphs.c src/cli/stat/find_kernels.c
+             src/cli/stat/find_copies.c src/cli/stat/find_waits.c src/cli/stat/find_memory.c
+             src/cli/stat/groups.c src/cli/stat/by.c src/cli/stat/print.c src/cli/cmd_stat.c ${cli_sqlite}
+             src/cli/diff/compare.c src/cli/diff/runs.c src/cli/diff/run_files.c src/cli/diff/baseline.c
+             src/cli/diff/limits.c src/cli/diff/diff.c src/cli/cmd_diff.c
+             src/cli/overhead/estimate.c src/cli/overhead/measure.c src/cli/overhead/table.c src/cli/cmd_overhead.c
+             src/cli/top/sample.c src/cli/top/screen.c src/cli/top/look.c src/cli/top/live.c src/cli/cmd_top.c
              src/cli/agents.c src/cli/agents_choice.c src/cli/cmd_ps.c src/cli/cmd_status.c src/cli/cmd_start.c
              src/cli/cmd_stop.c src/cli/cmd_flush.c src/cli/cmd_check.c
              src/cli/doctor/doctor.c src/cli/doctor/checks.c src/cli/doctor/child.c src/cli/doctor/facts.c
@@ -27,8 +54,12 @@ cuspan_stage(cli src/cli/commands.c src/cli/options.c src/cli/help.c src/cli/man
              src/cli/doctor/configuration.c src/cli/doctor/collector.c src/cli/doctor/collector_checks.c
              src/cli/doctor/permissions.c src/cli/doctor/slow.c src/cli/doctor/agents.c src/cli/doctor/program.c
              src/cli/cmd_doctor.c src/cli/cmd_version.c src/cli/cmd_help.c)
-target_include_directories(cuspan_cli PRIVATE ${CJSON_INCLUDE_DIR})
-target_link_libraries(cuspan_cli PUBLIC cuspan_config $<TARGET_NAME_IF_EXISTS:cuspan_recording> cuspan_model cuspan_base ${CLI_CJSON} m ${CMAKE_DL_LIBS})
+target_include_directories(cuspan_cli PRIVATE ${CJSON_INCLUDE_DIR} ${CURSES_INCLUDE_DIR})
+if(SQLITE_INCLUDE_DIR AND SQLITE_LIBRARY)
+  target_include_directories(cuspan_cli SYSTEM PRIVATE ${SQLITE_INCLUDE_DIR})
+  target_link_libraries(cuspan_cli PUBLIC ${SQLITE_LIBRARY})
+endif()
+target_link_libraries(cuspan_cli PUBLIC cuspan_config $<TARGET_NAME_IF_EXISTS:cuspan_recording> cuspan_model cuspan_base ${CLI_CJSON} ${CLI_CURSES} m ${CMAKE_DL_LIBS})
 
 # `cuspan version` says which CUPTI the generated tables know; the tables themselves are the agent's.
 file(STRINGS src/capture/layouts_table.c CUSPAN_NEWEST_LINE REGEX "layout_newest_version = [0-9]+;")
@@ -50,7 +81,7 @@ install(CODE "
   file(MAKE_DIRECTORY \${MAN} \${COMPLETIONS})
   execute_process(COMMAND \${CUSPAN} help --completion bash OUTPUT_FILE \${COMPLETIONS}/cuspan)
   execute_process(COMMAND \${CUSPAN} help --man cuspan OUTPUT_FILE \${MAN}/cuspan.1)
-  foreach(command run record replay send show stat check doctor ps status start stop flush version help)
+  foreach(command run record replay send show stat diff overhead check doctor ps status top start stop flush version help)
     execute_process(COMMAND \${CUSPAN} help --man \${command} OUTPUT_FILE \${MAN}/cuspan-\${command}.1)
   endforeach()
 ")

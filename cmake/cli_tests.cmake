@@ -1,4 +1,4 @@
-foreach(module text otlp_reader scale outline picture lines perfetto outcome options doctor)
+foreach(module text otlp_reader scale outline picture lines perfetto outcome options doctor repeats compare estimate overhead top_sample top_screen)
   cuspan_unit_test(${module} cuspan_cli)
   target_include_directories(${module}_test PRIVATE tests/unit ${CJSON_INCLUDE_DIR})
 endforeach()
@@ -6,6 +6,25 @@ endforeach()
 if(NOT CUSPAN_SANITIZE STREQUAL "thread") # it has one
   add_test(NAME integration/stat
            COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/stat_test.py --build ${CMAKE_BINARY_DIR})
+  add_test(NAME integration/findings
+           COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/findings_test.py --build ${CMAKE_BINARY_DIR})
+  add_test(NAME integration/stat_memory
+           COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/stat_memory_test.py --build ${CMAKE_BINARY_DIR})
+  add_test(NAME integration/diff
+           COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/diff_test.py --build ${CMAKE_BINARY_DIR})
+endif()
+add_library(fake_nvml SHARED tests/integration/fake_nvml.c)
+set_target_properties(fake_nvml PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
+if(NOT CUSPAN_SANITIZE STREQUAL "thread")
+  add_test(NAME integration/metrics
+           COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/metrics_test.sh ${CMAKE_BINARY_DIR})
+endif()
+if(NOT CUSPAN_SANITIZE STREQUAL "thread") # many processes, and none of its threads is new
+  add_test(NAME integration/overhead
+           COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/overhead_test.py --build ${CMAKE_BINARY_DIR})
+endif()
+if(NOT CUSPAN_SANITIZE STREQUAL "thread") # it has one
+  add_test(NAME integration/top COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/top_test.sh ${CMAKE_BINARY_DIR})
 endif()
 add_test(NAME integration/cli COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/cli_test.sh $<TARGET_FILE:cuspan>)
 

@@ -45,6 +45,16 @@ cuda.session.number | | session spans | of this session in its process, from 1
 cuda.session.spans | {span} | session spans | spans below it that were seen before it was cut
 cuda.session.end_reason | | session spans | spans or age (it was cut by session.spans_max or session.age_max_ms), stop (the tracing was stopped), release (CUPTI was given to another tool) or exit
 cuda.session.lost | {span} | session spans, where not 0 | what the process had lost by then, of any reason; `cuspan.lost.*` has each, and the report
+cuspan.own.callback_time | ns | session spans, where a call was timed; as all cuspan.own.* not in replays, whose times are another run's | since the session span before, as all cuspan.own.* and cuspan.cupti.*: what cuspan's callbacks took on the host's threads, estimated from the calls that were timed (one in about a thousand; one that the system interrupted is left out)
+cuspan.own.callback_calls | {call} | session spans, where a call was timed | the calls on which the estimate rests
+cuspan.own.pipeline_time | ns | session spans | processor's time of cuspan's thread that correlates and encodes; what CUPTI takes to flush on it included
+cuspan.own.sender_time | ns | session spans | processor's time of the threads that compress and send. What is sent after the last session span is in the report and in `cuspan status` alone
+cuspan.own.control_time | ns | session spans | processor's time of the threads that answer the control socket and start the agent
+cuspan.cupti.flush_time | ns | session spans, where not 0 | what CUPTI took to flush its buffers, by its overhead records that had come by then; mostly on cuspan's thread
+cuspan.cupti.instrumentation_time | ns | session spans, where not 0 | the same to instrument, inside the program's calls
+cuspan.cupti.resource_time | ns | session spans, where not 0 | the same to make and free what it needs on the GPU and the host
+cuspan.cupti.request_time | ns | session spans, where not 0 | the same for requests of activity buffers, which cuspan answers
+cuspan.cupti.other_time | ns | session spans, where not 0 | the same for what CUPTI doesn't name, and to prepare for unified memory
 cuda.stream.name | | calls with a stream, and their GPU work | the name that the program gave the stream (NVTX)
 cuda.summary.number | | summaries (`detail: summary`) | of this request, from 1; more: what came after the one before had been sent, as far as cuspan remembers (some of the latest 16,384 requests)
 cuda.total.calls | {call} | summaries, sessions, ranges: as all cuda.total.* where there was a call or work | traced calls

@@ -73,6 +73,8 @@ hdr:yaml.h libyaml-dev
 hdr:zlib.h zlib1g-dev
 hdr:zstd.h libzstd-dev
 hdr:cjson/cJSON.h libcjson-dev
+hdr:sqlite3.h libsqlite3-dev
+hdr:curses.h libncurses-dev
 "
 # ISA-L's assembler.
 [ "$(uname -m)" != x86_64 ] || PACKAGES_BUILD+="cmd:nasm nasm
@@ -93,6 +95,7 @@ cmd:clang-format clang-format
 cmd:clang-tidy clang-tidy
 cmd:shellcheck shellcheck
 cmd:valgrind valgrind
+cmd:prometheus prometheus
 py:ensurepip python3-venv
 "
 

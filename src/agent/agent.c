@@ -12,6 +12,7 @@
 #include "agent/tools.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/own_cpu.h"
 #include "capture/nvtx.h"
 #include "capture/publish.h"
 #include "capture/threads.h"
@@ -79,8 +80,8 @@ static const char *reason_to_wait(void)
 {
     if (settings.start_on == START_ON_CONTROL)
         return "it waits for `cuspan start` (start_on: control)";
-    if (settings.record_file)
-        return NULL;
+    if (settings.record_file || settings.metrics.is_on)
+        return NULL; /* metrics count what isn't sampled, too */
     if (has_parent && settings.sampler_parent_based && !(parent.flags & TRACE_FLAG_SAMPLED))
         return "TRACEPARENT says that its trace is not sampled";
     if (settings.sampler == SAMPLER_ALWAYS_OFF && !(has_parent && settings.sampler_parent_based))
@@ -170,6 +171,7 @@ static void in_child(void)
     if (atomic_load(&state) != AGENT_NONE) {
         capture_abandon();
         control_socket_forget();
+        own_cpu_forget();
         atomic_store(&state, AGENT_OFF);
     }
 }
@@ -282,7 +284,7 @@ static enum agent_state begin(bool is_asked_for)
                       : log_info)("cuspan is disabled by its configuration: this process is not traced");
         return AGENT_OFF;
     }
-    if (!settings.record_file && settings.output_count == 0) {
+    if (!settings.record_file && !settings_have_output(&settings)) {
         log_info(
             "no exporter is configured: this process is not traced"); /* the configuration has warned of it */
         return AGENT_OFF;
@@ -445,6 +447,7 @@ static void *run_on_own_thread(void *unused)
     (void)unused;
     thread_is_ours = true;
     prctl(PR_SET_NAME, "cuspan/start");
+    own_cpu_begin(OWN_CONTROL);
     set_state(run(true));
     return NULL;
 }

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/control_place.h"
 #include "base/log.h"
+#include "base/own_cpu.h"
 #include "capture/threads.h"
 
 #include <errno.h>
@@ -184,6 +185,7 @@ static void *run(void *unused)
     (void)unused;
     thread_is_ours = true;
     prctl(PR_SET_NAME, "cuspan/control");
+    own_cpu_begin(OWN_CONTROL);
     while (!atomic_load(&control.is_ending)) {
         struct pollfd polled = {.fd = number_of(&control.listener), .events = POLLIN};
         if (polled.fd < 0)

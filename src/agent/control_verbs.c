@@ -1,6 +1,7 @@
 #include "agent/control_verbs.h"
 
 #include "agent/agent.h"
+#include "agent/figures.h"
 #include "agent/status.h"
 
 #include <stdbool.h>
@@ -77,7 +78,13 @@ static void on_flush(FILE *to, const char *argument)
     fputc('}', to);
 }
 
-const struct control_verb control_verbs[] = {{"describe", on_describe}, {"status", on_status},
-                                             {"start", on_start},       {"stop", on_stop},
-                                             {"release", on_release},   {"flush", on_flush}};
+static void on_figures(FILE *to, const char *argument)
+{
+    (void)argument;
+    figures_write(to);
+}
+
+const struct control_verb control_verbs[] = {
+    {"describe", on_describe}, {"status", on_status}, {"start", on_start},    {"stop", on_stop},
+    {"release", on_release},   {"flush", on_flush},   {"figures", on_figures}};
 const size_t control_verb_count = sizeof control_verbs / sizeof *control_verbs;

@@ -25,6 +25,7 @@ struct outputs {
     uint64_t patience_ns; /* until when a span waits for room; 0: not at all */
     size_t count;
     struct output items[OUTPUTS_MAX];
+    struct output metrics; /* encoder NULL: none are wanted */
 };
 
 static enum batch_format format_of(const struct exporter_settings *exporter)
@@ -38,7 +39,8 @@ static enum status create_one(const struct settings *settings, const struct outp
                               const struct exporter_environment *environment, struct chunk_pool *pool,
                               struct output *output)
 {
-    struct encoder_options options = {.format = format_of(&wanted->exporter),
+    struct encoder_options options = {.has_metrics = wanted->signal == SIGNAL_METRICS,
+                                      .format = format_of(&wanted->exporter),
                                       .pool = pool,
                                       .scope_name = "cuspan",
                                       .scope_version = CUSPAN_VERSION,
@@ -50,7 +52,7 @@ static enum status create_one(const struct settings *settings, const struct outp
                                       .batch_spans_max = wanted->batch_spans_max,
                                       .batch_bytes_max = BATCH_BYTES_MAX};
     struct output_settings spooling = *wanted;
-    spooling.spool_directory = settings->spool.directory;
+    spooling.spool_directory = wanted->signal == SIGNAL_TRACES ? settings->spool.directory : NULL;
     spooling.spool_bytes_max = settings->spool.bytes_max;
     enum status status = encoder_create(&options, &output->encoder);
     if (status == STATUS_OK)
@@ -77,6 +79,9 @@ enum status outputs_create(const struct settings *settings, const char *own_fold
         environment.output = (unsigned)i;
         status = create_one(settings, &settings->outputs[i], &environment, made->pool, &made->items[i]);
     }
+    environment.output = METRICS_OUTPUT;
+    if (status == STATUS_OK && settings->metrics.is_on)
+        status = create_one(settings, &settings->metrics.output, &environment, made->pool, &made->metrics);
     if (status != STATUS_OK) {
         outputs_destroy(made, 0);
         return error_set(err, status, "can't start the outputs: %s", status_text(status));
@@ -88,6 +93,9 @@ enum status outputs_create(const struct settings *settings, const char *own_fold
 
 void outputs_set_resource(struct outputs *outputs, uint16_t index, const struct resource *resource)
 {
+    if (outputs->metrics.encoder && index == RESOURCE_PROCESS &&
+        encoder_set_resource(outputs->metrics.encoder, index, resource) != STATUS_OK)
+        log_warn("the resource of metrics is left out");
     for (size_t i = 0; i < outputs->count; i++) {
         enum status status = encoder_set_resource(outputs->items[i].encoder, index, resource);
         if (status != STATUS_OK)
@@ -164,6 +172,41 @@ void outputs_add(struct outputs *outputs, const struct span *span)
         add_to(outputs, &outputs->items[i], span);
 }
 
+/* --- metrics --- */
+
+void outputs_send_metrics(struct outputs *outputs)
+{
+    if (outputs->metrics.encoder)
+        send_batch(&outputs->metrics);
+}
+
+void outputs_add_metrics(struct outputs *outputs, const struct metric_points *points)
+{
+    uint32_t added = 0;
+    struct metric_points left = *points;
+    counter_add_alone(COUNTER_points_made, points->count);
+    enum status status = encoder_add_metrics(outputs->metrics.encoder, &left, &added);
+    if (status == STATUS_FULL || status == STATUS_NO_MEMORY) {
+        left.points += added;
+        left.count -= added;
+        send_batch(&outputs->metrics);
+        status = encoder_add_metrics(outputs->metrics.encoder, &left, &added);
+    }
+    if (status != STATUS_OK)
+        counter_output_lost(METRICS_OUTPUT, COUNTER_lost_points, left.count - added);
+}
+
+void outputs_health(struct outputs *outputs, size_t output, struct output_health *health)
+{
+    struct output *item = &outputs->items[output];
+    uint64_t unfinished = exporter_unfinished(item->exporter, &health->fates);
+    health->inflight = exporter_inflight(item->exporter);
+    health->queued = encoder_span_count(item->encoder) +
+                     (unfinished > health->inflight ? unfinished - health->inflight : 0);
+}
+
+/* --- the end --- */
+
 void outputs_tick(struct outputs *outputs, uint64_t now_ns)
 {
     outputs->now_ns = now_ns;
@@ -181,14 +224,18 @@ void outputs_send(struct outputs *outputs)
             send_batch(&outputs->items[i]);
 }
 
-void outputs_sent(struct outputs *outputs, uint64_t sent[OUTPUTS_MAX])
+void outputs_sent(struct outputs *outputs, uint64_t sent[OUTPUT_NUMBERS])
 {
+    sent[METRICS_OUTPUT] = outputs->metrics.exporter ? exporter_submitted(outputs->metrics.exporter) : 0;
     for (size_t i = 0; i < outputs->count; i++)
         sent[i] = exporter_submitted(outputs->items[i].exporter);
 }
 
-enum status outputs_wait(struct outputs *outputs, const uint64_t sent[OUTPUTS_MAX], uint64_t deadline_ns)
+enum status outputs_wait(struct outputs *outputs, const uint64_t sent[OUTPUT_NUMBERS], uint64_t deadline_ns)
 {
+    if (outputs->metrics.exporter &&
+        exporter_wait(outputs->metrics.exporter, sent[METRICS_OUTPUT], deadline_ns) != STATUS_OK)
+        return STATUS_TIMEOUT;
     for (size_t i = 0; i < outputs->count; i++)
         if (exporter_wait(outputs->items[i].exporter, sent[i], deadline_ns) != STATUS_OK)
             return STATUS_TIMEOUT;
@@ -207,13 +254,18 @@ void outputs_memory(struct outputs *outputs, uint64_t *bytes, uint64_t *free_byt
     *free_bytes = chunk_pool_free(outputs->pool) * sizeof(struct chunk);
 }
 
+/* Where chunks are scarce, what is on its way is waited for; an open batch alone may have more than half of
+ * them, and would be waited for until its schedule_delay is over. */
 bool outputs_have_room(struct outputs *outputs)
 {
-    if (chunk_pool_free(outputs->pool) < chunk_pool_size(outputs->pool) / 2)
-        return false;
-    for (size_t i = 0; i < outputs->count; i++)
-        if (exporter_room(outputs->items[i].exporter) < outputs->items[i].room_wanted)
+    bool is_scarce = chunk_pool_free(outputs->pool) < chunk_pool_size(outputs->pool) / 2;
+    for (size_t i = 0; i < outputs->count; i++) {
+        struct output_fates fates;
+        struct exporter *exporter = outputs->items[i].exporter;
+        if (exporter_room(exporter) < outputs->items[i].room_wanted ||
+            (is_scarce && exporter_unfinished(exporter, &fates) > 0))
             return false;
+    }
     return true;
 }
 
@@ -224,7 +276,7 @@ static size_t bytes_taken(struct chunk_pool *pool)
 
 void outputs_end(struct outputs *outputs, uint64_t deadline_ns, struct outputs_left *left)
 {
-    struct exporter *exporters[OUTPUTS_MAX];
+    struct exporter *exporters[OUTPUT_NUMBERS];
     *left = (struct outputs_left){0};
     if (!outputs)
         return;
@@ -233,9 +285,13 @@ void outputs_end(struct outputs *outputs, uint64_t deadline_ns, struct outputs_l
         if (outputs->items[i].encoder && exporters[i])
             send_batch(&outputs->items[i]);
     }
-    bool all_ended = exporters_destroy(exporters, outputs->count, deadline_ns);
+    exporters[outputs->count] = outputs->metrics.exporter;
+    if (outputs->metrics.encoder && outputs->metrics.exporter)
+        send_batch(&outputs->metrics);
+    bool all_ended = exporters_destroy(exporters, outputs->count + 1, deadline_ns);
     for (size_t i = 0; i < outputs->count; i++)
         encoder_destroy(outputs->items[i].encoder);
+    encoder_destroy(outputs->metrics.encoder);
     left->has_senders = !all_ended;
     left->bytes = bytes_taken(outputs->pool);
     if (all_ended)

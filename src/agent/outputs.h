@@ -6,6 +6,7 @@
 
 #include "base/counters.h"
 #include "base/status.h"
+#include "model/metrics.h"
 #include "model/settings.h"
 #include "model/span.h"
 
@@ -25,6 +26,18 @@ void outputs_set_resource(struct outputs *outputs, uint16_t index, const struct 
 /* A span that no output can take is counted. */
 void outputs_add(struct outputs *outputs, const struct span *span);
 
+/* Points of one metric, where there is an output for them (settings.metrics); those that find no room are
+ * counted. They leave with outputs_send_metrics. */
+void outputs_add_metrics(struct outputs *outputs, const struct metric_points *points);
+void outputs_send_metrics(struct outputs *outputs);
+
+/* How an output of spans stands. */
+struct output_health {
+    uint64_t queued, inflight; /* spans that wait, and those in the request under way */
+    struct output_fates fates;
+};
+void outputs_health(struct outputs *outputs, size_t output, struct output_health *health);
+
 /* Sends what has waited for its schedule_delay. */
 void outputs_tick(struct outputs *outputs, uint64_t now_ns);
 
@@ -33,8 +46,8 @@ void outputs_send(struct outputs *outputs);
 
 /* How many batches each has sent so far; any thread. And waiting until those are delivered or given up, or
  * until `deadline_ns` (TIMEOUT). */
-void outputs_sent(struct outputs *outputs, uint64_t sent[OUTPUTS_MAX]);
-enum status outputs_wait(struct outputs *outputs, const uint64_t sent[OUTPUTS_MAX],
+void outputs_sent(struct outputs *outputs, uint64_t sent[OUTPUT_NUMBERS]);
+enum status outputs_wait(struct outputs *outputs, const uint64_t sent[OUTPUT_NUMBERS],
                          uint64_t deadline_ns) MUST_CHECK;
 
 /* From now on a span waits for room, until `deadline_ns` at most, in place of being lost: a replay can be

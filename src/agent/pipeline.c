@@ -13,6 +13,7 @@
 #include "base/counters.h"
 #include "base/log.h"
 #include "base/losses.h"
+#include "base/own_cpu.h"
 #include "capture/threads.h"
 
 #include <pthread.h>
@@ -78,7 +79,8 @@ static bool wait_or_stop(uint64_t pause_ns)
     until.tv_nsec = (long)(ns % NS_PER_SECOND);
     pthread_mutex_lock(&pipeline.lock);
     if (!pipeline.is_stopping && pipeline.flushes_wanted == pipeline.flushes_done &&
-        pipeline.looks_wanted == pipeline.looks_taken && pipeline.hold_wanted == HOLD_STAYS)
+        pipeline.looks_wanted == pipeline.looks_taken && !pipeline.figures_wanted &&
+        pipeline.hold_wanted == HOLD_STAYS)
         pthread_cond_timedwait(&pipeline.wake, &pipeline.lock, &until);
     follow_signal();
     bool stopping = pipeline.is_stopping;
@@ -93,6 +95,8 @@ static void tick(uint64_t now_ns)
     if (!broken_any())
         correlate_tick(pipeline.correlate, now_ns);
     outputs_tick(pipeline.outputs, now_ns);
+    if (!broken_any())
+        metrics_tick(pipeline.metrics, pipeline.correlate, pipeline.outputs, now_ns);
 }
 
 void pipeline_say_failure(void)
@@ -221,6 +225,7 @@ static uint64_t pass(void)
     pipeline_follow_hold(now_ns);
     pipeline_flush_if_wanted();
     pipeline_look_if_wanted();
+    pipeline_tell_figures_if_wanted();
     pipeline_say_failure();
     pipeline_say_losses();
     end_where_alone(now_ns);
@@ -244,6 +249,7 @@ static void *run(void *unused)
     (void)unused;
     thread_is_ours = true;
     prctl(PR_SET_NAME, "cuspan/pipeline");
+    own_cpu_begin(OWN_PIPELINE);
     uint64_t pause_ns = PAUSE_BUSY_NS;
     while (!wait_or_stop(pause_ns)) {
         pause_ns = pipeline.is_silent ? pass_silently() : pass();

@@ -39,6 +39,12 @@ struct pipeline_view {
  * CUPTI), or doesn't run. Any thread but it. */
 enum status pipeline_look(struct pipeline_view *view, uint64_t deadline_ns) MUST_CHECK;
 
+/* What the program has done so far, and the CPU time of the pipeline's thread; being asked keeps it counted
+ * for a while. TIMEOUT as of pipeline_look, UNAVAILABLE: what is captured goes to a recording. Any thread but
+ * it, and one at a time. */
+struct figures_view;
+enum status pipeline_figures(struct figures_view *view, uint64_t *cpu_ns, uint64_t deadline_ns) MUST_CHECK;
+
 /* Leaves CUPTI to others, or comes back, and waits until it is so. TIMEOUT, UNAVAILABLE: it is not. Any
  * thread of the host's. */
 enum status pipeline_set_released(bool is_released, uint64_t deadline_ns) MUST_CHECK;

@@ -44,6 +44,7 @@ void pipeline_flush_if_wanted(void)
     if (!is_due)
         return;
     take_finished();
+    metrics_export(pipeline.metrics, pipeline.correlate, pipeline.outputs);
     if (pipeline.outputs)
         outputs_send(pipeline.outputs);
     pthread_mutex_lock(&pipeline.lock);
@@ -71,6 +72,18 @@ void pipeline_look_if_wanted(void)
     if (pipeline.looks_wanted != pipeline.looks_taken) {
         take_view(&pipeline.view);
         pipeline.looks_taken = pipeline.looks_wanted;
+        pthread_cond_broadcast(&pipeline.done);
+    }
+    pthread_mutex_unlock(&pipeline.lock);
+}
+
+void pipeline_tell_figures_if_wanted(void)
+{
+    pthread_mutex_lock(&pipeline.lock);
+    if (pipeline.figures_wanted) {
+        correlate_look(pipeline.correlate, clock_monotonic_ns(), pipeline.figures_wanted);
+        pipeline.cpu_ns = clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
+        pipeline.figures_wanted = NULL;
         pthread_cond_broadcast(&pipeline.done);
     }
     pthread_mutex_unlock(&pipeline.lock);
@@ -193,7 +206,7 @@ static bool wait_until_sent(uint64_t flush, uint64_t deadline_ns)
 
 static enum status wait_for_delivery(uint64_t deadline_ns)
 {
-    uint64_t sent[OUTPUTS_MAX];
+    uint64_t sent[OUTPUT_NUMBERS];
     if (!pipeline.outputs)
         return STATUS_OK;
     outputs_sent(pipeline.outputs, sent);
@@ -243,6 +256,28 @@ enum status pipeline_look(struct pipeline_view *view, uint64_t deadline_ns)
         *view = pipeline.view;
     pthread_mutex_unlock(&pipeline.lock);
     return is_taken ? STATUS_OK : STATUS_TIMEOUT;
+}
+
+enum status pipeline_figures(struct figures_view *view, uint64_t *cpu_ns, uint64_t deadline_ns)
+{
+    struct timespec until = pipeline_moment(deadline_ns);
+    enum status status = STATUS_TIMEOUT;
+    if (!pipeline.correlate)
+        return STATUS_UNAVAILABLE;
+    pthread_mutex_lock(&pipeline.lock);
+    if (pipeline.is_running && !pipeline.is_stopping) {
+        pipeline.figures_wanted = view;
+        pthread_cond_signal(&pipeline.wake);
+        while (pipeline.figures_wanted && !pipeline.is_stopping)
+            if (pthread_cond_timedwait(&pipeline.done, &pipeline.lock, &until) != 0)
+                break;
+        if (!pipeline.figures_wanted)
+            status = STATUS_OK;
+    }
+    pipeline.figures_wanted = NULL; /* `view` is the caller's again */
+    *cpu_ns = pipeline.cpu_ns;
+    pthread_mutex_unlock(&pipeline.lock);
+    return status;
 }
 
 void pipeline_ask_to_stop(int signal_number)

@@ -74,6 +74,9 @@ static void close_session(void)
     uint64_t spans = counter_get(COUNTER_spans_created);
     shutdown_is_open(SHUTDOWN_OPEN_records, correlate_waiting(pipeline.correlate));
     correlate_finish(pipeline.correlate);
+    metrics_export(pipeline.metrics, pipeline.correlate, pipeline.outputs);
+    metrics_destroy(pipeline.metrics);
+    pipeline.metrics = NULL;
     shutdown_step_end(SHUTDOWN_close, counter_get(COUNTER_spans_created) - spans, NULL);
 }
 

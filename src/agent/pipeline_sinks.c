@@ -1,6 +1,7 @@
 #include "agent/pipeline_state.h"
 
 #include "agent/detect.h"
+#include "agent/own_figures.h"
 #include "agent/own_resource.h"
 #include "capture/context.h"
 
@@ -89,6 +90,7 @@ enum status pipeline_prepare_spans(const struct pipeline_options *options, struc
     enum status status = outputs_create(settings, options->own_folder, &pipeline.outputs, err);
     if (status != STATUS_OK)
         return status;
+    /* What a replay takes says nothing of the run that was recorded. */
     struct correlate_options correlate = {.settings = settings,
                                           .program = options->program,
                                           .parent = options->parent,
@@ -96,10 +98,13 @@ enum status pipeline_prepare_spans(const struct pipeline_options *options, struc
                                           .expects_graphs = capture_expects_graphs(settings),
                                           .expects_devices = true,
                                           .slept_at = capture_slept_at,
+                                          .take_own = clock_source ? NULL : own_figures_take,
                                           .sink = {pipeline.outputs, on_span, on_device, on_session}};
     status = correlate_create(&correlate, &pipeline.correlate);
     if (status != STATUS_OK)
         return error_set(err, status, "can't start correlation: %s", status_text(status));
+    if (settings->metrics.is_on && metrics_create(settings, &pipeline.metrics) != STATUS_OK)
+        return error_set(err, STATUS_NO_MEMORY, "no memory for metrics");
     pipeline.sink = (struct capture_sink){.context = pipeline.correlate,
                                           .on_call = on_call,
                                           .on_call_asleep = on_call_asleep,

@@ -3,6 +3,7 @@
 #ifndef CUSPAN_AGENT_PIPELINE_STATE_H
 #define CUSPAN_AGENT_PIPELINE_STATE_H
 
+#include "agent/metrics.h"
 #include "agent/outputs.h"
 #include "agent/pipeline.h"
 #include "agent/tape.h"
@@ -21,7 +22,8 @@ struct pipeline_state {
     const char *program;
     struct outputs *outputs;
     struct correlate *correlate;
-    struct tape *tape; /* a recording in place of the two above */
+    struct metrics *metrics; /* NULL: none are wanted */
+    struct tape *tape;       /* a recording in place of the two above */
     struct capture_sink sink;
     pthread_t thread;
     pthread_mutex_t lock;
@@ -39,6 +41,8 @@ struct pipeline_state {
     atomic_bool has_ended;                 /* as is_done, for the handler */
     uint64_t looks_wanted, looks_taken;    /* counted from 1 */
     struct pipeline_view view;             /* the last one taken */
+    struct figures_view *figures_wanted;   /* where who waits wants them; NULL: nobody does */
+    uint64_t cpu_ns;                       /* of this thread, as of then */
     bool was_tracing;                      /* the thread's own */
     struct resource *devices[DEVICES_MAX]; /* what is known of each; NULL: not seen */
 };
@@ -60,6 +64,7 @@ struct timespec pipeline_moment(uint64_t monotonic_ns);
 void pipeline_follow_tracing(void);
 void pipeline_flush_if_wanted(void);
 void pipeline_look_if_wanted(void);
+void pipeline_tell_figures_if_wanted(void);
 void pipeline_follow_hold(uint64_t now_ns);
 
 /* pipeline_end.c */

@@ -1,5 +1,6 @@
 #include "agent/report.h"
 
+#include "agent/own_figures.h"
 #include "agent/shutdown.h"
 #include "base/balance.h"
 #include "base/counters.h"
@@ -151,6 +152,25 @@ static void write_outputs(FILE *file, const struct settings *settings, const str
     fputc(']', file);
 }
 
+/* Data points, which are no spans and have accounts of their own. */
+static void write_metrics(FILE *file, const struct settings *settings, const struct balance *balance)
+{
+    char trouble[512];
+    fprintf(file, ",\"metrics\":{\"interval_ms\":%u,\"made\":%llu,\"delivered\":%llu,\"lost\":%llu",
+            settings->metrics.interval_ms, (unsigned long long)balance->counters[COUNTER_points_made],
+            (unsigned long long)balance->counters[COUNTER_points_delivered],
+            (unsigned long long)balance->counters[COUNTER_lost_points]);
+    if (settings->metrics.output.exporter.endpoint) {
+        fputs(",\"endpoint\":", file);
+        write_endpoint(file, &settings->metrics.output.exporter);
+    }
+    if (trouble_get(METRICS_OUTPUT, trouble, sizeof trouble)) {
+        fputs(",\"trouble\":", file);
+        report_string(file, trouble);
+    }
+    fputc('}', file);
+}
+
 /* Of several outputs, what each of them got at least. */
 static uint64_t delivered_everywhere(const struct balance *balance)
 {
@@ -181,11 +201,17 @@ void report_accounts(FILE *file, const struct settings *settings, const struct b
     write_counters(file, balance, "counters", false);
     write_counters(file, balance, "losses", true);
     write_outputs(file, settings, balance);
+    if (settings->metrics.is_on)
+        write_metrics(file, settings, balance);
     write_gpu_memory(file, settings, balance);
     if (!settings->record_file) /* a recording is made of records: there are no spans to account for */
         fprintf(file, ",\"captured\":%llu,\"held\":%llu,\"unaccounted\":%lld",
                 (unsigned long long)balance_captured(balance), (unsigned long long)balance->held,
                 (long long)balance_unaccounted(balance));
+    struct own_figures own;
+    own_figures_take(&own);
+    fputs(",\"own\":", file);
+    own_figures_write(file, &own, balance);
 }
 
 static void write_body(FILE *file, const struct report *report, const struct balance *balance)

@@ -36,6 +36,7 @@ void balance_take(struct balance *balance, size_t output_count)
     for (enum counter i = 0; i < COUNTER_COUNT; i++)
         balance->counters[i] = counter_get(i);
     balance->counters[COUNTER_spans_created] = counter_get(COUNTER_spans_created);
+    balance->counters[COUNTER_points_made] = counter_get(COUNTER_points_made);
     for (size_t i = 0; sources[i] != COUNTER_COUNT; i++)
         balance->counters[sources[i]] = counter_get(sources[i]);
 }
@@ -72,10 +73,19 @@ static uint64_t lost_by_reason(const struct balance *balance)
     return sum(balance, losses_of_outputs);
 }
 
+static void settle_points(struct balance *balance)
+{
+    uint64_t *counters = balance->counters;
+    uint64_t known = counters[COUNTER_points_delivered] + counters[COUNTER_lost_points];
+    if (counters[COUNTER_points_made] > known)
+        counters[COUNTER_lost_points] += counters[COUNTER_points_made] - known;
+}
+
 void balance_close(struct balance *balance, size_t output_count, bool has_spans)
 {
     *balance = (struct balance){.held = 0};
     balance_take(balance, output_count);
+    settle_points(balance);
     if (!has_spans)
         return;
     settle_captured(balance);

@@ -6,7 +6,7 @@ static struct {
     _Atomic uint64_t delivered;
     _Atomic uint64_t lost;
     _Atomic uint64_t spooled;
-} outputs[OUTPUTS_MAX];
+} outputs[OUTPUT_NUMBERS];
 
 static const struct {
     const char *name;
@@ -53,13 +53,13 @@ uint64_t counters_lost(void)
 
 void counter_output_delivered(unsigned output, uint64_t spans)
 {
-    counter_add(COUNTER_spans_delivered, spans);
+    counter_add(output == METRICS_OUTPUT ? COUNTER_points_delivered : COUNTER_spans_delivered, spans);
     atomic_fetch_add_explicit(&outputs[output].delivered, spans, memory_order_relaxed);
 }
 
 void counter_output_lost(unsigned output, enum counter reason, uint64_t spans)
 {
-    counter_add(reason, spans);
+    counter_add(output == METRICS_OUTPUT ? COUNTER_lost_points : reason, spans);
     atomic_fetch_add_explicit(&outputs[output].lost, spans, memory_order_relaxed);
 }
 
@@ -82,7 +82,7 @@ struct output_fates counter_output_get(unsigned output)
 
 void counters_reset(void)
 {
-    for (unsigned i = 0; i < OUTPUTS_MAX; i++) {
+    for (unsigned i = 0; i < OUTPUT_NUMBERS; i++) {
         atomic_store_explicit(&outputs[i].delivered, 0, memory_order_relaxed);
         atomic_store_explicit(&outputs[i].lost, 0, memory_order_relaxed);
         atomic_store_explicit(&outputs[i].spooled, 0, memory_order_relaxed);

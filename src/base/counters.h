@@ -12,7 +12,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* X(identifier, is_loss, what it counts). A loss counts spans (or records that would have become spans). */
+/* X(identifier, is_loss, what it counts). A loss counts spans (or records that would have become spans), or
+ * data points of metrics. */
 #define COUNTERS(X)                                                                                          \
     X(calls_captured, false, "calls taken from the rings")                                                   \
     X(activities_captured, false, "activity records decoded")                                                \
@@ -45,12 +46,21 @@
     X(summaries_early, false, "summaries sent while their requests went on, for want of room")               \
     X(totals_incomplete, false,                                                                              \
       "ranges and sessions sent before all their GPU work was known, for want of room")                      \
+    X(kernels_unnamed, false, "kernels that the figures count together, for want of room for their names")   \
+    X(allocations_untracked, false, "allocations that the figures leave out, for want of room")              \
     X(zero_length, false, "GPU spans of no length, sent as 1 ns and marked")                                 \
     X(clock_skew, false, "GPU spans that start before their call, sent as they are")                         \
     X(clock_skew_max_ns, false, "the largest such lead, in ns")                                              \
+    X(cupti_flush_ns, false, "ns that CUPTI took to flush its buffers, by its overhead records")             \
+    X(cupti_instrumentation_ns, false, "ns that CUPTI took to instrument, by the same")                      \
+    X(cupti_resource_ns, false, "ns that CUPTI took to make and free what it needs, by the same")            \
+    X(cupti_request_ns, false, "ns that requests for activity buffers took, by the same")                    \
+    X(cupti_other_ns, false, "ns that CUPTI took for anything else, by the same")                            \
     X(contexts, false, "CUDA contexts made: each has CUPTI's buffers in GPU memory")                         \
     X(buffers_lent, false, "activity buffers handed to CUPTI")                                               \
     X(buffers_refused, false, "requests of CUPTI's for an activity buffer when none was left")               \
+    X(points_made, false, "data points of metrics made")                                                     \
+    X(points_delivered, false, "data points that the metrics' output accepted")                              \
     X(batches_sent, false, "requests that an output accepted")                                               \
     X(batches_resent, false, "requests sent again after a retryable failure")                                \
     X(bytes_encoded, false, "bytes of encoded spans, before compression")                                    \
@@ -84,7 +94,8 @@
     X(lost_deadline, true, "spans not delivered when the deadline at exit passed")                           \
     X(lost_unmade, true, "what was captured, and no span yet when the deadline at exit passed")              \
     X(lost_output, true, "spans that a file or stream could not take")                                       \
-    X(lost_recording, true, "events that a recording could not take")
+    X(lost_recording, true, "events that a recording could not take")                                        \
+    X(lost_points, true, "data points of metrics that were not delivered")
 
 enum counter {
 #define COUNTER_ID(id, is_loss, text) COUNTER_##id,
@@ -123,7 +134,8 @@ bool counter_is_loss(enum counter counter);
 uint64_t counters_lost(void);
 
 /* What became of the spans in each output: every span that is made meets one fate in every one of them. The
- * counters above have the sums. Counted by our own threads alone. */
+ * counters above have the sums. Counted by our own threads alone. The output METRICS_OUTPUT counts data
+ * points: whatever the reason, a lost one is lost_points. */
 void counter_output_delivered(unsigned output, uint64_t spans);
 void counter_output_lost(unsigned output, enum counter reason, uint64_t spans);
 

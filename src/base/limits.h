@@ -50,6 +50,9 @@
 #define DEVICES_MAX             64
 #define GRAPH_NODES_MAX         32768 /* whose capturing calls are known */
 #define OUTPUTS_MAX             4
+/* Numbers of outputs: those of spans, then the one of metrics. */
+#define METRICS_OUTPUT OUTPUTS_MAX
+#define OUTPUT_NUMBERS (OUTPUTS_MAX + 1)
 
 /* Chunks: encoded spans lie in chunks of one pool; a span never crosses a chunk. A Collector refuses requests
  * of over 20 MiB by default, a gRPC receiver over 4; smaller ones also start to travel sooner. */

@@ -45,6 +45,8 @@ const struct loss losses[] = {
      "raise distribution.cuspan.exit_deadline_ms"},
     {COUNTER_lost_output, false, "a file or stream could not be written",
      "look at the warning: a full disk, or a directory that is not there"},
+    {COUNTER_lost_points, false, "metrics were not delivered",
+     "look at the warning: it names the endpoint; cumulative metrics are made up for by the next export"},
     {COUNTER_lost_recording, false, "the recording could not be written",
      "look at the warning: a full disk, or a directory that is not there"},
 };

@@ -1,5 +1,7 @@
 #include "base/own_thread.h"
 
+#include "base/own_cpu.h"
+
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>
@@ -35,7 +37,9 @@ static void *begin(void *argument)
     struct beginning beginning = *(struct beginning *)argument;
     free(argument);
     leave_inheritance();
-    return beginning.run(beginning.argument);
+    void *result = beginning.run(beginning.argument);
+    own_cpu_end();
+    return result;
 }
 
 int own_thread_start(pthread_t *thread, size_t stack_bytes, void *(*run)(void *), void *argument)

@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/counters.h"
+#include "capture/callback_time.h"
 #include "capture/graph_nodes.h"
 #include "capture/params.h"
 #include "capture/sdk_context.h"
@@ -87,6 +88,7 @@ enum status callbacks_init(bool parameters)
     atomic_store(&callbacks_signals.graph_is_begun, false);
     atomic_store(&callbacks_signals.graph_is_instantiated, false);
     atomic_store(&mode_on_since, 0);
+    callback_time_init();
     domains[CALL_RUNTIME].count = call_count_runtime;
     domains[CALL_DRIVER].count = call_count_driver;
     for (enum call_domain domain = CALL_DRIVER; domain <= CALL_RUNTIME; domain++) {
@@ -361,6 +363,8 @@ __attribute__((noinline)) static void finish_call(struct host_thread *thread, en
         end = start; /* the clock was set back: the call was made all the same */
     if (LIKELY(start <= end && end - start < CALL_TICKS_MAX))
         write_call(thread, domain, cbid, plan, data, start, end);
+    if (UNLIKELY(--thread->calls_until_turn == 0))
+        callback_time_turn(thread);
 }
 
 static void exit_call(struct host_thread *thread, enum call_domain domain, uint32_t cbid,
@@ -409,9 +413,24 @@ static inline void handle_call_on(struct host_thread *thread, enum call_domain d
         exit_call(thread, domain, cbid, plan, data);
 }
 
+/* The code that is timed is the usual one, warm as ever: a copy of it would be timed cold. */
+static void time_call(struct host_thread *thread, enum call_domain domain, uint32_t cbid,
+                      const struct cupti_callback_data *data)
+{
+    thread_self = thread;
+    uint64_t begin = clock_read_counter();
+    callbacks_handle(NULL, domain, cbid, data);
+    callback_time_add(thread, clock_read_counter() - begin);
+}
+
+/* Or on one that is being timed. */
 RARE static void handle_call_on_new_thread(enum call_domain domain, uint32_t cbid,
                                            const struct cupti_callback_data *data)
 {
+    if (thread_timed) {
+        time_call(thread_timed, domain, cbid, data);
+        return;
+    }
     struct host_thread *thread = thread_register();
     if (thread)
         handle_call_on(thread, domain, cbid, data);
@@ -489,7 +508,7 @@ static void forget_call(struct host_thread *thread, uint32_t domain, uint32_t co
 /* A call that was under way when the tracing was stopped: it has its end. */
 RARE static bool ends_call(uint32_t domain, const struct cupti_callback_data *data)
 {
-    struct host_thread *thread = thread_self;
+    struct host_thread *thread = thread_known();
     if (!thread)
         return false;
     if (data->callbackSite != CUPTI_SITE_EXIT) {
@@ -514,7 +533,8 @@ RARE static bool concerns_sleeper(uint8_t mode, uint32_t domain, uint32_t cbid, 
     return mode == MODE_ENDING && ends_call(domain, data);
 }
 
-void callbacks_handle(void *userdata, uint32_t domain, uint32_t cbid, const void *data)
+__attribute__((noinline)) void callbacks_handle(void *userdata, uint32_t domain, uint32_t cbid,
+                                                const void *data)
 {
     (void)userdata;
     uint8_t mode = atomic_load_explicit(&mode_now, memory_order_relaxed);

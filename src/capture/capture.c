@@ -57,7 +57,7 @@ static void note_release(void)
  */
 static int replay_room(void)
 {
-    const struct host_thread *self = thread_self;
+    const struct host_thread *self = thread_known();
     if (self && ring_used(&self->ring) > self->ring.bytes / 2)
         return 0;
     bool (*has_room)(void) = atomic_load(&downstream_room);

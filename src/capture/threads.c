@@ -16,6 +16,7 @@
     64 /* calls of a thread without a slot between two looks for one: a look walks all slots */
 
 __thread struct host_thread *thread_self __attribute__((tls_model("initial-exec")));
+__thread struct host_thread *thread_timed __attribute__((tls_model("initial-exec")));
 __thread uint32_t thread_runtime_without_ring __attribute__((tls_model("initial-exec")));
 __thread bool thread_is_ours __attribute__((tls_model("initial-exec")));
 
@@ -35,7 +36,7 @@ static uint32_t power_of_two_below(uint32_t value)
 static void on_thread_exit(void *value)
 {
     struct host_thread *thread = value;
-    thread_self = NULL;
+    thread_self = thread_timed = NULL;
     atomic_store_explicit(&thread->state, THREAD_DEAD, memory_order_release);
 }
 
@@ -112,6 +113,8 @@ static struct host_thread *claim_slot(void)
         atomic_store_explicit(&slots[i].was_in_driver_call, false, memory_order_relaxed);
         slots[i].contexts_told = 0;
         slots[i].graphs = (struct host_thread_graphs){0};
+        slots[i].time = (struct callback_time){.random = slots[i].time.random};
+        slots[i].calls_until_turn = 1;
         atomic_store_explicit(&slots[i].state, THREAD_LIVE, memory_order_release);
         uint32_t used = atomic_load(&slots_used);
         while (used < i + 1 && !atomic_compare_exchange_weak(&slots_used, &used, i + 1)) {
@@ -125,6 +128,8 @@ struct host_thread *thread_register(void)
 {
     static __thread uint32_t misses __attribute__((tls_model("initial-exec")));
     int saved_errno = errno;
+    if (thread_timed)
+        return thread_timed;
     struct host_thread *thread = misses++ % RETRY_EVERY == 0 ? claim_slot() : NULL;
     if (thread) {
         misses = 0;
@@ -213,5 +218,5 @@ void threads_forget(void)
 {
     for (uint32_t i = 0; i < slot_count; i++)
         atomic_store_explicit(&slots[i].state, THREAD_FREE, memory_order_relaxed);
-    thread_self = NULL;
+    thread_self = thread_timed = NULL;
 }

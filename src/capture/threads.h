@@ -29,11 +29,21 @@ struct host_thread_graphs {
     struct resource_record created_run, cloned_run;
 };
 
+/* What the sample of its callbacks' time needs (callback_time.h). */
+struct callback_time {
+    uint32_t interval;   /* calls that the timed one stands for; 0: the thread is new */
+    uint32_t mean_calls; /* of the intervals at present */
+    uint32_t random;
+    bool is_over, is_interrupted;
+    uint64_t ticks; /* of the call that is being timed, so far */
+};
+
 struct host_thread {
     struct ring ring;
     uint64_t serial; /* of who has the slot now, as in info; never changes while it lives */
     /* The producer's. */
     _Atomic uint32_t runtime_correlation; /* of the runtime call that the thread is in; 0: none */
+    uint32_t calls_until_turn;            /* of the sample (callback_time.h); at least 1 */
     _Atomic bool is_in_driver_call;       /* of the program's own */
     _Atomic uint64_t lost;                /* calls that found the ring full; written by the thread alone */
     _Atomic uint64_t notes_lost;          /* what says something of calls, and found it full */
@@ -41,6 +51,7 @@ struct host_thread {
     uint8_t sdk_flags;
     uint64_t contexts_told; /* bit i: the ring has the handle of context i + 1 (thread_context.h) */
     struct host_thread_graphs graphs;
+    struct callback_time time;
     struct thread_info info;
     _Atomic int state;
     /* The consumer's. */
@@ -53,9 +64,12 @@ struct host_thread {
     _Atomic uint64_t old_end;
 };
 
-/* NULL until the thread's first traced call. Initial-exec: an access is one instruction, not a call, and the
- * library needs nothing but libc; three words fit into the room that every libc keeps for such libraries. */
+/* NULL until the thread's first traced call, and while one is timed. Initial-exec: an access is one
+ * instruction, not a call, and the library needs nothing but libc; three words fit into the room that every
+ * libc keeps for such libraries. */
 extern __thread struct host_thread *thread_self __attribute__((tls_model("initial-exec")));
+/* The thread itself while a call of its is timed, and thread_self is NULL (callback_time.h). */
+extern __thread struct host_thread *thread_timed __attribute__((tls_model("initial-exec")));
 /* Set on cuspan's own threads: whatever CUDA work they cause is not the host's. */
 extern __thread bool thread_is_ours __attribute__((tls_model("initial-exec")));
 
@@ -75,6 +89,13 @@ static inline struct host_thread *thread_current(void)
 {
     struct host_thread *self = thread_self;
     return __builtin_expect(self != NULL, 1) ? self : thread_register();
+}
+
+/* NULL: the thread has no slot. */
+static inline struct host_thread *thread_known(void)
+{
+    struct host_thread *self = thread_self;
+    return __builtin_expect(self != NULL, 1) ? self : thread_timed;
 }
 
 /* A record of the thread's own found its ring full. */

@@ -191,6 +191,8 @@ bool wake_is_foreseen(const struct settings *settings, bool by_program)
 {
     if (settings->record_file)
         return false;
+    if (settings->metrics.is_on) /* what isn't sampled counts in them, too */
+        return by_program || settings->capture.cuda_profiler;
     bool is_part_sampled = settings->sampler == SAMPLER_TRACE_ID_RATIO && settings->sampler_ratio < 1;
     return by_program || settings->capture.cuda_profiler || settings->sampling.sleep == SLEEP_ALWAYS ||
            (settings->sampling.sleep == SLEEP_AUTO && is_part_sampled);
@@ -201,7 +203,7 @@ void wake_start(const struct settings *settings, bool is_replay)
     wake.when = settings->sampling.sleep;
     wake.is_replay = is_replay;
     wake.changes_seen = demand_changes();
-    if (settings->record_file || (is_replay && wake.when == SLEEP_AUTO))
+    if (settings->record_file || settings->metrics.is_on || (is_replay && wake.when == SLEEP_AUTO))
         wake.when = SLEEP_NEVER;
     callbacks_on_bound = on_bound;
     demand_on_asleep = rouse;

@@ -156,10 +156,13 @@ static bool is_socket_name(const char *name)
            strcmp(name + length - suffix, CONTROL_SUFFIX) == 0;
 }
 
+/* Once a process: `cuspan top` looks again and again, and has the screen. */
+static bool has_complained;
+
 static void look_in(struct agents *agents, const char *path)
 {
     int folder = control_open_folder(path, owner_of(path), false);
-    if (folder < 0 && errno == EPERM)
+    if (folder < 0 && errno == EPERM && !has_complained)
         fprintf(stderr, "cuspan: %s is left out: it isn't yours, or others can write there\n", path);
     DIR *directory = folder >= 0 ? fdopendir(folder) : NULL;
     if (!directory)
@@ -213,6 +216,7 @@ void agents_find(struct agents *agents, const char *folder)
         look_below(agents, "/run/user", "", "/cuspan");
         look_below(agents, "/tmp", "cuspan-", "");
     }
+    has_complained = true;
     if (agents->count)
         qsort(agents->items, agents->count, sizeof *agents->items, by_pid);
 }

@@ -26,7 +26,7 @@ static void print_output(const struct output_settings *output)
     static const char *const kinds[] = {"OTLP/HTTP", "OTLP/gRPC", "a file", "the console"};
     const struct exporter_settings *exporter = &output->exporter;
     char url[1024];
-    printf("  spans go to %s", kinds[exporter->kind]);
+    printf("  %s go to %s", output->signal == SIGNAL_METRICS ? "metrics" : "spans", kinds[exporter->kind]);
     if (exporter->endpoint) {
         bool is_path = exporter->kind == EXPORTER_FILE;
         printf(": %s", is_path ? exporter->endpoint : shown_url(url, sizeof url, exporter->endpoint));
@@ -80,6 +80,13 @@ static void print_nvtx(const struct settings *settings)
         puts("  NVTX ranges: on");
 }
 
+static void print_metrics(const struct settings *settings)
+{
+    printf("  metrics, every %g s:\n", settings->metrics.interval_ms / 1000.0);
+    print_output(&settings->metrics.output);
+    puts("  they count what isn't sampled, too, and keep the agent awake");
+}
+
 static void print_gpu_memory(const struct settings *settings)
 {
     char begin[TEXT_NUMBER_BYTES], most[TEXT_NUMBER_BYTES];
@@ -105,7 +112,9 @@ static void print_summary(const struct settings *settings)
         printf("  records to %s and sends nothing\n", settings->record_file);
     for (size_t i = 0; !settings->record_file && i < settings->output_count; i++)
         print_output(&settings->outputs[i]);
-    if (!settings->record_file && settings->output_count == 0)
+    if (!settings->record_file && settings->metrics.is_on)
+        print_metrics(settings);
+    if (!settings->record_file && !settings_have_output(settings))
         puts("  the agent stays asleep: nothing says where spans go");
     print_nvtx(settings);
     printf("  memory: at most %s; at exit, waits at most %g s\n",

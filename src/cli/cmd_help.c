@@ -5,6 +5,8 @@
 
 #include "config/config.h"
 
+#include "model/metrics.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -42,9 +44,12 @@ static int print_topic(const struct options *options)
         config_print_settings(stdout);
     else if (strcmp(topic, "environment") == 0)
         print_environment();
+    else if (strcmp(topic, "metrics") == 0)
+        metrics_print(stdout);
     else
         return options_complain(
-            options, "no help on \"%s\"; there is help on each command, settings and environment", topic);
+            options, "no help on \"%s\"; there is help on each command, settings, metrics and environment",
+            topic);
     return EXIT_OK;
 }
 

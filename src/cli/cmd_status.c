@@ -203,6 +203,31 @@ static void print_cupti(const cJSON *status)
     print_text(": ", agents_text(cupti, "path"), "\n");
 }
 
+/* What tracing takes of the program, so far as anyone can say. */
+static void print_own(const cJSON *status)
+{
+    const cJSON *own = cJSON_GetObjectItemCaseSensitive(status, "own");
+    char time[TEXT_NUMBER_BYTES], sender[TEXT_NUMBER_BYTES], control[TEXT_NUMBER_BYTES];
+    bool utf8 = text_locale_is_utf8();
+    if (!own)
+        return;
+    if (cJSON_HasObjectItem(own, "callback_ns"))
+        printf("  own: callbacks %s on the program's threads, estimated from %" PRIu64 " calls\n",
+               text_duration(time, agents_number(own, "callback_ns"), utf8),
+               agents_number(own, "callback_calls"));
+    else
+        puts("  own: no call's callbacks were timed yet");
+    printf("    threads: pipeline %s of CPU, senders %s, control %s\n",
+           text_duration(time, agents_number(own, "pipeline_ns"), utf8),
+           text_duration(sender, agents_number(own, "sender_ns"), utf8),
+           text_duration(control, agents_number(own, "control_ns"), utf8));
+    uint64_t inline_ns = agents_number(own, "cupti_instrumentation_ns") +
+                         agents_number(own, "cupti_resource_ns") + agents_number(own, "cupti_request_ns") +
+                         agents_number(own, "cupti_other_ns");
+    printf("    CUPTI, by its own records: %s, and %s to flush\n", text_duration(time, inline_ns, utf8),
+           text_duration(sender, agents_number(own, "cupti_flush_ns"), utf8));
+}
+
 static void print_status(const struct agent *agent, const cJSON *status)
 {
     print_head(agent, status);
@@ -212,6 +237,7 @@ static void print_status(const struct agent *agent, const cJSON *status)
     print_sleep(status);
     print_cupti(status);
     print_memory(status);
+    print_own(status);
 }
 
 static bool show_one(const struct agent *agent, const struct agents_choice *choice, bool is_first)

@@ -139,10 +139,25 @@ static const struct command_example show_examples[] = {
     {0}};
 
 static const struct command_option stat_options[] = {
-    {OPTION_TOP, "top", "N", "rows of a table (20; 0: all)", COMPLETES_NOTHING, NULL},
+    {OPTION_BY, "by", "WHAT",
+     "all tables for each range, stream, thread, device, request or process by itself (memory and findings "
+     "for devices and processes alone)",
+     COMPLETES_WORDS, "range stream thread device request process"},
+    {OPTION_TOP, "top", "N", "rows of a table (20; 0: all); with --by, of each group, and groups",
+     COMPLETES_NOTHING, NULL},
     {OPTION_TABLE, "table", "NAME", "this table alone", COMPLETES_WORDS,
      "headline calls errors synchronization kernels copies sizes devices gaps streams latency "
-     "latency_histogram"},
+     "latency_histogram memory memory_over_time memory_pytorch memory_unfreed memory_wrong_frees "
+     "memory_failed findings own"},
+    {OPTION_FINDINGS, "findings", NULL, "what could be better, with the evidence and what to do about it",
+     COMPLETES_NOTHING, NULL},
+    {'o', "output", "FILE", "write the tables there (of a program: else to standard error)", COMPLETES_FILE,
+     NULL},
+    {OPTION_SAVE, "save", "FILE", "write a baseline for cuspan diff, of all FILEs, and no tables",
+     COMPLETES_FILE, NULL},
+    {OPTION_SQLITE, "sqlite", "FILE",
+     "write every record into an SQLite file, in Nsight Systems' tables (docs/sqlite.md), and no tables here",
+     COMPLETES_FILE, NULL},
     {OPTION_JSON, "json", NULL, "as JSON: times in ns, sizes in bytes, shares of 1", COMPLETES_NOTHING, NULL},
     {OPTION_CSV, "csv", NULL, "as CSV, a table after the other, each below a line \"# NAME\"",
      COMPLETES_NOTHING, NULL},
@@ -151,12 +166,80 @@ static const struct command_option stat_options[] = {
     {OPTION_COLOR, "color", "WHEN", "auto (on a terminal, unless NO_COLOR is set), always or never",
      COMPLETES_WORDS, "auto always never"},
     {OPTION_MAX_SPANS, "max-spans", "N", "read at most so many spans (5000000)", COMPLETES_NOTHING, NULL},
+    OPTIONS_OF_THE_AGENT,
     {0}};
 
 static const struct command_example stat_examples[] = {
+    {"cuspan stat ./vector_add", "run it, then all tables of what it did"},
     {"cuspan stat trace.jsonl", "all tables of the spans in the file"},
     {"cuspan stat --table kernels --top 5 train.cuspanrec", "the five kernels that took the longest"},
+    {"cuspan stat --findings train.cuspanrec", "what could be better, and what it would bring"},
+    {"cuspan stat --by thread --table headline trace.jsonl", "which thread did how much?"},
+    {"cuspan stat --sqlite train.sqlite train.cuspanrec",
+     "for queries that were made for Nsight Systems' files"},
+    {"cuspan stat --save baseline.json run1.cuspanrec run2.cuspanrec", "runs to compare later ones with"},
     {"cuspan stat --json trace.jsonl | jq .kernels[0]", "for programs"},
+    {0}};
+
+static const struct command_option diff_options[] = {
+    {OPTION_BASE, "base", "FILE", "the base's runs: this file and the operands that follow", COMPLETES_FILE,
+     NULL},
+    {OPTION_NEW, "new", "FILE", "the new runs, likewise", COMPLETES_FILE, NULL},
+    {OPTION_LIMITS, "limits", "FILE", "thresholds and absolute limits, in YAML (docs/diff.md)",
+     COMPLETES_FILE, NULL},
+    {OPTION_ALL, "all", NULL, "also list what doesn't differ", COMPLETES_NOTHING, NULL},
+    {OPTION_JSON, "json", NULL, "as JSON: times in ns, shares of 1", COMPLETES_NOTHING, NULL},
+    {OPTION_CSV, "csv", NULL, "as CSV, a table after the other, each below a line \"# NAME\"",
+     COMPLETES_NOTHING, NULL},
+    {OPTION_MARKDOWN, "markdown", NULL, "as Markdown, for a pull request", COMPLETES_NOTHING, NULL},
+    {OPTION_WIDTH, "width", "N", "columns, 40 to 300; else as wide as the terminal", COMPLETES_NOTHING, NULL},
+    {OPTION_COLOR, "color", "WHEN", "auto (on a terminal, unless NO_COLOR is set), always or never",
+     COMPLETES_WORDS, "auto always never"},
+    {OPTION_MAX_SPANS, "max-spans", "N", "read at most so many spans of a file (5000000)", COMPLETES_NOTHING,
+     NULL},
+    {0}};
+
+static const struct command_example diff_examples[] = {
+    {"cuspan diff before.cuspanrec after.cuspanrec", "a run of each"},
+    {"cuspan diff --base a1 a2 a3 a4 --new b1 b2 b3 b4", "several runs of each tell noise from change"},
+    {"cuspan diff --limits limits.yaml --markdown baseline.json runs/",
+     "in CI: a baseline in git against the runs in a folder"},
+    {0}};
+
+static const struct command_option overhead_options[] = {
+    {OPTION_LEVELS, "levels", "LIST",
+     "some of none, asleep, summary, default, graph-nodes and full, with commas between (all; none is always "
+     "among them)",
+     COMPLETES_NOTHING, NULL},
+    {OPTION_ROUNDS, "rounds", "N", "runs under each level (10; six are the least for an interval)",
+     COMPLETES_NOTHING, NULL},
+    {OPTION_WARM_UP, "warm-up", "N", "rounds before them that don't count (1)", COMPLETES_NOTHING, NULL},
+    {OPTION_SECONDS, "seconds", "N", "begin no further round after so long", COMPLETES_NOTHING, NULL},
+    {OPTION_FIGURE, "figure", "REGEX",
+     "compare what the program writes, too: a number in parentheses, \"step ([0-9.]+) ms\"; the last one "
+     "counts",
+     COMPLETES_NOTHING, NULL},
+    {OPTION_RATE, "rate", NULL, "of the figure more is better: images a second", COMPLETES_NOTHING, NULL},
+    {OPTION_JSON, "json", NULL, "as JSON, with each run", COMPLETES_NOTHING, NULL},
+    {OPTION_MARKDOWN, "markdown", NULL, "as Markdown, to paste", COMPLETES_NOTHING, NULL},
+    {OPTION_COLOR, "color", "WHEN", "auto (on a terminal, unless NO_COLOR is set), always or never",
+     COMPLETES_WORDS, "auto always never"},
+    {OPTION_ENDPOINT, "endpoint", "URL", "send the spans there; else they are made, and thrown away",
+     COMPLETES_NOTHING, NULL},
+    {OPTION_CONFIG, "config", "FILE", "use this configuration file (YAML, as OpenTelemetry declares it)",
+     COMPLETES_FILE, NULL},
+    {OPTION_SET, "set", "KEY=VALUE", "any setting (see: cuspan help settings); may be given again",
+     COMPLETES_NOTHING, NULL},
+    {OPTION_LIBRARY, "library", "FILE",
+     "the agent to load, if not the libcuspan.so that belongs to this program", COMPLETES_FILE, NULL},
+    {'q', "quiet", NULL, "show no progress", COMPLETES_NOTHING, NULL},
+    {0}};
+
+static const struct command_example overhead_examples[] = {
+    {"cuspan overhead ./vector_add", "what would tracing cost this program?"},
+    {"cuspan overhead --levels default,full --rounds 20 --figure 'step ([0-9.]+) ms' -- python train.py",
+     "by the time of a step that the program prints itself, without its start"},
+    {"cuspan overhead --markdown --endpoint http://collector:4318 ./infer", "with the collector, to paste"},
     {0}};
 
 static const struct command_example check_examples[] = {
@@ -192,6 +275,30 @@ static const struct command_option status_options[] = {
 static const struct command_example status_examples[] = {
     {"cuspan status 4242", "what became of all that process 4242 did"},
     {"cuspan status --json train.py | jq .losses", "what was lost, by its reason"},
+    {0}};
+
+static const struct command_option top_options[] = {
+    {OPTION_INTERVAL, "interval", "SECONDS", "from one look to the next, 0.1 to 9 (2)", COMPLETES_NOTHING,
+     NULL},
+    {OPTION_SORT, "sort", "NAME", "kernels by time (default), count, average or name", COMPLETES_WORDS,
+     "time count average name"},
+    {OPTION_ONCE, "once", NULL, "write one screen as text, after one interval, and end", COMPLETES_NOTHING,
+     NULL},
+    {OPTION_JSON, "json", NULL, "a line of JSON an interval: what has happened in it", COMPLETES_NOTHING,
+     NULL},
+    {OPTION_WIDTH, "width", "N", "with --once: columns, 40 to 300; else as wide as the terminal",
+     COMPLETES_NOTHING, NULL},
+    {OPTION_ROWS, "rows", "N", "with --once: lines at most (0: as many as there are)", COMPLETES_NOTHING,
+     NULL},
+    {OPTION_COLOR, "color", "WHEN", "auto (on a terminal, unless NO_COLOR is set), always or never",
+     COMPLETES_WORDS, "auto always never"},
+    OPTION_OF_FOLDER,
+    {0}};
+
+static const struct command_example top_examples[] = {
+    {"cuspan top", "all processes of this user that have an agent"},
+    {"cuspan top --once train.py", "one screen of one of them, as text"},
+    {"cuspan top --json --interval 5 | jq '.agents[].launches'", "for programs"},
     {0}};
 
 static const struct command_option control_options[] = {
@@ -360,21 +467,88 @@ const struct command commands[] = {
     },
     {
         .name = "stat",
-        .operands = "FILE",
+        .operands = "FILE | [--] PROGRAM [ARGUMENT...]",
         .run = cmd_stat,
         .completes = COMPLETES_FILE,
-        .summary = "tables of calls, kernels, copies, waiting, GPUs and latencies",
+        .summary = "tables of calls, kernels, copies, waiting, GPUs, latencies and memory, and findings",
         .text =
             "FILE is a file of OTLP JSON lines, as cuspan and the OpenTelemetry Collector write them, or a "
             "recording; \"-\" is standard "
             "input. All spans of the file are counted, of however many traces and processes.\n"
             "\n"
+            "PROGRAM is run with the agent in it, as by cuspan run, and its spans are counted when it has "
+            "ended; "
+            "what a sampler leaves out, isn't. The tables go to standard error, for the output is the "
+            "program's, "
+            "and so is the exit status.\n"
+            "\n"
             "Medians and 99th percentiles are values that occur (nearest rank). Times are as CUPTI gave "
             "them: "
             "the sums agree with its "
-            "records to the nanosecond.",
+            "records to the nanosecond.\n"
+            "\n"
+            "With --by each table is what it would be of the group's spans alone, and each span is in one "
+            "group, "
+            "so that sums over all groups are those of the whole. GPU work is its call's thread's; a range "
+            "is "
+            "the innermost one, all of one name together; a request is a trace, unless a session made it; a "
+            "call is on the stream and device of its work, else on its context's device.",
         .options = stat_options,
         .examples = stat_examples,
+    },
+    {
+        .name = "diff",
+        .operands = "BASE NEW",
+        .run = cmd_diff,
+        .completes = COMPLETES_FILE,
+        .summary = "compare runs; fail on a regression",
+        .text = "BASE and NEW are recordings, files of OTLP JSON lines, baselines (cuspan stat --save), or "
+                "folders of such files: each file but a baseline is one run. Several runs a side also go by "
+                "--base and "
+                "--new.\n"
+                "\n"
+                "Compares the time of every kernel, call and sort of copy, and each run's totals. With four "
+                "runs a "
+                "side or more, runs are permuted between the sides (Westfall and Young), else executions are "
+                "compared "
+                "(Mann and Whitney, corrected by Holm); both keep false alarms of the whole comparison at "
+                "the level, "
+                "5 %. What is significant and beyond its threshold (5 % for kernels, 10 % for copies and "
+                "totals, 25 % "
+                "for calls, unless --limits says otherwise) is a regression or an improvement. docs/diff.md "
+                "has the "
+                "rules.\n"
+                "\n"
+                "The exit status is 1 where there is a regression or a limit is passed, 2 if something can't "
+                "be read.",
+        .options = diff_options,
+        .examples = diff_examples,
+    },
+    {
+        .name = "overhead",
+        .operands = "[--] PROGRAM [ARGUMENT...]",
+        .run = cmd_overhead,
+        .is_launcher = true,
+        .completes = COMPLETES_PROGRAM,
+        .summary = "measure what each level of tracing costs a program",
+        .text =
+            "Runs PROGRAM without cuspan and under each level, one after the other, and again in another "
+            "order, "
+            "round by round; then says what each level costs beside the run without cuspan in the same "
+            "round, with its 95 % interval. The "
+            "program's output is kept from the terminal, and its standard input is empty.\n"
+            "\n"
+            "none: without cuspan. asleep: the agent is there, and nothing is sampled. The others are the "
+            "levels of the "
+            "setting detail. Wall time includes the program's start and end, and the agent's; a figure that "
+            "the program prints itself (--figure) may leave them out.\n"
+            "\n"
+            "A level under which PROGRAM ends in another way than without cuspan is left out, and said; the "
+            "exit "
+            "status is 1 then. Spans are made and encoded, and go to /dev/null, unless --endpoint or "
+            "--config says where to.",
+        .options = overhead_options,
+        .examples = overhead_examples,
     },
     {
         .name = "check",
@@ -411,6 +585,27 @@ const struct command commands[] = {
                 "CUPTI. The sums add up exactly: what doesn't is shown as unaccounted for, and is a defect.",
         .options = status_options,
         .examples = status_examples,
+    },
+    {
+        .name = "top",
+        .operands = "[PID|PROGRAM]",
+        .run = cmd_top,
+        .summary = "watch what processes with an agent do",
+        .text =
+            "A live screen: how busy the GPUs are, calls, launches, waiting, the kernels that take the most "
+            "time, the memory that the program holds, what tracing takes of it, and losses. Of one process, "
+            "or of "
+            "all of this user's (root: of all users).\n"
+            "\n"
+            "Keys: q ends, p pauses, s sorts the kernels otherwise, the arrows choose a process, a takes all "
+            "together, + and - change the interval.\n"
+            "\n"
+            "An agent counts while somebody looks, and for 10 s more: else it costs nothing. GPU work shows "
+            "when CUPTI "
+            "hands its records over, once a second (cupti.flush_interval_ms). The memory is what the calls "
+            "allocate that cuspan has seen.",
+        .options = top_options,
+        .examples = top_examples,
     },
     {
         .name = "start",
@@ -482,11 +677,11 @@ const struct command commands[] = {
     },
     {
         .name = "help",
-        .operands = "[COMMAND|settings|environment]",
+        .operands = "[COMMAND|settings|metrics|environment]",
         .run = cmd_help,
         .completes = COMPLETES_COMMAND,
-        .words = "settings environment",
-        .summary = "help on a command, on all settings, on the environment",
+        .words = "settings metrics environment",
+        .summary = "help on a command, on all settings, on the metrics, on the environment",
         .options = help_options,
         .examples = help_examples,
     },

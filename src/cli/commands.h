@@ -55,6 +55,21 @@ enum option_id {
     OPTION_MARKDOWN,
     OPTION_TABLE,
     OPTION_TOP,
+    OPTION_FINDINGS,
+    OPTION_BY,
+    OPTION_SAVE,
+    OPTION_SQLITE,
+    OPTION_BASE,
+    OPTION_NEW,
+    OPTION_LIMITS,
+    OPTION_LEVELS,
+    OPTION_ROUNDS,
+    OPTION_WARM_UP,
+    OPTION_FIGURE,
+    OPTION_RATE,
+    OPTION_INTERVAL,
+    OPTION_SORT,
+    OPTION_ONCE,
     OPTION_MAN,
     OPTION_COMPLETION
 };
@@ -101,9 +116,12 @@ int cmd_replay(int argc, char **argv);
 int cmd_send(int argc, char **argv);
 int cmd_show(int argc, char **argv);
 int cmd_stat(int argc, char **argv);
+int cmd_diff(int argc, char **argv);
+int cmd_overhead(int argc, char **argv);
 int cmd_check(int argc, char **argv);
 int cmd_ps(int argc, char **argv);
 int cmd_status(int argc, char **argv);
+int cmd_top(int argc, char **argv);
 int cmd_start(int argc, char **argv);
 int cmd_stop(int argc, char **argv);
 int cmd_flush(int argc, char **argv);

@@ -318,7 +318,7 @@ void injection_apply(const struct injection *injection)
     text_deinit(&set);
 }
 
-static void remove_directory(const char *path)
+static void remove_files(const char *path)
 {
     DIR *directory = opendir(path);
     const struct dirent *entry;
@@ -328,7 +328,11 @@ static void remove_directory(const char *path)
     }
     if (directory)
         closedir(directory);
-    rmdir(path);
+}
+
+void injection_clear_reports(const struct injection *injection)
+{
+    remove_files(injection->report_dir);
 }
 
 /* Copies one; another file system may be on the other side. */
@@ -372,8 +376,10 @@ void injection_deinit(struct injection *injection)
 {
     if (injection->report_dir && injection->report_file)
         keep_reports(injection);
-    if (injection->report_dir)
-        remove_directory(injection->report_dir);
+    if (injection->report_dir) {
+        remove_files(injection->report_dir);
+        rmdir(injection->report_dir);
+    }
     free(injection->report_dir);
     free(injection->report_file);
     free(injection->config_path);

@@ -44,6 +44,9 @@ enum status injection_prepare(struct injection *injection, struct error *err) MU
 /* Sets the variables in this process: in the child before exec, or before the child is made. */
 void injection_apply(const struct injection *injection);
 
+/* Between two runs: what has been read of the reports goes. */
+void injection_clear_reports(const struct injection *injection);
+
 /* Removes the directory for reports; what is in it stays only where the user has asked for it, as
  * report_file.PID. Safe on a zeroed one. */
 void injection_deinit(struct injection *injection);

@@ -119,6 +119,11 @@ bool outcome_add(struct outcome *outcome, const char *json, bool is_root)
     outcome->sleeps += number_of(counters, "sleeps");
     outcome->asleep_ns += number_of(counters, "asleep_ns");
     outcome->spooled += number_of(counters, "spans_spooled_left");
+    const cJSON *own = cJSON_GetObjectItemCaseSensitive(report, "own");
+    outcome->callback_ns += number_of(own, "callback_ns");
+    outcome->callback_calls += number_of(own, "callback_calls");
+    outcome->own_threads_ns +=
+        number_of(own, "pipeline_ns") + number_of(own, "sender_ns") + number_of(own, "control_ns");
     add_traces(outcome, report);
     add_losses(outcome, report);
     add_outputs(outcome, report, is_root);

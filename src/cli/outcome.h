@@ -22,9 +22,11 @@ struct outcome {
     size_t processes; /* of the program, that have reported */
     size_t unreadable;
     uint64_t spans;
-    uint64_t delivered;         /* to every output of its process */
-    uint64_t sleeps, asleep_ns; /* while nothing that is sampled was in flight */
-    uint64_t spooled;           /* left in the spool */
+    uint64_t delivered;                   /* to every output of its process */
+    uint64_t sleeps, asleep_ns;           /* while nothing that is sampled was in flight */
+    uint64_t spooled;                     /* left in the spool */
+    uint64_t callback_ns, callback_calls; /* on the program's threads; by so many calls that were timed */
+    uint64_t own_threads_ns;              /* processor's time of cuspan's threads */
     uint64_t trace_total;
     size_t trace_count;
     char traces[OUTCOME_TRACES_MAX][33];
@@ -64,6 +66,8 @@ bool outcome_failed(const struct outcome *outcome);
 
 /* For a person, after `cuspan run`: how many spans went where, what was lost, where to look. */
 void outcome_print(const struct outcome *outcome, FILE *out);
+/* For who reads the spans at once: only what keeps them from being complete. */
+void outcome_print_shortfall(const struct outcome *outcome, FILE *out);
 /* After `cuspan record`: what was written. */
 void outcome_print_recordings(const struct outcome *outcome, const char *path, FILE *out);
 

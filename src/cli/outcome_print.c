@@ -145,6 +145,20 @@ void outcome_print(const struct outcome *outcome, FILE *out)
             print_output(outcome, &outcome->outputs[i], out);
 }
 
+void outcome_print_shortfall(const struct outcome *outcome, FILE *out)
+{
+    if (outcome->processes == 0) {
+        print_silence(out);
+        return;
+    }
+    if (outcome->unreadable)
+        fprintf(out, "cuspan: %zu reports could not be read\n", outcome->unreadable);
+    if (outcome->spans == 0)
+        fputs("cuspan: no spans: the agent ran, but saw no call that it traces\n", out);
+    print_sleep(outcome, out);
+    print_losses(outcome, out);
+}
+
 void outcome_print_recordings(const struct outcome *outcome, const char *path, FILE *out)
 {
     char size[TEXT_NUMBER_BYTES], events[TEXT_NUMBER_BYTES];

@@ -78,6 +78,19 @@ static void check_signals(const struct settings *settings, struct config_report 
                          report->source, signal_names_all, settings->on_signal.patterns[i]);
 }
 
+/* Metrics alone: nothing is sampled, so no span is made. */
+static void check_metrics(struct settings *settings, struct config_report *report)
+{
+    if (!settings->metrics.is_on)
+        return;
+    check_client_key(&settings->metrics.output.exporter, settings->output_count, report);
+    settings->metrics.output.exporter.verify = settings->tls_verify;
+    if (settings->output_count > 0)
+        return;
+    settings->sampler = SAMPLER_ALWAYS_OFF;
+    settings->sampler_parent_based = false;
+}
+
 static void check_outputs(struct settings *settings, struct config_report *report)
 {
     for (size_t i = 0; i < settings->output_count; i++) {
@@ -85,7 +98,7 @@ static void check_outputs(struct settings *settings, struct config_report *repor
         check_client_key(&settings->outputs[i].exporter, i, report);
         settings->outputs[i].exporter.verify = settings->tls_verify;
     }
-    if (settings->output_count > 0 || settings->disabled || settings->record_file)
+    if (settings_have_output(settings) || settings->disabled || settings->record_file)
         return;
     if (report->is_file)
         config_warning(report,
@@ -171,5 +184,6 @@ void check_settings(struct settings *settings, struct config_report *report)
     check_rings(settings, report);
     check_signals(settings, report);
     check_outputs(settings, report);
+    check_metrics(settings, report);
     check_names(settings, report);
 }

@@ -15,6 +15,25 @@ struct env_reader {
     struct config_report *report;
 };
 
+static const struct {
+    const char *exporter_variable;
+    const char *prefix; /* of the variables that go before OTEL_EXPORTER_OTLP_* */
+    const char *path;
+} signals[] = {
+    [SIGNAL_TRACES] = {"OTEL_TRACES_EXPORTER", "OTEL_EXPORTER_OTLP_TRACES_", "v1/traces"},
+    [SIGNAL_METRICS] = {"OTEL_METRICS_EXPORTER", "OTEL_EXPORTER_OTLP_METRICS_", "v1/metrics"},
+};
+
+/* The outputs that the row belongs to. */
+static struct output_settings *outputs_of(const struct env_reader *reader, const struct setting *setting,
+                                          size_t *count)
+{
+    struct settings *settings = reader->settings;
+    bool is_metrics = setting->owner == IN_METRICS;
+    *count = is_metrics ? settings->metrics.is_on : settings->output_count;
+    return is_metrics ? &settings->metrics.output : settings->outputs;
+}
+
 const char *environment_get(const struct config_environment *environment, const char *name)
 {
     const char *value = environment->get(name, environment->context);
@@ -35,10 +54,10 @@ static const char *get_first(const struct env_reader *reader, const struct setti
     return NULL;
 }
 
-static const char *get_traces_or_general(const struct env_reader *reader, const char *what,
-                                         char name[SETTING_NAME_BYTES])
+static const char *get_signals_or_general(const struct env_reader *reader, enum signal signal,
+                                          const char *what, char name[SETTING_NAME_BYTES])
 {
-    static const char *const prefixes[] = {"OTEL_EXPORTER_OTLP_TRACES_", "OTEL_EXPORTER_OTLP_"};
+    const char *const prefixes[] = {signals[signal].prefix, "OTEL_EXPORTER_OTLP_"};
     for (int i = 0; i < 2; i++) {
         snprintf(name, SETTING_NAME_BYTES, "%s%s", prefixes[i], what);
         const char *value = environment_get(reader->environment, name);
@@ -48,22 +67,37 @@ static const char *get_traces_or_general(const struct env_reader *reader, const 
     return NULL;
 }
 
-static enum status add_output(struct env_reader *reader, enum exporter_kind kind)
+/* Metrics have one: the first that is named. */
+static enum status set_metrics_output(struct env_reader *reader, enum exporter_kind kind)
 {
     struct settings *settings = reader->settings;
+    if (settings->metrics.is_on) {
+        config_warning(reader->report, "OTEL_METRICS_EXPORTER: one exporter is taken, the first of the list");
+        return STATUS_OK;
+    }
+    enum status status = output_init(&settings->metrics.output, SIGNAL_METRICS, kind);
+    settings->metrics.is_on = status == STATUS_OK;
+    return status;
+}
+
+static enum status add_output(struct env_reader *reader, enum signal signal, enum exporter_kind kind)
+{
+    struct settings *settings = reader->settings;
+    if (signal == SIGNAL_METRICS)
+        return set_metrics_output(reader, kind);
     for (size_t i = 0; i < settings->output_count; i++) {
         if (settings->outputs[i].exporter.kind == kind)
             return STATUS_OK;
     }
     if (settings->output_count == OUTPUTS_MAX)
         return STATUS_OK;
-    enum status status = output_init(&settings->outputs[settings->output_count], kind);
+    enum status status = output_init(&settings->outputs[settings->output_count], signal, kind);
     if (status == STATUS_OK)
         settings->output_count++;
     return status;
 }
 
-static enum status add_otlp_output(struct env_reader *reader)
+static enum status add_otlp_output(struct env_reader *reader, enum signal signal)
 {
     static const struct {
         const char *protocol;
@@ -75,7 +109,7 @@ static enum status add_otlp_output(struct env_reader *reader)
         {"grpc", EXPORTER_OTLP_GRPC, ENCODING_PROTOBUF},
     };
     char name[SETTING_NAME_BYTES];
-    const char *protocol = get_traces_or_general(reader, "PROTOCOL", name);
+    const char *protocol = get_signals_or_general(reader, signal, "PROTOCOL", name);
     size_t chosen = 0;
     if (protocol) {
         size_t count = sizeof protocols / sizeof *protocols;
@@ -89,10 +123,13 @@ static enum status add_otlp_output(struct env_reader *reader)
             chosen = 0;
         }
     }
-    enum status status = add_output(reader, protocols[chosen].kind);
-    if (status == STATUS_OK && reader->settings->output_count > 0)
-        reader->settings->outputs[reader->settings->output_count - 1].exporter.encoding =
-            protocols[chosen].encoding;
+    struct settings *settings = reader->settings;
+    bool had_metrics = settings->metrics.is_on;
+    enum status status = add_output(reader, signal, protocols[chosen].kind);
+    if (status == STATUS_OK && signal == SIGNAL_METRICS && !had_metrics)
+        settings->metrics.output.exporter.encoding = protocols[chosen].encoding;
+    else if (status == STATUS_OK && signal == SIGNAL_TRACES && settings->output_count > 0)
+        settings->outputs[settings->output_count - 1].exporter.encoding = protocols[chosen].encoding;
     return status;
 }
 
@@ -106,37 +143,39 @@ struct exporter_words {
     enum status status;
 };
 
-static void take_exporter_word(struct env_reader *reader, const char *word, size_t length,
+static void take_exporter_word(struct env_reader *reader, enum signal signal, const char *word, size_t length,
                                struct exporter_words *words)
 {
     if (is_word(word, length, "otlp")) {
-        words->status = add_otlp_output(reader);
+        words->status = add_otlp_output(reader, signal);
     } else if (is_word(word, length, "otlp/stdout")) {
-        words->status = add_output(reader, EXPORTER_FILE);
+        words->status = add_output(reader, signal, EXPORTER_FILE);
     } else if (is_word(word, length, "console") || is_word(word, length, "logging")) {
-        words->status = add_output(reader, EXPORTER_CONSOLE);
+        words->status = add_output(reader, signal, EXPORTER_CONSOLE);
     } else if (is_word(word, length, "none")) {
         words->has_none = true;
     } else if (is_word(word, length, "zipkin") || is_word(word, length, "jaeger") ||
                is_word(word, length, "prometheus")) {
         words->has_none = true;
         config_warning(reader->report,
-                       "OTEL_TRACES_EXPORTER: cuspan has no exporter \"%.*s\": it is left out; expected "
+                       "%s: cuspan has no exporter \"%.*s\": it is left out; expected "
                        "otlp, otlp/stdout, console or none",
-                       (int)length, word);
+                       signals[signal].exporter_variable, (int)length, word);
     } else {
         config_warning(reader->report,
-                       "OTEL_TRACES_EXPORTER: unknown exporter \"%.*s\": it is left out; expected otlp, "
+                       "%s: unknown exporter \"%.*s\": it is left out; expected otlp, "
                        "otlp/stdout, console or none",
-                       length > 40 ? 40 : (int)length, word);
+                       signals[signal].exporter_variable, length > 40 ? 40 : (int)length, word);
     }
 }
 
-/* An unknown word alone is as if the variable weren't set; "none", or an exporter we lack, is obeyed. */
-static enum status read_exporters(struct env_reader *reader)
+/* Metrics are sent where they are asked for alone: they keep the agent awake, and cost memory and requests
+ * that who wanted spans has not chosen. An unknown word alone is as if the variable weren't set; "none", or
+ * an exporter we lack, is obeyed. */
+static enum status read_exporters(struct env_reader *reader, enum signal signal)
 {
     struct exporter_words words = {.status = STATUS_OK};
-    const char *at = environment_get(reader->environment, "OTEL_TRACES_EXPORTER");
+    const char *at = environment_get(reader->environment, signals[signal].exporter_variable);
     while (at && *at && words.status == STATUS_OK) {
         at += strspn(at, " \t,");
         size_t length = strcspn(at, ",");
@@ -144,11 +183,12 @@ static enum status read_exporters(struct env_reader *reader)
         while (trimmed > 0 && (at[trimmed - 1] == ' ' || at[trimmed - 1] == '\t'))
             trimmed--;
         if (trimmed > 0)
-            take_exporter_word(reader, at, trimmed, &words);
+            take_exporter_word(reader, signal, at, trimmed, &words);
         at += length;
     }
-    if (words.status == STATUS_OK && reader->settings->output_count == 0 && !words.has_none)
-        return add_otlp_output(reader);
+    bool by_default = signal == SIGNAL_TRACES && reader->settings->output_count == 0 && !words.has_none;
+    if (words.status == STATUS_OK && by_default)
+        return add_otlp_output(reader, signal);
     return words.status;
 }
 
@@ -194,9 +234,11 @@ static enum status apply(struct env_reader *reader, const struct setting *settin
     if (setting->owner == IN_SETTINGS) {
         status = set_variable(reader, setting, settings, value);
     } else {
-        for (size_t i = 0; i < settings->output_count && status == STATUS_OK; i++) {
-            if (setting->exporters & (1u << settings->outputs[i].exporter.kind))
-                status = set_variable(reader, setting, &settings->outputs[i], value);
+        size_t count;
+        struct output_settings *outputs = outputs_of(reader, setting, &count);
+        for (size_t i = 0; i < count && status == STATUS_OK; i++) {
+            if (setting->exporters & (1u << outputs[i].exporter.kind))
+                status = set_variable(reader, setting, &outputs[i], value);
         }
     }
     if (status != STATUS_INVALID)
@@ -205,22 +247,24 @@ static enum status apply(struct env_reader *reader, const struct setting *settin
     return setting->owner == IN_SETTINGS ? setting_reset(setting, settings) : STATUS_OK;
 }
 
-char *endpoint_append_path(const char *base)
+char *endpoint_append_path(const char *base, enum signal signal)
 {
     size_t length = strcspn(base, "?#");
     const char *query = base[length] == '?' ? base + length : "";
     const char *slash = length == 0 || base[length - 1] != '/' ? "/" : "";
     char *url;
-    if (asprintf(&url, "%.*s%sv1/traces%.*s", (int)length, base, slash, (int)strcspn(query, "#"), query) < 0)
+    if (asprintf(&url, "%.*s%s%s%.*s", (int)length, base, slash, signals[signal].path,
+                 (int)strcspn(query, "#"), query) < 0)
         return NULL;
     return url;
 }
 
-bool endpoint_has_path(const char *url)
+bool endpoint_has_path(const char *url, enum signal signal)
 {
-    static const char path[] = "/v1/traces";
-    size_t length = strcspn(url, "?#"), path_length = sizeof path - 1;
-    return length >= path_length && strncmp(url + length - path_length, path, path_length) == 0;
+    const char *path = signals[signal].path;
+    size_t length = strcspn(url, "?#"), path_length = strlen(path);
+    return length > path_length && url[length - path_length - 1] == '/' &&
+           strncmp(url + length - path_length, path, path_length) == 0;
 }
 
 static enum status read_endpoint(struct env_reader *reader, const struct setting *setting)
@@ -228,16 +272,20 @@ static enum status read_endpoint(struct env_reader *reader, const struct setting
     const char *name = NULL;
     const char *value = get_first(reader, setting, &name);
     bool is_used = false;
-    for (size_t i = 0; i < reader->settings->output_count; i++)
-        is_used = is_used || (setting->exporters & (1u << reader->settings->outputs[i].exporter.kind));
+    size_t count;
+    enum signal signal = setting->owner == IN_METRICS ? SIGNAL_METRICS : SIGNAL_TRACES;
+    struct output_settings *outputs = outputs_of(reader, setting, &count);
+    for (size_t i = 0; i < count; i++)
+        is_used = is_used || (setting->exporters & (1u << outputs[i].exporter.kind));
     if (!value || !is_used)
         return STATUS_OK;
-    bool is_base = setting->exporters == FOR_HTTP && strstr(name, "_TRACES_") == NULL;
-    char *url = is_base ? endpoint_append_path(value) : strdup(value);
+    bool is_base = setting->exporters == FOR_HTTP &&
+                   strncmp(name, signals[signal].prefix, strlen(signals[signal].prefix)) != 0;
+    char *url = is_base ? endpoint_append_path(value, signal) : strdup(value);
     enum status status = url ? STATUS_OK : STATUS_NO_MEMORY;
-    for (size_t i = 0; i < reader->settings->output_count && status == STATUS_OK; i++) {
-        if (setting->exporters & (1u << reader->settings->outputs[i].exporter.kind))
-            status = setting_set(setting, &reader->settings->outputs[i], url);
+    for (size_t i = 0; i < count && status == STATUS_OK; i++) {
+        if (setting->exporters & (1u << outputs[i].exporter.kind))
+            status = setting_set(setting, &outputs[i], url);
     }
     free(url);
     if (status != STATUS_INVALID)
@@ -253,8 +301,10 @@ static enum status read_headers(struct env_reader *reader, const struct setting 
     const char *name = NULL;
     const char *value = get_first(reader, setting, &name);
     enum status status = STATUS_OK;
-    for (size_t i = 0; value && i < reader->settings->output_count && status == STATUS_OK; i++) {
-        struct exporter_settings *exporter = &reader->settings->outputs[i].exporter;
+    size_t count;
+    struct output_settings *outputs = outputs_of(reader, setting, &count);
+    for (size_t i = 0; value && i < count && status == STATUS_OK; i++) {
+        struct exporter_settings *exporter = &outputs[i].exporter;
         struct error err = {""};
         if (!(setting->exporters & (1u << exporter->kind)))
             continue;
@@ -330,7 +380,7 @@ static enum status read_row(struct env_reader *reader, const struct setting *set
     if (setting->type == SETTING_ENDPOINT)
         return read_endpoint(reader, setting);
     if (setting->type == SETTING_PAIRS)
-        return setting->owner == IN_OUTPUT ? read_headers(reader, setting) : STATUS_OK;
+        return setting->owner != IN_SETTINGS ? read_headers(reader, setting) : STATUS_OK;
     bool is_elsewhere = setting->type == SETTING_STRUCTURE ||
                         (setting->type == SETTING_NUMBER && !setting_is_own(setting)) ||
                         (setting->env[0] && strstr(setting->env[0], "_PROTOCOL"));
@@ -349,7 +399,9 @@ enum status environment_read(const struct config_environment *environment, struc
                              struct config_report *report)
 {
     struct env_reader reader = {environment, settings, report};
-    enum status status = read_exporters(&reader);
+    enum status status = read_exporters(&reader, SIGNAL_TRACES);
+    if (status == STATUS_OK)
+        status = read_exporters(&reader, SIGNAL_METRICS);
     if (status == STATUS_OK)
         status = read_sampler(&reader);
     if (status == STATUS_OK)

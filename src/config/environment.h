@@ -18,10 +18,10 @@ enum status environment_read(const struct config_environment *environment, struc
 /* With a file, CUSPAN_* variables count for nothing: a warning for each that is set. */
 void environment_warn_ignored(const struct config_environment *environment, struct config_report *report);
 
-/* "http://collector:4318?key=1" to "http://collector:4318/v1/traces?key=1"; owned by the caller. NULL: no
- * memory. */
-char *endpoint_append_path(const char *base);
-/* Whether v1/traces stands at the end of its path already. */
-bool endpoint_has_path(const char *url);
+/* "http://collector:4318?key=1" to "http://collector:4318/v1/traces?key=1", or v1/metrics; owned by the
+ * caller. NULL: no memory. */
+char *endpoint_append_path(const char *base, enum signal signal);
+/* Whether that stands at the end of its path already. */
+bool endpoint_has_path(const char *url, enum signal signal);
 
 #endif

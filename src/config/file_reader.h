@@ -52,9 +52,15 @@ const struct item *read_choice(struct file_reader *reader, const struct place *p
 /* True for null and for an empty mapping; else an error. */
 void read_nothing(struct file_reader *reader, const struct place *place, const struct node *node);
 
+/* A processor or a reader of metrics, whose keys stand below `node`: true, and `output` is the caller's, or
+ * false with a message. */
+bool read_output(struct file_reader *reader, const struct place *place, const struct node *node,
+                 enum signal signal, bool is_simple, struct output_settings *output);
+
 /* Readers of single keys (SCHEMA_READER). */
 void read_resource(struct file_reader *reader, const struct place *place, const struct node *node);
 void read_tracer_provider(struct file_reader *reader, const struct place *place, const struct node *node);
+void read_metric_readers(struct file_reader *reader, const struct place *place, const struct node *node);
 
 /* The whole document. Settings are at their defaults when it begins, and have no output. */
 enum status read_document(struct file_reader *reader, const struct node *root) MUST_CHECK;

@@ -35,7 +35,7 @@ struct overrides {
 static enum status replace_outputs(struct settings *settings, enum exporter_kind kind)
 {
     struct output_settings output;
-    enum status status = output_init(&output, kind);
+    enum status status = output_init(&output, SIGNAL_TRACES, kind);
     if (status != STATUS_OK)
         return status;
     for (size_t i = 0; i < settings->output_count; i++)
@@ -125,6 +125,24 @@ static enum status set_protocol(struct overrides *o, const char *value)
     return status;
 }
 
+/* Metrics go there, too, unless a place of their own was named. */
+static enum status set_metrics_endpoint(struct settings *settings, const char *value)
+{
+    struct output_settings *output = &settings->metrics.output;
+    bool is_http = settings->metrics.is_on && output->exporter.kind == EXPORTER_OTLP_HTTP;
+    const struct setting *setting =
+        setting_find(is_http ? "meter_provider.readers[].periodic.exporter.otlp_http.endpoint"
+                             : "meter_provider.readers[].periodic.exporter.otlp_grpc.endpoint");
+    if (!settings->metrics.is_on || !is_otlp(output) ||
+        strcmp(output->exporter.endpoint, setting->default_text) != 0 ||
+        endpoint_has_path(value, SIGNAL_TRACES))
+        return STATUS_OK;
+    char *url = is_http ? endpoint_append_path(value, SIGNAL_METRICS) : strdup(value);
+    enum status status = url ? setting_set(setting, output, url) : STATUS_NO_MEMORY;
+    free(url);
+    return status == STATUS_INVALID ? STATUS_OK : status; /* said of the spans' */
+}
+
 /* As OTEL_EXPORTER_OTLP_ENDPOINT: v1/traces is appended for HTTP, unless it is there already. */
 static enum status set_endpoint(struct overrides *o, const char *value)
 {
@@ -136,7 +154,9 @@ static enum status set_endpoint(struct overrides *o, const char *value)
         bool is_http = output->exporter.kind == EXPORTER_OTLP_HTTP;
         const struct setting *setting = setting_find(is_http ? BATCH ".exporter.otlp_http.endpoint"
                                                              : BATCH ".exporter.otlp_grpc.endpoint");
-        char *url = is_http && !endpoint_has_path(value) ? endpoint_append_path(value) : strdup(value);
+        char *url = is_http && !endpoint_has_path(value, SIGNAL_TRACES)
+                        ? endpoint_append_path(value, SIGNAL_TRACES)
+                        : strdup(value);
         status = url ? setting_set(setting, output, url) : STATUS_NO_MEMORY;
         free(url);
         if (status == STATUS_INVALID) {
@@ -146,7 +166,7 @@ static enum status set_endpoint(struct overrides *o, const char *value)
             return STATUS_OK;
         }
     }
-    return status;
+    return status == STATUS_OK ? set_metrics_endpoint(o->settings, value) : status;
 }
 
 static enum status set_compression(struct overrides *o, const char *value)

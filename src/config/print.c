@@ -55,7 +55,7 @@ static int indent(struct example *e, unsigned depth, bool is_item)
     int column;
     if (depth >= e->commented_depth) {
         unsigned before = e->commented_depth * 2;
-        column = fprintf(e->out, "%*s# %*s", (int)before, "", (int)(spaces - before), "");
+        column = fprintf(e->out, "%*s# %*s", (int)before, "", (int)(spaces - before) - (is_item ? 2 : 0), "");
     } else {
         column = fprintf(e->out, "%*s", (int)(is_item ? spaces - 2 : spaces), "");
     }

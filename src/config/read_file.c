@@ -188,8 +188,8 @@ static void warn_endpoint(struct file_reader *reader, const struct place *place,
             is_http ? "port 4317 is gRPC's by convention: for otlp_http expected 4318, or use otlp_grpc"
                     : "port 4318 is HTTP's by convention: for otlp_grpc expected 4317, or use otlp_http");
     else if (is_http && authority[length] == '\0')
-        reader_warning(reader, place,
-                       "the URL has no path and is used as it stands: a collector takes spans at /v1/traces");
+        reader_warning(reader, place, "the URL has no path and is used as it stands: a collector takes %s",
+                       setting->owner == IN_METRICS ? "metrics at /v1/metrics" : "spans at /v1/traces");
 }
 
 static void read_patterns(struct file_reader *reader, const struct place *place,
@@ -287,7 +287,7 @@ void read_setting(struct file_reader *reader, const struct place *place, const s
         wrong_type(reader, place, setting, node);
         return;
     }
-    void *base = setting->owner == IN_OUTPUT ? (void *)reader->output : (void *)reader->settings;
+    void *base = setting->owner != IN_SETTINGS ? (void *)reader->output : (void *)reader->settings;
     enum status status = setting_set(setting, base, node->text);
     if (status == STATUS_INVALID)
         wrong_value(reader, place, setting, node);
@@ -375,6 +375,7 @@ static const struct {
     {"distribution", read_distribution},
     {"resource", read_resource},
     {"tracer_provider", read_tracer_provider},
+    {"meter_provider.readers", read_metric_readers},
 };
 
 static void read_known(struct file_reader *reader, const struct place *place, const struct schema_key *key,

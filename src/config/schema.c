@@ -7,6 +7,18 @@
 #define GRPC  BATCH ".exporter.otlp_grpc"
 #define ROOT  "tracer_provider.sampler"
 
+#define READER "meter_provider.readers[].periodic"
+
+/* What stands below both OTLP exporters beside settings. */
+#define OTLP_KEYS(path)                                                                                      \
+    {path, SCHEMA_READER, 0}, {path ".tls", SCHEMA_MAP, 0}, {path ".headers", SCHEMA_READER, 0},             \
+        {path ".headers_list", SCHEMA_READER, 0}, {path ".max_request_size", SCHEMA_UNSUPPORTED, own_limit}, \
+    {                                                                                                        \
+        path ".max_response_size", SCHEMA_UNSUPPORTED, own_limit                                             \
+    }
+
+static const char cumulative[] = "not supported: cumulative holds for files";
+static const char explicit[] = "not supported: explicit_bucket_histogram holds for files";
 static const char own_limit[] =
     "not supported: cuspan splits requests below 20 MiB and reads answers up to 4 MiB";
 static const char flag_decides[] = "not supported: a parent's sampled flag decides";
@@ -16,7 +28,27 @@ const struct schema_key schema_keys[] = {
     {"logger_provider", SCHEMA_IGNORED, 0},
     {"propagator", SCHEMA_IGNORED, 0},
     {"instrumentation/development", SCHEMA_IGNORED, 0},
-    {"meter_provider", SCHEMA_UNSUPPORTED, "not supported: cuspan sends no metrics"},
+    {"meter_provider", SCHEMA_MAP, 0},
+    {"meter_provider.readers", SCHEMA_READER, 0},
+    {"meter_provider.views", SCHEMA_UNSUPPORTED,
+     "not supported: all metrics are sent, as docs/metrics.md has them"},
+    {"meter_provider.exemplar_filter", SCHEMA_UNSUPPORTED,
+     "not supported: exemplars are of sampled spans (trace_based)"},
+    {"meter_provider.meter_configurator/development", SCHEMA_UNSUPPORTED,
+     "not supported: all metrics are sent, as docs/metrics.md has them"},
+    {READER, SCHEMA_READER, 0},
+    {READER ".producers", SCHEMA_UNSUPPORTED, "not supported: cuspan sends its own metrics alone"},
+    {READER ".cardinality_limits", SCHEMA_UNSUPPORTED,
+     "not supported: cuspan's own bounds hold (docs/metrics.md)"},
+    {READER ".exporter", SCHEMA_READER, 0},
+    OTLP_KEYS(READER ".exporter.otlp_http"),
+    OTLP_KEYS(READER ".exporter.otlp_grpc"),
+    {READER ".exporter.otlp_file/development", SCHEMA_READER, 0},
+    {READER ".exporter.otlp_file/development.output_stream", SCHEMA_READER, 0},
+    {READER ".exporter.otlp_file/development.temporality_preference", SCHEMA_UNSUPPORTED, cumulative},
+    {READER ".exporter.otlp_file/development.default_histogram_aggregation", SCHEMA_UNSUPPORTED, explicit},
+    {READER ".exporter.console", SCHEMA_READER, 0},
+
     {"distribution", SCHEMA_READER, 0},
     {"distribution.cuspan", SCHEMA_MAP, 0},
     {"distribution.cuspan.capture", SCHEMA_MAP, 0},
@@ -56,18 +88,8 @@ const struct schema_key schema_keys[] = {
     {"tracer_provider.processors[].batch", SCHEMA_READER, 0},
     {"tracer_provider.processors[].simple", SCHEMA_READER, 0},
     {BATCH ".exporter", SCHEMA_READER, 0},
-    {HTTP, SCHEMA_READER, 0},
-    {HTTP ".tls", SCHEMA_MAP, 0},
-    {HTTP ".headers", SCHEMA_READER, 0},
-    {HTTP ".headers_list", SCHEMA_READER, 0},
-    {HTTP ".max_request_size", SCHEMA_UNSUPPORTED, own_limit},
-    {HTTP ".max_response_size", SCHEMA_UNSUPPORTED, own_limit},
-    {GRPC, SCHEMA_READER, 0},
-    {GRPC ".tls", SCHEMA_MAP, 0},
-    {GRPC ".headers", SCHEMA_READER, 0},
-    {GRPC ".headers_list", SCHEMA_READER, 0},
-    {GRPC ".max_request_size", SCHEMA_UNSUPPORTED, own_limit},
-    {GRPC ".max_response_size", SCHEMA_UNSUPPORTED, own_limit},
+    OTLP_KEYS(HTTP),
+    OTLP_KEYS(GRPC),
     {BATCH ".exporter.otlp_file/development", SCHEMA_READER, 0},
     {BATCH ".exporter.otlp_file/development.output_stream", SCHEMA_READER, 0},
     {BATCH ".exporter.console", SCHEMA_READER, 0},

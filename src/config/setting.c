@@ -7,6 +7,8 @@
 #include <string.h>
 #include <strings.h>
 
+#define METRICS_QUEUE_POINTS 65536
+
 const struct setting *setting_find(const char *path)
 {
     for (size_t i = 0; i < settings_count; i++) {
@@ -324,13 +326,16 @@ enum status settings_init(struct settings *settings)
     return status;
 }
 
-enum status output_init(struct output_settings *output, enum exporter_kind kind)
+enum status output_init(struct output_settings *output, enum signal signal, enum exporter_kind kind)
 {
-    *output = (struct output_settings){.exporter = {.kind = kind, .verify = true}};
+    uint8_t owner = signal == SIGNAL_METRICS ? IN_METRICS : IN_OUTPUT;
+    *output = (struct output_settings){.signal = signal, .exporter = {.kind = kind, .verify = true}};
+    if (signal == SIGNAL_METRICS) /* no setting: what is made at once is far below it */
+        output->queue_spans_max = output->batch_spans_max = METRICS_QUEUE_POINTS;
     enum status status = STATUS_OK;
     for (size_t i = 0; i < settings_count && status == STATUS_OK; i++) {
         const struct setting *setting = &settings_table[i];
-        if (setting->owner == IN_OUTPUT && (setting->exporters & (1u << kind)))
+        if (setting->owner == owner && (setting->exporters & (1u << kind)))
             status = setting_reset(setting, output);
     }
     if (status != STATUS_OK) {

@@ -7,6 +7,11 @@
 #define OWN(name)              .path = SETTING_OWN_PREFIX name
 #define BATCH                  "tracer_provider.processors[].batch"
 #define RANGE(low, high)       .min = (low), .max = (high)
+#define READER                 "meter_provider.readers[].periodic"
+#define METRICS(field, kinds)                                                                                \
+    .owner = IN_METRICS, .exporters = (kinds), .offset = offsetof(struct output_settings, field)
+#define METRICS_EXPORTER(field, kinds) METRICS(exporter.field, kinds)
+#define METRICS_ENV(name)              .env = {"OTEL_EXPORTER_OTLP_METRICS_" name, "OTEL_EXPORTER_OTLP_" name}
 #define OTLP_ENV(name)         .env = {"OTEL_EXPORTER_OTLP_TRACES_" name, "OTEL_EXPORTER_OTLP_" name}
 #define PATTERNS(name, field, text)                                                                          \
     {                                                                                                        \
@@ -34,6 +39,15 @@ static const struct setting_word compressions[] = {
     {"none", COMPRESSION_NONE, false}, {"gzip", COMPRESSION_GZIP, false}, {"zstd", COMPRESSION_ZSTD, false}, {NULL, 0, false}};
 static const struct setting_word encodings[] = {
     {"protobuf", ENCODING_PROTOBUF, false}, {"json", ENCODING_JSON, false}, {NULL, 0, false}};
+static const struct setting_word temporalities[] = {{"cumulative", TEMPORALITY_CUMULATIVE, false},
+                                                    {"delta", TEMPORALITY_DELTA, false},
+                                                    {"low_memory", TEMPORALITY_LOW_MEMORY, false},
+                                                    {"lowmemory", TEMPORALITY_LOW_MEMORY, true},
+                                                    {NULL, 0, false}};
+static const struct setting_word histogram_forms[] = {
+    {"explicit_bucket_histogram", HISTOGRAM_EXPLICIT, false},
+    {"base2_exponential_bucket_histogram", HISTOGRAM_EXPONENTIAL, false},
+    {NULL, 0, false}};
 static const struct setting_word details[] = {{"summary", DETAIL_SUMMARY, false},
                                               {"default", DETAIL_DEFAULT, false},
                                               {"graph-nodes", DETAIL_GRAPH_NODES, false},
@@ -62,50 +76,68 @@ static const struct setting_word graph_records[] = {{"when-used", GRAPH_RECORDS_
                                                     {"always", GRAPH_RECORDS_ALWAYS, false},
                                                     {NULL, 0, false}};
 
+/* What metrics alone have there. */
+#define METRICS_OTLP_ROWS(name)                                                                              \
+    {.path = READER ".exporter." name ".temporality_preference",                                             \
+     SETTINGS(metrics.temporality),                                                                          \
+     .type = SETTING_WORD,                                                                                   \
+     .flags = SETTING_ALTERNATIVE,                                                                           \
+     .words = temporalities,                                                                                 \
+     .default_text = "cumulative",                                                                           \
+     .env = {"OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE"},                                           \
+     .comment = "cumulative, delta, or low_memory: histograms as delta, all else cumulative"},               \
+    {                                                                                                        \
+        .path = READER ".exporter." name ".default_histogram_aggregation",                                   \
+        SETTINGS(metrics.histogram_form), .type = SETTING_WORD, .flags = SETTING_ALTERNATIVE,                \
+        .words = histogram_forms, .default_text = "explicit_bucket_histogram",                               \
+        .env = {"OTEL_EXPORTER_OTLP_METRICS_DEFAULT_HISTOGRAM_AGGREGATION"},                                 \
+        .comment = "explicit_bucket_histogram, or base2_exponential_bucket_histogram"                        \
+    }
+
 /* What both OTLP exporters have. `more` marks the rows of the one that the example leaves commented out. */
-#define OTLP_ROWS(name, kinds, more)                                                                         \
-    {.path = BATCH ".exporter." name ".tls.ca_file",                                                         \
-     EXPORTER(ca_file, kinds),                                                                               \
+#define OTLP_ROWS(below, EXPORTER_OF, ENV, name, kinds, more)                                                                         \
+    {.path = below ".exporter." name ".tls.ca_file",                                                         \
+     EXPORTER_OF(ca_file, kinds),                                                                               \
      .type = SETTING_PATH,                                                                                   \
      .flags = (more),                                                                                        \
-     OTLP_ENV("CERTIFICATE"),                                                                                \
+     ENV("CERTIFICATE"),                                                                                \
      .comment = "PEM file to check the server by; unset: the system's"},                                     \
-        {.path = BATCH ".exporter." name ".tls.key_file",                                                    \
-         EXPORTER(client_key_file, kinds),                                                                   \
+        {.path = below ".exporter." name ".tls.key_file",                                                    \
+         EXPORTER_OF(client_key_file, kinds),                                                                   \
          .type = SETTING_PATH,                                                                               \
          .flags = (more),                                                                                    \
-         OTLP_ENV("CLIENT_KEY"),                                                                             \
+         ENV("CLIENT_KEY"),                                                                             \
          .comment = "PEM file with the client's private key"},                                               \
-        {.path = BATCH ".exporter." name ".tls.cert_file",                                                   \
-         EXPORTER(client_certificate_file, kinds),                                                           \
+        {.path = below ".exporter." name ".tls.cert_file",                                                   \
+         EXPORTER_OF(client_certificate_file, kinds),                                                           \
          .type = SETTING_PATH,                                                                               \
          .flags = (more),                                                                                    \
-         OTLP_ENV("CLIENT_CERTIFICATE"),                                                                     \
+         ENV("CLIENT_CERTIFICATE"),                                                                     \
          .comment = "PEM file with the client's certificate"},                                               \
-        {.path = BATCH ".exporter." name ".headers",                                                         \
-         EXPORTER(headers, kinds),                                                                           \
+        {.path = below ".exporter." name ".headers",                                                         \
+         EXPORTER_OF(headers, kinds),                                                                           \
          .type = SETTING_STRUCTURE,                                                                          \
          .flags = SETTING_ALTERNATIVE | SETTING_SECRET,                                                      \
          .example = "[{name: api-key, value: \"${API_KEY}\"}]",                                              \
          .comment = "of each request; values reach no log"},                                                 \
-        {.path = BATCH ".exporter." name ".headers_list",                                                    \
-         EXPORTER(headers, kinds),                                                                           \
+        {.path = below ".exporter." name ".headers_list",                                                    \
+         EXPORTER_OF(headers, kinds),                                                                           \
          .type = SETTING_PAIRS,                                                                              \
          .flags = (more) | SETTING_SECRET,                                                                   \
-         OTLP_ENV("HEADERS"),                                                                                \
+         ENV("HEADERS"),                                                                                \
          .comment = "the same as text: name=value,name=value; headers goes first"},                          \
-        {.path = BATCH ".exporter." name ".compression",                                                     \
-         EXPORTER(compression, kinds),                                                                       \
+        {.path = below ".exporter." name ".compression",                                                     \
+         EXPORTER_OF(compression, kinds),                                                                       \
          .type = SETTING_WORD,                                                                               \
          .flags = (more) | SETTING_OPEN_WORD,                                                                \
          .words = compressions,                                                                              \
          .default_text = "gzip",                                                                             \
-         OTLP_ENV("COMPRESSION"),                                                                            \
+         ENV("COMPRESSION"),                                                                            \
          .comment = "none, gzip, or zstd for Collector and Jaeger; unset: gzip, in OpenTelemetry none"},                           \
     {                                                                                                        \
-        .path = BATCH ".exporter." name ".timeout", EXPORTER(timeout_ms, kinds), .type = SETTING_UINT32,     \
+        .path = below ".exporter." name ".timeout", EXPORTER_OF(timeout_ms, kinds), .type = SETTING_UINT32,     \
         .flags = (more) | SETTING_ZERO_IS_NONE, RANGE(0, MS_MAX), .default_text = "10000",                   \
-        OTLP_ENV("TIMEOUT"), .comment = "ms that one request may take; 0: no limit"                          \
+        ENV("TIMEOUT"), .comment = "ms that one request may take; 0: no limit"                          \
     }
 
 const struct setting settings_table[] = {
@@ -200,7 +232,7 @@ const struct setting settings_table[] = {
      OTLP_ENV("PROTOCOL"),
      .comment = "protobuf or json",
      .variable_note = "http/protobuf, http/json or grpc"},
-    OTLP_ROWS("otlp_http", FOR_HTTP, 0),
+    OTLP_ROWS(BATCH, EXPORTER, OTLP_ENV, "otlp_http", FOR_HTTP, 0),
     {.path = BATCH ".exporter.otlp_grpc.endpoint",
      EXPORTER(endpoint, FOR_GRPC),
      .type = SETTING_ENDPOINT,
@@ -215,7 +247,7 @@ const struct setting settings_table[] = {
      .default_text = "false",
      OTLP_ENV("INSECURE"),
      .comment = "no TLS where the endpoint has no scheme"},
-    OTLP_ROWS("otlp_grpc", FOR_GRPC, SETTING_ALTERNATIVE),
+    OTLP_ROWS(BATCH, EXPORTER, OTLP_ENV, "otlp_grpc", FOR_GRPC, SETTING_ALTERNATIVE),
     {.path = BATCH ".exporter.otlp_file/development.output_stream",
      EXPORTER(endpoint, FOR_FILE),
      .type = SETTING_STRUCTURE,
@@ -270,6 +302,71 @@ const struct setting settings_table[] = {
      .example = "0.1",
      .env = {"OTEL_TRACES_SAMPLER_ARG"},
      .comment = "in place of always_on: the share of roots that are sampled"},
+
+    {.path = READER ".interval",
+     SETTINGS(metrics.interval_ms),
+     .type = SETTING_UINT32,
+     .flags = SETTING_ALTERNATIVE,
+     RANGE(1, MS_MAX),
+     .default_text = "60000",
+     .env = {"OTEL_METRIC_EXPORT_INTERVAL"},
+     .comment = "with a reader, metrics are sent: so often, in ms"},
+    {.path = READER ".timeout",
+     METRICS(export_timeout_ms, FOR_ALL),
+     .type = SETTING_UINT32,
+     .flags = SETTING_ALTERNATIVE | SETTING_ZERO_IS_NONE,
+     RANGE(0, MS_MAX),
+     .default_text = "30000",
+     .env = {"OTEL_METRIC_EXPORT_TIMEOUT"},
+     .comment = "ms for an export with all its retries; 0: no limit"},
+    {.path = READER ".exporter.otlp_http.endpoint",
+     METRICS_EXPORTER(endpoint, FOR_HTTP),
+     .type = SETTING_ENDPOINT,
+     .flags = SETTING_ALTERNATIVE,
+     .default_text = "http://localhost:4318/v1/metrics",
+     METRICS_ENV("ENDPOINT"),
+     .comment = "where metrics go: the whole URL",
+     .variable_note = "v1/metrics is appended to the second"},
+    {.path = READER ".exporter.otlp_http.encoding",
+     METRICS_EXPORTER(encoding, FOR_HTTP),
+     .type = SETTING_WORD,
+     .flags = SETTING_ALTERNATIVE,
+     .words = encodings,
+     .default_text = "protobuf",
+     METRICS_ENV("PROTOCOL"),
+     .comment = "protobuf or json",
+     .variable_note = "http/protobuf, http/json or grpc"},
+    METRICS_OTLP_ROWS("otlp_http"),
+    OTLP_ROWS(READER, METRICS_EXPORTER, METRICS_ENV, "otlp_http", FOR_HTTP, SETTING_ALTERNATIVE),
+    {.path = READER ".exporter.otlp_grpc.endpoint",
+     METRICS_EXPORTER(endpoint, FOR_GRPC),
+     .type = SETTING_ENDPOINT,
+     .flags = SETTING_ALTERNATIVE,
+     .default_text = "http://localhost:4317",
+     METRICS_ENV("ENDPOINT"),
+     .comment = "in place of otlp_http: scheme, host and port"},
+    METRICS_OTLP_ROWS("otlp_grpc"),
+    {.path = READER ".exporter.otlp_grpc.tls.insecure",
+     METRICS_EXPORTER(insecure, FOR_GRPC),
+     .type = SETTING_BOOL,
+     .flags = SETTING_ALTERNATIVE,
+     .default_text = "false",
+     METRICS_ENV("INSECURE"),
+     .comment = "no TLS where the endpoint has no scheme"},
+    OTLP_ROWS(READER, METRICS_EXPORTER, METRICS_ENV, "otlp_grpc", FOR_GRPC, SETTING_ALTERNATIVE),
+    {.path = READER ".exporter.otlp_file/development.output_stream",
+     METRICS_EXPORTER(endpoint, FOR_FILE),
+     .type = SETTING_STRUCTURE,
+     .flags = SETTING_ALTERNATIVE,
+     .default_text = "stdout",
+     .example = "file:///var/log/metrics.jsonl",
+     .comment = "in place of otlp_http: lines of OTLP JSON, to a file or to stdout"},
+    {.path = READER ".exporter.console",
+     .type = SETTING_STRUCTURE,
+     .flags = SETTING_ALTERNATIVE,
+     .env = {"OTEL_METRICS_EXPORTER"},
+     .comment = "in place of otlp_http: OTLP JSON lines on standard output",
+     .variable_note = "otlp, otlp/stdout, console or none; unset: none"},
 
     {OWN("detail"), SETTINGS(detail), .type = SETTING_WORD, .words = details, .default_text = "default",
      .comment = "summary: one span a request; default: calls and GPU work; graph-nodes: CUDA graphs' nodes too; full: all"},

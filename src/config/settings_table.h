@@ -24,7 +24,11 @@ enum setting_type {
     SETTING_STRUCTURE /* YAML with a reader of its own; here for the documents */
 };
 
-enum setting_owner { IN_SETTINGS, IN_OUTPUT /* struct output_settings */ };
+enum setting_owner {
+    IN_SETTINGS,
+    IN_OUTPUT, /* struct output_settings, of spans */
+    IN_METRICS /* the same, of metrics */
+};
 
 enum setting_flags {
     SETTING_ALTERNATIVE = 1, /* commented out in the example, with `example` as its value */
@@ -63,7 +67,7 @@ struct setting {
     size_t offset;
     uint8_t type;      /* enum setting_type */
     uint8_t owner;     /* enum setting_owner */
-    uint8_t exporters; /* FOR_*, for IN_OUTPUT */
+    uint8_t exporters; /* FOR_*, for IN_OUTPUT and IN_METRICS */
     uint8_t flags;     /* enum setting_flags */
 };
 
@@ -93,6 +97,7 @@ enum status setting_add_pattern(const struct setting *setting, void *base, const
 /* Everything at its default, but no output. */
 enum status settings_init(struct settings *settings) MUST_CHECK;
 /* An output of that kind at its defaults. On failure it is empty. */
-enum status output_init(struct output_settings *output, enum exporter_kind kind) MUST_CHECK;
+enum status output_init(struct output_settings *output, enum signal signal,
+                        enum exporter_kind kind) MUST_CHECK;
 
 #endif

@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define COPY_PEER_TO_PEER 10 /* of CUpti_ActivityMemcpyKind */
+
 static const struct attr_key key_instant = ATTR_KEY("cuda.instant");
 static const struct attr_key key_activity = ATTR_KEY("cuda.activity");
 static const struct attr_key key_kernel_name = ATTR_KEY("cuda.kernel.name");
@@ -169,6 +171,23 @@ static void put_lasting_shared(struct correlate *c, const struct activity_record
     shared_offer(c->shared, &c->span);
 }
 
+/* Sampled or not. */
+static void count_work(struct correlate *c, const struct activity_record *record,
+                       const struct pending_call *call)
+{
+    uint8_t bytes = c->plan.bytes[record->kind], kind = c->plan.detail[record->kind];
+    struct figures_work work = {.record = record, .call_start_ns = call ? call->start_ns : 0};
+    if (record->kind == ACTIVITY_KERNEL && record->name)
+        work.name = names_resolve(c->names, record->name);
+    if (bytes && record->present >> bytes & 1)
+        work.bytes = record->values[bytes];
+    if (record->kind == ACTIVITY_MEMCPY_PEER)
+        work.copy_kind = COPY_PEER_TO_PEER;
+    else if (record->kind == ACTIVITY_MEMCPY && kind && record->present >> kind & 1)
+        work.copy_kind = (uint32_t)record->values[kind];
+    figures_add_work(c->figures, &work);
+}
+
 /* `call` NULL: it is not known, and the session is the parent. */
 static void emit_activity(struct correlate *c, const struct activity_record *record,
                           struct pending_call *call)
@@ -178,6 +197,8 @@ static void emit_activity(struct correlate *c, const struct activity_record *rec
     uint16_t resource = resource_of(c, record);
     /* With a call its trace is settled: no session is begun or cut for it. */
     struct session *session = call ? &c->session : correlate_session_at(c, record->start_ns);
+    if (c->figures_are_on && info->is_gpu_work)
+        count_work(c, record, call);
     if (call ? (call->flags & PENDING_UNSAMPLED) != 0 : !session->is_sampled) {
         counter_add(COUNTER_spans_unsampled, 1);
         session->spans += session->is_open && !session->is_sampled &&
@@ -187,6 +208,8 @@ static void emit_activity(struct correlate *c, const struct activity_record *rec
     if (info->is_gpu_work)
         counting_add_work(c, record, call);
     if (c->is_summary) {
+        if (c->figures_are_on && call)
+            figures_exemplify(c->figures, call->trace_id, call->span_id);
         counter_add_alone(COUNTER_spans_summed, 1);
         return;
     }
@@ -213,6 +236,8 @@ static void emit_activity(struct correlate *c, const struct activity_record *rec
     devices_add_ends(&c->devices, record, span);
     describe_graph(c, record);
     mark_length(span, record);
+    if (c->figures_are_on && info->is_gpu_work)
+        figures_exemplify(c->figures, span->trace_id, span->span_id);
     if (session->is_open && (!call || memcmp(call->trace_id, session->trace_id, 16) == 0))
         session_cover(session, span->start_ns, span->end_ns);
     correlate_emit(c);
@@ -308,9 +333,18 @@ static void note_fact(struct correlate *c, const struct activity_record *record)
 {
     if (record->kind == ACTIVITY_DEVICE)
         learn_device(c, record);
-    else if (record->kind == ACTIVITY_CONTEXT)
+    else if (record->kind == ACTIVITY_CONTEXT) {
         devices_note_context(&c->devices, record);
+        figures_learn_context(c->figures, record->context_id, record->device_id);
+    }
     counter_add_alone(COUNTER_facts, 1);
+}
+
+/* After its span, which may end the session before. */
+static void note_overhead(const struct correlate *c, const struct activity_record *record)
+{
+    uint8_t field = c->plan.detail[ACTIVITY_OVERHEAD];
+    own_cost_add(record, record->present >> field & 1 ? record->values[field] : 0);
 }
 
 void correlate_activity(struct correlate *c, const struct activity_record *record)
@@ -335,6 +369,8 @@ void correlate_activity(struct correlate *c, const struct activity_record *recor
         counter_add(COUNTER_asleep_records, 1);
     else if (!has_a_call(c, record) || !waiting_push(c->waiting, record, c->now_ns))
         give_up(c, record);
+    if (record->kind == ACTIVITY_OVERHEAD)
+        note_overhead(c, record);
 }
 
 /* --- records that wait for their calls --- */

@@ -254,6 +254,10 @@ void correlate_call(struct correlate *c, const struct thread_info *thread, const
         return;
     }
     pending_foresee(c->pending, call->correlation_id);
+    if (info->group == CALL_GROUP_ALLOC || info->group == CALL_GROUP_FREE)
+        figures_note_memory(c->figures, info, call);
+    if (c->figures_are_on)
+        figures_add_call(c->figures, info, call);
     struct worker *worker = work_of(c, thread, call->end_ns);
     struct parent parent = work_parent(c, worker, call->start_ns);
     struct span *span = &c->span;
@@ -286,6 +290,8 @@ void correlate_resource(struct correlate *c, const struct thread_info *thread,
                         const struct resource_record *resource)
 {
     struct span_event event = {.time_ns = resource->time_ns};
+    if (resource->head.cbid == DOMAIN_CONTEXT_GONE)
+        figures_end_context(c->figures, resource->context_id);
     if (graphs_note(c->graphs, thread->tid, resource) || c->is_summary)
         return; /* they are events of calls, which a summary doesn't have */
     switch (resource->head.cbid) {

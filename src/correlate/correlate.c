@@ -11,6 +11,7 @@
 #define WAITING_BYTES     (2 * 1024 * 1024)
 #define LINGERING_BYTES   (1024 * 1024)
 #define SWEEP_INTERVAL_NS (10 * NS_PER_MS)
+#define LEASE_NS          (10 * NS_PER_SECOND)
 
 static const struct attr_key key_thread_id = ATTR_KEY("thread.id");
 static const struct attr_key key_thread_name = ATTR_KEY("thread.name");
@@ -32,6 +33,7 @@ enum status correlate_create(const struct correlate_options *options, struct cor
     made->expects_graphs = options->expects_graphs;
     made->slept_at = options->slept_at;
     made->expects_devices = options->expects_devices;
+    made->own_cost.take = options->take_own;
     made->is_summary = settings->detail == DETAIL_SUMMARY;
     attributes_init(&made->plan, settings->detail);
     for (unsigned kind = 1; kind < ACTIVITY_KINDS_MAX; kind++)
@@ -48,6 +50,9 @@ enum status correlate_create(const struct correlate_options *options, struct cor
                                                   .traces_per_second = settings->sampling.traces_per_second}};
     if (options->parent)
         session.parent = *options->parent;
+    struct figures_options figures = {.has_metrics = settings->metrics.is_on,
+                                      .form = settings->metrics.histogram_form,
+                                      .has_exemplars = settings->output_count > 0};
     if (!session_init(&made->session, &session) ||
         pending_create(settings->correlation.pending_max, &made->pending) != STATUS_OK ||
         waiting_create(WAITING_BYTES, &made->waiting) != STATUS_OK ||
@@ -57,11 +62,13 @@ enum status correlate_create(const struct correlate_options *options, struct cor
         accounts_create(&made->accounts) != STATUS_OK ||
         lingering_create(LINGERING_BYTES, &made->lingering) != STATUS_OK ||
         (made->is_summary && summaries_create(&made->summaries) != STATUS_OK) ||
-        graphs_create(settings_have_graph_nodes(settings), &made->graphs) != STATUS_OK) {
+        graphs_create(settings_have_graph_nodes(settings), &made->graphs) != STATUS_OK ||
+        figures_create(&figures, &made->figures) != STATUS_OK) {
         correlate_destroy(made);
         return STATUS_NO_MEMORY;
     }
     made->now_ns = clock_monotonic_ns();
+    made->figures_are_on = settings->metrics.is_on;
     *correlate = made;
     return STATUS_OK;
 }
@@ -80,6 +87,7 @@ void correlate_destroy(struct correlate *correlate)
     objects_destroy(correlate->objects);
     devices_deinit(&correlate->devices);
     graphs_destroy(correlate->graphs);
+    figures_destroy(correlate->figures);
     accounts_destroy(correlate->accounts);
     summaries_destroy(correlate->summaries);
     lingering_destroy(correlate->lingering);
@@ -152,6 +160,8 @@ static void close_session(struct correlate *c, const char *reason)
     struct account *account = accounts_find(c->accounts, c->session_account);
     c->session_account = 0;
     session_close(&c->session, reason, &c->span, c->links);
+    if (c->session.is_sampled)
+        own_cost_write(&c->own_cost, &c->span);
     if (account && account->due && linger(c, account))
         return;
     if (account)
@@ -241,6 +251,7 @@ void correlate_tick(struct correlate *c, uint64_t now_ns)
 {
     c->now_ns = now_ns;
     names_begin_round(c->names);
+    c->figures_are_on = figures_tick(c->figures, now_ns);
     if (now_ns < c->next_sweep_ns)
         return;
     c->next_sweep_ns = now_ns + SWEEP_INTERVAL_NS;
@@ -295,6 +306,28 @@ void correlate_finish(struct correlate *c)
     if (c->session.is_open)
         close_session(c, "exit");
     counting_finish(c);
+}
+
+struct figures *correlate_figures(struct correlate *c)
+{
+    return figures_read(c->figures);
+}
+
+void correlate_begin_interval(struct correlate *c, bool is_delta)
+{
+    figures_begin_interval(c->figures, is_delta);
+}
+
+const char *correlate_device_id(const struct correlate *c, uint32_t device)
+{
+    return c->devices.ids[device];
+}
+
+void correlate_look(struct correlate *c, uint64_t now_ns, struct figures_view *view)
+{
+    figures_look(c->figures, &c->devices, view);
+    figures_lease(c->figures, now_ns, now_ns + LEASE_NS);
+    c->figures_are_on = true;
 }
 
 uint32_t correlate_traces(const struct correlate *c, uint8_t (*traces)[16], uint32_t max, uint32_t *total)

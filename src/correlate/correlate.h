@@ -8,6 +8,8 @@
 #define CUSPAN_CORRELATE_CORRELATE_H
 
 #include "base/trace_context.h"
+#include "model/figures.h"
+#include "model/own.h"
 #include "model/record.h"
 #include "model/settings.h"
 #include "model/span.h"
@@ -31,7 +33,8 @@ struct correlate_options {
     bool expects_graphs;                /* every graph launch should have its record; else none is missed */
     bool (*slept_at)(
         uint64_t time_ns); /* GPU work of then may be without a call, and isn't wanted; NULL: never */
-    bool expects_devices;  /* each device is described; else its work doesn't wait for that */
+    void (*take_own)(struct own_figures *); /* what cuspan itself takes; NULL: no session says it */
+    bool expects_devices; /* each device is described; else its work doesn't wait for that */
     struct correlate_sink sink;
 };
 
@@ -79,6 +82,17 @@ void correlate_end_session(struct correlate *correlate, const char *reason);
 
 /* At the end: nothing waits any longer, and the session's span leaves. */
 void correlate_finish(struct correlate *correlate);
+
+/* What the program has done so far, for who looks. It is counted from the first look on, and for 10 s after
+ * the last, unless metrics have it counted always. */
+void correlate_look(struct correlate *correlate, uint64_t now_monotonic_ns, struct figures_view *view);
+
+/* The same for metrics, complete; valid until the next record. An interval of metrics begins: exemplars are
+ * of one, and where they are delta histograms are, too. */
+struct figures *correlate_figures(struct correlate *correlate);
+void correlate_begin_interval(struct correlate *correlate, bool is_delta);
+/* hw.id of a device below DEVICES_MAX; "" where unknown. */
+const char *correlate_device_id(const struct correlate *correlate, uint32_t device);
 
 /* The traces so far, for the report: how many, and the first of them. Returns how many were written to
  * `traces`. */

@@ -7,10 +7,12 @@
 #include "correlate/attributes.h"
 #include "correlate/correlate.h"
 #include "correlate/devices.h"
+#include "correlate/figures.h"
 #include "correlate/graphs.h"
 #include "correlate/lingering.h"
 #include "correlate/names.h"
 #include "correlate/objects.h"
+#include "correlate/own_cost.h"
 #include "correlate/parent.h"
 #include "correlate/pending.h"
 #include "correlate/ranges.h"
@@ -45,6 +47,7 @@ struct correlate {
     bool is_kind_filtered[ACTIVITY_KINDS_MAX];
     bool is_summary; /* the detail: calls and their work have no spans */
     struct session session;
+    struct own_cost own_cost;
     struct pending_table *pending;
     struct waiting_queue *waiting;
     struct workers *workers;
@@ -60,6 +63,8 @@ struct correlate {
     struct shared_table *shared;
     struct devices devices;
     struct graphs *graphs;
+    struct figures_store *figures;
+    bool figures_are_on; /* as of the last round */
     struct attribute_plan plan;
     uint32_t held_count;
     struct held_resource held[RESOURCES_HELD]; /* events on their way to the call that they happened in */

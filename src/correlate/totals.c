@@ -1,14 +1,14 @@
 #include "correlate/totals.h"
 
+#include "correlate/busy.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #define INTERVALS_MAX 16384
-#define INTERVALS_OF_ONE_MAX                                                                                 \
-    2048 /* of one device in one's totals: more than a buffer of CUPTI's has records */
-#define BUSY_MAX    8192
-#define LABELS_MAX  4096 /* a power of two; three quarters are used */
-#define LABEL_BYTES (192 * 1024)
+#define BUSY_MAX      8192
+#define LABELS_MAX    4096 /* a power of two; three quarters are used */
+#define LABEL_BYTES   (192 * 1024)
 
 static const struct attr_key key_calls = ATTR_KEY("cuda.total.calls");
 static const struct attr_key key_errors = ATTR_KEY("cuda.total.errors");
@@ -34,18 +34,11 @@ static const struct attr_key key_slowest_1_time = ATTR_KEY("cuda.total.slowest.1
 static const struct attr_key key_slowest_2_time = ATTR_KEY("cuda.total.slowest.2.duration");
 static const struct attr_key key_slowest_3_time = ATTR_KEY("cuda.total.slowest.3.duration");
 
-/* References are index + 1; 0: none. */
-struct interval {
-    uint64_t start_ns, end_ns;
-    uint32_t before, after;
-};
-
-/* One device's share of one's totals: disjoint intervals by time, from `first` on. */
+/* One device's share of one's totals. References are index + 1; 0: none. */
 struct busy {
     uint32_t device_id;
-    uint32_t next;                 /* device of the same totals, or free one */
-    uint32_t first, recent, count; /* recent: where the last work went; the next is mostly near */
-    uint64_t closed_ns, closed_until_ns, last_ns;
+    uint32_t next; /* device of the same totals, or free one */
+    struct busy_time time;
 };
 
 struct label {
@@ -53,12 +46,12 @@ struct label {
 };
 
 struct totals_pool {
-    uint32_t free_interval, free_busy;
+    struct busy_pool *times;
+    uint32_t free_busy;
     uint32_t labels_used, label_bytes_used;
     struct label labels[LABELS_MAX]; /* open addressing; bytes 0: free */
     char text[LABEL_BYTES];
     struct busy busy[BUSY_MAX];
-    struct interval intervals[INTERVALS_MAX];
 };
 
 #define LABEL_OTHER (LABELS_MAX + 1)
@@ -67,11 +60,9 @@ static const char other_text[] = "(other kernels)";
 enum status totals_pool_create(struct totals_pool **pool)
 {
     struct totals_pool *made = calloc(1, sizeof *made);
-    if (!made)
+    if (!made || busy_pool_create(INTERVALS_MAX, &made->times) != STATUS_OK) {
+        free(made);
         return STATUS_NO_MEMORY;
-    for (uint32_t i = INTERVALS_MAX; i > 0; i--) {
-        made->intervals[i - 1].after = made->free_interval;
-        made->free_interval = i;
     }
     for (uint32_t i = BUSY_MAX; i > 0; i--) {
         made->busy[i - 1].next = made->free_busy;
@@ -83,112 +74,9 @@ enum status totals_pool_create(struct totals_pool **pool)
 
 void totals_pool_destroy(struct totals_pool *pool)
 {
+    if (pool)
+        busy_pool_destroy(pool->times);
     free(pool);
-}
-
-/* --- intervals --- */
-
-static struct interval *interval_at(struct totals_pool *pool, uint32_t at)
-{
-    return &pool->intervals[at - 1];
-}
-
-/* Takes the interval out of the list and gives it back to the pool. */
-static void drop_interval(struct totals_pool *pool, struct busy *busy, uint32_t at)
-{
-    struct interval *gone = interval_at(pool, at);
-    if (gone->before)
-        interval_at(pool, gone->before)->after = gone->after;
-    else
-        busy->first = gone->after;
-    if (gone->after)
-        interval_at(pool, gone->after)->before = gone->before;
-    if (busy->recent == at)
-        busy->recent = gone->before ? gone->before : gone->after;
-    gone->after = pool->free_interval;
-    pool->free_interval = at;
-    busy->count--;
-}
-
-static void close_time(struct busy *busy, uint64_t start_ns, uint64_t end_ns)
-{
-    busy->closed_ns += end_ns - start_ns;
-    busy->closed_until_ns = end_ns;
-}
-
-/* The last interval that begins at `start_ns` or before; 0: none does. */
-static uint32_t find_before(struct totals_pool *pool, const struct busy *busy, uint64_t start_ns)
-{
-    uint32_t at = busy->recent;
-    while (at && interval_at(pool, at)->start_ns > start_ns)
-        at = interval_at(pool, at)->before;
-    if (!at && busy->first && interval_at(pool, busy->first)->start_ns <= start_ns)
-        at = busy->first;
-    while (at && interval_at(pool, at)->after &&
-           interval_at(pool, interval_at(pool, at)->after)->start_ns <= start_ns)
-        at = interval_at(pool, at)->after;
-    return at;
-}
-
-/* A new one behind `before` (0: in front). Where there is no room, the oldest time is closed, which may be
- * this one itself: then 0. */
-static uint32_t add_interval(struct totals_pool *pool, struct busy *busy, uint32_t before, uint64_t start_ns,
-                             uint64_t end_ns)
-{
-    if (!pool->free_interval || busy->count >= INTERVALS_OF_ONE_MAX) {
-        if (!before) {
-            close_time(busy, start_ns, end_ns);
-            return 0;
-        }
-        uint32_t oldest = busy->first;
-        close_time(busy, interval_at(pool, oldest)->start_ns, interval_at(pool, oldest)->end_ns);
-        before = before == oldest ? 0 : before;
-        drop_interval(pool, busy, oldest);
-    }
-    uint32_t at = pool->free_interval, after = before ? interval_at(pool, before)->after : busy->first;
-    pool->free_interval = interval_at(pool, at)->after;
-    *interval_at(pool, at) = (struct interval){start_ns, end_ns, before, after};
-    if (before)
-        interval_at(pool, before)->after = at;
-    else
-        busy->first = at;
-    if (after)
-        interval_at(pool, after)->before = at;
-    busy->count++;
-    return at;
-}
-
-/* The interval may have grown over the ones behind it. */
-static void absorb_after(struct totals_pool *pool, struct busy *busy, uint32_t at)
-{
-    struct interval *grown = interval_at(pool, at);
-    while (grown->after && interval_at(pool, grown->after)->start_ns <= grown->end_ns) {
-        uint32_t next = grown->after;
-        if (interval_at(pool, next)->end_ns > grown->end_ns)
-            grown->end_ns = interval_at(pool, next)->end_ns;
-        drop_interval(pool, busy, next);
-    }
-}
-
-static void add_time(struct totals_pool *pool, struct busy *busy, uint64_t start_ns, uint64_t end_ns)
-{
-    uint32_t at = find_before(pool, busy, start_ns);
-    uint32_t next = at ? interval_at(pool, at)->after : busy->first;
-    if (at && interval_at(pool, at)->end_ns >= start_ns) {
-        if (end_ns > interval_at(pool, at)->end_ns)
-            interval_at(pool, at)->end_ns = end_ns;
-    } else if (next && interval_at(pool, next)->start_ns <= end_ns) {
-        interval_at(pool, next)->start_ns = start_ns;
-        if (end_ns > interval_at(pool, next)->end_ns)
-            interval_at(pool, next)->end_ns = end_ns;
-        at = next;
-    } else {
-        at = add_interval(pool, busy, at, start_ns, end_ns);
-    }
-    if (!at)
-        return;
-    busy->recent = at;
-    absorb_after(pool, busy, at);
 }
 
 /* --- devices --- */
@@ -209,38 +97,24 @@ static struct busy *busy_of(struct totals_pool *pool, struct totals *totals, uin
     return &pool->busy[*link - 1];
 }
 
-static uint64_t busy_ns(const struct totals_pool *pool, const struct busy *busy)
+static uint64_t gpu_ns(const struct totals_pool *pool, const struct busy *busy)
 {
-    uint64_t sum = busy->closed_ns;
-    for (uint32_t at = busy->first; at; at = pool->intervals[at - 1].after)
-        sum += pool->intervals[at - 1].end_ns - pool->intervals[at - 1].start_ns;
-    return sum;
+    return busy_ns(pool->times, &busy->time);
 }
 
 uint64_t totals_gpu_ns(const struct totals_pool *pool, const struct totals *totals)
 {
     uint64_t sum = 0;
     for (uint32_t at = totals->devices; at; at = pool->busy[at - 1].next)
-        sum += busy_ns(pool, &pool->busy[at - 1]);
+        sum += gpu_ns(pool, &pool->busy[at - 1]);
     return sum;
 }
 
 static void add_busy(struct totals_pool *pool, struct totals *totals, const struct totals_work *work)
 {
     struct busy *busy = busy_of(pool, totals, work->device_id);
-    uint64_t start_ns = work->start_ns;
-    if (!busy) {
+    if (!busy || !busy_add(pool->times, &busy->time, work->start_ns, work->end_ns))
         totals->is_estimated = true;
-        return;
-    }
-    if (work->end_ns > busy->last_ns)
-        busy->last_ns = work->end_ns;
-    if (start_ns < busy->closed_until_ns) {
-        totals->is_estimated = true;
-        start_ns = busy->closed_until_ns;
-    }
-    if (start_ns < work->end_ns)
-        add_time(pool, busy, start_ns, work->end_ns);
 }
 
 /* --- adding --- */
@@ -377,11 +251,11 @@ static void put_slowest(const struct totals_pool *pool, const struct totals *tot
 static struct span_event make_device_event(const struct totals_pool *pool, const struct busy *busy,
                                            const struct devices *devices)
 {
-    struct span_event event = {.time_ns = busy->last_ns, .name = "cuda.device.worked"};
+    struct span_event event = {.time_ns = busy->time.last_ns, .name = "cuda.device.worked"};
     event.attrs[event.attr_count++] =
         (struct span_attr){.key = &key_device_id, .type = ATTR_INT, .i = busy->device_id};
     event.attrs[event.attr_count++] =
-        (struct span_attr){.key = &key_gpu_time, .type = ATTR_INT, .i = (int64_t)busy_ns(pool, busy)};
+        (struct span_attr){.key = &key_gpu_time, .type = ATTR_INT, .i = (int64_t)gpu_ns(pool, busy)};
     const char *id = busy->device_id < DEVICES_MAX ? devices->ids[busy->device_id] : "";
     if (*id)
         event.attrs[event.attr_count++] =
@@ -445,8 +319,7 @@ void totals_clear(struct totals_pool *pool, struct totals *totals)
     for (uint32_t at = totals->devices, next; at; at = next) {
         struct busy *busy = &pool->busy[at - 1];
         next = busy->next;
-        while (busy->first)
-            drop_interval(pool, busy, busy->first);
+        busy_clear(pool->times, &busy->time);
         busy->next = pool->free_busy;
         pool->free_busy = at;
     }

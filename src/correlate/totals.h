@@ -1,11 +1,7 @@
 /* What work adds up to: calls, GPU work, times. A range, a session and a summary have totals each.
  *
- * The time in which a GPU was busy is the union of the intervals of its work, so what overlaps counts once.
- * Records come in the order of CUPTI's buffers, not of time, so the union is kept as disjoint intervals that
- * grow together. They lie in a pool that all totals share. When it is empty, or one device of one of them has
- * too many, its oldest interval is closed: its length is kept, and what comes later and began before its end
- * counts from there on only. Work in the order of time is exact all the same; where something was cut, the
- * totals say so. */
+ * The time in which a GPU was busy is the union of the intervals of its work (busy.h), which lie in a pool
+ * that all totals share. Work in the order of time is exact; where something was cut, the totals say so. */
 #ifndef CUSPAN_CORRELATE_TOTALS_H
 #define CUSPAN_CORRELATE_TOTALS_H
 

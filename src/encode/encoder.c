@@ -125,7 +125,10 @@ enum status encoder_create(const struct encoder_options *options, struct encoder
     struct encoder *made = calloc(1, sizeof *made);
     if (!made)
         return STATUS_NO_MEMORY;
-    made->wire = options->format == BATCH_JSON ? &wire_json : &wire_protobuf;
+    if (options->has_metrics)
+        made->wire = options->format == BATCH_JSON ? &wire_json_metrics : &wire_protobuf_metrics;
+    else
+        made->wire = options->format == BATCH_JSON ? &wire_json : &wire_protobuf;
     made->format = options->format;
     made->pool = options->pool;
     made->batch_spans_max = options->batch_spans_max;
@@ -287,6 +290,75 @@ enum status encoder_add(struct encoder *encoder, const struct span *span)
     if (encoder->bytes + bytes > encoder->batch_bytes_max)
         return STATUS_FULL;
     commit_span(encoder, section, bytes);
+    return STATUS_OK;
+}
+
+/* --- metrics --- */
+
+static size_t write_metric(const struct encoder *encoder, struct chunk *chunk,
+                           const struct metric_points *points)
+{
+    uint8_t *at = chunk->data + chunk->end, *limit = chunk->data + CHUNK_BYTES - WIRE_TAIL_BYTES_MAX;
+    uint8_t *end = encoder->wire->put_metric(at, limit, points);
+    return end && INVARIANT(end <= limit) ? (size_t)(end - at) : 0;
+}
+
+static void commit_metric(struct encoder *encoder, struct section *section, size_t bytes, uint32_t points)
+{
+    commit_span(encoder, section, bytes);
+    encoder->spans += points - 1;
+}
+
+/* As add_in_new_chunk; FULL where half as many points may fit. */
+static enum status add_metric_in_new_chunk(struct encoder *encoder, struct section *section,
+                                           const struct metric_points *points)
+{
+    struct chunk *chunk = chunk_take(encoder->pool);
+    if (!chunk)
+        return STATUS_NO_MEMORY;
+    size_t room = section->first ? 0 : head_room(encoder, section);
+    size_t head = section->first ? 0 : room - sizeof(struct batch) + WIRE_TAIL_BYTES_MAX;
+    chunk->begin = chunk->end = (uint32_t)room;
+    size_t bytes = write_metric(encoder, chunk, points);
+    if (!bytes || encoder->bytes + head + bytes > encoder->batch_bytes_max) {
+        chunk_give_back(encoder->pool, chunk);
+        return bytes ? STATUS_FULL : STATUS_INVALID;
+    }
+    append_chunk(encoder, section, chunk, head);
+    commit_metric(encoder, section, bytes, points->count);
+    return STATUS_OK;
+}
+
+static enum status add_metric(struct encoder *encoder, const struct metric_points *points)
+{
+    struct section *section = &encoder->sections[RESOURCE_PROCESS];
+    if (encoder->spans + points->count > encoder->batch_spans_max)
+        return STATUS_FULL;
+    size_t bytes = section->last ? write_metric(encoder, section->last, points) : 0;
+    if (!bytes)
+        return add_metric_in_new_chunk(encoder, section, points);
+    if (encoder->bytes + bytes > encoder->batch_bytes_max)
+        return STATUS_FULL;
+    commit_metric(encoder, section, bytes, points->count);
+    return STATUS_OK;
+}
+
+enum status encoder_add_metrics(struct encoder *encoder, const struct metric_points *points, uint32_t *added)
+{
+    struct metric_points part = *points;
+    *added = 0;
+    while (*added < points->count) {
+        part.points = points->points + *added;
+        if (part.count > points->count - *added)
+            part.count = points->count - *added;
+        enum status status = add_metric(encoder, &part);
+        if (status == STATUS_OK)
+            *added += part.count;
+        else if (status != STATUS_INVALID || part.count == 1)
+            return status;
+        else
+            part.count = (part.count + 1) / 2; /* too many for a chunk */
+    }
     return STATUS_OK;
 }
 

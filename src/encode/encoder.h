@@ -12,6 +12,7 @@
 
 #include "base/chunk.h"
 #include "model/batch.h"
+#include "model/metrics.h"
 #include "model/resource.h"
 #include "model/span.h"
 
@@ -37,6 +38,7 @@ struct encoder_options {
     uint32_t link_count_limit;
     uint32_t batch_spans_max;
     uint64_t batch_bytes_max; /* a sealed batch is never larger */
+    bool has_metrics;         /* in place of spans: encoder_add_metrics, and no encoder_add */
 };
 
 struct encoder;
@@ -65,6 +67,12 @@ size_t encoder_put_resource(const struct resource *resource, uint8_t *to, size_t
  * and links. */
 enum status encoder_add(struct encoder *encoder, const struct span *span) MUST_CHECK;
 
+/* The points of one metric: as many Metrics as they need, each below the size of a chunk. FULL and NO_MEMORY:
+ * `added` were, in their order, and the others were not; INVALID: the next one fits into no chunk. */
+enum status encoder_add_metrics(struct encoder *encoder, const struct metric_points *points,
+                                uint32_t *added) MUST_CHECK;
+
+/* Or data points. */
 uint32_t encoder_span_count(const struct encoder *encoder);
 
 /* What was added since the last time, as a batch that the caller owns; NULL when there is nothing. Never

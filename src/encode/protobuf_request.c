@@ -195,3 +195,11 @@ const struct wire wire_protobuf = {
     .put_head = protobuf_put_head,
     .put_tail = protobuf_put_tail,
 };
+
+const struct wire wire_protobuf_metrics = {
+    .put_metric = protobuf_put_metric,
+    .put_resource = protobuf_put_resource,
+    .put_scope = protobuf_put_scope,
+    .put_head = protobuf_put_head,
+    .put_tail = protobuf_put_tail,
+};

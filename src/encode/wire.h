@@ -13,6 +13,7 @@
 #ifndef CUSPAN_ENCODE_WIRE_H
 #define CUSPAN_ENCODE_WIRE_H
 
+#include "model/metrics.h"
 #include "model/resource.h"
 #include "model/span.h"
 
@@ -44,6 +45,8 @@ struct wire {
     /* Name and attributes, for any span that has them and no more attributes in all than the limit. */
     uint8_t *(*put_shared)(uint8_t *to, uint8_t *end, const struct span_shared *shared,
                            const struct wire_limits *limits);
+    /* A Metric with these points; in place of spans. */
+    uint8_t *(*put_metric)(uint8_t *to, uint8_t *end, const struct metric_points *points);
     /* The resource and its schema URL. Attributes that don't fit are left out and counted in the resource. */
     uint8_t *(*put_resource)(uint8_t *to, uint8_t *end, const struct resource *resource,
                              const char *schema_url, const struct wire_limits *limits);
@@ -57,8 +60,12 @@ struct wire {
     size_t (*put_tail)(uint8_t *at, bool last);
 };
 
-extern const struct wire wire_protobuf;
-extern const struct wire wire_json;
+/* Of metrics (ResourceMetrics, ScopeMetrics, Metric) they say what is said above of spans: in protobuf these
+ * have the same numbers. */
+extern const struct wire wire_protobuf, wire_protobuf_metrics;
+extern const struct wire wire_json, wire_json_metrics;
+uint8_t *protobuf_put_metric(uint8_t *to, uint8_t *end, const struct metric_points *points);
+uint8_t *json_put_metric(uint8_t *to, uint8_t *end, const struct metric_points *points);
 
 /* Of a text that may be missing. */
 static inline size_t wire_text_len(const char *text)

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/counters.h"
 #include "base/log.h"
+#include "base/own_cpu.h"
 #include "base/own_thread.h"
 #include "export/control.h"
 #include "export/file.h"
@@ -100,6 +101,7 @@ static void *run(void *argument)
 {
     struct exporter *exporter = argument;
     pthread_setname_np(pthread_self(), "cuspan/sender");
+    own_cpu_begin(OWN_SENDER);
     if (exporter->output->open)
         exporter->output->open(exporter->output);
     for (struct batch *batch; (batch = next_batch(exporter));) {
@@ -221,6 +223,14 @@ uint64_t exporter_unfinished(struct exporter *exporter, struct output_fates *fat
     pthread_mutex_lock(&exporter->control.lock);
     uint64_t spans = exporter->queued_spans + (exporter->current ? exporter->current->spans : 0);
     *fates = counter_output_get(exporter->number);
+    pthread_mutex_unlock(&exporter->control.lock);
+    return spans;
+}
+
+uint64_t exporter_inflight(struct exporter *exporter)
+{
+    pthread_mutex_lock(&exporter->control.lock);
+    uint64_t spans = exporter->current ? exporter->current->spans : 0;
     pthread_mutex_unlock(&exporter->control.lock);
     return spans;
 }

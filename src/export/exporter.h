@@ -20,7 +20,7 @@ struct exporter_environment {
     const char *module_path;       /* of EXPORT_MODULE_NAME, in the folder of libcuspan.so; copied */
     const char *user_agent_prefix; /* goes before our own User-Agent, or NULL; copied */
     uint32_t retry_initial_ms;     /* 0: the default. Tests are in a hurry */
-    unsigned output;               /* its number, below OUTPUTS_MAX, for counter_output_get */
+    unsigned output;               /* its number, below OUTPUT_NUMBERS, for counter_output_get */
 };
 
 /* Starts the thread. Everything needed is copied out of `settings`. What can be wrong with an endpoint shows
@@ -43,6 +43,9 @@ uint32_t exporter_room(struct exporter *exporter);
 
 /* Spans that are queued or being sent, and in `fates` what became of the others, at the same moment. */
 uint64_t exporter_unfinished(struct exporter *exporter, struct output_fates *fates);
+
+/* Of them, those that are being sent. */
+uint64_t exporter_inflight(struct exporter *exporter);
 
 /* How many batches have been submitted so far. */
 uint64_t exporter_submitted(struct exporter *exporter);

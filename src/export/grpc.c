@@ -28,7 +28,7 @@ bool grpc_unframe(const uint8_t *body, size_t body_bytes, const uint8_t **messag
     return true;
 }
 
-char *grpc_url(const char *endpoint, bool insecure)
+char *grpc_url(const char *endpoint, bool insecure, const char *path)
 {
     const char *scheme = insecure ? "http" : "https";
     const char *separator = strstr(endpoint, "://");
@@ -37,7 +37,7 @@ char *grpc_url(const char *endpoint, bool insecure)
         scheme = strncasecmp(endpoint, "http://", 7) == 0 ? "http" : "https";
     size_t bytes = strcspn(authority, "/?#");
     char *url;
-    if (asprintf(&url, "%s://%.*s%s", scheme, (int)bytes, authority, GRPC_TRACES_PATH) < 0)
+    if (asprintf(&url, "%s://%.*s%s", scheme, (int)bytes, authority, path) < 0)
         return NULL;
     return url;
 }

@@ -8,6 +8,7 @@
 
 #define GRPC_PREFIX_BYTES 5
 #define GRPC_TRACES_PATH  "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
+#define GRPC_METRICS_PATH "/opentelemetry.proto.collector.metrics.v1.MetricsService/Export"
 
 void grpc_prefix(uint8_t prefix[GRPC_PREFIX_BYTES], bool compressed, uint32_t bytes);
 
@@ -15,8 +16,8 @@ void grpc_prefix(uint8_t prefix[GRPC_PREFIX_BYTES], bool compressed, uint32_t by
 bool grpc_unframe(const uint8_t *body, size_t body_bytes, const uint8_t **message, size_t *bytes);
 
 /* The URL of the export call at an endpoint ("http://host:4317", "host:4317"; a path is left off). `insecure`
- * decides where no scheme does. Allocated; NULL when there is no memory. */
-char *grpc_url(const char *endpoint, bool insecure);
+ * decides where no scheme does. `path`: one of the above. Allocated; NULL when there is no memory. */
+char *grpc_url(const char *endpoint, bool insecure, const char *path);
 
 /* The grpc-timeout header's value, rounded up to what eight digits can hold. */
 void grpc_timeout(char *to, size_t size, uint64_t timeout_ns);

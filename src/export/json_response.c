@@ -69,7 +69,10 @@ bool json_read_response(const uint8_t *text, size_t bytes, struct otlp_response 
     if (understood) {
         const cJSON *partial = cJSON_GetObjectItemCaseSensitive(root, "partialSuccess");
         const cJSON *code = cJSON_GetObjectItemCaseSensitive(root, "code");
-        response->rejected_spans = count_of(cJSON_GetObjectItemCaseSensitive(partial, "rejectedSpans"));
+        const cJSON *rejected = cJSON_GetObjectItemCaseSensitive(partial, "rejectedSpans");
+        if (!rejected)
+            rejected = cJSON_GetObjectItemCaseSensitive(partial, "rejectedDataPoints");
+        response->rejected_spans = count_of(rejected);
         response->code = cJSON_IsNumber(code) ? code->valueint : 0;
         copy_message(partial, "errorMessage", response);
         copy_message(root, "message", response);

@@ -1,4 +1,5 @@
-/* What a collector says about a request: ExportTraceServiceResponse, or google.rpc.Status with its RetryInfo.
+/* What a collector says about a request: ExportTraceServiceResponse, its like for metrics
+ * (which has the same numbers), or google.rpc.Status with its RetryInfo.
  * Read from protobuf here, from JSON in the module. */
 #ifndef CUSPAN_EXPORT_OTLP_RESPONSE_H
 #define CUSPAN_EXPORT_OTLP_RESPONSE_H
@@ -8,8 +9,8 @@
 #include <stdint.h>
 
 struct otlp_response {
-    uint64_t rejected_spans;
-    int32_t code; /* of google.rpc.Status */
+    uint64_t rejected_spans; /* or data points */
+    int32_t code;            /* of google.rpc.Status */
     bool has_retry_delay;
     uint64_t retry_delay_ns;
     char message[512]; /* as it came: unchecked bytes, NUL-terminated and cut */

@@ -143,7 +143,8 @@ static enum status connect_to(const struct exporter_settings *exporter, const st
                               struct connection **connection)
 {
     bool is_grpc = exporter->kind == EXPORTER_OTLP_GRPC;
-    char *url = is_grpc ? grpc_url(exporter->endpoint, exporter->insecure) : strdup(exporter->endpoint);
+    char *url = is_grpc ? grpc_url(exporter->endpoint, exporter->insecure, GRPC_TRACES_PATH)
+                        : strdup(exporter->endpoint);
     if (!url)
         return STATUS_NO_MEMORY;
     const struct transport_options options = {.url = url,

@@ -55,6 +55,7 @@ struct sender {
 
     /* Constant. */
     bool grpc;
+    const char *what;           /* it sends: spans, or metrics */
     unsigned number;            /* of the output */
     uint64_t timeout_ns;        /* of a request; 0: none */
     uint64_t export_timeout_ns; /* of a batch; 0: none */
@@ -251,13 +252,14 @@ static void warn_accepted(struct sender *sender, const struct transport_response
         return;
     shown_line(type, sizeof type, response->content_type, strlen(response->content_type));
     if (response->broken_off)
-        log_warn("%s accepted the spans, but its answer broke off: %s", sender->name, response->error);
+        log_warn("%s accepted the %s, but its answer broke off: %s", sender->name, sender->what,
+                 response->error);
     else if (verdict->unreadable)
         log_warn(
-            "%s accepted the spans, but its answer (%s) is no OTLP: if they don't appear, check the endpoint",
-            sender->name, *type ? type : "of no type");
+            "%s accepted the %s, but its answer (%s) is no OTLP: if they don't appear, check the endpoint",
+            sender->name, sender->what, *type ? type : "of no type");
     else
-        log_warn("%s accepted the spans, and says%s", sender->name, message);
+        log_warn("%s accepted the %s, and says%s", sender->name, sender->what, message);
 }
 
 static void accept(struct sender *sender, const struct batch *batch,
@@ -272,7 +274,8 @@ static void accept(struct sender *sender, const struct batch *batch,
     sender->not_before_ns = 0;
     sender->server_asked = false;
     if (rejected && tell(sender, TROUBLE_REJECTED))
-        log_warn("%s rejected %" PRIu64 " of %u spans%s", sender->name, rejected, batch->spans, message);
+        log_warn("%s rejected %" PRIu64 " of %u %s%s", sender->name, rejected, batch->spans,
+                 sender->number == METRICS_OUTPUT ? "data points" : "spans", message);
     else if (!rejected)
         warn_accepted(sender, response, verdict, message);
     delivery->accepted = true;
@@ -288,8 +291,9 @@ static void refuse(struct sender *sender, const struct batch *batch, const struc
     shown_message(sender, verdict->message, message, sizeof message);
     trouble_note(sender->number, "refused: %s%s", verdict->status, message);
     if (tell(sender, TROUBLE_REFUSED))
-        log_warn("%s refuses spans, which are lost%s%s%s%s%s", sender->name, *verdict->status ? ": " : "",
-                 verdict->status, message, verdict->hint ? "; " : "", verdict->hint ? verdict->hint : "");
+        log_warn("%s refuses %s, which are lost%s%s%s%s%s", sender->name, sender->what,
+                 *verdict->status ? ": " : "", verdict->status, message, verdict->hint ? "; " : "",
+                 verdict->hint ? verdict->hint : "");
     delivery->lost = batch->spans;
     delivery->reason = COUNTER_lost_refused;
 }
@@ -370,9 +374,9 @@ static void give_up(struct sender *sender, const struct batch *batch, enum turn 
     delivery->reason = turn == TURN_ABORTED ? COUNTER_lost_deadline : COUNTER_lost_unreachable;
     bool at_the_end = exporter_final_trouble() != NULL; /* then told together with all that was lost */
     if (turn == TURN_EXPIRED && !is_stored && !at_the_end && tell(sender, TROUBLE_GAVE_UP))
-        log_warn("spans for %s are lost: nothing was accepted for %u ms (export_timeout); is the collector "
-                 "running?",
-                 sender->name, (unsigned)(sender->export_timeout_ns / NS_PER_MS));
+        log_warn("%s for %s are lost: nothing was accepted for %u ms (%s); is the collector running?",
+                 sender->what, sender->name, (unsigned)(sender->export_timeout_ns / NS_PER_MS),
+                 sender->number == METRICS_OUTPUT ? "timeout" : "export_timeout");
 }
 
 /* `is_stored`: it need not be lost with the process, so it doesn't hold up an exit for a collector that is
@@ -467,7 +471,7 @@ static void sender_open(struct output *output)
     };
     struct connection *connection = NULL;
     if (sender->transport->connection_create(&options, &connection) != STATUS_OK)
-        log_error("out of memory for the connection to %s: its spans are lost", sender->name);
+        log_error("out of memory for the connection to %s: its %s are lost", sender->name, sender->what);
     sender->connection = connection;
 }
 
@@ -508,7 +512,10 @@ static enum status copy_settings(struct sender *sender, const struct output_sett
     sender->grpc = wanted->kind == EXPORTER_OTLP_GRPC;
     sender->timeout_ns = wanted->timeout_ms * NS_PER_MS;
     sender->export_timeout_ns = settings->export_timeout_ms * NS_PER_MS;
-    if (settings->spool_directory)
+    sender->what = settings->signal == SIGNAL_METRICS ? "metrics" : "spans";
+    if (settings->signal == SIGNAL_METRICS)
+        snprintf(sender->kept, sizeof sender->kept, "metrics");
+    else if (settings->spool_directory)
         snprintf(sender->kept, sizeof sender->kept, "up to %llu MiB of spans",
                  (unsigned long long)(settings->spool_bytes_max >> 20));
     else if (settings->queue_spans_max)
@@ -517,7 +524,10 @@ static enum status copy_settings(struct sender *sender, const struct output_sett
         snprintf(sender->kept, sizeof sender->kept, "they"); /* no queue: they lie on a disk */
     sender->verify = wanted->verify;
     shown_url(sender->name, sizeof sender->name, wanted->endpoint);
-    sender->url = sender->grpc ? grpc_url(wanted->endpoint, wanted->insecure) : strdup(wanted->endpoint);
+    sender->url = sender->grpc
+                      ? grpc_url(wanted->endpoint, wanted->insecure,
+                                 settings->signal == SIGNAL_METRICS ? GRPC_METRICS_PATH : GRPC_TRACES_PATH)
+                      : strdup(wanted->endpoint);
     if (!sender->url || !copy(&sender->module_path, environment->module_path) ||
         !copy(&sender->ca_file, wanted->ca_file) ||
         !copy(&sender->client_certificate_file, wanted->client_certificate_file) ||

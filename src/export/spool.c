@@ -1,5 +1,6 @@
 #include "export/spool.h"
 
+#include "base/own_cpu.h"
 #include "base/own_thread.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -425,6 +426,7 @@ static void *run(void *argument)
 {
     struct spool *spool = argument;
     pthread_setname_np(pthread_self(), "cuspan/spool");
+    own_cpu_begin(OWN_SENDER);
     spool->sender->open(spool->sender);
     while (!is_over(spool)) {
         bool has_done = deliver_own(spool);

@@ -9,7 +9,7 @@
 #define TROUBLE_BYTES 400
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static char troubles[OUTPUTS_MAX][TROUBLE_BYTES];
+static char troubles[OUTPUT_NUMBERS][TROUBLE_BYTES];
 
 void trouble_note(unsigned output, const char *format, ...)
 {

@@ -36,6 +36,7 @@ void settings_deinit(struct settings *settings)
     resource_deinit(&settings->resource);
     for (size_t i = 0; i < settings->output_count; i++)
         output_settings_deinit(&settings->outputs[i]);
+    output_settings_deinit(&settings->metrics.output);
     filter_deinit(&settings->capture.calls);
     filter_deinit(&settings->capture.activities);
     filter_deinit(&settings->capture.kernels);
@@ -64,15 +65,25 @@ bool settings_have_graph_nodes(const struct settings *settings)
     return settings->detail == DETAIL_GRAPH_NODES || settings->detail == DETAIL_FULL;
 }
 
+static uint64_t bytes_of_sender(const struct output_settings *output)
+{
+    bool is_otlp = output->exporter.kind == EXPORTER_OTLP_HTTP || output->exporter.kind == EXPORTER_OTLP_GRPC;
+    return is_otlp ? SETTINGS_SENDER_BYTES : SETTINGS_WRITER_BYTES;
+}
+
 static uint64_t sender_bytes(const struct settings *settings)
 {
     uint64_t bytes = 0;
-    for (size_t i = 0; i < settings->output_count; i++) {
-        enum exporter_kind kind = settings->outputs[i].exporter.kind;
-        bool is_otlp = kind == EXPORTER_OTLP_HTTP || kind == EXPORTER_OTLP_GRPC;
-        bytes += is_otlp ? SETTINGS_SENDER_BYTES : SETTINGS_WRITER_BYTES;
-    }
-    return bytes;
+    for (size_t i = 0; i < settings->output_count; i++)
+        bytes += bytes_of_sender(&settings->outputs[i]);
+    return bytes + (settings->metrics.is_on
+                        ? SETTINGS_METRICS_BYTES + bytes_of_sender(&settings->metrics.output)
+                        : 0);
+}
+
+bool settings_have_output(const struct settings *settings)
+{
+    return settings->output_count > 0 || settings->metrics.is_on;
 }
 
 uint64_t settings_buffer_bytes(const struct settings *settings)

@@ -6,6 +6,7 @@
 
 #include "base/limits.h"
 #include "base/log.h"
+#include "model/figures.h"
 #include "model/resource.h"
 
 #include <stdbool.h>
@@ -35,6 +36,10 @@ enum exporter_kind { EXPORTER_OTLP_HTTP, EXPORTER_OTLP_GRPC, EXPORTER_FILE, EXPO
 enum otlp_encoding { ENCODING_PROTOBUF, ENCODING_JSON };
 enum sampler_kind { SAMPLER_ALWAYS_ON, SAMPLER_ALWAYS_OFF, SAMPLER_TRACE_ID_RATIO };
 
+enum signal { SIGNAL_TRACES, SIGNAL_METRICS };
+/* low_memory: histograms as delta, all else cumulative. */
+enum temporality { TEMPORALITY_CUMULATIVE, TEMPORALITY_DELTA, TEMPORALITY_LOW_MEMORY };
+
 struct header { /* name and value of an HTTP header; the value never reaches a log */
     char *name;
     char *value;
@@ -56,8 +61,10 @@ struct exporter_settings {
     bool verify;   /* check the server's certificate (distribution.cuspan.tls_verify) */
 };
 
-/* One output: a processor with its exporter. */
+/* One output: a processor with its exporter; or the reader of metrics with its, whose queue and batches are
+ * of data points, and which has no schedule. */
 struct output_settings {
+    enum signal signal;
     uint32_t
         schedule_delay_ms; /* at most this long until a span is on its way; 0 (simple processor): at once */
     uint32_t export_timeout_ms; /* for one batch with all its retries */
@@ -84,6 +91,14 @@ struct settings {
 
     size_t output_count;
     struct output_settings outputs[OUTPUTS_MAX];
+
+    struct {
+        bool is_on;
+        struct output_settings output; /* valid where is_on */
+        uint32_t interval_ms;
+        enum temporality temporality;
+        enum histogram_form histogram_form;
+    } metrics;
 
     /* distribution.cuspan */
     enum detail detail;
@@ -161,13 +176,13 @@ const char *detail_name(enum detail detail);
 void settings_deinit(struct settings *settings);
 void output_settings_deinit(struct output_settings *output);
 
-/* How memory_bytes_max is divided: what stages need in any case (kernel names, waiting records, the pipeline
- * thread's stack, the libraries' variables), each output's sender (its stack; for OTLP the compressor with
- * the body that it makes, libcurl, TLS, an answer being read), the buffers lent to CUPTI, the rings and the
- * table of pending calls come first; the rest is for the queues of spans. tests/integration/bounds_test.py
- * holds it against what is really allocated. config refuses settings that leave less than
- * SETTINGS_QUEUE_BYTES_MIN for them. */
-#define SETTINGS_FIXED_BYTES (18 * 1024 * 1024)
+/* How memory_bytes_max is divided: what stages need in any case (kernel names, waiting records, figures, the
+ * pipeline thread's stack, the libraries' variables), each output's sender (its stack; for OTLP the
+ * compressor with the body that it makes, libcurl, TLS, an answer being read), the buffers lent to CUPTI, the
+ * rings and the table of pending calls come first; the rest is for the queues of spans.
+ * tests/integration/bounds_test.py holds it against what is really allocated. config refuses settings that
+ * leave less than SETTINGS_QUEUE_BYTES_MIN for them. */
+#define SETTINGS_FIXED_BYTES (37 * 512 * 1024)
 #ifdef CUSPAN_GZIP_GATHERS /* libdeflate's: a body in one piece */
 #define SETTINGS_SENDER_BYTES (7 * 1024 * 1024)
 #else
@@ -180,10 +195,14 @@ void output_settings_deinit(struct output_settings *output);
 #define SETTINGS_SPOOL_BYTES                                                                                 \
     (3 * 1024 * 1024) /* with a spool, for each output: the body that is read from it */
 #define SETTINGS_QUEUE_BYTES_MIN (1024 * 1024)
+#define SETTINGS_METRICS_BYTES                                                                               \
+    (2 * 1024 * 1024) /* with metrics: their histograms, and the stack of the thread that asks NVML */
 #define SETTINGS_SUMMARIES_BYTES (1024 * 1024) /* with the detail `summary`: the requests that are open */
 /* Whether nodes of graphs are asked for in place of whole executions. */
 bool settings_have_graph_nodes(const struct settings *settings);
 uint64_t settings_buffer_bytes(const struct settings *settings);
+/* Whether there is an exporter at all. */
+bool settings_have_output(const struct settings *settings);
 uint64_t settings_queue_bytes(const struct settings *settings);
 
 /* Whether `name` passes the filter, by itself or by `alias` (a group's name, a longer name; may be NULL). */

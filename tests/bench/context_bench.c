@@ -31,11 +31,11 @@ static void push_end(void)
 
 static void drain(void)
 {
-    if (!thread_self)
+    if (!thread_known())
         return;
-    uint64_t published = ring_published(&thread_self->ring);
-    while (ring_peek(&thread_self->ring, published))
-        ring_release(&thread_self->ring);
+    uint64_t published = ring_published(&thread_known()->ring);
+    while (ring_peek(&thread_known()->ring, published))
+        ring_release(&thread_known()->ring);
 }
 
 static double run(void (*work)(void))

@@ -107,7 +107,8 @@ int main(int argc, char **argv)
                                       128,
                                       128,
                                       8192,
-                                      4 << 20};
+                                      4 << 20,
+                                      false};
     if (encoder_create(&options, &encoder) != STATUS_OK)
         return 1;
     uint64_t state = 42;

@@ -96,7 +96,7 @@ static struct outputs *create_outputs(char *program)
 
 static void flush(struct outputs *outputs)
 {
-    uint64_t sent[OUTPUTS_MAX];
+    uint64_t sent[OUTPUT_NUMBERS];
     outputs_send(outputs);
     outputs_sent(outputs, sent);
     if (outputs_wait(outputs, sent, clock_monotonic_ns() + FLUSH_MS * NS_PER_MS) != STATUS_OK)

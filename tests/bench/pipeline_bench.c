@@ -765,6 +765,7 @@ static const char help[] =
     "  --threads N    so many times the recorded threads (1)\n"
     "  --devices N    the GPU work is spread over so many devices (1: as recorded)\n"
     "  --names N      so many kernel names in place of the recorded ones\n"
+    "  --metrics      what metrics are made of is counted, too\n"
     "  --zstd         compress by zstd in place of gzip\n"
     "  --only STAGE   nothing but the chain up to: fill, decode, correlate, encode or compress\n"
     "  --together     the threads play all at once, and not each a repetition\n"
@@ -783,13 +784,12 @@ static int stage_by_name(const char *name)
 
 static const char *read_options(int argc, char **argv, const char **detail)
 {
-    static const struct option known[] = {{"repeat", 1, NULL, 'r'},   {"rounds", 1, NULL, 'n'},
-                                          {"detail", 1, NULL, 'd'},   {"threads", 1, NULL, 't'},
-                                          {"devices", 1, NULL, 'g'},  {"names", 1, NULL, 'k'},
-                                          {"only", 1, NULL, 'o'},     {"zstd", 0, NULL, 'z'},
-                                          {"together", 0, NULL, 'T'}, {"by-record", 0, NULL, 'R'},
-                                          {"growth", 1, NULL, 'G'},   {"json", 0, NULL, 'j'},
-                                          {"help", 0, NULL, 'h'},     {0}};
+    static const struct option known[] = {
+        {"repeat", 1, NULL, 'r'},    {"rounds", 1, NULL, 'n'},  {"detail", 1, NULL, 'd'},
+        {"threads", 1, NULL, 't'},   {"devices", 1, NULL, 'g'}, {"names", 1, NULL, 'k'},
+        {"only", 1, NULL, 'o'},      {"zstd", 0, NULL, 'z'},    {"together", 0, NULL, 'T'},
+        {"by-record", 0, NULL, 'R'}, {"growth", 1, NULL, 'G'},  {"json", 0, NULL, 'j'},
+        {"metrics", 0, NULL, 'm'},   {"help", 0, NULL, 'h'},    {0}};
     for (int option; (option = getopt_long(argc, argv, "", known, NULL)) != -1;) {
         unsigned long value = optarg ? strtoul(optarg, NULL, 10) : 0;
         switch (option) {
@@ -819,6 +819,9 @@ static const char *read_options(int argc, char **argv, const char **detail)
             break;
         case 'T':
             options.together = true;
+            break;
+        case 'm':
+            settings.metrics.is_on = true;
             break;
         case 'R':
             options.by_record = true;
@@ -852,12 +855,14 @@ static void load_settings(const char *detail)
 {
     char overrides[64];
     struct config_report report = {0};
+    bool has_metrics = settings.metrics.is_on;
     snprintf(overrides, sizeof overrides, "detail=%s", detail);
     struct config_input input = {.getenv = no_variable, .overrides = overrides};
     if (config_load(&input, &settings, &report) != STATUS_OK) {
         fprintf(stderr, "pipeline_bench: there is no detail %s\n", detail);
         exit(2);
     }
+    settings.metrics.is_on = has_metrics;
 }
 
 int main(int argc, char **argv)

@@ -161,9 +161,10 @@ class Collector:
     """The gateway of docker/collector.yaml, or of another configuration, with Jaeger behind it."""
 
     def __init__(self, binary, directory, jaeger, config="docker/collector.yaml", **environment):
-        self.otlp_grpc, self.otlp_http = free_ports(2)
+        self.otlp_grpc, self.otlp_http, prometheus = free_ports(3)
         environment |= {"COLLECTOR_HOST": "localhost", "OTLP_GRPC_PORT": str(self.otlp_grpc),
-                        "OTLP_HTTP_PORT": str(self.otlp_http), "COLLECTOR_TO": f"http://localhost:{jaeger.otlp_http}"}
+                        "OTLP_HTTP_PORT": str(self.otlp_http), "PROMETHEUS_PORT": str(prometheus),
+                        "COLLECTOR_TO": f"http://localhost:{jaeger.otlp_http}"}
         self.process = Process(binary, ROOT / config, directory, "collector", environment,
                                lambda: post_nothing(self.otlp_http))
 

@@ -15,8 +15,10 @@ PYTHON=$("$ROOT/tests/integration/otlp_python.sh")
 OUT=$(mktemp -d "${TMPDIR:-/tmp}/cuspan-e2e.XXXXXX")
 export PYTHONDONTWRITEBYTECODE=1
 "$PYTHON" "$ROOT/tests/e2e/compare_test.py"
+PROMETHEUS=$(command -v prometheus) || fail "the end-to-end test of metrics needs Prometheus: apt-get install prometheus"
 # The logs stay where something has failed.
-if "$PYTHON" "$ROOT/tests/e2e/e2e.py" "$JAEGER" "$BUILD" "$OUT" "${RECORDINGS[@]}"; then
+if "$PYTHON" "$ROOT/tests/e2e/e2e.py" "$JAEGER" "$BUILD" "$OUT" "${RECORDINGS[@]}" &&
+    "$PYTHON" "$ROOT/tests/e2e/metrics_test.py" "$JAEGER" "$PROMETHEUS" "$BUILD" "$OUT"; then
     rm -rf "$OUT"
 else
     echo "logs of Jaeger and the Collector: $OUT"

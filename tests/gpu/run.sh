@@ -29,6 +29,7 @@ done
 "$NVCC" -arch=native -std=c++17 -Iinclude -o "$OUT/requests" tests/gpu/requests.cu
 cc -shared -fPIC -O2 -o "$OUT/counter.so" tests/gpu/counter.c -ldl
 "$NVCC" -arch=native -std=c++17 -Iinclude -o "$OUT/control" tests/gpu/control.cu
+"$NVCC" -arch=native -std=c++17 -o "$OUT/faults" tests/gpu/faults.cu
 PROGRAMS=("$OUT/vector_add" "$OUT/threads" "$OUT/graph" "$OUT/graph_threads" "$OUT/requests" "$OUT/control")
 
 build_cuda12() {
@@ -61,4 +62,7 @@ if [ $# -eq 0 ]; then
     done
 fi
 [ ${#LIBRARIES[@]} -gt 0 ] || fail "no CUPTI anywhere"
-python3 tests/gpu/gpu_test.py build "$OUT" "$PWD/$OUT/counter.so" "${LIBRARIES[@]}" -- "${PROGRAMS[@]}"
+STATUS=0
+python3 tests/gpu/findings_test.py build "$OUT" "$OUT/faults" "${LIBRARIES[0]}" || STATUS=1
+python3 tests/gpu/gpu_test.py build "$OUT" "$PWD/$OUT/counter.so" "${LIBRARIES[@]}" -- "${PROGRAMS[@]}" || STATUS=1
+exit $STATUS

@@ -152,6 +152,19 @@ class Memory(Case):
         config.write_text(f'file_format: "1.1"\ntracer_provider:\n  processors:\n{outputs}')
         self.load("torch_inference", "--config", config, "--repeat", 20, "--overload", to_file=False)
 
+    def test_metrics(self):
+        """With more names of kernels than metrics tell apart, and the largest histograms."""
+        server = self.collector(0)
+        kernels = sum(1 for a in recorded("torch_inference").gpu_work() if a.kind == agent_test.recording.KERNEL)
+        env = {"OTEL_METRICS_EXPORTER": "otlp", "OTEL_METRIC_EXPORT_INTERVAL": "100",
+               "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT": f"http://127.0.0.1:{server.server_address[1]}/v1/metrics",
+               "OTEL_EXPORTER_OTLP_METRICS_DEFAULT_HISTOGRAM_AGGREGATION": "base2_exponential_bucket_histogram"}
+        result = self.load("torch_inference", *NOWHERE, "--repeat", 40, fail="unique-names=40", env=env)
+        self.assertEqual(result.report["losses"], {})
+        self.assertEqual(result.report["counters"]["kernels_unnamed"], 40 * kernels - 256)
+        self.assertGreater(result.report["metrics"]["delivered"], 256)
+        self.assertGreater(server.requests, 1)
+
     def test_small_and_large(self):
         small = {"rings.total_bytes": 2 * MIB, "cupti.host_buffer_count": 32}
         self.load("torch_inference", *NOWHERE, "--repeat", 10, "--overload", memory=40 * MIB, settings=small)

@@ -224,6 +224,22 @@ class Commands(Case):
         self.assertIn(f"= {status['spans']} delivered + 0 on their way + 0 lost\n", text)
         self.assertNotIn("unaccounted", text)
         self.assertIn("lost: nothing", text)
+        self.assertGreater(status["own"]["pipeline_ns"], 0)
+        self.assertGreater(status["own"]["control_ns"], 0)
+        self.assertRegex(text, r"  own: (callbacks [0-9.]+ \S+ on the program's threads, estimated from \d+ calls"
+                               r"|no call's callbacks were timed yet)\n    threads: pipeline [0-9.]+ ")
+
+    def test_own_cost_grows_with_the_calls(self):
+        program = self.begin(BUILD / "cycling_host", BUILD / "libcuspan.so", BUILD / "libcuspan-replay.so", recording("threads"))
+        self.after(program, "ready")
+        first = wait_until("nothing was timed", lambda: (lambda own: own if "callback_ns" in own else None)(
+            self.ask(program.pid, "status")["own"]))
+        more = wait_until("no more was timed", lambda: (lambda own: own if own["callback_calls"] > first["callback_calls"] + 20
+                                                        else None)(self.ask(program.pid, "status")["own"]))
+        for key in "callback_ns", "pipeline_ns", "control_ns":
+            self.assertGreater(more[key], first[key], key)
+        status = self.ask(program.pid, "status")
+        self.assertLess(status["own"]["callback_ns"] / status["counters"]["calls_captured"], 50_000)
 
     def test_losses_have_their_advice(self):
         program = self.begin(BUILD / "cycling_host", BUILD / "libcuspan.so", BUILD / "libcuspan-replay.so",
@@ -490,6 +506,50 @@ class Socket(Case):
         denied = subprocess.run([copy, "stop", str(program.pid), "--directory", str(self.folder.parent)], user=NOBODY,
                                 env={"PATH": "/bin"}, capture_output=True, text=True)
         self.assertEqual(denied.returncode, 1)
+
+
+class Figures(Case):
+    """What `cuspan top` shows: counted while somebody looks."""
+
+    def test_they_begin_with_the_first_look_and_add_up(self):
+        program = self.host("inject", *["nap"] * 30, "play", "flush")
+        self.after(program, "inject: 1")
+        first = self.ask(program.pid, "figures")
+        self.assertFalse(first["is_on"])
+        self.assertEqual(first["calls"], {"count": 0, "total_ns": 0, "errors": 0, "waiting_ns": 0})
+
+        def all_of_it():
+            told = self.ask(program.pid, "figures")
+            time.sleep(0.05)
+            return told["is_on"] and told["devices"] and told["devices"][0]["copies"] == 3 and told
+        told = wait_until("no figures of what was played", all_of_it)
+        self.after(program, "flush: 0")
+        spans = [span for line in self.spans.read_text().splitlines()
+                 for part in json.loads(line)["resourceSpans"] for scope in part["scopeSpans"] for span in scope["spans"]]
+        attributes = [{pair["key"]: next(iter(pair["value"].values())) for pair in span["attributes"]} for span in spans]
+        calls = [span for span, has in zip(spans, attributes) if "cuda.api" in has]
+        kernels = [span for span, has in zip(spans, attributes) if has.get("cuda.activity") == "kernel"]
+
+        def length(span):
+            return int(span["endTimeUnixNano"]) - int(span["startTimeUnixNano"])
+        self.assertEqual(told["calls"]["count"], len(calls))
+        self.assertEqual(told["calls"]["total_ns"], sum(map(length, calls)))
+        self.assertEqual(told["launches"], 1)
+        self.assertGreater(told["calls"]["waiting_ns"], 0)
+        self.assertEqual(told["kernels"], [{"name": span["name"], "count": 1, "total_ns": length(span)} for span in kernels])
+        device = told["devices"][0]
+        self.assertTrue(device["uuid"].startswith("GPU-"), device)
+        self.assertEqual(device["kernel_ns"], sum(map(length, kernels)))
+        self.assertEqual(device["copy_bytes"], sum(int(has.get("cuda.memcpy.bytes", 0)) for has in attributes))
+        self.assertGreaterEqual(device["busy_ns"], device["kernel_ns"])
+        self.assertEqual((device["memory_live"], device["memory_peak"]), (0, device["copy_bytes"]))
+        self.assertGreater(told["own"]["pipeline_cpu_ns"], 0)
+        self.assertGreater(told["time_ns"], told["since_ns"])
+
+    def test_an_agent_that_waits_has_none(self):
+        program = self.host("inject", settings={"start_on": "control"})
+        told = self.ask(program.pid, "figures")
+        self.assertEqual((told["is_on"], told["devices"], told["kernels"]), (False, [], []))
 
 
 class Stopping(Case):

@@ -32,17 +32,27 @@ cli        NEVER capture correlate encode export replay share
 replay     NEVER config correlate encode export agent cli share
 share      NEVER base config capture correlate encode export recording agent cli replay
 
-base       NEVER <curl/curl.h> <yaml.h> <cjson/cJSON.h> <zlib.h> <zstd.h> <igzip_lib.h> <libdeflate.h>
-model      NEVER <curl/curl.h> <yaml.h> <cjson/cJSON.h> <zlib.h> <zstd.h> <igzip_lib.h> <libdeflate.h>
-config     NEVER <curl/curl.h> <cjson/cJSON.h> <zlib.h> <zstd.h> <igzip_lib.h> <libdeflate.h>
-capture    NEVER <curl/curl.h> <yaml.h> <cjson/cJSON.h> <zlib.h> <zstd.h> <igzip_lib.h> <libdeflate.h>
-correlate  NEVER <curl/curl.h> <yaml.h> <cjson/cJSON.h> <zlib.h> <zstd.h> <igzip_lib.h> <libdeflate.h>
-encode     NEVER <curl/curl.h> <yaml.h> <cjson/cJSON.h> <zlib.h> <zstd.h> <igzip_lib.h> <libdeflate.h>
-export     NEVER <yaml.h>
-recording  NEVER <curl/curl.h> <yaml.h> <cjson/cJSON.h> <zstd.h> <igzip_lib.h> <libdeflate.h>
-agent      NEVER <curl/curl.h> <yaml.h> <cjson/cJSON.h> <zlib.h> <zstd.h> <igzip_lib.h> <libdeflate.h>
+base       NEVER <curl/curl.h> <yaml.h> <cjson/cJSON.h> <zlib.h> <zstd.h> <igzip_lib.h> <libdeflate.h> <sqlite3.h>
+model      NEVER <curl/curl.h> <yaml.h> <cjson/cJSON.h> <zlib.h> <zstd.h> <igzip_lib.h> <libdeflate.h> <sqlite3.h>
+config     NEVER <curl/curl.h> <cjson/cJSON.h> <zlib.h> <zstd.h> <igzip_lib.h> <libdeflate.h> <sqlite3.h>
+capture    NEVER <curl/curl.h> <yaml.h> <cjson/cJSON.h> <zlib.h> <zstd.h> <igzip_lib.h> <libdeflate.h> <sqlite3.h>
+correlate  NEVER <curl/curl.h> <yaml.h> <cjson/cJSON.h> <zlib.h> <zstd.h> <igzip_lib.h> <libdeflate.h> <sqlite3.h>
+encode     NEVER <curl/curl.h> <yaml.h> <cjson/cJSON.h> <zlib.h> <zstd.h> <igzip_lib.h> <libdeflate.h> <sqlite3.h>
+export     NEVER <yaml.h> <sqlite3.h>
+recording  NEVER <curl/curl.h> <yaml.h> <cjson/cJSON.h> <zstd.h> <igzip_lib.h> <libdeflate.h> <sqlite3.h>
+agent      NEVER <curl/curl.h> <yaml.h> <cjson/cJSON.h> <zlib.h> <zstd.h> <igzip_lib.h> <libdeflate.h> <sqlite3.h>
 cli        NEVER <curl/curl.h> <yaml.h> <zstd.h> <igzip_lib.h> <libdeflate.h>
-replay     NEVER <curl/curl.h> <yaml.h> <cjson/cJSON.h> <zlib.h> <zstd.h> <igzip_lib.h> <libdeflate.h>
+replay     NEVER <curl/curl.h> <yaml.h> <cjson/cJSON.h> <zlib.h> <zstd.h> <igzip_lib.h> <libdeflate.h> <sqlite3.h>
+
+base       NEVER <curses.h>
+model      NEVER <curses.h>
+config     NEVER <curses.h>
+capture    NEVER <curses.h>
+correlate  NEVER <curses.h>
+encode     NEVER <curses.h>
+export     NEVER <curses.h>
+recording  NEVER <curses.h>
+agent      NEVER <curses.h>
 
 anyone     NEVER <cupti.h> <cupti_activity.h> <cupti_callbacks.h> <cuda.h> <cuda_runtime.h> <cuda_runtime_api.h>
 anyone     NEVER capture/cupti_abi.h
@@ -119,10 +129,10 @@ def curl_include():
 def check_rules_bite():
     """A rule that catches nothing would pass for ever: one include against each kind of rule."""
     bad = [("correlate", '"', "capture/cupti.h"), ("export", '"', "encode/encoder.h"), ("capture", "<", "curl/curl.h"),
-           ("cli", "<", "yaml.h"), ("capture", "<", "cupti.h"), ("agent", "<", "zstd.h"), ("agent", '"', "capture/cupti_abi.h"),
+           ("cli", "<", "yaml.h"), ("agent", "<", "sqlite3.h"), ("capture", "<", "cupti.h"), ("agent", "<", "zstd.h"), ("agent", '"', "capture/cupti_abi.h"),
            ("base", '"', "model/span.h")]
     good = [("correlate", '"', "model/span.h"), ("export", "<", "curl/curl.h"), ("config", "<", "yaml.h"),
-            ("agent", '"', "capture/capture.h"), ("capture", '"', "capture/cupti_abi.h"), ("capture", '"', "capture/cupti.h")]
+            ("cli", "<", "sqlite3.h"), ("agent", '"', "capture/capture.h"), ("capture", '"', "capture/cupti_abi.h"), ("capture", '"', "capture/cupti.h")]
     wrong = [f"no rule catches {i}" for i in bad if not any(breaks(rule, *i) for rule in RULE_PAIRS)]
     return wrong + [f"a rule forbids {i}" for i in good if any(breaks(rule, *i) for rule in RULE_PAIRS)]
 

@@ -26,7 +26,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span
 HEX_FIELDS = {"traceId": 32, "spanId": 16, "parentSpanId": 16}
 INT64_TYPES = {FieldDescriptor.TYPE_INT64, FieldDescriptor.TYPE_UINT64, FieldDescriptor.TYPE_FIXED64,
                FieldDescriptor.TYPE_SFIXED64, FieldDescriptor.TYPE_SINT64}
-INT_TYPES = {FieldDescriptor.TYPE_INT32, FieldDescriptor.TYPE_UINT32, FieldDescriptor.TYPE_FIXED32,
+INT_TYPES = {FieldDescriptor.TYPE_INT32, FieldDescriptor.TYPE_SINT32, FieldDescriptor.TYPE_UINT32, FieldDescriptor.TYPE_FIXED32,
              FieldDescriptor.TYPE_ENUM}
 DIFFERENCES_SHOWN = 5
 
@@ -96,6 +96,9 @@ def read_object(value, message, where):
             raise Malformed(f"{place}: {item!r} is no array")
         else:
             for i, element in enumerate(item):
+                if field.type != FieldDescriptor.TYPE_MESSAGE:
+                    getattr(message, field.name).append(read_scalar(field, element, f"{place}[{i}]"))
+                    continue
                 read_object(element, getattr(message, field.name).add(), f"{place}[{i}]")
 
 

@@ -10,6 +10,8 @@ import io
 import json
 import math
 import os
+import signal
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -54,6 +56,79 @@ def union(stretches):
         if depth == 0:
             covered += time - since
     return covered
+
+
+class Groups:
+    """Which span of a file belongs where, by what help says of --by; and files of some of the spans."""
+
+    def __init__(self, file):
+        self.documents = [json.loads(line) for line in file.read_text().splitlines()]
+        self.spans = {span.span_id: span for document in self.documents for span in spans_of(document)}
+        self.thread_names = {span.attributes["thread.id"]: span.attributes["thread.name"] for span in self.spans.values()
+                             if "thread.name" in span.attributes}
+        self.work = defaultdict(list)
+        for span in self.spans.values():
+            if self.is_work(span):
+                self.work[span.parent_id].append(span)
+        for children in self.work.values():
+            children.sort(key=lambda span: (span.start_ns, -span.end_ns))
+
+    @staticmethod
+    def is_work(span):
+        return "cuda.device.id" in span.resource
+
+    @staticmethod
+    def is_session(span):
+        return any(key.startswith("cuda.session") for key in span.attributes)
+
+    def up(self, span):
+        while span:
+            yield span
+            span = self.spans.get(span.parent_id)
+
+    def group(self, word, span):
+        work = span if self.is_work(span) else next(iter(self.work[span.span_id]), None) if "cuda.api" in span.attributes else None
+        none = f"(no {word})"
+        if word == "thread":
+            caller = next((at for at in self.up(span) if not self.is_work(at)), None)
+            attributes = caller.attributes if caller else {}
+            if "thread.id" not in attributes:
+                return none
+            return f'{attributes["thread.id"]} {self.thread_names.get(attributes["thread.id"], "")}'.strip()
+        if word == "request":
+            return none if any(map(self.is_session, self.up(span))) else span.trace_id
+        if word == "range":
+            for at in self.up(span):
+                if not self.is_work(at) and "cuda.api" not in at.attributes:
+                    return none if self.is_session(at) else at.name
+            return none
+        if word == "stream":
+            return (f'GPU {work.resource["cuda.device.id"]}, context {work.attributes["cuda.context.id"]}, stream '
+                    f'{work.attributes["cuda.stream.id"]}') if work else none
+        if word == "device":
+            known = work.resource if work else None
+            if not known and "cuda.context.id" in span.attributes:
+                known = next((other.resource for other in self.spans.values() if self.is_work(other) and
+                              other.attributes.get("cuda.context.id") == span.attributes["cuda.context.id"]), None)
+            return f'{known["cuda.device.id"]} {known["hw.name"]} {known["hw.id"]}' if known else none
+        return f'{span.resource["process.pid"]} {span.resource["service.name"]}'
+
+    def by(self, word):
+        groups = defaultdict(set)
+        for span in self.spans.values():
+            groups[self.group(word, span)].add(span.span_id)
+        counted = {name: ids for name, ids in groups.items()
+                   if any(self.is_work(self.spans[i]) or "cuda.api" in self.spans[i].attributes for i in ids)}
+        return counted
+
+    def write(self, path, wanted):
+        with open(path, "w", encoding="utf-8") as file:
+            for document in self.documents:
+                copy = json.loads(json.dumps(document))
+                for resource in copy["resourceSpans"]:
+                    for scope in resource["scopeSpans"]:
+                        scope["spans"] = [span for span in scope["spans"] if span["spanId"] in wanted]
+                file.write(json.dumps(copy) + "\n")
 
 
 class Recording(unittest.TestCase):
@@ -132,6 +207,9 @@ class Recording(unittest.TestCase):
                 if time[key]:
                     self.assertAlmostEqual(row["bytes_per_s"] / (size[key] * 1e9 / time[key] or 1), 1 if size[key] else 0)
             self.assertEqual(sum(row["copies"] + row["fills"] for row in tables["sizes"]), sum(count.values()))
+            of_host = sum(size[key] for key in size if {"pageable", "pinned"} & set(key[1:]))
+            pageable = sum(size[key] for key in size if "pageable" in key[1:])
+            self.assertAlmostEqual(tables["headline"][0].get("pageable_share", 0), pageable / of_host if of_host else 0)
 
     def test_devices(self):
         for spans, tables in self.each():
@@ -170,6 +248,41 @@ class Recording(unittest.TestCase):
                 self.assertEqual({key: row[key] for key in want}, want)
             self.assertEqual(sum(row["count"] for row in tables["latency_histogram"]), len(kernels))
 
+    def test_what_tracing_took(self):
+        """CUPTI's part is that of its overhead records, the driver's own work left out; cuspan's isn't that of the run."""
+        words = {"flushing buffers": "cupti_buffer_flush", "instrumenting": "cupti_instrumentation",
+                 "its resources": "cupti_resource", "requests of buffers": "activity_buffer_request",
+                 "anything else": "else"}
+        any_found = 0
+        for name, (spans, tables) in zip(self.files, self.each()):
+            took = Counter()
+            for span in spans:
+                if span.attributes.get("cuda.activity") == "overhead" and "cuda.zero_length" not in span.attributes:
+                    kind = span.attributes["cuda.overhead.kind"]
+                    took["else" if kind in ("unknown", "uvm_activity_init") else kind] += span.end_ns - span.start_ns
+            got = {words[row["what"]]: row["time_ns"] for row in tables["own"]}
+            if name == "service":  # of requests that aren't sampled it has a cost, and no span
+                self.assertTrue(all(took[kind] <= time for kind, time in got.items()))
+            else:
+                self.assertEqual(got, {kind: took[kind] for kind in words.values() if took[kind]})
+            self.assertEqual({row["who"] for row in tables["own"]} - {"CUPTI"}, set())
+            any_found += len(got)
+        self.assertGreater(any_found, 3)
+
+    def test_cuspans_own_part(self):
+        """As a run on a GPU writes it: over all sessions."""
+        spans = [{"traceId": "0" * 31 + "1", "spanId": f"{number:016x}", "name": "app", "startTimeUnixNano": "1000000",
+                  "endTimeUnixNano": "2000000", "attributes": [
+                      {"key": f"cuspan.own.{key}", "value": {"intValue": str(value * number)}}
+                      for key, value in (("callback_time", 1000), ("callback_calls", 5), ("pipeline_time", 20000))]
+                  + [{"key": "cuda.session.number", "value": {"intValue": str(number)}}]} for number in (1, 2)]
+        file = Path(self.folder.name, "own.jsonl")
+        file.write_text(json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]}) + "\n")
+        rows = json.loads(run("stat", "--json", "--table", "own", file).stdout)["own"]
+        self.assertEqual([(row["what"], row["time_ns"], row.get("timed_calls")) for row in rows],
+                         [("callbacks (estimate)", 3000, 15), ("correlating, encoding (CPU)", 60000, None)])
+        self.assertAlmostEqual(rows[0]["wall_share"], 0.003)
+
     def test_occupancy_of_known_launches(self):
         """By NVIDIA's occupancy calculator, compute capability 9.0: 256 threads of 16 registers: 100 %; 384 threads of 168
         registers: 12 of 64 warps."""
@@ -200,6 +313,44 @@ class Recording(unittest.TestCase):
         for table in "calls", "kernels", "copies", "latency":
             self.assertEqual(direct[table], spans[table])
 
+    def test_groups_are_what_a_file_of_their_spans_would_give(self):
+        """Who belongs to which group is worked out here again, the group's spans are written to a file of their own, and its
+        tables have to be the group's, all of them and to the last digit."""
+        for name, word in [("service", "thread"), ("service", "request"), ("service", "range"), ("service", "stream"),
+                           ("threads", "thread"), ("threads", "stream"), ("torch_inference", "device"),
+                           ("graph_nodes", "process")]:
+            with self.subTest(recording=name, by=word):
+                groups = Groups(self.files[name])
+                tables = json.loads(run("stat", "--json", "--top", 0, "--by", word, self.files[name]).stdout)
+                wanted = groups.by(word)
+                self.assertEqual({row["group"] for row in tables["headline"]}, set(wanted))
+                for group in sorted(wanted, key=lambda name: (-len(wanted[name]), name))[:4]:
+                    alone = Path(self.folder.name, "group.jsonl")
+                    groups.write(alone, wanted[group])
+                    of_group = json.loads(run("stat", "--json", "--top", 0, alone).stdout)
+                    if word not in ("process", "device"):  # whose blocks may be freed by another group
+                        of_group = {key: rows for key, rows in of_group.items() if not key.startswith(("memory", "findings"))}
+                    got = {key: [{k: v for k, v in row.items() if k != "group"} for row in rows if row["group"] == group]
+                           for key, rows in tables.items()}
+                    self.assertEqual(got, of_group, group)
+
+    def test_groups_add_up_to_the_whole(self):
+        for name, file in self.files.items():
+            whole = json.loads(run("stat", "--json", "--top", 0, file).stdout)["headline"][0]
+            for word in "range", "stream", "thread", "device", "request", "process":
+                rows = json.loads(run("stat", "--json", "--top", 0, "--by", word, file).stdout)["headline"]
+                for key in "calls", "call_ns", "errors", "kernels", "kernel_ns", "move_ns", "moved_bytes":
+                    self.assertEqual(sum(row[key] for row in rows), whole[key], f"{name} by {word}: {key}")
+
+    def test_top_of_groups(self):
+        shown = json.loads(run("stat", "--json", "--top", 2, "--by", "request", self.files["service"]).stdout)
+        self.assertEqual(len(shown["headline"]), 2)
+        self.assertIn("and 287 more", run("stat", "--top", 2, "--by", "request", "--table", "headline",
+                                          self.files["service"]).stdout)
+        done = run("stat", "--by", "steam", self.files["service"])
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("--by wants one of: range stream thread device request process", done.stderr)
+
     def test_top_leaves_rows_out_and_says_so(self):
         shown = run("stat", "--top", 2, "--table", "calls", self.files["torch_inference"]).stdout
         self.assertIn("more", shown.splitlines()[-2] + shown.splitlines()[-1])
@@ -218,6 +369,209 @@ class Recording(unittest.TestCase):
         done = run("stat", "--max-spans", 10, self.files["threads"])
         self.assertEqual(done.returncode, 0)
         self.assertRegex(done.stderr, r"\d+ spans of the file are not counted: read more with --max-spans")
+
+
+class Sqlite(unittest.TestCase):
+    """`--sqlite`, by Python's own SQLite, against the spans of the same file."""
+
+    COPY_KINDS = ["Unknown", "HostToDevice", "DeviceToHost", "HostToArray", "ArrayToHost", "ArrayToArray", "ArrayToDevice",
+                  "DeviceToArray", "DeviceToDevice", "HostToHost", "PeerToPeer"]
+    MEMORY = ["pageable", "pinned", "device", "array", "managed", "device_static", "managed_static", "unknown"]
+
+    def setUp(self):
+        temporary = tempfile.TemporaryDirectory()
+        self.addCleanup(temporary.cleanup)
+        self.folder = Path(temporary.name)
+        self.target = self.folder / "out.sqlite"
+
+    def export(self, recording):
+        """(connection, spans)"""
+        file = self.folder / f"{recording.stem}.jsonl"
+        self.assertEqual(run("replay", "--quiet", "--file", file, recording).returncode, 0)
+        done = run("stat", "--sqlite", self.target, file)
+        self.assertEqual((done.returncode, done.stdout), (0, ""), done.stderr)
+        self.assertEqual(self.target.stat().st_mode & 0o777, 0o600)
+        spans = [span for line in file.read_text().splitlines() for span in spans_of(json.loads(line))]
+        database = sqlite3.connect(self.target)
+        self.addCleanup(database.close)
+        return database, spans
+
+    @staticmethod
+    def times(spans, start):
+        return [(span.start_ns - start, span.end_ns - start) for span in spans]
+
+    def test_every_record_is_there(self):
+        for recording in RECORDINGS:
+            database, spans = self.export(recording)
+            (start,), = database.execute("SELECT utcEpochNs FROM TARGET_INFO_SESSION_START_TIME")
+            self.assertEqual(start, min(span.start_ns for span in spans))
+            names = dict(database.execute("SELECT id, value FROM StringIds"))
+            pid = int(spans[0].resource["process.pid"])
+
+            def of(activity):
+                return [span for span in spans if span.attributes.get("cuda.activity") == activity]
+
+            def three(span, key):
+                return tuple(span.attributes[key])
+
+            rows = database.execute("SELECT start, end, deviceId, contextId, streamId, correlationId, globalPid, demangledName, "
+                                    "shortName, registersPerThread, gridX, gridY, gridZ, blockX, blockY, blockZ, "
+                                    "staticSharedMemory, dynamicSharedMemory, graphNodeId FROM CUPTI_ACTIVITY_KIND_KERNEL")
+            got = sorted((row[:7] + (names[row[7]], names[row[8]]) + row[9:] for row in rows), key=str)
+            self.assertEqual(got, sorted((
+                (s.start_ns - start, s.end_ns - start, s.resource["cuda.device.id"], s.attributes["cuda.context.id"],
+                 s.attributes["cuda.stream.id"], s.attributes["cuda.correlation.id"], pid << 24,
+                 s.attributes["cuda.kernel.name"], s.name, s.attributes["cuda.kernel.registers"],
+                 *three(s, "cuda.kernel.grid"), *three(s, "cuda.kernel.block"),
+                 s.attributes["cuda.kernel.shared_memory.static"], s.attributes["cuda.kernel.shared_memory.dynamic"],
+                 s.attributes.get("cuda.graph.node.id")) for s in of("kernel")), key=str))
+            rows = database.execute("SELECT start, end, bytes, copyKind, srcKind, dstKind FROM CUPTI_ACTIVITY_KIND_MEMCPY")
+            self.assertEqual(sorted(rows), sorted(
+                (s.start_ns - start, s.end_ns - start, s.attributes["cuda.memcpy.bytes"],
+                 self.COPY_KINDS.index(s.attributes["cuda.memcpy.kind"]), self.MEMORY.index(s.attributes["cuda.memcpy.src_kind"]),
+                 self.MEMORY.index(s.attributes["cuda.memcpy.dst_kind"])) for s in of("memcpy")))
+            rows = database.execute("SELECT start, end, bytes, value FROM CUPTI_ACTIVITY_KIND_MEMSET")
+            self.assertEqual(sorted(rows), sorted(
+                (s.start_ns - start, s.end_ns - start, s.attributes["cuda.memset.bytes"], s.attributes["cuda.memset.value"])
+                for s in of("memset")))
+            rows = database.execute("SELECT start, end FROM CUPTI_ACTIVITY_KIND_GRAPH_TRACE")
+            self.assertEqual(sorted(rows), sorted(self.times(of("graph"), start)))
+            calls = [span for span in spans if "cuda.api" in span.attributes]
+            rows = database.execute("SELECT start, end, eventClass, globalTid, correlationId, nameId, returnValue "
+                                    "FROM CUPTI_ACTIVITY_KIND_RUNTIME")
+            self.assertEqual(sorted((*row[:5], names[row[5]], row[6]) for row in rows), sorted(
+                (s.start_ns - start, s.end_ns - start, ["runtime", "driver"].index(s.attributes["cuda.api"]),
+                 pid << 24 | s.attributes["thread.id"], s.attributes["cuda.correlation.id"], s.name,
+                 s.attributes.get("cuda.error.code", 0)) for s in calls))
+            ranges = [span for span in spans if "cuda.range" in span.attributes]
+            rows = database.execute("SELECT start, end, eventType, text, textId, globalTid FROM NVTX_EVENTS")
+            self.assertEqual(sorted((*row[:4], names[row[4]], row[5]) for row in rows), sorted(
+                (s.start_ns - start, s.end_ns - start, {"mark": 34, "range": 59, "span": 60}[s.attributes["cuda.range"]], s.name,
+                 s.name, pid << 24 | s.attributes["thread.id"]) for s in ranges))
+            self.check_spans(database, spans, names)
+
+    def check_spans(self, database, spans, names):
+        """All spans, of whatever sort, with all attributes."""
+        rows = database.execute("SELECT s.spanId, p.spanId, s.traceId, s.nameId FROM CUSPAN_SPANS s "
+                                "LEFT JOIN CUSPAN_SPANS p ON p.id = s.parentId")
+        known = {span.span_id for span in spans}
+        self.assertEqual(sorted(((*row[:3], names[row[3]]) for row in rows), key=str), sorted(
+            ((s.span_id, s.parent_id if s.parent_id in known else None, s.trace_id, s.name) for s in spans), key=str))
+        got = defaultdict(dict)
+        for span_id, key, value in database.execute("SELECT s.spanId, keyId, value FROM CUSPAN_ATTRIBUTES JOIN CUSPAN_SPANS s "
+                                                    "ON s.id = CUSPAN_ATTRIBUTES.spanId"):
+            got[span_id][names[key]] = value
+        for span in spans:
+            self.assertEqual(got[span.span_id], {
+                key: json.dumps(value, separators=(",", ":")) if isinstance(value, list) else value
+                for key, value in span.attributes.items()})
+
+    def test_queries_made_for_nsight_systems(self):
+        """As its documentation has them: kernels with the calls that launched them, copies by kind, threads by name."""
+        database, spans = self.export(ROOT / "examples/recordings/threads.cuspanrec")
+        rows = database.execute("""
+            SELECT k.start - r.start, r.globalTid / 0x1000000 % 0x1000000, r.globalTid % 0x1000000, n.value
+            FROM CUPTI_ACTIVITY_KIND_KERNEL k JOIN CUPTI_ACTIVITY_KIND_RUNTIME r ON k.correlationId = r.correlationId
+                 AND k.globalPid = r.globalTid / 0x1000000 * 0x1000000 JOIN StringIds n ON n.id = k.shortName""").fetchall()
+        by_id = {span.span_id: span for span in spans}
+        kernels = [span for span in spans if span.attributes.get("cuda.activity") == "kernel"]
+        self.assertEqual(sorted(rows), sorted(
+            (s.start_ns - by_id[s.parent_id].start_ns, int(s.resource["process.pid"]),
+             by_id[s.parent_id].attributes["thread.id"], s.name) for s in kernels))
+        rows = dict(database.execute("SELECT label, sum(bytes) FROM CUPTI_ACTIVITY_KIND_MEMCPY JOIN ENUM_CUDA_MEMCPY_OPER e "
+                                     "ON e.id = copyKind GROUP BY label").fetchall())
+        copies = [span for span in spans if span.attributes.get("cuda.activity") == "memcpy"]
+        self.assertEqual(sum(rows.values()), sum(span.attributes["cuda.memcpy.bytes"] for span in copies))
+        self.assertIn("Host-to-Device", rows)
+        (gpu,) = database.execute("SELECT name, smCount, computeMajor, memoryBandwidth FROM TARGET_INFO_GPU")
+        self.assertEqual(gpu, ("NVIDIA H200", 132, 9, 1000 * kernels[0].resource["cuda.device.memory.bandwidth"]))
+        names = {name for name, in database.execute("SELECT value FROM ThreadNames JOIN StringIds ON id = nameId")}
+        self.assertEqual(names, {span.attributes["thread.name"] for span in spans if "thread.name" in span.attributes})
+
+    def test_what_is_there_is_kept(self):
+        recording = ROOT / "examples/recordings/vector_add.cuspanrec"
+        self.assertEqual(run("stat", "--sqlite", self.target, recording).returncode, 0)
+        self.assertEqual(run("stat", "--sqlite", self.target, recording).returncode, 0)  # its own is replaced
+        other = self.folder / "other.sqlite"
+        with sqlite3.connect(other) as database:
+            database.execute("CREATE TABLE precious (x)")
+        database.close()
+        before = other.read_bytes()
+        done = run("stat", "--sqlite", other, recording)
+        self.assertEqual((done.returncode, done.stderr.count("\n")), (1, 1))
+        self.assertIn("was not made by --sqlite", done.stderr)
+        self.assertEqual(other.read_bytes(), before)
+        done = run("stat", "--sqlite", self.folder / "no/such", recording)
+        self.assertEqual((done.returncode, done.stderr.count("\n")), (1, 1))
+        self.assertEqual(run("stat", "--sqlite", self.target, "--save", self.folder / "b", recording).returncode, 2)
+
+
+class Live(unittest.TestCase):
+    """`cuspan stat PROGRAM`: a host that makes the calls of a recording through the double of CUPTI."""
+
+    RECORDING = ROOT / "examples/recordings/threads.cuspanrec"
+
+    def setUp(self):
+        temporary = tempfile.TemporaryDirectory()
+        self.addCleanup(temporary.cleanup)
+        self.folder = Path(temporary.name)
+        (self.folder / "tmp").mkdir()
+
+    def stat(self, *options, way="return", dashes=("--",)):
+        double = BUILD / "libcuspan-replay.so"
+        done = subprocess.run([BUILD / "cuspan", "stat", "--set", f"cupti.library={double}", *options, *dashes,
+                               BUILD / "exit_host", BUILD / "libcuspan.so", double, self.RECORDING, way],
+                              capture_output=True, text=True, timeout=120, check=False,
+                              env={**os.environ, "LC_ALL": "C.UTF-8", "TMPDIR": str(self.folder / "tmp")})
+        self.assertEqual(list((self.folder / "tmp").iterdir()), [], "something was left behind")
+        return done
+
+    def test_tables_of_a_program(self):
+        """Those of its recording; its output and its exit status stay its own."""
+        recorded = json.loads(run("stat", "--json", self.RECORDING).stdout)
+        for dashes in ("--",), ():
+            done = self.stat("--json", dashes=dashes)
+            self.assertEqual((done.returncode, done.stdout), (7, "host: played\nhost: done\n"), done.stderr)
+            tables = json.loads(done.stderr)
+            for table in "calls", "errors", "kernels", "copies", "sizes":
+                self.assertEqual(tables[table], recorded[table])
+
+    def test_into_a_file(self):
+        target = self.folder / "tables.json"
+        done = self.stat("--json", "-o", target, "--by", "thread")
+        self.assertEqual((done.returncode, done.stderr), (7, ""))
+        self.assertIn("group", json.loads(target.read_text())["calls"][0])
+        self.assertEqual(target.stat().st_mode & 0o777, 0o600)
+        done = run("stat", "-o", self.folder / "no/such/folder", self.RECORDING)
+        self.assertEqual((done.returncode, done.stderr.count("\n")), (1, 1))
+
+    def test_a_baseline_of_a_program(self):
+        target = self.folder / "baseline.json"
+        self.assertEqual(self.stat("--save", target).returncode, 7)
+        kernels = [item for item in json.loads(target.read_text())["items"] if item["kind"] == "kernel"]
+        recorded = json.loads(run("stat", "--json", self.RECORDING).stdout)["kernels"]
+        self.assertEqual({item["name"]: item["runs"][0]["total"] for item in kernels},
+                         {row["full_name"]: row["total_ns"] for row in recorded})
+
+    def test_a_program_that_is_killed(self):
+        """Tables of what had arrived, and the same end; TERM is delivered on, as by cuspan run."""
+        done = self.stat("--json", way="TERM")
+        self.assertEqual(done.returncode, -signal.SIGTERM)
+        self.assertEqual(json.loads(done.stderr)["headline"][0]["kernels"],
+                         json.loads(run("stat", "--json", self.RECORDING).stdout)["headline"][0]["kernels"])
+
+    def test_a_program_without_cuda(self):
+        done = run("stat", "sh", "-c", "echo out; exit 3")
+        self.assertEqual((done.returncode, done.stdout), (3, "out\n"))
+        self.assertRegex(done.stderr, "^cuspan: no spans: the agent was never started[^\n]*\n$")
+
+    def test_what_is_no_program(self):
+        done = run("stat", "--", self.folder / "no_program")
+        self.assertEqual((done.returncode, done.stderr.count("\n")), (127, 1))
+        spans = self.folder / "spans.jsonl"  # as where everything may be executed
+        self.assertEqual(run("replay", "--quiet", "--file", spans, self.RECORDING).returncode, 0)
+        spans.chmod(0o755)
+        self.assertIn("kernels", run("stat", "--json", spans).stdout)
 
 
 if __name__ == "__main__":

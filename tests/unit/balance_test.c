@@ -117,9 +117,26 @@ static void a_closed_balance_adds_up(void **state)
     assert_int_equal(balance.counters[COUNTER_lost_unmade], 0);
 }
 
+/* Data points are in no sum of spans. */
+static void points_that_met_no_fate_are_lost_at_the_end(void **state)
+{
+    (void)state;
+    struct balance balance;
+    counters_reset();
+    counter_add(COUNTER_points_made, 10);
+    counter_output_delivered(METRICS_OUTPUT, 4);
+    counter_output_lost(METRICS_OUTPUT, COUNTER_lost_deadline, 1);
+    balance_close(&balance, 0, true);
+    assert_int_equal(balance.counters[COUNTER_lost_points], 6);
+    assert_int_equal(balance.counters[COUNTER_lost_deadline], 0);
+    assert_int_equal(balance.counters[COUNTER_spans_delivered], 0);
+    assert_int_equal(balance_unaccounted(&balance), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(points_that_met_no_fate_are_lost_at_the_end),
         cmocka_unit_test(every_loss_has_a_reason_and_an_advice),
         cmocka_unit_test(no_counter_stands_on_both_sides),
         cmocka_unit_test_setup(each_source_is_owed_a_fate, set_up),

@@ -379,7 +379,7 @@ static void wrong_keys_and_values_are_errors_in_words(void **state)
         {"capture: {calls: {allow: launch}}", "calls.allow: expected a list of names or patterns"},
         {"capture: {calls: {allow: [1]}}", "calls.allow[0]: expected a name or a pattern, not an integer"},
         {"capture: {calls: {alow: []}}", "calls.alow: unknown key; did you mean allow?"},
-        {"memory_bytes_max: 16777216", "raise it to 54788096, or lower one of those"},
+        {"memory_bytes_max: 16777216", "raise it to 55312384, or lower one of those"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         assert_error(load_own(cases[i].yaml), cases[i].says);
@@ -473,8 +473,11 @@ static void wrong_structures_are_errors_in_words(void **state)
 static void what_an_sdk_knows_and_cuspan_does_not_is_one_warning(void **state)
 {
     static const struct expectation cases[] = {
-        {"meter_provider: {readers: [{periodic: {exporter: {console: }}}]}",
-         "2:1: meter_provider: not supported: cuspan sends no metrics"},
+        {"meter_provider: {readers: [{pull: {exporter: {prometheus/development: }}}]}",
+         "2:29: meter_provider.readers[0].pull: cuspan opens no port to be asked at: it is left out"},
+        {"meter_provider: {readers: [{periodic: {exporter: {console: }}}, {periodic: {exporter: {console: "
+         "}}}]}",
+         "2:66: meter_provider.readers[1].periodic: cuspan has one reader of metrics: this one is left out"},
         {"tracer_provider: {processors: [{batch: {exporter: {otlp_http: {compression: snappy}}}}]}",
          "compression: \"snappy\" is not supported: gzip holds"},
         {"tracer_provider: {processors: [{simple: {exporter: {console: }}}], sampler: "

@@ -76,12 +76,12 @@ static int setup(void **state)
 
 static const struct record_head *next(void)
 {
-    return thread_self ? ring_peek(&thread_self->ring, ring_published(&thread_self->ring)) : NULL;
+    return thread_known() ? ring_peek(&thread_known()->ring, ring_published(&thread_known()->ring)) : NULL;
 }
 
 static void release(void)
 {
-    ring_release(&thread_self->ring);
+    ring_release(&thread_known()->ring);
 }
 
 static void expect_context(uint8_t number, const char *trace_state)
@@ -377,9 +377,9 @@ ON_A_THREAD(test_a_full_ring_is_counted)
     while (push("range", 0))
         captured++;
     assert_true(captured > 50);
-    assert_int_equal(atomic_load(&thread_self->lost), 1);
+    assert_int_equal(atomic_load(&thread_known()->lost), 1);
     range_name_object(NAMED_STREAM, 1, "stream", 6);
-    assert_int_equal(atomic_load(&thread_self->lost) >= 1, 1);
+    assert_int_equal(atomic_load(&thread_known()->lost) >= 1, 1);
 }
 
 ON_A_THREAD(test_ranges_that_are_too_deep_close_no_others)
@@ -469,7 +469,7 @@ static void expect_handle(uint32_t context_id, uint64_t handle)
 
 static void tell_handle(uint32_t context_id, uint64_t handle)
 {
-    thread_context_tell_handle(thread_self, context_id, (const void *)(uintptr_t)handle, 77);
+    thread_context_tell_handle(thread_known(), context_id, (const void *)(uintptr_t)handle, 77);
 }
 
 ON_A_THREAD(test_a_named_context_s_handle_is_told_once_a_thread)

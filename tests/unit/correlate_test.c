@@ -223,15 +223,21 @@ static uint64_t fixed_clock(void)
     return BASE_NS;
 }
 
-static void begin_with(bool expects_calls)
+static void begin_taking(bool expects_calls, void (*take_own)(struct own_figures *))
 {
     struct correlate_options options = {.settings = &settings,
                                         .program = "program",
                                         .parent = parent.flags || parent.trace_id[0] ? &parent : NULL,
                                         .expects_calls = expects_calls,
+                                        .take_own = take_own,
                                         .sink = {&spans, on_span, on_device}};
     assert_int_equal(correlate_create(&options, &correlate), STATUS_OK);
     monotonic_ns = clock_monotonic_ns();
+}
+
+static void begin_with(bool expects_calls)
+{
+    begin_taking(expects_calls, NULL);
 }
 
 static void begin(void)
@@ -586,6 +592,48 @@ static void test_host_activity_is_no_orphan(void **state)
     assert_null(attr(only("overhead cupti_buffer_flush"), "cuda.orphan"));
     assert_int_equal(only("overhead cupti_buffer_flush")->span.resource, RESOURCE_PROCESS);
     assert_int_equal(counter_get(COUNTER_orphans), 0);
+}
+
+static void take_own(struct own_figures *figures)
+{
+    *figures = (struct own_figures){.callback_ns = 70, .callback_calls = 3, .pipeline_ns = 500};
+}
+
+/* Each what came in it. */
+static void test_sessions_say_what_tracing_took(void **state)
+{
+    struct activity_record record = make(ACTIVITY_OVERHEAD, 0, 1000, 1200);
+    (void)state;
+    settings.session.spans_max = 1;
+    begin_taking(true, take_own);
+    set_field(&record, "cuda.overhead.kind", 131072);
+    correlate_activity(correlate, &record);
+    record.start_ns = 2000;
+    record.end_ns = 2050;
+    correlate_activity(correlate, &record);
+    correlate_finish(correlate);
+    struct kept *sessions[2] = {NULL};
+    size_t count = 0;
+    for (size_t i = 0; i < span_count; i++)
+        if (attr(&spans[i], "cuda.session.number") && count < 2)
+            sessions[count++] = &spans[i];
+    assert_int_equal(count, 2);
+    assert_int_equal(attr_int(sessions[0], "cuspan.cupti.instrumentation_time"), 200);
+    assert_int_equal(attr_int(sessions[1], "cuspan.cupti.instrumentation_time"), 50);
+    assert_int_equal(attr_int(sessions[0], "cuspan.own.callback_time"), 70);
+    assert_int_equal(attr_int(sessions[0], "cuspan.own.pipeline_time"), 500);
+    assert_int_equal(attr_int(sessions[1], "cuspan.own.callback_time"), 0);
+}
+
+/* A replay: what it takes isn't what the recorded run took. */
+static void test_without_figures_of_its_own(void **state)
+{
+    struct activity_record record = make(ACTIVITY_OVERHEAD, 0, 1000, 1200);
+    (void)state;
+    begin();
+    correlate_activity(correlate, &record);
+    correlate_finish(correlate);
+    assert_null(attr(only("program"), "cuspan.own.pipeline_time"));
 }
 
 /* --- times
@@ -2022,6 +2070,8 @@ int main(void)
         TEST(test_nothing_waits_where_calls_are_not_traced),
         TEST(test_when_too_many_wait_the_rest_become_orphans),
         TEST(test_host_activity_is_no_orphan),
+        TEST(test_sessions_say_what_tracing_took),
+        TEST(test_without_figures_of_its_own),
         TEST(test_zero_timestamps_are_lost_and_counted),
         TEST(test_a_fault_on_the_host_has_no_end_and_is_a_moment),
         TEST(test_an_end_before_the_start_is_lost_and_told_once),

@@ -38,7 +38,7 @@ static void broken_frames_are_refused(void **state)
 
 static void check_url(const char *endpoint, bool insecure, const char *expected)
 {
-    char *url = grpc_url(endpoint, insecure);
+    char *url = grpc_url(endpoint, insecure, GRPC_TRACES_PATH);
     assert_non_null(url);
     assert_int_equal(strncmp(url, expected, strlen(expected)), 0);
     assert_string_equal(url + strlen(expected), GRPC_TRACES_PATH);

@@ -251,7 +251,7 @@ static void host_hook(void *round)
     if (round == &host_key)
         pthread_setspecific(host_key, (char *)round + 1); /* comes again, after ours */
     else
-        write_value(thread_self ? NULL : thread_current(), 100); /* the old slot may be another's by now */
+        write_value(thread_known() ? NULL : thread_current(), 100); /* the old slot may be another's by now */
 }
 
 static void *die_with_hook(void *unused)
@@ -279,7 +279,7 @@ static void *fork_and_forget(void *unused)
     pid_t child = fork();
     if (child == 0) {
         threads_forget();
-        _exit(thread_self == NULL && drain_all().slots == 0 ? 0 : 1);
+        _exit(thread_known() == NULL && drain_all().slots == 0 ? 0 : 1);
     }
     int status;
     assert_int_equal(waitpid(child, &status, 0), child);

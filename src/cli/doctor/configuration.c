@@ -121,7 +121,7 @@ void check_configuration_enabled(struct doctor *doctor)
                    settings->record_file);
         doctor_mend(doctor, "unset record_file, or replay the recording: cuspan replay %s",
                     settings->record_file);
-    } else if (settings->output_count == 0) {
+    } else if (!settings_have_output(settings)) {
         doctor_say(doctor, FOUND_PROBLEM,
                    "no exporter: nothing says where spans go, so the agent stays asleep");
         doctor_mend(doctor, "set OTEL_TRACES_EXPORTER=otlp, or an exporter in the file; or --endpoint URL");

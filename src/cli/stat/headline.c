@@ -15,11 +15,13 @@ static const struct stat_column columns[] = {{"wall_ns", "from first to last spa
                                              {"compute_to_memory", "kernels to copies", STAT_REAL},
                                              {"asynchronous_share", "asynchronous", STAT_SHARE},
                                              {"mean_occupancy_share", "mean occupancy", STAT_SHARE},
+                                             {"pageable_share", "pageable", STAT_SHARE},
                                              {"wait_share", "calls that wait", STAT_SHARE}};
 
 struct sums {
     uint64_t calls, call_ns, errors, sync_ns, asynchronous, submitting;
     uint64_t kernels, kernel_ns, move_ns, moved_bytes, occupied_known_ns;
+    uint64_t host_bytes, pageable_bytes; /* copied from or to the host */
     double occupied_ns;
 };
 
@@ -43,6 +45,22 @@ static void take_call(const struct stat *stat, struct sums *sums, const struct t
     sums->asynchronous += is_asynchronous(stat, span, group);
 }
 
+static bool is_kind(const char *kind, const char *wanted)
+{
+    return kind && strcmp(kind, wanted) == 0;
+}
+
+static void take_copy(const struct stat *stat, struct sums *sums, const struct trace_span *span)
+{
+    const char *from = stat_attr(stat, span, KEY_COPY_FROM), *to = stat_attr(stat, span, KEY_COPY_TO);
+    uint64_t bytes = stat_attr_int(stat, span, KEY_COPY_BYTES, 0);
+    bool is_pageable = is_kind(from, "pageable") || is_kind(to, "pageable");
+    if (is_pageable || is_kind(from, "pinned") || is_kind(to, "pinned"))
+        sums->host_bytes += bytes;
+    if (is_pageable)
+        sums->pageable_bytes += bytes;
+}
+
 static void take_work(const struct stat *stat, struct sums *sums, const struct trace_span *span)
 {
     if (span->class == CLASS_KERNEL) {
@@ -56,6 +74,8 @@ static void take_work(const struct stat *stat, struct sums *sums, const struct t
         }
     } else if (span->class == CLASS_COPY || span->class == CLASS_FILL) {
         sums->move_ns += stat_duration(span);
+        if (span->class == CLASS_COPY)
+            take_copy(stat, sums, span);
         sums->moved_bytes +=
             stat_attr_int(stat, span, span->class == CLASS_FILL ? KEY_FILL_BYTES : KEY_COPY_BYTES, 0);
     }
@@ -76,7 +96,9 @@ void stat_headline(const struct stat *stat, struct stat_report *report)
         stat_table_of("headline", "In short",
                       "Kernels to copies: time in kernels by time in copies and fills. Asynchronous: of "
                       "launches, copies and fills, those that don't wait, by their name. Occupancy: by the "
-                      "time of each kernel. Calls that wait: their share of the time in calls.",
+                      "time of each kernel. Pageable: of the bytes copied from or to the host, those of "
+                      "memory that isn't "
+                      "pinned. Calls that wait: their share of the time in calls.",
                       columns, STAT_COLUMNS(columns))));
     row[0] = stat_int(trace->end_ns - trace->start_ns);
     row[1] = stat_int(sums.calls);
@@ -89,5 +111,6 @@ void stat_headline(const struct stat *stat, struct stat_report *report)
     row[8] = stat_ratio((double)sums.kernel_ns, (double)sums.move_ns);
     row[9] = stat_ratio((double)sums.asynchronous, (double)sums.submitting);
     row[10] = stat_ratio(sums.occupied_ns, (double)sums.occupied_known_ns);
-    row[11] = stat_ratio((double)sums.sync_ns, (double)sums.call_ns);
+    row[11] = stat_ratio((double)sums.pageable_bytes, (double)sums.host_bytes);
+    row[12] = stat_ratio((double)sums.sync_ns, (double)sums.call_ns);
 }

@@ -1,5 +1,6 @@
 #include "cli/stat/print.h"
 
+#include "cli/memory.h"
 #include "cli/text.h"
 
 #include <inttypes.h>
@@ -18,7 +19,7 @@ static bool is_number(enum stat_unit unit)
 
 static bool is_real(enum stat_unit unit)
 {
-    return unit == STAT_RATE || unit == STAT_SHARE || unit == STAT_REAL;
+    return unit == STAT_RATE || unit == STAT_SHARE || unit == STAT_REAL || unit == STAT_PROBABILITY;
 }
 
 /* --- for people --- */
@@ -27,9 +28,9 @@ static void add_rate(struct text *cell, double bytes_per_s)
 {
     static const char *const units[] = {"B/s", "kB/s", "MB/s", "GB/s", "TB/s"};
     size_t unit = 0;
-    for (; bytes_per_s >= 1000 && unit + 1 < sizeof units / sizeof *units; bytes_per_s /= 1000)
+    for (; fabs(bytes_per_s) >= 1000 && unit + 1 < sizeof units / sizeof *units; bytes_per_s /= 1000)
         unit++;
-    text_add_format(cell, "%.*f %s", bytes_per_s < 100 ? 1 : 0, bytes_per_s, units[unit]);
+    text_add_format(cell, "%.*f %s", fabs(bytes_per_s) < 100 ? 1 : 0, bytes_per_s, units[unit]);
 }
 
 static void add_cell(struct text *cell, const struct stat_value *value, enum stat_unit unit, bool utf8)
@@ -60,6 +61,9 @@ static void add_cell(struct text *cell, const struct stat_value *value, enum sta
     case STAT_REAL:
         text_add_format(cell, "%.2f", value->d);
         return;
+    case STAT_PROBABILITY:
+        text_add_format(cell, "%.2g", value->d);
+        return;
     }
 }
 
@@ -77,34 +81,57 @@ static void measure(const struct stat_table *table, const struct stat_look *look
     text_deinit(&cell);
 }
 
-/* Whether the column is shown to people: what is in none of the rows isn't, nor is the long form of column 0.
- */
-static bool is_shown(const struct stat_table *table, size_t column)
+/* Of each column, whether any row has a value in it: others are shown to nobody. The caller frees it. */
+static bool *find_filled(const struct stat_table *table)
 {
-    if (strcmp(table->columns[column].key, "full_name") == 0)
-        return false;
+    bool *filled = memory_take(table->column_count + 1, sizeof *filled);
     for (size_t r = 0; r < table->row_count; r++) {
-        const struct stat_value *value = &table->values[r * table->column_count + column];
-        if (!value->is_missing && (is_number(table->columns[column].unit) || *value->text))
-            return true;
+        for (size_t c = 0; c < table->column_count; c++) {
+            const struct stat_value *value = &table->values[r * table->column_count + c];
+            filled[c] |= !value->is_missing && (is_number(table->columns[c].unit) || *value->text);
+        }
     }
-    return false;
+    return filled;
 }
 
-static size_t fit(const struct stat_table *table, const struct stat_look *look, size_t *widths)
+/* The same for a terminal, which has no room in a row for the long form of a name and findings' sentences. */
+static bool *find_shown(const struct stat_table *table)
+{
+    static const char *const long_ones[] = {"full_name", "evidence", "advice"};
+    bool *shown = find_filled(table);
+    for (size_t c = 0; c < table->column_count; c++)
+        for (size_t i = 0; i < sizeof long_ones / sizeof *long_ones; i++)
+            shown[c] &= strcmp(table->columns[c].key, long_ones[i]) != 0;
+    return shown;
+}
+
+/* Which gives way where there is no room. */
+static size_t widest_text(const struct stat_table *table, const bool *shown, const size_t *widths)
+{
+    size_t widest = 0;
+    for (size_t c = 1; c < table->column_count; c++) {
+        if (!is_number(table->columns[c].unit) && shown[c] && widths[c] > widths[widest])
+            widest = c;
+    }
+    return widest;
+}
+
+static void fit(const struct stat_table *table, const struct stat_look *look, const bool *shown,
+                size_t *widths)
 {
     size_t whole = 0;
-    for (size_t c = 0; c < table->column_count; c++)
-        whole += is_shown(table, c) ? widths[c] + GAP_COLUMNS : 0;
-    if (widths[0] > NAME_COLUMNS_MAX) {
-        whole -= widths[0] - NAME_COLUMNS_MAX;
-        widths[0] = NAME_COLUMNS_MAX;
+    for (size_t c = 0; c < table->column_count; c++) {
+        if (!is_number(table->columns[c].unit) && widths[c] > NAME_COLUMNS_MAX)
+            widths[c] = NAME_COLUMNS_MAX;
+        whole += shown[c] ? widths[c] + GAP_COLUMNS : 0;
     }
-    while (whole > look->columns + GAP_COLUMNS && widths[0] > NAME_COLUMNS_MIN) {
-        widths[0]--;
+    while (whole > look->columns + GAP_COLUMNS) {
+        size_t widest = widest_text(table, shown, widths);
+        if (widths[widest] <= NAME_COLUMNS_MIN)
+            break;
+        widths[widest]--;
         whole--;
     }
-    return whole;
 }
 
 static void add_padded(struct text *line, const char *string, size_t width, bool to_the_right, bool utf8)
@@ -151,21 +178,20 @@ static void print_as_lines(FILE *out, const struct stat_table *table, const stru
 
 static void print_rows(FILE *out, const struct stat_table *table, const struct stat_look *look)
 {
-    size_t *widths = calloc(table->column_count, sizeof *widths);
+    size_t *widths = memory_take(table->column_count + 1, sizeof *widths);
+    bool *shown = find_shown(table);
     struct text line = {0}, cell = {0};
-    if (!widths)
-        return;
     measure(table, look, widths);
-    fit(table, look, widths);
+    fit(table, look, shown, widths);
     for (size_t c = 0; c < table->column_count; c++) {
-        if (is_shown(table, c))
+        if (shown[c])
             add_padded(&line, table->columns[c].title, widths[c], is_number(table->columns[c].unit),
                        look->utf8);
     }
     print_line(out, &line);
     for (size_t r = 0; r < table->row_count; r++) {
         for (size_t c = 0; c < table->column_count; c++) {
-            if (!is_shown(table, c))
+            if (!shown[c])
                 continue;
             add_cell(&cell, &table->values[r * table->column_count + c], table->columns[c].unit, look->utf8);
             add_padded(&line, cell.data ? cell.data : "", widths[c], is_number(table->columns[c].unit),
@@ -178,6 +204,70 @@ static void print_rows(FILE *out, const struct stat_table *table, const struct s
     text_deinit(&line);
     text_deinit(&cell);
     free(widths);
+    free(shown);
+}
+
+/* Indented by two columns, broken between words. */
+static void print_wrapped(FILE *out, const char *text, const struct stat_look *look)
+{
+    size_t used = 0;
+    while (*text) {
+        size_t len = strcspn(text, " ");
+        struct text word = {0};
+        text_add_bytes(&word, text, len);
+        size_t columns = text_columns(word.data ? word.data : "", look->utf8);
+        if (used && used + 1 + columns > look->columns) {
+            fputc('\n', out);
+            used = 0;
+        }
+        fprintf(out, "%s%s", used ? " " : "  ", word.data ? word.data : "");
+        used += columns + (used ? 1 : 2);
+        text_deinit(&word);
+        text += len + (text[len] == ' ');
+    }
+    fputc('\n', out);
+}
+
+/* Each row as a paragraph: its short columns in one line, its sentences below, word by word. */
+static void print_paragraph(FILE *out, const struct stat_table *table, const struct stat_value *row,
+                            const bool *shown, const struct stat_look *look)
+{
+    struct text line = {0}, cell = {0};
+    for (size_t c = 0; c < table->column_count; c++) {
+        add_cell(&cell, &row[c], table->columns[c].unit, look->utf8);
+        if (!shown[c] || !cell.len)
+            continue;
+        if (line.len)
+            text_add_format(&line, ", %s ", table->columns[c].title);
+        text_add_clean(&line, cell.data, look->utf8);
+    }
+    fprintf(out, "%s%s%s\n", look->color ? "\033[1m" : "", line.data ? line.data : "",
+            look->color ? "\033[0m" : "");
+    text_clear(&line);
+    for (size_t c = 0; c < table->column_count; c++) {
+        if (table->columns[c].unit != STAT_TEXT || shown[c] || row[c].is_missing || !*row[c].text)
+            continue;
+        text_add_format(&line, "%s: ", table->columns[c].title);
+        text_add_clean(&line, row[c].text, look->utf8);
+        print_wrapped(out, line.data, look);
+        text_clear(&line);
+    }
+    text_deinit(&line);
+    text_deinit(&cell);
+}
+
+static void print_findings(FILE *out, const struct stat_table *table, const struct stat_look *look)
+{
+    bool *shown = find_shown(table);
+    if (table->row_count == 0)
+        fputs("No findings: nothing that docs/findings.md names stands out.\n", out);
+    for (size_t r = 0; r < table->row_count; r++) {
+        fputs(r ? "\n" : "", out);
+        print_paragraph(out, table, table->values + r * table->column_count, shown, look);
+    }
+    if (table->left_out)
+        fprintf(out, "\nand %zu more\n", table->left_out);
+    free(shown);
 }
 
 static void print_text(FILE *out, const struct stat_table *table, const struct stat_look *look)
@@ -185,7 +275,7 @@ static void print_text(FILE *out, const struct stat_table *table, const struct s
     fprintf(out, "%s%s%s\n", look->color ? "\033[1m" : "", table->title, look->color ? "\033[0m" : "");
     if (table->note)
         fprintf(out, "%s%s%s\n", look->color ? "\033[2m" : "", table->note, look->color ? "\033[0m" : "");
-    if (strcmp(table->key, "headline") == 0)
+    if (table->row_count == 1 && strcmp(table->key, "headline") == 0)
         print_as_lines(out, table, look);
     else
         print_rows(out, table, look);
@@ -195,17 +285,24 @@ static void print_text(FILE *out, const struct stat_table *table, const struct s
 static void print_markdown(FILE *out, const struct stat_table *table, bool utf8)
 {
     struct text cell = {0}, clean = {0};
+    bool *filled = find_filled(table);
     fprintf(out, "### %s\n\n", table->title);
     if (table->note)
         fprintf(out, "%s\n\n", table->note);
-    for (size_t c = 0; c < table->column_count; c++)
-        fprintf(out, "| %s ", table->columns[c].title);
+    for (size_t c = 0; c < table->column_count; c++) {
+        if (filled[c])
+            fprintf(out, "| %s ", table->columns[c].title);
+    }
     fputs("|\n", out);
-    for (size_t c = 0; c < table->column_count; c++)
-        fputs(is_number(table->columns[c].unit) ? "|---:" : "|---", out);
+    for (size_t c = 0; c < table->column_count; c++) {
+        if (filled[c])
+            fputs(is_number(table->columns[c].unit) ? "|---:" : "|---", out);
+    }
     fputs("|\n", out);
     for (size_t r = 0; r < table->row_count; r++) {
         for (size_t c = 0; c < table->column_count; c++) {
+            if (!filled[c])
+                continue;
             add_cell(&cell, &table->values[r * table->column_count + c], table->columns[c].unit, utf8);
             text_clear(&clean);
             text_add_clean(&clean, cell.data ? cell.data : "", utf8);
@@ -221,6 +318,7 @@ static void print_markdown(FILE *out, const struct stat_table *table, bool utf8)
     fputc('\n', out);
     text_deinit(&cell);
     text_deinit(&clean);
+    free(filled);
 }
 
 /* --- for programs --- */
@@ -304,9 +402,12 @@ void stat_print(FILE *out, const struct stat_report *report, enum stat_format fo
         print_json(out, report);
         return;
     }
+    bool is_findings = report->count == 1 && strcmp(report->tables[0].key, "findings") == 0;
     for (size_t t = 0; t < report->count; t++) {
         const struct stat_table *table = &report->tables[t];
-        if (table->row_count == 0)
+        if (is_findings && format == STAT_FORMAT_TEXT)
+            print_findings(out, table, look);
+        if (table->row_count == 0 || (is_findings && format == STAT_FORMAT_TEXT))
             continue;
         if (format == STAT_FORMAT_TEXT)
             print_text(out, table, look);

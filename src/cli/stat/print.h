@@ -9,7 +9,7 @@
 enum stat_format { STAT_FORMAT_TEXT, STAT_FORMAT_MARKDOWN, STAT_FORMAT_CSV, STAT_FORMAT_JSON };
 
 struct stat_look {
-    size_t columns; /* of the terminal: the first text column gives way */
+    size_t columns; /* of the terminal: the widest columns of text give way */
     bool color;
     bool utf8;
 };

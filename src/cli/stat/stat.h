@@ -8,7 +8,7 @@
 #include "cli/trace.h"
 #include "model/calls.h"
 
-#define STAT_TABLES_MAX 24
+#define STAT_TABLES_MAX 40
 
 /* X(identifier, attribute) */
 #define STAT_KEYS(X)                                                                                         \
@@ -29,7 +29,43 @@
     X(KEY_FILL_KIND, "cuda.memset.memory_kind")                                                              \
     X(KEY_ARG_BYTES, "cuda.arg.bytes")                                                                       \
     X(KEY_STREAM, "cuda.stream.id")                                                                          \
-    X(KEY_RANGE, "cuda.range")
+    X(KEY_RANGE, "cuda.range")                                                                               \
+    X(KEY_CONTEXT, "cuda.context.id")                                                                        \
+    X(KEY_GRAPH, "cuda.graph.id")                                                                            \
+    X(KEY_LOST, "cuda.session.lost")                                                                         \
+    X(KEY_END_REASON, "cuda.session.end_reason")                                                             \
+    X(KEY_ARG_PTR, "cuda.arg.ptr")                                                                           \
+    X(KEY_ARG_POOL, "cuda.arg.pool")                                                                         \
+    X(KEY_ARG_HANDLE, "cuda.arg.handle")                                                                     \
+    X(KEY_ARG_ARRAY, "cuda.arg.array")                                                                       \
+    X(KEY_ARG_MIPMAPPED_ARRAY, "cuda.arg.mipmapped_array")                                                   \
+    X(KEY_ARG_PITCH, "cuda.arg.pitch")                                                                       \
+    X(KEY_ARG_WIDTH, "cuda.arg.width")                                                                       \
+    X(KEY_ARG_HEIGHT, "cuda.arg.height")                                                                     \
+    X(KEY_ARG_DEPTH, "cuda.arg.depth")                                                                       \
+    X(KEY_ARG_LEVELS, "cuda.arg.num_levels")                                                                 \
+    X(KEY_ARG_MIPMAP_LEVELS, "cuda.arg.num_mipmap_levels")                                                   \
+    X(KEY_ARG_FORMAT, "cuda.arg.format")                                                                     \
+    X(KEY_ARG_CHANNELS, "cuda.arg.channels")                                                                 \
+    X(KEY_ARG_CHANNEL_X, "cuda.arg.channel.x")                                                               \
+    X(KEY_ARG_CHANNEL_Y, "cuda.arg.channel.y")                                                               \
+    X(KEY_ARG_CHANNEL_Z, "cuda.arg.channel.z")                                                               \
+    X(KEY_ARG_CHANNEL_W, "cuda.arg.channel.w")                                                               \
+    X(KEY_ARG_LOCATION_TYPE, "cuda.arg.location.type")                                                       \
+    X(KEY_ARG_LOCATION_ID, "cuda.arg.location.id")                                                           \
+    X(KEY_ARG_SRC, "cuda.arg.src")                                                                           \
+    X(KEY_ARG_DST, "cuda.arg.dst")                                                                           \
+    X(KEY_ARG_STREAM, "cuda.arg.stream")                                                                     \
+    X(KEY_OWN_CALLBACKS, "cuspan.own.callback_time")                                                         \
+    X(KEY_OWN_CALLS, "cuspan.own.callback_calls")                                                            \
+    X(KEY_OWN_PIPELINE, "cuspan.own.pipeline_time")                                                          \
+    X(KEY_OWN_SENDER, "cuspan.own.sender_time")                                                              \
+    X(KEY_OWN_CONTROL, "cuspan.own.control_time")                                                            \
+    X(KEY_CUPTI_FLUSH, "cuspan.cupti.flush_time")                                                            \
+    X(KEY_CUPTI_INSTRUMENTATION, "cuspan.cupti.instrumentation_time")                                        \
+    X(KEY_CUPTI_RESOURCE, "cuspan.cupti.resource_time")                                                      \
+    X(KEY_CUPTI_REQUEST, "cuspan.cupti.request_time")                                                        \
+    X(KEY_CUPTI_OTHER, "cuspan.cupti.other_time")
 
 enum stat_key {
 #define STAT_KEY_ID(id, name) id,
@@ -40,6 +76,8 @@ enum stat_key {
 
 struct stat {
     const struct trace *trace;
+    bool
+        is_part; /* of processes: a block that one thread frees was another's, so nothing is said of memory */
     uint32_t keys[KEY_COUNT]; /* strings of the trace, MAP_NONE: no span has it */
     struct map call_groups;   /* string of a call's name → enum call_group */
 };
@@ -79,6 +117,9 @@ void stat_kernels(const struct stat *stat, struct stat_report *report);
 void stat_copies(const struct stat *stat, struct stat_report *report);
 void stat_devices(const struct stat *stat, struct stat_report *report);
 void stat_latency(const struct stat *stat, struct stat_report *report);
+void stat_memory(const struct stat *stat, struct stat_report *report);
+void stat_findings(const struct stat *stat, struct stat_report *report);
+void stat_own(const struct stat *stat, struct stat_report *report);
 
 /* The theoretical occupancy of a kernel, 0 to 1, by CUDA's rules from its registers, shared memory and block
  * size and its device's limits; negative where one of them is unknown. */

@@ -15,6 +15,10 @@ struct stat_table stat_table_of(const char *key, const char *title, const char *
 void stat_table_deinit(struct stat_table *table)
 {
     free(table->values);
+    for (size_t i = 0; i < table->text_count; i++)
+        free(table->texts[i]);
+    free(table->texts);
+    free(table->own_columns);
     *table = (struct stat_table){0};
 }
 
@@ -27,6 +31,21 @@ struct stat_value *stat_table_add(struct stat_table *table)
         table->values[first + i] = (struct stat_value){.is_missing = true};
     table->row_count++;
     return table->values + first;
+}
+
+struct stat_value stat_table_own(struct stat_table *table, char *text)
+{
+    table->texts =
+        memory_grow(table->texts, &table->text_capacity, table->text_count + 1, sizeof *table->texts);
+    table->texts[table->text_count++] = text;
+    return stat_text(text);
+}
+
+void stat_table_adopt(struct stat_table *to, struct stat_table *from)
+{
+    for (size_t i = 0; i < from->text_count; i++)
+        stat_table_own(to, from->texts[i]);
+    from->text_count = 0;
 }
 
 static size_t sort_column; /* qsort takes no context; this program has one thread */

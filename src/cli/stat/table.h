@@ -11,12 +11,13 @@
 
 enum stat_unit {
     STAT_TEXT,
-    STAT_COUNT, /* int */
-    STAT_NS,    /* int */
-    STAT_BYTES, /* int */
-    STAT_RATE,  /* real: bytes a second */
-    STAT_SHARE, /* real: of 1 */
-    STAT_REAL   /* a bare number */
+    STAT_COUNT,      /* int */
+    STAT_NS,         /* int */
+    STAT_BYTES,      /* int */
+    STAT_RATE,       /* real: bytes a second */
+    STAT_SHARE,      /* real: of 1 */
+    STAT_REAL,       /* a bare number */
+    STAT_PROBABILITY /* real */
 };
 
 struct stat_column {
@@ -40,10 +41,13 @@ struct stat_table {
     const char *title;
     const char *note; /* a sentence below the title that says what is counted and how; or NULL */
     const struct stat_column *columns;
+    struct stat_column *own_columns; /* NULL, or what `columns` points to: freed with the table */
     size_t column_count;
     struct stat_value *values; /* row by row */
     size_t row_count, capacity;
     size_t left_out; /* rows that stat_table_keep has taken away */
+    char **texts;    /* that its values borrow and nobody else has */
+    size_t text_count, text_capacity;
 };
 
 struct stat_table stat_table_of(const char *key, const char *title, const char *note,
@@ -52,6 +56,10 @@ void stat_table_deinit(struct stat_table *table);
 
 /* A row of missing values at the end; the pointer holds until the next one is added. */
 struct stat_value *stat_table_add(struct stat_table *table);
+/* A text for the table's values, which takes it over; it was allocated by malloc. */
+struct stat_value stat_table_own(struct stat_table *table, char *text);
+/* What `from` owns of texts is `to`'s from now on: rows of `from` were copied there. */
+void stat_table_adopt(struct stat_table *to, struct stat_table *from);
 /* The largest of an int column first; equal ones by the text of column 0. */
 void stat_table_sort(struct stat_table *table, size_t column);
 /* The first `rows` of them; 0: all. */

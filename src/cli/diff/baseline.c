@@ -1,0 +1,199 @@
+/* A baseline as text: made to lie in git, so one line says one thing and the order stays. */
+#include "cli/diff/runs.h"
+#include "cli/text.h"
+
+#include <cjson/cJSON.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define BASELINE_VERSION  1
+#define BASELINE_RUNS_MAX 10000
+#define EXACT_MAX         9007199254740992.0 /* 2^53: what a JSON number holds exactly */
+
+static const struct {
+    const char *name;
+    enum stat_unit unit;
+} units[] = {{"ns", STAT_NS}, {"bytes", STAT_BYTES}, {"count", STAT_COUNT}};
+
+static const char *unit_name(enum stat_unit unit)
+{
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+        if (units[i].unit == unit)
+            return units[i].name;
+    }
+    return units[0].name;
+}
+
+static void write_string(FILE *out, const char *string)
+{
+    struct text escaped = {0};
+    text_add_json(&escaped, string);
+    fprintf(out, "\"%s\"", escaped.data ? escaped.data : "");
+    text_deinit(&escaped);
+}
+
+static void write_run(FILE *out, const struct run_item *run)
+{
+    if (!run->count) {
+        fputs(" null", out);
+        return;
+    }
+    fprintf(out, " {\"count\":%" PRIu64 ",\"total\":%" PRIu64 ",\"median\":%" PRIu64 ",\"values\":[",
+            run->count, run->total, run->median);
+    for (uint32_t i = 0; i < run->value_count; i++)
+        fprintf(out, "%s%" PRIu64, i ? "," : "", run->values[i]);
+    fputs("]}", out);
+}
+
+static void write_set(FILE *out, const struct run_set *set)
+{
+    fprintf(out, "{\"cuspan_baseline\":%d,\n\"runs\":%zu,\n\"gpus\":", BASELINE_VERSION, set->run_count);
+    write_string(out, set->gpus ? set->gpus : "");
+    fputs(",\n\"items\":[", out);
+    for (size_t i = 0; i < set->count; i++) {
+        const struct measure *item = &set->items[i];
+        fprintf(out, "%s\n{\"kind\":\"%s\",\"name\":", i ? "," : "", measure_kind_name(item->kind));
+        write_string(out, item->name);
+        fprintf(out, ",\"unit\":\"%s\",\"runs\":[", unit_name(item->unit));
+        for (size_t r = 0; r < set->run_count; r++) {
+            fputs(r ? ",\n" : "\n", out);
+            write_run(out, &item->runs[r]);
+        }
+        fputs("]}", out);
+    }
+    fputs("\n]}\n", out);
+}
+
+enum status run_set_save(const struct run_set *set, const char *path, struct error *err)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    FILE *out = fd < 0 ? NULL : fdopen(fd, "w");
+    if (out)
+        write_set(out, set);
+    bool is_bad = !out || ferror(out) != 0;
+    if ((out && fclose(out) != 0) || is_bad)
+        return error_set(err, STATUS_IO, "%.400s: %s", path, strerror(errno));
+    return STATUS_OK;
+}
+
+/* --- reading --- */
+
+static bool read_whole(const cJSON *json, uint64_t *value)
+{
+    if (!cJSON_IsNumber(json) || !(json->valuedouble >= 0) || json->valuedouble > EXACT_MAX ||
+        floor(json->valuedouble) != json->valuedouble)
+        return false;
+    *value = (uint64_t)json->valuedouble;
+    return true;
+}
+
+static bool read_member(const cJSON *json, const char *key, uint64_t *value)
+{
+    return read_whole(cJSON_GetObjectItemCaseSensitive(json, key), value);
+}
+
+static bool read_run(const cJSON *json, struct run_item *run)
+{
+    *run = (struct run_item){0};
+    if (cJSON_IsNull(json))
+        return true;
+    const cJSON *values = cJSON_GetObjectItemCaseSensitive(json, "values"), *value;
+    if (!read_member(json, "count", &run->count) || !read_member(json, "total", &run->total) ||
+        !read_member(json, "median", &run->median) || !cJSON_IsArray(values) || !run->count)
+        return false;
+    cJSON_ArrayForEach(value, values)
+    {
+        uint32_t at = run->value_count;
+        if (at == RUN_VALUES_MAX || !read_whole(value, &run->values[at]) ||
+            (at && run->values[at] < run->values[at - 1]))
+            return false;
+        run->value_count++;
+    }
+    return run->value_count > 0 && run->value_count <= run->count;
+}
+
+static bool read_kind(const cJSON *json, enum measure_kind *kind)
+{
+    for (size_t i = 0; cJSON_IsString(json) && i < MEASURE_KIND_COUNT; i++) {
+        *kind = (enum measure_kind)i;
+        if (strcmp(json->valuestring, measure_kind_name(*kind)) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool read_unit(const cJSON *json, enum stat_unit *unit)
+{
+    for (size_t i = 0; cJSON_IsString(json) && i < sizeof units / sizeof *units; i++) {
+        *unit = units[i].unit;
+        if (strcmp(json->valuestring, units[i].name) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool read_item(struct run_set *set, const cJSON *json, size_t run_count)
+{
+    const cJSON *name = cJSON_GetObjectItemCaseSensitive(json, "name"),
+                *runs = cJSON_GetObjectItemCaseSensitive(json, "runs"), *run;
+    enum measure_kind kind;
+    enum stat_unit unit;
+    if (!cJSON_IsString(name) || !read_kind(cJSON_GetObjectItemCaseSensitive(json, "kind"), &kind) ||
+        !read_unit(cJSON_GetObjectItemCaseSensitive(json, "unit"), &unit) ||
+        (size_t)cJSON_GetArraySize(runs) != run_count)
+        return false;
+    struct measure *item = run_set_measure(set, kind, name->valuestring, unit);
+    size_t at = set->run_count - run_count;
+    cJSON_ArrayForEach(run, runs)
+    {
+        if (item->runs[at].count || !read_run(run, &item->runs[at++]))
+            return false;
+    }
+    return true;
+}
+
+static enum status take_document(struct run_set *set, const cJSON *json, const char *name, struct error *err)
+{
+    uint64_t version = 0, runs = 0;
+    const cJSON *items = cJSON_GetObjectItemCaseSensitive(json, "items"), *item,
+                *gpus = cJSON_GetObjectItemCaseSensitive(json, "gpus");
+    if (!read_member(json, "cuspan_baseline", &version) || version != BASELINE_VERSION)
+        return error_set(err, STATUS_INVALID,
+                         "%.300s: a baseline of version %" PRIu64
+                         ", where this cuspan knows version %d: save it "
+                         "again by cuspan stat --save",
+                         name, version, BASELINE_VERSION);
+    if (!read_member(json, "runs", &runs) || runs == 0 || runs > BASELINE_RUNS_MAX || !cJSON_IsArray(items))
+        return error_set(err, STATUS_INVALID, "%.300s: a baseline without \"runs\" (1 to %d) and \"items\"",
+                         name, BASELINE_RUNS_MAX);
+    run_set_grow(set, (size_t)runs);
+    if (cJSON_IsString(gpus))
+        run_set_add_gpus(set, gpus->valuestring);
+    size_t number = 0;
+    cJSON_ArrayForEach(item, items)
+    {
+        number++;
+        if (!read_item(set, item, (size_t)runs))
+            return error_set(
+                err, STATUS_INVALID,
+                "%.300s: item %zu of the baseline is damaged: save it again by cuspan stat --save", name,
+                number);
+    }
+    return STATUS_OK;
+}
+
+enum status run_set_add_baseline(struct run_set *set, const char *text, const char *name, struct error *err)
+{
+    cJSON *json = cJSON_Parse(text);
+    if (!json)
+        return error_set(err, STATUS_INVALID, "%.300s: this baseline is no JSON: was it merged by hand?",
+                         name);
+    enum status status = take_document(set, json, name, err);
+    cJSON_Delete(json);
+    return status;
+}

@@ -1,0 +1,249 @@
+#include "cli/diff/diff.h"
+
+#include "cli/memory.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const verdict_words[VERDICT_COUNT] = {"same", "regression", "improvement",
+                                                         "new",  "gone",       "too few"};
+
+static int compare_u64(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* Runs that lack the item count as 0. `offset` is of the member of struct run_item. */
+static double median_over_runs(const struct run_item *runs, size_t count, size_t offset)
+{
+    uint64_t *values = memory_take(count + 1, sizeof *values);
+    for (size_t i = 0; i < count; i++)
+        memcpy(&values[i], (const char *)&runs[i] + offset, sizeof *values);
+    if (count > 1)
+        qsort(values, count, sizeof *values, compare_u64);
+    size_t middle = count / 2;
+    double low = (double)values[count % 2 || !count ? middle : middle - 1], high = (double)values[middle];
+    free(values);
+    return (low + high) / 2;
+}
+
+static void add(struct diff *diff, const struct measure *base, const struct measure *new,
+                const struct limits *limits)
+{
+    const struct measure *any = new ? new : base;
+    struct limits_of of = limits_find(limits, any->kind, any->name);
+    if (of.is_ignored)
+        return;
+    diff->items = memory_grow(diff->items, &diff->capacity, diff->count + 1, sizeof *diff->items);
+    struct difference *item = &diff->items[diff->count++];
+    *item = (struct difference){.of = {base, new}, .any = any, .limits = of};
+    for (size_t s = 0; s < SIDE_COUNT; s++) {
+        item->comparison.runs[s] = item->of[s] ? item->of[s]->runs : diff->missing;
+        item->count[s] =
+            median_over_runs(item->comparison.runs[s], diff->run_counts[s], offsetof(struct run_item, count));
+    }
+}
+
+static void join(struct diff *diff, const struct run_set *base, const struct run_set *new,
+                 const struct limits *limits)
+{
+    for (size_t b = 0, n = 0; b < base->count || n < new->count;) {
+        int order = b == base->count  ? 1
+                    : n == new->count ? -1
+                                      : measure_compare(&base->items[b], &new->items[n]);
+        add(diff, order <= 0 ? &base->items[b] : NULL, order >= 0 ? &new->items[n] : NULL, limits);
+        b += order <= 0;
+        n += order >= 0;
+    }
+}
+
+static enum verdict judge(const struct difference *item, double level)
+{
+    const struct comparison *c = &item->comparison;
+    bool is_significant = c->is_tested && c->p <= level;
+    if (!item->of[SIDE_BASE])
+        return VERDICT_NEW;
+    if (!item->of[SIDE_NEW])
+        return VERDICT_GONE;
+    if (is_significant && c->ratio > 1 + item->limits.slower)
+        return VERDICT_REGRESSION;
+    if (item->count[SIDE_NEW] > item->count[SIDE_BASE] * (1 + item->limits.more))
+        return VERDICT_REGRESSION;
+    if (is_significant && c->ratio * (1 + item->limits.slower) < 1)
+        return VERDICT_IMPROVEMENT;
+    return c->is_tested ? VERDICT_SAME : VERDICT_TOO_FEW;
+}
+
+void diff_init(struct diff *diff, const struct run_set *base, const struct run_set *new,
+               const struct limits *limits)
+{
+    size_t most = base->run_count > new->run_count ? base->run_count : new->run_count;
+    *diff = (struct diff){.level = limits->level,
+                          .run_counts = {base->run_count, new->run_count},
+                          .missing = memory_take(most + 1, sizeof *diff->missing)};
+    join(diff, base, new, limits);
+    struct comparison *comparisons = memory_take(diff->count + 1, sizeof *comparisons);
+    for (size_t i = 0; i < diff->count; i++)
+        comparisons[i] = diff->items[i].comparison;
+    diff->method = compare_all(comparisons, diff->count, diff->run_counts, diff->level);
+    for (size_t i = 0; i < diff->count; i++) {
+        diff->items[i].comparison = comparisons[i];
+        diff->items[i].verdict = judge(&diff->items[i], diff->level);
+    }
+    free(comparisons);
+}
+
+void diff_deinit(struct diff *diff)
+{
+    free(diff->items);
+    free(diff->missing);
+    *diff = (struct diff){0};
+}
+
+/* --- tables --- */
+
+static const struct stat_column headline_columns[] = {{"regressions", "regressions", STAT_COUNT},
+                                                      {"limits", "limits passed", STAT_COUNT},
+                                                      {"improvements", "improvements", STAT_COUNT},
+                                                      {"same", "no difference", STAT_COUNT},
+                                                      {"too_few", "too few to tell", STAT_COUNT},
+                                                      {"new", "new", STAT_COUNT},
+                                                      {"gone", "gone", STAT_COUNT},
+                                                      {"base_runs", "runs of the base", STAT_COUNT},
+                                                      {"new_runs", "runs of the new", STAT_COUNT},
+                                                      {"level_share", "level of false alarms", STAT_SHARE},
+                                                      {"test", "test", STAT_TEXT}};
+
+/* Times have columns of their own: the others are counts and bytes. */
+static const struct stat_column item_columns[] = {{"kind", "what", STAT_TEXT},
+                                                  {"name", "name", STAT_TEXT},
+                                                  {"base_ns", "base", STAT_NS},
+                                                  {"new_ns", "new", STAT_NS},
+                                                  {"base", "base", STAT_COUNT},
+                                                  {"new", "new", STAT_COUNT},
+                                                  {"change_share", "change", STAT_SHARE},
+                                                  {"low_share", "from", STAT_SHARE},
+                                                  {"high_share", "to", STAT_SHARE},
+                                                  {"p", "p", STAT_PROBABILITY},
+                                                  {"base_count", "times, base", STAT_COUNT},
+                                                  {"new_count", "times, new", STAT_COUNT},
+                                                  {"verdict", "verdict", STAT_TEXT}};
+
+#define VERDICT_COLUMN (STAT_COLUMNS(item_columns) - 1)
+
+static const struct stat_column limit_columns[] = {
+    {"kind", "what", STAT_TEXT},   {"name", "name", STAT_TEXT},    {"limit", "limit", STAT_TEXT},
+    {"is_ns", "is", STAT_NS},      {"max_ns", "at most", STAT_NS}, {"is", "is", STAT_COUNT},
+    {"max", "at most", STAT_COUNT}};
+
+static struct stat_value whole(double value)
+{
+    return stat_int((uint64_t)llround(value));
+}
+
+static void fill_item(struct stat_value *row, const struct difference *item, bool with_verdict)
+{
+    const struct comparison *c = &item->comparison;
+    size_t at = item->any->unit == STAT_NS ? 2 : 4;
+    row[0] = stat_text(measure_kind_name(item->any->kind));
+    row[1] = stat_text(item->any->name);
+    for (size_t s = 0; s < SIDE_COUNT; s++) {
+        if (!item->of[s])
+            continue;
+        row[at + s] = whole(c->median[s]);
+        if (item->any->kind != MEASURE_TOTAL)
+            row[10 + s] = whole(item->count[s]);
+    }
+    if (c->ratio > 0 && isfinite(c->ratio)) {
+        row[6] = stat_real(c->ratio - 1);
+        row[7] = stat_real(c->ratio_low - 1);
+        row[8] = stat_real(c->ratio_high - 1);
+    }
+    if (c->is_tested)
+        row[9] = stat_real(c->p);
+    if (with_verdict)
+        row[VERDICT_COLUMN] = stat_text(verdict_words[item->verdict]);
+}
+
+static size_t add_items(const struct diff *diff, struct stat_report *report, const char *key,
+                        const char *title, enum verdict verdict)
+{
+    bool is_all = verdict == VERDICT_COUNT;
+    struct stat_table *table =
+        stat_report_add(report, stat_table_of(key, title, NULL, item_columns, STAT_COLUMNS(item_columns)));
+    for (size_t i = 0; i < diff->count; i++) {
+        if (is_all || diff->items[i].verdict == verdict)
+            fill_item(stat_table_add(table), &diff->items[i], is_all);
+    }
+    return table->row_count;
+}
+
+static void add_limit(struct stat_table *table, const struct difference *item, const char *limit, double is,
+                      double max, bool is_ns)
+{
+    if (is <= max)
+        return;
+    struct stat_value *row = stat_table_add(table);
+    row[0] = stat_text(measure_kind_name(item->any->kind));
+    row[1] = stat_text(item->any->name);
+    row[2] = stat_text(limit);
+    row[is_ns ? 3 : 5] = whole(is);
+    row[is_ns ? 4 : 6] = whole(max);
+}
+
+static size_t add_limits(const struct diff *diff, struct stat_report *report)
+{
+    struct stat_table *table =
+        stat_report_add(report, stat_table_of("limits", "Limits that the new runs pass", NULL, limit_columns,
+                                              STAT_COLUMNS(limit_columns)));
+    for (size_t i = 0; i < diff->count; i++) {
+        const struct difference *item = &diff->items[i];
+        bool is_ns = item->any->unit == STAT_NS;
+        if (!item->of[SIDE_NEW])
+            continue;
+        double sum = median_over_runs(item->of[SIDE_NEW]->runs, diff->run_counts[SIDE_NEW],
+                                      offsetof(struct run_item, total));
+        add_limit(table, item, "median_max", item->comparison.median[SIDE_NEW], item->limits.median_max,
+                  is_ns);
+        add_limit(table, item, "sum_max", sum, item->limits.sum_max, is_ns);
+        add_limit(table, item, "count_max", item->count[SIDE_NEW], item->limits.count_max, false);
+    }
+    return table->row_count;
+}
+
+static void add_headline(const struct diff *diff, struct stat_report *report)
+{
+    struct stat_value *row =
+        stat_table_add(stat_report_add(report, stat_table_of("headline", "Verdict", NULL, headline_columns,
+                                                             STAT_COLUMNS(headline_columns))));
+    uint64_t counts[VERDICT_COUNT] = {0};
+    for (size_t i = 0; i < diff->count; i++)
+        counts[diff->items[i].verdict]++;
+    row[0] = stat_int(counts[VERDICT_REGRESSION]);
+    row[2] = stat_int(counts[VERDICT_IMPROVEMENT]);
+    row[3] = stat_int(counts[VERDICT_SAME]);
+    row[4] = stat_int(counts[VERDICT_TOO_FEW]);
+    row[5] = stat_int(counts[VERDICT_NEW]);
+    row[6] = stat_int(counts[VERDICT_GONE]);
+    row[7] = stat_int(diff->run_counts[SIDE_BASE]);
+    row[8] = stat_int(diff->run_counts[SIDE_NEW]);
+    row[9] = stat_real(diff->level);
+    row[10] = stat_text(diff->method == COMPARE_RUNS ? "permutation of runs (Westfall-Young)"
+                                                     : "Mann-Whitney of executions (Holm)");
+}
+
+size_t diff_report(const struct diff *diff, bool with_all, struct stat_report *report)
+{
+    add_headline(diff, report);
+    size_t bad = add_items(diff, report, "regressions", "Regressions", VERDICT_REGRESSION);
+    size_t passed = add_limits(diff, report);
+    report->tables[0].values[1] = stat_int(passed);
+    add_items(diff, report, "improvements", "Improvements", VERDICT_IMPROVEMENT);
+    add_items(diff, report, "new", "Only in the new runs", VERDICT_NEW);
+    add_items(diff, report, "gone", "Only in the base", VERDICT_GONE);
+    if (with_all)
+        add_items(diff, report, "items", "All", VERDICT_COUNT);
+    return bad + passed;
+}

@@ -1,0 +1,47 @@
+/* The two sides of `cuspan diff` item by item, and what that comes to as tables. */
+#ifndef CUSPAN_CLI_DIFF_DIFF_H
+#define CUSPAN_CLI_DIFF_DIFF_H
+
+#include "cli/diff/limits.h"
+#include "cli/diff/runs.h"
+#include "cli/stat/stat.h"
+
+enum verdict {
+    VERDICT_SAME,       /* no difference beyond noise and threshold */
+    VERDICT_REGRESSION, /* slower, or more often, beyond the threshold */
+    VERDICT_IMPROVEMENT,
+    VERDICT_NEW,     /* not in the base */
+    VERDICT_GONE,    /* in the base alone */
+    VERDICT_TOO_FEW, /* too few runs or executions to tell */
+    VERDICT_COUNT
+};
+
+struct difference {
+    const struct measure *of[SIDE_COUNT]; /* borrowed; NULL: that side has none */
+    const struct measure *any;            /* one of them */
+    struct limits_of limits;
+    struct comparison comparison;
+    double count[SIDE_COUNT]; /* of a run, the median */
+    enum verdict verdict;
+};
+
+struct diff {
+    struct difference *items; /* but ignored ones */
+    size_t count, capacity;
+    enum compare_method method;
+    double level;
+    size_t run_counts[SIDE_COUNT];
+    struct run_item *missing; /* what a side without the item has */
+};
+
+/* Both sets must be sorted, and outlive the result. */
+void diff_init(struct diff *diff, const struct run_set *base, const struct run_set *new,
+               const struct limits *limits);
+void diff_deinit(struct diff *diff);
+
+/* The tables: the verdict as "headline", "regressions", "limits" (absolute ones that are passed),
+ * "improvements", "new", "gone", and with `with_all` "items". Returns how many regressions and passed limits
+ * there are. */
+size_t diff_report(const struct diff *diff, bool with_all, struct stat_report *report);
+
+#endif

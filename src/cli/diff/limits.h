@@ -1,0 +1,42 @@
+/* What `cuspan diff` takes for a regression: thresholds and absolute limits out of a YAML file. docs/diff.md
+ * has the keys. */
+#ifndef CUSPAN_CLI_DIFF_LIMITS_H
+#define CUSPAN_CLI_DIFF_LIMITS_H
+
+#include "base/status.h"
+#include "cli/diff/runs.h"
+
+/* For one item, after all rules that its name fits. */
+struct limits_of {
+    bool is_ignored;
+    double slower;     /* by that share of the base the median may grow; INFINITY: by any */
+    double more;       /* the same for how often it comes in a run */
+    double median_max; /* in the item's unit; INFINITY: none */
+    double sum_max;    /* of a run */
+    double count_max;  /* of a run */
+};
+
+struct limit_rule;
+
+struct limits {
+    double level; /* of false alarms, for a whole comparison */
+    double slower[MEASURE_KIND_COUNT];
+    double more[MEASURE_KIND_COUNT];
+    struct limit_rule *rules;
+    size_t rule_count, rule_capacity;
+};
+
+/* Those without a file. */
+void limits_init(struct limits *limits);
+void limits_deinit(struct limits *limits);
+
+/* `name` is the file's, for messages. INVALID: the first thing that is wrong, with its line, what was
+ * expected and the nearest known key. */
+enum status limits_parse(struct limits *limits, const char *text, size_t length, const char *name,
+                         struct error *err) MUST_CHECK;
+/* The same of a file. */
+enum status limits_read(struct limits *limits, const char *path, struct error *err) MUST_CHECK;
+
+struct limits_of limits_find(const struct limits *limits, enum measure_kind kind, const char *name);
+
+#endif

@@ -1,0 +1,23 @@
+/* What repeated measurements say: their median, and how sure it is. */
+#ifndef CUSPAN_CLI_OVERHEAD_ESTIMATE_H
+#define CUSPAN_CLI_OVERHEAD_ESTIMATE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define ESTIMATE_VALUES_MAX 1000 /* the probabilities below stay exact */
+
+struct estimate {
+    size_t count;
+    double median;
+    /* The exact order-statistic interval of the median: of n values in order the k-th from either end, with
+     * the largest k for which it holds the median with at least 95 %, whatever the distribution. With fewer
+     * than six values there is none: then the range of all. */
+    double low, high;
+    bool is_sure;
+};
+
+/* Of 1 to ESTIMATE_VALUES_MAX values, which it puts in order. */
+struct estimate estimate_of(double *values, size_t count);
+
+#endif

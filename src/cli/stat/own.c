@@ -1,0 +1,65 @@
+/* What tracing itself took, as the session spans say it: cuspan's part, and CUPTI's by its own records. */
+#include "cli/stat/stat.h"
+
+static const struct stat_column columns[] = {{"who", "who", STAT_TEXT},
+                                             {"what", "for what", STAT_TEXT},
+                                             {"where", "on", STAT_TEXT},
+                                             {"time_ns", "time", STAT_NS},
+                                             {"wall_share", "of the whole time", STAT_SHARE},
+                                             {"timed_calls", "calls timed", STAT_COUNT}};
+
+#define PROGRAMS_THREADS "the program's threads"
+#define OWN_THREADS      "cuspan's threads"
+
+static const struct part {
+    enum stat_key key;
+    const char *who, *what, *where;
+} parts[] = {{KEY_OWN_CALLBACKS, "cuspan", "callbacks (estimate)", PROGRAMS_THREADS},
+             {KEY_OWN_PIPELINE, "cuspan", "correlating, encoding (CPU)", OWN_THREADS},
+             {KEY_OWN_SENDER, "cuspan", "compressing, sending (CPU)", OWN_THREADS},
+             {KEY_OWN_CONTROL, "cuspan", "answering requests (CPU)", OWN_THREADS},
+             {KEY_CUPTI_INSTRUMENTATION, "CUPTI", "instrumenting", PROGRAMS_THREADS},
+             {KEY_CUPTI_RESOURCE, "CUPTI", "its resources", PROGRAMS_THREADS},
+             {KEY_CUPTI_REQUEST, "CUPTI", "requests of buffers", PROGRAMS_THREADS},
+             {KEY_CUPTI_FLUSH, "CUPTI", "flushing buffers", "any thread"},
+             {KEY_CUPTI_OTHER, "CUPTI", "anything else", PROGRAMS_THREADS}};
+
+/* Over all sessions. False: no session says it. */
+static bool sum(const struct stat *stat, enum stat_key key, uint64_t *total)
+{
+    bool is_there = false;
+    *total = 0;
+    for (size_t i = 0; i < stat->trace->span_count; i++) {
+        const struct trace_span *span = &stat->trace->spans[i];
+        if (span->class != CLASS_SESSION || !stat_attr(stat, span, key))
+            continue;
+        is_there = true;
+        *total += stat_attr_int(stat, span, key, 0);
+    }
+    return is_there;
+}
+
+void stat_own(const struct stat *stat, struct stat_report *report)
+{
+    uint64_t wall_ns = stat->trace->end_ns - stat->trace->start_ns, total, calls;
+    struct stat_table *table = stat_report_add(
+        report,
+        stat_table_of("own", "What tracing took",
+                      "By the session spans; what was sent after the last of them is missing. CUPTI's own "
+                      "records say little of what it adds to each call: cuspan overhead measures the whole. "
+                      "CUPTI's flushes on cuspan's thread are in that thread's time, too.",
+                      columns, STAT_COLUMNS(columns)));
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        const struct part *part = &parts[i];
+        if (!sum(stat, part->key, &total))
+            continue;
+        struct stat_value *row = stat_table_add(table);
+        row[0] = stat_text(part->who);
+        row[1] = stat_text(part->what);
+        row[2] = stat_text(part->where);
+        row[3] = stat_int(total);
+        row[4] = stat_ratio((double)total, (double)wall_ns);
+        if (part->key == KEY_OWN_CALLBACKS && sum(stat, KEY_OWN_CALLS, &calls))
+            row[5] = stat_int(calls);
+    }
+}

@@ -1,0 +1,55 @@
+/* What an agent answers to `figures` (docs/control.md), and what has happened between two answers. */
+#ifndef CUSPAN_CLI_TOP_SAMPLE_H
+#define CUSPAN_CLI_TOP_SAMPLE_H
+
+#include "base/limits.h"
+
+#include <cjson/cJSON.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define TOP_KERNELS_MAX 64 /* as many as an agent tells */
+#define TOP_KERNELS_ALL (4 * TOP_KERNELS_MAX)
+#define TOP_NAME_BYTES  192
+#define TOP_ID_BYTES    64
+
+/* All but memory grows from the moment at which the figures began. Times are ns, sizes bytes. */
+struct top_sample {
+    bool is_on;                 /* else nothing was counted yet */
+    uint64_t time_ns, since_ns; /* by the agent's clock */
+    uint64_t window_ns;         /* of a difference: what all the rest happened in */
+    uint64_t calls, call_ns, errors, waiting_ns, launches;
+    size_t device_count;
+    struct top_device {
+        char id[TOP_ID_BYTES]; /* its UUID, else its index */
+        char name[TOP_NAME_BYTES];
+        uint32_t index;
+        uint64_t busy_ns, kernels, kernel_ns, copies, copy_bytes, fills;
+        uint64_t memory_live, memory_peak; /* as they are now */
+    } devices[DEVICES_MAX];
+    size_t kernel_count;
+    struct top_kernel {
+        char name[TOP_NAME_BYTES];
+        uint64_t count, total_ns;
+    } kernels[TOP_KERNELS_ALL];
+    uint64_t others_count, others_ns; /* kernels beyond those that are told by name */
+    uint64_t spans, lost;
+    bool has_callbacks;   /* they were timed */
+    uint64_t callback_ns; /* cuspan's own, on the program's threads */
+    uint64_t threads_ns;  /* processor's time of cuspan's threads */
+    uint64_t cupti_ns;    /* CUPTI's, by its own records */
+};
+
+/* False: it isn't such an answer. What is missing is 0. */
+bool top_sample_read(const cJSON *answer, struct top_sample *sample);
+
+/* What has happened since `before`. Where the figures began anew in between, or with `before`, since then.
+ * False: nothing can be told yet. */
+bool top_sample_difference(const struct top_sample *before, const struct top_sample *now,
+                           struct top_sample *difference);
+
+/* Adds another agent's difference: of the same device and kernel they add up, memory, too. */
+void top_sample_add(struct top_sample *sum, const struct top_sample *other);
+
+#endif

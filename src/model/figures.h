@@ -1,0 +1,128 @@
+/* What the program has done so far, in numbers: correlate adds up, encode makes metrics of it, agent tells it
+ * to `cuspan top`. Times are ns, or ns since 1970 where they are a moment; sizes are bytes.
+ *
+ * Everything here is bounded: so many names of kernels by first come, the others together; a device's part is
+ * made when it is seen first. All of it belongs to correlate, and is read on its thread alone, except for a
+ * view, which is a copy. */
+#ifndef CUSPAN_MODEL_FIGURES_H
+#define CUSPAN_MODEL_FIGURES_H
+
+#include "base/limits.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define FIGURES_KERNELS_MAX    256 /* names of kernels, each on each device */
+#define FIGURES_NAME_BYTES     192 /* of a kernel's short name, NUL included; longer ones are cut */
+#define FIGURES_COPY_KINDS     12  /* CUPTI's kinds of copies, 0: unknown */
+#define FIGURES_VIEW_KERNELS   64
+#define HISTOGRAM_BOUNDS       22  /* explicit buckets: one more */
+#define HISTOGRAM_BUCKETS_MAX  160 /* exponential */
+#define HISTOGRAM_SCALE_MAX    8   /* 256 buckets between a value and its double: 0.3 % wide */
+#define FIGURES_DEVICE_UNKNOWN UINT32_MAX
+
+/* Upper bounds of the explicit buckets, each belonging to its bucket, in ns: 1 us to 10 s. */
+extern const uint64_t histogram_bounds_ns[HISTOGRAM_BOUNDS];
+
+/* A measurement whose span leaves; time_ns 0: none. */
+struct exemplar {
+    uint64_t time_ns, value_ns;
+    uint8_t trace_id[16];
+    uint8_t span_id[8];
+};
+
+enum histogram_form { HISTOGRAM_EXPLICIT, HISTOGRAM_EXPONENTIAL };
+
+/* Durations. The exponential buckets are of seconds, as they leave: bucket i of scale s holds
+ * (b^(offset + i), b^(offset + i + 1)] with b = 2^(2^-s). */
+struct histogram {
+    uint64_t count, sum_ns, min_ns, max_ns;
+    uint64_t zeros; /* exponential: durations of 0 */
+    uint8_t form;   /* enum histogram_form */
+    int8_t scale;
+    uint16_t used; /* exponential: so many of `buckets`, from `offset` on */
+    int32_t offset;
+    uint64_t buckets[HISTOGRAM_BUCKETS_MAX];
+    struct exemplar exemplars[HISTOGRAM_BOUNDS + 1]; /* the latest in each explicit bucket, in either form */
+};
+
+struct figure_sum {
+    uint64_t count, total_ns;
+};
+
+/* A kernel's name on one device. */
+struct kernel_figures {
+    uint32_t device_id;
+    uint32_t hash;
+    struct figure_sum sum;       /* since the figures began */
+    struct histogram *histogram; /* NULL: no metrics are wanted */
+    char name[FIGURES_NAME_BYTES];
+};
+
+enum memory_kind {
+    MEMORY_DEVICE,   /* cudaMalloc and its like */
+    MEMORY_POOL,     /* held by the program, of a stream-ordered pool */
+    MEMORY_MANAGED,  /* unified */
+    MEMORY_PHYSICAL, /* cuMemCreate */
+    MEMORY_PINNED,   /* the host's, page-locked: of no device */
+    MEMORY_KINDS
+};
+
+const char *memory_kind_name(enum memory_kind kind);
+
+struct memory_use {
+    uint64_t live, peak;
+};
+
+struct copy_figures {
+    struct figure_sum sum;
+    uint64_t bytes;
+    struct histogram *histogram; /* NULL: no metrics are wanted, or there was none */
+};
+
+struct device_figures {
+    uint64_t busy_ns;  /* brought up to date before a reader sees it */
+    bool is_estimated; /* busy_ns is less than it was */
+    struct figure_sum kernels, graphs;
+    struct kernel_figures others;                   /* the kernels for whose names there was no room */
+    struct copy_figures copies[FIGURES_COPY_KINDS]; /* by CUPTI's kind */
+    struct copy_figures fills;
+    struct histogram *latency; /* from a call to its kernel's begin; NULL: no metrics are wanted */
+    struct memory_use memory[MEMORY_KINDS], memory_total;
+};
+
+struct figures {
+    bool is_on;
+    uint64_t since_ns;
+    uint64_t calls, errors, launches;
+    uint64_t call_ns, waiting_ns;                /* waiting: in calls that wait for the GPU */
+    struct memory_use pinned;                    /* host memory */
+    struct device_figures *devices[DEVICES_MAX]; /* NULL: not seen */
+    uint32_t kernel_count;
+    struct kernel_figures *kernels[FIGURES_KERNELS_MAX];
+};
+
+/* What CUPTI calls the direction of a copy: "HostToDevice". */
+const char *copy_kind_name(uint32_t kind);
+
+/* A copy for who looks, with nothing but sums. */
+struct figures_view {
+    bool is_on;
+    uint64_t time_ns, since_ns;
+    uint64_t calls, errors, launches, call_ns, waiting_ns;
+    uint32_t device_count;
+    struct device_view {
+        uint32_t index;
+        char id[48], name[96]; /* "" where unknown */
+        uint64_t busy_ns, kernels, kernel_ns, copies, copy_bytes, fills, memory_live, memory_peak;
+    } devices[DEVICES_MAX];
+    uint32_t kernel_count; /* those with the largest totals, the largest first; of all devices together */
+    struct {
+        char name[FIGURES_NAME_BYTES];
+        struct figure_sum sum;
+    } kernels[FIGURES_VIEW_KERNELS];
+    struct figure_sum others;
+};
+
+#endif

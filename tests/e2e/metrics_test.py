@@ -1,0 +1,170 @@
+"""Metrics of the real agent through a real Collector into a real Prometheus, by the files of docker/: what Prometheus has is what
+the spans say, every query of the dashboard finds something, exemplars lead to spans. Called by tests/e2e/run.sh.
+
+    metrics_test.py COLLECTOR-BINARY PROMETHEUS-BINARY BUILD-DIR OUT-DIR
+"""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+import unittest
+import urllib.parse
+from pathlib import Path
+
+from backend import ROOT, Process, free_ports, get, post_nothing, spans_of
+
+PROGRAM = "metrics-test"
+INTERVAL_MS = 200
+WINDOW = "5m"  # in place of Grafana's own
+DASHBOARD = json.loads((ROOT / "docker/grafana/cuspan.json").read_text())
+QUERIES = [(panel["title"], target["expr"]) for panel in DASHBOARD["panels"] for target in panel["targets"]]
+
+
+class Prometheus:
+    def __init__(self, binary, directory, target):
+        self.port, = free_ports(1)
+        config = (ROOT / "docker/prometheus.yaml").read_text()
+        assert "collector:9464" in config and "scrape_interval: 5s" in config
+        path = Path(directory, "prometheus.yaml")
+        config = config.replace("collector:9464", f"localhost:{target}")
+        path.write_text(config.replace("interval: 5s", f"interval: {INTERVAL_MS}ms"))
+        self.log = open(Path(directory, "prometheus.log"), "wb")
+        self.process = subprocess.Popen([binary, f"--config.file={path}", f"--storage.tsdb.path={directory}/tsdb",
+                                         f"--web.listen-address=127.0.0.1:{self.port}", "--enable-feature=exemplar-storage"],
+                                        stdout=self.log, stderr=self.log)
+        deadline = time.monotonic() + 60
+        while True:
+            try:
+                if 1 in self.query("up").values():  # it begins to scrape seconds after it is ready
+                    return
+            except OSError:
+                pass
+            if time.monotonic() > deadline or self.process.poll() is not None:
+                self.close()
+                raise RuntimeError(f"Prometheus does not start; its log: {self.log.name}")
+            time.sleep(0.1)
+
+    def ask(self, what, **arguments):
+        answer = json.loads(get(f"http://127.0.0.1:{self.port}/api/v1/{what}?{urllib.parse.urlencode(arguments)}"))
+        assert answer["status"] == "success", answer
+        return answer["data"]
+
+    def query(self, text):
+        """{labels: value}"""
+        return {tuple(sorted(series["metric"].items())): float(series["value"][1])
+                for series in self.ask("query", query=text)["result"]}
+
+    def close(self):
+        self.process.terminate()
+        self.process.wait(20)
+        self.log.close()
+
+
+class Collector:
+    """docker/collector.yaml, whose spans go nowhere: they lie in a file as well."""
+
+    def __init__(self, binary, directory):
+        self.grpc, self.http, self.prometheus, nobody = free_ports(4)
+        environment = {"COLLECTOR_HOST": "localhost", "OTLP_GRPC_PORT": str(self.grpc), "OTLP_HTTP_PORT": str(self.http),
+                       "PROMETHEUS_PORT": str(self.prometheus), "COLLECTOR_TO": f"http://localhost:{nobody}"}
+        self.process = Process(binary, ROOT / "docker/collector.yaml", directory, "collector", environment,
+                               lambda: post_nothing(self.http))
+
+    def close(self):
+        self.process.close()
+
+
+class Metrics(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.collector = Collector(COLLECTOR, OUT)
+        cls.addClassCleanup(cls.collector.close)
+        cls.prometheus = Prometheus(PROMETHEUS, OUT, cls.collector.prometheus)
+        cls.addClassCleanup(cls.prometheus.close)
+        libraries = Path(OUT, "libraries")
+        libraries.mkdir()
+        shutil.copy(Path(BUILD, "libfake_nvml.so"), libraries / "libnvidia-ml.so.1")
+        cls.file = Path(OUT, "spans.jsonl")
+        clean = cls.clean = {key: value for key, value in os.environ.items() if not key.startswith(("OTEL_", "CUSPAN_", "TRACE"))}
+        done = subprocess.run(
+            [f"{BUILD}/cuspan", "replay", "--file", str(cls.file), "--paced", "--repeat", "20",
+             "--set", "cupti.flush_interval_ms=100",
+             str(ROOT / "examples/recordings/service.cuspanrec")], capture_output=True, text=True, check=False, timeout=300,
+            env={**clean, "OTEL_SERVICE_NAME": PROGRAM, "OTEL_TRACES_SAMPLER": "always_on", "OTEL_METRICS_EXPORTER": "otlp",
+                 "OTEL_METRIC_EXPORT_INTERVAL": str(INTERVAL_MS), "LD_LIBRARY_PATH": str(libraries),
+                 "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT": f"http://localhost:{cls.collector.http}/v1/metrics"})
+        assert done.returncode == 0, done.stderr
+        cls.spans = [span for line in cls.file.read_text().splitlines() for span in spans_of(json.loads(line))]
+        time.sleep(2 + 3 * INTERVAL_MS / 1000)  # the Collector's batch, and scrapes
+
+    def test_every_query_of_the_dashboard_finds_something(self):
+        self.assertGreater(len(QUERIES), 15)
+        for title, expression in QUERIES:
+            with self.subTest(title, query=expression):
+                text = expression.replace("$__rate_interval", WINDOW).replace("$job", ".*")
+                self.assertNotIn("$", text)
+                found = self.prometheus.query(text)
+                self.assertTrue(found, "nothing")
+                self.assertFalse([value for value in found.values() if value != value], found)
+
+    def test_queries_use_metrics_that_there_are(self):
+        """A name with a slip of the pen would be hidden by `or vector(0)`."""
+        page = (ROOT / "docs/metrics.md").read_text()
+        named = set(re.findall(r"^\| `([a-z0-9_.]+)` \|", page, re.M))
+        for _, expression in QUERIES:
+            for metric in re.findall(r"\b((?:cuda|hw|otel|cuspan)_\w+?)(?=\{)", expression):
+                base = re.sub("_(total|bucket|sum|count)$", "", metric)
+                base = re.sub("_(seconds|bytes|ratio|watts|celsius)$", "", base)
+                self.assertIn(base, {name.replace(".", "_") for name in named}, metric)
+
+    def test_sums_are_those_of_the_spans(self):
+        calls = [span for span in self.spans if "cuda.api" in span.attributes]
+        kernels = [span for span in self.spans if span.attributes.get("cuda.activity") == "kernel"]
+        copied = sum(int(span.attributes.get("cuda.memcpy.bytes", 0)) for span in self.spans)
+        program = f'{{job="{PROGRAM}"}}'
+        for text, wanted in ((f"cuda_calls_total{program}", len(calls)),
+                             (f"sum(cuda_kernel_duration_seconds_count{program})", len(kernels)),
+                             (f"sum(cuda_kernel_duration_seconds_sum{program})",
+                              sum(span.end_ns - span.start_ns for span in kernels) / 1e9),
+                             (f'sum(cuda_kernel_duration_seconds_bucket{{job="{PROGRAM}",le="+Inf"}})', len(kernels)),
+                             (f"sum(cuda_memcpy_io_bytes_total{program})", copied),
+                             (f"hw_power_watts{program}", 123.5)):
+            with self.subTest(text):
+                value, = self.prometheus.query(text).values()
+                self.assertAlmostEqual(value, wanted, delta=1e-9 * wanted)
+
+    def test_by_grpc(self):
+        done = subprocess.run(
+            [f"{BUILD}/cuspan", "replay", "--file", "/dev/null", str(ROOT / "examples/recordings/vector_add.cuspanrec")],
+            capture_output=True, text=True, check=False, timeout=120,
+            env={**self.clean, "OTEL_SERVICE_NAME": "by-grpc", "OTEL_METRICS_EXPORTER": "otlp",
+                 "OTEL_EXPORTER_OTLP_METRICS_PROTOCOL": "grpc",
+                 "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT": f"http://localhost:{self.collector.grpc}"})
+        self.assertEqual((done.returncode, "lost" in done.stderr), (0, False), done.stderr)
+        deadline = time.monotonic() + 30
+        while not (found := self.prometheus.query('cuda_calls_total{job="by-grpc"}')) and time.monotonic() < deadline:
+            time.sleep(0.2)
+        self.assertEqual(list(found.values()), [13])
+
+    def test_exemplars_lead_to_spans(self):
+        began = min(span.start_ns for span in self.spans) / 1e9  # the clock of the recording
+        found = self.prometheus.ask("query_exemplars", query="cuda_kernel_duration_seconds_bucket", start=began - 60,
+                                    end=time.time())
+        by_id = {(span.trace_id, span.span_id): span for span in self.spans}
+        count = 0
+        for series in found:
+            for exemplar in series["exemplars"]:
+                span = by_id[exemplar["labels"]["trace_id"], exemplar["labels"]["span_id"]]
+                self.assertEqual(span.name, series["seriesLabels"]["cuda_kernel_short_name"])
+                self.assertAlmostEqual(float(exemplar["value"]), (span.end_ns - span.start_ns) / 1e9)
+                count += 1
+        self.assertGreater(count, 0)
+
+
+if __name__ == "__main__":
+    COLLECTOR, PROMETHEUS, BUILD, OUT = sys.argv[1:5]
+    unittest.main(argv=sys.argv[:1] + sys.argv[5:], verbosity=2)

@@ -1,0 +1,449 @@
+#!/usr/bin/env python3
+"""Metrics: on recordings of real GPU runs their totals are those of the spans and of `cuspan stat`, in protobuf and JSON,
+cumulative and delta, with explicit and exponential buckets; they work without spans, and lose nothing in
+silence. Everything is decoded by code that isn't cuspan's.
+
+    metrics_test.py --build BUILD-DIR [unittest's arguments]
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+from collections import Counter, defaultdict
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "tests/e2e"), str(ROOT / "tests/integration")]
+
+import otlp_metrics  # noqa: E402
+from backend import spans_of  # noqa: E402
+from sink import Sink  # noqa: E402
+
+BUILD = ROOT / "build"
+RECORDINGS = sorted((ROOT / "examples/recordings").glob("*.cuspanrec"))
+CLEAN = {key: value for key, value in os.environ.items() if not key.startswith(("OTEL_", "CUSPAN_", "TRACE"))}
+
+
+def cuspan(*arguments, **variables):
+    done = subprocess.run([str(BUILD / "cuspan"), *map(str, arguments)], capture_output=True, text=True, timeout=120, check=False,
+                          env={**CLEAN, "LC_ALL": "C.UTF-8", **variables})
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+def nearly(a, b):
+    return abs(a - b) <= 1e-9 * max(abs(a), abs(b)) + 1e-12
+
+
+def union(stretches):
+    covered = last = 0
+    for start, end in sorted(stretches):
+        covered += max(0, end - max(start, last))
+        last = max(last, end)
+    return covered
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        self.sink = Sink()
+        self.addCleanup(self.sink.close)
+
+    def replay(self, recording, *arguments, settings=(), **variables):
+        """(spans, requests of metrics, report) of a replay whose spans go into a file."""
+        file, report = Path(self.folder.name, "spans.jsonl"), Path(self.folder.name, "report")
+        file.unlink(missing_ok=True)
+        for old in Path(self.folder.name).glob("report.*"):
+            old.unlink()
+        self.sink.requests.clear()
+        base = {"OTEL_METRICS_EXPORTER": "otlp", "OTEL_TRACES_SAMPLER": "always_on",
+                "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT": f"http://127.0.0.1:{self.sink.port}/v1/metrics"}
+        options = [word for setting in (f"report_file={report}", *settings) for word in ("--set", setting)]
+        done = cuspan("replay", "--file", file, *options, *arguments, recording, **{**base, **variables})
+        self.stderr = done.stderr
+        spans = [span for line in (file.read_text().splitlines() if file.exists() else [])
+                 for span in spans_of(json.loads(line))]
+        report = json.loads(next(Path(self.folder.name).glob("report.*")).read_text())
+        requests = []
+        for request in self.sink.requests:
+            self.assertEqual(request.path, "/v1/metrics")
+            is_json = request.headers["Content-Type"] == "application/json"
+            requests.append(otlp_metrics.from_json(request.body) if is_json else otlp_metrics.from_protobuf(request.body))
+        return spans, requests, report
+
+    def totals(self, requests):
+        """{metric: {attributes: (count, sum)}}"""
+        found = defaultdict(dict)
+        for (name, attributes), points in otlp_metrics.series(requests).items():
+            found[name][attributes] = otlp_metrics.total(points)
+        return found
+
+    def expect(self, spans, totals):
+        """What the spans say is what the metrics say."""
+        calls = [span for span in spans if "cuda.api" in span.attributes]
+        length = [span.end_ns - span.start_ns for span in calls]
+        self.assertEqual(totals["cuda.calls"], {(): (None, len(calls))})
+        self.assertTrue(nearly(totals["cuda.call.time"][()][1], sum(length) / 1e9))
+        self.assertEqual(totals["cuda.call.errors"].get((), (None, 0))[1], sum("error.type" in span.attributes for span in calls))
+        work = defaultdict(list)
+        for span in spans:
+            work[span.attributes.get("cuda.activity")].append(span)
+        self.expect_kernels(work["kernel"], totals)
+        self.expect_copies(work["memcpy"] + work["memcpy_peer"], totals)
+        self.assertEqual(sum(count for count, _ in totals["cuda.memset.duration"].values()), len(work["memset"]))
+        self.assertEqual(sum(value for _, value in totals["cuda.graph.executions"].values()), len(work["graph"]))
+        gpu = [span for kind in ("kernel", "memcpy", "memcpy_peer", "memset", "graph") for span in work[kind]]
+        by_device = defaultdict(list)
+        for span in gpu:
+            by_device[span.resource["hw.id"]].append((span.start_ns, span.end_ns))
+        busy = {dict(key)["hw.id"]: value for key, (_, value) in totals["cuda.gpu.busy_time"].items()}
+        self.assertEqual(set(busy), set(by_device))
+        for device, stretches in by_device.items():
+            self.assertTrue(nearly(busy[device], union(stretches) / 1e9), (busy[device], union(stretches)))
+
+    def expect_kernels(self, kernels, totals):
+        counts, times = Counter(), Counter()
+        for span in kernels:
+            key = span.resource["hw.id"], span.name
+            counts[key] += 1
+            times[key] += span.end_ns - span.start_ns
+        said = {(dict(key)["hw.id"], dict(key)["cuda.kernel.short_name"]): value
+                for key, value in totals["cuda.kernel.duration"].items()}
+        self.assertEqual({key: count for key, (count, _) in said.items()}, dict(counts))
+        for key, (_, seconds) in said.items():
+            self.assertTrue(nearly(seconds, times[key] / 1e9), key)
+        delays = [int(span.attributes["cuda.start_delay"]) for span in kernels if "cuda.start_delay" in span.attributes]
+        latency = list(totals["cuda.launch.latency"].values())
+        self.assertEqual(sum(count for count, _ in latency), len(delays))
+        self.assertTrue(nearly(sum(seconds for _, seconds in latency), sum(max(0, delay) for delay in delays) / 1e9))
+
+    def expect_copies(self, copies, totals):
+        counts, sizes = Counter(), Counter()
+        for span in copies:
+            kind = span.attributes.get("cuda.memcpy.kind", "PeerToPeer")
+            counts[kind] += 1
+            sizes[kind] += int(span.attributes["cuda.memcpy.bytes"])
+        said = Counter()
+        for key, (count, _) in totals["cuda.memcpy.duration"].items():
+            said[dict(key)["cuda.memcpy.kind"]] += count
+        self.assertEqual(said, counts)
+        moved = Counter()
+        for key, (_, value) in totals["cuda.memcpy.io"].items():
+            moved[dict(key)["cuda.memcpy.kind"]] += value
+        self.assertEqual(+moved, +sizes)
+
+
+class Totals(Case):
+    def test_they_are_those_of_the_spans(self):
+        for recording in RECORDINGS:
+            with self.subTest(recording.stem):
+                spans, requests, report = self.replay(recording)
+                self.expect(spans, self.totals(requests))
+                metrics = report["metrics"]
+                self.assertEqual((metrics["made"], metrics["lost"]), (metrics["delivered"], 0))
+                self.assertEqual(metrics["made"], sum(len(points) for points in otlp_metrics.series(requests).values()))
+
+    def test_they_are_those_of_stat(self):
+        for recording in RECORDINGS:
+            with self.subTest(recording.stem):
+                _, requests, _ = self.replay(recording)
+                totals = self.totals(requests)
+                tables = json.loads(cuspan("stat", "--json", "--top", 0, Path(self.folder.name, "spans.jsonl")).stdout)
+                self.assertEqual(totals["cuda.calls"][()][1], sum(row["count"] for row in tables["calls"]))
+                self.assertTrue(nearly(totals["cuda.call.time"][()][1], sum(row["total_ns"] for row in tables["calls"]) / 1e9))
+                self.assertTrue(nearly(totals["cuda.wait.time"][()][1],
+                                       sum(row["total_ns"] for row in tables["synchronization"]) / 1e9))
+                self.assertEqual(sum(value for _, value in totals["cuda.memcpy.io"].values()) +
+                                 sum(value for _, value in totals["cuda.memset.io"].values()),
+                                 sum(row["bytes"] for row in tables["copies"]))
+                self.assertTrue(nearly(sum(value for _, value in totals["cuda.gpu.busy_time"].values()),
+                                       sum(row["busy_ns"] for row in tables["devices"]) / 1e9))
+
+    def test_json_says_the_same(self):
+        for recording in RECORDINGS:
+            with self.subTest(recording.stem):
+                spans, requests, _ = self.replay(recording, OTEL_EXPORTER_OTLP_METRICS_PROTOCOL="http/json")
+                self.assertEqual(self.sink.requests[0].headers["Content-Type"], "application/json")
+                self.expect(spans, self.totals(requests))
+
+    def test_exponential_buckets(self):
+        for recording in RECORDINGS:
+            for protocol in "http/protobuf", "http/json":
+                with self.subTest(recording.stem, protocol=protocol):
+                    spans, requests, _ = self.replay(
+                        recording, OTEL_EXPORTER_OTLP_METRICS_PROTOCOL=protocol,
+                        OTEL_EXPORTER_OTLP_METRICS_DEFAULT_HISTOGRAM_AGGREGATION="base2_exponential_bucket_histogram")
+                    self.expect(spans, self.totals(requests))
+                    kinds = {metric.WhichOneof("data") for points in otlp_metrics.series(requests).values()
+                             for metric, _ in points}
+                    self.assertEqual(kinds, {"sum", "gauge", "exponential_histogram"})
+
+    def paced(self, temporality):
+        """A second of a program, in many intervals."""
+        return self.replay(ROOT / "examples/recordings/service.cuspanrec", "--paced",
+                           OTEL_METRIC_EXPORT_INTERVAL="20",
+                           OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE=temporality)
+
+    def test_delta_adds_up(self):
+        spans, requests, _ = self.paced("delta")
+        self.assertGreater(len(requests), 3)
+        self.expect(spans, self.totals(requests))
+        for (name, _), points in otlp_metrics.series(requests).items():
+            kinds = {metric.WhichOneof("data") for metric, _ in points}
+            for metric, point in points:
+                falls = kinds == {"sum"} and not metric.sum.is_monotonic
+                self.assertEqual(kinds != {"gauge"} and otlp_metrics.is_delta(metric), kinds != {"gauge"} and not falls, name)
+            if kinds != {"gauge"} and otlp_metrics.is_delta(points[0][0]):
+                for (_, before), (_, after) in zip(points, points[1:]):
+                    self.assertGreaterEqual(after.start_time_unix_nano, before.time_unix_nano)
+
+    def test_cumulative_never_falls(self):
+        spans, requests, _ = self.paced("cumulative")
+        self.assertGreater(len(requests), 3)
+        self.expect(spans, self.totals(requests))
+        for (name, _), points in otlp_metrics.series(requests).items():
+            for (metric, before), (_, after) in zip(points, points[1:]):
+                if "istogram" in metric.WhichOneof("data"):
+                    self.assertGreaterEqual(after.count, before.count)
+                    self.assertEqual(after.start_time_unix_nano, before.start_time_unix_nano)
+                elif metric.WhichOneof("data") == "sum" and metric.sum.is_monotonic:
+                    self.assertGreaterEqual(otlp_metrics.value(after), otlp_metrics.value(before), name)
+
+    def test_low_memory(self):
+        spans, requests, _ = self.paced("lowmemory")
+        self.expect(spans, self.totals(requests))
+        deltas = {metric.WhichOneof("data"): otlp_metrics.is_delta(metric)
+                  for points in otlp_metrics.series(requests).values() for metric, _ in points
+                  if metric.WhichOneof("data") != "gauge"}
+        self.assertEqual(deltas, {"sum": False, "histogram": True})
+
+
+class Exemplars(Case):
+    def test_they_lead_to_spans_of_their_bucket(self):
+        spans, requests, _ = self.replay(ROOT / "examples/recordings/torch_inference.cuspanrec")
+        by_id = {span.span_id: span for span in spans}
+        found = 0
+        for (name, attributes), points in otlp_metrics.series(requests).items():
+            for metric, point in points:
+                for exemplar in getattr(point, "exemplars", ()):
+                    span = by_id[exemplar.span_id.hex()]
+                    self.assertEqual(span.trace_id, exemplar.trace_id.hex())
+                    if name == "cuda.kernel.duration":
+                        self.assertEqual(span.name, dict(attributes)["cuda.kernel.short_name"])
+                        self.assertTrue(nearly(exemplar.as_double, (span.end_ns - span.start_ns) / 1e9))
+                    elif name == "cuda.launch.latency":
+                        self.assertTrue(nearly(exemplar.as_double, int(span.attributes["cuda.start_delay"]) / 1e9))
+                    found += 1
+        self.assertGreater(found, 10)
+
+    def test_what_is_not_sampled_counts_and_has_none(self):
+        recording = ROOT / "examples/recordings/torch_inference.cuspanrec"
+        spans, requests, _ = self.replay(recording)
+        wanted = self.totals(requests)
+        none, requests, _ = self.replay(recording, OTEL_TRACES_SAMPLER="always_off")
+        self.assertEqual(none, [])
+        totals = self.totals(requests)
+        self.expect(spans, totals)
+        self.assertEqual(set(totals["cuda.kernel.duration"]), set(wanted["cuda.kernel.duration"]))
+        self.assertEqual(sum(len(getattr(point, "exemplars", ())) for points in otlp_metrics.series(requests).values()
+                             for _, point in points), 0)
+
+
+class Alone(Case):
+    """Without an exporter for spans."""
+
+    def test_no_span_is_made(self):
+        recording = ROOT / "examples/recordings/torch_inference.cuspanrec"
+        spans, _, _ = self.replay(recording)
+        self.sink.requests.clear()
+        report = Path(self.folder.name, "alone")
+        cuspan("replay", "--set", f"report_file={report}", recording, OTEL_TRACES_EXPORTER="none", OTEL_METRICS_EXPORTER="otlp",
+               OTEL_EXPORTER_OTLP_ENDPOINT=f"http://127.0.0.1:{self.sink.port}")
+        requests = [otlp_metrics.from_protobuf(request.body) for request in self.sink.requests]
+        self.assertEqual({request.path for request in self.sink.requests}, {"/v1/metrics"})
+        self.expect(spans, self.totals(requests))
+        report = json.loads(next(Path(self.folder.name).glob("alone.*")).read_text())
+        self.assertEqual((report["spans"], report["outputs"], report["unaccounted"]), (0, [], 0))
+
+    def test_an_endpoint_for_both(self):
+        cuspan("replay", "--quiet", "--endpoint", f"http://127.0.0.1:{self.sink.port}",
+               ROOT / "examples/recordings/vector_add.cuspanrec", OTEL_METRICS_EXPORTER="otlp")
+        self.assertEqual({request.path for request in self.sink.requests}, {"/v1/traces", "/v1/metrics"})
+
+    def test_a_file_names_the_reader(self):
+        config = Path(self.folder.name, "config.yaml")
+        config.write_text(f"""file_format: "1.1"
+meter_provider:
+  readers:
+  - periodic:
+      interval: 1000
+      timeout: 500
+      exporter:
+        otlp_http:
+          endpoint: http://127.0.0.1:{self.sink.port}/v1/metrics
+          headers: [{{name: api-key, value: secret}}]
+          encoding: json
+          compression: none
+          temporality_preference: delta
+          default_histogram_aggregation: base2_exponential_bucket_histogram
+""")
+        cuspan("replay", ROOT / "examples/recordings/vector_add.cuspanrec", CUSPAN_CONFIG_FILE=str(config))
+        request, = self.sink.requests
+        self.assertEqual((request.headers["api-key"], request.headers.get("Content-Encoding")), ("secret", None))
+        points = otlp_metrics.series([otlp_metrics.from_json(request.body)])
+        kernels = [metric for (name, _), found in points.items() if name == "cuda.kernel.duration" for metric, _ in found]
+        self.assertEqual(kernels[0].exponential_histogram.aggregation_temporality, otlp_metrics.DELTA)
+        said = cuspan("check", config).stdout
+        self.assertIn("metrics, every 1 s:", said)
+        self.assertNotIn("asleep: nothing", said)
+
+
+class Bounds(Case):
+    """A name that was never there before for each kernel: several chunks, and more names than are told apart."""
+
+    def test_names_without_end(self):
+        for protocol in "http/protobuf", "http/json":
+            for form in "explicit_bucket_histogram", "base2_exponential_bucket_histogram":
+                with self.subTest(protocol=protocol, form=form):
+                    spans, requests, report = self.replay(
+                        ROOT / "examples/recordings/torch_inference.cuspanrec", CUSPAN_REPLAY_FAIL="unique-names=150",
+                        OTEL_EXPORTER_OTLP_METRICS_PROTOCOL=protocol,
+                        OTEL_EXPORTER_OTLP_METRICS_DEFAULT_HISTOGRAM_AGGREGATION=form)
+                    kernels = [span for span in spans if span.attributes.get("cuda.activity") == "kernel"]
+                    said = self.totals(requests)["cuda.kernel.duration"]
+                    named = [count for key, (count, _) in said.items() if "cuda.kernel.short_name" in dict(key)]
+                    others = [count for key, (count, _) in said.items() if dict(key).get("otel.metric.overflow") is True]
+                    self.assertEqual((named, others), ([1] * 256, [len(kernels) - 256]))
+                    self.assertEqual(report["counters"]["kernels_unnamed"], len(kernels) - 256)
+                    self.assertTrue(nearly(sum(seconds for _, seconds in said.values()),
+                                           sum(span.end_ns - span.start_ns for span in kernels) / 1e9))
+                    sizes = [len(request.body) for request in self.sink.requests]
+                    self.assertGreater(max(sizes), 64 * 1024)  # it takes more than a chunk
+
+
+class Awake(Case):
+    def test_nothing_sleeps_between_requests(self):
+        """`always` would: what isn't sampled would be missing in the metrics."""
+        recording = ROOT / "examples/recordings/service.cuspanrec"
+        wanted, *_ = self.replay(recording)
+        calls = sum("cuda.api" in span.attributes for span in wanted)
+        for metrics in "none", "otlp":
+            spans, requests, report = self.replay(recording, "--paced", settings=["sampling.sleep=always"],
+                                                  OTEL_TRACES_SAMPLER="parentbased_always_on", OTEL_METRICS_EXPORTER=metrics)
+            self.assertEqual(report["counters"]["sleeps"] == 0, metrics == "otlp")
+        self.assertLess(sum("cuda.api" in span.attributes for span in spans), calls)
+        self.assertEqual(self.totals(requests)["cuda.calls"][()][1], calls)
+
+
+class Memory(Case):
+    def test_what_is_freed_is_not_live(self):
+        spans, requests, _ = self.replay(ROOT / "examples/recordings/vector_add.cuspanrec")
+        totals = self.totals(requests)
+        held = peak = 0
+        sizes = {}
+        for span in spans:
+            name, pointer = span.name, span.attributes.get("cuda.arg.ptr")
+            if name == "cudaMalloc":
+                sizes[pointer] = int(span.attributes["cuda.arg.bytes"])
+                held += sizes[pointer]
+            elif name == "cudaFree":
+                held -= sizes.pop(pointer, 0)
+            peak = max(peak, held)
+        self.assertGreater(peak, 0)
+        live, most = ({dict(key)["cuda.memory.kind"]: value for key, (_, value) in totals[name].items()}
+                      for name in ("cuda.memory.live", "cuda.memory.peak"))
+        self.assertEqual((live["device"], most["device"]), (held, peak))
+
+
+class Hardware(Case):
+    """What NVML says, by a stand-in for it."""
+
+    def hardware(self, *arguments, **variables):
+        libraries = Path(self.folder.name, "libraries")
+        libraries.mkdir(exist_ok=True)
+        shutil.copy(BUILD / "libfake_nvml.so", libraries / "libnvidia-ml.so.1")
+        spans, requests, _ = self.replay(ROOT / "examples/recordings/service.cuspanrec", "--paced", "--repeat", "3", *arguments,
+                                         OTEL_METRIC_EXPORT_INTERVAL="50", LD_LIBRARY_PATH=str(libraries), **variables)
+        uuids = {span.resource["hw.id"] for span in spans if "hw.id" in span.resource}
+        found = {}
+        for (name, attributes), points in otlp_metrics.series(requests).items():
+            if name.startswith("hw."):
+                self.assertIn(dict(attributes)["hw.id"], uuids)
+                found[name] = otlp_metrics.value(points[-1][1])
+                self.attributes = dict(attributes)
+        return found
+
+    def test_each_figure(self):
+        self.assertEqual(self.hardware(), {
+            "hw.gpu.utilization": 0.42, "hw.gpu.memory.limit": 1000, "hw.gpu.memory.usage": 250,
+            "hw.gpu.memory.utilization": 0.25, "hw.temperature": 55, "hw.power": 123.5, "hw.energy": 9.0})
+        self.assertEqual(self.attributes["hw.name"], "Stand-in GPU")
+
+    def test_what_a_gpu_does_not_tell_is_left_out(self):
+        found = self.hardware(FAKE_NVML_OLD="1", OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE="delta")
+        self.assertNotIn("hw.energy", found)
+        self.assertIn("hw.power", found)
+
+    def test_a_gpu_that_is_unknown_to_it_and_one_without_rights(self):
+        self.assertEqual(self.hardware(FAKE_NVML_UUID="GPU-another"), {})
+        self.assertEqual(self.hardware(FAKE_NVML_INIT="4"), {})
+
+    def test_who_is_slow_is_not_waited_for(self):
+        self.assertEqual(self.hardware(FAKE_NVML_SLOW_MS="60000"), {})
+
+
+class Losses(Case):
+    def test_a_collector_that_is_away(self):
+        *_, report = self.replay(ROOT / "examples/recordings/vector_add.cuspanrec",
+                                 OTEL_EXPORTER_OTLP_METRICS_ENDPOINT="http://127.0.0.1:9/v1/metrics",
+                                 settings=["exit_deadline_ms=300"])
+        metrics = report["metrics"]
+        self.assertEqual((metrics["delivered"], metrics["lost"]), (0, metrics["made"]))
+        self.assertGreater(metrics["made"], 15)
+        self.assertEqual(report["losses"], {"lost_points": metrics["made"]})
+        self.assertIn("lost_points", self.stderr)
+        self.assertIn("can't be reached", metrics["trouble"])
+
+    def test_losses_are_metrics(self):
+        _, requests, _ = self.replay(ROOT / "examples/recordings/vector_add.cuspanrec")
+        totals = self.totals(requests)
+        self.assertEqual(totals["cuspan.lost"], {})
+        exported = {dict(key).get("error.type"): value for key, (_, value) in totals["otel.sdk.exporter.span.exported"].items()}
+        self.assertEqual(set(exported), {None})
+        processed = list(totals["otel.sdk.processor.span.processed"].values())
+        self.assertEqual(processed, [(None, 33)])
+
+
+class Words(Case):
+    def test_what_is_unknown_is_said(self):
+        for variables, words in (
+                ({"OTEL_METRICS_EXPORTER": "prometheus"}, "OTEL_METRICS_EXPORTER: cuspan has no exporter \"prometheus\""),
+                ({"OTEL_METRICS_EXPORTER": "otlp", "OTEL_METRIC_EXPORT_INTERVAL": "soon"},
+                 "OTEL_METRIC_EXPORT_INTERVAL: expected"),
+                ({"OTEL_METRICS_EXPORTER": "otlp,console"}, "one exporter is taken")):
+            with self.subTest(words):
+                done = subprocess.run([str(BUILD / "cuspan"), "check"], capture_output=True, text=True, check=False,
+                                      env={**CLEAN, **variables})
+                self.assertIn(words, done.stderr)
+
+    def test_by_default_there_are_none(self):
+        _, requests, report = self.replay(ROOT / "examples/recordings/vector_add.cuspanrec", OTEL_METRICS_EXPORTER="")
+        self.assertEqual(requests, [])
+        self.assertNotIn("metrics", report)
+
+    def test_the_page_is_the_table(self):
+        page = (ROOT / "docs/metrics.md").read_text()
+        self.assertIn(cuspan("help", "metrics").stdout, page)
+
+
+if __name__ == "__main__":
+    if "--build" in sys.argv:
+        at = sys.argv.index("--build")
+        BUILD = Path(sys.argv[at + 1])
+        del sys.argv[at:at + 2]
+    unittest.main(verbosity=2)

@@ -1,0 +1,101 @@
+"""Reads OTLP metrics without any of cuspan's code: protobuf by opentelemetry-proto's generated classes, JSON by the strict
+reader of otlp_decode.py; and what the points of one process add up to. Run by the Python of otlp_python.sh."""
+
+import json
+
+import otlp_decode
+from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
+from opentelemetry.proto.metrics.v1.metrics_pb2 import AggregationTemporality
+
+CUMULATIVE = AggregationTemporality.AGGREGATION_TEMPORALITY_CUMULATIVE
+DELTA = AggregationTemporality.AGGREGATION_TEMPORALITY_DELTA
+
+
+def from_protobuf(payload):
+    request = ExportMetricsServiceRequest()
+    request.ParseFromString(payload)
+    otlp_decode.check_known(request, "request")
+    if request.ByteSize() != len(payload):
+        raise otlp_decode.Malformed(f"{len(payload)} bytes, its canonical form has {request.ByteSize()}")
+    return request
+
+
+def from_json(text):
+    request = ExportMetricsServiceRequest()
+    value = json.loads(text, object_pairs_hook=otlp_decode.unique, parse_constant=otlp_decode.refuse)
+    otlp_decode.read_object(value, request, "request")
+    return request
+
+
+def attributes(point):
+    found = {}
+    for pair in point.attributes:
+        kind = pair.value.WhichOneof("value")
+        assert kind and pair.key not in found, pair
+        found[pair.key] = getattr(pair.value, kind)
+    return tuple(sorted(found.items()))
+
+
+def check_histogram(metric, point):
+    assert point.count > 0 and point.time_unix_nano >= point.start_time_unix_nano > 0, point
+    assert 0 <= point.min <= point.max and point.min * point.count <= point.sum * (1 + 1e-9), point
+    if metric.WhichOneof("data") == "histogram":
+        assert sum(point.bucket_counts) == point.count and len(point.bucket_counts) == len(point.explicit_bounds) + 1, point
+        assert list(point.explicit_bounds) == sorted(set(point.explicit_bounds)), point
+        lowest = next(i for i, count in enumerate(point.bucket_counts) if count)
+        highest = max(i for i, count in enumerate(point.bucket_counts) if count)
+        bounds = [-1, *point.explicit_bounds, float("inf")]
+    else:
+        counts = point.positive.bucket_counts
+        assert sum(counts) + point.zero_count == point.count and len(counts) <= 160, point
+        if not counts:
+            return
+        assert counts[0] and counts[-1], point
+        base = 2 ** (2 ** -point.scale)
+        bounds = [base ** (point.positive.offset + i) for i in range(len(counts) + 1)]
+        lowest, highest = (0 if not point.zero_count else None), len(counts) - 1
+    if lowest is not None:
+        assert bounds[lowest] * (1 - 1e-6) < point.min <= bounds[lowest + 1] * (1 + 1e-6), (bounds[lowest], point.min)
+    assert bounds[highest] * (1 - 1e-6) < point.max <= bounds[highest + 1] * (1 + 1e-6), point
+    for exemplar in point.exemplars:
+        assert len(exemplar.trace_id) == 16 and len(exemplar.span_id) == 8 and exemplar.time_unix_nano, exemplar
+        assert point.min <= exemplar.as_double <= point.max, (point.min, exemplar.as_double, point.max)
+
+
+def series(requests):
+    """{(metric, attributes): [(metric, point), ...]} in the order of arrival, each point checked by itself."""
+    found = {}
+    for request in requests:
+        seen = set()
+        for resource in request.resource_metrics:
+            for scope in resource.scope_metrics:
+                assert scope.scope.name == "cuspan", scope.scope
+                for metric in scope.metrics:
+                    assert metric.name and metric.unit and metric.description, metric
+                    data = getattr(metric, metric.WhichOneof("data"))
+                    for point in data.data_points:
+                        key = metric.name, attributes(point)
+                        assert key not in seen, f"{key} stands twice"
+                        seen.add(key)
+                        if "istogram" in metric.WhichOneof("data"):
+                            check_histogram(metric, point)
+                        found.setdefault(key, []).append((metric, point))
+    return found
+
+
+def value(point):
+    return getattr(point, point.WhichOneof("value"))
+
+
+def is_delta(metric):
+    return getattr(metric, metric.WhichOneof("data")).aggregation_temporality == DELTA
+
+
+def total(points):
+    """(count, sum) of a histogram's series, (None, value) of another: of delta all, of cumulative the last."""
+    metric = points[-1][0]
+    kind = metric.WhichOneof("data")
+    counted = points if kind != "gauge" and is_delta(metric) else points[-1:]
+    if "istogram" in kind:
+        return sum(point.count for _, point in counted), sum(point.sum for _, point in counted)
+    return None, sum(value(point) for _, point in counted)

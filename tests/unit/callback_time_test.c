@@ -1,0 +1,126 @@
+#include "capture/callback_time.h"
+
+#include "base/clock.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define CALLS 1000000
+#define TICKS 4000 /* far more than a reading of the counter, far less than an interruption */
+
+static struct host_thread thread;
+
+static int setup(void **state)
+{
+    (void)state;
+    memset(&thread, 0, sizeof thread);
+    thread.time.random = 12345;
+    thread.calls_until_turn = 1;
+    thread_self = &thread;
+    thread_timed = NULL;
+    callback_time_init();
+    return 0;
+}
+
+/* A call of two callbacks, as callbacks.c makes them: each `ticks` long if it is timed. */
+static void call(uint64_t ticks)
+{
+    bool was_timed = thread_timed != NULL;
+    if (was_timed) {
+        thread_self = &thread;
+        callback_time_add(&thread, ticks);
+        assert_null(thread_self);
+        thread_self = &thread;
+    }
+    if (--thread.calls_until_turn == 0)
+        callback_time_turn(&thread);
+    if (was_timed)
+        callback_time_add(&thread, ticks);
+    assert_ptr_equal(thread_known(), &thread);
+}
+
+/* What so many ticks are, by a rate that is measured here. */
+static double ns_of(double ticks)
+{
+    uint64_t begin_ns = clock_monotonic_ns(), begin = clock_read_counter();
+    while (clock_monotonic_ns() - begin_ns < 20 * NS_PER_MS) {
+    }
+    return ticks * (double)(clock_monotonic_ns() - begin_ns) / (double)(clock_read_counter() - begin);
+}
+
+static void test_nothing_is_known_at_first(void **state)
+{
+    (void)state;
+    struct callback_time_sum sum = callback_time_get();
+    assert_int_equal(sum.timed_calls, 0);
+    assert_int_equal(sum.call_ns, 0);
+}
+
+static void test_short_programs_have_a_figure(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 20; i++)
+        call(TICKS);
+    assert_in_range(callback_time_get().timed_calls, 1, 10);
+}
+
+static void test_one_in_about_a_thousand_is_timed(void **state)
+{
+    (void)state;
+    for (int i = 0; i < CALLS; i++)
+        call(TICKS);
+    assert_in_range(callback_time_get().timed_calls, CALLS / 1024 * 9 / 10, CALLS / 1024 * 11 / 10);
+}
+
+/* Both callbacks of a call count. */
+static void test_time_of_a_call(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 100000; i++)
+        call(TICKS);
+    double want = ns_of(2 * TICKS);
+    assert_true((double)callback_time_get().call_ns > want * 0.9);
+    assert_true((double)callback_time_get().call_ns < want * 1.02);
+}
+
+/* Every eighth call takes nine times as long, as one at the end of a program's loop may. */
+static void test_loops_do_not_bias_it(void **state)
+{
+    (void)state;
+    for (int i = 0; i < CALLS; i++)
+        call(i % 8 == 7 ? 9 * TICKS / 4 : TICKS / 4);
+    double want = ns_of(2 * TICKS / 4 * 2);
+    assert_true((double)callback_time_get().call_ns > want * 0.8);
+    assert_true((double)callback_time_get().call_ns < want * 1.2);
+}
+
+static void test_interrupted_calls_are_left_out(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 100000; i++)
+        call(TICKS);
+    struct callback_time_sum before = callback_time_get();
+    for (int i = 0; i < 100000; i++)
+        call((uint64_t)1 << 32);
+    struct callback_time_sum after = callback_time_get();
+    assert_int_equal(after.timed_calls, before.timed_calls);
+    assert_in_range(after.call_ns, before.call_ns * 9 / 10, before.call_ns * 11 / 10 + 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(test_nothing_is_known_at_first, setup),
+        cmocka_unit_test_setup(test_short_programs_have_a_figure, setup),
+        cmocka_unit_test_setup(test_one_in_about_a_thousand_is_timed, setup),
+        cmocka_unit_test_setup(test_time_of_a_call, setup),
+        cmocka_unit_test_setup(test_loops_do_not_bias_it, setup),
+        cmocka_unit_test_setup(test_interrupted_calls_are_left_out, setup),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
