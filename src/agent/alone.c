@@ -1,6 +1,7 @@
 #include "agent/alone.h"
 
 #include "base/clock.h"
+#include "base/files.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -13,21 +14,11 @@
 #define OURS_MAX    16 /* more threads than that, and some are the host's */
 #define OWN_PREFIX  "cuspan/"
 
-static ssize_t read_small(const char *path, char *text, size_t size)
-{
-    int file = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t bytes = file >= 0 ? read(file, text, size - 1) : -1;
-    if (file >= 0)
-        close(file);
-    text[bytes > 0 ? bytes : 0] = 0;
-    return bytes;
-}
-
 /* Its entry stays until the process ends. */
 static bool has_main_thread_ended(void)
 {
     char text[512];
-    const char *end = read_small("/proc/self/stat", text, sizeof text) > 0 ? strrchr(text, ')') : NULL;
+    const char *end = files_read_small("/proc/self/stat", text, sizeof text) > 0 ? strrchr(text, ')') : NULL;
     return end && strncmp(end, ") Z", 3) == 0;
 }
 
@@ -36,7 +27,8 @@ static bool is_ours(const char *thread)
     char path[64], name[32];
     snprintf(path, sizeof path, "/proc/self/task/%.20s/comm", thread);
     /* One that has just gone is nobody's. */
-    return read_small(path, name, sizeof name) <= 0 || strncmp(name, OWN_PREFIX, sizeof OWN_PREFIX - 1) == 0;
+    return files_read_small(path, name, sizeof name) <= 0 ||
+           strncmp(name, OWN_PREFIX, sizeof OWN_PREFIX - 1) == 0;
 }
 
 static bool are_all_ours(void)

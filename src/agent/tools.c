@@ -1,6 +1,7 @@
 #include "agent/tools.h"
 
 #include "agent/own.h"
+#include "base/files.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -25,24 +26,15 @@ static const struct {
     {"CUDA_DEBUGGER_SOFTWARE_PREEMPTION", NULL, "cuda-gdb"},
 };
 
-static bool read_text(const char *path, char *text, size_t size)
-{
-    int file = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t bytes = file >= 0 ? read(file, text, size - 1) : -1;
-    if (file >= 0)
-        close(file);
-    text[bytes > 0 ? bytes : 0] = 0;
-    return bytes > 0;
-}
-
 /* Another debugger needs nothing of CUPTI. */
 static bool is_debugged_by_cuda_gdb(void)
 {
     char text[4096], path[64];
-    const char *line = read_text("/proc/self/status", text, sizeof text) ? strstr(text, "TracerPid:") : NULL;
+    const char *line =
+        files_read_small("/proc/self/status", text, sizeof text) > 0 ? strstr(text, "TracerPid:") : NULL;
     long tracer = line ? strtol(line + strlen("TracerPid:"), NULL, 10) : 0;
     snprintf(path, sizeof path, "/proc/%ld/comm", tracer);
-    return tracer > 0 && read_text(path, text, sizeof text) && strncmp(text, "cuda-gdb", 8) == 0;
+    return tracer > 0 && files_read_small(path, text, sizeof text) > 0 && strncmp(text, "cuda-gdb", 8) == 0;
 }
 
 bool tools_are_here(char *text, size_t size)

@@ -264,3 +264,15 @@ const char *text_share(char out[TEXT_NUMBER_BYTES], uint64_t part, uint64_t whol
              share);
     return out;
 }
+
+char *text_read_end(FILE *file, size_t bytes_max)
+{
+    char *text = memory_take(bytes_max + 1, 1);
+    fseek(file, 0, SEEK_END);
+    long size = ftell(file), begin = size - (long)bytes_max;
+    fseek(file, begin > 0 ? begin : 0, SEEK_SET);
+    size_t got = fread(text, 1, bytes_max, file);
+    for (size_t i = 0; i < got; i++)
+        text[i] = text[i] ? text[i] : '?';
+    return text;
+}

@@ -10,6 +10,10 @@
 #include <stdint.h>
 #include <stdio.h>
 
+/* The last of what a file holds, at most `bytes_max`, NUL-terminated; NULs of its own are "?". The caller
+ * frees it. */
+char *text_read_end(FILE *file, size_t bytes_max);
+
 /* A line under construction. Free `data` when done; a zeroed one is empty. */
 struct text {
     char *data; /* NUL-terminated once anything was added */

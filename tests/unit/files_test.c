@@ -177,9 +177,20 @@ static void a_created_file_takes_the_place_of_what_was_there(void **state)
     rmdir(path);
 }
 
+static void a_small_file_is_read_and_ended(void **state)
+{
+    char text[8] = "before";
+    (void)state;
+    assert_int_equal(files_read_small("/proc/self/comm", text, sizeof text), 7);
+    assert_string_equal(text, "files_t");
+    assert_int_equal(files_read_small("/nowhere", text, sizeof text), -1);
+    assert_string_equal(text, "");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_small_file_is_read_and_ended),
         cmocka_unit_test_setup_teardown(a_new_file_is_ours_alone, begin, end),
         cmocka_unit_test_setup_teardown(a_link_of_ones_own_is_followed, begin, end),
         cmocka_unit_test_setup_teardown(what_the_kernel_refuses_it_says, begin, end),

@@ -116,11 +116,25 @@ static void overlong_and_truncated_sequences_are_replaced(void **state)
     assert_int_equal(*good, 0);
 }
 
+static void the_end_of_a_file(void **state)
+{
+    FILE *file = tmpfile();
+    (void)state;
+    assert_int_equal(fwrite("first\0last", 1, 10, file), 10);
+    char *whole = text_read_end(file, 100), *end = text_read_end(file, 5);
+    assert_string_equal(whole, "first?last");
+    assert_string_equal(end, "?last");
+    free(whole);
+    free(end);
+    fclose(file);
+}
+
 int main(void)
 {
     if (!setlocale(LC_CTYPE, "C.UTF-8"))
         return 77;
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_end_of_a_file),
         cmocka_unit_test(durations_have_three_digits_and_a_unit),
         cmocka_unit_test(bytes_counts_and_shares),
         cmocka_unit_test(long_names_are_cut_in_whole_characters),

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "cli/doctor/driver.h"
 #include "cli/memory.h"
+#include "cli/text.h"
 #include "cli/outcome.h"
 
 #include <cjson/cJSON.h>
@@ -87,18 +88,6 @@ static void wait_for_end(struct run *run, unsigned seconds)
     kill(-run->pid, SIGKILL); /* what it has left behind */
 }
 
-static char *read_end(FILE *file)
-{
-    char *text = memory_take(OUTPUT_BYTES_MAX + 1, 1);
-    fseek(file, 0, SEEK_END);
-    long size = ftell(file);
-    fseek(file, size > OUTPUT_BYTES_MAX ? size - OUTPUT_BYTES_MAX : 0, SEEK_SET);
-    size_t got = fread(text, 1, OUTPUT_BYTES_MAX, file);
-    for (size_t i = 0; i < got; i++)
-        text[i] = text[i] ? text[i] : '?';
-    return text;
-}
-
 static bool start(const struct doctor *doctor, struct run *run)
 {
     FILE *output = tmpfile();
@@ -120,7 +109,7 @@ static bool start(const struct doctor *doctor, struct run *run)
     close(ends[0]);
     if (run->pid > 0)
         wait_for_end(run, doctor->seconds);
-    run->output = read_end(output);
+    run->output = text_read_end(output, OUTPUT_BYTES_MAX);
     fclose(output);
     return run->exec_errno == 0;
 }

@@ -4,6 +4,7 @@
 #include "cli/memory.h"
 #include "cli/outcome.h"
 #include "cli/overhead/overhead.h"
+#include "cli/text.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -49,20 +50,6 @@ static void set_up(void *context)
     else
         text_add_format(&injection.set, "\ndetail=%s", names[child->level]);
     injection_apply(&injection);
-}
-
-/* The end of what it has written, NUL-terminated; the caller's to free. */
-static char *read_output(FILE *output)
-{
-    char *text = memory_take(OUTPUT_BYTES_MAX + 1, 1);
-    fseek(output, 0, SEEK_END);
-    long length = ftell(output);
-    fseek(output, length > OUTPUT_BYTES_MAX ? length - OUTPUT_BYTES_MAX : 0, SEEK_SET);
-    size_t got = fread(text, 1, OUTPUT_BYTES_MAX, output);
-    for (size_t i = 0; i < got; i++)
-        if (!text[i])
-            text[i] = ' ';
-    return text;
 }
 
 static const char *last_lines(const char *text)
@@ -182,7 +169,7 @@ static enum status run_once(struct session *session, enum overhead_level level, 
         fclose(file);
         return status;
     }
-    char *output = read_output(file);
+    char *output = text_read_end(file, OUTPUT_BYTES_MAX);
     fclose(file);
     overhead->is_interrupted = was_asked_to_end(launched.wait_status);
     char *fault = overhead->is_interrupted ? NULL : find_fault(session, &run, launched.wait_status, output);
