@@ -3,8 +3,8 @@
  *
  *   TORTURE=KIND:N[+]   the Nth call of the kind fails ("+": and all after it); KIND is memory, file, network
  * or thread. N = 0: none fails, all are counted. TORTURE_REPORT=FILE what was found at the process's end:
- * "threads COUNT" of the agent's that still run, "failed FUNCTION MODULE+OFFSET" for the first that failed,
- * and with N = 0 for each call of the kind its place, in their order: "call FUNCTION MODULE+OFFSET".
+ * "threads COUNT NAMES" of the agent's that still run, "failed FUNCTION MODULE+OFFSET" for the first that
+ * failed, and with N = 0 for each call of the kind its place, in their order: "call FUNCTION MODULE+OFFSET".
  *
  * A call is the agent's if it comes from libcuspan*.so (what is linked into them, as libcurl is, included) or
  * was made by libc on its behalf (strdup, fopen: so these are in the table themselves). The host's own calls,
@@ -28,6 +28,7 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
 #define EXPORT __attribute__((visibility("default")))
@@ -285,9 +286,11 @@ EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, v
 
 /* --- the report --- */
 
-static unsigned count_agent_threads(void)
+/* Their names, a space before each; returns the count. */
+static unsigned find_agent_threads(char *names, size_t size)
 {
     unsigned count = 0;
+    names[0] = 0;
     DIR *tasks = NEXT(opendir)("/proc/self/task");
     for (struct dirent *task; tasks && (task = readdir(tasks)) != NULL;) {
         char path[300], name[32] = "";
@@ -295,13 +298,30 @@ static unsigned count_agent_threads(void)
         FILE *file = NEXT(fopen)(path, "re");
         if (!file)
             continue;
-        if (NEXT(fgets)(name, sizeof name, file))
-            count += strncmp(name, "cuspan/", 7) == 0;
+        if (NEXT(fgets)(name, sizeof name, file) && strncmp(name, "cuspan/", 7) == 0) {
+            size_t length = strlen(names);
+            snprintf(names + length, size - length, " %.*s", (int)strcspn(name, "\n"), name);
+            count++;
+        }
         NEXT(fclose)(file);
     }
     if (tasks)
         closedir(tasks);
     return count;
+}
+
+/* A thread that has ended, joined or not, stands in /proc until the kernel has put it away, which on a busy
+ * machine takes a while. One that is left behind stands there for good. */
+static void print_agent_threads(FILE *file)
+{
+    enum { ROUNDS = 200, ROUND_NS = 1000000 };
+    char names[256];
+    unsigned count = find_agent_threads(names, sizeof names);
+    for (int round = 0; round < ROUNDS && count; round++) {
+        nanosleep(&(struct timespec){.tv_nsec = ROUND_NS}, NULL);
+        count = find_agent_threads(names, sizeof names);
+    }
+    fprintf(file, "threads %u%s\n", count, names);
 }
 
 static void print_place(FILE *file, const char *what, const struct place *place)
@@ -329,7 +349,7 @@ __attribute__((destructor)) static void end(void)
     FILE *file = path ? NEXT(fopen)(path, "we") : NULL;
     if (!file)
         return;
-    fprintf(file, "threads %u\n", count_agent_threads());
+    print_agent_threads(file);
     if (failed.function)
         print_place(file, "failed", &failed);
     for (unsigned long i = 0; i < PLACES_MAX && places[i].function; i++)

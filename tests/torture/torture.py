@@ -125,7 +125,7 @@ class Run:
         for line in torture.read_text().splitlines() if torture.exists() else []:
             word, rest = line.split(" ", 1)
             if word == "threads":
-                self.threads = int(rest)
+                self.threads = rest
             elif word == "failed":
                 self.failed = rest
             else:
@@ -168,8 +168,8 @@ class Run:
         found = []
         if (self.status, self.out) != (HOST_STATUS, HOST_OUTPUT):
             found.append(f"the host's status is {self.status}, its output {self.out!r}")
-        elif self.threads != 0:
-            found.append(f"{self.threads} threads of the agent's are left")
+        elif self.threads != "0":
+            found.append(f"threads of the agent's are left: {self.threads}")
         foreign = [line for line in self.err.splitlines() if not line.startswith("cuspan: ")]
         if foreign:
             found.append(f"it said {foreign[0]!r}")
