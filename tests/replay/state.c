@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+_Thread_local uint32_t replay_call;
+
 struct replay_state replay = {.version = 130500, .is_patient = true};
 
 REPLAY_EXPORT extern cuspan_replay_room_fn *cuspan_replay_room;
