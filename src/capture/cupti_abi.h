@@ -325,5 +325,7 @@ typedef int cuspan_replay_room_fn(void);
 typedef int cuspan_replay_waits_fn(void);
 /* The recorded program's name; NULL: unknown. */
 typedef const char *cuspan_replay_program_fn(void);
+/* The hardware counters that were recorded, as settings name them, with commas between; NULL: none. */
+typedef const char *cuspan_replay_counters_fn(void);
 
 #endif

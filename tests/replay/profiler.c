@@ -1,5 +1,6 @@
 /* The GPU's hardware counters, as far as they were recorded: a launch that was counted then has its values,
- * any other counts as one that launched nothing. The chip has the metrics that were recorded. */
+ * any other counts as one that launched nothing. What a range counts is not recorded apart from its
+ * attributes: here each range counts 1 of each. The chip has the metrics that were recorded. */
 #include "capture/profiler_abi.h"
 
 #include "model/gpu_counters.h"
@@ -252,7 +253,7 @@ uint32_t cuptiRangeProfilerGetCounterDataInfo(struct profiler_data_info *params)
     memcpy(&object, params->pCounterDataImage, sizeof object);
     params->numTotalRanges = object->counts || object->is_whole;
     uint64_t every = fault(FAULT_COUNTED_SPOILT);
-    if (every && atomic_load(&counted) % every == 0)
+    if (every && params->numTotalRanges && atomic_load(&counted) % every == 0)
         params->numTotalRanges++;
     return CUPTI_OK;
 }
@@ -265,7 +266,7 @@ uint32_t cuptiProfilerHostEvaluateToGpuValues(struct profiler_evaluate *params)
     for (size_t i = 0; i < params->numMetrics; i++) {
         size_t index = index_of(params->ppMetricNames[i]);
         bool is_there = object->counts && index < object->counts->count;
-        params->pMetricValues[i] = is_there ? object->counts->values[index] : NAN;
+        params->pMetricValues[i] = object->is_whole ? 1 : is_there ? object->counts->values[index] : NAN;
     }
     return CUPTI_OK;
 }

@@ -7,6 +7,7 @@
 #include "watch.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,6 +21,7 @@ cuspan_replay_room_fn *cuspan_replay_room;
 REPLAY_EXPORT cuspan_replay_load_fn cuspan_replay_load;
 REPLAY_EXPORT cuspan_replay_waits_fn cuspan_replay_waits;
 REPLAY_EXPORT cuspan_replay_program_fn cuspan_replay_program;
+REPLAY_EXPORT cuspan_replay_counters_fn cuspan_replay_counters;
 
 /* What cuptiGetVersion answers in each release. */
 static const struct {
@@ -115,4 +117,14 @@ int cuspan_replay_waits(void)
 const char *cuspan_replay_program(void)
 {
     return replay.timeline.program[0] ? replay.timeline.program : NULL;
+}
+
+const char *cuspan_replay_counters(void)
+{
+    static char list[sizeof replay.timeline.counters + GPU_COUNTERS_MAX];
+    size_t length = 0;
+    for (size_t i = 0; i < replay.timeline.counter_count; i++)
+        length += (size_t)snprintf(list + length, sizeof list - length, "%s%s", i ? "," : "",
+                                   replay.timeline.counters[i]);
+    return length ? list : NULL;
 }
