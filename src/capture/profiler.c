@@ -9,7 +9,6 @@
 #include <string.h>
 
 #define RANGES_MAX      8 /* kernels that other threads launch meanwhile are seen, and spoil the count */
-#define CHIP_BYTES      32
 #define IMAGE_BYTES_MAX (8 * 1024 * 1024)
 
 static struct {
@@ -27,7 +26,7 @@ struct image {
 
 struct profiler {
     enum profiler_scope scope;
-    char chip[CHIP_BYTES];
+    char chip[PROFILER_CHIP_BYTES];
     profiler_host_handle host;
     profiler_range_handle ranges;
     size_t metric_count;
@@ -254,15 +253,23 @@ static enum status configure(struct profiler *profiler, size_t *passes, struct e
     return status;
 }
 
+static enum status plan(struct profiler *profiler, const struct pattern_list *metrics, size_t *passes,
+                        struct error *err)
+{
+    if (metrics->count == 0 || metrics->count > GPU_COUNTERS_MAX)
+        return error_set(err, STATUS_INVALID, "1 to %d metrics can be counted at a time, not %zu",
+                         GPU_COUNTERS_MAX, metrics->count);
+    enum status status = STATUS_OK;
+    for (size_t i = 0; i < metrics->count && status == STATUS_OK; i++)
+        status = add_named(profiler, metrics->patterns[i], err);
+    return status == STATUS_OK ? configure(profiler, passes, err) : status;
+}
+
 static enum status choose_metrics(struct profiler *profiler, const struct pattern_list *metrics,
                                   struct error *err)
 {
     size_t passes = 0;
-    enum status status = STATUS_OK;
-    for (size_t i = 0; i < metrics->count && status == STATUS_OK; i++)
-        status = add_named(profiler, metrics->patterns[i], err);
-    if (status == STATUS_OK)
-        status = configure(profiler, &passes, err);
+    enum status status = plan(profiler, metrics, &passes, err);
     if (status == STATUS_OK && passes > 1 && profiler->scope != PROFILER_REPLAYS)
         return error_set(err, STATUS_INVALID,
                          "%s can count these %zu metrics in %zu passes, and a kernel runs once; name fewer "
@@ -318,9 +325,6 @@ static enum status open_ranges(struct profiler *profiler, cuda_context_handle co
 enum status profiler_open(cuda_context_handle context, const struct pattern_list *metrics,
                           enum profiler_scope scope, struct profiler **opened, struct error *err)
 {
-    if (metrics->count == 0 || metrics->count > GPU_COUNTERS_MAX)
-        return error_set(err, STATUS_INVALID, "1 to %d metrics can be counted at a time, not %zu",
-                         GPU_COUNTERS_MAX, metrics->count);
     struct profiler *profiler = calloc(1, sizeof *profiler);
     if (!profiler)
         return error_set(err, STATUS_NO_MEMORY, "no memory for hardware counters");
@@ -337,6 +341,17 @@ enum status profiler_open(cuda_context_handle context, const struct pattern_list
     return status;
 }
 
+static void close_host(struct profiler *profiler)
+{
+    if (profiler->host) {
+        PARAMS(params, profiler_host_deinitialize, pHostObject, .pHostObject = profiler->host);
+        calls.cuptiProfilerHostDeinitialize(&params);
+    }
+    free(profiler->availability.bytes);
+    free(profiler->config.bytes);
+    free(profiler->data.bytes);
+}
+
 void profiler_close(struct profiler *profiler)
 {
     if (!profiler)
@@ -345,13 +360,7 @@ void profiler_close(struct profiler *profiler)
         PARAMS(params, profiler_object, pRangeProfilerObject, .pRangeProfilerObject = profiler->ranges);
         calls.cuptiRangeProfilerDisable(&params);
     }
-    if (profiler->host) {
-        PARAMS(params, profiler_host_deinitialize, pHostObject, .pHostObject = profiler->host);
-        calls.cuptiProfilerHostDeinitialize(&params);
-    }
-    free(profiler->availability.bytes);
-    free(profiler->config.bytes);
-    free(profiler->data.bytes);
+    close_host(profiler);
     free(profiler);
 }
 
@@ -443,20 +452,36 @@ static void see_metric(const struct profiler *profiler, const char *name, uint32
     see(seer, &metric);
 }
 
-enum status profiler_list(cuda_context_handle context, char *chip, profiler_see_fn *see, void *seer,
+enum status profiler_learn_chip(cuda_context_handle context, char *chip, struct error *err)
+{
+    struct profiler profiler = {0};
+    enum status status = open_host(&profiler, context, err);
+    snprintf(chip, PROFILER_CHIP_BYTES, "%s", profiler.chip);
+    close_host(&profiler);
+    return status;
+}
+
+enum status profiler_plan(cuda_context_handle context, const struct pattern_list *metrics, size_t *passes,
                           struct error *err)
 {
-    struct profiler *profiler = calloc(1, sizeof *profiler);
-    if (!profiler)
-        return error_set(err, STATUS_NO_MEMORY, "no memory for hardware counters");
-    enum status status = open_host(profiler, context, err);
-    snprintf(chip, CHIP_BYTES, "%s", profiler->chip);
+    struct profiler profiler = {0};
+    enum status status = open_host(&profiler, context, err);
+    if (status == STATUS_OK)
+        status = plan(&profiler, metrics, passes, err);
+    close_host(&profiler);
+    return status;
+}
+
+enum status profiler_list(cuda_context_handle context, profiler_see_fn *see, void *seer, struct error *err)
+{
+    struct profiler profiler = {0};
+    enum status status = open_host(&profiler, context, err);
     for (uint32_t type = 0; type < PROFILER_METRIC_TYPES && status == STATUS_OK; type++) {
-        PARAMS(params, profiler_base_metrics, numMetrics, .pHostObject = profiler->host, .metricType = type);
+        PARAMS(params, profiler_base_metrics, numMetrics, .pHostObject = profiler.host, .metricType = type);
         status = say(calls.cuptiProfilerHostGetBaseMetrics(&params), "list the chip's metrics", err);
         for (size_t i = 0; i < params.numMetrics && status == STATUS_OK; i++)
-            see_metric(profiler, params.ppMetricNames[i], type, see, seer);
+            see_metric(&profiler, params.ppMetricNames[i], type, see, seer);
     }
-    profiler_close(profiler);
+    close_host(&profiler);
     return status;
 }

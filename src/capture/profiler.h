@@ -53,8 +53,16 @@ struct profiler_metric {
 };
 typedef void profiler_see_fn(void *context, const struct profiler_metric *metric);
 
-/* All metrics of the context's device; `chip` (32 bytes) gets its name. The strings are valid in `see`. */
-enum status profiler_list(cuda_context_handle context, char *chip, profiler_see_fn *see, void *seer,
+/* The chip's name, of PROFILER_CHIP_BYTES at most. */
+#define PROFILER_CHIP_BYTES 32
+enum status profiler_learn_chip(cuda_context_handle context, char *chip, struct error *err) MUST_CHECK;
+
+/* All metrics of the context's device. The strings are valid in `see`. */
+enum status profiler_list(cuda_context_handle context, profiler_see_fn *see, void *seer,
+                          struct error *err) MUST_CHECK;
+
+/* In how many passes these can be counted. INVALID: the chip lacks one. */
+enum status profiler_plan(cuda_context_handle context, const struct pattern_list *metrics, size_t *passes,
                           struct error *err) MUST_CHECK;
 
 #endif

@@ -6,6 +6,7 @@ and of no others, in whatever way it comes, and whatever goes wrong is said once
 """
 
 import argparse
+import json
 import subprocess
 import sys
 import unittest
@@ -159,6 +160,59 @@ class Counters(agent_test.Case):
         again = self.replay(path, settings={"counters.metrics": nine, "counters.replay": "kernel", "counters.kernels.allow": "vecAdd"})
         self.assertEqual(again.agent_lines(), [])
         self.assertTrue(all(len(counts) == 9 for counts in self.counted(again).values()) and self.counted(again))
+
+
+class Command(agent_test.Case):
+    """cuspan counters."""
+
+    def counters(self, *arguments, status=0, **env):
+        path = self.directory / "chip.cuspanrec"
+        subprocess.run([agent_test.BUILD / "replay_sample", path, "1", "10", "counters"], check=True)
+        result = self.start([agent_test.BUILD / "cuspan", "counters", "--cupti", agent_test.BUILD / "libcuspan-replay.so", *arguments],
+                            {"LD_LIBRARY_PATH": str(agent_test.BUILD / "gpu_driver"), "CUSPAN_REPLAY_CHIP": str(path), **env})
+        self.assertEqual(result.status, status, result.err)
+        return result
+
+    def test_plain_names_and_what_stands_behind_them(self):
+        out = self.counters().out
+        self.assertRegex(out, r"^GPU 0: Made-up 0 \(the recorded chip\)\n")
+        self.assertRegex(out, r"\n  dram.read +By  read from the GPU's memory +dram__bytes_read.sum\n")
+        self.assertRegex(out, r"\n  time .*\(not on this chip\)\n")
+        self.assertRegex(out, r"and 3 metrics by the chip's own names")
+
+    def test_metrics_by_pattern(self):
+        out = self.counters("lts*").out.splitlines()
+        self.assertEqual([line.split()[0] for line in out[1:]], ["lts__t_sector_hit_rate.pct", "lts__t_sectors_op_read.sum"])
+        self.assertIn("none of its 3 metrics is of such a name", self.counters("nothing*").out)
+
+    def test_json(self):
+        (gpu, other) = json.loads(self.counters("--json", HOST_GPUS="2").out)
+        self.assertEqual((gpu["device"], gpu["gpu"], other["device"], gpu["chip"]), (0, "Made-up 0", 1, "the recorded chip"))
+        self.assertEqual(gpu["plain"], {"dram.read": "dram__bytes_read.sum", "l2.hit_rate": "lts__t_sector_hit_rate.pct"})
+        self.assertEqual([m["name"] for m in gpu["metrics"]],
+                         ["dram__bytes_read.sum", "lts__t_sector_hit_rate.pct", "lts__t_sectors_op_read.sum"])
+        (one,) = json.loads(self.counters("--json", "--device", "1", HOST_GPUS="2").out)
+        self.assertEqual(one["device"], 1)
+
+    def test_passes(self):
+        self.assertIn("2 metrics in 1 pass\n", self.counters("--passes", "dram.read,l2.hit_rate").out)
+        nine = ",".join(f"n{i}=dram__bytes_read.sum" for i in range(9))
+        self.assertIn("9 metrics in 2 passes: kernels would have to run again", self.counters("--passes", nine).out)
+        self.assertEqual(json.loads(self.counters("--json", "--passes", nine).out)[0]["passes"], 2)
+        self.assertIn('has no metric "no.such"', self.counters("--passes", "no.such", status=1).err)
+
+    def test_what_stands_in_the_way(self):
+        for arguments, env, line, status in (
+                ((), {"HOST_GPUS": "0"}, "NVIDIA's driver sees no GPU", 1),
+                ((), {"HOST_INIT": "100"}, r"can't be used \(its result 100\); see cuspan doctor", 1),
+                (("--device", "3"), {}, "no GPU 3: this machine has 1, from 0 on", 1),
+                ((), {"LD_LIBRARY_PATH": "/nonexistent"}, "libcuda.so.1 can't be loaded", 1),
+                (("--passes", "a", "b"), {}, "--passes and patterns exclude each other", 2),
+                (("--device", "x"), {}, "--device", 2)):
+            result = self.counters(*arguments, status=status, **env)
+            self.assertRegex(result.err, "cuspan counters: .*" + line)
+            self.assertLessEqual(result.err.count("\n"), 2, result.err)
+            self.assertEqual(result.out, "")
 
 
 def main():
