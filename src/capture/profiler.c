@@ -38,11 +38,18 @@ struct profiler {
 #define PARAMS(name, type, last, ...)                                                                        \
     struct type name = {.structSize = PROFILER_SIZE(struct type, last), __VA_ARGS__}
 
-static void load_helper(const char *folder, int folder_length, const char *name)
+/* CUPTI opens it by its name alone, and finds what the process has. It lies beside CUPTI, or, of the CUPTIs that
+ * ship with cuspan, in a folder for each. Never closed. */
+static void load_helper(const struct cupti *cupti, const char *name)
 {
     char path[640];
-    snprintf(path, sizeof path, "%.*s/%s", folder_length, folder, name);
-    /* CUPTI opens it by its name alone, and finds what the process has. Never closed. */
+    const char *slash = strrchr(cupti->path, '/');
+    int length = slash ? (int)(slash - cupti->path) : 0;
+    uint32_t major = cupti->version >= CUPTI_VERSION_13_0 ? cupti->version / 10000 : 12;
+    snprintf(path, sizeof path, "%.*s/nvperf-%u/%s", length, cupti->path, major, name);
+    if (dlopen(path, RTLD_NOW | RTLD_LOCAL))
+        return;
+    snprintf(path, sizeof path, "%.*s/%s", length, cupti->path, name);
     if (!dlopen(path, RTLD_NOW | RTLD_LOCAL))
         log_debug("%s", dlerror());
 }
@@ -62,11 +69,8 @@ enum status profiler_load(const struct cupti *cupti, struct error *err)
                          "%s has no Range Profiler, which came with CUDA 12.6; name a newer one by "
                          "distribution.cuspan.cupti.library",
                          cupti->path);
-    const char *slash = strrchr(cupti->path, '/');
-    if (slash) {
-        load_helper(cupti->path, (int)(slash - cupti->path), "libnvperf_host.so");
-        load_helper(cupti->path, (int)(slash - cupti->path), "libnvperf_target.so");
-    }
+    load_helper(cupti, "libnvperf_host.so");
+    load_helper(cupti, "libnvperf_target.so");
     calls.cupti = cupti;
     return STATUS_OK;
 }

@@ -146,7 +146,7 @@ static const struct command_option stat_options[] = {
     {OPTION_TOP, "top", "N", "rows of a table (20; 0: all); with --by, of each group, and groups",
      COMPLETES_NOTHING, NULL},
     {OPTION_TABLE, "table", "NAME", "this table alone", COMPLETES_WORDS,
-     "headline calls errors synchronization kernels copies sizes devices gaps streams latency "
+     "headline calls errors synchronization kernels counters copies sizes devices gaps streams latency "
      "latency_histogram memory memory_over_time memory_pytorch memory_unfreed memory_wrong_frees "
      "memory_failed findings own"},
     {OPTION_FINDINGS, "findings", NULL, "what could be better, with the evidence and what to do about it",
