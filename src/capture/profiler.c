@@ -38,8 +38,8 @@ struct profiler {
 #define PARAMS(name, type, last, ...)                                                                        \
     struct type name = {.structSize = PROFILER_SIZE(struct type, last), __VA_ARGS__}
 
-/* CUPTI opens it by its name alone, and finds what the process has. It lies beside CUPTI, or, of the CUPTIs that
- * ship with cuspan, in a folder for each. Never closed. */
+/* CUPTI opens it by its name alone, and finds what the process has. It lies beside CUPTI, or, of the CUPTIs
+ * that ship with cuspan, in a folder for each. Never closed. */
 static void load_helper(const struct cupti *cupti, const char *name)
 {
     char path[640];

@@ -152,6 +152,9 @@ static void print_losses(const cJSON *status)
         if (loss)
             printf("    %s; %s\n", loss->why, loss->advice);
     }
+    if (counted(status, COUNTER_gpu_counts_lost))
+        print_count("  ", counted(status, COUNTER_gpu_counts_lost),
+                    " hardware counts were dropped: other kernels ran meanwhile, or counting failed\n");
     if (counted(status, COUNTER_notes_lost))
         print_count(
             "  ", counted(status, COUNTER_notes_lost),

@@ -55,12 +55,12 @@ recording  NEVER <curses.h>
 agent      NEVER <curses.h>
 
 anyone     NEVER <cupti.h> <cupti_activity.h> <cupti_callbacks.h> <cuda.h> <cuda_runtime.h> <cuda_runtime_api.h>
-anyone     NEVER capture/cupti_abi.h
+anyone     NEVER capture/cupti_abi.h capture/profiler_abi.h
 anyone     NEVER capture/nvtx_abi.h
 """
 # Who knows how CUPTI's and NVTX's own structs look: the stage that calls them, the library that plays CUPTI's part and a
 # program's, and the one that stands before CUPTI.
-EXCEPT = {("capture", "capture/cupti_abi.h"), ("replay", "capture/cupti_abi.h"), ("capture", "capture/nvtx_abi.h"),
+EXCEPT = {("capture", "capture/profiler_abi.h"), ("replay", "capture/profiler_abi.h"), ("capture", "capture/cupti_abi.h"), ("replay", "capture/cupti_abi.h"), ("capture", "capture/nvtx_abi.h"),
           ("replay", "capture/nvtx_abi.h"), ("share", "capture/cupti_abi.h")}
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)

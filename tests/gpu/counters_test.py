@@ -1,0 +1,145 @@
+#!/usr/bin/env python3
+"""Hardware counters on a real GPU: what kernels of known bytes and operations count is what they do, within 1 %; nothing else
+changes; and what it costs. Called by counters.sh.
+
+    counters_test.py BUILD-DIR OUT-DIR COUNTERS-PROGRAM [CUPTI-LIBRARY]
+"""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+BUILD, OUT, PROGRAM = (Path(path).resolve() for path in sys.argv[1:4])
+CUPTI = sys.argv[4] if len(sys.argv) > 4 else None
+CLEAN = {key: value for key, value in os.environ.items() if not key.startswith(("OTEL_", "CUSPAN_", "CUDA_INJ"))}
+passed = failed = 0
+
+
+def check(name, problem):
+    global passed, failed
+    print(f"{'failed' if problem else 'passed'}: {name}{': ' + str(problem) if problem else ''}", flush=True)
+    passed, failed = passed + (not problem), failed + bool(problem)
+
+
+def command(*arguments, timeout=120):
+    return subprocess.run([str(a) for a in arguments], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=timeout,
+                          check=False, env=CLEAN)
+
+
+class Run:
+    def __init__(self, name, what, *program, **settings):
+        self.trace, self.report = OUT / f"counters-{name}.jsonl", OUT / f"counters-{name}.report"
+        self.trace.unlink(missing_ok=True)
+        for old in OUT.glob(self.report.name + "*"):
+            old.unlink()
+        chosen = {"report_file": self.report, **({"cupti.library": CUPTI} if CUPTI else {}), **settings}
+        words = [word for key, value in chosen.items() for word in ("--set", f"{key}={value}")]
+        try:
+            self.done = command(BUILD / "cuspan", "run", "--file", self.trace, *words, "--", PROGRAM, what, *program)
+        except subprocess.TimeoutExpired as late:
+            self.done = subprocess.CompletedProcess([], "hangs", "", (late.stderr or b"").decode())
+        self.err = self.done.stderr
+        self.counters = {}
+        for path in OUT.glob(self.report.name + ".*"):
+            self.counters = json.loads(path.read_text())["counters"]
+        self.spans = []
+        for line in self.trace.read_text().splitlines() if self.trace.exists() else []:
+            for group in json.loads(line)["resourceSpans"]:
+                self.spans += [span for scope in group["scopeSpans"] for span in scope["spans"]]
+
+    def launch_us(self):
+        found = re.search(r"launch_us ([0-9.]+)", self.err)
+        return float(found[1]) if found else None
+
+    def kernels(self, name):
+        return [span for span in self.spans if span["name"] == name]
+
+    def counts(self, name):
+        """Of each span of this name that was counted."""
+        found = []
+        for span in self.kernels(name):
+            values = {a["key"].removeprefix("cuda.counter."): a["value"]["doubleValue"] for a in span["attributes"]
+                      if a["key"].startswith("cuda.counter.")}
+            if values:
+                found.append(values)
+        return found
+
+
+def off_by(values, wanted):
+    """What differs by more than 1 %; None: nothing."""
+    if not values:
+        return "nothing was counted"
+    worst = max(values, key=lambda value: abs(value - wanted))
+    return None if abs(worst - wanted) <= 0.01 * wanted else f"{worst:.0f}, not {wanted:.0f} ({100 * (worst / wanted - 1):+.2f} %)"
+
+
+def listing():
+    told = command(BUILD / "cuspan", "counters", "--json", *(("--cupti", CUPTI) if CUPTI else ()))
+    gpus = json.loads(told.stdout) if told.returncode == 0 else []
+    check("the chip's metrics are listed", None if gpus and len(gpus[0]["metrics"]) > 500 and all(m["description"] for m in gpus[0]["metrics"][:50])
+          else told.stderr or f"{[len(gpu['metrics']) for gpu in gpus]}")
+    (OUT / "counters.json").write_text(told.stdout)
+    if gpus:
+        print(f"  {gpus[0]['gpu']} ({gpus[0]['chip']}): {len(gpus[0]['metrics'])} metrics; plain names: {gpus[0]['plain']}")
+    for some in "dram.read,dram.write", "dram.read,dram.write,l1.hit_rate,l2.hit_rate", "fp32.fma,instructions", "occupancy,sm.utilization,dram.utilization":
+        told = command(BUILD / "cuspan", "counters", "--passes", some, *(("--cupti", CUPTI) if CUPTI else ()))
+        print(f"  {some}: {(told.stdout.splitlines() or [told.stderr])[-1].strip()}")
+
+
+def main():
+    listing()
+    plain = Run("none", "mixed")
+    print(f"  without counters: {plain.launch_us()} us a launch")
+    known = dict(line.split() for line in plain.done.stdout.splitlines())
+    check("the program runs", None if plain.done.returncode == 0 else plain.err)
+    launches, copy_bytes, fma = int(known["launches"]), float(known["copy_bytes"]), float(known["fma"])
+
+    run = Run("copy", "copy", **{"counters.metrics": "dram.read,dram.write", "counters.period": 1})
+    print(f"  each copy counted: {run.launch_us()} us a launch; {run.counters.get('gpu_counts')} counts, "
+          f"{run.counters.get('gpu_counts_lost')} lost; {[l for l in run.err.splitlines() if 'counters' in l]}")
+    check("output and status are as without", None if (run.done.returncode, run.done.stdout) == (0, command(PROGRAM, "copy").stdout) else run.err)
+    check("each copy is counted", None if len(run.counts("copy_floats")) == launches else len(run.counts("copy_floats")))
+    check("bytes read", off_by([c.get("dram.read", 0) for c in run.counts("copy_floats")], copy_bytes))
+    check("bytes written", off_by([c.get("dram.write", 0) for c in run.counts("copy_floats")], copy_bytes))
+    check("all kernels have their spans", None if len(run.kernels("copy_floats")) == launches else len(run.kernels("copy_floats")))
+
+    run = Run("fma", "fma", **{"counters.metrics": "fp32.fma,instructions", "counters.period": 1})
+    print(f"  each fma counted: {run.launch_us()} us a launch")
+    check("operations", off_by([c.get("fp32.fma", 0) for c in run.counts("multiply_add")], fma))
+
+    run = Run("few", "mixed", **{"counters.metrics": "dram.read", "counters.period": 5})
+    counted = len(run.counts("copy_floats")) + len(run.counts("multiply_add"))
+    print(f"  one in five counted: {run.launch_us()} us a launch")
+    check("one launch in five", None if counted == (launches + 4) // 5 else counted)
+
+    run = Run("nccl", "nccl", **{"counters.metrics": "dram.read", "counters.period": 1})
+    check("kernels like NCCL's are never counted", None if not run.counts("ncclDevKernel_made_up") and run.done.returncode == 0 and len(
+        run.kernels("ncclDevKernel_made_up")) == launches else run.err)
+
+    run = Run("threads", "threads", **{"counters.metrics": "fp32.fma", "counters.period": 1})
+    print(f"  four threads: {run.counters.get('gpu_counts')} counted, {run.counters.get('gpu_counts_lost')} spoilt")
+    check("four threads at once", run.err if run.done.returncode else off_by([c["fp32.fma"] for c in run.counts("multiply_add")], fma))
+
+    run = Run("range", "range", **{"counters.metrics": "fp32.fma", "counters.ranges": "counted", "counters.period": 1})
+    check("a range", run.err if run.done.returncode else off_by([c["fp32.fma"] for c in run.counts("counted")], fma * launches))
+
+    many = "dram.read,dram.write,l1.hit_rate,l2.hit_rate,fp32.fma,instructions,occupancy,sm.utilization,dram.utilization"
+    run = Run("passes", "mixed", "256", **{"counters.metrics": many, "counters.period": 1})
+    print(f"  {many}: {[l for l in run.err.splitlines() if 'passes' in l] or 'in one pass'}")
+    run = Run("replay", "mixed", "256", **{"counters.metrics": many, "counters.period": 1, "counters.replay": "kernel",
+                                         "counters.kernels.allow": "multiply_add"})
+    print(f"  kernels run again: {run.launch_us()} us a launch; {[l for l in run.err.splitlines() if 'counters' in l]}")
+    check("kernels that run again", run.err if run.done.returncode else
+          off_by([c.get("fp32.fma", 0) for c in run.counts("multiply_add")], fma) or (run.counts("copy_floats") and "others were counted, too"))
+
+    run = Run("unknown", "fma", **{"counters.metrics": "no__such.sum"})
+    check("a metric that the chip lacks is said", None if 'has no metric "no__such.sum"' in run.err and run.done.returncode == 0 else run.err)
+    print(f"counters: {passed} passed, {failed} failed")
+    return failed > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
