@@ -4,6 +4,8 @@ cuspan_unit_test(report cuspan_capture ${CJSON_LIBRARY})
 target_sources(report_test PRIVATE src/agent/report.c src/agent/own_figures.c src/agent/shutdown.c src/export/trouble.c)
 cuspan_unit_test(detect cuspan_model)
 target_sources(detect_test PRIVATE src/agent/detect.c src/agent/own.c src/agent/surroundings.c)
+cuspan_unit_test(device_links cuspan_model)
+target_sources(device_links_test PRIVATE src/agent/device_links.c src/agent/detect.c src/agent/own.c src/agent/surroundings.c)
 cuspan_unit_test(own_resource cuspan_capture cuspan_encode)
 target_sources(own_resource_test PRIVATE src/agent/own_resource.c src/agent/process_context.c src/agent/published_context.c
                src/agent/detect.c src/agent/own.c src/agent/surroundings.c)

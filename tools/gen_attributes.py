@@ -125,7 +125,14 @@ hw.type | | devices | gpu
 hw.vendor | | devices | NVIDIA
 hw.id | | devices | the UUID, as cuda.device.uuid; of a MIG instance as cuda.device.mig.uuid
 hw.parent | | MIG instances | the GPU, as cuda.device.uuid
-cuda.device.pci.address | | devices of this machine | domain, bus, device and function: 0000:1b:00.0
+cuda.device.pci.address | | devices of this machine; in replays as recorded, where it was | domain, bus, device and function: 0000:1b:00.0
+cuda.device.pcie.generation | | devices of this machine whose link's both ends tell; in replays as recorded | the PCI Express generation that both ends can do, the link's peak; it runs slower while nothing moves. Absent below an emulated bridge (a virtual machine), and on Arm from capability 9 on, where the GPU may be joined to the processor by NVLink-C2C
+cuda.device.pcie.width | {lane} | with cuda.device.pcie.generation | lanes that both ends have
+cuda.device.pcie.bandwidth | By/s | with cuda.device.pcie.generation | what the link can move in one direction: lanes × transfers/s × the share that its encoding leaves (8 of 10 bits in generations 1 and 2, 128 of 130 in 3 to 5, 242 of 256 bytes in 6 and 7) / 8. Packets' headers come off that, so no copy reaches it
+cuda.device.nvlink.links | {link} | devices of a process that has copied between GPUs, once NVML has answered (`capture.nvlink`); in replays as recorded | NVLinks that are up; 0: it has none
+cuda.device.nvlink.version | | with NVLinks that are up | NVML's number of the version
+cuda.device.nvlink.bandwidth | By/s | with NVLinks that are up | what all of them can move in one direction: NVML's speed of a link × links. NVML's speed may be the one on the wire, before coding: 26.562 GB/s a link of NVLink 4, which is sold as 25
+cuda.device.nvlink.ends | | with NVLinks that are up | where each of them leads: switch, a GPU's PCI address, or unknown
 hw.name | | devices | as cuda.device.name
 hw.model | | devices | as cuda.device.name
 cuda.device.id | | devices | the number that CUDA has for it in this process
@@ -277,7 +284,7 @@ ARG_UNITS = {
 }
 
 # How the page names the types of the code.
-TYPES = {"INT": "int", "UINT": "int", "BOOL": "bool", "DOUBLE": "double", "STRING": "string", "ENUM": "string",
+TYPES = {"INT": "int", "UINT": "int", "BOOL": "bool", "DOUBLE": "double", "STRING": "string", "ENUM": "string", "strings": "string[]",
          "POINTER": "string, hex", "DIM3": "int[3]", "DIM3_X": "int[3]", "BYTES": "string",
          "int": "int", "bool": "bool", "string": "string", "bytes": "string", "pointer": "string, hex"}
 DETAILS = {"ALWAYS": "default", "DEFAULT": "default", "FULL": "full"}
@@ -335,8 +342,8 @@ def nvtx_keys():
 
 def resource_keys():
     """{key: type} of what src/agent and src/correlate put on resources by name."""
-    texts = "".join(map(read, ("src/agent/detect.c", "src/agent/surroundings.c", "src/correlate/devices.c")))
-    calls = re.findall(r"(?:add|resource_set)_(string|int)\(resource, \"([^\"]+)\"", texts)
+    texts = "".join(map(read, ("src/agent/detect.c", "src/agent/surroundings.c", "src/correlate/devices.c", "src/model/links.c")))
+    calls = re.findall(r"(?:add|resource_set)_(strings?|int)\(resource, \"([^\"]+)\"", texts)
     calls += [("string", key) for key in re.findall(r"\{\"((?:slurm|k8s)\.[^\"]+)\",", texts)]  # of tables
     return {key: TYPES[kind] for kind, key in calls}
 

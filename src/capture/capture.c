@@ -141,6 +141,11 @@ bool capture_expects_graphs(const struct settings *wanted)
     return selection_has_activity(wanted, ACTIVITY_GRAPH_TRACE);
 }
 
+const char *capture_recorded_links(const char *uuid)
+{
+    return cupti.replay_links ? cupti.replay_links(uuid) : NULL;
+}
+
 static void describe(struct capture_info *info)
 {
     cupti_version_text(cupti.version, info->cupti_version);

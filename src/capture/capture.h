@@ -37,6 +37,10 @@ struct capture_info {
 /* Whether calls and ranges are captured now. Any thread. */
 bool capture_is_on(void);
 
+/* Of a replay: what was recorded of the links of the device with this UUID (a line of model/links.h); NULL:
+ * nothing, or it is no replay. Once capture_start() has come back. */
+const char *capture_recorded_links(const char *uuid);
+
 /* Whether, by the settings, every GPU record should find its call. */
 bool capture_expects_calls(const struct settings *settings);
 

@@ -320,5 +320,7 @@ typedef int cuspan_replay_room_fn(void);
 typedef int cuspan_replay_waits_fn(void);
 /* The recorded program's name; NULL: unknown. */
 typedef const char *cuspan_replay_program_fn(void);
+/* What was recorded of the links of the device with this UUID, as model/links.h writes it; NULL: nothing. */
+typedef const char *cuspan_replay_links_fn(const char *uuid);
 
 #endif

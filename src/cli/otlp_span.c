@@ -1,5 +1,6 @@
 #include "cli/otlp_span.h"
 
+#include "cli/memory.h"
 #include "cli/text.h"
 
 #include <ctype.h>
@@ -155,6 +156,38 @@ static uint32_t intern_attr(struct trace *trace, const struct trace_resource *re
     return value ? trace_find_string(trace, value) : 0;
 }
 
+/* A device of which more became known meanwhile (its name, its links) is the same device still: by process
+ * and hardware. 0: not a device, or nothing tells them apart. */
+static uint32_t device_key(struct trace *trace, const struct trace_resource *resource)
+{
+    const char *hardware = trace_resource_attr(trace, resource, "hw.id");
+    const char *instance = trace_resource_attr(trace, resource, "service.instance.id");
+    if (!resource->device || !hardware || !instance)
+        return 0;
+    char *text = memory_format("device %s %s %s %s", hardware, instance, trace_string(trace, resource->pid),
+                               trace_string(trace, resource->device));
+    uint32_t key = trace_intern(trace, text);
+    free(text);
+    return key;
+}
+
+/* The fullest attributes hold: those of a device only grow. */
+static uint32_t add_resource(struct otlp_sink *sink, const struct trace_resource *resource)
+{
+    struct trace *trace = sink->trace;
+    uint32_t key = device_key(trace, resource);
+    uint32_t index = key ? map_get(&sink->resources, key) : MAP_NONE;
+    if (index != MAP_NONE) {
+        if (resource->attr_count > trace->resources[index].attr_count)
+            trace->resources[index] = *resource;
+        return index;
+    }
+    index = trace_add_resource(trace, resource);
+    if (key)
+        map_set(&sink->resources, key, index);
+    return index;
+}
+
 /* The attributes are compared as text: every batch repeats its resource. */
 static uint32_t take_resource(struct otlp_sink *sink, const cJSON *json)
 {
@@ -174,7 +207,7 @@ static uint32_t take_resource(struct otlp_sink *sink, const cJSON *json)
     if (!resource.device)
         resource.device = intern_attr(trace, &resource, "hw.id");
     resource.device_name = intern_attr(trace, &resource, "hw.name");
-    index = trace_add_resource(trace, &resource);
+    index = add_resource(sink, &resource);
     map_set(&sink->resources, key, index);
     return index;
 }

@@ -112,6 +112,7 @@ struct settings {
         bool resource;
         bool parameters;    /* of calls, as attributes */
         bool nvtx;          /* ranges, marks and names */
+        bool nvlink;        /* NVML is asked when GPUs copy to each other */
         bool cuda_profiler; /* only between cudaProfilerStart and cudaProfilerStop */
     } capture;
     struct {

@@ -34,6 +34,7 @@ enum recording_event_type {
 #define RECORDING_INFO_API            "cupti.api"
 #define RECORDING_INFO_CLOCK          "clock" /* "realtime" */
 #define RECORDING_INFO_HOST_ARCH      "host.arch"
+#define RECORDING_INFO_LINKS          "device.links" /* of a device, as model/links.h has it; the last one holds */
 
 struct recording_event {
     enum recording_event_type type;

@@ -21,7 +21,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/e2e"))
+sys.path.insert(0, str(ROOT / "tests/integration"))
 from backend import spans_of  # noqa: E402
+from made_program import Program  # noqa: E402
 
 BUILD = ROOT / "build"
 RECORDINGS = sorted((ROOT / "examples/recordings").glob("*.cuspanrec"))
@@ -572,6 +574,102 @@ class Live(unittest.TestCase):
         self.assertEqual(run("replay", "--quiet", "--file", spans, self.RECORDING).returncode, 0)
         spans.chmod(0o755)
         self.assertIn("kernels", run("stat", "--json", spans).stdout)
+
+
+class Peaks(unittest.TestCase):
+    """Rates of copies against what memory and links can do, where it is told; made-up programs and a made-up recording."""
+
+    PCIE = {"cuda.device.pcie.generation": 5, "cuda.device.pcie.width": 16, "cuda.device.pcie.bandwidth": 63015384615}
+
+    def setUp(self):
+        self.folder = Path(self.enterContext(tempfile.TemporaryDirectory()))
+
+    @staticmethod
+    def nvlink(number, ends):
+        return {"cuda.device.pci.address": f"0000:{number}b:00.0", "cuda.device.nvlink.links": len(ends),
+                "cuda.device.nvlink.bandwidth": len(ends) * 25_000_000_000, "cuda.device.nvlink.ends": ends}
+
+    def rows(self, devices, work):
+        program = Program()
+        program.devices = devices
+        work(program)
+        done = run("stat", "--json", "--table", "copies", program.write(self.folder / "spans.jsonl"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return {row["kind"]: (row.get("peak_of"), row.get("peak_bytes_per_s"), row.get("peak_share"))
+                for row in json.loads(done.stdout)["copies"]}
+
+    def to_device(self, program):
+        program.copy("HostToDevice", 63_015_384, 2_000_000)
+
+    def test_host_copies_against_pcie(self):
+        name, peak, share = self.rows({0: self.PCIE}, self.to_device)["HostToDevice"]
+        self.assertEqual((name, peak), ("PCIe 5.0 x16", 63015384600))  # nine digits of it
+        self.assertAlmostEqual(share, 0.5)
+
+    def test_what_is_not_told_is_unknown(self):
+        self.assertEqual(self.rows({}, self.to_device)["HostToDevice"], ("unknown", None, None))
+
+    def test_a_rate_above_the_peak_went_another_way(self):
+        found = self.rows({0: self.PCIE}, lambda program: program.copy("DeviceToHost", 63_015_384, 900_000))
+        self.assertEqual(found["DeviceToHost"], ("unknown", None, None))
+
+    def test_within_memory(self):
+        found = self.rows({0: {"cuda.device.memory.bandwidth": 4_000_000_000}},
+                          lambda program: program.copy("DeviceToDevice", 1_000_000_000, 1_000_000))
+        self.assertEqual(found["DeviceToDevice"], ("memory", 2_000_000_000_000, 0.5))
+
+    def test_devices_of_different_links(self):
+        def work(program):
+            self.to_device(program)
+            program.copy("HostToDevice", 63_015_384, 2_000_000, device=1)
+        slow = {"cuda.device.pcie.generation": 4, "cuda.device.pcie.width": 16, "cuda.device.pcie.bandwidth": 31507692307}
+        self.assertEqual(self.rows({0: self.PCIE, 1: slow}, work)["HostToDevice"], ("unknown", None, None))
+        self.assertEqual(self.rows({0: self.PCIE, 1: self.PCIE}, work)["HostToDevice"][0], "PCIe 5.0 x16")
+
+    def test_peer_copies(self):
+        def work(program):
+            self.to_device(program)
+            program.copy("HostToDevice", 1_000, 1_000, device=1)
+            program.copy_to_peer(50_000_000, 1_000_000)
+        for ends, found in ((["switch"] * 4, ("NVLink x4", 1e11, 0.5)),
+                            (["0000:1b:00.0", "0000:2b:00.0", "0000:1b:00.0"], ("NVLink x2", 5e10, 1.0)),
+                            (["unknown"] * 4, ("unknown", None, None)),
+                            ([], ("PCIe 5.0 x16", 63015384600, float(f"{5e10 / 63015384615:.9g}")))):
+            devices = {0: {**self.PCIE, **self.nvlink(0, ends)}, 1: {**self.PCIE, **self.nvlink(1, ends)}}
+            self.assertEqual(self.rows(devices, work)["PeerToPeer"], found)
+        self.assertEqual(self.rows({0: self.PCIE, 1: self.PCIE}, work)["PeerToPeer"], ("unknown", None, None))
+
+    def test_one_device_of_which_more_becomes_known(self):
+        """Half of its spans left before NVML had answered: the GPU is one all the same."""
+        program = Program()
+        for _ in range(2):
+            program.copy("HostToDevice", 1000, 1000)
+            program.launch("k", 1000)
+        lines = list(program.lines())
+        program.devices = {0: {**self.PCIE, **self.nvlink(0, ["switch"])}}
+        both = lines[:len(lines) // 2] + list(program.lines())[len(lines) // 2:]
+        for order in both, both[::-1]:
+            file = self.folder / "spans.jsonl"
+            file.write_text("\n".join(order) + "\n")
+            tables = json.loads(run("stat", "--json", file).stdout)
+            self.assertEqual(len(tables["devices"]), 1)
+            self.assertEqual(tables["copies"][0]["peak_of"], "PCIe 5.0 x16")
+
+    def test_a_recording_carries_links(self):
+        recording, again, spans = self.folder / "links.cuspanrec", self.folder / "again.cuspanrec", self.folder / "spans.jsonl"
+        subprocess.run([BUILD / "replay_sample", recording, "2", "50", "links"], check=True)
+        self.assertEqual(run("replay", "--quiet", "--set", f"record_file={again}", recording).returncode, 0)
+        for file in recording, again:
+            spans.unlink(missing_ok=True)
+            done = run("replay", "--quiet", "--file", spans, file)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            device = next(span.resource for line in spans.read_text().splitlines() for span in spans_of(json.loads(line))
+                          if "hw.id" in span.resource)
+            found = {key: value for key, value in device.items() if "nvlink" in key or ".pci" in key}
+            self.assertEqual(found, {
+                "cuda.device.pci.address": "0000:1b:00.0", **self.PCIE, "cuda.device.nvlink.links": 2,
+                "cuda.device.nvlink.version": 4, "cuda.device.nvlink.bandwidth": 53124000000,
+                "cuda.device.nvlink.ends": ["switch", "switch"]})
 
 
 if __name__ == "__main__":
