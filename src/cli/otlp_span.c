@@ -241,6 +241,24 @@ static uint32_t error_of(struct trace *trace, const struct trace_span *span, con
                         cJSON_IsString(message) && *message->valuestring ? message->valuestring : "error");
 }
 
+/* Those without a time are left: nobody could say where they belong. */
+static void take_events(struct trace *trace, const cJSON *events)
+{
+    const cJSON *item;
+    cJSON_ArrayForEach(item, events)
+    {
+        const cJSON *name = cJSON_GetObjectItemCaseSensitive(item, "name");
+        uint64_t time_ns;
+        if (!read_uint64(cJSON_GetObjectItemCaseSensitive(item, "timeUnixNano"), &time_ns))
+            continue;
+        uint32_t string = trace_intern(trace, cJSON_IsString(name) ? name->valuestring : "");
+        struct trace_event *event = trace_add_event(trace);
+        event->time_ns = time_ns;
+        event->name = string;
+        event->attr_count = take_attributes(trace, cJSON_GetObjectItemCaseSensitive(item, "attributes"));
+    }
+}
+
 static enum status take_span(struct otlp_sink *sink, const cJSON *json, uint32_t resource, struct error *err)
 {
     struct trace *trace = sink->trace;
@@ -273,6 +291,7 @@ static enum status take_span(struct otlp_sink *sink, const cJSON *json, uint32_t
     span->resource = resource;
     span->attr_count = take_attributes(trace, cJSON_GetObjectItemCaseSensitive(json, "attributes"));
     span->error = error_of(trace, span, cJSON_GetObjectItemCaseSensitive(json, "status"));
+    take_events(trace, cJSON_GetObjectItemCaseSensitive(json, "events"));
     return STATUS_OK;
 }
 

@@ -24,6 +24,7 @@ sys.path.insert(0, str(ROOT / "tests/e2e"))
 sys.path.insert(0, str(ROOT / "tests/integration"))
 from backend import spans_of  # noqa: E402
 from made_program import Program  # noqa: E402
+from make_trace import START_NS, attributes  # noqa: E402
 
 BUILD = ROOT / "build"
 RECORDINGS = sorted((ROOT / "examples/recordings").glob("*.cuspanrec"))
@@ -446,11 +447,35 @@ class Sqlite(unittest.TestCase):
                  pid << 24 | s.attributes["thread.id"], s.attributes["cuda.correlation.id"], s.name,
                  s.attributes.get("cuda.error.code", 0)) for s in calls))
             ranges = [span for span in spans if "cuda.range" in span.attributes]
-            rows = database.execute("SELECT start, end, eventType, text, textId, globalTid FROM NVTX_EVENTS")
-            self.assertEqual(sorted((*row[:4], names[row[4]], row[5]) for row in rows), sorted(
-                (s.start_ns - start, s.end_ns - start, {"mark": 34, "range": 59, "span": 60}[s.attributes["cuda.range"]], s.name,
-                 s.name, pid << 24 | s.attributes["thread.id"]) for s in ranges))
+            self.check_ranges(database, ranges, names, start)
             self.check_spans(database, spans, names)
+
+    def check_ranges(self, database, ranges, names, start):
+        """Each range and mark, marks within ranges as well. Returns how many of the latter there are."""
+        def common(span, domain_of):
+            return (int(span.resource["process.pid"]) << 24 | span.attributes["thread.id"], domain_of.get("nvtx.domain"),
+                    domain_of.get("nvtx.category"), span.span_id)
+        wanted = [(s.start_ns - start, s.end_ns - start if kind != "mark" else None, {"mark": 34, "range": 59, "span": 60}[kind],
+                   s.name, s.name, *common(s, s.attributes)) for s in ranges for kind in [s.attributes["cuda.range"]]]
+        marks = [(int(event["timeUnixNano"]) - start, None, 34, event["name"], event["name"],
+                  *common(s, {pair["key"]: pair["value"]["stringValue"] for pair in event.get("attributes", [])
+                              if "stringValue" in pair["value"]})) for s in ranges for event in s.events]
+        rows = database.execute('SELECT n.start, n."end", eventType, text, textId, n.globalTid, domain, category, s.spanId '
+                                "FROM NVTX_EVENTS n JOIN CUSPAN_SPANS s ON s.id = n.cuspanSpanId")
+        self.assertEqual(sorted(((*row[:4], names[row[4]], *row[5:]) for row in rows), key=str), sorted(wanted + marks, key=str))
+        return len(marks)
+
+    def test_marks_within_ranges(self):
+        """Of the sample, whose ranges have a mark each; what happens in calls and sessions is none."""
+        recording = self.folder / "sample.cuspanrec"
+        subprocess.run([BUILD / "replay_sample", recording, "3", "200", "requests"], check=True)
+        database, spans = self.export(recording)
+        names = dict(database.execute("SELECT id, value FROM StringIds"))
+        ranges = [span for span in spans if "cuda.range" in span.attributes]
+        start = min(span.start_ns for span in spans)
+        self.assertGreater(self.check_ranges(database, ranges, names, start), 50)
+        self.assertEqual(database.execute("SELECT count(*) FROM NVTX_EVENTS WHERE domain IS NOT NULL").fetchone(), (0,))
+        self.assertGreater(sum(len(span.events) for span in spans if "cuda.range" not in span.attributes), 0)
 
     def check_spans(self, database, spans, names):
         """All spans, of whatever sort, with all attributes."""
@@ -467,6 +492,24 @@ class Sqlite(unittest.TestCase):
             self.assertEqual(got[span.span_id], {
                 key: json.dumps(value, separators=(",", ":")) if isinstance(value, list) else value
                 for key, value in span.attributes.items()})
+
+    def test_a_mark_has_its_own_domain_and_category(self):
+        """Those of the range around it are another matter."""
+        program = Program()
+        with program.range("outer"):
+            program.call("cudaMalloc")
+        program.spans[0][1]["attributes"] += attributes({"nvtx.domain": "of the range", "thread.id": 4711})
+        program.spans[0][1]["events"] = [
+            {"timeUnixNano": str(START_NS + 1_000_500), "name": "in a domain",
+             "attributes": attributes({"nvtx.domain": "own", "nvtx.category": "c"})},
+            {"timeUnixNano": str(START_NS + 1_000_700), "name": "in none"}]
+        done = run("stat", "--sqlite", self.target, program.write(self.folder / "spans.jsonl"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        database = sqlite3.connect(self.target)
+        self.addCleanup(database.close)
+        rows = database.execute('SELECT text, eventType, "end" IS NULL, domain, category, globalTid % 0x1000000 FROM NVTX_EVENTS')
+        self.assertEqual(sorted(rows), [("in a domain", 34, 1, "own", "c", 4711), ("in none", 34, 1, None, None, 4711),
+                                        ("outer", 59, 0, "of the range", None, 4711)])
 
     def test_queries_made_for_nsight_systems(self):
         """As its documentation has them: kernels with the calls that launched them, copies by kind, threads by name."""
