@@ -30,6 +30,7 @@ error.type | | failed calls, summaries (and with `detail: summary` sessions) wit
 process.exit.code | | root spans of commands that weren't killed | the command's exit status
 cuda.error.code | | failed calls | the same as a number
 cuda.kernel.name | | kernels | the full demangled name, of which the span's name is the short form
+code.stacktrace | | allocating calls, with `capture.allocation_stacks` | where the call was made: a line for each of at most 16 frames, innermost first, "function+0x1c (module+0x1189)", or without the function where the loader knows no name; those of CUDA's own libraries at the front are left out. `addr2line -e module 0x1189` says more
 cuda.start_delay | ns | GPU spans whose call is known | from the begin of the call to the begin of the work; negative where CUPTI's conversion of the GPU's clock is off by more
 cuda.stream.default | | GPU spans, where true | the stream is its context's NULL stream
 cuda.orphan | | GPU spans, where true | the call is unknown, so the span hangs below the session

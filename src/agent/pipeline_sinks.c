@@ -4,6 +4,7 @@
 #include "agent/device_links.h"
 #include "agent/own_figures.h"
 #include "agent/own_resource.h"
+#include "agent/stacks.h"
 #include "capture/context.h"
 #include "correlate/devices.h"
 
@@ -41,6 +42,11 @@ static void on_context(void *context, const struct thread_info *thread, const st
 static void on_range(void *context, const struct thread_info *thread, const struct range_record *range)
 {
     correlate_range(context, thread, range);
+}
+
+static void on_stack(void *context, const struct stack_record *stack)
+{
+    correlate_stack(context, stacks_text(stack));
 }
 
 static void on_name(void *context, const struct thread_info *thread, const struct name_record *name)
@@ -166,7 +172,10 @@ enum status pipeline_prepare_spans(const struct pipeline_options *options, struc
                                           .on_activity = on_activity,
                                           .on_context = on_context,
                                           .on_range = on_range,
+                                          .on_stack = on_stack,
                                           .on_name = on_name};
+    if (settings_have_stacks(settings) && stacks_init() != STATUS_OK)
+        return error_set(err, STATUS_NO_MEMORY, "no memory for call stacks");
     capture_set_downstream_room(outputs_room);
     return STATUS_OK;
 }

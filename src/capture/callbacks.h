@@ -31,7 +31,8 @@ enum call_plan_flags {
     PLAN_NO_SPAN = 4, /* called back only so that the driver calls inside it are known as its own, or to tell
                          of a graph or a bound */
     PLAN_BEGINS_TRACING = 8, /* cudaProfilerStart, where that bounds the tracing */
-    PLAN_ENDS_TRACING = 16
+    PLAN_ENDS_TRACING = 16,
+    PLAN_TAKES_STACK = 32 /* an allocating call, where their stacks are wanted */
 };
 
 /* Handler for cuptiSubscribe. */
@@ -45,6 +46,9 @@ void callbacks_leave_out(enum call_domain domain, uint32_t cbid);
 
 /* The call sets callbacks_signals.graph_is_begun. After callbacks_init. */
 bool callbacks_make_graph(enum call_domain domain, uint32_t cbid);
+
+/* The call's record comes with its stack. After callbacks_init and stacks_begin. */
+void callbacks_take_stack(enum call_domain domain, uint32_t cbid);
 
 /* cudaProfilerStart and cudaProfilerStop, of both APIs, call callbacks_on_bound. After callbacks_init. */
 void callbacks_bound(enum call_domain domain, uint32_t cbid);

@@ -222,6 +222,11 @@ static void hand_over(const struct capture_sink *sink, const struct thread_info 
         (is_asleep ? sink->on_call_asleep : sink->on_call)(sink->context, thread, call);
         return;
     }
+    if (head->type == RECORD_STACK) {
+        if (sink->on_stack)
+            sink->on_stack(sink->context, (const struct stack_record *)head);
+        return;
+    }
     /* All others have one time, behind the head. */
     struct resource_record *record = (struct resource_record *)head;
     record->time_ns = clock_ticks_to_ns(record->time_ns);

@@ -22,6 +22,8 @@ struct capture_sink {
                        const struct context_record *attached);
     /* RANGE_BEGIN, RANGE_END, MARK. */
     void (*on_range)(void *context, const struct thread_info *thread, const struct range_record *range);
+    /* Of the call that comes next; NULL: nobody wants stacks. */
+    void (*on_stack)(void *context, const struct stack_record *stack);
     void (*on_name)(void *context, const struct thread_info *thread, const struct name_record *name);
 };
 
