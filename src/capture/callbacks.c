@@ -488,7 +488,7 @@ static void time_call(struct host_thread *thread, enum call_domain domain, uint3
                       const struct cupti_callback_data *data)
 {
     thread_self = thread;
-    uint64_t begin = clock_read_counter();
+    uint64_t begin = clock_read_counter_settled();
     callbacks_handle(NULL, domain, cbid, data);
     callback_time_add(thread, clock_read_counter() - begin);
 }
