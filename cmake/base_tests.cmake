@@ -2,3 +2,4 @@ foreach(module files ring chunk trace_context counters balance status log shown 
   cuspan_unit_test(${module} cuspan_base)
 endforeach()
 cuspan_unit_test(filter cuspan_model)
+cuspan_unit_test(links cuspan_model)

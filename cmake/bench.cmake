@@ -1,5 +1,5 @@
 # Benchmarks; built with the tests, run by hand (tests/bench/*.sh say how).
-add_library(cuspan_floor SHARED tests/bench/floor.c src/capture/capture.c src/capture/switches.c src/capture/cupti.c src/capture/selection.c
+add_library(cuspan_floor SHARED tests/bench/floor.c src/capture/capture.c src/capture/switches.c src/capture/stacks.c src/capture/cupti.c src/capture/selection.c
             src/capture/unified_memory.c
             src/capture/threads.c src/capture/others.c src/capture/silence.c src/capture/graph_nodes.c src/capture/buffers.c src/capture/decode.c src/capture/layouts.c
             src/capture/layouts_table.c src/capture/params_table.c src/capture/gpu_counters.c src/capture/profiler.c)

@@ -36,7 +36,7 @@ cuspan_stage(cli src/cli/commands.c src/cli/options.c src/cli/help.c src/cli/man
              src/cli/lines.c src/cli/perfetto.c
              src/cli/cmd_run.c src/cli/cmd_record.c src/cli/cmd_replay.c src/cli/cmd_send.c src/cli/cmd_show.c
              src/cli/stat/table.c src/cli/stat/samples.c src/cli/stat/stat.c src/cli/stat/headline.c
-             src/cli/stat/calls.c src/cli/stat/kernels.c src/cli/stat/counters.c src/cli/stat/copies.c src/cli/stat/devices.c
+             src/cli/stat/calls.c src/cli/stat/kernels.c src/cli/stat/counters.c src/cli/stat/copies.c src/cli/stat/peak.c src/cli/stat/devices.c
              src/cli/stat/latency.c src/cli/stat/places.c src/cli/stat/ledger.c src/cli/stat/memory.c
              src/cli/stat/memory_faults.c src/cli/stat/own.c src/cli/stat/repeats.c
              src/cli/stat/findings.c src/cli/stat/find_launches.c src/cli/stat/find_graphs.c src/cli/stat/find_kernels.c

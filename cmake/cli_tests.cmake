@@ -14,7 +14,11 @@ if(NOT CUSPAN_SANITIZE STREQUAL "thread") # it has one
            COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/diff_test.py --build ${CMAKE_BINARY_DIR})
 endif()
 add_library(fake_nvml SHARED tests/integration/fake_nvml.c)
-set_target_properties(fake_nvml PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
+set_target_properties(fake_nvml PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR} NO_SONAME TRUE)
+target_link_options(fake_nvml PRIVATE -Wl,-soname,libnvidia-ml.so.1)
+cuspan_unit_test(nvml cuspan_capture ${CMAKE_DL_LIBS})
+target_compile_definitions(nvml_test PRIVATE FAKE_NVML="$<TARGET_FILE:fake_nvml>")
+add_dependencies(nvml_test fake_nvml)
 if(NOT CUSPAN_SANITIZE STREQUAL "thread")
   add_test(NAME integration/metrics
            COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/metrics_test.sh ${CMAKE_BINARY_DIR})

@@ -31,6 +31,7 @@ process.exit.code | | root spans of commands that weren't killed | the command's
 cuda.error.code | | failed calls | the same as a number
 cuda.kernel.name | | kernels | the full demangled name, of which the span's name is the short form
 cuda.counter.NAME | the counter's | kernels and ranges that were counted (`counters.metrics`) | what the hardware counted in it, by the name that the settings give it: bytes (`dram.read`, `dram.write`), percent (`l2.hit_rate`), ns (`time`); docs/counters.md
+code.stacktrace | | allocating calls, with `capture.allocation_stacks` | where the call was made: a line for each of at most 16 frames, innermost first, "function+0x1c (module+0x1189)", or without the function where the loader knows no name; those of CUDA's own libraries at the front are left out. `addr2line -e module 0x1189` says more
 cuda.start_delay | ns | GPU spans whose call is known | from the begin of the call to the begin of the work; negative where CUPTI's conversion of the GPU's clock is off by more
 cuda.stream.default | | GPU spans, where true | the stream is its context's NULL stream
 cuda.orphan | | GPU spans, where true | the call is unknown, so the span hangs below the session
@@ -126,7 +127,14 @@ hw.type | | devices | gpu
 hw.vendor | | devices | NVIDIA
 hw.id | | devices | the UUID, as cuda.device.uuid; of a MIG instance as cuda.device.mig.uuid
 hw.parent | | MIG instances | the GPU, as cuda.device.uuid
-cuda.device.pci.address | | devices of this machine | domain, bus, device and function: 0000:1b:00.0
+cuda.device.pci.address | | devices of this machine; in replays as recorded, where it was | domain, bus, device and function: 0000:1b:00.0
+cuda.device.pcie.generation | | devices of this machine whose link's both ends tell; in replays as recorded | the PCI Express generation that both ends can do, the link's peak; it runs slower while nothing moves. Absent below an emulated bridge (a virtual machine), and on Arm from capability 9 on, where the GPU may be joined to the processor by NVLink-C2C
+cuda.device.pcie.width | {lane} | with cuda.device.pcie.generation | lanes that both ends have
+cuda.device.pcie.bandwidth | By/s | with cuda.device.pcie.generation | what the link can move in one direction: lanes × transfers/s × the share that its encoding leaves (8 of 10 bits in generations 1 and 2, 128 of 130 in 3 to 5, 242 of 256 bytes in 6 and 7) / 8. Packets' headers come off that, so no copy reaches it
+cuda.device.nvlink.links | {link} | devices of a process that has copied between GPUs, once NVML has answered (`capture.nvlink`); in replays as recorded | NVLinks that are up; 0: it has none
+cuda.device.nvlink.version | | with NVLinks that are up | NVML's number of the version
+cuda.device.nvlink.bandwidth | By/s | with NVLinks that are up | what all of them can move in one direction: NVML's speed of a link × links. NVML's speed may be the one on the wire, before coding: 26.562 GB/s a link of NVLink 4, which is sold as 25
+cuda.device.nvlink.ends | | with NVLinks that are up | where each of them leads: switch, a GPU's PCI address, or unknown
 hw.name | | devices | as cuda.device.name
 hw.model | | devices | as cuda.device.name
 cuda.device.id | | devices | the number that CUDA has for it in this process
@@ -278,7 +286,7 @@ ARG_UNITS = {
 }
 
 # How the page names the types of the code.
-TYPES = {"INT": "int", "UINT": "int", "BOOL": "bool", "DOUBLE": "double", "STRING": "string", "ENUM": "string",
+TYPES = {"INT": "int", "UINT": "int", "BOOL": "bool", "DOUBLE": "double", "STRING": "string", "ENUM": "string", "strings": "string[]",
          "POINTER": "string, hex", "DIM3": "int[3]", "DIM3_X": "int[3]", "BYTES": "string",
          "int": "int", "bool": "bool", "string": "string", "bytes": "string", "pointer": "string, hex"}
 DETAILS = {"ALWAYS": "default", "DEFAULT": "default", "FULL": "full"}
@@ -337,8 +345,8 @@ def nvtx_keys():
 
 def resource_keys():
     """{key: type} of what src/agent and src/correlate put on resources by name."""
-    texts = "".join(map(read, ("src/agent/detect.c", "src/agent/surroundings.c", "src/correlate/devices.c")))
-    calls = re.findall(r"(?:add|resource_set)_(string|int)\(resource, \"([^\"]+)\"", texts)
+    texts = "".join(map(read, ("src/agent/detect.c", "src/agent/surroundings.c", "src/correlate/devices.c", "src/model/links.c")))
+    calls = re.findall(r"(?:add|resource_set)_(strings?|int)\(resource, \"([^\"]+)\"", texts)
     calls += [("string", key) for key in re.findall(r"\{\"((?:slurm|k8s)\.[^\"]+)\",", texts)]  # of tables
     return {key: TYPES[kind] for kind, key in calls}
 

@@ -4,6 +4,8 @@
 
 #include "agent/alone.h"
 #include "agent/control_socket.h"
+#include "agent/detect.h"
+#include "agent/device_links.h"
 #include "agent/own.h"
 #include "agent/own_resource.h"
 #include "agent/retreat.h"
@@ -47,7 +49,7 @@ enum status pipeline_prepare(const struct pipeline_options *options, struct erro
         return pipeline_prepare_spans(options, err);
     enum status status = tape_create(options->settings->record_file, &pipeline.tape, err);
     if (status == STATUS_OK)
-        pipeline.sink = tape_sink(pipeline.tape);
+        pipeline.sink = pipeline_tape_sink();
     return status;
 }
 
@@ -219,6 +221,7 @@ static uint64_t pass(void)
     uint64_t now_ns = clock_monotonic_ns();
     tick(now_ns);
     follow_resource(now_ns);
+    pipeline_follow_links();
     ask_for_records();
     capture_service(now_ns);
     pipeline_follow_tracing();
@@ -278,6 +281,11 @@ static int start_thread(void)
 
 enum status pipeline_start(const struct capture_info *info, struct error *err)
 {
+    device_links_begin(&(struct device_links_options){.gpus_folder = DETECT_GPUS_FOLDER,
+                                                      .pci_folder = DEVICE_LINKS_PCI_FOLDER,
+                                                      .asks_nvml = pipeline.settings->capture.nvlink,
+                                                      .is_replay = clock_source != NULL,
+                                                      .recorded = capture_recorded_links});
     if (pipeline.tape)
         tape_describe(pipeline.tape, info, pipeline.program, pipeline.settings);
     else

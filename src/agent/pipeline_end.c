@@ -1,6 +1,7 @@
 /* The end of the pipeline: each step by itself, told to whoever wants a report of the shutdown. */
 #include "agent/pipeline_state.h"
 
+#include "agent/device_links.h"
 #include "agent/report.h"
 #include "agent/shutdown.h"
 #include "base/balance.h"
@@ -141,7 +142,9 @@ void pipeline_finish(void)
         take(SHUTDOWN_take_flushed);
     }
     end_capture();
+    pipeline_follow_links();
     close_session();
+    device_links_end();
     pipeline_say_failure();
     pipeline_say_losses();
     if (pipeline.tape)

@@ -1,11 +1,15 @@
 #include "agent/pipeline_state.h"
 
 #include "agent/detect.h"
+#include "agent/device_links.h"
 #include "agent/own_figures.h"
 #include "agent/own_resource.h"
+#include "agent/stacks.h"
 #include "capture/context.h"
+#include "correlate/devices.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #define COUNTS_BEFORE_FLUSH 1024 /* the kernels' records are asked for: counts wait for them */
 
@@ -27,6 +31,8 @@ static void on_resource(void *context, const struct thread_info *thread,
 
 static void on_activity(void *context, const struct activity_record *activity)
 {
+    if (activity->kind == ACTIVITY_MEMCPY_PEER)
+        device_links_peer_copy();
     correlate_activity(context, activity);
 }
 
@@ -38,6 +44,11 @@ static void on_context(void *context, const struct thread_info *thread, const st
 static void on_range(void *context, const struct thread_info *thread, const struct range_record *range)
 {
     correlate_range(context, thread, range);
+}
+
+static void on_stack(void *context, const struct stack_record *stack)
+{
+    correlate_stack(context, stacks_text(stack));
 }
 
 static void on_name(void *context, const struct thread_info *thread, const struct name_record *name)
@@ -85,8 +96,57 @@ static void on_device(void *context, uint16_t index, const struct resource *devi
     if (!kept)
         return;
     resource_deinit(kept);
-    if (resource_merge(kept, device) == STATUS_OK && detect_device(kept, DETECT_GPUS_FOLDER) == STATUS_OK)
+    if (resource_merge(kept, device) == STATUS_OK && device_links_add(kept) == STATUS_OK)
         pipeline_set_device_resource(number);
+}
+
+/* --- links of devices --- */
+
+/* Of one device, or (NULL) of all. */
+static void tape_known_links(const struct resource_attr *uuid)
+{
+    const struct device_links *links;
+    for (uint32_t i = 0; (links = device_links_known(i)) != NULL; i++)
+        if (!uuid || strcmp(links->id, uuid->string) == 0)
+            tape_links(pipeline.tape, links);
+}
+
+static void tape_device(const struct activity_record *activity)
+{
+    struct resource device = {0};
+    uint32_t number;
+    if (devices_describe(activity, &number, &device) == STATUS_OK && device_links_add(&device) == STATUS_OK &&
+        resource_find(&device, "cuda.device.uuid"))
+        tape_known_links(resource_find(&device, "cuda.device.uuid"));
+    resource_deinit(&device);
+}
+
+static void on_taped_activity(void *context, const struct activity_record *activity)
+{
+    struct capture_sink sink = tape_sink(context);
+    sink.on_activity(context, activity);
+    if (activity->kind == ACTIVITY_DEVICE)
+        tape_device(activity);
+    else if (activity->kind == ACTIVITY_MEMCPY_PEER)
+        device_links_peer_copy();
+}
+
+struct capture_sink pipeline_tape_sink(void)
+{
+    struct capture_sink sink = tape_sink(pipeline.tape);
+    sink.on_activity = on_taped_activity;
+    return sink;
+}
+
+void pipeline_follow_links(void)
+{
+    if (!device_links_look())
+        return;
+    if (pipeline.tape)
+        tape_known_links(NULL);
+    for (unsigned i = 0; i < DEVICES_MAX; i++)
+        if (pipeline.devices[i] && device_links_add(pipeline.devices[i]) == STATUS_OK)
+            pipeline_set_device_resource(i);
 }
 
 static bool outputs_room(void)
@@ -122,8 +182,11 @@ enum status pipeline_prepare_spans(const struct pipeline_options *options, struc
                                           .on_activity = on_activity,
                                           .on_context = on_context,
                                           .on_range = on_range,
+                                          .on_stack = on_stack,
                                           .on_name = on_name,
                                           .on_gpu_counters = on_gpu_counters};
+    if (settings_have_stacks(settings) && stacks_init() != STATUS_OK)
+        return error_set(err, STATUS_NO_MEMORY, "no memory for call stacks");
     capture_set_downstream_room(outputs_room);
     return STATUS_OK;
 }

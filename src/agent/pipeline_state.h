@@ -50,7 +50,11 @@ extern struct pipeline_state pipeline;
 
 /* pipeline_sinks.c: where capture's records and correlate's spans go. The former wires the stages. */
 enum status pipeline_prepare_spans(const struct pipeline_options *options, struct error *err) MUST_CHECK;
+/* The tape's, that hears of devices and their links besides. */
+struct capture_sink pipeline_tape_sink(void);
 void pipeline_set_device_resource(unsigned device);
+/* Tells the outputs, or the tape, what has become known of devices' links since. */
+void pipeline_follow_links(void);
 
 /* pipeline.c */
 /* Takes what is there now. The host's threads and CUPTI may go on filling what we empty, so there is an end

@@ -150,6 +150,13 @@ void tape_describe(struct tape *tape, const struct capture_info *info, const cha
         check(tape, recording_write_info(tape->writer, RECORDING_INFO_HOST_ARCH, system.machine));
 }
 
+void tape_links(struct tape *tape, const struct device_links *links)
+{
+    char text[LINKS_TEXT_BYTES];
+    links_to_text(links, text);
+    check(tape, recording_write_info(tape->writer, RECORDING_INFO_LINKS, text));
+}
+
 const char *tape_path(const struct tape *tape)
 {
     return tape->path;

@@ -4,6 +4,7 @@
 
 #include "base/status.h"
 #include "capture/capture.h"
+#include "model/links.h"
 
 struct tape;
 
@@ -13,6 +14,8 @@ struct capture_sink tape_sink(struct tape *tape);
 /* Writes what the recording is of. */
 void tape_describe(struct tape *tape, const struct capture_info *info, const char *program,
                    const struct settings *settings);
+/* Writes what is known of a device's links; what was written of it before holds no longer. */
+void tape_links(struct tape *tape, const struct device_links *links);
 const char *tape_path(const struct tape *tape);
 /* Writes the end, with what was lost before. Returns the number of events. The tape stays allocated, and its
  * path valid. */

@@ -57,6 +57,18 @@ static inline uint64_t clock_read_counter(void)
 #endif
 }
 
+/* The same once all that the thread has under way is done: what stands before it, memory that it waits for
+ * say, isn't in what is timed from here on. */
+static inline uint64_t clock_read_counter_settled(void)
+{
+#if defined(__x86_64__)
+    __builtin_ia32_lfence();
+#elif defined(__aarch64__)
+    __asm__ volatile("dsb ld\n\tisb" ::: "memory");
+#endif
+    return clock_read_counter();
+}
+
 /* For callbacks: what clock_ticks_to_ns understands. Never 0. */
 static inline uint64_t clock_ticks(void)
 {

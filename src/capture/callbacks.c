@@ -7,6 +7,7 @@
 #include "capture/graph_nodes.h"
 #include "capture/params.h"
 #include "capture/sdk_context.h"
+#include "capture/stacks.h"
 #include "capture/thread_context.h"
 #include "capture/threads.h"
 
@@ -119,6 +120,11 @@ void callbacks_count(enum call_domain domain, uint32_t cbid)
 bool callbacks_make_graph(enum call_domain domain, uint32_t cbid)
 {
     return domains[domain].plans[cbid].flags & PLAN_MAKES_GRAPH;
+}
+
+void callbacks_take_stack(enum call_domain domain, uint32_t cbid)
+{
+    domains[domain].plans[cbid].flags |= PLAN_TAKES_STACK;
 }
 
 static uint8_t bound_flags(const char *name)
@@ -263,21 +269,11 @@ static uint32_t copy_params(struct call_record *record, const struct call_plan *
     return (uint32_t)((uint8_t *)to - (uint8_t *)record);
 }
 
-__attribute__((always_inline)) static inline void
-write_call(struct host_thread *thread, enum call_domain domain, uint32_t cbid, const struct call_plan *plan,
-           const struct cupti_callback_data *data, uint64_t start, uint64_t end)
+/* Returns the bytes of the record. */
+static inline __attribute__((always_inline)) uint32_t
+fill_call(struct call_record *record, enum call_domain domain, uint32_t cbid, const struct call_plan *plan,
+          const struct cupti_callback_data *data, uint64_t start, uint64_t end)
 {
-    if (UNLIKELY(thread_context_is_new(thread, thread_context_self)))
-        thread_context_write(thread, thread_context_self);
-    if (UNLIKELY(atomic_load_explicit(&sdk_context_is_there, memory_order_acquire)))
-        thread_context_follow_sdk(thread, start);
-    if (UNLIKELY(atomic_load_explicit(&thread_context_has_names, memory_order_relaxed)))
-        thread_context_tell_handle(thread, data->contextUid, data->context, start);
-    struct call_record *record = ring_reserve(&thread->ring, plan->record_bytes_max);
-    if (UNLIKELY(!record)) {
-        thread_count_lost(thread);
-        return;
-    }
     int32_t result = data->functionReturnValue ? *(const int32_t *)data->functionReturnValue : 0;
     record->start_ns = start; /* ticks, until the pipeline thread has drained them */
     record->end_ns = end;
@@ -293,7 +289,58 @@ write_call(struct host_thread *thread, enum call_domain domain, uint32_t cbid, c
     bool is_asleep = atomic_load_explicit(&mode_now, memory_order_relaxed) == MODE_ASLEEP;
     record->head = (struct record_head){bytes, is_asleep ? RECORD_CALL_ASLEEP : RECORD_CALL, (uint8_t)domain,
                                         (uint16_t)cbid};
-    ring_commit(&thread->ring, bytes);
+    return bytes;
+}
+
+static inline __attribute__((always_inline)) void
+tell_context(struct host_thread *thread, const struct cupti_callback_data *data, uint64_t start)
+{
+    if (UNLIKELY(thread_context_is_new(thread, thread_context_self)))
+        thread_context_write(thread, thread_context_self);
+    if (UNLIKELY(atomic_load_explicit(&sdk_context_is_there, memory_order_acquire)))
+        thread_context_follow_sdk(thread, start);
+    if (UNLIKELY(atomic_load_explicit(&thread_context_has_names, memory_order_relaxed)))
+        thread_context_tell_handle(thread, data->contextUid, data->context, start);
+}
+
+static inline __attribute__((always_inline)) void
+write_call(struct host_thread *thread, enum call_domain domain, uint32_t cbid, const struct call_plan *plan,
+           const struct cupti_callback_data *data, uint64_t start, uint64_t end)
+{
+    tell_context(thread, data, start);
+    struct call_record *record = ring_reserve(&thread->ring, plan->record_bytes_max);
+    if (UNLIKELY(!record)) {
+        thread_count_lost(thread);
+        return;
+    }
+    ring_commit(&thread->ring, fill_call(record, domain, cbid, plan, data, start, end));
+}
+
+/* The stack and the call in one piece, so that whoever drains the ring finds both. Without room for the stack
+ * the call goes alone. */
+RARE static void write_call_with_stack(struct host_thread *thread, enum call_domain domain, uint32_t cbid,
+                                       const struct call_plan *plan, const struct cupti_callback_data *data,
+                                       uint64_t start, uint64_t end)
+{
+    struct {
+        struct stack_record record;
+        uint64_t frames[STACK_FRAMES_MAX];
+    } stack;
+    uint32_t bytes = stacks_walk(&stack.record);
+    tell_context(thread, data, start);
+    uint8_t *room = bytes ? ring_reserve(&thread->ring, bytes + plan->record_bytes_max) : NULL;
+    if (!room) {
+        thread_count_note_lost(thread);
+        bytes = 0;
+        room = ring_reserve(&thread->ring, plan->record_bytes_max);
+    }
+    if (!room) {
+        thread_count_lost(thread);
+        return;
+    }
+    memcpy(room, &stack, bytes);
+    struct call_record *record = (struct call_record *)(void *)(room + bytes);
+    ring_commit(&thread->ring, bytes + fill_call(record, domain, cbid, plan, data, start, end));
 }
 
 RARE static void note_graph(const struct call_plan *plan)
@@ -352,6 +399,35 @@ static void enter_call(struct host_thread *thread, enum call_domain domain, cons
         enter_special_call(thread, domain, plan, data);
 }
 
+static inline uint64_t end_of_call(uint64_t start)
+{
+    uint64_t end = clock_ticks();
+    if (UNLIKELY(end < start && start - end < CALL_TICKS_MAX))
+        end = start; /* the clock was set back: the call was made all the same */
+    return end;
+}
+
+/* One that ends the tracing or began before it has no record; one that allocates comes with its stack. What
+ * reading the counters of a launch takes is no part of it. */
+RARE static void finish_special_call(struct host_thread *thread, enum call_domain domain, uint32_t cbid,
+                                     const struct call_plan *plan, const struct cupti_callback_data *data,
+                                     uint64_t start)
+{
+    uint64_t end = end_of_call(start);
+    if (plan->flags & PLAN_COUNTS)
+        gpu_counters_exit(thread, data);
+    if (start < atomic_load_explicit(&mode_on_since, memory_order_relaxed) || plan->flags & PLAN_ENDS_TRACING)
+        return;
+    graph_nodes_flush(thread);
+    bool is_sound = start <= end && end - start < CALL_TICKS_MAX;
+    if (is_sound && plan->flags & PLAN_TAKES_STACK)
+        write_call_with_stack(thread, domain, cbid, plan, data, start, end);
+    else if (is_sound)
+        write_call(thread, domain, cbid, plan, data, start, end);
+    if (--thread->calls_until_turn == 0)
+        callback_time_turn(thread);
+}
+
 __attribute__((noinline)) static void finish_call(struct host_thread *thread, enum call_domain domain,
                                                   uint32_t cbid, const struct call_plan *plan,
                                                   const struct cupti_callback_data *data, uint64_t start)
@@ -364,31 +440,16 @@ __attribute__((noinline)) static void finish_call(struct host_thread *thread, en
         return;
     }
     if (UNLIKELY(start < atomic_load_explicit(&mode_on_since, memory_order_relaxed) ||
-                 plan->flags & PLAN_ENDS_TRACING))
+                 plan->flags & (PLAN_ENDS_TRACING | PLAN_TAKES_STACK | PLAN_COUNTS))) {
+        finish_special_call(thread, domain, cbid, plan, data, start);
         return;
+    }
     graph_nodes_flush(thread);
-    uint64_t end = clock_ticks();
-    if (UNLIKELY(end < start && start - end < CALL_TICKS_MAX))
-        end = start; /* the clock was set back: the call was made all the same */
+    uint64_t end = end_of_call(start);
     if (LIKELY(start <= end && end - start < CALL_TICKS_MAX))
         write_call(thread, domain, cbid, plan, data, start, end);
     if (UNLIKELY(--thread->calls_until_turn == 0))
         callback_time_turn(thread);
-}
-
-/* A launch: whatever reading the counters takes is no part of it. */
-RARE static void finish_counted_call(struct host_thread *thread, enum call_domain domain, uint32_t cbid,
-                                     const struct call_plan *plan, const struct cupti_callback_data *data,
-                                     uint64_t start)
-{
-    uint64_t end = clock_ticks();
-    gpu_counters_exit(thread, data);
-    if (domain == CALL_DRIVER)
-        atomic_store_explicit(&thread->is_in_driver_call, false, memory_order_relaxed);
-    *data->correlationData = 0;
-    if (start >= atomic_load_explicit(&mode_on_since, memory_order_relaxed) && start <= end &&
-        end - start < CALL_TICKS_MAX)
-        write_call(thread, domain, cbid, plan, data, start, end);
 }
 
 static void exit_call(struct host_thread *thread, enum call_domain domain, uint32_t cbid,
@@ -399,11 +460,7 @@ static void exit_call(struct host_thread *thread, enum call_domain domain, uint3
         atomic_store_explicit(&thread->runtime_correlation, 0, memory_order_relaxed);
     if (UNLIKELY(plan->flags & PLAN_BEGINS_TRACING))
         begin_tracing();
-    if (!start)
-        return; /* the runtime's own, one without a span, or one that began before our callback was on */
-    if (UNLIKELY(plan->flags & PLAN_COUNTS))
-        finish_counted_call(thread, domain, cbid, plan, data, start);
-    else
+    if (start) /* else the runtime's own, one without a span, or one that began before our callback was on */
         finish_call(thread, domain, cbid, plan, data, start);
 }
 
@@ -446,7 +503,7 @@ static void time_call(struct host_thread *thread, enum call_domain domain, uint3
                       const struct cupti_callback_data *data)
 {
     thread_self = thread;
-    uint64_t begin = clock_read_counter();
+    uint64_t begin = clock_read_counter_settled();
     callbacks_handle(NULL, domain, cbid, data);
     callback_time_add(thread, clock_read_counter() - begin);
 }
@@ -562,7 +619,7 @@ RARE static bool concerns_sleeper(uint8_t mode, uint32_t domain, uint32_t cbid, 
     if (call->callbackSite == CUPTI_SITE_EXIT && thread_known())
         gpu_counters_exit(thread_known(), call); /* of a launch that was begun awake */
     if (cbid < domains[domain].count &&
-        domains[domain].plans[cbid].flags & ~(unsigned)(PLAN_NO_SPAN | PLAN_COUNTS))
+        domains[domain].plans[cbid].flags & ~(unsigned)(PLAN_NO_SPAN | PLAN_COUNTS | PLAN_TAKES_STACK))
         return true;
     return mode == MODE_ENDING && ends_call(domain, data);
 }

@@ -32,7 +32,8 @@ enum call_plan_flags {
                          of a graph or a bound */
     PLAN_BEGINS_TRACING = 8, /* cudaProfilerStart, where that bounds the tracing */
     PLAN_ENDS_TRACING = 16,
-    PLAN_COUNTS = 32 /* its kernel's hardware counters may be read */
+    PLAN_COUNTS = 32,     /* its kernel's hardware counters may be read */
+    PLAN_TAKES_STACK = 64 /* an allocating call, where their stacks are wanted */
 };
 
 /* Handler for cuptiSubscribe. */
@@ -49,6 +50,9 @@ void callbacks_count(enum call_domain domain, uint32_t cbid);
 
 /* The call sets callbacks_signals.graph_is_begun. After callbacks_init. */
 bool callbacks_make_graph(enum call_domain domain, uint32_t cbid);
+
+/* The call's record comes with its stack. After callbacks_init and stacks_begin. */
+void callbacks_take_stack(enum call_domain domain, uint32_t cbid);
 
 /* cudaProfilerStart and cudaProfilerStop, of both APIs, call callbacks_on_bound. After callbacks_init. */
 void callbacks_bound(enum call_domain domain, uint32_t cbid);

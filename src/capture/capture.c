@@ -142,6 +142,11 @@ bool capture_expects_graphs(const struct settings *wanted)
     return selection_has_activity(wanted, ACTIVITY_GRAPH_TRACE);
 }
 
+const char *capture_recorded_links(const char *uuid)
+{
+    return cupti.replay_links ? cupti.replay_links(uuid) : NULL;
+}
+
 static void describe(struct capture_info *info)
 {
     cupti_version_text(cupti.version, info->cupti_version);
@@ -217,6 +222,11 @@ static void hand_over(const struct capture_sink *sink, const struct thread_info 
         call->start_ns = clock_ticks_to_ns(call->start_ns);
         call->end_ns = clock_ticks_to_ns(call->end_ns);
         (is_asleep ? sink->on_call_asleep : sink->on_call)(sink->context, thread, call);
+        return;
+    }
+    if (head->type == RECORD_STACK) {
+        if (sink->on_stack)
+            sink->on_stack(sink->context, (const struct stack_record *)head);
         return;
     }
     /* All others have one time, behind the head. */

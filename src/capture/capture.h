@@ -22,6 +22,8 @@ struct capture_sink {
                        const struct context_record *attached);
     /* RANGE_BEGIN, RANGE_END, MARK. */
     void (*on_range)(void *context, const struct thread_info *thread, const struct range_record *range);
+    /* Of the call that comes next; NULL: nobody wants stacks. */
+    void (*on_stack)(void *context, const struct stack_record *stack);
     void (*on_name)(void *context, const struct thread_info *thread, const struct name_record *name);
     void (*on_gpu_counters)(void *context, const struct thread_info *thread,
                             const struct gpu_counters_record *counters);
@@ -38,6 +40,10 @@ struct capture_info {
 
 /* Whether calls and ranges are captured now. Any thread. */
 bool capture_is_on(void);
+
+/* Of a replay: what was recorded of the links of the device with this UUID (a line of model/links.h); NULL:
+ * nothing, or it is no replay. Once capture_start() has come back. */
+const char *capture_recorded_links(const char *uuid);
 
 /* Whether, by the settings, every GPU record should find its call. */
 bool capture_expects_calls(const struct settings *settings);

@@ -110,6 +110,7 @@ static bool resolve(struct cupti *cupti)
     cupti->replay_clock = (cuspan_replay_clock_fn *)dlsym(cupti->handle, "cuspan_replay_clock");
     cupti->replay_thread = (cuspan_replay_thread_fn *)dlsym(cupti->handle, "cuspan_replay_thread");
     cupti->replay_waits = (cuspan_replay_waits_fn *)dlsym(cupti->handle, "cuspan_replay_waits");
+    cupti->replay_links = (cuspan_replay_links_fn *)dlsym(cupti->handle, "cuspan_replay_links");
     cupti->replay_room = (cuspan_replay_room_fn **)dlsym(cupti->handle, "cuspan_replay_room");
     return cupti->cuptiGetResultString && cupti->cuptiSubscribe && cupti->cuptiUnsubscribe &&
            cupti->cuptiEnableCallback && cupti->cuptiActivityRegisterCallbacks &&

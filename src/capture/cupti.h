@@ -18,6 +18,7 @@ struct cupti {
     cuspan_replay_thread_fn *replay_thread;
     cuspan_replay_room_fn **replay_room;
     cuspan_replay_waits_fn *replay_waits;
+    cuspan_replay_links_fn *replay_links;
 #define CUPTI_MEMBER(name, params) name##_fn *name;
     CUPTI_CLASSIC_CALLS(CUPTI_MEMBER)
     CUPTI_NAMED_SUBSCRIBER_CALLS(CUPTI_MEMBER) /* NULL before 13.0 */

@@ -327,5 +327,7 @@ typedef int cuspan_replay_waits_fn(void);
 typedef const char *cuspan_replay_program_fn(void);
 /* The hardware counters that were recorded, as settings name them, with commas between; NULL: none. */
 typedef const char *cuspan_replay_counters_fn(void);
+/* What was recorded of the links of the device with this UUID, as model/links.h writes it; NULL: nothing. */
+typedef const char *cuspan_replay_links_fn(const char *uuid);
 
 #endif

@@ -9,6 +9,7 @@
 #include "capture/graph_nodes.h"
 #include "capture/others.h"
 #include "capture/selection.h"
+#include "capture/stacks.h"
 #include "capture/unified_memory.h"
 
 #include <errno.h>
@@ -281,10 +282,23 @@ static void enable_call(enum call_domain domain, uint32_t cbid, struct refusals 
         refusals->news = result;
 }
 
+/* A replay's threads have other stacks than those whose calls they play. */
+static bool can_take_stacks(void)
+{
+    if (!settings_have_stacks(settings) || cupti->replay_clock)
+        return false;
+    bool can = stacks_begin();
+    if (!can)
+        log_warn("allocations have no call stacks: the C library can't load libgcc_s.so.1, by which it walks "
+                 "them");
+    return can;
+}
+
 static void enable_calls(void)
 {
     struct refusals refusals = {0, 0, CUPTI_OK};
     bool may_hide = has_driver_calls();
+    bool takes_stacks = can_take_stacks();
     for (enum call_domain domain = CALL_DRIVER; domain <= CALL_RUNTIME; domain++) {
         uint32_t count = domain == CALL_RUNTIME ? call_count_runtime : call_count_driver;
         for (uint32_t cbid = 1; cbid < count; cbid++) {
@@ -298,6 +312,8 @@ static void enable_calls(void)
                 callbacks_bound(domain, cbid);
             if (gpu_counters_concern(domain, cbid))
                 callbacks_count(domain, cbid);
+            if (takes_stacks && is_wanted && call_info(domain, cbid)->group == CALL_GROUP_ALLOC)
+                callbacks_take_stack(domain, cbid);
             enable_call(domain, cbid, &refusals);
         }
     }

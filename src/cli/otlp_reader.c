@@ -177,7 +177,7 @@ static enum status read_again(struct reader *reader, uint32_t chosen, struct err
     struct trace *trace = reader->sink.trace;
     for (size_t i = 0; i < trace->list_count; i++)
         trace->list[i].spans = trace->list[i].kept = 0;
-    trace->span_count = trace->attr_count = trace->resource_count = 0;
+    trace->span_count = trace->attr_count = trace->event_count = trace->resource_count = 0;
     otlp_sink_restart(&reader->sink, chosen);
     return read_pass(reader, err);
 }

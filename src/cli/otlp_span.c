@@ -1,5 +1,6 @@
 #include "cli/otlp_span.h"
 
+#include "cli/memory.h"
 #include "cli/text.h"
 
 #include <ctype.h>
@@ -155,6 +156,38 @@ static uint32_t intern_attr(struct trace *trace, const struct trace_resource *re
     return value ? trace_find_string(trace, value) : 0;
 }
 
+/* A device of which more became known meanwhile (its name, its links) is the same device still: by process
+ * and hardware. 0: not a device, or nothing tells them apart. */
+static uint32_t device_key(struct trace *trace, const struct trace_resource *resource)
+{
+    const char *hardware = trace_resource_attr(trace, resource, "hw.id");
+    const char *instance = trace_resource_attr(trace, resource, "service.instance.id");
+    if (!resource->device || !hardware || !instance)
+        return 0;
+    char *text = memory_format("device %s %s %s %s", hardware, instance, trace_string(trace, resource->pid),
+                               trace_string(trace, resource->device));
+    uint32_t key = trace_intern(trace, text);
+    free(text);
+    return key;
+}
+
+/* The fullest attributes hold: those of a device only grow. */
+static uint32_t add_resource(struct otlp_sink *sink, const struct trace_resource *resource)
+{
+    struct trace *trace = sink->trace;
+    uint32_t key = device_key(trace, resource);
+    uint32_t index = key ? map_get(&sink->resources, key) : MAP_NONE;
+    if (index != MAP_NONE) {
+        if (resource->attr_count > trace->resources[index].attr_count)
+            trace->resources[index] = *resource;
+        return index;
+    }
+    index = trace_add_resource(trace, resource);
+    if (key)
+        map_set(&sink->resources, key, index);
+    return index;
+}
+
 /* The attributes are compared as text: every batch repeats its resource. */
 static uint32_t take_resource(struct otlp_sink *sink, const cJSON *json)
 {
@@ -174,7 +207,7 @@ static uint32_t take_resource(struct otlp_sink *sink, const cJSON *json)
     if (!resource.device)
         resource.device = intern_attr(trace, &resource, "hw.id");
     resource.device_name = intern_attr(trace, &resource, "hw.name");
-    index = trace_add_resource(trace, &resource);
+    index = add_resource(sink, &resource);
     map_set(&sink->resources, key, index);
     return index;
 }
@@ -206,6 +239,24 @@ static uint32_t error_of(struct trace *trace, const struct trace_span *span, con
         return trace_find_string(trace, type);
     return trace_intern(trace,
                         cJSON_IsString(message) && *message->valuestring ? message->valuestring : "error");
+}
+
+/* Those without a time are left: nobody could say where they belong. */
+static void take_events(struct trace *trace, const cJSON *events)
+{
+    const cJSON *item;
+    cJSON_ArrayForEach(item, events)
+    {
+        const cJSON *name = cJSON_GetObjectItemCaseSensitive(item, "name");
+        uint64_t time_ns;
+        if (!read_uint64(cJSON_GetObjectItemCaseSensitive(item, "timeUnixNano"), &time_ns))
+            continue;
+        uint32_t string = trace_intern(trace, cJSON_IsString(name) ? name->valuestring : "");
+        struct trace_event *event = trace_add_event(trace);
+        event->time_ns = time_ns;
+        event->name = string;
+        event->attr_count = take_attributes(trace, cJSON_GetObjectItemCaseSensitive(item, "attributes"));
+    }
 }
 
 static enum status take_span(struct otlp_sink *sink, const cJSON *json, uint32_t resource, struct error *err)
@@ -240,6 +291,7 @@ static enum status take_span(struct otlp_sink *sink, const cJSON *json, uint32_t
     span->resource = resource;
     span->attr_count = take_attributes(trace, cJSON_GetObjectItemCaseSensitive(json, "attributes"));
     span->error = error_of(trace, span, cJSON_GetObjectItemCaseSensitive(json, "status"));
+    take_events(trace, cJSON_GetObjectItemCaseSensitive(json, "events"));
     return STATUS_OK;
 }
 

@@ -204,6 +204,21 @@ static void bind_thread(const struct writer *w, sqlite3_stmt *row, int at, const
         sqlite3_bind_int64(row, at, (sqlite3_int64)global_tid(w->trace, &w->trace->threads[span->thread]));
 }
 
+static const char *attribute(const struct writer *w, const struct trace_span *span, uint32_t key)
+{
+    const struct trace_attr *attrs = w->trace->attrs + span->attr_first;
+    for (uint32_t i = 0; key != MAP_NONE && i < span->attr_count; i++) {
+        if (attrs[i].key == key)
+            return trace_string(w->trace, attrs[i].value);
+    }
+    return "";
+}
+
+static bool is_mark(const struct writer *w, const struct trace_span *span)
+{
+    return strcmp(attribute(w, span, w->range_key), "mark") == 0;
+}
+
 static void bind_column(struct writer *w, sqlite3_stmt *row, int at, const struct sqlite_column *column,
                         const struct trace_span *span)
 {
@@ -219,6 +234,10 @@ static void bind_column(struct writer *w, sqlite3_stmt *row, int at, const struc
         break;
     case FROM_END:
         sqlite3_bind_int64(row, at, (sqlite3_int64)(span->end_ns - trace->start_ns));
+        break;
+    case FROM_END_OR_NULL:
+        if (!is_mark(w, span))
+            sqlite3_bind_int64(row, at, (sqlite3_int64)(span->end_ns - trace->start_ns));
         break;
     case FROM_INT_OR_0:
         sqlite3_bind_int64(row, at, 0);
@@ -244,16 +263,6 @@ static void bind_column(struct writer *w, sqlite3_stmt *row, int at, const struc
     default: /* an attribute that the span hasn't: NULL */
         break;
     }
-}
-
-static const char *attribute(const struct writer *w, const struct trace_span *span, uint32_t key)
-{
-    const struct trace_attr *attrs = w->trace->attrs + span->attr_first;
-    for (uint32_t i = 0; key != MAP_NONE && i < span->attr_count; i++) {
-        if (attrs[i].key == key)
-            return trace_string(w->trace, attrs[i].value);
-    }
-    return "";
 }
 
 /* EXPORT_KIND_COUNT: none of Nsight Systems' tables. */
@@ -283,6 +292,36 @@ static void add_row(struct writer *w, const struct trace_span *span)
     for (size_t c = 0; c < sqlite_tables[kind].column_count; c++)
         bind_column(w, w->rows[kind], (int)c + 1, &sqlite_tables[kind].columns[c], span);
     step(w, w->rows[kind]);
+}
+
+/* A mark that is an event of the range around it has a row as one that is a span of its own: that of an
+ * instant on the range's thread. */
+static void add_mark(struct writer *w, const struct trace_span *range, const struct trace_event *event)
+{
+    struct trace_span mark = *range;
+    mark.start_ns = event->time_ns;
+    mark.name = event->name;
+    mark.attr_first = event->attr_first;
+    mark.attr_count = event->attr_count;
+    for (size_t c = 0; c < sqlite_tables[EXPORT_RANGE].column_count; c++) {
+        const struct sqlite_column *column = &sqlite_tables[EXPORT_RANGE].columns[c];
+        int at = (int)c + 1;
+        if (column->source == FROM_SPAN)
+            bind_column(w, w->rows[EXPORT_RANGE], at, column, range);
+        else if (column->source == FROM_WORD)
+            sqlite3_bind_int(w->rows[EXPORT_RANGE], at, SQLITE_EVENT_TYPE_MARK);
+        else if (column->source != FROM_END_OR_NULL)
+            bind_column(w, w->rows[EXPORT_RANGE], at, column, &mark);
+    }
+    step(w, w->rows[EXPORT_RANGE]);
+}
+
+static void add_marks(struct writer *w, const struct trace_span *span)
+{
+    if (kind_of(w, span) != EXPORT_RANGE)
+        return; /* what happens in calls and sessions is no mark */
+    for (uint32_t i = 0; i < span->event_count; i++)
+        add_mark(w, span, &w->trace->events[span->event_first + i]);
 }
 
 static void add_attributes(struct writer *w, const struct trace_span *span)
@@ -450,6 +489,7 @@ static void fill(struct writer *w)
         add_span(w, &w->trace->spans[i]);
         add_attributes(w, &w->trace->spans[i]);
         add_row(w, &w->trace->spans[i]);
+        add_marks(w, &w->trace->spans[i]);
     }
     make(w, "COMMIT");
 }

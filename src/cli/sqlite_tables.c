@@ -95,7 +95,8 @@ static const struct sqlite_column calls[] = {
 };
 
 static const struct sqlite_column ranges[] = {
-    BEGIN,
+    {"start", "INTEGER NOT NULL", FROM_START, NULL, NULL},
+    {"end", "INTEGER", FROM_END_OR_NULL, NULL, NULL},
     {"eventType", "INTEGER", FROM_WORD, "cuda.range", RANGE_TYPES},
     {"text", "TEXT", FROM_NAME, NULL, NULL},
     {"textId", STRING_ID, FROM_NAME_ID, NULL, NULL},

@@ -5,16 +5,17 @@
 #include <stddef.h>
 
 enum sqlite_source {
-    FROM_START,     /* ns since the trace's first span */
-    FROM_END,       /* the same; NULL for what has no length */
-    FROM_INT,       /* an attribute: a number */
-    FROM_INT_OR_0,  /* 0 where it isn't there */
-    FROM_TEXT,      /* an attribute, as text */
-    FROM_STRING_ID, /* an attribute: its text's number in StringIds */
-    FROM_NAME_ID,   /* the span's name, likewise */
-    FROM_NAME,      /* the span's name, as text */
-    FROM_WORD,      /* an attribute: its number among `words`; NULL: it is none of them */
-    FROM_X,         /* an attribute: a number of its list */
+    FROM_START,       /* ns since the trace's first span */
+    FROM_END,         /* the same */
+    FROM_END_OR_NULL, /* the same; NULL for a mark */
+    FROM_INT,         /* an attribute: a number */
+    FROM_INT_OR_0,    /* 0 where it isn't there */
+    FROM_TEXT,        /* an attribute, as text */
+    FROM_STRING_ID,   /* an attribute: its text's number in StringIds */
+    FROM_NAME_ID,     /* the span's name, likewise */
+    FROM_NAME,        /* the span's name, as text */
+    FROM_WORD,        /* an attribute: its number among `words`; NULL: it is none of them */
+    FROM_X,           /* an attribute: a number of its list */
     FROM_Y,
     FROM_Z,
     FROM_DEVICE,     /* the number of the span's device */
@@ -41,6 +42,8 @@ enum sqlite_kind {
     EXPORT_RANGE,
     EXPORT_KIND_COUNT
 };
+
+#define SQLITE_EVENT_TYPE_MARK 34 /* of ENUM_NSYS_EVENT_TYPE */
 
 struct sqlite_table {
     const char *name;

@@ -16,6 +16,7 @@ void trace_deinit(struct trace *trace)
 {
     free(trace->spans);
     free(trace->attrs);
+    free(trace->events);
     free(trace->resources);
     free(trace->threads);
     free(trace->lanes);
@@ -74,8 +75,19 @@ struct trace_span *trace_add_span(struct trace *trace)
     trace->spans =
         memory_grow(trace->spans, &trace->span_capacity, trace->span_count + 1, sizeof *trace->spans);
     struct trace_span *span = &trace->spans[trace->span_count++];
-    *span = (struct trace_span){.attr_first = (uint32_t)trace->attr_count};
+    *span = (struct trace_span){.attr_first = (uint32_t)trace->attr_count,
+                                .event_first = (uint32_t)trace->event_count};
     return span;
+}
+
+struct trace_event *trace_add_event(struct trace *trace)
+{
+    trace->events =
+        memory_grow(trace->events, &trace->event_capacity, trace->event_count + 1, sizeof *trace->events);
+    struct trace_event *event = &trace->events[trace->event_count++];
+    *event = (struct trace_event){.attr_first = (uint32_t)trace->attr_count};
+    trace->spans[trace->span_count - 1].event_count++;
+    return event;
 }
 
 uint32_t trace_add_resource(struct trace *trace, const struct trace_resource *resource)

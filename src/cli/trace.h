@@ -49,6 +49,8 @@ struct trace_span {
     uint32_t resource;
     uint32_t attr_first;
     uint32_t attr_count;
+    uint32_t event_first;
+    uint32_t event_count;
     uint32_t error; /* string: error.type or the status message; 0: no error */
     /* Set by trace_finish(): indices, or TRACE_NONE. */
     uint32_t parent;
@@ -57,6 +59,14 @@ struct trace_span {
     uint32_t thread;
     uint32_t lane;
     uint32_t class; /* enum trace_class */
+};
+
+/* A moment in a span: a mark in a range, a module that was loaded in a call. */
+struct trace_event {
+    uint64_t time_ns;
+    uint32_t name; /* string */
+    uint32_t attr_first;
+    uint32_t attr_count;
 };
 
 struct trace_resource {
@@ -99,6 +109,8 @@ struct trace {
     size_t span_count, span_capacity;
     struct trace_attr *attrs;
     size_t attr_count, attr_capacity;
+    struct trace_event *events;
+    size_t event_count, event_capacity;
     struct trace_resource *resources;
     size_t resource_count, resource_capacity;
     struct trace_thread *threads;
@@ -127,6 +139,8 @@ static inline const char *trace_string(const struct trace *trace, uint32_t numbe
 
 /* A zeroed span at the end of the list; the pointer holds until the next one is added. */
 struct trace_span *trace_add_span(struct trace *trace);
+/* A zeroed event of the span added last, whose attributes are there already; holds until the next one. */
+struct trace_event *trace_add_event(struct trace *trace);
 /* Their indices. */
 uint32_t trace_add_resource(struct trace *trace, const struct trace_resource *resource);
 uint32_t trace_add_summary(struct trace *trace, uint32_t id);

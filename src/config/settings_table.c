@@ -392,6 +392,11 @@ const struct setting settings_table[] = {
      .comment = "parameters of calls as attributes"},
     {OWN("capture.nvtx"), SETTINGS(capture.nvtx), .type = SETTING_BOOL, .default_text = "true",
      .comment = "ranges, marks and names that the program gives by NVTX"},
+    {OWN("capture.allocation_stacks"), SETTINGS(capture.allocation_stacks), .type = SETTING_BOOL,
+     .default_text = "false",
+     .comment = "call stacks of allocations, walked on the program's threads (some us each); not in recordings or summaries"},
+    {OWN("capture.nvlink"), SETTINGS(capture.nvlink), .type = SETTING_BOOL, .default_text = "true",
+     .comment = "ask NVML for the links between GPUs, once the first copy between two of them comes"},
     {OWN("capture.cuda_profiler"), SETTINGS(capture.cuda_profiler), .type = SETTING_BOOL, .default_text = "false",
      .comment = "trace only from cudaProfilerStart to cudaProfilerStop"},
 

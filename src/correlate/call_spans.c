@@ -16,6 +16,7 @@ static const struct attr_key key_correlation = ATTR_KEY("cuda.correlation.id");
 static const struct attr_key key_error_type = ATTR_KEY("error.type");
 static const struct attr_key key_error_code = ATTR_KEY("cuda.error.code");
 static const struct attr_key key_stream_name = ATTR_KEY("cuda.stream.name");
+static const struct attr_key key_stack = ATTR_KEY("code.stacktrace");
 static const struct attr_key key_event_name = ATTR_KEY("cuda.event.name");
 static const struct attr_key key_module_id = ATTR_KEY("cuda.module.id");
 static const struct attr_key key_module_bytes = ATTR_KEY("cuda.module.bytes");
@@ -237,6 +238,18 @@ static void describe(struct correlate *c, const struct thread_info *thread, cons
         set_error(span, (enum call_domain)call->head.domain, call->result);
 }
 
+void correlate_stack(struct correlate *c, const char *text)
+{
+    c->stack = *text ? text : NULL;
+}
+
+__attribute__((cold, noinline)) static void put_stack(struct correlate *c)
+{
+    struct span *span = &c->span;
+    span_attr_string(span, &key_stack, c->stack);
+    c->stack = NULL;
+}
+
 static void put_names(struct correlate *c, const struct call_info *info, const struct call_record *call)
 {
     if (objects_has(c->objects, NAMED_STREAM))
@@ -250,6 +263,7 @@ void correlate_call(struct correlate *c, const struct thread_info *thread, const
     enum call_domain domain = (enum call_domain)call->head.domain;
     const struct call_info *info = call_info(domain, call->head.cbid);
     if (!info) { /* of a recording that a later version made */
+        c->stack = NULL;
         counter_add_alone(COUNTER_spans_filtered, 1);
         return;
     }
@@ -276,6 +290,7 @@ void correlate_call(struct correlate *c, const struct thread_info *thread, const
         call->correlation_id && remember(c, call, &parent, span->span_id, expectations(c, call, info));
     note_graphs(c, thread->tid, call, info, &parent);
     if (!parent.is_sampled) {
+        c->stack = NULL;
         counter_add_alone(COUNTER_spans_unsampled, 1);
         return;
     }
@@ -283,6 +298,8 @@ void correlate_call(struct correlate *c, const struct thread_info *thread, const
     counting_add_call(c, parent.account, &origin, info, call, is_due);
     if (objects_has_any(c->objects))
         put_names(c, info, call);
+    if (__builtin_expect(c->stack != NULL, 0))
+        put_stack(c);
     correlate_emit(c);
 }
 

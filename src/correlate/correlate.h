@@ -44,6 +44,8 @@ enum status correlate_create(const struct correlate_options *options,
                              struct correlate **correlate) MUST_CHECK;
 void correlate_destroy(struct correlate *correlate);
 
+/* The next call that comes was made there (code.stacktrace), `text` holds until then; "": it isn't known. */
+void correlate_stack(struct correlate *correlate, const char *text);
 void correlate_call(struct correlate *correlate, const struct thread_info *thread,
                     const struct call_record *call);
 /* One that made a graph, or changed one, while capture slept: nothing but the graph is noted. */

@@ -46,7 +46,8 @@ struct correlate {
     uint64_t asked_for_summaries_ns;
     bool lacks_device, has_asked_for_device; /* work waits for its device's description */
     bool is_kind_filtered[ACTIVITY_KINDS_MAX];
-    bool is_summary; /* the detail: calls and their work have no spans */
+    const char *stack; /* of the call that comes next, borrowed; NULL: none */
+    bool is_summary;   /* the detail: calls and their work have no spans */
     struct session session;
     struct own_cost own_cost;
     struct pending_table *pending;

@@ -21,9 +21,10 @@ enum record_type {
     RECORD_RANGE_BEGIN, /* struct range_record, as the next two */
     RECORD_RANGE_END,
     RECORD_MARK,
-    RECORD_NAME,        /* struct name_record */
-    RECORD_CALL_ASLEEP, /* struct call_record: it makes a graph while capture sleeps. In no recording */
-    RECORD_GPU_COUNTERS /* struct gpu_counters_record */
+    RECORD_NAME,         /* struct name_record */
+    RECORD_CALL_ASLEEP,  /* struct call_record: it makes a graph while capture sleeps. In no recording */
+    RECORD_GPU_COUNTERS, /* struct gpu_counters_record */
+    RECORD_STACK         /* struct stack_record: of the call that follows it. In no recording */
 };
 
 struct record_head {
@@ -49,6 +50,15 @@ struct call_record {
     uint64_t values[];
 };
 static_assert(offsetof(struct call_record, values) == 40, "limits.h counts on it");
+
+#define STACK_FRAMES_MAX 40 /* those inside CUDA and CUPTI included */
+
+/* Where the thread's call was made: return addresses, innermost first, as many as `bytes` says. It lies right
+ * before the record of the call, and both become visible at once. */
+struct stack_record {
+    struct record_head head;
+    uint64_t frames[];
+};
 
 /* Something that came into being or went, told by CUPTI's resource domain, head.cbid says what. The nodes of
  * a graph come in runs of consecutive IDs (CUPTI's, as in activity_record). */

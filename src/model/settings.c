@@ -89,10 +89,17 @@ bool settings_have_output(const struct settings *settings)
     return settings->output_count > 0 || settings->metrics.is_on;
 }
 
+bool settings_have_stacks(const struct settings *settings)
+{
+    return settings->capture.allocation_stacks && settings->detail != DETAIL_SUMMARY &&
+           !settings->record_file;
+}
+
 uint64_t settings_buffer_bytes(const struct settings *settings)
 {
     return SETTINGS_FIXED_BYTES + sender_bytes(settings) +
            (settings_have_graph_nodes(settings) ? SETTINGS_GRAPH_NODES_BYTES : 0u) +
+           (settings_have_stacks(settings) ? SETTINGS_STACKS_BYTES : 0u) +
            (settings->detail == DETAIL_SUMMARY ? SETTINGS_SUMMARIES_BYTES : 0u) +
            (settings->spool.directory ? settings->output_count * SETTINGS_SPOOL_BYTES : 0u) +
            (uint64_t)settings->cupti.host_buffer_bytes * settings->cupti.host_buffer_count +

@@ -111,9 +111,11 @@ struct settings {
         bool runtime;          /* the domains */
         bool driver;
         bool resource;
-        bool parameters;    /* of calls, as attributes */
-        bool nvtx;          /* ranges, marks and names */
-        bool cuda_profiler; /* only between cudaProfilerStart and cudaProfilerStop */
+        bool parameters;        /* of calls, as attributes */
+        bool nvtx;              /* ranges, marks and names */
+        bool allocation_stacks; /* walked in allocating calls, on the host's threads */
+        bool nvlink;            /* NVML is asked when GPUs copy to each other */
+        bool cuda_profiler;     /* only between cudaProfilerStart and cudaProfilerStop */
     } capture;
     struct {
         struct pattern_list metrics; /* names (model/gpu_counters.h); none: no hardware counters */
@@ -207,6 +209,9 @@ void output_settings_deinit(struct output_settings *output);
 #define SETTINGS_METRICS_BYTES                                                                               \
     (2 * 1024 * 1024) /* with metrics: their histograms, and the stack of the thread that asks NVML */
 #define SETTINGS_SUMMARIES_BYTES (1024 * 1024) /* with the detail `summary`: the requests that are open */
+#define SETTINGS_STACKS_BYTES    (1024 * 1024) /* with stacks of allocations: those that are distinct */
+/* Whether stacks of allocations are taken: they are attributes of calls, and no recording has them. */
+bool settings_have_stacks(const struct settings *settings);
 /* Whether nodes of graphs are asked for in place of whole executions. */
 bool settings_have_graph_nodes(const struct settings *settings);
 uint64_t settings_buffer_bytes(const struct settings *settings);

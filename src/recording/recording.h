@@ -37,6 +37,7 @@ enum recording_event_type {
 #define RECORDING_INFO_HOST_ARCH      "host.arch"
 #define RECORDING_INFO_GPU_COUNTER                                                                           \
     "counter" /* one for each of GPU_COUNTERS' values, in their order, as settings have it */
+#define RECORDING_INFO_LINKS "device.links" /* of a device, as model/links.h has it; the last one holds */
 
 struct recording_event {
     enum recording_event_type type;

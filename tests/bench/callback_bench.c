@@ -9,9 +9,12 @@
  *   callback_bench [BLOCKS] [KiB OF THE HOST'S OWN MEMORY]
  *   callback_bench --counted LAUNCHES      nothing but the callbacks of so many launches, and what drains
  * their ring, in one thread: for whoever counts instructions in callbacks_handle; prints what was lost
+ *   callback_bench --sample [BLOCKS]       the first figure alone, beside what the sample of callback_time.h
+ * takes the same callbacks for
  */
 #include "base/clock.h"
 #include "base/counters.h"
+#include "capture/callback_time.h"
 #include "capture/callbacks.h"
 #include "capture/context.h"
 #include "capture/params.h"
@@ -165,6 +168,24 @@ static void run_counted(size_t launches)
            (unsigned long long)counter_get(COUNTER_lost_ring_full));
 }
 
+/* The sample's error is the difference. */
+static void compare_sample(size_t blocks)
+{
+    double *costs = calloc(blocks, sizeof *costs);
+    if (!costs)
+        return;
+    for (size_t i = 0; i < blocks; i++) {
+        double without = (double)block_ns(false, PARENT_SESSION) / BLOCK;
+        costs[i] = (double)block_ns(true, PARENT_SESSION) / BLOCK - without;
+    }
+    qsort(costs, blocks, sizeof *costs, compare);
+    struct callback_time_sum sum = callback_time_get();
+    printf("callbacks of a launch: %.0f ns (quartiles %.0f to %.0f); by the sample %llu ns (%llu calls)\n",
+           costs[blocks / 2], costs[blocks / 4], costs[blocks / 4 * 3], (unsigned long long)sum.call_ns,
+           (unsigned long long)sum.timed_calls);
+    free(costs);
+}
+
 static bool start(void)
 {
     clock_init();
@@ -183,6 +204,9 @@ int main(int argc, char **argv)
         run_counted(strtoul(argv[2], NULL, 10));
         return 0;
     }
+    bool is_sample = argc > 1 && strcmp(argv[1], "--sample") == 0;
+    argc -= is_sample;
+    argv += is_sample;
     size_t blocks = argc > 1 ? strtoul(argv[1], NULL, 10) : 2000;
     own_bytes = (argc > 2 ? strtoul(argv[2], NULL, 10) : 512) * 1024;
     double *works = calloc(blocks, sizeof *works), *costs[PARENTS];
@@ -194,6 +218,11 @@ int main(int argc, char **argv)
     uint64_t sum = 0;
     if (!blocks || !works || !own_memory || !start() || pthread_create(&drainer, NULL, drain, &sum) != 0)
         return 1;
+    if (is_sample) {
+        compare_sample(blocks);
+        atomic_store(&is_done, true);
+        return pthread_join(drainer, NULL);
+    }
     sdk_context_look();
     has_sdk = atomic_load(&sdk_context_is_there);
     for (size_t i = 0; i < blocks; i++) {

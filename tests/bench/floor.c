@@ -60,6 +60,12 @@ void callbacks_leave_out(enum call_domain domain, uint32_t cbid)
     (void)domain, (void)cbid;
 }
 
+/* Nor walks it stacks. */
+void callbacks_take_stack(enum call_domain domain, uint32_t cbid)
+{
+    (void)domain, (void)cbid;
+}
+
 bool callbacks_is_bound(enum call_domain domain, uint32_t cbid)
 {
     (void)domain, (void)cbid;

@@ -1,13 +1,17 @@
 /* Stands in for libnvidia-ml.so.1: one GPU, the one of the recordings that FAKE_NVML_UUID names.
- * FAKE_NVML_SLOW_MS: each question takes so long. FAKE_NVML_INIT: what nvmlInit answers. */
+ * FAKE_NVML_SLOW_MS: each question takes so long. FAKE_NVML_INIT: what nvmlInit answers. FAKE_NVML_LINKS: its
+ * NVLinks, by their ends, with a space between: "switch", "GPU", "--" for one that is down; "broken":
+ * questions for them fail. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #define EXPORTED      __attribute__((visibility("default")))
+#define INVALID       2
 #define NOT_SUPPORTED 3
 #define NOT_FOUND     6
+#define UNKNOWN       999
 
 static int gpu;
 
@@ -85,4 +89,95 @@ EXPORTED int nvmlDeviceGetTotalEnergyConsumption(void *device, unsigned long lon
     (void)device;
     *millijoules = 9000;
     return getenv("FAKE_NVML_OLD") ? NOT_SUPPORTED : slowly();
+}
+
+/* Without links they aren't supported; beyond the last one the number is invalid. `end`: 8 bytes. */
+static int find_link(unsigned link, char *end)
+{
+    const char *links = getenv("FAKE_NVML_LINKS");
+    slowly();
+    if (!links || !*links)
+        return NOT_SUPPORTED;
+    if (strcmp(links, "broken") == 0)
+        return UNKNOWN;
+    while (link-- > 0) {
+        links = strchr(links, ' ');
+        if (!links++)
+            return INVALID;
+    }
+    snprintf(end, 8, "%.*s", (int)strcspn(links, " "), links);
+    return 0;
+}
+
+EXPORTED int nvmlDeviceGetNvLinkState(void *device, unsigned link, int *is_active);
+EXPORTED int nvmlDeviceGetNvLinkState(void *device, unsigned link, int *is_active)
+{
+    char end[8] = "";
+    (void)device;
+    int result = find_link(link, end);
+    *is_active = strcmp(end, "--") != 0;
+    return result;
+}
+
+EXPORTED int nvmlDeviceGetNvLinkVersion(void *device, unsigned link, unsigned *version);
+EXPORTED int nvmlDeviceGetNvLinkVersion(void *device, unsigned link, unsigned *version)
+{
+    char end[8];
+    (void)device;
+    *version = 4;
+    return find_link(link, end);
+}
+
+EXPORTED int nvmlDeviceGetNvLinkRemoteDeviceType(void *device, unsigned link, int *type);
+EXPORTED int nvmlDeviceGetNvLinkRemoteDeviceType(void *device, unsigned link, int *type)
+{
+    char end[8] = "";
+    (void)device;
+    int result = find_link(link, end);
+    *type = strcmp(end, "switch") == 0 ? 2 : 0;
+    return result;
+}
+
+struct pci {
+    char short_address[16];
+    unsigned numbers[5];
+    char address[32];
+};
+
+EXPORTED int nvmlDeviceGetNvLinkRemotePciInfo_v2(void *device, unsigned link, struct pci *pci);
+EXPORTED int nvmlDeviceGetNvLinkRemotePciInfo_v2(void *device, unsigned link, struct pci *pci)
+{
+    char end[8];
+    (void)device;
+    snprintf(pci->short_address, sizeof pci->short_address, "0000:43:00.0");
+    snprintf(pci->address, sizeof pci->address, "00000000:43:00.0");
+    return find_link(link, end);
+}
+
+EXPORTED int nvmlDeviceGetPciInfo_v3(void *device, struct pci *pci);
+EXPORTED int nvmlDeviceGetPciInfo_v3(void *device, struct pci *pci)
+{
+    (void)device;
+    snprintf(pci->short_address, sizeof pci->short_address, "0000:1B:00.0");
+    snprintf(pci->address, sizeof pci->address, "00000000:1B:00.0");
+    return slowly();
+}
+
+struct field {
+    unsigned id, scope;
+    long long timestamp, latency;
+    int type, result;
+    unsigned long long value;
+};
+
+EXPORTED int nvmlDeviceGetFieldValues(void *device, int count, struct field *fields);
+EXPORTED int nvmlDeviceGetFieldValues(void *device, int count, struct field *fields)
+{
+    (void)device;
+    for (int i = 0; i < count; i++) {
+        fields[i].result = fields[i].id == 90 ? 0 : NOT_SUPPORTED;
+        fields[i].type = 1;
+        fields[i].value = 26562;
+    }
+    return slowly();
 }

@@ -300,6 +300,14 @@ class Copies(Findings):
         self.assertEqual(row["prize_ns"], 20 * (400 - 5) * US)
         self.assertIn("40.0 GB/s (assumed of such a GPU)", row["evidence"])
 
+    def test_pageable_copies_by_a_link_that_is_told(self):
+        self.p.devices = {0: {"cuda.device.pcie.bandwidth": 15753846153}}  # x8 of PCIe 4.0
+        for _ in range(20):
+            self.p.copy("HostToDevice", 4 * MIB, 1000 * US, host="pageable", host_ns=3 * US)
+        row = self.one("pageable-copies")
+        self.assertIn("9.9 GB/s (two thirds of its PCIe link's peak)", row["evidence"])
+        self.assertAlmostEqual(row["prize_ns"], 20 * (1000 * US - 4 * MIB * 1e9 / (0.63 * 15753846153)), delta=20)
+
     def test_pageable_copies_beside_pinned_ones_that_show_the_rate(self):
         for _ in range(20):
             self.p.copy("DeviceToHost", 2 * MIB, 40 * US)

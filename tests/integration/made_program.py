@@ -30,6 +30,7 @@ class Program(Trace):
         self.is_exited = True
         self.lost = 0
         self.last_end = 0
+        self.devices = {}  # number → what its resource says besides
 
     def call(self, name, duration=2_000, error=None, **args):
         """Returns the call's span ID. Arguments are cuda.arg.*; `context` is CUPTI's number of the context."""
@@ -95,6 +96,14 @@ class Program(Trace):
             self.now = max(self.now, self.last_end + 2_000)
             span["endTimeUnixNano"] = str(START_NS + self.now)
 
+    def copy_to_peer(self, size, duration, source=0, target=1, context=1):
+        called = self.now
+        parent = self.call("cudaMemcpyPeerAsync", 3_000, context=context, bytes=size)
+        self.on_gpu(parent, called, "memcpy_peer PeerToPeer", "memcpy_peer", duration, 7, source, context, **{
+            "cuda.memcpy.kind": "PeerToPeer", "cuda.memcpy.src_kind": "device", "cuda.memcpy.dst_kind": "device",
+            "cuda.memcpy.bytes": size, "cuda.memcpy.src_device.hw.id": f"GPU-{source}",
+            "cuda.memcpy.dst_device.hw.id": f"GPU-{target}"})
+
     def wait(self, name="cudaDeviceSynchronize", stream=None):
         """Until the stream, or all of them, is done."""
         until = self.done_at if stream is None else self.free_at.get((0, stream), 0)
@@ -118,7 +127,8 @@ class Program(Trace):
         for key, _ in self.spans:
             if key != "process":
                 number = int(key[3:])
-                resources[key] = {**resources["process"], **DEVICE, "hw.id": f"GPU-{number}", "cuda.device.id": number}
+                resources[key] = {**resources["process"], **DEVICE, "hw.id": f"GPU-{number}", "cuda.device.id": number,
+                                  **self.devices.get(number, {})}
         for key, span in self.spans:
             yield json.dumps({"resourceSpans": [{
                 "resource": {"attributes": attributes(resources[key])},

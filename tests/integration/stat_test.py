@@ -21,7 +21,10 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/e2e"))
+sys.path.insert(0, str(ROOT / "tests/integration"))
 from backend import spans_of  # noqa: E402
+from made_program import Program  # noqa: E402
+from make_trace import START_NS, attributes  # noqa: E402
 
 BUILD = ROOT / "build"
 RECORDINGS = sorted((ROOT / "examples/recordings").glob("*.cuspanrec"))
@@ -444,11 +447,35 @@ class Sqlite(unittest.TestCase):
                  pid << 24 | s.attributes["thread.id"], s.attributes["cuda.correlation.id"], s.name,
                  s.attributes.get("cuda.error.code", 0)) for s in calls))
             ranges = [span for span in spans if "cuda.range" in span.attributes]
-            rows = database.execute("SELECT start, end, eventType, text, textId, globalTid FROM NVTX_EVENTS")
-            self.assertEqual(sorted((*row[:4], names[row[4]], row[5]) for row in rows), sorted(
-                (s.start_ns - start, s.end_ns - start, {"mark": 34, "range": 59, "span": 60}[s.attributes["cuda.range"]], s.name,
-                 s.name, pid << 24 | s.attributes["thread.id"]) for s in ranges))
+            self.check_ranges(database, ranges, names, start)
             self.check_spans(database, spans, names)
+
+    def check_ranges(self, database, ranges, names, start):
+        """Each range and mark, marks within ranges as well. Returns how many of the latter there are."""
+        def common(span, domain_of):
+            return (int(span.resource["process.pid"]) << 24 | span.attributes["thread.id"], domain_of.get("nvtx.domain"),
+                    domain_of.get("nvtx.category"), span.span_id)
+        wanted = [(s.start_ns - start, s.end_ns - start if kind != "mark" else None, {"mark": 34, "range": 59, "span": 60}[kind],
+                   s.name, s.name, *common(s, s.attributes)) for s in ranges for kind in [s.attributes["cuda.range"]]]
+        marks = [(int(event["timeUnixNano"]) - start, None, 34, event["name"], event["name"],
+                  *common(s, {pair["key"]: pair["value"]["stringValue"] for pair in event.get("attributes", [])
+                              if "stringValue" in pair["value"]})) for s in ranges for event in s.events]
+        rows = database.execute('SELECT n.start, n."end", eventType, text, textId, n.globalTid, domain, category, s.spanId '
+                                "FROM NVTX_EVENTS n JOIN CUSPAN_SPANS s ON s.id = n.cuspanSpanId")
+        self.assertEqual(sorted(((*row[:4], names[row[4]], *row[5:]) for row in rows), key=str), sorted(wanted + marks, key=str))
+        return len(marks)
+
+    def test_marks_within_ranges(self):
+        """Of the sample, whose ranges have a mark each; what happens in calls and sessions is none."""
+        recording = self.folder / "sample.cuspanrec"
+        subprocess.run([BUILD / "replay_sample", recording, "3", "200", "requests"], check=True)
+        database, spans = self.export(recording)
+        names = dict(database.execute("SELECT id, value FROM StringIds"))
+        ranges = [span for span in spans if "cuda.range" in span.attributes]
+        start = min(span.start_ns for span in spans)
+        self.assertGreater(self.check_ranges(database, ranges, names, start), 50)
+        self.assertEqual(database.execute("SELECT count(*) FROM NVTX_EVENTS WHERE domain IS NOT NULL").fetchone(), (0,))
+        self.assertGreater(sum(len(span.events) for span in spans if "cuda.range" not in span.attributes), 0)
 
     def check_spans(self, database, spans, names):
         """All spans, of whatever sort, with all attributes."""
@@ -465,6 +492,24 @@ class Sqlite(unittest.TestCase):
             self.assertEqual(got[span.span_id], {
                 key: json.dumps(value, separators=(",", ":")) if isinstance(value, list) else value
                 for key, value in span.attributes.items()})
+
+    def test_a_mark_has_its_own_domain_and_category(self):
+        """Those of the range around it are another matter."""
+        program = Program()
+        with program.range("outer"):
+            program.call("cudaMalloc")
+        program.spans[0][1]["attributes"] += attributes({"nvtx.domain": "of the range", "thread.id": 4711})
+        program.spans[0][1]["events"] = [
+            {"timeUnixNano": str(START_NS + 1_000_500), "name": "in a domain",
+             "attributes": attributes({"nvtx.domain": "own", "nvtx.category": "c"})},
+            {"timeUnixNano": str(START_NS + 1_000_700), "name": "in none"}]
+        done = run("stat", "--sqlite", self.target, program.write(self.folder / "spans.jsonl"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        database = sqlite3.connect(self.target)
+        self.addCleanup(database.close)
+        rows = database.execute('SELECT text, eventType, "end" IS NULL, domain, category, globalTid % 0x1000000 FROM NVTX_EVENTS')
+        self.assertEqual(sorted(rows), [("in a domain", 34, 1, "own", "c", 4711), ("in none", 34, 1, None, None, 4711),
+                                        ("outer", 59, 0, "of the range", None, 4711)])
 
     def test_queries_made_for_nsight_systems(self):
         """As its documentation has them: kernels with the calls that launched them, copies by kind, threads by name."""
@@ -572,6 +617,102 @@ class Live(unittest.TestCase):
         self.assertEqual(run("replay", "--quiet", "--file", spans, self.RECORDING).returncode, 0)
         spans.chmod(0o755)
         self.assertIn("kernels", run("stat", "--json", spans).stdout)
+
+
+class Peaks(unittest.TestCase):
+    """Rates of copies against what memory and links can do, where it is told; made-up programs and a made-up recording."""
+
+    PCIE = {"cuda.device.pcie.generation": 5, "cuda.device.pcie.width": 16, "cuda.device.pcie.bandwidth": 63015384615}
+
+    def setUp(self):
+        self.folder = Path(self.enterContext(tempfile.TemporaryDirectory()))
+
+    @staticmethod
+    def nvlink(number, ends):
+        return {"cuda.device.pci.address": f"0000:{number}b:00.0", "cuda.device.nvlink.links": len(ends),
+                "cuda.device.nvlink.bandwidth": len(ends) * 25_000_000_000, "cuda.device.nvlink.ends": ends}
+
+    def rows(self, devices, work):
+        program = Program()
+        program.devices = devices
+        work(program)
+        done = run("stat", "--json", "--table", "copies", program.write(self.folder / "spans.jsonl"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return {row["kind"]: (row.get("peak_of"), row.get("peak_bytes_per_s"), row.get("peak_share"))
+                for row in json.loads(done.stdout)["copies"]}
+
+    def to_device(self, program):
+        program.copy("HostToDevice", 63_015_384, 2_000_000)
+
+    def test_host_copies_against_pcie(self):
+        name, peak, share = self.rows({0: self.PCIE}, self.to_device)["HostToDevice"]
+        self.assertEqual((name, peak), ("PCIe 5.0 x16", 63015384600))  # nine digits of it
+        self.assertAlmostEqual(share, 0.5)
+
+    def test_what_is_not_told_is_unknown(self):
+        self.assertEqual(self.rows({}, self.to_device)["HostToDevice"], ("unknown", None, None))
+
+    def test_a_rate_above_the_peak_went_another_way(self):
+        found = self.rows({0: self.PCIE}, lambda program: program.copy("DeviceToHost", 63_015_384, 900_000))
+        self.assertEqual(found["DeviceToHost"], ("unknown", None, None))
+
+    def test_within_memory(self):
+        found = self.rows({0: {"cuda.device.memory.bandwidth": 4_000_000_000}},
+                          lambda program: program.copy("DeviceToDevice", 1_000_000_000, 1_000_000))
+        self.assertEqual(found["DeviceToDevice"], ("memory", 2_000_000_000_000, 0.5))
+
+    def test_devices_of_different_links(self):
+        def work(program):
+            self.to_device(program)
+            program.copy("HostToDevice", 63_015_384, 2_000_000, device=1)
+        slow = {"cuda.device.pcie.generation": 4, "cuda.device.pcie.width": 16, "cuda.device.pcie.bandwidth": 31507692307}
+        self.assertEqual(self.rows({0: self.PCIE, 1: slow}, work)["HostToDevice"], ("unknown", None, None))
+        self.assertEqual(self.rows({0: self.PCIE, 1: self.PCIE}, work)["HostToDevice"][0], "PCIe 5.0 x16")
+
+    def test_peer_copies(self):
+        def work(program):
+            self.to_device(program)
+            program.copy("HostToDevice", 1_000, 1_000, device=1)
+            program.copy_to_peer(50_000_000, 1_000_000)
+        for ends, found in ((["switch"] * 4, ("NVLink x4", 1e11, 0.5)),
+                            (["0000:1b:00.0", "0000:2b:00.0", "0000:1b:00.0"], ("NVLink x2", 5e10, 1.0)),
+                            (["unknown"] * 4, ("unknown", None, None)),
+                            ([], ("PCIe 5.0 x16", 63015384600, float(f"{5e10 / 63015384615:.9g}")))):
+            devices = {0: {**self.PCIE, **self.nvlink(0, ends)}, 1: {**self.PCIE, **self.nvlink(1, ends)}}
+            self.assertEqual(self.rows(devices, work)["PeerToPeer"], found)
+        self.assertEqual(self.rows({0: self.PCIE, 1: self.PCIE}, work)["PeerToPeer"], ("unknown", None, None))
+
+    def test_one_device_of_which_more_becomes_known(self):
+        """Half of its spans left before NVML had answered: the GPU is one all the same."""
+        program = Program()
+        for _ in range(2):
+            program.copy("HostToDevice", 1000, 1000)
+            program.launch("k", 1000)
+        lines = list(program.lines())
+        program.devices = {0: {**self.PCIE, **self.nvlink(0, ["switch"])}}
+        both = lines[:len(lines) // 2] + list(program.lines())[len(lines) // 2:]
+        for order in both, both[::-1]:
+            file = self.folder / "spans.jsonl"
+            file.write_text("\n".join(order) + "\n")
+            tables = json.loads(run("stat", "--json", file).stdout)
+            self.assertEqual(len(tables["devices"]), 1)
+            self.assertEqual(tables["copies"][0]["peak_of"], "PCIe 5.0 x16")
+
+    def test_a_recording_carries_links(self):
+        recording, again, spans = self.folder / "links.cuspanrec", self.folder / "again.cuspanrec", self.folder / "spans.jsonl"
+        subprocess.run([BUILD / "replay_sample", recording, "2", "50", "links"], check=True)
+        self.assertEqual(run("replay", "--quiet", "--set", f"record_file={again}", recording).returncode, 0)
+        for file in recording, again:
+            spans.unlink(missing_ok=True)
+            done = run("replay", "--quiet", "--file", spans, file)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            device = next(span.resource for line in spans.read_text().splitlines() for span in spans_of(json.loads(line))
+                          if "hw.id" in span.resource)
+            found = {key: value for key, value in device.items() if "nvlink" in key or ".pci" in key}
+            self.assertEqual(found, {
+                "cuda.device.pci.address": "0000:1b:00.0", **self.PCIE, "cuda.device.nvlink.links": 2,
+                "cuda.device.nvlink.version": 4, "cuda.device.nvlink.bandwidth": 53124000000,
+                "cuda.device.nvlink.ends": ["switch", "switch"]})
 
 
 if __name__ == "__main__":

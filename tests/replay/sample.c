@@ -345,6 +345,25 @@ static void make_run(struct maker *maker, struct host *host)
 
 /* --- all of it --- */
 
+/* A device that tells nothing but its UUID. */
+static void write_links(struct maker *maker, struct activity_record *device)
+{
+    static const uint8_t uuid[16] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16};
+    const struct activity_info *info = &activity_table[ACTIVITY_DEVICE];
+    for (uint8_t i = 0; i < info->field_count; i++) {
+        if (!info->fields[i].key.len || strcmp(info->fields[i].key.name, "cuda.device.uuid") != 0)
+            continue;
+        device->present |= UINT64_C(1) << i;
+        device->values[i] = (uint64_t)(uintptr_t)uuid;
+    }
+    check(maker, recording_write_activity(maker->writer, device));
+    check(maker, recording_write_info(maker->writer, RECORDING_INFO_LINKS, SAMPLE_UUID " pcie=4x8"));
+    check(maker, recording_write_info(maker->writer, RECORDING_INFO_LINKS, "GPU-another pcie=1x1"));
+    check(maker, recording_write_info(maker->writer, RECORDING_INFO_LINKS,
+                                      SAMPLE_UUID " address=0000:1b:00.0 pcie=5x16 nvlink=2 version=4 "
+                                                  "rate=26562000000 ends=switch,switch"));
+}
+
 static void write_beginning(struct maker *maker)
 {
     struct activity_record device = {.kind = ACTIVITY_DEVICE};
@@ -370,7 +389,10 @@ static void write_beginning(struct maker *maker)
     created.id = 1;
     created.bytes = 4096;
     check(maker, recording_write_resource(maker->writer, 1000, &created));
-    write_activity(maker, &device);
+    if (maker->sample->has_links)
+        write_links(maker, &device);
+    else
+        write_activity(maker, &device);
     write_activity(maker, &context);
 }
 

@@ -10,6 +10,7 @@
 #define SAMPLE_STREAM      0x7f0000100000ull /* the handle of the stream that it creates */
 #define SAMPLE_CONTEXT     0x55550000ull
 #define SAMPLE_THREADS_MAX 4096
+#define SAMPLE_UUID        "GPU-01020304-0506-0708-090a-0b0c0d0e0f10"
 #define SAMPLE_GROUP       5
 #define SAMPLE_TID         1000 /* of the first thread */
 
@@ -28,6 +29,8 @@ struct sample {
     bool has_counters;
     bool has_names; /* the first thread names itself "loader", the stream "copies", the context "training" and
                        device 0 "left" before its first call */
+    bool
+        has_links; /* device 0 has a UUID, SAMPLE_UUID's, and both its links are told, first one, then both */
 };
 
 /* False, with a line on standard error, if it can't be written. */

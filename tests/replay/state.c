@@ -22,6 +22,7 @@ REPLAY_EXPORT cuspan_replay_load_fn cuspan_replay_load;
 REPLAY_EXPORT cuspan_replay_waits_fn cuspan_replay_waits;
 REPLAY_EXPORT cuspan_replay_program_fn cuspan_replay_program;
 REPLAY_EXPORT cuspan_replay_counters_fn cuspan_replay_counters;
+REPLAY_EXPORT cuspan_replay_links_fn cuspan_replay_links;
 
 /* What cuptiGetVersion answers in each release. */
 static const struct {
@@ -112,6 +113,11 @@ bool replay_has_room(void)
 int cuspan_replay_waits(void)
 {
     return replay.is_patient && !fault(FAULT_NO_PATIENCE);
+}
+
+const char *cuspan_replay_links(const char *uuid)
+{
+    return timeline_links(&replay.timeline, uuid);
 }
 
 const char *cuspan_replay_program(void)

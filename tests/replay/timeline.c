@@ -117,14 +117,6 @@ static bool add_counts(struct timeline *timeline, const struct gpu_counters_reco
     return timeline->counts[timeline->count_count++] != NULL;
 }
 
-static void add_info(struct timeline *timeline, const char *key, const char *value)
-{
-    if (strcmp(key, RECORDING_INFO_PROGRAM) == 0)
-        snprintf(timeline->program, sizeof timeline->program, "%s", value);
-    if (strcmp(key, RECORDING_INFO_GPU_COUNTER) == 0 && timeline->counter_count < GPU_COUNTERS_MAX)
-        snprintf(timeline->counters[timeline->counter_count++], sizeof timeline->counters[0], "%s", value);
-}
-
 /* A record's fixed arrays are the reader's own and change with its next event. */
 static bool keep_arrays(struct activity_record *record)
 {
@@ -161,6 +153,42 @@ static bool add_activity(struct timeline *timeline, const struct activity_record
     return true;
 }
 
+/* The line of the device with this UUID; NULL: there is none. */
+static char *links_of(const struct timeline *timeline, const char *uuid)
+{
+    size_t length = strcspn(uuid, " ");
+    for (size_t i = 0; i < timeline->link_count; i++)
+        if (strncmp(timeline->links[i], uuid, length) == 0 && strchr(" ", timeline->links[i][length]))
+            return timeline->links[i];
+    return NULL;
+}
+
+const char *timeline_links(const struct timeline *timeline, const char *uuid)
+{
+    return links_of(timeline, uuid);
+}
+
+static bool add_info(struct timeline *timeline, const char *key, const char *value)
+{
+    if (strcmp(key, RECORDING_INFO_PROGRAM) == 0)
+        snprintf(timeline->program, sizeof timeline->program, "%s", value);
+    if (strcmp(key, RECORDING_INFO_GPU_COUNTER) == 0 && timeline->counter_count < GPU_COUNTERS_MAX)
+        snprintf(timeline->counters[timeline->counter_count++], sizeof timeline->counters[0], "%s", value);
+    if (strcmp(key, RECORDING_INFO_LINKS) != 0)
+        return true;
+    char *line = links_of(timeline, value);
+    if (!line && timeline->link_count < HARDWARE_GPUS_MAX) {
+        if (!timeline->links)
+            timeline->links = calloc(HARDWARE_GPUS_MAX, sizeof *timeline->links);
+        line = timeline->links ? timeline->links[timeline->link_count++] : NULL;
+        if (!line)
+            return false;
+    }
+    if (line)
+        snprintf(line, sizeof *timeline->links, "%s", value);
+    return true;
+}
+
 static bool add_event(struct timeline *timeline, const struct recording_event *event)
 {
     struct timeline_thread *thread;
@@ -179,8 +207,7 @@ static bool add_event(struct timeline *timeline, const struct recording_event *e
             strncpy(thread->name, event->name, sizeof thread->name - 1);
         return thread != NULL;
     case RECORDING_INFO:
-        add_info(timeline, event->name, event->text);
-        return true;
+        return add_info(timeline, event->name, event->text);
     case RECORDING_GPU_COUNTERS:
         return add_counts(timeline, event->gpu_counters);
     default:
@@ -571,6 +598,7 @@ void timeline_deinit(struct timeline *timeline)
     free(timeline->threads);
     free(timeline->activities);
     free(timeline->contexts);
+    free(timeline->links);
     recording_close(timeline->recording);
     memset(timeline, 0, sizeof *timeline);
 }

@@ -9,6 +9,7 @@
 
 #include "base/status.h"
 #include "model/gpu_counters.h"
+#include "model/links.h"
 #include "model/record.h"
 
 #include <stdbool.h>
@@ -72,7 +73,9 @@ struct timeline {
     uint64_t index_count;
     uint32_t correlation_min; /* without 0 */
     uint32_t correlation_max;
-    char program[256];           /* "": unknown */
+    char program[256];               /* "": unknown */
+    char (*links)[LINKS_TEXT_BYTES]; /* of each device, as model/links.h has it; owned */
+    size_t link_count;
     struct recording *recording; /* owns the names */
 };
 
@@ -84,6 +87,9 @@ void timeline_deinit(struct timeline *timeline);
 /* What was counted of this launch; NULL: nothing. */
 const struct gpu_counters_record *timeline_counts_of(const struct timeline *timeline,
                                                      uint32_t correlation_id);
+/* What was recorded of the links of the device with this UUID, as model/links.h has it; NULL: nothing. */
+const char *timeline_links(const struct timeline *timeline, const char *uuid);
+
 const struct timeline_context *timeline_context_by_id(const struct timeline *timeline, uint32_t id);
 const struct timeline_context *timeline_context_by_handle(const struct timeline *timeline, uint64_t handle);
 

@@ -53,6 +53,12 @@ static double ns_of(double ticks)
     return ticks * (double)(clock_monotonic_ns() - begin_ns) / (double)(clock_read_counter() - begin);
 }
 
+static int compare(const void *a, const void *b)
+{
+    uint64_t one = *(const uint64_t *)a, other = *(const uint64_t *)b;
+    return (one > other) - (one < other);
+}
+
 static void test_nothing_is_known_at_first(void **state)
 {
     (void)state;
@@ -112,6 +118,69 @@ static void test_interrupted_calls_are_left_out(void **state)
     assert_in_range(after.call_ns, before.call_ns * 9 / 10, before.call_ns * 11 / 10 + 1);
 }
 
+/* Of readings alone nothing is left but what they vary by. */
+static void test_the_readings_are_taken_off(void **state)
+{
+    (void)state;
+    uint64_t reading = callback_time_of_reading();
+    assert_true(reading > 0 && ns_of((double)reading) < 1000);
+    for (int i = 0; i < 100000; i++)
+        call(reading);
+    assert_true(callback_time_get().timed_calls > 50);
+    assert_int_equal(callback_time_get().call_ns, 0);
+    for (int i = 0; i < 100000; i++)
+        call(reading / 2); /* one that was faster doesn't count below nothing */
+    assert_int_equal(callback_time_get().call_ns, 0);
+    callback_time_reset();
+    for (int i = 0; i < 100000; i++)
+        call(reading + TICKS);
+    double want = ns_of(2 * TICKS);
+    assert_true((double)callback_time_get().call_ns > want * 0.98);
+    assert_true((double)callback_time_get().call_ns < want * 1.02);
+}
+
+/* The median: an interruption among the readings is not the figure. */
+static void test_the_figure_is_steady(void **state)
+{
+    (void)state;
+    uint64_t least = UINT64_MAX, most = 0;
+    for (int i = 0; i < 50; i++) {
+        callback_time_init();
+        uint64_t ticks = callback_time_of_reading();
+        least = ticks < least ? ticks : least;
+        most = ticks > most ? ticks : most;
+    }
+    assert_true(most <= 4 * least);
+}
+
+#define LINES     4096
+#define LINE_HOPS 64
+
+/* A chain through memory that no cache holds: whoever begins to time behind it without settling has part of
+ * its waits in the figure. */
+static void test_what_came_before_is_not_timed(void **state)
+{
+    (void)state;
+    static struct line {
+        struct line *next;
+        char rest[16320];
+    } lines[LINES];
+    for (uint32_t i = 0; i < LINES; i++)
+        lines[i].next = &lines[(i * 1597u + 1) % LINES];
+    const struct line *volatile at = lines;
+    uint64_t settled[101];
+    for (int i = 0; i < 101; i++) {
+        const struct line *hop = at;
+        for (int j = 0; j < LINE_HOPS; j++)
+            hop = hop->next;
+        uint64_t begin = clock_read_counter_settled();
+        at = hop; /* waits for the chain, unless it is over */
+        settled[i] = clock_read_counter_settled() - begin;
+    }
+    qsort(settled, 101, sizeof *settled, compare);
+    assert_true(settled[50] < 8 * callback_time_of_reading());
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -121,6 +190,9 @@ int main(void)
         cmocka_unit_test_setup(test_time_of_a_call, setup),
         cmocka_unit_test_setup(test_loops_do_not_bias_it, setup),
         cmocka_unit_test_setup(test_interrupted_calls_are_left_out, setup),
+        cmocka_unit_test_setup(test_the_readings_are_taken_off, setup),
+        cmocka_unit_test_setup(test_the_figure_is_steady, setup),
+        cmocka_unit_test_setup(test_what_came_before_is_not_timed, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

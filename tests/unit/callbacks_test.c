@@ -6,6 +6,7 @@
 #include "capture/capture.h"
 #include "capture/graph_nodes.h"
 #include "capture/params.h"
+#include "capture/stacks.h"
 #include "capture/threads.h"
 
 #include <errno.h>
@@ -152,6 +153,7 @@ static int setup(void **state)
         memset(thread_known()->ring.data, 0xee,
                thread_known()->ring.bytes); /* what other records have left */
         atomic_store(&thread_known()->lost, 0);
+        atomic_store(&thread_known()->notes_lost, 0);
         thread_known()->runtime_correlation = 0;
     }
     memset(&callbacks_signals, 0, sizeof callbacks_signals);
@@ -993,6 +995,60 @@ static void test_a_full_ring_is_counted(void **state)
     assert_int_equal(thread_known()->notes_lost, 1); /* the context, which is no span */
 }
 
+static void test_an_allocation_comes_with_its_stack(void **state)
+{
+    (void)state;
+    struct call call;
+    assert_true(stacks_begin());
+    find(&call, CALL_RUNTIME, "cudaMalloc", 19);
+    callbacks_take_stack(CALL_RUNTIME, call.cbid);
+    enter(&call);
+    fake_now_ns += 700;
+    leave(&call);
+    const struct record_head *head = next();
+    assert_int_equal(head->type, RECORD_STACK);
+    assert_true(head->bytes > sizeof(struct stack_record) && head->bytes % 8 == 0);
+    release();
+    assert_int_equal(next_call()->correlation_id, 19);
+    assert_int_equal(next_call()->end_ns - next_call()->start_ns,
+                     700); /* the stack isn't of the call's time */
+    release();
+    make(CALL_RUNTIME, "cudaFree");
+    assert_non_null(next_call()); /* others have none */
+    release();
+    assert_null(next());
+    atomic_store(&mode_now, MODE_ASLEEP);
+    enter(&call);
+    leave(&call);
+    assert_null(next());
+}
+
+static void test_without_room_for_its_stack_a_call_goes_alone(void **state)
+{
+    (void)state;
+    struct call allocation, small;
+    find(&allocation, CALL_RUNTIME, "cudaMalloc", 19);
+    find(&small, CALL_RUNTIME, "cudaStreamSynchronize", 17);
+    callbacks_take_stack(CALL_RUNTIME, allocation.cbid);
+    uint64_t bytes = thread_known()->ring.bytes;
+    while (ring_used(&thread_known()->ring) + 2 * sizeof(struct call_record) < bytes - 72) {
+        enter(&small);
+        leave(&small);
+    }
+    enter(&allocation);
+    leave(&allocation);
+    unsigned stacks = 0, allocations = 0;
+    for (; next(); release()) {
+        stacks += next()->type == RECORD_STACK;
+        allocations += next()->type == RECORD_CALL && next()->cbid == allocation.cbid;
+    }
+    assert_int_equal(stacks, 0);
+    assert_int_equal(allocations, 1);
+    assert_int_equal(thread_known()->lost, 0);
+    assert_int_equal(thread_known()->notes_lost, 1);
+    atomic_store(&thread_known()->notes_lost, 0);
+}
+
 static pthread_barrier_t barrier, late_barrier;
 
 static void *hold_a_ring(void *unused)
@@ -1246,6 +1302,8 @@ int main(void)
         cmocka_unit_test_setup(test_a_full_ring_leaves_nodes_out_and_loses_nothing, setup),
         cmocka_unit_test_setup(test_a_fatal_error_switches_off_and_keeps_its_text, setup),
         cmocka_unit_test_setup(test_a_full_ring_is_counted, setup),
+        cmocka_unit_test_setup(test_an_allocation_comes_with_its_stack, setup),
+        cmocka_unit_test_setup(test_without_room_for_its_stack_a_call_goes_alone, setup),
         cmocka_unit_test_setup(test_calls_without_a_ring_are_counted_once, setup),
         cmocka_unit_test_setup(test_threads_call_while_one_drains, setup),
         cmocka_unit_test_setup(test_calls_that_are_open_at_the_end_are_counted, setup),

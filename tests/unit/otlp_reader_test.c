@@ -208,6 +208,32 @@ static void circles_of_parents_and_double_ids_do_no_harm(void **state)
     trace_deinit(&trace);
 }
 
+static void events_stay_with_their_span_when_spans_are_sorted(void **state)
+{
+    struct trace trace = trace_of(
+        "{\"resourceSpans\":[{\"scopeSpans\":[{\"spans\":["
+        "{\"traceId\":\"" TRACE_A "\",\"spanId\":\"00000000000000a2\",\"name\":\"late\","
+        "\"startTimeUnixNano\":\"1700000000000000500\",\"endTimeUnixNano\":\"1700000000000000900\","
+        "\"events\":[{\"timeUnixNano\":\"1700000000000000600\",\"name\":\"one\"},{\"name\":\"no time\"},"
+        "{\"timeUnixNano\":\"1700000000000000700\",\"name\":\"two\",\"attributes\":"
+        "[{\"key\":\"nvtx.domain\",\"value\":{\"stringValue\":\"d\"}}]}]},"
+        "{\"traceId\":\"" TRACE_A "\",\"spanId\":\"00000000000000a1\",\"name\":\"early\","
+        "\"startTimeUnixNano\":\"1700000000000000000\",\"endTimeUnixNano\":\"1700000000000000900\","
+        "\"attributes\":[{\"key\":\"k\",\"value\":{\"stringValue\":\"v\"}}]}]}]}]}\n");
+    (void)state;
+    const struct trace_span *early = &trace.spans[0], *late = &trace.spans[1];
+    assert_int_equal(early->event_count, 0);
+    assert_string_equal(trace_span_attr(&trace, early, "k"), "v");
+    assert_int_equal(late->attr_count, 0);
+    assert_int_equal(late->event_count, 2);
+    const struct trace_event *two = &trace.events[late->event_first + 1];
+    assert_string_equal(trace_string(&trace, two->name), "two");
+    assert_true(two->time_ns == 1700000000000000700ull);
+    assert_int_equal(two->attr_count, 1);
+    assert_string_equal(trace_string(&trace, trace.attrs[two->attr_first].value), "d");
+    trace_deinit(&trace);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -223,6 +249,7 @@ int main(void)
         cmocka_unit_test(attributes_keep_their_value_and_type),
         cmocka_unit_test(classes_lanes_and_errors_come_from_the_attributes),
         cmocka_unit_test(circles_of_parents_and_double_ids_do_no_harm),
+        cmocka_unit_test(events_stay_with_their_span_when_spans_are_sorted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

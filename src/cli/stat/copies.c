@@ -1,5 +1,6 @@
 /* What was moved and filled: how much, how fast, from which sort of memory, and in which sizes. */
 #include "cli/memory.h"
+#include "cli/stat/peak.h"
 #include "cli/stat/stat.h"
 
 #include <stdlib.h>
@@ -12,7 +13,9 @@ static const struct stat_column move_columns[] = {{"kind", "kind", STAT_TEXT},
                                                   {"bytes", "bytes", STAT_BYTES},
                                                   {"total_ns", "total", STAT_NS},
                                                   {"bytes_per_s", "rate", STAT_RATE},
-                                                  {"peak_share", "of memory's peak", STAT_SHARE},
+                                                  {"peak_share", "of the peak", STAT_SHARE},
+                                                  {"peak_of", "of", STAT_TEXT},
+                                                  {"peak_bytes_per_s", "peak", STAT_RATE},
                                                   {"avg_bytes", "average", STAT_BYTES},
                                                   {"median_bytes", "median", STAT_BYTES},
                                                   {"min_bytes", "least", STAT_BYTES},
@@ -25,13 +28,13 @@ static const struct stat_column size_columns[] = {{"from_bytes", "from", STAT_BY
                                                   {"fills", "fills", STAT_COUNT},
                                                   {"allocations", "allocations", STAT_COUNT}};
 
-#define SIZES          24 /* by powers of four: up to 64 TiB */
-#define KB_PER_S       1000.0
-#define DEVICE_TO_SELF 2 /* a copy within memory reads and writes each byte */
+#define SIZES 24 /* by powers of four: up to 64 TiB */
 
 struct kind {
     const struct trace_span *first;
     uint64_t total_ns;
+    struct peak peak;
+    bool has_other_peaks; /* not all of its copies went the same way */
 };
 
 /* The text's place among the strings, as half a key. */
@@ -59,21 +62,24 @@ static struct stat_value text_or_missing(const char *text)
     return text ? stat_text(text) : (struct stat_value){.is_missing = true};
 }
 
-/* What stays on the device is bounded by its memory; what the link to the host can do, nobody tells us. */
-static struct stat_value peak_share(const struct stat *stat, const struct kind *kind, double rate)
+static void fill_peak(struct stat_table *table, struct stat_value *row, const struct kind *kind, double rate)
 {
-    const char *direction = stat_attr(stat, kind->first, KEY_COPY_KIND);
-    double peak = KB_PER_S * stat_device_number(stat, kind->first, "cuda.device.memory.bandwidth");
-    if (kind->first->class == CLASS_FILL)
-        return stat_ratio(rate, peak);
-    if (!direction || strcmp(direction, "DeviceToDevice") != 0)
-        return (struct stat_value){.is_missing = true};
-    return stat_ratio(DEVICE_TO_SELF * rate, peak);
+    const struct peak *peak = &kind->peak;
+    double share = peak->bytes_per_s > 0 ? rate / peak->bytes_per_s : 0;
+    /* A rate above the peak went another way than we know of. */
+    if (kind->has_other_peaks || share <= 0 || share > 1) {
+        row[8] = text_or_missing(peak->is_link ? "unknown" : NULL);
+        return;
+    }
+    row[7] = stat_real(share);
+    row[8] = stat_table_own(table, memory_copy_string(peak->name));
+    row[9] = stat_real(peak->bytes_per_s);
 }
 
-static void fill_row(const struct stat *stat, struct stat_value *row, const struct kind *kind,
+static void fill_row(const struct stat *stat, struct stat_table *table, const struct kind *kind,
                      const struct spread *sizes, const struct spread *times)
 {
+    struct stat_value *row = stat_table_add(table);
     bool is_fill = kind->first->class == CLASS_FILL;
     double rate = kind->total_ns ? (double)sizes->total * 1e9 / (double)kind->total_ns : 0;
     const char *word = is_fill ? "fill" : stat_attr(stat, kind->first, KEY_COPY_KIND);
@@ -86,13 +92,13 @@ static void fill_row(const struct stat *stat, struct stat_value *row, const stru
     row[5] = stat_int(kind->total_ns);
     if (rate > 0) {
         row[6] = stat_real(rate);
-        row[7] = peak_share(stat, kind, rate);
+        fill_peak(table, row, kind, rate);
     }
-    row[8] = stat_int(sizes->total / sizes->count);
-    row[9] = stat_int(sizes->median);
-    row[10] = stat_int(sizes->min);
-    row[11] = stat_int(sizes->max);
-    row[12] = stat_int(times->median);
+    row[10] = stat_int(sizes->total / sizes->count);
+    row[11] = stat_int(sizes->median);
+    row[12] = stat_int(sizes->min);
+    row[13] = stat_int(sizes->max);
+    row[14] = stat_int(times->median);
 }
 
 static void add_moves(const struct stat *stat, struct stat_table *table)
@@ -102,6 +108,7 @@ static void add_moves(const struct stat *stat, struct stat_table *table)
     struct samples sizes = {0}, times = {0};
     struct kind *kinds = NULL;
     size_t capacity = 0;
+    struct peaks peaks = {.stat = stat};
     for (size_t i = 0; i < trace->span_count; i++) {
         const struct trace_span *span = &trace->spans[i];
         if (span->class != CLASS_COPY && span->class != CLASS_FILL)
@@ -110,7 +117,10 @@ static void add_moves(const struct stat *stat, struct stat_table *table)
         uint32_t number = stat_number(&numbers, key_of(stat, span));
         if (number == known) {
             kinds = memory_grow(kinds, &capacity, known + 1, sizeof *kinds);
-            kinds[number] = (struct kind){span, 0};
+            kinds[number] = (struct kind){.first = span, .peak = peak_of(&peaks, span)};
+        } else if (!kinds[number].has_other_peaks) {
+            struct peak peak = peak_of(&peaks, span);
+            kinds[number].has_other_peaks = !peak_is(&peak, &kinds[number].peak);
         }
         kinds[number].total_ns += stat_duration(span);
         samples_add(&sizes, number, bytes_of(stat, span));
@@ -121,7 +131,7 @@ static void add_moves(const struct stat *stat, struct stat_table *table)
     struct spread spread;
     for (size_t at = 0; samples_next(&sizes, &at, &spread);) {
         struct spread time = samples_spread(&times, spread.group);
-        fill_row(stat, stat_table_add(table), &kinds[spread.group], &spread, &time);
+        fill_row(stat, table, &kinds[spread.group], &spread, &time);
     }
     stat_table_sort(table, 5);
     samples_deinit(&sizes);
@@ -167,7 +177,9 @@ void stat_copies(const struct stat *stat, struct stat_report *report)
     add_moves(stat,
               stat_report_add(report, stat_table_of("copies", "Copies and fills",
                                                     "By direction and sort of memory. The peak is that "
-                                                    "of the GPU's memory; a copy within it counts twice.",
+                                                    "of the GPU's memory, of which a copy within it takes "
+                                                    "half, or of the link that the copy takes, in one "
+                                                    "direction, before packets' headers.",
                                                     move_columns, STAT_COLUMNS(move_columns))));
     add_sizes(stat, stat_report_add(report, stat_table_of("sizes", "Sizes", NULL, size_columns,
                                                           STAT_COLUMNS(size_columns))));

@@ -86,15 +86,22 @@ static void measure_pinned(struct copies *copies)
     samples_sort(&copies->pinned);
 }
 
-static double link_rate(const struct copies *copies, const struct copy *copy)
+/* `source`: where the rate comes from, for people. */
+static double link_rate(const struct copies *copies, const struct copy *copy, const char **source)
 {
     const struct stat *stat = copies->findings->survey->stat;
     uint32_t link = map_get(&copies->links, direction_key(stat, copy));
+    double told = stat_device_number(stat, copy->work, "cuda.device.pcie.bandwidth");
     double generation = stat_device_number(stat, copy->work, "cuda.device.compute_capability.major");
     if (link != MAP_NONE) {
         uint64_t median = samples_spread(&copies->pinned, link).median;
+        *source = "the median of this run's pinned copies";
         return NS_OF_GIB((double)(median ? median : 1));
     }
+    *source = "two thirds of its PCIe link's peak";
+    if (told > 0)
+        return PCIE_SHARE * told;
+    *source = "assumed of such a GPU";
     if (generation >= 9)
         return PCIE5_BYTES_PER_S;
     return generation >= 8 ? PCIE4_BYTES_PER_S : PCIE3_BYTES_PER_S;
@@ -107,7 +114,8 @@ static void take_pageable(struct copies *copies, const struct copy *copy, uint32
     const struct survey *survey = copies->findings->survey;
     if (!copy->is_pageable || copy->bytes <= PAGEABLE_BYTES_MIN || (!copy->from_host && !copy->to_host))
         return;
-    double pinned = (double)copy->bytes * 1e9 / link_rate(copies, copy);
+    const char *source;
+    double pinned = (double)copy->bytes * 1e9 / link_rate(copies, copy, &source);
     double slower = (double)stat_duration(copy->work) - pinned, held = 0;
     if (survey_is_async(survey, copy->call)) {
         uint64_t end = copy->call->end_ns < copy->work->end_ns ? copy->call->end_ns : copy->work->end_ns;
@@ -128,7 +136,8 @@ static void offer_pageable(const struct copies *copies, const struct tally *tall
     const struct survey *survey = copies->findings->survey;
     struct copy copy;
     copy_of(survey, tally->first, &copy);
-    bool is_measured = map_get(&copies->links, direction_key(survey->stat, &copy)) != MAP_NONE;
+    const char *source;
+    double rate = link_rate(copies, &copy, &source);
     char time[EVIDENCE_TIME_BYTES], pinned[EVIDENCE_TIME_BYTES];
     struct finding finding = {
         .kind = FINDING_PAGEABLE,
@@ -140,8 +149,7 @@ static void offer_pageable(const struct copies *copies, const struct tally *tall
         .evidence = memory_format(
             "%llu bytes from or to pageable memory took %s; pinned, at %.1f GB/s (%s), they take %s, and "
             "asynchronous calls return at once",
-            (unsigned long long)tally->bytes, evidence_time(time, tally->ns), link_rate(copies, &copy) / 1e9,
-            is_measured ? "the median of this run's pinned copies" : "assumed of such a GPU",
+            (unsigned long long)tally->bytes, evidence_time(time, tally->ns), rate / 1e9, source,
             evidence_time(pinned, tally->extra))};
     findings_offer(copies->findings, &finding);
 }

@@ -21,14 +21,15 @@
 #define REPEATED_MIN 10
 
 /* pageable-copies: up to 64 KiB CUDA takes them into a buffer of its own (CUDA's "API synchronization
- * behavior"). Where no pinned copies of a MiB or more show what the link does, the rate that its generation
- * certainly has: PCIe 5.0 from compute capability 9 on, 4.0 from 8, 3.0 before, at some two thirds of the
- * nominal rate. */
+ * behavior"). Where no pinned copies of a MiB or more show what the link does, some two thirds of the peak
+ * that the device tells (cuda.device.pcie.bandwidth), or, where it tells none, of what x16 of its generation
+ * has: PCIe 5.0 from compute capability 9 on, 4.0 from 8, 3.0 before. */
 #define PAGEABLE_BYTES_MIN 65536
 #define MEASURED_BYTES_MIN 1048576
 #define PCIE5_BYTES_PER_S  40e9
 #define PCIE4_BYTES_PER_S  20e9
 #define PCIE3_BYTES_PER_S  10e9
+#define PCIE_SHARE         0.63
 #define PINNED_CALL_NS     5000 /* what an asynchronous copy's call takes */
 
 /* needless-sync: such a call takes 1 to 2 us; a longer one has waited for work whose spans were lost or not

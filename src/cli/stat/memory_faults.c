@@ -1,15 +1,21 @@
 /* What was never given back, freed wrongly or couldn't be had, with whoever did it. */
 #include "cli/memory.h"
 #include "cli/stat/memory.h"
+#include "cli/text.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#define STACK_FRAMES 4 /* shown of a stack; the span has all */
+
 static const struct stat_column unfreed_columns[] = {
-    {"name", "call", STAT_TEXT},       {"kind", "kind", STAT_TEXT},           {"device", "GPU", STAT_TEXT},
-    {"thread", "thread", STAT_TEXT},   {"thread_id", "thread ID", STAT_TEXT}, {"range", "range", STAT_TEXT},
-    {"process", "process", STAT_TEXT}, {"count", "allocations", STAT_COUNT},  {"bytes", "bytes", STAT_BYTES},
-    {"first_ns", "first", STAT_NS},    {"last_ns", "last", STAT_NS},          {"until", "until", STAT_TEXT}};
+    {"name", "call", STAT_TEXT},           {"kind", "kind", STAT_TEXT},
+    {"device", "GPU", STAT_TEXT},          {"thread", "thread", STAT_TEXT},
+    {"thread_id", "thread ID", STAT_TEXT}, {"range", "range", STAT_TEXT},
+    {"process", "process", STAT_TEXT},     {"count", "allocations", STAT_COUNT},
+    {"bytes", "bytes", STAT_BYTES},        {"first_ns", "first", STAT_NS},
+    {"last_ns", "last", STAT_NS},          {"until", "until", STAT_TEXT},
+    {"stack", "allocated in", STAT_TEXT}};
 
 static const struct stat_column wrong_columns[] = {{"name", "call", STAT_TEXT},
                                                    {"what", "what", STAT_TEXT},
@@ -35,6 +41,9 @@ static uint64_t mix_call(const struct ledger *ledger, const struct trace_span *c
 {
     uint64_t key = map_mix((uint64_t)call->name << 32 | call->thread);
     const char *range = places_range(ledger->places, call);
+    const char *stack = stat_attr(ledger->places->stat, call, KEY_STACK);
+    if (stack)
+        key = map_mix(key ^ (uint64_t)(stack - ledger->places->stat->trace->strings) << 1);
     if (*range)
         key = map_mix(key ^ (uint64_t)(range - ledger->places->stat->trace->strings));
     return map_mix(key ^ more);
@@ -54,9 +63,26 @@ static bool *ended_processes(const struct ledger *ledger)
     return ended;
 }
 
-static void start_unfreed(const struct ledger *ledger, struct stat_value *row,
+/* "fill+0x1c < load+0x40 < main+0x7": the innermost frames, of each the function, or the place in its module.
+ */
+static char *short_stack(const char *stack)
+{
+    struct text text = {0};
+    for (int i = 0; i < STACK_FRAMES && *stack; i++) {
+        size_t line = strcspn(stack, "\n");
+        const char *module = memmem(stack, line, " (", 2);
+        text_add_format(&text, "%s%.*s", i ? " < " : "", (int)(module ? (size_t)(module - stack) : line),
+                        stack);
+        stack += line + (stack[line] == '\n');
+    }
+    return text.data;
+}
+
+static void start_unfreed(const struct ledger *ledger, struct stat_table *table,
                           const struct ledger_block *block, bool has_ended)
 {
+    struct stat_value *row = stat_table_add(table);
+    const char *stack = stat_attr(ledger->places->stat, block->call, KEY_STACK);
     const struct trace *trace = ledger->places->stat->trace;
     row[0] = stat_text(trace_string(trace, block->call->name));
     row[1] = stat_text(ledger_kind_name((enum memory_kind)block->kind));
@@ -68,6 +94,8 @@ static void start_unfreed(const struct ledger *ledger, struct stat_value *row,
     row[7] = row[8] = stat_int(0);
     row[9] = stat_int(block->from_ns - trace->start_ns);
     row[11] = stat_text(has_ended ? "exit" : "the trace's end");
+    if (stack && *stack)
+        row[12] = stat_table_own(table, short_stack(stack));
 }
 
 static void add_unfreed(const struct ledger *ledger, struct stat_table *table)
@@ -82,7 +110,7 @@ static void add_unfreed(const struct ledger *ledger, struct stat_table *table)
         uint64_t place = (uint64_t)memory_device(block) << 8 | block->kind;
         uint32_t number = stat_number(&numbers, mix_call(ledger, block->call, place));
         if (number == known)
-            start_unfreed(ledger, stat_table_add(table), block, ended[block->process]);
+            start_unfreed(ledger, table, block, ended[block->process]);
         struct stat_value *row = table->values + number * table->column_count;
         row[7].i++;
         row[8].i += (int64_t)block->bytes;

@@ -25,6 +25,9 @@
     X(KEY_COPY_KIND, "cuda.memcpy.kind")                                                                     \
     X(KEY_COPY_FROM, "cuda.memcpy.src_kind")                                                                 \
     X(KEY_COPY_TO, "cuda.memcpy.dst_kind")                                                                   \
+    X(KEY_STACK, "code.stacktrace")                                                                          \
+    X(KEY_COPY_SOURCE, "cuda.memcpy.src_device.hw.id")                                                       \
+    X(KEY_COPY_TARGET, "cuda.memcpy.dst_device.hw.id")                                                       \
     X(KEY_FILL_BYTES, "cuda.memset.bytes")                                                                   \
     X(KEY_FILL_KIND, "cuda.memset.memory_kind")                                                              \
     X(KEY_ARG_BYTES, "cuda.arg.bytes")                                                                       \

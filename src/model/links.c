@@ -1,0 +1,174 @@
+#include "model/links.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct {
+    double transfers_per_s;
+    double payload, of; /* what the encoding leaves */
+} generations[] = {{2.5e9, 8, 10},   {5e9, 8, 10},     {8e9, 128, 130},  {16e9, 128, 130},
+                   {32e9, 128, 130}, {64e9, 242, 256}, {128e9, 242, 256}};
+
+#define GENERATIONS ((uint32_t)(sizeof generations / sizeof *generations))
+#define WIDTH_MAX   32 /* lanes; more is no link: an absent one reads as 63 or 255 */
+
+uint64_t links_pcie_bytes_per_s(uint32_t generation, uint32_t width)
+{
+    if (generation == 0 || generation > GENERATIONS || width > WIDTH_MAX)
+        return 0;
+    double lane = generations[generation - 1].transfers_per_s * generations[generation - 1].payload /
+                  generations[generation - 1].of / 8;
+    return (uint64_t)(lane * width);
+}
+
+uint32_t links_pcie_generation(const char *speed)
+{
+    char *end;
+    double wanted = strtod(speed, &end) * 1e9;
+    if (end == speed || strncmp(end, " GT/s", 5) != 0)
+        return 0;
+    for (uint32_t i = 0; i < GENERATIONS; i++)
+        if (wanted == generations[i].transfers_per_s)
+            return i + 1;
+    return 0;
+}
+
+void links_address(const char *text, char address[LINKS_ADDRESS_BYTES])
+{
+    unsigned domain, bus, device, function;
+    int length = 0;
+    *address = '\0';
+    if (sscanf(text, "%8x:%2x:%2x.%1x%n", &domain, &bus, &device, &function, &length) == 4 && !text[length])
+        snprintf(address, LINKS_ADDRESS_BYTES, "%04x:%02x:%02x.%x", domain, bus, device, function);
+}
+
+/* --- as text: "GPU-… address=… pcie=5x16 nvlink=18 version=4 rate=26562000000 ends=switch,switch" --- */
+
+static void add(char text[LINKS_TEXT_BYTES], size_t *length, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+static void add(char text[LINKS_TEXT_BYTES], size_t *length, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    int added = vsnprintf(text + *length, LINKS_TEXT_BYTES - *length, format, arguments);
+    va_end(arguments);
+    if (added > 0)
+        *length +=
+            (size_t)added < LINKS_TEXT_BYTES - *length ? (size_t)added : LINKS_TEXT_BYTES - 1 - *length;
+}
+
+void links_to_text(const struct device_links *links, char text[LINKS_TEXT_BYTES])
+{
+    size_t length = 0;
+    add(text, &length, "%s", links->id);
+    if (*links->address)
+        add(text, &length, " address=%s", links->address);
+    if (links->pcie_generation && links->pcie_width)
+        add(text, &length, " pcie=%ux%u", links->pcie_generation, links->pcie_width);
+    if (!links->has_nvlinks)
+        return;
+    add(text, &length, " nvlink=%u version=%u rate=%llu", links->nvlink_count, links->nvlink_version,
+        (unsigned long long)links->nvlink_bytes_per_s);
+    for (uint32_t i = 0; i < links->nvlink_count; i++)
+        add(text, &length, "%s%s", i ? "," : " ends=", links->nvlink_ends[i]);
+}
+
+static void take_ends(char *list, struct device_links *links)
+{
+    uint32_t count = 0;
+    for (char *at = list, *end; at && count < LINKS_NVLINKS_MAX; at = end) {
+        end = strchr(at, ',');
+        if (end)
+            *end++ = '\0';
+        if (strcmp(at, LINKS_END_SWITCH) == 0)
+            snprintf(links->nvlink_ends[count], LINKS_ADDRESS_BYTES, LINKS_END_SWITCH);
+        else
+            links_address(at, links->nvlink_ends[count]);
+        count++;
+    }
+}
+
+/* False for a number that isn't one. */
+static bool take_fact(const char *name, char *value, struct device_links *links)
+{
+    if (strcmp(name, "address") == 0)
+        links_address(value, links->address);
+    else if (strcmp(name, "pcie") == 0)
+        return sscanf(value, "%9ux%9u", &links->pcie_generation, &links->pcie_width) == 2;
+    else if (strcmp(name, "nvlink") == 0)
+        return (links->has_nvlinks = sscanf(value, "%9u", &links->nvlink_count) == 1);
+    else if (strcmp(name, "version") == 0)
+        return sscanf(value, "%9u", &links->nvlink_version) == 1;
+    else if (strcmp(name, "rate") == 0)
+        return sscanf(value, "%19" SCNu64, &links->nvlink_bytes_per_s) == 1;
+    else if (strcmp(name, "ends") == 0)
+        take_ends(value, links);
+    return true;
+}
+
+enum status links_from_text(const char *text, struct device_links *links)
+{
+    char copy[LINKS_TEXT_BYTES], *rest;
+    *links = (struct device_links){.pcie_generation = 0};
+    snprintf(copy, sizeof copy, "%s", text);
+    const char *id = strtok_r(copy, " ", &rest);
+    if (!id || strlen(id) >= sizeof links->id)
+        return STATUS_INVALID;
+    memcpy(links->id, id, strlen(id) + 1);
+    for (char *fact; (fact = strtok_r(NULL, " ", &rest)) != NULL;) {
+        char *value = strchr(fact, '=');
+        if (!value)
+            return STATUS_INVALID;
+        *value++ = '\0';
+        if (!take_fact(fact, value, links))
+            return STATUS_INVALID;
+    }
+    return links->nvlink_count <= LINKS_NVLINKS_MAX ? STATUS_OK : STATUS_INVALID;
+}
+
+/* --- as attributes --- */
+
+static enum status describe_ends(const struct device_links *links, struct resource *resource)
+{
+    char list[LINKS_NVLINKS_MAX * (LINKS_ADDRESS_BYTES + 1) + 1];
+    char *to = list;
+    for (uint32_t i = 0; i < links->nvlink_count; i++) {
+        const char *end = *links->nvlink_ends[i] ? links->nvlink_ends[i] : "unknown";
+        to = stpcpy(to, end) + 1; /* an empty one would end the list */
+    }
+    *to = '\0';
+    return resource_set_strings(resource, "cuda.device.nvlink.ends", list);
+}
+
+static enum status describe_nvlinks(const struct device_links *links, struct resource *resource)
+{
+    enum status status = resource_set_int(resource, "cuda.device.nvlink.links", links->nvlink_count);
+    if (status == STATUS_OK && links->nvlink_version)
+        status = resource_set_int(resource, "cuda.device.nvlink.version", links->nvlink_version);
+    if (status == STATUS_OK && links->nvlink_bytes_per_s)
+        status = resource_set_int(resource, "cuda.device.nvlink.bandwidth",
+                                  (int64_t)(links->nvlink_bytes_per_s * links->nvlink_count));
+    if (status == STATUS_OK && links->nvlink_count)
+        status = describe_ends(links, resource);
+    return status;
+}
+
+enum status links_describe(const struct device_links *links, struct resource *resource)
+{
+    uint64_t pcie = links_pcie_bytes_per_s(links->pcie_generation, links->pcie_width);
+    enum status status = STATUS_OK;
+    if (*links->address)
+        status = resource_set_string(resource, "cuda.device.pci.address", links->address);
+    if (status == STATUS_OK && pcie)
+        status = resource_set_int(resource, "cuda.device.pcie.generation", links->pcie_generation);
+    if (status == STATUS_OK && pcie)
+        status = resource_set_int(resource, "cuda.device.pcie.width", links->pcie_width);
+    if (status == STATUS_OK && pcie)
+        status = resource_set_int(resource, "cuda.device.pcie.bandwidth", (int64_t)pcie);
+    if (status == STATUS_OK && links->has_nvlinks)
+        status = describe_nvlinks(links, resource);
+    return status;
+}
