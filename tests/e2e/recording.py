@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 MAGIC = b"\x89CUSPAN\n"
 BLOCK, END = 0x4B4C4243, 0x444E4543
 INFO, THREAD, THREAD_END, CALL, RESOURCE, ACTIVITY, LOSS, SCHEMA = range(1, 9)
+SAID = 16
 STRINGS_MAX = 65536  # later ones have no number
 
 CONTEXT_CREATED = 1  # CUPTI's number of the resource event
@@ -34,6 +35,7 @@ class Call:
     correlation_id: int
     context_id: int
     result: int
+    values: list = field(default_factory=list)  # of its parameters, those that were there
 
 
 @dataclass
@@ -165,6 +167,9 @@ class Reader:
             recording.calls.append(self.call(cursor))
         elif kind == RESOURCE:
             self.resource(cursor)
+        elif kind == SAID:  # what it says isn't compared; later events' places are differences to its own
+            cursor.varint(), cursor.varint()
+            self.place(cursor)
         elif kind == LOSS:
             name = text(cursor.string())
             recording.losses[name] = recording.losses.get(name, 0) + cursor.varint()
@@ -201,7 +206,7 @@ class Reader:
         for i in range(cursor.varint()):
             values.append(cursor.difference(before[i] if i < len(before) else 0))
         self.call_values[key] = values
-        return Call(*key, self.tid, start_ns, end_ns, self.correlation_id, context_id, result)
+        return Call(*key, self.tid, start_ns, end_ns, self.correlation_id, context_id, result, values)
 
     def schema(self, cursor):
         kind, strings, arrays = cursor.varint(), cursor.varint(), cursor.varint()
