@@ -5,15 +5,22 @@ for Nsight Systems, nvidia-smi and NVML, and on figures that are wrong, which ha
     numbers_test.py --build BUILD-DIR [unittest's arguments]
 """
 
+import contextlib
+import io
 import json
+import os
+import random
+import sqlite3
 import sys
 import tempfile
 import unittest
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
+import commands_test  # noqa: E402
+import hardware_test  # noqa: E402
 import profilers_test  # noqa: E402
-from checks import ROOT, run  # noqa: E402
+from checks import ROOT, Checks, run  # noqa: E402
 
 sys.path.insert(0, str(ROOT / "tests/e2e"))
 from backend import spans_of  # noqa: E402
@@ -44,9 +51,19 @@ class Case(unittest.TestCase):
         self.assertEqual(done.status, status, done.out + done.err)
         return done.out
 
+    def checked(self, name, function):
+        """(passed, failed, said) of a part of a script."""
+        said = io.StringIO()
+        with contextlib.redirect_stdout(said):
+            checks = Checks(name, self.folder / "out")
+            checks.part(name, function, checks)
+            checks.end()
+        return checks.passed, checks.failed, said.getvalue()
+
     def spans(self, recording):
         """(file, spans)"""
         file = self.folder / f"{recording}.jsonl"
+        file.unlink(missing_ok=True)
         run([BUILD / "cuspan", "replay", "--quiet", "--file", file, ROOT / f"examples/recordings/{recording}.cuspanrec"],
             60).wanted()
         return file, [span for line in file.read_text().splitlines() for span in spans_of(json.loads(line))]
@@ -106,7 +123,6 @@ class Profilers(Case):
         out = self.nsys(text)
         self.assertIn("ok     Nsight Systems, standin: as many kernels by name", out)
         self.assertRegex(out, "profilers: passed: 0 of 4 checks failed, 1 parts left out")
-        import sqlite3
         with sqlite3.connect(database) as connection:
             connection.execute("DELETE FROM CUPTI_ACTIVITY_KIND_KERNEL WHERE rowid = 1")
             connection.execute("UPDATE CUPTI_ACTIVITY_KIND_MEMCPY SET bytes = bytes + 1 WHERE rowid = 1")
@@ -121,6 +137,134 @@ class Profilers(Case):
                    NSYS=self.script("nsys", "echo Importer error: no importer >&2; exit 1"))
         self.assertEqual(done.status, 1)  # nothing was checked
         self.assertIn("made no report (status 1): Importer error: no importer", done.out)
+
+
+class Commands(Case):
+    def commands(self, checks):
+        standin = self.standin()
+        return commands_test.Commands(checks, BUILD, self.folder / "out", BUILD / "libcuspan-replay.so", standin, standin, standin)
+
+    def test_overhead(self):
+        """The levels and their invariants; the time of this machine is no matter."""
+        passed, failed, said = self.checked("overhead", lambda checks: self.commands(checks).overhead(
+            self.standin(), 2, ["none", "summary", "default", "full"]))
+        self.assertEqual((passed, failed), (6, 0), said)
+
+    def made_run(self, name, command):
+        """In place of a recording: spans of a run with noise, in which one kernel is `third`, slower where that is asked for."""
+        random.seed(name)
+        if not hasattr(self, "file"):
+            self.file, _ = self.spans("threads")
+        slower = 1 + float(command[command.index("--slower") + 1]) / 100 if "--slower" in command else 1
+        lines = []
+        for line in self.file.read_text().splitlines():
+            document = json.loads(line)
+            for span in (span for resource in document["resourceSpans"] for scope in resource["scopeSpans"] for span in scope["spans"]):
+                start, end = int(span["startTimeUnixNano"]), int(span["endTimeUnixNano"])
+                factor = random.uniform(0.97, 1.03)
+                for pair in span.get("attributes", ()):
+                    if pair["key"] == "cuda.kernel.name" and pair["value"]["stringValue"].startswith("scale("):
+                        pair["value"]["stringValue"] = "third(float*, int)"
+                        factor *= slower
+                span["endTimeUnixNano"] = str(start + max(1, round((end - start) * factor)))
+            lines.append(json.dumps(document))
+        target = self.folder / "out" / f"{name}.jsonl"
+        target.write_text("\n".join(lines) + "\n")
+        return target
+
+    def diffed(self, slower):
+        def part(checks):
+            commands = self.commands(checks)
+            commands.record = lambda name, *command: self.made_run(name, [*command])
+            commands_test.SLOWER = slower
+            self.addCleanup(setattr, commands_test, "SLOWER", 20)
+            commands.diff_slower()
+            commands.diff_of_itself("threads", ["threads"])
+        return self.checked("diff", part)
+
+    def test_diff(self):
+        passed, failed, said = self.diffed(20)
+        self.assertEqual((passed, failed), (6, 0), said)
+        passed, failed, said = self.diffed(0)  # nothing is slower: it has to be missed
+        self.assertEqual((passed, failed), (2, 4), said)
+
+    def test_diff_of_itself_that_alarms(self):
+        def part(checks):
+            commands = self.commands(checks)
+            commands.record = lambda name, *command: self.made_run(name, ["--slower", "30" if "-1-" in name else "0"])
+            commands.diff_of_itself("threads", ["threads"])
+        passed, failed, said = self.checked("diff", part)
+        self.assertEqual((passed, failed), (0, 1), said)
+
+    def looked(self, **changed):
+        agent = {"program": "steady", "window_ns": 4 * 10**9, "launches": 12000, "lost_since_begin": 0,
+                 "devices": [{"kernels": 12000, "kernel_ns": 240 * 10**6, "busy_ns": 400 * 10**6, "copies": 8000,
+                              "copy_bytes": 8000 << 20}],
+                 "kernels": [{"name": name, "total_ns": 80 * 10**6} for name in ("first", "second", "third")],
+                 "kernels_other": {"total_ns": 0}, **changed}
+        return self.checked("top", lambda checks: self.commands(checks).look(
+            f"standin{' first second third'}", {"agents": [agent]}, "rounds 12000 seconds 12.0 kernels 36000", ""))
+
+    def test_top(self):
+        self.assertEqual(self.looked()[:2], (8, 0))
+        self.assertEqual(self.looked(launches=9000)[:2], (7, 1))
+        self.assertEqual(self.looked(lost_since_begin=1)[:2], (7, 1))
+
+
+class Hardware(Case):
+    UUID = "GPU-f7f5f309-04cf-e12f-0dbd-0d65aefb3c4d"
+
+    def setUp(self):
+        super().setUp()
+        for name, value in ("SECONDS", 2), ("INTERVAL_MS", 300), ("HELD_MIB", 0), ("MEMORY_MIB", 0.0001), \
+                ("APART_S", 1e12):  # the stand-in's clock is the recording's
+            self.addCleanup(setattr, hardware_test, name, getattr(hardware_test, name))
+            setattr(hardware_test, name, value)
+        libraries = self.folder / "libraries"
+        libraries.mkdir()
+        (libraries / "libnvidia-ml.so.1").symlink_to(BUILD / "libfake_nvml.so")
+        for name, value in (("LD_LIBRARY_PATH", str(libraries)), ("FAKE_NVML_OLD", "1"), ("HOST_DELAY_MS", "1500"),
+                            ("PATH", f"{self.folder}:{os.environ['PATH']}")):
+            before = os.environ.get(name)
+            self.addCleanup(os.environ.__setitem__ if before is not None else os.environ.pop, name,
+                            *([before] if before is not None else []))
+            os.environ[name] = value
+
+    def hardware(self, celsius=55, kernels=128):
+        """The stand-in for NVML has 42 %, 250 of 1000 bytes, 55 degrees and 123.5 W."""
+        said = f"echo {self.UUID}, 42, 0.00095367431640625, 0.0002384185791015625, 0, {celsius}, 123.50"
+        self.script("nvidia-smi", f"while :; do {said}; sleep 0.1; done\n")
+        _, spans = self.spans("threads")
+        moved = sum(int(span.attributes.get("cuda.memcpy.bytes", span.attributes.get("cuda.memset.bytes", 0))) for span in spans)
+        copies = sum(span.attributes.get("cuda.activity") == "memcpy" for span in spans)
+        steady = self.standin(after=f"echo rounds 1 seconds 1 kernels {kernels} copies {copies} copied {moved} filled 0")
+
+        def part(checks):
+            hardware = hardware_test.Hardware(checks, BUILD, self.folder / "out", BUILD / "libcuspan-replay.so", steady)
+            hardware.run()
+            hardware.hardware()
+            hardware.totals()
+        return self.checked("hardware", part)
+
+    def test_what_agrees_and_what_does_not(self):
+        passed, failed, said = self.hardware()
+        self.assertEqual(failed, 0, said)
+        self.assertRegex(said, r"ok     hardware: hw.temperature: [1-9]\d* points lie within 3")
+        self.assertGreater(passed, 17, said)
+        _, failed, said = self.hardware(celsius=60)
+        self.assertEqual(failed, 1, said)
+        _, failed, said = self.hardware(kernels=127)
+        self.assertEqual(failed, 1, said)
+
+    def test_energy(self):
+        for joules, wrong in (100, 0), (200, 1):
+            def part(checks, joules=joules):
+                hardware = hardware_test.Hardware(checks, BUILD, self.folder / "out", "", "")
+                hardware.points = {"hw.energy": [({"hw.id": "x"}, {"timeUnixNano": str(at * 10**9), "asDouble": 7.0 + joules * at})
+                                                 for at in range(1, 6)]}
+                hardware.samples = {"x": [(at, {"power.draw": 110.0}) for at in range(8)]}
+                hardware.energy()
+            self.assertEqual(self.checked("energy", part)[:2], (1 - wrong, wrong))
 
 
 if __name__ == "__main__":
