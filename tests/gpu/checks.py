@@ -9,6 +9,8 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
+import threading
 import time
 import traceback
 from pathlib import Path
@@ -42,19 +44,26 @@ def clean_environment(**more):
 
 
 def run(command, limit=60, cwd=None, **environment):
-    """Runs it in a process group of its own, which is killed after `limit` seconds."""
+    """Runs it in a process group of its own, which is killed after `limit` seconds. What it writes goes into files, not through
+    pipes: a daemon that it leaves behind, as Nsight Systems does, would hold these open."""
     command = [str(part) for part in command]
     begin = time.monotonic()
-    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=cwd,
-                               env=clean_environment(**environment), start_new_session=True)
-    try:
-        out, err = process.communicate(timeout=limit)
-        status = process.returncode
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
-        out, err = process.communicate()
-        status = f"no end after {limit} s"
-    return Done(command, status, out.decode(errors="replace"), err.decode(errors="replace"), time.monotonic() - begin)
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=err, cwd=cwd,
+                                   env=clean_environment(**environment), start_new_session=True)
+        try:
+            status = process.wait(limit)
+        except subprocess.TimeoutExpired:
+            status = f"no end after {limit} s"
+        finally:  # also where this script is ended
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+        said = []
+        for file in out, err:
+            file.seek(0)
+            said.append(file.read().decode(errors="replace"))
+    return Done(command, status, *said, time.monotonic() - begin)
 
 
 class Checks:
@@ -65,6 +74,8 @@ class Checks:
         self.left_out, self.figures = [], {}
         self.began = time.monotonic()
         self.where = ""
+        if threading.current_thread() is threading.main_thread():  # a time limit's: what is run ends with us
+            signal.signal(signal.SIGTERM, lambda *_: sys.exit(f"{name}: ended by SIGTERM"))
 
     def say(self, text):
         print(text, flush=True)

@@ -13,6 +13,7 @@ import random
 import sqlite3
 import sys
 import tempfile
+import time
 import unittest
 from pathlib import Path
 
@@ -265,6 +266,56 @@ class Hardware(Case):
                 hardware.samples = {"x": [(at, {"power.draw": 110.0}) for at in range(8)]}
                 hardware.energy()
             self.assertEqual(self.checked("energy", part)[:2], (1 - wrong, wrong))
+
+
+class Script(Case):
+    """numbers.sh: parts in order, each with its line, whatever becomes of the others."""
+
+    def numbers(self, *parts, status, **environment):
+        done = run([ROOT / "tests/gpu/numbers.sh", self.folder / "out", *parts], 300, BUILD=BUILD,
+                   NUMBERS_PROGRAMS=self.folder, CUPTI=BUILD / "libcuspan-replay.so", **environment)
+        self.assertEqual(done.status, status, done.out + done.err)
+        self.assertIn(done.out.splitlines()[-2], (self.folder / "out/summary.txt").read_text())
+        return (self.folder / "out/summary.txt").read_text().splitlines(), done.out
+
+    def test_each_part_has_its_line(self):
+        for name in "vector_add", "threads", "graph":
+            self.standin(name, name=name)
+        self.script("faults", "echo $1; exit 3")
+        self.script("nsys", "exit 1")
+        lines, said = self.numbers("tables", "findings", status=1, NSYS=self.folder / "nsys")
+        self.assertRegex(lines[0], r"^ok +tables +\d+ s  tables: passed: 0 of \d+ checks failed")
+        self.assertRegex(lines[1], r"^FAILED findings +\d+ s  findings: 18 of 18 wrong")
+        self.assertRegex(said.splitlines()[-1], "numbers: FAILED: 1 of 2 parts failed")
+        self.assertGreater(json.loads((self.folder / "out/figures.json").read_text())["tables"]["passed"], 30)
+        lines, said = self.numbers("tables", status=0)
+        self.assertRegex(said.splitlines()[-1], "numbers: passed: 0 of 1 parts failed")
+
+    def test_wrong_parts_are_named(self):
+        done = run([ROOT / "tests/gpu/numbers.sh", self.folder / "out", "tabels"], BUILD=BUILD, NUMBERS_PROGRAMS=self.folder)
+        self.assertEqual(done.status, 1)
+        self.assertIn('no part "tabels"; there are: tables profilers', done.err)
+
+
+class Limits(Case):
+    def test_what_does_not_end_is_ended_with_what_it_began(self):
+        done = run([self.script("hangs", f"sleep 60 & echo $! > {self.folder}/pid; wait\n")], 0.5)
+        self.assertEqual(done.status, "no end after 0.5 s")
+        pid = int((self.folder / "pid").read_text())
+        until = time.monotonic() + 5
+        while Path(f"/proc/{pid}").exists() and "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text() \
+                and time.monotonic() < until:
+            time.sleep(0.01)
+        self.assertLess(time.monotonic(), until)
+
+    def test_a_part_that_breaks_is_a_failed_check_and_others_go_on(self):
+        def both(checks):
+            checks.part("first", lambda: 1 / 0)
+            checks.part("second", checks.check, True, "fine")
+        passed, failed, said = self.checked("both", both)
+        self.assertEqual((passed, failed), (1, 1))
+        self.assertIn("FAILED first: ZeroDivisionError", said)
+        self.assertEqual(self.checked("nothing", lambda checks: None)[2].count("nothing: FAILED: 0 of 0"), 1)
 
 
 if __name__ == "__main__":

@@ -1,13 +1,13 @@
-/* Stands before a CUPTI and writes down the GPU's records as CUPTI hands them over, before the agent sees them: what
- * `cuspan stat` says of the same run has to agree with that to the nanosecond.
+/* Stands before a CUPTI and writes down the GPU's records as CUPTI hands them over, before the agent sees
+ * them: what `cuspan stat` says of the same run has to agree with that to the nanosecond.
  *
- *   cc -shared -fPIC -DTAP_CUPTI='"/path/libcupti.so.13"' record_tap.c -o tap.so /path/libcupti.so.13 -Wl,-rpath,/path -ldl
- *   TAP_FILE=records cuspan stat --set cupti.library=tap.so PROGRAM
+ *   cc -shared -fPIC -DTAP_CUPTI='"/path/libcupti.so.13"' record_tap.c -o tap.so /path/libcupti.so.13
+ * -Wl,-rpath,/path -ldl TAP_FILE=records cuspan stat --set cupti.library=tap.so PROGRAM
  *
  * All calls but one are CUPTI's own, for dlsym looks in the libraries that tap.so needs, too. The one is
- * cuptiActivityRegisterCallbacks_v2 (CUPTI 13.3 and later), whose records say themselves where their fields lie. A line
- * a record: its kind, then FIELD=VALUE by CUPTI's numbers of the fields; a name's value is the text. tables_check.py
- * reads it. It has no code of cuspan's. */
+ * cuptiActivityRegisterCallbacks_v2 (CUPTI 13.3 and later), whose records say themselves where their fields
+ * lie. A line a record: its kind, then FIELD=VALUE by CUPTI's numbers of the fields; a name's value is the
+ * text. tables_check.py reads it. It has no code of cuspan's. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>
