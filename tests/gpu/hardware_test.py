@@ -22,6 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from checks import Checks, Failure, clean_environment, run  # noqa: E402
 
 SECONDS, INTERVAL_MS, HELD_MIB = 8, 1000, 512
+TIMES = 50  # kernels of a millisecond: a busy GPU, and some ten thousand spans
 MIB = 2**20
 # nvidia-smi and NVML are asked at most this long apart; each shows a mean over some of it.
 APART_S = 2.5
@@ -126,8 +127,8 @@ class Hardware:
         try:
             time.sleep(1.2 if smi else 0)
             self.began = time.time()
-            self.done = run([self.cuspan, "run", "-q", "--config", configuration, "--", self.steady, "--seconds", SECONDS, "--mib",
-                             HELD_MIB], SECONDS + 40).wanted()
+            self.done = run([self.cuspan, "run", "-q", "--config", configuration, "--", self.steady, "--seconds", SECONDS,
+                             "--times", TIMES, "--mib", HELD_MIB], SECONDS + 40).wanted()
         finally:
             if smi:
                 smi.close()

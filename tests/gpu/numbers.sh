@@ -11,7 +11,9 @@
 # Needs a release build with tests (build/, or $BUILD), nvcc, and a CUPTI: $CUPTI, or that in build/cupti, which is fetched where
 # it isn't. PyTorch, Nsight Systems and nvidia-smi are used where they are, and said where not. A part that fails stops no other.
 # OUTDIR gets summary.txt (a line a part), log.txt, figures.json and gpu-numbers.json (the benchmark's); recordings, spans and
-# tables stay in $BUILD/numbers. The exit status is 1 if anything failed. For tests: $NUMBERS_PROGRAMS has the programs.
+# tables stay in $BUILD/numbers. The exit status is 1 if anything failed.
+# $COSTS_SECONDS (80) is for rounds of the costs, of which six are the least for an interval; $COSTS_APPS (steps) are their
+# applications: steps,torch takes half a minute a round. For tests: $NUMBERS_PROGRAMS has the programs.
 set -u
 # shellcheck source=../../tools/lib.sh
 . "$(dirname "$0")/../../tools/lib.sh"
@@ -69,11 +71,8 @@ CUPTI=$(realpath "$CUPTI")
 
 has_torch() { [ -z "${NUMBERS_PROGRAMS:-}" ] && python3 -c 'import torch; assert torch.cuda.is_available()' 2>/dev/null; }
 TABLES=("$PROGRAMS/vector_add" "$PROGRAMS/threads" "$PROGRAMS/graph")
-APPS=steps
-if has_torch; then
-    TABLES+=("python3 examples/torch_inference.py")
-    APPS=steps,torch
-fi
+has_torch && TABLES+=("python3 examples/torch_inference.py")
+APPS=${COSTS_APPS:-steps}
 
 part_tables() { python3 tests/gpu/tables_test.py "$BUILD" "$WORK/tables" "$CUPTI" -- "${TABLES[@]}"; }
 part_profilers() {
@@ -86,14 +85,14 @@ part_commands() {
 part_hardware() { python3 tests/gpu/hardware_test.py "$BUILD" "$WORK/hardware" "$CUPTI" "$PROGRAMS/steady"; }
 part_costs() {
     tests/bench/run.sh gpu "$OUT/gpu-numbers.json" --build "$BUILD" --apps "$APPS" --configs default,metrics,stat --rounds 40 \
-        --seconds "${COSTS_SECONDS:-100}"
+        --seconds "${COSTS_SECONDS:-80}"
     python3 tests/gpu/costs_check.py "$OUT/gpu-numbers.json" "$WORK/costs"
 }
 limit_of() {
     case $1 in
     tables | profilers) echo 90 ;;
     commands) echo 150 ;;
-    costs) echo $((${COSTS_SECONDS:-100} + 50)) ;;
+    costs) echo $((${COSTS_SECONDS:-80} + 50)) ;;
     *) echo 60 ;;
     esac
 }

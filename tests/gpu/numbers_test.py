@@ -28,6 +28,38 @@ from backend import spans_of  # noqa: E402
 
 BUILD = ROOT / "build"
 
+TORCH = """import subprocess, sys, types
+from unittest.mock import MagicMock
+subprocess.run(["{standin}"], check=True, stdout=subprocess.DEVNULL)
+class Module:
+    def __getattr__(self, name):
+        return MagicMock()
+sys.modules["torch.nn"] = nn = MagicMock(Module=Module)
+def __getattr__(name):
+    if name.startswith("__"):
+        raise AttributeError(name)
+    return MagicMock()
+"""
+TORCH_PROFILER = """import collections, json, pathlib, shutil, types
+from unittest.mock import MagicMock
+ProfilerActivity = MagicMock()
+events = pathlib.Path(__file__).parent / "events.json"
+class profile:
+    def __init__(self, activities):
+        pass
+    def __enter__(self):
+        return self
+    def __exit__(self, *ignored):
+        pass
+    def export_chrome_trace(self, path):
+        shutil.copy(events, path)
+    def key_averages(self):
+        found = collections.defaultdict(list)
+        for event in json.loads(events.read_text())["traceEvents"]:
+            found[event["name"]].append(event["dur"])
+        return [types.SimpleNamespace(key=name, count=len(times), self_device_time_total=sum(times)) for name, times in found.items()]
+"""
+
 
 class Case(unittest.TestCase):
     def setUp(self):
@@ -109,6 +141,36 @@ class Profilers(Case):
         one = {"a": (10, 100000), "b": (1, 50000)}
         self.assertEqual(list(profilers_test.noise_differs(one, {"a": (10, 110000), "b": (1, 52000)})), [])
         self.assertEqual(len(list(profilers_test.noise_differs(one, {"a": (10, 200000), "b": (1, 50000)}))), 2)
+
+    def with_torch(self, events):
+        """PYTHONPATH with a PyTorch whose profiler has these events, and whose import replays where an agent is injected."""
+        site = self.folder / "site/torch"
+        site.mkdir(parents=True, exist_ok=True)
+        shorten = {"kernel": "kernel", "copy": "gpu_memcpy", "fill": "gpu_memset"}
+        (site / "events.json").write_text(json.dumps({"traceEvents": [{"ph": "X", "cat": "cpu_op", "name": "aten::add", "dur": 1}] + [
+            {"ph": "X", "cat": shorten[sort], "name": name, "dur": length / 1e3} for sort, name, length in events]}))
+        (site / "__init__.py").write_text(TORCH.format(standin=self.standin("torch_inference", "replays")))
+        (site / "profiler.py").write_text(TORCH_PROFILER)
+        return str(site.parent)
+
+    def profiled(self, events):
+        os.environ["PYTHONPATH"] = self.with_torch(events)
+        self.addCleanup(os.environ.pop, "PYTHONPATH", None)
+
+        def part(checks):
+            kineto = profilers_test.Kineto(checks, BUILD, BUILD / "libcuspan-replay.so", self.folder / "out")
+            kineto.beside()
+            kineto.alone()
+        return self.checked("kineto", part)
+
+    def test_beside_a_profiler_and_alone(self):
+        _, spans = self.spans("torch_inference")
+        events = self.events(spans)
+        passed, failed, said = self.profiled(events)
+        self.assertEqual((passed, failed), (7, 0), said)
+        at = next(i for i, event in enumerate(events) if event[0] == "kernel")
+        passed, failed, said = self.profiled(events[:at] + events[at + 1:])
+        self.assertEqual((passed, failed), (4, 3), said)
 
     def nsys(self, text):
         return self.run_script("profilers_test.py", BUILD, self.folder / "out", BUILD / "libcuspan-replay.so", "--",

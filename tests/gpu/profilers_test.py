@@ -17,8 +17,9 @@ import sys
 from collections import Counter, defaultdict
 from pathlib import Path
 
-sys.path[:0] = [str(Path(__file__).resolve().parent), str(Path(__file__).resolve().parents[1] / "bench")]
+sys.path[:0] = [str(Path(__file__).resolve().parents[at] / folder) for at, folder in ((0, ""), (1, "bench"), (1, "e2e"))]
 from checks import ROOT, Checks, Failure, has_torch, run  # noqa: E402
+from compare import demangle  # noqa: E402
 from gpu import find_nsys  # noqa: E402
 
 LIMIT = 60
@@ -37,7 +38,9 @@ def spaceless(name):
 
 
 def of_events(events):
-    """{sort: {name: [durations in ns]}}, copies by (kind, from, to), fills together."""
+    """{sort: {name: [durations in ns]}}, copies by (kind, from, to), fills together. PyTorch leaves very long names mangled."""
+    plain = demangle(name for _, name, _ in events if name.startswith("_Z"))
+    events = [(sort, plain.get(name, name), length) for sort, name, length in events]
     found = {"kernel": defaultdict(list), "copy": defaultdict(list), "fill": defaultdict(list)}
     for sort, name, length in events:
         if sort == "copy":
@@ -164,7 +167,7 @@ def of_sqlite(path):
 class Nsight:
     def __init__(self, checks, build, cupti, folder):
         self.checks, self.cuspan, self.cupti, self.folder = checks, Path(build).resolve() / "cuspan", cupti, Path(folder)
-        self.nsys = find_nsys()
+        self.nsys, self.works = find_nsys(), True
 
     def report_of(self, name, command):
         """Nsight Systems' SQLite file of a run of the program; None, with its words, where it can't make one."""
@@ -184,7 +187,8 @@ class Nsight:
 
     def compare(self, command):
         name = Path(command[0]).stem
-        theirs = self.report_of(name, command)
+        theirs = self.report_of(name, command) if self.works else None
+        self.works = bool(theirs)  # where it makes no report of one program, it makes none of the next
         if not theirs:
             return
         spans, ours = self.folder / f"{name}-nsight.jsonl", self.folder / f"{name}-cuspan.sqlite"

@@ -1,8 +1,8 @@
 // A program that does the same in each of its rounds, and says how much that was: for what is compared with its own word.
-//   steady [--rounds N | --seconds S] [--slower PERCENT] [--mib N]
+//   steady [--rounds N | --seconds S] [--slower PERCENT] [--times N] [--mib N]
 // A round: a copy of 1 MiB to the GPU, a fill, the kernels first, second and third, a copy back, and the wait for it; all host
 // memory is pinned. The kernels count, some 20 µs each, and so their time follows the GPU's clock alone. --slower has third count that
-// much longer. --mib holds so much of the GPU's memory beside (0). Prints
+// much longer, --times all of them (1). --mib holds so much of the GPU's memory beside (0). Prints
 //   rounds N seconds S kernels K copies C copied BYTES filled BYTES
 #include <chrono>
 #include <cstdio>
@@ -59,7 +59,8 @@ int main(int argc, char **argv)
 {
     double seconds = number_after(argc, argv, "--seconds", 0);
     long rounds = (long)number_after(argc, argv, "--rounds", seconds > 0 ? 1e9 : 1000), done = 0;
-    int slower = steps + (int)(steps * number_after(argc, argv, "--slower", 0) / 100);
+    int all = (int)(steps * number_after(argc, argv, "--times", 1));
+    int slower = (int)(all * (1 + number_after(argc, argv, "--slower", 0) / 100));
     size_t held = (size_t)number_after(argc, argv, "--mib", 0) << 20;
     int multiprocessors;
     float *device, *host;
@@ -78,8 +79,8 @@ int main(int argc, char **argv)
     for (; done < rounds && (seconds <= 0 || took < seconds); done++) {
         CHECK(cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice, stream));
         CHECK(cudaMemsetAsync(device, 0, bytes, stream));
-        first<<<multiprocessors, 256, 0, stream>>>(device, steps);
-        second<<<multiprocessors, 256, 0, stream>>>(device, steps);
+        first<<<multiprocessors, 256, 0, stream>>>(device, all);
+        second<<<multiprocessors, 256, 0, stream>>>(device, all);
         third<<<multiprocessors, 256, 0, stream>>>(device, slower);
         CHECK(cudaGetLastError());
         CHECK(cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, stream));

@@ -22,7 +22,9 @@ from tables_check import Comparison, Raw  # noqa: E402
 
 LIMIT = 60
 # Bursts of many threads, and spans as JSON: room for all of them, as everything is to be there.
-ROOM = ["--set", "rings.total_bytes=67108864", "--set", "memory_bytes_max=268435456", "--set", "exit_deadline_ms=20000"]
+# And graphs as a recording has them: else the first ones may show their nodes.
+ROOM = ["--set", "rings.total_bytes=67108864", "--set", "memory_bytes_max=268435456", "--set", "exit_deadline_ms=20000",
+        "--set", "cupti.graph_records=always"]
 SAME_WORK = {"kernels": ("full_name", "count"), "copies": ("kind", "from", "to", "count", "bytes"),
              "calls": ("name", "api", "count", "errors"), "streams": ("device", "count")}
 # Calls whose number depends on when the GPU is done, or on what CUDA has loaded before.

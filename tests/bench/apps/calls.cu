@@ -18,7 +18,7 @@
 #include <sys/wait.h>
 #include <thread>
 
-static const int ROUNDS = 25, LATE_ROUNDS = 60, GRAPH_NODES = 100, PROCESSES = 5, STEPS = 600, STEP_LAUNCHES = 200;
+static const int ROUNDS = 25, LATE_ROUNDS = 60, GRAPH_NODES = 100, PROCESSES = 5, STEPS = 150, STEP_LAUNCHES = 200;
 
 __global__ void nothing() {}
 
