@@ -13,7 +13,8 @@ if(NOT CUSPAN_SANITIZE STREQUAL "thread") # it has one
   add_test(NAME integration/stat_records
            COMMAND ${CMAKE_SOURCE_DIR}/tests/gpu/tables_check_test.py --build ${CMAKE_BINARY_DIR})
   add_test(NAME integration/gpu_numbers
-           COMMAND ${CMAKE_SOURCE_DIR}/tests/gpu/numbers_test.py --build ${CMAKE_BINARY_DIR})
+           COMMAND ${CMAKE_SOURCE_DIR}/tests/gpu/numbers_test.py --build ${CMAKE_BINARY_DIR}
+                   --sanitizers "${CUSPAN_SANITIZE}")
   add_test(NAME integration/diff
            COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/diff_test.py --build ${CMAKE_BINARY_DIR})
 endif()

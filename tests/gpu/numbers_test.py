@@ -2,7 +2,7 @@
 """The scripts of tests/gpu/numbers.sh without a GPU: on programs that replay a recording where an agent is injected, on stand-ins
 for Nsight Systems, nvidia-smi and NVML, and on figures that are wrong, which have to be found.
 
-    numbers_test.py --build BUILD-DIR [unittest's arguments]
+    numbers_test.py --build BUILD-DIR [--sanitizers LIST] [unittest's arguments]
 """
 
 import contextlib
@@ -27,6 +27,7 @@ sys.path.insert(0, str(ROOT / "tests/e2e"))
 from backend import spans_of  # noqa: E402
 
 BUILD = ROOT / "build"
+SANITIZERS = ""
 
 TORCH = """import subprocess, sys, types
 from unittest.mock import MagicMock
@@ -164,6 +165,8 @@ class Profilers(Case):
         return self.checked("kineto", part)
 
     def test_beside_a_profiler_and_alone(self):
+        if SANITIZERS:
+            self.skipTest("a sanitizer's library wants to come first in Python, before the one that --share preloads")
         _, spans = self.spans("torch_inference")
         events = self.events(spans)
         passed, failed, said = self.profiled(events)
@@ -384,5 +387,9 @@ if __name__ == "__main__":
     if "--build" in sys.argv:
         at = sys.argv.index("--build")
         BUILD = Path(sys.argv[at + 1]).resolve()
+        del sys.argv[at:at + 2]
+    if "--sanitizers" in sys.argv:
+        at = sys.argv.index("--sanitizers")
+        SANITIZERS = sys.argv[at + 1]
         del sys.argv[at:at + 2]
     unittest.main()

@@ -45,7 +45,7 @@ if library == "libcuspan.so" and not asleep and fails != "agent":
 if "CUSPAN_FLOOR_OFF_FILE" in os.environ and fails != "floor":
     print("floor: all off after 3 buffers", file=sys.stderr)
 if "CUSPAN_TIMED_FILE" in os.environ:
-    json.dump({"runtime exit": {"count": 5, "mean_ns": 30.0, "p50_ns": 30.0, "p99_ns": 60.0, "p999_ns": 90.0, "max_ns": 99.0,
+    json.dump({"runtime exit": {"count": 5, "mean_ns": 300.0, "usual_mean_ns": 30.0, "p50_ns": 30.0, "p99_ns": 60.0, "p999_ns": 90.0, "max_ns": 99.0,
                "over_50us": 0, "over_50us_switched": 0, "over_50us_faulted": 0}}, open(os.environ["CUSPAN_TIMED_FILE"], "w"))
 print("said in passing: 3 things")
 for name in {"graphs": ["graph-launch"], "steps": ["step"]}.get("".join(sys.argv[1:2]), ["launch", "get-device"]):
