@@ -34,7 +34,7 @@ class Done:
         """Itself, if it ended so; else a Failure with what it said."""
         if self.status not in (statuses or (0,)):
             said = (self.out + self.err).strip().splitlines()[-6:]
-            raise Failure(f"{' '.join(self.command)[:300]}: status {self.status}, it said: " + " / ".join(said))
+            raise Failure(f"status {self.status}, it said: {' / '.join(said)[-600:]}; it was: {' '.join(self.command)}")
         return self
 
 

@@ -120,6 +120,8 @@ class Commands:
         try:
             until = time.monotonic() + 15
             while not list(sockets.glob("*.sock")) and time.monotonic() < until:
+                if program.poll() is not None:
+                    raise Failure("the program has ended: " + " / ".join(program.communicate()))
                 time.sleep(0.1)
             time.sleep(1)
             text = run([self.cuspan, "top", "--once", "--interval", "2", "--directory", sockets, "--width", "120"], 30).wanted().out

@@ -139,9 +139,9 @@ class Profilers(Case):
             self.assertTrue(differ([*events[:at], (sort, name, length + 10**6), *events[at + 1:]])[1], sort)
 
     def test_noise_has_bounds(self):
-        one = {"a": (10, 100000), "b": (1, 50000)}
-        self.assertEqual(list(profilers_test.noise_differs(one, {"a": (10, 110000), "b": (1, 52000)})), [])
-        self.assertEqual(len(list(profilers_test.noise_differs(one, {"a": (10, 200000), "b": (1, 50000)}))), 2)
+        one = {"a": (10, 100000, 10000), "b": (1, 50000, 50000)}
+        self.assertEqual(list(profilers_test.noise_differs(one, {"a": (10, 110000, 11000), "b": (1, 52000, 52000)})), [])
+        self.assertEqual(len(list(profilers_test.noise_differs(one, {"a": (10, 300000, 30000), "b": (1, 50000, 50000)}))), 2)
 
     def with_torch(self, events):
         """PYTHONPATH with a PyTorch whose profiler has these events, and whose import replays where an agent is injected."""
