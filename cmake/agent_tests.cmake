@@ -113,3 +113,10 @@ target_link_options(cuspan_breakable PRIVATE -Wl,-z,nodelete -Wl,--exclude-libs,
                     -Wl,--version-script=${CMAKE_SOURCE_DIR}/src/agent/libcuspan.map)
 set_target_properties(cuspan_breakable PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR} LINKER_LANGUAGE C)
 add_test(NAME integration/broken COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/broken_test.py --build ${CMAKE_BINARY_DIR})
+# What its GPUs can count, by the double and a driver that has some.
+add_library(gpu_driver SHARED tests/integration/gpu_driver.c)
+set_target_properties(gpu_driver PROPERTIES OUTPUT_NAME cuda SOVERSION 1 C_VISIBILITY_PRESET default
+                      LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/gpu_driver)
+add_test(NAME integration/counters
+         COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/counters_test.py --build ${CMAKE_BINARY_DIR}
+                 --sanitizers "${CUSPAN_SANITIZE}")

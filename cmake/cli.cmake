@@ -36,7 +36,7 @@ cuspan_stage(cli src/cli/commands.c src/cli/options.c src/cli/help.c src/cli/man
              src/cli/lines.c src/cli/perfetto.c
              src/cli/cmd_run.c src/cli/cmd_record.c src/cli/cmd_replay.c src/cli/cmd_send.c src/cli/cmd_show.c
              src/cli/stat/table.c src/cli/stat/samples.c src/cli/stat/stat.c src/cli/stat/headline.c
-             src/cli/stat/calls.c src/cli/stat/kernels.c src/cli/stat/copies.c src/cli/stat/devices.c
+             src/cli/stat/calls.c src/cli/stat/kernels.c src/cli/stat/counters.c src/cli/stat/copies.c src/cli/stat/devices.c
              src/cli/stat/latency.c src/cli/stat/places.c src/cli/stat/ledger.c src/cli/stat/memory.c
              src/cli/stat/memory_faults.c src/cli/stat/own.c src/cli/stat/repeats.c
              src/cli/stat/findings.c src/cli/stat/find_launches.c src/cli/stat/find_graphs.c src/cli/stat/find_kernels.c
@@ -44,7 +44,7 @@ cuspan_stage(cli src/cli/commands.c src/cli/options.c src/cli/help.c src/cli/man
              src/cli/stat/groups.c src/cli/stat/by.c src/cli/stat/print.c src/cli/cmd_stat.c ${cli_sqlite}
              src/cli/diff/compare.c src/cli/diff/runs.c src/cli/diff/run_files.c src/cli/diff/baseline.c
              src/cli/diff/limits.c src/cli/diff/diff.c src/cli/cmd_diff.c
-             src/cli/overhead/estimate.c src/cli/overhead/measure.c src/cli/overhead/table.c src/cli/cmd_overhead.c
+             src/cli/overhead/estimate.c src/cli/overhead/measure.c src/cli/overhead/table.c src/cli/cmd_overhead.c src/cli/cmd_counters.c
              src/cli/top/sample.c src/cli/top/screen.c src/cli/top/look.c src/cli/top/live.c src/cli/cmd_top.c
              src/cli/agents.c src/cli/agents_choice.c src/cli/cmd_ps.c src/cli/cmd_status.c src/cli/cmd_start.c
              src/cli/cmd_stop.c src/cli/cmd_flush.c src/cli/cmd_check.c
@@ -81,7 +81,7 @@ install(CODE "
   file(MAKE_DIRECTORY \${MAN} \${COMPLETIONS})
   execute_process(COMMAND \${CUSPAN} help --completion bash OUTPUT_FILE \${COMPLETIONS}/cuspan)
   execute_process(COMMAND \${CUSPAN} help --man cuspan OUTPUT_FILE \${MAN}/cuspan.1)
-  foreach(command run record replay send show stat diff overhead check doctor ps status top start stop flush version help)
+  foreach(command run record replay send show stat diff overhead counters check doctor ps status top start stop flush version help)
     execute_process(COMMAND \${CUSPAN} help --man \${command} OUTPUT_FILE \${MAN}/cuspan-\${command}.1)
   endforeach()
 ")

@@ -1,5 +1,5 @@
 foreach(module names objects pending waiting sampler session own_cost correlate attributes devices graphs totals accounts summaries
-        lingering shared busy histogram allocations figures)
+        lingering shared busy histogram allocations figures gpu_counted)
   cuspan_unit_test(${module} cuspan_correlate)
 endforeach()
 target_link_libraries(histogram_test PRIVATE m) # it does by libm what the code does without

@@ -30,6 +30,7 @@ error.type | | failed calls, summaries (and with `detail: summary` sessions) wit
 process.exit.code | | root spans of commands that weren't killed | the command's exit status
 cuda.error.code | | failed calls | the same as a number
 cuda.kernel.name | | kernels | the full demangled name, of which the span's name is the short form
+cuda.counter.NAME | the counter's | kernels and ranges that were counted (`counters.metrics`) | what the hardware counted in it, by the name that the settings give it: bytes (`dram.read`, `dram.write`), percent (`l2.hit_rate`), ns (`time`); docs/counters.md
 cuda.start_delay | ns | GPU spans whose call is known | from the begin of the call to the begin of the work; negative where CUPTI's conversion of the GPU's clock is off by more
 cuda.stream.default | | GPU spans, where true | the stream is its context's NULL stream
 cuda.orphan | | GPU spans, where true | the call is unknown, so the span hangs below the session
@@ -318,7 +319,8 @@ def span_keys():
             if not use:
                 raise Missing(f"{path.name}: {key} is never written")
             found[key] = TYPES[use[1] or use[2]]
-    return {**found, **dict.fromkeys(losses(), "int"), **nvtx_keys()}
+    prefix = re.search(r'GPU_COUNTER_PREFIX "([^"]+)"', read("src/model/gpu_counters.h"))[1]
+    return {**found, f"{prefix}NAME": "double", **dict.fromkeys(losses(), "int"), **nvtx_keys()}
 
 
 def losses():

@@ -68,11 +68,14 @@ get_cupti() {
 }
 
 get_one_cupti() {
-    local dir=$1 work=$2 name=$3
-    [ ! -e "$dir/$name" ] || return 0
-    mkdir -p "$work" "$dir"
+    local dir=$1 work=$2 name=$3 helper
+    local helpers=$dir/nvperf-${name##*.} # which count; each CUPTI needs its own, and they bear the same names
+    [ ! -e "$dir/$name" ] || [ ! -e "$helpers/libnvperf_target.so" ] || return 0
+    mkdir -p "$work" "$helpers"
     fetch "$work" "$4"
-    # The library alone: the others in the package are for hardware counters.
+    for helper in libnvperf_host.so libnvperf_target.so; do
+        find "$work" -name "$helper" -exec cp {} "$helpers/$helper" \;
+    done
     find "$work" -name "$name" -exec cp {} "$dir/$name.new" \;
     find "$work" -ipath '*licen*' -type f -exec cp {} "$dir/LICENSE.NVIDIA" \;
     mv "$dir/$name.new" "$dir/$name"

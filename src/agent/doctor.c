@@ -1,6 +1,7 @@
 #include "agent/doctor.h"
 
 #include "agent/own.h"
+#include "capture/chips.h"
 #include "capture/cupti.h"
 #include "capture/selection.h"
 #include "export/exporter.h"
@@ -126,9 +127,17 @@ static enum doctor_tracing is_traced(const struct settings *settings, const char
     return explain_calls(settings, name, why);
 }
 
+/* The CUPTI stays loaded: what the profiler has of it is the process's. */
+static enum status list_counters(const struct doctor_counters *ask, struct error *err)
+{
+    static struct cupti cupti;
+    enum status status = cupti_load(ask->library, own_folder(), &cupti, err);
+    return status == STATUS_OK ? chips_list(&cupti, ask, err) : status;
+}
+
 const struct doctor_api *cuspan_doctor_api(void)
 {
-    static const struct doctor_api api = {sizeof(struct settings), CUSPAN_VERSION, find_cupti, ask_collector,
-                                          is_traced};
+    static const struct doctor_api api = {sizeof(struct settings), CUSPAN_VERSION, find_cupti,
+                                          ask_collector,           is_traced,      list_counters};
     return &api;
 }

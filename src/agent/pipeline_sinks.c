@@ -7,6 +7,8 @@
 
 #include <stdlib.h>
 
+#define COUNTS_BEFORE_FLUSH 1024 /* the kernels' records are asked for: counts wait for them */
+
 static void on_call(void *context, const struct thread_info *thread, const struct call_record *call)
 {
     correlate_call(context, thread, call);
@@ -41,6 +43,14 @@ static void on_range(void *context, const struct thread_info *thread, const stru
 static void on_name(void *context, const struct thread_info *thread, const struct name_record *name)
 {
     correlate_name(context, thread, name);
+}
+
+static void on_gpu_counters(void *context, const struct thread_info *thread,
+                            const struct gpu_counters_record *counters)
+{
+    (void)thread;
+    if (correlate_gpu_counters(context, counters) % COUNTS_BEFORE_FLUSH == 0)
+        capture_flush_soon();
 }
 
 static void on_session(void *context, const uint8_t trace_id[16], const uint8_t span_id[8], uint8_t flags)
@@ -112,7 +122,8 @@ enum status pipeline_prepare_spans(const struct pipeline_options *options, struc
                                           .on_activity = on_activity,
                                           .on_context = on_context,
                                           .on_range = on_range,
-                                          .on_name = on_name};
+                                          .on_name = on_name,
+                                          .on_gpu_counters = on_gpu_counters};
     capture_set_downstream_room(outputs_room);
     return STATUS_OK;
 }

@@ -43,10 +43,17 @@ static void pass_name(void *context, const struct thread_info *thread, const str
     (void)context, (void)thread, (void)name;
 }
 
+static void pass_gpu_counters(void *context, const struct thread_info *thread,
+                              const struct gpu_counters_record *counters)
+{
+    (void)context, (void)thread, (void)counters;
+}
+
 const struct capture_sink retreat_sink = {.on_call = count_call,
                                           .on_call_asleep = pass_call,
                                           .on_resource = pass_resource,
                                           .on_activity = count_activity,
                                           .on_context = pass_context,
                                           .on_range = count_range,
-                                          .on_name = pass_name};
+                                          .on_name = pass_name,
+                                          .on_gpu_counters = pass_gpu_counters};

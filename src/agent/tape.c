@@ -77,6 +77,14 @@ static void on_name(void *context, const struct thread_info *thread, const struc
     say(context, thread, name->time_ns, &name->head);
 }
 
+static void on_gpu_counters(void *context, const struct thread_info *thread,
+                            const struct gpu_counters_record *counters)
+{
+    struct tape *tape = context;
+    introduce(tape, thread, counters->time_ns);
+    check(tape, recording_write_gpu_counters(tape->writer, thread->tid, counters));
+}
+
 static void on_activity(void *context, const struct activity_record *activity)
 {
     struct tape *tape = context;
@@ -118,7 +126,8 @@ struct capture_sink tape_sink(struct tape *tape)
                                  .on_activity = on_activity,
                                  .on_context = on_context,
                                  .on_range = on_range,
-                                 .on_name = on_name};
+                                 .on_name = on_name,
+                                 .on_gpu_counters = on_gpu_counters};
 }
 
 void tape_describe(struct tape *tape, const struct capture_info *info, const char *program,
@@ -134,6 +143,9 @@ void tape_describe(struct tape *tape, const struct capture_info *info, const cha
     check(tape, recording_write_info(tape->writer, RECORDING_INFO_PROGRAM, program));
     check(tape, recording_write_info(tape->writer, RECORDING_INFO_DETAIL, detail_name(settings->detail)));
     check(tape, recording_write_info(tape->writer, RECORDING_INFO_CLOCK, "realtime"));
+    for (size_t i = 0; i < settings->counters.metrics.count; i++)
+        check(tape, recording_write_info(tape->writer, RECORDING_INFO_GPU_COUNTER,
+                                         settings->counters.metrics.patterns[i]));
     if (uname(&system) == 0)
         check(tape, recording_write_info(tape->writer, RECORDING_INFO_HOST_ARCH, system.machine));
 }

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/counters.h"
 #include "capture/callback_time.h"
+#include "capture/gpu_counters.h"
 #include "capture/graph_nodes.h"
 #include "capture/params.h"
 #include "capture/sdk_context.h"
@@ -108,6 +109,11 @@ enum status callbacks_init(bool parameters)
 void callbacks_leave_out(enum call_domain domain, uint32_t cbid)
 {
     domains[domain].plans[cbid].flags |= PLAN_NO_SPAN;
+}
+
+void callbacks_count(enum call_domain domain, uint32_t cbid)
+{
+    domains[domain].plans[cbid].flags |= PLAN_COUNTS;
 }
 
 bool callbacks_make_graph(enum call_domain domain, uint32_t cbid)
@@ -257,9 +263,9 @@ static uint32_t copy_params(struct call_record *record, const struct call_plan *
     return (uint32_t)((uint8_t *)to - (uint8_t *)record);
 }
 
-static void write_call(struct host_thread *thread, enum call_domain domain, uint32_t cbid,
-                       const struct call_plan *plan, const struct cupti_callback_data *data, uint64_t start,
-                       uint64_t end)
+__attribute__((always_inline)) static inline void
+write_call(struct host_thread *thread, enum call_domain domain, uint32_t cbid, const struct call_plan *plan,
+           const struct cupti_callback_data *data, uint64_t start, uint64_t end)
 {
     if (UNLIKELY(thread_context_is_new(thread, thread_context_self)))
         thread_context_write(thread, thread_context_self);
@@ -306,7 +312,8 @@ RARE static void begin_tracing(void)
     callbacks_on_bound(true);
 }
 
-/* A call that concerns graphs or the tracing itself, or one after graph nodes that wait to be written. */
+/* A call that concerns graphs, counters or the tracing itself, or one after graph nodes that wait to be
+ * written. */
 RARE static void enter_special_call(struct host_thread *thread, enum call_domain domain,
                                     const struct call_plan *plan, const struct cupti_callback_data *data)
 {
@@ -317,6 +324,8 @@ RARE static void enter_special_call(struct host_thread *thread, enum call_domain
         graph_nodes_begin(thread);
     if (plan->flags & PLAN_ENDS_TRACING)
         callbacks_on_bound(false);
+    if (plan->flags & PLAN_COUNTS)
+        gpu_counters_enter(domain, (uint32_t)(plan - domains[domain].plans), data);
     bool has_span = !(plan->flags & PLAN_NO_SPAN);
     if (!has_span && domain == CALL_DRIVER)
         atomic_store_explicit(&thread->is_in_driver_call, false, memory_order_relaxed);
@@ -367,6 +376,21 @@ __attribute__((noinline)) static void finish_call(struct host_thread *thread, en
         callback_time_turn(thread);
 }
 
+/* A launch: whatever reading the counters takes is no part of it. */
+RARE static void finish_counted_call(struct host_thread *thread, enum call_domain domain, uint32_t cbid,
+                                     const struct call_plan *plan, const struct cupti_callback_data *data,
+                                     uint64_t start)
+{
+    uint64_t end = clock_ticks();
+    gpu_counters_exit(thread, data);
+    if (domain == CALL_DRIVER)
+        atomic_store_explicit(&thread->is_in_driver_call, false, memory_order_relaxed);
+    *data->correlationData = 0;
+    if (start >= atomic_load_explicit(&mode_on_since, memory_order_relaxed) && start <= end &&
+        end - start < CALL_TICKS_MAX)
+        write_call(thread, domain, cbid, plan, data, start, end);
+}
+
 static void exit_call(struct host_thread *thread, enum call_domain domain, uint32_t cbid,
                       const struct call_plan *plan, const struct cupti_callback_data *data)
 {
@@ -375,7 +399,11 @@ static void exit_call(struct host_thread *thread, enum call_domain domain, uint3
         atomic_store_explicit(&thread->runtime_correlation, 0, memory_order_relaxed);
     if (UNLIKELY(plan->flags & PLAN_BEGINS_TRACING))
         begin_tracing();
-    if (start) /* else the runtime's own, one without a span, or one that began before our callback was on */
+    if (!start)
+        return; /* the runtime's own, one without a span, or one that began before our callback was on */
+    if (UNLIKELY(plan->flags & PLAN_COUNTS))
+        finish_counted_call(thread, domain, cbid, plan, data, start);
+    else
         finish_call(thread, domain, cbid, plan, data, start);
 }
 
@@ -454,6 +482,8 @@ static void handle_call(enum call_domain domain, uint32_t cbid, const struct cup
 RARE static void handle_resource(uint32_t cbid, const struct cupti_resource_data *data)
 {
     if (cbid == CUPTI_RESOURCE_CONTEXT_DESTROY_STARTING)
+        gpu_counters_end_context(data->context);
+    if (cbid == CUPTI_RESOURCE_CONTEXT_DESTROY_STARTING)
         atomic_store_explicit(&callbacks_signals.flush_soon, true, memory_order_relaxed);
     if (atomic_load_explicit(&mode_now, memory_order_relaxed) == MODE_ASLEEP && !graph_nodes_concern(cbid))
         return;
@@ -528,9 +558,29 @@ RARE static bool concerns_sleeper(uint8_t mode, uint32_t domain, uint32_t cbid, 
         return cbid == CUPTI_RESOURCE_CONTEXT_DESTROY_STARTING || graph_nodes_concern(cbid);
     if (domain == CUPTI_DOMAIN_STATE)
         return true;
-    if (cbid < domains[domain].count && domains[domain].plans[cbid].flags & ~(unsigned)PLAN_NO_SPAN)
+    const struct cupti_callback_data *call = data;
+    if (call->callbackSite == CUPTI_SITE_EXIT && thread_known())
+        gpu_counters_exit(thread_known(), call); /* of a launch that was begun awake */
+    if (cbid < domains[domain].count &&
+        domains[domain].plans[cbid].flags & ~(unsigned)(PLAN_NO_SPAN | PLAN_COUNTS))
         return true;
     return mode == MODE_ENDING && ends_call(domain, data);
+}
+
+static inline void handle(uint32_t domain, uint32_t cbid, const void *data)
+{
+    if (LIKELY(domain == CUPTI_DOMAIN_RUNTIME || domain == CUPTI_DOMAIN_DRIVER))
+        handle_call((enum call_domain)domain, cbid, data);
+    else if (domain == CUPTI_DOMAIN_RESOURCE)
+        handle_resource(cbid, data);
+    else if (domain == CUPTI_DOMAIN_STATE)
+        handle_state(cbid, data);
+}
+
+RARE static void handle_asleep(uint8_t mode, uint32_t domain, uint32_t cbid, const void *data)
+{
+    if (concerns_sleeper(mode, domain, cbid, data))
+        handle(domain, cbid, data);
 }
 
 __attribute__((noinline)) void callbacks_handle(void *userdata, uint32_t domain, uint32_t cbid,
@@ -540,12 +590,8 @@ __attribute__((noinline)) void callbacks_handle(void *userdata, uint32_t domain,
     uint8_t mode = atomic_load_explicit(&mode_now, memory_order_relaxed);
     if (UNLIKELY(mode == MODE_OFF || thread_is_ours))
         return;
-    if (UNLIKELY(mode != MODE_ON && !concerns_sleeper(mode, domain, cbid, data)))
-        return;
-    if (LIKELY(domain == CUPTI_DOMAIN_RUNTIME || domain == CUPTI_DOMAIN_DRIVER))
-        handle_call((enum call_domain)domain, cbid, data);
-    else if (domain == CUPTI_DOMAIN_RESOURCE)
-        handle_resource(cbid, data);
-    else if (domain == CUPTI_DOMAIN_STATE)
-        handle_state(cbid, data);
+    if (LIKELY(mode == MODE_ON))
+        handle(domain, cbid, data);
+    else
+        handle_asleep(mode, domain, cbid, data);
 }

@@ -31,7 +31,8 @@ enum call_plan_flags {
     PLAN_NO_SPAN = 4, /* called back only so that the driver calls inside it are known as its own, or to tell
                          of a graph or a bound */
     PLAN_BEGINS_TRACING = 8, /* cudaProfilerStart, where that bounds the tracing */
-    PLAN_ENDS_TRACING = 16
+    PLAN_ENDS_TRACING = 16,
+    PLAN_COUNTS = 32 /* its kernel's hardware counters may be read */
 };
 
 /* Handler for cuptiSubscribe. */
@@ -42,6 +43,9 @@ enum status callbacks_init(bool parameters) MUST_CHECK;
 
 /* The call's callbacks are on, and it gets no record (PLAN_NO_SPAN). After callbacks_init. */
 void callbacks_leave_out(enum call_domain domain, uint32_t cbid);
+
+/* The call launches kernels whose hardware counters may be read. After callbacks_init. */
+void callbacks_count(enum call_domain domain, uint32_t cbid);
 
 /* The call sets callbacks_signals.graph_is_begun. After callbacks_init. */
 bool callbacks_make_graph(enum call_domain domain, uint32_t cbid);

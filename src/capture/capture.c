@@ -8,6 +8,7 @@
 #include "capture/callbacks.h"
 #include "capture/cupti.h"
 #include "capture/decode.h"
+#include "capture/gpu_counters.h"
 #include "capture/layouts.h"
 #include "capture/mode.h"
 #include "capture/others.h"
@@ -177,6 +178,7 @@ enum status capture_start(const struct settings *frozen, const char *own_folder,
         return status;
     connect_replay();
     clock_init();
+    gpu_counters_start(settings, &cupti);
     others_join(settings, cupti.path);
     status = switches_on(&cupti, settings, wake_is_foreseen(settings, by_program), err);
     bool waits = status != STATUS_OK && switches_are_held() && settings->cupti.others == OTHERS_GIVE_WAY;
@@ -233,6 +235,9 @@ static void hand_over(const struct capture_sink *sink, const struct thread_info 
     case RECORD_RANGE_END:
     case RECORD_MARK:
         sink->on_range(sink->context, thread, (const struct range_record *)head);
+        break;
+    case RECORD_GPU_COUNTERS:
+        sink->on_gpu_counters(sink->context, thread, (const struct gpu_counters_record *)head);
         break;
     case RECORD_NAME:
         sink->on_name(sink->context, thread, (const struct name_record *)head);
@@ -408,6 +413,7 @@ void capture_release(void)
 {
     if (atomic_load(&is_abandoned) || capture_failure())
         return;
+    gpu_counters_stop(false);
     switches_flush(true);
     note_release();
     switches_off();
@@ -435,6 +441,7 @@ enum status capture_resume(struct error *err)
     enum status status = switches_on_again(err);
     if (status != STATUS_OK)
         return status;
+    gpu_counters_start(settings, &cupti);
     wake_resume();
     atomic_store(&is_released, false);
     counter_add(COUNTER_released_ns, clock_monotonic_ns() - released_since_ns);
@@ -511,6 +518,7 @@ void capture_stop(void)
     if (atomic_load(&is_released))
         counter_add(COUNTER_released_ns, clock_monotonic_ns() - released_since_ns);
     wake_finish();
+    gpu_counters_stop(true);
     uint8_t mode = atomic_exchange(&mode_now, MODE_OFF);
     was_on = mode == MODE_ON || mode == MODE_ENDING;
     if (!atomic_load(&is_abandoned) && !capture_failure())

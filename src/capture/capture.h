@@ -23,6 +23,8 @@ struct capture_sink {
     /* RANGE_BEGIN, RANGE_END, MARK. */
     void (*on_range)(void *context, const struct thread_info *thread, const struct range_record *range);
     void (*on_name)(void *context, const struct thread_info *thread, const struct name_record *name);
+    void (*on_gpu_counters)(void *context, const struct thread_info *thread,
+                            const struct gpu_counters_record *counters);
 };
 
 struct capture_info {

@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/counters.h"
+#include "capture/gpu_counters.h"
 #include "capture/demand.h"
 #include "capture/mode.h"
 #include "capture/publish.h"
@@ -479,6 +480,8 @@ static uint64_t begin(const struct range_text *text, uint8_t flags)
                                  .attrs_dropped = (uint16_t)text->attrs_dropped};
     bool is_captured =
         write_range(RECORD_RANGE_BEGIN, shape, text->name, text->name_bytes, text->attrs, text->attr_count);
+    if (is_captured && atomic_load_explicit(&gpu_counters_have_ranges, memory_order_relaxed))
+        gpu_counters_enter_range(shape.id, text->name, text->name_bytes);
     return is_captured ? shape.id : 0;
 }
 
@@ -516,13 +519,33 @@ static void close_at(struct stacks *stacks, uint32_t at)
     publish(stacks);
 }
 
+static void write_end_with(uint64_t id, const struct range_end *end, const struct range_attr *attrs,
+                           uint32_t attr_count)
+{
+    struct range_record shape = {
+        .id = id, .status = end->status, .attrs_dropped = (uint16_t)end->attrs_dropped};
+    write_range(RECORD_RANGE_END, shape, end->message, end->message_bytes, attrs, attr_count);
+}
+
+/* With what the hardware counted in it, if it did. */
+static void write_counted_end(uint64_t id, const struct range_end *end)
+{
+    struct range_attr attrs[SPAN_ATTRS_MAX + GPU_COUNTERS_MAX];
+    uint32_t count = gpu_counters_exit_range(id, attrs);
+    uint32_t own = end->attr_count < SPAN_ATTRS_MAX ? end->attr_count : SPAN_ATTRS_MAX;
+    if (own > 0)
+        memcpy(&attrs[count], end->attrs, own * sizeof *attrs);
+    write_end_with(id, end, attrs, count + own);
+}
+
 static void write_end(uint64_t id, const struct range_end *end)
 {
     static const struct range_end nothing;
     end = end ? end : &nothing;
-    struct range_record shape = {
-        .id = id, .status = end->status, .attrs_dropped = (uint16_t)end->attrs_dropped};
-    write_range(RECORD_RANGE_END, shape, end->message, end->message_bytes, end->attrs, end->attr_count);
+    if (atomic_load_explicit(&gpu_counters_have_ranges, memory_order_relaxed))
+        write_counted_end(id, end);
+    else
+        write_end_with(id, end, end->attrs, end->attr_count);
 }
 
 uint64_t range_pop(uint32_t domain)

@@ -23,15 +23,19 @@ enum cupti_result {
     CUPTI_NOT_READY = 13,
     CUPTI_NOT_COMPATIBLE = 14,
     CUPTI_NOT_INITIALIZED = 15,
+    CUPTI_INVALID_METRIC_NAME = 17,
     CUPTI_QUEUE_EMPTY = 18,
     CUPTI_INVALID_STREAM = 20,
     CUPTI_INVALID_KIND = 21,
     CUPTI_DISABLED = 23,
+    CUPTI_HARDWARE_BUSY = 26,
     CUPTI_NOT_SUPPORTED = 27,
     CUPTI_VIRTUALIZED_DEVICE_NOT_SUPPORTED = 33,
     CUPTI_INSUFFICIENT_PRIVILEGES = 35,
     CUPTI_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED = 39,
+    CUPTI_VIRTUALIZED_DEVICE_INSUFFICIENT_PRIVILEGES = 40,
     CUPTI_CONFIDENTIAL_COMPUTING_NOT_SUPPORTED = 41,
+    CUPTI_MIG_DEVICE_NOT_SUPPORTED = 43,
     CUPTI_UNKNOWN = 999
 };
 
@@ -104,6 +108,7 @@ enum cupti_thread_id_type { CUPTI_THREAD_ID_DEFAULT = 0, CUPTI_THREAD_ID_SYSTEM 
 #define CUPTI_VERSION_12_0           18u
 #define CUPTI_VERSION_12_9           28u /* the first whose NULL buffer is safe */
 #define CUPTI_VERSION_13_0           130000u
+#define CUPTI_VERSION_13_1           130100u
 #define CUPTI_VERSION_13_2           130200u
 #define CUPTI_VERSION_SUBSCRIBER_API 130300u /* user-defined records and all *_v2 calls below */
 
@@ -320,5 +325,7 @@ typedef int cuspan_replay_room_fn(void);
 typedef int cuspan_replay_waits_fn(void);
 /* The recorded program's name; NULL: unknown. */
 typedef const char *cuspan_replay_program_fn(void);
+/* The hardware counters that were recorded, as settings name them, with commas between; NULL: none. */
+typedef const char *cuspan_replay_counters_fn(void);
 
 #endif

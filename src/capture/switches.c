@@ -5,6 +5,7 @@
 #include "capture/buffers.h"
 #include "capture/callbacks.h"
 #include "capture/decode.h"
+#include "capture/gpu_counters.h"
 #include "capture/graph_nodes.h"
 #include "capture/others.h"
 #include "capture/selection.h"
@@ -295,6 +296,8 @@ static void enable_calls(void)
                 callbacks_leave_out(domain, cbid);
             if (bounds_tracing(domain, cbid))
                 callbacks_bound(domain, cbid);
+            if (gpu_counters_concern(domain, cbid))
+                callbacks_count(domain, cbid);
             enable_call(domain, cbid, &refusals);
         }
     }

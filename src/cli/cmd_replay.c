@@ -182,24 +182,47 @@ static bool names_service(void)
     return (name && *name) || (attributes && strstr(attributes, "service.name="));
 }
 
+/* What the recording says of itself, fit for a setting; owned by the caller. NULL: nothing. */
+static char *ask_recording(const struct replay *replay, const char *symbol)
+{
+    struct error err;
+    void *ask;
+    if (open_library(replay->double_path, symbol, &ask, &err) != STATUS_OK)
+        return NULL;
+    const char *answer = ((const char *(*)(void))ask)();
+    return answer && *answer ? harmless_name(answer) : NULL;
+}
+
+/* What the user sets comes later, and so goes before. */
+static void set_default(const char *key, const char *value)
+{
+    const char *wanted = getenv("CUSPAN_SET");
+    char *set = memory_format("%s=%s\n%s", key, value, wanted ? wanted : "");
+    setenv("CUSPAN_SET", set, 1);
+    free(set);
+}
+
 /* The trace is the recorded program's, unless the user names another. */
 static void name_program(const struct replay *replay)
 {
-    struct error err;
-    void *program;
-    if (open_library(replay->double_path, "cuspan_replay_program", &program, &err) != STATUS_OK)
+    char *name = ask_recording(replay, "cuspan_replay_program");
+    if (!name)
         return;
-    const char *recorded = ((const char *(*)(void))program)();
-    if (!recorded || !*recorded)
-        return;
-    char *name = harmless_name(recorded);
-    const char *wanted = getenv("CUSPAN_SET"); /* what the user sets comes later, and so goes before */
-    char *set = memory_format("session.name=%s\n%s", name, wanted ? wanted : "");
-    setenv("CUSPAN_SET", set, 1);
+    set_default("session.name", name);
     if (!names_service())
         setenv("OTEL_SERVICE_NAME", name, 1);
-    free(set);
     free(name);
+}
+
+/* Hardware counters that were recorded are on the spans as they were then. */
+static void take_counters(const struct replay *replay)
+{
+    char *metrics = ask_recording(replay, "cuspan_replay_counters");
+    if (!metrics)
+        return;
+    set_default("counters.period", "1");
+    set_default("counters.metrics", metrics);
+    free(metrics);
 }
 
 static enum status start_agent(const struct replay *replay, struct error *err)
@@ -207,6 +230,7 @@ static enum status start_agent(const struct replay *replay, struct error *err)
     void *initialize;
     injection_apply(&replay->injection);
     name_program(replay);
+    take_counters(replay);
     enum status status = open_library(replay->injection.library, "InitializeInjection", &initialize, err);
     if (status == STATUS_OK)
         ((int (*)(void))initialize)();

@@ -111,6 +111,7 @@ static void compute(const struct stat *stat, struct stat_report *report)
     stat_headline(stat, report);
     stat_calls(stat, report);
     stat_kernels(stat, report);
+    stat_counters(stat, report);
     stat_copies(stat, report);
     stat_devices(stat, report);
     stat_latency(stat, report);

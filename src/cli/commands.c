@@ -146,7 +146,7 @@ static const struct command_option stat_options[] = {
     {OPTION_TOP, "top", "N", "rows of a table (20; 0: all); with --by, of each group, and groups",
      COMPLETES_NOTHING, NULL},
     {OPTION_TABLE, "table", "NAME", "this table alone", COMPLETES_WORDS,
-     "headline calls errors synchronization kernels copies sizes devices gaps streams latency "
+     "headline calls errors synchronization kernels counters copies sizes devices gaps streams latency "
      "latency_histogram memory memory_over_time memory_pytorch memory_unfreed memory_wrong_frees "
      "memory_failed findings own"},
     {OPTION_FINDINGS, "findings", NULL, "what could be better, with the evidence and what to do about it",
@@ -240,6 +240,26 @@ static const struct command_example overhead_examples[] = {
     {"cuspan overhead --levels default,full --rounds 20 --figure 'step ([0-9.]+) ms' -- python train.py",
      "by the time of a step that the program prints itself, without its start"},
     {"cuspan overhead --markdown --endpoint http://collector:4318 ./infer", "with the collector, to paste"},
+    {0}};
+
+static const struct command_option counters_options[] = {
+    {OPTION_DEVICE, "device", "N", "of this GPU alone, as the driver counts them", COMPLETES_NOTHING, NULL},
+    {OPTION_PASSES, "passes", "LIST",
+     "in how many passes could these be counted? As counters.metrics has them, with commas between",
+     COMPLETES_NOTHING, NULL},
+    {OPTION_CUPTI, "cupti", "FILE", "ask this CUPTI, if not the one that an agent would take", COMPLETES_FILE,
+     NULL},
+    {OPTION_JSON, "json", NULL, "as JSON, with each metric's rollups", COMPLETES_NOTHING, NULL},
+    {OPTION_LIBRARY, "library", "FILE",
+     "the agent to load, if not the libcuspan.so that belongs to this program", COMPLETES_FILE, NULL},
+    {0}};
+
+static const struct command_example counters_examples[] = {
+    {"cuspan counters", "the plain names, and the metric behind each"},
+    {"cuspan counters 'dram*' 'lts__t*'", "what the chip can count of its memory and L2 cache"},
+    {"cuspan counters --passes dram.read,dram.write,l2.hit_rate",
+     "can these be counted together, without running kernels again?"},
+    {"cuspan run --set counters.metrics=dram.read,dram.write ./vector_add", "then count them"},
     {0}};
 
 static const struct command_example check_examples[] = {
@@ -643,6 +663,22 @@ const struct command commands[] = {
                 "after "
                 "--timeout.",
         .options = control_options,
+    },
+    {
+        .name = "counters",
+        .operands = "[PATTERN...]",
+        .run = cmd_counters,
+        .summary = "list the hardware counters that this machine's GPUs have",
+        .text =
+            "Hardware counters say of a kernel what no timestamp tells: bytes read from memory, cache hits, "
+            "instructions. The setting counters.metrics names them, by plain names or by the chip's own "
+            "metrics, which are listed where they match a PATTERN with '*' and '?'. A metric is named with "
+            "one "
+            "of its rollups: dram__bytes_read.sum.\n"
+            "\n"
+            "docs/counters.md says what counting costs and what it changes.",
+        .options = counters_options,
+        .examples = counters_examples,
     },
     {
         .name = "doctor",

@@ -70,6 +70,9 @@ enum option_id {
     OPTION_INTERVAL,
     OPTION_SORT,
     OPTION_ONCE,
+    OPTION_DEVICE,
+    OPTION_PASSES,
+    OPTION_CUPTI,
     OPTION_MAN,
     OPTION_COMPLETION
 };
@@ -118,6 +121,7 @@ int cmd_show(int argc, char **argv);
 int cmd_stat(int argc, char **argv);
 int cmd_diff(int argc, char **argv);
 int cmd_overhead(int argc, char **argv);
+int cmd_counters(int argc, char **argv);
 int cmd_check(int argc, char **argv);
 int cmd_ps(int argc, char **argv);
 int cmd_status(int argc, char **argv);

@@ -4,6 +4,7 @@
 #include "config/nearest.h"
 #include "config/settings_table.h"
 #include "model/activities.h"
+#include "model/gpu_counters.h"
 
 #include <inttypes.h>
 
@@ -178,6 +179,26 @@ static void check_names(const struct settings *settings, struct config_report *r
     check_patterns(&settings->capture.activities.deny, "activities.deny", look_at_activities, report);
 }
 
+static void check_counters(const struct settings *settings, struct config_report *report)
+{
+    const struct pattern_list *metrics = &settings->counters.metrics;
+    struct attr_key key;
+    if (metrics->count > GPU_COUNTERS_MAX)
+        config_error(report, "%s: distribution.cuspan.counters.metrics: %d at most, not %zu", report->source,
+                     GPU_COUNTERS_MAX, metrics->count);
+    for (size_t i = 0; i < metrics->count; i++)
+        if (!gpu_counter_key(metrics->patterns[i], &key))
+            config_error(report,
+                         "%s: distribution.cuspan.counters.metrics: \"%.100s\" is no name for an attribute; "
+                         "give it one of up to %zu characters, as in reads=dram__bytes_read.sum",
+                         report->source, metrics->patterns[i], sizeof key.name - sizeof GPU_COUNTER_PREFIX);
+    if (settings->counters.replay == REPLAY_KERNEL && settings->counters.kernels.allow.count == 0)
+        config_error(report,
+                     "%s: distribution.cuspan.counters.replay: kernels are run again only if "
+                     "counters.kernels.allow names them",
+                     report->source);
+}
+
 void check_settings(struct settings *settings, struct config_report *report)
 {
     check_memory(settings, report);
@@ -185,5 +206,6 @@ void check_settings(struct settings *settings, struct config_report *report)
     check_signals(settings, report);
     check_outputs(settings, report);
     check_metrics(settings, report);
+    check_counters(settings, report);
     check_names(settings, report);
 }

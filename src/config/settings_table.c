@@ -71,6 +71,9 @@ static const struct setting_word sleep_whens[] = {{"auto", SLEEP_AUTO, false},
 static const struct setting_word start_ons[] = {
     {"process", START_ON_PROCESS, false}, {"control", START_ON_CONTROL, false}, {NULL, 0, false}};
 
+static const struct setting_word counters_replays[] = {
+    {"none", REPLAY_NONE, false}, {"kernel", REPLAY_KERNEL, false}, {NULL, 0, false}};
+
 static const struct setting_word graph_records[] = {{"when-used", GRAPH_RECORDS_WHEN_USED, false},
                                                     {"at-once", GRAPH_RECORDS_AT_ONCE, false},
                                                     {"always", GRAPH_RECORDS_ALWAYS, false},
@@ -391,6 +394,20 @@ const struct setting settings_table[] = {
      .comment = "ranges, marks and names that the program gives by NVTX"},
     {OWN("capture.cuda_profiler"), SETTINGS(capture.cuda_profiler), .type = SETTING_BOOL, .default_text = "false",
      .comment = "trace only from cudaProfilerStart to cudaProfilerStop"},
+
+    PATTERNS("counters.metrics", counters.metrics,
+             "hardware counters of kernels (dram.read, dram__bytes_read.sum; cuspan counters lists them)"),
+    {OWN("counters.period"), SETTINGS(counters.period), .type = SETTING_UINT32, RANGE(1, COUNT_MAX), .default_text = "100",
+     .comment = "one launch in so many is counted, which waits for its kernel"},
+    PATTERNS("counters.kernels.allow", counters.kernels.allow, "parts of names of kernels that are counted; empty: all"),
+    PATTERNS("counters.kernels.deny", counters.kernels.deny,
+             "kernels that aren't; those of NCCL and its like never are"),
+    PATTERNS("counters.ranges", counters.ranges, "names of ranges (NVTX, cuspan.h) that are counted in place of kernels"),
+    {OWN("counters.replay"), SETTINGS(counters.replay), .type = SETTING_WORD, .words = counters_replays,
+     .default_text = "none",
+     .comment = "kernel: runs the kernels of kernels.allow again, for more metrics than one pass takes"},
+    {OWN("counters.wait_ms"), SETTINGS(counters.wait_ms), .type = SETTING_UINT32, RANGE(1, MS_MAX), .default_text = "1000",
+     .comment = "a kernel that takes longer ends the counting"},
 
     {OWN("cupti.library"), SETTINGS(cupti.library), .type = SETTING_TEXT,
      .comment = "path of libcupti; unset: the newest found that the driver can take"},

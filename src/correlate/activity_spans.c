@@ -234,6 +234,8 @@ static void emit_activity(struct correlate *c, const struct activity_record *rec
     else if (info->is_gpu_work)
         span_attr_bool(span, &key_orphan, true);
     devices_add_ends(&c->devices, record, span);
+    if (c->gpu_counted && record->kind == ACTIVITY_KERNEL)
+        gpu_counted_put(c->gpu_counted, record->correlation_id, span);
     describe_graph(c, record);
     mark_length(span, record);
     if (c->figures_are_on && info->is_gpu_work)
@@ -345,6 +347,11 @@ static void note_overhead(const struct correlate *c, const struct activity_recor
 {
     uint8_t field = c->plan.detail[ACTIVITY_OVERHEAD];
     own_cost_add(record, record->present >> field & 1 ? record->values[field] : 0);
+}
+
+uint32_t correlate_gpu_counters(struct correlate *c, const struct gpu_counters_record *counters)
+{
+    return c->gpu_counted ? gpu_counted_add(c->gpu_counted, counters) : 0;
 }
 
 void correlate_activity(struct correlate *c, const struct activity_record *record)

@@ -57,6 +57,7 @@ enum status correlate_create(const struct correlate_options *options, struct cor
         pending_create(settings->correlation.pending_max, &made->pending) != STATUS_OK ||
         waiting_create(WAITING_BYTES, &made->waiting) != STATUS_OK ||
         names_create(NAMES_BYTES, &made->names) != STATUS_OK || shared_create(&made->shared) != STATUS_OK ||
+        gpu_counted_create(settings, &made->gpu_counted) != STATUS_OK ||
         workers_create(&made->workers) != STATUS_OK || ranges_create(&made->ranges) != STATUS_OK ||
         states_create(&made->states) != STATUS_OK || objects_create(&made->objects) != STATUS_OK ||
         accounts_create(&made->accounts) != STATUS_OK ||
@@ -81,6 +82,7 @@ void correlate_destroy(struct correlate *correlate)
     waiting_destroy(correlate->waiting);
     names_destroy(correlate->names);
     shared_destroy(correlate->shared);
+    gpu_counted_destroy(correlate->gpu_counted);
     workers_destroy(correlate->workers);
     ranges_destroy(correlate->ranges);
     states_destroy(correlate->states);

@@ -8,6 +8,7 @@
 #include "correlate/correlate.h"
 #include "correlate/devices.h"
 #include "correlate/figures.h"
+#include "correlate/gpu_counted.h"
 #include "correlate/graphs.h"
 #include "correlate/lingering.h"
 #include "correlate/names.h"
@@ -66,6 +67,7 @@ struct correlate {
     struct figures_store *figures;
     bool figures_are_on; /* as of the last round */
     struct attribute_plan plan;
+    struct gpu_counted *gpu_counted; /* NULL: counters are off */
     uint32_t held_count;
     struct held_resource held[RESOURCES_HELD]; /* events on their way to the call that they happened in */
     uint64_t next_sweep_ns, now_ns;

@@ -5,6 +5,7 @@
 #ifndef CUSPAN_MODEL_DOCTOR_H
 #define CUSPAN_MODEL_DOCTOR_H
 
+#include "base/status.h"
 #include "model/settings.h"
 
 #define DOCTOR_TEXT_BYTES   512
@@ -42,6 +43,32 @@ struct doctor_answer {
 
 enum doctor_tracing { DOCTOR_TRACED, DOCTOR_NOT_TRACED, DOCTOR_NO_SUCH_NAME };
 
+/* What `cuspan counters` asks: the metrics that GPUs have, or how many passes some of them take. What is
+ * handed over is valid in the call. */
+struct doctor_chip {
+    int device;
+    char gpu[96];  /* "NVIDIA H200" */
+    char chip[32]; /* "GH100" */
+};
+
+struct doctor_metric {
+    const char *name; /* of dram__bytes.sum.per_second the first part */
+    const char *rollups;
+    const char *description;
+    const char *hardware;
+    const char *unit;
+};
+
+struct doctor_counters {
+    const char *library;                /* the CUPTI; NULL: the one that an agent would take */
+    int device;                         /* -1: all */
+    const struct pattern_list *metrics; /* none: list all that the chip has; else plan these */
+    void *context;
+    void (*on_chip)(void *context, const struct doctor_chip *chip);
+    void (*on_metric)(void *context, const struct doctor_metric *metric);
+    void (*on_plan)(void *context, size_t passes);
+};
+
 struct doctor_api {
     size_t settings_bytes;
     const char *version;
@@ -53,6 +80,7 @@ struct doctor_api {
     /* Whether a kind of GPU work ("kernel"), a call ("cudaGetDevice") or a group of calls ("launch") is
      * traced. `why` (DOCTOR_TEXT_BYTES): of what isn't, the setting that leaves it out. */
     enum doctor_tracing (*is_traced)(const struct settings *settings, const char *name, char *why);
+    enum status (*list_counters)(const struct doctor_counters *ask, struct error *err);
 };
 
 #define DOCTOR_API_SYMBOL "cuspan_doctor_api"

@@ -21,8 +21,9 @@ enum record_type {
     RECORD_RANGE_BEGIN, /* struct range_record, as the next two */
     RECORD_RANGE_END,
     RECORD_MARK,
-    RECORD_NAME,       /* struct name_record */
-    RECORD_CALL_ASLEEP /* struct call_record: it makes a graph while capture sleeps. In no recording */
+    RECORD_NAME,        /* struct name_record */
+    RECORD_CALL_ASLEEP, /* struct call_record: it makes a graph while capture sleeps. In no recording */
+    RECORD_GPU_COUNTERS /* struct gpu_counters_record */
 };
 
 struct record_head {
@@ -137,9 +138,19 @@ struct name_record {
     char name[];
 };
 
+/* What the hardware counted of one launch's kernel; it lies before the launch's call. */
+struct gpu_counters_record {
+    struct record_head head;
+    uint64_t time_ns;
+    uint32_t correlation_id;
+    uint32_t count;
+    double values[]; /* by the metrics of the settings; not finite: none could be had */
+};
+
 static_assert(offsetof(struct resource_record, time_ns) == 8 &&
                   offsetof(struct context_record, time_ns) == 8 &&
-                  offsetof(struct range_record, time_ns) == 8 && offsetof(struct name_record, time_ns) == 8,
+                  offsetof(struct range_record, time_ns) == 8 && offsetof(struct name_record, time_ns) == 8 &&
+                  offsetof(struct gpu_counters_record, time_ns) == 8,
               "capture converts the time of all of them alike");
 
 /* A host thread as capture knows it. */

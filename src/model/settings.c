@@ -40,6 +40,9 @@ void settings_deinit(struct settings *settings)
     filter_deinit(&settings->capture.calls);
     filter_deinit(&settings->capture.activities);
     filter_deinit(&settings->capture.kernels);
+    pattern_list_deinit(&settings->counters.metrics);
+    filter_deinit(&settings->counters.kernels);
+    pattern_list_deinit(&settings->counters.ranges);
     free(settings->cupti.library);
     free(settings->session.name);
     pattern_list_deinit(&settings->on_signal);

@@ -31,6 +31,7 @@ enum cupti_others { OTHERS_HOLD, OTHERS_GIVE_WAY, OTHERS_SHARE };
 enum sleep_when { SLEEP_AUTO, SLEEP_NEVER, SLEEP_ALWAYS };
 enum start_on { START_ON_PROCESS, START_ON_CONTROL };
 enum graph_records { GRAPH_RECORDS_WHEN_USED, GRAPH_RECORDS_AT_ONCE, GRAPH_RECORDS_ALWAYS };
+enum counters_replay { REPLAY_NONE, REPLAY_KERNEL };
 enum compression { COMPRESSION_NONE, COMPRESSION_GZIP, COMPRESSION_ZSTD };
 enum exporter_kind { EXPORTER_OTLP_HTTP, EXPORTER_OTLP_GRPC, EXPORTER_FILE, EXPORTER_CONSOLE };
 enum otlp_encoding { ENCODING_PROTOBUF, ENCODING_JSON };
@@ -114,6 +115,14 @@ struct settings {
         bool nvtx;          /* ranges, marks and names */
         bool cuda_profiler; /* only between cudaProfilerStart and cudaProfilerStop */
     } capture;
+    struct {
+        struct pattern_list metrics; /* names (model/gpu_counters.h); none: no hardware counters */
+        uint32_t period;             /* one in so many is counted */
+        struct filter kernels;       /* parts of their names */
+        struct pattern_list ranges;  /* in place of kernels; their names */
+        enum counters_replay replay;
+        uint32_t wait_ms; /* for a kernel that is counted */
+    } counters;
     struct {
         char *library; /* path; NULL: found */
         enum cupti_api api;

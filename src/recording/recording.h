@@ -23,7 +23,8 @@ enum recording_event_type {
     RECORDING_ACTIVITY = 6,
     RECORDING_LOSS = 7, /* events that capture lost before they came here */
     /* 8 is used inside the format. */
-    RECORDING_SAID = 16 /* what the program said of a thread's work: a context, a range, a mark, a name */
+    RECORDING_SAID = 16, /* what the program said of a thread's work: a context, a range, a mark, a name */
+    RECORDING_GPU_COUNTERS = 17 /* what the hardware counted of one launch */
 };
 
 /* The keys of INFO events that cuspan itself writes and looks for. */
@@ -34,6 +35,8 @@ enum recording_event_type {
 #define RECORDING_INFO_API            "cupti.api"
 #define RECORDING_INFO_CLOCK          "clock" /* "realtime" */
 #define RECORDING_INFO_HOST_ARCH      "host.arch"
+#define RECORDING_INFO_GPU_COUNTER                                                                           \
+    "counter" /* one for each of GPU_COUNTERS' values, in their order, as settings have it */
 
 struct recording_event {
     enum recording_event_type type;
@@ -46,6 +49,7 @@ struct recording_event {
     const struct resource_record *resource;
     const struct record_head *said; /* CONTEXT, RANGE_BEGIN, RANGE_END, MARK, NAME of enum record_type */
     const struct activity_record *activity;
+    const struct gpu_counters_record *gpu_counters;
 };
 
 struct recording_writer;
@@ -70,6 +74,8 @@ enum status recording_write_resource(struct recording_writer *writer, uint64_t t
 /* A context, range or name record; `time_ns` stands behind its head. */
 enum status recording_write_said(struct recording_writer *writer, uint64_t tid, uint64_t time_ns,
                                  const struct record_head *said) MUST_CHECK;
+enum status recording_write_gpu_counters(struct recording_writer *writer, uint64_t tid,
+                                         const struct gpu_counters_record *counters) MUST_CHECK;
 enum status recording_write_activity(struct recording_writer *writer,
                                      const struct activity_record *activity) MUST_CHECK;
 enum status recording_write_loss(struct recording_writer *writer, const char *counter,

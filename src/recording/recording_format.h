@@ -22,6 +22,7 @@
 
 #include "model/activities.h"
 #include "model/calls.h"
+#include "model/gpu_counters.h"
 #include "model/record.h"
 
 #include <stdbool.h>
@@ -32,7 +33,7 @@
     "CUSPAN\n"
 #define FORMAT_MAGIC_BYTES  8
 #define FORMAT_MAJOR        1
-#define FORMAT_MINOR        1 /* 1: resources may be nodes of graphs */
+#define FORMAT_MINOR        2 /* 1: resources may be nodes of graphs; 2: hardware counters */
 #define FORMAT_HEADER_BYTES 20
 #define FORMAT_BLOCK_BYTES  20 /* of a block's own header */
 #define FORMAT_END_BYTES    16

@@ -43,6 +43,10 @@ struct recording {
     uint64_t call_words[CALL_RECORD_BYTES / 8];
     struct resource_record resource;
     uint64_t said_words[FORMAT_SAID_BYTES_MAX / 8];
+    struct {
+        struct gpu_counters_record record;
+        double values[GPU_COUNTERS_MAX];
+    } gpu_counters;
     struct activity_record activity;
     uint8_t arrays[ACTIVITY_FIELDS_MAX][UINT8_MAX + 1];
 };
@@ -295,6 +299,29 @@ static void get_said(struct recording *recording, struct cursor *cursor, struct 
     event->said = &record->head;
 }
 
+static void get_gpu_counters(struct recording *recording, struct cursor *cursor,
+                             struct recording_event *event)
+{
+    struct gpu_counters_record *record = &recording->gpu_counters.record;
+    event->tid = get(cursor);
+    record->time_ns = get(cursor);
+    uint64_t correlation_id = get(cursor), count = get(cursor);
+    if (correlation_id > UINT32_MAX || count > GPU_COUNTERS_MAX) {
+        cursor->is_bad = true;
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        const uint8_t *value = get_bytes(cursor, sizeof(double));
+        uint64_t bits = value ? format_get_u64(value) : 0;
+        memcpy(&recording->gpu_counters.values[i], &bits, sizeof bits);
+    }
+    record->correlation_id = (uint32_t)correlation_id;
+    record->count = (uint32_t)count;
+    record->head =
+        (struct record_head){(uint32_t)(sizeof *record + count * sizeof(double)), RECORD_GPU_COUNTERS, 0, 0};
+    event->gpu_counters = record;
+}
+
 /* What this build would take for a string must be one in the file, and so on: else it would follow a number.
  */
 static uint64_t fields_usable(const struct format_schema *schema, uint64_t kind)
@@ -455,6 +482,9 @@ static bool get_event(struct recording *recording, uint64_t type, struct cursor 
         return true;
     case RECORDING_ACTIVITY:
         get_activity(recording, cursor, event);
+        return true;
+    case RECORDING_GPU_COUNTERS:
+        get_gpu_counters(recording, cursor, event);
         return true;
     case FORMAT_SCHEMA:
         get_schema(recording, cursor);

@@ -15,6 +15,7 @@
 #include "capture/callbacks.h"
 #include "capture/capture.h"
 #include "capture/switches.h"
+#include "capture/thread_context.h"
 #include "capture/wake.h"
 #include "config/config.h"
 
@@ -66,6 +67,13 @@ bool callbacks_is_bound(enum call_domain domain, uint32_t cbid)
 }
 
 void callbacks_bound(enum call_domain domain, uint32_t cbid)
+{
+    (void)domain, (void)cbid;
+}
+
+__thread struct thread_context *thread_context_self __attribute__((tls_model("initial-exec")));
+
+void callbacks_count(enum call_domain domain, uint32_t cbid)
 {
     (void)domain, (void)cbid;
 }

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 MAGIC = b"\x89CUSPAN\n"
 BLOCK, END = 0x4B4C4243, 0x444E4543
 INFO, THREAD, THREAD_END, CALL, RESOURCE, ACTIVITY, LOSS, SCHEMA = range(1, 9)
-SAID = 16
+SAID, GPU_COUNTERS = 16, 17
 STRINGS_MAX = 65536  # later ones have no number
 
 CONTEXT_CREATED = 1  # CUPTI's number of the resource event
@@ -65,6 +65,8 @@ class Recording:
     activities: list = field(default_factory=list)
     contexts_created: list = field(default_factory=list)  # their handles
     losses: dict = field(default_factory=dict)
+    counters: list = field(default_factory=list)  # names of what the hardware counted
+    counted: dict = field(default_factory=dict)  # correlation ID: the values
 
     def gpu_work(self):
         """The records that have to become GPU spans."""
@@ -157,7 +159,9 @@ class Reader:
         recording = self.recording
         if kind == INFO:
             key = text(cursor.string())
-            recording.info[key] = text(cursor.string())
+            value = recording.info[key] = text(cursor.string())
+            if key == "counter":
+                recording.counters.append(value)
         elif kind == THREAD:
             tid, _ = cursor.varint(), cursor.varint()
             recording.threads[tid] = text(cursor.string())
@@ -175,6 +179,10 @@ class Reader:
             recording.losses[name] = recording.losses.get(name, 0) + cursor.varint()
         elif kind == SCHEMA:
             self.schema(cursor)
+        elif kind == GPU_COUNTERS:
+            cursor.varint(), cursor.varint()
+            correlation_id, count = cursor.varint(), cursor.varint()
+            recording.counted[correlation_id] = struct.unpack(f"<{count}d", cursor.take(8 * count))
         elif kind == ACTIVITY:
             recording.activities.append(self.activity(cursor))
 

@@ -48,9 +48,9 @@ one_line() {
 
 expect "no command" 2 "$cuspan"
 expect "help" 0 "$cuspan" help
-says "help" "$out" "*run *record *replay *show *stat *overhead *check *top *doctor *version *help*"
+says "help" "$out" "*run *record *replay *show *stat *overhead *check *top *counters *doctor *version *help*"
 expect "--help" 0 "$cuspan" --help
-for command in run record replay show stat diff overhead check doctor ps status top version help; do
+for command in run record replay show stat diff overhead counters check doctor ps status top version help; do
     expect "help $command" 0 "$cuspan" help $command
     says "help $command" "$out" "usage: cuspan $command*"
     expect "$command --help" 0 "$cuspan" $command --help

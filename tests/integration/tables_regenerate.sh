@@ -34,4 +34,9 @@ for version in "$headers"/1[23].*; do
     gcc -std=c17 -fsyntax-only -I "$stub" -I "$root/src" $(includes "$version" cupti.h) $(includes "$version" cuda.h) \
         "$root/tests/integration/cupti_abi_check.c"
     echo "cupti_abi.h holds against ${version##*/}"
+    [ -n "$(find "$version" -name cupti_range_profiler.h)" ] || continue
+    # shellcheck disable=SC2046
+    gcc -x c++ -std=c++17 -fsyntax-only -I "$stub" -I "$root/src" $(includes "$version" cupti.h) \
+        $(includes "$version" cuda.h) "$root/tests/integration/profiler_abi_check.c"
+    echo "profiler_abi.h holds against ${version##*/}"
 done

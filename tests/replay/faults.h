@@ -33,6 +33,10 @@
     X(STREAMS, "streams", 1000, "the GPU's work is spread over so many streams")                             \
     X(NO_CALL, "no-call", 2, "every nth GPU record bears the correlation ID of no call")                     \
     X(NO_RECORD, "no-record", 2, "every nth GPU record never comes")                                         \
+    X(COUNTERS, "counters", 35,                                                                              \
+      "hardware counters can't be had, with this result: 26 another tool has them")                          \
+    X(COUNTED_HANGS, "counted-hangs", 1, "the nth kernel that is counted doesn't end")                       \
+    X(COUNTED_SPOILT, "counted-spoilt", 1, "another kernel runs into every nth that is counted")             \
     X(NO_PATIENCE, "no-patience", 1, "the agent isn't told that it may wait for room in its queues")
 
 enum fault {

@@ -167,6 +167,7 @@ static bool wait_for_turn(const struct item *item)
 
 static void play_call(struct player *player, const struct item *item)
 {
+    replay_call = item->call->correlation_id;
     uint64_t *data = &player->call_data[(size_t)item->depth * SUBSCRIBERS_MAX];
     if (item->type == ITEM_ENTER) {
         const struct call_info *info = call_info(item->call->head.domain, item->call->head.cbid);

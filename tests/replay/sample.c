@@ -6,6 +6,7 @@
 #include "model/activities.h"
 #include "recording/recording.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -215,6 +216,20 @@ static void write_names(struct maker *maker, const struct host *host)
     write_name(maker, host, NAMED_DEVICE, 0, "left");
 }
 
+static void write_counters(struct maker *maker, const struct host *host, uint64_t time_ns)
+{
+    struct {
+        struct gpu_counters_record record;
+        double values[3];
+    } counters = {
+        {.head = {sizeof counters, RECORD_GPU_COUNTERS, 0, 0},
+         .time_ns = time_ns,
+         .correlation_id = host->correlation_id,
+         .count = 3},
+        {4096.0 * host->correlation_id, 50.5, host->correlation_id % 2 ? NAN : (double)host->correlation_id}};
+    check(maker, recording_write_gpu_counters(maker->writer, host->tid, &counters.record));
+}
+
 static void make_call(struct maker *maker, struct host *host)
 {
     if (maker->sample->has_names && host->done == 0 && host->tid == SAMPLE_TID)
@@ -226,6 +241,8 @@ static void make_call(struct maker *maker, struct host *host)
     case 0:
     case 2: /* the runtime launches by the driver */
         write_call(maker, host, CALL_DRIVER, maker->driver_launch, start_ns + 200, end_ns - 200);
+        if (maker->sample->has_counters && host->correlation_id % 3 == 0)
+            write_counters(maker, host, end_ns);
         write_call(maker, host, CALL_RUNTIME, maker->launch, start_ns, end_ns);
         break;
     case 1:
@@ -338,7 +355,10 @@ static void write_beginning(struct maker *maker)
         .context_id = 1,
         .handle = SAMPLE_CONTEXT,
     };
+    static const char *const counters[] = {"dram.read", "l2.hit_rate", "reads=lts__t_sectors_op_read.sum"};
     check(maker, recording_write_info(maker->writer, RECORDING_INFO_PROGRAM, "sample"));
+    for (size_t i = 0; maker->sample->has_counters && i < sizeof counters / sizeof *counters; i++)
+        check(maker, recording_write_info(maker->writer, RECORDING_INFO_GPU_COUNTER, counters[i]));
     check(maker, recording_write_resource(maker->writer, 1000, &created));
     created.head.cbid = CUPTI_RESOURCE_STREAM_CREATED;
     created.time_ns++;

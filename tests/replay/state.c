@@ -7,8 +7,11 @@
 #include "watch.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+_Thread_local uint32_t replay_call;
 
 struct replay_state replay = {.version = 130500, .is_patient = true};
 
@@ -18,6 +21,7 @@ cuspan_replay_room_fn *cuspan_replay_room;
 REPLAY_EXPORT cuspan_replay_load_fn cuspan_replay_load;
 REPLAY_EXPORT cuspan_replay_waits_fn cuspan_replay_waits;
 REPLAY_EXPORT cuspan_replay_program_fn cuspan_replay_program;
+REPLAY_EXPORT cuspan_replay_counters_fn cuspan_replay_counters;
 
 /* What cuptiGetVersion answers in each release. */
 static const struct {
@@ -113,4 +117,23 @@ int cuspan_replay_waits(void)
 const char *cuspan_replay_program(void)
 {
     return replay.timeline.program[0] ? replay.timeline.program : NULL;
+}
+
+const char *cuspan_replay_counters(void)
+{
+    static char list[sizeof replay.timeline.counters + GPU_COUNTERS_MAX];
+    size_t length = 0;
+    for (size_t i = 0; i < replay.timeline.counter_count; i++)
+        length += (size_t)snprintf(list + length, sizeof list - length, "%s%s", i ? "," : "",
+                                   replay.timeline.counters[i]);
+    return length ? list : NULL;
+}
+
+/* Who never plays, and asks what the chip can count, names a recording. */
+__attribute__((constructor)) static void load_named(void)
+{
+    struct error err;
+    const char *path = getenv("CUSPAN_REPLAY_CHIP");
+    if (path && cuspan_replay_load(path, &err) != STATUS_OK)
+        fprintf(stderr, "%s\n", err.text);
 }

@@ -29,6 +29,9 @@ struct replay_state {
 
 extern struct replay_state replay;
 
+/* The recorded correlation ID of the call that the calling thread plays. */
+extern _Thread_local uint32_t replay_call;
+
 /* 0 stays 0; the others never become 0, even where 32 bits wrap around. */
 uint32_t replay_correlation(uint32_t recorded);
 /* 0 stays 0. */

@@ -109,6 +109,22 @@ static bool add_said(struct timeline *timeline, uint64_t tid, const struct recor
     return copy != NULL;
 }
 
+static bool add_counts(struct timeline *timeline, const struct gpu_counters_record *counts)
+{
+    if (!grow((void **)&timeline->counts, timeline->count_count, sizeof(void *)))
+        return false;
+    timeline->counts[timeline->count_count] = copy_of(counts, counts->head.bytes);
+    return timeline->counts[timeline->count_count++] != NULL;
+}
+
+static void add_info(struct timeline *timeline, const char *key, const char *value)
+{
+    if (strcmp(key, RECORDING_INFO_PROGRAM) == 0)
+        snprintf(timeline->program, sizeof timeline->program, "%s", value);
+    if (strcmp(key, RECORDING_INFO_GPU_COUNTER) == 0 && timeline->counter_count < GPU_COUNTERS_MAX)
+        snprintf(timeline->counters[timeline->counter_count++], sizeof timeline->counters[0], "%s", value);
+}
+
 /* A record's fixed arrays are the reader's own and change with its next event. */
 static bool keep_arrays(struct activity_record *record)
 {
@@ -163,12 +179,36 @@ static bool add_event(struct timeline *timeline, const struct recording_event *e
             strncpy(thread->name, event->name, sizeof thread->name - 1);
         return thread != NULL;
     case RECORDING_INFO:
-        if (strcmp(event->name, RECORDING_INFO_PROGRAM) == 0)
-            snprintf(timeline->program, sizeof timeline->program, "%s", event->text);
+        add_info(timeline, event->name, event->text);
         return true;
+    case RECORDING_GPU_COUNTERS:
+        return add_counts(timeline, event->gpu_counters);
     default:
         return true;
     }
+}
+
+static int compare_counts(const void *a, const void *b)
+{
+    const struct gpu_counters_record *const *one = a, *const *other = b;
+    return ((*one)->correlation_id > (*other)->correlation_id) -
+           ((*one)->correlation_id < (*other)->correlation_id);
+}
+
+static int compare_with_counts(const void *key, const void *entry)
+{
+    uint32_t id = *(const uint32_t *)key;
+    const struct gpu_counters_record *const *counts = entry;
+    return (id > (*counts)->correlation_id) - (id < (*counts)->correlation_id);
+}
+
+const struct gpu_counters_record *timeline_counts_of(const struct timeline *timeline, uint32_t correlation_id)
+{
+    struct gpu_counters_record **found =
+        timeline->count_count ? bsearch(&correlation_id, timeline->counts, timeline->count_count,
+                                        sizeof(void *), compare_with_counts)
+                              : NULL;
+    return found ? *found : NULL;
 }
 
 static enum status read_events(struct timeline *timeline, const char *path, struct error *err)
@@ -180,6 +220,8 @@ static enum status read_events(struct timeline *timeline, const char *path, stru
         if (status == STATUS_OK && !add_event(timeline, &event))
             status = error_set(err, STATUS_NO_MEMORY, "%s: no memory to replay it", path);
     }
+    if (timeline->count_count > 0)
+        qsort(timeline->counts, timeline->count_count, sizeof(void *), compare_counts);
     return status == STATUS_END ? STATUS_OK : status;
 }
 
@@ -523,6 +565,9 @@ void timeline_deinit(struct timeline *timeline)
         thread_deinit(&timeline->threads[t]);
     for (size_t i = 0; i < timeline->activity_count; i++)
         record_free(timeline->activities[i].record);
+    for (size_t i = 0; i < timeline->count_count; i++)
+        free(timeline->counts[i]);
+    free(timeline->counts);
     free(timeline->threads);
     free(timeline->activities);
     free(timeline->contexts);

@@ -8,6 +8,7 @@
 #define CUSPAN_REPLAY_TIMELINE_H
 
 #include "base/status.h"
+#include "model/gpu_counters.h"
 #include "model/record.h"
 
 #include <stdbool.h>
@@ -56,6 +57,10 @@ struct timeline_context {
 };
 
 struct timeline {
+    struct gpu_counters_record **counts; /* by correlation ID */
+    size_t count_count;
+    char counters[GPU_COUNTERS_MAX][128]; /* the names of their values */
+    size_t counter_count;
     struct timeline_thread *threads;
     size_t thread_count;
     struct timeline_activity *activities;
@@ -76,6 +81,9 @@ enum status timeline_load(const char *path, uint32_t shuffle, struct timeline *t
                           struct error *err) MUST_CHECK;
 void timeline_deinit(struct timeline *timeline);
 
+/* What was counted of this launch; NULL: nothing. */
+const struct gpu_counters_record *timeline_counts_of(const struct timeline *timeline,
+                                                     uint32_t correlation_id);
 const struct timeline_context *timeline_context_by_id(const struct timeline *timeline, uint32_t id);
 const struct timeline_context *timeline_context_by_handle(const struct timeline *timeline, uint64_t handle);
 

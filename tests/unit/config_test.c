@@ -358,7 +358,7 @@ static void wrong_keys_and_values_are_errors_in_words(void **state)
     static const struct expectation cases[] = {
         {"detial: full", ":5:5: distribution.cuspan.detial: unknown key; did you mean detail?"},
         {"frobnicate: 1",
-         "distribution.cuspan.frobnicate: unknown key: expected one of detail, capture, cupti"},
+         "distribution.cuspan.frobnicate: unknown key: expected one of detail, capture, counters, cupti"},
         {"detail: fulll",
          "detail: expected summary, default, graph-nodes or full, not \"fulll\"; did you mean full?"},
         {"detail: 3", "detail: expected summary, default, graph-nodes or full, not an integer"},

@@ -3,8 +3,10 @@
 #include "base/counters.h"
 #include "model/activities.h"
 #include "model/calls.h"
+#include "model/gpu_counters.h"
 
 #include <fcntl.h>
+#include <math.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -382,11 +384,55 @@ static void long_and_many_strings_survive(void **unused)
     assert_ended(recording);
 }
 
+static void counts_come_back_to_the_bit(void **unused)
+{
+    struct {
+        struct gpu_counters_record record;
+        double values[GPU_COUNTERS_MAX + 1];
+    } counts = {.record = {.time_ns = 1700000000000000000, .correlation_id = UINT32_MAX, .count = 3}};
+    const double values[] = {0.1, -1e300, NAN};
+    memcpy(counts.record.values, values, sizeof values);
+    struct recording_writer *writer = create();
+    assert_int_equal(recording_write_gpu_counters(writer, 77, &counts.record), STATUS_OK);
+    counts.record.count = GPU_COUNTERS_MAX + 1;
+    assert_int_equal(recording_write_gpu_counters(writer, 77, &counts.record), STATUS_INVALID);
+    close_writer(writer);
+    struct recording *recording = open_file();
+    struct recording_event event;
+    next(recording, &event, RECORDING_GPU_COUNTERS);
+    assert_int_equal(event.tid, 77);
+    assert_int_equal(event.gpu_counters->head.type, RECORD_GPU_COUNTERS);
+    assert_int_equal(event.gpu_counters->head.bytes, sizeof counts.record + sizeof values);
+    assert_int_equal(event.gpu_counters->time_ns, 1700000000000000000);
+    assert_int_equal(event.gpu_counters->correlation_id, UINT32_MAX);
+    assert_int_equal(event.gpu_counters->count, 3);
+    assert_memory_equal(event.gpu_counters->values, values, sizeof values);
+    assert_ended(recording);
+}
+
+static void unreasonable_counts_are_damage(void **unused)
+{
+    static const uint8_t too_many[] = {1, 1, 1, GPU_COUNTERS_MAX + 1}, too_short[] = {1, 1, 1, 2, 0, 0};
+    struct error err;
+    for (int i = 0; i < 2; i++) {
+        struct recording_event event;
+        struct recording_writer *writer = create();
+        assert_int_equal(recording_write_raw(writer, RECORDING_GPU_COUNTERS, i ? too_short : too_many,
+                                             i ? sizeof too_short : sizeof too_many),
+                         STATUS_OK);
+        close_writer(writer);
+        struct recording *recording = open_file();
+        assert_int_equal(recording_next(recording, &event, &err), STATUS_CORRUPT);
+        recording_close(recording);
+        unlink(path);
+    }
+}
+
 static void unknown_events_are_skipped(void **unused)
 {
     static const uint8_t payload[300] = {1, 2, 3};
     struct recording_writer *writer = create();
-    for (unsigned type = RECORDING_SAID + 1; type < 1000; type += 7)
+    for (unsigned type = RECORDING_GPU_COUNTERS + 1; type < 1000; type += 7)
         assert_int_equal(recording_write_raw(writer, type, payload, type % sizeof payload), STATUS_OK);
     assert_int_equal(recording_write_info(writer, "after", "them"), STATUS_OK);
     assert_int_equal(recording_write_raw(writer, 1 << 30, payload, 0), STATUS_OK);
@@ -626,7 +672,7 @@ static void another_major_version_names_both(void **unused)
     uint8_t *content = small_recording(&bytes);
     content[8] = 3;
     assert_int_equal(read_through(content, bytes, &err), STATUS_UNSUPPORTED);
-    assert_non_null(strstr(err.text, "3.1"));
+    assert_non_null(strstr(err.text, "3.2"));
     assert_non_null(strstr(err.text, "1.x"));
     free(content);
 }
@@ -694,6 +740,8 @@ int main(void)
         cmocka_unit_test(an_empty_recording_is_one),
         cmocka_unit_test(the_file_is_private_and_replaces_what_was_there),
         cmocka_unit_test(long_and_many_strings_survive),
+        cmocka_unit_test(counts_come_back_to_the_bit),
+        cmocka_unit_test(unreasonable_counts_are_damage),
         cmocka_unit_test(unknown_events_are_skipped),
         cmocka_unit_test(later_fields_at_the_end_of_an_event_are_skipped),
         cmocka_unit_test(an_event_that_is_too_large_is_refused_and_counted),

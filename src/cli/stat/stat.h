@@ -114,6 +114,7 @@ uint32_t stat_number(struct map *numbers, uint64_t key);
 void stat_headline(const struct stat *stat, struct stat_report *report);
 void stat_calls(const struct stat *stat, struct stat_report *report);
 void stat_kernels(const struct stat *stat, struct stat_report *report);
+void stat_counters(const struct stat *stat, struct stat_report *report);
 void stat_copies(const struct stat *stat, struct stat_report *report);
 void stat_devices(const struct stat *stat, struct stat_report *report);
 void stat_latency(const struct stat *stat, struct stat_report *report);

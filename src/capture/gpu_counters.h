@@ -1,0 +1,46 @@
+/* Hardware counters of the host's kernels: which launches and ranges are counted, and when.
+ *
+ * One thing is counted at a time. A launch is counted on the host's own thread, from its enter to its exit,
+ * which waits for the kernel: it costs what the launch and the kernel take, and 0.1 ms or more. So only one
+ * in so many is (counters.period), and none of kernels that may wait for others, which would never end: those
+ * of NCCL and its like. Where a kernel doesn't end in time (counters.wait_ms), nothing is counted from then
+ * on.
+ *
+ * Launches that are not to be counted cost a subtraction, where counters are on; where they are off nothing
+ * of this is called. */
+#ifndef CUSPAN_CAPTURE_GPU_COUNTERS_H
+#define CUSPAN_CAPTURE_GPU_COUNTERS_H
+
+#include "capture/cupti.h"
+#include "capture/threads.h"
+#include "model/calls.h"
+#include "model/gpu_counters.h"
+#include "model/settings.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+/* Settings name metrics and a CUPTI is there. */
+void gpu_counters_start(const struct settings *settings, const struct cupti *cupti);
+
+/* Whether this call launches kernels that may be counted. */
+bool gpu_counters_concern(enum call_domain domain, uint32_t cbid);
+
+/* Around the launch, on its thread. */
+void gpu_counters_enter(enum call_domain domain, uint32_t cbid, const struct cupti_callback_data *data);
+void gpu_counters_exit(struct host_thread *thread, const struct cupti_callback_data *data);
+
+/* Ranges of these names are counted as wholes: the context is waited for at both ends. */
+extern _Atomic bool gpu_counters_have_ranges;
+void gpu_counters_enter_range(uint64_t id, const char *name, uint32_t name_bytes);
+/* `attrs` (GPU_COUNTERS_MAX) gets the values; returns how many. 0: this range is not counted. */
+uint32_t gpu_counters_exit_range(uint64_t id, struct range_attr *attrs);
+
+/* A context is about to go: on the thread that ends it. */
+void gpu_counters_end_context(cuda_context_handle context);
+
+/* Nothing is counted from here on. Unless the process exits, when the driver may be gone already, what is
+ * being counted is waited for, and CUPTI's part of it taken down. */
+void gpu_counters_stop(bool is_exit);
+
+#endif

@@ -1,0 +1,68 @@
+/* Hardware counters of one CUDA context, by CUPTI's Range Profiler: what is between begin and end is counted.
+ *
+ * Metrics are those of settings: the chip's own names, or plain ones (model/gpu_counters.h). A set of metrics
+ * may take several passes, of which one run of a kernel is one: unless kernels may be run again
+ * (PROFILER_REPLAYS), sets of more than one pass are refused. Beginning and ending wait for the GPU and take
+ * long, 0.1 ms or more. One thread at a time; the context must be current.
+ *
+ * CUPTI looks for libnvperf_host.so and libnvperf_target.so, which lie beside it in NVIDIA's packages. */
+#ifndef CUSPAN_CAPTURE_PROFILER_H
+#define CUSPAN_CAPTURE_PROFILER_H
+
+#include "base/status.h"
+#include "capture/cupti.h"
+#include "capture/profiler_abi.h"
+#include "model/gpu_counters.h"
+#include "model/settings.h"
+
+#include <stdbool.h>
+
+enum profiler_scope {
+    PROFILER_KERNELS, /* each kernel between begin and end by itself, one after another */
+    PROFILER_REPLAYS, /* the same, run again as often as there are passes */
+    PROFILER_WHOLE    /* all that runs between begin and end, together */
+};
+
+struct profiler;
+
+/* Finds the calls, once. UNSUPPORTED: a CUPTI before 12.6; NOT_FOUND: it has not got its two libraries. */
+enum status profiler_load(const struct cupti *cupti, struct error *err) MUST_CHECK;
+
+/* INVALID: the chip has no such metric, or all of them take more than one pass; UNAVAILABLE: counters can't
+ * be had here and now: the right is missing, another tool has them, or the device has none. NO_MEMORY. */
+enum status profiler_open(cuda_context_handle context, const struct pattern_list *metrics,
+                          enum profiler_scope scope, struct profiler **profiler,
+                          struct error *err) MUST_CHECK;
+void profiler_close(struct profiler *profiler);
+
+enum status profiler_begin(struct profiler *profiler, struct error *err) MUST_CHECK;
+/* `values`: one for each metric. OK with `*count` ranges counted (kernels, or 1); values are the first's. */
+enum status profiler_end(struct profiler *profiler, double *values, size_t *count,
+                         struct error *err) MUST_CHECK;
+
+size_t profiler_metric_count(const struct profiler *profiler);
+
+/* --- what a chip has, for a person who asks --- */
+
+struct profiler_metric {
+    const char *name;    /* without its rollups */
+    const char *rollups; /* "sum avg min max", as far as there are any */
+    const char *description;
+    const char *hardware; /* the unit of the chip that counts it */
+    const char *unit;
+};
+typedef void profiler_see_fn(void *context, const struct profiler_metric *metric);
+
+/* The chip's name, of PROFILER_CHIP_BYTES at most. */
+#define PROFILER_CHIP_BYTES 32
+enum status profiler_learn_chip(cuda_context_handle context, char *chip, struct error *err) MUST_CHECK;
+
+/* All metrics of the context's device. The strings are valid in `see`. */
+enum status profiler_list(cuda_context_handle context, profiler_see_fn *see, void *seer,
+                          struct error *err) MUST_CHECK;
+
+/* In how many passes these can be counted. INVALID: the chip lacks one. */
+enum status profiler_plan(cuda_context_handle context, const struct pattern_list *metrics, size_t *passes,
+                          struct error *err) MUST_CHECK;
+
+#endif

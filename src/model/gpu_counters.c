@@ -1,0 +1,68 @@
+#include "model/gpu_counters.h"
+
+#include <stdio.h>
+#include <string.h>
+
+const struct gpu_counter_name gpu_counter_names[] = {
+    {"time", "ns", "how long it ran, by the GPU's own counter", {"gpu__time_duration.sum"}},
+    {"dram.read", "By", "read from the GPU's memory", {"dram__bytes_read.sum", "dram__bytes_op_read.sum"}},
+    {"dram.write",
+     "By",
+     "written to the GPU's memory",
+     {"dram__bytes_write.sum", "dram__bytes_op_write.sum"}},
+    {"dram.utilization",
+     "%",
+     "of the memory's peak bandwidth",
+     {"dram__throughput.avg.pct_of_peak_sustained_elapsed"}},
+    {"l1.hit_rate", "%", "of sectors found in the L1 cache", {"l1tex__t_sector_hit_rate.pct"}},
+    {"l2.hit_rate", "%", "of sectors found in the L2 cache", {"lts__t_sector_hit_rate.pct"}},
+    {"sm.utilization",
+     "%",
+     "of the multiprocessors' peak",
+     {"sm__throughput.avg.pct_of_peak_sustained_elapsed"}},
+    {"occupancy",
+     "%",
+     "warps at work, of those that fit, while there were any",
+     {"sm__warps_active.avg.pct_of_peak_sustained_active"}},
+    {"tensor.utilization",
+     "%",
+     "time in which the tensor cores worked",
+     {"sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active",
+      "sm__inst_executed_pipe_tensor.avg.pct_of_peak_sustained_active"}},
+    {"instructions", "1", "warps' instructions", {"smsp__inst_executed.sum", "sm__inst_executed.sum"}},
+    {"fp32.fma",
+     "1",
+     "threads' fused multiply-adds in single precision: two operations each",
+     {"smsp__sass_thread_inst_executed_op_ffma_pred_on.sum",
+      "sm__sass_thread_inst_executed_op_ffma_pred_on.sum"}},
+    {"fp64.fma",
+     "1",
+     "the same in double precision",
+     {"smsp__sass_thread_inst_executed_op_dfma_pred_on.sum",
+      "sm__sass_thread_inst_executed_op_dfma_pred_on.sum"}},
+};
+const size_t gpu_counter_name_count = sizeof gpu_counter_names / sizeof *gpu_counter_names;
+
+const struct gpu_counter_name *gpu_counter_find(const char *name)
+{
+    for (size_t i = 0; i < gpu_counter_name_count; i++)
+        if (strcmp(gpu_counter_names[i].name, name) == 0)
+            return &gpu_counter_names[i];
+    return NULL;
+}
+
+const char *gpu_counter_metric(const char *setting)
+{
+    const char *equals = strchr(setting, '=');
+    return equals ? equals + 1 : setting;
+}
+
+bool gpu_counter_key(const char *setting, struct attr_key *key)
+{
+    size_t name_bytes = strcspn(setting, "=");
+    int length = snprintf(key->name, sizeof key->name, GPU_COUNTER_PREFIX "%.*s", (int)name_bytes, setting);
+    bool fits = length > 0 && (size_t)length < sizeof key->name;
+    key->tag = 0x0a;
+    key->len = (uint8_t)(fits ? (size_t)length : sizeof key->name - 1);
+    return fits && name_bytes > 0;
+}
