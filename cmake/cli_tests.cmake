@@ -10,6 +10,11 @@ if(NOT CUSPAN_SANITIZE STREQUAL "thread") # it has one
            COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/findings_test.py --build ${CMAKE_BINARY_DIR})
   add_test(NAME integration/stat_memory
            COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/stat_memory_test.py --build ${CMAKE_BINARY_DIR})
+  add_test(NAME integration/stat_records
+           COMMAND ${CMAKE_SOURCE_DIR}/tests/gpu/tables_check_test.py --build ${CMAKE_BINARY_DIR})
+  add_test(NAME integration/gpu_numbers
+           COMMAND ${CMAKE_SOURCE_DIR}/tests/gpu/numbers_test.py --build ${CMAKE_BINARY_DIR}
+                   --sanitizers "${CUSPAN_SANITIZE}")
   add_test(NAME integration/diff
            COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/diff_test.py --build ${CMAKE_BINARY_DIR})
 endif()

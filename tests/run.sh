@@ -17,7 +17,7 @@ PASSED=0 FAILED=0
 FAILURES=() SKIPS=()
 LONG='' ONLY=()
 # The parts and tests that CI may skip. bench/guard is where this compiler has no committed figures.
-MAY_SKIP=" gpu gpu-service processes docker-engine bench/guard "
+MAY_SKIP=" gpu gpu-service gpu-numbers processes docker-engine bench/guard "
 
 # ---- The parts -------------------------------------------------------------------------------------------------------
 # Each is a function that prints to its log and returns 0, 1, or 77 with its last line "skipped: WHY". Where it runs
@@ -123,6 +123,7 @@ needs_gpu() {
 }
 part_gpu() { needs_gpu && tests/gpu/run.sh; }
 part_gpu-service() { needs_gpu && tests/gpu/service.sh build/log/gpu-service; }
+part_gpu-numbers() { needs_gpu && tests/gpu/numbers.sh build/log/gpu-numbers; }
 
 part_processes() { needs_gpu && tests/gpu/processes.sh build/gpu-processes build; }
 
@@ -265,6 +266,7 @@ main() {
     run_part docker-engine "the image and the compose file, for real"
     run_part gpu "programs on this machine's GPU"
     run_part gpu-service "the service of examples/service on it, a hundred requests at once"
+    run_part gpu-numbers "tables, comparisons and metrics on it, beside what others say; what they cost"
     run_part processes "several processes, GPUs and threads on this machine's GPUs"
     summary
 }

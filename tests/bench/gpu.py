@@ -38,6 +38,7 @@ RUN_SECONDS_MAX = 90
 TIMED_SECONDS = 2
 
 ALL_APPS = ["calls", "graphs", "service", "torch", "start"]
+ON_REQUEST = ["steps"]  # left out unless --apps names it
 
 
 @dataclass
@@ -48,7 +49,7 @@ class Config:
     settings: dict = field(default_factory=dict)
     environment: dict = field(default_factory=dict)
     command: tuple = ()
-    apps: tuple = tuple(ALL_APPS)
+    apps: tuple = tuple(ALL_APPS + ON_REQUEST)
     percent: int = 100  # of the service's requests that are sampled
     on_request: bool = False  # left out unless --configs names it
 
@@ -57,7 +58,7 @@ class Config:
         return self.library == "libcuspan.so" and self.name != "asleep"
 
 
-def configurations(nsys, work):
+def configurations(nsys, work, cuspan=Path("cuspan"), cupti=""):
     """In the order of the first round."""
     once_and_off = {"cupti.api": "classic", "cupti.flush_interval_ms": 20}
     found = [Config("none"),
@@ -78,6 +79,11 @@ def configurations(nsys, work):
     found.append(Config("kineto", environment={"PROF": "cuda"}, apps=("torch",)))
     found.append(Config("beside-kineto", "libcuspan.so", {"detail": "graph-nodes", "cupti.others": "share"}, {"PROF": "cuda"},
                         apps=("torch",), on_request=True))
+    # What counts beside the spans, so often as nobody would: it is to be seen against "default".
+    found.append(Config("metrics", "libcuspan.so", {"detail": "default"},
+                        {"OTEL_METRICS_EXPORTER": "otlp", "OTEL_METRIC_EXPORT_INTERVAL": "500"}, on_request=True))
+    found.append(Config("stat", command=(str(cuspan), "stat", "-q", "--json", "-o", str(work / "tables"), "--set", "detail=default",
+                                         *(("--set", f"cupti.library={cupti}") if cupti else ()), "--"), on_request=True))
     return found
 
 
@@ -216,10 +222,10 @@ class Bench:
             raise Failure(f"{self.build} has no {', '.join(missing)}: cmake --preset release -DCUSPAN_BUILD_TESTS=ON && "
                           "cmake --build --preset release")
         self.programs = Path(self.options.programs) if self.options.programs else self.build_programs()
-        configs = configurations(None if self.options.programs else find_nsys(), self.work)
+        configs = configurations(None if self.options.programs else find_nsys(), self.work, self.build / "cuspan", self.cupti)
         apps = self.options.apps.split(",") if self.options.apps else list(ALL_APPS)
         names = self.options.configs.split(",") if self.options.configs else [c.name for c in configs if not c.on_request]
-        unknown = ({*apps} - {*ALL_APPS}) | ({*names} - {c.name for c in configs} - {"nsys"})
+        unknown = ({*apps} - {*ALL_APPS, *ON_REQUEST}) | ({*names} - {c.name for c in configs} - {"nsys"})
         if unknown:
             raise Failure(f"unknown: {', '.join(sorted(unknown))}")
         if not any(c.name == "nsys" for c in configs):
@@ -300,7 +306,7 @@ class Bench:
 
     def run(self, app, config, library=None, extra=None):
         """What it printed, how long it took, and what the agent reported of it. Raises Failure."""
-        for path in [self.work / "ready", *self.work.glob("report.*")]:
+        for path in [self.work / "ready", self.work / "tables", *self.work.glob("report.*")]:
             path.unlink(missing_ok=True)
         begin = time.monotonic()
         out, err, status = self.execute([*config.command, *self.command(app, config)],
@@ -310,7 +316,7 @@ class Bench:
         run = {"app": app, "config": config.name, "seconds": round(time.monotonic() - begin, 2), "figures": figures}
         reports = [json.loads(path.read_text()) for path in self.work.glob("report.*") if path.suffix != ".part"]
         if reports:
-            run["agent"] = {key: reports[0].get(key) for key in ("spans", "delivered", "losses")}
+            run["agent"] = {key: reports[0].get(key) for key in ("spans", "delivered", "losses", "own", "metrics") if key in reports[0]}
             counters = reports[0].get("counters", {})
             run["agent"].update({key: counters[key] for key in ("sleeps", "asleep_ns") if key in counters})
         said = [line for line in err.splitlines() if re.match("cuspan|floor", line)]
@@ -349,12 +355,20 @@ class Bench:
             raise Failure(f"the agent made no spans; it said: {said}")
         if "PROF" in config.environment and not run["figures"].get("profiler-events"):
             raise Failure("PyTorch's profiler saw nothing")
+        if config.name == "metrics" and not (run["agent"].get("metrics") or {}).get("delivered"):
+            raise Failure(f"no metrics were delivered; it said: {said}")
+        if config.name == "stat" and not self.tables_have_calls():
+            raise Failure(f"cuspan stat has counted nothing; it said: {said}")
         if config.name == "asleep" and spans:
             raise Failure(f"asleep, and yet {spans} spans")
         if config.library == "libcuspan-floor.so" and any("can't" in line for line in said):
             raise Failure("the floor did not start")
         if "CUSPAN_FLOOR_OFF_FILE" in config.environment and not any(" off after " in line for line in said):
             raise Failure("the floor was not switched off")
+
+    def tables_have_calls(self):
+        path = self.work / "tables"
+        return path.exists() and path.stat().st_size and any(row["calls"] for row in json.loads(path.read_text())["headline"])
 
     # --- many runs ---
 
@@ -422,8 +436,8 @@ class Bench:
                         return
             self.write()
 
-    def callbacks(self):
-        """Our own time in the callbacks, while 16 threads work. The program finds the library by its name alone."""
+    def callbacks(self, apps):
+        """Our own time in the callbacks, while 16 threads work, or one does. The program finds the library by its name alone."""
         folder = self.work / "timed"
         folder.mkdir()
         shutil.copy(self.build / "libcuspan-timed.so", folder / "libcuspan.so")
@@ -431,7 +445,7 @@ class Bench:
             if (self.build / name).exists():
                 (folder / name).symlink_to(self.build / name)
         config = Config("default", "libcuspan.so", {"detail": "default"})
-        for app in ("service", "threads16"):
+        for app in apps:
             path = self.work / f"timed-{app}.json"
             try:
                 run = self.run(app, config, folder / "libcuspan.so", {"CUSPAN_TIMED_FILE": str(path)})
@@ -457,8 +471,10 @@ class Bench:
                         "date": time.strftime("%Y-%m-%d"), "rounds": 0, "units": {}, "problems": [], "callbacks": {}, "runs": []}
         self.say(json.dumps(self.results["machine"]))
         self.warm_up()
-        if self.apps and {"calls", "service"} & {*self.apps}:
-            self.callbacks()
+        if {"calls", "service"} & {*self.apps}:
+            self.callbacks(("service", "threads16"))
+        elif "steps" in self.apps:
+            self.callbacks(("steps", "threads16"))
         self.write()
         self.rounds()
         if self.options.pairs:
@@ -478,7 +494,7 @@ def parse(arguments):
     parser = argparse.ArgumentParser(prog="run.sh gpu", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("out", nargs="?", metavar="OUT.json", help="build/bench/gpu.json")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--apps", metavar="LIST", help=",".join(ALL_APPS))
+    parser.add_argument("--apps", metavar="LIST", help=",".join(ALL_APPS) + "; on request: " + ",".join(ON_REQUEST))
     parser.add_argument("--configs", metavar="LIST",
                         help=",".join(c.name for c in configurations("nsys", Path("/"))) + "; none is always there")
     parser.add_argument("--pairs", metavar="asleep:N", default="",

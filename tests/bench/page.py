@@ -30,13 +30,15 @@ BENCH, DOCS = ROOT / "tests/bench", ROOT / "docs"
 GPU_RUNS = [("A PyTorch step, many rounds", "gpu-torch.json", "many-"), ("The default settings", "gpu.json", ""),
             ("Starting and ending", "gpu-start.json", "start-"), ("Asleep", "gpu-asleep.json", "asleep-"),
             ("Every level", "gpu-levels.json", "levels-"), ("Beside other profilers", "gpu-profilers.json", "profilers-"),
-            ("Beside PyTorch's profiler", "gpu-beside.json", "beside-")]
+            ("Beside PyTorch's profiler", "gpu-beside.json", "beside-"),
+            ("Metrics, and cuspan stat", "gpu-numbers.json", "numbers-")]
 OURS = "cuspan"  # as rivals/measure.py names it
 GPU, ANYWHERE = "tests/bench/run.sh gpu", "tests/bench/run.sh anywhere"
 
 FLOORS = {"default": "floor-default", "graph-nodes": "floor-graph-nodes", "full": "floor-full", "one-percent": "floor-off"}
 CONFIGS = ["none", "asleep", "one-percent", "summary", "default", "graph-nodes", "full", "floor-off", "floor-records-off",
-           "floor-default", "floor-graph-nodes", "floor-full", "nsys", "kineto", "beside-kineto"]
+           "floor-default", "floor-graph-nodes", "floor-full", "metrics", "stat", "nsys", "kineto", "beside-kineto"]
+OVER_TRACING = ["metrics", "stat"]  # what these add to "default" is what they cost
 # Figure, its name on the page.
 FIGURES = {
     "calls": {"launch.median": "launch", "get-device.median": "cudaGetDevice", "stream-query.median": "cudaStreamQuery",
@@ -45,10 +47,11 @@ FIGURES = {
     "graphs": {"graph-launch.median": "cudaGraphLaunch", "graph-node.median": "a node, to its end"},
     "service": {"requests": "requests/s (more is better)", "request-time": "time a request", "request-p50": "p50", "request-p99": "p99"},
     "torch": {"torch-step.median": "a step"},
+    "steps": {"step.median": "a step", "resident": "resident at most"},
     "start": {"start.median": "from a process's beginning to its first launch's end", "exit.median": "from the end of main to its own"},
 }
 TITLES = {"calls": "Calls", "graphs": "CUDA graphs of 100 kernels", "service": "A service of 16 threads",
-          "torch": "A PyTorch step bound by launches", "start": "A process of one launch"}
+          "torch": "A PyTorch step bound by launches", "steps": "A step of 200 launches", "start": "A process of one launch"}
 
 
 # --- budgets ---
@@ -148,6 +151,10 @@ BUDGETS = [
            (ratio_check("launch", "calls-late", "asleep", "none", "launch-late.min", width=0.01),
             ratio_check("PyTorch step", "torch-late", "asleep", "none", "torch-step-late.min", width=0.01)),
            f"{GPU} --rounds 0 --pairs asleep:30"),
+    Budget("numbers", "metrics every half second, and `cuspan stat`, beside tracing alone: a step bound by launches", "at most 1.02 ×",
+           tuple(ratio_check(f"{config}, {name}", app, config, "default", figure, 1.02)
+                 for app, figure, name in (("steps", "step.median", "200 launches"), ("torch", "torch-step.median", "PyTorch"))
+                 for config in OVER_TRACING), f"{GPU} --apps steps,torch --configs default,metrics,stat"),
     Budget("encode", "from raw record to encoded OTLP, a span of ten attributes", "at most 200 ns of CPU"),
     Budget("wire", "from raw record to the wire, gzip included", "at most 500 ns of CPU a span"),
     Budget("bytes", "on the wire", "at most 40 bytes a span with gzip, 28 with zstd", wants=2),
@@ -235,6 +242,18 @@ def floor_table(gpu, app):
     return "\n".join(lines) if len(lines) > 2 else ""
 
 
+def over_tracing_table(gpu, app):
+    """What metrics and stat add to the agent that makes spans."""
+    runs, figures = gpu["runs"], FIGURES[app]
+    lines = ["| beside tracing alone (default) | " + " | ".join(figures.values()) + " |", "|---" * (len(figures) + 1) + "|"]
+    for config in OVER_TRACING:
+        ratios = [paired.ratio(runs, app, config, "default", figure) for figure in figures]
+        if any(ratios):
+            lines.append(f"| {config} | " + " | ".join(f"{r.median:.3f} × ({r.low:.3f} to {r.high:.3f})" if r else "" for r in ratios)
+                         + " |")
+    return "\n".join(lines) if len(lines) > 2 else ""
+
+
 def asleep_share(gpu):
     """How long the agent slept in the service's runs with 1 % sampled: that share bounds what sleep can save."""
     shares = [run["agent"].get("asleep_ns", 0) / 1e9 / run["seconds"] for run in gpu["runs"]
@@ -286,6 +305,9 @@ def gpu_section(gpu):
         floors = floor_table(gpu, app)
         if floors:
             lines.append(floors + "\n")
+        over = over_tracing_table(gpu, app)
+        if over:
+            lines.append(over + "\n")
         if app == "service":
             lines.append(asleep_share(gpu))
     lines.append(losses(gpu))
@@ -298,7 +320,7 @@ def callbacks_section(gpus):
         return f"There is no result of `{GPU}` in `tests/bench/results` yet.\n"
     lines = ["| | callback | how many | p50 | p99 | p99.9 | longest | above 50 µs | of these: thread switched off, page touched first |",
              "|---" * 9 + "|"]
-    names = {"service": "the service", "threads16": "16 threads launching"}
+    names = {"service": "the service", "steps": "steps of 200 launches", "threads16": "16 threads launching"}
     for app, found in gpu["callbacks"].items():
         for kind, k in found["kinds"].items():
             lines.append(f"| {names.get(app, app)} | {kind} | {k['count']:,} | {k['p50_ns']:,.0f} ns | {k['p99_ns']:,.0f} ns | "

@@ -33,6 +33,7 @@ static const char *const kind_names[KINDS] = {"runtime enter", "runtime exit", "
 
 struct histogram {
     uint64_t count, sum_ticks, most_ticks;
+    uint64_t usual, usual_ticks; /* of those up to SUSPECT_NS: longer ones the system has interrupted */
     uint64_t outliers, outliers_switched, outliers_faulted;
     uint32_t buckets[BUCKETS];
 };
@@ -131,6 +132,10 @@ static void count(struct thread *thread, enum kind kind, uint64_t ticks)
     histogram->buckets[bucket_of(ticks)]++;
     if (ticks > histogram->most_ticks)
         histogram->most_ticks = ticks;
+    if (!suspect || ticks <= suspect) {
+        histogram->usual++;
+        histogram->usual_ticks += ticks;
+    }
     if (!suspect)
         know_the_rate();
     if (++thread->callbacks < LOOKS_EVERY && ticks <= suspect)
@@ -163,6 +168,8 @@ static void add(struct histogram *to, const struct histogram *more)
 {
     to->count += more->count;
     to->sum_ticks += more->sum_ticks;
+    to->usual += more->usual;
+    to->usual_ticks += more->usual_ticks;
     to->outliers += more->outliers;
     to->outliers_switched += more->outliers_switched;
     to->outliers_faulted += more->outliers_faulted;
@@ -185,14 +192,16 @@ static double quantile_ns(const struct histogram *histogram, double share, doubl
 static void write_kind(FILE *file, const struct histogram *histogram, const char *name, double rate)
 {
     fprintf(file,
-            "\"%s\": {\"count\": %llu, \"mean_ns\": %.1f, \"p50_ns\": %.1f, \"p99_ns\": %.1f, "
+            "\"%s\": {\"count\": %llu, \"mean_ns\": %.1f, \"usual_mean_ns\": %.1f, \"p50_ns\": %.1f, "
+            "\"p99_ns\": %.1f, "
             "\"p999_ns\": %.1f, \"max_ns\": %.1f, \"over_50us\": %llu, \"over_50us_switched\": %llu, "
             "\"over_50us_faulted\": %llu}",
             name, (unsigned long long)histogram->count,
-            (double)histogram->sum_ticks / (double)histogram->count / rate, quantile_ns(histogram, 0.5, rate),
-            quantile_ns(histogram, 0.99, rate), quantile_ns(histogram, 0.999, rate),
-            (double)histogram->most_ticks / rate, (unsigned long long)histogram->outliers,
-            (unsigned long long)histogram->outliers_switched,
+            (double)histogram->sum_ticks / (double)histogram->count / rate,
+            (double)histogram->usual_ticks / (double)(histogram->usual ? histogram->usual : 1) / rate,
+            quantile_ns(histogram, 0.5, rate), quantile_ns(histogram, 0.99, rate),
+            quantile_ns(histogram, 0.999, rate), (double)histogram->most_ticks / rate,
+            (unsigned long long)histogram->outliers, (unsigned long long)histogram->outliers_switched,
             (unsigned long long)histogram->outliers_faulted);
 }
 

@@ -35,6 +35,7 @@ class Call:
     correlation_id: int
     context_id: int
     result: int
+    values: list = field(default_factory=list)  # of its parameters, those that were there
 
 
 @dataclass
@@ -170,14 +171,14 @@ class Reader:
             recording.calls.append(self.call(cursor))
         elif kind == RESOURCE:
             self.resource(cursor)
+        elif kind == SAID:  # what it says isn't compared; later events' places are differences to its own
+            cursor.varint(), cursor.varint()
+            self.place(cursor)
         elif kind == LOSS:
             name = text(cursor.string())
             recording.losses[name] = recording.losses.get(name, 0) + cursor.varint()
         elif kind == SCHEMA:
             self.schema(cursor)
-        elif kind == SAID:
-            cursor.varint(), cursor.varint()
-            self.place(cursor)
         elif kind == GPU_COUNTERS:
             cursor.varint(), cursor.varint()
             correlation_id, count = cursor.varint(), cursor.varint()
@@ -213,7 +214,7 @@ class Reader:
         for i in range(cursor.varint()):
             values.append(cursor.difference(before[i] if i < len(before) else 0))
         self.call_values[key] = values
-        return Call(*key, self.tid, start_ns, end_ns, self.correlation_id, context_id, result)
+        return Call(*key, self.tid, start_ns, end_ns, self.correlation_id, context_id, result, values)
 
     def schema(self, cursor):
         kind, strings, arrays = cursor.varint(), cursor.varint(), cursor.varint()

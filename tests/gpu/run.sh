@@ -64,5 +64,10 @@ fi
 [ ${#LIBRARIES[@]} -gt 0 ] || fail "no CUPTI anywhere"
 STATUS=0
 python3 tests/gpu/findings_test.py build "$OUT" "$OUT/faults" "${LIBRARIES[0]}" || STATUS=1
+TABLES=("$OUT/vector_add" "$OUT/threads" "$OUT/graph")
+if python3 -c 'import torch; assert torch.cuda.is_available()' 2>/dev/null; then
+    TABLES+=("python3 examples/torch_inference.py")
+fi
+python3 tests/gpu/tables_test.py build "$OUT/tables" "${LIBRARIES[0]}" -- "${TABLES[@]}" || STATUS=1
 python3 tests/gpu/gpu_test.py build "$OUT" "$PWD/$OUT/counter.so" "${LIBRARIES[@]}" -- "${PROGRAMS[@]}" || STATUS=1
 exit $STATUS

@@ -30,22 +30,25 @@ BUILD = Path()
 
 # Prints what calls and service would, and writes what the agent would; what it costs is known.
 STAND_IN = """#!/usr/bin/env python3
-import json, os, sys
-settings = dict(pair.split("=", 1) for pair in os.environ.get("CUSPAN_SET", "").split(";") if pair)
+import json, os, re, shutil, sys
+settings = dict(pair.split("=", 1) for pair in re.split("[;\\n]", os.environ.get("CUSPAN_SET", "")) if pair)
 library = os.path.basename(os.environ.get("CUDA_INJECTION64_PATH", ""))
 open(os.environ["BENCH_READY"], "w").close()
 fails = os.environ.get("STAND_IN_FAILS", "")
 asleep = os.environ.get("OTEL_TRACES_SAMPLER") == "always_off"
 cost = {"": 1000, "libcuspan-floor.so": 1200, "libcuspan.so": 1000 if asleep else 1260}[library]
 if library == "libcuspan.so" and not asleep and fails != "agent":
-    json.dump({"spans": 7, "delivered": 7, "losses": {}}, open(f"{settings['report_file']}.{os.getpid()}", "w"))
+    if "output_file" in settings:
+        shutil.copy(os.environ["STAND_IN_SPANS"], settings["output_file"])
+    metrics = {"metrics": {"delivered": 3}} if "OTEL_METRICS_EXPORTER" in os.environ and fails != "metrics" else {}
+    json.dump({"spans": 7, "delivered": 7, "losses": {}, "own": {"callback_ns": 150, "callback_calls": 1}, **metrics}, open(f"{settings['report_file']}.{os.getpid()}", "w"))
 if "CUSPAN_FLOOR_OFF_FILE" in os.environ and fails != "floor":
     print("floor: all off after 3 buffers", file=sys.stderr)
 if "CUSPAN_TIMED_FILE" in os.environ:
-    json.dump({"runtime exit": {"count": 5, "p50_ns": 30.0, "p99_ns": 60.0, "p999_ns": 90.0, "max_ns": 99.0,
+    json.dump({"runtime exit": {"count": 5, "mean_ns": 300.0, "usual_mean_ns": 30.0, "p50_ns": 30.0, "p99_ns": 60.0, "p999_ns": 90.0, "max_ns": 99.0,
                "over_50us": 0, "over_50us_switched": 0, "over_50us_faulted": 0}}, open(os.environ["CUSPAN_TIMED_FILE"], "w"))
 print("said in passing: 3 things")
-for name in sys.argv[1:2] == ["graphs"] and ["graph-launch"] or ["launch", "get-device"]:
+for name in {"graphs": ["graph-launch"], "steps": ["step"]}.get("".join(sys.argv[1:2]), ["launch", "get-device"]):
     print(f"{name}.median {cost} ns")
     print(f"{name}.min {cost - 5} ns")
 """
@@ -128,6 +131,38 @@ class Harness(unittest.TestCase):
             found = self.bench("--rounds", "1", "--apps", "calls", "--configs", config, fails=fails, status=1)
             self.assertEqual({run["config"] for run in found["runs"]}, {"none"})
             self.assertTrue(any(config in problem for problem in found["problems"]), found["problems"])
+
+    def test_metrics_and_stat(self):
+        """Against the default, pair by pair; a run in which they didn't count has no figure."""
+        spans = self.folder / "spans.jsonl"
+        subprocess.run([BUILD / "cuspan", "replay", "--quiet", "--file", spans, ROOT / "examples/recordings/vector_add.cuspanrec"],
+                       check=True, timeout=60)
+        os.environ["STAND_IN_SPANS"] = str(spans)
+        self.addCleanup(os.environ.pop, "STAND_IN_SPANS")
+        arguments = "--rounds", "6", "--apps", "steps", "--configs", "default,metrics,stat"
+        found = self.bench(*arguments)
+        self.assertEqual(found["problems"], [])
+        for config in "metrics", "stat":
+            self.assertEqual(paired.ratio(found["runs"], "steps", config, "default", "step.median").median, 1)
+        self.assertEqual(set(found["callbacks"]), {"steps", "threads16"})
+        check = [sys.executable, ROOT / "tests/gpu/costs_check.py", self.folder / "gpu.json", self.folder / "checked"]
+        done = subprocess.run(check, capture_output=True, text=True, timeout=60, check=False)
+        self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertIn("1.000 x tracing alone (1.000 to 1.000, 6 pairs): within 1.02 x", done.stdout)
+        self.assertIn("estimated as 1.00 x what was measured", done.stdout)
+        for run in found["runs"]:
+            if run["config"] == "stat":
+                run["figures"]["step.median"] *= 1.03
+        found["callbacks"]["steps"]["agent"]["own"]["callback_ns"] = 60
+        (self.folder / "gpu.json").write_text(json.dumps(found))
+        done = subprocess.run(check, capture_output=True, text=True, timeout=60, check=False)
+        self.assertIn("costs: FAILED: 2 of ", done.stdout)
+        found = self.bench(*arguments, fails="metrics", status=1)
+        self.assertIn("no metrics were delivered", found["problems"][0])
+        spans.write_text("")
+        found = self.bench(*arguments, status=1)
+        self.assertIn("stat: ", found["problems"][0])
+        self.assertNotIn("stat", {run["config"] for run in found["runs"]})
 
     def test_it_ends_in_time(self):
         found = self.bench("--rounds", "100000", "--apps", "calls", "--configs", "asleep", "--seconds", "3")

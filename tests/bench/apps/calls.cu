@@ -1,7 +1,9 @@
 // An application that does nothing but CUDA calls: what a tracer costs each of them.
-//   calls [calls|graphs|late|start|threads16 SECONDS]
+//   calls [calls|graphs|steps|late|start|threads16 SECONDS]
 // calls: launches of an empty kernel by 1, 4 and 16 threads, cudaGetDevice, cudaStreamQuery, copies of 4 KiB. graphs:
-// launches of a CUDA graph of 100 kernels, a program of its own, since graph records make other calls dearer. late:
+// launches of a CUDA graph of 100 kernels, a program of its own, since graph records make other calls dearer. steps: a step of
+// 200 launches that the host waits for, again and again, as a PyTorch step that is bound by launches, in a process that lasts
+// no longer than a second: for what takes many pairs to be seen; and the process's largest resident size. late:
 // launches before and after a library is loaded (figures.h). start: processes of one launch, from their beginning to that
 // launch's end, and from the end of main to theirs. threads16: 16 threads that launch for so long, for
 // libcuspan-timed.so.
@@ -16,7 +18,7 @@
 #include <sys/wait.h>
 #include <thread>
 
-static const int ROUNDS = 25, LATE_ROUNDS = 60, GRAPH_NODES = 100, PROCESSES = 5;
+static const int ROUNDS = 25, LATE_ROUNDS = 60, GRAPH_NODES = 100, PROCESSES = 5, STEPS = 150, STEP_LAUNCHES = 200;
 
 __global__ void nothing() {}
 
@@ -152,6 +154,36 @@ static void measure_graphs()
     print_rounds("graph-node", nodes, "ns");
 }
 
+// Resident at most, by the kernel's account of the process.
+static double resident_mib()
+{
+    double kib = 0;
+    char line[256];
+    FILE *file = fopen("/proc/self/status", "r");
+    while (file && fgets(line, sizeof line, file))
+        sscanf(line, "VmHWM: %lf", &kib);
+    if (file)
+        fclose(file);
+    return kib / 1024;
+}
+
+static void measure_steps()
+{
+    cudaStream_t stream;
+    std::vector<double> steps;
+    CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    launch(stream, 5000);
+    ready_to_measure();
+    for (int step = 0; step < STEPS; step++) {
+        double begin = now_ns();
+        launch(stream, STEP_LAUNCHES);
+        CHECK(cudaStreamSynchronize(stream));
+        steps.push_back((now_ns() - begin) / 1e3);
+    }
+    print_rounds("step", steps, "us");
+    print_figure("resident", resident_mib(), "MiB");
+}
+
 // How much longer launches take in the second half of a process, at whose beginning the library was loaded, or nothing was.
 static void measure_late()
 {
@@ -249,6 +281,8 @@ int main(int argc, char **argv)
     CHECK(cudaDeviceSynchronize());
     if (strcmp(what, "graphs") == 0)
         measure_graphs();
+    else if (strcmp(what, "steps") == 0)
+        measure_steps();
     else if (strcmp(what, "late") == 0)
         measure_late();
     else if (strcmp(what, "threads16") == 0)
