@@ -170,7 +170,7 @@ static bool may_count_kernel(const char *name)
            !contains_one_of(name, &kernels->deny);
 }
 
-/* One in so many of those that may be counted, of all threads. */
+/* One in so many, of all threads. */
 static bool is_turn(void)
 {
     uint32_t before = atomic_fetch_sub_explicit(&state.until_next, 1, memory_order_relaxed);
@@ -178,6 +178,12 @@ static bool is_turn(void)
         return false;
     atomic_store_explicit(&state.until_next, state.settings->counters.period, memory_order_relaxed);
     return true;
+}
+
+/* To the next. */
+static void pass_turn_on(void)
+{
+    atomic_store_explicit(&state.until_next, 1, memory_order_relaxed);
 }
 
 /* --- the launch's stream --- */
@@ -287,19 +293,26 @@ static bool end(double *values, size_t *count)
 
 void gpu_counters_enter(enum call_domain domain, uint32_t cbid, const struct cupti_callback_data *data)
 {
-    if (!atomic_load_explicit(&state.is_on, memory_order_relaxed) || !data->symbolName || !is_sampled() ||
-        !may_count_kernel(data->symbolName) || !is_turn() || !take())
+    if (!atomic_load_explicit(&state.is_on, memory_order_relaxed) || !is_turn())
         return;
+    bool may_count =
+        data->context && data->symbolName && is_sampled() && may_count_kernel(data->symbolName) && take();
+    if (!may_count) {
+        pass_turn_on();
+        return;
+    }
     int saved_errno = errno;
     thread_is_ours = true;
     state.stream = stream_of(domain, cbid, data);
     bool is_counted = runs_now(state.stream) && begin(data->context, false);
     thread_is_ours = false;
     errno = saved_errno;
-    if (is_counted)
+    if (is_counted) {
         counted_launch = data->correlationId;
-    else
-        let_go();
+        return;
+    }
+    pass_turn_on();
+    let_go();
 }
 
 static void write_counts(struct host_thread *thread, uint32_t correlation_id, const double *values)

@@ -6,8 +6,8 @@
  * of NCCL and its like. Where a kernel doesn't end in time (counters.wait_ms), nothing is counted from then
  * on.
  *
- * Launches that are not to be counted cost a subtraction, where counters are on; where they are off nothing
- * of this is called. */
+ * A launch whose turn it isn't costs a subtraction, where counters are on; where they are off nothing of this
+ * is called. One whose turn it is and that may not be counted passes it on. */
 #ifndef CUSPAN_CAPTURE_GPU_COUNTERS_H
 #define CUSPAN_CAPTURE_GPU_COUNTERS_H
 
