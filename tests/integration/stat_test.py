@@ -10,6 +10,7 @@ import io
 import json
 import math
 import os
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -697,6 +698,43 @@ class Peaks(unittest.TestCase):
             tables = json.loads(run("stat", "--json", file).stdout)
             self.assertEqual(len(tables["devices"]), 1)
             self.assertEqual(tables["copies"][0]["peak_of"], "PCIe 5.0 x16")
+
+    def peers(self, *settings, **variables):
+        """A program with two GPUs that copies between them, is still for a moment, and copies again."""
+        libraries = self.folder / "libraries"
+        libraries.mkdir(exist_ok=True)
+        shutil.copy(BUILD / "libfake_nvml.so", libraries / "libnvidia-ml.so.1")
+        cupti = next(BUILD.rglob("libfake_cupti_classic.so"))
+        environment = {key: value for key, value in os.environ.items() if not key.startswith(("OTEL_", "CUSPAN_", "TRACE"))}
+        done = subprocess.run([BUILD / "peer_host", BUILD / "libcuspan.so", cupti], capture_output=True, text=True, timeout=120,
+                              check=False, env={**environment, "LD_LIBRARY_PATH": str(libraries), **variables,
+                                                "CUSPAN_SET": ";".join([f"cupti.library={cupti}", "cupti.api=classic", *settings])})
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def peer_row(self, file):
+        done = run("stat", "--json", "--table", "copies", file)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        row, = json.loads(done.stdout)["copies"]
+        self.assertEqual((row["kind"], row["count"]), ("PeerToPeer", 2))
+        return row.get("peak_of"), row.get("peak_bytes_per_s")
+
+    def test_a_program_that_copies_between_gpus_learns_of_its_nvlinks(self):
+        spans = self.folder / "spans.jsonl"
+        self.peers(f"output_file={spans}", FAKE_NVML_LINKS="switch switch -- switch")
+        copies = [span for line in spans.read_text().splitlines() for span in spans_of(json.loads(line))
+                  if span.attributes.get("cuda.activity") == "memcpy_peer"]
+        self.assertEqual(copies[-1].resource["cuda.device.nvlink.links"], 3)
+        self.assertEqual(self.peer_row(spans), ("NVLink x3", 79686000000))
+
+    def test_a_recording_of_such_a_program_has_them(self):
+        recording = self.folder / "peers.cuspanrec"
+        self.peers(f"record_file={recording}", FAKE_NVML_LINKS="switch switch")
+        self.assertEqual(self.peer_row(recording), ("NVLink x2", 53124000000))
+
+    def test_nvml_is_left_alone_on_request(self):
+        spans = self.folder / "spans.jsonl"
+        self.peers(f"output_file={spans}", "capture.nvlink=false", FAKE_NVML_LINKS="switch")
+        self.assertEqual(self.peer_row(spans), ("unknown", None))
 
     def test_a_recording_carries_links(self):
         recording, again, spans = self.folder / "links.cuspanrec", self.folder / "again.cuspanrec", self.folder / "spans.jsonl"

@@ -54,7 +54,9 @@ static void test_the_caller_is_innermost(void **state)
     assert_int_equal(stack.record.head.bytes, bytes);
     assert_int_equal(stack.record.head.type, RECORD_STACK);
     const char *text = stacks_text(&stack.record);
-    assert_int_equal(strncmp(text, "walk_here+0x", 12), 0);
+    const char *found = strstr(text, "walk_here+0x"), *first_end = strchr(text, '\n');
+    assert_non_null(found);
+    assert_true(found == text || found == first_end + 1); /* a sanitizer's own backtrace() stands before it */
     assert_non_null(strstr(text, " (stacks_test+0x"));
 }
 

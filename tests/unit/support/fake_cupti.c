@@ -21,6 +21,36 @@ uint32_t cuptiSubscribe(cupti_subscriber_handle *subscriber, cupti_callback_fn *
     return CUPTI_OK;
 }
 
+/* For a host that makes buffers of records itself, each record `fake_record_bytes` long. */
+EXPORTED cupti_request_fn *_Atomic fake_request;
+EXPORTED cupti_complete_fn *_Atomic fake_complete;
+EXPORTED size_t fake_record_bytes;
+EXPORTED cuptiActivityRegisterCallbacks_fn cuptiActivityRegisterCallbacks;
+uint32_t cuptiActivityRegisterCallbacks(cupti_request_fn *request, cupti_complete_fn *complete)
+{
+    fake_request = request;
+    fake_complete = complete;
+    return CUPTI_OK;
+}
+
+EXPORTED cuptiActivityGetNextRecord_fn cuptiActivityGetNextRecord;
+uint32_t cuptiActivityGetNextRecord(uint8_t *buffer, size_t valid, struct cupti_activity **record)
+{
+    uint8_t *next = *record ? (uint8_t *)*record + fake_record_bytes : buffer;
+    if (!fake_record_bytes || next + fake_record_bytes > buffer + valid)
+        return CUPTI_MAX_LIMIT_REACHED;
+    *record = (struct cupti_activity *)(void *)next;
+    return CUPTI_OK;
+}
+
+#define cuptiActivityRegisterCallbacks    cuptiActivityRegisterCallbacks_unused
+#define cuptiActivityRegisterCallbacks_fn cuptiActivityRegisterCallbacks_unused_fn
+typedef uint32_t cuptiActivityRegisterCallbacks_unused_fn(cupti_request_fn *request,
+                                                          cupti_complete_fn *complete);
+#define cuptiActivityGetNextRecord    cuptiActivityGetNextRecord_unused
+#define cuptiActivityGetNextRecord_fn cuptiActivityGetNextRecord_unused_fn
+typedef uint32_t cuptiActivityGetNextRecord_unused_fn(uint8_t *buffer, size_t valid,
+                                                      struct cupti_activity **record);
 #define cuptiSubscribe    cuptiSubscribe_unused
 #define cuptiSubscribe_fn cuptiSubscribe_unused_fn
 typedef uint32_t cuptiSubscribe_unused_fn(cupti_subscriber_handle *subscriber, cupti_callback_fn *callback,
@@ -35,6 +65,10 @@ CUPTI_CLASSIC_CALLS(FAKE_CALL)
 CUPTI_NAMED_SUBSCRIBER_CALLS(FAKE_CALL)
 CUPTI_SUBSCRIBER_CALLS(FAKE_CALL)
 #endif
+#undef cuptiActivityRegisterCallbacks
+#undef cuptiActivityRegisterCallbacks_fn
+#undef cuptiActivityGetNextRecord
+#undef cuptiActivityGetNextRecord_fn
 #undef cuptiSubscribe
 #undef cuptiSubscribe_fn
 #undef cuptiGetVersion
