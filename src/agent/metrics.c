@@ -4,15 +4,17 @@
 #include "base/counters.h"
 #include "base/log.h"
 #include "capture/nvml.h"
+#include "export/operations.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define POINTS_AT_ONCE 32
-#define ASK_AHEAD_NS   (1 * NS_PER_SECOND) /* NVML, before an export */
-#define ASK_AGAIN_NS   (50 * NS_PER_MS)    /* where no GPU is known yet */
-#define SUMS_MAX       2048                /* of delta temporality; a power of two */
+#define POINTS_AT_ONCE      32
+#define ASK_AHEAD_NS        (1 * NS_PER_SECOND) /* NVML, before an export */
+#define ASK_AGAIN_NS        (50 * NS_PER_MS)    /* where no GPU is known yet */
+#define EXPORTER_NAME_BYTES 48
+#define SUMS_MAX            2048 /* of delta temporality; a power of two */
 
 static const struct attr_key key_hw_id = ATTR_KEY("hw.id");
 static const struct attr_key key_device = ATTR_KEY("cuda.device.id");
@@ -27,6 +29,7 @@ static const struct attr_key key_hw_type = ATTR_KEY("hw.type");
 static const struct attr_key key_component_type = ATTR_KEY("otel.component.type");
 static const struct attr_key key_component_name = ATTR_KEY("otel.component.name");
 static const struct attr_key key_error_type = ATTR_KEY("error.type");
+static const struct attr_key key_http_status = ATTR_KEY("http.response.status_code");
 static const struct attr_key key_lost_reason = ATTR_KEY("cuspan.lost.reason");
 
 /* What a sum was at the last export. */
@@ -49,7 +52,44 @@ struct metrics {
     uint32_t count;
     struct metric_point points[POINTS_AT_ONCE];
     struct sum_before sums[SUMS_MAX];
+    const char *exporter_types[OUTPUT_NUMBERS];
+    char exporter_names[OUTPUT_NUMBERS][EXPORTER_NAME_BYTES];
 };
+
+/* By OpenTelemetry's names where it has one: its file exporters have none. */
+static const char *type_of_exporter(const struct output_settings *output)
+{
+    bool is_metric = output->signal == SIGNAL_METRICS;
+    switch (output->exporter.kind) {
+    case EXPORTER_OTLP_HTTP:
+        if (output->exporter.encoding == ENCODING_JSON)
+            return is_metric ? "otlp_http_json_metric_exporter" : "otlp_http_json_span_exporter";
+        return is_metric ? "otlp_http_metric_exporter" : "otlp_http_span_exporter";
+    case EXPORTER_OTLP_GRPC:
+        return is_metric ? "otlp_grpc_metric_exporter" : "otlp_grpc_span_exporter";
+    case EXPORTER_FILE:
+        return is_metric ? "otlp_file_metric_exporter" : "otlp_file_span_exporter";
+    case EXPORTER_CONSOLE:
+        break;
+    }
+    return is_metric ? "console_metric_exporter" : "console_span_exporter";
+}
+
+/* "otlp_http_span_exporter/1": the number counts those of one type. */
+static void name_exporters(struct metrics *m)
+{
+    const struct settings *settings = m->settings;
+    for (size_t i = 0; i < settings->output_count; i++) {
+        unsigned number = 0;
+        m->exporter_types[i] = type_of_exporter(&settings->outputs[i]);
+        for (size_t before = 0; before < i; before++)
+            number += m->exporter_types[before] == m->exporter_types[i];
+        snprintf(m->exporter_names[i], sizeof *m->exporter_names, "%s/%u", m->exporter_types[i], number);
+    }
+    m->exporter_types[METRICS_OUTPUT] = type_of_exporter(&settings->metrics.output);
+    snprintf(m->exporter_names[METRICS_OUTPUT], sizeof *m->exporter_names, "%s/0",
+             m->exporter_types[METRICS_OUTPUT]);
+}
 
 enum status metrics_create(const struct settings *settings, struct metrics **metrics)
 {
@@ -58,6 +98,7 @@ enum status metrics_create(const struct settings *settings, struct metrics **met
         return STATUS_NO_MEMORY;
     made->settings = settings;
     made->begun_ns = made->interval_ns = clock_now_ns();
+    name_exporters(made);
     made->next_ns = clock_monotonic_ns() + settings->metrics.interval_ms * NS_PER_MS;
     *metrics = made;
     log_info("metrics are sent: they count what isn't sampled, too, and keep cuspan awake");
@@ -269,20 +310,6 @@ static void add_figures(struct metrics *m, const struct figures *figures)
 static const char *const processor_names[OUTPUTS_MAX] = {
     "batching_span_processor/0", "batching_span_processor/1", "batching_span_processor/2",
     "batching_span_processor/3"};
-static const char *const exporter_names[OUTPUTS_MAX] = {"exporter/0", "exporter/1", "exporter/2",
-                                                        "exporter/3"};
-
-static const char *type_of_exporter(const struct exporter_settings *exporter)
-{
-    switch (exporter->kind) {
-    case EXPORTER_OTLP_HTTP:
-        return exporter->encoding == ENCODING_JSON ? "otlp_http_json_exporter" : "otlp_http_exporter";
-    case EXPORTER_OTLP_GRPC:
-        return "otlp_grpc_exporter";
-    default:
-        return "console_span_exporter";
-    }
-}
 
 static void put_processor(struct metric_point *point, size_t output)
 {
@@ -296,8 +323,8 @@ static void put_exporter(const struct metrics *m, struct metric_point *point, si
 {
     if (!point)
         return;
-    put_text(point, &key_component_type, type_of_exporter(&m->settings->outputs[output].exporter));
-    put_text(point, &key_component_name, exporter_names[output]);
+    put_text(point, &key_component_type, m->exporter_types[output]);
+    put_text(point, &key_component_name, m->exporter_names[output]);
 }
 
 static void add_level(struct metrics *m, enum metric metric, uint64_t value, size_t output, bool is_exporter)
@@ -358,9 +385,41 @@ static void add_health(struct metrics *m)
         add_exported(m, i, &health[i].fates);
 }
 
+static void put_operation(const struct metrics *m, struct metric_point *point,
+                          const struct operation *operation)
+{
+    if (operation->output == OPERATIONS_NO_OUTPUT) {
+        point->attrs[point->attr_count++] =
+            (struct span_attr){.key = &key_overflow, .type = ATTR_BOOL, .i = 1};
+        return;
+    }
+    put_exporter(m, point, operation->output);
+    if (*operation->error)
+        put_text(point, &key_error_type, operation->error);
+    if (operation->http_status)
+        point->attrs[point->attr_count++] =
+            (struct span_attr){.key = &key_http_status, .type = ATTR_INT, .i = operation->http_status};
+}
+
+/* They are encoded before senders may go on noting. */
+static void add_operations(struct metrics *m)
+{
+    uint32_t count;
+    struct operations *operations = outputs_operations(m->outputs);
+    const struct operation *items = operations_lock(operations, &count);
+    for (uint32_t i = 0; i < count; i++) {
+        struct metric_point *point = add_histogram(m, METRIC_OPERATION_DURATION, items[i].histogram);
+        if (point)
+            put_operation(m, point, &items[i]);
+    }
+    send_points(m);
+    operations_unlock(operations, is_delta(m, METRIC_OPERATION_DURATION));
+}
+
 static void add_own(struct metrics *m)
 {
     add_health(m);
+    add_operations(m);
     for (enum counter i = 0; i < COUNTER_COUNT; i++) {
         uint64_t lost = counter_is_loss(i) ? counter_get(i) : 0;
         struct metric_point *point = lost ? add_sum(m, METRIC_LOST, i, lost) : NULL;

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "encode/encoder.h"
 #include "export/exporter.h"
+#include "export/operations.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,7 +26,8 @@ struct outputs {
     uint64_t patience_ns; /* until when a span waits for room; 0: not at all */
     size_t count;
     struct output items[OUTPUTS_MAX];
-    struct output metrics; /* encoder NULL: none are wanted */
+    struct output metrics;         /* encoder NULL: none are wanted */
+    struct operations *operations; /* NULL, then, too */
 };
 
 static enum batch_format format_of(const struct exporter_settings *exporter)
@@ -74,6 +76,9 @@ enum status outputs_create(const struct settings *settings, const char *own_fold
         return error_set(err, STATUS_NO_MEMORY, "no memory for the outputs");
     enum status status =
         chunk_pool_create(settings_queue_bytes(settings) / sizeof(struct chunk), &made->pool);
+    if (status == STATUS_OK && settings->metrics.is_on)
+        status = operations_create(settings->metrics.histogram_form, &made->operations);
+    environment.operations = made->operations;
     for (size_t i = 0; i < settings->output_count && status == STATUS_OK; i++) {
         made->count = i + 1;
         environment.output = (unsigned)i;
@@ -196,6 +201,11 @@ void outputs_add_metrics(struct outputs *outputs, const struct metric_points *po
         counter_output_lost(METRICS_OUTPUT, COUNTER_lost_points, left.count - added);
 }
 
+struct operations *outputs_operations(struct outputs *outputs)
+{
+    return outputs->operations;
+}
+
 void outputs_health(struct outputs *outputs, size_t output, struct output_health *health)
 {
     struct output *item = &outputs->items[output];
@@ -294,8 +304,10 @@ void outputs_end(struct outputs *outputs, uint64_t deadline_ns, struct outputs_l
     encoder_destroy(outputs->metrics.encoder);
     left->has_senders = !all_ended;
     left->bytes = bytes_taken(outputs->pool);
-    if (all_ended)
+    if (all_ended) {
         chunk_pool_destroy(outputs->pool);
+        operations_destroy(outputs->operations);
+    }
     free(outputs);
 }
 

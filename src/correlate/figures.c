@@ -4,7 +4,7 @@
 #include "base/counters.h"
 #include "correlate/allocations.h"
 #include "correlate/busy.h"
-#include "correlate/histogram.h"
+#include "model/histogram.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "export/codec.h"
 #include "export/compress.h"
+#include "export/operations.h"
 #include "export/spool_estate.h"
 #include "export/spool_writer.h"
 
@@ -50,6 +51,7 @@ struct spool {
 
     /* Constant. */
     char *path;
+    struct operations *operations;
     unsigned number; /* of the output, for the counters */
     uint8_t compression;
 };
@@ -233,6 +235,7 @@ static bool send_record(struct spool *spool, struct spool_source *source, const 
     pthread_mutex_lock(&spool->sending);
     bool is_gone = spool_send_record(spool->sender, source, record, true, delivery);
     pthread_mutex_unlock(&spool->sending);
+    operations_note(spool->operations, spool->number, delivery, clock_monotonic_ns());
     return is_gone;
 }
 
@@ -535,6 +538,7 @@ enum status spool_create(const struct output_settings *settings,
                                     .destroy = spool_destroy};
     spool->control = control;
     spool->number = environment->output;
+    spool->operations = environment->operations;
     spool->own = spool->other = (struct spool_source){.ledger_file = SPOOL_NO_FILE, .segment = SPOOL_NO_FILE};
     pthread_mutex_init(&spool->lock, NULL);
     pthread_mutex_init(&spool->sending, NULL);

@@ -71,6 +71,9 @@ enum metric_value {
       "Spans in requests that have no answer yet.")                                                          \
     X(EXPORTED, "otel.sdk.exporter.span.exported", "{span}", SUM, INT, OWN_ATTRS ", error.type",             \
       "Spans whose export ended; with error.type, those that were not delivered.")                           \
+    X(OPERATION_DURATION, "otel.sdk.exporter.operation.duration", "s", HISTOGRAM, SECONDS,                   \
+      OWN_ATTRS ", error.type, http.response.status_code",                                                   \
+      "How long exports took, of spans and of metrics, with their retries.")                                 \
     X(LOST, "cuspan.lost", "{item}", SUM, INT, "cuspan.lost.reason",                                         \
       "What was captured and did not get through, by reason.")                                               \
     X(CPU_TIME, "cuspan.cpu.time", "s", SUM, SECONDS, "", "CPU time of cuspan's pipeline thread.")

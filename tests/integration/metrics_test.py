@@ -28,10 +28,10 @@ RECORDINGS = sorted((ROOT / "examples/recordings").glob("*.cuspanrec"))
 CLEAN = {key: value for key, value in os.environ.items() if not key.startswith(("OTEL_", "CUSPAN_", "TRACE"))}
 
 
-def cuspan(*arguments, **variables):
+def cuspan(*arguments, status=0, **variables):
     done = subprocess.run([str(BUILD / "cuspan"), *map(str, arguments)], capture_output=True, text=True, timeout=120, check=False,
                           env={**CLEAN, "LC_ALL": "C.UTF-8", **variables})
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == status, done.stderr
     return done
 
 
@@ -417,6 +417,78 @@ class Losses(Case):
         self.assertEqual(set(exported), {None})
         processed = list(totals["otel.sdk.processor.span.processed"].values())
         self.assertEqual(processed, [(None, 33)])
+
+
+class Operations(Case):
+    """otel.sdk.exporter.operation.duration: each export that ended before the last request of metrics was made."""
+
+    RECORDING = ROOT / "examples/recordings/service.cuspanrec"
+    SOON = ["--paced", "--repeat", "15", "--set", "cupti.flush_interval_ms=50", "--set", "memory_bytes_max=100000000"]
+
+    def operations(self, requests):
+        """{attributes without type and name: (count, seconds)} by otel.component.name"""
+        found = defaultdict(dict)
+        for key, (count, seconds) in self.totals(requests)["otel.sdk.exporter.operation.duration"].items():
+            key = dict(key)
+            kind, name = key.pop("otel.component.type"), key.pop("otel.component.name")
+            self.assertTrue(name.startswith(f"{kind}/"), name)
+            found[name][tuple(sorted(key.items()))] = count, seconds
+        return found
+
+    def paced(self, *arguments, status=0, **variables):
+        """With spans to the sink, too: (operations, requests of spans, requests of metrics, report)."""
+        report = Path(self.folder.name, "report")
+        self.sink.requests.clear()
+        done = cuspan("replay", "--quiet", *self.SOON, "--set", f"report_file={report}",
+                      *arguments, self.RECORDING, status=status, **{
+                          "OTEL_EXPORTER_OTLP_ENDPOINT": f"http://127.0.0.1:{self.sink.port}", "OTEL_METRICS_EXPORTER": "otlp",
+                          "OTEL_METRIC_EXPORT_INTERVAL": "50", "OTEL_BSP_SCHEDULE_DELAY": "50", "OTEL_TRACES_SAMPLER": "always_on", **variables})
+        self.stderr = done.stderr
+        metrics = [otlp_metrics.from_protobuf(request.body) for request in self.sink.requests if request.path == "/v1/metrics"]
+        spans = [request for request in self.sink.requests if request.path == "/v1/traces"]
+        return self.operations(metrics), spans, metrics, json.loads(next(Path(self.folder.name).glob("report.*")).read_text())
+
+    def test_each_export_of_spans_and_metrics(self):
+        for temporality in "cumulative", "delta":
+            with self.subTest(temporality):
+                found, spans, metrics, _ = self.paced(OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE=temporality)
+                self.assertEqual(set(found), {"otlp_http_span_exporter/0", "otlp_http_metric_exporter/0"})
+                accepted = (("http.response.status_code", 200),)
+                (count, seconds), = (found["otlp_http_span_exporter/0"].pop(accepted), *found["otlp_http_span_exporter/0"].values())
+                self.assertIn(count, range(len(spans) // 2, len(spans) + 1))
+                self.assertGreater(count, 3)
+                self.assertTrue(0 < seconds < 10, seconds)
+                # The request that says so isn't over when it is made, and the one before may not be, either.
+                self.assertIn(found["otlp_http_metric_exporter/0"][accepted][0], range(len(metrics) - 3, len(metrics)))
+                for path in Path(self.folder.name).glob("report.*"):
+                    path.unlink()
+
+    def test_an_export_is_one_with_its_retries(self):
+        """The first is answered by 503 at first, so it takes as long as a pause; the second is refused."""
+        self.sink.statuses["/v1/traces"] = [503, 200, 400]
+        found, spans, _, report = self.paced()
+        ends = found["otlp_http_span_exporter/0"]
+        self.assertEqual(set(ends), {(("http.response.status_code", 200),),
+                                     (("error.type", "400"), ("http.response.status_code", 400))})
+        self.assertEqual(ends[(("error.type", "400"), ("http.response.status_code", 400))][0], 1)
+        self.assertEqual(report["counters"]["batches_resent"], 1)
+        self.assertLessEqual(sum(count for count, _ in ends.values()), len(spans) - 1)
+        self.assertGreater(ends[(("http.response.status_code", 200),)][1], 0.1)
+
+    def test_who_does_not_answer(self):
+        found, *_ = self.paced("--set", "exit_deadline_ms=300", status=1, OTEL_BSP_EXPORT_TIMEOUT="200",
+                               OTEL_EXPORTER_OTLP_TRACES_ENDPOINT="http://127.0.0.1:9/v1/traces")
+        self.assertEqual(set(found["otlp_http_span_exporter/0"]), {(("error.type", "unreachable"),)})
+
+    def test_a_file_is_written(self):
+        spans, requests, _ = self.replay(self.RECORDING, *self.SOON, OTEL_METRIC_EXPORT_INTERVAL="50", OTEL_BSP_SCHEDULE_DELAY="50")
+        self.assertTrue(spans)
+        self.assertEqual(set(self.operations(requests)["otlp_file_span_exporter/0"]), {()})
+
+    def test_from_a_spool_it_is_the_request_that_counts(self):
+        found, spans, *_ = self.paced("--set", f"spool.directory={self.folder.name}/spool")
+        (count, _), = found["otlp_http_span_exporter/0"].values()
+        self.assertIn(count, range(len(spans) // 2, len(spans) + 1))
 
 
 class Words(Case):

@@ -1,4 +1,4 @@
-#include "correlate/histogram.h"
+#include "model/histogram.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

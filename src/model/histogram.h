@@ -1,7 +1,7 @@
 /* Histograms of durations (model/figures.h): explicit buckets, or base-2 exponential ones whose scale goes
  * down by itself so that at most HISTOGRAM_BUCKETS_MAX hold all that came. */
-#ifndef CUSPAN_CORRELATE_HISTOGRAM_H
-#define CUSPAN_CORRELATE_HISTOGRAM_H
+#ifndef CUSPAN_MODEL_HISTOGRAM_H
+#define CUSPAN_MODEL_HISTOGRAM_H
 
 #include "base/status.h"
 #include "model/figures.h"
