@@ -77,7 +77,8 @@ enum status outputs_create(const struct settings *settings, const char *own_fold
     enum status status =
         chunk_pool_create(settings_queue_bytes(settings) / sizeof(struct chunk), &made->pool);
     if (status == STATUS_OK && settings->metrics.is_on)
-        status = operations_create(settings->metrics.histogram_form, &made->operations);
+        status = operations_create(settings->metrics.histogram_form, settings->metrics.exemplar_filter,
+                                   &made->operations);
     environment.operations = made->operations;
     for (size_t i = 0; i < settings->output_count && status == STATUS_OK; i++) {
         made->count = i + 1;

@@ -32,8 +32,6 @@ const struct schema_key schema_keys[] = {
     {"meter_provider.readers", SCHEMA_READER, 0},
     {"meter_provider.views", SCHEMA_UNSUPPORTED,
      "not supported: all metrics are sent, as docs/metrics.md has them"},
-    {"meter_provider.exemplar_filter", SCHEMA_UNSUPPORTED,
-     "not supported: exemplars are of sampled spans (trace_based)"},
     {"meter_provider.meter_configurator/development", SCHEMA_UNSUPPORTED,
      "not supported: all metrics are sent, as docs/metrics.md has them"},
     {READER, SCHEMA_READER, 0},

@@ -240,8 +240,11 @@ static void measure(struct figures_store *store, struct histogram *histogram, ui
     if (!histogram)
         return;
     struct exemplar *exemplar = histogram_add(histogram, duration_ns);
-    if (store->options.has_exemplars)
-        store->marks[store->mark_count++] = (struct mark){exemplar, duration_ns};
+    if (store->options.exemplars == EXEMPLAR_ALWAYS_OFF)
+        return;
+    store->marks[store->mark_count++] = (struct mark){exemplar, duration_ns};
+    if (store->options.exemplars == EXEMPLAR_ALWAYS_ON)
+        histogram_exemplify(exemplar, duration_ns, store->marked_ns);
 }
 
 static void add(struct figure_sum *sum, uint64_t duration_ns)

@@ -17,7 +17,7 @@ struct figures_store;
 struct figures_options {
     bool has_metrics; /* on from the beginning, with histograms */
     enum histogram_form form;
-    bool has_exemplars; /* spans leave */
+    enum exemplar_filter exemplars;
 };
 
 enum status figures_create(const struct figures_options *options, struct figures_store **store) MUST_CHECK;

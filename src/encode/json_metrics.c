@@ -56,11 +56,14 @@ static void put_exemplars(struct json_text *text, const struct histogram *histog
         put_quoted(text, exemplar->time_ns);
         JSON_PUT(text, ",\"asDouble\":");
         put_seconds(text, exemplar->value_ns);
-        JSON_PUT(text, ",\"spanId\":\"");
-        json_put_hex(text, exemplar->span_id, sizeof exemplar->span_id);
-        JSON_PUT(text, "\",\"traceId\":\"");
-        json_put_hex(text, exemplar->trace_id, sizeof exemplar->trace_id);
-        JSON_PUT(text, "\"}");
+        if (exemplar_has_span(exemplar)) {
+            JSON_PUT(text, ",\"spanId\":\"");
+            json_put_hex(text, exemplar->span_id, sizeof exemplar->span_id);
+            JSON_PUT(text, "\",\"traceId\":\"");
+            json_put_hex(text, exemplar->trace_id, sizeof exemplar->trace_id);
+            JSON_PUT(text, "\"");
+        }
+        JSON_PUT(text, "}");
         is_first = false;
     }
     if (!is_first)

@@ -136,11 +136,14 @@ static uint8_t *put_exemplars(uint8_t *p, uint8_t *end, uint8_t tag, const struc
             return NULL;
         p = protobuf_put_fixed64(body, EXEMPLAR_TIME, exemplar->time_ns);
         p = put_double(p, EXEMPLAR_DOUBLE, seconds(exemplar->value_ns));
-        memcpy(p, (uint8_t[]){EXEMPLAR_SPAN_ID, 8}, 2);
-        memcpy(p + 2, exemplar->span_id, 8);
-        memcpy(p + 10, (uint8_t[]){EXEMPLAR_TRACE_ID, 16}, 2);
-        memcpy(p + 12, exemplar->trace_id, 16);
-        p = close_message(body, p + 28, end);
+        if (exemplar_has_span(exemplar)) {
+            memcpy(p, (uint8_t[]){EXEMPLAR_SPAN_ID, 8}, 2);
+            memcpy(p + 2, exemplar->span_id, 8);
+            memcpy(p + 10, (uint8_t[]){EXEMPLAR_TRACE_ID, 16}, 2);
+            memcpy(p + 12, exemplar->trace_id, 16);
+            p += 28;
+        }
+        p = close_message(body, p, end);
     }
     return p;
 }

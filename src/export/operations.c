@@ -1,5 +1,6 @@
 #include "export/operations.h"
 
+#include "base/clock.h"
 #include "export/output.h"
 
 #include <pthread.h>
@@ -10,17 +11,20 @@
 struct operations {
     pthread_mutex_t lock; /* guards what follows */
     enum histogram_form form;
+    enum exemplar_filter exemplars;
     uint32_t count;
     struct operation items[OPERATIONS_MAX];
 };
 
-enum status operations_create(enum histogram_form form, struct operations **operations)
+enum status operations_create(enum histogram_form form, enum exemplar_filter exemplars,
+                              struct operations **operations)
 {
     struct operations *made = calloc(1, sizeof *made);
     if (!made)
         return STATUS_NO_MEMORY;
     pthread_mutex_init(&made->lock, NULL);
     made->form = form;
+    made->exemplars = exemplars;
     *operations = made;
     return STATUS_OK;
 }
@@ -61,6 +65,14 @@ static struct operation *find_locked(struct operations *operations, unsigned out
     return made;
 }
 
+/* No span of ours has an export within it. */
+static void measure(const struct operations *operations, struct histogram *histogram, uint64_t duration_ns)
+{
+    struct exemplar *exemplar = histogram_add(histogram, duration_ns);
+    if (operations->exemplars == EXEMPLAR_ALWAYS_ON)
+        histogram_exemplify(exemplar, duration_ns, clock_now_ns());
+}
+
 void operations_note(struct operations *operations, unsigned output, const struct delivery *delivery,
                      uint64_t now_ns)
 {
@@ -69,7 +81,8 @@ void operations_note(struct operations *operations, unsigned output, const struc
     pthread_mutex_lock(&operations->lock);
     struct operation *operation = find_locked(operations, output, delivery);
     if (operation)
-        histogram_add(operation->histogram, now_ns > delivery->began_ns ? now_ns - delivery->began_ns : 0);
+        measure(operations, operation->histogram,
+                now_ns > delivery->began_ns ? now_ns - delivery->began_ns : 0);
     pthread_mutex_unlock(&operations->lock);
 }
 

@@ -24,7 +24,8 @@ struct operation {
 /* Any thread may note; one at a time looks. */
 struct operations;
 
-enum status operations_create(enum histogram_form form, struct operations **operations) MUST_CHECK;
+enum status operations_create(enum histogram_form form, enum exemplar_filter exemplars,
+                              struct operations **operations) MUST_CHECK;
 /* NULL is fine, here and in operations_note. */
 void operations_destroy(struct operations *operations);
 

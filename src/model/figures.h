@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #define FIGURES_KERNELS_MAX    256 /* names of kernels, each on each device */
 #define FIGURES_NAME_BYTES     192 /* of a kernel's short name, NUL included; longer ones are cut */
@@ -25,7 +26,10 @@
 /* Upper bounds of the explicit buckets, each belonging to its bucket, in ns: 1 us to 10 s. */
 extern const uint64_t histogram_bounds_ns[HISTOGRAM_BOUNDS];
 
-/* A measurement whose span leaves; time_ns 0: none. */
+/* Which measurements may be exemplars: those whose span leaves, all, or none. */
+enum exemplar_filter { EXEMPLAR_TRACE_BASED, EXEMPLAR_ALWAYS_ON, EXEMPLAR_ALWAYS_OFF };
+
+/* A measurement, with its span where that leaves: else both IDs are 0. time_ns 0: none. */
 struct exemplar {
     uint64_t time_ns, value_ns;
     uint8_t trace_id[16];
@@ -46,6 +50,13 @@ struct histogram {
     uint64_t buckets[HISTOGRAM_BUCKETS_MAX];
     struct exemplar exemplars[HISTOGRAM_BOUNDS + 1]; /* the latest in each explicit bucket, in either form */
 };
+
+static inline bool exemplar_has_span(const struct exemplar *exemplar)
+{
+    uint64_t id; /* of a span none is 0 */
+    memcpy(&id, exemplar->span_id, sizeof id);
+    return id != 0;
+}
 
 struct figure_sum {
     uint64_t count, total_ns;

@@ -60,6 +60,12 @@ void histogram_reset(struct histogram *histogram)
     histogram->scale = HISTOGRAM_SCALE_MAX;
 }
 
+void histogram_exemplify(struct exemplar *exemplar, uint64_t value_ns, uint64_t time_ns)
+{
+    if (!exemplar_has_span(exemplar))
+        *exemplar = (struct exemplar){.time_ns = time_ns, .value_ns = value_ns};
+}
+
 void histogram_forget_exemplars(struct histogram *histogram)
 {
     memset(histogram->exemplars, 0, sizeof histogram->exemplars);

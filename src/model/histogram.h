@@ -12,6 +12,9 @@ enum status histogram_create(enum histogram_form form, struct histogram **histog
 /* Returns the place of the exemplar of its bucket. */
 struct exemplar *histogram_add(struct histogram *histogram, uint64_t duration_ns);
 
+/* That measurement is it, without a span. One that has a span stays. */
+void histogram_exemplify(struct exemplar *exemplar, uint64_t value_ns, uint64_t time_ns);
+
 /* As it was created, exemplars included. */
 void histogram_reset(struct histogram *histogram);
 /* Those alone. */

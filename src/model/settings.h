@@ -98,6 +98,7 @@ struct settings {
         uint32_t interval_ms;
         enum temporality temporality;
         enum histogram_form histogram_form;
+        enum exemplar_filter exemplar_filter;
     } metrics;
 
     /* distribution.cuspan */

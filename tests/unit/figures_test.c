@@ -17,12 +17,17 @@ static struct figures_store *store;
 static struct devices devices;
 static struct figures_view view;
 
-static void make(bool has_metrics)
+static void make_with(bool has_metrics, enum exemplar_filter exemplars)
 {
     struct figures_options options = {
-        .has_metrics = has_metrics, .form = HISTOGRAM_EXPLICIT, .has_exemplars = has_metrics};
+        .has_metrics = has_metrics, .form = HISTOGRAM_EXPLICIT, .exemplars = exemplars};
     counters_reset();
     assert_int_equal(figures_create(&options, &store), STATUS_OK);
+}
+
+static void make(bool has_metrics)
+{
+    make_with(has_metrics, EXEMPLAR_TRACE_BASED);
 }
 
 static void done(void)
@@ -165,6 +170,40 @@ static void an_exemplar_is_of_the_work_before_it(void **state)
     done();
 }
 
+static void exemplars_of_all_work_keep_those_with_a_span(void **state)
+{
+    (void)state;
+    static const uint8_t trace_id[16] = {1}, span_id[8] = {2};
+    make_with(true, EXEMPLAR_ALWAYS_ON);
+    work_of(ACTIVITY_KERNEL, "gemm", 0, 0, 1500);
+    const struct exemplar *exemplar = &figures_read(store)->kernels[0]->histogram->exemplars[1];
+    assert_int_equal(exemplar->value_ns, 1500);
+    assert_int_equal(exemplar->time_ns, BASE_NS + 1500);
+    assert_false(exemplar_has_span(exemplar));
+    work_of(ACTIVITY_KERNEL, "gemm", 0, 0, 1600);
+    assert_int_equal(exemplar->value_ns, 1600);
+    figures_exemplify(store, trace_id, span_id);
+    assert_true(exemplar_has_span(exemplar));
+    work_of(ACTIVITY_KERNEL, "gemm", 0, 0, 1700); /* not sampled */
+    assert_int_equal(exemplar->value_ns, 1600);
+    figures_begin_interval(store, false);
+    work_of(ACTIVITY_KERNEL, "gemm", 0, 0, 1800);
+    assert_int_equal(exemplar->value_ns, 1800);
+    assert_false(exemplar_has_span(exemplar));
+    done();
+}
+
+static void there_are_exemplars_of_nothing_on_request(void **state)
+{
+    (void)state;
+    static const uint8_t trace_id[16] = {1}, span_id[8] = {2};
+    make_with(true, EXEMPLAR_ALWAYS_OFF);
+    work_of(ACTIVITY_KERNEL, "gemm", 0, 0, 1500);
+    figures_exemplify(store, trace_id, span_id);
+    assert_int_equal(figures_read(store)->kernels[0]->histogram->exemplars[1].time_ns, 0);
+    done();
+}
+
 static void calls_are_told_apart(void **state)
 {
     (void)state;
@@ -191,6 +230,8 @@ int main(void)
         cmocka_unit_test(names_that_are_cut_alike_are_one),
         cmocka_unit_test(nothing_is_counted_until_somebody_looks),
         cmocka_unit_test(an_exemplar_is_of_the_work_before_it),
+        cmocka_unit_test(exemplars_of_all_work_keep_those_with_a_span),
+        cmocka_unit_test(there_are_exemplars_of_nothing_on_request),
         cmocka_unit_test(calls_are_told_apart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

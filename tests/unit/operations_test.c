@@ -16,7 +16,7 @@ static struct operations *operations;
 static int setup(void **state)
 {
     (void)state;
-    return operations_create(HISTOGRAM_EXPLICIT, &operations) == STATUS_OK ? 0 : -1;
+    return operations_create(HISTOGRAM_EXPLICIT, EXEMPLAR_TRACE_BASED, &operations) == STATUS_OK ? 0 : -1;
 }
 
 static int teardown(void **state)
@@ -95,6 +95,23 @@ static void too_many_ends_are_one(void **state)
     operations_unlock(operations, false);
 }
 
+static void exemplars_are_on_request(void **state)
+{
+    (void)state;
+    uint32_t count;
+    note(0, 200, "", 5000);
+    assert_int_equal(operations_lock(operations, &count)[0].histogram->exemplars[2].time_ns, 0);
+    operations_unlock(operations, false);
+    operations_destroy(operations);
+    assert_int_equal(operations_create(HISTOGRAM_EXPLICIT, EXEMPLAR_ALWAYS_ON, &operations), STATUS_OK);
+    note(0, 200, "", 5000);
+    const struct exemplar *exemplar = &operations_lock(operations, &count)[0].histogram->exemplars[2];
+    assert_int_equal(exemplar->value_ns, 5000);
+    assert_true(exemplar->time_ns > 1000000000ull * 1000000000);
+    assert_false(exemplar_has_span(exemplar));
+    operations_unlock(operations, false);
+}
+
 #define ROUNDS 20000
 
 static void *note_many(void *output)
@@ -131,6 +148,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(without_a_request_there_is_nothing_to_note, setup, teardown),
         cmocka_unit_test_setup_teardown(a_delta_begins_anew, setup, teardown),
         cmocka_unit_test_setup_teardown(too_many_ends_are_one, setup, teardown),
+        cmocka_unit_test_setup_teardown(exemplars_are_on_request, setup, teardown),
         cmocka_unit_test_setup_teardown(nothing_is_missed_between_intervals, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
