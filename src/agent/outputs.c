@@ -7,6 +7,7 @@
 #include "encode/encoder.h"
 #include "export/exporter.h"
 #include "export/operations.h"
+#include "model/views.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,7 +45,7 @@ static enum status create_one(const struct settings *settings, const struct outp
     struct encoder_options options = {.has_metrics = wanted->signal == SIGNAL_METRICS,
                                       .format = format_of(&wanted->exporter),
                                       .pool = pool,
-                                      .scope_name = "cuspan",
+                                      .scope_name = METER_NAME,
                                       .scope_version = CUSPAN_VERSION,
                                       .schema_url = ENCODER_SCHEMA_URL,
                                       .value_length_limit = settings->attribute_value_length_limit,
@@ -77,8 +78,8 @@ enum status outputs_create(const struct settings *settings, const char *own_fold
     enum status status =
         chunk_pool_create(settings_queue_bytes(settings) / sizeof(struct chunk), &made->pool);
     if (status == STATUS_OK && settings->metrics.is_on)
-        status = operations_create(settings->metrics.histogram_form, settings->metrics.exemplar_filter,
-                                   &made->operations);
+        status = operations_create(&settings->metrics.streams->of[METRIC_OPERATION_DURATION],
+                                   settings->metrics.exemplar_filter, &made->operations);
     environment.operations = made->operations;
     for (size_t i = 0; i < settings->output_count && status == STATUS_OK; i++) {
         made->count = i + 1;

@@ -18,7 +18,7 @@
 
 #include <stdint.h>
 
-#define ENCODER_SCHEMA_URL "https://opentelemetry.io/schemas/1.44.0"
+#define ENCODER_SCHEMA_URL METER_SCHEMA_URL
 
 /* What a resource may take in a request: strings longer than this are cut, attributes beyond it are left out
  * and counted in the resource's dropped_attributes_count. */

@@ -10,20 +10,20 @@
 
 struct operations {
     pthread_mutex_t lock; /* guards what follows */
-    enum histogram_form form;
+    const struct metric_streams *streams;
     enum exemplar_filter exemplars;
     uint32_t count;
     struct operation items[OPERATIONS_MAX];
 };
 
-enum status operations_create(enum histogram_form form, enum exemplar_filter exemplars,
+enum status operations_create(const struct metric_streams *streams, enum exemplar_filter exemplars,
                               struct operations **operations)
 {
     struct operations *made = calloc(1, sizeof *made);
     if (!made)
         return STATUS_NO_MEMORY;
     pthread_mutex_init(&made->lock, NULL);
-    made->form = form;
+    made->streams = streams;
     made->exemplars = exemplars;
     *operations = made;
     return STATUS_OK;
@@ -34,7 +34,7 @@ void operations_destroy(struct operations *operations)
     if (!operations)
         return;
     for (uint32_t i = 0; i < operations->count; i++)
-        free(operations->items[i].histogram);
+        histogram_destroy(operations->items[i].histogram);
     pthread_mutex_destroy(&operations->lock);
     free(operations);
 }
@@ -54,7 +54,8 @@ static struct operation *find_locked(struct operations *operations, unsigned out
     if (operations->count == OPERATIONS_MAX)
         return &operations->items[OPERATIONS_MAX - 1];
     struct operation *made = &operations->items[operations->count];
-    if (histogram_create(operations->form, &made->histogram) != STATUS_OK)
+    if (histogram_create(operations->streams->shapes, operations->streams->shape_count, &made->histogram) !=
+        STATUS_OK)
         return NULL;
     made->output = OPERATIONS_NO_OUTPUT;
     if (++operations->count < OPERATIONS_MAX) {
@@ -68,15 +69,17 @@ static struct operation *find_locked(struct operations *operations, unsigned out
 /* No span of ours has an export within it. */
 static void measure(const struct operations *operations, struct histogram *histogram, uint64_t duration_ns)
 {
-    struct exemplar *exemplar = histogram_add(histogram, duration_ns);
-    if (operations->exemplars == EXEMPLAR_ALWAYS_ON)
-        histogram_exemplify(exemplar, duration_ns, clock_now_ns());
+    for (; histogram; histogram = histogram->next) {
+        struct exemplar *exemplar = histogram_add(histogram, duration_ns);
+        if (operations->exemplars == EXEMPLAR_ALWAYS_ON)
+            histogram_exemplify(exemplar, duration_ns, clock_now_ns());
+    }
 }
 
 void operations_note(struct operations *operations, unsigned output, const struct delivery *delivery,
                      uint64_t now_ns)
 {
-    if (!operations || !delivery->began_ns)
+    if (!operations || !delivery->began_ns || !operations->streams->shape_count)
         return;
     pthread_mutex_lock(&operations->lock);
     struct operation *operation = find_locked(operations, output, delivery);

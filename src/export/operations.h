@@ -6,6 +6,7 @@
 
 #include "base/limits.h"
 #include "model/histogram.h"
+#include "model/views.h"
 
 #define OPERATIONS_MAX        32 /* ends that are told apart, of all outputs; then the others together */
 #define OPERATIONS_NO_OUTPUT  OUTPUT_NUMBERS
@@ -24,7 +25,8 @@ struct operation {
 /* Any thread may note; one at a time looks. */
 struct operations;
 
-enum status operations_create(enum histogram_form form, enum exemplar_filter exemplars,
+/* `streams`: of that metric; must stay. */
+enum status operations_create(const struct metric_streams *streams, enum exemplar_filter exemplars,
                               struct operations **operations) MUST_CHECK;
 /* NULL is fine, here and in operations_note. */
 void operations_destroy(struct operations *operations);

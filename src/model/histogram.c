@@ -1,5 +1,6 @@
 #include "model/histogram.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,9 +9,28 @@
 #define DOUBLE_BITS  52
 #define NS_IN_SECOND 1e-9
 
+#define US 1000ll
+#define DEFAULT_LIMITS(X)                                                                                    \
+    X(1 * US), X(2 * US), X(5 * US), X(10 * US), X(20 * US), X(50 * US), X(100 * US), X(200 * US),           \
+        X(500 * US), X(1000 * US), X(2000 * US), X(5000 * US), X(10000 * US), X(20000 * US), X(50000 * US),  \
+        X(100000 * US), X(200000 * US), X(500000 * US), X(1000000 * US), X(2000000 * US), X(5000000 * US),   \
+        X(10000000 * US)
+#define AS_NS(ns)      (ns)
+#define AS_SECONDS(ns) ((double)(ns) / 1e9)
+
+const struct histogram_shape histogram_default_explicit = {.form = HISTOGRAM_EXPLICIT,
+                                                           .records_min_max = true,
+                                                           .bound_count = HISTOGRAM_BOUNDS,
+                                                           .bounds = {DEFAULT_LIMITS(AS_SECONDS)},
+                                                           .limits_ns = {DEFAULT_LIMITS(AS_NS)}};
+const struct histogram_shape histogram_default_exponential = {.form = HISTOGRAM_EXPONENTIAL,
+                                                              .records_min_max = true,
+                                                              .scale_max = HISTOGRAM_SCALE_MAX,
+                                                              .buckets_max = HISTOGRAM_BUCKETS_MAX};
+
 /* 2^(i / STEPS): bounds between 1 and 2; and for each step of the mantissa the last bound at or below it. No
  * libm: the agent's library needs libc alone. */
-static double bounds[STEPS + 1];
+static double powers[STEPS + 1];
 static uint16_t guesses[STEPS];
 
 static double square_root(double x)
@@ -21,43 +41,86 @@ static double square_root(double x)
     return root;
 }
 
+/* Once, before the first histogram: threads that send have some, too. */
 static void make_bounds(void)
 {
     double roots[HISTOGRAM_SCALE_MAX], root = 2;
     for (int bit = HISTOGRAM_SCALE_MAX - 1; bit >= 0; bit--)
         roots[bit] = root = square_root(root);
     for (unsigned i = 0; i < STEPS; i++) {
-        bounds[i] = 1;
+        powers[i] = 1;
         for (int bit = 0; bit < HISTOGRAM_SCALE_MAX; bit++)
-            bounds[i] *= i >> bit & 1 ? roots[bit] : 1;
+            powers[i] *= i >> bit & 1 ? roots[bit] : 1;
     }
-    bounds[STEPS] = 2;
+    powers[STEPS] = 2;
     for (unsigned i = 0, at = 0; i < STEPS; i++) {
-        while (bounds[at + 1] <= 1 + (double)i / STEPS)
+        while (powers[at + 1] <= 1 + (double)i / STEPS)
             at++;
         guesses[i] = (uint16_t)at;
     }
 }
 
-enum status histogram_create(enum histogram_form form, struct histogram **histogram)
+/* As it would be with durations in seconds, as doubles: they tell ns apart up to half a year. */
+static int64_t limit_of(double bound)
 {
-    struct histogram *made = calloc(1, sizeof *made);
-    if (!made)
-        return STATUS_NO_MEMORY;
-    if (bounds[STEPS] == 0)
-        make_bounds();
-    made->form = (uint8_t)form;
-    histogram_reset(made);
-    *histogram = made;
+    double ns = bound * 1e9;
+    if (ns < 0)
+        return -1;
+    if (ns >= (double)INT64_MAX)
+        return INT64_MAX;
+    int64_t limit = (int64_t)ns;
+    while ((double)limit / 1e9 > bound)
+        limit--;
+    return limit + ((double)(limit + 1) / 1e9 <= bound);
+}
+
+enum status histogram_set_bounds(struct histogram_shape *shape, const double *bounds, size_t count)
+{
+    if (count > HISTOGRAM_BOUNDS_MAX)
+        return STATUS_INVALID;
+    for (size_t i = 0; i < count; i++) {
+        if (!(bounds[i] - bounds[i] == 0) || (i && bounds[i] <= bounds[i - 1])) /* no number, infinite */
+            return STATUS_INVALID;
+        shape->bounds[i] = bounds[i];
+        shape->limits_ns[i] = limit_of(bounds[i]);
+    }
+    shape->bound_count = (uint16_t)count;
     return STATUS_OK;
+}
+
+enum status histogram_create(const struct histogram_shape *const *shapes, unsigned count,
+                             struct histogram **histogram)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    struct histogram *first = NULL, **end = &first;
+    pthread_once(&once, make_bounds);
+    for (unsigned i = 0; i < count; i++, end = &(*end)->next) {
+        *end = calloc(1, sizeof **end);
+        if (!*end) {
+            histogram_destroy(first);
+            return STATUS_NO_MEMORY;
+        }
+        (*end)->shape = shapes[i];
+    }
+    histogram_reset(first);
+    *histogram = first;
+    return STATUS_OK;
+}
+
+void histogram_destroy(struct histogram *histogram)
+{
+    while (histogram) {
+        struct histogram *next = histogram->next;
+        free(histogram);
+        histogram = next;
+    }
 }
 
 void histogram_reset(struct histogram *histogram)
 {
-    uint8_t form = histogram->form;
-    memset(histogram, 0, sizeof *histogram);
-    histogram->form = form;
-    histogram->scale = HISTOGRAM_SCALE_MAX;
+    for (; histogram; histogram = histogram->next)
+        *histogram = (struct histogram){
+            .shape = histogram->shape, .next = histogram->next, .scale = histogram->shape->scale_max};
 }
 
 void histogram_exemplify(struct exemplar *exemplar, uint64_t value_ns, uint64_t time_ns)
@@ -68,7 +131,8 @@ void histogram_exemplify(struct exemplar *exemplar, uint64_t value_ns, uint64_t 
 
 void histogram_forget_exemplars(struct histogram *histogram)
 {
-    memset(histogram->exemplars, 0, sizeof histogram->exemplars);
+    for (; histogram; histogram = histogram->next)
+        memset(histogram->exemplars, 0, sizeof histogram->exemplars);
 }
 
 /* The bucket at the finest scale; a bound belongs to the bucket below it. */
@@ -82,9 +146,9 @@ static int32_t finest_bucket(uint64_t duration_ns)
     bits = (bits & ((1ull << DOUBLE_BITS) - 1)) | (uint64_t)DOUBLE_BIAS << DOUBLE_BITS;
     double mantissa;
     memcpy(&mantissa, &bits, sizeof mantissa);
-    while (mantissa > bounds[at + 1])
+    while (mantissa > powers[at + 1])
         at++;
-    return exponent * STEPS + (int32_t)at - (mantissa <= bounds[at]);
+    return exponent * STEPS + (int32_t)at - (mantissa <= powers[at]);
 }
 
 /* Rounds down, for numbers below zero, too. */
@@ -105,25 +169,26 @@ static void halve_scale(struct histogram *histogram)
     histogram->scale--;
 }
 
-/* Buckets beyond those in use are 0. */
-static void add_exponential(struct histogram *histogram, uint64_t duration_ns)
+/* Whether a bucket of this number, and those in use, are more than there may be. */
+static bool is_too_wide(const struct histogram *histogram, int32_t at)
 {
-    int32_t at = finest_bucket(duration_ns);
-    for (int8_t scale = HISTOGRAM_SCALE_MAX; scale > histogram->scale; scale--)
+    int32_t first = at < histogram->offset ? at : histogram->offset;
+    int32_t last = histogram->offset + histogram->used - 1;
+    return (at > last ? at : last) - first >= histogram->shape->buckets_max;
+}
+
+/* So many into bucket `at` of `scale`, which is not below the histogram's. Buckets beyond those in use are 0.
+ */
+static void add_exponential(struct histogram *histogram, int32_t at, int8_t scale, uint64_t count)
+{
+    for (; scale > histogram->scale; scale--)
         at = halve(at);
     if (!histogram->used) {
         histogram->offset = at;
         histogram->used = 1;
     }
-    for (;;) {
-        int32_t first = at < histogram->offset ? at : histogram->offset;
-        int32_t last = histogram->offset + histogram->used - 1;
-        last = at > last ? at : last;
-        if (last - first < HISTOGRAM_BUCKETS_MAX)
-            break;
+    for (; is_too_wide(histogram, at); at = halve(at))
         halve_scale(histogram);
-        at = halve(at);
-    }
     if (at < histogram->offset) {
         uint32_t more = (uint32_t)(histogram->offset - at);
         memmove(histogram->buckets + more, histogram->buckets, histogram->used * sizeof *histogram->buckets);
@@ -133,15 +198,15 @@ static void add_exponential(struct histogram *histogram, uint64_t duration_ns)
     } else if (at >= histogram->offset + histogram->used) {
         histogram->used = (uint16_t)(at - histogram->offset + 1);
     }
-    histogram->buckets[at - histogram->offset]++;
+    histogram->buckets[at - histogram->offset] += count;
 }
 
-static uint32_t explicit_bucket(uint64_t duration_ns)
+static uint32_t explicit_bucket(const struct histogram_shape *shape, uint64_t duration_ns)
 {
-    uint32_t low = 0, high = HISTOGRAM_BOUNDS;
+    uint32_t low = 0, high = shape->bound_count;
     while (low < high) {
         uint32_t middle = (low + high) / 2;
-        if (duration_ns <= histogram_bounds_ns[middle])
+        if (shape->limits_ns[middle] >= 0 && duration_ns <= (uint64_t)shape->limits_ns[middle])
             high = middle;
         else
             low = middle + 1;
@@ -149,20 +214,64 @@ static uint32_t explicit_bucket(uint64_t duration_ns)
     return low;
 }
 
+/* Where there are more buckets than places, neighbours share one. */
+static struct exemplar *exemplar_of(struct histogram *histogram, uint32_t bucket, uint64_t duration_ns)
+{
+    uint32_t count = histogram->shape->bound_count + 1u;
+    if (histogram->shape->form == HISTOGRAM_EXPONENTIAL)
+        bucket = explicit_bucket(&histogram_default_explicit, duration_ns);
+    else if (count > HISTOGRAM_EXEMPLARS)
+        bucket = bucket * HISTOGRAM_EXEMPLARS / count;
+    return &histogram->exemplars[bucket];
+}
+
 struct exemplar *histogram_add(struct histogram *histogram, uint64_t duration_ns)
 {
-    uint32_t bucket = explicit_bucket(duration_ns);
+    uint32_t bucket = 0;
     if (!histogram->count || duration_ns < histogram->min_ns)
         histogram->min_ns = duration_ns;
     if (duration_ns > histogram->max_ns)
         histogram->max_ns = duration_ns;
     histogram->count++;
     histogram->sum_ns += duration_ns;
-    if (histogram->form == HISTOGRAM_EXPLICIT)
-        histogram->buckets[bucket]++;
+    if (histogram->shape->form == HISTOGRAM_EXPLICIT)
+        histogram->buckets[bucket = explicit_bucket(histogram->shape, duration_ns)]++;
     else if (duration_ns == 0)
         histogram->zeros++;
     else
-        add_exponential(histogram, duration_ns);
-    return &histogram->exemplars[bucket];
+        add_exponential(histogram, finest_bucket(duration_ns), HISTOGRAM_SCALE_MAX, 1);
+    return exemplar_of(histogram, bucket, duration_ns);
+}
+
+static void merge_exemplars(struct histogram *to, const struct histogram *from)
+{
+    for (unsigned i = 0; i < HISTOGRAM_EXEMPLARS; i++) {
+        struct exemplar *old = &to->exemplars[i];
+        const struct exemplar *new = &from->exemplars[i];
+        bool has_span = exemplar_has_span(old), gets_span = exemplar_has_span(new);
+        if (new->time_ns && (has_span == gets_span ? new->time_ns >= old->time_ns : gets_span))
+            *old = *new;
+    }
+}
+
+void histogram_merge(struct histogram *to, const struct histogram *from)
+{
+    if (!from->count)
+        return;
+    if (!to->count || from->min_ns < to->min_ns)
+        to->min_ns = from->min_ns;
+    if (from->max_ns > to->max_ns)
+        to->max_ns = from->max_ns;
+    to->count += from->count;
+    to->sum_ns += from->sum_ns;
+    to->zeros += from->zeros;
+    while (from->shape->form == HISTOGRAM_EXPONENTIAL && to->scale > from->scale)
+        to->used ? halve_scale(to) : (void)to->scale--; /* with zeros alone there is nothing to halve */
+    for (int32_t i = 0; i < HISTOGRAM_BUCKETS_MAX; i++) {
+        if (from->shape->form == HISTOGRAM_EXPLICIT)
+            to->buckets[i] += from->buckets[i];
+        else if (from->buckets[i])
+            add_exponential(to, from->offset + i, from->scale, from->buckets[i]);
+    }
+    merge_exemplars(to, from);
 }

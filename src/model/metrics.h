@@ -94,6 +94,10 @@ extern const struct metric_info metric_table[METRIC_COUNT];
 
 #define METRIC_ATTRS_MAX 6
 
+/* The meter that all are of: the scope of spans and metrics. */
+#define METER_NAME       "cuspan"
+#define METER_SCHEMA_URL "https://opentelemetry.io/schemas/1.44.0"
+
 /* One measurement; what it points at is borrowed. */
 struct metric_point {
     uint64_t start_ns, time_ns;
@@ -107,7 +111,7 @@ struct metric_point {
 };
 
 struct metric_points {
-    enum metric metric;
+    const struct metric_info *info; /* under which they leave: the table's, or a view's */
     bool is_delta;
     uint32_t count;
     const struct metric_point *points;

@@ -1,5 +1,7 @@
 #include "model/settings.h"
 
+#include "model/views.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +12,7 @@ static void pattern_list_deinit(struct pattern_list *list)
     free(list->patterns);
 }
 
-static void filter_deinit(struct filter *filter)
+void filter_deinit(struct filter *filter)
 {
     pattern_list_deinit(&filter->allow);
     pattern_list_deinit(&filter->deny);
@@ -37,6 +39,10 @@ void settings_deinit(struct settings *settings)
     for (size_t i = 0; i < settings->output_count; i++)
         output_settings_deinit(&settings->outputs[i]);
     output_settings_deinit(&settings->metrics.output);
+    for (size_t i = 0; i < settings->metrics.view_count; i++)
+        view_deinit(&settings->metrics.views[i]);
+    free(settings->metrics.views);
+    free(settings->metrics.streams);
     filter_deinit(&settings->capture.calls);
     filter_deinit(&settings->capture.activities);
     filter_deinit(&settings->capture.kernels);
@@ -76,9 +82,11 @@ static uint64_t sender_bytes(const struct settings *settings)
     uint64_t bytes = 0;
     for (size_t i = 0; i < settings->output_count; i++)
         bytes += bytes_of_sender(&settings->outputs[i]);
-    return bytes + (settings->metrics.is_on
-                        ? SETTINGS_METRICS_BYTES + bytes_of_sender(&settings->metrics.output)
-                        : 0);
+    if (!settings->metrics.is_on)
+        return bytes;
+    if (settings->metrics.streams)
+        bytes += streams_bytes(settings->metrics.streams);
+    return bytes + SETTINGS_METRICS_BYTES + bytes_of_sender(&settings->metrics.output);
 }
 
 bool settings_have_output(const struct settings *settings)

@@ -75,6 +75,9 @@ struct output_settings {
     uint64_t spool_bytes_max;
 };
 
+struct view;
+struct streams;
+
 struct settings {
     bool disabled; /* OTEL_SDK_DISABLED, disabled: */
     enum log_level log_level;
@@ -99,6 +102,9 @@ struct settings {
         enum temporality temporality;
         enum histogram_form histogram_form;
         enum exemplar_filter exemplar_filter;
+        size_t view_count;
+        struct view *views;      /* model/views.h; NULL: none */
+        struct streams *streams; /* that they make; where is_on */
     } metrics;
 
     /* distribution.cuspan */
@@ -207,6 +213,7 @@ bool settings_have_output(const struct settings *settings);
 uint64_t settings_queue_bytes(const struct settings *settings);
 
 /* Whether `name` passes the filter, by itself or by `alias` (a group's name, a longer name; may be NULL). */
+void filter_deinit(struct filter *filter);
 bool filter_passes(const struct filter *filter, const char *name, const char *alias);
 
 #endif

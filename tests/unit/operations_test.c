@@ -7,22 +7,32 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
 static struct operations *operations;
+static struct streams *streams;
+
+static enum status make(enum exemplar_filter exemplars)
+{
+    return operations_create(&streams->of[METRIC_OPERATION_DURATION], exemplars, &operations);
+}
 
 static int setup(void **state)
 {
     (void)state;
-    return operations_create(HISTOGRAM_EXPLICIT, EXEMPLAR_TRACE_BASED, &operations) == STATUS_OK ? 0 : -1;
+    if (streams_create(NULL, 0, HISTOGRAM_EXPLICIT, &streams) != STATUS_OK)
+        return -1;
+    return make(EXEMPLAR_TRACE_BASED) == STATUS_OK ? 0 : -1;
 }
 
 static int teardown(void **state)
 {
     (void)state;
     operations_destroy(operations);
+    free(streams);
     return 0;
 }
 
@@ -103,7 +113,7 @@ static void exemplars_are_on_request(void **state)
     assert_int_equal(operations_lock(operations, &count)[0].histogram->exemplars[2].time_ns, 0);
     operations_unlock(operations, false);
     operations_destroy(operations);
-    assert_int_equal(operations_create(HISTOGRAM_EXPLICIT, EXEMPLAR_ALWAYS_ON, &operations), STATUS_OK);
+    assert_int_equal(make(EXEMPLAR_ALWAYS_ON), STATUS_OK);
     note(0, 200, "", 5000);
     const struct exemplar *exemplar = &operations_lock(operations, &count)[0].histogram->exemplars[2];
     assert_int_equal(exemplar->value_ns, 5000);
