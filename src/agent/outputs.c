@@ -55,7 +55,7 @@ static enum status create_one(const struct settings *settings, const struct outp
                                       .batch_spans_max = wanted->batch_spans_max,
                                       .batch_bytes_max = BATCH_BYTES_MAX};
     struct output_settings spooling = *wanted;
-    spooling.spool_directory = wanted->signal == SIGNAL_TRACES ? settings->spool.directory : NULL;
+    spooling.spool_directory = settings->spool.directory;
     spooling.spool_bytes_max = settings->spool.bytes_max;
     enum status status = encoder_create(&options, &output->encoder);
     if (status == STATUS_OK)

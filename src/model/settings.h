@@ -200,7 +200,7 @@ void output_settings_deinit(struct output_settings *output);
 #define SETTINGS_GRAPH_NODES_BYTES                                                                           \
     (2 * 1024 * 1024) /* where nodes of graphs are asked for: the calls that captured them */
 #define SETTINGS_SPOOL_BYTES                                                                                 \
-    (3 * 1024 * 1024) /* with a spool, for each output: the body that is read from it */
+    (3 * 1024 * 1024) /* with a spool, for each output by OTLP: the body that is read from it */
 #define SETTINGS_QUEUE_BYTES_MIN (1024 * 1024)
 #define SETTINGS_METRICS_BYTES                                                                               \
     (2 * 1024 * 1024) /* with metrics: their histograms, and the stack of the thread that asks NVML */

@@ -165,6 +165,18 @@ class Memory(Case):
         self.assertGreater(result.report["metrics"]["delivered"], 256)
         self.assertGreater(server.requests, 1)
 
+    def test_metrics_in_a_spool(self):
+        """Not compressed, as JSON, and a collector that takes its time."""
+        server = self.collector(0.1)
+        server.content_type = "application/json"
+        endpoint = f"http://127.0.0.1:{server.server_address[1]}"
+        env = {"OTEL_METRICS_EXPORTER": "otlp", "OTEL_METRIC_EXPORT_INTERVAL": "50", "OTEL_EXPORTER_OTLP_ENDPOINT": endpoint,
+               "OTEL_EXPORTER_OTLP_METRICS_PROTOCOL": "http/json", "OTEL_EXPORTER_OTLP_METRICS_COMPRESSION": "none"}
+        result = self.load("torch_inference", "--endpoint", endpoint, "--repeat", 20, fail="unique-names=40", env=env, memory=80 * MIB,
+                           settings={"spool.directory": self.directory / "spool"})
+        self.assertEqual(result.report["losses"], {})
+        self.assertGreater(result.report["counters"]["points_spooled"], 256)
+
     def test_metrics_in_several_forms(self):
         """Views: each name of a kernel in four shapes, two of which are added up without the device."""
         server = self.collector(0)

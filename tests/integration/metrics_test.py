@@ -8,10 +8,13 @@ silence. Everything is decoded by code that isn't cuspan's.
 
 import json
 import os
+import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 from collections import Counter, defaultdict
 from pathlib import Path
@@ -716,6 +719,128 @@ class Operations(Case):
         found, spans, *_ = self.paced("--set", f"spool.directory={self.folder.name}/spool")
         (count, _), = found["otlp_http_span_exporter/0"].values()
         self.assertIn(count, range(len(spans) // 2, len(spans) + 1))
+
+
+class Spool(Case):
+    """With spool.directory points outlive an outage, and their process."""
+
+    RECORDING = ROOT / "examples/recordings/service.cuspanrec"
+
+    def setUp(self):
+        super().setUp()
+        self.spool = Path(self.folder.name, "spool")
+
+    def spooled(self, *arguments, temporality="delta", to=None, **variables):
+        to = to or f"http://127.0.0.1:{self.sink.port}/v1/metrics"
+        return self.replay(self.RECORDING, "--paced", *arguments, settings=[f"spool.directory={self.spool}"],
+                           OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE=temporality, OTEL_METRIC_EXPORT_INTERVAL="30",
+                           OTEL_EXPORTER_OTLP_METRICS_ENDPOINT=to, **variables)
+
+    def send(self, *arguments, status=0, **variables):
+        self.sink.requests.clear()
+        done = cuspan("send", *arguments, self.spool, status=status, **variables)
+        return [otlp_metrics.from_protobuf(request.body) for request in self.sink.requests], done.stderr
+
+    def test_beyond_the_end_of_the_process(self):
+        for temporality in "delta", "cumulative":
+            with self.subTest(temporality):
+                spans, requests, report = self.spooled("--repeat", 2, temporality=temporality, to="http://127.0.0.1:9/v1/metrics")
+                metrics = report["metrics"]
+                self.assertEqual((requests, metrics["delivered"], metrics["lost"], metrics["spooled"]), ([], 0, 0, metrics["made"]))
+                self.assertGreater(metrics["made"], 30)
+                self.assertIn(f"{metrics['made']} data points of metrics are left in the spool", self.stderr)
+                requests, said = self.send("--endpoint", f"http://127.0.0.1:{self.sink.port}")
+                self.assertGreater(len(requests), 3)
+                self.assertEqual({request.path for request in self.sink.requests}, {"/v1/metrics"})
+                self.expect(spans, self.totals(requests))
+                points = otlp_metrics.series(requests).values()
+                self.assertEqual(sum(map(len, points)), metrics["made"])
+                for series in points:
+                    times = [point.time_unix_nano for _, point in series]
+                    self.assertEqual(times, sorted(times))
+                self.assertIn(f"cuspan: {metrics['made']} data points of metrics delivered to http://127.0.0.1:{self.sink.port}/v1/metrics",
+                              said.replace(",", ""))
+                self.assertEqual(list(self.spool.iterdir()), [])
+
+    def test_an_outage_that_outlasts_all_patience(self):
+        """Without a spool the same loses points: else this would show nothing."""
+        for has_spool in False, True:
+            self.sink.statuses["/v1/metrics"] = [503, 503]
+            options = [f"spool.directory={self.spool}"] if has_spool else []
+            spans, requests, report = self.replay(
+                self.RECORDING, "--paced", "--repeat", "12", settings=options, OTEL_METRIC_EXPORT_INTERVAL="30",
+                OTEL_METRIC_EXPORT_TIMEOUT="100", OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE="delta")
+            metrics = report["metrics"]
+            self.assertEqual(metrics["lost"] == 0, has_spool, metrics)
+            self.assertEqual(metrics["made"], metrics["delivered"] + metrics["lost"])
+        self.expect(spans, self.totals(requests[2:]))  # those that were refused came again
+        self.assertEqual(requests[0], requests[2])
+
+    def test_the_next_process_delivers(self):
+        spans, _, first = self.spooled(to="http://127.0.0.1:9/v1/metrics")
+        self.sink.requests.clear()
+        others, requests, second = self.spooled("--repeat", 10)
+        counters = second["counters"]
+        self.assertEqual((counters["recovered_points"], counters["recovered_points_lost"]), (first["metrics"]["made"], 0))
+        self.assertEqual(second["metrics"]["made"], second["metrics"]["delivered"])
+        by_process = defaultdict(list)
+        for request in requests:
+            pid, = (pair.value.int_value for pair in request.resource_metrics[0].resource.attributes if pair.key == "process.pid")
+            by_process[pid].append(request)
+        self.assertEqual(len(by_process), 2)
+        totals = sorted((self.totals(requests) for requests in by_process.values()), key=lambda found: found["cuda.calls"][()][1])
+        self.expect(spans, totals[0])
+        self.expect(others, totals[1])
+        self.assertEqual(list(self.spool.iterdir()), [])
+
+    def test_what_is_refused_is_counted(self):
+        self.sink.statuses["/v1/metrics"] = [400]
+        *_, report = self.spooled("--repeat", 3)
+        metrics = report["metrics"]
+        self.assertGreater(metrics["lost"], 0)
+        self.assertEqual((metrics["made"], metrics["spooled"]), (metrics["delivered"] + metrics["lost"], 0))
+        self.assertEqual(report["losses"], {"lost_points": metrics["lost"]})
+
+    def test_a_full_spool_is_counted(self):
+        *_, report = self.replay(ROOT / "examples/recordings/torch_inference.cuspanrec", "--paced", "--repeat", "5",
+                                 CUSPAN_REPLAY_FAIL="unique-names=150", OTEL_METRIC_EXPORT_INTERVAL="5",
+                                 OTEL_EXPORTER_OTLP_METRICS_ENDPOINT="http://127.0.0.1:9/v1/metrics", OTEL_EXPORTER_OTLP_COMPRESSION="none",
+                                 settings=[f"spool.directory={self.spool}", "spool.bytes_max=4194304"])
+        metrics = report["metrics"]
+        self.assertGreater(metrics["lost"], 0)
+        self.assertEqual(metrics["made"], metrics["lost"] + metrics["spooled"])
+        self.assertIn("further metrics are lost", self.stderr)
+
+    def test_where_they_are_sent(self):
+        """Beside the spans where that is known, else by the configuration; never to the spans' own path."""
+        *_, report = self.spooled(to="http://127.0.0.1:9/v1/metrics")
+        made = report["metrics"]["made"]
+        requests, said = self.send(status=1, OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=f"http://127.0.0.1:{self.sink.port}/my/path")
+        self.assertEqual(requests, [])
+        self.assertIn("no place for them", said)
+        self.assertIn(f"{made} are left", said)
+        requests, said = self.send(OTEL_TRACES_EXPORTER="none", OTEL_METRICS_EXPORTER="otlp",
+                                   OTEL_EXPORTER_OTLP_METRICS_ENDPOINT=f"http://127.0.0.1:{self.sink.port}/my/metrics")
+        self.assertEqual({request.path for request in self.sink.requests}, {"/my/metrics"})
+        self.assertEqual(sum(map(len, otlp_metrics.series(requests).values())), made)
+
+    def test_who_is_killed_leaves_them(self):
+        """What had been written is delivered; what had been made is counted."""
+        process = subprocess.Popen(
+            [str(BUILD / "cuspan"), "replay", "--quiet", "--paced", "--repeat", "200", "--file", os.devnull, "--set",
+             f"spool.directory={self.spool}", str(self.RECORDING)], stderr=subprocess.PIPE, text=True, start_new_session=True,
+            env={**CLEAN, "OTEL_METRICS_EXPORTER": "otlp", "OTEL_METRIC_EXPORT_INTERVAL": "30",
+                 "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT": "http://127.0.0.1:9/v1/metrics"})
+        time.sleep(2.5)
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+        requests, said = self.send("--endpoint", f"http://127.0.0.1:{self.sink.port}")
+        made, delivered, here, lost = map(int, re.search(
+            r"ended without a word: of (\d+) data points that it is known to have made, (\d+) were delivered, (\d+) are in the spool "
+            r"and sent now, (\d+) are lost", said).groups())
+        self.assertEqual((made, delivered), (here + lost, 0))
+        self.assertGreater(here, 100)
+        self.assertEqual(sum(map(len, otlp_metrics.series(requests).values())), here)
 
 
 class Words(Case):
