@@ -12,6 +12,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+/* With metrics, one in so many chunks of the queues is not for spans: a program that makes more spans than
+ * get through would else have no metrics that tell it. */
+#define METRICS_SHARE 8
+
 struct output {
     unsigned number; /* for the counters */
     struct encoder *encoder;
@@ -42,7 +46,10 @@ static enum status create_one(const struct settings *settings, const struct outp
                               const struct exporter_environment *environment, struct chunk_pool *pool,
                               struct output *output)
 {
-    struct encoder_options options = {.has_metrics = wanted->signal == SIGNAL_METRICS,
+    bool is_metrics = wanted->signal == SIGNAL_METRICS;
+    size_t reserve = settings->metrics.is_on && !is_metrics ? chunk_pool_size(pool) / METRICS_SHARE : 0;
+    struct encoder_options options = {.has_metrics = is_metrics,
+                                      .chunks_left_free = (uint32_t)reserve,
                                       .format = format_of(&wanted->exporter),
                                       .pool = pool,
                                       .scope_name = METER_NAME,

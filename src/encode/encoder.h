@@ -37,8 +37,9 @@ struct encoder_options {
     uint32_t event_count_limit;
     uint32_t link_count_limit;
     uint32_t batch_spans_max;
-    uint64_t batch_bytes_max; /* a sealed batch is never larger */
-    bool has_metrics;         /* in place of spans: encoder_add_metrics, and no encoder_add */
+    uint64_t batch_bytes_max;  /* a sealed batch is never larger */
+    uint32_t chunks_left_free; /* that many of the pool's spans don't take: others need them */
+    bool has_metrics;          /* in place of spans: encoder_add_metrics, and no encoder_add */
 };
 
 struct encoder;

@@ -774,7 +774,7 @@ class Spool(Case):
                 self.RECORDING, "--paced", "--repeat", "12", settings=options, OTEL_METRIC_EXPORT_INTERVAL="30",
                 OTEL_METRIC_EXPORT_TIMEOUT="100", OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE="delta")
             metrics = report["metrics"]
-            self.assertEqual(metrics["lost"] == 0, has_spool, metrics)
+            self.assertEqual(metrics["lost"] == 0, has_spool, (report["losses"], self.stderr))
             self.assertEqual(metrics["made"], metrics["delivered"] + metrics["lost"])
         self.expect(spans, self.totals(requests[2:]), is_long=True)  # those that were refused came again
         self.assertEqual(requests[0], requests[2])
