@@ -3,7 +3,7 @@ add_library(cuspan_agent SHARED src/agent/agent.c src/agent/api.c src/agent/own.
             src/agent/tape.c src/agent/surroundings.c src/agent/process_context.c src/agent/published_context.c
             src/agent/own_resource.c src/agent/detect.c src/agent/device_links.c src/agent/stacks.c src/agent/report.c src/agent/retreat.c
             src/agent/shutdown.c src/agent/signals.c src/agent/alone.c src/agent/python_end.c
-            src/agent/control_socket.c src/agent/control_verbs.c src/agent/status.c src/agent/figures.c src/agent/metrics.c
+            src/agent/control_socket.c src/agent/control_verbs.c src/agent/status.c src/agent/figures.c src/agent/metrics.c src/agent/series.c
             src/agent/nvtx_entry.c src/agent/python.c src/agent/tools.c)
 set_target_properties(cuspan_agent PROPERTIES OUTPUT_NAME cuspan LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
 target_link_libraries(cuspan_agent PRIVATE cuspan_config cuspan_capture cuspan_correlate cuspan_encode cuspan_export

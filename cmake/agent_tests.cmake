@@ -2,6 +2,8 @@
 find_library(CJSON_LIBRARY cjson REQUIRED)
 cuspan_unit_test(report cuspan_capture ${CJSON_LIBRARY})
 target_sources(report_test PRIVATE src/agent/report.c src/agent/own_figures.c src/agent/shutdown.c src/export/trouble.c)
+cuspan_unit_test(series cuspan_model)
+target_sources(series_test PRIVATE src/agent/series.c)
 cuspan_unit_test(detect cuspan_model)
 target_sources(detect_test PRIVATE src/agent/detect.c src/agent/own.c src/agent/surroundings.c)
 cuspan_unit_test(device_links cuspan_model)

@@ -1,6 +1,6 @@
 cuspan_stage(config src/config/report.c src/config/scalar.c src/config/substitute.c src/config/nearest.c
              src/config/tree.c src/config/settings_table.c src/config/setting.c src/config/schema.c src/config/pairs.c
-             src/config/read_file.c src/config/read_resource.c src/config/read_tracer.c src/config/read_exporter.c src/config/read_meter.c
+             src/config/read_file.c src/config/read_resource.c src/config/read_tracer.c src/config/read_exporter.c src/config/read_meter.c src/config/read_views.c
              src/config/environment.c
              src/config/overrides.c src/config/check.c src/config/print.c src/config/config.c)
 

@@ -1,8 +1,7 @@
 foreach(module names objects pending waiting sampler session own_cost correlate attributes devices graphs totals accounts summaries
-        lingering shared busy histogram allocations figures gpu_counted)
+        lingering shared busy allocations figures gpu_counted)
   cuspan_unit_test(${module} cuspan_correlate)
 endforeach()
-target_link_libraries(histogram_test PRIVATE m) # it does by libm what the code does without
 
 # The sampler beside an SDK's that implements the same specification (which the script fetches from PyPI).
 add_executable(sampler_decisions tests/integration/sampler_decisions.c)

@@ -1,6 +1,6 @@
 # What goes into the agent, which needs libc alone.
 include(cmake/compress.cmake)
-cuspan_stage(export src/export/exporter.c src/export/trouble.c src/export/control.c src/export/file.c src/export/sender.c src/export/spool.c
+cuspan_stage(export src/export/exporter.c src/export/trouble.c src/export/operations.c src/export/control.c src/export/file.c src/export/sender.c src/export/spool.c
              src/export/spool_writer.c src/export/spool_source.c src/export/spool_estate.c src/export/spool_files.c
              src/export/spool_format.c src/export/spool_send.c src/export/json_spans.c src/export/headers.c
              src/export/secrets.c ${compress_sources} src/export/grpc.c src/export/retry.c src/export/percent.c src/export/verdict.c src/export/probe.c

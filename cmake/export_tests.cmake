@@ -1,5 +1,5 @@
 find_package(ZLIB REQUIRED) # the tests' own way to undo gzip
-foreach(module retry otlp_response grpc verdict percent secrets headers compress file exporter sender spool probe)
+foreach(module retry otlp_response grpc verdict percent secrets headers compress file operations exporter sender spool probe)
   cuspan_unit_test(${module} cuspan_export)
   target_include_directories(${module}_test PRIVATE tests/unit)
 endforeach()

@@ -1,23 +1,24 @@
 #include "agent/metrics.h"
 
+#include "agent/series.h"
 #include "base/clock.h"
 #include "base/counters.h"
 #include "base/log.h"
 #include "capture/nvml.h"
+#include "export/operations.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define POINTS_AT_ONCE 32
-#define ASK_AHEAD_NS   (1 * NS_PER_SECOND) /* NVML, before an export */
-#define ASK_AGAIN_NS   (50 * NS_PER_MS)    /* where no GPU is known yet */
-#define SUMS_MAX       2048                /* of delta temporality; a power of two */
+#define ASK_AHEAD_NS        (1 * NS_PER_SECOND) /* NVML, before an export */
+#define ASK_AGAIN_NS        (50 * NS_PER_MS)    /* where no GPU is known yet */
+#define EXPORTER_NAME_BYTES 48
+#define SUMS_MAX            2048 /* of delta temporality; a power of two */
 
 static const struct attr_key key_hw_id = ATTR_KEY("hw.id");
 static const struct attr_key key_device = ATTR_KEY("cuda.device.id");
 static const struct attr_key key_kernel = ATTR_KEY("cuda.kernel.short_name");
-static const struct attr_key key_overflow = ATTR_KEY("otel.metric.overflow");
 static const struct attr_key key_copy_kind = ATTR_KEY("cuda.memcpy.kind");
 static const struct attr_key key_memory_kind = ATTR_KEY("cuda.memory.kind");
 static const struct attr_key key_hw_name = ATTR_KEY("hw.name");
@@ -27,6 +28,7 @@ static const struct attr_key key_hw_type = ATTR_KEY("hw.type");
 static const struct attr_key key_component_type = ATTR_KEY("otel.component.type");
 static const struct attr_key key_component_name = ATTR_KEY("otel.component.name");
 static const struct attr_key key_error_type = ATTR_KEY("error.type");
+static const struct attr_key key_http_status = ATTR_KEY("http.response.status_code");
 static const struct attr_key key_lost_reason = ATTR_KEY("cuspan.lost.reason");
 
 /* What a sum was at the last export. */
@@ -47,17 +49,60 @@ struct metrics {
     struct correlate *correlate;
     enum metric metric; /* of `points` */
     uint32_t count;
-    struct metric_point points[POINTS_AT_ONCE];
+    struct metric_point points[SERIES_POINTS_AT_ONCE];
+    struct series *series;
     struct sum_before sums[SUMS_MAX];
+    const char *exporter_types[OUTPUT_NUMBERS];
+    char exporter_names[OUTPUT_NUMBERS][EXPORTER_NAME_BYTES];
 };
+
+/* By OpenTelemetry's names where it has one: its file exporters have none. */
+static const char *type_of_exporter(const struct output_settings *output)
+{
+    bool is_metric = output->signal == SIGNAL_METRICS;
+    switch (output->exporter.kind) {
+    case EXPORTER_OTLP_HTTP:
+        if (output->exporter.encoding == ENCODING_JSON)
+            return is_metric ? "otlp_http_json_metric_exporter" : "otlp_http_json_span_exporter";
+        return is_metric ? "otlp_http_metric_exporter" : "otlp_http_span_exporter";
+    case EXPORTER_OTLP_GRPC:
+        return is_metric ? "otlp_grpc_metric_exporter" : "otlp_grpc_span_exporter";
+    case EXPORTER_FILE:
+        return is_metric ? "otlp_file_metric_exporter" : "otlp_file_span_exporter";
+    case EXPORTER_CONSOLE:
+        break;
+    }
+    return is_metric ? "console_metric_exporter" : "console_span_exporter";
+}
+
+/* "otlp_http_span_exporter/1": the number counts those of one type. */
+static void name_exporters(struct metrics *m)
+{
+    const struct settings *settings = m->settings;
+    for (size_t i = 0; i < settings->output_count; i++) {
+        unsigned number = 0;
+        m->exporter_types[i] = type_of_exporter(&settings->outputs[i]);
+        for (size_t before = 0; before < i; before++)
+            number += m->exporter_types[before] == m->exporter_types[i];
+        snprintf(m->exporter_names[i], sizeof *m->exporter_names, "%s/%u", m->exporter_types[i], number);
+    }
+    m->exporter_types[METRICS_OUTPUT] = type_of_exporter(&settings->metrics.output);
+    snprintf(m->exporter_names[METRICS_OUTPUT], sizeof *m->exporter_names, "%s/0",
+             m->exporter_types[METRICS_OUTPUT]);
+}
 
 enum status metrics_create(const struct settings *settings, struct metrics **metrics)
 {
     struct metrics *made = calloc(1, sizeof *made);
     if (!made)
         return STATUS_NO_MEMORY;
+    if (series_create(settings->metrics.streams, &made->series) != STATUS_OK) {
+        free(made);
+        return STATUS_NO_MEMORY;
+    }
     made->settings = settings;
     made->begun_ns = made->interval_ns = clock_now_ns();
+    name_exporters(made);
     made->next_ns = clock_monotonic_ns() + settings->metrics.interval_ms * NS_PER_MS;
     *metrics = made;
     log_info("metrics are sent: they count what isn't sampled, too, and keep cuspan awake");
@@ -66,8 +111,10 @@ enum status metrics_create(const struct settings *settings, struct metrics **met
 
 void metrics_destroy(struct metrics *metrics)
 {
-    if (metrics)
-        nvml_end();
+    if (!metrics)
+        return;
+    nvml_end();
+    series_destroy(metrics->series);
     free(metrics);
 }
 
@@ -85,16 +132,23 @@ static bool is_delta(const struct metrics *m, enum metric metric)
 
 static void send_points(struct metrics *m)
 {
-    struct metric_points points = {m->metric, is_delta(m, m->metric), m->count, m->points};
-    if (m->count)
-        outputs_add_metrics(m->outputs, &points);
+    series_add(m->series, m->outputs, m->metric, is_delta(m, m->metric), m->points, m->count);
     m->count = 0;
+}
+
+/* All points of a metric stand together. */
+static void end_metric(struct metrics *m)
+{
+    send_points(m);
+    series_end(m->series, m->outputs, m->metric, is_delta(m, m->metric));
 }
 
 /* The next point of this metric; those before it leave when another metric begins. */
 static struct metric_point *add_point(struct metrics *m, enum metric metric)
 {
-    if (m->metric != metric || m->count == POINTS_AT_ONCE)
+    if (m->metric != metric)
+        end_metric(m);
+    else if (m->count == SERIES_POINTS_AT_ONCE)
         send_points(m);
     m->metric = metric;
     struct metric_point *point = &m->points[m->count++];
@@ -200,7 +254,7 @@ static void add_kernels(struct metrics *m, const struct figures *figures)
             continue;
         put_device(m, point, i);
         point->attrs[point->attr_count++] =
-            (struct span_attr){.key = &key_overflow, .type = ATTR_BOOL, .i = 1};
+            (struct span_attr){.key = &key_metric_overflow, .type = ATTR_BOOL, .i = 1};
     }
 }
 
@@ -209,6 +263,10 @@ static void add_copies(struct metrics *m, uint32_t device, const struct device_f
     for (uint32_t kind = 0; kind < FIGURES_COPY_KINDS; kind++)
         add_device_histogram(m, METRIC_COPY_DURATION, device, figures->copies[kind].histogram, &key_copy_kind,
                              copy_kind_name(kind));
+}
+
+static void add_copied(struct metrics *m, uint32_t device, const struct device_figures *figures)
+{
     for (uint32_t kind = 0; kind < FIGURES_COPY_KINDS; kind++) {
         struct metric_point *point =
             figures->copies[kind].sum.count
@@ -242,24 +300,47 @@ static void add_all_memory(struct metrics *m, const struct figures *figures, enu
     add_memory(m, 0, &figures->pinned, MEMORY_PINNED, metric);
 }
 
-static void add_device(struct metrics *m, uint32_t device, const struct device_figures *figures)
+static void add_latency(struct metrics *m, uint32_t device, const struct device_figures *figures)
 {
     add_device_histogram(m, METRIC_LAUNCH_LATENCY, device, figures->latency, NULL, NULL);
+}
+
+static void add_graphs(struct metrics *m, uint32_t device, const struct device_figures *figures)
+{
     add_device_sum(m, METRIC_GRAPHS, device, figures->graphs.count);
+}
+
+static void add_graph_time(struct metrics *m, uint32_t device, const struct device_figures *figures)
+{
     add_device_sum(m, METRIC_GRAPH_TIME, device, figures->graphs.total_ns);
-    add_copies(m, device, figures);
+}
+
+static void add_fills(struct metrics *m, uint32_t device, const struct device_figures *figures)
+{
     add_device_histogram(m, METRIC_FILL_DURATION, device, figures->fills.histogram, NULL, NULL);
+}
+
+static void add_filled(struct metrics *m, uint32_t device, const struct device_figures *figures)
+{
     add_device_sum(m, METRIC_FILL_BYTES, device, figures->fills.bytes);
+}
+
+static void add_busy(struct metrics *m, uint32_t device, const struct device_figures *figures)
+{
     add_device_sum(m, METRIC_BUSY_TIME, device, figures->busy_ns);
 }
 
 static void add_figures(struct metrics *m, const struct figures *figures)
 {
+    static void (*const of_devices[])(struct metrics * m, uint32_t device,
+                                      const struct device_figures *figures) = {
+        add_latency, add_graphs, add_graph_time, add_copies, add_copied, add_fills, add_filled, add_busy};
     add_calls(m, figures);
     add_kernels(m, figures);
-    for (uint32_t i = 0; i < DEVICES_MAX; i++)
-        if (figures->devices[i])
-            add_device(m, i, figures->devices[i]);
+    for (size_t metric = 0; metric < sizeof of_devices / sizeof *of_devices; metric++)
+        for (uint32_t i = 0; i < DEVICES_MAX; i++)
+            if (figures->devices[i])
+                of_devices[metric](m, i, figures->devices[i]);
     add_all_memory(m, figures, METRIC_MEMORY_LIVE);
     add_all_memory(m, figures, METRIC_MEMORY_PEAK);
 }
@@ -269,20 +350,6 @@ static void add_figures(struct metrics *m, const struct figures *figures)
 static const char *const processor_names[OUTPUTS_MAX] = {
     "batching_span_processor/0", "batching_span_processor/1", "batching_span_processor/2",
     "batching_span_processor/3"};
-static const char *const exporter_names[OUTPUTS_MAX] = {"exporter/0", "exporter/1", "exporter/2",
-                                                        "exporter/3"};
-
-static const char *type_of_exporter(const struct exporter_settings *exporter)
-{
-    switch (exporter->kind) {
-    case EXPORTER_OTLP_HTTP:
-        return exporter->encoding == ENCODING_JSON ? "otlp_http_json_exporter" : "otlp_http_exporter";
-    case EXPORTER_OTLP_GRPC:
-        return "otlp_grpc_exporter";
-    default:
-        return "console_span_exporter";
-    }
-}
 
 static void put_processor(struct metric_point *point, size_t output)
 {
@@ -296,8 +363,8 @@ static void put_exporter(const struct metrics *m, struct metric_point *point, si
 {
     if (!point)
         return;
-    put_text(point, &key_component_type, type_of_exporter(&m->settings->outputs[output].exporter));
-    put_text(point, &key_component_name, exporter_names[output]);
+    put_text(point, &key_component_type, m->exporter_types[output]);
+    put_text(point, &key_component_name, m->exporter_names[output]);
 }
 
 static void add_level(struct metrics *m, enum metric metric, uint64_t value, size_t output, bool is_exporter)
@@ -358,9 +425,41 @@ static void add_health(struct metrics *m)
         add_exported(m, i, &health[i].fates);
 }
 
+static void put_operation(const struct metrics *m, struct metric_point *point,
+                          const struct operation *operation)
+{
+    if (operation->output == OPERATIONS_NO_OUTPUT) {
+        point->attrs[point->attr_count++] =
+            (struct span_attr){.key = &key_metric_overflow, .type = ATTR_BOOL, .i = 1};
+        return;
+    }
+    put_exporter(m, point, operation->output);
+    if (*operation->error)
+        put_text(point, &key_error_type, operation->error);
+    if (operation->http_status)
+        point->attrs[point->attr_count++] =
+            (struct span_attr){.key = &key_http_status, .type = ATTR_INT, .i = operation->http_status};
+}
+
+/* They are encoded before senders may go on noting. */
+static void add_operations(struct metrics *m)
+{
+    uint32_t count;
+    struct operations *operations = outputs_operations(m->outputs);
+    const struct operation *items = operations_lock(operations, &count);
+    for (uint32_t i = 0; i < count; i++) {
+        struct metric_point *point = add_histogram(m, METRIC_OPERATION_DURATION, items[i].histogram);
+        if (point)
+            put_operation(m, point, &items[i]);
+    }
+    end_metric(m);
+    operations_unlock(operations, is_delta(m, METRIC_OPERATION_DURATION));
+}
+
 static void add_own(struct metrics *m)
 {
     add_health(m);
+    add_operations(m);
     for (enum counter i = 0; i < COUNTER_COUNT; i++) {
         uint64_t lost = counter_is_loss(i) ? counter_get(i) : 0;
         struct metric_point *point = lost ? add_sum(m, METRIC_LOST, i, lost) : NULL;
@@ -460,7 +559,7 @@ void metrics_export(struct metrics *m, struct correlate *correlate, struct outpu
     add_figures(m, correlate_figures(correlate));
     add_gpus(m);
     add_own(m);
-    send_points(m);
+    end_metric(m);
     outputs_send_metrics(outputs);
     correlate_begin_interval(correlate, is_delta(m, METRIC_KERNEL_DURATION));
     m->interval_ns = m->now_ns;

@@ -6,9 +6,15 @@
 #include "base/log.h"
 #include "encode/encoder.h"
 #include "export/exporter.h"
+#include "export/operations.h"
+#include "model/views.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+
+/* With metrics, one in so many chunks of the queues is not for spans: a program that makes more spans than
+ * get through would else have no metrics that tell it. */
+#define METRICS_SHARE 8
 
 struct output {
     unsigned number; /* for the counters */
@@ -25,7 +31,8 @@ struct outputs {
     uint64_t patience_ns; /* until when a span waits for room; 0: not at all */
     size_t count;
     struct output items[OUTPUTS_MAX];
-    struct output metrics; /* encoder NULL: none are wanted */
+    struct output metrics;         /* encoder NULL: none are wanted */
+    struct operations *operations; /* NULL, then, too */
 };
 
 static enum batch_format format_of(const struct exporter_settings *exporter)
@@ -39,10 +46,13 @@ static enum status create_one(const struct settings *settings, const struct outp
                               const struct exporter_environment *environment, struct chunk_pool *pool,
                               struct output *output)
 {
-    struct encoder_options options = {.has_metrics = wanted->signal == SIGNAL_METRICS,
+    bool is_metrics = wanted->signal == SIGNAL_METRICS;
+    size_t reserve = settings->metrics.is_on && !is_metrics ? chunk_pool_size(pool) / METRICS_SHARE : 0;
+    struct encoder_options options = {.has_metrics = is_metrics,
+                                      .chunks_left_free = (uint32_t)reserve,
                                       .format = format_of(&wanted->exporter),
                                       .pool = pool,
-                                      .scope_name = "cuspan",
+                                      .scope_name = METER_NAME,
                                       .scope_version = CUSPAN_VERSION,
                                       .schema_url = ENCODER_SCHEMA_URL,
                                       .value_length_limit = settings->attribute_value_length_limit,
@@ -52,7 +62,7 @@ static enum status create_one(const struct settings *settings, const struct outp
                                       .batch_spans_max = wanted->batch_spans_max,
                                       .batch_bytes_max = BATCH_BYTES_MAX};
     struct output_settings spooling = *wanted;
-    spooling.spool_directory = wanted->signal == SIGNAL_TRACES ? settings->spool.directory : NULL;
+    spooling.spool_directory = settings->spool.directory;
     spooling.spool_bytes_max = settings->spool.bytes_max;
     enum status status = encoder_create(&options, &output->encoder);
     if (status == STATUS_OK)
@@ -74,6 +84,10 @@ enum status outputs_create(const struct settings *settings, const char *own_fold
         return error_set(err, STATUS_NO_MEMORY, "no memory for the outputs");
     enum status status =
         chunk_pool_create(settings_queue_bytes(settings) / sizeof(struct chunk), &made->pool);
+    if (status == STATUS_OK && settings->metrics.is_on)
+        status = operations_create(&settings->metrics.streams->of[METRIC_OPERATION_DURATION],
+                                   settings->metrics.exemplar_filter, &made->operations);
+    environment.operations = made->operations;
     for (size_t i = 0; i < settings->output_count && status == STATUS_OK; i++) {
         made->count = i + 1;
         environment.output = (unsigned)i;
@@ -196,6 +210,11 @@ void outputs_add_metrics(struct outputs *outputs, const struct metric_points *po
         counter_output_lost(METRICS_OUTPUT, COUNTER_lost_points, left.count - added);
 }
 
+struct operations *outputs_operations(struct outputs *outputs)
+{
+    return outputs->operations;
+}
+
 void outputs_health(struct outputs *outputs, size_t output, struct output_health *health)
 {
     struct output *item = &outputs->items[output];
@@ -294,8 +313,10 @@ void outputs_end(struct outputs *outputs, uint64_t deadline_ns, struct outputs_l
     encoder_destroy(outputs->metrics.encoder);
     left->has_senders = !all_ended;
     left->bytes = bytes_taken(outputs->pool);
-    if (all_ended)
+    if (all_ended) {
         chunk_pool_destroy(outputs->pool);
+        operations_destroy(outputs->operations);
+    }
     free(outputs);
 }
 

@@ -14,6 +14,7 @@
 #include <stddef.h>
 
 struct outputs;
+struct operations;
 
 /* `own_folder`: where the export module lies. The queues share what
  * settings_queue_bytes leaves them. NO_MEMORY, UNAVAILABLE. */
@@ -30,6 +31,9 @@ void outputs_add(struct outputs *outputs, const struct span *span);
  * counted. They leave with outputs_send_metrics. */
 void outputs_add_metrics(struct outputs *outputs, const struct metric_points *points);
 void outputs_send_metrics(struct outputs *outputs);
+
+/* How long exports took; NULL where no metrics are wanted. */
+struct operations *outputs_operations(struct outputs *outputs);
 
 /* How an output of spans stands. */
 struct output_health {

@@ -52,12 +52,20 @@ void report_log_imbalance(size_t output_count)
 /* What waits in the spool is not lost. */
 static void log_spooled(const struct balance *balance, const char *trouble)
 {
-    uint64_t left = balance->counters[COUNTER_spans_spooled_left];
-    if (left)
-        log_warn(
-            "%llu spans are left in the spool: the next process with this spool.directory delivers them, or "
-            "`cuspan send`%s%s%s",
-            (unsigned long long)left, trouble ? " (" : "", trouble ? trouble : "", trouble ? ")" : "");
+    static const struct {
+        enum counter counter;
+        const char *what;
+    } kinds[] = {{COUNTER_spans_spooled_left, "spans"},
+                 {COUNTER_points_spooled_left, "data points of metrics"}};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        uint64_t left = balance->counters[kinds[i].counter];
+        if (left)
+            log_warn("%llu %s are left in the spool: the next process with this spool.directory delivers "
+                     "them, or `cuspan send`%s%s%s",
+                     (unsigned long long)left, kinds[i].what, trouble ? " (" : "", trouble ? trouble : "",
+                     trouble ? ")" : "");
+        trouble = left ? NULL : trouble;
+    }
 }
 
 void report_log_losses(const struct balance *given, const char *trouble)
@@ -160,6 +168,9 @@ static void write_metrics(FILE *file, const struct settings *settings, const str
             settings->metrics.interval_ms, (unsigned long long)balance->counters[COUNTER_points_made],
             (unsigned long long)balance->counters[COUNTER_points_delivered],
             (unsigned long long)balance->counters[COUNTER_lost_points]);
+    if (settings->spool.directory)
+        fprintf(file, ",\"spooled\":%llu",
+                (unsigned long long)balance->counters[COUNTER_points_spooled_left]);
     if (settings->metrics.output.exporter.endpoint) {
         fputs(",\"endpoint\":", file);
         write_endpoint(file, &settings->metrics.output.exporter);

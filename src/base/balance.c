@@ -76,7 +76,8 @@ static uint64_t lost_by_reason(const struct balance *balance)
 static void settle_points(struct balance *balance)
 {
     uint64_t *counters = balance->counters;
-    uint64_t known = counters[COUNTER_points_delivered] + counters[COUNTER_lost_points];
+    uint64_t known = counters[COUNTER_points_delivered] + counters[COUNTER_lost_points] +
+                     counters[COUNTER_points_spooled_left];
     if (counters[COUNTER_points_made] > known)
         counters[COUNTER_lost_points] += counters[COUNTER_points_made] - known;
 }

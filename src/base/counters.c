@@ -65,9 +65,10 @@ void counter_output_lost(unsigned output, enum counter reason, uint64_t spans)
 
 void counter_output_spooled(unsigned output, int64_t spans)
 {
+    bool is_metrics = output == METRICS_OUTPUT;
     if (spans > 0)
-        counter_add(COUNTER_spans_spooled, (uint64_t)spans);
-    counter_add(COUNTER_spans_spooled_left, (uint64_t)spans);
+        counter_add(is_metrics ? COUNTER_points_spooled : COUNTER_spans_spooled, (uint64_t)spans);
+    counter_add(is_metrics ? COUNTER_points_spooled_left : COUNTER_spans_spooled_left, (uint64_t)spans);
     atomic_fetch_add_explicit(&outputs[output].spooled, (uint64_t)spans, memory_order_relaxed);
 }
 

@@ -71,6 +71,10 @@
     X(spans_spooled_left, false, "of them, those that lie there still")                                      \
     X(recovered_spans, false, "spans of earlier processes, delivered from the spool")                        \
     X(recovered_lost, false, "spans of earlier processes that are lost: never spooled, damaged or refused")  \
+    X(points_spooled, false, "data points of metrics written to the spool, to be delivered from there")      \
+    X(points_spooled_left, false, "of them, those that lie there still")                                     \
+    X(recovered_points, false, "data points of earlier processes, delivered from the spool")                 \
+    X(recovered_points_lost, false, "data points of earlier processes that are lost, as spans are")          \
     X(broken_invariants, false, "faults of the agent's own: the first one ends the tracing")                 \
     X(records_written, false, "events written to a recording")                                               \
     X(lost_cupti_dropped, true, "records that CUPTI itself dropped")                                         \

@@ -46,7 +46,8 @@ const struct loss losses[] = {
     {COUNTER_lost_output, false, "a file or stream could not be written",
      "look at the warning: a full disk, or a directory that is not there"},
     {COUNTER_lost_points, false, "metrics were not delivered",
-     "look at the warning: it names the endpoint; cumulative metrics are made up for by the next export"},
+     "look at the warning: it names the endpoint; cumulative metrics are made up for by the next export, "
+     "delta ones outlive an outage with spool.directory"},
     {COUNTER_lost_recording, false, "the recording could not be written",
      "look at the warning: a full disk, or a directory that is not there"},
 };

@@ -372,7 +372,7 @@ RARE static void enter_special_call(struct host_thread *thread, enum call_domain
     if (plan->flags & PLAN_ENDS_TRACING)
         callbacks_on_bound(false);
     if (plan->flags & PLAN_COUNTS)
-        gpu_counters_enter(domain, (uint32_t)(plan - domains[domain].plans), data);
+        gpu_counters_enter(thread, domain, (uint32_t)(plan - domains[domain].plans), data);
     bool has_span = !(plan->flags & PLAN_NO_SPAN);
     if (!has_span && domain == CALL_DRIVER)
         atomic_store_explicit(&thread->is_in_driver_call, false, memory_order_relaxed);

@@ -50,7 +50,6 @@ static struct {
 _Atomic bool gpu_counters_have_ranges;
 static _Atomic uint64_t counted_range; /* its ID; 0: none */
 static struct attr_key keys[GPU_COUNTERS_MAX];
-static _Thread_local uint32_t counted_launch; /* its correlation ID; 0: none of this thread's */
 
 /* --- on and off --- */
 
@@ -291,7 +290,8 @@ static bool end(double *values, size_t *count)
 
 /* --- launches --- */
 
-void gpu_counters_enter(enum call_domain domain, uint32_t cbid, const struct cupti_callback_data *data)
+void gpu_counters_enter(struct host_thread *thread, enum call_domain domain, uint32_t cbid,
+                        const struct cupti_callback_data *data)
 {
     if (!atomic_load_explicit(&state.is_on, memory_order_relaxed) || !is_turn())
         return;
@@ -308,7 +308,7 @@ void gpu_counters_enter(enum call_domain domain, uint32_t cbid, const struct cup
     thread_is_ours = false;
     errno = saved_errno;
     if (is_counted) {
-        counted_launch = data->correlationId;
+        thread->counted_launch = data->correlationId;
         return;
     }
     pass_turn_on();
@@ -356,14 +356,14 @@ static void finish_launch(struct host_thread *thread, uint32_t correlation_id)
 
 void gpu_counters_exit(struct host_thread *thread, const struct cupti_callback_data *data)
 {
-    if (counted_launch == 0 || counted_launch != data->correlationId)
+    if (thread->counted_launch == 0 || thread->counted_launch != data->correlationId)
         return;
     int saved_errno = errno;
     thread_is_ours = true;
-    finish_launch(thread, counted_launch);
+    finish_launch(thread, thread->counted_launch);
     thread_is_ours = false;
     errno = saved_errno;
-    counted_launch = 0;
+    thread->counted_launch = 0;
     let_go();
 }
 

@@ -27,7 +27,8 @@ void gpu_counters_start(const struct settings *settings, const struct cupti *cup
 bool gpu_counters_concern(enum call_domain domain, uint32_t cbid);
 
 /* Around the launch, on its thread. */
-void gpu_counters_enter(enum call_domain domain, uint32_t cbid, const struct cupti_callback_data *data);
+void gpu_counters_enter(struct host_thread *thread, enum call_domain domain, uint32_t cbid,
+                        const struct cupti_callback_data *data);
 void gpu_counters_exit(struct host_thread *thread, const struct cupti_callback_data *data);
 
 /* Ranges of these names are counted as wholes: the context is waited for at both ends. */

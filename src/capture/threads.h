@@ -49,7 +49,8 @@ struct host_thread {
     _Atomic uint64_t notes_lost;          /* what says something of calls, and found it full */
     struct trace_id_pair sdk_ids;         /* of the SDK's context that the ring has last; zero: none */
     uint8_t sdk_flags;
-    uint64_t contexts_told; /* bit i: the ring has the handle of context i + 1 (thread_context.h) */
+    uint32_t counted_launch; /* its correlation ID, while its kernel is counted (gpu_counters.h); 0: none */
+    uint64_t contexts_told;  /* bit i: the ring has the handle of context i + 1 (thread_context.h) */
     struct host_thread_graphs graphs;
     struct callback_time time;
     struct thread_info info;

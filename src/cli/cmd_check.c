@@ -84,6 +84,9 @@ static void print_metrics(const struct settings *settings)
 {
     printf("  metrics, every %g s:\n", settings->metrics.interval_ms / 1000.0);
     print_output(&settings->metrics.output);
+    if (settings->metrics.view_count)
+        printf("  %zu view%s what leaves of them\n", settings->metrics.view_count,
+               settings->metrics.view_count == 1 ? " says" : "s say");
     puts("  they count what isn't sampled, too, and keep the agent awake");
 }
 

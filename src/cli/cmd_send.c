@@ -72,8 +72,12 @@ static send_fn *load(const char *library, struct error *err)
 static void print_result(const struct send_result *result)
 {
     char number[TEXT_NUMBER_BYTES];
-    fprintf(stderr, "cuspan: %s %s delivered%s%s\n", text_count(number, result->delivered),
-            result->delivered == 1 ? "span" : "spans", *result->endpoint ? " to " : "", result->endpoint);
+    if (result->delivered || !result->points)
+        fprintf(stderr, "cuspan: %s %s delivered%s%s\n", text_count(number, result->delivered),
+                result->delivered == 1 ? "span" : "spans", *result->endpoint ? " to " : "", result->endpoint);
+    if (result->points)
+        fprintf(stderr, "cuspan: %s %s of metrics delivered to %s\n", text_count(number, result->points),
+                result->points == 1 ? "data point" : "data points", result->metrics_endpoint);
     if (result->lost)
         fprintf(stderr, "cuspan: lost %s: refused by the collector, or damaged on the disk\n",
                 text_count(number, result->lost));
@@ -104,9 +108,9 @@ static int send_all(struct sending *sending, struct error *err)
     progress_begin(&progress, "sending");
     enum status status = send(&request, &result, err);
     progress_end(&progress);
-    if (!sending->injection.is_quiet && (status == STATUS_OK || result.delivered))
+    if (!sending->injection.is_quiet && (status == STATUS_OK || result.delivered || result.points))
         print_result(&result);
-    if (status == STATUS_INVALID && result.delivered == 0)
+    if (status == STATUS_INVALID && result.delivered + result.points == 0)
         return EXIT_USAGE;
     return status == STATUS_OK && result.left + result.lost == 0 ? EXIT_OK : EXIT_FAILED;
 }

@@ -449,7 +449,7 @@ const struct command commands[] = {
         .operands = "[DIRECTORY|FILE...]",
         .run = cmd_send,
         .completes = COMPLETES_FILE,
-        .summary = "deliver spans that wait on the disk",
+        .summary = "deliver spans and metrics that wait on the disk",
         .text =
             "Delivers what lies in a spool (setting spool.directory, which is also what is sent where "
             "nothing is "
@@ -460,9 +460,10 @@ const struct command commands[] = {
             "again "
             "sends it twice.\n"
             "\n"
-            "Where to, and with which headers, the configuration says, as for an agent. The exit status is 1 "
-            "if "
-            "anything stays or was refused.",
+            "Where to, and with which headers, the configuration says, as for an agent. Metrics that it has "
+            "no "
+            "place for go beside the spans: to /v1/metrics of /v1/traces, or the same endpoint by gRPC. The "
+            "exit status is 1 if anything stays or was refused.",
         .options = send_options,
         .examples = send_examples,
     },

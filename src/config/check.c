@@ -5,8 +5,10 @@
 #include "config/settings_table.h"
 #include "model/activities.h"
 #include "model/gpu_counters.h"
+#include "model/views.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #define BATCH "tracer_provider.processors[].batch"
 
@@ -77,6 +79,41 @@ static void check_signals(const struct settings *settings, struct config_report 
         if (!signal_by_name(settings->on_signal.patterns[i]))
             config_error(report, "%s: distribution.cuspan.on_signal: expected %s, not \"%.40s\"",
                          report->source, signal_names_all, settings->on_signal.patterns[i]);
+}
+
+/* Names that stand twice; the first is told. */
+static void check_streams(const struct streams *streams, struct config_report *report)
+{
+    enum { MOST = METRIC_COUNT * STREAMS_MAX };
+    const char *names[MOST];
+    unsigned count = 0;
+    for (enum metric metric = 0; metric < METRIC_COUNT; metric++) {
+        const struct metric_streams *of = &streams->of[metric];
+        for (uint8_t i = 0; i < of->count; i++) {
+            names[count] = of->streams[i].info.name;
+            for (unsigned before = 0; before < count; before++) {
+                if (strcmp(names[before], names[count]) != 0)
+                    continue;
+                config_warning(report,
+                               "%s: meter_provider.views: two streams have the name %s, which receivers may "
+                               "take for one metric: give one of them another",
+                               report->source, names[count]);
+                return;
+            }
+            count++;
+        }
+    }
+}
+
+static enum status make_streams(struct settings *settings, struct config_report *report)
+{
+    if (!settings->metrics.is_on)
+        return STATUS_OK;
+    enum status status = streams_create(settings->metrics.views, settings->metrics.view_count,
+                                        settings->metrics.histogram_form, &settings->metrics.streams);
+    if (status == STATUS_OK)
+        check_streams(settings->metrics.streams, report);
+    return status;
 }
 
 /* Metrics alone: nothing is sampled, so no span is made. */
@@ -199,8 +236,11 @@ static void check_counters(const struct settings *settings, struct config_report
                      report->source);
 }
 
-void check_settings(struct settings *settings, struct config_report *report)
+enum status check_settings(struct settings *settings, struct config_report *report)
 {
+    enum status status = make_streams(settings, report); /* which need memory */
+    if (status != STATUS_OK)
+        return status;
     check_memory(settings, report);
     check_rings(settings, report);
     check_signals(settings, report);
@@ -208,4 +248,5 @@ void check_settings(struct settings *settings, struct config_report *report)
     check_metrics(settings, report);
     check_counters(settings, report);
     check_names(settings, report);
+    return STATUS_OK;
 }

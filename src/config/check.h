@@ -5,6 +5,6 @@
 #include "config/report.h"
 #include "model/settings.h"
 
-void check_settings(struct settings *settings, struct config_report *report);
+enum status check_settings(struct settings *settings, struct config_report *report) MUST_CHECK;
 
 #endif

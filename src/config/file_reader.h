@@ -60,6 +60,7 @@ bool read_output(struct file_reader *reader, const struct place *place, const st
 /* Readers of single keys (SCHEMA_READER). */
 void read_resource(struct file_reader *reader, const struct place *place, const struct node *node);
 void read_tracer_provider(struct file_reader *reader, const struct place *place, const struct node *node);
+void read_views(struct file_reader *reader, const struct place *place, const struct node *node);
 void read_metric_readers(struct file_reader *reader, const struct place *place, const struct node *node);
 
 /* The whole document. Settings are at their defaults when it begins, and have no output. */

@@ -376,6 +376,7 @@ static const struct {
     {"resource", read_resource},
     {"tracer_provider", read_tracer_provider},
     {"meter_provider.readers", read_metric_readers},
+    {"meter_provider.views", read_views},
 };
 
 static void read_known(struct file_reader *reader, const struct place *place, const struct schema_key *key,

@@ -44,6 +44,10 @@ static const struct setting_word temporalities[] = {{"cumulative", TEMPORALITY_C
                                                     {"low_memory", TEMPORALITY_LOW_MEMORY, false},
                                                     {"lowmemory", TEMPORALITY_LOW_MEMORY, true},
                                                     {NULL, 0, false}};
+static const struct setting_word exemplar_filters[] = {{"trace_based", EXEMPLAR_TRACE_BASED, false},
+                                                       {"always_on", EXEMPLAR_ALWAYS_ON, false},
+                                                       {"always_off", EXEMPLAR_ALWAYS_OFF, false},
+                                                       {NULL, 0, false}};
 static const struct setting_word histogram_forms[] = {
     {"explicit_bucket_histogram", HISTOGRAM_EXPLICIT, false},
     {"base2_exponential_bucket_histogram", HISTOGRAM_EXPONENTIAL, false},
@@ -306,6 +310,19 @@ const struct setting settings_table[] = {
      .env = {"OTEL_TRACES_SAMPLER_ARG"},
      .comment = "in place of always_on: the share of roots that are sampled"},
 
+    {.path = "meter_provider.exemplar_filter",
+     SETTINGS(metrics.exemplar_filter),
+     .type = SETTING_WORD,
+     .flags = SETTING_ALTERNATIVE,
+     .words = exemplar_filters,
+     .default_text = "trace_based",
+     .env = {"OTEL_METRICS_EXEMPLAR_FILTER"},
+     .comment = "trace_based: exemplars are of sampled spans; always_on: of all work; or always_off"},
+    {.path = "meter_provider.views",
+     .type = SETTING_STRUCTURE,
+     .flags = SETTING_ALTERNATIVE,
+     .example = "[{selector: {instrument_name: \"cuda.call.*\"}, stream: {aggregation: {drop: }}}]",
+     .comment = "which metrics leave, and how: docs/metrics.md"},
     {.path = READER ".interval",
      SETTINGS(metrics.interval_ms),
      .type = SETTING_UINT32,

@@ -51,8 +51,8 @@ enum status correlate_create(const struct correlate_options *options, struct cor
     if (options->parent)
         session.parent = *options->parent;
     struct figures_options figures = {.has_metrics = settings->metrics.is_on,
-                                      .form = settings->metrics.histogram_form,
-                                      .has_exemplars = settings->output_count > 0};
+                                      .streams = settings->metrics.streams,
+                                      .exemplars = settings->metrics.exemplar_filter};
     if (!session_init(&made->session, &session) ||
         pending_create(settings->correlation.pending_max, &made->pending) != STATUS_OK ||
         waiting_create(WAITING_BYTES, &made->waiting) != STATUS_OK ||

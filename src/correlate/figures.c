@@ -4,7 +4,7 @@
 #include "base/counters.h"
 #include "correlate/allocations.h"
 #include "correlate/busy.h"
-#include "correlate/histogram.h"
+#include "model/histogram.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,8 +38,8 @@ struct figures_store {
         uint32_t device_id;
         struct kernel_figures *kernel;
     } recent[RECENT];
-    struct mark marks[2]; /* of the last work: where its span would be an exemplar */
-    uint64_t marked_ns;   /* when it was */
+    struct mark marks[2 * STREAMS_MAX]; /* of the last work: where its span would be an exemplar */
+    uint64_t marked_ns;                 /* when it was */
     unsigned mark_count;
     uint32_t known_context; /* the last whose device was learnt */
 };
@@ -68,10 +68,10 @@ static void destroy_device(struct device *device)
     if (!device)
         return;
     for (unsigned kind = 0; kind < FIGURES_COPY_KINDS; kind++)
-        free(device->figures.copies[kind].histogram);
-    free(device->figures.fills.histogram);
-    free(device->figures.others.histogram);
-    free(device->figures.latency);
+        histogram_destroy(device->figures.copies[kind].histogram);
+    histogram_destroy(device->figures.fills.histogram);
+    histogram_destroy(device->figures.others.histogram);
+    histogram_destroy(device->figures.latency);
     free(device);
 }
 
@@ -80,7 +80,7 @@ static void forget(struct figures_store *store)
 {
     struct figures *figures = &store->figures;
     for (uint32_t i = 0; i < figures->kernel_count; i++) {
-        free(figures->kernels[i]->histogram);
+        histogram_destroy(figures->kernels[i]->histogram);
         free(figures->kernels[i]);
     }
     for (unsigned i = 0; i < DEVICES_MAX; i++) {
@@ -153,11 +153,14 @@ void figures_add_call(struct figures_store *store, const struct call_info *info,
 
 /* --- devices and kernels --- */
 
-/* NULL: there is no memory, or no metrics are wanted. */
-static struct histogram *new_histogram(const struct figures_store *store)
+/* NULL: there is no memory, or this metric isn't wanted. */
+static struct histogram *new_histogram(const struct figures_store *store, enum metric metric)
 {
     struct histogram *made = NULL;
-    if (store->options.has_metrics && histogram_create(store->options.form, &made) != STATUS_OK)
+    if (!store->options.has_metrics)
+        return NULL;
+    const struct metric_streams *streams = &store->options.streams->of[metric];
+    if (histogram_create(streams->shapes, streams->shape_count, &made) != STATUS_OK)
         return NULL;
     return made;
 }
@@ -170,8 +173,8 @@ static struct device *device_of(struct figures_store *store, uint32_t device_id)
     if (!made)
         return NULL;
     made->figures.others.device_id = device_id;
-    made->figures.others.histogram = new_histogram(store);
-    made->figures.latency = new_histogram(store);
+    made->figures.others.histogram = new_histogram(store, METRIC_KERNEL_DURATION);
+    made->figures.latency = new_histogram(store, METRIC_LAUNCH_LATENCY);
     store->devices[device_id] = made;
     store->figures.devices[device_id] = &made->figures;
     return made;
@@ -195,7 +198,7 @@ static struct kernel_figures *new_kernel(struct figures_store *store, const char
         return NULL;
     made->device_id = device_id;
     made->hash = hash;
-    made->histogram = new_histogram(store);
+    made->histogram = new_histogram(store, METRIC_KERNEL_DURATION);
     memcpy(made->name, name, bytes);
     figures->kernels[figures->kernel_count++] = made;
     return made;
@@ -237,11 +240,14 @@ static struct kernel_figures *kernel_of(struct figures_store *store, const struc
 
 static void measure(struct figures_store *store, struct histogram *histogram, uint64_t duration_ns)
 {
-    if (!histogram)
-        return;
-    struct exemplar *exemplar = histogram_add(histogram, duration_ns);
-    if (store->options.has_exemplars)
+    for (; histogram; histogram = histogram->next) {
+        struct exemplar *exemplar = histogram_add(histogram, duration_ns);
+        if (store->options.exemplars == EXEMPLAR_ALWAYS_OFF)
+            continue;
         store->marks[store->mark_count++] = (struct mark){exemplar, duration_ns};
+        if (store->options.exemplars == EXEMPLAR_ALWAYS_ON)
+            histogram_exemplify(exemplar, duration_ns, store->marked_ns);
+    }
 }
 
 static void add(struct figure_sum *sum, uint64_t duration_ns)
@@ -266,11 +272,11 @@ static void add_kernel(struct figures_store *store, struct device *device, const
                 record->start_ns > work->call_start_ns ? record->start_ns - work->call_start_ns : 0);
 }
 
-static void add_move(struct figures_store *store, struct copy_figures *copy, uint64_t bytes,
-                     uint64_t duration_ns)
+static void add_move(struct figures_store *store, enum metric metric, struct copy_figures *copy,
+                     uint64_t bytes, uint64_t duration_ns)
 {
     if (!copy->histogram)
-        copy->histogram = new_histogram(store);
+        copy->histogram = new_histogram(store, metric);
     add(&copy->sum, duration_ns);
     copy->bytes += bytes;
     measure(store, copy->histogram, duration_ns);
@@ -297,11 +303,12 @@ void figures_add_work(struct figures_store *store, const struct figures_work *wo
         break;
     case ACTIVITY_MEMCPY:
     case ACTIVITY_MEMCPY_PEER:
-        add_move(store, &device->figures.copies[work->copy_kind < FIGURES_COPY_KINDS ? work->copy_kind : 0],
+        add_move(store, METRIC_COPY_DURATION,
+                 &device->figures.copies[work->copy_kind < FIGURES_COPY_KINDS ? work->copy_kind : 0],
                  work->bytes, duration_ns);
         break;
     case ACTIVITY_MEMSET:
-        add_move(store, &device->figures.fills, work->bytes, duration_ns);
+        add_move(store, METRIC_FILL_DURATION, &device->figures.fills, work->bytes, duration_ns);
         break;
     case ACTIVITY_GRAPH_TRACE:
         add(&device->figures.graphs, duration_ns);

@@ -11,13 +11,14 @@
 #include "model/figures.h"
 #include "model/record.h"
 #include "model/span.h"
+#include "model/views.h"
 
 struct figures_store;
 
 struct figures_options {
-    bool has_metrics; /* on from the beginning, with histograms */
-    enum histogram_form form;
-    bool has_exemplars; /* spans leave */
+    bool has_metrics;              /* on from the beginning, with histograms */
+    const struct streams *streams; /* with metrics: what shapes the histograms have. Not owned */
+    enum exemplar_filter exemplars;
 };
 
 enum status figures_create(const struct figures_options *options, struct figures_store **store) MUST_CHECK;

@@ -39,6 +39,7 @@ struct encoder {
     struct wire_limits limits;
     struct wire_limits squeezed;
     uint32_t batch_spans_max;
+    uint32_t chunks_left_free;
     uint64_t batch_bytes_max;
     char *schema_url;
     struct wire_part scope;
@@ -131,6 +132,7 @@ enum status encoder_create(const struct encoder_options *options, struct encoder
         made->wire = options->format == BATCH_JSON ? &wire_json : &wire_protobuf;
     made->format = options->format;
     made->pool = options->pool;
+    made->chunks_left_free = options->chunks_left_free;
     made->batch_spans_max = options->batch_spans_max;
     made->batch_bytes_max = options->batch_bytes_max;
     set_limits(made, options);
@@ -259,7 +261,8 @@ static void append_chunk(struct encoder *encoder, struct section *section, struc
 /* The span needs a chunk of its own: the section's first, or the next one. */
 static enum status add_in_new_chunk(struct encoder *encoder, struct section *section, const struct span *span)
 {
-    struct chunk *chunk = chunk_take(encoder->pool);
+    bool has_room = !encoder->chunks_left_free || chunk_pool_free(encoder->pool) > encoder->chunks_left_free;
+    struct chunk *chunk = has_room ? chunk_take(encoder->pool) : NULL;
     if (!chunk)
         return STATUS_NO_MEMORY;
     size_t room = section->first ? 0 : head_room(encoder, section);

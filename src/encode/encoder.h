@@ -18,7 +18,7 @@
 
 #include <stdint.h>
 
-#define ENCODER_SCHEMA_URL "https://opentelemetry.io/schemas/1.44.0"
+#define ENCODER_SCHEMA_URL METER_SCHEMA_URL
 
 /* What a resource may take in a request: strings longer than this are cut, attributes beyond it are left out
  * and counted in the resource's dropped_attributes_count. */
@@ -37,8 +37,9 @@ struct encoder_options {
     uint32_t event_count_limit;
     uint32_t link_count_limit;
     uint32_t batch_spans_max;
-    uint64_t batch_bytes_max; /* a sealed batch is never larger */
-    bool has_metrics;         /* in place of spans: encoder_add_metrics, and no encoder_add */
+    uint64_t batch_bytes_max;  /* a sealed batch is never larger */
+    uint32_t chunks_left_free; /* that many of the pool's spans don't take: others need them */
+    bool has_metrics;          /* in place of spans: encoder_add_metrics, and no encoder_add */
 };
 
 struct encoder;

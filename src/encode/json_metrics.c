@@ -47,7 +47,7 @@ static void put_number(struct json_text *text, const struct metric_info *info,
 static void put_exemplars(struct json_text *text, const struct histogram *histogram)
 {
     bool is_first = true;
-    for (unsigned i = 0; i <= HISTOGRAM_BOUNDS && !text->full; i++) {
+    for (unsigned i = 0; i < HISTOGRAM_EXEMPLARS && !text->full; i++) {
         const struct exemplar *exemplar = &histogram->exemplars[i];
         if (!exemplar->time_ns)
             continue;
@@ -56,11 +56,14 @@ static void put_exemplars(struct json_text *text, const struct histogram *histog
         put_quoted(text, exemplar->time_ns);
         JSON_PUT(text, ",\"asDouble\":");
         put_seconds(text, exemplar->value_ns);
-        JSON_PUT(text, ",\"spanId\":\"");
-        json_put_hex(text, exemplar->span_id, sizeof exemplar->span_id);
-        JSON_PUT(text, "\",\"traceId\":\"");
-        json_put_hex(text, exemplar->trace_id, sizeof exemplar->trace_id);
-        JSON_PUT(text, "\"}");
+        if (exemplar_has_span(exemplar)) {
+            JSON_PUT(text, ",\"spanId\":\"");
+            json_put_hex(text, exemplar->span_id, sizeof exemplar->span_id);
+            JSON_PUT(text, "\",\"traceId\":\"");
+            json_put_hex(text, exemplar->trace_id, sizeof exemplar->trace_id);
+            JSON_PUT(text, "\"");
+        }
+        JSON_PUT(text, "}");
         is_first = false;
     }
     if (!is_first)
@@ -80,12 +83,12 @@ static void put_counts(struct json_text *text, const uint64_t *counts, unsigned 
 static void put_explicit(struct json_text *text, const struct histogram *h)
 {
     JSON_PUT(text, ",\"bucketCounts\":[");
-    put_counts(text, h->buckets, HISTOGRAM_BOUNDS + 1);
+    put_counts(text, h->buckets, h->shape->bound_count + 1u);
     JSON_PUT(text, "],\"explicitBounds\":[");
-    for (unsigned i = 0; i < HISTOGRAM_BOUNDS; i++) {
+    for (unsigned i = 0; i < h->shape->bound_count && !text->full; i++) {
         if (i)
             JSON_PUT(text, ",");
-        put_seconds(text, histogram_bounds_ns[i]);
+        json_put_double(text, h->shape->bounds[i]);
     }
     JSON_PUT(text, "]");
 }
@@ -109,11 +112,13 @@ static void put_histogram(struct json_text *text, const struct histogram *h)
     put_quoted(text, h->count);
     JSON_PUT(text, ",\"sum\":");
     put_seconds(text, h->sum_ns);
-    JSON_PUT(text, ",\"min\":");
-    put_seconds(text, h->min_ns);
-    JSON_PUT(text, ",\"max\":");
-    put_seconds(text, h->max_ns);
-    (h->form == HISTOGRAM_EXPLICIT ? put_explicit : put_exponential)(text, h);
+    if (h->shape->records_min_max) {
+        JSON_PUT(text, ",\"min\":");
+        put_seconds(text, h->min_ns);
+        JSON_PUT(text, ",\"max\":");
+        put_seconds(text, h->max_ns);
+    }
+    (h->shape->form == HISTOGRAM_EXPLICIT ? put_explicit : put_exponential)(text, h);
     put_exemplars(text, h);
 }
 
@@ -143,7 +148,7 @@ static void put_points(struct json_text *text, const struct metric_info *info,
 /* ,{...}: each begins with a comma, as spans do. */
 uint8_t *json_put_metric(uint8_t *to, uint8_t *end, const struct metric_points *points)
 {
-    const struct metric_info *info = &metric_table[points->metric];
+    const struct metric_info *info = points->info;
     struct json_text text = {to, end, false};
     JSON_PUT(&text, ",{\"name\":");
     json_put_text(&text, info->name, SPAN_STRING_MAX);
@@ -155,7 +160,7 @@ uint8_t *json_put_metric(uint8_t *to, uint8_t *end, const struct metric_points *
         JSON_PUT(&text, ",\"gauge\":");
     else if (info->type != METRIC_HISTOGRAM)
         JSON_PUT(&text, ",\"sum\":");
-    else if (points->points[0].histogram->form == HISTOGRAM_EXPLICIT)
+    else if (points->points[0].histogram->shape->form == HISTOGRAM_EXPLICIT)
         JSON_PUT(&text, ",\"histogram\":");
     else
         JSON_PUT(&text, ",\"exponentialHistogram\":");

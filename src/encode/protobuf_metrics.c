@@ -127,7 +127,7 @@ static uint8_t *put_number(uint8_t *p, uint8_t *end, const struct metric_info *i
 
 static uint8_t *put_exemplars(uint8_t *p, uint8_t *end, uint8_t tag, const struct histogram *histogram)
 {
-    for (unsigned i = 0; p && i <= HISTOGRAM_BOUNDS; i++) {
+    for (unsigned i = 0; p && i < HISTOGRAM_EXEMPLARS; i++) {
         const struct exemplar *exemplar = &histogram->exemplars[i];
         if (!exemplar->time_ns)
             continue;
@@ -136,11 +136,14 @@ static uint8_t *put_exemplars(uint8_t *p, uint8_t *end, uint8_t tag, const struc
             return NULL;
         p = protobuf_put_fixed64(body, EXEMPLAR_TIME, exemplar->time_ns);
         p = put_double(p, EXEMPLAR_DOUBLE, seconds(exemplar->value_ns));
-        memcpy(p, (uint8_t[]){EXEMPLAR_SPAN_ID, 8}, 2);
-        memcpy(p + 2, exemplar->span_id, 8);
-        memcpy(p + 10, (uint8_t[]){EXEMPLAR_TRACE_ID, 16}, 2);
-        memcpy(p + 12, exemplar->trace_id, 16);
-        p = close_message(body, p + 28, end);
+        if (exemplar_has_span(exemplar)) {
+            memcpy(p, (uint8_t[]){EXEMPLAR_SPAN_ID, 8}, 2);
+            memcpy(p + 2, exemplar->span_id, 8);
+            memcpy(p + 10, (uint8_t[]){EXEMPLAR_TRACE_ID, 16}, 2);
+            memcpy(p + 12, exemplar->trace_id, 16);
+            p += 28;
+        }
+        p = close_message(body, p, end);
     }
     return p;
 }
@@ -148,25 +151,29 @@ static uint8_t *put_exemplars(uint8_t *p, uint8_t *end, uint8_t tag, const struc
 static uint8_t *put_explicit(uint8_t *p, uint8_t *end, const struct metric_point *point)
 {
     const struct histogram *h = point->histogram;
-    if (!protobuf_has_room(p, end, PROTOBUF_ROOM + 8 * (2 * HISTOGRAM_BOUNDS + 1)))
+    const struct histogram_shape *shape = h->shape;
+    unsigned bounds = shape->bound_count;
+    if (!protobuf_has_room(p, end, PROTOBUF_ROOM + 8 * (2 * (size_t)bounds + 1)))
         return NULL;
     p = put_times(p, point);
     p = protobuf_put_fixed64(p, HISTOGRAM_COUNT, h->count);
     p = put_double(p, HISTOGRAM_SUM, seconds(h->sum_ns));
     *p = HISTOGRAM_BUCKET_COUNTS;
-    p = protobuf_put_varint(p + 1, 8 * (HISTOGRAM_BOUNDS + 1));
-    memcpy(p, h->buckets, 8 * (HISTOGRAM_BOUNDS + 1));
-    p += 8 * (HISTOGRAM_BOUNDS + 1);
-    *p = HISTOGRAM_EXPLICIT_BOUNDS;
-    p = protobuf_put_varint(p + 1, 8 * HISTOGRAM_BOUNDS);
-    for (unsigned i = 0; i < HISTOGRAM_BOUNDS; i++, p += 8) {
-        double bound = seconds(histogram_bounds_ns[i]);
-        memcpy(p, &bound, 8);
+    p = protobuf_put_varint(p + 1, 8 * (bounds + 1));
+    memcpy(p, h->buckets, 8 * (bounds + 1));
+    p += 8 * (bounds + 1);
+    if (bounds) {
+        *p = HISTOGRAM_EXPLICIT_BOUNDS;
+        p = protobuf_put_varint(p + 1, 8 * bounds);
+        memcpy(p, shape->bounds, 8 * bounds);
+        p += 8 * bounds;
     }
     p = put_exemplars(p, end, HISTOGRAM_EXEMPLAR, h);
     p = put_attrs(p, end, HISTOGRAM_ATTRIBUTE, point);
     if (!p || !protobuf_has_room(p, end, PROTOBUF_ROOM))
         return NULL;
+    if (!shape->records_min_max)
+        return p;
     p = put_double(p, HISTOGRAM_MIN, seconds(h->min_ns));
     return put_double(p, HISTOGRAM_MAX, seconds(h->max_ns));
 }
@@ -202,6 +209,8 @@ static uint8_t *put_exponential(uint8_t *p, uint8_t *end, const struct metric_po
     p = put_exemplars(p, end, EXPONENTIAL_EXEMPLAR, h);
     if (!p || !protobuf_has_room(p, end, PROTOBUF_ROOM))
         return NULL;
+    if (!h->shape->records_min_max)
+        return p;
     p = put_double(p, EXPONENTIAL_MIN, seconds(h->min_ns));
     return put_double(p, EXPONENTIAL_MAX, seconds(h->max_ns));
 }
@@ -214,7 +223,7 @@ static uint8_t *put_point(uint8_t *p, uint8_t *end, const struct metric_info *in
         return NULL;
     if (info->type != METRIC_HISTOGRAM)
         p = put_number(body, end, info, point);
-    else if (point->histogram->form == HISTOGRAM_EXPLICIT)
+    else if (point->histogram->shape->form == HISTOGRAM_EXPLICIT)
         p = put_explicit(body, end, point);
     else
         p = put_exponential(body, end, point);
@@ -227,8 +236,8 @@ static uint8_t data_tag(const struct metric_info *info, const struct metric_poin
         return METRIC_DATA_GAUGE;
     if (info->type != METRIC_HISTOGRAM)
         return METRIC_DATA_SUM;
-    return points->points[0].histogram->form == HISTOGRAM_EXPLICIT ? METRIC_DATA_HISTOGRAM
-                                                                   : METRIC_DATA_EXPONENTIAL;
+    return points->points[0].histogram->shape->form == HISTOGRAM_EXPLICIT ? METRIC_DATA_HISTOGRAM
+                                                                          : METRIC_DATA_EXPONENTIAL;
 }
 
 static uint8_t *put_data(uint8_t *p, uint8_t *end, const struct metric_info *info,
@@ -254,7 +263,7 @@ static uint8_t *put_data(uint8_t *p, uint8_t *end, const struct metric_info *inf
 
 uint8_t *protobuf_put_metric(uint8_t *to, uint8_t *end, const struct metric_points *points)
 {
-    const struct metric_info *info = &metric_table[points->metric];
+    const struct metric_info *info = points->info;
     uint8_t *body = open_message(to, end, SCOPE_METRICS_METRIC);
     if (!body)
         return NULL;

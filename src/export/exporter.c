@@ -8,6 +8,7 @@
 #include "base/own_thread.h"
 #include "export/control.h"
 #include "export/file.h"
+#include "export/operations.h"
 #include "export/output.h"
 #include "export/sender.h"
 #include "export/spool.h"
@@ -37,6 +38,7 @@ struct exporter {
 
     /* Constant. */
     struct output *output;
+    struct operations *operations;
     unsigned number; /* of the output, for the counters */
     uint32_t queue_spans_max;
     pthread_t thread;
@@ -107,6 +109,7 @@ static void *run(void *argument)
     for (struct batch *batch; (batch = next_batch(exporter));) {
         struct delivery delivery = {0};
         exporter->output->deliver(exporter->output, batch, &delivery);
+        operations_note(exporter->operations, exporter->number, &delivery, clock_monotonic_ns());
         finish(exporter, batch, &delivery);
     }
     if (exporter->output->finish)
@@ -151,6 +154,7 @@ enum status exporter_create(const struct output_settings *settings,
     control_init(&made->control);
     made->last = &made->first;
     made->number = environment->output;
+    made->operations = environment->operations;
     made->queue_spans_max = settings->queue_spans_max;
     enum status status = create_output(made, settings, environment);
     if (status == STATUS_OK)

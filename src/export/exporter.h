@@ -15,12 +15,14 @@
 #define EXPORT_MODULE_NAME "libcuspan-export.so"
 
 struct exporter;
+struct operations;
 
 struct exporter_environment {
     const char *module_path;       /* of EXPORT_MODULE_NAME, in the folder of libcuspan.so; copied */
     const char *user_agent_prefix; /* goes before our own User-Agent, or NULL; copied */
     uint32_t retry_initial_ms;     /* 0: the default. Tests are in a hurry */
     unsigned output;               /* its number, below OUTPUT_NUMBERS, for counter_output_get */
+    struct operations *operations; /* where exports are noted, which outlives the exporter; NULL: nowhere */
 };
 
 /* Starts the thread. Everything needed is copied out of `settings`. What can be wrong with an endpoint shows

@@ -11,6 +11,7 @@
 #include <poll.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>
@@ -155,12 +156,14 @@ static void lose(struct file *file, const struct batch *batch, struct delivery *
     bool late = control_aborted(file->control) || clock_monotonic_ns() >= control_stop_at_ns(file->control);
     delivery->lost = batch->spans;
     delivery->reason = late ? COUNTER_lost_deadline : COUNTER_lost_output;
+    snprintf(delivery->error, sizeof delivery->error, "%s", late ? "deadline" : "output");
 }
 
 static void file_deliver(struct output *output, struct batch *batch, struct delivery *delivery)
 {
     struct file *file = file_of(output);
     errno = EINVAL;
+    delivery->began_ns = clock_monotonic_ns();
     /* A regular file is done in no time, so it is tried even past the deadline, unless the abort has come. */
     if (batch->format != BATCH_JSON || control_aborted(file->control) || !ensure_open(file)) {
         lose(file, batch, delivery);

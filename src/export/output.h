@@ -4,6 +4,7 @@
 #define CUSPAN_EXPORT_OUTPUT_H
 
 #include "base/counters.h"
+#include "export/operations.h"
 #include "model/batch.h"
 
 #include <stdbool.h>
@@ -17,6 +18,12 @@ struct delivery {
     enum counter reason; /* a loss; when lost > 0 */
     uint32_t resent;     /* requests */
     uint64_t bytes_sent;
+
+    /* For the metric of how long exports take (export/operations.h). */
+    uint64_t began_ns;                 /* the first request, by clock_monotonic_ns; 0: there was none */
+    int http_status;                   /* of OTLP/HTTP's last answer; 0: none came to the last request */
+    char error[OPERATION_ERROR_BYTES]; /* why the last request failed: an HTTP status, gRPC's name for one,
+                                         rejected, unreachable, deadline, refused, output; "": it didn't */
 };
 
 struct output {

@@ -243,6 +243,28 @@ static void judge(struct sender *sender, const struct body *body, const struct t
     }
 }
 
+/* What the metric of exports says of this request. The last one counts. */
+static void note_answer(const struct sender *sender, const struct transport_response *response,
+                        const struct verdict *verdict, struct delivery *delivery)
+{
+    static const char *const failures[] = {[TRANSPORT_ANSWERED] =
+                                               "unreachable", /* gRPC's status is missing */
+                                           [TRANSPORT_UNREACHABLE] = "unreachable",
+                                           [TRANSPORT_ABORTED] = "deadline",
+                                           [TRANSPORT_IMPOSSIBLE] = "refused",
+                                           [TRANSPORT_TOO_LARGE] = "refused"};
+    bool has_answer = response->result == TRANSPORT_ANSWERED;
+    delivery->http_status = has_answer && !sender->grpc ? (int)response->http_status : 0;
+    if (verdict->kind == VERDICT_ACCEPTED)
+        snprintf(delivery->error, sizeof delivery->error, "%s", verdict->rejected_spans ? "rejected" : "");
+    else if (has_answer && verdict->code)
+        snprintf(delivery->error, sizeof delivery->error, "%s", verdict->code);
+    else if (has_answer && (!sender->grpc || response->http_status != 200))
+        snprintf(delivery->error, sizeof delivery->error, "%ld", response->http_status);
+    else
+        snprintf(delivery->error, sizeof delivery->error, "%s", failures[response->result]);
+}
+
 /* What is odd about an answer that accepts, where there is something. */
 static void warn_accepted(struct sender *sender, const struct transport_response *response,
                           const struct verdict *verdict, const char *message)
@@ -393,10 +415,13 @@ static void deliver_body(struct sender *sender, const struct batch *batch, const
         }
         struct transport_response response;
         struct verdict verdict;
+        if (tries == 0)
+            delivery->began_ns = clock_monotonic_ns();
         ask(sender, body, give_up_at_ns, &response);
         delivery->resent += (tries > 0) + response.repeated;
         delivery->bytes_sent += response.bytes_sent;
         judge(sender, body, &response, &verdict);
+        note_answer(sender, &response, &verdict, delivery);
         if (verdict.kind == VERDICT_RETRY) {
             put_off(sender, &response, &verdict);
             if (!is_stored || control_stop_at_ns(sender->control) == NEVER_NS)

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "export/codec.h"
 #include "export/compress.h"
+#include "export/operations.h"
 #include "export/spool_estate.h"
 #include "export/spool_writer.h"
 
@@ -16,6 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#define STACK_BYTES   (512 * 1024)         /* as the exporter's thread, which sends where there is no spool */
 #define TICK_NS       (1 * NS_PER_SECOND)  /* the counts of what was made go into the ledger so often */
 #define LOOK_EVERY_NS (30 * NS_PER_SECOND) /* for what others have left */
 
@@ -50,7 +52,10 @@ struct spool {
 
     /* Constant. */
     char *path;
-    unsigned number; /* of the output, for the counters */
+    struct operations *operations;
+    unsigned number;  /* of the output, for the counters */
+    const char *what; /* is written: spans, or metrics */
+    enum counter made, recovered, recovered_lost;
     uint8_t compression;
 };
 
@@ -145,7 +150,8 @@ static void send_from_memory(struct spool *spool, const struct stored_body *stor
 static void tell_trouble(struct spool *spool, const struct error *err)
 {
     if (!spool->told_trouble)
-        log_warn("%s: spans are sent from memory, as without a spool, until that changes", err->text);
+        log_warn("%s: %s are sent from memory, as without a spool, until that changes", err->text,
+                 spool->what);
     spool->told_trouble = true;
 }
 
@@ -174,9 +180,9 @@ static void refuse_as_full(struct spool *spool, const struct stored_body *stored
     delivery->lost = stored->spans;
     delivery->reason = COUNTER_lost_spool_full;
     if (!spool->told_full)
-        log_warn("the spool %s is full (%llu MiB): further spans are lost until some of it is delivered; "
+        log_warn("the spool %s is full (%llu MiB): further %s are lost until some of it is delivered; "
                  "raise distribution.cuspan.spool.bytes_max",
-                 spool->path, (unsigned long long)(spool->writer.bytes_max >> 20));
+                 spool->path, (unsigned long long)(spool->writer.bytes_max >> 20), spool->what);
     spool->told_full = true;
 }
 
@@ -194,7 +200,7 @@ static void spool_deliver(struct output *output, struct batch *batch, struct del
     enum status status = append(spool, &stored, &err);
     if (status == STATUS_OK) {
         if (spool->told_full || spool->told_trouble)
-            log_info("spans are written to the spool %s again", spool->path);
+            log_info("%s are written to the spool %s again", spool->what, spool->path);
         spool->told_full = spool->told_trouble = false;
         wake_all(spool);
     } else if (status == STATUS_FULL) {
@@ -233,13 +239,15 @@ static bool send_record(struct spool *spool, struct spool_source *source, const 
     pthread_mutex_lock(&spool->sending);
     bool is_gone = spool_send_record(spool->sender, source, record, true, delivery);
     pthread_mutex_unlock(&spool->sending);
+    operations_note(spool->operations, spool->number, delivery, clock_monotonic_ns());
     return is_gone;
 }
 
 static void tell_damaged(struct spool *spool, uint64_t spans)
 {
     if (!spool->told_damaged)
-        log_warn("the spool %s is damaged: %llu spans are lost", spool->path, (unsigned long long)spans);
+        log_warn("the spool %s is damaged: %llu %s are lost", spool->path, (unsigned long long)spans,
+                 spool->number == METRICS_OUTPUT ? "data points" : "spans");
     spool->told_damaged = true;
 }
 
@@ -340,7 +348,7 @@ static bool take_other(struct spool *spool, int folder)
         return false;
     memcpy(spool->last_other, spool->other.name, SPOOL_SOURCE_BYTES);
     spool_estate_read(&spool->other, folder, &estate);
-    counter_add(COUNTER_recovered_lost, estate.lost);
+    counter_add(spool->recovered_lost, estate.lost);
     if (*estate.line)
         (estate.is_sudden ? log_warn : log_info)("%s", estate.line);
     return true;
@@ -358,7 +366,7 @@ static bool send_other(struct spool *spool, int folder)
     struct delivery delivery = {0};
     uint64_t damaged = 0;
     enum spool_turn turn = spool_source_next(&spool->other, folder, NULL, &record, &damaged);
-    counter_add(COUNTER_recovered_lost, damaged);
+    counter_add(spool->recovered_lost, damaged);
     if (turn != SPOOL_RECORD) {
         end_other(spool, folder, turn == SPOOL_NOTHING);
         return turn == SPOOL_NOTHING;
@@ -367,8 +375,8 @@ static bool send_other(struct spool *spool, int folder)
         end_other(spool, folder, false);
         return false;
     }
-    counter_add(COUNTER_recovered_spans, delivery.delivered);
-    counter_add(COUNTER_recovered_lost, delivery.lost);
+    counter_add(spool->recovered, delivery.delivered);
+    counter_add(spool->recovered_lost, delivery.lost);
     spool_source_pass(&spool->other, &record, delivery.delivered);
     (void)spool_source_write_ledger(&spool->other);
     return true;
@@ -398,7 +406,7 @@ static bool deliver_other(struct spool *spool)
 /* What was made since the last request, for whoever counts what a killed process had. */
 static void note_made(struct spool *spool)
 {
-    uint64_t made = counter_get(COUNTER_spans_created);
+    uint64_t made = counter_get(spool->made);
     pthread_mutex_lock(&spool->lock);
     if (spool->own.ledger.made != made && spool_file_is_held(&spool->own.ledger_file)) {
         spool->own.ledger.made = made;
@@ -454,7 +462,7 @@ static void spool_open(struct output *output)
         tell_trouble(spool, &err);
     else
         close(folder);
-    spool->has_thread = own_thread_start(&spool->thread, 0, run, spool) == 0;
+    spool->has_thread = own_thread_start(&spool->thread, STACK_BYTES, run, spool) == 0;
     if (spool->has_thread)
         return;
     log_warn("no thread for the spool %s: what is written there is delivered by the next process",
@@ -468,7 +476,7 @@ static void end_own(struct spool *spool)
     struct error err;
     memcpy(name, spool->own.name, sizeof name);
     int folder = *name ? spool_folder_open(spool->path, false, &err) : -1;
-    spool->own.ledger.made = counter_get(COUNTER_spans_created);
+    spool->own.ledger.made = counter_get(spool->made);
     spool->own.ledger.has_ended = true;
     if (folder >= 0)
         (void)spool_source_write_ledger(&spool->own);
@@ -534,7 +542,13 @@ enum status spool_create(const struct output_settings *settings,
                                     .wake = spool_wake,
                                     .destroy = spool_destroy};
     spool->control = control;
+    bool is_metrics = settings->signal == SIGNAL_METRICS;
     spool->number = environment->output;
+    spool->what = is_metrics ? "metrics" : "spans";
+    spool->made = is_metrics ? COUNTER_points_made : COUNTER_spans_created;
+    spool->recovered = is_metrics ? COUNTER_recovered_points : COUNTER_recovered_spans;
+    spool->recovered_lost = is_metrics ? COUNTER_recovered_points_lost : COUNTER_recovered_lost;
+    spool->operations = environment->operations;
     spool->own = spool->other = (struct spool_source){.ledger_file = SPOOL_NO_FILE, .segment = SPOOL_NO_FILE};
     pthread_mutex_init(&spool->lock, NULL);
     pthread_mutex_init(&spool->sending, NULL);

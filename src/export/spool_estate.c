@@ -1,5 +1,7 @@
 #include "export/spool_estate.h"
 
+#include "base/limits.h"
+
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -47,19 +49,20 @@ static void show_program(const char *program, char shown[SPOOL_PROGRAM_BYTES])
 static void describe(const struct spool_ledger *ledger, struct spool_estate *estate)
 {
     char program[SPOOL_PROGRAM_BYTES];
+    const char *what = ledger->output == METRICS_OUTPUT ? "data points" : "spans";
     show_program(ledger->program, program);
     if (estate->is_sudden)
-        snprintf(
-            estate->line, sizeof estate->line,
-            "the process %u (%s) ended without a word: of %llu spans that it is known to have made, %llu "
-            "were delivered, %llu are in the spool and sent now, %llu are lost",
-            ledger->pid, program, (unsigned long long)ledger->made, (unsigned long long)ledger->delivered,
-            (unsigned long long)estate->here, (unsigned long long)estate->lost);
+        snprintf(estate->line, sizeof estate->line,
+                 "the process %u (%s) ended without a word: of %llu %s that it is known to have made, %llu "
+                 "were delivered, %llu are in the spool and sent now, %llu are lost",
+                 ledger->pid, program, (unsigned long long)ledger->made, what,
+                 (unsigned long long)ledger->delivered, (unsigned long long)estate->here,
+                 (unsigned long long)estate->lost);
     else if (ledger->sequence)
         snprintf(estate->line, sizeof estate->line,
-                 "%llu spans that the process %u (%s) left in the spool are "
+                 "%llu %s that the process %u (%s) left in the spool are "
                  "sent now",
-                 (unsigned long long)estate->here, ledger->pid, program);
+                 (unsigned long long)estate->here, what, ledger->pid, program);
 }
 
 void spool_estate_read(struct spool_source *source, int folder, struct spool_estate *estate)

@@ -16,7 +16,7 @@
 struct courier {
     struct control control;
     struct output *sender;
-    bool is_open;
+    bool is_open, is_metrics;
     char name[256];
 };
 
@@ -31,6 +31,7 @@ enum status courier_create(const struct output_settings *settings,
     if (!made)
         return STATUS_NO_MEMORY;
     control_init(&made->control);
+    made->is_metrics = settings->signal == SIGNAL_METRICS;
     shown_url(made->name, sizeof made->name, settings->exporter.endpoint);
     if (sender_create(&plain, environment, &made->control, &made->sender) != STATUS_OK) {
         courier_destroy(made);
@@ -55,7 +56,8 @@ static struct output *sender_of(struct courier *courier, struct send_result *res
     if (!courier->is_open)
         courier->sender->open(courier->sender);
     courier->is_open = true;
-    snprintf(result->endpoint, sizeof result->endpoint, "%s", courier->name);
+    snprintf(courier->is_metrics ? result->metrics_endpoint : result->endpoint, sizeof result->endpoint, "%s",
+             courier->name);
     return courier->sender;
 }
 
@@ -72,6 +74,7 @@ struct round {
     struct send_result *result;
     uint64_t done, total; /* bytes */
     bool has_stopped;     /* nothing is accepted any more */
+    bool told[2];         /* that there is no courier: for spans, for metrics */
 };
 
 /* STATUS_END: all of it has gone. */
@@ -90,7 +93,7 @@ static enum status send_source(struct courier *courier, struct spool_source *sou
             return turn == SPOOL_NOTHING ? STATUS_END : STATUS_IO;
         if (!spool_send_record(sender, source, &record, false, &delivery))
             return STATUS_UNAVAILABLE;
-        result->delivered += delivery.delivered;
+        *(courier->is_metrics ? &result->points : &result->delivered) += delivery.delivered;
         result->lost += delivery.lost;
         result->resent += delivery.resent;
         spool_source_pass(source, &record, delivery.delivered);
@@ -100,7 +103,9 @@ static enum status send_source(struct courier *courier, struct spool_source *sou
     }
 }
 
-static void send_found(struct courier *courier, const char *name, int folder, struct round *round)
+/* `courier` NULL: there is none for it, and it stays. */
+static void send_found(struct courier *courier, const char *name, bool is_metrics, int folder,
+                       struct round *round)
 {
     struct spool_source source;
     struct spool_estate estate;
@@ -114,18 +119,24 @@ static void send_found(struct courier *courier, const char *name, int folder, st
     round->result->lost_before += estate.lost;
     if (estate.is_sudden)
         log_warn("%s", estate.line);
-    status = round->has_stopped ? STATUS_UNAVAILABLE : send_source(courier, &source, folder, round);
+    bool can_send = courier && !round->has_stopped;
+    status = can_send ? send_source(courier, &source, folder, round) : STATUS_UNAVAILABLE;
     if (status != STATUS_END) {
         spool_estate_read(&source, folder, &estate);
         round->result->left += estate.here;
-        round->has_stopped = true;
+        round->has_stopped |= courier != NULL;
     }
+    if (!courier && !round->told[is_metrics])
+        log_warn(is_metrics ? "there are metrics in the spool, and no place for them: name one by "
+                              "OTEL_METRICS_EXPORTER=otlp and OTEL_EXPORTER_OTLP_METRICS_ENDPOINT"
+                            : "there are spans in the spool, and no place for them: give --endpoint URL");
+    round->told[is_metrics] |= !courier;
     spool_source_release(&source, folder, status == STATUS_END);
 }
 
-enum status spool_send_folder(struct courier *const couriers[OUTPUTS_MAX], const char *path, const char *only,
-                              const struct send_request *request, struct send_result *result,
-                              struct error *err)
+enum status spool_send_folder(struct courier *const couriers[OUTPUT_NUMBERS], const char *path,
+                              const char *only, const struct send_request *request,
+                              struct send_result *result, struct error *err)
 {
     struct spool_list list;
     struct round round = {.request = request, .result = result};
@@ -142,8 +153,8 @@ enum status spool_send_folder(struct courier *const couriers[OUTPUTS_MAX], const
     for (size_t i = 0; i < list.count; i++) {
         const struct spool_found_source *found = &list.sources[i];
         if (!only || strcmp(only, found->name) == 0)
-            send_found(couriers[found->output < OUTPUTS_MAX ? found->output : 0], found->name, folder,
-                       &round);
+            send_found(couriers[found->output < OUTPUT_NUMBERS ? found->output : 0], found->name,
+                       found->output == METRICS_OUTPUT, folder, &round);
     }
     spool_list_deinit(&list);
     close(folder);

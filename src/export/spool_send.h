@@ -13,11 +13,11 @@ enum status courier_create(const struct output_settings *settings,
                            struct courier **courier) MUST_CHECK;
 void courier_destroy(struct courier *courier);
 
-/* What output number i has written goes to couriers[i]. `only`: the name of one of the sources, or NULL. Adds
- * to the result. Stops where nothing is accepted any more. */
-enum status spool_send_folder(struct courier *const couriers[OUTPUTS_MAX], const char *path, const char *only,
-                              const struct send_request *request, struct send_result *result,
-                              struct error *err) MUST_CHECK;
+/* What output number i has written goes to couriers[i]; NULL: it stays, and that is said. `only`: the name of
+ * one of the sources, or NULL. Adds to the result. Stops where nothing is accepted any more. */
+enum status spool_send_folder(struct courier *const couriers[OUTPUT_NUMBERS], const char *path,
+                              const char *only, const struct send_request *request,
+                              struct send_result *result, struct error *err) MUST_CHECK;
 
 /* The lines of a file. It stays as it is. */
 enum status spool_send_lines(struct courier *courier, const char *path, const struct send_request *request,

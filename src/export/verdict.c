@@ -226,7 +226,7 @@ void verdict_grpc(const struct transport_response *answer, const char *encoding,
                 : answer->http_status == 200 ? GRPC_UNKNOWN
                                              : grpc_code_of_http(answer->http_status);
     if (answer->grpc_status[0] || answer->http_status == 200)
-        snprintf(verdict->status, sizeof verdict->status, "gRPC %s", grpc_code_name(code));
+        snprintf(verdict->status, sizeof verdict->status, "gRPC %s", verdict->code = grpc_code_name(code));
     else
         snprintf(verdict->status, sizeof verdict->status, "HTTP %ld", answer->http_status);
     if (code == GRPC_OK) {

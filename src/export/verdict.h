@@ -12,6 +12,7 @@ struct verdict {
     bool has_delay;          /* the server says when to come back at the earliest */
     uint64_t delay_ns;
     char status[48];   /* "HTTP 503", "gRPC UNAVAILABLE" */
+    const char *code;  /* gRPC's name for its status; NULL: none came */
     char message[512]; /* the server's, as it came; may be empty */
     bool unreadable;   /* accepted, with an answer that is none of OTLP's */
     const char *hint;  /* what a person can do, or NULL */

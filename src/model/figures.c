@@ -4,13 +4,6 @@
 
 #include <string.h>
 
-#define US 1000ull
-
-const uint64_t histogram_bounds_ns[HISTOGRAM_BOUNDS] = {
-    1 * US,      2 * US,      5 * US,       10 * US,      20 * US,      50 * US,      100 * US,   200 * US,
-    500 * US,    1000 * US,   2000 * US,    5000 * US,    10000 * US,   20000 * US,   50000 * US, 100000 * US,
-    200000 * US, 500000 * US, 1000000 * US, 2000000 * US, 5000000 * US, 10000000 * US};
-
 const char *memory_kind_name(enum memory_kind kind)
 {
     static const char *const names[MEMORY_KINDS] = {[MEMORY_DEVICE] = "device",

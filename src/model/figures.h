@@ -12,20 +12,23 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #define FIGURES_KERNELS_MAX    256 /* names of kernels, each on each device */
 #define FIGURES_NAME_BYTES     192 /* of a kernel's short name, NUL included; longer ones are cut */
 #define FIGURES_COPY_KINDS     12  /* CUPTI's kinds of copies, 0: unknown */
 #define FIGURES_VIEW_KERNELS   64
-#define HISTOGRAM_BOUNDS       22  /* explicit buckets: one more */
-#define HISTOGRAM_BUCKETS_MAX  160 /* exponential */
-#define HISTOGRAM_SCALE_MAX    8   /* 256 buckets between a value and its double: 0.3 % wide */
+#define HISTOGRAM_BOUNDS       22 /* explicit by default: 1 us to 10 s; buckets: one more */
+#define HISTOGRAM_EXEMPLARS    (HISTOGRAM_BOUNDS + 1)
+#define HISTOGRAM_BUCKETS_MAX  160
+#define HISTOGRAM_BOUNDS_MAX   (HISTOGRAM_BUCKETS_MAX - 1)
+#define HISTOGRAM_SCALE_MAX    8 /* 256 buckets between a value and its double: 0.3 % wide */
 #define FIGURES_DEVICE_UNKNOWN UINT32_MAX
 
-/* Upper bounds of the explicit buckets, each belonging to its bucket, in ns: 1 us to 10 s. */
-extern const uint64_t histogram_bounds_ns[HISTOGRAM_BOUNDS];
+/* Which measurements may be exemplars: those whose span leaves, all, or none. */
+enum exemplar_filter { EXEMPLAR_TRACE_BASED, EXEMPLAR_ALWAYS_ON, EXEMPLAR_ALWAYS_OFF };
 
-/* A measurement whose span leaves; time_ns 0: none. */
+/* A measurement, with its span where that leaves: else both IDs are 0. time_ns 0: none. */
 struct exemplar {
     uint64_t time_ns, value_ns;
     uint8_t trace_id[16];
@@ -34,18 +37,40 @@ struct exemplar {
 
 enum histogram_form { HISTOGRAM_EXPLICIT, HISTOGRAM_EXPONENTIAL };
 
+/* What buckets a histogram has. */
+struct histogram_shape {
+    uint8_t form; /* enum histogram_form */
+    bool records_min_max;
+    int8_t scale_max;     /* exponential: at most HISTOGRAM_SCALE_MAX */
+    uint16_t buckets_max; /* exponential: from 2 to HISTOGRAM_BUCKETS_MAX */
+    uint16_t bound_count; /* explicit: at most HISTOGRAM_BOUNDS_MAX */
+    /* Upper bounds of the explicit buckets, each belonging to its bucket: in seconds, as they leave, and the
+     * longest duration that is not above it; -1: there is none. */
+    double bounds[HISTOGRAM_BOUNDS_MAX];
+    int64_t limits_ns[HISTOGRAM_BOUNDS_MAX];
+};
+
 /* Durations. The exponential buckets are of seconds, as they leave: bucket i of scale s holds
  * (b^(offset + i), b^(offset + i + 1)] with b = 2^(2^-s). */
 struct histogram {
+    const struct histogram_shape *shape;
+    struct histogram *next; /* the same durations in another shape; NULL: that is all */
     uint64_t count, sum_ns, min_ns, max_ns;
     uint64_t zeros; /* exponential: durations of 0 */
-    uint8_t form;   /* enum histogram_form */
     int8_t scale;
     uint16_t used; /* exponential: so many of `buckets`, from `offset` on */
     int32_t offset;
     uint64_t buckets[HISTOGRAM_BUCKETS_MAX];
-    struct exemplar exemplars[HISTOGRAM_BOUNDS + 1]; /* the latest in each explicit bucket, in either form */
+    struct exemplar exemplars[HISTOGRAM_EXEMPLARS]; /* the latest in each explicit bucket, or in neighbouring
+                                                       ones; of an exponential one by the default's buckets */
 };
+
+static inline bool exemplar_has_span(const struct exemplar *exemplar)
+{
+    uint64_t id; /* of a span none is 0 */
+    memcpy(&id, exemplar->span_id, sizeof id);
+    return id != 0;
+}
 
 struct figure_sum {
     uint64_t count, total_ns;

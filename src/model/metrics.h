@@ -71,6 +71,9 @@ enum metric_value {
       "Spans in requests that have no answer yet.")                                                          \
     X(EXPORTED, "otel.sdk.exporter.span.exported", "{span}", SUM, INT, OWN_ATTRS ", error.type",             \
       "Spans whose export ended; with error.type, those that were not delivered.")                           \
+    X(OPERATION_DURATION, "otel.sdk.exporter.operation.duration", "s", HISTOGRAM, SECONDS,                   \
+      OWN_ATTRS ", error.type, http.response.status_code",                                                   \
+      "How long exports took, of spans and of metrics, with their retries.")                                 \
     X(LOST, "cuspan.lost", "{item}", SUM, INT, "cuspan.lost.reason",                                         \
       "What was captured and did not get through, by reason.")                                               \
     X(CPU_TIME, "cuspan.cpu.time", "s", SUM, SECONDS, "", "CPU time of cuspan's pipeline thread.")
@@ -91,6 +94,10 @@ extern const struct metric_info metric_table[METRIC_COUNT];
 
 #define METRIC_ATTRS_MAX 6
 
+/* The meter that all are of: the scope of spans and metrics. */
+#define METER_NAME       "cuspan"
+#define METER_SCHEMA_URL "https://opentelemetry.io/schemas/1.44.0"
+
 /* One measurement; what it points at is borrowed. */
 struct metric_point {
     uint64_t start_ns, time_ns;
@@ -104,7 +111,7 @@ struct metric_point {
 };
 
 struct metric_points {
-    enum metric metric;
+    const struct metric_info *info; /* under which they leave: the table's, or a view's */
     bool is_delta;
     uint32_t count;
     const struct metric_point *points;

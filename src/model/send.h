@@ -17,12 +17,14 @@ struct send_request {
 
 struct send_result {
     uint64_t delivered;   /* spans */
+    uint64_t points;      /* data points of metrics that were delivered; those below are of both */
     uint64_t lost;        /* refused by the collector, or damaged on the disk */
     uint64_t lost_before; /* by processes that ended without a word, before they were spooled */
     uint64_t left;        /* that are still to be sent */
     uint64_t busy;        /* processes that go on, and deliver their own */
     uint64_t resent;      /* requests */
     char endpoint[256];   /* as it may be shown; empty: none was needed */
+    char metrics_endpoint[256];
 };
 
 /* Takes settings and variables from the environment, as an agent does. Fails where nothing can be sent at

@@ -1,5 +1,7 @@
 #include "model/settings.h"
 
+#include "model/views.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +12,7 @@ static void pattern_list_deinit(struct pattern_list *list)
     free(list->patterns);
 }
 
-static void filter_deinit(struct filter *filter)
+void filter_deinit(struct filter *filter)
 {
     pattern_list_deinit(&filter->allow);
     pattern_list_deinit(&filter->deny);
@@ -37,6 +39,10 @@ void settings_deinit(struct settings *settings)
     for (size_t i = 0; i < settings->output_count; i++)
         output_settings_deinit(&settings->outputs[i]);
     output_settings_deinit(&settings->metrics.output);
+    for (size_t i = 0; i < settings->metrics.view_count; i++)
+        view_deinit(&settings->metrics.views[i]);
+    free(settings->metrics.views);
+    free(settings->metrics.streams);
     filter_deinit(&settings->capture.calls);
     filter_deinit(&settings->capture.activities);
     filter_deinit(&settings->capture.kernels);
@@ -68,20 +74,29 @@ bool settings_have_graph_nodes(const struct settings *settings)
     return settings->detail == DETAIL_GRAPH_NODES || settings->detail == DETAIL_FULL;
 }
 
-static uint64_t bytes_of_sender(const struct output_settings *output)
+static bool is_otlp(const struct output_settings *output)
 {
-    bool is_otlp = output->exporter.kind == EXPORTER_OTLP_HTTP || output->exporter.kind == EXPORTER_OTLP_GRPC;
-    return is_otlp ? SETTINGS_SENDER_BYTES : SETTINGS_WRITER_BYTES;
+    return output->exporter.kind == EXPORTER_OTLP_HTTP || output->exporter.kind == EXPORTER_OTLP_GRPC;
+}
+
+/* With its spool, which a file has none of. */
+static uint64_t bytes_of_sender(const struct settings *settings, const struct output_settings *output)
+{
+    if (!is_otlp(output))
+        return SETTINGS_WRITER_BYTES;
+    return SETTINGS_SENDER_BYTES + (settings->spool.directory ? SETTINGS_SPOOL_BYTES : 0);
 }
 
 static uint64_t sender_bytes(const struct settings *settings)
 {
     uint64_t bytes = 0;
     for (size_t i = 0; i < settings->output_count; i++)
-        bytes += bytes_of_sender(&settings->outputs[i]);
-    return bytes + (settings->metrics.is_on
-                        ? SETTINGS_METRICS_BYTES + bytes_of_sender(&settings->metrics.output)
-                        : 0);
+        bytes += bytes_of_sender(settings, &settings->outputs[i]);
+    if (!settings->metrics.is_on)
+        return bytes;
+    if (settings->metrics.streams)
+        bytes += streams_bytes(settings->metrics.streams);
+    return bytes + SETTINGS_METRICS_BYTES + bytes_of_sender(settings, &settings->metrics.output);
 }
 
 bool settings_have_output(const struct settings *settings)
@@ -101,7 +116,6 @@ uint64_t settings_buffer_bytes(const struct settings *settings)
            (settings_have_graph_nodes(settings) ? SETTINGS_GRAPH_NODES_BYTES : 0u) +
            (settings_have_stacks(settings) ? SETTINGS_STACKS_BYTES : 0u) +
            (settings->detail == DETAIL_SUMMARY ? SETTINGS_SUMMARIES_BYTES : 0u) +
-           (settings->spool.directory ? settings->output_count * SETTINGS_SPOOL_BYTES : 0u) +
            (uint64_t)settings->cupti.host_buffer_bytes * settings->cupti.host_buffer_count +
            settings->rings.total_bytes + (uint64_t)settings->correlation.pending_max * SETTINGS_PENDING_BYTES;
 }

@@ -76,6 +76,9 @@ struct output_settings {
     uint64_t spool_bytes_max;
 };
 
+struct view;
+struct streams;
+
 struct settings {
     bool disabled; /* OTEL_SDK_DISABLED, disabled: */
     enum log_level log_level;
@@ -99,6 +102,10 @@ struct settings {
         uint32_t interval_ms;
         enum temporality temporality;
         enum histogram_form histogram_form;
+        enum exemplar_filter exemplar_filter;
+        size_t view_count;
+        struct view *views;      /* model/views.h; NULL: none */
+        struct streams *streams; /* that they make; where is_on */
     } metrics;
 
     /* distribution.cuspan */
@@ -204,7 +211,7 @@ void output_settings_deinit(struct output_settings *output);
 #define SETTINGS_GRAPH_NODES_BYTES                                                                           \
     (2 * 1024 * 1024) /* where nodes of graphs are asked for: the calls that captured them */
 #define SETTINGS_SPOOL_BYTES                                                                                 \
-    (3 * 1024 * 1024) /* with a spool, for each output: the body that is read from it */
+    (3 * 1024 * 1024) /* with a spool, for each output by OTLP: the body that is read from it */
 #define SETTINGS_QUEUE_BYTES_MIN (1024 * 1024)
 #define SETTINGS_METRICS_BYTES                                                                               \
     (2 * 1024 * 1024) /* with metrics: their histograms, and the stack of the thread that asks NVML */
@@ -220,6 +227,7 @@ bool settings_have_output(const struct settings *settings);
 uint64_t settings_queue_bytes(const struct settings *settings);
 
 /* Whether `name` passes the filter, by itself or by `alias` (a group's name, a longer name; may be NULL). */
+void filter_deinit(struct filter *filter);
 bool filter_passes(const struct filter *filter, const char *name, const char *alias);
 
 #endif

@@ -19,6 +19,7 @@
 #include "export/codec.h"
 #include "export/compress.h"
 #include "model/activities.h"
+#include "model/views.h"
 #include "recording/recording.h"
 
 #include <getopt.h>
@@ -863,6 +864,9 @@ static void load_settings(const char *detail)
         exit(2);
     }
     settings.metrics.is_on = has_metrics;
+    if (has_metrics &&
+        streams_create(NULL, 0, settings.metrics.histogram_form, &settings.metrics.streams) != STATUS_OK)
+        exit(2);
 }
 
 int main(int argc, char **argv)

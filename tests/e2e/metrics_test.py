@@ -150,6 +150,45 @@ class Metrics(unittest.TestCase):
             time.sleep(0.2)
         self.assertEqual(list(found.values()), [13])
 
+    def test_a_view(self):
+        """By its own name, with its own buckets, and one series in place of one for each kernel."""
+        config, file, bounds = Path(OUT, "views.yaml"), Path(OUT, "viewed.jsonl"), [1e-06, 2e-06, 5e-06, 0.0001]
+        config.write_text(f"""file_format: "1.1"
+resource: {{attributes: [{{name: service.name, value: viewed}}]}}
+tracer_provider:
+  sampler: {{always_on: }}
+  processors: [{{simple: {{exporter: {{otlp_file/development: {{output_stream: "file://{file}"}}}}}}}}]
+meter_provider:
+  readers: [{{periodic: {{exporter: {{otlp_http: {{endpoint: "http://localhost:{self.collector.http}/v1/metrics"}}}}}}}}]
+  views:
+  - selector: {{instrument_name: cuda.kernel.duration}}
+    stream:
+      name: my.kernels
+      attribute_keys: {{excluded: [cuda.kernel.short_name]}}
+      aggregation: {{explicit_bucket_histogram: {{boundaries: {bounds}}}}}
+""")
+        done = subprocess.run([f"{BUILD}/cuspan", "replay", str(ROOT / "examples/recordings/torch_inference.cuspanrec")],
+                              capture_output=True, text=True, check=False, timeout=120,
+                              env={**self.clean, "CUSPAN_CONFIG_FILE": str(config)})
+        self.assertEqual((done.returncode, "lost" in done.stderr), (0, False), done.stderr)
+        kernels = [(span.end_ns - span.start_ns) / 1e9 for line in file.read_text().splitlines() for span in spans_of(json.loads(line))
+                   if span.attributes.get("cuda.activity") == "kernel"]
+        deadline = time.monotonic() + 30
+        while not (found := self.prometheus.query('my_kernels_seconds_bucket{job="viewed"}')) and time.monotonic() < deadline:
+            time.sleep(0.2)
+        self.assertEqual({float(dict(labels)["le"]): count for labels, count in found.items()},
+                         {bound: sum(length <= bound for length in kernels) for bound in [*bounds, float("inf")]})
+        self.assertEqual(self.prometheus.query('cuda_kernel_duration_seconds_count{job="viewed"}'), {})
+
+    def test_how_long_exports_took(self):
+        found = {dict(labels)["otel_component_type"]: (dict(labels).get("http_response_status_code"), dict(labels).get("error_type"), count)
+                 for labels, count in self.prometheus.query(
+                     f'otel_sdk_exporter_operation_duration_seconds_count{{job="{PROGRAM}"}}').items()}
+        self.assertEqual(set(found), {"otlp_file_span_exporter", "otlp_http_metric_exporter"})
+        self.assertEqual(found["otlp_http_metric_exporter"][:2], ("200", None))
+        self.assertGreater(found["otlp_http_metric_exporter"][2], 5)
+        self.assertEqual(found["otlp_file_span_exporter"][:2], (None, None))
+
     def test_exemplars_lead_to_spans(self):
         began = min(span.start_ns for span in self.spans) / 1e9  # the clock of the recording
         found = self.prometheus.ask("query_exemplars", query="cuda_kernel_duration_seconds_bucket", start=began - 60,

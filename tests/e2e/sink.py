@@ -1,4 +1,4 @@
-"""An OTLP/HTTP receiver that accepts everything and keeps each request as it came."""
+"""An OTLP/HTTP receiver that keeps each request as it came, and accepts it unless `statuses` has another answer for its path."""
 
 import gzip
 import threading
@@ -16,6 +16,7 @@ class Request:
 class Sink:
     def __init__(self):
         requests = self.requests = []
+        statuses = self.statuses = {}  # {path: [HTTP status of the next request, of the one after it...]}
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
@@ -26,7 +27,7 @@ class Sink:
                     body = gzip.decompress(body)
                 requests.append(Request(self.path, dict(self.headers.items()), body))
                 answer = b"{}" if self.headers["Content-Type"] == "application/json" else b""
-                self.send_response(200)
+                self.send_response(statuses[self.path].pop(0) if statuses.get(self.path) else 200)
                 self.send_header("Content-Type", self.headers["Content-Type"])
                 self.send_header("Content-Length", str(len(answer)))
                 self.end_headers()

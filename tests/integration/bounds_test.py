@@ -165,6 +165,35 @@ class Memory(Case):
         self.assertGreater(result.report["metrics"]["delivered"], 256)
         self.assertGreater(server.requests, 1)
 
+    def test_metrics_in_a_spool(self):
+        """Not compressed, as JSON, and a collector that takes its time."""
+        server = self.collector(0.1)
+        server.content_type = "application/json"
+        endpoint = f"http://127.0.0.1:{server.server_address[1]}"
+        env = {"OTEL_METRICS_EXPORTER": "otlp", "OTEL_METRIC_EXPORT_INTERVAL": "50", "OTEL_EXPORTER_OTLP_ENDPOINT": endpoint,
+               "OTEL_EXPORTER_OTLP_METRICS_PROTOCOL": "http/json", "OTEL_EXPORTER_OTLP_METRICS_COMPRESSION": "none"}
+        result = self.load("torch_inference", "--endpoint", endpoint, "--repeat", 20, fail="unique-names=40", env=env, memory=80 * MIB,
+                           settings={"spool.directory": self.directory / "spool"})
+        self.assertEqual(result.report["losses"], {})
+        self.assertGreater(result.report["counters"]["points_spooled"], 256)
+
+    def test_metrics_in_several_forms(self):
+        """Views: each name of a kernel in four shapes, two of which are added up without the device."""
+        server = self.collector(0)
+        form = "selector: {instrument_type: histogram}, stream: {%s, aggregation: {%s}}"
+        config = self.directory / "views.yaml"
+        views = "".join("  - {%s}\n" % (form % ("attribute_keys: {excluded: [hw.id]}" if i % 2 else "description: x",
+                                                "base2_exponential_bucket_histogram: {max_size: %d}" % (150 + i))) for i in range(4))
+        config.write_text(f"""file_format: "1.1"
+tracer_provider: {{processors: [{{batch: {{exporter: {{otlp_file/development: {{output_stream: file:///dev/null}}}}}}}}]}}
+meter_provider:
+  readers: [{{periodic: {{interval: 100, exporter: {{otlp_http: {{endpoint: "http://127.0.0.1:{server.server_address[1]}/v1/metrics"}}}}}}}}]
+  views:
+{views}""")
+        result = self.load("torch_inference", "--config", config, "--repeat", 40, fail="unique-names=40", memory=96 * MIB, to_file=False)
+        self.assertEqual(result.report["losses"], {})
+        self.assertGreater(result.report["metrics"]["delivered"], 4 * 256)
+
     def test_small_and_large(self):
         small = {"rings.total_bytes": 2 * MIB, "cupti.host_buffer_count": 32}
         self.load("torch_inference", *NOWHERE, "--repeat", 10, "--overload", memory=40 * MIB, settings=small)

@@ -38,7 +38,9 @@ def attributes(point):
 
 def check_histogram(metric, point):
     assert point.count > 0 and point.time_unix_nano >= point.start_time_unix_nano > 0, point
-    assert 0 <= point.min <= point.max and point.min * point.count <= point.sum * (1 + 1e-9), point
+    has_ends = point.HasField("min")
+    assert has_ends == point.HasField("max"), point
+    assert not has_ends or 0 <= point.min <= point.max and point.min * point.count <= point.sum * (1 + 1e-9), point
     if metric.WhichOneof("data") == "histogram":
         assert sum(point.bucket_counts) == point.count and len(point.bucket_counts) == len(point.explicit_bounds) + 1, point
         assert list(point.explicit_bounds) == sorted(set(point.explicit_bounds)), point
@@ -54,12 +56,13 @@ def check_histogram(metric, point):
         base = 2 ** (2 ** -point.scale)
         bounds = [base ** (point.positive.offset + i) for i in range(len(counts) + 1)]
         lowest, highest = (0 if not point.zero_count else None), len(counts) - 1
-    if lowest is not None:
+    if lowest is not None and has_ends:
         assert bounds[lowest] * (1 - 1e-6) < point.min <= bounds[lowest + 1] * (1 + 1e-6), (bounds[lowest], point.min)
-    assert bounds[highest] * (1 - 1e-6) < point.max <= bounds[highest + 1] * (1 + 1e-6), point
+    assert not has_ends or bounds[highest] * (1 - 1e-6) < point.max <= bounds[highest + 1] * (1 + 1e-6), point
     for exemplar in point.exemplars:
-        assert len(exemplar.trace_id) == 16 and len(exemplar.span_id) == 8 and exemplar.time_unix_nano, exemplar
-        assert point.min <= exemplar.as_double <= point.max, (point.min, exemplar.as_double, point.max)
+        assert (len(exemplar.trace_id), len(exemplar.span_id)) in ((16, 8), (0, 0)) and exemplar.time_unix_nano, exemplar
+        assert not exemplar.span_id or any(exemplar.span_id), exemplar
+        assert not has_ends or point.min <= exemplar.as_double <= point.max, (point.min, exemplar.as_double, point.max)
 
 
 def series(requests):

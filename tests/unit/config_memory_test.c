@@ -110,7 +110,13 @@ static void a_file_without_memory(void **state)
         "headers_list: \"c=d\", tls: {ca_file: /x}}\n"
         "    - simple: {exporter: &e {otlp_file/development: {output_stream: \"file:///y\"}}}\n"
         "    - simple: {exporter: *e}\n"
-        "distribution: {cuspan: {capture: {calls: {allow: [launch, copy]}}, cupti: {library: /l}}}\n";
+        "meter_provider:\n"
+        "  readers: [{periodic: {exporter: {otlp_http: }}}]\n"
+        "  views:\n"
+        "    - selector: {instrument_name: cuda.kernel.duration, unit: s, meter_name: cuspan}\n"
+        "      stream: {name: k, description: d, attribute_keys: {included: [a, b], excluded: [c]}}\n"
+        "distribution: {cuspan: {memory_bytes_max: 80000000, capture: {calls: {allow: [launch, copy]}}, "
+        "cupti: {library: /l}}}\n";
     int fd = mkstemp(path);
     assert_int_equal(write(fd, text, sizeof text - 1), (ssize_t)(sizeof text - 1));
     close(fd);

@@ -470,6 +470,20 @@ static void test_no_chunk_left(void **state)
     chunk_give_back(pool, taken);
 }
 
+static void test_chunks_are_left_for_others(void **state)
+{
+    struct encoder_options options = defaults(BATCH_PROTOBUF);
+    options.chunks_left_free = 2;
+    begin(options);
+    enum status status;
+    uint32_t spans = 0;
+    while ((status = add_text(0, 'x', 1000)) == STATUS_OK)
+        spans++;
+    assert_int_equal(status, STATUS_NO_MEMORY);
+    assert_int_equal(chunk_pool_free(pool), 2);
+    seal(spans);
+}
+
 /* Two strings that don't fit into a chunk together are cut; so are events that don't. */
 static void test_too_large_a_span_is_squeezed(void **state)
 {
@@ -573,6 +587,7 @@ int main(void)
         TEST(test_heads_count_towards_the_bytes),
         TEST(test_a_span_beyond_the_bound_is_refused),
         TEST(test_no_chunk_left),
+        TEST(test_chunks_are_left_for_others),
         TEST(test_too_large_a_span_is_squeezed),
         TEST(test_a_span_that_cannot_be_squeezed),
         TEST(test_unsealed_spans_go_back_with_the_encoder),

@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/counters.h"
+#include "model/histogram.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,19 +17,30 @@
 static struct figures_store *store;
 static struct devices devices;
 static struct figures_view view;
+static struct streams *streams;
+static struct view views[2];
+static size_t view_count;
+
+static void make_with(bool has_metrics, enum exemplar_filter exemplars)
+{
+    struct figures_options options = {.has_metrics = has_metrics, .exemplars = exemplars};
+    counters_reset();
+    assert_int_equal(streams_create(views, view_count, HISTOGRAM_EXPLICIT, &streams), STATUS_OK);
+    options.streams = streams;
+    assert_int_equal(figures_create(&options, &store), STATUS_OK);
+}
 
 static void make(bool has_metrics)
 {
-    struct figures_options options = {
-        .has_metrics = has_metrics, .form = HISTOGRAM_EXPLICIT, .has_exemplars = has_metrics};
-    counters_reset();
-    assert_int_equal(figures_create(&options, &store), STATUS_OK);
+    make_with(has_metrics, EXEMPLAR_TRACE_BASED);
 }
 
 static void done(void)
 {
     figures_destroy(store);
+    free(streams);
     store = NULL;
+    view_count = 0;
 }
 
 static void work_of(uint16_t kind, const char *name, uint32_t device, uint64_t start, uint64_t length)
@@ -165,6 +177,87 @@ static void an_exemplar_is_of_the_work_before_it(void **state)
     done();
 }
 
+static void exemplars_of_all_work_keep_those_with_a_span(void **state)
+{
+    (void)state;
+    static const uint8_t trace_id[16] = {1}, span_id[8] = {2};
+    make_with(true, EXEMPLAR_ALWAYS_ON);
+    work_of(ACTIVITY_KERNEL, "gemm", 0, 0, 1500);
+    const struct exemplar *exemplar = &figures_read(store)->kernels[0]->histogram->exemplars[1];
+    assert_int_equal(exemplar->value_ns, 1500);
+    assert_int_equal(exemplar->time_ns, BASE_NS + 1500);
+    assert_false(exemplar_has_span(exemplar));
+    work_of(ACTIVITY_KERNEL, "gemm", 0, 0, 1600);
+    assert_int_equal(exemplar->value_ns, 1600);
+    figures_exemplify(store, trace_id, span_id);
+    assert_true(exemplar_has_span(exemplar));
+    work_of(ACTIVITY_KERNEL, "gemm", 0, 0, 1700); /* not sampled */
+    assert_int_equal(exemplar->value_ns, 1600);
+    figures_begin_interval(store, false);
+    work_of(ACTIVITY_KERNEL, "gemm", 0, 0, 1800);
+    assert_int_equal(exemplar->value_ns, 1800);
+    assert_false(exemplar_has_span(exemplar));
+    done();
+}
+
+static void there_are_exemplars_of_nothing_on_request(void **state)
+{
+    (void)state;
+    static const uint8_t trace_id[16] = {1}, span_id[8] = {2};
+    make_with(true, EXEMPLAR_ALWAYS_OFF);
+    work_of(ACTIVITY_KERNEL, "gemm", 0, 0, 1500);
+    figures_exemplify(store, trace_id, span_id);
+    assert_int_equal(figures_read(store)->kernels[0]->histogram->exemplars[1].time_ns, 0);
+    done();
+}
+
+static void a_duration_is_counted_in_each_shape(void **state)
+{
+    (void)state;
+    static const uint8_t trace_id[16] = {1}, span_id[8] = {2};
+    static const double bounds[] = {1e-6};
+    for (int i = 0; i < 2; i++)
+        views[i] = (struct view){.instrument_name = "cuda.kernel.duration",
+                                 .instrument_type = ANY_METRIC_TYPE,
+                                 .aggregation = AGGREGATION_SHAPE,
+                                 .shape = histogram_default_exponential};
+    views[1].shape = histogram_default_explicit;
+    assert_int_equal(histogram_set_bounds(&views[1].shape, bounds, 1), STATUS_OK);
+    view_count = 2;
+    make(true);
+    work_of(ACTIVITY_KERNEL, "gemm", 0, 0, 1500);
+    figures_exemplify(store, trace_id, span_id);
+    struct histogram *first = figures_read(store)->kernels[0]->histogram;
+    assert_int_equal(first->used, 1);
+    assert_int_equal(first->next->buckets[1], 1);
+    assert_null(first->next->next);
+    assert_int_equal(first->exemplars[1].value_ns, 1500);
+    assert_int_equal(first->next->exemplars[1].value_ns, 1500);
+    assert_null(figures_read(store)->devices[0]->latency->next);
+    figures_begin_interval(store, true);
+    assert_int_equal(first->next->count, 0);
+    done();
+}
+
+static void of_what_is_dropped_there_is_no_histogram(void **state)
+{
+    (void)state;
+    views[0] = (struct view){.instrument_name = "cuda.*.duration",
+                             .instrument_type = ANY_METRIC_TYPE,
+                             .aggregation = AGGREGATION_DROP};
+    view_count = 1;
+    make(true);
+    work_of(ACTIVITY_KERNEL, "gemm", 0, 0, 1500);
+    work_of(ACTIVITY_MEMCPY, NULL, 0, 0, 1500);
+    struct figures *figures = figures_read(store);
+    assert_null(figures->kernels[0]->histogram);
+    assert_null(figures->devices[0]->copies[2].histogram);
+    assert_int_equal(figures->devices[0]->copies[2].bytes, 64);
+    assert_non_null(figures->devices[0]->latency);
+    figures_begin_interval(store, true);
+    done();
+}
+
 static void calls_are_told_apart(void **state)
 {
     (void)state;
@@ -191,6 +284,10 @@ int main(void)
         cmocka_unit_test(names_that_are_cut_alike_are_one),
         cmocka_unit_test(nothing_is_counted_until_somebody_looks),
         cmocka_unit_test(an_exemplar_is_of_the_work_before_it),
+        cmocka_unit_test(exemplars_of_all_work_keep_those_with_a_span),
+        cmocka_unit_test(there_are_exemplars_of_nothing_on_request),
+        cmocka_unit_test(a_duration_is_counted_in_each_shape),
+        cmocka_unit_test(of_what_is_dropped_there_is_no_histogram),
         cmocka_unit_test(calls_are_told_apart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

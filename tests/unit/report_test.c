@@ -99,17 +99,22 @@ static void test_losses_are_named_in_one_line(void **state)
     report_log_losses(NULL, "trouble");
     said = stderr_end();
     assert_int_equal(times_in(said, "\n"),
-                     3); /* what is no span and what is left in the spool: lines of their own */
+                     4); /* what is no span, and what is left in the spool, of both: lines of their own */
+    assert_int_equal(times_in(said, "data points of metrics are left in the spool"), 1);
     assert_int_equal(times_in(said, "spans are left in the spool"), 1);
     assert_int_equal(times_in(said, "trouble"), 1);
     free(said);
     counters_reset();
     counter_output_spooled(0, 5);
     counter_output_spooled(0, -2);
+    counter_output_spooled(METRICS_OUTPUT, 9);
+    counter_output_spooled(METRICS_OUTPUT, -1);
     stderr_begin();
     report_log_losses(NULL, "trouble");
     said = stderr_end();
     assert_int_equal(times_in(said, "3 spans are left in the spool"), 1);
+    assert_int_equal(times_in(said, "8 data points of metrics are left in the spool"), 1);
+    assert_int_equal(counter_get(COUNTER_points_spooled), 9);
     assert_int_equal(times_in(said, "(trouble)\n"), 1);
     assert_int_equal(times_in(said, "did not get through"), 0);
     assert_int_equal(counter_output_get(0).spooled, 3);
