@@ -108,6 +108,7 @@ int main(int argc, char **argv)
                                       128,
                                       8192,
                                       4 << 20,
+                                      0,
                                       false};
     if (encoder_create(&options, &encoder) != STATUS_OK)
         return 1;
