@@ -45,8 +45,8 @@ static int take_levels(struct command_line *line, const struct options *options)
         enum overhead_level level = level_of(word, length);
         if (level == LEVEL_COUNT)
             return options_complain(options,
-                                    "--levels wants some of none, asleep, summary, default, graph-nodes and "
-                                    "full, with commas between; not \"%.*s\"",
+                                    "--levels wants some of none, asleep, summary, default, graph-nodes, "
+                                    "full and counters, with commas between; not \"%.*s\"",
                                     (int)length, word);
         line->options.is_wanted[level] = true;
         word += length + (word[length] == ',');
@@ -217,7 +217,7 @@ int cmd_overhead(int argc, char **argv)
     struct options options;
     int option, status = EXIT_OK;
     for (int level = 0; level < LEVEL_COUNT; level++)
-        line.options.is_wanted[level] = true;
+        line.options.is_wanted[level] = level != LEVEL_COUNTERS;
     options_init(&options, "overhead", argc, argv);
     while (status == EXIT_OK && (option = options_next(&options)) != OPTION_END) {
         if (option == OPTION_HELP) {

@@ -208,8 +208,8 @@ static const struct command_example diff_examples[] = {
 
 static const struct command_option overhead_options[] = {
     {OPTION_LEVELS, "levels", "LIST",
-     "some of none, asleep, summary, default, graph-nodes and full, with commas between (all; none is always "
-     "among them)",
+     "some of none, asleep, summary, default, graph-nodes, full and counters, with commas between (all but "
+     "counters; none is always among them)",
      COMPLETES_NOTHING, NULL},
     {OPTION_ROUNDS, "rounds", "N", "runs under each level (10; six are the least for an interval)",
      COMPLETES_NOTHING, NULL},
@@ -561,7 +561,10 @@ const struct command commands[] = {
             "\n"
             "none: without cuspan. asleep: the agent is there, and nothing is sampled. The others are the "
             "levels of the "
-            "setting detail. Wall time includes the program's start and end, and the agent's; a figure that "
+            "setting detail; counters is default with counters.metrics (dram.read and dram.write, unless "
+            "--set "
+            "names others), which waits for kernels. Wall time includes the program's start and end, and the "
+            "agent's; a figure that "
             "the program prints itself (--figure) may leave them out.\n"
             "\n"
             "A level under which PROGRAM ends in another way than without cuspan is left out, and said; the "

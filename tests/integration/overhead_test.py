@@ -88,6 +88,15 @@ if [ -n "$CUDA_INJECTION64_PATH" ]; then {host} > {self.folder}/host.out; [ $? =
             self.assertEqual(row["callback_ns"] + row["rest_ns"], row["whole_ns"])
             self.assertLessEqual(row["callback_ns"], row["whole_ns"])
 
+    def test_counters_are_a_level_on_request(self):
+        told = f'printf "%s\\n" "$CUSPAN_SET" > {self.folder}/set'
+        for arguments, metrics in (((), ["dram.read,dram.write"]), (("--set", "counters.metrics=l2.hit_rate"), ["l2.hit_rate"])):
+            rows = self.tables("--rounds", 1, "--warm-up", 0, "--levels", "counters", *arguments, program=self.program(before=told))["overhead"]
+            self.assertEqual([row["level"] for row in rows], ["none", "counters"])
+            lines = (self.folder / "set").read_text().splitlines()
+            self.assertEqual([line.removeprefix("counters.metrics=") for line in lines if line.startswith("counters.metrics=")], metrics)
+            self.assertIn("detail=default", lines)
+
     def test_statistics_are_those_of_the_benchmark(self):
         found = self.tables("--rounds", 9, "--warm-up", 0, "--levels", "none,default", "--figure", "took ([0-9.]+) ms",
                             program=self.program(after="sleep 0.0$(( $$ % 3 )); echo took $(( 100 + $$ % 17 )).5 ms"))

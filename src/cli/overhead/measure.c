@@ -16,7 +16,11 @@
 #define OUTPUT_BYTES_MAX (1024 * 1024) /* of the program's output, from its end */
 #define TAIL_LINES       5
 
-static const char *const names[LEVEL_COUNT] = {"none", "asleep", "summary", "default", "graph-nodes", "full"};
+#define SETTING_METRICS "counters.metrics="
+#define USUAL_METRICS   "dram.read,dram.write"
+
+static const char *const names[LEVEL_COUNT] = {"none",        "asleep", "summary", "default",
+                                               "graph-nodes", "full",   "counters"};
 
 const char *overhead_level_name(enum overhead_level level)
 {
@@ -30,6 +34,14 @@ struct child {
     enum overhead_level level;
     int output;
 };
+
+/* Unless the user has named some. */
+static void set_counters(struct injection *injection)
+{
+    text_add(&injection->set, "\ndetail=default");
+    if (!strstr(injection->set.data, SETTING_METRICS))
+        text_add(&injection->set, "\n" SETTING_METRICS USUAL_METRICS);
+}
 
 /* In the child: its environment is its own. */
 static void set_up(void *context)
@@ -47,6 +59,8 @@ static void set_up(void *context)
     struct injection injection = *child->injection;
     if (child->level == LEVEL_ASLEEP)
         setenv("OTEL_TRACES_SAMPLER", "always_off", 1);
+    else if (child->level == LEVEL_COUNTERS)
+        set_counters(&injection);
     else
         text_add_format(&injection.set, "\ndetail=%s", names[child->level]);
     injection_apply(&injection);

@@ -18,6 +18,7 @@ enum overhead_level {
     LEVEL_DEFAULT,
     LEVEL_GRAPH_NODES,
     LEVEL_FULL,
+    LEVEL_COUNTERS, /* default, with hardware counters: on request, since it waits for kernels */
     LEVEL_COUNT
 };
 
