@@ -192,6 +192,8 @@ static cuda_stream_handle stream_of(enum call_domain domain, uint32_t cbid,
 {
     const struct call_info *info = call_info(domain, cbid);
     uintptr_t stream = 0;
+    if (!info)
+        return NULL;
     for (uint8_t i = 0; i < info->param_count; i++) {
         const char *key = call_param_keys[call_params[info->param + i].key].name;
         const struct param_source *source = &param_sources[info->param + i];

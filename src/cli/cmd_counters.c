@@ -213,21 +213,21 @@ static void print_json(const struct counters *counters)
 
 /* --- asking --- */
 
-static enum status find_api(struct counters *counters, const struct doctor_api **api, struct error *err)
+/* NULL: err says why. */
+static const struct doctor_api *find_api(struct counters *counters, struct error *err)
 {
-    enum status status = injection_find_library(&counters->injection, err);
-    if (status != STATUS_OK)
-        return status;
+    if (injection_find_library(&counters->injection, err) != STATUS_OK)
+        return NULL;
     const char *path = counters->injection.library;
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     doctor_api_fn *give = NULL;
     if (library)
         *(void **)&give = dlsym(library, DOCTOR_API_SYMBOL);
-    *api = give ? give() : NULL;
-    if (!*api || strcmp((*api)->version, CUSPAN_VERSION) != 0 ||
-        (*api)->settings_bytes != sizeof(struct settings))
-        return error_set(err, STATUS_UNSUPPORTED, "%.400s is no agent of this version", path);
-    return STATUS_OK;
+    const struct doctor_api *api = give ? give() : NULL;
+    if (api && strcmp(api->version, CUSPAN_VERSION) == 0 && api->settings_bytes == sizeof(struct settings))
+        return api;
+    (void)error_set(err, STATUS_UNSUPPORTED, "%.400s is no agent of this version", path);
+    return NULL;
 }
 
 static void take_planned(struct counters *counters)
@@ -272,15 +272,13 @@ static int take_option(struct counters *counters, int option)
 static int run_counters(struct counters *counters)
 {
     struct error err = {""};
-    const struct doctor_api *api = NULL;
     counters->ask.metrics = &counters->planned;
     counters->ask.context = counters;
     counters->ask.on_chip = on_chip;
     counters->ask.on_metric = on_metric;
     counters->ask.on_plan = on_plan;
-    enum status status = find_api(counters, &api, &err);
-    if (status == STATUS_OK)
-        status = api->list_counters(&counters->ask, &err);
+    const struct doctor_api *api = find_api(counters, &err);
+    enum status status = api ? api->list_counters(&counters->ask, &err) : STATUS_UNSUPPORTED;
     if (status == STATUS_OK && counters->is_json)
         print_json(counters);
     for (size_t i = 0; i < counters->gpu_count && status == STATUS_OK && !counters->is_json; i++)
