@@ -234,18 +234,12 @@ static void offer_tiny(const struct copies *copies, const struct tally *tally)
     char time[EVIDENCE_TIME_BYTES], idle[EVIDENCE_TIME_BYTES];
     if (tally->count < TINY_COPY_RUNS)
         return;
-    struct finding finding = {
-        .kind = FINDING_TINY_COPIES,
-        .process = tally->process,
-        .where = trace_string(copies->findings->survey->stat->trace, tally->first->name),
-        .count = tally->count,
-        .prize_ns = tally->prize_ns,
-        .first_ns = tally->first->start_ns,
-        .evidence = memory_format(
-            "%llu copies of at most %d bytes came in %llu rows, one behind the other on a stream; their "
-            "calls took %s, and for %s of those after the first of each row no kernel ran",
-            (unsigned long long)tally->count, TINY_COPY_BYTES, (unsigned long long)tally->extra,
-            evidence_time(time, tally->ns), evidence_time(idle, tally->prize_ns))};
+    struct finding finding = finding_of(FINDING_TINY_COPIES, tally, copies->findings->survey->stat->trace);
+    finding.evidence = memory_format(
+        "%llu copies of at most %d bytes came in %llu rows, one behind the other on a stream; their "
+        "calls took %s, and for %s of those after the first of each row no kernel ran",
+        (unsigned long long)tally->count, TINY_COPY_BYTES, (unsigned long long)tally->extra,
+        evidence_time(time, tally->ns), evidence_time(idle, tally->prize_ns));
     findings_offer(copies->findings, &finding);
 }
 
@@ -297,18 +291,12 @@ static void offer_trips(const struct copies *copies, const struct tally *tally)
     char time[EVIDENCE_TIME_BYTES];
     if (tally->count < REPEATED_MIN)
         return;
-    struct finding finding = {
-        .kind = FINDING_ROUND_TRIPS,
-        .process = tally->process,
-        .where = trace_string(copies->findings->survey->stat->trace, tally->first->name),
-        .count = tally->count,
-        .prize_ns = tally->prize_ns,
-        .first_ns = tally->first->start_ns,
-        .evidence = memory_format(
-            "%llu times a buffer of the host was filled from the GPU and copied back whole before one core "
-            "could have written it anew: %llu bytes each way, %s for both copies",
-            (unsigned long long)tally->count, (unsigned long long)tally->bytes,
-            evidence_time(time, tally->prize_ns))};
+    struct finding finding = finding_of(FINDING_ROUND_TRIPS, tally, copies->findings->survey->stat->trace);
+    finding.evidence = memory_format(
+        "%llu times a buffer of the host was filled from the GPU and copied back whole before one core "
+        "could have written it anew: %llu bytes each way, %s for both copies",
+        (unsigned long long)tally->count, (unsigned long long)tally->bytes,
+        evidence_time(time, tally->prize_ns));
     findings_offer(copies->findings, &finding);
 }
 

@@ -144,13 +144,8 @@ static void offer_low(struct findings *findings, const struct tally *tally)
     double share = (double)tally->ns / (double)survey->processes[tally->process].kernel_ns;
     if (share < OCCUPANCY_TIME_SHARE || tally->ns / tally->count < OCCUPANCY_KERNEL_NS)
         return;
-    struct finding finding = {.kind = FINDING_OCCUPANCY,
-                              .process = tally->process,
-                              .where = trace_string(survey->stat->trace, tally->first->name),
-                              .count = tally->count,
-                              .prize_ns = tally->prize_ns,
-                              .first_ns = tally->first->start_ns,
-                              .evidence = evidence_of(survey, tally)};
+    struct finding finding = finding_of(FINDING_OCCUPANCY, tally, survey->stat->trace);
+    finding.evidence = evidence_of(survey, tally);
     findings_offer(findings, &finding);
 }
 
@@ -206,18 +201,12 @@ static void offer_serialized(struct findings *findings, const struct tally *tall
     char time[EVIDENCE_TIME_BYTES];
     if (tally->count < REPEATED_MIN)
         return;
-    struct finding finding = {
-        .kind = FINDING_SERIALIZED,
-        .process = tally->process,
-        .where = trace_string(trace, tally->first->name),
-        .count = tally->count,
-        .prize_ns = tally->prize_ns,
-        .first_ns = tally->first->start_ns,
-        .evidence = memory_format(
-            "%llu times a kernel of one thread waited on stream %s for that of another, with room on the GPU "
-            "for both; beside each other they save %s",
-            (unsigned long long)tally->count, trace_string(trace, trace->lanes[tally->first->lane].stream),
-            evidence_time(time, tally->prize_ns))};
+    struct finding finding = finding_of(FINDING_SERIALIZED, tally, trace);
+    finding.evidence = memory_format(
+        "%llu times a kernel of one thread waited on stream %s for that of another, with room on the GPU "
+        "for both; beside each other they save %s",
+        (unsigned long long)tally->count, trace_string(trace, trace->lanes[tally->first->lane].stream),
+        evidence_time(time, tally->prize_ns));
     findings_offer(findings, &finding);
 }
 

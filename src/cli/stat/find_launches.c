@@ -161,18 +161,12 @@ void find_tiny_launches(struct findings *findings)
         char kernel[EVIDENCE_TIME_BYTES], call[EVIDENCE_TIME_BYTES], idle[EVIDENCE_TIME_BYTES];
         if (tally->count < TINY_KERNEL_RUNS)
             continue;
-        struct finding finding = {
-            .kind = FINDING_TINY_LAUNCHES,
-            .process = tally->process,
-            .where = trace_string(trace, tally->first->name),
-            .count = tally->count,
-            .prize_ns = tally->prize_ns,
-            .first_ns = tally->first->start_ns,
-            .evidence = memory_format(
-                "%llu runs take %s each on the GPU and %s on the host; between call and "
-                "kernel the GPU was idle for %s",
-                (unsigned long long)tally->count, evidence_time(kernel, tally->ns / tally->count),
-                evidence_time(call, tally->extra / tally->count), evidence_time(idle, tally->prize_ns))};
+        struct finding finding = finding_of(FINDING_TINY_LAUNCHES, tally, trace);
+        finding.evidence = memory_format(
+            "%llu runs take %s each on the GPU and %s on the host; between call and "
+            "kernel the GPU was idle for %s",
+            (unsigned long long)tally->count, evidence_time(kernel, tally->ns / tally->count),
+            evidence_time(call, tally->extra / tally->count), evidence_time(idle, tally->prize_ns));
         findings_offer(findings, &finding);
     }
     tallies_deinit(&tallies);

@@ -92,18 +92,11 @@ static void offer_nothing(struct waits *waits)
         char time[EVIDENCE_TIME_BYTES];
         if (tally->count < REPEATED_MIN)
             continue;
-        struct finding finding = {
-            .kind = FINDING_SYNC_NOTHING,
-            .process = tally->process,
-            .where = trace_string(trace, tally->first->name),
-            .count = tally->count,
-            .prize_ns = tally->prize_ns,
-            .first_ns = tally->first->start_ns,
-            .evidence = memory_format(
-                "%llu calls (first on thread %s) when all work of the process had been done; they took %s",
-                (unsigned long long)tally->count,
-                places_thread(&waits->findings->survey->places, tally->first),
-                evidence_time(time, tally->prize_ns))};
+        struct finding finding = finding_of(FINDING_SYNC_NOTHING, tally, trace);
+        finding.evidence = memory_format(
+            "%llu calls (first on thread %s) when all work of the process had been done; they took %s",
+            (unsigned long long)tally->count, places_thread(&waits->findings->survey->places, tally->first),
+            evidence_time(time, tally->prize_ns));
         findings_offer(waits->findings, &finding);
     }
 }
@@ -116,20 +109,13 @@ static void offer_between(struct waits *waits)
         char waited[EVIDENCE_TIME_BYTES], idle[EVIDENCE_TIME_BYTES], next[EVIDENCE_TIME_BYTES];
         if (tally->count < REPEATED_MIN)
             continue;
-        struct finding finding = {
-            .kind = FINDING_SYNC_BETWEEN,
-            .process = tally->process,
-            .where = trace_string(trace, tally->first->name),
-            .count = tally->count,
-            .prize_ns = tally->prize_ns,
-            .first_ns = tally->first->start_ns,
-            .evidence = memory_format(
-                "%llu times a thread (first %s) waited, %s in all, for work that copies nothing to the host, "
-                "and gave more within %s; from the wait's begin to that work the GPU was idle for %s",
-                (unsigned long long)tally->count,
-                places_thread(&waits->findings->survey->places, tally->first),
-                evidence_time(waited, tally->ns), evidence_time(next, SYNC_TO_NEXT_NS),
-                evidence_time(idle, tally->prize_ns))};
+        struct finding finding = finding_of(FINDING_SYNC_BETWEEN, tally, trace);
+        finding.evidence = memory_format(
+            "%llu times a thread (first %s) waited, %s in all, for work that copies nothing to the host, "
+            "and gave more within %s; from the wait's begin to that work the GPU was idle for %s",
+            (unsigned long long)tally->count, places_thread(&waits->findings->survey->places, tally->first),
+            evidence_time(waited, tally->ns), evidence_time(next, SYNC_TO_NEXT_NS),
+            evidence_time(idle, tally->prize_ns));
         findings_offer(waits->findings, &finding);
     }
 }

@@ -216,6 +216,16 @@ static uint64_t base_of(const struct findings *findings, const struct finding *f
     return finding->base_ns ? finding->base_ns : process->end_ns - process->start_ns;
 }
 
+struct finding finding_of(enum finding_kind kind, const struct tally *tally, const struct trace *trace)
+{
+    return (struct finding){.kind = kind,
+                            .process = tally->process,
+                            .where = trace_string(trace, tally->first->name),
+                            .count = tally->count,
+                            .prize_ns = tally->prize_ns,
+                            .first_ns = tally->first->start_ns};
+}
+
 void findings_offer(struct findings *findings, const struct finding *finding)
 {
     if (is_of_time(finding->kind) &&

@@ -102,6 +102,8 @@ struct findings {
 
 /* Takes over the evidence. One whose prize is time, and too little of it, is dropped. */
 void findings_offer(struct findings *findings, const struct finding *finding);
+/* What a tally says of itself: where by the name of its first span. Without evidence. */
+struct finding finding_of(enum finding_kind kind, const struct tally *tally, const struct trace *trace);
 
 /* In how many ns of a stretch of time none of the merged stretches is there. */
 uint64_t survey_gaps(const struct stretches *stretches, uint64_t from_ns, uint64_t until_ns);
