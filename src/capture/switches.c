@@ -502,7 +502,7 @@ enum status switches_on(const struct cupti *loaded, const struct settings *froze
     return status;
 }
 
-enum status switches_on_again(struct error *err)
+static enum status come_back(struct error *err)
 {
     enum status status = subscribe(err);
     if (status == STATUS_OK)
@@ -510,6 +510,17 @@ enum status switches_on_again(struct error *err)
     if (status != STATUS_OK)
         switches_off();
     return status;
+}
+
+/* Once another has recorded by the classic calls, CUPTI takes the subscriber's calls no more (NOT_COMPATIBLE,
+ * seen with 13.5). */
+enum status switches_on_again(struct error *err)
+{
+    enum status status = come_back(err);
+    if (status == STATUS_OK || is_held_by_another || !uses_subscriber_api)
+        return status;
+    uses_subscriber_api = false;
+    return come_back(err);
 }
 
 bool switches_are_held(void)

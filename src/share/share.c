@@ -390,9 +390,21 @@ static void restore_locked(void)
     }
 }
 
+/* Who wants to hear of the program's calls waits for one: PyTorch's profiler ends CUPTI in it. */
+static bool waits_for_calls_locked(void)
+{
+    for (uint32_t i = 0; i < guest.callback_count; i++) {
+        uint32_t domain = guest.callbacks[i] >> 16;
+        if (domain == CUPTI_DOMAIN_RUNTIME || domain == CUPTI_DOMAIN_DRIVER)
+            return true;
+    }
+    return false;
+}
+
 static bool is_idle_locked(uint64_t idle_ns)
 {
     return atomic_load(&guest.calls) == 0 && atomic_load(&guest.kinds_on) == 0 && !guest.has_too_many &&
+           !waits_for_calls_locked() &&
            clock_ns(CLOCK_MONOTONIC) - atomic_load(&guest.last_call_ns) >= idle_ns;
 }
 

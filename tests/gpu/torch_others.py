@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """PyTorch with its own profiler, before, during and after, for tests/gpu/others.py: prints one line of JSON.
 
-    torch_others.py [--rounds N] [--steps N] [--threads N] [--pause S] [--first] [--graph] [--without] [--quiet-end S]
+    torch_others.py [--rounds N] [--steps N] [--threads N] [--pause S] [--nudge] [--first] [--graph] [--without] [--quiet-end S]
 
 A round is --steps steps without the profiler and as many under it; after the last round come some without it. first: the
-profiler runs before CUDA is initialised, too. graph: the steps are launches of a CUDA graph. without: no profiler at all.
+profiler runs before CUDA is initialised, too. nudge: a step after each
+round, before the pause (a profiler that ends CUPTI does so in the program's next call). graph: the steps are launches of a CUDA graph. without: no profiler at all.
 The line has, for each round, what the profiler saw, and when each phase was, in ns since 1970.
 """
 
@@ -99,7 +100,7 @@ def main():
         parser.add_argument(f"--{name}", type=int, default=default)
     for name in "pause", "quiet-end":
         parser.add_argument(f"--{name}", type=float, default=0)
-    for name in "first", "graph", "without":
+    for name in "first", "graph", "without", "nudge":
         parser.add_argument(f"--{name}", action="store_true")
     options = parser.parse_args()
     said = {"rounds": [], "before": [], "during": [], "step_us": {}}
@@ -114,6 +115,9 @@ def main():
         window, seen = profiled(lambda: work(step, options))
         said["during"].append(window)
         said["rounds"].append(seen)
+        if options.nudge:
+            time.sleep(0.1)
+            step().item()
         time.sleep(options.pause)
     time.sleep(options.quiet_end)
     said["after"] = [work(step, options)]

@@ -6,9 +6,10 @@
  * inject (as CUDA does), play (the recorded calls), play-on (again and again, on a thread), play-off, on
  * (waits until the agent traces, 20 s at most), subscribe, clock, register, kinds (kernels, copies, fills),
  * kinds-off, flush, flush-forced, unsubscribe, finalize, fini-callback (unsubscribes and finalizes in a
- * call's callback, as PyTorch does), nap=MS. guest-on is subscribe, clock, register and kinds; guest-off is
- * kinds-off and flush. Each says "STEP: ANSWER", CUPTI's where it is one. count says what the profiler has
- * seen since the last: "count: kernels N copies N wrong N ns N". */
+ * call's callback, as PyTorch does), ask-fini (does so in the next call, whenever that is; has-fini looks
+ * whether it has), nap=MS. guest-on is subscribe, clock, register and kinds; guest-off is kinds-off and
+ * flush. Each says "STEP: ANSWER", CUPTI's where it is one. count says what the profiler has seen since the
+ * last: "count: kernels N copies N wrong N ns N". */
 #include "capture/cupti_abi.h"
 #include "capture/layouts.h"
 #include "cuspan/cuspan.h"
@@ -211,11 +212,16 @@ static uint32_t guest_off(void)
     return result == CUPTI_OK ? cuptiActivityFlushAll(0) : result;
 }
 
+static int ask_for_callback(void)
+{
+    atomic_store(&is_to_finalize, true);
+    return (int)cuptiEnableDomain(1, subscriber, CUPTI_DOMAIN_RUNTIME);
+}
+
 static int finalize_in_callback(void)
 {
-    uint32_t result = cuptiEnableDomain(1, subscriber, CUPTI_DOMAIN_RUNTIME);
-    atomic_store(&is_to_finalize, true);
-    int played = result == CUPTI_OK ? play() : (int)result;
+    int result = ask_for_callback();
+    int played = result == CUPTI_OK ? play() : result;
     return atomic_load(&is_to_finalize) ? -3 : played;
 }
 
@@ -255,6 +261,10 @@ static int step_of_the_profiler(const char *name)
         return (int)set_kinds(strcmp(name, "kinds") == 0);
     if (strncmp(name, "flush", 5) == 0)
         return (int)cuptiActivityFlushAll(name[5] ? CUPTI_FLUSH_FORCED : CUPTI_FLUSH_DEFAULT);
+    if (strcmp(name, "ask-fini") == 0)
+        return ask_for_callback();
+    if (strcmp(name, "has-fini") == 0)
+        return subscriber ? -4 : 0;
     return strcmp(name, "fini-callback") == 0 ? finalize_in_callback() : -2;
 }
 

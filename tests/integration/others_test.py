@@ -241,6 +241,23 @@ class GiveWay(Case):
         self.assert_all_well(result)
         self.assertFalse(any(map(compare.is_gpu_span, result.spans)))
 
+    def test_a_guest_that_waits_for_a_call_is_not_idle(self):
+        """It ends CUPTI in the program's next call, however late that comes: until then it has what it asked for."""
+        result = self.guest("inject", "guest-on", "play", "guest-off", "count", "ask-fini", "nap=600", "play", "has-fini",
+                            way="give-way", settings=RETRY)
+        self.assert_all_well(result)
+        self.assert_guest_saw(result.counts[0])
+        self.assertEqual(result.report["counters"]["releases"], 1)
+
+    def test_by_the_subscriber_s_calls(self):
+        """As long as the guest has recorded nothing; then CUPTI takes the classic ones alone."""
+        result = self.guest("inject", "play", "guest-on", "play", "guest-off", "count", "on", "play", way="give-way",
+                            settings={**RETRY, "cupti.api": "subscriber"})
+        self.assert_all_well(result)
+        self.assert_guest_saw(result.counts[0])
+        self.assert_agent_has(result, 2)
+        self.check_line(result)
+
     def test_its_subscription_holds_when_it_comes_again(self):
         """Taken back while it was idle, it is restored, and ends as the guest ends it."""
         result = self.guest("inject", "guest-on", "play", "guest-off", "count", "on", "play", "guest-on", "play",

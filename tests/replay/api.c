@@ -127,6 +127,9 @@ uint32_t cuptiGetCallbackName(uint32_t domain, uint32_t cbid, const char **name)
 
 /* --- activity --- */
 
+/* Once somebody has recorded by classic calls, those of subscribers record nothing more (seen with 13.5). */
+static atomic_bool has_recorded_classic;
+
 /* Where subscribers allow others, each must say who it is. */
 #define RETURN_IF_NOT_CLASSIC()                                                                              \
     RETURN_IF_NOT_INITIALIZED();                                                                             \
@@ -142,6 +145,7 @@ uint32_t cuptiActivityRegisterCallbacks(cupti_request_fn *request, cupti_complet
 uint32_t cuptiActivityEnable(uint32_t kind)
 {
     RETURN_IF_NOT_CLASSIC();
+    atomic_store(&has_recorded_classic, true);
     return records_enable(0, kind, NULL);
 }
 
@@ -336,6 +340,8 @@ uint32_t cuptiActivityEnable_v2(cupti_subscriber_handle subscriber, uint32_t kin
                                 struct cupti_activity_config *config)
 {
     RETURN_IF_NOT_SUBSCRIBED(subscriber);
+    if (atomic_load(&has_recorded_classic))
+        return CUPTI_NOT_COMPATIBLE;
     return records_enable(callbacks_place(subscriber), kind, config);
 }
 
