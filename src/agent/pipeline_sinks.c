@@ -11,8 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define COUNTS_BEFORE_FLUSH 1024 /* the kernels' records are asked for: counts wait for them */
-
 static void on_call(void *context, const struct thread_info *thread, const struct call_record *call)
 {
     correlate_call(context, thread, call);
@@ -60,8 +58,7 @@ static void on_gpu_counters(void *context, const struct thread_info *thread,
                             const struct gpu_counters_record *counters)
 {
     (void)thread;
-    if (correlate_gpu_counters(context, counters) % COUNTS_BEFORE_FLUSH == 0)
-        capture_flush_soon();
+    correlate_gpu_counters(context, counters);
 }
 
 static void on_session(void *context, const uint8_t trace_id[16], const uint8_t span_id[8], uint8_t flags)

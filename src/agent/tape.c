@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -82,7 +83,11 @@ static void on_gpu_counters(void *context, const struct thread_info *thread,
 {
     struct tape *tape = context;
     introduce(tape, thread, counters->time_ns);
-    check(tape, recording_write_gpu_counters(tape->writer, thread->tid, counters));
+    bool has_values = false; /* else they will come, or the launch failed */
+    for (uint32_t i = 0; i < counters->count; i++)
+        has_values |= isfinite(counters->values[i]) != 0;
+    if (has_values)
+        check(tape, recording_write_gpu_counters(tape->writer, thread->tid, counters));
 }
 
 static void on_activity(void *context, const struct activity_record *activity)

@@ -326,6 +326,7 @@ size_t capture_pump(const struct capture_sink *sink)
     last_round_was_full = count == CAPTURE_BUFFERS_A_ROUND;
     struct round round = {.sink = sink};
     drain_rings(&round);
+    gpu_counters_take(sink->on_gpu_counters, sink->context);
     size_t activities = 0;
     for (size_t i = 0; i < count; i++) {
         if (i > 0 && i % BUFFERS_BETWEEN_DRAINS == 0)
@@ -353,6 +354,7 @@ void capture_service(uint64_t now_ns)
         atomic_load_explicit(&is_released, memory_order_relaxed))
         return;
     switches_follow();
+    gpu_counters_service(now_ns);
     bool has_fallen_asleep = wake_service();
     bool hurry = atomic_exchange_explicit(&callbacks_signals.flush_soon, false, memory_order_relaxed) ||
                  has_fallen_asleep;

@@ -12,16 +12,20 @@
 #include <errno.h>
 #include <fnmatch.h>
 #include <math.h>
+#include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#define CONTEXTS_MAX 16
-#define WAIT_STEP_NS (100 * 1000)
-#define NAME_BYTES   1024 /* of a kernel's mangled name that patterns are compared with */
-#define SPIN_NS      NS_PER_MS
-#define PAUSE_NS     50000
+#define CONTEXTS_MAX  16
+#define WAIT_STEP_NS  (100 * 1000)
+#define NAME_BYTES    1024 /* of a kernel's mangled name that patterns are compared with */
+#define SPIN_NS       NS_PER_MS
+#define PAUSE_NS      50000
+#define READ_AFTER_NS NS_PER_SECOND /* spans wait for their counts */
+#define EXIT_WAIT_MS  100
 
 /* They wait for kernels on other GPUs, or for one another: waiting for one of them alone may never end. */
 static const char *const talkative[] = {"nccl",       "nvshmem",   "cross_device",   "multimem",
@@ -29,23 +33,50 @@ static const char *const talkative[] = {"nccl",       "nvshmem",   "cross_device
                                         "all_to_all", "alltoall",  "reduce_scatter", "deep_ep",
                                         "symm_mem",   "twoshot",   "oneshot"};
 
+/* One that was counted, until CUPTI says what. */
+struct counted_launch {
+    uint64_t time_ticks;
+    uint32_t correlation_id;
+    bool is_spoilt;
+    struct thread_info thread; /* but for its name */
+};
+
+struct counted_context {
+    cuda_context_handle handle;
+    struct profiler *profiler;
+    size_t count;
+    uint64_t first_ns; /* when the first of these was counted */
+    struct counted_launch launches[PROFILER_RANGES_MAX];
+};
+
+/* What CUPTI said, on its way to the pipeline. */
+struct read_counts {
+    struct read_counts *next;
+    struct thread_info thread;
+    struct gpu_counters_record record; /* and its values */
+};
+
 static struct {
     const struct settings *settings;
     const struct cupti *cupti;
     _Atomic bool is_on;
-    _Atomic uint32_t until_next; /* launches */
-    _Atomic bool is_taken;       /* something is counted; who counts has all below */
-    struct {
-        cuda_context_handle handle;
-        struct profiler *kernels, *ranges;
-    } contexts[CONTEXTS_MAX];
+    _Atomic uint32_t entered, next_turn; /* launches that have begun; which of them is counted next */
+    _Atomic bool is_taken;               /* something is counted; who counts has all below */
+    struct counted_context contexts[CONTEXTS_MAX];
     size_t context_count;
-    struct profiler *counting;
+    struct counted_context *counting;
     cuda_stream_handle stream; /* of the launch */
+    uint32_t entered_before;   /* launches, when this one was begun to be counted */
+    bool is_spoilt;
 #define DRIVER_MEMBER(name, params) name##_fn *name;
     PROFILER_DRIVER_CALLS(DRIVER_MEMBER)
 #undef DRIVER_MEMBER
 } state;
+
+static struct {
+    pthread_mutex_t lock;
+    struct read_counts *first, **end;
+} ready = {PTHREAD_MUTEX_INITIALIZER, NULL, &ready.first};
 
 _Atomic bool gpu_counters_have_ranges;
 static _Atomic uint64_t counted_range; /* its ID; 0: none */
@@ -83,7 +114,7 @@ void gpu_counters_start(const struct settings *settings, const struct cupti *cup
     }
     for (size_t i = 0; i < settings->counters.metrics.count && i < GPU_COUNTERS_MAX; i++)
         (void)gpu_counter_key(settings->counters.metrics.patterns[i], &keys[i]);
-    atomic_store(&state.until_next, 1);
+    atomic_store(&state.next_turn, atomic_load(&state.entered) + 1);
     atomic_store(&gpu_counters_have_ranges, settings->counters.ranges.count > 0);
     atomic_store(&state.is_on, true);
 }
@@ -172,17 +203,19 @@ static bool may_count_kernel(const char *name)
 /* One in so many, of all threads. */
 static bool is_turn(void)
 {
-    uint32_t before = atomic_fetch_sub_explicit(&state.until_next, 1, memory_order_relaxed);
-    if (before != 1)
-        return false;
-    atomic_store_explicit(&state.until_next, state.settings->counters.period, memory_order_relaxed);
-    return true;
+    uint32_t number = atomic_fetch_add_explicit(&state.entered, 1, memory_order_relaxed) + 1;
+    uint32_t due = atomic_load_explicit(&state.next_turn, memory_order_relaxed);
+    return (int32_t)(number - due) >= 0 &&
+           atomic_compare_exchange_strong_explicit(&state.next_turn, &due,
+                                                   number + state.settings->counters.period,
+                                                   memory_order_relaxed, memory_order_relaxed);
 }
 
 /* To the next. */
 static void pass_turn_on(void)
 {
-    atomic_store_explicit(&state.until_next, 1, memory_order_relaxed);
+    atomic_store_explicit(&state.next_turn, atomic_load_explicit(&state.entered, memory_order_relaxed) + 1,
+                          memory_order_relaxed);
 }
 
 /* --- the launch's stream --- */
@@ -235,9 +268,14 @@ static bool wait_for_stream(cuda_stream_handle stream)
     return true;
 }
 
-/* --- counting --- */
+/* --- contexts --- */
 
-static struct profiler **place_of(cuda_context_handle context, bool is_range)
+static bool replays(void)
+{
+    return state.settings->counters.replay == REPLAY_KERNEL;
+}
+
+static struct counted_context *place_of(cuda_context_handle context)
 {
     size_t i = 0;
     while (i < state.context_count && state.contexts[i].handle != context)
@@ -249,53 +287,157 @@ static struct profiler **place_of(cuda_context_handle context, bool is_range)
         state.contexts[i].handle = context;
         state.context_count++;
     }
-    return is_range ? &state.contexts[i].ranges : &state.contexts[i].kernels;
+    return &state.contexts[i];
 }
 
-/* The context's profiler, made at its first use. NULL: there is none to be had. */
-static struct profiler *profiler_of(cuda_context_handle context, bool is_range)
+/* With its profiler, made at its first use. NULL: there is none to be had. */
+static struct counted_context *open_context(cuda_context_handle context)
 {
     struct error err = {"too many contexts"};
-    struct profiler **place = context ? place_of(context, is_range) : NULL;
-    enum profiler_scope scope = is_range                                           ? PROFILER_WHOLE
-                                : state.settings->counters.replay == REPLAY_KERNEL ? PROFILER_REPLAYS
-                                                                                   : PROFILER_KERNELS;
-    if (!place || (!*place && profiler_open(context, &state.settings->counters.metrics, scope, place, &err) !=
-                                  STATUS_OK)) {
+    struct counted_context *place = context ? place_of(context) : NULL;
+    enum profiler_scope scope = replays() ? PROFILER_REPLAYS : PROFILER_RUNS_ONCE;
+    if (!place || (!place->profiler && profiler_open(context, &state.settings->counters.metrics, scope,
+                                                     &place->profiler, &err) != STATUS_OK)) {
         give_up(err.text);
         return NULL;
     }
-    return *place;
+    return place;
 }
 
-static bool begin(cuda_context_handle context, bool is_range)
+/* --- reading --- */
+
+static void hand_over(struct read_counts *counts)
 {
-    struct error err;
-    state.counting = profiler_of(context, is_range);
-    if (state.counting && profiler_begin(state.counting, &err) == STATUS_OK)
-        return true;
-    if (state.counting)
-        give_up(err.text);
+    pthread_mutex_lock(&ready.lock);
+    *ready.end = counts;
+    ready.end = &counts->next;
+    pthread_mutex_unlock(&ready.lock);
+}
+
+/* The span waits for it, even where there is nothing in it. */
+static bool pass_on(const struct counted_launch *launch, const struct profiler_counts *counts, size_t count)
+{
+    struct read_counts *passed = calloc(1, sizeof *passed + count * sizeof(double));
+    if (!passed)
+        return false;
+    passed->thread = launch->thread;
+    passed->record = (struct gpu_counters_record){
+        .head = {(uint32_t)(sizeof passed->record + count * sizeof(double)), RECORD_GPU_COUNTERS, 0, 0},
+        .time_ns = launch->time_ticks,
+        .correlation_id = launch->correlation_id,
+        .count = (uint32_t)count,
+        .range_ns = counts->range_ns};
+    memcpy(passed->record.values, counts->values, count * sizeof(double));
+    hand_over(passed);
+    return true;
+}
+
+/* A launch that failed has none. */
+static bool has_values(const double *values, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (isfinite(values[i]))
+            return true;
     return false;
 }
 
-/* OK with `*count` 1: the values are there. */
-static bool end(double *values, size_t *count)
+/* All that was counted and not read yet. */
+static void read_launches(struct counted_context *context, bool goes_on)
 {
+    struct profiler_counts counts[PROFILER_RANGES_MAX];
     struct error err;
-    if (profiler_end(state.counting, values, count, &err) != STATUS_OK) {
-        give_up(err.text);
-        return false;
+    size_t count = 0, marked = context->count, metric_count = profiler_metric_count(context->profiler);
+    uint64_t passed = 0, empty = 0;
+    bool is_read = profiler_read(context->profiler, goes_on, counts, &count, &err) == STATUS_OK;
+    context->count = 0;
+    for (size_t i = 0; i < count && i < marked; i++) {
+        bool is_passed =
+            !context->launches[i].is_spoilt && pass_on(&context->launches[i], &counts[i], metric_count);
+        bool is_full = has_values(counts[i].values, metric_count);
+        passed += is_passed && is_full;
+        empty += is_passed && !is_full;
     }
-    return true;
+    counter_add(COUNTER_gpu_counts, passed);
+    counter_add(COUNTER_gpu_counts_lost, marked - passed - empty);
+    if (!is_read)
+        give_up(err.text);
+}
+
+/* On any thread. False: the context is gone, or the driver. */
+static bool enter_context(const struct counted_context *context)
+{
+    return state.cuCtxPushCurrent_v2(context->handle) == CUDA_OK;
+}
+
+static void leave_context(void)
+{
+    cuda_context_handle left;
+    (void)state.cuCtxPopCurrent_v2(&left);
+}
+
+static void read_in_context(struct counted_context *context, bool goes_on)
+{
+    if (context->count == 0)
+        return;
+    if (!enter_context(context)) {
+        counter_add(COUNTER_gpu_counts_lost, context->count);
+        context->count = 0;
+        return;
+    }
+    read_launches(context, goes_on);
+    leave_context();
+}
+
+void gpu_counters_service(uint64_t now_ns)
+{
+    if (!atomic_load_explicit(&state.is_on, memory_order_relaxed) || !take())
+        return;
+    for (size_t i = 0; i < state.context_count; i++)
+        if (state.contexts[i].count && now_ns - state.contexts[i].first_ns >= READ_AFTER_NS)
+            read_in_context(&state.contexts[i], true);
+    let_go();
+}
+
+void gpu_counters_take(gpu_counters_see_fn *see, void *context)
+{
+    pthread_mutex_lock(&ready.lock);
+    struct read_counts *counts = ready.first;
+    ready.first = NULL;
+    ready.end = &ready.first;
+    pthread_mutex_unlock(&ready.lock);
+    while (counts) {
+        struct read_counts *next = counts->next;
+        counts->record.time_ns = clock_ticks_to_ns(counts->record.time_ns);
+        see(context, &counts->thread, &counts->record);
+        free(counts);
+        counts = next;
+    }
 }
 
 /* --- launches --- */
 
+static bool begin(const struct host_thread *thread, cuda_context_handle handle)
+{
+    struct error err;
+    state.counting = open_context(handle);
+    if (!state.counting)
+        return false;
+    struct profiler *profiler = state.counting->profiler;
+    state.is_spoilt = threads_launch_besides(thread);
+    state.entered_before = atomic_load(&state.entered);
+    if ((replays() ? profiler_begin(profiler, &err) : profiler_push(profiler, &err)) == STATUS_OK)
+        return true;
+    give_up(err.text);
+    return false;
+}
+
 void gpu_counters_enter(struct host_thread *thread, enum call_domain domain, uint32_t cbid,
                         const struct cupti_callback_data *data)
 {
-    if (!atomic_load_explicit(&state.is_on, memory_order_relaxed) || !is_turn())
+    if (!atomic_load_explicit(&state.is_on, memory_order_relaxed))
+        return;
+    atomic_store_explicit(&thread->launch, data->correlationId, memory_order_relaxed);
+    if (!is_turn())
         return;
     bool may_count =
         data->context && data->symbolName && is_sampled() && may_count_kernel(data->symbolName) && take();
@@ -306,67 +448,105 @@ void gpu_counters_enter(struct host_thread *thread, enum call_domain domain, uin
     int saved_errno = errno;
     thread_is_ours = true;
     state.stream = stream_of(domain, cbid, data);
-    bool is_counted = runs_now(state.stream) && begin(data->context, false);
+    thread->is_counted = runs_now(state.stream) && begin(thread, data->context);
     thread_is_ours = false;
     errno = saved_errno;
-    if (is_counted) {
-        thread->counted_launch = data->correlationId;
+    if (thread->is_counted)
         return;
-    }
     pass_turn_on();
     let_go();
 }
 
-static void write_counts(struct host_thread *thread, uint32_t correlation_id, const double *values)
+/* `values` NULL: they will come. */
+static bool write_counts(struct host_thread *thread, uint32_t correlation_id, const double *values,
+                         size_t count)
 {
-    uint32_t count = (uint32_t)profiler_metric_count(state.counting);
     uint32_t bytes = (uint32_t)(sizeof(struct gpu_counters_record) + count * sizeof *values);
     struct gpu_counters_record *record = ring_reserve(&thread->ring, bytes);
-    if (!record) {
-        counter_add(COUNTER_gpu_counts_lost, 1);
-        return;
-    }
+    if (!record)
+        return false;
     *record = (struct gpu_counters_record){.head = {bytes, RECORD_GPU_COUNTERS, 0, 0},
                                            .time_ns = clock_ticks(),
                                            .correlation_id = correlation_id,
-                                           .count = count};
-    memcpy(record->values, values, count * sizeof *values);
+                                           .count = (uint32_t)count};
+    if (values)
+        memcpy(record->values, values, count * sizeof *values);
     ring_commit(&thread->ring, bytes);
-    counter_add(COUNTER_gpu_counts, 1);
+    return true;
 }
 
-/* What other threads launched meanwhile was counted, too: which of the counts is ours nobody tells. A launch
- * that failed has none. */
+/* What other threads launched meanwhile was counted, too: which of the counts is ours nobody tells. */
+static bool is_spoilt(void)
+{
+    return state.is_spoilt || atomic_load(&state.entered) != state.entered_before;
+}
+
+static void finish_range(struct host_thread *thread, uint32_t correlation_id)
+{
+    struct counted_context *context = state.counting;
+    struct error err;
+    if (profiler_pop(context->profiler, &err) != STATUS_OK) {
+        give_up(err.text);
+        return;
+    }
+    if (context->count == 0)
+        context->first_ns = clock_monotonic_ns();
+    context->launches[context->count++] = (struct counted_launch){
+        .time_ticks = clock_ticks(),
+        .correlation_id = correlation_id,
+        .is_spoilt = is_spoilt() || !write_counts(thread, correlation_id, NULL, 0),
+        .thread = {.tid = thread->info.tid, .serial = thread->info.serial, .slot = thread->info.slot}};
+    if (context->count == PROFILER_RANGES_MAX)
+        read_in_context(context, true);
+}
+
+/* A launch that failed has no counts. */
+static void finish_replays(struct host_thread *thread, uint32_t correlation_id)
+{
+    double values[GPU_COUNTERS_MAX + 1];
+    struct error err;
+    size_t count = 0;
+    struct profiler *profiler = state.counting->profiler;
+    if (profiler_end(profiler, values, &count, &err) != STATUS_OK)
+        give_up(err.text);
+    else if (count == 1 && !is_spoilt() &&
+             write_counts(thread, correlation_id, values, profiler_metric_count(profiler)))
+        counter_add(COUNTER_gpu_counts, 1);
+    else
+        counter_add(COUNTER_gpu_counts_lost, count > 0);
+}
+
 static void finish_launch(struct host_thread *thread, uint32_t correlation_id)
 {
-    double values[GPU_COUNTERS_MAX];
-    size_t count = 0;
     if (!wait_for_stream(state.stream)) {
         give_up(
             "a kernel that was counted did not end in time (distribution.cuspan.counters.wait_ms): does it "
             "wait for another? Name it in counters.kernels.deny");
+        for (size_t i = 0; i < state.context_count; i++)
+            counter_add(COUNTER_gpu_counts_lost, state.contexts[i].count);
         state.context_count = 0; /* what counts it is never touched again: CUPTI would wait for it */
-        return;
+    } else if (replays()) {
+        finish_replays(thread, correlation_id);
+    } else {
+        finish_range(thread, correlation_id);
     }
-    if (!end(values, &count))
-        return;
-    if (count == 1)
-        write_counts(thread, correlation_id, values);
-    else
-        counter_add(COUNTER_gpu_counts_lost, count > 1);
 }
 
 void gpu_counters_exit(struct host_thread *thread, const struct cupti_callback_data *data)
 {
-    if (thread->counted_launch == 0 || thread->counted_launch != data->correlationId)
+    uint32_t launch = atomic_load_explicit(&thread->launch, memory_order_relaxed);
+    if (launch == 0 || launch != data->correlationId)
         return;
-    int saved_errno = errno;
-    thread_is_ours = true;
-    finish_launch(thread, thread->counted_launch);
-    thread_is_ours = false;
-    errno = saved_errno;
-    thread->counted_launch = 0;
-    let_go();
+    if (thread->is_counted) {
+        int saved_errno = errno;
+        thread_is_ours = true;
+        finish_launch(thread, launch);
+        thread_is_ours = false;
+        errno = saved_errno;
+        thread->is_counted = false;
+        let_go();
+    }
+    atomic_store_explicit(&thread->launch, 0, memory_order_relaxed);
 }
 
 /* --- ranges --- */
@@ -390,7 +570,7 @@ void gpu_counters_enter_range(uint64_t id, const char *name, uint32_t name_bytes
     int saved_errno = errno;
     thread_is_ours = true;
     bool is_counted = state.cuCtxGetCurrent(&context) == CUDA_OK && context &&
-                      state.cuCtxSynchronize() == CUDA_OK && begin(context, true);
+                      state.cuCtxSynchronize() == CUDA_OK && begin(NULL, context);
     thread_is_ours = false;
     errno = saved_errno;
     if (is_counted)
@@ -409,22 +589,33 @@ static uint32_t name_values(const double *values, struct range_attr *attrs)
     return count;
 }
 
+static bool read_range(struct profiler_counts *counts)
+{
+    struct error err;
+    size_t count = 0;
+    struct profiler *profiler = state.counting->profiler;
+    if (state.cuCtxSynchronize() != CUDA_OK)
+        return false;
+    if (profiler_pop(profiler, &err) == STATUS_OK &&
+        profiler_read(profiler, true, counts, &count, &err) == STATUS_OK)
+        return count == 1;
+    give_up(err.text);
+    return false;
+}
+
 uint32_t gpu_counters_exit_range(uint64_t id, struct range_attr *attrs)
 {
-    double values[GPU_COUNTERS_MAX];
+    struct profiler_counts counts[PROFILER_RANGES_MAX];
     uint64_t expected = id;
-    size_t ranges = 0;
     uint32_t count = 0;
     if (id == 0 || !atomic_compare_exchange_strong(&counted_range, &expected, 0))
         return 0;
     int saved_errno = errno;
     thread_is_ours = true;
-    if (state.cuCtxSynchronize() == CUDA_OK && end(values, &ranges) && ranges > 0) {
-        count = name_values(values, attrs);
-        counter_add(COUNTER_gpu_counts, 1);
-    } else {
-        counter_add(COUNTER_gpu_counts_lost, 1);
-    }
+    bool is_read = read_range(counts);
+    if (is_read)
+        count = name_values(counts->values, attrs);
+    counter_add(is_read ? COUNTER_gpu_counts : COUNTER_gpu_counts_lost, 1);
     thread_is_ours = false;
     errno = saved_errno;
     let_go();
@@ -433,11 +624,26 @@ uint32_t gpu_counters_exit_range(uint64_t id, struct range_attr *attrs)
 
 /* --- the end --- */
 
-static void close_context(size_t i)
+/* What was counted is read first. `is_exit`: what is left of it goes with the process. */
+static void close_context(size_t i, bool is_exit)
 {
-    profiler_close(state.contexts[i].kernels);
-    profiler_close(state.contexts[i].ranges);
-    state.contexts[i] = state.contexts[--state.context_count];
+    struct counted_context *context = &state.contexts[i];
+    read_in_context(context, false);
+    if (!is_exit && enter_context(context)) {
+        profiler_close(context->profiler);
+        leave_context();
+    }
+    *context = state.contexts[--state.context_count];
+}
+
+static void close_contexts(cuda_context_handle handle, bool is_exit)
+{
+    bool was_ours = thread_is_ours;
+    thread_is_ours = true;
+    for (size_t i = state.context_count; i > 0; i--)
+        if (!handle || state.contexts[i - 1].handle == handle)
+            close_context(i - 1, is_exit);
+    thread_is_ours = was_ours;
 }
 
 void gpu_counters_end_context(cuda_context_handle context)
@@ -445,12 +651,7 @@ void gpu_counters_end_context(cuda_context_handle context)
     if (!atomic_load_explicit(&state.is_on, memory_order_relaxed) ||
         !take_within(state.settings->counters.wait_ms))
         return;
-    bool was_ours = thread_is_ours;
-    thread_is_ours = true;
-    for (size_t i = state.context_count; i > 0; i--)
-        if (state.contexts[i - 1].handle == context)
-            close_context(i - 1);
-    thread_is_ours = was_ours;
+    close_contexts(context, false);
     let_go();
 }
 
@@ -459,9 +660,8 @@ void gpu_counters_stop(bool is_exit)
     if (!atomic_exchange(&state.is_on, false))
         return;
     atomic_store(&gpu_counters_have_ranges, false);
-    if (is_exit || !take_within(state.settings->counters.wait_ms))
+    if (!take_within(is_exit ? EXIT_WAIT_MS : state.settings->counters.wait_ms))
         return;
-    while (state.context_count > 0)
-        close_context(state.context_count - 1);
+    close_contexts(NULL, is_exit);
     let_go();
 }

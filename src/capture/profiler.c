@@ -8,8 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define RANGES_MAX      8 /* kernels that other threads launch meanwhile are seen, and spoil the count */
+#define REPLAYS_MAX     8 /* kernels that other threads launch meanwhile are seen, and spoil the count */
+#define NAMES_MAX       (GPU_COUNTERS_MAX + 1)
 #define IMAGE_BYTES_MAX (8 * 1024 * 1024)
+#define RANGE_TIME      "gpu__time_duration.sum"
 
 static struct {
     const struct cupti *cupti;
@@ -29,8 +31,10 @@ struct profiler {
     char chip[PROFILER_CHIP_BYTES];
     profiler_host_handle host;
     profiler_range_handle ranges;
-    size_t metric_count;
-    const char *metrics[GPU_COUNTERS_MAX]; /* the chip's own names; of the settings, or static */
+    size_t metric_count, name_count;
+    const char
+        *names[NAMES_MAX]; /* the metrics' own; of the settings, or static; then RANGE_TIME if wanted */
+    size_t ranges_marked;  /* since the last reading */
     struct image availability, config, data;
 };
 
@@ -186,6 +190,24 @@ static enum status learn_availability(struct profiler *profiler, cuda_context_ha
     return say(calls.cuptiProfilerGetCounterAvailability(&params), "learn which counters can be had", err);
 }
 
+/* The chip's metrics, and the plan of which are counted. */
+static enum status open_metrics(const struct profiler *profiler, profiler_host_handle *host,
+                                struct error *err)
+{
+    PARAMS(params, profiler_host_initialize, pHostObject, .profilerType = PROFILER_RANGES,
+           .pChipName = profiler->chip, .pCounterAvailabilityImage = profiler->availability.bytes);
+    enum status status = say(calls.cuptiProfilerHostInitialize(&params), "learn the chip's metrics", err);
+    *host = status == STATUS_OK ? params.pHostObject : NULL;
+    return status;
+}
+
+static void close_metrics(profiler_host_handle host)
+{
+    PARAMS(params, profiler_host_deinitialize, pHostObject, .pHostObject = host);
+    if (host)
+        calls.cuptiProfilerHostDeinitialize(&params);
+}
+
 static enum status open_host(struct profiler *profiler, cuda_context_handle context, struct error *err)
 {
     uint32_t device = 0;
@@ -198,26 +220,22 @@ static enum status open_host(struct profiler *profiler, cuda_context_handle cont
         status = learn_chip(profiler, device, err);
     if (status == STATUS_OK)
         status = learn_availability(profiler, context, err);
-    if (status != STATUS_OK)
-        return status;
-    PARAMS(params, profiler_host_initialize, pHostObject, .profilerType = PROFILER_RANGES,
-           .pChipName = profiler->chip, .pCounterAvailabilityImage = profiler->availability.bytes);
-    status = say(calls.cuptiProfilerHostInitialize(&params), "learn the chip's metrics", err);
-    profiler->host = status == STATUS_OK ? params.pHostObject : NULL;
-    return status;
+    return status == STATUS_OK ? open_metrics(profiler, &profiler->host, err) : status;
 }
 
 /* --- metrics --- */
 
-static uint32_t add_metric(struct profiler *profiler, const char **name)
+/* Added at once they share passes; CUPTI gives those of each call passes of their own. */
+static uint32_t add_metrics(profiler_host_handle host, const char **names, size_t count)
 {
-    PARAMS(params, profiler_add_metrics, numMetrics, .pHostObject = profiler->host, .ppMetricNames = name,
-           .numMetrics = 1);
-    return calls.cuptiProfilerHostConfigAddMetrics(&params);
+    PARAMS(params, profiler_add_metrics, numMetrics, .pHostObject = host, .ppMetricNames = names,
+           .numMetrics = count);
+    return count ? calls.cuptiProfilerHostConfigAddMetrics(&params) : CUPTI_OK;
 }
 
-/* Of a plain name, the first that the chip has. */
-static enum status add_named(struct profiler *profiler, const char *setting, struct error *err)
+/* Of a plain name, the first that the chip has. `scratch`: it is added there, to see. */
+static enum status find_metric(struct profiler *profiler, profiler_host_handle scratch, const char *setting,
+                               struct error *err)
 {
     const char *name = gpu_counter_metric(setting);
     const struct gpu_counter_name *plain = gpu_counter_find(name);
@@ -226,14 +244,70 @@ static enum status add_named(struct profiler *profiler, const char *setting, str
     uint32_t result = CUPTI_INVALID_METRIC_NAME;
     for (; *candidates && result != CUPTI_OK; candidates++) {
         const char *metric = *candidates;
-        result = add_metric(profiler, &metric);
+        result = add_metrics(scratch, &metric, 1);
         if (result == CUPTI_OK)
-            profiler->metrics[profiler->metric_count++] = metric;
+            profiler->names[profiler->metric_count++] = metric;
     }
     if (result == CUPTI_INVALID_METRIC_NAME || result == CUPTI_INVALID_PARAMETER)
         return error_set(err, STATUS_INVALID,
                          "%s has no metric \"%s\"; `cuspan counters` lists those that it has", profiler->chip,
                          name);
+    return say(result, "count what is asked for", err);
+}
+
+static enum status find_metrics(struct profiler *profiler, const struct pattern_list *metrics,
+                                struct error *err)
+{
+    profiler_host_handle scratch = NULL;
+    enum status status = open_metrics(profiler, &scratch, err);
+    for (size_t i = 0; i < metrics->count && status == STATUS_OK; i++)
+        status = find_metric(profiler, scratch, metrics->patterns[i], err);
+    close_metrics(scratch);
+    profiler->name_count = profiler->metric_count;
+    return status;
+}
+
+/* They are counted by code that CUPTI puts into the kernel, and count nothing in a run of which CUPTI takes
+ * the times: of several runs that is the last (seen with 13.5 on an H200). */
+static bool is_patched(const char *metric)
+{
+    return strstr(metric, "__sass_") != NULL;
+}
+
+static size_t split(const struct profiler *profiler, bool are_patched, const char **names)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < profiler->name_count; i++)
+        if (is_patched(profiler->names[i]) == are_patched)
+            names[count++] = profiler->names[i];
+    return count;
+}
+
+/* A range takes longer than its kernel. */
+static void time_ranges(struct profiler *profiler)
+{
+    bool has_rates = false;
+    for (size_t i = 0; i < profiler->metric_count; i++)
+        has_rates |= gpu_counter_is_rate(profiler->names[i]);
+    if (has_rates)
+        profiler->names[profiler->name_count++] = RANGE_TIME;
+}
+
+static enum status choose(struct profiler *profiler, struct error *err)
+{
+    const char *patched[NAMES_MAX], *others[NAMES_MAX];
+    size_t patched_count = split(profiler, true, patched), others_count = split(profiler, false, others);
+    if (patched_count && profiler->scope == PROFILER_RUNS_ONCE)
+        return error_set(
+            err, STATUS_INVALID,
+            "%s is counted by code that CUPTI adds to kernels, and not while it takes their times: it "
+            "needs counters.replay: kernel; without it, count the pipes (cuspan counters '*_pipe_*')",
+            patched[0]);
+    if (patched_count && others_count == 0)
+        others[others_count++] = RANGE_TIME; /* the last run's */
+    uint32_t result = add_metrics(profiler->host, patched, patched_count);
+    if (result == CUPTI_OK)
+        result = add_metrics(profiler->host, others, others_count);
     return say(result, "count what is asked for", err);
 }
 
@@ -263,9 +337,11 @@ static enum status plan(struct profiler *profiler, const struct pattern_list *me
     if (metrics->count == 0 || metrics->count > GPU_COUNTERS_MAX)
         return error_set(err, STATUS_INVALID, "1 to %d metrics can be counted at a time, not %zu",
                          GPU_COUNTERS_MAX, metrics->count);
-    enum status status = STATUS_OK;
-    for (size_t i = 0; i < metrics->count && status == STATUS_OK; i++)
-        status = add_named(profiler, metrics->patterns[i], err);
+    enum status status = find_metrics(profiler, metrics, err);
+    if (profiler->scope == PROFILER_RUNS_ONCE)
+        time_ranges(profiler);
+    if (status == STATUS_OK)
+        status = choose(profiler, err);
     return status == STATUS_OK ? configure(profiler, passes, err) : status;
 }
 
@@ -274,7 +350,7 @@ static enum status choose_metrics(struct profiler *profiler, const struct patter
 {
     size_t passes = 0;
     enum status status = plan(profiler, metrics, &passes, err);
-    if (status == STATUS_OK && passes > 1 && profiler->scope != PROFILER_REPLAYS)
+    if (status == STATUS_OK && passes > 1 && profiler->scope == PROFILER_RUNS_ONCE)
         return error_set(err, STATUS_INVALID,
                          "%s can count these %zu metrics in %zu passes, and a kernel runs once; name fewer "
                          "(distribution.cuspan.counters.metrics), or allow it to be run again for kernels "
@@ -285,11 +361,16 @@ static enum status choose_metrics(struct profiler *profiler, const struct patter
 
 /* --- counting --- */
 
+static size_t ranges_max(const struct profiler *profiler)
+{
+    return profiler->scope == PROFILER_REPLAYS ? REPLAYS_MAX : PROFILER_RANGES_MAX;
+}
+
 static enum status make_data(struct profiler *profiler, struct error *err)
 {
     PARAMS(params, profiler_data_size, counterDataSize, .pRangeProfilerObject = profiler->ranges,
-           .pMetricNames = profiler->metrics, .numMetrics = profiler->metric_count,
-           .maxNumOfRanges = RANGES_MAX, .maxNumRangeTreeNodes = RANGES_MAX);
+           .pMetricNames = profiler->names, .numMetrics = profiler->name_count,
+           .maxNumOfRanges = ranges_max(profiler), .maxNumRangeTreeNodes = (uint32_t)ranges_max(profiler));
     enum status status =
         say(calls.cuptiRangeProfilerGetCounterDataSize(&params), "make room for counters", err);
     return status == STATUS_OK
@@ -301,19 +382,30 @@ static enum status clear_data(struct profiler *profiler, struct error *err)
 {
     PARAMS(params, profiler_data_initialize, pCounterData, .pRangeProfilerObject = profiler->ranges,
            .counterDataSize = profiler->data.size, .pCounterData = profiler->data.bytes);
+    profiler->ranges_marked = 0;
     return say(calls.cuptiRangeProfilerCounterDataImageInitialize(&params), "clear the counters", err);
 }
 
 static enum status set_config(struct profiler *profiler, struct error *err)
 {
+    bool replays = profiler->scope == PROFILER_REPLAYS;
     PARAMS(params, profiler_set_config, targetNestingLevel, .pRangeProfilerObject = profiler->ranges,
            .configSize = profiler->config.size, .pConfig = profiler->config.bytes,
            .counterDataImageSize = profiler->data.size, .pCounterDataImage = profiler->data.bytes,
-           .range = profiler->scope == PROFILER_WHOLE ? PROFILER_USER_RANGE : PROFILER_AUTO_RANGE,
-           .replayMode = profiler->scope == PROFILER_REPLAYS ? PROFILER_KERNEL_REPLAY : PROFILER_USER_REPLAY,
-           .maxRangesPerPass = RANGES_MAX, .numNestingLevels = 1, .minNestingLevel = 1,
-           .targetNestingLevel = 1);
+           .range = replays ? PROFILER_AUTO_RANGE : PROFILER_USER_RANGE,
+           .replayMode = replays ? PROFILER_KERNEL_REPLAY : PROFILER_USER_REPLAY,
+           .maxRangesPerPass = ranges_max(profiler), .numNestingLevels = 1, .minNestingLevel = 1);
     return say(calls.cuptiRangeProfilerSetConfig(&params), "set up the counters", err);
+}
+
+static enum status start(struct profiler *profiler, struct error *err)
+{
+    PARAMS(params, profiler_object, pRangeProfilerObject, .pRangeProfilerObject = profiler->ranges);
+    enum status status = clear_data(profiler, err);
+    if (status == STATUS_OK)
+        status = set_config(profiler, err);
+    return status == STATUS_OK ? say(calls.cuptiRangeProfilerStart(&params), "start the counters", err)
+                               : status;
 }
 
 static enum status open_ranges(struct profiler *profiler, cuda_context_handle context, struct error *err)
@@ -323,7 +415,8 @@ static enum status open_ranges(struct profiler *profiler, cuda_context_handle co
     if (status != STATUS_OK)
         return status;
     profiler->ranges = params.pRangeProfilerObject;
-    return make_data(profiler, err);
+    status = make_data(profiler, err);
+    return status == STATUS_OK && profiler->scope == PROFILER_RUNS_ONCE ? start(profiler, err) : status;
 }
 
 enum status profiler_open(cuda_context_handle context, const struct pattern_list *metrics,
@@ -347,10 +440,7 @@ enum status profiler_open(cuda_context_handle context, const struct pattern_list
 
 static void close_host(struct profiler *profiler)
 {
-    if (profiler->host) {
-        PARAMS(params, profiler_host_deinitialize, pHostObject, .pHostObject = profiler->host);
-        calls.cuptiProfilerHostDeinitialize(&params);
-    }
+    close_metrics(profiler->host);
     free(profiler->availability.bytes);
     free(profiler->config.bytes);
     free(profiler->data.bytes);
@@ -373,55 +463,79 @@ size_t profiler_metric_count(const struct profiler *profiler)
     return profiler->metric_count;
 }
 
-enum status profiler_begin(struct profiler *profiler, struct error *err)
+/* Ranges of one name might be taken for one. */
+enum status profiler_push(struct profiler *profiler, struct error *err)
 {
-    PARAMS(start, profiler_object, pRangeProfilerObject, .pRangeProfilerObject = profiler->ranges);
-    enum status status = clear_data(profiler, err);
-    if (status == STATUS_OK)
-        status = set_config(profiler, err);
-    if (status == STATUS_OK)
-        status = say(calls.cuptiRangeProfilerStart(&start), "start the counters", err);
-    if (status != STATUS_OK || profiler->scope != PROFILER_WHOLE)
-        return status;
-    PARAMS(push, profiler_push_range, pRangeName, .pRangeProfilerObject = profiler->ranges,
-           .pRangeName = "cuspan");
-    return say(calls.cuptiRangeProfilerPushRange(&push), "begin to count", err);
+    char name[16];
+    PARAMS(params, profiler_push_range, pRangeName, .pRangeProfilerObject = profiler->ranges,
+           .pRangeName = name);
+    snprintf(name, sizeof name, "%zu", profiler->ranges_marked);
+    return say(calls.cuptiRangeProfilerPushRange(&params), "begin to count", err);
 }
 
-static enum status stop(struct profiler *profiler, struct error *err)
+enum status profiler_pop(struct profiler *profiler, struct error *err)
 {
-    enum status status = STATUS_OK;
-    if (profiler->scope == PROFILER_WHOLE) {
-        PARAMS(pop, profiler_object, pRangeProfilerObject, .pRangeProfilerObject = profiler->ranges);
-        status = say(calls.cuptiRangeProfilerPopRange(&pop), "end the counting", err);
-    }
+    PARAMS(params, profiler_object, pRangeProfilerObject, .pRangeProfilerObject = profiler->ranges);
+    profiler->ranges_marked++;
+    return say(calls.cuptiRangeProfilerPopRange(&params), "end the counting", err);
+}
+
+/* Stops, and says how many ranges there are. */
+static enum status stop(struct profiler *profiler, size_t *ranges, size_t *dropped, struct error *err)
+{
     PARAMS(params, profiler_stop, isAllPassSubmitted, .pRangeProfilerObject = profiler->ranges);
-    enum status stopped = say(calls.cuptiRangeProfilerStop(&params), "stop the counters", err);
-    return status == STATUS_OK ? stopped : status;
-}
-
-static enum status evaluate(struct profiler *profiler, double *values, struct error *err)
-{
-    PARAMS(params, profiler_evaluate, pMetricValues, .pHostObject = profiler->host,
-           .pCounterDataImage = profiler->data.bytes, .counterDataImageSize = profiler->data.size,
-           .ppMetricNames = profiler->metrics, .numMetrics = profiler->metric_count, .pMetricValues = values);
-    return say(calls.cuptiProfilerHostEvaluateToGpuValues(&params), "make values of what was counted", err);
-}
-
-enum status profiler_end(struct profiler *profiler, double *values, size_t *count, struct error *err)
-{
     PARAMS(decode, profiler_decode, numOfRangeDropped, .pRangeProfilerObject = profiler->ranges);
     PARAMS(info, profiler_data_info, numTotalRanges, .pCounterDataImage = profiler->data.bytes,
            .counterDataImageSize = profiler->data.size);
-    enum status status = stop(profiler, err);
+    enum status status = say(calls.cuptiRangeProfilerStop(&params), "stop the counters", err);
     if (status == STATUS_OK)
         status = say(calls.cuptiRangeProfilerDecodeData(&decode), "read the counters", err);
     if (status == STATUS_OK)
         status = say(calls.cuptiRangeProfilerGetCounterDataInfo(&info), "read the counters", err);
-    if (status != STATUS_OK)
-        return status;
-    *count = info.numTotalRanges + decode.numOfRangeDropped;
-    return *count > 0 ? evaluate(profiler, values, err) : STATUS_OK;
+    *ranges = info.numTotalRanges;
+    *dropped = decode.numOfRangeDropped;
+    return status;
+}
+
+static enum status evaluate(struct profiler *profiler, size_t range, double *values, struct error *err)
+{
+    PARAMS(params, profiler_evaluate, pMetricValues, .pHostObject = profiler->host,
+           .pCounterDataImage = profiler->data.bytes, .counterDataImageSize = profiler->data.size,
+           .rangeIndex = range, .ppMetricNames = profiler->names, .numMetrics = profiler->name_count,
+           .pMetricValues = values);
+    return say(calls.cuptiProfilerHostEvaluateToGpuValues(&params), "make values of what was counted", err);
+}
+
+enum status profiler_read(struct profiler *profiler, bool goes_on, struct profiler_counts *counts,
+                          size_t *count, struct error *err)
+{
+    double values[NAMES_MAX];
+    size_t ranges = 0, dropped = 0;
+    enum status status = stop(profiler, &ranges, &dropped, err);
+    *count = 0;
+    if (status == STATUS_OK && (ranges != profiler->ranges_marked || dropped))
+        return error_set(err, STATUS_UNAVAILABLE, "CUPTI counted %zu of %zu ranges", ranges,
+                         profiler->ranges_marked);
+    for (; *count < ranges && status == STATUS_OK; (*count)++) {
+        struct profiler_counts *to = &counts[*count];
+        status = evaluate(profiler, *count, values, err);
+        memcpy(to->values, values, profiler->metric_count * sizeof *values);
+        to->range_ns = profiler->name_count > profiler->metric_count ? values[profiler->metric_count] : 0;
+    }
+    return status == STATUS_OK && goes_on ? start(profiler, err) : status;
+}
+
+enum status profiler_begin(struct profiler *profiler, struct error *err)
+{
+    return start(profiler, err);
+}
+
+enum status profiler_end(struct profiler *profiler, double *values, size_t *count, struct error *err)
+{
+    size_t ranges = 0, dropped = 0;
+    enum status status = stop(profiler, &ranges, &dropped, err);
+    *count = ranges + dropped;
+    return status == STATUS_OK && ranges > 0 ? evaluate(profiler, 0, values, err) : status;
 }
 
 /* --- what a chip has --- */

@@ -1,11 +1,16 @@
-/* Hardware counters of one CUDA context, by CUPTI's Range Profiler: what is between begin and end is counted.
+/* Hardware counters of one CUDA context, by CUPTI's Range Profiler.
  *
  * Metrics are those of settings: the chip's own names, or plain ones (model/gpu_counters.h). A set of metrics
  * may take several passes, of which one run of a kernel is one: unless kernels may be run again
- * (PROFILER_REPLAYS), sets of more than one pass are refused. Beginning and ending wait for the GPU and take
- * long, 0.1 ms or more. One thread at a time; the context must be current.
+ * (PROFILER_REPLAYS), sets of more than one pass are refused.
  *
- * CUPTI looks for libnvperf_host.so and libnvperf_target.so, which lie beside it in NVIDIA's packages. */
+ * What takes long is beginning to count (0.4 s the first time) and reading (13 ms: CUPTI reads only what is
+ * stopped). So where kernels run once, counting begins when the profiler is opened, ranges are marked (some
+ * us, and 40 to 80 on the GPU), and read PROFILER_RANGES_MAX at a time. CUPTI lets the GPU's earlier work end
+ * before a range begins. (On an H200; docs/counters.md.) Where kernels run again, each is a round of its own.
+ *
+ * One thread at a time; the context must be current. CUPTI looks for libnvperf_host.so and
+ * libnvperf_target.so, which lie beside it in NVIDIA's packages. */
 #ifndef CUSPAN_CAPTURE_PROFILER_H
 #define CUSPAN_CAPTURE_PROFILER_H
 
@@ -18,25 +23,43 @@
 #include <stdbool.h>
 
 enum profiler_scope {
-    PROFILER_KERNELS, /* each kernel between begin and end by itself, one after another */
-    PROFILER_REPLAYS, /* the same, run again as often as there are passes */
-    PROFILER_WHOLE    /* all that runs between begin and end, together */
+    PROFILER_RUNS_ONCE, /* ranges, between push and pop */
+    PROFILER_REPLAYS    /* each kernel between begin and end, run again as often as there are passes */
 };
+
+#define PROFILER_RANGES_MAX 32
 
 struct profiler;
 
 /* Finds the calls, once. UNSUPPORTED: a CUPTI before 12.6; NOT_FOUND: it has not got its two libraries. */
 enum status profiler_load(const struct cupti *cupti, struct error *err) MUST_CHECK;
 
-/* INVALID: the chip has no such metric, or all of them take more than one pass; UNAVAILABLE: counters can't
- * be had here and now: the right is missing, another tool has them, or the device has none. NO_MEMORY. */
+/* INVALID: the chip has no such metric, or they can't be counted where kernels run once; UNAVAILABLE:
+ * counters can't be had here and now: the right is missing, another tool has them, or the device has none.
+ * NO_MEMORY. */
 enum status profiler_open(cuda_context_handle context, const struct pattern_list *metrics,
                           enum profiler_scope scope, struct profiler **profiler,
                           struct error *err) MUST_CHECK;
 void profiler_close(struct profiler *profiler);
 
+/* RUNS_ONCE: around what is counted together. */
+enum status profiler_push(struct profiler *profiler, struct error *err) MUST_CHECK;
+enum status profiler_pop(struct profiler *profiler, struct error *err) MUST_CHECK;
+
+/* What one range counted: `range_ns` is how long it took by the GPU's clock, some us more than the work in
+ * it, for metrics that are rates; 0: none of them is. */
+struct profiler_counts {
+    double values[GPU_COUNTERS_MAX];
+    double range_ns;
+};
+
+/* The ranges since the last time, in their order. `counts` has room for PROFILER_RANGES_MAX. `goes_on`: more
+ * ranges will come. */
+enum status profiler_read(struct profiler *profiler, bool goes_on, struct profiler_counts *counts,
+                          size_t *count, struct error *err) MUST_CHECK;
+
+/* REPLAYS: around the launch. `*count` kernels were counted, `values` are the first's. */
 enum status profiler_begin(struct profiler *profiler, struct error *err) MUST_CHECK;
-/* `values`: one for each metric. OK with `*count` ranges counted (kernels, or 1); values are the first's. */
 enum status profiler_end(struct profiler *profiler, double *values, size_t *count,
                          struct error *err) MUST_CHECK;
 

@@ -275,7 +275,9 @@ PROFILER_CALLS(PROFILER_CALL_TYPE)
     X(cuStreamIsCapturing, (cuda_stream_handle stream, uint32_t * status)) /* 0: it isn't */                 \
     X(cuStreamQuery, (cuda_stream_handle stream))                          /* 600: not ready */              \
     X(cuCtxSynchronize, (void))                                                                              \
-    X(cuCtxGetCurrent, (cuda_context_handle * context))
+    X(cuCtxGetCurrent, (cuda_context_handle * context))                                                      \
+    X(cuCtxPushCurrent_v2, (cuda_context_handle context))                                                    \
+    X(cuCtxPopCurrent_v2, (cuda_context_handle * context))
 
 #define CUDA_OK                0
 #define CUDA_NOT_READY         600

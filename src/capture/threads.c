@@ -154,6 +154,16 @@ void threads_visit(void (*visit)(struct host_thread *, void *), void *context)
     }
 }
 
+bool threads_launch_besides(const struct host_thread *thread)
+{
+    uint32_t used = atomic_load_explicit(&slots_used, memory_order_acquire);
+    for (uint32_t i = 0; i < used; i++)
+        if (&slots[i] != thread && atomic_load_explicit(&slots[i].launch, memory_order_relaxed) &&
+            atomic_load_explicit(&slots[i].state, memory_order_acquire) == THREAD_LIVE)
+            return true;
+    return false;
+}
+
 uint32_t thread_calls(const struct host_thread *thread)
 {
     uint32_t runtime = atomic_load_explicit(&thread->runtime_correlation, memory_order_relaxed);

@@ -49,8 +49,10 @@ struct host_thread {
     _Atomic uint64_t notes_lost;          /* what says something of calls, and found it full */
     struct trace_id_pair sdk_ids;         /* of the SDK's context that the ring has last; zero: none */
     uint8_t sdk_flags;
-    uint32_t counted_launch; /* its correlation ID, while its kernel is counted (gpu_counters.h); 0: none */
-    uint64_t contexts_told;  /* bit i: the ring has the handle of context i + 1 (thread_context.h) */
+    _Atomic uint32_t
+        launch;             /* the correlation ID of that under way, while counters are on (gpu_counters.h) */
+    bool is_counted;        /* that launch */
+    uint64_t contexts_told; /* bit i: the ring has the handle of context i + 1 (thread_context.h) */
     struct host_thread_graphs graphs;
     struct callback_time time;
     struct thread_info info;
@@ -116,6 +118,9 @@ static inline void thread_count_note_lost(struct host_thread *thread)
 /* Pipeline thread: calls `visit` for every slot that is or was in use; frees slots of dead threads once
  * drained. */
 void threads_visit(void (*visit)(struct host_thread *, void *), void *context);
+
+/* Whether another thread than this one is inside a launch, as far as its `launch` says. Any thread. */
+bool threads_launch_besides(const struct host_thread *thread);
 
 /* Calls that threads are in, and that began while they were captured: their records are to come. Any thread.
  * The callbacks of sleep say nothing, so of what began before it nobody knows whether it is over. */

@@ -7,7 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define COPY_PEER_TO_PEER 10 /* of CUpti_ActivityMemcpyKind */
+#define COPY_PEER_TO_PEER 10                  /* of CUpti_ActivityMemcpyKind */
+#define COUNTS_WAIT_NS    (5 * NS_PER_SECOND) /* they are read within a second */
 
 static const struct attr_key key_instant = ATTR_KEY("cuda.instant");
 static const struct attr_key key_activity = ATTR_KEY("cuda.activity");
@@ -349,9 +350,24 @@ static void note_overhead(const struct correlate *c, const struct activity_recor
     own_cost_add(record, record->present >> field & 1 ? record->values[field] : 0);
 }
 
-uint32_t correlate_gpu_counters(struct correlate *c, const struct gpu_counters_record *counters)
+void correlate_gpu_counters(struct correlate *c, const struct gpu_counters_record *counters)
 {
-    return c->gpu_counted ? gpu_counted_add(c->gpu_counted, counters) : 0;
+    if (c->gpu_counted)
+        gpu_counted_add(c->gpu_counted, counters);
+}
+
+/* CUPTI's own, around a kernel that is counted. */
+static bool is_profilers(const struct correlate *c, const struct activity_record *record)
+{
+    return c->gpu_counted && record->kind == ACTIVITY_KERNEL && record->name &&
+           strcmp(record->name, GPU_COUNTERS_OWN_KERNEL) == 0;
+}
+
+/* What it counted is read with that of others. */
+static bool lacks_counts(const struct correlate *c, const struct activity_record *record)
+{
+    return c->gpu_counted && record->kind == ACTIVITY_KERNEL &&
+           gpu_counted_awaits(c->gpu_counted, record->correlation_id);
 }
 
 void correlate_activity(struct correlate *c, const struct activity_record *record)
@@ -361,11 +377,11 @@ void correlate_activity(struct correlate *c, const struct activity_record *recor
         note_fact(c, record);
         return;
     }
-    if (is_filtered(c, record)) {
+    if (is_filtered(c, record) || is_profilers(c, record)) {
         counter_add(COUNTER_spans_filtered, 1);
         return;
     }
-    if (lacks_device(c, record) && waiting_push(c->waiting, record, c->now_ns))
+    if ((lacks_device(c, record) || lacks_counts(c, record)) && waiting_push(c->waiting, record, c->now_ns))
         return;
     struct pending_call *call = find_call(c, record);
     if (!has_times(record, call))
@@ -402,6 +418,8 @@ static bool sweep_one(void *context, const struct activity_record *record, uint6
     struct correlate *c = context;
     bool is_late = c->now_ns >= since_ns + c->settings->correlation.wait_ms * NS_PER_MS;
     if (!is_late && lacks_device(c, record))
+        return false;
+    if (lacks_counts(c, record) && c->now_ns < since_ns + COUNTS_WAIT_NS)
         return false;
     return take_waiting(c, record, is_late);
 }

@@ -61,7 +61,7 @@ void correlate_range(struct correlate *correlate, const struct thread_info *thre
 void correlate_name(struct correlate *correlate, const struct thread_info *thread,
                     const struct name_record *name);
 /* Returns how many launches that were counted wait for their kernels' records now. */
-uint32_t correlate_gpu_counters(struct correlate *correlate, const struct gpu_counters_record *counters);
+void correlate_gpu_counters(struct correlate *correlate, const struct gpu_counters_record *counters);
 void correlate_activity(struct correlate *correlate, const struct activity_record *activity);
 
 /* How many calls wait for their GPU records. */

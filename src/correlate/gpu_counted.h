@@ -17,10 +17,12 @@ struct gpu_counted;
 enum status gpu_counted_create(const struct settings *settings, struct gpu_counted **counted) MUST_CHECK;
 void gpu_counted_destroy(struct gpu_counted *counted);
 
-/* Returns how many wait for their kernels now. */
-uint32_t gpu_counted_add(struct gpu_counted *counted, const struct gpu_counters_record *record);
+void gpu_counted_add(struct gpu_counted *counted, const struct gpu_counters_record *record);
 
-/* Puts what was counted of this launch on the span of its kernel, once. */
+/* Of this launch it is known that values will come, and not yet which: its kernel's span has to wait. */
+bool gpu_counted_awaits(struct gpu_counted *counted, uint32_t correlation_id);
+
+/* Puts what was counted of this launch on the span of its kernel, which has its times, once. */
 void gpu_counted_put(struct gpu_counted *counted, uint32_t correlation_id, struct span *span);
 
 #endif

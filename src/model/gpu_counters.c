@@ -4,7 +4,6 @@
 #include <string.h>
 
 const struct gpu_counter_name gpu_counter_names[] = {
-    {"time", "ns", "how long it ran, by the GPU's own counter", {"gpu__time_duration.sum"}},
     {"dram.read", "By", "read from the GPU's memory", {"dram__bytes_read.sum", "dram__bytes_op_read.sum"}},
     {"dram.write",
      "By",
@@ -18,8 +17,9 @@ const struct gpu_counter_name gpu_counter_names[] = {
     {"l2.hit_rate", "%", "of sectors found in the L2 cache", {"lts__t_sector_hit_rate.pct"}},
     {"sm.utilization",
      "%",
-     "of the multiprocessors' peak",
-     {"sm__throughput.avg.pct_of_peak_sustained_elapsed"}},
+     "of the multiprocessors' slots to issue instructions, while they were at work",
+     {"smsp__issue_active.avg.pct_of_peak_sustained_active",
+      "sm__inst_issued.avg.pct_of_peak_sustained_active"}},
     {"occupancy",
      "%",
      "warps at work, of those that fit, while there were any",
@@ -30,9 +30,17 @@ const struct gpu_counter_name gpu_counter_names[] = {
      {"sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active",
       "sm__inst_executed_pipe_tensor.avg.pct_of_peak_sustained_active"}},
     {"instructions", "1", "warps' instructions", {"smsp__inst_executed.sum", "sm__inst_executed.sum"}},
+    {"fma",
+     "1",
+     "threads' instructions in the pipes that multiply and add: of single precision, and integers'",
+     {"smsp__thread_inst_executed_pipe_fma_pred_on.sum", "sm__thread_inst_executed_pipe_fma_pred_on.sum"}},
+    {"fp64",
+     "1",
+     "threads' instructions in double precision",
+     {"smsp__thread_inst_executed_pipe_fp64_pred_on.sum", "sm__thread_inst_executed_pipe_fp64_pred_on.sum"}},
     {"fp32.fma",
      "1",
-     "threads' fused multiply-adds in single precision: two operations each",
+     "threads' fused multiply-adds in single precision: two operations each; needs counters.replay",
      {"smsp__sass_thread_inst_executed_op_ffma_pred_on.sum",
       "sm__sass_thread_inst_executed_op_ffma_pred_on.sum"}},
     {"fp64.fma",
@@ -55,6 +63,14 @@ const char *gpu_counter_metric(const char *setting)
 {
     const char *equals = strchr(setting, '=');
     return equals ? equals + 1 : setting;
+}
+
+bool gpu_counter_is_rate(const char *setting)
+{
+    const char *metric = gpu_counter_metric(setting);
+    const struct gpu_counter_name *plain = gpu_counter_find(metric);
+    metric = plain ? plain->metrics[0] : metric;
+    return strstr(metric, "_elapsed") || strstr(metric, "per_second");
 }
 
 bool gpu_counter_key(const char *setting, struct attr_key *key)

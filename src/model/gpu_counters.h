@@ -22,10 +22,17 @@ struct gpu_counter_name {
 extern const struct gpu_counter_name gpu_counter_names[];
 extern const size_t gpu_counter_name_count;
 
+/* CUPTI runs it around what it counts, and records it under the launch's correlation ID: it is none of the
+ * program's. */
+#define GPU_COUNTERS_OWN_KERNEL "WaitNs"
+
 #define GPU_COUNTER_PREFIX "cuda.counter."
 
 /* NULL: it is no plain name. */
 const struct gpu_counter_name *gpu_counter_find(const char *name);
+
+/* Whether this setting's metric is by the time for which was counted. */
+bool gpu_counter_is_rate(const char *setting);
 
 /* The metric itself, or the plain name. */
 const char *gpu_counter_metric(const char *setting);

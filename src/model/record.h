@@ -148,12 +148,14 @@ struct name_record {
     char name[];
 };
 
-/* What the hardware counted of one launch's kernel; it lies before the launch's call. */
+/* What the hardware counted of one launch's kernel. Where it takes a while to read it, a record without
+ * values lies before the launch's call, and the one that has them comes later, past the rings. */
 struct gpu_counters_record {
     struct record_head head;
     uint64_t time_ns;
     uint32_t correlation_id;
-    uint32_t count;
+    uint32_t count;  /* 0: the values will come */
+    double range_ns; /* how long was counted, some us more than the kernel ran; 0: as long as it ran */
     double values[]; /* by the metrics of the settings; not finite: none could be had */
 };
 

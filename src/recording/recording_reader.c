@@ -299,6 +299,15 @@ static void get_said(struct recording *recording, struct cursor *cursor, struct 
     event->said = &record->head;
 }
 
+static double get_double(struct cursor *cursor)
+{
+    double number;
+    const uint8_t *value = get_bytes(cursor, sizeof number);
+    uint64_t bits = value ? format_get_u64(value) : 0;
+    memcpy(&number, &bits, sizeof number);
+    return number;
+}
+
 static void get_gpu_counters(struct recording *recording, struct cursor *cursor,
                              struct recording_event *event)
 {
@@ -310,11 +319,9 @@ static void get_gpu_counters(struct recording *recording, struct cursor *cursor,
         cursor->is_bad = true;
         return;
     }
-    for (size_t i = 0; i < count; i++) {
-        const uint8_t *value = get_bytes(cursor, sizeof(double));
-        uint64_t bits = value ? format_get_u64(value) : 0;
-        memcpy(&recording->gpu_counters.values[i], &bits, sizeof bits);
-    }
+    record->range_ns = get_double(cursor);
+    for (size_t i = 0; i < count; i++)
+        recording->gpu_counters.values[i] = get_double(cursor);
     record->correlation_id = (uint32_t)correlation_id;
     record->count = (uint32_t)count;
     record->head =

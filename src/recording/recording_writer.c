@@ -335,25 +335,30 @@ enum status recording_write_said(struct recording_writer *writer, uint64_t tid, 
     return event_end(writer, RECORDING_SAID);
 }
 
+static void put_double(struct recording_writer *writer, double number)
+{
+    uint8_t value[8];
+    uint64_t bits;
+    memcpy(&bits, &number, sizeof bits);
+    format_put_u64(value, bits);
+    put_bytes(writer, (const char *)value, sizeof value);
+}
+
 /* All numbers in full: a reader that skips the event misses no difference. */
 enum status recording_write_gpu_counters(struct recording_writer *writer, uint64_t tid,
                                          const struct gpu_counters_record *counters)
 {
     bool is_valid = counters->count <= GPU_COUNTERS_MAX;
-    size_t bytes = counters->count * sizeof *counters->values;
+    size_t bytes = (counters->count + 1) * sizeof *counters->values;
     if (!event_begin(writer, is_valid ? 4 * VARINT_BYTES_MAX + bytes : SIZE_MAX))
         return event_refused(writer);
     put(writer, tid);
     put(writer, counters->time_ns);
     put(writer, counters->correlation_id);
     put(writer, counters->count);
-    for (uint32_t i = 0; i < counters->count; i++) {
-        uint8_t value[8];
-        uint64_t bits;
-        memcpy(&bits, &counters->values[i], sizeof bits);
-        format_put_u64(value, bits);
-        put_bytes(writer, (const char *)value, sizeof value);
-    }
+    put_double(writer, counters->range_ns);
+    for (uint32_t i = 0; i < counters->count; i++)
+        put_double(writer, counters->values[i]);
     return event_end(writer, RECORDING_GPU_COUNTERS);
 }
 

@@ -182,6 +182,7 @@ class Reader:
         elif kind == GPU_COUNTERS:
             cursor.varint(), cursor.varint()
             correlation_id, count = cursor.varint(), cursor.varint()
+            cursor.take(8)  # how long was counted
             recording.counted[correlation_id] = struct.unpack(f"<{count}d", cursor.take(8 * count))
         elif kind == ACTIVITY:
             recording.activities.append(self.activity(cursor))

@@ -36,7 +36,7 @@
     X(COUNTERS, "counters", 35,                                                                              \
       "hardware counters can't be had, with this result: 26 another tool has them")                          \
     X(COUNTED_HANGS, "counted-hangs", 1, "the nth kernel that is counted doesn't end")                       \
-    X(COUNTED_SPOILT, "counted-spoilt", 1, "another kernel runs into every nth that is counted")             \
+    X(COUNTED_SPOILT, "counted-spoilt", 1, "every nth kernel that is counted runs for 20 ms")                \
     X(NO_PATIENCE, "no-patience", 1, "the agent isn't told that it may wait for room in its queues")
 
 enum fault {

@@ -190,6 +190,7 @@ static void play(struct player *player, const struct item *item)
         said_play(item->said);
     else
         play_call(player, item);
+    replay_call = 0;
     if (fault(FAULT_FATAL) && item->index + 1 >= fault(FAULT_FATAL) && !atomic_exchange(&has_failed, true))
         callbacks_fatal();
     raise_to(&reached, item->index + 1);

@@ -1,10 +1,11 @@
 /* The GPU's hardware counters, as far as they were recorded: a launch that was counted then has its values,
- * any other counts as one that launched nothing. What a range counts is not recorded apart from its
- * attributes: here each range counts 1 of each. The chip has the metrics that were recorded. */
+ * any other has none that are finite. What a range counts is not recorded apart from its attributes: here
+ * each range counts 1 of each. The chip has the metrics that were recorded. */
 #include "capture/profiler_abi.h"
 
 #include "model/gpu_counters.h"
 
+#include "base/clock.h"
 #include "faults.h"
 #include "state.h"
 #include "watch.h"
@@ -20,17 +21,24 @@ PROFILER_DRIVER_CALLS(EXPORT_DRIVER_CALL)
 
 #define IMAGE_BYTES    64
 #define METRICS_A_PASS 8
+#define RANGE_TIME     "gpu__time_duration.sum" /* of what is counted; every chip has it */
+#define SPOILT_NS      (20 * NS_PER_MS)
 
 struct profiler_host_object {
     size_t metric_count;
 };
 
+#define RANGES_MAX 64
+
 struct profiler_range_object {
-    const struct gpu_counters_record *counts;
-    bool is_started, is_whole, is_pushed;
+    const struct gpu_counters_record *counts[RANGES_MAX]; /* NULL: nothing was recorded */
+    bool are_whole[RANGES_MAX];                           /* ranges of the program's own */
+    size_t count;
+    bool is_started, is_pushed, are_users;
 };
 
 static _Atomic uint64_t counted; /* launches, for the faults that concern the nth */
+static _Atomic uint64_t busy_until_ns;
 
 #define RETURN_IF_BAD(params)                                                                                \
     watch_cupti(__func__);                                                                                   \
@@ -133,7 +141,8 @@ uint32_t cuptiProfilerHostConfigAddMetrics(struct profiler_add_metrics *params)
 {
     RETURN_IF_BAD(params);
     for (size_t i = 0; i < params->numMetrics; i++)
-        if (index_of(params->ppMetricNames[i]) == replay.timeline.counter_count)
+        if (index_of(params->ppMetricNames[i]) == replay.timeline.counter_count &&
+            strcmp(params->ppMetricNames[i], RANGE_TIME) != 0)
             return CUPTI_INVALID_METRIC_NAME;
     params->pHostObject->metric_count += params->numMetrics;
     return CUPTI_OK;
@@ -198,8 +207,20 @@ uint32_t cuptiRangeProfilerSetConfig(struct profiler_set_config *params)
     RETURN_IF_BAD(params);
     if (params->pRangeProfilerObject->is_started)
         return CUPTI_INVALID_OPERATION;
-    params->pRangeProfilerObject->is_whole = params->range == PROFILER_USER_RANGE;
+    params->pRangeProfilerObject->are_users = params->range == PROFILER_USER_RANGE;
     return CUPTI_OK;
+}
+
+static void begin_range(struct profiler_range_object *object)
+{
+    uint64_t number = atomic_fetch_add(&counted, 1) + 1;
+    uint64_t every = fault(FAULT_COUNTED_SPOILT);
+    if (every && number % every == 0)
+        atomic_store(&busy_until_ns, clock_monotonic_ns() + SPOILT_NS);
+    if (object->count == RANGES_MAX)
+        return;
+    object->counts[object->count] = timeline_counts_of(&replay.timeline, replay_call);
+    object->are_whole[object->count++] = replay_call == 0;
 }
 
 uint32_t cuptiRangeProfilerStart(struct profiler_object *params)
@@ -209,16 +230,21 @@ uint32_t cuptiRangeProfilerStart(struct profiler_object *params)
     if (object->is_started)
         return CUPTI_INVALID_OPERATION;
     object->is_started = true;
-    object->counts = timeline_counts_of(&replay.timeline, replay_call);
-    atomic_fetch_add(&counted, 1);
+    object->count = 0;
+    if (!object->are_users)
+        begin_range(object);
     return CUPTI_OK;
 }
 
 uint32_t cuptiRangeProfilerPushRange(struct profiler_push_range *params)
 {
     RETURN_IF_BAD(params);
-    params->pRangeProfilerObject->is_pushed = true;
-    return params->pRangeProfilerObject->is_started ? CUPTI_OK : CUPTI_INVALID_OPERATION;
+    struct profiler_range_object *object = params->pRangeProfilerObject;
+    if (!object->is_started || !object->are_users || object->is_pushed || !params->pRangeName)
+        return CUPTI_INVALID_OPERATION;
+    object->is_pushed = true;
+    begin_range(object);
+    return CUPTI_OK;
 }
 
 uint32_t cuptiRangeProfilerPopRange(struct profiler_object *params)
@@ -243,7 +269,7 @@ uint32_t cuptiRangeProfilerDecodeData(struct profiler_decode *params)
 {
     RETURN_IF_BAD(params);
     params->numOfRangeDropped = 0;
-    return CUPTI_OK;
+    return params->pRangeProfilerObject->is_started ? CUPTI_INVALID_OPERATION : CUPTI_OK;
 }
 
 uint32_t cuptiRangeProfilerGetCounterDataInfo(struct profiler_data_info *params)
@@ -251,10 +277,7 @@ uint32_t cuptiRangeProfilerGetCounterDataInfo(struct profiler_data_info *params)
     const struct profiler_range_object *object;
     RETURN_IF_BAD(params);
     memcpy(&object, params->pCounterDataImage, sizeof object);
-    params->numTotalRanges = object->counts || object->is_whole;
-    uint64_t every = fault(FAULT_COUNTED_SPOILT);
-    if (every && params->numTotalRanges && atomic_load(&counted) % every == 0)
-        params->numTotalRanges++;
+    params->numTotalRanges = object->count;
     return CUPTI_OK;
 }
 
@@ -263,10 +286,17 @@ uint32_t cuptiProfilerHostEvaluateToGpuValues(struct profiler_evaluate *params)
     const struct profiler_range_object *object;
     RETURN_IF_BAD(params);
     memcpy(&object, params->pCounterDataImage, sizeof object);
+    if (params->rangeIndex >= object->count)
+        return CUPTI_INVALID_PARAMETER;
+    const struct gpu_counters_record *counts = object->counts[params->rangeIndex];
     for (size_t i = 0; i < params->numMetrics; i++) {
         size_t index = index_of(params->ppMetricNames[i]);
-        bool is_there = object->counts && index < object->counts->count;
-        params->pMetricValues[i] = object->is_whole ? 1 : is_there ? object->counts->values[index] : NAN;
+        bool is_there = counts && index < counts->count;
+        bool is_time = strcmp(params->ppMetricNames[i], RANGE_TIME) == 0;
+        params->pMetricValues[i] = object->are_whole[params->rangeIndex] ? 1
+                                   : is_time                             ? (counts ? counts->range_ns : 0)
+                                   : is_there                            ? counts->values[index]
+                                                                         : NAN;
     }
     return CUPTI_OK;
 }
@@ -284,7 +314,20 @@ int cuStreamQuery(cuda_stream_handle stream)
 {
     (void)stream;
     uint64_t nth = fault(FAULT_COUNTED_HANGS);
-    return nth && atomic_load(&counted) == nth ? CUDA_NOT_READY : CUDA_OK;
+    bool is_busy =
+        (nth && atomic_load(&counted) == nth) || clock_monotonic_ns() < atomic_load(&busy_until_ns);
+    return is_busy ? CUDA_NOT_READY : CUDA_OK;
+}
+
+int cuCtxPushCurrent_v2(cuda_context_handle context)
+{
+    return context ? CUDA_OK : 1;
+}
+
+int cuCtxPopCurrent_v2(cuda_context_handle *context)
+{
+    *context = NULL;
+    return CUDA_OK;
 }
 
 int cuCtxSynchronize(void)

@@ -546,6 +546,84 @@ static void test_a_record_waits_only_so_long(void **state)
     expect_child(work, only("program"));
 }
 
+/* --- hardware counters --- */
+
+static void counts(uint32_t correlation_id, uint32_t count, double value)
+{
+    struct {
+        struct gpu_counters_record record;
+        double values[1];
+    } record = {{.correlation_id = correlation_id, .count = count}, {value}};
+    correlate_gpu_counters(correlate, &record.record);
+}
+
+static void begin_counting(void)
+{
+    static char read[] = "dram.read", *metrics[] = {read};
+    settings.counters.metrics = (struct pattern_list){1, metrics};
+    begin();
+}
+
+static void test_a_counted_kernel_waits_for_its_counts(void **state)
+{
+    (void)state;
+    begin_counting();
+    counts(3, 0, 0);
+    launch(3, 1000);
+    launch(4, 1100);
+    kernel("counted", 3, 1500, 1900);
+    kernel("other", 4, 2000, 2100);
+    tick_after(3000);
+    assert_int_equal(span_count, 3); /* two launches and the other one */
+    expect_child(only("other"), &spans[1]);
+    counts(3, 1, 4096);
+    tick_after(20);
+    assert_true(attr(only("counted"), "cuda.counter.dram.read")->d == 4096);
+    expect_child(only("counted"), &spans[0]);
+    assert_null(attr(only("other"), "cuda.counter.dram.read"));
+}
+
+static void test_counts_are_waited_for_only_so_long(void **state)
+{
+    (void)state;
+    begin_counting();
+    counts(3, 0, 0);
+    launch(3, 1000);
+    kernel("counted", 3, 1500, 1900);
+    tick_after(4900);
+    assert_int_equal(span_count, 1);
+    tick_after(200);
+    assert_null(attr(only("counted"), "cuda.counter.dram.read"));
+    counts(5, 0, 0);
+    launch(5, 3000);
+    kernel("last", 5, 3500, 3900);
+    correlate_finish(correlate);
+    assert_null(attr(only("last"), "cuda.counter.dram.read"));
+    assert_int_equal(counter_get(COUNTER_orphans), 0);
+}
+
+static void test_the_profiler_s_own_kernel_is_none_of_the_program_s(void **state)
+{
+    (void)state;
+    begin_counting();
+    counts(3, 1, 4096);
+    launch(3, 1000);
+    kernel("WaitNs", 3, 1400, 1440);
+    kernel("counted", 3, 1500, 1900);
+    assert_int_equal(span_count, 2);
+    assert_true(attr(only("counted"), "cuda.counter.dram.read")->d == 4096);
+    assert_int_equal(counter_get(COUNTER_spans_filtered), 1);
+}
+
+static void test_a_kernel_of_that_name_is_one_where_nothing_is_counted(void **state)
+{
+    (void)state;
+    begin();
+    launch(3, 1000);
+    kernel("WaitNs", 3, 1400, 1440);
+    expect_child(only("WaitNs"), only("cudaLaunchKernel"));
+}
+
 static void test_at_the_end_nothing_waits(void **state)
 {
     (void)state;
@@ -2066,6 +2144,10 @@ int main(void)
         TEST(test_a_failed_call_says_so),
         TEST(test_odd_calls),
         TEST(test_a_record_waits_only_so_long),
+        TEST(test_a_counted_kernel_waits_for_its_counts),
+        TEST(test_counts_are_waited_for_only_so_long),
+        TEST(test_the_profiler_s_own_kernel_is_none_of_the_program_s),
+        TEST(test_a_kernel_of_that_name_is_one_where_nothing_is_counted),
         TEST(test_at_the_end_nothing_waits),
         TEST(test_nothing_waits_where_calls_are_not_traced),
         TEST(test_when_too_many_wait_the_rest_become_orphans),

@@ -389,7 +389,9 @@ static void counts_come_back_to_the_bit(void **unused)
     struct {
         struct gpu_counters_record record;
         double values[GPU_COUNTERS_MAX + 1];
-    } counts = {.record = {.time_ns = 1700000000000000000, .correlation_id = UINT32_MAX, .count = 3}};
+    } counts = {
+        .record = {
+            .time_ns = 1700000000000000000, .correlation_id = UINT32_MAX, .count = 3, .range_ns = 0.3}};
     const double values[] = {0.1, -1e300, NAN};
     memcpy(counts.record.values, values, sizeof values);
     struct recording_writer *writer = create();
@@ -406,6 +408,7 @@ static void counts_come_back_to_the_bit(void **unused)
     assert_int_equal(event.gpu_counters->time_ns, 1700000000000000000);
     assert_int_equal(event.gpu_counters->correlation_id, UINT32_MAX);
     assert_int_equal(event.gpu_counters->count, 3);
+    assert_true(event.gpu_counters->range_ns == 0.3);
     assert_memory_equal(event.gpu_counters->values, values, sizeof values);
     assert_ended(recording);
 }
