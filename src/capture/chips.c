@@ -52,14 +52,15 @@ static void pass_metric(void *asking, const struct profiler_metric *metric)
 static enum status list_chip(const struct doctor_counters *ask, cuda_context_handle context,
                              struct doctor_chip *chip, struct error *err)
 {
-    enum status status = profiler_learn_chip(context, chip->chip, err);
+    enum profiler_type type = ask->of_samples ? PROFILER_SAMPLES : PROFILER_RANGES;
+    enum status status = profiler_learn_chip(context, type, chip->chip, err);
     if (status != STATUS_OK)
         return status;
     ask->on_chip(ask->context, chip);
     if (ask->metrics->count == 0)
-        return profiler_list(context, pass_metric, (void *)(uintptr_t)ask, err);
+        return profiler_list(context, type, pass_metric, (void *)(uintptr_t)ask, err);
     size_t passes = 0;
-    status = profiler_plan(context, ask->metrics, &passes, err);
+    status = profiler_plan(context, type, ask->metrics, &passes, err);
     if (status == STATUS_OK)
         ask->on_plan(ask->context, passes);
     return status;

@@ -21,12 +21,7 @@ static enum status choose_metrics(struct profiler_host *host, const struct patte
                                   struct error *err)
 {
     size_t passes = 0;
-    enum status status = profiler_host_find(host, metrics, err);
-    if (status == STATUS_OK)
-        status = profiler_say(profiler_host_add(host->handle, host->names, host->name_count),
-                              "sample what is asked for", err);
-    if (status == STATUS_OK)
-        status = profiler_host_configure(host, &passes, err);
+    enum status status = profiler_host_plan_samples(host, metrics, &passes, err);
     if (status == STATUS_OK && passes > 1)
         return error_set(err, STATUS_INVALID,
                          "%s can sample these %zu metrics in %zu passes, and a sample has one; name fewer "
@@ -95,11 +90,6 @@ static enum status start(struct pm_sampler *sampler, struct error *err)
 enum status pm_sampler_open(uint32_t device, const struct pattern_list *metrics, uint64_t interval_ns,
                             struct pm_sampler **opened, struct error *err)
 {
-    if (!profiler_calls.cuptiPmSamplingCounterDataGetSampleInfo)
-        return error_set(err, STATUS_UNSUPPORTED,
-                         "%s can't sample; name one of CUDA 12.6 or later by "
-                         "distribution.cuspan.cupti.library",
-                         profiler_calls.cupti->path);
     struct pm_sampler *sampler = calloc(1, sizeof *sampler);
     if (!sampler)
         return error_set(err, STATUS_NO_MEMORY, "no memory to sample hardware counters");

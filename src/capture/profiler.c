@@ -63,9 +63,6 @@ static enum status choose(struct profiler *profiler, struct error *err)
 static enum status plan(struct profiler *profiler, const struct pattern_list *metrics, size_t *passes,
                         struct error *err)
 {
-    if (metrics->count == 0 || metrics->count > GPU_COUNTERS_MAX)
-        return error_set(err, STATUS_INVALID, "1 to %d metrics can be counted at a time, not %zu",
-                         GPU_COUNTERS_MAX, metrics->count);
     enum status status = profiler_host_find(&profiler->host, metrics, err);
     if (profiler->scope == PROFILER_RUNS_ONCE)
         time_ranges(profiler);
@@ -159,7 +156,7 @@ enum status profiler_open(cuda_context_handle context, const struct pattern_list
     if (!profiler)
         return error_set(err, STATUS_NO_MEMORY, "no memory for hardware counters");
     profiler->scope = scope;
-    enum status status = profiler_host_open_context(&profiler->host, context, err);
+    enum status status = profiler_host_open_context(&profiler->host, PROFILER_RANGES, context, err);
     if (status == STATUS_OK)
         status = choose_metrics(profiler, metrics, err);
     if (status == STATUS_OK)
@@ -293,37 +290,40 @@ static void see_metric(const struct profiler *profiler, const char *name, uint32
     see(seer, &metric);
 }
 
-enum status profiler_learn_chip(cuda_context_handle context, char *chip, struct error *err)
+enum status profiler_learn_chip(cuda_context_handle context, enum profiler_type type, char *chip,
+                                struct error *err)
 {
     struct profiler profiler = {0};
-    enum status status = profiler_host_open_context(&profiler.host, context, err);
+    enum status status = profiler_host_open_context(&profiler.host, type, context, err);
     snprintf(chip, PROFILER_CHIP_BYTES, "%s", profiler.host.chip);
     profiler_host_close(&profiler.host);
     return status;
 }
 
-enum status profiler_plan(cuda_context_handle context, const struct pattern_list *metrics, size_t *passes,
-                          struct error *err)
+enum status profiler_plan(cuda_context_handle context, enum profiler_type type,
+                          const struct pattern_list *metrics, size_t *passes, struct error *err)
 {
     struct profiler profiler = {0};
-    enum status status = profiler_host_open_context(&profiler.host, context, err);
+    enum status status = profiler_host_open_context(&profiler.host, type, context, err);
     if (status == STATUS_OK)
-        status = plan(&profiler, metrics, passes, err);
+        status = type == PROFILER_SAMPLES ? profiler_host_plan_samples(&profiler.host, metrics, passes, err)
+                                          : plan(&profiler, metrics, passes, err);
     profiler_host_close(&profiler.host);
     return status;
 }
 
-enum status profiler_list(cuda_context_handle context, profiler_see_fn *see, void *seer, struct error *err)
+enum status profiler_list(cuda_context_handle context, enum profiler_type type, profiler_see_fn *see,
+                          void *seer, struct error *err)
 {
     struct profiler profiler = {0};
-    enum status status = profiler_host_open_context(&profiler.host, context, err);
-    for (uint32_t type = 0; type < PROFILER_METRIC_TYPES && status == STATUS_OK; type++) {
+    enum status status = profiler_host_open_context(&profiler.host, type, context, err);
+    for (uint32_t kind = 0; kind < PROFILER_METRIC_TYPES && status == STATUS_OK; kind++) {
         PROFILER_PARAMS(params, profiler_base_metrics, numMetrics, .pHostObject = profiler.host.handle,
-                        .metricType = type);
+                        .metricType = kind);
         status = profiler_say(profiler_calls.cuptiProfilerHostGetBaseMetrics(&params),
                               "list the chip's metrics", err);
         for (size_t i = 0; i < params.numMetrics && status == STATUS_OK; i++)
-            see_metric(&profiler, params.ppMetricNames[i], type, see, seer);
+            see_metric(&profiler, params.ppMetricNames[i], kind, see, seer);
     }
     profiler_host_close(&profiler.host);
     return status;

@@ -57,7 +57,7 @@ enum status profiler_end(struct profiler *profiler, double *values, size_t *coun
 
 size_t profiler_metric_count(const struct profiler *profiler);
 
-/* --- what a chip has, for a person who asks --- */
+/* --- what a chip has, by this type of counting, for a person who asks --- */
 
 struct profiler_metric {
     const char *name;    /* without its rollups */
@@ -69,14 +69,15 @@ struct profiler_metric {
 typedef void profiler_see_fn(void *context, const struct profiler_metric *metric);
 
 /* The chip's name, of PROFILER_CHIP_BYTES at most. */
-enum status profiler_learn_chip(cuda_context_handle context, char *chip, struct error *err) MUST_CHECK;
+enum status profiler_learn_chip(cuda_context_handle context, enum profiler_type type, char *chip,
+                                struct error *err) MUST_CHECK;
 
 /* All metrics of the context's device. The strings are valid in `see`. */
-enum status profiler_list(cuda_context_handle context, profiler_see_fn *see, void *seer,
-                          struct error *err) MUST_CHECK;
+enum status profiler_list(cuda_context_handle context, enum profiler_type type, profiler_see_fn *see,
+                          void *seer, struct error *err) MUST_CHECK;
 
 /* In how many passes these can be counted. INVALID: the chip lacks one. */
-enum status profiler_plan(cuda_context_handle context, const struct pattern_list *metrics, size_t *passes,
-                          struct error *err) MUST_CHECK;
+enum status profiler_plan(cuda_context_handle context, enum profiler_type type,
+                          const struct pattern_list *metrics, size_t *passes, struct error *err) MUST_CHECK;
 
 #endif

@@ -211,6 +211,11 @@ static void close_metrics(profiler_host_handle handle)
 static enum status open_host(struct profiler_host *host, cuda_context_handle context, uint32_t device,
                              struct error *err)
 {
+    if (host->type == PROFILER_SAMPLES && !profiler_calls.cuptiPmSamplingCounterDataGetSampleInfo)
+        return error_set(err, STATUS_UNSUPPORTED,
+                         "%s can't sample; name one of CUDA 12.6 or later by "
+                         "distribution.cuspan.cupti.library",
+                         profiler_calls.cupti->path);
     enum status status = check_device(host->type, device, err);
     if (status == STATUS_OK)
         status = learn_chip(host, device, err);
@@ -219,11 +224,11 @@ static enum status open_host(struct profiler_host *host, cuda_context_handle con
     return status == STATUS_OK ? open_metrics(host, &host->handle, err) : status;
 }
 
-enum status profiler_host_open_context(struct profiler_host *host, cuda_context_handle context,
-                                       struct error *err)
+enum status profiler_host_open_context(struct profiler_host *host, enum profiler_type type,
+                                       cuda_context_handle context, struct error *err)
 {
     uint32_t device = 0;
-    host->type = PROFILER_RANGES;
+    host->type = type;
     enum status status = initialize(err);
     if (status == STATUS_OK)
         status = profiler_say(profiler_calls.cupti->cuptiGetDeviceId(context, &device),
@@ -282,6 +287,9 @@ enum status profiler_host_find(struct profiler_host *host, const struct pattern_
                                struct error *err)
 {
     profiler_host_handle scratch = NULL;
+    if (metrics->count == 0 || metrics->count > GPU_COUNTERS_MAX)
+        return error_set(err, STATUS_INVALID, "1 to %d metrics can be counted at a time, not %zu",
+                         GPU_COUNTERS_MAX, metrics->count);
     enum status status = open_metrics(host, &scratch, err);
     for (size_t i = 0; i < metrics->count && status == STATUS_OK; i++)
         status = find_metric(host, scratch, metrics->patterns[i], err);
@@ -311,6 +319,16 @@ enum status profiler_host_configure(struct profiler_host *host, size_t *passes, 
         profiler_say(profiler_calls.cuptiProfilerHostGetNumOfPasses(&count), "plan what is counted", err);
     *passes = count.numOfPasses;
     return status;
+}
+
+enum status profiler_host_plan_samples(struct profiler_host *host, const struct pattern_list *metrics,
+                                       size_t *passes, struct error *err)
+{
+    enum status status = profiler_host_find(host, metrics, err);
+    if (status == STATUS_OK)
+        status = profiler_say(profiler_host_add(host->handle, host->names, host->name_count),
+                              "sample what is asked for", err);
+    return status == STATUS_OK ? profiler_host_configure(host, passes, err) : status;
 }
 
 enum status profiler_host_evaluate(const struct profiler_host *host, const struct profiler_image *data,

@@ -55,15 +55,16 @@ enum status profiler_say(uint32_t result, const char *doing, struct error *err) 
 enum status profiler_image_make(struct profiler_image *image, size_t size, const char *what,
                                 struct error *err) MUST_CHECK;
 
-/* The chip's metrics, as this type counts them, on an empty host. Ranges: `context`'s device; samples:
- * `device`. UNAVAILABLE: this device has none, here and now. Closed by the caller, whatever is returned. */
-enum status profiler_host_open_context(struct profiler_host *host, cuda_context_handle context,
-                                       struct error *err) MUST_CHECK;
+/* The chip's metrics, as this type counts them, on an empty host: of the context's device, or of this one
+ * (samples need no context). UNSUPPORTED: CUPTI hasn't got this type; UNAVAILABLE: this device has no
+ * counters, here and now. Closed by the caller, whatever is returned. */
+enum status profiler_host_open_context(struct profiler_host *host, enum profiler_type type,
+                                       cuda_context_handle context, struct error *err) MUST_CHECK;
 enum status profiler_host_open_device(struct profiler_host *host, uint32_t device,
                                       struct error *err) MUST_CHECK;
 void profiler_host_close(struct profiler_host *host);
 
-/* The chip's names of what settings name. INVALID: it lacks one. */
+/* The chip's names of what settings name. INVALID: it lacks one, or they are more than GPU_COUNTERS_MAX. */
 enum status profiler_host_find(struct profiler_host *host, const struct pattern_list *metrics,
                                struct error *err) MUST_CHECK;
 
@@ -72,6 +73,10 @@ uint32_t profiler_host_add(profiler_host_handle handle, const char **names, size
 
 /* The plan of all that was added, and in how many passes it can be counted. */
 enum status profiler_host_configure(struct profiler_host *host, size_t *passes, struct error *err) MUST_CHECK;
+
+/* All three for samples, of which there is one way. */
+enum status profiler_host_plan_samples(struct profiler_host *host, const struct pattern_list *metrics,
+                                       size_t *passes, struct error *err) MUST_CHECK;
 
 /* The values of all names, of one range, or sample, of a data image. */
 enum status profiler_host_evaluate(const struct profiler_host *host, const struct profiler_image *data,

@@ -147,7 +147,9 @@ static void print_gpu(const struct counters *counters, const struct gpu *gpu)
     if (counters->planned.count > 0) {
         printf("  %zu metrics in %zu %s%s\n", counters->planned.count, gpu->passes,
                gpu->passes == 1 ? "pass" : "passes",
-               gpu->passes == 1 ? "" : ": kernels would have to run again (counters.replay: kernel)");
+               gpu->passes == 1           ? ""
+               : counters->ask.of_samples ? ": a sample has one; name fewer"
+                                          : ": kernels would have to run again (counters.replay: kernel)");
     } else if (counters->pattern_count > 0) {
         print_metrics(counters, gpu);
     } else {
@@ -257,6 +259,9 @@ static int take_option(struct counters *counters, int option)
         return EXIT_OK;
     case OPTION_PASSES:
         take_planned(counters);
+        return EXIT_OK;
+    case OPTION_SAMPLING:
+        counters->ask.of_samples = true;
         return EXIT_OK;
     case OPTION_CUPTI:
         counters->ask.library = counters->options.value;

@@ -247,6 +247,8 @@ static const struct command_option counters_options[] = {
     {OPTION_PASSES, "passes", "LIST",
      "in how many passes could these be counted? As counters.metrics has them, with commas between",
      COMPLETES_NOTHING, NULL},
+    {OPTION_SAMPLING, "sampling", NULL, "what can be sampled over time (counters.sampling.metrics)",
+     COMPLETES_NOTHING, NULL},
     {OPTION_CUPTI, "cupti", "FILE", "ask this CUPTI, if not the one that an agent would take", COMPLETES_FILE,
      NULL},
     {OPTION_JSON, "json", NULL, "as JSON, with each metric's rollups", COMPLETES_NOTHING, NULL},
@@ -260,6 +262,7 @@ static const struct command_example counters_examples[] = {
     {"cuspan counters --passes dram.read,dram.write,l2.hit_rate",
      "can these be counted together, without running kernels again?"},
     {"cuspan run --set counters.metrics=dram.read,dram.write ./vector_add", "then count them"},
+    {"cuspan counters --sampling --passes dram.read,tensor.utilization", "can one sample have both?"},
     {0}};
 
 static const struct command_example check_examples[] = {

@@ -62,6 +62,7 @@ struct doctor_metric {
 struct doctor_counters {
     const char *library;                /* the CUPTI; NULL: the one that an agent would take */
     int device;                         /* -1: all */
+    bool of_samples;                    /* what can be sampled, in place of counted by kernel */
     const struct pattern_list *metrics; /* none: list all that the chip has; else plan these */
     void *context;
     void (*on_chip)(void *context, const struct doctor_chip *chip);

@@ -201,6 +201,16 @@ class Command(agent_test.Case):
         self.assertEqual(json.loads(self.counters("--json", "--passes", nine).out)[0]["passes"], 2)
         self.assertIn('has no metric "no.such"', self.counters("--passes", "no.such", status=1).err)
 
+    def test_what_can_be_sampled(self):
+        chip = {"CUSPAN_REPLAY_SAMPLES": ",".join(["dram__bytes_read.sum"] + [f"m{i}.sum" for i in range(9)])}
+        self.assertIn("and 10 metrics by the chip's own names", self.counters("--sampling", **chip).out)
+        self.assertIn("2 metrics in 1 pass\n", self.counters("--sampling", "--passes", "dram.read,m3.sum", **chip).out)
+        nine = ",".join(f"m{i}.sum" for i in range(9))
+        self.assertIn("9 metrics in 2 passes: a sample has one; name fewer", self.counters("--sampling", "--passes", nine, **chip).out)
+        self.assertIn('has no metric "l2.hit_rate"', self.counters("--sampling", "--passes", "l2.hit_rate", status=1, **chip).err)
+        self.assertIn("can't learn which counters can be had", self.counters("--sampling", status=1).err)
+        self.assertIn("not 17", self.counters("--sampling", "--passes", ",".join(["m1.sum"] * 17), status=1, **chip).err)
+
     def test_what_stands_in_the_way(self):
         for arguments, env, line, status in (
                 ((), {"HOST_GPUS": "0"}, "NVIDIA's driver sees no GPU", 1),

@@ -22,6 +22,9 @@
 /* Whether the made-up chip can sample this metric. */
 bool samples_have(const char *metric);
 
+/* All of them, GPU_COUNTERS_MAX at most; returns how many. */
+size_t samples_list(const char **metrics);
+
 /* cuptiProfilerHostEvaluateToGpuValues, of an image of samples. */
 uint32_t samples_evaluate(struct profiler_evaluate *params);
 

@@ -8,6 +8,9 @@
 
 #include "base/clock.h"
 
+#include "model/gpu_counters.h"
+
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -47,6 +50,19 @@ static size_t place_of(const char *metric)
 bool samples_have(const char *metric)
 {
     return place_of(metric) > 0;
+}
+
+size_t samples_list(const char **metrics)
+{
+    static char copy[2048];
+    char *rest = NULL;
+    size_t count = 0;
+    const char *list = getenv("CUSPAN_REPLAY_SAMPLES");
+    snprintf(copy, sizeof copy, "%s", list ? list : "");
+    for (char *name = strtok_r(copy, ",", &rest); name && count < GPU_COUNTERS_MAX;
+         name = strtok_r(NULL, ",", &rest))
+        metrics[count++] = name;
+    return count;
 }
 
 static struct pm_sampling_object *object_of(const uint8_t *image)

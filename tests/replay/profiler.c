@@ -108,12 +108,16 @@ uint32_t cuptiProfilerHostGetBaseMetrics(struct profiler_base_metrics *params)
     const struct timeline *timeline = &replay.timeline;
     RETURN_IF_BAD(params);
     params->numMetrics = 0;
+    params->ppMetricNames = names;
+    if (params->pHostObject->type == PROFILER_SAMPLES) {
+        params->numMetrics = params->metricType == PROFILER_COUNTER ? samples_list(names) : 0;
+        return CUPTI_OK;
+    }
     for (size_t i = 0; params->metricType == PROFILER_COUNTER && i < timeline->counter_count; i++) {
         const char *name = gpu_counter_metric(timeline->counters[i]);
         const struct gpu_counter_name *plain = gpu_counter_find(name);
         names[params->numMetrics++] = plain ? plain->metrics[0] : name;
     }
-    params->ppMetricNames = names;
     return CUPTI_OK;
 }
 
