@@ -290,12 +290,18 @@ static struct counted_context *place_of(cuda_context_handle context)
     return &state.contexts[i];
 }
 
+/* Ranges that the program runs again, in place of all others. */
+static bool loops(void)
+{
+    return state.settings->counters.replay == REPLAY_LOOP;
+}
+
 /* With its profiler, made at its first use. NULL: there is none to be had. */
 static struct counted_context *open_context(cuda_context_handle context)
 {
     struct error err = {"too many contexts"};
     struct counted_context *place = context ? place_of(context) : NULL;
-    enum profiler_scope scope = replays() ? PROFILER_REPLAYS : PROFILER_RUNS_ONCE;
+    enum profiler_scope scope = replays() ? PROFILER_REPLAYS : loops() ? PROFILER_LOOPS : PROFILER_RUNS_ONCE;
     if (!place || (!place->profiler && profiler_open(context, &state.settings->counters.metrics, scope,
                                                      &place->profiler, &err) != STATUS_OK)) {
         give_up(err.text);
@@ -416,16 +422,22 @@ void gpu_counters_take(gpu_counters_see_fn *see, void *context)
 
 /* --- launches --- */
 
+static enum status begin_counting(struct profiler *profiler, struct error *err)
+{
+    if (replays())
+        return profiler_begin(profiler, err);
+    return loops() ? profiler_loop_begin(profiler, err) : profiler_push(profiler, err);
+}
+
 static bool begin(const struct host_thread *thread, cuda_context_handle handle)
 {
     struct error err;
     state.counting = open_context(handle);
     if (!state.counting)
         return false;
-    struct profiler *profiler = state.counting->profiler;
     state.is_spoilt = threads_launch_besides(thread);
     state.entered_before = atomic_load(&state.entered);
-    if ((replays() ? profiler_begin(profiler, &err) : profiler_push(profiler, &err)) == STATUS_OK)
+    if (begin_counting(state.counting->profiler, &err) == STATUS_OK)
         return true;
     give_up(err.text);
     return false;
@@ -562,10 +574,10 @@ static bool is_range_named(const char *name, uint32_t name_bytes)
     return false;
 }
 
-void gpu_counters_enter_range(uint64_t id, const char *name, uint32_t name_bytes)
+void gpu_counters_enter_range(uint64_t id, const char *name, uint32_t name_bytes, bool is_loop)
 {
     cuda_context_handle context = NULL;
-    if (!is_range_named(name, name_bytes) || !is_sampled() || !is_turn() || !take())
+    if ((loops() && !is_loop) || !is_range_named(name, name_bytes) || !is_sampled() || !is_turn() || !take())
         return;
     int saved_errno = errno;
     thread_is_ours = true;
@@ -589,6 +601,38 @@ static uint32_t name_values(const double *values, struct range_attr *attrs)
     return count;
 }
 
+bool gpu_counters_again(uint64_t id)
+{
+    struct error err;
+    bool again = false;
+    if (id == 0 || atomic_load(&counted_range) != id || !loops())
+        return false;
+    int saved_errno = errno;
+    thread_is_ours = true;
+    bool is_well = state.cuCtxSynchronize() == CUDA_OK;
+    if (is_well && profiler_loop_again(state.counting->profiler, &again, &err) != STATUS_OK) {
+        give_up(err.text);
+        again = is_well = false;
+    }
+    if (!is_well) {
+        atomic_store(&counted_range, 0);
+        let_go();
+    }
+    thread_is_ours = false;
+    errno = saved_errno;
+    return again;
+}
+
+/* One that the program left before its last pass has no counts. */
+static bool read_loop(struct profiler_counts *counts)
+{
+    struct error err;
+    enum status status = profiler_loop_end(state.counting->profiler, counts->values, &err);
+    if (status != STATUS_OK && status != STATUS_NOT_FOUND)
+        give_up(err.text);
+    return status == STATUS_OK;
+}
+
 static bool read_range(struct profiler_counts *counts)
 {
     struct error err;
@@ -596,6 +640,8 @@ static bool read_range(struct profiler_counts *counts)
     struct profiler *profiler = state.counting->profiler;
     if (state.cuCtxSynchronize() != CUDA_OK)
         return false;
+    if (loops())
+        return read_loop(counts);
     if (profiler_pop(profiler, &err) == STATUS_OK &&
         profiler_read(profiler, true, counts, &count, &err) == STATUS_OK)
         return count == 1;

@@ -35,6 +35,7 @@ struct profiler {
     const char
         *names[NAMES_MAX]; /* the metrics' own; of the settings, or static; then RANGE_TIME if wanted */
     size_t ranges_marked;  /* since the last reading */
+    bool is_looping;       /* a loop's pass is being counted */
     struct image availability, config, data;
 };
 
@@ -480,21 +481,34 @@ enum status profiler_pop(struct profiler *profiler, struct error *err)
     return say(calls.cuptiRangeProfilerPopRange(&params), "end the counting", err);
 }
 
-/* Stops, and says how many ranges there are. */
-static enum status stop(struct profiler *profiler, size_t *ranges, size_t *dropped, struct error *err)
+static enum status stop(struct profiler *profiler, bool *has_all, struct error *err)
 {
     PARAMS(params, profiler_stop, isAllPassSubmitted, .pRangeProfilerObject = profiler->ranges);
+    enum status status = say(calls.cuptiRangeProfilerStop(&params), "stop the counters", err);
+    *has_all = params.isAllPassSubmitted;
+    return status;
+}
+
+/* Says how many ranges there are. */
+static enum status decode(struct profiler *profiler, size_t *ranges, size_t *dropped, struct error *err)
+{
     PARAMS(decode, profiler_decode, numOfRangeDropped, .pRangeProfilerObject = profiler->ranges);
     PARAMS(info, profiler_data_info, numTotalRanges, .pCounterDataImage = profiler->data.bytes,
            .counterDataImageSize = profiler->data.size);
-    enum status status = say(calls.cuptiRangeProfilerStop(&params), "stop the counters", err);
-    if (status == STATUS_OK)
-        status = say(calls.cuptiRangeProfilerDecodeData(&decode), "read the counters", err);
+    enum status status = say(calls.cuptiRangeProfilerDecodeData(&decode), "read the counters", err);
     if (status == STATUS_OK)
         status = say(calls.cuptiRangeProfilerGetCounterDataInfo(&info), "read the counters", err);
     *ranges = info.numTotalRanges;
     *dropped = decode.numOfRangeDropped;
     return status;
+}
+
+static enum status stop_and_decode(struct profiler *profiler, size_t *ranges, size_t *dropped,
+                                   struct error *err)
+{
+    bool has_all;
+    enum status status = stop(profiler, &has_all, err);
+    return status == STATUS_OK ? decode(profiler, ranges, dropped, err) : status;
 }
 
 static enum status evaluate(struct profiler *profiler, size_t range, double *values, struct error *err)
@@ -511,7 +525,7 @@ enum status profiler_read(struct profiler *profiler, bool goes_on, struct profil
 {
     double values[NAMES_MAX];
     size_t ranges = 0, dropped = 0;
-    enum status status = stop(profiler, &ranges, &dropped, err);
+    enum status status = stop_and_decode(profiler, &ranges, &dropped, err);
     *count = 0;
     if (status == STATUS_OK && (ranges != profiler->ranges_marked || dropped))
         return error_set(err, STATUS_UNAVAILABLE, "CUPTI counted %zu of %zu ranges", ranges,
@@ -533,9 +547,58 @@ enum status profiler_begin(struct profiler *profiler, struct error *err)
 enum status profiler_end(struct profiler *profiler, double *values, size_t *count, struct error *err)
 {
     size_t ranges = 0, dropped = 0;
-    enum status status = stop(profiler, &ranges, &dropped, err);
+    enum status status = stop_and_decode(profiler, &ranges, &dropped, err);
     *count = ranges + dropped;
     return status == STATUS_OK && ranges > 0 ? evaluate(profiler, 0, values, err) : status;
+}
+
+/* CUPTI goes on with the next pass by itself, as long as its data aren't cleared. */
+static enum status begin_pass(struct profiler *profiler, struct error *err)
+{
+    PARAMS(params, profiler_object, pRangeProfilerObject, .pRangeProfilerObject = profiler->ranges);
+    enum status status = say(calls.cuptiRangeProfilerStart(&params), "start the counters", err);
+    if (status == STATUS_OK)
+        status = profiler_push(profiler, err);
+    profiler->is_looping = status == STATUS_OK;
+    return status;
+}
+
+enum status profiler_loop_begin(struct profiler *profiler, struct error *err)
+{
+    enum status status = clear_data(profiler, err);
+    if (status == STATUS_OK)
+        status = set_config(profiler, err);
+    return status == STATUS_OK ? begin_pass(profiler, err) : status;
+}
+
+static enum status end_pass(struct profiler *profiler, bool *has_all, struct error *err)
+{
+    PARAMS(params, profiler_object, pRangeProfilerObject, .pRangeProfilerObject = profiler->ranges);
+    profiler->is_looping = false;
+    enum status status = say(calls.cuptiRangeProfilerPopRange(&params), "end the counting", err);
+    return status == STATUS_OK ? stop(profiler, has_all, err) : status;
+}
+
+enum status profiler_loop_again(struct profiler *profiler, bool *again, struct error *err)
+{
+    bool has_all = false;
+    enum status status = end_pass(profiler, &has_all, err);
+    *again = status == STATUS_OK && !has_all;
+    return *again ? begin_pass(profiler, err) : status;
+}
+
+enum status profiler_loop_end(struct profiler *profiler, double *values, struct error *err)
+{
+    bool has_all;
+    size_t ranges = 0, dropped = 0;
+    if (profiler->is_looping) {
+        enum status left = end_pass(profiler, &has_all, err);
+        return left == STATUS_OK ? error_set(err, STATUS_NOT_FOUND, "the loop was left early") : left;
+    }
+    enum status status = decode(profiler, &ranges, &dropped, err);
+    if (status == STATUS_OK && (ranges != 1 || dropped))
+        return error_set(err, STATUS_UNAVAILABLE, "CUPTI counted %zu ranges of a loop", ranges);
+    return status == STATUS_OK ? evaluate(profiler, 0, values, err) : status;
 }
 
 /* --- what a chip has --- */

@@ -24,7 +24,8 @@
 
 enum profiler_scope {
     PROFILER_RUNS_ONCE, /* ranges, between push and pop */
-    PROFILER_REPLAYS    /* each kernel between begin and end, run again as often as there are passes */
+    PROFILER_REPLAYS,   /* each kernel between begin and end, run again as often as there are passes */
+    PROFILER_LOOPS      /* what the program itself runs again, as often as it is told to */
 };
 
 #define PROFILER_RANGES_MAX 32
@@ -57,6 +58,12 @@ struct profiler_counts {
  * ranges will come. */
 enum status profiler_read(struct profiler *profiler, bool goes_on, struct profiler_counts *counts,
                           size_t *count, struct error *err) MUST_CHECK;
+
+/* LOOPS: before the first time; after each, `*again`: whether there is to be another; and at last. Not OK:
+ * not all passes were made. */
+enum status profiler_loop_begin(struct profiler *profiler, struct error *err) MUST_CHECK;
+enum status profiler_loop_again(struct profiler *profiler, bool *again, struct error *err) MUST_CHECK;
+enum status profiler_loop_end(struct profiler *profiler, double *values, struct error *err) MUST_CHECK;
 
 /* REPLAYS: around the launch. `*count` kernels were counted, `values` are the first's. */
 enum status profiler_begin(struct profiler *profiler, struct error *err) MUST_CHECK;

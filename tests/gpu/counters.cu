@@ -1,5 +1,5 @@
 // Kernels whose bytes and operations are known by construction, for tests/gpu/counters_test.py.
-//   counters copy|fma|mixed|nccl|range|threads [MIB]
+//   counters copy|fma|mixed|nccl|range|loop|threads [MIB]
 // Prints what each kind of kernel must count, the result's sum, and what a launch took, a line each.
 #include "cuspan/cuspan.h"
 
@@ -91,6 +91,13 @@ int main(int argc, char **argv)
             });
         for (std::thread &thread : threads)
             thread.join();
+    } else if (strcmp(what, "loop") == 0) {
+        int runs = 0;
+        for (cuspan_loop loop = cuspan_loop_begin("looped"); cuspan_loop_next(&loop); runs++) {
+            launch_copy();
+            launch_fma();
+        }
+        fprintf(stderr, "runs %d\n", runs);
     } else {
         uint64_t range = strcmp(what, "range") == 0 ? cuspan_range("counted", nullptr, 0) : 0;
         for (int i = 0; i < LAUNCHES; i++)

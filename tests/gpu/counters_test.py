@@ -156,6 +156,16 @@ def main():
     run = Run("range", "range", **{"counters.metrics": "fma", "counters.ranges": "counted", "counters.period": 1})
     check("a range", well(run) or off_by([c["fma"] for c in run.counts("counted")], fma * launches))
 
+    run = Run("loop", "loop", **{"counters.metrics": "dram.read,dram.write,l2.hit_rate,instructions,fma,occupancy", "counters.ranges": "looped",
+                                 "counters.replay": "loop", "counters.period": 1})
+    counts, runs = run.counts("looped"), re.search(r"runs (\d+)", run.err)
+    print(f"  a loop: {runs and runs[0]}: {counts}")
+    check("a loop runs as often as its counters need", well(run) or (None if runs and int(runs[1]) > 1 else run.err))
+    check("a loop: bytes", off_by([c["dram.read"] for c in counts], copy_bytes))
+    run = Run("loop-patched", "loop", **{"counters.metrics": "fp32.fma,instructions", "counters.ranges": "looped",
+                                         "counters.replay": "loop", "counters.period": 1})
+    print(f"  a loop: {run.counts('looped')}; {[line for line in run.err.splitlines() if 'runs' in line or 'counters' in line]}")
+
     many = "dram.read,dram.write,l1.hit_rate,l2.hit_rate,fp32.fma,instructions,occupancy,sm.utilization,dram.utilization"
     run = Run("patched", "fma", **{"counters.metrics": "fp32.fma", "counters.period": 1})
     check("what needs another run is refused", None if "needs counters.replay: kernel" in run.err and not run.counts("multiply_add") else run.err)
