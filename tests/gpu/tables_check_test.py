@@ -10,11 +10,15 @@ import json
 import sys
 import tempfile
 import unittest
+from collections import Counter
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from checks import ROOT, run  # noqa: E402
-from tables_check import Comparison, Raw  # noqa: E402
+from tables_check import Comparison, Raw  # noqa: E402  (makes tests/e2e known)
+import recording as recordings  # noqa: E402
+from backend import spans_of  # noqa: E402
+from compare import compare  # noqa: E402
 from tables_test import build_tap  # noqa: E402
 
 BUILD = ROOT / "build"
@@ -29,6 +33,11 @@ FIELDS_LEFT = {  # what is not CUPTI's to say, or said by another field
 
 def cuspan(*arguments, **environment):
     return run([BUILD / "cuspan", *arguments], 120, **environment).wanted()
+
+
+def compared_spans(file, recording):
+    spans = [span for line in file.read_text().splitlines() for span in spans_of(json.loads(line))]
+    return compare(recordings.read(recording), spans)
 
 
 class Recordings(unittest.TestCase):
@@ -53,6 +62,17 @@ class Recordings(unittest.TestCase):
                 compared += sum(found.compared.values())
                 self.assertTrue(found.memory_is_told, recording.stem)
         self.assertGreater(compared, 1000)
+
+    def test_calls_that_share_an_id_are_two(self):
+        """In this recording of an H200 two calls of the driver, one behind the other, have one correlation ID; every call of it is
+        in the tables."""
+        recording = ROOT / "tests/gpu/recordings/torch_inference.cuspanrec"
+        raw = Raw.of_recording(recording)
+        ids = Counter(call.correlation_id for call in raw.calls)
+        self.assertEqual([count for count in ids.values() if count > 1], [2])
+        found = Comparison(self.tables(recording), raw)
+        self.assertEqual(found.differences, [])
+        self.assertEqual(compared_spans(self.folder / f"{recording.stem}.jsonl", recording), [])
 
     def test_what_is_wrong_is_found(self):
         """Each number of each row, one more than it is."""
