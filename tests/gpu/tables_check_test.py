@@ -7,6 +7,7 @@ record_tap.c before the CUPTI that replays them; and each figure of the tables, 
 
 import copy
 import json
+import os
 import sys
 import tempfile
 import unittest
@@ -19,7 +20,7 @@ from tables_check import Comparison, Raw  # noqa: E402  (makes tests/e2e known)
 import recording as recordings  # noqa: E402
 from backend import spans_of  # noqa: E402
 from compare import compare  # noqa: E402
-from tables_test import build_tap  # noqa: E402
+from tables_test import build_tap, of_tap  # noqa: E402
 
 BUILD = ROOT / "build"
 RECORDINGS = sorted((ROOT / "examples/recordings").glob("*.cuspanrec"))
@@ -110,10 +111,33 @@ class Live(unittest.TestCase):
     def host(self, recording):
         return [BUILD / "exit_host", BUILD / "libcuspan.so", self.double, recording, "return"]
 
-    def cuspan(self, command, *options, recording, tap=True):
+    def cuspan(self, command, *options, recording, tap=True, before=()):
         done = run([BUILD / "cuspan", command, "--set", f"cupti.library={self.tap if tap else self.double}", *options, "--",
-                    *self.host(recording)], 120, TAP_FILE=self.folder / "records", OTEL_TRACES_SAMPLER="always_on")
+                    *before, *self.host(recording)], 120, TAP_FILE=self.folder / "records", OTEL_TRACES_SAMPLER="always_on")
         self.assertEqual(done.status, 7, done.out + done.err)
+
+    def libcupti(self, name):
+        """A double in a folder of its own, as the libcupti.so.13 that a program brings along."""
+        was, now = b"\0libcuspan-replay.so\0", b"\0libcupti.so.13\0"
+        library = self.folder / name / "libcupti.so.13"
+        library.parent.mkdir()
+        content = self.double.read_bytes()
+        self.assertEqual(content.count(was), 1)
+        library.write_bytes(content.replace(was, now.ljust(len(was), b"\0")))
+        return library
+
+    def test_a_program_that_has_loaded_another_cupti(self):
+        """As PyTorch has its own, of the same name: what the tap stands before is still the one it was made for."""
+        other = self.libcupti("of_the_program")
+        self.double = self.libcupti("named")
+        self.tap = build_tap(self.double, self.folder)
+        asan = f"{os.environ.get('ASAN_OPTIONS', '')}:verify_asan_link_order=0"  # the other one comes first
+        self.cuspan("stat", "--json", "--top", "0", "-o", self.folder / "tables.json",
+                    recording=ROOT / "examples/recordings/threads.cuspanrec",
+                    before=("env", f"ASAN_OPTIONS={asan}", f"LD_PRELOAD={other}"))
+        raw = of_tap(self.folder / "records", "")
+        self.assertGreater(len(raw.work), 300)
+        self.assertEqual(Comparison(json.loads((self.folder / "tables.json").read_text()), raw).differences, [])
 
     def test_live_tables_are_those_of_the_tap(self):
         for recording in RECORDINGS:
