@@ -72,6 +72,18 @@ class Recording:
         """The records that have to become GPU spans."""
         return [a for a in self.activities if a.kind in GPU_WORK]
 
+    def own_calls(self):
+        """The calls that the program made: not those of the driver that lie in a call of the runtime with the same correlation
+        ID, which makes them on its own behalf. Several of the driver may share an ID, one behind the other: inside a runtime
+        call that isn't traced (cuLibraryLoadData and cuLibraryGetKernel, when a module is loaded late)."""
+        of_runtime = {}
+        for call in self.calls:
+            if call.domain == RUNTIME:
+                of_runtime.setdefault((call.tid, call.correlation_id), []).append(call)
+        return [call for call in self.calls if call.domain == RUNTIME or not call.correlation_id
+                or not any(outer.start_ns <= call.start_ns and call.end_ns <= outer.end_ns
+                           for outer in of_runtime.get((call.tid, call.correlation_id), ()))]
+
 
 def blocks(data, path):
     """The unpacked blocks, each checked; the end's own counts too."""
