@@ -347,24 +347,32 @@ static bool has_values(const double *values, size_t count)
     return false;
 }
 
+struct reading {
+    const struct counted_context *context;
+    uint64_t passed, empty;
+};
+
+static void see_counts(void *context, size_t range, const struct profiler_counts *counts)
+{
+    struct reading *reading = context;
+    const struct counted_launch *launch = &reading->context->launches[range];
+    size_t metric_count = profiler_metric_count(reading->context->profiler);
+    bool is_passed =
+        range < reading->context->count && !launch->is_spoilt && pass_on(launch, counts, metric_count);
+    bool is_full = has_values(counts->values, metric_count);
+    reading->passed += is_passed && is_full;
+    reading->empty += is_passed && !is_full;
+}
+
 /* All that was counted and not read yet. */
 static void read_launches(struct counted_context *context, bool goes_on)
 {
-    struct profiler_counts counts[PROFILER_RANGES_MAX];
+    struct reading reading = {.context = context};
     struct error err;
-    size_t count = 0, marked = context->count, metric_count = profiler_metric_count(context->profiler);
-    uint64_t passed = 0, empty = 0;
-    bool is_read = profiler_read(context->profiler, goes_on, counts, &count, &err) == STATUS_OK;
+    bool is_read = profiler_read(context->profiler, goes_on, see_counts, &reading, &err) == STATUS_OK;
+    counter_add(COUNTER_gpu_counts, reading.passed);
+    counter_add(COUNTER_gpu_counts_lost, context->count - reading.passed - reading.empty);
     context->count = 0;
-    for (size_t i = 0; i < count && i < marked; i++) {
-        bool is_passed =
-            !context->launches[i].is_spoilt && pass_on(&context->launches[i], &counts[i], metric_count);
-        bool is_full = has_values(counts[i].values, metric_count);
-        passed += is_passed && is_full;
-        empty += is_passed && !is_full;
-    }
-    counter_add(COUNTER_gpu_counts, passed);
-    counter_add(COUNTER_gpu_counts_lost, marked - passed - empty);
     if (!is_read)
         give_up(err.text);
 }
@@ -508,7 +516,7 @@ static void finish_range(struct host_thread *thread, uint32_t correlation_id)
         .correlation_id = correlation_id,
         .is_spoilt = is_spoilt() || !write_counts(thread, correlation_id, NULL, 0),
         .thread = {.tid = thread->info.tid, .serial = thread->info.serial, .slot = thread->info.slot}};
-    if (context->count == PROFILER_RANGES_MAX)
+    if (context->count == profiler_ranges_max(context->profiler))
         read_in_context(context, true);
 }
 
@@ -623,6 +631,12 @@ bool gpu_counters_again(uint64_t id)
     return again;
 }
 
+static void keep_counts(void *context, size_t range, const struct profiler_counts *counts)
+{
+    if (range == 0)
+        *(struct profiler_counts *)context = *counts;
+}
+
 /* One that the program left before its last pass has no counts. */
 static bool read_loop(struct profiler_counts *counts)
 {
@@ -636,31 +650,30 @@ static bool read_loop(struct profiler_counts *counts)
 static bool read_range(struct profiler_counts *counts)
 {
     struct error err;
-    size_t count = 0;
     struct profiler *profiler = state.counting->profiler;
     if (state.cuCtxSynchronize() != CUDA_OK)
         return false;
     if (loops())
         return read_loop(counts);
     if (profiler_pop(profiler, &err) == STATUS_OK &&
-        profiler_read(profiler, true, counts, &count, &err) == STATUS_OK)
-        return count == 1;
+        profiler_read(profiler, true, keep_counts, counts, &err) == STATUS_OK)
+        return true;
     give_up(err.text);
     return false;
 }
 
 uint32_t gpu_counters_exit_range(uint64_t id, struct range_attr *attrs)
 {
-    struct profiler_counts counts[PROFILER_RANGES_MAX];
+    struct profiler_counts counts;
     uint64_t expected = id;
     uint32_t count = 0;
     if (id == 0 || !atomic_compare_exchange_strong(&counted_range, &expected, 0))
         return 0;
     int saved_errno = errno;
     thread_is_ours = true;
-    bool is_read = read_range(counts);
+    bool is_read = read_range(&counts);
     if (is_read)
-        count = name_values(counts->values, attrs);
+        count = name_values(counts.values, attrs);
     counter_add(is_read ? COUNTER_gpu_counts : COUNTER_gpu_counts_lost, 1);
     thread_is_ours = false;
     errno = saved_errno;

@@ -34,8 +34,9 @@ struct profiler {
     size_t metric_count, name_count;
     const char
         *names[NAMES_MAX]; /* the metrics' own; of the settings, or static; then RANGE_TIME if wanted */
-    size_t ranges_marked;  /* since the last reading */
-    bool is_looping;       /* a loop's pass is being counted */
+    size_t ranges_max;
+    size_t ranges_marked; /* since the last reading */
+    bool is_looping;      /* a loop's pass is being counted */
     struct image availability, config, data;
 };
 
@@ -298,7 +299,7 @@ static enum status choose(struct profiler *profiler, struct error *err)
 {
     const char *patched[NAMES_MAX], *others[NAMES_MAX];
     size_t patched_count = split(profiler, true, patched), others_count = split(profiler, false, others);
-    if (patched_count && profiler->scope == PROFILER_RUNS_ONCE)
+    if (patched_count && profiler->scope != PROFILER_REPLAYS)
         return error_set(
             err, STATUS_INVALID,
             "%s is counted by code that CUPTI adds to kernels, and not while it takes their times: it "
@@ -362,21 +363,35 @@ static enum status choose_metrics(struct profiler *profiler, const struct patter
 
 /* --- counting --- */
 
-static size_t ranges_max(const struct profiler *profiler)
+size_t profiler_ranges_max(const struct profiler *profiler)
 {
-    return profiler->scope == PROFILER_REPLAYS ? REPLAYS_MAX : PROFILER_RANGES_MAX;
+    return profiler->ranges_max;
 }
 
-static enum status make_data(struct profiler *profiler, struct error *err)
+static enum status size_data(struct profiler *profiler, size_t *bytes, struct error *err)
 {
     PARAMS(params, profiler_data_size, counterDataSize, .pRangeProfilerObject = profiler->ranges,
            .pMetricNames = profiler->names, .numMetrics = profiler->name_count,
-           .maxNumOfRanges = ranges_max(profiler), .maxNumRangeTreeNodes = (uint32_t)ranges_max(profiler));
+           .maxNumOfRanges = profiler->ranges_max, .maxNumRangeTreeNodes = (uint32_t)profiler->ranges_max);
     enum status status =
         say(calls.cuptiRangeProfilerGetCounterDataSize(&params), "make room for counters", err);
-    return status == STATUS_OK
-               ? allocate(&profiler->data, params.counterDataSize, "the counters' values", err)
-               : status;
+    *bytes = params.counterDataSize;
+    return status;
+}
+
+/* As many ranges as have room. */
+static enum status make_data(struct profiler *profiler, struct error *err)
+{
+    static const size_t most[] = {
+        [PROFILER_RUNS_ONCE] = PROFILER_RANGES_MAX, [PROFILER_REPLAYS] = REPLAYS_MAX, [PROFILER_LOOPS] = 1};
+    size_t bytes = 0;
+    profiler->ranges_max = most[profiler->scope];
+    enum status status = size_data(profiler, &bytes, err);
+    while (status == STATUS_OK && bytes > IMAGE_BYTES_MAX && profiler->ranges_max > 1) {
+        profiler->ranges_max /= 2;
+        status = size_data(profiler, &bytes, err);
+    }
+    return status == STATUS_OK ? allocate(&profiler->data, bytes, "the counters' values", err) : status;
 }
 
 static enum status clear_data(struct profiler *profiler, struct error *err)
@@ -395,7 +410,7 @@ static enum status set_config(struct profiler *profiler, struct error *err)
            .counterDataImageSize = profiler->data.size, .pCounterDataImage = profiler->data.bytes,
            .range = replays ? PROFILER_AUTO_RANGE : PROFILER_USER_RANGE,
            .replayMode = replays ? PROFILER_KERNEL_REPLAY : PROFILER_USER_REPLAY,
-           .maxRangesPerPass = ranges_max(profiler), .numNestingLevels = 1, .minNestingLevel = 1);
+           .maxRangesPerPass = profiler->ranges_max, .numNestingLevels = 1, .minNestingLevel = 1);
     return say(calls.cuptiRangeProfilerSetConfig(&params), "set up the counters", err);
 }
 
@@ -520,21 +535,22 @@ static enum status evaluate(struct profiler *profiler, size_t range, double *val
     return say(calls.cuptiProfilerHostEvaluateToGpuValues(&params), "make values of what was counted", err);
 }
 
-enum status profiler_read(struct profiler *profiler, bool goes_on, struct profiler_counts *counts,
-                          size_t *count, struct error *err)
+enum status profiler_read(struct profiler *profiler, bool goes_on, profiler_counts_fn *see, void *seer,
+                          struct error *err)
 {
-    double values[NAMES_MAX];
     size_t ranges = 0, dropped = 0;
     enum status status = stop_and_decode(profiler, &ranges, &dropped, err);
-    *count = 0;
     if (status == STATUS_OK && (ranges != profiler->ranges_marked || dropped))
         return error_set(err, STATUS_UNAVAILABLE, "CUPTI counted %zu of %zu ranges", ranges,
                          profiler->ranges_marked);
-    for (; *count < ranges && status == STATUS_OK; (*count)++) {
-        struct profiler_counts *to = &counts[*count];
-        status = evaluate(profiler, *count, values, err);
-        memcpy(to->values, values, profiler->metric_count * sizeof *values);
-        to->range_ns = profiler->name_count > profiler->metric_count ? values[profiler->metric_count] : 0;
+    for (size_t i = 0; i < ranges && status == STATUS_OK; i++) {
+        double values[NAMES_MAX] = {0};
+        struct profiler_counts counts;
+        status = evaluate(profiler, i, values, err);
+        memcpy(counts.values, values, sizeof counts.values);
+        counts.range_ns = profiler->name_count > profiler->metric_count ? values[profiler->metric_count] : 0;
+        if (status == STATUS_OK)
+            see(seer, i, &counts);
     }
     return status == STATUS_OK && goes_on ? start(profiler, err) : status;
 }

@@ -28,7 +28,7 @@ struct profiler_host_object {
     size_t metric_count;
 };
 
-#define RANGES_MAX 64
+#define RANGES_MAX 512
 
 struct profiler_range_object {
     const struct gpu_counters_record *counts[RANGES_MAX]; /* NULL: nothing was recorded */
