@@ -117,6 +117,9 @@ static inline void thread_count_note_lost(struct host_thread *thread)
  * drained. */
 void threads_visit(void (*visit)(struct host_thread *, void *), void *context);
 
+/* How full the fullest ring is now, in percent. Pipeline thread, also while it visits. */
+uint32_t threads_fullest_ring(void);
+
 /* Calls that threads are in, and that began while they were captured: their records are to come. Any thread.
  * The callbacks of sleep say nothing, so of what began before it nobody knows whether it is over. */
 uint32_t threads_in_call(void);
