@@ -45,7 +45,6 @@ struct counted_context {
     cuda_context_handle handle;
     struct profiler *profiler;
     size_t count;
-    uint64_t first_ns; /* when the first of these was counted */
     struct counted_launch launches[PROFILER_RANGES_MAX];
 };
 
@@ -62,6 +61,7 @@ static struct {
     _Atomic bool is_on;
     _Atomic uint32_t entered, next_turn; /* launches that have begun; which of them is counted next */
     _Atomic bool is_taken;               /* something is counted; who counts has all below */
+    _Atomic uint64_t due_ns; /* when what was counted is to be read at the latest; 0: nothing was */
     struct counted_context contexts[CONTEXTS_MAX];
     size_t context_count;
     struct counted_context *counting;
@@ -404,11 +404,12 @@ static void read_in_context(struct counted_context *context, bool goes_on)
 
 void gpu_counters_service(uint64_t now_ns)
 {
-    if (!atomic_load_explicit(&state.is_on, memory_order_relaxed) || !take())
+    uint64_t due_ns = atomic_load_explicit(&state.due_ns, memory_order_relaxed);
+    if (!due_ns || now_ns < due_ns || !atomic_load_explicit(&state.is_on, memory_order_relaxed) || !take())
         return;
     for (size_t i = 0; i < state.context_count; i++)
-        if (state.contexts[i].count && now_ns - state.contexts[i].first_ns >= READ_AFTER_NS)
-            read_in_context(&state.contexts[i], true);
+        read_in_context(&state.contexts[i], true);
+    atomic_store(&state.due_ns, 0);
     let_go();
 }
 
@@ -509,8 +510,8 @@ static void finish_range(struct host_thread *thread, uint32_t correlation_id)
         give_up(err.text);
         return;
     }
-    if (context->count == 0)
-        context->first_ns = clock_monotonic_ns();
+    if (atomic_load(&state.due_ns) == 0)
+        atomic_store(&state.due_ns, clock_monotonic_ns() + READ_AFTER_NS);
     context->launches[context->count++] = (struct counted_launch){
         .time_ticks = clock_ticks(),
         .correlation_id = correlation_id,

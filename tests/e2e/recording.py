@@ -67,6 +67,7 @@ class Recording:
     losses: dict = field(default_factory=dict)
     counters: list = field(default_factory=list)  # names of what the hardware counted
     counted: dict = field(default_factory=dict)  # correlation ID: the values
+    counted_ns: dict = field(default_factory=dict)  # the same: how long was counted
 
     def gpu_work(self):
         """The records that have to become GPU spans."""
@@ -149,6 +150,10 @@ def text(value):
     return None if value is None else value.decode("utf-8", "replace")
 
 
+def is_profilers(activity):
+    return activity.kind == KERNEL and activity.name == "WaitNs"
+
+
 class Reader:
     def __init__(self, path):
         self.recording = Recording()
@@ -166,6 +171,8 @@ class Reader:
                 cursor = Cursor(outer.take(size), self.strings)
                 self.event(kind, cursor)
                 assert kind > SCHEMA or cursor.at == size, f"{path}: event {kind} not read whole"
+        if self.recording.counters:  # the profiler's own kernel, around those that it counts
+            self.recording.activities = [a for a in self.recording.activities if not is_profilers(a)]
 
     def event(self, kind, cursor):
         recording = self.recording
@@ -194,7 +201,7 @@ class Reader:
         elif kind == GPU_COUNTERS:
             cursor.varint(), cursor.varint()
             correlation_id, count = cursor.varint(), cursor.varint()
-            cursor.take(8)  # how long was counted
+            recording.counted_ns[correlation_id], = struct.unpack("<d", cursor.take(8))
             recording.counted[correlation_id] = struct.unpack(f"<{count}d", cursor.take(8 * count))
         elif kind == ACTIVITY:
             recording.activities.append(self.activity(cursor))

@@ -55,6 +55,33 @@ class Counters(agent_test.Case):
             self.assertEqual(result.report["counters"]["gpu_counts_lost"], 0)
             self.assert_nothing_lost(result)
 
+    def test_counts_of_a_real_gpu(self):
+        """What an H200 counted of kernels of known bytes and operations (tests/gpu/counters.cu), and what the spans say."""
+        path = ROOT / "examples/recordings/counters.cuspanrec"
+        read = recording.Reader(path).recording
+        kernels = {a.correlation_id: a for a in read.activities if a.kind == recording.KERNEL}
+        result = self.replay(path)
+        self.assert_nothing_lost(result)
+        self.assertNotIn("WaitNs", {span.name for span in result.spans})
+        spans = {s.attributes["cuda.correlation.id"]: s for s in self.kernels(result)}
+        self.assertEqual(set(spans), set(kernels))
+        counted = {id: counts_of(span) for id, span in spans.items() if counts_of(span)}
+        self.assertEqual(set(counted), set(read.counted))
+        self.assertEqual(len(counted), 7)  # one launch in three of twenty
+        for id, (bytes_read, bytes_written, busy) in read.counted.items():
+            self.assertEqual((counted[id]["dram.read"], counted[id]["dram.write"]), (bytes_read, bytes_written))
+            kernel_ns = kernels[id].end_ns - kernels[id].start_ns
+            self.assertGreater(read.counted_ns[id], kernel_ns)  # CUPTI's range is longer
+            self.assertAlmostEqual(counted[id]["dram.utilization"], busy * read.counted_ns[id] / kernel_ns, places=9)
+            if spans[id].name == "copy_floats":
+                self.assertAlmostEqual(bytes_read / (256 << 20), 1, delta=0.01)
+                self.assertAlmostEqual(counted[id]["dram.utilization"] * 48, 2 * (256 << 20) / kernel_ns, delta=100)  # of 4.8 TB/s
+        fma = self.counted(self.replay(ROOT / "tests/gpu/recordings/counters-fma.cuspanrec"))
+        done = [counts["fma"] for counts in fma.values() if counts["fma"] > 1e8]
+        self.assertEqual(len(done), 10)
+        for count in done:
+            self.assertAlmostEqual(count / (1024 * 256 * 1000), 1, delta=0.01)
+
     def test_nothing_else_has_counts(self):
         result = self.replay(self.sample())
         self.assertEqual({s.attributes.get("cuda.activity") for s in result.spans if counts_of(s)}, {"kernel"})
