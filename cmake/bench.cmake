@@ -2,7 +2,7 @@
 add_library(cuspan_floor SHARED tests/bench/floor.c src/capture/capture.c src/capture/switches.c src/capture/stacks.c src/capture/cupti.c src/capture/selection.c
             src/capture/unified_memory.c
             src/capture/threads.c src/capture/others.c src/capture/silence.c src/capture/graph_nodes.c src/capture/buffers.c src/capture/decode.c src/capture/layouts.c
-            src/capture/layouts_table.c src/capture/params_table.c src/capture/gpu_counters.c src/capture/profiler.c)
+            src/capture/layouts_table.c src/capture/params_table.c src/capture/gpu_counters.c src/capture/profiler.c src/capture/profiler_host.c src/capture/pm_sampler.c src/capture/pm_sampling.c)
 set_target_properties(cuspan_floor PROPERTIES OUTPUT_NAME cuspan-floor LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
 target_link_libraries(cuspan_floor PRIVATE cuspan_config cuspan_model ${CMAKE_DL_LIBS})
 if(NOT CUSPAN_SANITIZE)

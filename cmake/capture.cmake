@@ -2,7 +2,7 @@
 cuspan_stage(capture src/capture/capture.c src/capture/switches.c src/capture/cupti.c src/capture/selection.c src/capture/unified_memory.c src/capture/callbacks.c src/capture/callback_time.c
              src/capture/context.c src/capture/demand.c src/capture/mode.c src/capture/wake.c src/capture/sdk_context.c src/capture/stacks.c src/capture/publish.c src/capture/graph_nodes.c
              src/capture/params_table.c src/capture/threads.c src/capture/others.c src/capture/silence.c src/capture/buffers.c src/capture/decode.c
-             src/capture/layouts.c src/capture/layouts_table.c src/capture/nvml.c src/capture/profiler.c src/capture/chips.c src/capture/gpu_counters.c
+             src/capture/layouts.c src/capture/layouts_table.c src/capture/nvml.c src/capture/profiler.c src/capture/profiler_host.c src/capture/pm_sampler.c src/capture/pm_sampling.c src/capture/chips.c src/capture/gpu_counters.c
              src/capture/nvtx.c src/capture/nvtx_names.c src/capture/nvtx_payload.c)
 target_link_libraries(cuspan_capture PUBLIC cuspan_model ${CMAKE_DL_LIBS})
 

@@ -1,4 +1,4 @@
-foreach(module threads context buffers callbacks callback_time decode selection cupti nvtx_names)
+foreach(module threads context buffers callbacks callback_time decode selection cupti nvtx_names pm_sampling)
   cuspan_unit_test(${module} cuspan_capture)
 endforeach()
 # Apart from context.c, of which it has a fake.

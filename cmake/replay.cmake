@@ -12,7 +12,7 @@ target_link_libraries(cuspan_recording PUBLIC cuspan_model ${CUSPAN_ZLIB_STATIC}
 set(CUSPAN_REPLAY_SOURCES
     tests/replay/state.c tests/replay/faults.c tests/replay/timeline.c tests/replay/player.c tests/replay/params.c
     tests/replay/callbacks.c tests/replay/objects.c tests/replay/compose.c tests/replay/records.c tests/replay/api.c
-    tests/replay/watch.c tests/replay/profiler.c tests/replay/said.c tests/replay/names.c
+    tests/replay/watch.c tests/replay/profiler.c tests/replay/pm_sampling.c tests/replay/said.c tests/replay/names.c
     src/capture/params_table.c src/capture/layouts.c src/capture/layouts_table.c)
 foreach(double cuspan-replay cuspan-replay-classic)
   add_library(${double} SHARED ${CUSPAN_REPLAY_SOURCES})

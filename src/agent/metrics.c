@@ -5,6 +5,7 @@
 #include "base/counters.h"
 #include "base/log.h"
 #include "capture/nvml.h"
+#include "capture/pm_sampling.h"
 #include "export/operations.h"
 
 #include <stdio.h>
@@ -21,6 +22,7 @@ static const struct attr_key key_device = ATTR_KEY("cuda.device.id");
 static const struct attr_key key_kernel = ATTR_KEY("cuda.kernel.short_name");
 static const struct attr_key key_copy_kind = ATTR_KEY("cuda.memcpy.kind");
 static const struct attr_key key_memory_kind = ATTR_KEY("cuda.memory.kind");
+static const struct attr_key key_counter = ATTR_KEY("cuda.counter.name");
 static const struct attr_key key_hw_name = ATTR_KEY("hw.name");
 static const struct attr_key key_hw_model = ATTR_KEY("hw.model");
 static const struct attr_key key_hw_vendor = ATTR_KEY("hw.vendor");
@@ -42,6 +44,7 @@ struct metrics {
     uint64_t next_ns;     /* monotonic */
     uint64_t next_ask_ns; /* NVML */
     struct hardware hardware;
+    struct pm_sampled sampled[PM_SAMPLED_MAX];
     uint64_t begun_ns;    /* of the figures, and of all cumulative sums */
     uint64_t interval_ns; /* when the interval that ends now began, since 1970 */
     uint64_t now_ns;      /* the same time for all points of an export */
@@ -469,6 +472,42 @@ static void add_own(struct metrics *m)
     add_sum(m, METRIC_CPU_TIME, 0, clock_read_ns(CLOCK_THREAD_CPUTIME_ID));
 }
 
+/* --- what was sampled of whole GPUs --- */
+
+static void add_sampled(struct metrics *m, enum metric metric, const struct pm_sampled *sampled, double value)
+{
+    const char *setting = m->settings->counters.sampling.metrics.patterns[sampled->metric];
+    struct metric_point *point = add_point(m, metric);
+    point->d = value;
+    put_device(m, point, sampled->device);
+    point->attrs[point->attr_count++] = (struct span_attr){
+        .key = &key_counter, .type = ATTR_STRING, .s = setting, .len = (uint32_t)strcspn(setting, "=")};
+}
+
+static void add_all_sampled(struct metrics *m)
+{
+    const struct pattern_list *names = &m->settings->counters.sampling.metrics;
+    size_t count = pm_sampling_take(m->sampled);
+    for (enum metric metric = METRIC_COUNTER_THROUGHPUT_MEAN; metric <= METRIC_COUNTER_RATIO_MAX; metric++) {
+        unsigned which =
+            metric - METRIC_COUNTER_THROUGHPUT_MEAN; /* of each kind, the mean, the least, the most */
+        for (size_t i = 0; i < count; i++) {
+            const struct pm_sampled *sampled = &m->sampled[i];
+            const double values[] = {sampled->mean, sampled->min, sampled->max};
+            if (gpu_counter_kind(names->patterns[sampled->metric]) == (enum gpu_counter_kind)(which / 3))
+                add_sampled(m, metric, sampled, values[which % 3]);
+        }
+    }
+}
+
+/* From its first work on. */
+static void sample_devices(const struct figures *figures)
+{
+    for (uint32_t i = 0; i < DEVICES_MAX; i++)
+        if (figures->devices[i])
+            pm_sampling_use(i);
+}
+
 /* --- the hardware --- */
 
 static struct metric_point *add_hardware(struct metrics *m, enum metric metric,
@@ -557,6 +596,7 @@ void metrics_export(struct metrics *m, struct correlate *correlate, struct outpu
     m->outputs = outputs;
     m->now_ns = clock_now_ns();
     add_figures(m, correlate_figures(correlate));
+    add_all_sampled(m);
     add_gpus(m);
     add_own(m);
     end_metric(m);
@@ -569,6 +609,7 @@ void metrics_tick(struct metrics *m, struct correlate *correlate, struct outputs
 {
     if (!m)
         return;
+    sample_devices(correlate_figures(correlate));
     if (now_ns + ASK_AHEAD_NS >= m->next_ns && now_ns >= m->next_ask_ns)
         ask_hardware(m, correlate, now_ns);
     if (now_ns < m->next_ns)

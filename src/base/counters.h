@@ -50,6 +50,8 @@
     X(allocations_untracked, false, "allocations that the figures leave out, for want of room")              \
     X(gpu_counts, false, "kernels and ranges whose hardware counters were read")                             \
     X(gpu_counts_lost, false, "of those to be counted, that other kernels ran into, or a fault")             \
+    X(gpu_samples, false, "samples of GPUs' hardware counters that were read")                               \
+    X(gpu_samples_lost, false, "samples that are missing between those: the GPU's buffer was full")          \
     X(zero_length, false, "GPU spans of no length, sent as 1 ns and marked")                                 \
     X(clock_skew, false, "GPU spans that start before their call, sent as they are")                         \
     X(clock_skew_max_ns, false, "the largest such lead, in ns")                                              \

@@ -12,6 +12,7 @@
 #include "capture/layouts.h"
 #include "capture/mode.h"
 #include "capture/others.h"
+#include "capture/pm_sampling.h"
 #include "capture/sdk_context.h"
 #include "capture/selection.h"
 #include "capture/silence.h"
@@ -184,6 +185,7 @@ enum status capture_start(const struct settings *frozen, const char *own_folder,
     connect_replay();
     clock_init();
     gpu_counters_start(settings, &cupti);
+    pm_sampling_start(settings, &cupti);
     others_join(settings, cupti.path);
     status = switches_on(&cupti, settings, wake_is_foreseen(settings, by_program), err);
     bool waits = status != STATUS_OK && switches_are_held() && settings->cupti.others == OTHERS_GIVE_WAY;
@@ -366,6 +368,7 @@ void capture_service(uint64_t now_ns)
         return;
     switches_follow();
     gpu_counters_service(now_ns);
+    pm_sampling_follow(atomic_load(&mode_now) == MODE_ON);
     bool has_fallen_asleep = wake_service();
     bool hurry = atomic_exchange_explicit(&callbacks_signals.flush_soon, false, memory_order_relaxed) ||
                  has_fallen_asleep;
@@ -437,6 +440,7 @@ void capture_release(void)
     if (atomic_load(&is_abandoned) || capture_failure())
         return;
     gpu_counters_stop(false);
+    pm_sampling_stop(false);
     switches_flush(true);
     note_release();
     switches_off();
@@ -465,6 +469,7 @@ enum status capture_resume(struct error *err)
     if (status != STATUS_OK)
         return status;
     gpu_counters_start(settings, &cupti);
+    pm_sampling_start(settings, &cupti);
     wake_resume();
     atomic_store(&is_released, false);
     counter_add(COUNTER_released_ns, clock_monotonic_ns() - released_since_ns);
@@ -542,6 +547,7 @@ void capture_stop(void)
         counter_add(COUNTER_released_ns, clock_monotonic_ns() - released_since_ns);
     wake_finish();
     gpu_counters_stop(true);
+    pm_sampling_stop(true);
     uint8_t mode = atomic_exchange(&mode_now, MODE_OFF);
     was_on = mode == MODE_ON || mode == MODE_ENDING;
     if (!atomic_load(&is_abandoned) && !capture_failure())

@@ -9,16 +9,11 @@
  * us, and 40 to 80 on the GPU), and read many at a time. CUPTI lets the GPU's earlier work end
  * before a range begins. (On an H200; docs/counters.md.) Where kernels run again, each is a round of its own.
  *
- * One thread at a time; the context must be current. CUPTI looks for libnvperf_host.so and
- * libnvperf_target.so, which lie beside it in NVIDIA's packages. */
+ * One thread at a time; the context must be current. profiler_load() comes first. */
 #ifndef CUSPAN_CAPTURE_PROFILER_H
 #define CUSPAN_CAPTURE_PROFILER_H
 
-#include "base/status.h"
-#include "capture/cupti.h"
-#include "capture/profiler_abi.h"
-#include "model/gpu_counters.h"
-#include "model/settings.h"
+#include "capture/profiler_host.h"
 
 #include <stdbool.h>
 
@@ -31,9 +26,6 @@ enum profiler_scope {
 #define PROFILER_RANGES_MAX 256 /* before they are read; fewer where they take much memory */
 
 struct profiler;
-
-/* Finds the calls, once. UNSUPPORTED: a CUPTI before 12.6; NOT_FOUND: it has not got its two libraries. */
-enum status profiler_load(const struct cupti *cupti, struct error *err) MUST_CHECK;
 
 /* INVALID: the chip has no such metric, or they can't be counted where kernels run once; UNAVAILABLE:
  * counters can't be had here and now: the right is missing, another tool has them, or the device has none.
@@ -87,7 +79,6 @@ struct profiler_metric {
 typedef void profiler_see_fn(void *context, const struct profiler_metric *metric);
 
 /* The chip's name, of PROFILER_CHIP_BYTES at most. */
-#define PROFILER_CHIP_BYTES 32
 enum status profiler_learn_chip(cuda_context_handle context, char *chip, struct error *err) MUST_CHECK;
 
 /* All metrics of the context's device. The strings are valid in `see`. */

@@ -1,9 +1,8 @@
-/* The part of CUPTI's binary interface that counts: the Range Profiler, which counts on the GPU, and the
- * Profiler Host, which knows a chip's metrics and makes values of what was counted. Of 12.6 and later. As in
- * cupti_abi.h, structs have CUPTI's own member names and order; each begins with its size, by which CUPTI
- * knows the version that the caller means, so that longer ones of later versions change nothing
- * here.
- * tests/integration/cupti_abi_check.c holds this file against the real headers. */
+/* The part of CUPTI's binary interface that counts: the Range Profiler, which counts on the GPU, PM
+ * sampling, and the Profiler Host, which knows a chip's metrics and makes values of what was counted. Of 12.6
+ * and later. As in cupti_abi.h, structs have CUPTI's own member names and order; each begins with its size,
+ * by which CUPTI knows the version that the caller means, so that longer ones of later versions change
+ * nothing here. tests/integration/cupti_abi_check.c holds this file against the real headers. */
 #ifndef CUSPAN_CAPTURE_PROFILER_ABI_H
 #define CUSPAN_CAPTURE_PROFILER_ABI_H
 
@@ -15,7 +14,8 @@
 /* The size that a struct says it has. */
 #define PROFILER_SIZE(type, last) (offsetof(type, last) + sizeof(((type *)0)->last))
 
-enum profiler_type { PROFILER_RANGES = 0 };
+enum profiler_type { PROFILER_RANGES = 0, PROFILER_SAMPLES = 1 };
+enum profiler_api { PROFILER_API_RANGES = 0, PROFILER_API_SAMPLES = 3 };
 enum profiler_support {
     PROFILER_SUPPORT_UNKNOWN = 0,
     PROFILER_UNSUPPORTED = 1,
@@ -51,7 +51,7 @@ struct profiler_device_supported {
     uint32_t confidentialCompute;
     uint32_t cmp;
     uint32_t wsl;
-    uint32_t api; /* 0: ranges */
+    uint32_t api; /* enum profiler_api */
 };
 
 struct profiler_chip_name {
@@ -238,6 +238,108 @@ struct profiler_data_info {
     size_t numTotalRanges;
 };
 
+/* --- PM sampling: what a whole GPU counts, every so often --- */
+
+typedef struct pm_sampling_object *pm_sampling_handle;
+
+enum pm_sampling_trigger { PM_SAMPLING_CYCLES = 0, PM_SAMPLING_TIME = 1 };
+enum pm_sampling_decode_end { PM_SAMPLING_DATA_FULL = 1, PM_SAMPLING_END_OF_RECORDS = 2 };
+
+struct pm_sampling_set_config {
+    size_t structSize;
+    void *pPriv;
+    pm_sampling_handle pPmSamplingObject;
+    size_t configSize;
+    const uint8_t *pConfig;
+    size_t hardwareBufferSize;
+    uint64_t samplingInterval; /* CYCLES, or ns */
+    uint32_t triggerMode;      /* enum pm_sampling_trigger */
+};
+
+struct pm_sampling_enable {
+    size_t structSize;
+    void *pPriv;
+    size_t deviceIndex;
+    pm_sampling_handle pPmSamplingObject;
+};
+
+struct pm_sampling_call { /* cuptiPmSamplingDisable, Start, Stop */
+    size_t structSize;
+    void *pPriv;
+    pm_sampling_handle pPmSamplingObject;
+};
+
+struct pm_sampling_decode {
+    size_t structSize;
+    void *pPriv;
+    pm_sampling_handle pPmSamplingObject;
+    uint8_t *pCounterDataImage;
+    size_t counterDataImageSize;
+    uint32_t decodeStopReason; /* enum pm_sampling_decode_end */
+    uint8_t overflow;
+};
+
+struct pm_sampling_availability {
+    size_t structSize;
+    void *pPriv;
+    size_t deviceIndex;
+    size_t counterAvailabilityImageSize;
+    uint8_t *pCounterAvailabilityImage;
+};
+
+struct pm_sampling_data_size {
+    size_t structSize;
+    void *pPriv;
+    pm_sampling_handle pPmSamplingObject;
+    const char **pMetricNames;
+    size_t numMetrics;
+    uint32_t maxSamples;
+    size_t counterDataSize;
+};
+
+struct pm_sampling_data_initialize {
+    size_t structSize;
+    void *pPriv;
+    pm_sampling_handle pPmSamplingObject;
+    size_t counterDataSize;
+    uint8_t *pCounterData;
+};
+
+struct pm_sampling_data_info {
+    size_t structSize;
+    void *pPriv;
+    const uint8_t *pCounterDataImage;
+    size_t counterDataImageSize;
+    size_t numTotalSamples;
+    size_t numPopulatedSamples;
+    size_t numCompletedSamples;
+};
+
+struct pm_sampling_sample_info {
+    size_t structSize;
+    void *pPriv;
+    pm_sampling_handle pPmSamplingObject;
+    const uint8_t *pCounterDataImage;
+    size_t counterDataImageSize;
+    size_t sampleIndex;
+    uint64_t startTimestamp; /* ns of the GPU's own clock */
+    uint64_t endTimestamp;
+};
+
+/* As PROFILER_CALLS, which are below. */
+#define PM_SAMPLING_CALLS(X)                                                                                 \
+    X(cuptiPmSamplingGetCounterAvailability, pm_sampling_availability, pCounterAvailabilityImage)            \
+    X(cuptiPmSamplingEnable, pm_sampling_enable, pPmSamplingObject)                                          \
+    X(cuptiPmSamplingDisable, pm_sampling_call, pPmSamplingObject)                                           \
+    X(cuptiPmSamplingSetConfig, pm_sampling_set_config, triggerMode)                                         \
+    X(cuptiPmSamplingStart, pm_sampling_call, pPmSamplingObject)                                             \
+    X(cuptiPmSamplingStop, pm_sampling_call, pPmSamplingObject)                                              \
+    X(cuptiPmSamplingDecodeData, pm_sampling_decode, overflow)                                               \
+    X(cuptiPmSamplingGetCounterDataSize, pm_sampling_data_size, counterDataSize)                             \
+    X(cuptiPmSamplingCounterDataImageInitialize, pm_sampling_data_initialize, pCounterData)                  \
+    X(cuptiPmSamplingGetCounterDataInfo, pm_sampling_data_info, numCompletedSamples)                         \
+    X(cuptiPmSamplingCounterDataGetSampleInfo, pm_sampling_sample_info, endTimestamp)
+
 /* X(name, struct of its parameters, its last member); each returns an enum cupti_result. */
 #define PROFILER_CALLS(X)                                                                                    \
     X(cuptiProfilerInitialize, profiler_initialize, pPriv)                                                   \
@@ -268,6 +370,7 @@ struct profiler_data_info {
 
 #define PROFILER_CALL_TYPE(name, params, last) typedef uint32_t name##_fn(struct params *);
 PROFILER_CALLS(PROFILER_CALL_TYPE)
+PM_SAMPLING_CALLS(PROFILER_CALL_TYPE)
 #undef PROFILER_CALL_TYPE
 
 /* Of the driver, which the program has loaded. The library that replays a recording has them, too. */

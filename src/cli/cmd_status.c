@@ -155,6 +155,10 @@ static void print_losses(const cJSON *status)
     if (counted(status, COUNTER_gpu_counts_lost))
         print_count("  ", counted(status, COUNTER_gpu_counts_lost),
                     " hardware counts were dropped: other kernels ran meanwhile, or counting failed\n");
+    if (counted(status, COUNTER_gpu_samples_lost))
+        print_count("  ", counted(status, COUNTER_gpu_samples_lost),
+                    " samples of hardware counters are missing: the GPU's buffer was full (raise "
+                    "counters.sampling.interval_us)\n");
     if (counted(status, COUNTER_notes_lost))
         print_count(
             "  ", counted(status, COUNTER_notes_lost),

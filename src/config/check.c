@@ -216,19 +216,26 @@ static void check_names(const struct settings *settings, struct config_report *r
     check_patterns(&settings->capture.activities.deny, "activities.deny", look_at_activities, report);
 }
 
-static void check_counters(const struct settings *settings, struct config_report *report)
+static void check_counter_names(const struct pattern_list *metrics, const char *setting,
+                                struct config_report *report)
 {
-    const struct pattern_list *metrics = &settings->counters.metrics;
     struct attr_key key;
     if (metrics->count > GPU_COUNTERS_MAX)
-        config_error(report, "%s: distribution.cuspan.counters.metrics: %d at most, not %zu", report->source,
+        config_error(report, "%s: distribution.cuspan.%s: %d at most, not %zu", report->source, setting,
                      GPU_COUNTERS_MAX, metrics->count);
     for (size_t i = 0; i < metrics->count; i++)
         if (!gpu_counter_key(metrics->patterns[i], &key))
             config_error(report,
-                         "%s: distribution.cuspan.counters.metrics: \"%.100s\" is no name for an attribute; "
+                         "%s: distribution.cuspan.%s: \"%.100s\" is no name for an attribute; "
                          "give it one of up to %zu characters, as in reads=dram__bytes_read.sum",
-                         report->source, metrics->patterns[i], sizeof key.name - sizeof GPU_COUNTER_PREFIX);
+                         report->source, setting, metrics->patterns[i],
+                         sizeof key.name - sizeof GPU_COUNTER_PREFIX);
+}
+
+static void check_counters(const struct settings *settings, struct config_report *report)
+{
+    check_counter_names(&settings->counters.metrics, "counters.metrics", report);
+    check_counter_names(&settings->counters.sampling.metrics, "counters.sampling.metrics", report);
     if (settings->counters.replay == REPLAY_KERNEL && settings->counters.kernels.allow.count == 0)
         config_error(report,
                      "%s: distribution.cuspan.counters.replay: kernels are run again only if "
@@ -239,6 +246,18 @@ static void check_counters(const struct settings *settings, struct config_report
             report,
             "%s: distribution.cuspan.counters.replay: loops (cuspan_loop_begin in cuspan.h) run again only "
             "if counters.ranges names them",
+            report->source);
+    if (settings->counters.sampling.metrics.count && !settings->metrics.is_on)
+        config_warning(report,
+                       "%s: distribution.cuspan.counters.sampling: samples leave as metrics, which are off: "
+                       "OTEL_METRICS_EXPORTER=otlp, or meter_provider in the file, sends them",
+                       report->source);
+    if (settings->counters.sampling.metrics.count && settings->counters.metrics.count)
+        config_warning(
+            report,
+            "%s: distribution.cuspan.counters.sampling: nothing is sampled, since a GPU's counters "
+            "have one owner at a time, and counters.metrics counts kernels with them; name one of "
+            "the two",
             report->source);
 }
 

@@ -83,6 +83,7 @@ const struct schema_key schema_keys[] = {
     {"distribution.cuspan.capture.kernels", SCHEMA_MAP, 0},
     {"distribution.cuspan.counters", SCHEMA_MAP, 0},
     {"distribution.cuspan.counters.kernels", SCHEMA_MAP, 0},
+    {"distribution.cuspan.counters.sampling", SCHEMA_MAP, 0},
     {"distribution.cuspan.cupti", SCHEMA_MAP, 0},
     {"distribution.cuspan.rings", SCHEMA_MAP, 0},
     {"distribution.cuspan.correlation", SCHEMA_MAP, 0},

@@ -430,6 +430,10 @@ const struct setting settings_table[] = {
      .comment = "for more metrics than one pass takes, kernel: runs the kernels of kernels.allow again; loop: loops of cuspan.h that ranges names"},
     {OWN("counters.wait_ms"), SETTINGS(counters.wait_ms), .type = SETTING_UINT32, RANGE(1, MS_MAX), .default_text = "1000",
      .comment = "a kernel that takes longer ends the counting"},
+    PATTERNS("counters.sampling.metrics", counters.sampling.metrics,
+             "hardware counters of whole GPUs over time, which leave as metrics (dram.read)"),
+    {OWN("counters.sampling.interval_us"), SETTINGS(counters.sampling.interval_us), .type = SETTING_UINT32,
+     RANGE(1000, 1000000), .default_text = "10000", .comment = "how long a sample is"},
 
     {OWN("cupti.library"), SETTINGS(cupti.library), .type = SETTING_TEXT,
      .comment = "path of libcupti; unset: the newest found that the driver can take"},

@@ -65,11 +65,43 @@ const char *gpu_counter_metric(const char *setting)
     return equals ? equals + 1 : setting;
 }
 
-bool gpu_counter_is_rate(const char *setting)
+/* The chip's own name of what the setting names. */
+static const char *chip_metric(const char *setting)
 {
     const char *metric = gpu_counter_metric(setting);
     const struct gpu_counter_name *plain = gpu_counter_find(metric);
-    metric = plain ? plain->metrics[0] : metric;
+    return plain ? plain->metrics[0] : metric;
+}
+
+/* Sums, and averages over the chip's units, are counts of a stretch of time. */
+static bool is_count(const char *metric)
+{
+    static const char *const others[] = {"per_second", ".pct", ".ratio", "per_cycle", "peak_sustained"};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (strstr(metric, others[i]))
+            return false;
+    return true;
+}
+
+enum gpu_counter_kind gpu_counter_kind(const char *setting)
+{
+    const char *metric = chip_metric(setting);
+    if (!is_count(metric) && !strstr(metric, "per_second"))
+        return GPU_COUNTER_RATIO;
+    return strstr(metric, "bytes") ? GPU_COUNTER_THROUGHPUT : GPU_COUNTER_RATE;
+}
+
+double gpu_counter_level(const char *setting, double value, double ns)
+{
+    const char *metric = chip_metric(setting);
+    if (is_count(metric))
+        return value * 1e9 / ns;
+    return strstr(metric, ".pct") ? value / 100 : value;
+}
+
+bool gpu_counter_is_rate(const char *setting)
+{
+    const char *metric = chip_metric(setting);
     return strstr(metric, "_elapsed") || strstr(metric, "per_second");
 }
 

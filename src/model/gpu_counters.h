@@ -34,6 +34,16 @@ const struct gpu_counter_name *gpu_counter_find(const char *name);
 /* Whether this setting's metric is by the time for which was counted. */
 bool gpu_counter_is_rate(const char *setting);
 
+/* What a sample's value is a level of, for metrics: how much in a second, or a share. */
+enum gpu_counter_kind {
+    GPU_COUNTER_THROUGHPUT, /* bytes a second */
+    GPU_COUNTER_RATE,       /* anything else that is counted, a second */
+    GPU_COUNTER_RATIO       /* percentages as shares of 1; what is by cycle; all else as it is */
+};
+enum gpu_counter_kind gpu_counter_kind(const char *setting);
+/* The level of this kind that `value`, of a stretch of so many ns, stands for. */
+double gpu_counter_level(const char *setting, double value, double ns);
+
 /* The metric itself, or the plain name. */
 const char *gpu_counter_metric(const char *setting);
 /* The key of its attribute: the prefix and the name. False: it is too long, and has been cut. */

@@ -21,9 +21,10 @@ enum metric_value {
     METRIC_DOUBLE
 };
 
-#define DEVICE_ATTRS "hw.id, cuda.device.id"
-#define HW_ATTRS     "hw.id, hw.name, hw.model, hw.vendor"
-#define OWN_ATTRS    "otel.component.type, otel.component.name"
+#define DEVICE_ATTRS  "hw.id, cuda.device.id"
+#define HW_ATTRS      "hw.id, hw.name, hw.model, hw.vendor"
+#define COUNTER_ATTRS DEVICE_ATTRS ", cuda.counter.name"
+#define OWN_ATTRS     "otel.component.type, otel.component.name"
 
 /* X(identifier, name, unit, type, value, attributes, what it counts) */
 #define METRICS(X)                                                                                           \
@@ -51,6 +52,24 @@ enum metric_value {
       "Memory that the program holds.")                                                                      \
     X(MEMORY_PEAK, "cuda.memory.peak", "By", GAUGE, INT, DEVICE_ATTRS ", cuda.memory.kind",                  \
       "The most that it held so far.")                                                                       \
+    X(COUNTER_THROUGHPUT_MEAN, "cuda.counter.throughput.mean", "By/s", GAUGE, DOUBLE, COUNTER_ATTRS,         \
+      "Bytes a second that a hardware counter counted on the whole GPU, over the interval.")                 \
+    X(COUNTER_THROUGHPUT_MIN, "cuda.counter.throughput.min", "By/s", GAUGE, DOUBLE, COUNTER_ATTRS,           \
+      "Bytes a second that a hardware counter counted on the whole GPU, in the least of its samples.")       \
+    X(COUNTER_THROUGHPUT_MAX, "cuda.counter.throughput.max", "By/s", GAUGE, DOUBLE, COUNTER_ATTRS,           \
+      "Bytes a second that a hardware counter counted on the whole GPU, in the most of its samples.")        \
+    X(COUNTER_RATE_MEAN, "cuda.counter.rate.mean", "{event}/s", GAUGE, DOUBLE, COUNTER_ATTRS,                \
+      "What else a hardware counter counted on the whole GPU, a second, over the interval.")                 \
+    X(COUNTER_RATE_MIN, "cuda.counter.rate.min", "{event}/s", GAUGE, DOUBLE, COUNTER_ATTRS,                  \
+      "What else a hardware counter counted on the whole GPU, a second, in the least of its samples.")       \
+    X(COUNTER_RATE_MAX, "cuda.counter.rate.max", "{event}/s", GAUGE, DOUBLE, COUNTER_ATTRS,                  \
+      "What else a hardware counter counted on the whole GPU, a second, in the most of its samples.")        \
+    X(COUNTER_RATIO_MEAN, "cuda.counter.ratio.mean", "1", GAUGE, DOUBLE, COUNTER_ATTRS,                      \
+      "Shares, and what is by cycle, of hardware counters of the whole GPU, over the interval.")             \
+    X(COUNTER_RATIO_MIN, "cuda.counter.ratio.min", "1", GAUGE, DOUBLE, COUNTER_ATTRS,                        \
+      "Shares, and what is by cycle, of hardware counters of the whole GPU, in the least of its samples.")   \
+    X(COUNTER_RATIO_MAX, "cuda.counter.ratio.max", "1", GAUGE, DOUBLE, COUNTER_ATTRS,                        \
+      "Shares, and what is by cycle, of hardware counters of the whole GPU, in the most of its samples.")    \
     X(HW_UTILIZATION, "hw.gpu.utilization", "1", GAUGE, DOUBLE, HW_ATTRS,                                    \
       "Share of time in which a kernel ran, of any process, by NVML.")                                       \
     X(HW_MEMORY_LIMIT, "hw.gpu.memory.limit", "By", UP_DOWN, INT, HW_ATTRS, "Memory that the GPU has.")      \

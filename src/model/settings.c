@@ -47,6 +47,7 @@ void settings_deinit(struct settings *settings)
     filter_deinit(&settings->capture.activities);
     filter_deinit(&settings->capture.kernels);
     pattern_list_deinit(&settings->counters.metrics);
+    pattern_list_deinit(&settings->counters.sampling.metrics);
     filter_deinit(&settings->counters.kernels);
     pattern_list_deinit(&settings->counters.ranges);
     free(settings->cupti.library);

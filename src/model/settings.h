@@ -131,6 +131,10 @@ struct settings {
         struct pattern_list ranges;  /* in place of kernels; their names */
         enum counters_replay replay;
         uint32_t wait_ms; /* for a kernel that is counted */
+        struct {
+            struct pattern_list metrics; /* as above, of whole GPUs; none: nothing is sampled */
+            uint32_t interval_us;
+        } sampling;
     } counters;
     struct {
         char *library; /* path; NULL: found */

@@ -143,6 +143,20 @@ class Case(unittest.TestCase):
             moved[dict(key)["cuda.memcpy.kind"]] += value
         self.assertEqual(+moved, +sizes)
 
+    def view(self, views, *arguments, recording=None, reader="", exporter="", **variables):
+        """(spans, requests, report) with these views, in protobuf."""
+        config = Path(self.folder.name, "config.yaml")
+        lines = "\n".join(f"  - {view}" for view in views)
+        config.write_text(f"""file_format: "1.1"
+tracer_provider: {{sampler: {{always_on: }}, processors: [{{batch: {{exporter: {{otlp_file/development: {{output_stream: "file://{self.folder.name}/x.jsonl"}}}}}}}}]}}
+meter_provider:
+  readers:
+  - periodic: {{{reader}exporter: {{otlp_http: {{{exporter}endpoint: "http://127.0.0.1:{self.sink.port}/v1/metrics"}}}}}}
+  views:
+{lines}
+""")
+        return self.replay(recording or self.RECORDING, *arguments, CUSPAN_CONFIG_FILE=str(config), **variables)
+
 
 class Totals(Case):
     def test_they_are_those_of_the_spans(self):
@@ -300,20 +314,6 @@ class Views(Case):
     """meter_provider.views, each stream against the spans."""
 
     RECORDING = ROOT / "examples/recordings/torch_inference.cuspanrec"
-
-    def view(self, views, *arguments, recording=RECORDING, reader="", exporter=""):
-        """(spans, requests, report) with these views, in protobuf."""
-        config = Path(self.folder.name, "config.yaml")
-        lines = "\n".join(f"  - {view}" for view in views)
-        config.write_text(f"""file_format: "1.1"
-tracer_provider: {{sampler: {{always_on: }}, processors: [{{batch: {{exporter: {{otlp_file/development: {{output_stream: "file://{self.folder.name}/x.jsonl"}}}}}}}}]}}
-meter_provider:
-  readers:
-  - periodic: {{{reader}exporter: {{otlp_http: {{{exporter}endpoint: "http://127.0.0.1:{self.sink.port}/v1/metrics"}}}}}}
-  views:
-{lines}
-""")
-        return self.replay(recording, *arguments, CUSPAN_CONFIG_FILE=str(config))
 
     def kernels(self, spans):
         return [span.end_ns - span.start_ns for span in spans if span.attributes.get("cuda.activity") == "kernel"]
@@ -628,6 +628,127 @@ class Hardware(Case):
 
     def test_who_is_slow_is_not_waited_for(self):
         self.assertEqual(self.hardware(FAKE_NVML_SLOW_MS="60000"), {})
+
+
+class Samples(Case):
+    """Hardware counters of whole GPUs: the double's chip counts, in sample n, 1000 * (1 + n % 3) of the first metric, twice as
+    much of the second and so on."""
+    CHIP = "dram__bytes_read.sum,dram__throughput.avg.pct_of_peak_sustained_elapsed,smsp__inst_executed.sum"
+    WANTED = ("counters.sampling.interval_us=1000", "counters.sampling.metrics=reads=dram__bytes_read.sum,dram.utilization,instructions")
+    SERVICE = ROOT / "examples/recordings/service.cuspanrec"  # of 0.3 s, on one GPU
+    LEVELS = {"throughput": ("reads", 1e6, "By/s"), "ratio": ("dram.utilization", 20, "1"), "rate": ("instructions", 3e6, "{event}/s")}
+
+    def sampled(self, *arguments, wanted=WANTED, chip=CHIP, **variables):
+        return self.replay(self.SERVICE, "--paced", "--repeat", 6, *arguments, settings=wanted,
+                           **{"CUSPAN_REPLAY_SAMPLES": chip, **variables})
+
+    def counted(self, requests):
+        """{"throughput.mean": {name: values}}, and each point has its GPU and its unit."""
+        found = defaultdict(dict)
+        for (metric, attributes), points in otlp_metrics.series(requests).items():
+            if not metric.startswith("cuda.counter."):
+                continue
+            key = dict(attributes)
+            self.assertEqual((key["cuda.device.id"], set(key)), (0, {"hw.id", "cuda.device.id", "cuda.counter.name"}))
+            kind = metric.removeprefix("cuda.counter.")
+            self.assertEqual({point[0].unit for point in points}, {self.LEVELS[kind.split(".")[0]][2]})
+            self.assertEqual({point[0].WhichOneof("data") for point in points}, {"gauge"})
+            found[kind][key["cuda.counter.name"]] = [otlp_metrics.value(point) for _, point in points]
+        return found
+
+    def lines(self):
+        return [line for line in self.stderr.splitlines() if "sampled" in line or "samples" in line]
+
+    def test_levels_of_each_kind(self):
+        _, requests, report = self.sampled()
+        counted = self.counted(requests)
+        for kind, (name, level, _) in self.LEVELS.items():
+            for form, least, most in ("min", 1, 1), ("mean", 1.97, 2.03), ("max", 3, 3):
+                (series, values), = counted[f"{kind}.{form}"].items()
+                self.assertEqual(series, name)
+                for value in values:
+                    self.assertTrue(least * level * (1 - 1e-9) <= value <= most * level * (1 + 1e-9), (kind, form, value))
+        self.assertGreater(report["counters"]["gpu_samples"], 300)
+        self.assertEqual((report["counters"]["gpu_samples_lost"], report["losses"], self.lines()), (0, {}, []))
+
+    def test_each_interval_has_its_own(self):
+        view = "{selector: {instrument_name: cuda.counter.*.max}, stream: {aggregation: {drop: }}}"
+        other = "{selector: {instrument_name: cuda.counter.ratio.mean}, stream: {name: gpu.load}}"
+        settings = [word for setting in self.WANTED for word in ("--set", setting)]
+        _, requests, _ = self.view([view, other], "--paced", "--repeat", 6, *settings, recording=self.SERVICE, reader="interval: 200, ",
+                                   CUSPAN_REPLAY_SAMPLES=self.CHIP)
+        counted = self.counted(requests)
+        self.assertEqual(set(counted), {"throughput.min", "throughput.mean", "rate.min", "rate.mean", "ratio.min"})
+        self.assertGreater(len(counted["throughput.mean"]["reads"]), 1)
+        load = [otlp_metrics.value(point) for (name, _), points in otlp_metrics.series(requests).items() if name == "gpu.load" for _, point in points]
+        self.assertEqual(len(load), len(counted["ratio.min"]["dram.utilization"]))
+
+    def test_what_goes_wrong_is_one_line_and_costs_nothing_else(self):
+        whole, _, _ = self.sampled()
+        for fail, chip, line in (("counters=35", self.CHIP, "NVreg_RestrictProfilingToAdminUsers=0"),
+                                 ("counters=26", self.CHIP, "another tool has the GPU's hardware counters"),
+                                 ("counters=43", self.CHIP, "MIG"),
+                                 ("", "dram__bytes_read.sum", 'has no metric "dram.utilization"; `cuspan counters` lists'),
+                                 ("counters=27", self.CHIP, "can't learn which counters can be had")):
+            with self.subTest(fail, chip=chip):
+                spans, requests, report = self.sampled(chip=chip, CUSPAN_REPLAY_FAIL=fail)
+                self.assertEqual(len(self.lines()), 1, self.stderr)
+                self.assertRegex(self.lines()[0], "GPU 0's hardware counters aren't sampled: ")
+                self.assertIn(line, self.lines()[0])
+                self.assertEqual((self.counted(requests), len(spans), report["losses"]), ({}, len(whole), {}))
+
+    def test_a_full_buffer_is_counted(self):
+        _, requests, report = self.sampled(CUSPAN_REPLAY_FAIL="samples-full=3")
+        self.assertEqual(len(self.lines()), 1, self.stderr)
+        self.assertRegex(self.lines()[0], "its buffer was full; raise distribution.cuspan.counters.sampling.interval_us")
+        self.assertGreater(report["counters"]["gpu_samples_lost"], 10)
+        self.assertEqual(report["losses"], {})
+        self.assertTrue(self.counted(requests))
+
+    def test_who_reads_late_has_fewer_samples_not_wrong_ones(self):
+        """A reading that takes longer than the image has room for: what did not fit has lost its time."""
+        _, requests, report = self.sampled(CUSPAN_REPLAY_FAIL="samples-hang=200")
+        self.assertGreater(report["counters"]["gpu_samples_lost"], 0)
+        for value in self.counted(requests)["throughput.max"]["reads"]:
+            self.assertAlmostEqual(value, 3e6, delta=1)
+
+    def test_a_thread_that_hangs_holds_no_exit_up(self):
+        begun = time.monotonic()
+        self.sampled(CUSPAN_REPLAY_FAIL="samples-hang=20000")
+        self.assertLess(time.monotonic() - begun, 15)
+
+    def test_there_is_a_thread_only_where_it_is_wanted(self):
+        for settings, variables, wanted in ((self.WANTED, {"OTEL_METRICS_EXPORTER": "otlp"}, True), ((), {"OTEL_METRICS_EXPORTER": "otlp"}, False),
+                                            (self.WANTED, {"OTEL_METRICS_EXPORTER": "none"}, False)):
+            with self.subTest(settings=settings, **variables):
+                options = [word for setting in settings for word in ("--set", setting)]
+                program = subprocess.Popen([str(BUILD / "cuspan"), "replay", "--quiet", "--paced", "--repeat", "6", *options, "--file", self.folder.name + "/t.jsonl",
+                                            str(self.SERVICE)], stderr=subprocess.DEVNULL,
+                                           env={**CLEAN, **variables, "CUSPAN_REPLAY_SAMPLES": self.CHIP,
+                                                "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT": f"http://127.0.0.1:{self.sink.port}/v1/metrics"})
+                seen = set()
+                while program.poll() is None:
+                    for comm in Path("/proc").glob("[0-9]*/task/*/comm"):
+                        try:
+                            if f"\nPPid:\t{program.pid}\n" in comm.with_name("status").read_text() or comm.parts[2] == str(program.pid):
+                                seen.add(comm.read_text().strip())
+                        except OSError:
+                            pass
+                    time.sleep(0.02)
+                self.assertEqual("cuspan/samples" in seen, wanted, seen)
+                self.assertTrue(any(name.startswith("cuspan/") for name in seen), seen)
+
+    def test_settings_that_can_not_be_together(self):
+        for settings, variables, words in (
+                ({"counters.sampling.metrics": "dram.read"}, {}, "samples leave as metrics, which are off: OTEL_METRICS_EXPORTER=otlp"),
+                ({"counters.sampling.metrics": "dram.read", "counters.metrics": "dram.read"}, {"OTEL_METRICS_EXPORTER": "otlp"},
+                 "a GPU's counters have one owner at a time"),
+                ({"counters.sampling.metrics": "x" * 60}, {"OTEL_METRICS_EXPORTER": "otlp"}, "counters.sampling.metrics: \"xxx"),
+                ({"counters.sampling.interval_us": "10"}, {}, "counters.sampling.interval_us")):
+            with self.subTest(words):
+                done = subprocess.run([str(BUILD / "cuspan"), "check"], capture_output=True, text=True, check=False,
+                                      env={**CLEAN, **variables, "CUSPAN_SET": ";".join(f"{key}={value}" for key, value in settings.items())})
+                self.assertEqual((done.stdout + done.stderr).count(words), 1, done.stdout + done.stderr)
 
 
 class Losses(Case):

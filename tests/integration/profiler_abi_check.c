@@ -5,6 +5,7 @@
 #include "abi_same.h"
 
 #include <cupti.h>
+#include <cupti_pmsampling.h>
 #include <cupti_profiler_host.h>
 #include <cupti_profiler_target.h>
 #include <cupti_range_profiler.h>
@@ -18,6 +19,13 @@ SAME_NUMBER(CUPTI_VIRTUALIZED_DEVICE_INSUFFICIENT_PRIVILEGES,
 SAME_NUMBER(CUPTI_MIG_DEVICE_NOT_SUPPORTED, CUPTI_ERROR_MIG_DEVICE_NOT_SUPPORTED)
 #endif
 SAME_NUMBER(PROFILER_RANGES, CUPTI_PROFILER_TYPE_RANGE_PROFILER)
+SAME_NUMBER(PROFILER_SAMPLES, CUPTI_PROFILER_TYPE_PM_SAMPLING)
+SAME_NUMBER(PROFILER_API_RANGES, CUPTI_PROFILER_RANGE_PROFILING)
+SAME_NUMBER(PROFILER_API_SAMPLES, CUPTI_PROFILER_PM_SAMPLING)
+SAME_NUMBER(PM_SAMPLING_CYCLES, CUPTI_PM_SAMPLING_TRIGGER_MODE_GPU_SYSCLK_INTERVAL)
+SAME_NUMBER(PM_SAMPLING_TIME, CUPTI_PM_SAMPLING_TRIGGER_MODE_GPU_TIME_INTERVAL)
+SAME_NUMBER(PM_SAMPLING_DATA_FULL, CUPTI_PM_SAMPLING_DECODE_STOP_REASON_COUNTER_DATA_FULL)
+SAME_NUMBER(PM_SAMPLING_END_OF_RECORDS, CUPTI_PM_SAMPLING_DECODE_STOP_REASON_END_OF_RECORDS)
 SAME_NUMBER(PROFILER_UNSUPPORTED, CUPTI_PROFILER_CONFIGURATION_UNSUPPORTED)
 SAME_NUMBER(PROFILER_DISABLED, CUPTI_PROFILER_CONFIGURATION_DISABLED)
 SAME_NUMBER(PROFILER_SUPPORTED, CUPTI_PROFILER_CONFIGURATION_SUPPORTED)
@@ -194,3 +202,75 @@ SAME_MEMBER(struct profiler_data_info, CUpti_RangeProfiler_GetCounterDataInfo_Pa
 SAME_MEMBER(struct profiler_data_info, CUpti_RangeProfiler_GetCounterDataInfo_Params, pCounterDataImage)
 SAME_MEMBER(struct profiler_data_info, CUpti_RangeProfiler_GetCounterDataInfo_Params, counterDataImageSize)
 SAME_MEMBER(struct profiler_data_info, CUpti_RangeProfiler_GetCounterDataInfo_Params, numTotalRanges)
+
+SAME_MEMBER(struct pm_sampling_set_config, CUpti_PmSampling_SetConfig_Params, structSize)
+SAME_MEMBER(struct pm_sampling_set_config, CUpti_PmSampling_SetConfig_Params, pPriv)
+SAME_MEMBER(struct pm_sampling_set_config, CUpti_PmSampling_SetConfig_Params, pPmSamplingObject)
+SAME_MEMBER(struct pm_sampling_set_config, CUpti_PmSampling_SetConfig_Params, configSize)
+SAME_MEMBER(struct pm_sampling_set_config, CUpti_PmSampling_SetConfig_Params, pConfig)
+SAME_MEMBER(struct pm_sampling_set_config, CUpti_PmSampling_SetConfig_Params, hardwareBufferSize)
+SAME_MEMBER(struct pm_sampling_set_config, CUpti_PmSampling_SetConfig_Params, samplingInterval)
+SAME_MEMBER(struct pm_sampling_set_config, CUpti_PmSampling_SetConfig_Params, triggerMode)
+
+SAME_MEMBER(struct pm_sampling_enable, CUpti_PmSampling_Enable_Params, structSize)
+SAME_MEMBER(struct pm_sampling_enable, CUpti_PmSampling_Enable_Params, pPriv)
+SAME_MEMBER(struct pm_sampling_enable, CUpti_PmSampling_Enable_Params, deviceIndex)
+SAME_MEMBER(struct pm_sampling_enable, CUpti_PmSampling_Enable_Params, pPmSamplingObject)
+
+SAME_MEMBER(struct pm_sampling_call, CUpti_PmSampling_Start_Params, structSize)
+SAME_MEMBER(struct pm_sampling_call, CUpti_PmSampling_Start_Params, pPriv)
+SAME_MEMBER(struct pm_sampling_call, CUpti_PmSampling_Start_Params, pPmSamplingObject)
+
+SAME_MEMBER(struct pm_sampling_decode, CUpti_PmSampling_DecodeData_Params, structSize)
+SAME_MEMBER(struct pm_sampling_decode, CUpti_PmSampling_DecodeData_Params, pPriv)
+SAME_MEMBER(struct pm_sampling_decode, CUpti_PmSampling_DecodeData_Params, pPmSamplingObject)
+SAME_MEMBER(struct pm_sampling_decode, CUpti_PmSampling_DecodeData_Params, pCounterDataImage)
+SAME_MEMBER(struct pm_sampling_decode, CUpti_PmSampling_DecodeData_Params, counterDataImageSize)
+SAME_MEMBER(struct pm_sampling_decode, CUpti_PmSampling_DecodeData_Params, decodeStopReason)
+SAME_MEMBER(struct pm_sampling_decode, CUpti_PmSampling_DecodeData_Params, overflow)
+
+SAME_MEMBER(struct pm_sampling_availability, CUpti_PmSampling_GetCounterAvailability_Params, structSize)
+SAME_MEMBER(struct pm_sampling_availability, CUpti_PmSampling_GetCounterAvailability_Params, pPriv)
+SAME_MEMBER(struct pm_sampling_availability, CUpti_PmSampling_GetCounterAvailability_Params, deviceIndex)
+SAME_MEMBER(struct pm_sampling_availability, CUpti_PmSampling_GetCounterAvailability_Params,
+            counterAvailabilityImageSize)
+SAME_MEMBER(struct pm_sampling_availability, CUpti_PmSampling_GetCounterAvailability_Params,
+            pCounterAvailabilityImage)
+
+SAME_MEMBER(struct pm_sampling_data_size, CUpti_PmSampling_GetCounterDataSize_Params, structSize)
+SAME_MEMBER(struct pm_sampling_data_size, CUpti_PmSampling_GetCounterDataSize_Params, pPriv)
+SAME_MEMBER(struct pm_sampling_data_size, CUpti_PmSampling_GetCounterDataSize_Params, pPmSamplingObject)
+SAME_MEMBER(struct pm_sampling_data_size, CUpti_PmSampling_GetCounterDataSize_Params, pMetricNames)
+SAME_MEMBER(struct pm_sampling_data_size, CUpti_PmSampling_GetCounterDataSize_Params, numMetrics)
+SAME_MEMBER(struct pm_sampling_data_size, CUpti_PmSampling_GetCounterDataSize_Params, maxSamples)
+SAME_MEMBER(struct pm_sampling_data_size, CUpti_PmSampling_GetCounterDataSize_Params, counterDataSize)
+
+SAME_MEMBER(struct pm_sampling_data_initialize, CUpti_PmSampling_CounterDataImage_Initialize_Params,
+            structSize)
+SAME_MEMBER(struct pm_sampling_data_initialize, CUpti_PmSampling_CounterDataImage_Initialize_Params, pPriv)
+SAME_MEMBER(struct pm_sampling_data_initialize, CUpti_PmSampling_CounterDataImage_Initialize_Params,
+            pPmSamplingObject)
+SAME_MEMBER(struct pm_sampling_data_initialize, CUpti_PmSampling_CounterDataImage_Initialize_Params,
+            counterDataSize)
+SAME_MEMBER(struct pm_sampling_data_initialize, CUpti_PmSampling_CounterDataImage_Initialize_Params,
+            pCounterData)
+
+SAME_MEMBER(struct pm_sampling_data_info, CUpti_PmSampling_GetCounterDataInfo_Params, structSize)
+SAME_MEMBER(struct pm_sampling_data_info, CUpti_PmSampling_GetCounterDataInfo_Params, pPriv)
+SAME_MEMBER(struct pm_sampling_data_info, CUpti_PmSampling_GetCounterDataInfo_Params, pCounterDataImage)
+SAME_MEMBER(struct pm_sampling_data_info, CUpti_PmSampling_GetCounterDataInfo_Params, counterDataImageSize)
+SAME_MEMBER(struct pm_sampling_data_info, CUpti_PmSampling_GetCounterDataInfo_Params, numTotalSamples)
+SAME_MEMBER(struct pm_sampling_data_info, CUpti_PmSampling_GetCounterDataInfo_Params, numPopulatedSamples)
+SAME_MEMBER(struct pm_sampling_data_info, CUpti_PmSampling_GetCounterDataInfo_Params, numCompletedSamples)
+
+SAME_MEMBER(struct pm_sampling_sample_info, CUpti_PmSampling_CounterData_GetSampleInfo_Params, structSize)
+SAME_MEMBER(struct pm_sampling_sample_info, CUpti_PmSampling_CounterData_GetSampleInfo_Params, pPriv)
+SAME_MEMBER(struct pm_sampling_sample_info, CUpti_PmSampling_CounterData_GetSampleInfo_Params,
+            pPmSamplingObject)
+SAME_MEMBER(struct pm_sampling_sample_info, CUpti_PmSampling_CounterData_GetSampleInfo_Params,
+            pCounterDataImage)
+SAME_MEMBER(struct pm_sampling_sample_info, CUpti_PmSampling_CounterData_GetSampleInfo_Params,
+            counterDataImageSize)
+SAME_MEMBER(struct pm_sampling_sample_info, CUpti_PmSampling_CounterData_GetSampleInfo_Params, sampleIndex)
+SAME_MEMBER(struct pm_sampling_sample_info, CUpti_PmSampling_CounterData_GetSampleInfo_Params, startTimestamp)
+SAME_MEMBER(struct pm_sampling_sample_info, CUpti_PmSampling_CounterData_GetSampleInfo_Params, endTimestamp)

@@ -34,9 +34,11 @@
     X(NO_CALL, "no-call", 2, "every nth GPU record bears the correlation ID of no call")                     \
     X(NO_RECORD, "no-record", 2, "every nth GPU record never comes")                                         \
     X(COUNTERS, "counters", 35,                                                                              \
-      "hardware counters can't be had, with this result: 26 another tool has them")                          \
+      "hardware counters, and samples of them, can't be had, with this result: 26 another tool has them")    \
     X(COUNTED_HANGS, "counted-hangs", 1, "the nth kernel that is counted doesn't end")                       \
     X(COUNTED_SPOILT, "counted-spoilt", 1, "every nth kernel that is counted runs for 20 ms")                \
+    X(SAMPLES_FULL, "samples-full", 2, "the nth reading of samples finds the GPU's buffer full")             \
+    X(SAMPLES_HANG, "samples-hang", 3000, "each reading of samples takes so many ms")                        \
     X(NO_PATIENCE, "no-patience", 1, "the agent isn't told that it may wait for room in its queues")
 
 enum fault {

@@ -6,9 +6,9 @@
 #include "model/gpu_counters.h"
 
 #include "base/clock.h"
+#include "counting.h"
 #include "faults.h"
 #include "state.h"
-#include "watch.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -25,6 +25,7 @@ PROFILER_DRIVER_CALLS(EXPORT_DRIVER_CALL)
 #define SPOILT_NS      (20 * NS_PER_MS)
 
 struct profiler_host_object {
+    uint32_t type;
     size_t metric_count;
 };
 
@@ -39,15 +40,6 @@ struct profiler_range_object {
 
 static _Atomic uint64_t counted; /* launches, for the faults that concern the nth */
 static _Atomic uint64_t busy_until_ns;
-
-#define RETURN_IF_BAD(params)                                                                                \
-    watch_cupti(__func__);                                                                                   \
-    if (!(params) || (params)->structSize == 0)                                                              \
-        return CUPTI_INVALID_PARAMETER;                                                                      \
-    if (fault(FAULT_NOT_INITIALIZED) || !replay.is_loaded || atomic_load(&replay.is_gone))                   \
-        return CUPTI_NOT_INITIALIZED;                                                                        \
-    if (fault_call(__func__))                                                                                \
-    return CUPTI_UNKNOWN
 
 /* Which of the recorded values a metric is; counter_count: none. */
 static size_t index_of(const char *metric)
@@ -97,7 +89,10 @@ uint32_t cuptiProfilerHostInitialize(struct profiler_host_initialize *params)
 {
     RETURN_IF_BAD(params);
     params->pHostObject = calloc(1, sizeof *params->pHostObject);
-    return params->pHostObject ? CUPTI_OK : CUPTI_OUT_OF_MEMORY;
+    if (!params->pHostObject)
+        return CUPTI_OUT_OF_MEMORY;
+    params->pHostObject->type = params->profilerType;
+    return CUPTI_OK;
 }
 
 uint32_t cuptiProfilerHostDeinitialize(struct profiler_host_deinitialize *params)
@@ -140,7 +135,10 @@ uint32_t cuptiProfilerHostGetMetricProperties(struct profiler_metric_properties 
 uint32_t cuptiProfilerHostConfigAddMetrics(struct profiler_add_metrics *params)
 {
     RETURN_IF_BAD(params);
-    for (size_t i = 0; i < params->numMetrics; i++)
+    for (size_t i = 0; i < params->numMetrics && params->pHostObject->type == PROFILER_SAMPLES; i++)
+        if (!samples_have(params->ppMetricNames[i]))
+            return CUPTI_INVALID_METRIC_NAME;
+    for (size_t i = 0; i < params->numMetrics && params->pHostObject->type == PROFILER_RANGES; i++)
         if (index_of(params->ppMetricNames[i]) == replay.timeline.counter_count &&
             strcmp(params->ppMetricNames[i], RANGE_TIME) != 0)
             return CUPTI_INVALID_METRIC_NAME;
@@ -294,6 +292,8 @@ uint32_t cuptiProfilerHostEvaluateToGpuValues(struct profiler_evaluate *params)
 {
     const struct profiler_range_object *object;
     RETURN_IF_BAD(params);
+    if (params->pHostObject->type == PROFILER_SAMPLES)
+        return samples_evaluate(params);
     memcpy(&object, params->pCounterDataImage, sizeof object);
     if (params->rangeIndex >= object->count)
         return CUPTI_INVALID_PARAMETER;
