@@ -5,11 +5,13 @@ changes; and what it costs. Called by counters.sh.
     counters_test.py BUILD-DIR OUT-DIR COUNTERS-PROGRAM [CUPTI-LIBRARY]
 """
 
+import http.server
 import json
 import os
 import re
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 BUILD, OUT, PROGRAM = (Path(path).resolve() for path in sys.argv[1:4])
@@ -71,6 +73,48 @@ class Run:
             if values:
                 found.append(values)
         return found
+
+
+class Sink(http.server.BaseHTTPRequestHandler):
+    """Takes metrics in JSON."""
+    bodies = []
+
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        if self.path.endswith("/metrics"):
+            self.bodies.append(json.loads(body))
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.end_headers()
+        self.wfile.write(b"{}")
+
+    def log_message(self, *_):
+        pass
+
+
+def samples():
+    """The whole GPU's throughput over time is that of copies of known bytes."""
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Sink)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    told = subprocess.run([str(word) for word in (
+        BUILD / "cuspan", "run", *(("--set", f"cupti.library={CUPTI}") if CUPTI else ()), "--set",
+        "counters.sampling.metrics=dram.read,dram.write", "--", PROGRAM, "samples", "1024")], check=False, capture_output=True, text=True,
+        timeout=60, env={**CLEAN, "OTEL_METRICS_EXPORTER": "otlp", "OTEL_TRACES_EXPORTER": "none", "OTEL_EXPORTER_OTLP_PROTOCOL": "http/json",
+                         "OTEL_EXPORTER_OTLP_ENDPOINT": f"http://127.0.0.1:{server.server_port}", "OTEL_METRIC_EXPORT_INTERVAL": "1000",
+                         "OTEL_EXPORTER_OTLP_COMPRESSION": "none"})
+    server.shutdown()
+    found = {"dram.read": [], "dram.write": []}
+    for body in Sink.bodies:
+        for metric in (m for r in body["resourceMetrics"] for scope in r["scopeMetrics"] for m in scope["metrics"]):
+            for point in metric["gauge"]["dataPoints"] if metric["name"] == "cuda.counter.throughput.mean" else []:
+                name = next(a["value"]["stringValue"] for a in point["attributes"] if a["key"] == "cuda.counter.name")
+                found[name].append(point.get("asDouble", 0))
+    said = re.search(r"rate ([0-9.e+]+)", told.stderr)
+    rate = float(said[1]) if said else 0
+    print(f"  over time: {[round(value / 1e9, 1) for value in found['dram.read']]} GB/s read, copies at {rate / 1e9:.1f} GB/s")
+    for name, values in found.items():
+        # An interval that is all copies: neither the first nor the last.
+        check(f"samples of {name}", off_by(values[1:-1], rate) if rate and len(values) > 3 else told.stderr or values)
 
 
 def off_by(values, wanted):
@@ -176,6 +220,8 @@ def main():
         print(f"  kernels run again: {run.launch_us()} us a launch; {counts[:1]}; {[line for line in run.err.splitlines() if 'counters' in line]}")
         check(f"kernels that run again ({name})", well(run) or off_by([c.get("fp32.fma", 0) for c in counts], fma))
         check(f"and only those ({name})", equal((len(counts), run.counts("copy_floats")), (launches // 2, [])))
+
+    samples()
 
     run = Run("unknown", "fma", **{"counters.metrics": "no__such.sum"})
     check("a metric that the chip lacks is said", None if 'has no metric "no__such.sum"' in run.err and run.done.returncode == 0 else run.err)
