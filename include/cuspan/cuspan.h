@@ -74,6 +74,8 @@ typedef struct cuspan_api {
     int (*flush)(uint32_t timeout_ms);
     int (*finish)(void);
     int (*publish)(int on);
+    uint64_t (*loop_push)(const char *name, const cuspan_attribute *attributes, uint32_t count);
+    int (*again)(uint64_t range);
 } cuspan_api;
 
 #define CUSPAN_OFFERS(api, member) ((api)->bytes >= offsetof(cuspan_api, member) + sizeof((api)->member))
@@ -447,6 +449,47 @@ static inline int cuspan_end_with(uint64_t id, cuspan_status status, const char 
 static inline int cuspan_end(uint64_t id)
 {
     return cuspan_end_with(id, CUSPAN_UNSET, NULL, NULL, 0);
+}
+
+/* --- loops for hardware counters --- */
+
+/* Metrics that take several passes need work that runs several times. A range that is a loop runs as often as
+ * they need (counters.replay: loop, and counters.ranges has its name), else once:
+ *
+ *     for (cuspan_loop loop = cuspan_loop_begin("forward"); cuspan_loop_next(&loop);)
+ *         ... the same work on the GPU each time ...
+ *
+ * It is one range, whose span has the counts. One that is left early (break) must be ended:
+ * cuspan_end(loop.range); it has none then. */
+typedef struct cuspan_loop {
+    uint64_t range; /* 0 without an agent */
+    uint32_t runs;  /* so far */
+} cuspan_loop;
+
+static inline cuspan_loop cuspan_loop_begin(const char *name)
+{
+    const cuspan_api *agent = cuspan_agent();
+    cuspan_loop loop = {0, 0};
+    if (agent && CUSPAN_OFFERS(agent, again)) {
+        cuspan_hand_over(agent);
+        loop.range = agent->loop_push(name, NULL, 0);
+    } else {
+        loop.range = cuspan_range(name, NULL, 0);
+    }
+    return loop;
+}
+
+/* 1: the body is to run. 0: that was all, and the range is ended. */
+static inline int cuspan_loop_next(cuspan_loop *loop)
+{
+    const cuspan_api *agent = loop->range ? cuspan_agent() : NULL;
+    if (loop->runs++ == 0)
+        return 1;
+    if (agent && CUSPAN_OFFERS(agent, again) && agent->again(loop->range))
+        return 1;
+    cuspan_end(loop->range);
+    loop->range = 0;
+    return 0;
 }
 
 /* Something that happened now: an event of the innermost open range, or else a span of no length. */

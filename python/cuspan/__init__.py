@@ -9,7 +9,7 @@ from cuspan import _agent
 from cuspan._attach import attach, current_traceparent
 from cuspan._control import flush, start, stop
 from cuspan._processes import carried, child, environment, finish
-from cuspan._ranges import mark, range, span
+from cuspan._ranges import loop, mark, range, span
 
 __all__ = [
     "attach",
@@ -20,6 +20,7 @@ __all__ = [
     "finish",
     "flush",
     "is_on",
+    "loop",
     "mark",
     "range",
     "span",

@@ -23,6 +23,8 @@ _MARK = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_char_p, _attributes, ctypes.c_u
 # These wait, for CUPTI or for a collector, and let other threads run.
 _CONTROL = ctypes.CFUNCTYPE(ctypes.c_int)
 _FLUSH = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_uint32)
+_LOOP = ctypes.CFUNCTYPE(ctypes.c_uint64, ctypes.c_char_p, _attributes, ctypes.c_uint32)
+_AGAIN = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_uint64)
 _AGENT_API = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_uint32)
 
 
@@ -43,6 +45,9 @@ class _Table(ctypes.Structure):
         ("stop", _CONTROL),
         ("flush", _FLUSH),
         ("finish", _CONTROL),
+        ("publish", ctypes.c_void_p),
+        ("loop_push", _LOOP),
+        ("again", _AGAIN),
     ]
 
     def has(self, member: Any) -> bool:
@@ -66,6 +71,9 @@ class Agent:
         self.stop = table.stop
         self.flush = table.flush
         self.finish = table.finish
+        has_loops = table.has(_Table.again)  # an agent that was built before them hasn't
+        self.loop_push = table.loop_push if has_loops else table.range_push
+        self.again = table.again if has_loops else lambda _: 0
 
 
 def _load(name: str, mode: int) -> ctypes.CDLL | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 import ctypes
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from types import TracebackType
 from typing import Any, Optional, Union
 
@@ -113,6 +113,22 @@ class span(_Span):
 
     def __enter__(self) -> span:
         return self
+
+
+def loop(name: str) -> Iterator[int]:
+    """`for _ in cuspan.loop("forward"):` one range, whose body runs as often as hardware counters of several passes
+    need (counters.replay: loop, and counters.ranges has its name), else once. It must do the same GPU work each time."""
+    agent = _agent.look()
+    identity = agent.loop_push(name.encode("utf-8", "replace"), None, 0) if agent is not None else 0
+    runs = 0
+    try:
+        yield runs
+        while agent is not None and identity and agent.again(identity):
+            runs += 1
+            yield runs
+    finally:
+        if agent is not None and identity:
+            agent.end(identity, _UNSET, None, None, 0)
 
 
 def mark(name: str, attributes: Attributes = None, /, **more: Value) -> bool:

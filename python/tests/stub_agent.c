@@ -145,10 +145,27 @@ static int finish(void)
     return file ? 0 : -1;
 }
 
+static int repeats;
+
+/* One that is called "thrice" runs three times. */
+static uint64_t loop_push(const char *name, const cuspan_attribute *attributes, uint32_t count)
+{
+    uint64_t id = __atomic_fetch_add(&ids, 1, __ATOMIC_RELAXED);
+    note("loop", id, name, attributes, count);
+    repeats = strcmp(name, "thrice") == 0 ? 2 : 0;
+    return id;
+}
+
+static int again(uint64_t range)
+{
+    note("again", range, "?", NULL, 0);
+    return repeats-- > 0;
+}
+
 const cuspan_api *cuspan_agent_api(uint32_t version)
 {
-    static const cuspan_api api = {sizeof api, is_on, attach, detach, current, range_push, span_start,
-                                   end,        mark,  start,  stop,   flush,   finish};
+    static const cuspan_api api = {sizeof api, is_on, attach, detach, current, range_push, span_start, end,
+                                   mark,       start, stop,   flush,  finish,  NULL,       loop_push,  again};
     return version == 1 ? &api : NULL;
 }
 

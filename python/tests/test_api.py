@@ -130,6 +130,23 @@ class Ranges(unittest.TestCase):
             raise OSError("gone")
         self.assertEqual(self.lines(), ["span transfer", "end 2 gone error.type='OSError'"])
 
+    def test_a_loop_runs_as_often_as_the_agent_wants(self):
+        self.assertEqual(list(cuspan.loop("thrice")), [0, 1, 2])
+        self.assertEqual(self.lines(), ["loop thrice", "again ?", "again ?", "again ?", "end 0 -"])
+        stub.stub_forget()
+        self.assertEqual(list(cuspan.loop("once")), [0])
+        self.assertEqual(self.lines(), ["loop once", "again ?", "end 0 -"])
+
+    def test_a_loop_that_is_left_ends(self):
+        for _ in cuspan.loop("thrice"):
+            break
+        self.assertEqual(self.lines(), ["loop thrice", "end 0 -"])
+        stub.stub_forget()
+        with self.assertRaises(ValueError):
+            for _ in cuspan.loop("thrice"):
+                raise ValueError
+        self.assertEqual(self.lines(), ["loop thrice", "end 0 -"])
+
     def test_mark(self):
         self.assertTrue(cuspan.mark("token", number=3))
         self.assertEqual(self.lines(), ["mark token number=3"])

@@ -83,14 +83,15 @@ static uint32_t convert(const cuspan_attribute *given, uint32_t count,
 }
 
 static uint64_t say(uint64_t (*how)(const struct range_text *), const char *name,
-                    const cuspan_attribute *given, uint32_t count)
+                    const cuspan_attribute *given, uint32_t count, bool is_loop)
 {
     struct range_attr attrs[SPAN_ATTRS_MAX];
     int saved_errno = errno;
     struct range_text text = {.name = name ? name : "",
                               .name_bytes = (uint32_t)strnlen(name ? name : "", RANGE_TEXT_BYTES),
                               .attrs = attrs,
-                              .attr_count = convert(given, count, attrs)};
+                              .attr_count = convert(given, count, attrs),
+                              .is_loop = is_loop};
     uint64_t result = how(&text);
     errno = saved_errno;
     return result;
@@ -98,12 +99,22 @@ static uint64_t say(uint64_t (*how)(const struct range_text *), const char *name
 
 static uint64_t push(const char *name, const cuspan_attribute *attributes, uint32_t count)
 {
-    return say(range_push, name, attributes, count);
+    return say(range_push, name, attributes, count, false);
+}
+
+static uint64_t push_loop(const char *name, const cuspan_attribute *attributes, uint32_t count)
+{
+    return say(range_push, name, attributes, count, true);
+}
+
+static int again(uint64_t range)
+{
+    return range_again(range);
 }
 
 static uint64_t start(const char *name, const cuspan_attribute *attributes, uint32_t count)
 {
-    return say(range_start, name, attributes, count);
+    return say(range_start, name, attributes, count, false);
 }
 
 static uint64_t mark_of(const struct range_text *text)
@@ -113,7 +124,7 @@ static uint64_t mark_of(const struct range_text *text)
 
 static int mark(const char *name, const cuspan_attribute *attributes, uint32_t count)
 {
-    return say(mark_of, name, attributes, count) ? 0 : -1;
+    return say(mark_of, name, attributes, count, false) ? 0 : -1;
 }
 
 static int end(uint64_t id, uint32_t status, const char *message, const cuspan_attribute *attributes,
@@ -193,7 +204,9 @@ static const cuspan_api api = {.bytes = sizeof api,
                                .stop = stop_tracing,
                                .flush = flush,
                                .finish = finish,
-                               .publish = publish_contexts};
+                               .publish = publish_contexts,
+                               .loop_push = push_loop,
+                               .again = again};
 
 const cuspan_api *cuspan_agent_api(uint32_t version)
 {

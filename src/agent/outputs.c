@@ -16,6 +16,17 @@
  * get through would else have no metrics that tell it. */
 #define METRICS_SHARE 8
 
+/* Of the chunks that spans have: one batch is sent, one waits, one is being filled. One that takes them all
+ * leaves no room for the next span until all of it is compressed. */
+#define BATCHES_IN_QUEUE 3
+
+/* So long an exporter may be at one batch, and is taken to make room soon: some ms to compress, and what a
+ * collector takes to answer. A longer wait is of no use to a burst. */
+#define MOVING_NS (100 * NS_PER_MS)
+
+/* Where rings fill up: what comes is taken in as fast as it goes. */
+#define HURRY_NS (1 * NS_PER_MS)
+
 struct output {
     unsigned number; /* for the counters */
     struct encoder *encoder;
@@ -29,6 +40,9 @@ struct outputs {
     struct chunk_pool *pool;
     uint64_t now_ns;
     uint64_t patience_ns; /* until when a span waits for room; 0: not at all */
+    uint64_t pause_ns;    /* until when it waits for a short while */
+    bool (*can_wait)(void);
+    uint64_t hurry_ns; /* until when it doesn't, because that has said no */
     size_t count;
     struct output items[OUTPUTS_MAX];
     struct output metrics;         /* encoder NULL: none are wanted */
@@ -40,6 +54,14 @@ static enum batch_format format_of(const struct exporter_settings *exporter)
     bool json = exporter->kind == EXPORTER_FILE || exporter->kind == EXPORTER_CONSOLE ||
                 (exporter->kind == EXPORTER_OTLP_HTTP && exporter->encoding == ENCODING_JSON);
     return json ? BATCH_JSON : BATCH_PROTOBUF;
+}
+
+static uint64_t batch_bytes_max(size_t chunks, size_t outputs)
+{
+    uint64_t share = (uint64_t)chunks * CHUNK_BYTES / BATCHES_IN_QUEUE / (outputs ? outputs : 1);
+    if (share < BATCH_BYTES_MIN)
+        return BATCH_BYTES_MIN;
+    return share < BATCH_BYTES_MAX ? share : BATCH_BYTES_MAX;
 }
 
 static enum status create_one(const struct settings *settings, const struct output_settings *wanted,
@@ -61,6 +83,8 @@ static enum status create_one(const struct settings *settings, const struct outp
                                       .link_count_limit = settings->link_count_limit,
                                       .batch_spans_max = wanted->batch_spans_max,
                                       .batch_bytes_max = BATCH_BYTES_MAX};
+    if (!is_metrics)
+        options.batch_bytes_max = batch_bytes_max(chunk_pool_size(pool) - reserve, settings->output_count);
     struct output_settings spooling = *wanted;
     spooling.spool_directory = settings->spool.directory;
     spooling.spool_bytes_max = settings->spool.bytes_max;
@@ -126,26 +150,43 @@ static void send_batch(struct output *output)
         exporter_submit(output->exporter, batch);
 }
 
-static bool is_patient(const struct outputs *outputs)
+/* Whether a span may wait for this output, for a moment; then it is asked again. */
+static bool is_patient(struct outputs *outputs, const struct output *output)
 {
-    return outputs->patience_ns && clock_monotonic_ns() < outputs->patience_ns;
+    uint64_t now_ns = clock_monotonic_ns();
+    if (now_ns < outputs->patience_ns)
+        return true;
+    if (now_ns >= outputs->pause_ns || now_ns < outputs->hurry_ns ||
+        !exporter_is_moving(output->exporter, now_ns, MOVING_NS))
+        return false;
+    bool can_wait = !outputs->can_wait || outputs->can_wait();
+    if (!can_wait)
+        outputs->hurry_ns = now_ns + HURRY_NS;
+    return can_wait;
 }
 
 static void pause_shortly(void)
 {
-    struct timespec pause = {0, (long)NS_PER_MS / 2};
+    struct timespec pause = {0, (long)NS_PER_MS / 4};
     nanosleep(&pause, NULL);
 }
 
-static void wait_for_room(const struct outputs *outputs, struct output *output)
+static void wait_for_room(struct outputs *outputs, struct output *output)
 {
-    while (exporter_room(output->exporter) < encoder_span_count(output->encoder) && is_patient(outputs))
+    while (exporter_room(output->exporter) < encoder_span_count(output->encoder) &&
+           is_patient(outputs, output))
         pause_shortly();
 }
 
 void outputs_set_patience(struct outputs *outputs, uint64_t deadline_ns)
 {
     outputs->patience_ns = deadline_ns;
+}
+
+void outputs_set_pause(struct outputs *outputs, uint64_t deadline_ns, bool (*can_wait)(void))
+{
+    outputs->pause_ns = deadline_ns;
+    outputs->can_wait = can_wait;
 }
 
 /* All chunks are taken: no exporter delivers as fast as spans come. */
@@ -168,7 +209,7 @@ static void add_to(struct outputs *outputs, struct output *output, const struct 
         send_batch(output);
         status = encoder_add(output->encoder, span);
     }
-    while (status == STATUS_NO_MEMORY && is_patient(outputs)) {
+    while (status == STATUS_NO_MEMORY && is_patient(outputs, output)) {
         pause_shortly();
         status = encoder_add(output->encoder, span);
     }

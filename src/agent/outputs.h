@@ -58,6 +58,10 @@ enum status outputs_wait(struct outputs *outputs, const uint64_t sent[OUTPUT_NUM
  * kept waiting where a host can't. 0: no longer. */
 void outputs_set_patience(struct outputs *outputs, uint64_t deadline_ns);
 
+/* The same for a host, which nothing may hold up: until then a span waits only while `can_wait` says that
+ * what is captured meanwhile has room, and while its exporter gets on. NULL: whatever is captured. */
+void outputs_set_pause(struct outputs *outputs, uint64_t deadline_ns, bool (*can_wait)(void));
+
 /* Spans of one output that have met no fate yet, and in `fates` what became of the others. The thread that
  * adds spans. */
 uint64_t outputs_on_way(struct outputs *outputs, size_t output, struct output_fates *fates);

@@ -28,6 +28,9 @@
 #define PAUSE_BUSY_NS   (1 * NS_PER_MS) /* a ring of 256 KiB holds 7 ms of the fastest launches seen */
 #define PAUSE_IDLE_NS   (4 * NS_PER_MS)
 #define PAUSE_SILENT_NS (100 * NS_PER_MS)
+/* So long a round may wait for room in the queues: to compress what fills them takes some ms, and whoever
+ * asks this thread for something must not wait for long. */
+#define PAUSE_IN_ROUND_NS (20 * NS_PER_MS)
 /* Percent of the fullest ring, found there after a pause. Small rings fill in 2 ms. */
 #define RING_FILLING  15
 #define RING_FULL     40
@@ -126,13 +129,25 @@ void pipeline_say_losses(void)
     }
 }
 
+/* A burst (CUPTI hands over what lay for a second) is made into spans faster than they are compressed. They
+ * wait where they came from, in rings and buffers, as long as there is room. */
+static size_t pump(void)
+{
+    uint64_t until_ns = pipeline.pause_end_ns;
+    if (!until_ns)
+        until_ns = clock_monotonic_ns() + PAUSE_IN_ROUND_NS;
+    if (pipeline.outputs)
+        outputs_set_pause(pipeline.outputs, until_ns, capture_can_wait);
+    return capture_pump(&pipeline.sink);
+}
+
 uint64_t pipeline_pump_all(uint64_t deadline_ns)
 {
     uint64_t records = 0;
     uint32_t rounds_max = 2 + pipeline.settings->cupti.host_buffer_count / CAPTURE_BUFFERS_A_ROUND;
     for (uint32_t round = 0; round < rounds_max && (round < ROUNDS_MIN || capture_has_more_buffers());
          round++) {
-        size_t taken = capture_pump(&pipeline.sink);
+        size_t taken = pump();
         records += taken;
         if (taken == 0 || clock_monotonic_ns() >= deadline_ns)
             break;
@@ -217,7 +232,7 @@ static void end_where_alone(uint64_t now_ns)
 /* Each returns how long to pause. */
 static uint64_t pass(void)
 {
-    size_t records = capture_pump(&pipeline.sink);
+    size_t records = pump();
     uint64_t now_ns = clock_monotonic_ns();
     tick(now_ns);
     follow_resource(now_ns);

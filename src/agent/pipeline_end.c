@@ -73,6 +73,7 @@ static void close_session(void)
     }
     shutdown_step_begin(SHUTDOWN_close);
     uint64_t spans = counter_get(COUNTER_spans_created);
+    outputs_set_pause(pipeline.outputs, pipeline.pause_end_ns, NULL);
     shutdown_is_open(SHUTDOWN_OPEN_records, correlate_waiting(pipeline.correlate));
     correlate_finish(pipeline.correlate);
     metrics_export(pipeline.metrics, pipeline.correlate, pipeline.outputs);
@@ -130,12 +131,22 @@ static void give_up_broken(void)
         counter_add(COUNTER_lost_broken, (uint64_t)unmade);
 }
 
+/* The host waits for the end as it is: spans may wait for room, and the last quarter of the time is for
+ * leaving CUPTI and for what is left in the queues. */
+static void be_patient(void)
+{
+    uint64_t now_ns = clock_monotonic_ns();
+    uint64_t left_ns = pipeline.deadline_ns > now_ns ? pipeline.deadline_ns - now_ns : 0;
+    pipeline.pause_end_ns = now_ns + left_ns / 4 * 3;
+    if (pipeline.is_patient)
+        outputs_set_patience(pipeline.outputs, pipeline.deadline_ns);
+}
+
 void pipeline_finish(void)
 {
     struct report report = {.program = pipeline.program, .settings = pipeline.settings};
     let_flushers_go();
-    if (pipeline.is_patient)
-        outputs_set_patience(pipeline.outputs, pipeline.deadline_ns);
+    be_patient();
     if (!pipeline.is_silent) {
         take(SHUTDOWN_take);
         flush_cupti();

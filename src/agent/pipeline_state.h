@@ -31,6 +31,7 @@ struct pipeline_state {
     bool is_running, is_stopping, is_done, is_patient;
     bool is_silent; /* an invariant of ours is broken, and the thread has seen it: its own */
     uint64_t deadline_ns;
+    uint64_t pause_end_ns; /* until when the last spans wait for room; 0: the end has not come. Its own */
     enum { HOLD_STAYS, HOLD_RELEASE, HOLD_RESUME } hold_wanted;
     bool has_resume_failed;
     uint64_t flushes_wanted, flushes_done; /* counted from 1 */

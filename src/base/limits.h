@@ -58,6 +58,7 @@
  * of over 20 MiB by default, a gRPC receiver over 4; smaller ones also start to travel sooner. */
 #define CHUNK_BYTES        (64 * 1024)
 #define BATCH_BYTES_MAX    (3 * 1024 * 1024)
+#define BATCH_BYTES_MIN    (2 * CHUNK_BYTES)  /* of the bound where the queue is small: any span fits */
 #define REQUEST_BYTES_MAX  (64 * 1024 * 1024) /* OTLP's own bound */
 #define RESPONSE_BYTES_MAX (4 * 1024 * 1024)  /* more is an error by the specification */
 /* What any sensible answer stays below: the rest is read and thrown away. What matters stands first; a

@@ -287,6 +287,17 @@ uint32_t capture_fullest_ring(void)
     return fullest_percent;
 }
 
+/* Half of a small ring fills in a millisecond. CUPTI wants a buffer for each thread when a flush has taken
+ * them all. */
+#define WAIT_RING_PERCENT  50
+#define WAIT_BUFFERS_SHARE 8
+
+bool capture_can_wait(void)
+{
+    return threads_fullest_ring() < WAIT_RING_PERCENT &&
+           buffers_free() > settings->cupti.host_buffer_count / WAIT_BUFFERS_SHARE;
+}
+
 bool capture_has_more_buffers(void)
 {
     return last_round_was_full;

@@ -68,6 +68,9 @@ size_t capture_pump(const struct capture_sink *sink);
 /* How full the fullest ring was, in percent, when the last round came to it: whoever pauses too long between
  * rounds loses calls. */
 uint32_t capture_fullest_ring(void);
+/* Whether whoever takes what is captured may pause in the middle of a round, for a fraction of a millisecond:
+ * rings and buffers have room for what comes meanwhile. Pipeline thread. */
+bool capture_can_wait(void);
 
 /* CUPTI's finished work is asked for at the next service. */
 void capture_flush_soon(void);

@@ -481,7 +481,7 @@ static uint64_t begin(const struct range_text *text, uint8_t flags)
     bool is_captured =
         write_range(RECORD_RANGE_BEGIN, shape, text->name, text->name_bytes, text->attrs, text->attr_count);
     if (is_captured && atomic_load_explicit(&gpu_counters_have_ranges, memory_order_relaxed))
-        gpu_counters_enter_range(shape.id, text->name, text->name_bytes);
+        gpu_counters_enter_range(shape.id, text->name, text->name_bytes, text->is_loop);
     return is_captured ? shape.id : 0;
 }
 
@@ -584,6 +584,11 @@ uint32_t range_depth(uint32_t domain)
 uint64_t range_start(const struct range_text *text)
 {
     return begin(text, 0);
+}
+
+bool range_again(uint64_t id)
+{
+    return atomic_load_explicit(&gpu_counters_have_ranges, memory_order_relaxed) && gpu_counters_again(id);
 }
 
 bool range_end(uint64_t id, const struct range_end *end)

@@ -38,6 +38,7 @@ struct range_text {
     uint32_t attr_count;
     uint32_t attrs_dropped;         /* that there would have been beside them */
     const struct range_attr *attrs; /* model/record.h */
+    bool is_loop;                   /* the program runs it again if it is told to (range_again) */
 };
 
 /* What is said when a range ends; borrowed. */
@@ -64,6 +65,9 @@ uint64_t range_start(const struct range_text *text);
 
 /* Ends a range or span by its ID, on any thread; `end` NULL: nothing more to say. False: ID 0. */
 bool range_end(uint64_t id, const struct range_end *end);
+/* Whether the loop that this range is must run once more, for counters that take several passes. */
+bool range_again(uint64_t id);
+
 /* Something that happened now. False: not captured. */
 bool range_mark(const struct range_text *text);
 /* From now on the object bears this name in attributes. */

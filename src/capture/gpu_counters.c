@@ -45,7 +45,6 @@ struct counted_context {
     cuda_context_handle handle;
     struct profiler *profiler;
     size_t count;
-    uint64_t first_ns; /* when the first of these was counted */
     struct counted_launch launches[PROFILER_RANGES_MAX];
 };
 
@@ -62,6 +61,7 @@ static struct {
     _Atomic bool is_on;
     _Atomic uint32_t entered, next_turn; /* launches that have begun; which of them is counted next */
     _Atomic bool is_taken;               /* something is counted; who counts has all below */
+    _Atomic uint64_t due_ns; /* when what was counted is to be read at the latest; 0: nothing was */
     struct counted_context contexts[CONTEXTS_MAX];
     size_t context_count;
     struct counted_context *counting;
@@ -290,12 +290,18 @@ static struct counted_context *place_of(cuda_context_handle context)
     return &state.contexts[i];
 }
 
+/* Ranges that the program runs again, in place of all others. */
+static bool loops(void)
+{
+    return state.settings->counters.replay == REPLAY_LOOP;
+}
+
 /* With its profiler, made at its first use. NULL: there is none to be had. */
 static struct counted_context *open_context(cuda_context_handle context)
 {
     struct error err = {"too many contexts"};
     struct counted_context *place = context ? place_of(context) : NULL;
-    enum profiler_scope scope = replays() ? PROFILER_REPLAYS : PROFILER_RUNS_ONCE;
+    enum profiler_scope scope = replays() ? PROFILER_REPLAYS : loops() ? PROFILER_LOOPS : PROFILER_RUNS_ONCE;
     if (!place || (!place->profiler && profiler_open(context, &state.settings->counters.metrics, scope,
                                                      &place->profiler, &err) != STATUS_OK)) {
         give_up(err.text);
@@ -341,24 +347,32 @@ static bool has_values(const double *values, size_t count)
     return false;
 }
 
+struct reading {
+    const struct counted_context *context;
+    uint64_t passed, empty;
+};
+
+static void see_counts(void *context, size_t range, const struct profiler_counts *counts)
+{
+    struct reading *reading = context;
+    const struct counted_launch *launch = &reading->context->launches[range];
+    size_t metric_count = profiler_metric_count(reading->context->profiler);
+    bool is_passed =
+        range < reading->context->count && !launch->is_spoilt && pass_on(launch, counts, metric_count);
+    bool is_full = has_values(counts->values, metric_count);
+    reading->passed += is_passed && is_full;
+    reading->empty += is_passed && !is_full;
+}
+
 /* All that was counted and not read yet. */
 static void read_launches(struct counted_context *context, bool goes_on)
 {
-    struct profiler_counts counts[PROFILER_RANGES_MAX];
+    struct reading reading = {.context = context};
     struct error err;
-    size_t count = 0, marked = context->count, metric_count = profiler_metric_count(context->profiler);
-    uint64_t passed = 0, empty = 0;
-    bool is_read = profiler_read(context->profiler, goes_on, counts, &count, &err) == STATUS_OK;
+    bool is_read = profiler_read(context->profiler, goes_on, see_counts, &reading, &err) == STATUS_OK;
+    counter_add(COUNTER_gpu_counts, reading.passed);
+    counter_add(COUNTER_gpu_counts_lost, context->count - reading.passed - reading.empty);
     context->count = 0;
-    for (size_t i = 0; i < count && i < marked; i++) {
-        bool is_passed =
-            !context->launches[i].is_spoilt && pass_on(&context->launches[i], &counts[i], metric_count);
-        bool is_full = has_values(counts[i].values, metric_count);
-        passed += is_passed && is_full;
-        empty += is_passed && !is_full;
-    }
-    counter_add(COUNTER_gpu_counts, passed);
-    counter_add(COUNTER_gpu_counts_lost, marked - passed - empty);
     if (!is_read)
         give_up(err.text);
 }
@@ -390,11 +404,12 @@ static void read_in_context(struct counted_context *context, bool goes_on)
 
 void gpu_counters_service(uint64_t now_ns)
 {
-    if (!atomic_load_explicit(&state.is_on, memory_order_relaxed) || !take())
+    uint64_t due_ns = atomic_load_explicit(&state.due_ns, memory_order_relaxed);
+    if (!due_ns || now_ns < due_ns || !atomic_load_explicit(&state.is_on, memory_order_relaxed) || !take())
         return;
     for (size_t i = 0; i < state.context_count; i++)
-        if (state.contexts[i].count && now_ns - state.contexts[i].first_ns >= READ_AFTER_NS)
-            read_in_context(&state.contexts[i], true);
+        read_in_context(&state.contexts[i], true);
+    atomic_store(&state.due_ns, 0);
     let_go();
 }
 
@@ -416,16 +431,22 @@ void gpu_counters_take(gpu_counters_see_fn *see, void *context)
 
 /* --- launches --- */
 
+static enum status begin_counting(struct profiler *profiler, struct error *err)
+{
+    if (replays())
+        return profiler_begin(profiler, err);
+    return loops() ? profiler_loop_begin(profiler, err) : profiler_push(profiler, err);
+}
+
 static bool begin(const struct host_thread *thread, cuda_context_handle handle)
 {
     struct error err;
     state.counting = open_context(handle);
     if (!state.counting)
         return false;
-    struct profiler *profiler = state.counting->profiler;
     state.is_spoilt = threads_launch_besides(thread);
     state.entered_before = atomic_load(&state.entered);
-    if ((replays() ? profiler_begin(profiler, &err) : profiler_push(profiler, &err)) == STATUS_OK)
+    if (begin_counting(state.counting->profiler, &err) == STATUS_OK)
         return true;
     give_up(err.text);
     return false;
@@ -489,14 +510,14 @@ static void finish_range(struct host_thread *thread, uint32_t correlation_id)
         give_up(err.text);
         return;
     }
-    if (context->count == 0)
-        context->first_ns = clock_monotonic_ns();
+    if (atomic_load(&state.due_ns) == 0)
+        atomic_store(&state.due_ns, clock_monotonic_ns() + READ_AFTER_NS);
     context->launches[context->count++] = (struct counted_launch){
         .time_ticks = clock_ticks(),
         .correlation_id = correlation_id,
         .is_spoilt = is_spoilt() || !write_counts(thread, correlation_id, NULL, 0),
         .thread = {.tid = thread->info.tid, .serial = thread->info.serial, .slot = thread->info.slot}};
-    if (context->count == PROFILER_RANGES_MAX)
+    if (context->count == profiler_ranges_max(context->profiler))
         read_in_context(context, true);
 }
 
@@ -562,10 +583,10 @@ static bool is_range_named(const char *name, uint32_t name_bytes)
     return false;
 }
 
-void gpu_counters_enter_range(uint64_t id, const char *name, uint32_t name_bytes)
+void gpu_counters_enter_range(uint64_t id, const char *name, uint32_t name_bytes, bool is_loop)
 {
     cuda_context_handle context = NULL;
-    if (!is_range_named(name, name_bytes) || !is_sampled() || !is_turn() || !take())
+    if ((loops() && !is_loop) || !is_range_named(name, name_bytes) || !is_sampled() || !is_turn() || !take())
         return;
     int saved_errno = errno;
     thread_is_ours = true;
@@ -589,32 +610,71 @@ static uint32_t name_values(const double *values, struct range_attr *attrs)
     return count;
 }
 
+bool gpu_counters_again(uint64_t id)
+{
+    struct error err;
+    bool again = false;
+    if (id == 0 || atomic_load(&counted_range) != id || !loops())
+        return false;
+    int saved_errno = errno;
+    thread_is_ours = true;
+    bool is_well = state.cuCtxSynchronize() == CUDA_OK;
+    if (is_well && profiler_loop_again(state.counting->profiler, &again, &err) != STATUS_OK) {
+        give_up(err.text);
+        again = is_well = false;
+    }
+    if (!is_well) {
+        atomic_store(&counted_range, 0);
+        let_go();
+    }
+    thread_is_ours = false;
+    errno = saved_errno;
+    return again;
+}
+
+static void keep_counts(void *context, size_t range, const struct profiler_counts *counts)
+{
+    if (range == 0)
+        *(struct profiler_counts *)context = *counts;
+}
+
+/* One that the program left before its last pass has no counts. */
+static bool read_loop(struct profiler_counts *counts)
+{
+    struct error err;
+    enum status status = profiler_loop_end(state.counting->profiler, counts->values, &err);
+    if (status != STATUS_OK && status != STATUS_NOT_FOUND)
+        give_up(err.text);
+    return status == STATUS_OK;
+}
+
 static bool read_range(struct profiler_counts *counts)
 {
     struct error err;
-    size_t count = 0;
     struct profiler *profiler = state.counting->profiler;
     if (state.cuCtxSynchronize() != CUDA_OK)
         return false;
+    if (loops())
+        return read_loop(counts);
     if (profiler_pop(profiler, &err) == STATUS_OK &&
-        profiler_read(profiler, true, counts, &count, &err) == STATUS_OK)
-        return count == 1;
+        profiler_read(profiler, true, keep_counts, counts, &err) == STATUS_OK)
+        return true;
     give_up(err.text);
     return false;
 }
 
 uint32_t gpu_counters_exit_range(uint64_t id, struct range_attr *attrs)
 {
-    struct profiler_counts counts[PROFILER_RANGES_MAX];
+    struct profiler_counts counts;
     uint64_t expected = id;
     uint32_t count = 0;
     if (id == 0 || !atomic_compare_exchange_strong(&counted_range, &expected, 0))
         return 0;
     int saved_errno = errno;
     thread_is_ours = true;
-    bool is_read = read_range(counts);
+    bool is_read = read_range(&counts);
     if (is_read)
-        count = name_values(counts->values, attrs);
+        count = name_values(counts.values, attrs);
     counter_add(is_read ? COUNTER_gpu_counts : COUNTER_gpu_counts_lost, 1);
     thread_is_ours = false;
     errno = saved_errno;

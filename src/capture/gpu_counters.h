@@ -45,7 +45,9 @@ void gpu_counters_take(gpu_counters_see_fn *see, void *context);
 
 /* Ranges of these names are counted as wholes: the context is waited for at both ends. */
 extern _Atomic bool gpu_counters_have_ranges;
-void gpu_counters_enter_range(uint64_t id, const char *name, uint32_t name_bytes);
+void gpu_counters_enter_range(uint64_t id, const char *name, uint32_t name_bytes, bool is_loop);
+/* Of a loop, after each time: whether it is to run once more. */
+bool gpu_counters_again(uint64_t id);
 /* `attrs` (GPU_COUNTERS_MAX) gets the values; returns how many. 0: this range is not counted. */
 uint32_t gpu_counters_exit_range(uint64_t id, struct range_attr *attrs);
 

@@ -12,7 +12,9 @@ struct profiler {
     enum profiler_scope scope;
     profiler_range_handle ranges;
     struct profiler_host host; /* its names: the metrics', then RANGE_TIME if wanted */
-    size_t ranges_marked;      /* since the last reading */
+    size_t ranges_max;
+    size_t ranges_marked; /* since the last reading */
+    bool is_looping;      /* a loop's pass is being counted */
     struct profiler_image data;
 };
 
@@ -46,7 +48,7 @@ static enum status choose(struct profiler *profiler, struct error *err)
 {
     const char *patched[PROFILER_NAMES_MAX], *others[PROFILER_NAMES_MAX];
     size_t patched_count = split(profiler, true, patched), others_count = split(profiler, false, others);
-    if (patched_count && profiler->scope == PROFILER_RUNS_ONCE)
+    if (patched_count && profiler->scope != PROFILER_REPLAYS)
         return error_set(
             err, STATUS_INVALID,
             "%s is counted by code that CUPTI adds to kernels, and not while it takes their times: it "
@@ -87,22 +89,37 @@ static enum status choose_metrics(struct profiler *profiler, const struct patter
 
 /* --- counting --- */
 
-static size_t ranges_max(const struct profiler *profiler)
+size_t profiler_ranges_max(const struct profiler *profiler)
 {
-    return profiler->scope == PROFILER_REPLAYS ? REPLAYS_MAX : PROFILER_RANGES_MAX;
+    return profiler->ranges_max;
 }
 
-static enum status make_data(struct profiler *profiler, struct error *err)
+static enum status size_data(struct profiler *profiler, size_t *bytes, struct error *err)
 {
     PROFILER_PARAMS(params, profiler_data_size, counterDataSize, .pRangeProfilerObject = profiler->ranges,
                     .pMetricNames = profiler->host.names, .numMetrics = profiler->host.name_count,
-                    .maxNumOfRanges = ranges_max(profiler),
-                    .maxNumRangeTreeNodes = (uint32_t)ranges_max(profiler));
+                    .maxNumOfRanges = profiler->ranges_max,
+                    .maxNumRangeTreeNodes = (uint32_t)profiler->ranges_max);
     enum status status = profiler_say(profiler_calls.cuptiRangeProfilerGetCounterDataSize(&params),
                                       "make room for counters", err);
-    return status == STATUS_OK
-               ? profiler_image_make(&profiler->data, params.counterDataSize, "the counters' values", err)
-               : status;
+    *bytes = params.counterDataSize;
+    return status;
+}
+
+/* As many ranges as have room. */
+static enum status make_data(struct profiler *profiler, struct error *err)
+{
+    static const size_t most[] = {
+        [PROFILER_RUNS_ONCE] = PROFILER_RANGES_MAX, [PROFILER_REPLAYS] = REPLAYS_MAX, [PROFILER_LOOPS] = 1};
+    size_t bytes = 0;
+    profiler->ranges_max = most[profiler->scope];
+    enum status status = size_data(profiler, &bytes, err);
+    while (status == STATUS_OK && bytes > PROFILER_IMAGE_BYTES_MAX && profiler->ranges_max > 1) {
+        profiler->ranges_max /= 2;
+        status = size_data(profiler, &bytes, err);
+    }
+    return status == STATUS_OK ? profiler_image_make(&profiler->data, bytes, "the counters' values", err)
+                               : status;
 }
 
 static enum status clear_data(struct profiler *profiler, struct error *err)
@@ -122,7 +139,7 @@ static enum status set_config(struct profiler *profiler, struct error *err)
                     .counterDataImageSize = profiler->data.size, .pCounterDataImage = profiler->data.bytes,
                     .range = replays ? PROFILER_AUTO_RANGE : PROFILER_USER_RANGE,
                     .replayMode = replays ? PROFILER_KERNEL_REPLAY : PROFILER_USER_REPLAY,
-                    .maxRangesPerPass = ranges_max(profiler), .numNestingLevels = 1, .minNestingLevel = 1);
+                    .maxRangesPerPass = profiler->ranges_max, .numNestingLevels = 1, .minNestingLevel = 1);
     return profiler_say(profiler_calls.cuptiRangeProfilerSetConfig(&params), "set up the counters", err);
 }
 
@@ -204,17 +221,23 @@ enum status profiler_pop(struct profiler *profiler, struct error *err)
     return profiler_say(profiler_calls.cuptiRangeProfilerPopRange(&params), "end the counting", err);
 }
 
-/* Stops, and says how many ranges there are. */
-static enum status stop(struct profiler *profiler, size_t *ranges, size_t *dropped, struct error *err)
+static enum status stop(struct profiler *profiler, bool *has_all, struct error *err)
 {
     PROFILER_PARAMS(params, profiler_stop, isAllPassSubmitted, .pRangeProfilerObject = profiler->ranges);
+    enum status status =
+        profiler_say(profiler_calls.cuptiRangeProfilerStop(&params), "stop the counters", err);
+    *has_all = params.isAllPassSubmitted;
+    return status;
+}
+
+/* Says how many ranges there are. */
+static enum status decode(struct profiler *profiler, size_t *ranges, size_t *dropped, struct error *err)
+{
     PROFILER_PARAMS(decode, profiler_decode, numOfRangeDropped, .pRangeProfilerObject = profiler->ranges);
     PROFILER_PARAMS(info, profiler_data_info, numTotalRanges, .pCounterDataImage = profiler->data.bytes,
                     .counterDataImageSize = profiler->data.size);
     enum status status =
-        profiler_say(profiler_calls.cuptiRangeProfilerStop(&params), "stop the counters", err);
-    if (status == STATUS_OK)
-        status = profiler_say(profiler_calls.cuptiRangeProfilerDecodeData(&decode), "read the counters", err);
+        profiler_say(profiler_calls.cuptiRangeProfilerDecodeData(&decode), "read the counters", err);
     if (status == STATUS_OK)
         status = profiler_say(profiler_calls.cuptiRangeProfilerGetCounterDataInfo(&info), "read the counters",
                               err);
@@ -223,22 +246,35 @@ static enum status stop(struct profiler *profiler, size_t *ranges, size_t *dropp
     return status;
 }
 
-enum status profiler_read(struct profiler *profiler, bool goes_on, struct profiler_counts *counts,
-                          size_t *count, struct error *err)
+static enum status stop_and_decode(struct profiler *profiler, size_t *ranges, size_t *dropped,
+                                   struct error *err)
 {
-    double values[PROFILER_NAMES_MAX];
-    size_t ranges = 0, dropped = 0;
-    enum status status = stop(profiler, &ranges, &dropped, err);
-    *count = 0;
+    bool has_all;
+    enum status status = stop(profiler, &has_all, err);
+    return status == STATUS_OK ? decode(profiler, ranges, dropped, err) : status;
+}
+
+static enum status evaluate(const struct profiler *profiler, size_t range, double *values, struct error *err)
+{
+    return profiler_host_evaluate(&profiler->host, &profiler->data, range, values, err);
+}
+
+enum status profiler_read(struct profiler *profiler, bool goes_on, profiler_counts_fn *see, void *seer,
+                          struct error *err)
+{
+    size_t ranges = 0, dropped = 0, metric_count = profiler->host.metric_count;
+    enum status status = stop_and_decode(profiler, &ranges, &dropped, err);
     if (status == STATUS_OK && (ranges != profiler->ranges_marked || dropped))
         return error_set(err, STATUS_UNAVAILABLE, "CUPTI counted %zu of %zu ranges", ranges,
                          profiler->ranges_marked);
-    for (; *count < ranges && status == STATUS_OK; (*count)++) {
-        struct profiler_counts *to = &counts[*count];
-        status = profiler_host_evaluate(&profiler->host, &profiler->data, *count, values, err);
-        memcpy(to->values, values, profiler->host.metric_count * sizeof *values);
-        to->range_ns =
-            profiler->host.name_count > profiler->host.metric_count ? values[profiler->host.metric_count] : 0;
+    for (size_t i = 0; i < ranges && status == STATUS_OK; i++) {
+        double values[PROFILER_NAMES_MAX] = {0};
+        struct profiler_counts counts;
+        status = evaluate(profiler, i, values, err);
+        memcpy(counts.values, values, sizeof counts.values);
+        counts.range_ns = profiler->host.name_count > metric_count ? values[metric_count] : 0;
+        if (status == STATUS_OK)
+            see(seer, i, &counts);
     }
     return status == STATUS_OK && goes_on ? start(profiler, err) : status;
 }
@@ -251,11 +287,60 @@ enum status profiler_begin(struct profiler *profiler, struct error *err)
 enum status profiler_end(struct profiler *profiler, double *values, size_t *count, struct error *err)
 {
     size_t ranges = 0, dropped = 0;
-    enum status status = stop(profiler, &ranges, &dropped, err);
+    enum status status = stop_and_decode(profiler, &ranges, &dropped, err);
     *count = ranges + dropped;
-    return status == STATUS_OK && ranges > 0
-               ? profiler_host_evaluate(&profiler->host, &profiler->data, 0, values, err)
-               : status;
+    return status == STATUS_OK && ranges > 0 ? evaluate(profiler, 0, values, err) : status;
+}
+
+/* CUPTI goes on with the next pass by itself, as long as its data aren't cleared. */
+static enum status begin_pass(struct profiler *profiler, struct error *err)
+{
+    PROFILER_PARAMS(params, profiler_object, pRangeProfilerObject, .pRangeProfilerObject = profiler->ranges);
+    enum status status =
+        profiler_say(profiler_calls.cuptiRangeProfilerStart(&params), "start the counters", err);
+    if (status == STATUS_OK)
+        status = profiler_push(profiler, err);
+    profiler->is_looping = status == STATUS_OK;
+    return status;
+}
+
+enum status profiler_loop_begin(struct profiler *profiler, struct error *err)
+{
+    enum status status = clear_data(profiler, err);
+    if (status == STATUS_OK)
+        status = set_config(profiler, err);
+    return status == STATUS_OK ? begin_pass(profiler, err) : status;
+}
+
+static enum status end_pass(struct profiler *profiler, bool *has_all, struct error *err)
+{
+    PROFILER_PARAMS(params, profiler_object, pRangeProfilerObject, .pRangeProfilerObject = profiler->ranges);
+    profiler->is_looping = false;
+    enum status status =
+        profiler_say(profiler_calls.cuptiRangeProfilerPopRange(&params), "end the counting", err);
+    return status == STATUS_OK ? stop(profiler, has_all, err) : status;
+}
+
+enum status profiler_loop_again(struct profiler *profiler, bool *again, struct error *err)
+{
+    bool has_all = false;
+    enum status status = end_pass(profiler, &has_all, err);
+    *again = status == STATUS_OK && !has_all;
+    return *again ? begin_pass(profiler, err) : status;
+}
+
+enum status profiler_loop_end(struct profiler *profiler, double *values, struct error *err)
+{
+    bool has_all;
+    size_t ranges = 0, dropped = 0;
+    if (profiler->is_looping) {
+        enum status left = end_pass(profiler, &has_all, err);
+        return left == STATUS_OK ? error_set(err, STATUS_NOT_FOUND, "the loop was left early") : left;
+    }
+    enum status status = decode(profiler, &ranges, &dropped, err);
+    if (status == STATUS_OK && (ranges != 1 || dropped))
+        return error_set(err, STATUS_UNAVAILABLE, "CUPTI counted %zu ranges of a loop", ranges);
+    return status == STATUS_OK ? evaluate(profiler, 0, values, err) : status;
 }
 
 /* --- what a chip has --- */

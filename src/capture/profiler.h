@@ -6,7 +6,7 @@
  *
  * What takes long is beginning to count (0.4 s the first time) and reading (13 ms: CUPTI reads only what is
  * stopped). So where kernels run once, counting begins when the profiler is opened, ranges are marked (some
- * us, and 40 to 80 on the GPU), and read PROFILER_RANGES_MAX at a time. CUPTI lets the GPU's earlier work end
+ * us, and 40 to 80 on the GPU), and read many at a time. CUPTI lets the GPU's earlier work end
  * before a range begins. (On an H200; docs/counters.md.) Where kernels run again, each is a round of its own.
  *
  * One thread at a time; the context must be current. profiler_load() comes first. */
@@ -19,10 +19,11 @@
 
 enum profiler_scope {
     PROFILER_RUNS_ONCE, /* ranges, between push and pop */
-    PROFILER_REPLAYS    /* each kernel between begin and end, run again as often as there are passes */
+    PROFILER_REPLAYS,   /* each kernel between begin and end, run again as often as there are passes */
+    PROFILER_LOOPS      /* what the program itself runs again, as often as it is told to */
 };
 
-#define PROFILER_RANGES_MAX 32
+#define PROFILER_RANGES_MAX 256 /* before they are read; fewer where they take much memory */
 
 struct profiler;
 
@@ -45,10 +46,19 @@ struct profiler_counts {
     double range_ns;
 };
 
-/* The ranges since the last time, in their order. `counts` has room for PROFILER_RANGES_MAX. `goes_on`: more
- * ranges will come. */
-enum status profiler_read(struct profiler *profiler, bool goes_on, struct profiler_counts *counts,
-                          size_t *count, struct error *err) MUST_CHECK;
+/* So many may be marked before they are read; at most PROFILER_RANGES_MAX. */
+size_t profiler_ranges_max(const struct profiler *profiler);
+
+/* The ranges since the last time, in their order. `goes_on`: more ranges will come. */
+typedef void profiler_counts_fn(void *context, size_t range, const struct profiler_counts *counts);
+enum status profiler_read(struct profiler *profiler, bool goes_on, profiler_counts_fn *see, void *seer,
+                          struct error *err) MUST_CHECK;
+
+/* LOOPS: before the first time; after each, `*again`: whether there is to be another; and at last. Not OK:
+ * not all passes were made. */
+enum status profiler_loop_begin(struct profiler *profiler, struct error *err) MUST_CHECK;
+enum status profiler_loop_again(struct profiler *profiler, bool *again, struct error *err) MUST_CHECK;
+enum status profiler_loop_end(struct profiler *profiler, double *values, struct error *err) MUST_CHECK;
 
 /* REPLAYS: around the launch. `*count` kernels were counted, `values` are the first's. */
 enum status profiler_begin(struct profiler *profiler, struct error *err) MUST_CHECK;

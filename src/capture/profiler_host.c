@@ -8,8 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define IMAGE_BYTES_MAX (8 * 1024 * 1024)
-
 struct profiler_calls profiler_calls;
 
 /* CUPTI opens it by its name alone, and finds what the process has. It lies beside CUPTI, or, of the CUPTIs
@@ -142,7 +140,7 @@ static enum status learn_chip(struct profiler_host *host, uint32_t device, struc
 enum status profiler_image_make(struct profiler_image *image, size_t size, const char *what,
                                 struct error *err)
 {
-    if (size > IMAGE_BYTES_MAX)
+    if (size > PROFILER_IMAGE_BYTES_MAX)
         return error_set(err, STATUS_NO_MEMORY, "%s takes %zu MiB; name fewer metrics", what,
                          size / 1024 / 1024);
     image->bytes = calloc(1, size ? size : 1);

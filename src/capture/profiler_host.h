@@ -13,8 +13,9 @@
 #include "model/settings.h"
 
 /* The chip's name takes this many at most. */
-#define PROFILER_CHIP_BYTES 32
-#define PROFILER_NAMES_MAX  (GPU_COUNTERS_MAX + 1)
+#define PROFILER_CHIP_BYTES      32
+#define PROFILER_IMAGE_BYTES_MAX (8 * 1024 * 1024)
+#define PROFILER_NAMES_MAX       (GPU_COUNTERS_MAX + 1)
 
 /* One call of CUPTI's: its parameters begin with their size. */
 #define PROFILER_PARAMS(name, type, last, ...)                                                               \

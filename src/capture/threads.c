@@ -164,6 +164,19 @@ bool threads_launch_besides(const struct host_thread *thread)
     return false;
 }
 
+uint32_t threads_fullest_ring(void)
+{
+    uint32_t used = atomic_load_explicit(&slots_used, memory_order_acquire), fullest = 0;
+    for (uint32_t i = 0; i < used; i++) {
+        int state = atomic_load_explicit(&slots[i].state, memory_order_acquire);
+        if (state == THREAD_FREE || state == THREAD_CLAIMED)
+            continue;
+        uint32_t percent = (uint32_t)(ring_used(&slots[i].ring) * 100 / slots[i].ring.bytes);
+        fullest = percent > fullest ? percent : fullest;
+    }
+    return fullest;
+}
+
 uint32_t thread_calls(const struct host_thread *thread)
 {
     uint32_t runtime = atomic_load_explicit(&thread->runtime_correlation, memory_order_relaxed);

@@ -122,6 +122,9 @@ void threads_visit(void (*visit)(struct host_thread *, void *), void *context);
 /* Whether another thread than this one is inside a launch, as far as its `launch` says. Any thread. */
 bool threads_launch_besides(const struct host_thread *thread);
 
+/* How full the fullest ring is now, in percent. Pipeline thread, also while it visits. */
+uint32_t threads_fullest_ring(void);
+
 /* Calls that threads are in, and that began while they were captured: their records are to come. Any thread.
  * The callbacks of sleep say nothing, so of what began before it nobody knows whether it is over. */
 uint32_t threads_in_call(void);

@@ -241,6 +241,12 @@ static void check_counters(const struct settings *settings, struct config_report
                      "%s: distribution.cuspan.counters.replay: kernels are run again only if "
                      "counters.kernels.allow names them",
                      report->source);
+    if (settings->counters.replay == REPLAY_LOOP && settings->counters.ranges.count == 0)
+        config_error(
+            report,
+            "%s: distribution.cuspan.counters.replay: loops (cuspan_loop_begin in cuspan.h) run again only "
+            "if counters.ranges names them",
+            report->source);
     if (settings->counters.sampling.metrics.count && !settings->metrics.is_on)
         config_warning(report,
                        "%s: distribution.cuspan.counters.sampling: samples leave as metrics, which are off: "

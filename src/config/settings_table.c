@@ -76,7 +76,7 @@ static const struct setting_word start_ons[] = {
     {"process", START_ON_PROCESS, false}, {"control", START_ON_CONTROL, false}, {NULL, 0, false}};
 
 static const struct setting_word counters_replays[] = {
-    {"none", REPLAY_NONE, false}, {"kernel", REPLAY_KERNEL, false}, {NULL, 0, false}};
+    {"none", REPLAY_NONE, false}, {"kernel", REPLAY_KERNEL, false}, {"loop", REPLAY_LOOP, false}, {NULL, 0, false}};
 
 static const struct setting_word graph_records[] = {{"when-used", GRAPH_RECORDS_WHEN_USED, false},
                                                     {"at-once", GRAPH_RECORDS_AT_ONCE, false},
@@ -427,7 +427,7 @@ const struct setting settings_table[] = {
     PATTERNS("counters.ranges", counters.ranges, "names of ranges (NVTX, cuspan.h) that are counted in place of kernels"),
     {OWN("counters.replay"), SETTINGS(counters.replay), .type = SETTING_WORD, .words = counters_replays,
      .default_text = "none",
-     .comment = "kernel: runs the kernels of kernels.allow again, for more metrics than one pass takes"},
+     .comment = "for more metrics than one pass takes, kernel: runs the kernels of kernels.allow again; loop: loops of cuspan.h that ranges names"},
     {OWN("counters.wait_ms"), SETTINGS(counters.wait_ms), .type = SETTING_UINT32, RANGE(1, MS_MAX), .default_text = "1000",
      .comment = "a kernel that takes longer ends the counting"},
     PATTERNS("counters.sampling.metrics", counters.sampling.metrics,

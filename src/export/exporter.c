@@ -32,6 +32,7 @@ struct exporter {
     uint32_t queued_spans;
     uint64_t submitted; /* batches */
     uint64_t finished;
+    uint64_t moved_ns; /* when a batch was last begun or ended, or found nothing before it */
     bool told_full;
     bool exited;
     bool abandoned; /* exporter_destroy gave the thread up and has counted its spans */
@@ -55,6 +56,7 @@ static struct batch *pop_locked(struct exporter *exporter)
     if (INVARIANT(exporter->queued_spans >= batch->spans))
         exporter->queued_spans -= batch->spans;
     exporter->current = batch;
+    exporter->moved_ns = clock_monotonic_ns();
     return batch;
 }
 
@@ -94,6 +96,7 @@ static void finish(struct exporter *exporter, struct batch *batch, const struct 
         batch_release(batch);
     }
     exporter->current = NULL;
+    exporter->moved_ns = clock_monotonic_ns();
     exporter->finished++;
     pthread_cond_broadcast(&exporter->control.changed);
     pthread_mutex_unlock(&exporter->control.lock);
@@ -183,6 +186,8 @@ static bool push(struct exporter *exporter, struct batch *batch, bool *first_los
     /* An empty queue takes any batch: one that is larger than the queue would never get through else. */
     bool fits = !exporter->first || batch->spans <= room_locked(exporter);
     if (fits) {
+        if (!exporter->first && !exporter->current)
+            exporter->moved_ns = clock_monotonic_ns();
         batch->next = NULL;
         *exporter->last = batch;
         exporter->last = &batch->next;
@@ -220,6 +225,15 @@ uint32_t exporter_room(struct exporter *exporter)
     uint32_t room = room_locked(exporter);
     pthread_mutex_unlock(&exporter->control.lock);
     return room;
+}
+
+bool exporter_is_moving(struct exporter *exporter, uint64_t now_ns, uint64_t within_ns)
+{
+    pthread_mutex_lock(&exporter->control.lock);
+    bool has_batches = exporter->first || exporter->current;
+    bool is_moving = has_batches && now_ns < exporter->moved_ns + within_ns;
+    pthread_mutex_unlock(&exporter->control.lock);
+    return is_moving;
 }
 
 uint64_t exporter_unfinished(struct exporter *exporter, struct output_fates *fates)

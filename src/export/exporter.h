@@ -43,6 +43,10 @@ const char *exporter_final_trouble(void);
 /* Room left in the queue, in spans. */
 uint32_t exporter_room(struct exporter *exporter);
 
+/* Whether it can be expected to make room soon: there are batches, and it has begun or ended one within the
+ * last `within_ns`. With a collector that is away, or slow, it isn't. */
+bool exporter_is_moving(struct exporter *exporter, uint64_t now_ns, uint64_t within_ns);
+
 /* Spans that are queued or being sent, and in `fates` what became of the others, at the same moment. */
 uint64_t exporter_unfinished(struct exporter *exporter, struct output_fates *fates);
 

@@ -85,11 +85,9 @@ class Comparison:
         self.differ("traces without exactly one root", {s.trace_id for s in self.spans if roots[s.trace_id] != 1})
 
     def check_calls(self):
-        """Each recorded call is one span, with its times and its failure. Calls that the runtime made of the driver on
-        its own behalf, with its own call's correlation ID, are none."""
+        """Each call of the program is one span, with its times and its failure."""
         recorded = Counter((c.start_ns, max(c.end_ns, c.start_ns + 1), c.result != 0, c.tid)
-                           for c in self.recording.calls
-                           if not c.correlation_id or self.call_of(c.correlation_id)[0] == c.start_ns)
+                           for c in self.recording.own_calls())
         seen = Counter((s.start_ns, s.end_ns, s.status == 2, s.attributes.get("thread.id"))
                        for s in self.spans if "cuda.api" in s.attributes)
         if self.every_call:

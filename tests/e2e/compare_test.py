@@ -46,6 +46,16 @@ def its_spans():
     return spans
 
 
+class OwnCalls(unittest.TestCase):
+    def test_what_the_runtime_asks_of_the_driver_is_not_the_programs(self):
+        def call(domain, start, end, number=1, tid=7):
+            return Call(domain, 0, tid, start, end, number, 1, 0)
+        runtime = call(2, 100, 200)
+        left = [runtime, call(1, 120, 200, tid=8), call(1, 120, 150, number=2), call(1, 200, 220), call(1, 250, 300),
+                call(2, 120, 130), call(1, 110, 120, number=0)]
+        self.assertEqual(Recording(calls=[*left, call(1, 100, 150), call(1, 150, 200)]).own_calls(), left)
+
+
 class CompareTest(unittest.TestCase):
     def test_the_truth_passes(self):
         self.assertEqual(compare(a_recording(), its_spans()), [])

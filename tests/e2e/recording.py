@@ -67,10 +67,23 @@ class Recording:
     losses: dict = field(default_factory=dict)
     counters: list = field(default_factory=list)  # names of what the hardware counted
     counted: dict = field(default_factory=dict)  # correlation ID: the values
+    counted_ns: dict = field(default_factory=dict)  # the same: how long was counted
 
     def gpu_work(self):
         """The records that have to become GPU spans."""
         return [a for a in self.activities if a.kind in GPU_WORK]
+
+    def own_calls(self):
+        """The calls that the program made: not those of the driver that lie in a call of the runtime with the same correlation
+        ID, which makes them on its own behalf. Several of the driver may share an ID, one behind the other: inside a runtime
+        call that isn't traced (cuLibraryLoadData and cuLibraryGetKernel, when a module is loaded late)."""
+        of_runtime = {}
+        for call in self.calls:
+            if call.domain == RUNTIME:
+                of_runtime.setdefault((call.tid, call.correlation_id), []).append(call)
+        return [call for call in self.calls if call.domain == RUNTIME or not call.correlation_id
+                or not any(outer.start_ns <= call.start_ns and call.end_ns <= outer.end_ns
+                           for outer in of_runtime.get((call.tid, call.correlation_id), ()))]
 
 
 def blocks(data, path):
@@ -137,6 +150,10 @@ def text(value):
     return None if value is None else value.decode("utf-8", "replace")
 
 
+def is_profilers(activity):
+    return activity.kind == KERNEL and activity.name == "WaitNs"
+
+
 class Reader:
     def __init__(self, path):
         self.recording = Recording()
@@ -154,6 +171,8 @@ class Reader:
                 cursor = Cursor(outer.take(size), self.strings)
                 self.event(kind, cursor)
                 assert kind > SCHEMA or cursor.at == size, f"{path}: event {kind} not read whole"
+        if self.recording.counters:  # the profiler's own kernel, around those that it counts
+            self.recording.activities = [a for a in self.recording.activities if not is_profilers(a)]
 
     def event(self, kind, cursor):
         recording = self.recording
@@ -182,7 +201,7 @@ class Reader:
         elif kind == GPU_COUNTERS:
             cursor.varint(), cursor.varint()
             correlation_id, count = cursor.varint(), cursor.varint()
-            cursor.take(8)  # how long was counted
+            recording.counted_ns[correlation_id], = struct.unpack("<d", cursor.take(8))
             recording.counted[correlation_id] = struct.unpack(f"<{count}d", cursor.take(8 * count))
         elif kind == ACTIVITY:
             recording.activities.append(self.activity(cursor))

@@ -1,5 +1,6 @@
 // Kernels whose bytes and operations are known by construction, for tests/gpu/counters_test.py.
-//   counters copy|fma|mixed|nccl|range|threads [MIB]
+//   counters copy|fma|mixed|nccl|range|loop|threads|samples [MIB]
+// samples: copies without pause for four seconds, whose bytes a second it says.
 // Prints what each kind of kernel must count, the result's sum, and what a launch took, a line each.
 #include "cuspan/cuspan.h"
 
@@ -91,6 +92,21 @@ int main(int argc, char **argv)
             });
         for (std::thread &thread : threads)
             thread.join();
+    } else if (strcmp(what, "samples") == 0) {
+        double end = begin + 4e6;
+        long copies = 0;
+        for (; now_us() < end; copies++) {
+            launch_copy();
+            CHECK(cudaDeviceSynchronize());
+        }
+        fprintf(stderr, "rate %.6g\n", copies * (double)bytes / (now_us() - begin) * 1e6);
+    } else if (strcmp(what, "loop") == 0) {
+        int runs = 0;
+        for (cuspan_loop loop = cuspan_loop_begin("looped"); cuspan_loop_next(&loop); runs++) {
+            launch_copy();
+            launch_fma();
+        }
+        fprintf(stderr, "runs %d\n", runs);
     } else {
         uint64_t range = strcmp(what, "range") == 0 ? cuspan_range("counted", nullptr, 0) : 0;
         for (int i = 0; i < LAUNCHES; i++)

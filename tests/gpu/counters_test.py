@@ -5,11 +5,13 @@ changes; and what it costs. Called by counters.sh.
     counters_test.py BUILD-DIR OUT-DIR COUNTERS-PROGRAM [CUPTI-LIBRARY]
 """
 
+import http.server
 import json
 import os
 import re
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 BUILD, OUT, PROGRAM = (Path(path).resolve() for path in sys.argv[1:4])
@@ -71,6 +73,48 @@ class Run:
             if values:
                 found.append(values)
         return found
+
+
+class Sink(http.server.BaseHTTPRequestHandler):
+    """Takes metrics in JSON."""
+    bodies = []
+
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        if self.path.endswith("/metrics"):
+            self.bodies.append(json.loads(body))
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.end_headers()
+        self.wfile.write(b"{}")
+
+    def log_message(self, *_):
+        pass
+
+
+def samples():
+    """The whole GPU's throughput over time is that of copies of known bytes."""
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Sink)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    told = subprocess.run([str(word) for word in (
+        BUILD / "cuspan", "run", *(("--set", f"cupti.library={CUPTI}") if CUPTI else ()), "--set",
+        "counters.sampling.metrics=dram.read,dram.write", "--", PROGRAM, "samples", "1024")], check=False, capture_output=True, text=True,
+        timeout=60, env={**CLEAN, "OTEL_METRICS_EXPORTER": "otlp", "OTEL_TRACES_EXPORTER": "none", "OTEL_EXPORTER_OTLP_PROTOCOL": "http/json",
+                         "OTEL_EXPORTER_OTLP_ENDPOINT": f"http://127.0.0.1:{server.server_port}", "OTEL_METRIC_EXPORT_INTERVAL": "1000",
+                         "OTEL_EXPORTER_OTLP_COMPRESSION": "none"})
+    server.shutdown()
+    found = {"dram.read": [], "dram.write": []}
+    for body in Sink.bodies:
+        for metric in (m for r in body["resourceMetrics"] for scope in r["scopeMetrics"] for m in scope["metrics"]):
+            for point in metric["gauge"]["dataPoints"] if metric["name"] == "cuda.counter.throughput.mean" else []:
+                name = next(a["value"]["stringValue"] for a in point["attributes"] if a["key"] == "cuda.counter.name")
+                found[name].append(point.get("asDouble", 0))
+    said = re.search(r"rate ([0-9.e+]+)", told.stderr)
+    rate = float(said[1]) if said else 0
+    print(f"  over time: {[round(value / 1e9, 1) for value in found['dram.read']]} GB/s read, copies at {rate / 1e9:.1f} GB/s")
+    for name, values in found.items():
+        # An interval that is all copies: neither the first nor the last.
+        check(f"samples of {name}", off_by(values[1:-1], rate) if rate and len(values) > 3 else told.stderr or values)
 
 
 def off_by(values, wanted):
@@ -156,6 +200,16 @@ def main():
     run = Run("range", "range", **{"counters.metrics": "fma", "counters.ranges": "counted", "counters.period": 1})
     check("a range", well(run) or off_by([c["fma"] for c in run.counts("counted")], fma * launches))
 
+    run = Run("loop", "loop", **{"counters.metrics": "dram.read,dram.write,l2.hit_rate,instructions,fma,occupancy", "counters.ranges": "looped",
+                                 "counters.replay": "loop", "counters.period": 1})
+    counts, runs = run.counts("looped"), re.search(r"runs (\d+)", run.err)
+    print(f"  a loop: {runs and runs[0]}: {counts}")
+    check("a loop runs as often as its counters need", well(run) or (None if runs and int(runs[1]) > 1 else run.err))
+    check("a loop: bytes", off_by([c["dram.read"] for c in counts], copy_bytes))
+    run = Run("loop-patched", "loop", **{"counters.metrics": "fp32.fma,instructions", "counters.ranges": "looped",
+                                         "counters.replay": "loop", "counters.period": 1})
+    check("a loop counts nothing by patched code", None if "needs counters.replay: kernel" in run.err and not run.counts("looped") else run.err)
+
     many = "dram.read,dram.write,l1.hit_rate,l2.hit_rate,fp32.fma,instructions,occupancy,sm.utilization,dram.utilization"
     run = Run("patched", "fma", **{"counters.metrics": "fp32.fma", "counters.period": 1})
     check("what needs another run is refused", None if "needs counters.replay: kernel" in run.err and not run.counts("multiply_add") else run.err)
@@ -166,6 +220,8 @@ def main():
         print(f"  kernels run again: {run.launch_us()} us a launch; {counts[:1]}; {[line for line in run.err.splitlines() if 'counters' in line]}")
         check(f"kernels that run again ({name})", well(run) or off_by([c.get("fp32.fma", 0) for c in counts], fma))
         check(f"and only those ({name})", equal((len(counts), run.counts("copy_floats")), (launches // 2, [])))
+
+    samples()
 
     run = Run("unknown", "fma", **{"counters.metrics": "no__such.sum"})
     check("a metric that the chip lacks is said", None if 'has no metric "no__such.sum"' in run.err and run.done.returncode == 0 else run.err)

@@ -3,7 +3,11 @@
 Needs no GPU."""
 
 import copy
+import os
+import socket
+import subprocess
 import sys
+import tempfile
 import unittest
 from pathlib import Path
 
@@ -12,6 +16,7 @@ sys.path[:0] = [str(ROOT / "tests/e2e"), str(ROOT / "tests/gpu")]
 import processes_check as checks  # noqa: E402
 import requests_check  # noqa: E402
 from backend import Span  # noqa: E402
+from processes_test import gpu_uuids  # noqa: E402
 
 TRACE, ROOT_SPAN = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 TRACEPARENT = f"00-{TRACE}-{ROOT_SPAN}-01"
@@ -251,6 +256,47 @@ PASS
                    lambda s: setattr(s[-2], "parent_id", requests[0]["span_id"]),
                    lambda s: s[-1].resource.update({"cuda.process.rank": 2}),
                    lambda s: [*s, copy.copy(s[-2])])
+
+
+class Lines(unittest.TestCase):
+    """What several processes print into one file: each line in one write, so that none gets between it and its end."""
+    TORCH = """import sys
+from unittest.mock import MagicMock
+Tensor = MagicMock()
+Tensor.cpu.return_value.__eq__.return_value = MagicMock()
+torch = MagicMock()
+torch.zeros.return_value = Tensor
+torch.cuda.device_count.return_value = 2
+torch.cuda.get_device_properties.return_value.uuid = "0a-1b"
+sys.modules["torch"], sys.modules["torch.distributed"] = torch, torch.distributed
+"""
+
+    def writes(self, *command, **environment):
+        """By a socket that keeps each write as a message."""
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with tempfile.TemporaryDirectory() as site, ours:
+            Path(site, "torch.py").write_text(self.TORCH)
+            with theirs:
+                done = subprocess.run([sys.executable, *map(str, command)], stdout=theirs, stderr=subprocess.PIPE, timeout=120,
+                                      check=False, env={**os.environ, "PYTHONUNBUFFERED": "1", "PYTHONDONTWRITEBYTECODE": "1",
+                                                        "PYTHONPATH": f"{site}:{ROOT / 'python'}", **environment})
+            self.assertEqual(done.returncode, 0, done.stderr)
+            found = []
+            while said := ours.recv(65536):
+                found.append(said.decode())
+        return found
+
+    def test_children(self):
+        for method in "spawn", "fork":
+            with self.subTest(method):
+                said = self.writes(ROOT / "tests/gpu/torch_children.py", method, TRACEPARENT)
+                self.assertEqual(sorted(said), ["PASS\n", "rank 0 on GPU-0a-1b: PASS\n", "rank 1 on GPU-0a-1b: PASS\n"])
+                self.assertEqual(gpu_uuids("".join(said)), {0: "GPU-0a-1b", 1: "GPU-0a-1b"})
+
+    def test_ranks(self):
+        said = self.writes(ROOT / "tests/gpu/torch_ranks.py", RANK="1", LOCAL_RANK="1", WORLD_SIZE="2")
+        self.assertEqual(said, ["rank 1 of 2 on GPU-0a-1b by nccl: PASS 1.000000\n"])
+        self.assertEqual(gpu_uuids(said[0]), {1: "GPU-0a-1b"})
 
 
 if __name__ == "__main__":

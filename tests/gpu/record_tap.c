@@ -1,13 +1,16 @@
 /* Stands before a CUPTI and writes down the GPU's records as CUPTI hands them over, before the agent sees
  * them: what `cuspan stat` says of the same run has to agree with that to the nanosecond.
  *
- *   cc -shared -fPIC -DTAP_CUPTI='"/path/libcupti.so.13"' record_tap.c -o tap.so /path/libcupti.so.13
- * -Wl,-rpath,/path -ldl TAP_FILE=records cuspan stat --set cupti.library=tap.so PROGRAM
+ *   cc -shared -nostdlib -x c /dev/null -o path.so -Wl,-soname,/path/libcupti.so.13
+ *   cc -shared -fPIC -DTAP_CUPTI='"/path/libcupti.so.13"' record_tap.c -o tap.so -Wl,--no-as-needed path.so
+ * -ldl TAP_FILE=records cuspan stat --set cupti.library=$PWD/tap.so PROGRAM
  *
- * All calls but one are CUPTI's own, for dlsym looks in the libraries that tap.so needs, too. The one is
- * cuptiActivityRegisterCallbacks_v2 (CUPTI 13.3 and later), whose records say themselves where their fields
- * lie. A line a record: its kind, then FIELD=VALUE by CUPTI's numbers of the fields; a name's value is the
- * text. tables_check.py reads it. It has no code of cuspan's. */
+ * All calls but one are CUPTI's own, for dlsym looks in the libraries that tap.so needs, too. It needs that
+ * CUPTI by its whole path, the soname of path.so, so that it gets the same one as by its own dlopen,
+ * whichever libcupti.so.13 the process may have loaded before. The one is cuptiActivityRegisterCallbacks_v2
+ * (CUPTI 13.3 and later), whose records say themselves where their fields lie. A line a record: its kind,
+ * then FIELD=VALUE by CUPTI's numbers of the fields; a name's value is the text. tables_check.py reads it. It
+ * has no code of cuspan's. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>

@@ -80,16 +80,12 @@ class Raw:
     @classmethod
     def of_recording(cls, path):
         content = recordings.read(path)
-        outermost = {}
-        for call in content.calls:
-            old = outermost.get(call.correlation_id)
-            if old is None or call.start_ns < old.start_ns:
-                outermost[call.correlation_id] = call
-        calls = [call for call in content.calls if not call.correlation_id or outermost[call.correlation_id] is call
-                 or outermost[call.correlation_id].start_ns == call.start_ns]
+        called = {}
+        for call in sorted(content.own_calls(), key=lambda call: call.start_ns, reverse=True):
+            called[call.correlation_id] = call.start_ns  # the earliest
         records = [(a.kind, a.values, a.start_ns, a.end_ns, a.device_id, a.context_id, a.stream_id, a.correlation_id, a.name)
                    for a in content.gpu_work()]
-        return cls(*works(records, {number: call.start_ns for number, call in outermost.items()}, calls), content.losses)
+        return cls(*works(records, called, content.own_calls()), content.losses)
 
     @classmethod
     def of_tap(cls, path):

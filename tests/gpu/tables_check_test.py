@@ -7,15 +7,20 @@ record_tap.c before the CUPTI that replays them; and each figure of the tables, 
 
 import copy
 import json
+import os
 import sys
 import tempfile
 import unittest
+from collections import Counter
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from checks import ROOT, run  # noqa: E402
-from tables_check import Comparison, Raw  # noqa: E402
-from tables_test import build_tap  # noqa: E402
+from tables_check import Comparison, Raw  # noqa: E402  (makes tests/e2e known)
+import recording as recordings  # noqa: E402
+from backend import spans_of  # noqa: E402
+from compare import compare  # noqa: E402
+from tables_test import build_tap, of_tap  # noqa: E402
 
 BUILD = ROOT / "build"
 RECORDINGS = sorted((ROOT / "examples/recordings").glob("*.cuspanrec"))
@@ -29,6 +34,11 @@ FIELDS_LEFT = {  # what is not CUPTI's to say, or said by another field
 
 def cuspan(*arguments, **environment):
     return run([BUILD / "cuspan", *arguments], 120, **environment).wanted()
+
+
+def compared_spans(file, recording):
+    spans = [span for line in file.read_text().splitlines() for span in spans_of(json.loads(line))]
+    return compare(recordings.read(recording), spans)
 
 
 class Recordings(unittest.TestCase):
@@ -53,6 +63,17 @@ class Recordings(unittest.TestCase):
                 compared += sum(found.compared.values())
                 self.assertTrue(found.memory_is_told, recording.stem)
         self.assertGreater(compared, 1000)
+
+    def test_calls_that_share_an_id_are_two(self):
+        """In this recording of an H200 two calls of the driver, one behind the other, have one correlation ID; every call of it is
+        in the tables."""
+        recording = ROOT / "tests/gpu/recordings/torch_inference.cuspanrec"
+        raw = Raw.of_recording(recording)
+        ids = Counter(call.correlation_id for call in raw.calls)
+        self.assertEqual([count for count in ids.values() if count > 1], [2])
+        found = Comparison(self.tables(recording), raw)
+        self.assertEqual(found.differences, [])
+        self.assertEqual(compared_spans(self.folder / f"{recording.stem}.jsonl", recording), [])
 
     def test_what_is_wrong_is_found(self):
         """Each number of each row, one more than it is."""
@@ -90,10 +111,33 @@ class Live(unittest.TestCase):
     def host(self, recording):
         return [BUILD / "exit_host", BUILD / "libcuspan.so", self.double, recording, "return"]
 
-    def cuspan(self, command, *options, recording, tap=True):
+    def cuspan(self, command, *options, recording, tap=True, before=()):
         done = run([BUILD / "cuspan", command, "--set", f"cupti.library={self.tap if tap else self.double}", *options, "--",
-                    *self.host(recording)], 120, TAP_FILE=self.folder / "records", OTEL_TRACES_SAMPLER="always_on")
+                    *before, *self.host(recording)], 120, TAP_FILE=self.folder / "records", OTEL_TRACES_SAMPLER="always_on")
         self.assertEqual(done.status, 7, done.out + done.err)
+
+    def libcupti(self, name):
+        """A double in a folder of its own, as the libcupti.so.13 that a program brings along."""
+        was, now = b"\0libcuspan-replay.so\0", b"\0libcupti.so.13\0"
+        library = self.folder / name / "libcupti.so.13"
+        library.parent.mkdir()
+        content = self.double.read_bytes()
+        self.assertEqual(content.count(was), 1)
+        library.write_bytes(content.replace(was, now.ljust(len(was), b"\0")))
+        return library
+
+    def test_a_program_that_has_loaded_another_cupti(self):
+        """As PyTorch has its own, of the same name: what the tap stands before is still the one it was made for."""
+        other = self.libcupti("of_the_program")
+        self.double = self.libcupti("named")
+        self.tap = build_tap(self.double, self.folder)
+        asan = f"{os.environ.get('ASAN_OPTIONS', '')}:verify_asan_link_order=0"  # the other one comes first
+        self.cuspan("stat", "--json", "--top", "0", "-o", self.folder / "tables.json",
+                    recording=ROOT / "examples/recordings/threads.cuspanrec",
+                    before=("env", f"ASAN_OPTIONS={asan}", f"LD_PRELOAD={other}"))
+        raw = of_tap(self.folder / "records", "")
+        self.assertGreater(len(raw.work), 300)
+        self.assertEqual(Comparison(json.loads((self.folder / "tables.json").read_text()), raw).differences, [])
 
     def test_live_tables_are_those_of_the_tap(self):
         for recording in RECORDINGS:

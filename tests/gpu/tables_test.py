@@ -32,12 +32,21 @@ VARYING = ("cudaEventQuery", "cudaStreamQuery")
 
 
 def build_tap(cupti, folder):
-    """record_tap.so before that CUPTI."""
-    cupti = Path(cupti).resolve()
-    tap = Path(folder).resolve() / "record_tap.so"
+    """record_tap.so before that CUPTI. It needs it by its whole path, which a library without code stands for when it is linked: by
+    its name, libcupti.so.13, the tap would get the one that PyTorch has brought along."""
+    cupti, folder = Path(cupti).resolve(), Path(folder).resolve()
+    tap, path = folder / "record_tap.so", folder / "record_tap_path.so"
+    run(["cc", "-shared", "-nostdlib", "-x", "c", os.devnull, "-o", path, f"-Wl,-soname,{cupti}"]).wanted()
     run(["cc", "-shared", "-fPIC", "-O2", f'-DTAP_CUPTI="{cupti}"', ROOT / "tests/gpu/record_tap.c", "-o", tap,
-         "-Wl,--no-as-needed", cupti, f"-Wl,-rpath,{cupti.parent}", "-ldl"]).wanted()
+         "-Wl,--no-as-needed", path, "-ldl"]).wanted()
     return tap
+
+
+def of_tap(path, said):
+    """What the tap has written down. `said` by a program that had it."""
+    if not path.exists():
+        raise Failure(f"the tap has written nothing: {said.strip()}")
+    return Raw.of_tap(path)
 
 
 class Tables:
@@ -79,16 +88,14 @@ class Tables:
         for old in target, records:
             old.unlink(missing_ok=True)
         done = self.program("stat", "--json", "--top", "0", "-o", target, "--", *command, tap=tap, TAP_FILE=records)
-        if not records.exists():
-            raise Failure(f"the tap has written nothing: {done.err.strip()}")
-        self.compare("live", json.loads(target.read_text()), Raw.of_tap(records))
+        self.compare("live", json.loads(target.read_text()), of_tap(records, done.err))
 
     def of_spans(self, name, command, tap):
         spans, records = self.folder / f"{name}.jsonl", self.folder / f"{name}-spans.records"
         for old in spans, records:
             old.unlink(missing_ok=True)
-        self.program("run", "--file", spans, "--", *command, tap=tap, TAP_FILE=records)
-        self.compare("of the spans' file", self.tables(spans), Raw.of_tap(records))
+        done = self.program("run", "--file", spans, "--", *command, tap=tap, TAP_FILE=records)
+        self.compare("of the spans' file", self.tables(spans), of_tap(records, done.err))
 
     def plain(self, name, command, recorded):
         target = self.folder / f"{name}-plain.json"

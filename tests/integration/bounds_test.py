@@ -165,6 +165,28 @@ class Memory(Case):
         self.assertGreater(result.report["metrics"]["delivered"], 256)
         self.assertGreater(server.requests, 1)
 
+    def test_metrics_beside_spans(self):
+        """They leave spans 3 MiB of queue. At the pace of a program that is bound by launches (4 us a call), without the patience
+        that a replay is given: what tracing alone loses none of, metrics don't cost either."""
+        file = self.directory / "launches.cuspanrec"
+        subprocess.run([agent_test.BUILD / "replay_sample", file, "1", "35000"], check=True)
+        collector = subprocess.Popen([agent_test.BUILD / "null_collector"], stdout=subprocess.PIPE, text=True)
+        self.addCleanup(collector.stdout.close)
+        self.addCleanup(collector.wait)
+        self.addCleanup(collector.terminate)
+        endpoint = f"http://127.0.0.1:{collector.stdout.readline().split()[1]}"
+        # Records as they fill buffers, and all that CUPTI has kept back at once, at a flush and at the exit.
+        for fail in "no-patience", "no-patience,late-buffers":
+            for metrics in "none", "otlp":
+                with self.subTest(fail, metrics=metrics):
+                    env = {"OTEL_METRICS_EXPORTER": metrics, "OTEL_METRIC_EXPORT_INTERVAL": "50",
+                           "OTEL_EXPORTER_OTLP_ENDPOINT": endpoint}
+                    result = self.load(file, "--endpoint", endpoint, "--paced", fail=fail, env=env)
+                    self.assertEqual(self.lost_as_spans(result), 0, result.report["losses"])
+                    self.assertEqual(result.report["delivered"], result.report["spans"])
+                    self.assertGreater(result.report["spans"], 30000)
+                    self.assertEqual((result.report.get("metrics") or {}).get("lost"), 0 if metrics == "otlp" else None)
+
     def test_metrics_in_a_spool(self):
         """Not compressed, as JSON, and a collector that takes its time."""
         server = self.collector(0.1)

@@ -7,6 +7,7 @@ and of no others, in whatever way it comes, and whatever goes wrong is said once
 
 import argparse
 import json
+import re
 import subprocess
 import sys
 import unittest
@@ -53,6 +54,33 @@ class Counters(agent_test.Case):
             self.assertEqual(self.counted(result), expected)
             self.assertEqual(result.report["counters"]["gpu_counts_lost"], 0)
             self.assert_nothing_lost(result)
+
+    def test_counts_of_a_real_gpu(self):
+        """What an H200 counted of kernels of known bytes and operations (tests/gpu/counters.cu), and what the spans say."""
+        path = ROOT / "examples/recordings/counters.cuspanrec"
+        read = recording.Reader(path).recording
+        kernels = {a.correlation_id: a for a in read.activities if a.kind == recording.KERNEL}
+        result = self.replay(path)
+        self.assert_nothing_lost(result)
+        self.assertNotIn("WaitNs", {span.name for span in result.spans})
+        spans = {s.attributes["cuda.correlation.id"]: s for s in self.kernels(result)}
+        self.assertEqual(set(spans), set(kernels))
+        counted = {id: counts_of(span) for id, span in spans.items() if counts_of(span)}
+        self.assertEqual(set(counted), set(read.counted))
+        self.assertEqual(len(counted), 7)  # one launch in three of twenty
+        for id, (bytes_read, bytes_written, busy) in read.counted.items():
+            self.assertEqual((counted[id]["dram.read"], counted[id]["dram.write"]), (bytes_read, bytes_written))
+            kernel_ns = kernels[id].end_ns - kernels[id].start_ns
+            self.assertGreater(read.counted_ns[id], kernel_ns)  # CUPTI's range is longer
+            self.assertAlmostEqual(counted[id]["dram.utilization"], busy * read.counted_ns[id] / kernel_ns, places=9)
+            if spans[id].name == "copy_floats":
+                self.assertAlmostEqual(bytes_read / (256 << 20), 1, delta=0.01)
+                self.assertAlmostEqual(counted[id]["dram.utilization"] * 48, 2 * (256 << 20) / kernel_ns, delta=100)  # of 4.8 TB/s
+        fma = self.counted(self.replay(ROOT / "tests/gpu/recordings/counters-fma.cuspanrec"))
+        done = [counts["fma"] for counts in fma.values() if counts["fma"] > 1e8]
+        self.assertEqual(len(done), 10)
+        for count in done:
+            self.assertAlmostEqual(count / (1024 * 256 * 1000), 1, delta=0.01)
 
     def test_nothing_else_has_counts(self):
         result = self.replay(self.sample())
@@ -103,6 +131,50 @@ class Counters(agent_test.Case):
         none = self.replay(path, settings={"counters.ranges": "other"})
         self.assertEqual([s.name for s in none.spans if counts_of(s)], [])
 
+    def of_work(self, spans):
+        return [span for span in spans if compare.is_gpu_span(span)]
+
+    def loop(self, *steps, metrics, **settings):
+        """A program that runs a loop of cuspan.h; what each loop says, the result, the spans of the loops."""
+        target, report = self.directory / "loop.jsonl", self.directory / "loop-report"
+        target.unlink(missing_ok=True)
+        options = {"cupti.library": agent_test.BUILD / "libcuspan-replay.so", "output_file": target, "report_file": report,
+                   "counters.metrics": metrics, "counters.ranges": "looped", "counters.period": "1", **settings}
+        result = self.start([agent_test.BUILD / "guest_host", self.sample(calls=100), agent_test.BUILD / "libcuspan.so", "inject", *steps],
+                            {"CUSPAN_SET": ";".join(f"{key}={value}" for key, value in options.items()),
+                             "CUDA_INJECTION64_PATH": str(agent_test.BUILD / "libcuspan.so"), **agent_test.FORKS})
+        self.assertEqual(result.status, agent_test.HOST_STATUS, result.err + result.out)
+        for path in self.directory.glob("loop-report.*"):
+            result.report = json.loads(path.read_text())
+            path.unlink()
+        spans = agent_test.spans_in(target.read_text())
+        answers = [int(answer) for answer in re.findall(r"^loop[a-z-]*: (-?\d+)$", result.out, re.MULTILINE)]
+        return answers, result, [span for span in spans if span.name == "looped"], spans
+
+    def test_loops_run_as_often_as_counters_need(self):
+        nine = ",".join(f"n{i}=dram__bytes_read.sum" for i in range(9))
+        answers, result, loops, spans = self.loop("loop", "loop", metrics=nine, **{"counters.replay": "loop"})
+        self.assertEqual(answers, [2, 2])
+        self.assertEqual([counts_of(span) for span in loops], [{f"n{i}": 1 for i in range(9)}] * 2)
+        self.assertEqual((result.report["counters"]["gpu_counts"], result.report["counters"]["gpu_counts_lost"]), (2, 0))
+        once = self.loop("loop", metrics="dram.read")[3]
+        self.assertEqual(len(self.of_work(spans)), 4 * len(self.of_work(once)))
+
+    def test_loops_run_once_where_nobody_asks_for_more(self):
+        answers, _, loops, _ = self.loop("loop", metrics="dram.read")
+        self.assertEqual((answers, [counts_of(span) for span in loops]), ([1], [{"dram.read": 1}]))
+        answers, _, loops, _ = self.loop("loop", metrics="dram.read", **{"counters.replay": "loop", "counters.ranges": "others"})
+        self.assertEqual((answers, [counts_of(span) for span in loops]), ([1], [{}]))
+        answers, _, loops, _ = self.loop("loop", metrics="dram.read", **{"counters.replay": "loop"})
+        self.assertEqual((answers, [counts_of(span) for span in loops]), ([1], [{"dram.read": 1}]))
+
+    def test_a_loop_that_is_left_has_no_counts(self):
+        nine = ",".join(f"n{i}=dram__bytes_read.sum" for i in range(9))
+        answers, result, loops, _ = self.loop("loop-left", "loop", metrics=nine, **{"counters.replay": "loop"})
+        self.assertEqual(answers, [0, 2])
+        self.assertEqual([len(counts_of(span)) for span in loops], [0, 9])
+        self.assertEqual((result.report["counters"]["gpu_counts"], result.report["counters"]["gpu_counts_lost"]), (1, 1))
+
     def test_what_goes_wrong_is_said_once_and_costs_nothing_else(self):
         path = self.sample()
         whole = len(self.replay(path).spans)
@@ -142,6 +214,7 @@ class Counters(agent_test.Case):
 
     def test_wrong_settings(self):
         for settings, line in (({"counters.replay": "kernel"}, "counters.replay: kernels are run again only if counters.kernels.allow names them"),
+                               ({"counters.replay": "loop"}, "counters.replay: loops (cuspan_loop_begin in cuspan.h) run again only if counters.ranges names them"),
                                ({"counters.metrics": "x" * 60}, "is no name for an attribute; give it one of up to"),
                                ({"counters.metrics": "=a__b.sum"}, "is no name for an attribute"),
                                ({"counters.metrics": ",".join(f"m{i}" for i in range(17))}, "16 at most, not 17"),

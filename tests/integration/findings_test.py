@@ -479,6 +479,36 @@ class Memory(Findings):
         self.assertEqual(row["prize_bytes"], row["count"] * 2 * MIB)
         self.assertIn("cudaMalloc in range request", row["evidence"])
 
+    def test_leak_of_a_host_that_is_ahead(self):
+        """It has made its last allocation when the GPU is a tenth done."""
+        for _ in range(100):
+            self.p.allocate(2 * MIB, duration=3 * US)
+            self.p.launch("kernel", 70 * US)
+        self.p.wait()
+        row = self.one("leak")
+        self.assertEqual((row["where"], row["count"]), ("cudaMalloc", 50))
+
+    def test_what_a_host_that_is_ahead_allocates_at_first_is_no_leak(self):
+        """Most of the host's time is its set-up, a small part of the GPU's."""
+        for _ in range(100):
+            self.p.allocate(2 * MIB, duration=30 * US)
+            self.p.copy("HostToDevice", 2 * MIB, 10 * US)
+        for _ in range(100):
+            self.p.launch("kernel", 300 * US)
+        self.p.wait()
+        self.assertNotIn("leak", self.found())
+
+    def test_what_no_work_came_after_is_no_leak(self):
+        """That of the third quarter alone is work's."""
+        for number in range(100):
+            if 55 <= number < 65:
+                self.p.allocate(2 * MIB, duration=3 * US)
+            self.p.launch("kernel", 300 * US)
+        for _ in range(100):
+            self.p.allocate(2 * MIB, duration=100 * US)
+        self.p.wait()
+        self.assertNotIn("leak", self.found())
+
     def test_what_is_allocated_once_is_no_leak(self):
         for _ in range(100):
             self.p.allocate(2 * MIB)
@@ -591,6 +621,33 @@ class Recordings(unittest.TestCase):
             row = rows["pageable-copies", direction]
             self.assertEqual(row["count"], len(copies))
             self.assertAlmostEqual(row["prize_ns"], slower, delta=len(copies))
+
+
+class Planted(unittest.TestCase):
+    """Recordings of tests/gpu/faults.cu on an H200, one fault each."""
+
+    def evidence(self, fault, text):
+        (row,) = [row for row in json.loads(text)["findings"] if row["finding"] == fault]
+        return row["evidence"]
+
+    def check(self, fault, words):
+        recording = ROOT / f"tests/gpu/recordings/{fault}.cuspanrec"
+        self.assertIn(words, self.evidence(fault, run("stat", "--findings", "--json", recording)))
+        with tempfile.TemporaryDirectory() as folder:  # live
+            tables = Path(folder, "tables.json")
+            done = subprocess.run([BUILD / "cuspan", "stat", "--json", "-o", tables, "--set",
+                                   f"cupti.library={BUILD}/libcuspan-replay.so", "--", BUILD / "exit_host", BUILD / "libcuspan.so",
+                                   BUILD / "libcuspan-replay.so", recording, "return"],
+                                  capture_output=True, text=True, timeout=120, check=False)
+            self.assertEqual(done.returncode, 7, done.stderr)  # as that host ends
+            self.assertIn(words, self.evidence(fault, tables.read_text()))
+
+    def test_leak(self):
+        """300 allocations, of which the host has made the last one before the GPU's last quarter."""
+        self.check("leak", "150 blocks that thread faults allocated by cudaMalloc in the second half of the run were never freed")
+
+    def test_wrong_free(self):
+        self.check("wrong-free", "1 addresses had been freed before, 0 were never allocated")
 
 
 class Documents(unittest.TestCase):

@@ -3,7 +3,8 @@
  *
  *   guest_host RECORDING AGENT STEP...
  *
- * inject (as CUDA does), play (the recorded calls), play-on (again and again, on a thread), play-off, on
+ * inject (as CUDA does), play (the recorded calls), loop (plays as often as cuspan_loop_next wants; says how
+ * often), loop-left (leaves it after once), play-on (again and again, on a thread), play-off, on
  * (waits until the agent traces, 20 s at most), subscribe, clock, register, kinds (kernels, copies, fills),
  * kinds-off, flush, flush-forced, unsubscribe, finalize, fini-callback (unsubscribes and finalizes in a
  * call's callback, as PyTorch does), ask-fini (does so in the next call, whenever that is; has-fini looks
@@ -232,6 +233,21 @@ static int unsubscribe(void)
     return (int)result;
 }
 
+static int loop(bool is_left)
+{
+    cuspan_loop looped = cuspan_loop_begin("looped");
+    uint32_t runs = 0;
+    while (cuspan_loop_next(&looped)) {
+        int result = play();
+        if (result)
+            return result;
+        runs++;
+        if (is_left)
+            return cuspan_end(looped.range);
+    }
+    return (int)runs;
+}
+
 static int count(void)
 {
     printf("count: kernels %llu copies %llu wrong %llu ns %llu\n",
@@ -251,6 +267,8 @@ static int step_of_the_profiler(const char *name)
     for (size_t i = 0; i < sizeof steps / sizeof *steps; i++)
         if (strcmp(name, steps[i].name) == 0)
             return (int)steps[i].run();
+    if (strncmp(name, "loop", 4) == 0)
+        return loop(name[4] != '\0');
     if (strcmp(name, "subscribe") == 0)
         return (int)cuptiSubscribe(&subscriber, on_callback, &subscriber);
     if (strcmp(name, "unsubscribe") == 0)

@@ -131,6 +131,9 @@ class OtlpSink:
 
             def do_POST(self):
                 body = self.rfile.read(int(self.headers["Content-Length"]))
+                if len(body) < int(self.headers["Content-Length"]):  # who sends it was killed
+                    self.close_connection = True
+                    return
                 if sink.status == 200:
                     sink.take(body, self.headers["Content-Encoding"], "json" in self.headers["Content-Type"])
                 with sink.lock:

@@ -29,12 +29,12 @@ struct profiler_host_object {
     size_t metric_count;
 };
 
-#define RANGES_MAX 64
+#define RANGES_MAX 512
 
 struct profiler_range_object {
     const struct gpu_counters_record *counts[RANGES_MAX]; /* NULL: nothing was recorded */
     bool are_whole[RANGES_MAX];                           /* ranges of the program's own */
-    size_t count;
+    size_t count, pass, passes;
     bool is_started, is_pushed, are_users;
 };
 
@@ -164,10 +164,15 @@ uint32_t cuptiProfilerHostGetConfigImage(struct profiler_config_image *params)
     return CUPTI_OK;
 }
 
+static size_t passes_of(const uint8_t *config)
+{
+    return (config[0] + METRICS_A_PASS - 1u) / METRICS_A_PASS;
+}
+
 uint32_t cuptiProfilerHostGetNumOfPasses(struct profiler_passes *params)
 {
     RETURN_IF_BAD(params);
-    params->numOfPasses = (params->pConfigImage[0] + METRICS_A_PASS - 1u) / METRICS_A_PASS;
+    params->numOfPasses = passes_of(params->pConfigImage);
     return CUPTI_OK;
 }
 
@@ -210,6 +215,8 @@ uint32_t cuptiRangeProfilerSetConfig(struct profiler_set_config *params)
     if (params->pRangeProfilerObject->is_started)
         return CUPTI_INVALID_OPERATION;
     params->pRangeProfilerObject->are_users = params->range == PROFILER_USER_RANGE;
+    params->pRangeProfilerObject->pass = 0;
+    params->pRangeProfilerObject->passes = passes_of(params->pConfig);
     return CUPTI_OK;
 }
 
@@ -219,8 +226,8 @@ static void begin_range(struct profiler_range_object *object)
     uint64_t every = fault(FAULT_COUNTED_SPOILT);
     if (every && number % every == 0)
         atomic_store(&busy_until_ns, clock_monotonic_ns() + SPOILT_NS);
-    if (object->count == RANGES_MAX)
-        return;
+    if (object->pass > 0 || object->count == RANGES_MAX)
+        return; /* the same once more */
     object->counts[object->count] = timeline_counts_of(&replay.timeline, replay_call);
     object->are_whole[object->count++] = replay_call == 0;
 }
@@ -232,7 +239,7 @@ uint32_t cuptiRangeProfilerStart(struct profiler_object *params)
     if (object->is_started)
         return CUPTI_INVALID_OPERATION;
     object->is_started = true;
-    object->count = 0;
+    object->count = object->pass > 0 ? object->count : 0;
     if (!object->are_users)
         begin_range(object);
     return CUPTI_OK;
@@ -263,7 +270,9 @@ uint32_t cuptiRangeProfilerStop(struct profiler_stop *params)
     if (!params->pRangeProfilerObject->is_started || params->pRangeProfilerObject->is_pushed)
         return CUPTI_INVALID_OPERATION;
     params->pRangeProfilerObject->is_started = false;
-    params->isAllPassSubmitted = 1;
+    bool has_all = ++params->pRangeProfilerObject->pass >= params->pRangeProfilerObject->passes;
+    params->pRangeProfilerObject->pass = has_all ? 0 : params->pRangeProfilerObject->pass;
+    params->isAllPassSubmitted = has_all;
     return CUPTI_OK;
 }
 

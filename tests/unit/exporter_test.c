@@ -137,6 +137,24 @@ static void an_empty_queue_takes_a_batch_of_any_size(void **state)
     assert_int_equal(counter_get(COUNTER_spans_delivered), 50);
 }
 
+static void it_moves_while_it_has_begun_a_batch_of_late(void **state)
+{
+    pthread_t reader;
+    uint64_t long_ns = 60 * NS_PER_SECOND;
+    struct exporter *exporter = start(10);
+    assert_false(exporter_is_moving(exporter, clock_monotonic_ns(), long_ns)); /* it has nothing to do */
+    submit(exporter, 1);
+    submit(exporter, 1);
+    uint64_t now_ns = clock_monotonic_ns();
+    assert_true(exporter_is_moving(exporter, now_ns, long_ns));
+    assert_false(exporter_is_moving(exporter, now_ns + long_ns, long_ns)); /* it waits in open() since then */
+    pthread_create(&reader, NULL, read_to_the_end, NULL);
+    assert_int_equal(exporter_flush(exporter, in_ms(5000)), STATUS_OK);
+    assert_false(exporter_is_moving(exporter, clock_monotonic_ns(), long_ns));
+    assert_true(exporter_destroy(exporter, in_ms(5000)));
+    pthread_join(reader, NULL);
+}
+
 static void an_empty_batch_is_not_sent(void **state)
 {
     pthread_t reader;
@@ -281,6 +299,7 @@ int main(void)
         EXPORTER_TEST(over_its_bound_the_new_batch_is_dropped_and_told_once),
         EXPORTER_TEST(an_empty_queue_takes_a_batch_of_any_size),
         EXPORTER_TEST(fates_are_counted_by_output),
+        EXPORTER_TEST(it_moves_while_it_has_begun_a_batch_of_late),
         EXPORTER_TEST(an_empty_batch_is_not_sent),
         EXPORTER_TEST(a_flush_waits_and_gives_up_in_time),
         EXPORTER_TEST(the_thread_has_a_name_and_takes_no_signal),

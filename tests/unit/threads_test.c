@@ -116,6 +116,25 @@ static void visit_nothing(struct host_thread *thread, void *unused)
     (void)thread, (void)unused;
 }
 
+static void *fill_half_a_ring(void *unused)
+{
+    struct host_thread *self = thread_current();
+    while (ring_used(&self->ring) < self->ring.bytes / 2)
+        assert_true(write_value(self, 1));
+    assert_int_equal(threads_fullest_ring(), 50);
+    return unused;
+}
+
+static void test_the_fullest_ring_is_told_until_it_is_drained(void **state)
+{
+    (void)state;
+    assert_int_equal(threads_fullest_ring(), 0);
+    run_thread(fill_half_a_ring, NULL);
+    assert_int_equal(threads_fullest_ring(), 50); /* the thread is dead, its records aren't taken */
+    drain_all();
+    assert_int_equal(threads_fullest_ring(), 0);
+}
+
 static void *write_one(void *unused)
 {
     assert_true(write_value(thread_current(), 5));
@@ -367,6 +386,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_dead_thread_s_records_are_drained_before_its_slot_is_free),
+        cmocka_unit_test(test_the_fullest_ring_is_told_until_it_is_drained),
         cmocka_unit_test(test_what_is_not_drained_keeps_its_slot),
         cmocka_unit_test(test_a_thread_without_slot_gets_one_when_another_dies),
         cmocka_unit_test(test_late_names_are_seen),

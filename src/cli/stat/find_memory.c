@@ -71,8 +71,9 @@ static void find_steady(struct findings *findings)
 
 /* --- leaks --- */
 
-/* What was allocated at one place in the third quarter and in the last one, and is still there: it grows with
- * the work. */
+/* What was allocated at one place for the work of the third quarter and of the last one, and is still there:
+ * it grows with the work. By the work's time, not by the calls': a host that doesn't wait has made all of
+ * them when the GPU is half done. */
 static void offer_leak(struct findings *findings, const struct tally *tally)
 {
     const struct survey *survey = findings->survey;
@@ -106,7 +107,8 @@ static void find_leaks(struct findings *findings)
     for (size_t i = 0; i < survey->ledger.block_count; i++) {
         const struct ledger_block *block = &survey->ledger.blocks[i];
         const struct process_survey *process = &survey->processes[block->process];
-        if (block->until_ns != UINT64_MAX || !is_steady(process, block->from_ns))
+        uint64_t used_ns = survey_gpu_time(process, block->from_ns);
+        if (block->until_ns != UINT64_MAX || !is_steady(process, used_ns))
             continue;
         const char *range = places_range(&survey->places, block->call);
         uint64_t place = *range ? (uint64_t)(range - survey->stat->trace->strings) : 0;
@@ -114,7 +116,7 @@ static void find_leaks(struct findings *findings)
         struct tally *tally = tallies_at(&tallies, key, block->process, block->call);
         tally->count++;
         tally->bytes += block->bytes;
-        tally->extra += block->from_ns < steady_from(process) + (process->end_ns - steady_from(process)) / 2;
+        tally->extra += used_ns < steady_from(process) + (process->end_ns - steady_from(process)) / 2;
     }
     for (size_t i = 0; i < tallies.count; i++)
         offer_leak(findings, &tallies.items[i]);

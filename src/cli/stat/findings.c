@@ -32,9 +32,9 @@ static void survey_work_of(struct survey *survey, const struct trace_span *span,
         process->start_ns = span->start_ns;
     process->end_ns = span->end_ns > process->end_ns ? span->end_ns : process->end_ns;
     process->kernel_ns += span->class == CLASS_KERNEL ? stat_duration(span) : 0;
-    stretches_add(&process->outstanding,
-                  call && call->start_ns < span->start_ns ? call->start_ns : span->start_ns, span->end_ns,
-                  number);
+    uint64_t given_ns = call && call->start_ns < span->start_ns ? call->start_ns : span->start_ns;
+    stretches_add(&process->outstanding, given_ns, span->end_ns, number);
+    stretches_add(&process->given, given_ns, span->start_ns, number);
 }
 
 static void survey_call_of(struct survey *survey, const struct trace_span *span, uint32_t number)
@@ -55,6 +55,7 @@ static void merge_all(struct survey *survey)
     }
     for (uint32_t i = 0; i < survey->places.process_count; i++) {
         stretches_merge(&survey->processes[i].outstanding);
+        stretches_sort(&survey->processes[i].given);
         stretches_merge(&survey->processes[i].calls);
         stretches_merge(&survey->processes[i].submits);
         stretches_merge(&survey->processes[i].waits);
@@ -90,6 +91,7 @@ static void survey_deinit(struct survey *survey)
     }
     for (uint32_t i = 0; i < survey->places.process_count; i++) {
         stretches_deinit(&survey->processes[i].outstanding);
+        stretches_deinit(&survey->processes[i].given);
         stretches_deinit(&survey->processes[i].calls);
         stretches_deinit(&survey->processes[i].submits);
         stretches_deinit(&survey->processes[i].waits);
@@ -134,6 +136,20 @@ bool survey_covers(const struct stretches *stretches, uint64_t time_ns)
 {
     size_t at = first_after(stretches, time_ns);
     return at < stretches->count && stretches->items[at].start_ns <= time_ns;
+}
+
+uint64_t survey_gpu_time(const struct process_survey *process, uint64_t host_ns)
+{
+    const struct stretches *given = &process->given;
+    size_t low = 0, high = given->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (given->items[middle].start_ns >= host_ns)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low < given->count ? given->items[low].end_ns : UINT64_MAX;
 }
 
 const struct trace_span *survey_call(const struct survey *survey, const struct trace_span *work)

@@ -40,7 +40,7 @@ enum finding_kind {
         FINDING_KINDS
 };
 
-/* What all detectors look at. Stretches are merged, in the order of time. */
+/* What all detectors look at. Stretches are in the order of time, and merged but for `given`. */
 struct survey {
     const struct stat *stat;
     struct places places;
@@ -52,6 +52,7 @@ struct survey {
     struct process_survey {
         uint64_t start_ns, end_ns;    /* the first GPU work's begin, the last one's end; equal: none */
         struct stretches outstanding; /* from the call that gave work until that work's end */
+        struct stretches given;       /* from the begin of the call that gave work to that work's begin */
         struct stretches calls;       /* the host was in a call */
         struct stretches submits;     /* in one that gives work */
         struct stretches waits;       /* in one that waits for the GPU */
@@ -108,6 +109,9 @@ struct finding finding_of(enum finding_kind kind, const struct tally *tally, con
 /* In how many ns of a stretch of time none of the merged stretches is there. */
 uint64_t survey_gaps(const struct stretches *stretches, uint64_t from_ns, uint64_t until_ns);
 bool survey_covers(const struct stretches *stretches, uint64_t time_ns);
+/* When the GPU comes to what the host was at: the begin of the work that it gave next. A host that doesn't
+ * wait is ahead by up to a thousand launches. UINT64_MAX: it gave no more. */
+uint64_t survey_gpu_time(const struct process_survey *process, uint64_t host_ns);
 /* The call of the process that gave a piece of GPU work; NULL: unknown, or no call. */
 const struct trace_span *survey_call(const struct survey *survey, const struct trace_span *work);
 /* The first work of a class that a call gave; CLASS_COUNT: of any. NULL: none. */

@@ -83,12 +83,17 @@ static int compare_stretches(const void *a, const void *b)
     return x->end_ns < y->end_ns ? -1 : x->end_ns > y->end_ns;
 }
 
+void stretches_sort(struct stretches *stretches)
+{
+    if (stretches->count > 1)
+        qsort(stretches->items, stretches->count, sizeof *stretches->items, compare_stretches);
+}
+
 uint64_t stretches_merge(struct stretches *stretches)
 {
     size_t kept = 0;
     uint64_t covered = 0;
-    if (stretches->count > 1)
-        qsort(stretches->items, stretches->count, sizeof *stretches->items, compare_stretches);
+    stretches_sort(stretches);
     for (size_t i = 0; i < stretches->count; i++) {
         struct stretch *last = kept ? &stretches->items[kept - 1] : NULL, next = stretches->items[i];
         if (!last || next.start_ns > last->end_ns)

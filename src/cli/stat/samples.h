@@ -39,6 +39,8 @@ struct stretches {
 };
 
 void stretches_add(struct stretches *stretches, uint64_t start_ns, uint64_t end_ns, uint32_t span);
+/* By begin, those that begin together by end. */
+void stretches_sort(struct stretches *stretches);
 /* By begin, with those that overlap or touch made one. Returns what they cover; `span` is then that which
  * began it. */
 uint64_t stretches_merge(struct stretches *stretches);
