@@ -20,6 +20,7 @@ from sink import Sink
 sys.path.insert(0, str(ROOT / "tests/gpu"))
 import requests_check  # noqa: E402
 
+ZSTD_BYTES_MIN = 8192  # a few spans are smaller with gzip, whose frames are
 REQUESTS = 320  # in the recording of a service
 # Counted, and not lost; but in our own recordings there is none of it.
 NONE_OF = ("orphans", "clock_skew", "pending_evicted", "batches_resent")
@@ -86,14 +87,14 @@ class Runner:
         return found
 
     def zstd_to_jaeger(self, path, port, jaeger, protocol):
-        """What arrives is complete, and came in fewer bytes than with gzip."""
+        """What arrives is complete, and came in fewer bytes than with gzip, unless it was little."""
         bytes_of = {}
         found = []
         for compression in ("gzip", "zstd"):
             found += self.to_backend(path, port, jaeger, "--set", f"compression={compression}", protocol=protocol)
             report, = self.out.glob("report.*")
             bytes_of[compression] = json.loads(report.read_text())["counters"]["bytes_sent"]
-        if bytes_of["zstd"] >= bytes_of["gzip"]:
+        if bytes_of["zstd"] >= bytes_of["gzip"] > ZSTD_BYTES_MIN:
             found.append(f"bytes sent: {bytes_of}")
         return found
 
