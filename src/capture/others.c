@@ -84,6 +84,17 @@ void others_pause(bool begins)
         share->pause(begins);
 }
 
+bool others_flush_begin(uint32_t wait_ms)
+{
+    return way != SHARE_BESIDE || share->flush_begin(wait_ms);
+}
+
+void others_flush_end(void)
+{
+    if (way == SHARE_BESIDE)
+        share->flush_end();
+}
+
 bool others_take_back(uint64_t idle_ns)
 {
     return way != SHARE_GIVES_WAY || share->take_back(idle_ns);

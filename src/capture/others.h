@@ -24,6 +24,11 @@ bool others_are_recording(void);
 /* A guest's records stop for the moment between the two calls, which come from one thread. */
 void others_pause(bool begins);
 
+/* Around a flush of ours: a guest's and ours exclude each other. False: the guest's lasts longer than
+ * `wait_ms`, and is everyone's; there is nothing to end then. */
+bool others_flush_begin(uint32_t wait_ms);
+void others_flush_end(void);
+
 /* Whether CUPTI may be had again after it was given away; it still may refuse. */
 bool others_take_back(uint64_t idle_ns);
 

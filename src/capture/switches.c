@@ -15,6 +15,8 @@
 #include <errno.h>
 #include <pthread.h>
 
+#define FLUSH_WAIT_MS 1000 /* for a guest's, where all is to come */
+
 static const struct cupti *cupti;
 static const struct settings *settings;
 static cupti_subscriber_handle subscriber;
@@ -565,9 +567,14 @@ const char *switches_take_trouble(void)
 void switches_flush(bool everything)
 {
     static bool said;
+    bool is_alone = others_flush_begin(everything ? FLUSH_WAIT_MS : 0);
+    if (!is_alone && !everything)
+        return; /* the guest's own brings ours, too */
     /* A flush is everyone's, and a forced one takes records of a guest's that aren't finished. */
     bool is_forced = everything && !others_are_recording();
     uint32_t result = cupti->cuptiActivityFlushAll(is_forced ? CUPTI_FLUSH_FORCED : CUPTI_FLUSH_DEFAULT);
+    if (is_alone)
+        others_flush_end();
     note_trouble(result);
     if (result != CUPTI_OK && !said) {
         said = true; /* nobody can count what CUPTI keeps to itself */

@@ -41,6 +41,11 @@ struct share_api {
     /* BESIDE: the guest's records stop for a moment, while what must be set before anyone records is set; and
      * go on. Both from one thread. */
     void (*pause)(bool begins);
+    /* BESIDE: a flush is everyone's, and hands over on the thread that makes it. So that a guest finds its
+     * records when its own flush returns, ours and its exclude each other. Begins: false where the guest's
+     * lasts longer than `wait_ms`; ends, by the same thread, after a begin that was true. */
+    bool (*flush_begin)(uint32_t wait_ms);
+    void (*flush_end)(void);
     /* GIVES_WAY: whether CUPTI is free, or has been freed by this call, since the guest has had nothing on
      * and asked for nothing for `idle_ns`. What the guest had subscribed to is restored when it comes back.
      */

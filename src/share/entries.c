@@ -213,7 +213,11 @@ uint32_t cuptiActivityDisableContext(cuda_context_handle context, uint32_t kind)
 uint32_t cuptiActivityFlushAll(uint32_t flag)
 {
     GUEST_CALL(share_touch);
-    return REAL(cuptiActivityFlushAll, flag);
+    bool is_alone = way == SHARE_BESIDE && share_flush_begin(GUEST_FLUSH_WAIT_MS);
+    uint32_t result = REAL(cuptiActivityFlushAll, flag);
+    if (is_alone)
+        share_flush_end();
+    return result;
 }
 
 uint32_t cuptiActivityFlush(cuda_context_handle context, uint32_t stream, uint32_t flag)

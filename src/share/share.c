@@ -348,8 +348,12 @@ uint32_t guest_finalize(void)
     if (was_open)
         switch_kinds(atomic_exchange(&guest.kinds_on, 0), false);
     share_unlock();
-    if (was_open) /* on this thread it may call the guest's functions, which must find no lock held */
+    if (was_open) { /* on this thread it may call the guest's functions, which must find no lock held */
+        bool is_alone = share_flush_begin(GUEST_FLUSH_WAIT_MS);
         (void)agents_calls.cuptiActivityFlushAll(CUPTI_FLUSH_DEFAULT);
+        if (is_alone)
+            share_flush_end();
+    }
     share_lock();
     if (guest.is_subscribed)
         (void)guest_unsubscribe_locked();
@@ -358,6 +362,36 @@ uint32_t guest_finalize(void)
     atomic_store(&guest.clock, NULL);
     share_unlock();
     return CUPTI_OK;
+}
+
+/* --- flushes --- */
+
+/* Recursive: the guest's function that takes a buffer may flush. Never waited for without an end: it may hold
+ * what that function wants. */
+static pthread_mutex_t flushing;
+
+static void make_flushing(void)
+{
+    pthread_mutexattr_t recursive;
+    pthread_mutexattr_init(&recursive);
+    pthread_mutexattr_settype(&recursive, PTHREAD_MUTEX_RECURSIVE);
+    pthread_mutex_init(&flushing, &recursive);
+    pthread_mutexattr_destroy(&recursive);
+}
+
+bool share_flush_begin(uint32_t wait_ms)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += wait_ms % 1000 * 1000000;
+    until.tv_sec += wait_ms / 1000 + until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    return pthread_mutex_timedlock(&flushing, &until) == 0;
+}
+
+void share_flush_end(void)
+{
+    pthread_mutex_unlock(&flushing);
 }
 
 /* --- giving way: the slot is lent back while the guest is idle --- */
@@ -488,6 +522,8 @@ const struct share_api *cuspan_share_api(void)
                                          .has_guest = has_guest,
                                          .is_guest_recording = is_guest_recording,
                                          .pause = pause_guest,
+                                         .flush_begin = share_flush_begin,
+                                         .flush_end = share_flush_end,
                                          .take_back = take_back};
     return &api;
 }
@@ -496,10 +532,12 @@ const struct share_api *cuspan_share_api(void)
 static void in_child(void)
 {
     pthread_mutex_init(&lock, NULL);
+    make_flushing();
     leave();
 }
 
 __attribute__((constructor)) static void begin(void)
 {
+    make_flushing();
     pthread_atfork(NULL, NULL, in_child);
 }

@@ -63,6 +63,12 @@ uint32_t guest_set_clock_locked(void);
 /* Both, with the lock held. */
 uint32_t guest_subscribe_locked(cupti_callback_fn *callback, void *userdata);
 uint32_t guest_unsubscribe_locked(void);
+/* Around a flush, of the guest's or of the agent's: false where the other one's lasts longer. Without the
+ * lock. */
+bool share_flush_begin(uint32_t wait_ms);
+void share_flush_end(void);
+#define GUEST_FLUSH_WAIT_MS 1000 /* who wouldn't wait longer finds some records a flush later */
+
 /* CUPTI goes, as far as the guest sees; the agent's part of it stays. Without the lock. */
 uint32_t guest_finalize(void);
 

@@ -136,6 +136,17 @@ class Share(Case):
         self.assert_guest_saw(result.counts[0])
         self.assert_agent_has(result, 1)
 
+    def test_a_flush_of_ours_does_not_hold_its_records_back(self):
+        """A flush is everyone's, and ours takes 300 ms here: the guest's own returns when all of its records are there."""
+        rounds = 8
+        result = self.guest("inject", *["guest-on", "play", "nap=170", "guest-off", "count"] * rounds, way="share",
+                            settings={"cupti.flush_interval_ms": 100}, env={"CUSPAN_REPLAY_FAIL": "flush-slow=300"})
+        self.assert_all_well(result)
+        self.assertEqual(len(result.counts), rounds)
+        for count in result.counts:
+            self.assert_guest_saw(count)
+        self.assertEqual(result.report["losses"], {})
+
     def test_its_clock_is_its_own(self):
         """Without one it has CUPTI's; the agent's times are the recorded ones in both cases (assert_agent_has)."""
         result = self.guest("inject", "subscribe", "register", "kinds", "play", "guest-off", "count", "clock", "kinds",

@@ -29,6 +29,7 @@
     X(EXITS_FIRST, "exits-first", 1, "at exit CUPTI ends before the agent, and answers nothing any more")    \
     X(CALL, "call", 1, "the nth call into CUPTI fails, whatever it is")                                      \
     X(FLUSH_BLOCKS, "flush-blocks", 1000, "a forced flush takes so many ms")                                 \
+    X(FLUSH_SLOW, "flush-slow", 100, "a flush takes so many ms to hand over what it has taken")              \
     X(UNIQUE_NAMES, "unique-names", 40, "each kernel record has a name of its own, of so many bytes")        \
     X(STREAMS, "streams", 1000, "the GPU's work is spread over so many streams")                             \
     X(NO_CALL, "no-call", 2, "every nth GPU record bears the correlation ID of no call")                     \

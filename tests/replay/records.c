@@ -579,6 +579,8 @@ static void flush(struct consumer *consumer, bool is_forced)
     memcpy(kept, consumer->late, sizeof kept);
     consumer->late_count -= kept_count;
     pthread_mutex_unlock(&lock);
+    if (is_delivered && fault(FAULT_FLUSH_SLOW))
+        sleep_ns(fault(FAULT_FLUSH_SLOW) * 1000000);
     for (size_t i = 0; i < kept_count; i++)
         deliver(consumer, &kept[i]);
     if (is_delivered)
