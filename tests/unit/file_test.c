@@ -230,7 +230,7 @@ static void a_full_pipe_holds_nobody_up(void **state)
     close(ends[0]);
     free(stderr_end());
     assert_true(stopped);
-    assert_in_range(late_ns, 0, 50 * NS_PER_MS);
+    assert_in_range(late_ns, 0, NS_PER_SECOND); /* it doesn't wait for room: the machine may be busy */
     assert_int_equal(counter_get(COUNTER_spans_delivered) + counters_lost(), 24);
     assert_true(counter_get(COUNTER_lost_deadline) > 0);
 }

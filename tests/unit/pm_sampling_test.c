@@ -477,7 +477,7 @@ static void test_a_thread_that_cupti_holds_is_left(void **state)
     wait_until(&chip.readings, before + 1);
     uint64_t begun_ns = clock_monotonic_ns();
     pm_sampling_stop(true);
-    assert_true(clock_monotonic_ns() - begun_ns < NS_PER_SECOND);
+    assert_true(clock_monotonic_ns() - begun_ns < 2 * NS_PER_SECOND);
     int opened = chip.opened;
     begin(14);
     nanosleep(&(struct timespec){0, 100 * 1000000}, NULL);
