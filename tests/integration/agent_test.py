@@ -1009,6 +1009,11 @@ class Control(Case):
         result = self.steps("start", "child", "start", "on", "flush", "stop")
         self.assertEqual(result.answers, [0, 0, -1, 0, -1, 1])
 
+    def test_a_forked_child_is_not_checked_for_leaks(self):
+        """The check takes locks that another thread may have held at the fork; then the child would hang at its exit."""
+        result = self.steps("start", "child", "leak", env={"ASAN_OPTIONS": "detect_leaks=1"})
+        self.assertEqual(result.answers, [0, 0, 0])
+
     def test_it_sleeps_while_nothing_sampled_is_attached(self):
         result = self.steps("start", "play", self.SAMPLED, "on", "detach", settings={"sampling.sleep": "always"})
         self.assertEqual(result.answers, [0, 0, 0, 1, 0])

@@ -4,9 +4,10 @@
  *
  * inject (as CUDA does), start (loads AGENT where it isn't), stop, flush (5 s), flush-0 (no time at all), on
  * (is it?), play (the recorded calls), nap (100 ms), attach=TRACEPARENT, detach, child (the steps that follow
- * are a forked child's), descriptors (closes all from 3 on, and has a listening socket of its own at each of
+ * are a forked child's), leak (loses a block of memory), descriptors (closes all from 3 on, and has a listening socket of its own at each of
  * their numbers). Each says "STEP: ANSWER". */
 #include "cuspan/cuspan.h"
+#include "forked_child.h"
 #include "recording/replay.h"
 
 #include <stdbool.h>
@@ -77,6 +78,13 @@ static int become_child(void)
     exit(WIFEXITED(status) ? WEXITSTATUS(status) : 2);
 }
 
+static int leak(void)
+{
+    void *volatile lost = malloc(1000);
+    lost = NULL;
+    return lost != NULL;
+}
+
 /* As a daemon does, whose own sockets then have the numbers of what was closed. */
 static int take_descriptors(void)
 {
@@ -116,6 +124,8 @@ static int step(const char *name, const char *agent)
         return cuspan_detach(token);
     if (strcmp(name, "child") == 0)
         return become_child();
+    if (strcmp(name, "leak") == 0)
+        return leak();
     if (strcmp(name, "descriptors") == 0)
         return take_descriptors();
     fprintf(stderr, "no step %s\n", name);

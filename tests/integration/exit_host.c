@@ -6,6 +6,7 @@
  * What it prints, and how it ends, must be the same with the agent and without it. HOST_ROUNDS: how often the
  * recording is played before (1). HOST_DELAY_MS: how long it waits between the play and its end (0). */
 #include "exit_host.h"
+#include "forked_child.h"
 #include "recording/replay.h"
 
 #include <cuspan/cuspan.h>

@@ -6,6 +6,7 @@
  * With the double of CUPTI and a recording it makes the recorded calls in between; with fork-play a child,
  * forked when the agent is up, makes them first. What it finds changed by the agent it prints to standard
  * output, and exits with status 1. */
+#include "forked_child.h"
 #include "recording/replay.h"
 
 #include <dlfcn.h>

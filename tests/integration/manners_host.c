@@ -4,6 +4,7 @@
  *   guest_host LIBRARY DOUBLE RECORDING SCENE
  *
  * What it prints, and how it ends, must be the same with the agent and without it. */
+#include "forked_child.h"
 #include "recording/replay.h"
 
 #include <dlfcn.h>
