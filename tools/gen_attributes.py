@@ -26,9 +26,9 @@ thread.id | | call spans | the kernel's ID of the calling thread
 thread.name | | call spans of named threads | the name of the calling thread, as it is now
 cuda.context.id | | call spans | CUPTI's number of the context, from 1; 0: the call had none
 cuda.correlation.id | | call spans | CUPTI's number of the call, which its GPU work bears too. 32 bits, per process
-error.type | | failed calls, summaries (and with `detail: summary` sessions) with failed calls: of the first, root spans of failed commands | name of what the call returned: cudaErrorInvalidValue, CUDA_ERROR_OUT_OF_MEMORY. _OTHER: a number that this version doesn't know. Of a command: exit_status, or the signal that it died of (SIGSEGV)
+error.type | | failed calls, GPU spans with `cuda.unfinished`, summaries (and with `detail: summary` sessions) with failed calls: of the first, root spans of failed commands | name of what the call returned: cudaErrorInvalidValue, CUDA_ERROR_OUT_OF_MEMORY. _OTHER: a number that this version doesn't know. Of a command: exit_status, or the signal that it died of (SIGSEGV)
 process.exit.code | | root spans of commands that weren't killed | the command's exit status
-cuda.error.code | | failed calls | the same as a number
+cuda.error.code | | failed calls, GPU spans with `cuda.unfinished` | the same as a number
 cuda.kernel.name | | kernels | the full demangled name, of which the span's name is the short form
 cuda.counter.NAME | the counter's | kernels and ranges that were counted (`counters.metrics`) | what the hardware counted in it, by the name that the settings give it: bytes (`dram.read`, `dram.write`), percent (`l2.hit_rate`), ns (`time`); docs/counters.md
 code.stacktrace | | allocating calls, with `capture.allocation_stacks` | where the call was made: a line for each of at most 16 frames, innermost first, "function+0x1c (module+0x1189)", or without the function where the loader knows no name; those of CUDA's own libraries at the front are left out. `addr2line -e module 0x1189` says more
@@ -36,6 +36,7 @@ cuda.start_delay | ns | GPU spans whose call is known | from the begin of the ca
 cuda.stream.default | | GPU spans, where true | the stream is its context's NULL stream
 cuda.orphan | | GPU spans, where true | the call is unknown, so the span hangs below the session
 cuda.zero_length | | spans of records with a begin and an end, where true | CUPTI gave no length: the span has 1 ns
+cuda.unfinished | | GPU spans, where true | a fatal error of the context (a device-side assert, an illegal address) stopped the work, so CUPTI gave no end: the span has the error, and ends when the first call that returned the error did
 cuda.instant | | spans of records with one time, where true | the record has no end: the span has 1 ns
 cuda.graph.nodes | {node} | executions of graphs that were seen when they were instantiated | nodes of the executable graph, those of child graphs included
 cuda.memcpy.src_device.hw.id | | peer copies, where known | hw.id of the source

@@ -12,11 +12,20 @@ static const enum counter losses_of_outputs[] = {
     COUNTER_lost_spool_damaged, COUNTER_COUNT};
 
 /* What a captured record can come to. A loss that is counted before capture, or by an output, isn't here. */
-static const enum counter fates[] = {
-    COUNTER_spans_created,  COUNTER_spans_filtered,       COUNTER_spans_unsampled, COUNTER_sessions_unsampled,
-    COUNTER_spans_summed,   COUNTER_marks_as_events,      COUNTER_facts,           COUNTER_asleep_records,
-    COUNTER_lost_backwards, COUNTER_lost_zero_timestamps, COUNTER_lost_unmade,     COUNTER_lost_broken,
-    COUNTER_COUNT};
+static const enum counter fates[] = {COUNTER_spans_created,
+                                     COUNTER_spans_filtered,
+                                     COUNTER_spans_unsampled,
+                                     COUNTER_sessions_unsampled,
+                                     COUNTER_spans_summed,
+                                     COUNTER_marks_as_events,
+                                     COUNTER_facts,
+                                     COUNTER_asleep_records,
+                                     COUNTER_lost_backwards,
+                                     COUNTER_lost_zero_timestamps,
+                                     COUNTER_lost_context_error,
+                                     COUNTER_lost_unmade,
+                                     COUNTER_lost_broken,
+                                     COUNTER_COUNT};
 
 static uint64_t sum(const struct balance *balance, const enum counter *counters)
 {

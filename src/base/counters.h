@@ -80,7 +80,8 @@
     X(broken_invariants, false, "faults of the agent's own: the first one ends the tracing")                 \
     X(records_written, false, "events written to a recording")                                               \
     X(lost_cupti_dropped, true, "records that CUPTI itself dropped")                                         \
-    X(lost_zero_timestamps, true, "records whose timestamps are zero: device buffers were exhausted")        \
+    X(lost_zero_timestamps, true, "records without times: no device buffer, or not finished at the exit")    \
+    X(lost_context_error, true, "GPU work without times, stopped by a fatal error of its context")           \
     X(lost_no_buffer, true, "records discarded, as no activity buffer was left for CUPTI")                   \
     X(lost_late, true, "records that CUPTI handed over after the end")                                       \
     X(lost_graph_record, true, "executions of graphs that were made before graph records were on")           \

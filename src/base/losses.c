@@ -3,8 +3,12 @@
 const struct loss losses[] = {
     {COUNTER_lost_cupti_dropped, true, "CUPTI dropped records for want of a buffer",
      "raise distribution.cuspan.cupti.host_buffer_count, or set per_thread_buffers to false beside it"},
-    {COUNTER_lost_zero_timestamps, true, "the GPU had no buffer for timestamps",
+    {COUNTER_lost_zero_timestamps, true,
+     "the GPU had no buffer for timestamps, or work had not finished at the exit",
      "raise distribution.cuspan.cupti.device_buffer_limit"},
+    {COUNTER_lost_context_error, false,
+     "a fatal CUDA error (a device-side assert, an illegal address) stopped GPU work",
+     "fix the kernel; the failed calls have the error as error.type; compute-sanitizer finds its place"},
     {COUNTER_lost_no_buffer, true, "no activity buffer was left for CUPTI",
      "raise distribution.cuspan.cupti.host_buffer_count, or set per_thread_buffers to false beside it"},
     {COUNTER_lost_late, false, "CUPTI handed records over after the end",

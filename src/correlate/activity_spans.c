@@ -20,6 +20,8 @@ static const struct attr_key key_zero_length = ATTR_KEY("cuda.zero_length");
 static const struct attr_key key_graph_nodes = ATTR_KEY("cuda.graph.nodes");
 static const struct attr_key key_link = ATTR_KEY("cuda.link");
 static const struct attr_key key_stream_name = ATTR_KEY("cuda.stream.name");
+static const struct attr_key key_unfinished = ATTR_KEY("cuda.unfinished");
+static const struct attr_key key_error_code = ATTR_KEY("cuda.error.code");
 
 /* With the name that the program gave it, if it has by now. */
 static void tell_of_device(struct correlate *c, uint32_t device)
@@ -189,9 +191,16 @@ static void count_work(struct correlate *c, const struct activity_record *record
     figures_add_work(c->figures, &work);
 }
 
-/* `call` NULL: it is not known, and the session is the parent. */
+static void put_error(struct span *span, const struct context_error *error)
+{
+    correlate_put_error(span, error->domain, error->result);
+    span_attr_int(span, &key_error_code, error->result);
+    span_attr_bool(span, &key_unfinished, true);
+}
+
+/* `call` NULL: it is not known, and the session is the parent. `error`: what stopped the work, or NULL. */
 static void emit_activity(struct correlate *c, const struct activity_record *record,
-                          struct pending_call *call)
+                          struct pending_call *call, const struct context_error *error)
 {
     struct span *span = &c->span;
     const struct activity_info *info = &activity_table[record->kind];
@@ -239,6 +248,8 @@ static void emit_activity(struct correlate *c, const struct activity_record *rec
         gpu_counted_put(c->gpu_counted, record->correlation_id, span);
     describe_graph(c, record);
     mark_length(span, record);
+    if (error)
+        put_error(span, error);
     if (c->figures_are_on && info->is_gpu_work)
         figures_exemplify(c->figures, span->trace_id, span->span_id);
     if (session->is_open && (!call || memcmp(call->trace_id, session->trace_id, 16) == 0))
@@ -273,7 +284,7 @@ static void give_up(struct correlate *c, const struct activity_record *record)
     }
     if (activity_table[record->kind].is_gpu_work)
         counter_add(COUNTER_orphans, 1);
-    emit_activity(c, record, NULL);
+    emit_activity(c, record, NULL, NULL);
 }
 
 static struct pending_call *find_call(struct correlate *c, const struct activity_record *record)
@@ -292,13 +303,46 @@ static bool is_unwanted(const struct pending_call *call)
     return call ? call->flags & PENDING_UNSAMPLED : has_slept();
 }
 
-/* Timestamps of zero mean that CUPTI had no room on the device to take them; an end before the start is
- * worse. */
-static bool has_times(const struct activity_record *record, const struct pending_call *call)
+static void lose_stopped(const struct activity_record *record, const struct context_error *error)
+{
+    static bool said;
+    const char *name = call_result_name(error->domain, error->result);
+    counter_add(COUNTER_lost_context_error, 1);
+    if (!said)
+        log_warn(
+            "%s (%d) has ended CUDA context %u; CUPTI gives no times for the GPU work that it stopped, which "
+            "is counted as lost_context_error",
+            name ? name : "an error", error->result, record->context_id);
+    said = true;
+}
+
+/* A zero means that CUPTI had no room on the device for timestamps, or that a fatal error stopped the work.
+ * Stopped work that has a start becomes a span up to the first report of the error. */
+__attribute__((cold, noinline)) static void
+take_without_times(struct correlate *c, const struct activity_record *record, struct pending_call *call)
+{
+    uint64_t launch_ns = call ? call->start_ns : record->start_ns;
+    const struct context_error *error =
+        context_errors_find(&c->context_errors, record->context_id, launch_ns);
+    if (is_unwanted(call)) {
+        counter_add(COUNTER_spans_unsampled, 1);
+    } else if (!error) {
+        counter_add(COUNTER_lost_zero_timestamps, 1);
+    } else if (call && record->start_ns && record->start_ns < error->reported_ns) {
+        struct activity_record stopped = *record;
+        stopped.end_ns = error->reported_ns;
+        emit_activity(c, &stopped, call, error);
+    } else {
+        lose_stopped(record, error);
+    }
+}
+
+/* False: the record has met its fate. */
+static bool has_times(struct correlate *c, const struct activity_record *record, struct pending_call *call)
 {
     static bool said;
     if (record->start_ns == 0 || (record->end_ns == 0 && !is_moment(record))) {
-        counter_add(is_unwanted(call) ? COUNTER_spans_unsampled : COUNTER_lost_zero_timestamps, 1);
+        take_without_times(c, record, call);
         return false;
     }
     if (record->end_ns >= record->start_ns || is_moment(record))
@@ -384,10 +428,10 @@ void correlate_activity(struct correlate *c, const struct activity_record *recor
     if ((lacks_device(c, record) || lacks_counts(c, record)) && waiting_push(c->waiting, record, c->now_ns))
         return;
     struct pending_call *call = find_call(c, record);
-    if (!has_times(record, call))
+    if (!has_times(c, record, call))
         return;
     if (call)
-        emit_activity(c, record, call);
+        emit_activity(c, record, call, NULL);
     else if (is_of_sleep(c, record))
         counter_add(COUNTER_asleep_records, 1);
     else if (!has_a_call(c, record) || !waiting_push(c->waiting, record, c->now_ns))
@@ -404,10 +448,10 @@ static bool take_waiting(struct correlate *c, const struct activity_record *reco
     struct pending_call *call = find_call(c, record);
     if (!call && has_a_call(c, record) && !is_last)
         return false;
-    if (!has_times(record, call))
+    if (!has_times(c, record, call))
         return true;
     if (call)
-        emit_activity(c, record, call);
+        emit_activity(c, record, call, NULL);
     else
         give_up(c, record);
     return true;

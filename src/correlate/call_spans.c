@@ -13,7 +13,6 @@
 static const struct attr_key key_api = ATTR_KEY("cuda.api");
 static const struct attr_key key_context = ATTR_KEY("cuda.context.id");
 static const struct attr_key key_correlation = ATTR_KEY("cuda.correlation.id");
-static const struct attr_key key_error_type = ATTR_KEY("error.type");
 static const struct attr_key key_error_code = ATTR_KEY("cuda.error.code");
 static const struct attr_key key_stream_name = ATTR_KEY("cuda.stream.name");
 static const struct attr_key key_stack = ATTR_KEY("code.stacktrace");
@@ -21,15 +20,6 @@ static const struct attr_key key_event_name = ATTR_KEY("cuda.event.name");
 static const struct attr_key key_module_id = ATTR_KEY("cuda.module.id");
 static const struct attr_key key_module_bytes = ATTR_KEY("cuda.module.bytes");
 static const struct attr_key key_context_handle = ATTR_KEY("cuda.context.handle");
-
-static void set_error(struct span *span, enum call_domain domain, int32_t result)
-{
-    const char *name = call_result_name(domain, result);
-    span->status = SPAN_STATUS_ERROR;
-    span->status_message = name;
-    span_attr_string(span, &key_error_type, name ? name : "_OTHER");
-    span_attr_int(span, &key_error_code, result);
-}
 
 /* Threads may all work for requests: then there is none yet. One that is open stays, though it be due:
  * closing it would take the scratch span. */
@@ -234,8 +224,10 @@ static void describe(struct correlate *c, const struct thread_info *thread, cons
     span_attr_int(span, &key_correlation, call->correlation_id);
     if (!is_repeated)
         attributes_of_call(span, info, call);
-    if (call->result != 0)
-        set_error(span, (enum call_domain)call->head.domain, call->result);
+    if (call->result != 0) {
+        correlate_put_error(span, (enum call_domain)call->head.domain, call->result);
+        span_attr_int(span, &key_error_code, call->result);
+    }
 }
 
 void correlate_stack(struct correlate *c, const char *text)
@@ -268,6 +260,8 @@ void correlate_call(struct correlate *c, const struct thread_info *thread, const
         return;
     }
     pending_foresee(c->pending, call->correlation_id);
+    if (__builtin_expect(call->result != 0, 0))
+        context_errors_note(&c->context_errors, call);
     if (info->group == CALL_GROUP_ALLOC || info->group == CALL_GROUP_FREE)
         figures_note_memory(c->figures, info, call);
     if (c->figures_are_on)

@@ -16,6 +16,7 @@
 static const struct attr_key key_thread_id = ATTR_KEY("thread.id");
 static const struct attr_key key_thread_name = ATTR_KEY("thread.name");
 static const struct attr_key key_context_name = ATTR_KEY("cuda.context.name");
+static const struct attr_key key_error_type = ATTR_KEY("error.type");
 
 /* --- life
  * ----------------------------------------------------------------------------------------------------------
@@ -234,6 +235,14 @@ void correlate_put_thread(const struct correlate *c, struct span *span, const st
     span_attr_int(span, &key_thread_id, (int64_t)thread->tid);
     if (named || *thread->name)
         span_attr_string(span, &key_thread_name, named ? named : thread->name);
+}
+
+void correlate_put_error(struct span *span, enum call_domain domain, int32_t result)
+{
+    const char *name = call_result_name(domain, result);
+    span->status = SPAN_STATUS_ERROR;
+    span->status_message = name;
+    span_attr_string(span, &key_error_type, name ? name : "_OTHER");
 }
 
 void correlate_put_context_name(const struct correlate *c, struct span *span, uint32_t context_id)

@@ -11,7 +11,6 @@
 #define SUMMARY_NAME "cuda summary"
 
 static const struct attr_key key_summary_number = ATTR_KEY("cuda.summary.number");
-static const struct attr_key key_error_type = ATTR_KEY("error.type");
 
 static struct account *account_at(struct correlate *c, uint32_t handle)
 {
@@ -22,13 +21,8 @@ static struct account *account_at(struct correlate *c, uint32_t handle)
 
 void counting_put_error(struct correlate *c, const struct totals *totals)
 {
-    struct span *span = &c->span;
-    if (!c->is_summary || !totals->errors)
-        return;
-    const char *name = call_result_name((enum call_domain)totals->first_error_domain, totals->first_error);
-    span->status = SPAN_STATUS_ERROR;
-    span->status_message = name;
-    span_attr_string(span, &key_error_type, name ? name : "_OTHER");
+    if (c->is_summary && totals->errors)
+        correlate_put_error(&c->span, (enum call_domain)totals->first_error_domain, totals->first_error);
 }
 
 void counting_emit(struct correlate *c, struct account *account, struct span_event *events,

@@ -5,6 +5,7 @@
 
 #include "correlate/accounts.h"
 #include "correlate/attributes.h"
+#include "correlate/context_errors.h"
 #include "correlate/correlate.h"
 #include "correlate/devices.h"
 #include "correlate/figures.h"
@@ -64,6 +65,7 @@ struct correlate {
     struct names *names;
     struct shared_table *shared;
     struct devices devices;
+    struct context_errors context_errors;
     struct graphs *graphs;
     struct figures_store *figures;
     bool figures_are_on; /* as of the last round */
@@ -96,6 +98,9 @@ void correlate_put_below_parent(const struct correlate *correlate, struct span *
 /* The thread's ID and name; the name that the program itself gave goes before the kernel's. */
 void correlate_put_thread(const struct correlate *correlate, struct span *span,
                           const struct thread_info *thread);
+
+/* Status, message and error.type by what the call returned. */
+void correlate_put_error(struct span *span, enum call_domain domain, int32_t result);
 
 /* The name that the program gave the context, by CUPTI's number of it. */
 void correlate_put_context_name(const struct correlate *correlate, struct span *span, uint32_t context_id);

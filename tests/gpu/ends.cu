@@ -2,6 +2,7 @@
 //   ends HOW [SECONDS]
 // It launches `work` a thousand times, or at a gentle pace for SECONDS, prints how often, and leaves by HOW, which `ways`
 // lists. (Where main leaves by pthread_exit, the driver's own threads keep the process alive, traced or not.)
+#include <cassert>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -16,6 +17,7 @@
 
 #define LAUNCHES       1000
 #define GENTLE         20 // launches at once
+#define QUEUED         5  // kernels behind the one that asserts
 #define GENTLE_REST_US 2000
 
 #define CHECK(call)                                                                                          \
@@ -30,6 +32,14 @@ __global__ void work() {}
 __global__ void wild(int *nowhere)
 {
     *nowhere = 1;
+}
+
+// It runs for a while first, so that work can queue up behind it.
+__global__ void asserts(int zero)
+{
+    for (int i = 0; i < 1000; i++)
+        __nanosleep(1000);
+    assert(zero != 0);
 }
 
 static long launched;
@@ -116,13 +126,26 @@ static void context()
 }
 
 // The context is broken for good: every later call fails.
-static void fatal()
+static void end_broken()
 {
-    wild<<<1, 1>>>((int *)16);
     printf("%s\n", cudaGetErrorName(cudaDeviceSynchronize()));
     work<<<1, 32>>>();
     printf("%s\n", cudaGetErrorName(cudaGetLastError()));
     exit(7);
+}
+
+static void fatal()
+{
+    wild<<<1, 1>>>((int *)16);
+    end_broken();
+}
+
+static void device_assert()
+{
+    asserts<<<1, 1>>>(0);
+    for (int i = 0; i < QUEUED; i++)
+        work<<<1, 32>>>();
+    end_broken();
 }
 
 static const struct {
@@ -140,7 +163,8 @@ static const struct {
             {"kill", [] { raise(SIGKILL); }},
             {"reset", reset},
             {"context", context},
-            {"fatal", fatal}};
+            {"fatal", fatal},
+            {"assert", device_assert}};
 
 int main(int argc, char **argv)
 {

@@ -1,6 +1,6 @@
 #!/bin/bash
 # Every way out of a program on this machine's GPU, and tracing begun and ended from outside (ends_test.py).
-#   tests/gpu/ends.sh [CUPTI-LIBRARY]    build/cupti's
+#   tests/gpu/ends.sh [CUPTI-LIBRARY [HOW...]]    build/cupti's; only these ways out
 set -eu
 # shellcheck source=../../tools/lib.sh
 . "$(dirname "$0")/../../tools/lib.sh"
@@ -11,4 +11,4 @@ NVCC=$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)
 [ -x "$NVCC" ] || NVCC=build/cuda/bin/nvcc
 [ -x "$NVCC" ] || fail "no nvcc: tools/get-cuda.sh nvcc build/cuda gets one"
 "$NVCC" -arch=native -std=c++17 -o "$OUT/ends" tests/gpu/ends.cu
-python3 tests/gpu/ends_test.py build "$OUT" "$(realpath "${1:-build/cupti/libcupti.so.13}")"
+python3 tests/gpu/ends_test.py build "$OUT" "$(realpath "${1:-build/cupti/libcupti.so.13}")" "${@:2}"

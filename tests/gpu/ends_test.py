@@ -1,7 +1,7 @@
 """Every way out of a program on a real GPU (ends.cu), bare and under the agent: the same output and exit status; every
 launch has its span where exit handlers run, and at most the last moment is missing where none can. Called by ends.sh.
 
-    ends_test.py BUILD-DIR OUT-DIR CUPTI-LIBRARY
+    ends_test.py BUILD-DIR OUT-DIR CUPTI-LIBRARY [HOW...]
 """
 
 import json
@@ -15,7 +15,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 import gpu_test  # noqa: E402
 
 # Exit handlers run: every span is delivered, or counted.
-HANDLED = ["return", "exit-in-thread", "quick-exit", "reset", "context", "fatal"]
+HANDLED = ["return", "exit-in-thread", "quick-exit", "reset", "context"]
+# A fatal error stops a kernel, by name, and what is queued behind it: how it ends, and what calls return.
+STOPPED = {"fatal": ("wild", "cudaErrorIllegalAddress"), "assert": ("asserts", "cudaErrorAssert")}
 # They run with on_signal alone; without it, and in the others always, what the last moment held is lost.
 SIGNALS = ["term", "int"]
 UNHANDLED = ["_exit", "exception", "abort", "segv", "kill"]
@@ -25,7 +27,7 @@ LATEST_S = 2.5  # flush_interval_ms and schedule_delay are 1 s each; the rest is
 
 class Ends(gpu_test.Test):
     def ended(self, way, cupti, seconds, settings=""):
-        """(what differs from the bare program, spans of work, launches that it printed, report or None)"""
+        """(what differs from the bare program, spans of GPU work, launches that it printed, report or None)"""
         program = [self.out / "ends", *way, str(seconds)]
         bare = self.run([*program[:2], "0"], limit=20)
         began = time.monotonic()
@@ -40,17 +42,37 @@ class Ends(gpu_test.Test):
             found.append(f"it took {took:.1f} s more than its work")
         if not launched:
             found.append(f"nothing was launched: {done.stderr!r}")
-        work = [span for span in spans if span.name == "work" and "cuda.activity" in span.attributes]
+        work = [span for span in spans if span.attributes.get("cuda.activity") == "kernel"]
         return found, work, launched, reports[0] if reports else None
+
+    def check_stopped(self, way, cupti):
+        """The stopped kernel, and those queued behind it, are spans with the error, or counted as lost to it."""
+        found, kernels, launched, report = self.ended(way, cupti, 0)
+        name, error = STOPPED[way[0]]
+        whole = [span for span in kernels if "cuda.unfinished" not in span.attributes]
+        stopped = [span for span in kernels if "cuda.unfinished" in span.attributes]
+        losses = report["losses"] if report else {}
+        if not report:
+            found.append("there is no report")
+        # Newer CUPTIs end at a fatal error and give nothing afterwards: then all that was launched is counted or there.
+        if sum(span.name == "work" for span in whole) + sum(losses.values()) < launched:
+            found.append(f"{launched} launches, {len(whole)} whole spans, {losses}")
+        if not any(span.name == name for span in stopped) and not losses.get("lost_context_error"):
+            found.append(f"{name} is neither a span nor lost_context_error: {losses}, stopped {[s.name for s in stopped]}")
+        if losses.get("lost_zero_timestamps"):
+            found.append(f"lost for another reason: {losses}")
+        if any(span.name == name for span in whole):
+            found.append(f"{name} has a whole span")
+        for span in stopped:
+            if (span.status, span.attributes.get("error.type")) != (2, error) or span.end_ns <= span.start_ns:
+                found.append(f"{span}")
+        return found, {"launched": launched, "whole": len(whole), "stopped": len(stopped), **losses}
 
     def check_handled(self, way, cupti, settings=""):
         found, work, launched, report = self.ended(way, cupti, 0, settings)
         lost = sum(report["losses"].values()) if report else 0
         if not report:
             found.append("there is no report")
-        elif way == ["fatal"]:  # CUPTI gives nothing after the error: only what is lost must not be silent
-            if len(work) + lost < launched:
-                found.append(f"{launched} launches, {len(work)} spans, {report['losses']}")
         elif len(work) != launched or lost:
             found.append(f"{launched} launches, {len(work)} spans, {report['losses']}")
         return found, {"launched": launched, "spans": len(work), "lost": lost}
@@ -105,13 +127,12 @@ class Ends(gpu_test.Test):
 def main():
     build, out, cupti = sys.argv[1:4]
     test = Ends(build, out, None)
-    for how in HANDLED:
-        test.case([how], cupti, test.check_handled)
-    for how in SIGNALS:
-        test.case([how], cupti, test.check_on_signal)
-    for how in UNHANDLED + SIGNALS:
-        test.case([how], cupti, test.check_unhandled)
-    test.case(["attached"], cupti, test.check_attached)
+    checks = [(HANDLED, test.check_handled), (STOPPED, test.check_stopped), (SIGNALS, test.check_on_signal),
+              (UNHANDLED + SIGNALS, test.check_unhandled), (["attached"], test.check_attached)]
+    for hows, check in checks:
+        for how in hows:
+            if how in sys.argv[4:] or not sys.argv[4:]:
+                test.case([how], cupti, check)
     print(f"{test.passed} passed, {test.failed} failed, 0 skipped")
     return 1 if test.failed or not test.passed else 0
 

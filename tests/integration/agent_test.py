@@ -448,6 +448,37 @@ class Faults(Case):
             self.lost(result, "lost_zero_timestamps", missing, others=1)
             self.assertRegex(result.err, r"raise distribution\.cuspan\.cupti\.device_buffer_limit")
 
+    def asserted(self, *arguments, fail=""):
+        """A launch in the middle fails an assert: the result of the replay, the IDs of the GPU work that this stops, and the
+        calls that failed, the first one first."""
+        calls = recorded("torch_inference").calls
+        first_id = min(call.correlation_id for call in calls if call.correlation_id)
+        kernels = [a.correlation_id for a in recorded("torch_inference").activities if a.kind == recording.KERNEL]
+        asserting = sorted(kernels)[len(kernels) // 2] - first_id + 1
+        result = self.replay("torch_inference", *arguments, fail=f"assert={asserting}{fail}")
+        failed = [s for s in result.spans if is_call(s) and s.attributes.get("cuda.error.code") == 710]
+        failed.sort(key=lambda span: span.attributes["cuda.correlation.id"])
+        self.assertGreater(len(failed), 10)
+        self.assertRegex(failed[0].name, "Synchronize$")
+        reported = failed[0].attributes["cuda.correlation.id"]
+        work = [a.correlation_id - first_id + 1 for a in recorded("torch_inference").gpu_work()]
+        return result, sorted(id for id in work if asserting <= id <= reported), failed
+
+    def test_work_without_times_that_an_assert_stopped_is_lost_to_it(self):
+        for api in "classic", "subscriber":
+            result, stopped, _ = self.asserted("--api", api)
+            self.lost(result, "lost_context_error", len(stopped), others=1)
+            self.assertRegex(result.err, r"cudaErrorAssert \(710\) has ended CUDA context 1;")
+
+    def test_work_with_a_start_that_an_assert_stopped_is_a_span_with_the_error(self):
+        for api in "classic", "subscriber":
+            result, stopped, failed = self.asserted("--api", api, fail=",assert-started")
+            self.assert_nothing_lost(result)
+            spans = [s for s in result.spans if "cuda.unfinished" in s.attributes]
+            self.assertEqual(sorted(s.attributes["cuda.correlation.id"] for s in spans), stopped)
+            self.assertEqual({(s.attributes["error.type"], s.attributes["cuda.error.code"], s.status, s.end_ns) for s in spans},
+                             {("cudaErrorAssert", 710, 2, failed[0].end_ns)})
+
     def test_executions_without_a_graph_record_are_counted(self):
         for api in "classic", "subscriber":
             result = self.replay("graph", "--api", api, fail="no-graph-records=7")

@@ -12,7 +12,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define CBIDS_MAX 2048
+#define ASSERT_RESULT 710 /* cudaErrorAssert, CUDA_ERROR_ASSERT */
+#define CBIDS_MAX     2048
 
 struct cupti_subscriber {
     _Atomic(cupti_callback_fn *) callback;
@@ -162,6 +163,8 @@ bool callbacks_call(const struct item *item, uint64_t *data)
         return false;
     struct params params;
     int32_t result = call->result;
+    if (is_exit && replay_call_fails(call->correlation_id, info && info->group == CALL_GROUP_SYNC))
+        result = ASSERT_RESULT;
     params_build(&params, call, is_exit);
     struct cupti_callback_data callback_data = {
         .callbackSite = is_exit ? CUPTI_SITE_EXIT : CUPTI_SITE_ENTER,

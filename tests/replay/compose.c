@@ -129,14 +129,14 @@ static uint64_t correlation_of(const struct activity_record *record)
 
 /* The value as the field holds it in this repetition. */
 static uint64_t field_value(const struct activity_record *record, const struct activity_field *field,
-                            unsigned f, bool has_times)
+                            unsigned f)
 {
     bool is_present = record->present >> f & 1;
     switch (field->role) {
     case ROLE_START:
-        return has_times ? replay_time(record->start_ns) : 0;
+        return replay_time(record->start_ns);
     case ROLE_END:
-        return has_times ? replay_time(record->end_ns) : 0;
+        return replay_time(record->end_ns);
     case ROLE_CORRELATION:
         return correlation_of(record);
     case ROLE_DEVICE:
@@ -172,15 +172,14 @@ static void put_number(uint8_t *to, size_t size, const struct activity_field *fi
     }
 }
 
-void compose_record(const struct composition *composition, const struct activity_record *record,
-                    bool has_times, uint8_t *to)
+void compose_record(const struct composition *composition, const struct activity_record *record, uint8_t *to)
 {
     for (size_t i = 0; i < composition->layout.numFields; i++) {
         const struct cupti_field_layout *entry = &composition->entries[i];
         unsigned f = (unsigned)entry->fieldId;
         const struct activity_field *field = &activity_table[record->kind].fields[f];
         if (field->type != FIELD_BYTES)
-            put_number(to + entry->offset, entry->size, field, field_value(record, field, f, has_times));
+            put_number(to + entry->offset, entry->size, field, field_value(record, field, f));
         else if (record->present >> f & 1 && entry->size <= UINT8_MAX)
             memcpy(to + entry->offset, (const void *)(uintptr_t)record->values[f], entry->size);
     }

@@ -20,8 +20,7 @@ bool compose_classic(struct composition *composition, uint32_t version, uint32_t
 /* As cuptiActivityEnable_v2 reads the selection. False: it is wrong. */
 bool compose_selected(struct composition *composition, uint32_t kind,
                       const struct cupti_field_selection *selection);
-/* Writes the record; what wasn't recorded is left as it is. `has_times` false: as without device buffers. */
-void compose_record(const struct composition *composition, const struct activity_record *record,
-                    bool has_times, uint8_t *to);
+/* Writes the record; what wasn't recorded is left as it is. */
+void compose_record(const struct composition *composition, const struct activity_record *record, uint8_t *to);
 
 #endif

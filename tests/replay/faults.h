@@ -18,6 +18,10 @@
     X(ATTRIBUTE, "attribute", 1, "setting any attribute fails")                                              \
     X(DROPPED, "dropped", 5, "so many records more are reported as dropped, once")                           \
     X(ZERO_TIMESTAMPS, "zero-timestamps", 1, "every nth record has no times: device buffers were exhausted") \
+    X(ASSERT, "assert", 100,                                                                                 \
+      "the work of the call with this correlation ID fails an assert: work from there on has no times, and " \
+      "calls fail from the next one on that waits for the GPU")                                              \
+    X(ASSERT_STARTED, "assert-started", 1, "beside assert: the work that it stops has a start")              \
     X(NO_GRAPH_RECORDS, "no-graph-records", 1, "the first n executions of graphs give no record")            \
     X(LATE_BUFFERS, "late-buffers", 1, "buffers are delivered by a forced flush only")                       \
     X(AFTER_SHUTDOWN, "after-shutdown", 1, "the last buffer arrives after cuptiUnsubscribe")                 \

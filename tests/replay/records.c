@@ -392,10 +392,22 @@ static bool has_times(uint16_t kind)
            ++intervals % fault(FAULT_ZERO_TIMESTAMPS) != 0;
 }
 
+/* Those that the faults take from it. */
+static void take_times(struct activity_record *record)
+{
+    bool is_stopped = replay_work_is_stopped(record->correlation_id);
+    if (!has_times(record->kind) || (is_stopped && !fault(FAULT_ASSERT_STARTED)))
+        record->start_ns = 0;
+    if (!record->start_ns || is_stopped)
+        record->end_ns = 0;
+}
+
 static bool is_left_out(const struct activity_record *record)
 {
     bool is_left_out = record->kind == ACTIVITY_GRAPH_TRACE && graphs < fault(FAULT_NO_GRAPH_RECORDS);
     graphs += is_left_out;
+    if (replay_work_never_comes(record->correlation_id))
+        return true;
     if (fault(FAULT_NO_RECORD) && record->correlation_id && ++works % fault(FAULT_NO_RECORD) == 0)
         return true;
     return is_left_out;
@@ -460,8 +472,8 @@ static bool fill_one_locked(unsigned place, const struct activity_record *record
         return true;
     }
     struct activity_record own = in_own_time(consumer, record);
-    compose_record(composition, &own, has_times(record->kind),
-                   consumer->current.data + consumer->current.used);
+    take_times(&own);
+    compose_record(composition, &own, consumer->current.data + consumer->current.used);
     consumer->current.used += bytes;
     consumer->current.records++;
     counts.filled++;

@@ -100,6 +100,29 @@ uint32_t replay_correlation(uint32_t recorded)
     return (uint32_t)(1 + (id - 1) % UINT32_MAX);
 }
 
+static _Atomic uint32_t first_failed; /* the first call that reported the assert; 0: none has */
+
+bool replay_call_fails(uint32_t recorded, bool waits)
+{
+    uint32_t id = replay_correlation(recorded), first = atomic_load(&first_failed);
+    if (!fault(FAULT_ASSERT) || !id)
+        return false;
+    if (!first && waits && id > fault(FAULT_ASSERT))
+        atomic_store(&first_failed, first = id);
+    return first && id >= first;
+}
+
+bool replay_work_never_comes(uint32_t recorded)
+{
+    uint32_t first = atomic_load(&first_failed);
+    return first && replay_correlation(recorded) > first;
+}
+
+bool replay_work_is_stopped(uint32_t recorded)
+{
+    return fault(FAULT_ASSERT) && replay_correlation(recorded) >= fault(FAULT_ASSERT);
+}
+
 uint64_t replay_time(uint64_t recorded)
 {
     return recorded ? recorded + replay.shift.time_ns : 0;

@@ -34,6 +34,12 @@ extern _Thread_local uint32_t replay_call;
 
 /* 0 stays 0; the others never become 0, even where 32 bits wrap around. */
 uint32_t replay_correlation(uint32_t recorded);
+/* The fault "assert", by recorded correlation IDs. Whether the call returns the error: from the first one on
+ * that waits for the GPU after the assert. */
+bool replay_call_fails(uint32_t recorded, bool waits);
+/* Whether the work never comes, since its launch failed; or gets no times. */
+bool replay_work_never_comes(uint32_t recorded);
+bool replay_work_is_stopped(uint32_t recorded);
 /* 0 stays 0. */
 uint64_t replay_time(uint64_t recorded);
 /* False while the agent wants the replay to wait. */
