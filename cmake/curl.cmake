@@ -20,9 +20,15 @@ if(CUSPAN_STATIC_CURL AND NOT CUSPAN_SANITIZE)
     set(CUSPAN_CURL_KIND "static")
     target_include_directories(cuspan_curl SYSTEM BEFORE INTERFACE ${curl_place}/include)
     target_compile_definitions(cuspan_curl INTERFACE CUSPAN_OWN_TLS CURL_STATICLIB CJSON_HIDE_SYMBOLS)
+    # libcrypto.a may have been built with zlib and zstd (Debian 13's is). An archive whose symbols nothing uses adds
+    # nothing, and --as-needed does the same for a shared library, so that both can always follow it.
+    find_library(CUSPAN_CRYPTO_ZLIB NAMES libz.a z)
+    find_library(CUSPAN_CRYPTO_ZSTD NAMES libzstd.a zstd)
+    set(crypto_libraries ${CUSPAN_CRYPTO_ZLIB} ${CUSPAN_CRYPTO_ZSTD})
+    list(FILTER crypto_libraries EXCLUDE REGEX NOTFOUND)
     target_link_libraries(cuspan_curl INTERFACE
       ${curl_place}/lib/libcurl.a ${curl_place}/lib/libnghttp2.a ${curl_place}/lib/libcjson.a
-      ${OPENSSL_SSL_STATIC} ${OPENSSL_CRYPTO_STATIC} Threads::Threads ${CMAKE_DL_LIBS})
+      ${OPENSSL_SSL_STATIC} ${OPENSSL_CRYPTO_STATIC} ${crypto_libraries} Threads::Threads ${CMAKE_DL_LIBS})
     target_link_options(cuspan_curl INTERFACE -Wl,--exclude-libs,ALL -Wl,--gc-sections)
   endif()
 endif()
