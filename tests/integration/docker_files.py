@@ -1,8 +1,15 @@
 """Holds the Dockerfiles, the compose files and .dockerignore against the files that are there and against each other."""
 
 import fnmatch
+import json
+import os
 import re
+import shlex
+import shutil
+import subprocess
 import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import yaml
@@ -59,6 +66,69 @@ def check_copy(dockerfile, words, stages):
                 wrong(f"{dockerfile}: COPY {source}: .dockerignore keeps {path} out")
 
 
+def copies_before(dockerfile, stage, command):
+    """The sources that the stage copies from the context up to the RUN line with the command."""
+    text = re.sub(r"\\\n", " ", (ROOT / dockerfile).read_text())
+    sources, current = [], None
+    for line in text.splitlines():
+        words = line.split()
+        if words[:1] == ["FROM"]:
+            current = words[3]
+        elif current == stage and words[:1] == ["COPY"] and not words[1].startswith("--"):
+            sources += words[1:-1]
+        elif current == stage and words[:1] == ["RUN"] and command in line:
+            return sources
+    wrong(f"{dockerfile}: stage {stage} has no RUN with {command}")
+    return []
+
+
+def copy_context(sources, tree):
+    """Copies what the engine would find below the sources."""
+    for source in sources:
+        for top in ROOT.glob(source.rstrip("/")):
+            for path in [top] if top.is_file() else top.rglob("*"):
+                name = str(path.relative_to(ROOT))
+                if path.is_file() and not kept_out(name):
+                    (tree / name).parent.mkdir(parents=True, exist_ok=True)
+                    shutil.copy2(path, tree / name)
+
+
+def preprocess(entry):
+    """Why one file of compile_commands.json does not find its headers, or None."""
+    command = shlex.split(entry["command"])
+    command[command.index("-o") + 1] = os.devnull
+    command[command.index("-c")] = "-E"
+    result = subprocess.run(command, cwd=entry["directory"], capture_output=True, text=True)
+    return next((line for line in result.stderr.splitlines() if "error:" in line), None)
+
+
+def missing_to_build(tree):
+    """Configures the tree, plans the build and the installation, and preprocesses every source file."""
+    build = tree / "build"
+    for command in (["cmake", "--preset", "release", "-DCUSPAN_BUILD_TESTS=OFF"], ["ninja", "-C", str(build), "-n"]):
+        result = subprocess.run(command, cwd=tree, capture_output=True, text=True)
+        if result.returncode:
+            return (result.stderr + result.stdout).strip().splitlines()[:8]
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        errors = list(pool.map(preprocess, json.loads((build / "compile_commands.json").read_text())))
+    install = (build / "cmake_install.cmake").read_text()
+    errors += [
+        f"{path} is to be installed"
+        for path in re.findall(rf'"({re.escape(str(tree))}/[^"]+)"', install)
+        if not path.startswith(f"{build}/") and not Path(path).exists()
+    ]
+    return sorted(set(filter(None, errors)))
+
+
+def check_sources(dockerfile, stage, command):
+    """Are the files that the stage has copied enough to compile and install cuspan?"""
+    with tempfile.TemporaryDirectory() as folder:
+        tree = Path(folder)
+        copy_context(copies_before(dockerfile, stage, command), tree)
+        for error in missing_to_build(tree):
+            wrong(f"{dockerfile}: stage {stage} does not copy everything it builds: {error.replace(folder + '/', '')}")
+
+
 def check_build(where, build, stages):
     path = ((ROOT / where).parent / build["context"] / build["dockerfile"]).resolve()
     name = str(path.relative_to(ROOT))
@@ -98,6 +168,7 @@ def main():
             check_service(where, name, service, compose, stages)
     if not kept_out("build/cuspan") or not kept_out(".git/config"):
         wrong(".dockerignore lets builds or the repository's history in")
+    check_sources("docker/Dockerfile", "build", "build_cuspan")
     count = sum(map(len, stages.values()))
     print("\n".join(WRONG) or f"{count} stages and {services} services name nothing that isn't there")
     return 1 if WRONG else 0
