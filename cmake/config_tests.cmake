@@ -8,3 +8,9 @@ cuspan_unit_test(config_memory cuspan_config)
 foreach(function malloc calloc realloc strdup strndup)
   target_link_options(config_memory_test PRIVATE -Wl,--wrap=${function})
 endforeach()
+
+# Every configuration that OpenTelemetry's schema allows; the script fetches the schema from PyPI.
+if(NOT CUSPAN_SANITIZE) # 2,000 processes: the unit tests of the same files run with sanitizers
+  add_test(NAME integration/otel_schema
+           COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/otel_schema_test.sh ${CMAKE_BINARY_DIR})
+endif()

@@ -8,6 +8,7 @@
 #include "model/views.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #define BATCH "tracer_provider.processors[].batch"
@@ -47,7 +48,7 @@ static void check_rings(const struct settings *settings, struct config_report *r
 
 /* The batch can't be larger than the queue. Whoever made the queue smaller and said nothing of the batch
  * meant no harm. */
-static void check_batch(struct output_settings *output, size_t index, struct config_report *report)
+static void check_batch(struct output_settings *output, const char *owner, struct config_report *report)
 {
     struct output_settings defaults = {0};
     const struct setting *size = setting_find(BATCH ".max_export_batch_size");
@@ -57,20 +58,19 @@ static void check_batch(struct output_settings *output, size_t index, struct con
         setting_reset(size, &defaults) == STATUS_OK && output->batch_spans_max == defaults.batch_spans_max;
     if (!is_default)
         config_warning(report,
-                       "%s: processor %zu: max_export_batch_size %" PRIu32 " is over max_queue_size %" PRIu32
-                       ", which holds for both",
-                       report->source, index, output->batch_spans_max, output->queue_spans_max);
+                       "%s: %s: max_export_batch_size %" PRIu32 " is over max_queue_size %" PRIu32
+                       ": using the latter for both",
+                       report->source, owner, output->batch_spans_max, output->queue_spans_max);
     output->batch_spans_max = output->queue_spans_max;
 }
 
-static void check_client_key(const struct exporter_settings *exporter, size_t index,
+static void check_client_key(const struct exporter_settings *exporter, const char *owner,
                              struct config_report *report)
 {
     if ((exporter->client_key_file != NULL) != (exporter->client_certificate_file != NULL))
-        config_error(
-            report,
-            "%s: processor %zu: tls: the client's %s is missing: set both key and certificate, or neither",
-            report->source, index, exporter->client_key_file ? "certificate" : "key");
+        config_error(report,
+                     "%s: %s: tls: the client's %s is missing: set both key and certificate, or neither",
+                     report->source, owner, exporter->client_key_file ? "certificate" : "key");
 }
 
 static void check_signals(const struct settings *settings, struct config_report *report)
@@ -116,12 +116,23 @@ static enum status make_streams(struct settings *settings, struct config_report 
     return status;
 }
 
-/* Metrics alone: nothing is sampled, so no span is made. */
+/* OpenTelemetry's schema allows 0, which is no interval. */
+static enum status check_interval(struct settings *settings, struct config_report *report)
+{
+    if (settings->metrics.interval_ms > 0)
+        return STATUS_OK;
+    const struct setting *interval = setting_find("meter_provider.readers[].periodic.interval");
+    config_warning(report, "%s: the export interval of metrics is 0: using the default of %s ms",
+                   report->source, interval->default_text);
+    return setting_reset(interval, settings);
+}
+
+/* With metrics alone, no span is made, because nothing is sampled. */
 static void check_metrics(struct settings *settings, struct config_report *report)
 {
     if (!settings->metrics.is_on)
         return;
-    check_client_key(&settings->metrics.output.exporter, settings->output_count, report);
+    check_client_key(&settings->metrics.output.exporter, "metric reader", report);
     settings->metrics.output.exporter.verify = settings->tls_verify;
     if (settings->output_count > 0)
         return;
@@ -132,8 +143,10 @@ static void check_metrics(struct settings *settings, struct config_report *repor
 static void check_outputs(struct settings *settings, struct config_report *report)
 {
     for (size_t i = 0; i < settings->output_count; i++) {
-        check_batch(&settings->outputs[i], i, report);
-        check_client_key(&settings->outputs[i].exporter, i, report);
+        char owner[32];
+        snprintf(owner, sizeof owner, "processor %zu", i);
+        check_batch(&settings->outputs[i], owner, report);
+        check_client_key(&settings->outputs[i].exporter, owner, report);
         settings->outputs[i].exporter.verify = settings->tls_verify;
     }
     if (settings_have_output(settings) || settings->disabled || settings->record_file)
@@ -264,6 +277,8 @@ static void check_counters(const struct settings *settings, struct config_report
 enum status check_settings(struct settings *settings, struct config_report *report)
 {
     enum status status = make_streams(settings, report); /* which need memory */
+    if (status == STATUS_OK)
+        status = check_interval(settings, report);
     if (status != STATUS_OK)
         return status;
     check_memory(settings, report);

@@ -38,6 +38,8 @@ void nearest_init(struct nearest *nearest, const char *word)
 
 void nearest_offer(struct nearest *nearest, const char *candidate)
 {
+    if (strcmp(nearest->word, candidate) == 0)
+        return;
     size_t length = strlen(nearest->word), candidate_length = strlen(candidate);
     if (length > NEAREST_WORD_MAX || candidate_length > NEAREST_WORD_MAX || length == 0)
         return;

@@ -14,7 +14,7 @@ struct nearest {
 };
 
 void nearest_init(struct nearest *nearest, const char *word);
-/* The first of several equally near ones stays. */
+/* The first of several equally near ones stays. The word itself is never suggested. */
 void nearest_offer(struct nearest *nearest, const char *candidate);
 
 #endif

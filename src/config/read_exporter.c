@@ -136,7 +136,7 @@ static void read_otlp_file(struct file_reader *reader, const struct place *place
     for (const struct item *item = node->items; item; item = item->next) {
         struct place at = place_of_item(place, item);
         if (strcmp(item->key, "output_stream") != 0)
-            reader_unknown_key(reader, place, item);
+            read_item(reader, place, item);
         else if (item->value->kind != NODE_SCALAR)
             reader_expected(reader, &at, "stdout or file:///PATH", item->value);
         else if (!node_is_null(item->value))
@@ -156,7 +156,10 @@ static void read_exporter(struct file_reader *reader, const struct place *parent
         read_otlp_file(reader, &place, choice->value);
         break;
     case EXPORTER_CONSOLE:
-        read_nothing(reader, &place, choice->value);
+        if (reader->output->signal == SIGNAL_METRICS)
+            read_map(reader, &place, choice->value);
+        else
+            read_nothing(reader, &place, choice->value);
         break;
     }
 }

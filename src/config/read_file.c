@@ -362,7 +362,7 @@ static void read_distribution(struct file_reader *reader, const struct place *pl
         struct nearest nearest;
         nearest_init(&nearest, item->key);
         nearest_offer(&nearest, "cuspan");
-        if (nearest.best[0])
+        if (strcmp(item->key, "cuspan") == 0 || nearest.best[0])
             read_item(reader, place, item);
     }
 }
@@ -392,6 +392,9 @@ static void read_known(struct file_reader *reader, const struct place *place, co
                 readers[i].read(reader, place, node);
         }
         break;
+    case SCHEMA_SETTING:
+        read_setting(reader, place, setting_find(key->effect), node);
+        break;
     case SCHEMA_UNSUPPORTED:
         reader_warning(reader, place, "%s", key->effect);
         break;
@@ -413,6 +416,17 @@ void read_item(struct file_reader *reader, const struct place *parent, const str
         read_known(reader, &place, key, item->value);
     else
         reader_unknown_key(reader, parent, item);
+}
+
+/* The schema lets anyone add keys here. */
+static void read_root_item(struct file_reader *reader, const struct place *root, const struct item *item)
+{
+    if (strncmp(item->key, "x-", 2) == 0) /* the conventional home of YAML anchors */
+        return;
+    if (schema_find(item->key) || setting_find(item->key))
+        read_item(reader, root, item);
+    else
+        reader_plugin(reader, root, item, "unknown key, which cuspan ignores");
 }
 
 /* tracer_provider comes last, because its limits go before attribute_limits wherever either stands. */
@@ -438,9 +452,8 @@ enum status read_document(struct file_reader *reader, const struct node *root)
                      reader->file);
     const struct item *tracer_provider = node_find(root, "tracer_provider");
     for (const struct item *item = root->items; item; item = item->next) {
-        bool is_users_own = strncmp(item->key, "x-", 2) == 0; /* where people keep their anchors */
-        if (item != tracer_provider && !is_users_own)
-            read_item(reader, &place, item);
+        if (item != tracer_provider)
+            read_root_item(reader, &place, item);
     }
     if (tracer_provider)
         read_item(reader, &place, tracer_provider);

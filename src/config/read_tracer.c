@@ -101,17 +101,19 @@ static void read_ratio(struct file_reader *reader, const struct place *place, co
 }
 
 static void read_sampler(struct file_reader *reader, const struct place *place, const struct node *node,
-                         struct sampler *sampler, bool is_nested);
+                         struct sampler *sampler);
 
-/* remote_parent_sampled and its like: what the parent's flag says is the only thing we do. */
+/* remote_parent_sampled and the like. cuspan follows the parent's sampled flag, as a parent_based nested here
+ * does. */
 static void read_parent_case(struct file_reader *reader, const struct place *place, const struct item *item,
                              const char *effect)
 {
     struct sampler found = default_sampler();
     uint32_t errors = reader->report->errors;
     bool is_not_sampled = strstr(item->key, "not_sampled") != NULL;
-    read_sampler(reader, place, item->value, &found, true);
-    bool is_usual = found.kind == (is_not_sampled ? SAMPLER_ALWAYS_OFF : SAMPLER_ALWAYS_ON);
+    read_sampler(reader, place, item->value, &found);
+    bool is_usual =
+        found.is_parent_based || found.kind == (is_not_sampled ? SAMPLER_ALWAYS_OFF : SAMPLER_ALWAYS_ON);
     if (!is_usual && reader->report->errors == errors && !node_is_null(item->value))
         reader_warning(reader, place, "%s", effect);
 }
@@ -134,16 +136,16 @@ static void read_parent_based(struct file_reader *reader, const struct place *pl
         else if (key->effect)
             read_parent_case(reader, &at, item, key->effect);
         else
-            read_sampler(reader, &at, item->value, sampler, true);
+            read_sampler(reader, &at, item->value, sampler);
     }
     sampler->is_parent_based = true;
 }
 
 static void read_sampler(struct file_reader *reader, const struct place *where, const struct node *node,
-                         struct sampler *sampler, bool is_nested)
+                         struct sampler *sampler)
 {
     static const char unsupported[] =
-        "cuspan has no such sampler: parent_based with a root of always_on holds";
+        "cuspan has no such sampler: it uses parent_based with a root of always_on";
     if (node_is_null(node))
         return;
     struct place place = sampler_place(where);
@@ -161,12 +163,7 @@ static void read_sampler(struct file_reader *reader, const struct place *where, 
         else
             reader_plugin(reader, &place, choice, unsupported);
     } else if (strcmp(choice->key, "parent_based") == 0) {
-        if (is_nested)
-            reader_error(reader, &at,
-                         "a parent_based inside another makes no difference: expected always_on, always_off "
-                         "or trace_id_ratio_based");
-        else
-            read_parent_based(reader, &at, choice->value, sampler);
+        read_parent_based(reader, &at, choice->value, sampler);
     } else if (strcmp(choice->key, "trace_id_ratio_based") == 0 ||
                strcmp(choice->key, "probability/development") == 0) {
         read_ratio(reader, &at, choice->value, sampler);
@@ -179,7 +176,7 @@ static void read_sampler(struct file_reader *reader, const struct place *where, 
 static void read_top_sampler(struct file_reader *reader, const struct place *place, const struct node *node)
 {
     struct sampler sampler = default_sampler();
-    read_sampler(reader, place, node, &sampler, false);
+    read_sampler(reader, place, node, &sampler);
     reader->settings->sampler = sampler.kind;
     reader->settings->sampler_ratio = sampler.ratio;
     reader->settings->sampler_parent_based = sampler.is_parent_based;

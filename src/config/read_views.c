@@ -6,7 +6,6 @@
 #include "model/histogram.h"
 #include "model/views.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -188,8 +187,12 @@ static void read_buckets_max(struct file_reader *reader, const struct place *pla
                              struct view *view)
 {
     int64_t value;
-    if (read_integer(reader, place, node, 2, HISTOGRAM_BUCKETS_MAX, &value))
-        view->shape.buckets_max = (uint16_t)value;
+    if (!read_integer(reader, place, node, 2, INT32_MAX, &value))
+        return;
+    if (value > HISTOGRAM_BUCKETS_MAX)
+        reader_warning(reader, place, "%lld is more than cuspan's histograms have: using %d",
+                       (long long)value, HISTOGRAM_BUCKETS_MAX);
+    view->shape.buckets_max = (uint16_t)(value < HISTOGRAM_BUCKETS_MAX ? value : HISTOGRAM_BUCKETS_MAX);
 }
 
 static void read_min_max(struct file_reader *reader, const struct place *place, const struct node *node,
@@ -333,22 +336,38 @@ static void read_keys(struct file_reader *reader, const struct place *place, con
     }
 }
 
-/* What it selects must be able to be what it asks for. `streams`: how many each metric has so far. */
+/* An aggregation that does not fit is an error for a metric of cuspan selected by its name. A wider selector
+ * may be written for other programs: as OpenTelemetry's specification says, the view is not applied. */
+static void say_obstacle(struct file_reader *reader, const struct place *place, const struct view *view,
+                         enum metric metric)
+{
+    const char *name = metric_table[metric].name, *obstacle = view_obstacle(view, metric);
+    if (view->instrument_name && strcmp(view->instrument_name, name) == 0)
+        reader_error(reader, place,
+                     "%s %s: choose another aggregation, or select others by instrument_name or "
+                     "instrument_type",
+                     name, obstacle);
+    else
+        reader_warning(reader, place, "%s %s: the view is not applied to this metric and others like it",
+                       name, obstacle);
+}
+
+/* `streams`: how many each metric has so far. */
 static void check_view(struct file_reader *reader, const struct place *place, const struct view *view,
                        uint8_t streams[METRIC_COUNT])
 {
     unsigned selected = 0;
+    bool has_obstacle = false;
     for (enum metric metric = 0; metric < METRIC_COUNT; metric++) {
         if (!view_selects(view, metric))
             continue;
-        const char *name = metric_table[metric].name, *obstacle = view_obstacle(view, metric);
+        const char *name = metric_table[metric].name;
         selected++;
-        if (obstacle) {
-            reader_error(reader, place,
-                         "%s %s: choose another aggregation, or select others by instrument_name or "
-                         "instrument_type",
-                         name, obstacle);
-            return;
+        if (view_obstacle(view, metric)) {
+            if (!has_obstacle)
+                say_obstacle(reader, place, view, metric);
+            has_obstacle = true;
+            continue;
         }
         if (view->aggregation != AGGREGATION_DROP && ++streams[metric] > STREAMS_MAX) {
             reader_error(reader, place, "more than %d views select %s: expected fewer", STREAMS_MAX, name);

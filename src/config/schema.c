@@ -19,8 +19,15 @@
         path ".max_response_size", SCHEMA_UNSUPPORTED, own_limit                                             \
     }
 
-static const char cumulative[] = "not supported: cumulative holds for files";
-static const char explicit[] = "not supported: explicit_bucket_histogram holds for files";
+/* The agent aggregates before any exporter, so these hold for files and the console, too. */
+#define METRICS_KEYS(exporter)                                                                               \
+    {READER ".exporter." exporter ".temporality_preference", SCHEMA_SETTING,                                 \
+     READER ".exporter.otlp_http.temporality_preference"},                                                   \
+    {                                                                                                        \
+        READER ".exporter." exporter ".default_histogram_aggregation", SCHEMA_SETTING,                       \
+            READER ".exporter.otlp_http.default_histogram_aggregation"                                       \
+    }
+
 static const char own_limit[] =
     "not supported: cuspan splits requests below 20 MiB and reads answers up to 4 MiB";
 static const char flag_decides[] = "not supported: a parent's sampled flag decides";
@@ -63,6 +70,8 @@ const struct schema_key schema_keys[] = {
     {"meter_provider.meter_configurator/development", SCHEMA_UNSUPPORTED,
      "not supported: views say which metrics are sent (docs/metrics.md)"},
     {READER, SCHEMA_READER, 0},
+    {READER ".max_export_batch_size/development", SCHEMA_UNSUPPORTED,
+     "not used: cuspan splits requests of metrics by their size in bytes"},
     {READER ".producers", SCHEMA_UNSUPPORTED, "not supported: cuspan sends its own metrics alone"},
     {READER ".cardinality_limits", SCHEMA_UNSUPPORTED,
      "not supported: cuspan's own bounds hold (docs/metrics.md)"},
@@ -71,9 +80,9 @@ const struct schema_key schema_keys[] = {
     OTLP_KEYS(READER ".exporter.otlp_grpc"),
     {READER ".exporter.otlp_file/development", SCHEMA_READER, 0},
     {READER ".exporter.otlp_file/development.output_stream", SCHEMA_READER, 0},
-    {READER ".exporter.otlp_file/development.temporality_preference", SCHEMA_UNSUPPORTED, cumulative},
-    {READER ".exporter.otlp_file/development.default_histogram_aggregation", SCHEMA_UNSUPPORTED, explicit},
+    METRICS_KEYS("otlp_file/development"),
     {READER ".exporter.console", SCHEMA_READER, 0},
+    METRICS_KEYS("console"),
 
     {"distribution", SCHEMA_READER, 0},
     {"distribution.cuspan", SCHEMA_MAP, 0},

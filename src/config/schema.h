@@ -7,6 +7,7 @@
 enum schema_kind {
     SCHEMA_MAP,        /* its keys are in this table or in that of settings */
     SCHEMA_READER,     /* read_file.c or one of its neighbours has a function for it */
+    SCHEMA_SETTING,    /* sets the setting whose path is in `effect` */
     SCHEMA_IGNORED,    /* makes no difference to spans: nothing is said */
     SCHEMA_UNSUPPORTED /* makes a difference that the user should know: one warning with `effect` */
 };

@@ -327,7 +327,7 @@ const struct setting settings_table[] = {
      SETTINGS(metrics.interval_ms),
      .type = SETTING_UINT32,
      .flags = SETTING_ALTERNATIVE,
-     RANGE(1, MS_MAX),
+     RANGE(0, MS_MAX),
      .default_text = "60000",
      .env = {"OTEL_METRIC_EXPORT_INTERVAL"},
      .comment = "with a reader, metrics are sent: so often, in ms"},

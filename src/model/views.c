@@ -89,7 +89,7 @@ enum status streams_create(const struct view *views, size_t count, enum histogra
         struct metric_streams *of = &made->of[metric];
         bool is_selected = false;
         for (size_t i = 0; i < count; i++) {
-            if (!view_selects(&views[i], metric))
+            if (!view_selects(&views[i], metric) || view_obstacle(&views[i], metric))
                 continue;
             is_selected = true;
             if (views[i].aggregation != AGGREGATION_DROP && of->count < STREAMS_MAX)

@@ -68,8 +68,8 @@ bool view_selects(const struct view *view, enum metric metric);
 const char *view_obstacle(const struct view *view, enum metric metric);
 void view_deinit(struct view *view);
 
-/* Of views that have no obstacle; beyond STREAMS_MAX of one metric they are left out. `form`: of histograms
- * where no view says another. Owned by the caller: free(). */
+/* A view is not applied to a metric that has an obstacle, nor beyond STREAMS_MAX streams of one metric.
+ * `form` is that of histograms without a view's aggregation. The caller owns the result: free(). */
 enum status streams_create(const struct view *views, size_t count, enum histogram_form form,
                            struct streams **streams) MUST_CHECK;
 /* The memory that they need at most beyond that of metrics without views. */

@@ -454,14 +454,17 @@ class Views(Case):
                  "boundaries: expected numbers, each above the one before it"),
                 ("{selector: {instrument_type: histogram}, stream: {aggregation: {explicit_bucket_histogram: {boundaries: [a]}}}}",
                  "boundaries[0]: expected a number of seconds"),
-                ("{selector: {instrument_type: histogram}, stream: {aggregation: {base2_exponential_bucket_histogram: {max_size: 161}}}}",
-                 "max_size: expected an integer from 2 to 160"),
+                ("{selector: {instrument_type: histogram}, stream: {aggregation: {base2_exponential_bucket_histogram: {max_size: 1}}}}",
+                 "max_size: expected an integer from 2 to"),
                 ("{selector: {instrument_type: histogram}, stream: {aggregation: {base2_exponential_bucket_histogram: {max_scale: 21}}}}",
                  "max_scale: expected an integer from -10 to 20"),
                 ("{selector: {instrument_type: histogram}, stream: {aggregation: {drop: {a: 1}}}}", "expected nothing below this key")):
             self.check([view], words, 1)
         self.check(["{selector: {instrument_name: cuda.calls}, stream: {}}"] * 5, "more than 4 views select cuda.calls", 1)
         for view, words in (
+                ("{selector: {instrument_type: histogram}, stream: {aggregation: {base2_exponential_bucket_histogram: {max_size: 161}}}}",
+                 "max_size: 161 is more than cuspan's histograms have: using 160"),
+                ("{selector: {instrument_name: '*'}, stream: {aggregation: {last_value: }}}", "the view is not applied to this metric"),
                 ("{selector: {instrument_name: http.duration}, stream: {}}", "warning: {config}:8:5: meter_provider.views[0]: selects none"),
                 ("{selector: {meter_name: io.opentelemetry.jvm}, stream: {}}", "selects none of cuspan's metrics"),
                 ("{selector: {instrument_type: observable_gauge}, stream: {}}", "selects none of cuspan's metrics"),

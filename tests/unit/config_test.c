@@ -404,6 +404,9 @@ static void wrong_exporters_are_errors_in_words(void **state)
         {"otlp_file/development: {output_stream: /tmp/x}", "output_stream: expected stdout or file:///PATH"},
         {"otlp_file/development: {output_strem: x}", "did you mean output_stream?"},
         {"console: {pretty: true}", "console: expected nothing below this key"},
+        {"console: {temporality_preference: delta}", "console: expected nothing below this key"},
+        {"otlp_file/development: {temporality_preference: delta}",
+         "temporality_preference: unknown key: expected one of output_stream"},
         {"{console: , otlp_http: }", "exporter: expected one key"},
         {"[console]", "exporter: expected otlp_http, otlp_grpc"},
     };
@@ -415,7 +418,8 @@ static void wrong_structures_are_errors_in_words(void **state)
 {
     static const struct expectation cases[] = {
         {"resorce: {}", "2:1: resorce: unknown key; did you mean resource?"},
-        {"frobnicate: {}", "frobnicate: unknown key: expected one of disabled, log_level"},
+        {"tracer_provider: {processors: [{simple: {exporter: {console: }}}], frobnicate: {}}",
+         "frobnicate: unknown key: expected one of processors, limits, sampler"},
         {"tracer_provider: {}", "tracer_provider: processors is missing"},
         {"tracer_provider: {processors: []}", "processors: expected a list with at least one processor"},
         {"tracer_provider: {processors: [{bach: }]}", "processors[0].bach: unknown key; did you mean batch?"},
@@ -435,9 +439,6 @@ static void wrong_structures_are_errors_in_words(void **state)
         {"tracer_provider: {processors: [{simple: {exporter: {console: }}}], sampler: {trace_id_ratio_based: "
          "{ratoi: 1}}}",
          "ratoi: unknown key"},
-        {"tracer_provider: {processors: [{simple: {exporter: {console: }}}], sampler: {parent_based: {root: "
-         "{parent_based: }}}}",
-         "a parent_based inside another"},
         {"tracer_provider: {processors: [{simple: {exporter: {console: }}}], sampler: {parent_based: {rot: "
          "}}}",
          "did you mean root?"},
@@ -482,7 +483,7 @@ static void what_an_sdk_knows_and_cuspan_does_not_is_one_warning(void **state)
          "compression: \"snappy\" is not supported: gzip holds"},
         {"tracer_provider: {processors: [{simple: {exporter: {console: }}}], sampler: "
          "{jaeger_remote/development: {}}}",
-         "cuspan has no such sampler: parent_based with a root of always_on holds"},
+         "cuspan has no such sampler: it uses parent_based with a root of always_on"},
         {"tracer_provider: {processors: [{simple: {exporter: {console: }}}], sampler: {my_own: {}}}",
          "cuspan has no such sampler"},
         {"tracer_provider: {processors: [{simple: {exporter: {console: }}}], sampler: {parent_based: "
@@ -514,6 +515,78 @@ static void what_an_sdk_knows_and_cuspan_does_not_is_one_warning(void **state)
         assert_int_equal(settings.output_count, 1);
         settings_deinit(&settings);
     }
+}
+
+static enum status load_reader(const char *exporter)
+{
+    char text[400];
+    snprintf(text, sizeof text,
+             "file_format: \"1.1\"\nmeter_provider:\n  readers:\n    - periodic: {exporter: %s}\n", exporter);
+    return load_file(text);
+}
+
+static void each_exporter_of_metrics_takes_the_keys_of_aggregation(void **state)
+{
+    static const char *const exporters[] = {"otlp_http", "otlp_grpc", "otlp_file/development", "console"};
+    for (size_t i = 0; i < sizeof exporters / sizeof *exporters; i++) {
+        char text[200];
+        snprintf(text, sizeof text,
+                 "{%s: {temporality_preference: delta, default_histogram_aggregation: "
+                 "base2_exponential_bucket_histogram}}",
+                 exporters[i]);
+        assert_quiet(load_reader(text));
+        assert_int_equal(settings.metrics.temporality, TEMPORALITY_DELTA);
+        assert_int_equal(settings.metrics.histogram_form, HISTOGRAM_EXPONENTIAL);
+        settings_deinit(&settings);
+        snprintf(text, sizeof text, "{%s: {temporality_preference: dalta}}", exporters[i]);
+        assert_error(load_reader(text), "temporality_preference: expected cumulative, delta or low_memory, "
+                                        "not \"dalta\"; did you mean delta?");
+        snprintf(text, sizeof text, "{%s: {temporalty_preference: delta}}", exporters[i]);
+        assert_error(load_reader(text),
+                     "temporalty_preference: unknown key; did you mean temporality_preference?");
+    }
+}
+
+static void what_the_schema_allows_and_cuspan_does_not_have_is_a_warning(void **state)
+{
+    static const struct expectation cases[] = {
+        {"acme_profiler: {rate: 5}", "2:1: acme_profiler: unknown key, which cuspan ignores"},
+        {"meter_provider: {readers: [{periodic: {interval: 0, exporter: {console: }}}]}",
+         "the export interval of metrics is 0: using the default of 60000 ms"},
+        {"meter_provider: {readers: [{periodic: {max_export_batch_size/development: 9, exporter: "
+         "{console: }}}]}",
+         "max_export_batch_size/development: not used"},
+        {"meter_provider: {readers: [{periodic: {exporter: {console: }}}], views: [{selector: {unit: s}, "
+         "stream: {aggregation: {explicit_bucket_histogram: }}}]}",
+         "views[0]: cuda.call.time is no histogram, so there is nothing to put into buckets: the view is not "
+         "applied"},
+        {"meter_provider: {readers: [{periodic: {exporter: {console: }}}], views: [{selector: "
+         "{instrument_type: histogram}, stream: {aggregation: {base2_exponential_bucket_histogram: "
+         "{max_size: 320}}}}]}",
+         "max_size: 320 is more than cuspan's histograms have: using 160"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[500];
+        snprintf(text, sizeof text,
+                 "file_format: \"1.1\"\n%s\n"
+                 "tracer_provider: {processors: [{simple: {exporter: {console: }}}]}\n",
+                 cases[i].yaml);
+        assert_warns(load_file(text), cases[i].says);
+        assert_int_equal(report.warnings, 1);
+        assert_true(settings.metrics.interval_ms > 0);
+        settings_deinit(&settings);
+    }
+}
+
+static void a_parent_based_sampler_may_nest(void **state)
+{
+    assert_quiet(
+        load_file("file_format: \"1.1\"\ntracer_provider:\n"
+                  "  processors: [{simple: {exporter: {console: }}}]\n"
+                  "  sampler: {parent_based: {root: {parent_based: {root: {always_off: }}}, "
+                  "remote_parent_sampled: {parent_based: }, local_parent_not_sampled: {parent_based: }}}\n"));
+    assert_int_equal(settings.sampler, SAMPLER_ALWAYS_OFF);
+    assert_true(settings.sampler_parent_based);
 }
 
 static void what_makes_no_difference_to_spans_is_silent(void **state)
@@ -1012,6 +1085,9 @@ int main(void)
         TEST(wrong_exporters_are_errors_in_words),
         TEST(wrong_structures_are_errors_in_words),
         TEST(what_an_sdk_knows_and_cuspan_does_not_is_one_warning),
+        TEST(each_exporter_of_metrics_takes_the_keys_of_aggregation),
+        TEST(what_the_schema_allows_and_cuspan_does_not_have_is_a_warning),
+        TEST(a_parent_based_sampler_may_nest),
         TEST(what_makes_no_difference_to_spans_is_silent),
         TEST(no_usable_exporter_is_one_warning),
         TEST(header_values_are_in_no_message),

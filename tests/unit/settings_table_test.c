@@ -303,6 +303,7 @@ static void the_nearest_word_is_found_or_none(void **state)
                  {"sesion", "session"},
                  {"CUPTI", "cupti"},
                  {"ring", "rings"},
+                 {"rings", ""}, /* a word is not a correction of itself */
                  {"xyz", ""},
                  {"", ""},
                  {"de", ""}};
