@@ -89,6 +89,9 @@ part_shellcheck() {
     shellcheck "${scripts[@]}" && echo "${#scripts[@]} scripts"
 }
 
+# Vale, and that it finds what is planted.
+part_prose() { wait_for_vale && tests/prose/check_test.sh && tools/check-prose.sh; }
+
 # The committed tables of CUPTI's numbers are what the generator makes of NVIDIA's headers.
 part_tables() { python_with pip && PATH=$(dirname "$PYTHON"):$PATH tests/integration/tables_regenerate.sh; }
 
@@ -129,13 +132,20 @@ part_processes() { needs_gpu && tests/gpu/processes.sh build/gpu-processes build
 
 # ---- Running them ----------------------------------------------------------------------------------------------------
 
-# A Jaeger may have to be built, for minutes: that goes on while the compilers run.
-JAEGER_PID=''
-start_getting_jaeger() {
-    tools/get-jaeger.sh --present >/dev/null && return
-    say "getting a Jaeger meanwhile (log: build/log/get-jaeger.log)"
-    tools/get-jaeger.sh >build/log/get-jaeger.log 2>&1 </dev/null &
-    JAEGER_PID=$!
+# Jaeger and Vale may have to be built, which takes minutes: that happens while the compilers run.
+JAEGER_PID='' VALE_PID=''
+start_getting_tools() {
+    if ! tools/get-jaeger.sh --present >/dev/null; then
+        say "getting a Jaeger meanwhile (log: build/log/get-jaeger.log)"
+        tools/get-jaeger.sh >build/log/get-jaeger.log 2>&1 </dev/null &
+        JAEGER_PID=$!
+    fi
+    tools/get-vale.sh >build/log/get-vale.log 2>&1 </dev/null &
+    VALE_PID=$!
+}
+wait_for_vale() {
+    while kill -0 "$VALE_PID" 2>/dev/null; do sleep 1; done # not a child of this subshell
+    tail -n 5 build/log/get-vale.log
 }
 wait_for_jaeger() {
     # Parts run in a subshell, of which the other one is no child: so it looks instead of waiting.
@@ -243,7 +253,7 @@ main() {
     trap stop_behind EXIT
     echo "install        what is missing"
     install_packages
-    start_getting_jaeger
+    start_getting_tools
 
     run_part layering "who may include what"
     run_part format "clang-format"
@@ -253,6 +263,7 @@ main() {
     run_part tsan "the same under ThreadSanitizer"
     run_part tidy "clang-tidy"
     run_part analyze "gcc's static analysis"
+    run_part prose "words and phrases, by Vale"
     run_part tables "CUPTI's numbers, made again from NVIDIA's headers"
     run_part nvtx "NVTX's own headers and Python's package"
     run_part fuzz "each fuzzer for a while"

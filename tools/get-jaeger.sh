@@ -8,18 +8,9 @@ set -eu
 . "$(dirname "$0")/lib.sh"
 
 MODULE_VERSION=v1.76.0 # what the module and the release page call $JAEGER_VERSION
-GO_VERSION_MIN=1.24.6  # the module's own demand
-GO_VERSION_USED=1.25.4 # fetched where the machine's Go is older
+GO_VERSION_MIN=1.24.6  # the module requires it
 HOME_OF_IT=$CACHE/jaeger-$JAEGER_VERSION
 BINARY=$HOME_OF_IT/jaeger
-case $(uname -m) in
-x86_64) ARCH=amd64 ;;
-aarch64) ARCH=arm64 ;;
-*) fail "no Jaeger for $(uname -m)" ;;
-esac
-
-# Messages go to standard error: standard output is the path.
-note() { echo "$*" >&2; }
 
 from_release() {
     local name=jaeger-$JAEGER_VERSION-linux-$ARCH work=$1
@@ -37,51 +28,10 @@ from_release() {
     mv "$name/jaeger" "$work/jaeger"
 }
 
-# go_is_new GO: the module asks for GO_VERSION_MIN.
-go_is_new() {
-    local version
-    version=$(GOTOOLCHAIN=local "$1" env GOVERSION 2>/dev/null) || return 1
-    [ "$(printf '%s\n' "$GO_VERSION_MIN" "${version#go}" | sort -V | head -n 1)" = "$GO_VERSION_MIN" ]
-}
-
-# Leaves a Go that is new enough in $GO. An older one (Debian 12 has 1.19) can fetch a newer one: toolchains are
-# modules too, and their checksums are checked like any module's.
-find_go() {
-    local toolchain=golang.org/toolchain@v0.0.1-go$GO_VERSION_USED.linux-$ARCH dir
-    GO=$(command -v go || true)
-    if [ -z "$GO" ]; then
-        for GO in /usr/local/go/bin/go /usr/lib/go/bin/go; do
-            [ ! -x "$GO" ] || break
-        done
-    fi
-    if [ ! -x "$GO" ]; then
-        have apt-get || { note "building Jaeger needs Go: install it (go.dev/dl)"; return 1; }
-        note "installing golang-go"
-        apt_install golang-go >&2 || return 1
-        GO=$(command -v go)
-    fi
-    if ! go_is_new "$GO"; then
-        note "fetching Go $GO_VERSION_USED ($("$GO" version | cut -d' ' -f3) is too old for Jaeger)"
-        dir=$(cd "$1" && "$GO" mod download -json "$toolchain" | sed -n 's/^\t"Dir": "\(.*\)",*$/\1/p')
-        [ -n "$dir" ] || return 1
-        # A module's files are never executable.
-        chmod -R u+x "$dir/bin" "$dir/pkg/tool"
-        GO=$dir/bin/go
-        unset GOROOT
-    fi
-}
-
 from_module() {
     local work=$1 module=github.com/jaegertracing/jaeger dir
-    # What the user has already is read, but nothing is written outside of $work.
-    local theirs
-    theirs=$(go env GOMODCACHE 2>/dev/null || echo "$HOME/go/pkg/mod")/cache/download
-    export GOPATH=$work/path GOMODCACHE=$work/path/mod GOCACHE=$work/cache GOTMPDIR=$work
-    export GOFLAGS=-modcacherw GOTOOLCHAIN=local GOWORK=off CGO_ENABLED=0
-    find_go "$work" || return 1
-    GOPROXY=$("$GO" env GOPROXY)
-    [ ! -d "$theirs" ] || GOPROXY=file://$theirs,$GOPROXY
-    export GOPROXY
+    export CGO_ENABLED=0
+    find_go "$work" "$GO_VERSION_MIN" || return 1
     note "building Jaeger $JAEGER_VERSION from its Go module, once for this user: about four minutes on two cores"
     dir=$(cd "$work" && "$GO" mod download -json "$module@$MODULE_VERSION" | sed -n 's/^\t"Dir": "\(.*\)",*$/\1/p')
     [ -n "$dir" ] || return 1

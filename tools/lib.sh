@@ -278,3 +278,56 @@ jaeger_start() {
     setsid "$1" --config "$ROOT/tools/jaeger.yaml" >"$2/jaeger.log" 2>&1 </dev/null &
     echo $! >"$2/jaeger.pid"
 }
+
+# ---- Go ------------------------------------------------------------------------------------------------------------
+# For tools that print the path of what they fetch or build: messages go to standard error.
+
+note() { echo "$*" >&2; }
+
+GO_VERSION_USED=1.25.7 # downloaded if the machine's Go is too old
+case $(uname -m) in # by the names that Go and releases use
+x86_64) ARCH=amd64 ;;
+aarch64) ARCH=arm64 ;;
+*) ARCH=$(uname -m) ;;
+esac
+
+# go_is_new GO VERSION
+go_is_new() {
+    local version
+    version=$(GOTOOLCHAIN=local "$1" env GOVERSION 2>/dev/null) || return 1
+    [ "$(printf '%s\n' "$2" "${version#go}" | sort -V | head -n 1)" = "$2" ]
+}
+
+# find_go FOLDER VERSION: leaves a Go of at least this version in $GO, and its environment such that it reads the user's
+# module cache but writes only below FOLDER. An older Go (Debian 12 has 1.19) downloads a newer one: toolchains are
+# modules too, and their checksums are verified like those of any module.
+find_go() {
+    local work=$1 toolchain=golang.org/toolchain@v0.0.1-go$GO_VERSION_USED.linux-$ARCH dir cache
+    GO=$(command -v go || true)
+    if [ -z "$GO" ]; then
+        for GO in /usr/local/go/bin/go /usr/lib/go/bin/go; do
+            [ ! -x "$GO" ] || break
+        done
+    fi
+    if [ ! -x "$GO" ]; then
+        have apt-get || { note "this build needs Go: install it (go.dev/dl)"; return 1; }
+        note "installing golang-go"
+        apt_install golang-go >&2 || return 1
+        GO=$(command -v go)
+    fi
+    cache=$("$GO" env GOMODCACHE 2>/dev/null || echo "$HOME/go/pkg/mod")/cache/download
+    export GOPATH=$work/path GOMODCACHE=$work/path/mod GOCACHE=$work/cache GOTMPDIR=$work
+    export GOFLAGS=-modcacherw GOTOOLCHAIN=local GOWORK=off
+    GOPROXY=$("$GO" env GOPROXY)
+    [ ! -d "$cache" ] || GOPROXY=file://$cache,$GOPROXY
+    export GOPROXY
+    if ! go_is_new "$GO" "$2"; then
+        note "downloading Go $GO_VERSION_USED ($("$GO" version | cut -d' ' -f3) is older than $2)"
+        dir=$(cd "$work" && "$GO" mod download -json "$toolchain" | sed -n 's/^\t"Dir": "\(.*\)",*$/\1/p')
+        [ -n "$dir" ] || return 1
+        # Files of modules are never executable.
+        chmod -R u+x "$dir/bin" "$dir/pkg/tool"
+        GO=$dir/bin/go
+        unset GOROOT
+    fi
+}
