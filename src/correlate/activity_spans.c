@@ -124,13 +124,13 @@ static void describe_graph(struct correlate *c, const struct activity_record *re
         span_attr_int(span, &key_graph_nodes, nodes);
     if (!record->graph_node_id || !graphs_link_nodes(c->graphs))
         return;
-    if (!graphs_capture_of(c->graphs, record->graph_node_id, &c->links[0])) {
+    if (!graphs_capture_of(c->graphs, record->graph_node_id, &c->link)) {
         counter_add(COUNTER_graph_nodes_unlinked, 1);
         return;
     }
-    c->links[0].attr =
+    c->link.attr =
         (struct span_attr){.key = &key_link, .type = ATTR_STRING, .len = strlen("capture"), .s = "capture"};
-    span->links = c->links;
+    span->links = &c->link;
     span->link_count = 1;
 }
 
@@ -254,7 +254,7 @@ static void emit_activity(struct correlate *c, const struct activity_record *rec
         figures_exemplify(c->figures, span->trace_id, span->span_id);
     if (session->is_open && (!call || memcmp(call->trace_id, session->trace_id, 16) == 0))
         session_cover(session, span->start_ns, span->end_ns);
-    correlate_emit(c);
+    correlate_emit(c, span);
 }
 
 /* Or CUPTI was left to another tool for a while. */

@@ -21,13 +21,9 @@ static const struct attr_key key_module_id = ATTR_KEY("cuda.module.id");
 static const struct attr_key key_module_bytes = ATTR_KEY("cuda.module.bytes");
 static const struct attr_key key_context_handle = ATTR_KEY("cuda.context.handle");
 
-/* Threads may all work for requests: then there is none yet. One that is open stays, though it be due:
- * closing it would take the scratch span. */
 static void add_to_session(struct correlate *c, const struct span_event *event)
 {
-    if (!c->session.is_open)
-        correlate_session_at(c, event->time_ns);
-    session_add_event(&c->session, event);
+    session_add_event(correlate_session_at(c, event->time_ns), event);
 }
 
 /* Moves what happened on this thread inside the call to the call's span; what is older happened outside any
@@ -294,7 +290,7 @@ void correlate_call(struct correlate *c, const struct thread_info *thread, const
         put_names(c, info, call);
     if (__builtin_expect(c->stack != NULL, 0))
         put_stack(c);
-    correlate_emit(c);
+    correlate_emit(c, span);
 }
 
 void correlate_resource(struct correlate *c, const struct thread_info *thread,

@@ -100,10 +100,10 @@ void correlate_destroy(struct correlate *correlate)
 /* --- sessions
  * ------------------------------------------------------------------------------------------------------ */
 
-void correlate_emit(struct correlate *c)
+void correlate_emit(struct correlate *c, const struct span *span)
 {
     counter_add_alone(COUNTER_spans_created, 1);
-    c->sink.on_span(c->sink.context, &c->span);
+    c->sink.on_span(c->sink.context, span);
 }
 
 /* A session whose calls' GPU records are still to come. */
@@ -116,7 +116,7 @@ struct ended_session {
 /* It spans what is counted for it, the GPU's work after its last call included. */
 static void emit_session(struct correlate *c, struct account *account, struct span_event *events)
 {
-    struct span *span = &c->span;
+    struct span *span = &c->ended.span;
     if (account->totals.first_ns && account->totals.first_ns < span->start_ns)
         span->start_ns = account->totals.first_ns;
     if (account->totals.last_ns > span->end_ns)
@@ -125,76 +125,73 @@ static void emit_session(struct correlate *c, struct account *account, struct sp
     counting_emit(c, account, events, SPAN_EVENTS_MAX);
 }
 
-void correlate_emit_session(struct correlate *c, struct account *account, const void *body)
+static void emit_lingering(void *context, struct account *account, const void *body)
 {
-    const struct ended_session *ended = body;
-    c->span = ended->span;
-    memcpy(c->links, ended->links, sizeof c->links);
-    memcpy(c->session_events, ended->events, ended->span.event_count * sizeof *ended->events);
-    c->span.links = c->links;
-    c->span.events = c->session_events;
-    emit_session(c, account, c->session_events);
+    struct correlate *c = context;
+    const struct ended_session *session = body;
+    c->ended.span = session->span;
+    memcpy(c->ended.links, session->links, sizeof c->ended.links);
+    memcpy(c->ended.events, session->events, session->span.event_count * sizeof *session->events);
+    c->ended.span.links = c->ended.links;
+    c->ended.span.events = c->ended.events;
+    emit_session(c, account, c->ended.events);
 }
 
-/* Keeps the scratch span, the session's. It may be taken by others that have to make way, so it is put aside.
- */
-static bool linger(struct correlate *c, const struct account *account)
+static void end_session(struct correlate *c, const char *reason, struct span *span, struct span_link *links)
 {
-    struct ended_session ended = {.span = c->span};
-    size_t event_bytes = c->span.event_count * sizeof *c->span.events;
-    struct lingering_head head = {.bytes = (uint32_t)(sizeof ended + event_bytes),
+    session_close(&c->session, reason, span, links);
+    if (c->session.is_sampled)
+        own_cost_write(&c->own_cost, span);
+}
+
+/* False: there is no room for it. Others may leave early, which is why it is asked for before the span is
+ * made. */
+static bool linger(struct correlate *c, const struct account *account, const char *reason)
+{
+    size_t event_bytes = c->session.event_count * sizeof *c->session.events;
+    struct lingering_head head = {.bytes = (uint32_t)(sizeof(struct ended_session) + event_bytes),
                                   .account = account->handle,
                                   .since_ns = c->now_ns,
-                                  .kind = LINGERING_SESSION};
-    memcpy(ended.links, c->links, sizeof ended.links);
+                                  .emit = emit_lingering};
     struct ended_session *kept = counting_linger(c, &head);
-    if (kept) {
-        *kept = ended;
-        memcpy(kept->events, c->session.events, event_bytes);
-    } else {
-        c->span = ended.span;
-        memcpy(c->links, ended.links, sizeof c->links);
-    }
-    return kept != NULL;
+    if (!kept)
+        return false;
+    end_session(c, reason, &kept->span, kept->links);
+    memcpy(kept->events, c->session.events, event_bytes);
+    return true;
 }
 
 static void close_session(struct correlate *c, const char *reason)
 {
     struct account *account = accounts_find(c->accounts, c->session_account);
     c->session_account = 0;
-    session_close(&c->session, reason, &c->span, c->links);
-    if (c->session.is_sampled)
-        own_cost_write(&c->own_cost, &c->span);
-    if (account && account->due && linger(c, account))
+    if (account && account->due && linger(c, account, reason))
         return;
+    end_session(c, reason, &c->ended.span, c->ended.links);
     if (account)
         emit_session(c, account, c->session.events);
     else if (c->session.is_sampled)
-        correlate_emit(c);
+        correlate_emit(c, &c->ended.span);
     else
         counter_add_alone(COUNTER_sessions_unsampled, 1);
     if (account)
         accounts_close(c->accounts, account);
 }
 
-/* Makes nobody leave for it: events open sessions while the scratch span is another's. */
-static void open_account(struct correlate *c)
+static void close_session_if_due(struct correlate *c, uint64_t time_ns)
 {
-    struct account *account = c->session.is_sampled ? accounts_open(c->accounts, 0) : NULL;
-    if (account)
-        account->is_root = true;
-    c->session_account = account ? account->handle : 0;
+    if (session_is_due(&c->session, time_ns))
+        close_session(c, c->session.spans >= c->session.options.spans_max ? "spans" : "age");
 }
 
 /* The parent of work that belongs to no request. Other parents of a call go before it: ranges and attached
  * contexts. */
 struct session *correlate_session_at(struct correlate *c, uint64_t time_ns)
 {
-    if (session_is_due(&c->session, time_ns))
-        close_session(c, c->session.spans >= c->session.options.spans_max ? "spans" : "age");
+    close_session_if_due(c, time_ns);
     if (!c->session.is_open) {
         session_open(&c->session, time_ns);
-        open_account(c);
+        c->session_account = c->session.is_sampled ? counting_open_root(c) : 0;
         if (c->sink.on_session)
             c->sink.on_session(c->sink.context, c->session.trace_id, c->session.span_id, c->session.flags);
     }
@@ -268,8 +265,8 @@ void correlate_tick(struct correlate *c, uint64_t now_ns)
     c->next_sweep_ns = now_ns + SWEEP_INTERVAL_NS;
     activity_spans_sweep(c);
     counting_sweep(c);
-    if (c->session.is_open && session_is_due(&c->session, clock_now_ns()))
-        close_session(c, c->session.spans >= c->session.options.spans_max ? "spans" : "age");
+    if (c->session.is_open)
+        close_session_if_due(c, clock_now_ns());
 }
 
 void correlate_settle(struct correlate *c, uint64_t now_ns)

@@ -22,14 +22,16 @@ static struct account *account_at(struct correlate *c, uint32_t handle)
 void counting_put_error(struct correlate *c, const struct totals *totals)
 {
     if (c->is_summary && totals->errors)
-        correlate_put_error(&c->span, (enum call_domain)totals->first_error_domain, totals->first_error);
+        correlate_put_error(&c->ended.span, (enum call_domain)totals->first_error_domain,
+                            totals->first_error);
 }
 
 void counting_emit(struct correlate *c, struct account *account, struct span_event *events,
                    uint32_t events_max)
 {
-    totals_write(accounts_pool(c->accounts), &account->totals, &c->devices, &c->span, events, events_max);
-    correlate_emit(c);
+    struct span *span = &c->ended.span;
+    totals_write(accounts_pool(c->accounts), &account->totals, &c->devices, span, events, events_max);
+    correlate_emit(c, span);
 }
 
 /* Nothing at all was done in a request in which only a range was opened. */
@@ -39,7 +41,7 @@ static void send_summary(struct correlate *c, struct summary *summary)
     const struct totals *totals = &account->totals;
     bool sent = totals->first_ns != 0;
     if (sent) {
-        struct span *span = &c->span;
+        struct span *span = &c->ended.span;
         correlate_begin_span(span, totals->first_ns,
                              totals->last_ns > totals->first_ns ? totals->last_ns : totals->first_ns + 1);
         session_next_span_id(&c->session, span->span_id);
@@ -50,7 +52,7 @@ static void send_summary(struct correlate *c, struct summary *summary)
         span_attr_int(span, &key_summary_number, summary->number);
         counting_put_error(c, totals);
         counter_add_alone(COUNTER_summaries, 1);
-        counting_emit(c, account, c->session_events, SPAN_EVENTS_MAX);
+        counting_emit(c, account, c->ended.events, SPAN_EVENTS_MAX);
     }
     accounts_close(c->accounts, account);
     summaries_remove(c->summaries, summary, sent);
@@ -59,10 +61,7 @@ static void send_summary(struct correlate *c, struct summary *summary)
 static void emit_lingering(struct correlate *c, const struct lingering_head *head, const void *body)
 {
     struct account *account = account_at(c, head->account);
-    if (head->kind == LINGERING_RANGE)
-        range_spans_emit(c, account, body);
-    else
-        correlate_emit_session(c, account, body);
+    head->emit(c, account, body);
     accounts_close(c->accounts, account);
 }
 
@@ -122,6 +121,14 @@ uint32_t counting_open(struct correlate *c, uint32_t outer)
     return account ? account->handle : 0;
 }
 
+uint32_t counting_open_root(struct correlate *c)
+{
+    uint32_t handle = counting_open(c, 0);
+    if (handle)
+        account_at(c, handle)->is_root = true;
+    return handle;
+}
+
 /* --- requests --- */
 
 static struct summary *open_summary(struct correlate *c, const struct origin *origin)
@@ -129,7 +136,7 @@ static struct summary *open_summary(struct correlate *c, const struct origin *or
     struct summary *summary = summaries_find(c->summaries, origin->context);
     if (summary)
         return summary;
-    uint32_t account = counting_open(c, 0);
+    uint32_t account = counting_open_root(c);
     if (!account)
         return NULL;
     summary = summaries_add(c->summaries, origin->context, c->now_ns);
@@ -141,7 +148,6 @@ static struct summary *open_summary(struct correlate *c, const struct origin *or
     summary->trace_state = origin->trace_state;
     summary->account = account;
     account_at(c, account)->summary = summaries_index(c->summaries, summary);
-    account_at(c, account)->is_root = true;
     return summary;
 }
 

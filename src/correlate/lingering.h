@@ -1,6 +1,5 @@
-/* Spans of ranges and sessions that have ended while GPU records of their calls are still to come: kept, in
- * the order of their ends, until their accounts have all, or for so long. A bounded queue; of what lies in
- * it, only its owner knows the form. */
+/* Ranges and sessions that have ended while GPU records of their calls are still to come: a bounded queue in
+ * the order of their ends. Whoever puts one in says how it becomes a span. */
 #ifndef CUSPAN_CORRELATE_LINGERING_H
 #define CUSPAN_CORRELATE_LINGERING_H
 
@@ -10,13 +9,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum lingering_kind { LINGERING_RANGE, LINGERING_SESSION };
+struct account;
+
+/* Makes the span of what has ended. */
+typedef void lingering_emit(void *context, struct account *account, const void *body);
 
 struct lingering_head {
     uint32_t bytes;   /* of the body */
     uint32_t account; /* its handle */
     uint64_t since_ns;
-    enum lingering_kind kind;
+    lingering_emit *emit;
 };
 
 struct lingering;

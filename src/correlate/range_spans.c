@@ -10,11 +10,10 @@ static const struct attr_key key_instant = ATTR_KEY("cuda.instant");
 static const struct attr_key key_range = ATTR_KEY("cuda.range");
 static const struct attr_key key_unended = ATTR_KEY("cuda.range.unended");
 
-/* The range's span, in the scratch span, and on its way. */
 static void emit_range(struct correlate *c, const struct range *range, struct account *account,
                        uint64_t end_ns, const struct range_record *end)
 {
-    struct span *span = &c->span;
+    struct span *span = &c->ended.span;
     uint32_t keys = 0;
     correlate_begin_span(span, range->start_ns, end_ns);
     memcpy(span->span_id, &range->id, 8);
@@ -26,20 +25,21 @@ static void emit_range(struct correlate *c, const struct range *range, struct ac
     if (!end)
         span_attr_bool(span, &key_unended, true);
     span->attrs_dropped = range->attrs_dropped;
-    ranges_attributes(span, range->text, range->text_bytes, range->name_bytes, range->attr_count, c->keys,
-                      &keys);
+    ranges_attributes(span, range->text, range->text_bytes, range->name_bytes, range->attr_count,
+                      c->ended.keys, &keys);
     if (end) {
         span->status = end->status;
-        snprintf(c->message, sizeof c->message, "%.*s", end->name_bytes, end->text);
-        span->status_message = *c->message ? c->message : NULL;
+        snprintf(c->ended.message, sizeof c->ended.message, "%.*s", end->name_bytes, end->text);
+        span->status_message = *c->ended.message ? c->ended.message : NULL;
         span->attrs_dropped += end->attrs_dropped;
-        ranges_attributes(span, end->text, end->text_bytes, end->name_bytes, end->attr_count, c->keys, &keys);
+        ranges_attributes(span, end->text, end->text_bytes, end->name_bytes, end->attr_count, c->ended.keys,
+                          &keys);
     }
-    ranges_events(range, &c->range_events, span);
+    ranges_events(range, &c->ended.range_events, span);
     if (account)
-        counting_emit(c, account, c->range_events.events, RANGE_EVENTS_MAX);
+        counting_emit(c, account, c->ended.range_events.events, RANGE_EVENTS_MAX);
     else
-        correlate_emit(c);
+        correlate_emit(c, span);
 }
 
 /* --- ranges whose calls' GPU records are still to come: how they ended, and behind it the range as far as it
@@ -54,10 +54,11 @@ struct ended_range {
 
 #define RANGE_HEAD_BYTES offsetof(struct range, text)
 
-void range_spans_emit(struct correlate *c, struct account *account, const void *body)
+static void emit_lingering(void *context, struct account *account, const void *body)
 {
+    struct correlate *c = context;
     const struct ended_range *ended = body;
-    struct range *range = &c->ended_range;
+    struct range *range = &c->ended.range;
     const char *at = ended->range;
     const void *end = ended->end_at ? (const char *)body + ended->end_at : NULL;
     memcpy(range, at, RANGE_HEAD_BYTES);
@@ -76,7 +77,7 @@ static bool linger(struct correlate *c, const struct range *range, const struct 
     struct lingering_head head = {.bytes = end ? end_at + end->head.bytes : bytes,
                                   .account = account->handle,
                                   .since_ns = c->now_ns,
-                                  .kind = LINGERING_RANGE};
+                                  .emit = emit_lingering};
     struct ended_range *kept = counting_linger(c, &head);
     if (!kept)
         return false;
@@ -148,7 +149,7 @@ static void mark(struct correlate *c, const struct thread_info *thread, const st
         counter_add_alone(COUNTER_marks_as_events, 1);
         return;
     }
-    struct span *span = &c->span;
+    struct span *span = &c->ended.span;
     struct parent parent = work_parent(c, worker, record->time_ns);
     uint32_t keys = 0;
     if (!parent.is_sampled) {
@@ -163,10 +164,10 @@ static void mark(struct correlate *c, const struct thread_info *thread, const st
     span_attr_string(span, &key_range, "mark");
     correlate_put_thread(c, span, thread);
     span_attr_bool(span, &key_instant, true);
-    ranges_attributes(span, record->text, record->text_bytes, record->name_bytes, record->attr_count, c->keys,
-                      &keys);
+    ranges_attributes(span, record->text, record->text_bytes, record->name_bytes, record->attr_count,
+                      c->ended.keys, &keys);
     work_cover(c, &parent, span->start_ns, span->end_ns);
-    correlate_emit(c);
+    correlate_emit(c, span);
 }
 
 void correlate_range(struct correlate *c, const struct thread_info *thread, const struct range_record *record)

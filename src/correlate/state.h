@@ -39,6 +39,18 @@ struct decision {
     bool is_sampled;
 };
 
+/* Scratch for ranges, marks, sessions and summaries. They may have to leave in the middle of a call's span,
+ * so they don't share its scratch. */
+struct ended_span {
+    struct span span;
+    struct span_link links[SPAN_LINKS_MAX];
+    struct span_event events[SPAN_EVENTS_MAX];
+    struct range range;
+    struct range_events range_events;
+    struct attr_key keys[SPAN_ATTRS_MAX];
+    char message[RANGE_TEXT_BYTES + 1];
+};
+
 struct correlate {
     const struct settings *settings;
     struct correlate_sink sink;
@@ -74,22 +86,16 @@ struct correlate {
     uint32_t held_count;
     struct held_resource held[RESOURCES_HELD]; /* events on their way to the call that they happened in */
     uint64_t next_sweep_ns, now_ns;
-    struct span span; /* the scratch span */
-    struct span_link links[SPAN_LINKS_MAX];
+    struct span span; /* of a call or its GPU work */
+    struct span_link link;
     struct span_event call_events[8];
-    struct range_events range_events;
-    struct range ended_range;                          /* one that lingered */
-    struct span_event session_events[SPAN_EVENTS_MAX]; /* of a session that lingered, of a summary */
-    struct attr_key keys[SPAN_ATTRS_MAX];
-    char message[RANGE_TEXT_BYTES + 1];
+    struct ended_span ended;
 };
 
-/* Hands the scratch span to the sink. */
-void correlate_emit(struct correlate *correlate);
+void correlate_emit(struct correlate *correlate, const struct span *span);
 /* The session for work that belongs to nothing else; one that is due is closed before. */
 struct session *correlate_session_at(struct correlate *correlate, uint64_t time_ns);
 
-/* The scratch span anew, with its times. */
 void correlate_begin_span(struct span *span, uint64_t start_ns, uint64_t end_ns);
 void correlate_put_below(const struct correlate *correlate, struct span *span, const uint8_t *trace_id,
                          const uint8_t *parent_span_id, uint32_t flags, const char *trace_state);
@@ -122,8 +128,10 @@ struct origin {
     const char *trace_state;
     uint64_t time_ns;
 };
-/* An account, or 0. What has ended and still waits may leave early for it, by the scratch span. */
+/* An account, or 0. What has ended and still waits may leave early for it. */
 uint32_t counting_open(struct correlate *correlate, uint32_t outer);
+/* The same for a request or a session, around which there is nothing. */
+uint32_t counting_open_root(struct correlate *correlate);
 /* With `summary`: the account of the request that the thread works for, which it holds from now on. */
 uint32_t counting_hold(struct correlate *correlate, struct worker *worker);
 /* The thread turns to another request, or to none. */
@@ -136,8 +144,8 @@ void counting_add_work(struct correlate *correlate, const struct activity_record
                        const struct pending_call *call);
 /* The first record of a call with this account has come. */
 void counting_answer(struct correlate *correlate, uint32_t account);
-/* Hands the scratch span, of this account, to the sink. `events` has room for `events_max`, and the span's.
- */
+/* Adds the account's totals to `ended.span` and emits it. `events` has room for `events_max`, and holds the
+ * span's. */
 void counting_emit(struct correlate *correlate, struct account *account, struct span_event *events,
                    uint32_t events_max);
 /* Where calls have no spans, theirs is the error of the first that failed. */
@@ -147,12 +155,6 @@ void counting_sweep(struct correlate *correlate);
 void counting_finish(struct correlate *correlate);
 /* A body for lingering.h, for which others may have to go early; NULL: it is too large. */
 void *counting_linger(struct correlate *correlate, const struct lingering_head *head);
-
-/* correlate.c: a session that lingered leaves. */
-void correlate_emit_session(struct correlate *correlate, struct account *account, const void *body);
-
-/* range_spans.c: the same of a range. */
-void range_spans_emit(struct correlate *correlate, struct account *account, const void *body);
 
 /* range_spans.c: `end` NULL: nobody ended it. The range's place is free afterwards. */
 void range_spans_close(struct correlate *correlate, struct range *range, uint64_t end_ns,
