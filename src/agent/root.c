@@ -90,7 +90,7 @@ static void make_span(const struct root *root, const char *name, struct span *sp
     memset(span, 0, offsetof(struct span, attrs));
     memcpy(span->trace_id, root->context.trace_id, 16);
     memcpy(span->span_id, root->context.span_id, 8);
-    span->flags = root->context.flags | 0x100u;
+    span->flags = root->context.flags | SPAN_FLAG_REMOTE_KNOWN;
     span->resource = RESOURCE_PROCESS;
     span->kind = SPAN_KIND_INTERNAL;
     span->name = name;

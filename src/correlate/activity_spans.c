@@ -81,10 +81,8 @@ static void name_activity(struct correlate *c, const struct activity_record *rec
 
 /* The GPU's clock is converted by CUPTI; a start before the call is kept as it came, and shown in the
  * counters. */
-static void note_delay(struct span *span, const struct pending_call *call, bool is_gpu_work)
+static void note_delay(struct span *span, const struct pending_call *call)
 {
-    if (!is_gpu_work)
-        return;
     int64_t delay_ns = (int64_t)(span->start_ns - call->start_ns);
     if (delay_ns < 0) {
         counter_add(COUNTER_clock_skew, 1);
@@ -198,24 +196,67 @@ static void put_error(struct span *span, const struct context_error *error)
     span_attr_bool(span, &key_unfinished, true);
 }
 
+/* Whether the work is in the trace of the session that is open. */
+static bool is_in_session(const struct session *session, const struct pending_call *call)
+{
+    return session->is_open && (!call || memcmp(call->trace_id, session->trace_id, 16) == 0);
+}
+
+static void put_below_call_or_session(const struct correlate *c, const struct pending_call *call,
+                                      const struct session *session, struct span *span)
+{
+    if (call)
+        correlate_put_below(c, span, call->trace_id, call->span_id,
+                            (call->flags & PENDING_TRACE_FLAGS) | SPAN_FLAG_REMOTE_KNOWN, call->trace_state);
+    else
+        correlate_put_below(c, span, session->trace_id, session->span_id,
+                            session->flags | SPAN_FLAG_REMOTE_KNOWN, session->trace_state);
+}
+
+/* All that the span says besides IDs and times. */
+static void describe(struct correlate *c, const struct activity_record *record,
+                     const struct pending_call *call, const struct context_error *error)
+{
+    struct span *span = &c->span;
+    bool is_gpu_work = activity_table[record->kind].is_gpu_work;
+    bool is_null_stream =
+        record->stream_id && devices_is_null_stream(&c->devices, record->context_id, record->stream_id);
+    (c->plan.is_shared[record->kind] ? put_lasting_shared : put_lasting)(c, record, is_null_stream);
+    attributes_of_activity(span, &c->plan.own[record->kind], record);
+    correlate_put_context_name(c, span, record->context_id);
+    if (call && call->flags >> PENDING_STREAM_SHIFT)
+        put_name_of_stream(c, call->flags >> PENDING_STREAM_SHIFT);
+    if (call && is_gpu_work)
+        note_delay(span, call);
+    else if (is_gpu_work)
+        span_attr_bool(span, &key_orphan, true);
+    devices_add_ends(&c->devices, record, span);
+    if (c->gpu_counted && record->kind == ACTIVITY_KERNEL)
+        gpu_counted_put(c->gpu_counted, record->correlation_id, span);
+    describe_graph(c, record);
+    mark_length(span, record);
+    if (error)
+        put_error(span, error);
+}
+
 /* `call` NULL: it is not known, and the session is the parent. `error`: what stopped the work, or NULL. */
 static void emit_activity(struct correlate *c, const struct activity_record *record,
                           struct pending_call *call, const struct context_error *error)
 {
     struct span *span = &c->span;
-    const struct activity_info *info = &activity_table[record->kind];
+    bool is_gpu_work = activity_table[record->kind].is_gpu_work;
+    bool is_in_figures = c->figures_are_on && is_gpu_work;
     uint16_t resource = resource_of(c, record);
-    /* With a call its trace is settled: no session is begun or cut for it. */
+    /* The call has settled the trace: no session begins or ends for its work. */
     struct session *session = call ? &c->session : correlate_session_at(c, record->start_ns);
-    if (c->figures_are_on && info->is_gpu_work)
+    if (is_in_figures)
         count_work(c, record, call);
     if (call ? (call->flags & PENDING_UNSAMPLED) != 0 : !session->is_sampled) {
         counter_add(COUNTER_spans_unsampled, 1);
-        session->spans += session->is_open && !session->is_sampled &&
-                          (!call || memcmp(call->trace_id, session->trace_id, 16) == 0);
+        session->spans += !session->is_sampled && is_in_session(session, call);
         return;
     }
-    if (info->is_gpu_work)
+    if (is_gpu_work)
         counting_add_work(c, record, call);
     if (c->is_summary) {
         if (c->figures_are_on && call)
@@ -226,33 +267,11 @@ static void emit_activity(struct correlate *c, const struct activity_record *rec
     correlate_begin_span(span, record->start_ns, record->end_ns);
     session_next_span_id(session, span->span_id);
     span->resource = resource;
-    if (call)
-        correlate_put_below(c, span, call->trace_id, call->span_id,
-                            (call->flags & PENDING_TRACE_FLAGS) | 0x100u, call->trace_state);
-    else
-        correlate_put_below(c, span, session->trace_id, session->span_id, session->flags | 0x100u,
-                            session->trace_state);
-    bool is_null_stream =
-        record->stream_id && devices_is_null_stream(&c->devices, record->context_id, record->stream_id);
-    (c->plan.is_shared[record->kind] ? put_lasting_shared : put_lasting)(c, record, is_null_stream);
-    attributes_of_activity(span, &c->plan.own[record->kind], record);
-    correlate_put_context_name(c, span, record->context_id);
-    if (call && call->flags >> PENDING_STREAM_SHIFT)
-        put_name_of_stream(c, call->flags >> PENDING_STREAM_SHIFT);
-    if (call)
-        note_delay(span, call, info->is_gpu_work);
-    else if (info->is_gpu_work)
-        span_attr_bool(span, &key_orphan, true);
-    devices_add_ends(&c->devices, record, span);
-    if (c->gpu_counted && record->kind == ACTIVITY_KERNEL)
-        gpu_counted_put(c->gpu_counted, record->correlation_id, span);
-    describe_graph(c, record);
-    mark_length(span, record);
-    if (error)
-        put_error(span, error);
-    if (c->figures_are_on && info->is_gpu_work)
+    put_below_call_or_session(c, call, session, span);
+    describe(c, record, call, error);
+    if (is_in_figures)
         figures_exemplify(c->figures, span->trace_id, span->span_id);
-    if (session->is_open && (!call || memcmp(call->trace_id, session->trace_id, 16) == 0))
+    if (is_in_session(session, call))
         session_cover(session, span->start_ns, span->end_ns);
     correlate_emit(c, span);
 }

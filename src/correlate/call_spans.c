@@ -231,13 +231,6 @@ void correlate_stack(struct correlate *c, const char *text)
     c->stack = *text ? text : NULL;
 }
 
-__attribute__((cold, noinline)) static void put_stack(struct correlate *c)
-{
-    struct span *span = &c->span;
-    span_attr_string(span, &key_stack, c->stack);
-    c->stack = NULL;
-}
-
 static void put_names(struct correlate *c, const struct call_info *info, const struct call_record *call)
 {
     if (objects_has(c->objects, NAMED_STREAM))
@@ -246,15 +239,9 @@ static void put_names(struct correlate *c, const struct call_info *info, const s
         put_event_name(c, info, call);
 }
 
-void correlate_call(struct correlate *c, const struct thread_info *thread, const struct call_record *call)
+/* What the call means for figures and contexts, sampled or not. */
+static void note_call(struct correlate *c, const struct call_info *info, const struct call_record *call)
 {
-    enum call_domain domain = (enum call_domain)call->head.domain;
-    const struct call_info *info = call_info(domain, call->head.cbid);
-    if (!info) { /* of a recording that a later version made */
-        c->stack = NULL;
-        counter_add_alone(COUNTER_spans_filtered, 1);
-        return;
-    }
     pending_foresee(c->pending, call->correlation_id);
     if (__builtin_expect(call->result != 0, 0))
         context_errors_note(&c->context_errors, call);
@@ -262,35 +249,50 @@ void correlate_call(struct correlate *c, const struct thread_info *thread, const
         figures_note_memory(c->figures, info, call);
     if (c->figures_are_on)
         figures_add_call(c->figures, info, call);
-    struct worker *worker = work_of(c, thread, call->end_ns);
-    struct parent parent = work_parent(c, worker, call->start_ns);
+}
+
+static void make_span(struct correlate *c, const struct thread_info *thread, const struct call_info *info,
+                      const struct call_record *call, const struct parent *parent)
+{
     struct span *span = &c->span;
-    if (c->is_summary) {
-        summarize(c, worker, call, info, &parent);
-        return;
-    }
     correlate_begin_span(span, call->start_ns,
                          call->end_ns > call->start_ns ? call->end_ns : call->start_ns + 1);
     session_next_span_id(&c->session, span->span_id);
     take_events(c, thread->tid, span->start_ns, span->end_ns);
-    work_cover(c, &parent, span->start_ns, span->end_ns);
-    if (parent.is_sampled)
-        describe(c, thread, info, call, &parent);
+    work_cover(c, parent, span->start_ns, span->end_ns);
+    if (parent->is_sampled)
+        describe(c, thread, info, call, parent);
     bool is_due =
-        call->correlation_id && remember(c, call, &parent, span->span_id, expectations(c, call, info));
-    note_graphs(c, thread->tid, call, info, &parent);
-    if (!parent.is_sampled) {
-        c->stack = NULL;
+        call->correlation_id && remember(c, call, parent, span->span_id, expectations(c, call, info));
+    note_graphs(c, thread->tid, call, info, parent);
+    if (!parent->is_sampled) {
         counter_add_alone(COUNTER_spans_unsampled, 1);
         return;
     }
     struct origin origin = {.time_ns = call->start_ns};
-    counting_add_call(c, parent.account, &origin, info, call, is_due);
+    counting_add_call(c, parent->account, &origin, info, call, is_due);
     if (objects_has_any(c->objects))
         put_names(c, info, call);
     if (__builtin_expect(c->stack != NULL, 0))
-        put_stack(c);
+        span_attr_string(span, &key_stack, c->stack);
     correlate_emit(c, span);
+}
+
+void correlate_call(struct correlate *c, const struct thread_info *thread, const struct call_record *call)
+{
+    const struct call_info *info = call_info((enum call_domain)call->head.domain, call->head.cbid);
+    if (info) {
+        note_call(c, info, call);
+        struct worker *worker = work_of(c, thread, call->end_ns);
+        struct parent parent = work_parent(c, worker, call->start_ns);
+        if (c->is_summary)
+            summarize(c, worker, call, info, &parent);
+        else
+            make_span(c, thread, info, call, &parent);
+    } else { /* of a recording that a later version made */
+        counter_add_alone(COUNTER_spans_filtered, 1);
+    }
+    c->stack = NULL;
 }
 
 void correlate_resource(struct correlate *c, const struct thread_info *thread,

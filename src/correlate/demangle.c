@@ -111,49 +111,57 @@ static char *find_inner_name(char *text)
     return strncmp(text, "::", 2) == 0 ? text : NULL;
 }
 
-/* Cuts the argument list of the function itself: the last parenthesis at the top level that isn't a name's
- * part. */
+/* How long the part of a name at `text` is that only looks like an argument list; 0: there is none. */
+static size_t name_part_length(const char *text)
+{
+    static const char *const parts[] = {"(anonymous namespace)", "operator()"};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (strncmp(text, parts[i], strlen(parts[i])) == 0)
+            return strlen(parts[i]);
+    return 0;
+}
+
+/* Behind the parenthesis that closes the one at `open`. */
+static size_t find_end_of_list(const char *text, size_t open, size_t length)
+{
+    int depth = 1;
+    size_t end = open + 1;
+    for (; end < length && depth; end++)
+        depth += (text[end] == '(') - (text[end] == ')');
+    return end;
+}
+
+/* Cuts the function's own argument list: the last one at the top level. Those before it are cut out of the
+ * name: "f(int)::inner(char)" becomes "f::inner". */
 static size_t cut_arguments(char *text, size_t length)
 {
-    static const char anonymous[] = "(anonymous namespace)";
-    size_t cut = length;
-    int depth = 0;
-    for (size_t i = 0; i < length; i++) {
-        if (strncmp(text + i, anonymous, sizeof anonymous - 1) == 0) {
-            i += sizeof anonymous - 2;
+    int braces = 0;
+    for (size_t i = 0, part; i < length;) {
+        if ((part = name_part_length(text + i)) != 0) {
+            i += part;
             continue;
         }
-        if (strncmp(text + i, "operator()", 10) == 0) {
-            i += 9;
+        braces += (text[i] == '{') - (text[i] == '}');
+        if (text[i] != '(' || braces != 0) {
+            i++;
             continue;
         }
-        if (text[i] == '{')
-            depth++;
-        else if (text[i] == '}')
-            depth--;
-        else if (text[i] == '(' && depth == 0) {
-            int parens = 1;
-            size_t end = i + 1;
-            for (; end < length && parens; end++)
-                parens += (text[end] == '(') - (text[end] == ')');
-            if (i > 0 && text[i - 1] == ' ') { /* "decltype (x)" */
-                i = end - 1;
-                continue;
-            }
-            cut = i;
-            /* "f(int)::inner": what follows the arguments still belongs to the name */
-            const char *inner = find_inner_name(text + end);
-            if (!inner)
-                break;
-            end = (size_t)(inner - text);
-            memmove(text + i, inner, length - end + 1);
-            length -= end - i;
-            cut = length;
-            i--;
+        size_t end = find_end_of_list(text, i, length);
+        if (i > 0 && text[i - 1] == ' ') { /* "decltype (x)" */
+            i = end;
+            continue;
         }
+        const char *inner = find_inner_name(text + end);
+        if (!inner) {
+            length = i;
+            break;
+        }
+        end = (size_t)(inner - text);
+        memmove(text + i, inner, length - end + 1);
+        length -= end - i;
     }
-    text[cut] = 0;
-    return cut;
+    text[length] = 0;
+    return length;
 }
 
 /* Cuts a return type ("void ns::f") and suffixes ("f [clone .x]"). */

@@ -272,7 +272,8 @@ bool graphs_capture_of(struct graphs *graphs, uint64_t node_id, struct span_link
         node->trace_state = from->trace_state;
         node->is_clone = false;
     }
-    *link = (struct span_link){.flags = node->flags | 0x100u, .trace_state = node->trace_state};
+    *link =
+        (struct span_link){.flags = node->flags | SPAN_FLAG_REMOTE_KNOWN, .trace_state = node->trace_state};
     memcpy(link->trace_id, node->trace_id, sizeof link->trace_id);
     memcpy(link->span_id, node->span_id, sizeof link->span_id);
     return true;

@@ -135,7 +135,8 @@ static uint32_t add_links(const struct session *session, struct span_link *links
     links[count++] = session->previous;
     if (session->options.has_parent) {
         const struct trace_context *parent = &session->options.parent;
-        links[count] = make_link(parent->trace_id, parent->span_id, 0x300u | parent->flags, "process");
+        links[count] = make_link(parent->trace_id, parent->span_id,
+                                 SPAN_FLAG_REMOTE_KNOWN | SPAN_FLAG_REMOTE | parent->flags, "process");
         links[count++].trace_state = *parent->trace_state ? parent->trace_state : NULL;
     }
     return count;
@@ -170,7 +171,7 @@ void session_close(struct session *session, const char *reason, struct span *spa
     memcpy(span->trace_id, session->trace_id, 16);
     memcpy(span->span_id, session->span_id, 8);
     memcpy(span->parent_span_id, session->parent_span_id, 8);
-    span->flags = session->flags | 0x100u | (is_child ? 0x200u : 0);
+    span->flags = session->flags | SPAN_FLAG_REMOTE_KNOWN | (is_child ? SPAN_FLAG_REMOTE : 0);
     span->resource = RESOURCE_PROCESS;
     span->kind = SPAN_KIND_INTERNAL;
     span->status = SPAN_STATUS_UNSET;
@@ -192,7 +193,7 @@ void session_close(struct session *session, const char *reason, struct span *spa
     span_attr_string(span, &key_end, reason);
     if (counters_lost())
         add_losses(span);
-    session->previous =
-        make_link(session->trace_id, session->span_id, session->flags | 0x100u, "previous session");
+    session->previous = make_link(session->trace_id, session->span_id,
+                                  session->flags | SPAN_FLAG_REMOTE_KNOWN, "previous session");
     session->is_open = false;
 }

@@ -39,7 +39,7 @@ struct parent work_parent(struct correlate *c, struct worker *worker, uint64_t t
     if (range) {
         parent = range->parent;
         memcpy(parent.span_id, &range->id, 8);
-        parent.flags |= 0x100u;
+        parent.flags |= SPAN_FLAG_REMOTE_KNOWN;
         parent.account = range->account ? range->account : range->parent.account;
     } else if (worker->has_context) {
         memcpy(parent.trace_id, worker->context, 16);
@@ -52,7 +52,7 @@ struct parent work_parent(struct correlate *c, struct worker *worker, uint64_t t
         const struct session *session = correlate_session_at(c, time_ns);
         memcpy(parent.trace_id, session->trace_id, 16);
         memcpy(parent.span_id, session->span_id, 8);
-        parent.flags = session->flags | 0x100u;
+        parent.flags = session->flags | SPAN_FLAG_REMOTE_KNOWN;
         parent.trace_state = session->trace_state;
         parent.is_sampled = session->is_sampled;
         parent.is_session = true;

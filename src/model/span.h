@@ -70,6 +70,9 @@ enum span_kind {
 };
 enum span_status { SPAN_STATUS_UNSET = 0, SPAN_STATUS_OK, SPAN_STATUS_ERROR };
 
+#define SPAN_FLAG_REMOTE_KNOWN 0x100u /* bits of OTLP's Span.flags and Link.flags, above the W3C flags */
+#define SPAN_FLAG_REMOTE       0x200u
+
 /* Which resource a span belongs to: the process, or a device of it. */
 #define RESOURCE_PROCESS       0
 #define RESOURCE_DEVICE(index) (1 + (index))
@@ -90,7 +93,7 @@ struct span {
     uint8_t trace_id[16];
     uint8_t span_id[8];
     uint8_t parent_span_id[8]; /* all zero: a root */
-    uint32_t flags;            /* W3C flags, 0x100 "remote is known", 0x200 "remote" */
+    uint32_t flags;            /* W3C flags and SPAN_FLAG_* */
     uint16_t resource;         /* RESOURCE_PROCESS or RESOURCE_DEVICE(index) */
     uint8_t kind;              /* enum span_kind */
     uint8_t status;            /* enum span_status */
