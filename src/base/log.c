@@ -27,9 +27,8 @@ bool log_enabled(enum log_level level)
     return (int)level <= atomic_load_explicit(&level_max, memory_order_relaxed);
 }
 
-/* Standard error may be a pipe that nobody reads any more, or that is full because nobody has read it:
- * neither may end the host or hold it up, so such a line is not written. A pipe that is ready has room for a
- * line. */
+/* Standard error may be a closed pipe, whose SIGPIPE would kill the host, or a full one, which would block it.
+ * A pipe that poll() calls writable has room for a line. */
 void log_write(const char *line, size_t bytes)
 {
     struct pollfd ready = {.fd = STDERR_FILENO, .events = POLLOUT};
@@ -42,7 +41,7 @@ void log_write(const char *line, size_t bytes)
     pthread_sigmask(SIG_BLOCK, &broken_pipe, &before);
     bool is_broken = write(STDERR_FILENO, line, bytes) < 0 && errno == EPIPE;
     if (is_broken && !sigismember(&pending, SIGPIPE))
-        sigtimedwait(&broken_pipe, NULL, &(struct timespec){0}); /* ours, not the host's */
+        sigtimedwait(&broken_pipe, NULL, &(struct timespec){0}); /* our own signal, not the host's */
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 

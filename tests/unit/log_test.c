@@ -36,6 +36,24 @@ static void test_levels_and_prefixes(void **state)
     free(text);
 }
 
+static void lose(int number)
+{
+    log_once(log_warn, "lost %d", number);
+}
+
+static void test_a_statement_logs_once(void **state)
+{
+    (void)state;
+    stderr_begin();
+    log_set_level(LOG_WARN);
+    for (int i = 1; i <= 3; i++)
+        lose(i);
+    log_once(log_warn, "another statement");
+    char *text = stderr_end();
+    assert_string_equal(text, "cuspan: warning: lost 1\ncuspan: warning: another statement\n");
+    free(text);
+}
+
 static void test_errno_stays(void **state)
 {
     (void)state;
@@ -154,6 +172,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_levels_and_prefixes),
+        cmocka_unit_test(test_a_statement_logs_once),
         cmocka_unit_test(test_errno_stays),
         cmocka_unit_test(test_nobody_dies_of_a_broken_pipe),
         cmocka_unit_test(test_nobody_waits_for_a_full_pipe),

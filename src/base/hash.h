@@ -1,0 +1,32 @@
+/* FNV-1a, 64 bits: fast for short keys, and stable, so a hash may stand in a file. It does not withstand keys
+ * chosen by an adversary: every table that uses it has a bound and compares keys. */
+#ifndef CUSPAN_BASE_HASH_H
+#define CUSPAN_BASE_HASH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define HASH_START 0xcbf29ce484222325u
+
+static inline uint64_t hash_word(uint64_t hash, uint64_t word)
+{
+    return (hash ^ word) * 0x100000001b3u;
+}
+
+/* Continues a hash; the first call gets HASH_START. */
+static inline uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t length)
+{
+    const uint8_t *at = bytes;
+    for (size_t i = 0; i < length; i++)
+        hash = hash_word(hash, at[i]);
+    return hash;
+}
+
+static inline uint64_t hash_text(uint64_t hash, const char *text)
+{
+    for (; *text; text++)
+        hash = hash_word(hash, (uint8_t)*text);
+    return hash;
+}
+
+#endif
