@@ -1,5 +1,5 @@
 # The library that the CUDA driver loads into a host: needs libc alone, exports its entries alone.
-add_library(cuspan_agent SHARED src/agent/agent.c src/agent/api.c src/agent/own.c src/agent/own_figures.c src/agent/root.c src/agent/send.c src/agent/doctor.c src/agent/pipeline.c src/agent/pipeline_sinks.c src/agent/pipeline_asked.c src/agent/pipeline_end.c src/agent/outputs.c
+add_library(cuspan_agent SHARED src/agent/agent.c src/agent/api.c src/agent/own.c src/agent/own_figures.c src/agent/root.c src/agent/send.c src/agent/doctor.c src/agent/pipeline.c src/agent/pipeline_sinks.c src/agent/pipeline_asked.c src/agent/pipeline_end.c src/agent/pipeline_report.c src/agent/outputs.c
             src/agent/tape.c src/agent/surroundings.c src/agent/process_context.c src/agent/published_context.c
             src/agent/own_resource.c src/agent/detect.c src/agent/device_links.c src/agent/stacks.c src/agent/report.c src/agent/retreat.c
             src/agent/shutdown.c src/agent/signals.c src/agent/alone.c src/agent/python_end.c

@@ -19,6 +19,8 @@ foreach(module surroundings process_context)
   target_sources(${module}_test PRIVATE src/agent/${module}.c src/agent/own.c)
 endforeach()
 cuspan_unit_test(child_environment ${CMAKE_DL_LIBS})
+cuspan_unit_test(retreat cuspan_base)
+target_sources(retreat_test PRIVATE src/agent/retreat.c)
 cuspan_unit_test(tape cuspan_capture cuspan_recording)
 target_sources(tape_test PRIVATE src/agent/tape.c)
 

@@ -8,6 +8,7 @@
 #include "agent/own_resource.h"
 #include "agent/pipeline.h"
 #include "agent/python_end.h"
+#include "agent/report.h"
 #include "agent/signals.h"
 #include "agent/tools.h"
 #include "base/clock.h"
@@ -55,6 +56,20 @@ static const char *read_variable(const char *name, void *context)
     return own_variable(name);
 }
 
+/* The program may change its directory before the last report is written. */
+static void keep_report_file_in_place(void)
+{
+    char *path = NULL, *directory = NULL;
+    if (!settings.report_file || settings.report_file[0] == '/')
+        return;
+    directory = getcwd(NULL, 0);
+    if (directory && asprintf(&path, "%s/%s", directory, settings.report_file) > 0) {
+        free(settings.report_file);
+        settings.report_file = path;
+    }
+    free(directory);
+}
+
 /* One line for what stops the agent; warnings have a line each. */
 static bool read_settings(void)
 {
@@ -72,7 +87,16 @@ static bool read_settings(void)
     }
     for (uint32_t i = 0; i < report.count; i++)
         log_warn("%s", report.messages[i].text);
+    keep_report_file_in_place();
     return true;
+}
+
+/* For `cuspan run`, which would else take it that the agent was never loaded. */
+static void report_not_traced(void)
+{
+    const struct report report = {
+        .state = REPORT_NOT_TRACED, .why = why, .program = program, .settings = &settings};
+    (void)report_write(&report);
 }
 
 /* Why nothing would be sampled, as far as is known at the start, or NULL. */
@@ -239,14 +263,20 @@ static void begin_publishing(void)
         log_warn("%s: distribution.cuspan.publish_thread_context does nothing", err.text);
 }
 
+static enum agent_state refuse(enum agent_state refused, const char *reason)
+{
+    snprintf(why, sizeof why, "%s", reason);
+    report_not_traced();
+    return refused;
+}
+
 /* `by_program`: it, or a request of it, has asked. */
 static enum agent_state run(bool by_program)
 {
     struct error err = {""};
     if (start(by_program, &err) != STATUS_OK) {
         log_error("%s; this process is not traced", err.text);
-        snprintf(why, sizeof why, "%s", err.text);
-        return AGENT_OFF;
+        return refuse(AGENT_OFF, err.text);
     }
     begin_nvtx();
     return AGENT_RUNNING;
@@ -269,8 +299,7 @@ static enum agent_state lie_dormant(const char *reason)
     bool is_request = settings.start_on != START_ON_CONTROL && settings.sampler_parent_based;
     log_info("%s: this process is not traced%s", reason,
              is_request ? " before a sampled context is attached" : "");
-    snprintf(why, sizeof why, "%s", reason);
-    return AGENT_DORMANT;
+    return refuse(AGENT_DORMANT, reason);
 }
 
 /* `is_asked_for`: by the program itself, which settles whether there is anything to do. */
@@ -278,27 +307,26 @@ static enum agent_state begin(bool is_asked_for)
 {
     if (!read_settings())
         return AGENT_OFF;
-    if (settings
-            .disabled) { /* who has asked, by cuspan_start(), wants to know; others have configured it so */
+    program = detect_program();
+    if (settings.disabled) {
+        /* A program that calls cuspan_start() expects to be traced. */
         (is_asked_for ? log_error
                       : log_info)("cuspan is disabled by its configuration: this process is not traced");
-        return AGENT_OFF;
+        return refuse(AGENT_OFF, "cuspan is disabled by its configuration");
     }
     if (!settings.record_file && !settings_have_output(&settings)) {
-        log_info(
-            "no exporter is configured: this process is not traced"); /* the configuration has warned of it */
-        return AGENT_OFF;
+        log_info("no exporter is configured: this process is not traced"); /* reading it logged a warning */
+        return refuse(AGENT_OFF, "no exporter is configured");
     }
     char tool[96];
     if (tools_are_here(tool, sizeof tool)) {
         log_warn("this process was started under %s, which needs CUPTI for itself: it is not traced", tool);
-        return AGENT_OFF;
+        return refuse(AGENT_OFF, "the program was started under another tool that needs CUPTI");
     }
     nvtx_switch(settings.capture.nvtx);
     has_parent = trace_context_parse(own_variable("TRACEPARENT"), own_variable("TRACESTATE"), &parent);
     begin_publishing();
     begun_ns = clock_now_ns();
-    program = detect_program();
     begin_control();
     const char *reason = reason_to_wait();
     return !reason || is_asked_for ? run(is_asked_for) : lie_dormant(reason);

@@ -133,7 +133,7 @@ void pipeline_say_losses(void)
  * wait where they came from, in rings and buffers, as long as there is room. */
 static size_t pump(void)
 {
-    uint64_t until_ns = pipeline.pause_end_ns;
+    uint64_t until_ns = pipeline.take_until_ns;
     if (!until_ns)
         until_ns = clock_monotonic_ns() + PAUSE_IN_ROUND_NS;
     if (pipeline.outputs)
@@ -246,6 +246,7 @@ static uint64_t pass(void)
     pipeline_tell_figures_if_wanted();
     pipeline_say_failure();
     pipeline_say_losses();
+    pipeline_report_if_due(now_ns);
     end_where_alone(now_ns);
     return pause_after(records);
 }
@@ -309,6 +310,7 @@ enum status pipeline_start(const struct capture_info *info, struct error *err)
     if (pipeline.is_patient)
         outputs_set_patience(pipeline.outputs, UINT64_MAX);
     pipeline.was_tracing = capture_is_tracing();
+    pipeline_report_start();
     if (start_thread() != 0)
         return error_set(err, STATUS_UNAVAILABLE, "can't start a thread");
     pthread_mutex_lock(&pipeline.lock);

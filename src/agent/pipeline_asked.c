@@ -53,8 +53,7 @@ void pipeline_flush_if_wanted(void)
     pthread_mutex_unlock(&pipeline.lock);
 }
 
-/* Between two rounds, so that all sums are of one moment. */
-static void take_view(struct pipeline_view *view)
+void pipeline_take_view(struct pipeline_view *view)
 {
     struct balance *balance = &view->balance;
     *view = (struct pipeline_view){.queue_bytes = 0};
@@ -70,7 +69,7 @@ void pipeline_look_if_wanted(void)
 {
     pthread_mutex_lock(&pipeline.lock);
     if (pipeline.looks_wanted != pipeline.looks_taken) {
-        take_view(&pipeline.view);
+        pipeline_take_view(&pipeline.view);
         pipeline.looks_taken = pipeline.looks_wanted;
         pthread_cond_broadcast(&pipeline.done);
     }

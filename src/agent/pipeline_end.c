@@ -3,6 +3,7 @@
 
 #include "agent/device_links.h"
 #include "agent/report.h"
+#include "agent/retreat.h"
 #include "agent/shutdown.h"
 #include "base/balance.h"
 #include "base/broken.h"
@@ -12,6 +13,9 @@
 #include "export/file.h"
 
 #include <stdio.h>
+
+#define REPORT_NS_MAX                                                                                        \
+    (250 * NS_PER_MS) /* of the time at exit: to end the senders' threads, count, and write */
 
 /* They use the outputs, which are about to end; none of them waits longer than a step. */
 static void let_flushers_go(void)
@@ -32,9 +36,10 @@ static atomic_flag is_reported = ATOMIC_FLAG_INIT;
 static void take(enum shutdown_step step)
 {
     shutdown_step_begin(step);
-    uint64_t records = pipeline_pump_all(pipeline.deadline_ns);
-    bool is_late = clock_monotonic_ns() >= pipeline.deadline_ns;
-    shutdown_step_end(step, records, is_late ? "the deadline has passed" : NULL);
+    uint64_t unmade = counter_get(COUNTER_lost_unmade);
+    uint64_t records = pipeline_pump_all(pipeline.deliver_until_ns);
+    bool is_late = counter_get(COUNTER_lost_unmade) != unmade;
+    shutdown_step_end(step, records, is_late ? "its time has passed, and records are lost" : NULL);
 }
 
 static void flush_cupti(void)
@@ -73,7 +78,7 @@ static void close_session(void)
     }
     shutdown_step_begin(SHUTDOWN_close);
     uint64_t spans = counter_get(COUNTER_spans_created);
-    outputs_set_pause(pipeline.outputs, pipeline.pause_end_ns, NULL);
+    outputs_set_pause(pipeline.outputs, pipeline.take_until_ns, NULL);
     shutdown_is_open(SHUTDOWN_OPEN_records, correlate_waiting(pipeline.correlate));
     correlate_finish(pipeline.correlate);
     metrics_export(pipeline.metrics, pipeline.correlate, pipeline.outputs);
@@ -86,7 +91,6 @@ static void close_recording(struct report *report)
 {
     shutdown_step_skip(SHUTDOWN_deliver);
     shutdown_step_begin(SHUTDOWN_recording);
-    report->recording = tape_path(pipeline.tape);
     report->recording_events = tape_close(pipeline.tape);
     shutdown_step_end(SHUTDOWN_recording, report->recording_events,
                       counter_get(COUNTER_lost_recording) ? "events could not be written" : NULL);
@@ -98,9 +102,7 @@ static void deliver(struct report *report)
     shutdown_step_skip(SHUTDOWN_recording);
     shutdown_step_begin(SHUTDOWN_deliver);
     uint64_t before = counter_get(COUNTER_spans_delivered), late = counter_get(COUNTER_lost_deadline);
-    report->trace_count =
-        correlate_traces(pipeline.correlate, report->traces, REPORT_TRACES_MAX, &report->trace_total);
-    outputs_end(pipeline.outputs, pipeline.deadline_ns, &left);
+    outputs_end(pipeline.outputs, pipeline.deliver_until_ns, &left);
     bool is_late = counter_get(COUNTER_lost_deadline) != late;
     shutdown_step_end(SHUTDOWN_deliver, counter_get(COUNTER_spans_delivered) - before,
                       is_late ? "the deadline has passed, and spans are lost" : NULL);
@@ -131,22 +133,28 @@ static void give_up_broken(void)
         counter_add(COUNTER_lost_broken, (uint64_t)unmade);
 }
 
-/* The host waits for the end as it is: spans may wait for room, and the last quarter of the time is for
- * leaving CUPTI and for what is left in the queues. */
-static void be_patient(void)
+/* So that there is always time to deliver, and to write the report: records that have not become spans after
+ * three quarters of the time are counted as lost. A program at full load fills buffers faster than spans are
+ * made of them, and would use up all of it. What goes to a recording needs no delivery. */
+static void plan(void)
 {
     uint64_t now_ns = clock_monotonic_ns();
     uint64_t left_ns = pipeline.deadline_ns > now_ns ? pipeline.deadline_ns - now_ns : 0;
-    pipeline.pause_end_ns = now_ns + left_ns / 4 * 3;
+    uint64_t report_ns = left_ns / 10 < REPORT_NS_MAX ? left_ns / 10 : REPORT_NS_MAX;
+    pipeline.deliver_until_ns = now_ns + left_ns - report_ns;
+    pipeline.take_until_ns = pipeline.tape ? pipeline.deliver_until_ns : now_ns + left_ns / 4 * 3;
+    if (!pipeline.is_silent)
+        pipeline.sink = retreat_sink_after(&pipeline.sink, pipeline.take_until_ns);
     if (pipeline.is_patient)
-        outputs_set_patience(pipeline.outputs, pipeline.deadline_ns);
+        outputs_set_patience(pipeline.outputs, pipeline.take_until_ns);
 }
 
 void pipeline_finish(void)
 {
-    struct report report = {.program = pipeline.program, .settings = pipeline.settings};
+    struct report report;
+    pipeline_report_exit();
     let_flushers_go();
-    be_patient();
+    plan();
     if (!pipeline.is_silent) {
         take(SHUTDOWN_take);
         flush_cupti();
@@ -158,6 +166,7 @@ void pipeline_finish(void)
     device_links_end();
     pipeline_say_failure();
     pipeline_say_losses();
+    pipeline_describe(&report);
     if (pipeline.tape)
         close_recording(&report);
     else

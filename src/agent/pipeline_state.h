@@ -31,7 +31,9 @@ struct pipeline_state {
     bool is_running, is_stopping, is_done, is_patient;
     bool is_silent; /* an invariant of ours is broken, and the thread has seen it: its own */
     uint64_t deadline_ns;
-    uint64_t pause_end_ns; /* until when the last spans wait for room; 0: the end has not come. Its own */
+    /* The thread's own plan for the end, 0 before it: until when records become spans, which wait for room in
+     * the queues, and until when batches are delivered. */
+    uint64_t take_until_ns, deliver_until_ns;
     enum { HOLD_STAYS, HOLD_RELEASE, HOLD_RESUME } hold_wanted;
     bool has_resume_failed;
     uint64_t flushes_wanted, flushes_done; /* counted from 1 */
@@ -71,6 +73,17 @@ void pipeline_flush_if_wanted(void);
 void pipeline_look_if_wanted(void);
 void pipeline_tell_figures_if_wanted(void);
 void pipeline_follow_hold(uint64_t now_ns);
+/* All sums of one moment: between two rounds. */
+void pipeline_take_view(struct pipeline_view *view);
+
+/* pipeline_report.c: the report of a process that still runs, kept up to date where settings.report_file is
+ * set. The first is on the thread that starts the pipeline. */
+void pipeline_report_start(void);
+void pipeline_report_if_due(uint64_t now_ns);
+void pipeline_report_exit(void);
+/* What all reports of the pipeline say, but not `balance`. */
+struct report;
+void pipeline_describe(struct report *report);
 
 /* pipeline_end.c */
 void pipeline_finish(void);

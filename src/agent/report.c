@@ -11,6 +11,7 @@
 #include "export/trouble.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -225,11 +226,25 @@ void report_accounts(FILE *file, const struct settings *settings, const struct b
     own_figures_write(file, &own, balance);
 }
 
+static void write_state(FILE *file, const struct report *report)
+{
+    static const char *const names[] = {"ended", "exiting", "running", "not traced"};
+    fprintf(file, ",\"pid\":%d,\"state\":\"%s\"", (int)getpid(), names[report->state]);
+    if (report->state == REPORT_NOT_TRACED) {
+        fputs(",\"why\":", file);
+        report_string(file, report->why);
+    }
+    if (report->start_ns)
+        fprintf(file, ",\"start_ns\":%llu", (unsigned long long)report->start_ns);
+    if (report->last_delivery_ns)
+        fprintf(file, ",\"last_delivery_ns\":%llu", (unsigned long long)report->last_delivery_ns);
+}
+
 static void write_body(FILE *file, const struct report *report, const struct balance *balance)
 {
     fputs("{\"version\":1,\"program\":", file);
     report_string(file, report->program);
-    fprintf(file, ",\"pid\":%d", (int)getpid());
+    write_state(file, report);
     write_traces(file, report);
     report_accounts(file, report->settings, balance);
     if (report->recording) {
@@ -240,27 +255,43 @@ static void write_body(FILE *file, const struct report *report, const struct bal
     fputs("}\n", file);
 }
 
-bool report_write(const struct report *report)
+static bool write_file(const struct report *report, const char *path)
 {
-    char path[1024], temporary[1040];
     struct balance own;
-    if (!report->settings->report_file)
-        return false;
-    snprintf(path, sizeof path, "%s.%d", report->settings->report_file, (int)getpid());
-    snprintf(temporary, sizeof temporary, "%s.part", path);
-    int descriptor = files_create(temporary);
+    int descriptor = files_create(path);
     FILE *file = descriptor >= 0 ? fdopen(descriptor, "w") : NULL;
-    if (!file) {
-        log_warn("can't write the report %s: %s", temporary, strerror(errno));
-        if (descriptor >= 0)
-            close(descriptor);
+    if (!file && descriptor >= 0)
+        close(descriptor);
+    if (!file)
         return false;
-    }
     write_body(file, report, balance_of(report->balance, &own, report->settings->output_count));
     bool failed = ferror(file);
-    if (fclose(file) == 0 && !failed && rename(temporary, path) == 0)
+    return fclose(file) == 0 && !failed;
+}
+
+/* The host's thread writes the last one when the deadline at exit has passed, perhaps while the pipeline's
+ * thread writes another: each has a temporary file of its own. A process that is killed may leave one,
+ * hidden. */
+bool report_write(const struct report *report)
+{
+    static atomic_bool has_ended;
+    char path[1024], temporary[1040];
+    bool is_last = report->state == REPORT_ENDED;
+    if (!report->settings->report_file)
+        return false;
+    if (is_last)
+        atomic_store(&has_ended, true);
+    snprintf(path, sizeof path, "%s.%d", report->settings->report_file, (int)getpid());
+    const char *slash = strrchr(path, '/');
+    int folder = slash ? (int)(slash + 1 - path) : 0;
+    snprintf(temporary, sizeof temporary, "%.*s.%s.%s", folder, path, path + folder,
+             is_last ? "last" : "next");
+    bool is_written = write_file(report, temporary) && (is_last || !atomic_load(&has_ended)) &&
+                      rename(temporary, path) == 0;
+    if (is_written)
         return true;
-    log_warn("can't write the report %s: %s", path, strerror(errno));
+    if (is_last)
+        log_warn("can't write the report %s: %s", path, strerror(errno));
     unlink(temporary);
     return false;
 }

@@ -1,5 +1,6 @@
 #include "agent/retreat.h"
 
+#include "base/clock.h"
 #include "base/counters.h"
 
 static void count_call(void *context, const struct thread_info *thread, const struct call_record *call)
@@ -57,3 +58,48 @@ const struct capture_sink retreat_sink = {.on_call = count_call,
                                           .on_range = count_range,
                                           .on_name = pass_name,
                                           .on_gpu_counters = pass_gpu_counters};
+
+/* Some µs of spans between two readings of the clock. */
+#define RECORDS_BETWEEN_CLOCKS 64
+
+static struct {
+    struct capture_sink sink;
+    uint64_t deadline_ns;
+    uint32_t records;
+    bool has_passed;
+} limited;
+
+static bool is_too_late(void)
+{
+    if (!limited.has_passed && limited.records++ % RECORDS_BETWEEN_CLOCKS == 0)
+        limited.has_passed = clock_monotonic_ns() >= limited.deadline_ns;
+    return limited.has_passed;
+}
+
+static void limit_call(void *context, const struct thread_info *thread, const struct call_record *call)
+{
+    if (is_too_late())
+        counter_add(COUNTER_lost_unmade, 1);
+    else
+        limited.sink.on_call(context, thread, call);
+}
+
+static void limit_activity(void *context, const struct activity_record *activity)
+{
+    if (is_too_late())
+        counter_add(COUNTER_lost_unmade, 1);
+    else
+        limited.sink.on_activity(context, activity);
+}
+
+struct capture_sink retreat_sink_after(const struct capture_sink *sink, uint64_t deadline_ns)
+{
+    struct capture_sink made = *sink;
+    limited.sink = *sink;
+    limited.deadline_ns = deadline_ns;
+    limited.records = 0;
+    limited.has_passed = false;
+    made.on_call = limit_call;
+    made.on_activity = limit_activity;
+    return made;
+}

@@ -45,7 +45,7 @@ const struct loss losses[] = {
      "start one, or correct the endpoint; raise export_timeout to wait longer"},
     {COUNTER_lost_deadline, false, "spans were not delivered when the deadline at exit passed",
      "raise distribution.cuspan.exit_deadline_ms"},
-    {COUNTER_lost_unmade, false, "CUPTI kept the agent from finishing before the deadline at exit",
+    {COUNTER_lost_unmade, false, "not all that was captured became spans before the deadline at exit",
      "raise distribution.cuspan.exit_deadline_ms"},
     {COUNTER_lost_output, false, "a file or stream could not be written",
      "look at the warning: a full disk, or a directory that is not there"},

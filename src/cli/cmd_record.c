@@ -51,7 +51,7 @@ static int record_program(struct injection *injection, const char *path, char **
     struct outcome outcome;
     outcome_read(&outcome, injection->report_dir);
     if (!injection->is_quiet)
-        outcome_print_recordings(&outcome, path, stderr);
+        outcome_print_recordings(&outcome, &launched, path, stderr);
     outcome_deinit(&outcome);
     injection_deinit(injection);
     return launch_end(launched.wait_status);

@@ -61,7 +61,7 @@ static void report_end(const struct injection *injection, struct command_root *r
     if (!injection->is_quiet && command_root_is_left_out(root) && outcome.processes == 0)
         fputs("cuspan: no spans: the sampler has left this run out\n", stderr);
     else if (!injection->is_quiet)
-        outcome_print(&outcome, stderr);
+        outcome_print(&outcome, launched, stderr);
     outcome_deinit(&outcome);
 }
 

@@ -323,7 +323,7 @@ static void remove_files(const char *path)
     DIR *directory = opendir(path);
     const struct dirent *entry;
     while (directory && (entry = readdir(directory))) {
-        if (entry->d_name[0] != '.')
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
             unlinkat(dirfd(directory), entry->d_name, 0);
     }
     if (directory)

@@ -84,7 +84,7 @@ static void report(const struct live *live)
     struct outcome outcome;
     outcome_read(&outcome, live->injection.report_dir);
     if (!live->injection.is_quiet)
-        outcome_print_shortfall(&outcome, stderr);
+        outcome_print_shortfall(&outcome, &live->launched, stderr);
     outcome_deinit(&outcome);
 }
 

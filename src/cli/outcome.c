@@ -104,6 +104,32 @@ static void add_outputs(struct outcome *outcome, const cJSON *report, bool is_ro
     }
 }
 
+/* False: the process has not been traced, and there is nothing to add. */
+static bool add_end(struct outcome *outcome, const cJSON *report)
+{
+    const char *state = string_of(report, "state"), *program = string_of(report, "program"),
+               *why = string_of(report, "why");
+    struct outcome_end end = {.state = OUTCOME_RUNNING};
+    if (!state || strcmp(state, "ended") == 0)
+        return true;
+    if (strcmp(state, "not traced") == 0)
+        end.state = OUTCOME_NOT_TRACED;
+    else if (strcmp(state, "exiting") == 0)
+        end.state = OUTCOME_EXITING;
+    bool is_traced = end.state != OUTCOME_NOT_TRACED;
+    outcome->unfinished += is_traced;
+    outcome->not_traced += !is_traced;
+    if (outcome->end_count == OUTCOME_ENDS_MAX)
+        return is_traced;
+    end.pid = (pid_t)number_of(report, "pid");
+    end.program = memory_copy_string(program ? program : "");
+    end.why = memory_copy_string(why ? why : "");
+    end.start_ns = number_of(report, "start_ns");
+    end.last_delivery_ns = number_of(report, "last_delivery_ns");
+    outcome->ends[outcome->end_count++] = end;
+    return is_traced;
+}
+
 bool outcome_add(struct outcome *outcome, const char *json, bool is_root)
 {
     cJSON *report = cJSON_Parse(json);
@@ -112,6 +138,10 @@ bool outcome_add(struct outcome *outcome, const char *json, bool is_root)
         return false;
     }
     outcome->reports++;
+    if (!add_end(outcome, report)) {
+        cJSON_Delete(report);
+        return true;
+    }
     outcome->processes += !is_root;
     outcome->spans += number_of(report, "spans");
     outcome->delivered += number_of(report, "delivered");
@@ -167,11 +197,10 @@ static bool add_file(struct outcome *outcome, const char *path, bool is_root)
     return is_good;
 }
 
+/* Unfinished ones are hidden. */
 static int is_report(const struct dirent *entry)
 {
-    size_t len = strlen(entry->d_name);
-    bool is_unfinished = len > 5 && strcmp(entry->d_name + len - 5, ".part") == 0;
-    return entry->d_name[0] != '.' && !is_unfinished;
+    return entry->d_name[0] != '.';
 }
 
 void outcome_read(struct outcome *outcome, const char *directory)
@@ -199,5 +228,9 @@ void outcome_deinit(struct outcome *outcome)
     }
     for (size_t i = 0; i < outcome->recording_count; i++)
         free(outcome->recordings[i].path);
+    for (size_t i = 0; i < outcome->end_count; i++) {
+        free(outcome->ends[i].program);
+        free(outcome->ends[i].why);
+    }
     *outcome = (struct outcome){0};
 }

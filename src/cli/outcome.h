@@ -1,9 +1,10 @@
-/* What the agents of a program reported at their end: one JSON file for each process that made a CUDA call.
- * The root span of the command has a report as well, which is no process of the program. */
+/* What the agents of a program reported: one JSON file for each process that initialized CUDA. The root span
+ * of the command has a report as well, which is no process of the program. */
 #ifndef CUSPAN_CLI_OUTCOME_H
 #define CUSPAN_CLI_OUTCOME_H
 
 #include "base/status.h"
+#include "cli/launch.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -13,9 +14,19 @@
 #define OUTCOME_LOSSES_MAX  64
 #define OUTCOME_OUTPUTS_MAX 16
 #define OUTCOME_FILES_MAX   64
+#define OUTCOME_ENDS_MAX    16 /* more are counted */
 
 #define OUTCOME_ROOT_REPORT                                                                                  \
     "0root" /* what its name begins with: it is read first, so its trace comes first */
+
+/* A process that left no final report, or was not traced. */
+struct outcome_end {
+    enum { OUTCOME_NOT_TRACED, OUTCOME_RUNNING, OUTCOME_EXITING } state; /* of its agent, as last reported */
+    pid_t pid;
+    char *program;
+    char *why;                           /* NOT_TRACED */
+    uint64_t start_ns, last_delivery_ns; /* since 1970; 0: unknown, none */
+};
 
 struct outcome {
     size_t reports;   /* that were read */
@@ -50,6 +61,9 @@ struct outcome {
         char *path;
         uint64_t events;
     } recordings[OUTCOME_FILES_MAX];
+    size_t unfinished, not_traced; /* processes; of `processes` the former */
+    size_t end_count;
+    struct outcome_end ends[OUTCOME_ENDS_MAX];
 };
 
 /* Reads all reports of the directory. What is missing in one counts as zero; what can't be read is counted.
@@ -64,12 +78,14 @@ bool outcome_has_arrived(const struct outcome *outcome);
 /* Whether spans were made and an output got not one of them, nor its spool. */
 bool outcome_failed(const struct outcome *outcome);
 
-/* For a person, after `cuspan run`: how many spans went where, what was lost, where to look. */
-void outcome_print(const struct outcome *outcome, FILE *out);
-/* For who reads the spans at once: only what keeps them from being complete. */
-void outcome_print_shortfall(const struct outcome *outcome, FILE *out);
+/* For a person, after `cuspan run`: how many spans went where, what was lost, where to look. `launched`: the
+ * program, here as below. */
+void outcome_print(const struct outcome *outcome, const struct launched *launched, FILE *out);
+/* For commands that read the spans themselves: only what keeps them from being complete. */
+void outcome_print_shortfall(const struct outcome *outcome, const struct launched *launched, FILE *out);
 /* After `cuspan record`: what was written. */
-void outcome_print_recordings(const struct outcome *outcome, const char *path, FILE *out);
+void outcome_print_recordings(const struct outcome *outcome, const struct launched *launched,
+                              const char *path, FILE *out);
 
 /* "http://HOST:16686/trace/ID" into `out` for an OTLP endpoint on one of Jaeger's ports; false for any other.
  */

@@ -1,10 +1,14 @@
 #include "cli/outcome.h"
 
 #include "base/counters.h"
+#include "base/signal_names.h"
 #include "cli/text.h"
 
+#include <errno.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 
 #define LINKS_MAX 3 /* more traces are counted */
 
@@ -117,26 +121,119 @@ static void print_spooled(const struct outcome *outcome, FILE *out)
                 text_count(number, outcome->spooled));
 }
 
-static void print_silence(FILE *out)
+/* --- processes without a final report --- */
+
+#define SOONER                                                                                               \
+    "deliver more often: lower OTEL_BSP_SCHEDULE_DELAY and distribution.cuspan.cupti.flush_interval_ms"
+
+static bool is_alive(pid_t pid)
 {
-    fputs("cuspan: no spans: the agent was never started. The program made no CUDA call, or there is no "
-          "NVIDIA driver or GPU "
-          "here, or it was killed; a line of the agent itself would stand above\n",
-          out);
+    return kill(pid, 0) == 0 || errno == EPERM;
 }
 
-void outcome_print(const struct outcome *outcome, FILE *out)
+/* Only of the program itself is it known how it ended, and when. */
+static bool is_program(const struct outcome_end *end, const struct launched *launched)
+{
+    return launched && end->pid == launched->pid;
+}
+
+/* What ended after the last delivery can't have been delivered. */
+static void print_missing(const struct outcome_end *end, const struct launched *launched, FILE *out)
+{
+    char length[TEXT_NUMBER_BYTES];
+    uint64_t since_ns = end->last_delivery_ns ? end->last_delivery_ns : end->start_ns;
+    if (is_program(end, launched) && since_ns && launched->end_ns > since_ns)
+        fprintf(out, "; %s %s were not delivered", end->last_delivery_ns ? "the last" : "all of its",
+                text_duration(length, launched->end_ns - since_ns, false));
+    else
+        fprintf(out, "; what came after its last delivery was not delivered");
+}
+
+static void print_cut_off(const struct outcome_end *end, const struct launched *launched, FILE *out)
+{
+    int number =
+        is_program(end, launched) && WIFSIGNALED(launched->wait_status) ? WTERMSIG(launched->wait_status) : 0;
+    if (number)
+        fprintf(out, "was ended by %s", number == SIGKILL ? "SIGKILL" : signal_name(number));
+    else if (is_program(end, launched))
+        fputs("ended by _exit() or exec(), without its exit handlers", out);
+    else
+        fputs("ended by _exit(), exec() or a signal, without its exit handlers", out);
+    print_missing(end, launched, out);
+    if (number && number != SIGKILL && signal_by_name(signal_name(number)))
+        fprintf(out,
+                "; to deliver first, add %s to distribution.cuspan.on_signal (a handler of the program goes "
+                "before)",
+                signal_name(number));
+    else if (number)
+        fputs("; " SOONER, out);
+    else
+        fputs("; call cuspan_finish() (Python: cuspan.finish()) first, or " SOONER, out);
+}
+
+static void print_end(const struct outcome_end *end, const struct launched *launched, FILE *out)
+{
+    fprintf(out, "cuspan: process %d%s%s%s ", (int)end->pid, *end->program ? " (" : "", end->program,
+            *end->program ? ")" : "");
+    if (end->state == OUTCOME_NOT_TRACED)
+        fprintf(out, "was not traced: %s", end->why);
+    else if (!is_program(end, launched) && is_alive(end->pid))
+        fputs("still runs; what it delivers from now on is not counted here", out);
+    else if (end->state == OUTCOME_RUNNING)
+        print_cut_off(end, launched, out);
+    else
+        fputs("ended before the agent had delivered everything: its exit deadline passed, or a second signal "
+              "came; "
+              "raise distribution.cuspan.exit_deadline_ms",
+              out);
+    fputc('\n', out);
+}
+
+static void print_ends(const struct outcome *outcome, const struct launched *launched, FILE *out)
+{
+    size_t all = outcome->unfinished + outcome->not_traced;
+    for (size_t i = 0; i < outcome->end_count; i++)
+        print_end(&outcome->ends[i], launched, out);
+    if (all > outcome->end_count)
+        fprintf(out, "cuspan: and %zu more processes that left no final report or were not traced\n",
+                all - outcome->end_count);
+}
+
+/* No process was traced. */
+static void print_silence(const struct outcome *outcome, const struct launched *launched, FILE *out)
+{
+    if (outcome->not_traced) {
+        fputs("cuspan: no spans\n", out);
+        print_ends(outcome, launched, out);
+        return;
+    }
+    fputs(
+        "cuspan: no spans: the agent was never started. The program made no CUDA call, or there is no NVIDIA "
+        "driver or GPU here, or the agent could not read its configuration (its error is above)\n",
+        out);
+}
+
+static void print_no_spans(const struct outcome *outcome, FILE *out)
+{
+    if (outcome->unfinished)
+        fputs("cuspan: no spans were delivered\n", out);
+    else
+        fputs("cuspan: no spans: the agent ran, but saw no call that it traces\n", out);
+}
+
+void outcome_print(const struct outcome *outcome, const struct launched *launched, FILE *out)
 {
     if (outcome->processes == 0) {
-        print_silence(out);
+        print_silence(outcome, launched, out);
         return;
     }
     if (outcome->unreadable)
         fprintf(out, "cuspan: %zu reports could not be read\n", outcome->unreadable);
     if (outcome->spans == 0)
-        fputs("cuspan: no spans: the agent ran, but saw no call that it traces\n", out);
+        print_no_spans(outcome, out);
     else
         print_deliveries(outcome, out);
+    print_ends(outcome, launched, out);
     print_sleep(outcome, out);
     print_spooled(outcome, out);
     print_losses(outcome, out);
@@ -145,26 +242,28 @@ void outcome_print(const struct outcome *outcome, FILE *out)
             print_output(outcome, &outcome->outputs[i], out);
 }
 
-void outcome_print_shortfall(const struct outcome *outcome, FILE *out)
+void outcome_print_shortfall(const struct outcome *outcome, const struct launched *launched, FILE *out)
 {
     if (outcome->processes == 0) {
-        print_silence(out);
+        print_silence(outcome, launched, out);
         return;
     }
     if (outcome->unreadable)
         fprintf(out, "cuspan: %zu reports could not be read\n", outcome->unreadable);
     if (outcome->spans == 0)
-        fputs("cuspan: no spans: the agent ran, but saw no call that it traces\n", out);
+        print_no_spans(outcome, out);
+    print_ends(outcome, launched, out);
     print_sleep(outcome, out);
     print_losses(outcome, out);
 }
 
-void outcome_print_recordings(const struct outcome *outcome, const char *path, FILE *out)
+void outcome_print_recordings(const struct outcome *outcome, const struct launched *launched,
+                              const char *path, FILE *out)
 {
     char size[TEXT_NUMBER_BYTES], events[TEXT_NUMBER_BYTES];
     struct stat facts;
     if (outcome->processes == 0) {
-        print_silence(out);
+        print_silence(outcome, launched, out);
         return;
     }
     if (outcome->recording_count == 0)
@@ -176,5 +275,6 @@ void outcome_print_recordings(const struct outcome *outcome, const char *path, F
                 is_there ? text_bytes(size, (uint64_t)facts.st_size) : "missing",
                 text_count(events, outcome->recordings[i].events), recording);
     }
+    print_ends(outcome, launched, out);
     print_losses(outcome, out);
 }

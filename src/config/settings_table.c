@@ -522,7 +522,7 @@ const struct setting settings_table[] = {
      .default_text = "false",
      .comment = "show eBPF profilers each thread's trace context (cuspan.h), in otel_thread_ctx_v1"},
     {OWN("report_file"), SETTINGS(report_file), .type = SETTING_TEXT,
-     .comment = "FILE: at exit, counters and trace IDs as JSON go to FILE.PID"},
+     .comment = "FILE: counters and trace IDs as JSON go to FILE.PID, while the process runs and at exit"},
     {OWN("record_file"), SETTINGS(record_file), .type = SETTING_TEXT,
      .comment = "file to record to, in place of sending spans; FILE.PID if FILE is there"},
 

@@ -71,8 +71,8 @@ class Ends(gpu_test.Test):
     def check_handled(self, way, cupti, settings=""):
         found, work, launched, report = self.ended(way, cupti, 0, settings)
         lost = sum(report["losses"].values()) if report else 0
-        if not report:
-            found.append("there is no report")
+        if not report or report["state"] != "ended":
+            found.append("there is no final report")
         elif len(work) != launched or lost:
             found.append(f"{launched} launches, {len(work)} spans, {report['losses']}")
         return found, {"launched": launched, "spans": len(work), "lost": lost}

@@ -4,8 +4,8 @@
  *
  * inject (as CUDA does), start (loads AGENT where it isn't), stop, flush (5 s), flush-0 (no time at all), on
  * (is it?), play (the recorded calls), nap (100 ms), attach=TRACEPARENT, detach, child (the steps that follow
- * are a forked child's), leak (loses a block of memory), descriptors (closes all from 3 on, and has a listening socket of its own at each of
- * their numbers). Each says "STEP: ANSWER". */
+ * are a forked child's), leak (loses a block of memory), descriptors (closes all from 3 on, and has a
+ * listening socket of its own at each of their numbers). Each says "STEP: ANSWER". */
 #include "cuspan/cuspan.h"
 #include "forked_child.h"
 #include "recording/replay.h"

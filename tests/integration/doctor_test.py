@@ -955,7 +955,7 @@ class Program(Case):
         code = ("import ctypes, os; d = ctypes.CDLL(os.environ['HOST_DOUBLE']); d.cuspan_replay_load(os.environ['HOST_RECORDING'].encode(), "
                 "ctypes.create_string_buffer(512)); ctypes.CDLL(os.environ['CUDA_INJECTION64_PATH']).InitializeInjection(); os._exit(3)")
         host = self.host()
-        self.run_it("problem", "left no report: the program ended with status 3", "cuspan_finish", program=[sys.executable, "-c", code],
+        self.run_it("problem", "left no final report: the program ended with status 3", "cuspan_finish", program=[sys.executable, "-c", code],
                     env={"HOST_DOUBLE": host[2], "HOST_RECORDING": host[3]})
 
     def test_no_calls_at_all(self):

@@ -91,6 +91,9 @@ def self_signed(folder):
 
 
 class ExitCase(agent_test.Case):
+    NAMES_OF_STEPS = ["flushers", "take", "flush_cupti", "take_flushed", "switch_off", "take_last", "late", "close",
+                      "deliver", "recording", "report"]
+
     def setUp(self):
         super().setUp()
         self.fate_is_known = True
@@ -115,9 +118,9 @@ class ExitCase(agent_test.Case):
             extra["CUSPAN_REPLAY_FAIL"] = fail
         return target, report, extra
 
-    def host(self, way, settings=None, env=None, fail=None, timeout=120):
+    def host(self, way, settings=None, env=None, fail=None, timeout=120, recording=RECORDING):
         target, report, extra = self.environment_for(settings, env, fail)
-        result = self.start(self.command(way), extra, timeout)
+        result = self.start(self.command(way, recording), extra, timeout)
         result.text = target.read_text() if target.exists() else ""
         result.report = None
         for path in report.parent.glob(f"{report.name}.*"):
@@ -258,9 +261,10 @@ print("played", flush=True)
                 result = self.start([sys.executable, program], extra)
                 self.assertEqual((result.status, result.out, result.err), (bare.status, bare.out, bare.err))
                 reports = list(report.parent.glob(f"{report.name}.*"))
-                self.assertEqual(len(reports), runs_handlers)
+                self.assertEqual(len(reports), 1)
+                found = json.loads(reports[0].read_text())
+                self.assertEqual(found["state"], "ended" if runs_handlers else "running")
                 if runs_handlers:
-                    found = json.loads(reports[0].read_text())
                     self.assertEqual((found["losses"], found["delivered"]), ({}, found["spans"]))
 
     def test_without_handlers_no_more_than_the_last_interval_is_lost(self):
@@ -273,7 +277,8 @@ print("played", flush=True)
                 result = self.host(way, INTERVALS_MS, quiet)
                 bare = self.assert_same_end(result, way)
                 self.assertEqual(result.err, bare.err)
-                self.assertIsNone(result.report)
+                self.assertEqual(result.report["state"], "running")
+                self.assertEqual(result.report["delivered"], len(result.spans))
                 self.assertTrue(result.text.endswith("\n"))
                 work = [span for span in result.spans if not agent_test.is_session(span)]
                 self.assertEqual(len(work), len(self.whole_work()), "what had waited for its interval is there")
@@ -349,7 +354,7 @@ class Signals(ExitCase):
     def test_one_that_is_not_named_ends_at_once(self):
         result = self.host("INT", {"on_signal": "TERM"})
         self.assertEqual(result.status, -signal.SIGINT)
-        self.assertIsNone(result.report)
+        self.assertEqual(result.report["state"], "running")
 
     def test_the_host_s_own_handler_goes_before(self):
         result = self.host("own-handler", {"on_signal": "TERM"})
@@ -393,12 +398,29 @@ print("alive")
                 self.assertEqual(result.status, -signal.SIGTERM)
                 self.assertIn(said, result.err)
                 self.assertLess(result.seconds, FOREVER_S)
+                self.assertEqual(result.report["shutdown"]["cause"], "SIGTERM")  # there is always a report
+
+    def test_time_is_left_to_deliver(self):
+        """Where spans come faster than they go, at the end: what isn't made in time is counted, and the rest has its
+        share of the deadline. CUPTI hands all records over at the end, and the collector never answers."""
+        deadline_ms = 6000
+        result = self.host("TERM", {"on_signal": "TERM", "exit_deadline_ms": deadline_ms, "output_file": None,
+                                    "protocol": "http/json", "endpoint": self.collector(None).url},
+                           {"OTEL_BSP_MAX_QUEUE_SIZE": "300", "OTEL_BSP_MAX_EXPORT_BATCH_SIZE": "10"}, fail="late-buffers",
+                           recording="graph_nodes")
+        self.assertEqual(result.status, -signal.SIGTERM)
+        self.assertGreater(result.report["losses"]["lost_unmade"], 0)
+        self.assertGreater(result.report["losses"]["lost_deadline"], 0)
+        steps = {step["name"]: step for step in result.report["shutdown"]["steps"]}
+        before = self.NAMES_OF_STEPS[:self.NAMES_OF_STEPS.index("deliver")]
+        self.assertLess(sum(steps[name]["ms"] for name in before), deadline_ms)
+        self.assertEqual((steps["take_flushed"]["fate"], steps["deliver"]["fate"]), ("failed", "failed"))
 
     def test_a_second_one_ends_it_at_once(self):
         hanging = self.collector(None)
         result = self.host("TERM-twice", {"on_signal": "TERM", "output_file": None, "endpoint": hanging.url})
         self.assertEqual(result.status, -signal.SIGTERM)
-        self.assertIsNone(result.report)
+        self.assertEqual(result.report["state"], "exiting")
         self.assertLess(result.seconds, FOREVER_S)  # the deadline is a minute
 
     def test_during_an_exit(self):
@@ -421,6 +443,64 @@ print("alive")
                 sessions = [span for span in spans if agent_test.is_session(span)]
                 self.assertEqual(len(sessions), finishes, result.err)
 
+    def run_command(self, *command, settings=None, env=None, fail=None):
+        """cuspan run, which says in one line how each process without a final report ended."""
+        self.runs += 1
+        chosen = {"cupti.library": agent_test.BUILD / "libcuspan-replay.so", "exit_deadline_ms": 60000, **INTERVALS_MS,
+                  **(settings or {})}
+        sets = [part for key, value in chosen.items() for part in ("--set", f"{key}={value}")]
+        result = self.start([agent_test.BUILD / "cuspan", "run", "--file", self.directory / f"run-{self.runs}.jsonl", *sets,
+                             *command], {"OTEL_BSP_SCHEDULE_DELAY": str(SCHEDULE_MS), **agent_test.FORKS, **(env or {}),
+                                         **({"CUSPAN_REPLAY_FAIL": fail} if fail else {})})
+        self.assertNotIn("never started", result.err)
+        return [line for line in result.err.splitlines() if line.startswith("cuspan: process ")], result
+
+    def test_cuspan_run_tells_how_a_process_ended(self):
+        for way, settings, said in (
+                ("_exit", {}, r"ended by _exit\(\) or exec\(\), .*; the last \d.* were not delivered; call cuspan_finish\(\)"),
+                ("KILL", {}, r"was ended by SIGKILL; the last \d.* were not delivered; deliver more often"),
+                ("fault", {}, r"was ended by SIGSEGV; the last \d.* were not delivered; to deliver first, add SIGSEGV"),
+                ("TERM", {"on_signal": ""}, r"was ended by SIGTERM; the last \d.* were not delivered; to deliver first, add SIGTERM")):
+            with self.subTest(way):
+                if way in OF_SANITIZERS and agent_test.SANITIZERS:
+                    continue
+                lines, result = self.run_command(*self.command(way), settings=settings, env={"HOST_DELAY_MS": "1200"})
+                self.assertEqual(len(lines), 1, result.err)
+                self.assertRegex(lines[0], rf"^cuspan: process \d+ \(exit_host\) {said}")
+                self.assertRegex(result.err, r"(?m)^cuspan: 1,038 spans delivered to ")
+
+    def test_cuspan_run_before_the_first_delivery(self):
+        """The work was shorter than every interval."""
+        lines, result = self.run_command(*self.command("_exit"), settings={"cupti.flush_interval_ms": 60000},
+                                         env={"OTEL_BSP_SCHEDULE_DELAY": "60000"})
+        self.assertEqual(len(lines), 1, result.err)
+        self.assertRegex(lines[0], r"ended by _exit\(\) or exec\(\), .*; all of its \d.* were not delivered; call cuspan_finish")
+
+    def test_cuspan_run_and_a_missed_deadline(self):
+        lines, result = self.run_command(*self.command("TERM"), settings={"exit_deadline_ms": 700},
+                                         fail="flush-blocks=30000")
+        self.assertEqual(result.status, -signal.SIGTERM)
+        self.assertEqual(len(lines), 1, result.err)
+        self.assertRegex(lines[0], r"ended before the agent had delivered everything: .*raise distribution.cuspan.exit_deadline_ms")
+
+    def test_cuspan_run_and_several_processes(self):
+        """Each is accounted for."""
+        ways = "return", "_exit", "KILL", "return"
+        script = "; ".join(" ".join(str(part) for part in self.command(way)) for way in ways)
+        lines, result = self.run_command("sh", "-c", script, env={"HOST_DELAY_MS": "1200"})
+        self.assertRegex(result.err, r"(?m)^cuspan: 4,151 spans delivered to .*, by 4 processes$")
+        self.assertEqual(len(lines), 2, result.err)
+        for line in lines:
+            self.assertRegex(line, r"ended by _exit\(\), exec\(\) or a signal, .*; what came after its last delivery was not delivered")
+
+    def test_cuspan_run_and_an_agent_that_does_not_trace(self):
+        for settings, fail, said in (({"start_on": "control"}, None, "it waits for `cuspan start`"),
+                                     ({}, "register", "CUPTI refused activity buffers")):
+            with self.subTest(said):
+                lines, result = self.run_command(*self.command("return"), settings=settings, fail=fail)
+                self.assertEqual(len(lines), 1, result.err)
+                self.assertRegex(lines[0], rf"^cuspan: process \d+ \(exit_host\) was not traced: {said}")
+
     def test_a_wrong_name_is_refused(self):
         result = self.host("return", {"on_signal": "TERM,KILL"})
         self.assert_same_end(result, "return")
@@ -430,8 +510,7 @@ print("alive")
 class Shutdown(ExitCase):
     """The report of its steps."""
 
-    NAMES = ["flushers", "take", "flush_cupti", "take_flushed", "switch_off", "take_last", "late", "close", "deliver",
-             "recording", "report"]
+    NAMES = ExitCase.NAMES_OF_STEPS
 
     def test_each_step_with_count_and_time(self):
         text_file = self.directory / "shutdown"

@@ -371,15 +371,15 @@ class Files(Case):
         self.replay("vector_add", to_file=False, settings={"record_file": again})
         self.assertEqual(victim.read_text(), "precious")
         # So does a report, whose name others can guess.
-        code = (f"import os, sys\nos.symlink({str(victim)!r}, {str(folder / 'report')!r} + f'.{{os.getpid()}}.part')\n"
-                f"os.symlink({str(victim)!r}, {str(folder / 'report')!r} + f'.{{os.getpid()}}')\n"
+        code = (f"import os, sys\nfor name in 'report.%d', '.report.%d.next', '.report.%d.last':\n"
+                f"    os.symlink({str(victim)!r}, {str(folder)!r} + '/' + name % os.getpid())\n"
                 "os.execv(sys.argv[1], sys.argv[1:])")
         result = self.start([sys.executable, "-c", code, agent_test.BUILD / "agent_host", agent_test.BUILD / "libcuspan.so",
                              agent_test.BUILD / "libcuspan-replay.so", path_of("vector_add")],
                             {"CUSPAN_SET": f"cupti.library={agent_test.BUILD / 'libcuspan-replay.so'};report_file={folder / 'report'};"
                                            f"output_file={folder / 'other.jsonl'}"})
         self.assertEqual(victim.read_text(), "precious")
-        reports = list(folder.glob("report.*"))
+        reports = [*folder.glob("report.*"), *folder.glob(".report.*")]
         self.assertEqual([path.is_symlink() for path in reports], [False], result.err)
 
 

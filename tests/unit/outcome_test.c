@@ -3,6 +3,7 @@
 #include "support/cli_trace.h"
 
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 
@@ -17,7 +18,7 @@
 static char *print(const struct outcome *outcome)
 {
     FILE *file = tmpfile();
-    outcome_print(outcome, file);
+    outcome_print(outcome, NULL, file);
     char *text = contents_of(file);
     fclose(file);
     return text;
@@ -73,6 +74,70 @@ static void several_processes_are_summed_up(void **state)
     assert_int_equal(outcome.losses[0].count, 8);
     char *text = print(&outcome);
     assert_non_null(strstr(text, "by 2 processes"));
+    free(text);
+    outcome_deinit(&outcome);
+}
+
+#define RUNNING(more) "{\"version\":1,\"program\":\"app\",\"pid\":" more ",\"spans\":5,\"delivered\":4}"
+
+static void expect_end(const char *report, const struct launched *launched, const char *line)
+{
+    struct outcome outcome = {0};
+    FILE *file = tmpfile();
+    assert_true(outcome_add(&outcome, report, false));
+    outcome_print(&outcome, launched, file);
+    char *text = contents_of(file);
+    fclose(file);
+    if (!strstr(text, line))
+        fail_msg("\"%s\" is not in \"%s\"", line, text);
+    free(text);
+    outcome_deinit(&outcome);
+}
+
+/* Process 4194305 is above the kernel's maximum, so it is never alive. */
+static void a_process_without_a_final_report_is_explained(void **state)
+{
+    (void)state;
+    const uint64_t ms = 1000000;
+    struct launched exited = {.pid = 4194305, .wait_status = 7 << 8, .end_ns = 2000 * ms};
+    struct launched killed = {.pid = 4194305, .wait_status = SIGKILL, .end_ns = 2000 * ms};
+    struct launched crashed = {.pid = 4194305, .wait_status = SIGSEGV | 0x80, .end_ns = 2000 * ms};
+    struct launched other = {.pid = 1, .end_ns = 2000 * ms};
+    static const char delivered[] = RUNNING("4194305,\"state\":\"running\",\"start_ns\":500000000,"
+                                            "\"last_delivery_ns\":1188000000");
+    expect_end(
+        delivered, &exited,
+        "process 4194305 (app) ended by _exit() or exec(), without its exit handlers; the last 812 ms "
+        "were not delivered; call cuspan_finish() (Python: cuspan.finish()) first, or deliver more often");
+    expect_end(delivered, &killed,
+               "(app) was ended by SIGKILL; the last 812 ms were not delivered; deliver more often");
+    expect_end(delivered, &crashed,
+               "was ended by SIGSEGV; the last 812 ms were not delivered; to deliver first, add SIGSEGV to");
+    expect_end(delivered, &other,
+               "or a signal, without its exit handlers; what came after its last delivery was not");
+    expect_end(RUNNING("4194305,\"state\":\"running\",\"start_ns\":500000000"), &exited,
+               "; all of its 1.50 s were not delivered");
+    expect_end(RUNNING("4194305,\"state\":\"exiting\""), &killed,
+               "ended before the agent had delivered everything");
+    expect_end(RUNNING("1,\"state\":\"running\""), &exited, "process 1 (app) still runs; what it delivers");
+    expect_end(RUNNING("7,\"state\":\"not traced\",\"why\":\"the sampler is always_off\""), NULL,
+               "cuspan: no spans\ncuspan: process 7 (app) was not traced: the sampler is always_off\n");
+}
+
+static void processes_of_all_ends_are_counted(void **state)
+{
+    (void)state;
+    struct outcome outcome = {0};
+    assert_true(outcome_add(&outcome, REPORT, false));
+    assert_true(outcome_add(&outcome, RUNNING("4194305,\"state\":\"running\""), false));
+    for (size_t i = 0; i < OUTCOME_ENDS_MAX; i++)
+        assert_true(outcome_add(&outcome, RUNNING("7,\"state\":\"not traced\",\"why\":\"\""), false));
+    assert_int_equal(outcome.processes, 2);
+    assert_int_equal(outcome.unfinished, 1);
+    assert_int_equal(outcome.not_traced, OUTCOME_ENDS_MAX);
+    assert_int_equal(outcome.spans, 1239);
+    char *text = print(&outcome);
+    assert_non_null(strstr(text, "and 1 more processes that left no final report or were not traced\n"));
     free(text);
     outcome_deinit(&outcome);
 }
@@ -231,7 +296,7 @@ static void a_recording_is_named_with_its_events(void **state)
     struct outcome outcome = {0};
     FILE *file = tmpfile();
     assert_true(outcome_add(&outcome, "{\"recording\":\"/nonexistent/r\",\"events\":12345}", false));
-    outcome_print_recordings(&outcome, "r", file);
+    outcome_print_recordings(&outcome, NULL, "r", file);
     char *text = contents_of(file);
     assert_string_equal(
         text, "cuspan: /nonexistent/r: missing, 12,345 events; look at it: cuspan show /nonexistent/r\n");
@@ -246,6 +311,8 @@ int main(void)
         cmocka_unit_test(a_report_says_where_to_look),
         cmocka_unit_test(the_root_span_is_counted_as_no_process),
         cmocka_unit_test(several_processes_are_summed_up),
+        cmocka_unit_test(a_process_without_a_final_report_is_explained),
+        cmocka_unit_test(processes_of_all_ends_are_counted),
         cmocka_unit_test(time_asleep_is_said),
         cmocka_unit_test(each_output_has_its_line),
         cmocka_unit_test(an_output_that_got_nothing_is_not_to_be_looked_at),

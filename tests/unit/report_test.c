@@ -265,9 +265,33 @@ static void test_what_cannot_be_written_is_told(void **state)
     assert_int_equal(rmdir(path), 0);
 }
 
+static void test_each_state_is_named_until_the_last_report(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"ended", "exiting", "running", "not traced"};
+    static const enum report_state order[] = {REPORT_RUNNING, REPORT_EXITING, REPORT_NOT_TRACED,
+                                              REPORT_ENDED};
+    report.start_ns = 5;
+    report.why = "the \"sampler\"";
+    for (size_t i = 0; i < sizeof order / sizeof *order; i++) {
+        report.state = order[i];
+        cJSON *json = write_and_read();
+        assert_string_equal(text(json, "state"), names[order[i]]);
+        assert_true(number(json, "start_ns") == 5);
+        assert_null(cJSON_GetObjectItemCaseSensitive(json, "last_delivery_ns"));
+        if (order[i] == REPORT_NOT_TRACED)
+            assert_string_equal(text(json, "why"), report.why);
+        cJSON_Delete(json);
+    }
+    report.state = REPORT_RUNNING; /* a thread that is late doesn't overwrite it */
+    assert_false(report_write(&report));
+    assert_int_equal(access(path, F_OK), -1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(test_each_state_is_named_until_the_last_report, setup),
         cmocka_unit_test_setup(test_nothing_lost_nothing_said, setup),
         cmocka_unit_test_setup(test_losses_are_named_in_one_line, setup),
         cmocka_unit_test_setup(test_the_report_holds_all_counters, setup),

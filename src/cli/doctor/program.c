@@ -146,7 +146,7 @@ static void read_reports(struct run *run, const char *folder)
     DIR *directory = opendir(folder);
     const struct dirent *entry;
     while (directory && (entry = readdir(directory))) {
-        if (strncmp(entry->d_name, "report.", 7) != 0 || strstr(entry->d_name, ".part"))
+        if (strncmp(entry->d_name, "report.", 7) != 0)
             continue;
         char *path = memory_format("%s/%s", folder, entry->d_name);
         add_report(run, path);
@@ -182,7 +182,7 @@ static void describe_end(const struct run *run, char *text, size_t size)
         snprintf(text, size, "ended with status %d", WEXITSTATUS(run->wait_status));
 }
 
-/* No process has left a report. */
+/* No process has left a final report. */
 static void judge_silence(struct doctor *doctor, const struct run *run)
 {
     char end[128];
@@ -193,7 +193,7 @@ static void judge_silence(struct doctor *doctor, const struct run *run)
         doctor_mend(doctor, "that line says what; the group of checks that it concerns says more");
     } else if (any || run->has_seen_agent) {
         doctor_say(doctor, FOUND_PROBLEM,
-                   "the agent was loaded, and left no report: the program %s, so what was on its "
+                   "the agent was loaded, and left no final report: the program %s, so what was on its "
                    "way is lost",
                    end);
         doctor_mend(doctor, "%s",
@@ -293,7 +293,7 @@ static void judge_capture(struct doctor *doctor, const struct run *run)
 
 static void judge(struct doctor *doctor, const struct run *run)
 {
-    if (run->outcome.processes == 0)
+    if (run->outcome.processes == run->outcome.unfinished)
         judge_silence(doctor, run);
     else
         judge_capture(doctor, run);
