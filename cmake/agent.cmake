@@ -1,10 +1,10 @@
 # The library that the CUDA driver loads into a host: needs libc alone, exports its entries alone.
-add_library(cuspan_agent SHARED src/agent/agent.c src/agent/api.c src/agent/own.c src/agent/own_figures.c src/agent/root.c src/agent/send.c src/agent/doctor.c src/agent/pipeline.c src/agent/pipeline_sinks.c src/agent/pipeline_asked.c src/agent/pipeline_end.c src/agent/pipeline_report.c src/agent/outputs.c
-            src/agent/tape.c src/agent/surroundings.c src/agent/process_context.c src/agent/published_context.c
-            src/agent/own_resource.c src/agent/detect.c src/agent/device_links.c src/agent/stacks.c src/agent/report.c src/agent/retreat.c
-            src/agent/shutdown.c src/agent/signals.c src/agent/alone.c src/agent/python_end.c
-            src/agent/control_socket.c src/agent/control_verbs.c src/agent/status.c src/agent/figures.c src/agent/metrics.c src/agent/series.c
-            src/agent/nvtx_entry.c src/agent/python.c src/agent/tools.c)
+add_library(cuspan_agent SHARED src/agent/lifecycle/agent.c src/agent/entry/cuspan_api.c src/agent/resource/self_env.c src/agent/metrics/agent_overhead.c src/agent/entry/root_span.c src/agent/entry/send_spool.c src/agent/entry/doctor_answers.c src/agent/pipeline/pipeline.c src/agent/pipeline/pipeline_sinks.c src/agent/pipeline/pipeline_requests.c src/agent/pipeline/pipeline_end.c src/agent/pipeline/pipeline_report.c src/agent/pipeline/outputs.c
+            src/agent/pipeline/recorder.c src/agent/resource/deployment.c src/agent/resource/process_context.c src/agent/resource/published_context.c
+            src/agent/resource/process_resource.c src/agent/resource/detect.c src/agent/resource/device_links.c src/agent/pipeline/stack_text.c src/agent/lifecycle/report.c src/agent/pipeline/discard_sink.c
+            src/agent/lifecycle/shutdown.c src/agent/lifecycle/signals.c src/agent/lifecycle/last_thread.c src/agent/lifecycle/python_end.c
+            src/agent/control/control_socket.c src/agent/control/control_verbs.c src/agent/control/agent_status.c src/agent/control/live_stats_json.c src/agent/metrics/metrics_export.c src/agent/metrics/series.c
+            src/agent/entry/nvtx_entry.c src/agent/entry/python_entry.c src/agent/resource/nvidia_tools.c)
 set_target_properties(cuspan_agent PROPERTIES OUTPUT_NAME cuspan LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
 target_link_libraries(cuspan_agent PRIVATE cuspan_config cuspan_capture cuspan_correlate cuspan_encode cuspan_export
                       cuspan_recording)

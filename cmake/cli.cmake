@@ -13,10 +13,10 @@ endif()
 find_path(SQLITE_INCLUDE_DIR sqlite3.h)
 find_library(SQLITE_LIBRARY NAMES libsqlite3.a sqlite3)
 if(SQLITE_INCLUDE_DIR AND SQLITE_LIBRARY)
-  set(cli_sqlite src/cli/sqlite.c src/cli/sqlite_tables.c)
+  set(cli_sqlite src/cli/sqlite/sqlite.c src/cli/sqlite/sqlite_tables.c)
 else()
   message(STATUS "cuspan: no SQLite, so no `cuspan stat --sqlite`: apt-get install libsqlite3-dev")
-  set(cli_sqlite src/cli/sqlite_none.c)
+  set(cli_sqlite src/cli/sqlite/sqlite_none.c)
 endif()
 # ncurses for `cuspan top`, and its library of terminals, which some distributions keep apart: the static ones where there are
 # any, for the same reason.
@@ -28,32 +28,32 @@ if(TINFO_LIBRARY)
   list(APPEND CLI_CURSES ${TINFO_LIBRARY})
 endif()
 
-cuspan_stage(cli src/cli/commands.c src/cli/options.c src/cli/help.c src/cli/man.c src/cli/completion.c
-             src/cli/memory.c src/cli/map.c src/cli/text.c src/cli/terminal.c src/cli/progress.c
-             src/cli/injection.c src/cli/command_root.c src/cli/launch.c src/cli/live.c src/cli/outcome.c src/cli/outcome_print.c
-             src/cli/trace.c src/cli/otlp_span.c src/cli/otlp_reader.c src/cli/source.c
-             src/cli/scale.c src/cli/outline.c src/cli/bars.c src/cli/label.c src/cli/picture.c
-             src/cli/lines.c src/cli/perfetto.c
-             src/cli/cmd_run.c src/cli/cmd_record.c src/cli/cmd_replay.c src/cli/cmd_send.c src/cli/cmd_show.c
-             src/cli/stat/table.c src/cli/stat/samples.c src/cli/stat/stat.c src/cli/stat/headline.c
-             src/cli/stat/calls.c src/cli/stat/kernels.c src/cli/stat/counters.c src/cli/stat/copies.c src/cli/stat/peak.c src/cli/stat/devices.c
-             src/cli/stat/latency.c src/cli/stat/places.c src/cli/stat/ledger.c src/cli/stat/memory.c
-             src/cli/stat/memory_faults.c src/cli/stat/own.c src/cli/stat/repeats.c
-             src/cli/stat/findings.c src/cli/stat/find_launches.c src/cli/stat/find_graphs.c src/cli/stat/find_kernels.c
-             src/cli/stat/find_copies.c src/cli/stat/find_waits.c src/cli/stat/find_memory.c
-             src/cli/stat/groups.c src/cli/stat/by.c src/cli/stat/print.c src/cli/cmd_stat.c ${cli_sqlite}
+cuspan_stage(cli src/cli/args/command_table.c src/cli/args/options.c src/cli/args/help.c src/cli/args/man.c src/cli/args/completion.c
+             src/cli/util/xalloc.c src/cli/util/int_map.c src/cli/util/text.c src/cli/util/terminal.c src/cli/util/progress.c
+             src/cli/run/injection.c src/cli/run/command_root.c src/cli/run/launch.c src/cli/run/traced_program.c src/cli/run/outcome.c src/cli/run/outcome_print.c
+             src/cli/trace/trace.c src/cli/trace/otlp_span.c src/cli/trace/otlp_reader.c src/cli/trace/trace_source.c
+             src/cli/show/scale.c src/cli/show/outline.c src/cli/show/bars.c src/cli/show/label.c src/cli/show/picture.c
+             src/cli/show/span_lines.c src/cli/show/perfetto.c
+             src/cli/commands/cmd_run.c src/cli/commands/cmd_record.c src/cli/commands/cmd_replay.c src/cli/commands/cmd_send.c src/cli/commands/cmd_show.c
+             src/cli/stat/stat_table.c src/cli/stat/samples.c src/cli/stat/stat.c src/cli/stat/tables/headline.c
+             src/cli/stat/tables/call_tables.c src/cli/stat/tables/kernel_table.c src/cli/stat/tables/counter_table.c src/cli/stat/tables/copy_tables.c src/cli/stat/tables/peak.c src/cli/stat/tables/device_table.c
+             src/cli/stat/tables/latency_tables.c src/cli/stat/tables/places.c src/cli/stat/memory/ledger.c src/cli/stat/memory/memory_tables.c
+             src/cli/stat/memory/memory_faults.c src/cli/stat/tables/overhead_table.c src/cli/stat/findings/repeats.c
+             src/cli/stat/findings/findings.c src/cli/stat/findings/find_launches.c src/cli/stat/findings/find_graphs.c src/cli/stat/findings/find_kernels.c
+             src/cli/stat/findings/find_copies.c src/cli/stat/findings/find_waits.c src/cli/stat/findings/find_memory.c
+             src/cli/stat/groups.c src/cli/stat/by.c src/cli/stat/stat_print.c src/cli/commands/cmd_stat.c ${cli_sqlite}
              src/cli/diff/compare.c src/cli/diff/runs.c src/cli/diff/run_files.c src/cli/diff/baseline.c
-             src/cli/diff/limits.c src/cli/diff/diff.c src/cli/cmd_diff.c
-             src/cli/overhead/estimate.c src/cli/overhead/measure.c src/cli/overhead/table.c src/cli/cmd_overhead.c src/cli/cmd_counters.c
-             src/cli/top/sample.c src/cli/top/screen.c src/cli/top/look.c src/cli/top/live.c src/cli/cmd_top.c
-             src/cli/agents.c src/cli/agents_choice.c src/cli/cmd_ps.c src/cli/cmd_status.c src/cli/cmd_start.c
-             src/cli/cmd_stop.c src/cli/cmd_flush.c src/cli/cmd_check.c
-             src/cli/doctor/doctor.c src/cli/doctor/checks.c src/cli/doctor/child.c src/cli/doctor/facts.c
-             src/cli/doctor/library.c src/cli/doctor/elf.c src/cli/doctor/reach.c
-             src/cli/doctor/driver_facts.c src/cli/doctor/driver.c src/cli/doctor/cupti.c src/cli/doctor/injection.c
-             src/cli/doctor/configuration.c src/cli/doctor/collector.c src/cli/doctor/collector_checks.c
-             src/cli/doctor/permissions.c src/cli/doctor/slow.c src/cli/doctor/agents.c src/cli/doctor/program.c
-             src/cli/cmd_doctor.c src/cli/cmd_version.c src/cli/cmd_help.c)
+             src/cli/diff/diff_limits.c src/cli/diff/diff.c src/cli/commands/cmd_diff.c
+             src/cli/overhead/estimate.c src/cli/overhead/overhead_measure.c src/cli/overhead/overhead_print.c src/cli/commands/cmd_overhead.c src/cli/commands/cmd_counters.c
+             src/cli/top/top_sample.c src/cli/top/top_screen.c src/cli/top/top_poll.c src/cli/top/top_watch.c src/cli/commands/cmd_top.c
+             src/cli/agents/agents.c src/cli/agents/agents_choice.c src/cli/commands/cmd_ps.c src/cli/commands/cmd_status.c src/cli/commands/cmd_start.c
+             src/cli/commands/cmd_stop.c src/cli/commands/cmd_flush.c src/cli/commands/cmd_check.c
+             src/cli/doctor/doctor.c src/cli/doctor/checks.c src/cli/doctor/probe_child.c src/cli/doctor/doctor_facts.c
+             src/cli/doctor/checks/check_library.c src/cli/doctor/elf.c src/cli/doctor/reach.c
+             src/cli/doctor/driver_facts.c src/cli/doctor/checks/check_driver.c src/cli/doctor/checks/check_cupti.c src/cli/doctor/checks/check_injection.c
+             src/cli/doctor/checks/check_configuration.c src/cli/doctor/collector.c src/cli/doctor/checks/check_collector.c
+             src/cli/doctor/checks/check_permissions.c src/cli/doctor/checks/check_slow.c src/cli/doctor/checks/check_agents.c src/cli/doctor/checks/check_program.c
+             src/cli/commands/cmd_doctor.c src/cli/commands/cmd_version.c src/cli/commands/cmd_help.c)
 target_include_directories(cuspan_cli PRIVATE ${CJSON_INCLUDE_DIR} ${CURSES_INCLUDE_DIR})
 if(SQLITE_INCLUDE_DIR AND SQLITE_LIBRARY)
   target_include_directories(cuspan_cli SYSTEM PRIVATE ${SQLITE_INCLUDE_DIR})
@@ -62,9 +62,9 @@ endif()
 target_link_libraries(cuspan_cli PUBLIC cuspan_config $<TARGET_NAME_IF_EXISTS:cuspan_recording> cuspan_model cuspan_base ${CLI_CJSON} ${CLI_CURSES} m ${CMAKE_DL_LIBS})
 
 # `cuspan version` says which CUPTI the generated tables know; the tables themselves are the agent's.
-file(STRINGS src/capture/layouts_table.c CUSPAN_NEWEST_LINE REGEX "layout_newest_version = [0-9]+;")
+file(STRINGS src/abi/layouts_table.c CUSPAN_NEWEST_LINE REGEX "layout_newest_version = [0-9]+;")
 string(REGEX MATCH "= ([0-9]+)" CUSPAN_NEWEST_MATCH "${CUSPAN_NEWEST_LINE}")
-set_source_files_properties(src/cli/cmd_version.c PROPERTIES COMPILE_DEFINITIONS
+set_source_files_properties(src/cli/commands/cmd_version.c PROPERTIES COMPILE_DEFINITIONS
   "CUSPAN_CUPTI_NEWEST=${CMAKE_MATCH_1};CUSPAN_BUILD_TYPE=\"${CMAKE_BUILD_TYPE}\";CUSPAN_SANITIZERS=\"${CUSPAN_SANITIZE}\"")
 
 # Beside libcuspan.so, where it looks for it.

@@ -1,8 +1,8 @@
-cuspan_stage(config src/config/report.c src/config/scalar.c src/config/substitute.c src/config/nearest.c
-             src/config/tree.c src/config/settings_table.c src/config/setting.c src/config/schema.c src/config/pairs.c
-             src/config/read_file.c src/config/read_resource.c src/config/read_tracer.c src/config/read_exporter.c src/config/read_meter.c src/config/read_views.c
-             src/config/environment.c
-             src/config/overrides.c src/config/check.c src/config/print.c src/config/config.c)
+cuspan_stage(config src/config/problems.c src/config/file/scalar.c src/config/file/substitute.c src/config/suggest.c
+             src/config/file/tree.c src/config/settings_table.c src/config/setting.c src/config/file/schema.c src/config/environment/pairs.c
+             src/config/file/read_file.c src/config/file/read_resource.c src/config/file/read_tracer.c src/config/file/read_exporter.c src/config/file/read_meter.c src/config/file/read_views.c
+             src/config/environment/environment.c
+             src/config/environment/overrides.c src/config/consistency.c src/config/settings_print.c src/config/config.c)
 
 # The agent carries its own libyaml: a host may have another one, or none.
 find_path(YAML_INCLUDE_DIR yaml.h REQUIRED)

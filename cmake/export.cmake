@@ -1,26 +1,26 @@
 # What goes into the agent, which needs libc alone.
 include(cmake/compress.cmake)
-cuspan_stage(export src/export/exporter.c src/export/trouble.c src/export/operations.c src/export/control.c src/export/file.c src/export/sender.c src/export/spool.c
-             src/export/spool_writer.c src/export/spool_source.c src/export/spool_estate.c src/export/spool_files.c
-             src/export/spool_format.c src/export/spool_send.c src/export/json_spans.c src/export/headers.c
-             src/export/secrets.c ${compress_sources} src/export/grpc.c src/export/retry.c src/export/percent.c src/export/verdict.c src/export/probe.c
-             src/export/otlp_response.c src/export/transport_load.c)
+cuspan_stage(export src/export/exporter.c src/export/last_error.c src/export/operations.c src/export/delivery_control.c src/export/file_output.c src/export/otlp/sender.c src/export/spool/spool.c
+             src/export/spool/spool_writer.c src/export/spool/spool_source.c src/export/spool/spool_recovery.c src/export/spool/spool_files.c
+             src/export/spool/spool_format.c src/export/spool/spool_send.c src/export/spool/json_spans.c src/export/otlp/headers.c
+             src/export/otlp/secrets.c ${compress_sources} src/export/otlp/grpc.c src/export/otlp/retry.c src/export/otlp/percent.c src/export/otlp/verdict.c src/export/otlp/probe.c
+             src/export/otlp/otlp_response.c src/export/otlp/transport_load.c)
 target_link_libraries(cuspan_export PUBLIC cuspan_model cuspan_base PRIVATE cuspan_compress ${CMAKE_DL_LIBS})
 
 # What the sender's thread loads: libcurl, its TLS library and cJSON, behind one function.
 include(cmake/curl.cmake)
-add_library(cuspan_export_module MODULE src/export/curl_transport.c src/export/curl_explain.c src/export/curl_sockets.c
-            src/export/json_response.c src/export/module_libc.c src/base/own_fd.c)
+add_library(cuspan_export_module MODULE src/export/curl_module/curl_transport.c src/export/curl_module/curl_explain.c src/export/curl_module/curl_sockets.c
+            src/export/curl_module/json_response.c src/export/curl_module/module_libc.c src/base/process/guarded_fd.c)
 set_target_properties(cuspan_export_module PROPERTIES PREFIX lib OUTPUT_NAME cuspan-export
-                      LINK_DEPENDS ${CMAKE_SOURCE_DIR}/src/export/module.map)
+                      LINK_DEPENDS ${CMAKE_SOURCE_DIR}/src/export/curl_module/module.map)
 target_compile_options(cuspan_export_module PRIVATE -ffunction-sections -fdata-sections)
 target_link_libraries(cuspan_export_module PRIVATE cuspan_curl)
 if(CUSPAN_CURL_KIND STREQUAL "static")
-  target_sources(cuspan_export_module PRIVATE src/export/no_signals.c src/export/close_on_exec.c)
+  target_sources(cuspan_export_module PRIVATE src/export/curl_module/no_signals.c src/export/curl_module/close_on_exec.c)
   target_link_options(cuspan_export_module PRIVATE -Wl,--wrap=sigaction -Wl,--wrap=signal -Wl,--wrap=socketpair -Wl,--wrap=socket
                       -Wl,--wrap=fopen -Wl,--wrap=fopen64)
 endif()
-target_link_options(cuspan_export_module PRIVATE -Wl,--version-script=${CMAKE_SOURCE_DIR}/src/export/module.map
+target_link_options(cuspan_export_module PRIVATE -Wl,--version-script=${CMAKE_SOURCE_DIR}/src/export/curl_module/module.map
                     -Wl,--wrap=pthread_create -Wl,--wrap=getenv -Wl,--wrap=secure_getenv -Wl,--as-needed -Wl,-z,now -Wl,-z,relro)
 if(NOT CUSPAN_SANITIZE)
   target_link_options(cuspan_export_module PRIVATE -Wl,-z,defs)

@@ -10,13 +10,12 @@ target_link_libraries(cuspan_recording PUBLIC cuspan_model ${CUSPAN_ZLIB_STATIC}
 
 # The CUPTI that replays recordings. Twice from the same sources: 12.x has no subscriber-aware calls to be found.
 set(CUSPAN_REPLAY_SOURCES
-    tests/replay/state.c tests/replay/faults.c tests/replay/timeline.c tests/replay/player.c tests/replay/params.c
-    tests/replay/callbacks.c tests/replay/objects.c tests/replay/compose.c tests/replay/records.c tests/replay/api.c
-    tests/replay/watch.c tests/replay/profiler.c tests/replay/pm_sampling.c tests/replay/said.c tests/replay/names.c
-    src/capture/params_table.c src/capture/layouts.c src/capture/layouts_table.c)
+    src/replay/replay_state.c src/replay/faults.c src/replay/timeline.c src/replay/player.c src/replay/play/replay_params.c
+    src/replay/play/replay_callbacks.c src/replay/play/replay_objects.c src/replay/play/compose.c src/replay/play/replay_records.c src/replay/play/replay_api.c
+    src/replay/host_watch.c src/replay/counters/replay_profiler.c src/replay/counters/replay_pm_sampling.c src/replay/play/annotations.c src/replay/play/replay_names.c
+    src/abi/params_table.c src/abi/layouts.c src/abi/layouts_table.c)
 foreach(double cuspan-replay cuspan-replay-classic)
   add_library(${double} SHARED ${CUSPAN_REPLAY_SOURCES})
-  target_include_directories(${double} PRIVATE tests/replay)
   target_link_libraries(${double} PRIVATE cuspan_recording Threads::Threads)
   # Its own calls are its own, whatever is preloaded before it, as in CUPTI.
   target_link_options(${double} PRIVATE -Wl,--exclude-libs,ALL -Wl,-Bsymbolic)

@@ -79,7 +79,7 @@ tests_of() {
     return "$status"
 }
 
-part_layering() { tests/integration/layering_test.py; }
+part_layering() { tests/integration/project/layering_test.py; }
 part_format() { tools/check-format.sh; }
 part_tidy() { result_of tidy tools/check-tidy.py build; }
 
@@ -93,11 +93,11 @@ part_shellcheck() {
 part_prose() { wait_for_vale && tests/prose/check_test.sh && tools/check-prose.sh; }
 
 # The committed tables of CUPTI's numbers are what the generator makes of NVIDIA's headers.
-part_tables() { python_with pip && PATH=$(dirname "$PYTHON"):$PATH tests/integration/tables_regenerate.sh; }
+part_tables() { python_with pip && PATH=$(dirname "$PYTHON"):$PATH tests/integration/project/tables_regenerate.sh; }
 
 # NVTX through NVIDIA's own headers and Python's package.
 part_nvtx() {
-    python_with pip && cmake --build build >/dev/null && "$PYTHON" tests/integration/nvtx_test.py --build build
+    python_with pip && cmake --build build >/dev/null && "$PYTHON" tests/integration/agent/nvtx_test.py --build build
 }
 
 part_fuzz() { tests/fuzz/run.sh "$([ -n "$LONG" ] && echo 3600 || echo 15)"; }
@@ -105,9 +105,9 @@ part_fuzz() { tests/fuzz/run.sh "$([ -n "$LONG" ] && echo 3600 || echo 15)"; }
 part_torture() { cmake --build build >/dev/null && tests/torture/torture.py --build build ${LONG:+--long}; }
 part_memcheck() { cmake --build build >/dev/null && tests/torture/memcheck.py --build build ${LONG:+--long}; }
 part_analyze() { result_of analyze tools/analyze.sh build; }
-part_docker() { wait_for_jaeger && tests/integration/docker_check.sh files; }
-part_docker-engine() { tests/integration/docker_check.sh engine; }
-part_demo() { tests/integration/demo_test.sh; }
+part_docker() { wait_for_jaeger && tests/integration/project/docker_check.sh files; }
+part_docker-engine() { tests/integration/project/docker_check.sh engine; }
+part_demo() { tests/integration/project/demo_test.sh; }
 
 part_python() { python/tests/run.sh ${LONG:+--mutants}; }
 
@@ -116,7 +116,7 @@ part_e2e() {
     tests/e2e/run.sh
 }
 
-part_service() { wait_for_jaeger && tests/integration/service_run_test.sh && tests/e2e/service.sh; }
+part_service() { wait_for_jaeger && tests/integration/project/service_run_test.sh && tests/e2e/service.sh; }
 
 needs_gpu() {
     if [ "$(tools/get-cuda.sh driver)" -eq 0 ]; then
@@ -126,7 +126,7 @@ needs_gpu() {
 }
 part_gpu() { needs_gpu && tests/gpu/run.sh; }
 part_gpu-service() { needs_gpu && tests/gpu/service.sh build/log/gpu-service; }
-part_gpu-numbers() { needs_gpu && tests/gpu/numbers.sh build/log/gpu-numbers; }
+part_gpu-numbers() { needs_gpu && tests/gpu/numbers/numbers.sh build/log/gpu-numbers; }
 
 part_processes() { needs_gpu && tests/gpu/processes.sh build/gpu-processes build; }
 

@@ -321,32 +321,32 @@ def match(found, described, what):
 def span_keys():
     """{key: type} of the keys that src/correlate and the root span have by name."""
     found = {}
-    for path in sorted([*(ROOT / "src/correlate").glob("*.c"), ROOT / "src/agent/root.c"]):
+    for path in sorted([*(ROOT / "src/correlate").rglob("*.c"), ROOT / "src/agent/entry/root_span.c"]):
         text = path.read_text(encoding="utf-8")
         for name, key in re.findall(r"struct attr_key (\w+) = ATTR_KEY\(\"([^\"]+)\"\)", text):
             use = re.search(rf"span_attr_(\w+)\(\w+, &{name}\b|key = &{name}, \.type = ATTR_(\w+)", text)
             if not use:
                 raise Missing(f"{path.name}: {key} is never written")
             found[key] = TYPES[use[1] or use[2]]
-    prefix = re.search(r'GPU_COUNTER_PREFIX "([^"]+)"', read("src/model/gpu_counters.h"))[1]
+    prefix = re.search(r'GPU_COUNTER_PREFIX "([^"]+)"', read("src/model/gpu_counter_names.h"))[1]
     return {**found, f"{prefix}NAME": "double", **dict.fromkeys(losses(), "int"), **nvtx_keys()}
 
 
 def losses():
-    """{key: what it counts} of the reasons for which spans are lost (src/correlate/session.c makes the keys)."""
-    rows = re.findall(r'X\(lost_(\w+), true,\s*\\?\s*"([^"]+)"\)', read("src/base/counters.h"))
+    """{key: what it counts} of the reasons for which spans are lost (src/correlate/trace/session.c makes the keys)."""
+    rows = re.findall(r'X\(lost_(\w+), true,\s*\\?\s*"([^"]+)"\)', read("src/base/accounting/counters.h"))
     return {f"cuspan.lost.{reason}": text for reason, text in rows}
 
 
 def nvtx_keys():
-    """{key: type} of what src/capture/nvtx.c adds to ranges and marks. A payload's type is the program's."""
-    keys = re.findall(r"ADD_ATTR\(event, \"([^\"]+)\", ATTR_(\w+)\)", read("src/capture/nvtx.c"))
+    """{key: type} of what src/capture/nvtx/nvtx.c adds to ranges and marks. A payload's type is the program's."""
+    keys = re.findall(r"ADD_ATTR\(event, \"([^\"]+)\", ATTR_(\w+)\)", read("src/capture/nvtx/nvtx.c"))
     return {key: "int, double or string" if key == "nvtx.payload" else TYPES[kind] for key, kind in keys}
 
 
 def resource_keys():
     """{key: type} of what src/agent and src/correlate put on resources by name."""
-    texts = "".join(map(read, ("src/agent/detect.c", "src/agent/surroundings.c", "src/correlate/devices.c", "src/model/links.c")))
+    texts = "".join(map(read, ("src/agent/resource/detect.c", "src/agent/resource/deployment.c", "src/correlate/trace/devices.c", "src/model/links.c")))
     calls = re.findall(r"(?:add|resource_set)_(strings?|int)\(resource, \"([^\"]+)\"", texts)
     calls += [("string", key) for key in re.findall(r"\{\"((?:slurm|k8s)\.[^\"]+)\",", texts)]  # of tables
     return {key: TYPES[kind] for kind, key in calls}
@@ -366,7 +366,7 @@ def enums_of(text):
 
 def activity_kinds():
     """[(name, least detail, fields)] of the kinds, as the table has them."""
-    text = read("src/model/activities_table.c")
+    text = read("src/model/cuda/activities_table.c")
     enums, fields = enums_of(text), {}
     for name, body in re.findall(r"struct activity_field (\w+)_fields\[\] = \{\n(.*?)\n\};", text, re.S):
         rows = re.finditer(r'\{(?:ATTR_KEY\("([^"]+)"\)|NO_KEY), FIELD_(\w+), ACTIVITY_(\w+), ROLE_(\w+), \d+, (\d+)\}', body)
@@ -406,7 +406,7 @@ def device_fields(kinds):
 
 def call_arguments():
     """{key: (types, calls of the default profile, other calls)}, calls without the variants of per-thread streams."""
-    text = read("src/model/calls_table.c")
+    text = read("src/model/cuda/calls_table.c")
     keys = re.findall(r'ATTR_KEY\("(cuda\.arg\.[^"]+)"\)', text)
     body = re.search(r"const struct call_param call_params\[\] = \{(.*?)\n\};", text, re.S)[1]
     params = re.findall(r"\{(\d+), PARAM_(\w+), \d+\}", body)
@@ -480,7 +480,7 @@ def page():
                        for key, text in losses().items()})
     match(spans, span_texts, "spans")
     match(resources, resource_texts, "resources")
-    match({**fields, **devices}, field_texts, "src/model/activities_table.c")
+    match({**fields, **devices}, field_texts, "src/model/cuda/activities_table.c")
     # The generic keys are written by the tables, too: one line says all of it.
     by_name = [(code(key), kind, *span_texts[key]) for key, kind in spans.items()]
     by_table = [(code(key), fields[key].type, field_texts[key][0], where(places[key]),

@@ -28,11 +28,11 @@ def tables(root):
         versions = headers.load(root, scratch)
         all_calls, kinds = calls.Calls(versions), activities.Activities(versions)
         texts = {
-            "src/model/calls_table.c": calls.model_text(all_calls),
-            "src/model/results_table.c": calls.results_text(versions),
-            "src/model/activities_table.c": activities.model_text(kinds),
-            "src/capture/params_table.c": calls.capture_text(all_calls),
-            "src/capture/layouts_table.c": activities.capture_text(kinds, versions),
+            "src/model/cuda/calls_table.c": calls.model_text(all_calls),
+            "src/model/cuda/results_table.c": calls.results_text(versions),
+            "src/model/cuda/activities_table.c": activities.model_text(kinds),
+            "src/abi/params_table.c": calls.capture_text(all_calls),
+            "src/abi/layouts_table.c": activities.capture_text(kinds, versions),
         }
     return texts, all_calls.notes + kinds.notes
 

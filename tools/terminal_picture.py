@@ -14,7 +14,7 @@ from html import escape
 from itertools import groupby
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests/integration"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests/support"))
 from terminal import Terminal  # noqa: E402
 
 CELL_WIDTH, CELL_HEIGHT, MARGIN = 8.4, 18, 12

@@ -1,6 +1,6 @@
 #include "base/chunk.h"
 
-#include "base/broken.h"
+#include "base/invariant.h"
 
 #include <pthread.h>
 #include <stdlib.h>

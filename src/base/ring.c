@@ -1,6 +1,6 @@
 #include "base/ring.h"
 
-#include "base/broken.h"
+#include "base/invariant.h"
 
 #include <stddef.h>
 

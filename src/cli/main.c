@@ -1,8 +1,8 @@
-#include "cli/commands.h"
+#include "cli/args/command_table.h"
 
 #include "base/log.h"
-#include "cli/help.h"
-#include "cli/options.h"
+#include "cli/args/help.h"
+#include "cli/args/options.h"
 
 #include <locale.h>
 #include <stdio.h>

@@ -1,9 +1,9 @@
 #include "config/config.h"
 
-#include "config/check.h"
-#include "config/environment.h"
-#include "config/file_reader.h"
-#include "config/overrides.h"
+#include "config/consistency.h"
+#include "config/environment/environment.h"
+#include "config/file/file_reader.h"
+#include "config/environment/overrides.h"
 
 #include <errno.h>
 #include <fcntl.h>

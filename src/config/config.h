@@ -6,7 +6,7 @@
 #ifndef CUSPAN_CONFIG_CONFIG_H
 #define CUSPAN_CONFIG_CONFIG_H
 
-#include "config/report.h"
+#include "config/problems.h"
 #include "model/settings.h"
 
 #include <stdio.h>

@@ -3,7 +3,7 @@
 #ifndef CUSPAN_CONFIG_SETTINGS_TABLE_H
 #define CUSPAN_CONFIG_SETTINGS_TABLE_H
 
-#include "config/scalar.h"
+#include "config/file/scalar.h"
 #include "model/settings.h"
 
 #define SETTING_OWN_PREFIX "distribution.cuspan."

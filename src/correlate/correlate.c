@@ -1,7 +1,7 @@
 #include "correlate/correlate.h"
 
 #include "base/clock.h"
-#include "base/counters.h"
+#include "base/accounting/counters.h"
 #include "correlate/state.h"
 
 #include <stdlib.h>

@@ -8,8 +8,8 @@
 #define CUSPAN_CORRELATE_CORRELATE_H
 
 #include "base/trace_context.h"
-#include "model/figures.h"
-#include "model/own.h"
+#include "model/metrics/live_stats.h"
+#include "model/metrics/tracing_overhead.h"
 #include "model/record.h"
 #include "model/settings.h"
 #include "model/span.h"

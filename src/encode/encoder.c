@@ -1,7 +1,7 @@
 #include "encode/encoder.h"
 
-#include "base/broken.h"
-#include "base/counters.h"
+#include "base/invariant.h"
+#include "base/accounting/counters.h"
 #include "encode/wire.h"
 
 #include <stdlib.h>

@@ -12,7 +12,7 @@
 
 #include "base/chunk.h"
 #include "model/batch.h"
-#include "model/metrics.h"
+#include "model/metrics/metrics.h"
 #include "model/resource.h"
 #include "model/span.h"
 

@@ -13,7 +13,7 @@
 #ifndef CUSPAN_ENCODE_WIRE_H
 #define CUSPAN_ENCODE_WIRE_H
 
-#include "model/metrics.h"
+#include "model/metrics/metrics.h"
 #include "model/resource.h"
 #include "model/span.h"
 

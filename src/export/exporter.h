@@ -4,7 +4,7 @@
 #ifndef CUSPAN_EXPORT_EXPORTER_H
 #define CUSPAN_EXPORT_EXPORTER_H
 
-#include "base/counters.h"
+#include "base/accounting/counters.h"
 #include "base/status.h"
 #include "model/batch.h"
 #include "model/settings.h"

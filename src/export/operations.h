@@ -5,8 +5,8 @@
 #define CUSPAN_EXPORT_OPERATIONS_H
 
 #include "base/limits.h"
-#include "model/histogram.h"
-#include "model/views.h"
+#include "model/metrics/histogram.h"
+#include "model/metrics/views.h"
 
 #define OPERATIONS_MAX        32 /* ends that are told apart, of all outputs; then the others together */
 #define OPERATIONS_NO_OUTPUT  OUTPUT_NUMBERS

@@ -3,7 +3,7 @@
 #ifndef CUSPAN_EXPORT_OUTPUT_H
 #define CUSPAN_EXPORT_OUTPUT_H
 
-#include "base/counters.h"
+#include "base/accounting/counters.h"
 #include "export/operations.h"
 #include "model/batch.h"
 

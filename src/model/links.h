@@ -5,7 +5,7 @@
 #define CUSPAN_MODEL_LINKS_H
 
 #include "base/status.h"
-#include "model/hardware.h"
+#include "model/metrics/hardware.h"
 #include "model/resource.h"
 
 #include <stdbool.h>

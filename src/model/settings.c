@@ -1,6 +1,6 @@
 #include "model/settings.h"
 
-#include "model/views.h"
+#include "model/metrics/views.h"
 
 #include <stdlib.h>
 #include <string.h>

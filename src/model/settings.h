@@ -6,7 +6,7 @@
 
 #include "base/limits.h"
 #include "base/log.h"
-#include "model/figures.h"
+#include "model/metrics/live_stats.h"
 #include "model/resource.h"
 
 #include <stdbool.h>
@@ -202,8 +202,8 @@ void output_settings_deinit(struct output_settings *output);
  * pipeline thread's stack, the libraries' variables), each output's sender (its stack; for OTLP the
  * compressor with the body that it makes, libcurl, TLS, an answer being read), the buffers lent to CUPTI, the
  * rings and the table of pending calls come first; the rest is for the queues of spans.
- * tests/integration/bounds_test.py holds it against what is really allocated. config refuses settings that
- * leave less than SETTINGS_QUEUE_BYTES_MIN for them. */
+ * tests/integration/agent/bounds_test.py holds it against what is really allocated. config refuses settings
+ * that leave less than SETTINGS_QUEUE_BYTES_MIN for them. */
 #define SETTINGS_FIXED_BYTES (37 * 512 * 1024)
 #ifdef CUSPAN_GZIP_GATHERS /* libdeflate's: a body in one piece */
 #define SETTINGS_SENDER_BYTES (7 * 1024 * 1024)

@@ -20,9 +20,9 @@
 #ifndef CUSPAN_RECORDING_FORMAT_H
 #define CUSPAN_RECORDING_FORMAT_H
 
-#include "model/activities.h"
-#include "model/calls.h"
-#include "model/gpu_counters.h"
+#include "model/cuda/activities.h"
+#include "model/cuda/calls.h"
+#include "model/gpu_counter_names.h"
 #include "model/record.h"
 
 #include <stdbool.h>

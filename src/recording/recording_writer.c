@@ -1,6 +1,6 @@
 #include "recording/recording.h"
 
-#include "base/counters.h"
+#include "base/accounting/counters.h"
 #include "base/files.h"
 #include "recording/recording_format.h"
 #include "recording/recording_strings.h"

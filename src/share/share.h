@@ -7,8 +7,8 @@
 #ifndef CUSPAN_SHARE_SHARE_H
 #define CUSPAN_SHARE_SHARE_H
 
-#include "model/share.h"
-#include "share/calls.h"
+#include "model/share_protocol.h"
+#include "share/cupti_calls.h"
 
 #include <stdatomic.h>
 

@@ -7,7 +7,7 @@
 "replays": the real agent, `cuspan replay` flat out into null_collector, which looks at nothing: CPU time by thread, spans/s,
 losses, resident memory, bytes on the wire. Threads are pinned where there are two processors or more: the pipeline's has one
 to itself. CPU times are the scheduler's, read every 5 ms until the thread ends, so the last 5 ms of each may be missing.
-"memory": what cuspan allocates at most in each load of tests/integration/bounds_test.py, default settings.
+"memory": what cuspan allocates at most in each load of tests/integration/agent/bounds_test.py, default settings.
 "growth": growth.py (--long: 10^8 spans). "instructions": guard.py. All raw values are in OUT.json; "budgets" and "tables" are
 worked out of them for tests/bench/page.py."""
 
@@ -247,7 +247,7 @@ def allocated(build):
     """Bytes by load, at most; only loads with the default settings are among them."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder, "allocated.json")
-        checked([ROOT / "tests/integration/bounds_test.py", "--build", build, "--out", out])
+        checked([ROOT / "tests/integration/agent/bounds_test.py", "--build", build, "--out", out])
         found = json.loads(out.read_text(encoding="utf-8"))["tests"]
     if not found:
         raise guard.Trouble("bounds_test.py has counted nothing: is libmemory-watch.so built?")
@@ -294,7 +294,7 @@ def memory_check(loads):
 def memory_table(loads):
     rows = [[name, f"{count / MIB / MIB:.1f}"] for name, count in sorted(loads.items(), key=lambda one: -one[1])]
     return {"title": "Memory by load", "text": "What libcuspan.so and libcuspan-export.so allocate at most, default settings: blocks, "
-            "mappings, stacks, variables (`tests/integration/bounds_test.py` names the loads).",
+            "mappings, stacks, variables (`tests/integration/agent/bounds_test.py` names the loads).",
             "columns": ["load", "allocated at most, MiB"], "rows": rows}
 
 

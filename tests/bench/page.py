@@ -300,7 +300,7 @@ def gpu_section(gpu):
         if not configs_of(gpu["runs"], app):
             continue
         lines += [f"#### {title}\n",
-                  f"![{title}: each configuration as a multiple of no tracer](performance-{gpu['prefix']}{app}.svg)\n",
+                  f"![{title}: each configuration as a multiple of no tracer](images/performance-{gpu['prefix']}{app}.svg)\n",
                   app_table(gpu, app) + "\n"]
         floors = floor_table(gpu, app)
         if floors:
@@ -391,7 +391,7 @@ def plots(gpu):
             rows = [(config, paired.ratio(gpu["runs"], app, config, "none", figure)) for config in configs]
             panels.append((name, [(config, ratio) for config, ratio in rows if ratio]))
         if any(rows for _, rows in panels):
-            made[f"performance-{gpu['prefix']}{app}.svg"] = plot.ratios(f"{TITLES[app]}: as a multiple of no tracer",
+            made[f"images/performance-{gpu['prefix']}{app}.svg"] = plot.ratios(f"{TITLES[app]}: as a multiple of no tracer",
                                                          [panel for panel in panels if panel[1]])
     return made
 
@@ -423,7 +423,7 @@ def make(template, gpus, anywhere, pipeline=None, rivals=None):
 def main():
     made = make((BENCH / "performance.md.in").read_text(encoding="utf-8"), read_gpus(), read("anywhere.json"),
                 read("pipeline.json"), read("rivals.json"))
-    there = {path.name: path for path in DOCS.glob("performance*") if path.suffix in (".md", ".svg")}
+    there = {str(path.relative_to(DOCS)): path for path in [DOCS / "performance.md", *DOCS.glob("images/performance*.svg")]}
     if "--check" not in sys.argv[1:]:
         for name in there.keys() - made.keys():
             there[name].unlink()

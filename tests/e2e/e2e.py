@@ -17,7 +17,7 @@ from compare import compare
 from recording import read
 from sink import Sink
 
-sys.path.insert(0, str(ROOT / "tests/gpu"))
+sys.path.insert(0, str(ROOT / "tests/support"))
 import requests_check  # noqa: E402
 
 ZSTD_BYTES_MIN = 8192  # a few spans are smaller with gzip, whose frames are
@@ -99,7 +99,7 @@ class Runner:
         return found
 
     def requests_to_jaeger(self, path, jaeger):
-        """Each request of the recorded service (tests/gpu/requests.cu), read back by its trace ID, has exactly its own."""
+        """Each request of the recorded service (tests/gpu/programs/requests.cu), read back by its trace ID, has exactly its own."""
         report = self.replay(path, "--endpoint", f"http://localhost:{jaeger.otlp_http}")
         traces = [requests_check.trace_of(n) for n in requests_check.sampled(REQUESTS)]
         spans = jaeger.traces(traces + report["traces"], report["spans"])
@@ -119,7 +119,7 @@ class Runner:
             sink.close()
         found = check_report(report, outputs=2)
         files = {kind: self.save(kind, sink.requests) for kind in ("protobuf", "json")}
-        decoded = subprocess.run([sys.executable, ROOT / "tests/integration/otlp_decode.py",
+        decoded = subprocess.run([sys.executable, ROOT / "tests/support/otlp_decode.py",
                                   "--protobuf", *files["protobuf"], "--json", *files["json"]],
                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
         count = f"protobuf: {report['spans']} spans"

@@ -11,7 +11,7 @@ RECORDINGS=("$@")
 [ -e "${RECORDINGS[0]}" ] || fail "no recordings in examples/recordings"
 
 jaeger_binary || fail "the end-to-end test needs a Jaeger"
-PYTHON=$("$ROOT/tests/integration/otlp_python.sh")
+PYTHON=$("$ROOT/tests/support/otlp_python.sh")
 OUT=$(mktemp -d "${TMPDIR:-/tmp}/cuspan-e2e.XXXXXX")
 export PYTHONDONTWRITEBYTECODE=1
 "$PYTHON" "$ROOT/tests/e2e/compare_test.py"

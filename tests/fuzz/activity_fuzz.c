@@ -5,7 +5,7 @@
  * The first byte's lowest bit chooses the way; then come a version or layouts, and the buffer. The decoder's
  * own file is compiled in here, since it learns a layout once in a process and has to forget it again. */
 // NOLINTNEXTLINE(bugprone-suspicious-include)
-#include "capture/decode.c"
+#include "capture/activity/decode.c"
 
 #include "fuzz.h"
 

@@ -4,10 +4,10 @@
  *
  * The first byte chooses the status, the second the sort of answer; headers and trailers follow, each behind
  * a 0xff byte, and the rest is the body. */
-// SOURCES: src/export/json_response.c
-#include "export/json_response.h"
-#include "export/retry.h"
-#include "export/verdict.h"
+// SOURCES: src/export/curl_module/json_response.c
+#include "export/curl_module/json_response.h"
+#include "export/otlp/retry.h"
+#include "export/otlp/verdict.h"
 
 #include "fuzz.h"
 

@@ -2,7 +2,7 @@
  * line, or a comparison of the runs with themselves that finds nothing. */
 #include "cli/diff/diff.h"
 
-#include "cli/stat/print.h"
+#include "cli/stat/stat_print.h"
 
 #include "fuzz.h"
 

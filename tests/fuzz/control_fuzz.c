@@ -1,7 +1,7 @@
 /* What a client may send to the agent's socket, in two pieces: a line is taken whole or not at all, and each
  * one gets an answer that ends with its only line break. */
-// SOURCES: src/agent/own.c
-#include "agent/control_socket.c"
+// SOURCES: src/agent/resource/self_env.c
+#include "agent/control/control_socket.c"
 
 #include "fuzz.h"
 

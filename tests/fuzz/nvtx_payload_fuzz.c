@@ -4,7 +4,7 @@
  *
  * The file is compiled in here, since a process keeps what it has registered. */
 // NOLINTNEXTLINE(bugprone-suspicious-include)
-#include "capture/nvtx_payload.c"
+#include "capture/nvtx/nvtx_payload.c"
 
 #include "fuzz.h"
 

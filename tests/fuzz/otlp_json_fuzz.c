@@ -1,9 +1,9 @@
 /* Any bytes as the OTLP JSON that `cuspan show` reads: an error with a line, or a trace that can be drawn,
  * listed and written for Perfetto, control characters and all. */
-#include "cli/lines.h"
-#include "cli/otlp_reader.h"
-#include "cli/perfetto.h"
-#include "cli/picture.h"
+#include "cli/show/span_lines.h"
+#include "cli/trace/otlp_reader.h"
+#include "cli/show/perfetto.h"
+#include "cli/show/picture.h"
 
 #include "fuzz.h"
 

@@ -1,7 +1,7 @@
 /* The process context that an SDK publishes (OTEP 4719): any bytes are attributes or refused, and leave a
  * resource that can be freed. */
-// SOURCES: src/agent/process_context.c
-#include "agent/process_context.h"
+// SOURCES: src/agent/resource/process_context.c
+#include "agent/resource/process_context.h"
 
 #include "fuzz.h"
 

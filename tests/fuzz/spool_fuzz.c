@@ -1,8 +1,8 @@
 /* Whatever lies in a spool's directory, reading it ends, stays within its own memory, and counts no span
  * twice. The first byte chooses: the bytes as a ledger, as a segment, as a segment whose records have headers
  * with the right checksums (which random bytes never have), or as a line of OTLP JSON. */
-#include "export/spool_estate.h"
-#include "export/spool_send.h"
+#include "export/spool/spool_recovery.h"
+#include "export/spool/spool_send.h"
 
 #include <fcntl.h>
 #include <stdio.h>

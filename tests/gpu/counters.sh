@@ -16,7 +16,7 @@ if [ $# -eq 0 ]; then
 fi
 NVCC=$(command -v nvcc || echo build/cuda/bin/nvcc)
 if [ -x "$NVCC" ]; then
-    "$NVCC" -arch=native -std=c++17 -Iinclude -o "$OUT/counters" tests/gpu/counters.cu
+    "$NVCC" -arch=native -std=c++17 -Iinclude -o "$OUT/counters" tests/gpu/programs/counters.cu
 elif [ ! -x "$OUT/counters" ]; then
     fail "no nvcc: tools/get-cuda.sh nvcc build/cuda gets one"
 fi

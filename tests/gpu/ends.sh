@@ -10,5 +10,5 @@ mkdir -p "$OUT"
 NVCC=$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)
 [ -x "$NVCC" ] || NVCC=build/cuda/bin/nvcc
 [ -x "$NVCC" ] || fail "no nvcc: tools/get-cuda.sh nvcc build/cuda gets one"
-"$NVCC" -arch=native -std=c++17 -o "$OUT/ends" tests/gpu/ends.cu
+"$NVCC" -arch=native -std=c++17 -o "$OUT/ends" tests/gpu/programs/ends.cu
 python3 tests/gpu/ends_test.py build "$OUT" "$(realpath "${1:-build/cupti/libcupti.so.13}")" "${@:2}"

@@ -12,7 +12,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "e2e"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 import requests_check  # noqa: E402
 from backend import spans_of  # noqa: E402
 from compare import ACTIVITY_NAMES  # noqa: E402
@@ -243,7 +243,7 @@ def main():
     else:
         for cupti in rest[:split]:
             test.case(["python3", "examples/torch_inference.py"], cupti)
-            test.case(["python3", "tests/gpu/torch_graph.py"], cupti)
+            test.case(["python3", "tests/gpu/programs/torch_graph.py"], cupti)
     try:
         subprocess.run(["python3", "-c", "import torch, cuspan, opentelemetry.sdk; assert torch.cuda.is_available()"],
                        check=True, stderr=subprocess.DEVNULL)
@@ -251,7 +251,7 @@ def main():
         print("PyTorch, opentelemetry-sdk or the package cuspan (pip install ./python) isn't here: no requests in Python")
     else:
         for way in "threads", "pool", "asyncio":
-            test.case(["python3", "tests/gpu/requests.py", way], rest[0], test.check_python_requests)
+            test.case(["python3", "tests/gpu/programs/requests.py", way], rest[0], test.check_python_requests)
     print(f"{test.passed} passed, {test.failed} failed, 0 skipped")
     return 1 if test.failed or not test.passed else 0
 

@@ -26,7 +26,7 @@ sys.path.insert(0, str(HERE.parent / "e2e"))
 import backend  # noqa: E402
 
 BUILD, OUT = Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve()
-WORK = HERE / "torch_others.py"
+WORK = HERE / "programs/torch_others.py"
 SECONDS_MAX = 100
 AT_ONCE = 4
 OURS = re.compile(r"CUSPAN_|OTEL_|TRACEPARENT|TRACESTATE|CUDA_INJECTION64_PATH|NVTX_INJECTION64_PATH|LD_PRELOAD")
@@ -241,7 +241,7 @@ def find_tool(name, *patterns):
 
 
 def check_tools():
-    """What each tool leaves in the environment (for src/agent/tools.c), and that a program under it and cuspan runs."""
+    """What each tool leaves in the environment (for src/agent/resource/nvidia_tools.c), and that a program under it and cuspan runs."""
     tools = {"nsys": (find_tool("nsys", "/opt/nvidia/nsight-systems/*/bin/nsys", "/opt/nvidia/nsight-compute/*/host/target-linux-x64/nsys"),
                       ["profile", "-t", "cuda", "-s", "none", "--cpuctxsw=none", "-f", "true", "-o", str(OUT / "nsys")]),
              "ncu": (find_tool("ncu", "/opt/nvidia/nsight-compute/*/ncu", "/usr/local/cuda/bin/ncu"), ["--launch-count", "1"]),

@@ -1,5 +1,5 @@
 """What the spans of several processes, GPUs and threads must say: each function yields a line for each thing that is wrong.
-Spans are those of tests/e2e/backend.py. processes_check_test.py lies to each of them."""
+Spans are those of tests/support/backend.py. processes_check_test.py lies to each of them."""
 
 import re
 from collections import Counter, defaultdict

@@ -12,7 +12,7 @@ import unittest
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "tests/e2e"), str(ROOT / "tests/gpu")]
+sys.path[:0] = [str(ROOT / "tests/support"), str(ROOT / "tests/gpu")]
 import processes_check as checks  # noqa: E402
 import requests_check  # noqa: E402
 from backend import Span  # noqa: E402
@@ -289,12 +289,12 @@ sys.modules["torch"], sys.modules["torch.distributed"] = torch, torch.distribute
     def test_children(self):
         for method in "spawn", "fork":
             with self.subTest(method):
-                said = self.writes(ROOT / "tests/gpu/torch_children.py", method, TRACEPARENT)
+                said = self.writes(ROOT / "tests/gpu/programs/torch_children.py", method, TRACEPARENT)
                 self.assertEqual(sorted(said), ["PASS\n", "rank 0 on GPU-0a-1b: PASS\n", "rank 1 on GPU-0a-1b: PASS\n"])
                 self.assertEqual(gpu_uuids("".join(said)), {0: "GPU-0a-1b", 1: "GPU-0a-1b"})
 
     def test_ranks(self):
-        said = self.writes(ROOT / "tests/gpu/torch_ranks.py", RANK="1", LOCAL_RANK="1", WORLD_SIZE="2")
+        said = self.writes(ROOT / "tests/gpu/programs/torch_ranks.py", RANK="1", LOCAL_RANK="1", WORLD_SIZE="2")
         self.assertEqual(said, ["rank 1 of 2 on GPU-0a-1b by nccl: PASS 1.000000\n"])
         self.assertEqual(gpu_uuids(said[0]), {1: "GPU-0a-1b"})
 

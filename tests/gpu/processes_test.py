@@ -18,7 +18,7 @@ import traceback
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "tests/e2e"), str(ROOT / "tests/gpu")]
+sys.path[:0] = [str(ROOT / "tests/support"), str(ROOT / "tests/gpu")]
 import processes_check  # noqa: E402
 import requests_check  # noqa: E402
 from backend import spans_of  # noqa: E402
@@ -223,7 +223,7 @@ class Cases:
     def two_services_in_python(self, run):
         self.needs_torch("opentelemetry.sdk")
         programs = {f"rank{rank}": run.injected(f"rank{rank}", [
-            sys.executable, ROOT / "tests/gpu/requests.py", "pool", "2000", run.out / f"rank{rank}.requests", "shared"],
+            sys.executable, ROOT / "tests/gpu/programs/requests.py", "pool", "2000", run.out / f"rank{rank}.requests", "shared"],
             RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE="2", OTEL_PYTHON_CONTEXT="cuspan") for rank in (0, 1)}
         run.wait(**programs)
         spans = run.spans(*programs)
@@ -237,7 +237,7 @@ class Cases:
         """A root, a session for each rank, each on its own GPU, and NCCL's kernels."""
         self.needs_torch("torch.distributed.run")
         command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2",
-                   ROOT / "tests/gpu/torch_ranks.py"]
+                   ROOT / "tests/gpu/programs/torch_ranks.py"]
         output, = run.wait(torchrun=run.cuspan_run("torchrun", command, OMP_NUM_THREADS="1"))
         expected = gpu_uuids(output)
         has_nccl = output.count("by nccl") == 2
@@ -252,7 +252,7 @@ class Cases:
 
     def children(self, run, method):
         self.needs_torch()
-        command = [sys.executable, ROOT / "tests/gpu/torch_children.py", method, TRACEPARENT]
+        command = [sys.executable, ROOT / "tests/gpu/programs/torch_children.py", method, TRACEPARENT]
         output, = run.wait(children=run.cuspan_run("children", command))
         expected = gpu_uuids(output)
         if len(expected) != 2 or output.count("PASS") != 3:

@@ -25,17 +25,17 @@ NVCC=$(find_nvcc) || fail "no nvcc, and none to be had from PyPI"
 for example in vector_add threads graph; do
     "$NVCC" -arch=native -o "$OUT/$example" "examples/$example.cu"
 done
-"$NVCC" -arch=native -o "$OUT/graph_threads" tests/gpu/graph_threads.cu
-"$NVCC" -arch=native -std=c++17 -Iinclude -o "$OUT/requests" tests/gpu/requests.cu
-cc -shared -fPIC -O2 -o "$OUT/counter.so" tests/gpu/counter.c -ldl
-"$NVCC" -arch=native -std=c++17 -Iinclude -o "$OUT/control" tests/gpu/control.cu
-"$NVCC" -arch=native -std=c++17 -o "$OUT/faults" tests/gpu/faults.cu
+"$NVCC" -arch=native -o "$OUT/graph_threads" tests/gpu/programs/graph_threads.cu
+"$NVCC" -arch=native -std=c++17 -Iinclude -o "$OUT/requests" tests/gpu/programs/requests.cu
+cc -shared -fPIC -O2 -o "$OUT/counter.so" tests/gpu/programs/counter.c -ldl
+"$NVCC" -arch=native -std=c++17 -Iinclude -o "$OUT/control" tests/gpu/programs/control.cu
+"$NVCC" -arch=native -std=c++17 -o "$OUT/faults" tests/gpu/programs/faults.cu
 PROGRAMS=("$OUT/vector_add" "$OUT/threads" "$OUT/graph" "$OUT/graph_threads" "$OUT/requests" "$OUT/control")
 
 build_cuda12() {
     local cuda12=$PWD/build/cuda12
     tools/get-cuda.sh runtime12 "$cuda12" &&
-        cc -I"$cuda12/include" tests/gpu/cuda12.c -o "$OUT/cuda12" -L"$cuda12/lib" -l:libcudart.so.12 \
+        cc -I"$cuda12/include" tests/gpu/programs/cuda12.c -o "$OUT/cuda12" -L"$cuda12/lib" -l:libcudart.so.12 \
             -Wl,-rpath,"$cuda12/lib"
 }
 
@@ -63,11 +63,11 @@ if [ $# -eq 0 ]; then
 fi
 [ ${#LIBRARIES[@]} -gt 0 ] || fail "no CUPTI anywhere"
 STATUS=0
-python3 tests/gpu/findings_test.py build "$OUT" "$OUT/faults" "${LIBRARIES[0]}" || STATUS=1
+python3 tests/gpu/numbers/findings_test.py build "$OUT" "$OUT/faults" "${LIBRARIES[0]}" || STATUS=1
 TABLES=("$OUT/vector_add" "$OUT/threads" "$OUT/graph")
 if python3 -c 'import torch; assert torch.cuda.is_available()' 2>/dev/null; then
     TABLES+=("python3 examples/torch_inference.py")
 fi
-python3 tests/gpu/tables_test.py build "$OUT/tables" "${LIBRARIES[0]}" -- "${TABLES[@]}" || STATUS=1
+python3 tests/gpu/numbers/tables_test.py build "$OUT/tables" "${LIBRARIES[0]}" -- "${TABLES[@]}" || STATUS=1
 python3 tests/gpu/gpu_test.py build "$OUT" "$PWD/$OUT/counter.so" "${LIBRARIES[@]}" -- "${PROGRAMS[@]}" || STATUS=1
 exit $STATUS

@@ -21,7 +21,7 @@ from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "e2e"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 from backend import spans_of  # noqa: E402
 from otlp_json import only_trace, traces_data  # noqa: E402
 from service_check import ERROR, check  # noqa: E402

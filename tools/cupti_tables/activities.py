@@ -188,9 +188,9 @@ class Activities:
 
 
 def model_text(activities):
-    """src/model/activities_table.c"""
+    """src/model/cuda/activities_table.c"""
     enums = {name: i + 1 for i, (name, _) in enumerate(activities.enums)}
-    text = emit.header("The kinds and fields of model/activities.h.") + '#include "model/activities.h"\n\n'
+    text = emit.header("The kinds and fields of model/activities.h.") + '#include "model/cuda/activities.h"\n\n'
     text += '#define NO_KEY {0x0a, 0, ""}\n\n'
     text += emit.enum_tables("activity_enum_names", list(enums), [t for _, t in activities.enums]) + "\n"
     rows = {}
@@ -211,7 +211,7 @@ def model_text(activities):
 
 
 def capture_text(activities, headers):
-    """src/capture/layouts_table.c"""
+    """src/abi/layouts_table.c"""
     unique, comments, versions = [], [], []
     for version in headers:
         indexes = [0] * KINDS_MAX
@@ -225,7 +225,7 @@ def capture_text(activities, headers):
         if not versions or versions[-1][2] != indexes:
             versions.append((version.first_number, version.version, indexes))
     text = emit.header("Where fields lie in CUPTI's classic records, for capture/layouts.c.")
-    text += '#include "capture/layouts.h"\n\n#define F(offset, size) {offset, size}\n#define N {-1, 0}\n\n'
+    text += '#include "abi/layouts.h"\n\n#define F(offset, size) {offset, size}\n#define N {-1, 0}\n\n'
     text += "const struct activity_layout layout_records[] = {\n    {0},\n"
     for i, (size, places) in enumerate(unique):
         items = [f"F({offset}, {bytes_})" if offset >= 0 else "N" for offset, bytes_ in places]

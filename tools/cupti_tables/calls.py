@@ -150,7 +150,7 @@ def _runs(calls):
 
 
 def model_text(calls):
-    """src/model/calls_table.c"""
+    """src/model/cuda/calls_table.c"""
     names, keys = _Names(), {key: i for i, key in enumerate(calls.keys())}
     enums = {tag: i + 1 for i, (tag, _) in enumerate(calls.enums)}
     index, runs = _runs(calls)
@@ -164,7 +164,7 @@ def model_text(calls):
                          f"CALL_GROUP_{call.group.upper()}, {flags}}}, /* {call.name} */")
         tables += (f"\nconst struct call_info call_table_{domain}[{calls.counts[domain]}] = {{\n" + "\n".join(lines)
                    + f"\n}};\nconst uint16_t call_count_{domain} = {calls.counts[domain]};\n")
-    text = emit.header("The calls of model/calls.h.") + '#include "model/calls.h"\n\n'
+    text = emit.header("The calls of model/calls.h.") + '#include "model/cuda/calls.h"\n\n'
     text += "const char call_names[] =\n    \"\\0\"\n"
     text += emit.wrapped([f'"{name}\\0"' for name in names.order], separator=" ") + ";\n\n"
     text += "const struct attr_key call_param_keys[] = {\n"
@@ -178,9 +178,9 @@ def model_text(calls):
 
 
 def capture_text(calls):
-    """src/capture/params_table.c"""
+    """src/abi/params_table.c"""
     text = emit.header("Where the parameters of model/calls_table.c lie, in the same order.")
-    text += '#include "capture/params.h"\n\n'
+    text += '#include "abi/params.h"\n\n'
     text += "enum {\n    S = PARAM_SIGNED,\n    D = PARAM_DEREF,\n    O = PARAM_DEREF | PARAM_OUT,\n"
     text += "    T = PARAM_TEXT,\n    X = PARAM_THREE,\n    R = PARAM_REAL\n};\n\n"
     text += "const struct param_source param_sources[] = {\n"
@@ -197,8 +197,8 @@ def capture_text(calls):
 
 
 def results_text(headers):
-    """src/model/results_table.c"""
-    text = emit.header("Names of what calls return, ordered by value.") + '#include "model/results.h"\n'
+    """src/model/cuda/results_table.c"""
+    text = emit.header("Names of what calls return, ordered by value.") + '#include "model/cuda/results.h"\n'
     for domain, tag in (("runtime", "cudaError"), ("driver", "cudaError_enum")):
         names = {}
         for version in reversed(headers):

@@ -1,6 +1,6 @@
 /* A baseline as text: made to lie in git, so one line says one thing and the order stays. */
 #include "cli/diff/runs.h"
-#include "cli/text.h"
+#include "cli/util/text.h"
 
 #include <cjson/cJSON.h>
 

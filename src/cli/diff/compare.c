@@ -1,6 +1,6 @@
 #include "cli/diff/compare.h"
 
-#include "cli/memory.h"
+#include "cli/util/xalloc.h"
 
 #include <math.h>
 #include <stdlib.h>

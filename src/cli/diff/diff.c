@@ -1,6 +1,6 @@
 #include "cli/diff/diff.h"
 
-#include "cli/memory.h"
+#include "cli/util/xalloc.h"
 
 #include <math.h>
 #include <stdlib.h>

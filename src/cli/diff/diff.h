@@ -2,7 +2,7 @@
 #ifndef CUSPAN_CLI_DIFF_DIFF_H
 #define CUSPAN_CLI_DIFF_DIFF_H
 
-#include "cli/diff/limits.h"
+#include "cli/diff/diff_limits.h"
 #include "cli/diff/runs.h"
 #include "cli/stat/stat.h"
 

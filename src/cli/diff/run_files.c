@@ -1,8 +1,8 @@
 /* Runs out of files: a baseline, spans, a recording, or a folder of them. */
 #include "cli/diff/runs.h"
-#include "cli/memory.h"
-#include "cli/otlp_reader.h"
-#include "cli/source.h"
+#include "cli/util/xalloc.h"
+#include "cli/trace/otlp_reader.h"
+#include "cli/trace/trace_source.h"
 
 #include <dirent.h>
 #include <errno.h>

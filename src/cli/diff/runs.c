@@ -1,6 +1,6 @@
 #include "cli/diff/runs.h"
 
-#include "cli/memory.h"
+#include "cli/util/xalloc.h"
 #include "cli/stat/stat.h"
 
 #include <stdlib.h>

@@ -5,8 +5,8 @@
 
 #include "base/status.h"
 #include "cli/diff/compare.h"
-#include "cli/stat/table.h"
-#include "cli/trace.h"
+#include "cli/stat/stat_table.h"
+#include "cli/trace/trace.h"
 
 /* In the order in which they are kept and shown. */
 enum measure_kind { MEASURE_KERNEL, MEASURE_COPY, MEASURE_CALL, MEASURE_TOTAL, MEASURE_KIND_COUNT };

@@ -1,9 +1,9 @@
 #include "cli/doctor/collector.h"
 
-#include "base/shown.h"
-#include "cli/doctor/child.h"
-#include "cli/doctor/facts.h"
-#include "cli/memory.h"
+#include "base/text/sanitize.h"
+#include "cli/doctor/probe_child.h"
+#include "cli/doctor/doctor_facts.h"
+#include "cli/util/xalloc.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 #include "cli/doctor/doctor.h"
 
 #include "cli/doctor/checks.h"
-#include "cli/memory.h"
+#include "cli/util/xalloc.h"
 
 #include <stdarg.h>
 #include <stdlib.h>

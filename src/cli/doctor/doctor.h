@@ -6,10 +6,10 @@
 #ifndef CUSPAN_CLI_DOCTOR_DOCTOR_H
 #define CUSPAN_CLI_DOCTOR_DOCTOR_H
 
-#include "cli/injection.h"
-#include "cli/text.h"
+#include "cli/run/injection.h"
+#include "cli/util/text.h"
 #include "config/config.h"
-#include "model/doctor.h"
+#include "model/doctor_entry.h"
 
 #include <sys/types.h>
 

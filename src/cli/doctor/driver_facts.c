@@ -1,7 +1,7 @@
-#include "cli/doctor/driver.h"
+#include "cli/doctor/checks/check_driver.h"
 
-#include "cli/doctor/child.h"
-#include "cli/memory.h"
+#include "cli/doctor/probe_child.h"
+#include "cli/util/xalloc.h"
 
 #include <dlfcn.h>
 #include <limits.h>

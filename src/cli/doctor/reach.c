@@ -1,7 +1,7 @@
 #include "cli/doctor/reach.h"
 
 #include "base/clock.h"
-#include "cli/doctor/child.h"
+#include "cli/doctor/probe_child.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -3,7 +3,7 @@
 #define CUSPAN_CLI_OVERHEAD_OVERHEAD_H
 
 #include "base/status.h"
-#include "cli/injection.h"
+#include "cli/run/injection.h"
 
 #include <regex.h>
 #include <stdbool.h>

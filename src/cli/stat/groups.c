@@ -1,6 +1,6 @@
 #include "cli/stat/groups.h"
 
-#include "cli/memory.h"
+#include "cli/util/xalloc.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 #ifndef CUSPAN_CLI_STAT_GROUPS_H
 #define CUSPAN_CLI_STAT_GROUPS_H
 
-#include "cli/trace.h"
+#include "cli/trace/trace.h"
 
 /* In the order of STAT_BY_WORDS. */
 enum stat_by {

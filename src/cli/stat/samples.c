@@ -1,6 +1,6 @@
 #include "cli/stat/samples.h"
 
-#include "cli/memory.h"
+#include "cli/util/xalloc.h"
 
 #include <stdlib.h>
 

@@ -4,9 +4,9 @@
 #define CUSPAN_CLI_STAT_STAT_H
 
 #include "cli/stat/samples.h"
-#include "cli/stat/table.h"
-#include "cli/trace.h"
-#include "model/calls.h"
+#include "cli/stat/stat_table.h"
+#include "cli/trace/trace.h"
+#include "model/cuda/calls.h"
 
 #define STAT_TABLES_MAX 40
 

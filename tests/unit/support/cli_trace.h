@@ -3,7 +3,7 @@
 #ifndef TESTS_SUPPORT_CLI_TRACE_H
 #define TESTS_SUPPORT_CLI_TRACE_H
 
-#include "cli/otlp_reader.h"
+#include "cli/trace/otlp_reader.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* A CUPTI for tests of how one is found: it says the version that it was built with and does nothing.
  * FAKE_VERSION: what cuptiGetVersion answers; 0: it fails. FAKE_CALLS: 0 none, 1 the classic ones, 2 all. */
-#include "capture/cupti_abi.h"
+#include "abi/cupti_abi.h"
 
 #define EXPORTED __attribute__((visibility("default")))
 #define FAKE_CALL(name, params)                                                                              \

@@ -1,4 +1,4 @@
-//! OpenTelemetry's Rust SDK on the spans of tests/bench/spans.h: batch processor, OTLP/HTTP exporter, a flush after each
+//! OpenTelemetry's Rust SDK on the spans of tests/bench/programs/spans.h: batch processor, OTLP/HTTP exporter, a flush after each
 //! block.
 //!
 //!     rival-rust URL none|gzip SPANS KERNELS_FILE     prints one line of JSON

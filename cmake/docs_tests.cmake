@@ -1,6 +1,0 @@
-# Pages that are made from the code: the committed ones must be what it makes now.
-add_test(NAME integration/attributes_page COMMAND ${CMAKE_SOURCE_DIR}/tools/gen_attributes.py --check)
-add_test(NAME integration/settings_page
-         COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/settings_page.sh $<TARGET_FILE:cuspan>)
-add_test(NAME integration/performance_page COMMAND ${CMAKE_SOURCE_DIR}/tests/bench/run.sh page --check)
-add_test(NAME integration/bench COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/bench_test.py --build ${CMAKE_BINARY_DIR})

@@ -1,8 +1,0 @@
-# A program with a profiler of its own in it. It is linked with the double as such programs are with CUPTI.
-add_executable(peer_host tests/integration/peer_host.c src/capture/layouts.c src/capture/layouts_table.c)
-target_link_libraries(peer_host PRIVATE cuspan_model ${CMAKE_DL_LIBS})
-add_executable(guest_host tests/integration/guest_host.c src/capture/layouts.c src/capture/layouts_table.c)
-target_link_libraries(guest_host PRIVATE cuspan_model cuspan-replay Threads::Threads ${CMAKE_DL_LIBS})
-add_test(NAME integration/others
-         COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/others_test.py --build ${CMAKE_BINARY_DIR} --sanitizers "${CUSPAN_SANITIZE}")
-cuspan_unit_test(silence cuspan_capture)

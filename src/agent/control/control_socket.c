@@ -1,0 +1,320 @@
+#include "agent/control/control_socket.h"
+
+#include "agent/resource/self_env.h"
+#include "base/clock.h"
+#include "base/control_path.h"
+#include "base/log.h"
+#include "base/process/cpu_time.h"
+#include "capture/callbacks/threads.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define CLIENT_NS (1 * NS_PER_SECOND) /* to send a line, and again to take the answer */
+#define NAMES_MAX 8 /* a process of this PID may live in another namespace, with the same folder */
+#define BACKLOG   16
+#define LEAVE_MS  200 /* that the thread gets at the end; what it answers may take longer */
+
+/* A descriptor of ours, and how to know it again. */
+struct held {
+    _Atomic int number; /* -1: none */
+    dev_t device;
+    ino_t inode;
+};
+
+static struct {
+    const struct control_verb *verbs;
+    size_t verb_count;
+    char path[CONTROL_PATH_BYTES + 32];
+    struct held listener, client;
+    pthread_t thread;
+    _Atomic pid_t owner; /* 0: none is open */
+    atomic_bool is_ending, has_ended;
+    uid_t user;
+    char answer[CONTROL_ANSWER_BYTES]; /* the thread's */
+} control = {.listener.number = -1, .client.number = -1};
+
+static void hold(struct held *held, int number)
+{
+    struct stat facts = {0};
+    (void)fstat(number, &facts);
+    held->device = facts.st_dev;
+    held->inode = facts.st_ino;
+    atomic_store(&held->number, number);
+}
+
+/* Its number, or -1: there is none, or the host has closed it, and what has the number now is the host's. */
+static int number_of(const struct held *held)
+{
+    struct stat facts;
+    int number = atomic_load(&held->number);
+    bool is_ours = number >= 0 && fstat(number, &facts) == 0 && S_ISSOCK(facts.st_mode) &&
+                   facts.st_dev == held->device && facts.st_ino == held->inode;
+    return is_ours ? number : -1;
+}
+
+static void let_go(struct held *held)
+{
+    int number = number_of(held);
+    atomic_store(&held->number, -1);
+    if (number >= 0)
+        close(number);
+}
+
+/* --- a client
+ * ---------------------------------------------------------------------------------------------------------
+ */
+
+/* True: there is something to read, or room to write. */
+static bool wait_for(const struct held *client, short what, uint64_t deadline_ns)
+{
+    for (;;) {
+        struct pollfd polled = {.fd = number_of(client), .events = what};
+        uint64_t now_ns = clock_monotonic_ns();
+        if (polled.fd < 0 || now_ns >= deadline_ns)
+            return false;
+        int found = poll(&polled, 1, (int)((deadline_ns - now_ns) / NS_PER_MS) + 1);
+        if (found > 0)
+            return polled.revents & what;
+        if (found < 0 && errno != EINTR)
+            return false;
+    }
+}
+
+/* A whole line, without its end; false: it is too long, or doesn't come. */
+static bool read_line(const struct held *client, char line[CONTROL_REQUEST_BYTES])
+{
+    uint64_t deadline_ns = clock_monotonic_ns() + CLIENT_NS;
+    size_t used = 0;
+    while (used < CONTROL_REQUEST_BYTES && wait_for(client, POLLIN, deadline_ns)) {
+        ssize_t got = recv(number_of(client), line + used, CONTROL_REQUEST_BYTES - used, 0);
+        if (got <= 0 && errno != EINTR && errno != EAGAIN)
+            return false;
+        if (got == 0)
+            return false;
+        if (got < 0)
+            continue;
+        char *end = memchr(line + used, '\n', (size_t)got);
+        used += (size_t)got;
+        if (end) {
+            *end = 0;
+            return true;
+        }
+    }
+    return false;
+}
+
+static void send_answer(const struct held *client, const char *text, size_t length)
+{
+    uint64_t deadline_ns = clock_monotonic_ns() + CLIENT_NS;
+    while (length > 0 && wait_for(client, POLLOUT, deadline_ns)) {
+        ssize_t sent = send(number_of(client), text, length, MSG_NOSIGNAL);
+        if (sent < 0 && errno != EINTR && errno != EAGAIN)
+            return;
+        text += sent > 0 ? sent : 0;
+        length -= sent > 0 ? (size_t)sent : 0;
+    }
+}
+
+static const struct control_verb *find_verb(const char *name, size_t length)
+{
+    for (size_t i = 0; i < control.verb_count; i++)
+        if (strlen(control.verbs[i].name) == length && memcmp(control.verbs[i].name, name, length) == 0)
+            return &control.verbs[i];
+    return NULL;
+}
+
+/* What doesn't fit is cut, and then no JSON: the client says so. */
+static size_t make_answer(const char *line)
+{
+    size_t verb_length = strcspn(line, " ");
+    const struct control_verb *verb = find_verb(line, verb_length);
+    FILE *to = fmemopen(control.answer, sizeof control.answer, "w");
+    if (!to)
+        return 0;
+    if (verb)
+        verb->answer(to, line + verb_length + strspn(line + verb_length, " "));
+    else
+        fputs("{\"answer\":\"failed\",\"why\":\"this agent doesn't know that request\"}", to);
+    fputc('\n', to);
+    fflush(to);
+    long length = ftell(to);
+    fclose(to);
+    return length > 0 ? (size_t)length : 0;
+}
+
+static bool may_ask(const struct held *client)
+{
+    struct ucred peer;
+    socklen_t length = sizeof peer;
+    return getsockopt(number_of(client), SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0 &&
+           (peer.uid == control.user || peer.uid == 0);
+}
+
+/* It has hung up, perhaps long ago: nobody is told what comes of its request, so nothing does. */
+static bool has_gone(const struct held *client)
+{
+    struct pollfd polled = {.fd = number_of(client)};
+    return polled.fd < 0 || (poll(&polled, 1, 0) > 0 && polled.revents & (POLLHUP | POLLERR | POLLNVAL));
+}
+
+static void serve(int number)
+{
+    char line[CONTROL_REQUEST_BYTES];
+    hold(&control.client, number);
+    if (may_ask(&control.client) && read_line(&control.client, line) && !has_gone(&control.client))
+        send_answer(&control.client, control.answer, make_answer(line));
+    let_go(&control.client);
+}
+
+/* --- the thread
+ * ------------------------------------------------------------------------------------------------------- */
+
+static void *run(void *unused)
+{
+    (void)unused;
+    thread_is_ours = true;
+    prctl(PR_SET_NAME, "cuspan/control");
+    own_cpu_begin(OWN_CONTROL);
+    while (!atomic_load(&control.is_ending)) {
+        struct pollfd polled = {.fd = number_of(&control.listener), .events = POLLIN};
+        if (polled.fd < 0)
+            break;
+        int found = poll(&polled, 1, -1);
+        if (atomic_load(&control.is_ending) || (found < 0 && errno != EINTR))
+            break;
+        int listener = number_of(&control.listener);
+        int client =
+            found > 0 && listener >= 0 ? accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK) : -1;
+        if (client >= 0)
+            serve(client);
+    }
+    atomic_store(&control.has_ended, true);
+    return NULL;
+}
+
+/* --- its life
+ * ---------------------------------------------------------------------------------------------------------
+ */
+
+static bool is_alive(int folder, const char *path, const char *name)
+{
+    int probe = control_connect(folder, path, name);
+    if (probe >= 0)
+        close(probe);
+    return probe >= 0 || errno == EAGAIN || errno == EACCES;
+}
+
+/* Gives the listening socket, which has a name of its own so far, the one by which it is found: so whoever
+ * finds one can ask it. What a dead process of our PID has left is removed. */
+static bool publish(int folder, const char *path, const char *hidden)
+{
+    char name[32];
+    for (int i = 1; i <= NAMES_MAX; i++) {
+        snprintf(name, sizeof name, i == 1 ? "%d" CONTROL_SUFFIX : "%d-%d" CONTROL_SUFFIX, (int)getpid(), i);
+        if (faccessat(folder, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0 && !is_alive(folder, path, name))
+            unlinkat(folder, name, 0);
+        if (linkat(folder, hidden, folder, name, 0) == 0) {
+            snprintf(control.path, sizeof control.path, "%s/%s", path, name);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A listening socket in the folder, or -1 with errno. */
+static int listen_in(const char *path)
+{
+    char hidden[32];
+    int folder = control_open_folder(path, control.user, true);
+    if (folder < 0)
+        return -1;
+    snprintf(hidden, sizeof hidden, ".%d.new", (int)getpid());
+    unlinkat(folder, hidden, 0);
+    int listener = control_bind(folder, path, hidden);
+    bool is_there = listener >= 0 && listen(listener, BACKLOG) == 0 && publish(folder, path, hidden);
+    int saved_errno = errno;
+    unlinkat(folder, hidden, 0);
+    close(folder);
+    if (!is_there && listener >= 0)
+        close(listener);
+    errno = saved_errno;
+    return is_there ? listener : -1;
+}
+
+enum status control_socket_open(const char *folder, const struct control_verb *verbs, size_t count,
+                                struct error *err)
+{
+    char places[CONTROL_PLACES_MAX][CONTROL_PATH_BYTES];
+    if (getauxval(AT_SECURE) || atomic_load(&control.owner) == getpid())
+        return STATUS_OK;
+    control.verbs = verbs;
+    control.verb_count = count;
+    control.user = geteuid();
+    size_t place_count = control_places(folder, own_variable("XDG_RUNTIME_DIR"), control.user, places);
+    int listener = -1;
+    for (size_t i = 0; i < place_count && listener < 0; i++)
+        listener = listen_in(places[i]);
+    if (listener < 0)
+        return error_set(err, STATUS_UNAVAILABLE, "can't make a control socket in %s: %s",
+                         place_count ? places[place_count - 1] : folder, strerror(errno));
+    hold(&control.listener, listener);
+    atomic_store(&control.is_ending, false);
+    atomic_store(&control.has_ended, false);
+    atomic_store(&control.owner, getpid());
+    if (own_thread(&control.thread, run) == 0)
+        return STATUS_OK;
+    atomic_store(&control.owner, 0);
+    unlink(control.path);
+    let_go(&control.listener);
+    return error_set(err, STATUS_UNAVAILABLE, "can't start the control thread");
+}
+
+void control_socket_close(void)
+{
+    pid_t self = getpid();
+    if (!atomic_compare_exchange_strong(&control.owner, &self, 0))
+        return;
+    unlink(control.path);
+    atomic_store(&control.is_ending, true);
+    int listener = number_of(&control.listener);
+    if (listener >= 0)
+        shutdown(listener, SHUT_RDWR); /* wakes the thread */
+    uint64_t deadline_ns = clock_monotonic_ns() + LEAVE_MS * NS_PER_MS;
+    while (listener >= 0 && !atomic_load(&control.has_ended) && clock_monotonic_ns() < deadline_ns)
+        nanosleep(&(struct timespec){0, (long)NS_PER_MS / 10}, NULL);
+    if (!atomic_load(&control.has_ended)) { /* it answers somebody, and ends then; what it uses stays */
+        pthread_detach(control.thread);
+        return;
+    }
+    pthread_join(control.thread, NULL);
+    let_go(&control.listener);
+}
+
+void control_socket_hide(void)
+{
+    if (atomic_load(&control.owner) == getpid())
+        unlink(control.path);
+}
+
+void control_socket_forget(void)
+{
+    atomic_store(&control.owner, 0);
+    let_go(&control.client);
+    let_go(&control.listener);
+}
+
+const char *control_socket_path(void)
+{
+    return atomic_load(&control.owner) == getpid() ? control.path : NULL;
+}

@@ -1,0 +1,90 @@
+#include "agent/control/control_verbs.h"
+
+#include "agent/lifecycle/agent.h"
+#include "agent/control/live_stats_json.h"
+#include "agent/control/agent_status.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+
+#define TIMEOUT_MS     5000
+#define TIMEOUT_MS_MAX 600000
+
+static uint32_t timeout_of(const char *argument)
+{
+    unsigned long ms = strtoul(argument, NULL, 10);
+    if (*argument < '0' || *argument > '9')
+        return TIMEOUT_MS;
+    return ms < TIMEOUT_MS_MAX ? (uint32_t)ms : TIMEOUT_MS_MAX;
+}
+
+static const char *word_of(enum agent_answer answer)
+{
+    if (answer == AGENT_FAILED)
+        return "failed";
+    return answer == AGENT_ALREADY ? "already" : "done";
+}
+
+static void answer(FILE *to, enum agent_answer given, const char *failure)
+{
+    struct agent_view view;
+    agent_look(&view);
+    fprintf(to, "{\"answer\":\"%s\",\"state\":\"%s\",\"why\":", word_of(given), view.state);
+    status_string(to, given != AGENT_FAILED ? "" : *view.why && !failure ? view.why : failure ? failure : "");
+}
+
+static void on_describe(FILE *to, const char *argument)
+{
+    (void)argument;
+    status_describe(to);
+}
+
+static void on_status(FILE *to, const char *argument)
+{
+    (void)argument;
+    status_write(to);
+}
+
+/* Also where CUPTI was left to another tool. */
+static void on_start(FILE *to, const char *argument)
+{
+    enum agent_answer given = agent_start();
+    (void)argument;
+    bool is_back = given != AGENT_ALREADY || (given = agent_resume()) != AGENT_FAILED;
+    answer(to, given, is_back ? NULL : "another tool uses CUPTI");
+    fputc('}', to);
+}
+
+static void on_release(FILE *to, const char *argument)
+{
+    (void)argument;
+    answer(to, agent_release(), "it uses no CUPTI, or CUPTI doesn't answer");
+    fputc('}', to);
+}
+
+static void on_stop(FILE *to, const char *argument)
+{
+    uint32_t under_way = 0;
+    answer(to, agent_stop_within(timeout_of(argument), &under_way), NULL);
+    fprintf(to, ",\"under_way\":%u}", under_way);
+}
+
+static void on_flush(FILE *to, const char *argument)
+{
+    struct agent_view view;
+    agent_look(&view);
+    answer(to, agent_flush(timeout_of(argument)),
+           view.info ? "not all was delivered in time" : "it has captured nothing yet");
+    fputc('}', to);
+}
+
+static void on_figures(FILE *to, const char *argument)
+{
+    (void)argument;
+    figures_write(to);
+}
+
+const struct control_verb control_verbs[] = {
+    {"describe", on_describe}, {"status", on_status}, {"start", on_start},    {"stop", on_stop},
+    {"release", on_release},   {"flush", on_flush},   {"figures", on_figures}};
+const size_t control_verb_count = sizeof control_verbs / sizeof *control_verbs;

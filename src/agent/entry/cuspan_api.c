@@ -1,0 +1,214 @@
+#include "agent/entry/cuspan_api.h"
+
+#include "agent/lifecycle/agent.h"
+#include "agent/resource/self_env.h"
+#include "base/log.h"
+#include "capture/capture.h"
+#include "capture/context/context.h"
+#include "capture/context/publish.h"
+#include "model/span.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <string.h>
+
+static_assert((int)CUSPAN_INT == (int)ATTR_INT && (int)CUSPAN_BOOL == (int)ATTR_BOOL &&
+                  (int)CUSPAN_DOUBLE == (int)ATTR_DOUBLE && (int)CUSPAN_STRING == (int)ATTR_STRING,
+              "a type of the API is one of ours");
+static_assert((int)CUSPAN_OK == (int)SPAN_STATUS_OK && (int)CUSPAN_ERROR == (int)SPAN_STATUS_ERROR,
+              "and so is a status");
+
+static int is_on(void)
+{
+    return capture_is_on();
+}
+
+static uint64_t attach(const cuspan_context *given)
+{
+    struct trace_context context;
+    int saved_errno = errno;
+    if (!given || cuspan_is_zero(given->trace_id, 16) || cuspan_is_zero(given->span_id, 8))
+        return 0;
+    memcpy(context.trace_id, given->trace_id, 16);
+    memcpy(context.span_id, given->span_id, 8);
+    context.flags = given->flags & (TRACE_FLAG_SAMPLED | TRACE_FLAG_RANDOM);
+    size_t bytes = given->tracestate ? strnlen(given->tracestate, sizeof context.trace_state) : 0;
+    if (bytes == sizeof context.trace_state)
+        bytes = 0; /* longer than the standard lets anyone keep: as if there were none */
+    memcpy(context.trace_state, bytes ? given->tracestate : "", bytes);
+    context.trace_state[bytes] = 0;
+    uint64_t token = context_attach(&context, agent_may_sample(&context));
+    errno = saved_errno;
+    return token;
+}
+
+static int detach(uint64_t token)
+{
+    return context_detach(token) ? 0 : -1;
+}
+
+static int current(cuspan_context *context)
+{
+    struct trace_context found;
+    if (!context_current(&found))
+        return 0;
+    *context = (cuspan_context){.flags = found.flags, .tracestate = context_trace_state()};
+    memcpy(context->trace_id, found.trace_id, 16);
+    memcpy(context->span_id, found.span_id, 8);
+    return 1;
+}
+
+/* Returns how many there are; keys and strings stay the caller's. */
+static uint32_t convert(const cuspan_attribute *given, uint32_t count,
+                        struct range_attr attrs[SPAN_ATTRS_MAX])
+{
+    uint32_t converted = 0;
+    for (uint32_t i = 0; given && i < count && converted < SPAN_ATTRS_MAX; i++) {
+        const cuspan_attribute *from = &given[i];
+        bool is_string = from->type == CUSPAN_STRING;
+        if (!from->key || from->type > CUSPAN_STRING || (is_string && !from->value.s))
+            continue;
+        struct range_attr *attr = &attrs[converted++];
+        *attr = (struct range_attr){
+            .key = from->key, .key_bytes = (uint32_t)strlen(from->key), .type = (uint8_t)from->type};
+        if (is_string) {
+            attr->s = from->value.s;
+            attr->bytes =
+                from->bytes == UINT32_MAX ? (uint32_t)strnlen(from->value.s, RANGE_TEXT_BYTES) : from->bytes;
+        } else {
+            attr->i = from->value.i;
+        }
+    }
+    return converted;
+}
+
+static uint64_t say(uint64_t (*how)(const struct range_text *), const char *name,
+                    const cuspan_attribute *given, uint32_t count, bool is_loop)
+{
+    struct range_attr attrs[SPAN_ATTRS_MAX];
+    int saved_errno = errno;
+    struct range_text text = {.name = name ? name : "",
+                              .name_bytes = (uint32_t)strnlen(name ? name : "", RANGE_TEXT_BYTES),
+                              .attrs = attrs,
+                              .attr_count = convert(given, count, attrs),
+                              .is_loop = is_loop};
+    uint64_t result = how(&text);
+    errno = saved_errno;
+    return result;
+}
+
+static uint64_t push(const char *name, const cuspan_attribute *attributes, uint32_t count)
+{
+    return say(range_push, name, attributes, count, false);
+}
+
+static uint64_t push_loop(const char *name, const cuspan_attribute *attributes, uint32_t count)
+{
+    return say(range_push, name, attributes, count, true);
+}
+
+static int again(uint64_t range)
+{
+    return range_again(range);
+}
+
+static uint64_t start(const char *name, const cuspan_attribute *attributes, uint32_t count)
+{
+    return say(range_start, name, attributes, count, false);
+}
+
+static uint64_t mark_of(const struct range_text *text)
+{
+    return range_mark(text);
+}
+
+static int mark(const char *name, const cuspan_attribute *attributes, uint32_t count)
+{
+    return say(mark_of, name, attributes, count, false) ? 0 : -1;
+}
+
+static int end(uint64_t id, uint32_t status, const char *message, const cuspan_attribute *attributes,
+               uint32_t count)
+{
+    struct range_attr attrs[SPAN_ATTRS_MAX];
+    int saved_errno = errno;
+    struct range_end said = {.status = status <= CUSPAN_ERROR ? (uint8_t)status : (uint8_t)CUSPAN_UNSET,
+                             .message = message,
+                             .message_bytes = message ? (uint32_t)strnlen(message, RANGE_TEXT_BYTES) : 0,
+                             .attrs = attrs,
+                             .attr_count = convert(attributes, count, attrs)};
+    bool is_done = range_end(id, &said);
+    errno = saved_errno;
+    return is_done ? 0 : -1;
+}
+
+static int start_tracing(void)
+{
+    int saved_errno = errno;
+    int answer = agent_start();
+    errno = saved_errno;
+    return answer;
+}
+
+static int stop_tracing(void)
+{
+    int saved_errno = errno;
+    int answer = agent_stop();
+    errno = saved_errno;
+    return answer;
+}
+
+static int flush(uint32_t timeout_ms)
+{
+    int saved_errno = errno;
+    int answer = agent_flush(timeout_ms);
+    errno = saved_errno;
+    return answer;
+}
+
+static int finish(void)
+{
+    int saved_errno = errno;
+    bool is_done = agent_finish();
+    errno = saved_errno;
+    return is_done ? 0 : -1;
+}
+
+static int publish_contexts(int on)
+{
+    static atomic_flag said = ATOMIC_FLAG_INIT;
+    struct error err = {""};
+    int saved_errno = errno;
+    enum status status = STATUS_OK;
+    if (on)
+        status = publish_begin(own_folder(), &err);
+    else
+        publish_end();
+    context_publish();
+    if (status != STATUS_OK && status != STATUS_UNAVAILABLE && !atomic_flag_test_and_set(&said))
+        log_warn("%s: the threads' contexts are not published", err.text);
+    errno = saved_errno;
+    return status == STATUS_OK ? 0 : status == STATUS_UNAVAILABLE ? 1 : -1;
+}
+
+static const cuspan_api api = {.bytes = sizeof api,
+                               .is_on = is_on,
+                               .attach = attach,
+                               .detach = detach,
+                               .current = current,
+                               .range_push = push,
+                               .span_start = start,
+                               .end = end,
+                               .mark = mark,
+                               .start = start_tracing,
+                               .stop = stop_tracing,
+                               .flush = flush,
+                               .finish = finish,
+                               .publish = publish_contexts,
+                               .loop_push = push_loop,
+                               .again = again};
+
+const cuspan_api *cuspan_agent_api(uint32_t version)
+{
+    return version >= 1 ? &api : NULL;
+}

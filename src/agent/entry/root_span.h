@@ -1,0 +1,9 @@
+/* The root span of a command, for `cuspan run`: the library in its process, in place of an agent. */
+#ifndef CUSPAN_AGENT_ROOT_H
+#define CUSPAN_AGENT_ROOT_H
+
+#include "model/root_span_entry.h"
+
+__attribute__((visibility("default"))) const struct root_api *cuspan_root_api(void);
+
+#endif

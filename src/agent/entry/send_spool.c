@@ -1,0 +1,165 @@
+#include "agent/entry/send_spool.h"
+
+#include "agent/resource/self_env.h"
+#include "config/config.h"
+#include "export/spool/spool_format.h"
+#include "export/spool/spool_send.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+struct sending {
+    const struct send_request *request;
+    struct send_result *result;
+    struct courier *couriers[OUTPUT_NUMBERS]; /* of spans, one stands for all that have none of their own */
+    struct courier *owned[OUTPUT_NUMBERS];
+    bool is_grpc; /* the first */
+};
+
+static struct settings settings;
+
+static const char *read_variable(const char *name, void *context)
+{
+    (void)context;
+    return own_variable(name);
+}
+
+static enum status read_settings(struct error *err)
+{
+    static struct config_report report;
+    struct config_input input = {.getenv = read_variable};
+    enum status status = config_load(&input, &settings, &report);
+    const char *error = status == STATUS_OK ? NULL : config_first_error(&report);
+    return status == STATUS_OK
+               ? status
+               : error_set(err, STATUS_INVALID, "%.400s", error ? error : status_text(status));
+}
+
+/* http://HOST/v1/metrics of http://HOST/v1/traces; false for another path. */
+static bool metrics_url(const char *traces, char *url, size_t size)
+{
+    static const char path[] = "/v1/traces";
+    size_t length = strlen(traces), base = length - strlen(path);
+    return length > strlen(path) && strcmp(traces + base, path) == 0 &&
+           snprintf(url, size, "%.*s/v1/metrics", (int)base, traces) < (int)size;
+}
+
+static bool is_otlp(const struct output_settings *output)
+{
+    return output->exporter.kind == EXPORTER_OTLP_HTTP || output->exporter.kind == EXPORTER_OTLP_GRPC;
+}
+
+/* Where the configuration has no place for metrics, they go beside the spans: to the same server's path for
+ * them. */
+static enum status engage_metrics(struct sending *sending, const struct output_settings *first,
+                                  struct exporter_environment *environment)
+{
+    struct output_settings output = settings.metrics.output;
+    char url[2048];
+    if (!settings.metrics.is_on || !is_otlp(&output)) {
+        if (!first)
+            return STATUS_OK;
+        output = *first;
+        output.signal = SIGNAL_METRICS;
+        output.exporter.endpoint = url;
+        bool is_http = output.exporter.kind == EXPORTER_OTLP_HTTP;
+        if (!(is_http ? metrics_url(first->exporter.endpoint, url, sizeof url)
+                      : snprintf(url, sizeof url, "%s", first->exporter.endpoint) < (int)sizeof url))
+            return STATUS_OK;
+    }
+    if (sending->request->patience_ms)
+        output.export_timeout_ms = sending->request->patience_ms;
+    environment->output = METRICS_OUTPUT;
+    return courier_create(&output, environment, &sending->owned[METRICS_OUTPUT]);
+}
+
+static enum status no_exporter(struct error *err)
+{
+    return error_set(err, STATUS_INVALID,
+                     "the configuration has no OTLP exporter to send by: give --endpoint URL");
+}
+
+static enum status engage(struct sending *sending, struct error *err)
+{
+    char module_path[600];
+    snprintf(module_path, sizeof module_path, "%s/%s", own_folder(), EXPORT_MODULE_NAME);
+    struct exporter_environment environment = {.module_path = module_path};
+    const struct output_settings *from = NULL;
+    struct courier *first = NULL;
+    for (size_t i = 0; i < settings.output_count; i++) {
+        struct output_settings *output = &settings.outputs[i];
+        if (!is_otlp(output))
+            continue;
+        if (sending->request->patience_ms)
+            output->export_timeout_ms = sending->request->patience_ms;
+        if (courier_create(output, &environment, &sending->owned[i]) != STATUS_OK)
+            return error_set(err, STATUS_NO_MEMORY, "out of memory");
+        sending->is_grpc = first ? sending->is_grpc : output->exporter.kind == EXPORTER_OTLP_GRPC;
+        from = first ? from : output;
+        first = first ? first : sending->owned[i];
+    }
+    if (engage_metrics(sending, from, &environment) != STATUS_OK)
+        return error_set(err, STATUS_NO_MEMORY, "out of memory");
+    for (size_t i = 0; i < OUTPUTS_MAX; i++)
+        sending->couriers[i] = sending->owned[i] ? sending->owned[i] : first;
+    sending->couriers[METRICS_OUTPUT] = sending->owned[METRICS_OUTPUT];
+    return first || sending->couriers[METRICS_OUTPUT] ? STATUS_OK : no_exporter(err);
+}
+
+static enum status send_file(struct sending *sending, const char *path, struct error *err)
+{
+    char source[SPOOL_SOURCE_BYTES], folder[4096];
+    uint32_t output, segment;
+    const char *slash = strrchr(path, '/');
+    if (spool_file_parse(slash ? slash + 1 : path, source, &output, &segment)) {
+        snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - path) + 1 : 1, slash ? path : ".");
+        return spool_send_folder(sending->couriers, folder, source, sending->request, sending->result, err);
+    }
+    if (sending->is_grpc)
+        return error_set(err, STATUS_UNSUPPORTED,
+                         "%.300s holds JSON, which gRPC doesn't carry: give an endpoint of OTLP/HTTP", path);
+    if (!sending->couriers[0])
+        return no_exporter(err);
+    return spool_send_lines(sending->couriers[0], path, sending->request, sending->result, err);
+}
+
+static enum status send_path(struct sending *sending, const char *path, struct error *err)
+{
+    struct stat facts;
+    if (stat(path, &facts) != 0)
+        return error_set(err, STATUS_NOT_FOUND, "there is no %.300s", path);
+    if (S_ISDIR(facts.st_mode))
+        return spool_send_folder(sending->couriers, path, NULL, sending->request, sending->result, err);
+    return send_file(sending, path, err);
+}
+
+static enum status send_all(struct sending *sending, struct error *err)
+{
+    const struct send_request *request = sending->request;
+    enum status status = STATUS_OK;
+    if (request->path_count == 0 && !settings.spool.directory)
+        return error_set(err, STATUS_INVALID,
+                         "send what? Name a spool's directory, or set distribution.cuspan.spool.directory");
+    if (request->path_count == 0)
+        return send_path(sending, settings.spool.directory, err);
+    for (size_t i = 0; i < request->path_count && status == STATUS_OK; i++)
+        status = send_path(sending, request->paths[i], err);
+    return status;
+}
+
+enum status agent_send(const struct send_request *request, struct send_result *result, struct error *err)
+{
+    struct sending sending = {.request = request, .result = result};
+    *result = (struct send_result){0};
+    enum status status = read_settings(err);
+    if (status == STATUS_OK)
+        status = engage(&sending, err);
+    if (status == STATUS_OK)
+        status = send_all(&sending, err);
+    for (size_t i = 0; i < OUTPUT_NUMBERS; i++)
+        courier_destroy(sending.owned[i]);
+    settings_deinit(&settings);
+    return status;
+}

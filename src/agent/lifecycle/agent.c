@@ -1,0 +1,506 @@
+#include "agent/lifecycle/agent.h"
+
+#include "agent/control/control_socket.h"
+#include "agent/control/control_verbs.h"
+#include "agent/resource/detect.h"
+#include "agent/entry/nvtx_entry.h"
+#include "agent/resource/self_env.h"
+#include "agent/resource/process_resource.h"
+#include "agent/pipeline/pipeline.h"
+#include "agent/lifecycle/python_end.h"
+#include "agent/lifecycle/report.h"
+#include "agent/lifecycle/signals.h"
+#include "agent/resource/nvidia_tools.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/process/cpu_time.h"
+#include "capture/nvtx/nvtx.h"
+#include "capture/context/publish.h"
+#include "capture/callbacks/threads.h"
+#include "config/config.h"
+#include "correlate/trace/sampler.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#define START_WAIT_NS (10 * NS_PER_SECOND)
+#define LOOK_NS       (1 * NS_PER_MS)
+
+/* NONE: nobody has asked for the agent. DORMANT: settings are read, nothing is loaded, since nothing would be
+ * sampled, or it is to wait; a request's context, the program or its user may yet start it. OFF: it can't
+ * run, and has said why. */
+enum agent_state { AGENT_NONE, AGENT_BEGINNING, AGENT_DORMANT, AGENT_RUNNING, AGENT_OFF };
+
+static struct settings settings;
+static struct trace_context parent;
+static bool has_parent;
+static _Atomic int state = AGENT_NONE;
+static char why[ERROR_TEXT_MAX]; /* dormant or off; written before the state that it belongs to */
+static uint64_t begun_ns;
+static const char *program = "";
+static struct capture_info info;
+static pid_t starter;       /* the process that at_exit is for */
+static _Atomic pid_t owner; /* the process that runs the agent, 0: none; a forked child is not it */
+
+static const char *read_variable(const char *name, void *context)
+{
+    (void)context;
+    return own_variable(name);
+}
+
+/* The program may change its directory before the last report is written. */
+static void keep_report_file_in_place(void)
+{
+    char *path = NULL, *directory = NULL;
+    if (!settings.report_file || settings.report_file[0] == '/')
+        return;
+    directory = getcwd(NULL, 0);
+    if (directory && asprintf(&path, "%s/%s", directory, settings.report_file) > 0) {
+        free(settings.report_file);
+        settings.report_file = path;
+    }
+    free(directory);
+}
+
+/* One line for what stops the agent; warnings have a line each. */
+static bool read_settings(void)
+{
+    static struct config_report report;
+    struct config_input input = {.getenv = read_variable};
+    enum status status = config_load(&input, &settings, &report);
+    log_set_level(status == STATUS_OK ? settings.log_level : LOG_WARN);
+    if (status != STATUS_OK) {
+        const char *error = config_first_error(&report);
+        if (error)
+            log_error("%s; this process is not traced (`cuspan check` shows all)", error);
+        else
+            log_error("can't read the configuration: %s; this process is not traced", status_text(status));
+        return false;
+    }
+    for (uint32_t i = 0; i < report.count; i++)
+        log_warn("%s", report.messages[i].text);
+    keep_report_file_in_place();
+    return true;
+}
+
+/* For `cuspan run`, which would else take it that the agent was never loaded. */
+static void report_not_traced(void)
+{
+    const struct report report = {
+        .state = REPORT_NOT_TRACED, .why = why, .program = program, .settings = &settings};
+    (void)report_write(&report);
+}
+
+/* Why nothing would be sampled, as far as is known at the start, or NULL. */
+static const char *reason_to_wait(void)
+{
+    if (settings.start_on == START_ON_CONTROL)
+        return "it waits for `cuspan start` (start_on: control)";
+    if (settings.record_file || settings.metrics.is_on)
+        return NULL; /* metrics count what isn't sampled, too */
+    if (has_parent && settings.sampler_parent_based && !(parent.flags & TRACE_FLAG_SAMPLED))
+        return "TRACEPARENT says that its trace is not sampled";
+    if (settings.sampler == SAMPLER_ALWAYS_OFF && !(has_parent && settings.sampler_parent_based))
+        return "the sampler is always_off";
+    return NULL;
+}
+
+/* Whether it is for the caller to end it. Async-signal-safe. */
+static bool take_end(void)
+{
+    pid_t self = getpid();
+    if (!atomic_compare_exchange_strong(&owner, &self, 0))
+        return false;
+    capture_set_downstream_room(NULL); /* a replay may go on */
+    return true;
+}
+
+static bool finish(const char *occasion)
+{
+    if (!take_end())
+        return false;
+    control_socket_close();
+    pipeline_stop(occasion);
+    signals_end();
+    return true;
+}
+
+bool agent_finish(void)
+{
+    return finish("cuspan_finish");
+}
+
+/* For a signal's handler. Where an end is under way already, it is waited for as well. */
+static bool finish_by_signal(int signal_number)
+{
+    if (take_end()) {
+        control_socket_hide();
+        pipeline_ask_to_stop(signal_number);
+    }
+    return atomic_load(&state) == AGENT_RUNNING;
+}
+
+/* CUDA, or a thread of ours, may just be starting it. */
+static int settled_state(uint64_t wait_ns)
+{
+    uint64_t deadline_ns = clock_monotonic_ns() + wait_ns;
+    while (atomic_load(&state) == AGENT_BEGINNING && clock_monotonic_ns() < deadline_ns)
+        nanosleep(&(struct timespec){0, (long)NS_PER_MS}, NULL);
+    return atomic_load(&state);
+}
+
+static void end_process(const char *occasion)
+{
+    control_socket_close();
+    if (getpid() == starter && settled_state(settings.exit_deadline_ms * NS_PER_MS) == AGENT_RUNNING &&
+        !finish(occasion))
+        pipeline_wait(); /* for another thread that finishes it */
+}
+
+static void at_exit(void)
+{
+    end_process("exit");
+}
+
+static void at_end_of_python(void)
+{
+    end_process("the end of Python");
+}
+
+static void at_fast_exit(void)
+{
+    end_process("quick_exit");
+}
+
+/* Twice, where it is started late: the first handlers are for an exit while the start is still under way, the
+ * second run before those of the libraries that the start has loaded. */
+static void follow_exits(void)
+{
+    starter = getpid();
+    atexit(at_exit);
+    at_quick_exit(at_fast_exit);
+}
+
+/* A child of a process that uses CUDA, or may be just about to, never touches CUPTI. */
+static void in_child(void)
+{
+    if (atomic_load(&state) != AGENT_NONE) {
+        capture_abandon();
+        control_socket_forget();
+        own_cpu_forget();
+        atomic_store(&state, AGENT_OFF);
+    }
+}
+
+/* Before anything is begun that a fork could cut in two. */
+static void follow_forks(void)
+{
+    pthread_atfork(NULL, NULL, in_child);
+}
+
+/* On the guest's thread. */
+static void on_guest(void)
+{
+    int saved_errno = errno;
+    (void)agent_release();
+    errno = saved_errno;
+}
+
+static enum status start(bool by_program, struct error *err)
+{
+    const char *folder = own_folder();
+    struct pipeline_options options = {.settings = &settings,
+                                       .own_folder = folder,
+                                       .program = settings.session.name ? settings.session.name : program,
+                                       .parent = has_parent ? &parent : NULL};
+    capture_set_on_guest(on_guest);
+    /* Capture first: where it can't start, no thread of ours and no TLS library comes into the host at all.
+     * What it captures until the pipeline runs, its rings and buffers hold. */
+    enum status status = capture_start(&settings, folder, by_program, &info, err);
+    if (status != STATUS_OK)
+        return status;
+    if (own_resource_begin(&settings.resource, info.driver_version, info.cupti_version) != STATUS_OK)
+        log_warn("the resource is incomplete: too many attributes; give fewer by resource.attributes");
+    status = pipeline_prepare(&options, err);
+    if (status == STATUS_OK)
+        status = pipeline_start(&info, err);
+    if (status != STATUS_OK) {
+        capture_stop();
+        pipeline_cancel();
+        return status;
+    }
+    atomic_store(&owner, getpid());
+    follow_exits();
+    signals_begin(&settings, (struct signals_finish){finish_by_signal, pipeline_has_ended});
+    if (signals_are_named(&settings, SIGINT))
+        python_end_follow(at_end_of_python);
+    return STATUS_OK;
+}
+
+static void begin_nvtx(void)
+{
+    if (!settings.capture.nvtx)
+        return;
+    bool is_ours = thread_is_ours;
+    thread_is_ours = false; /* what was named before is told through this thread's ring */
+    nvtx_begin();
+    thread_is_ours = is_ours;
+    nvtx_entry_check(own_variable("NVTX_INJECTION64_PATH"));
+}
+
+static void begin_publishing(void)
+{
+    struct error err = {""};
+    if (settings.publish_thread_context && publish_begin(own_folder(), &err) != STATUS_OK)
+        log_warn("%s: distribution.cuspan.publish_thread_context does nothing", err.text);
+}
+
+static enum agent_state refuse(enum agent_state refused, const char *reason)
+{
+    snprintf(why, sizeof why, "%s", reason);
+    report_not_traced();
+    return refused;
+}
+
+/* `by_program`: it, or a request of it, has asked. */
+static enum agent_state run(bool by_program)
+{
+    struct error err = {""};
+    if (start(by_program, &err) != STATUS_OK) {
+        log_error("%s; this process is not traced", err.text);
+        return refuse(AGENT_OFF, err.text);
+    }
+    begin_nvtx();
+    return AGENT_RUNNING;
+}
+
+/* The agent can be asked from now on, also where it can't run: what it lacks is then the answer. */
+static void begin_control(void)
+{
+    struct error err = {""};
+    if (!settings.control.enabled)
+        return;
+    follow_exits(); /* also where nothing else of ours is begun, the socket goes */
+    if (control_socket_open(settings.control.directory, control_verbs, control_verb_count, &err) != STATUS_OK)
+        log_info("%s: cuspan ps won't find this process", err.text);
+}
+
+/* Waits for its user, or for a request that is sampled. */
+static enum agent_state lie_dormant(const char *reason)
+{
+    bool is_request = settings.start_on != START_ON_CONTROL && settings.sampler_parent_based;
+    log_info("%s: this process is not traced%s", reason,
+             is_request ? " before a sampled context is attached" : "");
+    return refuse(AGENT_DORMANT, reason);
+}
+
+/* `is_asked_for`: by the program itself, which settles whether there is anything to do. */
+static enum agent_state begin(bool is_asked_for)
+{
+    if (!read_settings())
+        return AGENT_OFF;
+    program = detect_program();
+    if (settings.disabled) {
+        /* A program that calls cuspan_start() expects to be traced. */
+        (is_asked_for ? log_error
+                      : log_info)("cuspan is disabled by its configuration: this process is not traced");
+        return refuse(AGENT_OFF, "cuspan is disabled by its configuration");
+    }
+    if (!settings.record_file && !settings_have_output(&settings)) {
+        log_info("no exporter is configured: this process is not traced"); /* reading it logged a warning */
+        return refuse(AGENT_OFF, "no exporter is configured");
+    }
+    char tool[96];
+    if (tools_are_here(tool, sizeof tool)) {
+        log_warn("this process was started under %s, which needs CUPTI for itself: it is not traced", tool);
+        return refuse(AGENT_OFF, "the program was started under another tool that needs CUPTI");
+    }
+    nvtx_switch(settings.capture.nvtx);
+    has_parent = trace_context_parse(own_variable("TRACEPARENT"), own_variable("TRACESTATE"), &parent);
+    begin_publishing();
+    begun_ns = clock_now_ns();
+    begin_control();
+    const char *reason = reason_to_wait();
+    return !reason || is_asked_for ? run(is_asked_for) : lie_dormant(reason);
+}
+
+/* Whether it is ours to change: the state was `from`. */
+static bool take_state(int from)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, follow_forks);
+    return atomic_compare_exchange_strong(&state, &from, AGENT_BEGINNING);
+}
+
+static void set_state(enum agent_state now)
+{
+    if (now == AGENT_OFF)
+        nvtx_switch(false);
+    atomic_store(&state, now);
+}
+
+int InitializeInjection(void)
+{
+    int saved_errno = errno;
+    if (take_state(AGENT_NONE))
+        set_state(begin(false));
+    errno = saved_errno;
+    return 1;
+}
+
+/* --- by the program
+ * ------------------------------------------------------------------------------------------------------- */
+
+enum agent_answer agent_start(void)
+{
+    if (take_state(AGENT_NONE)) {
+        set_state(begin(true));
+    } else if (take_state(AGENT_DORMANT)) {
+        set_state(run(true));
+    } else {
+        if (settled_state(START_WAIT_NS) != AGENT_RUNNING || getpid() != owner)
+            return AGENT_FAILED;
+        return capture_begin_tracing() ? AGENT_DONE : AGENT_ALREADY;
+    }
+    if (atomic_load(&state) != AGENT_RUNNING)
+        return AGENT_FAILED;
+    (void)capture_begin_tracing(); /* whatever cuda_profiler says */
+    return AGENT_DONE;
+}
+
+enum agent_answer agent_stop(void)
+{
+    if (settled_state(START_WAIT_NS) != AGENT_RUNNING || getpid() != owner)
+        return AGENT_ALREADY;
+    return capture_end_tracing() ? AGENT_DONE : AGENT_ALREADY;
+}
+
+/* The calls under way have returned, and the session's span has left: the pipeline thread has looked at a
+ * mode in which no call begins. */
+enum agent_answer agent_stop_within(uint32_t timeout_ms, uint32_t *under_way)
+{
+    static struct pipeline_view view; /* of the control thread, the one that asks */
+    uint64_t deadline_ns = clock_monotonic_ns() + timeout_ms * NS_PER_MS;
+    *under_way = 0;
+    capture_set_ending(timeout_ms);
+    enum agent_answer answer = agent_stop();
+    if (answer != AGENT_DONE)
+        return answer;
+    while (capture_is_ending() && clock_monotonic_ns() < deadline_ns) {
+        *under_way = capture_calls_under_way();
+        nanosleep(&(struct timespec){0, LOOK_NS}, NULL);
+    }
+    if (clock_monotonic_ns() < deadline_ns)
+        *under_way = 0;
+    for (int look = 0; look < 2; look++) /* the second is of a round that began after the end */
+        (void)!pipeline_look(&view, deadline_ns + NS_PER_SECOND);
+    return AGENT_DONE;
+}
+
+/* The state may change meanwhile: an answer is of one moment or the next. */
+void agent_look(struct agent_view *view)
+{
+    int now = atomic_load(&state);
+    const char *failure = now == AGENT_RUNNING ? capture_failure() : NULL;
+    *view = (struct agent_view){.settings = &settings,
+                                .program = program,
+                                .begun_ns = begun_ns,
+                                .info = now == AGENT_RUNNING ? &info : NULL,
+                                .why = ""};
+    if (failure || now == AGENT_OFF || now == AGENT_NONE) {
+        view->state = "off";
+        view->why = failure ? failure : why;
+    } else if (now != AGENT_RUNNING) {
+        view->state = now == AGENT_BEGINNING ? "starting" : "waiting";
+        view->why = now == AGENT_BEGINNING ? "" : why;
+    } else if (capture_is_released()) {
+        view->state = "released";
+        view->why = "CUPTI is left to another tool";
+    } else if (capture_is_ending()) {
+        view->state = "stopping";
+    } else if (!capture_is_on()) {
+        view->state = "asleep";
+        view->why = capture_is_tracing() ? "nothing that is sampled is in flight" : "it was stopped";
+    } else {
+        view->state = "tracing";
+    }
+}
+
+enum agent_answer agent_flush(uint32_t timeout_ms)
+{
+    if (atomic_load(&state) != AGENT_RUNNING || getpid() != owner)
+        return AGENT_FAILED;
+    uint64_t deadline_ns = clock_monotonic_ns() + timeout_ms * NS_PER_MS;
+    return pipeline_flush(deadline_ns) == STATUS_OK ? AGENT_DONE : AGENT_FAILED;
+}
+
+#define RELEASE_GRACE_NS (2 * NS_PER_SECOND) /* for what takes longer inside CUPTI than it should */
+
+static enum agent_answer change_hold(bool releases, uint64_t wait_ns)
+{
+    if (atomic_load(&state) != AGENT_RUNNING || getpid() != owner)
+        return AGENT_FAILED;
+    /* Whatever it is now: the pipeline's thread may just be coming back. */
+    bool is_already = capture_is_released() == releases;
+    enum status status = pipeline_set_released(releases, clock_monotonic_ns() + wait_ns + RELEASE_GRACE_NS);
+    if (status != STATUS_OK)
+        return AGENT_FAILED;
+    return is_already ? AGENT_ALREADY : AGENT_DONE;
+}
+
+enum agent_answer agent_release(void)
+{
+    return change_hold(true, settings.cupti.others_wait_ms * NS_PER_MS);
+}
+
+enum agent_answer agent_resume(void)
+{
+    return change_hold(false, 0);
+}
+
+/* --- by a request
+ * ---------------------------------------------------------------------------------------------------------
+ */
+
+static void *run_on_own_thread(void *unused)
+{
+    (void)unused;
+    thread_is_ours = true;
+    prctl(PR_SET_NAME, "cuspan/start");
+    own_cpu_begin(OWN_CONTROL);
+    set_state(run(true));
+    return NULL;
+}
+
+/* Starting takes CUPTI some milliseconds, which no request is to wait for. */
+static void start_in_background(void)
+{
+    pthread_t thread;
+    if (!take_state(AGENT_DORMANT))
+        return;
+    follow_exits();
+    if (own_thread(&thread, run_on_own_thread) == 0)
+        pthread_detach(thread);
+    else
+        atomic_store(&state, AGENT_DORMANT);
+}
+
+bool agent_may_sample(const struct trace_context *context)
+{
+    int now = atomic_load_explicit(&state, memory_order_acquire);
+    if (now == AGENT_RUNNING)
+        return sampler_may_sample(&settings, context);
+    bool waits = settings.start_on == START_ON_CONTROL;
+    if (now == AGENT_DORMANT && !waits && settings.sampler_parent_based &&
+        context->flags & TRACE_FLAG_SAMPLED)
+        start_in_background();
+    return true;
+}

@@ -1,0 +1,32 @@
+#include "agent/lifecycle/python_end.h"
+
+#include <dlfcn.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Of Python's stable ABI. */
+typedef int add_pending_call_fn(int (*call)(void *), void *argument);
+typedef int at_exit_fn(void (*end)(void));
+
+static void (*end_of_agent)(void);
+static at_exit_fn *at_exit;
+
+/* On Python's main thread, with its lock. */
+static int register_end(void *unused)
+{
+    (void)unused;
+    (void)at_exit(end_of_agent);
+    return 0;
+}
+
+/* Whether this thread has the interpreter's lock is unknown, and waiting for it could wait for ever: so
+ * Python is asked to do it when it next comes to it. */
+void python_end_follow(void (*end)(void))
+{
+    add_pending_call_fn *add_pending_call =
+        (add_pending_call_fn *)(uintptr_t)dlsym(RTLD_DEFAULT, "Py_AddPendingCall");
+    at_exit = (at_exit_fn *)(uintptr_t)dlsym(RTLD_DEFAULT, "Py_AtExit");
+    end_of_agent = end;
+    if (add_pending_call && at_exit)
+        (void)add_pending_call(register_end, NULL);
+}

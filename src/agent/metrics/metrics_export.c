@@ -1,0 +1,619 @@
+#include "agent/metrics/metrics_export.h"
+
+#include "agent/metrics/series.h"
+#include "base/clock.h"
+#include "base/accounting/counters.h"
+#include "base/log.h"
+#include "capture/hardware/nvml.h"
+#include "capture/hardware/pm_sampling.h"
+#include "export/operations.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ASK_AHEAD_NS        (1 * NS_PER_SECOND) /* NVML, before an export */
+#define ASK_AGAIN_NS        (50 * NS_PER_MS)    /* where no GPU is known yet */
+#define EXPORTER_NAME_BYTES 48
+#define SUMS_MAX            2048 /* of delta temporality; a power of two */
+
+static const struct attr_key key_hw_id = ATTR_KEY("hw.id");
+static const struct attr_key key_device = ATTR_KEY("cuda.device.id");
+static const struct attr_key key_kernel = ATTR_KEY("cuda.kernel.short_name");
+static const struct attr_key key_copy_kind = ATTR_KEY("cuda.memcpy.kind");
+static const struct attr_key key_memory_kind = ATTR_KEY("cuda.memory.kind");
+static const struct attr_key key_counter = ATTR_KEY("cuda.counter.name");
+static const struct attr_key key_hw_name = ATTR_KEY("hw.name");
+static const struct attr_key key_hw_model = ATTR_KEY("hw.model");
+static const struct attr_key key_hw_vendor = ATTR_KEY("hw.vendor");
+static const struct attr_key key_hw_type = ATTR_KEY("hw.type");
+static const struct attr_key key_component_type = ATTR_KEY("otel.component.type");
+static const struct attr_key key_component_name = ATTR_KEY("otel.component.name");
+static const struct attr_key key_error_type = ATTR_KEY("error.type");
+static const struct attr_key key_http_status = ATTR_KEY("http.response.status_code");
+static const struct attr_key key_lost_reason = ATTR_KEY("cuspan.lost.reason");
+
+/* What a sum was at the last export. */
+struct sum_before {
+    uint64_t key; /* 0: free */
+    uint64_t value;
+};
+
+struct metrics {
+    const struct settings *settings;
+    uint64_t next_ns;     /* monotonic */
+    uint64_t next_ask_ns; /* NVML */
+    struct hardware hardware;
+    struct pm_sampled sampled[PM_SAMPLED_MAX];
+    uint64_t begun_ns;    /* of the figures, and of all cumulative sums */
+    uint64_t interval_ns; /* when the interval that ends now began, since 1970 */
+    uint64_t now_ns;      /* the same time for all points of an export */
+    struct outputs *outputs;
+    struct correlate *correlate;
+    enum metric metric; /* of `points` */
+    uint32_t count;
+    struct metric_point points[SERIES_POINTS_AT_ONCE];
+    struct series *series;
+    struct sum_before sums[SUMS_MAX];
+    const char *exporter_types[OUTPUT_NUMBERS];
+    char exporter_names[OUTPUT_NUMBERS][EXPORTER_NAME_BYTES];
+};
+
+/* By OpenTelemetry's names where it has one: its file exporters have none. */
+static const char *type_of_exporter(const struct output_settings *output)
+{
+    bool is_metric = output->signal == SIGNAL_METRICS;
+    switch (output->exporter.kind) {
+    case EXPORTER_OTLP_HTTP:
+        if (output->exporter.encoding == ENCODING_JSON)
+            return is_metric ? "otlp_http_json_metric_exporter" : "otlp_http_json_span_exporter";
+        return is_metric ? "otlp_http_metric_exporter" : "otlp_http_span_exporter";
+    case EXPORTER_OTLP_GRPC:
+        return is_metric ? "otlp_grpc_metric_exporter" : "otlp_grpc_span_exporter";
+    case EXPORTER_FILE:
+        return is_metric ? "otlp_file_metric_exporter" : "otlp_file_span_exporter";
+    case EXPORTER_CONSOLE:
+        break;
+    }
+    return is_metric ? "console_metric_exporter" : "console_span_exporter";
+}
+
+/* "otlp_http_span_exporter/1": the number counts those of one type. */
+static void name_exporters(struct metrics *m)
+{
+    const struct settings *settings = m->settings;
+    for (size_t i = 0; i < settings->output_count; i++) {
+        unsigned number = 0;
+        m->exporter_types[i] = type_of_exporter(&settings->outputs[i]);
+        for (size_t before = 0; before < i; before++)
+            number += m->exporter_types[before] == m->exporter_types[i];
+        snprintf(m->exporter_names[i], sizeof *m->exporter_names, "%s/%u", m->exporter_types[i], number);
+    }
+    m->exporter_types[METRICS_OUTPUT] = type_of_exporter(&settings->metrics.output);
+    snprintf(m->exporter_names[METRICS_OUTPUT], sizeof *m->exporter_names, "%s/0",
+             m->exporter_types[METRICS_OUTPUT]);
+}
+
+enum status metrics_create(const struct settings *settings, struct metrics **metrics)
+{
+    struct metrics *made = calloc(1, sizeof *made);
+    if (!made)
+        return STATUS_NO_MEMORY;
+    if (series_create(settings->metrics.streams, &made->series) != STATUS_OK) {
+        free(made);
+        return STATUS_NO_MEMORY;
+    }
+    made->settings = settings;
+    made->begun_ns = made->interval_ns = clock_now_ns();
+    name_exporters(made);
+    made->next_ns = clock_monotonic_ns() + settings->metrics.interval_ms * NS_PER_MS;
+    *metrics = made;
+    log_info("metrics are sent: they count what isn't sampled, too, and keep cuspan awake");
+    return STATUS_OK;
+}
+
+void metrics_destroy(struct metrics *metrics)
+{
+    if (!metrics)
+        return;
+    nvml_end();
+    series_destroy(metrics->series);
+    free(metrics);
+}
+
+/* --- points --- */
+
+static bool is_delta(const struct metrics *m, enum metric metric)
+{
+    enum temporality wanted = m->settings->metrics.temporality;
+    uint8_t type = metric_table[metric].type;
+    if (metric == METRIC_HW_ENERGY) /* the driver's sum, whose beginning is unknown */
+        return false;
+    return (wanted == TEMPORALITY_DELTA && (type == METRIC_SUM || type == METRIC_HISTOGRAM)) ||
+           (wanted == TEMPORALITY_LOW_MEMORY && type == METRIC_HISTOGRAM);
+}
+
+static void send_points(struct metrics *m)
+{
+    series_add(m->series, m->outputs, m->metric, is_delta(m, m->metric), m->points, m->count);
+    m->count = 0;
+}
+
+/* All points of a metric stand together. */
+static void end_metric(struct metrics *m)
+{
+    send_points(m);
+    series_end(m->series, m->outputs, m->metric, is_delta(m, m->metric));
+}
+
+/* The next point of this metric; those before it leave when another metric begins. */
+static struct metric_point *add_point(struct metrics *m, enum metric metric)
+{
+    if (m->metric != metric)
+        end_metric(m);
+    else if (m->count == SERIES_POINTS_AT_ONCE)
+        send_points(m);
+    m->metric = metric;
+    struct metric_point *point = &m->points[m->count++];
+    point->time_ns = m->now_ns;
+    point->start_ns = is_delta(m, metric) ? m->interval_ns : m->begun_ns;
+    if (metric_table[metric].type == METRIC_GAUGE || metric == METRIC_HW_ENERGY)
+        point->start_ns = 0;
+    point->attr_count = 0;
+    return point;
+}
+
+static void put_text(struct metric_point *point, const struct attr_key *key, const char *text)
+{
+    point->attrs[point->attr_count++] =
+        (struct span_attr){.key = key, .type = ATTR_STRING, .s = text, .len = (uint32_t)strlen(text)};
+}
+
+static void put_device(const struct metrics *m, struct metric_point *point, uint32_t device)
+{
+    const char *id = correlate_device_id(m->correlate, device);
+    if (*id)
+        put_text(point, &key_hw_id, id);
+    point->attrs[point->attr_count++] = (struct span_attr){.key = &key_device, .type = ATTR_INT, .i = device};
+}
+
+/* What is new since the last export; where there is no room to remember it, all of it, each time: that would
+ * be wrong, so it is 0. The bound is above what devices, kinds and reasons come to. */
+static uint64_t rise(struct metrics *m, enum metric metric, uint32_t series, uint64_t value)
+{
+    uint64_t key = (uint64_t)(metric + 1) << 32 | series;
+    uint32_t at = (uint32_t)(key * 0x9e3779b97f4a7c15ull >> 40) & (SUMS_MAX - 1), first = at;
+    while (m->sums[at].key && m->sums[at].key != key)
+        if ((at = (at + 1) & (SUMS_MAX - 1)) == first)
+            return 0;
+    uint64_t before = m->sums[at].key ? m->sums[at].value : 0;
+    m->sums[at] = (struct sum_before){key, value};
+    return value > before ? value - before : 0;
+}
+
+/* `series` tells it apart from others of the same metric. NULL: nothing happened in a delta's interval. */
+static struct metric_point *add_sum(struct metrics *m, enum metric metric, uint32_t series, uint64_t value)
+{
+    bool delta = is_delta(m, metric);
+    uint64_t shown = delta ? rise(m, metric, series, value) : value;
+    if (delta && shown == 0)
+        return NULL;
+    struct metric_point *point = add_point(m, metric);
+    point->i = shown;
+    return point;
+}
+
+static struct metric_point *add_histogram(struct metrics *m, enum metric metric,
+                                          const struct histogram *histogram)
+{
+    if (!histogram || histogram->count == 0)
+        return NULL;
+    struct metric_point *point = add_point(m, metric);
+    point->histogram = histogram;
+    return point;
+}
+
+/* --- what the program did --- */
+
+static void add_calls(struct metrics *m, const struct figures *figures)
+{
+    add_sum(m, METRIC_CALLS, 0, figures->calls);
+    add_sum(m, METRIC_CALL_ERRORS, 0, figures->errors);
+    add_sum(m, METRIC_CALL_TIME, 0, figures->call_ns);
+    add_sum(m, METRIC_WAIT_TIME, 0, figures->waiting_ns);
+    add_sum(m, METRIC_LAUNCHES, 0, figures->launches);
+}
+
+static void add_device_sum(struct metrics *m, enum metric metric, uint32_t device, uint64_t value)
+{
+    struct metric_point *point = value ? add_sum(m, metric, device << 8, value) : NULL;
+    if (point)
+        put_device(m, point, device);
+}
+
+static void add_device_histogram(struct metrics *m, enum metric metric, uint32_t device,
+                                 const struct histogram *histogram, const struct attr_key *key,
+                                 const char *text)
+{
+    struct metric_point *point = add_histogram(m, metric, histogram);
+    if (!point)
+        return;
+    put_device(m, point, device);
+    if (key)
+        put_text(point, key, text);
+}
+
+static void add_kernels(struct metrics *m, const struct figures *figures)
+{
+    for (uint32_t i = 0; i < figures->kernel_count; i++)
+        add_device_histogram(m, METRIC_KERNEL_DURATION, figures->kernels[i]->device_id,
+                             figures->kernels[i]->histogram, &key_kernel, figures->kernels[i]->name);
+    for (uint32_t i = 0; i < DEVICES_MAX; i++) {
+        struct metric_point *point =
+            figures->devices[i]
+                ? add_histogram(m, METRIC_KERNEL_DURATION, figures->devices[i]->others.histogram)
+                : NULL;
+        if (!point)
+            continue;
+        put_device(m, point, i);
+        point->attrs[point->attr_count++] =
+            (struct span_attr){.key = &key_metric_overflow, .type = ATTR_BOOL, .i = 1};
+    }
+}
+
+static void add_copies(struct metrics *m, uint32_t device, const struct device_figures *figures)
+{
+    for (uint32_t kind = 0; kind < FIGURES_COPY_KINDS; kind++)
+        add_device_histogram(m, METRIC_COPY_DURATION, device, figures->copies[kind].histogram, &key_copy_kind,
+                             copy_kind_name(kind));
+}
+
+static void add_copied(struct metrics *m, uint32_t device, const struct device_figures *figures)
+{
+    for (uint32_t kind = 0; kind < FIGURES_COPY_KINDS; kind++) {
+        struct metric_point *point =
+            figures->copies[kind].sum.count
+                ? add_sum(m, METRIC_COPY_BYTES, device << 8 | kind, figures->copies[kind].bytes)
+                : NULL;
+        if (!point)
+            continue;
+        put_device(m, point, device);
+        put_text(point, &key_copy_kind, copy_kind_name(kind));
+    }
+}
+
+/* Kinds that were never used have no series. */
+static void add_memory(struct metrics *m, uint32_t device, const struct memory_use *use,
+                       enum memory_kind kind, enum metric metric)
+{
+    if (!use->peak)
+        return;
+    struct metric_point *point = add_point(m, metric);
+    point->i = metric == METRIC_MEMORY_LIVE ? use->live : use->peak;
+    if (kind != MEMORY_PINNED)
+        put_device(m, point, device);
+    put_text(point, &key_memory_kind, memory_kind_name(kind));
+}
+
+static void add_all_memory(struct metrics *m, const struct figures *figures, enum metric metric)
+{
+    for (uint32_t i = 0; i < DEVICES_MAX; i++)
+        for (enum memory_kind kind = 0; kind < MEMORY_PINNED && figures->devices[i]; kind++)
+            add_memory(m, i, &figures->devices[i]->memory[kind], kind, metric);
+    add_memory(m, 0, &figures->pinned, MEMORY_PINNED, metric);
+}
+
+static void add_latency(struct metrics *m, uint32_t device, const struct device_figures *figures)
+{
+    add_device_histogram(m, METRIC_LAUNCH_LATENCY, device, figures->latency, NULL, NULL);
+}
+
+static void add_graphs(struct metrics *m, uint32_t device, const struct device_figures *figures)
+{
+    add_device_sum(m, METRIC_GRAPHS, device, figures->graphs.count);
+}
+
+static void add_graph_time(struct metrics *m, uint32_t device, const struct device_figures *figures)
+{
+    add_device_sum(m, METRIC_GRAPH_TIME, device, figures->graphs.total_ns);
+}
+
+static void add_fills(struct metrics *m, uint32_t device, const struct device_figures *figures)
+{
+    add_device_histogram(m, METRIC_FILL_DURATION, device, figures->fills.histogram, NULL, NULL);
+}
+
+static void add_filled(struct metrics *m, uint32_t device, const struct device_figures *figures)
+{
+    add_device_sum(m, METRIC_FILL_BYTES, device, figures->fills.bytes);
+}
+
+static void add_busy(struct metrics *m, uint32_t device, const struct device_figures *figures)
+{
+    add_device_sum(m, METRIC_BUSY_TIME, device, figures->busy_ns);
+}
+
+static void add_figures(struct metrics *m, const struct figures *figures)
+{
+    static void (*const of_devices[])(struct metrics * m, uint32_t device,
+                                      const struct device_figures *figures) = {
+        add_latency, add_graphs, add_graph_time, add_copies, add_copied, add_fills, add_filled, add_busy};
+    add_calls(m, figures);
+    add_kernels(m, figures);
+    for (size_t metric = 0; metric < sizeof of_devices / sizeof *of_devices; metric++)
+        for (uint32_t i = 0; i < DEVICES_MAX; i++)
+            if (figures->devices[i])
+                of_devices[metric](m, i, figures->devices[i]);
+    add_all_memory(m, figures, METRIC_MEMORY_LIVE);
+    add_all_memory(m, figures, METRIC_MEMORY_PEAK);
+}
+
+/* --- cuspan itself --- */
+
+static const char *const processor_names[OUTPUTS_MAX] = {
+    "batching_span_processor/0", "batching_span_processor/1", "batching_span_processor/2",
+    "batching_span_processor/3"};
+
+static void put_processor(struct metric_point *point, size_t output)
+{
+    if (!point)
+        return;
+    put_text(point, &key_component_type, "batching_span_processor");
+    put_text(point, &key_component_name, processor_names[output]);
+}
+
+static void put_exporter(const struct metrics *m, struct metric_point *point, size_t output)
+{
+    if (!point)
+        return;
+    put_text(point, &key_component_type, m->exporter_types[output]);
+    put_text(point, &key_component_name, m->exporter_names[output]);
+}
+
+static void add_level(struct metrics *m, enum metric metric, uint64_t value, size_t output, bool is_exporter)
+{
+    struct metric_point *point = add_point(m, metric);
+    point->i = value;
+    if (is_exporter)
+        put_exporter(m, point, output);
+    else
+        put_processor(point, output);
+}
+
+/* What is lost behind the queue is told for each output; by its reason, where there is one output alone. */
+static void add_exported(struct metrics *m, size_t output, const struct output_fates *fates)
+{
+    static const enum counter reasons[] = {COUNTER_lost_rejected, COUNTER_lost_refused,
+                                           COUNTER_lost_unreachable, COUNTER_lost_deadline,
+                                           COUNTER_lost_output};
+    uint32_t series = (uint32_t)output << 8;
+    put_exporter(m, add_sum(m, METRIC_EXPORTED, series, fates->delivered), output);
+    if (m->settings->output_count > 1 && fates->lost) {
+        struct metric_point *point = add_sum(m, METRIC_EXPORTED, series | 1, fates->lost);
+        put_exporter(m, point, output);
+        if (point)
+            put_text(point, &key_error_type, "_OTHER");
+    }
+    for (uint32_t i = 0; i < sizeof reasons / sizeof *reasons && m->settings->output_count == 1; i++) {
+        uint64_t lost = counter_get(reasons[i]);
+        struct metric_point *point = lost ? add_sum(m, METRIC_EXPORTED, series | (2 + i), lost) : NULL;
+        put_exporter(m, point, output);
+        if (point)
+            put_text(point, &key_error_type, counter_name(reasons[i]) + strlen("lost_"));
+    }
+}
+
+static void add_health(struct metrics *m)
+{
+    struct output_health health[OUTPUTS_MAX];
+    size_t count = m->settings->output_count;
+    uint64_t created = counter_get(COUNTER_spans_created), full = counter_get(COUNTER_lost_queue_full);
+    for (size_t i = 0; i < count; i++)
+        outputs_health(m->outputs, i, &health[i]);
+    for (size_t i = 0; i < count; i++)
+        add_level(m, METRIC_QUEUE_SIZE, health[i].queued, i, false);
+    for (size_t i = 0; i < count; i++)
+        add_level(m, METRIC_QUEUE_CAPACITY, m->settings->outputs[i].queue_spans_max, i, false);
+    for (size_t i = 0; i < count; i++) {
+        uint64_t lost = count == 1 ? full : 0;
+        put_processor(add_sum(m, METRIC_PROCESSED, (uint32_t)i, created - lost), i);
+        struct metric_point *point = lost ? add_sum(m, METRIC_PROCESSED, 256, lost) : NULL;
+        put_processor(point, i);
+        if (point)
+            put_text(point, &key_error_type, "queue_full");
+    }
+    for (size_t i = 0; i < count; i++)
+        add_level(m, METRIC_INFLIGHT, health[i].inflight, i, true);
+    for (size_t i = 0; i < count; i++)
+        add_exported(m, i, &health[i].fates);
+}
+
+static void put_operation(const struct metrics *m, struct metric_point *point,
+                          const struct operation *operation)
+{
+    if (operation->output == OPERATIONS_NO_OUTPUT) {
+        point->attrs[point->attr_count++] =
+            (struct span_attr){.key = &key_metric_overflow, .type = ATTR_BOOL, .i = 1};
+        return;
+    }
+    put_exporter(m, point, operation->output);
+    if (*operation->error)
+        put_text(point, &key_error_type, operation->error);
+    if (operation->http_status)
+        point->attrs[point->attr_count++] =
+            (struct span_attr){.key = &key_http_status, .type = ATTR_INT, .i = operation->http_status};
+}
+
+/* They are encoded before senders may go on noting. */
+static void add_operations(struct metrics *m)
+{
+    uint32_t count;
+    struct operations *operations = outputs_operations(m->outputs);
+    const struct operation *items = operations_lock(operations, &count);
+    for (uint32_t i = 0; i < count; i++) {
+        struct metric_point *point = add_histogram(m, METRIC_OPERATION_DURATION, items[i].histogram);
+        if (point)
+            put_operation(m, point, &items[i]);
+    }
+    end_metric(m);
+    operations_unlock(operations, is_delta(m, METRIC_OPERATION_DURATION));
+}
+
+static void add_own(struct metrics *m)
+{
+    add_health(m);
+    add_operations(m);
+    for (enum counter i = 0; i < COUNTER_COUNT; i++) {
+        uint64_t lost = counter_is_loss(i) ? counter_get(i) : 0;
+        struct metric_point *point = lost ? add_sum(m, METRIC_LOST, i, lost) : NULL;
+        if (point)
+            put_text(point, &key_lost_reason, counter_name(i) + strlen("lost_"));
+    }
+    add_sum(m, METRIC_CPU_TIME, 0, clock_read_ns(CLOCK_THREAD_CPUTIME_ID));
+}
+
+/* --- what was sampled of whole GPUs --- */
+
+static void add_sampled(struct metrics *m, enum metric metric, const struct pm_sampled *sampled, double value)
+{
+    const char *setting = m->settings->counters.sampling.metrics.patterns[sampled->metric];
+    struct metric_point *point = add_point(m, metric);
+    point->d = value;
+    put_device(m, point, sampled->device);
+    point->attrs[point->attr_count++] = (struct span_attr){
+        .key = &key_counter, .type = ATTR_STRING, .s = setting, .len = (uint32_t)strcspn(setting, "=")};
+}
+
+static void add_all_sampled(struct metrics *m)
+{
+    const struct pattern_list *names = &m->settings->counters.sampling.metrics;
+    size_t count = pm_sampling_take(m->sampled);
+    for (enum metric metric = METRIC_COUNTER_THROUGHPUT_MEAN; metric <= METRIC_COUNTER_RATIO_MAX; metric++) {
+        unsigned which =
+            metric - METRIC_COUNTER_THROUGHPUT_MEAN; /* of each kind, the mean, the least, the most */
+        for (size_t i = 0; i < count; i++) {
+            const struct pm_sampled *sampled = &m->sampled[i];
+            const double values[] = {sampled->mean, sampled->min, sampled->max};
+            if (gpu_counter_kind(names->patterns[sampled->metric]) == (enum gpu_counter_kind)(which / 3))
+                add_sampled(m, metric, sampled, values[which % 3]);
+        }
+    }
+}
+
+/* From its first work on. */
+static void sample_devices(const struct figures *figures)
+{
+    for (uint32_t i = 0; i < DEVICES_MAX; i++)
+        if (figures->devices[i])
+            pm_sampling_use(i);
+}
+
+/* --- the hardware --- */
+
+static struct metric_point *add_hardware(struct metrics *m, enum metric metric,
+                                         const struct gpu_hardware *gpu, enum hardware_field field)
+{
+    if (!(gpu->present & (uint32_t)field))
+        return NULL;
+    struct metric_point *point = add_point(m, metric);
+    put_text(point, &key_hw_id, gpu->id);
+    if (*gpu->name) {
+        put_text(point, &key_hw_name, gpu->name);
+        put_text(point, &key_hw_model, gpu->name);
+    }
+    put_text(point, &key_hw_vendor, "NVIDIA");
+    /* What other hardware has, too, says which sort this is. */
+    if (metric == METRIC_HW_TEMPERATURE || metric == METRIC_HW_POWER || metric == METRIC_HW_ENERGY)
+        put_text(point, &key_hw_type, "gpu");
+    return point;
+}
+
+static void add_double(struct metrics *m, enum metric metric, const struct gpu_hardware *gpu,
+                       enum hardware_field field, double value)
+{
+    struct metric_point *point = add_hardware(m, metric, gpu, field);
+    if (point)
+        point->d = value;
+}
+
+static void add_int(struct metrics *m, enum metric metric, const struct gpu_hardware *gpu,
+                    enum hardware_field field, uint64_t value)
+{
+    struct metric_point *point = add_hardware(m, metric, gpu, field);
+    if (point)
+        point->i = value;
+}
+
+static void add_gpus(struct metrics *m)
+{
+    const struct hardware *hardware = &m->hardware;
+    if (!nvml_take(&m->hardware))
+        return;
+    for (enum metric metric = METRIC_HW_UTILIZATION; metric <= METRIC_HW_ENERGY; metric++) {
+        for (uint32_t i = 0; i < hardware->count; i++) {
+            const struct gpu_hardware *gpu = &hardware->gpus[i];
+            double share = gpu->memory_bytes ? (double)gpu->memory_used_bytes / (double)gpu->memory_bytes : 0;
+            if (metric == METRIC_HW_UTILIZATION)
+                add_double(m, metric, gpu, HARDWARE_UTILIZATION, gpu->utilization);
+            else if (metric == METRIC_HW_MEMORY_LIMIT)
+                add_int(m, metric, gpu, HARDWARE_MEMORY, gpu->memory_bytes);
+            else if (metric == METRIC_HW_MEMORY_USAGE)
+                add_int(m, metric, gpu, HARDWARE_MEMORY, gpu->memory_used_bytes);
+            else if (metric == METRIC_HW_MEMORY_UTILIZATION)
+                add_double(m, metric, gpu, HARDWARE_MEMORY, share);
+            else if (metric == METRIC_HW_TEMPERATURE)
+                add_int(m, metric, gpu, HARDWARE_TEMPERATURE, gpu->temperature_celsius);
+            else if (metric == METRIC_HW_POWER)
+                add_double(m, metric, gpu, HARDWARE_POWER, gpu->power_watts);
+            else
+                add_double(m, metric, gpu, HARDWARE_ENERGY, gpu->energy_joules);
+        }
+    }
+}
+
+/* So that the answer is there by the next export. */
+static void ask_hardware(struct metrics *m, const struct correlate *correlate, uint64_t now_ns)
+{
+    char ids[HARDWARE_GPUS_MAX][HARDWARE_ID_BYTES];
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < DEVICES_MAX && count < HARDWARE_GPUS_MAX; i++) {
+        const char *id = correlate_device_id(correlate, i);
+        if (strncmp(id, "GPU-", strlen("GPU-")) == 0) /* NVML tells a MIG device's share of little of it */
+            snprintf(ids[count++], sizeof *ids, "%s", id);
+    }
+    if (count)
+        nvml_ask((const char(*)[HARDWARE_ID_BYTES])ids, count);
+    m->next_ask_ns = count ? m->next_ns : now_ns + ASK_AGAIN_NS;
+}
+
+/* --- exports --- */
+
+void metrics_export(struct metrics *m, struct correlate *correlate, struct outputs *outputs)
+{
+    if (!m)
+        return;
+    m->correlate = correlate;
+    m->outputs = outputs;
+    m->now_ns = clock_now_ns();
+    add_figures(m, correlate_figures(correlate));
+    add_all_sampled(m);
+    add_gpus(m);
+    add_own(m);
+    end_metric(m);
+    outputs_send_metrics(outputs);
+    correlate_begin_interval(correlate, is_delta(m, METRIC_KERNEL_DURATION));
+    m->interval_ns = m->now_ns;
+}
+
+void metrics_tick(struct metrics *m, struct correlate *correlate, struct outputs *outputs, uint64_t now_ns)
+{
+    if (!m)
+        return;
+    sample_devices(correlate_figures(correlate));
+    if (now_ns + ASK_AHEAD_NS >= m->next_ns && now_ns >= m->next_ask_ns)
+        ask_hardware(m, correlate, now_ns);
+    if (now_ns < m->next_ns)
+        return;
+    m->next_ns = now_ns + m->settings->metrics.interval_ms * NS_PER_MS;
+    metrics_export(m, correlate, outputs);
+}

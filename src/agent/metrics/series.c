@@ -1,0 +1,216 @@
+#include "agent/metrics/series.h"
+
+#include "base/accounting/counters.h"
+#include "model/metrics/histogram.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+const struct attr_key key_metric_overflow = ATTR_KEY("otel.metric.overflow");
+
+/* One series of a stream that a view bounds. It keeps its place, so that a cumulative one goes on. */
+struct one_series {
+    uint64_t hash; /* of its attributes */
+    bool is_here;  /* in this export */
+    struct metric_point point;
+    struct histogram *histogram; /* what it adds up; NULL: none yet */
+};
+static_assert(sizeof(struct one_series) <= STREAM_SERIES_BYTES, "what streams_bytes counts on");
+
+struct bounded {
+    uint32_t count;
+    struct one_series *items; /* series_max of them; NULL: the stream isn't bounded */
+};
+
+struct series {
+    const struct streams *streams;
+    struct bounded of[METRIC_COUNT][STREAMS_MAX];
+    struct metric_point points[SERIES_POINTS_AT_ONCE];
+};
+
+enum status series_create(const struct streams *streams, struct series **series)
+{
+    struct series *made = calloc(1, sizeof *made);
+    if (!made)
+        return STATUS_NO_MEMORY;
+    made->streams = streams;
+    for (enum metric metric = 0; metric < METRIC_COUNT; metric++)
+        for (uint8_t i = 0; i < streams->of[metric].count; i++) {
+            const struct stream *stream = &streams->of[metric].streams[i];
+            struct bounded *bounded = &made->of[metric][i];
+            if (stream->is_merged && !(bounded->items = calloc(stream->series_max, sizeof *bounded->items))) {
+                series_destroy(made);
+                return STATUS_NO_MEMORY;
+            }
+        }
+    *series = made;
+    return STATUS_OK;
+}
+
+void series_destroy(struct series *series)
+{
+    for (unsigned i = 0; series && i < METRIC_COUNT * STREAMS_MAX; i++) {
+        struct bounded *bounded = &series->of[i / STREAMS_MAX][i % STREAMS_MAX];
+        for (uint32_t at = 0; at < bounded->count; at++)
+            histogram_destroy(bounded->items[at].histogram);
+        free(bounded->items);
+    }
+    free(series);
+}
+
+static void send(const struct stream *stream, bool is_delta, struct outputs *outputs,
+                 const struct metric_point *points, uint32_t count)
+{
+    struct metric_points sent = {&stream->info, is_delta, count, points};
+    if (count)
+        outputs_add_metrics(outputs, &sent);
+}
+
+/* Where the metric is a histogram: that of the stream's shape, or its sum. */
+static void take_form(const struct stream *stream, enum metric metric, struct metric_point *point)
+{
+    if (metric_table[metric].type != METRIC_HISTOGRAM)
+        return;
+    const struct histogram *histogram = point->histogram;
+    for (uint8_t i = 0; i < stream->shape; i++)
+        histogram = histogram->next;
+    if (stream->info.type == METRIC_HISTOGRAM)
+        point->histogram = histogram;
+    else
+        point->i = histogram->sum_ns;
+}
+
+/* --- what views bound --- */
+
+static void drop_keys(const struct stream *stream, struct metric_point *point)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < point->attr_count; i++)
+        if (filter_passes(&stream->view->keys, point->attrs[i].key->name, NULL))
+            point->attrs[kept++] = point->attrs[i];
+    point->attr_count = kept;
+}
+
+static uint64_t hash_of(uint64_t hash, const void *bytes, size_t count)
+{
+    const uint8_t *at = bytes;
+    for (size_t i = 0; i < count; i++)
+        hash = (hash ^ at[i]) * 1099511628211u;
+    return hash;
+}
+
+static uint64_t hash_of_attrs(const struct metric_point *point)
+{
+    uint64_t hash = 14695981039346656037u;
+    for (uint32_t i = 0; i < point->attr_count; i++) {
+        const struct span_attr *attr = &point->attrs[i];
+        hash = hash_of(hash, &attr->key, sizeof attr->key); /* keys are constants */
+        hash = attr->type == ATTR_STRING ? hash_of(hash, attr->s, attr->len)
+                                         : hash_of(hash, &attr->i, sizeof attr->i);
+    }
+    return hash;
+}
+
+/* The last place is for the others. */
+static struct one_series *find(const struct stream *stream, struct bounded *bounded,
+                               struct metric_point *point)
+{
+    uint64_t hash = hash_of_attrs(point);
+    uint32_t own = bounded->count < stream->series_max ? bounded->count : stream->series_max - 1;
+    for (uint32_t i = 0; i < own; i++)
+        if (bounded->items[i].hash == hash)
+            return &bounded->items[i];
+    if (own == stream->series_max - 1) {
+        point->attrs[0] = (struct span_attr){.key = &key_metric_overflow, .type = ATTR_BOOL, .i = 1};
+        point->attr_count = 1;
+    }
+    if (bounded->count < stream->series_max)
+        bounded->items[bounded->count++].hash = hash;
+    return &bounded->items[own];
+}
+
+/* False: there is no memory. */
+static bool begin_histogram(struct one_series *one)
+{
+    const struct histogram *from = one->point.histogram;
+    if (one->histogram)
+        histogram_reset(one->histogram);
+    else if (histogram_create(&from->shape, 1, &one->histogram) != STATUS_OK)
+        return false;
+    histogram_merge(one->histogram, from);
+    one->point.histogram = one->histogram;
+    return true;
+}
+
+static void add_up(const struct stream *stream, struct one_series *one, const struct metric_point *point)
+{
+    struct metric_point *sum = &one->point;
+    if (stream->info.type == METRIC_HISTOGRAM)
+        histogram_merge(one->histogram, point->histogram);
+    else if (stream->info.type == METRIC_GAUGE) /* the last value */
+        *sum = *point;
+    else if (stream->info.value == METRIC_DOUBLE)
+        sum->d += point->d;
+    else
+        sum->i += point->i;
+}
+
+static void add_bounded(const struct stream *stream, struct bounded *bounded, struct metric_point *point)
+{
+    drop_keys(stream, point);
+    struct one_series *one = find(stream, bounded, point);
+    if (one->is_here) {
+        add_up(stream, one, point);
+        return;
+    }
+    one->point = *point;
+    one->is_here = stream->info.type != METRIC_HISTOGRAM || begin_histogram(one);
+    if (one->is_here)
+        return;
+    counter_add_alone(COUNTER_points_made, 1);
+    counter_output_lost(METRICS_OUTPUT, COUNTER_lost_points, 1);
+}
+
+static void send_bounded(struct series *series, const struct stream *stream, struct bounded *bounded,
+                         bool is_delta, struct outputs *outputs)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < bounded->count; i++) {
+        if (!bounded->items[i].is_here)
+            continue;
+        bounded->items[i].is_here = false;
+        series->points[count++] = bounded->items[i].point;
+        if (count == SERIES_POINTS_AT_ONCE) {
+            send(stream, is_delta, outputs, series->points, count);
+            count = 0;
+        }
+    }
+    send(stream, is_delta, outputs, series->points, count);
+}
+
+/* --- all --- */
+
+void series_add(struct series *series, struct outputs *outputs, enum metric metric, bool is_delta,
+                const struct metric_point *points, uint32_t count)
+{
+    for (uint8_t i = 0; i < series->streams->of[metric].count; i++) {
+        const struct stream *stream = &series->streams->of[metric].streams[i];
+        struct bounded *bounded = &series->of[metric][i];
+        for (uint32_t at = 0; at < count; at++) {
+            series->points[at] = points[at];
+            take_form(stream, metric, &series->points[at]);
+            if (bounded->items)
+                add_bounded(stream, bounded, &series->points[at]);
+        }
+        if (!bounded->items)
+            send(stream, is_delta, outputs, series->points, count);
+    }
+}
+
+void series_end(struct series *series, struct outputs *outputs, enum metric metric, bool is_delta)
+{
+    for (uint8_t i = 0; i < series->streams->of[metric].count; i++)
+        if (series->of[metric][i].items)
+            send_bounded(series, &series->streams->of[metric].streams[i], &series->of[metric][i], is_delta,
+                         outputs);
+}

@@ -1,0 +1,105 @@
+#include "agent/pipeline/discard_sink.h"
+
+#include "base/clock.h"
+#include "base/accounting/counters.h"
+
+static void count_call(void *context, const struct thread_info *thread, const struct call_record *call)
+{
+    (void)context, (void)thread, (void)call;
+    counter_add(COUNTER_lost_broken, 1);
+}
+
+static void count_activity(void *context, const struct activity_record *activity)
+{
+    (void)context, (void)activity;
+    counter_add(COUNTER_lost_broken, 1);
+}
+
+static void pass_call(void *context, const struct thread_info *thread, const struct call_record *call)
+{
+    (void)context, (void)thread, (void)call;
+}
+
+static void pass_resource(void *context, const struct thread_info *thread,
+                          const struct resource_record *resource)
+{
+    (void)context, (void)thread, (void)resource;
+}
+
+static void pass_context(void *context, const struct thread_info *thread,
+                         const struct context_record *attached)
+{
+    (void)context, (void)thread, (void)attached;
+}
+
+/* A range that ends had begun before. */
+static void count_range(void *context, const struct thread_info *thread, const struct range_record *range)
+{
+    (void)context, (void)thread;
+    counter_add(COUNTER_lost_broken, range->head.type != RECORD_RANGE_END);
+}
+
+static void pass_name(void *context, const struct thread_info *thread, const struct name_record *name)
+{
+    (void)context, (void)thread, (void)name;
+}
+
+static void pass_gpu_counters(void *context, const struct thread_info *thread,
+                              const struct gpu_counters_record *counters)
+{
+    (void)context, (void)thread, (void)counters;
+}
+
+const struct capture_sink retreat_sink = {.on_call = count_call,
+                                          .on_call_asleep = pass_call,
+                                          .on_resource = pass_resource,
+                                          .on_activity = count_activity,
+                                          .on_context = pass_context,
+                                          .on_range = count_range,
+                                          .on_name = pass_name,
+                                          .on_gpu_counters = pass_gpu_counters};
+
+/* Some µs of spans between two readings of the clock. */
+#define RECORDS_BETWEEN_CLOCKS 64
+
+static struct {
+    struct capture_sink sink;
+    uint64_t deadline_ns;
+    uint32_t records;
+    bool has_passed;
+} limited;
+
+static bool is_too_late(void)
+{
+    if (!limited.has_passed && limited.records++ % RECORDS_BETWEEN_CLOCKS == 0)
+        limited.has_passed = clock_monotonic_ns() >= limited.deadline_ns;
+    return limited.has_passed;
+}
+
+static void limit_call(void *context, const struct thread_info *thread, const struct call_record *call)
+{
+    if (is_too_late())
+        counter_add(COUNTER_lost_unmade, 1);
+    else
+        limited.sink.on_call(context, thread, call);
+}
+
+static void limit_activity(void *context, const struct activity_record *activity)
+{
+    if (is_too_late())
+        counter_add(COUNTER_lost_unmade, 1);
+    else
+        limited.sink.on_activity(context, activity);
+}
+
+struct capture_sink retreat_sink_after(const struct capture_sink *sink, uint64_t deadline_ns)
+{
+    struct capture_sink made = *sink;
+    limited.sink = *sink;
+    limited.deadline_ns = deadline_ns;
+    limited.records = 0;
+    limited.has_passed = false;
+    made.on_call = limit_call;
+    made.on_activity = limit_activity;
+    return made;
+}

@@ -1,0 +1,368 @@
+#include "agent/pipeline/outputs.h"
+
+#include "base/chunk.h"
+#include "base/clock.h"
+#include "base/accounting/counters.h"
+#include "base/log.h"
+#include "encode/encoder.h"
+#include "export/exporter.h"
+#include "export/operations.h"
+#include "model/metrics/views.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* With metrics, one in so many chunks of the queues is not for spans: a program that makes more spans than
+ * get through would else have no metrics that tell it. */
+#define METRICS_SHARE 8
+
+/* Of the chunks that spans have: one batch is sent, one waits, one is being filled. One that takes them all
+ * leaves no room for the next span until all of it is compressed. */
+#define BATCHES_IN_QUEUE 3
+
+/* So long an exporter may be at one batch, and is taken to make room soon: some ms to compress, and what a
+ * collector takes to answer. A longer wait is of no use to a burst. */
+#define MOVING_NS (100 * NS_PER_MS)
+
+/* Where rings fill up: what comes is taken in as fast as it goes. */
+#define HURRY_NS (1 * NS_PER_MS)
+
+struct output {
+    unsigned number; /* for the counters */
+    struct encoder *encoder;
+    struct exporter *exporter;
+    uint64_t delay_ns;
+    uint32_t room_wanted; /* in spans, for a replay to go on */
+    uint64_t oldest_ns;   /* when the first span of the open batch came; 0: none */
+};
+
+struct outputs {
+    struct chunk_pool *pool;
+    uint64_t now_ns;
+    uint64_t patience_ns; /* until when a span waits for room; 0: not at all */
+    uint64_t pause_ns;    /* until when it waits for a short while */
+    bool (*can_wait)(void);
+    uint64_t hurry_ns; /* until when it doesn't, because that has said no */
+    size_t count;
+    struct output items[OUTPUTS_MAX];
+    struct output metrics;         /* encoder NULL: none are wanted */
+    struct operations *operations; /* NULL, then, too */
+};
+
+static enum batch_format format_of(const struct exporter_settings *exporter)
+{
+    bool json = exporter->kind == EXPORTER_FILE || exporter->kind == EXPORTER_CONSOLE ||
+                (exporter->kind == EXPORTER_OTLP_HTTP && exporter->encoding == ENCODING_JSON);
+    return json ? BATCH_JSON : BATCH_PROTOBUF;
+}
+
+static uint64_t batch_bytes_max(size_t chunks, size_t outputs)
+{
+    uint64_t share = (uint64_t)chunks * CHUNK_BYTES / BATCHES_IN_QUEUE / (outputs ? outputs : 1);
+    if (share < BATCH_BYTES_MIN)
+        return BATCH_BYTES_MIN;
+    return share < BATCH_BYTES_MAX ? share : BATCH_BYTES_MAX;
+}
+
+static enum status create_one(const struct settings *settings, const struct output_settings *wanted,
+                              const struct exporter_environment *environment, struct chunk_pool *pool,
+                              struct output *output)
+{
+    bool is_metrics = wanted->signal == SIGNAL_METRICS;
+    size_t reserve = settings->metrics.is_on && !is_metrics ? chunk_pool_size(pool) / METRICS_SHARE : 0;
+    struct encoder_options options = {.has_metrics = is_metrics,
+                                      .chunks_left_free = (uint32_t)reserve,
+                                      .format = format_of(&wanted->exporter),
+                                      .pool = pool,
+                                      .scope_name = METER_NAME,
+                                      .scope_version = CUSPAN_VERSION,
+                                      .schema_url = ENCODER_SCHEMA_URL,
+                                      .value_length_limit = settings->attribute_value_length_limit,
+                                      .attribute_count_limit = settings->attribute_count_limit,
+                                      .event_count_limit = settings->event_count_limit,
+                                      .link_count_limit = settings->link_count_limit,
+                                      .batch_spans_max = wanted->batch_spans_max,
+                                      .batch_bytes_max = BATCH_BYTES_MAX};
+    if (!is_metrics)
+        options.batch_bytes_max = batch_bytes_max(chunk_pool_size(pool) - reserve, settings->output_count);
+    struct output_settings spooling = *wanted;
+    spooling.spool_directory = settings->spool.directory;
+    spooling.spool_bytes_max = settings->spool.bytes_max;
+    enum status status = encoder_create(&options, &output->encoder);
+    if (status == STATUS_OK)
+        status = exporter_create(&spooling, environment, &output->exporter);
+    output->number = environment->output;
+    output->delay_ns = wanted->schedule_delay_ms * NS_PER_MS;
+    output->room_wanted = wanted->queue_spans_max / 2;
+    return status;
+}
+
+enum status outputs_create(const struct settings *settings, const char *own_folder, struct outputs **outputs,
+                           struct error *err)
+{
+    char module_path[600];
+    snprintf(module_path, sizeof module_path, "%s/%s", own_folder, EXPORT_MODULE_NAME);
+    struct exporter_environment environment = {.module_path = module_path};
+    struct outputs *made = calloc(1, sizeof *made);
+    if (!made)
+        return error_set(err, STATUS_NO_MEMORY, "no memory for the outputs");
+    enum status status =
+        chunk_pool_create(settings_queue_bytes(settings) / sizeof(struct chunk), &made->pool);
+    if (status == STATUS_OK && settings->metrics.is_on)
+        status = operations_create(&settings->metrics.streams->of[METRIC_OPERATION_DURATION],
+                                   settings->metrics.exemplar_filter, &made->operations);
+    environment.operations = made->operations;
+    for (size_t i = 0; i < settings->output_count && status == STATUS_OK; i++) {
+        made->count = i + 1;
+        environment.output = (unsigned)i;
+        status = create_one(settings, &settings->outputs[i], &environment, made->pool, &made->items[i]);
+    }
+    environment.output = METRICS_OUTPUT;
+    if (status == STATUS_OK && settings->metrics.is_on)
+        status = create_one(settings, &settings->metrics.output, &environment, made->pool, &made->metrics);
+    if (status != STATUS_OK) {
+        outputs_destroy(made, 0);
+        return error_set(err, status, "can't start the outputs: %s", status_text(status));
+    }
+    made->now_ns = clock_monotonic_ns();
+    *outputs = made;
+    return STATUS_OK;
+}
+
+void outputs_set_resource(struct outputs *outputs, uint16_t index, const struct resource *resource)
+{
+    if (outputs->metrics.encoder && index == RESOURCE_PROCESS &&
+        encoder_set_resource(outputs->metrics.encoder, index, resource) != STATUS_OK)
+        log_warn("the resource of metrics is left out");
+    for (size_t i = 0; i < outputs->count; i++) {
+        enum status status = encoder_set_resource(outputs->items[i].encoder, index, resource);
+        if (status != STATUS_OK)
+            log_warn("the resource of %s is left out: %s", index ? "a device" : "the process",
+                     status_text(status));
+    }
+}
+
+static void send_batch(struct output *output)
+{
+    struct batch *batch = encoder_seal(output->encoder);
+    output->oldest_ns = 0;
+    if (batch)
+        exporter_submit(output->exporter, batch);
+}
+
+/* Whether a span may wait for this output, for a moment; then it is asked again. */
+static bool is_patient(struct outputs *outputs, const struct output *output)
+{
+    uint64_t now_ns = clock_monotonic_ns();
+    if (now_ns < outputs->patience_ns)
+        return true;
+    if (now_ns >= outputs->pause_ns || now_ns < outputs->hurry_ns ||
+        !exporter_is_moving(output->exporter, now_ns, MOVING_NS))
+        return false;
+    bool can_wait = !outputs->can_wait || outputs->can_wait();
+    if (!can_wait)
+        outputs->hurry_ns = now_ns + HURRY_NS;
+    return can_wait;
+}
+
+static void pause_shortly(void)
+{
+    struct timespec pause = {0, (long)NS_PER_MS / 4};
+    nanosleep(&pause, NULL);
+}
+
+static void wait_for_room(struct outputs *outputs, struct output *output)
+{
+    while (exporter_room(output->exporter) < encoder_span_count(output->encoder) &&
+           is_patient(outputs, output))
+        pause_shortly();
+}
+
+void outputs_set_patience(struct outputs *outputs, uint64_t deadline_ns)
+{
+    outputs->patience_ns = deadline_ns;
+}
+
+void outputs_set_pause(struct outputs *outputs, uint64_t deadline_ns, bool (*can_wait)(void))
+{
+    outputs->pause_ns = deadline_ns;
+    outputs->can_wait = can_wait;
+}
+
+/* All chunks are taken: no exporter delivers as fast as spans come. */
+static void lose(const struct output *output)
+{
+    static bool said;
+    counter_output_lost(output->number, COUNTER_lost_queue_full, 1);
+    if (!said)
+        log_warn("spans come faster than they can be delivered, and are lost: the queue that "
+                 "distribution.cuspan.memory_bytes_max leaves is full");
+    said = true;
+}
+
+static void add_to(struct outputs *outputs, struct output *output, const struct span *span)
+{
+    enum status status = encoder_add(output->encoder, span);
+    if (status == STATUS_FULL || status == STATUS_NO_MEMORY) {
+        /* Full: begin the next batch. No chunk left: what is sent may free some. */
+        wait_for_room(outputs, output);
+        send_batch(output);
+        status = encoder_add(output->encoder, span);
+    }
+    while (status == STATUS_NO_MEMORY && is_patient(outputs, output)) {
+        pause_shortly();
+        status = encoder_add(output->encoder, span);
+    }
+    if (status == STATUS_OK && !output->oldest_ns)
+        output->oldest_ns = outputs->now_ns;
+    if (status == STATUS_NO_MEMORY || status == STATUS_FULL)
+        lose(output);
+    else if (status != STATUS_OK)
+        counter_output_lost(output->number, COUNTER_lost_too_large, 1);
+}
+
+void outputs_add(struct outputs *outputs, const struct span *span)
+{
+    for (size_t i = 0; i < outputs->count; i++)
+        add_to(outputs, &outputs->items[i], span);
+}
+
+/* --- metrics --- */
+
+void outputs_send_metrics(struct outputs *outputs)
+{
+    if (outputs->metrics.encoder)
+        send_batch(&outputs->metrics);
+}
+
+void outputs_add_metrics(struct outputs *outputs, const struct metric_points *points)
+{
+    uint32_t added = 0;
+    struct metric_points left = *points;
+    counter_add_alone(COUNTER_points_made, points->count);
+    enum status status = encoder_add_metrics(outputs->metrics.encoder, &left, &added);
+    if (status == STATUS_FULL || status == STATUS_NO_MEMORY) {
+        left.points += added;
+        left.count -= added;
+        send_batch(&outputs->metrics);
+        status = encoder_add_metrics(outputs->metrics.encoder, &left, &added);
+    }
+    if (status != STATUS_OK)
+        counter_output_lost(METRICS_OUTPUT, COUNTER_lost_points, left.count - added);
+}
+
+struct operations *outputs_operations(struct outputs *outputs)
+{
+    return outputs->operations;
+}
+
+void outputs_health(struct outputs *outputs, size_t output, struct output_health *health)
+{
+    struct output *item = &outputs->items[output];
+    uint64_t unfinished = exporter_unfinished(item->exporter, &health->fates);
+    health->inflight = exporter_inflight(item->exporter);
+    health->queued = encoder_span_count(item->encoder) +
+                     (unfinished > health->inflight ? unfinished - health->inflight : 0);
+}
+
+/* --- the end --- */
+
+void outputs_tick(struct outputs *outputs, uint64_t now_ns)
+{
+    outputs->now_ns = now_ns;
+    for (size_t i = 0; i < outputs->count; i++) {
+        struct output *output = &outputs->items[i];
+        if (output->oldest_ns && now_ns >= output->oldest_ns + output->delay_ns)
+            send_batch(output);
+    }
+}
+
+void outputs_send(struct outputs *outputs)
+{
+    for (size_t i = 0; i < outputs->count; i++)
+        if (outputs->items[i].oldest_ns)
+            send_batch(&outputs->items[i]);
+}
+
+void outputs_sent(struct outputs *outputs, uint64_t sent[OUTPUT_NUMBERS])
+{
+    sent[METRICS_OUTPUT] = outputs->metrics.exporter ? exporter_submitted(outputs->metrics.exporter) : 0;
+    for (size_t i = 0; i < outputs->count; i++)
+        sent[i] = exporter_submitted(outputs->items[i].exporter);
+}
+
+enum status outputs_wait(struct outputs *outputs, const uint64_t sent[OUTPUT_NUMBERS], uint64_t deadline_ns)
+{
+    if (outputs->metrics.exporter &&
+        exporter_wait(outputs->metrics.exporter, sent[METRICS_OUTPUT], deadline_ns) != STATUS_OK)
+        return STATUS_TIMEOUT;
+    for (size_t i = 0; i < outputs->count; i++)
+        if (exporter_wait(outputs->items[i].exporter, sent[i], deadline_ns) != STATUS_OK)
+            return STATUS_TIMEOUT;
+    return STATUS_OK;
+}
+
+uint64_t outputs_on_way(struct outputs *outputs, size_t output, struct output_fates *fates)
+{
+    return encoder_span_count(outputs->items[output].encoder) +
+           exporter_unfinished(outputs->items[output].exporter, fates);
+}
+
+void outputs_memory(struct outputs *outputs, uint64_t *bytes, uint64_t *free_bytes)
+{
+    *bytes = chunk_pool_size(outputs->pool) * sizeof(struct chunk);
+    *free_bytes = chunk_pool_free(outputs->pool) * sizeof(struct chunk);
+}
+
+/* Where chunks are scarce, what is on its way is waited for; an open batch alone may have more than half of
+ * them, and would be waited for until its schedule_delay is over. */
+bool outputs_have_room(struct outputs *outputs)
+{
+    bool is_scarce = chunk_pool_free(outputs->pool) < chunk_pool_size(outputs->pool) / 2;
+    for (size_t i = 0; i < outputs->count; i++) {
+        struct output_fates fates;
+        struct exporter *exporter = outputs->items[i].exporter;
+        if (exporter_room(exporter) < outputs->items[i].room_wanted ||
+            (is_scarce && exporter_unfinished(exporter, &fates) > 0))
+            return false;
+    }
+    return true;
+}
+
+static size_t bytes_taken(struct chunk_pool *pool)
+{
+    return pool ? (chunk_pool_size(pool) - chunk_pool_free(pool)) * sizeof(struct chunk) : 0;
+}
+
+void outputs_end(struct outputs *outputs, uint64_t deadline_ns, struct outputs_left *left)
+{
+    struct exporter *exporters[OUTPUT_NUMBERS];
+    *left = (struct outputs_left){0};
+    if (!outputs)
+        return;
+    for (size_t i = 0; i < outputs->count; i++) {
+        exporters[i] = outputs->items[i].exporter;
+        if (outputs->items[i].encoder && exporters[i])
+            send_batch(&outputs->items[i]);
+    }
+    exporters[outputs->count] = outputs->metrics.exporter;
+    if (outputs->metrics.encoder && outputs->metrics.exporter)
+        send_batch(&outputs->metrics);
+    bool all_ended = exporters_destroy(exporters, outputs->count + 1, deadline_ns);
+    for (size_t i = 0; i < outputs->count; i++)
+        encoder_destroy(outputs->items[i].encoder);
+    encoder_destroy(outputs->metrics.encoder);
+    left->has_senders = !all_ended;
+    left->bytes = bytes_taken(outputs->pool);
+    if (all_ended) {
+        chunk_pool_destroy(outputs->pool);
+        operations_destroy(outputs->operations);
+    }
+    free(outputs);
+}
+
+void outputs_destroy(struct outputs *outputs, uint64_t deadline_ns)
+{
+    struct outputs_left left;
+    outputs_end(outputs, deadline_ns, &left);
+}

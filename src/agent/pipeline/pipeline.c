@@ -1,0 +1,368 @@
+#include "agent/pipeline/pipeline.h"
+
+#include "agent/pipeline/pipeline_state.h"
+
+#include "agent/lifecycle/last_thread.h"
+#include "agent/control/control_socket.h"
+#include "agent/resource/detect.h"
+#include "agent/resource/device_links.h"
+#include "agent/resource/self_env.h"
+#include "agent/resource/process_resource.h"
+#include "agent/pipeline/discard_sink.h"
+#include "agent/lifecycle/shutdown.h"
+#include "base/invariant.h"
+#include "base/clock.h"
+#include "base/accounting/counters.h"
+#include "base/log.h"
+#include "base/accounting/losses.h"
+#include "base/process/cpu_time.h"
+#include "capture/callbacks/threads.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+
+#define PAUSE_BUSY_NS   (1 * NS_PER_MS) /* a ring of 256 KiB holds 7 ms of the fastest launches seen */
+#define PAUSE_IDLE_NS   (4 * NS_PER_MS)
+#define PAUSE_SILENT_NS (100 * NS_PER_MS)
+/* So long a round may wait for room in the queues: to compress what fills them takes some ms, and whoever
+ * asks this thread for something must not wait for long. */
+#define PAUSE_IN_ROUND_NS (20 * NS_PER_MS)
+/* Percent of the fullest ring, found there after a pause. Small rings fill in 2 ms. */
+#define RING_FILLING  15
+#define RING_FULL     40
+#define WAITING_SHARE 16 /* of the calls that can wait: so many more, and their records are asked for */
+#define ROUNDS_MIN    2  /* of draining at the end, if there is that much */
+#define CANCEL_NS     (1 * NS_PER_SECOND)
+#define EXIT_GRACE_NS (100 * NS_PER_MS)
+
+struct pipeline_state pipeline = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* --- starting
+ * ------------------------------------------------------------------------------------------------------ */
+
+enum status pipeline_prepare(const struct pipeline_options *options, struct error *err)
+{
+    pipeline.settings = options->settings;
+    pipeline.program = options->program;
+    if (!options->settings->record_file)
+        return pipeline_prepare_spans(options, err);
+    enum status status = tape_create(options->settings->record_file, &pipeline.tape, err);
+    if (status == STATUS_OK)
+        pipeline.sink = pipeline_tape_sink();
+    return status;
+}
+
+/* --- the thread
+ * ---------------------------------------------------------------------------------------------------- */
+
+/* With the lock held. A handler may do no more than leave word; it is found after a pause at the latest. */
+static void follow_signal(void)
+{
+    uint64_t deadline_ns = atomic_load(&pipeline.signal_deadline_ns);
+    if (!deadline_ns || pipeline.is_stopping)
+        return;
+    pipeline.deadline_ns = deadline_ns;
+    pipeline.is_stopping = true;
+    shutdown_begin("a signal", atomic_load(&pipeline.signal_number));
+}
+
+struct timespec pipeline_moment(uint64_t monotonic_ns)
+{
+    return (struct timespec){(time_t)(monotonic_ns / NS_PER_SECOND), (long)(monotonic_ns % NS_PER_SECOND)};
+}
+
+static bool wait_or_stop(uint64_t pause_ns)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    uint64_t ns = (uint64_t)until.tv_nsec + pause_ns;
+    until.tv_sec += (time_t)(ns / NS_PER_SECOND);
+    until.tv_nsec = (long)(ns % NS_PER_SECOND);
+    pthread_mutex_lock(&pipeline.lock);
+    if (!pipeline.is_stopping && pipeline.flushes_wanted == pipeline.flushes_done &&
+        pipeline.looks_wanted == pipeline.looks_taken && !pipeline.figures_wanted &&
+        pipeline.hold_wanted == HOLD_STAYS)
+        pthread_cond_timedwait(&pipeline.wake, &pipeline.lock, &until);
+    follow_signal();
+    bool stopping = pipeline.is_stopping;
+    pthread_mutex_unlock(&pipeline.lock);
+    return stopping;
+}
+
+static void tick(uint64_t now_ns)
+{
+    if (pipeline.tape)
+        return;
+    if (!broken_any())
+        correlate_tick(pipeline.correlate, now_ns);
+    outputs_tick(pipeline.outputs, now_ns);
+    if (!broken_any())
+        metrics_tick(pipeline.metrics, pipeline.correlate, pipeline.outputs, now_ns);
+}
+
+void pipeline_say_failure(void)
+{
+    static bool said;
+    const char *failure = capture_failure();
+    if (failure && !said)
+        log_error("CUPTI has stopped working: %s; this process is no longer traced: start it again, with "
+                  "another CUPTI "
+                  "(distribution.cuspan.cupti.library) if it comes again",
+                  failure);
+    said = said || failure;
+}
+
+/* The first loss of a kind says what would have helped; how many there were is said at the end. */
+void pipeline_say_losses(void)
+{
+    static bool said[COUNTER_COUNT];
+    for (size_t i = 0; i < loss_count; i++) {
+        const struct loss *loss = &losses[i];
+        if (!loss->is_told_at_once || said[loss->counter] || !counter_get(loss->counter))
+            continue;
+        said[loss->counter] = true;
+        log_warn("%s, and spans are lost; %s", loss->why, loss->advice);
+    }
+}
+
+/* A burst (CUPTI hands over what lay for a second) is made into spans faster than they are compressed. They
+ * wait where they came from, in rings and buffers, as long as there is room. */
+static size_t pump(void)
+{
+    uint64_t until_ns = pipeline.take_until_ns;
+    if (!until_ns)
+        until_ns = clock_monotonic_ns() + PAUSE_IN_ROUND_NS;
+    if (pipeline.outputs)
+        outputs_set_pause(pipeline.outputs, until_ns, capture_can_wait);
+    return capture_pump(&pipeline.sink);
+}
+
+uint64_t pipeline_pump_all(uint64_t deadline_ns)
+{
+    uint64_t records = 0;
+    uint32_t rounds_max = 2 + pipeline.settings->cupti.host_buffer_count / CAPTURE_BUFFERS_A_ROUND;
+    for (uint32_t round = 0; round < rounds_max && (round < ROUNDS_MIN || capture_has_more_buffers());
+         round++) {
+        size_t taken = pump();
+        records += taken;
+        if (taken == 0 || clock_monotonic_ns() >= deadline_ns)
+            break;
+        tick(clock_monotonic_ns());
+    }
+    return records;
+}
+
+/* --- when an invariant of ours is broken
+ * ---------------------------------------------------------------------------------- */
+
+/* CUPTI is left, so the host pays nothing more. What is in the outputs still leaves: nothing is read any more
+ * that becomes spans, and what came is counted. Spans that were still open (sessions, ranges) are not. */
+static void fall_silent(void)
+{
+    pipeline.is_silent = true;
+    capture_set_downstream_room(NULL); /* a replay may go on */
+    capture_stop();
+    pipeline.sink = retreat_sink;
+    pipeline_pump_all(clock_monotonic_ns() + PUMP_MAX_NS);
+    if (pipeline.outputs)
+        outputs_send(pipeline.outputs);
+}
+
+/* An SDK that has started after us says what this process is: from now on, and at once. */
+static void on_pause_in_look(void)
+{
+    capture_pump(&pipeline.sink);
+}
+
+static void follow_resource(uint64_t now_ns)
+{
+    if (!own_resource_look(now_ns, on_pause_in_look) || pipeline.tape)
+        return;
+    outputs_set_resource(pipeline.outputs, RESOURCE_PROCESS, own_resource());
+    for (unsigned i = 0; i < DEVICES_MAX; i++)
+        if (pipeline.devices[i])
+            pipeline_set_device_resource(i);
+    outputs_send(pipeline.outputs);
+}
+
+/* Calls whose work is long done must not be given up for want of room while CUPTI keeps its records back. */
+static void ask_for_records(void)
+{
+    static uint32_t before; /* as few as there were since the last time that we asked */
+    uint32_t waiting = pipeline.correlate ? correlate_waiting(pipeline.correlate) : 0;
+    if (pipeline.correlate && correlate_wants_records(pipeline.correlate))
+        capture_flush_soon();
+    capture_watch_buffers(waiting);
+    if (waiting < before)
+        before = waiting;
+    if (waiting - before <= pipeline.settings->correlation.pending_max / WAITING_SHARE)
+        return;
+    before = waiting;
+    capture_flush_soon();
+}
+
+static uint64_t pause_after(size_t records)
+{
+    uint32_t percent = capture_fullest_ring();
+    if (percent >= RING_FULL)
+        return 0;
+    if (percent >= RING_FILLING)
+        return PAUSE_BUSY_NS / 4;
+    return records ? PAUSE_BUSY_NS : PAUSE_IDLE_NS;
+}
+
+/* All threads of the host's have ended: it ends when ours do, as it would without them. */
+static void end_where_alone(uint64_t now_ns)
+{
+    if (!alone_look(now_ns))
+        return;
+    pthread_mutex_lock(&pipeline.lock);
+    pipeline.deadline_ns = now_ns + pipeline.settings->exit_deadline_ms * NS_PER_MS;
+    if (!pipeline.is_stopping)
+        shutdown_begin("the end of its last thread", 0);
+    pipeline.is_stopping = true;
+    pthread_mutex_unlock(&pipeline.lock);
+    control_socket_close(); /* its thread would keep the process alive */
+}
+
+/* Each returns how long to pause. */
+static uint64_t pass(void)
+{
+    size_t records = pump();
+    uint64_t now_ns = clock_monotonic_ns();
+    tick(now_ns);
+    follow_resource(now_ns);
+    pipeline_follow_links();
+    ask_for_records();
+    capture_service(now_ns);
+    pipeline_follow_tracing();
+    pipeline_follow_hold(now_ns);
+    pipeline_flush_if_wanted();
+    pipeline_look_if_wanted();
+    pipeline_tell_figures_if_wanted();
+    pipeline_say_failure();
+    pipeline_say_losses();
+    pipeline_report_if_due(now_ns);
+    end_where_alone(now_ns);
+    return pause_after(records);
+}
+
+static uint64_t pass_silently(void)
+{
+    uint64_t now_ns = clock_monotonic_ns();
+    capture_pump(&pipeline.sink);
+    tick(now_ns);
+    pipeline_follow_hold(now_ns);
+    pipeline_flush_if_wanted();
+    pipeline_look_if_wanted();
+    end_where_alone(now_ns);
+    return PAUSE_SILENT_NS;
+}
+
+static void *run(void *unused)
+{
+    (void)unused;
+    thread_is_ours = true;
+    prctl(PR_SET_NAME, "cuspan/pipeline");
+    own_cpu_begin(OWN_PIPELINE);
+    uint64_t pause_ns = PAUSE_BUSY_NS;
+    while (!wait_or_stop(pause_ns)) {
+        pause_ns = pipeline.is_silent ? pass_silently() : pass();
+        if (broken_any() && !pipeline.is_silent)
+            fall_silent();
+    }
+    pipeline_finish();
+    atomic_store(&pipeline.has_ended, true);
+    pthread_mutex_lock(&pipeline.lock);
+    pipeline.is_done = true;
+    pthread_cond_broadcast(&pipeline.done);
+    pthread_mutex_unlock(&pipeline.lock);
+    return NULL;
+}
+
+static int start_thread(void)
+{
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&pipeline.wake, &monotonic);
+    pthread_cond_init(&pipeline.done, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    return own_thread(&pipeline.thread, run);
+}
+
+enum status pipeline_start(const struct capture_info *info, struct error *err)
+{
+    device_links_begin(&(struct device_links_options){.gpus_folder = DETECT_GPUS_FOLDER,
+                                                      .pci_folder = DEVICE_LINKS_PCI_FOLDER,
+                                                      .asks_nvml = pipeline.settings->capture.nvlink,
+                                                      .is_replay = clock_source != NULL,
+                                                      .recorded = capture_recorded_links});
+    if (pipeline.tape)
+        tape_describe(pipeline.tape, info, pipeline.program, pipeline.settings);
+    else
+        outputs_set_resource(pipeline.outputs, RESOURCE_PROCESS, own_resource());
+    pipeline.is_patient = !pipeline.tape && info->is_patient;
+    if (pipeline.is_patient)
+        outputs_set_patience(pipeline.outputs, UINT64_MAX);
+    pipeline.was_tracing = capture_is_tracing();
+    pipeline_report_start();
+    if (start_thread() != 0)
+        return error_set(err, STATUS_UNAVAILABLE, "can't start a thread");
+    pthread_mutex_lock(&pipeline.lock);
+    pipeline.is_running = true;
+    pthread_mutex_unlock(&pipeline.lock);
+    return STATUS_OK;
+}
+
+/* The senders may just be loading a TLS library, whose own exit handlers can't stand that: they are waited
+ * for. */
+void pipeline_cancel(void)
+{
+    capture_set_downstream_room(NULL);
+    outputs_destroy(pipeline.outputs, clock_monotonic_ns() + CANCEL_NS);
+    pipeline.outputs = NULL;
+}
+
+void pipeline_wait(void)
+{
+    pthread_mutex_lock(&pipeline.lock);
+    follow_signal();
+    struct timespec until = pipeline_moment(pipeline.deadline_ns + EXIT_GRACE_NS);
+    while (pipeline.is_stopping && !pipeline.is_done)
+        if (pthread_cond_timedwait(&pipeline.done, &pipeline.lock, &until) != 0)
+            break;
+    pthread_mutex_unlock(&pipeline.lock);
+}
+
+void pipeline_stop(const char *why)
+{
+    uint64_t deadline_ns = clock_monotonic_ns() + pipeline.settings->exit_deadline_ms * NS_PER_MS;
+    struct timespec until = pipeline_moment(deadline_ns + EXIT_GRACE_NS);
+    pthread_mutex_lock(&pipeline.lock);
+    if (!pipeline.is_stopping) {
+        shutdown_begin(why, 0);
+        pipeline.deadline_ns = deadline_ns;
+        pipeline.is_stopping = true;
+    }
+    pthread_cond_signal(&pipeline.wake);
+    while (!pipeline.is_done)
+        if (pthread_cond_timedwait(&pipeline.done, &pipeline.lock, &until) != 0)
+            break;
+    bool done = pipeline.is_done;
+    pthread_mutex_unlock(&pipeline.lock);
+    if (!done)
+        pipeline_report_missed_deadline();
+    else if (!pthread_equal(pthread_self(), pipeline.thread)) /* it is where it was the host's last thread */
+        pthread_join(pipeline.thread,
+                     NULL); /* only its end is left: nothing of ours runs while the host goes */
+}
+
+bool pipeline_has_ended(void)
+{
+    return atomic_load(&pipeline.has_ended);
+}

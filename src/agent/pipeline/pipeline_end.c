@@ -1,0 +1,202 @@
+/* The end of the pipeline: each step by itself, told to whoever wants a report of the shutdown. */
+#include "agent/pipeline/pipeline_state.h"
+
+#include "agent/resource/device_links.h"
+#include "agent/lifecycle/report.h"
+#include "agent/pipeline/discard_sink.h"
+#include "agent/lifecycle/shutdown.h"
+#include "base/accounting/balance.h"
+#include "base/invariant.h"
+#include "base/accounting/counters.h"
+#include "base/log.h"
+#include "export/exporter.h"
+#include "export/file_output.h"
+
+#include <stdio.h>
+
+#define REPORT_NS_MAX                                                                                        \
+    (250 * NS_PER_MS) /* of the time at exit: to end the senders' threads, count, and write */
+
+/* They use the outputs, which are about to end; none of them waits longer than a step. */
+static void let_flushers_go(void)
+{
+    shutdown_step_begin(SHUTDOWN_flushers);
+    pthread_mutex_lock(&pipeline.lock);
+    uint32_t waiting = pipeline.flushers;
+    pthread_cond_broadcast(&pipeline.done);
+    while (pipeline.flushers > atomic_load(&pipeline.flushers_for_good))
+        pthread_cond_wait(&pipeline.done, &pipeline.lock);
+    pthread_mutex_unlock(&pipeline.lock);
+    shutdown_step_end(SHUTDOWN_flushers, waiting, NULL);
+}
+
+/* Who reports: the pipeline's thread when it is done, else the host's when it can wait no longer. */
+static atomic_flag is_reported = ATOMIC_FLAG_INIT;
+
+static void take(enum shutdown_step step)
+{
+    shutdown_step_begin(step);
+    uint64_t unmade = counter_get(COUNTER_lost_unmade);
+    uint64_t records = pipeline_pump_all(pipeline.deliver_until_ns);
+    bool is_late = counter_get(COUNTER_lost_unmade) != unmade;
+    shutdown_step_end(step, records, is_late ? "its time has passed, and records are lost" : NULL);
+}
+
+static void flush_cupti(void)
+{
+    uint32_t lent = capture_buffers_lent();
+    if (capture_failure()) {
+        shutdown_step_skip(SHUTDOWN_flush_cupti);
+        return;
+    }
+    shutdown_step_begin(SHUTDOWN_flush_cupti);
+    (void)capture_take_trouble();
+    capture_flush_all();
+    uint32_t left = capture_buffers_lent();
+    shutdown_step_end(SHUTDOWN_flush_cupti, left < lent ? lent - left : 0, capture_take_trouble());
+}
+
+static void end_capture(void)
+{
+    shutdown_step_begin(SHUTDOWN_switch_off);
+    capture_stop();
+    shutdown_step_end(SHUTDOWN_switch_off, 1, capture_take_trouble());
+    take(SHUTDOWN_take_last);
+    shutdown_step_begin(SHUTDOWN_late);
+    uint64_t late = counter_get(COUNTER_lost_late);
+    capture_end();
+    shutdown_step_end(SHUTDOWN_late, counter_get(COUNTER_lost_late) - late, NULL);
+    shutdown_is_open(SHUTDOWN_OPEN_buffers, capture_buffers_lent());
+    shutdown_is_open(SHUTDOWN_OPEN_calls, counter_get(COUNTER_lost_in_flight));
+}
+
+static void close_session(void)
+{
+    if (!pipeline.correlate || broken_any()) {
+        shutdown_step_skip(SHUTDOWN_close);
+        return;
+    }
+    shutdown_step_begin(SHUTDOWN_close);
+    uint64_t spans = counter_get(COUNTER_spans_created);
+    outputs_set_pause(pipeline.outputs, pipeline.take_until_ns, NULL);
+    shutdown_is_open(SHUTDOWN_OPEN_records, correlate_waiting(pipeline.correlate));
+    correlate_finish(pipeline.correlate);
+    metrics_export(pipeline.metrics, pipeline.correlate, pipeline.outputs);
+    metrics_destroy(pipeline.metrics);
+    pipeline.metrics = NULL;
+    shutdown_step_end(SHUTDOWN_close, counter_get(COUNTER_spans_created) - spans, NULL);
+}
+
+static void close_recording(struct report *report)
+{
+    shutdown_step_skip(SHUTDOWN_deliver);
+    shutdown_step_begin(SHUTDOWN_recording);
+    report->recording_events = tape_close(pipeline.tape);
+    shutdown_step_end(SHUTDOWN_recording, report->recording_events,
+                      counter_get(COUNTER_lost_recording) ? "events could not be written" : NULL);
+}
+
+static void deliver(struct report *report)
+{
+    struct outputs_left left;
+    shutdown_step_skip(SHUTDOWN_recording);
+    shutdown_step_begin(SHUTDOWN_deliver);
+    uint64_t before = counter_get(COUNTER_spans_delivered), late = counter_get(COUNTER_lost_deadline);
+    outputs_end(pipeline.outputs, pipeline.deliver_until_ns, &left);
+    bool is_late = counter_get(COUNTER_lost_deadline) != late;
+    shutdown_step_end(SHUTDOWN_deliver, counter_get(COUNTER_spans_delivered) - before,
+                      is_late ? "the deadline has passed, and spans are lost" : NULL);
+    shutdown_is_open(SHUTDOWN_OPEN_threads, left.has_senders);
+    shutdown_is_open(SHUTDOWN_OPEN_memory, left.bytes);
+}
+
+static void write_report(const struct report *report)
+{
+    shutdown_is_open(SHUTDOWN_OPEN_descriptors, file_descriptors_open());
+    if (report->settings->report_file)
+        shutdown_step_begin(SHUTDOWN_report);
+    else
+        shutdown_step_skip(SHUTDOWN_report);
+    bool written = report_write(report);
+    if (report->settings->report_file)
+        shutdown_step_end(SHUTDOWN_report, written, written ? NULL : "it could not be written");
+    shutdown_write(report->settings);
+}
+
+/* What was open in correlate when the invariant broke stays so. */
+static void give_up_broken(void)
+{
+    struct balance balance = {.held = 0};
+    balance_take(&balance, 0);
+    int64_t unmade = balance_unaccounted(&balance);
+    if (unmade > 0)
+        counter_add(COUNTER_lost_broken, (uint64_t)unmade);
+}
+
+/* So that there is always time to deliver, and to write the report: records that have not become spans after
+ * three quarters of the time are counted as lost. A program at full load fills buffers faster than spans are
+ * made of them, and would use up all of it. What goes to a recording needs no delivery. */
+static void plan(void)
+{
+    uint64_t now_ns = clock_monotonic_ns();
+    uint64_t left_ns = pipeline.deadline_ns > now_ns ? pipeline.deadline_ns - now_ns : 0;
+    uint64_t report_ns = left_ns / 10 < REPORT_NS_MAX ? left_ns / 10 : REPORT_NS_MAX;
+    pipeline.deliver_until_ns = now_ns + left_ns - report_ns;
+    pipeline.take_until_ns = pipeline.tape ? pipeline.deliver_until_ns : now_ns + left_ns / 4 * 3;
+    if (!pipeline.is_silent)
+        pipeline.sink = retreat_sink_after(&pipeline.sink, pipeline.take_until_ns);
+    if (pipeline.is_patient)
+        outputs_set_patience(pipeline.outputs, pipeline.take_until_ns);
+}
+
+void pipeline_finish(void)
+{
+    struct report report;
+    pipeline_report_exit();
+    let_flushers_go();
+    plan();
+    if (!pipeline.is_silent) {
+        take(SHUTDOWN_take);
+        flush_cupti();
+        take(SHUTDOWN_take_flushed);
+    }
+    end_capture();
+    pipeline_follow_links();
+    close_session();
+    device_links_end();
+    pipeline_say_failure();
+    pipeline_say_losses();
+    pipeline_describe(&report);
+    if (pipeline.tape)
+        close_recording(&report);
+    else
+        deliver(&report);
+    if (atomic_flag_test_and_set(&is_reported))
+        return; /* too late: the host's thread has said what is lost */
+    if (pipeline.correlate && broken_any())
+        give_up_broken();
+    report_log_losses(NULL, exporter_final_trouble());
+    if (pipeline.correlate)
+        report_log_imbalance(pipeline.settings->output_count);
+    write_report(&report);
+}
+
+void pipeline_report_missed_deadline(void)
+{
+    char why[160];
+    struct report report = {.program = pipeline.program, .settings = pipeline.settings};
+    if (atomic_flag_test_and_set(&is_reported))
+        return;
+    snprintf(why, sizeof why,
+             "the deadline of %u ms at exit has passed, and what CUPTI still held comes on top; raise "
+             "distribution.cuspan.exit_deadline_ms",
+             pipeline.settings->exit_deadline_ms);
+    struct balance balance;
+    balance_close(&balance, pipeline.settings->output_count, !pipeline.tape);
+    report.balance = &balance;
+    if (balance_lost(&balance))
+        report_log_losses(&balance, why);
+    else
+        log_warn("%s", why);
+    write_report(&report);
+}

@@ -1,0 +1,189 @@
+#include "agent/pipeline/pipeline_state.h"
+
+#include "agent/resource/detect.h"
+#include "agent/resource/device_links.h"
+#include "agent/metrics/agent_overhead.h"
+#include "agent/resource/process_resource.h"
+#include "agent/pipeline/stack_text.h"
+#include "capture/context/context.h"
+#include "correlate/trace/devices.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void on_call(void *context, const struct thread_info *thread, const struct call_record *call)
+{
+    correlate_call(context, thread, call);
+}
+
+static void on_call_asleep(void *context, const struct thread_info *thread, const struct call_record *call)
+{
+    correlate_call_asleep(context, thread, call);
+}
+
+static void on_resource(void *context, const struct thread_info *thread,
+                        const struct resource_record *resource)
+{
+    correlate_resource(context, thread, resource);
+}
+
+static void on_activity(void *context, const struct activity_record *activity)
+{
+    if (activity->kind == ACTIVITY_MEMCPY_PEER)
+        device_links_peer_copy();
+    correlate_activity(context, activity);
+}
+
+static void on_context(void *context, const struct thread_info *thread, const struct context_record *attached)
+{
+    correlate_context(context, thread, attached);
+}
+
+static void on_range(void *context, const struct thread_info *thread, const struct range_record *range)
+{
+    correlate_range(context, thread, range);
+}
+
+static void on_stack(void *context, const struct stack_record *stack)
+{
+    correlate_stack(context, stacks_text(stack));
+}
+
+static void on_name(void *context, const struct thread_info *thread, const struct name_record *name)
+{
+    correlate_name(context, thread, name);
+}
+
+static void on_gpu_counters(void *context, const struct thread_info *thread,
+                            const struct gpu_counters_record *counters)
+{
+    (void)thread;
+    correlate_gpu_counters(context, counters);
+}
+
+static void on_session(void *context, const uint8_t trace_id[16], const uint8_t span_id[8], uint8_t flags)
+{
+    (void)context;
+    context_set_session(trace_id, span_id, flags);
+    capture_set_session(flags & TRACE_FLAG_SAMPLED);
+}
+
+static void on_span(void *context, const struct span *span)
+{
+    outputs_add(context, span);
+}
+
+/* A device's spans belong to the process's resource as well: what is known of both, in one. */
+void pipeline_set_device_resource(unsigned device)
+{
+    struct resource both = {0};
+    if (resource_merge(&both, pipeline.devices[device]) == STATUS_OK &&
+        resource_merge(&both, own_resource()) == STATUS_OK)
+        outputs_set_resource(pipeline.outputs, (uint16_t)RESOURCE_DEVICE(device), &both);
+    resource_deinit(&both);
+}
+
+static void on_device(void *context, uint16_t index, const struct resource *device)
+{
+    (void)context;
+    unsigned number = index - RESOURCE_DEVICE(0);
+    if (!pipeline.devices[number])
+        pipeline.devices[number] = calloc(1, sizeof *pipeline.devices[number]);
+    struct resource *kept = pipeline.devices[number];
+    if (!kept)
+        return;
+    resource_deinit(kept);
+    if (resource_merge(kept, device) == STATUS_OK && device_links_add(kept) == STATUS_OK)
+        pipeline_set_device_resource(number);
+}
+
+/* --- links of devices --- */
+
+/* Of one device, or (NULL) of all. */
+static void tape_known_links(const struct resource_attr *uuid)
+{
+    const struct device_links *links;
+    for (uint32_t i = 0; (links = device_links_known(i)) != NULL; i++)
+        if (!uuid || strcmp(links->id, uuid->string) == 0)
+            tape_links(pipeline.tape, links);
+}
+
+static void tape_device(const struct activity_record *activity)
+{
+    struct resource device = {0};
+    uint32_t number;
+    if (devices_describe(activity, &number, &device) == STATUS_OK && device_links_add(&device) == STATUS_OK &&
+        resource_find(&device, "cuda.device.uuid"))
+        tape_known_links(resource_find(&device, "cuda.device.uuid"));
+    resource_deinit(&device);
+}
+
+static void on_taped_activity(void *context, const struct activity_record *activity)
+{
+    struct capture_sink sink = tape_sink(context);
+    sink.on_activity(context, activity);
+    if (activity->kind == ACTIVITY_DEVICE)
+        tape_device(activity);
+    else if (activity->kind == ACTIVITY_MEMCPY_PEER)
+        device_links_peer_copy();
+}
+
+struct capture_sink pipeline_tape_sink(void)
+{
+    struct capture_sink sink = tape_sink(pipeline.tape);
+    sink.on_activity = on_taped_activity;
+    return sink;
+}
+
+void pipeline_follow_links(void)
+{
+    if (!device_links_look())
+        return;
+    if (pipeline.tape)
+        tape_known_links(NULL);
+    for (unsigned i = 0; i < DEVICES_MAX; i++)
+        if (pipeline.devices[i] && device_links_add(pipeline.devices[i]) == STATUS_OK)
+            pipeline_set_device_resource(i);
+}
+
+static bool outputs_room(void)
+{
+    return outputs_have_room(pipeline.outputs);
+}
+
+enum status pipeline_prepare_spans(const struct pipeline_options *options, struct error *err)
+{
+    const struct settings *settings = options->settings;
+    enum status status = outputs_create(settings, options->own_folder, &pipeline.outputs, err);
+    if (status != STATUS_OK)
+        return status;
+    /* What a replay takes says nothing of the run that was recorded. */
+    struct correlate_options correlate = {.settings = settings,
+                                          .program = options->program,
+                                          .parent = options->parent,
+                                          .expects_calls = capture_expects_calls(settings),
+                                          .expects_graphs = capture_expects_graphs(settings),
+                                          .expects_devices = true,
+                                          .slept_at = capture_slept_at,
+                                          .take_own = clock_source ? NULL : own_figures_take,
+                                          .sink = {pipeline.outputs, on_span, on_device, on_session}};
+    status = correlate_create(&correlate, &pipeline.correlate);
+    if (status != STATUS_OK)
+        return error_set(err, status, "can't start correlation: %s", status_text(status));
+    if (settings->metrics.is_on && metrics_create(settings, &pipeline.metrics) != STATUS_OK)
+        return error_set(err, STATUS_NO_MEMORY, "no memory for metrics");
+    pipeline.sink = (struct capture_sink){.context = pipeline.correlate,
+                                          .on_call = on_call,
+                                          .on_call_asleep = on_call_asleep,
+                                          .on_resource = on_resource,
+                                          .on_activity = on_activity,
+                                          .on_context = on_context,
+                                          .on_range = on_range,
+                                          .on_stack = on_stack,
+                                          .on_name = on_name,
+                                          .on_gpu_counters = on_gpu_counters};
+    if (settings_have_stacks(settings) && stacks_init() != STATUS_OK)
+        return error_set(err, STATUS_NO_MEMORY, "no memory for call stacks");
+    capture_set_downstream_room(outputs_room);
+    return STATUS_OK;
+}

@@ -1,0 +1,257 @@
+#include "agent/resource/deployment.h"
+
+#include "agent/resource/self_env.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LINE_BYTES   4096
+#define ID_DIGITS    64 /* of a container */
+#define UID_BYTES    36 /* of a pod: a UUID */
+#define TOKEN_FOLDER "/var/run/secrets/kubernetes.io/serviceaccount"
+
+const struct surroundings surroundings_own = {own_variable, ""};
+
+/* Both keep the first error; what the resource has stays. */
+static void add_string(struct resource *resource, const char *key, const char *value, enum status *status)
+{
+    if (*status == STATUS_OK && value && *value && !resource_find(resource, key))
+        *status = resource_set_string(resource, key, value);
+}
+
+static void add_int(struct resource *resource, const char *key, int64_t value, enum status *status)
+{
+    if (*status == STATUS_OK && value >= 0 && !resource_find(resource, key))
+        *status = resource_set_int(resource, key, value);
+}
+
+/* --- ranks and jobs --- */
+
+/* A number from 0 on, or -1. */
+static int64_t number_of(const struct surroundings *from, const char *name)
+{
+    const char *text = from->getenv(name);
+    char *end;
+    if (!text || *text < '0' || *text > '9')
+        return -1;
+    errno = 0;
+    long value = strtol(text, &end, 10);
+    return errno || *end || value > INT_MAX ? -1 : value;
+}
+
+struct launcher {
+    const char *rank, *local_rank, *size;
+};
+
+struct place {
+    int64_t rank, local_rank, size; /* -1: not said */
+};
+
+static struct place place_in(const struct surroundings *from, const struct launcher *launcher)
+{
+    return (struct place){number_of(from, launcher->rank), number_of(from, launcher->local_rank),
+                          number_of(from, launcher->size)};
+}
+
+/* All three of one launcher, the innermost: torchrun inside a Slurm step has both kinds. Where it doesn't say
+ * the local rank (PMI without MPICH's or Cray's variable for it), one that gives the same rank of as many
+ * does. */
+static void add_rank(struct resource *resource, const struct surroundings *from, enum status *status)
+{
+    static const struct launcher launchers[] = {
+        {"RANK", "LOCAL_RANK", "WORLD_SIZE"},
+        {"HOROVOD_RANK", "HOROVOD_LOCAL_RANK", "HOROVOD_SIZE"},
+        {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_SIZE"},
+        {"MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_LOCAL_RANK", "MV2_COMM_WORLD_SIZE"},
+        {"PMI_RANK", "MPI_LOCALRANKID", "PMI_SIZE"},
+        {"PMI_RANK", "PMI_LOCAL_RANK", "PMI_SIZE"},
+        {"FLUX_TASK_RANK", "FLUX_TASK_LOCAL_ID", "FLUX_JOB_SIZE"},
+        {"SLURM_PROCID", "SLURM_LOCALID", "SLURM_NTASKS"}};
+    struct place found = {-1, -1, -1};
+    for (size_t i = 0; i < sizeof launchers / sizeof *launchers && found.local_rank < 0; i++) {
+        struct place place = place_in(from, &launchers[i]);
+        if (found.rank < 0)
+            found = place;
+        else if (place.rank == found.rank && place.size == found.size)
+            found.local_rank = place.local_rank;
+    }
+    if (found.rank < 0)
+        return;
+    add_int(resource, "cuda.process.rank", found.rank, status);
+    add_int(resource, "cuda.process.local_rank", found.local_rank, status);
+    add_int(resource, "cuda.process.world_size", found.size, status);
+}
+
+static void add_slurm(struct resource *resource, const struct surroundings *from, enum status *status)
+{
+    static const struct {
+        const char *key, *variable;
+    } facts[] = {{"slurm.job.id", "SLURM_JOB_ID"},
+                 {"slurm.job.name", "SLURM_JOB_NAME"},
+                 {"slurm.array.job.id", "SLURM_ARRAY_JOB_ID"},
+                 {"slurm.array.task.id", "SLURM_ARRAY_TASK_ID"},
+                 {"slurm.step.id", "SLURM_STEP_ID"},
+                 {"slurm.node.name", "SLURMD_NODENAME"},
+                 {"slurm.cluster.name", "SLURM_CLUSTER_NAME"}};
+    if (number_of(from, "SLURM_JOB_ID") < 0)
+        return;
+    for (size_t i = 0; i < sizeof facts / sizeof *facts; i++)
+        add_string(resource, facts[i].key, from->getenv(facts[i].variable), status);
+}
+
+/* --- containers and pods --- */
+
+static FILE *open_file(const struct surroundings *from, const char *path)
+{
+    char whole[LINE_BYTES];
+    snprintf(whole, sizeof whole, "%s%s", from->root, path);
+    return fopen(whole, "re");
+}
+
+static size_t hex_length(const char *text)
+{
+    return strspn(text, "0123456789abcdef");
+}
+
+/* Copies the 64 digits that stand there by themselves. */
+static bool take_id(const char *text, char id[ID_DIGITS + 1])
+{
+    if (hex_length(text) != ID_DIGITS)
+        return false;
+    memcpy(id, text, ID_DIGITS);
+    id[ID_DIGITS] = 0;
+    return true;
+}
+
+/* A UUID; systemd's names of control groups have '_' in place of '-'. */
+static bool take_uid(const char *text, char uid[UID_BYTES + 1])
+{
+    for (unsigned i = 0; i < UID_BYTES; i++) {
+        bool is_dash = i == 8 || i == 13 || i == 18 || i == 23;
+        char c = text[i];
+        if (is_dash ? c != '-' && c != '_' : !strchr("0123456789abcdef", c) || !c)
+            return false;
+        uid[i] = is_dash ? '-' : c;
+    }
+    uid[UID_BYTES] = 0;
+    return true;
+}
+
+static void find_uid(const char *line, const char *before, char uid[UID_BYTES + 1])
+{
+    for (const char *at = line; !*uid && (at = strstr(at, before)); at++) {
+        if (!take_uid(at + strlen(before), uid))
+            uid[0] = 0;
+    }
+}
+
+/* "4:memory:/docker/ID", ".../kubepods-burstable-podUID.slice/cri-containerd-ID.scope". The innermost ID is
+ * the container's own. In a namespace of its own (version 2) the path is "/", which says nothing. */
+static void read_group(const char *line, char id[ID_DIGITS + 1], char uid[UID_BYTES + 1])
+{
+    const char *path = strchr(line, '/');
+    if (!path)
+        return;
+    find_uid(path, "pod", uid);
+    for (const char *at = path + strlen(path); !*id && at > path; at--) {
+        if (strchr("/-:", at[-1]) && !take_id(at, id))
+            id[0] = 0;
+    }
+}
+
+/* Where the runtime has put the container's own files: ".../containers/ID/hostname /etc/hostname", and
+ * kubelet the pod's: ".../pods/UID/etc-hosts /etc/hosts". */
+static void read_mount(const char *line, char id[ID_DIGITS + 1], char uid[UID_BYTES + 1])
+{
+    static const char folder[] = "containers/";
+    find_uid(line, "/pods/", uid);
+    for (const char *at = line; !*id && (at = strstr(at, folder)); at++) {
+        if (!take_id(at + strlen(folder), id))
+            id[0] = 0;
+    }
+}
+
+static void read_lines(const struct surroundings *from, const char *path,
+                       void (*read_line)(const char *, char *, char *), char *id, char *uid)
+{
+    char line[LINE_BYTES];
+    FILE *file = open_file(from, path);
+    while (file && !(*id && *uid) && fgets(line, sizeof line, file))
+        read_line(line, id, uid);
+    if (file)
+        fclose(file);
+}
+
+static void add_container(struct resource *resource, const struct surroundings *from, enum status *status)
+{
+    char id[ID_DIGITS + 1] = "", uid[UID_BYTES + 1] = "";
+    read_lines(from, "/proc/self/cgroup", read_group, id, uid);
+    if (!*id || !*uid)
+        read_lines(from, "/proc/self/mountinfo", read_mount, id, uid);
+    add_string(resource, "container.id", id, status);
+    add_string(resource, "k8s.pod.uid", uid, status);
+}
+
+/* The file's first line; empty where there is none. */
+static void read_first_line(const struct surroundings *from, const char *path, char line[LINE_BYTES])
+{
+    FILE *file = open_file(from, path);
+    line[0] = 0;
+    if (!file)
+        return;
+    if (!fgets(line, LINE_BYTES, file))
+        line[0] = 0;
+    line[strcspn(line, "\r\n")] = 0;
+    fclose(file);
+}
+
+/* A pod's host name is its name, but for two: in the node's network it is the node's, as kubelet says in
+ * /etc/hosts, and the pods of an indexed job have a random end in their name besides. */
+static bool hostname_is_pod_s(const struct surroundings *from)
+{
+    char line[LINE_BYTES];
+    read_first_line(from, "/etc/hosts", line);
+    return strcmp(line, "# Kubernetes-managed hosts file.") == 0 && !from->getenv("JOB_COMPLETION_INDEX");
+}
+
+/* What a pod's manifest hands on by the downward API: the names that OpenTelemetry's documents and operator,
+ * and Kubernetes' own examples use for it. */
+static void add_handed_on(struct resource *resource, const struct surroundings *from, enum status *status)
+{
+    static const struct {
+        const char *key, *variables[4];
+    } facts[] = {
+        {"k8s.pod.name", {"K8S_POD_NAME", "OTEL_RESOURCE_ATTRIBUTES_POD_NAME", "POD_NAME", "MY_POD_NAME"}},
+        {"k8s.pod.uid", {"K8S_POD_UID", "OTEL_RESOURCE_ATTRIBUTES_POD_UID", "POD_UID", "MY_POD_UID"}},
+        {"k8s.namespace.name", {"K8S_NAMESPACE_NAME", "K8S_NAMESPACE", "POD_NAMESPACE", "MY_POD_NAMESPACE"}},
+        {"k8s.node.name",
+         {"K8S_NODE_NAME", "OTEL_RESOURCE_ATTRIBUTES_NODE_NAME", "NODE_NAME", "MY_NODE_NAME"}}};
+    for (size_t i = 0; i < sizeof facts / sizeof *facts; i++)
+        for (size_t j = 0; j < sizeof facts->variables / sizeof *facts->variables; j++)
+            add_string(resource, facts[i].key, from->getenv(facts[i].variables[j]), status);
+}
+
+static void add_pod(struct resource *resource, const struct surroundings *from, enum status *status)
+{
+    char line[LINE_BYTES];
+    if (!from->getenv("KUBERNETES_SERVICE_HOST"))
+        return;
+    read_first_line(from, TOKEN_FOLDER "/namespace", line);
+    add_string(resource, "k8s.namespace.name", line, status);
+    add_handed_on(resource, from, status);
+    if (hostname_is_pod_s(from))
+        add_string(resource, "k8s.pod.name", from->getenv("HOSTNAME"), status);
+}
+
+enum status surroundings_add(struct resource *resource, const struct surroundings *from)
+{
+    enum status status = STATUS_OK;
+    add_rank(resource, from, &status);
+    add_slurm(resource, from, &status);
+    add_container(resource, from, &status);
+    add_pod(resource, from, &status);
+    return status;
+}

@@ -1,0 +1,269 @@
+#include "agent/resource/detect.h"
+
+#include "agent/resource/deployment.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#define TEXT_MAX      4096
+#define ANCESTORS_MAX 4 /* of processes that multiprocessing has begun, one inside another */
+
+/* Reads a small file; the length, or 0. */
+static size_t read_file(const char *path, char *text, size_t size)
+{
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    if (file < 0)
+        return 0;
+    size_t used = 0;
+    while (used < size - 1) {
+        ssize_t got = read(file, text + used, size - 1 - used);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            break;
+        used += (size_t)got;
+    }
+    close(file);
+    text[used] = 0;
+    return used;
+}
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+/* "python3 -u serve.py" is the program serve.py to whoever looks at the trace; "python3 -m vllm" is vllm. */
+static const char *python_script(const char *arguments, size_t length)
+{
+    const char *argument = arguments, *end = arguments + length;
+    for (argument += strlen(argument) + 1; argument < end; argument += strlen(argument) + 1) {
+        if (strcmp(argument, "-c") == 0)
+            return NULL;
+        if (strcmp(argument, "-m") == 0)
+            return argument + 3 < end ? argument + 3 : NULL;
+        if (argument[0] != '-')
+            return base_name(argument);
+        if (strcmp(argument, "-X") == 0 || strcmp(argument, "-W") == 0) {
+            argument += 3; /* its value */
+            if (argument >= end)
+                return NULL;
+        }
+    }
+    return NULL;
+}
+
+/* Line "KEY: \t VALUE" of a file of the kernel's or the driver's; where its value begins, its end cut off, or
+ * NULL. */
+static char *value_of(char *text, const char *key)
+{
+    char *at = strstr(text, key);
+    if (!at)
+        return NULL;
+    at += strlen(key);
+    at += strspn(at, " \t");
+    at[strcspn(at, "\n")] = 0;
+    return at;
+}
+
+static char executable[TEXT_MAX];
+
+static const char *executable_path(void)
+{
+    if (!*executable) {
+        ssize_t length = readlink("/proc/self/exe", executable, sizeof executable - 1);
+        executable[length > 0 ? length : 0] = 0;
+    }
+    return executable;
+}
+
+static const char *program_of(const char *path, const char *arguments, size_t length)
+{
+    const char *name = base_name(path);
+    const char *script = strncmp(name, "python", 6) == 0 ? python_script(arguments, length) : NULL;
+    if (script && *script)
+        return script;
+    return *name ? name : "unknown";
+}
+
+static bool is_python(const char *arguments)
+{
+    return strncmp(base_name(arguments), "python", 6) == 0;
+}
+
+/* python3 -c "from multiprocessing.spawn import spawn_main; ..." */
+static bool is_multiprocessing(const char *arguments, size_t length)
+{
+    static const char code[] = "from multiprocessing.";
+    for (const char *at = arguments; at < arguments + length; at += strlen(at) + 1)
+        if (strcmp(at, "-c") == 0)
+            return strncmp(at + 3, code, sizeof code - 1) == 0;
+    return false;
+}
+
+/* A process's command line, one argument after the other; the length, or 0. */
+static size_t read_command(pid_t pid, char arguments[TEXT_MAX])
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/cmdline", (int)pid);
+    return read_file(path, arguments, TEXT_MAX);
+}
+
+static pid_t parent_of(pid_t pid)
+{
+    char path[64], text[TEXT_MAX];
+    snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
+    const char *parent = read_file(path, text, sizeof text) ? value_of(text, "PPid:") : NULL;
+    return parent ? (pid_t)strtol(parent, NULL, 10) : 0;
+}
+
+/* A child of Python's multiprocessing is what its parent is, or the parent of its server is. */
+const char *detect_program(void)
+{
+    static char arguments[TEXT_MAX];
+    pid_t pid = getpid();
+    size_t length = read_command(pid, arguments);
+    for (unsigned i = 0; i < ANCESTORS_MAX && is_multiprocessing(arguments, length); i++) {
+        pid = parent_of(pid);
+        length = pid > 0 ? read_command(pid, arguments) : 0;
+        if (length == 0 || !is_python(arguments))
+            return base_name(executable_path());
+    }
+    return program_of(executable_path(), arguments, length);
+}
+
+/* One after the other, as /proc has them. */
+const char *detect_command(char *const *argv)
+{
+    static char arguments[TEXT_MAX];
+    size_t used = 0;
+    for (; *argv && used + strlen(*argv) < sizeof arguments; argv++)
+        used += (size_t)sprintf(arguments + used, "%s", *argv) + 1;
+    return program_of(arguments, arguments, used);
+}
+
+/* Keeps the first error; a key that the user has set stays as it is. */
+static void add_string(struct resource *resource, const char *key, const char *value, enum status *status)
+{
+    if (*status == STATUS_OK && value && *value && !resource_find(resource, key))
+        *status = resource_set_string(resource, key, value);
+}
+
+static void add_int(struct resource *resource, const char *key, int64_t value, enum status *status)
+{
+    if (*status == STATUS_OK && !resource_find(resource, key))
+        *status = resource_set_int(resource, key, value);
+}
+
+static void add_service(struct resource *resource, const char *program, enum status *status)
+{
+    char service[300], id[37];
+    uint8_t random[16];
+    snprintf(service, sizeof service, "unknown_service:%.250s", program);
+    add_string(resource, "service.name", service, status);
+    if (getrandom(random, sizeof random, GRND_NONBLOCK) != sizeof random)
+        return;
+    random[6] = (uint8_t)((random[6] & 0x0f) | 0x40);
+    random[8] = (uint8_t)((random[8] & 0x3f) | 0x80);
+    char *to = id;
+    for (unsigned i = 0; i < sizeof random; i++)
+        to += sprintf(to, i == 4 || i == 6 || i == 8 || i == 10 ? "-%02x" : "%02x", random[i]);
+    add_string(resource, "service.instance.id", id, status);
+}
+
+static void add_process(struct resource *resource, enum status *status)
+{
+    add_int(resource, "process.pid", getpid(), status);
+    add_string(resource, "process.executable.path", executable_path(), status);
+    add_string(resource, "process.executable.name", base_name(executable_path()), status);
+}
+
+/* host.id must be there always: without it a viewer takes two processes of one host for two hosts. */
+static void add_host(struct resource *resource, enum status *status)
+{
+    char text[128];
+    struct utsname system;
+    bool named = uname(&system) == 0;
+    size_t length = read_file("/etc/machine-id", text, sizeof text);
+    if (!length)
+        length = read_file("/proc/sys/kernel/random/boot_id", text, sizeof text);
+    text[strcspn(text, "\n")] = 0;
+    add_string(resource, "host.id", length ? text : named ? system.nodename : "unknown", status);
+    if (!named)
+        return;
+    add_string(resource, "host.name", system.nodename, status);
+    add_string(resource, "host.arch", strcmp(system.machine, "x86_64") == 0 ? "amd64" : "arm64", status);
+    add_string(resource, "os.type", "linux", status);
+}
+
+static void add_cuda(struct resource *resource, int driver_version, const char *cupti_version,
+                     enum status *status)
+{
+    char text[64];
+    if (driver_version) {
+        snprintf(text, sizeof text, "%d.%d", driver_version / 1000, driver_version % 1000 / 10);
+        add_string(resource, "cuda.version", text, status);
+    }
+    if (read_file("/sys/module/nvidia/version", text, sizeof text)) {
+        text[strcspn(text, "\n")] = 0;
+        add_string(resource, "hw.driver_version", text, status);
+    }
+    add_string(resource, "cuda.cupti.version", cupti_version, status);
+}
+
+enum status detect_device(struct resource *resource, const char *folder)
+{
+    const struct resource_attr *uuid = resource_find(resource, "cuda.device.uuid");
+    DIR *gpus = uuid && uuid->type == RESOURCE_STRING ? opendir(folder) : NULL;
+    enum status status = STATUS_OK;
+    struct dirent *gpu;
+    while (gpus && (gpu = readdir(gpus)) != NULL) {
+        char path[512], text[TEXT_MAX];
+        snprintf(path, sizeof path, "%.200s/%s/information", folder, gpu->d_name);
+        const char *found = read_file(path, text, sizeof text) ? value_of(text, "GPU UUID:") : NULL;
+        if (!found || strcmp(found, uuid->string) != 0)
+            continue;
+        add_string(resource, "cuda.device.pci.address", gpu->d_name, &status);
+        break;
+    }
+    if (gpus)
+        closedir(gpus);
+    return status;
+}
+
+static void add_telemetry(struct resource *resource, enum status *status)
+{
+    add_string(resource, "telemetry.sdk.name", "cuspan", status);
+    add_string(resource, "telemetry.sdk.language", "c", status);
+    add_string(resource, "telemetry.sdk.version", CUSPAN_VERSION, status);
+}
+
+enum status detect_resource(struct resource *resource, int driver_version, const char *cupti_version)
+{
+    enum status status = STATUS_OK;
+    add_service(resource, detect_program(), &status);
+    add_telemetry(resource, &status);
+    add_process(resource, &status);
+    add_host(resource, &status);
+    add_cuda(resource, driver_version, cupti_version, &status);
+    return status == STATUS_OK ? surroundings_add(resource, &surroundings_own) : status;
+}
+
+enum status detect_command_resource(struct resource *resource, const char *program, pid_t pid)
+{
+    enum status status = STATUS_OK;
+    add_service(resource, program, &status);
+    add_telemetry(resource, &status);
+    add_int(resource, "process.pid", pid, &status);
+    add_host(resource, &status);
+    add_cuda(resource, 0, NULL, &status);
+    return status == STATUS_OK ? surroundings_add(resource, &surroundings_own) : status;
+}

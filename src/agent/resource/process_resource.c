@@ -1,0 +1,112 @@
+#include "agent/resource/process_resource.h"
+
+#include "agent/resource/detect.h"
+#include "agent/resource/process_context.h"
+#include "agent/resource/published_context.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "capture/context/publish.h"
+
+#define FIRST_LOOK_NS (200 * NS_PER_MS)
+#define LOOK_NS_MAX   (10 * NS_PER_SECOND)
+#define CHECK_NS      (1 * NS_PER_SECOND)
+#define LOOK_SHARE    1000 /* of the time is spent on looking, at most */
+
+static struct resource configured, detected, current;
+static struct process_context context;
+static uint64_t next_look_ns, interval_ns;
+static bool was_publishing;
+
+/* What the SDK has published now, in place of what it had before. What goes first is merged first; FULL: what
+ * goes last is left out. */
+static enum status adopt(const struct resource *published)
+{
+    const struct resource *parts[] = {&configured, published, &detected};
+    struct resource combined = {0};
+    enum status status = STATUS_OK;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts && status == STATUS_OK; i++)
+        status = resource_merge(&combined, parts[i]);
+    if (status != STATUS_OK && status != STATUS_FULL) {
+        resource_deinit(&combined);
+        return status;
+    }
+    resource_deinit(&current);
+    current = combined;
+    return status;
+}
+
+enum status own_resource_begin(struct resource *settings, int driver_version, const char *cupti_version)
+{
+    struct resource published = {0}, all = {0};
+    resource_deinit(&configured); /* of a start that failed */
+    resource_deinit(&detected);
+    enum status status = resource_merge(&configured, settings);
+    if (status == STATUS_OK)
+        status = resource_merge(&detected, settings);
+    if (status == STATUS_OK)
+        status = detect_resource(&detected, driver_version, cupti_version);
+    process_context_find(&context, NULL);
+    process_context_read(&context, &published);
+    enum status adopted = adopt(&published);
+    if (resource_merge(&all, &current) == STATUS_OK) {
+        resource_deinit(settings);
+        *settings = all;
+    }
+    resource_deinit(&published);
+    return status == STATUS_OK ? adopted : status;
+}
+
+const struct resource *own_resource(void)
+{
+    return &current;
+}
+
+static void schedule(uint64_t began_ns)
+{
+    uint64_t now_ns = clock_monotonic_ns();
+    uint64_t at_least = (now_ns - began_ns) * LOOK_SHARE;
+    if (context.address) {
+        interval_ns = CHECK_NS;
+    } else {
+        interval_ns = interval_ns && interval_ns != CHECK_NS ? 2 * interval_ns : FIRST_LOOK_NS;
+        interval_ns = interval_ns < LOOK_NS_MAX ? interval_ns : LOOK_NS_MAX;
+    }
+    next_look_ns = now_ns + (interval_ns > at_least ? interval_ns : at_least);
+}
+
+/* After a look: an SDK's goes first. */
+static void publish_or_take_back(bool is_publishing)
+{
+    static bool said;
+    if (published_context_address() && (!is_publishing || context.address))
+        published_context_end();
+    else if (is_publishing && !context.address && !published_context_address() &&
+             published_context_begin(&current) != STATUS_OK)
+        log_info("the process's context can't be published: readers may not look for its threads' contexts");
+    if (is_publishing && context.published_ns && !context.names_threads && !said) {
+        said = true;
+        log_info(
+            "the process's context, which an SDK publishes, doesn't tell of threads' contexts: readers may "
+            "not look for them");
+    }
+    context.own_address = published_context_address();
+}
+
+bool own_resource_look(uint64_t now_ns, void (*meanwhile)(void))
+{
+    bool is_publishing = atomic_load_explicit(&publish_is_on, memory_order_acquire);
+    bool is_other = is_publishing != was_publishing;
+    struct resource published = {0};
+    uint64_t began_ns = clock_monotonic_ns();
+    if (!interval_ns)
+        schedule(began_ns);
+    if (now_ns < next_look_ns && !is_other)
+        return false;
+    was_publishing = is_publishing;
+    process_context_find(&context, meanwhile);
+    bool has_changed = process_context_read(&context, &published) && adopt(&published) != STATUS_NO_MEMORY;
+    resource_deinit(&published);
+    publish_or_take_back(is_publishing);
+    schedule(began_ns);
+    return has_changed;
+}

@@ -1,0 +1,42 @@
+#include "agent/resource/self_env.h"
+
+#include "base/process/agent_thread.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+
+#define STACK_BYTES (512 * 1024)
+
+const char *own_variable(const char *name)
+{
+    return getauxval(AT_SECURE) ? NULL : getenv(name);
+}
+
+static char folder[512] = ".";
+
+static void find_folder(void)
+{
+    Dl_info info;
+    if (!dladdr((const void *)(uintptr_t)own_folder, &info) || !info.dli_fname)
+        return;
+    const char *slash = strrchr(info.dli_fname, '/');
+    if (slash)
+        snprintf(folder, sizeof folder, "%.*s", (int)(slash - info.dli_fname), info.dli_fname);
+}
+
+const char *own_folder(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, find_folder);
+    return folder;
+}
+
+int own_thread(pthread_t *thread, void *(*run)(void *))
+{
+    return own_thread_start(thread, STACK_BYTES, run, NULL);
+}

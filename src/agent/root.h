@@ -1,9 +1,0 @@
-/* The root span of a command, for `cuspan run`: the library in its process, in place of an agent. */
-#ifndef CUSPAN_AGENT_ROOT_H
-#define CUSPAN_AGENT_ROOT_H
-
-#include "model/root.h"
-
-__attribute__((visibility("default"))) const struct root_api *cuspan_root_api(void);
-
-#endif

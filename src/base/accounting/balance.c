@@ -1,0 +1,143 @@
+#include "base/accounting/balance.h"
+
+/* Sessions, summaries and root spans are captured from nobody: they are made, and count on both sides. */
+static const enum counter sources[] = {
+    COUNTER_calls_captured, COUNTER_activities_captured, COUNTER_ranges_captured, COUNTER_marks_captured,
+    COUNTER_sessions,       COUNTER_summaries,           COUNTER_roots,           COUNTER_COUNT};
+
+/* Of spans, by outputs. */
+static const enum counter losses_of_outputs[] = {
+    COUNTER_lost_queue_full,    COUNTER_lost_too_large, COUNTER_lost_rejected, COUNTER_lost_refused,
+    COUNTER_lost_unreachable,   COUNTER_lost_deadline,  COUNTER_lost_output,   COUNTER_lost_spool_full,
+    COUNTER_lost_spool_damaged, COUNTER_COUNT};
+
+/* What a captured record can come to. A loss that is counted before capture, or by an output, isn't here. */
+static const enum counter fates[] = {COUNTER_spans_created,
+                                     COUNTER_spans_filtered,
+                                     COUNTER_spans_unsampled,
+                                     COUNTER_sessions_unsampled,
+                                     COUNTER_spans_summed,
+                                     COUNTER_marks_as_events,
+                                     COUNTER_facts,
+                                     COUNTER_asleep_records,
+                                     COUNTER_lost_backwards,
+                                     COUNTER_lost_zero_timestamps,
+                                     COUNTER_lost_context_error,
+                                     COUNTER_lost_unmade,
+                                     COUNTER_lost_broken,
+                                     COUNTER_COUNT};
+
+static uint64_t sum(const struct balance *balance, const enum counter *counters)
+{
+    uint64_t total = 0;
+    for (; *counters != COUNTER_COUNT; counters++)
+        total += balance->counters[*counters];
+    return total;
+}
+
+/* Against the order in which things are counted, while others go on: so nothing has met a fate of which it
+ * isn't known where it comes from. */
+void balance_take(struct balance *balance, size_t output_count)
+{
+    balance->output_count = output_count;
+    for (unsigned i = 0; i < output_count; i++)
+        balance->outputs[i] = counter_output_get(i);
+    for (enum counter i = 0; i < COUNTER_COUNT; i++)
+        balance->counters[i] = counter_get(i);
+    balance->counters[COUNTER_spans_created] = counter_get(COUNTER_spans_created);
+    balance->counters[COUNTER_points_made] = counter_get(COUNTER_points_made);
+    for (size_t i = 0; sources[i] != COUNTER_COUNT; i++)
+        balance->counters[sources[i]] = counter_get(sources[i]);
+}
+
+/* A buffer's records are counted as captured when all of it has been read. */
+static void settle_captured(struct balance *balance)
+{
+    int64_t unmade = balance_unaccounted(balance);
+    if (unmade < 0)
+        balance->counters[COUNTER_activities_captured] += (uint64_t)-unmade;
+    else
+        balance->counters[COUNTER_lost_unmade] += (uint64_t)unmade;
+}
+
+/* What an output has just lost may stand among the reasons and not yet at the output: it is of what that one
+ * hasn't settled. So with what it has just delivered. */
+static void settle_outputs(struct balance *balance, uint64_t lost_by_reason)
+{
+    uint64_t lost = 0, delivered = 0;
+    for (size_t i = 0; i < balance->output_count; i++) {
+        int64_t left = balance_output_unaccounted(balance, i);
+        balance->outputs[i].lost += left > 0 ? (uint64_t)left : 0;
+        lost += balance->outputs[i].lost;
+        delivered += balance->outputs[i].delivered;
+    }
+    balance->counters[COUNTER_spans_delivered] = delivered;
+    if (lost > lost_by_reason)
+        balance->counters[COUNTER_lost_deadline] += lost - lost_by_reason;
+}
+
+/* The losses that outputs count, by reason. */
+static uint64_t lost_by_reason(const struct balance *balance)
+{
+    return sum(balance, losses_of_outputs);
+}
+
+static void settle_points(struct balance *balance)
+{
+    uint64_t *counters = balance->counters;
+    uint64_t known = counters[COUNTER_points_delivered] + counters[COUNTER_lost_points] +
+                     counters[COUNTER_points_spooled_left];
+    if (counters[COUNTER_points_made] > known)
+        counters[COUNTER_lost_points] += counters[COUNTER_points_made] - known;
+}
+
+void balance_close(struct balance *balance, size_t output_count, bool has_spans)
+{
+    *balance = (struct balance){.held = 0};
+    balance_take(balance, output_count);
+    settle_points(balance);
+    if (!has_spans)
+        return;
+    settle_captured(balance);
+    settle_outputs(balance, lost_by_reason(balance));
+}
+
+uint64_t balance_lost(const struct balance *balance)
+{
+    uint64_t total = 0;
+    for (enum counter i = 0; i < COUNTER_COUNT; i++)
+        total += counter_is_loss(i) ? balance->counters[i] : 0;
+    return total;
+}
+
+uint64_t balance_captured(const struct balance *balance)
+{
+    return sum(balance, sources);
+}
+
+uint64_t balance_settled(const struct balance *balance)
+{
+    return sum(balance, fates);
+}
+
+int64_t balance_unaccounted(const struct balance *balance)
+{
+    return (int64_t)(balance_captured(balance) - balance_settled(balance) - balance->held);
+}
+
+int64_t balance_output_unaccounted(const struct balance *balance, size_t output)
+{
+    const struct output_fates *fate = &balance->outputs[output];
+    return (int64_t)(balance->counters[COUNTER_spans_created] - fate->delivered - fate->lost - fate->spooled -
+                     balance->on_way[output]);
+}
+
+enum counter balance_source(size_t index)
+{
+    return index < sizeof sources / sizeof *sources ? sources[index] : COUNTER_COUNT;
+}
+
+enum counter balance_fate(size_t index)
+{
+    return index < sizeof fates / sizeof *fates ? fates[index] : COUNTER_COUNT;
+}

@@ -1,0 +1,97 @@
+#include "base/control_path.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+size_t control_places(const char *set, const char *runtime_directory, uid_t user,
+                      char (*places)[CONTROL_PATH_BYTES])
+{
+    size_t count = 0;
+    if (set && *set) {
+        snprintf(places[0], CONTROL_PATH_BYTES, "%s", set);
+        return strlen(set) < CONTROL_PATH_BYTES;
+    }
+    bool is_usable = runtime_directory && *runtime_directory == '/' &&
+                     strlen(runtime_directory) < CONTROL_PATH_BYTES - sizeof "/cuspan";
+    if (is_usable)
+        snprintf(places[count++], CONTROL_PATH_BYTES, "%s/cuspan", runtime_directory);
+    snprintf(places[count], CONTROL_PATH_BYTES, "/run/user/%u/cuspan", (unsigned)user);
+    count += count == 0 || strcmp(places[0], places[count]) != 0;
+    snprintf(places[count++], CONTROL_PATH_BYTES, "/tmp/cuspan-%u", (unsigned)user);
+    return count;
+}
+
+int control_open_folder(const char *path, uid_t owner, bool make)
+{
+    struct stat facts;
+    if (make && mkdir(path, 0700) != 0 && errno != EEXIST)
+        return -1;
+    int folder = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (folder < 0)
+        return -1;
+    if (fstat(folder, &facts) == 0 && facts.st_uid == owner && !(facts.st_mode & (S_IWGRP | S_IWOTH)))
+        return folder;
+    close(folder);
+    errno = EPERM;
+    return -1;
+}
+
+/* By the folder's descriptor: its path may be longer than a socket's address, and be another one by now.
+ * Where /proc is missing, by the path. */
+static bool fill_address(struct sockaddr_un *address, int folder, const char *folder_path, const char *name)
+{
+    char through[64];
+    struct stat facts;
+    snprintf(through, sizeof through, "/proc/self/fd/%d", folder);
+    if (stat(through, &facts) != 0 || !S_ISDIR(facts.st_mode))
+        snprintf(through, sizeof through, "%s", "");
+    *address = (struct sockaddr_un){.sun_family = AF_UNIX};
+    int length = snprintf(address->sun_path, sizeof address->sun_path, "%s/%s",
+                          *through ? through : folder_path, name);
+    if (length > 0 && (size_t)length < sizeof address->sun_path)
+        return true;
+    errno = ENAMETOOLONG;
+    return false;
+}
+
+static int give_up(int made)
+{
+    int saved_errno = errno;
+    close(made);
+    errno = saved_errno;
+    return -1;
+}
+
+static int make_socket(struct sockaddr_un *address, int folder, const char *folder_path, const char *name)
+{
+    if (!fill_address(address, folder, folder_path, name))
+        return -1;
+    return socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+}
+
+int control_connect(int folder, const char *folder_path, const char *name)
+{
+    struct sockaddr_un address;
+    int made = make_socket(&address, folder, folder_path, name);
+    if (made < 0 || connect(made, (const struct sockaddr *)&address, sizeof address) == 0)
+        return made;
+    return give_up(made);
+}
+
+/* The file gets the socket's mode, less the process's mask, which is the host's and is left alone. */
+int control_bind(int folder, const char *folder_path, const char *name)
+{
+    struct sockaddr_un address;
+    int made = make_socket(&address, folder, folder_path, name);
+    if (made < 0)
+        return -1;
+    if (fchmod(made, 0600) != 0 || bind(made, (const struct sockaddr *)&address, sizeof address) != 0)
+        return give_up(made);
+    return made;
+}

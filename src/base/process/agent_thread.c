@@ -1,0 +1,64 @@
+#include "base/process/agent_thread.h"
+
+#include "base/process/cpu_time.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct beginning {
+    void *(*run)(void *);
+    void *argument;
+};
+
+static bool is_real_time(int policy)
+{
+    return policy != SCHED_OTHER && policy != SCHED_BATCH && policy != SCHED_IDLE;
+}
+
+/* On the new thread, and whatever fails is left as it is: a filter of system calls may forbid it, and a
+ * thread with the wrong processors is better than none. The kernel leaves out the processors that the
+ * process's cpuset doesn't have. */
+static void leave_inheritance(void)
+{
+    static const struct sched_param none = {0};
+    cpu_set_t all;
+    memset(&all, 0xff, sizeof all);
+    sched_setaffinity(0, sizeof all, &all);
+    if (is_real_time(sched_getscheduler(0) & ~SCHED_RESET_ON_FORK))
+        sched_setscheduler(0, SCHED_OTHER, &none);
+}
+
+static void *begin(void *argument)
+{
+    struct beginning beginning = *(struct beginning *)argument;
+    free(argument);
+    leave_inheritance();
+    void *result = beginning.run(beginning.argument);
+    own_cpu_end();
+    return result;
+}
+
+int own_thread_start(pthread_t *thread, size_t stack_bytes, void *(*run)(void *), void *argument)
+{
+    pthread_attr_t attributes;
+    sigset_t all, before;
+    struct beginning *beginning = malloc(sizeof *beginning);
+    if (!beginning)
+        return ENOMEM;
+    *beginning = (struct beginning){run, argument};
+    pthread_attr_init(&attributes);
+    if (stack_bytes)
+        pthread_attr_setstacksize(&attributes, stack_bytes);
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int failed = pthread_create(thread, &attributes, begin, beginning);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attributes);
+    if (failed)
+        free(beginning);
+    return failed;
+}

@@ -1,0 +1,310 @@
+#include "capture/activity/decode.h"
+
+#include "base/accounting/counters.h"
+#include "base/log.h"
+#include "abi/layouts.h"
+#include "model/cuda/activities.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+enum extract {
+    EXTRACT_1,
+    EXTRACT_2,
+    EXTRACT_4,
+    EXTRACT_8,
+    EXTRACT_SIGNED_1,
+    EXTRACT_SIGNED_2,
+    EXTRACT_SIGNED_4,
+    EXTRACT_REAL_4,
+    EXTRACT_ADDRESS
+};
+
+struct step {
+    uint16_t offset;
+    uint8_t field;
+    uint8_t extract; /* enum extract */
+};
+
+struct program {
+    uint32_t record_bytes;
+    uint32_t step_count;
+    uint64_t present;
+    /* Fields with a place of their own: -1 where the kind has none. */
+    int8_t start, end, correlation, device, context, stream, name, graph, graph_node;
+    struct step steps[ACTIVITY_FIELDS_MAX];
+};
+
+static struct program programs[ACTIVITY_KINDS_MAX];
+/* Classic programs are ready before CUPTI is told of us; learned ones are published one by one. */
+static _Atomic bool is_ready[ACTIVITY_KINDS_MAX];
+static bool is_classic;
+
+static uint8_t choose_extract(const struct activity_field *field, uint8_t size)
+{
+    if (field->type == FIELD_BYTES)
+        return EXTRACT_ADDRESS;
+    if (field->type == FIELD_DOUBLE && size == 4)
+        return EXTRACT_REAL_4;
+    bool is_signed = field->type == FIELD_INT || field->type == FIELD_ENUM;
+    switch (size) {
+    case 1:
+        return is_signed ? EXTRACT_SIGNED_1 : EXTRACT_1;
+    case 2:
+        return is_signed ? EXTRACT_SIGNED_2 : EXTRACT_2;
+    case 4:
+        return is_signed ? EXTRACT_SIGNED_4 : EXTRACT_4;
+    case 8:
+        return EXTRACT_8;
+    default:
+        return EXTRACT_ADDRESS;
+    }
+}
+
+static void note_role(struct program *program, const struct activity_field *field, uint8_t id)
+{
+    int8_t *places[] = {
+        [ROLE_START] = &program->start,
+        [ROLE_END] = &program->end,
+        [ROLE_CORRELATION] = &program->correlation,
+        [ROLE_DEVICE] = &program->device,
+        [ROLE_CONTEXT] = &program->context,
+        [ROLE_STREAM] = &program->stream,
+        [ROLE_NAME] = &program->name,
+        [ROLE_GRAPH] = &program->graph,
+        [ROLE_GRAPH_NODE] = &program->graph_node,
+    };
+    if (field->role != ROLE_NONE)
+        *places[field->role] = (int8_t)id;
+}
+
+static void program_begin(struct program *program)
+{
+    memset(program, 0, sizeof *program);
+    program->start = program->end = program->correlation = program->device = program->context =
+        program->stream = program->name = program->graph = program->graph_node = -1;
+}
+
+static void program_add(struct program *program, uint16_t kind, uint8_t id, uint16_t offset, uint8_t size)
+{
+    const struct activity_field *field = &activity_table[kind].fields[id];
+    program->steps[program->step_count++] = (struct step){offset, id, choose_extract(field, size)};
+    program->present |= 1ull << id;
+    note_role(program, field, id);
+}
+
+void decode_init_classic(uint32_t cupti_version, const uint64_t fields[ACTIVITY_KINDS_MAX])
+{
+    is_classic = true;
+    for (uint16_t kind = 1; kind < ACTIVITY_KINDS_MAX; kind++) {
+        const struct activity_layout *layout = layout_classic(cupti_version, kind);
+        if (!layout || !layout->bytes || !activity_table[kind].name)
+            continue;
+        struct program *program = &programs[kind];
+        program_begin(program);
+        program->record_bytes = layout->bytes;
+        for (uint8_t id = 0; id < activity_table[kind].field_count; id++)
+            if (fields[kind] >> id & 1 && layout->fields[id].offset >= 0)
+                program_add(program, kind, id, (uint16_t)layout->fields[id].offset, layout->fields[id].size);
+        atomic_store_explicit(&is_ready[kind], true, memory_order_release);
+    }
+}
+
+/* What a layout says is believed only as far as it lies in the record and has a size that the field can have:
+ * a reader of it knows no other. */
+static bool is_sound(const struct activity_field *field, const struct cupti_field_layout *entry,
+                     size_t record_bytes)
+{
+    bool lies_inside = record_bytes <= UINT16_MAX && entry->offset <= record_bytes &&
+                       entry->size <= record_bytes - entry->offset;
+    bool is_number = entry->size == 1 || entry->size == 2 || entry->size == 4 || entry->size == 8;
+    switch ((enum activity_type)field->type) {
+    case FIELD_BYTES:
+        return lies_inside && entry->size >= field->size;
+    case FIELD_STRING:
+        return lies_inside && entry->size == sizeof(char *);
+    case FIELD_DOUBLE:
+        return lies_inside && (entry->size == sizeof(float) || entry->size == sizeof(double));
+    default:
+        return lies_inside && is_number;
+    }
+}
+
+static void learn(uint16_t kind, const struct cupti_record_layout *layout)
+{
+    struct program *program = &programs[kind];
+    program_begin(program);
+    program->record_bytes = (uint32_t)layout->recordSize;
+    for (size_t i = 0; i < layout->numFields && program->step_count < ACTIVITY_FIELDS_MAX; i++) {
+        const struct cupti_field_layout *entry = &layout->pEntries[i];
+        if (entry->fieldId >= 0 && entry->fieldId < activity_table[kind].field_count &&
+            is_sound(&activity_table[kind].fields[entry->fieldId], entry, layout->recordSize))
+            program_add(program, kind, (uint8_t)entry->fieldId, (uint16_t)entry->offset,
+                        (uint8_t)entry->size);
+    }
+    atomic_store_explicit(&is_ready[kind], true, memory_order_release);
+}
+
+void decode_learn_layouts(struct cupti_record_layout *const *layouts, size_t count)
+{
+    static atomic_flag busy = ATOMIC_FLAG_INIT; /* buffers may complete on several threads at once */
+    bool news = false;
+    for (size_t kind = 1; kind < count && kind < ACTIVITY_KINDS_MAX && !news; kind++)
+        news = layouts[kind] && activity_table[kind].name &&
+               !atomic_load_explicit(&is_ready[kind], memory_order_acquire);
+    if (!news)
+        return;
+    while (atomic_flag_test_and_set_explicit(&busy, memory_order_acquire)) {
+    }
+    for (size_t kind = 1; kind < count && kind < ACTIVITY_KINDS_MAX; kind++)
+        if (layouts[kind] && activity_table[kind].name &&
+            !atomic_load_explicit(&is_ready[kind], memory_order_acquire))
+            learn((uint16_t)kind, layouts[kind]);
+    atomic_flag_clear_explicit(&busy, memory_order_release);
+}
+
+static uint64_t extract(const uint8_t *at, uint8_t how)
+{
+    uint32_t word;
+    uint16_t half;
+    switch (how) {
+    case EXTRACT_1:
+        return *at;
+    case EXTRACT_2:
+        memcpy(&half, at, 2);
+        return half;
+    case EXTRACT_4:
+        memcpy(&word, at, 4);
+        return word;
+    case EXTRACT_SIGNED_1:
+        return (uint64_t)(int64_t)(int8_t)*at;
+    case EXTRACT_SIGNED_2:
+        memcpy(&half, at, 2);
+        return (uint64_t)(int64_t)(int16_t)half;
+    case EXTRACT_SIGNED_4:
+        memcpy(&word, at, 4);
+        return (uint64_t)(int64_t)(int32_t)word;
+    case EXTRACT_REAL_4: {
+        float real;
+        memcpy(&real, at, 4);
+        double wide = (double)real;
+        uint64_t bits;
+        memcpy(&bits, &wide, 8);
+        return bits;
+    }
+    case EXTRACT_ADDRESS:
+        return (uint64_t)(uintptr_t)at;
+    default: {
+        uint64_t value;
+        memcpy(&value, at, 8);
+        return value;
+    }
+    }
+}
+
+static uint64_t value_of(const struct activity_record *record, int8_t field, uint64_t otherwise)
+{
+    return field >= 0 ? record->values[field] : otherwise;
+}
+
+static void run(const struct program *program, uint16_t kind, const uint8_t *data,
+                struct activity_record *record)
+{
+    for (uint32_t i = 0; i < program->step_count; i++) {
+        const struct step *step = &program->steps[i];
+        record->values[step->field] = extract(data + step->offset, step->extract);
+    }
+    record->kind = kind;
+    record->present = program->present;
+    record->start_ns = value_of(record, program->start, 0);
+    record->end_ns = value_of(record, program->end, record->start_ns);
+    record->correlation_id = (uint32_t)value_of(record, program->correlation, 0);
+    record->device_id = (uint32_t)value_of(record, program->device, UINT32_MAX);
+    record->context_id = (uint32_t)value_of(record, program->context, 0);
+    record->stream_id = (uint32_t)value_of(record, program->stream, 0);
+    record->name = (const char *)(uintptr_t)value_of(record, program->name, 0);
+    record->graph_id = (uint32_t)value_of(record, program->graph, 0);
+    record->graph_node_id = value_of(record, program->graph_node, 0);
+}
+
+/* The program for the record at `data`, or NULL. */
+static const struct program *program_at(const uint8_t *data, size_t rest, uint16_t *kind)
+{
+    uint32_t found;
+    if (rest < sizeof found)
+        return NULL;
+    memcpy(&found, data, sizeof found);
+    if (found == 0 || found >= ACTIVITY_KINDS_MAX ||
+        !atomic_load_explicit(&is_ready[found], memory_order_acquire))
+        return NULL;
+    *kind = (uint16_t)found;
+    return programs[found].record_bytes <= rest ? &programs[found] : NULL;
+}
+
+static void complain_once(const uint8_t *data, size_t at, size_t valid)
+{
+    static bool said;
+    uint32_t kind = 0;
+    counter_add(COUNTER_lost_malformed, 1);
+    if (valid - at >= sizeof kind)
+        memcpy(&kind, data + at, sizeof kind);
+    if (!said)
+        log_warn("an activity buffer of CUPTI's holds something unknown (kind %u) at byte %zu of %zu; its "
+                 "rest is lost; take a CUPTI that `cuspan version` names",
+                 kind, at, valid);
+    said = true;
+}
+
+/* User-defined records lie behind each other in the sizes that their layouts give. */
+static size_t walk_packed(const uint8_t *data, size_t valid, decode_visit *visit, void *context,
+                          struct activity_record *record)
+{
+    size_t count = 0, at = 0;
+    while (at < valid) {
+        uint16_t kind;
+        const struct program *program = program_at(data + at, valid - at, &kind);
+        if (!program || !program->record_bytes) {
+            complain_once(data, at, valid);
+            break;
+        }
+        run(program, kind, data + at, record);
+        visit(context, record);
+        at += program->record_bytes;
+        count++;
+    }
+    return count;
+}
+
+/* Classic records: CUPTI itself says where the next one is, so a version newer than our tables can't lead us
+ * astray. */
+static size_t walk_classic(const struct cupti *cupti, uint8_t *data, size_t valid, decode_visit *visit,
+                           void *context, struct activity_record *record)
+{
+    struct cupti_activity *next = NULL;
+    size_t count = 0;
+    uint32_t result;
+    while ((result = cupti->cuptiActivityGetNextRecord(data, valid, &next)) == CUPTI_OK) {
+        const uint8_t *at = (const uint8_t *)next;
+        uint16_t kind = 0;
+        const struct program *program = program_at(at, valid - (size_t)(at - data), &kind);
+        if (!program && kind)
+            complain_once(data, (size_t)(at - data), valid);
+        if (!program)
+            continue; /* a kind that comes unasked and that nobody wants */
+        run(program, kind, at, record);
+        visit(context, record);
+        count++;
+    }
+    if (result != CUPTI_MAX_LIMIT_REACHED) /* which is the end; else CUPTI itself can't read on */
+        complain_once(data, next ? (size_t)((const uint8_t *)next - data) : 0, valid);
+    return count;
+}
+
+size_t decode_buffer(const struct cupti *cupti, uint8_t *data, size_t valid, decode_visit *visit,
+                     void *context)
+{
+    static struct activity_record record; /* one consumer; too large for a small stack */
+    if (is_classic)
+        return walk_classic(cupti, data, valid, visit, context, &record);
+    return walk_packed(data, valid, visit, context, &record);
+}

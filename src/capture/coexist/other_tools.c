@@ -1,0 +1,101 @@
+#include "capture/coexist/other_tools.h"
+
+#include "capture/cupti/switches.h"
+
+#include <dlfcn.h>
+#include <stddef.h>
+
+void (*others_on_guest)(void);
+
+static const struct share_api *share; /* NULL: the library isn't preloaded, or is of another version */
+static enum share_way way;
+
+static const struct share_api *find(void)
+{
+    share_api_fn *give = NULL;
+    if (share)
+        return share;
+    *(void **)&give = dlsym(RTLD_DEFAULT, SHARE_API_SYMBOL);
+    share = give ? give() : NULL;
+    if (share && share->bytes != sizeof *share) {
+        log_warn(SHARE_LIBRARY " is of another version than the agent: others can't use CUPTI beside it");
+        share = NULL;
+    }
+    return share;
+}
+
+const char *others_cupti_path(void)
+{
+    return find() ? share->cupti_path() : NULL;
+}
+
+static void on_guest(void)
+{
+    if (others_on_guest)
+        others_on_guest();
+}
+
+static enum share_way wanted_way(const struct settings *settings)
+{
+    if (settings->cupti.others == OTHERS_SHARE)
+        return SHARE_BESIDE;
+    return settings->cupti.others == OTHERS_GIVE_WAY ? SHARE_GIVES_WAY : SHARE_PASSES;
+}
+
+void others_join(const struct settings *settings, const char *path)
+{
+    static const struct share_agent agent = {.on_guest = on_guest, .on_pause = switches_pause};
+    enum share_way wanted = wanted_way(settings);
+    if (!find()) {
+        if (wanted == SHARE_BESIDE)
+            log_warn(
+                "distribution.cuspan.cupti.others: share needs " SHARE_LIBRARY
+                " in LD_PRELOAD (cuspan run --share does that): only tools that know of others can use CUPTI "
+                "beside cuspan");
+        else if (wanted == SHARE_GIVES_WAY)
+            log_info("other tools are not seen without " SHARE_LIBRARY
+                     " in LD_PRELOAD (cuspan run --give-way does that): cuspan gives way when asked to");
+        return;
+    }
+    way = share->join(&agent, wanted, path);
+    if (way != wanted)
+        log_warn("another tool had CUPTI before cuspan came: it can't be shared in this process");
+}
+
+void others_leave(void)
+{
+    if (share)
+        share->leave();
+}
+
+bool others_are_there(void)
+{
+    return way == SHARE_BESIDE && share->has_guest();
+}
+
+bool others_are_recording(void)
+{
+    return way == SHARE_BESIDE && share->is_guest_recording();
+}
+
+void others_pause(bool begins)
+{
+    if (way == SHARE_BESIDE)
+        share->pause(begins);
+}
+
+bool others_flush_begin(uint32_t wait_ms)
+{
+    return way != SHARE_BESIDE || share->flush_begin(wait_ms);
+}
+
+void others_flush_end(void)
+{
+    if (way == SHARE_BESIDE)
+        share->flush_end();
+}
+
+bool others_take_back(uint64_t idle_ns)
+{
+    return way != SHARE_GIVES_WAY || share->take_back(idle_ns);
+}

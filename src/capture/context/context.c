@@ -1,0 +1,657 @@
+#include "capture/context/context.h"
+
+#include "base/clock.h"
+#include "base/accounting/counters.h"
+#include "capture/hardware/gpu_counters.h"
+#include "capture/sleep/active_contexts.h"
+#include "capture/sleep/mode.h"
+#include "capture/context/publish.h"
+#include "capture/context/sdk_context.h"
+#include "capture/context/thread_context.h"
+#include "capture/callbacks/threads.h"
+#include "model/span.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+__thread struct thread_context *thread_context_self __attribute__((tls_model("initial-exec")));
+
+_Atomic bool thread_context_has_names;
+
+/* One that is attached. */
+struct attached {
+    uint64_t token;
+    struct trace_id_pair ids;
+    uint8_t flags;
+    bool may_be_sampled; /* and keeps capture awake */
+    char *state;         /* the tracestate, owned; NULL: none */
+};
+
+/* A range that is open on this thread. */
+struct open_range {
+    uint64_t id;
+    uint32_t domain;
+    struct trace_id_pair context; /* what the thread worked for when it was opened */
+};
+
+struct stacks {
+    struct thread_context shared; /* with callbacks; first */
+    uint64_t next_id;
+    uint64_t next_token;
+    uint32_t attached_count, attached_max, range_count, range_max;
+    struct attached *attached;
+    struct open_range *ranges;
+    uint32_t deeper; /* NVTX's open ranges beyond RANGE_DEPTH_MAX */
+    struct published published;
+};
+
+static pthread_key_t exit_key;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static bool has_key;
+
+/* --- a thread's stacks --- */
+
+static void drop_innermost(struct stacks *stacks)
+{
+    struct attached *innermost = &stacks->attached[--stacks->attached_count];
+    free(innermost->state);
+    if (innermost->may_be_sampled)
+        demand_detached();
+}
+
+static void on_thread_exit(void *value)
+{
+    struct stacks *stacks = value;
+    thread_context_self = NULL;
+    published_deinit(&stacks->published);
+    while (stacks->attached_count > 0)
+        drop_innermost(stacks);
+    free(stacks->attached);
+    free(stacks->ranges);
+    free(stacks);
+}
+
+static void draw_first_id(struct stacks *stacks)
+{
+    if (getrandom(&stacks->next_id, sizeof stacks->next_id, GRND_NONBLOCK) != sizeof stacks->next_id)
+        stacks->next_id = clock_ticks() ^ (uint64_t)(uintptr_t)stacks ^ (uint64_t)getpid() << 32;
+}
+
+/* Only the thread that forked lives on in the child. It may get an agent of its own, in the same trace: its
+ * ranges must not have the IDs of its parent's and siblings'. */
+static void in_child(void)
+{
+    const struct stacks *stacks = (struct stacks *)thread_context_self;
+    uint32_t in_flight = 0;
+    for (uint32_t i = 0; stacks && i < stacks->attached_count; i++)
+        in_flight += stacks->attached[i].may_be_sampled;
+    demand_set(in_flight);
+    if (stacks)
+        draw_first_id((struct stacks *)thread_context_self);
+}
+
+static void make_key(void)
+{
+    has_key = pthread_key_create(&exit_key, on_thread_exit) == 0;
+    pthread_atfork(NULL, NULL, in_child);
+}
+
+static struct stacks *make_stacks(void)
+{
+    pthread_once(&once, make_key);
+    struct stacks *stacks = has_key ? calloc(1, sizeof *stacks) : NULL;
+    if (!stacks)
+        return NULL;
+    draw_first_id(stacks);
+    stacks->next_token = (stacks->next_id & INT64_MAX) | 1; /* the highest bit is cuspan.h's own */
+    if (pthread_setspecific(exit_key, stacks) != 0) {
+        free(stacks);
+        return NULL;
+    }
+    thread_context_self = &stacks->shared;
+    return stacks;
+}
+
+static struct stacks *stacks_there(void)
+{
+    return (struct stacks *)thread_context_self;
+}
+
+static struct stacks *stacks_needed(void)
+{
+    struct stacks *stacks = stacks_there();
+    return stacks ? stacks : make_stacks();
+}
+
+/* Room for one more. */
+static bool grow(void **entries, uint32_t count, uint32_t *max, size_t size)
+{
+    uint32_t larger = *max ? 2 * *max : 8;
+    if (count < *max)
+        return true;
+    void *moved = larger <= RANGE_DEPTH_MAX ? realloc(*entries, larger * size) : NULL;
+    if (!moved)
+        return false;
+    *entries = moved;
+    *max = larger;
+    return true;
+}
+
+/* --- contexts --- */
+
+static bool same_context(const struct trace_id_pair *a, const struct trace_id_pair *b)
+{
+    return memcmp(a, b, sizeof *a) == 0;
+}
+
+static bool is_attached(const struct thread_context *context)
+{
+    static const struct trace_id_pair none;
+    return context && !same_context(&context->ids, &none);
+}
+
+/* The innermost open range whose context is the thread's, or NULL. Correlate finds the same one. */
+static const struct open_range *innermost_range(const struct stacks *stacks,
+                                                const struct trace_id_pair *context)
+{
+    for (uint32_t i = stacks->range_count; i > 0; i--)
+        if (stacks->ranges[i - 1].id && same_context(&stacks->ranges[i - 1].context, context))
+            return &stacks->ranges[i - 1];
+    return NULL;
+}
+
+/* What readers outside of the process may see: the span that is active for the thread's request. Work of no
+ * request has nothing to show: its session's trace ends without the thread's doing. */
+static void publish(struct stacks *stacks)
+{
+    bool is_on = atomic_load_explicit(&publish_is_on, memory_order_acquire);
+    if (!is_on && !stacks->published.variable)
+        return;
+    if (!is_on || !is_attached(&stacks->shared)) {
+        published_clear(&stacks->published);
+        return;
+    }
+    struct trace_id_pair ids = stacks->shared.ids;
+    const struct open_range *range = innermost_range(stacks, &ids);
+    if (range)
+        memcpy(ids.span_id, &range->id, sizeof ids.span_id);
+    published_write(&stacks->published, &ids, stacks->shared.flags);
+}
+
+void context_publish(void)
+{
+    struct stacks *stacks = stacks_there();
+    if (stacks)
+        publish(stacks);
+}
+
+static void show_innermost(struct stacks *stacks)
+{
+    static const struct attached none;
+    const struct attached *top =
+        stacks->attached_count ? &stacks->attached[stacks->attached_count - 1] : &none;
+    stacks->shared.ids = top->ids;
+    stacks->shared.flags = top->flags;
+    stacks->shared.state = top->state;
+    /* Before capture begins nobody knows what ticks will be. */
+    bool is_captured = atomic_load_explicit(&mode_now, memory_order_acquire) != MODE_OFF;
+    stacks->shared.since_ticks = is_captured ? clock_ticks() : 0;
+    stacks->shared.version += stacks->shared.version == UINT32_MAX ? 2 : 1;
+    publish(stacks);
+}
+
+uint64_t context_attach(const struct trace_context *context, bool may_be_sampled)
+{
+    struct stacks *stacks = stacks_needed();
+    if (!stacks || !grow((void **)&stacks->attached, stacks->attached_count, &stacks->attached_max,
+                         sizeof *stacks->attached))
+        return 0;
+    struct attached *made = &stacks->attached[stacks->attached_count++];
+    *made = (struct attached){
+        .token = stacks->next_token, .flags = context->flags, .may_be_sampled = may_be_sampled};
+    memcpy(made->ids.trace_id, context->trace_id, 16);
+    memcpy(made->ids.span_id, context->span_id, 8);
+    if (*context->trace_state)
+        made->state = strdup(context->trace_state);
+    stacks->next_token = ((stacks->next_token + 2) & INT64_MAX) | 1;
+    show_innermost(stacks);
+    if (may_be_sampled)
+        demand_attached();
+    else
+        demand_attached_unsampled();
+    return made->token;
+}
+
+static void tell_end(const struct thread_context *context);
+
+bool context_detach(uint64_t token)
+{
+    struct stacks *stacks = stacks_there();
+    uint32_t at = stacks ? stacks->attached_count : 0;
+    while (at > 0 && stacks->attached[at - 1].token != token)
+        at--;
+    if (at == 0)
+        return false;
+    while (stacks->attached_count >= at)
+        drop_innermost(stacks);
+    show_innermost(stacks);
+    tell_end(&stacks->shared);
+    return true;
+}
+
+/* The context for a thread that has none of its own, written by the pipeline thread. A reader that meets a
+ * writer finds none: it is asked for rarely, and changes more rarely. */
+static struct {
+    _Atomic uint32_t changes; /* odd: being written */
+    _Atomic uint64_t trace_id[2], span_id;
+    _Atomic uint32_t flags;
+} session;
+
+void context_set_session(const uint8_t trace_id[16], const uint8_t span_id[8], uint8_t flags)
+{
+    uint64_t words[3];
+    memcpy(words, trace_id, 16);
+    memcpy(words + 2, span_id, 8);
+    atomic_fetch_add(&session.changes, 1);
+    atomic_store(&session.trace_id[0], words[0]);
+    atomic_store(&session.trace_id[1], words[1]);
+    atomic_store(&session.span_id, words[2]);
+    atomic_store(&session.flags, flags);
+    atomic_fetch_add(&session.changes, 1);
+}
+
+static bool get_session(struct trace_context *context)
+{
+    uint32_t before = atomic_load(&session.changes);
+    uint64_t words[3] = {atomic_load(&session.trace_id[0]), atomic_load(&session.trace_id[1]),
+                         atomic_load(&session.span_id)};
+    context->flags = (uint8_t)atomic_load(&session.flags);
+    if (before == 0 || before % 2 || atomic_load(&session.changes) != before)
+        return false;
+    memcpy(context->trace_id, words, 16);
+    memcpy(context->span_id, words + 2, 8);
+    return true;
+}
+
+/* What the thread works for: by cuspan.h, else by its SDK, else nothing. */
+static struct trace_id_pair context_of_this_thread(const struct thread_context *context, uint8_t *flags)
+{
+    struct trace_id_pair ids = {{0}, {0}};
+    *flags = 0;
+    if (is_attached(context)) {
+        *flags = context->flags;
+        return context->ids;
+    }
+    if (atomic_load_explicit(&sdk_context_is_there, memory_order_acquire))
+        sdk_context_read(&ids, flags);
+    return ids;
+}
+
+bool context_current(struct trace_context *context)
+{
+    static const struct trace_id_pair none;
+    const struct stacks *stacks = stacks_there();
+    uint8_t flags;
+    struct trace_id_pair ids = context_of_this_thread(thread_context_self, &flags);
+    const struct open_range *range = stacks ? innermost_range(stacks, &ids) : NULL;
+    memset(context, 0, sizeof *context);
+    if (!same_context(&ids, &none)) {
+        memcpy(context->trace_id, ids.trace_id, 16);
+        memcpy(context->span_id, ids.span_id, 8);
+        context->flags = flags;
+        if (stacks && stacks->shared.state)
+            strncpy(context->trace_state, stacks->shared.state, sizeof context->trace_state - 1);
+    } else if (!get_session(context)) {
+        return false;
+    }
+    if (range)
+        memcpy(context->span_id, &range->id, 8);
+    return true;
+}
+
+const char *context_trace_state(void)
+{
+    return thread_context_self ? thread_context_self->state : NULL;
+}
+
+/* False: the ring has no room, and none for what comes now, most likely; else it is tried again before the
+ * next. */
+static bool write_context(struct host_thread *thread, uint64_t ticks, const struct trace_id_pair *ids,
+                          uint8_t flags, const char *state)
+{
+    size_t state_bytes = state ? strnlen(state, TRACE_STATE_MAX - 1) : 0;
+    uint32_t bytes = (uint32_t)((sizeof(struct context_record) + state_bytes + 7) & ~(size_t)7);
+    struct context_record *record = ring_reserve(&thread->ring, bytes);
+    if (!record)
+        return false;
+    *record = (struct context_record){.head = {bytes, RECORD_CONTEXT, 0, 0},
+                                      .time_ns = ticks,
+                                      .flags = flags,
+                                      .state_bytes = (uint16_t)state_bytes};
+    memcpy(record->trace_id, ids->trace_id, 16);
+    memcpy(record->span_id, ids->span_id, 8);
+    memcpy(record->state, state ? state : "", state_bytes);
+    ring_commit(&thread->ring, bytes);
+    return true;
+}
+
+void thread_context_write(struct host_thread *thread, struct thread_context *context)
+{
+    uint64_t since_ticks = context->since_ticks ? context->since_ticks : clock_ticks();
+    if (!write_context(thread, since_ticks, &context->ids, context->flags, context->state))
+        return;
+    context->written = context->version;
+    context->written_to = thread->serial;
+    context->told = context->ids;
+}
+
+void thread_context_follow_sdk(struct host_thread *thread, uint64_t ticks)
+{
+    struct trace_id_pair ids;
+    uint8_t flags;
+    if (is_attached(thread_context_self)) {
+        memset(&thread->sdk_ids, 0, sizeof thread->sdk_ids); /* to be written again afterwards */
+        return;
+    }
+    sdk_context_read(&ids, &flags);
+    if (same_context(&ids, &thread->sdk_ids) && flags == thread->sdk_flags)
+        return;
+    if (write_context(thread, ticks, &ids, flags, NULL)) {
+        thread->sdk_ids = ids;
+        thread->sdk_flags = flags;
+    }
+}
+
+/* --- ranges --- */
+
+static uint8_t *put(uint8_t *at, const void *bytes, size_t count)
+{
+    memcpy(at, bytes, count);
+    return at + count;
+}
+
+static uint32_t cut(uint32_t bytes)
+{
+    return bytes < RANGE_TEXT_BYTES ? bytes : RANGE_TEXT_BYTES;
+}
+
+static uint32_t value_bytes(const struct range_attr *attr)
+{
+    return attr->type == ATTR_STRING ? cut(attr->bytes) : 8;
+}
+
+static uint32_t attr_bytes(const struct range_attr *attr)
+{
+    return (uint32_t)sizeof(struct range_attr_head) + attr->key_bytes + value_bytes(attr);
+}
+
+/* What of the text there is room for; attributes without a usable key count as dropped. */
+static uint32_t measure(struct range_record *record, const struct range_attr *attrs, uint32_t count)
+{
+    uint32_t bytes = record->name_bytes;
+    for (uint32_t i = 0; i < count; i++) {
+        bool fits = attrs[i].key_bytes && attrs[i].key_bytes <= ATTR_KEY_BYTES_MAX &&
+                    sizeof *record + bytes + attr_bytes(&attrs[i]) <= RANGE_RECORD_BYTES;
+        if (!fits) {
+            record->attrs_dropped += (uint16_t)(count - i);
+            break;
+        }
+        bytes += attr_bytes(&attrs[i]);
+        record->attr_count++;
+    }
+    return bytes;
+}
+
+static void put_text(const struct range_record *record, uint8_t *at, const char *name,
+                     const struct range_attr *attrs)
+{
+    at = put(at, name ? name : "", record->name_bytes);
+    for (uint32_t i = 0; i < record->attr_count; i++) {
+        struct range_attr_head head = {attrs[i].type, (uint8_t)attrs[i].key_bytes,
+                                       (uint16_t)value_bytes(&attrs[i])};
+        at = put(at, &head, sizeof head);
+        at = put(at, attrs[i].key, attrs[i].key_bytes);
+        at = put(at, attrs[i].type == ATTR_STRING ? (const void *)attrs[i].s : &attrs[i].i, head.value_bytes);
+    }
+}
+
+/* NULL: nothing is captured now, or, with `even_asleep` (of what makes no span), at all. */
+static struct host_thread *capturing_thread(bool even_asleep)
+{
+    uint8_t mode = atomic_load_explicit(&mode_now, memory_order_relaxed);
+    if (mode == MODE_OFF || (mode != MODE_ON && !even_asleep) || thread_is_ours)
+        return NULL;
+    struct host_thread *thread = thread_current();
+    if (!thread) {
+        counter_add(even_asleep ? COUNTER_notes_lost : COUNTER_lost_no_ring, 1);
+        return NULL;
+    }
+    if (thread_context_is_new(thread, thread_context_self))
+        thread_context_write(thread, thread_context_self);
+    if (atomic_load_explicit(&sdk_context_is_there, memory_order_acquire))
+        thread_context_follow_sdk(thread, clock_ticks());
+    return thread;
+}
+
+/* A context that the ring knows of has its end there at once: who waits for the end of a request's work would
+ * else wait for the thread's next call. One without calls or ranges costs a comparison. */
+static void tell_end(const struct thread_context *context)
+{
+    static const struct trace_id_pair none;
+    if (!same_context(&context->told, &none) && !same_context(&context->told, &context->ids))
+        capturing_thread(true);
+}
+
+/* `shape` has what the record says beside its text. False: nobody captures, or the ring is full. */
+static bool write_range(enum record_type type, struct range_record shape, const char *name,
+                        uint32_t name_bytes, const struct range_attr *attrs, uint32_t attr_count)
+{
+    struct host_thread *thread = capturing_thread(type == RECORD_RANGE_END); /* of one that was captured */
+    if (!thread)
+        return false;
+    shape.name_bytes = (uint16_t)cut(name_bytes);
+    shape.text_bytes = measure(&shape, attrs, attr_count);
+    uint32_t bytes = ((uint32_t)sizeof shape + shape.text_bytes + 7) & ~7u;
+    struct range_record *record = ring_reserve(&thread->ring, bytes);
+    if (!record) {
+        (type == RECORD_RANGE_END ? thread_count_note_lost : thread_count_lost)(thread);
+        return false;
+    }
+    shape.head = (struct record_head){bytes, (uint8_t)type, 0, 0};
+    shape.time_ns = clock_ticks();
+    memcpy(record, &shape, sizeof shape);
+    put_text(&shape, (uint8_t *)record + sizeof shape, name, attrs);
+    ring_commit(&thread->ring, bytes);
+    return true;
+}
+
+static uint64_t begin(const struct range_text *text, uint8_t flags)
+{
+    struct stacks *stacks = stacks_needed();
+    if (!stacks)
+        return 0;
+    stacks->next_id += stacks->next_id == UINT64_MAX ? 2 : 1; /* all zero is invalid */
+    struct range_record shape = {.id = stacks->next_id,
+                                 .domain = text->domain,
+                                 .flags = flags,
+                                 .attrs_dropped = (uint16_t)text->attrs_dropped};
+    bool is_captured =
+        write_range(RECORD_RANGE_BEGIN, shape, text->name, text->name_bytes, text->attrs, text->attr_count);
+    if (is_captured && atomic_load_explicit(&gpu_counters_have_ranges, memory_order_relaxed))
+        gpu_counters_enter_range(shape.id, text->name, text->name_bytes, text->is_loop);
+    return is_captured ? shape.id : 0;
+}
+
+/* NVTX's end names no range: one that is too deep must not close another. */
+static uint64_t refuse_depth(struct stacks *stacks, uint32_t domain)
+{
+    stacks->deeper += domain != 0;
+    counter_add(COUNTER_lost_range, atomic_load_explicit(&mode_now, memory_order_relaxed) == MODE_ON);
+    return 0;
+}
+
+uint64_t range_push(const struct range_text *text)
+{
+    uint8_t flags;
+    struct stacks *stacks = stacks_needed();
+    if (!stacks)
+        return 0;
+    if (!grow((void **)&stacks->ranges, stacks->range_count, &stacks->range_max, sizeof *stacks->ranges))
+        return refuse_depth(stacks, text->domain);
+    uint64_t id = begin(text, RANGE_ON_THREAD);
+    if (!id && !text->domain)
+        return 0; /* its end will name no range, either */
+    /* NVTX's end names none: also one that isn't captured is there, so that its end closes no other. */
+    stacks->ranges[stacks->range_count++] =
+        (struct open_range){id, text->domain, context_of_this_thread(&stacks->shared, &flags)};
+    publish(stacks);
+    return id;
+}
+
+static void close_at(struct stacks *stacks, uint32_t at)
+{
+    stacks->range_count--;
+    memmove(&stacks->ranges[at], &stacks->ranges[at + 1],
+            (stacks->range_count - at) * sizeof *stacks->ranges);
+    publish(stacks);
+}
+
+static void write_end_with(uint64_t id, const struct range_end *end, const struct range_attr *attrs,
+                           uint32_t attr_count)
+{
+    struct range_record shape = {
+        .id = id, .status = end->status, .attrs_dropped = (uint16_t)end->attrs_dropped};
+    write_range(RECORD_RANGE_END, shape, end->message, end->message_bytes, attrs, attr_count);
+}
+
+/* With what the hardware counted in it, if it did. */
+static void write_counted_end(uint64_t id, const struct range_end *end)
+{
+    struct range_attr attrs[SPAN_ATTRS_MAX + GPU_COUNTERS_MAX];
+    uint32_t count = gpu_counters_exit_range(id, attrs);
+    uint32_t own = end->attr_count < SPAN_ATTRS_MAX ? end->attr_count : SPAN_ATTRS_MAX;
+    if (own > 0)
+        memcpy(&attrs[count], end->attrs, own * sizeof *attrs);
+    write_end_with(id, end, attrs, count + own);
+}
+
+static void write_end(uint64_t id, const struct range_end *end)
+{
+    static const struct range_end nothing;
+    end = end ? end : &nothing;
+    if (atomic_load_explicit(&gpu_counters_have_ranges, memory_order_relaxed))
+        write_counted_end(id, end);
+    else
+        write_end_with(id, end, end->attrs, end->attr_count);
+}
+
+uint64_t range_pop(uint32_t domain)
+{
+    return range_pop_with(domain, NULL);
+}
+
+uint64_t range_pop_with(uint32_t domain, const struct range_end *end)
+{
+    struct stacks *stacks = stacks_there();
+    if (stacks && stacks->deeper) {
+        stacks->deeper--;
+        return 0;
+    }
+    for (uint32_t i = stacks ? stacks->range_count : 0; i > 0; i--) {
+        if (stacks->ranges[i - 1].domain != domain)
+            continue;
+        uint64_t id = stacks->ranges[i - 1].id;
+        close_at(stacks, i - 1);
+        if (id)
+            write_end(id, end);
+        return id;
+    }
+    return 0;
+}
+
+uint32_t range_depth(uint32_t domain)
+{
+    const struct stacks *stacks = stacks_there();
+    uint32_t depth = 0;
+    for (uint32_t i = 0; stacks && i < stacks->range_count; i++)
+        depth += stacks->ranges[i].domain == domain;
+    return depth;
+}
+
+uint64_t range_start(const struct range_text *text)
+{
+    return begin(text, 0);
+}
+
+bool range_again(uint64_t id)
+{
+    return atomic_load_explicit(&gpu_counters_have_ranges, memory_order_relaxed) && gpu_counters_again(id);
+}
+
+bool range_end(uint64_t id, const struct range_end *end)
+{
+    struct stacks *stacks = stacks_there();
+    if (!id)
+        return false;
+    for (uint32_t i = stacks ? stacks->range_count : 0; i > 0; i--) {
+        if (stacks->ranges[i - 1].id == id) {
+            close_at(stacks, i - 1);
+            break;
+        }
+    }
+    write_end(id, end);
+    return true;
+}
+
+bool range_mark(const struct range_text *text)
+{
+    struct range_record shape = {.domain = text->domain, .attrs_dropped = (uint16_t)text->attrs_dropped};
+    return write_range(RECORD_MARK, shape, text->name, text->name_bytes, text->attrs, text->attr_count);
+}
+
+/* --- names --- */
+
+/* False: the ring has no room. `shape`: all but the text. */
+static bool write_name(struct host_thread *thread, struct name_record shape, const char *text)
+{
+    uint32_t bytes = ((uint32_t)sizeof shape + shape.name_bytes + 7) & ~7u;
+    struct name_record *record = ring_reserve(&thread->ring, bytes);
+    if (!record)
+        return false;
+    shape.head.bytes = bytes;
+    shape.head.type = RECORD_NAME;
+    *record = shape;
+    memcpy(record->name, text, shape.name_bytes);
+    ring_commit(&thread->ring, bytes);
+    return true;
+}
+
+void range_name_object(enum named_object object, uint64_t handle, const char *name, uint32_t name_bytes)
+{
+    struct host_thread *thread = capturing_thread(true);
+    struct name_record shape = {.head.cbid = (uint16_t)object,
+                                .time_ns = clock_ticks(),
+                                .handle = handle,
+                                .name_bytes = cut(name_bytes)};
+    if (thread && !write_name(thread, shape, name))
+        thread_count_note_lost(thread);
+    else if (thread && object == NAMED_CONTEXT)
+        atomic_store_explicit(&thread_context_has_names, true, memory_order_relaxed);
+}
+
+void thread_context_tell_handle(struct host_thread *thread, uint32_t context_id, const void *handle,
+                                uint64_t ticks)
+{
+    uint64_t bit = 1ull << ((context_id - 1) & 63);
+    struct name_record shape = {.head.cbid = NAMED_CONTEXT_ID,
+                                .time_ns = ticks,
+                                .handle = (uint64_t)(uintptr_t)handle,
+                                .id = context_id};
+    if (context_id - 1 >= 64 || thread->contexts_told & bit)
+        return;
+    if (write_name(thread, shape, ""))
+        thread->contexts_told |= bit;
+}

@@ -1,0 +1,109 @@
+#include "capture/context/publish.h"
+
+#include "capture/context/sdk_context.h"
+#include "capture/context/thread_ctx_symbol.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+
+_Atomic bool publish_is_on;
+
+typedef struct thread_record **variable_fn(void);
+
+/* NULL until the library is loaded. Two threads that load it at once find the same. */
+static _Atomic(variable_fn *) find_variable;
+
+static enum status say_taken(struct error *err)
+{
+    return error_set(err, STATUS_UNAVAILABLE,
+                     "an SDK in this process publishes its threads' contexts already");
+}
+
+/* Our own library's pointer must be the one that its function names: with an SDK's in the program or among
+ * the libraries that all can see, the loader has bound the function to that. */
+static enum status load(const char *folder, struct error *err)
+{
+    char path[600];
+    snprintf(path, sizeof path, "%s/%s", folder, THREAD_CTX_LIBRARY);
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    void *symbol = library ? dlsym(library, THREAD_RECORD_SYMBOL) : NULL;
+    variable_fn *function = symbol ? (variable_fn *)(uintptr_t)dlsym(library, THREAD_CTX_FUNCTION) : NULL;
+    if (!function) {
+        const char *reason = dlerror();
+        return error_set(err, STATUS_NOT_FOUND, "can't load %s, which belongs beside libcuspan.so (%s)", path,
+                         reason ? reason : "it is of another build");
+    }
+    if ((void *)function() != symbol)
+        return say_taken(err);
+    atomic_store_explicit(&find_variable, function, memory_order_release);
+    return STATUS_OK;
+}
+
+enum status publish_begin(const char *folder, struct error *err)
+{
+    enum status status = STATUS_OK;
+    if (sdk_context_is_published())
+        return say_taken(err);
+    if (!atomic_load_explicit(&find_variable, memory_order_acquire))
+        status = load(folder, err);
+    if (status == STATUS_OK)
+        atomic_store_explicit(&publish_is_on, true, memory_order_release);
+    return status;
+}
+
+void publish_end(void)
+{
+    atomic_store_explicit(&publish_is_on, false, memory_order_release);
+}
+
+const void *publish_variable(void)
+{
+    variable_fn *function = atomic_load_explicit(&find_variable, memory_order_acquire);
+    return function ? function() : NULL;
+}
+
+/* --- a thread's record --- */
+
+/* Readers interrupt the thread: the compiler has to keep the order, the processor does. */
+static void set_valid(struct published *published, uint8_t valid)
+{
+    atomic_signal_fence(memory_order_seq_cst);
+    *(volatile uint8_t *)&published->record.valid = valid;
+    atomic_signal_fence(memory_order_seq_cst);
+}
+
+/* The record counts for nothing yet. */
+static bool show_record(struct published *published)
+{
+    variable_fn *function = atomic_load_explicit(&find_variable, memory_order_acquire);
+    if (!function)
+        return false;
+    published->variable = function();
+    *published->variable = &published->record;
+    return true;
+}
+
+void published_write(struct published *published, const struct trace_id_pair *ids, uint8_t flags)
+{
+    if (!published->variable && !show_record(published))
+        return;
+    set_valid(published, 0);
+    memcpy(published->record.trace_id, ids->trace_id, 16);
+    memcpy(published->record.span_id, ids->span_id, 8);
+    published->record.flags = flags;
+    set_valid(published, 1);
+}
+
+void published_clear(struct published *published)
+{
+    set_valid(published, 0);
+}
+
+void published_deinit(struct published *published)
+{
+    if (published->variable)
+        *published->variable = NULL;
+    atomic_signal_fence(memory_order_seq_cst);
+    published->variable = NULL;
+}

@@ -1,0 +1,221 @@
+#include "capture/context/sdk_context.h"
+
+#include "base/log.h"
+#include "capture/context/publish.h"
+#include "capture/context/thread_record.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <link.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+_Atomic bool sdk_context_is_there;
+
+/* Written before sdk_context_is_there is set, once. */
+static struct {
+    bool is_static;
+    ptrdiff_t distance; /* is_static: from the thread pointer to the variable */
+    size_t module;      /* else: of the library, as the C library counts them */
+    size_t offset;      /* of the variable in the library's block */
+} place;
+
+/* --- glibc's thread-local blocks --- */
+
+union dtv_entry {
+    size_t counter;
+    struct {
+        void *block; /* (void *)-1: this thread has none yet */
+        void *to_free;
+    } pointer;
+};
+
+static inline char *thread_pointer(void)
+{
+#if defined(__x86_64__)
+    char *at;
+    __asm__("mov %%fs:0, %0" : "=r"(at));
+    return at;
+#elif defined(__aarch64__)
+    char *at;
+    __asm__("mrs %0, tpidr_el0" : "=r"(at));
+    return at;
+#else
+    return NULL;
+#endif
+}
+
+/* The table's first entry is the generation; the one before it, how many there are. */
+static inline const union dtv_entry *block_table(void)
+{
+#if defined(__x86_64__)
+    return *(const union dtv_entry *const *)(const void *)(thread_pointer() + 8);
+#elif defined(__aarch64__)
+    return *(const union dtv_entry *const *)(const void *)thread_pointer();
+#else
+    return NULL;
+#endif
+}
+
+static struct thread_record *const *variable_of_this_thread(void)
+{
+    if (place.is_static)
+        return (struct thread_record *const *)(const void *)(thread_pointer() + place.distance);
+    const union dtv_entry *table = block_table();
+    if (!table || place.module > table[-1].counter)
+        return NULL; /* a thread older than the library, which hasn't used it */
+    char *block = table[place.module].pointer.block;
+    return block && block != (char *)-1 ? (struct thread_record *const *)(const void *)(block + place.offset)
+                                        : NULL;
+}
+
+void sdk_context_read(struct trace_id_pair *ids, uint8_t *flags)
+{
+    struct thread_record *const *variable = variable_of_this_thread();
+    const struct thread_record *record = variable ? *variable : NULL;
+    memset(ids, 0, sizeof *ids);
+    *flags = 0;
+    if (!record || *(const volatile uint8_t *)&record->valid != 1)
+        return;
+    memcpy(ids->trace_id, record->trace_id, 16);
+    memcpy(ids->span_id, record->span_id, 8);
+    *flags = record->flags;
+    static const uint8_t none[16];
+    if (memcmp(ids->trace_id, none, 16) == 0 || memcmp(ids->span_id, none, 8) == 0)
+        memset(ids, 0, sizeof *ids);
+}
+
+/* --- looking --- */
+
+struct library {
+    char name[4096];
+    ptrdiff_t distance[2]; /* from two threads' pointers to their variables */
+    char *variable;        /* the looking thread's */
+};
+
+/* The calling thread's, or NULL; our own is none. The program's own dlerror() text is a thread's own: ours
+ * does no harm. */
+static char *look_up(const char *name)
+{
+    void *library = dlopen(*name ? name : NULL, RTLD_LAZY | RTLD_NOLOAD);
+    char *found = library ? dlsym(library, THREAD_RECORD_SYMBOL) : NULL;
+    if (library)
+        dlclose(library);
+    return found == publish_variable() ? NULL : found;
+}
+
+static void *measure_on_another_thread(void *argument)
+{
+    struct library *library = argument;
+    thread_is_ours = true;
+    char *found = look_up(library->name);
+    library->distance[1] = found ? found - thread_pointer() : 0;
+    return NULL;
+}
+
+struct search {
+    unsigned index;          /* of the library in the loader's list */
+    unsigned begin;          /* look at those from here on */
+    struct library *library; /* the one to look at */
+};
+
+static int visit(struct dl_phdr_info *info, size_t size, void *context)
+{
+    struct search *search = context;
+    (void)size;
+    if (search->index++ < search->begin)
+        return 0;
+    search->begin = search->index;
+    if (!info->dlpi_tls_modid)
+        return 0;
+    strncpy(search->library->name, info->dlpi_name ? info->dlpi_name : "", sizeof search->library->name - 1);
+    return 1;
+}
+
+static int count_loads(struct dl_phdr_info *info, size_t size, void *loads)
+{
+    (void)size;
+    *(unsigned long long *)loads = info->dlpi_adds;
+    return 1;
+}
+
+/* The library whose block, on this thread, the variable lies in: it may be one that the looked-up one needs.
+ */
+static int find_block(struct dl_phdr_info *info, size_t size, void *variable)
+{
+    (void)size;
+    size_t bytes = 0;
+    for (unsigned i = 0; i < info->dlpi_phnum; i++)
+        if (info->dlpi_phdr[i].p_type == PT_TLS)
+            bytes = info->dlpi_phdr[i].p_memsz;
+    size_t offset = (size_t)((char *)variable - (char *)info->dlpi_tls_data);
+    if (!info->dlpi_tls_data || offset >= bytes)
+        return 0;
+    place.module = info->dlpi_tls_modid;
+    place.offset = offset;
+    return 1;
+}
+
+static bool settle(struct library *library)
+{
+    pthread_t thread;
+    library->distance[0] = library->variable - thread_pointer();
+    if (pthread_create(&thread, NULL, measure_on_another_thread, library) != 0)
+        return false;
+    pthread_join(thread, NULL);
+    place.is_static = library->distance[0] == library->distance[1];
+    place.distance = library->distance[0];
+    return place.is_static || dl_iterate_phdr(find_block, library->variable);
+}
+
+/* Goes on to the next library that has a variable. */
+static bool find_next(struct search *search)
+{
+    while (dl_iterate_phdr(visit, search)) {
+        search->index = 0;
+        search->library->variable = look_up(search->library->name);
+        if (search->library->variable)
+            return true;
+    }
+    return false;
+}
+
+bool sdk_context_is_published(void)
+{
+    struct library library = {.name = ""};
+    struct search search = {.library = &library};
+    return atomic_load_explicit(&sdk_context_is_there, memory_order_relaxed) || find_next(&search);
+}
+
+/* There must be one publisher only, and the SDK knows more. */
+static void give_way(void)
+{
+    if (!atomic_load_explicit(&publish_is_on, memory_order_relaxed))
+        return;
+    publish_end();
+    log_warn("an SDK in this process publishes its threads' contexts: cuspan no longer does");
+}
+
+void sdk_context_look(void)
+{
+    static unsigned long long loads_seen;
+    static struct library library;
+    unsigned long long loads = 0;
+    dl_iterate_phdr(count_loads, &loads);
+    if (atomic_load_explicit(&sdk_context_is_there, memory_order_relaxed) || loads == loads_seen ||
+        !thread_pointer())
+        return;
+    loads_seen = loads;
+    struct search search = {.library = &library};
+    while (find_next(&search)) {
+        if (!settle(&library))
+            continue;
+        atomic_store_explicit(&sdk_context_is_there, true, memory_order_release);
+        log_info("the threads' contexts are read from " THREAD_RECORD_SYMBOL " of %s",
+                 *library.name ? library.name : "the program");
+        give_way();
+        return;
+    }
+}

@@ -1,0 +1,15 @@
+/* What libcuspan-thread-ctx.so exports. */
+#ifndef CUSPAN_CAPTURE_THREAD_CTX_SYMBOL_H
+#define CUSPAN_CAPTURE_THREAD_CTX_SYMBOL_H
+
+#include "capture/context/thread_record.h"
+
+#define THREAD_CTX_LIBRARY  "libcuspan-thread-ctx.so"
+#define THREAD_CTX_FUNCTION "cuspan_thread_ctx"
+
+extern __attribute__((visibility("default"))) __thread struct thread_record *otel_thread_ctx_v1;
+
+/* Where the calling thread's pointer is. */
+__attribute__((visibility("default"))) struct thread_record **cuspan_thread_ctx(void);
+
+#endif

@@ -1,0 +1,636 @@
+#include "capture/cupti/switches.h"
+
+#include "base/accounting/counters.h"
+#include "base/log.h"
+#include "capture/activity/buffers.h"
+#include "capture/callbacks/callbacks.h"
+#include "capture/activity/decode.h"
+#include "capture/hardware/gpu_counters.h"
+#include "capture/callbacks/graph_nodes.h"
+#include "capture/coexist/other_tools.h"
+#include "capture/cupti/selection.h"
+#include "capture/callbacks/call_stack.h"
+#include "capture/activity/unified_memory.h"
+
+#include <errno.h>
+#include <pthread.h>
+
+#define FLUSH_WAIT_MS 1000 /* for a guest's, where all is to come */
+
+static const struct cupti *cupti;
+static const struct settings *settings;
+static cupti_subscriber_handle subscriber;
+static bool uses_subscriber_api;
+static bool is_held_by_another;
+static bool is_paused;             /* guarded by the mutex below, which the pausing thread holds */
+static atomic_bool graphs_are_due; /* once the program begins to make one */
+static bool unified_memory_is_due; /* once CUDA is initialized, which the first captured call shows */
+
+/* CUPTI wants its switches serialized by us. Held for some microseconds, but for the first switch of graph
+ * records; never while CUPTI flushes. */
+static pthread_mutex_t switching;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static bool are_records_on;         /* those that go off in sleep; guarded by it */
+static const char *_Atomic trouble; /* why CUPTI has last refused to flush or to be switched off */
+
+/* A host's real-time thread that waits lends its priority: it must not keep us from letting go. */
+static void make_mutex(void)
+{
+    pthread_mutexattr_t inherits;
+    pthread_mutexattr_init(&inherits);
+    pthread_mutexattr_setprotocol(&inherits, PTHREAD_PRIO_INHERIT);
+    pthread_mutex_init(&switching, &inherits);
+    pthread_mutexattr_destroy(&inherits);
+}
+
+void switches_lock(void)
+{
+    pthread_once(&once, make_mutex);
+    pthread_mutex_lock(&switching);
+}
+
+void switches_unlock(void)
+{
+    pthread_mutex_unlock(&switching);
+}
+
+/* --- the start --- */
+
+static enum status fail(struct error *err, const char *what, uint32_t result)
+{
+    return error_set(err, STATUS_UNAVAILABLE,
+                     "CUPTI refused %s: %s; `cuspan doctor` looks for what stands in the way", what,
+                     cupti_result_text(cupti, result));
+}
+
+static bool shares(void)
+{
+    return uses_subscriber_api && settings->cupti.others == OTHERS_SHARE;
+}
+
+/* CUPTI refuses a struct that is larger than it knows. */
+static size_t params_bytes(void)
+{
+    return cupti->version >= CUPTI_VERSION_13_2
+               ? sizeof(struct cupti_subscriber_params)
+               : offsetof(struct cupti_subscriber_params, allowMultipleSubscribers);
+}
+
+static enum status subscribe(struct error *err)
+{
+    char holder[CUPTI_OLD_SUBSCRIBER_NAME_BYTES] = "";
+    uint32_t result;
+    if (cupti->cuptiSubscribe_v2) {
+        struct cupti_subscriber_params params = {.structSize = params_bytes(),
+                                                 .subscriberName = "cuspan",
+                                                 .oldSubscriberName = holder,
+                                                 .oldSubscriberSize = sizeof holder,
+                                                 .allowMultipleSubscribers = shares()};
+        result = cupti->cuptiSubscribe_v2(&subscriber, callbacks_handle, NULL, &params);
+    } else {
+        result = cupti->cuptiSubscribe(&subscriber, callbacks_handle, NULL);
+    }
+    is_held_by_another = result == CUPTI_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
+    if (is_held_by_another)
+        return error_set(
+            err, STATUS_UNAVAILABLE,
+            "another tool (%s) already uses CUPTI in this process; run the program without it to trace it",
+            *holder ? holder : "unnamed");
+    return result == CUPTI_OK ? STATUS_OK : fail(err, "a subscription", result);
+}
+
+static uint32_t set_attribute(enum cupti_attr attribute, size_t size, void *value)
+{
+    if (uses_subscriber_api)
+        return cupti->cuptiActivitySetAttribute_v2(subscriber, attribute, &size, value);
+    return cupti->cuptiActivitySetAttribute(attribute, &size, value);
+}
+
+static void set_size(enum cupti_attr attribute, const char *name, size_t value)
+{
+    uint32_t result = set_attribute(attribute, sizeof value, &value);
+    if (result != CUPTI_OK)
+        log_debug("CUPTI did not take %s: %s", name, cupti_result_text(cupti, result));
+}
+
+static void set_flag(enum cupti_attr attribute, const char *name, bool value)
+{
+    uint8_t flag = value;
+    uint32_t result = set_attribute(attribute, sizeof flag, &flag);
+    if (result != CUPTI_OK)
+        log_debug("CUPTI did not take %s: %s", name, cupti_result_text(cupti, result));
+}
+
+/* The kernel's thread IDs, as calls have them, and not pthread handles. */
+static void set_thread_ids(void)
+{
+    uint32_t type = CUPTI_THREAD_ID_SYSTEM;
+    uint32_t result = uses_subscriber_api ? set_attribute(CUPTI_ATTR_THREAD_ID_TYPE, sizeof type, &type)
+                                          : cupti->cuptiSetThreadIdType(type);
+    if (result != CUPTI_OK)
+        log_debug("CUPTI did not take the type of thread IDs: %s", cupti_result_text(cupti, result));
+}
+
+static enum status set_attributes(struct error *err)
+{
+    if (uses_subscriber_api) {
+        uint8_t yes = 1;
+        uint32_t result = set_attribute(CUPTI_ATTR_USER_DEFINED_RECORDS, sizeof yes, &yes);
+        if (result != CUPTI_OK)
+            return fail(err, "user-defined records", result);
+    }
+    set_size(CUPTI_ATTR_DEVICE_BUFFER_SIZE, "device_buffer_bytes", settings->cupti.device_buffer_bytes);
+    set_size(CUPTI_ATTR_DEVICE_BUFFER_POOL_LIMIT, "device_buffer_limit", settings->cupti.device_buffer_limit);
+    set_size(CUPTI_ATTR_DEVICE_BUFFER_PRE_ALLOCATE_VALUE, "device_buffer_preallocate",
+             settings->cupti.device_buffer_preallocate);
+    if (settings->cupti.device_buffers_pinned)
+        set_flag(CUPTI_ATTR_MEM_ALLOCATION_TYPE_HOST_PINNED, "device_buffers_pinned", true);
+    set_flag(CUPTI_ATTR_ZEROED_OUT_ACTIVITY_BUFFER, "zeroed buffers", true);
+    set_flag(CUPTI_ATTR_PER_THREAD_ACTIVITY_BUFFER, "per_thread_buffers", settings->cupti.per_thread_buffers);
+    set_thread_ids();
+    if (shares()) /* the first choice holds for all subscribers, for good: nodes */
+        set_flag(CUPTI_ATTR_ENABLE_MULTI_SUBSCRIBER_GRAPH_TRACE, "node-level tracing of graphs", false);
+    return STATUS_OK;
+}
+
+static uint32_t enable_kind(uint16_t kind, uint64_t fields)
+{
+    if (!uses_subscriber_api)
+        return cupti->cuptiActivityEnable(kind);
+    int ids[ACTIVITY_FIELDS_MAX];
+    size_t count = 0;
+    for (int i = 0; i < ACTIVITY_FIELDS_MAX; i++)
+        if (fields >> i & 1)
+            ids[count++] = i;
+    struct cupti_activity_config config = {
+        .structSize =
+            cupti->version >= 130400 ? sizeof config : offsetof(struct cupti_activity_config, pKindOptions),
+        .fieldSelection = {.structSize = sizeof config.fieldSelection, .numFields = count, .pFieldIds = ids}};
+    return cupti->cuptiActivityEnable_v2(subscriber, kind, &config);
+}
+
+/* Kernels go on before all others and off after them: if they go on or off while others are on and threads
+ * launch, none of their records come from then on (12.9, 13.0, 13.5; tests/bench/programs/sleeping.cu, crew).
+ * So this is the order in which kinds go on; off is the other way round. */
+static uint16_t kind_at(uint16_t place)
+{
+    return place == 0 ? ACTIVITY_KERNEL : place <= ACTIVITY_KERNEL ? place - 1 : place;
+}
+
+/* What a CUPTI answers that doesn't know a call or kind, or whose GPU doesn't have it. Anything else is news.
+ */
+static bool is_foreseen(uint32_t result)
+{
+    switch (result) {
+    case CUPTI_INVALID_PARAMETER:
+    case CUPTI_NOT_IMPLEMENTED:
+    case CUPTI_NOT_COMPATIBLE:
+    case CUPTI_INVALID_KIND:
+    case CUPTI_NOT_SUPPORTED:
+    case CUPTI_VIRTUALIZED_DEVICE_NOT_SUPPORTED:
+    case CUPTI_INSUFFICIENT_PRIVILEGES:
+    case CUPTI_CONFIDENTIAL_COMPUTING_NOT_SUPPORTED:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* A kind that this CUPTI or this GPU can't give is left out; the user hears of it if he asked for it by name.
+ */
+static enum status enable_kinds(const uint64_t fields[ACTIVITY_KINDS_MAX], struct error *err)
+{
+    for (uint16_t place = 0; place < ACTIVITY_KINDS_MAX; place++) {
+        uint16_t kind = kind_at(place);
+        if (!fields[kind])
+            continue;
+        uint32_t result = enable_kind(kind, fields[kind]);
+        if (result == CUPTI_OK)
+            continue;
+        if (kind == ACTIVITY_KERNEL)
+            return fail(err, "kernel records", result);
+        bool is_asked = settings->capture.activities.allow.count > 0;
+        (is_asked || !is_foreseen(result) ? log_warn : log_debug)(
+            "this CUPTI gives no records of kind %s: %s%s", activity_table[kind].name,
+            cupti_result_text(cupti, result), is_asked ? "; take it out of capture.activities.allow" : "");
+    }
+    return STATUS_OK;
+}
+
+static uint32_t disable_kind(uint16_t kind)
+{
+    return uses_subscriber_api ? cupti->cuptiActivityDisable_v2(subscriber, kind, NULL)
+                               : cupti->cuptiActivityDisable(kind);
+}
+
+/* What stays on: facts of devices and contexts, which come once, and graph records, which crash CUPTIs
+ * before 13.3 when they go on late. */
+static bool goes_off_in_sleep(uint16_t kind)
+{
+    bool stays = kind == ACTIVITY_DEVICE || kind == ACTIVITY_CONTEXT || kind == ACTIVITY_GRAPH_TRACE;
+    bool is_due = kind == ACTIVITY_UNIFIED_MEMORY && unified_memory_is_due;
+    return selection_has_activity(settings, kind) && !stays && !is_due;
+}
+
+void switches_records(bool on)
+{
+    if (uses_subscriber_api)
+        return;
+    for (uint16_t i = 0; i < ACTIVITY_KINDS_MAX; i++) {
+        uint16_t kind = kind_at(on ? i : (uint16_t)(ACTIVITY_KINDS_MAX - 1 - i));
+        if (!goes_off_in_sleep(kind))
+            continue;
+        uint32_t result = on ? enable_kind(kind, selection_fields(settings, kind)) : disable_kind(kind);
+        if (result != CUPTI_OK)
+            log_debug("CUPTI did not switch records of kind %s: %s", activity_table[kind].name,
+                      cupti_result_text(cupti, result));
+    }
+    are_records_on = on;
+}
+
+static bool has_driver_calls(void)
+{
+    uint32_t cbid = 1;
+    while (cbid < call_count_driver && !selection_has_call(settings, CALL_DRIVER, cbid))
+        cbid++;
+    return cbid < call_count_driver;
+}
+
+/* Graph records wait for these calls (below), which need their callbacks even if they are to have no span. */
+static bool announces_graphs(enum call_domain domain, uint32_t cbid)
+{
+    bool is_domain_on = domain == CALL_RUNTIME ? settings->capture.runtime : settings->capture.driver;
+    return atomic_load(&graphs_are_due) && is_domain_on && callbacks_make_graph(domain, cbid);
+}
+
+/* cudaProfilerStart and cudaProfilerStop, where they are to bound the tracing; their callbacks come whatever
+ * calls have spans. */
+static bool bounds_tracing(enum call_domain domain, uint32_t cbid)
+{
+    return settings->capture.cuda_profiler && callbacks_is_bound(domain, cbid);
+}
+
+struct refusals {
+    unsigned wanted, refused;
+    uint32_t news; /* a result that is not foreseen, or CUPTI_OK */
+};
+
+static void enable_call(enum call_domain domain, uint32_t cbid, struct refusals *refusals)
+{
+    uint32_t result = cupti->cuptiEnableCallback(1, subscriber, domain, cbid);
+    refusals->wanted++;
+    refusals->refused += result != CUPTI_OK;
+    if (result != CUPTI_OK && !is_foreseen(result))
+        refusals->news = result;
+}
+
+/* A replay's threads have other stacks than those whose calls they play. */
+static bool can_take_stacks(void)
+{
+    if (!settings_have_stacks(settings) || cupti->replay_clock)
+        return false;
+    bool can = stacks_begin();
+    if (!can)
+        log_warn("allocations have no call stacks: the C library can't load libgcc_s.so.1, by which it walks "
+                 "them");
+    return can;
+}
+
+static void enable_calls(void)
+{
+    struct refusals refusals = {0, 0, CUPTI_OK};
+    bool may_hide = has_driver_calls();
+    bool takes_stacks = can_take_stacks();
+    for (enum call_domain domain = CALL_DRIVER; domain <= CALL_RUNTIME; domain++) {
+        uint32_t count = domain == CALL_RUNTIME ? call_count_runtime : call_count_driver;
+        for (uint32_t cbid = 1; cbid < count; cbid++) {
+            bool is_wanted = selection_has_call(settings, domain, cbid);
+            if (!is_wanted && !(may_hide && selection_hides_call(settings, domain, cbid)) &&
+                !announces_graphs(domain, cbid) && !bounds_tracing(domain, cbid))
+                continue;
+            if (!is_wanted)
+                callbacks_leave_out(domain, cbid);
+            if (bounds_tracing(domain, cbid))
+                callbacks_bound(domain, cbid);
+            if (gpu_counters_concern(domain, cbid))
+                callbacks_count(domain, cbid);
+            if (takes_stacks && is_wanted && call_info(domain, cbid)->group == CALL_GROUP_ALLOC)
+                callbacks_take_stack(domain, cbid);
+            enable_call(domain, cbid, &refusals);
+        }
+    }
+    /* A CUPTI older than the tables knows fewer calls; a program linked with it knows no more. Both refusals
+     * have the same result, but no CUPTI lacks that many. */
+    if (refusals.refused * 2 > refusals.wanted || refusals.news)
+        log_warn("CUPTI refused callbacks for %u of %u calls (%s), which have no spans; name another one by "
+                 "distribution.cuspan.cupti.library",
+                 refusals.refused, refusals.wanted,
+                 cupti_result_text(cupti, refusals.news ? refusals.news : CUPTI_INVALID_PARAMETER));
+    else if (refusals.refused)
+        log_debug("this CUPTI does not know %u of the calls", refusals.refused);
+}
+
+static void enable_resource(enum cupti_resource_cbid cbid)
+{
+    cupti->cuptiEnableCallback(1, subscriber, CUPTI_DOMAIN_RESOURCE, cbid);
+}
+
+/* How many nodes a graph has costs a callback for each node when the graph is instantiated, and none later.
+ */
+static void enable_graphs(void)
+{
+    bool nodes = settings_have_graph_nodes(settings);
+    graph_nodes_id_source = nodes ? cupti->cuptiGetGraphNodeId : NULL;
+    enable_resource(CUPTI_RESOURCE_GRAPHNODE_CLONED);
+    enable_resource(CUPTI_RESOURCE_GRAPHEXEC_CREATED);
+    if (graph_nodes_id_source)
+        enable_resource(CUPTI_RESOURCE_GRAPHNODE_CREATED);
+}
+
+static void enable_callbacks(void)
+{
+    enable_calls();
+    if (settings->capture.resource) {
+        enable_resource(CUPTI_RESOURCE_CONTEXT_CREATED);
+        enable_resource(CUPTI_RESOURCE_CONTEXT_DESTROY_STARTING);
+        enable_resource(CUPTI_RESOURCE_MODULE_LOADED);
+        enable_graphs();
+    }
+    cupti->cuptiEnableCallback(1, subscriber, CUPTI_DOMAIN_STATE, CUPTI_STATE_FATAL_ERROR);
+}
+
+static enum status register_buffers(struct error *err)
+{
+    uint32_t result =
+        uses_subscriber_api
+            ? cupti->cuptiActivityRegisterCallbacks_v2(subscriber, buffers_request_v2, buffers_complete_v2)
+            : cupti->cuptiActivityRegisterCallbacks(buffers_request, buffers_complete);
+    return result == CUPTI_OK ? STATUS_OK : fail(err, "activity buffers", result);
+}
+
+/* --- what comes later --- */
+
+/* Graph records make every CUDA call of the process 0.1 us dearer, traced or not (H200, CUPTI 13.5:
+ * cudaGetDevice 26 -> 135 ns), so with the subscriber API they are off until the program begins to make its
+ * first graph, and stay on from then on. Callbacks only say that it has begun: the switch takes CUPTI 0.2 to
+ * 0.4 ms, which a host's thread is not to wait for unless the user wants it (at-once). Once a graph is
+ * instantiated it is too late, and graphs show their nodes: a graph that is older than the switch gives no
+ * record at all from then on (13.5). Those that come in between are counted by correlate. Before the
+ * subscriber API, switching late crashes in CUPTI (12.9, 13.0), and so they are on from the start. A replay
+ * has no such cost, and a recording is to have all. docs/architecture.md has the figures. */
+static bool graphs_start_late(void)
+{
+    return uses_subscriber_api && !cupti->replay_clock && !settings->record_file &&
+           settings->cupti.graph_records != GRAPH_RECORDS_ALWAYS &&
+           (settings->capture.runtime || settings->capture.driver);
+}
+
+static void start_graphs(void)
+{
+    if (!atomic_exchange(&graphs_are_due, false))
+        return;
+    uint32_t result = enable_kind(ACTIVITY_GRAPH_TRACE, selection_fields(settings, ACTIVITY_GRAPH_TRACE));
+    if (result != CUPTI_OK)
+        log_warn("CUPTI gives no graph records (%s): graphs show their nodes",
+                 cupti_result_text(cupti, result));
+}
+
+/* On a host's thread, which never waits for ours. */
+static void on_graph(void)
+{
+    if (!atomic_load_explicit(&graphs_are_due, memory_order_relaxed) ||
+        pthread_mutex_trylock(&switching) != 0)
+        return;
+    int saved_errno = errno; /* the host's */
+    start_graphs();
+    errno = saved_errno;
+    switches_unlock();
+}
+
+static void follow_graphs(void)
+{
+    if (atomic_load_explicit(&callbacks_signals.graph_is_instantiated, memory_order_relaxed)) {
+        atomic_store(&graphs_are_due, false);
+        log_info(
+            "a CUDA graph was made faster than graph records could be switched on: graphs show their "
+            "nodes; distribution.cuspan.cupti.graph_records says how to have one span for each execution");
+    } else if (atomic_load_explicit(&callbacks_signals.graph_is_begun, memory_order_relaxed)) {
+        switches_lock();
+        start_graphs();
+        switches_unlock();
+    }
+}
+
+static void start_unified_memory(void)
+{
+    switches_lock();
+    unified_memory_is_due = false;
+    if (unified_memory_configure(cupti) && are_records_on)
+        enable_kind(ACTIVITY_UNIFIED_MEMORY, selection_fields(settings, ACTIVITY_UNIFIED_MEMORY));
+    switches_unlock();
+}
+
+static enum status choose_api(bool will_sleep, struct error *err)
+{
+    enum cupti_others others = settings->cupti.others;
+    /* Who gives way switches records as others come and go, which the classic calls can. */
+    bool prefers_classic =
+        (will_sleep && !cupti->replay_clock && others != OTHERS_SHARE) || others == OTHERS_GIVE_WAY;
+    uses_subscriber_api = cupti->has_subscriber_api && settings->cupti.api != CUPTI_API_CLASSIC &&
+                          (settings->cupti.api == CUPTI_API_SUBSCRIBER || !prefers_classic);
+    if (others == OTHERS_SHARE && !uses_subscriber_api)
+        log_warn("distribution.cuspan.cupti.others: share needs the subscriber API of CUPTI 13.3 and later, "
+                 "and %s "
+                 "is used without it: others can't use CUPTI beside cuspan",
+                 cupti->path);
+    if (settings->cupti.api == CUPTI_API_SUBSCRIBER && !uses_subscriber_api)
+        return error_set(
+            err, STATUS_UNSUPPORTED,
+            "distribution.cuspan.cupti.api asks for the subscriber API, which %s doesn't have (13.3 does)",
+            cupti->path);
+    return STATUS_OK;
+}
+
+static enum status switch_on(bool is_again, struct error *err)
+{
+    uint64_t fields[ACTIVITY_KINDS_MAX] = {0};
+    for (uint16_t kind = 1; kind < ACTIVITY_KINDS_MAX; kind++)
+        if (selection_has_activity(settings, kind))
+            fields[kind] = selection_fields(settings, kind);
+    if (uses_subscriber_api)
+        buffers_on_layouts = decode_learn_layouts;
+    else
+        decode_init_classic(cupti->version, fields);
+    if (fields[ACTIVITY_UNIFIED_MEMORY] && !cupti->replay_clock) {
+        fields[ACTIVITY_UNIFIED_MEMORY] = 0;
+        unified_memory_is_due = true;
+    }
+    if (is_again)
+        fields[ACTIVITY_GRAPH_TRACE] = 0;
+    if (fields[ACTIVITY_GRAPH_TRACE] && graphs_start_late()) {
+        fields[ACTIVITY_GRAPH_TRACE] = 0;
+        atomic_store(&graphs_are_due, true);
+        if (settings->cupti.graph_records == GRAPH_RECORDS_AT_ONCE)
+            callbacks_on_graph = on_graph;
+    }
+    others_pause(true); /* CUPTI wants some attributes before anyone records */
+    enum status status = set_attributes(err);
+    others_pause(false);
+    if (status == STATUS_OK)
+        status = register_buffers(err);
+    if (status == STATUS_OK)
+        status = enable_kinds(fields, err);
+    if (status != STATUS_OK)
+        return status;
+    are_records_on = true;
+    atomic_store(&mode_now, MODE_ON);
+    enable_callbacks();
+    return STATUS_OK;
+}
+
+enum status switches_on(const struct cupti *loaded, const struct settings *frozen, bool will_sleep,
+                        struct error *err)
+{
+    pthread_once(&once, make_mutex);
+    cupti = loaded;
+    settings = frozen;
+    enum status status = choose_api(will_sleep, err);
+    if (status == STATUS_OK)
+        status = subscribe(err);
+    if (status == STATUS_OK)
+        status = switch_on(false, err);
+    if (status != STATUS_OK)
+        switches_off();
+    return status;
+}
+
+static enum status come_back(struct error *err)
+{
+    enum status status = subscribe(err);
+    if (status == STATUS_OK)
+        status = switch_on(true, err);
+    if (status != STATUS_OK)
+        switches_off();
+    return status;
+}
+
+/* Once another has recorded by the classic calls, CUPTI takes the subscriber's calls no more (NOT_COMPATIBLE,
+ * seen with 13.5). */
+enum status switches_on_again(struct error *err)
+{
+    enum status status = come_back(err);
+    if (status == STATUS_OK || is_held_by_another || !uses_subscriber_api)
+        return status;
+    uses_subscriber_api = false;
+    return come_back(err);
+}
+
+bool switches_are_held(void)
+{
+    return is_held_by_another;
+}
+
+bool switches_use_subscriber_api(void)
+{
+    return uses_subscriber_api;
+}
+
+void switches_follow(void)
+{
+    if (unified_memory_is_due && counter_get(COUNTER_calls_captured))
+        start_unified_memory();
+    if (atomic_load_explicit(&graphs_are_due, memory_order_relaxed))
+        follow_graphs();
+}
+
+static void count_dropped(void)
+{
+    size_t dropped = 0;
+    uint32_t result = uses_subscriber_api
+                          ? cupti->cuptiActivityGetNumDroppedRecords_v2(subscriber, NULL, 0, &dropped)
+                          : cupti->cuptiActivityGetNumDroppedRecords(NULL, 0, &dropped);
+    if (result == CUPTI_OK && dropped)
+        counter_add(COUNTER_lost_cupti_dropped, dropped);
+}
+
+static void note_trouble(uint32_t result)
+{
+    if (result != CUPTI_OK)
+        atomic_store(&trouble, cupti_result_text(cupti, result));
+}
+
+const char *switches_take_trouble(void)
+{
+    return atomic_exchange(&trouble, NULL);
+}
+
+void switches_flush(bool everything)
+{
+    static bool said;
+    bool is_alone = others_flush_begin(everything ? FLUSH_WAIT_MS : 0);
+    if (!is_alone && !everything)
+        return; /* the guest's own brings ours, too */
+    /* A flush is everyone's, and a forced one takes records of a guest's that aren't finished. */
+    bool is_forced = everything && !others_are_recording();
+    uint32_t result = cupti->cuptiActivityFlushAll(is_forced ? CUPTI_FLUSH_FORCED : CUPTI_FLUSH_DEFAULT);
+    if (is_alone)
+        others_flush_end();
+    note_trouble(result);
+    if (result != CUPTI_OK && !said) {
+        said = true; /* nobody can count what CUPTI keeps to itself */
+        log_warn("CUPTI does not hand over its records (%s): GPU spans may be missing",
+                 cupti_result_text(cupti, result));
+    }
+    count_dropped();
+}
+
+static void disable_kinds(void)
+{
+    for (uint16_t place = ACTIVITY_KINDS_MAX; place > 0; place--)
+        if (selection_has_activity(settings, kind_at(place - 1)))
+            disable_kind(kind_at(place - 1));
+}
+
+void switches_quiet(void)
+{
+    atomic_store(&mode_now, MODE_OFF);
+    switches_lock();
+    if (subscriber)
+        disable_kinds();
+    are_records_on = false;
+    switches_unlock();
+}
+
+void switches_pause(bool begins)
+{
+    if (begins) {
+        switches_lock();
+        is_paused = subscriber && are_records_on;
+        if (is_paused) {
+            disable_kinds();
+            counter_add(COUNTER_pauses, 1);
+        }
+        return;
+    }
+    for (uint16_t place = 0; is_paused && place < ACTIVITY_KINDS_MAX; place++) {
+        uint16_t kind = kind_at(place);
+        bool is_due = kind == ACTIVITY_UNIFIED_MEMORY && unified_memory_is_due;
+        if (selection_has_activity(settings, kind) && !is_due)
+            (void)enable_kind(kind, selection_fields(settings, kind));
+    }
+    is_paused = false;
+    switches_unlock();
+}
+
+void switches_off(void)
+{
+    atomic_store(&mode_now, MODE_OFF);
+    if (!subscriber)
+        return;
+    switches_lock();
+    disable_kinds();
+    are_records_on = false;
+    note_trouble(cupti->cuptiUnsubscribe(subscriber));
+    subscriber = NULL;
+    switches_unlock();
+}

@@ -1,0 +1,174 @@
+#include "capture/hardware/pm_sampler.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+
+#define ROUNDS_MAX 64 /* of a reading: as fast as samples come, it must end */
+/* A sample takes 1.5 KB there of the memory's counters, and more of those of all multiprocessors (H200). */
+#define HARDWARE_BUFFER_BYTES (16 * 1024 * 1024)
+#define CYCLES_A_US           1410 /* of GA100, at its fastest */
+
+struct pm_sampler {
+    pm_sampling_handle handle;
+    bool is_started;
+    struct profiler_host host;
+    struct profiler_image data;
+};
+
+/* --- beginning --- */
+
+static enum status choose_metrics(struct profiler_host *host, const struct pattern_list *metrics,
+                                  struct error *err)
+{
+    size_t passes = 0;
+    enum status status = profiler_host_plan_samples(host, metrics, &passes, err);
+    if (status == STATUS_OK && passes > 1)
+        return error_set(err, STATUS_INVALID,
+                         "%s can sample these %zu metrics in %zu passes, and a sample has one; name fewer "
+                         "(distribution.cuspan.counters.sampling.metrics)",
+                         host->chip, metrics->count, passes);
+    return status;
+}
+
+static enum status enable(struct pm_sampler *sampler, uint32_t device, struct error *err)
+{
+    PROFILER_PARAMS(params, pm_sampling_enable, pPmSamplingObject, .deviceIndex = device);
+    enum status status =
+        profiler_say(profiler_calls.cuptiPmSamplingEnable(&params), "switch the sampling on", err);
+    if (status == STATUS_OK)
+        sampler->handle = params.pPmSamplingObject;
+    return status;
+}
+
+static uint32_t configure(struct pm_sampler *sampler, enum pm_sampling_trigger trigger, uint64_t interval)
+{
+    PROFILER_PARAMS(params, pm_sampling_set_config, triggerMode, .pPmSamplingObject = sampler->handle,
+                    .configSize = sampler->host.config.size, .pConfig = sampler->host.config.bytes,
+                    .hardwareBufferSize = HARDWARE_BUFFER_BYTES, .samplingInterval = interval,
+                    .triggerMode = trigger);
+    return profiler_calls.cuptiPmSamplingSetConfig(&params);
+}
+
+/* Turing and GA100 can't go by time, only by a clock of theirs that isn't always as fast. */
+static enum status set_config(struct pm_sampler *sampler, uint64_t interval_ns, struct error *err)
+{
+    uint32_t result = configure(sampler, PM_SAMPLING_TIME, interval_ns);
+    bool is_set = result == CUPTI_OK ||
+                  configure(sampler, PM_SAMPLING_CYCLES, interval_ns * CYCLES_A_US / 1000) == CUPTI_OK;
+    return is_set ? STATUS_OK : profiler_say(result, "set up the sampling", err);
+}
+
+static enum status clear_data(struct pm_sampler *sampler, struct error *err)
+{
+    PROFILER_PARAMS(params, pm_sampling_data_initialize, pCounterData, .pPmSamplingObject = sampler->handle,
+                    .counterDataSize = sampler->data.size, .pCounterData = sampler->data.bytes);
+    return profiler_say(profiler_calls.cuptiPmSamplingCounterDataImageInitialize(&params),
+                        "clear the samples", err);
+}
+
+static enum status make_data(struct pm_sampler *sampler, struct error *err)
+{
+    PROFILER_PARAMS(params, pm_sampling_data_size, counterDataSize, .pPmSamplingObject = sampler->handle,
+                    .pMetricNames = sampler->host.names, .numMetrics = sampler->host.name_count,
+                    .maxSamples = PM_SAMPLES_AT_ONCE);
+    enum status status =
+        profiler_say(profiler_calls.cuptiPmSamplingGetCounterDataSize(&params), "make room for samples", err);
+    if (status == STATUS_OK)
+        status = profiler_image_make(&sampler->data, params.counterDataSize, "the samples", err);
+    return status == STATUS_OK ? clear_data(sampler, err) : status;
+}
+
+static enum status start(struct pm_sampler *sampler, struct error *err)
+{
+    PROFILER_PARAMS(params, pm_sampling_call, pPmSamplingObject, .pPmSamplingObject = sampler->handle);
+    enum status status =
+        profiler_say(profiler_calls.cuptiPmSamplingStart(&params), "start the sampling", err);
+    sampler->is_started = status == STATUS_OK;
+    return status;
+}
+
+enum status pm_sampler_open(uint32_t device, const struct pattern_list *metrics, uint64_t interval_ns,
+                            struct pm_sampler **opened, struct error *err)
+{
+    struct pm_sampler *sampler = calloc(1, sizeof *sampler);
+    if (!sampler)
+        return error_set(err, STATUS_NO_MEMORY, "no memory to sample hardware counters");
+    enum status status = profiler_host_open_device(&sampler->host, device, err);
+    if (status == STATUS_OK)
+        status = choose_metrics(&sampler->host, metrics, err);
+    if (status == STATUS_OK)
+        status = enable(sampler, device, err);
+    if (status == STATUS_OK)
+        status = set_config(sampler, interval_ns, err);
+    if (status == STATUS_OK)
+        status = make_data(sampler, err);
+    if (status == STATUS_OK)
+        status = start(sampler, err);
+    if (status == STATUS_OK)
+        *opened = sampler;
+    else
+        pm_sampler_close(sampler);
+    return status;
+}
+
+void pm_sampler_close(struct pm_sampler *sampler)
+{
+    if (!sampler)
+        return;
+    PROFILER_PARAMS(params, pm_sampling_call, pPmSamplingObject, .pPmSamplingObject = sampler->handle);
+    if (sampler->is_started)
+        profiler_calls.cuptiPmSamplingStop(&params);
+    if (sampler->handle)
+        profiler_calls.cuptiPmSamplingDisable(&params);
+    profiler_host_close(&sampler->host);
+    free(sampler->data.bytes);
+    free(sampler);
+}
+
+/* --- reading --- */
+
+static enum status see_sample(struct pm_sampler *sampler, size_t index, pm_sampler_see_fn *see, void *seer,
+                              struct error *err)
+{
+    double values[PROFILER_NAMES_MAX];
+    PROFILER_PARAMS(params, pm_sampling_sample_info, endTimestamp, .pPmSamplingObject = sampler->handle,
+                    .pCounterDataImage = sampler->data.bytes, .counterDataImageSize = sampler->data.size,
+                    .sampleIndex = index);
+    enum status status = profiler_say(profiler_calls.cuptiPmSamplingCounterDataGetSampleInfo(&params),
+                                      "read the samples", err);
+    if (status == STATUS_OK)
+        status = profiler_host_evaluate(&sampler->host, &sampler->data, index, values, err);
+    if (status == STATUS_OK)
+        see(seer, &(struct pm_sample){params.startTimestamp, params.endTimestamp, values});
+    return status;
+}
+
+/* As many as the image has room for. `goes_on`: there are more. */
+static enum status read_some(struct pm_sampler *sampler, pm_sampler_see_fn *see, void *seer, bool *goes_on,
+                             struct error *err)
+{
+    static const char doing[] = "read the samples";
+    PROFILER_PARAMS(decode, pm_sampling_decode, overflow, .pPmSamplingObject = sampler->handle,
+                    .pCounterDataImage = sampler->data.bytes, .counterDataImageSize = sampler->data.size);
+    PROFILER_PARAMS(info, pm_sampling_data_info, numCompletedSamples,
+                    .pCounterDataImage = sampler->data.bytes, .counterDataImageSize = sampler->data.size);
+    uint32_t result = profiler_calls.cuptiPmSamplingDecodeData(&decode);
+    *goes_on = decode.decodeStopReason == PM_SAMPLING_DATA_FULL;
+    if (decode.overflow)
+        return error_set(err, STATUS_FULL, "the GPU's buffer for samples was full");
+    enum status status = profiler_say(result, doing, err);
+    if (status == STATUS_OK)
+        status = profiler_say(profiler_calls.cuptiPmSamplingGetCounterDataInfo(&info), doing, err);
+    for (size_t i = 0; i < info.numCompletedSamples && status == STATUS_OK; i++)
+        status = see_sample(sampler, i, see, seer, err);
+    return status == STATUS_OK ? clear_data(sampler, err) : status;
+}
+
+enum status pm_sampler_read(struct pm_sampler *sampler, pm_sampler_see_fn *see, void *seer, struct error *err)
+{
+    enum status status = STATUS_OK;
+    bool goes_on = true;
+    for (int i = 0; i < ROUNDS_MAX && goes_on && status == STATUS_OK; i++)
+        status = read_some(sampler, see, seer, &goes_on, err);
+    return status;
+}

@@ -1,0 +1,334 @@
+#include "capture/hardware/pm_sampling.h"
+
+#include "base/clock.h"
+#include "base/accounting/counters.h"
+#include "base/log.h"
+#include "base/process/agent_thread.h"
+#include "capture/hardware/pm_sampler.h"
+#include "capture/callbacks/threads.h"
+
+#include <errno.h>
+#include <math.h>
+#include <pthread.h>
+#include <string.h>
+
+#define STACK_BYTES      (512 * 1024)
+#define READ_INTERVAL_NS (500 * NS_PER_MS) /* at most: a reading takes 1 to 20 ms (H200) */
+#define END_NS           (1 * NS_PER_SECOND)
+#define EXIT_NS          (100 * NS_PER_MS)
+
+/* Of one metric, since the last export. */
+struct sum {
+    uint64_t samples;
+    double level_ns, ns; /* levels by their time, and the time */
+    double min, max;
+};
+
+enum device_state { DEVICE_UNUSED, DEVICE_USED, DEVICE_FAILED };
+
+/* What the thread alone has. */
+struct sampled_device {
+    struct pm_sampler *sampler;
+    uint64_t last_end_ns; /* of its samples; 0: none yet */
+};
+
+static struct {
+    const struct settings *settings;
+    pthread_mutex_t lock;
+    pthread_cond_t changed; /* on CLOCK_MONOTONIC */
+    bool has_cond;
+    pthread_t thread;
+    bool has_thread, is_wanted, is_traced, is_ending, is_exit, has_ended, is_stuck, has_failed;
+    uint8_t devices[DEVICES_MAX]; /* enum device_state */
+    struct sum sums[DEVICES_MAX][GPU_COUNTERS_MAX];
+    struct sampled_device sampled[DEVICES_MAX];
+} state = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* --- samples --- */
+
+static void add_level(struct sum *sum, double level, double ns)
+{
+    if (!isfinite(level))
+        return;
+    sum->min = sum->samples == 0 || level < sum->min ? level : sum->min;
+    sum->max = sum->samples == 0 || level > sum->max ? level : sum->max;
+    sum->level_ns += level * ns;
+    sum->ns += ns;
+    sum->samples++;
+}
+
+static uint64_t interval_ns(void)
+{
+    return state.settings->counters.sampling.interval_us * 1000ull;
+}
+
+/* Between two samples that are next to each other there is no gap. The first one of a sampler begins when
+ * nobody knows; it is taken for as long as one should be. */
+static uint64_t missing_before(const struct sampled_device *device, const struct pm_sample *sample)
+{
+    uint64_t length_ns = sample->start_ns ? sample->end_ns - sample->start_ns : interval_ns();
+    uint64_t start_ns = sample->end_ns - length_ns;
+    if (device->last_end_ns == 0 || start_ns <= device->last_end_ns)
+        return 0;
+    return (start_ns - device->last_end_ns + length_ns / 2) / length_ns;
+}
+
+static void add_sample(struct sum *sums, const struct pm_sample *sample)
+{
+    const struct pattern_list *metrics = &state.settings->counters.sampling.metrics;
+    double ns = (double)(sample->end_ns - sample->start_ns);
+    pthread_mutex_lock(&state.lock);
+    for (size_t i = 0; i < metrics->count; i++)
+        add_level(&sums[i], gpu_counter_level(metrics->patterns[i], sample->values[i], ns), ns);
+    pthread_mutex_unlock(&state.lock);
+    counter_add(COUNTER_gpu_samples, 1);
+}
+
+static void see_sample(void *context, const struct pm_sample *sample)
+{
+    struct sampled_device *device = context;
+    if (sample->end_ns <= sample->start_ns)
+        return; /* without a time; the gap counts it */
+    counter_add(COUNTER_gpu_samples_lost, missing_before(device, sample));
+    if (sample->start_ns)
+        add_sample(state.sums[device - state.sampled], sample);
+    device->last_end_ns = sample->end_ns;
+}
+
+/* --- devices, on the thread --- */
+
+static void close_device(struct sampled_device *device)
+{
+    pm_sampler_close(device->sampler);
+    *device = (struct sampled_device){.sampler = NULL};
+}
+
+/* For good: what went wrong once would go wrong again. Of several GPUs one says why. */
+static void give_up(uint32_t i, const char *why)
+{
+    if (state.has_failed)
+        log_info("GPU %u isn't sampled: %s", i, why);
+    else
+        log_warn("GPU %u's hardware counters aren't sampled: %s", i, why);
+    state.has_failed = true;
+    close_device(&state.sampled[i]);
+    pthread_mutex_lock(&state.lock);
+    state.devices[i] = DEVICE_FAILED;
+    pthread_mutex_unlock(&state.lock);
+}
+
+static void open_device(uint32_t i)
+{
+    struct error err;
+    if (pm_sampler_open(i, &state.settings->counters.sampling.metrics, interval_ns(),
+                        &state.sampled[i].sampler, &err) != STATUS_OK)
+        give_up(i, err.text);
+}
+
+/* What is missing is counted when samples come again. */
+static void open_anew(uint32_t i)
+{
+    static bool said;
+    if (!said)
+        log_warn("samples of GPU %u's hardware counters are missing: its buffer was full; raise "
+                 "distribution.cuspan.counters.sampling.interval_us, or name fewer metrics",
+                 i);
+    said = true;
+    pm_sampler_close(state.sampled[i].sampler);
+    state.sampled[i].sampler = NULL;
+    open_device(i);
+}
+
+static void read_device(uint32_t i)
+{
+    struct error err;
+    enum status status = pm_sampler_read(state.sampled[i].sampler, see_sample, &state.sampled[i], &err);
+    if (status == STATUS_FULL)
+        open_anew(i);
+    else if (status != STATUS_OK)
+        give_up(i, err.text);
+}
+
+/* --- the thread --- */
+
+enum step { STEP_SAMPLE, STEP_PAUSE, STEP_END };
+
+static void round_of_all(enum step step, const uint8_t *devices, bool is_exit)
+{
+    for (uint32_t i = 0; i < DEVICES_MAX; i++) {
+        struct sampled_device *device = &state.sampled[i];
+        if (devices[i] != DEVICE_USED)
+            continue;
+        if (device->sampler)
+            read_device(i);
+        else if (step == STEP_SAMPLE)
+            open_device(i);
+        if (step != STEP_SAMPLE && !is_exit)
+            close_device(device);
+    }
+}
+
+static void deadline_after(struct timespec *deadline, uint64_t ns)
+{
+    uint64_t at = clock_monotonic_ns() + ns;
+    *deadline = (struct timespec){(time_t)(at / NS_PER_SECOND), (long)(at % NS_PER_SECOND)};
+}
+
+/* Until it is time for the next reading, or something has changed. */
+static void wait_locked(void)
+{
+    struct timespec deadline;
+    uint64_t most_ns = PM_SAMPLES_AT_ONCE / 2 * interval_ns();
+    deadline_after(&deadline, most_ns < READ_INTERVAL_NS ? most_ns : READ_INTERVAL_NS);
+    bool was_traced = state.is_traced;
+    int result = 0;
+    while (!state.is_ending && state.is_traced == was_traced && result != ETIMEDOUT)
+        result = was_traced ? pthread_cond_timedwait(&state.changed, &state.lock, &deadline)
+                            : pthread_cond_wait(&state.changed, &state.lock);
+}
+
+static void *run(void *unused)
+{
+    uint8_t devices[DEVICES_MAX];
+    enum step step = STEP_SAMPLE;
+    pthread_setname_np(pthread_self(), "cuspan/samples");
+    thread_is_ours = true;
+    pthread_mutex_lock(&state.lock);
+    while (step != STEP_END) {
+        step = state.is_ending ? STEP_END : state.is_traced ? STEP_SAMPLE : STEP_PAUSE;
+        bool is_exit = state.is_exit;
+        memcpy(devices, state.devices, sizeof devices);
+        pthread_mutex_unlock(&state.lock);
+        round_of_all(step, devices, is_exit);
+        pthread_mutex_lock(&state.lock);
+        if (step != STEP_END)
+            wait_locked();
+    }
+    state.has_ended = true;
+    pthread_cond_broadcast(&state.changed);
+    pthread_mutex_unlock(&state.lock);
+    return unused;
+}
+
+/* --- for capture --- */
+
+static void make_cond(void)
+{
+    pthread_condattr_t monotonic;
+    if (state.has_cond)
+        return;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&state.changed, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    state.has_cond = true;
+}
+
+/* Where there is something to sample and nobody does. */
+static void begin_thread_locked(void)
+{
+    bool has_used = memchr(state.devices, DEVICE_USED, sizeof state.devices) != NULL;
+    if (!state.is_wanted || state.is_stuck || state.has_thread || !has_used)
+        return;
+    state.has_ended = state.is_ending = state.is_exit = false;
+    state.has_thread = own_thread_start(&state.thread, STACK_BYTES, run, NULL) == 0;
+    if (!state.has_thread)
+        log_warn("hardware counters aren't sampled: no thread could be started for it");
+    state.is_wanted = state.has_thread;
+}
+
+void pm_sampling_start(const struct settings *settings, const struct cupti *cupti)
+{
+    struct error err;
+    make_cond();
+    if (settings->counters.sampling.metrics.count == 0 || !settings->metrics.is_on ||
+        settings->counters.metrics.count > 0) /* the counters have one owner */
+        return;
+    if (profiler_load(cupti, &err) != STATUS_OK) {
+        log_warn("hardware counters aren't sampled: %s", err.text);
+        return;
+    }
+    pthread_mutex_lock(&state.lock);
+    state.settings = settings;
+    state.is_wanted = true;
+    begin_thread_locked();
+    pthread_mutex_unlock(&state.lock);
+}
+
+void pm_sampling_use(uint32_t device)
+{
+    if (!state.is_wanted || device >= DEVICES_MAX)
+        return;
+    pthread_mutex_lock(&state.lock);
+    if (state.devices[device] == DEVICE_UNUSED)
+        state.devices[device] = DEVICE_USED;
+    begin_thread_locked();
+    pthread_mutex_unlock(&state.lock);
+}
+
+void pm_sampling_follow(bool is_traced)
+{
+    if (!state.is_wanted || state.is_traced == is_traced)
+        return;
+    pthread_mutex_lock(&state.lock);
+    state.is_traced = is_traced;
+    pthread_cond_broadcast(&state.changed);
+    pthread_mutex_unlock(&state.lock);
+}
+
+static bool take_sum(struct sum *sum, struct pm_sampled *sampled)
+{
+    struct sum taken = *sum;
+    if (taken.samples == 0)
+        return false;
+    *sum = (struct sum){.samples = 0};
+    sampled->samples = taken.samples;
+    sampled->mean = taken.level_ns / taken.ns;
+    sampled->min = taken.min;
+    sampled->max = taken.max;
+    return true;
+}
+
+size_t pm_sampling_take(struct pm_sampled *sampled)
+{
+    size_t count = 0;
+    pthread_mutex_lock(&state.lock);
+    for (uint32_t device = 0; device < DEVICES_MAX; device++) {
+        for (uint32_t metric = 0; metric < GPU_COUNTERS_MAX && state.devices[device]; metric++) {
+            sampled[count].device = device;
+            sampled[count].metric = metric;
+            count += take_sum(&state.sums[device][metric], &sampled[count]);
+        }
+    }
+    pthread_mutex_unlock(&state.lock);
+    return count;
+}
+
+void pm_sampling_stop(bool is_exit)
+{
+    struct timespec deadline;
+    int result = 0;
+    pthread_mutex_lock(&state.lock);
+    deadline_after(&deadline, is_exit ? EXIT_NS : END_NS);
+    state.is_ending = true;
+    state.is_exit = is_exit;
+    state.is_wanted = false;
+    bool had_thread = state.has_thread;
+    if (had_thread)
+        pthread_cond_broadcast(&state.changed);
+    while (had_thread && !state.has_ended && result != ETIMEDOUT)
+        result = pthread_cond_timedwait(&state.changed, &state.lock, &deadline);
+    bool has_ended = state.has_ended;
+    state.has_thread = false;
+    state.is_stuck = state.is_stuck || (had_thread && !has_ended);
+    pthread_mutex_unlock(&state.lock);
+    if (!had_thread)
+        return;
+    if (has_ended) {
+        pthread_join(state.thread, NULL);
+        return;
+    }
+    pthread_detach(state.thread);
+    if (!is_exit)
+        log_warn("hardware counters are sampled no more: CUPTI holds the thread that does it");
+}

@@ -1,0 +1,659 @@
+#include "capture/nvtx/nvtx.h"
+
+#include "capture/context/context.h"
+#include "abi/nvtx_abi.h"
+#include "capture/nvtx/nvtx_names.h"
+#include "capture/nvtx/nvtx_payload.h"
+#include "model/span.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define REPLACEMENT 0xfffdu /* what stands for what is no character */
+#define OBJECT_BITS 3       /* of enum named_object, in a name's key */
+
+/* Domains and strings are handles in NVTX's own signatures. */
+typedef const struct nvtx_name *domain_handle;
+typedef const struct nvtx_event_attributes *event_attributes;
+
+static atomic_bool is_switched_off;
+static atomic_bool has_begun;
+
+/* --- texts --- */
+
+struct text {
+    const char *s;
+    uint32_t bytes;
+};
+
+static bool is_off(void)
+{
+    return atomic_load_explicit(&is_switched_off, memory_order_relaxed);
+}
+
+static struct text text_of(const char *s)
+{
+    return (struct text){s, s ? (uint32_t)strnlen(s, RANGE_TEXT_BYTES) : 0};
+}
+
+static uint32_t put_utf8(char *to, uint32_t character)
+{
+    static const uint8_t marks[] = {0, 0, 0xc0, 0xe0, 0xf0};
+    bool is_character = character < 0xd800 || (character > 0xdfff && character <= 0x10ffff);
+    character = is_character ? character : REPLACEMENT;
+    uint32_t bytes = character < 0x80 ? 1 : character < 0x800 ? 2 : character < 0x10000 ? 3 : 4;
+    for (uint32_t i = bytes - 1; i > 0; i--, character >>= 6)
+        to[i] = (char)(0x80 | (character & 0x3f));
+    to[0] = (char)(marks[bytes] | character);
+    return bytes;
+}
+
+/* The beginning that fits, in whole characters. */
+static struct text text_of_wide(const wchar_t *wide, char to[RANGE_TEXT_BYTES])
+{
+    uint32_t bytes = 0;
+    while (wide && *wide && bytes <= RANGE_TEXT_BYTES - 4)
+        bytes += put_utf8(to + bytes, (uint32_t)*wide++);
+    return (struct text){to, bytes};
+}
+
+/* `wide` has to live as long as the text. */
+static struct text text_of_message(int32_t type, union nvtx_message message, char wide[RANGE_TEXT_BYTES])
+{
+    const struct nvtx_name *registered;
+    switch (type) {
+    case NVTX_MESSAGE_ASCII:
+        return text_of(message.ascii);
+    case NVTX_MESSAGE_WIDE:
+        return text_of_wide(message.unicode, wide);
+    case NVTX_MESSAGE_HANDLE:
+        registered = nvtx_names_of_handle(NVTX_NAME_STRING, message.registered);
+        return registered ? (struct text){registered->text, registered->bytes} : text_of(NULL);
+    default:
+        return text_of(NULL);
+    }
+}
+
+/* --- ranges and marks --- */
+
+/* What a range or a mark says, as context.h takes it. */
+struct event {
+    struct range_text text;
+    struct range_attr attrs[3 + NVTX_PAYLOAD_ATTRS_MAX];
+    char wide[RANGE_TEXT_BYTES];
+    char category[NVTX_NUMBER_BYTES];
+    char number[NVTX_NUMBER_BYTES];
+    struct nvtx_payload payload;
+};
+
+static struct range_attr *add_attr(struct event *event, const char *key, uint32_t key_bytes,
+                                   enum attr_type type)
+{
+    struct range_attr *attr = &event->attrs[event->text.attr_count++];
+    attr->key = key;
+    attr->key_bytes = key_bytes;
+    attr->type = (uint8_t)type;
+    attr->bytes = 0;
+    return attr;
+}
+#define ADD_ATTR(event, key, type) add_attr(event, key, sizeof(key) - 1, type)
+
+static void set_decimal(struct range_attr *attr, char to[NVTX_NUMBER_BYTES], uint64_t value)
+{
+    attr->type = ATTR_STRING;
+    attr->s = nvtx_decimal(to, value);
+    attr->bytes = (uint32_t)(to + NVTX_NUMBER_BYTES - attr->s);
+}
+
+static uint32_t number_of(domain_handle domain)
+{
+    if (!domain)
+        return NVTX_DOMAIN_DEFAULT;
+    domain = nvtx_names_of_handle(NVTX_NAME_DOMAIN, domain);
+    return domain ? domain->number : NVTX_DOMAIN_BEYOND;
+}
+
+static uint64_t category_key(uint32_t domain, uint32_t category)
+{
+    return (uint64_t)domain << 32 | category;
+}
+
+static void begin_event(struct event *event, domain_handle domain)
+{
+    event->text.name = NULL;
+    event->text.name_bytes = 0;
+    event->text.domain = number_of(domain);
+    event->text.attr_count = event->text.attrs_dropped = 0;
+    event->text.attrs = event->attrs;
+    if (event->text.domain < NVTX_DOMAIN_FIRST || domain->bytes == 0)
+        return;
+    struct range_attr *attr = ADD_ATTR(event, "nvtx.domain", ATTR_STRING);
+    attr->s = domain->text;
+    attr->bytes = domain->bytes;
+}
+
+/* A span needs a name. */
+static void set_name(struct event *event, struct text name)
+{
+    static const char unnamed[] = "unnamed";
+    event->text.name = name.bytes ? name.s : unnamed;
+    event->text.name_bytes = name.bytes ? name.bytes : sizeof unnamed - 1;
+}
+
+static void add_category(struct event *event, uint32_t category)
+{
+    const struct nvtx_name *name =
+        nvtx_names_get(NVTX_NAME_CATEGORY, category_key(event->text.domain, category));
+    struct range_attr *attr = ADD_ATTR(event, "nvtx.category", ATTR_STRING);
+    if (!name) {
+        set_decimal(attr, event->category, category);
+        return;
+    }
+    attr->s = name->text;
+    attr->bytes = name->bytes;
+}
+
+/* Returns the message that the payload has for the event, if any. */
+static struct text add_structured(struct event *event, const struct nvtx_payload_data *data, size_t count)
+{
+    struct nvtx_payload *payload = &event->payload;
+    nvtx_payload_read(payload, event->text.domain, data, count);
+    for (uint32_t i = 0; i < payload->attr_count; i++)
+        event->attrs[event->text.attr_count++] = payload->attrs[i];
+    event->text.attrs_dropped = payload->left_out;
+    return (struct text){payload->message, payload->message_bytes};
+}
+
+static void add_payload(struct event *event, event_attributes given)
+{
+    if (given->payloadType < NVTX_PAYLOAD_U64 || given->payloadType > NVTX_PAYLOAD_F32)
+        return;
+    struct range_attr *attr = ADD_ATTR(event, "nvtx.payload", ATTR_INT);
+    switch (given->payloadType) {
+    case NVTX_PAYLOAD_U64:
+        attr->i = given->payload.llValue;
+        if (given->payload.ullValue > INT64_MAX) /* as OpenTelemetry wants what its integers don't hold */
+            set_decimal(attr, event->number, given->payload.ullValue);
+        break;
+    case NVTX_PAYLOAD_I64:
+        attr->i = given->payload.llValue;
+        break;
+    case NVTX_PAYLOAD_U32:
+        attr->i = given->payload.uiValue;
+        break;
+    case NVTX_PAYLOAD_I32:
+        attr->i = given->payload.iValue;
+        break;
+    case NVTX_PAYLOAD_F64:
+        attr->type = ATTR_DOUBLE;
+        attr->d = given->payload.dValue;
+        break;
+    default:
+        attr->type = ATTR_DOUBLE;
+        attr->d = (double)given->payload.fValue;
+        break;
+    }
+}
+
+/* Whether what the program gave is long enough for this member. */
+#define HAS(given, member)                                                                                   \
+    ((given)->size >= offsetof(struct nvtx_event_attributes, member) + sizeof((given)->member))
+
+static void read_event(struct event *event, domain_handle domain, event_attributes given)
+{
+    struct text name = {NULL, 0};
+    begin_event(event, domain);
+    if (given && HAS(given, category) && given->category)
+        add_category(event, given->category);
+    if (given && HAS(given, payload))
+        add_payload(event, given);
+    if (given && HAS(given, message))
+        name = text_of_message(given->messageType, given->message, event->wide);
+    if (given && HAS(given, payload) && given->payloadType == NVTX_PAYLOAD_EXT && given->reserved0 > 0) {
+        const void *data =
+            (const void *)(uintptr_t)given->payload.ullValue; // NOLINT(performance-no-int-to-ptr)
+        struct text message = add_structured(event, data, (size_t)given->reserved0);
+        name = message.bytes ? message : name;
+    }
+    set_name(event, name);
+}
+
+static void read_payload(struct event *event, domain_handle domain, const struct nvtx_payload_data *data,
+                         size_t count)
+{
+    begin_event(event, domain);
+    set_name(event, add_structured(event, data, count));
+}
+
+static void read_ascii(struct event *event, const char *message)
+{
+    begin_event(event, NULL);
+    set_name(event, text_of(message));
+}
+
+static void read_wide(struct event *event, const wchar_t *message)
+{
+    begin_event(event, NULL);
+    set_name(event, text_of_wide(message, event->wide));
+}
+
+/* Returns the depth at which the range is, from 0. */
+static int push(const struct event *event)
+{
+    uint32_t depth = range_depth(event->text.domain);
+    bool nests = range_push(&event->text) != 0 || range_depth(event->text.domain) > depth;
+    return nests ? (int)depth : NVTX_NOT_TRACKED;
+}
+
+static int pop(uint32_t domain)
+{
+    uint32_t depth = range_depth(domain);
+    range_pop(domain);
+    return depth > 0 ? (int)depth - 1 : NVTX_NOT_TRACKED;
+}
+
+static void on_DomainMarkEx(domain_handle domain, event_attributes given)
+{
+    struct event event;
+    if (is_off())
+        return;
+    read_event(&event, domain, given);
+    range_mark(&event.text);
+}
+
+static void on_MarkEx(event_attributes given)
+{
+    on_DomainMarkEx(NULL, given);
+}
+
+static void on_MarkA(const char *message)
+{
+    struct event event;
+    if (is_off())
+        return;
+    read_ascii(&event, message);
+    range_mark(&event.text);
+}
+
+static void on_MarkW(const wchar_t *message)
+{
+    struct event event;
+    if (is_off())
+        return;
+    read_wide(&event, message);
+    range_mark(&event.text);
+}
+
+static uint64_t on_DomainRangeStartEx(domain_handle domain, event_attributes given)
+{
+    struct event event;
+    if (is_off())
+        return 0;
+    read_event(&event, domain, given);
+    return range_start(&event.text);
+}
+
+static uint64_t on_RangeStartEx(event_attributes given)
+{
+    return on_DomainRangeStartEx(NULL, given);
+}
+
+static uint64_t on_RangeStartA(const char *message)
+{
+    struct event event;
+    if (is_off())
+        return 0;
+    read_ascii(&event, message);
+    return range_start(&event.text);
+}
+
+static uint64_t on_RangeStartW(const wchar_t *message)
+{
+    struct event event;
+    if (is_off())
+        return 0;
+    read_wide(&event, message);
+    return range_start(&event.text);
+}
+
+/* Also where NVTX has been switched off since: what was begun ends. */
+static void on_RangeEnd(uint64_t id)
+{
+    range_end(id, NULL);
+}
+
+static void on_DomainRangeEnd(domain_handle domain, uint64_t id)
+{
+    (void)domain;
+    range_end(id, NULL);
+}
+
+static int on_DomainRangePushEx(domain_handle domain, event_attributes given)
+{
+    struct event event;
+    if (is_off())
+        return NVTX_NOT_TRACKED;
+    read_event(&event, domain, given);
+    return push(&event);
+}
+
+static int on_RangePushEx(event_attributes given)
+{
+    return on_DomainRangePushEx(NULL, given);
+}
+
+static int on_RangePushA(const char *message)
+{
+    struct event event;
+    if (is_off())
+        return NVTX_NOT_TRACKED;
+    read_ascii(&event, message);
+    return push(&event);
+}
+
+static int on_RangePushW(const wchar_t *message)
+{
+    struct event event;
+    if (is_off())
+        return NVTX_NOT_TRACKED;
+    read_wide(&event, message);
+    return push(&event);
+}
+
+static int on_DomainRangePop(domain_handle domain)
+{
+    return is_off() ? NVTX_NOT_TRACKED : pop(number_of(domain));
+}
+
+static int on_RangePop(void)
+{
+    return on_DomainRangePop(NULL);
+}
+
+/* --- the payload extension --- */
+
+static uint64_t on_PayloadSchemaRegister(domain_handle domain, const struct nvtx_schema_attributes *schema)
+{
+    return nvtx_schema_register(number_of(domain), schema);
+}
+
+static uint64_t on_PayloadEnumRegister(domain_handle domain, const struct nvtx_enum_attributes *given)
+{
+    return nvtx_enum_register(number_of(domain), given);
+}
+
+static void on_MarkPayload(domain_handle domain, const struct nvtx_payload_data *data, size_t count)
+{
+    struct event event;
+    if (is_off())
+        return;
+    read_payload(&event, domain, data, count);
+    range_mark(&event.text);
+}
+
+static int on_RangePushPayload(domain_handle domain, const struct nvtx_payload_data *data, size_t count)
+{
+    struct event event;
+    if (is_off())
+        return NVTX_NOT_TRACKED;
+    read_payload(&event, domain, data, count);
+    return push(&event);
+}
+
+/* What is said at the end is added to what was said at the begin. */
+static struct range_end end_of(struct nvtx_payload *payload, domain_handle domain,
+                               const struct nvtx_payload_data *data, size_t count)
+{
+    nvtx_payload_read(payload, number_of(domain), data, count);
+    return (struct range_end){
+        .attrs = payload->attrs, .attr_count = payload->attr_count, .attrs_dropped = payload->left_out};
+}
+
+static int on_RangePopPayload(domain_handle domain, const struct nvtx_payload_data *data, size_t count)
+{
+    struct nvtx_payload payload;
+    if (is_off())
+        return NVTX_NOT_TRACKED;
+    uint32_t depth = range_depth(number_of(domain));
+    struct range_end end = end_of(&payload, domain, data, count);
+    range_pop_with(number_of(domain), &end);
+    return depth > 0 ? (int)depth - 1 : NVTX_NOT_TRACKED;
+}
+
+static uint64_t on_RangeStartPayload(domain_handle domain, const struct nvtx_payload_data *data, size_t count)
+{
+    struct event event;
+    if (is_off())
+        return 0;
+    read_payload(&event, domain, data, count);
+    return range_start(&event.text);
+}
+
+static void on_RangeEndPayload(domain_handle domain, uint64_t id, const struct nvtx_payload_data *data,
+                               size_t count)
+{
+    struct nvtx_payload payload;
+    struct range_end end = end_of(&payload, domain, data, count);
+    range_end(id, &end);
+}
+
+/* --- what is registered --- */
+
+static const struct nvtx_name *on_DomainCreateA(const char *name)
+{
+    struct text text = text_of(name);
+    return nvtx_names_domain(text.s ? text.s : "", text.bytes);
+}
+
+static const struct nvtx_name *on_DomainCreateW(const wchar_t *name)
+{
+    char wide[RANGE_TEXT_BYTES];
+    struct text text = text_of_wide(name, wide);
+    return nvtx_names_domain(text.s, text.bytes);
+}
+
+/* The name stays: ranges on other threads may refer to it, and who creates it again gets it again. */
+static void on_DomainDestroy(domain_handle domain)
+{
+    (void)domain;
+}
+
+static const struct nvtx_name *on_DomainRegisterStringA(domain_handle domain, const char *string)
+{
+    struct text text = text_of(string);
+    (void)domain;
+    return nvtx_names_string(text.s ? text.s : "", text.bytes);
+}
+
+static const struct nvtx_name *on_DomainRegisterStringW(domain_handle domain, const wchar_t *string)
+{
+    char wide[RANGE_TEXT_BYTES];
+    struct text text = text_of_wide(string, wide);
+    (void)domain;
+    return nvtx_names_string(text.s, text.bytes);
+}
+
+static void name_category(domain_handle domain, uint32_t category, struct text name)
+{
+    if (name.bytes)
+        nvtx_names_set(NVTX_NAME_CATEGORY, category_key(number_of(domain), category), name.s, name.bytes);
+}
+
+static void on_DomainNameCategoryA(domain_handle domain, uint32_t category, const char *name)
+{
+    name_category(domain, category, text_of(name));
+}
+
+static void on_DomainNameCategoryW(domain_handle domain, uint32_t category, const wchar_t *name)
+{
+    char wide[RANGE_TEXT_BYTES];
+    name_category(domain, category, text_of_wide(name, wide));
+}
+
+static void on_NameCategoryA(uint32_t category, const char *name)
+{
+    on_DomainNameCategoryA(NULL, category, name);
+}
+
+static void on_NameCategoryW(uint32_t category, const wchar_t *name)
+{
+    on_DomainNameCategoryW(NULL, category, name);
+}
+
+static void on_Initialize(const void *reserved)
+{
+    (void)reserved;
+}
+
+/* --- names of objects --- */
+
+/* Threads and devices can have names before CUDA is initialised: they are kept until capture begins. */
+static void name_object(enum named_object object, uint64_t handle, struct text name)
+{
+    bool is_early = object == NAMED_THREAD || object == NAMED_DEVICE;
+    if (is_off() || !name.bytes)
+        return;
+    if (is_early && !atomic_load(&has_begun))
+        nvtx_names_set(NVTX_NAME_OBJECT, handle << OBJECT_BITS | object, name.s, name.bytes);
+    if (atomic_load(&has_begun))
+        range_name_object(object, handle, name.s, name.bytes);
+}
+
+static void tell(const struct nvtx_name *name)
+{
+    range_name_object((enum named_object)(name->key & ((1u << OBJECT_BITS) - 1)), name->key >> OBJECT_BITS,
+                      name->text, name->bytes);
+}
+
+void nvtx_begin(void)
+{
+    atomic_store(&has_begun, true);
+    nvtx_names_visit(NVTX_NAME_OBJECT, tell);
+}
+
+#define NAMES(call, type, object)                                                                            \
+    static void on_##call##A(type handle, const char *name)                                                  \
+    {                                                                                                        \
+        name_object(object, (uint64_t)handle, text_of(name));                                                \
+    }                                                                                                        \
+    static void on_##call##W(type handle, const wchar_t *name)                                               \
+    {                                                                                                        \
+        char wide[RANGE_TEXT_BYTES];                                                                         \
+        name_object(object, (uint64_t)handle, text_of_wide(name, wide));                                     \
+    }
+NAMES(NameOsThread, uint32_t, NAMED_THREAD)
+NAMES(NameCuDevice, uint32_t, NAMED_DEVICE) /* a CUdevice is the ordinal, like the runtime's */
+NAMES(NameCuContext, uintptr_t, NAMED_CONTEXT)
+NAMES(NameCuStream, uintptr_t, NAMED_STREAM)
+NAMES(NameCuEvent, uintptr_t, NAMED_EVENT)
+NAMES(NameCudaDevice, uint32_t, NAMED_DEVICE)
+NAMES(NameCudaStream, uintptr_t, NAMED_STREAM)
+NAMES(NameCudaEvent, uintptr_t, NAMED_EVENT)
+
+/* The same by way of a resource. A pthread's kernel ID can be had for the calling thread alone. */
+static void name_resource(const struct nvtx_resource_attributes *given, struct text name)
+{
+    uint64_t handle = given->identifier.ullValue;
+    switch (given->identifierType) {
+    case NVTX_RESOURCE_THREAD:
+        name_object(NAMED_THREAD, handle, name);
+        break;
+    case NVTX_RESOURCE_PTHREAD:
+        if (pthread_equal((pthread_t)handle, pthread_self()))
+            name_object(NAMED_THREAD, (uint64_t)syscall(SYS_gettid), name);
+        break;
+    case NVTX_RESOURCE_CU_DEVICE:
+    case NVTX_RESOURCE_CUDA_DEVICE:
+        name_object(NAMED_DEVICE, (uint32_t)handle, name);
+        break;
+    case NVTX_RESOURCE_CU_CONTEXT:
+        name_object(NAMED_CONTEXT, handle, name);
+        break;
+    case NVTX_RESOURCE_CU_STREAM:
+    case NVTX_RESOURCE_CUDA_STREAM:
+        name_object(NAMED_STREAM, handle, name);
+        break;
+    case NVTX_RESOURCE_CU_EVENT:
+    case NVTX_RESOURCE_CUDA_EVENT:
+        name_object(NAMED_EVENT, handle, name);
+        break;
+    default:
+        break;
+    }
+}
+
+/* Its handle is good for nothing but to be destroyed, so all have the same. */
+static const void *on_DomainResourceCreate(domain_handle domain, const struct nvtx_resource_attributes *given)
+{
+    static const char resource;
+    char wide[RANGE_TEXT_BYTES];
+    (void)domain;
+    if (given && given->size >= sizeof *given)
+        name_resource(given, text_of_message(given->messageType, given->message, wide));
+    return &resource;
+}
+
+static void on_DomainResourceDestroy(const void *resource)
+{
+    (void)resource;
+}
+
+/* --- NVTX's tables --- */
+
+#define ENTRY(name) [NVTX_CALL_##name] = (nvtx_function *)on_##name,
+static nvtx_function *const core[] = {NVTX_CORE_CALLS(ENTRY)};
+static nvtx_function *const core2[] = {NVTX_CORE2_CALLS(ENTRY)};
+static nvtx_function *const cuda[] = {NVTX_CUDA_CALLS(ENTRY)};
+static nvtx_function *const cudart[] = {NVTX_CUDART_CALLS(ENTRY)};
+#undef ENTRY
+
+/* A table that is shorter than ours, of an NVTX that lacks the rest, gets what it has room for. */
+static bool fill(const struct nvtx_callbacks_table *callbacks, enum nvtx_module module,
+                 nvtx_function *const ours[], unsigned int count)
+{
+    nvtx_function ***table = NULL;
+    unsigned int size = 0;
+    if (!callbacks->GetModuleFunctionTable(module, &table, &size) || !table)
+        return false;
+    for (unsigned int i = 1; i < size && i < count; i++)
+        if (table[i])
+            *table[i] = ours[i];
+    return true;
+}
+#define FILL(callbacks, module, ours) fill(callbacks, module, ours, sizeof(ours) / sizeof *(ours))
+
+bool nvtx_attach(const void *(*export_table)(uint32_t id))
+{
+    const struct nvtx_callbacks_table *callbacks = export_table ? export_table(NVTX_TABLE_CALLBACKS) : NULL;
+    if (is_off() || !callbacks || callbacks->struct_size < sizeof *callbacks ||
+        !callbacks->GetModuleFunctionTable || !FILL(callbacks, NVTX_MODULE_CORE, core))
+        return false;
+    FILL(callbacks, NVTX_MODULE_CORE2, core2);
+    FILL(callbacks, NVTX_MODULE_CUDA, cuda);
+    FILL(callbacks, NVTX_MODULE_CUDART, cudart);
+    const struct nvtx_version_table *version = export_table(NVTX_TABLE_VERSION_INFO);
+    if (version && version->struct_size >= sizeof *version && version->SetInjectionNvtxVersion)
+        version->SetInjectionNvtxVersion(NVTX_ABI_VERSION);
+    return true;
+}
+
+bool nvtx_attach_extension(const struct nvtx_ext_module *module)
+{
+#define SLOT(name) [NVTX_SLOT_##name] = (nvtx_function *)on_##name,
+    static nvtx_function *const ours[] = {NVTX_PAYLOAD_CALLS(SLOT)};
+#undef SLOT
+    if (is_off() || !module || module->structSize < sizeof *module || !module->segments ||
+        module->moduleId != NVTX_EXT_MODULE_PAYLOAD || module->segmentsCount == 0)
+        return false;
+    for (size_t i = 0; i < module->segments->slotCount && i < NVTX_PAYLOAD_SLOTS; i++)
+        module->segments->functionSlots[i] = (intptr_t)ours[i];
+    return true;
+}
+
+void nvtx_switch(bool is_wanted)
+{
+    atomic_store(&is_switched_off, !is_wanted);
+}

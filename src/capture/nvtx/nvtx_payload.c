@@ -1,0 +1,411 @@
+#include "capture/nvtx/nvtx_payload.h"
+
+#include "base/limits.h"
+#include "base/log.h"
+#include "capture/nvtx/nvtx_names.h"
+#include "model/span.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#define UNKNOWN      SIZE_MAX     /* an offset or a size */
+#define SIZE_BOUND   (1ull << 32) /* larger is no payload's: sums and products don't overflow */
+#define PAYLOAD_KEY  "nvtx.payload"
+#define PAYLOADS_MAX 64 /* of one event */
+
+enum value_kind { CLASS_NONE, CLASS_SIGNED, CLASS_UNSIGNED, CLASS_REAL, CLASS_HANDLE, CLASS_TEXT };
+
+struct value_type {
+    uint8_t bytes; /* 0: unknown */
+    uint8_t kind;
+};
+
+struct entry {
+    char name[NVTX_ENTRY_NAME_BYTES];
+    size_t offset; /* UNKNOWN: of what stands behind something of unknown size */
+    size_t bytes;  /* UNKNOWN */
+    struct value_type type;
+    bool is_value; /* one number or text, which becomes an attribute */
+    bool is_pointer, is_message, is_hidden;
+    size_t text_max; /* of a text, in bytes */
+};
+
+struct schema {
+    atomic_bool is_ready;
+    uint32_t domain;
+    uint32_t entry_count, entries_beyond;
+    uint64_t id;
+    size_t bytes;                 /* of a payload; UNKNOWN */
+    struct value_type enumerated; /* an enum's: what its values are */
+    struct entry entries[NVTX_ENTRIES_MAX];
+};
+
+static struct schema schemas[NVTX_SCHEMAS_MAX];
+static _Atomic uint32_t schemas_used;
+
+static struct value_type type_of(uint64_t type)
+{
+    static const struct value_type types[] = {
+        [NVTX_ENTRY_CHAR] = {1, CLASS_SIGNED},
+        [NVTX_ENTRY_UCHAR] = {1, CLASS_UNSIGNED},
+        [NVTX_ENTRY_SHORT] = {sizeof(short), CLASS_SIGNED},
+        [NVTX_ENTRY_USHORT] = {sizeof(short), CLASS_UNSIGNED},
+        [NVTX_ENTRY_INT] = {sizeof(int), CLASS_SIGNED},
+        [NVTX_ENTRY_UINT] = {sizeof(int), CLASS_UNSIGNED},
+        [NVTX_ENTRY_LONG] = {sizeof(long), CLASS_SIGNED},
+        [NVTX_ENTRY_ULONG] = {sizeof(long), CLASS_UNSIGNED},
+        [NVTX_ENTRY_LONGLONG] = {8, CLASS_SIGNED},
+        [NVTX_ENTRY_ULONGLONG] = {8, CLASS_UNSIGNED},
+        [NVTX_ENTRY_INT8] = {1, CLASS_SIGNED},
+        [NVTX_ENTRY_UINT8] = {1, CLASS_UNSIGNED},
+        [NVTX_ENTRY_INT16] = {2, CLASS_SIGNED},
+        [NVTX_ENTRY_UINT16] = {2, CLASS_UNSIGNED},
+        [NVTX_ENTRY_INT32] = {4, CLASS_SIGNED},
+        [NVTX_ENTRY_UINT32] = {4, CLASS_UNSIGNED},
+        [NVTX_ENTRY_INT64] = {8, CLASS_SIGNED},
+        [NVTX_ENTRY_UINT64] = {8, CLASS_UNSIGNED},
+        [NVTX_ENTRY_FLOAT] = {4, CLASS_REAL},
+        [NVTX_ENTRY_DOUBLE] = {8, CLASS_REAL},
+        [NVTX_ENTRY_SIZE] = {sizeof(size_t), CLASS_UNSIGNED},
+        [NVTX_ENTRY_ADDRESS] = {sizeof(void *), CLASS_NONE},
+        [NVTX_ENTRY_BYTE] = {1, CLASS_UNSIGNED},
+        [NVTX_ENTRY_FLOAT32] = {4, CLASS_REAL},
+        [NVTX_ENTRY_FLOAT64] = {8, CLASS_REAL},
+        [NVTX_ENTRY_CATEGORY] = {4, CLASS_UNSIGNED},
+        [NVTX_ENTRY_CSTRING] = {1, CLASS_TEXT},
+        [NVTX_ENTRY_CSTRING_UTF8] = {1, CLASS_TEXT},
+        [NVTX_ENTRY_STRING_HANDLE] = {sizeof(void *), CLASS_HANDLE},
+    };
+    return type < sizeof types / sizeof *types ? types[type] : (struct value_type){0, CLASS_NONE};
+}
+
+static const struct schema *find(uint32_t domain, uint64_t id)
+{
+    uint32_t used = atomic_load_explicit(&schemas_used, memory_order_relaxed);
+    if (id < NVTX_SCHEMA_ID_STATIC)
+        return NULL;
+    for (uint32_t i = 0; i < used && i < NVTX_SCHEMAS_MAX; i++)
+        if (atomic_load_explicit(&schemas[i].is_ready, memory_order_acquire) && schemas[i].id == id &&
+            schemas[i].domain == domain)
+            return &schemas[i];
+    return NULL;
+}
+
+/* --- registering --- */
+
+/* With its ID; NULL: there is no room. */
+static struct schema *take(uint32_t domain, uint64_t wanted_id)
+{
+    static atomic_flag said = ATOMIC_FLAG_INIT;
+    uint32_t slot = atomic_load(&schemas_used);
+    do {
+        if (slot < NVTX_SCHEMAS_MAX)
+            continue;
+        if (!atomic_flag_test_and_set(&said))
+            log_warn("NVTX: a program's payloads have more than %d layouts: later ones are left out",
+                     NVTX_SCHEMAS_MAX);
+        return NULL;
+    } while (!atomic_compare_exchange_weak(&schemas_used, &slot, slot + 1));
+    schemas[slot].domain = domain;
+    schemas[slot].id = wanted_id ? wanted_id : NVTX_SCHEMA_ID_DYNAMIC + slot;
+    return &schemas[slot];
+}
+
+static bool is_static_id(uint64_t id)
+{
+    return id >= NVTX_SCHEMA_ID_STATIC && id < NVTX_SCHEMA_ID_DYNAMIC;
+}
+
+/* How many bytes the entry takes in the payload. */
+static size_t bytes_of(const struct nvtx_schema_entry *given, struct value_type type,
+                       const struct schema *nested)
+{
+    size_t one = nested ? nested->bytes : type.bytes;
+    if (given->flags & (NVTX_ENTRY_POINTER | NVTX_ENTRY_DEEP_COPY))
+        return sizeof(void *);
+    if (given->flags & NVTX_ENTRY_OFFSETS || one == 0 || one >= SIZE_BOUND)
+        return UNKNOWN;
+    uint64_t array = given->flags & NVTX_ENTRY_ARRAY;
+    bool is_long = array == NVTX_ENTRY_FIXED_ARRAY || (type.kind == CLASS_TEXT && !array);
+    if (!is_long)
+        return array ? UNKNOWN : one;
+    return given->arrayOrUnionDetail && given->arrayOrUnionDetail < SIZE_BOUND / one
+               ? (size_t)given->arrayOrUnionDetail * one
+               : UNKNOWN;
+}
+
+static size_t alignment_of(const struct nvtx_schema_entry *given, struct value_type type, size_t pack)
+{
+    size_t natural = given->flags & (NVTX_ENTRY_POINTER | NVTX_ENTRY_DEEP_COPY) ? sizeof(void *) : type.bytes;
+    return pack && pack < natural ? pack : natural;
+}
+
+static bool is_scalar(const struct nvtx_schema_entry *given)
+{
+    return !(given->flags &
+             (NVTX_ENTRY_ARRAY | NVTX_ENTRY_OFFSETS | NVTX_ENTRY_POINTER | NVTX_ENTRY_DEEP_COPY));
+}
+
+/* A text in the payload has a length; one that is pointed to may end with a zero instead. Texts whose length
+ * stands in another entry are left out. */
+static bool is_text(const struct entry *entry, const struct nvtx_schema_entry *given)
+{
+    uint64_t array = given->flags & NVTX_ENTRY_ARRAY;
+    bool has_length = (!array || array == NVTX_ENTRY_FIXED_ARRAY) && given->arrayOrUnionDetail;
+    bool has_end = array == NVTX_ENTRY_ZERO_ARRAY || (!array && !given->arrayOrUnionDetail);
+    return !(given->flags & NVTX_ENTRY_OFFSETS) && entry->bytes != UNKNOWN &&
+           (has_length || (has_end && entry->is_pointer));
+}
+
+static void name_entry(struct entry *entry, const char *name, size_t index)
+{
+    if (name && *name)
+        snprintf(entry->name, sizeof entry->name, "%s", name);
+    else
+        snprintf(entry->name, sizeof entry->name, "%zu", index);
+}
+
+/* Reads an entry; `cursor` is where it begins unless it says so itself, and then where the next one does. */
+static void read_entry(struct entry *entry, uint32_t domain, const struct nvtx_schema_entry *given,
+                       size_t index, size_t pack, size_t *cursor)
+{
+    const struct schema *nested = find(domain, given->type);
+    bool is_enum = nested && nested->enumerated.bytes;
+    struct value_type type = is_enum ? nested->enumerated : type_of(given->type);
+    size_t align = alignment_of(given, type, pack);
+    name_entry(entry, given->name, index);
+    entry->type = type;
+    entry->is_pointer = given->flags & (NVTX_ENTRY_POINTER | NVTX_ENTRY_DEEP_COPY);
+    entry->bytes = bytes_of(given, type, is_enum ? NULL : nested);
+    entry->is_hidden = given->flags & NVTX_ENTRY_HIDE;
+    entry->is_message = (given->flags & NVTX_ENTRY_ROLE) == NVTX_ENTRY_MESSAGE;
+    entry->is_value = type.kind == CLASS_TEXT ? is_text(entry, given) : type.kind && is_scalar(given);
+    entry->text_max = given->flags & NVTX_ENTRY_ZERO_ARRAY || !given->arrayOrUnionDetail
+                          ? RANGE_TEXT_BYTES
+                          : (size_t)given->arrayOrUnionDetail;
+    if (index == 0 || given->offset)
+        entry->offset = given->offset < SIZE_BOUND ? given->offset : UNKNOWN;
+    else if (*cursor == UNKNOWN || !align)
+        entry->offset = UNKNOWN;
+    else
+        entry->offset = (*cursor + align - 1) / align * align;
+    *cursor = entry->offset == UNKNOWN || entry->bytes == UNKNOWN ? UNKNOWN : entry->offset + entry->bytes;
+}
+
+uint64_t nvtx_schema_register(uint32_t domain, const struct nvtx_schema_attributes *given)
+{
+    const uint64_t needed = NVTX_SCHEMA_HAS_TYPE | NVTX_SCHEMA_HAS_ENTRIES | NVTX_SCHEMA_HAS_COUNT;
+    if (!given || (given->fieldMask & needed) != needed || !given->entries)
+        return 0;
+    uint64_t id =
+        given->fieldMask & NVTX_SCHEMA_HAS_ID && is_static_id(given->schemaId) ? given->schemaId : 0;
+    const struct schema *before = id ? find(domain, id) : NULL;
+    struct schema *made = before ? NULL : take(domain, id);
+    if (!made)
+        return before ? before->id : 0;
+    bool is_struct = given->type == NVTX_SCHEMA_STATIC || given->type == NVTX_SCHEMA_DYNAMIC;
+    size_t count = is_struct ? given->numEntries : 0, cursor = 0;
+    size_t pack = given->fieldMask & NVTX_SCHEMA_HAS_ALIGNMENT ? given->packAlign : 0;
+    for (size_t i = 0; i < count && i < NVTX_ENTRIES_MAX; i++)
+        read_entry(&made->entries[i], domain, &given->entries[i], i, pack, &cursor);
+    made->entry_count = (uint32_t)(count < NVTX_ENTRIES_MAX ? count : NVTX_ENTRIES_MAX);
+    made->entries_beyond = is_struct ? (uint32_t)(count - made->entry_count) : 1;
+    made->bytes = given->fieldMask & NVTX_SCHEMA_HAS_SIZE && given->payloadStaticSize
+                      ? given->payloadStaticSize
+                      : UNKNOWN;
+    atomic_store_explicit(&made->is_ready, true, memory_order_release);
+    return made->id;
+}
+
+uint64_t nvtx_enum_register(uint32_t domain, const struct nvtx_enum_attributes *given)
+{
+    if (!given || !(given->fieldMask & NVTX_ENUM_HAS_SIZE))
+        return 0;
+    uint64_t id = given->fieldMask & NVTX_ENUM_HAS_ID && is_static_id(given->schemaId) ? given->schemaId : 0;
+    const struct schema *before = id ? find(domain, id) : NULL;
+    struct schema *made = before ? NULL : take(domain, id);
+    if (!made)
+        return before ? before->id : 0;
+    size_t bytes = given->sizeOfEnum;
+    bool is_integer = bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8;
+    made->enumerated = (struct value_type){is_integer ? (uint8_t)bytes : 0, CLASS_SIGNED};
+    made->bytes = is_integer ? bytes : UNKNOWN;
+    atomic_store_explicit(&made->is_ready, true, memory_order_release);
+    return made->id;
+}
+
+/* --- reading --- */
+
+char *nvtx_decimal(char to[NVTX_NUMBER_BYTES], uint64_t value)
+{
+    uint32_t at = NVTX_NUMBER_BYTES;
+    do
+        to[--at] = (char)('0' + value % 10);
+    while ((value /= 10) > 0);
+    return to + at;
+}
+
+static uint64_t read_unsigned(const uint8_t *at, unsigned bytes)
+{
+    uint64_t value = 0;
+    memcpy(&value, at, bytes); /* both of our machines are little-endian */
+    return value;
+}
+
+static int64_t read_signed(const uint8_t *at, unsigned bytes)
+{
+    unsigned shift = 64 - 8 * bytes;
+    return (int64_t)(read_unsigned(at, bytes) << shift) >> shift;
+}
+
+static double read_real(const uint8_t *at, unsigned bytes)
+{
+    float single;
+    double real;
+    if (bytes == sizeof real) {
+        memcpy(&real, at, sizeof real);
+        return real;
+    }
+    memcpy(&single, at, sizeof single);
+    return (double)single;
+}
+
+/* `name` NULL: the payload is one value. NULL: there is no room. */
+static struct range_attr *add(struct nvtx_payload *payload, const char *name)
+{
+    if (payload->attr_count == NVTX_PAYLOAD_ATTRS_MAX) {
+        payload->left_out++;
+        return NULL;
+    }
+    char *key = payload->keys[payload->attr_count];
+    struct range_attr *attr = &payload->attrs[payload->attr_count++];
+    int bytes = snprintf(key, sizeof *payload->keys, name ? PAYLOAD_KEY ".%s" : PAYLOAD_KEY, name);
+    *attr = (struct range_attr){.key = key, .key_bytes = (uint32_t)bytes, .type = ATTR_INT};
+    return attr;
+}
+
+static void set_text(struct range_attr *attr, const char *text, size_t bytes)
+{
+    attr->type = ATTR_STRING;
+    attr->s = text;
+    attr->bytes = (uint32_t)bytes;
+}
+
+static void add_number(struct nvtx_payload *payload, const char *name, struct value_type type,
+                       const uint8_t *at)
+{
+    struct range_attr *attr = add(payload, name);
+    if (!attr)
+        return;
+    char *number = payload->numbers[payload->attr_count - 1];
+    if (type.kind == CLASS_REAL) {
+        attr->type = ATTR_DOUBLE;
+        attr->d = read_real(at, type.bytes);
+    } else if (type.kind == CLASS_SIGNED) {
+        attr->i = read_signed(at, type.bytes);
+    } else {
+        uint64_t value = read_unsigned(at, type.bytes);
+        attr->i = (int64_t)value;
+        if (value > INT64_MAX) { /* as OpenTelemetry wants what its integers don't hold */
+            const char *text = nvtx_decimal(number, value);
+            set_text(attr, text, (size_t)(number + NVTX_NUMBER_BYTES - text));
+        }
+    }
+}
+
+/* A text, or the event's message. */
+static void add_text(struct nvtx_payload *payload, const char *name, bool is_message, const char *text,
+                     size_t bytes)
+{
+    if (is_message) {
+        payload->message = text;
+        payload->message_bytes = (uint32_t)bytes;
+        return;
+    }
+    struct range_attr *attr = add(payload, name);
+    if (attr)
+        set_text(attr, text, bytes);
+}
+
+static size_t text_bytes(const char *text, size_t room)
+{
+    return strnlen(text, room < RANGE_TEXT_BYTES ? room : RANGE_TEXT_BYTES);
+}
+
+static void add_entry(struct nvtx_payload *payload, const struct entry *entry, const uint8_t *at)
+{
+    const void *pointer = NULL;
+    const struct nvtx_name *registered;
+    if (entry->bytes == sizeof pointer)
+        memcpy(&pointer, at, sizeof pointer);
+    switch ((enum value_kind)entry->type.kind) {
+    case CLASS_TEXT:
+        if (!entry->is_pointer)
+            add_text(payload, entry->name, entry->is_message, (const char *)at,
+                     text_bytes((const char *)at, entry->text_max));
+        else if (pointer)
+            add_text(payload, entry->name, entry->is_message, pointer, text_bytes(pointer, entry->text_max));
+        break;
+    case CLASS_HANDLE:
+        registered = nvtx_names_of_handle(NVTX_NAME_STRING, pointer);
+        if (registered)
+            add_text(payload, entry->name, entry->is_message, registered->text, registered->bytes);
+        break;
+    default:
+        add_number(payload, entry->name, entry->type, at);
+    }
+}
+
+static void read_structured(struct nvtx_payload *payload, const struct schema *schema,
+                            const struct nvtx_payload_data *data)
+{
+    payload->left_out += schema->entries_beyond;
+    for (uint32_t i = 0; i < schema->entry_count; i++) {
+        const struct entry *entry = &schema->entries[i];
+        bool lies_inside = entry->offset != UNKNOWN && entry->bytes != UNKNOWN &&
+                           data->size != NVTX_PAYLOAD_SIZE_UNKNOWN && entry->bytes <= data->size &&
+                           entry->offset <= data->size - entry->bytes;
+        if (entry->is_hidden)
+            continue;
+        if (entry->is_value && lies_inside)
+            add_entry(payload, entry, (const uint8_t *)data->payload + entry->offset);
+        else
+            payload->left_out++;
+    }
+}
+
+/* Of a type that needs no schema: one number, or one text. */
+static void read_plain(struct nvtx_payload *payload, const struct nvtx_payload_data *data, bool is_first)
+{
+    struct value_type type = type_of(data->schemaId);
+    if (!is_first || (type.kind != CLASS_TEXT && data->size != type.bytes) || !type.kind ||
+        type.kind == CLASS_HANDLE) {
+        payload->left_out++;
+        return;
+    }
+    if (type.kind == CLASS_TEXT)
+        add_text(payload, NULL, false, data->payload, text_bytes(data->payload, data->size));
+    else
+        add_number(payload, NULL, type, data->payload);
+}
+
+void nvtx_payload_read(struct nvtx_payload *payload, uint32_t domain, const struct nvtx_payload_data *data,
+                       size_t count)
+{
+    bool has_plain = false;
+    payload->attr_count = payload->left_out = payload->message_bytes = 0;
+    payload->message = NULL;
+    for (size_t i = 0; data && i < count && i < PAYLOADS_MAX; i++) {
+        const struct schema *schema = find(domain, data[i].schemaId);
+        if (!data[i].payload || !data[i].size || data[i].schemaId == NVTX_PAYLOAD_REFERENCED)
+            continue;
+        if (schema && !schema->enumerated.bytes) {
+            read_structured(payload, schema, &data[i]);
+        } else {
+            read_plain(payload, &data[i], !has_plain);
+            has_plain = true;
+        }
+    }
+}

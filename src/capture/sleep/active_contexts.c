@@ -1,0 +1,57 @@
+#include "capture/sleep/active_contexts.h"
+
+#include <stddef.h>
+
+atomic_bool demand_is_asleep;
+void (*demand_on_asleep)(void);
+
+/* In one word, as threads of the host share it: how many there are below, how often one came or went above.
+ */
+static _Atomic uint64_t demand;
+static atomic_bool is_unsampled_seen;
+
+#define ONE_CHANGE (1ull << 32)
+
+void demand_attached(void)
+{
+    atomic_fetch_add(&demand, ONE_CHANGE + 1);
+    if (atomic_load(&demand_is_asleep))
+        demand_on_asleep();
+}
+
+void demand_detached(void)
+{
+    atomic_fetch_add(&demand, ONE_CHANGE - 1);
+}
+
+void demand_attached_unsampled(void)
+{
+    if (!atomic_load_explicit(&is_unsampled_seen, memory_order_relaxed))
+        atomic_store_explicit(&is_unsampled_seen, true, memory_order_relaxed);
+}
+
+void demand_set(uint32_t count)
+{
+    atomic_store(&demand, count);
+}
+
+uint32_t demand_count(void)
+{
+    return (uint32_t)atomic_load(&demand);
+}
+
+uint32_t demand_changes(void)
+{
+    return (uint32_t)(atomic_load(&demand) >> 32);
+}
+
+bool demand_has_unsampled(void)
+{
+    return atomic_load_explicit(&is_unsampled_seen, memory_order_relaxed);
+}
+
+void demand_reset(void)
+{
+    atomic_store(&is_unsampled_seen, false);
+    atomic_fetch_and(&demand, UINT32_MAX);
+}

@@ -1,0 +1,19 @@
+/* What the table of commands looks like as help, as a man page and as a shell's completion. */
+#ifndef CUSPAN_CLI_HELP_H
+#define CUSPAN_CLI_HELP_H
+
+#include "cli/args/command_table.h"
+
+#include <stdio.h>
+
+/* All commands, one line each. */
+void help_print_overview(FILE *out);
+void help_print_command(FILE *out, const struct command *command);
+
+/* The man page cuspan-COMMAND(1) in roff; NULL: cuspan(1). */
+void man_print(FILE *out, const struct command *command);
+
+/* A script for bash to source. */
+void completion_print_bash(FILE *out);
+
+#endif

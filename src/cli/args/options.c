@@ -1,0 +1,198 @@
+#include "cli/args/options.h"
+
+#include "cli/args/help.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NAME_MAX_BYTES 64 /* longer words are not compared */
+#define NEAR_ENOUGH    2  /* edits between a typing error and the name that was meant */
+
+void options_init(struct options *options, const char *command_name, int argc, char **argv)
+{
+    *options = (struct options){.command = command_find(command_name), .argc = argc, .argv = argv, .next = 1};
+}
+
+int options_complain(const struct options *options, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    fprintf(stderr, "cuspan %s: ", options->command->name);
+    vfprintf(stderr, format, args);
+    fprintf(stderr, " (see: cuspan help %s)\n", options->command->name);
+    va_end(args);
+    return EXIT_USAGE;
+}
+
+int options_exit_status(int result)
+{
+    return result == OPTION_HELP ? EXIT_OK : EXIT_USAGE;
+}
+
+static unsigned edit_distance(const char *a, const char *b)
+{
+    unsigned row[NAME_MAX_BYTES + 1];
+    size_t b_len = strlen(b);
+    if (strlen(a) > NAME_MAX_BYTES || b_len > NAME_MAX_BYTES)
+        return NAME_MAX_BYTES;
+    for (size_t j = 0; j <= b_len; j++)
+        row[j] = (unsigned)j;
+    for (size_t i = 0; a[i]; i++) {
+        unsigned diagonal = row[0];
+        row[0] = (unsigned)i + 1;
+        for (size_t j = 0; j < b_len; j++) {
+            unsigned replaced = diagonal + (a[i] != b[j]);
+            unsigned other = (row[j] < row[j + 1] ? row[j] : row[j + 1]) + 1;
+            diagonal = row[j + 1];
+            row[j + 1] = replaced < other ? replaced : other;
+        }
+    }
+    return row[b_len];
+}
+
+const char *options_nearest(const char *wrong, const char *const *names, size_t count)
+{
+    const char *nearest = NULL;
+    unsigned least = NEAR_ENOUGH + 1;
+    for (size_t i = 0; i < count; i++) {
+        unsigned distance = edit_distance(wrong, names[i]);
+        if (distance < least && distance < strlen(names[i])) {
+            least = distance;
+            nearest = names[i];
+        }
+    }
+    return nearest;
+}
+
+static int complain_unknown(const struct options *options, const char *argument, size_t name_len)
+{
+    const char *names[32] = {"help"};
+    size_t count = 1;
+    for (const struct command_option *o = options->command->options; o && o->name && count < 32; o++)
+        names[count++] = o->name;
+    char wrong[NAME_MAX_BYTES + 1];
+    snprintf(wrong, sizeof wrong, "%.*s", (int)name_len, argument + (argument[1] == '-' ? 2 : 1));
+    const char *nearest = options_nearest(wrong, names, count);
+    if (nearest)
+        options_complain(options, "unknown option %s; did you mean --%s?", argument, nearest);
+    else
+        options_complain(options, "unknown option %s", argument);
+    return OPTION_WRONG;
+}
+
+static const struct command_option *find_long(const struct command *command, const char *name, size_t len)
+{
+    for (const struct command_option *o = command->options; o && o->name; o++) {
+        if (strlen(o->name) == len && strncmp(o->name, name, len) == 0)
+            return o;
+    }
+    return NULL;
+}
+
+static const struct command_option *find_short(const struct command *command, char letter)
+{
+    for (const struct command_option *o = command->options; o && o->name; o++) {
+        if (o->id == letter)
+            return o;
+    }
+    return NULL;
+}
+
+/* `attached` is what stood in the same argument behind the name, or NULL. */
+static int take(struct options *options, const struct command_option *option, const char *attached)
+{
+    if (!option->argument) {
+        if (attached) {
+            options_complain(options, "--%s takes no argument", option->name);
+            return OPTION_WRONG;
+        }
+    } else if (attached) {
+        options->value = attached;
+    } else if (options->next < options->argc) {
+        options->value = options->argv[options->next++];
+    } else {
+        options_complain(options, "--%s needs an argument: %s", option->name, option->argument);
+        return OPTION_WRONG;
+    }
+    return option->id;
+}
+
+static int take_long(struct options *options, const char *argument)
+{
+    const char *name = argument + 2;
+    const char *equals = strchr(name, '=');
+    size_t len = equals ? (size_t)(equals - name) : strlen(name);
+    const struct command_option *option = find_long(options->command, name, len);
+    if (option)
+        return take(options, option, equals ? equals + 1 : NULL);
+    if (strcmp(name, "help") == 0) {
+        help_print_command(stdout, options->command);
+        return OPTION_HELP;
+    }
+    return complain_unknown(options, argument, len);
+}
+
+static int take_short(struct options *options, const char *argument)
+{
+    const struct command_option *option = find_short(options->command, argument[1]);
+    if (option)
+        return take(options, option, argument[2] ? argument + 2 : NULL);
+    if (strcmp(argument, "-h") == 0) {
+        help_print_command(stdout, options->command);
+        return OPTION_HELP;
+    }
+    return complain_unknown(options, argument, strlen(argument + 1));
+}
+
+int options_next(struct options *options)
+{
+    options->value = NULL;
+    if (options->next >= options->argc)
+        return OPTION_END;
+    const char *argument = options->argv[options->next];
+    bool is_option = !options->only_operands && argument[0] == '-' && argument[1];
+    if (is_option && strcmp(argument, "--") == 0) {
+        options->only_operands = true;
+        options->next++;
+        return options->command->is_launcher ? OPTION_END : options_next(options);
+    }
+    if (!is_option && options->command->is_launcher)
+        return OPTION_END;
+    options->next++;
+    if (!is_option) {
+        options->value = argument;
+        return OPTION_OPERAND;
+    }
+    return argument[1] == '-' ? take_long(options, argument) : take_short(options, argument);
+}
+
+bool options_number(const struct options *options, const char *name, long min, long max, long *number)
+{
+    char *end;
+    errno = 0;
+    long value = strtol(options->value, &end, 10);
+    if (errno || end == options->value || *end || value < min || value > max) {
+        options_complain(options, "--%s wants a number from %ld to %ld, not \"%s\"", name, min, max,
+                         options->value);
+        return false;
+    }
+    *number = value;
+    return true;
+}
+
+int options_word(const struct options *options, const char *name, const char *words)
+{
+    int index = 0;
+    size_t value_len = strlen(options->value);
+    for (const char *word = words; *word; index++) {
+        size_t len = strcspn(word, " ");
+        if (len == value_len && strncmp(word, options->value, len) == 0)
+            return index;
+        word += len + (word[len] == ' ');
+    }
+    options_complain(options, "--%s wants one of: %s; not \"%s\"", name, words, options->value);
+    return -1;
+}

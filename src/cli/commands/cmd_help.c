@@ -1,0 +1,90 @@
+#include "cli/args/command_table.h"
+
+#include "cli/args/help.h"
+#include "cli/args/options.h"
+
+#include "config/config.h"
+
+#include "model/metrics/metrics.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* The variables of settings are in the table of settings: `cuspan help settings` has them all. */
+static void print_environment(void)
+{
+    static const struct {
+        const char *name, *text;
+    } variables[] = {
+        {"CUDA_INJECTION64_PATH", "libcuspan.so: the CUDA driver loads it; `cuspan run` sets it"},
+        {"NVTX_INJECTION64_PATH", "the same file: NVTX loads it, for ranges and marks; `cuspan run` sets it"},
+        {"CUSPAN_CONFIG_FILE", "the configuration file, for cuspan alone; goes before OTEL_CONFIG_FILE"},
+        {"OTEL_CONFIG_FILE", "the configuration file, as OpenTelemetry's SDKs read it"},
+        {"CUSPAN_SET",
+         "key=value, separated by ';' or new lines: settings that go before all others; `cuspan run --set` "
+         "adds to it"},
+        {"OTEL_*", "with no file: as the specification has them (cuspan help settings)"},
+        {"TRACEPARENT, TRACESTATE",
+         "the context that the program's work belongs to; `cuspan run` sets them where they are not set"},
+        {"CUSPAN_LIBRARY", "for the command line: the libcuspan.so to use"},
+        {"NO_COLOR, COLUMNS, LC_ALL",
+         "for the command line: no colours, columns of the picture, its characters"},
+    };
+    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++)
+        printf("%s\n    %s\n", variables[i].name, variables[i].text);
+}
+
+static int print_topic(const struct options *options)
+{
+    const char *topic = options->value;
+    const struct command *command = command_find(topic);
+    if (command)
+        help_print_command(stdout, command);
+    else if (strcmp(topic, "settings") == 0)
+        config_print_settings(stdout);
+    else if (strcmp(topic, "environment") == 0)
+        print_environment();
+    else if (strcmp(topic, "metrics") == 0)
+        metrics_print(stdout);
+    else
+        return options_complain(
+            options, "no help on \"%s\"; there is help on each command, settings, metrics and environment",
+            topic);
+    return EXIT_OK;
+}
+
+static int print_man(const struct options *options)
+{
+    const struct command *command = command_find(options->value);
+    if (!command && strcmp(options->value, "cuspan") != 0)
+        return options_complain(options, "no command \"%s\"", options->value);
+    man_print(stdout, command);
+    return EXIT_OK;
+}
+
+static int print_completion(const struct options *options)
+{
+    if (options_word(options, "completion", "bash") < 0)
+        return EXIT_USAGE;
+    completion_print_bash(stdout);
+    return EXIT_OK;
+}
+
+int cmd_help(int argc, char **argv)
+{
+    struct options options;
+    options_init(&options, "help", argc, argv);
+    int option = options_next(&options);
+    switch (option) {
+    case OPTION_END:
+        help_print_overview(stdout);
+        return EXIT_OK;
+    case OPTION_OPERAND:
+        return print_topic(&options);
+    case OPTION_MAN:
+        return print_man(&options);
+    case OPTION_COMPLETION:
+        return print_completion(&options);
+    }
+    return options_exit_status(option);
+}

@@ -1,0 +1,237 @@
+#include "cli/args/command_table.h"
+
+#include "cli/run/injection.h"
+#include "cli/args/options.h"
+#include "cli/overhead/estimate.h"
+#include "cli/overhead/overhead.h"
+#include "cli/stat/stat_print.h"
+#include "cli/util/terminal.h"
+#include "cli/util/text.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define ROUNDS_DEFAULT  10
+#define WARM_UP_DEFAULT 1
+
+struct command_line {
+    struct overhead_options options;
+    enum stat_format format;
+    int color;
+    bool has_levels; /* named by the user */
+    bool has_output;
+};
+
+/* LEVEL_COUNT: none is called so. */
+static enum overhead_level level_of(const char *word, size_t length)
+{
+    enum overhead_level level = LEVEL_NONE;
+    for (; level < LEVEL_COUNT; level++) {
+        const char *name = overhead_level_name(level);
+        if (strlen(name) == length && strncmp(name, word, length) == 0)
+            break;
+    }
+    return level;
+}
+
+static int take_levels(struct command_line *line, const struct options *options)
+{
+    memset(line->options.is_wanted, 0, sizeof line->options.is_wanted);
+    line->options.is_wanted[LEVEL_NONE] = line->has_levels = true;
+    for (const char *word = options->value; *word;) {
+        size_t length = strcspn(word, ",");
+        enum overhead_level level = level_of(word, length);
+        if (level == LEVEL_COUNT)
+            return options_complain(options,
+                                    "--levels wants some of none, asleep, summary, default, graph-nodes, "
+                                    "full and counters, with commas between; not \"%.*s\"",
+                                    (int)length, word);
+        line->options.is_wanted[level] = true;
+        word += length + (word[length] == ',');
+    }
+    return EXIT_OK;
+}
+
+static int take_figure(struct command_line *line, const struct options *options)
+{
+    char why[128];
+    if (line->options.has_figure)
+        return options_complain(options, "one --figure is enough");
+    int wrong = regcomp(&line->options.figure, options->value, REG_EXTENDED | REG_NEWLINE);
+    if (wrong) {
+        regerror(wrong, &line->options.figure, why, sizeof why);
+        return options_complain(options, "--figure %s: %s", options->value, why);
+    }
+    line->options.has_figure = true;
+    if (line->options.figure.re_nsub < 1)
+        return options_complain(options,
+                                "--figure wants the number in parentheses, as in \"step ([0-9.]+) ms\"");
+    return EXIT_OK;
+}
+
+static int take_number(const struct options *options, const char *name, long min, long max, uint32_t *number)
+{
+    long value;
+    if (!options_number(options, name, min, max, &value))
+        return EXIT_USAGE;
+    *number = (uint32_t)value;
+    return EXIT_OK;
+}
+
+static int take_option(struct command_line *line, struct injection *injection, const struct options *options,
+                       int option)
+{
+    uint32_t seconds;
+    switch (option) {
+    case OPTION_LEVELS:
+        return take_levels(line, options);
+    case OPTION_ROUNDS:
+        return take_number(options, "rounds", 1, ESTIMATE_VALUES_MAX, &line->options.rounds);
+    case OPTION_WARM_UP:
+        return take_number(options, "warm-up", 0, ESTIMATE_VALUES_MAX, &line->options.warm_up);
+    case OPTION_SECONDS:
+        if (take_number(options, "seconds", 1, INT_MAX, &seconds) != EXIT_OK)
+            return EXIT_USAGE;
+        line->options.seconds_max = seconds;
+        return EXIT_OK;
+    case OPTION_FIGURE:
+        return take_figure(line, options);
+    case OPTION_RATE:
+        line->options.is_rate = true;
+        return EXIT_OK;
+    case OPTION_JSON:
+        line->format = STAT_FORMAT_JSON;
+        return EXIT_OK;
+    case OPTION_MARKDOWN:
+        line->format = STAT_FORMAT_MARKDOWN;
+        return EXIT_OK;
+    case OPTION_COLOR:
+        line->color = options_word(options, "color", "auto always never");
+        return line->color >= 0 ? EXIT_OK : EXIT_USAGE;
+    case OPTION_ENDPOINT:
+        line->has_output = true;
+        return injection_set(injection, options, "endpoint", options->value);
+    case OPTION_CONFIG:
+        line->has_output = true;
+        return injection_take_option(injection, options, option);
+    default:
+        return injection_take_option(injection, options, option);
+    }
+}
+
+/* Which sampler a configuration file names can't be changed from outside. */
+static int check_asleep(struct command_line *line, const struct injection *injection,
+                        const struct options *options)
+{
+    const char *file = injection->config ? injection->config : getenv("CUSPAN_CONFIG_FILE");
+    file = file && *file ? file : getenv("OTEL_CONFIG_FILE");
+    if (!file || !*file || !line->options.is_wanted[LEVEL_ASLEEP])
+        return EXIT_OK;
+    if (line->has_levels)
+        return options_complain(
+            options,
+            "asleep means the sampler always_off, and %s says which one holds: leave one of them out", file);
+    line->options.is_wanted[LEVEL_ASLEEP] = false;
+    if (!injection->is_quiet)
+        fprintf(stderr, "cuspan overhead: without asleep, as %s says which sampler holds\n", file);
+    return EXIT_OK;
+}
+
+static void print(const struct command_line *line, const struct overhead *overhead)
+{
+    struct stat_report report = {.count = 0};
+    struct stat_look look = {
+        .columns = isatty(STDOUT_FILENO) ? terminal_columns(STDOUT_FILENO) : TERMINAL_COLUMNS_MAX,
+        .color = terminal_wants_color((enum color_when)line->color, STDOUT_FILENO),
+        .utf8 = text_locale_is_utf8(),
+    };
+    overhead_tables(overhead, line->format != STAT_FORMAT_JSON, &report);
+    stat_print(stdout, &report, line->format, &look);
+    stat_report_deinit(&report);
+}
+
+/* Without an agent in it the program has the same speed under each level, which says nothing. */
+static bool warn_of_no_agent(const struct overhead *overhead)
+{
+    bool has_agent = false, has_runs = false;
+    for (size_t i = 0; i < overhead->count; i++) {
+        has_agent |= overhead->runs[i].has_agent;
+        has_runs |= overhead->runs[i].level != LEVEL_NONE;
+    }
+    if (has_runs && !has_agent)
+        fputs("cuspan overhead: the agent was never started: the program makes no CUDA call, or can't be "
+              "traced (cuspan doctor -- PROGRAM says why)\n",
+              stderr);
+    return has_runs && !has_agent;
+}
+
+static int measure(const struct command_line *line, struct injection *injection, char **program)
+{
+    struct error err = {""};
+    struct overhead overhead = {.options = line->options};
+    enum status status = injection_prepare(injection, &err);
+    int result = status == STATUS_OK ? EXIT_OK : EXIT_USAGE;
+    if (status == STATUS_OK && injection->tool) {
+        status = error_set(&err, STATUS_UNAVAILABLE,
+                           "one of NVIDIA's tools is there: there is nothing to measure");
+        result = EXIT_FAILED;
+    } else if (status == STATUS_OK) {
+        status = overhead_measure(&overhead, injection, program, &err);
+        result = status == STATUS_NOT_FOUND     ? EXIT_NO_PROGRAM
+                 : status == STATUS_UNAVAILABLE ? EXIT_CANNOT_RUN
+                 : status != STATUS_OK          ? EXIT_FAILED
+                                                : EXIT_OK;
+    }
+    if (status != STATUS_OK)
+        fprintf(stderr, "cuspan overhead: %s\n", err.text);
+    else
+        print(line, &overhead);
+    for (int level = 0; level < LEVEL_COUNT && result == EXIT_OK; level++)
+        result = overhead.failure[level] ? EXIT_FAILED : EXIT_OK;
+    if (result == EXIT_OK && (overhead.is_interrupted || warn_of_no_agent(&overhead)))
+        result = EXIT_FAILED;
+    overhead_deinit(&overhead);
+    return result;
+}
+
+static int check_and_measure(struct command_line *line, struct injection *injection,
+                             const struct options *options, char **program)
+{
+    if (line->options.is_rate && !line->options.has_figure)
+        return options_complain(options, "--rate says of --figure that more is better; where is it?");
+    int wrong = check_asleep(line, injection, options);
+    if (!wrong && !line->has_output)
+        wrong = injection_set(injection, options, "output_file", "/dev/null");
+    if (wrong)
+        return wrong;
+    line->options.is_quiet = injection->is_quiet;
+    return measure(line, injection, program);
+}
+
+int cmd_overhead(int argc, char **argv)
+{
+    struct command_line line = {.options = {.rounds = ROUNDS_DEFAULT, .warm_up = WARM_UP_DEFAULT}};
+    struct injection injection = {0};
+    struct options options;
+    int option, status = EXIT_OK;
+    for (int level = 0; level < LEVEL_COUNT; level++)
+        line.options.is_wanted[level] = level != LEVEL_COUNTERS;
+    options_init(&options, "overhead", argc, argv);
+    while (status == EXIT_OK && (option = options_next(&options)) != OPTION_END) {
+        if (option == OPTION_HELP) {
+            injection_deinit(&injection);
+            return EXIT_OK;
+        }
+        status = option == OPTION_WRONG ? EXIT_USAGE : take_option(&line, &injection, &options, option);
+    }
+    if (status == EXIT_OK && options.next >= argc)
+        status = options_complain(&options, "which program?");
+    if (status == EXIT_OK)
+        status = check_and_measure(&line, &injection, &options, argv + options.next);
+    else if (line.options.has_figure)
+        regfree(&line.options.figure);
+    injection_deinit(&injection);
+    return status;
+}

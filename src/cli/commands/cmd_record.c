@@ -1,0 +1,90 @@
+#include "cli/args/command_table.h"
+
+#include "cli/run/injection.h"
+#include "cli/run/launch.h"
+#include "cli/args/options.h"
+#include "cli/run/outcome.h"
+#include "cli/trace/trace_source.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* The agent creates the file anew: the processes of one program must not write into one. Only a recording is
+ * removed for that: -o with a wrong name must not cost anybody a file. */
+static enum status make_way(const char *path, struct error *err)
+{
+    struct stat facts;
+    if (stat(path, &facts) != 0)
+        return STATUS_OK;
+    if (!S_ISREG(facts.st_mode) || (facts.st_size > 0 && !source_is_recording(path)))
+        return error_set(err, STATUS_INVALID,
+                         "%.300s exists and is no recording; remove it or choose another name", path);
+    if (unlink(path) != 0)
+        return error_set(err, STATUS_IO, "%.300s can't be replaced: %s", path, strerror(errno));
+    return STATUS_OK;
+}
+
+static void apply(void *context)
+{
+    injection_apply(context);
+}
+
+static int record_program(struct injection *injection, const char *path, char **program)
+{
+    struct error err = {""};
+    struct launched launched;
+    int result = EXIT_USAGE;
+    enum status status = injection_prepare(injection, &err);
+    if (status == STATUS_OK)
+        status = make_way(path, &err);
+    if (status == STATUS_OK) {
+        status = launch(program, apply, injection, &launched, &err);
+        result = status == STATUS_NOT_FOUND ? EXIT_NO_PROGRAM : EXIT_CANNOT_RUN;
+    }
+    if (status != STATUS_OK) {
+        fprintf(stderr, "cuspan record: %s\n", err.text);
+        injection_deinit(injection);
+        return result;
+    }
+    struct outcome outcome;
+    outcome_read(&outcome, injection->report_dir);
+    if (!injection->is_quiet)
+        outcome_print_recordings(&outcome, &launched, path, stderr);
+    outcome_deinit(&outcome);
+    injection_deinit(injection);
+    return launch_end(launched.wait_status);
+}
+
+int cmd_record(int argc, char **argv)
+{
+    struct injection injection = {0};
+    struct options options;
+    const char *path = NULL;
+    int option, wrong = EXIT_OK;
+    options_init(&options, "record", argc, argv);
+    while (!wrong && (option = options_next(&options)) != OPTION_END) {
+        if (option == OPTION_HELP)
+            return EXIT_OK;
+        if (option == OPTION_WRONG)
+            wrong = EXIT_USAGE;
+        else if (option == 'o')
+            path = options.value;
+        else
+            wrong = injection_take_option(&injection, &options, option);
+    }
+    if (!wrong && !path)
+        wrong = options_complain(&options, "-o FILE: where shall the recording go?");
+    else if (!wrong && strcmp(path, "-") == 0)
+        wrong = options_complain(&options, "-o -: a recording can't go to standard output; name a file");
+    if (!wrong && options.next >= argc)
+        wrong = options_complain(&options, "which program?");
+    if (!wrong)
+        wrong = injection_set_path(&injection, &options, "record_file", path);
+    if (wrong) {
+        injection_deinit(&injection);
+        return wrong;
+    }
+    return record_program(&injection, path, argv + options.next);
+}

@@ -1,0 +1,330 @@
+#include "cli/args/command_table.h"
+
+#include "base/files.h"
+#include "cli/diff/runs.h"
+#include "cli/run/traced_program.h"
+#include "cli/util/xalloc.h"
+#include "cli/args/options.h"
+#include "cli/trace/otlp_reader.h"
+#include "cli/trace/trace_source.h"
+#include "cli/sqlite/sqlite.h"
+#include "cli/stat/by.h"
+#include "cli/stat/tables/places.h"
+#include "cli/stat/stat_print.h"
+#include "cli/stat/stat.h"
+#include "cli/util/terminal.h"
+#include "cli/util/text.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define MAX_SPANS_DEFAULT 5000000
+#define TOP_DEFAULT       20
+
+struct command_line {
+    const char **paths;
+    size_t path_count;
+    char **program; /* to run, with its arguments; NULL: files are read */
+    struct live live;
+    FILE *out;
+    const char *output; /* where the tables go, or NULL */
+    const char *save;   /* the baseline to write, or NULL */
+    const char *sqlite; /* the database to write, or NULL */
+    const char *table;  /* the only one to print, or NULL */
+    enum stat_format format;
+    long columns; /* 0: the terminal's */
+    long top;     /* rows of a table; 0: all */
+    int by;       /* enum stat_by */
+    int color;    /* enum color_when */
+    long spans_max;
+};
+
+static int take_operand(struct command_line *line, const struct options *options)
+{
+    if (!line->path_count && (options->only_operands || live_is_program(options->value)))
+        line->program = options->argv + options->next - 1;
+    else
+        line->paths[line->path_count++] = options->value;
+    return EXIT_OK;
+}
+
+static int take_option(struct command_line *line, const struct options *options, int option)
+{
+    bool is_right = true;
+    switch (option) {
+    case OPTION_OPERAND:
+        return take_operand(line, options);
+    case OPTION_JSON:
+        line->format = STAT_FORMAT_JSON;
+        break;
+    case OPTION_CSV:
+        line->format = STAT_FORMAT_CSV;
+        break;
+    case OPTION_MARKDOWN:
+        line->format = STAT_FORMAT_MARKDOWN;
+        break;
+    case 'o':
+        line->output = options->value;
+        break;
+    case OPTION_SAVE:
+        line->save = options->value;
+        break;
+    case OPTION_SQLITE:
+        line->sqlite = options->value;
+        break;
+    case OPTION_TABLE:
+        line->table = options->value;
+        break;
+    case OPTION_FINDINGS:
+        line->table = "findings";
+        break;
+    case OPTION_BY:
+        line->by = options_word(options, "by", STAT_BY_WORDS);
+        is_right = line->by >= 0;
+        break;
+    case OPTION_TOP:
+        is_right = options_number(options, "top", 0, INT_MAX, &line->top);
+        break;
+    case OPTION_WIDTH:
+        is_right =
+            options_number(options, "width", TERMINAL_COLUMNS_MIN, TERMINAL_COLUMNS_MAX, &line->columns);
+        break;
+    case OPTION_COLOR:
+        line->color = options_word(options, "color", "auto always never");
+        is_right = line->color >= 0;
+        break;
+    case OPTION_MAX_SPANS:
+        is_right = options_number(options, "max-spans", 1, INT_MAX, &line->spans_max);
+        break;
+    default:
+        return injection_take_option(&line->live.injection, options, option);
+    }
+    return is_right ? EXIT_OK : EXIT_USAGE;
+}
+
+static void compute(const struct stat *stat, struct stat_report *report)
+{
+    stat_headline(stat, report);
+    stat_calls(stat, report);
+    stat_kernels(stat, report);
+    stat_counters(stat, report);
+    stat_copies(stat, report);
+    stat_devices(stat, report);
+    stat_latency(stat, report);
+    stat_memory(stat, report);
+    stat_own(stat, report);
+    stat_findings(stat, report);
+}
+
+/* Leaves the one that was asked for; its number, or 0 with a complaint. */
+static size_t keep_only(struct stat_report *report, const char *key)
+{
+    for (size_t i = 0; i < report->count; i++) {
+        if (strcmp(report->tables[i].key, key) != 0)
+            continue;
+        struct stat_table wanted = report->tables[i];
+        report->tables[i] = report->tables[0];
+        report->tables[0] = wanted;
+        while (report->count > 1)
+            stat_table_deinit(&report->tables[--report->count]);
+        return 1;
+    }
+    fprintf(stderr, "cuspan stat: no table \"%s\"; there are:", key);
+    for (size_t i = 0; i < report->count; i++)
+        fprintf(stderr, " %s", report->tables[i].key);
+    fputc('\n', stderr);
+    return 0;
+}
+
+/* What goes into a pipe or a file has no width. */
+static size_t columns_of(const struct command_line *line)
+{
+    if (line->columns)
+        return (size_t)line->columns;
+    return isatty(fileno(line->out)) ? terminal_columns(fileno(line->out)) : TERMINAL_COLUMNS_MAX;
+}
+
+/* What isn't there can't be counted, and makes the GPU look idler than it was. */
+static void say_losses(const struct stat *stat)
+{
+    struct places places;
+    places_init(&places, stat);
+    uint64_t lost = places_lost(&places);
+    places_deinit(&places);
+    if (lost)
+        fprintf(stderr,
+                "cuspan stat: the processes lost %" PRIu64
+                " spans, which are missing here; cuspan.lost.* of their session spans says why\n",
+                lost);
+}
+
+static void warn_of_the_rest(size_t left_out)
+{
+    if (left_out)
+        fprintf(stderr, "cuspan stat: %zu spans of the file are not counted: read more with --max-spans\n",
+                left_out);
+}
+
+static int print(const struct command_line *line, struct trace *trace)
+{
+    struct stat stat;
+    struct stat_report report = {.count = 0};
+    struct stat_look look = {
+        .columns = columns_of(line),
+        .color = terminal_wants_color((enum color_when)line->color, fileno(line->out)),
+        .utf8 = text_locale_is_utf8(),
+    };
+    stat_init(&stat, trace);
+    if (line->by == STAT_BY_NOTHING)
+        compute(&stat, &report);
+    else
+        stat_by_compute(&stat, trace, (enum stat_by)line->by, compute, (size_t)line->top, &report);
+    int status = line->table && !keep_only(&report, line->table) ? EXIT_USAGE : EXIT_OK;
+    for (size_t i = 0; line->by == STAT_BY_NOTHING && i < report.count; i++)
+        stat_table_keep(&report.tables[i], (size_t)line->top);
+    if (status == EXIT_OK)
+        stat_print(line->out, &report, line->format, &look);
+    warn_of_the_rest(trace->left_out);
+    say_losses(&stat);
+    stat_report_deinit(&report);
+    stat_deinit(&stat);
+    return status;
+}
+
+static int write_sqlite(const struct command_line *line, const struct trace *trace)
+{
+    struct error err = {""};
+    enum status status = sqlite_write(line->sqlite, trace, &err);
+    warn_of_the_rest(trace->left_out);
+    if (status == STATUS_OK)
+        fprintf(stderr, "cuspan stat: %s: %zu spans\n", line->sqlite, trace->span_count);
+    else
+        fprintf(stderr, "cuspan stat: %s\n", err.text);
+    return status == STATUS_OK ? EXIT_OK : EXIT_FAILED;
+}
+
+static int read_and_print(const struct command_line *line)
+{
+    struct error err = {""};
+    struct trace trace;
+    FILE *file = NULL;
+    const char *path = line->paths[0], *name = strcmp(path, "-") == 0 ? "standard input" : path;
+    enum status status = source_open(path, &file, &err);
+    if (status == STATUS_OK) {
+        status = otlp_read_all(file, name, (size_t)line->spans_max, &trace, &err);
+        fclose(file);
+    }
+    if (status != STATUS_OK) {
+        fprintf(stderr, "cuspan stat: %s\n", err.text);
+        return EXIT_FAILED;
+    }
+    int result = line->sqlite ? write_sqlite(line, &trace) : print(line, &trace);
+    trace_deinit(&trace);
+    return result;
+}
+
+static int save(const struct command_line *line)
+{
+    struct error err = {""};
+    struct run_set set = {0};
+    size_t left_out = 0;
+    enum status status = STATUS_OK;
+    for (size_t i = 0; status == STATUS_OK && i < line->path_count; i++)
+        status = run_set_add_path(&set, line->paths[i], (size_t)line->spans_max, &left_out, &err);
+    run_set_sort(&set);
+    if (status == STATUS_OK)
+        status = run_set_save(&set, line->save, &err);
+    warn_of_the_rest(left_out);
+    if (status == STATUS_OK)
+        fprintf(stderr, "cuspan stat: %s: %zu kernels, calls, sorts of copies and totals of %zu %s\n",
+                line->save, set.count, set.run_count, set.run_count == 1 ? "run" : "runs");
+    else
+        fprintf(stderr, "cuspan stat: %s\n", err.text);
+    run_set_deinit(&set);
+    return status == STATUS_OK ? EXIT_OK : EXIT_FAILED;
+}
+
+static int count(const struct command_line *line)
+{
+    return line->save ? save(line) : read_and_print(line);
+}
+
+/* Ends as the program did; killed by the same signal where one has killed it. */
+static int run_and_count(struct command_line *line, const struct options *options)
+{
+    int wrong = live_run(&line->live, options, line->program);
+    if (wrong)
+        return wrong;
+    int wait_status = line->live.launched.wait_status;
+    line->paths[0] = line->live.spans;
+    line->path_count = 1;
+    if (access(line->live.spans, F_OK) == 0) /* else it is said why */
+        count(line);
+    live_deinit(&line->live);
+    fflush(NULL);
+    return launch_end(wait_status);
+}
+
+static FILE *create(const char *path)
+{
+    int fd = files_create(path);
+    return fd < 0 ? NULL : fdopen(fd, "w");
+}
+
+static int open_output(struct command_line *line)
+{
+    line->out = line->program ? stderr : stdout;
+    if (line->output)
+        line->out = create(line->output);
+    if (line->out)
+        return EXIT_OK;
+    fprintf(stderr, "cuspan stat: %s: %s\n", line->output, strerror(errno));
+    return EXIT_FAILED;
+}
+
+static int close_output(const struct command_line *line, int result)
+{
+    if (!line->output || !line->out || fclose(line->out) == 0)
+        return result;
+    fprintf(stderr, "cuspan stat: %s: %s\n", line->output, strerror(errno));
+    return result ? result : EXIT_FAILED;
+}
+
+static int read_command_line(struct command_line *line, int argc, char **argv)
+{
+    struct options options;
+    int option;
+    options_init(&options, "stat", argc, argv);
+    while (!line->program && (option = options_next(&options)) != OPTION_END) {
+        if (option == OPTION_WRONG || option == OPTION_HELP)
+            return options_exit_status(option);
+        int wrong = take_option(line, &options, option);
+        if (wrong)
+            return wrong;
+    }
+    if (!line->path_count && !line->program)
+        return options_complain(&options, "which file or program? (\"-\": standard input)");
+    if (line->path_count > 1 && !line->save)
+        return options_complain(&options, "one file at a time: %s or %s (several runs: --save)",
+                                line->paths[0], line->paths[1]);
+    if (line->save && line->sqlite)
+        return options_complain(&options, "--save or --sqlite: one at a time");
+    int wrong = open_output(line);
+    if (wrong)
+        return wrong;
+    return close_output(line, line->program ? run_and_count(line, &options) : count(line));
+}
+
+int cmd_stat(int argc, char **argv)
+{
+    struct command_line line = {.spans_max = MAX_SPANS_DEFAULT, .top = TOP_DEFAULT, .by = STAT_BY_NOTHING};
+    line.paths = memory_take((size_t)argc + 1, sizeof *line.paths);
+    int result = read_command_line(&line, argc, argv);
+    live_deinit(&line.live);
+    free(line.paths);
+    return result;
+}

@@ -1,0 +1,379 @@
+#include "cli/agents/agents.h"
+
+#include "base/clock.h"
+#include "cli/util/xalloc.h"
+#include "cli/args/options.h"
+#include "cli/util/terminal.h"
+#include "cli/top/top_watch.h"
+#include "cli/top/top_poll.h"
+#include "cli/top/top_screen.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define INTERVAL_MS     2000 /* CUPTI hands its records over once a second */
+#define INTERVAL_MS_MIN 100
+#define INTERVAL_MS_MAX 9000 /* an agent counts for 10 s after it was asked */
+#define ANSWER_MS       1000
+#define STEP_MS         500
+#define TRIES_ONCE      3
+
+struct top {
+    struct agents_choice choice;
+    struct top_look look;
+    uint64_t interval_ms;
+    bool is_once, is_json, is_paused, is_all;
+    int color; /* enum color_when */
+    long columns, lines;
+    enum top_sort sort;
+    long selected; /* PID; 0: none is named */
+};
+
+/* --- one look --- */
+
+static size_t selected_row(const struct top *top)
+{
+    if (top->is_all && top->look.count > 1)
+        return top->look.count;
+    for (size_t i = 0; i < top->look.count; i++)
+        if (top->look.agents[i].pid == top->selected)
+            return i;
+    return 0;
+}
+
+static void make_screen(const struct top *top, size_t columns, size_t lines, bool has_keys,
+                        struct top_screen *screen)
+{
+    struct top_row *rows = memory_take(top->look.count, sizeof *rows);
+    char moment[32] = "";
+    time_t now = time(NULL);
+    struct tm parts;
+    for (size_t i = 0; i < top->look.count; i++) {
+        const struct top_agent *agent = &top->look.agents[i];
+        rows[i] = (struct top_row){.pid = agent->pid,
+                                   .program = agent->program,
+                                   .state = agent->state,
+                                   .why = agent->why,
+                                   .lost = agent->lost,
+                                   .has_figures = agent->has_figures,
+                                   .figures = &agent->figures};
+    }
+    if (localtime_r(&now, &parts))
+        strftime(moment, sizeof moment, "%H:%M:%S", &parts);
+    struct top_view view = {.rows = rows,
+                            .row_count = top->look.count,
+                            .selected = selected_row(top),
+                            .sort = top->sort,
+                            .is_paused = top->is_paused,
+                            .interval_ms = top->interval_ms,
+                            .clock = moment,
+                            .columns = columns,
+                            .lines = lines,
+                            .utf8 = text_locale_is_utf8(),
+                            .has_keys = has_keys};
+    top_screen_make(&view, screen);
+    free(rows);
+}
+
+static void nap(uint64_t ms)
+{
+    struct timespec left = {(time_t)(ms / 1000), (long)(ms % 1000 * NS_PER_MS)};
+    while (nanosleep(&left, &left) != 0 && errno == EINTR) {
+    }
+}
+
+/* --- for pipes and programs --- */
+
+static void print_screen(const struct top *top)
+{
+    struct top_screen screen;
+    size_t columns = top->columns ? (size_t)top->columns : terminal_columns(STDOUT_FILENO);
+    make_screen(top, columns, (size_t)top->lines, false, &screen);
+    for (size_t i = 0; i < screen.count; i++)
+        printf("%s\n", screen.lines[i].text.data ? screen.lines[i].text.data : "");
+    top_screen_deinit(&screen);
+}
+
+static void add_string(struct text *line, const char *key, const char *value)
+{
+    text_add_format(line, ",\"%s\":\"", key);
+    text_add_json(line, value);
+    text_add(line, "\"");
+}
+
+static void add_devices(struct text *line, const struct top_sample *figures)
+{
+    for (size_t i = 0; i < figures->device_count; i++) {
+        const struct top_device *device = &figures->devices[i];
+        text_add_format(
+            line,
+            "%s{\"index\":%u,\"busy_ns\":%llu,\"kernels\":%llu,\"kernel_ns\":%llu,\"copies\":%llu,"
+            "\"copy_bytes\":%llu,\"fills\":%llu,\"memory_live\":%llu,\"memory_peak\":%llu",
+            i ? "," : "", device->index, (unsigned long long)device->busy_ns,
+            (unsigned long long)device->kernels, (unsigned long long)device->kernel_ns,
+            (unsigned long long)device->copies, (unsigned long long)device->copy_bytes,
+            (unsigned long long)device->fills, (unsigned long long)device->memory_live,
+            (unsigned long long)device->memory_peak);
+        add_string(line, "id", device->id);
+        add_string(line, "name", device->name);
+        text_add(line, "}");
+    }
+}
+
+static void add_kernels(struct text *line, const struct top_sample *figures)
+{
+    for (size_t i = 0; i < figures->kernel_count; i++) {
+        const struct top_kernel *kernel = &figures->kernels[i];
+        text_add_format(line, "%s{\"count\":%llu,\"total_ns\":%llu", i ? "," : "",
+                        (unsigned long long)kernel->count, (unsigned long long)kernel->total_ns);
+        add_string(line, "name", kernel->name);
+        text_add(line, "}");
+    }
+}
+
+/* Without window_ns: nothing is known of the time that has passed. */
+static void add_figures(struct text *line, const struct top_sample *figures)
+{
+    text_add_format(line,
+                    ",\"window_ns\":%llu,\"calls\":%llu,\"call_ns\":%llu,\"errors\":%llu,\"waiting_ns\":%llu,"
+                    "\"launches\":%llu,\"devices\":[",
+                    (unsigned long long)figures->window_ns, (unsigned long long)figures->calls,
+                    (unsigned long long)figures->call_ns, (unsigned long long)figures->errors,
+                    (unsigned long long)figures->waiting_ns, (unsigned long long)figures->launches);
+    add_devices(line, figures);
+    text_add(line, "],\"kernels\":[");
+    add_kernels(line, figures);
+    text_add_format(
+        line, "],\"kernels_other\":{\"count\":%llu,\"total_ns\":%llu},\"own\":{\"spans\":%llu,\"lost\":%llu,",
+        (unsigned long long)figures->others_count, (unsigned long long)figures->others_ns,
+        (unsigned long long)figures->spans, (unsigned long long)figures->lost);
+    if (figures->has_callbacks)
+        text_add_format(line, "\"callback_ns\":%llu,", (unsigned long long)figures->callback_ns);
+    text_add_format(line, "\"threads_ns\":%llu,\"cupti_ns\":%llu}", (unsigned long long)figures->threads_ns,
+                    (unsigned long long)figures->cupti_ns);
+}
+
+static void print_json(const struct top *top)
+{
+    struct text line = {0};
+    text_add_format(&line, "{\"time_ns\":%llu,\"agents\":[",
+                    (unsigned long long)clock_read_ns(CLOCK_REALTIME));
+    for (size_t i = 0; i < top->look.count; i++) {
+        const struct top_agent *agent = &top->look.agents[i];
+        text_add_format(&line, "%s{\"pid\":%ld", i ? "," : "", agent->pid);
+        add_string(&line, "program", agent->program);
+        add_string(&line, "state", agent->state);
+        add_string(&line, "why", agent->why);
+        text_add_format(&line, ",\"lost_since_begin\":%llu", (unsigned long long)agent->lost);
+        if (agent->has_figures)
+            add_figures(&line, &agent->figures);
+        text_add(&line, "}");
+    }
+    text_add(&line, "]}");
+    puts(line.data);
+    text_deinit(&line);
+}
+
+/* An agent that was still starting began to count with the second look. */
+static bool all_tell(const struct top *top)
+{
+    for (size_t i = 0; i < top->look.count; i++)
+        if (top->look.agents[i].has_before && !top->look.agents[i].has_figures)
+            return false;
+    return true;
+}
+
+static void take_next(struct top *top)
+{
+    int tries = top->is_once ? TRIES_ONCE : 1;
+    do {
+        nap(top->interval_ms);
+        top_look_take(&top->look, &top->choice);
+    } while (--tries > 0 && !all_tell(top));
+}
+
+/* A line, or one screen, an interval. The first look only begins the counting. */
+static int print_looks(struct top *top)
+{
+    struct agents agents;
+    top_look_take(&top->look, &top->choice);
+    if (top->look.count == 0) {
+        agents_find(&agents, top->choice.folder);
+        int status = agents_complain_none(&agents, &top->choice);
+        agents_deinit(&agents);
+        return status;
+    }
+    do {
+        take_next(top);
+        if (top->is_json)
+            print_json(top);
+        else
+            print_screen(top);
+        if (fflush(stdout) != 0)
+            return EXIT_FAILED;
+    } while (!top->is_once && top->look.count);
+    return EXIT_OK;
+}
+
+/* --- on a terminal --- */
+
+static void draw(const struct top *top)
+{
+    struct top_screen screen;
+    size_t columns, lines;
+    live_size(&columns, &lines);
+    make_screen(top, columns, lines, true, &screen);
+    live_draw(&screen);
+    top_screen_deinit(&screen);
+}
+
+static void select_row(struct top *top, int step)
+{
+    size_t row = selected_row(top), count = top->look.count;
+    if (count == 0)
+        return;
+    if (top->is_all || row >= count)
+        row = step > 0 ? 0 : count - 1;
+    else
+        row = (row + count + (size_t)step) % count;
+    top->is_all = false;
+    top->selected = top->look.agents[row].pid;
+}
+
+static void change_interval(struct top *top, int step_ms)
+{
+    int64_t wanted = (int64_t)top->interval_ms + step_ms;
+    if (wanted >= INTERVAL_MS_MIN && wanted <= INTERVAL_MS_MAX)
+        top->interval_ms = (uint64_t)wanted;
+}
+
+static void follow_key(struct top *top, enum live_key key)
+{
+    if (key == LIVE_PAUSE)
+        top->is_paused = !top->is_paused;
+    else if (key == LIVE_SORT)
+        top->sort = (top->sort + 1) % TOP_SORTS;
+    else if (key == LIVE_UP || key == LIVE_DOWN)
+        select_row(top, key == LIVE_DOWN ? 1 : -1);
+    else if (key == LIVE_ALL)
+        top->is_all = !top->is_all;
+    else if (key == LIVE_FASTER || key == LIVE_SLOWER)
+        change_interval(top, key == LIVE_SLOWER ? STEP_MS : -STEP_MS);
+}
+
+/* Nobody is asked while it is paused, so the agents stop to count. The first figures come soon. */
+static void show_looks(struct top *top)
+{
+    uint64_t next_ns = 0, first_ms = top->interval_ms < STEP_MS ? top->interval_ms : STEP_MS;
+    bool is_first = true;
+    for (;;) {
+        uint64_t now_ns = clock_monotonic_ns();
+        if (!top->is_paused && now_ns >= next_ns) {
+            top_look_take(&top->look, &top->choice);
+            next_ns = now_ns + (is_first ? first_ms : top->interval_ms) * NS_PER_MS;
+            is_first = false;
+        }
+        draw(top);
+        now_ns = clock_monotonic_ns();
+        uint64_t wait_ms = next_ns > now_ns ? (next_ns - now_ns) / NS_PER_MS + 1 : 1;
+        enum live_key key = live_wait(top->is_paused ? INTERVAL_MS_MAX : wait_ms);
+        if (key == LIVE_QUIT)
+            return;
+        follow_key(top, key);
+    }
+}
+
+static int show(struct top *top)
+{
+    struct error err = {""};
+    if (!isatty(STDOUT_FILENO) || !isatty(STDIN_FILENO)) {
+        fputs("cuspan top: no terminal here: --once writes one screen as text, --json a line an interval\n",
+              stderr);
+        return EXIT_FAILED;
+    }
+    top_look_take(&top->look, &top->choice); /* what it has to complain about is said before the screen is */
+    if (live_begin(terminal_wants_color((enum color_when)top->color, STDOUT_FILENO), &err) != STATUS_OK) {
+        fprintf(stderr, "cuspan top: %s\n", err.text);
+        return EXIT_FAILED;
+    }
+    show_looks(top);
+    live_end();
+    return EXIT_OK;
+}
+
+/* --- arguments --- */
+
+static int take_interval(struct top *top, const struct options *options)
+{
+    char *end;
+    double seconds = strtod(options->value, &end);
+    if (end == options->value || *end || !(seconds * 1000 >= INTERVAL_MS_MIN) ||
+        !(seconds * 1000 <= INTERVAL_MS_MAX))
+        return options_complain(options, "--interval wants seconds from 0.1 to 9, not \"%s\"",
+                                options->value);
+    top->interval_ms = (uint64_t)(seconds * 1000 + 0.5);
+    return EXIT_OK;
+}
+
+static int take_sort(struct top *top, const struct options *options)
+{
+    int sort = options_word(options, "sort", "time count average name");
+    if (sort < 0)
+        return EXIT_USAGE;
+    top->sort = (enum top_sort)sort;
+    return EXIT_OK;
+}
+
+static int take_option(struct top *top, const struct options *options, int option)
+{
+    switch (option) {
+    case OPTION_INTERVAL:
+        return take_interval(top, options);
+    case OPTION_SORT:
+        return take_sort(top, options);
+    case OPTION_ONCE:
+        top->is_once = true;
+        return EXIT_OK;
+    case OPTION_JSON:
+        top->is_json = true;
+        return EXIT_OK;
+    case OPTION_WIDTH:
+        return options_number(options, "width", TERMINAL_COLUMNS_MIN, TERMINAL_COLUMNS_MAX, &top->columns)
+                   ? EXIT_OK
+                   : EXIT_USAGE;
+    case OPTION_ROWS:
+        return options_number(options, "rows", 0, 10000, &top->lines) ? EXIT_OK : EXIT_USAGE;
+    case OPTION_COLOR:
+        top->color = options_word(options, "color", "auto always never");
+        return top->color >= 0 ? EXIT_OK : EXIT_USAGE;
+    case OPTION_DIRECTORY:
+        top->choice.folder = options->value;
+        return EXIT_OK;
+    default:
+        if (top->choice.which)
+            return options_complain(options, "one PID or program is enough: %s", options->value);
+        top->choice.which = options->value;
+        return EXIT_OK;
+    }
+}
+
+int cmd_top(int argc, char **argv)
+{
+    struct top top = {.choice = {.timeout_ms = ANSWER_MS}, .interval_ms = INTERVAL_MS};
+    struct options options;
+    int option;
+    options_init(&options, "top", argc, argv);
+    while ((option = options_next(&options)) != OPTION_END) {
+        if (option == OPTION_WRONG || option == OPTION_HELP)
+            return options_exit_status(option);
+        int wrong = take_option(&top, &options, option);
+        if (wrong)
+            return wrong;
+    }
+    int status = top.is_once || top.is_json ? print_looks(&top) : show(&top);
+    top_look_deinit(&top.look);
+    return status;
+}

@@ -1,0 +1,66 @@
+#include "cli/args/command_table.h"
+
+#include "cli/args/options.h"
+
+#include <stdio.h>
+
+/* Told by the build; see cmake/cli.cmake. */
+#ifndef CUSPAN_BUILD_TYPE
+#define CUSPAN_BUILD_TYPE "unknown"
+#endif
+#ifndef CUSPAN_SANITIZERS
+#define CUSPAN_SANITIZERS ""
+#endif
+#ifndef CUSPAN_CUPTI_NEWEST
+#define CUSPAN_CUPTI_NEWEST 0
+#endif
+
+#define CUPTI_OLDEST "12.0"
+#define CUPTI_MAJOR  (CUSPAN_CUPTI_NEWEST / 10000)
+#define CUPTI_MINOR  (CUSPAN_CUPTI_NEWEST / 100 % 100)
+
+#if defined(__x86_64__)
+#define ARCHITECTURE "x86-64"
+#elif defined(__aarch64__)
+#define ARCHITECTURE "arm64"
+#else
+#define ARCHITECTURE "unknown"
+#endif
+
+static void print_json(void)
+{
+    printf("{\"version\":\"" CUSPAN_VERSION "\",\"cupti\":{\"oldest\":\"" CUPTI_OLDEST
+           "\",\"newest\":\"%d.%d\"},"
+           "\"architecture\":\"" ARCHITECTURE "\",\"compiler\":\"" __VERSION__
+           "\",\"build_type\":\"" CUSPAN_BUILD_TYPE "\",\"sanitizers\":\"" CUSPAN_SANITIZERS "\"}\n",
+           CUPTI_MAJOR, CUPTI_MINOR);
+}
+
+static void print_text(void)
+{
+    printf("cuspan " CUSPAN_VERSION "\n"
+           "CUPTI: tables for " CUPTI_OLDEST " to %d.%d; a newer one is read as the newest known\n"
+           "built for Linux on " ARCHITECTURE " by " __VERSION__ ", " CUSPAN_BUILD_TYPE "%s" CUSPAN_SANITIZERS
+           "\n",
+           CUPTI_MAJOR, CUPTI_MINOR, *CUSPAN_SANITIZERS ? ", sanitizers: " : "");
+}
+
+int cmd_version(int argc, char **argv)
+{
+    struct options options;
+    int option;
+    bool is_json = false;
+    options_init(&options, "version", argc, argv);
+    while ((option = options_next(&options)) != OPTION_END) {
+        if (option == OPTION_WRONG || option == OPTION_HELP)
+            return options_exit_status(option);
+        if (option == OPTION_OPERAND)
+            return options_complain(&options, "takes no operand: %s", options.value);
+        is_json |= option == OPTION_JSON;
+    }
+    if (is_json)
+        print_json();
+    else
+        print_text();
+    return EXIT_OK;
+}

@@ -1,0 +1,391 @@
+#include "cli/run/injection.h"
+
+#include "base/files.h"
+#include "base/log.h"
+#include "cli/util/xalloc.h"
+#include "config/config.h"
+#include "model/share_protocol.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define LIBRARY       "libcuspan.so"
+#define VARIABLE      "CUDA_INJECTION64_PATH"
+#define NVTX_VARIABLE "NVTX_INJECTION64_PATH"
+
+int injection_set(struct injection *injection, const struct options *options, const char *key,
+                  const char *value)
+{
+    if (strpbrk(value, ";\n"))
+        return options_complain(options,
+                                "%s: a value with \";\" or a new line can't be passed on; use --config", key);
+    text_add_format(&injection->set, "%s%s=%s", injection->set.len ? "\n" : "", key, value);
+    return EXIT_OK;
+}
+
+static char *make_absolute(const char *path)
+{
+    char *directory = path[0] == '/' ? NULL : getcwd(NULL, 0);
+    char *absolute = memory_format("%s%s%s", directory ? directory : "", directory ? "/" : "", path);
+    free(directory);
+    return absolute;
+}
+
+int injection_set_path(struct injection *injection, const struct options *options, const char *key,
+                       const char *path)
+{
+    char *absolute = strcmp(path, "-") == 0 ? memory_copy_string(path) : make_absolute(path);
+    int status = injection_set(injection, options, key, absolute);
+    free(absolute);
+    return status;
+}
+
+int injection_set_others(struct injection *injection, const struct options *options, const char *way)
+{
+    if (injection->others && strcmp(injection->others, way) != 0)
+        return options_complain(options, "--share and --give-way exclude each other");
+    injection->others = way;
+    return injection_set(injection, options, "cupti.others", way);
+}
+
+static int take_setting(struct injection *injection, const struct options *options)
+{
+    const char *equals = strchr(options->value, '=');
+    if (!equals || equals == options->value)
+        return options_complain(options, "--set wants KEY=VALUE, not \"%s\"", options->value);
+    char *key = memory_format("%.*s", (int)(equals - options->value), options->value);
+    if (strcmp(key, "report_file") == 0) {
+        /* The agent's go to a directory of ours first: this program reads them, too. */
+        free(key);
+        free(injection->report_file);
+        injection->report_file = make_absolute(equals + 1);
+        return EXIT_OK;
+    }
+    int status = injection_set(injection, options, key, equals + 1);
+    free(key);
+    return status;
+}
+
+int injection_take_option(struct injection *injection, const struct options *options, int option)
+{
+    switch (option) {
+    case OPTION_CONFIG:
+        if (access(options->value, R_OK) != 0)
+            return options_complain(options, "--config %s: %s", options->value, strerror(errno));
+        free(injection->config_path);
+        injection->config = injection->config_path = make_absolute(options->value);
+        return EXIT_OK;
+    case OPTION_SERVICE_NAME:
+        return injection_set(injection, options, "service_name", options->value);
+    case OPTION_DETAIL:
+        if (options_word(options, "detail", "summary default graph-nodes full") < 0)
+            return EXIT_USAGE;
+        return injection_set(injection, options, "detail", options->value);
+    case OPTION_SET:
+        return take_setting(injection, options);
+    case OPTION_LIBRARY:
+        free(injection->library);
+        injection->library = make_absolute(options->value);
+        return EXIT_OK;
+    case 'q':
+        injection->is_quiet = true;
+        return EXIT_OK;
+    }
+    return EXIT_USAGE;
+}
+
+/* The directory that this program lies in; NULL if the system doesn't tell. */
+static char *own_directory(void)
+{
+    char path[PATH_MAX];
+    ssize_t len = readlink("/proc/self/exe", path, sizeof path - 1);
+    if (len <= 0)
+        return NULL;
+    path[len] = 0;
+    char *slash = strrchr(path, '/');
+    if (slash)
+        *slash = 0;
+    return memory_copy_string(path);
+}
+
+enum status injection_find_library(struct injection *injection, struct error *err)
+{
+    static const char *const places[] = {".", "../lib", "../lib/cuspan", "../lib64"};
+    const char *named = injection->library ? injection->library : getenv("CUSPAN_LIBRARY");
+    if (named && *named) {
+        char *library = realpath(named, NULL);
+        if (!library)
+            return error_set(err, STATUS_NOT_FOUND, "no agent at %.300s: %s", named, strerror(errno));
+        free(injection->library);
+        injection->library = library;
+        return STATUS_OK;
+    }
+    char *directory = own_directory();
+    for (size_t i = 0; directory && i < sizeof places / sizeof *places && !injection->library; i++) {
+        char *path = memory_format("%s/%s/" LIBRARY, directory, places[i]);
+        injection->library = realpath(path, NULL);
+        free(path);
+    }
+    enum status status = STATUS_OK;
+    if (!injection->library)
+        status =
+            error_set(err, STATUS_NOT_FOUND,
+                      LIBRARY " lies neither beside this program (%.200s) nor in ../lib or ../lib/cuspan; "
+                              "name it by CUSPAN_LIBRARY or --library",
+                      directory ? directory : "?");
+    free(directory);
+    return status;
+}
+
+/* What is preloaded lies beside the agent. */
+static enum status find_preload(struct injection *injection, struct error *err)
+{
+    if (!injection->others)
+        return STATUS_OK;
+    const char *slash = strrchr(injection->library, '/');
+    injection->preload =
+        memory_format("%.*s/" SHARE_LIBRARY, (int)(slash - injection->library), injection->library);
+    if (access(injection->preload, R_OK) == 0 && !strpbrk(injection->preload, " :"))
+        return STATUS_OK;
+    return error_set(
+        err, STATUS_NOT_FOUND, "--%s needs %.300s, which %s", injection->others, injection->preload,
+        strpbrk(injection->preload, " :") ? "LD_PRELOAD can't name, for its space or colon" : "isn't there");
+}
+
+/* The value of a variable that names another library than ours, or NULL. */
+static const char *rival_in(const char *variable, const char *library)
+{
+    const char *set = getenv(variable);
+    if (!set || !*set)
+        return NULL;
+    char *real = realpath(set, NULL);
+    bool is_ours = real && strcmp(real, library) == 0;
+    free(real);
+    return is_ours ? NULL : set;
+}
+
+/* Nsight Systems, Nsight Compute and Compute Sanitizer inject libraries of these names. */
+static bool is_of_nvidias_tools(const char *path)
+{
+    static const char *const names[] = {"libToolsInjection", "libcuda-injection", "nsight", "anitizer",
+                                        "libInterceptor"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strstr(path, names[i]))
+            return true;
+    return false;
+}
+
+/* The tool that says so by a variable of its own: Nsight Compute injects itself by other means than
+ * CUDA_INJECTION64_PATH, and doesn't bear that it is set. */
+static const char *tool_of_environment(void)
+{
+    static const char *const variables[] = {"NV_COMPUTE_PROFILER_PERFWORKS_DIR",
+                                            "NV_SANITIZER_INJECTION_PORT_BASE"};
+    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++)
+        if (getenv(variables[i]))
+            return variables[i];
+    return NULL;
+}
+
+/* The driver loads one injected library; whose it is, is not ours to decide. The same holds for NVTX, but
+ * there is enough to see without its ranges. */
+static enum status check_rivals(struct injection *injection, struct error *err)
+{
+    const char *set = rival_in(VARIABLE, injection->library);
+    const char *nvtx_set = rival_in(NVTX_VARIABLE, injection->library);
+    if (!set && nvtx_set && !injection->is_quiet)
+        log_warn(NVTX_VARIABLE " is set to %.200s already: NVTX ranges go there and are not traced",
+                 nvtx_set);
+    const char *tool = tool_of_environment();
+    if (tool || (set && is_of_nvidias_tools(set))) { /* the agent would stay out of the program anyway */
+        injection->tool = memory_copy_string(tool ? tool : set);
+        if (!injection->is_quiet)
+            log_warn("%s is set%s%.200s: the program is started under one of NVIDIA's tools, which needs "
+                     "CUPTI for itself; it is run without cuspan",
+                     tool ? tool : VARIABLE, tool ? "" : " to ", tool ? "" : set);
+        return STATUS_OK;
+    }
+    if (!set)
+        return STATUS_OK;
+    return error_set(err, STATUS_UNAVAILABLE,
+                     VARIABLE " is set to %.200s already, and CUDA loads one such library only; "
+                              "to run with cuspan in its place: env -u " VARIABLE " cuspan ...",
+                     set);
+}
+
+static enum status make_report_dir(struct injection *injection, struct error *err)
+{
+    const char *tmp = getenv("TMPDIR");
+    injection->report_dir = memory_format("%s/cuspan-run-XXXXXX", tmp && *tmp ? tmp : "/tmp");
+    if (mkdtemp(injection->report_dir))
+        return STATUS_OK;
+    enum status status = error_set(err, STATUS_IO, "no directory for the agent's report, %.300s: %s",
+                                   injection->report_dir, strerror(errno));
+    free(injection->report_dir);
+    injection->report_dir = NULL;
+    return status;
+}
+
+enum status injection_prepare(struct injection *injection, struct error *err)
+{
+    enum status status = STATUS_OK;
+    if (injection->set.len)
+        status = config_check_overrides(injection->set.data, "options", err);
+    if (status == STATUS_OK)
+        status = injection_find_library(injection, err);
+    if (status == STATUS_OK)
+        status = find_preload(injection, err);
+    if (status == STATUS_OK)
+        status = check_rivals(injection, err);
+    if (status == STATUS_OK)
+        status = make_report_dir(injection, err);
+    return status;
+}
+
+static const char *read_variable(const char *name, void *context)
+{
+    (void)context;
+    return getenv(name);
+}
+
+/* By the file or the environment. What is wrong with them, the agent says. */
+static bool are_signals_chosen(void)
+{
+    struct config_input input = {.getenv = read_variable};
+    struct settings *settings = memory_take(1, sizeof *settings);
+    struct config_report *report = memory_take(1, sizeof *report);
+    bool chosen = false;
+    if (config_load(&input, settings, report) == STATUS_OK) {
+        chosen = settings->on_signal.count > 0;
+        settings_deinit(settings);
+    }
+    free(settings);
+    free(report);
+    return chosen;
+}
+
+/* Those by which people, terminals and supervisors end programs from outside: pods and services by TERM,
+ * Ctrl-C by INT, a lost terminal by HUP. Others tell of a fault within the program, whose memory is then not
+ * to be trusted with anything more. */
+#define ENDING_SIGNALS "on_signal=TERM,INT,HUP\n"
+
+/* Before what the user preloads: it is to stand before CUPTI. Which CUPTI guests are to share is known before
+ * the agent comes, where one ships with it. */
+static void apply_preload(const struct injection *injection)
+{
+    const char *before = getenv("LD_PRELOAD");
+    if (!injection->preload)
+        return;
+    char *all =
+        memory_format("%s%s%s", injection->preload, before && *before ? ":" : "", before ? before : "");
+    setenv("LD_PRELOAD", all, 1);
+    setenv(SHARE_WAY_VARIABLE, injection->others, 1);
+    free(all);
+    const char *slash = strrchr(injection->library, '/');
+    char *cupti =
+        memory_format("%.*s/cupti/libcupti.so.13", (int)(slash - injection->library), injection->library);
+    if (access(cupti, R_OK) == 0 && !getenv(SHARE_CUPTI_VARIABLE))
+        setenv(SHARE_CUPTI_VARIABLE, cupti, 1);
+    free(cupti);
+}
+
+void injection_apply(const struct injection *injection)
+{
+    apply_preload(injection);
+    const char *before = getenv("CUSPAN_SET");
+    struct text set = {0};
+    if (injection->config)
+        setenv("CUSPAN_CONFIG_FILE", injection->config, 1);
+    if (!are_signals_chosen())
+        text_add_format(&set, ENDING_SIGNALS);
+    if (before && *before)
+        text_add_format(&set, "%s\n", before);
+    if (injection->set.len)
+        text_add_format(&set, "%s\n", injection->set.data);
+    text_add_format(&set, "report_file=%s/report", injection->report_dir);
+    setenv("CUSPAN_SET", set.data, 1);
+    if (injection->tool)
+        return text_deinit(&set);
+    setenv(VARIABLE, injection->library, 1);
+    if (!rival_in(NVTX_VARIABLE, injection->library))
+        setenv(NVTX_VARIABLE, injection->library, 1);
+    text_deinit(&set);
+}
+
+static void remove_files(const char *path)
+{
+    DIR *directory = opendir(path);
+    const struct dirent *entry;
+    while (directory && (entry = readdir(directory))) {
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+            unlinkat(dirfd(directory), entry->d_name, 0);
+    }
+    if (directory)
+        closedir(directory);
+}
+
+void injection_clear_reports(const struct injection *injection)
+{
+    remove_files(injection->report_dir);
+}
+
+/* Copies one; another file system may be on the other side. */
+static void keep_report(const char *from, const char *to)
+{
+    char bytes[4096];
+    size_t n;
+    FILE *in = fopen(from, "re");
+    int descriptor = in ? files_create(to) : -1;
+    FILE *out = descriptor >= 0 ? fdopen(descriptor, "w") : NULL;
+    bool is_whole = out != NULL;
+    while (is_whole && (n = fread(bytes, 1, sizeof bytes, in)) > 0)
+        is_whole = fwrite(bytes, 1, n, out) == n;
+    if (in)
+        fclose(in);
+    if (out && fclose(out) != 0)
+        is_whole = false;
+    if (!is_whole)
+        log_warn("can't write the report %s: %s", to, strerror(errno));
+}
+
+static void keep_reports(const struct injection *injection)
+{
+    DIR *directory = opendir(injection->report_dir);
+    const struct dirent *entry;
+    while (directory && (entry = readdir(directory))) {
+        const char *pid = strchr(entry->d_name, '.');
+        if (entry->d_name[0] == '.' || !pid || strncmp(entry->d_name, "report.", 7) != 0)
+            continue; /* the root span's is no agent's */
+        char *from = memory_format("%s/%s", injection->report_dir, entry->d_name);
+        char *to = memory_format("%s%s", injection->report_file, pid);
+        keep_report(from, to);
+        free(from);
+        free(to);
+    }
+    if (directory)
+        closedir(directory);
+}
+
+void injection_deinit(struct injection *injection)
+{
+    if (injection->report_dir && injection->report_file)
+        keep_reports(injection);
+    if (injection->report_dir) {
+        remove_files(injection->report_dir);
+        rmdir(injection->report_dir);
+    }
+    free(injection->report_dir);
+    free(injection->report_file);
+    free(injection->config_path);
+    free(injection->library);
+    free(injection->preload);
+    free(injection->tool);
+    text_deinit(&injection->set);
+    *injection = (struct injection){0};
+}

@@ -1,0 +1,121 @@
+#include "cli/run/launch.h"
+
+#include "base/clock.h"
+#include "cli/args/command_table.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static const int forwarded[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
+
+static void run_child(char **argv, void (*prepare)(void *), void *context, const sigset_t *mask,
+                      const struct sigaction *old_chld, int error_pipe)
+{
+    if (prepare)
+        prepare(context);
+    sigaction(SIGCHLD, old_chld, NULL);
+    sigprocmask(SIG_SETMASK, mask, NULL);
+    execvp(argv[0], argv);
+    int error = errno;
+    if (write(error_pipe, &error, sizeof error) < 0) {
+        /* the status below says enough */
+    }
+    _exit(EXIT_NO_PROGRAM);
+}
+
+/* 0, or the errno of the exec that failed: the pipe closes by itself when exec succeeds. */
+static int exec_error(int pipe_end)
+{
+    int error = 0;
+    ssize_t got;
+    while ((got = read(pipe_end, &error, sizeof error)) < 0 && errno == EINTR) {
+    }
+    return got == (ssize_t)sizeof error ? error : 0;
+}
+
+/* Signals with a code above zero come from the kernel: the terminal's, which the whole group gets. */
+static bool was_sent_to_us(const siginfo_t *info)
+{
+    return info->si_code <= 0;
+}
+
+static int wait_and_forward(pid_t pid, const sigset_t *awaited)
+{
+    int status;
+    for (;;) {
+        siginfo_t info;
+        if (waitpid(pid, &status, WNOHANG) == pid)
+            return status;
+        int signal_number = sigwaitinfo(awaited, &info);
+        if (signal_number > 0 && signal_number != SIGCHLD && was_sent_to_us(&info))
+            kill(pid, signal_number);
+    }
+}
+
+static enum status start(char **argv, void (*prepare)(void *), void *context, const sigset_t *old_mask,
+                         const struct sigaction *old_chld, pid_t *pid, struct error *err)
+{
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0)
+        return error_set(err, STATUS_UNAVAILABLE, "%.300s: %s", argv[0], strerror(errno));
+    *pid = fork();
+    if (*pid == 0)
+        run_child(argv, prepare, context, old_mask, old_chld, ends[1]);
+    int error = *pid < 0 ? errno : 0;
+    close(ends[1]);
+    if (*pid > 0)
+        error = exec_error(ends[0]);
+    close(ends[0]);
+    if (error == 0)
+        return STATUS_OK;
+    if (*pid > 0)
+        waitpid(*pid, NULL, 0);
+    bool is_missing = error == ENOENT || error == ENOTDIR;
+    return error_set(err, is_missing ? STATUS_NOT_FOUND : STATUS_UNAVAILABLE, "%.300s: %s", argv[0],
+                     strerror(error));
+}
+
+enum status launch(char **argv, void (*prepare)(void *context), void *context, struct launched *launched,
+                   struct error *err)
+{
+    sigset_t awaited, old_mask;
+    struct sigaction old_chld, default_action = {.sa_handler = SIG_DFL};
+    *launched = (struct launched){.pid = -1};
+    sigemptyset(&awaited);
+    sigaddset(&awaited, SIGCHLD);
+    for (size_t i = 0; i < sizeof forwarded / sizeof *forwarded; i++)
+        sigaddset(&awaited, forwarded[i]);
+    /* Blocked from before the fork on: none can come between and be lost. Who ignores SIGCHLD never sees an
+     * end. */
+    sigaction(SIGCHLD, &default_action, &old_chld);
+    sigprocmask(SIG_BLOCK, &awaited, &old_mask);
+    launched->start_ns = clock_now_ns();
+    enum status status = start(argv, prepare, context, &old_mask, &old_chld, &launched->pid, err);
+    if (status == STATUS_OK)
+        launched->wait_status = wait_and_forward(launched->pid, &awaited);
+    launched->end_ns = clock_now_ns();
+    sigprocmask(SIG_SETMASK, &old_mask, NULL);
+    return status;
+}
+
+int launch_end(int wait_status)
+{
+    if (!WIFSIGNALED(wait_status))
+        return WEXITSTATUS(wait_status);
+    int signal_number = WTERMSIG(wait_status);
+    const struct rlimit no_core = {0, 0}; /* the program's own core is the one that matters */
+    sigset_t mask;
+    setrlimit(RLIMIT_CORE, &no_core);
+    signal(signal_number, SIG_DFL);
+    sigemptyset(&mask);
+    sigaddset(&mask, signal_number);
+    sigprocmask(SIG_UNBLOCK, &mask, NULL);
+    raise(signal_number);
+    return 128 + signal_number;
+}

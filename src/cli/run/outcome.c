@@ -1,0 +1,236 @@
+#include "cli/run/outcome.h"
+
+#include "cli/util/xalloc.h"
+
+#include <cjson/cJSON.h>
+#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define REPORT_BYTES_MAX (1024 * 1024)
+
+static uint64_t number_of(const cJSON *object, const char *key)
+{
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
+    return cJSON_IsNumber(item) && item->valuedouble > 0 ? (uint64_t)item->valuedouble : 0;
+}
+
+static const char *string_of(const cJSON *object, const char *key)
+{
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
+    return cJSON_IsString(item) ? item->valuestring : NULL;
+}
+
+static void add_traces(struct outcome *outcome, const cJSON *report)
+{
+    const cJSON *item;
+    size_t listed = 0, known = 0; /* processes below one TRACEPARENT share a trace */
+    cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(report, "traces"))
+    {
+        listed++;
+        if (!cJSON_IsString(item) || outcome->trace_count == OUTCOME_TRACES_MAX)
+            continue;
+        char *trace = outcome->traces[outcome->trace_count];
+        snprintf(trace, sizeof outcome->traces[0], "%s", item->valuestring);
+        bool is_known = false;
+        for (size_t i = 0; i < outcome->trace_count; i++)
+            is_known |= strcmp(outcome->traces[i], trace) == 0;
+        outcome->trace_count += !is_known;
+        known += is_known;
+    }
+    uint64_t total = number_of(report, "trace_count");
+    outcome->trace_total += (total > listed ? total : listed) - known;
+}
+
+static void add_losses(struct outcome *outcome, const cJSON *report)
+{
+    const cJSON *item;
+    cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(report, "losses"))
+    {
+        size_t i = 0;
+        if (!cJSON_IsNumber(item) || item->valuedouble < 1)
+            continue;
+        while (i < outcome->loss_count && strcmp(outcome->losses[i].name, item->string) != 0)
+            i++;
+        if (i == OUTCOME_LOSSES_MAX)
+            continue;
+        if (i == outcome->loss_count) {
+            outcome->losses[i].name = memory_copy_string(item->string);
+            outcome->losses[i].count = 0;
+            outcome->loss_count++;
+        }
+        outcome->losses[i].count += (uint64_t)item->valuedouble;
+    }
+}
+
+static bool is_same(const char *a, const char *b)
+{
+    return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+/* The output of another process that goes to the same place, or a new one; NULL when there are too many. One
+ * process may have two that go to the same place. */
+static struct outcome_output *find_output(struct outcome *outcome, const char *kind, const char *endpoint)
+{
+    for (size_t i = 0; i < outcome->output_count; i++) {
+        struct outcome_output *output = &outcome->outputs[i];
+        if (output->last_report != outcome->reports && is_same(output->kind, kind) &&
+            is_same(output->endpoint, endpoint))
+            return output;
+    }
+    if (outcome->output_count == OUTCOME_OUTPUTS_MAX)
+        return NULL;
+    struct outcome_output *output = &outcome->outputs[outcome->output_count++];
+    *output = (struct outcome_output){.kind = memory_copy_string(kind),
+                                      .endpoint = endpoint ? memory_copy_string(endpoint) : NULL};
+    return output;
+}
+
+static void add_outputs(struct outcome *outcome, const cJSON *report, bool is_root)
+{
+    const cJSON *item;
+    cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(report, "outputs"))
+    {
+        const char *kind = string_of(item, "kind");
+        struct outcome_output *output = kind ? find_output(outcome, kind, string_of(item, "endpoint")) : NULL;
+        if (!output)
+            continue;
+        bool has_own = cJSON_HasObjectItem(item, "delivered");
+        output->processes += !is_root;
+        output->last_report = outcome->reports;
+        output->spans += number_of(report, "spans");
+        output->delivered += number_of(has_own ? item : report, "delivered");
+        output->spooled += number_of(item, "spooled");
+    }
+}
+
+/* False: the process has not been traced, and there is nothing to add. */
+static bool add_end(struct outcome *outcome, const cJSON *report)
+{
+    const char *state = string_of(report, "state"), *program = string_of(report, "program"),
+               *why = string_of(report, "why");
+    struct outcome_end end = {.state = OUTCOME_RUNNING};
+    if (!state || strcmp(state, "ended") == 0)
+        return true;
+    if (strcmp(state, "not traced") == 0)
+        end.state = OUTCOME_NOT_TRACED;
+    else if (strcmp(state, "exiting") == 0)
+        end.state = OUTCOME_EXITING;
+    bool is_traced = end.state != OUTCOME_NOT_TRACED;
+    outcome->unfinished += is_traced;
+    outcome->not_traced += !is_traced;
+    if (outcome->end_count == OUTCOME_ENDS_MAX)
+        return is_traced;
+    end.pid = (pid_t)number_of(report, "pid");
+    end.program = memory_copy_string(program ? program : "");
+    end.why = memory_copy_string(why ? why : "");
+    end.start_ns = number_of(report, "start_ns");
+    end.last_delivery_ns = number_of(report, "last_delivery_ns");
+    outcome->ends[outcome->end_count++] = end;
+    return is_traced;
+}
+
+bool outcome_add(struct outcome *outcome, const char *json, bool is_root)
+{
+    cJSON *report = cJSON_Parse(json);
+    if (!cJSON_IsObject(report)) {
+        cJSON_Delete(report);
+        return false;
+    }
+    outcome->reports++;
+    if (!add_end(outcome, report)) {
+        cJSON_Delete(report);
+        return true;
+    }
+    outcome->processes += !is_root;
+    outcome->spans += number_of(report, "spans");
+    outcome->delivered += number_of(report, "delivered");
+    const cJSON *counters = cJSON_GetObjectItemCaseSensitive(report, "counters");
+    outcome->sleeps += number_of(counters, "sleeps");
+    outcome->asleep_ns += number_of(counters, "asleep_ns");
+    outcome->spooled += number_of(counters, "spans_spooled_left");
+    const cJSON *own = cJSON_GetObjectItemCaseSensitive(report, "own");
+    outcome->callback_ns += number_of(own, "callback_ns");
+    outcome->callback_calls += number_of(own, "callback_calls");
+    outcome->own_threads_ns +=
+        number_of(own, "pipeline_ns") + number_of(own, "sender_ns") + number_of(own, "control_ns");
+    add_traces(outcome, report);
+    add_losses(outcome, report);
+    add_outputs(outcome, report, is_root);
+    const char *recording = string_of(report, "recording");
+    if (recording && outcome->recording_count < OUTCOME_FILES_MAX) {
+        outcome->recordings[outcome->recording_count].path = memory_copy_string(recording);
+        outcome->recordings[outcome->recording_count++].events = number_of(report, "events");
+    }
+    cJSON_Delete(report);
+    return true;
+}
+
+bool outcome_has_arrived(const struct outcome *outcome)
+{
+    bool has_arrived = outcome->delivered > 0;
+    for (size_t i = 0; i < outcome->output_count; i++)
+        has_arrived |= outcome->outputs[i].delivered > 0;
+    return has_arrived;
+}
+
+bool outcome_failed(const struct outcome *outcome)
+{
+    bool failed =
+        outcome->output_count == 0 && outcome->spans > 0 && outcome->delivered + outcome->spooled == 0;
+    for (size_t i = 0; i < outcome->output_count; i++)
+        failed |=
+            outcome->outputs[i].spans > 0 && outcome->outputs[i].delivered + outcome->outputs[i].spooled == 0;
+    return failed;
+}
+
+static bool add_file(struct outcome *outcome, const char *path, bool is_root)
+{
+    FILE *file = fopen(path, "re");
+    if (!file)
+        return false;
+    char *text = memory_take(REPORT_BYTES_MAX + 1, 1);
+    size_t got = fread(text, 1, REPORT_BYTES_MAX, file);
+    bool is_good = got > 0 && outcome_add(outcome, text, is_root);
+    fclose(file);
+    free(text);
+    return is_good;
+}
+
+/* Unfinished ones are hidden. */
+static int is_report(const struct dirent *entry)
+{
+    return entry->d_name[0] != '.';
+}
+
+void outcome_read(struct outcome *outcome, const char *directory)
+{
+    struct dirent **entries = NULL;
+    *outcome = (struct outcome){0};
+    int count = scandir(directory, &entries, is_report, alphasort);
+    for (int i = 0; i < count; i++) {
+        char *path = memory_format("%s/%s", directory, entries[i]->d_name);
+        bool is_root = strncmp(entries[i]->d_name, OUTCOME_ROOT_REPORT, strlen(OUTCOME_ROOT_REPORT)) == 0;
+        outcome->unreadable += !add_file(outcome, path, is_root);
+        free(path);
+        free(entries[i]);
+    }
+    free(entries);
+}
+
+void outcome_deinit(struct outcome *outcome)
+{
+    for (size_t i = 0; i < outcome->loss_count; i++)
+        free(outcome->losses[i].name);
+    for (size_t i = 0; i < outcome->output_count; i++) {
+        free(outcome->outputs[i].kind);
+        free(outcome->outputs[i].endpoint);
+    }
+    for (size_t i = 0; i < outcome->recording_count; i++)
+        free(outcome->recordings[i].path);
+    for (size_t i = 0; i < outcome->end_count; i++) {
+        free(outcome->ends[i].program);
+        free(outcome->ends[i].why);
+    }
+    *outcome = (struct outcome){0};
+}

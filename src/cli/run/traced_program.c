@@ -1,0 +1,120 @@
+#include "cli/run/traced_program.h"
+
+#include "cli/util/xalloc.h"
+#include "cli/run/outcome.h"
+#include "cli/trace/trace_source.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static bool is_executable(const char *path)
+{
+    struct stat facts;
+    return stat(path, &facts) == 0 && S_ISREG(facts.st_mode) && access(path, X_OK) == 0;
+}
+
+static bool lies_in_path(const char *name)
+{
+    const char *path = getenv("PATH");
+    bool is_found = false;
+    for (const char *at = path ? path : ""; *at && !is_found;) {
+        size_t len = strcspn(at, ":");
+        char *file = memory_format("%.*s/%s", (int)len, at, name);
+        is_found = len && is_executable(file);
+        free(file);
+        at += len + (at[len] == ':');
+    }
+    return is_found;
+}
+
+/* On some file systems everything may be executed. */
+static bool is_data(const char *path)
+{
+    FILE *file = fopen(path, "re");
+    int first = file ? fgetc(file) : EOF;
+    if (file)
+        fclose(file);
+    return first == '{' || source_is_recording(path);
+}
+
+bool live_is_program(const char *operand)
+{
+    if (access(operand, F_OK) == 0)
+        return is_executable(operand) && !is_data(operand);
+    return *operand && !strchr(operand, '/') && lies_in_path(operand);
+}
+
+static enum status make_directory(struct live *live, struct error *err)
+{
+    const char *tmp = getenv("TMPDIR");
+    char *directory = memory_format("%s/cuspan-stat-XXXXXX", tmp && *tmp ? tmp : "/tmp");
+    if (!mkdtemp(directory)) {
+        enum status status =
+            error_set(err, STATUS_IO, "%.300s: %s (TMPDIR says where)", directory, strerror(errno));
+        free(directory);
+        return status;
+    }
+    live->directory = directory;
+    live->spans = memory_format("%s/spans.jsonl", directory);
+    return STATUS_OK;
+}
+
+static void apply(void *context)
+{
+    injection_apply(context);
+}
+
+static enum status run(struct live *live, char **program, int *result, struct error *err)
+{
+    *result = EXIT_USAGE;
+    enum status status = injection_prepare(&live->injection, err);
+    if (status != STATUS_OK)
+        return status;
+    status = launch(program, apply, &live->injection, &live->launched, err);
+    *result = status == STATUS_NOT_FOUND ? EXIT_NO_PROGRAM : EXIT_CANNOT_RUN;
+    return status;
+}
+
+static void report(const struct live *live)
+{
+    struct outcome outcome;
+    outcome_read(&outcome, live->injection.report_dir);
+    if (!live->injection.is_quiet)
+        outcome_print_shortfall(&outcome, &live->launched, stderr);
+    outcome_deinit(&outcome);
+}
+
+int live_run(struct live *live, const struct options *options, char **program)
+{
+    struct error err = {""};
+    int result = EXIT_FAILED;
+    enum status status = make_directory(live, &err);
+    if (status == STATUS_OK) {
+        result = injection_set_path(&live->injection, options, "output_file", live->spans);
+        if (result != EXIT_OK)
+            return result;
+        status = run(live, program, &result, &err);
+    }
+    if (status != STATUS_OK) {
+        fprintf(stderr, "cuspan %s: %s\n", options->command->name, err.text);
+        return result;
+    }
+    report(live);
+    return EXIT_OK;
+}
+
+void live_deinit(struct live *live)
+{
+    if (live->spans)
+        unlink(live->spans);
+    if (live->directory)
+        rmdir(live->directory);
+    free(live->spans);
+    free(live->directory);
+    injection_deinit(&live->injection);
+    *live = (struct live){0};
+}

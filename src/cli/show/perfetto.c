@@ -1,0 +1,318 @@
+#include "cli/show/perfetto.h"
+
+#include "cli/util/xalloc.h"
+#include "cli/util/progress.h"
+#include "cli/util/text.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Numbers above every pid and tid of Linux: no GPU or stream is taken for a process or a thread. */
+#define GPU_PID_FIRST   10000000u
+#define LANE_TID_FIRST  10000000u
+#define SAFE_DIGITS     15  /* integers of more digits don't survive JavaScript's numbers and go as strings */
+#define NESTING_MAX     512 /* slices open at once on one track */
+#define SPREAD_TID_STEP 100000000u
+#define SPREAD_MAX      40 /* what overlaps even more lies on the last one and is cut short by the viewer */
+
+/* Slices of one track must nest. Spans that overlap go to further tracks beside it. */
+struct track {
+    uint64_t key;    /* process << 32 | thread */
+    uint32_t next;   /* the one beside it, or TRACE_NONE */
+    uint32_t spread; /* 0 for the track itself, 1 for the first beside it */
+    size_t depth;
+    uint64_t ends[NESTING_MAX];
+};
+
+struct writer {
+    FILE *out;
+    const struct trace *trace;
+    struct text line;
+    bool is_first;
+    struct track *tracks;
+    size_t track_count, track_capacity;
+    struct map track_map;
+};
+
+static void begin_event(struct writer *writer, const char *phase)
+{
+    text_clear(&writer->line);
+    text_add_format(&writer->line, "%s{\"ph\":\"%s\"", writer->is_first ? "" : ",\n", phase);
+    writer->is_first = false;
+}
+
+static void end_event(struct writer *writer)
+{
+    text_add(&writer->line, "}");
+    fwrite(writer->line.data, 1, writer->line.len, writer->out);
+}
+
+static void add_string(struct text *text, const char *key, const char *value)
+{
+    text_add_format(text, ",\"%s\":\"", key);
+    text_add_json(text, value);
+    text_add(text, "\"");
+}
+
+static void add_track(struct text *text, uint64_t key)
+{
+    text_add_format(text, ",\"pid\":%" PRIu64 ",\"tid\":%" PRIu64, key >> 32, key & UINT32_MAX);
+}
+
+/* Times count from the trace's start: ns since 1970 don't fit into JSON's numbers. */
+static void add_time(struct text *text, const char *key, uint64_t ns)
+{
+    text_add_format(text, ",\"%s\":%" PRIu64 ".%03u", key, ns / 1000, (unsigned)(ns % 1000));
+}
+
+static bool is_safe_integer(const char *value)
+{
+    size_t digits = strspn(value + (*value == '-'), "0123456789");
+    const char *first = value + (*value == '-');
+    return digits > 0 && digits <= SAFE_DIGITS && first[digits] == 0 && (first[0] != '0' || digits == 1);
+}
+
+static bool is_safe_real(const char *value)
+{
+    char *end;
+    const char *first = value + (*value == '-');
+    if (!isdigit((unsigned char)*first) || strpbrk(value, "xXnN"))
+        return false;
+    bool has_leading_zero = first[0] == '0' && isdigit((unsigned char)first[1]);
+    double number = strtod(value, &end);
+    return isfinite(number) && *end == 0 && end[-1] != '.' && !has_leading_zero;
+}
+
+static void add_argument(struct text *text, const char *key, const char *value, uint32_t type)
+{
+    bool is_raw = (type == TRACE_INT && is_safe_integer(value)) ||
+                  (type == TRACE_DOUBLE && is_safe_real(value)) ||
+                  (type == TRACE_BOOL && (strcmp(value, "true") == 0 || strcmp(value, "false") == 0));
+    text_add(text, "\"");
+    text_add_json(text, key);
+    text_add(text, is_raw ? "\":" : "\":\"");
+    if (is_raw)
+        text_add(text, value);
+    else
+        text_add_json(text, value);
+    text_add(text, is_raw ? "" : "\"");
+}
+
+static void add_arguments(struct writer *writer, const struct trace_span *span)
+{
+    const struct trace *trace = writer->trace;
+    struct text *text = &writer->line;
+    text_add_format(text, ",\"args\":{\"span_id\":\"%016" PRIx64 "\"", span->id);
+    if (span->error) {
+        text_add(text, ",");
+        add_argument(text, "error", trace_string(trace, span->error), TRACE_STRING);
+    }
+    for (uint32_t i = span->attr_first; i < span->attr_first + span->attr_count; i++) {
+        const struct trace_attr *attr = &trace->attrs[i];
+        text_add(text, ",");
+        add_argument(text, trace_string(trace, attr->key), trace_string(trace, attr->value), attr->type);
+    }
+    text_add(text, "}");
+}
+
+static uint32_t pid_of(const struct trace *trace, uint32_t resource)
+{
+    const struct trace_resource *r = &trace->resources[resource];
+    unsigned long pid = r->device ? 0 : strtoul(trace_string(trace, r->pid), NULL, 10);
+    return pid && pid < GPU_PID_FIRST ? (uint32_t)pid : GPU_PID_FIRST + resource;
+}
+
+static uint64_t track_key(const struct trace *trace, const struct trace_span *span)
+{
+    uint32_t tid = 0;
+    if (span->lane != TRACE_NONE) {
+        tid = LANE_TID_FIRST + span->lane;
+    } else if (span->thread != TRACE_NONE) {
+        unsigned long id = strtoul(trace_string(trace, trace->threads[span->thread].id), NULL, 10);
+        tid = id && id < LANE_TID_FIRST ? (uint32_t)id : LANE_TID_FIRST / 2 + span->thread;
+    }
+    return (uint64_t)pid_of(trace, span->resource) << 32 | tid;
+}
+
+static uint32_t add_new_track(struct writer *writer, uint64_t key, uint32_t spread)
+{
+    writer->tracks =
+        memory_grow(writer->tracks, &writer->track_capacity, writer->track_count + 1, sizeof *writer->tracks);
+    struct track *track = &writer->tracks[writer->track_count];
+    track->key = key + (uint64_t)spread * SPREAD_TID_STEP;
+    track->next = TRACE_NONE;
+    track->spread = spread;
+    track->depth = 0;
+    return (uint32_t)writer->track_count++;
+}
+
+/* Opens the span as the innermost slice of the track if it nests there. */
+static bool nest(struct track *track, const struct trace_span *span)
+{
+    while (track->depth > 0 && track->ends[track->depth - 1] <= span->start_ns)
+        track->depth--;
+    bool fits = track->depth == 0 || span->end_ns <= track->ends[track->depth - 1];
+    if (!fits || track->depth == NESTING_MAX)
+        return false;
+    track->ends[track->depth++] = span->end_ns;
+    return true;
+}
+
+static void name_track(struct writer *writer, const struct trace_span *span, const struct track *track)
+{
+    const struct trace *trace = writer->trace;
+    struct text name = {0};
+    if (span->lane != TRACE_NONE) {
+        const struct trace_lane *lane = &trace->lanes[span->lane];
+        text_add_format(&name, "stream %s", trace_string(trace, lane->stream));
+        if (lane->context)
+            text_add_format(&name, " (context %s)", trace_string(trace, lane->context));
+    } else if (span->thread != TRACE_NONE) {
+        const struct trace_thread *thread = &trace->threads[span->thread];
+        text_add_format(&name, "%s", thread->name ? trace_string(trace, thread->name) : "thread");
+        text_add_format(&name, " %s", trace_string(trace, thread->id));
+    } else {
+        text_add(&name, "session");
+    }
+    if (track->spread)
+        text_add_format(&name, ", overlapping (%u)", track->spread);
+    begin_event(writer, "M");
+    add_track(&writer->line, track->key);
+    text_add(&writer->line, ",\"name\":\"thread_name\",\"args\":{\"name\":\"");
+    text_add_json(&writer->line, name.data);
+    text_add(&writer->line, "\"}");
+    end_event(writer);
+    begin_event(writer, "M");
+    add_track(&writer->line, track->key);
+    text_add_format(&writer->line, ",\"name\":\"thread_sort_index\",\"args\":{\"sort_index\":%zu}",
+                    writer->track_count);
+    end_event(writer);
+    text_deinit(&name);
+}
+
+static uint64_t find_track(struct writer *writer, const struct trace_span *span)
+{
+    uint64_t key = track_key(writer->trace, span);
+    uint32_t index = map_get(&writer->track_map, key), last = TRACE_NONE, spread = 0;
+    while (index != TRACE_NONE && !nest(&writer->tracks[index], span)) {
+        last = index;
+        spread = writer->tracks[index].spread + 1;
+        index = writer->tracks[index].next;
+    }
+    if (index == TRACE_NONE && spread > SPREAD_MAX)
+        return writer->tracks[last].key;
+    if (index == TRACE_NONE) {
+        index = add_new_track(writer, key, spread);
+        if (last == TRACE_NONE)
+            map_set(&writer->track_map, key, index);
+        else
+            writer->tracks[last].next = index;
+        nest(&writer->tracks[index], span);
+        name_track(writer, span, &writer->tracks[index]);
+    }
+    return writer->tracks[index].key;
+}
+
+static void write_process(struct writer *writer, uint32_t index)
+{
+    const struct trace *trace = writer->trace;
+    const struct trace_resource *resource = &trace->resources[index];
+    uint64_t key = (uint64_t)pid_of(trace, index) << 32;
+    struct text name = {0};
+    text_clear(&name);
+    if (resource->device)
+        text_add_format(&name, "GPU %s %s", trace_string(trace, resource->device),
+                        trace_string(trace, resource->device_name));
+    else
+        text_add_format(&name, "%s", resource->service ? trace_string(trace, resource->service) : "process");
+    begin_event(writer, "M");
+    add_track(&writer->line, key);
+    text_add(&writer->line, ",\"name\":\"process_name\",\"args\":{\"name\":\"");
+    text_add_json(&writer->line, name.data);
+    text_add(&writer->line, "\"}");
+    end_event(writer);
+    begin_event(writer, "M");
+    add_track(&writer->line, key);
+    text_add_format(&writer->line, ",\"name\":\"process_sort_index\",\"args\":{\"sort_index\":%u}",
+                    index + (resource->device ? GPU_PID_FIRST : 0));
+    end_event(writer);
+    text_deinit(&name);
+}
+
+/* From inside the call's slice to the begin of the GPU's. */
+static void write_arrow(struct writer *writer, const struct trace_span *from, const struct trace_span *to,
+                        uint64_t from_track, uint64_t to_track)
+{
+    const struct trace *trace = writer->trace;
+    begin_event(writer, "s");
+    text_add_format(&writer->line, ",\"cat\":\"cuda\",\"name\":\"causes\",\"id\":\"%016" PRIx64 "\"", to->id);
+    add_track(&writer->line, from_track);
+    add_time(&writer->line, "ts", from->start_ns - trace->start_ns);
+    end_event(writer);
+    begin_event(writer, "f");
+    text_add_format(&writer->line,
+                    ",\"cat\":\"cuda\",\"name\":\"causes\",\"id\":\"%016" PRIx64 "\",\"bp\":\"e\"", to->id);
+    add_track(&writer->line, to_track);
+    add_time(&writer->line, "ts", to->start_ns - trace->start_ns);
+    end_event(writer);
+}
+
+static void write_span(struct writer *writer, uint32_t index, uint64_t *tracks)
+{
+    const struct trace *trace = writer->trace;
+    const struct trace_span *span = &trace->spans[index];
+    tracks[index] = find_track(writer, span);
+    begin_event(writer, "X");
+    add_string(&writer->line, "name", trace_string(trace, span->name));
+    add_string(&writer->line, "cat", trace_class_name(span->class));
+    add_track(&writer->line, tracks[index]);
+    add_time(&writer->line, "ts", span->start_ns - trace->start_ns);
+    add_time(&writer->line, "dur", span->end_ns - span->start_ns);
+    if (span->error)
+        text_add(&writer->line, ",\"cname\":\"terrible\"");
+    add_arguments(writer, span);
+    end_event(writer);
+}
+
+static void write_head(struct writer *writer)
+{
+    const struct trace *trace = writer->trace;
+    text_add(&writer->line, "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"trace_id\":\"");
+    text_add_json(&writer->line, trace_string(trace, trace->id));
+    text_add_format(&writer->line,
+                    "\",\"start_unix_ns\":\"%" PRIu64 "\",\"producer\":\"cuspan " CUSPAN_VERSION "\"},\n",
+                    trace->start_ns);
+    text_add(&writer->line, "\"traceEvents\":[\n");
+    fwrite(writer->line.data, 1, writer->line.len, writer->out);
+}
+
+void perfetto_write(FILE *out, const struct trace *trace)
+{
+    struct writer writer = {.out = out, .trace = trace, .is_first = true};
+    uint64_t *tracks = memory_take(trace->span_count, sizeof *tracks);
+    struct progress progress;
+    progress_begin(&progress, "writing for Perfetto");
+    write_head(&writer);
+    for (uint32_t i = 0; i < trace->resource_count; i++)
+        write_process(&writer, i);
+    for (uint32_t i = 0; i < trace->span_count; i++) {
+        write_span(&writer, i, tracks);
+        progress_update(&progress, i, trace->span_count * 2);
+    }
+    for (uint32_t i = 0; i < trace->span_count; i++) {
+        const struct trace_span *span = &trace->spans[i];
+        if (span->lane != TRACE_NONE && span->parent != TRACE_NONE &&
+            trace->spans[span->parent].lane == TRACE_NONE)
+            write_arrow(&writer, &trace->spans[span->parent], span, tracks[span->parent], tracks[i]);
+        progress_update(&progress, trace->span_count + i, trace->span_count * 2);
+    }
+    fputs("\n]}\n", out);
+    progress_end(&progress);
+    free(tracks);
+    free(writer.tracks);
+    map_deinit(&writer.track_map);
+    text_deinit(&writer.line);
+}

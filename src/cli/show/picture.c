@@ -1,0 +1,416 @@
+#include "cli/show/picture.h"
+
+#include "cli/show/bars.h"
+#include "cli/show/label.h"
+#include "cli/util/xalloc.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define TIME_COLUMNS       8   /* "41.3 µs" and a blank before it */
+#define EACH_COLUMNS_MIN   100 /* on narrower terminals, no column for the average */
+#define LABEL_COLUMNS_MIN  14
+#define LANES_MAX          16
+#define OTHER_TRACES_SHOWN 3
+
+struct picture {
+    FILE *out;
+    const struct trace *trace;
+    const struct picture_options *options;
+    struct outline outline;
+    struct scale scale;
+    size_t label_columns;
+    bool has_groups;
+    bool has_each;
+    struct text line;
+};
+
+static void end_line(struct picture *picture)
+{
+    struct text *line = &picture->line;
+    while (line->len && line->data[line->len - 1] == ' ')
+        line->len--;
+    fwrite(line->data, 1, line->len, picture->out);
+    fputc('\n', picture->out);
+    text_clear(line);
+}
+
+/* A line of its own, as long as the terminal is wide. */
+static void add_note(struct picture *picture, const char *string)
+{
+    struct label_writer writer = {&picture->line, picture->options->columns, picture->options->color,
+                                  picture->options->utf8};
+    label_add_part(&writer, string, STYLE_DIM);
+    end_line(picture);
+}
+
+static void add_time(struct picture *picture, const char *time)
+{
+    size_t columns = text_columns(time, picture->options->utf8);
+    text_add_char(&picture->line, ' ', columns < TIME_COLUMNS ? TIME_COLUMNS - columns : 1);
+    text_add(&picture->line, time);
+}
+
+/* The label's rest, the times and the bar, which all lines have in the same columns. */
+static void add_right_side(struct picture *picture, size_t label_rest, uint64_t total_ns, const char *each,
+                           const uint32_t *spans, size_t span_count, unsigned style)
+{
+    char number[TEXT_NUMBER_BYTES];
+    text_add_char(&picture->line, ' ', label_rest);
+    add_time(picture, text_duration(number, total_ns, picture->options->utf8));
+    if (picture->has_each)
+        add_time(picture, each);
+    text_add(&picture->line, " ");
+    struct bars_look look = {style, picture->options->color, picture->options->utf8};
+    bars_add(&picture->line, picture->trace, spans, span_count, &picture->scale, &look);
+}
+
+static unsigned style_of(const struct trace *trace, const struct outline_group *group)
+{
+    const struct trace_span *first = &trace->spans[group->members[0]];
+    if (group->kind != OUTLINE_SPANS)
+        return STYLE_CLASS + CLASS_SESSION;
+    return first->error ? STYLE_ERROR : STYLE_CLASS + first->class;
+}
+
+static void draw_row(struct picture *picture, const struct outline_row *row)
+{
+    const struct outline_group *group = row->group;
+    struct label_writer writer = {&picture->line, picture->label_columns, picture->options->color,
+                                  picture->options->utf8};
+    char each[TEXT_NUMBER_BYTES] = "";
+    if (group->count > 1)
+        text_duration(each, group->total_ns / group->count, picture->options->utf8);
+    label_add(&writer, picture->trace, row);
+    add_right_side(picture, writer.columns, group->total_ns, each, group->members, group->count,
+                   style_of(picture->trace, group));
+    end_line(picture);
+}
+
+static void draw_axis(struct picture *picture)
+{
+    text_add_char(&picture->line, ' ', picture->label_columns);
+    style_begin(&picture->line, STYLE_DIM, picture->options->color);
+    add_time(picture, picture->has_groups ? "total" : "");
+    if (picture->has_each)
+        add_time(picture, "each");
+    text_add(&picture->line, " ");
+    bars_add_axis(&picture->line, &picture->scale, picture->options->utf8);
+    style_end(&picture->line, STYLE_DIM, picture->options->color);
+    end_line(picture);
+}
+
+/* The spans of a device (lane TRACE_NONE) or of one of its lanes, in order of time. */
+static size_t collect(const struct trace *trace, uint32_t resource, uint32_t lane, uint32_t *spans)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < trace->span_count; i++) {
+        const struct trace_span *span = &trace->spans[i];
+        if (span->lane != TRACE_NONE && span->resource == resource &&
+            (lane == TRACE_NONE || span->lane == lane))
+            spans[count++] = (uint32_t)i;
+    }
+    return count;
+}
+
+static bool is_device(const struct trace *trace, uint32_t resource)
+{
+    for (size_t i = 0; i < trace->lane_count; i++) {
+        if (trace->lanes[i].resource == resource)
+            return true;
+    }
+    return false;
+}
+
+static void add_counted(struct text *text, const char *separator, size_t count, const char *one,
+                        const char *many)
+{
+    char number[TEXT_NUMBER_BYTES];
+    text_add_format(text, "%s%s %s", text->len ? separator : "", text_count(number, count),
+                    count == 1 ? one : many);
+}
+
+static void add_lane_facts(struct text *text, const struct trace *trace, const uint32_t *spans, size_t count)
+{
+    static const struct {
+        uint32_t class;
+        const char *one, *many;
+    } kinds[] = {{CLASS_KERNEL, "kernel", "kernels"},
+                 {CLASS_COPY, "copy", "copies"},
+                 {CLASS_FILL, "fill", "fills"},
+                 {CLASS_GPU_OTHER, "other", "others"}};
+    struct text facts = {0};
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+        size_t found = 0;
+        for (size_t i = 0; i < count; i++)
+            found += trace->spans[spans[i]].class == kinds[k].class;
+        if (found)
+            add_counted(&facts, ", ", found, kinds[k].one, kinds[k].many);
+    }
+    text_add_format(text, "  %s", facts.len ? facts.data : "");
+    text_deinit(&facts);
+}
+
+static bool has_several_contexts(const struct trace *trace, uint32_t resource)
+{
+    uint32_t context = TRACE_NONE;
+    for (size_t i = 0; i < trace->lane_count; i++) {
+        if (trace->lanes[i].resource != resource)
+            continue;
+        if (context != TRACE_NONE && trace->lanes[i].context != context)
+            return true;
+        context = trace->lanes[i].context;
+    }
+    return false;
+}
+
+static void draw_lane(struct picture *picture, uint32_t index, uint32_t *spans, bool is_last)
+{
+    const struct trace *trace = picture->trace;
+    const struct trace_lane *lane = &trace->lanes[index];
+    size_t count = collect(trace, lane->resource, index, spans);
+    struct text name = {0}, facts = {0};
+    if (has_several_contexts(trace, lane->resource))
+        text_add_format(&name, "context %s ", trace_string(trace, lane->context));
+    text_add_format(&name, "stream %s", lane->stream ? trace_string(trace, lane->stream) : "?");
+    add_lane_facts(&facts, trace, spans, count);
+    struct label_writer writer = {&picture->line, picture->label_columns, picture->options->color,
+                                  picture->options->utf8};
+    label_add_part(&writer, picture->options->utf8 ? (is_last ? "└ " : "├ ") : (is_last ? "`-" : "|-"),
+                   STYLE_DIM);
+    label_add_part(&writer, name.data, STYLE_PLAIN);
+    label_add_whole(&writer, facts.data, STYLE_DIM);
+    uint64_t busy = bars_covered_ns(trace, spans, count);
+    char share[TEXT_NUMBER_BYTES];
+    text_share(share, busy, trace->end_ns - trace->start_ns);
+    add_right_side(picture, writer.columns, busy, share, spans, count, STYLE_CLASS + CLASS_KERNEL);
+    end_line(picture);
+    text_deinit(&name);
+    text_deinit(&facts);
+}
+
+static void draw_device(struct picture *picture, uint32_t resource, uint32_t *spans)
+{
+    const struct trace *trace = picture->trace;
+    const struct trace_resource *device = &trace->resources[resource];
+    struct label_writer writer = {&picture->line, picture->label_columns, picture->options->color,
+                                  picture->options->utf8};
+    size_t lanes = 0, drawn = 0;
+    char name[64], share[TEXT_NUMBER_BYTES];
+    for (size_t i = 0; i < trace->lane_count; i++)
+        lanes += trace->lanes[i].resource == resource;
+    bool has_number = device->device && strlen(trace_string(trace, device->device)) <= 3;
+    snprintf(name, sizeof name, "GPU %s", has_number ? trace_string(trace, device->device) : "");
+    label_add_part(&writer, name, STYLE_BOLD);
+    if (device->device_name) {
+        label_add_part(&writer, "  ", STYLE_PLAIN);
+        label_add_part(&writer, trace_string(trace, device->device_name), STYLE_PLAIN);
+    }
+    size_t count = collect(trace, resource, TRACE_NONE, spans);
+    uint64_t busy = bars_covered_ns(trace, spans, count);
+    text_share(share, busy, trace->end_ns - trace->start_ns);
+    add_right_side(picture, writer.columns, busy, share, spans, count, STYLE_CLASS + CLASS_KERNEL);
+    end_line(picture);
+    for (uint32_t i = 0; i < trace->lane_count; i++) {
+        if (trace->lanes[i].resource != resource)
+            continue;
+        if (drawn++ == LANES_MAX)
+            break;
+        draw_lane(picture, i, spans, drawn == lanes);
+    }
+    if (lanes > LANES_MAX) {
+        char note[64];
+        snprintf(note, sizeof note, "  and %zu more streams", lanes - LANES_MAX);
+        add_note(picture, note);
+    }
+}
+
+static void draw_devices(struct picture *picture)
+{
+    if (picture->trace->lane_count == 0)
+        return;
+    uint32_t *spans = memory_take(picture->trace->span_count, sizeof *spans);
+    fputc('\n', picture->out);
+    for (uint32_t i = 0; i < picture->trace->resource_count; i++) {
+        if (is_device(picture->trace, i))
+            draw_device(picture, i, spans);
+    }
+    free(spans);
+}
+
+/* Adds a part of the header, on the next line where this one is full. */
+static void add_fact(struct picture *picture, struct label_writer *writer, const char *fact, unsigned style)
+{
+    const char *separator = picture->options->utf8 ? " · " : ", ";
+    bool is_first = picture->line.len == 0;
+    size_t needed = text_columns(fact, writer->utf8) + (is_first ? 0 : text_columns(separator, writer->utf8));
+    if (!is_first && needed > writer->columns) {
+        end_line(picture);
+        writer->columns = picture->options->columns;
+    } else if (!is_first) {
+        label_add_part(writer, separator, STYLE_PLAIN);
+    }
+    label_add_part(writer, fact, style);
+}
+
+/* Time in which some GPU was busy, and its share of the trace, averaged over the GPUs. */
+static void add_busy(struct picture *picture, struct label_writer *writer)
+{
+    const struct trace *trace = picture->trace;
+    uint32_t *spans = memory_take(trace->span_count, sizeof *spans);
+    uint64_t busy = 0, devices = 0;
+    char number[TEXT_NUMBER_BYTES], share[TEXT_NUMBER_BYTES], fact[3 * TEXT_NUMBER_BYTES];
+    for (uint32_t i = 0; i < trace->resource_count; i++) {
+        if (!is_device(trace, i))
+            continue;
+        size_t count = collect(trace, i, TRACE_NONE, spans);
+        busy += bars_covered_ns(trace, spans, count);
+        devices++;
+    }
+    free(spans);
+    if (!devices)
+        return;
+    snprintf(fact, sizeof fact, "%llu GPUs", (unsigned long long)devices);
+    if (devices > 1)
+        add_fact(picture, writer, fact, STYLE_PLAIN);
+    snprintf(fact, sizeof fact, "GPU busy %s (%s)", text_duration(number, busy, picture->options->utf8),
+             text_share(share, busy, (trace->end_ns - trace->start_ns) * devices));
+    add_fact(picture, writer, fact, STYLE_PLAIN);
+}
+
+static size_t count_errors(const struct trace *trace)
+{
+    size_t errors = 0;
+    for (size_t i = 0; i < trace->span_count; i++)
+        errors += trace->spans[i].error != 0;
+    return errors;
+}
+
+static void draw_title(struct picture *picture)
+{
+    const struct trace *trace = picture->trace;
+    const struct trace_resource *resource = &trace->resources[trace->spans[0].resource];
+    struct label_writer writer = {&picture->line, picture->options->columns, picture->options->color,
+                                  picture->options->utf8};
+    const char *id = trace_string(trace, trace->id);
+    label_add_part(&writer, resource->service ? trace_string(trace, resource->service) : "trace", STYLE_BOLD);
+    if (writer.columns < strlen("  trace ") + strlen(id)) {
+        end_line(picture);
+        writer.columns = picture->options->columns;
+    } else {
+        label_add_part(&writer, "  ", STYLE_PLAIN);
+    }
+    label_add_part(&writer, "trace ", STYLE_DIM);
+    label_add_part(&writer, id, STYLE_DIM);
+    end_line(picture);
+}
+
+static void draw_header(struct picture *picture)
+{
+    const struct trace *trace = picture->trace;
+    struct label_writer writer = {&picture->line, picture->options->columns, picture->options->color,
+                                  picture->options->utf8};
+    char number[TEXT_NUMBER_BYTES];
+    struct text fact = {0};
+    size_t errors = count_errors(trace);
+    draw_title(picture);
+    add_counted(&fact, "", trace->span_count, "span", "spans");
+    add_fact(picture, &writer, fact.data, STYLE_PLAIN);
+    text_duration(number, trace->end_ns - trace->start_ns, picture->options->utf8);
+    add_fact(picture, &writer, number, STYLE_PLAIN);
+    add_busy(picture, &writer);
+    text_clear(&fact);
+    add_counted(&fact, "", errors, "error", "errors");
+    if (errors)
+        add_fact(picture, &writer, fact.data, STYLE_ERROR);
+    text_deinit(&fact);
+    end_line(picture);
+    fputc('\n', picture->out);
+}
+
+static void note_cuts(struct picture *picture)
+{
+    uint64_t cut_ns = 0;
+    char note[256], number[TEXT_NUMBER_BYTES];
+    for (size_t i = 0; i < picture->scale.cut_count; i++)
+        cut_ns += picture->scale.cuts[i].to_ns - picture->scale.cuts[i].from_ns;
+    snprintf(note, sizeof note, "%s %s in which nothing begins or ends (--linear draws all)",
+             picture->options->utf8 ? "╱╱" : "//", text_duration(number, cut_ns, picture->options->utf8));
+    add_note(picture, note);
+}
+
+static void note_others(struct picture *picture)
+{
+    const struct trace *trace = picture->trace;
+    struct text note = {0};
+    size_t shown = 0;
+    add_counted(&note, "", trace->others,
+                "other trace here (--trace ID):", "other traces here (--trace ID):");
+    for (size_t i = 0; i < trace->list_count && shown < OTHER_TRACES_SHOWN; i++) {
+        if (trace->list[i].id == trace->id)
+            continue;
+        text_add_format(&note, " %.8s (%zu)", trace_string(trace, trace->list[i].id), trace->list[i].spans);
+        shown++;
+    }
+    if (trace->others > shown)
+        text_add(&note, picture->options->utf8 ? " …" : " ...");
+    add_note(picture, note.data);
+    text_deinit(&note);
+}
+
+static void draw_notes(struct picture *picture)
+{
+    const struct trace *trace = picture->trace;
+    char note[256], number[TEXT_NUMBER_BYTES];
+    bool has_cuts = picture->scale.cut_count > 0;
+    if (has_cuts || trace->left_out || trace->is_cut || trace->others)
+        fputc('\n', picture->out);
+    if (has_cuts)
+        note_cuts(picture);
+    if (trace->left_out) {
+        snprintf(note, sizeof note, "%s more spans of this trace were not read (--max-spans)",
+                 text_count(number, trace->left_out));
+        add_note(picture, note);
+    }
+    if (trace->is_cut)
+        add_note(
+            picture,
+            "the last line of the file is incomplete and not shown: its writer was killed or still writes");
+    if (trace->others)
+        note_others(picture);
+}
+
+static void lay_out(struct picture *picture)
+{
+    const struct picture_options *options = picture->options;
+    size_t wanted = LABEL_COLUMNS_MIN, limit = options->columns * 2 / 5 + 2;
+    for (size_t i = 0; i < picture->outline.row_count; i++) {
+        const struct outline_row *row = &picture->outline.rows[i];
+        size_t columns = label_columns(picture->trace, row, options->utf8);
+        wanted = columns > wanted ? columns : wanted;
+        picture->has_groups |= row->group->count > 1;
+    }
+    if (picture->trace->lane_count && wanted < limit)
+        wanted = wanted < 30 ? 30 : wanted; /* room for what the lanes say */
+    picture->label_columns = wanted < limit ? wanted : limit;
+    picture->has_each = picture->has_groups && options->columns >= EACH_COLUMNS_MIN;
+    size_t times = TIME_COLUMNS * (picture->has_each ? 2 : 1);
+    scale_init(&picture->scale, picture->trace, options->columns - picture->label_columns - times - 1,
+               options->is_linear);
+}
+
+void picture_draw(FILE *out, const struct trace *trace, const struct picture_options *options)
+{
+    struct picture picture = {.out = out, .trace = trace, .options = options};
+    text_clear(&picture.line);
+    outline_build(&picture.outline, trace, options->rows_max);
+    lay_out(&picture);
+    draw_header(&picture);
+    draw_axis(&picture);
+    for (size_t i = 0; i < picture.outline.row_count; i++)
+        draw_row(&picture, &picture.outline.rows[i]);
+    draw_devices(&picture);
+    draw_notes(&picture);
+    outline_deinit(&picture.outline);
+    text_deinit(&picture.line);
+}

@@ -1,0 +1,20 @@
+/* A trace as a picture in the terminal: a header, the tree of spans with bars on one scale, the GPU's
+ * streams. */
+#ifndef CUSPAN_CLI_PICTURE_H
+#define CUSPAN_CLI_PICTURE_H
+
+#include "cli/trace/trace.h"
+
+#include <stdio.h>
+
+struct picture_options {
+    size_t columns;
+    size_t rows_max; /* 0: a line for each span */
+    bool is_linear;
+    bool color;
+    bool utf8;
+};
+
+void picture_draw(FILE *out, const struct trace *trace, const struct picture_options *options);
+
+#endif

@@ -1,0 +1,15 @@
+/* A trace as text, one span a line in order of time, made for grep, awk and sort. */
+#ifndef CUSPAN_CLI_LINES_H
+#define CUSPAN_CLI_LINES_H
+
+#include "cli/trace/trace.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+
+/* Columns: start in µs from the trace's start, duration in µs, class, "ok" or "error", thread or stream, span
+ * ID, parent's ID, name; then, behind a tab, the attributes as key=value (quoted where they hold blanks). The
+ * first line names them behind a '#'. */
+void lines_write(FILE *out, const struct trace *trace, bool utf8);
+
+#endif

@@ -1,0 +1,524 @@
+#include "cli/sqlite/sqlite.h"
+
+#include "base/files.h"
+#include "cli/util/xalloc.h"
+#include "cli/sqlite/sqlite_tables.h"
+#include "cli/util/text.h"
+
+#include <errno.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define APPLICATION_ID    1668640622 /* "cusn", at byte 68 of each file that this program has made */
+#define APPLICATION_ID_AT 68
+#define ID_BITS           24 /* Nsight Systems packs a thread's number below its process's, 24 bits each */
+#define ID_MASK           0xffffffu
+#define BYTES_OF_KB       1000
+
+struct writer {
+    const struct trace *trace;
+    sqlite3 *db;
+    sqlite3_stmt *rows[EXPORT_KIND_COUNT];
+    sqlite3_stmt *span, *attribute, *string;
+    struct map strings; /* that StringIds has → 0 */
+    uint32_t activity_key, range_key;
+    bool has_failed;
+};
+
+static void make(struct writer *w, const char *sql)
+{
+    if (!w->has_failed && sqlite3_exec(w->db, sql, NULL, NULL, NULL) != SQLITE_OK)
+        w->has_failed = true;
+}
+
+static sqlite3_stmt *prepare(struct writer *w, const char *sql)
+{
+    sqlite3_stmt *statement = NULL;
+    if (!w->has_failed && sqlite3_prepare_v2(w->db, sql, -1, &statement, NULL) != SQLITE_OK)
+        w->has_failed = true;
+    return statement;
+}
+
+static void step(struct writer *w, sqlite3_stmt *statement)
+{
+    if (w->has_failed)
+        return;
+    w->has_failed = sqlite3_step(statement) != SQLITE_DONE;
+    sqlite3_reset(statement);
+    sqlite3_clear_bindings(statement);
+}
+
+/* What is bound here stands in the trace until the end. */
+static void bind_text(sqlite3_stmt *statement, int at, const char *text)
+{
+    sqlite3_bind_text(statement, at, text, -1, SQLITE_STATIC);
+}
+
+/* The string's number, which StringIds has from now on. */
+static void bind_string(struct writer *w, sqlite3_stmt *statement, int at, uint32_t string)
+{
+    sqlite3_bind_int64(statement, at, string);
+    if (map_get(&w->strings, string) != MAP_NONE)
+        return;
+    map_set(&w->strings, string, 0);
+    sqlite3_bind_int64(w->string, 1, string);
+    bind_text(w->string, 2, trace_string(w->trace, string));
+    step(w, w->string);
+}
+
+/* --- tables --- */
+
+static void create_table(struct writer *w, enum sqlite_kind kind)
+{
+    const struct sqlite_table *table = &sqlite_tables[kind];
+    struct text create = {0}, insert = {0};
+    text_add_format(&create, "CREATE TABLE %s (", table->name);
+    text_add_format(&insert, "INSERT INTO %s VALUES (", table->name);
+    for (size_t c = 0; c < table->column_count; c++) {
+        text_add_format(&create, "%s\"%s\" %s", c ? ", " : "", table->columns[c].name,
+                        table->columns[c].type);
+        text_add(&insert, c ? ",?" : "?");
+    }
+    text_add(&create, ")");
+    text_add(&insert, ")");
+    make(w, create.data);
+    w->rows[kind] = prepare(w, insert.data);
+    text_deinit(&create);
+    text_deinit(&insert);
+}
+
+static void create_tables(struct writer *w)
+{
+    make(w, "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; BEGIN");
+    make(w, "CREATE TABLE StringIds (id INTEGER NOT NULL PRIMARY KEY, value TEXT NOT NULL);"
+            "CREATE TABLE META_DATA_EXPORT (name TEXT NOT NULL, value TEXT);"
+            "CREATE TABLE TARGET_INFO_SESSION_START_TIME (utcEpochNs INTEGER);"
+            "CREATE TABLE PROCESSES (globalPid INTEGER, pid INTEGER, name TEXT);"
+            "CREATE TABLE ThreadNames (nameId INTEGER NOT NULL REFERENCES StringIds(id), priority INTEGER, "
+            "globalTid INTEGER);"
+            "CREATE TABLE TARGET_INFO_GPU (id INTEGER, name TEXT, uuid TEXT, busLocation TEXT, totalMemory "
+            "INTEGER, memoryBandwidth INTEGER, l2CacheSize INTEGER, clockRate INTEGER, smCount INTEGER, "
+            "computeMajor INTEGER, computeMinor INTEGER, cudaId INTEGER, pid INTEGER);"
+            "CREATE TABLE CUSPAN_SPANS (id INTEGER NOT NULL PRIMARY KEY, parentId INTEGER, traceId TEXT NOT "
+            "NULL, spanId TEXT NOT NULL, kind TEXT NOT NULL, nameId INTEGER NOT NULL REFERENCES "
+            "StringIds(id), start INTEGER NOT NULL, \"end\" INTEGER NOT NULL, globalTid INTEGER, error TEXT);"
+            "CREATE TABLE CUSPAN_ATTRIBUTES (spanId INTEGER NOT NULL REFERENCES CUSPAN_SPANS(id), keyId "
+            "INTEGER NOT NULL REFERENCES StringIds(id), value)");
+    make(w, sqlite_enums);
+    for (size_t kind = 0; kind < EXPORT_KIND_COUNT; kind++)
+        create_table(w, (enum sqlite_kind)kind);
+    w->string = prepare(w, "INSERT INTO StringIds VALUES (?,?)");
+    w->span = prepare(w, "INSERT INTO CUSPAN_SPANS VALUES (?,?,?,?,?,?,?,?,?,?)");
+    w->attribute = prepare(w, "INSERT INTO CUSPAN_ATTRIBUTES VALUES (?,?,?)");
+}
+
+/* --- rows --- */
+
+static uint64_t global_pid(const struct trace *trace, uint32_t resource)
+{
+    const char *pid = trace_string(trace, trace->resources[resource].pid);
+    return (strtoull(pid, NULL, 10) & ID_MASK) << ID_BITS;
+}
+
+static uint64_t global_tid(const struct trace *trace, const struct trace_thread *thread)
+{
+    return global_pid(trace, thread->resource) |
+           (strtoull(trace_string(trace, thread->id), NULL, 10) & ID_MASK);
+}
+
+static bool number_of_word(const char *words, const char *wanted, long *number)
+{
+    long at = 0;
+    for (const char *word = words; *word; at++) {
+        size_t whole = strcspn(word, " "), len = strcspn(word, " =");
+        if (strlen(wanted) == len && strncmp(word, wanted, len) == 0) {
+            *number = len < whole ? strtol(word + len + 1, NULL, 10) : at;
+            return true;
+        }
+        word += whole + (word[whole] == ' ');
+    }
+    return false;
+}
+
+/* The `at`th number of "[1,2,3]". */
+static bool number_of_list(const char *list, size_t at, long long *number)
+{
+    const char *from = *list == '[' ? list + 1 : list;
+    for (; at > 0; at--) {
+        from = strchr(from, ',');
+        if (!from)
+            return false;
+        from++;
+    }
+    char *end;
+    *number = strtoll(from, &end, 10);
+    return end != from;
+}
+
+static void bind_attribute(struct writer *w, sqlite3_stmt *row, int at, const struct sqlite_column *column,
+                           const char *value)
+{
+    long number;
+    long long of_list;
+    switch (column->source) {
+    case FROM_INT:
+    case FROM_INT_OR_0:
+        sqlite3_bind_int64(row, at, strtoll(value, NULL, 10));
+        break;
+    case FROM_TEXT:
+        bind_text(row, at, value);
+        break;
+    case FROM_STRING_ID:
+        bind_string(w, row, at, (uint32_t)(value - w->trace->strings));
+        break;
+    case FROM_WORD:
+        if (number_of_word(column->words, value, &number))
+            sqlite3_bind_int64(row, at, number);
+        break;
+    case FROM_X:
+    case FROM_Y:
+    case FROM_Z:
+        if (number_of_list(value, column->source - FROM_X, &of_list))
+            sqlite3_bind_int64(row, at, of_list);
+        break;
+    default:
+        break;
+    }
+}
+
+static void bind_device(const struct writer *w, sqlite3_stmt *row, int at, const struct trace_span *span)
+{
+    const char *device =
+        trace_resource_attr(w->trace, &w->trace->resources[span->resource], "cuda.device.id");
+    if (device)
+        sqlite3_bind_int64(row, at, strtoll(device, NULL, 10));
+}
+
+static void bind_thread(const struct writer *w, sqlite3_stmt *row, int at, const struct trace_span *span)
+{
+    if (span->thread != TRACE_NONE)
+        sqlite3_bind_int64(row, at, (sqlite3_int64)global_tid(w->trace, &w->trace->threads[span->thread]));
+}
+
+static const char *attribute(const struct writer *w, const struct trace_span *span, uint32_t key)
+{
+    const struct trace_attr *attrs = w->trace->attrs + span->attr_first;
+    for (uint32_t i = 0; key != MAP_NONE && i < span->attr_count; i++) {
+        if (attrs[i].key == key)
+            return trace_string(w->trace, attrs[i].value);
+    }
+    return "";
+}
+
+static bool is_mark(const struct writer *w, const struct trace_span *span)
+{
+    return strcmp(attribute(w, span, w->range_key), "mark") == 0;
+}
+
+static void bind_column(struct writer *w, sqlite3_stmt *row, int at, const struct sqlite_column *column,
+                        const struct trace_span *span)
+{
+    const struct trace *trace = w->trace;
+    const char *value = column->attribute ? trace_span_attr(trace, span, column->attribute) : NULL;
+    if (value) {
+        bind_attribute(w, row, at, column, value);
+        return;
+    }
+    switch (column->source) {
+    case FROM_START:
+        sqlite3_bind_int64(row, at, (sqlite3_int64)(span->start_ns - trace->start_ns));
+        break;
+    case FROM_END:
+        sqlite3_bind_int64(row, at, (sqlite3_int64)(span->end_ns - trace->start_ns));
+        break;
+    case FROM_END_OR_NULL:
+        if (!is_mark(w, span))
+            sqlite3_bind_int64(row, at, (sqlite3_int64)(span->end_ns - trace->start_ns));
+        break;
+    case FROM_INT_OR_0:
+        sqlite3_bind_int64(row, at, 0);
+        break;
+    case FROM_NAME_ID:
+        bind_string(w, row, at, span->name);
+        break;
+    case FROM_NAME:
+        bind_text(row, at, trace_string(trace, span->name));
+        break;
+    case FROM_DEVICE:
+        bind_device(w, row, at, span);
+        break;
+    case FROM_GLOBAL_PID:
+        sqlite3_bind_int64(row, at, (sqlite3_int64)global_pid(trace, span->resource));
+        break;
+    case FROM_GLOBAL_TID:
+        bind_thread(w, row, at, span);
+        break;
+    case FROM_SPAN:
+        sqlite3_bind_int64(row, at, span - trace->spans + 1);
+        break;
+    default: /* an attribute that the span hasn't: NULL */
+        break;
+    }
+}
+
+/* EXPORT_KIND_COUNT: none of Nsight Systems' tables. */
+static enum sqlite_kind kind_of(const struct writer *w, const struct trace_span *span)
+{
+    const char *activity = attribute(w, span, w->activity_key);
+    if (span->class == CLASS_KERNEL)
+        return EXPORT_KERNEL;
+    if (span->class == CLASS_COPY)
+        return EXPORT_COPY;
+    if (span->class == CLASS_FILL)
+        return EXPORT_FILL;
+    if (span->class == CLASS_CALL)
+        return EXPORT_CALL;
+    if (strcmp(activity, "graph") == 0)
+        return EXPORT_GRAPH;
+    if (strcmp(activity, "synchronization") == 0)
+        return EXPORT_SYNCHRONIZATION;
+    return *attribute(w, span, w->range_key) ? EXPORT_RANGE : EXPORT_KIND_COUNT;
+}
+
+static void add_row(struct writer *w, const struct trace_span *span)
+{
+    enum sqlite_kind kind = kind_of(w, span);
+    if (kind == EXPORT_KIND_COUNT)
+        return;
+    for (size_t c = 0; c < sqlite_tables[kind].column_count; c++)
+        bind_column(w, w->rows[kind], (int)c + 1, &sqlite_tables[kind].columns[c], span);
+    step(w, w->rows[kind]);
+}
+
+/* A mark that is an event of the range around it has a row as one that is a span of its own: that of an
+ * instant on the range's thread. */
+static void add_mark(struct writer *w, const struct trace_span *range, const struct trace_event *event)
+{
+    struct trace_span mark = *range;
+    mark.start_ns = event->time_ns;
+    mark.name = event->name;
+    mark.attr_first = event->attr_first;
+    mark.attr_count = event->attr_count;
+    for (size_t c = 0; c < sqlite_tables[EXPORT_RANGE].column_count; c++) {
+        const struct sqlite_column *column = &sqlite_tables[EXPORT_RANGE].columns[c];
+        int at = (int)c + 1;
+        if (column->source == FROM_SPAN)
+            bind_column(w, w->rows[EXPORT_RANGE], at, column, range);
+        else if (column->source == FROM_WORD)
+            sqlite3_bind_int(w->rows[EXPORT_RANGE], at, SQLITE_EVENT_TYPE_MARK);
+        else if (column->source != FROM_END_OR_NULL)
+            bind_column(w, w->rows[EXPORT_RANGE], at, column, &mark);
+    }
+    step(w, w->rows[EXPORT_RANGE]);
+}
+
+static void add_marks(struct writer *w, const struct trace_span *span)
+{
+    if (kind_of(w, span) != EXPORT_RANGE)
+        return; /* what happens in calls and sessions is no mark */
+    for (uint32_t i = 0; i < span->event_count; i++)
+        add_mark(w, span, &w->trace->events[span->event_first + i]);
+}
+
+static void add_attributes(struct writer *w, const struct trace_span *span)
+{
+    for (uint32_t i = span->attr_first; i < span->attr_first + span->attr_count; i++) {
+        const struct trace_attr *attr = &w->trace->attrs[i];
+        const char *value = trace_string(w->trace, attr->value);
+        sqlite3_bind_int64(w->attribute, 1, span - w->trace->spans + 1);
+        bind_string(w, w->attribute, 2, attr->key);
+        if (attr->type == TRACE_INT)
+            sqlite3_bind_int64(w->attribute, 3, strtoll(value, NULL, 10));
+        else if (attr->type == TRACE_DOUBLE)
+            sqlite3_bind_double(w->attribute, 3, strtod(value, NULL));
+        else if (attr->type == TRACE_BOOL)
+            sqlite3_bind_int(w->attribute, 3, strcmp(value, "true") == 0);
+        else
+            bind_text(w->attribute, 3, value);
+        step(w, w->attribute);
+    }
+}
+
+static void add_span(struct writer *w, const struct trace_span *span)
+{
+    const struct trace *trace = w->trace;
+    char id[17];
+    snprintf(id, sizeof id, "%016llx", (unsigned long long)span->id);
+    sqlite3_bind_int64(w->span, 1, span - trace->spans + 1);
+    if (span->parent != TRACE_NONE)
+        sqlite3_bind_int64(w->span, 2, (sqlite3_int64)span->parent + 1);
+    bind_text(w->span, 3, trace_string(trace, trace->list[span->trace].id));
+    sqlite3_bind_text(w->span, 4, id, -1, SQLITE_TRANSIENT);
+    bind_text(w->span, 5, trace_class_name(span->class));
+    bind_string(w, w->span, 6, span->name);
+    sqlite3_bind_int64(w->span, 7, (sqlite3_int64)(span->start_ns - trace->start_ns));
+    sqlite3_bind_int64(w->span, 8, (sqlite3_int64)(span->end_ns - trace->start_ns));
+    bind_thread(w, w->span, 9, span);
+    if (span->error)
+        bind_text(w->span, 10, trace_string(trace, span->error));
+    step(w, w->span);
+}
+
+/* --- what the spans have alike --- */
+
+static void add_facts(struct writer *w)
+{
+    sqlite3_stmt *start = prepare(w, "INSERT INTO TARGET_INFO_SESSION_START_TIME VALUES (?)");
+    sqlite3_bind_int64(start, 1, (sqlite3_int64)w->trace->start_ns);
+    step(w, start);
+    sqlite3_finalize(start);
+    make(w, "INSERT INTO META_DATA_EXPORT VALUES ('EXPORTER','cuspan " CUSPAN_VERSION "'),"
+            "('CUSPAN_SCHEMA_VERSION','1')");
+}
+
+static void add_processes(struct writer *w)
+{
+    const struct trace *trace = w->trace;
+    struct map seen = {0};
+    sqlite3_stmt *process = prepare(w, "INSERT INTO PROCESSES VALUES (?,?,?)");
+    for (uint32_t i = 0; i < trace->resource_count; i++) {
+        const struct trace_resource *resource = &trace->resources[i];
+        if (map_get(&seen, resource->pid) != MAP_NONE)
+            continue;
+        map_set(&seen, resource->pid, 0);
+        sqlite3_bind_int64(process, 1, (sqlite3_int64)global_pid(trace, i));
+        sqlite3_bind_int64(process, 2, strtoll(trace_string(trace, resource->pid), NULL, 10));
+        bind_text(process, 3, trace_string(trace, resource->service));
+        step(w, process);
+    }
+    sqlite3_finalize(process);
+    map_deinit(&seen);
+}
+
+static void add_threads(struct writer *w)
+{
+    sqlite3_stmt *thread = prepare(w, "INSERT INTO ThreadNames VALUES (?,NULL,?)");
+    for (size_t i = 0; i < w->trace->thread_count; i++) {
+        const struct trace_thread *of = &w->trace->threads[i];
+        if (!of->name)
+            continue;
+        bind_string(w, thread, 1, of->name);
+        sqlite3_bind_int64(thread, 2, (sqlite3_int64)global_tid(w->trace, of));
+        step(w, thread);
+    }
+    sqlite3_finalize(thread);
+}
+
+static void add_devices(struct writer *w)
+{
+    static const struct {
+        const char *attribute;
+        bool is_text;
+        int scale;
+    } columns[] = {{"cuda.device.id", false, 1},
+                   {"hw.name", true, 1},
+                   {"hw.id", true, 1},
+                   {"cuda.device.pci.address", true, 1},
+                   {"cuda.device.memory.bytes", false, 1},
+                   {"cuda.device.memory.bandwidth", false, BYTES_OF_KB},
+                   {"cuda.device.l2_cache.bytes", false, 1},
+                   {"cuda.device.clock", false, BYTES_OF_KB},
+                   {"cuda.device.multiprocessors", false, 1},
+                   {"cuda.device.compute_capability.major", false, 1},
+                   {"cuda.device.compute_capability.minor", false, 1},
+                   {"cuda.device.id", false, 1},
+                   {"process.pid", false, 1}};
+    sqlite3_stmt *device = prepare(w, "INSERT INTO TARGET_INFO_GPU VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)");
+    for (size_t i = 0; i < w->trace->resource_count; i++) {
+        const struct trace_resource *resource = &w->trace->resources[i];
+        for (size_t c = 0; c < sizeof columns / sizeof *columns; c++) {
+            const char *value = trace_resource_attr(w->trace, resource, columns[c].attribute);
+            if (value && columns[c].is_text)
+                bind_text(device, (int)c + 1, value);
+            else if (value)
+                sqlite3_bind_int64(device, (int)c + 1, strtoll(value, NULL, 10) * columns[c].scale);
+        }
+        if (resource->device)
+            step(w, device);
+        sqlite3_clear_bindings(device);
+    }
+    sqlite3_finalize(device);
+}
+
+/* --- the file --- */
+
+static bool is_ours(const char *path)
+{
+    unsigned char header[APPLICATION_ID_AT + 4] = {0};
+    const unsigned char id[] = {APPLICATION_ID >> 24 & 0xff, APPLICATION_ID >> 16 & 0xff,
+                                APPLICATION_ID >> 8 & 0xff, APPLICATION_ID & 0xff};
+    FILE *file = fopen(path, "re");
+    size_t got = file ? fread(header, 1, sizeof header, file) : 0;
+    if (file)
+        fclose(file);
+    return got == sizeof header && memcmp(header, "SQLite format 3", 16) == 0 &&
+           memcmp(header + APPLICATION_ID_AT, id, sizeof id) == 0;
+}
+
+/* A wrong name must not cost anybody a file. */
+static enum status make_file(const char *path, struct error *err)
+{
+    struct stat facts;
+    bool is_there = stat(path, &facts) == 0;
+    if (is_there && (!S_ISREG(facts.st_mode) || (facts.st_size > 0 && !is_ours(path))))
+        return error_set(err, STATUS_INVALID,
+                         "%.300s exists and was not made by --sqlite; remove it or choose another name",
+                         path);
+    int fd = files_create(path);
+    if (fd < 0)
+        return error_set(err, STATUS_IO, "%.400s: %s", path, strerror(errno));
+    close(fd);
+    return STATUS_OK;
+}
+
+static void fill(struct writer *w)
+{
+    char *id = memory_format("PRAGMA application_id=%d", APPLICATION_ID);
+    make(w, id);
+    free(id);
+    create_tables(w);
+    add_facts(w);
+    add_processes(w);
+    add_threads(w);
+    add_devices(w);
+    for (size_t i = 0; i < w->trace->span_count && !w->has_failed; i++) {
+        add_span(w, &w->trace->spans[i]);
+        add_attributes(w, &w->trace->spans[i]);
+        add_row(w, &w->trace->spans[i]);
+        add_marks(w, &w->trace->spans[i]);
+    }
+    make(w, "COMMIT");
+}
+
+static void end(struct writer *w)
+{
+    for (size_t kind = 0; kind < EXPORT_KIND_COUNT; kind++)
+        sqlite3_finalize(w->rows[kind]);
+    sqlite3_finalize(w->span);
+    sqlite3_finalize(w->attribute);
+    sqlite3_finalize(w->string);
+    map_deinit(&w->strings);
+}
+
+enum status sqlite_write(const char *path, const struct trace *trace, struct error *err)
+{
+    struct writer w = {.trace = trace,
+                       .activity_key = trace_find_string(trace, "cuda.activity"),
+                       .range_key = trace_find_string(trace, "cuda.range")};
+    enum status status = make_file(path, err);
+    if (status != STATUS_OK)
+        return status;
+    if (sqlite3_open_v2(path, &w.db, SQLITE_OPEN_READWRITE, NULL) != SQLITE_OK)
+        w.has_failed = true;
+    fill(&w);
+    if (w.has_failed)
+        status = error_set(err, STATUS_IO, "%.300s: %.150s", path, w.db ? sqlite3_errmsg(w.db) : "no memory");
+    end(&w);
+    if (sqlite3_close(w.db) != SQLITE_OK && status == STATUS_OK)
+        status = error_set(err, STATUS_IO, "%.300s: it can't be closed", path);
+    return status;
+}

@@ -1,0 +1,148 @@
+#include "cli/sqlite/sqlite_tables.h"
+
+#define COUNT(list) (sizeof(list) / sizeof *(list))
+
+#define COPY_KINDS                                                                                           \
+    "Unknown HostToDevice DeviceToHost HostToArray ArrayToHost ArrayToArray ArrayToDevice DeviceToArray "    \
+    "DeviceToDevice HostToHost PeerToPeer"
+#define MEMORY_KINDS "pageable pinned device array managed device_static managed_static unknown"
+#define SYNC_TYPES   "unknown event_synchronize stream_wait_event stream_synchronize context_synchronize"
+#define LAUNCH_TYPES "unknown regular cooperative_single_device cooperative_multi_device"
+#define APIS         "runtime driver"
+/* "span" is what may end on another thread. */
+#define RANGE_TYPES "mark=34 range=59 span=60"
+
+#define BEGIN                                                                                                \
+    {"start", "INTEGER NOT NULL", FROM_START, NULL, NULL},                                                   \
+    {                                                                                                        \
+        "end", "INTEGER NOT NULL", FROM_END, NULL, NULL                                                      \
+    }
+
+/* What all GPU work has. */
+#define WORK                                                                                                 \
+    BEGIN, {"deviceId", "INTEGER", FROM_DEVICE, NULL, NULL},                                                 \
+        {"contextId", "INTEGER NOT NULL", FROM_INT_OR_0, "cuda.context.id", NULL},                           \
+        {"streamId", "INTEGER NOT NULL", FROM_INT_OR_0, "cuda.stream.id", NULL},                             \
+        {"correlationId", "INTEGER", FROM_INT, "cuda.correlation.id", NULL},                                 \
+        {"globalPid", "INTEGER", FROM_GLOBAL_PID, NULL, NULL},                                               \
+    {                                                                                                        \
+        "cuspanSpanId", "INTEGER NOT NULL REFERENCES CUSPAN_SPANS(id)", FROM_SPAN, NULL, NULL                \
+    }
+
+#define STRING_ID "INTEGER REFERENCES StringIds(id)"
+
+static const struct sqlite_column kernels[] = {
+    WORK,
+    {"demangledName", STRING_ID, FROM_STRING_ID, "cuda.kernel.name", NULL},
+    {"shortName", STRING_ID, FROM_NAME_ID, NULL, NULL},
+    {"launchType", "INTEGER", FROM_WORD, "cuda.kernel.launch_type", LAUNCH_TYPES},
+    {"registersPerThread", "INTEGER", FROM_INT, "cuda.kernel.registers", NULL},
+    {"gridX", "INTEGER", FROM_X, "cuda.kernel.grid", NULL},
+    {"gridY", "INTEGER", FROM_Y, "cuda.kernel.grid", NULL},
+    {"gridZ", "INTEGER", FROM_Z, "cuda.kernel.grid", NULL},
+    {"blockX", "INTEGER", FROM_X, "cuda.kernel.block", NULL},
+    {"blockY", "INTEGER", FROM_Y, "cuda.kernel.block", NULL},
+    {"blockZ", "INTEGER", FROM_Z, "cuda.kernel.block", NULL},
+    {"staticSharedMemory", "INTEGER", FROM_INT, "cuda.kernel.shared_memory.static", NULL},
+    {"dynamicSharedMemory", "INTEGER", FROM_INT, "cuda.kernel.shared_memory.dynamic", NULL},
+    {"localMemoryPerThread", "INTEGER", FROM_INT, "cuda.kernel.local_memory.per_thread", NULL},
+    {"localMemoryTotal", "INTEGER", FROM_INT, "cuda.kernel.local_memory.total", NULL},
+    {"gridId", "INTEGER", FROM_INT, "cuda.kernel.grid_id", NULL},
+    {"sharedMemoryExecuted", "INTEGER", FROM_INT, "cuda.kernel.shared_memory.executed", NULL},
+    {"graphNodeId", "INTEGER", FROM_INT, "cuda.graph.node.id", NULL},
+};
+
+static const struct sqlite_column copies[] = {
+    WORK,
+    {"bytes", "INTEGER NOT NULL", FROM_INT_OR_0, "cuda.memcpy.bytes", NULL},
+    {"copyKind", "INTEGER", FROM_WORD, "cuda.memcpy.kind", COPY_KINDS},
+    {"srcKind", "INTEGER", FROM_WORD, "cuda.memcpy.src_kind", MEMORY_KINDS},
+    {"dstKind", "INTEGER", FROM_WORD, "cuda.memcpy.dst_kind", MEMORY_KINDS},
+    {"srcDeviceId", "INTEGER", FROM_INT, "cuda.memcpy.src_device.id", NULL},
+    {"srcContextId", "INTEGER", FROM_INT, "cuda.memcpy.src_context.id", NULL},
+    {"dstDeviceId", "INTEGER", FROM_INT, "cuda.memcpy.dst_device.id", NULL},
+    {"dstContextId", "INTEGER", FROM_INT, "cuda.memcpy.dst_context.id", NULL},
+    {"graphNodeId", "INTEGER", FROM_INT, "cuda.graph.node.id", NULL},
+    {"copyCount", "INTEGER", FROM_INT, "cuda.memcpy.count", NULL},
+};
+
+static const struct sqlite_column fills[] = {
+    WORK,
+    {"value", "INTEGER", FROM_INT, "cuda.memset.value", NULL},
+    {"bytes", "INTEGER NOT NULL", FROM_INT_OR_0, "cuda.memset.bytes", NULL},
+    {"graphNodeId", "INTEGER", FROM_INT, "cuda.graph.node.id", NULL},
+    {"memKind", "INTEGER", FROM_WORD, "cuda.memset.memory_kind", MEMORY_KINDS},
+};
+
+static const struct sqlite_column graphs[] = {
+    WORK,
+    {"graphId", "INTEGER", FROM_INT, "cuda.graph.id", NULL},
+};
+
+static const struct sqlite_column synchronizations[] = {
+    WORK,
+    {"syncType", "INTEGER", FROM_WORD, "cuda.synchronization.type", SYNC_TYPES},
+};
+
+static const struct sqlite_column calls[] = {
+    BEGIN,
+    {"eventClass", "INTEGER", FROM_WORD, "cuda.api", APIS},
+    {"globalTid", "INTEGER", FROM_GLOBAL_TID, NULL, NULL},
+    {"correlationId", "INTEGER", FROM_INT, "cuda.correlation.id", NULL},
+    {"nameId", STRING_ID " NOT NULL", FROM_NAME_ID, NULL, NULL},
+    {"returnValue", "INTEGER NOT NULL", FROM_INT_OR_0, "cuda.error.code", NULL},
+    {"cuspanSpanId", "INTEGER NOT NULL REFERENCES CUSPAN_SPANS(id)", FROM_SPAN, NULL, NULL},
+};
+
+static const struct sqlite_column ranges[] = {
+    {"start", "INTEGER NOT NULL", FROM_START, NULL, NULL},
+    {"end", "INTEGER", FROM_END_OR_NULL, NULL, NULL},
+    {"eventType", "INTEGER", FROM_WORD, "cuda.range", RANGE_TYPES},
+    {"text", "TEXT", FROM_NAME, NULL, NULL},
+    {"textId", STRING_ID, FROM_NAME_ID, NULL, NULL},
+    {"globalTid", "INTEGER", FROM_GLOBAL_TID, NULL, NULL},
+    {"domain", "TEXT", FROM_TEXT, "nvtx.domain", NULL},
+    {"category", "TEXT", FROM_TEXT, "nvtx.category", NULL},
+    {"cuspanSpanId", "INTEGER NOT NULL REFERENCES CUSPAN_SPANS(id)", FROM_SPAN, NULL, NULL},
+};
+
+const struct sqlite_table sqlite_tables[EXPORT_KIND_COUNT] = {
+    {"CUPTI_ACTIVITY_KIND_KERNEL", kernels, COUNT(kernels)},
+    {"CUPTI_ACTIVITY_KIND_MEMCPY", copies, COUNT(copies)},
+    {"CUPTI_ACTIVITY_KIND_MEMSET", fills, COUNT(fills)},
+    {"CUPTI_ACTIVITY_KIND_GRAPH_TRACE", graphs, COUNT(graphs)},
+    {"CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", synchronizations, COUNT(synchronizations)},
+    {"CUPTI_ACTIVITY_KIND_RUNTIME", calls, COUNT(calls)},
+    {"NVTX_EVENTS", ranges, COUNT(ranges)},
+};
+
+#define ENUM(name, rows)                                                                                     \
+    "CREATE TABLE " name " (id INTEGER NOT NULL PRIMARY KEY, name TEXT, label TEXT);"                        \
+    "INSERT INTO " name " VALUES " rows ";"
+
+const char *const sqlite_enums = ENUM(
+    "ENUM_CUDA_MEMCPY_OPER",
+    "(0,'CUDA_MEMCPY_KIND_UNKNOWN','Unknown'),(1,'CUDA_MEMCPY_KIND_HTOD','Host-to-Device'),"
+    "(2,'CUDA_MEMCPY_KIND_DTOH','Device-to-Host'),(3,'CUDA_MEMCPY_KIND_HTOA','Host-to-Array'),"
+    "(4,'CUDA_MEMCPY_KIND_ATOH','Array-to-Host'),(5,'CUDA_MEMCPY_KIND_ATOA','Array-to-Array'),"
+    "(6,'CUDA_MEMCPY_KIND_ATOD','Array-to-Device'),(7,'CUDA_MEMCPY_KIND_DTOA','Device-to-Array'),"
+    "(8,'CUDA_MEMCPY_KIND_DTOD','Device-to-Device'),(9,'CUDA_MEMCPY_KIND_HTOH','Host-to-Host'),"
+    "(10,'CUDA_MEMCPY_KIND_PTOP','Peer-to-Peer')")
+    ENUM("ENUM_CUDA_MEM_KIND",
+         "(0,'CUDA_MEMOPR_MEMORY_KIND_PAGEABLE','Pageable'),(1,'CUDA_MEMOPR_MEMORY_KIND_PINNED','Pinned'),"
+         "(2,'CUDA_MEMOPR_MEMORY_KIND_DEVICE','Device'),(3,'CUDA_MEMOPR_MEMORY_KIND_ARRAY','Array'),"
+         "(4,'CUDA_MEMOPR_MEMORY_KIND_MANAGED','Managed'),"
+         "(5,'CUDA_MEMOPR_MEMORY_KIND_DEVICE_STATIC','Device Static'),"
+         "(6,'CUDA_MEMOPR_MEMORY_KIND_MANAGED_STATIC','Managed Static'),"
+         "(7,'CUDA_MEMOPR_MEMORY_KIND_UNKNOWN','Unknown')")
+        ENUM("ENUM_NSYS_EVENT_CLASS", "(0,'TRACE_PROCESS_EVENT_CUDA_RUNTIME','CUDA runtime'),"
+                                      "(1,'TRACE_PROCESS_EVENT_CUDA_DRIVER','CUDA driver')")
+            ENUM("ENUM_NSYS_EVENT_TYPE",
+                 "(34,'NvtxMark','NvtxMark'),(59,'NvtxPushPopRange','NvtxPushPopRange'),"
+                 "(60,'NvtxStartEndRange','NvtxStartEndRange')")
+                ENUM("ENUM_CUPTI_SYNC_TYPE",
+                     "(0,'CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_UNKNOWN','Unknown'),"
+                     "(1,'CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_EVENT_SYNCHRONIZE','Event sync'),"
+                     "(2,'CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_STREAM_WAIT_EVENT','Stream wait sync'),"
+                     "(3,'CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_STREAM_SYNCHRONIZE','Stream sync'),"
+                     "(4,'CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_CONTEXT_SYNCHRONIZE','Context sync')");

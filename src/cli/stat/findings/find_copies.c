@@ -1,0 +1,357 @@
+/* Copies that hold the host, that go by memory which isn't pinned, that are too small, or that bring back
+ * what was there. */
+#include "cli/util/xalloc.h"
+#include "cli/stat/findings/findings.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* What came to the host last at an address. */
+struct arrival {
+    const struct trace_span *work;
+    uint64_t bytes;
+};
+
+/* Copies one behind the other on a stream, in one direction. */
+struct row {
+    const char *kind;
+    const struct trace_span *first;
+    uint64_t count, call_ns, prize_ns;
+};
+
+struct copies {
+    struct findings *findings;
+    struct samples pinned; /* ns of each GiB of a pinned copy, by direction and device */
+    struct map links;      /* direction and device → number */
+    struct tallies waiting, pageable, tiny, trips;
+    struct map arrivals; /* process and address of the host → arrival */
+    struct arrival *arrived;
+    size_t arrived_count, arrived_capacity;
+    struct row *rows; /* by lane */
+};
+
+struct copy {
+    const struct trace_span *work;
+    const struct trace_span *call;
+    const char *kind;
+    uint64_t bytes;
+    bool to_host, from_host, is_pageable;
+};
+
+static bool is_text(const char *text, const char *wanted)
+{
+    return text && strcmp(text, wanted) == 0;
+}
+
+static bool copy_of(const struct survey *survey, const struct trace_span *work, struct copy *copy)
+{
+    const struct stat *stat = survey->stat;
+    *copy = (struct copy){.work = work,
+                          .call = survey_call(survey, work),
+                          .kind = stat_attr(stat, work, KEY_COPY_KIND),
+                          .bytes = stat_attr_int(stat, work, KEY_COPY_BYTES, 0)};
+    if (work->class != CLASS_COPY || !copy->kind || !copy->call || stat_attr(stat, work, KEY_GRAPH))
+        return false;
+    copy->to_host = is_text(copy->kind, "DeviceToHost");
+    copy->from_host = is_text(copy->kind, "HostToDevice");
+    copy->is_pageable = is_text(stat_attr(stat, work, KEY_COPY_FROM), "pageable") ||
+                        is_text(stat_attr(stat, work, KEY_COPY_TO), "pageable");
+    return true;
+}
+
+static uint64_t direction_key(const struct stat *stat, const struct copy *copy)
+{
+    return (uint64_t)(copy->kind - stat->trace->strings) << 32 | copy->work->resource;
+}
+
+/* --- pageable copies --- */
+
+#define NS_OF_GIB(bytes_per_s) (1e9 * 1073741824.0 / (bytes_per_s))
+
+static void measure_pinned(struct copies *copies)
+{
+    const struct survey *survey = copies->findings->survey;
+    const struct trace *trace = survey->stat->trace;
+    struct copy copy;
+    for (size_t i = 0; i < trace->span_count; i++) {
+        const struct trace_span *work = &trace->spans[i];
+        if (!copy_of(survey, work, &copy) || copy.is_pageable || copy.bytes < MEASURED_BYTES_MIN)
+            continue;
+        if (!copy.from_host && !copy.to_host)
+            continue;
+        double rate = (double)copy.bytes * 1e9 / (double)(stat_duration(work) ? stat_duration(work) : 1);
+        samples_add(&copies->pinned, stat_number(&copies->links, direction_key(survey->stat, &copy)),
+                    (uint64_t)NS_OF_GIB(rate));
+    }
+    samples_sort(&copies->pinned);
+}
+
+/* `source`: where the rate comes from, for people. */
+static double link_rate(const struct copies *copies, const struct copy *copy, const char **source)
+{
+    const struct stat *stat = copies->findings->survey->stat;
+    uint32_t link = map_get(&copies->links, direction_key(stat, copy));
+    double told = stat_device_number(stat, copy->work, "cuda.device.pcie.bandwidth");
+    double generation = stat_device_number(stat, copy->work, "cuda.device.compute_capability.major");
+    if (link != MAP_NONE) {
+        uint64_t median = samples_spread(&copies->pinned, link).median;
+        *source = "the median of this run's pinned copies";
+        return NS_OF_GIB((double)(median ? median : 1));
+    }
+    *source = "two thirds of its PCIe link's peak";
+    if (told > 0)
+        return PCIE_SHARE * told;
+    *source = "assumed of such a GPU";
+    if (generation >= 9)
+        return PCIE5_BYTES_PER_S;
+    return generation >= 8 ? PCIE4_BYTES_PER_S : PCIE3_BYTES_PER_S;
+}
+
+/* Both take the same time of the copy: what it takes longer than pinned, and, where the call is an
+ * asynchronous one, what the call stays with it. */
+static void take_pageable(struct copies *copies, const struct copy *copy, uint32_t process)
+{
+    const struct survey *survey = copies->findings->survey;
+    if (!copy->is_pageable || copy->bytes <= PAGEABLE_BYTES_MIN || (!copy->from_host && !copy->to_host))
+        return;
+    const char *source;
+    double pinned = (double)copy->bytes * 1e9 / link_rate(copies, copy, &source);
+    double slower = (double)stat_duration(copy->work) - pinned, held = 0;
+    if (survey_is_async(survey, copy->call)) {
+        uint64_t end = copy->call->end_ns < copy->work->end_ns ? copy->call->end_ns : copy->work->end_ns;
+        held = end > copy->work->start_ns ? (double)(end - copy->work->start_ns) - PINNED_CALL_NS : 0;
+    }
+    double prize = slower > held ? slower : held;
+    struct tally *tally =
+        tallies_at(&copies->pageable, direction_key(survey->stat, copy), process, copy->work);
+    tally->count++;
+    tally->ns += stat_duration(copy->work);
+    tally->bytes += copy->bytes;
+    tally->extra += (uint64_t)pinned;
+    tally->prize_ns += prize > 0 ? (uint64_t)prize : 0;
+}
+
+static void offer_pageable(const struct copies *copies, const struct tally *tally)
+{
+    const struct survey *survey = copies->findings->survey;
+    struct copy copy;
+    copy_of(survey, tally->first, &copy);
+    const char *source;
+    double rate = link_rate(copies, &copy, &source);
+    char time[EVIDENCE_TIME_BYTES], pinned[EVIDENCE_TIME_BYTES];
+    struct finding finding = {
+        .kind = FINDING_PAGEABLE,
+        .process = tally->process,
+        .where = copy.kind,
+        .count = tally->count,
+        .prize_ns = tally->prize_ns,
+        .first_ns = tally->first->start_ns,
+        .evidence = memory_format(
+            "%llu bytes from or to pageable memory took %s; pinned, at %.1f GB/s (%s), they take %s, and "
+            "asynchronous calls return at once",
+            (unsigned long long)tally->bytes, evidence_time(time, tally->ns), rate / 1e9, source,
+            evidence_time(pinned, tally->extra))};
+    findings_offer(copies->findings, &finding);
+}
+
+/* --- synchronous copies --- */
+
+/* What the host or the GPU's kernels could have done in the call's time: that in which no kernel ran. */
+static void take_waiting(struct copies *copies, const struct copy *copy, uint32_t process)
+{
+    const struct survey *survey = copies->findings->survey;
+    if ((!copy->from_host && !copy->to_host) || survey_is_async(survey, copy->call))
+        return;
+    struct tally *tally =
+        tallies_at(&copies->waiting, direction_key(survey->stat, copy) ^ map_mix(copy->call->thread), process,
+                   copy->work);
+    tally->count++;
+    tally->ns += stat_duration(copy->call);
+    tally->prize_ns +=
+        survey_gaps(&survey->devices[copy->work->resource].kernels, copy->call->start_ns, copy->call->end_ns);
+}
+
+static void offer_waiting(const struct copies *copies, const struct tally *tally)
+{
+    const struct survey *survey = copies->findings->survey;
+    const struct trace_span *call = survey_call(survey, tally->first);
+    char time[EVIDENCE_TIME_BYTES], idle[EVIDENCE_TIME_BYTES];
+    if (tally->count < REPEATED_MIN)
+        return;
+    struct finding finding = {
+        .kind = FINDING_SYNC_COPIES,
+        .process = tally->process,
+        .where = trace_string(survey->stat->trace, tally->first->name),
+        .count = tally->count,
+        .prize_ns = tally->prize_ns,
+        .first_ns = tally->first->start_ns,
+        .evidence =
+            memory_format("%llu calls such as %s held thread %s for %s; for %s of that no kernel ran",
+                          (unsigned long long)tally->count, trace_string(survey->stat->trace, call->name),
+                          places_thread(&survey->places, call), evidence_time(time, tally->ns),
+                          evidence_time(idle, tally->prize_ns))};
+    findings_offer(copies->findings, &finding);
+}
+
+/* --- tiny copies --- */
+
+static void end_row(struct copies *copies, struct row *row)
+{
+    const struct survey *survey = copies->findings->survey;
+    if (row->count >= TINY_COPY_ROW) {
+        uint64_t key = (uint64_t)(row->kind - survey->stat->trace->strings) << 32 | row->first->lane;
+        struct tally *tally =
+            tallies_at(&copies->tiny, key, places_process(&survey->places, row->first), row->first);
+        tally->count += row->count;
+        tally->ns += row->call_ns;
+        tally->extra++;
+        tally->prize_ns += row->prize_ns;
+    }
+    *row = (struct row){0};
+}
+
+/* All but the first of a row could be spared: the part of their calls in which no kernel ran. */
+static void take_tiny(struct copies *copies, const struct copy *copy)
+{
+    const struct survey *survey = copies->findings->survey;
+    struct row *row = &copies->rows[copy->work->lane];
+    if (row->kind != copy->kind || copy->bytes > TINY_COPY_BYTES)
+        end_row(copies, row);
+    if (copy->bytes > TINY_COPY_BYTES)
+        return;
+    if (row->count++ == 0) {
+        row->kind = copy->kind;
+        row->first = copy->work;
+    } else {
+        row->prize_ns += survey_gaps(&survey->devices[copy->work->resource].kernels, copy->call->start_ns,
+                                     copy->call->end_ns);
+    }
+    row->call_ns += stat_duration(copy->call);
+}
+
+static void offer_tiny(const struct copies *copies, const struct tally *tally)
+{
+    char time[EVIDENCE_TIME_BYTES], idle[EVIDENCE_TIME_BYTES];
+    if (tally->count < TINY_COPY_RUNS)
+        return;
+    struct finding finding = finding_of(FINDING_TINY_COPIES, tally, copies->findings->survey->stat->trace);
+    finding.evidence = memory_format(
+        "%llu copies of at most %d bytes came in %llu rows, one behind the other on a stream; their "
+        "calls took %s, and for %s of those after the first of each row no kernel ran",
+        (unsigned long long)tally->count, TINY_COPY_BYTES, (unsigned long long)tally->extra,
+        evidence_time(time, tally->ns), evidence_time(idle, tally->prize_ns));
+    findings_offer(copies->findings, &finding);
+}
+
+/* --- data that goes back and forth --- */
+
+static uint64_t host_key(const struct stat *stat, const struct copy *copy, enum stat_key key,
+                         uint32_t process)
+{
+    const char *address = stat_attr(stat, copy->call, key);
+    return address ? map_mix(strtoull(address, NULL, 0)) ^ process : 0;
+}
+
+static void take_arrival(struct copies *copies, const struct copy *copy, uint32_t process)
+{
+    uint64_t key = host_key(copies->findings->survey->stat, copy, KEY_ARG_DST, process);
+    if (!key)
+        return;
+    uint32_t number = map_get(&copies->arrivals, key);
+    if (number == MAP_NONE) {
+        number = (uint32_t)copies->arrived_count;
+        copies->arrived = memory_grow(copies->arrived, &copies->arrived_capacity, copies->arrived_count + 1,
+                                      sizeof *copies->arrived);
+        copies->arrived_count++;
+        map_set(&copies->arrivals, key, number);
+    }
+    copies->arrived[number] = (struct arrival){copy->work, copy->bytes};
+}
+
+/* It had come from a GPU, and the host hadn't the time to write all of it anew. */
+static void take_return(struct copies *copies, const struct copy *copy, uint32_t process)
+{
+    const struct survey *survey = copies->findings->survey;
+    uint32_t number = map_get(&copies->arrivals, host_key(survey->stat, copy, KEY_ARG_SRC, process));
+    struct arrival *arrival = number == MAP_NONE ? NULL : &copies->arrived[number];
+    if (!arrival || !arrival->work || arrival->bytes != copy->bytes)
+        return;
+    double gap = (double)copy->call->start_ns - (double)arrival->work->end_ns;
+    if (gap < (double)copy->bytes * 1e9 / HOST_WRITE_BYTES_PER_S) {
+        struct tally *tally = tallies_at(&copies->trips, copy->work->lane, process, copy->work);
+        tally->count++;
+        tally->bytes += copy->bytes;
+        tally->prize_ns += stat_duration(copy->work) + stat_duration(arrival->work);
+    }
+    arrival->work = NULL;
+}
+
+static void offer_trips(const struct copies *copies, const struct tally *tally)
+{
+    char time[EVIDENCE_TIME_BYTES];
+    if (tally->count < REPEATED_MIN)
+        return;
+    struct finding finding = finding_of(FINDING_ROUND_TRIPS, tally, copies->findings->survey->stat->trace);
+    finding.evidence = memory_format(
+        "%llu times a buffer of the host was filled from the GPU and copied back whole before one core "
+        "could have written it anew: %llu bytes each way, %s for both copies",
+        (unsigned long long)tally->count, (unsigned long long)tally->bytes,
+        evidence_time(time, tally->prize_ns));
+    findings_offer(copies->findings, &finding);
+}
+
+/* --- all of them --- */
+
+static void go_through(struct copies *copies)
+{
+    const struct survey *survey = copies->findings->survey;
+    const struct trace *trace = survey->stat->trace;
+    struct copy copy;
+    for (size_t i = 0; i < trace->span_count; i++) {
+        const struct trace_span *work = &trace->spans[i];
+        if (!trace_class_is_gpu(work->class))
+            continue;
+        if (!copy_of(survey, work, &copy)) {
+            end_row(copies, &copies->rows[work->lane]);
+            continue;
+        }
+        uint32_t process = places_process(&survey->places, work);
+        take_pageable(copies, &copy, process);
+        take_waiting(copies, &copy, process);
+        take_tiny(copies, &copy);
+        if (copy.to_host)
+            take_arrival(copies, &copy, process);
+        else if (copy.from_host)
+            take_return(copies, &copy, process);
+    }
+    for (size_t lane = 0; lane < trace->lane_count; lane++)
+        end_row(copies, &copies->rows[lane]);
+}
+
+static void offer_each(const struct copies *copies, const struct tallies *tallies,
+                       void (*offer)(const struct copies *copies, const struct tally *tally))
+{
+    for (size_t i = 0; i < tallies->count; i++)
+        offer(copies, &tallies->items[i]);
+}
+
+void find_copies(struct findings *findings)
+{
+    struct copies copies = {.findings = findings};
+    copies.rows = memory_take(findings->survey->stat->trace->lane_count + 1, sizeof *copies.rows);
+    measure_pinned(&copies);
+    go_through(&copies);
+    offer_each(&copies, &copies.waiting, offer_waiting);
+    offer_each(&copies, &copies.pageable, offer_pageable);
+    offer_each(&copies, &copies.tiny, offer_tiny);
+    offer_each(&copies, &copies.trips, offer_trips);
+    tallies_deinit(&copies.waiting);
+    tallies_deinit(&copies.pageable);
+    tallies_deinit(&copies.tiny);
+    tallies_deinit(&copies.trips);
+    samples_deinit(&copies.pinned);
+    map_deinit(&copies.links);
+    map_deinit(&copies.arrivals);
+    free(copies.arrived);
+    free(copies.rows);
+}

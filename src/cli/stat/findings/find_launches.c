@@ -1,0 +1,174 @@
+/* Where the GPU waits for launches: phases that are bound by them, and kernels too short for one. */
+#include "cli/util/xalloc.h"
+#include "cli/stat/findings/findings.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Some pieces of a device's work, one after the other without a pause. */
+struct portion {
+    const struct trace_span *first_call;
+    uint64_t start_ns;
+    uint64_t works, gaps, idle_ns, submit_ns, call_ns;
+};
+
+struct phases {
+    struct findings *findings;
+    struct tallies tallies; /* by device; ns: of the phases, bytes: pieces of work, extra: several threads */
+    struct tallies hosts;   /* beside each: ns in calls that give work, extra: in other calls */
+};
+
+static uint64_t within(const struct stretches *stretches, uint64_t from_ns, uint64_t until_ns)
+{
+    return until_ns - from_ns - survey_gaps(stretches, from_ns, until_ns);
+}
+
+/* The GPU had nothing left to do, and the host, which wasn't waiting for it, had not given it the next piece.
+ */
+static void take_gap(const struct survey *survey, struct portion *portion, const struct trace_span *work,
+                     uint64_t from_ns)
+{
+    const struct trace_span *call = survey_call(survey, work);
+    const struct process_survey *process = &survey->processes[places_process(&survey->places, work)];
+    if (!call || call->end_ns <= from_ns || survey_covers(&process->waits, from_ns))
+        return;
+    portion->gaps++;
+    portion->idle_ns += work->start_ns - from_ns;
+    portion->submit_ns += within(&process->submits, from_ns, work->start_ns);
+    portion->call_ns += within(&process->calls, from_ns, work->start_ns);
+}
+
+/* Most of its pieces had to be waited for: one long gap, of a module that is loaded or a graph that is made,
+ * is no phase. */
+static bool is_bound(const struct portion *portion, uint64_t length)
+{
+    return portion->first_call && portion->works >= PORTION_WORK / 2 && 2 * portion->gaps >= portion->works &&
+           (double)portion->idle_ns >= PORTION_IDLE_SHARE * (double)length;
+}
+
+static void end_portion(struct phases *phases, struct portion *portion, uint32_t device, uint64_t end_ns)
+{
+    const struct survey *survey = phases->findings->survey;
+    uint64_t length = end_ns - portion->start_ns;
+    if (is_bound(portion, length)) {
+        uint32_t process = places_process(&survey->places, portion->first_call);
+        struct tally *tally = tallies_at(&phases->tallies, device, process, portion->first_call);
+        struct tally *host = tallies_at(&phases->hosts, device, process, portion->first_call);
+        tally->extra |= tally->first->thread != portion->first_call->thread;
+        tally->ns += length;
+        tally->bytes += portion->works;
+        tally->prize_ns += portion->idle_ns;
+        host->ns += portion->submit_ns;
+        host->extra += portion->call_ns - portion->submit_ns;
+    }
+    *portion = (struct portion){0};
+}
+
+static void find_phases(struct phases *phases, uint32_t device)
+{
+    const struct survey *survey = phases->findings->survey;
+    const struct trace *trace = survey->stat->trace;
+    struct portion portion = {0};
+    uint64_t busy_until = 0;
+    for (size_t i = 0; i < trace->span_count; i++) {
+        const struct trace_span *work = &trace->spans[i];
+        if (work->resource != device || !trace_class_is_gpu(work->class))
+            continue;
+        bool has_gap = busy_until && work->start_ns > busy_until;
+        if (portion.works >= PORTION_WORK || (has_gap && work->start_ns - busy_until > PAUSE_NS)) {
+            end_portion(phases, &portion, device, busy_until);
+            has_gap &= work->start_ns - busy_until <= PAUSE_NS;
+        }
+        if (!portion.works)
+            portion.start_ns = has_gap ? busy_until : work->start_ns;
+        if (has_gap)
+            take_gap(survey, &portion, work, busy_until);
+        if (!portion.first_call)
+            portion.first_call = survey_call(survey, work);
+        portion.works++;
+        busy_until = work->end_ns > busy_until ? work->end_ns : busy_until;
+    }
+    end_portion(phases, &portion, device, busy_until);
+}
+
+static void offer_phases(struct phases *phases)
+{
+    const struct survey *survey = phases->findings->survey;
+    for (size_t i = 0; i < phases->tallies.count; i++) {
+        const struct tally *tally = &phases->tallies.items[i], *host = &phases->hosts.items[i];
+        const char *thread = places_thread(&survey->places, tally->first);
+        char whole[EVIDENCE_TIME_BYTES], idle[EVIDENCE_TIME_BYTES];
+        double share = 100.0 / (double)tally->prize_ns;
+        struct finding finding = {
+            .kind = FINDING_LAUNCH_BOUND,
+            .process = tally->process,
+            .where = tally->extra ? "several threads" : thread,
+            .count = tally->bytes,
+            .prize_ns = tally->prize_ns,
+            .first_ns = tally->first->start_ns,
+            .evidence = memory_format(
+                "in %s with %llu pieces of work the GPU was idle for %s (%.0f %%) with nothing given to it; "
+                "the host was in launches and copies for %.0f %% of that, in other CUDA calls for %.0f %%, "
+                "else in code of its own",
+                evidence_time(whole, tally->ns), (unsigned long long)tally->bytes,
+                evidence_time(idle, tally->prize_ns), 100.0 * (double)tally->prize_ns / (double)tally->ns,
+                share * (double)host->ns, share * (double)host->extra)};
+        findings_offer(phases->findings, &finding);
+    }
+}
+
+void find_launch_bound(struct findings *findings)
+{
+    struct phases phases = {.findings = findings};
+    for (uint32_t device = 0; device < findings->survey->stat->trace->resource_count; device++) {
+        if (findings->survey->devices[device].busy.count)
+            find_phases(&phases, device);
+    }
+    offer_phases(&phases);
+    tallies_deinit(&phases.tallies);
+    tallies_deinit(&phases.hosts);
+}
+
+/* The GPU's idle time from the begin of the call to that of its kernel. What one launch has is not another's,
+ * so that threads that launch at once don't count it twice. */
+static void take_tiny(struct tallies *tallies, const struct survey *survey, const struct trace_span *kernel,
+                      const struct trace_span *call, uint64_t *counted_until)
+{
+    uint32_t process = places_process(&survey->places, kernel);
+    uint64_t from = call->start_ns > *counted_until ? call->start_ns : *counted_until;
+    struct tally *tally = tallies_at(tallies, kernel->name, process, kernel);
+    tally->count++;
+    tally->ns += stat_duration(kernel);
+    tally->extra += stat_duration(call);
+    tally->prize_ns += survey_gaps(&survey->devices[kernel->resource].busy, from, kernel->start_ns);
+    *counted_until = kernel->start_ns > *counted_until ? kernel->start_ns : *counted_until;
+}
+
+void find_tiny_launches(struct findings *findings)
+{
+    const struct survey *survey = findings->survey;
+    const struct trace *trace = survey->stat->trace;
+    struct tallies tallies = {0};
+    uint64_t *counted_until = memory_take(trace->resource_count + 1, sizeof *counted_until);
+    for (size_t i = 0; i < trace->span_count; i++) {
+        const struct trace_span *span = &trace->spans[i];
+        const struct trace_span *call = span->class == CLASS_KERNEL ? survey_call(survey, span) : NULL;
+        if (call && stat_duration(span) <= TINY_KERNEL_NS && !stat_attr(survey->stat, span, KEY_GRAPH))
+            take_tiny(&tallies, survey, span, call, &counted_until[span->resource]);
+    }
+    for (size_t i = 0; i < tallies.count; i++) {
+        const struct tally *tally = &tallies.items[i];
+        char kernel[EVIDENCE_TIME_BYTES], call[EVIDENCE_TIME_BYTES], idle[EVIDENCE_TIME_BYTES];
+        if (tally->count < TINY_KERNEL_RUNS)
+            continue;
+        struct finding finding = finding_of(FINDING_TINY_LAUNCHES, tally, trace);
+        finding.evidence = memory_format(
+            "%llu runs take %s each on the GPU and %s on the host; between call and "
+            "kernel the GPU was idle for %s",
+            (unsigned long long)tally->count, evidence_time(kernel, tally->ns / tally->count),
+            evidence_time(call, tally->extra / tally->count), evidence_time(idle, tally->prize_ns));
+        findings_offer(findings, &finding);
+    }
+    tallies_deinit(&tallies);
+    free(counted_until);
+}

@@ -1,0 +1,167 @@
+/* Memory that is allocated again and again, or never given back, and wrong frees. */
+#include "cli/util/xalloc.h"
+#include "cli/stat/findings/findings.h"
+
+#include <stdlib.h>
+
+/* The second half of the process's time of GPU work: what a program sets up is done by then. */
+static uint64_t steady_from(const struct process_survey *process)
+{
+    return process->start_ns + (process->end_ns - process->start_ns) / 2;
+}
+
+static bool is_steady(const struct process_survey *process, uint64_t time_ns)
+{
+    return process->end_ns > process->start_ns && time_ns >= steady_from(process) &&
+           time_ns < process->end_ns;
+}
+
+/* --- allocations and frees in the steady state --- */
+
+/* A pool's are the way to do it; physical memory that is mapped is somebody's pool. */
+static bool is_costly(const struct ledger_block *block)
+{
+    return block->kind != MEMORY_POOL && block->kind != MEMORY_VIRTUAL;
+}
+
+static void offer_steady(struct findings *findings, const struct tally *tally)
+{
+    const struct survey *survey = findings->survey;
+    const struct process_survey *process = &survey->processes[tally->process];
+    const char *name = trace_string(survey->stat->trace, tally->first->name);
+    char time[EVIDENCE_TIME_BYTES], life[EVIDENCE_TIME_BYTES];
+    if (tally->count < REPEATED_MIN)
+        return;
+    struct finding finding = {
+        .kind = FINDING_STEADY_ALLOCATION,
+        .process = tally->process,
+        .where = name,
+        .count = tally->count,
+        .prize_ns = tally->prize_ns,
+        .base_ns = process->end_ns - steady_from(process),
+        .first_ns = tally->first->start_ns,
+        .evidence = memory_format(
+            "%llu times in the second half of the run thread %s allocated by %s and "
+            "freed again, %s later on average; the calls took %s",
+            (unsigned long long)tally->count, places_thread(&survey->places, tally->first), name,
+            evidence_time(life, tally->ns / tally->count), evidence_time(time, tally->prize_ns))};
+    findings_offer(findings, &finding);
+}
+
+static void find_steady(struct findings *findings)
+{
+    const struct survey *survey = findings->survey;
+    struct tallies tallies = {0};
+    for (size_t i = 0; i < survey->ledger.block_count; i++) {
+        const struct ledger_block *block = &survey->ledger.blocks[i];
+        const struct process_survey *process = &survey->processes[block->process];
+        if (!is_costly(block) || !block->freed_by || !is_steady(process, block->call->start_ns) ||
+            !is_steady(process, block->freed_by->start_ns))
+            continue;
+        uint64_t key = (uint64_t)block->call->name << 32 | block->call->thread;
+        struct tally *tally = tallies_at(&tallies, key, block->process, block->call);
+        tally->count++;
+        tally->ns += block->until_ns - block->from_ns;
+        tally->prize_ns += stat_duration(block->call) + stat_duration(block->freed_by);
+    }
+    for (size_t i = 0; i < tallies.count; i++)
+        offer_steady(findings, &tallies.items[i]);
+    tallies_deinit(&tallies);
+}
+
+/* --- leaks --- */
+
+/* What was allocated at one place for the work of the third quarter and of the last one, and is still there:
+ * it grows with the work. By the work's time, not by the calls': a host that doesn't wait has made all of
+ * them when the GPU is half done. */
+static void offer_leak(struct findings *findings, const struct tally *tally)
+{
+    const struct survey *survey = findings->survey;
+    const struct process_survey *process = &survey->processes[tally->process];
+    const char *range = places_range(&survey->places, tally->first);
+    uint64_t half = process->end_ns - steady_from(process);
+    char time[EVIDENCE_TIME_BYTES];
+    if (tally->extra < REPEATED_MIN / 2 || tally->count - tally->extra < REPEATED_MIN / 2)
+        return;
+    struct finding finding = {
+        .kind = FINDING_LEAK,
+        .process = tally->process,
+        .where = *range ? range : trace_string(survey->stat->trace, tally->first->name),
+        .count = tally->count,
+        .prize_bytes = tally->bytes,
+        .first_ns = tally->first->start_ns,
+        .evidence = memory_format(
+            "%llu blocks that thread %s allocated by %s%s%s in the second half of the run were never freed: "
+            "%llu bytes in %s, %.1f MB/s",
+            (unsigned long long)tally->count, places_thread(&survey->places, tally->first),
+            trace_string(survey->stat->trace, tally->first->name), *range ? " in range " : "", range,
+            (unsigned long long)tally->bytes, evidence_time(time, half),
+            (double)tally->bytes * 1e3 / (double)half)};
+    findings_offer(findings, &finding);
+}
+
+static void find_leaks(struct findings *findings)
+{
+    const struct survey *survey = findings->survey;
+    struct tallies tallies = {0}; /* extra: those of the third quarter */
+    for (size_t i = 0; i < survey->ledger.block_count; i++) {
+        const struct ledger_block *block = &survey->ledger.blocks[i];
+        const struct process_survey *process = &survey->processes[block->process];
+        uint64_t used_ns = survey_gpu_time(process, block->from_ns);
+        if (block->until_ns != UINT64_MAX || !is_steady(process, used_ns))
+            continue;
+        const char *range = places_range(&survey->places, block->call);
+        uint64_t place = *range ? (uint64_t)(range - survey->stat->trace->strings) : 0;
+        uint64_t key = map_mix((uint64_t)block->call->name << 32 | block->call->thread) ^ place;
+        struct tally *tally = tallies_at(&tallies, key, block->process, block->call);
+        tally->count++;
+        tally->bytes += block->bytes;
+        tally->extra += used_ns < steady_from(process) + (process->end_ns - steady_from(process)) / 2;
+    }
+    for (size_t i = 0; i < tallies.count; i++)
+        offer_leak(findings, &tallies.items[i]);
+    tallies_deinit(&tallies);
+}
+
+/* --- wrong frees --- */
+
+static void find_wrong_frees(struct findings *findings)
+{
+    const struct survey *survey = findings->survey;
+    const struct trace *trace = survey->stat->trace;
+    struct tallies tallies = {0};
+    for (size_t i = 0; i < survey->ledger.free_count; i++) {
+        const struct ledger_free *wrong = &survey->ledger.frees[i];
+        if (wrong->wrong == LEDGER_FOREIGN)
+            continue;
+        uint64_t key = (uint64_t)wrong->call->name << 32 | wrong->call->thread;
+        struct tally *tally =
+            tallies_at(&tallies, key, places_process(&survey->places, wrong->call), wrong->call);
+        tally->count++;
+        tally->extra += wrong->wrong == LEDGER_TWICE;
+    }
+    for (size_t i = 0; i < tallies.count; i++) {
+        const struct tally *tally = &tallies.items[i];
+        struct finding finding = {
+            .kind = FINDING_WRONG_FREE,
+            .process = tally->process,
+            .where = trace_string(trace, tally->first->name),
+            .count = tally->count,
+            .first_ns = tally->first->start_ns,
+            .evidence =
+                memory_format("%llu calls on thread %s failed (first with %s): %llu addresses had "
+                              "been freed before, %llu were never allocated in sight",
+                              (unsigned long long)tally->count, places_thread(&survey->places, tally->first),
+                              trace_string(trace, tally->first->error), (unsigned long long)tally->extra,
+                              (unsigned long long)(tally->count - tally->extra))};
+        findings_offer(findings, &finding);
+    }
+    tallies_deinit(&tallies);
+}
+
+void find_memory_faults(struct findings *findings)
+{
+    find_steady(findings);
+    find_leaks(findings);
+    find_wrong_frees(findings);
+}

@@ -1,0 +1,136 @@
+/* Calls by which the host waits for the GPU and needn't. */
+#include "cli/util/xalloc.h"
+#include "cli/stat/findings/findings.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* What a thread has done since its last wait, and that wait, until its next piece of work shows whether it
+ * was needed. */
+struct worker {
+    const struct trace_span *wait; /* one that waited for work without results for the host; or NULL */
+    uint64_t given;                /* pieces of work since the wait before */
+    bool has_results;              /* of these, one that the host can read */
+};
+
+struct waits {
+    struct findings *findings;
+    struct worker *workers;  /* by thread */
+    uint64_t *counted_until; /* by device's resource: what one thread's wait has left idle is not another's */
+    struct tallies nothing;  /* by call */
+    struct tallies between;
+};
+
+static struct tally *tally_at(struct waits *waits, struct tallies *tallies, const struct trace_span *call)
+{
+    return tallies_at(tallies, call->name, places_process(&waits->findings->survey->places, call), call);
+}
+
+/* Work is pending from its call's begin; the wait's own begin is what counts. */
+static void take_wait(struct waits *waits, const struct process_survey *process, struct worker *worker,
+                      const struct trace_span *call)
+{
+    bool is_pending = survey_covers(&process->outstanding, call->start_ns);
+    bool is_short = stat_duration(call) <= NEEDLESS_WAIT_NS;
+    if (!is_pending && is_short && process->outstanding.count && call->start_ns >= process->start_ns) {
+        struct tally *tally = tally_at(waits, &waits->nothing, call);
+        tally->count++;
+        tally->prize_ns += stat_duration(call);
+    }
+    bool may_read = worker->has_results || process->has_managed;
+    worker->wait = is_pending && worker->given && !may_read ? call : NULL;
+    worker->given = 0;
+    worker->has_results = false;
+}
+
+/* The GPU's idle time from the wait until the next work that the host gave at once. */
+static void take_work(struct waits *waits, struct worker *worker, const struct trace_span *call,
+                      const struct trace_span *work)
+{
+    const struct survey *survey = waits->findings->survey;
+    const struct trace_span *wait = worker->wait;
+    const char *kind = stat_attr(survey->stat, work, KEY_COPY_KIND);
+    worker->given++;
+    worker->has_results |= work->class == CLASS_COPY && (!kind || strstr(kind, "ToHost"));
+    worker->wait = NULL;
+    if (!wait || call->start_ns > wait->end_ns + SYNC_TO_NEXT_NS)
+        return;
+    struct tally *tally = tally_at(waits, &waits->between, wait);
+    uint64_t *counted_until = &waits->counted_until[work->resource];
+    uint64_t from = wait->start_ns > *counted_until ? wait->start_ns : *counted_until;
+    tally->count++;
+    tally->ns += stat_duration(wait);
+    tally->prize_ns += survey_gaps(&survey->devices[work->resource].busy, from, work->start_ns);
+    *counted_until = work->start_ns > *counted_until ? work->start_ns : *counted_until;
+}
+
+static void go_through(struct waits *waits)
+{
+    const struct survey *survey = waits->findings->survey;
+    const struct trace *trace = survey->stat->trace;
+    for (size_t i = 0; i < trace->span_count; i++) {
+        const struct trace_span *call = &trace->spans[i];
+        if (call->class != CLASS_CALL || call->thread == TRACE_NONE || call->error)
+            continue;
+        struct worker *worker = &waits->workers[call->thread];
+        if (survey_waits(survey, call)) {
+            take_wait(waits, &survey->processes[places_process(&survey->places, call)], worker, call);
+            continue;
+        }
+        const struct trace_span *work =
+            survey_submits(survey, call) ? survey_work(survey, call, CLASS_COUNT) : NULL;
+        if (work)
+            take_work(waits, worker, call, work);
+    }
+}
+
+static void offer_nothing(struct waits *waits)
+{
+    const struct trace *trace = waits->findings->survey->stat->trace;
+    for (size_t i = 0; i < waits->nothing.count; i++) {
+        const struct tally *tally = &waits->nothing.items[i];
+        char time[EVIDENCE_TIME_BYTES];
+        if (tally->count < REPEATED_MIN)
+            continue;
+        struct finding finding = finding_of(FINDING_SYNC_NOTHING, tally, trace);
+        finding.evidence = memory_format(
+            "%llu calls (first on thread %s) when all work of the process had been done; they took %s",
+            (unsigned long long)tally->count, places_thread(&waits->findings->survey->places, tally->first),
+            evidence_time(time, tally->prize_ns));
+        findings_offer(waits->findings, &finding);
+    }
+}
+
+static void offer_between(struct waits *waits)
+{
+    const struct trace *trace = waits->findings->survey->stat->trace;
+    for (size_t i = 0; i < waits->between.count; i++) {
+        const struct tally *tally = &waits->between.items[i];
+        char waited[EVIDENCE_TIME_BYTES], idle[EVIDENCE_TIME_BYTES], next[EVIDENCE_TIME_BYTES];
+        if (tally->count < REPEATED_MIN)
+            continue;
+        struct finding finding = finding_of(FINDING_SYNC_BETWEEN, tally, trace);
+        finding.evidence = memory_format(
+            "%llu times a thread (first %s) waited, %s in all, for work that copies nothing to the host, "
+            "and gave more within %s; from the wait's begin to that work the GPU was idle for %s",
+            (unsigned long long)tally->count, places_thread(&waits->findings->survey->places, tally->first),
+            evidence_time(waited, tally->ns), evidence_time(next, SYNC_TO_NEXT_NS),
+            evidence_time(idle, tally->prize_ns));
+        findings_offer(waits->findings, &finding);
+    }
+}
+
+void find_needless_waits(struct findings *findings)
+{
+    struct waits waits = {.findings = findings};
+    const struct trace *trace = findings->survey->stat->trace;
+    waits.workers = memory_take(trace->thread_count + 1, sizeof *waits.workers);
+    waits.counted_until = memory_take(trace->resource_count + 1, sizeof *waits.counted_until);
+    go_through(&waits);
+    offer_nothing(&waits);
+    offer_between(&waits);
+    tallies_deinit(&waits.nothing);
+    tallies_deinit(&waits.between);
+    free(waits.workers);
+    free(waits.counted_until);
+}

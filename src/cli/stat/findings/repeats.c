@@ -1,0 +1,76 @@
+#include "cli/stat/findings/repeats.h"
+
+#include "cli/util/int_map.h"
+#include "cli/util/xalloc.h"
+
+#define BASE 0x9e3779b97f4a7c15ull /* odd, for a polynomial over 64-bit numbers */
+
+struct search {
+    const uint32_t *tokens;
+    size_t count, period_max, times;
+    struct repeat *found;
+    size_t found_count, found_capacity;
+};
+
+/* As far as each token equals the one a period before it, to both sides of `at`. */
+static struct repeat extend(const struct search *search, size_t at, size_t period)
+{
+    const uint32_t *tokens = search->tokens;
+    size_t start = at, end = at + 1;
+    while (start >= period && tokens[start] == tokens[start - period])
+        start--;
+    start = start >= period && tokens[start] != tokens[start - period] ? start - period + 1 : 0;
+    while (end < search->count && tokens[end] == tokens[end - period])
+        end++;
+    return (struct repeat){start, end - start, period};
+}
+
+static void keep(struct search *search, const struct repeat *repeat)
+{
+    if (repeat->length / repeat->period < search->times)
+        return;
+    search->found =
+        memory_grow(search->found, &search->found_capacity, search->found_count + 1, sizeof *search->found);
+    search->found[search->found_count++] = *repeat;
+}
+
+/* The periods in (window / 2, window]. */
+static void search_windows(struct search *search, size_t window)
+{
+    struct map last = {0}; /* hash of a window → its last token */
+    struct repeat latest = {0};
+    uint64_t hash = 0, power = 1;
+    for (size_t i = 1; i < window; i++)
+        power *= BASE;
+    for (size_t i = 0; i < search->count; i++) {
+        if (i >= window)
+            hash -= map_mix(search->tokens[i - window] + 1ull) * power;
+        hash = hash * BASE + map_mix(search->tokens[i] + 1ull);
+        if (i + 1 < window)
+            continue;
+        uint64_t key = map_mix(hash);
+        uint32_t before = map_get(&last, key);
+        map_set(&last, key, (uint32_t)i);
+        size_t period = before == MAP_NONE ? 0 : i - before;
+        if (period <= window / 2 || period > window || period > search->period_max)
+            continue;
+        if (period == latest.period && i < latest.start + latest.length)
+            continue;
+        latest = extend(search, i, period);
+        keep(search, &latest);
+    }
+    map_deinit(&last);
+}
+
+size_t repeats_find(const uint32_t *tokens, size_t count, size_t period_max, size_t times,
+                    struct repeat **found)
+{
+    struct search search = {.tokens = tokens,
+                            .count = count < MAP_NONE ? count : MAP_NONE - 1,
+                            .period_max = period_max,
+                            .times = times < REPEATS_LEAST ? REPEATS_LEAST : times};
+    for (size_t window = 1; window / 2 < period_max && window <= count; window *= 2)
+        search_windows(&search, window);
+    *found = search.found;
+    return search.found_count;
+}

@@ -1,0 +1,374 @@
+/* Who holds how much memory and how that grows, by the calls that allocate and free (ledger.h says which are
+ * seen). */
+#include "cli/stat/memory/memory_tables.h"
+
+#include "cli/util/xalloc.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const struct stat_column memory_columns[] = {{"device", "GPU", STAT_TEXT},
+                                                    {"kind", "kind", STAT_TEXT},
+                                                    {"pool", "pool", STAT_TEXT},
+                                                    {"process", "process", STAT_TEXT},
+                                                    {"live_bytes", "live", STAT_BYTES},
+                                                    {"peak_bytes", "peak", STAT_BYTES},
+                                                    {"total_bytes", "in all", STAT_BYTES},
+                                                    {"allocations", "allocations", STAT_COUNT},
+                                                    {"frees", "frees", STAT_COUNT},
+                                                    {"max_bytes", "largest", STAT_BYTES},
+                                                    {"median_life_ns", "median life", STAT_NS},
+                                                    {"growth_bytes_per_s", "growth", STAT_RATE}};
+
+static const struct stat_column time_columns[] = {{"device", "GPU", STAT_TEXT},
+                                                  {"process", "process", STAT_TEXT},
+                                                  {"from_ns", "from", STAT_NS},
+                                                  {"below_ns", "until", STAT_NS},
+                                                  {"allocations", "allocations", STAT_COUNT},
+                                                  {"frees", "frees", STAT_COUNT},
+                                                  {"allocated_bytes", "allocated", STAT_BYTES},
+                                                  {"freed_bytes", "freed", STAT_BYTES},
+                                                  {"live_bytes", "live at its end", STAT_BYTES},
+                                                  {"peak_bytes", "most", STAT_BYTES}};
+
+static const struct stat_column allocator_columns[] = {
+    {"what", "what", STAT_TEXT},       {"device", "GPU", STAT_TEXT},
+    {"process", "process", STAT_TEXT}, {"allocations", "allocations", STAT_COUNT},
+    {"frees", "frees", STAT_COUNT},    {"live_bytes", "live", STAT_BYTES},
+    {"peak_bytes", "peak", STAT_BYTES}};
+
+#define STRETCHES 10 /* of time, in the table of growth */
+#define KIND_ALL  MEMORY_KINDS
+
+/* A change of what is allocated, in the order of time. */
+struct change {
+    uint64_t time_ns;
+    const struct ledger_block *block;
+    bool is_free;
+};
+
+/* What is counted together. */
+struct account {
+    uint32_t process;
+    uint32_t device; /* resource, TRACE_NONE: unknown; MEMORY_HOST */
+    uint32_t pool;
+    uint32_t kind; /* enum memory_kind, KIND_ALL, or an allocator's segment */
+    uint64_t allocations, frees, total, live, peak, most_of_one;
+    uint64_t live_at_half;
+    struct stretch_sums {
+        uint64_t allocations, frees, allocated, freed, live, peak;
+    } stretches[STRETCHES];
+};
+
+struct books {
+    struct ledger ledger;
+    struct places places;
+    struct change *changes;
+    size_t change_count, change_capacity;
+    uint64_t start_ns, end_ns; /* the first allocation, the trace's end */
+    struct map numbers;
+    struct account *accounts;
+    size_t account_count, account_capacity;
+    struct samples lives; /* by account */
+};
+
+static int compare_changes(const void *a, const void *b)
+{
+    const struct change *x = a, *y = b;
+    if (x->time_ns != y->time_ns)
+        return x->time_ns < y->time_ns ? -1 : 1;
+    if (x->is_free != y->is_free)
+        return x->is_free ? 1 : -1; /* as in the ledger */
+    return x->block < y->block ? -1 : x->block > y->block;
+}
+
+static void add_change(struct books *books, const struct ledger_block *block, bool is_free)
+{
+    books->changes =
+        memory_grow(books->changes, &books->change_capacity, books->change_count + 1, sizeof *books->changes);
+    books->changes[books->change_count++] =
+        (struct change){is_free ? block->until_ns : block->from_ns, block, is_free};
+}
+
+static void open_books(struct books *books, const struct stat *stat)
+{
+    *books = (struct books){.end_ns = stat->trace->end_ns};
+    places_init(&books->places, stat);
+    ledger_init(&books->ledger, &books->places);
+    for (size_t i = 0; i < books->ledger.block_count; i++) {
+        const struct ledger_block *block = &books->ledger.blocks[i];
+        add_change(books, block, false);
+        if (block->until_ns != UINT64_MAX)
+            add_change(books, block, true);
+    }
+    if (books->change_count > 1)
+        qsort(books->changes, books->change_count, sizeof *books->changes, compare_changes);
+    books->start_ns = books->change_count ? books->changes[0].time_ns : 0;
+}
+
+static void close_accounts(struct books *books)
+{
+    free(books->accounts);
+    samples_deinit(&books->lives);
+    map_deinit(&books->numbers);
+    books->accounts = NULL;
+    books->account_count = books->account_capacity = 0;
+}
+
+static void close_books(struct books *books)
+{
+    free(books->changes);
+    ledger_deinit(&books->ledger);
+    places_deinit(&books->places);
+}
+
+/* --- accounts --- */
+
+static struct account *account_of(struct books *books, const struct ledger_block *block, uint32_t kind,
+                                  uint32_t pool)
+{
+    uint64_t key =
+        map_mix((uint64_t)block->process << 32 | memory_device(block)) ^ ((uint64_t)pool << 32 | kind);
+    size_t known = books->account_count;
+    uint32_t number = stat_number(&books->numbers, map_mix(key));
+    if (number == known) {
+        books->accounts =
+            memory_grow(books->accounts, &books->account_capacity, known + 1, sizeof *books->accounts);
+        books->accounts[books->account_count++] = (struct account){
+            .process = block->process, .device = memory_device(block), .pool = pool, .kind = kind};
+    }
+    return &books->accounts[number];
+}
+
+static size_t stretch_at(const struct books *books, uint64_t time_ns)
+{
+    double share = books->end_ns > books->start_ns
+                       ? (double)(time_ns - books->start_ns) / (double)(books->end_ns - books->start_ns)
+                       : 0;
+    size_t stretch = (size_t)(share * STRETCHES);
+    return stretch < STRETCHES ? stretch : STRETCHES - 1;
+}
+
+/* `live` and `peak` of the stretches are set by settle_stretches() where nothing happened in them. */
+static void book(struct books *books, struct account *account, const struct change *change)
+{
+    uint64_t bytes = change->block->bytes;
+    struct stretch_sums *sums = &account->stretches[stretch_at(books, change->time_ns)];
+    if (change->is_free) {
+        account->live -= bytes;
+        account->frees++;
+        sums->frees++;
+        sums->freed += bytes;
+        samples_add(&books->lives, (uint32_t)(account - books->accounts),
+                    change->block->until_ns - change->block->from_ns);
+    } else {
+        account->live += bytes;
+        account->allocations++;
+        account->total += bytes;
+        sums->allocations++;
+        sums->allocated += bytes;
+        account->most_of_one = bytes > account->most_of_one ? bytes : account->most_of_one;
+    }
+    account->peak = account->live > account->peak ? account->live : account->peak;
+    sums->peak = account->live > sums->peak ? account->live : sums->peak;
+    if (change->time_ns - books->start_ns <= (books->end_ns - books->start_ns) / 2)
+        account->live_at_half = account->live;
+}
+
+/* From one stretch to the next: the peak of each is at least what the one before has left. */
+static void settle_stretches(struct account *account)
+{
+    uint64_t live = 0;
+    for (size_t i = 0; i < STRETCHES; i++) {
+        struct stretch_sums *sums = &account->stretches[i];
+        sums->peak = live > sums->peak ? live : sums->peak;
+        live += sums->allocated - sums->freed;
+        sums->live = live;
+    }
+}
+
+static void keep_accounts(struct books *books)
+{
+    for (size_t i = 0; i < books->change_count; i++) {
+        const struct ledger_block *block = books->changes[i].block;
+        if (memory_is_of_all(block))
+            book(books, account_of(books, block, KIND_ALL, 0), &books->changes[i]);
+        book(books, account_of(books, block, block->kind, block->pool), &books->changes[i]);
+    }
+    for (size_t i = 0; i < books->account_count; i++)
+        settle_stretches(&books->accounts[i]);
+    samples_sort(&books->lives);
+}
+
+static const char *pool_name(const struct books *books, const struct account *account)
+{
+    if (account->pool)
+        return trace_string(books->places.stat->trace, account->pool);
+    return account->kind == MEMORY_POOL ? "default" : "";
+}
+
+static double growth(const struct books *books, const struct account *account)
+{
+    double half_s = (double)(books->end_ns - books->start_ns) / 2 / 1e9;
+    return half_s > 0 ? ((double)account->live - (double)account->live_at_half) / half_s : 0;
+}
+
+static void add_account(const struct books *books, struct stat_table *table, uint32_t number)
+{
+    const struct account *account = &books->accounts[number];
+    struct spread lives = samples_spread(&books->lives, number);
+    struct stat_value *row = stat_table_add(table);
+    row[0] = stat_text(memory_device_name(&books->places, account->device));
+    row[1] = stat_text(account->kind == KIND_ALL ? "all" : ledger_kind_name((enum memory_kind)account->kind));
+    row[2] = stat_text(pool_name(books, account));
+    row[3] = stat_text(places_pid(&books->places, account->process));
+    row[4] = stat_int(account->live);
+    row[5] = stat_int(account->peak);
+    row[6] = stat_int(account->total);
+    row[7] = stat_int(account->allocations);
+    row[8] = stat_int(account->frees);
+    row[9] = stat_int(account->most_of_one);
+    if (lives.count)
+        row[10] = stat_int(lives.median);
+    row[11] = stat_real(growth(books, account));
+}
+
+static void add_stretches(const struct books *books, struct stat_table *table, const struct account *account)
+{
+    uint64_t trace_start = books->places.stat->trace->start_ns;
+    uint64_t whole = books->end_ns - books->start_ns;
+    for (size_t i = 0; i < STRETCHES; i++) {
+        const struct stretch_sums *sums = &account->stretches[i];
+        struct stat_value *row = stat_table_add(table);
+        row[0] = stat_text(memory_device_name(&books->places, account->device));
+        row[1] = stat_text(places_pid(&books->places, account->process));
+        row[2] = stat_int(books->start_ns - trace_start + whole / STRETCHES * i);
+        row[3] = stat_int(i + 1 < STRETCHES ? books->start_ns - trace_start + whole / STRETCHES * (i + 1)
+                                            : books->end_ns - trace_start);
+        row[4] = stat_int(sums->allocations);
+        row[5] = stat_int(sums->frees);
+        row[6] = stat_int(sums->allocated);
+        row[7] = stat_int(sums->freed);
+        row[8] = stat_int(sums->live);
+        row[9] = stat_int(sums->peak);
+    }
+}
+
+static void add_accounts(struct books *books, struct stat_report *report)
+{
+    struct stat_table *memory = stat_report_add(
+        report, stat_table_of("memory", "Memory",
+                              "What was asked for by calls that the trace has; live: when it ends. The "
+                              "growth is that of the second half of the time since the first allocation. "
+                              "Managed memory is not in \"all\": it may lie elsewhere.",
+                              memory_columns, STAT_COLUMNS(memory_columns)));
+    struct stat_table *times = stat_report_add(
+        report, stat_table_of("memory_over_time", "Memory over time",
+                              "From the first allocation to the end, in equal stretches; all kinds but "
+                              "managed memory.",
+                              time_columns, STAT_COLUMNS(time_columns)));
+    keep_accounts(books);
+    for (uint32_t i = 0; i < books->account_count; i++) {
+        add_account(books, memory, i);
+        if (books->accounts[i].kind == KIND_ALL)
+            add_stretches(books, times, &books->accounts[i]);
+    }
+    close_accounts(books);
+}
+
+/* --- PyTorch's caching allocator ---
+ *
+ * It takes segments from CUDA and gives them out piece by piece, so that a tensor's birth and death are no
+ * calls. From outside it shows by the sizes: 2 MiB where less than 1 MiB is needed, 20 MiB below 10 MiB, else
+ * the need rounded up to 2 MiB (c10/cuda/CUDACachingAllocator; its settings can change the last two). With
+ * expandable segments they are physical memory of 2 or 20 MiB, mapped one behind the other. */
+
+#define PYTORCH_SMALL_BYTES (2ull << 20)
+#define PYTORCH_LARGE_BYTES (10ull << 20) /* from here on a segment is as large as what is asked for */
+
+enum segment { SEGMENT_SMALL, SEGMENT_LARGE, SEGMENT_EXPANDABLE, SEGMENT_POOL, SEGMENT_OTHER, SEGMENTS };
+
+/* By its kernels, or the ranges that it makes of its operators (torch.autograd.profiler.emit_nvtx). */
+static bool is_pytorch(const struct stat *stat, const struct trace_span *span)
+{
+    const char *name = trace_string(stat->trace, span->name);
+    if (span->class == CLASS_KERNEL) {
+        const char *full = stat_attr(stat, span, KEY_KERNEL_NAME);
+        return strstr(full ? full : name, "at::native::") != NULL;
+    }
+    return strncmp(name, "aten::", strlen("aten::")) == 0 && stat_attr(stat, span, KEY_RANGE);
+}
+
+static enum segment segment_of(const struct ledger_block *block)
+{
+    if (block->kind == MEMORY_POOL)
+        return SEGMENT_POOL;
+    if (block->kind != MEMORY_DEVICE && block->kind != MEMORY_VIRTUAL)
+        return SEGMENTS;
+    if (block->bytes == 0 || block->bytes % PYTORCH_SMALL_BYTES != 0)
+        return SEGMENT_OTHER;
+    if (block->kind == MEMORY_VIRTUAL)
+        return SEGMENT_EXPANDABLE;
+    if (block->bytes == PYTORCH_SMALL_BYTES)
+        return SEGMENT_SMALL;
+    return block->bytes >= PYTORCH_LARGE_BYTES ? SEGMENT_LARGE : SEGMENT_OTHER;
+}
+
+static void add_segments(const struct books *books, struct stat_table *table)
+{
+    static const char *const words[SEGMENTS] = {
+        "PyTorch's segments of 2 MiB, for small tensors", "PyTorch's large segments",
+        "PyTorch's expandable segments", "stream-ordered (cudaMallocAsync as PyTorch's backend, or others)",
+        "not of PyTorch's sizes: libraries and others"};
+    for (size_t i = 0; i < books->account_count; i++) {
+        const struct account *account = &books->accounts[i];
+        struct stat_value *row = stat_table_add(table);
+        row[0] = stat_text(words[account->kind]);
+        row[1] = stat_text(memory_device_name(&books->places, account->device));
+        row[2] = stat_text(places_pid(&books->places, account->process));
+        row[3] = stat_int(account->allocations);
+        row[4] = stat_int(account->frees);
+        row[5] = stat_int(account->live);
+        row[6] = stat_int(account->peak);
+    }
+    stat_table_sort(table, 6);
+}
+
+static void add_allocators(struct books *books, struct stat_table *table)
+{
+    const struct stat *stat = books->places.stat;
+    bool *has_pytorch = memory_take(books->places.process_count + 1, sizeof *has_pytorch);
+    for (size_t i = 0; i < stat->trace->span_count; i++) {
+        const struct trace_span *span = &stat->trace->spans[i];
+        uint32_t process = places_process(&books->places, span);
+        if (!has_pytorch[process])
+            has_pytorch[process] = is_pytorch(stat, span);
+    }
+    for (size_t i = 0; i < books->change_count; i++) {
+        const struct ledger_block *block = books->changes[i].block;
+        enum segment segment = segment_of(block);
+        if (has_pytorch[block->process] && segment != SEGMENTS)
+            book(books, account_of(books, block, segment, 0), &books->changes[i]);
+    }
+    add_segments(books, table);
+    close_accounts(books);
+    free(has_pytorch);
+}
+
+void stat_memory(const struct stat *stat, struct stat_report *report)
+{
+    struct books books;
+    if (stat->is_part)
+        return;
+    open_books(&books, stat);
+    add_accounts(&books, report);
+    add_allocators(
+        &books, stat_report_add(report, stat_table_of("memory_pytorch", "PyTorch's memory, from outside",
+                                                      "By the sizes that its caching allocator takes. "
+                                                      "Live is what the process holds, free pieces "
+                                                      "included: what tensors use of it, only "
+                                                      "torch.cuda.memory_stats() knows.",
+                                                      allocator_columns, STAT_COLUMNS(allocator_columns))));
+    stat_memory_faults(&books.ledger, report);
+    close_books(&books);
+}

@@ -1,0 +1,31 @@
+/* The tables of memory: memory.c has who holds how much, memory_faults.c what was left and what went wrong.
+ */
+#ifndef CUSPAN_CLI_STAT_MEMORY_H
+#define CUSPAN_CLI_STAT_MEMORY_H
+
+#include "cli/stat/memory/ledger.h"
+
+#define MEMORY_HOST (TRACE_NONE - 1) /* in place of a GPU's resource */
+
+/* The GPU's resource, TRACE_NONE where it is unknown, or MEMORY_HOST. */
+static inline uint32_t memory_device(const struct ledger_block *block)
+{
+    return ledger_is_host((enum memory_kind)block->kind) ? MEMORY_HOST : block->device;
+}
+
+/* The GPU's index, "unknown" or "host". */
+static inline const char *memory_device_name(const struct places *places, uint32_t device)
+{
+    return device == MEMORY_HOST ? "host" : places_device_name(places, device);
+}
+
+/* Managed memory may lie on the host, and more of it may be there than a GPU has. */
+static inline bool memory_is_of_all(const struct ledger_block *block)
+{
+    return block->kind != MEMORY_MANAGED;
+}
+
+/* What was never freed, freed wrongly, or couldn't be allocated. */
+void stat_memory_faults(const struct ledger *ledger, struct stat_report *report);
+
+#endif

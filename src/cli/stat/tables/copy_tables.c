@@ -1,0 +1,186 @@
+/* What was moved and filled: how much, how fast, from which sort of memory, and in which sizes. */
+#include "cli/util/xalloc.h"
+#include "cli/stat/tables/peak.h"
+#include "cli/stat/stat.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const struct stat_column move_columns[] = {{"kind", "kind", STAT_TEXT},
+                                                  {"from", "from", STAT_TEXT},
+                                                  {"to", "to", STAT_TEXT},
+                                                  {"count", "runs", STAT_COUNT},
+                                                  {"bytes", "bytes", STAT_BYTES},
+                                                  {"total_ns", "total", STAT_NS},
+                                                  {"bytes_per_s", "rate", STAT_RATE},
+                                                  {"peak_share", "of the peak", STAT_SHARE},
+                                                  {"peak_of", "of", STAT_TEXT},
+                                                  {"peak_bytes_per_s", "peak", STAT_RATE},
+                                                  {"avg_bytes", "average", STAT_BYTES},
+                                                  {"median_bytes", "median", STAT_BYTES},
+                                                  {"min_bytes", "least", STAT_BYTES},
+                                                  {"max_bytes", "most", STAT_BYTES},
+                                                  {"median_ns", "median time", STAT_NS}};
+
+static const struct stat_column size_columns[] = {{"from_bytes", "from", STAT_BYTES},
+                                                  {"below_bytes", "below", STAT_BYTES},
+                                                  {"copies", "copies", STAT_COUNT},
+                                                  {"fills", "fills", STAT_COUNT},
+                                                  {"allocations", "allocations", STAT_COUNT}};
+
+#define SIZES 24 /* by powers of four: up to 64 TiB */
+
+struct kind {
+    const struct trace_span *first;
+    uint64_t total_ns;
+    struct peak peak;
+    bool has_other_peaks; /* not all of its copies went the same way */
+};
+
+/* The text's place among the strings, as half a key. */
+static uint64_t string_key(const struct stat *stat, const char *text)
+{
+    return text ? (uint64_t)(text - stat->trace->strings) : 0;
+}
+
+static uint64_t key_of(const struct stat *stat, const struct trace_span *span)
+{
+    if (span->class == CLASS_FILL)
+        return map_mix(string_key(stat, stat_attr(stat, span, KEY_FILL_KIND)) + 1);
+    uint64_t key = string_key(stat, stat_attr(stat, span, KEY_COPY_KIND));
+    key = map_mix(key) ^ string_key(stat, stat_attr(stat, span, KEY_COPY_FROM));
+    return map_mix(key) ^ string_key(stat, stat_attr(stat, span, KEY_COPY_TO));
+}
+
+static uint64_t bytes_of(const struct stat *stat, const struct trace_span *span)
+{
+    return stat_attr_int(stat, span, span->class == CLASS_FILL ? KEY_FILL_BYTES : KEY_COPY_BYTES, 0);
+}
+
+static struct stat_value text_or_missing(const char *text)
+{
+    return text ? stat_text(text) : (struct stat_value){.is_missing = true};
+}
+
+static void fill_peak(struct stat_table *table, struct stat_value *row, const struct kind *kind, double rate)
+{
+    const struct peak *peak = &kind->peak;
+    double share = peak->bytes_per_s > 0 ? rate / peak->bytes_per_s : 0;
+    /* A rate above the peak went another way than we know of. */
+    if (kind->has_other_peaks || share <= 0 || share > 1) {
+        row[8] = text_or_missing(peak->is_link ? "unknown" : NULL);
+        return;
+    }
+    row[7] = stat_real(share);
+    row[8] = stat_table_own(table, memory_copy_string(peak->name));
+    row[9] = stat_real(peak->bytes_per_s);
+}
+
+static void fill_row(const struct stat *stat, struct stat_table *table, const struct kind *kind,
+                     const struct spread *sizes, const struct spread *times)
+{
+    struct stat_value *row = stat_table_add(table);
+    bool is_fill = kind->first->class == CLASS_FILL;
+    double rate = kind->total_ns ? (double)sizes->total * 1e9 / (double)kind->total_ns : 0;
+    const char *word = is_fill ? "fill" : stat_attr(stat, kind->first, KEY_COPY_KIND);
+    row[0] = stat_text(word ? word : trace_string(stat->trace, kind->first->name));
+    if (!is_fill)
+        row[1] = text_or_missing(stat_attr(stat, kind->first, KEY_COPY_FROM));
+    row[2] = text_or_missing(stat_attr(stat, kind->first, is_fill ? KEY_FILL_KIND : KEY_COPY_TO));
+    row[3] = stat_int(sizes->count);
+    row[4] = stat_int(sizes->total);
+    row[5] = stat_int(kind->total_ns);
+    if (rate > 0) {
+        row[6] = stat_real(rate);
+        fill_peak(table, row, kind, rate);
+    }
+    row[10] = stat_int(sizes->total / sizes->count);
+    row[11] = stat_int(sizes->median);
+    row[12] = stat_int(sizes->min);
+    row[13] = stat_int(sizes->max);
+    row[14] = stat_int(times->median);
+}
+
+static void add_moves(const struct stat *stat, struct stat_table *table)
+{
+    const struct trace *trace = stat->trace;
+    struct map numbers = {0};
+    struct samples sizes = {0}, times = {0};
+    struct kind *kinds = NULL;
+    size_t capacity = 0;
+    struct peaks peaks = {.stat = stat};
+    for (size_t i = 0; i < trace->span_count; i++) {
+        const struct trace_span *span = &trace->spans[i];
+        if (span->class != CLASS_COPY && span->class != CLASS_FILL)
+            continue;
+        size_t known = numbers.count;
+        uint32_t number = stat_number(&numbers, key_of(stat, span));
+        if (number == known) {
+            kinds = memory_grow(kinds, &capacity, known + 1, sizeof *kinds);
+            kinds[number] = (struct kind){.first = span, .peak = peak_of(&peaks, span)};
+        } else if (!kinds[number].has_other_peaks) {
+            struct peak peak = peak_of(&peaks, span);
+            kinds[number].has_other_peaks = !peak_is(&peak, &kinds[number].peak);
+        }
+        kinds[number].total_ns += stat_duration(span);
+        samples_add(&sizes, number, bytes_of(stat, span));
+        samples_add(&times, number, stat_duration(span));
+    }
+    samples_sort(&sizes);
+    samples_sort(&times);
+    struct spread spread;
+    for (size_t at = 0; samples_next(&sizes, &at, &spread);) {
+        struct spread time = samples_spread(&times, spread.group);
+        fill_row(stat, table, &kinds[spread.group], &spread, &time);
+    }
+    stat_table_sort(table, 5);
+    samples_deinit(&sizes);
+    samples_deinit(&times);
+    map_deinit(&numbers);
+    free(kinds);
+}
+
+static size_t size_class(uint64_t bytes)
+{
+    size_t class = 0;
+    for (; bytes >= 4 && class + 1 < SIZES; bytes /= 4)
+        class ++;
+    return class;
+}
+
+static void add_sizes(const struct stat *stat, struct stat_table *table)
+{
+    const struct trace *trace = stat->trace;
+    uint64_t counts[SIZES][3] = {{0}};
+    for (size_t i = 0; i < trace->span_count; i++) {
+        const struct trace_span *span = &trace->spans[i];
+        bool is_allocation = span->class == CLASS_CALL && stat_call_group(stat, span) == CALL_GROUP_ALLOC;
+        uint64_t bytes = is_allocation ? stat_attr_int(stat, span, KEY_ARG_BYTES, UINT64_MAX) : 0;
+        if (span->class == CLASS_COPY || span->class == CLASS_FILL)
+            counts[size_class(bytes_of(stat, span))][span->class == CLASS_FILL]++;
+        else if (is_allocation && bytes != UINT64_MAX)
+            counts[size_class(bytes)][2]++;
+    }
+    for (size_t class = 0; class < SIZES; class ++) {
+        if (!counts[class][0] && !counts[class][1] && !counts[class][2])
+            continue;
+        struct stat_value *row = stat_table_add(table);
+        row[0] = stat_int(class ? 1ull << 2 * class : 0);
+        row[1] = stat_int(1ull << 2 * (class + 1));
+        for (size_t i = 0; i < 3; i++)
+            row[2 + i] = stat_int(counts[class][i]);
+    }
+}
+
+void stat_copies(const struct stat *stat, struct stat_report *report)
+{
+    add_moves(stat,
+              stat_report_add(report, stat_table_of("copies", "Copies and fills",
+                                                    "By direction and sort of memory. The peak is that "
+                                                    "of the GPU's memory, of which a copy within it takes "
+                                                    "half, or of the link that the copy takes, in one "
+                                                    "direction, before packets' headers.",
+                                                    move_columns, STAT_COLUMNS(move_columns))));
+    add_sizes(stat, stat_report_add(report, stat_table_of("sizes", "Sizes", NULL, size_columns,
+                                                          STAT_COLUMNS(size_columns))));
+}

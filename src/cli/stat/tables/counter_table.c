@@ -1,0 +1,110 @@
+/* What the hardware counted, by kernel and range: of those runs alone that were counted. */
+#include "cli/util/xalloc.h"
+#include "cli/stat/stat.h"
+#include "model/gpu_counter_names.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const struct stat_column columns[] = {{"name", "kernel or range", STAT_TEXT},
+                                             {"counter", "counter", STAT_TEXT},
+                                             {"unit", "unit", STAT_TEXT},
+                                             {"count", "counted", STAT_COUNT},
+                                             {"avg", "average", STAT_REAL},
+                                             {"min", "least", STAT_REAL},
+                                             {"max", "most", STAT_REAL},
+                                             {"total", "total", STAT_REAL},
+                                             {"rate", "rate", STAT_RATE},
+                                             {"time_ns", "in", STAT_NS}};
+
+/* One counter of all spans of a name. */
+struct counted {
+    uint32_t name, key;
+    uint64_t runs, time_ns;
+    double total, least, most;
+};
+
+struct counts {
+    struct counted *list;
+    size_t count, capacity;
+    struct map index; /* name << 32 | key → place in the list */
+};
+
+static struct counted *place_of(struct counts *counts, uint32_t name, uint32_t key)
+{
+    uint32_t place = stat_number(&counts->index, (uint64_t)name << 32 | key);
+    if (place == counts->count) {
+        counts->list = memory_grow(counts->list, &counts->capacity, counts->count + 1, sizeof *counts->list);
+        counts->list[counts->count++] = (struct counted){.name = name, .key = key};
+    }
+    return &counts->list[place];
+}
+
+static void add(struct counts *counts, const struct trace_span *span, uint32_t key, double value)
+{
+    struct counted *counted = place_of(counts, span->name, key);
+    counted->least = counted->runs == 0 || value < counted->least ? value : counted->least;
+    counted->most = counted->runs == 0 || value > counted->most ? value : counted->most;
+    counted->total += value;
+    counted->time_ns += stat_duration(span);
+    counted->runs++;
+}
+
+static void collect(const struct trace *trace, struct counts *counts)
+{
+    for (size_t i = 0; i < trace->span_count; i++) {
+        const struct trace_span *span = &trace->spans[i];
+        for (uint32_t a = 0; a < span->attr_count; a++) {
+            const struct trace_attr *attr = &trace->attrs[span->attr_first + a];
+            const char *key = trace_string(trace, attr->key);
+            if (strncmp(key, GPU_COUNTER_PREFIX, strlen(GPU_COUNTER_PREFIX)) == 0)
+                add(counts, span, attr->key, strtod(trace_string(trace, attr->value), NULL));
+        }
+    }
+}
+
+/* A sum says something of bytes and events, and nothing of shares. */
+static bool adds_up(const char *counter, const struct gpu_counter_name *plain)
+{
+    if (plain)
+        return strcmp(plain->unit, "%") != 0;
+    const char *rollup = strchr(counter, '.');
+    return rollup && strcmp(rollup, ".sum") == 0;
+}
+
+static void add_row(const struct trace *trace, const struct counted *counted, struct stat_table *table)
+{
+    const char *counter = trace_string(trace, counted->key) + strlen(GPU_COUNTER_PREFIX);
+    const struct gpu_counter_name *plain = gpu_counter_find(counter);
+    struct stat_value *row = stat_table_add(table);
+    row[0] = stat_text(trace_string(trace, counted->name));
+    row[1] = stat_text(counter);
+    if (plain)
+        row[2] = stat_text(plain->unit);
+    row[3] = stat_int(counted->runs);
+    row[4] = stat_real(counted->total / (double)counted->runs);
+    row[5] = stat_real(counted->least);
+    row[6] = stat_real(counted->most);
+    if (adds_up(counter, plain))
+        row[7] = stat_real(counted->total);
+    if (plain && strcmp(plain->unit, "By") == 0 && counted->time_ns > 0)
+        row[8] = stat_real(counted->total * 1e9 / (double)counted->time_ns);
+    row[9] = stat_int(counted->time_ns);
+}
+
+void stat_counters(const struct stat *stat, struct stat_report *report)
+{
+    struct counts counts = {0};
+    struct stat_table *table = stat_report_add(
+        report,
+        stat_table_of("counters", "Hardware counters",
+                      "Of the runs that were counted (counters.period), each by itself. The rate is what "
+                      "was moved in the time that those runs took.",
+                      columns, STAT_COLUMNS(columns)));
+    collect(stat->trace, &counts);
+    for (size_t i = 0; i < counts.count; i++)
+        add_row(stat->trace, &counts.list[i], table);
+    stat_table_sort(table, 9);
+    map_deinit(&counts.index);
+    free(counts.list);
+}

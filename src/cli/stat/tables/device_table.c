@@ -1,0 +1,210 @@
+/* How busy the GPUs were, when they were idle and what stood around that, and what ran side by side. */
+#include "cli/util/xalloc.h"
+#include "cli/stat/stat.h"
+
+#include <stdlib.h>
+
+static const struct stat_column device_columns[] = {{"device", "GPU", STAT_TEXT},
+                                                    {"name", "name", STAT_TEXT},
+                                                    {"process", "process", STAT_TEXT},
+                                                    {"count", "pieces of work", STAT_COUNT},
+                                                    {"window_ns", "from first to last", STAT_NS},
+                                                    {"busy_ns", "busy", STAT_NS},
+                                                    {"utilization_share", "utilization", STAT_SHARE},
+                                                    {"kernel_ns", "kernels", STAT_NS},
+                                                    {"copy_ns", "copies, fills", STAT_NS},
+                                                    {"overlap_share", "copies beside kernels", STAT_SHARE},
+                                                    {"concurrency", "at once", STAT_REAL},
+                                                    {"gaps", "idle gaps", STAT_COUNT}};
+
+static const struct stat_column gap_columns[] = {
+    {"device", "GPU", STAT_TEXT},       {"at_ns", "at", STAT_NS},
+    {"gap_ns", "idle for", STAT_NS},    {"before", "after", STAT_TEXT},
+    {"after", "before", STAT_TEXT},     {"during", "the host was in", STAT_TEXT},
+    {"during_share", "for", STAT_SHARE}};
+
+static const struct stat_column stream_columns[] = {
+    {"device", "GPU", STAT_TEXT},         {"context", "context", STAT_TEXT},
+    {"stream", "stream", STAT_TEXT},      {"count", "pieces of work", STAT_COUNT},
+    {"busy_ns", "busy", STAT_NS},         {"median_wait_ns", "median wait", STAT_NS},
+    {"p99_wait_ns", "p99 wait", STAT_NS}, {"max_wait_ns", "longest wait", STAT_NS}};
+
+#define GAPS_OF_A_DEVICE 5
+
+/* A span's time by its end, so that what came before a gap can be told. */
+struct device {
+    uint32_t resource;
+    struct stretches all, kernels, moves;
+    uint64_t count, total_ns;
+};
+
+static struct device *collect(const struct stat *stat, size_t *count)
+{
+    const struct trace *trace = stat->trace;
+    struct device *devices = memory_take(trace->resource_count + 1, sizeof *devices);
+    *count = trace->resource_count;
+    for (size_t i = 0; i < trace->span_count; i++) {
+        const struct trace_span *span = &trace->spans[i];
+        if (!trace_class_is_gpu(span->class))
+            continue;
+        struct device *device = &devices[span->resource];
+        device->resource = span->resource;
+        device->count++;
+        device->total_ns += stat_duration(span);
+        stretches_add(&device->all, span->start_ns, span->end_ns, (uint32_t)i);
+        if (span->class == CLASS_KERNEL)
+            stretches_add(&device->kernels, span->start_ns, span->end_ns, (uint32_t)i);
+        else if (span->class == CLASS_COPY || span->class == CLASS_FILL)
+            stretches_add(&device->moves, span->start_ns, span->end_ns, (uint32_t)i);
+    }
+    return devices;
+}
+
+static void add_device(const struct stat *stat, struct stat_table *table, struct device *device)
+{
+    const struct trace *trace = stat->trace;
+    const struct trace_resource *resource = &trace->resources[device->resource];
+    uint64_t busy = stretches_merge(&device->all), kernels = stretches_merge(&device->kernels),
+             moves = stretches_merge(&device->moves);
+    const struct stretch *first = device->all.items, *last = first + device->all.count - 1;
+    struct stat_value *row = stat_table_add(table);
+    row[0] = stat_text(trace_string(trace, resource->device));
+    row[1] = stat_text(trace_string(trace, resource->device_name));
+    row[2] = stat_text(trace_string(trace, resource->pid));
+    row[3] = stat_int(device->count);
+    row[4] = stat_int(last->end_ns - first->start_ns);
+    row[5] = stat_int(busy);
+    row[6] = stat_ratio((double)busy, (double)(last->end_ns - first->start_ns));
+    row[7] = stat_int(kernels);
+    row[8] = stat_int(moves);
+    row[9] = stat_ratio((double)stretches_common(&device->kernels, &device->moves), (double)moves);
+    row[10] = stat_ratio((double)device->total_ns, (double)busy);
+    row[11] = stat_int(device->all.count - 1);
+}
+
+/* The work whose end the gap begins with, and the call that took most of the gap on the host. */
+static void add_gap(const struct stat *stat, struct stat_table *table, const struct device *device, size_t at)
+{
+    const struct trace *trace = stat->trace;
+    const struct stretch *before = &device->all.items[at], *after = before + 1;
+    uint64_t gap = after->start_ns - before->end_ns, most = 0;
+    uint32_t last = before->span, during = TRACE_NONE;
+    for (uint32_t i = before->span; i < after->span; i++) {
+        const struct trace_span *span = &trace->spans[i];
+        if (trace_class_is_gpu(span->class) && span->resource == device->resource &&
+            span->end_ns == before->end_ns)
+            last = i;
+    }
+    for (uint32_t i = 0; i < after->span; i++) { /* in order of their begins */
+        const struct trace_span *span = &trace->spans[i];
+        uint64_t start = span->start_ns > before->end_ns ? span->start_ns : before->end_ns;
+        uint64_t end = span->end_ns < after->start_ns ? span->end_ns : after->start_ns;
+        if (span->class == CLASS_CALL && end > start && end - start > most) {
+            most = end - start;
+            during = i;
+        }
+    }
+    struct stat_value *row = stat_table_add(table);
+    row[0] = stat_text(trace_string(trace, trace->resources[device->resource].device));
+    row[1] = stat_int(before->end_ns - trace->start_ns);
+    row[2] = stat_int(gap);
+    row[3] = stat_text(trace_string(trace, trace->spans[last].name));
+    row[4] = stat_text(trace_string(trace, trace->spans[after->span].name));
+    if (during != TRACE_NONE) {
+        row[5] = stat_text(trace_string(trace, trace->spans[during].name));
+        row[6] = stat_ratio((double)most, (double)gap);
+    }
+}
+
+static void add_gaps(const struct stat *stat, struct stat_table *table, const struct device *device)
+{
+    size_t longest[GAPS_OF_A_DEVICE], count = 0;
+    for (size_t i = 0; i + 1 < device->all.count; i++) {
+        const struct stretch *items = device->all.items;
+        uint64_t gap = items[i + 1].start_ns - items[i].end_ns;
+        size_t place = count < GAPS_OF_A_DEVICE ? count++ : count;
+        for (; place > 0; place--) {
+            size_t other = longest[place - 1];
+            if (items[other + 1].start_ns - items[other].end_ns >= gap)
+                break;
+            if (place < GAPS_OF_A_DEVICE)
+                longest[place] = other;
+        }
+        if (place < GAPS_OF_A_DEVICE)
+            longest[place] = i;
+    }
+    for (size_t i = 0; i < count; i++)
+        add_gap(stat, table, device, longest[i]);
+}
+
+static void add_streams(const struct stat *stat, struct stat_table *table)
+{
+    const struct trace *trace = stat->trace;
+    struct samples waits = {0};
+    struct stretches *busy = memory_take(trace->lane_count + 1, sizeof *busy);
+    uint64_t *counts = memory_take(trace->lane_count + 1, sizeof *counts);
+    for (size_t i = 0; i < trace->span_count; i++) {
+        const struct trace_span *span = &trace->spans[i];
+        if (!trace_class_is_gpu(span->class) || span->lane == TRACE_NONE)
+            continue;
+        const char *delay = stat_attr(stat, span, KEY_START_DELAY);
+        counts[span->lane]++;
+        stretches_add(&busy[span->lane], span->start_ns, span->end_ns, (uint32_t)i);
+        if (delay && *delay != '-')
+            samples_add(&waits, span->lane, strtoull(delay, NULL, 10));
+    }
+    samples_sort(&waits);
+    for (uint32_t lane = 0; lane < trace->lane_count; lane++) {
+        if (!counts[lane])
+            continue;
+        struct spread wait = samples_spread(&waits, lane);
+        struct stat_value *row = stat_table_add(table);
+        row[0] = stat_text(trace_string(trace, trace->resources[trace->lanes[lane].resource].device));
+        row[1] = stat_text(trace_string(trace, trace->lanes[lane].context));
+        row[2] = stat_text(trace_string(trace, trace->lanes[lane].stream));
+        row[3] = stat_int(counts[lane]);
+        row[4] = stat_int(stretches_merge(&busy[lane]));
+        if (wait.count) {
+            row[5] = stat_int(wait.median);
+            row[6] = stat_int(wait.p99);
+            row[7] = stat_int(wait.max);
+        }
+        stretches_deinit(&busy[lane]);
+    }
+    stat_table_sort(table, 4);
+    samples_deinit(&waits);
+    free(busy);
+    free(counts);
+}
+
+void stat_devices(const struct stat *stat, struct stat_report *report)
+{
+    size_t count;
+    struct device *devices = collect(stat, &count);
+    struct stat_table *table = stat_report_add(
+        report, stat_table_of("devices", "GPUs",
+                              "Busy is the union of all work's time; utilization, its share of the time "
+                              "from the first work's begin to the last one's end; at once, the work's time "
+                              "by the busy time.",
+                              device_columns, STAT_COLUMNS(device_columns)));
+    for (size_t i = 0; i < count; i++) {
+        if (devices[i].count)
+            add_device(stat, table, &devices[i]);
+    }
+    table = stat_report_add(report, stat_table_of("gaps", "Longest idle gaps",
+                                                  "\"The host was in\" is the call that took most of it.",
+                                                  gap_columns, STAT_COLUMNS(gap_columns)));
+    for (size_t i = 0; i < count; i++)
+        add_gaps(stat, table, &devices[i]);
+    stat_table_sort(table, 2);
+    add_streams(stat, stat_report_add(report, stat_table_of("streams", "Streams",
+                                                            "The wait is from the begin of the call to the "
+                                                            "begin of its work.",
+                                                            stream_columns, STAT_COLUMNS(stream_columns))));
+    for (size_t i = 0; i < count; i++) {
+        stretches_deinit(&devices[i].all);
+        stretches_deinit(&devices[i].kernels);
+        stretches_deinit(&devices[i].moves);
+    }
+    free(devices);
+}

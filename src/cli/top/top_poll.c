@@ -1,0 +1,98 @@
+#include "cli/top/top_poll.h"
+
+#include "cli/util/xalloc.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static struct top_agent *find(struct top_look *look, const struct agent *agent)
+{
+    for (size_t i = 0; i < look->count; i++)
+        if (strcmp(look->agents[i].socket, agent->name) == 0 &&
+            strcmp(look->agents[i].folder, agent->folder) == 0)
+            return &look->agents[i];
+    look->agents = memory_grow(look->agents, &look->capacity, look->count + 1, sizeof *look->agents);
+    struct top_agent *made = &look->agents[look->count++];
+    memset(made, 0, sizeof *made);
+    snprintf(made->socket, sizeof made->socket, "%s", agent->name);
+    snprintf(made->folder, sizeof made->folder, "%s", agent->folder);
+    return made;
+}
+
+static const char *reach_word(enum reach reach)
+{
+    return reach == REACH_REFUSED ? "it is another user's" : "it doesn't answer";
+}
+
+/* A PID may be another process's by now. */
+static void describe(struct top_agent *known, const struct agent *agent)
+{
+    char program[sizeof known->program];
+    snprintf(program, sizeof program, "%s", agents_text(agent->description, "program"));
+    if (known->pid != agent->pid || strcmp(known->program, program) != 0)
+        known->has_before = false;
+    known->pid = agent->pid;
+    memcpy(known->program, program, sizeof program);
+    known->lost = agents_number(agent->description, "lost");
+    snprintf(known->state, sizeof known->state, "%s", agents_text(agent->description, "state"));
+    snprintf(known->why, sizeof known->why, "%s", agents_text(agent->description, "why"));
+}
+
+static void ask(struct top_agent *known, const struct agent *agent, uint32_t timeout_ms)
+{
+    static struct top_sample now; /* large */
+    cJSON *answer = NULL;
+    enum reach reach = agent->reach;
+    known->has_figures = false;
+    if (reach == REACHED)
+        reach = agents_ask(agent, "figures", timeout_ms, &answer);
+    if (reach != REACHED || !top_sample_read(answer, &now)) {
+        known->has_before = false;
+        snprintf(known->why, sizeof known->why, "%s",
+                 reach != REACHED ? reach_word(reach) : "it is of an older cuspan, which tells no figures");
+    } else {
+        known->has_figures =
+            known->has_before && top_sample_difference(&known->before, &now, &known->figures);
+        known->before = now;
+        known->has_before = true;
+    }
+    cJSON_Delete(answer);
+}
+
+static int by_pid(const void *a, const void *b)
+{
+    const struct top_agent *one = a, *other = b;
+    return one->pid < other->pid ? -1 : one->pid > other->pid;
+}
+
+void top_look_take(struct top_look *look, const struct agents_choice *choice)
+{
+    struct agents found;
+    size_t kept = 0;
+    for (size_t i = 0; i < look->count; i++)
+        look->agents[i].is_there = false;
+    agents_find(&found, choice->folder);
+    for (size_t i = 0; i < found.count; i++) {
+        if (!agents_matches(choice, &found.items[i]))
+            continue;
+        struct top_agent *known = find(look, &found.items[i]);
+        known->is_there = true;
+        describe(known, &found.items[i]);
+        ask(known, &found.items[i], choice->timeout_ms);
+    }
+    agents_deinit(&found);
+    for (size_t i = 0; i < look->count; i++) {
+        if (look->agents[i].is_there && kept != i)
+            look->agents[kept] = look->agents[i];
+        kept += look->agents[i].is_there;
+    }
+    look->count = kept;
+    if (kept)
+        qsort(look->agents, kept, sizeof *look->agents, by_pid);
+}
+
+void top_look_deinit(struct top_look *look)
+{
+    free(look->agents);
+    *look = (struct top_look){.count = 0};
+}

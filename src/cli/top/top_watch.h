@@ -1,0 +1,31 @@
+/* The terminal of `cuspan top`: the only file that knows ncurses. */
+#ifndef CUSPAN_CLI_TOP_LIVE_H
+#define CUSPAN_CLI_TOP_LIVE_H
+
+#include "base/status.h"
+#include "cli/top/top_screen.h"
+
+enum live_key {
+    LIVE_NOTHING, /* the time is over */
+    LIVE_QUIT,
+    LIVE_PAUSE,
+    LIVE_SORT,
+    LIVE_UP,
+    LIVE_DOWN,
+    LIVE_ALL,
+    LIVE_FASTER,
+    LIVE_SLOWER,
+    LIVE_OTHER /* a key without a meaning, or the screen has another size */
+};
+
+/* Takes the terminal. UNAVAILABLE: it can't be driven. */
+enum status live_begin(bool color, struct error *err) MUST_CHECK;
+/* Gives it back as it was; harmless without live_begin. */
+void live_end(void);
+
+void live_size(size_t *columns, size_t *lines);
+void live_draw(const struct top_screen *screen);
+/* Waits for a key, at most so long. */
+enum live_key live_wait(uint64_t ms);
+
+#endif

@@ -1,0 +1,51 @@
+#include "cli/util/xalloc.h"
+
+#include "cli/args/command_table.h"
+
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void *checked(void *memory)
+{
+    if (!memory) {
+        fputs("cuspan: out of memory\n", stderr);
+        exit(EXIT_FAILED);
+    }
+    return memory;
+}
+
+void *memory_take(size_t count, size_t size)
+{
+    return checked(calloc(count ? count : 1, size));
+}
+
+void *memory_grow(void *old, size_t *capacity, size_t needed, size_t size)
+{
+    if (needed <= *capacity && old)
+        return old;
+    size_t wanted = *capacity * 2 > needed ? *capacity * 2 : needed;
+    if (wanted < 16)
+        wanted = 16;
+    if (wanted > SIZE_MAX / size)
+        return checked(NULL);
+    *capacity = wanted;
+    return checked(realloc(old, wanted * size));
+}
+
+char *memory_copy_string(const char *text)
+{
+    return checked(strdup(text));
+}
+
+char *memory_format(const char *format, ...)
+{
+    va_list args;
+    char *text = NULL;
+    va_start(args, format);
+    int bytes = vasprintf(&text, format, args);
+    va_end(args);
+    return checked(bytes < 0 ? NULL : text);
+}

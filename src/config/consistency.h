@@ -1,0 +1,10 @@
+/* What must hold between settings, once all of them are known; and what follows from one for others. */
+#ifndef CUSPAN_CONFIG_CHECK_H
+#define CUSPAN_CONFIG_CHECK_H
+
+#include "config/problems.h"
+#include "model/settings.h"
+
+enum status check_settings(struct settings *settings, struct config_report *report) MUST_CHECK;
+
+#endif

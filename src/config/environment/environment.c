@@ -1,0 +1,427 @@
+#include "config/environment/environment.h"
+
+#include "config/suggest.h"
+#include "config/environment/pairs.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+struct env_reader {
+    const struct config_environment *environment;
+    struct settings *settings;
+    struct config_report *report;
+};
+
+static const struct {
+    const char *exporter_variable;
+    const char *prefix; /* of the variables that go before OTEL_EXPORTER_OTLP_* */
+    const char *path;
+} signals[] = {
+    [SIGNAL_TRACES] = {"OTEL_TRACES_EXPORTER", "OTEL_EXPORTER_OTLP_TRACES_", "v1/traces"},
+    [SIGNAL_METRICS] = {"OTEL_METRICS_EXPORTER", "OTEL_EXPORTER_OTLP_METRICS_", "v1/metrics"},
+};
+
+/* The outputs that the row belongs to. */
+static struct output_settings *outputs_of(const struct env_reader *reader, const struct setting *setting,
+                                          size_t *count)
+{
+    struct settings *settings = reader->settings;
+    bool is_metrics = setting->owner == IN_METRICS;
+    *count = is_metrics ? settings->metrics.is_on : settings->output_count;
+    return is_metrics ? &settings->metrics.output : settings->outputs;
+}
+
+const char *environment_get(const struct config_environment *environment, const char *name)
+{
+    const char *value = environment->get(name, environment->context);
+    return value && *value ? value : NULL;
+}
+
+/* The first of the variables that is set; its name comes back with it. */
+static const char *get_first(const struct env_reader *reader, const struct setting *setting,
+                             const char **name)
+{
+    for (int i = 0; i < 2 && setting->env[i]; i++) {
+        const char *value = environment_get(reader->environment, setting->env[i]);
+        if (value) {
+            *name = setting->env[i];
+            return value;
+        }
+    }
+    return NULL;
+}
+
+static const char *get_signals_or_general(const struct env_reader *reader, enum signal signal,
+                                          const char *what, char name[SETTING_NAME_BYTES])
+{
+    const char *const prefixes[] = {signals[signal].prefix, "OTEL_EXPORTER_OTLP_"};
+    for (int i = 0; i < 2; i++) {
+        snprintf(name, SETTING_NAME_BYTES, "%s%s", prefixes[i], what);
+        const char *value = environment_get(reader->environment, name);
+        if (value)
+            return value;
+    }
+    return NULL;
+}
+
+/* Metrics have one: the first that is named. */
+static enum status set_metrics_output(struct env_reader *reader, enum exporter_kind kind)
+{
+    struct settings *settings = reader->settings;
+    if (settings->metrics.is_on) {
+        config_warning(reader->report, "OTEL_METRICS_EXPORTER: one exporter is taken, the first of the list");
+        return STATUS_OK;
+    }
+    enum status status = output_init(&settings->metrics.output, SIGNAL_METRICS, kind);
+    settings->metrics.is_on = status == STATUS_OK;
+    return status;
+}
+
+static enum status add_output(struct env_reader *reader, enum signal signal, enum exporter_kind kind)
+{
+    struct settings *settings = reader->settings;
+    if (signal == SIGNAL_METRICS)
+        return set_metrics_output(reader, kind);
+    for (size_t i = 0; i < settings->output_count; i++) {
+        if (settings->outputs[i].exporter.kind == kind)
+            return STATUS_OK;
+    }
+    if (settings->output_count == OUTPUTS_MAX)
+        return STATUS_OK;
+    enum status status = output_init(&settings->outputs[settings->output_count], signal, kind);
+    if (status == STATUS_OK)
+        settings->output_count++;
+    return status;
+}
+
+static enum status add_otlp_output(struct env_reader *reader, enum signal signal)
+{
+    static const struct {
+        const char *protocol;
+        enum exporter_kind kind;
+        enum otlp_encoding encoding;
+    } protocols[] = {
+        {"http/protobuf", EXPORTER_OTLP_HTTP, ENCODING_PROTOBUF},
+        {"http/json", EXPORTER_OTLP_HTTP, ENCODING_JSON},
+        {"grpc", EXPORTER_OTLP_GRPC, ENCODING_PROTOBUF},
+    };
+    char name[SETTING_NAME_BYTES];
+    const char *protocol = get_signals_or_general(reader, signal, "PROTOCOL", name);
+    size_t chosen = 0;
+    if (protocol) {
+        size_t count = sizeof protocols / sizeof *protocols;
+        for (chosen = 0; chosen < count && strcasecmp(protocol, protocols[chosen].protocol) != 0;)
+            chosen++;
+        if (chosen == count) {
+            config_warning(
+                reader->report,
+                "%s: expected http/protobuf, http/json or grpc, not \"%.40s\": http/protobuf holds", name,
+                protocol);
+            chosen = 0;
+        }
+    }
+    struct settings *settings = reader->settings;
+    bool had_metrics = settings->metrics.is_on;
+    enum status status = add_output(reader, signal, protocols[chosen].kind);
+    if (status == STATUS_OK && signal == SIGNAL_METRICS && !had_metrics)
+        settings->metrics.output.exporter.encoding = protocols[chosen].encoding;
+    else if (status == STATUS_OK && signal == SIGNAL_TRACES && settings->output_count > 0)
+        settings->outputs[settings->output_count - 1].exporter.encoding = protocols[chosen].encoding;
+    return status;
+}
+
+static bool is_word(const char *text, size_t length, const char *word)
+{
+    return strlen(word) == length && strncasecmp(text, word, length) == 0;
+}
+
+struct exporter_words {
+    bool has_none; /* an exporter was asked for that we don't have, or none at all */
+    enum status status;
+};
+
+static void take_exporter_word(struct env_reader *reader, enum signal signal, const char *word, size_t length,
+                               struct exporter_words *words)
+{
+    if (is_word(word, length, "otlp")) {
+        words->status = add_otlp_output(reader, signal);
+    } else if (is_word(word, length, "otlp/stdout")) {
+        words->status = add_output(reader, signal, EXPORTER_FILE);
+    } else if (is_word(word, length, "console") || is_word(word, length, "logging")) {
+        words->status = add_output(reader, signal, EXPORTER_CONSOLE);
+    } else if (is_word(word, length, "none")) {
+        words->has_none = true;
+    } else if (is_word(word, length, "zipkin") || is_word(word, length, "jaeger") ||
+               is_word(word, length, "prometheus")) {
+        words->has_none = true;
+        config_warning(reader->report,
+                       "%s: cuspan has no exporter \"%.*s\": it is left out; expected "
+                       "otlp, otlp/stdout, console or none",
+                       signals[signal].exporter_variable, (int)length, word);
+    } else {
+        config_warning(reader->report,
+                       "%s: unknown exporter \"%.*s\": it is left out; expected otlp, "
+                       "otlp/stdout, console or none",
+                       signals[signal].exporter_variable, length > 40 ? 40 : (int)length, word);
+    }
+}
+
+/* Metrics are sent where they are asked for alone: they keep the agent awake, and cost memory and requests
+ * that who wanted spans has not chosen. An unknown word alone is as if the variable weren't set; "none", or
+ * an exporter we lack, is obeyed. */
+static enum status read_exporters(struct env_reader *reader, enum signal signal)
+{
+    struct exporter_words words = {.status = STATUS_OK};
+    const char *at = environment_get(reader->environment, signals[signal].exporter_variable);
+    while (at && *at && words.status == STATUS_OK) {
+        at += strspn(at, " \t,");
+        size_t length = strcspn(at, ",");
+        size_t trimmed = length;
+        while (trimmed > 0 && (at[trimmed - 1] == ' ' || at[trimmed - 1] == '\t'))
+            trimmed--;
+        if (trimmed > 0)
+            take_exporter_word(reader, signal, at, trimmed, &words);
+        at += length;
+    }
+    bool by_default = signal == SIGNAL_TRACES && reader->settings->output_count == 0 && !words.has_none;
+    if (words.status == STATUS_OK && by_default)
+        return add_otlp_output(reader, signal);
+    return words.status;
+}
+
+static void warn_value(struct env_reader *reader, const struct setting *setting, const char *name,
+                       const char *value)
+{
+    char expected[SETTING_TEXT_BYTES];
+    setting_expected(setting, expected);
+    config_warning(reader->report, "%s: expected %s, not \"%.40s\": the default holds, %s", name, expected,
+                   value, setting->default_text ? setting->default_text : "none");
+}
+
+/* A program may change its directory before the file is opened. */
+static char *absolute_path(const char *path)
+{
+    char *directory = path[0] == '/' ? NULL : getcwd(NULL, 0);
+    if (!directory)
+        return strdup(path);
+    char *joined = NULL;
+    if (asprintf(&joined, "%s/%s", directory, path) < 0)
+        joined = NULL;
+    free(directory);
+    return joined;
+}
+
+static enum status set_variable(struct env_reader *reader, const struct setting *setting, void *base,
+                                const char *value)
+{
+    if (setting->type != SETTING_PATH)
+        return setting_set(setting, base, value);
+    char *path = absolute_path(value);
+    enum status status = path ? setting_set(setting, base, path) : STATUS_NO_MEMORY;
+    free(path);
+    return status;
+}
+
+/* For one row of the table: to the settings, or to each output that it belongs to. */
+static enum status apply(struct env_reader *reader, const struct setting *setting, const char *name,
+                         const char *value)
+{
+    struct settings *settings = reader->settings;
+    enum status status = STATUS_OK;
+    if (setting->owner == IN_SETTINGS) {
+        status = set_variable(reader, setting, settings, value);
+    } else {
+        size_t count;
+        struct output_settings *outputs = outputs_of(reader, setting, &count);
+        for (size_t i = 0; i < count && status == STATUS_OK; i++) {
+            if (setting->exporters & (1u << outputs[i].exporter.kind))
+                status = set_variable(reader, setting, &outputs[i], value);
+        }
+    }
+    if (status != STATUS_INVALID)
+        return status;
+    warn_value(reader, setting, name, value);
+    return setting->owner == IN_SETTINGS ? setting_reset(setting, settings) : STATUS_OK;
+}
+
+char *endpoint_append_path(const char *base, enum signal signal)
+{
+    size_t length = strcspn(base, "?#");
+    const char *query = base[length] == '?' ? base + length : "";
+    const char *slash = length == 0 || base[length - 1] != '/' ? "/" : "";
+    char *url;
+    if (asprintf(&url, "%.*s%s%s%.*s", (int)length, base, slash, signals[signal].path,
+                 (int)strcspn(query, "#"), query) < 0)
+        return NULL;
+    return url;
+}
+
+bool endpoint_has_path(const char *url, enum signal signal)
+{
+    const char *path = signals[signal].path;
+    size_t length = strcspn(url, "?#"), path_length = strlen(path);
+    return length > path_length && url[length - path_length - 1] == '/' &&
+           strncmp(url + length - path_length, path, path_length) == 0;
+}
+
+static enum status read_endpoint(struct env_reader *reader, const struct setting *setting)
+{
+    const char *name = NULL;
+    const char *value = get_first(reader, setting, &name);
+    bool is_used = false;
+    size_t count;
+    enum signal signal = setting->owner == IN_METRICS ? SIGNAL_METRICS : SIGNAL_TRACES;
+    struct output_settings *outputs = outputs_of(reader, setting, &count);
+    for (size_t i = 0; i < count; i++)
+        is_used = is_used || (setting->exporters & (1u << outputs[i].exporter.kind));
+    if (!value || !is_used)
+        return STATUS_OK;
+    bool is_base = setting->exporters == FOR_HTTP &&
+                   strncmp(name, signals[signal].prefix, strlen(signals[signal].prefix)) != 0;
+    char *url = is_base ? endpoint_append_path(value, signal) : strdup(value);
+    enum status status = url ? STATUS_OK : STATUS_NO_MEMORY;
+    for (size_t i = 0; i < count && status == STATUS_OK; i++) {
+        if (setting->exporters & (1u << outputs[i].exporter.kind))
+            status = setting_set(setting, &outputs[i], url);
+    }
+    free(url);
+    if (status != STATUS_INVALID)
+        return status;
+    char expected[SETTING_TEXT_BYTES];
+    setting_expected(setting, expected);
+    config_error(reader->report, "%s: expected %s", name, expected);
+    return STATUS_OK;
+}
+
+static enum status read_headers(struct env_reader *reader, const struct setting *setting)
+{
+    const char *name = NULL;
+    const char *value = get_first(reader, setting, &name);
+    enum status status = STATUS_OK;
+    size_t count;
+    struct output_settings *outputs = outputs_of(reader, setting, &count);
+    for (size_t i = 0; value && i < count && status == STATUS_OK; i++) {
+        struct exporter_settings *exporter = &outputs[i].exporter;
+        struct error err = {""};
+        if (!(setting->exporters & (1u << exporter->kind)))
+            continue;
+        status = pairs_to_headers(value, exporter, &err);
+        if (status == STATUS_INVALID) {
+            config_warning(reader->report, "%s: all headers are left out: %s", name, err.text);
+            status = STATUS_OK;
+        }
+    }
+    return status;
+}
+
+/* OTEL_TRACES_SAMPLER_ARG means something only to the samplers with a ratio. */
+static enum status read_sampler(struct env_reader *reader)
+{
+    static const struct {
+        const char *name;
+        enum sampler_kind kind;
+        bool is_parent_based;
+    } samplers[] = {
+        {"always_on", SAMPLER_ALWAYS_ON, false},
+        {"always_off", SAMPLER_ALWAYS_OFF, false},
+        {"traceidratio", SAMPLER_TRACE_ID_RATIO, false},
+        {"parentbased_always_on", SAMPLER_ALWAYS_ON, true},
+        {"parentbased_always_off", SAMPLER_ALWAYS_OFF, true},
+        {"parentbased_traceidratio", SAMPLER_TRACE_ID_RATIO, true},
+    };
+    const char *value = environment_get(reader->environment, "OTEL_TRACES_SAMPLER");
+    if (!value)
+        return STATUS_OK;
+    struct nearest nearest;
+    nearest_init(&nearest, value);
+    for (size_t i = 0; i < sizeof samplers / sizeof *samplers; i++) {
+        nearest_offer(&nearest, samplers[i].name);
+        if (strcasecmp(value, samplers[i].name) != 0)
+            continue;
+        reader->settings->sampler = samplers[i].kind;
+        reader->settings->sampler_parent_based = samplers[i].is_parent_based;
+        const char *ratio = environment_get(reader->environment, "OTEL_TRACES_SAMPLER_ARG");
+        if (samplers[i].kind != SAMPLER_TRACE_ID_RATIO || !ratio)
+            return STATUS_OK;
+        return apply(reader,
+                     setting_find("tracer_provider.sampler.parent_based.root.trace_id_ratio_based.ratio"),
+                     "OTEL_TRACES_SAMPLER_ARG", ratio);
+    }
+    config_warning(reader->report,
+                   "OTEL_TRACES_SAMPLER: cuspan has no sampler \"%.40s\": parentbased_always_on holds%s%s%s",
+                   value, nearest.best[0] ? "; did you mean " : "", nearest.best, nearest.best[0] ? "?" : "");
+    return STATUS_OK;
+}
+
+static enum status read_resource(struct env_reader *reader)
+{
+    const char *service = environment_get(reader->environment, "OTEL_SERVICE_NAME");
+    const char *attributes = environment_get(reader->environment, "OTEL_RESOURCE_ATTRIBUTES");
+    enum status status =
+        service ? resource_set_string(&reader->settings->resource, "service.name", service) : STATUS_OK;
+    struct error err = {""};
+    if (attributes && status == STATUS_OK)
+        status = pairs_to_resource(attributes, &reader->settings->resource, &err);
+    if (status == STATUS_INVALID) {
+        config_warning(reader->report, "OTEL_RESOURCE_ATTRIBUTES: the whole value is left out: %s", err.text);
+        status = STATUS_OK;
+    }
+    return status;
+}
+
+static enum status read_row(struct env_reader *reader, const struct setting *setting)
+{
+    char own[SETTING_NAME_BYTES];
+    const char *name = own;
+    const char *value = NULL;
+    if (setting->type == SETTING_ENDPOINT)
+        return read_endpoint(reader, setting);
+    if (setting->type == SETTING_PAIRS)
+        return setting->owner != IN_SETTINGS ? read_headers(reader, setting) : STATUS_OK;
+    bool is_elsewhere = setting->type == SETTING_STRUCTURE ||
+                        (setting->type == SETTING_NUMBER && !setting_is_own(setting)) ||
+                        (setting->env[0] && strstr(setting->env[0], "_PROTOCOL"));
+    if (is_elsewhere)
+        return STATUS_OK;
+    if (setting_is_own(setting)) {
+        setting_own_variable(setting, own);
+        value = environment_get(reader->environment, own);
+    } else {
+        value = get_first(reader, setting, &name);
+    }
+    return value ? apply(reader, setting, name, value) : STATUS_OK;
+}
+
+enum status environment_read(const struct config_environment *environment, struct settings *settings,
+                             struct config_report *report)
+{
+    struct env_reader reader = {environment, settings, report};
+    enum status status = read_exporters(&reader, SIGNAL_TRACES);
+    if (status == STATUS_OK)
+        status = read_exporters(&reader, SIGNAL_METRICS);
+    if (status == STATUS_OK)
+        status = read_sampler(&reader);
+    if (status == STATUS_OK)
+        status = read_resource(&reader);
+    for (size_t i = 0; i < settings_count && status == STATUS_OK; i++)
+        status = read_row(&reader, &settings_table[i]);
+    return status;
+}
+
+void environment_warn_ignored(const struct config_environment *environment, struct config_report *report)
+{
+    char name[SETTING_NAME_BYTES];
+    for (size_t i = 0; i < settings_count; i++) {
+        if (!setting_is_own(&settings_table[i]))
+            continue;
+        setting_own_variable(&settings_table[i], name);
+        if (environment_get(environment, name))
+            config_warning(report,
+                           "%s: not read, because %s is the configuration: put %s=... into CUSPAN_SET, or "
+                           "the setting into the file",
+                           name, report->source, settings_table[i].path + sizeof SETTING_OWN_PREFIX - 1);
+    }
+}

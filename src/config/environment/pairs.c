@@ -1,0 +1,214 @@
+#include "config/environment/pairs.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+static int hex_digit(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    if (c >= 'a' && c <= 'f')
+        return c - 'a' + 10;
+    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
+/* In place. False: a '%' without two hex digits behind it, or a NUL. */
+static bool percent_decode(char *text)
+{
+    char *out = text;
+    for (char *at = text; *at; at++) {
+        if (*at != '%') {
+            *out++ = *at;
+            continue;
+        }
+        int high = hex_digit(at[1]);
+        int low = high < 0 ? -1 : hex_digit(at[2]);
+        if (low < 0 || (high == 0 && low == 0))
+            return false;
+        *out++ = (char)(high * 16 + low);
+        at += 2;
+    }
+    *out = '\0';
+    return true;
+}
+
+static bool is_utf8(const char *text)
+{
+    const unsigned char *at = (const unsigned char *)text;
+    while (*at) {
+        unsigned length = *at < 0x80                  ? 1
+                          : *at >= 0xc2 && *at < 0xe0 ? 2
+                          : *at >= 0xe0 && *at < 0xf0 ? 3
+                          : *at >= 0xf0 && *at < 0xf5 ? 4
+                                                      : 0;
+        if (length == 0)
+            return false;
+        for (unsigned i = 1; i < length; i++) {
+            if ((at[i] & 0xc0) != 0x80)
+                return false;
+        }
+        at += length;
+    }
+    return true;
+}
+
+static char *trim(char *text)
+{
+    text += strspn(text, " \t");
+    size_t length = strlen(text);
+    while (length > 0 && (text[length - 1] == ' ' || text[length - 1] == '\t'))
+        text[--length] = '\0';
+    return text;
+}
+
+struct pair {
+    char *key;
+    char *value;
+};
+
+struct pairs {
+    char *text; /* what the pairs point into */
+    size_t count;
+    struct pair items[PAIRS_MAX];
+};
+
+/* Takes one "key=value" apart. Returns what is wrong with it, or NULL. */
+static const char *split_pair(char *text, struct pair *pair)
+{
+    char *equals = strchr(text, '=');
+    if (!equals)
+        return "has no '='";
+    *equals = '\0';
+    pair->key = trim(text);
+    pair->value = trim(equals + 1);
+    if (!pair->key[0])
+        return "has no key before its '='";
+    if (!percent_decode(pair->key) || !percent_decode(pair->value))
+        return "has a '%' that two hex digits don't follow (a plain percent sign is %25)";
+    return is_utf8(pair->key) && is_utf8(pair->value) ? NULL : "is not UTF-8";
+}
+
+/* Messages count the pairs, because a pair that is malformed may be a secret. Empty ones are skipped: a
+ * trailing comma is no mistake. */
+static enum status split(const char *text, struct pairs *pairs, struct error *err)
+{
+    pairs->count = 0;
+    pairs->text = strdup(text);
+    if (!pairs->text)
+        return STATUS_NO_MEMORY;
+    char *at = pairs->text;
+    for (size_t number = 1; at; number++) {
+        char *comma = strchr(at, ',');
+        if (comma)
+            *comma = '\0';
+        if (*trim(at)) {
+            if (pairs->count == PAIRS_MAX)
+                return error_set(err, STATUS_INVALID, "more than %d pairs: shorten the list", PAIRS_MAX);
+            const char *problem = split_pair(at, &pairs->items[pairs->count]);
+            if (problem)
+                return error_set(err, STATUS_INVALID, "pair %zu %s: expected key=value,key=value", number,
+                                 problem);
+            pairs->count++;
+        }
+        at = comma ? comma + 1 : NULL;
+    }
+    return STATUS_OK;
+}
+
+enum status pairs_to_resource(const char *text, struct resource *resource, struct error *err)
+{
+    struct pairs pairs;
+    enum status status = split(text, &pairs, err);
+    struct resource *added = status == STATUS_OK ? calloc(1, sizeof *added) : NULL;
+    if (status == STATUS_OK && !added)
+        status = STATUS_NO_MEMORY;
+    for (size_t i = 0; status == STATUS_OK && i < pairs.count; i++)
+        status = resource_set_string(added, pairs.items[i].key, pairs.items[i].value);
+    if (status == STATUS_OK)
+        status = resource_merge(resource, added);
+    if (status == STATUS_FULL)
+        status =
+            error_set(err, STATUS_INVALID, "more than %d attributes: shorten the list", RESOURCE_ATTRS_MAX);
+    if (added)
+        resource_deinit(added);
+    free(added);
+    free(pairs.text);
+    return status;
+}
+
+/* A token of RFC 9110. */
+static bool is_header_name(const char *name)
+{
+    static const char more[] = "!#$%&'*+-.^_`|~";
+    for (const char *at = name; *at; at++) {
+        bool is_alnum =
+            (*at >= 'a' && *at <= 'z') || (*at >= 'A' && *at <= 'Z') || (*at >= '0' && *at <= '9');
+        if (!is_alnum && !strchr(more, *at))
+            return false;
+    }
+    return name[0] != '\0';
+}
+
+static bool is_header_value(const char *value)
+{
+    for (const unsigned char *at = (const unsigned char *)value; *at; at++) {
+        if ((*at < 0x20 && *at != '\t') || *at == 0x7f)
+            return false;
+    }
+    return true;
+}
+
+static enum status store_header(struct exporter_settings *exporter, const char *name, const char *value)
+{
+    char *copy = strdup(value);
+    if (!copy)
+        return STATUS_NO_MEMORY;
+    for (size_t i = 0; i < exporter->header_count; i++) {
+        if (strcasecmp(exporter->headers[i].name, name) == 0) {
+            free(exporter->headers[i].value);
+            exporter->headers[i].value = copy;
+            return STATUS_OK;
+        }
+    }
+    struct header *grown = realloc(exporter->headers, (exporter->header_count + 1) * sizeof *grown);
+    if (grown)
+        exporter->headers = grown;
+    char *name_copy = grown ? strdup(name) : NULL;
+    if (!name_copy) {
+        free(copy);
+        return STATUS_NO_MEMORY;
+    }
+    grown[exporter->header_count++] = (struct header){name_copy, copy};
+    return STATUS_OK;
+}
+
+enum status header_set(struct exporter_settings *exporter, const char *name, const char *value,
+                       struct error *err)
+{
+    if (!is_header_name(name))
+        return error_set(
+            err, STATUS_INVALID,
+            "a header's name has a character that HTTP doesn't allow: use letters, digits and '-'");
+    if (!is_header_value(value))
+        return error_set(err, STATUS_INVALID,
+                         "a header's value has a control character in it, a line break perhaps: remove it");
+    return store_header(exporter, name, value);
+}
+
+enum status pairs_to_headers(const char *text, struct exporter_settings *exporter, struct error *err)
+{
+    struct pairs pairs;
+    enum status status = split(text, &pairs, err);
+    for (size_t i = 0; i < pairs.count && status == STATUS_OK; i++) {
+        if (!is_header_name(pairs.items[i].key) || !is_header_value(pairs.items[i].value))
+            status = error_set(
+                err, STATUS_INVALID,
+                "pair %zu is not a header: a name has letters, digits and '-', a value no control characters",
+                i + 1);
+    }
+    for (size_t i = 0; i < pairs.count && status == STATUS_OK; i++)
+        status = store_header(exporter, pairs.items[i].key, pairs.items[i].value);
+    free(pairs.text);
+    return status;
+}

@@ -1,0 +1,461 @@
+#include "config/file/file_reader.h"
+
+#include "config/suggest.h"
+#include "config/file/schema.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PATTERNS_MAX 1024
+#define NEWEST_MINOR 1 /* of file_format 1.x */
+
+static void append_path(char *path, size_t size, const char *separator, const char *key)
+{
+    size_t used = strlen(path);
+    snprintf(path + used, size - used, "%s%s", path[0] ? separator : "", key);
+}
+
+struct place place_of_item(const struct place *parent, const struct item *item)
+{
+    struct place place = *parent;
+    append_path(place.shown, sizeof place.shown, ".", item->key);
+    append_path(place.path, sizeof place.path, ".", item->key);
+    place.line = item->line;
+    place.column = item->column;
+    return place;
+}
+
+struct place place_of_index(const struct place *parent, const struct item *item, unsigned index)
+{
+    char shown[16];
+    snprintf(shown, sizeof shown, "[%u]", index);
+    struct place place = *parent;
+    append_path(place.shown, sizeof place.shown, "", shown);
+    append_path(place.path, sizeof place.path, "", "[]");
+    place.line = item->line;
+    place.column = item->column;
+    return place;
+}
+
+#define MESSAGE_BYTES 320
+
+void reader_error(struct file_reader *reader, const struct place *place, const char *format, ...)
+{
+    char text[MESSAGE_BYTES];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    config_error(reader->report, "%s:%u:%u: %s: %s", reader->file, place->line, place->column, place->shown,
+                 text);
+}
+
+void reader_warning(struct file_reader *reader, const struct place *place, const char *format, ...)
+{
+    char text[MESSAGE_BYTES];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    config_warning(reader->report, "%s:%u:%u: %s: %s", reader->file, place->line, place->column, place->shown,
+                   text);
+}
+
+void reader_expected(struct file_reader *reader, const struct place *place, const char *what,
+                     const struct node *node)
+{
+    reader_error(reader, place, "expected %s, not %s", what, node_kind_name(node));
+}
+
+/* The part of `path` that stands right below `prefix`, up to the next '.' or '['. False: it isn't below it.
+ */
+static bool part_below(const char *path, const char *prefix, char part[NEAREST_WORD_MAX + 1])
+{
+    size_t length = strlen(prefix);
+    if (length > 0) {
+        if (strncmp(path, prefix, length) != 0 || path[length] != '.')
+            return false;
+        path += length + 1;
+    }
+    size_t part_length = strcspn(path, ".[");
+    if (part_length == 0 || part_length > NEAREST_WORD_MAX)
+        return false;
+    memcpy(part, path, part_length);
+    part[part_length] = '\0';
+    return true;
+}
+
+struct known_keys {
+    struct nearest nearest;
+    char last[NEAREST_WORD_MAX + 1]; /* neighbours in the tables repeat their parents */
+    char list[200];
+    size_t used;
+};
+
+static bool is_listed(const struct known_keys *keys, const char *part)
+{
+    size_t length = strlen(part);
+    for (const char *at = keys->list; (at = strstr(at, part)); at += length) {
+        bool begins = at == keys->list || at[-1] == ' ';
+        if (begins && (at[length] == ',' || at[length] == '\0'))
+            return true;
+    }
+    return false;
+}
+
+static void know(struct known_keys *keys, const char *path, const char *prefix)
+{
+    char part[NEAREST_WORD_MAX + 1];
+    if (!path || !part_below(path, prefix, part) || strcmp(part, keys->last) == 0)
+        return;
+    memcpy(keys->last, part, sizeof part);
+    nearest_offer(&keys->nearest, part);
+    size_t length = strlen(part);
+    if (is_listed(keys, part) || keys->used + length + 3 > sizeof keys->list)
+        return;
+    keys->used += (size_t)snprintf(keys->list + keys->used, sizeof keys->list - keys->used, "%s%s",
+                                   keys->used ? ", " : "", part);
+}
+
+static void find_known_keys(struct known_keys *keys, const char *word, const char *prefix)
+{
+    memset(keys, 0, sizeof *keys);
+    nearest_init(&keys->nearest, word);
+    for (size_t i = 0; i < settings_count; i++)
+        know(keys, settings_table[i].path, prefix);
+    for (unsigned i = 0; i < schema_key_count; i++)
+        know(keys, schema_keys[i].path, prefix);
+}
+
+void reader_unknown_key(struct file_reader *reader, const struct place *parent, const struct item *item)
+{
+    struct known_keys keys;
+    struct place place = place_of_item(parent, item);
+    find_known_keys(&keys, item->key, parent->path);
+    if (keys.nearest.best[0])
+        reader_error(reader, &place, "unknown key; did you mean %s?", keys.nearest.best);
+    else if (keys.list[0])
+        reader_error(reader, &place, "unknown key: expected one of %s", keys.list);
+    else
+        reader_error(reader, &place, "unknown key: expected none here");
+}
+
+void reader_plugin(struct file_reader *reader, const struct place *parent, const struct item *item,
+                   const char *effect)
+{
+    struct known_keys keys;
+    find_known_keys(&keys, item->key, parent->path);
+    if (keys.nearest.best[0]) {
+        reader_unknown_key(reader, parent, item);
+        return;
+    }
+    struct place place = place_of_item(parent, item);
+    reader_warning(reader, &place, "%s", effect);
+}
+
+const struct item *read_choice(struct file_reader *reader, const struct place *place, const struct node *node,
+                               const char *what)
+{
+    if (node->kind != NODE_MAP)
+        reader_expected(reader, place, what, node);
+    else if (node->count != 1)
+        reader_error(reader, place, "expected one key, %s, and not %u", what, node->count);
+    else
+        return node->items;
+    return NULL;
+}
+
+void read_nothing(struct file_reader *reader, const struct place *place, const struct node *node)
+{
+    if (!node_is_null(node) && (node->kind != NODE_MAP || node->count > 0))
+        reader_error(reader, place, "expected nothing below this key, not %s",
+                     node->kind == NODE_MAP ? "keys of its own" : node_kind_name(node));
+}
+
+/* Mistakes that are valid settings, but hardly ever meant. */
+static void warn_endpoint(struct file_reader *reader, const struct place *place,
+                          const struct setting *setting, const char *url)
+{
+    const char *authority = strstr(url, "://") ? strstr(url, "://") + 3 : url;
+    size_t length = strcspn(authority, "/?#");
+    bool is_http = setting->exporters == FOR_HTTP;
+    const char *other = is_http ? ":4317" : ":4318";
+    if (length > 5 && strncmp(authority + length - 5, other, 5) == 0)
+        reader_warning(
+            reader, place,
+            is_http ? "port 4317 is gRPC's by convention: for otlp_http expected 4318, or use otlp_grpc"
+                    : "port 4318 is HTTP's by convention: for otlp_grpc expected 4317, or use otlp_http");
+    else if (is_http && authority[length] == '\0')
+        reader_warning(reader, place, "the URL has no path and is used as it stands: a collector takes %s",
+                       setting->owner == IN_METRICS ? "metrics at /v1/metrics" : "spans at /v1/traces");
+}
+
+static void read_patterns(struct file_reader *reader, const struct place *place,
+                          const struct setting *setting, const struct node *node)
+{
+    if (node->kind != NODE_LIST) {
+        reader_expected(reader, place, "a list of names or patterns, like [kernel, memcpy*]", node);
+        return;
+    }
+    if (node->count > PATTERNS_MAX) {
+        reader_error(reader, place, "expected at most %d names or patterns, not %u", PATTERNS_MAX,
+                     node->count);
+        return;
+    }
+    unsigned index = 0;
+    for (const struct item *item = node->items; item; item = item->next) {
+        struct place at = place_of_index(place, item, index++);
+        bool is_name =
+            item->value->kind == NODE_SCALAR && item->value->type == SCALAR_STRING && item->value->text[0];
+        if (!is_name)
+            reader_expected(reader, &at, "a name or a pattern", item->value);
+        else if (setting_add_pattern(setting, reader->settings, item->value->text) != STATUS_OK)
+            reader->status = STATUS_NO_MEMORY;
+    }
+}
+
+static bool is_text(const struct setting *setting)
+{
+    return setting->type == SETTING_TEXT || setting->type == SETTING_PATH ||
+           setting->type == SETTING_ENDPOINT;
+}
+
+/* A value that a variable brought in may look like a number by chance: ${VERSION} is text today and 1.10
+ * tomorrow. */
+static bool has_right_type(const struct setting *setting, const struct node *node)
+{
+    return setting_accepts(setting, node->type) || (is_text(setting) && node->is_substituted);
+}
+
+static void wrong_type(struct file_reader *reader, const struct place *place, const struct setting *setting,
+                       const struct node *node)
+{
+    char expected[SETTING_TEXT_BYTES];
+    setting_expected(setting, expected);
+    if (node->type == SCALAR_STRING && setting_accepts(setting, scalar_type_of(node->text)))
+        reader_error(reader, place, "expected %s: remove the quotes, which make it a string", expected);
+    else if (is_text(setting))
+        reader_error(reader, place, "expected %s, not %s: put it in quotes", expected, node_kind_name(node));
+    else if (node->type == SCALAR_STRING && !(setting->flags & SETTING_SECRET))
+        reader_error(reader, place, "expected %s, not \"%.40s\"", expected, node->text);
+    else
+        reader_expected(reader, place, expected, node);
+}
+
+static void wrong_value(struct file_reader *reader, const struct place *place, const struct setting *setting,
+                        const struct node *node)
+{
+    char expected[SETTING_TEXT_BYTES];
+    setting_expected(setting, expected);
+    if (setting->flags & SETTING_OPEN_WORD) {
+        reader_warning(reader, place, "\"%.40s\" is not supported: %s holds; expected %s", node->text,
+                       setting->default_text, expected);
+        return;
+    }
+    struct nearest nearest;
+    nearest_init(&nearest, node->text);
+    for (const struct setting_word *word = setting->words; word && word->word; word++)
+        nearest_offer(&nearest, word->word);
+    if (nearest.best[0])
+        reader_error(reader, place, "expected %s, not \"%.40s\"; did you mean %s?", expected, node->text,
+                     nearest.best);
+    else if (setting->type == SETTING_ENDPOINT ||
+             setting->type == SETTING_PATH) /* a password, or a whole key */
+        reader_error(reader, place, "expected %s", expected);
+    else
+        reader_error(reader, place, "expected %s, not \"%.40s\"", expected, node->text);
+}
+
+void read_setting(struct file_reader *reader, const struct place *place, const struct setting *setting,
+                  const struct node *node)
+{
+    if (node_is_null(node))
+        return;
+    if (setting->type == SETTING_PATTERNS) {
+        read_patterns(reader, place, setting, node);
+        return;
+    }
+    if (node->kind != NODE_SCALAR) {
+        char expected[SETTING_TEXT_BYTES];
+        setting_expected(setting, expected);
+        reader_expected(reader, place, expected, node);
+        return;
+    }
+    if (!has_right_type(setting, node)) {
+        wrong_type(reader, place, setting, node);
+        return;
+    }
+    void *base = setting->owner != IN_SETTINGS ? (void *)reader->output : (void *)reader->settings;
+    enum status status = setting_set(setting, base, node->text);
+    if (status == STATUS_INVALID)
+        wrong_value(reader, place, setting, node);
+    else if (status != STATUS_OK)
+        reader->status = status;
+    else if (setting->type == SETTING_ENDPOINT)
+        warn_endpoint(reader, place, setting, node->text);
+}
+
+void read_map(struct file_reader *reader, const struct place *place, const struct node *node)
+{
+    if (node_is_null(node))
+        return;
+    if (node->kind != NODE_MAP) {
+        reader_expected(reader, place, "a mapping", node);
+        return;
+    }
+    for (const struct item *item = node->items; item; item = item->next)
+        read_item(reader, place, item);
+}
+
+/* "1.1", perhaps with a tail like "-rc.2". */
+static bool parse_version(const char *text, unsigned long *major, unsigned long *minor, const char **tail)
+{
+    char *end;
+    if (text[0] < '0' || text[0] > '9')
+        return false;
+    *major = strtoul(text, &end, 10);
+    if (end[0] != '.' || end[1] < '0' || end[1] > '9')
+        return false;
+    *minor = strtoul(end + 1, &end, 10);
+    *tail = end;
+    return *end == '\0' || *end == '-';
+}
+
+static void read_file_format(struct file_reader *reader, const struct place *place, const struct node *node)
+{
+    unsigned long major, minor;
+    const char *tail;
+    bool is_scalar = node->kind == NODE_SCALAR && (node->type == SCALAR_STRING || node->type == SCALAR_FLOAT);
+    if (!is_scalar || !parse_version(node->text, &major, &minor, &tail)) {
+        reader_error(reader, place, "expected the version of the format in quotes, \"1.1\"");
+        return;
+    }
+    if (major != 1)
+        reader_error(
+            reader, place,
+            "version \"%.20s\" is not supported: expected \"1.1\"; rewrite the file after config/cuspan.yaml",
+            node->text);
+    else if (*tail)
+        reader_warning(reader, place,
+                       "\"%.20s\" came before the stable 1.0 and is read as \"1.0\": expected \"1.1\"",
+                       node->text);
+    else if (minor > NEWEST_MINOR)
+        reader_warning(reader, place,
+                       "\"%.20s\" is newer than what cuspan knows (\"1.1\"): newer keys will be refused",
+                       node->text);
+    else if (node->type == SCALAR_FLOAT)
+        reader_warning(reader, place, "a version is a string: put it in quotes, \"%.20s\"", node->text);
+}
+
+/* Other vendors' distributions may stand beside ours. */
+static void read_distribution(struct file_reader *reader, const struct place *place, const struct node *node)
+{
+    if (node_is_null(node))
+        return;
+    if (node->kind != NODE_MAP) {
+        reader_expected(reader, place, "a mapping with the key cuspan", node);
+        return;
+    }
+    for (const struct item *item = node->items; item; item = item->next) {
+        struct nearest nearest;
+        nearest_init(&nearest, item->key);
+        nearest_offer(&nearest, "cuspan");
+        if (strcmp(item->key, "cuspan") == 0 || nearest.best[0])
+            read_item(reader, place, item);
+    }
+}
+
+static const struct {
+    const char *path;
+    void (*read)(struct file_reader *reader, const struct place *place, const struct node *node);
+} readers[] = {
+    {"file_format", read_file_format},
+    {"distribution", read_distribution},
+    {"resource", read_resource},
+    {"tracer_provider", read_tracer_provider},
+    {"meter_provider.readers", read_metric_readers},
+    {"meter_provider.views", read_views},
+};
+
+static void read_known(struct file_reader *reader, const struct place *place, const struct schema_key *key,
+                       const struct node *node)
+{
+    switch (key->kind) {
+    case SCHEMA_MAP:
+        read_map(reader, place, node);
+        break;
+    case SCHEMA_READER:
+        for (size_t i = 0; i < sizeof readers / sizeof *readers; i++) {
+            if (strcmp(readers[i].path, key->path) == 0)
+                readers[i].read(reader, place, node);
+        }
+        break;
+    case SCHEMA_SETTING:
+        read_setting(reader, place, setting_find(key->effect), node);
+        break;
+    case SCHEMA_UNSUPPORTED:
+        reader_warning(reader, place, "%s", key->effect);
+        break;
+    case SCHEMA_IGNORED:
+        break;
+    }
+}
+
+void read_item(struct file_reader *reader, const struct place *parent, const struct item *item)
+{
+    struct place place = place_of_item(parent, item);
+    const struct setting *setting = setting_find(place.path);
+    if (setting && setting->type != SETTING_STRUCTURE && setting->type != SETTING_PAIRS) {
+        read_setting(reader, &place, setting, item->value);
+        return;
+    }
+    const struct schema_key *key = schema_find(place.path);
+    if (key)
+        read_known(reader, &place, key, item->value);
+    else
+        reader_unknown_key(reader, parent, item);
+}
+
+/* The schema lets anyone add keys here. */
+static void read_root_item(struct file_reader *reader, const struct place *root, const struct item *item)
+{
+    if (strncmp(item->key, "x-", 2) == 0) /* the conventional home of YAML anchors */
+        return;
+    if (schema_find(item->key) || setting_find(item->key))
+        read_item(reader, root, item);
+    else
+        reader_plugin(reader, root, item, "unknown key, which cuspan ignores");
+}
+
+/* tracer_provider comes last, because its limits go before attribute_limits wherever either stands. */
+enum status read_document(struct file_reader *reader, const struct node *root)
+{
+    struct place place = {.line = 1, .column = 1};
+    if (!root || node_is_null(root)) {
+        config_error(
+            reader->report,
+            "%s: the file is empty: expected file_format: \"1.1\" and settings, as in config/cuspan.yaml",
+            reader->file);
+        return STATUS_OK;
+    }
+    if (root->kind != NODE_MAP) {
+        config_error(reader->report,
+                     "%s:%u:%u: expected a mapping that begins with file_format: \"1.1\", not %s",
+                     reader->file, root->line, root->column, node_kind_name(root));
+        return STATUS_OK;
+    }
+    if (!node_find(root, "file_format"))
+        config_error(reader->report,
+                     "%s:1:1: file_format: missing: put file_format: \"1.1\" on the first line",
+                     reader->file);
+    const struct item *tracer_provider = node_find(root, "tracer_provider");
+    for (const struct item *item = root->items; item; item = item->next) {
+        if (item != tracer_provider)
+            read_root_item(reader, &place, item);
+    }
+    if (tracer_provider)
+        read_item(reader, &place, tracer_provider);
+    return reader->status;
+}

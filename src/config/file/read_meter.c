@@ -1,0 +1,42 @@
+/* meter_provider: the first periodic reader that has an exporter of ours is where metrics go. */
+#include "config/file/file_reader.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define READER_PATH "meter_provider.readers[]"
+
+static void read_periodic(struct file_reader *reader, const struct place *place, const struct node *node)
+{
+    struct settings *settings = reader->settings;
+    if (settings->metrics.is_on) {
+        reader_warning(reader, place, "cuspan has one reader of metrics: this one is left out");
+        return;
+    }
+    settings->metrics.is_on =
+        read_output(reader, place, node, SIGNAL_METRICS, false, &settings->metrics.output);
+}
+
+void read_metric_readers(struct file_reader *reader, const struct place *place, const struct node *node)
+{
+    if (node_is_null(node))
+        return;
+    if (node->kind != NODE_LIST) {
+        reader_error(reader, place, "expected a list of readers: - periodic:");
+        return;
+    }
+    unsigned index = 0;
+    for (const struct item *item = node->items; item; item = item->next) {
+        struct place at = place_of_index(place, item, index++);
+        const struct item *choice = read_choice(reader, &at, item->value, "periodic");
+        if (!choice)
+            continue;
+        struct place periodic = place_of_item(&at, choice);
+        if (strcmp(choice->key, "pull") == 0)
+            reader_warning(reader, &periodic, "cuspan opens no port to be asked at: it is left out");
+        else if (strcmp(choice->key, "periodic") != 0)
+            reader_plugin(reader, &at, choice, "cuspan has no such reader: it is left out");
+        else
+            read_periodic(reader, &periodic, choice->value);
+    }
+}

@@ -1,0 +1,419 @@
+/* meter_provider.views: which metrics leave, and how (model/views.h). What a view asks for and can't have is
+ * an error here, where its place in the file is known. */
+#include "config/file/file_reader.h"
+
+#include "config/suggest.h"
+#include "model/metrics/histogram.h"
+#include "model/metrics/views.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define VIEW "meter_provider.views[]"
+
+struct view_key {
+    const char *path; /* below VIEW */
+    void (*read)(struct file_reader *reader, const struct place *place, const struct node *node,
+                 struct view *view);
+};
+
+/* --- single values --- */
+
+static void read_text(struct file_reader *reader, const struct place *place, const struct node *node,
+                      char **text)
+{
+    if (node_is_null(node))
+        return;
+    bool is_text = node->kind == NODE_SCALAR && (node->type == SCALAR_STRING || node->is_substituted);
+    if (!is_text) {
+        reader_expected(reader, place, "a string", node);
+        return;
+    }
+    free(*text);
+    *text = strdup(node->text);
+    if (!*text)
+        reader->status = STATUS_NO_MEMORY;
+}
+
+static bool read_integer(struct file_reader *reader, const struct place *place, const struct node *node,
+                         int64_t min, int64_t max, int64_t *value)
+{
+    if (node_is_null(node))
+        return false;
+    if (node->kind == NODE_SCALAR && node->type == SCALAR_INT && scalar_parse_int(node->text, value) &&
+        *value >= min && *value <= max)
+        return true;
+    reader_error(reader, place, "expected an integer from %lld to %lld", (long long)min, (long long)max);
+    return false;
+}
+
+static void read_instrument_name(struct file_reader *reader, const struct place *place,
+                                 const struct node *node, struct view *view)
+{
+    read_text(reader, place, node, &view->instrument_name);
+}
+
+static void read_instrument_type(struct file_reader *reader, const struct place *place,
+                                 const struct node *node, struct view *view)
+{
+    static const struct {
+        const char *word;
+        uint8_t type; /* ANY_METRIC_TYPE: cuspan has none */
+    } types[] = {{"counter", METRIC_SUM},
+                 {"up_down_counter", METRIC_UP_DOWN},
+                 {"gauge", METRIC_GAUGE},
+                 {"histogram", METRIC_HISTOGRAM},
+                 {"observable_counter", ANY_METRIC_TYPE},
+                 {"observable_up_down_counter", ANY_METRIC_TYPE},
+                 {"observable_gauge", ANY_METRIC_TYPE}};
+    if (node_is_null(node))
+        return;
+    for (size_t i = 0; i < sizeof types / sizeof *types && node->kind == NODE_SCALAR; i++) {
+        if (strcmp(node->text, types[i].word) != 0)
+            continue;
+        view->instrument_type = types[i].type;
+        view->selects_nothing |= types[i].type == ANY_METRIC_TYPE;
+        return;
+    }
+    reader_expected(reader, place, "counter, up_down_counter, gauge or histogram", node);
+}
+
+static void read_unit(struct file_reader *reader, const struct place *place, const struct node *node,
+                      struct view *view)
+{
+    read_text(reader, place, node, &view->unit);
+}
+
+/* All are of one meter. */
+static void read_meter(struct file_reader *reader, const struct place *place, const struct node *node,
+                       struct view *view, const char *ours)
+{
+    char *text = NULL;
+    read_text(reader, place, node, &text);
+    view->selects_nothing |= text && strcmp(text, ours) != 0;
+    free(text);
+}
+
+static void read_meter_name(struct file_reader *reader, const struct place *place, const struct node *node,
+                            struct view *view)
+{
+    read_meter(reader, place, node, view, METER_NAME);
+}
+
+static void read_meter_version(struct file_reader *reader, const struct place *place, const struct node *node,
+                               struct view *view)
+{
+    read_meter(reader, place, node, view, CUSPAN_VERSION);
+}
+
+static void read_meter_schema_url(struct file_reader *reader, const struct place *place,
+                                  const struct node *node, struct view *view)
+{
+    read_meter(reader, place, node, view, METER_SCHEMA_URL);
+}
+
+/* OpenTelemetry's syntax of instruments' names. */
+static bool is_metric_name(const char *name)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+    size_t length = strlen(name);
+    return length > 0 && length <= METRIC_NAME_MAX && strchr(letters, name[0]) &&
+           strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-/") == length;
+}
+
+static void read_name(struct file_reader *reader, const struct place *place, const struct node *node,
+                      struct view *view)
+{
+    read_text(reader, place, node, &view->name);
+    if (view->name && !is_metric_name(view->name))
+        reader_error(reader, place,
+                     "expected a name for a metric: a letter, then letters, digits, _ . - and /, at most %d",
+                     METRIC_NAME_MAX);
+}
+
+static void read_description(struct file_reader *reader, const struct place *place, const struct node *node,
+                             struct view *view)
+{
+    read_text(reader, place, node, &view->description);
+}
+
+static void read_series_max(struct file_reader *reader, const struct place *place, const struct node *node,
+                            struct view *view)
+{
+    int64_t value;
+    if (read_integer(reader, place, node, 1, INT32_MAX, &value))
+        view->series_max = (uint32_t)value;
+}
+
+/* --- aggregations --- */
+
+static void read_boundaries(struct file_reader *reader, const struct place *place, const struct node *node,
+                            struct view *view)
+{
+    double bounds[HISTOGRAM_BOUNDS_MAX];
+    size_t count = 0;
+    if (node_is_null(node))
+        return;
+    if (node->kind != NODE_LIST || node->count > HISTOGRAM_BOUNDS_MAX) {
+        reader_error(reader, place, "expected a list of at most %d numbers, in seconds",
+                     HISTOGRAM_BOUNDS_MAX);
+        return;
+    }
+    for (const struct item *item = node->items; item; item = item->next) {
+        const struct node *value = item->value;
+        bool is_number = value->kind == NODE_SCALAR &&
+                         (value->type == SCALAR_INT || value->type == SCALAR_FLOAT) &&
+                         scalar_parse_float(value->text, &bounds[count]);
+        if (!is_number) {
+            struct place at = place_of_index(place, item, (unsigned)count);
+            reader_expected(reader, &at, "a number of seconds", value);
+            return;
+        }
+        count++;
+    }
+    if (histogram_set_bounds(&view->shape, bounds, count) != STATUS_OK)
+        reader_error(reader, place, "expected numbers, each above the one before it");
+}
+
+static void read_scale_max(struct file_reader *reader, const struct place *place, const struct node *node,
+                           struct view *view)
+{
+    int64_t value;
+    if (read_integer(reader, place, node, -10, 20, &value) && value < HISTOGRAM_SCALE_MAX)
+        view->shape.scale_max = (int8_t)value;
+}
+
+static void read_buckets_max(struct file_reader *reader, const struct place *place, const struct node *node,
+                             struct view *view)
+{
+    int64_t value;
+    if (!read_integer(reader, place, node, 2, INT32_MAX, &value))
+        return;
+    if (value > HISTOGRAM_BUCKETS_MAX)
+        reader_warning(reader, place, "%lld is more than cuspan's histograms have: using %d",
+                       (long long)value, HISTOGRAM_BUCKETS_MAX);
+    view->shape.buckets_max = (uint16_t)(value < HISTOGRAM_BUCKETS_MAX ? value : HISTOGRAM_BUCKETS_MAX);
+}
+
+static void read_min_max(struct file_reader *reader, const struct place *place, const struct node *node,
+                         struct view *view)
+{
+    if (node_is_null(node))
+        return;
+    if (node->kind != NODE_SCALAR || node->type != SCALAR_BOOL ||
+        !scalar_parse_bool(node->text, &view->shape.records_min_max))
+        reader_expected(reader, place, "true or false", node);
+}
+
+static void read_keys(struct file_reader *reader, const struct place *place, const struct node *node,
+                      struct view *view);
+
+static void read_aggregation(struct file_reader *reader, const struct place *place, const struct node *node,
+                             struct view *view)
+{
+    static const struct {
+        const char *word;
+        enum aggregation aggregation;
+        const struct histogram_shape *shape;
+    } aggregations[] = {
+        {"default", AGGREGATION_DEFAULT, NULL},
+        {"drop", AGGREGATION_DROP, NULL},
+        {"sum", AGGREGATION_SUM, NULL},
+        {"last_value", AGGREGATION_LAST_VALUE, NULL},
+        {"explicit_bucket_histogram", AGGREGATION_SHAPE, &histogram_default_explicit},
+        {"base2_exponential_bucket_histogram", AGGREGATION_SHAPE, &histogram_default_exponential}};
+    const struct item *choice =
+        node_is_null(node) ? NULL : read_choice(reader, place, node, "an aggregation, such as drop");
+    for (size_t i = 0; choice && i < sizeof aggregations / sizeof *aggregations; i++) {
+        if (strcmp(choice->key, aggregations[i].word) != 0)
+            continue;
+        struct place at = place_of_item(place, choice);
+        view->aggregation = aggregations[i].aggregation;
+        if (!aggregations[i].shape) {
+            read_nothing(reader, &at, choice->value);
+            return;
+        }
+        view->shape = *aggregations[i].shape;
+        read_keys(reader, &at, choice->value, view);
+        return;
+    }
+    if (choice)
+        reader_unknown_key(reader, place, choice);
+}
+
+/* --- attributes --- */
+
+static bool add_pattern(struct pattern_list *list, const char *text)
+{
+    char **patterns = realloc(list->patterns, (list->count + 1) * sizeof *patterns);
+    if (!patterns)
+        return false;
+    list->patterns = patterns;
+    patterns[list->count] = strdup(text);
+    return patterns[list->count] && ++list->count;
+}
+
+static void read_patterns(struct file_reader *reader, const struct place *place, const struct node *node,
+                          struct pattern_list *list)
+{
+    if (node_is_null(node))
+        return;
+    if (node->kind != NODE_LIST || node->count == 0) {
+        reader_error(reader, place, "expected a list of attributes' names or patterns");
+        return;
+    }
+    unsigned index = 0;
+    for (const struct item *item = node->items; item; item = item->next) {
+        struct place at = place_of_index(place, item, index++);
+        if (item->value->kind != NODE_SCALAR || item->value->type != SCALAR_STRING || !item->value->text[0])
+            reader_expected(reader, &at, "a name or a pattern", item->value);
+        else if (!add_pattern(list, item->value->text))
+            reader->status = STATUS_NO_MEMORY;
+    }
+}
+
+static void read_included(struct file_reader *reader, const struct place *place, const struct node *node,
+                          struct view *view)
+{
+    read_patterns(reader, place, node, &view->keys.allow);
+}
+
+static void read_excluded(struct file_reader *reader, const struct place *place, const struct node *node,
+                          struct view *view)
+{
+    read_patterns(reader, place, node, &view->keys.deny);
+}
+
+/* --- views --- */
+
+static const struct view_key view_keys[] = {
+    {".selector", read_keys},
+    {".selector.instrument_name", read_instrument_name},
+    {".selector.instrument_type", read_instrument_type},
+    {".selector.unit", read_unit},
+    {".selector.meter_name", read_meter_name},
+    {".selector.meter_version", read_meter_version},
+    {".selector.meter_schema_url", read_meter_schema_url},
+    {".stream", read_keys},
+    {".stream.name", read_name},
+    {".stream.description", read_description},
+    {".stream.aggregation", read_aggregation},
+    {".stream.aggregation.explicit_bucket_histogram.boundaries", read_boundaries},
+    {".stream.aggregation.explicit_bucket_histogram.record_min_max", read_min_max},
+    {".stream.aggregation.base2_exponential_bucket_histogram.max_scale", read_scale_max},
+    {".stream.aggregation.base2_exponential_bucket_histogram.max_size", read_buckets_max},
+    {".stream.aggregation.base2_exponential_bucket_histogram.record_min_max", read_min_max},
+    {".stream.aggregation_cardinality_limit", read_series_max},
+    {".stream.attribute_keys", read_keys},
+    {".stream.attribute_keys.included", read_included},
+    {".stream.attribute_keys.excluded", read_excluded},
+};
+
+static const struct view_key *find_key(const char *path)
+{
+    for (size_t i = 0; i < sizeof view_keys / sizeof *view_keys; i++)
+        if (strcmp(path + strlen(VIEW), view_keys[i].path) == 0)
+            return &view_keys[i];
+    return NULL;
+}
+
+static void read_keys(struct file_reader *reader, const struct place *place, const struct node *node,
+                      struct view *view)
+{
+    if (node_is_null(node))
+        return;
+    if (node->kind != NODE_MAP) {
+        reader_expected(reader, place, "a mapping", node);
+        return;
+    }
+    for (const struct item *item = node->items; item; item = item->next) {
+        struct place at = place_of_item(place, item);
+        const struct view_key *key = find_key(at.path);
+        if (key)
+            key->read(reader, &at, item->value, view);
+        else
+            reader_unknown_key(reader, place, item);
+    }
+}
+
+/* An aggregation that does not fit is an error for a metric of cuspan selected by its name. A wider selector
+ * may be written for other programs: as OpenTelemetry's specification says, the view is not applied. */
+static void say_obstacle(struct file_reader *reader, const struct place *place, const struct view *view,
+                         enum metric metric)
+{
+    const char *name = metric_table[metric].name, *obstacle = view_obstacle(view, metric);
+    if (view->instrument_name && strcmp(view->instrument_name, name) == 0)
+        reader_error(reader, place,
+                     "%s %s: choose another aggregation, or select others by instrument_name or "
+                     "instrument_type",
+                     name, obstacle);
+    else
+        reader_warning(reader, place, "%s %s: the view is not applied to this metric and others like it",
+                       name, obstacle);
+}
+
+/* `streams`: how many each metric has so far. */
+static void check_view(struct file_reader *reader, const struct place *place, const struct view *view,
+                       uint8_t streams[METRIC_COUNT])
+{
+    unsigned selected = 0;
+    bool has_obstacle = false;
+    for (enum metric metric = 0; metric < METRIC_COUNT; metric++) {
+        if (!view_selects(view, metric))
+            continue;
+        const char *name = metric_table[metric].name;
+        selected++;
+        if (view_obstacle(view, metric)) {
+            if (!has_obstacle)
+                say_obstacle(reader, place, view, metric);
+            has_obstacle = true;
+            continue;
+        }
+        if (view->aggregation != AGGREGATION_DROP && ++streams[metric] > STREAMS_MAX) {
+            reader_error(reader, place, "more than %d views select %s: expected fewer", STREAMS_MAX, name);
+            return;
+        }
+    }
+    if (!selected)
+        reader_warning(reader, place,
+                       "selects none of cuspan's metrics, which are counters, up-down counters, gauges and "
+                       "histograms of the meter " METER_NAME " (cuspan help metrics)");
+    else if (view->name && selected > 1)
+        reader_error(reader, place, "selects %u metrics, which can't all have the name %s", selected,
+                     view->name);
+}
+
+static void read_view(struct file_reader *reader, const struct place *place, const struct node *node,
+                      uint8_t streams[METRIC_COUNT])
+{
+    struct settings *settings = reader->settings;
+    struct view *view = &settings->metrics.views[settings->metrics.view_count++];
+    uint32_t errors = reader->report->errors;
+    *view = (struct view){.instrument_type = ANY_METRIC_TYPE};
+    read_keys(reader, place, node, view);
+    if (node->kind == NODE_MAP && (!node_find(node, "selector") || !node_find(node, "stream")))
+        reader_error(reader, place, "expected selector and stream");
+    else if (reader->report->errors == errors && reader->status == STATUS_OK)
+        check_view(reader, place, view, streams);
+}
+
+void read_views(struct file_reader *reader, const struct place *place, const struct node *node)
+{
+    uint8_t streams[METRIC_COUNT] = {0};
+    if (node_is_null(node))
+        return;
+    if (node->kind != NODE_LIST || node->count == 0 || node->count > VIEWS_MAX) {
+        reader_error(reader, place, "expected a list of one to %d views: - selector: and stream:", VIEWS_MAX);
+        return;
+    }
+    reader->settings->metrics.views = calloc(node->count, sizeof(struct view));
+    if (!reader->settings->metrics.views) {
+        reader->status = STATUS_NO_MEMORY;
+        return;
+    }
+    unsigned index = 0;
+    for (const struct item *item = node->items; item; item = item->next) {
+        struct place at = place_of_index(place, item, index++);
+        read_view(reader, &at, item->value, streams);
+    }
+}

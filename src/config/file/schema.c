@@ -1,0 +1,161 @@
+#include "config/file/schema.h"
+
+#include <string.h>
+
+#define BATCH "tracer_provider.processors[].batch"
+#define HTTP  BATCH ".exporter.otlp_http"
+#define GRPC  BATCH ".exporter.otlp_grpc"
+#define ROOT  "tracer_provider.sampler"
+
+#define READER      "meter_provider.readers[].periodic"
+#define VIEW        "meter_provider.views[]"
+#define AGGREGATION VIEW ".stream.aggregation."
+
+/* What stands below both OTLP exporters beside settings. */
+#define OTLP_KEYS(path)                                                                                      \
+    {path, SCHEMA_READER, 0}, {path ".tls", SCHEMA_MAP, 0}, {path ".headers", SCHEMA_READER, 0},             \
+        {path ".headers_list", SCHEMA_READER, 0}, {path ".max_request_size", SCHEMA_UNSUPPORTED, own_limit}, \
+    {                                                                                                        \
+        path ".max_response_size", SCHEMA_UNSUPPORTED, own_limit                                             \
+    }
+
+/* The agent aggregates before any exporter, so these hold for files and the console, too. */
+#define METRICS_KEYS(exporter)                                                                               \
+    {READER ".exporter." exporter ".temporality_preference", SCHEMA_SETTING,                                 \
+     READER ".exporter.otlp_http.temporality_preference"},                                                   \
+    {                                                                                                        \
+        READER ".exporter." exporter ".default_histogram_aggregation", SCHEMA_SETTING,                       \
+            READER ".exporter.otlp_http.default_histogram_aggregation"                                       \
+    }
+
+static const char own_limit[] =
+    "not supported: cuspan splits requests below 20 MiB and reads answers up to 4 MiB";
+static const char flag_decides[] = "not supported: a parent's sampled flag decides";
+
+const struct schema_key schema_keys[] = {
+    {"file_format", SCHEMA_READER, 0},
+    {"logger_provider", SCHEMA_IGNORED, 0},
+    {"propagator", SCHEMA_IGNORED, 0},
+    {"instrumentation/development", SCHEMA_IGNORED, 0},
+    {"meter_provider", SCHEMA_MAP, 0},
+    {"meter_provider.readers", SCHEMA_READER, 0},
+    {"meter_provider.views", SCHEMA_READER, 0},
+    {VIEW, SCHEMA_READER, 0},
+    {VIEW ".selector", SCHEMA_READER, 0},
+    {VIEW ".selector.instrument_name", SCHEMA_READER, 0},
+    {VIEW ".selector.instrument_type", SCHEMA_READER, 0},
+    {VIEW ".selector.unit", SCHEMA_READER, 0},
+    {VIEW ".selector.meter_name", SCHEMA_READER, 0},
+    {VIEW ".selector.meter_version", SCHEMA_READER, 0},
+    {VIEW ".selector.meter_schema_url", SCHEMA_READER, 0},
+    {VIEW ".stream", SCHEMA_READER, 0},
+    {VIEW ".stream.name", SCHEMA_READER, 0},
+    {VIEW ".stream.description", SCHEMA_READER, 0},
+    {VIEW ".stream.aggregation", SCHEMA_READER, 0},
+    {VIEW ".stream.aggregation_cardinality_limit", SCHEMA_READER, 0},
+    {VIEW ".stream.attribute_keys", SCHEMA_READER, 0},
+    {VIEW ".stream.attribute_keys.included", SCHEMA_READER, 0},
+    {VIEW ".stream.attribute_keys.excluded", SCHEMA_READER, 0},
+    {AGGREGATION "default", SCHEMA_READER, 0},
+    {AGGREGATION "drop", SCHEMA_READER, 0},
+    {AGGREGATION "sum", SCHEMA_READER, 0},
+    {AGGREGATION "last_value", SCHEMA_READER, 0},
+    {AGGREGATION "explicit_bucket_histogram", SCHEMA_READER, 0},
+    {AGGREGATION "explicit_bucket_histogram.boundaries", SCHEMA_READER, 0},
+    {AGGREGATION "explicit_bucket_histogram.record_min_max", SCHEMA_READER, 0},
+    {AGGREGATION "base2_exponential_bucket_histogram", SCHEMA_READER, 0},
+    {AGGREGATION "base2_exponential_bucket_histogram.max_scale", SCHEMA_READER, 0},
+    {AGGREGATION "base2_exponential_bucket_histogram.max_size", SCHEMA_READER, 0},
+    {AGGREGATION "base2_exponential_bucket_histogram.record_min_max", SCHEMA_READER, 0},
+    {"meter_provider.meter_configurator/development", SCHEMA_UNSUPPORTED,
+     "not supported: views say which metrics are sent (docs/metrics.md)"},
+    {READER, SCHEMA_READER, 0},
+    {READER ".max_export_batch_size/development", SCHEMA_UNSUPPORTED,
+     "not used: cuspan splits requests of metrics by their size in bytes"},
+    {READER ".producers", SCHEMA_UNSUPPORTED, "not supported: cuspan sends its own metrics alone"},
+    {READER ".cardinality_limits", SCHEMA_UNSUPPORTED,
+     "not supported: cuspan's own bounds hold (docs/metrics.md)"},
+    {READER ".exporter", SCHEMA_READER, 0},
+    OTLP_KEYS(READER ".exporter.otlp_http"),
+    OTLP_KEYS(READER ".exporter.otlp_grpc"),
+    {READER ".exporter.otlp_file/development", SCHEMA_READER, 0},
+    {READER ".exporter.otlp_file/development.output_stream", SCHEMA_READER, 0},
+    METRICS_KEYS("otlp_file/development"),
+    {READER ".exporter.console", SCHEMA_READER, 0},
+    METRICS_KEYS("console"),
+
+    {"distribution", SCHEMA_READER, 0},
+    {"distribution.cuspan", SCHEMA_MAP, 0},
+    {"distribution.cuspan.capture", SCHEMA_MAP, 0},
+    {"distribution.cuspan.capture.calls", SCHEMA_MAP, 0},
+    {"distribution.cuspan.capture.activities", SCHEMA_MAP, 0},
+    {"distribution.cuspan.capture.kernels", SCHEMA_MAP, 0},
+    {"distribution.cuspan.counters", SCHEMA_MAP, 0},
+    {"distribution.cuspan.counters.kernels", SCHEMA_MAP, 0},
+    {"distribution.cuspan.counters.sampling", SCHEMA_MAP, 0},
+    {"distribution.cuspan.cupti", SCHEMA_MAP, 0},
+    {"distribution.cuspan.rings", SCHEMA_MAP, 0},
+    {"distribution.cuspan.correlation", SCHEMA_MAP, 0},
+    {"distribution.cuspan.session", SCHEMA_MAP, 0},
+    {"distribution.cuspan.summary", SCHEMA_MAP, 0},
+    {"distribution.cuspan.sampling", SCHEMA_MAP, 0},
+    {"distribution.cuspan.control", SCHEMA_MAP, 0},
+    {"distribution.cuspan.spool", SCHEMA_MAP, 0},
+
+    {"resource", SCHEMA_READER, 0},
+    {"resource.attributes", SCHEMA_READER, 0},
+    {"resource.attributes_list", SCHEMA_READER, 0},
+    {"resource.detection/development", SCHEMA_MAP, 0},
+    {"resource.detection/development.detectors", SCHEMA_IGNORED, 0},
+    {"resource.detection/development.attributes", SCHEMA_UNSUPPORTED,
+     "not supported: all attributes that cuspan finds out are sent"},
+
+    {"attribute_limits", SCHEMA_MAP, 0},
+    {"attribute_limits.attribute_value_depth_limit", SCHEMA_IGNORED, 0}, /* no attribute of ours is nested */
+
+    {"tracer_provider", SCHEMA_READER, 0},
+    {"tracer_provider.processors", SCHEMA_READER, 0},
+    {"tracer_provider.limits", SCHEMA_MAP, 0},
+    {"tracer_provider.limits.attribute_value_depth_limit", SCHEMA_IGNORED, 0},
+    {"tracer_provider.limits.event_attribute_count_limit", SCHEMA_IGNORED, 0}, /* ours have six at most */
+    {"tracer_provider.limits.link_attribute_count_limit", SCHEMA_IGNORED, 0},
+    {"tracer_provider.id_generator", SCHEMA_READER, 0},
+    {"tracer_provider.tracer_configurator/development", SCHEMA_UNSUPPORTED,
+     "not supported: choose what is traced under distribution.cuspan.capture"},
+
+    {"tracer_provider.processors[].batch", SCHEMA_READER, 0},
+    {"tracer_provider.processors[].simple", SCHEMA_READER, 0},
+    {BATCH ".exporter", SCHEMA_READER, 0},
+    OTLP_KEYS(HTTP),
+    OTLP_KEYS(GRPC),
+    {BATCH ".exporter.otlp_file/development", SCHEMA_READER, 0},
+    {BATCH ".exporter.otlp_file/development.output_stream", SCHEMA_READER, 0},
+    {BATCH ".exporter.console", SCHEMA_READER, 0},
+
+    {ROOT, SCHEMA_READER, 0},
+    {ROOT ".always_on", SCHEMA_READER, 0},
+    {ROOT ".always_off", SCHEMA_READER, 0},
+    {ROOT ".trace_id_ratio_based", SCHEMA_READER, 0},
+    {ROOT ".trace_id_ratio_based.ratio", SCHEMA_READER, 0},
+    {ROOT ".parent_based", SCHEMA_READER, 0},
+    {ROOT ".parent_based.root", SCHEMA_READER, 0},
+    {ROOT ".parent_based.remote_parent_sampled", SCHEMA_READER, flag_decides},
+    {ROOT ".parent_based.remote_parent_not_sampled", SCHEMA_READER, flag_decides},
+    {ROOT ".parent_based.local_parent_sampled", SCHEMA_READER, flag_decides},
+    {ROOT ".parent_based.local_parent_not_sampled", SCHEMA_READER, flag_decides},
+    {ROOT ".always_record", SCHEMA_UNSUPPORTED, 0},
+    {ROOT ".composite/development", SCHEMA_UNSUPPORTED, 0},
+    {ROOT ".jaeger_remote/development", SCHEMA_UNSUPPORTED, 0},
+    {ROOT ".probability/development", SCHEMA_READER, 0},
+    {ROOT ".probability/development.ratio", SCHEMA_READER, 0},
+};
+const unsigned schema_key_count = sizeof schema_keys / sizeof *schema_keys;
+
+const struct schema_key *schema_find(const char *path)
+{
+    for (unsigned i = 0; i < schema_key_count; i++) {
+        if (strcmp(schema_keys[i].path, path) == 0)
+            return &schema_keys[i];
+    }
+    return 0;
+}

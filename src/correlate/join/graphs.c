@@ -1,0 +1,280 @@
+#include "correlate/join/graphs.h"
+
+#include "model/settings.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define CBID_NODE_CREATED 13 /* CUPTI's resource callback IDs */
+#define CBID_EXEC_CREATED 18
+#define CBID_NODE_CLONED  20
+
+#define EXECS          4096 /* executable graphs, in sets of WAYS */
+#define WAYS           4
+#define LAUNCHES       4096 /* calls back; the GPU's queue takes about 1024 launches ahead */
+#define BUCKETS        (2 * GRAPH_NODES_MAX)
+#define CLONES_DEEP    8  /* a clone of a clone, and so on */
+#define RUNS_MADE      64 /* runs of nodes whose call hasn't returned, of all threads */
+#define CHANCES        64 /* nodes that ran lately and are passed over for an older one that didn't */
+#define HASH(number)   ((uint32_t)((number)*0x9e3779b97f4a7c15ull >> 32))
+#define SET_OF(handle) (HASH(handle) % (EXECS / WAYS))
+
+struct exec {
+    uint64_t handle; /* 0: free */
+    uint64_t created_ns;
+    uint32_t nodes;
+};
+
+struct launch {
+    uint32_t correlation_id; /* 0: free */
+    uint32_t nodes;          /* as known then; 0: unknown */
+    uint64_t exec;
+    uint64_t start_ns;
+};
+
+struct node {
+    uint64_t id; /* 0: free */
+    union {
+        uint64_t original;       /* a clone's */
+        const char *trace_state; /* of the call that captured it; lives as long as the process */
+    };
+    uint8_t trace_id[16];
+    uint8_t span_id[8];
+    uint32_t next_in_bucket; /* index + 1; 0: the last */
+    uint8_t flags;           /* W3C flags */
+    bool is_clone;           /* whose call isn't looked up yet */
+    bool ran;                /* since the hand last passed */
+};
+
+struct node_table {
+    uint32_t hand; /* the next place to be given */
+    uint32_t buckets[BUCKETS];
+    struct node nodes[GRAPH_NODES_MAX];
+};
+static_assert(sizeof(struct node_table) <= SETTINGS_GRAPH_NODES_BYTES, "the settings count on it");
+
+/* Nodes that came into being on a thread. */
+struct made_run {
+    uint64_t tid; /* 0: free */
+    uint64_t time_ns;
+    uint64_t first;
+    uint32_t nodes;
+};
+
+struct graphs {
+    uint8_t next_way[EXECS / WAYS];
+    struct exec execs[EXECS];
+    struct launch launches[LAUNCHES];
+    uint32_t made_count, next_made;
+    struct made_run made[RUNS_MADE];
+    struct node_table *table; /* NULL: nodes have no links */
+};
+
+enum status graphs_create(bool nodes, struct graphs **graphs)
+{
+    struct graphs *made = calloc(1, sizeof *made);
+    struct node_table *table = nodes && made ? calloc(1, sizeof *table) : NULL;
+    if (!made || (nodes && !table)) {
+        free(made);
+        return STATUS_NO_MEMORY;
+    }
+    made->table = table;
+    *graphs = made;
+    return STATUS_OK;
+}
+
+void graphs_destroy(struct graphs *graphs)
+{
+    if (graphs)
+        free(graphs->table);
+    free(graphs);
+}
+
+bool graphs_link_nodes(const struct graphs *graphs)
+{
+    return graphs->table != NULL;
+}
+
+/* --- how many --- */
+
+static struct exec *find_exec(struct graphs *graphs, uint64_t handle)
+{
+    struct exec *set = &graphs->execs[SET_OF(handle) * WAYS];
+    for (uint32_t i = 0; handle && i < WAYS; i++)
+        if (set[i].handle == handle)
+            return &set[i];
+    return NULL;
+}
+
+static void note_exec(struct graphs *graphs, const struct resource_record *resource)
+{
+    uint32_t set = SET_OF(resource->handle);
+    struct exec *exec = find_exec(graphs, resource->handle);
+    if (!exec)
+        exec = &graphs->execs[set * WAYS + graphs->next_way[set]++ % WAYS];
+    *exec = (struct exec){resource->handle, resource->time_ns, resource->nodes};
+}
+
+void graphs_launch(struct graphs *graphs, const struct call_record *call)
+{
+    if (!(call->present & 1))
+        return; /* the graph is the first parameter; without it nothing is to be known */
+    struct exec *exec = find_exec(graphs, call->values[0]);
+    graphs->launches[call->correlation_id % LAUNCHES] =
+        (struct launch){call->correlation_id, exec ? exec->nodes : 0, call->values[0], call->start_ns};
+}
+
+/* A handle is given again once its graph is destroyed, and what is told of the new graph may come before or
+ * after the old one's launch: the times say which of them was launched. */
+uint32_t graphs_nodes_launched(struct graphs *graphs, uint32_t correlation_id)
+{
+    const struct launch *launch = &graphs->launches[correlation_id % LAUNCHES];
+    if (!correlation_id || launch->correlation_id != correlation_id)
+        return 0;
+    const struct exec *exec = find_exec(graphs, launch->exec);
+    return exec && exec->created_ns <= launch->start_ns ? exec->nodes : launch->nodes;
+}
+
+/* --- the table of nodes --- */
+
+static uint32_t *bucket_of(struct node_table *table, uint64_t id)
+{
+    return &table->buckets[HASH(id) % BUCKETS];
+}
+
+static struct node *find_node(struct node_table *table, uint64_t id)
+{
+    for (uint32_t at = *bucket_of(table, id); at; at = table->nodes[at - 1].next_in_bucket)
+        if (table->nodes[at - 1].id == id)
+            return &table->nodes[at - 1];
+    return NULL;
+}
+
+static void forget_node(struct node_table *table, const struct node *node)
+{
+    uint32_t *at = bucket_of(table, node->id);
+    while (&table->nodes[*at - 1] != node)
+        at = &table->nodes[*at - 1].next_in_bucket;
+    *at = node->next_in_bucket;
+}
+
+/* The oldest place; those that ran since are passed over, some at a time. */
+static struct node *take_place(struct node_table *table)
+{
+    struct node *node = NULL;
+    for (uint32_t passed = 0; passed <= CHANCES; passed++) {
+        node = &table->nodes[table->hand];
+        table->hand = (table->hand + 1) % GRAPH_NODES_MAX;
+        if (!node->ran)
+            break;
+        node->ran = false;
+    }
+    if (node->id)
+        forget_node(table, node);
+    return node;
+}
+
+static struct node *add_node(struct node_table *table, uint64_t id)
+{
+    struct node *node = take_place(table);
+    uint32_t *bucket = bucket_of(table, id);
+    *node = (struct node){.id = id, .next_in_bucket = *bucket};
+    *bucket = (uint32_t)(node - table->nodes) + 1;
+    return node;
+}
+
+/* More nodes than the table holds would only displace each other. */
+static uint32_t nodes_kept(uint32_t nodes)
+{
+    return nodes < GRAPH_NODES_MAX ? nodes : GRAPH_NODES_MAX;
+}
+
+/* --- which call --- */
+
+static void note_created(struct graphs *graphs, uint64_t tid, const struct resource_record *resource)
+{
+    struct made_run *run = &graphs->made[graphs->next_made++ % RUNS_MADE];
+    graphs->made_count += run->tid == 0;
+    *run = (struct made_run){tid, resource->time_ns, resource->handle, nodes_kept(resource->nodes)};
+}
+
+static void note_cloned(struct node_table *table, const struct resource_record *resource)
+{
+    for (uint32_t i = 0; i < nodes_kept(resource->nodes); i++) {
+        struct node *node = find_node(table, resource->handle + i);
+        if (!node)
+            node = add_node(table, resource->handle + i);
+        node->is_clone = true;
+        node->original = resource->original + i;
+    }
+}
+
+bool graphs_note(struct graphs *graphs, uint64_t tid, const struct resource_record *resource)
+{
+    switch (resource->head.cbid) {
+    case CBID_EXEC_CREATED:
+        note_exec(graphs, resource);
+        return true;
+    case CBID_NODE_CREATED:
+        if (graphs->table)
+            note_created(graphs, tid, resource);
+        return true;
+    case CBID_NODE_CLONED:
+        if (graphs->table)
+            note_cloned(graphs->table, resource);
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* The clones that come into being when a graph is instantiated are told as created, too: a clone it stays. */
+static void bind_run(struct node_table *table, const struct made_run *run, const struct span_link *link)
+{
+    for (uint32_t i = 0; i < run->nodes; i++) {
+        if (find_node(table, run->first + i))
+            continue;
+        struct node *node = add_node(table, run->first + i);
+        memcpy(node->trace_id, link->trace_id, sizeof node->trace_id);
+        memcpy(node->span_id, link->span_id, sizeof node->span_id);
+        node->flags = (uint8_t)link->flags;
+        node->trace_state = link->trace_state;
+    }
+}
+
+void graphs_call(struct graphs *graphs, uint64_t tid, const struct call_record *call,
+                 const struct span_link *link)
+{
+    for (uint32_t i = 0; graphs->made_count && i < RUNS_MADE; i++) {
+        struct made_run *run = &graphs->made[i];
+        if (run->tid != tid || run->time_ns > call->end_ns)
+            continue;
+        if (link && run->time_ns >= call->start_ns) /* what is older came outside of any call */
+            bind_run(graphs->table, run, link);
+        run->tid = 0;
+        graphs->made_count--;
+    }
+}
+
+bool graphs_capture_of(struct graphs *graphs, uint64_t node_id, struct span_link *link)
+{
+    struct node *node = graphs->table ? find_node(graphs->table, node_id) : NULL;
+    const struct node *from = node;
+    for (int depth = 0; from && from->is_clone && depth < CLONES_DEEP; depth++)
+        from = find_node(graphs->table, from->original);
+    if (!from || from->is_clone)
+        return false;
+    node->ran = true;
+    if (node != from) { /* looked up once: its original may go */
+        memcpy(node->trace_id, from->trace_id, sizeof node->trace_id);
+        memcpy(node->span_id, from->span_id, sizeof node->span_id);
+        node->flags = from->flags;
+        node->trace_state = from->trace_state;
+        node->is_clone = false;
+    }
+    *link =
+        (struct span_link){.flags = node->flags | SPAN_FLAG_REMOTE_KNOWN, .trace_state = node->trace_state};
+    memcpy(link->trace_id, node->trace_id, sizeof link->trace_id);
+    memcpy(link->span_id, node->span_id, sizeof link->span_id);
+    return true;
+}

@@ -1,0 +1,505 @@
+#include "correlate/state.h"
+
+#include "base/clock.h"
+#include "base/accounting/counters.h"
+#include "base/log.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define COPY_PEER_TO_PEER 10                  /* of CUpti_ActivityMemcpyKind */
+#define COUNTS_WAIT_NS    (5 * NS_PER_SECOND) /* they are read within a second */
+
+static const struct attr_key key_instant = ATTR_KEY("cuda.instant");
+static const struct attr_key key_activity = ATTR_KEY("cuda.activity");
+static const struct attr_key key_kernel_name = ATTR_KEY("cuda.kernel.name");
+static const struct attr_key key_delay = ATTR_KEY("cuda.start_delay");
+static const struct attr_key key_null_stream = ATTR_KEY("cuda.stream.default");
+static const struct attr_key key_orphan = ATTR_KEY("cuda.orphan");
+static const struct attr_key key_zero_length = ATTR_KEY("cuda.zero_length");
+static const struct attr_key key_graph_nodes = ATTR_KEY("cuda.graph.nodes");
+static const struct attr_key key_link = ATTR_KEY("cuda.link");
+static const struct attr_key key_stream_name = ATTR_KEY("cuda.stream.name");
+static const struct attr_key key_unfinished = ATTR_KEY("cuda.unfinished");
+static const struct attr_key key_error_code = ATTR_KEY("cuda.error.code");
+
+/* With the name that the program gave it, if it has by now. */
+static void tell_of_device(struct correlate *c, uint32_t device)
+{
+    const char *label = objects_text(c->objects, objects_find(c->objects, NAMED_DEVICE, device));
+    const struct resource *resource = devices_label(&c->devices, device, label);
+    if (resource)
+        c->sink.on_device(c->sink.context, (uint16_t)RESOURCE_DEVICE(device), resource);
+}
+
+void activity_spans_name_device(struct correlate *c, uint64_t device)
+{
+    if (device < DEVICES_MAX && c->devices.is_known[device])
+        tell_of_device(c, (uint32_t)device);
+}
+
+static void learn_device(struct correlate *c, const struct activity_record *record)
+{
+    struct resource resource = {0};
+    uint32_t device = record->device_id;
+    enum status status = record->kind == ACTIVITY_DEVICE ? devices_describe(record, &device, &resource)
+                                                         : devices_describe_unknown(device, &resource);
+    if (status == STATUS_OK && device < DEVICES_MAX) {
+        c->devices.is_known[device] = true;
+        devices_note(&c->devices, device, &resource);
+        tell_of_device(c, device);
+    }
+    resource_deinit(&resource);
+}
+
+static uint16_t resource_of(struct correlate *c, const struct activity_record *record)
+{
+    if (record->device_id >= DEVICES_MAX || !activity_table[record->kind].is_gpu_work)
+        return RESOURCE_PROCESS;
+    if (!c->devices.is_known[record->device_id])
+        learn_device(c, record);
+    return (uint16_t)RESOURCE_DEVICE(record->device_id);
+}
+
+/* Few names, as OpenTelemetry asks: kernels by their short name, copies by direction, the rest by kind. */
+static void name_activity(struct correlate *c, const struct activity_record *record)
+{
+    static char text[64];
+    struct span *span = &c->span;
+    const char *kind = activity_table[record->kind].name, *detail;
+    if (record->kind == ACTIVITY_KERNEL && record->name) {
+        const struct kernel_name *name = names_resolve(c->names, record->name);
+        span->name = name->text;
+        span->name_len = name->text_len;
+        span_attr_bytes(span, &key_kernel_name, name->full, name->full_len);
+        return;
+    }
+    detail = attributes_detail(&c->plan, record);
+    span->name_len = (uint32_t)snprintf(text, sizeof text, detail ? "%s %s" : "%s", kind, detail);
+    span->name = text;
+}
+
+/* The GPU's clock is converted by CUPTI; a start before the call is kept as it came, and shown in the
+ * counters. */
+static void note_delay(struct span *span, const struct pending_call *call)
+{
+    int64_t delay_ns = (int64_t)(span->start_ns - call->start_ns);
+    if (delay_ns < 0) {
+        counter_add(COUNTER_clock_skew, 1);
+        counter_max(COUNTER_clock_skew_max_ns, (uint64_t)-delay_ns);
+    }
+    span_attr_int(span, &key_delay, delay_ns);
+}
+
+/* Something that happened, with no length of its own: kinds of one timestamp, and such records of others as a
+ * page fault on the host, whose end is 0. GPU work always has a length. */
+static bool is_moment(const struct activity_record *record)
+{
+    const struct activity_info *info = &activity_table[record->kind];
+    return !info->is_interval || (record->end_ns == 0 && !info->is_gpu_work);
+}
+
+static void mark_length(struct span *span, const struct activity_record *record)
+{
+    if (record->end_ns > record->start_ns)
+        return;
+    span->end_ns = record->start_ns + 1;
+    if (is_moment(record)) {
+        span_attr_bool(span, &key_instant, true);
+    } else {
+        span_attr_bool(span, &key_zero_length, true);
+        counter_add(COUNTER_zero_length, 1);
+    }
+}
+
+/* An execution has its graph's number of nodes; a node leads to the call that captured it. */
+static void describe_graph(struct correlate *c, const struct activity_record *record)
+{
+    struct span *span = &c->span;
+    uint32_t nodes =
+        record->kind == ACTIVITY_GRAPH_TRACE ? graphs_nodes_launched(c->graphs, record->correlation_id) : 0;
+    if (nodes)
+        span_attr_int(span, &key_graph_nodes, nodes);
+    if (!record->graph_node_id || !graphs_link_nodes(c->graphs))
+        return;
+    if (!graphs_capture_of(c->graphs, record->graph_node_id, &c->link)) {
+        counter_add(COUNTER_graph_nodes_unlinked, 1);
+        return;
+    }
+    c->link.attr =
+        (struct span_attr){.key = &key_link, .type = ATTR_STRING, .len = strlen("capture"), .s = "capture"};
+    span->links = &c->link;
+    span->link_count = 1;
+}
+
+/* If it still has one. */
+static void put_name_of_stream(struct correlate *c, uint32_t index)
+{
+    struct span *span = &c->span;
+    const char *name = objects_text(c->objects, index);
+    if (name)
+        span_attr_string(span, &key_stream_name, name);
+}
+
+/* What it is and how it was launched, which many records have alike. */
+static void put_lasting(struct correlate *c, const struct activity_record *record, bool is_null_stream)
+{
+    struct span *span = &c->span;
+    span_attr_string(span, &key_activity, activity_table[record->kind].name);
+    name_activity(c, record);
+    attributes_of_activity(span, &c->plan.lasting[record->kind], record);
+    if (is_null_stream)
+        span_attr_bool(span, &key_null_stream, true);
+}
+
+static void put_lasting_shared(struct correlate *c, const struct activity_record *record, bool is_null_stream)
+{
+    const struct fields *fields = &c->plan.key[record->kind];
+    uint64_t key[SHARED_KEY_WORDS];
+    bool is_named = record->kind == ACTIVITY_KERNEL && record->name;
+    uint64_t name = is_named ? names_resolve(c->names, record->name)->number : 0;
+    if (fields->count + 2u > SHARED_KEY_WORDS || (is_named && !name)) {
+        put_lasting(c, record, is_null_stream);
+        return;
+    }
+    key[0] = record->kind | (uint64_t)is_null_stream << 16 | name << 17;
+    key[1] = record->present;
+    for (uint8_t i = 0; i < fields->count; i++)
+        key[i + 2u] = record->values[fields->ids[i]];
+    if (shared_take(c->shared, key, fields->count + 2u, &c->span))
+        return;
+    put_lasting(c, record, is_null_stream);
+    shared_offer(c->shared, &c->span);
+}
+
+/* Sampled or not. */
+static void count_work(struct correlate *c, const struct activity_record *record,
+                       const struct pending_call *call)
+{
+    uint8_t bytes = c->plan.bytes[record->kind], kind = c->plan.detail[record->kind];
+    struct figures_work work = {.record = record, .call_start_ns = call ? call->start_ns : 0};
+    if (record->kind == ACTIVITY_KERNEL && record->name)
+        work.name = names_resolve(c->names, record->name);
+    if (bytes && record->present >> bytes & 1)
+        work.bytes = record->values[bytes];
+    if (record->kind == ACTIVITY_MEMCPY_PEER)
+        work.copy_kind = COPY_PEER_TO_PEER;
+    else if (record->kind == ACTIVITY_MEMCPY && kind && record->present >> kind & 1)
+        work.copy_kind = (uint32_t)record->values[kind];
+    figures_add_work(c->figures, &work);
+}
+
+static void put_error(struct span *span, const struct context_error *error)
+{
+    correlate_put_error(span, error->domain, error->result);
+    span_attr_int(span, &key_error_code, error->result);
+    span_attr_bool(span, &key_unfinished, true);
+}
+
+/* Whether the work is in the trace of the session that is open. */
+static bool is_in_session(const struct session *session, const struct pending_call *call)
+{
+    return session->is_open && (!call || memcmp(call->trace_id, session->trace_id, 16) == 0);
+}
+
+static void put_below_call_or_session(const struct correlate *c, const struct pending_call *call,
+                                      const struct session *session, struct span *span)
+{
+    if (call)
+        correlate_put_below(c, span, call->trace_id, call->span_id,
+                            (call->flags & PENDING_TRACE_FLAGS) | SPAN_FLAG_REMOTE_KNOWN, call->trace_state);
+    else
+        correlate_put_below(c, span, session->trace_id, session->span_id,
+                            session->flags | SPAN_FLAG_REMOTE_KNOWN, session->trace_state);
+}
+
+/* All that the span says besides IDs and times. */
+static void describe(struct correlate *c, const struct activity_record *record,
+                     const struct pending_call *call, const struct context_error *error)
+{
+    struct span *span = &c->span;
+    bool is_gpu_work = activity_table[record->kind].is_gpu_work;
+    bool is_null_stream =
+        record->stream_id && devices_is_null_stream(&c->devices, record->context_id, record->stream_id);
+    (c->plan.is_shared[record->kind] ? put_lasting_shared : put_lasting)(c, record, is_null_stream);
+    attributes_of_activity(span, &c->plan.own[record->kind], record);
+    correlate_put_context_name(c, span, record->context_id);
+    if (call && call->flags >> PENDING_STREAM_SHIFT)
+        put_name_of_stream(c, call->flags >> PENDING_STREAM_SHIFT);
+    if (call && is_gpu_work)
+        note_delay(span, call);
+    else if (is_gpu_work)
+        span_attr_bool(span, &key_orphan, true);
+    devices_add_ends(&c->devices, record, span);
+    if (c->gpu_counted && record->kind == ACTIVITY_KERNEL)
+        gpu_counted_put(c->gpu_counted, record->correlation_id, span);
+    describe_graph(c, record);
+    mark_length(span, record);
+    if (error)
+        put_error(span, error);
+}
+
+/* `call` NULL: it is not known, and the session is the parent. `error`: what stopped the work, or NULL. */
+static void emit_activity(struct correlate *c, const struct activity_record *record,
+                          struct pending_call *call, const struct context_error *error)
+{
+    struct span *span = &c->span;
+    bool is_gpu_work = activity_table[record->kind].is_gpu_work;
+    bool is_in_figures = c->figures_are_on && is_gpu_work;
+    uint16_t resource = resource_of(c, record);
+    /* The call has settled the trace: no session begins or ends for its work. */
+    struct session *session = call ? &c->session : correlate_session_at(c, record->start_ns);
+    if (is_in_figures)
+        count_work(c, record, call);
+    if (call ? (call->flags & PENDING_UNSAMPLED) != 0 : !session->is_sampled) {
+        counter_add(COUNTER_spans_unsampled, 1);
+        session->spans += !session->is_sampled && is_in_session(session, call);
+        return;
+    }
+    if (is_gpu_work)
+        counting_add_work(c, record, call);
+    if (c->is_summary) {
+        if (c->figures_are_on && call)
+            figures_exemplify(c->figures, call->trace_id, call->span_id);
+        counter_add_alone(COUNTER_spans_summed, 1);
+        return;
+    }
+    correlate_begin_span(span, record->start_ns, record->end_ns);
+    session_next_span_id(session, span->span_id);
+    span->resource = resource;
+    put_below_call_or_session(c, call, session, span);
+    describe(c, record, call, error);
+    if (is_in_figures)
+        figures_exemplify(c->figures, span->trace_id, span->span_id);
+    if (is_in_session(session, call))
+        session_cover(session, span->start_ns, span->end_ns);
+    correlate_emit(c, span);
+}
+
+/* Or CUPTI was left to another tool for a while. */
+static bool has_slept(void)
+{
+    return counter_get(COUNTER_sleeps) || counter_get(COUNTER_releases);
+}
+
+/* Nothing that is wanted begins in sleep but the work of calls that are long known. */
+static bool is_of_sleep(const struct correlate *c, const struct activity_record *record)
+{
+    return c->slept_at && c->slept_at(record->start_ns);
+}
+
+/* Work whose call could have come. Where there was a sleep, it is of one, most likely, and waited long on the
+ * GPU. */
+static bool has_a_call(const struct correlate *c, const struct activity_record *record)
+{
+    return c->expects_calls && record->correlation_id && activity_table[record->kind].is_gpu_work;
+}
+
+static void give_up(struct correlate *c, const struct activity_record *record)
+{
+    if (has_a_call(c, record) && has_slept()) {
+        counter_add(COUNTER_asleep_records, 1);
+        return;
+    }
+    if (activity_table[record->kind].is_gpu_work)
+        counter_add(COUNTER_orphans, 1);
+    emit_activity(c, record, NULL, NULL);
+}
+
+static struct pending_call *find_call(struct correlate *c, const struct activity_record *record)
+{
+    struct pending_call *call =
+        record->correlation_id ? pending_find(c->pending, record->correlation_id, record->start_ns) : NULL;
+    if (call && pending_answer(c->pending, call))
+        counting_answer(c, call->account);
+    return call;
+}
+
+/* Work of what isn't sampled, or was launched in sleep, or across its edge, where CUPTI before 13.3 now and
+ * then gives no times. */
+static bool is_unwanted(const struct pending_call *call)
+{
+    return call ? call->flags & PENDING_UNSAMPLED : has_slept();
+}
+
+static void lose_stopped(const struct activity_record *record, const struct context_error *error)
+{
+    static bool said;
+    const char *name = call_result_name(error->domain, error->result);
+    counter_add(COUNTER_lost_context_error, 1);
+    if (!said)
+        log_warn(
+            "%s (%d) has ended CUDA context %u; CUPTI gives no times for the GPU work that it stopped, which "
+            "is counted as lost_context_error",
+            name ? name : "an error", error->result, record->context_id);
+    said = true;
+}
+
+/* A zero means that CUPTI had no room on the device for timestamps, or that a fatal error stopped the work.
+ * Stopped work that has a start becomes a span up to the first report of the error. */
+__attribute__((cold, noinline)) static void
+take_without_times(struct correlate *c, const struct activity_record *record, struct pending_call *call)
+{
+    uint64_t launch_ns = call ? call->start_ns : record->start_ns;
+    const struct context_error *error =
+        context_errors_find(&c->context_errors, record->context_id, launch_ns);
+    if (is_unwanted(call)) {
+        counter_add(COUNTER_spans_unsampled, 1);
+    } else if (!error) {
+        counter_add(COUNTER_lost_zero_timestamps, 1);
+    } else if (call && record->start_ns && record->start_ns < error->reported_ns) {
+        struct activity_record stopped = *record;
+        stopped.end_ns = error->reported_ns;
+        emit_activity(c, &stopped, call, error);
+    } else {
+        lose_stopped(record, error);
+    }
+}
+
+/* False: the record has met its fate. */
+static bool has_times(struct correlate *c, const struct activity_record *record, struct pending_call *call)
+{
+    static bool said;
+    if (record->start_ns == 0 || (record->end_ns == 0 && !is_moment(record))) {
+        take_without_times(c, record, call);
+        return false;
+    }
+    if (record->end_ns >= record->start_ns || is_moment(record))
+        return true;
+    counter_add(COUNTER_lost_backwards, 1);
+    if (!said)
+        log_warn("CUPTI gives activity that ends before it starts; such records are left out and counted");
+    said = true;
+    return false;
+}
+
+static bool is_filtered(struct correlate *c, const struct activity_record *record)
+{
+    const struct filter *kernels = &c->settings->capture.kernels;
+    if (c->is_kind_filtered[record->kind])
+        return true; /* CUPTI switches it on together with another */
+    if (record->kind != ACTIVITY_KERNEL || (!kernels->allow.count && !kernels->deny.count) || !record->name)
+        return false;
+    const struct kernel_name *name = names_resolve(c->names, record->name);
+    return !filter_passes(kernels, name->text, name->full);
+}
+
+/* Its spans would have a resource without name and UUID: CUPTI's buffers come in any order, and the device's
+ * description may lie in one that isn't full yet. */
+static bool lacks_device(struct correlate *c, const struct activity_record *record)
+{
+    bool lacks = c->expects_devices && activity_table[record->kind].is_gpu_work &&
+                 record->device_id < DEVICES_MAX && !c->devices.is_known[record->device_id];
+    c->lacks_device |= lacks;
+    return lacks;
+}
+
+/* It describes something, and makes no span. */
+static void note_fact(struct correlate *c, const struct activity_record *record)
+{
+    if (record->kind == ACTIVITY_DEVICE)
+        learn_device(c, record);
+    else if (record->kind == ACTIVITY_CONTEXT) {
+        devices_note_context(&c->devices, record);
+        figures_learn_context(c->figures, record->context_id, record->device_id);
+    }
+    counter_add_alone(COUNTER_facts, 1);
+}
+
+/* After its span, which may end the session before. */
+static void note_overhead(const struct correlate *c, const struct activity_record *record)
+{
+    uint8_t field = c->plan.detail[ACTIVITY_OVERHEAD];
+    own_cost_add(record, record->present >> field & 1 ? record->values[field] : 0);
+}
+
+void correlate_gpu_counters(struct correlate *c, const struct gpu_counters_record *counters)
+{
+    if (c->gpu_counted)
+        gpu_counted_add(c->gpu_counted, counters);
+}
+
+/* CUPTI's own, around a kernel that is counted. */
+static bool is_profilers(const struct correlate *c, const struct activity_record *record)
+{
+    return c->gpu_counted && record->kind == ACTIVITY_KERNEL && record->name &&
+           strcmp(record->name, GPU_COUNTERS_OWN_KERNEL) == 0;
+}
+
+/* What it counted is read with that of others. */
+static bool lacks_counts(const struct correlate *c, const struct activity_record *record)
+{
+    return c->gpu_counted && record->kind == ACTIVITY_KERNEL &&
+           gpu_counted_awaits(c->gpu_counted, record->correlation_id);
+}
+
+void correlate_activity(struct correlate *c, const struct activity_record *record)
+{
+    if (record->kind == ACTIVITY_DEVICE || record->kind == ACTIVITY_CONTEXT ||
+        !c->plan.has_start[record->kind]) {
+        note_fact(c, record);
+        return;
+    }
+    if (is_filtered(c, record) || is_profilers(c, record)) {
+        counter_add(COUNTER_spans_filtered, 1);
+        return;
+    }
+    if ((lacks_device(c, record) || lacks_counts(c, record)) && waiting_push(c->waiting, record, c->now_ns))
+        return;
+    struct pending_call *call = find_call(c, record);
+    if (!has_times(c, record, call))
+        return;
+    if (call)
+        emit_activity(c, record, call, NULL);
+    else if (is_of_sleep(c, record))
+        counter_add(COUNTER_asleep_records, 1);
+    else if (!has_a_call(c, record) || !waiting_push(c->waiting, record, c->now_ns))
+        give_up(c, record);
+    if (record->kind == ACTIVITY_OVERHEAD)
+        note_overhead(c, record);
+}
+
+/* --- records that wait for their calls --- */
+
+/* False: it goes on waiting for its call. */
+static bool take_waiting(struct correlate *c, const struct activity_record *record, bool is_last)
+{
+    struct pending_call *call = find_call(c, record);
+    if (!call && has_a_call(c, record) && !is_last)
+        return false;
+    if (!has_times(c, record, call))
+        return true;
+    if (call)
+        emit_activity(c, record, call, NULL);
+    else
+        give_up(c, record);
+    return true;
+}
+
+static bool sweep_one(void *context, const struct activity_record *record, uint64_t since_ns)
+{
+    struct correlate *c = context;
+    bool is_late = c->now_ns >= since_ns + c->settings->correlation.wait_ms * NS_PER_MS;
+    if (!is_late && lacks_device(c, record))
+        return false;
+    if (lacks_counts(c, record) && c->now_ns < since_ns + COUNTS_WAIT_NS)
+        return false;
+    return take_waiting(c, record, is_late);
+}
+
+void activity_spans_sweep(struct correlate *c)
+{
+    if (!waiting_is_empty(c->waiting))
+        waiting_sweep(c->waiting, sweep_one, c);
+}
+
+static bool give_up_one(void *context, const struct activity_record *record, uint64_t since_ns)
+{
+    (void)since_ns;
+    return take_waiting(context, record, true);
+}
+
+void activity_spans_finish(struct correlate *c)
+{
+    waiting_sweep(c->waiting, give_up_one, c);
+}

@@ -1,0 +1,334 @@
+#include "correlate/state.h"
+
+#include "base/accounting/counters.h"
+
+#include <string.h>
+
+#define DOMAIN_MODULE_LOADED 6 /* CUPTI's resource callback IDs that become events */
+#define DOMAIN_CONTEXT_MADE  1
+#define DOMAIN_CONTEXT_GONE  2
+#define REPEATED_WORDS_MAX   (SHARED_KEY_WORDS - 5)
+#define CALL_KEY             UINT16_MAX /* where an activity has its kind */
+
+static const struct attr_key key_api = ATTR_KEY("cuda.api");
+static const struct attr_key key_context = ATTR_KEY("cuda.context.id");
+static const struct attr_key key_correlation = ATTR_KEY("cuda.correlation.id");
+static const struct attr_key key_error_code = ATTR_KEY("cuda.error.code");
+static const struct attr_key key_stream_name = ATTR_KEY("cuda.stream.name");
+static const struct attr_key key_stack = ATTR_KEY("code.stacktrace");
+static const struct attr_key key_event_name = ATTR_KEY("cuda.event.name");
+static const struct attr_key key_module_id = ATTR_KEY("cuda.module.id");
+static const struct attr_key key_module_bytes = ATTR_KEY("cuda.module.bytes");
+static const struct attr_key key_context_handle = ATTR_KEY("cuda.context.handle");
+
+static void add_to_session(struct correlate *c, const struct span_event *event)
+{
+    session_add_event(correlate_session_at(c, event->time_ns), event);
+}
+
+/* Moves what happened on this thread inside the call to the call's span; what is older happened outside any
+ * call. */
+static void take_events(struct correlate *c, uint64_t tid, uint64_t start_ns, uint64_t end_ns)
+{
+    if (!c->held_count)
+        return;
+    for (unsigned i = 0; i < RESOURCES_HELD; i++) {
+        struct held_resource *held = &c->held[i];
+        if (held->tid != tid || held->event.time_ns > end_ns)
+            continue;
+        bool inside = held->event.time_ns >= start_ns;
+        if (inside && c->span.event_count < sizeof c->call_events / sizeof *c->call_events)
+            c->call_events[c->span.event_count++] = held->event;
+        else if (inside)
+            c->span.events_dropped++;
+        else
+            add_to_session(c, &held->event);
+        held->tid = 0;
+        c->held_count--;
+    }
+    c->span.events = c->call_events;
+}
+
+static bool launches_graph(enum call_domain domain, const struct call_info *info)
+{
+    const char *name = call_name(info) + (domain == CALL_RUNTIME ? strlen("cuda") : strlen("cu"));
+    return info->group == CALL_GROUP_LAUNCH && *name == 'G' &&
+           strncmp(name, "GraphLaunch", strlen("GraphLaunch")) == 0;
+}
+
+static uint32_t expectations(const struct correlate *c, const struct call_record *call,
+                             const struct call_info *info)
+{
+    if (!info->has_activity || call->result != 0)
+        return 0;
+    bool graph = c->expects_graphs && launches_graph((enum call_domain)call->head.domain, info);
+    return PENDING_EXPECTED | (graph ? PENDING_GRAPH : 0);
+}
+
+/* True: the account of its parent can expect a record. */
+static bool remember(struct correlate *c, const struct call_record *call, const struct parent *parent,
+                     const uint8_t span_id[8], uint32_t expected)
+{
+    uint32_t flags =
+        (parent->flags & PENDING_TRACE_FLAGS) | expected | (parent->is_sampled ? 0 : PENDING_UNSAMPLED);
+    struct pending_call *pending = pending_insert(c->pending, call->correlation_id, flags);
+    if (!pending)
+        return false;
+    memcpy(pending->trace_id, parent->trace_id, 16);
+    memcpy(pending->span_id, span_id, 8);
+    pending->start_ns = call->start_ns;
+    pending->trace_state = parent->trace_state;
+    pending->account = parent->account;
+    return (expected & PENDING_EXPECTED) != 0;
+}
+
+/* The value of a parameter that is a handle; 0: the call has none. */
+static uint64_t handle_in(const struct span *span, const char *param)
+{
+    for (uint32_t i = 0; i < span->attr_count; i++)
+        if (span->attrs[i].type == ATTR_POINTER && strcmp(span->attrs[i].key->name, param) == 0)
+            return (uint64_t)span->attrs[i].i;
+    return 0;
+}
+
+/* Handles are given again: the name goes with its object. */
+static void forget_destroyed(struct correlate *c, enum named_object kind, uint64_t handle,
+                             const struct call_info *info, const struct call_record *call)
+{
+    const char *destroyer = kind == NAMED_STREAM ? "StreamDestroy" : "EventDestroy";
+    if (call->result == 0 && strstr(call_name(info), destroyer))
+        objects_forget(c->objects, kind, handle);
+}
+
+/* The stream among the call's parameters by its name; its GPU work gets it from the table of pending calls.
+ */
+static void put_stream_name(struct correlate *c, const struct call_info *info, const struct call_record *call)
+{
+    struct span *span = &c->span;
+    uint64_t handle = handle_in(span, "cuda.arg.stream");
+    uint32_t index = objects_find(c->objects, NAMED_STREAM, handle);
+    if (!index)
+        return;
+    struct pending_call *pending = pending_find(c->pending, call->correlation_id, call->start_ns);
+    span_attr_string(span, &key_stream_name, objects_text(c->objects, index));
+    if (pending)
+        pending->flags |= index << PENDING_STREAM_SHIFT;
+    forget_destroyed(c, NAMED_STREAM, handle, info, call);
+}
+
+static void put_event_name(struct correlate *c, const struct call_info *info, const struct call_record *call)
+{
+    struct span *span = &c->span;
+    uint64_t handle = handle_in(span, "cuda.arg.event");
+    uint32_t index = objects_find(c->objects, NAMED_EVENT, handle);
+    if (!index)
+        return;
+    span_attr_string(span, &key_event_name, objects_text(c->objects, index));
+    forget_destroyed(c, NAMED_EVENT, handle, info, call);
+}
+
+/* What the call did to graphs: it captured or added nodes, or launched one. */
+static void note_graphs(struct correlate *c, uint64_t tid, const struct call_record *call,
+                        const struct call_info *info, const struct parent *parent)
+{
+    if (launches_graph((enum call_domain)call->head.domain, info))
+        graphs_launch(c->graphs, call);
+    if (!graphs_link_nodes(c->graphs))
+        return;
+    /* The link lives longer than a request's tracestate is kept. */
+    struct span_link link = {.flags = parent->flags & PENDING_TRACE_FLAGS,
+                             .trace_state = parent->is_session ? parent->trace_state : NULL};
+    memcpy(link.trace_id, parent->trace_id, sizeof link.trace_id);
+    memcpy(link.span_id, c->span.span_id, sizeof link.span_id);
+    graphs_call(c->graphs, tid, call, parent->is_sampled ? &link : NULL);
+}
+
+/* The call has no span: it is counted, for its ranges and its request or the session. */
+static void summarize(struct correlate *c, const struct worker *worker, const struct call_record *call,
+                      const struct call_info *info, const struct parent *parent)
+{
+    bool is_request = worker->has_context, is_due = false;
+    struct origin origin = {.flags = parent->flags & PENDING_TRACE_FLAGS,
+                            .trace_state = parent->trace_state,
+                            .context = is_request ? worker->context : NULL,
+                            .time_ns = call->start_ns};
+    uint32_t expected = expectations(c, call, info) | (is_request ? 0u : (uint32_t)PENDING_SESSION);
+    if (call->correlation_id)
+        is_due = remember(c, call, parent, is_request ? worker->context + 16 : c->session.span_id, expected);
+    if (parent->is_sampled)
+        counting_add_call(c, parent->account, &origin, info, call, is_due);
+    counter_add_alone(parent->is_sampled ? COUNTER_spans_summed : COUNTER_spans_unsampled, 1);
+}
+
+void correlate_call_asleep(struct correlate *c, const struct thread_info *thread,
+                           const struct call_record *call)
+{
+    static const struct parent nobody;
+    const struct call_info *info = call_info((enum call_domain)call->head.domain, call->head.cbid);
+    if (info && !c->is_summary)
+        note_graphs(c, thread->tid, call, info, &nobody);
+}
+
+/* Launches come again with the same parameters; other calls with other addresses and sizes. */
+static bool repeats_itself(const struct call_info *info, const struct call_record *call)
+{
+    return info->group == CALL_GROUP_LAUNCH &&
+           call->head.bytes <= sizeof *call + REPEATED_WORDS_MAX * sizeof *call->values;
+}
+
+/* What the thread's calls of this function have alike. */
+static void put_lasting(struct correlate *c, const struct thread_info *thread, const struct call_info *info,
+                        const struct call_record *call, bool is_repeated)
+{
+    struct span *span = &c->span;
+    span->name = call_name(info);
+    span->name_len = (uint32_t)strlen(span->name);
+    span_attr_string(span, &key_api, call->head.domain == CALL_RUNTIME ? "runtime" : "driver");
+    correlate_put_thread(c, span, thread);
+    span_attr_int(span, &key_context, call->context_id);
+    correlate_put_context_name(c, span, call->context_id);
+    if (is_repeated)
+        attributes_of_call(span, info, call);
+}
+
+/* Not where a program names its objects, which may be called otherwise the next time. */
+static void put_lasting_shared(struct correlate *c, const struct thread_info *thread,
+                               const struct call_info *info, const struct call_record *call, bool is_repeated)
+{
+    uint64_t key[SHARED_KEY_WORDS];
+    uint32_t words = is_repeated ? (call->head.bytes - (uint32_t)sizeof *call) / 8 : 0;
+    key[0] = CALL_KEY | call->head.domain << 16 | (uint64_t)call->head.cbid << 32;
+    key[1] = (uint64_t)call->context_id << 32 | (is_repeated ? call->present : 0);
+    key[2] = thread->tid;
+    static_assert(sizeof thread->name == 2 * sizeof *key, "a thread's name is two words of the key");
+    memcpy(&key[3], thread->name, sizeof thread->name);
+    memcpy(&key[5], call->values, words * sizeof *key);
+    if (shared_take(c->shared, key, 5 + words, &c->span))
+        return;
+    put_lasting(c, thread, info, call, is_repeated);
+    shared_offer(c->shared, &c->span);
+}
+
+/* All but what its place among the others says. */
+static void describe(struct correlate *c, const struct thread_info *thread, const struct call_info *info,
+                     const struct call_record *call, const struct parent *parent)
+{
+    struct span *span = &c->span;
+    bool is_repeated = repeats_itself(info, call);
+    correlate_put_below_parent(c, span, parent);
+    (objects_has_any(c->objects) ? put_lasting : put_lasting_shared)(c, thread, info, call, is_repeated);
+    span_attr_int(span, &key_correlation, call->correlation_id);
+    if (!is_repeated)
+        attributes_of_call(span, info, call);
+    if (call->result != 0) {
+        correlate_put_error(span, (enum call_domain)call->head.domain, call->result);
+        span_attr_int(span, &key_error_code, call->result);
+    }
+}
+
+void correlate_stack(struct correlate *c, const char *text)
+{
+    c->stack = *text ? text : NULL;
+}
+
+static void put_names(struct correlate *c, const struct call_info *info, const struct call_record *call)
+{
+    if (objects_has(c->objects, NAMED_STREAM))
+        put_stream_name(c, info, call);
+    if (objects_has(c->objects, NAMED_EVENT))
+        put_event_name(c, info, call);
+}
+
+/* What the call means for figures and contexts, sampled or not. */
+static void note_call(struct correlate *c, const struct call_info *info, const struct call_record *call)
+{
+    pending_foresee(c->pending, call->correlation_id);
+    if (__builtin_expect(call->result != 0, 0))
+        context_errors_note(&c->context_errors, call);
+    if (info->group == CALL_GROUP_ALLOC || info->group == CALL_GROUP_FREE)
+        figures_note_memory(c->figures, info, call);
+    if (c->figures_are_on)
+        figures_add_call(c->figures, info, call);
+}
+
+static void make_span(struct correlate *c, const struct thread_info *thread, const struct call_info *info,
+                      const struct call_record *call, const struct parent *parent)
+{
+    struct span *span = &c->span;
+    correlate_begin_span(span, call->start_ns,
+                         call->end_ns > call->start_ns ? call->end_ns : call->start_ns + 1);
+    session_next_span_id(&c->session, span->span_id);
+    take_events(c, thread->tid, span->start_ns, span->end_ns);
+    work_cover(c, parent, span->start_ns, span->end_ns);
+    if (parent->is_sampled)
+        describe(c, thread, info, call, parent);
+    bool is_due =
+        call->correlation_id && remember(c, call, parent, span->span_id, expectations(c, call, info));
+    note_graphs(c, thread->tid, call, info, parent);
+    if (!parent->is_sampled) {
+        counter_add_alone(COUNTER_spans_unsampled, 1);
+        return;
+    }
+    struct origin origin = {.time_ns = call->start_ns};
+    counting_add_call(c, parent->account, &origin, info, call, is_due);
+    if (objects_has_any(c->objects))
+        put_names(c, info, call);
+    if (__builtin_expect(c->stack != NULL, 0))
+        span_attr_string(span, &key_stack, c->stack);
+    correlate_emit(c, span);
+}
+
+void correlate_call(struct correlate *c, const struct thread_info *thread, const struct call_record *call)
+{
+    const struct call_info *info = call_info((enum call_domain)call->head.domain, call->head.cbid);
+    if (info) {
+        note_call(c, info, call);
+        struct worker *worker = work_of(c, thread, call->end_ns);
+        struct parent parent = work_parent(c, worker, call->start_ns);
+        if (c->is_summary)
+            summarize(c, worker, call, info, &parent);
+        else
+            make_span(c, thread, info, call, &parent);
+    } else { /* of a recording that a later version made */
+        counter_add_alone(COUNTER_spans_filtered, 1);
+    }
+    c->stack = NULL;
+}
+
+void correlate_resource(struct correlate *c, const struct thread_info *thread,
+                        const struct resource_record *resource)
+{
+    struct span_event event = {.time_ns = resource->time_ns};
+    if (resource->head.cbid == DOMAIN_CONTEXT_GONE)
+        figures_end_context(c->figures, resource->context_id);
+    if (graphs_note(c->graphs, thread->tid, resource) || c->is_summary)
+        return; /* they are events of calls, which a summary doesn't have */
+    switch (resource->head.cbid) {
+    case DOMAIN_MODULE_LOADED:
+        event.name = "cuda.module.loaded";
+        event.attrs[0] = (struct span_attr){.key = &key_module_id, .type = ATTR_INT, .i = resource->id};
+        event.attrs[1] = (struct span_attr){.key = &key_module_bytes, .type = ATTR_INT, .i = resource->bytes};
+        event.attr_count = 2;
+        break;
+    case DOMAIN_CONTEXT_MADE:
+    case DOMAIN_CONTEXT_GONE:
+        event.name =
+            resource->head.cbid == DOMAIN_CONTEXT_MADE ? "cuda.context.created" : "cuda.context.destroyed";
+        if (resource->head.cbid == DOMAIN_CONTEXT_GONE)
+            objects_forget(c->objects, NAMED_CONTEXT, resource->handle); /* which is given again */
+        event.attrs[0] = (struct span_attr){
+            .key = &key_context_handle, .type = ATTR_POINTER, .i = (int64_t)resource->handle};
+        event.attr_count = 1;
+        break;
+    default:
+        return;
+    }
+    for (unsigned i = 0; i < RESOURCES_HELD; i++) {
+        if (c->held[i].tid == 0) {
+            c->held[i] = (struct held_resource){thread->tid, event};
+            c->held_count++;
+            return;
+        }
+    }
+    add_to_session(c, &event);
+}

@@ -1,0 +1,191 @@
+#include "correlate/state.h"
+
+#include "base/clock.h"
+#include "base/accounting/counters.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const struct attr_key key_instant = ATTR_KEY("cuda.instant");
+static const struct attr_key key_range = ATTR_KEY("cuda.range");
+static const struct attr_key key_unended = ATTR_KEY("cuda.range.unended");
+
+static void emit_range(struct correlate *c, const struct range *range, struct account *account,
+                       uint64_t end_ns, const struct range_record *end)
+{
+    struct span *span = &c->ended.span;
+    uint32_t keys = 0;
+    correlate_begin_span(span, range->start_ns, end_ns);
+    memcpy(span->span_id, &range->id, 8);
+    correlate_put_below_parent(c, span, &range->parent);
+    span->name = range->text;
+    span->name_len = range->name_bytes;
+    span_attr_string(span, &key_range, range->flags & RANGE_ON_THREAD ? "range" : "span");
+    correlate_put_thread(c, span, &range->thread);
+    if (!end)
+        span_attr_bool(span, &key_unended, true);
+    span->attrs_dropped = range->attrs_dropped;
+    ranges_attributes(span, range->text, range->text_bytes, range->name_bytes, range->attr_count,
+                      c->ended.keys, &keys);
+    if (end) {
+        span->status = end->status;
+        snprintf(c->ended.message, sizeof c->ended.message, "%.*s", end->name_bytes, end->text);
+        span->status_message = *c->ended.message ? c->ended.message : NULL;
+        span->attrs_dropped += end->attrs_dropped;
+        ranges_attributes(span, end->text, end->text_bytes, end->name_bytes, end->attr_count, c->ended.keys,
+                          &keys);
+    }
+    ranges_events(range, &c->ended.range_events, span);
+    if (account)
+        counting_emit(c, account, c->ended.range_events.events, RANGE_EVENTS_MAX);
+    else
+        correlate_emit(c, span);
+}
+
+/* --- ranges whose calls' GPU records are still to come: how they ended, and behind it the range as far as it
+ * is filled, its text, its marks, and at a multiple of 8 the record of its end --- */
+
+struct ended_range {
+    uint64_t end_ns;
+    uint32_t end_at; /* where the record of the end lies; 0: nobody ended it */
+    uint32_t reserved;
+    char range[];
+};
+
+#define RANGE_HEAD_BYTES offsetof(struct range, text)
+
+static void emit_lingering(void *context, struct account *account, const void *body)
+{
+    struct correlate *c = context;
+    const struct ended_range *ended = body;
+    struct range *range = &c->ended.range;
+    const char *at = ended->range;
+    const void *end = ended->end_at ? (const char *)body + ended->end_at : NULL;
+    memcpy(range, at, RANGE_HEAD_BYTES);
+    at += RANGE_HEAD_BYTES;
+    memcpy(range->text, at, range->text_bytes);
+    memcpy(range->marks, at + range->text_bytes, range->marks_bytes);
+    emit_range(c, range, account, ended->end_ns, end);
+}
+
+static bool linger(struct correlate *c, const struct range *range, const struct account *account,
+                   uint64_t end_ns, const struct range_record *end)
+{
+    uint32_t bytes =
+        (uint32_t)(sizeof(struct ended_range) + RANGE_HEAD_BYTES) + range->text_bytes + range->marks_bytes;
+    uint32_t end_at = (bytes + 7) & ~7u;
+    struct lingering_head head = {.bytes = end ? end_at + end->head.bytes : bytes,
+                                  .account = account->handle,
+                                  .since_ns = c->now_ns,
+                                  .emit = emit_lingering};
+    struct ended_range *kept = counting_linger(c, &head);
+    if (!kept)
+        return false;
+    *kept = (struct ended_range){.end_ns = end_ns, .end_at = end ? end_at : 0};
+    memcpy(kept->range, range, RANGE_HEAD_BYTES);
+    memcpy(kept->range + RANGE_HEAD_BYTES, range->text, range->text_bytes);
+    memcpy(kept->range + RANGE_HEAD_BYTES + range->text_bytes, range->marks, range->marks_bytes);
+    if (end)
+        memcpy((char *)kept + end_at, end, end->head.bytes);
+    return true;
+}
+
+void range_spans_close(struct correlate *c, struct range *range, uint64_t end_ns,
+                       const struct range_record *end)
+{
+    struct account *account = accounts_find(c->accounts, range->account);
+    end_ns = end_ns > range->start_ns ? end_ns : range->start_ns + 1;
+    if (!range->parent.is_sampled) {
+        counter_add(COUNTER_spans_unsampled, 1);
+    } else {
+        work_cover(c, &range->parent, range->start_ns, end_ns);
+        if (!account || !account->due || !linger(c, range, account, end_ns, end)) {
+            emit_range(c, range, account, end_ns, end);
+            if (account)
+                accounts_close(c->accounts, account);
+        }
+    }
+    ranges_remove(c->ranges, range);
+}
+
+static void begin_range(struct correlate *c, const struct thread_info *thread,
+                        const struct range_record *record)
+{
+    struct worker *worker = work_of(c, thread, record->time_ns);
+    struct range *range = ranges_begin(c->ranges, thread, record);
+    if (!range)
+        return;
+    range->parent = work_parent(c, worker, record->time_ns);
+    memcpy(range->context, worker->context, sizeof range->context);
+    range->account = range->parent.is_sampled ? counting_open(c, range->parent.account) : 0;
+    const struct range_record *early = ranges_take_end(c->ranges, record->id);
+    if (early)
+        range_spans_close(c, range, early->time_ns, early);
+    else if (record->flags & RANGE_ON_THREAD)
+        worker_push(worker, record->id);
+}
+
+static void end_range(struct correlate *c, const struct range_record *record)
+{
+    struct range *range = ranges_find(c->ranges, record->id);
+    if (!range) {
+        ranges_keep_end(c->ranges, record);
+        return;
+    }
+    struct worker *worker = workers_at(c->workers, range->thread.slot);
+    if (worker->serial == range->thread.serial)
+        worker_remove(worker, range->id);
+    range_spans_close(c, range, record->time_ns, record);
+}
+
+/* An event of the range that the thread is in, or else a span of its own. */
+static void mark(struct correlate *c, const struct thread_info *thread, const struct range_record *record)
+{
+    struct worker *worker = work_of(c, thread, record->time_ns);
+    struct range *range = work_innermost_range(c, worker);
+    counter_add_alone(COUNTER_marks_captured, 1);
+    if (range) {
+        ranges_add_mark(range, record);
+        counter_add_alone(COUNTER_marks_as_events, 1);
+        return;
+    }
+    struct span *span = &c->ended.span;
+    struct parent parent = work_parent(c, worker, record->time_ns);
+    uint32_t keys = 0;
+    if (!parent.is_sampled) {
+        counter_add(COUNTER_spans_unsampled, 1);
+        return;
+    }
+    correlate_begin_span(span, record->time_ns, record->time_ns + 1);
+    session_next_span_id(&c->session, span->span_id);
+    correlate_put_below_parent(c, span, &parent);
+    span->name = record->text;
+    span->name_len = record->name_bytes;
+    span_attr_string(span, &key_range, "mark");
+    correlate_put_thread(c, span, thread);
+    span_attr_bool(span, &key_instant, true);
+    ranges_attributes(span, record->text, record->text_bytes, record->name_bytes, record->attr_count,
+                      c->ended.keys, &keys);
+    work_cover(c, &parent, span->start_ns, span->end_ns);
+    correlate_emit(c, span);
+}
+
+void correlate_range(struct correlate *c, const struct thread_info *thread, const struct range_record *record)
+{
+    if (record->head.type == RECORD_RANGE_BEGIN)
+        begin_range(c, thread, record);
+    else if (record->head.type == RECORD_RANGE_END)
+        end_range(c, record);
+    else
+        mark(c, thread, record);
+}
+
+static void end_unended(void *context, struct range *range)
+{
+    range_spans_close(context, range, clock_now_ns(), NULL);
+}
+
+void range_spans_finish(struct correlate *c)
+{
+    ranges_visit(c->ranges, end_unended, c);
+}

@@ -1,0 +1,162 @@
+#include "correlate/totals/busy.h"
+
+#include <stdlib.h>
+
+struct interval {
+    uint64_t start_ns, end_ns;
+    uint32_t before, after;
+};
+
+/* Disjoint intervals of one busy_time stand in the order of time, from `first` on. */
+struct busy_pool {
+    uint32_t free;
+    struct interval intervals[];
+};
+
+enum status busy_pool_create(uint32_t intervals, struct busy_pool **pool)
+{
+    struct busy_pool *made = calloc(1, sizeof *made + intervals * sizeof *made->intervals);
+    if (!made)
+        return STATUS_NO_MEMORY;
+    for (uint32_t i = intervals; i > 0; i--) {
+        made->intervals[i - 1].after = made->free;
+        made->free = i;
+    }
+    *pool = made;
+    return STATUS_OK;
+}
+
+void busy_pool_destroy(struct busy_pool *pool)
+{
+    free(pool);
+}
+
+static struct interval *interval_at(struct busy_pool *pool, uint32_t at)
+{
+    return &pool->intervals[at - 1];
+}
+
+/* Takes the interval out of the list and gives it back to the pool. */
+static void drop_interval(struct busy_pool *pool, struct busy_time *busy, uint32_t at)
+{
+    struct interval *gone = interval_at(pool, at);
+    if (gone->before)
+        interval_at(pool, gone->before)->after = gone->after;
+    else
+        busy->first = gone->after;
+    if (gone->after)
+        interval_at(pool, gone->after)->before = gone->before;
+    if (busy->recent == at)
+        busy->recent = gone->before ? gone->before : gone->after;
+    gone->after = pool->free;
+    pool->free = at;
+    busy->count--;
+}
+
+static void close_time(struct busy_time *busy, uint64_t start_ns, uint64_t end_ns)
+{
+    busy->closed_ns += end_ns - start_ns;
+    busy->closed_until_ns = end_ns;
+}
+
+/* The last interval that begins at `start_ns` or before; 0: none does. */
+static uint32_t find_before(struct busy_pool *pool, const struct busy_time *busy, uint64_t start_ns)
+{
+    uint32_t at = busy->recent;
+    while (at && interval_at(pool, at)->start_ns > start_ns)
+        at = interval_at(pool, at)->before;
+    if (!at && busy->first && interval_at(pool, busy->first)->start_ns <= start_ns)
+        at = busy->first;
+    while (at && interval_at(pool, at)->after &&
+           interval_at(pool, interval_at(pool, at)->after)->start_ns <= start_ns)
+        at = interval_at(pool, at)->after;
+    return at;
+}
+
+/* A new one behind `before` (0: in front). Where there is no room, the oldest time is closed, which may be
+ * this one itself: then 0. */
+static uint32_t add_interval(struct busy_pool *pool, struct busy_time *busy, uint32_t before,
+                             uint64_t start_ns, uint64_t end_ns)
+{
+    if (!pool->free || busy->count >= BUSY_INTERVALS_MAX) {
+        if (!before) {
+            close_time(busy, start_ns, end_ns);
+            return 0;
+        }
+        uint32_t oldest = busy->first;
+        close_time(busy, interval_at(pool, oldest)->start_ns, interval_at(pool, oldest)->end_ns);
+        before = before == oldest ? 0 : before;
+        drop_interval(pool, busy, oldest);
+    }
+    uint32_t at = pool->free, after = before ? interval_at(pool, before)->after : busy->first;
+    pool->free = interval_at(pool, at)->after;
+    *interval_at(pool, at) = (struct interval){start_ns, end_ns, before, after};
+    if (before)
+        interval_at(pool, before)->after = at;
+    else
+        busy->first = at;
+    if (after)
+        interval_at(pool, after)->before = at;
+    busy->count++;
+    return at;
+}
+
+/* The interval may have grown over the ones behind it. */
+static void absorb_after(struct busy_pool *pool, struct busy_time *busy, uint32_t at)
+{
+    struct interval *grown = interval_at(pool, at);
+    while (grown->after && interval_at(pool, grown->after)->start_ns <= grown->end_ns) {
+        uint32_t next = grown->after;
+        if (interval_at(pool, next)->end_ns > grown->end_ns)
+            grown->end_ns = interval_at(pool, next)->end_ns;
+        drop_interval(pool, busy, next);
+    }
+}
+
+static void add_time(struct busy_pool *pool, struct busy_time *busy, uint64_t start_ns, uint64_t end_ns)
+{
+    uint32_t at = find_before(pool, busy, start_ns);
+    uint32_t next = at ? interval_at(pool, at)->after : busy->first;
+    if (at && interval_at(pool, at)->end_ns >= start_ns) {
+        if (end_ns > interval_at(pool, at)->end_ns)
+            interval_at(pool, at)->end_ns = end_ns;
+    } else if (next && interval_at(pool, next)->start_ns <= end_ns) {
+        interval_at(pool, next)->start_ns = start_ns;
+        if (end_ns > interval_at(pool, next)->end_ns)
+            interval_at(pool, next)->end_ns = end_ns;
+        at = next;
+    } else {
+        at = add_interval(pool, busy, at, start_ns, end_ns);
+    }
+    if (!at)
+        return;
+    busy->recent = at;
+    absorb_after(pool, busy, at);
+}
+
+bool busy_add(struct busy_pool *pool, struct busy_time *busy, uint64_t start_ns, uint64_t end_ns)
+{
+    bool is_whole = start_ns >= busy->closed_until_ns;
+    if (end_ns > busy->last_ns)
+        busy->last_ns = end_ns;
+    if (!is_whole)
+        start_ns = busy->closed_until_ns;
+    if (start_ns < end_ns)
+        add_time(pool, busy, start_ns, end_ns);
+    return is_whole;
+}
+
+uint64_t busy_ns(const struct busy_pool *pool, const struct busy_time *busy)
+{
+    uint64_t sum = busy->closed_ns;
+    for (uint32_t at = busy->first; at; at = pool->intervals[at - 1].after)
+        sum += pool->intervals[at - 1].end_ns - pool->intervals[at - 1].start_ns;
+    return sum;
+}
+
+void busy_clear(struct busy_pool *pool, struct busy_time *busy)
+{
+    while (busy->first)
+        drop_interval(pool, busy, busy->first);
+    *busy = (struct busy_time){0};
+}

@@ -1,0 +1,335 @@
+#include "correlate/state.h"
+
+#include "base/clock.h"
+#include "base/accounting/counters.h"
+
+#include <string.h>
+
+#define SETTLE_NS                                                                                            \
+    (100 * NS_PER_MS)   /* tasks on an event loop come back to their request within this, mostly */
+#define MAKE_WAY_MAX 64 /* that leave early at once */
+#define SUMMARY_NAME "cuda summary"
+
+static const struct attr_key key_summary_number = ATTR_KEY("cuda.summary.number");
+
+static struct account *account_at(struct correlate *c, uint32_t handle)
+{
+    return accounts_find(c->accounts, handle);
+}
+
+/* --- what leaves --- */
+
+void counting_put_error(struct correlate *c, const struct totals *totals)
+{
+    if (c->is_summary && totals->errors)
+        correlate_put_error(&c->ended.span, (enum call_domain)totals->first_error_domain,
+                            totals->first_error);
+}
+
+void counting_emit(struct correlate *c, struct account *account, struct span_event *events,
+                   uint32_t events_max)
+{
+    struct span *span = &c->ended.span;
+    totals_write(accounts_pool(c->accounts), &account->totals, &c->devices, span, events, events_max);
+    correlate_emit(c, span);
+}
+
+/* Nothing at all was done in a request in which only a range was opened. */
+static void send_summary(struct correlate *c, struct summary *summary)
+{
+    struct account *account = account_at(c, summary->account);
+    const struct totals *totals = &account->totals;
+    bool sent = totals->first_ns != 0;
+    if (sent) {
+        struct span *span = &c->ended.span;
+        correlate_begin_span(span, totals->first_ns,
+                             totals->last_ns > totals->first_ns ? totals->last_ns : totals->first_ns + 1);
+        session_next_span_id(&c->session, span->span_id);
+        correlate_put_below(c, span, summary->context, summary->context + 16, summary->flags,
+                            summary->trace_state);
+        span->name = SUMMARY_NAME;
+        span->name_len = strlen(SUMMARY_NAME);
+        span_attr_int(span, &key_summary_number, summary->number);
+        counting_put_error(c, totals);
+        counter_add_alone(COUNTER_summaries, 1);
+        counting_emit(c, account, c->ended.events, SPAN_EVENTS_MAX);
+    }
+    accounts_close(c->accounts, account);
+    summaries_remove(c->summaries, summary, sent);
+}
+
+static void emit_lingering(struct correlate *c, const struct lingering_head *head, const void *body)
+{
+    struct account *account = account_at(c, head->account);
+    head->emit(c, account, body);
+    accounts_close(c->accounts, account);
+}
+
+/* --- making way --- */
+
+struct making_way {
+    struct correlate *c;
+    uint32_t count;
+};
+
+/* Work that comes later is missing in the ones around it, too. */
+static void mark_incomplete(struct correlate *c, struct account *account)
+{
+    if (account->due)
+        counter_add(COUNTER_totals_incomplete, 1);
+    for (bool is_missing = account->due; account && is_missing; account = account_at(c, account->outer))
+        account->totals.is_incomplete = true;
+}
+
+static bool leave_early(void *context, const struct lingering_head *head, const void *body)
+{
+    struct making_way *way = context;
+    if (way->count == MAKE_WAY_MAX)
+        return false;
+    way->count++;
+    mark_incomplete(way->c, account_at(way->c, head->account));
+    emit_lingering(way->c, head, body);
+    return true;
+}
+
+static bool make_way(struct correlate *c)
+{
+    struct making_way way = {.c = c};
+    lingering_sweep(c->lingering, leave_early, &way);
+    return way.count > 0;
+}
+
+static void send_idlest(struct correlate *c)
+{
+    counter_add(COUNTER_summaries_early, 1);
+    send_summary(c, summaries_idlest(c->summaries));
+}
+
+void *counting_linger(struct correlate *c, const struct lingering_head *head)
+{
+    void *body = lingering_push(c->lingering, head);
+    while (!body && make_way(c))
+        body = lingering_push(c->lingering, head);
+    return body;
+}
+
+uint32_t counting_open(struct correlate *c, uint32_t outer)
+{
+    struct account *account = accounts_open(c->accounts, outer);
+    if (!account && make_way(c))
+        account = accounts_open(c->accounts, outer);
+    return account ? account->handle : 0;
+}
+
+uint32_t counting_open_root(struct correlate *c)
+{
+    uint32_t handle = counting_open(c, 0);
+    if (handle)
+        account_at(c, handle)->is_root = true;
+    return handle;
+}
+
+/* --- requests --- */
+
+static struct summary *open_summary(struct correlate *c, const struct origin *origin)
+{
+    struct summary *summary = summaries_find(c->summaries, origin->context);
+    if (summary)
+        return summary;
+    uint32_t account = counting_open_root(c);
+    if (!account)
+        return NULL;
+    summary = summaries_add(c->summaries, origin->context, c->now_ns);
+    if (!summary) {
+        send_idlest(c);
+        summary = summaries_add(c->summaries, origin->context, c->now_ns);
+    }
+    summary->flags = origin->flags;
+    summary->trace_state = origin->trace_state;
+    summary->account = account;
+    account_at(c, account)->summary = summaries_index(c->summaries, summary);
+    return summary;
+}
+
+uint32_t counting_hold(struct correlate *c, struct worker *worker)
+{
+    if (account_at(c, worker->summary))
+        return worker->summary;
+    struct origin origin = {.context = worker->context,
+                            .flags = (worker->flags & TRACE_FLAG_RANDOM) | TRACE_FLAG_SAMPLED,
+                            .trace_state = worker->trace_state};
+    struct summary *summary = open_summary(c, &origin);
+    if (!summary)
+        return 0;
+    summary->holders++;
+    worker->summary = summary->account;
+    return worker->summary;
+}
+
+void counting_release(struct correlate *c, struct worker *worker)
+{
+    struct account *account = account_at(c, worker->summary);
+    worker->summary = 0;
+    if (!account)
+        return;
+    struct summary *summary = summaries_at(c->summaries, account->summary);
+    summary->holders--;
+    summaries_touch(c->summaries, summary, c->now_ns);
+}
+
+/* --- adding --- */
+
+/* Whom the work counts for beyond ranges, should that have left in the meantime: a further summary of the
+ * request, or the session that is open now. In the other details the spans of calls and work say it all. */
+static struct account *root_of(struct correlate *c, const struct origin *origin)
+{
+    if (!c->is_summary)
+        return NULL;
+    if (!origin->context) {
+        correlate_session_at(c, origin->time_ns);
+        return account_at(c, c->session_account);
+    }
+    struct summary *summary = open_summary(c, origin);
+    return summary ? account_at(c, summary->account) : NULL;
+}
+
+/* The account around this one; NULL: none. */
+static struct account *around(struct correlate *c, struct account *account, const struct origin *origin)
+{
+    struct account *outer = account_at(c, account->outer);
+    if (!outer && !account->is_root && (outer = root_of(c, origin)))
+        account->outer = outer->handle;
+    return outer;
+}
+
+static struct account *innermost(struct correlate *c, uint32_t handle, const struct origin *origin)
+{
+    struct account *account = account_at(c, handle);
+    return account ? account : root_of(c, origin);
+}
+
+static void touch(struct correlate *c, const struct account *account)
+{
+    if (account->summary)
+        summaries_touch(c->summaries, summaries_at(c->summaries, account->summary), c->now_ns);
+}
+
+void counting_add_call(struct correlate *c, uint32_t handle, const struct origin *origin,
+                       const struct call_info *info, const struct call_record *call, bool is_due)
+{
+    for (struct account *account = innermost(c, handle, origin); account;
+         account = around(c, account, origin)) {
+        totals_add_call(&account->totals, info, call);
+        account->due += is_due;
+        touch(c, account);
+    }
+}
+
+void counting_answer(struct correlate *c, uint32_t handle)
+{
+    for (struct account *account = account_at(c, handle); account; account = account_at(c, account->outer))
+        account->due -= account->due > 0;
+}
+
+static struct totals_work describe(const struct correlate *c, const struct activity_record *record,
+                                   const struct pending_call *call)
+{
+    uint8_t bytes = c->plan.bytes[record->kind];
+    bool has_bytes = bytes && record->present >> bytes & 1;
+    return (struct totals_work){
+        .kind = record->kind,
+        .device_id = record->device_id,
+        .start_ns = record->start_ns,
+        .end_ns = record->end_ns,
+        .delay_ns = call && record->start_ns > call->start_ns ? record->start_ns - call->start_ns : 0,
+        .bytes = has_bytes ? record->values[bytes] : 0};
+}
+
+static uint32_t label_of(struct correlate *c, const struct activity_record *record)
+{
+    const struct kernel_name *name = names_resolve(c->names, record->name);
+    return totals_label(accounts_pool(c->accounts), name->text, name->text_len);
+}
+
+void counting_add_work(struct correlate *c, const struct activity_record *record,
+                       const struct pending_call *call)
+{
+    struct totals_work work = describe(c, record, call);
+    struct origin origin = {.time_ns = record->start_ns};
+    uint64_t length_ns = record->end_ns - record->start_ns;
+    uint8_t context[24];
+    uint32_t label = 0;
+    if (call && !(call->flags & PENDING_SESSION)) {
+        memcpy(context, call->trace_id, 16);
+        memcpy(context + 16, call->span_id, 8);
+        origin.context = context;
+        origin.flags = call->flags & PENDING_TRACE_FLAGS;
+        origin.trace_state = call->trace_state;
+    }
+    struct account *account = innermost(c, call ? call->account : c->session_account, &origin);
+    for (; account; account = around(c, account, &origin)) {
+        totals_add_work(accounts_pool(c->accounts), &account->totals, &work);
+        if (record->kind == ACTIVITY_KERNEL && record->name &&
+            totals_wants_kernel(&account->totals, length_ns)) {
+            label = label ? label : label_of(c, record);
+            totals_add_kernel(&account->totals, label, length_ns);
+        }
+        touch(c, account);
+    }
+}
+
+/* --- between rounds --- */
+
+static bool leave_if_due(void *context, const struct lingering_head *head, const void *body)
+{
+    struct correlate *c = context;
+    uint64_t wait_ns =
+        ((uint64_t)c->settings->correlation.wait_ms + c->settings->cupti.flush_interval_ms) * NS_PER_MS;
+    if (account_at(c, head->account)->due && c->now_ns < head->since_ns + wait_ns)
+        return false;
+    emit_lingering(c, head, body);
+    return true;
+}
+
+/* Nobody works for it and its work is done; or nothing has happened for long, records of work on the way
+ * taking as long as CUPTI keeps them back. */
+static bool summary_is_due(struct correlate *c, const struct summary *summary)
+{
+    uint32_t due = account_at(c, summary->account)->due;
+    uint64_t idle_ms =
+        (uint64_t)c->settings->summary.idle_ms + (due ? c->settings->cupti.flush_interval_ms : 0);
+    return (!summary->holders && !due) || c->now_ns >= summary->active_ns + idle_ms * NS_PER_MS;
+}
+
+static void sweep_summaries(struct correlate *c)
+{
+    struct summary *summary = summaries_idlest(c->summaries), *next;
+    uint64_t settle_ns = summaries_are_many(c->summaries) ? 0 : SETTLE_NS;
+    for (; summary && c->now_ns >= summary->active_ns + settle_ns; summary = next) {
+        next = summaries_next_idle(c->summaries, summary);
+        if (summary_is_due(c, summary))
+            send_summary(c, summary);
+    }
+}
+
+void counting_sweep(struct correlate *c)
+{
+    if (!lingering_is_empty(c->lingering))
+        lingering_sweep(c->lingering, leave_if_due, c);
+    if (c->summaries)
+        sweep_summaries(c);
+}
+
+static bool leave(void *context, const struct lingering_head *head, const void *body)
+{
+    emit_lingering(context, head, body);
+    return true;
+}
+
+void counting_finish(struct correlate *c)
+{
+    struct summary *summary;
+    lingering_sweep(c->lingering, leave, c);
+    while (c->summaries && (summary = summaries_idlest(c->summaries)) != NULL)
+        send_summary(c, summary);
+}

@@ -1,0 +1,472 @@
+#include "correlate/totals/program_stats.h"
+
+#include "base/clock.h"
+#include "base/accounting/counters.h"
+#include "correlate/totals/allocations.h"
+#include "correlate/totals/busy.h"
+#include "model/metrics/histogram.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define INTERVALS_MAX 4096 /* of all devices */
+#define PLACES        512  /* of names, twice as many as there are kernels */
+#define RECENT        256
+
+/* What is known of a device beside what others read. */
+struct device {
+    struct device_figures figures;
+    struct busy_time busy;
+};
+
+struct mark {
+    struct exemplar *exemplar;
+    uint64_t value_ns;
+};
+
+struct figures_store {
+    struct figures figures;
+    struct figures_options options;
+    uint64_t leased_until_ns;
+    struct allocations *allocations;
+    struct busy_pool *times;
+    struct device *devices[DEVICES_MAX];
+    uint16_t places[PLACES]; /* kernels by name and device: index + 1, open addressing */
+    struct {                 /* a name that was looked up is mostly wanted again */
+        uint64_t number;
+        uint32_t device_id;
+        struct kernel_figures *kernel;
+    } recent[RECENT];
+    struct mark marks[2 * STREAMS_MAX]; /* of the last work: where its span would be an exemplar */
+    uint64_t marked_ns;                 /* when it was */
+    unsigned mark_count;
+    uint32_t known_context; /* the last whose device was learnt */
+};
+
+/* --- life --- */
+
+enum status figures_create(const struct figures_options *options, struct figures_store **store)
+{
+    struct figures_store *made = calloc(1, sizeof *made);
+    if (!made)
+        return STATUS_NO_MEMORY;
+    made->options = *options;
+    if (allocations_create(&made->allocations) != STATUS_OK ||
+        busy_pool_create(INTERVALS_MAX, &made->times) != STATUS_OK) {
+        figures_destroy(made);
+        return STATUS_NO_MEMORY;
+    }
+    made->figures.is_on = options->has_metrics;
+    made->figures.since_ns = clock_now_ns();
+    *store = made;
+    return STATUS_OK;
+}
+
+static void destroy_device(struct device *device)
+{
+    if (!device)
+        return;
+    for (unsigned kind = 0; kind < FIGURES_COPY_KINDS; kind++)
+        histogram_destroy(device->figures.copies[kind].histogram);
+    histogram_destroy(device->figures.fills.histogram);
+    histogram_destroy(device->figures.others.histogram);
+    histogram_destroy(device->figures.latency);
+    free(device);
+}
+
+/* Memory that the program holds stays known. */
+static void forget(struct figures_store *store)
+{
+    struct figures *figures = &store->figures;
+    for (uint32_t i = 0; i < figures->kernel_count; i++) {
+        histogram_destroy(figures->kernels[i]->histogram);
+        free(figures->kernels[i]);
+    }
+    for (unsigned i = 0; i < DEVICES_MAX; i++) {
+        if (store->devices[i])
+            busy_clear(store->times, &store->devices[i]->busy);
+        destroy_device(store->devices[i]);
+    }
+    memset(store->devices, 0, sizeof store->devices);
+    memset(store->places, 0, sizeof store->places);
+    memset(store->recent, 0, sizeof store->recent);
+    store->mark_count = 0;
+    *figures = (struct figures){.is_on = figures->is_on, .since_ns = clock_now_ns()};
+}
+
+void figures_destroy(struct figures_store *store)
+{
+    if (!store)
+        return;
+    if (store->times)
+        forget(store);
+    busy_pool_destroy(store->times);
+    allocations_destroy(store->allocations);
+    free(store);
+}
+
+void figures_lease(struct figures_store *store, uint64_t now_ns, uint64_t until_ns)
+{
+    bool was_on = figures_tick(store, now_ns);
+    store->leased_until_ns = until_ns;
+    if (!was_on)
+        forget(store);
+    store->figures.is_on = true;
+}
+
+bool figures_tick(struct figures_store *store, uint64_t now_ns)
+{
+    store->figures.is_on = store->options.has_metrics || now_ns < store->leased_until_ns;
+    return store->figures.is_on;
+}
+
+/* --- memory and calls --- */
+
+void figures_note_memory(struct figures_store *store, const struct call_info *info,
+                         const struct call_record *call)
+{
+    allocations_note(store->allocations, info, call);
+}
+
+void figures_end_context(struct figures_store *store, uint32_t context_id)
+{
+    allocations_end_context(store->allocations, context_id);
+}
+
+void figures_learn_context(struct figures_store *store, uint32_t context_id, uint32_t device_id)
+{
+    allocations_learn(store->allocations, context_id, device_id);
+}
+
+void figures_add_call(struct figures_store *store, const struct call_info *info,
+                      const struct call_record *call)
+{
+    struct figures *figures = &store->figures;
+    uint64_t duration_ns = call->end_ns > call->start_ns ? call->end_ns - call->start_ns : 0;
+    figures->calls++;
+    figures->call_ns += duration_ns;
+    figures->errors += call->result != 0;
+    figures->launches += info->group == CALL_GROUP_LAUNCH;
+    figures->waiting_ns += info->group == CALL_GROUP_SYNC ? duration_ns : 0;
+}
+
+/* --- devices and kernels --- */
+
+/* NULL: there is no memory, or this metric isn't wanted. */
+static struct histogram *new_histogram(const struct figures_store *store, enum metric metric)
+{
+    struct histogram *made = NULL;
+    if (!store->options.has_metrics)
+        return NULL;
+    const struct metric_streams *streams = &store->options.streams->of[metric];
+    if (histogram_create(streams->shapes, streams->shape_count, &made) != STATUS_OK)
+        return NULL;
+    return made;
+}
+
+static struct device *device_of(struct figures_store *store, uint32_t device_id)
+{
+    if (device_id >= DEVICES_MAX || store->devices[device_id])
+        return device_id < DEVICES_MAX ? store->devices[device_id] : NULL;
+    struct device *made = calloc(1, sizeof *made);
+    if (!made)
+        return NULL;
+    made->figures.others.device_id = device_id;
+    made->figures.others.histogram = new_histogram(store, METRIC_KERNEL_DURATION);
+    made->figures.latency = new_histogram(store, METRIC_LAUNCH_LATENCY);
+    store->devices[device_id] = made;
+    store->figures.devices[device_id] = &made->figures;
+    return made;
+}
+
+static uint32_t hash_of(const char *text, uint32_t bytes, uint32_t device_id)
+{
+    uint32_t hash = 2166136261u ^ device_id;
+    for (uint32_t i = 0; i < bytes; i++)
+        hash = (hash ^ (uint8_t)text[i]) * 16777619u;
+    return hash;
+}
+
+static struct kernel_figures *new_kernel(struct figures_store *store, const char *name, uint32_t bytes,
+                                         uint32_t hash, uint32_t device_id)
+{
+    struct figures *figures = &store->figures;
+    struct kernel_figures *made =
+        figures->kernel_count < FIGURES_KERNELS_MAX ? calloc(1, sizeof *made) : NULL;
+    if (!made)
+        return NULL;
+    made->device_id = device_id;
+    made->hash = hash;
+    made->histogram = new_histogram(store, METRIC_KERNEL_DURATION);
+    memcpy(made->name, name, bytes);
+    figures->kernels[figures->kernel_count++] = made;
+    return made;
+}
+
+/* NULL: it is one of the others. */
+static struct kernel_figures *find_kernel(struct figures_store *store, const struct kernel_name *name,
+                                          uint32_t device_id)
+{
+    uint32_t bytes = name->text_len < FIGURES_NAME_BYTES ? name->text_len : FIGURES_NAME_BYTES - 1;
+    uint32_t hash = hash_of(name->text, bytes, device_id), at = hash % PLACES;
+    for (; store->places[at]; at = (at + 1) % PLACES) {
+        struct kernel_figures *kernel = store->figures.kernels[store->places[at] - 1];
+        if (kernel->hash == hash && kernel->device_id == device_id &&
+            strncmp(kernel->name, name->text, bytes) == 0 && !kernel->name[bytes])
+            return kernel;
+    }
+    struct kernel_figures *made = new_kernel(store, name->text, bytes, hash, device_id);
+    if (made)
+        store->places[at] = (uint16_t)store->figures.kernel_count;
+    return made;
+}
+
+static struct kernel_figures *kernel_of(struct figures_store *store, const struct kernel_name *name,
+                                        uint32_t device_id, struct device *device)
+{
+    uint32_t at = (uint32_t)(name->number + device_id) % RECENT;
+    if (!name->number || store->recent[at].number != name->number ||
+        store->recent[at].device_id != device_id) {
+        struct kernel_figures *found = find_kernel(store, name, device_id);
+        store->recent[at].number = name->number;
+        store->recent[at].device_id = device_id;
+        store->recent[at].kernel = found ? found : &device->figures.others;
+    }
+    return store->recent[at].kernel;
+}
+
+/* --- work --- */
+
+static void measure(struct figures_store *store, struct histogram *histogram, uint64_t duration_ns)
+{
+    for (; histogram; histogram = histogram->next) {
+        struct exemplar *exemplar = histogram_add(histogram, duration_ns);
+        if (store->options.exemplars == EXEMPLAR_ALWAYS_OFF)
+            continue;
+        store->marks[store->mark_count++] = (struct mark){exemplar, duration_ns};
+        if (store->options.exemplars == EXEMPLAR_ALWAYS_ON)
+            histogram_exemplify(exemplar, duration_ns, store->marked_ns);
+    }
+}
+
+static void add(struct figure_sum *sum, uint64_t duration_ns)
+{
+    sum->count++;
+    sum->total_ns += duration_ns;
+}
+
+static void add_kernel(struct figures_store *store, struct device *device, const struct figures_work *work,
+                       uint64_t duration_ns)
+{
+    const struct activity_record *record = work->record;
+    struct kernel_figures *kernel =
+        work->name ? kernel_of(store, work->name, record->device_id, device) : &device->figures.others;
+    add(&device->figures.kernels, duration_ns);
+    add(&kernel->sum, duration_ns);
+    measure(store, kernel->histogram, duration_ns);
+    if (kernel == &device->figures.others)
+        counter_add_alone(COUNTER_kernels_unnamed, 1);
+    if (work->call_start_ns)
+        measure(store, device->figures.latency,
+                record->start_ns > work->call_start_ns ? record->start_ns - work->call_start_ns : 0);
+}
+
+static void add_move(struct figures_store *store, enum metric metric, struct copy_figures *copy,
+                     uint64_t bytes, uint64_t duration_ns)
+{
+    if (!copy->histogram)
+        copy->histogram = new_histogram(store, metric);
+    add(&copy->sum, duration_ns);
+    copy->bytes += bytes;
+    measure(store, copy->histogram, duration_ns);
+}
+
+void figures_add_work(struct figures_store *store, const struct figures_work *work)
+{
+    const struct activity_record *record = work->record;
+    struct device *device = device_of(store, record->device_id);
+    if (record->context_id != store->known_context) {
+        figures_learn_context(store, record->context_id, record->device_id);
+        store->known_context = record->context_id;
+    }
+    uint64_t duration_ns = record->end_ns - record->start_ns;
+    store->mark_count = 0;
+    store->marked_ns = record->end_ns;
+    if (!device)
+        return;
+    if (!busy_add(store->times, &device->busy, record->start_ns, record->end_ns))
+        device->figures.is_estimated = true;
+    switch (record->kind) {
+    case ACTIVITY_KERNEL:
+        add_kernel(store, device, work, duration_ns);
+        break;
+    case ACTIVITY_MEMCPY:
+    case ACTIVITY_MEMCPY_PEER:
+        add_move(store, METRIC_COPY_DURATION,
+                 &device->figures.copies[work->copy_kind < FIGURES_COPY_KINDS ? work->copy_kind : 0],
+                 work->bytes, duration_ns);
+        break;
+    case ACTIVITY_MEMSET:
+        add_move(store, METRIC_FILL_DURATION, &device->figures.fills, work->bytes, duration_ns);
+        break;
+    case ACTIVITY_GRAPH_TRACE:
+        add(&device->figures.graphs, duration_ns);
+        break;
+    default: /* rare kinds, which are on request: their time counts */
+        break;
+    }
+}
+
+void figures_exemplify(struct figures_store *store, const uint8_t trace_id[16], const uint8_t span_id[8])
+{
+    for (unsigned i = 0; i < store->mark_count; i++) {
+        struct exemplar *exemplar = store->marks[i].exemplar;
+        exemplar->time_ns = store->marked_ns;
+        exemplar->value_ns = store->marks[i].value_ns;
+        memcpy(exemplar->trace_id, trace_id, sizeof exemplar->trace_id);
+        memcpy(exemplar->span_id, span_id, sizeof exemplar->span_id);
+    }
+    store->mark_count = 0;
+}
+
+/* --- reading --- */
+
+/* Memory may lie on a device that has done no work yet. */
+static void update_memory(struct figures_store *store, uint32_t device_id)
+{
+    struct memory_use kinds[MEMORY_KINDS], total;
+    allocations_of_device(store->allocations, device_id, kinds, &total);
+    struct device *device = total.peak ? device_of(store, device_id) : store->devices[device_id];
+    if (!device)
+        return;
+    memcpy(device->figures.memory, kinds, sizeof kinds);
+    device->figures.memory_total = total;
+}
+
+struct figures *figures_read(struct figures_store *store)
+{
+    for (uint32_t i = 0; i < DEVICES_MAX; i++) {
+        update_memory(store, i);
+        if (store->devices[i])
+            store->devices[i]->figures.busy_ns = busy_ns(store->times, &store->devices[i]->busy);
+    }
+    store->figures.pinned = allocations_pinned(store->allocations);
+    return &store->figures;
+}
+
+static void begin_interval(struct histogram *histogram, bool is_delta)
+{
+    if (histogram)
+        (is_delta ? histogram_reset : histogram_forget_exemplars)(histogram);
+}
+
+void figures_begin_interval(struct figures_store *store, bool is_delta)
+{
+    store->mark_count = 0;
+    for (uint32_t i = 0; i < store->figures.kernel_count; i++)
+        begin_interval(store->figures.kernels[i]->histogram, is_delta);
+    for (uint32_t i = 0; i < DEVICES_MAX; i++) {
+        struct device_figures *device = store->figures.devices[i];
+        if (!device)
+            continue;
+        for (unsigned kind = 0; kind < FIGURES_COPY_KINDS; kind++)
+            begin_interval(device->copies[kind].histogram, is_delta);
+        begin_interval(device->fills.histogram, is_delta);
+        begin_interval(device->others.histogram, is_delta);
+        begin_interval(device->latency, is_delta);
+    }
+}
+
+/* --- who looks --- */
+
+static const char *text_of(const struct devices *devices, uint32_t device_id, const char *key)
+{
+    const struct resource *told = devices->told[device_id];
+    const struct resource_attr *attr = told ? resource_find(told, key) : NULL;
+    return attr && attr->string ? attr->string : "";
+}
+
+static void look_at_device(const struct device_figures *device, struct device_view *view)
+{
+    view->busy_ns = device->busy_ns;
+    view->kernels = device->kernels.count;
+    view->kernel_ns = device->kernels.total_ns;
+    for (unsigned kind = 0; kind < FIGURES_COPY_KINDS; kind++) {
+        view->copies += device->copies[kind].sum.count;
+        view->copy_bytes += device->copies[kind].bytes;
+    }
+    view->fills = device->fills.sum.count;
+    view->memory_live = device->memory_total.live;
+    view->memory_peak = device->memory_total.peak;
+}
+
+/* The largest come first. Kernels of one name on several devices are one. */
+static int by_total(const void *a, const void *b)
+{
+    const struct kernel_figures *left = *(const struct kernel_figures *const *)a;
+    const struct kernel_figures *right = *(const struct kernel_figures *const *)b;
+    return left->sum.total_ns < right->sum.total_ns ? 1 : left->sum.total_ns > right->sum.total_ns ? -1 : 0;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp((*(const struct kernel_figures *const *)a)->name,
+                  (*(const struct kernel_figures *const *)b)->name);
+}
+
+static void look_at_kernels(const struct figures *figures, struct figures_view *view)
+{
+    static struct kernel_figures merged[FIGURES_KERNELS_MAX];
+    const struct kernel_figures *sorted[FIGURES_KERNELS_MAX];
+    uint32_t count = 0;
+    memcpy(sorted, figures->kernels, figures->kernel_count * sizeof *sorted);
+    qsort(sorted, figures->kernel_count, sizeof *sorted, by_name);
+    for (uint32_t i = 0; i < figures->kernel_count; i++) {
+        if (count && strcmp(merged[count - 1].name, sorted[i]->name) == 0) {
+            merged[count - 1].sum.count += sorted[i]->sum.count;
+            merged[count - 1].sum.total_ns += sorted[i]->sum.total_ns;
+        } else {
+            merged[count++] = *sorted[i];
+        }
+    }
+    for (uint32_t i = 0; i < count; i++)
+        sorted[i] = &merged[i];
+    qsort(sorted, count, sizeof *sorted, by_total);
+    for (uint32_t i = 0; i < count; i++) {
+        if (i >= FIGURES_VIEW_KERNELS) {
+            view->others.count += sorted[i]->sum.count;
+            view->others.total_ns += sorted[i]->sum.total_ns;
+            continue;
+        }
+        memcpy(view->kernels[i].name, sorted[i]->name, sizeof view->kernels[i].name);
+        view->kernels[i].sum = sorted[i]->sum;
+        view->kernel_count = i + 1;
+    }
+}
+
+void figures_look(struct figures_store *store, const struct devices *devices, struct figures_view *view)
+{
+    const struct figures *figures = figures_read(store);
+    *view = (struct figures_view){.is_on = figures->is_on,
+                                  .time_ns = clock_now_ns(),
+                                  .since_ns = figures->since_ns,
+                                  .calls = figures->calls,
+                                  .errors = figures->errors,
+                                  .launches = figures->launches,
+                                  .call_ns = figures->call_ns,
+                                  .waiting_ns = figures->waiting_ns};
+    for (uint32_t i = 0; i < DEVICES_MAX; i++) {
+        const struct device_figures *device = figures->devices[i];
+        if (!device)
+            continue;
+        struct device_view *to = &view->devices[view->device_count++];
+        to->index = i;
+        snprintf(to->id, sizeof to->id, "%s", devices->ids[i]);
+        snprintf(to->name, sizeof to->name, "%s", text_of(devices, i, "hw.name"));
+        look_at_device(device, to);
+        view->others.count += device->others.sum.count;
+        view->others.total_ns += device->others.sum.total_ns;
+    }
+    look_at_kernels(figures, view);
+}

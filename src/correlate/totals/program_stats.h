@@ -1,0 +1,60 @@
+/* Adds up what the program does (model/figures.h): from calls and from GPU work that has met its call, so
+ * what isn't sampled counts as well. What is allocated is followed always, since it can't be learnt later and
+ * such calls are rare; all else is counted where metrics are wanted, or while somebody looks. */
+#ifndef CUSPAN_CORRELATE_FIGURES_H
+#define CUSPAN_CORRELATE_FIGURES_H
+
+#include "base/status.h"
+#include "correlate/trace/devices.h"
+#include "correlate/spans/kernel_names.h"
+#include "model/cuda/calls.h"
+#include "model/metrics/live_stats.h"
+#include "model/record.h"
+#include "model/span.h"
+#include "model/metrics/views.h"
+
+struct figures_store;
+
+struct figures_options {
+    bool has_metrics;              /* on from the beginning, with histograms */
+    const struct streams *streams; /* with metrics: what shapes the histograms have. Not owned */
+    enum exemplar_filter exemplars;
+};
+
+enum status figures_create(const struct figures_options *options, struct figures_store **store) MUST_CHECK;
+void figures_destroy(struct figures_store *store);
+
+/* Somebody looks, until then (clock_monotonic_ns). Counting that begins now begins at zero. */
+void figures_lease(struct figures_store *store, uint64_t now_ns, uint64_t until_ns);
+/* Between rounds. Returns whether figures_add_call and figures_add_work are to be called. */
+bool figures_tick(struct figures_store *store, uint64_t now_ns);
+
+/* Calls of the groups ALLOC and FREE, in any case; contexts that end. */
+void figures_note_memory(struct figures_store *store, const struct call_info *info,
+                         const struct call_record *call);
+void figures_end_context(struct figures_store *store, uint32_t context_id);
+/* Of which device a context is. */
+void figures_learn_context(struct figures_store *store, uint32_t context_id, uint32_t device_id);
+
+void figures_add_call(struct figures_store *store, const struct call_info *info,
+                      const struct call_record *call);
+
+struct figures_work {
+    const struct activity_record *record; /* of GPU work */
+    const struct kernel_name *name;       /* of a kernel; NULL: it has none */
+    uint64_t call_start_ns;               /* 0: the call is unknown */
+    uint64_t bytes;                       /* copies and fills */
+    uint32_t copy_kind;                   /* CUPTI's */
+};
+void figures_add_work(struct figures_store *store, const struct figures_work *work);
+/* The work that was added last has this span, which leaves. */
+void figures_exemplify(struct figures_store *store, const uint8_t trace_id[16], const uint8_t span_id[8]);
+
+/* All of it, as it stands now: valid until the next record. */
+struct figures *figures_read(struct figures_store *store);
+/* Metrics have been made of it: exemplars are of one interval, and with `is_delta` histograms are, too. */
+void figures_begin_interval(struct figures_store *store, bool is_delta);
+/* A copy for who looks, with what is known of each device. */
+void figures_look(struct figures_store *store, const struct devices *devices, struct figures_view *view);
+
+#endif

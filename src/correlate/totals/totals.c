@@ -1,0 +1,327 @@
+#include "correlate/totals/totals.h"
+
+#include "correlate/totals/busy.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define INTERVALS_MAX 16384
+#define BUSY_MAX      8192
+#define LABELS_MAX    4096 /* a power of two; three quarters are used */
+#define LABEL_BYTES   (192 * 1024)
+
+static const struct attr_key key_calls = ATTR_KEY("cuda.total.calls");
+static const struct attr_key key_errors = ATTR_KEY("cuda.total.errors");
+static const struct attr_key key_call_time = ATTR_KEY("cuda.total.call_time");
+static const struct attr_key key_launch_time = ATTR_KEY("cuda.total.launch_time");
+static const struct attr_key key_sync_time = ATTR_KEY("cuda.total.sync_time");
+static const struct attr_key key_gpu_time = ATTR_KEY("cuda.total.gpu_time");
+static const struct attr_key key_start_delay = ATTR_KEY("cuda.total.start_delay");
+static const struct attr_key key_kernels = ATTR_KEY("cuda.total.kernels");
+static const struct attr_key key_copies = ATTR_KEY("cuda.total.copies");
+static const struct attr_key key_copy_bytes = ATTR_KEY("cuda.total.copy_bytes");
+static const struct attr_key key_fills = ATTR_KEY("cuda.total.fills");
+static const struct attr_key key_fill_bytes = ATTR_KEY("cuda.total.fill_bytes");
+static const struct attr_key key_graphs = ATTR_KEY("cuda.total.graphs");
+static const struct attr_key key_estimated = ATTR_KEY("cuda.total.estimated");
+static const struct attr_key key_incomplete = ATTR_KEY("cuda.total.incomplete");
+static const struct attr_key key_device_id = ATTR_KEY("cuda.device.id");
+static const struct attr_key key_hw_id = ATTR_KEY("hw.id");
+static const struct attr_key key_slowest_1 = ATTR_KEY("cuda.total.slowest.1.kernel");
+static const struct attr_key key_slowest_2 = ATTR_KEY("cuda.total.slowest.2.kernel");
+static const struct attr_key key_slowest_3 = ATTR_KEY("cuda.total.slowest.3.kernel");
+static const struct attr_key key_slowest_1_time = ATTR_KEY("cuda.total.slowest.1.duration");
+static const struct attr_key key_slowest_2_time = ATTR_KEY("cuda.total.slowest.2.duration");
+static const struct attr_key key_slowest_3_time = ATTR_KEY("cuda.total.slowest.3.duration");
+
+/* One device's share of one's totals. References are index + 1; 0: none. */
+struct busy {
+    uint32_t device_id;
+    uint32_t next; /* device of the same totals, or free one */
+    struct busy_time time;
+};
+
+struct label {
+    uint32_t hash, at, bytes;
+};
+
+struct totals_pool {
+    struct busy_pool *times;
+    uint32_t free_busy;
+    uint32_t labels_used, label_bytes_used;
+    struct label labels[LABELS_MAX]; /* open addressing; bytes 0: free */
+    char text[LABEL_BYTES];
+    struct busy busy[BUSY_MAX];
+};
+
+#define LABEL_OTHER (LABELS_MAX + 1)
+static const char other_text[] = "(other kernels)";
+
+enum status totals_pool_create(struct totals_pool **pool)
+{
+    struct totals_pool *made = calloc(1, sizeof *made);
+    if (!made || busy_pool_create(INTERVALS_MAX, &made->times) != STATUS_OK) {
+        free(made);
+        return STATUS_NO_MEMORY;
+    }
+    for (uint32_t i = BUSY_MAX; i > 0; i--) {
+        made->busy[i - 1].next = made->free_busy;
+        made->free_busy = i;
+    }
+    *pool = made;
+    return STATUS_OK;
+}
+
+void totals_pool_destroy(struct totals_pool *pool)
+{
+    if (pool)
+        busy_pool_destroy(pool->times);
+    free(pool);
+}
+
+/* --- devices --- */
+
+static struct busy *busy_of(struct totals_pool *pool, struct totals *totals, uint32_t device_id)
+{
+    uint32_t *link = &totals->devices;
+    while (*link && pool->busy[*link - 1].device_id != device_id)
+        link = &pool->busy[*link - 1].next;
+    if (!*link) {
+        if (!pool->free_busy)
+            return NULL;
+        uint32_t at = pool->free_busy;
+        pool->free_busy = pool->busy[at - 1].next;
+        pool->busy[at - 1] = (struct busy){.device_id = device_id};
+        *link = at;
+    }
+    return &pool->busy[*link - 1];
+}
+
+static uint64_t gpu_ns(const struct totals_pool *pool, const struct busy *busy)
+{
+    return busy_ns(pool->times, &busy->time);
+}
+
+uint64_t totals_gpu_ns(const struct totals_pool *pool, const struct totals *totals)
+{
+    uint64_t sum = 0;
+    for (uint32_t at = totals->devices; at; at = pool->busy[at - 1].next)
+        sum += gpu_ns(pool, &pool->busy[at - 1]);
+    return sum;
+}
+
+static void add_busy(struct totals_pool *pool, struct totals *totals, const struct totals_work *work)
+{
+    struct busy *busy = busy_of(pool, totals, work->device_id);
+    if (!busy || !busy_add(pool->times, &busy->time, work->start_ns, work->end_ns))
+        totals->is_estimated = true;
+}
+
+/* --- adding --- */
+
+static void cover(struct totals *totals, uint64_t start_ns, uint64_t end_ns)
+{
+    if (!totals->first_ns || start_ns < totals->first_ns)
+        totals->first_ns = start_ns;
+    if (end_ns > totals->last_ns)
+        totals->last_ns = end_ns;
+}
+
+void totals_add_call(struct totals *totals, const struct call_info *info, const struct call_record *call)
+{
+    uint64_t duration_ns = call->end_ns > call->start_ns ? call->end_ns - call->start_ns : 0;
+    cover(totals, call->start_ns, call->end_ns);
+    totals->calls++;
+    totals->call_ns += duration_ns;
+    totals->launch_ns += info->group == CALL_GROUP_LAUNCH ? duration_ns : 0;
+    totals->sync_ns += info->group == CALL_GROUP_SYNC ? duration_ns : 0;
+    if (call->result != 0 && totals->errors++ == 0) {
+        totals->first_error = call->result;
+        totals->first_error_domain = call->head.domain;
+    }
+}
+
+static void count_kind(struct totals *totals, const struct totals_work *work)
+{
+    switch (work->kind) {
+    case ACTIVITY_KERNEL:
+        totals->kernels++;
+        break;
+    case ACTIVITY_MEMCPY:
+    case ACTIVITY_MEMCPY_PEER:
+        totals->copies++;
+        totals->copied_bytes += work->bytes;
+        break;
+    case ACTIVITY_MEMSET:
+        totals->fills++;
+        totals->filled_bytes += work->bytes;
+        break;
+    case ACTIVITY_GRAPH_TRACE:
+        totals->graphs++;
+        break;
+    default: /* rare kinds, which are on request: their time counts */
+        break;
+    }
+}
+
+void totals_add_work(struct totals_pool *pool, struct totals *totals, const struct totals_work *work)
+{
+    cover(totals, work->start_ns, work->end_ns);
+    totals->delay_ns += work->delay_ns;
+    count_kind(totals, work);
+    add_busy(pool, totals, work);
+}
+
+bool totals_wants_kernel(const struct totals *totals, uint64_t duration_ns)
+{
+    return duration_ns > totals->slowest[TOTALS_SLOWEST - 1].duration_ns;
+}
+
+/* A name that is not among the slowest has had no execution longer than theirs: so none is forgotten. */
+void totals_add_kernel(struct totals *totals, uint32_t label, uint64_t duration_ns)
+{
+    unsigned at = 0;
+    while (at < TOTALS_SLOWEST - 1 && totals->slowest[at].label != label)
+        at++; /* its own place, or the last one */
+    if (duration_ns <= totals->slowest[at].duration_ns)
+        return;
+    for (; at > 0 && totals->slowest[at - 1].duration_ns < duration_ns; at--)
+        totals->slowest[at] = totals->slowest[at - 1];
+    totals->slowest[at].label = label;
+    totals->slowest[at].duration_ns = duration_ns;
+}
+
+/* --- names of kernels --- */
+
+static uint32_t hash_of(const char *text, uint32_t bytes)
+{
+    uint32_t hash = 2166136261u;
+    for (uint32_t i = 0; i < bytes; i++)
+        hash = (hash ^ (uint8_t)text[i]) * 16777619u;
+    return hash;
+}
+
+uint32_t totals_label(struct totals_pool *pool, const char *name, uint32_t bytes)
+{
+    uint32_t hash = hash_of(name, bytes), at = hash % LABELS_MAX;
+    while (pool->labels[at].bytes) {
+        const struct label *label = &pool->labels[at];
+        if (label->hash == hash && label->bytes == bytes && memcmp(pool->text + label->at, name, bytes) == 0)
+            return at + 1;
+        at = (at + 1) % LABELS_MAX;
+    }
+    if (bytes == 0 || pool->labels_used >= LABELS_MAX / 4 * 3 || bytes > LABEL_BYTES - pool->label_bytes_used)
+        return LABEL_OTHER;
+    pool->labels[at] = (struct label){hash, pool->label_bytes_used, bytes};
+    memcpy(pool->text + pool->label_bytes_used, name, bytes);
+    pool->label_bytes_used += bytes;
+    pool->labels_used++;
+    return at + 1;
+}
+
+/* --- writing --- */
+
+/* A copy of the attribute, unless it is 0. */
+static void put(struct span *span, const struct span_attr *attr)
+{
+    struct span_attr *made = attr->i ? span_attr_add(span, attr->key, (enum attr_type)attr->type) : NULL;
+    if (made)
+        *made = *attr;
+}
+
+static void put_slowest(const struct totals_pool *pool, const struct totals *totals, struct span *span)
+{
+    struct span_attr names[] = {{.key = &key_slowest_1, .type = ATTR_STRING},
+                                {.key = &key_slowest_2, .type = ATTR_STRING},
+                                {.key = &key_slowest_3, .type = ATTR_STRING}};
+    struct span_attr times[] = {{.key = &key_slowest_1_time, .type = ATTR_INT},
+                                {.key = &key_slowest_2_time, .type = ATTR_INT},
+                                {.key = &key_slowest_3_time, .type = ATTR_INT}};
+    for (unsigned i = 0; i < TOTALS_SLOWEST && totals->slowest[i].label; i++) {
+        uint32_t label = totals->slowest[i].label;
+        bool is_known = label != LABEL_OTHER;
+        names[i].s = is_known ? pool->text + pool->labels[label - 1].at : other_text;
+        names[i].len = is_known ? pool->labels[label - 1].bytes : (uint32_t)strlen(other_text);
+        times[i].i = (int64_t)totals->slowest[i].duration_ns;
+        put(span, &names[i]);
+        put(span, &times[i]);
+    }
+}
+
+static struct span_event make_device_event(const struct totals_pool *pool, const struct busy *busy,
+                                           const struct devices *devices)
+{
+    struct span_event event = {.time_ns = busy->time.last_ns, .name = "cuda.device.worked"};
+    event.attrs[event.attr_count++] =
+        (struct span_attr){.key = &key_device_id, .type = ATTR_INT, .i = busy->device_id};
+    event.attrs[event.attr_count++] =
+        (struct span_attr){.key = &key_gpu_time, .type = ATTR_INT, .i = (int64_t)gpu_ns(pool, busy)};
+    const char *id = busy->device_id < DEVICES_MAX ? devices->ids[busy->device_id] : "";
+    if (*id)
+        event.attrs[event.attr_count++] =
+            (struct span_attr){.key = &key_hw_id, .type = ATTR_STRING, .len = (uint32_t)strlen(id), .s = id};
+    return event;
+}
+
+/* One device stands on the span itself; of several, each has an event. */
+static void put_devices(const struct totals_pool *pool, const struct totals *totals,
+                        const struct devices *devices, struct span *span, struct span_event *events,
+                        uint32_t events_max)
+{
+    const struct busy *first = totals->devices ? &pool->busy[totals->devices - 1] : NULL;
+    if (first && !first->next) {
+        span_attr_int(span, &key_device_id, first->device_id);
+        if (first->device_id < DEVICES_MAX && *devices->ids[first->device_id])
+            span_attr_string(span, &key_hw_id, devices->ids[first->device_id]);
+        return;
+    }
+    for (const struct busy *busy = first; busy; busy = busy->next ? &pool->busy[busy->next - 1] : NULL) {
+        if (span->event_count < events_max)
+            events[span->event_count++] = make_device_event(pool, busy, devices);
+        else
+            span->events_dropped++;
+    }
+    if (first)
+        span->events = events;
+}
+
+void totals_write(const struct totals_pool *pool, const struct totals *totals, const struct devices *devices,
+                  struct span *span, struct span_event *events, uint32_t events_max)
+{
+    if (totals->is_incomplete)
+        span_attr_bool(span, &key_incomplete, true);
+    if (!totals->first_ns)
+        return;
+    const struct span_attr rest[] = {
+        {.key = &key_errors, .type = ATTR_INT, .i = totals->errors},
+        {.key = &key_launch_time, .type = ATTR_INT, .i = (int64_t)totals->launch_ns},
+        {.key = &key_sync_time, .type = ATTR_INT, .i = (int64_t)totals->sync_ns},
+        {.key = &key_start_delay, .type = ATTR_INT, .i = (int64_t)totals->delay_ns},
+        {.key = &key_copies, .type = ATTR_INT, .i = totals->copies},
+        {.key = &key_copy_bytes, .type = ATTR_INT, .i = (int64_t)totals->copied_bytes},
+        {.key = &key_fills, .type = ATTR_INT, .i = totals->fills},
+        {.key = &key_fill_bytes, .type = ATTR_INT, .i = (int64_t)totals->filled_bytes},
+        {.key = &key_graphs, .type = ATTR_INT, .i = totals->graphs}};
+    span_attr_int(span, &key_calls, totals->calls);
+    span_attr_int(span, &key_call_time, (int64_t)totals->call_ns);
+    span_attr_int(span, &key_gpu_time, (int64_t)totals_gpu_ns(pool, totals));
+    span_attr_int(span, &key_kernels, totals->kernels);
+    for (unsigned i = 0; i < sizeof rest / sizeof *rest; i++)
+        put(span, &rest[i]);
+    put_slowest(pool, totals, span);
+    if (totals->is_estimated)
+        span_attr_bool(span, &key_estimated, true);
+    put_devices(pool, totals, devices, span, events, events_max);
+}
+
+void totals_clear(struct totals_pool *pool, struct totals *totals)
+{
+    for (uint32_t at = totals->devices, next; at; at = next) {
+        struct busy *busy = &pool->busy[at - 1];
+        next = busy->next;
+        busy_clear(pool->times, &busy->time);
+        busy->next = pool->free_busy;
+        pool->free_busy = at;
+    }
+    memset(totals, 0, sizeof *totals);
+}

@@ -1,0 +1,85 @@
+#include "correlate/trace/named_objects.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define BUCKETS 2048 /* more than objects: a search ends */
+
+struct objects {
+    bool has[NAMED_THREAD + 1];
+    uint32_t count;
+    uint16_t buckets[BUCKETS]; /* index; 0: free */
+    struct {
+        uint64_t handle;
+        uint8_t kind;
+        bool is_named;
+        char text[OBJECT_NAME_BYTES]; /* also when it is forgotten: the span of the call that ended it has it
+                                       */
+    } entries[OBJECTS_MAX + 1];
+};
+
+enum status objects_create(struct objects **objects)
+{
+    *objects = calloc(1, sizeof **objects);
+    return *objects ? STATUS_OK : STATUS_NO_MEMORY;
+}
+
+void objects_destroy(struct objects *objects)
+{
+    free(objects);
+}
+
+/* Where the object stands, or would stand. */
+static uint32_t bucket_of(const struct objects *objects, enum named_object kind, uint64_t handle)
+{
+    uint32_t at = (uint32_t)((handle + kind) * 0x9e3779b97f4a7c15ull >> 40) % BUCKETS;
+    for (; objects->buckets[at]; at = (at + 1) % BUCKETS) {
+        uint32_t index = objects->buckets[at];
+        if (objects->entries[index].handle == handle && objects->entries[index].kind == kind)
+            break;
+    }
+    return at;
+}
+
+void objects_name(struct objects *objects, enum named_object kind, uint64_t handle, const char *name,
+                  uint32_t bytes)
+{
+    uint32_t at = bucket_of(objects, kind, handle);
+    if (!objects->buckets[at]) {
+        if (objects->count == OBJECTS_MAX)
+            return;
+        objects->buckets[at] = (uint16_t)++objects->count;
+        objects->entries[objects->count].handle = handle;
+        objects->entries[objects->count].kind = (uint8_t)kind;
+    }
+    snprintf(objects->entries[objects->buckets[at]].text, OBJECT_NAME_BYTES, "%.*s", (int)bytes, name);
+    objects->entries[objects->buckets[at]].is_named = bytes > 0;
+    objects->has[kind] = true;
+}
+
+void objects_forget(struct objects *objects, enum named_object kind, uint64_t handle)
+{
+    uint32_t index = objects_find(objects, kind, handle);
+    objects->entries[index].is_named = false;
+}
+
+bool objects_has_any(const struct objects *objects)
+{
+    return objects->count > 0;
+}
+
+bool objects_has(const struct objects *objects, enum named_object kind)
+{
+    return objects->has[kind];
+}
+
+uint32_t objects_find(const struct objects *objects, enum named_object kind, uint64_t handle)
+{
+    uint32_t index = objects->buckets[bucket_of(objects, kind, handle)];
+    return objects->entries[index].is_named ? index : 0;
+}
+
+const char *objects_text(const struct objects *objects, uint32_t index)
+{
+    return index && objects->entries[index].is_named ? objects->entries[index].text : NULL;
+}

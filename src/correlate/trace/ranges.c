@@ -1,0 +1,234 @@
+#include "correlate/trace/ranges.h"
+
+#include "base/accounting/counters.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BUCKETS         4096
+#define EARLY_ENDS      16
+#define EVENT_ATTRS_MAX (sizeof((struct span_event *)0)->attrs / sizeof(struct span_attr))
+
+struct ranges {
+    uint32_t free; /* index + 1 */
+    uint32_t open;
+    uint32_t buckets[BUCKETS];
+    uint32_t early_next, early_count;
+    union {
+        struct range_record record;
+        char bytes[RANGE_RECORD_BYTES];
+    } early[EARLY_ENDS];
+    struct range entries[RANGES_OPEN_MAX];
+};
+
+enum status ranges_create(struct ranges **ranges)
+{
+    struct ranges *made = calloc(1, sizeof *made);
+    if (!made)
+        return STATUS_NO_MEMORY;
+    for (uint32_t i = RANGES_OPEN_MAX; i > 0; i--) {
+        made->entries[i - 1].next = made->free;
+        made->free = i;
+    }
+    *ranges = made;
+    return STATUS_OK;
+}
+
+void ranges_destroy(struct ranges *ranges)
+{
+    free(ranges);
+}
+
+/* IDs count up from random numbers. */
+static uint32_t *bucket_of(struct ranges *ranges, uint64_t id)
+{
+    return &ranges->buckets[(id ^ id >> 32) % BUCKETS];
+}
+
+struct range *ranges_find(struct ranges *ranges, uint64_t id)
+{
+    uint32_t at = ranges->buckets[(id ^ id >> 32) % BUCKETS];
+    while (at && ranges->entries[at - 1].id != id)
+        at = ranges->entries[at - 1].next;
+    return at ? &ranges->entries[at - 1] : NULL;
+}
+
+struct range *ranges_begin(struct ranges *ranges, const struct thread_info *thread,
+                           const struct range_record *begin)
+{
+    if (!ranges->free) {
+        counter_add(COUNTER_lost_range, 1);
+        return NULL;
+    }
+    counter_add_alone(COUNTER_ranges_captured, 1);
+    ranges->open++;
+    uint32_t at = ranges->free;
+    struct range *range = &ranges->entries[at - 1];
+    uint32_t *bucket = bucket_of(ranges, begin->id);
+    ranges->free = range->next;
+    memset(range, 0, offsetof(struct range, text));
+    range->id = begin->id;
+    range->thread = *thread;
+    range->start_ns = begin->time_ns;
+    range->domain = begin->domain;
+    range->flags = begin->flags;
+    range->name_bytes = begin->name_bytes;
+    range->attr_count = begin->attr_count;
+    range->attrs_dropped = begin->attrs_dropped;
+    range->text_bytes = begin->text_bytes <= sizeof range->text ? begin->text_bytes : 0;
+    memcpy(range->text, begin->text, range->text_bytes);
+    range->next = *bucket;
+    *bucket = at;
+    return range;
+}
+
+void ranges_remove(struct ranges *ranges, struct range *range)
+{
+    uint32_t at = (uint32_t)(range - ranges->entries) + 1, *link = bucket_of(ranges, range->id);
+    while (*link && *link != at)
+        link = &ranges->entries[*link - 1].next;
+    if (*link)
+        *link = range->next;
+    range->id = 0;
+    ranges->open--;
+    range->next = ranges->free;
+    ranges->free = at;
+}
+
+uint32_t ranges_open(const struct ranges *ranges)
+{
+    return ranges->open;
+}
+
+void ranges_visit(struct ranges *ranges, void (*visit)(void *, struct range *), void *context)
+{
+    for (uint32_t i = 0; i < RANGES_OPEN_MAX; i++)
+        if (ranges->entries[i].id)
+            visit(context, &ranges->entries[i]);
+}
+
+void ranges_keep_end(struct ranges *ranges, const struct range_record *end)
+{
+    if (end->head.bytes > RANGE_RECORD_BYTES)
+        return;
+    memcpy(ranges->early[ranges->early_next++ % EARLY_ENDS].bytes, end, end->head.bytes);
+    if (ranges->early_count < EARLY_ENDS)
+        ranges->early_count++;
+}
+
+const struct range_record *ranges_take_end(struct ranges *ranges, uint64_t id)
+{
+    for (uint32_t i = 0; i < ranges->early_count; i++) {
+        struct range_record *record = &ranges->early[i].record;
+        if (record->id == id) {
+            record->id = 0;
+            return record;
+        }
+    }
+    return NULL;
+}
+
+/* --- text --- */
+
+/* The next attribute of a text that ends at `end`; false: there is none. */
+static bool next_attr(const char **at, const char *end, struct range_attr_head *head, const char **key,
+                      const char **value)
+{
+    if ((size_t)(end - *at) < sizeof *head)
+        return false;
+    memcpy(head, *at, sizeof *head);
+    *key = *at + sizeof *head;
+    if ((size_t)(end - *key) < (size_t)head->key_bytes + head->value_bytes ||
+        (head->type != ATTR_STRING && head->value_bytes != 8) || head->key_bytes > ATTR_KEY_BYTES_MAX)
+        return false;
+    *value = *key + head->key_bytes;
+    *at = *value + head->value_bytes;
+    return true;
+}
+
+static void fill_attr(struct span_attr *attr, struct attr_key *to, const struct range_attr_head *head,
+                      const char *key, const char *value)
+{
+    to->tag = 0x0a;
+    to->len = head->key_bytes;
+    memcpy(to->name, key, head->key_bytes);
+    if (head->key_bytes < sizeof to->name)
+        to->name[head->key_bytes] = 0;
+    *attr = (struct span_attr){.key = to, .type = head->type};
+    if (head->type == ATTR_STRING) {
+        attr->s = value;
+        attr->len = head->value_bytes;
+    } else {
+        memcpy(&attr->i, value, sizeof attr->i);
+    }
+}
+
+void ranges_attributes(struct span *span, const char *text, uint32_t text_bytes, uint32_t name_bytes,
+                       uint32_t count, struct attr_key *keys, uint32_t *key_count)
+{
+    struct range_attr_head head;
+    const char *at = text + name_bytes, *end = text + text_bytes, *key, *value;
+    while (count > 0 && name_bytes <= text_bytes && next_attr(&at, end, &head, &key, &value)) {
+        count--;
+        if (span->attr_count == SPAN_ATTRS_MAX || *key_count == SPAN_ATTRS_MAX) {
+            span->attrs_dropped++;
+            continue;
+        }
+        fill_attr(&span->attrs[span->attr_count++], &keys[(*key_count)++], &head, key, value);
+    }
+}
+
+/* --- marks: time, attributes' count, length of the name, length of the text, the text --- */
+
+struct mark_head {
+    uint64_t time_ns;
+    uint16_t attr_count, name_bytes, text_bytes, reserved;
+};
+
+void ranges_add_mark(struct range *range, const struct range_record *mark)
+{
+    struct mark_head head = {mark->time_ns, mark->attr_count, mark->name_bytes, (uint16_t)mark->text_bytes,
+                             0};
+    if (range->marks_bytes + sizeof head + head.text_bytes > sizeof range->marks) {
+        range->marks_dropped++;
+        return;
+    }
+    memcpy(range->marks + range->marks_bytes, &head, sizeof head);
+    memcpy(range->marks + range->marks_bytes + sizeof head, mark->text, head.text_bytes);
+    range->marks_bytes += (uint16_t)(sizeof head + head.text_bytes);
+    range->mark_count++;
+}
+
+static void add_event_attrs(struct range_events *scratch, struct span_event *event,
+                            const struct mark_head *mark, const char *text)
+{
+    struct range_attr_head head;
+    const char *at = text + mark->name_bytes, *end = text + mark->text_bytes, *key, *value;
+    while (event->attr_count < EVENT_ATTRS_MAX && event->attr_count < mark->attr_count &&
+           next_attr(&at, end, &head, &key, &value))
+        fill_attr(&event->attrs[event->attr_count++], &scratch->keys[scratch->key_count++], &head, key,
+                  value);
+}
+
+void ranges_events(const struct range *range, struct range_events *scratch, struct span *span)
+{
+    const char *at = range->marks;
+    scratch->key_count = 0;
+    span->events = scratch->events;
+    span->events_dropped = range->marks_dropped;
+    for (uint16_t i = 0; i < range->mark_count; i++) {
+        struct mark_head head;
+        memcpy(&head, at, sizeof head);
+        if (i == sizeof scratch->events / sizeof *scratch->events) {
+            span->events_dropped += range->mark_count - i;
+            break;
+        }
+        struct span_event *event = &scratch->events[span->event_count];
+        char *name = scratch->names[span->event_count++];
+        snprintf(name, sizeof *scratch->names, "%.*s", head.name_bytes, at + sizeof head);
+        *event = (struct span_event){.time_ns = head.time_ns, .name = name};
+        add_event_attrs(scratch, event, &head, at + sizeof head);
+        at += sizeof head + head.text_bytes;
+    }
+}

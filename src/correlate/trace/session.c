@@ -1,0 +1,199 @@
+#include "correlate/trace/session.h"
+
+#include "base/accounting/counters.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+
+static const struct attr_key key_number = ATTR_KEY("cuda.session.number");
+static const struct attr_key key_spans = ATTR_KEY("cuda.session.spans");
+static const struct attr_key key_end = ATTR_KEY("cuda.session.end_reason");
+static const struct attr_key key_lost = ATTR_KEY("cuda.session.lost");
+static const struct attr_key key_link = ATTR_KEY("cuda.link");
+
+#define LOSS_PREFIX "cuspan.lost."
+
+static bool fill_random(void *to, size_t bytes)
+{
+    uint8_t *at = to;
+    while (bytes) {
+        ssize_t got = getrandom(at, bytes, 0);
+        if (got < 0 && errno != EINTR)
+            return false;
+        if (got > 0) {
+            at += got;
+            bytes -= (size_t)got;
+        }
+    }
+    return true;
+}
+
+bool session_init(struct session *session, const struct session_options *options)
+{
+    memset(session, 0, sizeof *session);
+    session->options = *options;
+    sampler_init(&session->sampler, &options->sampler);
+    return fill_random(&session->next_id, sizeof session->next_id);
+}
+
+void session_next_span_id(struct session *session, uint8_t span_id[8])
+{
+    if (++session->next_id == 0)
+        session->next_id = 1; /* all zero is invalid */
+    uint64_t big_endian = __builtin_bswap64(session->next_id);
+    memcpy(span_id, &big_endian, 8);
+}
+
+static void become_root(struct session *session, uint64_t time_ns)
+{
+    const struct session_options *options = &session->options;
+    bool follows = options->has_parent && options->sampler.parent_based;
+    do {
+        if (!fill_random(session->trace_id, 16))
+            memcpy(session->trace_id, &session->next_id, 8);
+    } while (session->trace_id[0] == 0 && session->trace_id[15] == 0);
+    memset(session->parent_span_id, 0, 8);
+    session->flags = TRACE_FLAG_RANDOM;
+    /* A later session of a process that has a parent follows it; for the limit it is a trace more. */
+    session->trace_state = follows ? NULL : sampler_root_state(&session->sampler);
+    session->is_sampled =
+        follows ? (options->parent.flags & TRACE_FLAG_SAMPLED) && sampler_admits(&session->sampler, time_ns)
+                : sampler_decide(&session->sampler, NULL, session->trace_id, time_ns, NULL);
+}
+
+static void become_child(struct session *session, uint64_t time_ns)
+{
+    const struct trace_context *parent = &session->options.parent;
+    memcpy(session->trace_id, parent->trace_id, 16);
+    memcpy(session->parent_span_id, parent->span_id, 8);
+    session->flags = parent->flags & TRACE_FLAG_RANDOM;
+    session->is_sampled =
+        sampler_decide(&session->sampler, parent, parent->trace_id, time_ns, session->child_state);
+    session->trace_state = *session->child_state ? session->child_state : NULL;
+}
+
+void session_open(struct session *session, uint64_t time_ns)
+{
+    if (session->is_open)
+        return;
+    if (session->options.has_parent && session->number == 0)
+        become_child(session, time_ns);
+    else
+        become_root(session, time_ns);
+    session->flags |= session->is_sampled ? TRACE_FLAG_SAMPLED : 0;
+    session_next_span_id(session, session->span_id);
+    if (session->number < SESSION_TRACES_KEPT)
+        memcpy(session->traces[session->number], session->trace_id, 16);
+    session->number++;
+    session->is_open = true;
+    session->begin_ns = session->end_ns = time_ns;
+    session->spans = session->event_count = session->events_dropped = 0;
+    counter_add(COUNTER_sessions, 1);
+}
+
+bool session_is_due(const struct session *session, uint64_t time_ns)
+{
+    return session->is_open && (session->spans >= session->options.spans_max ||
+                                time_ns > session->begin_ns + session->options.age_max_ns);
+}
+
+void session_cover(struct session *session, uint64_t start_ns, uint64_t end_ns)
+{
+    session->spans++;
+    if (start_ns < session->begin_ns)
+        session->begin_ns = start_ns;
+    if (end_ns > session->end_ns)
+        session->end_ns = end_ns;
+}
+
+void session_add_event(struct session *session, const struct span_event *event)
+{
+    if (session->event_count == SPAN_EVENTS_MAX)
+        session->events_dropped++;
+    else
+        session->events[session->event_count++] = *event;
+}
+
+static struct span_link make_link(const uint8_t *trace_id, const uint8_t *span_id, uint32_t flags,
+                                  const char *what)
+{
+    struct span_link link = {.flags = flags};
+    memcpy(link.trace_id, trace_id, 16);
+    memcpy(link.span_id, span_id, 8);
+    link.attr =
+        (struct span_attr){.key = &key_link, .type = ATTR_STRING, .len = (uint32_t)strlen(what), .s = what};
+    return link;
+}
+
+static uint32_t add_links(const struct session *session, struct span_link *links)
+{
+    uint32_t count = 0;
+    if (session->number == 1)
+        return 0;
+    links[count++] = session->previous;
+    if (session->options.has_parent) {
+        const struct trace_context *parent = &session->options.parent;
+        links[count] = make_link(parent->trace_id, parent->span_id,
+                                 SPAN_FLAG_REMOTE_KNOWN | SPAN_FLAG_REMOTE | parent->flags, "process");
+        links[count++].trace_state = *parent->trace_state ? parent->trace_state : NULL;
+    }
+    return count;
+}
+
+/* "cuspan.lost.ring_full" of the counter lost_ring_full. */
+static const struct attr_key *loss_key(enum counter counter)
+{
+    static struct attr_key keys[COUNTER_COUNT]; /* of the one thread that correlates */
+    struct attr_key *key = &keys[counter];
+    if (!key->tag) {
+        int length = snprintf(key->name, sizeof key->name, "%s%s", LOSS_PREFIX,
+                              counter_name(counter) + strlen("lost_"));
+        key->len = (uint8_t)length;
+        key->tag = 0x0a;
+    }
+    return key;
+}
+
+/* Of the process so far: what is lost before it is captured belongs to no session that anyone knows. */
+static void add_losses(struct span *span)
+{
+    span_attr_int(span, &key_lost, (int64_t)counters_lost());
+    for (enum counter i = 0; i < COUNTER_COUNT; i++)
+        if (counter_is_loss(i) && counter_get(i))
+            span_attr_int(span, loss_key(i), (int64_t)counter_get(i));
+}
+
+void session_close(struct session *session, const char *reason, struct span *span, struct span_link *links)
+{
+    bool is_child = session->number == 1 && session->options.has_parent;
+    memcpy(span->trace_id, session->trace_id, 16);
+    memcpy(span->span_id, session->span_id, 8);
+    memcpy(span->parent_span_id, session->parent_span_id, 8);
+    span->flags = session->flags | SPAN_FLAG_REMOTE_KNOWN | (is_child ? SPAN_FLAG_REMOTE : 0);
+    span->resource = RESOURCE_PROCESS;
+    span->kind = SPAN_KIND_INTERNAL;
+    span->status = SPAN_STATUS_UNSET;
+    span->status_message = NULL;
+    span->name = session->options.name;
+    span->name_len = (uint32_t)strlen(span->name);
+    span->shared = NULL;
+    span->trace_state = session->trace_state;
+    span->start_ns = session->begin_ns;
+    span->end_ns = session->end_ns > session->begin_ns ? session->end_ns : session->begin_ns + 1;
+    span->attr_count = span->attrs_dropped = 0;
+    span->events = session->events;
+    span->event_count = session->event_count;
+    span->events_dropped = session->events_dropped;
+    span->links = links;
+    span->link_count = add_links(session, links);
+    span_attr_int(span, &key_number, session->number);
+    span_attr_int(span, &key_spans, session->spans);
+    span_attr_string(span, &key_end, reason);
+    if (counters_lost())
+        add_losses(span);
+    session->previous = make_link(session->trace_id, session->span_id,
+                                  session->flags | SPAN_FLAG_REMOTE_KNOWN, "previous session");
+    session->is_open = false;
+}

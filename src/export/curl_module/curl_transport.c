@@ -1,0 +1,533 @@
+/* The module: libcurl behind transport.h. Compiled into libcuspan-export.so alone. */
+#include "export/otlp/transport.h"
+
+#include "base/clock.h"
+#include "base/limits.h"
+#include "export/curl_module/curl_explain.h"
+#include "export/curl_module/curl_sockets.h"
+#include "export/curl_module/json_response.h"
+
+#include <ctype.h>
+#include <curl/curl.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/auxv.h>
+#include <unistd.h>
+
+#define POLL_MS_MAX   1000
+#define UPLOAD_BUFFER (128 * 1024)
+
+struct connection {
+    CURLM *multi;
+    CURL *easy;
+    _Atomic(struct curl_sockets *) sockets;
+    struct transport_options options; /* copies, to begin anew by */
+    bool http2;
+    char error[CURL_ERROR_SIZE];
+
+    /* Of the request under way. */
+    const struct transport_request *request;
+    struct transport_response *response;
+    size_t part; /* where the body is read next */
+    size_t offset;
+    const char *too_large; /* what of the answer is, or NULL */
+    size_t header_bytes;
+    size_t body_bytes; /* all that came */
+    uint8_t body[RESPONSE_BYTES_KEPT];
+};
+
+/* ---- what libcurl calls ---- */
+
+static size_t read_body(char *to, size_t size, size_t count, void *argument)
+{
+    struct connection *connection = argument;
+    const struct transport_request *request = connection->request;
+    size_t room = size * count;
+    size_t used = 0;
+    while (used < room && connection->part < request->part_count) {
+        const struct iovec *part = &request->parts[connection->part];
+        size_t left = part->iov_len - connection->offset;
+        size_t bytes = left < room - used ? left : room - used;
+        memcpy(to + used, (const char *)part->iov_base + connection->offset, bytes);
+        used += bytes;
+        connection->offset += bytes;
+        if (connection->offset == part->iov_len) {
+            connection->part++;
+            connection->offset = 0;
+        }
+    }
+    return used;
+}
+
+/* libcurl goes back to the start when a kept connection turns out to be closed. The server may have read all
+ * of the first one, so this counts as sending again. */
+static int seek_body(void *argument, curl_off_t offset, int origin)
+{
+    struct connection *connection = argument;
+    if (origin != SEEK_SET || offset != 0)
+        return CURL_SEEKFUNC_CANTSEEK;
+    connection->part = connection->offset = 0;
+    connection->response->repeated++;
+    return CURL_SEEKFUNC_OK;
+}
+
+static size_t write_body(char *from, size_t size, size_t count, void *argument)
+{
+    struct connection *connection = argument;
+    size_t bytes = size * count;
+    size_t before = connection->body_bytes;
+    if (bytes > RESPONSE_BYTES_MAX - before) {
+        connection->too_large = "the answer is larger than 4 MiB";
+        return 0;
+    }
+    if (before < RESPONSE_BYTES_KEPT) {
+        size_t room = RESPONSE_BYTES_KEPT - before;
+        memcpy(connection->body + before, from, bytes < room ? bytes : room);
+    }
+    connection->body_bytes += bytes;
+    return bytes;
+}
+_Static_assert(RESPONSE_BYTES_MAX == 4 << 20, "the text above says so");
+
+static void keep_header(const char *line, size_t bytes, const char *name, char *to, size_t size)
+{
+    size_t name_bytes = strlen(name);
+    if (bytes <= name_bytes || line[name_bytes] != ':' || strncasecmp(line, name, name_bytes) != 0)
+        return;
+    const char *value = line + name_bytes + 1;
+    const char *end = line + bytes;
+    while (value < end && (*value == ' ' || *value == '\t'))
+        value++;
+    while (end > value && isspace((unsigned char)end[-1]))
+        end--;
+    size_t length = (size_t)(end - value) < size - 1 ? (size_t)(end - value) : size - 1;
+    memcpy(to, value, length);
+    to[length] = '\0';
+}
+
+/* Headers, and after the body the trailers, in which gRPC has its status. */
+static size_t read_header(char *line, size_t size, size_t count, void *argument)
+{
+    struct connection *connection = argument;
+    struct transport_response *response = connection->response;
+    size_t bytes = size * count;
+    connection->header_bytes += bytes;
+    if (connection->header_bytes > RESPONSE_HEADER_BYTES_MAX) {
+        connection->too_large = "the answer's headers are larger than 256 KiB";
+        return 0;
+    }
+    if (bytes >= 5 &&
+        memcmp(line, "HTTP/", 5) == 0) /* a new answer: what came before was interim or a proxy's */
+        response->content_type[0] = response->retry_after[0] = response->grpc_status[0] =
+            response->grpc_message[0] = response->grpc_details[0] = '\0';
+    keep_header(line, bytes, "content-type", response->content_type, sizeof response->content_type);
+    keep_header(line, bytes, "retry-after", response->retry_after, sizeof response->retry_after);
+    keep_header(line, bytes, "grpc-status", response->grpc_status, sizeof response->grpc_status);
+    keep_header(line, bytes, "grpc-message", response->grpc_message, sizeof response->grpc_message);
+    keep_header(line, bytes, "grpc-status-details-bin", response->grpc_details,
+                sizeof response->grpc_details);
+    return bytes;
+}
+
+/* ---- what came of it ---- */
+
+static void no_answer(struct connection *connection, enum transport_result result, const char *why)
+{
+    struct transport_response *response = connection->response;
+    response->result = result;
+    snprintf(response->error, sizeof response->error, "%s", why);
+}
+
+/* The request is over without a whole answer. Where its status has come, that decides all the same: what was
+ * accepted must not be sent again. gRPC's comes at the very end. */
+static void cut_short(struct connection *connection, enum transport_result result)
+{
+    struct transport_response *response = connection->response;
+    curl_easy_getinfo(connection->easy, CURLINFO_RESPONSE_CODE, &response->http_status);
+    response->broken_off = response->http_status >= 200 && !connection->http2;
+    response->result = response->broken_off ? TRANSPORT_ANSWERED : result;
+}
+
+static void take_failure(struct connection *connection, CURLcode code)
+{
+    struct transport_response *response = connection->response;
+    bool impossible =
+        code == CURLE_URL_MALFORMAT || code == CURLE_UNSUPPORTED_PROTOCOL || code == CURLE_NOT_BUILT_IN;
+    if (connection->too_large) {
+        no_answer(connection, TRANSPORT_TOO_LARGE, connection->too_large);
+        return;
+    }
+    explain_failure(connection->easy, code, connection->error, connection->http2, response->error,
+                    sizeof response->error);
+    cut_short(connection, impossible ? TRANSPORT_IMPOSSIBLE : TRANSPORT_UNREACHABLE);
+}
+
+static void read_result(struct connection *connection, CURLcode code)
+{
+    long version = 0;
+    struct transport_response *response = connection->response;
+    if (code != CURLE_OK) {
+        take_failure(connection, code);
+        return;
+    }
+    response->result = TRANSPORT_ANSWERED;
+    curl_easy_getinfo(connection->easy, CURLINFO_RESPONSE_CODE, &response->http_status);
+    curl_easy_getinfo(connection->easy, CURLINFO_HTTP_VERSION, &version);
+    if (connection->http2 && version < CURL_HTTP_VERSION_2_0)
+        no_answer(connection, TRANSPORT_IMPOSSIBLE, "the server doesn't speak HTTP/2, which gRPC needs");
+    response->body = connection->body;
+    response->body_bytes =
+        connection->body_bytes < RESPONSE_BYTES_KEPT ? connection->body_bytes : RESPONSE_BYTES_KEPT;
+}
+
+/* ---- a request ---- */
+
+static bool finished(struct connection *connection, CURLcode *code)
+{
+    int left;
+    for (CURLMsg *message; (message = curl_multi_info_read(connection->multi, &left));) {
+        if (message->msg == CURLMSG_DONE) {
+            *code = message->data.result;
+            return true;
+        }
+    }
+    return false;
+}
+
+static void drive(struct connection *connection)
+{
+    const struct transport_request *request = connection->request;
+    for (;;) {
+        int running;
+        CURLcode code;
+        if (!curl_sockets_are_ours(connection->sockets)) {
+            no_answer(connection, TRANSPORT_UNREACHABLE,
+                      "the program has closed the connection's descriptors");
+            return;
+        }
+        CURLMcode failed = curl_multi_perform(connection->multi, &running);
+        if (finished(connection, &code)) {
+            read_result(connection, code);
+            return;
+        }
+        uint64_t now_ns = clock_monotonic_ns();
+        uint64_t left_ms =
+            request->deadline_ns > now_ns ? (request->deadline_ns - now_ns) / NS_PER_MS + 1 : 0;
+        if (atomic_load_explicit(request->aborted, memory_order_acquire)) {
+            no_answer(connection, TRANSPORT_ABORTED, "aborted");
+            cut_short(connection, TRANSPORT_ABORTED);
+            return;
+        }
+        if (failed) {
+            no_answer(connection, TRANSPORT_UNREACHABLE, curl_multi_strerror(failed));
+            return;
+        }
+        if (left_ms == 0) {
+            explain_timeout(connection->easy, connection->response->error,
+                            sizeof connection->response->error);
+            cut_short(connection, TRANSPORT_UNREACHABLE);
+            return;
+        }
+        curl_sockets_wait(connection->sockets, connection->multi,
+                          left_ms < POLL_MS_MAX ? (int)left_ms : POLL_MS_MAX);
+    }
+}
+
+static bool make_header_list(const struct transport_request *request, struct curl_slist **list)
+{
+    /* Without this, libcurl asks first whether it may send a large body, and waits for an answer. */
+    *list = curl_slist_append(NULL, "Expect:");
+    for (const char *const *line = request->headers; *list && *line; line++) {
+        struct curl_slist *longer = curl_slist_append(*list, *line);
+        if (!longer)
+            curl_slist_free_all(*list);
+        *list = longer;
+    }
+    return *list;
+}
+
+static void begin(struct connection *connection, const struct transport_request *request,
+                  struct transport_response *response)
+{
+    memset(response, 0, sizeof *response);
+    connection->request = request;
+    connection->response = response;
+    connection->part = connection->offset = 0;
+    connection->too_large = NULL;
+    connection->error[0] = '\0';
+    connection->header_bytes = connection->body_bytes = 0;
+}
+
+static enum status make_handles(struct connection *connection);
+
+/* libcurl's handles and what they have open stay as they are for good: closing them would close what is the
+ * host's by now, and TLS would say good-bye to it. */
+static bool begin_anew_if_lost(struct connection *connection)
+{
+    return curl_sockets_are_ours(connection->sockets) || make_handles(connection) == STATUS_OK;
+}
+
+static void connection_send(struct connection *connection, const struct transport_request *request,
+                            struct transport_response *response)
+{
+    struct curl_slist *headers;
+    begin(connection, request, response);
+    if (!begin_anew_if_lost(connection) || !make_header_list(request, &headers)) {
+        no_answer(connection, TRANSPORT_UNREACHABLE, "out of memory");
+        return;
+    }
+    curl_easy_setopt(connection->easy, CURLOPT_HTTPHEADER, headers);
+    curl_easy_setopt(connection->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)request->bytes);
+    if (curl_multi_add_handle(connection->multi, connection->easy) == CURLM_OK) {
+        drive(connection);
+        curl_off_t sent = 0;
+        curl_easy_getinfo(connection->easy, CURLINFO_SIZE_UPLOAD_T, &sent);
+        response->bytes_sent = (uint64_t)sent;
+        connection->request = NULL;
+        connection->response = NULL;
+        if (!curl_sockets_are_ours(connection->sockets))
+            return; /* the headers stay, too */
+        curl_multi_remove_handle(connection->multi, connection->easy);
+    } else {
+        no_answer(connection, TRANSPORT_UNREACHABLE, "out of memory");
+    }
+    curl_easy_setopt(connection->easy, CURLOPT_HTTPHEADER, NULL);
+    curl_slist_free_all(headers);
+    connection->request = NULL;
+    connection->response = NULL;
+}
+
+/* ---- a connection ---- */
+
+static void connection_wake(struct connection *connection)
+{
+    curl_sockets_wake(connection->sockets);
+}
+
+static void free_options(struct transport_options *options)
+{
+    free((char *)(uintptr_t)options->url);
+    free((char *)(uintptr_t)options->ca_file);
+    free((char *)(uintptr_t)options->client_certificate_file);
+    free((char *)(uintptr_t)options->client_key_file);
+}
+
+static void connection_destroy(struct connection *connection)
+{
+    if (!connection)
+        return;
+    struct curl_sockets *sockets = connection->sockets;
+    if (sockets && curl_sockets_are_ours(sockets)) {
+        curl_easy_cleanup(connection->easy);
+        curl_multi_cleanup(connection->multi);
+        curl_sockets_deinit(sockets);
+        free(sockets);
+    }
+    free_options(&connection->options);
+    free(connection);
+}
+
+/* A libcurl of our own was built on another machine: where authorities lie is found here. */
+static const char *find_authorities(void)
+{
+    static const char *const places[] = {
+        "/etc/ssl/certs/ca-certificates.crt",                /* Debian, Ubuntu, Alpine, Arch */
+        "/etc/pki/tls/certs/ca-bundle.crt",                  /* Fedora, Red Hat, Amazon */
+        "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem", /* the same, newer */
+        "/etc/ssl/ca-bundle.pem",                            /* SUSE */
+        "/etc/ssl/cert.pem",                                 /* Alpine, BSDs */
+        "/usr/local/share/certs/ca-root-nss.crt",
+    };
+    const char *named = secure_getenv("SSL_CERT_FILE");
+    if (named && *named)
+        return named;
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++)
+        if (access(places[i], R_OK) == 0)
+            return places[i];
+    return NULL;
+}
+
+static const char *find_authority_folder(void)
+{
+    const char *named = secure_getenv("SSL_CERT_DIR");
+    if (named && *named)
+        return named;
+    return access("/etc/ssl/certs", R_OK) == 0 ? "/etc/ssl/certs" : NULL;
+}
+
+static void set_tls(CURL *easy, const struct transport_options *options)
+{
+    curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, options->verify ? 1L : 0L);
+    curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, options->verify ? 2L : 0L);
+    curl_easy_setopt(easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
+    if (options->ca_file) {
+        /* This authority and no other. */
+        curl_easy_setopt(easy, CURLOPT_CAINFO, options->ca_file);
+        curl_easy_setopt(easy, CURLOPT_CAPATH, NULL);
+    } else {
+        curl_easy_setopt(easy, CURLOPT_CAINFO, find_authorities());
+        curl_easy_setopt(easy, CURLOPT_CAPATH, find_authority_folder());
+    }
+    /* A proxy with TLS of its own isn't the user's collector. */
+    curl_easy_setopt(easy, CURLOPT_PROXY_CAINFO, find_authorities());
+    curl_easy_setopt(easy, CURLOPT_PROXY_CAPATH, find_authority_folder());
+    if (options->client_certificate_file)
+        curl_easy_setopt(easy, CURLOPT_SSLCERT, options->client_certificate_file);
+    if (options->client_key_file)
+        curl_easy_setopt(easy, CURLOPT_SSLKEY, options->client_key_file);
+}
+
+/* libcurl 7.88 can't use a connection without TLS for a second request of HTTP/2: "Error in the HTTP2 framing
+ * layer". */
+static bool may_keep_connections(bool prior_knowledge)
+{
+    unsigned version = curl_version_info(CURLVERSION_NOW)->version_num;
+    return !prior_knowledge || version < 0x075800 || version >= 0x080000;
+}
+
+static void set_http(CURL *easy, const struct transport_options *options)
+{
+    /* By ALPN, with 1.1 to fall back to; 1.1 without TLS. */
+    bool prior_knowledge = options->http2 && strncasecmp(options->url, "http://", 7) == 0;
+    curl_easy_setopt(easy, CURLOPT_HTTP_VERSION,
+                     prior_knowledge ? CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE : CURL_HTTP_VERSION_2TLS);
+    curl_easy_setopt(easy, CURLOPT_FORBID_REUSE, may_keep_connections(prior_knowledge) ? 0L : 1L);
+#if LIBCURL_VERSION_NUM >= 0x075500
+    curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
+#else
+    curl_easy_setopt(easy, CURLOPT_PROTOCOLS, (long)(CURLPROTO_HTTP | CURLPROTO_HTTPS));
+#endif
+    curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
+    curl_easy_setopt(easy, CURLOPT_POST, 1L);
+    curl_easy_setopt(easy, CURLOPT_UPLOAD_BUFFERSIZE, (long)UPLOAD_BUFFER);
+    curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
+    curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+    /* A collector that is started again elsewhere is found with the next connection, not a minute later. */
+    curl_easy_setopt(easy, CURLOPT_DNS_CACHE_TIMEOUT, 0L);
+#if LIBCURL_VERSION_NUM >= 0x075700
+    /* Don't wait for a name to be resolved when the request is aborted. */
+    curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L);
+#endif
+    /* HTTP/2 without TLS passes no proxy but through a tunnel; and what a proxy says of the tunnel is no
+     * answer. */
+    curl_easy_setopt(easy, CURLOPT_HTTPPROXYTUNNEL, options->http2 ? 1L : 0L);
+    curl_easy_setopt(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
+    if (getauxval(AT_SECURE)) /* proxies come from the environment, which a setuid host's user controls */
+        curl_easy_setopt(easy, CURLOPT_PROXY, "");
+}
+
+static void set_callbacks(struct connection *connection)
+{
+    CURL *easy = connection->easy;
+    curl_easy_setopt(easy, CURLOPT_READFUNCTION, read_body);
+    curl_easy_setopt(easy, CURLOPT_READDATA, connection);
+    curl_easy_setopt(easy, CURLOPT_SEEKFUNCTION, seek_body);
+    curl_easy_setopt(easy, CURLOPT_SEEKDATA, connection);
+    curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, write_body);
+    curl_easy_setopt(easy, CURLOPT_WRITEDATA, connection);
+    curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, read_header);
+    curl_easy_setopt(easy, CURLOPT_HEADERDATA, connection);
+    curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, connection->error);
+}
+
+static void discard(CURLM *multi, CURL *easy, struct curl_sockets *sockets)
+{
+    curl_easy_cleanup(easy);
+    if (multi)
+        curl_multi_cleanup(multi);
+    if (sockets)
+        curl_sockets_deinit(sockets);
+    free(sockets);
+}
+
+/* Whoever wakes may still look at the sockets that were there before, so those are not freed. */
+static enum status make_handles(struct connection *connection)
+{
+    struct curl_sockets *sockets = calloc(1, sizeof *sockets);
+    if (sockets)
+        curl_sockets_init(sockets);
+    CURLM *multi = curl_multi_init();
+    CURL *easy = curl_easy_init();
+    if (!sockets || !multi || !easy ||
+        curl_easy_setopt(easy, CURLOPT_URL, connection->options.url) != CURLE_OK) {
+        discard(multi, easy, sockets);
+        return STATUS_NO_MEMORY;
+    }
+    connection->multi = multi;
+    connection->easy = easy;
+    connection->sockets = sockets;
+    curl_sockets_follow(sockets, easy);
+    set_callbacks(connection);
+    set_http(easy, &connection->options);
+    set_tls(easy, &connection->options);
+    return STATUS_OK;
+}
+
+static bool copy_text(const char **to, const char *from)
+{
+    *to = from ? strdup(from) : NULL;
+    return *to || !from;
+}
+
+static bool copy_options(struct transport_options *to, const struct transport_options *from)
+{
+    *to = (struct transport_options){.verify = from->verify, .http2 = from->http2};
+    return copy_text(&to->url, from->url) && copy_text(&to->ca_file, from->ca_file) &&
+           copy_text(&to->client_certificate_file, from->client_certificate_file) &&
+           copy_text(&to->client_key_file, from->client_key_file);
+}
+
+static enum status connection_create(const struct transport_options *options, struct connection **connection)
+{
+    struct connection *made = calloc(1, sizeof *made);
+    if (!made)
+        return STATUS_NO_MEMORY;
+    made->http2 = options->http2;
+    if (!copy_options(&made->options, options) || make_handles(made) != STATUS_OK) {
+        connection_destroy(made);
+        return STATUS_NO_MEMORY;
+    }
+    *connection = made;
+    return STATUS_OK;
+}
+
+/* ---- the one function that leaves the module ---- */
+
+/* OpenSSL's own, ours or the system's; NULL where libcurl has another TLS library. */
+extern int OPENSSL_init_crypto(uint64_t options, const void *settings) __attribute__((weak));
+#define OPENSSL_NO_LOAD_CONFIG 0x00000080ull
+#define OPENSSL_NO_ATEXIT      0x00080000ull
+
+static void initialize(void)
+{
+    /* No exit handler: registered here, late, it would run before the agent's own and take the library down
+     * under the thread that still sends. First come, first served: libcurl's own call changes nothing, and
+     * where the host has initialized a shared OpenSSL before, its handler was registered early and runs late.
+     * No openssl.cnf for an OpenSSL of our own: it may name modules that belong to the host's. */
+    uint64_t options = OPENSSL_NO_ATEXIT;
+#ifdef CUSPAN_OWN_TLS
+    options |= OPENSSL_NO_LOAD_CONFIG;
+#endif
+    if (OPENSSL_init_crypto)
+        OPENSSL_init_crypto(options, NULL);
+    curl_global_init(CURL_GLOBAL_DEFAULT);
+}
+
+__attribute__((visibility("default"))) const struct transport *cuspan_transport(void)
+{
+    static const struct transport transport = {
+        .version = TRANSPORT_VERSION,
+        .connection_create = connection_create,
+        .connection_send = connection_send,
+        .connection_wake = connection_wake,
+        .connection_destroy = connection_destroy,
+        .read_json = json_read_response,
+    };
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, initialize);
+    return &transport;
+}

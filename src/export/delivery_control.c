@@ -1,0 +1,63 @@
+#include "export/delivery_control.h"
+
+#include "base/clock.h"
+
+#include <errno.h>
+
+void control_init(struct control *control)
+{
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&control->changed, &attributes);
+    pthread_condattr_destroy(&attributes);
+    pthread_mutex_init(&control->lock, NULL);
+    atomic_init(&control->stop_at_ns, NEVER_NS);
+    atomic_init(&control->aborted, false);
+}
+
+void control_deinit(struct control *control)
+{
+    pthread_cond_destroy(&control->changed);
+    pthread_mutex_destroy(&control->lock);
+}
+
+void control_stop(struct control *control, uint64_t stop_at_ns)
+{
+    pthread_mutex_lock(&control->lock);
+    atomic_store_explicit(&control->stop_at_ns, stop_at_ns, memory_order_release);
+    pthread_cond_broadcast(&control->changed);
+    pthread_mutex_unlock(&control->lock);
+}
+
+void control_abort(struct control *control)
+{
+    pthread_mutex_lock(&control->lock);
+    atomic_store_explicit(&control->aborted, true, memory_order_release);
+    pthread_cond_broadcast(&control->changed);
+    pthread_mutex_unlock(&control->lock);
+}
+
+bool control_wait_locked(struct control *control, uint64_t until_ns)
+{
+    if (until_ns == NEVER_NS) {
+        pthread_cond_wait(&control->changed, &control->lock);
+        return true;
+    }
+    struct timespec until = {
+        .tv_sec = (time_t)(until_ns / NS_PER_SECOND),
+        .tv_nsec = (long)(until_ns % NS_PER_SECOND),
+    };
+    return pthread_cond_timedwait(&control->changed, &control->lock, &until) != ETIMEDOUT;
+}
+
+void control_sleep(struct control *control, uint64_t until_ns)
+{
+    uint64_t stop_at_ns = control_stop_at_ns(control);
+    pthread_mutex_lock(&control->lock);
+    /* New batches signal the same condition: those don't shorten a pause. */
+    while (!control_aborted(control) && control_stop_at_ns(control) == stop_at_ns)
+        if (!control_wait_locked(control, until_ns))
+            break;
+    pthread_mutex_unlock(&control->lock);
+}

@@ -1,0 +1,208 @@
+#include "export/file_output.h"
+
+#include "base/clock.h"
+#include "base/files.h"
+#include "base/log.h"
+#include "base/process/guarded_fd.h"
+#include "base/text/sanitize.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#define PARTS_MAX        IOV_MAX
+#define POLL_INTERVAL_MS 20
+
+struct file {
+    struct output output;
+    struct control *control;
+    char *path;       /* NULL: standard output */
+    struct own_fd fd; /* none: not open (yet) */
+    bool mid_line;    /* the last write stopped within a line: end it before the next */
+    bool told;
+};
+
+static struct file *file_of(struct output *output)
+{
+    return (struct file *)output;
+}
+
+/* `problem`: NULL where errno says it. */
+static void complain(struct file *file, const char *what, const char *problem)
+{
+    char reason[128];
+    const char *text = problem ? problem : strerror_r(errno, reason, sizeof reason);
+    if (!file->told)
+        log_warn("can't %s %s: %s; spans for it are lost until that changes", what,
+                 file->path ? file->path : "standard output", text);
+    file->told = true;
+}
+
+static atomic_uint descriptors_open;
+
+uint32_t file_descriptors_open(void)
+{
+    return atomic_load(&descriptors_open);
+}
+
+static void forget(struct file *file)
+{
+    if (file->path && file->fd.number >= 0)
+        atomic_fetch_sub(&descriptors_open, 1);
+    own_fd_close(&file->fd);
+}
+
+/* A host that closes all descriptors may by now have a file of its own under our number. Standard output is
+ * whatever the host has made of it. */
+static bool is_still_open(struct file *file)
+{
+    if (file->fd.number < 0)
+        return false;
+    if (!file->path || own_fd_is_ours(&file->fd))
+        return true;
+    forget(file);
+    return false;
+}
+
+static bool ensure_open(struct file *file)
+{
+    if (is_still_open(file))
+        return true;
+    if (!file->path) {
+        file->fd.number = STDOUT_FILENO;
+        return true;
+    }
+    const char *problem;
+    file->fd = own_fd_of(files_open_append(file->path, &problem));
+    if (file->fd.number >= 0) {
+        atomic_fetch_add(&descriptors_open, 1);
+        return true;
+    }
+    complain(file, "open", problem);
+    return false;
+}
+
+static void file_open(struct output *output)
+{
+    (void)!ensure_open(file_of(output));
+}
+
+/* A host may have made its standard output non-blocking. */
+static bool wait_writable(struct file *file)
+{
+    struct pollfd pollfd = {.fd = file->fd.number, .events = POLLOUT};
+    while (!control_aborted(file->control) && clock_monotonic_ns() < control_stop_at_ns(file->control))
+        if (poll(&pollfd, 1, POLL_INTERVAL_MS) > 0)
+            return true;
+    errno = EAGAIN;
+    return false;
+}
+
+/* Writes all parts; they are altered on the way. On failure errno says why. */
+static bool write_all(struct file *file, struct iovec *parts, size_t count)
+{
+    while (count > 0) {
+        ssize_t done = writev(file->fd.number, parts, (int)(count < PARTS_MAX ? count : PARTS_MAX));
+        if (done < 0) {
+            if (errno == EINTR || ((errno == EAGAIN || errno == EWOULDBLOCK) && wait_writable(file)))
+                continue;
+            return false;
+        }
+        file->mid_line = true;
+        size_t left = (size_t)done;
+        for (; count > 0 && left >= parts->iov_len; parts++, count--)
+            left -= parts->iov_len;
+        if (count > 0) {
+            parts->iov_base = (char *)parts->iov_base + left;
+            parts->iov_len -= left;
+        }
+    }
+    file->mid_line = false;
+    return true;
+}
+
+static bool write_line(struct file *file, const struct batch *batch)
+{
+    size_t count = 2; /* an end for a broken line, and our own */
+    for (const struct chunk *chunk = batch->chunks; chunk; chunk = chunk->next)
+        count++;
+    struct iovec *parts = calloc(count, sizeof *parts);
+    if (!parts)
+        return false;
+    char newline[] = "\n";
+    size_t used = 0;
+    if (file->mid_line)
+        parts[used++] = (struct iovec){.iov_base = newline, .iov_len = 1};
+    for (struct chunk *chunk = batch->chunks; chunk; chunk = chunk->next)
+        parts[used++] =
+            (struct iovec){.iov_base = chunk->data + chunk->begin, .iov_len = chunk->end - chunk->begin};
+    parts[used++] = (struct iovec){.iov_base = newline, .iov_len = 1};
+    bool written = write_all(file, parts, used);
+    int saved_errno = errno;
+    free(parts);
+    errno = saved_errno;
+    return written;
+}
+
+static void lose(struct file *file, const struct batch *batch, struct delivery *delivery)
+{
+    bool late = control_aborted(file->control) || clock_monotonic_ns() >= control_stop_at_ns(file->control);
+    delivery->lost = batch->spans;
+    delivery->reason = late ? COUNTER_lost_deadline : COUNTER_lost_output;
+    snprintf(delivery->error, sizeof delivery->error, "%s", late ? "deadline" : "output");
+}
+
+static void file_deliver(struct output *output, struct batch *batch, struct delivery *delivery)
+{
+    struct file *file = file_of(output);
+    errno = EINVAL;
+    delivery->began_ns = clock_monotonic_ns();
+    /* A regular file is done in no time, so it is tried even past the deadline, unless the abort has come. */
+    if (batch->format != BATCH_JSON || control_aborted(file->control) || !ensure_open(file)) {
+        lose(file, batch, delivery);
+        return;
+    }
+    if (!write_line(file, batch)) {
+        complain(file, "write to", NULL);
+        lose(file, batch, delivery);
+        return;
+    }
+    if (file->told)
+        log_info("writing to %s works again", file->path ? file->path : "standard output");
+    file->told = false;
+    delivery->accepted = true;
+    delivery->delivered = batch->spans;
+    delivery->bytes_sent = batch->bytes + 1;
+}
+
+static void file_destroy(struct output *output)
+{
+    struct file *file = file_of(output);
+    if (file->path)
+        forget(file);
+    free(file->path);
+    free(file);
+}
+
+enum status file_create(const char *path, struct control *control, struct output **output)
+{
+    struct file *file = calloc(1, sizeof *file);
+    if (!file)
+        return STATUS_NO_MEMORY;
+    file->output = (struct output){.open = file_open, .deliver = file_deliver, .destroy = file_destroy};
+    file->control = control;
+    file->fd = OWN_FD_NONE;
+    if (path && !(file->path = strdup(path))) {
+        free(file);
+        return STATUS_NO_MEMORY;
+    }
+    *output = &file->output;
+    return STATUS_OK;
+}

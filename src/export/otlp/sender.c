@@ -1,0 +1,587 @@
+#include "export/otlp/sender.h"
+
+#include "base/invariant.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "export/compress/codec.h"
+#include "export/compress/compress.h"
+#include "export/exporter.h"
+#include "export/otlp/grpc.h"
+#include "export/otlp/headers.h"
+#include "export/otlp/retry.h"
+#include "base/text/sanitize.h"
+#include "export/last_error.h"
+#include "export/otlp/verdict.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+/* A destination that comes and goes is not announced more often than this. */
+#define TELL_AGAIN_NS (60 * NS_PER_SECOND)
+
+/* Kinds of failure, each told once until delivery works again. */
+enum trouble {
+    TROUBLE_UNREACHABLE,
+    TROUBLE_BUSY,
+    TROUBLE_REFUSED,
+    TROUBLE_GAVE_UP,
+    TROUBLE_REJECTED,
+    TROUBLE_WARNING,
+    TROUBLE_COUNT
+};
+
+struct sender {
+    struct output output;
+    struct control *control;
+    const struct transport *transport; /* NULL: the module didn't load, and that was said */
+    _Atomic(struct connection *) connection;
+    const struct codec *codec;     /* NULL: none wanted */
+    struct compressor *compressor; /* NULL too, then */
+    struct headers headers;
+    struct iovec *parts;
+    size_t parts_capacity;
+
+    struct retry retry;
+    uint64_t not_before_ns; /* of the next request; carries over to the next batch */
+    bool server_asked;      /* for that pause, which is longer than ours would be */
+    bool hurried;           /* the stop has cut a pause short already */
+
+    bool told[TROUBLE_COUNT];
+    uint64_t told_at_ns[TROUBLE_COUNT];
+
+    /* Constant. */
+    bool grpc;
+    const char *what;           /* it sends: spans, or metrics */
+    unsigned number;            /* of the output */
+    uint64_t timeout_ns;        /* of a request; 0: none */
+    uint64_t export_timeout_ns; /* of a batch; 0: none */
+    char kept[64];              /* how much waits for a collector that is away, for log lines */
+    char *module_path;
+    char *url;
+    char *ca_file;
+    char *client_certificate_file;
+    char *client_key_file;
+    bool verify;
+    char name[256]; /* the URL as it may be shown */
+};
+
+/* The body of a batch's requests: the same for every try. */
+struct body {
+    size_t part_count;
+    uint64_t bytes;
+    const char *encoding; /* NULL: not compressed */
+    bool json;
+    bool is_whole;
+    uint8_t prefix[GRPC_PREFIX_BYTES];
+};
+
+static struct sender *sender_of(struct output *output)
+{
+    return (struct sender *)output;
+}
+
+static uint64_t earlier(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* True when the line is to be written now. */
+static bool tell(struct sender *sender, enum trouble trouble)
+{
+    uint64_t now_ns = clock_monotonic_ns();
+    bool recently = sender->told_at_ns[trouble] && now_ns - sender->told_at_ns[trouble] < TELL_AGAIN_NS;
+    if (sender->told[trouble] || recently)
+        return false;
+    sender->told[trouble] = true;
+    sender->told_at_ns[trouble] = now_ns;
+    return true;
+}
+
+static void recovered(struct sender *sender)
+{
+    bool was_told = false;
+    for (enum trouble trouble = 0; trouble < TROUBLE_REJECTED; trouble++) {
+        was_told |= sender->told[trouble];
+        sender->told[trouble] = false;
+    }
+    if (was_told)
+        log_info("delivery to %s works again", sender->name);
+}
+
+/* ": MESSAGE" as it may be shown, or nothing. */
+static const char *shown_message(struct sender *sender, const char *message, char *to, size_t size)
+{
+    *to = '\0';
+    if (headers_leak(&sender->headers, message)) {
+        snprintf(to, size, ": (its message repeats a secret and is not shown)");
+    } else if (*message) {
+        memcpy(to, ": ", 2);
+        shown_line(to + 2, size - 2, message, strlen(message));
+        if (!to[2])
+            *to = '\0';
+    }
+    return to;
+}
+
+/* ---- preparing ---- */
+
+static enum status reserve_parts(struct sender *sender, size_t needed)
+{
+    if (needed <= sender->parts_capacity)
+        return STATUS_OK;
+    struct iovec *parts = realloc(sender->parts, needed * sizeof *parts);
+    if (!parts)
+        return STATUS_NO_MEMORY;
+    sender->parts = parts;
+    sender->parts_capacity = needed;
+    return STATUS_OK;
+}
+
+static void add_part(struct sender *sender, struct body *body, const void *bytes, size_t count)
+{
+    body->is_whole &= INVARIANT(body->part_count < sender->parts_capacity);
+    if (!body->is_whole)
+        return;
+    /* An iovec has no const; the transport only reads. */
+    sender->parts[body->part_count++] =
+        (struct iovec){.iov_base = (void *)(uintptr_t)bytes, .iov_len = count};
+    body->bytes += count;
+}
+
+/* Compressed, a batch's chunks go back to their pool at once, but for the first, in which the batch itself
+ * lies: while a collector is away, what waits is small. What doesn't get smaller goes as it is. */
+static bool add_compressed(struct sender *sender, struct batch *batch, struct body *body)
+{
+    const uint8_t *compressed;
+    size_t compressed_bytes;
+    if (!sender->compressor ||
+        compress_chunks(sender->compressor, batch->chunks, &compressed, &compressed_bytes) != STATUS_OK)
+        return false;
+    chunk_give_back(batch->pool, batch->chunks->next);
+    batch->chunks->next = NULL;
+    add_part(sender, body, compressed, compressed_bytes);
+    return true;
+}
+
+static enum status prepare(struct sender *sender, struct batch *batch, struct body *body)
+{
+    *body = (struct body){.json = batch->format == BATCH_JSON, .is_whole = true};
+    size_t needed = 2;
+    for (const struct chunk *chunk = batch->chunks; chunk; chunk = chunk->next)
+        needed++;
+    enum status status = reserve_parts(sender, needed);
+    if (status != STATUS_OK)
+        return status;
+    if (sender->grpc)
+        add_part(sender, body, body->prefix, sizeof body->prefix);
+    if (add_compressed(sender, batch, body))
+        body->encoding = sender->codec->encoding;
+    else
+        for (const struct chunk *chunk = batch->chunks; chunk; chunk = chunk->next)
+            add_part(sender, body, chunk->data + chunk->begin, chunk->end - chunk->begin);
+    if (sender->grpc)
+        grpc_prefix(body->prefix, body->encoding != NULL, (uint32_t)(body->bytes - sizeof body->prefix));
+    return body->is_whole ? STATUS_OK : STATUS_CORRUPT;
+}
+
+/* ---- one try ---- */
+
+static void ask(struct sender *sender, const struct body *body, uint64_t give_up_at_ns,
+                struct transport_response *response)
+{
+    uint64_t now_ns = clock_monotonic_ns();
+    uint64_t deadline_ns = earlier(give_up_at_ns, control_stop_at_ns(sender->control));
+    if (sender->timeout_ns)
+        deadline_ns = earlier(deadline_ns, now_ns + sender->timeout_ns);
+    const struct request_kind kind = {
+        .grpc = sender->grpc,
+        .json = body->json,
+        .encoding = body->encoding,
+        .timeout_ns = deadline_ns != NEVER_NS && deadline_ns > now_ns ? deadline_ns - now_ns : 0,
+    };
+    const struct transport_request request = {
+        .headers = headers_for(&sender->headers, &kind),
+        .parts = sender->parts,
+        .part_count = body->part_count,
+        .bytes = body->bytes,
+        .deadline_ns = deadline_ns,
+        .aborted = &sender->control->aborted,
+    };
+    sender->transport->connection_send(sender->connection, &request, response);
+    /* A server's words may be among it: of its certificate, say. */
+    char error[sizeof response->error];
+    shown_line(error, sizeof error, response->error, strlen(response->error));
+    memcpy(response->error, error, sizeof error);
+    if (headers_leak(&sender->headers, response->error))
+        snprintf(response->error, sizeof response->error, "(the reason repeats a secret and is not shown)");
+}
+
+static void judge(struct sender *sender, const struct body *body, const struct transport_response *response,
+                  struct verdict *verdict)
+{
+    int64_t now_s = (int64_t)time(NULL);
+    *verdict = (struct verdict){.kind = VERDICT_REFUSED};
+    switch (response->result) {
+    case TRANSPORT_ANSWERED:
+        if (sender->grpc)
+            verdict_grpc(response, body->encoding, now_s, verdict);
+        else
+            verdict_http(sender->transport, response, body->encoding, now_s, verdict);
+        break;
+    case TRANSPORT_UNREACHABLE:
+    case TRANSPORT_ABORTED:
+        verdict->kind = VERDICT_RETRY;
+        break;
+    case TRANSPORT_IMPOSSIBLE:
+    case TRANSPORT_TOO_LARGE:
+        snprintf(verdict->message, sizeof verdict->message, "%s", response->error);
+        break;
+    }
+}
+
+/* What the metric of exports says of this request. The last one counts. */
+static void note_answer(const struct sender *sender, const struct transport_response *response,
+                        const struct verdict *verdict, struct delivery *delivery)
+{
+    static const char *const failures[] = {[TRANSPORT_ANSWERED] =
+                                               "unreachable", /* gRPC's status is missing */
+                                           [TRANSPORT_UNREACHABLE] = "unreachable",
+                                           [TRANSPORT_ABORTED] = "deadline",
+                                           [TRANSPORT_IMPOSSIBLE] = "refused",
+                                           [TRANSPORT_TOO_LARGE] = "refused"};
+    bool has_answer = response->result == TRANSPORT_ANSWERED;
+    delivery->http_status = has_answer && !sender->grpc ? (int)response->http_status : 0;
+    if (verdict->kind == VERDICT_ACCEPTED)
+        snprintf(delivery->error, sizeof delivery->error, "%s", verdict->rejected_spans ? "rejected" : "");
+    else if (has_answer && verdict->code)
+        snprintf(delivery->error, sizeof delivery->error, "%s", verdict->code);
+    else if (has_answer && (!sender->grpc || response->http_status != 200))
+        snprintf(delivery->error, sizeof delivery->error, "%ld", response->http_status);
+    else
+        snprintf(delivery->error, sizeof delivery->error, "%s", failures[response->result]);
+}
+
+/* What is odd about an answer that accepts, where there is something. */
+static void warn_accepted(struct sender *sender, const struct transport_response *response,
+                          const struct verdict *verdict, const char *message)
+{
+    char type[sizeof response->content_type];
+    if ((!*message && !response->broken_off && !verdict->unreadable) || !tell(sender, TROUBLE_WARNING))
+        return;
+    shown_line(type, sizeof type, response->content_type, strlen(response->content_type));
+    if (response->broken_off)
+        log_warn("%s accepted the %s, but its answer broke off: %s", sender->name, sender->what,
+                 response->error);
+    else if (verdict->unreadable)
+        log_warn(
+            "%s accepted the %s, but its answer (%s) is no OTLP: if they don't appear, check the endpoint",
+            sender->name, sender->what, *type ? type : "of no type");
+    else
+        log_warn("%s accepted the %s, and says%s", sender->name, sender->what, message);
+}
+
+static void accept(struct sender *sender, const struct batch *batch,
+                   const struct transport_response *response, const struct verdict *verdict,
+                   struct delivery *delivery)
+{
+    char message[300];
+    uint64_t rejected = verdict->rejected_spans < batch->spans ? verdict->rejected_spans : batch->spans;
+    shown_message(sender, verdict->message, message, sizeof message);
+    recovered(sender);
+    retry_reset(&sender->retry);
+    sender->not_before_ns = 0;
+    sender->server_asked = false;
+    if (rejected && tell(sender, TROUBLE_REJECTED))
+        log_warn("%s rejected %" PRIu64 " of %u %s%s", sender->name, rejected, batch->spans,
+                 sender->number == METRICS_OUTPUT ? "data points" : "spans", message);
+    else if (!rejected)
+        warn_accepted(sender, response, verdict, message);
+    delivery->accepted = true;
+    delivery->delivered = batch->spans - (uint32_t)rejected;
+    delivery->lost = (uint32_t)rejected;
+    delivery->reason = COUNTER_lost_rejected;
+}
+
+static void refuse(struct sender *sender, const struct batch *batch, const struct verdict *verdict,
+                   struct delivery *delivery)
+{
+    char message[300];
+    shown_message(sender, verdict->message, message, sizeof message);
+    trouble_note(sender->number, "refused: %s%s", verdict->status, message);
+    if (tell(sender, TROUBLE_REFUSED))
+        log_warn("%s refuses %s, which are lost%s%s%s%s%s", sender->name, sender->what,
+                 *verdict->status ? ": " : "", verdict->status, message, verdict->hint ? "; " : "",
+                 verdict->hint ? verdict->hint : "");
+    delivery->lost = batch->spans;
+    delivery->reason = COUNTER_lost_refused;
+}
+
+/* The first of all senders' failures while the process ends. */
+static char final_trouble[2 * ERROR_TEXT_MAX];
+static _Atomic int final_trouble_state; /* 0 none, 1 being written, 2 there */
+
+const char *exporter_final_trouble(void)
+{
+    return atomic_load_explicit(&final_trouble_state, memory_order_acquire) == 2 ? final_trouble : NULL;
+}
+
+static void note_final_trouble(const struct sender *sender, const struct transport_response *response)
+{
+    int none = 0;
+    if (!atomic_compare_exchange_strong(&final_trouble_state, &none, 1))
+        return;
+    snprintf(final_trouble, sizeof final_trouble, "can't reach %s: %s", sender->name, response->error);
+    atomic_store_explicit(&final_trouble_state, 2, memory_order_release);
+}
+
+/* Says why, and sets the time of the next try. */
+static void put_off(struct sender *sender, const struct transport_response *response,
+                    const struct verdict *verdict)
+{
+    char message[300];
+    uint64_t now_ns = clock_monotonic_ns();
+    bool stopping = control_aborted(sender->control) || now_ns >= control_stop_at_ns(sender->control);
+    if (response->result != TRANSPORT_ANSWERED)
+        trouble_note(sender->number, "can't be reached: %s", response->error);
+    if (response->result == TRANSPORT_ANSWERED) {
+        shown_message(sender, verdict->message, message, sizeof message);
+        trouble_note(sender->number, "not ready: %s%s", verdict->status, message);
+        if (!stopping && tell(sender, TROUBLE_BUSY))
+            log_warn("%s is not ready: %s%s; %s are kept and sent again", sender->name, verdict->status,
+                     message, sender->kept);
+    } else if (control_stop_at_ns(sender->control) != NEVER_NS) {
+        note_final_trouble(sender, response);
+    } else if (tell(sender, TROUBLE_UNREACHABLE)) {
+        log_warn("can't reach %s: %s; %s are kept and sent again", sender->name, response->error,
+                 sender->kept);
+    }
+    uint64_t server_ns = verdict->has_delay ? verdict->delay_ns : 0;
+    sender->not_before_ns = now_ns + retry_pause_ns(&sender->retry, server_ns, &sender->server_asked);
+}
+
+/* ---- all tries of a batch ---- */
+
+enum turn { TURN_NOW, TURN_ABORTED, TURN_EXPIRED };
+
+static enum turn wait_for_turn(struct sender *sender, uint64_t give_up_at_ns)
+{
+    for (;;) {
+        uint64_t now_ns = clock_monotonic_ns();
+        uint64_t stop_at_ns = control_stop_at_ns(sender->control);
+        if (stop_at_ns != NEVER_NS && !sender->hurried && !sender->server_asked) {
+            /* The end is near: one try now rather than after a long pause, then short ones. */
+            sender->hurried = true;
+            sender->not_before_ns = now_ns;
+            retry_reset(&sender->retry);
+        }
+        if (control_aborted(sender->control) || now_ns >= stop_at_ns ||
+            (stop_at_ns != NEVER_NS && sender->not_before_ns >= stop_at_ns))
+            return TURN_ABORTED;
+        if (now_ns >= give_up_at_ns)
+            return TURN_EXPIRED;
+        if (now_ns >= sender->not_before_ns)
+            return TURN_NOW;
+        control_sleep(sender->control, earlier(sender->not_before_ns, give_up_at_ns));
+    }
+}
+
+static void give_up(struct sender *sender, const struct batch *batch, enum turn turn, bool is_stored,
+                    struct delivery *delivery)
+{
+    delivery->lost = batch->spans;
+    delivery->reason = turn == TURN_ABORTED ? COUNTER_lost_deadline : COUNTER_lost_unreachable;
+    bool at_the_end = exporter_final_trouble() != NULL; /* then told together with all that was lost */
+    if (turn == TURN_EXPIRED && !is_stored && !at_the_end && tell(sender, TROUBLE_GAVE_UP))
+        log_warn("%s for %s are lost: nothing was accepted for %u ms (%s); is the collector running?",
+                 sender->what, sender->name, (unsigned)(sender->export_timeout_ns / NS_PER_MS),
+                 sender->number == METRICS_OUTPUT ? "timeout" : "export_timeout");
+}
+
+/* `is_stored`: it need not be lost with the process, so it doesn't hold up an exit for a collector that is
+ * away.
+ */
+static void deliver_body(struct sender *sender, const struct batch *batch, const struct body *body,
+                         uint64_t give_up_at_ns, bool is_stored, struct delivery *delivery)
+{
+    for (uint32_t tries = 0;; tries++) {
+        enum turn turn = wait_for_turn(sender, give_up_at_ns);
+        if (turn != TURN_NOW) {
+            give_up(sender, batch, turn, is_stored, delivery);
+            return;
+        }
+        struct transport_response response;
+        struct verdict verdict;
+        if (tries == 0)
+            delivery->began_ns = clock_monotonic_ns();
+        ask(sender, body, give_up_at_ns, &response);
+        delivery->resent += (tries > 0) + response.repeated;
+        delivery->bytes_sent += response.bytes_sent;
+        judge(sender, body, &response, &verdict);
+        note_answer(sender, &response, &verdict, delivery);
+        if (verdict.kind == VERDICT_RETRY) {
+            put_off(sender, &response, &verdict);
+            if (!is_stored || control_stop_at_ns(sender->control) == NEVER_NS)
+                continue;
+            give_up(sender, batch, TURN_ABORTED, is_stored, delivery);
+            return;
+        }
+        if (verdict.kind == VERDICT_ACCEPTED)
+            accept(sender, batch, &response, &verdict, delivery);
+        else
+            refuse(sender, batch, &verdict, delivery);
+        return;
+    }
+}
+
+static uint64_t end_of_patience_ns(const struct sender *sender)
+{
+    return sender->export_timeout_ns ? clock_monotonic_ns() + sender->export_timeout_ns : NEVER_NS;
+}
+
+void sender_deliver_stored(struct output *output, const struct stored_body *stored, bool for_ever,
+                           struct delivery *delivery)
+{
+    struct sender *sender = sender_of(output);
+    const struct batch batch = {.spans = stored->spans, .format = stored->format};
+    struct body body = {.json = stored->format == BATCH_JSON, .encoding = stored->encoding, .is_whole = true};
+    delivery->lost = stored->spans;
+    delivery->reason = COUNTER_lost_unreachable;
+    if (!sender->connection || (sender->grpc && body.json) ||
+        reserve_parts(sender, stored->part_count + 1) != STATUS_OK)
+        return;
+    delivery->lost = 0;
+    if (sender->grpc)
+        add_part(sender, &body, body.prefix, sizeof body.prefix);
+    for (size_t i = 0; i < stored->part_count; i++)
+        add_part(sender, &body, stored->parts[i].iov_base, stored->parts[i].iov_len);
+    if (sender->grpc)
+        grpc_prefix(body.prefix, body.encoding != NULL, (uint32_t)(body.bytes - sizeof body.prefix));
+    deliver_body(sender, &batch, &body, for_ever ? NEVER_NS : end_of_patience_ns(sender), stored->is_kept,
+                 delivery);
+}
+
+static void sender_deliver(struct output *output, struct batch *batch, struct delivery *delivery)
+{
+    struct sender *sender = sender_of(output);
+    struct body body;
+    if (!sender->connection || prepare(sender, batch, &body) != STATUS_OK) {
+        delivery->lost = batch->spans;
+        delivery->reason = COUNTER_lost_unreachable;
+        return;
+    }
+    deliver_body(sender, batch, &body, end_of_patience_ns(sender), false, delivery);
+}
+
+/* ---- life ---- */
+
+static void sender_open(struct output *output)
+{
+    struct sender *sender = sender_of(output);
+    struct error err;
+    if (transport_load(sender->module_path, &sender->transport, &err) != STATUS_OK) {
+        log_error("%s", err.text);
+        return;
+    }
+    const struct transport_options options = {
+        .url = sender->url,
+        .ca_file = sender->ca_file,
+        .client_certificate_file = sender->client_certificate_file,
+        .client_key_file = sender->client_key_file,
+        .verify = sender->verify,
+        .http2 = sender->grpc,
+    };
+    struct connection *connection = NULL;
+    if (sender->transport->connection_create(&options, &connection) != STATUS_OK)
+        log_error("out of memory for the connection to %s: its %s are lost", sender->name, sender->what);
+    sender->connection = connection;
+}
+
+static void sender_wake(struct output *output)
+{
+    struct sender *sender = sender_of(output);
+    struct connection *connection = sender->connection;
+    if (connection)
+        sender->transport->connection_wake(connection);
+}
+
+static void sender_destroy(struct output *output)
+{
+    struct sender *sender = sender_of(output);
+    if (sender->connection)
+        sender->transport->connection_destroy(sender->connection);
+    compressor_destroy(sender->compressor);
+    headers_deinit(&sender->headers);
+    free(sender->parts);
+    free(sender->module_path);
+    free(sender->url);
+    free(sender->ca_file);
+    free(sender->client_certificate_file);
+    free(sender->client_key_file);
+    free(sender);
+}
+
+static bool copy(char **to, const char *from)
+{
+    *to = from ? strdup(from) : NULL;
+    return !from || *to;
+}
+
+static enum status copy_settings(struct sender *sender, const struct output_settings *settings,
+                                 const struct exporter_environment *environment)
+{
+    const struct exporter_settings *wanted = &settings->exporter;
+    sender->grpc = wanted->kind == EXPORTER_OTLP_GRPC;
+    sender->timeout_ns = wanted->timeout_ms * NS_PER_MS;
+    sender->export_timeout_ns = settings->export_timeout_ms * NS_PER_MS;
+    sender->what = settings->signal == SIGNAL_METRICS ? "metrics" : "spans";
+    if (settings->signal == SIGNAL_METRICS)
+        snprintf(sender->kept, sizeof sender->kept, "metrics");
+    else if (settings->spool_directory)
+        snprintf(sender->kept, sizeof sender->kept, "up to %llu MiB of spans",
+                 (unsigned long long)(settings->spool_bytes_max >> 20));
+    else if (settings->queue_spans_max)
+        snprintf(sender->kept, sizeof sender->kept, "up to %u spans", settings->queue_spans_max);
+    else
+        snprintf(sender->kept, sizeof sender->kept, "they"); /* no queue: they lie on a disk */
+    sender->verify = wanted->verify;
+    shown_url(sender->name, sizeof sender->name, wanted->endpoint);
+    sender->url = sender->grpc
+                      ? grpc_url(wanted->endpoint, wanted->insecure,
+                                 settings->signal == SIGNAL_METRICS ? GRPC_METRICS_PATH : GRPC_TRACES_PATH)
+                      : strdup(wanted->endpoint);
+    if (!sender->url || !copy(&sender->module_path, environment->module_path) ||
+        !copy(&sender->ca_file, wanted->ca_file) ||
+        !copy(&sender->client_certificate_file, wanted->client_certificate_file) ||
+        !copy(&sender->client_key_file, wanted->client_key_file))
+        return STATUS_NO_MEMORY;
+    return headers_init(&sender->headers, wanted, environment->user_agent_prefix);
+}
+
+enum status sender_create(const struct output_settings *settings,
+                          const struct exporter_environment *environment, struct control *control,
+                          struct output **output)
+{
+    struct sender *sender = calloc(1, sizeof *sender);
+    if (!sender)
+        return STATUS_NO_MEMORY;
+    sender->output = (struct output){
+        .open = sender_open, .deliver = sender_deliver, .wake = sender_wake, .destroy = sender_destroy};
+    sender->control = control;
+    sender->number = environment->output;
+    retry_init(&sender->retry, environment->retry_initial_ms,
+               clock_read_ns(CLOCK_REALTIME) ^ (uint64_t)getpid() << 40 ^ (uint64_t)(uintptr_t)sender);
+    enum status status = copy_settings(sender, settings, environment);
+    sender->codec = compress_codec(settings->exporter.compression);
+    if (status == STATUS_OK && sender->codec)
+        status = compressor_create(sender->codec, sender->codec->level_default, &sender->compressor);
+    if (status != STATUS_OK) {
+        sender_destroy(&sender->output);
+        return status;
+    }
+    *output = &sender->output;
+    return STATUS_OK;
+}

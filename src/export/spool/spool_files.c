@@ -1,0 +1,212 @@
+#include "export/spool/spool_files.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define SOURCES_MAX 16384
+
+/* "Not a directory" is what the system says of a link as well. */
+static int refuse(int folder, const char *path, const char *why, struct error *err)
+{
+    if (folder >= 0)
+        close(folder);
+    error_set(err, STATUS_UNAVAILABLE, "the spool directory %.300s %s", path, why);
+    return -1;
+}
+
+int spool_folder_open(const char *path, bool make, struct error *err)
+{
+    struct stat facts;
+    char reason[128], text[200];
+    if (make && mkdir(path, 0700) != 0 && errno != EEXIST) {
+        snprintf(text, sizeof text, "can't be made: %s", strerror_r(errno, reason, sizeof reason));
+        return refuse(-1, path, text, err);
+    }
+    int folder = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (folder < 0 || fstat(folder, &facts) != 0) {
+        snprintf(text, sizeof text, "can't be opened: %s%s", strerror_r(errno, reason, sizeof reason),
+                 errno == ENOTDIR || errno == ELOOP ? " (links are not followed)" : "");
+        return refuse(folder, path, text, err);
+    }
+    if (facts.st_uid != geteuid())
+        return refuse(folder, path, "belongs to another user: name one of your own", err);
+    if (facts.st_mode & (S_IWGRP | S_IWOTH))
+        return refuse(folder, path, "can be written by others: chmod go-w", err);
+    return folder;
+}
+
+/* ---- what is there ---- */
+
+static struct spool_found_source *find_or_add(struct spool_list *list, const char *name, uint32_t output)
+{
+    for (size_t i = list->count; i > 0; i--)
+        if (strcmp(list->sources[i - 1].name, name) == 0)
+            return &list->sources[i - 1];
+    if (list->count == SOURCES_MAX)
+        return NULL;
+    if (list->count % 16 == 0) {
+        struct spool_found_source *more = realloc(list->sources, (list->count + 16) * sizeof *list->sources);
+        if (!more)
+            return NULL;
+        list->sources = more;
+    }
+    struct spool_found_source *source = &list->sources[list->count++];
+    *source = (struct spool_found_source){.output = output};
+    memcpy(source->name, name, SPOOL_SOURCE_BYTES);
+    return source;
+}
+
+static int compare_sources(const void *a, const void *b)
+{
+    return strcmp(((const struct spool_found_source *)a)->name, ((const struct spool_found_source *)b)->name);
+}
+
+/* Its own position in the directory: a descriptor shares it with its copies. */
+static DIR *begin_reading(int folder)
+{
+    int copy = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *entries = copy >= 0 ? fdopendir(copy) : NULL;
+    if (!entries && copy >= 0)
+        close(copy);
+    return entries;
+}
+
+enum status spool_list_read(int folder, struct spool_list *list)
+{
+    struct dirent *entry;
+    char name[SPOOL_SOURCE_BYTES];
+    uint32_t output, segment;
+    struct stat facts;
+    enum status status = STATUS_OK;
+    *list = (struct spool_list){0};
+    DIR *entries = begin_reading(folder);
+    if (!entries)
+        return STATUS_IO;
+    while (status == STATUS_OK && (entry = readdir(entries))) {
+        if (!spool_file_parse(entry->d_name, name, &output, &segment) ||
+            fstatat(folder, entry->d_name, &facts, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(facts.st_mode))
+            continue;
+        struct spool_found_source *source = find_or_add(list, name, output);
+        uint64_t bytes = segment ? (uint64_t)facts.st_size : 0;
+        if (!source) {
+            status = STATUS_NO_MEMORY;
+        } else {
+            source->bytes += bytes;
+            list->bytes += bytes;
+        }
+    }
+    closedir(entries);
+    if (status != STATUS_OK)
+        spool_list_deinit(list);
+    else if (list->count > 0)
+        qsort(list->sources, list->count, sizeof *list->sources, compare_sources);
+    return status;
+}
+
+void spool_list_deinit(struct spool_list *list)
+{
+    free(list->sources);
+    *list = (struct spool_list){0};
+}
+
+uint32_t spool_next_segment(int folder, const char *source, uint32_t from)
+{
+    struct dirent *entry;
+    char name[SPOOL_SOURCE_BYTES];
+    uint32_t output, segment, lowest = 0;
+    DIR *entries = begin_reading(folder);
+    if (!entries)
+        return 0;
+    while ((entry = readdir(entries)))
+        if (spool_file_parse(entry->d_name, name, &output, &segment) && segment >= from && segment > 0 &&
+            (lowest == 0 || segment < lowest) && strcmp(name, source) == 0)
+            lowest = segment;
+    closedir(entries);
+    return lowest;
+}
+
+/* ---- a file ---- */
+
+bool spool_file_open(struct spool_file *file, int folder, const char *name, int flags)
+{
+    struct stat facts;
+    *file = SPOOL_NO_FILE;
+    int fd = openat(folder, name, flags | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0600);
+    if (fd < 0)
+        return false;
+    if (fstat(fd, &facts) != 0 || !S_ISREG(facts.st_mode) || facts.st_uid != geteuid()) {
+        close(fd);
+        errno = EPERM;
+        return false;
+    }
+    *file = (struct spool_file){.fd = fd, .device = facts.st_dev, .inode = facts.st_ino};
+    return true;
+}
+
+bool spool_file_is_held(const struct spool_file *file)
+{
+    struct stat facts;
+    return file->fd >= 0 && fstat(file->fd, &facts) == 0 && facts.st_dev == file->device &&
+           facts.st_ino == file->inode && facts.st_nlink > 0;
+}
+
+void spool_file_close(struct spool_file *file)
+{
+    struct stat facts;
+    if (file->fd >= 0 && fstat(file->fd, &facts) == 0 && facts.st_dev == file->device &&
+        facts.st_ino == file->inode)
+        close(file->fd);
+    *file = SPOOL_NO_FILE;
+}
+
+bool spool_file_lock(const struct spool_file *file)
+{
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    return fcntl(file->fd, F_SETLK, &lock) == 0;
+}
+
+bool spool_file_write(const struct spool_file *file, const void *bytes, size_t count, uint64_t offset)
+{
+    const char *at = bytes;
+    while (count > 0) {
+        ssize_t done = pwrite(file->fd, at, count, (off_t)offset);
+        if (done < 0 && errno == EINTR)
+            continue;
+        if (done == 0)
+            errno = ENOSPC;
+        if (done <= 0)
+            return false;
+        at += done;
+        offset += (uint64_t)done;
+        count -= (size_t)done;
+    }
+    return true;
+}
+
+ssize_t spool_file_read(const struct spool_file *file, void *bytes, size_t count, uint64_t offset)
+{
+    size_t have = 0;
+    while (have < count) {
+        ssize_t done = pread(file->fd, (char *)bytes + have, count - have, (off_t)(offset + have));
+        if (done < 0 && errno == EINTR)
+            continue;
+        if (done < 0)
+            return -1;
+        if (done == 0)
+            break;
+        have += (size_t)done;
+    }
+    return (ssize_t)have;
+}
+
+uint64_t spool_file_size(const struct spool_file *file)
+{
+    struct stat facts;
+    return fstat(file->fd, &facts) == 0 ? (uint64_t)facts.st_size : 0;
+}

@@ -1,0 +1,213 @@
+#include "export/spool/spool_send.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/text/sanitize.h"
+#include "export/otlp/sender.h"
+#include "export/spool/spool.h"
+#include "export/spool/spool_recovery.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct courier {
+    struct control control;
+    struct output *sender;
+    bool is_open, is_metrics;
+    char name[256];
+};
+
+enum status courier_create(const struct output_settings *settings,
+                           const struct exporter_environment *environment, struct courier **courier)
+{
+    struct courier *made = calloc(1, sizeof *made);
+    struct output_settings plain = *settings;
+    plain.exporter.compression = COMPRESSION_NONE;
+    plain.spool_directory = NULL;
+    plain.queue_spans_max = 0;
+    if (!made)
+        return STATUS_NO_MEMORY;
+    control_init(&made->control);
+    made->is_metrics = settings->signal == SIGNAL_METRICS;
+    shown_url(made->name, sizeof made->name, settings->exporter.endpoint);
+    if (sender_create(&plain, environment, &made->control, &made->sender) != STATUS_OK) {
+        courier_destroy(made);
+        return STATUS_NO_MEMORY;
+    }
+    *courier = made;
+    return STATUS_OK;
+}
+
+void courier_destroy(struct courier *courier)
+{
+    if (!courier)
+        return;
+    if (courier->sender)
+        courier->sender->destroy(courier->sender);
+    control_deinit(&courier->control);
+    free(courier);
+}
+
+static struct output *sender_of(struct courier *courier, struct send_result *result)
+{
+    if (!courier->is_open)
+        courier->sender->open(courier->sender);
+    courier->is_open = true;
+    snprintf(courier->is_metrics ? result->metrics_endpoint : result->endpoint, sizeof result->endpoint, "%s",
+             courier->name);
+    return courier->sender;
+}
+
+static void tell_progress(const struct send_request *request, uint64_t done, uint64_t total)
+{
+    if (request->progress)
+        request->progress(request->context, done, total);
+}
+
+/* ---- a spool ---- */
+
+struct round {
+    const struct send_request *request;
+    struct send_result *result;
+    uint64_t done, total; /* bytes */
+    bool has_stopped;     /* nothing is accepted any more */
+    bool told[2];         /* that there is no courier: for spans, for metrics */
+};
+
+/* STATUS_END: all of it has gone. */
+static enum status send_source(struct courier *courier, struct spool_source *source, int folder,
+                               struct round *round)
+{
+    struct send_result *result = round->result;
+    struct output *sender = sender_of(courier, result);
+    struct spool_record record;
+    for (;;) {
+        struct delivery delivery = {0};
+        uint64_t damaged = 0;
+        enum spool_turn turn = spool_source_next(source, folder, NULL, &record, &damaged);
+        result->lost += damaged;
+        if (turn != SPOOL_RECORD)
+            return turn == SPOOL_NOTHING ? STATUS_END : STATUS_IO;
+        if (!spool_send_record(sender, source, &record, false, &delivery))
+            return STATUS_UNAVAILABLE;
+        *(courier->is_metrics ? &result->points : &result->delivered) += delivery.delivered;
+        result->lost += delivery.lost;
+        result->resent += delivery.resent;
+        spool_source_pass(source, &record, delivery.delivered);
+        (void)spool_source_write_ledger(source);
+        round->done += record.bytes;
+        tell_progress(round->request, round->done, round->total);
+    }
+}
+
+/* `courier` NULL: there is none for it, and it stays. */
+static void send_found(struct courier *courier, const char *name, bool is_metrics, int folder,
+                       struct round *round)
+{
+    struct spool_source source;
+    struct spool_estate estate;
+    enum status status = spool_source_take(&source, folder, name);
+    round->result->busy += status == STATUS_UNAVAILABLE;
+    if (status == STATUS_IO)
+        log_warn("%s.ledger can't be opened: %s", name, strerror(errno));
+    if (status != STATUS_OK)
+        return;
+    spool_estate_read(&source, folder, &estate);
+    round->result->lost_before += estate.lost;
+    if (estate.is_sudden)
+        log_warn("%s", estate.line);
+    bool can_send = courier && !round->has_stopped;
+    status = can_send ? send_source(courier, &source, folder, round) : STATUS_UNAVAILABLE;
+    if (status != STATUS_END) {
+        spool_estate_read(&source, folder, &estate);
+        round->result->left += estate.here;
+        round->has_stopped |= courier != NULL;
+    }
+    if (!courier && !round->told[is_metrics])
+        log_warn(is_metrics ? "there are metrics in the spool, and no place for them: name one by "
+                              "OTEL_METRICS_EXPORTER=otlp and OTEL_EXPORTER_OTLP_METRICS_ENDPOINT"
+                            : "there are spans in the spool, and no place for them: give --endpoint URL");
+    round->told[is_metrics] |= !courier;
+    spool_source_release(&source, folder, status == STATUS_END);
+}
+
+enum status spool_send_folder(struct courier *const couriers[OUTPUT_NUMBERS], const char *path,
+                              const char *only, const struct send_request *request,
+                              struct send_result *result, struct error *err)
+{
+    struct spool_list list;
+    struct round round = {.request = request, .result = result};
+    int folder = spool_folder_open(path, false, err);
+    if (folder < 0)
+        return STATUS_UNAVAILABLE;
+    enum status status = spool_list_read(folder, &list);
+    if (status != STATUS_OK) {
+        close(folder);
+        return error_set(err, status, "can't read the spool %.300s: %s", path, status_text(status));
+    }
+    for (size_t i = 0; i < list.count; i++)
+        round.total += list.sources[i].bytes;
+    for (size_t i = 0; i < list.count; i++) {
+        const struct spool_found_source *found = &list.sources[i];
+        if (!only || strcmp(only, found->name) == 0)
+            send_found(couriers[found->output < OUTPUT_NUMBERS ? found->output : 0], found->name,
+                       found->output == METRICS_OUTPUT, folder, &round);
+    }
+    spool_list_deinit(&list);
+    close(folder);
+    return STATUS_OK;
+}
+
+/* ---- lines ---- */
+
+/* False: nothing takes it. */
+static bool send_line(struct courier *courier, const char *line, size_t bytes, uint32_t spans,
+                      struct send_result *result)
+{
+    const struct iovec part = {.iov_base = (void *)(uintptr_t)line, .iov_len = bytes};
+    const struct stored_body stored = {
+        .parts = &part, .part_count = 1, .spans = spans, .format = BATCH_JSON, .is_kept = true};
+    struct delivery delivery = {0};
+    sender_deliver_stored(sender_of(courier, result), &stored, false, &delivery);
+    result->resent += delivery.resent;
+    if (!delivery.accepted && delivery.reason != COUNTER_lost_refused)
+        return false;
+    result->delivered += delivery.delivered;
+    result->lost += delivery.lost;
+    return true;
+}
+
+enum status spool_send_lines(struct courier *courier, const char *path, const struct send_request *request,
+                             struct send_result *result, struct error *err)
+{
+    char *line = NULL;
+    size_t size = 0, number = 0;
+    ssize_t bytes;
+    bool is_over = false;
+    FILE *file = fopen(path, "re");
+    if (!file)
+        return error_set(err, STATUS_NOT_FOUND, "can't open %.300s: %s", path, strerror(errno));
+    fseeko(file, 0, SEEK_END);
+    uint64_t total = (uint64_t)ftello(file), done = 0;
+    rewind(file);
+    while ((bytes = getline(&line, &size, file)) > 0) {
+        number++;
+        done += (uint64_t)bytes;
+        size_t length = (size_t)bytes - (line[bytes - 1] == '\n');
+        int64_t spans = spool_json_spans(line, length);
+        if (spans < 0 && length > 0)
+            log_warn("%s:%zu: this line is not a whole request in OTLP JSON, and is left out", path, number);
+        if (spans <= 0)
+            continue;
+        is_over |= is_over || !send_line(courier, line, length, (uint32_t)spans, result);
+        if (is_over)
+            result->left += (uint64_t)spans;
+        tell_progress(request, done, total);
+    }
+    free(line);
+    fclose(file);
+    return STATUS_OK;
+}

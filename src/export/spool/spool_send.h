@@ -1,0 +1,29 @@
+/* Delivers what lies on a disk, on the caller's thread: for `cuspan send`. */
+#ifndef CUSPAN_EXPORT_SPOOL_SEND_H
+#define CUSPAN_EXPORT_SPOOL_SEND_H
+
+#include "export/exporter.h"
+#include "model/send_entry.h"
+
+/* One for each output that something may be for. */
+struct courier;
+
+enum status courier_create(const struct output_settings *settings,
+                           const struct exporter_environment *environment,
+                           struct courier **courier) MUST_CHECK;
+void courier_destroy(struct courier *courier);
+
+/* What output number i has written goes to couriers[i]; NULL: it stays, and that is said. `only`: the name of
+ * one of the sources, or NULL. Adds to the result. Stops where nothing is accepted any more. */
+enum status spool_send_folder(struct courier *const couriers[OUTPUT_NUMBERS], const char *path,
+                              const char *only, const struct send_request *request,
+                              struct send_result *result, struct error *err) MUST_CHECK;
+
+/* The lines of a file. It stays as it is. */
+enum status spool_send_lines(struct courier *courier, const char *path, const struct send_request *request,
+                             struct send_result *result, struct error *err) MUST_CHECK;
+
+/* How many spans a request in OTLP JSON has; -1 where it isn't one, or not whole. */
+int64_t spool_json_spans(const char *line, size_t bytes);
+
+#endif

@@ -1,0 +1,210 @@
+#include "export/spool/spool_writer.h"
+
+#include "base/clock.h"
+#include "base/accounting/counters.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#define LOOK_AGAIN_NS (200 * NS_PER_MS)
+
+/* ---- which sources are ours ---- */
+
+static pthread_mutex_t own_lock = PTHREAD_MUTEX_INITIALIZER;
+static char own_sources[2 * OUTPUTS_MAX][SPOOL_SOURCE_BYTES];
+
+static void register_own(const char *from, const char *to)
+{
+    pthread_mutex_lock(&own_lock);
+    for (size_t i = 0; i < 2 * OUTPUTS_MAX; i++) {
+        if (strcmp(own_sources[i], from) != 0)
+            continue;
+        snprintf(own_sources[i], sizeof own_sources[i], "%s", to);
+        break;
+    }
+    pthread_mutex_unlock(&own_lock);
+}
+
+bool spool_writer_owns(const char *source)
+{
+    bool owns = false;
+    pthread_mutex_lock(&own_lock);
+    for (size_t i = 0; i < 2 * OUTPUTS_MAX; i++)
+        owns |= strcmp(own_sources[i], source) == 0;
+    pthread_mutex_unlock(&own_lock);
+    return owns;
+}
+
+/* ---- beginning ---- */
+
+void spool_writer_init(struct spool_writer *writer, const char *path, uint64_t bytes_max)
+{
+    uint64_t share = bytes_max / 16;
+    *writer = (struct spool_writer){.path = path, .bytes_max = bytes_max, .segment = SPOOL_NO_FILE};
+    writer->segment_bytes = share < SPOOL_SEGMENT_MIN   ? SPOOL_SEGMENT_MIN
+                            : share > SPOOL_SEGMENT_MAX ? SPOOL_SEGMENT_MAX
+                                                        : share;
+}
+
+static enum status fail(const struct spool_writer *writer, struct error *err)
+{
+    char reason[128];
+    return error_set(err, STATUS_IO, "can't write to the spool %.300s: %s", writer->path,
+                     strerror_r(errno, reason, sizeof reason));
+}
+
+static void look(struct spool_writer *writer, int folder)
+{
+    struct spool_list list;
+    if (spool_list_read(folder, &list) != STATUS_OK)
+        return;
+    writer->used = list.bytes;
+    writer->looked_at_ns = clock_monotonic_ns();
+    spool_list_deinit(&list);
+}
+
+static enum status begin_source(struct spool_writer *writer, struct spool_source *source, int folder,
+                                unsigned output, struct error *err)
+{
+    char file[SPOOL_FILE_BYTES], temporary[SPOOL_FILE_BYTES + 8];
+    uint32_t random = 0;
+    uint64_t now_ns = clock_read_ns(CLOCK_REALTIME);
+    uint32_t pid = (uint32_t)getpid();
+    if (getrandom(&random, sizeof random, GRND_NONBLOCK) != sizeof random)
+        random = (uint32_t)clock_monotonic_ns();
+    spool_file_close(&writer->segment);
+    spool_file_close(&source->segment); /* the body stays: its reader may be at it */
+    spool_file_close(&source->ledger_file);
+    register_own(source->name, "");
+    spool_source_name(source->name, now_ns, pid, random, output);
+    register_own("", source->name);
+    source->ledger = (struct spool_ledger){
+        .start_ns = now_ns, .pid = pid, .output = output, .made = counter_get(COUNTER_spans_created)};
+    snprintf(source->ledger.program, SPOOL_PROGRAM_BYTES, "%s", program_invocation_short_name);
+    writer->end = (struct spool_end){0};
+    /* It gets its name when it is locked: whoever finds it must not take it for one that nobody holds. */
+    spool_ledger_name(file, source->name);
+    snprintf(temporary, sizeof temporary, "%s.new", file);
+    if (!spool_file_open(&source->ledger_file, folder, temporary, O_RDWR | O_CREAT | O_EXCL))
+        return fail(writer, err);
+    if (spool_file_lock(&source->ledger_file) && spool_source_write_ledger(source) &&
+        spool_source_write_ledger(source) && renameat(folder, temporary, folder, file) == 0)
+        return STATUS_OK;
+    fail(writer, err);
+    unlinkat(folder, temporary, 0);
+    spool_file_close(&source->ledger_file);
+    return STATUS_IO;
+}
+
+static enum status begin_segment(struct spool_writer *writer, struct spool_source *source, int folder,
+                                 struct error *err)
+{
+    char file[SPOOL_FILE_BYTES];
+    uint8_t header[SPOOL_SEGMENT_BYTES];
+    struct spool_segment segment = {writer->end.at.segment + 1, source->ledger.spooled};
+    spool_file_close(&writer->segment);
+    look(writer, folder);
+    spool_segment_name(file, source->name, segment.number);
+    if (!spool_file_open(&writer->segment, folder, file, O_RDWR | O_CREAT | O_EXCL))
+        return fail(writer, err);
+    spool_segment_format(&segment, header);
+    if (!spool_file_write(&writer->segment, header, sizeof header, 0)) {
+        fail(writer, err);
+        spool_file_close(&writer->segment);
+        unlinkat(folder, file, 0);
+        return STATUS_IO;
+    }
+    writer->end.at = (struct spool_position){segment.number, SPOOL_SEGMENT_BYTES};
+    writer->used += SPOOL_SEGMENT_BYTES;
+    return STATUS_OK;
+}
+
+/* Where the last record has been delivered, a segment need not grow to its full size. */
+static bool is_used_up(const struct spool_writer *writer, const struct spool_source *source)
+{
+    const struct spool_position *at = &source->ledger.at, *end = &writer->end.at;
+    bool is_caught_up = at->segment == end->segment && at->offset == end->offset;
+    return end->offset >= (is_caught_up ? SPOOL_SEGMENT_CAUGHT_UP : writer->segment_bytes);
+}
+
+static enum status prepare(struct spool_writer *writer, struct spool_source *source, unsigned output,
+                           uint64_t bytes, struct error *err)
+{
+    enum status status = STATUS_OK;
+    bool has_source = spool_file_is_held(&source->ledger_file);
+    bool has_segment = has_source && spool_file_is_held(&writer->segment) && !is_used_up(writer, source);
+    bool is_full = writer->used + bytes > writer->bytes_max;
+    if (has_segment && !is_full)
+        return STATUS_OK;
+    if (is_full && writer->looked_at_ns && clock_monotonic_ns() - writer->looked_at_ns < LOOK_AGAIN_NS)
+        return STATUS_FULL;
+    int folder = spool_folder_open(writer->path, true, err);
+    if (folder < 0)
+        return STATUS_IO;
+    look(writer, folder);
+    if (writer->used + bytes > writer->bytes_max)
+        status = STATUS_FULL;
+    if (status == STATUS_OK && !has_source)
+        status = begin_source(writer, source, folder, output, err);
+    if (status == STATUS_OK && !has_segment)
+        status = begin_segment(writer, source, folder, err);
+    close(folder);
+    return status;
+}
+
+/* ---- appending ---- */
+
+/* The header last: where it stands, its body does. */
+static bool write_record(struct spool_writer *writer, const struct spool_record *record,
+                         const struct iovec *parts, size_t part_count)
+{
+    uint8_t header[SPOOL_RECORD_BYTES];
+    uint64_t offset = writer->end.at.offset + SPOOL_RECORD_BYTES;
+    for (size_t i = 0; i < part_count; i++) {
+        if (!spool_file_write(&writer->segment, parts[i].iov_base, parts[i].iov_len, offset))
+            return false;
+        offset += parts[i].iov_len;
+    }
+    spool_record_format(record, header);
+    return spool_file_write(&writer->segment, header, sizeof header, writer->end.at.offset);
+}
+
+enum status spool_writer_append(struct spool_writer *writer, struct spool_source *source, unsigned output,
+                                struct spool_record *record, const struct iovec *parts, size_t part_count,
+                                struct error *err)
+{
+    record->bytes = record->body_crc = 0;
+    for (size_t i = 0; i < part_count; i++) {
+        record->bytes += (uint32_t)parts[i].iov_len;
+        record->body_crc = spool_crc(record->body_crc, parts[i].iov_base, parts[i].iov_len);
+    }
+    uint64_t bytes = SPOOL_RECORD_BYTES + record->bytes;
+    enum status status = prepare(writer, source, output, bytes, err);
+    if (status != STATUS_OK)
+        return status;
+    if (!write_record(writer, record, parts, part_count)) {
+        status = fail(writer, err);
+        /* What is left of it can't be taken for a record; the room is given back. */
+        (void)!ftruncate(writer->segment.fd, (off_t)writer->end.at.offset);
+        return status;
+    }
+    source->ledger.spooled += record->spans;
+    source->ledger.made = counter_get(COUNTER_spans_created);
+    writer->end.at.offset += bytes;
+    writer->end.spans = source->ledger.spooled;
+    writer->used += bytes;
+    (void)spool_source_write_ledger(source);
+    return STATUS_OK;
+}
+
+void spool_writer_deinit(struct spool_writer *writer, const char *source)
+{
+    spool_file_close(&writer->segment);
+    register_own(source, "");
+    writer->end = (struct spool_end){0};
+}

@@ -1,0 +1,142 @@
+/* Metrics: the table of all that cuspan sends, and their data points on the way from agent to encode.
+ * docs/metrics.md is made of this table. */
+#ifndef CUSPAN_MODEL_METRICS_H
+#define CUSPAN_MODEL_METRICS_H
+
+#include "model/metrics/live_stats.h"
+#include "model/span.h"
+
+#include <stdio.h>
+
+enum metric_type {
+    METRIC_SUM,     /* monotonic */
+    METRIC_UP_DOWN, /* a sum that also falls: cumulative whatever is preferred */
+    METRIC_GAUGE,
+    METRIC_HISTOGRAM /* of durations, in seconds */
+};
+
+enum metric_value {
+    METRIC_INT,
+    METRIC_SECONDS, /* leaves as a double, and comes as ns */
+    METRIC_DOUBLE
+};
+
+#define DEVICE_ATTRS  "hw.id, cuda.device.id"
+#define HW_ATTRS      "hw.id, hw.name, hw.model, hw.vendor"
+#define COUNTER_ATTRS DEVICE_ATTRS ", cuda.counter.name"
+#define OWN_ATTRS     "otel.component.type, otel.component.name"
+
+/* X(identifier, name, unit, type, value, attributes, what it counts) */
+#define METRICS(X)                                                                                           \
+    X(CALLS, "cuda.calls", "{call}", SUM, INT, "", "Runtime and driver API calls that were captured.")       \
+    X(CALL_ERRORS, "cuda.call.errors", "{call}", SUM, INT, "", "Of them, those that failed.")                \
+    X(CALL_TIME, "cuda.call.time", "s", SUM, SECONDS, "", "Time in those calls; threads add up.")            \
+    X(WAIT_TIME, "cuda.wait.time", "s", SUM, SECONDS, "",                                                    \
+      "Of it, in calls that wait for the GPU, a stream or an event.")                                        \
+    X(LAUNCHES, "cuda.launches", "{call}", SUM, INT, "", "Calls that launch a kernel or a graph.")           \
+    X(LAUNCH_LATENCY, "cuda.launch.latency", "s", HISTOGRAM, SECONDS, DEVICE_ATTRS,                          \
+      "From the begin of a call to the begin of its kernel.")                                                \
+    X(KERNEL_DURATION, "cuda.kernel.duration", "s", HISTOGRAM, SECONDS,                                      \
+      DEVICE_ATTRS ", cuda.kernel.short_name or otel.metric.overflow",                                       \
+      "How long kernels ran, by name; beyond 256 names, the others together.")                               \
+    X(GRAPHS, "cuda.graph.executions", "{execution}", SUM, INT, DEVICE_ATTRS, "Executions of CUDA graphs.")  \
+    X(GRAPH_TIME, "cuda.graph.time", "s", SUM, SECONDS, DEVICE_ATTRS, "Time that they took.")                \
+    X(COPY_DURATION, "cuda.memcpy.duration", "s", HISTOGRAM, SECONDS, DEVICE_ATTRS ", cuda.memcpy.kind",     \
+      "How long copies ran.")                                                                                \
+    X(COPY_BYTES, "cuda.memcpy.io", "By", SUM, INT, DEVICE_ATTRS ", cuda.memcpy.kind", "Bytes copied.")      \
+    X(FILL_DURATION, "cuda.memset.duration", "s", HISTOGRAM, SECONDS, DEVICE_ATTRS, "How long fills ran.")   \
+    X(FILL_BYTES, "cuda.memset.io", "By", SUM, INT, DEVICE_ATTRS, "Bytes filled.")                           \
+    X(BUSY_TIME, "cuda.gpu.busy_time", "s", SUM, SECONDS, DEVICE_ATTRS,                                      \
+      "Time in which the process had the GPU at work; what overlaps counts once.")                           \
+    X(MEMORY_LIVE, "cuda.memory.live", "By", GAUGE, INT, DEVICE_ATTRS ", cuda.memory.kind",                  \
+      "Memory that the program holds.")                                                                      \
+    X(MEMORY_PEAK, "cuda.memory.peak", "By", GAUGE, INT, DEVICE_ATTRS ", cuda.memory.kind",                  \
+      "The most that it held so far.")                                                                       \
+    X(COUNTER_THROUGHPUT_MEAN, "cuda.counter.throughput.mean", "By/s", GAUGE, DOUBLE, COUNTER_ATTRS,         \
+      "Bytes a second that a hardware counter counted on the whole GPU, over the interval.")                 \
+    X(COUNTER_THROUGHPUT_MIN, "cuda.counter.throughput.min", "By/s", GAUGE, DOUBLE, COUNTER_ATTRS,           \
+      "Bytes a second that a hardware counter counted on the whole GPU, in the least of its samples.")       \
+    X(COUNTER_THROUGHPUT_MAX, "cuda.counter.throughput.max", "By/s", GAUGE, DOUBLE, COUNTER_ATTRS,           \
+      "Bytes a second that a hardware counter counted on the whole GPU, in the most of its samples.")        \
+    X(COUNTER_RATE_MEAN, "cuda.counter.rate.mean", "{event}/s", GAUGE, DOUBLE, COUNTER_ATTRS,                \
+      "What else a hardware counter counted on the whole GPU, a second, over the interval.")                 \
+    X(COUNTER_RATE_MIN, "cuda.counter.rate.min", "{event}/s", GAUGE, DOUBLE, COUNTER_ATTRS,                  \
+      "What else a hardware counter counted on the whole GPU, a second, in the least of its samples.")       \
+    X(COUNTER_RATE_MAX, "cuda.counter.rate.max", "{event}/s", GAUGE, DOUBLE, COUNTER_ATTRS,                  \
+      "What else a hardware counter counted on the whole GPU, a second, in the most of its samples.")        \
+    X(COUNTER_RATIO_MEAN, "cuda.counter.ratio.mean", "1", GAUGE, DOUBLE, COUNTER_ATTRS,                      \
+      "Shares, and what is by cycle, of hardware counters of the whole GPU, over the interval.")             \
+    X(COUNTER_RATIO_MIN, "cuda.counter.ratio.min", "1", GAUGE, DOUBLE, COUNTER_ATTRS,                        \
+      "Shares, and what is by cycle, of hardware counters of the whole GPU, in the least of its samples.")   \
+    X(COUNTER_RATIO_MAX, "cuda.counter.ratio.max", "1", GAUGE, DOUBLE, COUNTER_ATTRS,                        \
+      "Shares, and what is by cycle, of hardware counters of the whole GPU, in the most of its samples.")    \
+    X(HW_UTILIZATION, "hw.gpu.utilization", "1", GAUGE, DOUBLE, HW_ATTRS,                                    \
+      "Share of time in which a kernel ran, of any process, by NVML.")                                       \
+    X(HW_MEMORY_LIMIT, "hw.gpu.memory.limit", "By", UP_DOWN, INT, HW_ATTRS, "Memory that the GPU has.")      \
+    X(HW_MEMORY_USAGE, "hw.gpu.memory.usage", "By", UP_DOWN, INT, HW_ATTRS, "Of it, in use by any process.") \
+    X(HW_MEMORY_UTILIZATION, "hw.gpu.memory.utilization", "1", GAUGE, DOUBLE, HW_ATTRS,                      \
+      "The share of it that is in use.")                                                                     \
+    X(HW_TEMPERATURE, "hw.temperature", "Cel", GAUGE, INT, HW_ATTRS ", hw.type", "The GPU's temperature.")   \
+    X(HW_POWER, "hw.power", "W", GAUGE, DOUBLE, HW_ATTRS ", hw.type", "What the GPU draws.")                 \
+    X(HW_ENERGY, "hw.energy", "J", SUM, DOUBLE, HW_ATTRS ", hw.type",                                        \
+      "What it has drawn since the driver was loaded.")                                                      \
+    X(QUEUE_SIZE, "otel.sdk.processor.span.queue.size", "{span}", UP_DOWN, INT, OWN_ATTRS,                   \
+      "Spans that wait for their export.")                                                                   \
+    X(QUEUE_CAPACITY, "otel.sdk.processor.span.queue.capacity", "{span}", UP_DOWN, INT, OWN_ATTRS,           \
+      "How many can.")                                                                                       \
+    X(PROCESSED, "otel.sdk.processor.span.processed", "{span}", SUM, INT, OWN_ATTRS ", error.type",          \
+      "Spans that went through the queue; with error.type queue_full, those that found it full.")            \
+    X(INFLIGHT, "otel.sdk.exporter.span.inflight", "{span}", UP_DOWN, INT, OWN_ATTRS,                        \
+      "Spans in requests that have no answer yet.")                                                          \
+    X(EXPORTED, "otel.sdk.exporter.span.exported", "{span}", SUM, INT, OWN_ATTRS ", error.type",             \
+      "Spans whose export ended; with error.type, those that were not delivered.")                           \
+    X(OPERATION_DURATION, "otel.sdk.exporter.operation.duration", "s", HISTOGRAM, SECONDS,                   \
+      OWN_ATTRS ", error.type, http.response.status_code",                                                   \
+      "How long exports took, of spans and of metrics, with their retries.")                                 \
+    X(LOST, "cuspan.lost", "{item}", SUM, INT, "cuspan.lost.reason",                                         \
+      "What was captured and did not get through, by reason.")                                               \
+    X(CPU_TIME, "cuspan.cpu.time", "s", SUM, SECONDS, "", "CPU time of cuspan's pipeline thread.")
+
+enum metric {
+#define METRIC_ID(id, name, unit, type, value, attributes, text) METRIC_##id,
+    METRICS(METRIC_ID)
+#undef METRIC_ID
+        METRIC_COUNT
+};
+
+struct metric_info {
+    const char *name, *unit, *description, *attributes;
+    uint8_t type;  /* enum metric_type */
+    uint8_t value; /* enum metric_value */
+};
+extern const struct metric_info metric_table[METRIC_COUNT];
+
+#define METRIC_ATTRS_MAX 6
+
+/* The meter that all are of: the scope of spans and metrics. */
+#define METER_NAME       "cuspan"
+#define METER_SCHEMA_URL "https://opentelemetry.io/schemas/1.44.0"
+
+/* One measurement; what it points at is borrowed. */
+struct metric_point {
+    uint64_t start_ns, time_ns;
+    uint32_t attr_count;
+    struct span_attr attrs[METRIC_ATTRS_MAX];
+    union {
+        uint64_t i; /* INT; SECONDS: ns */
+        double d;
+        const struct histogram *histogram;
+    };
+};
+
+struct metric_points {
+    const struct metric_info *info; /* under which they leave: the table's, or a view's */
+    bool is_delta;
+    uint32_t count;
+    const struct metric_point *points;
+};
+
+/* The table of docs/metrics.md. */
+void metrics_print(FILE *out);
+
+#endif

@@ -1,0 +1,31 @@
+/* What the double's two ways of counting have in common: ranges (profiler.c) and samples (pm_sampling.c). */
+#ifndef CUSPAN_REPLAY_COUNTING_H
+#define CUSPAN_REPLAY_COUNTING_H
+
+#include "abi/profiler_abi.h"
+#include "replay/faults.h"
+#include "replay/replay_state.h"
+#include "replay/host_watch.h"
+
+#include <stdbool.h>
+
+/* At the begin of each call. */
+#define RETURN_IF_BAD(params)                                                                                \
+    watch_cupti(__func__);                                                                                   \
+    if (!(params) || (params)->structSize == 0)                                                              \
+        return CUPTI_INVALID_PARAMETER;                                                                      \
+    if (fault(FAULT_NOT_INITIALIZED) || !replay.is_loaded || atomic_load(&replay.is_gone))                   \
+        return CUPTI_NOT_INITIALIZED;                                                                        \
+    if (fault_call(__func__))                                                                                \
+    return CUPTI_UNKNOWN
+
+/* Whether the made-up chip can sample this metric. */
+bool samples_have(const char *metric);
+
+/* All of them, GPU_COUNTERS_MAX at most; returns how many. */
+size_t samples_list(const char **metrics);
+
+/* cuptiProfilerHostEvaluateToGpuValues, of an image of samples. */
+uint32_t samples_evaluate(struct profiler_evaluate *params);
+
+#endif

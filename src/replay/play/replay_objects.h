@@ -1,0 +1,19 @@
+/* Contexts and streams: their handles, as the recorded program had them, and CUPTI's IDs. */
+#ifndef CUSPAN_REPLAY_OBJECTS_H
+#define CUSPAN_REPLAY_OBJECTS_H
+
+#include "abi/cupti_abi.h"
+#include "model/record.h"
+
+/* NULL for 0. */
+cuda_context_handle objects_context(uint32_t context_id);
+/* A resource event has happened. */
+void objects_note(const struct resource_record *resource);
+
+/* CUPTI's answers: an enum cupti_result. */
+uint32_t objects_context_id(cuda_context_handle context, uint32_t *id);
+uint32_t objects_device_id(cuda_context_handle context, uint32_t *id);
+uint32_t objects_stream_id(cuda_context_handle context, cuda_stream_handle stream, uint32_t *id);
+uint32_t objects_graph_id(const void *graph, uint64_t *id);
+
+#endif

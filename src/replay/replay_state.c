@@ -1,0 +1,168 @@
+#include "replay/replay_state.h"
+
+#include "recording/replay_seam.h"
+
+#include "replay/faults.h"
+#include "replay/play/replay_records.h"
+#include "replay/host_watch.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+_Thread_local uint32_t replay_call;
+
+struct replay_state replay = {.version = 130500, .is_patient = true};
+
+REPLAY_EXPORT extern cuspan_replay_room_fn *cuspan_replay_room;
+cuspan_replay_room_fn *cuspan_replay_room;
+
+REPLAY_EXPORT cuspan_replay_load_fn cuspan_replay_load;
+REPLAY_EXPORT cuspan_replay_waits_fn cuspan_replay_waits;
+REPLAY_EXPORT cuspan_replay_program_fn cuspan_replay_program;
+REPLAY_EXPORT cuspan_replay_counters_fn cuspan_replay_counters;
+REPLAY_EXPORT cuspan_replay_links_fn cuspan_replay_links;
+
+/* What cuptiGetVersion answers in each release. */
+static const struct {
+    const char *release;
+    uint32_t version;
+} versions[] = {
+    {"12.0", 18},     {"12.1", 18},     {"12.2", 20},     {"12.3", 21},     {"12.4", 22},
+    {"12.5", 23},     {"12.6", 24},     {"12.8", 26},     {"12.9", 28},     {"13.0", 130001},
+    {"13.1", 130101}, {"13.2", 130202}, {"13.3", 130301}, {"13.4", 130401}, {"13.5", 130500},
+};
+
+static enum status read_version(struct error *err)
+{
+    const char *release = getenv("CUSPAN_REPLAY_VERSION");
+    if (!release || !*release)
+        return STATUS_OK;
+    for (size_t i = 0; i < sizeof versions / sizeof *versions; i++) {
+        if (strcmp(versions[i].release, release) == 0) {
+            replay.version = versions[i].version;
+            return STATUS_OK;
+        }
+    }
+    return error_set(err, STATUS_INVALID,
+                     "there is no CUPTI of CUDA %s to pose as; 12.0 to 12.6, 12.8, 12.9 and 13.0 to "
+                     "13.5 are known",
+                     release);
+}
+
+static enum status read_first_correlation(struct error *err)
+{
+    const char *text = getenv("CUSPAN_REPLAY_FIRST_CORRELATION");
+    char *end = NULL;
+    replay.first_correlation = replay.timeline.correlation_min;
+    if (!text || !*text)
+        return STATUS_OK;
+    replay.first_correlation = strtoull(text, &end, 0);
+    if (*end != '\0' || replay.first_correlation == 0 || replay.first_correlation > UINT32_MAX)
+        return error_set(err, STATUS_INVALID, "CUSPAN_REPLAY_FIRST_CORRELATION: \"%s\" is no ID from 1 to %u",
+                         text, UINT32_MAX);
+    return STATUS_OK;
+}
+
+static void in_child(void)
+{
+    records_release();
+    watch_forked_child();
+}
+
+enum status cuspan_replay_load(const char *path, struct error *err)
+{
+    if (replay.is_loaded)
+        return error_set(err, STATUS_INVALID, "%s: a recording is loaded already", path);
+    enum status status = faults_parse(getenv("CUSPAN_REPLAY_FAIL"), err);
+    watch_init();
+    if (status == STATUS_OK)
+        status = read_version(err);
+    if (status == STATUS_OK)
+        status = timeline_load(path, (uint32_t)fault(FAULT_OUT_OF_ORDER), &replay.timeline, err);
+    if (status == STATUS_OK)
+        status = read_first_correlation(err);
+    if (status != STATUS_OK)
+        return status;
+    replay.shift = (struct shift){.correlation = replay.first_correlation};
+    atomic_store(&replay.latest_ns, replay.timeline.first_ns);
+    pthread_atfork(records_hold, records_release, in_child);
+    replay.is_loaded = true;
+    return STATUS_OK;
+}
+
+uint32_t replay_correlation(uint32_t recorded)
+{
+    if (recorded == 0)
+        return 0;
+    uint64_t id = replay.shift.correlation + (recorded - replay.timeline.correlation_min);
+    return (uint32_t)(1 + (id - 1) % UINT32_MAX);
+}
+
+static _Atomic uint32_t first_failed; /* the first call that reported the assert; 0: none has */
+
+bool replay_call_fails(uint32_t recorded, bool waits)
+{
+    uint32_t id = replay_correlation(recorded), first = atomic_load(&first_failed);
+    if (!fault(FAULT_ASSERT) || !id)
+        return false;
+    if (!first && waits && id > fault(FAULT_ASSERT))
+        atomic_store(&first_failed, first = id);
+    return first && id >= first;
+}
+
+bool replay_work_never_comes(uint32_t recorded)
+{
+    uint32_t first = atomic_load(&first_failed);
+    return first && replay_correlation(recorded) > first;
+}
+
+bool replay_work_is_stopped(uint32_t recorded)
+{
+    return fault(FAULT_ASSERT) && replay_correlation(recorded) >= fault(FAULT_ASSERT);
+}
+
+uint64_t replay_time(uint64_t recorded)
+{
+    return recorded ? recorded + replay.shift.time_ns : 0;
+}
+
+bool replay_has_room(void)
+{
+    return !replay.is_patient || !cuspan_replay_room || cuspan_replay_room();
+}
+
+int cuspan_replay_waits(void)
+{
+    return replay.is_patient && !fault(FAULT_NO_PATIENCE);
+}
+
+const char *cuspan_replay_links(const char *uuid)
+{
+    return timeline_links(&replay.timeline, uuid);
+}
+
+const char *cuspan_replay_program(void)
+{
+    return replay.timeline.program[0] ? replay.timeline.program : NULL;
+}
+
+const char *cuspan_replay_counters(void)
+{
+    static char list[sizeof replay.timeline.counters + GPU_COUNTERS_MAX];
+    size_t length = 0;
+    for (size_t i = 0; i < replay.timeline.counter_count; i++)
+        length += (size_t)snprintf(list + length, sizeof list - length, "%s%s", i ? "," : "",
+                                   replay.timeline.counters[i]);
+    return length ? list : NULL;
+}
+
+/* Who never plays, and asks what the chip can count, names a recording. */
+__attribute__((constructor)) static void load_named(void)
+{
+    struct error err;
+    const char *path = getenv("CUSPAN_REPLAY_CHIP");
+    if (path && cuspan_replay_load(path, &err) != STATUS_OK)
+        fprintf(stderr, "%s\n", err.text);
+}

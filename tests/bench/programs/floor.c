@@ -1,0 +1,211 @@
+/* The floor: an injected library with exactly the callbacks, activity kinds, fields and buffers that cuspan
+ * has on by the same configuration, and handlers that do nothing. What a program costs under it is CUPTI's
+ * own price; what it costs more under libcuspan.so is ours. It is cuspan's capture stage, but for
+ * callbacks.c, which this file stands in for.
+ *
+ * Where CUSPAN_FLOOR_OFF_FILE names a file, it switches itself off, for good and unsubscribed, once that file
+ * is there: then a program goes on in which CUPTI was used once. With CUSPAN_FLOOR_KEEPS=callbacks the
+ * records alone go off, as while cuspan sleeps. The program makes the file when it has worked a little, and
+ * waits a little before it measures; a line on standard error says that it is done, and how many buffers of
+ * records there were. */
+#include "agent/lifecycle/agent.h"
+#include "base/clock.h"
+#include "capture/context/sdk_context.h"
+#include "capture/activity/buffers.h"
+#include "capture/callbacks/callbacks.h"
+#include "capture/capture.h"
+#include "capture/cupti/switches.h"
+#include "capture/context/thread_context.h"
+#include "capture/sleep/sleep_control.h"
+#include "config/config.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+_Atomic uint8_t mode_now;
+_Atomic uint64_t mode_on_since;
+struct callbacks_signals callbacks_signals;
+void (*callbacks_on_graph)(void);
+
+enum status callbacks_init(bool parameters)
+{
+    (void)parameters;
+    return STATUS_OK;
+}
+
+bool wake_is_ending(void)
+{
+    return false;
+}
+
+void wake_set_ending(uint32_t wait_ms)
+{
+    (void)wait_ms;
+}
+
+void sdk_context_look(void) {}
+
+bool callbacks_make_graph(enum call_domain domain, uint32_t cbid)
+{
+    (void)domain, (void)cbid;
+    return false;
+}
+
+void callbacks_leave_out(enum call_domain domain, uint32_t cbid)
+{
+    (void)domain, (void)cbid;
+}
+
+/* Nor walks it stacks. */
+void callbacks_take_stack(enum call_domain domain, uint32_t cbid)
+{
+    (void)domain, (void)cbid;
+}
+
+bool callbacks_is_bound(enum call_domain domain, uint32_t cbid)
+{
+    (void)domain, (void)cbid;
+    return false;
+}
+
+void callbacks_bound(enum call_domain domain, uint32_t cbid)
+{
+    (void)domain, (void)cbid;
+}
+
+__thread struct thread_context *thread_context_self __attribute__((tls_model("initial-exec")));
+
+void callbacks_count(enum call_domain domain, uint32_t cbid)
+{
+    (void)domain, (void)cbid;
+}
+
+/* The floor is always awake. */
+void wake_start(const struct settings *settings, bool is_replay)
+{
+    (void)settings, (void)is_replay;
+}
+
+void wake_stop(void) {}
+
+void wake_finish(void) {}
+
+void wake_suspend(void) {}
+
+void wake_resume(void) {}
+
+bool wake_service(void)
+{
+    return false;
+}
+
+bool wake_is_tracing(void)
+{
+    return true;
+}
+
+bool wake_begin_tracing(void)
+{
+    return false;
+}
+
+bool wake_end_tracing(void)
+{
+    return false;
+}
+
+bool wake_is_foreseen(const struct settings *settings, bool by_program)
+{
+    (void)settings, (void)by_program;
+    return false;
+}
+
+bool wake_slept_at(uint64_t time_ns)
+{
+    (void)time_ns;
+    return false;
+}
+
+void wake_set_session(bool is_sampled)
+{
+    (void)is_sampled;
+}
+
+void callbacks_handle(void *userdata, uint32_t domain, uint32_t cbid, const void *data)
+{
+    (void)userdata, (void)domain, (void)cbid, (void)data;
+}
+
+static const char *read_environment(const char *name, void *context)
+{
+    (void)context;
+    return getenv(name);
+}
+
+static unsigned give_back_buffers(void)
+{
+    struct activity_buffer *buffer;
+    unsigned count = 0;
+    for (; (buffer = buffers_take_finished()) != NULL; count++)
+        buffers_give_back(buffer);
+    return count;
+}
+
+/* The program waits meanwhile, so no call is in flight whose callbacks this takes away. True: all is off. */
+static bool switch_off(unsigned buffers)
+{
+    const char *keeps = getenv("CUSPAN_FLOOR_KEEPS");
+    bool keeps_callbacks = keeps && strcmp(keeps, "callbacks") == 0;
+    if (keeps_callbacks) {
+        switches_lock();
+        switches_records(false);
+        switches_unlock();
+    } else {
+        switches_off();
+    }
+    fprintf(stderr, "floor: %s off after %u buffers\n", keeps_callbacks ? "records" : "all", buffers);
+    return !keeps_callbacks;
+}
+
+static void *return_buffers(void *unused)
+{
+    (void)unused;
+    const char *off_file = getenv("CUSPAN_FLOOR_OFF_FILE");
+    struct timespec pause = {0, 1000000};
+    unsigned buffers = 0;
+    for (bool is_on = true;;) {
+        buffers += give_back_buffers();
+        if (is_on)
+            capture_service(clock_monotonic_ns());
+        if (off_file && buffers && access(off_file, F_OK) == 0) {
+            is_on = !switch_off(buffers);
+            off_file = NULL;
+        }
+        nanosleep(&pause, NULL);
+    }
+    return NULL;
+}
+
+int InitializeInjection(void)
+{
+    static atomic_flag has_begun = ATOMIC_FLAG_INIT;
+    static struct settings settings;
+    static struct config_report report;
+    static struct capture_info info;
+    struct config_input input = {.getenv = read_environment};
+    struct error err;
+    pthread_t thread;
+    if (atomic_flag_test_and_set(&has_begun))
+        return 1;
+    if (config_load(&input, &settings, &report) != STATUS_OK)
+        fprintf(stderr, "floor: can't start: settings\n");
+    else if (capture_start(&settings, ".", false, &info, &err) != STATUS_OK)
+        fprintf(stderr, "floor: can't start: %s\n", err.text);
+    else if (pthread_create(&thread, NULL, return_buffers, NULL) != 0)
+        fprintf(stderr, "floor: can't start: no thread\n");
+    return 1;
+}

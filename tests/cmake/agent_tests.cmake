@@ -1,0 +1,142 @@
+# The agent is one shared library that hides all: its modules are tested from their sources.
+find_library(CJSON_LIBRARY cjson REQUIRED)
+cuspan_unit_test(report cuspan_capture ${CJSON_LIBRARY})
+target_sources(report_test PRIVATE src/agent/lifecycle/report.c src/agent/metrics/agent_overhead.c src/agent/lifecycle/shutdown.c src/export/last_error.c)
+cuspan_unit_test(series cuspan_model)
+target_sources(series_test PRIVATE src/agent/metrics/series.c)
+cuspan_unit_test(outputs cuspan_encode cuspan_export)
+target_sources(outputs_test PRIVATE src/agent/pipeline/outputs.c)
+target_include_directories(outputs_test PRIVATE tests/unit)
+cuspan_unit_test(detect cuspan_model)
+target_sources(detect_test PRIVATE src/agent/resource/detect.c src/agent/resource/self_env.c src/agent/resource/deployment.c)
+cuspan_unit_test(device_links cuspan_model)
+target_sources(device_links_test PRIVATE src/agent/resource/device_links.c src/agent/resource/detect.c src/agent/resource/self_env.c src/agent/resource/deployment.c)
+cuspan_unit_test(process_resource cuspan_capture cuspan_encode)
+target_sources(process_resource_test PRIVATE src/agent/resource/process_resource.c src/agent/resource/process_context.c src/agent/resource/published_context.c
+               src/agent/resource/detect.c src/agent/resource/self_env.c src/agent/resource/deployment.c)
+foreach(module deployment process_context)
+  cuspan_unit_test(${module} cuspan_model)
+  target_sources(${module}_test PRIVATE src/agent/resource/${module}.c src/agent/resource/self_env.c)
+endforeach()
+cuspan_unit_test(child_environment ${CMAKE_DL_LIBS})
+cuspan_unit_test(discard_sink cuspan_base)
+target_sources(discard_sink_test PRIVATE src/agent/pipeline/discard_sink.c)
+cuspan_unit_test(recorder cuspan_capture cuspan_recording)
+target_sources(recorder_test PRIVATE src/agent/pipeline/recorder.c)
+
+# The real agent on real recordings, in the CLI and in a host of its own that does what the driver does.
+add_executable(agent_host tests/integration/hosts/host.c)
+target_link_libraries(agent_host PRIVATE Threads::Threads ${CMAKE_DL_LIBS} m)
+# Its functions' names are there for the loader.
+add_executable(stack_host tests/integration/hosts/stack_host.c)
+target_include_directories(stack_host PRIVATE src)
+target_link_libraries(stack_host PRIVATE Threads::Threads ${CMAKE_DL_LIBS})
+set_target_properties(stack_host PROPERTIES ENABLE_EXPORTS ON)
+if(NOT CUSPAN_SANITIZE)
+  add_test(NAME integration/stacks COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/agent/stacks_test.py --build ${CMAKE_BINARY_DIR})
+endif()
+cuspan_unit_test(stack_text cuspan_correlate ${CMAKE_DL_LIBS})
+target_sources(stack_text_test PRIVATE src/agent/pipeline/stack_text.c src/capture/callbacks/call_stack.c)
+set_target_properties(stack_text_test PROPERTIES ENABLE_EXPORTS ON)
+add_executable(api_host tests/integration/hosts/api_host.c)
+target_link_libraries(api_host PRIVATE ${CMAKE_DL_LIBS})
+add_executable(control_host tests/integration/hosts/control_host.c)
+target_link_libraries(control_host PRIVATE ${CMAKE_DL_LIBS})
+add_executable(cycling_host tests/integration/hosts/cycling_host.c)
+target_include_directories(cycling_host PRIVATE src)
+target_link_libraries(cycling_host PRIVATE Threads::Threads ${CMAKE_DL_LIBS})
+set(control_cycles 1000)
+set(control_groups Waiting Commands Socket Figures Stopping Release Cycles)
+if(CUSPAN_SANITIZE)
+  set(control_cycles 100)
+endif()
+if(CUSPAN_SANITIZE STREQUAL "thread") # the others have nothing of threads that these haven't
+  set(control_groups Stopping Release Cycles)
+endif()
+foreach(group ${control_groups})
+  string(TOLOWER ${group} name)
+  add_test(NAME integration/control_${name}
+           COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/agent/control_test.py --build ${CMAKE_BINARY_DIR}
+                   --sanitizers "${CUSPAN_SANITIZE}" --cycles ${control_cycles} ${group})
+endforeach()
+add_executable(publish_host tests/integration/hosts/publish_host.c tests/unit/support/thread_ctx_reader.c)
+target_include_directories(publish_host PRIVATE src tests/unit)
+target_link_libraries(publish_host PRIVATE ${CMAKE_DL_LIBS})
+add_dependencies(publish_host cuspan_thread_ctx)
+add_executable(polling_host tests/integration/hosts/polling_host.c)
+target_include_directories(polling_host PRIVATE src)
+target_link_libraries(polling_host PRIVATE Threads::Threads ${CMAKE_DL_LIBS})
+# Each way in which a host ends, and what a good guest leaves alone meanwhile.
+add_executable(exit_host tests/integration/hosts/exit_host.c tests/integration/hosts/exit_host_throw.cpp)
+target_include_directories(exit_host PRIVATE src include)
+target_link_libraries(exit_host PRIVATE Threads::Threads ${CMAKE_DL_LIBS})
+add_executable(manners_host tests/integration/hosts/manners_host.c)
+target_include_directories(manners_host PRIVATE src)
+target_link_libraries(manners_host PRIVATE Threads::Threads ${CMAKE_DL_LIBS})
+set_target_properties(manners_host PROPERTIES ENABLE_EXPORTS ON C_VISIBILITY_PRESET default)
+add_library(fake_driver SHARED tests/integration/doubles/fake_driver.c)
+set_target_properties(fake_driver PROPERTIES OUTPUT_NAME cuda SOVERSION 1 C_VISIBILITY_PRESET default
+                      LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fake_driver)
+foreach(group Children Manners Taken)
+  string(TOLOWER ${group} name)
+  add_test(NAME integration/guest_${name}
+           COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/agent/guest_test.py --build ${CMAKE_BINARY_DIR}
+                   --sanitizers "${CUSPAN_SANITIZE}" ${group})
+endforeach()
+# Under ThreadSanitizer these two groups of many processes take minutes, and time out; its runtime follows signals its own way.
+set(exits_groups Exits Signals Shutdown)
+if(CUSPAN_SANITIZE STREQUAL "thread")
+  set(exits_groups Shutdown)
+endif()
+foreach(group ${exits_groups})
+  string(TOLOWER ${group} name)
+  add_test(NAME integration/exits_${name}
+           COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/agent/exits_test.py --build ${CMAKE_BINARY_DIR}
+                   --sanitizers "${CUSPAN_SANITIZE}" ${group})
+endforeach()
+if(NOT CUSPAN_SANITIZE) # their allocator is another
+  add_executable(agent_host_watched tests/integration/hosts/host.c tests/integration/hosts/host_watch.c)
+  target_link_libraries(agent_host_watched PRIVATE Threads::Threads ${CMAKE_DL_LIBS} m)
+  set_target_properties(agent_host_watched PROPERTIES ENABLE_EXPORTS ON C_VISIBILITY_PRESET default)
+endif()
+foreach(group Replay Graphs Repeat Faults Overload Host Published Library Control Soak Requests Summary Context Outputs Command
+        Processes Filters)
+  string(TOLOWER ${group} name)
+  add_test(NAME integration/agent_${name}
+           COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/agent/agent_test.py --build ${CMAKE_BINARY_DIR}
+                   --sanitizers "${CUSPAN_SANITIZE}" ${group})
+endforeach()
+add_test(NAME integration/processes_check COMMAND ${CMAKE_SOURCE_DIR}/tests/gpu/processes_check_test.py)
+# It holds the agent to deadlines of half a second: not beside others that take both processors.
+set_tests_properties(integration/agent_host PROPERTIES RUN_SERIAL TRUE)
+
+# NVTX's handlers with a witness in place of the agent, for tests/integration/agent/nvtx_test.py.
+add_library(nvtx_witness SHARED tests/integration/doubles/nvtx_witness.c src/capture/nvtx/nvtx.c src/capture/nvtx/nvtx_names.c src/capture/nvtx/nvtx_payload.c)
+target_link_libraries(nvtx_witness PRIVATE cuspan_base)
+set_target_properties(nvtx_witness PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
+
+# The agent with invariants that don't hold (CUSPAN_BREAK names a file): all files that have any, compiled anew.
+file(GLOB_RECURSE CUSPAN_SOURCES RELATIVE ${CMAKE_SOURCE_DIR} CONFIGURE_DEPENDS src/*.c)
+set(breakable_sources src/base/invariant.c)
+foreach(source ${CUSPAN_SOURCES})
+  file(STRINGS ${source} invariants REGEX "INVARIANT(_OR_NULL)?\\(")
+  if(invariants AND NOT source MATCHES "^src/agent/")
+    list(APPEND breakable_sources ${source})
+  endif()
+endforeach()
+get_target_property(agent_sources cuspan_agent SOURCES)
+add_library(cuspan_breakable SHARED ${agent_sources} ${breakable_sources})
+target_compile_definitions(cuspan_breakable PRIVATE CUSPAN_BREAKABLE)
+target_link_libraries(cuspan_breakable PRIVATE cuspan_config cuspan_capture cuspan_correlate cuspan_encode cuspan_export
+                      cuspan_recording)
+target_link_options(cuspan_breakable PRIVATE -Wl,-z,nodelete -Wl,--exclude-libs,ALL -Wl,--as-needed
+                    -Wl,--version-script=${CMAKE_SOURCE_DIR}/src/agent/libcuspan.map)
+set_target_properties(cuspan_breakable PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR} LINKER_LANGUAGE C)
+add_test(NAME integration/broken COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/agent/invariant_test.py --build ${CMAKE_BINARY_DIR})
+# What its GPUs can count, by the double and a driver that has some.
+add_library(gpu_driver SHARED tests/integration/doubles/gpu_driver.c)
+set_target_properties(gpu_driver PROPERTIES OUTPUT_NAME cuda SOVERSION 1 C_VISIBILITY_PRESET default
+                      LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/gpu_driver)
+add_test(NAME integration/counters
+         COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/agent/counters_test.py --build ${CMAKE_BINARY_DIR}
+                 --sanitizers "${CUSPAN_SANITIZE}")

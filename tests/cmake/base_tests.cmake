@@ -1,0 +1,7 @@
+foreach(module files ring chunk trace_context counters balance status log sanitize clock cpu_time)
+  cuspan_unit_test(${module} cuspan_base)
+endforeach()
+foreach(module filter histogram views links gpu_counter_names)
+  cuspan_unit_test(${module} cuspan_model)
+endforeach()
+target_link_libraries(histogram_test PRIVATE m) # it does by libm what the code does without

@@ -1,0 +1,42 @@
+# Benchmarks; built with the tests, run by hand (tests/bench/*.sh say how).
+add_library(cuspan_floor SHARED tests/bench/programs/floor.c src/capture/capture.c src/capture/cupti/switches.c src/capture/callbacks/call_stack.c src/capture/cupti/cupti.c src/capture/cupti/selection.c
+            src/capture/activity/unified_memory.c
+            src/capture/callbacks/threads.c src/capture/coexist/other_tools.c src/capture/coexist/buffer_stall.c src/capture/callbacks/graph_nodes.c src/capture/activity/buffers.c src/capture/activity/decode.c src/abi/layouts.c
+            src/abi/layouts_table.c src/abi/params_table.c src/capture/hardware/gpu_counters.c src/capture/hardware/profiler.c src/capture/hardware/profiler_host.c src/capture/hardware/pm_sampler.c src/capture/hardware/pm_sampling.c)
+set_target_properties(cuspan_floor PROPERTIES OUTPUT_NAME cuspan-floor LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
+target_link_libraries(cuspan_floor PRIVATE cuspan_config cuspan_model ${CMAKE_DL_LIBS})
+if(NOT CUSPAN_SANITIZE)
+  target_link_options(cuspan_floor PRIVATE -Wl,-z,defs)
+endif()
+# The agent with a clock around its callbacks: of the same objects, so that the agent itself knows nothing of it.
+add_library(cuspan_timed SHARED $<TARGET_OBJECTS:cuspan_agent> tests/bench/programs/timed.c)
+set_target_properties(cuspan_timed PROPERTIES OUTPUT_NAME cuspan-timed LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}
+                      LINKER_LANGUAGE C)
+target_link_libraries(cuspan_timed PRIVATE $<TARGET_PROPERTY:cuspan_agent,LINK_LIBRARIES>)
+target_link_options(cuspan_timed PRIVATE $<TARGET_PROPERTY:cuspan_agent,LINK_OPTIONS> -Wl,--wrap=callbacks_handle)
+add_executable(null_collector tests/bench/programs/null_collector.c)
+target_link_libraries(null_collector PRIVATE Threads::Threads)
+add_executable(floor_host tests/integration/hosts/floor_host.c)
+target_link_libraries(floor_host PRIVATE ${CMAKE_DL_LIBS})
+add_executable(callback_bench tests/bench/programs/callback_bench.c)
+target_link_libraries(callback_bench PRIVATE cuspan_capture)
+set_target_properties(callback_bench PROPERTIES ENABLE_EXPORTS ON)
+add_executable(nvtx_bench tests/bench/programs/nvtx_bench.c src/capture/nvtx/nvtx.c src/capture/nvtx/nvtx_names.c src/capture/nvtx/nvtx_payload.c)
+target_link_libraries(nvtx_bench PRIVATE cuspan_base)
+add_executable(context_bench tests/bench/programs/context_bench.c)
+target_link_libraries(context_bench PRIVATE cuspan_capture)
+target_compile_definitions(context_bench PRIVATE FOLDER="$<TARGET_FILE_DIR:cuspan_thread_ctx>")
+add_dependencies(context_bench cuspan_thread_ctx)
+add_executable(pipeline_bench tests/bench/programs/pipeline_bench.c)
+target_link_libraries(pipeline_bench PRIVATE cuspan_capture cuspan_correlate cuspan_config cuspan_encode cuspan_export cuspan_recording)
+# Outputs as the agent has them, outside of it; tests/bench/rivals/run.sh runs it beside other exporters.
+add_executable(own_exporter tests/bench/programs/own_exporter.c src/agent/pipeline/outputs.c)
+target_link_libraries(own_exporter PRIVATE cuspan_config cuspan_encode cuspan_export)
+add_dependencies(own_exporter cuspan_export_module)
+
+# Has a span become dearer? The figures are of the preset `release`.
+if(CMAKE_BUILD_TYPE STREQUAL "RelWithDebInfo" AND NOT CUSPAN_SANITIZE)
+  add_test(NAME bench/guard COMMAND ${CMAKE_SOURCE_DIR}/tests/bench/guard.py --build ${CMAKE_BINARY_DIR})
+  set_tests_properties(bench/guard PROPERTIES SKIP_RETURN_CODE 77)
+endif()
+add_test(NAME integration/bench_guard COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/project/bench_guard_test.py)

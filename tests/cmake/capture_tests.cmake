@@ -1,0 +1,50 @@
+foreach(module threads context buffers callbacks callback_time decode selection cupti nvtx_names pm_sampling)
+  cuspan_unit_test(${module} cuspan_capture)
+endforeach()
+# Apart from context.c, of which it has a fake.
+cuspan_unit_test(nvtx cuspan_base)
+target_sources(nvtx_test PRIVATE src/capture/nvtx/nvtx.c src/capture/nvtx/nvtx_names.c src/capture/nvtx/nvtx_payload.c)
+
+cuspan_unit_test(nvtx_payload cuspan_base)
+target_sources(nvtx_payload_test PRIVATE src/capture/nvtx/nvtx_payload.c src/capture/nvtx/nvtx_names.c)
+
+# Apart from CUPTI's switches and the callbacks.
+cuspan_unit_test(sleep_control cuspan_base)
+target_sources(sleep_control_test PRIVATE src/capture/sleep/sleep_control.c src/capture/sleep/active_contexts.c src/capture/sleep/mode.c)
+
+# CUPTIs that do nothing, for the test of how one is found: NAME, version, calls (0 none, 1 classic, 2 all).
+function(cuspan_fake_cupti name version calls)
+  add_library(fake_cupti_${name} MODULE tests/unit/support/fake_cupti.c)
+  target_compile_definitions(fake_cupti_${name} PRIVATE FAKE_VERSION=${version}u FAKE_CALLS=${calls})
+  add_dependencies(cupti_test fake_cupti_${name})
+endfunction()
+cuspan_fake_cupti(failing 0 1)
+cuspan_fake_cupti(old 17 1)
+cuspan_fake_cupti(bare 130000 0)
+cuspan_fake_cupti(classic 28 1)
+cuspan_fake_cupti(early 130200 2)
+cuspan_fake_cupti(subscriber 130500 2)
+target_compile_definitions(cupti_test PRIVATE FAKE_CUPTI_FOLDER="${CMAKE_BINARY_DIR}")
+
+# Both ways in which a library has thread-local variables: x86-64's compilers have two dialects, others the new one alone.
+function(cuspan_sdk_context_test name)
+  add_library(fake_sdk_${name} MODULE tests/unit/support/fake_sdk.c)
+  target_compile_options(fake_sdk_${name} PRIVATE ${ARGN})
+  add_executable(sdk_context_${name}_test tests/unit/capture/sdk_context_test.c)
+  target_link_libraries(sdk_context_${name}_test PRIVATE cuspan_capture ${CMOCKA_LIBRARY})
+  target_compile_definitions(sdk_context_${name}_test PRIVATE FAKE_SDK="$<TARGET_FILE:fake_sdk_${name}>")
+  add_dependencies(sdk_context_${name}_test fake_sdk_${name})
+  add_test(NAME unit/sdk_context_${name} COMMAND sdk_context_${name}_test)
+endfunction()
+cuspan_sdk_context_test(default)
+if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
+  cuspan_sdk_context_test(descriptors -mtls-dialect=gnu2)
+endif()
+
+# Read by a reader of its own, from outside by the means.
+cuspan_unit_test(publish cuspan_capture)
+target_sources(publish_test PRIVATE tests/unit/support/thread_ctx_reader.c)
+target_include_directories(publish_test PRIVATE tests/unit)
+target_compile_definitions(publish_test PRIVATE FOLDER="$<TARGET_FILE_DIR:cuspan_thread_ctx>"
+                           FAKE_SDK="$<TARGET_FILE:fake_sdk_default>")
+add_dependencies(publish_test cuspan_thread_ctx fake_sdk_default)

@@ -1,0 +1,10 @@
+foreach(module kernel_names named_objects pending waiting sampler session session_overhead correlate attributes devices graphs totals accounts summaries
+        lingering span_shared busy allocations program_stats gpu_counted)
+  cuspan_unit_test(${module} cuspan_correlate)
+endforeach()
+
+# The sampler beside an SDK's that implements the same specification (which the script fetches from PyPI).
+add_executable(sampler_decisions tests/integration/otlp/sampler_decisions.c)
+target_link_libraries(sampler_decisions PRIVATE cuspan_correlate)
+add_test(NAME integration/sampler_sdk
+         COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/otlp/sampler_sdk_test.sh $<TARGET_FILE:sampler_decisions>)

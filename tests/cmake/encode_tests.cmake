@@ -1,0 +1,24 @@
+foreach(module utf8 number protobuf json encoder)
+  cuspan_unit_test(${module} cuspan_encode m)
+endforeach()
+cuspan_unit_test(batch cuspan_model)
+
+# Random spans, decoded by an independent decoder (which the script fetches from PyPI).
+add_executable(otlp_payloads tests/integration/otlp/otlp_payloads.c)
+target_link_libraries(otlp_payloads PRIVATE cuspan_encode)
+add_test(NAME integration/otlp_decode
+         COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/otlp/otlp_decode_test.sh $<TARGET_FILE:otlp_payloads>)
+
+# With clang a real fuzzer, run for a moment; else the same checks on inputs that it makes up.
+add_executable(utf8_fuzz tests/fuzz/utf8_fuzz.c src/encode/utf8.c)
+if(CMAKE_C_COMPILER_ID MATCHES Clang)
+  target_compile_options(utf8_fuzz PRIVATE -fsanitize=fuzzer)
+  target_link_options(utf8_fuzz PRIVATE -fsanitize=fuzzer)
+  add_test(NAME fuzz/utf8 COMMAND utf8_fuzz -runs=200000 -seed=1 -max_len=128)
+else()
+  target_compile_definitions(utf8_fuzz PRIVATE FUZZ_STANDALONE)
+  add_test(NAME fuzz/utf8 COMMAND utf8_fuzz 200000 1)
+endif()
+
+add_executable(encode_bench tests/bench/programs/encode_bench.c)
+target_link_libraries(encode_bench PRIVATE cuspan_encode)

@@ -1,0 +1,92 @@
+find_package(ZLIB REQUIRED) # the tests' own way to undo gzip
+foreach(module retry otlp_response grpc verdict percent secrets headers compress file_output operations exporter sender spool probe)
+  cuspan_unit_test(${module} cuspan_export)
+  target_include_directories(${module}_test PRIVATE tests/unit)
+endforeach()
+target_link_libraries(compress_test PRIVATE ZLIB::ZLIB)
+target_link_options(compress_test PRIVATE -Wl,--wrap=malloc -Wl,--wrap=calloc)
+
+target_sources(sender_test PRIVATE tests/unit/support/http_server.c)
+target_link_libraries(sender_test PRIVATE cuspan_compress ZLIB::ZLIB ${CMAKE_DL_LIBS})
+set_target_properties(sender_test PROPERTIES ENABLE_EXPORTS ON) # its getaddrinfo is to be found by the module
+target_compile_definitions(sender_test PRIVATE CUSPAN_EXPORT_MODULE="$<TARGET_FILE:cuspan_export_module>")
+add_dependencies(sender_test cuspan_export_module)
+# A proxy of the developer's must not come between the test and its server.
+set_tests_properties(unit/sender PROPERTIES ENVIRONMENT "no_proxy=*")
+
+target_link_libraries(probe_test PRIVATE cuspan_compress ZLIB::ZLIB)
+
+# What is compiled into the module alone.
+cuspan_unit_test(json_response cuspan_curl)
+target_sources(json_response_test PRIVATE src/export/curl_module/json_response.c)
+
+if(CUSPAN_CURL_KIND STREQUAL "static")
+  cuspan_unit_test(module cuspan_export)
+  target_link_libraries(module_test PRIVATE ${CMAKE_DL_LIBS})
+  set_target_properties(module_test PROPERTIES ENABLE_EXPORTS ON) # a host that shows its functions
+  target_compile_definitions(module_test PRIVATE CUSPAN_EXPORT_MODULE="$<TARGET_FILE:cuspan_export_module>")
+  add_dependencies(module_test cuspan_export_module)
+endif()
+
+add_executable(compress_bench tests/bench/programs/compress_bench.c)
+target_link_libraries(compress_bench PRIVATE cuspan_export)
+
+# Both ways to make gzip, where both are there.
+foreach(both compress_test compress_bench)
+  target_link_libraries(${both} PRIVATE cuspan_compress)
+  if(CUSPAN_GZIP STREQUAL "ISA-L" AND DEFLATE_INCLUDE_DIR AND DEFLATE_LIBRARY)
+    target_sources(${both} PRIVATE src/export/compress/gzip_deflate.c)
+    target_include_directories(${both} PRIVATE ${DEFLATE_INCLUDE_DIR})
+    target_link_libraries(${both} PRIVATE ${DEFLATE_LIBRARY})
+  endif()
+  if(CUSPAN_GZIP STREQUAL "libdeflate" OR DEFLATE_LIBRARY)
+    target_compile_definitions(${both} PRIVATE CUSPAN_DEFLATE)
+  endif()
+endforeach()
+
+# The exporter against a real Jaeger, which JAEGER names.
+add_executable(export_client tests/integration/otlp/export_client.c)
+target_link_libraries(export_client PRIVATE cuspan_export)
+target_compile_definitions(export_client PRIVATE CUSPAN_EXPORT_MODULE="$<TARGET_FILE:cuspan_export_module>")
+add_dependencies(export_client cuspan_export_module)
+add_test(NAME integration/export_jaeger
+         COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/otlp/export_jaeger.sh $<TARGET_FILE:export_client>)
+set_tests_properties(integration/export_jaeger PROPERTIES SKIP_RETURN_CODE 77)
+
+# The agent against a server that misbehaves (tests/support/bad_server.py), with a name service and a clock of the test's,
+# which the agent is to find.
+add_executable(faults_host tests/integration/hosts/faults_host.c tests/integration/doubles/faults_doubles.c)
+target_include_directories(faults_host PRIVATE src)
+target_link_libraries(faults_host PRIVATE Threads::Threads ${CMAKE_DL_LIBS})
+set_target_properties(faults_host PROPERTIES ENABLE_EXPORTS ON)
+# With ThreadSanitizer, those that are about one thread and about time are left out: the others run the same threads.
+set(faults_groups Connections Tls Proxies Names Collector)
+if(NOT CUSPAN_SANITIZE STREQUAL "thread")
+  list(APPEND faults_groups Answers Grpc Outage)
+endif()
+foreach(group ${faults_groups})
+  string(TOLOWER ${group} name)
+  add_test(NAME integration/faults_${name}
+           COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/agent/faults_test.py --build ${CMAKE_BINARY_DIR}
+                   --sanitizers "${CUSPAN_SANITIZE}" ${group})
+endforeach()
+# An hour's outage in full, with tests/run.sh --long.
+if("Outage" IN_LIST faults_groups)
+  set_tests_properties(integration/faults_outage PROPERTIES TIMEOUT 4200)
+endif()
+
+# The spool through the whole agent and cuspan send; --long plays an hour's outage in full.
+# With sanitizers the groups of many processes would take many minutes: the same code runs in the others.
+set(spool_groups Outage Killed Shared Disk Send)
+if(CUSPAN_SANITIZE)
+  set(spool_groups Shared Disk Send)
+endif()
+if(CUSPAN_SANITIZE STREQUAL "thread")
+  set(spool_groups Shared Send)
+endif()
+foreach(group ${spool_groups})
+  string(TOLOWER ${group} name)
+  add_test(NAME integration/spool_${name}
+           COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/agent/spool_test.py --build ${CMAKE_BINARY_DIR}
+                   --sanitizers "${CUSPAN_SANITIZE}" ${group})
+endforeach()

@@ -1,0 +1,312 @@
+#!/usr/bin/env python3
+"""Hardware counters, by a recording in which some launches were counted: what was counted is on the spans of those kernels
+and of no others, in whatever way it comes, and whatever goes wrong is said once and harms nothing else.
+
+    counters_test.py --build BUILD-DIR [--sanitizers WHICH] [unittest's arguments]
+"""
+
+import argparse
+import json
+import re
+import subprocess
+import sys
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[3]
+sys.path[:0] = [str(ROOT / "tests/support"), str(ROOT / "tests/support")]
+
+import agent_test  # noqa: E402
+from agent_test import compare, recording  # noqa: E402
+
+PREFIX = "cuda.counter."
+
+
+def counts_of(span):
+    return {key.removeprefix(PREFIX): value for key, value in span.attributes.items() if key.startswith(PREFIX)}
+
+
+class Counters(agent_test.Case):
+    def sample(self, threads=1, calls=1000, kind="counters"):
+        path = self.directory / f"{kind}-{threads}.cuspanrec"
+        subprocess.run([agent_test.BUILD / "replay_sample", path, str(threads), str(calls), kind], check=True)
+        return path
+
+    def kernels(self, result):
+        return [s for s in result.spans if compare.is_gpu_span(s) and s.attributes["cuda.activity"] == "kernel"]
+
+    def expected(self, path):
+        """What the recording itself says, read by code that isn't cuspan's."""
+        read = recording.Reader(path).recording
+        names = ["dram.read", "l2.hit_rate", "reads"]
+        return {a.correlation_id: {name: value for name, value in zip(names, read.counted[a.correlation_id]) if value == value}
+                for a in read.activities if a.kind == recording.KERNEL and a.correlation_id in read.counted}
+
+    def counted(self, result):
+        return {s.attributes["cuda.correlation.id"]: counts_of(s) for s in self.kernels(result) if counts_of(s)}
+
+    def test_what_was_counted_is_on_its_kernel_s_span(self):
+        path = self.sample()
+        for api in "subscriber", "classic":
+            result = self.replay(path, "--api", api)
+            expected = self.expected(path)
+            self.assertGreater(len(expected), 50)
+            self.assertEqual(self.counted(result), expected)
+            self.assertEqual(result.report["counters"]["gpu_counts_lost"], 0)
+            self.assert_nothing_lost(result)
+
+    def test_counts_of_a_real_gpu(self):
+        """What an H200 counted of kernels of known bytes and operations (tests/gpu/programs/counters.cu), and what the spans say."""
+        path = ROOT / "examples/recordings/counters.cuspanrec"
+        read = recording.Reader(path).recording
+        kernels = {a.correlation_id: a for a in read.activities if a.kind == recording.KERNEL}
+        result = self.replay(path)
+        self.assert_nothing_lost(result)
+        self.assertNotIn("WaitNs", {span.name for span in result.spans})
+        spans = {s.attributes["cuda.correlation.id"]: s for s in self.kernels(result)}
+        self.assertEqual(set(spans), set(kernels))
+        counted = {id: counts_of(span) for id, span in spans.items() if counts_of(span)}
+        self.assertEqual(set(counted), set(read.counted))
+        self.assertEqual(len(counted), 7)  # one launch in three of twenty
+        for id, (bytes_read, bytes_written, busy) in read.counted.items():
+            self.assertEqual((counted[id]["dram.read"], counted[id]["dram.write"]), (bytes_read, bytes_written))
+            kernel_ns = kernels[id].end_ns - kernels[id].start_ns
+            self.assertGreater(read.counted_ns[id], kernel_ns)  # CUPTI's range is longer
+            self.assertAlmostEqual(counted[id]["dram.utilization"], busy * read.counted_ns[id] / kernel_ns, places=9)
+            if spans[id].name == "copy_floats":
+                self.assertAlmostEqual(bytes_read / (256 << 20), 1, delta=0.01)
+                self.assertAlmostEqual(counted[id]["dram.utilization"] * 48, 2 * (256 << 20) / kernel_ns, delta=100)  # of 4.8 TB/s
+        fma = self.counted(self.replay(ROOT / "tests/gpu/recordings/counters-fma.cuspanrec"))
+        done = [counts["fma"] for counts in fma.values() if counts["fma"] > 1e8]
+        self.assertEqual(len(done), 10)
+        for count in done:
+            self.assertAlmostEqual(count / (1024 * 256 * 1000), 1, delta=0.01)
+
+    def test_nothing_else_has_counts(self):
+        result = self.replay(self.sample())
+        self.assertEqual({s.attributes.get("cuda.activity") for s in result.spans if counts_of(s)}, {"kernel"})
+
+    def test_a_recording_of_a_replay_has_the_same_counts(self):
+        path, again = self.sample(), self.directory / "again.cuspanrec"
+        self.replay(path, to_file=False, settings={"record_file": again})
+        self.assertEqual(self.expected(again), self.expected(path))
+        self.assertEqual(self.counted(self.replay(again)), self.expected(path))
+
+    def test_one_in_so_many(self):
+        path = self.sample()
+        few = self.counted(self.replay(path, settings={"counters.period": "6"}))
+        every = self.expected(path)
+        self.assertTrue(few.items() <= every.items())
+        self.assertTrue(0 < len(few) <= len(every) / 2, f"{len(few)} of {len(every)}")
+
+    def test_kernels_by_name(self):
+        path = self.sample()
+        for settings, wanted in (({"counters.kernels.allow": "scale*,sgemm"}, {"scale", "ampere_sgemm_128x64_nn"}),
+                                 ({"counters.kernels.deny": "vecAdd"}, {"scale", "ampere_sgemm_128x64_nn"}),
+                                 ({"counters.kernels.allow": "vec?dd"}, {"vecAdd"})):
+            result = self.replay(path, settings=settings)
+            counted_then = self.expected(path)
+            kernels = self.kernels(result)
+            self.assertEqual({s.name for s in kernels if counts_of(s)},
+                             wanted & {s.name for s in kernels if s.attributes["cuda.correlation.id"] in counted_then}, settings)
+
+    def test_many_threads_lose_nothing_but_counts(self):
+        path = self.sample(threads=8, calls=500)
+        result = self.replay(path, settings={"capture.activities.deny": "graph"})
+        self.assert_nothing_lost(result)
+        counted = self.counted(result)
+        self.assertGreater(len(counted), 0)
+        self.assertTrue(counted.items() <= self.expected(path).items())
+
+    def test_ranges_in_place_of_kernels(self):
+        """What the sample's own recording lacks, metrics, another one of it has."""
+        path = self.sample(kind="counted-requests")
+        result = self.replay(path, settings={"counters.ranges": "sta*"})
+        ranges = [s for s in result.spans if s.name == "stage"]
+        self.assertGreater(len(ranges), 10)
+        counted = [counts_of(s) for s in ranges if counts_of(s)]
+        self.assertEqual({frozenset(counts.items()) for counts in counted}, {frozenset({"dram.read": 1, "l2.hit_rate": 1, "reads": 1}.items())})
+        self.assertEqual(len(counted), len(ranges))
+        self.assertEqual(self.counted(result), {})
+        none = self.replay(path, settings={"counters.ranges": "other"})
+        self.assertEqual([s.name for s in none.spans if counts_of(s)], [])
+
+    def of_work(self, spans):
+        return [span for span in spans if compare.is_gpu_span(span)]
+
+    def loop(self, *steps, metrics, **settings):
+        """A program that runs a loop of cuspan.h; what each loop says, the result, the spans of the loops."""
+        target, report = self.directory / "loop.jsonl", self.directory / "loop-report"
+        target.unlink(missing_ok=True)
+        options = {"cupti.library": agent_test.BUILD / "libcuspan-replay.so", "output_file": target, "report_file": report,
+                   "counters.metrics": metrics, "counters.ranges": "looped", "counters.period": "1", **settings}
+        result = self.start([agent_test.BUILD / "guest_host", self.sample(calls=100), agent_test.BUILD / "libcuspan.so", "inject", *steps],
+                            {"CUSPAN_SET": ";".join(f"{key}={value}" for key, value in options.items()),
+                             "CUDA_INJECTION64_PATH": str(agent_test.BUILD / "libcuspan.so"), **agent_test.FORKS})
+        self.assertEqual(result.status, agent_test.HOST_STATUS, result.err + result.out)
+        for path in self.directory.glob("loop-report.*"):
+            result.report = json.loads(path.read_text())
+            path.unlink()
+        spans = agent_test.spans_in(target.read_text())
+        answers = [int(answer) for answer in re.findall(r"^loop[a-z-]*: (-?\d+)$", result.out, re.MULTILINE)]
+        return answers, result, [span for span in spans if span.name == "looped"], spans
+
+    def test_loops_run_as_often_as_counters_need(self):
+        nine = ",".join(f"n{i}=dram__bytes_read.sum" for i in range(9))
+        answers, result, loops, spans = self.loop("loop", "loop", metrics=nine, **{"counters.replay": "loop"})
+        self.assertEqual(answers, [2, 2])
+        self.assertEqual([counts_of(span) for span in loops], [{f"n{i}": 1 for i in range(9)}] * 2)
+        self.assertEqual((result.report["counters"]["gpu_counts"], result.report["counters"]["gpu_counts_lost"]), (2, 0))
+        once = self.loop("loop", metrics="dram.read")[3]
+        self.assertEqual(len(self.of_work(spans)), 4 * len(self.of_work(once)))
+
+    def test_loops_run_once_where_nobody_asks_for_more(self):
+        answers, _, loops, _ = self.loop("loop", metrics="dram.read")
+        self.assertEqual((answers, [counts_of(span) for span in loops]), ([1], [{"dram.read": 1}]))
+        answers, _, loops, _ = self.loop("loop", metrics="dram.read", **{"counters.replay": "loop", "counters.ranges": "others"})
+        self.assertEqual((answers, [counts_of(span) for span in loops]), ([1], [{}]))
+        answers, _, loops, _ = self.loop("loop", metrics="dram.read", **{"counters.replay": "loop"})
+        self.assertEqual((answers, [counts_of(span) for span in loops]), ([1], [{"dram.read": 1}]))
+
+    def test_a_loop_that_is_left_has_no_counts(self):
+        nine = ",".join(f"n{i}=dram__bytes_read.sum" for i in range(9))
+        answers, result, loops, _ = self.loop("loop-left", "loop", metrics=nine, **{"counters.replay": "loop"})
+        self.assertEqual(answers, [0, 2])
+        self.assertEqual([len(counts_of(span)) for span in loops], [0, 9])
+        self.assertEqual((result.report["counters"]["gpu_counts"], result.report["counters"]["gpu_counts_lost"]), (1, 1))
+
+    def test_what_goes_wrong_is_said_once_and_costs_nothing_else(self):
+        path = self.sample()
+        whole = len(self.replay(path).spans)
+        for fail, line in (("counters=35", "NVreg_RestrictProfilingToAdminUsers=0.*SYS_ADMIN"),
+                           ("counters=26", "another tool has the GPU's hardware counters"),
+                           ("counters=43", "MIG"),
+                           ("counters=15", "libnvperf_host.so"),
+                           ("counters=999", "can't switch counters on: CUPTI_ERROR_UNKNOWN")):
+            result = self.replay(path, fail=fail)
+            self.assertEqual(len(result.agent_lines()), 1, result.err)
+            self.assertRegex(result.agent_lines()[0], "no more hardware counters: .*" + line)
+            self.assertEqual((len(result.spans), self.counted(result), result.report["losses"]), (whole, {}, {}))
+
+    def test_a_metric_that_the_chip_lacks(self):
+        result = self.replay(self.sample(), settings={"counters.metrics": "dram.read,no__such.sum"})
+        self.assertRegex(result.err, 'has no metric "no__such.sum"; `cuspan counters` lists')
+        self.assertEqual(self.counted(result), {})
+
+    def test_a_kernel_that_does_not_end(self):
+        path = self.sample()
+        result = self.replay(path, fail="counted-hangs=4", settings={"counters.wait_ms": "50"})
+        self.assertEqual(len(result.agent_lines()), 1, result.err)
+        self.assertRegex(result.agent_lines()[0], r"did not end in time \(distribution.cuspan.counters.wait_ms\).*counters.kernels.deny")
+        self.assertEqual(result.report["counters"]["gpu_counts_lost"], 4)  # with the three before it, which nobody had read
+        self.assertEqual(self.counted(result), {})
+        self.assertEqual(result.report["losses"], {})
+
+    def test_other_launches_spoil_a_count(self):
+        """Those of other threads, while one is counted that takes 20 ms."""
+        path = self.sample(threads=4)
+        result = self.replay(path, fail="counted-spoilt=2", settings={"capture.activities.deny": "graph"})
+        counters = result.report["counters"]
+        self.assertGreater(counters["gpu_counts_lost"], 0)
+        self.assertEqual(counters["gpu_counts"], len(self.counted(result)))
+        self.assertTrue(self.counted(result).items() <= self.expected(path).items())
+        self.assertEqual(result.report["losses"], {})
+
+    def test_wrong_settings(self):
+        for settings, line in (({"counters.replay": "kernel"}, "counters.replay: kernels are run again only if counters.kernels.allow names them"),
+                               ({"counters.replay": "loop"}, "counters.replay: loops (cuspan_loop_begin in cuspan.h) run again only if counters.ranges names them"),
+                               ({"counters.metrics": "x" * 60}, "is no name for an attribute; give it one of up to"),
+                               ({"counters.metrics": "=a__b.sum"}, "is no name for an attribute"),
+                               ({"counters.metrics": ",".join(f"m{i}" for i in range(17))}, "16 at most, not 17"),
+                               ({"counters.period": "0"}, "counters.period")):
+            result = self.replay(self.sample(), settings=settings, status=None, to_file=False)
+            self.assertIn(result.status, (1, 2))
+            self.assertIn(line, result.err)
+            self.assertEqual(len(result.agent_lines()), 0 if result.status == 2 else 1, result.err)
+
+    def test_metrics_of_more_than_one_pass(self):
+        """The double takes eight metrics a pass."""
+        path = self.sample()
+        nine = ",".join(f"n{i}=dram__bytes_read.sum" for i in range(9))
+        result = self.replay(path, settings={"counters.metrics": nine})
+        self.assertRegex(result.err, "can count these 9 metrics in 2 passes, and a kernel runs once; name fewer")
+        again = self.replay(path, settings={"counters.metrics": nine, "counters.replay": "kernel", "counters.kernels.allow": "vecAdd"})
+        self.assertEqual(again.agent_lines(), [])
+        self.assertTrue(all(len(counts) == 9 for counts in self.counted(again).values()) and self.counted(again))
+
+
+class Command(agent_test.Case):
+    """cuspan counters."""
+
+    def counters(self, *arguments, status=0, **env):
+        path = self.directory / "chip.cuspanrec"
+        subprocess.run([agent_test.BUILD / "replay_sample", path, "1", "10", "counters"], check=True)
+        result = self.start([agent_test.BUILD / "cuspan", "counters", "--cupti", agent_test.BUILD / "libcuspan-replay.so", *arguments],
+                            {"LD_LIBRARY_PATH": str(agent_test.BUILD / "gpu_driver"), "CUSPAN_REPLAY_CHIP": str(path), **env})
+        self.assertEqual(result.status, status, result.err)
+        return result
+
+    def test_plain_names_and_what_stands_behind_them(self):
+        out = self.counters().out
+        self.assertRegex(out, r"^GPU 0: Made-up 0 \(the recorded chip\)\n")
+        self.assertRegex(out, r"\n  dram.read +By  read from the GPU's memory +dram__bytes_read.sum\n")
+        self.assertRegex(out, r"\n  occupancy .*\(not on this chip\)\n")
+        self.assertRegex(out, r"and 3 metrics by the chip's own names")
+
+    def test_metrics_by_pattern(self):
+        out = self.counters("lts*").out.splitlines()
+        self.assertEqual([line.split()[0] for line in out[1:]], ["lts__t_sector_hit_rate.pct", "lts__t_sectors_op_read.sum"])
+        self.assertIn("none of its 3 metrics is of such a name", self.counters("nothing*").out)
+
+    def test_json(self):
+        (gpu, other) = json.loads(self.counters("--json", HOST_GPUS="2").out)
+        self.assertEqual((gpu["device"], gpu["gpu"], other["device"], gpu["chip"]), (0, "Made-up 0", 1, "the recorded chip"))
+        self.assertEqual(gpu["plain"], {"dram.read": "dram__bytes_read.sum", "l2.hit_rate": "lts__t_sector_hit_rate.pct"})
+        self.assertEqual([m["name"] for m in gpu["metrics"]],
+                         ["dram__bytes_read.sum", "lts__t_sector_hit_rate.pct", "lts__t_sectors_op_read.sum"])
+        (one,) = json.loads(self.counters("--json", "--device", "1", HOST_GPUS="2").out)
+        self.assertEqual(one["device"], 1)
+
+    def test_passes(self):
+        self.assertIn("2 metrics in 1 pass\n", self.counters("--passes", "dram.read,l2.hit_rate").out)
+        nine = ",".join(f"n{i}=dram__bytes_read.sum" for i in range(9))
+        self.assertIn("9 metrics in 2 passes: kernels would have to run again", self.counters("--passes", nine).out)
+        self.assertEqual(json.loads(self.counters("--json", "--passes", nine).out)[0]["passes"], 2)
+        self.assertIn('has no metric "no.such"', self.counters("--passes", "no.such", status=1).err)
+
+    def test_what_can_be_sampled(self):
+        chip = {"CUSPAN_REPLAY_SAMPLES": ",".join(["dram__bytes_read.sum"] + [f"m{i}.sum" for i in range(9)])}
+        self.assertIn("and 10 metrics by the chip's own names", self.counters("--sampling", **chip).out)
+        self.assertIn("2 metrics in 1 pass\n", self.counters("--sampling", "--passes", "dram.read,m3.sum", **chip).out)
+        nine = ",".join(f"m{i}.sum" for i in range(9))
+        self.assertIn("9 metrics in 2 passes: a sample has one; name fewer", self.counters("--sampling", "--passes", nine, **chip).out)
+        self.assertIn('has no metric "l2.hit_rate"', self.counters("--sampling", "--passes", "l2.hit_rate", status=1, **chip).err)
+        self.assertIn("can't learn which counters can be had", self.counters("--sampling", status=1).err)
+        self.assertIn("not 17", self.counters("--sampling", "--passes", ",".join(["m1.sum"] * 17), status=1, **chip).err)
+
+    def test_what_stands_in_the_way(self):
+        for arguments, env, line, status in (
+                ((), {"HOST_GPUS": "0"}, "NVIDIA's driver sees no GPU", 1),
+                ((), {"HOST_INIT": "100"}, r"can't be used \(its result 100\); see cuspan doctor", 1),
+                (("--device", "3"), {}, "no GPU 3: this machine has 1, from 0 on", 1),
+                ((), {"LD_LIBRARY_PATH": "/nonexistent"}, "libcuda.so.1 can't be loaded", 1),
+                (("--passes", "a", "b"), {}, "--passes and patterns exclude each other", 2),
+                (("--device", "x"), {}, "--device", 2)):
+            result = self.counters(*arguments, status=status, **env)
+            self.assertRegex(result.err, "cuspan counters: .*" + line)
+            self.assertLessEqual(result.err.count("\n"), 2, result.err)
+            self.assertEqual(result.out, "")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--build", required=True, type=Path)
+    parser.add_argument("--sanitizers", default="")
+    parser.add_argument("tests", nargs="*")
+    arguments = parser.parse_args()
+    agent_test.BUILD, agent_test.SANITIZERS = arguments.build.resolve(), arguments.sanitizers
+    unittest.main(argv=[sys.argv[0], *arguments.tests], verbosity=2)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,673 @@
+#!/usr/bin/env python3
+"""Each fault that `cuspan stat --findings` knows, planted in a made-up program, is found with the right figures; what is almost a
+fault, and a clean program, give nothing; and docs/findings.md says what the code does.
+
+    findings_test.py --build BUILD-DIR [unittest's arguments]
+"""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[3]
+sys.path[:0] = [str(ROOT / "tests/support"), str(ROOT / "tests/support")]
+from backend import spans_of  # noqa: E402
+from made_program import MIB, Program  # noqa: E402
+
+BUILD = ROOT / "build"
+US, MS = 1_000, 1_000_000
+BUFFER = 0x500000
+
+
+def run(*arguments):
+    environment = {key: value for key, value in os.environ.items() if not key.startswith(("OTEL_", "CUSPAN_", "TRACE"))}
+    done = subprocess.run([str(BUILD / "cuspan"), *map(str, arguments)], capture_output=True, text=True, timeout=120,
+                          check=False, env={**environment, "LC_ALL": "C.UTF-8"})
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+class Findings(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.file = Path(folder.name, "trace.jsonl")
+        self.p = Program()
+
+    def found(self, program=None):
+        """The rows by their word; two of one word are a list."""
+        (program or self.p).write(self.file)
+        rows = {}
+        for row in json.loads(run("stat", "--findings", "--json", "--top", 0, self.file))["findings"]:
+            rows.setdefault(row["finding"], []).append(row)
+        return rows
+
+    def one(self, word, program=None):
+        rows = self.found(program)
+        self.assertEqual(len(rows.get(word, [])), 1, rows)
+        return rows[word][0]
+
+    def assert_nothing(self, program=None):
+        self.assertEqual(self.found(program), {})
+
+
+class Clean(Findings):
+    def test_a_clean_program(self):
+        """Set up, then batches: asynchronous copies from pinned memory, kernels that keep the GPU busy, results, one wait."""
+        p = self.p
+        host = [p.allocate(8 * MIB, name="cudaHostAlloc") for _ in range(2)]
+        device = [p.allocate(8 * MIB) for _ in range(2)]
+        for batch in range(50):
+            with p.range(f"batch {batch}"):
+                p.copy("HostToDevice", 8 * MIB, 160 * US, src=host[0], dst=device[0])
+                for kernel in "gather", "multiply", "normalize":
+                    p.launch(kernel, 120 * US)
+                p.copy("DeviceToHost", 8 * MIB, 160 * US, src=device[1], dst=host[1])
+                p.wait("cudaStreamSynchronize", stream=7)
+            p.now += 20 * US
+        for address in host:
+            p.free(address, name="cudaFreeHost")
+        for address in device:
+            p.free(address)
+        self.assert_nothing()
+        self.assertIn("No findings", run("stat", "--findings", self.file))
+
+    def test_the_examples_that_have_no_fault(self):
+        for example in "graph", "graph_nodes":
+            shown = run("stat", "--findings", ROOT / f"examples/recordings/{example}.cuspanrec")
+            self.assertIn("No findings", shown)
+
+    def test_a_short_program_is_not_worth_a_finding(self):
+        self.p.copy("HostToDevice", MIB, 80 * US, host="pageable", is_async=False)  # 60 % of it are 54 us
+        self.assert_nothing()
+
+    def test_a_program_without_gpu_work(self):
+        self.p.call("cudaGetDeviceCount")
+        self.assert_nothing()
+
+
+class Launches(Findings):
+    def test_launch_bound(self):
+        for _ in range(320):
+            self.p.launch("step", 20 * US)
+            self.p.now += 56 * US  # 60 us from launch to launch, 20 of them busy
+        row = self.one("launch-bound")
+        self.assertEqual((row["count"], row["where"]), (320, "main"))
+        self.assertAlmostEqual(row["prize_ns"] / (319 * 40 * US), 1, delta=0.001)
+        self.assertAlmostEqual(row["prize_share"], 2 / 3, delta=0.01)
+        self.assertRegex(row["evidence"], r"idle for .* \(67 %\) .* launches and copies for 2 % .* other CUDA calls for 0 %")
+
+    def test_not_launch_bound_where_the_host_is_ahead(self):
+        for _ in range(320):
+            self.p.launch("step", 20 * US)
+        self.assert_nothing()
+
+    def test_pauses_are_no_launches(self):
+        for _ in range(100):
+            self.p.launch("step", 500 * US)
+            self.p.now += 5 * MS  # a request every 5 ms
+        self.assert_nothing()
+
+    def test_a_host_that_waits_for_the_gpu_is_not_late(self):
+        for _ in range(320):
+            self.p.launch("step", 20 * US)
+            self.p.wait()
+            self.p.now += 56 * US
+        self.assertNotIn("launch-bound", self.found())
+
+    def test_one_long_gap_is_no_phase(self):
+        for _ in range(20):
+            self.p.launch("step", 20 * US)
+        self.p.now += 900 * US
+        for _ in range(20):
+            self.p.launch("step", 20 * US)
+        self.assert_nothing()
+
+    def test_tiny_launches(self):
+        for _ in range(1000):
+            self.p.launch("tiny", 1_500)
+        row = self.one("tiny-launches")
+        self.assertEqual((row["count"], row["where"]), (1000, "tiny"))
+        self.assertEqual(row["prize_ns"], 1000 * 1_000)  # each kernel begins 1 us after its call
+        self.assertIn("1.50 us each on the GPU and 4.00 us on the host", row["evidence"])
+
+    def test_tiny_kernels_behind_a_long_one_cost_nothing(self):
+        self.p.launch("long", 10 * MS)
+        for _ in range(1000):
+            self.p.launch("tiny", 1_500)
+        self.assert_nothing()
+
+    def test_a_few_tiny_kernels(self):
+        for _ in range(90):
+            self.p.launch("tiny", 1_500)
+            self.p.launch("long", 60 * US)
+        self.assertNotIn("tiny-launches", self.found())
+
+    def round(self, sync=False):
+        for number in range(6):
+            self.p.launch(f"part_{number}", 2 * US)
+        if sync:
+            self.p.wait()
+
+    def test_graph_candidate(self):
+        for _ in range(100):
+            self.round()
+        row = self.one("graph-candidate")
+        self.assertEqual((row["count"], row["where"]), (100, "part_0"))
+        self.assertIn("a sequence of 6 launches and copies that begins with part_0 comes 100 times", row["evidence"])
+        self.assertIn("take 24.0 us on the host", row["evidence"])
+        # 24 us of calls less 10; the GPU is idle for 1 + 5 * 2 us from the first call to the last kernel
+        self.assertEqual(row["prize_ns"], 100 * 11 * US)
+
+    def test_graph_candidate_between_waits_and_other_work(self):
+        for _ in range(100):
+            self.round(sync=True)
+        for number in range(300):
+            self.p.launch(f"other_{number}", 20 * US)
+        self.assertEqual(self.one("graph-candidate")["count"], 100)
+
+    def test_copies_of_other_sizes_are_other_sequences(self):
+        for number in range(60):
+            self.round()
+            self.p.copy("HostToDevice", 1000 + number * number, 2 * US)
+        self.assertNotIn("graph-candidate", self.found())
+
+    def test_two_sequences_in_one_round_are_two_candidates(self):
+        for _ in range(50):
+            self.round(sync=True)
+            for number in range(8):
+                self.p.launch(f"other_{number}", 2 * US)
+            self.p.wait()
+        rows = {row["where"]: row for row in self.found()["graph-candidate"]}
+        self.assertEqual({where: row["count"] for where, row in rows.items()}, {"part_0": 50, "other_0": 50})
+        self.assertIn("sequence of 8", rows["other_0"]["evidence"])
+
+    def test_nine_rounds_are_too_few(self):
+        for _ in range(9):
+            self.round()
+        self.assertNotIn("graph-candidate", self.found())
+
+    def test_what_waits_in_the_queue_needs_no_graph(self):
+        self.p.launch("long", 10 * MS)
+        for _ in range(100):
+            self.round()
+        self.assert_nothing()
+
+    def queue(self, threads, streams, grid):
+        self.p.launch("ahead", 2 * MS)
+        for number in range(60):
+            with self.p.on(5000 + number % threads, f"worker-{number % threads}"):
+                self.p.launch("small", 50 * US, grid=grid, stream=7 + number % streams)
+
+    def test_serialized_kernels(self):
+        self.queue(threads=2, streams=1, grid=(400, 1, 1))
+        row = self.one("serialized-kernels")
+        self.assertEqual((row["count"], row["prize_ns"]), (59, 59 * 50 * US))
+        self.assertIn("stream 7", row["evidence"])
+
+    def test_kernels_of_one_thread_may_depend_on_each_other(self):
+        self.queue(threads=1, streams=1, grid=(400, 1, 1))
+        self.assert_nothing()
+
+    def test_kernels_that_were_launched_when_the_one_before_had_ended(self):
+        for number in range(60):
+            with self.p.on(5000 + number % 2, f"worker-{number % 2}"):
+                self.p.launch("small", 50 * US, grid=(400, 1, 1))
+            self.p.now = self.p.done_at - 2 * US  # the next call ends 2 us after this kernel
+        self.assertNotIn("serialized-kernels", self.found())
+
+    def test_kernels_that_fill_the_gpu_gain_nothing(self):
+        self.queue(threads=2, streams=1, grid=(4096, 1, 1))
+        self.assert_nothing()
+
+
+class Kernels(Findings):
+    def kernels(self, name="worker", runs=20, duration=200 * US, **shape):
+        for _ in range(runs):
+            self.p.launch(name, duration, **shape)
+
+    def test_registers(self):
+        self.kernels(registers=255, block=(256, 1, 1))
+        row = self.one("low-occupancy")
+        self.assertEqual((row["where"], row["count"]), ("worker", 20))
+        self.assertEqual(row["prize_ns"], 20 * 200 * US * 7 // 8)
+        self.assertIn("occupancy 12.5 %; registers limit it: 255 a thread", row["evidence"])
+        self.assertNotIn("shared", row["evidence"])
+
+    def test_shared_memory(self):
+        self.kernels(shared=200 << 10, block=(64, 1, 1))
+        row = self.one("low-occupancy")
+        self.assertIn("occupancy 3.1 %; shared memory limits it: 204800 bytes a block", row["evidence"])
+        self.assertNotIn("registers limit", row["evidence"])
+
+    def test_block_size(self):
+        self.kernels(block=(8, 1, 1))
+        self.assertIn("occupancy 12.5 %; the block's size limits it: 8 threads", self.one("low-occupancy")["evidence"])
+
+    def test_small_grid(self):
+        self.kernels(grid=(16, 1, 1))
+        row = self.one("low-occupancy")
+        self.assertIn("the grid has 16 blocks for 132 multiprocessors", row["evidence"])
+        self.assertAlmostEqual(row["prize_ns"], 20 * 200 * US * (1 - 16 / 132), delta=20)
+
+    def test_a_good_kernel(self):
+        self.kernels(registers=128, block=(256, 1, 1))
+        self.assert_nothing()
+
+    def test_kernels_of_libraries_and_pipelines(self):
+        self.kernels("at::native::reduce_kernel", grid=(16, 1, 1))
+        self.kernels("nvjet_sm90_hsh_64x8", registers=168, block=(128, 1, 1), shared=150 << 10)
+        self.kernels("my_pipeline", registers=168, block=(128, 1, 1), shared=150 << 10)
+        self.assert_nothing()
+
+    def test_what_takes_little_of_the_time(self):
+        self.kernels("other", runs=100, duration=5 * MS)
+        self.kernels(registers=255)
+        self.assert_nothing()
+
+
+class Copies(Findings):
+    def test_synchronous_copies(self):
+        for _ in range(20):
+            self.p.copy("HostToDevice", MIB, 30 * US, is_async=False)
+            self.p.launch("kernel", 50 * US)
+        row = self.one("synchronous-copies")
+        self.assertEqual((row["count"], row["where"]), (20, "memcpy HostToDevice"))
+        # each call: 1 us, the copy behind the kernel before, 2 us; but for the first there is a kernel at first
+        self.assertEqual(row["prize_ns"], 20 * 33 * US - 19 * 1 * US)
+
+    def test_asynchronous_copies_hold_nobody(self):
+        for _ in range(50):
+            self.p.copy("HostToDevice", MIB, 30 * US, host_ns=20 * US)
+        self.assertNotIn("synchronous-copies", self.found())
+
+    def test_a_few_synchronous_copies(self):
+        for _ in range(9):
+            self.p.copy("HostToDevice", MIB, 30 * US, is_async=False)
+        self.assertNotIn("synchronous-copies", self.found())
+
+    def test_pageable_copies_that_hold_the_host(self):
+        for _ in range(20):
+            self.p.copy("HostToDevice", 4 * MIB, 400 * US, host="pageable", host_ns=410 * US)
+        row = self.one("pageable-copies")
+        self.assertEqual((row["count"], row["where"]), (20, "HostToDevice"))
+        # the call begins 1 us before the copy and stays until its end, less 5 us of any call
+        self.assertEqual(row["prize_ns"], 20 * (400 - 5) * US)
+        self.assertIn("40.0 GB/s (assumed of such a GPU)", row["evidence"])
+
+    def test_pageable_copies_by_a_link_that_is_told(self):
+        self.p.devices = {0: {"cuda.device.pcie.bandwidth": 15753846153}}  # x8 of PCIe 4.0
+        for _ in range(20):
+            self.p.copy("HostToDevice", 4 * MIB, 1000 * US, host="pageable", host_ns=3 * US)
+        row = self.one("pageable-copies")
+        self.assertIn("9.9 GB/s (two thirds of its PCIe link's peak)", row["evidence"])
+        self.assertAlmostEqual(row["prize_ns"], 20 * (1000 * US - 4 * MIB * 1e9 / (0.63 * 15753846153)), delta=20)
+
+    def test_pageable_copies_beside_pinned_ones_that_show_the_rate(self):
+        for _ in range(20):
+            self.p.copy("DeviceToHost", 2 * MIB, 40 * US)
+            self.p.copy("DeviceToHost", 4 * MIB, 400 * US, is_async=False, host="pageable")
+        row = self.one("pageable-copies")
+        self.assertIn("52.4 GB/s (the median of this run's pinned copies)", row["evidence"])
+        self.assertAlmostEqual(row["prize_ns"], 20 * (400 - 80) * US, delta=20 * 10)
+
+    def test_small_pageable_copies(self):
+        for _ in range(20):
+            self.p.copy("HostToDevice", 64 << 10, 10 * US, host="pageable", host_ns=14 * US)
+            self.p.launch("kernel", 20 * US)
+        self.assertNotIn("pageable-copies", self.found())
+
+    def test_tiny_copies(self):
+        for _ in range(10):
+            for _ in range(50):
+                self.p.copy("HostToDevice", 256, 1 * US)
+            self.p.launch("kernel", 20 * US)
+        row = self.one("tiny-copies")
+        self.assertEqual(row["count"], 500)
+        self.assertIn("in 10 rows", row["evidence"])
+        # All but the first of each row; while the kernel before runs, 17 us after its call, nothing is lost.
+        self.assertAlmostEqual(row["prize_ns"], 10 * 49 * 3 * US - 9 * 15 * US, delta=9 * 3 * US)
+
+    def test_tiny_copies_between_kernels(self):
+        for _ in range(200):
+            self.p.copy("HostToDevice", 256, 1 * US)
+            self.p.launch("kernel", 20 * US)
+        self.assertNotIn("tiny-copies", self.found())
+
+    def trip(self, pause=0, back=BUFFER):
+        self.p.copy("DeviceToHost", 4 * MIB, 100 * US, dst=BUFFER, src=0x100000)
+        self.p.wait("cudaStreamSynchronize", stream=7)
+        self.p.now += pause
+        self.p.copy("HostToDevice", 4 * MIB, 100 * US, src=back, dst=0x200000)
+        self.p.launch("kernel", 100 * US)
+
+    def test_round_trips(self):
+        for _ in range(20):
+            self.trip()
+        row = self.one("round-trips")
+        self.assertEqual((row["count"], row["prize_ns"]), (20, 20 * 200 * US))
+
+    def test_data_that_the_host_can_have_changed(self):
+        for _ in range(20):
+            self.trip(pause=300 * US)  # 4 MiB at 20 GB/s: 210 us
+        self.assertNotIn("round-trips", self.found())
+
+    def test_other_data(self):
+        for _ in range(20):
+            self.trip(back=0x900000)
+        self.assertNotIn("round-trips", self.found())
+
+
+class Waits(Findings):
+    def test_nothing_pending(self):
+        for _ in range(100):
+            self.p.launch("kernel", 50 * US)
+            self.p.copy("DeviceToHost", 4096, 2 * US)
+            for _ in range(3):
+                self.p.wait()  # the second and third have nothing to wait for
+        row = self.one("needless-sync")
+        self.assertEqual((row["count"], row["prize_ns"]), (200, 200 * 1_500))
+
+    def test_what_has_not_begun_is_pending(self):
+        for _ in range(100):
+            self.p.free_at[0, 7] = self.p.now + 100 * US  # it waits for an event
+            self.p.launch("kernel", 20 * US)
+            self.p.copy("DeviceToHost", 4096, 2 * US)
+            self.p.now += 10 * US
+            self.p.wait()
+        self.assertNotIn("needless-sync", self.found())
+
+    def test_graphs_are_work(self):
+        self.p.launch("kernel", 20 * US)
+        for _ in range(100):
+            called = self.p.now
+            parent = self.p.call("cudaGraphLaunch", 8 * US, stream="0x7")
+            self.p.on_gpu(parent, called, "graph", "graph", 100 * US, 7, 0, 1)
+            self.p.wait()
+            self.p.now += 60 * US
+        self.assert_nothing()
+
+    def test_waits_for_work_that_was_lost(self):
+        for _ in range(100):
+            self.p.launch("kernel", 50 * US)
+            self.p.copy("DeviceToHost", 4096, 2 * US)
+            self.p.wait()
+            self.p.call("cudaDeviceSynchronize", 40 * US)
+        self.assertNotIn("needless-sync", self.found())
+
+    def test_what_another_stream_does_is_pending(self):
+        for _ in range(100):
+            self.p.launch("kernel", 50 * US)
+            self.p.launch("aside", 200 * US, stream=9)
+            self.p.copy("DeviceToHost", 4096, 2 * US)
+            for _ in range(3):
+                self.p.wait("cudaStreamSynchronize", stream=7)
+            self.p.wait("cudaStreamSynchronize", stream=9)
+        self.assert_nothing()
+
+    def test_between_launches(self):
+        for _ in range(100):
+            self.p.launch("kernel", 30 * US)
+            self.p.wait()
+        row = self.one("sync-between-launches")
+        self.assertEqual((row["count"], row["where"]), (99, "cudaDeviceSynchronize"))
+        # 1.5 us until the wait returns, 1 us until the next kernel begins
+        self.assertEqual(row["prize_ns"], 99 * 2_500)
+
+    def test_results_are_waited_for(self):
+        for _ in range(100):
+            self.p.launch("kernel", 30 * US)
+            self.p.copy("DeviceToHost", 4096, 2 * US)
+            self.p.wait()
+        self.assertNotIn("sync-between-launches", self.found())
+
+    def test_a_host_that_works_after_the_wait(self):
+        for _ in range(100):
+            self.p.launch("kernel", 30 * US)
+            self.p.wait()
+            self.p.now += 60 * US
+        self.assertNotIn("sync-between-launches", self.found())
+
+    def test_managed_memory_may_be_read(self):
+        self.p.allocate(MIB, name="cudaMallocManaged")
+        for _ in range(100):
+            self.p.launch("kernel", 30 * US)
+            self.p.wait()
+        self.assertNotIn("sync-between-launches", self.found())
+
+
+class Memory(Findings):
+    def loop(self, rounds, step):
+        for _ in range(rounds):
+            step()
+            self.p.launch("kernel", 200 * US)
+            self.p.copy("DeviceToHost", 4096, 2 * US)
+            self.p.wait()
+
+    def test_steady_allocations(self):
+        self.loop(100, lambda: self.p.free(self.p.allocate(MIB)))
+        row = self.one("steady-allocation")
+        self.assertEqual(row["where"], "cudaMalloc")
+        self.assertAlmostEqual(row["count"], 50, delta=1)
+        self.assertEqual(row["prize_ns"], row["count"] * 80 * US)
+
+    def test_pools_and_set_up(self):
+        for _ in range(50):
+            self.p.free(self.p.allocate(MIB))
+        self.loop(100, lambda: self.p.free(self.p.allocate(MIB, name="cudaMallocAsync", duration=6 * US), name="cudaFreeAsync",
+                                           duration=6 * US))
+        self.assert_nothing()
+
+    def test_what_was_set_up_may_be_freed_when_it_is_done_with(self):
+        blocks = iter([self.p.allocate(MIB) for _ in range(100)])
+        self.loop(100, lambda: self.p.free(next(blocks)))
+        self.assert_nothing()
+
+    def test_leak(self):
+        def step():
+            with self.p.range("request"):
+                self.p.allocate(2 * MIB, duration=3 * US)
+        self.loop(100, step)
+        row = self.one("leak")
+        self.assertEqual(row["where"], "request")
+        self.assertAlmostEqual(row["count"], 50, delta=1)
+        self.assertEqual(row["prize_bytes"], row["count"] * 2 * MIB)
+        self.assertIn("cudaMalloc in range request", row["evidence"])
+
+    def test_leak_of_a_host_that_is_ahead(self):
+        """It has made its last allocation when the GPU is a tenth done."""
+        for _ in range(100):
+            self.p.allocate(2 * MIB, duration=3 * US)
+            self.p.launch("kernel", 70 * US)
+        self.p.wait()
+        row = self.one("leak")
+        self.assertEqual((row["where"], row["count"]), ("cudaMalloc", 50))
+
+    def test_what_a_host_that_is_ahead_allocates_at_first_is_no_leak(self):
+        """Most of the host's time is its set-up, a small part of the GPU's."""
+        for _ in range(100):
+            self.p.allocate(2 * MIB, duration=30 * US)
+            self.p.copy("HostToDevice", 2 * MIB, 10 * US)
+        for _ in range(100):
+            self.p.launch("kernel", 300 * US)
+        self.p.wait()
+        self.assertNotIn("leak", self.found())
+
+    def test_what_no_work_came_after_is_no_leak(self):
+        """That of the third quarter alone is work's."""
+        for number in range(100):
+            if 55 <= number < 65:
+                self.p.allocate(2 * MIB, duration=3 * US)
+            self.p.launch("kernel", 300 * US)
+        for _ in range(100):
+            self.p.allocate(2 * MIB, duration=100 * US)
+        self.p.wait()
+        self.assertNotIn("leak", self.found())
+
+    def test_what_is_allocated_once_is_no_leak(self):
+        for _ in range(100):
+            self.p.allocate(2 * MIB)
+        self.loop(100, lambda: None)
+        self.assert_nothing()
+
+    def test_growth_that_stops_is_no_leak(self):
+        rounds = iter(range(100))
+        self.loop(100, lambda: self.p.allocate(2 * MIB, duration=3 * US) if next(rounds) < 65 else None)
+        self.assert_nothing()
+
+    def test_a_late_set_up_is_no_leak(self):
+        rounds = iter(range(100))
+        self.loop(100, lambda: [self.p.allocate(2 * MIB, duration=3 * US) for _ in range(20)] if next(rounds) == 80 else None)
+        self.assert_nothing()
+
+    def test_wrong_frees(self):
+        address = self.p.allocate(MIB)
+        self.p.launch("kernel", 200 * US)
+        self.p.free(address)
+        for _ in range(2):
+            self.p.free(address, error="cudaErrorInvalidValue")
+        row = self.one("wrong-free")
+        self.assertEqual(row["count"], 2)
+        self.assertIn("2 addresses had been freed before, 0 were never", row["evidence"])
+
+
+class Forms(Findings):
+    def test_every_form_has_evidence_and_advice(self):
+        for _ in range(1000):
+            self.p.launch("tiny|kernel", 1_500)
+        self.p.write(self.file)
+        (row,) = [row for row in json.loads(run("stat", "--findings", "--json", self.file))["findings"]
+                  if row["finding"] == "tiny-launches"]
+        shown = run("stat", "--findings", "--width", 80, self.file)
+        self.assertIn(" ".join(row["evidence"].split()), " ".join(shown.split()))
+        self.assertIn(row["advice"], " ".join(shown.split()))
+        self.assertLessEqual(max(len(line) for line in shown.splitlines() if line.startswith("  ")), 80)
+        for form in "--csv", "--markdown":
+            self.assertIn(row["advice"], run("stat", "--findings", form, self.file))
+        table = run("stat", self.file).split("\nFindings\n")[1]
+        self.assertIn("tiny-launches", table)
+        self.assertNotIn(row["advice"], table)
+
+    def test_only_the_first_findings(self):
+        for number in range(3):
+            for _ in range(1000):
+                self.p.launch(f"tiny_{number}", 1_500)
+        self.p.write(self.file)
+        self.assertRegex(run("stat", "--findings", "--top", 1, self.file), r"and \d+ more")
+
+
+    def test_losses_are_said(self):
+        self.p.launch("kernel", 50 * US)
+        self.p.lost = 7
+        self.p.write(self.file)
+        done = subprocess.run([str(BUILD / "cuspan"), "stat", str(self.file)], capture_output=True, text=True, timeout=60, check=True)
+        self.assertIn("lost 7 spans", done.stderr)
+
+    def test_each_process_has_its_own_findings(self):
+        other = Program("other", seed=2, pid=4712)
+        for _ in range(1000):
+            other.launch("tiny", 1_500)
+        lines = other.write(self.file).read_text()
+        for _ in range(100):
+            self.p.launch("kernel", 500 * US)
+        self.file.write_text(self.p.write(self.file).read_text() + lines)
+        rows = json.loads(run("stat", "--findings", "--json", self.file))["findings"]
+        self.assertEqual({row["process"] for row in rows}, {"4712"})
+        (tiny,) = [row for row in rows if row["finding"] == "tiny-launches"]
+        self.assertAlmostEqual(tiny["prize_share"], 0.25, delta=0.001)
+
+
+class Recordings(unittest.TestCase):
+    """Findings in recordings of real GPU runs, figured anew from their spans."""
+
+    def of(self, example):
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder, "trace.jsonl")
+            run("replay", "--quiet", "--file", file, ROOT / f"examples/recordings/{example}.cuspanrec")
+            spans = [span for line in file.read_text().splitlines() for span in spans_of(json.loads(line))]
+            rows = json.loads(run("stat", "--findings", "--json", file))["findings"]
+        return sorted(spans, key=lambda span: span.start_ns), {(row["finding"], row["where"]): row for row in rows}
+
+    def test_tiny_launches_of_the_service(self):
+        """The GPU's idle time while any call waits for its kernel, moment by moment."""
+        spans, rows = self.of("service")
+        by_id = {span.span_id: span for span in spans}
+        work = [span for span in spans if span.attributes.get("cuda.activity") in ("kernel", "memcpy", "memset")]
+        kernels = [span for span in work if span.name == "work"]
+        events = [(span.start_ns, 1, 0) for span in work] + [(span.end_ns, -1, 0) for span in work]
+        counted = 0
+        for span in kernels:  # in the order of their begins: what one waits for is not counted for the next one, too
+            start = max(by_id[span.parent_id].start_ns, counted)
+            if start < span.start_ns:
+                events += [(start, 0, 1), (span.start_ns, 0, -1)]
+            counted = max(counted, span.start_ns)
+        prize = busy = waiting = before = 0
+        for time, more_busy, more_waiting in sorted(events):
+            prize += time - before if waiting and not busy else 0
+            before, busy, waiting = time, busy + more_busy, waiting + more_waiting
+        row = rows["tiny-launches", "work"]
+        self.assertEqual((row["count"], row["prize_ns"]), (len(kernels), prize))
+
+    def test_pageable_copies_of_the_vector_addition(self):
+        spans, rows = self.of("vector_add")
+        for direction in "HostToDevice", "DeviceToHost":
+            copies = [span for span in spans if span.attributes.get("cuda.memcpy.kind") == direction]
+            slower = sum(int(span.end_ns - span.start_ns - span.attributes["cuda.memcpy.bytes"] / 40) for span in copies)
+            row = rows["pageable-copies", direction]
+            self.assertEqual(row["count"], len(copies))
+            self.assertAlmostEqual(row["prize_ns"], slower, delta=len(copies))
+
+
+class Planted(unittest.TestCase):
+    """Recordings of tests/gpu/programs/faults.cu on an H200, one fault each."""
+
+    def evidence(self, fault, text):
+        (row,) = [row for row in json.loads(text)["findings"] if row["finding"] == fault]
+        return row["evidence"]
+
+    def check(self, fault, words):
+        recording = ROOT / f"tests/gpu/recordings/{fault}.cuspanrec"
+        self.assertIn(words, self.evidence(fault, run("stat", "--findings", "--json", recording)))
+        with tempfile.TemporaryDirectory() as folder:  # live
+            tables = Path(folder, "tables.json")
+            done = subprocess.run([BUILD / "cuspan", "stat", "--json", "-o", tables, "--set",
+                                   f"cupti.library={BUILD}/libcuspan-replay.so", "--", BUILD / "exit_host", BUILD / "libcuspan.so",
+                                   BUILD / "libcuspan-replay.so", recording, "return"],
+                                  capture_output=True, text=True, timeout=120, check=False)
+            self.assertEqual(done.returncode, 7, done.stderr)  # as that host ends
+            self.assertIn(words, self.evidence(fault, tables.read_text()))
+
+    def test_leak(self):
+        """300 allocations, of which the host has made the last one before the GPU's last quarter."""
+        self.check("leak", "150 blocks that thread faults allocated by cudaMalloc in the second half of the run were never freed")
+
+    def test_wrong_free(self):
+        self.check("wrong-free", "1 addresses had been freed before, 0 were never allocated")
+
+
+class Documents(unittest.TestCase):
+    def test_each_finding_is_explained(self):
+        words = re.findall(r'X\(FINDING_\w+, "([a-z-]+)"', (ROOT / "src/cli/stat/findings/findings.h").read_text())
+        self.assertEqual(len(words), 14)
+        explained = re.findall(r"^\| `([a-z-]+)` \|", (ROOT / "docs/findings.md").read_text(), re.M)
+        self.assertEqual(explained, words)
+
+    def test_each_limit_is_told_as_it_is(self):
+        told = dict(re.findall(r"^\| `([A-Z0-9_]+)` \| ([0-9.e]+) \|", (ROOT / "docs/findings.md").read_text(), re.M))
+        header = (ROOT / "src/cli/stat/findings/findings_limits.h").read_text()
+        limits = dict(re.findall(r"^#define ([A-Z0-9_]+)\s+([0-9.e]+)", header, re.M))
+        self.assertGreater(len(limits), 20)
+        self.assertEqual(told, limits)
+
+
+if __name__ == "__main__":
+    if "--build" in sys.argv:
+        at = sys.argv.index("--build")
+        BUILD = Path(sys.argv[at + 1]).resolve()
+        del sys.argv[at:at + 2]
+    unittest.main()

@@ -1,0 +1,249 @@
+#!/usr/bin/env python3
+"""`cuspan top` on a terminal of its own, watching agents that replay recordings of real GPU runs at their pace: what it shows
+is what the recordings hold; keys, sizes, ends of processes; text and JSON for pipes; no cost when nobody looks.
+
+    top_test.py --build BUILD-DIR [unittest's arguments]      (takes the package pyte; top_test.sh has it)
+"""
+
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import termios
+import time
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[3]
+sys.path[:0] = [str(ROOT / "tests/support"), str(ROOT / "tests/support")]
+
+from backend import spans_of  # noqa: E402
+from terminal import Terminal  # noqa: E402
+
+BUILD = ROOT / "build"
+
+
+class Player:
+    """cuspan replay, which plays in a child: `pid` is the agent's."""
+
+    def __init__(self, running):
+        self.running, self.pid = running, 0
+
+    def signal(self, number):
+        os.killpg(self.running.pid, number)
+
+    def end(self):
+        if self.running.returncode is None:
+            self.signal(signal.SIGKILL)
+            self.running.wait()
+
+
+class Top(unittest.TestCase):
+    def setUp(self):
+        self.folder = Path(tempfile.mkdtemp(prefix="top-test-"))
+        self.addCleanup(shutil.rmtree, self.folder, True)
+        self.sockets = self.folder / "sockets"
+        left = {key: value for key, value in os.environ.items()
+                if not key.startswith(("OTEL_", "CUSPAN_", "TRACE", "CUDA_INJECTION", "NVTX_")) and key not in ("NO_COLOR", "LINES",
+                                                                                                             "COLUMNS")}
+        self.env = {**left, "LC_ALL": "C.UTF-8"}
+        for library in BUILD.glob("libcuspan*.so"):
+            (self.folder / library.name).symlink_to(library)
+
+    def replay(self, name, recording, repeat=1000):
+        """A process of that name that plays a recording at its pace, again and again."""
+        program = self.folder / name
+        shutil.copy2(BUILD / "cuspan", program)  # a link would have the other's name
+        before = set(self.sockets.glob("*.sock"))
+        running = subprocess.Popen([program, "replay", "--quiet", "--file", "/dev/null", "--paced", "--repeat", str(repeat), "--set",
+                                    f"control.directory={self.sockets}", ROOT / f"examples/recordings/{recording}.cuspanrec"],
+                                   env=self.env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+        player = Player(running)
+        self.addCleanup(player.end)
+        until = time.monotonic() + 60
+        while not (new := set(self.sockets.glob("*.sock")) - before) and time.monotonic() < until:
+            time.sleep(0.01)
+        player.pid = int(new.pop().stem)
+        return player
+
+    def top(self, *arguments, status=0, **more):
+        done = subprocess.run([BUILD / "cuspan", "top", "--directory", self.sockets, *map(str, arguments)], env={**self.env, **more},
+                              capture_output=True, text=True, timeout=60, check=False, stdin=subprocess.DEVNULL)
+        self.assertEqual(done.returncode, status, done.stdout + done.stderr)
+        return done
+
+    def terminal(self, *arguments, columns=110, lines=30, **more):
+        made = Terminal([BUILD / "cuspan", "top", "--directory", self.sockets, "--interval", "0.5", *arguments], {**self.env, **more},
+                        columns, lines)
+        self.addCleanup(made.close)
+        return made
+
+    def ask(self, pid, request):
+        with socket.socket(socket.AF_UNIX) as client:
+            client.settimeout(30)
+            client.connect(str(self.sockets / f"{pid}.sock"))
+            client.sendall(request.encode() + b"\n")
+            answer = b""
+            while part := client.recv(65536):
+                answer += part
+        return json.loads(answer)
+
+    def test_what_it_shows_is_what_was_recorded(self):
+        """Per second of the recording, as its spans say it."""
+        spans = self.folder / "spans.jsonl"
+        subprocess.run([BUILD / "cuspan", "replay", "--quiet", "--file", spans, ROOT / "examples/recordings/torch_inference.cuspanrec"],
+                       env=self.env, check=True, capture_output=True, timeout=60)
+        found = [span for line in spans.read_text().splitlines() for span in spans_of(json.loads(line))]
+        kernels = [span for span in found if span.attributes.get("cuda.activity") == "kernel"]
+        running = self.replay("trainer", "torch_inference")
+        lines = subprocess.Popen([BUILD / "cuspan", "top", "--json", "--interval", "5", "--directory", self.sockets], env=self.env,
+                                 stdout=subprocess.PIPE, text=True)
+        self.addCleanup(lines.wait)
+        self.addCleanup(lines.kill)
+        self.addCleanup(lines.stdout.close)
+        one = json.loads(lines.stdout.readline())["agents"]
+        two = json.loads(lines.stdout.readline())["agents"]
+        self.assertEqual([agent["program"] for agent in two], ["trainer"])
+        self.assertEqual([agent["pid"] for agent in one], [running.pid])
+        agent = two[0]
+        self.assertTrue(4e9 < agent["window_ns"] < 8e9, agent["window_ns"])
+        device, = agent["devices"]
+        self.assertEqual(device["name"], "NVIDIA H200")
+        self.assertTrue(device["id"].startswith("GPU-"))
+        average = sum(span.end_ns - span.start_ns for span in kernels) / len(kernels)
+        self.assertAlmostEqual(device["kernel_ns"] / device["kernels"] / average, 1, delta=0.1)
+        self.assertLessEqual({kernel["name"] for kernel in agent["kernels"]}, {span.name for span in kernels})
+        self.assertEqual(sum(kernel["count"] for kernel in agent["kernels"]) + agent["kernels_other"]["count"], device["kernels"])
+        self.assertEqual(sum(kernel["total_ns"] for kernel in agent["kernels"]) + agent["kernels_other"]["total_ns"],
+                         device["kernel_ns"])
+        self.assertGreaterEqual(device["busy_ns"], device["kernel_ns"] * 0.9)
+        self.assertEqual(agent["lost_since_begin"], 0)
+        self.assertGreater(agent["own"]["threads_ns"], 0)
+        self.assertGreater(agent["own"]["spans"], 0)
+
+    def test_once_is_text(self):
+        self.replay("trainer", "torch_inference")
+        shown = self.top("--once", "--interval", "3", "--width", "110").stdout
+        self.assertNotIn("\033", shown)
+        self.assertRegex(shown, r"(?m)^>\s+\d+ trainer +tracing +[\d,.]+/s ")
+        self.assertRegex(shown, r"(?m)^GPU 0 .* kernels .* held, at most .* NVIDIA ")
+        self.assertRegex(shown, r"(?m)^KERNELS BY TIME ")
+        self.assertRegex(shown, r"(?m)^nvjet_sm90_\S+ .* \d+ % ")
+        self.assertTrue(all(len(line) <= 110 for line in shown.splitlines()))
+        short = self.top("--once", "--interval", "1", "--rows", "12").stdout
+        self.assertLessEqual(len(short.splitlines()), 12)
+        self.assertTrue(all(len(line) <= 80 for line in short.splitlines()), "80 columns where there is no terminal")
+
+    def test_the_live_screen_and_its_keys(self):
+        running = self.replay("trainer", "torch_inference")
+        screen = self.terminal()
+        before = screen.wait_for("no kernels", lambda text: "nvjet_sm90" in text and "GPU 0" in text)
+        self.assertIn("trainer (PID %d)" % running.pid, before)
+        self.assertIn("KERNELS BY TIME", before)
+        self.assertIn("1 agent, every 0.5 s", before)
+        self.assertEqual(before.splitlines()[-1][:6], "q quit")
+        screen.press("s")
+        screen.wait_for("another order", lambda text: "KERNELS BY COUNT" in text and "s sort (count)" in text)
+        screen.press("+")
+        screen.wait_for("a longer interval", lambda text: "every 1 s" in text)
+        screen.press("p")
+        paused = screen.wait_for("a pause", lambda text: "(paused)" in text and "p go on" in text)
+        self.assertGreater(self.ask(running.pid, "figures")["time_ns"], 0)
+        screen.read(2)
+        self.assertEqual(screen.text(), paused, "nothing moves while it is paused")
+        screen.press("p")
+        screen.wait_for("it going on", lambda text: "(paused)" not in text)
+        screen.press("q")
+        self.assertEqual(screen.wait(), 0)
+        self.assertTrue(screen.modes() & termios.ECHO and screen.modes() & termios.ICANON, "the terminal is as it was")
+
+    def test_it_follows_the_size(self):
+        self.replay("trainer", "torch_inference")
+        screen = self.terminal(columns=120, lines=40)
+        screen.wait_for("a wide screen", lambda text: "LAUNCHES" in text and "nvjet" in text)
+        screen.resize(60, 12)
+        text = screen.wait_for("a small screen", lambda text: "LAUNCHES" not in text and "q quit" in text.splitlines()[-1])
+        self.assertEqual(len(text.splitlines()), 12)
+        screen.resize(120, 40)
+        screen.wait_for("a wide screen again", lambda text: "LAUNCHES" in text and "q quit" in text.splitlines()[-1])
+
+    def test_several_agents(self):
+        first, second = self.replay("trainer", "torch_inference"), self.replay("server", "threads")
+        screen = self.terminal(columns=120, lines=40)
+        both = screen.wait_for("two agents", lambda text: "2 agents" in text and text.count("/s ") > 8)
+        self.assertRegex(both, r"(?m)^>\s+%d " % min(first.pid, second.pid))
+        screen.press("\033[B" if min(first.pid, second.pid) == first.pid else "\033[A")
+        screen.press("j" if first.pid > second.pid else "")
+        screen.press("k")
+        screen.press("a")
+        screen.wait_for("all agents", lambda text: "\nall agents" in text and "nvjet" in text)
+        screen.press("j")
+        screen.wait_for("one again", lambda text: "\nall agents" not in text)
+        second.end()
+        screen.wait_for("the second one's end", lambda text: "1 agent," in text and "trainer (PID" in text)
+        self.assertEqual(json.loads(self.top("--once", "--json", "--interval", "0.3", "trainer").stdout)["agents"][0]["pid"], first.pid)
+        first.end()
+        screen.wait_for("no agent", lambda text: "no agent runs" in text)
+        screen.press("q")
+        self.assertEqual(screen.wait(), 0)
+
+    def test_counting_ends_when_nobody_looks(self):
+        running = self.replay("trainer", "torch_inference")
+        screen = self.terminal()
+        screen.wait_for("no kernels", lambda text: "nvjet_sm90" in text)
+        since = self.ask(running.pid, "figures")["since_ns"]
+        screen.press("q")
+        screen.wait()
+        time.sleep(12)  # the lease is 10 s
+        self.assertFalse(self.ask(running.pid, "figures")["is_on"])
+        self.assertNotEqual(self.ask(running.pid, "figures")["since_ns"], since)
+
+    def test_ctrl_c_gives_the_terminal_back(self):
+        self.replay("trainer", "vector_add")
+        screen = self.terminal()
+        screen.wait_for("a screen", lambda text: "trainer" in text)
+        screen.press("\x03")
+        self.assertNotEqual(screen.wait(), 0)
+        self.assertTrue(screen.modes() & termios.ECHO and screen.modes() & termios.ICANON)
+
+    def test_an_agent_that_does_not_answer(self):
+        running = self.replay("trainer", "torch_inference")
+        running.signal(signal.SIGSTOP)
+        shown = self.top("--once", "--interval", "0.2").stdout
+        self.assertRegex(shown, r"%d .*it doesn't answer" % running.pid)
+        running.signal(signal.SIGCONT)
+
+    def test_color_and_its_absence(self):
+        self.replay("trainer", "torch_inference")
+
+        def colors(**more):
+            screen = self.terminal(**more)
+            screen.wait_for("no kernels", lambda text: "nvjet_sm90" in text)
+            return {cell.fg for line in screen.screen.buffer.values() for cell in line.values()}
+        self.assertIn("cyan", colors())
+        self.assertEqual(colors(NO_COLOR="1"), {"default"})
+
+    def test_wrong_arguments_and_no_terminal(self):
+        for arguments, said in ((("--interval", "20"), "from 0.1 to 9"), (("--interval", "x"), "from 0.1 to 9"),
+                                (("--sort", "size"), "time count average name"), (("a", "b"), "one PID or program is enough")):
+            self.assertIn(said, self.top(*arguments, status=2).stderr)
+        self.assertIn("no terminal here: --once", self.top(status=1).stderr)
+        self.assertIn("no agent found", self.top("--once", status=1).stderr)
+        screen = Terminal([BUILD / "cuspan", "top", "--directory", self.sockets], {**self.env, "TERM": "x"})
+        self.addCleanup(screen.close)
+        screen.press("q")
+        self.assertEqual(screen.wait(), 0)
+        self.assertTrue(re.search("q quit|^$", screen.text().splitlines()[-1]))
+
+
+if __name__ == "__main__":
+    if "--build" in sys.argv:
+        at = sys.argv.index("--build")
+        BUILD = Path(sys.argv[at + 1]).resolve()
+        del sys.argv[at:at + 2]
+    unittest.main()

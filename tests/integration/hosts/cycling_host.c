@@ -1,0 +1,145 @@
+/* A program whose threads go on calling CUDA while an agent in it is started and stopped from outside.
+ *
+ *   cycling_host LIBCUSPAN FAKE-CUPTI THREADS       callbacks made here; the fake only keeps whom to call
+ *   cycling_host LIBCUSPAN DOUBLE RECORDING         the recording again and again, by the double of CUPTI
+ *   cycling_host LIBCUSPAN FAKE-CUPTI stuck         one thread enters a call, and leaves it at the first line
+ * on standard input
+ *
+ * It says "ready" and goes on until standard input ends, then prints how many calls were made. */
+#include "abi/cupti_abi.h"
+#include "recording/replay_seam.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define THREADS_MAX_HERE 64
+#define CALL_ID          1 /* any that detail full has */
+#define PAUSE_EVERY      512
+
+static atomic_bool is_over;
+static _Atomic uint64_t calls, next_id;
+static cupti_callback_fn *_Atomic *callback; /* the fake's variable; NULL in it: nobody has subscribed yet */
+static cuspan_replay_run_fn *replay;
+
+static void *find(const char *path, const char *symbol)
+{
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    void *found = library ? dlsym(library, symbol) : NULL;
+    if (!found) {
+        fprintf(stderr, "%s\n", dlerror());
+        exit(2);
+    }
+    return found;
+}
+
+static void tell(struct cupti_callback_data *data, int site)
+{
+    cupti_callback_fn *subscribed = atomic_load_explicit(callback, memory_order_acquire);
+    data->callbackSite = site;
+    if (subscribed)
+        subscribed(NULL, CUPTI_DOMAIN_RUNTIME, CALL_ID, data);
+}
+
+static void *go_on_calling(void *unused)
+{
+    int32_t result = 0;
+    uint64_t word = 0;
+    struct cupti_callback_data data = {
+        .functionReturnValue = &result, .contextUid = 1, .correlationData = &word};
+    (void)unused;
+    while (!atomic_load_explicit(&is_over, memory_order_relaxed)) {
+        data.correlationId = (uint32_t)atomic_fetch_add(&next_id, 1) + 1;
+        word = 0;
+        tell(&data, CUPTI_SITE_ENTER);
+        tell(&data, CUPTI_SITE_EXIT);
+        if (atomic_fetch_add(&calls, 1) % PAUSE_EVERY == 0)
+            usleep(1000);
+    }
+    return NULL;
+}
+
+static void *go_on_playing(void *unused)
+{
+    static const struct replay_options options = {.overload = true};
+    struct replay_result result;
+    struct error err = {""};
+    (void)unused;
+    while (!atomic_load(&is_over)) {
+        if (replay(&options, &result, &err) == STATUS_OK)
+            atomic_fetch_add(&calls, 1);
+        usleep(1000);
+    }
+    return NULL;
+}
+
+static void be_stuck(void)
+{
+    char line[64];
+    int32_t result = 0;
+    uint64_t word = 0;
+    struct cupti_callback_data data = {
+        .functionReturnValue = &result, .contextUid = 1, .correlationData = &word, .correlationId = 1};
+    tell(&data, CUPTI_SITE_ENTER);
+    puts("ready");
+    fflush(stdout);
+    if (fgets(line, sizeof line, stdin)) {
+        tell(&data, CUPTI_SITE_EXIT);
+        puts("left");
+        fflush(stdout);
+    }
+}
+
+static void wait_for_end(void)
+{
+    char rest[64];
+    while (fgets(rest, sizeof rest, stdin)) {
+    }
+}
+
+static void load_recording(const char *library, const char *recording)
+{
+    struct error err = {""};
+    cuspan_replay_load_fn *load = (cuspan_replay_load_fn *)find(library, "cuspan_replay_load");
+    replay = (cuspan_replay_run_fn *)find(library, "cuspan_replay_run");
+    if (load(recording, &err) != STATUS_OK) {
+        fprintf(stderr, "%s\n", err.text);
+        exit(2);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    pthread_t threads[THREADS_MAX_HERE];
+    if (argc != 4)
+        return 2;
+    int count = atoi(argv[3]);
+    bool is_stuck = strcmp(argv[3], "stuck") == 0;
+    if (!count && !is_stuck)
+        load_recording(argv[2], argv[3]);
+    else
+        callback = find(argv[2], "fake_callback");
+    ((int (*)(void))find(argv[1], "InitializeInjection"))();
+    if (is_stuck) {
+        be_stuck();
+        wait_for_end();
+        return 0;
+    }
+    int made = count ? count : 1;
+    for (int i = 0; i < made && i < THREADS_MAX_HERE; i++)
+        if (pthread_create(&threads[i], NULL, count ? go_on_calling : go_on_playing, NULL) != 0)
+            return 2;
+    puts("ready");
+    fflush(stdout);
+    wait_for_end();
+    atomic_store(&is_over, true);
+    for (int i = 0; i < made && i < THREADS_MAX_HERE; i++)
+        pthread_join(threads[i], NULL);
+    printf("%llu\n", (unsigned long long)atomic_load(&calls));
+    return 0;
+}

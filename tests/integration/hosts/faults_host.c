@@ -1,0 +1,92 @@
+/* A program that lives as long as a test wants: it loads the agent as the CUDA driver does, plays a recording
+ * when it is told to, and ends when its standard input does.
+ *
+ *   faults_host LIBRARY DOUBLE RECORDING [impatient]
+ *
+ * Commands, each answered by a line: "play N" plays N times, as fast as the agent accepts; "steady MS N" once
+ * in so many milliseconds of its clock, and doesn't wait for the agent. With "impatient" the agent doesn't
+ * wait for a collector either, as in a real program. */
+#include "recording/replay_seam.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static void *find(const char *library, const char *symbol)
+{
+    void *handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
+    void *found = handle ? dlsym(handle, symbol) : NULL;
+    if (!found) {
+        fprintf(stderr, "faults_host: %s\n", dlerror());
+        exit(1);
+    }
+    return found;
+}
+
+static void play(cuspan_replay_run_fn *run, const struct replay_options *options)
+{
+    struct replay_result result;
+    struct error err;
+    if (run(options, &result, &err) != STATUS_OK) {
+        fprintf(stderr, "faults_host: %s\n", err.text);
+        exit(1);
+    }
+}
+
+static double now_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
+}
+
+/* Keeps to the plan: what took too long is made up for. */
+static void play_steadily(cuspan_replay_run_fn *run, double every_ms, long times)
+{
+    static const struct replay_options options = {.overload = true};
+    double next_ms = now_ms();
+    for (long i = 0; i < times; i++) {
+        play(run, &options);
+        next_ms += every_ms;
+        double left_ms = next_ms - now_ms();
+        if (left_ms > 0) {
+            struct timespec left = {.tv_sec = (time_t)(left_ms / 1e3),
+                                    .tv_nsec = (long)(left_ms * 1e6) % 1000000000};
+            nanosleep(&left, NULL);
+        }
+    }
+}
+
+int main(int argc, char **argv)
+{
+    struct error err;
+    char command[64];
+    double every_ms;
+    long times;
+    if (argc != 4 && argc != 5)
+        return 2;
+    cuspan_replay_load_fn *load = (cuspan_replay_load_fn *)find(argv[2], "cuspan_replay_load");
+    cuspan_replay_run_fn *run = (cuspan_replay_run_fn *)find(argv[2], "cuspan_replay_run");
+    if (load(argv[3], &err) != STATUS_OK) {
+        fprintf(stderr, "faults_host: %s\n", err.text);
+        return 1;
+    }
+    if (argc == 5) /* before the agent is there: it asks at its start whether anybody waits */
+        play(run, &(struct replay_options){.overload = true});
+    int (*initialize)(void) = (int (*)(void))find(argv[1], "InitializeInjection");
+    if (initialize() != 1)
+        return 1;
+    while (fgets(command, sizeof command, stdin)) {
+        if (sscanf(command, "steady %lf %ld", &every_ms, &times) == 2)
+            play_steadily(run, every_ms, times);
+        else if (sscanf(command, "play %ld", &times) == 1)
+            play(run, &(struct replay_options){.repeat = (uint32_t)times});
+        else
+            return 2;
+        printf("done\n");
+        fflush(stdout);
+    }
+    return 7;
+}

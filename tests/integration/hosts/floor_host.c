@@ -1,0 +1,57 @@
+/* Plays a recording to the floor of the benchmark (tests/bench/programs/floor.c) twice, as a program that
+ * works a little, says so, waits a little and goes on. Prints for each time how many callbacks and how many
+ * records the floor took.
+ *
+ *   floor_host FLOOR DOUBLE RECORDING FILE      FILE is made in between: the floor's CUSPAN_FLOOR_OFF_FILE */
+#include "recording/replay_seam.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define WAIT_US 300000
+
+static void *find(const char *library, const char *name)
+{
+    void *handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
+    void *found = handle ? dlsym(handle, name) : NULL;
+    if (!found) {
+        fprintf(stderr, "floor_host: %s\n", dlerror());
+        exit(1);
+    }
+    return found;
+}
+
+static void play(const char *library)
+{
+    cuspan_replay_run_fn *run = (cuspan_replay_run_fn *)find(library, "cuspan_replay_run");
+    const struct replay_options options = {.repeat = 3};
+    struct replay_result result;
+    struct error err = {""};
+    if (run(&options, &result, &err) != STATUS_OK) {
+        fprintf(stderr, "floor_host: %s\n", err.text);
+        exit(1);
+    }
+    usleep(WAIT_US);
+    printf("%llu %llu\n", (unsigned long long)result.calls, (unsigned long long)result.activities);
+}
+
+int main(int argc, char **argv)
+{
+    struct error err = {""};
+    if (argc != 5)
+        return 2;
+    cuspan_replay_load_fn *load = (cuspan_replay_load_fn *)find(argv[2], "cuspan_replay_load");
+    if (load(argv[3], &err) != STATUS_OK)
+        return 1;
+    ((int (*)(void))find(argv[1], "InitializeInjection"))();
+    play(argv[2]);
+    FILE *file = fopen(argv[4], "w");
+    if (!file)
+        return 1;
+    fclose(file);
+    usleep(WAIT_US);
+    play(argv[2]);
+    return 0;
+}

@@ -1,0 +1,433 @@
+/* A host in which a guest may easily go wrong: it makes CUDA calls through the double of CUPTI, with the
+ * agent loaded as the driver does it, in a scene that its last argument names (the table `scenes`):
+ *
+ *   guest_host LIBRARY DOUBLE RECORDING SCENE
+ *
+ * What it prints, and how it ends, must be the same with the agent and without it. */
+#include "forked_child.h"
+#include "recording/replay_seam.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define STATUS       7
+#define CHILD_STATUS 3
+#define FORKERS      8
+#define FORKS_EACH   12
+#define NOBODY       65534
+
+extern char **environ;
+
+static cuspan_replay_run_fn *run;
+static char **arguments;
+static pid_t self;
+
+cuspan_replay_watch_fn cuspan_replay_watch;
+
+/* A child that is forked makes no CUDA call here, so nothing may call CUPTI. */
+void cuspan_replay_watch(enum replay_watch event, const char *what)
+{
+    static const char text[] = "host: CUPTI is called in a child\n";
+    (void)what;
+    if (event == REPLAY_WATCH_CUPTI && getpid() != self && write(STDOUT_FILENO, text, sizeof text - 1) < 0)
+        _exit(1);
+}
+
+static void say(const char *text)
+{
+    printf("host: %s\n", text);
+    fflush(stdout);
+}
+
+static void complain(const char *what)
+{
+    printf("host: %s: %s\n", what, strerror(errno));
+    exit(1);
+}
+
+static void *find(void *handle, const char *symbol)
+{
+    void *found = handle ? dlsym(handle, symbol) : NULL;
+    if (!found) {
+        printf("host: %s\n", dlerror());
+        exit(1);
+    }
+    return found;
+}
+
+static void pause_ms(unsigned ms)
+{
+    struct timespec left = {ms / 1000, (long)(ms % 1000) * 1000000};
+    while (nanosleep(&left, &left) != 0 && errno == EINTR) {
+    }
+}
+
+static double now_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
+}
+
+static void play(void)
+{
+    const struct replay_options options = {.repeat = 1};
+    struct replay_result result;
+    struct error err = {""};
+    if (run(&options, &result, &err) != STATUS_OK)
+        printf("host: %s\n", err.text);
+}
+
+static void inject(void)
+{
+    ((int (*)(void))find(dlopen(arguments[1], RTLD_NOW | RTLD_LOCAL), "InitializeInjection"))();
+}
+
+static void start(void)
+{
+    inject();
+    play();
+}
+
+static void check_child(pid_t child, const char *what)
+{
+    int status = 0;
+    if (child < 0 || waitpid(child, &status, 0) != child || !WIFEXITED(status) ||
+        WEXITSTATUS(status) != CHILD_STATUS)
+        printf("host: %s ended with %x\n", what, (unsigned)status);
+}
+
+/* --- other processes --- */
+
+static void as_a_child_program(void)
+{
+    start();
+    fflush(stdout);
+    exit(CHILD_STATUS);
+}
+
+static char *const *child_command(void)
+{
+    static __thread char *command[6];
+    static char scene[] = "child-program";
+    memcpy(command, arguments, 4 * sizeof *command);
+    command[4] = scene;
+    return command;
+}
+
+static void with_vfork(void)
+{
+    start();
+    pid_t child = vfork();
+    if (child == 0)
+        _exit(CHILD_STATUS);
+    check_child(child, "a child of vfork");
+    char *const *command = child_command();
+    child = vfork();
+    if (child == 0) {
+        execv(command[0], command);
+        _exit(1);
+    }
+    check_child(child, "a program begun by vfork");
+    play();
+}
+
+static void with_posix_spawn(void)
+{
+    pid_t child = -1;
+    start();
+    char *const *command = child_command();
+    if (posix_spawn(&child, command[0], NULL, NULL, command, environ) != 0)
+        child = -1;
+    check_child(child, "a program begun by posix_spawn");
+    play();
+}
+
+static void with_exec(void)
+{
+    start();
+    char *const *command = child_command();
+    execv(command[0], command);
+    complain("execv");
+}
+
+static void *fork_many(void *number)
+{
+    char *const *command = child_command();
+    for (int i = 0; i < FORKS_EACH; i++) {
+        pid_t child = fork();
+        if (child == 0) {
+            if ((*(int *)number + i) % 3 == 0)
+                _exit(CHILD_STATUS);
+            if ((*(int *)number + i) % 3 == 1)
+                exit(CHILD_STATUS);
+            execl("/bin/sh", "sh", "-c", "exit 3", (char *)NULL);
+            _exit(1);
+        }
+        check_child(child, "a child of many");
+    }
+    (void)command;
+    return NULL;
+}
+
+static void with_forks_from_many_threads(void)
+{
+    pthread_t threads[FORKERS];
+    int numbers[FORKERS];
+    inject();
+    for (int i = 0; i < FORKERS; i++) {
+        numbers[i] = i;
+        if (pthread_create(&threads[i], NULL, fork_many, &numbers[i]) != 0)
+            complain("a thread");
+    }
+    for (int i = 0; i < 20; i++)
+        play();
+    for (int i = 0; i < FORKERS; i++)
+        pthread_join(threads[i], NULL);
+}
+
+/* --- what is inherited --- */
+
+static void list_descriptors(void)
+{
+    pid_t child = fork();
+    if (child == 0) {
+        execl("/bin/sh", "sh", "-c", "ls /proc/self/fd | wc -l; exit 3", (char *)NULL);
+        _exit(1);
+    }
+    check_child(child, "the list of descriptors");
+}
+
+static void with_descriptors_of_an_executed_program(void)
+{
+    start();
+    for (int i = 0; i < 10; i++) {
+        list_descriptors();
+        pause_ms(50);
+    }
+}
+
+/* Pinned, and, where that is allowed, of real-time priority: so is the thread that begins CUDA. It waits
+ * until its standard input ends, so that somebody can look at the threads. */
+static void with_threads_to_be_looked_at(void)
+{
+    cpu_set_t one;
+    const struct sched_param priority = {.sched_priority = 1};
+    CPU_ZERO(&one);
+    CPU_SET(sched_getcpu(), &one);
+    sched_setaffinity(0, sizeof one, &one);
+    sched_setscheduler(0, SCHED_FIFO, &priority);
+    inject();
+    sched_setscheduler(0, SCHED_OTHER, &(struct sched_param){0});
+    play();
+    say("ready");
+    while (getchar() != EOF) {
+    }
+}
+
+/* --- what is taken away --- */
+
+static void close_all(void)
+{
+    for (int i = 3; i < 1024; i++)
+        close(i);
+}
+
+static void write_own_files(void)
+{
+    char name[64];
+    for (int i = 0; i < 64; i++) {
+        snprintf(name, sizeof name, "host-%d", i);
+        int file = open(name, O_RDWR | O_CREAT | O_TRUNC, 0600);
+        if (file < 0 || write(file, "mine\n", 5) != 5)
+            complain(name);
+    }
+}
+
+/* By then everything of ours is open: the file, the connection. */
+static void with_all_descriptors_closed(void)
+{
+    start();
+    pause_ms(700);
+    close_all();
+    write_own_files();
+    play();
+    pause_ms(700);
+    play();
+}
+
+static void take_all_descriptors(void)
+{
+    const struct rlimit few = {32, 32};
+    setrlimit(RLIMIT_NOFILE, &few);
+    while (dup(STDIN_FILENO) >= 0) {
+    }
+}
+
+static void without_descriptors_from_the_start(void)
+{
+    void *library = dlopen(arguments[1], RTLD_NOW | RTLD_LOCAL);
+    take_all_descriptors();
+    ((int (*)(void))find(library, "InitializeInjection"))();
+    play();
+}
+
+static void without_descriptors_later(void)
+{
+    start();
+    pause_ms(300);
+    take_all_descriptors();
+    play();
+    pause_ms(300);
+}
+
+#if defined(__x86_64__)
+#define HOST_ARCH AUDIT_ARCH_X86_64
+#else
+#define HOST_ARCH AUDIT_ARCH_AARCH64
+#endif
+#define DENY(name)                                                                                           \
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_##name, 0, 1),                                                   \
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM)
+
+/* For all threads, ours among them. */
+static void deny_system_calls(void)
+{
+    struct sock_filter filter[] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch)),
+                                   BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, HOST_ARCH, 1, 0),
+                                   BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+                                   BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+                                   DENY(socket),
+                                   DENY(socketpair),
+                                   DENY(connect),
+                                   DENY(openat),
+#ifdef SYS_open
+                                   DENY(open),
+#endif
+                                   DENY(sched_setaffinity),
+                                   DENY(sched_setscheduler),
+                                   DENY(eventfd2),
+                                   DENY(pipe2),
+                                   DENY(prctl),
+                                   BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+    const struct sock_fprog program = {sizeof filter / sizeof *filter, filter};
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+        syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program) != 0)
+        complain("seccomp");
+}
+
+static void with_system_calls_denied(void)
+{
+    start();
+    pause_ms(300);
+    deny_system_calls();
+    play();
+    pause_ms(300);
+}
+
+static void with_system_calls_denied_before(void)
+{
+    void *library = dlopen(arguments[1], RTLD_NOW | RTLD_LOCAL);
+    deny_system_calls();
+    ((int (*)(void))find(library, "InitializeInjection"))();
+    play();
+}
+
+static void in_a_jail(void)
+{
+    start();
+    pause_ms(300);
+    if (mkdir("jail", 0755) != 0 || chroot("jail") != 0 || chdir("/") != 0 || setgid(NOBODY) != 0 ||
+        setuid(NOBODY) != 0)
+        complain("the jail");
+    play();
+}
+
+/* --- the loader --- */
+
+/* How long the longest dlopen() takes, of one in a row while the agent's threads begin. HOST_TIMES=FILE gets
+ * it in ms. */
+static void with_libraries_loaded_meanwhile(void)
+{
+    double longest_ms = 0, end_ms;
+    inject();
+    end_ms = now_ms() + 500;
+    while (now_ms() < end_ms) {
+        double begin_ms = now_ms();
+        void *library = dlopen("libm.so.6", RTLD_NOW | RTLD_LOCAL);
+        if (library)
+            dlclose(library);
+        double took_ms = now_ms() - begin_ms;
+        longest_ms = took_ms > longest_ms ? took_ms : longest_ms;
+    }
+    const char *name = getenv("HOST_TIMES");
+    FILE *file = name ? fopen(name, "w") : NULL;
+    if (file) {
+        fprintf(file, "%.3f\n", longest_ms);
+        fclose(file);
+    }
+    play();
+}
+
+static const struct {
+    const char *name;
+    void (*play)(void);
+} scenes[] = {
+    {"plain", start},
+    {"child-program", as_a_child_program},
+    {"vfork", with_vfork},
+    {"posix_spawn", with_posix_spawn},
+    {"exec", with_exec},
+    {"forks-from-many-threads", with_forks_from_many_threads},
+    {"executed-descriptors", with_descriptors_of_an_executed_program},
+    {"threads", with_threads_to_be_looked_at},
+    {"all-closed", with_all_descriptors_closed},
+    {"no-descriptors-from-the-start", without_descriptors_from_the_start},
+    {"no-descriptors-later", without_descriptors_later},
+    {"seccomp-later", with_system_calls_denied},
+    {"seccomp-before", with_system_calls_denied_before},
+    {"jail", in_a_jail},
+    {"loader", with_libraries_loaded_meanwhile},
+};
+
+int main(int argc, char **argv)
+{
+    struct error err = {""};
+    size_t scene = 0;
+    while (argc == 5 && scene < sizeof scenes / sizeof *scenes && strcmp(scenes[scene].name, argv[4]) != 0)
+        scene++;
+    if (argc != 5 || scene == sizeof scenes / sizeof *scenes)
+        return 2;
+    arguments = argv;
+    self = getpid();
+    void *handle = dlopen(argv[2], RTLD_NOW | RTLD_LOCAL);
+    run = (cuspan_replay_run_fn *)find(handle, "cuspan_replay_run");
+    if (((cuspan_replay_load_fn *)find(handle, "cuspan_replay_load"))(argv[3], &err) != STATUS_OK) {
+        printf("host: %s\n", err.text);
+        return 1;
+    }
+    scenes[scene].play();
+    say("done");
+    return STATUS;
+}

@@ -1,0 +1,13 @@
+#!/usr/bin/env bash
+# Our ratio sampler and the one of OpenTelemetry's SDK for Python agree on 10,000 trace IDs at each of several ratios.
+#
+#   sampler_sdk_test.sh SAMPLER_DECISIONS
+set -euo pipefail
+
+here=$(cd "$(dirname "$0")" && pwd)
+# shellcheck source=../../../tools/lib.sh
+. "$here/../../../tools/lib.sh"
+
+# The sampler is a module of the SDK's that may still change its name: hence one version.
+python_with opentelemetry-sdk==1.45.2
+"$PYTHON" "$here/sampler_sdk.py" "$1"

@@ -1,0 +1,389 @@
+#!/usr/bin/env python3
+"""The benchmark's own parts, without a GPU: pairing and intervals, the harness on stand-in programs, the null collector,
+libcuspan-timed.so on a recording, and the page.
+
+    bench_test.py --build DIRECTORY [Class[.test]...]
+"""
+
+import argparse
+import http.client
+import json
+import os
+import random
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+from xml.etree import ElementTree
+
+ROOT = Path(__file__).resolve().parents[3]
+sys.path.insert(0, str(ROOT / "tests/bench"))
+
+import page  # noqa: E402
+import paired  # noqa: E402
+
+BUILD = Path()
+
+# Prints what calls and service would, and writes what the agent would; what it costs is known.
+STAND_IN = """#!/usr/bin/env python3
+import json, os, re, shutil, sys
+settings = dict(pair.split("=", 1) for pair in re.split("[;\\n]", os.environ.get("CUSPAN_SET", "")) if pair)
+library = os.path.basename(os.environ.get("CUDA_INJECTION64_PATH", ""))
+open(os.environ["BENCH_READY"], "w").close()
+fails = os.environ.get("STAND_IN_FAILS", "")
+asleep = os.environ.get("OTEL_TRACES_SAMPLER") == "always_off"
+cost = {"": 1000, "libcuspan-floor.so": 1200, "libcuspan.so": 1000 if asleep else 1260}[library]
+if library == "libcuspan.so" and not asleep and fails != "agent":
+    if "output_file" in settings:
+        shutil.copy(os.environ["STAND_IN_SPANS"], settings["output_file"])
+    metrics = {"metrics": {"delivered": 3}} if "OTEL_METRICS_EXPORTER" in os.environ and fails != "metrics" else {}
+    json.dump({"spans": 7, "delivered": 7, "losses": {}, "own": {"callback_ns": 150, "callback_calls": 1}, **metrics}, open(f"{settings['report_file']}.{os.getpid()}", "w"))
+if "CUSPAN_FLOOR_OFF_FILE" in os.environ and fails != "floor":
+    print("floor: all off after 3 buffers", file=sys.stderr)
+if "CUSPAN_TIMED_FILE" in os.environ:
+    json.dump({"runtime exit": {"count": 5, "mean_ns": 300.0, "usual_mean_ns": 30.0, "p50_ns": 30.0, "p99_ns": 60.0, "p999_ns": 90.0, "max_ns": 99.0,
+               "over_50us": 0, "over_50us_switched": 0, "over_50us_faulted": 0}}, open(os.environ["CUSPAN_TIMED_FILE"], "w"))
+print("said in passing: 3 things")
+for name in {"graphs": ["graph-launch"], "steps": ["step"]}.get("".join(sys.argv[1:2]), ["launch", "get-device"]):
+    print(f"{name}.median {cost} ns")
+    print(f"{name}.min {cost - 5} ns")
+"""
+
+
+class Intervals(unittest.TestCase):
+    def test_too_few_values_have_none(self):
+        self.assertIsNone(paired.interval([1, 2, 3, 4, 5]))
+        estimate = paired.Estimate([3, 1, 2])
+        self.assertEqual((estimate.median, estimate.low, estimate.high, estimate.is_sure), (2, 1, 3, False))
+
+    def test_known_ones(self):
+        # From tables of the sign test: n = 6: 1 and 6; 10: 2 and 9; 30: 10 and 21.
+        self.assertEqual(paired.interval(range(1, 7)), (1, 6))
+        self.assertEqual(paired.interval(range(1, 11)), (2, 9))
+        self.assertEqual(paired.interval(range(1, 31)), (10, 21))
+
+    def test_it_covers_as_often_as_it_says(self):
+        chance = random.Random(4)
+        covered = sum(low <= 1 <= high for low, high in (
+            paired.interval([chance.lognormvariate(0, 1) for _ in range(15)]) for _ in range(2000)))
+        self.assertGreater(covered, 0.945 * 2000)
+
+
+def run_of(app, config, number, series="rounds", **figures):
+    return {"app": app, "config": config, "round": number, "series": series, "figures": figures}
+
+
+class Pairs(unittest.TestCase):
+    def test_a_machine_that_drifts_does_not_matter(self):
+        runs = []
+        for number, speed in enumerate([1, 2, 5]):
+            runs += [run_of("calls", "none", number, launch=100 * speed), run_of("calls", "default", number, launch=110 * speed)]
+        found = paired.ratio(runs, "calls", "default", "none", "launch")
+        self.assertAlmostEqual(found.low, 1.1)
+        self.assertAlmostEqual(found.high, 1.1)
+        self.assertEqual(paired.difference(runs, "calls", "default", "none", "launch").median, 20)
+
+    def test_what_has_no_partner_is_left_out(self):
+        runs = [run_of("calls", "none", 0, launch=100), run_of("calls", "default", 0, launch=120),
+                run_of("calls", "default", 1, launch=900), run_of("torch", "none", 1, launch=1),
+                run_of("calls", "none", 1, "pairs-asleep", launch=1)]
+        self.assertEqual(paired.pairs(runs, "calls", "default", "none", "launch"), [(120, 100)])
+        self.assertIsNone(paired.ratio(runs, "calls", "full", "none", "launch"))
+
+
+class Harness(unittest.TestCase):
+    def setUp(self):
+        self.folder = Path(tempfile.mkdtemp(prefix="bench-test-"))
+        self.addCleanup(shutil.rmtree, self.folder, True)
+        for name in "calls", "service", "torch_step.py":
+            (self.folder / name).write_text(STAND_IN)
+            (self.folder / name).chmod(0o700 | stat.S_IXUSR)
+
+    def bench(self, *options, fails="", status=0):
+        out = self.folder / "gpu.json"
+        done = subprocess.run([str(ROOT / "tests/bench/run.sh"), "gpu", str(out), "--build", str(BUILD), "--programs",
+                               str(self.folder), *options], capture_output=True, text=True, timeout=120,
+                              env={**os.environ, "STAND_IN_FAILS": fails})
+        self.assertEqual(done.returncode, status, done.stdout + done.stderr)
+        return json.loads(out.read_text())
+
+    def test_two_rounds(self):
+        found = self.bench("--rounds", "2", "--apps", "calls,graphs", "--configs",
+                           "asleep,floor-default,default,floor-off", "--pairs", "asleep:1")
+        self.assertEqual(found["problems"], [])
+        self.assertEqual(found["rounds"], 2)
+        order = [run["config"] for run in found["runs"] if run["app"] == "calls" and run["series"] == "rounds"]
+        self.assertEqual(order, ["none", "asleep", "floor-default", "default", "floor-off",
+                                 "asleep", "floor-default", "default", "floor-off", "none"])
+        self.assertNotIn("floor-off", [run["config"] for run in found["runs"] if run["app"] == "graphs"])
+        self.assertEqual([run["app"] for run in found["runs"] if run["series"] == "pairs-asleep"], ["calls-late"] * 2)
+        ratio = paired.ratio(found["runs"], "calls", "default", "floor-default", "launch.median")
+        self.assertAlmostEqual(ratio.median, 1260 / 1200)
+        self.assertEqual(found["callbacks"]["service"]["kinds"]["runtime exit"]["p99_ns"], 60.0)
+        self.assertEqual(found["units"]["launch.median"], "ns")
+
+    def test_a_run_that_is_not_what_its_name_says_has_no_figure(self):
+        for fails, config in ("agent", "default"), ("floor", "floor-off"):
+            found = self.bench("--rounds", "1", "--apps", "calls", "--configs", config, fails=fails, status=1)
+            self.assertEqual({run["config"] for run in found["runs"]}, {"none"})
+            self.assertTrue(any(config in problem for problem in found["problems"]), found["problems"])
+
+    def test_metrics_and_stat(self):
+        """Against the default, pair by pair; a run in which they didn't count has no figure."""
+        spans = self.folder / "spans.jsonl"
+        subprocess.run([BUILD / "cuspan", "replay", "--quiet", "--file", spans, ROOT / "examples/recordings/vector_add.cuspanrec"],
+                       check=True, timeout=60)
+        os.environ["STAND_IN_SPANS"] = str(spans)
+        self.addCleanup(os.environ.pop, "STAND_IN_SPANS")
+        arguments = "--rounds", "6", "--apps", "steps", "--configs", "default,metrics,stat"
+        found = self.bench(*arguments)
+        self.assertEqual(found["problems"], [])
+        for config in "metrics", "stat":
+            self.assertEqual(paired.ratio(found["runs"], "steps", config, "default", "step.median").median, 1)
+        self.assertEqual(set(found["callbacks"]), {"steps", "threads16"})
+        check = [sys.executable, ROOT / "tests/gpu/numbers/costs_check.py", self.folder / "gpu.json", self.folder / "checked"]
+        done = subprocess.run(check, capture_output=True, text=True, timeout=60, check=False)
+        self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertIn("1.000 x tracing alone (1.000 to 1.000, 6 pairs): within 1.02 x", done.stdout)
+        self.assertIn("estimated as 1.00 x what was measured", done.stdout)
+        for run in found["runs"]:
+            if run["config"] == "stat":
+                run["figures"]["step.median"] *= 1.03
+        found["callbacks"]["steps"]["agent"]["own"]["callback_ns"] = 60
+        (self.folder / "gpu.json").write_text(json.dumps(found))
+        done = subprocess.run(check, capture_output=True, text=True, timeout=60, check=False)
+        self.assertIn("costs: FAILED: 2 of ", done.stdout)
+        found = self.bench(*arguments, fails="metrics", status=1)
+        self.assertIn("no metrics were delivered", found["problems"][0])
+        spans.write_text("")
+        found = self.bench(*arguments, status=1)
+        self.assertIn("stat: ", found["problems"][0])
+        self.assertNotIn("stat", {run["config"] for run in found["runs"]})
+
+    def test_it_ends_in_time(self):
+        found = self.bench("--rounds", "100000", "--apps", "calls", "--configs", "asleep", "--seconds", "3")
+        self.assertLess(found["seconds"], 30)
+        self.assertGreater(len(found["runs"]), 2)
+
+    def test_one_that_hangs_is_ended(self):
+        sleeps = 'import time\nif cost == 1200: time.sleep(100)\nprint("said'
+        (self.folder / "service").write_text(STAND_IN.replace('print("said', sleeps))
+        found = self.bench("--rounds", "1", "--apps", "service", "--configs", "floor-full", "--seconds", "6", status=1)
+        self.assertRegex(found["problems"][0], "floor-full: status killed after")
+
+
+def results(launch=(), **changed):
+    """gpu.json with eight pairs; `launch`: (configuration, ns, the ns of each round more)."""
+    runs = []
+    for number in range(8):
+        for config, ns, more in launch:
+            figures = {"launch.median": ns + more * number, "launch.min": ns, "get-device.median": 27.0,
+                       "stream-query.median": 150.0}
+            runs.append({**run_of("calls", config, number, **figures), "seconds": 2.0})
+    kind = {"count": 1000, "p50_ns": 31.0, "p99_ns": 70.0, "p999_ns": 300.0, "max_ns": 61000.0, "over_50us": 2,
+            "over_50us_switched": 1, "over_50us_faulted": 0}
+    return {"machine": {"gpu": "a GPU", "driver": "1.2", "cupti": "13", "torch": "unknown", "cpu": "a CPU", "cores": 16},
+            "commit": "abc", "command": "tests/bench/run.sh gpu", "date": "2026-01-01", "rounds": 8, "problems": [],
+            "title": "A run", "prefix": "", "units": {"launch.median": "ns"}, "callbacks": {"service": {"kinds": {"runtime exit": kind}}}, "runs": runs, **changed}
+
+
+class Page(unittest.TestCase):
+    TEMPLATE = "a {{budgets}} b {{gpu}} c {{callbacks}} d {{anywhere}} e {{pipeline}} f {{rivals}} g"
+
+    def row(self, text, what):
+        return next(line for line in text.splitlines() if what in line).split("|")
+
+    def test_without_results_it_says_so(self):
+        made = page.make(self.TEMPLATE, [], None)
+        self.assertEqual(list(made), ["performance.md"])
+        self.assertEqual(made["performance.md"].count("no result yet"), len(page.BUDGETS))
+        self.assertIn("There is no result of `tests/bench/run.sh anywhere`", made["performance.md"])
+
+    def test_a_budget_is_met_or_missed_by_so_much(self):
+        for ours, verdict in (3690, "**met**"), (3750, "missed by 50 ns"):
+            gpu = results([("none", 2800, 1), ("floor-default", 3600, 1), ("default", ours, 1)])
+            row = self.row(page.make(self.TEMPLATE, [gpu], None)["performance.md"], "one traced kernel launch")
+            self.assertEqual(row[4].strip(), verdict)
+            self.assertIn(f"floor + {ours - 3600} ns", row[3])
+
+    def test_nothing_means_that_the_interval_holds_one(self):
+        row = self.row(page.make(self.TEMPLATE, [results([("none", 2800, 1), ("default", 3700, 1)])], None)["performance.md"],
+                       "isn't traced by default")
+        self.assertEqual(row[4].strip(), "**met**")
+
+    def test_asleep_needs_a_narrow_interval(self):
+        for more, verdict in ((1, "**met**"), (30, "open: the interval is too wide"), (0, "missed by 0.004 ×")):
+            launch = [("none", 2800, 1), ("asleep", 2800 - 7 * more // 2 + (10 if not more else 0), 1 + more)]
+            if not more:
+                launch[0], launch[1] = ("none", 2800, 0), ("asleep", 2810, 0)
+            late = results(launch)
+            for run in late["runs"]:
+                run.update(app="calls-late", series="pairs-asleep",
+                           figures={"launch-late.min": run["figures"]["launch.median"] / 2800})
+            row = self.row(page.make(self.TEMPLATE, [late], None)["performance.md"], "loaded and asleep")
+            self.assertTrue(row[4].strip().startswith(verdict), row)
+            self.assertIn("1 without a figure", row[4])
+
+    def test_plots_are_svg_with_every_configuration(self):
+        made = page.make(self.TEMPLATE, [results([("none", 2800, 1), ("floor-default", 3600, 1), ("default", 3700, 2)])], None)
+        drawing = ElementTree.fromstring(made["images/performance-calls.svg"])
+        said = ["".join(text.itertext()) for text in drawing.iter("{http://www.w3.org/2000/svg}text")]
+        for wanted in "floor-default", "default", "launch", "cudaGetDevice":
+            self.assertIn(wanted, said)
+        self.assertIn("images/performance-calls.svg", made["performance.md"])
+
+    def test_callbacks_losses_and_problems_are_told(self):
+        gpu = results([("none", 2800, 1), ("full", 4000, 1)], problems=["torch left out: status 1"])
+        gpu["runs"][-1]["agent"] = {"spans": 90, "delivered": 90, "losses": {"lost_ring_full": 10}}
+        text = page.make(self.TEMPLATE, [gpu], None)["performance.md"]
+        self.assertIn("| the service | runtime exit | 1,000 | 31 ns | 70 ns | 300 ns | 61.0 µs | 2 | 1, 0 |", text)
+        self.assertIn("Above 50 µs without such a switch: 1 of 1,000 callbacks", text)
+        self.assertIn("calls under full up to 10 %", text)
+        self.assertIn("torch left out: status 1", text)
+
+    def test_runs_are_not_mixed(self):
+        first = results([("none", 2800, 1), ("default", 3700, 1)], title="First", commit="abc")
+        other = results([("none", 5000, 1), ("floor-default", 6000, 1), ("default", 6050, 1)], title="Other", prefix="other-",
+                        commit="def")
+        made = page.make(self.TEMPLATE, [first, other], None)
+        self.assertEqual({*made}, {"performance.md", "images/performance-calls.svg", "images/performance-other-calls.svg"})
+        text = made["performance.md"]
+        self.assertIn("floor + 50 ns", text)  # of the one that has a floor
+        self.assertLess(text.index("commit abc"), text.index("### Other"))
+        self.assertLess(text.index("### Other"), text.index("commit def"))
+
+    def test_what_anywhere_measures_has_its_rows(self):
+        anywhere = {"machine": {"cpu": "a CPU"}, "commit": "abc", "date": "2026-01-01", "command": "run.sh anywhere",
+                    "budgets": {"bytes": [{"name": "gzip", "value": 33, "limit": 40, "unit": "bytes"},
+                                          {"name": "zstd", "value": 30, "limit": 28, "unit": "bytes"}]},
+                    "tables": [{"title": "Stages", "columns": ["stage", "ns"], "rows": [["encode", 55]]}]}
+        text = page.make(self.TEMPLATE, [], anywhere)["performance.md"]
+        self.assertEqual(self.row(text, "on the wire |")[4].strip(), "**met**; missed by 2.0 bytes")
+        self.assertIn("| encode | 55 |", text)
+
+
+class Collector(unittest.TestCase):
+    def setUp(self):
+        self.collector = subprocess.Popen([str(BUILD / "null_collector")], stdout=subprocess.PIPE, text=True)
+        self.addCleanup(self.collector.stdout.close)
+        self.addCleanup(self.collector.wait)
+        self.addCleanup(self.collector.kill)
+        self.port = int(self.collector.stdout.readline().split()[1])
+
+    def end(self):
+        self.collector.send_signal(signal.SIGTERM)
+        return self.collector.stdout.readline().strip()
+
+    def test_it_counts_on_one_connection_and_on_another(self):
+        for count in 3, 1:
+            client = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
+            for size in [0, 10, 3_000_000][:count]:
+                client.request("POST", "/v1/traces", b"x" * size)
+                answer = client.getresponse()
+                self.assertEqual((answer.status, answer.read()), (200, b""))
+            client.close()
+        self.assertEqual(self.end(), "requests 4 bytes 3000010")
+
+    def test_a_body_that_comes_in_pieces_and_two_requests_at_once(self):
+        import socket
+        head = b"POST /v1/traces HTTP/1.1\r\nHost: x\r\ncontent-length: 6\r\n\r\n"
+        with socket.create_connection(("127.0.0.1", self.port), timeout=20) as client:
+            client.sendall(head[:20])
+            client.sendall(head[20:] + b"abc")
+            client.sendall(b"def" + head + b"ghijkl")
+            answers = b""
+            while answers.count(b"200 OK") < 2:
+                got = client.recv(4096)
+                self.assertTrue(got)
+                answers += got
+        self.assertEqual(self.end(), "requests 2 bytes 12")
+
+    def test_who_asks_before_a_large_body_is_answered(self):
+        import socket
+        with socket.create_connection(("127.0.0.1", self.port), timeout=20) as client:
+            client.sendall(b"POST / HTTP/1.1\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n")
+            self.assertEqual(client.recv(100), b"HTTP/1.1 100 Continue\r\n\r\n")
+            client.sendall(b"ok")
+            self.assertIn(b"200 OK", client.recv(1000))
+
+
+class Timed(unittest.TestCase):
+    """The agent with the clock around it, in a host that a recording's calls come from."""
+
+    def test_every_callback_is_counted(self):
+        folder = Path(tempfile.mkdtemp(prefix="bench-timed-"))
+        self.addCleanup(shutil.rmtree, folder, True)
+        shutil.copy(BUILD / "libcuspan-timed.so", folder / "libcuspan.so")
+        (folder / "libcuspan-export.so").symlink_to(BUILD / "libcuspan-export.so")
+        settings = {"cupti.library": BUILD / "libcuspan-replay.so", "output_file": folder / "spans.jsonl",
+                    "report_file": folder / "report", "exit_deadline_ms": 60000}
+        env = {key: value for key, value in os.environ.items() if not key.startswith(("CUSPAN_", "OTEL_"))}
+        env.update(CUSPAN_SET=";".join(f"{key}={value}" for key, value in settings.items()),
+                   CUSPAN_TIMED_FILE=str(folder / "timed"))
+        done = subprocess.run([str(BUILD / "agent_host"), str(folder / "libcuspan.so"), str(BUILD / "libcuspan-replay.so"),
+                               str(ROOT / "examples/recordings/threads.cuspanrec")], env=env, cwd=folder, timeout=120,
+                              capture_output=True, text=True)
+        self.assertEqual((done.returncode, done.stdout), (7, "host: done\n"), done.stderr)
+        kinds = json.loads((folder / "timed").read_text())
+        report = json.loads(next(folder.glob("report.*")).read_text())
+        calls = report["counters"]["calls_captured"]
+        self.assertGreater(calls, 100)
+        entered = kinds["runtime enter"]["count"] + kinds.get("driver enter", {"count": 0})["count"]
+        left = kinds["runtime exit"]["count"] + kinds.get("driver exit", {"count": 0})["count"]
+        self.assertGreaterEqual(left, calls)
+        self.assertLessEqual(abs(left - entered), kinds["first of a thread"]["count"])
+        for kind in kinds.values():
+            self.assertLessEqual(kind["p50_ns"], kind["p99_ns"])
+            self.assertLessEqual(kind["p99_ns"], kind["p999_ns"])
+            self.assertLessEqual(kind["p999_ns"], kind["max_ns"])
+            self.assertLessEqual(kind["over_50us_switched"], kind["over_50us"])
+
+
+class Floor(unittest.TestCase):
+    """It takes what cuspan would, and what stays on when it is switched off is what the environment says."""
+
+    def run_floor(self, settings=(), **environment):
+        folder = Path(tempfile.mkdtemp(prefix="bench-floor-"))
+        self.addCleanup(shutil.rmtree, folder, True)
+        double = BUILD / "libcuspan-replay.so"
+        env = {key: value for key, value in os.environ.items() if not key.startswith(("CUSPAN_", "OTEL_"))}
+        env["CUSPAN_SET"] = ";".join([f"cupti.library={double}", "cupti.flush_interval_ms=20", *settings])
+        done = subprocess.run([str(BUILD / "floor_host"), str(BUILD / "libcuspan-floor.so"), str(double),
+                               str(ROOT / "examples/recordings/torch_inference.cuspanrec"), str(folder / "ready")],
+                              env={**env, **{key: value.format(folder=folder) for key, value in environment.items()}},
+                              timeout=120, capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        # The double counts on.
+        first, both = [tuple(map(int, line.split())) for line in done.stdout.splitlines()]
+        return (first, (both[0] - first[0], both[1] - first[1])), done.stderr
+
+    def test_it_stays_on(self):
+        (first, second), said = self.run_floor()
+        self.assertGreater(min(first), 100)
+        self.assertEqual(first, second)
+        self.assertEqual(said, "")
+
+    def test_all_goes_off(self):
+        (first, second), said = self.run_floor(["cupti.api=classic"], CUSPAN_FLOOR_OFF_FILE="{folder}/ready")
+        self.assertGreater(min(first), 100)
+        self.assertEqual(second, (0, 0))
+        self.assertRegex(said, r"^floor: all off after \d+ buffers\n$")
+
+    def test_records_go_off_and_callbacks_stay(self):
+        (first, second), said = self.run_floor(["cupti.api=classic"], CUSPAN_FLOOR_OFF_FILE="{folder}/ready",
+                                               CUSPAN_FLOOR_KEEPS="callbacks")
+        self.assertEqual(second[0], first[0])
+        self.assertLess(second[1], first[1] / 100)  # facts of devices and contexts stay on
+        self.assertRegex(said, r"^floor: records off after \d+ buffers\n$")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--build", required=True, type=Path)
+    known, rest = parser.parse_known_args()
+    BUILD = known.build.resolve()
+    unittest.main(argv=[sys.argv[0], *rest])

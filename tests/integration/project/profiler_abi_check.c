@@ -1,0 +1,276 @@
+/* Holds src/abi/profiler_abi.h against NVIDIA's own headers, of 12.6 and later; it is compiled, never
+ * run, as cupti_abi_check.c is, but as C++, which those headers were up to 13.1. */
+#include "abi/profiler_abi.h"
+
+#include "abi_same.h"
+
+#include <cupti.h>
+#include <cupti_pmsampling.h>
+#include <cupti_profiler_host.h>
+#include <cupti_profiler_target.h>
+#include <cupti_range_profiler.h>
+#include <cupti_target.h>
+
+SAME_NUMBER(CUPTI_INVALID_METRIC_NAME, CUPTI_ERROR_INVALID_METRIC_NAME)
+SAME_NUMBER(CUPTI_HARDWARE_BUSY, CUPTI_ERROR_HARDWARE_BUSY)
+SAME_NUMBER(CUPTI_VIRTUALIZED_DEVICE_INSUFFICIENT_PRIVILEGES,
+            CUPTI_ERROR_VIRTUALIZED_DEVICE_INSUFFICIENT_PRIVILEGES)
+#if CUPTI_API_VERSION >= 28
+SAME_NUMBER(CUPTI_MIG_DEVICE_NOT_SUPPORTED, CUPTI_ERROR_MIG_DEVICE_NOT_SUPPORTED)
+#endif
+SAME_NUMBER(PROFILER_RANGES, CUPTI_PROFILER_TYPE_RANGE_PROFILER)
+SAME_NUMBER(PROFILER_SAMPLES, CUPTI_PROFILER_TYPE_PM_SAMPLING)
+SAME_NUMBER(PROFILER_API_RANGES, CUPTI_PROFILER_RANGE_PROFILING)
+SAME_NUMBER(PROFILER_API_SAMPLES, CUPTI_PROFILER_PM_SAMPLING)
+SAME_NUMBER(PM_SAMPLING_CYCLES, CUPTI_PM_SAMPLING_TRIGGER_MODE_GPU_SYSCLK_INTERVAL)
+SAME_NUMBER(PM_SAMPLING_TIME, CUPTI_PM_SAMPLING_TRIGGER_MODE_GPU_TIME_INTERVAL)
+SAME_NUMBER(PM_SAMPLING_DATA_FULL, CUPTI_PM_SAMPLING_DECODE_STOP_REASON_COUNTER_DATA_FULL)
+SAME_NUMBER(PM_SAMPLING_END_OF_RECORDS, CUPTI_PM_SAMPLING_DECODE_STOP_REASON_END_OF_RECORDS)
+SAME_NUMBER(PROFILER_UNSUPPORTED, CUPTI_PROFILER_CONFIGURATION_UNSUPPORTED)
+SAME_NUMBER(PROFILER_DISABLED, CUPTI_PROFILER_CONFIGURATION_DISABLED)
+SAME_NUMBER(PROFILER_SUPPORTED, CUPTI_PROFILER_CONFIGURATION_SUPPORTED)
+SAME_NUMBER(PROFILER_AUTO_RANGE, CUPTI_AutoRange)
+SAME_NUMBER(PROFILER_USER_RANGE, CUPTI_UserRange)
+SAME_NUMBER(PROFILER_KERNEL_REPLAY, CUPTI_KernelReplay)
+SAME_NUMBER(PROFILER_USER_REPLAY, CUPTI_UserReplay)
+SAME_NUMBER(PROFILER_COUNTER, CUPTI_METRIC_TYPE_COUNTER)
+SAME_NUMBER(PROFILER_RATIO, CUPTI_METRIC_TYPE_RATIO)
+SAME_NUMBER(PROFILER_THROUGHPUT, CUPTI_METRIC_TYPE_THROUGHPUT)
+
+SAME_MEMBER(struct profiler_initialize, CUpti_Profiler_Initialize_Params, structSize)
+SAME_MEMBER(struct profiler_initialize, CUpti_Profiler_Initialize_Params, pPriv)
+
+SAME_MEMBER(struct profiler_device_supported, CUpti_Profiler_DeviceSupported_Params, structSize)
+SAME_MEMBER(struct profiler_device_supported, CUpti_Profiler_DeviceSupported_Params, pPriv)
+SAME_MEMBER(struct profiler_device_supported, CUpti_Profiler_DeviceSupported_Params, cuDevice)
+SAME_MEMBER(struct profiler_device_supported, CUpti_Profiler_DeviceSupported_Params, isSupported)
+SAME_MEMBER(struct profiler_device_supported, CUpti_Profiler_DeviceSupported_Params, architecture)
+SAME_MEMBER(struct profiler_device_supported, CUpti_Profiler_DeviceSupported_Params, sli)
+SAME_MEMBER(struct profiler_device_supported, CUpti_Profiler_DeviceSupported_Params, vGpu)
+SAME_MEMBER(struct profiler_device_supported, CUpti_Profiler_DeviceSupported_Params, confidentialCompute)
+SAME_MEMBER(struct profiler_device_supported, CUpti_Profiler_DeviceSupported_Params, cmp)
+SAME_MEMBER(struct profiler_device_supported, CUpti_Profiler_DeviceSupported_Params, wsl)
+SAME_MEMBER(struct profiler_device_supported, CUpti_Profiler_DeviceSupported_Params, api)
+
+SAME_MEMBER(struct profiler_chip_name, CUpti_Device_GetChipName_Params, structSize)
+SAME_MEMBER(struct profiler_chip_name, CUpti_Device_GetChipName_Params, pPriv)
+SAME_MEMBER(struct profiler_chip_name, CUpti_Device_GetChipName_Params, deviceIndex)
+SAME_MEMBER(struct profiler_chip_name, CUpti_Device_GetChipName_Params, pChipName)
+
+SAME_MEMBER(struct profiler_availability, CUpti_Profiler_GetCounterAvailability_Params, structSize)
+SAME_MEMBER(struct profiler_availability, CUpti_Profiler_GetCounterAvailability_Params, pPriv)
+SAME_MEMBER(struct profiler_availability, CUpti_Profiler_GetCounterAvailability_Params, ctx)
+SAME_MEMBER(struct profiler_availability, CUpti_Profiler_GetCounterAvailability_Params,
+            counterAvailabilityImageSize)
+SAME_MEMBER(struct profiler_availability, CUpti_Profiler_GetCounterAvailability_Params,
+            pCounterAvailabilityImage)
+#if CUPTI_API_VERSION >= 130100
+SAME_MEMBER(struct profiler_availability, CUpti_Profiler_GetCounterAvailability_Params,
+            bAllowDeviceLevelCounters)
+#endif
+
+SAME_MEMBER(struct profiler_host_initialize, CUpti_Profiler_Host_Initialize_Params, structSize)
+SAME_MEMBER(struct profiler_host_initialize, CUpti_Profiler_Host_Initialize_Params, pPriv)
+SAME_MEMBER(struct profiler_host_initialize, CUpti_Profiler_Host_Initialize_Params, profilerType)
+SAME_MEMBER(struct profiler_host_initialize, CUpti_Profiler_Host_Initialize_Params, pChipName)
+SAME_MEMBER(struct profiler_host_initialize, CUpti_Profiler_Host_Initialize_Params, pCounterAvailabilityImage)
+SAME_MEMBER(struct profiler_host_initialize, CUpti_Profiler_Host_Initialize_Params, pHostObject)
+
+SAME_MEMBER(struct profiler_host_deinitialize, CUpti_Profiler_Host_Deinitialize_Params, structSize)
+SAME_MEMBER(struct profiler_host_deinitialize, CUpti_Profiler_Host_Deinitialize_Params, pPriv)
+SAME_MEMBER(struct profiler_host_deinitialize, CUpti_Profiler_Host_Deinitialize_Params, pHostObject)
+
+SAME_MEMBER(struct profiler_base_metrics, CUpti_Profiler_Host_GetBaseMetrics_Params, structSize)
+SAME_MEMBER(struct profiler_base_metrics, CUpti_Profiler_Host_GetBaseMetrics_Params, pPriv)
+SAME_MEMBER(struct profiler_base_metrics, CUpti_Profiler_Host_GetBaseMetrics_Params, pHostObject)
+SAME_MEMBER(struct profiler_base_metrics, CUpti_Profiler_Host_GetBaseMetrics_Params, metricType)
+SAME_MEMBER(struct profiler_base_metrics, CUpti_Profiler_Host_GetBaseMetrics_Params, ppMetricNames)
+SAME_MEMBER(struct profiler_base_metrics, CUpti_Profiler_Host_GetBaseMetrics_Params, numMetrics)
+
+SAME_MEMBER(struct profiler_sub_metrics, CUpti_Profiler_Host_GetSubMetrics_Params, structSize)
+SAME_MEMBER(struct profiler_sub_metrics, CUpti_Profiler_Host_GetSubMetrics_Params, pPriv)
+SAME_MEMBER(struct profiler_sub_metrics, CUpti_Profiler_Host_GetSubMetrics_Params, pHostObject)
+SAME_MEMBER(struct profiler_sub_metrics, CUpti_Profiler_Host_GetSubMetrics_Params, metricType)
+SAME_MEMBER(struct profiler_sub_metrics, CUpti_Profiler_Host_GetSubMetrics_Params, pMetricName)
+SAME_MEMBER(struct profiler_sub_metrics, CUpti_Profiler_Host_GetSubMetrics_Params, numOfSubmetrics)
+SAME_MEMBER(struct profiler_sub_metrics, CUpti_Profiler_Host_GetSubMetrics_Params, ppSubMetrics)
+
+SAME_MEMBER(struct profiler_metric_properties, CUpti_Profiler_Host_GetMetricProperties_Params, structSize)
+SAME_MEMBER(struct profiler_metric_properties, CUpti_Profiler_Host_GetMetricProperties_Params, pPriv)
+SAME_MEMBER(struct profiler_metric_properties, CUpti_Profiler_Host_GetMetricProperties_Params, pHostObject)
+SAME_MEMBER(struct profiler_metric_properties, CUpti_Profiler_Host_GetMetricProperties_Params, pMetricName)
+SAME_MEMBER(struct profiler_metric_properties, CUpti_Profiler_Host_GetMetricProperties_Params, pDescription)
+SAME_MEMBER(struct profiler_metric_properties, CUpti_Profiler_Host_GetMetricProperties_Params, pHwUnit)
+SAME_MEMBER(struct profiler_metric_properties, CUpti_Profiler_Host_GetMetricProperties_Params, pDimUnit)
+SAME_MEMBER(struct profiler_metric_properties, CUpti_Profiler_Host_GetMetricProperties_Params, metricType)
+
+SAME_MEMBER(struct profiler_add_metrics, CUpti_Profiler_Host_ConfigAddMetrics_Params, structSize)
+SAME_MEMBER(struct profiler_add_metrics, CUpti_Profiler_Host_ConfigAddMetrics_Params, pPriv)
+SAME_MEMBER(struct profiler_add_metrics, CUpti_Profiler_Host_ConfigAddMetrics_Params, pHostObject)
+SAME_MEMBER(struct profiler_add_metrics, CUpti_Profiler_Host_ConfigAddMetrics_Params, ppMetricNames)
+SAME_MEMBER(struct profiler_add_metrics, CUpti_Profiler_Host_ConfigAddMetrics_Params, numMetrics)
+
+SAME_MEMBER(struct profiler_config_size, CUpti_Profiler_Host_GetConfigImageSize_Params, structSize)
+SAME_MEMBER(struct profiler_config_size, CUpti_Profiler_Host_GetConfigImageSize_Params, pPriv)
+SAME_MEMBER(struct profiler_config_size, CUpti_Profiler_Host_GetConfigImageSize_Params, pHostObject)
+SAME_MEMBER(struct profiler_config_size, CUpti_Profiler_Host_GetConfigImageSize_Params, configImageSize)
+
+SAME_MEMBER(struct profiler_config_image, CUpti_Profiler_Host_GetConfigImage_Params, structSize)
+SAME_MEMBER(struct profiler_config_image, CUpti_Profiler_Host_GetConfigImage_Params, pPriv)
+SAME_MEMBER(struct profiler_config_image, CUpti_Profiler_Host_GetConfigImage_Params, pHostObject)
+SAME_MEMBER(struct profiler_config_image, CUpti_Profiler_Host_GetConfigImage_Params, configImageSize)
+SAME_MEMBER(struct profiler_config_image, CUpti_Profiler_Host_GetConfigImage_Params, pConfigImage)
+
+SAME_MEMBER(struct profiler_passes, CUpti_Profiler_Host_GetNumOfPasses_Params, structSize)
+SAME_MEMBER(struct profiler_passes, CUpti_Profiler_Host_GetNumOfPasses_Params, pPriv)
+SAME_MEMBER(struct profiler_passes, CUpti_Profiler_Host_GetNumOfPasses_Params, configImageSize)
+SAME_MEMBER(struct profiler_passes, CUpti_Profiler_Host_GetNumOfPasses_Params, pConfigImage)
+SAME_MEMBER(struct profiler_passes, CUpti_Profiler_Host_GetNumOfPasses_Params, numOfPasses)
+
+SAME_MEMBER(struct profiler_evaluate, CUpti_Profiler_Host_EvaluateToGpuValues_Params, structSize)
+SAME_MEMBER(struct profiler_evaluate, CUpti_Profiler_Host_EvaluateToGpuValues_Params, pPriv)
+SAME_MEMBER(struct profiler_evaluate, CUpti_Profiler_Host_EvaluateToGpuValues_Params, pHostObject)
+SAME_MEMBER(struct profiler_evaluate, CUpti_Profiler_Host_EvaluateToGpuValues_Params, pCounterDataImage)
+SAME_MEMBER(struct profiler_evaluate, CUpti_Profiler_Host_EvaluateToGpuValues_Params, counterDataImageSize)
+SAME_MEMBER(struct profiler_evaluate, CUpti_Profiler_Host_EvaluateToGpuValues_Params, rangeIndex)
+SAME_MEMBER(struct profiler_evaluate, CUpti_Profiler_Host_EvaluateToGpuValues_Params, ppMetricNames)
+SAME_MEMBER(struct profiler_evaluate, CUpti_Profiler_Host_EvaluateToGpuValues_Params, numMetrics)
+SAME_MEMBER(struct profiler_evaluate, CUpti_Profiler_Host_EvaluateToGpuValues_Params, pMetricValues)
+
+SAME_MEMBER(struct profiler_enable, CUpti_RangeProfiler_Enable_Params, structSize)
+SAME_MEMBER(struct profiler_enable, CUpti_RangeProfiler_Enable_Params, pPriv)
+SAME_MEMBER(struct profiler_enable, CUpti_RangeProfiler_Enable_Params, ctx)
+SAME_MEMBER(struct profiler_enable, CUpti_RangeProfiler_Enable_Params, pRangeProfilerObject)
+
+SAME_MEMBER(struct profiler_object, CUpti_RangeProfiler_Start_Params, structSize)
+SAME_MEMBER(struct profiler_object, CUpti_RangeProfiler_Start_Params, pPriv)
+SAME_MEMBER(struct profiler_object, CUpti_RangeProfiler_Start_Params, pRangeProfilerObject)
+
+SAME_MEMBER(struct profiler_stop, CUpti_RangeProfiler_Stop_Params, structSize)
+SAME_MEMBER(struct profiler_stop, CUpti_RangeProfiler_Stop_Params, pPriv)
+SAME_MEMBER(struct profiler_stop, CUpti_RangeProfiler_Stop_Params, pRangeProfilerObject)
+SAME_MEMBER(struct profiler_stop, CUpti_RangeProfiler_Stop_Params, passIndex)
+SAME_MEMBER(struct profiler_stop, CUpti_RangeProfiler_Stop_Params, targetNestingLevel)
+SAME_MEMBER(struct profiler_stop, CUpti_RangeProfiler_Stop_Params, isAllPassSubmitted)
+
+SAME_MEMBER(struct profiler_set_config, CUpti_RangeProfiler_SetConfig_Params, structSize)
+SAME_MEMBER(struct profiler_set_config, CUpti_RangeProfiler_SetConfig_Params, pPriv)
+SAME_MEMBER(struct profiler_set_config, CUpti_RangeProfiler_SetConfig_Params, pRangeProfilerObject)
+SAME_MEMBER(struct profiler_set_config, CUpti_RangeProfiler_SetConfig_Params, configSize)
+SAME_MEMBER(struct profiler_set_config, CUpti_RangeProfiler_SetConfig_Params, pConfig)
+SAME_MEMBER(struct profiler_set_config, CUpti_RangeProfiler_SetConfig_Params, counterDataImageSize)
+SAME_MEMBER(struct profiler_set_config, CUpti_RangeProfiler_SetConfig_Params, pCounterDataImage)
+SAME_MEMBER(struct profiler_set_config, CUpti_RangeProfiler_SetConfig_Params, range)
+SAME_MEMBER(struct profiler_set_config, CUpti_RangeProfiler_SetConfig_Params, replayMode)
+SAME_MEMBER(struct profiler_set_config, CUpti_RangeProfiler_SetConfig_Params, maxRangesPerPass)
+SAME_MEMBER(struct profiler_set_config, CUpti_RangeProfiler_SetConfig_Params, numNestingLevels)
+SAME_MEMBER(struct profiler_set_config, CUpti_RangeProfiler_SetConfig_Params, minNestingLevel)
+SAME_MEMBER(struct profiler_set_config, CUpti_RangeProfiler_SetConfig_Params, passIndex)
+SAME_MEMBER(struct profiler_set_config, CUpti_RangeProfiler_SetConfig_Params, targetNestingLevel)
+
+SAME_MEMBER(struct profiler_push_range, CUpti_RangeProfiler_PushRange_Params, structSize)
+SAME_MEMBER(struct profiler_push_range, CUpti_RangeProfiler_PushRange_Params, pPriv)
+SAME_MEMBER(struct profiler_push_range, CUpti_RangeProfiler_PushRange_Params, pRangeProfilerObject)
+SAME_MEMBER(struct profiler_push_range, CUpti_RangeProfiler_PushRange_Params, pRangeName)
+
+SAME_MEMBER(struct profiler_decode, CUpti_RangeProfiler_DecodeData_Params, structSize)
+SAME_MEMBER(struct profiler_decode, CUpti_RangeProfiler_DecodeData_Params, pPriv)
+SAME_MEMBER(struct profiler_decode, CUpti_RangeProfiler_DecodeData_Params, pRangeProfilerObject)
+SAME_MEMBER(struct profiler_decode, CUpti_RangeProfiler_DecodeData_Params, numOfRangeDropped)
+
+SAME_MEMBER(struct profiler_data_size, CUpti_RangeProfiler_GetCounterDataSize_Params, structSize)
+SAME_MEMBER(struct profiler_data_size, CUpti_RangeProfiler_GetCounterDataSize_Params, pPriv)
+SAME_MEMBER(struct profiler_data_size, CUpti_RangeProfiler_GetCounterDataSize_Params, pRangeProfilerObject)
+SAME_MEMBER(struct profiler_data_size, CUpti_RangeProfiler_GetCounterDataSize_Params, pMetricNames)
+SAME_MEMBER(struct profiler_data_size, CUpti_RangeProfiler_GetCounterDataSize_Params, numMetrics)
+SAME_MEMBER(struct profiler_data_size, CUpti_RangeProfiler_GetCounterDataSize_Params, maxNumOfRanges)
+SAME_MEMBER(struct profiler_data_size, CUpti_RangeProfiler_GetCounterDataSize_Params, maxNumRangeTreeNodes)
+SAME_MEMBER(struct profiler_data_size, CUpti_RangeProfiler_GetCounterDataSize_Params, counterDataSize)
+
+SAME_MEMBER(struct profiler_data_initialize, CUpti_RangeProfiler_CounterDataImage_Initialize_Params,
+            structSize)
+SAME_MEMBER(struct profiler_data_initialize, CUpti_RangeProfiler_CounterDataImage_Initialize_Params, pPriv)
+SAME_MEMBER(struct profiler_data_initialize, CUpti_RangeProfiler_CounterDataImage_Initialize_Params,
+            pRangeProfilerObject)
+SAME_MEMBER(struct profiler_data_initialize, CUpti_RangeProfiler_CounterDataImage_Initialize_Params,
+            counterDataSize)
+SAME_MEMBER(struct profiler_data_initialize, CUpti_RangeProfiler_CounterDataImage_Initialize_Params,
+            pCounterData)
+
+SAME_MEMBER(struct profiler_data_info, CUpti_RangeProfiler_GetCounterDataInfo_Params, structSize)
+SAME_MEMBER(struct profiler_data_info, CUpti_RangeProfiler_GetCounterDataInfo_Params, pPriv)
+SAME_MEMBER(struct profiler_data_info, CUpti_RangeProfiler_GetCounterDataInfo_Params, pCounterDataImage)
+SAME_MEMBER(struct profiler_data_info, CUpti_RangeProfiler_GetCounterDataInfo_Params, counterDataImageSize)
+SAME_MEMBER(struct profiler_data_info, CUpti_RangeProfiler_GetCounterDataInfo_Params, numTotalRanges)
+
+SAME_MEMBER(struct pm_sampling_set_config, CUpti_PmSampling_SetConfig_Params, structSize)
+SAME_MEMBER(struct pm_sampling_set_config, CUpti_PmSampling_SetConfig_Params, pPriv)
+SAME_MEMBER(struct pm_sampling_set_config, CUpti_PmSampling_SetConfig_Params, pPmSamplingObject)
+SAME_MEMBER(struct pm_sampling_set_config, CUpti_PmSampling_SetConfig_Params, configSize)
+SAME_MEMBER(struct pm_sampling_set_config, CUpti_PmSampling_SetConfig_Params, pConfig)
+SAME_MEMBER(struct pm_sampling_set_config, CUpti_PmSampling_SetConfig_Params, hardwareBufferSize)
+SAME_MEMBER(struct pm_sampling_set_config, CUpti_PmSampling_SetConfig_Params, samplingInterval)
+SAME_MEMBER(struct pm_sampling_set_config, CUpti_PmSampling_SetConfig_Params, triggerMode)
+
+SAME_MEMBER(struct pm_sampling_enable, CUpti_PmSampling_Enable_Params, structSize)
+SAME_MEMBER(struct pm_sampling_enable, CUpti_PmSampling_Enable_Params, pPriv)
+SAME_MEMBER(struct pm_sampling_enable, CUpti_PmSampling_Enable_Params, deviceIndex)
+SAME_MEMBER(struct pm_sampling_enable, CUpti_PmSampling_Enable_Params, pPmSamplingObject)
+
+SAME_MEMBER(struct pm_sampling_call, CUpti_PmSampling_Start_Params, structSize)
+SAME_MEMBER(struct pm_sampling_call, CUpti_PmSampling_Start_Params, pPriv)
+SAME_MEMBER(struct pm_sampling_call, CUpti_PmSampling_Start_Params, pPmSamplingObject)
+
+SAME_MEMBER(struct pm_sampling_decode, CUpti_PmSampling_DecodeData_Params, structSize)
+SAME_MEMBER(struct pm_sampling_decode, CUpti_PmSampling_DecodeData_Params, pPriv)
+SAME_MEMBER(struct pm_sampling_decode, CUpti_PmSampling_DecodeData_Params, pPmSamplingObject)
+SAME_MEMBER(struct pm_sampling_decode, CUpti_PmSampling_DecodeData_Params, pCounterDataImage)
+SAME_MEMBER(struct pm_sampling_decode, CUpti_PmSampling_DecodeData_Params, counterDataImageSize)
+SAME_MEMBER(struct pm_sampling_decode, CUpti_PmSampling_DecodeData_Params, decodeStopReason)
+SAME_MEMBER(struct pm_sampling_decode, CUpti_PmSampling_DecodeData_Params, overflow)
+
+SAME_MEMBER(struct pm_sampling_availability, CUpti_PmSampling_GetCounterAvailability_Params, structSize)
+SAME_MEMBER(struct pm_sampling_availability, CUpti_PmSampling_GetCounterAvailability_Params, pPriv)
+SAME_MEMBER(struct pm_sampling_availability, CUpti_PmSampling_GetCounterAvailability_Params, deviceIndex)
+SAME_MEMBER(struct pm_sampling_availability, CUpti_PmSampling_GetCounterAvailability_Params,
+            counterAvailabilityImageSize)
+SAME_MEMBER(struct pm_sampling_availability, CUpti_PmSampling_GetCounterAvailability_Params,
+            pCounterAvailabilityImage)
+
+SAME_MEMBER(struct pm_sampling_data_size, CUpti_PmSampling_GetCounterDataSize_Params, structSize)
+SAME_MEMBER(struct pm_sampling_data_size, CUpti_PmSampling_GetCounterDataSize_Params, pPriv)
+SAME_MEMBER(struct pm_sampling_data_size, CUpti_PmSampling_GetCounterDataSize_Params, pPmSamplingObject)
+SAME_MEMBER(struct pm_sampling_data_size, CUpti_PmSampling_GetCounterDataSize_Params, pMetricNames)
+SAME_MEMBER(struct pm_sampling_data_size, CUpti_PmSampling_GetCounterDataSize_Params, numMetrics)
+SAME_MEMBER(struct pm_sampling_data_size, CUpti_PmSampling_GetCounterDataSize_Params, maxSamples)
+SAME_MEMBER(struct pm_sampling_data_size, CUpti_PmSampling_GetCounterDataSize_Params, counterDataSize)
+
+SAME_MEMBER(struct pm_sampling_data_initialize, CUpti_PmSampling_CounterDataImage_Initialize_Params,
+            structSize)
+SAME_MEMBER(struct pm_sampling_data_initialize, CUpti_PmSampling_CounterDataImage_Initialize_Params, pPriv)
+SAME_MEMBER(struct pm_sampling_data_initialize, CUpti_PmSampling_CounterDataImage_Initialize_Params,
+            pPmSamplingObject)
+SAME_MEMBER(struct pm_sampling_data_initialize, CUpti_PmSampling_CounterDataImage_Initialize_Params,
+            counterDataSize)
+SAME_MEMBER(struct pm_sampling_data_initialize, CUpti_PmSampling_CounterDataImage_Initialize_Params,
+            pCounterData)
+
+SAME_MEMBER(struct pm_sampling_data_info, CUpti_PmSampling_GetCounterDataInfo_Params, structSize)
+SAME_MEMBER(struct pm_sampling_data_info, CUpti_PmSampling_GetCounterDataInfo_Params, pPriv)
+SAME_MEMBER(struct pm_sampling_data_info, CUpti_PmSampling_GetCounterDataInfo_Params, pCounterDataImage)
+SAME_MEMBER(struct pm_sampling_data_info, CUpti_PmSampling_GetCounterDataInfo_Params, counterDataImageSize)
+SAME_MEMBER(struct pm_sampling_data_info, CUpti_PmSampling_GetCounterDataInfo_Params, numTotalSamples)
+SAME_MEMBER(struct pm_sampling_data_info, CUpti_PmSampling_GetCounterDataInfo_Params, numPopulatedSamples)
+SAME_MEMBER(struct pm_sampling_data_info, CUpti_PmSampling_GetCounterDataInfo_Params, numCompletedSamples)
+
+SAME_MEMBER(struct pm_sampling_sample_info, CUpti_PmSampling_CounterData_GetSampleInfo_Params, structSize)
+SAME_MEMBER(struct pm_sampling_sample_info, CUpti_PmSampling_CounterData_GetSampleInfo_Params, pPriv)
+SAME_MEMBER(struct pm_sampling_sample_info, CUpti_PmSampling_CounterData_GetSampleInfo_Params,
+            pPmSamplingObject)
+SAME_MEMBER(struct pm_sampling_sample_info, CUpti_PmSampling_CounterData_GetSampleInfo_Params,
+            pCounterDataImage)
+SAME_MEMBER(struct pm_sampling_sample_info, CUpti_PmSampling_CounterData_GetSampleInfo_Params,
+            counterDataImageSize)
+SAME_MEMBER(struct pm_sampling_sample_info, CUpti_PmSampling_CounterData_GetSampleInfo_Params, sampleIndex)
+SAME_MEMBER(struct pm_sampling_sample_info, CUpti_PmSampling_CounterData_GetSampleInfo_Params, startTimestamp)
+SAME_MEMBER(struct pm_sampling_sample_info, CUpti_PmSampling_CounterData_GetSampleInfo_Params, endTimestamp)

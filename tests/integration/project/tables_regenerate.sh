@@ -1,0 +1,42 @@
+#!/bin/bash
+# The committed tables of CUPTI's calls and records are what the generator makes of the headers of CUDA 12.0 to 13.5.
+# Headers that $CUSPAN_CACHE (~/.cache/cuspan) lacks are fetched by pip. Exits 77 where there is nothing to do it with.
+set -eu
+root=$(cd "$(dirname "$0")/../../.." && pwd)
+for tool in gcc readelf python3; do
+    if ! command -v "$tool" >/dev/null; then
+        echo "skipped: $tool is missing"
+        exit 77
+    fi
+done
+python3 "$root/tools/gen_cupti_tables.py" --check
+
+# What capture says of CUPTI's structs (cupti_abi.h) holds against the same headers, but for crt/, which the cache lacks:
+# of that only these words matter.
+headers=${CUSPAN_CACHE:-$HOME/.cache/cuspan}/cuda-headers
+stub=$(mktemp -d)
+trap 'rm -rf "$stub"' EXIT
+mkdir "$stub/crt"
+cat >"$stub/crt/host_defines.h" <<'END'
+#define __align__(n) __attribute__((aligned(n)))
+#define __builtin_align__(n) __align__(n)
+#define __device_builtin__
+#define __device_builtin_texture_type__
+#define __device_builtin_surface_type__
+#define __cudart_builtin__
+#define __host__
+#define __device__
+#define CUDARTAPI
+END
+includes() { find "$1" -name "$2" -exec dirname {} \; | sort -u | sed 's/^/-I/'; }
+for version in "$headers"/1[23].*; do
+    # shellcheck disable=SC2046 # one word a folder
+    gcc -std=c17 -fsyntax-only -I "$stub" -I "$root/src" $(includes "$version" cupti.h) $(includes "$version" cuda.h) \
+        "$root/tests/integration/project/cupti_abi_check.c"
+    echo "cupti_abi.h holds against ${version##*/}"
+    [ -n "$(find "$version" -name cupti_range_profiler.h)" ] || continue
+    # shellcheck disable=SC2046
+    gcc -x c++ -std=c++17 -fsyntax-only -I "$stub" -I "$root/src" $(includes "$version" cupti.h) \
+        $(includes "$version" cuda.h) "$root/tests/integration/project/profiler_abi_check.c"
+    echo "profiler_abi.h holds against ${version##*/}"
+done

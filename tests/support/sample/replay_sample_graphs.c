@@ -1,0 +1,150 @@
+#include "abi/cupti_abi.h"
+#include "model/cuda/activities.h"
+#include "model/cuda/calls.h"
+#include "recording/recording.h"
+#include "replay_sample.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define EXEC      0xe0e0e0ull
+#define FIRST     ((5ull << 32) + 1) /* the captured nodes' IDs, and those of the graph that runs */
+#define FIRST_RUN ((6ull << 32) + 1)
+#define GRAPH_ID  6
+
+struct maker {
+    struct recording_writer *writer;
+    bool is_done, with_nodes;
+    uint64_t now_ns;
+    uint32_t correlation_id;
+};
+
+static uint16_t find_runtime_call(const char *name)
+{
+    for (uint16_t cbid = 0; cbid < call_count_runtime; cbid++)
+        if (call_info(CALL_RUNTIME, cbid) && strcmp(call_name(call_info(CALL_RUNTIME, cbid)), name) == 0)
+            return cbid;
+    fprintf(stderr, "sample: there is no %s\n", name);
+    abort();
+}
+
+static void write_call(struct maker *maker, uint64_t tid, const char *name, uint64_t exec)
+{
+    union {
+        struct call_record record;
+        uint64_t words[sizeof(struct call_record) / 8 + 1];
+    } call = {.record = {.head = {.bytes = sizeof call,
+                                  .type = RECORD_CALL,
+                                  .domain = CALL_RUNTIME,
+                                  .cbid = find_runtime_call(name)},
+                         .start_ns = maker->now_ns,
+                         .end_ns = maker->now_ns + 1000,
+                         .correlation_id = ++maker->correlation_id,
+                         .context_id = 1,
+                         .present = 1}};
+    call.words[sizeof(struct call_record) / 8] = exec;
+    maker->is_done &= recording_write_call(maker->writer, tid, &call.record) == STATUS_OK;
+    maker->now_ns += 2000;
+}
+
+static void write_resource(struct maker *maker, uint64_t tid, uint16_t cbid, uint32_t nodes, uint64_t handle,
+                           uint64_t original)
+{
+    struct resource_record record = {.head = {.bytes = sizeof record, .type = RECORD_RESOURCE, .cbid = cbid},
+                                     .time_ns = maker->now_ns + 500,
+                                     .context_id = 1,
+                                     .device_id = UINT32_MAX,
+                                     .nodes = nodes,
+                                     .handle = handle,
+                                     .original = original};
+    maker->is_done &= recording_write_resource(maker->writer, tid, &record) == STATUS_OK;
+}
+
+static void write_activity(struct maker *maker, uint16_t kind, uint64_t start_ns, uint64_t node)
+{
+    struct activity_record record = {.kind = kind,
+                                     .name = kind == ACTIVITY_KERNEL ? "_Z4nodev" : NULL,
+                                     .start_ns = start_ns,
+                                     .end_ns = start_ns + 100,
+                                     .correlation_id = maker->correlation_id,
+                                     .context_id = 1,
+                                     .stream_id = 13,
+                                     .graph_id = GRAPH_ID,
+                                     .graph_node_id = node};
+    const struct activity_info *info = &activity_table[kind];
+    for (unsigned f = 0; f < info->field_count; f++) {
+        const uint64_t of_role[] = {[ROLE_START] = record.start_ns,
+                                    [ROLE_END] = record.end_ns,
+                                    [ROLE_CORRELATION] = record.correlation_id,
+                                    [ROLE_CONTEXT] = 1,
+                                    [ROLE_STREAM] = 13,
+                                    [ROLE_GRAPH] = GRAPH_ID,
+                                    [ROLE_GRAPH_NODE] = node,
+                                    [ROLE_NAME] = (uint64_t)(uintptr_t)record.name};
+        unsigned role = info->fields[f].role;
+        if (f && role != ROLE_NONE && role < sizeof of_role / sizeof *of_role) {
+            record.values[f] = of_role[role];
+            record.present |= 1ull << f;
+        }
+    }
+    record.values[0] = kind;
+    record.present |= 1;
+    maker->is_done &= recording_write_activity(maker->writer, &record) == STATUS_OK;
+}
+
+static void write_execution(struct maker *maker, uint64_t launched_ns)
+{
+    if (!maker->with_nodes) {
+        write_activity(maker, ACTIVITY_GRAPH_TRACE, launched_ns + 1500, 0);
+        return;
+    }
+    for (unsigned node = 0; node < SAMPLE_GRAPH_NODES; node++)
+        write_activity(maker, ACTIVITY_KERNEL, launched_ns + 1500 + 200 * node, FIRST_RUN + node);
+}
+
+static void capture_and_instantiate(struct maker *maker)
+{
+    for (unsigned node = 0; node < SAMPLE_GRAPH_NODES; node++) {
+        if (maker->with_nodes)
+            write_resource(maker, 1000, CUPTI_RESOURCE_GRAPHNODE_CREATED, 1, FIRST + node, 0);
+        write_call(maker, 1000, "cudaLaunchKernel", 0x1000 + node);
+    }
+    if (maker->with_nodes) {
+        write_resource(maker, 1000, CUPTI_RESOURCE_GRAPHNODE_CREATED, SAMPLE_GRAPH_NODES, FIRST_RUN, 0);
+        write_resource(maker, 1000, CUPTI_RESOURCE_GRAPHNODE_CLONED, SAMPLE_GRAPH_NODES, FIRST_RUN, FIRST);
+    }
+    write_resource(maker, 1000, CUPTI_RESOURCE_GRAPHEXEC_CREATED, SAMPLE_GRAPH_NODES, EXEC, 0);
+    write_call(maker, 1000, "cudaGraphInstantiate", 0);
+}
+
+static void launch_from_threads(struct maker *maker)
+{
+    for (unsigned i = 0; i < SAMPLE_GRAPH_LAUNCHES; i++) {
+        uint64_t launched_ns = maker->now_ns;
+        write_call(maker, 1001 + i % 4, "cudaGraphLaunch", EXEC);
+        write_execution(maker, launched_ns);
+    }
+}
+
+bool sample_write_graphs(const char *path, bool with_nodes)
+{
+    struct error err;
+    struct maker maker = {.is_done = true, .with_nodes = with_nodes, .now_ns = SAMPLE_START_NS};
+    if (recording_writer_create(path, &maker.writer, &err) != STATUS_OK) {
+        fprintf(stderr, "sample: %s\n", err.text);
+        return false;
+    }
+    for (uint64_t tid = 1000; tid < 1005; tid++) {
+        struct thread_info thread = {.tid = tid, .name = "launcher"};
+        maker.is_done &= recording_write_thread(maker.writer, &thread, SAMPLE_START_NS) == STATUS_OK;
+    }
+    write_resource(&maker, 1000, CUPTI_RESOURCE_CONTEXT_CREATED, 0, SAMPLE_CONTEXT, 0);
+    capture_and_instantiate(&maker);
+    launch_from_threads(&maker);
+    if (recording_writer_close(maker.writer, &err) != STATUS_OK || !maker.is_done) {
+        fprintf(stderr, "sample: %s: %s\n", path, err.text);
+        return false;
+    }
+    return true;
+}

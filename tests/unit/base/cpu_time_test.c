@@ -1,0 +1,99 @@
+#include "base/process/cpu_time.h"
+
+#include "base/clock.h"
+#include "base/process/agent_thread.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#define WORK_NS (20 * NS_PER_MS)
+
+static pthread_barrier_t barrier;
+
+static void *work(void *which)
+{
+    own_cpu_begin(*(enum own_work *)which);
+    while (clock_read_ns(CLOCK_THREAD_CPUTIME_ID) < WORK_NS) {
+    }
+    pthread_barrier_wait(&barrier);
+    pthread_barrier_wait(&barrier);
+    return NULL;
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    own_cpu_forget();
+    return pthread_barrier_init(&barrier, NULL, 2);
+}
+
+static void test_while_it_runs_and_after_its_end(void **state)
+{
+    pthread_t thread;
+    enum own_work which = OWN_SENDER;
+    (void)state;
+    assert_int_equal(own_thread_start(&thread, 0, work, &which), 0);
+    pthread_barrier_wait(&barrier);
+    uint64_t running_ns = own_cpu_ns(OWN_SENDER);
+    assert_in_range(running_ns, WORK_NS, 10 * WORK_NS);
+    assert_int_equal(own_cpu_ns(OWN_PIPELINE), 0);
+    assert_int_equal(own_cpu_ns(OWN_CONTROL), 0);
+    pthread_barrier_wait(&barrier);
+    pthread_join(thread, NULL);
+    assert_in_range(own_cpu_ns(OWN_SENDER), running_ns, 10 * WORK_NS);
+}
+
+static void test_threads_of_one_kind_add_up(void **state)
+{
+    enum own_work which = OWN_PIPELINE;
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        pthread_t thread;
+        assert_int_equal(own_thread_start(&thread, 0, work, &which), 0);
+        pthread_barrier_wait(&barrier);
+        pthread_barrier_wait(&barrier);
+        pthread_join(thread, NULL);
+    }
+    assert_in_range(own_cpu_ns(OWN_PIPELINE), 3 * WORK_NS, 30 * WORK_NS);
+}
+
+static void *end_at_once(void *unused)
+{
+    return unused;
+}
+
+/* Their places come free, and whoever never said what it is counts for nothing. */
+static void test_many_threads_one_after_the_other(void **state)
+{
+    enum own_work which = OWN_CONTROL;
+    pthread_t thread;
+    (void)state;
+    for (int i = 0; i < 100; i++) {
+        assert_int_equal(own_thread_start(&thread, 0, end_at_once, NULL), 0);
+        pthread_join(thread, NULL);
+    }
+    assert_int_equal(own_cpu_ns(OWN_CONTROL), 0);
+    assert_int_equal(own_thread_start(&thread, 0, work, &which), 0);
+    pthread_barrier_wait(&barrier);
+    assert_in_range(own_cpu_ns(OWN_CONTROL), WORK_NS, 10 * WORK_NS);
+    own_cpu_forget();
+    assert_int_equal(own_cpu_ns(OWN_CONTROL), 0);
+    pthread_barrier_wait(&barrier);
+    pthread_join(thread, NULL);
+    assert_int_equal(own_cpu_ns(OWN_CONTROL), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(test_while_it_runs_and_after_its_end, setup),
+        cmocka_unit_test_setup(test_threads_of_one_kind_add_up, setup),
+        cmocka_unit_test_setup(test_many_threads_one_after_the_other, setup),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,184 @@
+#include "base/log.h"
+
+#include "base/limits.h"
+#include "../support/stderr_text.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <signal.h>
+#include <stdint.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define LAST "cuspan: no more lines will be written by this process\n"
+
+static void test_levels_and_prefixes(void **state)
+{
+    (void)state;
+    stderr_begin();
+    log_set_level(LOG_WARN);
+    log_error("e %d", 1);
+    log_warn("w");
+    log_info("not shown");
+    log_debug("not shown");
+    log_set_level(LOG_DEBUG);
+    log_info("i");
+    log_debug("d");
+    log_set_level(LOG_ERROR);
+    log_warn("not shown");
+    assert_true(log_enabled(LOG_ERROR));
+    assert_false(log_enabled(LOG_WARN));
+    char *text = stderr_end();
+    assert_string_equal(text, "cuspan: e 1\ncuspan: warning: w\ncuspan: i\ncuspan: debug: d\n");
+    free(text);
+}
+
+static void lose(int number)
+{
+    log_once(log_warn, "lost %d", number);
+}
+
+static void test_a_statement_logs_once(void **state)
+{
+    (void)state;
+    stderr_begin();
+    log_set_level(LOG_WARN);
+    for (int i = 1; i <= 3; i++)
+        lose(i);
+    log_once(log_warn, "another statement");
+    char *text = stderr_end();
+    assert_string_equal(text, "cuspan: warning: lost 1\ncuspan: warning: another statement\n");
+    free(text);
+}
+
+static void test_errno_stays(void **state)
+{
+    (void)state;
+    int closed = dup(STDERR_FILENO);
+    close(STDERR_FILENO); /* the write fails with EBADF */
+    errno = ENOENT;
+    log_error("to nobody");
+    int after = errno;
+    dup2(closed, STDERR_FILENO);
+    close(closed);
+    assert_int_equal(after, ENOENT);
+}
+
+static int old_stderr;
+
+static void stderr_becomes(int fd)
+{
+    old_stderr = dup(STDERR_FILENO);
+    dup2(fd, STDERR_FILENO);
+}
+
+static void stderr_comes_back(void)
+{
+    dup2(old_stderr, STDERR_FILENO);
+    close(old_stderr);
+}
+
+/* A pipe whose reader has gone would end the process by a signal. */
+static void test_nobody_dies_of_a_broken_pipe(void **state)
+{
+    int ends[2];
+    sigset_t pending;
+    (void)state;
+    assert_int_equal(pipe(ends), 0);
+    close(ends[0]);
+    log_set_level(LOG_WARN);
+    stderr_becomes(ends[1]);
+    log_error("to nobody");
+    stderr_comes_back();
+    close(ends[1]);
+    sigpending(&pending);
+    assert_false(sigismember(&pending, SIGPIPE));
+}
+
+/* A pipe that nobody reads would hold the process up for good. */
+static void test_nobody_waits_for_a_full_pipe(void **state)
+{
+    int ends[2];
+    char byte;
+    (void)state;
+    assert_int_equal(pipe(ends), 0);
+    fcntl(ends[1], F_SETFL, O_NONBLOCK);
+    while (write(ends[1], "x", 1) == 1) {
+    }
+    fcntl(ends[1], F_SETFL, 0);
+    log_set_level(LOG_WARN);
+    stderr_becomes(ends[1]);
+    alarm(20);
+    log_error("a line that has no room");
+    alarm(0);
+    stderr_comes_back();
+    assert_int_equal(read(ends[0], &byte, 1), 1); /* what was there still is */
+    assert_int_equal(byte, 'x');
+    close(ends[0]);
+    close(ends[1]);
+}
+
+static void test_a_long_line_is_cut_and_still_a_line(void **state)
+{
+    (void)state;
+    char long_text[2 * LOG_LINE_BYTES_MAX];
+    memset(long_text, 'a', sizeof long_text - 1);
+    long_text[sizeof long_text - 1] = 0;
+    stderr_begin();
+    log_error("%s", long_text);
+    log_error("next");
+    char *text = stderr_end();
+    char *end = strchr(text, '\n');
+    assert_non_null(end);
+    assert_in_range(end - text, LOG_LINE_BYTES_MAX - 8, LOG_LINE_BYTES_MAX - 1);
+    assert_string_equal(end, "\ncuspan: next\n");
+    free(text);
+}
+
+static void test_names_of_levels(void **state)
+{
+    (void)state;
+    enum log_level level = LOG_INFO;
+    assert_true(log_level_parse("error", &level) && level == LOG_ERROR);
+    assert_true(log_level_parse("WARN", &level) && level == LOG_WARN);
+    assert_true(log_level_parse("info", &level) && level == LOG_INFO);
+    assert_true(log_level_parse("debug", &level) && level == LOG_DEBUG);
+    assert_true(log_level_parse("fatal", &level) && level == LOG_ERROR);
+    assert_true(log_level_parse("trace", &level) && level == LOG_DEBUG);
+    assert_false(log_level_parse("loud", &level));
+    assert_false(log_level_parse("", &level));
+    assert_int_equal(level, LOG_DEBUG);
+}
+
+/* Last: it uses up the process's lines. */
+static void test_a_host_s_log_is_not_filled(void **state)
+{
+    (void)state;
+    stderr_begin();
+    log_set_level(LOG_WARN);
+    for (int i = 0; i < 2 * LOG_LINES_MAX; i++)
+        log_error("again");
+    char *text = stderr_end();
+    assert_int_equal(times_in(text, LAST), 1);
+    assert_in_range(times_in(text, "cuspan: again\n"), 1, LOG_LINES_MAX);
+    assert_string_equal(text + strlen(text) - strlen(LAST), LAST);
+    free(text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_levels_and_prefixes),
+        cmocka_unit_test(test_a_statement_logs_once),
+        cmocka_unit_test(test_errno_stays),
+        cmocka_unit_test(test_nobody_dies_of_a_broken_pipe),
+        cmocka_unit_test(test_nobody_waits_for_a_full_pipe),
+        cmocka_unit_test(test_a_long_line_is_cut_and_still_a_line),
+        cmocka_unit_test(test_names_of_levels),
+        cmocka_unit_test(test_a_host_s_log_is_not_filled),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

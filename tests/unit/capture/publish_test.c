@@ -1,0 +1,339 @@
+#include "capture/context/publish.h"
+
+#include "capture/callbacks/callbacks.h"
+#include "capture/context/context.h"
+#include "capture/context/sdk_context.h"
+#include "../support/thread_ctx_reader.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+/* The order of the tests matters: what is loaded stays, and an SDK that has come ends it all. */
+
+static uint64_t attach(uint8_t number)
+{
+    struct trace_context context = {.flags = number & 1};
+    memset(context.trace_id, number, 16);
+    memset(context.span_id, number, 8);
+    return context_attach(&context, context.flags & TRACE_FLAG_SAMPLED);
+}
+
+static uint64_t push(const char *name)
+{
+    struct range_text text = {.name = name, .name_bytes = (uint32_t)strlen(name)};
+    return range_push(&text);
+}
+
+static void expect_none(void)
+{
+    struct read_context seen;
+    reader_read(&seen);
+    assert_true(!seen.has_record || seen.valid != 1);
+}
+
+/* `span` NULL: the context's own. */
+static void expect(uint8_t number, const uint64_t *span)
+{
+    struct read_context seen;
+    uint8_t trace_id[16], span_id[8];
+    memset(trace_id, number, 16);
+    memset(span_id, number, 8);
+    if (span)
+        memcpy(span_id, span, 8);
+    reader_read(&seen);
+    assert_true(seen.has_record);
+    assert_int_equal(seen.valid, 1);
+    assert_memory_equal(seen.trace_id, trace_id, 16);
+    assert_memory_equal(seen.span_id, span_id, 8);
+    assert_int_equal(seen.flags, number & 1);
+    assert_int_equal(seen.attrs_bytes, 0);
+}
+
+static void test_nothing_is_there_without_a_request(void **state)
+{
+    (void)state;
+    uint64_t token = attach(1);
+    assert_int_equal(reader_find(), 0);
+    assert_null(publish_variable());
+    assert_true(context_detach(token));
+}
+
+static void test_a_library_that_is_missing_is_named(void **state)
+{
+    (void)state;
+    struct error err = {""};
+    assert_int_equal(publish_begin("/nowhere", &err), STATUS_NOT_FOUND);
+    assert_non_null(strstr(err.text, "/nowhere/libcuspan-thread-ctx.so"));
+    assert_false(atomic_load(&publish_is_on));
+}
+
+static void test_the_attached_context_and_its_ranges_are_seen(void **state)
+{
+    (void)state;
+    struct error err = {""};
+    uint64_t before = attach(2);
+    assert_int_equal(publish_begin(FOLDER, &err), STATUS_OK);
+    assert_int_equal(publish_begin(FOLDER, &err), STATUS_OK); /* our own is no other publisher */
+    assert_int_equal(reader_find(), 1);
+    expect_none();
+    context_publish(); /* one that was attached before */
+    expect(2, NULL);
+    uint64_t inner = attach(3);
+    expect(3, NULL);
+    uint64_t outer_range = push("outer");
+    expect(3, &outer_range);
+    uint64_t inner_range = push("inner");
+    expect(3, &inner_range);
+    uint64_t other = attach(4); /* another context: the ranges are not of it */
+    expect(4, NULL);
+    assert_true(context_detach(other));
+    expect(3, &inner_range);
+    assert_true(range_end(inner_range, NULL));
+    expect(3, &outer_range);
+    assert_int_equal(range_pop(0), outer_range);
+    expect(3, NULL);
+    assert_true(context_detach(inner));
+    expect(2, NULL);
+    assert_true(context_detach(before));
+    expect_none();
+}
+
+static void test_work_of_no_request_is_not_shown(void **state)
+{
+    (void)state;
+    uint64_t range = push("of the session");
+    assert_true(range != 0);
+    expect_none();
+    assert_true(range_end(range, NULL));
+}
+
+/* --- the end of a thread --- */
+
+static pthread_key_t later_key;
+static bool was_seen, is_gone;
+
+/* Keys' destructors run in the order in which the keys were made: context.c's has run. */
+static void after_the_thread(void *unused)
+{
+    (void)unused;
+    struct read_context seen;
+    reader_read(&seen);
+    is_gone = !seen.has_record;
+}
+
+static void *thread_that_ends_attached(void *unused)
+{
+    (void)unused;
+    struct read_context seen;
+    reader_read(&seen);
+    bool was_none = !seen.has_record;
+    attach(5);
+    reader_read(&seen);
+    was_seen = was_none && seen.valid == 1 && seen.trace_id[0] == 5;
+    pthread_setspecific(later_key, &later_key);
+    return NULL;
+}
+
+static void test_a_thread_that_ends_leaves_nothing(void **state)
+{
+    (void)state;
+    pthread_t thread;
+    uint64_t token = attach(6);
+    assert_int_equal(pthread_key_create(&later_key, after_the_thread), 0);
+    assert_int_equal(pthread_create(&thread, NULL, thread_that_ends_attached, NULL), 0);
+    pthread_join(thread, NULL);
+    assert_true(was_seen);
+    assert_true(is_gone);
+    expect(6, NULL); /* each thread has its own */
+    assert_true(context_detach(token));
+}
+
+static void test_a_forked_child_goes_on_by_itself(void **state)
+{
+    (void)state;
+    int status;
+    uint64_t token = attach(7);
+    pid_t child = fork();
+    if (child == 0) {
+        struct read_context seen;
+        reader_read(&seen);
+        bool was_seen_there = seen.valid == 1 && seen.trace_id[0] == 7;
+        context_detach(token);
+        reader_read(&seen);
+        _exit(was_seen_there && seen.valid != 1 ? 0 : 1);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    expect(7, NULL);
+    assert_true(context_detach(token));
+}
+
+/* --- torn records --- */
+
+static volatile sig_atomic_t reads, whole, torn;
+
+static bool is_all(const uint8_t *bytes, size_t count, uint8_t byte)
+{
+    for (size_t i = 0; i < count; i++)
+        if (bytes[i] != byte)
+            return false;
+    return true;
+}
+
+static void read_now(int signal)
+{
+    (void)signal;
+    struct read_context seen;
+    reader_read(&seen);
+    reads++;
+    if (!seen.has_record || seen.valid != 1)
+        return;
+    whole++;
+    uint8_t number = *seen.trace_id;
+    if (!is_all(seen.trace_id, 16, number) || !is_all(seen.span_id, 8, number) || seen.flags != (number & 1))
+        torn++;
+}
+
+/* From one context to another and back, so that what is there already is written over. */
+static void change(uint8_t number)
+{
+    uint64_t token = attach(number);
+    uint64_t other = attach(number + 1);
+    context_detach(other);
+    context_detach(token);
+}
+
+#if defined(__x86_64__)
+/* The processor's trap flag: a signal after each instruction. The stack's red zone stays whole. */
+static void trap_each_instruction(void)
+{
+    __asm__ volatile(
+        "lea -128(%%rsp), %%rsp\n pushfq\n orl $0x100, (%%rsp)\n popfq\n lea 128(%%rsp), %%rsp" ::
+            : "cc", "memory");
+}
+
+static void trap_no_more(void)
+{
+    __asm__ volatile(
+        "lea -128(%%rsp), %%rsp\n pushfq\n andl $~0x100, (%%rsp)\n popfq\n lea 128(%%rsp), %%rsp" ::
+            : "cc", "memory");
+}
+
+static void interrupt_changes(void)
+{
+    struct sigaction action = {.sa_handler = read_now};
+    assert_int_equal(sigaction(SIGTRAP, &action, NULL), 0);
+    for (uint8_t number = 60; number < 70; number++) {
+        trap_each_instruction();
+        change(number);
+        trap_no_more();
+    }
+}
+#else
+static void interrupt_changes(void)
+{
+    struct sigaction action = {.sa_handler = read_now, .sa_flags = SA_RESTART};
+    struct itimerspec often = {{0, 20000}, {0, 20000}};
+    struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGUSR1};
+    timer_t timer;
+    assert_int_equal(sigaction(SIGUSR1, &action, NULL), 0);
+    assert_int_equal(timer_create(CLOCK_MONOTONIC, &event, &timer), 0);
+    assert_int_equal(timer_settime(timer, 0, &often, NULL), 0);
+    for (uint32_t i = 0; whole < 10000 && i < 100000000; i++)
+        change((uint8_t)(1 + i % 250));
+    timer_delete(timer);
+}
+#endif
+
+static void test_an_interrupted_writer_shows_no_halves(void **state)
+{
+    (void)state;
+#ifdef __SANITIZE_THREAD__
+    skip(); /* it keeps signals back, and each instruction has one here */
+#endif
+    uint64_t token = attach(59);
+    interrupt_changes();
+    assert_int_equal(torn, 0);
+    assert_true(whole > 1000);
+    assert_true(reads > whole); /* while it is written there is none */
+    assert_true(context_detach(token));
+}
+
+/* --- the end of publishing --- */
+
+static void test_publishing_ends_on_request(void **state)
+{
+    (void)state;
+    struct error err = {""};
+    uint64_t outer = attach(8);
+    expect(8, NULL);
+    publish_end();
+    uint64_t inner = attach(9);
+    expect_none();
+    assert_true(context_detach(inner));
+    expect_none();
+    assert_int_equal(publish_begin(FOLDER, &err), STATUS_OK);
+    context_publish();
+    expect(8, NULL);
+    publish_end();
+    context_publish();
+    expect_none();
+    assert_true(context_detach(outer));
+    assert_int_equal(publish_begin(FOLDER, &err), STATUS_OK);
+}
+
+static void test_an_sdk_goes_first(void **state)
+{
+    (void)state;
+    struct error err = {""};
+    uint64_t token = attach(10);
+    sdk_context_look();
+    assert_false(atomic_load(&sdk_context_is_there)); /* our own is no SDK's */
+    expect(10, NULL);
+    void *library = dlopen(FAKE_SDK, RTLD_NOW | RTLD_LOCAL);
+    assert_non_null(library);
+    assert_int_equal(publish_begin(FOLDER, &err), STATUS_UNAVAILABLE);
+    sdk_context_look();
+    assert_true(atomic_load(&sdk_context_is_there));
+    assert_false(atomic_load(&publish_is_on));
+    reader_find(); /* the SDK's may be the last: ours by its own variable */
+    assert_true(context_detach(token));
+    const struct thread_record *const *ours = publish_variable();
+    assert_non_null(*ours);
+    assert_int_equal((*ours)->valid, 0);
+    assert_int_equal(publish_begin(FOLDER, &err), STATUS_UNAVAILABLE);
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    bool has_failed = callbacks_init(true) != STATUS_OK || threads_init(32 * 1024, 1024 * 1024) != STATUS_OK;
+    atomic_store(&mode_now, MODE_ON);
+    return has_failed;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_nothing_is_there_without_a_request),
+        cmocka_unit_test(test_a_library_that_is_missing_is_named),
+        cmocka_unit_test(test_the_attached_context_and_its_ranges_are_seen),
+        cmocka_unit_test(test_work_of_no_request_is_not_shown),
+        cmocka_unit_test(test_a_thread_that_ends_leaves_nothing),
+        cmocka_unit_test(test_a_forked_child_goes_on_by_itself),
+        cmocka_unit_test(test_an_interrupted_writer_shows_no_halves),
+        cmocka_unit_test(test_publishing_ends_on_request),
+        cmocka_unit_test(test_an_sdk_goes_first),
+    };
+    return cmocka_run_group_tests(tests, setup, NULL);
+}

@@ -1,0 +1,436 @@
+/* When capture sleeps, with CUPTI's switches and the callbacks' mode stood in for. */
+#include "capture/sleep/sleep_control.h"
+
+#include "base/clock.h"
+#include "base/accounting/counters.h"
+#include "capture/callbacks/callbacks.h"
+#include "capture/sleep/active_contexts.h"
+#include "capture/sleep/mode.h"
+#include "capture/context/sdk_context.h"
+#include "capture/cupti/switches.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#define THREADS 8
+#define ROUNDS  20000
+
+void (*callbacks_on_bound)(bool begins);
+_Atomic bool sdk_context_is_there;
+
+static atomic_bool are_records_on;
+static pthread_mutex_t switching = PTHREAD_MUTEX_INITIALIZER;
+
+void switches_lock(void)
+{
+    pthread_mutex_lock(&switching);
+}
+
+void switches_unlock(void)
+{
+    pthread_mutex_unlock(&switching);
+}
+
+void switches_records(bool on)
+{
+    atomic_store(&are_records_on, on);
+}
+
+bool switches_use_subscriber_api(void)
+{
+    return true;
+}
+
+static _Atomic uint32_t calls_under_way;
+
+uint32_t threads_in_call(void)
+{
+    return atomic_load(&calls_under_way);
+}
+
+void threads_wake(void) {}
+
+static bool is_awake(void)
+{
+    bool is_on = atomic_load(&mode_now) == MODE_ON;
+    assert_int_equal(is_on, atomic_load(&are_records_on));
+    return is_on;
+}
+
+static void begin(enum sleep_when when, bool is_replay, bool is_recorded)
+{
+    static struct settings settings;
+    settings = (struct settings){.sampling.sleep = when, .record_file = is_recorded ? (char *)"file" : NULL};
+    atomic_store(&mode_now, MODE_ON);
+    atomic_store(&are_records_on, true);
+    wake_set_session(true);
+    wake_start(&settings, is_replay);
+}
+
+/* Twice: what came and went since the last time puts it off. */
+static void serve(void)
+{
+    wake_service();
+    wake_service();
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    wake_stop();
+    atomic_store(&sdk_context_is_there, false);
+    return 0;
+}
+
+static void stays_awake_where_all_is_sampled(void **state)
+{
+    (void)state;
+    begin(SLEEP_AUTO, false, false);
+    serve();
+    assert_true(is_awake());
+    demand_attached();
+    demand_detached();
+    serve();
+    assert_true(is_awake());
+    assert_int_equal(counter_get(COUNTER_sleeps), 0);
+}
+
+static void sleeps_once_a_context_is_not_sampled(void **state)
+{
+    (void)state;
+    uint64_t before = counter_get(COUNTER_sleeps);
+    begin(SLEEP_AUTO, false, false);
+    demand_attached_unsampled();
+    assert_true(wake_service());
+    assert_false(is_awake());
+    assert_int_equal(counter_get(COUNTER_sleeps), before + 1);
+    assert_false(wake_service());
+    assert_int_equal(counter_get(COUNTER_sleeps), before + 1);
+}
+
+static void sleeps_below_an_unsampled_session_where_contexts_are_attached(void **state)
+{
+    (void)state;
+    begin(SLEEP_AUTO, false, false);
+    wake_set_session(false);
+    serve();
+    assert_true(
+        is_awake()); /* nobody attaches here: sampled contexts could come in no other way that we see */
+    demand_attached();
+    demand_detached();
+    serve();
+    assert_false(is_awake());
+    wake_set_session(true);
+    serve();
+    assert_true(is_awake());
+}
+
+static void wakes_for_a_sampled_context_and_until_it_ends(void **state)
+{
+    (void)state;
+    begin(SLEEP_ALWAYS, false, false);
+    assert_false(is_awake());
+    demand_attached();
+    assert_true(is_awake());
+    demand_attached();
+    demand_detached();
+    serve();
+    assert_true(is_awake());
+    demand_detached();
+    assert_false(wake_service()); /* one was there since the last look: it may be a gap within a request */
+    assert_true(is_awake());
+    assert_true(wake_service());
+    assert_false(is_awake());
+}
+
+static void counts_the_time_asleep(void **state)
+{
+    (void)state;
+    uint64_t before = counter_get(COUNTER_asleep_ns);
+    begin(SLEEP_ALWAYS, false, false);
+    sched_yield();
+    demand_attached();
+    assert_true(counter_get(COUNTER_asleep_ns) > before);
+    demand_detached();
+}
+
+static uint64_t fake_now_ns;
+
+static uint64_t fake_clock(void)
+{
+    return fake_now_ns;
+}
+
+static void sleep_from_to(uint64_t begin_ms, uint64_t end_ms)
+{
+    fake_now_ns = begin_ms * 1000000;
+    serve();
+    assert_false(is_awake());
+    fake_now_ns = end_ms * 1000000;
+    demand_attached();
+    demand_detached();
+}
+
+static bool slept_at(uint64_t ms)
+{
+    return wake_slept_at(ms * 1000000);
+}
+
+static void remembers_when_it_slept(void **state)
+{
+    (void)state;
+    clock_source = fake_clock;
+    fake_now_ns = 5000000;
+    begin(SLEEP_ALWAYS, false, false);
+    assert_true(slept_at(100)); /* it still does */
+    fake_now_ns = 10000000;
+    demand_attached();
+    demand_detached();
+    sleep_from_to(20, 30);
+    fake_now_ns = 40000000;
+    assert_true(slept_at(5) && slept_at(9) && slept_at(10));
+    assert_false(slept_at(4) || slept_at(11) || slept_at(19));
+    assert_true(slept_at(20) && slept_at(25) && slept_at(30));
+    assert_false(slept_at(31) || slept_at(40));
+    for (uint64_t i = 0; i < 2000; i++) /* more than are remembered */
+        sleep_from_to(100 + 10 * i, 104 + 10 * i);
+    assert_false(slept_at(25));
+    assert_true(slept_at(100 + 10 * 1999 + 2));
+    assert_false(slept_at(100 + 10 * 1999 + 7));
+    clock_source = NULL;
+}
+
+static void is_foreseen(void **state)
+{
+    (void)state;
+    struct settings settings = {.sampling.sleep = SLEEP_AUTO};
+    assert_false(wake_is_foreseen(&settings, false));
+    assert_true(wake_is_foreseen(&settings, true));
+    settings.sampler = SAMPLER_TRACE_ID_RATIO;
+    settings.sampler_ratio = 1;
+    assert_false(wake_is_foreseen(&settings, false));
+    settings.sampler_ratio = 0.01;
+    assert_true(wake_is_foreseen(&settings, false));
+    settings.sampling.sleep = SLEEP_NEVER;
+    assert_false(wake_is_foreseen(&settings, false));
+    settings.capture.cuda_profiler = true;
+    assert_true(wake_is_foreseen(&settings, false));
+    settings.record_file = (char *)"file";
+    assert_false(wake_is_foreseen(&settings, true));
+}
+
+static void never_sleeps_where_it_must_not(void **state)
+{
+    (void)state;
+    begin(SLEEP_NEVER, false, false);
+    demand_attached_unsampled();
+    serve();
+    assert_true(is_awake());
+    begin(SLEEP_AUTO, true, false); /* a replay */
+    serve();
+    assert_true(is_awake());
+    begin(SLEEP_ALWAYS, false, true); /* a recording */
+    serve();
+    assert_true(is_awake());
+}
+
+static void stays_awake_for_an_sdk(void **state)
+{
+    (void)state;
+    begin(SLEEP_ALWAYS, false, false);
+    assert_false(is_awake());
+    atomic_store(&sdk_context_is_there, true);
+    wake_service();
+    assert_true(is_awake());
+}
+
+static void follows_the_program(void **state)
+{
+    (void)state;
+    begin(SLEEP_AUTO, false, false);
+    assert_true(wake_is_tracing());
+    assert_false(wake_begin_tracing());
+    assert_true(wake_end_tracing());
+    assert_false(wake_end_tracing());
+    assert_false(wake_is_tracing());
+    assert_false(is_awake());
+    demand_attached();
+    serve();
+    assert_false(is_awake()); /* the program's will goes before a request's */
+    assert_true(wake_begin_tracing());
+    assert_true(is_awake());
+    demand_detached();
+}
+
+static void follows_cuda_profiler_start_and_stop(void **state)
+{
+    (void)state;
+    static struct settings settings = {.capture.cuda_profiler = true};
+    atomic_store(&mode_now, MODE_ON);
+    atomic_store(&are_records_on, true);
+    wake_start(&settings, false);
+    assert_false(is_awake());
+    callbacks_on_bound(true);
+    assert_true(is_awake());
+    serve();
+    assert_true(is_awake());
+    callbacks_on_bound(false);
+    assert_false(is_awake());
+}
+
+static void the_last_sleep_counts_too(void **state)
+{
+    (void)state;
+    uint64_t before = counter_get(COUNTER_asleep_ns);
+    begin(SLEEP_ALWAYS, false, false);
+    sched_yield();
+    wake_finish();
+    assert_true(counter_get(COUNTER_asleep_ns) > before);
+    before = counter_get(COUNTER_asleep_ns);
+    wake_finish();
+    assert_int_equal(counter_get(COUNTER_asleep_ns), before);
+}
+
+static void a_forked_child_has_the_contexts_of_one_thread(void **state)
+{
+    (void)state;
+    begin(SLEEP_ALWAYS, false, false);
+    demand_attached();
+    demand_attached(); /* on another thread of the parent's */
+    demand_set(1);
+    demand_detached();
+    serve();
+    assert_false(is_awake());
+}
+
+static void is_left_alone_after_the_stop(void **state)
+{
+    (void)state;
+    begin(SLEEP_ALWAYS, false, false);
+    wake_stop();
+    demand_attached();
+    (void)wake_begin_tracing();
+    (void)wake_service();
+    assert_int_equal(mode_now, MODE_ASLEEP);
+    demand_detached();
+}
+
+static atomic_bool is_over;
+static atomic_uint asleep_in_flight;
+
+static void *attach_and_look(void *unused)
+{
+    (void)unused;
+    for (int i = 0; i < ROUNDS; i++) {
+        demand_attached();
+        if (atomic_load(&mode_now) != MODE_ON || !atomic_load(&are_records_on))
+            atomic_fetch_add(&asleep_in_flight, 1);
+        demand_detached();
+    }
+    return NULL;
+}
+
+static void *fall_asleep_again_and_again(void *unused)
+{
+    (void)unused;
+    while (!atomic_load(&is_over))
+        wake_service();
+    return NULL;
+}
+
+static void no_wake_up_is_lost(void **state)
+{
+    (void)state;
+    pthread_t threads[THREADS], service;
+    uint64_t before = counter_get(COUNTER_sleeps);
+    begin(SLEEP_ALWAYS, false, false);
+    pthread_create(&service, NULL, fall_asleep_again_and_again, NULL);
+    for (int i = 0; i < THREADS; i++)
+        pthread_create(&threads[i], NULL, attach_and_look, NULL);
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+    atomic_store(&is_over, true);
+    pthread_join(service, NULL);
+    assert_int_equal(asleep_in_flight, 0);
+    assert_true(counter_get(COUNTER_sleeps) > before);
+}
+
+static void a_stop_waits_for_calls_that_are_under_way(void **state)
+{
+    (void)state;
+    uint64_t cut = counter_get(COUNTER_calls_cut);
+    begin(SLEEP_NEVER, false, false);
+    atomic_store(&calls_under_way, 2);
+    wake_set_ending(60000);
+    assert_true(wake_end_tracing());
+    assert_true(wake_is_ending());
+    assert_false(wake_end_tracing());
+    assert_false(wake_service());
+    assert_true(wake_is_ending());
+    assert_true(atomic_load(&are_records_on)); /* of what those calls have launched */
+    atomic_store(&calls_under_way, 0);
+    assert_true(wake_service());
+    assert_false(is_awake());
+    assert_false(wake_is_ending());
+    assert_int_equal(counter_get(COUNTER_calls_cut), cut);
+}
+
+static void a_stop_waits_no_longer_than_it_is_told(void **state)
+{
+    (void)state;
+    uint64_t cut = counter_get(COUNTER_calls_cut);
+    begin(SLEEP_NEVER, false, false);
+    atomic_store(&calls_under_way, 2);
+    wake_set_ending(0);
+    assert_true(wake_end_tracing());
+    assert_true(wake_service());
+    assert_false(is_awake());
+    assert_int_equal(counter_get(COUNTER_calls_cut), cut + 2);
+    atomic_store(&calls_under_way, 0);
+}
+
+static void a_start_ends_the_wait(void **state)
+{
+    (void)state;
+    uint64_t sleeps = counter_get(COUNTER_sleeps);
+    begin(SLEEP_NEVER, false, false);
+    atomic_store(&calls_under_way, 1);
+    wake_set_ending(60000);
+    assert_true(wake_end_tracing());
+    assert_true(wake_begin_tracing());
+    assert_true(is_awake());
+    assert_false(wake_service());
+    assert_true(is_awake());
+    atomic_store(&calls_under_way, 0);
+    assert_int_equal(counter_get(COUNTER_sleeps), sleeps);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(stays_awake_where_all_is_sampled, set_up),
+        cmocka_unit_test_setup(sleeps_once_a_context_is_not_sampled, set_up),
+        cmocka_unit_test_setup(sleeps_below_an_unsampled_session_where_contexts_are_attached, set_up),
+        cmocka_unit_test_setup(wakes_for_a_sampled_context_and_until_it_ends, set_up),
+        cmocka_unit_test_setup(counts_the_time_asleep, set_up),
+        cmocka_unit_test_setup(remembers_when_it_slept, set_up),
+        cmocka_unit_test_setup(is_foreseen, set_up),
+        cmocka_unit_test_setup(never_sleeps_where_it_must_not, set_up),
+        cmocka_unit_test_setup(stays_awake_for_an_sdk, set_up),
+        cmocka_unit_test_setup(follows_the_program, set_up),
+        cmocka_unit_test_setup(follows_cuda_profiler_start_and_stop, set_up),
+        cmocka_unit_test_setup(the_last_sleep_counts_too, set_up),
+        cmocka_unit_test_setup(a_forked_child_has_the_contexts_of_one_thread, set_up),
+        cmocka_unit_test_setup(is_left_alone_after_the_stop, set_up),
+        cmocka_unit_test_setup(no_wake_up_is_lost, set_up),
+        cmocka_unit_test_setup(a_stop_waits_for_calls_that_are_under_way, set_up),
+        cmocka_unit_test_setup(a_stop_waits_no_longer_than_it_is_told, set_up),
+        cmocka_unit_test_setup(a_start_ends_the_wait, set_up),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

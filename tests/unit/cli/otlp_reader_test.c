@@ -1,0 +1,255 @@
+#include "cli/trace/otlp_reader.h"
+
+#include "../support/cli_trace.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+static const char two_traces[] =
+    LINE(PROCESS_RESOURCE, SPAN(TRACE_A, "00000000000000a1", "", "root", "000000100", "000000900", ""))
+        LINE(PROCESS_RESOURCE,
+             SPAN(TRACE_B, "00000000000000b1", "", "first", "000000000", "000000500", "") "," SPAN(
+                 TRACE_B, "00000000000000b2", "00000000000000b1", "second", "000000200", "000000300", ""))
+            LINE(PROCESS_RESOURCE, SPAN(TRACE_B, "00000000000000b3", "00000000000000b1", "third", "000000100",
+                                        "000000200", ""));
+
+static void the_largest_trace_is_chosen_and_sorted(void **state)
+{
+    struct trace trace = trace_of(two_traces);
+    assert_string_equal(trace_string(&trace, trace.id), TRACE_B);
+    assert_int_equal(trace.span_count, 3);
+    assert_int_equal(trace.others, 1);
+    assert_int_equal(trace.left_out, 0);
+    assert_int_equal(trace.resource_count, 1); /* three batches repeat one resource */
+    assert_string_equal(trace_string(&trace, trace.spans[0].name), "first");
+    assert_string_equal(trace_string(&trace, trace.spans[1].name), "third");
+    assert_int_equal(trace.spans[1].parent, 0);
+    assert_int_equal(trace.spans[0].first_child, 1);
+    assert_int_equal(trace.spans[1].next_sibling, 2);
+    assert_int_equal(trace.spans[2].next_sibling, TRACE_NONE);
+    assert_true(trace.start_ns == 1700000000000000000ull);
+    assert_true(trace.end_ns == 1700000000000000500ull);
+    trace_deinit(&trace);
+}
+
+static void a_trace_is_found_by_its_first_digits(void **state)
+{
+    struct trace trace;
+    struct error err;
+    assert_int_equal(read_text(two_traces, "0af7", 100, &trace, &err), STATUS_OK);
+    assert_string_equal(trace_string(&trace, trace.id), TRACE_A);
+    assert_int_equal(trace.span_count, 1);
+    trace_deinit(&trace);
+    assert_int_equal(read_text(two_traces, "ffff", 100, &trace, &err), STATUS_NOT_FOUND);
+    assert_non_null(strstr(err.text, "no trace ffff among the 2"));
+}
+
+static void an_ambiguous_prefix_is_refused(void **state)
+{
+    struct trace trace;
+    struct error err;
+    const char *text = LINE(PROCESS_RESOURCE, SPAN("0af70000000000000000000000000001", "00000000000000a1", "",
+                                                   "x", "000000100", "000000900", ""))
+        LINE(PROCESS_RESOURCE, SPAN(TRACE_A, "00000000000000a1", "", "x", "000000100", "000000900", ""));
+    assert_int_equal(read_text(text, "0af7", 100, &trace, &err), STATUS_INVALID);
+    assert_non_null(strstr(err.text, "2 traces begin with 0af7"));
+}
+
+static void a_bound_takes_a_second_pass_for_the_chosen_trace(void **state)
+{
+    struct trace trace;
+    struct error err;
+    assert_int_equal(read_text(two_traces, NULL, 2, &trace, &err), STATUS_OK);
+    assert_string_equal(trace_string(&trace, trace.id), TRACE_B);
+    assert_int_equal(trace.span_count, 2);
+    assert_int_equal(trace.left_out, 1);
+    trace_deinit(&trace);
+}
+
+static void errors_name_file_and_line(void **state)
+{
+    static const struct {
+        const char *text, *expected;
+    } cases[] = {
+        {"", "input: no spans in it"},
+        {"\n\n", "input: no spans in it"},
+        {"{\"resourceSpans\":[]}\n", "input: no spans in it"},
+        {"{\"a\":1}\n", "input:1: no resourceSpans"},
+        {"hello\n", "input:1: not JSON, from column 1"},
+        {"{\"resourceSpans\":[]}\n{\"resourceSpans\":[}\n", "input:2: not JSON, from column 19"},
+        {"{\"resourceSpans\":[]} x\n", "input:1: not JSON"},
+        {LINE(PROCESS_RESOURCE, SPAN("12", "00000000000000a1", "", "x", "000000100", "000000900", "")),
+         "input:1: a span's traceId"},
+        {LINE(PROCESS_RESOURCE, SPAN(TRACE_A, "zz000000000000a1", "", "x", "000000100", "000000900", "")),
+         "input:1: a span's spanId"},
+        {LINE(PROCESS_RESOURCE, SPAN(TRACE_A, "00000000000000a1", "", "x", "x", "000000900", "")),
+         "has no startTimeUnixNano"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct trace trace;
+        struct error err = {""};
+        assert_int_not_equal(read_text(cases[i].text, NULL, 100, &trace, &err), STATUS_OK);
+        if (!strstr(err.text, cases[i].expected))
+            fail_msg("expected \"%s\" in \"%s\"", cases[i].expected, err.text);
+    }
+}
+
+static void other_signals_and_blank_lines_are_passed_over(void **state)
+{
+    struct trace trace = trace_of("{\"resourceMetrics\":[]}\n\n{\"resourceLogs\":[]}\n" LINE(
+        PROCESS_RESOURCE, SPAN(TRACE_A, "00000000000000a1", "", "x", "000000100", "000000900", "")));
+    assert_int_equal(trace.span_count, 1);
+    trace_deinit(&trace);
+}
+
+static void a_last_line_without_end_is_left_out_and_said(void **state)
+{
+    struct trace trace =
+        trace_of(LINE(PROCESS_RESOURCE, SPAN(TRACE_A, "00000000000000a1", "", "x", "000000100", "000000900",
+                                             "")) "{\"resourceSpans\":[{\"resou");
+    assert_int_equal(trace.span_count, 1);
+    assert_true(trace.is_cut);
+    trace_deinit(&trace);
+}
+
+static void one_document_over_many_lines_is_read(void **state)
+{
+    const char *text = "{\n \"resourceSpans\":\n [{" PROCESS_RESOURCE
+                       ",\n\"scopeSpans\":[{\"spans\":[\n" SPAN(TRACE_A, "00000000000000a1", "", "x",
+                                                                "000000100", "000000900", "") "\n]}]}]}\n";
+    struct trace trace = trace_of(text);
+    assert_int_equal(trace.span_count, 1);
+    trace_deinit(&trace);
+}
+
+static void an_answer_of_jaegers_api_is_read(void **state)
+{
+    struct trace trace =
+        trace_of("{\"result\":{\"resourceSpans\":[{" PROCESS_RESOURCE ",\"scopeSpans\":[{\"spans\":[" SPAN(
+            TRACE_A, "00000000000000a1", "", "x", "000000100", "000000900", "") "]}]}]}}");
+    assert_int_equal(trace.span_count, 1);
+    assert_false(trace.is_cut);
+    trace_deinit(&trace);
+}
+
+static void attributes_keep_their_value_and_type(void **state)
+{
+    struct trace trace = trace_of(
+        LINE(PROCESS_RESOURCE, SPAN(TRACE_A, "00000000000000a1", "", "x", "000000100", "000000900",
+                                    ATTRS("{\"key\":\"i\",\"value\":{\"intValue\":\"9223372036854775807\"}},"
+                                          "{\"key\":\"n\",\"value\":{\"intValue\":7}},"
+                                          "{\"key\":\"d\",\"value\":{\"doubleValue\":0.5}},"
+                                          "{\"key\":\"b\",\"value\":{\"boolValue\":true}},"
+                                          "{\"key\":\"a\",\"value\":{\"arrayValue\":{\"values\":[{"
+                                          "\"intValue\":\"1\"},{\"stringValue\":\"q\\\"\"}]}}},"
+                                          "{\"key\":\"m\",\"value\":{\"kvlistValue\":{\"values\":[{\"key\":"
+                                          "\"k\",\"value\":{\"intValue\":\"2\"}}]}}},"
+                                          "{\"key\":\"e\",\"value\":{}}"))));
+    const struct trace_span *span = &trace.spans[0];
+    assert_string_equal(trace_span_attr(&trace, span, "i"), "9223372036854775807");
+    assert_string_equal(trace_span_attr(&trace, span, "n"), "7");
+    assert_string_equal(trace_span_attr(&trace, span, "d"), "0.5");
+    assert_string_equal(trace_span_attr(&trace, span, "b"), "true");
+    assert_string_equal(trace_span_attr(&trace, span, "a"), "[1,\"q\\\"\"]");
+    assert_string_equal(trace_span_attr(&trace, span, "m"), "{\"k\":2}");
+    assert_string_equal(trace_span_attr(&trace, span, "e"), "null");
+    assert_null(trace_span_attr(&trace, span, "missing"));
+    assert_int_equal(trace.attrs[span->attr_first].type, TRACE_INT);
+    assert_int_equal(trace.attrs[span->attr_first + 4].type, TRACE_JSON);
+    trace_deinit(&trace);
+}
+
+static void classes_lanes_and_errors_come_from_the_attributes(void **state)
+{
+    struct trace trace = trace_of(
+        LINE(PROCESS_RESOURCE,
+             SPAN(TRACE_A, "00000000000000a1", "", "app", "000000000", "000009000",
+                  ATTRS(ATTR_NUMBER("cuda.session.number",
+                                    "1"))) "," SPAN(TRACE_A, "00000000000000a2", "00000000000000a1",
+                                                    "cudaMalloc", "000000100", "000000900",
+                                                    ATTRS(ATTR_TEXT("cuda.api", "runtime") "," ATTR_NUMBER(
+                                                        "thread.id",
+                                                        "7") "," ATTR_TEXT("error.type",
+                                                                           "cudaErrorMemoryAllocation"))
+                                                        FAILED))
+            LINE(GPU_RESOURCE,
+                 SPAN(TRACE_A, "00000000000000a3", "00000000000000a2", "k", "000001000", "000002000",
+                      ATTRS(ATTR_TEXT("cuda.activity", "kernel") "," ATTR_NUMBER("cuda.stream.id", "13")))));
+    assert_int_equal(trace.spans[0].class, CLASS_SESSION);
+    assert_int_equal(trace.spans[1].class, CLASS_CALL);
+    assert_int_equal(trace.spans[2].class, CLASS_KERNEL);
+    assert_string_equal(trace_string(&trace, trace.spans[1].error), "cudaErrorMemoryAllocation");
+    assert_int_equal(trace.spans[2].error, 0);
+    assert_int_equal(trace.thread_count, 1);
+    assert_int_equal(trace.lane_count, 1);
+    assert_string_equal(trace_string(&trace, trace.lanes[0].stream), "13");
+    trace_deinit(&trace);
+}
+
+static void circles_of_parents_and_double_ids_do_no_harm(void **state)
+{
+    struct trace trace = trace_of(LINE(
+        PROCESS_RESOURCE,
+        SPAN(TRACE_A, "00000000000000a1", "00000000000000a2", "x", "000000100", "000000900",
+             "") "," SPAN(TRACE_A, "00000000000000a2", "00000000000000a1", "y", "000000100", "000000900",
+                          "") "," SPAN(TRACE_A, "00000000000000a3", "00000000000000a3", "self", "000000100",
+                                       "000000900", "") "," SPAN(TRACE_A, "00000000000000a3", "", "twice",
+                                                                 "000000900", "000000100", "")));
+    size_t roots = 0;
+    for (size_t i = 0; i < trace.span_count; i++) {
+        roots += trace.spans[i].parent == TRACE_NONE;
+        assert_true(trace.spans[i].end_ns >= trace.spans[i].start_ns);
+    }
+    assert_int_equal(trace.span_count, 4);
+    assert_int_equal(roots, 3);
+    trace_deinit(&trace);
+}
+
+static void events_stay_with_their_span_when_spans_are_sorted(void **state)
+{
+    struct trace trace = trace_of(
+        "{\"resourceSpans\":[{\"scopeSpans\":[{\"spans\":["
+        "{\"traceId\":\"" TRACE_A "\",\"spanId\":\"00000000000000a2\",\"name\":\"late\","
+        "\"startTimeUnixNano\":\"1700000000000000500\",\"endTimeUnixNano\":\"1700000000000000900\","
+        "\"events\":[{\"timeUnixNano\":\"1700000000000000600\",\"name\":\"one\"},{\"name\":\"no time\"},"
+        "{\"timeUnixNano\":\"1700000000000000700\",\"name\":\"two\",\"attributes\":"
+        "[{\"key\":\"nvtx.domain\",\"value\":{\"stringValue\":\"d\"}}]}]},"
+        "{\"traceId\":\"" TRACE_A "\",\"spanId\":\"00000000000000a1\",\"name\":\"early\","
+        "\"startTimeUnixNano\":\"1700000000000000000\",\"endTimeUnixNano\":\"1700000000000000900\","
+        "\"attributes\":[{\"key\":\"k\",\"value\":{\"stringValue\":\"v\"}}]}]}]}]}\n");
+    (void)state;
+    const struct trace_span *early = &trace.spans[0], *late = &trace.spans[1];
+    assert_int_equal(early->event_count, 0);
+    assert_string_equal(trace_span_attr(&trace, early, "k"), "v");
+    assert_int_equal(late->attr_count, 0);
+    assert_int_equal(late->event_count, 2);
+    const struct trace_event *two = &trace.events[late->event_first + 1];
+    assert_string_equal(trace_string(&trace, two->name), "two");
+    assert_true(two->time_ns == 1700000000000000700ull);
+    assert_int_equal(two->attr_count, 1);
+    assert_string_equal(trace_string(&trace, trace.attrs[two->attr_first].value), "d");
+    trace_deinit(&trace);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_largest_trace_is_chosen_and_sorted),
+        cmocka_unit_test(a_trace_is_found_by_its_first_digits),
+        cmocka_unit_test(an_ambiguous_prefix_is_refused),
+        cmocka_unit_test(a_bound_takes_a_second_pass_for_the_chosen_trace),
+        cmocka_unit_test(errors_name_file_and_line),
+        cmocka_unit_test(other_signals_and_blank_lines_are_passed_over),
+        cmocka_unit_test(a_last_line_without_end_is_left_out_and_said),
+        cmocka_unit_test(one_document_over_many_lines_is_read),
+        cmocka_unit_test(an_answer_of_jaegers_api_is_read),
+        cmocka_unit_test(attributes_keep_their_value_and_type),
+        cmocka_unit_test(classes_lanes_and_errors_come_from_the_attributes),
+        cmocka_unit_test(circles_of_parents_and_double_ids_do_no_harm),
+        cmocka_unit_test(events_stay_with_their_span_when_spans_are_sorted),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

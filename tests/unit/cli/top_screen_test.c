@@ -1,0 +1,265 @@
+#include "cli/top/top_screen.h"
+
+#include <locale.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define S 1000000000ull
+
+static struct top_sample figures, others;
+static struct top_row rows[40];
+static struct top_view view;
+static struct top_screen screen;
+
+static void put_kernel(const char *name, uint64_t count, uint64_t total_ns)
+{
+    struct top_kernel *kernel = &figures.kernels[figures.kernel_count++];
+    snprintf(kernel->name, sizeof kernel->name, "%s", name);
+    kernel->count = count;
+    kernel->total_ns = total_ns;
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    memset(&figures, 0, sizeof figures);
+    memset(&others, 0, sizeof others);
+    figures.window_ns = 2 * S;
+    figures.calls = 20000;
+    figures.call_ns = S;
+    figures.waiting_ns = S / 2;
+    figures.launches = 3000;
+    figures.spans = 100;
+    figures.threads_ns = S / 50;
+    figures.device_count = 1;
+    figures.devices[0] = (struct top_device){.id = "GPU-a",
+                                             .name = "NVIDIA H200",
+                                             .index = 3,
+                                             .busy_ns = 3 * S / 2,
+                                             .kernels = 3000,
+                                             .copy_bytes = 4ull << 30,
+                                             .memory_live = 1ull << 30,
+                                             .memory_peak = 3ull << 30};
+    put_kernel("gemm", 1000, 3 * S / 4);
+    put_kernel("add", 2000, S / 4);
+    others.window_ns = 2 * S;
+    others.calls = 4;
+    rows[0] = (struct top_row){.pid = 4242,
+                               .program = "train.py",
+                               .state = "tracing",
+                               .why = "",
+                               .figures = &figures,
+                               .has_figures = true};
+    rows[1] = (struct top_row){.pid = 4711,
+                               .program = "infer",
+                               .state = "tracing",
+                               .why = "",
+                               .figures = &others,
+                               .has_figures = true,
+                               .lost = 12345};
+    view = (struct top_view){
+        .rows = rows, .row_count = 2, .interval_ms = 2000, .clock = "11:43:07", .columns = 120, .utf8 = true};
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    top_screen_deinit(&screen);
+    return 0;
+}
+
+/* The first line that has it; fails where none has. */
+static const struct top_line *line_with(const char *part)
+{
+    for (size_t i = 0; i < screen.count; i++)
+        if (screen.lines[i].text.data && strstr(screen.lines[i].text.data, part))
+            return &screen.lines[i];
+    fail_msg("no line has \"%s\"", part);
+    return NULL;
+}
+
+static bool has(const char *part)
+{
+    for (size_t i = 0; i < screen.count; i++)
+        if (screen.lines[i].text.data && strstr(screen.lines[i].text.data, part))
+            return true;
+    return false;
+}
+
+static void test_rates(void **state)
+{
+    (void)state;
+    top_screen_make(&view, &screen);
+    assert_string_equal(screen.lines[0].text.data, "cuspan top  11:43:07  2 agents, every 2 s");
+    const char *row = line_with("> ")->text.data;
+    assert_non_null(strstr(row, "4242 train.py"));
+    assert_non_null(strstr(row, "10,000/s"));
+    assert_non_null(strstr(row, "1,500/s"));
+    assert_non_null(strstr(row, "50 %"));
+    assert_non_null(strstr(row, "25 %"));
+    assert_non_null(strstr(row, "75 %"));
+    assert_non_null(strstr(row, "1 GiB"));
+    const char *device = line_with("GPU 3")->text.data;
+    assert_non_null(strstr(device, "███████████████░░░░░   75 %"));
+    assert_non_null(strstr(device, "2 GiB/s copied  1 GiB held, at most 3 GiB  NVIDIA H200"));
+    assert_true(has("callbacks - of a thread's time; threads 1.0 % of a CPU"));
+}
+
+static void test_losses_stand_out(void **state)
+{
+    (void)state;
+    view.selected = 0;
+    top_screen_make(&view, &screen);
+    assert_int_equal(line_with("4711")->style, TOP_WARNING);
+    assert_true(has("12,345"));
+    assert_int_equal(line_with("4242")->style, TOP_SELECTED);
+}
+
+static const char *first_kernel(void)
+{
+    for (size_t i = 0; i + 1 < screen.count; i++)
+        if (screen.lines[i].text.data && strncmp(screen.lines[i].text.data, "KERNELS BY", 10) == 0)
+            return screen.lines[i + 1].text.data;
+    return "";
+}
+
+static void test_kernels_in_each_order(void **state)
+{
+    static const struct {
+        enum top_sort sort;
+        const char *first, *title;
+    } orders[] = {{TOP_BY_TIME, "gemm", "KERNELS BY TIME"},
+                  {TOP_BY_COUNT, "add", "KERNELS BY COUNT"},
+                  {TOP_BY_AVERAGE, "gemm", "KERNELS BY AVERAGE"},
+                  {TOP_BY_NAME, "add", "KERNELS BY NAME"}};
+    (void)state;
+    for (size_t i = 0; i < sizeof orders / sizeof *orders; i++) {
+        view.sort = orders[i].sort;
+        top_screen_make(&view, &screen);
+        assert_true(has(orders[i].title));
+        assert_int_equal(strncmp(first_kernel(), orders[i].first, strlen(orders[i].first)), 0);
+        top_screen_deinit(&screen);
+    }
+    view.sort = TOP_BY_TIME;
+    top_screen_make(&view, &screen);
+    assert_non_null(strstr(first_kernel(), "75 %"));
+    assert_non_null(strstr(first_kernel(), "375 ms"));
+    assert_non_null(strstr(first_kernel(), "500/s"));
+    assert_non_null(strstr(first_kernel(), "750 µs"));
+}
+
+static void test_a_low_screen(void **state)
+{
+    (void)state;
+    figures.kernel_count = 0;
+    for (int i = 0; i < 30; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "kernel%02d", i);
+        put_kernel(name, 1, (uint64_t)(100 - i));
+    }
+    view.has_keys = true;
+    for (view.lines = 1; view.lines < 50; view.lines++) {
+        top_screen_make(&view, &screen);
+        assert_true(screen.count <= view.lines);
+        assert_true(strncmp(screen.lines[screen.count - 1].text.data, "q quit", 6) == 0);
+        top_screen_deinit(&screen);
+    }
+    view.lines = 24;
+    top_screen_make(&view, &screen);
+    assert_int_equal(screen.count, 24);
+    assert_true(has("kernel00") && has("(others)") && !has("kernel29"));
+}
+
+static void test_every_width_holds(void **state)
+{
+    (void)state;
+    rows[0].program = "a program with \xE5\x8F\x8C\xE5\xB9\x85 and \033[31m red \xff";
+    for (view.columns = 1; view.columns <= 200; view.columns++) {
+        top_screen_make(&view, &screen);
+        for (size_t i = 0; i < screen.count; i++) {
+            const char *text = screen.lines[i].text.data ? screen.lines[i].text.data : "";
+            assert_true(text_columns(text, true) <= view.columns);
+            assert_null(strchr(text, '\033'));
+        }
+        top_screen_deinit(&screen);
+    }
+    view.columns = 80;
+    view.utf8 = false;
+    top_screen_make(&view, &screen);
+    for (size_t i = 0; i < screen.count; i++)
+        for (const char *c = screen.lines[i].text.data; c && *c; c++)
+            assert_true(*c >= ' ' && *c <= '~');
+}
+
+static void test_many_agents_scroll(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < 40; i++) {
+        rows[i] = rows[1];
+        rows[i].pid = 1000 + (long)i;
+    }
+    view.row_count = 40;
+    view.lines = 30;
+    view.selected = 33;
+    top_screen_make(&view, &screen);
+    assert_int_equal(line_with("1033")->style, TOP_SELECTED);
+    assert_true(has("and 30 more"));
+    assert_false(has("1001 "));
+}
+
+static void test_all_together(void **state)
+{
+    (void)state;
+    view.selected = 2;
+    top_screen_make(&view, &screen);
+    assert_true(has("all agents"));
+    assert_true(has("10,002/s, "));
+    assert_false(has("> "));
+}
+
+static void test_without_figures_and_without_agents(void **state)
+{
+    (void)state;
+    rows[0].has_figures = false;
+    rows[0].why = "nothing that is sampled is in flight";
+    view.row_count = 1;
+    top_screen_make(&view, &screen);
+    assert_true(has("nothing that is sampled is in flight"));
+    assert_false(has("KERNELS"));
+    top_screen_deinit(&screen);
+    view.row_count = 0;
+    top_screen_make(&view, &screen);
+    assert_true(has("no agent runs"));
+}
+
+/* CUPTI's records come once a second: a moment may get those of two. */
+static void test_never_busier_than_the_time(void **state)
+{
+    (void)state;
+    figures.devices[0].busy_ns = 3 * S;
+    top_screen_make(&view, &screen);
+    assert_non_null(strstr(line_with("GPU 3")->text.data, "████████████████████  100 %"));
+}
+
+int main(void)
+{
+    setlocale(LC_CTYPE, "C.UTF-8");
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_rates, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_losses_stand_out, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_kernels_in_each_order, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_low_screen, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_every_width_holds, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_many_agents_scroll, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_all_together, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_without_figures_and_without_agents, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_never_busier_than_the_time, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

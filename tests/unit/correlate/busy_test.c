@@ -1,0 +1,63 @@
+#include "correlate/totals/busy.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+static struct busy_pool *pool;
+
+static int setup(void **state)
+{
+    (void)state;
+    assert_int_equal(busy_pool_create(8, &pool), STATUS_OK);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    busy_pool_destroy(pool);
+    return 0;
+}
+
+static void what_overlaps_counts_once_in_any_order(void **state)
+{
+    (void)state;
+    struct busy_time busy = {0};
+    assert_true(busy_add(pool, &busy, 50, 60));
+    assert_true(busy_add(pool, &busy, 10, 20));
+    assert_true(busy_add(pool, &busy, 15, 30));
+    assert_true(busy_add(pool, &busy, 28, 52));
+    assert_true(busy_add(pool, &busy, 12, 14));
+    assert_int_equal(busy_ns(pool, &busy), 50);
+    assert_int_equal(busy.count, 1);
+    busy_clear(pool, &busy);
+    assert_int_equal(busy_ns(pool, &busy), 0);
+}
+
+static void the_oldest_is_closed_where_there_is_no_room(void **state)
+{
+    (void)state;
+    struct busy_time busy = {0}, other = {0};
+    for (uint64_t i = 0; i < 20; i++)
+        assert_true(busy_add(pool, &busy, 100 + i * 10, 105 + i * 10));
+    assert_int_equal(busy_ns(pool, &busy), 100);
+    assert_false(busy_add(pool, &busy, 100, 110)); /* before what is closed */
+    assert_int_equal(busy_ns(pool, &busy), 100);
+    busy_clear(pool, &busy);
+    for (uint64_t i = 0; i < 8; i++)
+        assert_true(busy_add(pool, &other, 100 + i * 10, 105 + i * 10)); /* all came back */
+    assert_int_equal(other.closed_ns, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(what_overlaps_counts_once_in_any_order, setup, teardown),
+        cmocka_unit_test_setup_teardown(the_oldest_is_closed_where_there_is_no_room, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

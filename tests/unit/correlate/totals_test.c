@@ -1,0 +1,398 @@
+#include "correlate/totals/totals.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#define BASE_NS 1700000000000000000ull
+
+static struct totals_pool *pool;
+static struct totals totals;
+static struct devices devices;
+static struct span span;
+static struct span_event events[4];
+
+static int setup(void **state)
+{
+    (void)state;
+    memset(&totals, 0, sizeof totals);
+    memset(&devices, 0, sizeof devices);
+    memset(&span, 0, sizeof span);
+    assert_int_equal(totals_pool_create(&pool), STATUS_OK);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    totals_pool_destroy(pool);
+    return 0;
+}
+
+static void work_on(uint32_t device, uint64_t start, uint64_t end)
+{
+    struct totals_work work = {
+        .kind = ACTIVITY_KERNEL, .device_id = device, .start_ns = BASE_NS + start, .end_ns = BASE_NS + end};
+    totals_add_work(pool, &totals, &work);
+}
+
+static uint64_t busy(void)
+{
+    return totals_gpu_ns(pool, &totals);
+}
+
+static const struct span_attr *attr(const char *key)
+{
+    for (uint32_t i = 0; i < span.attr_count; i++)
+        if (strcmp(span.attrs[i].key->name, key) == 0)
+            return &span.attrs[i];
+    return NULL;
+}
+
+static void expect(const char *key, int64_t want)
+{
+    const struct span_attr *found = attr(key);
+    if (!found)
+        fail_msg("no %s", key);
+    assert_int_equal(found->i, want);
+}
+
+static void expect_text(const char *key, const char *want)
+{
+    const struct span_attr *found = attr(key);
+    if (!found)
+        fail_msg("no %s", key);
+    assert_int_equal(found->len, strlen(want));
+    assert_memory_equal(found->s, want, found->len);
+}
+
+static void write_span(void)
+{
+    totals_write(pool, &totals, &devices, &span, events, 4);
+}
+
+/* --- the time in which a GPU was busy --- */
+
+static void what_overlaps_counts_once(void **state)
+{
+    (void)state;
+    work_on(0, 100, 200);
+    work_on(0, 150, 250);
+    work_on(0, 120, 130);
+    assert_int_equal(busy(), 150);
+    work_on(0, 300, 400);
+    assert_int_equal(busy(), 250);
+    work_on(0, 250, 300); /* touches both */
+    assert_int_equal(busy(), 300);
+    work_on(0, 50, 500);
+    assert_int_equal(busy(), 450);
+    work_on(0, 10, 20);
+    work_on(0, 30, 30);
+    assert_int_equal(busy(), 460);
+    assert_false(totals.is_estimated);
+}
+
+static void devices_add_up(void **state)
+{
+    (void)state;
+    work_on(0, 100, 200);
+    work_on(3, 150, 250);
+    work_on(UINT32_MAX, 100, 101);
+    assert_int_equal(busy(), 201);
+}
+
+/* Any order: against a field with a cell for each ns. */
+static void any_order_has_the_same_union(void **state)
+{
+    (void)state;
+    static uint8_t cells[20000];
+    srandom(7);
+    for (int round = 0; round < 20; round++) {
+        uint64_t want = 0;
+        memset(cells, 0, sizeof cells);
+        for (int i = 0; i < 1500; i++) {
+            uint64_t start = (uint64_t)random() % 19000, length = (uint64_t)random() % (round % 2 ? 8 : 60);
+            memset(cells + start, 1, length);
+            work_on(0, start, start + length);
+        }
+        for (size_t i = 0; i < sizeof cells; i++)
+            want += cells[i];
+        assert_int_equal(busy(), want);
+        assert_false(totals.is_estimated);
+        totals_clear(pool, &totals);
+    }
+}
+
+/* Far more intervals than there is room for. */
+static void in_the_order_of_time_there_is_no_end_to_it(void **state)
+{
+    (void)state;
+    for (uint64_t i = 0; i < 100000; i++)
+        work_on(0, 10 * i, 10 * i + 3);
+    assert_int_equal(busy(), 300000);
+    assert_false(totals.is_estimated);
+    work_on(0, 10 * 99999 - 5, 10 * 99999 - 1); /* near enough to be told apart */
+    assert_int_equal(busy(), 300004);
+    assert_false(totals.is_estimated);
+}
+
+static void what_comes_far_too_late_is_an_estimate(void **state)
+{
+    (void)state;
+    for (uint64_t i = 0; i < 10000; i++)
+        work_on(0, 10 * i, 10 * i + 3);
+    work_on(0, 5, 25); /* some of it was counted, and nobody knows any more what */
+    assert_int_equal(busy(), 30000);
+    assert_true(totals.is_estimated);
+    write_span();
+    expect("cuda.total.estimated", 1);
+    expect("cuda.total.kernels", 10001);
+}
+
+/* Backwards, what is new is always the oldest. */
+static void backwards_there_is_no_harm(void **state)
+{
+    (void)state;
+    for (uint64_t i = 10000; i > 0; i--)
+        work_on(0, 10 * i, 10 * i + 3);
+    assert_in_range(busy(), 6000, 30000);
+    assert_true(totals.is_estimated || busy() == 30000);
+}
+
+static void an_empty_pool_serves_who_is_in_order(void **state)
+{
+    (void)state;
+    enum { OTHERS = 20 };
+    static struct totals others[OTHERS];
+    memset(others, 0, sizeof others);
+    for (unsigned i = 0; i < OTHERS; i++) {
+        for (uint64_t at = 0; at < 2000; at++) {
+            struct totals_work work = {ACTIVITY_MEMCPY, 0, BASE_NS + 10 * at, BASE_NS + 10 * at + 2, 0, 1};
+            totals_add_work(pool, &others[i], &work);
+        }
+    }
+    for (unsigned i = 0; i < OTHERS; i++) {
+        assert_int_equal(totals_gpu_ns(pool, &others[i]), 4000);
+        assert_int_equal(others[i].copied_bytes, 2000);
+    }
+    work_on(0, 100, 200);
+    assert_int_equal(busy(), 100);
+    for (unsigned i = 0; i < OTHERS; i++)
+        totals_clear(pool, &others[i]);
+    totals_clear(pool, &totals);
+    any_order_has_the_same_union(state); /* all of it came back */
+}
+
+static void more_totals_than_devices(void **state)
+{
+    (void)state;
+    static struct totals many[8193];
+    struct totals_work work = {.kind = ACTIVITY_KERNEL, .start_ns = BASE_NS, .end_ns = BASE_NS + 5};
+    memset(many, 0, sizeof many);
+    for (unsigned i = 0; i < 8193; i++)
+        totals_add_work(pool, &many[i], &work);
+    assert_int_equal(totals_gpu_ns(pool, &many[8191]), 5);
+    assert_int_equal(totals_gpu_ns(pool, &many[8192]), 0);
+    assert_true(many[8192].is_estimated);
+    assert_int_equal(many[8192].kernels, 1);
+}
+
+/* --- what else is counted --- */
+
+static void call(const char *group_of, uint64_t start, uint64_t end, int32_t result)
+{
+    struct call_record record = {.head = {.domain = CALL_RUNTIME},
+                                 .start_ns = BASE_NS + start,
+                                 .end_ns = BASE_NS + end,
+                                 .result = result};
+    for (uint16_t cbid = 1; cbid < call_count_runtime; cbid++) {
+        const struct call_info *info = call_info(CALL_RUNTIME, cbid);
+        if (info && strcmp(call_name(info), group_of) == 0) {
+            totals_add_call(&totals, info, &record);
+            return;
+        }
+    }
+    fail_msg("no call %s", group_of);
+}
+
+static void calls_and_work_are_counted(void **state)
+{
+    (void)state;
+    struct totals_work copy = {ACTIVITY_MEMCPY_PEER, 0, BASE_NS + 500, BASE_NS + 600, 450, 4096};
+    struct totals_work fill = {ACTIVITY_MEMSET, 0, BASE_NS + 700, BASE_NS + 720, 10, 64};
+    struct totals_work graph = {ACTIVITY_GRAPH_TRACE, 0, BASE_NS + 800, BASE_NS + 900, 0, 0};
+    strcpy(devices.ids[0], "GPU-1");
+    call("cudaLaunchKernel", 50, 60, 0);
+    call("cudaGraphLaunch", 60, 75, 0);
+    call("cudaDeviceSynchronize", 80, 180, 0);
+    call("cudaMalloc", 200, 207, 2);
+    call("cudaMemcpy", 210, 211, 1);
+    totals_add_work(pool, &totals, &copy);
+    totals_add_work(pool, &totals, &fill);
+    totals_add_work(pool, &totals, &graph);
+    write_span();
+    assert_int_equal(totals.first_ns, BASE_NS + 50);
+    assert_int_equal(totals.last_ns, BASE_NS + 900);
+    assert_int_equal(totals.first_error, 2);
+    expect("cuda.total.calls", 5);
+    expect("cuda.total.errors", 2);
+    expect("cuda.total.call_time", 133);
+    expect("cuda.total.launch_time", 25);
+    expect("cuda.total.sync_time", 100);
+    expect("cuda.total.gpu_time", 220);
+    expect("cuda.total.start_delay", 460);
+    expect("cuda.total.kernels", 0);
+    expect("cuda.total.copies", 1);
+    expect("cuda.total.copy_bytes", 4096);
+    expect("cuda.total.fills", 1);
+    expect("cuda.total.fill_bytes", 64);
+    expect("cuda.total.graphs", 1);
+    expect("cuda.device.id", 0);
+    expect_text("hw.id", "GPU-1");
+    assert_null(attr("cuda.total.slowest.1.kernel"));
+    assert_null(attr("cuda.total.estimated"));
+    assert_null(attr("cuda.total.incomplete"));
+    assert_int_equal(span.event_count, 0);
+}
+
+static void what_is_zero_is_left_out(void **state)
+{
+    (void)state;
+    write_span();
+    assert_int_equal(span.attr_count, 0);
+    call("cudaMalloc", 200, 207, 0);
+    write_span();
+    assert_int_equal(span.attr_count, 4); /* calls, their time, the GPU's time, kernels */
+}
+
+static void several_devices_have_an_event_each(void **state)
+{
+    (void)state;
+    strcpy(devices.ids[1], "GPU-b");
+    for (uint32_t device = 0; device < 6; device++)
+        work_on(device, 100, 110 + device);
+    span.event_count = 1; /* the span's own */
+    write_span();
+    assert_null(attr("cuda.device.id"));
+    expect("cuda.total.gpu_time", 75);
+    assert_int_equal(span.event_count, 4);
+    assert_int_equal(span.events_dropped, 3);
+    assert_ptr_equal(span.events, events);
+    assert_string_equal(events[2].name, "cuda.device.worked");
+    assert_int_equal(events[2].time_ns, BASE_NS + 111);
+    assert_int_equal(events[2].attr_count, 3);
+    assert_int_equal(events[2].attrs[0].i, 1);
+    assert_int_equal(events[2].attrs[1].i, 11);
+    assert_string_equal(events[2].attrs[2].s, "GPU-b");
+    assert_int_equal(events[1].attr_count, 2); /* no hw.id is known */
+}
+
+/* --- the slowest kernels --- */
+
+static void kernel(const char *name, uint64_t duration)
+{
+    if (totals_wants_kernel(&totals, duration))
+        totals_add_kernel(&totals, totals_label(pool, name, (uint32_t)strlen(name)), duration);
+}
+
+static void expect_slowest(unsigned place, const char *name, int64_t duration)
+{
+    char key[64];
+    snprintf(key, sizeof key, "cuda.total.slowest.%u.kernel", place);
+    expect_text(key, name);
+    snprintf(key, sizeof key, "cuda.total.slowest.%u.duration", place);
+    expect(key, duration);
+}
+
+static void the_slowest_are_of_different_names(void **state)
+{
+    (void)state;
+    work_on(0, 1, 2);
+    kernel("a", 10);
+    kernel("b", 20);
+    write_span();
+    expect_slowest(1, "b", 20);
+    expect_slowest(2, "a", 10);
+    assert_null(attr("cuda.total.slowest.3.kernel"));
+    span.attr_count = 0;
+    kernel("a", 30); /* overtakes b */
+    kernel("c", 5);
+    kernel("d", 7); /* c goes */
+    kernel("b", 15);
+    kernel("d", 6);
+    kernel("c", 25); /* and comes back */
+    kernel("nothing", 0);
+    write_span();
+    expect_slowest(1, "a", 30);
+    expect_slowest(2, "c", 25);
+    expect_slowest(3, "b", 20);
+}
+
+/* Against all executions. */
+static void the_slowest_of_many(void **state)
+{
+    (void)state;
+    uint64_t longest[40] = {0};
+    char name[32];
+    srandom(11);
+    work_on(0, 1, 2);
+    for (int i = 0; i < 5000; i++) {
+        unsigned which = (unsigned)random() % 40;
+        uint64_t duration = (uint64_t)i * 1000003 % 999983 + 1; /* no two are the same */
+        longest[which] = duration > longest[which] ? duration : longest[which];
+        snprintf(name, sizeof name, "kernel %u", which);
+        kernel(name, duration);
+    }
+    write_span();
+    for (unsigned place = 1; place <= 3; place++) {
+        unsigned best = 0;
+        for (unsigned i = 1; i < 40; i++)
+            best = longest[i] > longest[best] ? i : best;
+        snprintf(name, sizeof name, "kernel %u", best);
+        expect_slowest(place, name, (int64_t)longest[best]);
+        longest[best] = 0;
+    }
+}
+
+static void names_beyond_the_room_have_one_together(void **state)
+{
+    (void)state;
+    char name[64];
+    uint32_t first = totals_label(pool, "first", 5), last = 0;
+    for (int i = 0; i < 5000; i++) {
+        snprintf(name, sizeof name, "a kernel of which there is one, %d", i);
+        last = totals_label(pool, name, (uint32_t)strlen(name));
+    }
+    assert_int_equal(totals_label(pool, "first", 5), first);
+    assert_int_equal(totals_label(pool, "one more", 8), last);
+    work_on(0, 1, 2);
+    totals_add_kernel(&totals, last, 9);
+    write_span();
+    expect_slowest(1, "(other kernels)", 9);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(what_overlaps_counts_once),
+        TEST(devices_add_up),
+        TEST(any_order_has_the_same_union),
+        TEST(in_the_order_of_time_there_is_no_end_to_it),
+        TEST(what_comes_far_too_late_is_an_estimate),
+        TEST(backwards_there_is_no_harm),
+        TEST(an_empty_pool_serves_who_is_in_order),
+        TEST(more_totals_than_devices),
+        TEST(calls_and_work_are_counted),
+        TEST(what_is_zero_is_left_out),
+        TEST(several_devices_have_an_event_each),
+        TEST(the_slowest_are_of_different_names),
+        TEST(the_slowest_of_many),
+        TEST(names_beyond_the_room_have_one_together),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
