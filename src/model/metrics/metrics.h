@@ -29,72 +29,73 @@ enum metric_value {
 /* X(identifier, name, unit, type, value, attributes, what it counts) */
 #define METRICS(X)                                                                                           \
     X(CALLS, "cuda.calls", "{call}", SUM, INT, "", "Runtime and driver API calls that were captured.")       \
-    X(CALL_ERRORS, "cuda.call.errors", "{call}", SUM, INT, "", "Of them, those that failed.")                \
-    X(CALL_TIME, "cuda.call.time", "s", SUM, SECONDS, "", "Time in those calls; threads add up.")            \
+    X(CALL_ERRORS, "cuda.call.errors", "{call}", SUM, INT, "", "Calls that returned an error.")              \
+    X(CALL_TIME, "cuda.call.time", "s", SUM, SECONDS, "", "Time in captured calls, summed over threads.")    \
     X(WAIT_TIME, "cuda.wait.time", "s", SUM, SECONDS, "",                                                    \
-      "Of it, in calls that wait for the GPU, a stream or an event.")                                        \
+      "Time in calls that wait for the GPU, a stream or an event.")                                          \
     X(LAUNCHES, "cuda.launches", "{call}", SUM, INT, "", "Calls that launch a kernel or a graph.")           \
     X(LAUNCH_LATENCY, "cuda.launch.latency", "s", HISTOGRAM, SECONDS, DEVICE_ATTRS,                          \
-      "From the begin of a call to the begin of its kernel.")                                                \
+      "Time from the start of a call to the start of its kernel.")                                           \
     X(KERNEL_DURATION, "cuda.kernel.duration", "s", HISTOGRAM, SECONDS,                                      \
       DEVICE_ATTRS ", cuda.kernel.short_name or otel.metric.overflow",                                       \
-      "How long kernels ran, by name; beyond 256 names, the others together.")                               \
+      "Duration of kernels, by name; names beyond 256 are combined.")                                        \
     X(GRAPHS, "cuda.graph.executions", "{execution}", SUM, INT, DEVICE_ATTRS, "Executions of CUDA graphs.")  \
-    X(GRAPH_TIME, "cuda.graph.time", "s", SUM, SECONDS, DEVICE_ATTRS, "Time that they took.")                \
+    X(GRAPH_TIME, "cuda.graph.time", "s", SUM, SECONDS, DEVICE_ATTRS, "Duration of CUDA graph executions.")  \
     X(COPY_DURATION, "cuda.memcpy.duration", "s", HISTOGRAM, SECONDS, DEVICE_ATTRS ", cuda.memcpy.kind",     \
-      "How long copies ran.")                                                                                \
+      "Duration of copies.")                                                                                 \
     X(COPY_BYTES, "cuda.memcpy.io", "By", SUM, INT, DEVICE_ATTRS ", cuda.memcpy.kind", "Bytes copied.")      \
-    X(FILL_DURATION, "cuda.memset.duration", "s", HISTOGRAM, SECONDS, DEVICE_ATTRS, "How long fills ran.")   \
+    X(FILL_DURATION, "cuda.memset.duration", "s", HISTOGRAM, SECONDS, DEVICE_ATTRS, "Duration of fills.")    \
     X(FILL_BYTES, "cuda.memset.io", "By", SUM, INT, DEVICE_ATTRS, "Bytes filled.")                           \
     X(BUSY_TIME, "cuda.gpu.busy_time", "s", SUM, SECONDS, DEVICE_ATTRS,                                      \
-      "Time in which the process had the GPU at work; what overlaps counts once.")                           \
+      "Time in which the GPU worked for the process; overlapping work counts once.")                         \
     X(MEMORY_LIVE, "cuda.memory.live", "By", GAUGE, INT, DEVICE_ATTRS ", cuda.memory.kind",                  \
-      "Memory that the program holds.")                                                                      \
+      "Memory allocated by the program.")                                                                    \
     X(MEMORY_PEAK, "cuda.memory.peak", "By", GAUGE, INT, DEVICE_ATTRS ", cuda.memory.kind",                  \
-      "The most that it held so far.")                                                                       \
+      "Peak of the memory allocated by the program.")                                                        \
     X(COUNTER_THROUGHPUT_MEAN, "cuda.counter.throughput.mean", "By/s", GAUGE, DOUBLE, COUNTER_ATTRS,         \
-      "Bytes a second that a hardware counter counted on the whole GPU, over the interval.")                 \
+      "Bytes per second counted on the whole GPU, mean over the interval.")                                  \
     X(COUNTER_THROUGHPUT_MIN, "cuda.counter.throughput.min", "By/s", GAUGE, DOUBLE, COUNTER_ATTRS,           \
-      "Bytes a second that a hardware counter counted on the whole GPU, in the least of its samples.")       \
+      "Bytes per second counted on the whole GPU, minimum of the samples.")                                  \
     X(COUNTER_THROUGHPUT_MAX, "cuda.counter.throughput.max", "By/s", GAUGE, DOUBLE, COUNTER_ATTRS,           \
-      "Bytes a second that a hardware counter counted on the whole GPU, in the most of its samples.")        \
+      "Bytes per second counted on the whole GPU, maximum of the samples.")                                  \
     X(COUNTER_RATE_MEAN, "cuda.counter.rate.mean", "{event}/s", GAUGE, DOUBLE, COUNTER_ATTRS,                \
-      "What else a hardware counter counted on the whole GPU, a second, over the interval.")                 \
+      "Events per second counted on the whole GPU, mean over the interval.")                                 \
     X(COUNTER_RATE_MIN, "cuda.counter.rate.min", "{event}/s", GAUGE, DOUBLE, COUNTER_ATTRS,                  \
-      "What else a hardware counter counted on the whole GPU, a second, in the least of its samples.")       \
+      "Events per second counted on the whole GPU, minimum of the samples.")                                 \
     X(COUNTER_RATE_MAX, "cuda.counter.rate.max", "{event}/s", GAUGE, DOUBLE, COUNTER_ATTRS,                  \
-      "What else a hardware counter counted on the whole GPU, a second, in the most of its samples.")        \
+      "Events per second counted on the whole GPU, maximum of the samples.")                                 \
     X(COUNTER_RATIO_MEAN, "cuda.counter.ratio.mean", "1", GAUGE, DOUBLE, COUNTER_ATTRS,                      \
-      "Shares, and what is by cycle, of hardware counters of the whole GPU, over the interval.")             \
+      "Ratio or count per cycle of the whole GPU, mean over the interval.")                                  \
     X(COUNTER_RATIO_MIN, "cuda.counter.ratio.min", "1", GAUGE, DOUBLE, COUNTER_ATTRS,                        \
-      "Shares, and what is by cycle, of hardware counters of the whole GPU, in the least of its samples.")   \
+      "Ratio or count per cycle of the whole GPU, minimum of the samples.")                                  \
     X(COUNTER_RATIO_MAX, "cuda.counter.ratio.max", "1", GAUGE, DOUBLE, COUNTER_ATTRS,                        \
-      "Shares, and what is by cycle, of hardware counters of the whole GPU, in the most of its samples.")    \
+      "Ratio or count per cycle of the whole GPU, maximum of the samples.")                                  \
     X(HW_UTILIZATION, "hw.gpu.utilization", "1", GAUGE, DOUBLE, HW_ATTRS,                                    \
-      "Share of time in which a kernel ran, of any process, by NVML.")                                       \
-    X(HW_MEMORY_LIMIT, "hw.gpu.memory.limit", "By", UP_DOWN, INT, HW_ATTRS, "Memory that the GPU has.")      \
-    X(HW_MEMORY_USAGE, "hw.gpu.memory.usage", "By", UP_DOWN, INT, HW_ATTRS, "Of it, in use by any process.") \
+      "Fraction of time in which a kernel of any process ran, from NVML.")                                   \
+    X(HW_MEMORY_LIMIT, "hw.gpu.memory.limit", "By", UP_DOWN, INT, HW_ATTRS, "Size of the GPU's memory.")     \
+    X(HW_MEMORY_USAGE, "hw.gpu.memory.usage", "By", UP_DOWN, INT, HW_ATTRS,                                  \
+      "GPU memory in use by all processes.")                                                                 \
     X(HW_MEMORY_UTILIZATION, "hw.gpu.memory.utilization", "1", GAUGE, DOUBLE, HW_ATTRS,                      \
-      "The share of it that is in use.")                                                                     \
-    X(HW_TEMPERATURE, "hw.temperature", "Cel", GAUGE, INT, HW_ATTRS ", hw.type", "The GPU's temperature.")   \
-    X(HW_POWER, "hw.power", "W", GAUGE, DOUBLE, HW_ATTRS ", hw.type", "What the GPU draws.")                 \
+      "Fraction of the GPU memory in use.")                                                                  \
+    X(HW_TEMPERATURE, "hw.temperature", "Cel", GAUGE, INT, HW_ATTRS ", hw.type", "Temperature of the GPU.")  \
+    X(HW_POWER, "hw.power", "W", GAUGE, DOUBLE, HW_ATTRS ", hw.type", "Power draw of the GPU.")              \
     X(HW_ENERGY, "hw.energy", "J", SUM, DOUBLE, HW_ATTRS ", hw.type",                                        \
-      "What it has drawn since the driver was loaded.")                                                      \
+      "Energy used by the GPU since the driver was loaded.")                                                 \
     X(QUEUE_SIZE, "otel.sdk.processor.span.queue.size", "{span}", UP_DOWN, INT, OWN_ATTRS,                   \
-      "Spans that wait for their export.")                                                                   \
+      "Spans waiting for export.")                                                                           \
     X(QUEUE_CAPACITY, "otel.sdk.processor.span.queue.capacity", "{span}", UP_DOWN, INT, OWN_ATTRS,           \
-      "How many can.")                                                                                       \
+      "Maximum number of spans in the queue.")                                                               \
     X(PROCESSED, "otel.sdk.processor.span.processed", "{span}", SUM, INT, OWN_ATTRS ", error.type",          \
-      "Spans that went through the queue; with error.type queue_full, those that found it full.")            \
+      "Spans that passed through the queue; with error.type queue_full, spans dropped because it was full.") \
     X(INFLIGHT, "otel.sdk.exporter.span.inflight", "{span}", UP_DOWN, INT, OWN_ATTRS,                        \
-      "Spans in requests that have no answer yet.")                                                          \
+      "Spans in requests without a response yet.")                                                           \
     X(EXPORTED, "otel.sdk.exporter.span.exported", "{span}", SUM, INT, OWN_ATTRS ", error.type",             \
-      "Spans whose export ended; with error.type, those that were not delivered.")                           \
+      "Spans whose export has ended; with error.type, spans that were not delivered.")                       \
     X(OPERATION_DURATION, "otel.sdk.exporter.operation.duration", "s", HISTOGRAM, SECONDS,                   \
       OWN_ATTRS ", error.type, http.response.status_code",                                                   \
-      "How long exports took, of spans and of metrics, with their retries.")                                 \
+      "Duration of exports of spans and metrics, including retries.")                                        \
     X(LOST, "cuspan.lost", "{item}", SUM, INT, "cuspan.lost.reason",                                         \
-      "What was captured and did not get through, by reason.")                                               \
+      "Captured items that were lost, by reason.")                                                           \
     X(CPU_TIME, "cuspan.cpu.time", "s", SUM, SECONDS, "", "CPU time of cuspan's pipeline thread.")
 
 enum metric {
