@@ -9,7 +9,7 @@
 
 /* Whether the call has a callback. Of the driver's calls those that the runtime makes on its own behalf have
  * one too, and leave again at once: CUPTI can't be told of the difference, and switching callbacks while
- * calls are in flight upsets its correlation IDs (docs/architecture.md). */
+ * calls are in flight upsets its correlation IDs (docs/cupti.md). */
 bool selection_has_call(const struct settings *settings, enum call_domain domain, uint32_t cbid);
 
 /* Whether a runtime call that is left out by name has a callback all the same where driver calls have one:

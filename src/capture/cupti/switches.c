@@ -377,7 +377,7 @@ static enum status register_buffers(struct error *err)
  * instantiated it is too late, and graphs show their nodes: a graph that is older than the switch gives no
  * record at all from then on (13.5). Those that come in between are counted by correlate. Before the
  * subscriber API, switching late crashes in CUPTI (12.9, 13.0), and so they are on from the start. A replay
- * has no such cost, and a recording is to have all. docs/architecture.md has the figures. */
+ * has no such cost, and a recording is to have all. docs/cupti.md has the figures. */
 static bool graphs_start_late(void)
 {
     return uses_subscriber_api && !cupti->replay_clock && !settings->record_file &&

@@ -39,7 +39,7 @@ void switches_records(bool on);
 void switches_quiet(void);
 
 /* All of it as switches_on had it, after switches_off, but for graph records: graphs that are made may not
- * meet them (docs/architecture.md). */
+ * meet them (docs/cupti.md). */
 enum status switches_on_again(struct error *err) MUST_CHECK;
 /* Whether the last switches_on or switches_on_again failed because another tool holds CUPTI. */
 bool switches_are_held(void);
