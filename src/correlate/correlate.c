@@ -1,26 +1,45 @@
 #include "correlate/correlate.h"
 
 #include "base/clock.h"
-#include "base/accounting/counters.h"
+#include "correlate/join/gpu_counted.h"
+#include "correlate/join/graphs.h"
+#include "correlate/join/waiting.h"
+#include "correlate/spans/kernel_names.h"
+#include "correlate/spans/span_shared.h"
 #include "correlate/state.h"
+#include "correlate/totals/program_stats.h"
+#include "correlate/trace/named_objects.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define NAMES_BYTES       (3 * 1024 * 1024) /* and the table of names.c */
-#define WAITING_BYTES     (2 * 1024 * 1024)
-#define LINGERING_BYTES   (1024 * 1024)
-#define SWEEP_INTERVAL_NS (10 * NS_PER_MS)
-#define LEASE_NS          (10 * NS_PER_SECOND)
+#define NAMES_BYTES (3 * 1024 * 1024) /* and the table of kernel_names.c */
+#define LEASE_NS    (10 * NS_PER_SECOND)
 
-static const struct attr_key key_thread_id = ATTR_KEY("thread.id");
-static const struct attr_key key_thread_name = ATTR_KEY("thread.name");
-static const struct attr_key key_context_name = ATTR_KEY("cuda.context.name");
-static const struct attr_key key_error_type = ATTR_KEY("error.type");
+/* What several parts share. */
+static enum status create_tables(struct correlate *c, const struct settings *settings)
+{
+    struct figures_options figures = {.has_metrics = settings->metrics.is_on,
+                                      .streams = settings->metrics.streams,
+                                      .exemplars = settings->metrics.exemplar_filter};
+    bool is_created =
+        pending_create(settings->correlation.pending_max, &c->pending) == STATUS_OK &&
+        graphs_create(settings_have_graph_nodes(settings), &c->graphs) == STATUS_OK &&
+        figures_create(&figures, &c->figures) == STATUS_OK && shared_create(&c->shared) == STATUS_OK &&
+        names_create(NAMES_BYTES, &c->names) == STATUS_OK && objects_create(&c->objects) == STATUS_OK;
+    return is_created ? STATUS_OK : STATUS_NO_MEMORY;
+}
 
-/* --- life
- * ----------------------------------------------------------------------------------------------------------
- */
+static void destroy_tables(struct correlate *c)
+{
+    pending_destroy(c->pending);
+    graphs_destroy(c->graphs);
+    figures_destroy(c->figures);
+    shared_destroy(c->shared);
+    names_destroy(c->names);
+    objects_destroy(c->objects);
+    devices_deinit(&c->devices);
+}
 
 enum status correlate_create(const struct correlate_options *options, struct correlate **correlate)
 {
@@ -30,47 +49,19 @@ enum status correlate_create(const struct correlate_options *options, struct cor
         return STATUS_NO_MEMORY;
     made->settings = settings;
     made->sink = options->sink;
-    made->expects_calls = options->expects_calls;
-    made->expects_graphs = options->expects_graphs;
-    made->slept_at = options->slept_at;
-    made->expects_devices = options->expects_devices;
-    made->own_cost.take = options->take_own;
     made->is_summary = settings->detail == DETAIL_SUMMARY;
+    made->figures_are_on = settings->metrics.is_on;
+    made->calls.expects_graphs = options->expects_graphs;
     attributes_init(&made->plan, settings->detail);
-    for (unsigned kind = 1; kind < ACTIVITY_KINDS_MAX; kind++)
-        made->is_kind_filtered[kind] =
-            activity_table[kind].name &&
-            !filter_passes(&settings->capture.activities, activity_table[kind].name, NULL);
-    struct session_options session = {.name = options->program,
-                                      .spans_max = settings->session.spans_max,
-                                      .age_max_ns = settings->session.age_max_ms * NS_PER_MS,
-                                      .has_parent = options->parent != NULL,
-                                      .sampler = {.kind = settings->sampler,
-                                                  .ratio = settings->sampler_ratio,
-                                                  .parent_based = settings->sampler_parent_based,
-                                                  .traces_per_second = settings->sampling.traces_per_second}};
-    if (options->parent)
-        session.parent = *options->parent;
-    struct figures_options figures = {.has_metrics = settings->metrics.is_on,
-                                      .streams = settings->metrics.streams,
-                                      .exemplars = settings->metrics.exemplar_filter};
-    if (!session_init(&made->session, &session) ||
-        pending_create(settings->correlation.pending_max, &made->pending) != STATUS_OK ||
-        waiting_create(WAITING_BYTES, &made->waiting) != STATUS_OK ||
-        names_create(NAMES_BYTES, &made->names) != STATUS_OK || shared_create(&made->shared) != STATUS_OK ||
-        gpu_counted_create(settings, &made->gpu_counted) != STATUS_OK ||
-        workers_create(&made->workers) != STATUS_OK || ranges_create(&made->ranges) != STATUS_OK ||
-        states_create(&made->states) != STATUS_OK || objects_create(&made->objects) != STATUS_OK ||
-        accounts_create(&made->accounts) != STATUS_OK ||
-        lingering_create(LINGERING_BYTES, &made->lingering) != STATUS_OK ||
-        (made->is_summary && summaries_create(&made->summaries) != STATUS_OK) ||
-        graphs_create(settings_have_graph_nodes(settings), &made->graphs) != STATUS_OK ||
-        figures_create(&figures, &made->figures) != STATUS_OK) {
+    if (create_tables(made, settings) != STATUS_OK || !session_spans_init(&made->sessions, options) ||
+        activity_spans_init(&made->activities, options) != STATUS_OK ||
+        ranges_create(&made->ranges.open) != STATUS_OK ||
+        counting_init(&made->counting, made->is_summary) != STATUS_OK ||
+        thread_events_init(&made->threads) != STATUS_OK) {
         correlate_destroy(made);
         return STATUS_NO_MEMORY;
     }
     made->now_ns = clock_monotonic_ns();
-    made->figures_are_on = settings->metrics.is_on;
     *correlate = made;
     return STATUS_OK;
 }
@@ -79,181 +70,62 @@ void correlate_destroy(struct correlate *correlate)
 {
     if (!correlate)
         return;
-    pending_destroy(correlate->pending);
-    waiting_destroy(correlate->waiting);
-    names_destroy(correlate->names);
-    shared_destroy(correlate->shared);
-    gpu_counted_destroy(correlate->gpu_counted);
-    workers_destroy(correlate->workers);
-    ranges_destroy(correlate->ranges);
-    states_destroy(correlate->states);
-    objects_destroy(correlate->objects);
-    devices_deinit(&correlate->devices);
-    graphs_destroy(correlate->graphs);
-    figures_destroy(correlate->figures);
-    accounts_destroy(correlate->accounts);
-    summaries_destroy(correlate->summaries);
-    lingering_destroy(correlate->lingering);
+    activity_spans_deinit(&correlate->activities);
+    ranges_destroy(correlate->ranges.open);
+    counting_deinit(&correlate->counting);
+    thread_events_deinit(&correlate->threads);
+    destroy_tables(correlate);
     free(correlate);
 }
 
-/* --- sessions
- * ------------------------------------------------------------------------------------------------------ */
-
-void correlate_emit(struct correlate *c, const struct span *span)
+void correlate_stack(struct correlate *c, const char *text)
 {
-    counter_add_alone(COUNTER_spans_created, 1);
-    c->sink.on_span(c->sink.context, span);
+    call_spans_set_stack(c, text);
 }
 
-/* A session whose calls' GPU records are still to come. */
-struct ended_session {
-    struct span span;
-    struct span_link links[SPAN_LINKS_MAX];
-    struct span_event events[];
-};
-
-/* It spans what is counted for it, the GPU's work after its last call included. */
-static void emit_session(struct correlate *c, struct account *account, struct span_event *events)
+void correlate_call(struct correlate *c, const struct thread_info *thread, const struct call_record *call)
 {
-    struct span *span = &c->ended.span;
-    if (account->totals.first_ns && account->totals.first_ns < span->start_ns)
-        span->start_ns = account->totals.first_ns;
-    if (account->totals.last_ns > span->end_ns)
-        span->end_ns = account->totals.last_ns;
-    counting_put_error(c, &account->totals);
-    counting_emit(c, account, events, SPAN_EVENTS_MAX);
+    call_spans_add(c, thread, call);
 }
 
-static void emit_lingering(void *context, struct account *account, const void *body)
+void correlate_call_asleep(struct correlate *c, const struct thread_info *thread,
+                           const struct call_record *call)
 {
-    struct correlate *c = context;
-    const struct ended_session *session = body;
-    c->ended.span = session->span;
-    memcpy(c->ended.links, session->links, sizeof c->ended.links);
-    memcpy(c->ended.events, session->events, session->span.event_count * sizeof *session->events);
-    c->ended.span.links = c->ended.links;
-    c->ended.span.events = c->ended.events;
-    emit_session(c, account, c->ended.events);
+    call_spans_add_asleep(c, thread, call);
 }
 
-static void end_session(struct correlate *c, const char *reason, struct span *span, struct span_link *links)
+void correlate_resource(struct correlate *c, const struct thread_info *thread,
+                        const struct resource_record *resource)
 {
-    session_close(&c->session, reason, span, links);
-    if (c->session.is_sampled)
-        own_cost_write(&c->own_cost, span);
+    call_spans_add_resource(c, thread, resource);
 }
 
-/* False: there is no room for it. Others may leave early, which is why it is asked for before the span is
- * made. */
-static bool linger(struct correlate *c, const struct account *account, const char *reason)
+void correlate_context(struct correlate *c, const struct thread_info *thread,
+                       const struct context_record *attached)
 {
-    size_t event_bytes = c->session.event_count * sizeof *c->session.events;
-    struct lingering_head head = {.bytes = (uint32_t)(sizeof(struct ended_session) + event_bytes),
-                                  .account = account->handle,
-                                  .since_ns = c->now_ns,
-                                  .emit = emit_lingering};
-    struct ended_session *kept = counting_linger(c, &head);
-    if (!kept)
-        return false;
-    end_session(c, reason, &kept->span, kept->links);
-    memcpy(kept->events, c->session.events, event_bytes);
-    return true;
+    thread_events_attach(c, thread, attached);
 }
 
-static void close_session(struct correlate *c, const char *reason)
+void correlate_range(struct correlate *c, const struct thread_info *thread, const struct range_record *range)
 {
-    struct account *account = accounts_find(c->accounts, c->session_account);
-    c->session_account = 0;
-    if (account && account->due && linger(c, account, reason))
-        return;
-    end_session(c, reason, &c->ended.span, c->ended.links);
-    if (account)
-        emit_session(c, account, c->session.events);
-    else if (c->session.is_sampled)
-        correlate_emit(c, &c->ended.span);
-    else
-        counter_add_alone(COUNTER_sessions_unsampled, 1);
-    if (account)
-        accounts_close(c->accounts, account);
+    range_spans_add(c, thread, range);
 }
 
-static void close_session_if_due(struct correlate *c, uint64_t time_ns)
+void correlate_name(struct correlate *c, const struct name_record *name)
 {
-    if (session_is_due(&c->session, time_ns))
-        close_session(c, c->session.spans >= c->session.options.spans_max ? "spans" : "age");
+    thread_events_name(c, name);
 }
 
-/* The parent of work that belongs to no request. Other parents of a call go before it: ranges and attached
- * contexts. */
-struct session *correlate_session_at(struct correlate *c, uint64_t time_ns)
+void correlate_gpu_counters(struct correlate *c, const struct gpu_counters_record *counters)
 {
-    close_session_if_due(c, time_ns);
-    if (!c->session.is_open) {
-        session_open(&c->session, time_ns);
-        c->session_account = c->session.is_sampled ? counting_open_root(c) : 0;
-        if (c->sink.on_session)
-            c->sink.on_session(c->sink.context, c->session.trace_id, c->session.span_id, c->session.flags);
-    }
-    return &c->session;
+    if (c->activities.gpu_counted)
+        gpu_counted_add(c->activities.gpu_counted, counters);
 }
 
-/* --- spans
- * ---------------------------------------------------------------------------------------------------------
- */
-
-void correlate_begin_span(struct span *span, uint64_t start_ns, uint64_t end_ns)
+void correlate_activity(struct correlate *c, const struct activity_record *activity)
 {
-    memset(span, 0, offsetof(struct span, attrs));
-    span->kind = SPAN_KIND_INTERNAL;
-    span->start_ns = start_ns;
-    span->end_ns = end_ns;
+    activity_spans_add(c, activity);
 }
-
-void correlate_put_below(const struct correlate *c, struct span *span, const uint8_t *trace_id,
-                         const uint8_t *parent_span_id, uint32_t flags, const char *trace_state)
-{
-    memcpy(span->trace_id, trace_id, 16);
-    memcpy(span->parent_span_id, parent_span_id, 8);
-    span->flags = flags;
-    span->trace_state = states_valid(c->states, trace_id, trace_state);
-}
-
-void correlate_put_below_parent(const struct correlate *c, struct span *span, const struct parent *parent)
-{
-    correlate_put_below(c, span, parent->trace_id, parent->span_id, parent->flags, parent->trace_state);
-}
-
-void correlate_put_thread(const struct correlate *c, struct span *span, const struct thread_info *thread)
-{
-    const char *named = objects_has(c->objects, NAMED_THREAD)
-                            ? objects_text(c->objects, objects_find(c->objects, NAMED_THREAD, thread->tid))
-                            : NULL;
-    span_attr_int(span, &key_thread_id, (int64_t)thread->tid);
-    if (named || *thread->name)
-        span_attr_string(span, &key_thread_name, named ? named : thread->name);
-}
-
-void correlate_put_error(struct span *span, enum call_domain domain, int32_t result)
-{
-    const char *name = call_result_name(domain, result);
-    span->status = SPAN_STATUS_ERROR;
-    span->status_message = name;
-    span_attr_string(span, &key_error_type, name ? name : "_OTHER");
-}
-
-void correlate_put_context_name(const struct correlate *c, struct span *span, uint32_t context_id)
-{
-    if (!objects_has(c->objects, NAMED_CONTEXT))
-        return;
-    uint64_t handle = devices_handle(&c->devices, context_id);
-    const char *name = objects_text(c->objects, objects_find(c->objects, NAMED_CONTEXT, handle));
-    if (name)
-        span_attr_string(span, &key_context_name, name);
-}
-
-/* --- between rounds
- * ------------------------------------------------------------------------------------------------ */
 
 void correlate_tick(struct correlate *c, uint64_t now_ns)
 {
@@ -265,8 +137,8 @@ void correlate_tick(struct correlate *c, uint64_t now_ns)
     c->next_sweep_ns = now_ns + SWEEP_INTERVAL_NS;
     activity_spans_sweep(c);
     counting_sweep(c);
-    if (c->session.is_open)
-        close_session_if_due(c, clock_now_ns());
+    if (c->sessions.current.is_open)
+        session_spans_end_if_due(c, clock_now_ns());
 }
 
 void correlate_settle(struct correlate *c, uint64_t now_ns)
@@ -277,13 +149,9 @@ void correlate_settle(struct correlate *c, uint64_t now_ns)
 
 bool correlate_wants_records(struct correlate *c)
 {
-    bool for_device = c->lacks_device && !c->has_asked_for_device;
-    bool for_summaries = c->summaries && summaries_are_many(c->summaries) &&
-                         c->now_ns >= c->asked_for_summaries_ns + SWEEP_INTERVAL_NS;
-    c->has_asked_for_device |= for_device;
-    if (for_summaries)
-        c->asked_for_summaries_ns = c->now_ns;
-    return for_device || for_summaries;
+    bool for_device = c->activities.lacks_device && !c->activities.has_asked_for_device;
+    c->activities.has_asked_for_device |= for_device;
+    return counting_wants_records(c) || for_device;
 }
 
 uint32_t correlate_waiting(const struct correlate *c)
@@ -293,14 +161,13 @@ uint32_t correlate_waiting(const struct correlate *c)
 
 uint64_t correlate_held(const struct correlate *c)
 {
-    return (uint64_t)waiting_count(c->waiting) + ranges_open(c->ranges) + lingering_count(c->lingering) +
-           c->session.is_open;
+    return (uint64_t)waiting_count(c->activities.waiting) + ranges_open(c->ranges.open) +
+           lingering_count(c->counting.lingering) + c->sessions.current.is_open;
 }
 
 void correlate_end_session(struct correlate *c, const char *reason)
 {
-    if (c->session.is_open)
-        close_session(c, reason);
+    session_spans_end(c, reason);
 }
 
 void correlate_finish(struct correlate *c)
@@ -308,11 +175,8 @@ void correlate_finish(struct correlate *c)
     activity_spans_finish(c);
     pending_finish(c->pending);
     range_spans_finish(c);
-    for (unsigned i = 0; i < RESOURCES_HELD; i++)
-        if (c->held[i].tid && c->session.is_open)
-            session_add_event(&c->session, &c->held[i].event);
-    if (c->session.is_open)
-        close_session(c, "exit");
+    call_spans_finish(c);
+    session_spans_end(c, "exit");
     counting_finish(c);
 }
 
@@ -340,9 +204,10 @@ void correlate_look(struct correlate *c, uint64_t now_ns, struct figures_view *v
 
 uint32_t correlate_traces(const struct correlate *c, uint8_t (*traces)[16], uint32_t max, uint32_t *total)
 {
-    uint32_t kept = c->session.number < SESSION_TRACES_KEPT ? c->session.number : SESSION_TRACES_KEPT;
+    uint32_t kept =
+        c->sessions.current.number < SESSION_TRACES_KEPT ? c->sessions.current.number : SESSION_TRACES_KEPT;
     kept = kept < max ? kept : max;
-    memcpy(traces, c->session.traces, kept * sizeof *traces);
-    *total = c->session.number;
+    memcpy(traces, c->sessions.current.traces, kept * sizeof *traces);
+    *total = c->sessions.current.number;
     return kept;
 }

@@ -58,8 +58,7 @@ void correlate_context(struct correlate *correlate, const struct thread_info *th
                        const struct context_record *attached);
 void correlate_range(struct correlate *correlate, const struct thread_info *thread,
                      const struct range_record *range);
-void correlate_name(struct correlate *correlate, const struct thread_info *thread,
-                    const struct name_record *name);
+void correlate_name(struct correlate *correlate, const struct name_record *name);
 /* Returns how many launches that were counted wait for their kernels' records now. */
 void correlate_gpu_counters(struct correlate *correlate, const struct gpu_counters_record *counters);
 void correlate_activity(struct correlate *correlate, const struct activity_record *activity);

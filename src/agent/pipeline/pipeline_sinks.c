@@ -51,7 +51,8 @@ static void on_stack(void *context, const struct stack_record *stack)
 
 static void on_name(void *context, const struct thread_info *thread, const struct name_record *name)
 {
-    correlate_name(context, thread, name);
+    (void)thread;
+    correlate_name(context, name);
 }
 
 static void on_gpu_counters(void *context, const struct thread_info *thread,

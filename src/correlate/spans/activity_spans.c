@@ -1,12 +1,21 @@
-#include "correlate/state.h"
+#include "correlate/spans/activity_spans.h"
 
-#include "base/clock.h"
 #include "base/accounting/counters.h"
+#include "base/clock.h"
 #include "base/log.h"
+#include "correlate/join/gpu_counted.h"
+#include "correlate/join/graphs.h"
+#include "correlate/join/waiting.h"
+#include "correlate/spans/kernel_names.h"
+#include "correlate/spans/span_shared.h"
+#include "correlate/state.h"
+#include "correlate/totals/program_stats.h"
+#include "correlate/trace/named_objects.h"
 
 #include <stdio.h>
 #include <string.h>
 
+#define WAITING_BYTES     (2 * 1024 * 1024)
 #define COPY_PEER_TO_PEER 10                  /* of CUpti_ActivityMemcpyKind */
 #define COUNTS_WAIT_NS    (5 * NS_PER_SECOND) /* they are read within a second */
 
@@ -22,6 +31,26 @@ static const struct attr_key key_link = ATTR_KEY("cuda.link");
 static const struct attr_key key_stream_name = ATTR_KEY("cuda.stream.name");
 static const struct attr_key key_unfinished = ATTR_KEY("cuda.unfinished");
 static const struct attr_key key_error_code = ATTR_KEY("cuda.error.code");
+
+enum status activity_spans_init(struct activity_spans *activities, const struct correlate_options *options)
+{
+    const struct settings *settings = options->settings;
+    activities->expects_calls = options->expects_calls;
+    activities->expects_devices = options->expects_devices;
+    activities->slept_at = options->slept_at;
+    for (unsigned kind = 1; kind < ACTIVITY_KINDS_MAX; kind++)
+        activities->is_kind_filtered[kind] =
+            activity_table[kind].name &&
+            !filter_passes(&settings->capture.activities, activity_table[kind].name, NULL);
+    enum status status = waiting_create(WAITING_BYTES, &activities->waiting);
+    return status == STATUS_OK ? gpu_counted_create(settings, &activities->gpu_counted) : status;
+}
+
+void activity_spans_deinit(struct activity_spans *activities)
+{
+    waiting_destroy(activities->waiting);
+    gpu_counted_destroy(activities->gpu_counted);
+}
 
 /* With the name that the program gave it, if it has by now. */
 static void tell_of_device(struct correlate *c, uint32_t device)
@@ -122,13 +151,13 @@ static void describe_graph(struct correlate *c, const struct activity_record *re
         span_attr_int(span, &key_graph_nodes, nodes);
     if (!record->graph_node_id || !graphs_link_nodes(c->graphs))
         return;
-    if (!graphs_capture_of(c->graphs, record->graph_node_id, &c->link)) {
+    if (!graphs_capture_of(c->graphs, record->graph_node_id, &c->activities.link)) {
         counter_add(COUNTER_graph_nodes_unlinked, 1);
         return;
     }
-    c->link.attr =
+    c->activities.link.attr =
         (struct span_attr){.key = &key_link, .type = ATTR_STRING, .len = strlen("capture"), .s = "capture"};
-    span->links = &c->link;
+    span->links = &c->activities.link;
     span->link_count = 1;
 }
 
@@ -191,7 +220,7 @@ static void count_work(struct correlate *c, const struct activity_record *record
 
 static void put_error(struct span *span, const struct context_error *error)
 {
-    correlate_put_error(span, error->domain, error->result);
+    spans_put_error(span, error->domain, error->result);
     span_attr_int(span, &key_error_code, error->result);
     span_attr_bool(span, &key_unfinished, true);
 }
@@ -206,11 +235,11 @@ static void put_below_call_or_session(const struct correlate *c, const struct pe
                                       const struct session *session, struct span *span)
 {
     if (call)
-        correlate_put_below(c, span, call->trace_id, call->span_id,
-                            (call->flags & PENDING_TRACE_FLAGS) | SPAN_FLAG_REMOTE_KNOWN, call->trace_state);
+        spans_put_below(c, span, call->trace_id, call->span_id,
+                        (call->flags & PENDING_TRACE_FLAGS) | SPAN_FLAG_REMOTE_KNOWN, call->trace_state);
     else
-        correlate_put_below(c, span, session->trace_id, session->span_id,
-                            session->flags | SPAN_FLAG_REMOTE_KNOWN, session->trace_state);
+        spans_put_below(c, span, session->trace_id, session->span_id, session->flags | SPAN_FLAG_REMOTE_KNOWN,
+                        session->trace_state);
 }
 
 /* All that the span says besides IDs and times. */
@@ -223,7 +252,7 @@ static void describe(struct correlate *c, const struct activity_record *record,
         record->stream_id && devices_is_null_stream(&c->devices, record->context_id, record->stream_id);
     (c->plan.is_shared[record->kind] ? put_lasting_shared : put_lasting)(c, record, is_null_stream);
     attributes_of_activity(span, &c->plan.own[record->kind], record);
-    correlate_put_context_name(c, span, record->context_id);
+    spans_put_context_name(c, span, record->context_id);
     if (call && call->flags >> PENDING_STREAM_SHIFT)
         put_name_of_stream(c, call->flags >> PENDING_STREAM_SHIFT);
     if (call && is_gpu_work)
@@ -231,8 +260,8 @@ static void describe(struct correlate *c, const struct activity_record *record,
     else if (is_gpu_work)
         span_attr_bool(span, &key_orphan, true);
     devices_add_ends(&c->devices, record, span);
-    if (c->gpu_counted && record->kind == ACTIVITY_KERNEL)
-        gpu_counted_put(c->gpu_counted, record->correlation_id, span);
+    if (c->activities.gpu_counted && record->kind == ACTIVITY_KERNEL)
+        gpu_counted_put(c->activities.gpu_counted, record->correlation_id, span);
     describe_graph(c, record);
     mark_length(span, record);
     if (error)
@@ -248,7 +277,7 @@ static void emit_activity(struct correlate *c, const struct activity_record *rec
     bool is_in_figures = c->figures_are_on && is_gpu_work;
     uint16_t resource = resource_of(c, record);
     /* The call has settled the trace: no session begins or ends for its work. */
-    struct session *session = call ? &c->session : correlate_session_at(c, record->start_ns);
+    struct session *session = call ? &c->sessions.current : session_spans_at(c, record->start_ns);
     if (is_in_figures)
         count_work(c, record, call);
     if (call ? (call->flags & PENDING_UNSAMPLED) != 0 : !session->is_sampled) {
@@ -264,7 +293,7 @@ static void emit_activity(struct correlate *c, const struct activity_record *rec
         counter_add_alone(COUNTER_spans_summed, 1);
         return;
     }
-    correlate_begin_span(span, record->start_ns, record->end_ns);
+    spans_begin(span, record->start_ns, record->end_ns);
     session_next_span_id(session, span->span_id);
     span->resource = resource;
     put_below_call_or_session(c, call, session, span);
@@ -273,7 +302,7 @@ static void emit_activity(struct correlate *c, const struct activity_record *rec
         figures_exemplify(c->figures, span->trace_id, span->span_id);
     if (is_in_session(session, call))
         session_cover(session, span->start_ns, span->end_ns);
-    correlate_emit(c, span);
+    spans_emit(c, span);
 }
 
 /* Or CUPTI was left to another tool for a while. */
@@ -285,14 +314,14 @@ static bool has_slept(void)
 /* Nothing that is wanted begins in sleep but the work of calls that are long known. */
 static bool is_of_sleep(const struct correlate *c, const struct activity_record *record)
 {
-    return c->slept_at && c->slept_at(record->start_ns);
+    return c->activities.slept_at && c->activities.slept_at(record->start_ns);
 }
 
 /* Work whose call could have come. Where there was a sleep, it is of one, most likely, and waited long on the
  * GPU. */
 static bool has_a_call(const struct correlate *c, const struct activity_record *record)
 {
-    return c->expects_calls && record->correlation_id && activity_table[record->kind].is_gpu_work;
+    return c->activities.expects_calls && record->correlation_id && activity_table[record->kind].is_gpu_work;
 }
 
 static void give_up(struct correlate *c, const struct activity_record *record)
@@ -376,7 +405,7 @@ static bool has_times(struct correlate *c, const struct activity_record *record,
 static bool is_filtered(struct correlate *c, const struct activity_record *record)
 {
     const struct filter *kernels = &c->settings->capture.kernels;
-    if (c->is_kind_filtered[record->kind])
+    if (c->activities.is_kind_filtered[record->kind])
         return true; /* CUPTI switches it on together with another */
     if (record->kind != ACTIVITY_KERNEL || (!kernels->allow.count && !kernels->deny.count) || !record->name)
         return false;
@@ -388,9 +417,9 @@ static bool is_filtered(struct correlate *c, const struct activity_record *recor
  * description may lie in one that isn't full yet. */
 static bool lacks_device(struct correlate *c, const struct activity_record *record)
 {
-    bool lacks = c->expects_devices && activity_table[record->kind].is_gpu_work &&
+    bool lacks = c->activities.expects_devices && activity_table[record->kind].is_gpu_work &&
                  record->device_id < DEVICES_MAX && !c->devices.is_known[record->device_id];
-    c->lacks_device |= lacks;
+    c->activities.lacks_device |= lacks;
     return lacks;
 }
 
@@ -413,27 +442,21 @@ static void note_overhead(const struct correlate *c, const struct activity_recor
     own_cost_add(record, record->present >> field & 1 ? record->values[field] : 0);
 }
 
-void correlate_gpu_counters(struct correlate *c, const struct gpu_counters_record *counters)
-{
-    if (c->gpu_counted)
-        gpu_counted_add(c->gpu_counted, counters);
-}
-
 /* CUPTI's own, around a kernel that is counted. */
 static bool is_profilers(const struct correlate *c, const struct activity_record *record)
 {
-    return c->gpu_counted && record->kind == ACTIVITY_KERNEL && record->name &&
+    return c->activities.gpu_counted && record->kind == ACTIVITY_KERNEL && record->name &&
            strcmp(record->name, GPU_COUNTERS_OWN_KERNEL) == 0;
 }
 
 /* What it counted is read with that of others. */
 static bool lacks_counts(const struct correlate *c, const struct activity_record *record)
 {
-    return c->gpu_counted && record->kind == ACTIVITY_KERNEL &&
-           gpu_counted_awaits(c->gpu_counted, record->correlation_id);
+    return c->activities.gpu_counted && record->kind == ACTIVITY_KERNEL &&
+           gpu_counted_awaits(c->activities.gpu_counted, record->correlation_id);
 }
 
-void correlate_activity(struct correlate *c, const struct activity_record *record)
+void activity_spans_add(struct correlate *c, const struct activity_record *record)
 {
     if (record->kind == ACTIVITY_DEVICE || record->kind == ACTIVITY_CONTEXT ||
         !c->plan.has_start[record->kind]) {
@@ -444,7 +467,8 @@ void correlate_activity(struct correlate *c, const struct activity_record *recor
         counter_add(COUNTER_spans_filtered, 1);
         return;
     }
-    if ((lacks_device(c, record) || lacks_counts(c, record)) && waiting_push(c->waiting, record, c->now_ns))
+    if ((lacks_device(c, record) || lacks_counts(c, record)) &&
+        waiting_push(c->activities.waiting, record, c->now_ns))
         return;
     struct pending_call *call = find_call(c, record);
     if (!has_times(c, record, call))
@@ -453,13 +477,11 @@ void correlate_activity(struct correlate *c, const struct activity_record *recor
         emit_activity(c, record, call, NULL);
     else if (is_of_sleep(c, record))
         counter_add(COUNTER_asleep_records, 1);
-    else if (!has_a_call(c, record) || !waiting_push(c->waiting, record, c->now_ns))
+    else if (!has_a_call(c, record) || !waiting_push(c->activities.waiting, record, c->now_ns))
         give_up(c, record);
     if (record->kind == ACTIVITY_OVERHEAD)
         note_overhead(c, record);
 }
-
-/* --- records that wait for their calls --- */
 
 /* False: it goes on waiting for its call. */
 static bool take_waiting(struct correlate *c, const struct activity_record *record, bool is_last)
@@ -489,8 +511,8 @@ static bool sweep_one(void *context, const struct activity_record *record, uint6
 
 void activity_spans_sweep(struct correlate *c)
 {
-    if (!waiting_is_empty(c->waiting))
-        waiting_sweep(c->waiting, sweep_one, c);
+    if (!waiting_is_empty(c->activities.waiting))
+        waiting_sweep(c->activities.waiting, sweep_one, c);
 }
 
 static bool give_up_one(void *context, const struct activity_record *record, uint64_t since_ns)
@@ -501,5 +523,5 @@ static bool give_up_one(void *context, const struct activity_record *record, uin
 
 void activity_spans_finish(struct correlate *c)
 {
-    waiting_sweep(c->waiting, give_up_one, c);
+    waiting_sweep(c->activities.waiting, give_up_one, c);
 }

@@ -1,6 +1,11 @@
-#include "correlate/state.h"
+#include "correlate/spans/call_spans.h"
 
 #include "base/accounting/counters.h"
+#include "correlate/join/graphs.h"
+#include "correlate/spans/span_shared.h"
+#include "correlate/state.h"
+#include "correlate/totals/program_stats.h"
+#include "correlate/trace/named_objects.h"
 
 #include <string.h>
 
@@ -23,30 +28,30 @@ static const struct attr_key key_context_handle = ATTR_KEY("cuda.context.handle"
 
 static void add_to_session(struct correlate *c, const struct span_event *event)
 {
-    session_add_event(correlate_session_at(c, event->time_ns), event);
+    session_add_event(session_spans_at(c, event->time_ns), event);
 }
 
 /* Moves what happened on this thread inside the call to the call's span; what is older happened outside any
  * call. */
 static void take_events(struct correlate *c, uint64_t tid, uint64_t start_ns, uint64_t end_ns)
 {
-    if (!c->held_count)
+    if (!c->calls.held_count)
         return;
     for (unsigned i = 0; i < RESOURCES_HELD; i++) {
-        struct held_resource *held = &c->held[i];
+        struct held_resource *held = &c->calls.held[i];
         if (held->tid != tid || held->event.time_ns > end_ns)
             continue;
         bool inside = held->event.time_ns >= start_ns;
-        if (inside && c->span.event_count < sizeof c->call_events / sizeof *c->call_events)
-            c->call_events[c->span.event_count++] = held->event;
+        if (inside && c->span.event_count < CALL_EVENTS_MAX)
+            c->calls.events[c->span.event_count++] = held->event;
         else if (inside)
             c->span.events_dropped++;
         else
             add_to_session(c, &held->event);
         held->tid = 0;
-        c->held_count--;
+        c->calls.held_count--;
     }
-    c->span.events = c->call_events;
+    c->span.events = c->calls.events;
 }
 
 static bool launches_graph(enum call_domain domain, const struct call_info *info)
@@ -61,7 +66,7 @@ static uint32_t expectations(const struct correlate *c, const struct call_record
 {
     if (!info->has_activity || call->result != 0)
         return 0;
-    bool graph = c->expects_graphs && launches_graph((enum call_domain)call->head.domain, info);
+    bool graph = c->calls.expects_graphs && launches_graph((enum call_domain)call->head.domain, info);
     return PENDING_EXPECTED | (graph ? PENDING_GRAPH : 0);
 }
 
@@ -154,13 +159,14 @@ static void summarize(struct correlate *c, const struct worker *worker, const st
                             .time_ns = call->start_ns};
     uint32_t expected = expectations(c, call, info) | (is_request ? 0u : (uint32_t)PENDING_SESSION);
     if (call->correlation_id)
-        is_due = remember(c, call, parent, is_request ? worker->context + 16 : c->session.span_id, expected);
+        is_due = remember(c, call, parent, is_request ? worker->context + 16 : c->sessions.current.span_id,
+                          expected);
     if (parent->is_sampled)
         counting_add_call(c, parent->account, &origin, info, call, is_due);
     counter_add_alone(parent->is_sampled ? COUNTER_spans_summed : COUNTER_spans_unsampled, 1);
 }
 
-void correlate_call_asleep(struct correlate *c, const struct thread_info *thread,
+void call_spans_add_asleep(struct correlate *c, const struct thread_info *thread,
                            const struct call_record *call)
 {
     static const struct parent nobody;
@@ -184,9 +190,9 @@ static void put_lasting(struct correlate *c, const struct thread_info *thread, c
     span->name = call_name(info);
     span->name_len = (uint32_t)strlen(span->name);
     span_attr_string(span, &key_api, call->head.domain == CALL_RUNTIME ? "runtime" : "driver");
-    correlate_put_thread(c, span, thread);
+    spans_put_thread(c, span, thread);
     span_attr_int(span, &key_context, call->context_id);
-    correlate_put_context_name(c, span, call->context_id);
+    spans_put_context_name(c, span, call->context_id);
     if (is_repeated)
         attributes_of_call(span, info, call);
 }
@@ -215,20 +221,20 @@ static void describe(struct correlate *c, const struct thread_info *thread, cons
 {
     struct span *span = &c->span;
     bool is_repeated = repeats_itself(info, call);
-    correlate_put_below_parent(c, span, parent);
+    spans_put_below_parent(c, span, parent);
     (objects_has_any(c->objects) ? put_lasting : put_lasting_shared)(c, thread, info, call, is_repeated);
     span_attr_int(span, &key_correlation, call->correlation_id);
     if (!is_repeated)
         attributes_of_call(span, info, call);
     if (call->result != 0) {
-        correlate_put_error(span, (enum call_domain)call->head.domain, call->result);
+        spans_put_error(span, (enum call_domain)call->head.domain, call->result);
         span_attr_int(span, &key_error_code, call->result);
     }
 }
 
-void correlate_stack(struct correlate *c, const char *text)
+void call_spans_set_stack(struct correlate *c, const char *text)
 {
-    c->stack = *text ? text : NULL;
+    c->calls.stack = *text ? text : NULL;
 }
 
 static void put_names(struct correlate *c, const struct call_info *info, const struct call_record *call)
@@ -255,9 +261,8 @@ static void make_span(struct correlate *c, const struct thread_info *thread, con
                       const struct call_record *call, const struct parent *parent)
 {
     struct span *span = &c->span;
-    correlate_begin_span(span, call->start_ns,
-                         call->end_ns > call->start_ns ? call->end_ns : call->start_ns + 1);
-    session_next_span_id(&c->session, span->span_id);
+    spans_begin(span, call->start_ns, call->end_ns > call->start_ns ? call->end_ns : call->start_ns + 1);
+    session_next_span_id(&c->sessions.current, span->span_id);
     take_events(c, thread->tid, span->start_ns, span->end_ns);
     work_cover(c, parent, span->start_ns, span->end_ns);
     if (parent->is_sampled)
@@ -273,12 +278,12 @@ static void make_span(struct correlate *c, const struct thread_info *thread, con
     counting_add_call(c, parent->account, &origin, info, call, is_due);
     if (objects_has_any(c->objects))
         put_names(c, info, call);
-    if (__builtin_expect(c->stack != NULL, 0))
-        span_attr_string(span, &key_stack, c->stack);
-    correlate_emit(c, span);
+    if (__builtin_expect(c->calls.stack != NULL, 0))
+        span_attr_string(span, &key_stack, c->calls.stack);
+    spans_emit(c, span);
 }
 
-void correlate_call(struct correlate *c, const struct thread_info *thread, const struct call_record *call)
+void call_spans_add(struct correlate *c, const struct thread_info *thread, const struct call_record *call)
 {
     const struct call_info *info = call_info((enum call_domain)call->head.domain, call->head.cbid);
     if (info) {
@@ -292,11 +297,11 @@ void correlate_call(struct correlate *c, const struct thread_info *thread, const
     } else { /* of a recording that a later version made */
         counter_add_alone(COUNTER_spans_filtered, 1);
     }
-    c->stack = NULL;
+    c->calls.stack = NULL;
 }
 
-void correlate_resource(struct correlate *c, const struct thread_info *thread,
-                        const struct resource_record *resource)
+void call_spans_add_resource(struct correlate *c, const struct thread_info *thread,
+                             const struct resource_record *resource)
 {
     struct span_event event = {.time_ns = resource->time_ns};
     if (resource->head.cbid == DOMAIN_CONTEXT_GONE)
@@ -324,11 +329,18 @@ void correlate_resource(struct correlate *c, const struct thread_info *thread,
         return;
     }
     for (unsigned i = 0; i < RESOURCES_HELD; i++) {
-        if (c->held[i].tid == 0) {
-            c->held[i] = (struct held_resource){thread->tid, event};
-            c->held_count++;
+        if (c->calls.held[i].tid == 0) {
+            c->calls.held[i] = (struct held_resource){thread->tid, event};
+            c->calls.held_count++;
             return;
         }
     }
     add_to_session(c, &event);
+}
+
+void call_spans_finish(struct correlate *c)
+{
+    for (unsigned i = 0; i < RESOURCES_HELD; i++)
+        if (c->calls.held[i].tid && c->sessions.current.is_open)
+            session_add_event(&c->sessions.current, &c->calls.held[i].event);
 }

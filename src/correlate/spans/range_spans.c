@@ -1,7 +1,8 @@
-#include "correlate/state.h"
+#include "correlate/spans/range_spans.h"
 
-#include "base/clock.h"
 #include "base/accounting/counters.h"
+#include "base/clock.h"
+#include "correlate/state.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -15,36 +16,35 @@ static void emit_range(struct correlate *c, const struct range *range, struct ac
 {
     struct span *span = &c->ended.span;
     uint32_t keys = 0;
-    correlate_begin_span(span, range->start_ns, end_ns);
+    spans_begin(span, range->start_ns, end_ns);
     memcpy(span->span_id, &range->id, 8);
-    correlate_put_below_parent(c, span, &range->parent);
+    spans_put_below_parent(c, span, &range->parent);
     span->name = range->text;
     span->name_len = range->name_bytes;
     span_attr_string(span, &key_range, range->flags & RANGE_ON_THREAD ? "range" : "span");
-    correlate_put_thread(c, span, &range->thread);
+    spans_put_thread(c, span, &range->thread);
     if (!end)
         span_attr_bool(span, &key_unended, true);
     span->attrs_dropped = range->attrs_dropped;
     ranges_attributes(span, range->text, range->text_bytes, range->name_bytes, range->attr_count,
-                      c->ended.keys, &keys);
+                      c->ranges.keys, &keys);
     if (end) {
         span->status = end->status;
-        snprintf(c->ended.message, sizeof c->ended.message, "%.*s", end->name_bytes, end->text);
-        span->status_message = *c->ended.message ? c->ended.message : NULL;
+        snprintf(c->ranges.message, sizeof c->ranges.message, "%.*s", end->name_bytes, end->text);
+        span->status_message = *c->ranges.message ? c->ranges.message : NULL;
         span->attrs_dropped += end->attrs_dropped;
-        ranges_attributes(span, end->text, end->text_bytes, end->name_bytes, end->attr_count, c->ended.keys,
+        ranges_attributes(span, end->text, end->text_bytes, end->name_bytes, end->attr_count, c->ranges.keys,
                           &keys);
     }
-    ranges_events(range, &c->ended.range_events, span);
+    ranges_events(range, &c->ranges.events, span);
     if (account)
-        counting_emit(c, account, c->ended.range_events.events, RANGE_EVENTS_MAX);
+        counting_emit(c, account, c->ranges.events.events, RANGE_EVENTS_MAX);
     else
-        correlate_emit(c, span);
+        spans_emit(c, span);
 }
 
-/* --- ranges whose calls' GPU records are still to come: how they ended, and behind it the range as far as it
- * is filled, its text, its marks, and at a multiple of 8 the record of its end --- */
-
+/* A range whose calls' GPU records are still to come. Behind it lie the filled part of the range, its text,
+ * its marks, and at a multiple of 8 the record of its end. */
 struct ended_range {
     uint64_t end_ns;
     uint32_t end_at; /* where the record of the end lies; 0: nobody ended it */
@@ -58,7 +58,7 @@ static void emit_lingering(void *context, struct account *account, const void *b
 {
     struct correlate *c = context;
     const struct ended_range *ended = body;
-    struct range *range = &c->ended.range;
+    struct range *range = &c->ranges.ended;
     const char *at = ended->range;
     const void *end = ended->end_at ? (const char *)body + ended->end_at : NULL;
     memcpy(range, at, RANGE_HEAD_BYTES);
@@ -93,7 +93,7 @@ static bool linger(struct correlate *c, const struct range *range, const struct 
 void range_spans_close(struct correlate *c, struct range *range, uint64_t end_ns,
                        const struct range_record *end)
 {
-    struct account *account = accounts_find(c->accounts, range->account);
+    struct account *account = accounts_find(c->counting.accounts, range->account);
     end_ns = end_ns > range->start_ns ? end_ns : range->start_ns + 1;
     if (!range->parent.is_sampled) {
         counter_add(COUNTER_spans_unsampled, 1);
@@ -102,23 +102,23 @@ void range_spans_close(struct correlate *c, struct range *range, uint64_t end_ns
         if (!account || !account->due || !linger(c, range, account, end_ns, end)) {
             emit_range(c, range, account, end_ns, end);
             if (account)
-                accounts_close(c->accounts, account);
+                accounts_close(c->counting.accounts, account);
         }
     }
-    ranges_remove(c->ranges, range);
+    ranges_remove(c->ranges.open, range);
 }
 
 static void begin_range(struct correlate *c, const struct thread_info *thread,
                         const struct range_record *record)
 {
     struct worker *worker = work_of(c, thread, record->time_ns);
-    struct range *range = ranges_begin(c->ranges, thread, record);
+    struct range *range = ranges_begin(c->ranges.open, thread, record);
     if (!range)
         return;
     range->parent = work_parent(c, worker, record->time_ns);
     memcpy(range->context, worker->context, sizeof range->context);
     range->account = range->parent.is_sampled ? counting_open(c, range->parent.account) : 0;
-    const struct range_record *early = ranges_take_end(c->ranges, record->id);
+    const struct range_record *early = ranges_take_end(c->ranges.open, record->id);
     if (early)
         range_spans_close(c, range, early->time_ns, early);
     else if (record->flags & RANGE_ON_THREAD)
@@ -127,12 +127,12 @@ static void begin_range(struct correlate *c, const struct thread_info *thread,
 
 static void end_range(struct correlate *c, const struct range_record *record)
 {
-    struct range *range = ranges_find(c->ranges, record->id);
+    struct range *range = ranges_find(c->ranges.open, record->id);
     if (!range) {
-        ranges_keep_end(c->ranges, record);
+        ranges_keep_end(c->ranges.open, record);
         return;
     }
-    struct worker *worker = workers_at(c->workers, range->thread.slot);
+    struct worker *worker = workers_at(c->threads.workers, range->thread.slot);
     if (worker->serial == range->thread.serial)
         worker_remove(worker, range->id);
     range_spans_close(c, range, record->time_ns, record);
@@ -156,21 +156,21 @@ static void mark(struct correlate *c, const struct thread_info *thread, const st
         counter_add(COUNTER_spans_unsampled, 1);
         return;
     }
-    correlate_begin_span(span, record->time_ns, record->time_ns + 1);
-    session_next_span_id(&c->session, span->span_id);
-    correlate_put_below_parent(c, span, &parent);
+    spans_begin(span, record->time_ns, record->time_ns + 1);
+    session_next_span_id(&c->sessions.current, span->span_id);
+    spans_put_below_parent(c, span, &parent);
     span->name = record->text;
     span->name_len = record->name_bytes;
     span_attr_string(span, &key_range, "mark");
-    correlate_put_thread(c, span, thread);
+    spans_put_thread(c, span, thread);
     span_attr_bool(span, &key_instant, true);
     ranges_attributes(span, record->text, record->text_bytes, record->name_bytes, record->attr_count,
-                      c->ended.keys, &keys);
+                      c->ranges.keys, &keys);
     work_cover(c, &parent, span->start_ns, span->end_ns);
-    correlate_emit(c, span);
+    spans_emit(c, span);
 }
 
-void correlate_range(struct correlate *c, const struct thread_info *thread, const struct range_record *record)
+void range_spans_add(struct correlate *c, const struct thread_info *thread, const struct range_record *record)
 {
     if (record->head.type == RECORD_RANGE_BEGIN)
         begin_range(c, thread, record);
@@ -187,5 +187,5 @@ static void end_unended(void *context, struct range *range)
 
 void range_spans_finish(struct correlate *c)
 {
-    ranges_visit(c->ranges, end_unended, c);
+    ranges_visit(c->ranges.open, end_unended, c);
 }

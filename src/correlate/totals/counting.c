@@ -1,37 +1,56 @@
-#include "correlate/state.h"
+#include "correlate/totals/counting.h"
 
-#include "base/clock.h"
 #include "base/accounting/counters.h"
+#include "base/clock.h"
+#include "correlate/spans/kernel_names.h"
+#include "correlate/state.h"
+#include "correlate/totals/summaries.h"
 
 #include <string.h>
 
 #define SETTLE_NS                                                                                            \
-    (100 * NS_PER_MS)   /* tasks on an event loop come back to their request within this, mostly */
-#define MAKE_WAY_MAX 64 /* that leave early at once */
-#define SUMMARY_NAME "cuda summary"
+    (100 * NS_PER_MS) /* tasks on an event loop come back to their request within this, mostly */
+#define LINGERING_BYTES (1024 * 1024)
+#define MAKE_WAY_MAX    64 /* that leave early at once */
+#define SUMMARY_NAME    "cuda summary"
 
 static const struct attr_key key_summary_number = ATTR_KEY("cuda.summary.number");
 
-static struct account *account_at(struct correlate *c, uint32_t handle)
+enum status counting_init(struct counting *counting, bool is_summary)
 {
-    return accounts_find(c->accounts, handle);
+    enum status status = accounts_create(&counting->accounts);
+    if (status == STATUS_OK)
+        status = lingering_create(LINGERING_BYTES, &counting->lingering);
+    if (status == STATUS_OK && is_summary)
+        status = summaries_create(&counting->summaries);
+    return status;
 }
 
-/* --- what leaves --- */
+void counting_deinit(struct counting *counting)
+{
+    accounts_destroy(counting->accounts);
+    lingering_destroy(counting->lingering);
+    summaries_destroy(counting->summaries);
+}
+
+static struct account *account_at(struct correlate *c, uint32_t handle)
+{
+    return accounts_find(c->counting.accounts, handle);
+}
 
 void counting_put_error(struct correlate *c, const struct totals *totals)
 {
     if (c->is_summary && totals->errors)
-        correlate_put_error(&c->ended.span, (enum call_domain)totals->first_error_domain,
-                            totals->first_error);
+        spans_put_error(&c->ended.span, (enum call_domain)totals->first_error_domain, totals->first_error);
 }
 
 void counting_emit(struct correlate *c, struct account *account, struct span_event *events,
                    uint32_t events_max)
 {
     struct span *span = &c->ended.span;
-    totals_write(accounts_pool(c->accounts), &account->totals, &c->devices, span, events, events_max);
-    correlate_emit(c, span);
+    totals_write(accounts_pool(c->counting.accounts), &account->totals, &c->devices, span, events,
+                 events_max);
+    spans_emit(c, span);
 }
 
 /* Nothing at all was done in a request in which only a range was opened. */
@@ -42,11 +61,11 @@ static void send_summary(struct correlate *c, struct summary *summary)
     bool sent = totals->first_ns != 0;
     if (sent) {
         struct span *span = &c->ended.span;
-        correlate_begin_span(span, totals->first_ns,
-                             totals->last_ns > totals->first_ns ? totals->last_ns : totals->first_ns + 1);
-        session_next_span_id(&c->session, span->span_id);
-        correlate_put_below(c, span, summary->context, summary->context + 16, summary->flags,
-                            summary->trace_state);
+        spans_begin(span, totals->first_ns,
+                    totals->last_ns > totals->first_ns ? totals->last_ns : totals->first_ns + 1);
+        session_next_span_id(&c->sessions.current, span->span_id);
+        spans_put_below(c, span, summary->context, summary->context + 16, summary->flags,
+                        summary->trace_state);
         span->name = SUMMARY_NAME;
         span->name_len = strlen(SUMMARY_NAME);
         span_attr_int(span, &key_summary_number, summary->number);
@@ -54,18 +73,16 @@ static void send_summary(struct correlate *c, struct summary *summary)
         counter_add_alone(COUNTER_summaries, 1);
         counting_emit(c, account, c->ended.events, SPAN_EVENTS_MAX);
     }
-    accounts_close(c->accounts, account);
-    summaries_remove(c->summaries, summary, sent);
+    accounts_close(c->counting.accounts, account);
+    summaries_remove(c->counting.summaries, summary, sent);
 }
 
 static void emit_lingering(struct correlate *c, const struct lingering_head *head, const void *body)
 {
     struct account *account = account_at(c, head->account);
     head->emit(c, account, body);
-    accounts_close(c->accounts, account);
+    accounts_close(c->counting.accounts, account);
 }
-
-/* --- making way --- */
 
 struct making_way {
     struct correlate *c;
@@ -95,29 +112,29 @@ static bool leave_early(void *context, const struct lingering_head *head, const 
 static bool make_way(struct correlate *c)
 {
     struct making_way way = {.c = c};
-    lingering_sweep(c->lingering, leave_early, &way);
+    lingering_sweep(c->counting.lingering, leave_early, &way);
     return way.count > 0;
 }
 
 static void send_idlest(struct correlate *c)
 {
     counter_add(COUNTER_summaries_early, 1);
-    send_summary(c, summaries_idlest(c->summaries));
+    send_summary(c, summaries_idlest(c->counting.summaries));
 }
 
 void *counting_linger(struct correlate *c, const struct lingering_head *head)
 {
-    void *body = lingering_push(c->lingering, head);
+    void *body = lingering_push(c->counting.lingering, head);
     while (!body && make_way(c))
-        body = lingering_push(c->lingering, head);
+        body = lingering_push(c->counting.lingering, head);
     return body;
 }
 
 uint32_t counting_open(struct correlate *c, uint32_t outer)
 {
-    struct account *account = accounts_open(c->accounts, outer);
+    struct account *account = accounts_open(c->counting.accounts, outer);
     if (!account && make_way(c))
-        account = accounts_open(c->accounts, outer);
+        account = accounts_open(c->counting.accounts, outer);
     return account ? account->handle : 0;
 }
 
@@ -129,25 +146,23 @@ uint32_t counting_open_root(struct correlate *c)
     return handle;
 }
 
-/* --- requests --- */
-
 static struct summary *open_summary(struct correlate *c, const struct origin *origin)
 {
-    struct summary *summary = summaries_find(c->summaries, origin->context);
+    struct summary *summary = summaries_find(c->counting.summaries, origin->context);
     if (summary)
         return summary;
     uint32_t account = counting_open_root(c);
     if (!account)
         return NULL;
-    summary = summaries_add(c->summaries, origin->context, c->now_ns);
+    summary = summaries_add(c->counting.summaries, origin->context, c->now_ns);
     if (!summary) {
         send_idlest(c);
-        summary = summaries_add(c->summaries, origin->context, c->now_ns);
+        summary = summaries_add(c->counting.summaries, origin->context, c->now_ns);
     }
     summary->flags = origin->flags;
     summary->trace_state = origin->trace_state;
     summary->account = account;
-    account_at(c, account)->summary = summaries_index(c->summaries, summary);
+    account_at(c, account)->summary = summaries_index(c->counting.summaries, summary);
     return summary;
 }
 
@@ -172,12 +187,10 @@ void counting_release(struct correlate *c, struct worker *worker)
     worker->summary = 0;
     if (!account)
         return;
-    struct summary *summary = summaries_at(c->summaries, account->summary);
+    struct summary *summary = summaries_at(c->counting.summaries, account->summary);
     summary->holders--;
-    summaries_touch(c->summaries, summary, c->now_ns);
+    summaries_touch(c->counting.summaries, summary, c->now_ns);
 }
-
-/* --- adding --- */
 
 /* Whom the work counts for beyond ranges, should that have left in the meantime: a further summary of the
  * request, or the session that is open now. In the other details the spans of calls and work say it all. */
@@ -186,8 +199,8 @@ static struct account *root_of(struct correlate *c, const struct origin *origin)
     if (!c->is_summary)
         return NULL;
     if (!origin->context) {
-        correlate_session_at(c, origin->time_ns);
-        return account_at(c, c->session_account);
+        session_spans_at(c, origin->time_ns);
+        return account_at(c, c->sessions.account);
     }
     struct summary *summary = open_summary(c, origin);
     return summary ? account_at(c, summary->account) : NULL;
@@ -211,7 +224,8 @@ static struct account *innermost(struct correlate *c, uint32_t handle, const str
 static void touch(struct correlate *c, const struct account *account)
 {
     if (account->summary)
-        summaries_touch(c->summaries, summaries_at(c->summaries, account->summary), c->now_ns);
+        summaries_touch(c->counting.summaries, summaries_at(c->counting.summaries, account->summary),
+                        c->now_ns);
 }
 
 void counting_add_call(struct correlate *c, uint32_t handle, const struct origin *origin,
@@ -248,7 +262,7 @@ static struct totals_work describe(const struct correlate *c, const struct activ
 static uint32_t label_of(struct correlate *c, const struct activity_record *record)
 {
     const struct kernel_name *name = names_resolve(c->names, record->name);
-    return totals_label(accounts_pool(c->accounts), name->text, name->text_len);
+    return totals_label(accounts_pool(c->counting.accounts), name->text, name->text_len);
 }
 
 void counting_add_work(struct correlate *c, const struct activity_record *record,
@@ -266,9 +280,9 @@ void counting_add_work(struct correlate *c, const struct activity_record *record
         origin.flags = call->flags & PENDING_TRACE_FLAGS;
         origin.trace_state = call->trace_state;
     }
-    struct account *account = innermost(c, call ? call->account : c->session_account, &origin);
+    struct account *account = innermost(c, call ? call->account : c->sessions.account, &origin);
     for (; account; account = around(c, account, &origin)) {
-        totals_add_work(accounts_pool(c->accounts), &account->totals, &work);
+        totals_add_work(accounts_pool(c->counting.accounts), &account->totals, &work);
         if (record->kind == ACTIVITY_KERNEL && record->name &&
             totals_wants_kernel(&account->totals, length_ns)) {
             label = label ? label : label_of(c, record);
@@ -277,8 +291,6 @@ void counting_add_work(struct correlate *c, const struct activity_record *record
         touch(c, account);
     }
 }
-
-/* --- between rounds --- */
 
 static bool leave_if_due(void *context, const struct lingering_head *head, const void *body)
 {
@@ -303,10 +315,10 @@ static bool summary_is_due(struct correlate *c, const struct summary *summary)
 
 static void sweep_summaries(struct correlate *c)
 {
-    struct summary *summary = summaries_idlest(c->summaries), *next;
-    uint64_t settle_ns = summaries_are_many(c->summaries) ? 0 : SETTLE_NS;
+    struct summary *summary = summaries_idlest(c->counting.summaries), *next;
+    uint64_t settle_ns = summaries_are_many(c->counting.summaries) ? 0 : SETTLE_NS;
     for (; summary && c->now_ns >= summary->active_ns + settle_ns; summary = next) {
-        next = summaries_next_idle(c->summaries, summary);
+        next = summaries_next_idle(c->counting.summaries, summary);
         if (summary_is_due(c, summary))
             send_summary(c, summary);
     }
@@ -314,10 +326,20 @@ static void sweep_summaries(struct correlate *c)
 
 void counting_sweep(struct correlate *c)
 {
-    if (!lingering_is_empty(c->lingering))
-        lingering_sweep(c->lingering, leave_if_due, c);
-    if (c->summaries)
+    if (!lingering_is_empty(c->counting.lingering))
+        lingering_sweep(c->counting.lingering, leave_if_due, c);
+    if (c->counting.summaries)
         sweep_summaries(c);
+}
+
+bool counting_wants_records(struct correlate *c)
+{
+    struct counting *counting = &c->counting;
+    if (!counting->summaries || !summaries_are_many(counting->summaries) ||
+        c->now_ns < counting->asked_for_records_ns + SWEEP_INTERVAL_NS)
+        return false;
+    counting->asked_for_records_ns = c->now_ns;
+    return true;
 }
 
 static bool leave(void *context, const struct lingering_head *head, const void *body)
@@ -329,7 +351,7 @@ static bool leave(void *context, const struct lingering_head *head, const void *
 void counting_finish(struct correlate *c)
 {
     struct summary *summary;
-    lingering_sweep(c->lingering, leave, c);
-    while (c->summaries && (summary = summaries_idlest(c->summaries)) != NULL)
+    lingering_sweep(c->counting.lingering, leave, c);
+    while (c->counting.summaries && (summary = summaries_idlest(c->counting.summaries)) != NULL)
         send_summary(c, summary);
 }

@@ -1,13 +1,29 @@
+#include "correlate/trace/thread_events.h"
+
 #include "correlate/state.h"
+#include "correlate/trace/named_objects.h"
+#include "correlate/trace/tracestates.h"
 
 #include <string.h>
 
+enum status thread_events_init(struct thread_events *threads)
+{
+    enum status status = workers_create(&threads->workers);
+    return status == STATUS_OK ? states_create(&threads->states) : status;
+}
+
+void thread_events_deinit(struct thread_events *threads)
+{
+    workers_destroy(threads->workers);
+    states_destroy(threads->states);
+}
+
 struct worker *work_of(struct correlate *c, const struct thread_info *thread, uint64_t now_ns)
 {
-    struct worker *worker = workers_at(c->workers, thread->slot);
+    struct worker *worker = workers_at(c->threads.workers, thread->slot);
     if (worker->serial != thread->serial) {
         while (worker->depth > 0) {
-            struct range *range = ranges_find(c->ranges, worker->open[--worker->depth]);
+            struct range *range = ranges_find(c->ranges.open, worker->open[--worker->depth]);
             if (range)
                 range_spans_close(c, range, worker->seen_ns, NULL);
         }
@@ -22,7 +38,7 @@ struct worker *work_of(struct correlate *c, const struct thread_info *thread, ui
 struct range *work_innermost_range(const struct correlate *c, const struct worker *worker)
 {
     for (uint32_t i = worker->depth; i > 0; i--) {
-        struct range *range = ranges_find(c->ranges, worker->open[i - 1]);
+        struct range *range = ranges_find(c->ranges.open, worker->open[i - 1]);
         if (range && memcmp(range->context, worker->context, sizeof range->context) == 0)
             return range;
     }
@@ -49,32 +65,31 @@ struct parent work_parent(struct correlate *c, struct worker *worker, uint64_t t
         parent.trace_state = worker->trace_state;
         parent.account = request;
     } else {
-        const struct session *session = correlate_session_at(c, time_ns);
+        const struct session *session = session_spans_at(c, time_ns);
         memcpy(parent.trace_id, session->trace_id, 16);
         memcpy(parent.span_id, session->span_id, 8);
         parent.flags = session->flags | SPAN_FLAG_REMOTE_KNOWN;
         parent.trace_state = session->trace_state;
         parent.is_sampled = session->is_sampled;
         parent.is_session = true;
-        parent.account = c->session_account;
+        parent.account = c->sessions.account;
     }
     return parent;
 }
 
 void work_cover(struct correlate *c, const struct parent *parent, uint64_t start_ns, uint64_t end_ns)
 {
-    if (parent->is_session && c->session.is_open && memcmp(c->session.trace_id, parent->trace_id, 16) == 0)
-        session_cover(&c->session, start_ns, end_ns);
+    if (parent->is_session && c->sessions.current.is_open &&
+        memcmp(c->sessions.current.trace_id, parent->trace_id, 16) == 0)
+        session_cover(&c->sessions.current, start_ns, end_ns);
 }
-
-/* --- contexts --- */
 
 /* A trace that is attached again, on another thread perhaps, is judged as before: the limit counts traces. */
 static struct decision *decision_of(struct correlate *c, const uint8_t trace_id[16])
 {
     uint64_t low;
     memcpy(&low, trace_id + 8, sizeof low);
-    return &c->decisions[(low * 0x9e3779b97f4a7c15ull >> 32) % DECISIONS_KEPT];
+    return &c->threads.decisions[(low * 0x9e3779b97f4a7c15ull >> 32) % DECISIONS_KEPT];
 }
 
 static bool sample_context(struct correlate *c, const struct trace_context *context, uint64_t time_ns,
@@ -82,19 +97,19 @@ static bool sample_context(struct correlate *c, const struct trace_context *cont
 {
     struct decision *decision = decision_of(c, context->trace_id);
     if (c->settings->sampler_parent_based)
-        return sampler_decide(&c->session.sampler, context, context->trace_id, time_ns, trace_state);
+        return sampler_decide(&c->sessions.current.sampler, context, context->trace_id, time_ns, trace_state);
     if (memcmp(decision->trace_id, context->trace_id, 16) == 0) {
         strcpy(trace_state, context->trace_state);
         return decision->is_sampled;
     }
     memcpy(decision->trace_id, context->trace_id, 16);
     decision->is_sampled =
-        sampler_decide(&c->session.sampler, context, context->trace_id, time_ns, trace_state);
+        sampler_decide(&c->sessions.current.sampler, context, context->trace_id, time_ns, trace_state);
     return decision->is_sampled;
 }
 
-void correlate_context(struct correlate *c, const struct thread_info *thread,
-                       const struct context_record *attached)
+void thread_events_attach(struct correlate *c, const struct thread_info *thread,
+                          const struct context_record *attached)
 {
     static const uint8_t none[24];
     struct worker *worker = work_of(c, thread, attached->time_ns);
@@ -113,12 +128,12 @@ void correlate_context(struct correlate *c, const struct thread_info *thread,
     memcpy(context.trace_state, attached->state,
            attached->state_bytes < TRACE_STATE_MAX ? attached->state_bytes : 0);
     worker->is_sampled = sample_context(c, &context, attached->time_ns, trace_state);
-    worker->trace_state = states_keep(c->states, attached->trace_id, trace_state, strlen(trace_state));
+    worker->trace_state =
+        states_keep(c->threads.states, attached->trace_id, trace_state, strlen(trace_state));
 }
 
-void correlate_name(struct correlate *c, const struct thread_info *thread, const struct name_record *name)
+void thread_events_name(struct correlate *c, const struct name_record *name)
 {
-    (void)thread;
     if (name->head.cbid == NAMED_CONTEXT_ID) {
         devices_note_handle(&c->devices, name->id, name->handle);
         return;

@@ -414,7 +414,7 @@ static void hand_over(struct chain *chain, const struct thread_info *thread, str
         correlate_context(chain->correlate, thread, (const struct context_record *)head);
         break;
     case RECORD_NAME:
-        correlate_name(chain->correlate, thread, (const struct name_record *)head);
+        correlate_name(chain->correlate, (const struct name_record *)head);
         break;
     default:
         correlate_range(chain->correlate, thread, (const struct range_record *)head);

@@ -1,4 +1,5 @@
-#include "correlate/state.h"
+#include "correlate/correlate.h"
+#include "correlate/totals/summaries.h"
 
 #include "base/clock.h"
 #include "base/accounting/counters.h"
@@ -223,26 +224,34 @@ static uint64_t fixed_clock(void)
     return BASE_NS;
 }
 
-static void begin_taking(bool expects_calls, void (*take_own)(struct own_figures *))
+static struct correlate_options usual_options(void)
 {
-    struct correlate_options options = {.settings = &settings,
-                                        .program = "program",
-                                        .parent = parent.flags || parent.trace_id[0] ? &parent : NULL,
-                                        .expects_calls = expects_calls,
-                                        .take_own = take_own,
-                                        .sink = {&spans, on_span, on_device}};
-    assert_int_equal(correlate_create(&options, &correlate), STATUS_OK);
-    monotonic_ns = clock_monotonic_ns();
+    return (struct correlate_options){.settings = &settings,
+                                      .program = "program",
+                                      .parent = parent.flags || parent.trace_id[0] ? &parent : NULL,
+                                      .expects_calls = true,
+                                      .sink = {&spans, on_span, on_device}};
 }
 
-static void begin_with(bool expects_calls)
+static void begin_as(const struct correlate_options *options)
 {
-    begin_taking(expects_calls, NULL);
+    assert_int_equal(correlate_create(options, &correlate), STATUS_OK);
+    monotonic_ns = clock_monotonic_ns();
+    correlate_tick(correlate, monotonic_ns); /* so that waiting is measured by our clock alone */
 }
 
 static void begin(void)
 {
-    begin_with(true);
+    struct correlate_options options = usual_options();
+    begin_as(&options);
+}
+
+/* For tests with more spans than are kept. */
+static void begin_counting_spans(void)
+{
+    struct correlate_options options = usual_options();
+    options.sink.on_span = count_span;
+    begin_as(&options);
 }
 
 static int setup(void **state)
@@ -640,7 +649,9 @@ static void test_at_the_end_nothing_waits(void **state)
 static void test_nothing_waits_where_calls_are_not_traced(void **state)
 {
     (void)state;
-    begin_with(false);
+    struct correlate_options options = usual_options();
+    options.expects_calls = false;
+    begin_as(&options);
     kernel("alone", 3, 1500, 1900);
     assert_int_equal(span_count, 1);
     assert_int_equal(counter_get(COUNTER_orphans), 1);
@@ -683,7 +694,9 @@ static void test_sessions_say_what_tracing_took(void **state)
     struct activity_record record = make(ACTIVITY_OVERHEAD, 0, 1000, 1200);
     (void)state;
     settings.session.spans_max = 1;
-    begin_taking(true, take_own);
+    struct correlate_options options = usual_options();
+    options.take_own = take_own;
+    begin_as(&options);
     set_field(&record, "cuda.overhead.kind", 131072);
     correlate_activity(correlate, &record);
     record.start_ns = 2000;
@@ -1226,8 +1239,9 @@ static void tell_device(uint32_t id, const char *name)
 static void test_work_waits_for_its_devices_description(void **state)
 {
     (void)state;
-    begin();
-    correlate->expects_devices = true;
+    struct correlate_options options = usual_options();
+    options.expects_devices = true;
+    begin_as(&options);
     assert_false(correlate_wants_records(correlate));
     launch(1, 1000);
     kernel("first", 1, 2000, 2100);
@@ -1248,8 +1262,9 @@ static void test_work_waits_for_its_devices_description(void **state)
 static void test_a_device_that_nobody_describes_keeps_no_work_back(void **state)
 {
     (void)state;
-    begin();
-    correlate->expects_devices = true;
+    struct correlate_options options = usual_options();
+    options.expects_devices = true;
+    begin_as(&options);
     launch(1, 1000);
     kernel("first", 1, 2000, 2100);
     tick_after(90); /* wait_ms is 100 */
@@ -1272,8 +1287,9 @@ static bool slept_before_3000(uint64_t time_ns)
 static void test_work_that_was_launched_in_sleep_is_left_out(void **state)
 {
     (void)state;
-    begin();
-    correlate->slept_at = slept_before_3000;
+    struct correlate_options options = usual_options();
+    options.slept_at = slept_before_3000;
+    begin_as(&options);
     counter_add(COUNTER_sleeps, 1);
     kernel("launched in sleep", 9, 2000, 2100);
     kernel("timeless", 10, -BASE_NS, -BASE_NS);
@@ -1673,7 +1689,7 @@ static void name(enum named_object object, uint64_t handle, const char *text)
                           .handle = handle,
                           .name_bytes = (uint32_t)strlen(text)}};
     memcpy(named.record.name, text, strlen(text));
-    correlate_name(correlate, &thread, &named.record);
+    correlate_name(correlate, &named.record);
 }
 
 static void test_streams_and_threads_have_the_programs_names(void **state)
@@ -1792,8 +1808,7 @@ static void test_where_many_ranges_wait_the_oldest_go_early(void **state)
     (void)state;
     settings.correlation.pending_max = 65536;
     settings.session.spans_max = UINT32_MAX;
-    begin();
-    correlate->sink.on_span = count_span;
+    begin_counting_spans();
     for (uint32_t id = 1; id <= 20000; id++) {
         push(id, 1000 * id, "range");
         launch(id, 1000 * id + 100);
@@ -1809,11 +1824,16 @@ static void test_where_many_ranges_wait_the_oldest_go_early(void **state)
 
 /* --- summaries --- */
 
-static void begin_summary(void)
+static void use_summary(void)
 {
     settings.detail = DETAIL_SUMMARY;
     settings.summary.idle_ms = 1000;
     settings.cupti.flush_interval_ms = 500;
+}
+
+static void begin_summary(void)
+{
+    use_summary();
     begin();
 }
 
@@ -2074,8 +2094,8 @@ static void test_beyond_the_table_the_idlest_leave_early(void **state)
                                      .flags = TRACE_FLAG_SAMPLED,
                                      .trace_id = {1}};
     settings.correlation.pending_max = 65536;
-    begin_summary();
-    correlate->sink.on_span = count_span;
+    use_summary();
+    begin_counting_spans();
     for (uint32_t i = 1; i <= SUMMARIES_MAX + 100; i++) {
         memcpy(context.span_id, &i, sizeof i);
         correlate_context(correlate, &thread, &context);
@@ -2097,8 +2117,8 @@ static void test_where_summaries_are_many_they_leave_sooner(void **state)
                                      .flags = TRACE_FLAG_SAMPLED,
                                      .trace_id = {1}};
     settings.correlation.pending_max = 65536;
-    begin_summary();
-    correlate->sink.on_span = count_span;
+    use_summary();
+    begin_counting_spans();
     for (uint32_t i = 1; i <= SUMMARIES_MAX / 2 + 10; i++) {
         assert_false(correlate_wants_records(correlate) && i <= SUMMARIES_MAX / 2);
         memcpy(context.span_id, &i, sizeof i);
@@ -2119,8 +2139,8 @@ static void test_where_summaries_are_many_they_leave_sooner(void **state)
 static void test_more_ranges_than_accounts(void **state)
 {
     (void)state;
-    begin_summary();
-    correlate->sink.on_span = count_span;
+    use_summary();
+    begin_counting_spans();
     for (uint8_t i = 1; i < 200; i++) {
         attach(i);
         launch(i, 1000);
@@ -2169,7 +2189,7 @@ static void tell_handle(uint32_t context_id, uint64_t handle)
 {
     struct name_record record = {
         .head = {sizeof record, RECORD_NAME, 0, NAMED_CONTEXT_ID}, .handle = handle, .id = context_id};
-    correlate_name(correlate, &thread, &record);
+    correlate_name(correlate, &record);
 }
 
 static void work_in_context(uint32_t context_id, uint32_t correlation_id)

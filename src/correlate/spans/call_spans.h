@@ -1,0 +1,37 @@
+/* Spans of runtime and driver calls, and the resource events (modules, contexts) that happen inside them. */
+#ifndef CUSPAN_CORRELATE_SPANS_CALL_SPANS_H
+#define CUSPAN_CORRELATE_SPANS_CALL_SPANS_H
+
+#include "model/record.h"
+#include "model/span.h"
+
+struct correlate;
+
+#define RESOURCES_HELD  32
+#define CALL_EVENTS_MAX 8
+
+struct held_resource {
+    uint64_t tid; /* 0: free */
+    struct span_event event;
+};
+
+struct call_spans {
+    bool expects_graphs;
+    const char *stack; /* of the next call, borrowed; NULL: none */
+    uint32_t held_count;
+    struct held_resource held[RESOURCES_HELD]; /* until the call returns in which they happened */
+    struct span_event events[CALL_EVENTS_MAX]; /* of the span that is being made */
+};
+
+void call_spans_set_stack(struct correlate *correlate, const char *text);
+void call_spans_add(struct correlate *correlate, const struct thread_info *thread,
+                    const struct call_record *call);
+void call_spans_add_asleep(struct correlate *correlate, const struct thread_info *thread,
+                           const struct call_record *call);
+void call_spans_add_resource(struct correlate *correlate, const struct thread_info *thread,
+                             const struct resource_record *resource);
+
+/* At the end: the session gets the events whose calls never returned. */
+void call_spans_finish(struct correlate *correlate);
+
+#endif

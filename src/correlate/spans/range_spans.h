@@ -1,0 +1,27 @@
+/* Spans of the program's ranges and marks. */
+#ifndef CUSPAN_CORRELATE_SPANS_RANGE_SPANS_H
+#define CUSPAN_CORRELATE_SPANS_RANGE_SPANS_H
+
+#include "base/status.h"
+#include "correlate/trace/ranges.h"
+
+struct correlate;
+
+struct range_spans {
+    struct ranges *open;
+    /* Scratch for the span that is being made: */
+    struct range ended;
+    struct range_events events;
+    struct attr_key keys[SPAN_ATTRS_MAX];
+    char message[RANGE_TEXT_BYTES + 1];
+};
+
+void range_spans_add(struct correlate *correlate, const struct thread_info *thread,
+                     const struct range_record *record);
+/* `end` NULL: nobody ended it. The range's place is free afterwards. */
+void range_spans_close(struct correlate *correlate, struct range *range, uint64_t end_ns,
+                       const struct range_record *end);
+/* Closes all that are still open. */
+void range_spans_finish(struct correlate *correlate);
+
+#endif

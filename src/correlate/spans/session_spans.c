@@ -1,0 +1,118 @@
+#include "correlate/spans/session_spans.h"
+
+#include "base/accounting/counters.h"
+#include "base/clock.h"
+#include "correlate/state.h"
+
+#include <string.h>
+
+bool session_spans_init(struct session_spans *sessions, const struct correlate_options *options)
+{
+    const struct settings *settings = options->settings;
+    struct session_options session = {.name = options->program,
+                                      .spans_max = settings->session.spans_max,
+                                      .age_max_ns = settings->session.age_max_ms * NS_PER_MS,
+                                      .has_parent = options->parent != NULL,
+                                      .sampler = {.kind = settings->sampler,
+                                                  .ratio = settings->sampler_ratio,
+                                                  .parent_based = settings->sampler_parent_based,
+                                                  .traces_per_second = settings->sampling.traces_per_second}};
+    if (options->parent)
+        session.parent = *options->parent;
+    sessions->own_cost.take = options->take_own;
+    return session_init(&sessions->current, &session);
+}
+
+/* A session whose calls' GPU records are still to come. */
+struct ended_session {
+    struct span span;
+    struct span_link links[SPAN_LINKS_MAX];
+    struct span_event events[];
+};
+
+/* It spans what is counted for it, the GPU's work after its last call included. */
+static void emit_session(struct correlate *c, struct account *account, struct span_event *events)
+{
+    struct span *span = &c->ended.span;
+    if (account->totals.first_ns && account->totals.first_ns < span->start_ns)
+        span->start_ns = account->totals.first_ns;
+    if (account->totals.last_ns > span->end_ns)
+        span->end_ns = account->totals.last_ns;
+    counting_put_error(c, &account->totals);
+    counting_emit(c, account, events, SPAN_EVENTS_MAX);
+}
+
+static void emit_lingering(void *context, struct account *account, const void *body)
+{
+    struct correlate *c = context;
+    const struct ended_session *session = body;
+    c->ended.span = session->span;
+    memcpy(c->ended.links, session->links, sizeof c->ended.links);
+    memcpy(c->ended.events, session->events, session->span.event_count * sizeof *session->events);
+    c->ended.span.links = c->ended.links;
+    c->ended.span.events = c->ended.events;
+    emit_session(c, account, c->ended.events);
+}
+
+static void end_session(struct correlate *c, const char *reason, struct span *span, struct span_link *links)
+{
+    session_close(&c->sessions.current, reason, span, links);
+    if (c->sessions.current.is_sampled)
+        own_cost_write(&c->sessions.own_cost, span);
+}
+
+/* False: there is no room for it. Others may leave early, which is why it is asked for before the span is
+ * made. */
+static bool linger(struct correlate *c, const struct account *account, const char *reason)
+{
+    size_t event_bytes = c->sessions.current.event_count * sizeof *c->sessions.current.events;
+    struct lingering_head head = {.bytes = (uint32_t)(sizeof(struct ended_session) + event_bytes),
+                                  .account = account->handle,
+                                  .since_ns = c->now_ns,
+                                  .emit = emit_lingering};
+    struct ended_session *kept = counting_linger(c, &head);
+    if (!kept)
+        return false;
+    end_session(c, reason, &kept->span, kept->links);
+    memcpy(kept->events, c->sessions.current.events, event_bytes);
+    return true;
+}
+
+void session_spans_end(struct correlate *c, const char *reason)
+{
+    if (!c->sessions.current.is_open)
+        return;
+    struct account *account = accounts_find(c->counting.accounts, c->sessions.account);
+    c->sessions.account = 0;
+    if (account && account->due && linger(c, account, reason))
+        return;
+    end_session(c, reason, &c->ended.span, c->ended.links);
+    if (account)
+        emit_session(c, account, c->sessions.current.events);
+    else if (c->sessions.current.is_sampled)
+        spans_emit(c, &c->ended.span);
+    else
+        counter_add_alone(COUNTER_sessions_unsampled, 1);
+    if (account)
+        accounts_close(c->counting.accounts, account);
+}
+
+void session_spans_end_if_due(struct correlate *c, uint64_t time_ns)
+{
+    if (session_is_due(&c->sessions.current, time_ns))
+        session_spans_end(c, c->sessions.current.spans >= c->sessions.current.options.spans_max ? "spans"
+                                                                                                : "age");
+}
+
+struct session *session_spans_at(struct correlate *c, uint64_t time_ns)
+{
+    session_spans_end_if_due(c, time_ns);
+    if (!c->sessions.current.is_open) {
+        session_open(&c->sessions.current, time_ns);
+        c->sessions.account = c->sessions.current.is_sampled ? counting_open_root(c) : 0;
+        if (c->sink.on_session)
+            c->sink.on_session(c->sink.context, c->sessions.current.trace_id, c->sessions.current.span_id,
+                               c->sessions.current.flags);
+    }
+    return &c->sessions.current;
+}

@@ -1,0 +1,67 @@
+#include "correlate/spans/spans.h"
+
+#include "base/accounting/counters.h"
+#include "correlate/state.h"
+#include "correlate/trace/named_objects.h"
+#include "correlate/trace/tracestates.h"
+
+static const struct attr_key key_thread_id = ATTR_KEY("thread.id");
+static const struct attr_key key_thread_name = ATTR_KEY("thread.name");
+static const struct attr_key key_context_name = ATTR_KEY("cuda.context.name");
+static const struct attr_key key_error_type = ATTR_KEY("error.type");
+
+void spans_emit(struct correlate *c, const struct span *span)
+{
+    counter_add_alone(COUNTER_spans_created, 1);
+    c->sink.on_span(c->sink.context, span);
+}
+
+void spans_begin(struct span *span, uint64_t start_ns, uint64_t end_ns)
+{
+    memset(span, 0, offsetof(struct span, attrs));
+    span->kind = SPAN_KIND_INTERNAL;
+    span->start_ns = start_ns;
+    span->end_ns = end_ns;
+}
+
+void spans_put_below(const struct correlate *c, struct span *span, const uint8_t *trace_id,
+                     const uint8_t *parent_span_id, uint32_t flags, const char *trace_state)
+{
+    memcpy(span->trace_id, trace_id, 16);
+    memcpy(span->parent_span_id, parent_span_id, 8);
+    span->flags = flags;
+    span->trace_state = states_valid(c->threads.states, trace_id, trace_state);
+}
+
+void spans_put_below_parent(const struct correlate *c, struct span *span, const struct parent *parent)
+{
+    spans_put_below(c, span, parent->trace_id, parent->span_id, parent->flags, parent->trace_state);
+}
+
+void spans_put_thread(const struct correlate *c, struct span *span, const struct thread_info *thread)
+{
+    const char *named = objects_has(c->objects, NAMED_THREAD)
+                            ? objects_text(c->objects, objects_find(c->objects, NAMED_THREAD, thread->tid))
+                            : NULL;
+    span_attr_int(span, &key_thread_id, (int64_t)thread->tid);
+    if (named || *thread->name)
+        span_attr_string(span, &key_thread_name, named ? named : thread->name);
+}
+
+void spans_put_error(struct span *span, enum call_domain domain, int32_t result)
+{
+    const char *name = call_result_name(domain, result);
+    span->status = SPAN_STATUS_ERROR;
+    span->status_message = name;
+    span_attr_string(span, &key_error_type, name ? name : "_OTHER");
+}
+
+void spans_put_context_name(const struct correlate *c, struct span *span, uint32_t context_id)
+{
+    if (!objects_has(c->objects, NAMED_CONTEXT))
+        return;
+    uint64_t handle = devices_handle(&c->devices, context_id);
+    const char *name = objects_text(c->objects, objects_find(c->objects, NAMED_CONTEXT, handle));
+    if (name)
+        span_attr_string(span, &key_context_name, name);
+}
