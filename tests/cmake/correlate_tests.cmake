@@ -1,6 +1,13 @@
-foreach(module kernel_names named_objects pending waiting sampler session session_overhead correlate attributes devices graphs totals accounts summaries
+foreach(module kernel_names named_objects pending waiting sampler session session_overhead attributes devices graphs totals accounts summaries
         lingering span_shared busy allocations program_stats gpu_counted)
   cuspan_unit_test(${module} cuspan_correlate)
+endforeach()
+
+# Records in, spans out.
+add_library(correlate_harness STATIC tests/unit/support/correlate_harness.c)
+target_link_libraries(correlate_harness PUBLIC cuspan_correlate)
+foreach(part call_spans activity_spans context_errors device_spans thread_events range_spans session_spans counting)
+  cuspan_unit_test(${part} correlate_harness)
 endforeach()
 
 # The sampler beside an SDK's that implements the same specification (which the script fetches from PyPI).

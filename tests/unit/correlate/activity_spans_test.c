@@ -1,0 +1,519 @@
+#include "../support/correlate_harness.h"
+#include "../support/stderr_text.h"
+
+static void a_kernel_hangs_below_its_call(void **state)
+{
+    (void)state;
+    begin();
+    launch(1, 1000);
+    kernel("_Z3addi", 1, 1500, 1900);
+    assert_int_equal(span_count, 2);
+    correlate_finish(correlate);
+    assert_int_equal(span_count, 3);
+    const struct kept *call = only("cudaLaunchKernel"), *work = only("add"), *session = only("program");
+    expect_child(call, session);
+    expect_child(work, call);
+    assert_int_equal(call->span.resource, RESOURCE_PROCESS);
+    assert_int_equal(work->span.resource, RESOURCE_DEVICE(0));
+    assert_int_equal(work->span.start_ns, BASE_NS + 1500);
+    assert_int_equal(work->span.end_ns, BASE_NS + 1900);
+    assert_int_equal(work->span.kind, SPAN_KIND_INTERNAL);
+    assert_int_equal(work->span.status, SPAN_STATUS_UNSET);
+    assert_int_equal(work->span.flags, session->span.flags);
+    assert_int_equal(attr_int(work, "cuda.start_delay"), 500);
+    expect_text(work, "cuda.kernel.name", "add(int)");
+    expect_text(work, "cuda.activity", "kernel");
+    assert_int_equal(attr_int(work, "cuda.stream.id"), 7);
+    assert_null(attr(work, "cuda.orphan"));
+    assert_null(attr(work, "cuda.zero_length"));
+    assert_int_equal(call->span.start_ns, BASE_NS + 1000);
+    assert_int_equal(call->span.end_ns, BASE_NS + 1100);
+    expect_text(call, "cuda.api", "runtime");
+    expect_text(call, "thread.name", "main");
+    assert_int_equal(attr_int(call, "thread.id"), 42);
+    assert_int_equal(attr_int(call, "cuda.correlation.id"), 1);
+    assert_int_equal(session->span.start_ns, BASE_NS + 1000);
+    assert_int_equal(session->span.end_ns, BASE_NS + 1900);
+    assert_int_equal(counter_get(COUNTER_spans_created), 3);
+    assert_int_equal(counters_lost(), 0);
+}
+
+static void a_record_may_come_before_its_call(void **state)
+{
+    (void)state;
+    begin();
+    kernel("early", 5, 1500, 1900);
+    assert_int_equal(span_count, 0);
+    launch(5, 1000);
+    tick_after(20);
+    const struct kept *work = only("early");
+    expect_child(work, only("cudaLaunchKernel"));
+    assert_int_equal(attr_int(work, "cuda.start_delay"), 500);
+    assert_int_equal(attr_int(work, "cuda.stream.id"), 7); /* its fields waited with it */
+    assert_int_equal(counter_get(COUNTER_orphans), 0);
+    tick_after(1000);
+    correlate_finish(correlate);
+    only("early");
+}
+
+static void records_before_the_first_tick_wait_as_long_as_others(void **state)
+{
+    struct correlate_options options = usual_options();
+    (void)state;
+    begin_before_the_first_tick(&options);
+    kernel("early", 5, 1500, 1900);
+    tick_after(50);
+    assert_int_equal(span_count, 0);
+    launch(5, 1000);
+    tick_after(20);
+    expect_child(only("early"), only("cudaLaunchKernel"));
+}
+
+static void a_graph_launch_has_many_children(void **state)
+{
+    (void)state;
+    begin();
+    kernel("node0", 9, 1200, 1300);
+    call_full(CALL_RUNTIME, "cudaGraphLaunch", 9, 1000, 1100, 0);
+    for (int i = 1; i < 100; i++) {
+        static char names[100][16]; /* each at an address of its own, as CUPTI's are */
+        const char *name = names[i];
+        snprintf(names[i], sizeof names[i], "node%d", i);
+        struct activity_record record = make_kernel(name, 9, 1300 + (uint64_t)i, 1400 + (uint64_t)i);
+        record.graph_node_id = (uint64_t)i;
+        set_field(&record, "cuda.graph.node.id", (uint64_t)i);
+        correlate_activity(correlate, &record);
+        expect_child(only(name), only("cudaGraphLaunch"));
+        assert_int_equal(attr_int(only(name), "cuda.graph.node.id"), i);
+    }
+    tick_after(20);
+    expect_child(only("node0"), only("cudaGraphLaunch"));
+    assert_int_equal(counter_get(COUNTER_orphans), 0);
+}
+
+static void graph_event(uint16_t cbid, uint64_t handle, uint32_t nodes, uint64_t original, uint64_t at)
+{
+    struct resource_record record = {.head = {sizeof record, RECORD_RESOURCE, 0, cbid},
+                                     .time_ns = BASE_NS + at,
+                                     .handle = handle,
+                                     .nodes = nodes,
+                                     .original = original};
+    correlate_resource(correlate, &thread, &record);
+}
+
+static void launch_graph(uint32_t id, uint64_t start, uint64_t exec)
+{
+    union {
+        struct call_record record;
+        uint64_t words[sizeof(struct call_record) / 8 + 2];
+    } call = {.record = {.head = {sizeof call, RECORD_CALL, CALL_RUNTIME,
+                                  find_call(CALL_RUNTIME, "cudaGraphLaunch")},
+                         .start_ns = BASE_NS + start,
+                         .end_ns = BASE_NS + start + 100,
+                         .correlation_id = id,
+                         .present = 3}};
+    call.words[sizeof(struct call_record) / 8] = exec;
+    correlate_call(correlate, &thread, &call.record);
+}
+
+static void a_graph_s_execution_has_its_number_of_nodes(void **state)
+{
+    (void)state;
+    begin();
+    graph_event(CUPTI_RESOURCE_GRAPHEXEC_CREATED, 0xe0, 6, 0, 500);
+    launch_graph(1, 1000, 0xe0);
+    launch_graph(2, 2000, 0xe1);
+    for (uint32_t id = 1; id <= 2; id++) {
+        struct activity_record record = make(ACTIVITY_GRAPH_TRACE, id, 1000 * id + 200, 1000 * id + 300);
+        record.graph_node_id = 0;
+        correlate_activity(correlate, &record);
+    }
+    kernel("beside", 1, 1300, 1400);
+    assert_int_equal(attr_int(&spans[2], "cuda.graph.nodes"), 6);
+    assert_null(attr(&spans[3], "cuda.graph.nodes"));
+    assert_null(attr(only("beside"), "cuda.graph.nodes"));
+}
+
+static void a_graph_s_node_leads_to_the_call_that_captured_it(void **state)
+{
+    (void)state;
+    settings.detail = DETAIL_GRAPH_NODES;
+    begin();
+    graph_event(CUPTI_RESOURCE_GRAPHNODE_CREATED, 100, 1, 0, 150);
+    launch(1, 100);
+    graph_event(CUPTI_RESOURCE_GRAPHNODE_CLONED, 500, 1, 100, 250);
+    call_full(CALL_RUNTIME, "cudaGraphInstantiate", 2, 200, 300, 0);
+    launch_graph(3, 1000, 0xe0);
+    for (uint64_t node = 500; node < 502; node++) {
+        struct activity_record record = make_kernel(node == 500 ? "known" : "unknown", 3, 1200, 1300);
+        record.graph_node_id = node;
+        correlate_activity(correlate, &record);
+    }
+    const struct kept *node = only("known"), *capture = only("cudaLaunchKernel");
+    expect_child(node, only("cudaGraphLaunch"));
+    assert_int_equal(node->span.link_count, 1);
+    assert_memory_equal(node->links[0].span_id, capture->span.span_id, 8);
+    assert_memory_equal(node->links[0].trace_id, capture->span.trace_id, 16);
+    assert_int_equal(node->links[0].flags, capture->span.flags);
+    assert_string_equal(node->links[0].attr.key->name, "cuda.link");
+    assert_string_equal(node->links[0].attr.s, "capture");
+    assert_int_equal(only("unknown")->span.link_count, 0);
+    assert_int_equal(capture->span.link_count, 0);
+    assert_int_equal(counter_get(COUNTER_graph_nodes_unlinked), 1);
+    assert_int_equal(counters_lost(), 0);
+}
+
+static void a_record_waits_only_so_long(void **state)
+{
+    (void)state;
+    begin();
+    kernel("lonely", 3, 1500, 1900);
+    tick_after(90);
+    assert_int_equal(span_count, 0);
+    tick_after(20);
+    const struct kept *work = only("lonely");
+    assert_int_equal(attr(work, "cuda.orphan")->type, ATTR_BOOL);
+    assert_int_equal(attr_int(work, "cuda.orphan"), 1);
+    assert_null(attr(work, "cuda.start_delay"));
+    assert_int_equal(counter_get(COUNTER_orphans), 1);
+    correlate_finish(correlate);
+    expect_child(work, only("program"));
+}
+
+static void counts(uint32_t correlation_id, uint32_t count, double value)
+{
+    struct {
+        struct gpu_counters_record record;
+        double values[1];
+    } record = {{.correlation_id = correlation_id, .count = count}, {value}};
+    correlate_gpu_counters(correlate, &record.record);
+}
+
+static void begin_counting(void)
+{
+    static char read[] = "dram.read", *metrics[] = {read};
+    settings.counters.metrics = (struct pattern_list){1, metrics};
+    begin();
+}
+
+static void a_counted_kernel_waits_for_its_counts(void **state)
+{
+    (void)state;
+    begin_counting();
+    counts(3, 0, 0);
+    launch(3, 1000);
+    launch(4, 1100);
+    kernel("counted", 3, 1500, 1900);
+    kernel("other", 4, 2000, 2100);
+    tick_after(3000);
+    assert_int_equal(span_count, 3); /* two launches and the other one */
+    expect_child(only("other"), &spans[1]);
+    counts(3, 1, 4096);
+    tick_after(20);
+    assert_true(attr(only("counted"), "cuda.counter.dram.read")->d == 4096);
+    expect_child(only("counted"), &spans[0]);
+    assert_null(attr(only("other"), "cuda.counter.dram.read"));
+}
+
+static void counts_are_waited_for_only_so_long(void **state)
+{
+    (void)state;
+    begin_counting();
+    counts(3, 0, 0);
+    launch(3, 1000);
+    kernel("counted", 3, 1500, 1900);
+    tick_after(4900);
+    assert_int_equal(span_count, 1);
+    tick_after(200);
+    assert_null(attr(only("counted"), "cuda.counter.dram.read"));
+    counts(5, 0, 0);
+    launch(5, 3000);
+    kernel("last", 5, 3500, 3900);
+    correlate_finish(correlate);
+    assert_null(attr(only("last"), "cuda.counter.dram.read"));
+    assert_int_equal(counter_get(COUNTER_orphans), 0);
+}
+
+static void the_profiler_s_own_kernel_is_none_of_the_program_s(void **state)
+{
+    (void)state;
+    begin_counting();
+    counts(3, 1, 4096);
+    launch(3, 1000);
+    kernel("WaitNs", 3, 1400, 1440);
+    kernel("counted", 3, 1500, 1900);
+    assert_int_equal(span_count, 2);
+    assert_true(attr(only("counted"), "cuda.counter.dram.read")->d == 4096);
+    assert_int_equal(counter_get(COUNTER_spans_filtered), 1);
+}
+
+static void a_kernel_of_that_name_is_one_where_nothing_is_counted(void **state)
+{
+    (void)state;
+    begin();
+    launch(3, 1000);
+    kernel("WaitNs", 3, 1400, 1440);
+    expect_child(only("WaitNs"), only("cudaLaunchKernel"));
+}
+
+static void at_the_end_nothing_waits(void **state)
+{
+    (void)state;
+    begin();
+    kernel("found", 3, 1500, 1900);
+    kernel("lonely", 4, 1500, 1900);
+    launch(3, 1000);
+    correlate_finish(correlate);
+    expect_child(only("found"), only("cudaLaunchKernel"));
+    expect_child(only("lonely"), only("program"));
+    assert_int_equal(counter_get(COUNTER_orphans), 1);
+}
+
+static void nothing_waits_where_calls_are_not_traced(void **state)
+{
+    (void)state;
+    struct correlate_options options = usual_options();
+    options.expects_calls = false;
+    begin_as(&options);
+    kernel("alone", 3, 1500, 1900);
+    assert_int_equal(span_count, 1);
+    assert_int_equal(counter_get(COUNTER_orphans), 1);
+}
+
+static void when_too_many_wait_the_rest_become_orphans(void **state)
+{
+    (void)state;
+    enum { MANY = 200000 };
+    begin();
+    for (uint32_t id = 1; id <= MANY && span_count < 10; id++)
+        kernel("crowd", id, 1500, 1900);
+    assert_int_equal(span_count, 10);
+    assert_int_equal(counter_get(COUNTER_orphans), 10);
+    span_count = SPANS_MAX; /* of the others only the count matters */
+    correlate_destroy(correlate);
+    correlate = NULL;
+}
+
+static void host_activity_is_no_orphan(void **state)
+{
+    (void)state;
+    struct activity_record record = make(ACTIVITY_OVERHEAD, 0, 100, 200);
+    begin();
+    set_field(&record, "cuda.overhead.kind", 65536);
+    correlate_activity(correlate, &record);
+    assert_null(attr(only("overhead cupti_buffer_flush"), "cuda.orphan"));
+    assert_int_equal(only("overhead cupti_buffer_flush")->span.resource, RESOURCE_PROCESS);
+    assert_int_equal(counter_get(COUNTER_orphans), 0);
+}
+
+static void zero_timestamps_are_lost_and_counted(void **state)
+{
+    (void)state;
+    struct activity_record record = make_kernel("k", 1, 0, 0);
+    begin();
+    record.start_ns = 0;
+    correlate_activity(correlate, &record);
+    record = make_kernel("k", 1, 5, 0);
+    record.end_ns = 0;
+    correlate_activity(correlate, &record);
+    assert_int_equal(span_count, 0);
+    assert_int_equal(counter_get(COUNTER_lost_zero_timestamps), 2);
+}
+
+static void a_fault_on_the_host_has_no_end_and_is_a_moment(void **state)
+{
+    (void)state;
+    struct activity_record record = make(ACTIVITY_UNIFIED_MEMORY, 0, 500, 0);
+    begin();
+    record.end_ns = 0;
+    correlate_activity(correlate, &record);
+    assert_int_equal(span_count, 1);
+    assert_int_equal(counter_get(COUNTER_lost_zero_timestamps), 0);
+    assert_int_equal(only("unified_memory")->span.end_ns, BASE_NS + 501);
+    assert_non_null(attr(only("unified_memory"), "cuda.instant"));
+}
+
+static void an_end_before_the_start_is_lost_and_told_once(void **state)
+{
+    (void)state;
+    begin();
+    stderr_begin();
+    kernel("k", 1, 10, 5);
+    kernel("k", 1, 10, 9);
+    char *text = stderr_end();
+    assert_int_equal(times_in(text, "\n"), 1);
+    free(text);
+    assert_int_equal(counter_get(COUNTER_lost_backwards), 2);
+    assert_int_equal(span_count, 0);
+}
+
+static void no_length_becomes_one_ns_and_is_marked(void **state)
+{
+    (void)state;
+    begin();
+    launch(1, 1000);
+    kernel("k", 1, 1500, 1500);
+    assert_int_equal(only("k")->span.end_ns, BASE_NS + 1501);
+    assert_int_equal(attr_int(only("k"), "cuda.zero_length"), 1);
+    assert_int_equal(counter_get(COUNTER_zero_length), 1);
+    struct activity_record record = make(ACTIVITY_MEMORY2, 0, 2000, 2000); /* has no length by its nature */
+    correlate_activity(correlate, &record);
+    assert_null(attr(only("memory"), "cuda.zero_length"));
+    assert_int_equal(attr_int(only("memory"), "cuda.instant"), 1);
+    assert_int_equal(counter_get(COUNTER_zero_length), 1);
+}
+
+static void clock_skew_is_kept_and_counted(void **state)
+{
+    (void)state;
+    begin();
+    launch(1, 1000);
+    launch(2, 1000);
+    launch(3, 1000);
+    kernel("a", 1, 990, 1200);
+    kernel("b", 2, 700, 1200);
+    kernel("c", 3, 999, 1200);
+    assert_int_equal(only("b")->span.start_ns, BASE_NS + 700);
+    assert_int_equal(attr_int(only("b"), "cuda.start_delay"), -300);
+    assert_int_equal(counter_get(COUNTER_clock_skew), 3);
+    assert_int_equal(counter_get(COUNTER_clock_skew_max_ns), 300);
+    correlate_finish(correlate);
+    assert_int_equal(only("program")->span.start_ns, BASE_NS + 700);
+}
+
+/* At full detail CUPTI tells of things that have no time: they are no losses. */
+static void facts_are_no_spans_and_no_losses(void **state)
+{
+    (void)state;
+    static const uint16_t kinds[] = {ACTIVITY_NAME, ACTIVITY_MARKER_DATA, ACTIVITY_STREAM, 39, 59};
+    begin();
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        struct activity_record record = {.kind = kinds[i]};
+        assert_non_null(activity_table[kinds[i]].name);
+        correlate_activity(correlate, &record);
+    }
+    assert_int_equal(span_count, 0);
+    assert_int_equal(counters_lost(), 0);
+}
+
+static void kernels_are_filtered_by_either_name(void **state)
+{
+    (void)state;
+    char *allow[] = {"ns::*", "*<float>*"}, *deny[] = {"ns::secret"};
+    settings.capture.kernels = (struct filter){.allow = {2, allow}, .deny = {1, deny}};
+    begin();
+    launch(1, 1000);
+    kernel("_ZN2ns3addEi", 1, 1500, 1600);
+    kernel("_ZN2ns6secretEi", 1, 1500, 1600);
+    kernel("_Z4axpyIfEvT_", 1, 1500, 1600);
+    kernel("_Z4axpyIdEvT_", 1, 1500, 1600);
+    assert_int_equal(span_count, 3);
+    only("ns::add");
+    only("axpy");
+    assert_int_equal(counter_get(COUNTER_spans_filtered), 2);
+    struct activity_record copy =
+        make(ACTIVITY_MEMCPY, 1, 1500, 1600); /* no kernel: no business of the filter */
+    correlate_activity(correlate, &copy);
+    assert_int_equal(span_count, 4);
+}
+
+static void kinds_that_nobody_asked_for_are_left_out(void **state)
+{
+    (void)state;
+    char *deny[] = {"memset"};
+    settings.capture.activities.deny = (struct pattern_list){1, deny};
+    begin();
+    struct activity_record record = make(ACTIVITY_MEMSET, 0, 1500, 1600);
+    correlate_activity(correlate, &record);
+    assert_int_equal(span_count, 0);
+    assert_int_equal(counter_get(COUNTER_spans_filtered), 1);
+}
+
+static bool slept_before_3000(uint64_t time_ns)
+{
+    return time_ns < BASE_NS + 3000;
+}
+
+/* In sleep, and across its edge, CUPTI gives records whose calls nobody saw, now and then without times. */
+static void work_that_was_launched_in_sleep_is_left_out(void **state)
+{
+    (void)state;
+    struct correlate_options options = usual_options();
+    options.slept_at = slept_before_3000;
+    begin_as(&options);
+    counter_add(COUNTER_sleeps, 1);
+    kernel("launched in sleep", 9, 2000, 2100);
+    kernel("timeless", 10, -BASE_NS, -BASE_NS);
+    assert_int_equal(counter_get(COUNTER_asleep_records), 1); /* it waits for no call */
+    assert_int_equal(counter_get(COUNTER_lost_zero_timestamps), 0);
+    launch(11, 1000);
+    kernel("launched before", 11, 2000, 2100);
+    expect_child(only("launched before"), only("cudaLaunchKernel"));
+    kernel("launched in sleep, run later", 12, 4000, 4100);
+    correlate_finish(correlate);
+    assert_int_equal(counter_get(COUNTER_asleep_records), 2);
+    assert_int_equal(counter_get(COUNTER_orphans), 0);
+}
+
+static void times_that_are_missing_are_a_loss_where_the_call_is_known(void **state)
+{
+    (void)state;
+    begin();
+    counter_add(COUNTER_sleeps, 1);
+    launch(12, 4000);
+    kernel("timeless", 12, -BASE_NS, -BASE_NS);
+    assert_int_equal(counter_get(COUNTER_lost_zero_timestamps), 1);
+}
+
+static void copies_are_named_by_their_direction(void **state)
+{
+    (void)state;
+    struct activity_record copy = make(ACTIVITY_MEMCPY, 0, 1500, 1600);
+    begin();
+    set_field(&copy, "cuda.memcpy.kind", 1);
+    set_field(&copy, "cuda.memcpy.bytes", 1ull << 40);
+    correlate_activity(correlate, &copy);
+    assert_int_equal(attr_int(only("memcpy HostToDevice"), "cuda.memcpy.bytes"), 1ll << 40);
+    expect_text(only("memcpy HostToDevice"), "cuda.memcpy.kind", "HostToDevice");
+    set_field(&copy, "cuda.memcpy.kind", 200);
+    correlate_activity(correlate, &copy);
+    assert_int_equal(attr_int(only("memcpy"), "cuda.memcpy.kind"), 200);
+    struct activity_record fill = make(ACTIVITY_MEMSET, 0, 1500, 1600);
+    correlate_activity(correlate, &fill);
+    only("memset");
+    kernel(NULL, 0, 1500, 1600);
+    only("kernel");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_kernel_hangs_below_its_call),
+        TEST(a_record_may_come_before_its_call),
+        TEST(records_before_the_first_tick_wait_as_long_as_others),
+        TEST(a_graph_launch_has_many_children),
+        TEST(a_graph_s_execution_has_its_number_of_nodes),
+        TEST(a_graph_s_node_leads_to_the_call_that_captured_it),
+        TEST(a_record_waits_only_so_long),
+        TEST(a_counted_kernel_waits_for_its_counts),
+        TEST(counts_are_waited_for_only_so_long),
+        TEST(the_profiler_s_own_kernel_is_none_of_the_program_s),
+        TEST(a_kernel_of_that_name_is_one_where_nothing_is_counted),
+        TEST(at_the_end_nothing_waits),
+        TEST(nothing_waits_where_calls_are_not_traced),
+        TEST(when_too_many_wait_the_rest_become_orphans),
+        TEST(host_activity_is_no_orphan),
+        TEST(zero_timestamps_are_lost_and_counted),
+        TEST(a_fault_on_the_host_has_no_end_and_is_a_moment),
+        TEST(an_end_before_the_start_is_lost_and_told_once),
+        TEST(no_length_becomes_one_ns_and_is_marked),
+        TEST(clock_skew_is_kept_and_counted),
+        TEST(facts_are_no_spans_and_no_losses),
+        TEST(kernels_are_filtered_by_either_name),
+        TEST(kinds_that_nobody_asked_for_are_left_out),
+        TEST(work_that_was_launched_in_sleep_is_left_out),
+        TEST(times_that_are_missing_are_a_loss_where_the_call_is_known),
+        TEST(copies_are_named_by_their_direction),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

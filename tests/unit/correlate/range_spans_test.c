@@ -1,0 +1,144 @@
+#include "../support/correlate_harness.h"
+
+static void ranges_nest(void **state)
+{
+    (void)state;
+    begin();
+    attach(5);
+    push_range(100, 900, "outer");
+    push_range(200, 950, "inner");
+    launch(1, 1000);
+    end_range(200, 1200);
+    call_full(CALL_RUNTIME, "cudaMalloc", 2, 1300, 1400, 0);
+    end_range(100, 1500);
+    assert_int_equal(span_count, 2); /* both ranges wait for the kernel that they count */
+    kernel("work", 1, 2000, 2100);
+    tick_after(20);
+    expect_below(only("outer"), 5, SPAN_OF(5));
+    expect_below(only("inner"), 5, 100);
+    expect_below(only("cudaLaunchKernel"), 5, 200);
+    expect_below(only("cudaMalloc"), 5, 100);
+    expect_child(only("work"), only("cudaLaunchKernel"));
+    assert_int_equal(only("outer")->span.start_ns, BASE_NS + 900);
+    assert_int_equal(only("outer")->span.end_ns, BASE_NS + 1500);
+    expect_text(only("outer"), "cuda.range", "range");
+    assert_int_equal(attr_int(only("outer"), "thread.id"), 42);
+}
+
+static void a_range_counts_while_its_context_is_there(void **state)
+{
+    (void)state;
+    begin();
+    attach(5);
+    push_range(100, 900, "of five");
+    attach(6);
+    launch(1, 1000);
+    expect_below(only("cudaLaunchKernel"), 6, SPAN_OF(6));
+    push_range(200, 1100, "of six");
+    attach(5);
+    call_full(CALL_RUNTIME, "cudaMalloc", 2, 1300, 1400, 0);
+    expect_below(only("cudaMalloc"), 5, 100); /* the inner one is of another context */
+}
+
+static void ranges_without_a_context_are_the_sessions(void **state)
+{
+    (void)state;
+    begin();
+    push_range(100, 900, "range");
+    launch(1, 1000);
+    end_range(100, 1200);
+    correlate_finish(correlate);
+    expect_child(only("range"), only("program"));
+    expect_child(only("cudaLaunchKernel"), only("range"));
+    assert_int_equal(attr_int(only("program"), "cuda.session.spans"), 2);
+    assert_int_equal(only("program")->span.start_ns, BASE_NS + 900);
+}
+
+static void ranges_may_end_in_any_order_and_place(void **state)
+{
+    (void)state;
+    begin();
+    attach(5);
+    push_range(100, 900, "outer");
+    push_range(200, 950, "inner");
+    end_range(100, 1000);
+    launch(1, 1100);
+    expect_below(only("cudaLaunchKernel"), 5, 200);
+    say(&other_thread, RECORD_RANGE_END, 200, 1200, "", 0, 0);
+    call_full(CALL_RUNTIME, "cudaMalloc", 2, 1300, 1400, 0);
+    expect_below(only("cudaMalloc"), 5, SPAN_OF(5));
+    say(&other_thread, RECORD_RANGE_END, 300, 1500, "", 0, 0); /* before its begin is handed over */
+    say(&thread, RECORD_RANGE_BEGIN, 300, 1450, "span", 0, 0);
+    assert_int_equal(only("span")->span.end_ns, BASE_NS + 1500);
+    expect_text(only("span"), "cuda.range", "span");
+    end_range(999, 1600); /* nobody's */
+    correlate_finish(correlate);
+    assert_int_equal(span_count, 5);
+}
+
+static void what_nobody_ends_says_so(void **state)
+{
+    (void)state;
+    begin();
+    push_range(100, 900, "of the process");
+    say(&other_thread, RECORD_RANGE_BEGIN, 200, 950, "of a thread", RANGE_ON_THREAD, 0);
+    say(&next_thread, RECORD_MARK, 0, 1000, "next", 0, 0);
+    assert_int_equal(attr(only("of a thread"), "cuda.range.unended")->i, 1);
+    assert_int_equal(attr(only("next"), "cuda.instant")->i, 1);
+    correlate_finish(correlate);
+    assert_int_equal(attr(only("of the process"), "cuda.range.unended")->i, 1);
+}
+
+static void ranges_have_attributes_status_and_events(void **state)
+{
+    (void)state;
+    begin();
+    say(&thread, RECORD_RANGE_BEGIN, 100, 900, "range", RANGE_ON_THREAD, 42);
+    say(&thread, RECORD_MARK, 0, 950, "half", 0, 43);
+    for (unsigned i = 0; i < 40; i++)
+        say(&thread, RECORD_MARK, 0, 960 + i, "more", 0, 0);
+    struct range_record failed = {.head = {sizeof failed, RECORD_RANGE_END, 0, 0},
+                                  .id = 100,
+                                  .time_ns = BASE_NS + 1500,
+                                  .status = SPAN_STATUS_ERROR};
+    correlate_range(correlate, &thread, &failed);
+    const struct kept *range = only("range");
+    assert_int_equal(attr_int(range, "answer"), 42);
+    assert_int_equal(range->span.status, SPAN_STATUS_ERROR);
+    assert_null(range->span.status_message);
+    assert_string_equal(range->events[0].name, "half");
+    assert_int_equal(range->events[0].attrs[0].i, 43);
+    assert_int_equal(range->events[0].time_ns, BASE_NS + 950);
+    assert_int_equal(range->span.event_count + range->span.events_dropped, 41);
+}
+
+static void too_many_open_ranges_are_counted(void **state)
+{
+    (void)state;
+    begin();
+    attach(5);
+    for (uint64_t id = 1; id <= RANGES_OPEN_MAX + 3; id++)
+        push_range(id, 900, "range");
+    assert_int_equal(counter_get(COUNTER_lost_range), 3);
+    launch(1, 1000); /* deeper than anyone nests */
+    expect_below(only("cudaLaunchKernel"), 5, RANGE_PARENTS_MAX);
+    end_range(RANGES_OPEN_MAX, 1100);
+    push_range(9999, 1200, "again");
+    assert_int_equal(counter_get(COUNTER_lost_range), 3);
+    end_range(9999, 1300);
+    only("again");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(ranges_nest),
+        TEST(a_range_counts_while_its_context_is_there),
+        TEST(ranges_without_a_context_are_the_sessions),
+        TEST(ranges_may_end_in_any_order_and_place),
+        TEST(what_nobody_ends_says_so),
+        TEST(ranges_have_attributes_status_and_events),
+        TEST(too_many_open_ranges_are_counted),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,84 @@
+/* What tests of correlate share: records go in, the spans that come out are kept. */
+#ifndef CUSPAN_TESTS_CORRELATE_HARNESS_H
+#define CUSPAN_TESTS_CORRELATE_HARNESS_H
+
+#include "abi/cupti_abi.h"
+#include "base/accounting/counters.h"
+#include "base/clock.h"
+#include "correlate/correlate.h"
+#include "model/cuda/activities.h"
+#include "model/cuda/calls.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define SPANS_MAX       512
+#define BASE_NS         1700000000000000000ull /* what the times of calls and work are counted from */
+#define SPAN_OF(number) (0x0101010101010101ull * (number))
+#define TEST(name)      cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+struct kept {
+    struct span span;
+    char name[256];
+    struct span_event events[16];
+    struct span_link links[SPAN_LINKS_MAX];
+};
+
+struct kept_device {
+    uint16_t index;
+    char name[64];
+    char label[64];
+};
+
+/* What came out. */
+extern struct kept spans[SPANS_MAX];
+extern uint32_t span_count;
+extern struct kept_device devices[16];
+extern uint32_t device_count;
+
+/* What correlate is made with; for the tests to change before begin(). */
+extern struct settings settings;
+extern struct trace_context parent;
+extern struct correlate *correlate;
+extern uint64_t monotonic_ns;
+
+extern const struct thread_info thread, other_thread, next_thread; /* the last two use the same slot */
+
+const struct span_attr *attr(const struct kept *kept, const char *key);
+int64_t attr_int(const struct kept *kept, const char *key);
+void expect_text(const struct kept *kept, const char *key, const char *want);
+struct kept *only(const char *name);
+void expect_child(const struct kept *child, const struct kept *of);
+uint16_t find_call(enum call_domain domain, const char *name);
+void call_full(enum call_domain domain, const char *name, uint32_t id, uint64_t start, uint64_t end,
+               int32_t result);
+void launch(uint32_t id, uint64_t start);
+uint8_t field(uint16_t kind, const char *key);
+void set_field(struct activity_record *record, const char *key, uint64_t value);
+struct activity_record make(uint16_t kind, uint32_t id, uint64_t start, uint64_t end);
+struct activity_record make_kernel(const char *name, uint32_t id, uint64_t start, uint64_t end);
+void kernel(const char *name, uint32_t id, uint64_t start, uint64_t end);
+void tick_after(uint64_t ms);
+struct correlate_options usual_options(void);
+void begin_before_the_first_tick(const struct correlate_options *options);
+void begin_as(const struct correlate_options *options);
+void begin(void);
+int setup(void **state);
+int teardown(void **state);
+uint64_t later_clock(void);
+void attach_flags(const struct thread_info *on, uint8_t number, uint8_t flags, const char *state);
+void attach(uint8_t number);
+/* `attr`: of type int, named "answer"; 0: none. */
+void say(const struct thread_info *on, enum record_type type, uint64_t id, uint64_t time, const char *name,
+         uint8_t flags, int64_t attr);
+void push_range(uint64_t id, uint64_t time, const char *name);
+void end_range(uint64_t id, uint64_t time);
+void expect_below(const struct kept *span, uint8_t trace, uint64_t parent_id);
+void name_object(enum named_object object, uint64_t handle, const char *text);
+
+#endif
