@@ -27,8 +27,8 @@ bool log_enabled(enum log_level level)
     return (int)level <= atomic_load_explicit(&level_max, memory_order_relaxed);
 }
 
-/* Standard error may be a closed pipe, whose SIGPIPE would kill the host, or a full one, which would block it.
- * A pipe that poll() calls writable has room for a line. */
+/* Standard error may be a closed pipe, whose SIGPIPE would kill the host, or a full one, which would block
+ * it. A pipe that poll() calls writable has room for a line. */
 void log_write(const char *line, size_t bytes)
 {
     struct pollfd ready = {.fd = STDERR_FILENO, .events = POLLOUT};

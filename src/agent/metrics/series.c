@@ -8,18 +8,28 @@
 
 const struct attr_key key_metric_overflow = ATTR_KEY("otel.metric.overflow");
 
+/* Of a GPU: five texts, one of 47 and two of 95 bytes at most, each with 17 bytes beside it. */
+#define SERIES_KEY_BYTES 384
+
+/* The attributes of a series, as bytes that differ where the attributes do. */
+struct series_key {
+    uint32_t used;
+    uint8_t bytes[SERIES_KEY_BYTES];
+};
+
 /* One series of a stream that a view bounds. It keeps its place, so that a cumulative one goes on. */
 struct one_series {
-    uint64_t hash; /* of its attributes */
-    bool is_here;  /* in this export */
+    struct series_key key;
+    bool is_here; /* in this export */
     struct metric_point point;
     struct histogram *histogram; /* what it adds up; NULL: none yet */
 };
 static_assert(sizeof(struct one_series) <= STREAM_SERIES_BYTES, "what streams_bytes counts on");
 
 struct bounded {
-    uint32_t count;
-    struct one_series *items; /* series_max of them; NULL: the stream isn't bounded */
+    uint32_t count;           /* that have a place, beside the last one */
+    uint32_t places;          /* the stream's series_max; 0: the stream isn't bounded */
+    struct one_series *items; /* the last is for the series that have no place: otel.metric.overflow */
 };
 
 struct series {
@@ -38,10 +48,14 @@ enum status series_create(const struct streams *streams, struct series **series)
         for (uint8_t i = 0; i < streams->of[metric].count; i++) {
             const struct stream *stream = &streams->of[metric].streams[i];
             struct bounded *bounded = &made->of[metric][i];
-            if (stream->is_merged && !(bounded->items = calloc(stream->series_max, sizeof *bounded->items))) {
+            if (!stream->is_merged)
+                continue;
+            bounded->items = calloc(stream->series_max, sizeof *bounded->items);
+            if (!bounded->items) {
                 series_destroy(made);
                 return STATUS_NO_MEMORY;
             }
+            bounded->places = stream->series_max;
         }
     *series = made;
     return STATUS_OK;
@@ -51,7 +65,7 @@ void series_destroy(struct series *series)
 {
     for (unsigned i = 0; series && i < METRIC_COUNT * STREAMS_MAX; i++) {
         struct bounded *bounded = &series->of[i / STREAMS_MAX][i % STREAMS_MAX];
-        for (uint32_t at = 0; at < bounded->count; at++)
+        for (uint32_t at = 0; at < bounded->places; at++)
             histogram_destroy(bounded->items[at].histogram);
         free(bounded->items);
     }
@@ -91,42 +105,50 @@ static void drop_keys(const struct stream *stream, struct metric_point *point)
     point->attr_count = kept;
 }
 
-static uint64_t hash_of(uint64_t hash, const void *bytes, size_t count)
+/* False: there is no room. */
+static bool append(struct series_key *key, const void *bytes, size_t count)
 {
-    const uint8_t *at = bytes;
-    for (size_t i = 0; i < count; i++)
-        hash = (hash ^ at[i]) * 1099511628211u;
-    return hash;
+    if (count > sizeof key->bytes - key->used)
+        return false;
+    memcpy(key->bytes + key->used, bytes, count);
+    key->used += (uint32_t)count;
+    return true;
 }
 
-static uint64_t hash_of_attrs(const struct metric_point *point)
+static bool describe(const struct metric_point *point, struct series_key *key)
 {
-    uint64_t hash = 14695981039346656037u;
-    for (uint32_t i = 0; i < point->attr_count; i++) {
+    bool fits = true;
+    key->used = 0;
+    for (uint32_t i = 0; i < point->attr_count && fits; i++) {
         const struct span_attr *attr = &point->attrs[i];
-        hash = hash_of(hash, &attr->key, sizeof attr->key); /* keys are constants */
-        hash = attr->type == ATTR_STRING ? hash_of(hash, attr->s, attr->len)
-                                         : hash_of(hash, &attr->i, sizeof attr->i);
+        bool is_text = attr->type == ATTR_STRING;
+        uint64_t head = is_text ? attr->len : (uint64_t)attr->i;
+        fits = append(key, &attr->key, sizeof attr->key) && /* keys are constants */
+               append(key, &attr->type, sizeof attr->type) && append(key, &head, sizeof head) &&
+               append(key, attr->s, is_text ? attr->len : 0);
     }
-    return hash;
+    return fits;
 }
 
-/* The last place is for the others. */
-static struct one_series *find(const struct stream *stream, struct bounded *bounded,
-                               struct metric_point *point)
+static bool is_same(const struct series_key *a, const struct series_key *b)
 {
-    uint64_t hash = hash_of_attrs(point);
-    uint32_t own = bounded->count < stream->series_max ? bounded->count : stream->series_max - 1;
-    for (uint32_t i = 0; i < own; i++)
-        if (bounded->items[i].hash == hash)
+    return a->used == b->used && memcmp(a->bytes, b->bytes, a->used) == 0;
+}
+
+static struct one_series *find(struct bounded *bounded, struct metric_point *point)
+{
+    struct series_key key;
+    bool fits = describe(point, &key);
+    for (uint32_t i = 0; fits && i < bounded->count; i++)
+        if (is_same(&bounded->items[i].key, &key))
             return &bounded->items[i];
-    if (own == stream->series_max - 1) {
-        point->attrs[0] = (struct span_attr){.key = &key_metric_overflow, .type = ATTR_BOOL, .i = 1};
-        point->attr_count = 1;
+    if (fits && bounded->count < bounded->places - 1) {
+        bounded->items[bounded->count].key = key;
+        return &bounded->items[bounded->count++];
     }
-    if (bounded->count < stream->series_max)
-        bounded->items[bounded->count++].hash = hash;
-    return &bounded->items[own];
+    point->attrs[0] = (struct span_attr){.key = &key_metric_overflow, .type = ATTR_BOOL, .i = 1};
+    point->attr_count = 1;
+    return &bounded->items[bounded->places - 1];
 }
 
 /* False: there is no memory. */
@@ -158,7 +180,7 @@ static void add_up(const struct stream *stream, struct one_series *one, const st
 static void add_bounded(const struct stream *stream, struct bounded *bounded, struct metric_point *point)
 {
     drop_keys(stream, point);
-    struct one_series *one = find(stream, bounded, point);
+    struct one_series *one = find(bounded, point);
     if (one->is_here) {
         add_up(stream, one, point);
         return;
@@ -175,7 +197,7 @@ static void send_bounded(struct series *series, const struct stream *stream, str
                          bool is_delta, struct outputs *outputs)
 {
     uint32_t count = 0;
-    for (uint32_t i = 0; i < bounded->count; i++) {
+    for (uint32_t i = 0; i < bounded->places; i++) {
         if (!bounded->items[i].is_here)
             continue;
         bounded->items[i].is_here = false;

@@ -15,7 +15,7 @@
                               */
 #define STREAM_OTHERS_MAX 64 /* of another metric in such a stream */
 #define STREAM_SERIES_BYTES                                                                                  \
-    384 /* of one, beside its histogram; tests/integration/agent/bounds_test.py has such a view */
+    672 /* of one, without its histogram; tests/integration/agent/bounds_test.py has such a view */
 #define METRIC_NAME_MAX 255
 #define ANY_METRIC_TYPE UINT8_MAX
 

@@ -175,6 +175,45 @@ static void series_beyond_the_limit_are_one(void **state)
     }
 }
 
+/* One text holds what two attributes are made of: a hash of their bytes, one after the other, is the same. */
+static void series_are_told_apart_by_their_attributes(void **state)
+{
+    (void)state;
+    const struct attr_key *second = &key_device;
+    int64_t device = 5;
+    char text[1 + sizeof second + sizeof device] = "a";
+    memcpy(text + 1, &second, sizeof second);
+    memcpy(text + 1 + sizeof second, &device, sizeof device);
+    views[0] = (struct view){.series_max = 10};
+    make(1);
+    add(METRIC_CALLS, "a", device, 1);
+    struct metric_point point = {.i = 2, .attr_count = 1};
+    point.attrs[0] =
+        (struct span_attr){.key = &key_kernel, .type = ATTR_STRING, .s = text, .len = sizeof text};
+    series_add(series, NULL, METRIC_CALLS, false, &point, 1);
+    series_end(series, NULL, METRIC_CALLS, false);
+    assert_int_equal(left_count, 2);
+    assert_int_equal(left[0].point.i, 1);
+    assert_int_equal(left[1].point.i, 2);
+}
+
+/* They would need more room than a series has. */
+static void series_with_very_long_attributes_are_with_the_others(void **state)
+{
+    (void)state;
+    char text[1000];
+    memset(text, 'x', sizeof text - 1);
+    text[sizeof text - 1] = 0;
+    views[0] = (struct view){.series_max = 10};
+    make(1);
+    add(METRIC_CALLS, "a", 0, 1);
+    add(METRIC_CALLS, text, 0, 2);
+    series_end(series, NULL, METRIC_CALLS, false);
+    assert_int_equal(left_count, 2);
+    assert_ptr_equal(left[1].point.attrs[0].key, &key_metric_overflow);
+    assert_int_equal(left[1].point.i, 2);
+}
+
 static void a_limit_of_one_is_all_together(void **state)
 {
     (void)state;
@@ -243,6 +282,8 @@ int main(void)
         cmocka_unit_test_teardown(what_is_the_same_without_an_attribute_is_one, teardown),
         cmocka_unit_test_teardown(sums_add_up_and_gauges_have_the_last_value, teardown),
         cmocka_unit_test_teardown(series_beyond_the_limit_are_one, teardown),
+        cmocka_unit_test_teardown(series_are_told_apart_by_their_attributes, teardown),
+        cmocka_unit_test_teardown(series_with_very_long_attributes_are_with_the_others, teardown),
         cmocka_unit_test_teardown(a_limit_of_one_is_all_together, teardown),
         cmocka_unit_test_teardown(more_series_than_leave_at_once_all_leave, teardown),
         cmocka_unit_test_teardown(a_metric_can_be_two_streams, teardown),
