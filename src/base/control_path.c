@@ -9,8 +9,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-size_t control_places(const char *set, const char *runtime_directory, uid_t user,
-                      char (*places)[CONTROL_PATH_BYTES])
+size_t control_path_list(const char *set, const char *runtime_directory, uid_t user,
+                         char (*places)[CONTROL_PATH_BYTES])
 {
     size_t count = 0;
     if (set && *set) {
@@ -27,7 +27,7 @@ size_t control_places(const char *set, const char *runtime_directory, uid_t user
     return count;
 }
 
-int control_open_folder(const char *path, uid_t owner, bool make)
+int control_path_open_folder(const char *path, uid_t owner, bool make)
 {
     struct stat facts;
     if (make && mkdir(path, 0700) != 0 && errno != EEXIST)
@@ -75,7 +75,7 @@ static int make_socket(struct sockaddr_un *address, int folder, const char *fold
     return socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 }
 
-int control_connect(int folder, const char *folder_path, const char *name)
+int control_path_connect(int folder, const char *folder_path, const char *name)
 {
     struct sockaddr_un address;
     int made = make_socket(&address, folder, folder_path, name);
@@ -85,7 +85,7 @@ int control_connect(int folder, const char *folder_path, const char *name)
 }
 
 /* The file gets the socket's mode, less the process's mask, which is the host's and is left alone. */
-int control_bind(int folder, const char *folder_path, const char *name)
+int control_path_bind(int folder, const char *folder_path, const char *name)
 {
     struct sockaddr_un address;
     int made = make_socket(&address, folder, folder_path, name);

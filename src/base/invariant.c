@@ -17,18 +17,18 @@
 static atomic_bool is_broken;
 static void (*_Atomic on_first)(void);
 
-bool broken_any(void)
+bool invariant_any_failed(void)
 {
     return atomic_load_explicit(&is_broken, memory_order_acquire);
 }
 
-void broken_on(void (*stop)(void))
+void invariant_on_failure(void (*stop)(void))
 {
     atomic_store(&on_first, stop);
 }
 
 #ifdef CUSPAN_BREAKABLE
-bool broken_on_request(const char *file)
+bool invariant_broken_on_request(const char *file)
 {
     static atomic_ulong asked;
     const char *wanted = getenv("CUSPAN_BREAK"), *slash = strrchr(file, '/');
@@ -40,7 +40,7 @@ bool broken_on_request(const char *file)
 }
 #endif
 
-bool broken_invariant(const char *condition, const char *file, int line)
+bool invariant_failed(const char *condition, const char *file, int line)
 {
     counter_add(COUNTER_broken_invariants, 1);
     if (atomic_exchange(&is_broken, true))
@@ -56,8 +56,8 @@ bool broken_invariant(const char *condition, const char *file, int line)
     return false;
 }
 
-void *broken_null(const char *condition, const char *file, int line)
+void *invariant_failed_null(const char *condition, const char *file, int line)
 {
-    broken_invariant(condition, file, line);
+    invariant_failed(condition, file, line);
     return NULL;
 }

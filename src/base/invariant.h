@@ -20,32 +20,32 @@
 /* A library for tests: CUSPAN_BREAK names the file whose invariants don't hold, "pending.c", or "pending.c:9"
  * where the ninth question is the first that is answered so. */
 #ifdef CUSPAN_BREAKABLE
-bool broken_on_request(const char *file);
+bool invariant_broken_on_request(const char *file);
 #else
-#define broken_on_request(file) false
+#define invariant_broken_on_request(file) false
 #endif
 
 #define INVARIANT(condition)                                                                                 \
-    (__builtin_expect((condition) && !broken_on_request(__FILE_NAME__), 1) ||                                \
-     broken_invariant(#condition, __FILE_NAME__, __LINE__))
+    (__builtin_expect((condition) && !invariant_broken_on_request(__FILE_NAME__), 1) ||                      \
+     invariant_failed(#condition, __FILE_NAME__, __LINE__))
 
 /* Returns NULL from a function that is called for each record: as its last call, so that the question costs
  * it no registers (INVARIANT made ring_peek 10 instructions longer). */
 #define INVARIANT_OR_NULL(condition)                                                                         \
     do {                                                                                                     \
-        if (__builtin_expect(!(condition) || broken_on_request(__FILE_NAME__), 0))                           \
-            return broken_null(#condition, __FILE_NAME__, __LINE__);                                         \
+        if (__builtin_expect(!(condition) || invariant_broken_on_request(__FILE_NAME__), 0))                 \
+            return invariant_failed_null(#condition, __FILE_NAME__, __LINE__);                               \
     } while (0)
 
 /* Any thread. They return false and NULL. */
-bool broken_invariant(const char *condition, const char *file, int line) __attribute__((cold));
-void *broken_null(const char *condition, const char *file, int line) __attribute__((cold));
+bool invariant_failed(const char *condition, const char *file, int line) __attribute__((cold));
+void *invariant_failed_null(const char *condition, const char *file, int line) __attribute__((cold));
 
 /* Whether one was: from then on nothing new may be begun. */
-bool broken_any(void);
+bool invariant_any_failed(void);
 
 /* Called with the first one, on whatever thread it happens: makes callbacks on the host's threads return at
  * once. */
-void broken_on(void (*stop)(void));
+void invariant_on_failure(void (*stop)(void));
 
 #endif

@@ -45,7 +45,7 @@ static uint64_t released_since_ns;
 
 static void note_release(void)
 {
-    wake_suspend();
+    sleep_control_suspend();
     released_since_ns = clock_monotonic_ns();
     due.resume_ns = released_since_ns + settings->cupti.others_retry_ms * NS_PER_MS;
     counter_add(COUNTER_releases, 1);
@@ -95,27 +95,27 @@ bool capture_is_on(void)
 
 bool capture_is_tracing(void)
 {
-    return wake_is_tracing();
+    return sleep_control_is_tracing();
 }
 
 bool capture_begin_tracing(void)
 {
-    return wake_begin_tracing();
+    return sleep_control_begin_tracing();
 }
 
 bool capture_end_tracing(void)
 {
-    return wake_end_tracing();
+    return sleep_control_end_tracing();
 }
 
 bool capture_is_ending(void)
 {
-    return wake_is_ending();
+    return sleep_control_is_ending();
 }
 
 void capture_set_ending(uint32_t wait_ms)
 {
-    wake_set_ending(wait_ms);
+    sleep_control_set_ending(wait_ms);
 }
 
 uint32_t capture_calls_under_way(void)
@@ -125,12 +125,12 @@ uint32_t capture_calls_under_way(void)
 
 bool capture_slept_at(uint64_t time_ns)
 {
-    return wake_slept_at(time_ns);
+    return sleep_control_slept_at(time_ns);
 }
 
 void capture_set_session(bool is_sampled)
 {
-    wake_set_session(is_sampled);
+    sleep_control_set_session(is_sampled);
 }
 
 bool capture_expects_calls(const struct settings *wanted)
@@ -172,12 +172,12 @@ static void begin_released(const struct error *why)
     note_release();
 }
 
-enum status capture_start(const struct settings *frozen, const char *own_folder, bool by_program,
+enum status capture_start(const struct settings *frozen, const char *self_env_folder, bool by_program,
                           struct capture_info *info, struct error *err)
 {
     settings = frozen;
-    const char *guests = others_cupti_path();
-    enum status status = cupti_load(guests ? guests : settings->cupti.library, own_folder, &cupti, err);
+    const char *guests = other_tools_cupti_path();
+    enum status status = cupti_load(guests ? guests : settings->cupti.library, self_env_folder, &cupti, err);
     if (status == STATUS_OK)
         status = take_memory(err);
     if (status != STATUS_OK)
@@ -186,16 +186,16 @@ enum status capture_start(const struct settings *frozen, const char *own_folder,
     clock_init();
     gpu_counters_start(settings, &cupti);
     pm_sampling_start(settings, &cupti);
-    others_join(settings, cupti.path);
-    status = switches_on(&cupti, settings, wake_is_foreseen(settings, by_program), err);
+    other_tools_join(settings, cupti.path);
+    status = switches_on(&cupti, settings, sleep_control_is_foreseen(settings, by_program), err);
     bool waits = status != STATUS_OK && switches_are_held() && settings->cupti.others == OTHERS_GIVE_WAY;
     if (status != STATUS_OK && !waits) {
-        others_leave();
+        other_tools_leave();
         return status;
     }
-    broken_on(fall_silent);
+    invariant_on_failure(fall_silent);
     describe(info);
-    wake_start(settings, cupti.replay_clock != NULL);
+    sleep_control_start(settings, cupti.replay_clock != NULL);
     if (waits)
         begin_released(err);
     return STATUS_OK;
@@ -313,13 +313,14 @@ static uint64_t buffers_taken;
 
 void capture_watch_buffers(uint32_t waiting)
 {
-    static struct silence silence;
+    static struct buffer_stall buffer_stall;
     uint64_t events =
         counter_get(COUNTER_buffers_lent) + counter_get(COUNTER_buffers_refused) + buffers_taken;
     uint64_t lent = counter_get(COUNTER_buffers_lent) - buffers_taken;
     uint64_t room = lent * (settings->cupti.host_buffer_bytes / RECORD_BYTES_MIN);
     uint64_t room_max = settings->correlation.pending_max / 4; /* more can't wait for long */
-    if (!silence_look(&silence, events, flush_count, waiting, (uint32_t)(room < room_max ? room : room_max)))
+    if (!buffer_stall_check(&buffer_stall, events, flush_count, waiting,
+                            (uint32_t)(room < room_max ? room : room_max)))
         return;
     counter_add(COUNTER_silences, 1);
     log_warn(
@@ -369,12 +370,12 @@ void capture_service(uint64_t now_ns)
     switches_follow();
     gpu_counters_service(now_ns);
     pm_sampling_follow(atomic_load(&mode_now) == MODE_ON);
-    bool has_fallen_asleep = wake_service();
+    bool has_fallen_asleep = sleep_control_service();
     bool hurry = atomic_exchange_explicit(&callbacks_signals.flush_soon, false, memory_order_relaxed) ||
                  has_fallen_asleep;
     if (now_ns >= due.flush_ns || hurry) {
         uint64_t interval_ns = settings->cupti.flush_interval_ms * NS_PER_MS;
-        if (others_are_recording() && interval_ns < GUEST_FLUSH_INTERVAL_NS)
+        if (other_tools_are_recording() && interval_ns < GUEST_FLUSH_INTERVAL_NS)
             interval_ns = GUEST_FLUSH_INTERVAL_NS;
         switches_flush(false);
         flush_count++;
@@ -427,7 +428,7 @@ bool capture_quiet(bool at_once)
         threads_visit(find_open_call, &has_open_calls);
     if (has_open_calls)
         return false;
-    wake_suspend();
+    sleep_control_suspend();
     switches_quiet();
     if (is_on)
         threads_visit(count_open_calls, NULL);
@@ -457,7 +458,7 @@ bool capture_may_resume(uint64_t now_ns)
     if (!retry_ns || settings->cupti.others != OTHERS_GIVE_WAY || now_ns < due.resume_ns)
         return false;
     due.resume_ns = now_ns + retry_ns;
-    return others_take_back(retry_ns);
+    return other_tools_take_back(retry_ns);
 }
 
 enum status capture_resume(struct error *err)
@@ -470,7 +471,7 @@ enum status capture_resume(struct error *err)
         return status;
     gpu_counters_start(settings, &cupti);
     pm_sampling_start(settings, &cupti);
-    wake_resume();
+    sleep_control_resume();
     atomic_store(&is_released, false);
     counter_add(COUNTER_released_ns, clock_monotonic_ns() - released_since_ns);
     return STATUS_OK;
@@ -478,7 +479,7 @@ enum status capture_resume(struct error *err)
 
 void capture_set_on_guest(void (*on_guest)(void))
 {
-    others_on_guest = on_guest;
+    other_tools_on_guest = on_guest;
 }
 
 /* --- stopping
@@ -496,9 +497,9 @@ void capture_flush_all(void)
         switches_flush(true);
 }
 
-const char *capture_take_trouble(void)
+const char *capture_take_error(void)
 {
-    return switches_take_trouble();
+    return switches_take_error();
 }
 
 uint32_t capture_buffers_lent(void)
@@ -545,21 +546,21 @@ void capture_stop(void)
 {
     if (atomic_load(&is_released))
         counter_add(COUNTER_released_ns, clock_monotonic_ns() - released_since_ns);
-    wake_finish();
+    sleep_control_finish();
     gpu_counters_stop(true);
     pm_sampling_stop(true);
     uint8_t mode = atomic_exchange(&mode_now, MODE_OFF);
     was_on = mode == MODE_ON || mode == MODE_ENDING;
     if (!atomic_load(&is_abandoned) && !capture_failure())
         switches_off();
-    others_leave();
+    other_tools_leave();
 }
 
 void capture_abandon(void)
 {
     atomic_store(&is_abandoned, true);
-    others_leave();
-    wake_stop();
+    other_tools_leave();
+    sleep_control_stop();
     atomic_store(&mode_now, MODE_OFF);
 }
 

@@ -51,11 +51,12 @@ bool capture_expects_calls(const struct settings *settings);
 /* Whether, by the settings, every execution of a CUDA graph should have one record. */
 bool capture_expects_graphs(const struct settings *settings);
 
-/* Loads CUPTI, subscribes and switches on what the settings ask for. `own_folder` is where libcuspan.so lies.
- * On failure nothing is left switched on, and the error says in one line why and what to do. The memory taken
- * stays. `by_program`: it is started by the program, or for a request of it, so that it may be stopped again.
+/* Loads CUPTI, subscribes and switches on what the settings ask for. `self_env_folder` is where libcuspan.so
+ * lies. On failure nothing is left switched on, and the error says in one line why and what to do. The memory
+ * taken stays. `by_program`: it is started by the program, or for a request of it, so that it may be stopped
+ * again.
  */
-enum status capture_start(const struct settings *settings, const char *own_folder, bool by_program,
+enum status capture_start(const struct settings *settings, const char *self_env_folder, bool by_program,
                           struct capture_info *info, struct error *err) MUST_CHECK;
 
 /* Hands over what has been captured since the last time: first the calls, then the activity of buffers that
@@ -133,7 +134,7 @@ void capture_end(void);
 
 /* Why CUPTI has refused one of the three above since this was last asked, and how many buffers it has. NULL:
  * it has not. */
-const char *capture_take_trouble(void);
+const char *capture_take_error(void);
 uint32_t capture_buffers_lent(void);
 
 /* In a forked child: no CUPTI call is ever made again in this process. Async-signal-safe. */

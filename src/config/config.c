@@ -140,7 +140,7 @@ enum status config_load(const struct config_input *in, struct settings *out, str
         return status;
     status = read_all(in, out, report);
     if (status == STATUS_OK && report->errors == 0)
-        status = check_settings(out, report);
+        status = consistency_check(out, report);
     if (status == STATUS_OK && report->errors > 0)
         status = STATUS_INVALID;
     if (status != STATUS_OK)

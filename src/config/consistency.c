@@ -175,7 +175,7 @@ static void look_at(struct name_search *search, const char *name)
     if (search->is_found)
         return;
     search->is_found = filter_passes(&search->only, name, NULL);
-    nearest_offer(&search->nearest, name);
+    suggest_offer(&search->nearest, name);
 }
 
 static void look_at_calls(struct name_search *search)
@@ -208,7 +208,7 @@ static void check_patterns(const struct pattern_list *list, const char *key,
     unsigned unknown = 0;
     for (size_t i = 0; i < list->count && unknown < UNKNOWN_NAMES_MAX; i++) {
         struct name_search search = {.only.allow = {1, &list->patterns[i]}};
-        nearest_init(&search.nearest, list->patterns[i]);
+        suggest_init(&search.nearest, list->patterns[i]);
         look(&search);
         if (search.is_found)
             continue;
@@ -274,7 +274,7 @@ static void check_counters(const struct settings *settings, struct config_report
             report->source);
 }
 
-enum status check_settings(struct settings *settings, struct config_report *report)
+enum status consistency_check(struct settings *settings, struct config_report *report)
 {
     enum status status = make_streams(settings, report); /* which need memory */
     if (status == STATUS_OK)

@@ -5,6 +5,6 @@
 #include "config/problems.h"
 #include "model/settings.h"
 
-enum status check_settings(struct settings *settings, struct config_report *report) MUST_CHECK;
+enum status consistency_check(struct settings *settings, struct config_report *report) MUST_CHECK;
 
 #endif

@@ -165,7 +165,7 @@ static void print_string(const char *text, FILE *out)
 static void print_endpoint(const char *url, FILE *out)
 {
     char shown[1024];
-    print_string(shown_url(shown, sizeof shown, url), out);
+    print_string(sanitize_url(shown, sizeof shown, url), out);
     if (strcmp(shown, url) != 0)
         fputs(" (without what may be secret in it)", out);
 }

@@ -31,12 +31,12 @@ static size_t distance(const char *a, size_t a_length, const char *b, size_t b_l
     return last[b_length];
 }
 
-void nearest_init(struct nearest *nearest, const char *word)
+void suggest_init(struct nearest *nearest, const char *word)
 {
     *nearest = (struct nearest){.word = word};
 }
 
-void nearest_offer(struct nearest *nearest, const char *candidate)
+void suggest_offer(struct nearest *nearest, const char *candidate)
 {
     if (strcmp(nearest->word, candidate) == 0)
         return;

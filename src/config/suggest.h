@@ -13,8 +13,8 @@ struct nearest {
     size_t best_distance;
 };
 
-void nearest_init(struct nearest *nearest, const char *word);
+void suggest_init(struct nearest *nearest, const char *word);
 /* The first of several equally near ones stays. The word itself is never suggested. */
-void nearest_offer(struct nearest *nearest, const char *candidate);
+void suggest_offer(struct nearest *nearest, const char *candidate);
 
 #endif

@@ -22,11 +22,12 @@ static enum status create_tables(struct correlate *c, const struct settings *set
     struct figures_options figures = {.has_metrics = settings->metrics.is_on,
                                       .streams = settings->metrics.streams,
                                       .exemplars = settings->metrics.exemplar_filter};
-    bool is_created =
-        pending_create(settings->correlation.pending_max, &c->pending) == STATUS_OK &&
-        graphs_create(settings_have_graph_nodes(settings), &c->graphs) == STATUS_OK &&
-        figures_create(&figures, &c->figures) == STATUS_OK && shared_create(&c->shared) == STATUS_OK &&
-        names_create(NAMES_BYTES, &c->names) == STATUS_OK && objects_create(&c->objects) == STATUS_OK;
+    bool is_created = pending_create(settings->correlation.pending_max, &c->pending) == STATUS_OK &&
+                      graphs_create(settings_have_graph_nodes(settings), &c->graphs) == STATUS_OK &&
+                      program_stats_create(&figures, &c->figures) == STATUS_OK &&
+                      span_shared_create(&c->shared) == STATUS_OK &&
+                      kernel_names_create(NAMES_BYTES, &c->names) == STATUS_OK &&
+                      named_objects_create(&c->objects) == STATUS_OK;
     return is_created ? STATUS_OK : STATUS_NO_MEMORY;
 }
 
@@ -34,10 +35,10 @@ static void destroy_tables(struct correlate *c)
 {
     pending_destroy(c->pending);
     graphs_destroy(c->graphs);
-    figures_destroy(c->figures);
-    shared_destroy(c->shared);
-    names_destroy(c->names);
-    objects_destroy(c->objects);
+    program_stats_destroy(c->figures);
+    span_shared_destroy(c->shared);
+    kernel_names_destroy(c->names);
+    named_objects_destroy(c->objects);
     devices_deinit(&c->devices);
 }
 
@@ -130,8 +131,8 @@ void correlate_activity(struct correlate *c, const struct activity_record *activ
 void correlate_tick(struct correlate *c, uint64_t now_ns)
 {
     c->now_ns = now_ns;
-    names_begin_round(c->names);
-    c->figures_are_on = figures_tick(c->figures, now_ns);
+    kernel_names_begin_round(c->names);
+    c->figures_are_on = program_stats_tick(c->figures, now_ns);
     if (now_ns < c->next_sweep_ns)
         return;
     c->next_sweep_ns = now_ns + SWEEP_INTERVAL_NS;
@@ -180,14 +181,14 @@ void correlate_finish(struct correlate *c)
     counting_finish(c);
 }
 
-struct figures *correlate_figures(struct correlate *c)
+struct live_stats *correlate_figures(struct correlate *c)
 {
-    return figures_read(c->figures);
+    return program_stats_read(c->figures);
 }
 
 void correlate_begin_interval(struct correlate *c, bool is_delta)
 {
-    figures_begin_interval(c->figures, is_delta);
+    program_stats_begin_interval(c->figures, is_delta);
 }
 
 const char *correlate_device_id(const struct correlate *c, uint32_t device)
@@ -195,10 +196,10 @@ const char *correlate_device_id(const struct correlate *c, uint32_t device)
     return c->devices.ids[device];
 }
 
-void correlate_look(struct correlate *c, uint64_t now_ns, struct figures_view *view)
+void correlate_look(struct correlate *c, uint64_t now_ns, struct live_stats_view *view)
 {
-    figures_look(c->figures, &c->devices, view);
-    figures_lease(c->figures, now_ns, now_ns + LEASE_NS);
+    program_stats_look(c->figures, &c->devices, view);
+    program_stats_lease(c->figures, now_ns, now_ns + LEASE_NS);
     c->figures_are_on = true;
 }
 

@@ -33,7 +33,7 @@ struct correlate_options {
     bool expects_graphs;                /* every graph launch should have its record; else none is missed */
     bool (*slept_at)(
         uint64_t time_ns); /* GPU work of then may be without a call, and isn't wanted; NULL: never */
-    void (*take_own)(struct own_figures *); /* what cuspan itself takes; NULL: no session says it */
+    void (*take_own)(struct agent_overhead *); /* what cuspan itself takes; NULL: no session says it */
     bool expects_devices; /* each device is described; else its work doesn't wait for that */
     struct correlate_sink sink;
 };
@@ -88,11 +88,11 @@ void correlate_finish(struct correlate *correlate);
 
 /* What the program has done so far, for who looks. It is counted from the first look on, and for 10 s after
  * the last, unless metrics have it counted always. */
-void correlate_look(struct correlate *correlate, uint64_t now_monotonic_ns, struct figures_view *view);
+void correlate_look(struct correlate *correlate, uint64_t now_monotonic_ns, struct live_stats_view *view);
 
 /* The same for metrics, complete; valid until the next record. An interval of metrics begins: exemplars are
  * of one, and where they are delta histograms are, too. */
-struct figures *correlate_figures(struct correlate *correlate);
+struct live_stats *correlate_figures(struct correlate *correlate);
 void correlate_begin_interval(struct correlate *correlate, bool is_delta);
 /* hw.id of a device below DEVICES_MAX; "" where unknown. */
 const char *correlate_device_id(const struct correlate *correlate, uint32_t device);

@@ -32,12 +32,12 @@ struct correlate {
 
     struct pending_table *pending;
     struct graphs *graphs;
-    struct figures_store *figures;
+    struct program_stats *figures;
     bool figures_are_on; /* as of the last round */
     struct attribute_plan plan;
     struct shared_table *shared;
-    struct names *names;
-    struct objects *objects;
+    struct kernel_names *names;
+    struct named_objects *objects;
     struct devices devices;
     struct context_errors context_errors;
 

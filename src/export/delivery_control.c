@@ -4,7 +4,7 @@
 
 #include <errno.h>
 
-void control_init(struct control *control)
+void delivery_control_init(struct delivery_control *control)
 {
     pthread_condattr_t attributes;
     pthread_condattr_init(&attributes);
@@ -16,13 +16,13 @@ void control_init(struct control *control)
     atomic_init(&control->aborted, false);
 }
 
-void control_deinit(struct control *control)
+void delivery_control_deinit(struct delivery_control *control)
 {
     pthread_cond_destroy(&control->changed);
     pthread_mutex_destroy(&control->lock);
 }
 
-void control_stop(struct control *control, uint64_t stop_at_ns)
+void delivery_control_stop(struct delivery_control *control, uint64_t stop_at_ns)
 {
     pthread_mutex_lock(&control->lock);
     atomic_store_explicit(&control->stop_at_ns, stop_at_ns, memory_order_release);
@@ -30,7 +30,7 @@ void control_stop(struct control *control, uint64_t stop_at_ns)
     pthread_mutex_unlock(&control->lock);
 }
 
-void control_abort(struct control *control)
+void delivery_control_abort(struct delivery_control *control)
 {
     pthread_mutex_lock(&control->lock);
     atomic_store_explicit(&control->aborted, true, memory_order_release);
@@ -38,7 +38,7 @@ void control_abort(struct control *control)
     pthread_mutex_unlock(&control->lock);
 }
 
-bool control_wait_locked(struct control *control, uint64_t until_ns)
+bool delivery_control_wait_locked(struct delivery_control *control, uint64_t until_ns)
 {
     if (until_ns == NEVER_NS) {
         pthread_cond_wait(&control->changed, &control->lock);
@@ -51,13 +51,13 @@ bool control_wait_locked(struct control *control, uint64_t until_ns)
     return pthread_cond_timedwait(&control->changed, &control->lock, &until) != ETIMEDOUT;
 }
 
-void control_sleep(struct control *control, uint64_t until_ns)
+void delivery_control_sleep(struct delivery_control *control, uint64_t until_ns)
 {
-    uint64_t stop_at_ns = control_stop_at_ns(control);
+    uint64_t stop_at_ns = delivery_control_stop_at_ns(control);
     pthread_mutex_lock(&control->lock);
     /* New batches signal the same condition: those don't shorten a pause. */
-    while (!control_aborted(control) && control_stop_at_ns(control) == stop_at_ns)
-        if (!control_wait_locked(control, until_ns))
+    while (!delivery_control_aborted(control) && delivery_control_stop_at_ns(control) == stop_at_ns)
+        if (!delivery_control_wait_locked(control, until_ns))
             break;
     pthread_mutex_unlock(&control->lock);
 }

@@ -25,8 +25,8 @@
 #define STACK_BYTES   (512 * 1024) /* the default is the host's limit, perhaps 8 MiB or more */
 
 struct exporter {
-    struct control control; /* its lock guards what follows */
-    struct batch *first;    /* the queue */
+    struct delivery_control control; /* its lock guards what follows */
+    struct batch *first;             /* the queue */
     struct batch **last;
     struct batch *current; /* the thread's */
     uint32_t queued_spans;
@@ -65,8 +65,8 @@ static struct batch *next_batch(struct exporter *exporter)
 {
     struct batch *batch = NULL;
     pthread_mutex_lock(&exporter->control.lock);
-    while (!exporter->first && control_stop_at_ns(&exporter->control) == NEVER_NS)
-        control_wait_locked(&exporter->control, NEVER_NS);
+    while (!exporter->first && delivery_control_stop_at_ns(&exporter->control) == NEVER_NS)
+        delivery_control_wait_locked(&exporter->control, NEVER_NS);
     if (exporter->first && !exporter->abandoned)
         batch = pop_locked(exporter);
     pthread_mutex_unlock(&exporter->control.lock);
@@ -78,9 +78,9 @@ static void count(const struct exporter *exporter, const struct delivery *delive
     if (delivery->accepted)
         counter_add(COUNTER_batches_sent, 1);
     if (delivery->accepted)
-        trouble_clear(exporter->number);
+        last_error_clear(exporter->number);
     else if (delivery->lost && delivery->reason == COUNTER_lost_output)
-        trouble_note(exporter->number, "%s can't be written", exporter->name);
+        last_error_note(exporter->number, "%s can't be written", exporter->name);
     counter_output_delivered(exporter->number, delivery->delivered);
     if (delivery->lost > 0)
         counter_output_lost(exporter->number, delivery->reason, delivery->lost);
@@ -106,7 +106,7 @@ static void *run(void *argument)
 {
     struct exporter *exporter = argument;
     pthread_setname_np(pthread_self(), "cuspan/sender");
-    own_cpu_begin(OWN_SENDER);
+    cpu_time_start(OWN_SENDER);
     if (exporter->output->open)
         exporter->output->open(exporter->output);
     for (struct batch *batch; (batch = next_batch(exporter));) {
@@ -126,7 +126,7 @@ static void *run(void *argument)
 
 static enum status start_thread(struct exporter *exporter)
 {
-    return own_thread_start(&exporter->thread, STACK_BYTES, run, exporter) ? STATUS_UNAVAILABLE : STATUS_OK;
+    return agent_thread_start(&exporter->thread, STACK_BYTES, run, exporter) ? STATUS_UNAVAILABLE : STATUS_OK;
 }
 
 static enum status create_output(struct exporter *exporter, const struct output_settings *settings,
@@ -138,10 +138,10 @@ static enum status create_output(struct exporter *exporter, const struct output_
     case EXPORTER_FILE:
     case EXPORTER_CONSOLE:
         snprintf(exporter->name, sizeof exporter->name, "%s", path ? path : "standard output");
-        return file_create(path, &exporter->control, &exporter->output);
+        return file_output_create(path, &exporter->control, &exporter->output);
     case EXPORTER_OTLP_HTTP:
     case EXPORTER_OTLP_GRPC:
-        shown_url(exporter->name, sizeof exporter->name, wanted->endpoint);
+        sanitize_url(exporter->name, sizeof exporter->name, wanted->endpoint);
         return (settings->spool_directory ? spool_create : sender_create)(
             settings, environment, &exporter->control, &exporter->output);
     }
@@ -154,7 +154,7 @@ enum status exporter_create(const struct output_settings *settings,
     struct exporter *made = calloc(1, sizeof *made);
     if (!made)
         return STATUS_NO_MEMORY;
-    control_init(&made->control);
+    delivery_control_init(&made->control);
     made->last = &made->first;
     made->number = environment->output;
     made->operations = environment->operations;
@@ -165,7 +165,7 @@ enum status exporter_create(const struct output_settings *settings,
     if (status != STATUS_OK) {
         if (made->output)
             made->output->destroy(made->output);
-        control_deinit(&made->control);
+        delivery_control_deinit(&made->control);
         free(made);
         return status;
     }
@@ -266,7 +266,7 @@ enum status exporter_wait(struct exporter *exporter, uint64_t submitted, uint64_
     bool in_time = clock_monotonic_ns() < deadline_ns; /* else it only looks */
     pthread_mutex_lock(&exporter->control.lock);
     while (exporter->finished < submitted && in_time)
-        in_time = control_wait_locked(&exporter->control, deadline_ns);
+        in_time = delivery_control_wait_locked(&exporter->control, deadline_ns);
     bool done = exporter->finished >= submitted;
     pthread_mutex_unlock(&exporter->control.lock);
     if (done && exporter->output->settle)
@@ -284,7 +284,7 @@ static bool wait_for_exit(struct exporter *exporter, uint64_t until_ns)
     bool in_time = true;
     pthread_mutex_lock(&exporter->control.lock);
     while (!exporter->exited && in_time)
-        in_time = control_wait_locked(&exporter->control, until_ns);
+        in_time = delivery_control_wait_locked(&exporter->control, until_ns);
     bool exited = exporter->exited;
     pthread_mutex_unlock(&exporter->control.lock);
     return exited;
@@ -307,7 +307,7 @@ static bool abandon(struct exporter *exporter)
 
 static void abort_delivery(struct exporter *exporter)
 {
-    control_abort(&exporter->control);
+    delivery_control_abort(&exporter->control);
     if (exporter->output->wake)
         exporter->output->wake(exporter->output);
 }
@@ -319,7 +319,7 @@ static bool end(struct exporter *exporter, uint64_t until_ns)
         return false;
     pthread_join(exporter->thread, NULL);
     exporter->output->destroy(exporter->output);
-    control_deinit(&exporter->control);
+    delivery_control_deinit(&exporter->control);
     free(exporter);
     return true;
 }
@@ -331,7 +331,7 @@ bool exporters_destroy(struct exporter *const *exporters, size_t count, uint64_t
     bool all_ended = true;
     for (size_t i = 0; i < count; i++)
         if (exporters[i])
-            control_stop(&exporters[i]->control, deadline_ns);
+            delivery_control_stop(&exporters[i]->control, deadline_ns);
     for (size_t i = 0; i < count; i++)
         if (exporters[i] && !wait_for_exit(exporters[i], deadline_ns))
             abort_delivery(exporters[i]);

@@ -38,7 +38,7 @@ void exporter_submit(struct exporter *exporter, struct batch *batch);
 
 /* Why deliveries failed while the process was ending: said then by whoever says what was lost, in the same
  * line. NULL: no such failure. Static storage. */
-const char *exporter_final_trouble(void);
+const char *exporter_final_error(void);
 
 /* Room left in the queue, in spans. */
 uint32_t exporter_room(struct exporter *exporter);

@@ -22,10 +22,10 @@
 
 struct file {
     struct output output;
-    struct control *control;
-    char *path;       /* NULL: standard output */
-    struct own_fd fd; /* none: not open (yet) */
-    bool mid_line;    /* the last write stopped within a line: end it before the next */
+    struct delivery_control *control;
+    char *path;           /* NULL: standard output */
+    struct guarded_fd fd; /* none: not open (yet) */
+    bool mid_line;        /* the last write stopped within a line: end it before the next */
     bool told;
 };
 
@@ -56,7 +56,7 @@ static void forget(struct file *file)
 {
     if (file->path && file->fd.number >= 0)
         atomic_fetch_sub(&descriptors_open, 1);
-    own_fd_close(&file->fd);
+    guarded_fd_close(&file->fd);
 }
 
 /* A host that closes all descriptors may by now have a file of its own under our number. Standard output is
@@ -65,7 +65,7 @@ static bool is_still_open(struct file *file)
 {
     if (file->fd.number < 0)
         return false;
-    if (!file->path || own_fd_is_ours(&file->fd))
+    if (!file->path || guarded_fd_is_ours(&file->fd))
         return true;
     forget(file);
     return false;
@@ -80,7 +80,7 @@ static bool ensure_open(struct file *file)
         return true;
     }
     const char *problem;
-    file->fd = own_fd_of(files_open_append(file->path, &problem));
+    file->fd = guarded_fd_of(files_open_append(file->path, &problem));
     if (file->fd.number >= 0) {
         atomic_fetch_add(&descriptors_open, 1);
         return true;
@@ -98,7 +98,8 @@ static void file_open(struct output *output)
 static bool wait_writable(struct file *file)
 {
     struct pollfd pollfd = {.fd = file->fd.number, .events = POLLOUT};
-    while (!control_aborted(file->control) && clock_monotonic_ns() < control_stop_at_ns(file->control))
+    while (!delivery_control_aborted(file->control) &&
+           clock_monotonic_ns() < delivery_control_stop_at_ns(file->control))
         if (poll(&pollfd, 1, POLL_INTERVAL_MS) > 0)
             return true;
     errno = EAGAIN;
@@ -153,7 +154,8 @@ static bool write_line(struct file *file, const struct batch *batch)
 
 static void lose(struct file *file, const struct batch *batch, struct delivery *delivery)
 {
-    bool late = control_aborted(file->control) || clock_monotonic_ns() >= control_stop_at_ns(file->control);
+    bool late = delivery_control_aborted(file->control) ||
+                clock_monotonic_ns() >= delivery_control_stop_at_ns(file->control);
     delivery->lost = batch->spans;
     delivery->reason = late ? COUNTER_lost_deadline : COUNTER_lost_output;
     snprintf(delivery->error, sizeof delivery->error, "%s", late ? "deadline" : "output");
@@ -165,7 +167,7 @@ static void file_deliver(struct output *output, struct batch *batch, struct deli
     errno = EINVAL;
     delivery->began_ns = clock_monotonic_ns();
     /* A regular file is done in no time, so it is tried even past the deadline, unless the abort has come. */
-    if (batch->format != BATCH_JSON || control_aborted(file->control) || !ensure_open(file)) {
+    if (batch->format != BATCH_JSON || delivery_control_aborted(file->control) || !ensure_open(file)) {
         lose(file, batch, delivery);
         return;
     }
@@ -191,7 +193,7 @@ static void file_destroy(struct output *output)
     free(file);
 }
 
-enum status file_create(const char *path, struct control *control, struct output **output)
+enum status file_output_create(const char *path, struct delivery_control *control, struct output **output)
 {
     struct file *file = calloc(1, sizeof *file);
     if (!file)

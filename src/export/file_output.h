@@ -10,7 +10,8 @@
 
 /* `path` is copied; NULL: standard output. The file is opened on the exporter's thread, created 0600 and
  * appended to. NO_MEMORY only. */
-enum status file_create(const char *path, struct control *control, struct output **output) MUST_CHECK;
+enum status file_output_create(const char *path, struct delivery_control *control,
+                               struct output **output) MUST_CHECK;
 
 /* Of all files, those that are open now. Any thread. */
 uint32_t file_descriptors_open(void);

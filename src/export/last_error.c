@@ -11,7 +11,7 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static char troubles[OUTPUT_NUMBERS][TROUBLE_BYTES];
 
-void trouble_note(unsigned output, const char *format, ...)
+void last_error_note(unsigned output, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
@@ -21,14 +21,14 @@ void trouble_note(unsigned output, const char *format, ...)
     va_end(arguments);
 }
 
-void trouble_clear(unsigned output)
+void last_error_clear(unsigned output)
 {
     pthread_mutex_lock(&lock);
     troubles[output][0] = 0;
     pthread_mutex_unlock(&lock);
 }
 
-bool trouble_get(unsigned output, char *text, size_t size)
+bool last_error_get(unsigned output, char *text, size_t size)
 {
     pthread_mutex_lock(&lock);
     int length = snprintf(text, size, "%s", troubles[output]);

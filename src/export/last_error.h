@@ -10,10 +10,10 @@
 #include <stddef.h>
 
 /* On the output's own thread. */
-void trouble_note(unsigned output, const char *format, ...) PRINTF_LIKE(2, 3);
-void trouble_clear(unsigned output);
+void last_error_note(unsigned output, const char *format, ...) PRINTF_LIKE(2, 3);
+void last_error_clear(unsigned output);
 
 /* False: none. Any thread of ours. */
-bool trouble_get(unsigned output, char *text, size_t size);
+bool last_error_get(unsigned output, char *text, size_t size);
 
 #endif

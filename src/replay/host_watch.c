@@ -10,22 +10,22 @@ static cuspan_replay_watch_fn *watch;
 static bool is_forked_child;
 static _Thread_local bool is_host_thread, is_inside;
 
-void watch_init(void)
+void host_watch_init(void)
 {
     watch = (cuspan_replay_watch_fn *)dlsym(RTLD_DEFAULT, "cuspan_replay_watch");
 }
 
-void watch_host_thread(void)
+void host_watch_host_thread(void)
 {
     is_host_thread = true;
 }
 
-void watch_forked_child(void)
+void host_watch_forked_child(void)
 {
     is_forked_child = true;
 }
 
-void watch_begin(const char *what)
+void host_watch_begin(const char *what)
 {
     if (!watch || !is_host_thread)
         return;
@@ -33,7 +33,7 @@ void watch_begin(const char *what)
     watch(REPLAY_WATCH_BEGIN, what);
 }
 
-void watch_end(void)
+void host_watch_end(void)
 {
     if (!is_inside)
         return;
@@ -41,7 +41,7 @@ void watch_end(void)
     is_inside = false;
 }
 
-void watch_cupti(const char *function)
+void host_watch_cupti(const char *function)
 {
     if (is_inside || (watch && is_forked_child))
         watch(REPLAY_WATCH_CUPTI, function);

@@ -4,15 +4,15 @@
 #define CUSPAN_REPLAY_WATCH_H
 
 /* Looks for the host's function. */
-void watch_init(void);
+void host_watch_init(void);
 /* This thread is one of the host's from here on. */
-void watch_host_thread(void);
+void host_watch_host_thread(void);
 /* Around each call into the agent; `what` is a static string. */
-void watch_begin(const char *what);
-void watch_end(void);
+void host_watch_begin(const char *what);
+void host_watch_end(void);
 /* From here on each call of the agent's is told, for there must be none at all. */
-void watch_forked_child(void);
+void host_watch_forked_child(void);
 /* The agent has called `function`. */
-void watch_cupti(const char *function);
+void host_watch_cupti(const char *function);
 
 #endif

@@ -46,7 +46,7 @@ static size_t player_count;
 static _Atomic size_t first_unfinished; /* those before have finished */
 static _Atomic uint64_t slowest;        /* as last computed; never too high */
 static _Atomic uint64_t reached;        /* the highest item that was played, + 1 */
-static _Atomic uint64_t records_at;     /* records_position(), as last seen */
+static _Atomic uint64_t records_at;     /* replay_records_position(), as last seen */
 static _Atomic bool is_stuck;
 static _Atomic bool is_abandoned;
 static _Atomic bool has_failed; /* FAULT_FATAL */
@@ -173,9 +173,9 @@ static void play_call(struct player *player, const struct item *item)
         const struct call_info *info = call_info(item->call->head.domain, item->call->head.cbid);
         memset(data, 0, SUBSCRIBERS_MAX * sizeof *data);
         if (info && info->has_activity)
-            records_expect();
+            replay_records_expect();
     }
-    bool is_taken = callbacks_call(item, data);
+    bool is_taken = replay_callbacks_call(item, data);
     if (item->type == ITEM_EXIT)
         atomic_fetch_add_explicit(is_taken ? &calls : &calls_off, 1, memory_order_relaxed);
 }
@@ -185,14 +185,15 @@ static void play(struct player *player, const struct item *item)
     self_time_ns = replay_time(item->time_ns);
     raise_to(&replay.latest_ns, self_time_ns);
     if (item->type == ITEM_RESOURCE)
-        atomic_fetch_add_explicit(&resources, callbacks_resource(item->resource), memory_order_relaxed);
+        atomic_fetch_add_explicit(&resources, replay_callbacks_resource(item->resource),
+                                  memory_order_relaxed);
     else if (item->type == ITEM_SAID)
-        said_play(item->said);
+        annotations_play(item->said);
     else
         play_call(player, item);
     replay_call = 0;
     if (fault(FAULT_FATAL) && item->index + 1 >= fault(FAULT_FATAL) && !atomic_exchange(&has_failed, true))
-        callbacks_fatal();
+        replay_callbacks_fatal();
     raise_to(&reached, item->index + 1);
 }
 
@@ -200,7 +201,7 @@ static void *run_player(void *argument)
 {
     struct player *player = argument;
     self = player;
-    watch_host_thread();
+    host_watch_host_thread();
     pthread_setname_np(pthread_self(), player->thread->name);
     for (size_t i = player->begin; i < player->end; i++) {
         const struct item *item = &player->thread->items[i];
@@ -322,10 +323,10 @@ static void *run_worker(void *unused)
     struct patience patience = {0};
     uint64_t order_ns, low, position;
     bool goes_on = true;
-    while (goes_on && (position = records_position(&order_ns)) != POSITION_DONE) {
+    while (goes_on && (position = replay_records_position(&order_ns)) != POSITION_DONE) {
         atomic_store(&records_at, position);
         low = find_slowest();
-        if (position < low && !is_early(order_ns) && records_fill(is_paced ? position + 1 : low))
+        if (position < low && !is_early(order_ns) && replay_records_fill(is_paced ? position + 1 : low))
             raise_to(&replay.latest_ns, replay_time(order_ns));
         else if (is_paced || position >= low) /* it's not for the agent that we wait */
             sleep_ns(WAIT_NS);
@@ -383,8 +384,8 @@ static enum status play_once(struct progress *progress, struct error *err)
     atomic_store(&first_unfinished, 0);
     atomic_store(&slowest, 0);
     atomic_store(&reached, 0);
-    records_rewind();
-    atomic_store(&records_at, records_position(&order_ns));
+    replay_records_rewind();
+    atomic_store(&records_at, replay_records_position(&order_ns));
     if (pthread_create(&worker, NULL, run_worker, NULL) != 0)
         return error_set(err, STATUS_NO_MEMORY, "can't start a thread");
     for (size_t i = 0; i < player_count && !atomic_load(&is_abandoned) && !atomic_load(&is_stuck); i++) {
@@ -421,7 +422,7 @@ static void next_repetition(uint32_t number)
 
 static void fill_result(struct replay_result *result)
 {
-    struct records_counts records = records_counts();
+    struct replay_records_counts records = replay_records_counts();
     *result = (struct replay_result){
         .calls = atomic_load(&calls),
         .calls_off = atomic_load(&calls_off),
@@ -479,5 +480,5 @@ enum status cuspan_replay_run(const struct replay_options *options, struct repla
 /* The process ends: no buffer may be on its way any more. */
 __attribute__((destructor)) static void leave(void)
 {
-    records_join();
+    replay_records_join();
 }

@@ -67,8 +67,8 @@ static enum status read_first_correlation(struct error *err)
 
 static void in_child(void)
 {
-    records_release();
-    watch_forked_child();
+    replay_records_release();
+    host_watch_forked_child();
 }
 
 enum status cuspan_replay_load(const char *path, struct error *err)
@@ -76,7 +76,7 @@ enum status cuspan_replay_load(const char *path, struct error *err)
     if (replay.is_loaded)
         return error_set(err, STATUS_INVALID, "%s: a recording is loaded already", path);
     enum status status = faults_parse(getenv("CUSPAN_REPLAY_FAIL"), err);
-    watch_init();
+    host_watch_init();
     if (status == STATUS_OK)
         status = read_version(err);
     if (status == STATUS_OK)
@@ -87,7 +87,7 @@ enum status cuspan_replay_load(const char *path, struct error *err)
         return status;
     replay.shift = (struct shift){.correlation = replay.first_correlation};
     atomic_store(&replay.latest_ns, replay.timeline.first_ns);
-    pthread_atfork(records_hold, records_release, in_child);
+    pthread_atfork(replay_records_hold, replay_records_release, in_child);
     replay.is_loaded = true;
     return STATUS_OK;
 }

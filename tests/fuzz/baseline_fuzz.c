@@ -17,7 +17,7 @@ static void is_told(const struct error *err)
     require(err->text[0] && !strpbrk(err->text, "\n\r\x1b"), "an error is not one line");
 }
 
-static void compare(const struct run_set *set, const struct limits *limits)
+static void compare(const struct run_set *set, const struct diff_limits *limits)
 {
     const struct stat_look look = {.columns = 80};
     struct stat_report report = {.count = 0};
@@ -39,21 +39,21 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     char *baseline = fuzz_part(&data, &size, &baseline_bytes), *text = fuzz_part(&data, &size, &limits_bytes);
 
     struct run_set set = {0};
-    struct limits limits;
+    struct diff_limits limits;
     struct error err = {""};
     if (!null)
         null = fopen("/dev/null", "w");
-    limits_init(&limits);
+    diff_limits_init(&limits);
     enum status status = run_set_add_baseline(&set, baseline, "input", &err);
     if (status == STATUS_OK)
-        status = limits_parse(&limits, text, limits_bytes, "limits", &err);
+        status = diff_limits_parse(&limits, text, limits_bytes, "limits", &err);
     if (status == STATUS_OK && set.run_count <= 16) { /* more take long to compare */
         run_set_sort(&set);
         compare(&set, &limits);
     } else if (status != STATUS_OK) {
         is_told(&err);
     }
-    limits_deinit(&limits);
+    diff_limits_deinit(&limits);
     run_set_deinit(&set);
     free(baseline);
     free(text);

@@ -32,7 +32,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                           .utf8 = data[0] & 2};
         require(trace.span_count <= choice.spans_max, "more spans than asked for");
         picture_draw(null, &trace, &options);
-        lines_write(null, &trace, options.utf8);
+        span_lines_write(null, &trace, options.utf8);
         perfetto_write(null, &trace);
         trace_deinit(&trace);
     } else {

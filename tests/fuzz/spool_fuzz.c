@@ -67,12 +67,12 @@ static size_t make_segment(uint8_t *to, const uint8_t *data, size_t size)
 static void look(void)
 {
     struct spool_source taken;
-    struct spool_estate estate;
+    struct spool_recovery estate;
     struct spool_record record;
     uint64_t damaged = 0, came = 0, records = 0;
     if (spool_source_take(&taken, folder, source) != STATUS_OK)
         return;
-    spool_estate_read(&taken, folder, &estate);
+    spool_recovery_read(&taken, folder, &estate);
     if (strlen(estate.line) >= sizeof estate.line || strpbrk(estate.line, "\n\033"))
         abort();
     while (spool_source_next(&taken, folder, NULL, &record, &damaged) == SPOOL_RECORD) {

@@ -13,7 +13,7 @@
 
 #define LOOK_NS (1 * NS_PER_SECOND)
 
-void status_string(FILE *to, const char *text)
+void agent_status_string(FILE *to, const char *text)
 {
     report_string(to, text);
 }
@@ -34,7 +34,7 @@ static void write_head(FILE *to, const struct agent_view *view)
     fprintf(to, ",\"since_ms\":%llu", (unsigned long long)(view->begun_ns / NS_PER_MS));
 }
 
-void status_describe(FILE *to)
+void agent_status_describe(FILE *to)
 {
     struct agent_view view;
     agent_look(&view);
@@ -66,7 +66,7 @@ static void write_memory(FILE *to, const struct settings *settings, const struct
             settings->cupti.device_buffer_limit);
 }
 
-void status_write(FILE *to)
+void agent_status_write(FILE *to)
 {
     static struct pipeline_view pipeline; /* one thread asks */
     struct agent_view view;
@@ -76,7 +76,7 @@ void status_write(FILE *to)
         pipeline = (struct pipeline_view){.queue_bytes = 0};
         balance_take(&pipeline.balance, view.info ? view.settings->output_count : 0);
     }
-    pipeline.balance.counters[COUNTER_asleep_ns] += wake_asleep_ns();
+    pipeline.balance.counters[COUNTER_asleep_ns] += sleep_control_asleep_ns();
     write_head(to, &view);
     fprintf(to, ",\"exact\":%s,\"detail\":\"%s\"", is_exact || !view.info ? "true" : "false",
             detail_name(view.settings->detail));

@@ -5,11 +5,11 @@
 #include <stdio.h>
 
 /* One object: who and how. Waits for nobody. */
-void status_describe(FILE *to);
+void agent_status_describe(FILE *to);
 /* One object: the same with all counters, sums, outputs, memory and CUPTI. Asks the pipeline thread, for a
  * second at most: "exact" says whether it has answered. */
-void status_write(FILE *to);
+void agent_status_write(FILE *to);
 
-void status_string(FILE *to, const char *text);
+void agent_status_string(FILE *to, const char *text);
 
 #endif

@@ -185,7 +185,7 @@ static void *run(void *unused)
     (void)unused;
     thread_is_ours = true;
     prctl(PR_SET_NAME, "cuspan/control");
-    own_cpu_begin(OWN_CONTROL);
+    cpu_time_start(OWN_CONTROL);
     while (!atomic_load(&control.is_ending)) {
         struct pollfd polled = {.fd = number_of(&control.listener), .events = POLLIN};
         if (polled.fd < 0)
@@ -209,7 +209,7 @@ static void *run(void *unused)
 
 static bool is_alive(int folder, const char *path, const char *name)
 {
-    int probe = control_connect(folder, path, name);
+    int probe = control_path_connect(folder, path, name);
     if (probe >= 0)
         close(probe);
     return probe >= 0 || errno == EAGAIN || errno == EACCES;
@@ -236,12 +236,12 @@ static bool publish(int folder, const char *path, const char *hidden)
 static int listen_in(const char *path)
 {
     char hidden[32];
-    int folder = control_open_folder(path, control.user, true);
+    int folder = control_path_open_folder(path, control.user, true);
     if (folder < 0)
         return -1;
     snprintf(hidden, sizeof hidden, ".%d.new", (int)getpid());
     unlinkat(folder, hidden, 0);
-    int listener = control_bind(folder, path, hidden);
+    int listener = control_path_bind(folder, path, hidden);
     bool is_there = listener >= 0 && listen(listener, BACKLOG) == 0 && publish(folder, path, hidden);
     int saved_errno = errno;
     unlinkat(folder, hidden, 0);
@@ -261,7 +261,7 @@ enum status control_socket_open(const char *folder, const struct control_verb *v
     control.verbs = verbs;
     control.verb_count = count;
     control.user = geteuid();
-    size_t place_count = control_places(folder, own_variable("XDG_RUNTIME_DIR"), control.user, places);
+    size_t place_count = control_path_list(folder, self_env_get("XDG_RUNTIME_DIR"), control.user, places);
     int listener = -1;
     for (size_t i = 0; i < place_count && listener < 0; i++)
         listener = listen_in(places[i]);
@@ -272,7 +272,7 @@ enum status control_socket_open(const char *folder, const struct control_verb *v
     atomic_store(&control.is_ending, false);
     atomic_store(&control.has_ended, false);
     atomic_store(&control.owner, getpid());
-    if (own_thread(&control.thread, run) == 0)
+    if (self_env_thread(&control.thread, run) == 0)
         return STATUS_OK;
     atomic_store(&control.owner, 0);
     unlink(control.path);

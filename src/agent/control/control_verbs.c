@@ -30,19 +30,22 @@ static void answer(FILE *to, enum agent_answer given, const char *failure)
     struct agent_view view;
     agent_look(&view);
     fprintf(to, "{\"answer\":\"%s\",\"state\":\"%s\",\"why\":", word_of(given), view.state);
-    status_string(to, given != AGENT_FAILED ? "" : *view.why && !failure ? view.why : failure ? failure : "");
+    agent_status_string(to, given != AGENT_FAILED   ? ""
+                            : *view.why && !failure ? view.why
+                            : failure               ? failure
+                                                    : "");
 }
 
 static void on_describe(FILE *to, const char *argument)
 {
     (void)argument;
-    status_describe(to);
+    agent_status_describe(to);
 }
 
 static void on_status(FILE *to, const char *argument)
 {
     (void)argument;
-    status_write(to);
+    agent_status_write(to);
 }
 
 /* Also where CUPTI was left to another tool. */
@@ -81,7 +84,7 @@ static void on_flush(FILE *to, const char *argument)
 static void on_figures(FILE *to, const char *argument)
 {
     (void)argument;
-    figures_write(to);
+    live_stats_write_json(to);
 }
 
 const struct control_verb control_verbs[] = {

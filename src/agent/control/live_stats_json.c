@@ -31,7 +31,7 @@ static void write_device(FILE *to, const struct device_view *device)
             device->fills, device->memory_live, device->memory_peak);
 }
 
-static void write_kernels(FILE *to, const struct figures_view *view)
+static void write_kernels(FILE *to, const struct live_stats_view *view)
 {
     fputs(",\"kernels\":[", to);
     for (uint32_t i = 0; i < view->kernel_count; i++) {
@@ -54,21 +54,21 @@ static void write_own(FILE *to, uint64_t cpu_ns)
             counter_get(COUNTER_spans_created), counter_get(COUNTER_spans_delivered), counters_lost(),
             cpu_ns);
     struct balance balance = {.held = 0};
-    struct own_figures own;
+    struct agent_overhead own;
     balance_take(&balance, 0);
-    own_figures_take(&own);
-    own_figures_write(to, &own, &balance);
+    agent_overhead_take(&own);
+    agent_overhead_write(to, &own, &balance);
     fputc('}', to);
 }
 
-void figures_write(FILE *to)
+void live_stats_write_json(FILE *to)
 {
-    static struct figures_view view; /* one thread asks */
+    static struct live_stats_view view; /* one thread asks */
     uint64_t cpu_ns = 0;
     struct agent_view agent;
     agent_look(&agent);
     if (!agent.info || pipeline_figures(&view, &cpu_ns, clock_monotonic_ns() + ANSWER_NS) != STATUS_OK)
-        view = (struct figures_view){.time_ns = clock_now_ns()};
+        view = (struct live_stats_view){.time_ns = clock_now_ns()};
     fprintf(to,
             "{\"time_ns\":%" PRIu64 ",\"since_ns\":%" PRIu64 ",\"is_on\":%s,\"calls\":{\"count\":%" PRIu64
             ",\"total_ns\":%" PRIu64 ",\"errors\":%" PRIu64 ",\"waiting_ns\":%" PRIu64

@@ -7,6 +7,6 @@
 /* Asks the pipeline's thread, a second at most, and keeps the figures counted for 10 s more. Where nothing is
  * counted (the agent waits, records, or has ended), all is 0 and "is_on" false; so it is in the first answer,
  * since the counting begins with it. One thread. */
-void figures_write(FILE *to);
+void live_stats_write_json(FILE *to);
 
 #endif

@@ -181,7 +181,7 @@ static int publish_contexts(int on)
     int saved_errno = errno;
     enum status status = STATUS_OK;
     if (on)
-        status = publish_begin(own_folder(), &err);
+        status = publish_begin(self_env_folder(), &err);
     else
         publish_end();
     context_publish();

@@ -31,8 +31,8 @@ static void find_cupti(const char *library, struct doctor_cuptis *cuptis)
     struct cupti cupti;
     struct error err = {""};
     *cuptis = (struct doctor_cuptis){0};
-    cupti_survey(library, own_folder(), note_cupti, cuptis);
-    cuptis->has_one = cupti_load(library, own_folder(), &cupti, &err) == STATUS_OK;
+    cupti_survey(library, self_env_folder(), note_cupti, cuptis);
+    cuptis->has_one = cupti_load(library, self_env_folder(), &cupti, &err) == STATUS_OK;
     if (!cuptis->has_one) {
         snprintf(cuptis->error, sizeof cuptis->error, "%s", err.text);
         return;
@@ -47,7 +47,7 @@ static void find_cupti(const char *library, struct doctor_cuptis *cuptis)
 static void ask_collector(const struct exporter_settings *exporter, struct doctor_answer *answer)
 {
     char module[DOCTOR_TEXT_BYTES + sizeof EXPORT_MODULE_NAME];
-    snprintf(module, sizeof module, "%s/" EXPORT_MODULE_NAME, own_folder());
+    snprintf(module, sizeof module, "%s/" EXPORT_MODULE_NAME, self_env_folder());
     probe_collector(exporter, module, answer);
 }
 
@@ -131,7 +131,7 @@ static enum doctor_tracing is_traced(const struct settings *settings, const char
 static enum status list_counters(const struct doctor_counters *ask, struct error *err)
 {
     static struct cupti cupti;
-    enum status status = cupti_load(ask->library, own_folder(), &cupti, err);
+    enum status status = cupti_load(ask->library, self_env_folder(), &cupti, err);
     return status == STATUS_OK ? chips_list(&cupti, ask, err) : status;
 }
 

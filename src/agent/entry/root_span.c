@@ -27,7 +27,7 @@ static struct settings settings;
 static const char *read_variable(const char *name, void *context)
 {
     (void)context;
-    return own_variable(name);
+    return self_env_get(name);
 }
 
 static bool read_settings(void)
@@ -114,7 +114,7 @@ static void send_span(const struct root *root, const char *name)
     static struct span span;
     struct outputs *outputs;
     struct error err = {""};
-    if (outputs_create(&settings, own_folder(), &outputs, &err) != STATUS_OK) {
+    if (outputs_create(&settings, self_env_folder(), &outputs, &err) != STATUS_OK) {
         log_error("%s; the root span is not sent", err.text);
         return;
     }
@@ -124,7 +124,7 @@ static void send_span(const struct root *root, const char *name)
     counter_add(COUNTER_spans_created, 1);
     outputs_add(outputs, &span);
     outputs_destroy(outputs, clock_monotonic_ns() + settings.exit_deadline_ms * NS_PER_MS);
-    report_log_losses(NULL, exporter_final_trouble());
+    report_log_losses(NULL, exporter_final_error());
 }
 
 static void end(const struct root *root)

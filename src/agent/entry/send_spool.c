@@ -13,8 +13,9 @@
 struct sending {
     const struct send_request *request;
     struct send_result *result;
-    struct courier *couriers[OUTPUT_NUMBERS]; /* of spans, one stands for all that have none of their own */
-    struct courier *owned[OUTPUT_NUMBERS];
+    struct spool_drain
+        *spool_drains[OUTPUT_NUMBERS]; /* of spans, one stands for all that have none of their own */
+    struct spool_drain *owned[OUTPUT_NUMBERS];
     bool is_grpc; /* the first */
 };
 
@@ -23,7 +24,7 @@ static struct settings settings;
 static const char *read_variable(const char *name, void *context)
 {
     (void)context;
-    return own_variable(name);
+    return self_env_get(name);
 }
 
 static enum status read_settings(struct error *err)
@@ -72,7 +73,7 @@ static enum status engage_metrics(struct sending *sending, const struct output_s
     if (sending->request->patience_ms)
         output.export_timeout_ms = sending->request->patience_ms;
     environment->output = METRICS_OUTPUT;
-    return courier_create(&output, environment, &sending->owned[METRICS_OUTPUT]);
+    return spool_drain_create(&output, environment, &sending->owned[METRICS_OUTPUT]);
 }
 
 static enum status no_exporter(struct error *err)
@@ -84,17 +85,17 @@ static enum status no_exporter(struct error *err)
 static enum status engage(struct sending *sending, struct error *err)
 {
     char module_path[600];
-    snprintf(module_path, sizeof module_path, "%s/%s", own_folder(), EXPORT_MODULE_NAME);
+    snprintf(module_path, sizeof module_path, "%s/%s", self_env_folder(), EXPORT_MODULE_NAME);
     struct exporter_environment environment = {.module_path = module_path};
     const struct output_settings *from = NULL;
-    struct courier *first = NULL;
+    struct spool_drain *first = NULL;
     for (size_t i = 0; i < settings.output_count; i++) {
         struct output_settings *output = &settings.outputs[i];
         if (!is_otlp(output))
             continue;
         if (sending->request->patience_ms)
             output->export_timeout_ms = sending->request->patience_ms;
-        if (courier_create(output, &environment, &sending->owned[i]) != STATUS_OK)
+        if (spool_drain_create(output, &environment, &sending->owned[i]) != STATUS_OK)
             return error_set(err, STATUS_NO_MEMORY, "out of memory");
         sending->is_grpc = first ? sending->is_grpc : output->exporter.kind == EXPORTER_OTLP_GRPC;
         from = first ? from : output;
@@ -103,9 +104,9 @@ static enum status engage(struct sending *sending, struct error *err)
     if (engage_metrics(sending, from, &environment) != STATUS_OK)
         return error_set(err, STATUS_NO_MEMORY, "out of memory");
     for (size_t i = 0; i < OUTPUTS_MAX; i++)
-        sending->couriers[i] = sending->owned[i] ? sending->owned[i] : first;
-    sending->couriers[METRICS_OUTPUT] = sending->owned[METRICS_OUTPUT];
-    return first || sending->couriers[METRICS_OUTPUT] ? STATUS_OK : no_exporter(err);
+        sending->spool_drains[i] = sending->owned[i] ? sending->owned[i] : first;
+    sending->spool_drains[METRICS_OUTPUT] = sending->owned[METRICS_OUTPUT];
+    return first || sending->spool_drains[METRICS_OUTPUT] ? STATUS_OK : no_exporter(err);
 }
 
 static enum status send_file(struct sending *sending, const char *path, struct error *err)
@@ -115,14 +116,15 @@ static enum status send_file(struct sending *sending, const char *path, struct e
     const char *slash = strrchr(path, '/');
     if (spool_file_parse(slash ? slash + 1 : path, source, &output, &segment)) {
         snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - path) + 1 : 1, slash ? path : ".");
-        return spool_send_folder(sending->couriers, folder, source, sending->request, sending->result, err);
+        return spool_send_folder(sending->spool_drains, folder, source, sending->request, sending->result,
+                                 err);
     }
     if (sending->is_grpc)
         return error_set(err, STATUS_UNSUPPORTED,
                          "%.300s holds JSON, which gRPC doesn't carry: give an endpoint of OTLP/HTTP", path);
-    if (!sending->couriers[0])
+    if (!sending->spool_drains[0])
         return no_exporter(err);
-    return spool_send_lines(sending->couriers[0], path, sending->request, sending->result, err);
+    return spool_send_lines(sending->spool_drains[0], path, sending->request, sending->result, err);
 }
 
 static enum status send_path(struct sending *sending, const char *path, struct error *err)
@@ -131,7 +133,7 @@ static enum status send_path(struct sending *sending, const char *path, struct e
     if (stat(path, &facts) != 0)
         return error_set(err, STATUS_NOT_FOUND, "there is no %.300s", path);
     if (S_ISDIR(facts.st_mode))
-        return spool_send_folder(sending->couriers, path, NULL, sending->request, sending->result, err);
+        return spool_send_folder(sending->spool_drains, path, NULL, sending->request, sending->result, err);
     return send_file(sending, path, err);
 }
 
@@ -159,7 +161,7 @@ enum status agent_send(const struct send_request *request, struct send_result *r
     if (status == STATUS_OK)
         status = send_all(&sending, err);
     for (size_t i = 0; i < OUTPUT_NUMBERS; i++)
-        courier_destroy(sending.owned[i]);
+        spool_drain_destroy(sending.owned[i]);
     settings_deinit(&settings);
     return status;
 }

@@ -53,7 +53,7 @@ static _Atomic pid_t owner; /* the process that runs the agent, 0: none; a forke
 static const char *read_variable(const char *name, void *context)
 {
     (void)context;
-    return own_variable(name);
+    return self_env_get(name);
 }
 
 /* The program may change its directory before the last report is written. */
@@ -195,7 +195,7 @@ static void in_child(void)
     if (atomic_load(&state) != AGENT_NONE) {
         capture_abandon();
         control_socket_forget();
-        own_cpu_forget();
+        cpu_time_forget();
         atomic_store(&state, AGENT_OFF);
     }
 }
@@ -216,9 +216,9 @@ static void on_guest(void)
 
 static enum status start(bool by_program, struct error *err)
 {
-    const char *folder = own_folder();
+    const char *folder = self_env_folder();
     struct pipeline_options options = {.settings = &settings,
-                                       .own_folder = folder,
+                                       .self_env_folder = folder,
                                        .program = settings.session.name ? settings.session.name : program,
                                        .parent = has_parent ? &parent : NULL};
     capture_set_on_guest(on_guest);
@@ -227,7 +227,7 @@ static enum status start(bool by_program, struct error *err)
     enum status status = capture_start(&settings, folder, by_program, &info, err);
     if (status != STATUS_OK)
         return status;
-    if (own_resource_begin(&settings.resource, info.driver_version, info.cupti_version) != STATUS_OK)
+    if (process_resource_start(&settings.resource, info.driver_version, info.cupti_version) != STATUS_OK)
         log_warn("the resource is incomplete: too many attributes; give fewer by resource.attributes");
     status = pipeline_prepare(&options, err);
     if (status == STATUS_OK)
@@ -253,13 +253,13 @@ static void begin_nvtx(void)
     thread_is_ours = false; /* what was named before is told through this thread's ring */
     nvtx_begin();
     thread_is_ours = is_ours;
-    nvtx_entry_check(own_variable("NVTX_INJECTION64_PATH"));
+    nvtx_entry_check(self_env_get("NVTX_INJECTION64_PATH"));
 }
 
 static void begin_publishing(void)
 {
     struct error err = {""};
-    if (settings.publish_thread_context && publish_begin(own_folder(), &err) != STATUS_OK)
+    if (settings.publish_thread_context && publish_begin(self_env_folder(), &err) != STATUS_OK)
         log_warn("%s: distribution.cuspan.publish_thread_context does nothing", err.text);
 }
 
@@ -319,12 +319,12 @@ static enum agent_state begin(bool is_asked_for)
         return refuse(AGENT_OFF, "no exporter is configured");
     }
     char tool[96];
-    if (tools_are_here(tool, sizeof tool)) {
+    if (nvidia_tools_present(tool, sizeof tool)) {
         log_warn("this process was started under %s, which needs CUPTI for itself: it is not traced", tool);
         return refuse(AGENT_OFF, "the program was started under another tool that needs CUPTI");
     }
     nvtx_switch(settings.capture.nvtx);
-    has_parent = trace_context_parse(own_variable("TRACEPARENT"), own_variable("TRACESTATE"), &parent);
+    has_parent = trace_context_parse(self_env_get("TRACEPARENT"), self_env_get("TRACESTATE"), &parent);
     begin_publishing();
     begun_ns = clock_now_ns();
     begin_control();
@@ -475,7 +475,7 @@ static void *run_on_own_thread(void *unused)
     (void)unused;
     thread_is_ours = true;
     prctl(PR_SET_NAME, "cuspan/start");
-    own_cpu_begin(OWN_CONTROL);
+    cpu_time_start(OWN_CONTROL);
     set_state(run(true));
     return NULL;
 }
@@ -487,7 +487,7 @@ static void start_in_background(void)
     if (!take_state(AGENT_DORMANT))
         return;
     follow_exits();
-    if (own_thread(&thread, run_on_own_thread) == 0)
+    if (self_env_thread(&thread, run_on_own_thread) == 0)
         pthread_detach(thread);
     else
         atomic_store(&state, AGENT_DORMANT);

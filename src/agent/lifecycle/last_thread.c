@@ -45,7 +45,7 @@ static bool are_all_ours(void)
     return all;
 }
 
-bool alone_look(uint64_t now_ns)
+bool last_thread_check(uint64_t now_ns)
 {
     static uint64_t due_ns;
     struct stat threads;

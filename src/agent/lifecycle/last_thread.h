@@ -8,6 +8,6 @@
 
 /* Whether all threads that are left are ours. Looks no more often than a few times a second, and then costs
  * one system call as long as the main thread lives among others. False where /proc isn't there. */
-bool alone_look(uint64_t now_ns);
+bool last_thread_check(uint64_t now_ns);
 
 #endif

@@ -131,7 +131,7 @@ static void write_endpoint(FILE *file, const struct exporter_settings *exporter)
 {
     char url[1024];
     bool is_path = exporter->kind == EXPORTER_FILE || exporter->kind == EXPORTER_CONSOLE;
-    report_string(file, is_path ? exporter->endpoint : shown_url(url, sizeof url, exporter->endpoint));
+    report_string(file, is_path ? exporter->endpoint : sanitize_url(url, sizeof url, exporter->endpoint));
 }
 
 static void write_outputs(FILE *file, const struct settings *settings, const struct balance *balance)
@@ -146,7 +146,7 @@ static void write_outputs(FILE *file, const struct settings *settings, const str
             fputs(",\"endpoint\":", file);
             write_endpoint(file, exporter);
         }
-        if (trouble_get((unsigned)i, trouble, sizeof trouble)) {
+        if (last_error_get((unsigned)i, trouble, sizeof trouble)) {
             fputs(",\"trouble\":", file);
             report_string(file, trouble);
         }
@@ -176,7 +176,7 @@ static void write_metrics(FILE *file, const struct settings *settings, const str
         fputs(",\"endpoint\":", file);
         write_endpoint(file, &settings->metrics.output.exporter);
     }
-    if (trouble_get(METRICS_OUTPUT, trouble, sizeof trouble)) {
+    if (last_error_get(METRICS_OUTPUT, trouble, sizeof trouble)) {
         fputs(",\"trouble\":", file);
         report_string(file, trouble);
     }
@@ -220,10 +220,10 @@ void report_accounts(FILE *file, const struct settings *settings, const struct b
         fprintf(file, ",\"captured\":%llu,\"held\":%llu,\"unaccounted\":%lld",
                 (unsigned long long)balance_captured(balance), (unsigned long long)balance->held,
                 (long long)balance_unaccounted(balance));
-    struct own_figures own;
-    own_figures_take(&own);
+    struct agent_overhead own;
+    agent_overhead_take(&own);
     fputs(",\"own\":", file);
-    own_figures_write(file, &own, balance);
+    agent_overhead_write(file, &own, balance);
 }
 
 static void write_state(FILE *file, const struct report *report)

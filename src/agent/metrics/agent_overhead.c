@@ -7,7 +7,7 @@
 #include <inttypes.h>
 
 /* The mean of the timed calls, for all. Those that weren't drained yet come with the next look. */
-static void take_callbacks(struct own_figures *figures)
+static void take_callbacks(struct agent_overhead *figures)
 {
     struct callback_time_sum sum = callback_time_get();
     figures->callback_calls = sum.timed_calls;
@@ -15,15 +15,15 @@ static void take_callbacks(struct own_figures *figures)
         sum.call_ns * (counter_get(COUNTER_calls_captured) + counter_get(COUNTER_lost_ring_full));
 }
 
-void own_figures_take(struct own_figures *figures)
+void agent_overhead_take(struct agent_overhead *figures)
 {
-    *figures = (struct own_figures){.pipeline_ns = own_cpu_ns(OWN_PIPELINE),
-                                    .sender_ns = own_cpu_ns(OWN_SENDER),
-                                    .control_ns = own_cpu_ns(OWN_CONTROL)};
+    *figures = (struct agent_overhead){.pipeline_ns = cpu_time_ns(OWN_PIPELINE),
+                                       .sender_ns = cpu_time_ns(OWN_SENDER),
+                                       .control_ns = cpu_time_ns(OWN_CONTROL)};
     take_callbacks(figures);
 }
 
-void own_figures_write(FILE *to, const struct own_figures *figures, const struct balance *balance)
+void agent_overhead_write(FILE *to, const struct agent_overhead *figures, const struct balance *balance)
 {
     const uint64_t *counters = balance->counters;
     fputc('{', to);

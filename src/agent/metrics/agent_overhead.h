@@ -8,9 +8,9 @@
 #include <stdio.h>
 
 /* Any thread of ours, and the host's when it ends. */
-void own_figures_take(struct own_figures *figures);
+void agent_overhead_take(struct agent_overhead *figures);
 
 /* As an object of JSON, with what CUPTI took by its own records. */
-void own_figures_write(FILE *to, const struct own_figures *figures, const struct balance *balance);
+void agent_overhead_write(FILE *to, const struct agent_overhead *figures, const struct balance *balance);
 
 #endif

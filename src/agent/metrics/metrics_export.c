@@ -94,7 +94,7 @@ static void name_exporters(struct metrics *m)
              m->exporter_types[METRICS_OUTPUT]);
 }
 
-enum status metrics_create(const struct settings *settings, struct metrics **metrics)
+enum status metrics_export_create(const struct settings *settings, struct metrics **metrics)
 {
     struct metrics *made = calloc(1, sizeof *made);
     if (!made)
@@ -112,7 +112,7 @@ enum status metrics_create(const struct settings *settings, struct metrics **met
     return STATUS_OK;
 }
 
-void metrics_destroy(struct metrics *metrics)
+void metrics_export_destroy(struct metrics *metrics)
 {
     if (!metrics)
         return;
@@ -215,7 +215,7 @@ static struct metric_point *add_histogram(struct metrics *m, enum metric metric,
 
 /* --- what the program did --- */
 
-static void add_calls(struct metrics *m, const struct figures *figures)
+static void add_calls(struct metrics *m, const struct live_stats *figures)
 {
     add_sum(m, METRIC_CALLS, 0, figures->calls);
     add_sum(m, METRIC_CALL_ERRORS, 0, figures->errors);
@@ -243,7 +243,7 @@ static void add_device_histogram(struct metrics *m, enum metric metric, uint32_t
         put_text(point, key, text);
 }
 
-static void add_kernels(struct metrics *m, const struct figures *figures)
+static void add_kernels(struct metrics *m, const struct live_stats *figures)
 {
     for (uint32_t i = 0; i < figures->kernel_count; i++)
         add_device_histogram(m, METRIC_KERNEL_DURATION, figures->kernels[i]->device_id,
@@ -261,16 +261,16 @@ static void add_kernels(struct metrics *m, const struct figures *figures)
     }
 }
 
-static void add_copies(struct metrics *m, uint32_t device, const struct device_figures *figures)
+static void add_copies(struct metrics *m, uint32_t device, const struct device_stats *figures)
 {
-    for (uint32_t kind = 0; kind < FIGURES_COPY_KINDS; kind++)
+    for (uint32_t kind = 0; kind < LIVE_STATS_COPY_KINDS; kind++)
         add_device_histogram(m, METRIC_COPY_DURATION, device, figures->copies[kind].histogram, &key_copy_kind,
                              copy_kind_name(kind));
 }
 
-static void add_copied(struct metrics *m, uint32_t device, const struct device_figures *figures)
+static void add_copied(struct metrics *m, uint32_t device, const struct device_stats *figures)
 {
-    for (uint32_t kind = 0; kind < FIGURES_COPY_KINDS; kind++) {
+    for (uint32_t kind = 0; kind < LIVE_STATS_COPY_KINDS; kind++) {
         struct metric_point *point =
             figures->copies[kind].sum.count
                 ? add_sum(m, METRIC_COPY_BYTES, device << 8 | kind, figures->copies[kind].bytes)
@@ -295,7 +295,7 @@ static void add_memory(struct metrics *m, uint32_t device, const struct memory_u
     put_text(point, &key_memory_kind, memory_kind_name(kind));
 }
 
-static void add_all_memory(struct metrics *m, const struct figures *figures, enum metric metric)
+static void add_all_memory(struct metrics *m, const struct live_stats *figures, enum metric metric)
 {
     for (uint32_t i = 0; i < DEVICES_MAX; i++)
         for (enum memory_kind kind = 0; kind < MEMORY_PINNED && figures->devices[i]; kind++)
@@ -303,40 +303,40 @@ static void add_all_memory(struct metrics *m, const struct figures *figures, enu
     add_memory(m, 0, &figures->pinned, MEMORY_PINNED, metric);
 }
 
-static void add_latency(struct metrics *m, uint32_t device, const struct device_figures *figures)
+static void add_latency(struct metrics *m, uint32_t device, const struct device_stats *figures)
 {
     add_device_histogram(m, METRIC_LAUNCH_LATENCY, device, figures->latency, NULL, NULL);
 }
 
-static void add_graphs(struct metrics *m, uint32_t device, const struct device_figures *figures)
+static void add_graphs(struct metrics *m, uint32_t device, const struct device_stats *figures)
 {
     add_device_sum(m, METRIC_GRAPHS, device, figures->graphs.count);
 }
 
-static void add_graph_time(struct metrics *m, uint32_t device, const struct device_figures *figures)
+static void add_graph_time(struct metrics *m, uint32_t device, const struct device_stats *figures)
 {
     add_device_sum(m, METRIC_GRAPH_TIME, device, figures->graphs.total_ns);
 }
 
-static void add_fills(struct metrics *m, uint32_t device, const struct device_figures *figures)
+static void add_fills(struct metrics *m, uint32_t device, const struct device_stats *figures)
 {
     add_device_histogram(m, METRIC_FILL_DURATION, device, figures->fills.histogram, NULL, NULL);
 }
 
-static void add_filled(struct metrics *m, uint32_t device, const struct device_figures *figures)
+static void add_filled(struct metrics *m, uint32_t device, const struct device_stats *figures)
 {
     add_device_sum(m, METRIC_FILL_BYTES, device, figures->fills.bytes);
 }
 
-static void add_busy(struct metrics *m, uint32_t device, const struct device_figures *figures)
+static void add_busy(struct metrics *m, uint32_t device, const struct device_stats *figures)
 {
     add_device_sum(m, METRIC_BUSY_TIME, device, figures->busy_ns);
 }
 
-static void add_figures(struct metrics *m, const struct figures *figures)
+static void add_figures(struct metrics *m, const struct live_stats *figures)
 {
     static void (*const of_devices[])(struct metrics * m, uint32_t device,
-                                      const struct device_figures *figures) = {
+                                      const struct device_stats *figures) = {
         add_latency, add_graphs, add_graph_time, add_copies, add_copied, add_fills, add_filled, add_busy};
     add_calls(m, figures);
     add_kernels(m, figures);
@@ -501,7 +501,7 @@ static void add_all_sampled(struct metrics *m)
 }
 
 /* From its first work on. */
-static void sample_devices(const struct figures *figures)
+static void sample_devices(const struct live_stats *figures)
 {
     for (uint32_t i = 0; i < DEVICES_MAX; i++)
         if (figures->devices[i])
@@ -605,7 +605,8 @@ void metrics_export(struct metrics *m, struct correlate *correlate, struct outpu
     m->interval_ns = m->now_ns;
 }
 
-void metrics_tick(struct metrics *m, struct correlate *correlate, struct outputs *outputs, uint64_t now_ns)
+void metrics_export_tick(struct metrics *m, struct correlate *correlate, struct outputs *outputs,
+                         uint64_t now_ns)
 {
     if (!m)
         return;

@@ -10,13 +10,13 @@
 struct metrics;
 
 /* Where settings.metrics.is_on. */
-enum status metrics_create(const struct settings *settings, struct metrics **metrics) MUST_CHECK;
+enum status metrics_export_create(const struct settings *settings, struct metrics **metrics) MUST_CHECK;
 /* NULL is fine, as in the calls below. */
-void metrics_destroy(struct metrics *metrics);
+void metrics_export_destroy(struct metrics *metrics);
 
 /* Exports where the interval is over. */
-void metrics_tick(struct metrics *metrics, struct correlate *correlate, struct outputs *outputs,
-                  uint64_t now_ns);
+void metrics_export_tick(struct metrics *metrics, struct correlate *correlate, struct outputs *outputs,
+                         uint64_t now_ns);
 /* Exports now: at a flush, and at the end. */
 void metrics_export(struct metrics *metrics, struct correlate *correlate, struct outputs *outputs);
 

@@ -50,7 +50,7 @@ static void pass_gpu_counters(void *context, const struct thread_info *thread,
     (void)context, (void)thread, (void)counters;
 }
 
-const struct capture_sink retreat_sink = {.on_call = count_call,
+const struct capture_sink discard_sink = {.on_call = count_call,
                                           .on_call_asleep = pass_call,
                                           .on_resource = pass_resource,
                                           .on_activity = count_activity,

@@ -97,11 +97,11 @@ static enum status create_one(const struct settings *settings, const struct outp
     return status;
 }
 
-enum status outputs_create(const struct settings *settings, const char *own_folder, struct outputs **outputs,
-                           struct error *err)
+enum status outputs_create(const struct settings *settings, const char *self_env_folder,
+                           struct outputs **outputs, struct error *err)
 {
     char module_path[600];
-    snprintf(module_path, sizeof module_path, "%s/%s", own_folder, EXPORT_MODULE_NAME);
+    snprintf(module_path, sizeof module_path, "%s/%s", self_env_folder, EXPORT_MODULE_NAME);
     struct exporter_environment environment = {.module_path = module_path};
     struct outputs *made = calloc(1, sizeof *made);
     if (!made)

@@ -16,10 +16,10 @@
 struct outputs;
 struct operations;
 
-/* `own_folder`: where the export module lies. The queues share what
+/* `self_env_folder`: where the export module lies. The queues share what
  * settings_queue_bytes leaves them. NO_MEMORY, UNAVAILABLE. */
-enum status outputs_create(const struct settings *settings, const char *own_folder, struct outputs **outputs,
-                           struct error *err) MUST_CHECK;
+enum status outputs_create(const struct settings *settings, const char *self_env_folder,
+                           struct outputs **outputs, struct error *err) MUST_CHECK;
 
 /* Spans that have been added keep the resource as it was, and so do those that follow in their batch. */
 void outputs_set_resource(struct outputs *outputs, uint16_t index, const struct resource *resource);

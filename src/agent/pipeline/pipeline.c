@@ -50,9 +50,9 @@ enum status pipeline_prepare(const struct pipeline_options *options, struct erro
     pipeline.program = options->program;
     if (!options->settings->record_file)
         return pipeline_prepare_spans(options, err);
-    enum status status = tape_create(options->settings->record_file, &pipeline.tape, err);
+    enum status status = recorder_create(options->settings->record_file, &pipeline.recorder, err);
     if (status == STATUS_OK)
-        pipeline.sink = pipeline_tape_sink();
+        pipeline.sink = pipeline_recorder_sink();
     return status;
 }
 
@@ -95,13 +95,13 @@ static bool wait_or_stop(uint64_t pause_ns)
 
 static void tick(uint64_t now_ns)
 {
-    if (pipeline.tape)
+    if (pipeline.recorder)
         return;
-    if (!broken_any())
+    if (!invariant_any_failed())
         correlate_tick(pipeline.correlate, now_ns);
     outputs_tick(pipeline.outputs, now_ns);
-    if (!broken_any())
-        metrics_tick(pipeline.metrics, pipeline.correlate, pipeline.outputs, now_ns);
+    if (!invariant_any_failed())
+        metrics_export_tick(pipeline.metrics, pipeline.correlate, pipeline.outputs, now_ns);
 }
 
 void pipeline_say_failure(void)
@@ -166,7 +166,7 @@ static void fall_silent(void)
     pipeline.is_silent = true;
     capture_set_downstream_room(NULL); /* a replay may go on */
     capture_stop();
-    pipeline.sink = retreat_sink;
+    pipeline.sink = discard_sink;
     pipeline_pump_all(clock_monotonic_ns() + PUMP_MAX_NS);
     if (pipeline.outputs)
         outputs_send(pipeline.outputs);
@@ -180,9 +180,9 @@ static void on_pause_in_look(void)
 
 static void follow_resource(uint64_t now_ns)
 {
-    if (!own_resource_look(now_ns, on_pause_in_look) || pipeline.tape)
+    if (!process_resource_poll(now_ns, on_pause_in_look) || pipeline.recorder)
         return;
-    outputs_set_resource(pipeline.outputs, RESOURCE_PROCESS, own_resource());
+    outputs_set_resource(pipeline.outputs, RESOURCE_PROCESS, process_resource());
     for (unsigned i = 0; i < DEVICES_MAX; i++)
         if (pipeline.devices[i])
             pipeline_set_device_resource(i);
@@ -216,9 +216,9 @@ static uint64_t pause_after(size_t records)
 }
 
 /* All threads of the host's have ended: it ends when ours do, as it would without them. */
-static void end_where_alone(uint64_t now_ns)
+static void end_if_last_thread(uint64_t now_ns)
 {
-    if (!alone_look(now_ns))
+    if (!last_thread_check(now_ns))
         return;
     pthread_mutex_lock(&pipeline.lock);
     pipeline.deadline_ns = now_ns + pipeline.settings->exit_deadline_ms * NS_PER_MS;
@@ -247,7 +247,7 @@ static uint64_t pass(void)
     pipeline_say_failure();
     pipeline_say_losses();
     pipeline_report_if_due(now_ns);
-    end_where_alone(now_ns);
+    end_if_last_thread(now_ns);
     return pause_after(records);
 }
 
@@ -259,7 +259,7 @@ static uint64_t pass_silently(void)
     pipeline_follow_hold(now_ns);
     pipeline_flush_if_wanted();
     pipeline_look_if_wanted();
-    end_where_alone(now_ns);
+    end_if_last_thread(now_ns);
     return PAUSE_SILENT_NS;
 }
 
@@ -268,11 +268,11 @@ static void *run(void *unused)
     (void)unused;
     thread_is_ours = true;
     prctl(PR_SET_NAME, "cuspan/pipeline");
-    own_cpu_begin(OWN_PIPELINE);
+    cpu_time_start(OWN_PIPELINE);
     uint64_t pause_ns = PAUSE_BUSY_NS;
     while (!wait_or_stop(pause_ns)) {
         pause_ns = pipeline.is_silent ? pass_silently() : pass();
-        if (broken_any() && !pipeline.is_silent)
+        if (invariant_any_failed() && !pipeline.is_silent)
             fall_silent();
     }
     pipeline_finish();
@@ -292,7 +292,7 @@ static int start_thread(void)
     pthread_cond_init(&pipeline.wake, &monotonic);
     pthread_cond_init(&pipeline.done, &monotonic);
     pthread_condattr_destroy(&monotonic);
-    return own_thread(&pipeline.thread, run);
+    return self_env_thread(&pipeline.thread, run);
 }
 
 enum status pipeline_start(const struct capture_info *info, struct error *err)
@@ -302,11 +302,11 @@ enum status pipeline_start(const struct capture_info *info, struct error *err)
                                                       .asks_nvml = pipeline.settings->capture.nvlink,
                                                       .is_replay = clock_source != NULL,
                                                       .recorded = capture_recorded_links});
-    if (pipeline.tape)
-        tape_describe(pipeline.tape, info, pipeline.program, pipeline.settings);
+    if (pipeline.recorder)
+        recorder_describe(pipeline.recorder, info, pipeline.program, pipeline.settings);
     else
-        outputs_set_resource(pipeline.outputs, RESOURCE_PROCESS, own_resource());
-    pipeline.is_patient = !pipeline.tape && info->is_patient;
+        outputs_set_resource(pipeline.outputs, RESOURCE_PROCESS, process_resource());
+    pipeline.is_patient = !pipeline.recorder && info->is_patient;
     if (pipeline.is_patient)
         outputs_set_patience(pipeline.outputs, UINT64_MAX);
     pipeline.was_tracing = capture_is_tracing();

@@ -11,7 +11,7 @@
 struct pipeline_options {
     const struct settings *settings;
     const struct capture_info *info;
-    const char *own_folder;
+    const char *self_env_folder;
     const char *program;
     const struct trace_context *parent; /* or NULL */
 };
@@ -42,8 +42,8 @@ enum status pipeline_look(struct pipeline_view *view, uint64_t deadline_ns) MUST
 /* What the program has done so far, and the CPU time of the pipeline's thread; being asked keeps it counted
  * for a while. TIMEOUT as of pipeline_look, UNAVAILABLE: what is captured goes to a recording. Any thread but
  * it, and one at a time. */
-struct figures_view;
-enum status pipeline_figures(struct figures_view *view, uint64_t *cpu_ns, uint64_t deadline_ns) MUST_CHECK;
+struct live_stats_view;
+enum status pipeline_figures(struct live_stats_view *view, uint64_t *cpu_ns, uint64_t deadline_ns) MUST_CHECK;
 
 /* Leaves CUPTI to others, or comes back, and waits until it is so. TIMEOUT, UNAVAILABLE: it is not. Any
  * thread of the host's. */

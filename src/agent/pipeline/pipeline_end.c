@@ -50,17 +50,17 @@ static void flush_cupti(void)
         return;
     }
     shutdown_step_begin(SHUTDOWN_flush_cupti);
-    (void)capture_take_trouble();
+    (void)capture_take_error();
     capture_flush_all();
     uint32_t left = capture_buffers_lent();
-    shutdown_step_end(SHUTDOWN_flush_cupti, left < lent ? lent - left : 0, capture_take_trouble());
+    shutdown_step_end(SHUTDOWN_flush_cupti, left < lent ? lent - left : 0, capture_take_error());
 }
 
 static void end_capture(void)
 {
     shutdown_step_begin(SHUTDOWN_switch_off);
     capture_stop();
-    shutdown_step_end(SHUTDOWN_switch_off, 1, capture_take_trouble());
+    shutdown_step_end(SHUTDOWN_switch_off, 1, capture_take_error());
     take(SHUTDOWN_take_last);
     shutdown_step_begin(SHUTDOWN_late);
     uint64_t late = counter_get(COUNTER_lost_late);
@@ -72,7 +72,7 @@ static void end_capture(void)
 
 static void close_session(void)
 {
-    if (!pipeline.correlate || broken_any()) {
+    if (!pipeline.correlate || invariant_any_failed()) {
         shutdown_step_skip(SHUTDOWN_close);
         return;
     }
@@ -82,7 +82,7 @@ static void close_session(void)
     shutdown_is_open(SHUTDOWN_OPEN_records, correlate_waiting(pipeline.correlate));
     correlate_finish(pipeline.correlate);
     metrics_export(pipeline.metrics, pipeline.correlate, pipeline.outputs);
-    metrics_destroy(pipeline.metrics);
+    metrics_export_destroy(pipeline.metrics);
     pipeline.metrics = NULL;
     shutdown_step_end(SHUTDOWN_close, counter_get(COUNTER_spans_created) - spans, NULL);
 }
@@ -91,7 +91,7 @@ static void close_recording(struct report *report)
 {
     shutdown_step_skip(SHUTDOWN_deliver);
     shutdown_step_begin(SHUTDOWN_recording);
-    report->recording_events = tape_close(pipeline.tape);
+    report->recording_events = recorder_close(pipeline.recorder);
     shutdown_step_end(SHUTDOWN_recording, report->recording_events,
                       counter_get(COUNTER_lost_recording) ? "events could not be written" : NULL);
 }
@@ -142,7 +142,7 @@ static void plan(void)
     uint64_t left_ns = pipeline.deadline_ns > now_ns ? pipeline.deadline_ns - now_ns : 0;
     uint64_t report_ns = left_ns / 10 < REPORT_NS_MAX ? left_ns / 10 : REPORT_NS_MAX;
     pipeline.deliver_until_ns = now_ns + left_ns - report_ns;
-    pipeline.take_until_ns = pipeline.tape ? pipeline.deliver_until_ns : now_ns + left_ns / 4 * 3;
+    pipeline.take_until_ns = pipeline.recorder ? pipeline.deliver_until_ns : now_ns + left_ns / 4 * 3;
     if (!pipeline.is_silent)
         pipeline.sink = retreat_sink_after(&pipeline.sink, pipeline.take_until_ns);
     if (pipeline.is_patient)
@@ -167,15 +167,15 @@ void pipeline_finish(void)
     pipeline_say_failure();
     pipeline_say_losses();
     pipeline_describe(&report);
-    if (pipeline.tape)
+    if (pipeline.recorder)
         close_recording(&report);
     else
         deliver(&report);
     if (atomic_flag_test_and_set(&is_reported))
         return; /* too late: the host's thread has said what is lost */
-    if (pipeline.correlate && broken_any())
+    if (pipeline.correlate && invariant_any_failed())
         give_up_broken();
-    report_log_losses(NULL, exporter_final_trouble());
+    report_log_losses(NULL, exporter_final_error());
     if (pipeline.correlate)
         report_log_imbalance(pipeline.settings->output_count);
     write_report(&report);
@@ -192,7 +192,7 @@ void pipeline_report_missed_deadline(void)
              "distribution.cuspan.exit_deadline_ms",
              pipeline.settings->exit_deadline_ms);
     struct balance balance;
-    balance_close(&balance, pipeline.settings->output_count, !pipeline.tape);
+    balance_close(&balance, pipeline.settings->output_count, !pipeline.recorder);
     report.balance = &balance;
     if (balance_lost(&balance))
         report_log_losses(&balance, why);

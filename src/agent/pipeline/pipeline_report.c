@@ -20,8 +20,8 @@ void pipeline_describe(struct report *report)
                               .settings = pipeline.settings,
                               .start_ns = running.start_ns,
                               .last_delivery_ns = running.last_delivery_ns};
-    if (pipeline.tape) {
-        report->recording = tape_path(pipeline.tape);
+    if (pipeline.recorder) {
+        report->recording = recorder_path(pipeline.recorder);
         report->recording_events = counter_get(COUNTER_records_written);
     } else {
         report->trace_count =
@@ -31,7 +31,7 @@ void pipeline_describe(struct report *report)
 
 static uint64_t delivered_now(void)
 {
-    return counter_get(pipeline.tape ? COUNTER_records_written : COUNTER_spans_delivered);
+    return counter_get(pipeline.recorder ? COUNTER_records_written : COUNTER_spans_delivered);
 }
 
 static void note_delivery(void)

@@ -257,7 +257,7 @@ enum status pipeline_look(struct pipeline_view *view, uint64_t deadline_ns)
     return is_taken ? STATUS_OK : STATUS_TIMEOUT;
 }
 
-enum status pipeline_figures(struct figures_view *view, uint64_t *cpu_ns, uint64_t deadline_ns)
+enum status pipeline_figures(struct live_stats_view *view, uint64_t *cpu_ns, uint64_t deadline_ns)
 {
     struct timespec until = pipeline_moment(deadline_ns);
     enum status status = STATUS_TIMEOUT;

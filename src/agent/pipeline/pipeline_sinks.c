@@ -46,7 +46,7 @@ static void on_range(void *context, const struct thread_info *thread, const stru
 
 static void on_stack(void *context, const struct stack_record *stack)
 {
-    correlate_stack(context, stacks_text(stack));
+    correlate_stack(context, stack_text_of(stack));
 }
 
 static void on_name(void *context, const struct thread_info *thread, const struct name_record *name)
@@ -79,7 +79,7 @@ void pipeline_set_device_resource(unsigned device)
 {
     struct resource both = {0};
     if (resource_merge(&both, pipeline.devices[device]) == STATUS_OK &&
-        resource_merge(&both, own_resource()) == STATUS_OK)
+        resource_merge(&both, process_resource()) == STATUS_OK)
         outputs_set_resource(pipeline.outputs, (uint16_t)RESOURCE_DEVICE(device), &both);
     resource_deinit(&both);
 }
@@ -101,38 +101,38 @@ static void on_device(void *context, uint16_t index, const struct resource *devi
 /* --- links of devices --- */
 
 /* Of one device, or (NULL) of all. */
-static void tape_known_links(const struct resource_attr *uuid)
+static void recorder_known_links(const struct resource_attr *uuid)
 {
     const struct device_links *links;
     for (uint32_t i = 0; (links = device_links_known(i)) != NULL; i++)
         if (!uuid || strcmp(links->id, uuid->string) == 0)
-            tape_links(pipeline.tape, links);
+            recorder_links(pipeline.recorder, links);
 }
 
-static void tape_device(const struct activity_record *activity)
+static void recorder_device(const struct activity_record *activity)
 {
     struct resource device = {0};
     uint32_t number;
     if (devices_describe(activity, &number, &device) == STATUS_OK && device_links_add(&device) == STATUS_OK &&
         resource_find(&device, "cuda.device.uuid"))
-        tape_known_links(resource_find(&device, "cuda.device.uuid"));
+        recorder_known_links(resource_find(&device, "cuda.device.uuid"));
     resource_deinit(&device);
 }
 
-static void on_taped_activity(void *context, const struct activity_record *activity)
+static void on_recorded_activity(void *context, const struct activity_record *activity)
 {
-    struct capture_sink sink = tape_sink(context);
+    struct capture_sink sink = recorder_sink(context);
     sink.on_activity(context, activity);
     if (activity->kind == ACTIVITY_DEVICE)
-        tape_device(activity);
+        recorder_device(activity);
     else if (activity->kind == ACTIVITY_MEMCPY_PEER)
         device_links_peer_copy();
 }
 
-struct capture_sink pipeline_tape_sink(void)
+struct capture_sink pipeline_recorder_sink(void)
 {
-    struct capture_sink sink = tape_sink(pipeline.tape);
-    sink.on_activity = on_taped_activity;
+    struct capture_sink sink = recorder_sink(pipeline.recorder);
+    sink.on_activity = on_recorded_activity;
     return sink;
 }
 
@@ -140,8 +140,8 @@ void pipeline_follow_links(void)
 {
     if (!device_links_look())
         return;
-    if (pipeline.tape)
-        tape_known_links(NULL);
+    if (pipeline.recorder)
+        recorder_known_links(NULL);
     for (unsigned i = 0; i < DEVICES_MAX; i++)
         if (pipeline.devices[i] && device_links_add(pipeline.devices[i]) == STATUS_OK)
             pipeline_set_device_resource(i);
@@ -155,7 +155,7 @@ static bool outputs_room(void)
 enum status pipeline_prepare_spans(const struct pipeline_options *options, struct error *err)
 {
     const struct settings *settings = options->settings;
-    enum status status = outputs_create(settings, options->own_folder, &pipeline.outputs, err);
+    enum status status = outputs_create(settings, options->self_env_folder, &pipeline.outputs, err);
     if (status != STATUS_OK)
         return status;
     /* What a replay takes says nothing of the run that was recorded. */
@@ -166,12 +166,12 @@ enum status pipeline_prepare_spans(const struct pipeline_options *options, struc
                                           .expects_graphs = capture_expects_graphs(settings),
                                           .expects_devices = true,
                                           .slept_at = capture_slept_at,
-                                          .take_own = clock_source ? NULL : own_figures_take,
+                                          .take_own = clock_source ? NULL : agent_overhead_take,
                                           .sink = {pipeline.outputs, on_span, on_device, on_session}};
     status = correlate_create(&correlate, &pipeline.correlate);
     if (status != STATUS_OK)
         return error_set(err, status, "can't start correlation: %s", status_text(status));
-    if (settings->metrics.is_on && metrics_create(settings, &pipeline.metrics) != STATUS_OK)
+    if (settings->metrics.is_on && metrics_export_create(settings, &pipeline.metrics) != STATUS_OK)
         return error_set(err, STATUS_NO_MEMORY, "no memory for metrics");
     pipeline.sink = (struct capture_sink){.context = pipeline.correlate,
                                           .on_call = on_call,
@@ -183,7 +183,7 @@ enum status pipeline_prepare_spans(const struct pipeline_options *options, struc
                                           .on_stack = on_stack,
                                           .on_name = on_name,
                                           .on_gpu_counters = on_gpu_counters};
-    if (settings_have_stacks(settings) && stacks_init() != STATUS_OK)
+    if (settings_have_stacks(settings) && stack_text_init() != STATUS_OK)
         return error_set(err, STATUS_NO_MEMORY, "no memory for call stacks");
     capture_set_downstream_room(outputs_room);
     return STATUS_OK;

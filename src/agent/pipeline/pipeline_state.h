@@ -22,8 +22,8 @@ struct pipeline_state {
     const char *program;
     struct outputs *outputs;
     struct correlate *correlate;
-    struct metrics *metrics; /* NULL: none are wanted */
-    struct tape *tape;       /* a recording in place of the two above */
+    struct metrics *metrics;   /* NULL: none are wanted */
+    struct recorder *recorder; /* a recording in place of the two above */
     struct capture_sink sink;
     pthread_t thread;
     pthread_mutex_t lock;
@@ -40,23 +40,23 @@ struct pipeline_state {
     uint32_t flushers;                     /* host's threads that wait for one */
     _Atomic uint64_t signal_deadline_ns;   /* a signal's handler wants the end, by then; 0: none does */
     _Atomic int signal_number;
-    _Atomic uint32_t flushers_for_good;    /* interrupted by that handler, and never to return */
-    atomic_bool has_ended;                 /* as is_done, for the handler */
-    uint64_t looks_wanted, looks_taken;    /* counted from 1 */
-    struct pipeline_view view;             /* the last one taken */
-    struct figures_view *figures_wanted;   /* where who waits wants them; NULL: nobody does */
-    uint64_t cpu_ns;                       /* of this thread, as of then */
-    bool was_tracing;                      /* the thread's own */
-    struct resource *devices[DEVICES_MAX]; /* what is known of each; NULL: not seen */
+    _Atomic uint32_t flushers_for_good;     /* interrupted by that handler, and never to return */
+    atomic_bool has_ended;                  /* as is_done, for the handler */
+    uint64_t looks_wanted, looks_taken;     /* counted from 1 */
+    struct pipeline_view view;              /* the last one taken */
+    struct live_stats_view *figures_wanted; /* where who waits wants them; NULL: nobody does */
+    uint64_t cpu_ns;                        /* of this thread, as of then */
+    bool was_tracing;                       /* the thread's own */
+    struct resource *devices[DEVICES_MAX];  /* what is known of each; NULL: not seen */
 };
 extern struct pipeline_state pipeline;
 
 /* pipeline_sinks.c: where capture's records and correlate's spans go. The former wires the stages. */
 enum status pipeline_prepare_spans(const struct pipeline_options *options, struct error *err) MUST_CHECK;
-/* The tape's, that hears of devices and their links besides. */
-struct capture_sink pipeline_tape_sink(void);
+/* The recorder's, that hears of devices and their links besides. */
+struct capture_sink pipeline_recorder_sink(void);
 void pipeline_set_device_resource(unsigned device);
-/* Tells the outputs, or the tape, what has become known of devices' links since. */
+/* Tells the outputs, or the recorder, what has become known of devices' links since. */
 void pipeline_follow_links(void);
 
 /* pipeline.c */

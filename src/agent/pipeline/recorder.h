@@ -6,19 +6,19 @@
 #include "capture/capture.h"
 #include "model/links.h"
 
-struct tape;
+struct recorder;
 
 /* Creates the recording at `path`, or, where another process has already created it, at `path`.PID. */
-enum status tape_create(const char *path, struct tape **tape, struct error *err) MUST_CHECK;
-struct capture_sink tape_sink(struct tape *tape);
+enum status recorder_create(const char *path, struct recorder **recorder, struct error *err) MUST_CHECK;
+struct capture_sink recorder_sink(struct recorder *recorder);
 /* Writes what the recording is of. */
-void tape_describe(struct tape *tape, const struct capture_info *info, const char *program,
-                   const struct settings *settings);
+void recorder_describe(struct recorder *recorder, const struct capture_info *info, const char *program,
+                       const struct settings *settings);
 /* Writes what is known of a device's links; what was written of it before holds no longer. */
-void tape_links(struct tape *tape, const struct device_links *links);
-const char *tape_path(const struct tape *tape);
-/* Writes the end, with what was lost before. Returns the number of events. The tape stays allocated, and its
- * path valid. */
-uint64_t tape_close(struct tape *tape);
+void recorder_links(struct recorder *recorder, const struct device_links *links);
+const char *recorder_path(const struct recorder *recorder);
+/* Writes the end, with what was lost before. Returns the number of events. The recorder stays allocated, and
+ * its path valid. */
+uint64_t recorder_close(struct recorder *recorder);
 
 #endif

@@ -23,14 +23,14 @@ struct kept {
 
 static struct kept *kept;
 
-enum status stacks_init(void)
+enum status stack_text_init(void)
 {
     if (!kept)
         kept = calloc(STACKS_KEPT, sizeof *kept);
     return kept ? STATUS_OK : STATUS_NO_MEMORY;
 }
 
-void stacks_deinit(void)
+void stack_text_deinit(void)
 {
     free(kept);
     kept = NULL;
@@ -76,7 +76,7 @@ static int write_frame(const struct frame *frame, char *to, size_t size)
         return snprintf(to, size, "0x%llx", (unsigned long long)frame->offset);
     if (!frame->function)
         return snprintf(to, size, "%s+0x%llx", frame->module, (unsigned long long)frame->offset);
-    if (!name_demangle(frame->function, name, sizeof name))
+    if (!demangle_name(frame->function, name, sizeof name))
         snprintf(name, sizeof name, "%s", frame->function);
     return snprintf(to, size, "%s+0x%llx (%s+0x%llx)", name, (unsigned long long)frame->in_function,
                     frame->module, (unsigned long long)frame->offset);
@@ -117,7 +117,7 @@ static uint64_t hash_of(const uint64_t *frames, uint32_t count)
     return hash ? hash : 1;
 }
 
-const char *stacks_text(const struct stack_record *record)
+const char *stack_text_of(const struct stack_record *record)
 {
     uint32_t count = (uint32_t)((record->head.bytes - sizeof *record) / sizeof *record->frames);
     if (!kept || count > STACK_FRAMES_MAX)

@@ -12,14 +12,14 @@
 #define STACKS_KEPT       512 /* distinct stacks; what falls on another's place is made again each time */
 
 /* NO_MEMORY. Takes some half a MiB (SETTINGS_STACKS_BYTES). */
-enum status stacks_init(void) MUST_CHECK;
+enum status stack_text_init(void) MUST_CHECK;
 
 /* A line for each frame, innermost first: "function+0x1c (module+0x1189)", or "module+0x1189" where the
  * loader knows no name (static functions, stripped programs), demangled. The frames of cuspan, CUPTI and
  * CUDA's libraries at the front are left out, frames beyond STACKS_SHOWN_MAX as well. "" where none is left.
  * Holds until the next call. */
-const char *stacks_text(const struct stack_record *record);
+const char *stack_text_of(const struct stack_record *record);
 
-void stacks_deinit(void);
+void stack_text_deinit(void);
 
 #endif

@@ -13,7 +13,7 @@
 #define UID_BYTES    36 /* of a pod: a UUID */
 #define TOKEN_FOLDER "/var/run/secrets/kubernetes.io/serviceaccount"
 
-const struct surroundings surroundings_own = {own_variable, ""};
+const struct deployment deployment_own = {self_env_get, ""};
 
 /* Both keep the first error; what the resource has stays. */
 static void add_string(struct resource *resource, const char *key, const char *value, enum status *status)
@@ -31,7 +31,7 @@ static void add_int(struct resource *resource, const char *key, int64_t value, e
 /* --- ranks and jobs --- */
 
 /* A number from 0 on, or -1. */
-static int64_t number_of(const struct surroundings *from, const char *name)
+static int64_t number_of(const struct deployment *from, const char *name)
 {
     const char *text = from->getenv(name);
     char *end;
@@ -50,7 +50,7 @@ struct place {
     int64_t rank, local_rank, size; /* -1: not said */
 };
 
-static struct place place_in(const struct surroundings *from, const struct launcher *launcher)
+static struct place place_in(const struct deployment *from, const struct launcher *launcher)
 {
     return (struct place){number_of(from, launcher->rank), number_of(from, launcher->local_rank),
                           number_of(from, launcher->size)};
@@ -59,7 +59,7 @@ static struct place place_in(const struct surroundings *from, const struct launc
 /* All three of one launcher, the innermost: torchrun inside a Slurm step has both kinds. Where it doesn't say
  * the local rank (PMI without MPICH's or Cray's variable for it), one that gives the same rank of as many
  * does. */
-static void add_rank(struct resource *resource, const struct surroundings *from, enum status *status)
+static void add_rank(struct resource *resource, const struct deployment *from, enum status *status)
 {
     static const struct launcher launchers[] = {
         {"RANK", "LOCAL_RANK", "WORLD_SIZE"},
@@ -85,7 +85,7 @@ static void add_rank(struct resource *resource, const struct surroundings *from,
     add_int(resource, "cuda.process.world_size", found.size, status);
 }
 
-static void add_slurm(struct resource *resource, const struct surroundings *from, enum status *status)
+static void add_slurm(struct resource *resource, const struct deployment *from, enum status *status)
 {
     static const struct {
         const char *key, *variable;
@@ -104,7 +104,7 @@ static void add_slurm(struct resource *resource, const struct surroundings *from
 
 /* --- containers and pods --- */
 
-static FILE *open_file(const struct surroundings *from, const char *path)
+static FILE *open_file(const struct deployment *from, const char *path)
 {
     char whole[LINE_BYTES];
     snprintf(whole, sizeof whole, "%s%s", from->root, path);
@@ -174,7 +174,7 @@ static void read_mount(const char *line, char id[ID_DIGITS + 1], char uid[UID_BY
     }
 }
 
-static void read_lines(const struct surroundings *from, const char *path,
+static void read_lines(const struct deployment *from, const char *path,
                        void (*read_line)(const char *, char *, char *), char *id, char *uid)
 {
     char line[LINE_BYTES];
@@ -185,7 +185,7 @@ static void read_lines(const struct surroundings *from, const char *path,
         fclose(file);
 }
 
-static void add_container(struct resource *resource, const struct surroundings *from, enum status *status)
+static void add_container(struct resource *resource, const struct deployment *from, enum status *status)
 {
     char id[ID_DIGITS + 1] = "", uid[UID_BYTES + 1] = "";
     read_lines(from, "/proc/self/cgroup", read_group, id, uid);
@@ -196,7 +196,7 @@ static void add_container(struct resource *resource, const struct surroundings *
 }
 
 /* The file's first line; empty where there is none. */
-static void read_first_line(const struct surroundings *from, const char *path, char line[LINE_BYTES])
+static void read_first_line(const struct deployment *from, const char *path, char line[LINE_BYTES])
 {
     FILE *file = open_file(from, path);
     line[0] = 0;
@@ -210,7 +210,7 @@ static void read_first_line(const struct surroundings *from, const char *path, c
 
 /* A pod's host name is its name, but for two: in the node's network it is the node's, as kubelet says in
  * /etc/hosts, and the pods of an indexed job have a random end in their name besides. */
-static bool hostname_is_pod_s(const struct surroundings *from)
+static bool hostname_is_pod_s(const struct deployment *from)
 {
     char line[LINE_BYTES];
     read_first_line(from, "/etc/hosts", line);
@@ -219,7 +219,7 @@ static bool hostname_is_pod_s(const struct surroundings *from)
 
 /* What a pod's manifest hands on by the downward API: the names that OpenTelemetry's documents and operator,
  * and Kubernetes' own examples use for it. */
-static void add_handed_on(struct resource *resource, const struct surroundings *from, enum status *status)
+static void add_handed_on(struct resource *resource, const struct deployment *from, enum status *status)
 {
     static const struct {
         const char *key, *variables[4];
@@ -234,7 +234,7 @@ static void add_handed_on(struct resource *resource, const struct surroundings *
             add_string(resource, facts[i].key, from->getenv(facts[i].variables[j]), status);
 }
 
-static void add_pod(struct resource *resource, const struct surroundings *from, enum status *status)
+static void add_pod(struct resource *resource, const struct deployment *from, enum status *status)
 {
     char line[LINE_BYTES];
     if (!from->getenv("KUBERNETES_SERVICE_HOST"))
@@ -246,7 +246,7 @@ static void add_pod(struct resource *resource, const struct surroundings *from, 
         add_string(resource, "k8s.pod.name", from->getenv("HOSTNAME"), status);
 }
 
-enum status surroundings_add(struct resource *resource, const struct surroundings *from)
+enum status deployment_add(struct resource *resource, const struct deployment *from)
 {
     enum status status = STATUS_OK;
     add_rank(resource, from, &status);

@@ -5,15 +5,15 @@
 #include "base/status.h"
 #include "model/resource.h"
 
-struct surroundings {
+struct deployment {
     const char *(*getenv)(const char *name); /* NULL where there is no such variable, or none may be read */
     const char *root;                        /* stands before /proc, /etc and /var: "", but in a test */
 };
 
 /* The variables and files of this process. A program with another user's rights has no variables. */
-extern const struct surroundings surroundings_own;
+extern const struct deployment deployment_own;
 
 /* Adds to `resource` what it lacks. What can't be found out is left out. */
-enum status surroundings_add(struct resource *resource, const struct surroundings *from) MUST_CHECK;
+enum status deployment_add(struct resource *resource, const struct deployment *from) MUST_CHECK;
 
 #endif

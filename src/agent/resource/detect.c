@@ -254,7 +254,7 @@ enum status detect_resource(struct resource *resource, int driver_version, const
     add_process(resource, &status);
     add_host(resource, &status);
     add_cuda(resource, driver_version, cupti_version, &status);
-    return status == STATUS_OK ? surroundings_add(resource, &surroundings_own) : status;
+    return status == STATUS_OK ? deployment_add(resource, &deployment_own) : status;
 }
 
 enum status detect_command_resource(struct resource *resource, const char *program, pid_t pid)
@@ -265,5 +265,5 @@ enum status detect_command_resource(struct resource *resource, const char *progr
     add_int(resource, "process.pid", pid, &status);
     add_host(resource, &status);
     add_cuda(resource, 0, NULL, &status);
-    return status == STATUS_OK ? surroundings_add(resource, &surroundings_own) : status;
+    return status == STATUS_OK ? deployment_add(resource, &deployment_own) : status;
 }

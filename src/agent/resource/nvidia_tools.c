@@ -37,10 +37,10 @@ static bool is_debugged_by_cuda_gdb(void)
     return tracer > 0 && files_read_small(path, text, sizeof text) > 0 && strncmp(text, "cuda-gdb", 8) == 0;
 }
 
-bool tools_are_here(char *text, size_t size)
+bool nvidia_tools_present(char *text, size_t size)
 {
     for (size_t i = 0; i < sizeof marks / sizeof *marks; i++) {
-        const char *value = own_variable(marks[i].variable);
+        const char *value = self_env_get(marks[i].variable);
         if (value && *value && (!marks[i].part || strstr(value, marks[i].part))) {
             snprintf(text, size, "%s (%s is set)", marks[i].tool, marks[i].variable);
             return true;

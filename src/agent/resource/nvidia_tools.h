@@ -6,6 +6,6 @@
 #include <stddef.h>
 
 /* False: under none that is known. Else `text` says which, and by what it is known. */
-bool tools_are_here(char *text, size_t size);
+bool nvidia_tools_present(char *text, size_t size);
 
 #endif

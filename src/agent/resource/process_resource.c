@@ -35,7 +35,7 @@ static enum status adopt(const struct resource *published)
     return status;
 }
 
-enum status own_resource_begin(struct resource *settings, int driver_version, const char *cupti_version)
+enum status process_resource_start(struct resource *settings, int driver_version, const char *cupti_version)
 {
     struct resource published = {0}, all = {0};
     resource_deinit(&configured); /* of a start that failed */
@@ -56,7 +56,7 @@ enum status own_resource_begin(struct resource *settings, int driver_version, co
     return status == STATUS_OK ? adopted : status;
 }
 
-const struct resource *own_resource(void)
+const struct resource *process_resource(void)
 {
     return &current;
 }
@@ -92,7 +92,7 @@ static void publish_or_take_back(bool is_publishing)
     context.own_address = published_context_address();
 }
 
-bool own_resource_look(uint64_t now_ns, void (*meanwhile)(void))
+bool process_resource_poll(uint64_t now_ns, void (*meanwhile)(void))
 {
     bool is_publishing = atomic_load_explicit(&publish_is_on, memory_order_acquire);
     bool is_other = is_publishing != was_publishing;

@@ -12,7 +12,7 @@
 
 #define STACK_BYTES (512 * 1024)
 
-const char *own_variable(const char *name)
+const char *self_env_get(const char *name)
 {
     return getauxval(AT_SECURE) ? NULL : getenv(name);
 }
@@ -22,21 +22,21 @@ static char folder[512] = ".";
 static void find_folder(void)
 {
     Dl_info info;
-    if (!dladdr((const void *)(uintptr_t)own_folder, &info) || !info.dli_fname)
+    if (!dladdr((const void *)(uintptr_t)self_env_folder, &info) || !info.dli_fname)
         return;
     const char *slash = strrchr(info.dli_fname, '/');
     if (slash)
         snprintf(folder, sizeof folder, "%.*s", (int)(slash - info.dli_fname), info.dli_fname);
 }
 
-const char *own_folder(void)
+const char *self_env_folder(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, find_folder);
     return folder;
 }
 
-int own_thread(pthread_t *thread, void *(*run)(void *))
+int self_env_thread(pthread_t *thread, void *(*run)(void *))
 {
-    return own_thread_start(thread, STACK_BYTES, run, NULL);
+    return agent_thread_start(thread, STACK_BYTES, run, NULL);
 }

@@ -38,11 +38,11 @@ static void *begin(void *argument)
     free(argument);
     leave_inheritance();
     void *result = beginning.run(beginning.argument);
-    own_cpu_end();
+    cpu_time_end();
     return result;
 }
 
-int own_thread_start(pthread_t *thread, size_t stack_bytes, void *(*run)(void *), void *argument)
+int agent_thread_start(pthread_t *thread, size_t stack_bytes, void *(*run)(void *), void *argument)
 {
     pthread_attr_t attributes;
     sigset_t all, before;

@@ -7,6 +7,6 @@
 #include <stddef.h>
 
 /* `stack_bytes` 0: the system's default. Returns 0, or an error number. */
-int own_thread_start(pthread_t *thread, size_t stack_bytes, void *(*run)(void *), void *argument);
+int agent_thread_start(pthread_t *thread, size_t stack_bytes, void *(*run)(void *), void *argument);
 
 #endif

@@ -19,7 +19,7 @@ static struct {
 static uint64_t ended_ns[OWN_WORK_COUNT];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-void own_cpu_begin(enum own_work work)
+void cpu_time_start(enum own_work work)
 {
     clockid_t clock;
     if (pthread_getcpuclockid(pthread_self(), &clock) != 0)
@@ -37,7 +37,7 @@ void own_cpu_begin(enum own_work work)
     pthread_mutex_unlock(&lock);
 }
 
-void own_cpu_end(void)
+void cpu_time_end(void)
 {
     pthread_mutex_lock(&lock);
     for (int i = 0; i < OWN_THREADS_MAX; i++) {
@@ -49,7 +49,7 @@ void own_cpu_end(void)
     pthread_mutex_unlock(&lock);
 }
 
-uint64_t own_cpu_ns(enum own_work work)
+uint64_t cpu_time_ns(enum own_work work)
 {
     pthread_mutex_lock(&lock);
     uint64_t sum_ns = ended_ns[work];
@@ -62,7 +62,7 @@ uint64_t own_cpu_ns(enum own_work work)
     return sum_ns;
 }
 
-void own_cpu_forget(void)
+void cpu_time_forget(void)
 {
     pthread_mutex_init(&lock, NULL); /* whoever held it is not in this process */
     for (int i = 0; i < OWN_THREADS_MAX; i++)

@@ -15,15 +15,15 @@ enum own_work {
 };
 
 /* The calling thread does this from now on. */
-void own_cpu_begin(enum own_work work);
-/* The calling thread ends: base/own_thread.c says so for each thread that it has started. Harmless where it
- * never began. */
-void own_cpu_end(void);
+void cpu_time_start(enum own_work work);
+/* The calling thread ends: base/self_env_thread.c says so for each thread that it has started. Harmless where
+ * it never began. */
+void cpu_time_end(void);
 
 /* ns so far. Any thread of ours, and the host's when it ends. */
-uint64_t own_cpu_ns(enum own_work work);
+uint64_t cpu_time_ns(enum own_work work);
 
 /* In a forked child: none of these threads is there. */
-void own_cpu_forget(void);
+void cpu_time_forget(void);
 
 #endif

@@ -3,24 +3,24 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-struct own_fd own_fd_of(int number)
+struct guarded_fd guarded_fd_of(int number)
 {
     struct stat found;
     if (number < 0 || fstat(number, &found) != 0)
         return OWN_FD_NONE;
-    return (struct own_fd){number, found.st_dev, found.st_ino};
+    return (struct guarded_fd){number, found.st_dev, found.st_ino};
 }
 
-bool own_fd_is_ours(const struct own_fd *fd)
+bool guarded_fd_is_ours(const struct guarded_fd *fd)
 {
     struct stat found;
     return fd->number >= 0 && fstat(fd->number, &found) == 0 && found.st_dev == fd->device &&
            found.st_ino == fd->inode;
 }
 
-void own_fd_close(struct own_fd *fd)
+void guarded_fd_close(struct guarded_fd *fd)
 {
-    if (own_fd_is_ours(fd))
+    if (guarded_fd_is_ours(fd))
         close(fd->number);
     *fd = OWN_FD_NONE;
 }

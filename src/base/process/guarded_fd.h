@@ -6,21 +6,21 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-struct own_fd {
+struct guarded_fd {
     int number; /* -1: none */
     dev_t device;
     ino_t inode;
 };
 
-#define OWN_FD_NONE ((struct own_fd){.number = -1})
+#define OWN_FD_NONE ((struct guarded_fd){.number = -1})
 
 /* Remembers what stands behind the number now. */
-struct own_fd own_fd_of(int number);
+struct guarded_fd guarded_fd_of(int number);
 
 /* Whether the same still does. */
-bool own_fd_is_ours(const struct own_fd *fd);
+bool guarded_fd_is_ours(const struct guarded_fd *fd);
 
 /* Closes it if it is still ours; it is none from then on. */
-void own_fd_close(struct own_fd *fd);
+void guarded_fd_close(struct guarded_fd *fd);
 
 #endif

@@ -27,7 +27,7 @@ static size_t visible_sequence(const uint8_t *at, size_t left)
     return code < smallest[bytes] || code > 0x10ffff || surrogate || control || layout ? 0 : bytes;
 }
 
-char *shown_line(char *to, size_t size, const char *from, size_t bytes)
+char *sanitize_line(char *to, size_t size, const char *from, size_t bytes)
 {
     const uint8_t *at = (const uint8_t *)from;
     const uint8_t *end = at + bytes;
@@ -57,7 +57,7 @@ char *shown_line(char *to, size_t size, const char *from, size_t bytes)
     return to;
 }
 
-char *shown_url(char *to, size_t size, const char *url)
+char *sanitize_url(char *to, size_t size, const char *url)
 {
     const char *end = url + strcspn(url, "?#");
     const char *scheme_end = strstr(url, "://");
@@ -71,8 +71,8 @@ char *shown_url(char *to, size_t size, const char *url)
     char scheme[16] = "";
     if (scheme_bytes < sizeof scheme)
         memcpy(scheme, url, scheme_bytes);
-    shown_line(to, size, scheme, strlen(scheme));
+    sanitize_line(to, size, scheme, strlen(scheme));
     size_t used = strlen(to);
-    shown_line(to + used, size - used, host, (size_t)(end - host));
+    sanitize_line(to + used, size - used, host, (size_t)(end - host));
     return to;
 }

@@ -7,9 +7,9 @@
 
 /* Copies text that a server sent: one line, white space collapsed, everything that could move a terminal's
  * cursor or isn't UTF-8 replaced by '?', cut to fit. Returns `to`. */
-char *shown_line(char *to, size_t size, const char *from, size_t bytes);
+char *sanitize_line(char *to, size_t size, const char *from, size_t bytes);
 
 /* Copies a URL without what may be secret in it: user and password, query, fragment. Returns `to`. */
-char *shown_url(char *to, size_t size, const char *url);
+char *sanitize_url(char *to, size_t size, const char *url);
 
 #endif

@@ -4,15 +4,15 @@
 #include <execinfo.h>
 #include <string.h>
 
-#define FRAMES_OWN 1 /* stacks_walk itself */
+#define FRAMES_OWN 1 /* call_stack_walk itself */
 
-bool stacks_begin(void)
+bool call_stack_start(void)
 {
     void *frames[2];
     return backtrace(frames, 2) > 0;
 }
 
-uint32_t stacks_walk(struct stack_record *record)
+uint32_t call_stack_walk(struct stack_record *record)
 {
     void *frames[FRAMES_OWN + STACK_FRAMES_MAX];
     int saved_errno = errno;

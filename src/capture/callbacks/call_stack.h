@@ -15,10 +15,10 @@
 
 /* Loads what backtrace() needs (libgcc_s.so.1), which would else happen inside a host's call. False: it can't
  * be had. */
-bool stacks_begin(void);
+bool call_stack_start(void);
 
 /* Writes the calling thread's stack to `record`, which has room for STACK_FRAMES_MAX frames, and returns the
  * bytes of it; 0: nothing could be walked. The time it takes doesn't count as the call's. */
-uint32_t stacks_walk(struct stack_record *record);
+uint32_t call_stack_walk(struct stack_record *record);
 
 #endif

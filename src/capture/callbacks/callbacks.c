@@ -326,7 +326,7 @@ RARE static void write_call_with_stack(struct host_thread *thread, enum call_dom
         struct stack_record record;
         uint64_t frames[STACK_FRAMES_MAX];
     } stack;
-    uint32_t bytes = stacks_walk(&stack.record);
+    uint32_t bytes = call_stack_walk(&stack.record);
     tell_context(thread, data, start);
     uint8_t *room = bytes ? ring_reserve(&thread->ring, bytes + plan->record_bytes_max) : NULL;
     if (!room) {

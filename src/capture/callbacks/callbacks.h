@@ -51,7 +51,7 @@ void callbacks_count(enum call_domain domain, uint32_t cbid);
 /* The call sets callbacks_signals.graph_is_begun. After callbacks_init. */
 bool callbacks_make_graph(enum call_domain domain, uint32_t cbid);
 
-/* The call's record comes with its stack. After callbacks_init and stacks_begin. */
+/* The call's record comes with its stack. After callbacks_init and call_stack_start. */
 void callbacks_take_stack(enum call_domain domain, uint32_t cbid);
 
 /* cudaProfilerStart and cudaProfilerStop, of both APIs, call callbacks_on_bound. After callbacks_init. */

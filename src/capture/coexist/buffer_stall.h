@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct silence {
+struct buffer_stall {
     uint64_t buffers; /* asked for and finished, when last one was */
     uint64_t flushes; /* at that time */
     uint32_t waiting; /* the fewest calls that waited since then */
@@ -15,9 +15,9 @@ struct silence {
 
 /* `buffers`: how often CUPTI has asked for one or finished one; `flushes`: how often it was asked for
  * records; `waiting`: calls that wait for their GPU work; `room`: how many records the buffers that CUPTI has
- * can hold. True, once for each silence: more work was launched than fits into the buffers that CUPTI has,
- * and in several flushes it gave none and asked for none. */
-bool silence_look(struct silence *silence, uint64_t buffers, uint64_t flushes, uint32_t waiting,
-                  uint32_t room);
+ * can hold. True, once for each buffer_stall: more work was launched than fits into the buffers that CUPTI
+ * has, and in several flushes it gave none and asked for none. */
+bool buffer_stall_check(struct buffer_stall *buffer_stall, uint64_t buffers, uint64_t flushes,
+                        uint32_t waiting, uint32_t room);
 
 #endif

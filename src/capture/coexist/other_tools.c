@@ -5,7 +5,7 @@
 #include <dlfcn.h>
 #include <stddef.h>
 
-void (*others_on_guest)(void);
+void (*other_tools_on_guest)(void);
 
 static const struct share_api *share; /* NULL: the library isn't preloaded, or is of another version */
 static enum share_way way;
@@ -24,15 +24,15 @@ static const struct share_api *find(void)
     return share;
 }
 
-const char *others_cupti_path(void)
+const char *other_tools_cupti_path(void)
 {
     return find() ? share->cupti_path() : NULL;
 }
 
 static void on_guest(void)
 {
-    if (others_on_guest)
-        others_on_guest();
+    if (other_tools_on_guest)
+        other_tools_on_guest();
 }
 
 static enum share_way wanted_way(const struct settings *settings)
@@ -42,7 +42,7 @@ static enum share_way wanted_way(const struct settings *settings)
     return settings->cupti.others == OTHERS_GIVE_WAY ? SHARE_GIVES_WAY : SHARE_PASSES;
 }
 
-void others_join(const struct settings *settings, const char *path)
+void other_tools_join(const struct settings *settings, const char *path)
 {
     static const struct share_agent agent = {.on_guest = on_guest, .on_pause = switches_pause};
     enum share_way wanted = wanted_way(settings);
@@ -62,40 +62,40 @@ void others_join(const struct settings *settings, const char *path)
         log_warn("another tool had CUPTI before cuspan came: it can't be shared in this process");
 }
 
-void others_leave(void)
+void other_tools_leave(void)
 {
     if (share)
         share->leave();
 }
 
-bool others_are_there(void)
+bool other_tools_are_there(void)
 {
     return way == SHARE_BESIDE && share->has_guest();
 }
 
-bool others_are_recording(void)
+bool other_tools_are_recording(void)
 {
     return way == SHARE_BESIDE && share->is_guest_recording();
 }
 
-void others_pause(bool begins)
+void other_tools_pause(bool begins)
 {
     if (way == SHARE_BESIDE)
         share->pause(begins);
 }
 
-bool others_flush_begin(uint32_t wait_ms)
+bool other_tools_flush_begin(uint32_t wait_ms)
 {
     return way != SHARE_BESIDE || share->flush_begin(wait_ms);
 }
 
-void others_flush_end(void)
+void other_tools_flush_end(void)
 {
     if (way == SHARE_BESIDE)
         share->flush_end();
 }
 
-bool others_take_back(uint64_t idle_ns)
+bool other_tools_take_back(uint64_t idle_ns)
 {
     return way != SHARE_GIVES_WAY || share->take_back(idle_ns);
 }

@@ -7,29 +7,29 @@
 #include "model/share_protocol.h"
 
 /* Called on a guest's thread that is about to use CUPTI, where the settings say to give way; set before
- * others_join, or NULL. */
-extern void (*others_on_guest)(void);
+ * other_tools_join, or NULL. */
+extern void (*other_tools_on_guest)(void);
 
 /* Before CUPTI is loaded: the one that must be, since a guest uses it already; NULL: none. */
-const char *others_cupti_path(void);
+const char *other_tools_cupti_path(void);
 /* Capture is about to subscribe to the CUPTI at `path`. One line where the settings can't be met. */
-void others_join(const struct settings *settings, const char *path);
+void other_tools_join(const struct settings *settings, const char *path);
 /* Capture never subscribes (again). Async-signal-safe. */
-void others_leave(void);
+void other_tools_leave(void);
 
 /* A guest beside us is there, or has records on. Any thread. */
-bool others_are_there(void);
-bool others_are_recording(void);
+bool other_tools_are_there(void);
+bool other_tools_are_recording(void);
 
 /* A guest's records stop for the moment between the two calls, which come from one thread. */
-void others_pause(bool begins);
+void other_tools_pause(bool begins);
 
 /* Around a flush of ours: a guest's and ours exclude each other. False: the guest's lasts longer than
  * `wait_ms`, and is everyone's; there is nothing to end then. */
-bool others_flush_begin(uint32_t wait_ms);
-void others_flush_end(void);
+bool other_tools_flush_begin(uint32_t wait_ms);
+void other_tools_flush_end(void);
 
 /* Whether CUPTI may be had again after it was given away; it still may refuse. */
-bool others_take_back(uint64_t idle_ns);
+bool other_tools_take_back(uint64_t idle_ns);
 
 #endif

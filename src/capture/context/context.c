@@ -59,14 +59,14 @@ static void drop_innermost(struct stacks *stacks)
     struct attached *innermost = &stacks->attached[--stacks->attached_count];
     free(innermost->state);
     if (innermost->may_be_sampled)
-        demand_detached();
+        active_contexts_detached();
 }
 
 static void on_thread_exit(void *value)
 {
     struct stacks *stacks = value;
     thread_context_self = NULL;
-    published_deinit(&stacks->published);
+    publish_deinit(&stacks->published);
     while (stacks->attached_count > 0)
         drop_innermost(stacks);
     free(stacks->attached);
@@ -88,7 +88,7 @@ static void in_child(void)
     uint32_t in_flight = 0;
     for (uint32_t i = 0; stacks && i < stacks->attached_count; i++)
         in_flight += stacks->attached[i].may_be_sampled;
-    demand_set(in_flight);
+    active_contexts_set(in_flight);
     if (stacks)
         draw_first_id((struct stacks *)thread_context_self);
 }
@@ -171,14 +171,14 @@ static void publish(struct stacks *stacks)
     if (!is_on && !stacks->published.variable)
         return;
     if (!is_on || !is_attached(&stacks->shared)) {
-        published_clear(&stacks->published);
+        publish_clear(&stacks->published);
         return;
     }
     struct trace_id_pair ids = stacks->shared.ids;
     const struct open_range *range = innermost_range(stacks, &ids);
     if (range)
         memcpy(ids.span_id, &range->id, sizeof ids.span_id);
-    published_write(&stacks->published, &ids, stacks->shared.flags);
+    publish_write(&stacks->published, &ids, stacks->shared.flags);
 }
 
 void context_publish(void)
@@ -219,9 +219,9 @@ uint64_t context_attach(const struct trace_context *context, bool may_be_sampled
     stacks->next_token = ((stacks->next_token + 2) & INT64_MAX) | 1;
     show_innermost(stacks);
     if (may_be_sampled)
-        demand_attached();
+        active_contexts_attached();
     else
-        demand_attached_unsampled();
+        active_contexts_attached_unsampled();
     return made->token;
 }
 

@@ -84,7 +84,7 @@ static bool show_record(struct published *published)
     return true;
 }
 
-void published_write(struct published *published, const struct trace_id_pair *ids, uint8_t flags)
+void publish_write(struct published *published, const struct trace_id_pair *ids, uint8_t flags)
 {
     if (!published->variable && !show_record(published))
         return;
@@ -95,12 +95,12 @@ void published_write(struct published *published, const struct trace_id_pair *id
     set_valid(published, 1);
 }
 
-void published_clear(struct published *published)
+void publish_clear(struct published *published)
 {
     set_valid(published, 0);
 }
 
-void published_deinit(struct published *published)
+void publish_deinit(struct published *published)
 {
     if (published->variable)
         *published->variable = NULL;

@@ -37,9 +37,9 @@ struct published {
 };
 
 /* The calling thread's: writes it, or makes it count no more. */
-void published_write(struct published *published, const struct trace_id_pair *ids, uint8_t flags);
-void published_clear(struct published *published);
+void publish_write(struct published *published, const struct trace_id_pair *ids, uint8_t flags);
+void publish_clear(struct published *published);
 /* Before the record's memory goes; on its thread. */
-void published_deinit(struct published *published);
+void publish_deinit(struct published *published);
 
 #endif

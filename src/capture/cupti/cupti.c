@@ -71,10 +71,10 @@ static int visit_loaded_library(struct dl_phdr_info *info, size_t size, void *co
     return 0;
 }
 
-static void find_candidates(const char *own_folder, struct candidates *list)
+static void find_candidates(const char *self_env_folder, struct candidates *list)
 {
     char shipped[512];
-    snprintf(shipped, sizeof shipped, "%s/cupti", own_folder);
+    snprintf(shipped, sizeof shipped, "%s/cupti", self_env_folder);
     add_folder(list, shipped, (int)strlen(shipped));
     dl_iterate_phdr(visit_loaded_library, list);
     static const char *const toolkits[] = {"/usr/local/cuda/extras/CUPTI/lib64",
@@ -198,7 +198,7 @@ static enum status take_newest(const struct candidates *list, int driver_version
     return found ? STATUS_OK : status;
 }
 
-enum status cupti_load(const char *path, const char *own_folder, struct cupti *cupti, struct error *err)
+enum status cupti_load(const char *path, const char *self_env_folder, struct cupti *cupti, struct error *err)
 {
     int driver_version = find_driver_version();
     enum status status;
@@ -206,7 +206,7 @@ enum status cupti_load(const char *path, const char *own_folder, struct cupti *c
         status = open_library(path, cupti, err);
     } else {
         struct candidates list = {.count = 0};
-        find_candidates(own_folder, &list);
+        find_candidates(self_env_folder, &list);
         status = take_newest(&list, driver_version, cupti, err);
     }
     if (status != STATUS_OK)
@@ -221,14 +221,14 @@ enum status cupti_load(const char *path, const char *own_folder, struct cupti *c
     return STATUS_OK;
 }
 
-void cupti_survey(const char *path, const char *own_folder, cupti_see_fn *see, void *context)
+void cupti_survey(const char *path, const char *self_env_folder, cupti_see_fn *see, void *context)
 {
     struct candidates list = {.count = 0};
     int driver_version = find_driver_version();
     if (path)
         snprintf(list.paths[list.count++], sizeof list.paths[0], "%s", path);
     else
-        find_candidates(own_folder, &list);
+        find_candidates(self_env_folder, &list);
     for (size_t i = 0; i < list.count; i++) {
         struct cupti candidate;
         struct error err = {""};

@@ -28,10 +28,10 @@ struct cupti {
 
 /* Loads the CUPTI at `path`, or with NULL the newest that the driver can take of: the one beside our own
  * library
- * (`own_folder`/cupti), what lies in the process already, in the Python packages beside a loaded CUDA
+ * (`self_env_folder`/cupti), what lies in the process already, in the Python packages beside a loaded CUDA
  * library, in the toolkit. NOT_FOUND, UNAVAILABLE (no driver, or it is too old), UNSUPPORTED (older
  * than 12.0). */
-enum status cupti_load(const char *path, const char *own_folder, struct cupti *cupti,
+enum status cupti_load(const char *path, const char *self_env_folder, struct cupti *cupti,
                        struct error *err) MUST_CHECK;
 
 /* What the search comes across, for a person who asks why one is taken: each candidate is opened, also those
@@ -43,7 +43,7 @@ struct cupti_sight {
     const char *error; /* unless OK */
 };
 typedef void cupti_see_fn(void *context, const struct cupti_sight *sight);
-void cupti_survey(const char *path, const char *own_folder, cupti_see_fn *see, void *context);
+void cupti_survey(const char *path, const char *self_env_folder, cupti_see_fn *see, void *context);
 
 /* CUPTI's own words for a result. */
 const char *cupti_result_text(const struct cupti *cupti, uint32_t result);

@@ -289,7 +289,7 @@ static bool can_take_stacks(void)
 {
     if (!settings_have_stacks(settings) || cupti->replay_clock)
         return false;
-    bool can = stacks_begin();
+    bool can = call_stack_start();
     if (!can)
         log_warn("allocations have no call stacks: the C library can't load libgcc_s.so.1, by which it walks "
                  "them");
@@ -473,9 +473,9 @@ static enum status switch_on(bool is_again, struct error *err)
         if (settings->cupti.graph_records == GRAPH_RECORDS_AT_ONCE)
             callbacks_on_graph = on_graph;
     }
-    others_pause(true); /* CUPTI wants some attributes before anyone records */
+    other_tools_pause(true); /* CUPTI wants some attributes before anyone records */
     enum status status = set_attributes(err);
-    others_pause(false);
+    other_tools_pause(false);
     if (status == STATUS_OK)
         status = register_buffers(err);
     if (status == STATUS_OK)
@@ -553,13 +553,13 @@ static void count_dropped(void)
         counter_add(COUNTER_lost_cupti_dropped, dropped);
 }
 
-static void note_trouble(uint32_t result)
+static void note_error(uint32_t result)
 {
     if (result != CUPTI_OK)
         atomic_store(&trouble, cupti_result_text(cupti, result));
 }
 
-const char *switches_take_trouble(void)
+const char *switches_take_error(void)
 {
     return atomic_exchange(&trouble, NULL);
 }
@@ -567,15 +567,15 @@ const char *switches_take_trouble(void)
 void switches_flush(bool everything)
 {
     static bool said;
-    bool is_alone = others_flush_begin(everything ? FLUSH_WAIT_MS : 0);
-    if (!is_alone && !everything)
+    bool is_last_thread = other_tools_flush_begin(everything ? FLUSH_WAIT_MS : 0);
+    if (!is_last_thread && !everything)
         return; /* the guest's own brings ours, too */
     /* A flush is everyone's, and a forced one takes records of a guest's that aren't finished. */
-    bool is_forced = everything && !others_are_recording();
+    bool is_forced = everything && !other_tools_are_recording();
     uint32_t result = cupti->cuptiActivityFlushAll(is_forced ? CUPTI_FLUSH_FORCED : CUPTI_FLUSH_DEFAULT);
-    if (is_alone)
-        others_flush_end();
-    note_trouble(result);
+    if (is_last_thread)
+        other_tools_flush_end();
+    note_error(result);
     if (result != CUPTI_OK && !said) {
         said = true; /* nobody can count what CUPTI keeps to itself */
         log_warn("CUPTI does not hand over its records (%s): GPU spans may be missing",
@@ -630,7 +630,7 @@ void switches_off(void)
     switches_lock();
     disable_kinds();
     are_records_on = false;
-    note_trouble(cupti->cuptiUnsubscribe(subscriber));
+    note_error(cupti->cuptiUnsubscribe(subscriber));
     subscriber = NULL;
     switches_unlock();
 }

@@ -26,7 +26,7 @@ void switches_flush(bool everything);
 
 /* Why CUPTI has refused to flush or to be switched off since the last time that this was asked; NULL: it has
  * not. Stays valid. */
-const char *switches_take_trouble(void);
+const char *switches_take_error(void);
 
 /* The records of calls' work on or off, for sleep: between lock and unlock, which any thread may hold for
  * some microseconds. What was launched before keeps its record. With the subscriber API they stay on

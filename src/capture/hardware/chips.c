@@ -88,7 +88,7 @@ enum status chips_list(const struct cupti *cupti, const struct doctor_counters *
     int count = 0;
     enum status status = open_driver(&driver, err);
     if (status == STATUS_OK)
-        status = profiler_load(cupti, err);
+        status = profiler_host_load(cupti, err);
     if (status == STATUS_OK && (driver.cuDeviceGetCount(&count) != CUDA_OK || count == 0))
         status = error_set(err, STATUS_NOT_FOUND, "NVIDIA's driver sees no GPU");
     if (status == STATUS_OK && ask->device >= count)

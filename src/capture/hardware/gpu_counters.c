@@ -107,7 +107,7 @@ void gpu_counters_start(const struct settings *settings, const struct cupti *cup
     state.cupti = cupti;
     if (settings->counters.metrics.count == 0)
         return;
-    if (profiler_load(cupti, &err) != STATUS_OK || !find_driver_calls()) {
+    if (profiler_host_load(cupti, &err) != STATUS_OK || !find_driver_calls()) {
         log_warn("no hardware counters: %s",
                  state.cuCtxSynchronize ? err.text : "the driver's calls can't be found");
         return;

@@ -258,7 +258,7 @@ static void *run(void *unused)
 static void wake_locked(void)
 {
     if (!state.has_thread && !state.is_ending)
-        state.has_thread = own_thread_start(&state.thread, STACK_BYTES, run, NULL) == 0;
+        state.has_thread = agent_thread_start(&state.thread, STACK_BYTES, run, NULL) == 0;
     pthread_cond_broadcast(&state.changed);
 }
 

@@ -34,7 +34,7 @@ static enum status enable(struct pm_sampler *sampler, uint32_t device, struct er
 {
     PROFILER_PARAMS(params, pm_sampling_enable, pPmSamplingObject, .deviceIndex = device);
     enum status status =
-        profiler_say(profiler_calls.cuptiPmSamplingEnable(&params), "switch the sampling on", err);
+        profiler_host_explain(profiler_calls.cuptiPmSamplingEnable(&params), "switch the sampling on", err);
     if (status == STATUS_OK)
         sampler->handle = params.pPmSamplingObject;
     return status;
@@ -55,15 +55,15 @@ static enum status set_config(struct pm_sampler *sampler, uint64_t interval_ns, 
     uint32_t result = configure(sampler, PM_SAMPLING_TIME, interval_ns);
     bool is_set = result == CUPTI_OK ||
                   configure(sampler, PM_SAMPLING_CYCLES, interval_ns * CYCLES_A_US / 1000) == CUPTI_OK;
-    return is_set ? STATUS_OK : profiler_say(result, "set up the sampling", err);
+    return is_set ? STATUS_OK : profiler_host_explain(result, "set up the sampling", err);
 }
 
 static enum status clear_data(struct pm_sampler *sampler, struct error *err)
 {
     PROFILER_PARAMS(params, pm_sampling_data_initialize, pCounterData, .pPmSamplingObject = sampler->handle,
                     .counterDataSize = sampler->data.size, .pCounterData = sampler->data.bytes);
-    return profiler_say(profiler_calls.cuptiPmSamplingCounterDataImageInitialize(&params),
-                        "clear the samples", err);
+    return profiler_host_explain(profiler_calls.cuptiPmSamplingCounterDataImageInitialize(&params),
+                                 "clear the samples", err);
 }
 
 static enum status make_data(struct pm_sampler *sampler, struct error *err)
@@ -71,10 +71,10 @@ static enum status make_data(struct pm_sampler *sampler, struct error *err)
     PROFILER_PARAMS(params, pm_sampling_data_size, counterDataSize, .pPmSamplingObject = sampler->handle,
                     .pMetricNames = sampler->host.names, .numMetrics = sampler->host.name_count,
                     .maxSamples = PM_SAMPLES_AT_ONCE);
-    enum status status =
-        profiler_say(profiler_calls.cuptiPmSamplingGetCounterDataSize(&params), "make room for samples", err);
+    enum status status = profiler_host_explain(profiler_calls.cuptiPmSamplingGetCounterDataSize(&params),
+                                               "make room for samples", err);
     if (status == STATUS_OK)
-        status = profiler_image_make(&sampler->data, params.counterDataSize, "the samples", err);
+        status = profiler_host_make_image(&sampler->data, params.counterDataSize, "the samples", err);
     return status == STATUS_OK ? clear_data(sampler, err) : status;
 }
 
@@ -82,7 +82,7 @@ static enum status start(struct pm_sampler *sampler, struct error *err)
 {
     PROFILER_PARAMS(params, pm_sampling_call, pPmSamplingObject, .pPmSamplingObject = sampler->handle);
     enum status status =
-        profiler_say(profiler_calls.cuptiPmSamplingStart(&params), "start the sampling", err);
+        profiler_host_explain(profiler_calls.cuptiPmSamplingStart(&params), "start the sampling", err);
     sampler->is_started = status == STATUS_OK;
     return status;
 }
@@ -134,8 +134,8 @@ static enum status see_sample(struct pm_sampler *sampler, size_t index, pm_sampl
     PROFILER_PARAMS(params, pm_sampling_sample_info, endTimestamp, .pPmSamplingObject = sampler->handle,
                     .pCounterDataImage = sampler->data.bytes, .counterDataImageSize = sampler->data.size,
                     .sampleIndex = index);
-    enum status status = profiler_say(profiler_calls.cuptiPmSamplingCounterDataGetSampleInfo(&params),
-                                      "read the samples", err);
+    enum status status = profiler_host_explain(
+        profiler_calls.cuptiPmSamplingCounterDataGetSampleInfo(&params), "read the samples", err);
     if (status == STATUS_OK)
         status = profiler_host_evaluate(&sampler->host, &sampler->data, index, values, err);
     if (status == STATUS_OK)
@@ -156,9 +156,9 @@ static enum status read_some(struct pm_sampler *sampler, pm_sampler_see_fn *see,
     *goes_on = decode.decodeStopReason == PM_SAMPLING_DATA_FULL;
     if (decode.overflow)
         return error_set(err, STATUS_FULL, "the GPU's buffer for samples was full");
-    enum status status = profiler_say(result, doing, err);
+    enum status status = profiler_host_explain(result, doing, err);
     if (status == STATUS_OK)
-        status = profiler_say(profiler_calls.cuptiPmSamplingGetCounterDataInfo(&info), doing, err);
+        status = profiler_host_explain(profiler_calls.cuptiPmSamplingGetCounterDataInfo(&info), doing, err);
     for (size_t i = 0; i < info.numCompletedSamples && status == STATUS_OK; i++)
         status = see_sample(sampler, i, see, seer, err);
     return status == STATUS_OK ? clear_data(sampler, err) : status;

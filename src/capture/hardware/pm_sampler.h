@@ -2,7 +2,7 @@
  * processes, in stretches of one length (nearly, where the chip goes by cycles). The GPU takes them by
  * itself, into a buffer of its own, and nobody waits for it; they are read from there some times a second.
  *
- * One thread at a time, which needs no context. profiler_load() comes first. */
+ * One thread at a time, which needs no context. profiler_host_load() comes first. */
 #ifndef CUSPAN_CAPTURE_PM_SAMPLER_H
 #define CUSPAN_CAPTURE_PM_SAMPLER_H
 

@@ -231,7 +231,7 @@ static void begin_thread_locked(void)
     if (!state.is_wanted || state.is_stuck || state.has_thread || !has_used)
         return;
     state.has_ended = state.is_ending = state.is_exit = false;
-    state.has_thread = own_thread_start(&state.thread, STACK_BYTES, run, NULL) == 0;
+    state.has_thread = agent_thread_start(&state.thread, STACK_BYTES, run, NULL) == 0;
     if (!state.has_thread)
         log_warn("hardware counters aren't sampled: no thread could be started for it");
     state.is_wanted = state.has_thread;
@@ -244,7 +244,7 @@ void pm_sampling_start(const struct settings *settings, const struct cupti *cupt
     if (settings->counters.sampling.metrics.count == 0 || !settings->metrics.is_on ||
         settings->counters.metrics.count > 0) /* the counters have one owner */
         return;
-    if (profiler_load(cupti, &err) != STATUS_OK) {
+    if (profiler_host_load(cupti, &err) != STATUS_OK) {
         log_warn("hardware counters aren't sampled: %s", err.text);
         return;
     }

@@ -59,7 +59,7 @@ static enum status choose(struct profiler *profiler, struct error *err)
     uint32_t result = profiler_host_add(profiler->host.handle, patched, patched_count);
     if (result == CUPTI_OK)
         result = profiler_host_add(profiler->host.handle, others, others_count);
-    return profiler_say(result, "count what is asked for", err);
+    return profiler_host_explain(result, "count what is asked for", err);
 }
 
 static enum status plan(struct profiler *profiler, const struct pattern_list *metrics, size_t *passes,
@@ -100,8 +100,8 @@ static enum status size_data(struct profiler *profiler, size_t *bytes, struct er
                     .pMetricNames = profiler->host.names, .numMetrics = profiler->host.name_count,
                     .maxNumOfRanges = profiler->ranges_max,
                     .maxNumRangeTreeNodes = (uint32_t)profiler->ranges_max);
-    enum status status = profiler_say(profiler_calls.cuptiRangeProfilerGetCounterDataSize(&params),
-                                      "make room for counters", err);
+    enum status status = profiler_host_explain(profiler_calls.cuptiRangeProfilerGetCounterDataSize(&params),
+                                               "make room for counters", err);
     *bytes = params.counterDataSize;
     return status;
 }
@@ -118,7 +118,7 @@ static enum status make_data(struct profiler *profiler, struct error *err)
         profiler->ranges_max /= 2;
         status = size_data(profiler, &bytes, err);
     }
-    return status == STATUS_OK ? profiler_image_make(&profiler->data, bytes, "the counters' values", err)
+    return status == STATUS_OK ? profiler_host_make_image(&profiler->data, bytes, "the counters' values", err)
                                : status;
 }
 
@@ -127,8 +127,8 @@ static enum status clear_data(struct profiler *profiler, struct error *err)
     PROFILER_PARAMS(params, profiler_data_initialize, pCounterData, .pRangeProfilerObject = profiler->ranges,
                     .counterDataSize = profiler->data.size, .pCounterData = profiler->data.bytes);
     profiler->ranges_marked = 0;
-    return profiler_say(profiler_calls.cuptiRangeProfilerCounterDataImageInitialize(&params),
-                        "clear the counters", err);
+    return profiler_host_explain(profiler_calls.cuptiRangeProfilerCounterDataImageInitialize(&params),
+                                 "clear the counters", err);
 }
 
 static enum status set_config(struct profiler *profiler, struct error *err)
@@ -140,7 +140,8 @@ static enum status set_config(struct profiler *profiler, struct error *err)
                     .range = replays ? PROFILER_AUTO_RANGE : PROFILER_USER_RANGE,
                     .replayMode = replays ? PROFILER_KERNEL_REPLAY : PROFILER_USER_REPLAY,
                     .maxRangesPerPass = profiler->ranges_max, .numNestingLevels = 1, .minNestingLevel = 1);
-    return profiler_say(profiler_calls.cuptiRangeProfilerSetConfig(&params), "set up the counters", err);
+    return profiler_host_explain(profiler_calls.cuptiRangeProfilerSetConfig(&params), "set up the counters",
+                                 err);
 }
 
 static enum status start(struct profiler *profiler, struct error *err)
@@ -149,16 +150,16 @@ static enum status start(struct profiler *profiler, struct error *err)
     enum status status = clear_data(profiler, err);
     if (status == STATUS_OK)
         status = set_config(profiler, err);
-    return status == STATUS_OK
-               ? profiler_say(profiler_calls.cuptiRangeProfilerStart(&params), "start the counters", err)
-               : status;
+    return status == STATUS_OK ? profiler_host_explain(profiler_calls.cuptiRangeProfilerStart(&params),
+                                                       "start the counters", err)
+                               : status;
 }
 
 static enum status open_ranges(struct profiler *profiler, cuda_context_handle context, struct error *err)
 {
     PROFILER_PARAMS(params, profiler_enable, pRangeProfilerObject, .ctx = context);
     enum status status =
-        profiler_say(profiler_calls.cuptiRangeProfilerEnable(&params), "switch counters on", err);
+        profiler_host_explain(profiler_calls.cuptiRangeProfilerEnable(&params), "switch counters on", err);
     if (status != STATUS_OK)
         return status;
     profiler->ranges = params.pRangeProfilerObject;
@@ -211,21 +212,21 @@ enum status profiler_push(struct profiler *profiler, struct error *err)
     PROFILER_PARAMS(params, profiler_push_range, pRangeName, .pRangeProfilerObject = profiler->ranges,
                     .pRangeName = name);
     snprintf(name, sizeof name, "%zu", profiler->ranges_marked);
-    return profiler_say(profiler_calls.cuptiRangeProfilerPushRange(&params), "begin to count", err);
+    return profiler_host_explain(profiler_calls.cuptiRangeProfilerPushRange(&params), "begin to count", err);
 }
 
 enum status profiler_pop(struct profiler *profiler, struct error *err)
 {
     PROFILER_PARAMS(params, profiler_object, pRangeProfilerObject, .pRangeProfilerObject = profiler->ranges);
     profiler->ranges_marked++;
-    return profiler_say(profiler_calls.cuptiRangeProfilerPopRange(&params), "end the counting", err);
+    return profiler_host_explain(profiler_calls.cuptiRangeProfilerPopRange(&params), "end the counting", err);
 }
 
 static enum status stop(struct profiler *profiler, bool *has_all, struct error *err)
 {
     PROFILER_PARAMS(params, profiler_stop, isAllPassSubmitted, .pRangeProfilerObject = profiler->ranges);
     enum status status =
-        profiler_say(profiler_calls.cuptiRangeProfilerStop(&params), "stop the counters", err);
+        profiler_host_explain(profiler_calls.cuptiRangeProfilerStop(&params), "stop the counters", err);
     *has_all = params.isAllPassSubmitted;
     return status;
 }
@@ -237,10 +238,10 @@ static enum status decode(struct profiler *profiler, size_t *ranges, size_t *dro
     PROFILER_PARAMS(info, profiler_data_info, numTotalRanges, .pCounterDataImage = profiler->data.bytes,
                     .counterDataImageSize = profiler->data.size);
     enum status status =
-        profiler_say(profiler_calls.cuptiRangeProfilerDecodeData(&decode), "read the counters", err);
+        profiler_host_explain(profiler_calls.cuptiRangeProfilerDecodeData(&decode), "read the counters", err);
     if (status == STATUS_OK)
-        status = profiler_say(profiler_calls.cuptiRangeProfilerGetCounterDataInfo(&info), "read the counters",
-                              err);
+        status = profiler_host_explain(profiler_calls.cuptiRangeProfilerGetCounterDataInfo(&info),
+                                       "read the counters", err);
     *ranges = info.numTotalRanges;
     *dropped = decode.numOfRangeDropped;
     return status;
@@ -297,7 +298,7 @@ static enum status begin_pass(struct profiler *profiler, struct error *err)
 {
     PROFILER_PARAMS(params, profiler_object, pRangeProfilerObject, .pRangeProfilerObject = profiler->ranges);
     enum status status =
-        profiler_say(profiler_calls.cuptiRangeProfilerStart(&params), "start the counters", err);
+        profiler_host_explain(profiler_calls.cuptiRangeProfilerStart(&params), "start the counters", err);
     if (status == STATUS_OK)
         status = profiler_push(profiler, err);
     profiler->is_looping = status == STATUS_OK;
@@ -317,7 +318,7 @@ static enum status end_pass(struct profiler *profiler, bool *has_all, struct err
     PROFILER_PARAMS(params, profiler_object, pRangeProfilerObject, .pRangeProfilerObject = profiler->ranges);
     profiler->is_looping = false;
     enum status status =
-        profiler_say(profiler_calls.cuptiRangeProfilerPopRange(&params), "end the counting", err);
+        profiler_host_explain(profiler_calls.cuptiRangeProfilerPopRange(&params), "end the counting", err);
     return status == STATUS_OK ? stop(profiler, has_all, err) : status;
 }
 
@@ -405,8 +406,8 @@ enum status profiler_list(cuda_context_handle context, enum profiler_type type, 
     for (uint32_t kind = 0; kind < PROFILER_METRIC_TYPES && status == STATUS_OK; kind++) {
         PROFILER_PARAMS(params, profiler_base_metrics, numMetrics, .pHostObject = profiler.host.handle,
                         .metricType = kind);
-        status = profiler_say(profiler_calls.cuptiProfilerHostGetBaseMetrics(&params),
-                              "list the chip's metrics", err);
+        status = profiler_host_explain(profiler_calls.cuptiProfilerHostGetBaseMetrics(&params),
+                                       "list the chip's metrics", err);
         for (size_t i = 0; i < params.numMetrics && status == STATUS_OK; i++)
             see_metric(&profiler, params.ppMetricNames[i], kind, see, seer);
     }

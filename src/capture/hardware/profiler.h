@@ -9,7 +9,7 @@
  * us, and 40 to 80 on the GPU), and read many at a time. CUPTI lets the GPU's earlier work end
  * before a range begins. (On an H200; docs/counters.md.) Where kernels run again, each is a round of its own.
  *
- * One thread at a time; the context must be current. profiler_load() comes first. */
+ * One thread at a time; the context must be current. profiler_host_load() comes first. */
 #ifndef CUSPAN_CAPTURE_PROFILER_H
 #define CUSPAN_CAPTURE_PROFILER_H
 

@@ -26,7 +26,7 @@ static void load_helper(const struct cupti *cupti, const char *name)
         log_debug("%s", dlerror());
 }
 
-enum status profiler_load(const struct cupti *cupti, struct error *err)
+enum status profiler_host_load(const struct cupti *cupti, struct error *err)
 {
     if (profiler_calls.cupti)
         return STATUS_OK;
@@ -52,7 +52,7 @@ enum status profiler_load(const struct cupti *cupti, struct error *err)
 
 /* --- what went wrong, and what to do --- */
 
-enum status profiler_say(uint32_t result, const char *doing, struct error *err)
+enum status profiler_host_explain(uint32_t result, const char *doing, struct error *err)
 {
     switch (result) {
     case CUPTI_OK:
@@ -95,8 +95,8 @@ static enum status initialize(struct error *err)
     if (atomic_load(&is_initialized))
         return STATUS_OK;
     PROFILER_PARAMS(params, profiler_initialize, pPriv, );
-    enum status status =
-        profiler_say(profiler_calls.cuptiProfilerInitialize(&params), "begin with hardware counters", err);
+    enum status status = profiler_host_explain(profiler_calls.cuptiProfilerInitialize(&params),
+                                               "begin with hardware counters", err);
     atomic_store(&is_initialized, status == STATUS_OK);
     return status;
 }
@@ -105,8 +105,8 @@ static enum status check_device(enum profiler_type type, uint32_t device, struct
 {
     PROFILER_PARAMS(params, profiler_device_supported, api, .cuDevice = (int)device,
                     .api = type == PROFILER_SAMPLES ? PROFILER_API_SAMPLES : PROFILER_API_RANGES);
-    enum status status = profiler_say(profiler_calls.cuptiProfilerDeviceSupported(&params),
-                                      "ask whether the GPU has hardware counters", err);
+    enum status status = profiler_host_explain(profiler_calls.cuptiProfilerDeviceSupported(&params),
+                                               "ask whether the GPU has hardware counters", err);
     if (status != STATUS_OK || params.isSupported == PROFILER_SUPPORTED ||
         params.isSupported == PROFILER_LIMITED)
         return status;
@@ -131,14 +131,14 @@ static enum status learn_chip(struct profiler_host *host, uint32_t device, struc
 {
     PROFILER_PARAMS(params, profiler_chip_name, pChipName, .deviceIndex = device);
     enum status status =
-        profiler_say(profiler_calls.cuptiDeviceGetChipName(&params), "learn the chip's name", err);
+        profiler_host_explain(profiler_calls.cuptiDeviceGetChipName(&params), "learn the chip's name", err);
     if (status == STATUS_OK)
         snprintf(host->chip, sizeof host->chip, "%s", params.pChipName);
     return status;
 }
 
-enum status profiler_image_make(struct profiler_image *image, size_t size, const char *what,
-                                struct error *err)
+enum status profiler_host_make_image(struct profiler_image *image, size_t size, const char *what,
+                                     struct error *err)
 {
     if (size > PROFILER_IMAGE_BYTES_MAX)
         return error_set(err, STATUS_NO_MEMORY, "%s takes %zu MiB; name fewer metrics", what,
@@ -180,11 +180,12 @@ static enum status learn_availability(struct profiler_host *host, cuda_context_h
                                       uint32_t device, struct error *err)
 {
     static const char doing[] = "learn which counters can be had";
-    enum status status = profiler_say(ask_availability(host, context, device), doing, err);
+    enum status status = profiler_host_explain(ask_availability(host, context, device), doing, err);
     if (status == STATUS_OK)
-        status =
-            profiler_image_make(&host->availability, host->availability.size, "the list of counters", err);
-    return status == STATUS_OK ? profiler_say(ask_availability(host, context, device), doing, err) : status;
+        status = profiler_host_make_image(&host->availability, host->availability.size,
+                                          "the list of counters", err);
+    return status == STATUS_OK ? profiler_host_explain(ask_availability(host, context, device), doing, err)
+                               : status;
 }
 
 /* The chip's metrics, and the plan of which are counted. */
@@ -193,8 +194,8 @@ static enum status open_metrics(const struct profiler_host *host, profiler_host_
 {
     PROFILER_PARAMS(params, profiler_host_initialize, pHostObject, .profilerType = host->type,
                     .pChipName = host->chip, .pCounterAvailabilityImage = host->availability.bytes);
-    enum status status =
-        profiler_say(profiler_calls.cuptiProfilerHostInitialize(&params), "learn the chip's metrics", err);
+    enum status status = profiler_host_explain(profiler_calls.cuptiProfilerHostInitialize(&params),
+                                               "learn the chip's metrics", err);
     *handle = status == STATUS_OK ? params.pHostObject : NULL;
     return status;
 }
@@ -229,8 +230,8 @@ enum status profiler_host_open_context(struct profiler_host *host, enum profiler
     host->type = type;
     enum status status = initialize(err);
     if (status == STATUS_OK)
-        status = profiler_say(profiler_calls.cupti->cuptiGetDeviceId(context, &device),
-                              "learn the context's GPU", err);
+        status = profiler_host_explain(profiler_calls.cupti->cuptiGetDeviceId(context, &device),
+                                       "learn the context's GPU", err);
     return status == STATUS_OK ? open_host(host, context, device, err) : status;
 }
 
@@ -278,7 +279,7 @@ static enum status find_metric(struct profiler_host *host, profiler_host_handle 
                          name);
     char doing[128];
     snprintf(doing, sizeof doing, "count %s", name);
-    return profiler_say(result, doing, err);
+    return profiler_host_explain(result, doing, err);
 }
 
 enum status profiler_host_find(struct profiler_host *host, const struct pattern_list *metrics,
@@ -299,22 +300,23 @@ enum status profiler_host_find(struct profiler_host *host, const struct pattern_
 enum status profiler_host_configure(struct profiler_host *host, size_t *passes, struct error *err)
 {
     PROFILER_PARAMS(size, profiler_config_size, configImageSize, .pHostObject = host->handle);
-    enum status status =
-        profiler_say(profiler_calls.cuptiProfilerHostGetConfigImageSize(&size), "plan what is counted", err);
+    enum status status = profiler_host_explain(profiler_calls.cuptiProfilerHostGetConfigImageSize(&size),
+                                               "plan what is counted", err);
     if (status == STATUS_OK)
-        status = profiler_image_make(&host->config, size.configImageSize, "the plan of what is counted", err);
+        status =
+            profiler_host_make_image(&host->config, size.configImageSize, "the plan of what is counted", err);
     if (status != STATUS_OK)
         return status;
     PROFILER_PARAMS(image, profiler_config_image, pConfigImage, .pHostObject = host->handle,
                     .configImageSize = host->config.size, .pConfigImage = host->config.bytes);
-    status =
-        profiler_say(profiler_calls.cuptiProfilerHostGetConfigImage(&image), "plan what is counted", err);
+    status = profiler_host_explain(profiler_calls.cuptiProfilerHostGetConfigImage(&image),
+                                   "plan what is counted", err);
     if (status != STATUS_OK)
         return status;
     PROFILER_PARAMS(count, profiler_passes, numOfPasses, .configImageSize = host->config.size,
                     .pConfigImage = host->config.bytes);
-    status =
-        profiler_say(profiler_calls.cuptiProfilerHostGetNumOfPasses(&count), "plan what is counted", err);
+    status = profiler_host_explain(profiler_calls.cuptiProfilerHostGetNumOfPasses(&count),
+                                   "plan what is counted", err);
     *passes = count.numOfPasses;
     return status;
 }
@@ -324,8 +326,8 @@ enum status profiler_host_plan_samples(struct profiler_host *host, const struct 
 {
     enum status status = profiler_host_find(host, metrics, err);
     if (status == STATUS_OK)
-        status = profiler_say(profiler_host_add(host->handle, host->names, host->name_count),
-                              "sample what is asked for", err);
+        status = profiler_host_explain(profiler_host_add(host->handle, host->names, host->name_count),
+                                       "sample what is asked for", err);
     return status == STATUS_OK ? profiler_host_configure(host, passes, err) : status;
 }
 
@@ -336,6 +338,6 @@ enum status profiler_host_evaluate(const struct profiler_host *host, const struc
     PROFILER_PARAMS(params, profiler_evaluate, pMetricValues, .pHostObject = host->handle,
                     .pCounterDataImage = data->bytes, .counterDataImageSize = data->size, .rangeIndex = index,
                     .ppMetricNames = names, .numMetrics = host->name_count, .pMetricValues = values);
-    return profiler_say(profiler_calls.cuptiProfilerHostEvaluateToGpuValues(&params),
-                        "make values of what was counted", err);
+    return profiler_host_explain(profiler_calls.cuptiProfilerHostEvaluateToGpuValues(&params),
+                                 "make values of what was counted", err);
 }

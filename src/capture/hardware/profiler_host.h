@@ -46,15 +46,15 @@ struct profiler_host {
 };
 
 /* Finds the calls, once. UNSUPPORTED: a CUPTI before 12.6; NOT_FOUND: it has not got its two libraries. */
-enum status profiler_load(const struct cupti *cupti, struct error *err) MUST_CHECK;
+enum status profiler_host_load(const struct cupti *cupti, struct error *err) MUST_CHECK;
 
 /* What `result` means; OK, or the error that says what stands in the way of `doing` ("start the counters").
  */
-enum status profiler_say(uint32_t result, const char *doing, struct error *err) MUST_CHECK;
+enum status profiler_host_explain(uint32_t result, const char *doing, struct error *err) MUST_CHECK;
 
 /* Zeroed; freed by the caller. `what` is for the error: "the counters' values". */
-enum status profiler_image_make(struct profiler_image *image, size_t size, const char *what,
-                                struct error *err) MUST_CHECK;
+enum status profiler_host_make_image(struct profiler_image *image, size_t size, const char *what,
+                                     struct error *err) MUST_CHECK;
 
 /* The chip's metrics, as this type counts them, on an empty host: of the context's device, or of this one
  * (samples need no context). UNSUPPORTED: CUPTI hasn't got this type; UNAVAILABLE: this device has no

@@ -2,8 +2,8 @@
 
 #include <stddef.h>
 
-atomic_bool demand_is_asleep;
-void (*demand_on_asleep)(void);
+atomic_bool active_contexts_is_asleep;
+void (*active_contexts_on_asleep)(void);
 
 /* In one word, as threads of the host share it: how many there are below, how often one came or went above.
  */
@@ -12,45 +12,45 @@ static atomic_bool is_unsampled_seen;
 
 #define ONE_CHANGE (1ull << 32)
 
-void demand_attached(void)
+void active_contexts_attached(void)
 {
     atomic_fetch_add(&demand, ONE_CHANGE + 1);
-    if (atomic_load(&demand_is_asleep))
-        demand_on_asleep();
+    if (atomic_load(&active_contexts_is_asleep))
+        active_contexts_on_asleep();
 }
 
-void demand_detached(void)
+void active_contexts_detached(void)
 {
     atomic_fetch_add(&demand, ONE_CHANGE - 1);
 }
 
-void demand_attached_unsampled(void)
+void active_contexts_attached_unsampled(void)
 {
     if (!atomic_load_explicit(&is_unsampled_seen, memory_order_relaxed))
         atomic_store_explicit(&is_unsampled_seen, true, memory_order_relaxed);
 }
 
-void demand_set(uint32_t count)
+void active_contexts_set(uint32_t count)
 {
     atomic_store(&demand, count);
 }
 
-uint32_t demand_count(void)
+uint32_t active_contexts_count(void)
 {
     return (uint32_t)atomic_load(&demand);
 }
 
-uint32_t demand_changes(void)
+uint32_t active_contexts_changes(void)
 {
     return (uint32_t)(atomic_load(&demand) >> 32);
 }
 
-bool demand_has_unsampled(void)
+bool active_contexts_has_unsampled(void)
 {
     return atomic_load_explicit(&is_unsampled_seen, memory_order_relaxed);
 }
 
-void demand_reset(void)
+void active_contexts_reset(void)
 {
     atomic_store(&is_unsampled_seen, false);
     atomic_fetch_and(&demand, UINT32_MAX);

@@ -1,8 +1,8 @@
 /* Who wants capture to be awake: the contexts that are attached (context.c) and may be sampled. They are
  * counted on the host's threads; wake.c decides by the count, and falls asleep beside them.
  *
- * Whoever falls asleep sets demand_is_asleep and then looks at the count; whoever attaches counts and then
- * looks at demand_is_asleep: so one of the two sees the other. */
+ * Whoever falls asleep sets active_contexts_is_asleep and then looks at the count; whoever attaches counts
+ * and then looks at active_contexts_is_asleep: so one of the two sees the other. */
 #ifndef CUSPAN_CAPTURE_DEMAND_H
 #define CUSPAN_CAPTURE_DEMAND_H
 
@@ -12,25 +12,25 @@
 
 /* A context is attached whose work may be sampled: capture is awake when this returns. Any thread, at any
  * time, also before capture starts. */
-void demand_attached(void);
+void active_contexts_attached(void);
 /* And detached. */
-void demand_detached(void);
+void active_contexts_detached(void);
 /* A context is attached whose work certainly isn't sampled. */
-void demand_attached_unsampled(void);
+void active_contexts_attached_unsampled(void);
 /* In a forked child: only the contexts of the thread that forked are attached. Async-signal-safe. */
-void demand_set(uint32_t count);
+void active_contexts_set(uint32_t count);
 
 /* How many there are; a number that changes with each that comes or goes; and whether one was not sampled.
  * Any thread. */
-uint32_t demand_count(void);
-uint32_t demand_changes(void);
-bool demand_has_unsampled(void);
+uint32_t active_contexts_count(void);
+uint32_t active_contexts_changes(void);
+bool active_contexts_has_unsampled(void);
 /* Forgets all but the count. */
-void demand_reset(void);
+void active_contexts_reset(void);
 
 /* Asleep, or falling asleep. */
-extern atomic_bool demand_is_asleep;
+extern atomic_bool active_contexts_is_asleep;
 /* Called by who attaches while it is; set before that is. */
-extern void (*demand_on_asleep)(void);
+extern void (*active_contexts_on_asleep)(void);
 
 #endif

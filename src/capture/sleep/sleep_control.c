@@ -22,7 +22,7 @@ static struct {
     struct {
         uint64_t begin_ns, end_ns; /* UINT64_MAX: it lasts */
     } times[TIMES_KEPT]; /* asleep, by `asleep_count` modulo their number; guarded by switches_lock, as is
-                            each change of demand_is_asleep */
+                            each change of active_contexts_is_asleep */
     uint32_t asleep_count;
     uint64_t asleep_since_ns;         /* of the timer's clock */
     _Atomic uint64_t ending_ns;       /* how long calls that are under way may take to return */
@@ -37,7 +37,7 @@ static struct {
 
 static bool is_wanted(void)
 {
-    return atomic_load(&wake.is_tracing) && (!atomic_load(&wake.sleeps) || demand_count() > 0);
+    return atomic_load(&wake.is_tracing) && (!atomic_load(&wake.sleeps) || active_contexts_count() > 0);
 }
 
 /* Records first, callbacks last, and below the other way round: a call that has a record finds its GPU work
@@ -50,13 +50,13 @@ static void rouse(void)
     switches_lock();
     if (mode_is_ending() && is_wanted())
         mode_resume();
-    if (atomic_load(&wake.runs) && atomic_load(&demand_is_asleep) && is_wanted()) {
+    if (atomic_load(&wake.runs) && atomic_load(&active_contexts_is_asleep) && is_wanted()) {
         switches_records(true);
         threads_wake();
         mode_wake(wake.is_replay ? 0 : clock_ticks());
         counter_add(COUNTER_asleep_ns, clock_monotonic_ns() - wake.asleep_since_ns);
         wake.times[(wake.asleep_count - 1) % TIMES_KEPT].end_ns = clock_now_ns();
-        atomic_store(&demand_is_asleep, false);
+        atomic_store(&active_contexts_is_asleep, false);
     }
     switches_unlock();
 }
@@ -73,7 +73,7 @@ static void begin_time_asleep(void)
 static bool fall_asleep(void)
 {
     switches_lock();
-    bool was_asleep = atomic_exchange(&demand_is_asleep, true);
+    bool was_asleep = atomic_exchange(&active_contexts_is_asleep, true);
     bool falls = !was_asleep && atomic_load(&wake.runs) && !is_wanted();
     if (falls) {
         mode_sleep();
@@ -82,7 +82,7 @@ static bool fall_asleep(void)
         begin_time_asleep();
         counter_add(COUNTER_sleeps, 1);
     } else {
-        atomic_store(&demand_is_asleep, was_asleep);
+        atomic_store(&active_contexts_is_asleep, was_asleep);
     }
     switches_unlock();
     return falls;
@@ -109,17 +109,17 @@ static bool has_ended(void)
     return !under_way || is_late;
 }
 
-void wake_set_ending(uint32_t wait_ms)
+void sleep_control_set_ending(uint32_t wait_ms)
 {
     atomic_store(&wake.ending_ns, wait_ms * NS_PER_MS);
 }
 
-bool wake_is_ending(void)
+bool sleep_control_is_ending(void)
 {
     return mode_is_ending();
 }
 
-bool wake_slept_at(uint64_t time_ns)
+bool sleep_control_slept_at(uint64_t time_ns)
 {
     bool slept = false;
     switches_lock();
@@ -135,12 +135,12 @@ bool wake_slept_at(uint64_t time_ns)
     return slept;
 }
 
-uint64_t wake_asleep_ns(void)
+uint64_t sleep_control_asleep_ns(void)
 {
-    if (!atomic_load(&wake.runs) || !atomic_load(&demand_is_asleep))
+    if (!atomic_load(&wake.runs) || !atomic_load(&active_contexts_is_asleep))
         return 0;
     switches_lock();
-    bool is_asleep = atomic_load(&wake.runs) && atomic_load(&demand_is_asleep);
+    bool is_asleep = atomic_load(&wake.runs) && atomic_load(&active_contexts_is_asleep);
     uint64_t ns = is_asleep ? clock_monotonic_ns() - wake.asleep_since_ns : 0;
     switches_unlock();
     return ns;
@@ -148,7 +148,7 @@ uint64_t wake_asleep_ns(void)
 
 /* --- the program's will --- */
 
-bool wake_begin_tracing(void)
+bool sleep_control_begin_tracing(void)
 {
     bool was_tracing = atomic_exchange(&wake.is_tracing, true);
     if (!was_tracing && atomic_load(&wake.runs))
@@ -156,7 +156,7 @@ bool wake_begin_tracing(void)
     return !was_tracing;
 }
 
-bool wake_end_tracing(void)
+bool sleep_control_end_tracing(void)
 {
     bool was_tracing = atomic_exchange(&wake.is_tracing, false);
     if (!was_tracing || !atomic_load(&wake.runs))
@@ -168,7 +168,7 @@ bool wake_end_tracing(void)
     return true;
 }
 
-bool wake_is_tracing(void)
+bool sleep_control_is_tracing(void)
 {
     return atomic_load(&wake.is_tracing);
 }
@@ -179,15 +179,15 @@ static void on_bound(bool begins)
 {
     int saved_errno = errno;
     if (begins)
-        wake_begin_tracing();
+        sleep_control_begin_tracing();
     else
-        wake_end_tracing();
+        sleep_control_end_tracing();
     errno = saved_errno;
 }
 
 /* --- life --- */
 
-bool wake_is_foreseen(const struct settings *settings, bool by_program)
+bool sleep_control_is_foreseen(const struct settings *settings, bool by_program)
 {
     if (settings->record_file)
         return false;
@@ -198,60 +198,60 @@ bool wake_is_foreseen(const struct settings *settings, bool by_program)
            (settings->sampling.sleep == SLEEP_AUTO && is_part_sampled);
 }
 
-void wake_start(const struct settings *settings, bool is_replay)
+void sleep_control_start(const struct settings *settings, bool is_replay)
 {
     wake.when = settings->sampling.sleep;
     wake.is_replay = is_replay;
-    wake.changes_seen = demand_changes();
+    wake.changes_seen = active_contexts_changes();
     if (settings->record_file || settings->metrics.is_on || (is_replay && wake.when == SLEEP_AUTO))
         wake.when = SLEEP_NEVER;
     callbacks_on_bound = on_bound;
-    demand_on_asleep = rouse;
+    active_contexts_on_asleep = rouse;
     atomic_store(&wake.is_tracing, !settings->capture.cuda_profiler);
     atomic_store(&wake.sleeps, wake.when == SLEEP_ALWAYS);
-    atomic_store(&demand_is_asleep, false);
+    atomic_store(&active_contexts_is_asleep, false);
     atomic_store(&wake.runs, true);
     if (!is_wanted())
         fall_asleep();
 }
 
-void wake_suspend(void)
+void sleep_control_suspend(void)
 {
     if (!atomic_load(&wake.runs))
         return;
     switches_lock();
-    if (atomic_load(&demand_is_asleep)) /* the time that has begun goes on */
+    if (atomic_load(&active_contexts_is_asleep)) /* the time that has begun goes on */
         counter_add(COUNTER_asleep_ns, clock_monotonic_ns() - wake.asleep_since_ns);
     else
         begin_time_asleep();
     atomic_store(&wake.runs, false);
-    atomic_store(&demand_is_asleep, false);
+    atomic_store(&active_contexts_is_asleep, false);
     switches_unlock();
 }
 
-void wake_resume(void)
+void sleep_control_resume(void)
 {
     switches_lock();
     wake.times[(wake.asleep_count - 1) % TIMES_KEPT].end_ns = clock_now_ns();
-    wake.changes_seen = demand_changes();
+    wake.changes_seen = active_contexts_changes();
     atomic_store(&wake.runs, true);
     switches_unlock();
 }
 
-void wake_finish(void)
+void sleep_control_finish(void)
 {
-    if (atomic_load(&wake.runs) && atomic_load(&demand_is_asleep))
+    if (atomic_load(&wake.runs) && atomic_load(&active_contexts_is_asleep))
         counter_add(COUNTER_asleep_ns, clock_monotonic_ns() - wake.asleep_since_ns);
-    wake_stop();
+    sleep_control_stop();
 }
 
-void wake_stop(void)
+void sleep_control_stop(void)
 {
     atomic_store(&wake.runs, false);
-    demand_reset();
+    active_contexts_reset();
 }
 
-void wake_set_session(bool is_sampled)
+void sleep_control_set_session(bool is_sampled)
 {
     wake.is_session_unsampled = !is_sampled;
 }
@@ -261,8 +261,8 @@ static bool may_sleep(void)
 {
     if (wake.when == SLEEP_NEVER || atomic_load_explicit(&sdk_context_is_there, memory_order_relaxed))
         return false;
-    bool is_attached_seen = demand_changes() > 0;
-    return wake.when == SLEEP_ALWAYS || demand_has_unsampled() ||
+    bool is_attached_seen = active_contexts_changes() > 0;
+    return wake.when == SLEEP_ALWAYS || active_contexts_has_unsampled() ||
            (is_attached_seen && wake.is_session_unsampled);
 }
 
@@ -279,9 +279,9 @@ static void say_how_it_sleeps(void)
     said = true;
 }
 
-bool wake_service(void)
+bool sleep_control_service(void)
 {
-    uint32_t changes = demand_changes();
+    uint32_t changes = active_contexts_changes();
     bool is_quiet =
         changes == wake.changes_seen; /* a gap between two steps of a request is no reason to sleep */
     wake.changes_seen = changes;
@@ -294,7 +294,7 @@ bool wake_service(void)
             say_how_it_sleeps();
         return has_fallen;
     }
-    if (atomic_load(&demand_is_asleep))
+    if (atomic_load(&active_contexts_is_asleep))
         rouse();
     return false;
 }

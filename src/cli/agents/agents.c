@@ -80,7 +80,7 @@ static ssize_t receive(int agent, char *answer, size_t room, uint64_t deadline_n
 
 static enum reach converse(int agent, const char *request, uint64_t deadline_ns, cJSON **answer)
 {
-    char *text = memory_take(CONTROL_ANSWER_BYTES, 1);
+    char *text = xcalloc(CONTROL_ANSWER_BYTES, 1);
     bool is_sent = send_request(agent, request, deadline_ns);
     ssize_t length = is_sent || errno == EPIPE ? receive(agent, text, CONTROL_ANSWER_BYTES, deadline_ns) : -1;
     *answer = length > 0 ? cJSON_ParseWithLength(text, (size_t)length) : NULL;
@@ -116,10 +116,10 @@ enum reach agents_ask(const struct agent *agent, const char *request, uint32_t t
 {
     uint64_t deadline_ns = clock_monotonic_ns() + timeout_ms * NS_PER_MS;
     *answer = NULL;
-    int folder = control_open_folder(agent->folder, owner_of(agent->folder), false);
+    int folder = control_path_open_folder(agent->folder, owner_of(agent->folder), false);
     if (folder < 0)
         return errno == ENOENT ? REACH_GONE : REACH_REFUSED;
-    int connected = control_connect(folder, agent->folder, agent->name);
+    int connected = control_path_connect(folder, agent->folder, agent->name);
     enum reach reach = connected >= 0 ? converse(connected, request, deadline_ns, answer)
                                       : reach_of_error(folder, agent->name);
     if (connected >= 0)
@@ -138,7 +138,7 @@ static void add(struct agents *agents, const char *folder, const char *name)
         return;
     if (!agents->items)
         capacity = 0;
-    agents->items = memory_grow(agents->items, &capacity, agents->count + 1, sizeof *agents->items);
+    agents->items = xgrow(agents->items, &capacity, agents->count + 1, sizeof *agents->items);
     struct agent *agent = &agents->items[agents->count];
     *agent = (struct agent){.pid = strtol(name, NULL, 10)};
     snprintf(agent->folder, sizeof agent->folder, "%s", folder);
@@ -161,7 +161,7 @@ static bool has_complained;
 
 static void look_in(struct agents *agents, const char *path)
 {
-    int folder = control_open_folder(path, owner_of(path), false);
+    int folder = control_path_open_folder(path, owner_of(path), false);
     if (folder < 0 && errno == EPERM && !has_complained)
         fprintf(stderr, "cuspan: %s is left out: it isn't yours, or others can write there\n", path);
     DIR *directory = folder >= 0 ? fdopendir(folder) : NULL;
@@ -208,7 +208,7 @@ void agents_find(struct agents *agents, const char *folder)
     const char *set = folder ? folder : getenv("CUSPAN_CONTROL_DIRECTORY");
     bool is_everywhere = geteuid() == 0 && (!set || !*set);
     *agents = (struct agents){.count = 0};
-    size_t count = control_places(set, getenv("XDG_RUNTIME_DIR"), geteuid(), places);
+    size_t count = control_path_list(set, getenv("XDG_RUNTIME_DIR"), geteuid(), places);
     for (size_t i = 0; i < count; i++)
         if (!is_everywhere || !is_for_all(places[i]))
             look_in(agents, places[i]);

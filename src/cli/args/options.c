@@ -53,7 +53,7 @@ static unsigned edit_distance(const char *a, const char *b)
     return row[b_len];
 }
 
-const char *options_nearest(const char *wrong, const char *const *names, size_t count)
+const char *options_suggest(const char *wrong, const char *const *names, size_t count)
 {
     const char *nearest = NULL;
     unsigned least = NEAR_ENOUGH + 1;
@@ -75,7 +75,7 @@ static int complain_unknown(const struct options *options, const char *argument,
         names[count++] = o->name;
     char wrong[NAME_MAX_BYTES + 1];
     snprintf(wrong, sizeof wrong, "%.*s", (int)name_len, argument + (argument[1] == '-' ? 2 : 1));
-    const char *nearest = options_nearest(wrong, names, count);
+    const char *nearest = options_suggest(wrong, names, count);
     if (nearest)
         options_complain(options, "unknown option %s; did you mean --%s?", argument, nearest);
     else

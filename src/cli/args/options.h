@@ -34,6 +34,6 @@ bool options_number(const struct options *options, const char *name, long min, l
 int options_word(const struct options *options, const char *name, const char *words);
 
 /* The name of `names` that `wrong` was most likely meant to be, or NULL when none is near. */
-const char *options_nearest(const char *wrong, const char *const *names, size_t count);
+const char *options_suggest(const char *wrong, const char *const *names, size_t count);
 
 #endif

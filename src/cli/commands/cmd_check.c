@@ -29,7 +29,7 @@ static void print_output(const struct output_settings *output)
     printf("  %s go to %s", output->signal == SIGNAL_METRICS ? "metrics" : "spans", kinds[exporter->kind]);
     if (exporter->endpoint) {
         bool is_path = exporter->kind == EXPORTER_FILE;
-        printf(": %s", is_path ? exporter->endpoint : shown_url(url, sizeof url, exporter->endpoint));
+        printf(": %s", is_path ? exporter->endpoint : sanitize_url(url, sizeof url, exporter->endpoint));
     }
     if (exporter->kind == EXPORTER_OTLP_HTTP)
         printf(" (%s)", exporter->encoding == ENCODING_JSON ? "json" : "protobuf");
@@ -129,8 +129,8 @@ static int check(const char *path, const char *overrides, bool is_full)
 {
     struct config_input input = {
         .getenv = config_getenv, .path = path, .takes_pipes = true, .overrides = overrides};
-    struct config_report *report = memory_take(1, sizeof *report);
-    struct settings *settings = memory_take(1, sizeof *settings);
+    struct config_report *report = xcalloc(1, sizeof *report);
+    struct settings *settings = xcalloc(1, sizeof *settings);
     enum status status = config_load(&input, settings, report);
     print_messages(report);
     if (status == STATUS_OK) {

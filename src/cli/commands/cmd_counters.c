@@ -46,7 +46,7 @@ static void on_chip(void *context, const struct doctor_chip *chip)
 {
     struct counters *counters = context;
     counters->gpus =
-        memory_grow(counters->gpus, &counters->gpu_capacity, counters->gpu_count + 1, sizeof *counters->gpus);
+        xgrow(counters->gpus, &counters->gpu_capacity, counters->gpu_count + 1, sizeof *counters->gpus);
     counters->gpus[counters->gpu_count++] = (struct gpu){.chip = *chip};
 }
 
@@ -54,12 +54,10 @@ static void on_metric(void *context, const struct doctor_metric *metric)
 {
     struct counters *counters = context;
     struct gpu *gpu = &counters->gpus[counters->gpu_count - 1];
-    gpu->metrics =
-        memory_grow(gpu->metrics, &gpu->metric_capacity, gpu->metric_count + 1, sizeof *gpu->metrics);
+    gpu->metrics = xgrow(gpu->metrics, &gpu->metric_capacity, gpu->metric_count + 1, sizeof *gpu->metrics);
     gpu->metrics[gpu->metric_count++] =
-        (struct metric){memory_copy_string(metric->name), memory_copy_string(metric->rollups),
-                        memory_copy_string(metric->description), memory_copy_string(metric->hardware),
-                        memory_copy_string(metric->unit)};
+        (struct metric){xstrdup(metric->name), xstrdup(metric->rollups), xstrdup(metric->description),
+                        xstrdup(metric->hardware), xstrdup(metric->unit)};
 }
 
 static void on_plan(void *context, size_t passes)
@@ -162,7 +160,7 @@ static void print_gpu(const struct counters *counters, const struct gpu *gpu)
 static cJSON *json_of_rollups(const char *rollups)
 {
     cJSON *list = cJSON_CreateArray();
-    char *copy = memory_copy_string(rollups), *rest = NULL;
+    char *copy = xstrdup(rollups), *rest = NULL;
     for (char *word = strtok_r(copy, " ", &rest); word; word = strtok_r(NULL, " ", &rest))
         cJSON_AddItemToArray(list, cJSON_CreateString(word));
     free(copy);
@@ -234,11 +232,11 @@ static const struct doctor_api *find_api(struct counters *counters, struct error
 
 static void take_planned(struct counters *counters)
 {
-    char *copy = memory_copy_string(counters->options.value), *rest = NULL;
+    char *copy = xstrdup(counters->options.value), *rest = NULL;
     for (char *name = strtok_r(copy, ",", &rest); name; name = strtok_r(NULL, ",", &rest)) {
-        counters->planned.patterns = memory_grow(counters->planned.patterns, &counters->planned_capacity,
-                                                 counters->planned.count + 1, sizeof(char *));
-        counters->planned.patterns[counters->planned.count++] = memory_copy_string(name);
+        counters->planned.patterns = xgrow(counters->planned.patterns, &counters->planned_capacity,
+                                           counters->planned.count + 1, sizeof(char *));
+        counters->planned.patterns[counters->planned.count++] = xstrdup(name);
     }
     free(copy);
 }

@@ -19,7 +19,7 @@ enum { EXIT_REGRESSION = EXIT_FAILED, EXIT_TROUBLE = EXIT_USAGE };
 
 struct command_line {
     struct run_set sides[SIDE_COUNT];
-    struct limits limits;
+    struct diff_limits limits;
     const char *limits_path; /* or NULL */
     struct operand {
         const char *path;
@@ -138,7 +138,8 @@ static int compare(struct command_line *line)
 static int read_files(struct command_line *line)
 {
     struct error err = {""};
-    enum status status = line->limits_path ? limits_read(&line->limits, line->limits_path, &err) : STATUS_OK;
+    enum status status =
+        line->limits_path ? diff_limits_read(&line->limits, line->limits_path, &err) : STATUS_OK;
     for (size_t i = 0; status == STATUS_OK && i < line->operand_count; i++) {
         const struct operand *operand = &line->operands[i];
         status = run_set_add_path(&line->sides[operand->side], operand->path, (size_t)line->spans_max,
@@ -180,10 +181,10 @@ static int read_and_compare(struct command_line *line, int argc, char **argv)
 int cmd_diff(int argc, char **argv)
 {
     struct command_line line = {.spans_max = MAX_SPANS_DEFAULT};
-    line.operands = memory_take((size_t)argc + 1, sizeof *line.operands);
-    limits_init(&line.limits);
+    line.operands = xcalloc((size_t)argc + 1, sizeof *line.operands);
+    diff_limits_init(&line.limits);
     int result = read_and_compare(&line, argc, argv);
-    limits_deinit(&line.limits);
+    diff_limits_deinit(&line.limits);
     free(line.operands);
     for (size_t s = 0; s < SIDE_COUNT; s++)
         run_set_deinit(&line.sides[s]);

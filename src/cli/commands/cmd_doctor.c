@@ -77,7 +77,7 @@ static void prepare(struct doctor *doctor)
     const char *root = getenv("CUSPAN_DOCTOR_ROOT");
     doctor->root = root ? root : "";
     doctor->is_utf8 = text_locale_is_utf8();
-    doctor->report = memory_take(1, sizeof *doctor->report);
+    doctor->report = xcalloc(1, sizeof *doctor->report);
     doctor->config_status = config_load(&input, &doctor->settings, doctor->report);
     doctor->has_settings = doctor->config_status == STATUS_OK;
     if (injection_find_library(&doctor->injection, &err) != STATUS_OK)

@@ -18,7 +18,7 @@ static enum status make_way(const char *path, struct error *err)
     struct stat facts;
     if (stat(path, &facts) != 0)
         return STATUS_OK;
-    if (!S_ISREG(facts.st_mode) || (facts.st_size > 0 && !source_is_recording(path)))
+    if (!S_ISREG(facts.st_mode) || (facts.st_size > 0 && !trace_source_is_recording(path)))
         return error_set(err, STATUS_INVALID,
                          "%.300s exists and is no recording; remove it or choose another name", path);
     if (unlink(path) != 0)

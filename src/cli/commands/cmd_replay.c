@@ -129,7 +129,7 @@ static enum status find_double(struct replay *replay, struct error *err)
 {
     const char *agent = replay->injection.library;
     int folder_length = (int)(strrchr(agent, '/') - agent);
-    char *path = memory_format("%.*s/%s", folder_length, agent, double_name(replay));
+    char *path = xasprintf("%.*s/%s", folder_length, agent, double_name(replay));
     replay->double_path = realpath(path, NULL);
     enum status status = STATUS_OK;
     if (!replay->double_path)
@@ -168,7 +168,7 @@ static enum status load_recording(const struct replay *replay, cuspan_replay_run
 /* A name from a file must stay a name: in CUSPAN_SET, ';' and a new line begin another setting. */
 static char *harmless_name(const char *name)
 {
-    char *copy = memory_copy_string(name);
+    char *copy = xstrdup(name);
     for (char *c = copy; *c; c++) {
         if (*c == ';' || (unsigned char)*c < ' ' || *c == 0x7f)
             *c = '_';
@@ -197,7 +197,7 @@ static char *ask_recording(const struct replay *replay, const char *symbol)
 static void set_default(const char *key, const char *value)
 {
     const char *wanted = getenv("CUSPAN_SET");
-    char *set = memory_format("%s=%s\n%s", key, value, wanted ? wanted : "");
+    char *set = xasprintf("%s=%s\n%s", key, value, wanted ? wanted : "");
     setenv("CUSPAN_SET", set, 1);
     free(set);
 }

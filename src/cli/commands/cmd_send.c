@@ -25,8 +25,8 @@ struct sending {
 static int take_path(struct sending *sending)
 {
     sending->paths =
-        memory_grow(sending->paths, &sending->path_capacity, sending->path_count + 1, sizeof *sending->paths);
-    sending->paths[sending->path_count++] = memory_copy_string(sending->options.value);
+        xgrow(sending->paths, &sending->path_capacity, sending->path_count + 1, sizeof *sending->paths);
+    sending->paths[sending->path_count++] = xstrdup(sending->options.value);
     return EXIT_OK;
 }
 

@@ -114,7 +114,7 @@ static int show_trace(const struct show *show, const struct trace *trace)
     if (show->perfetto_path)
         return write_perfetto(show, trace);
     if (show->is_lines) {
-        lines_write(stdout, trace, utf8);
+        span_lines_write(stdout, trace, utf8);
         return EXIT_OK;
     }
     struct picture_options options = {
@@ -135,7 +135,7 @@ static int read_and_show(const struct show *show)
     struct trace trace;
     FILE *file = NULL;
     const char *name = strcmp(show->path, "-") == 0 ? "standard input" : show->path;
-    enum status status = source_open(show->path, &file, &err);
+    enum status status = trace_source_open(show->path, &file, &err);
     if (status == STATUS_OK) {
         status = otlp_read(file, name, &choice, &trace, &err);
         fclose(file);

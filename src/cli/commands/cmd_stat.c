@@ -29,7 +29,7 @@ struct command_line {
     const char **paths;
     size_t path_count;
     char **program; /* to run, with its arguments; NULL: files are read */
-    struct live live;
+    struct traced_program live;
     FILE *out;
     const char *output; /* where the tables go, or NULL */
     const char *save;   /* the baseline to write, or NULL */
@@ -45,7 +45,7 @@ struct command_line {
 
 static int take_operand(struct command_line *line, const struct options *options)
 {
-    if (!line->path_count && (options->only_operands || live_is_program(options->value)))
+    if (!line->path_count && (options->only_operands || traced_program_is_program(options->value)))
         line->program = options->argv + options->next - 1;
     else
         line->paths[line->path_count++] = options->value;
@@ -213,7 +213,7 @@ static int read_and_print(const struct command_line *line)
     struct trace trace;
     FILE *file = NULL;
     const char *path = line->paths[0], *name = strcmp(path, "-") == 0 ? "standard input" : path;
-    enum status status = source_open(path, &file, &err);
+    enum status status = trace_source_open(path, &file, &err);
     if (status == STATUS_OK) {
         status = otlp_read_all(file, name, (size_t)line->spans_max, &trace, &err);
         fclose(file);
@@ -256,7 +256,7 @@ static int count(const struct command_line *line)
 /* Ends as the program did; killed by the same signal where one has killed it. */
 static int run_and_count(struct command_line *line, const struct options *options)
 {
-    int wrong = live_run(&line->live, options, line->program);
+    int wrong = traced_program_run(&line->live, options, line->program);
     if (wrong)
         return wrong;
     int wait_status = line->live.launched.wait_status;
@@ -264,7 +264,7 @@ static int run_and_count(struct command_line *line, const struct options *option
     line->path_count = 1;
     if (access(line->live.spans, F_OK) == 0) /* else it is said why */
         count(line);
-    live_deinit(&line->live);
+    traced_program_deinit(&line->live);
     fflush(NULL);
     return launch_end(wait_status);
 }
@@ -322,9 +322,9 @@ static int read_command_line(struct command_line *line, int argc, char **argv)
 int cmd_stat(int argc, char **argv)
 {
     struct command_line line = {.spans_max = MAX_SPANS_DEFAULT, .top = TOP_DEFAULT, .by = STAT_BY_NOTHING};
-    line.paths = memory_take((size_t)argc + 1, sizeof *line.paths);
+    line.paths = xcalloc((size_t)argc + 1, sizeof *line.paths);
     int result = read_command_line(&line, argc, argv);
-    live_deinit(&line.live);
+    traced_program_deinit(&line.live);
     free(line.paths);
     return result;
 }

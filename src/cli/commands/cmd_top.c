@@ -23,7 +23,7 @@
 
 struct top {
     struct agents_choice choice;
-    struct top_look look;
+    struct top_poll look;
     uint64_t interval_ms;
     bool is_once, is_json, is_paused, is_all;
     int color; /* enum color_when */
@@ -47,7 +47,7 @@ static size_t selected_row(const struct top *top)
 static void make_screen(const struct top *top, size_t columns, size_t lines, bool has_keys,
                         struct top_screen *screen)
 {
-    struct top_row *rows = memory_take(top->look.count, sizeof *rows);
+    struct top_row *rows = xcalloc(top->look.count, sizeof *rows);
     char moment[32] = "";
     time_t now = time(NULL);
     struct tm parts;
@@ -191,7 +191,7 @@ static void take_next(struct top *top)
     int tries = top->is_once ? TRIES_ONCE : 1;
     do {
         nap(top->interval_ms);
-        top_look_take(&top->look, &top->choice);
+        top_poll_take(&top->look, &top->choice);
     } while (--tries > 0 && !all_tell(top));
 }
 
@@ -199,7 +199,7 @@ static void take_next(struct top *top)
 static int print_looks(struct top *top)
 {
     struct agents agents;
-    top_look_take(&top->look, &top->choice);
+    top_poll_take(&top->look, &top->choice);
     if (top->look.count == 0) {
         agents_find(&agents, top->choice.folder);
         int status = agents_complain_none(&agents, &top->choice);
@@ -224,9 +224,9 @@ static void draw(const struct top *top)
 {
     struct top_screen screen;
     size_t columns, lines;
-    live_size(&columns, &lines);
+    top_watch_size(&columns, &lines);
     make_screen(top, columns, lines, true, &screen);
-    live_draw(&screen);
+    top_watch_draw(&screen);
     top_screen_deinit(&screen);
 }
 
@@ -272,14 +272,14 @@ static void show_looks(struct top *top)
     for (;;) {
         uint64_t now_ns = clock_monotonic_ns();
         if (!top->is_paused && now_ns >= next_ns) {
-            top_look_take(&top->look, &top->choice);
+            top_poll_take(&top->look, &top->choice);
             next_ns = now_ns + (is_first ? first_ms : top->interval_ms) * NS_PER_MS;
             is_first = false;
         }
         draw(top);
         now_ns = clock_monotonic_ns();
         uint64_t wait_ms = next_ns > now_ns ? (next_ns - now_ns) / NS_PER_MS + 1 : 1;
-        enum live_key key = live_wait(top->is_paused ? INTERVAL_MS_MAX : wait_ms);
+        enum live_key key = top_watch_wait(top->is_paused ? INTERVAL_MS_MAX : wait_ms);
         if (key == LIVE_QUIT)
             return;
         follow_key(top, key);
@@ -294,13 +294,14 @@ static int show(struct top *top)
               stderr);
         return EXIT_FAILED;
     }
-    top_look_take(&top->look, &top->choice); /* what it has to complain about is said before the screen is */
-    if (live_begin(terminal_wants_color((enum color_when)top->color, STDOUT_FILENO), &err) != STATUS_OK) {
+    top_poll_take(&top->look, &top->choice); /* what it has to complain about is said before the screen is */
+    if (top_watch_start(terminal_wants_color((enum color_when)top->color, STDOUT_FILENO), &err) !=
+        STATUS_OK) {
         fprintf(stderr, "cuspan top: %s\n", err.text);
         return EXIT_FAILED;
     }
     show_looks(top);
-    live_end();
+    top_watch_end();
     return EXIT_OK;
 }
 
@@ -374,6 +375,6 @@ int cmd_top(int argc, char **argv)
             return wrong;
     }
     int status = top.is_once || top.is_json ? print_looks(&top) : show(&top);
-    top_look_deinit(&top.look);
+    top_poll_deinit(&top.look);
     return status;
 }

@@ -102,7 +102,7 @@ static void find_ratio(struct comparison *item, const double *base, size_t base_
                        size_t new_count)
 {
     double na = (double)base_count, nb = (double)new_count;
-    double *ratios = memory_take(base_count * new_count + 1, sizeof *ratios);
+    double *ratios = xcalloc(base_count * new_count + 1, sizeof *ratios);
     size_t count = 0;
     for (size_t i = 0; i < base_count; i++) {
         for (size_t j = 0; j < new_count; j++)
@@ -229,7 +229,7 @@ static int compare_p(const void *a, const void *b)
 /* Holm: the smallest p counts as many times as there are tests, the next one once less, and so on. */
 static void correct_by_holm(struct comparison *items, size_t count)
 {
-    struct comparison **order = memory_take(count + 1, sizeof *order);
+    struct comparison **order = xcalloc(count + 1, sizeof *order);
     size_t tests = 0;
     double least = 0;
     for (size_t i = 0; i < count; i++) {
@@ -250,7 +250,7 @@ static void test_values(struct comparison *items, size_t count, const size_t run
                         double level)
 {
     size_t of_side[SIDE_COUNT], runs = run_counts[SIDE_BASE] + run_counts[SIDE_NEW];
-    struct ranked *all = memory_take(runs * RUN_VALUES_MAX + 1, sizeof *all);
+    struct ranked *all = xcalloc(runs * RUN_VALUES_MAX + 1, sizeof *all);
     for (size_t i = 0; i < count; i++) {
         struct comparison *item = &items[i];
         size_t gathered = gather(all, item, run_counts, of_side);
@@ -393,10 +393,10 @@ static void test_runs(struct comparison *items, size_t count, const size_t run_c
                           .count = count,
                           .runs = {run_counts[SIDE_BASE], run_counts[SIDE_NEW]},
                           .all = run_counts[SIDE_BASE] + run_counts[SIDE_NEW]};
-    p.is_new = memory_take(p.all + 1, sizeof *p.is_new);
-    p.logs = memory_take(p.all * count + 1, sizeof *p.logs);
-    p.observed = memory_take(count + 1, sizeof *p.observed);
-    p.reached = memory_take(count + 1, sizeof *p.reached);
+    p.is_new = xcalloc(p.all + 1, sizeof *p.is_new);
+    p.logs = xcalloc(p.all * count + 1, sizeof *p.logs);
+    p.observed = xcalloc(count + 1, sizeof *p.observed);
+    p.reached = xcalloc(count + 1, sizeof *p.reached);
     label_as_given(&p);
     for (size_t i = 0; i < count; i++)
         take_logs(&p, i);
@@ -417,7 +417,7 @@ enum compare_method compare_all(struct comparison *items, size_t count, const si
     bool by_runs = run_counts[SIDE_BASE] >= COMPARE_RUNS_MANY && run_counts[SIDE_NEW] >= COMPARE_RUNS_MANY;
     double *scratch[SIDE_COUNT];
     for (size_t side = 0; side < SIDE_COUNT; side++)
-        scratch[side] = memory_take(run_counts[side] * RUN_VALUES_MAX + 1, sizeof **scratch);
+        scratch[side] = xcalloc(run_counts[side] * RUN_VALUES_MAX + 1, sizeof **scratch);
     for (size_t i = 0; i < count; i++)
         describe(&items[i], run_counts, by_runs, scratch);
     for (size_t side = 0; side < SIDE_COUNT; side++)

@@ -18,7 +18,7 @@ static int compare_u64(const void *a, const void *b)
 /* Runs that lack the item count as 0. `offset` is of the member of struct run_item. */
 static double median_over_runs(const struct run_item *runs, size_t count, size_t offset)
 {
-    uint64_t *values = memory_take(count + 1, sizeof *values);
+    uint64_t *values = xcalloc(count + 1, sizeof *values);
     for (size_t i = 0; i < count; i++)
         memcpy(&values[i], (const char *)&runs[i] + offset, sizeof *values);
     if (count > 1)
@@ -30,13 +30,13 @@ static double median_over_runs(const struct run_item *runs, size_t count, size_t
 }
 
 static void add(struct diff *diff, const struct measure *base, const struct measure *new,
-                const struct limits *limits)
+                const struct diff_limits *limits)
 {
     const struct measure *any = new ? new : base;
-    struct limits_of of = limits_find(limits, any->kind, any->name);
+    struct limits_of of = diff_limits_find(limits, any->kind, any->name);
     if (of.is_ignored)
         return;
-    diff->items = memory_grow(diff->items, &diff->capacity, diff->count + 1, sizeof *diff->items);
+    diff->items = xgrow(diff->items, &diff->capacity, diff->count + 1, sizeof *diff->items);
     struct difference *item = &diff->items[diff->count++];
     *item = (struct difference){.of = {base, new}, .any = any, .limits = of};
     for (size_t s = 0; s < SIDE_COUNT; s++) {
@@ -47,7 +47,7 @@ static void add(struct diff *diff, const struct measure *base, const struct meas
 }
 
 static void join(struct diff *diff, const struct run_set *base, const struct run_set *new,
-                 const struct limits *limits)
+                 const struct diff_limits *limits)
 {
     for (size_t b = 0, n = 0; b < base->count || n < new->count;) {
         int order = b == base->count  ? 1
@@ -77,14 +77,14 @@ static enum verdict judge(const struct difference *item, double level)
 }
 
 void diff_init(struct diff *diff, const struct run_set *base, const struct run_set *new,
-               const struct limits *limits)
+               const struct diff_limits *limits)
 {
     size_t most = base->run_count > new->run_count ? base->run_count : new->run_count;
     *diff = (struct diff){.level = limits->level,
                           .run_counts = {base->run_count, new->run_count},
-                          .missing = memory_take(most + 1, sizeof *diff->missing)};
+                          .missing = xcalloc(most + 1, sizeof *diff->missing)};
     join(diff, base, new, limits);
-    struct comparison *comparisons = memory_take(diff->count + 1, sizeof *comparisons);
+    struct comparison *comparisons = xcalloc(diff->count + 1, sizeof *comparisons);
     for (size_t i = 0; i < diff->count; i++)
         comparisons[i] = diff->items[i].comparison;
     diff->method = compare_all(comparisons, diff->count, diff->run_counts, diff->level);

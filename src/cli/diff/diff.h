@@ -36,7 +36,7 @@ struct diff {
 
 /* Both sets must be sorted, and outlive the result. */
 void diff_init(struct diff *diff, const struct run_set *base, const struct run_set *new,
-               const struct limits *limits);
+               const struct diff_limits *limits);
 void diff_deinit(struct diff *diff);
 
 /* The tables: the verdict as "headline", "regressions", "limits" (absolute ones that are passed),

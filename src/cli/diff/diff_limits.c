@@ -37,9 +37,9 @@ static const struct {
 
 static const char *const kind_keys[MEASURE_KIND_COUNT] = {"kernels", "copies", "calls", "totals"};
 
-void limits_init(struct limits *limits)
+void diff_limits_init(struct diff_limits *limits)
 {
-    *limits = (struct limits){.level = LEVEL_DEFAULT};
+    *limits = (struct diff_limits){.level = LEVEL_DEFAULT};
     /* The host's times change more from run to run than the GPU's. */
     limits->slower[MEASURE_KERNEL] = 0.05;
     limits->slower[MEASURE_COPY] = 0.1;
@@ -49,15 +49,15 @@ void limits_init(struct limits *limits)
         limits->more[i] = INFINITY;
 }
 
-void limits_deinit(struct limits *limits)
+void diff_limits_deinit(struct diff_limits *limits)
 {
     for (size_t i = 0; i < limits->rule_count; i++)
         free(limits->rules[i].pattern);
     free(limits->rules);
-    *limits = (struct limits){0};
+    *limits = (struct diff_limits){0};
 }
 
-struct limits_of limits_find(const struct limits *limits, enum measure_kind kind, const char *name)
+struct limits_of diff_limits_find(const struct diff_limits *limits, enum measure_kind kind, const char *name)
 {
     struct limits_of of = {.slower = limits->slower[kind],
                            .more = limits->more[kind],
@@ -81,7 +81,7 @@ struct limits_of limits_find(const struct limits *limits, enum measure_kind kind
 /* --- reading --- */
 
 struct reader {
-    struct limits *limits;
+    struct diff_limits *limits;
     const char *name;
     struct error *err;
 };
@@ -107,11 +107,11 @@ static enum status unknown(const struct reader *reader, const struct item *item,
                            size_t count)
 {
     struct nearest nearest;
-    char *known = memory_copy_string("");
-    nearest_init(&nearest, item->key);
+    char *known = xstrdup("");
+    suggest_init(&nearest, item->key);
     for (size_t i = 0; i < count; i++) {
-        nearest_offer(&nearest, keys[i]);
-        char *more = memory_format("%s%s%s", known, *known ? ", " : "", keys[i]);
+        suggest_offer(&nearest, keys[i]);
+        char *more = xasprintf("%s%s%s", known, *known ? ", " : "", keys[i]);
         free(known);
         known = more;
     }
@@ -162,7 +162,7 @@ static enum status read_pattern(const struct reader *reader, const struct item *
         return complain(reader, item, "expected a name or a pattern like \"gemm*\", not %s",
                         node_kind_name(item->value));
     rule->kind = kind;
-    rule->pattern = memory_copy_string(item->value->text);
+    rule->pattern = xstrdup(item->value->text);
     return STATUS_OK;
 }
 
@@ -199,12 +199,12 @@ static enum status read_rule_key(const struct reader *reader, const struct item 
 
 static enum status read_rule(const struct reader *reader, const struct item *rule_item)
 {
-    struct limits *limits = reader->limits;
+    struct diff_limits *limits = reader->limits;
     if (rule_item->value->kind != NODE_MAP)
         return complain(reader, rule_item, "expected a rule like {kernel: \"gemm*\", slower: 0.02}, not %s",
                         node_kind_name(rule_item->value));
     limits->rules =
-        memory_grow(limits->rules, &limits->rule_capacity, limits->rule_count + 1, sizeof *limits->rules);
+        xgrow(limits->rules, &limits->rule_capacity, limits->rule_count + 1, sizeof *limits->rules);
     struct limit_rule *rule = &limits->rules[limits->rule_count++];
     *rule = (struct limit_rule){
         .ignore = NAN, .slower = NAN, .more = NAN, .median_max = NAN, .sum_max = NAN, .count_max = NAN};
@@ -259,8 +259,8 @@ static const char *get_variable(const char *name, void *context)
     return getenv(name);
 }
 
-enum status limits_parse(struct limits *limits, const char *text, size_t length, const char *name,
-                         struct error *err)
+enum status diff_limits_parse(struct diff_limits *limits, const char *text, size_t length, const char *name,
+                              struct error *err)
 {
     const struct config_environment environment = {.get = get_variable};
     struct reader reader = {limits, name, err};
@@ -282,15 +282,15 @@ enum status limits_parse(struct limits *limits, const char *text, size_t length,
     return status;
 }
 
-enum status limits_read(struct limits *limits, const char *path, struct error *err)
+enum status diff_limits_read(struct diff_limits *limits, const char *path, struct error *err)
 {
     FILE *file = fopen(path, "re");
     if (!file)
         return error_set(err, STATUS_IO, "%.400s: %s", path, strerror(errno));
-    char *text = memory_take(TREE_FILE_BYTES_MAX + 1, 1);
+    char *text = xcalloc(TREE_FILE_BYTES_MAX + 1, 1);
     size_t length = fread(text, 1, TREE_FILE_BYTES_MAX + 1, file);
     enum status status = ferror(file) ? error_set(err, STATUS_IO, "%.400s: %s", path, strerror(errno))
-                                      : limits_parse(limits, text, length, path, err);
+                                      : diff_limits_parse(limits, text, length, path, err);
     fclose(file);
     free(text);
     return status;

@@ -18,7 +18,7 @@ struct limits_of {
 
 struct limit_rule;
 
-struct limits {
+struct diff_limits {
     double level; /* of false alarms, for a whole comparison */
     double slower[MEASURE_KIND_COUNT];
     double more[MEASURE_KIND_COUNT];
@@ -27,16 +27,16 @@ struct limits {
 };
 
 /* Those without a file. */
-void limits_init(struct limits *limits);
-void limits_deinit(struct limits *limits);
+void diff_limits_init(struct diff_limits *limits);
+void diff_limits_deinit(struct diff_limits *limits);
 
 /* `name` is the file's, for messages. INVALID: the first thing that is wrong, with its line, what was
  * expected and the nearest known key. */
-enum status limits_parse(struct limits *limits, const char *text, size_t length, const char *name,
-                         struct error *err) MUST_CHECK;
+enum status diff_limits_parse(struct diff_limits *limits, const char *text, size_t length, const char *name,
+                              struct error *err) MUST_CHECK;
 /* The same of a file. */
-enum status limits_read(struct limits *limits, const char *path, struct error *err) MUST_CHECK;
+enum status diff_limits_read(struct diff_limits *limits, const char *path, struct error *err) MUST_CHECK;
 
-struct limits_of limits_find(const struct limits *limits, enum measure_kind kind, const char *name);
+struct limits_of diff_limits_find(const struct diff_limits *limits, enum measure_kind kind, const char *name);
 
 #endif

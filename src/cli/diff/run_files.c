@@ -18,7 +18,7 @@ static enum status read_text(FILE *file, const char *name, char **text, struct e
     size_t capacity = 0, len = 0, got;
     *text = NULL;
     do {
-        *text = memory_grow(*text, &capacity, len + 65537, 1);
+        *text = xgrow(*text, &capacity, len + 65537, 1);
         got = fread(*text + len, 1, 65536, file);
         len += got;
     } while (got && len < BASELINE_BYTES_MAX);
@@ -47,7 +47,7 @@ static enum status add_file(struct run_set *set, const char *path, size_t spans_
     FILE *file = NULL;
     char *text = NULL;
     struct trace trace;
-    enum status status = source_open(path, &file, err);
+    enum status status = trace_source_open(path, &file, err);
     if (status != STATUS_OK)
         return status;
     if (is_baseline(file)) {
@@ -83,7 +83,7 @@ static enum status add_folder(struct run_set *set, const char *path, size_t span
     if (count == 0)
         status = error_set(err, STATUS_NOT_FOUND, "%.400s: no files in it", path);
     for (int i = 0; i < count; i++) {
-        char *file = memory_format("%s/%s", path, entries[i]->d_name);
+        char *file = xasprintf("%s/%s", path, entries[i]->d_name);
         if (status == STATUS_OK)
             status = add_file(set, file, spans_max, left_out, err);
         free(file);

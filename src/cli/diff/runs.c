@@ -38,12 +38,11 @@ struct measure *run_set_measure(struct run_set *set, enum measure_kind kind, con
         if (item->kind == kind && strcmp(item->name, name) == 0)
             return item;
     }
-    set->items = memory_grow(set->items, &set->capacity, set->count + 1, sizeof *set->items);
-    set->items[set->count] =
-        (struct measure){.kind = kind,
-                         .name = memory_copy_string(name),
-                         .unit = unit,
-                         .runs = memory_take(set->run_count + 1, sizeof(struct run_item))};
+    set->items = xgrow(set->items, &set->capacity, set->count + 1, sizeof *set->items);
+    set->items[set->count] = (struct measure){.kind = kind,
+                                              .name = xstrdup(name),
+                                              .unit = unit,
+                                              .runs = xcalloc(set->run_count + 1, sizeof(struct run_item))};
     return &set->items[set->count++];
 }
 
@@ -52,7 +51,7 @@ void run_set_grow(struct run_set *set, size_t runs)
     for (size_t i = 0; i < set->count; i++) {
         struct measure *item = &set->items[i];
         size_t capacity = set->run_count;
-        item->runs = memory_grow(item->runs, &capacity, set->run_count + runs, sizeof *item->runs);
+        item->runs = xgrow(item->runs, &capacity, set->run_count + runs, sizeof *item->runs);
         memset(item->runs + set->run_count, 0, runs * sizeof *item->runs);
     }
     set->run_count += runs;
@@ -76,7 +75,7 @@ void run_set_add_gpus(struct run_set *set, const char *gpus)
         size_t len = strcspn(at, ",");
         if (len && !has_gpu(set->gpus, at, len)) {
             char *all =
-                memory_format("%s%s%.*s", set->gpus ? set->gpus : "", set->gpus ? ", " : "", (int)len, at);
+                xasprintf("%s%s%.*s", set->gpus ? set->gpus : "", set->gpus ? ", " : "", (int)len, at);
             free(set->gpus);
             set->gpus = all;
         }
@@ -99,15 +98,15 @@ static char *name_of(const struct stat *stat, const struct trace_span *span)
     switch (span->class) {
     case CLASS_KERNEL:
         full = stat_attr(stat, span, KEY_KERNEL_NAME);
-        return memory_copy_string(full ? full : name);
+        return xstrdup(full ? full : name);
     case CLASS_COPY:
-        return memory_format("%s %s to %s", or_unknown(stat_attr(stat, span, KEY_COPY_KIND)),
-                             or_unknown(stat_attr(stat, span, KEY_COPY_FROM)),
-                             or_unknown(stat_attr(stat, span, KEY_COPY_TO)));
+        return xasprintf("%s %s to %s", or_unknown(stat_attr(stat, span, KEY_COPY_KIND)),
+                         or_unknown(stat_attr(stat, span, KEY_COPY_FROM)),
+                         or_unknown(stat_attr(stat, span, KEY_COPY_TO)));
     case CLASS_FILL:
-        return memory_format("fill of %s", or_unknown(stat_attr(stat, span, KEY_FILL_KIND)));
+        return xasprintf("fill of %s", or_unknown(stat_attr(stat, span, KEY_FILL_KIND)));
     default:
-        return memory_copy_string(name);
+        return xstrdup(name);
     }
 }
 
@@ -121,7 +120,7 @@ static bool kind_of(const struct trace_span *span, enum measure_kind *kind)
 
 /* Names are made for each span, but looked up by a hash: a run has millions of spans and hundreds of names.
  */
-static void take_spans(const struct stat *stat, struct trace *names, struct map *numbers,
+static void take_spans(const struct stat *stat, struct trace *names, struct int_map *numbers,
                        struct samples *samples)
 {
     for (size_t i = 0; i < stat->trace->span_count; i++) {
@@ -137,9 +136,9 @@ static void take_spans(const struct stat *stat, struct trace *names, struct map 
 }
 
 /* The name and kind of each number. */
-static uint64_t *keys_of(const struct map *numbers)
+static uint64_t *keys_of(const struct int_map *numbers)
 {
-    uint64_t *keys = memory_take(numbers->count + 1, sizeof *keys);
+    uint64_t *keys = xcalloc(numbers->count + 1, sizeof *keys);
     for (size_t slot = 0; slot < numbers->slots; slot++) {
         if (numbers->values[slot] != MAP_NONE)
             keys[numbers->values[slot]] = numbers->keys[slot];
@@ -151,7 +150,7 @@ static void add_samples(struct run_set *set, const struct trace *names, const ui
                         struct samples *samples)
 {
     samples_sort(samples);
-    uint64_t *values = memory_take(samples->count + 1, sizeof *values);
+    uint64_t *values = xcalloc(samples->count + 1, sizeof *values);
     for (size_t i = 0; i < samples->count; i++)
         values[i] = samples->items[i].value;
     struct spread spread;
@@ -197,7 +196,7 @@ void run_set_add_trace(struct run_set *set, struct trace *trace)
 {
     struct stat stat;
     struct samples samples = {0};
-    struct map numbers = {0};
+    struct int_map numbers = {0};
     struct trace names;
     run_set_grow(set, 1);
     stat_init(&stat, trace);
@@ -210,7 +209,7 @@ void run_set_add_trace(struct run_set *set, struct trace *trace)
         run_set_add_gpus(set, trace_string(trace, trace->resources[i].device_name));
     free(keys);
     trace_deinit(&names);
-    map_deinit(&numbers);
+    int_map_deinit(&numbers);
     samples_deinit(&samples);
     stat_deinit(&stat);
 }

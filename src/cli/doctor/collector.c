@@ -60,14 +60,15 @@ static void find_proxy(struct collector *collector)
 {
     static const char *const plain[] = {"http_proxy", "all_proxy", "ALL_PROXY", NULL};
     static const char *const tls[] = {"https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY", NULL};
-    const char *exempt = facts_variable("no_proxy") ? facts_variable("no_proxy") : facts_variable("NO_PROXY");
+    const char *exempt = doctor_facts_variable("no_proxy") ? doctor_facts_variable("no_proxy")
+                                                           : doctor_facts_variable("NO_PROXY");
     if (collector_is_exempt(exempt, collector->host))
         return;
     for (const char *const *name = collector->is_tls ? tls : plain; *name; name++) {
-        if (!facts_variable(*name))
+        if (!doctor_facts_variable(*name))
             continue;
         collector->proxy_variable = *name;
-        shown_url(collector->proxy, sizeof collector->proxy, facts_variable(*name));
+        sanitize_url(collector->proxy, sizeof collector->proxy, doctor_facts_variable(*name));
         return;
     }
 }
@@ -87,11 +88,11 @@ static void ask(const void *question, void *answer)
 
 static struct collector *look(const struct doctor *doctor, const struct exporter_settings *exporter)
 {
-    struct collector *made = memory_take(1, sizeof *made);
+    struct collector *made = xcalloc(1, sizeof *made);
     bool is_grpc = exporter->kind == EXPORTER_OTLP_GRPC;
     made->exporter = exporter;
     made->is_grpc = is_grpc;
-    shown_url(made->url, sizeof made->url, exporter->endpoint);
+    sanitize_url(made->url, sizeof made->url, exporter->endpoint);
     if (!collector_split(exporter->endpoint, is_grpc && !exporter->insecure, made)) {
         snprintf(made->how, sizeof made->how, "the endpoint names no host");
         return made;
@@ -101,8 +102,8 @@ static struct collector *look(const struct doctor *doctor, const struct exporter
     if (!doctor->api || (!made->reach.is_connected && !made->proxy_variable))
         return made;
     const struct answer_question question = {doctor->api, exporter};
-    made->has_answer = child_ask(ask, &question, &made->answer, sizeof made->answer, ANSWER_TIMEOUT_MS,
-                                 made->how) == CHILD_ANSWERED;
+    made->has_answer = probe_child_ask(ask, &question, &made->answer, sizeof made->answer, ANSWER_TIMEOUT_MS,
+                                       made->how) == CHILD_ANSWERED;
     return made;
 }
 

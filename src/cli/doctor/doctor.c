@@ -64,9 +64,9 @@ void doctor_say(struct doctor *doctor, enum finding finding, const char *format,
     va_end(args);
     print_latest(doctor);
     doctor->lines =
-        memory_grow(doctor->lines, &doctor->line_capacity, doctor->line_count + 1, sizeof *doctor->lines);
-    doctor->lines[doctor->line_count++] = (struct doctor_line){
-        doctor->group, doctor->name, finding, len >= 0 ? found : memory_copy_string("?"), NULL};
+        xgrow(doctor->lines, &doctor->line_capacity, doctor->line_count + 1, sizeof *doctor->lines);
+    doctor->lines[doctor->line_count++] =
+        (struct doctor_line){doctor->group, doctor->name, finding, len >= 0 ? found : xstrdup("?"), NULL};
     doctor->counts[finding]++;
 }
 

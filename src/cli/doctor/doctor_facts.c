@@ -7,19 +7,19 @@
 #include <string.h>
 #include <unistd.h>
 
-char *facts_path(const struct doctor *doctor, const char *path)
+char *doctor_facts_path(const struct doctor *doctor, const char *path)
 {
-    return memory_format("%s%s", doctor->root, path);
+    return xasprintf("%s%s", doctor->root, path);
 }
 
-char *facts_read(const struct doctor *doctor, const char *path)
+char *doctor_facts_read(const struct doctor *doctor, const char *path)
 {
-    char *real = facts_path(doctor, path);
+    char *real = doctor_facts_path(doctor, path);
     FILE *file = fopen(real, "re");
     free(real);
     if (!file)
         return NULL;
-    char *text = memory_take(FACTS_BYTES_MAX + 1, 1);
+    char *text = xcalloc(FACTS_BYTES_MAX + 1, 1);
     size_t got = fread(text, 1, FACTS_BYTES_MAX, file);
     bool failed = ferror(file);
     fclose(file);
@@ -31,15 +31,15 @@ char *facts_read(const struct doctor *doctor, const char *path)
     return NULL;
 }
 
-bool facts_exists(const struct doctor *doctor, const char *path)
+bool doctor_facts_exists(const struct doctor *doctor, const char *path)
 {
-    char *real = facts_path(doctor, path);
+    char *real = doctor_facts_path(doctor, path);
     bool exists = access(real, F_OK) == 0;
     free(real);
     return exists;
 }
 
-char *facts_line(const char *text, const char *name)
+char *doctor_facts_line(const char *text, const char *name)
 {
     size_t len = strlen(name);
     for (const char *line = text; line && *line; line = strchr(line, '\n')) {
@@ -47,40 +47,40 @@ char *facts_line(const char *text, const char *name)
         if (strncmp(line, name, len) == 0 && line[len] == ':') {
             const char *value = line + len + 1;
             value += strspn(value, " \t");
-            return memory_format("%.*s", (int)strcspn(value, "\n"), value);
+            return xasprintf("%.*s", (int)strcspn(value, "\n"), value);
         }
     }
     return NULL;
 }
 
-const char *facts_variable(const char *name)
+const char *doctor_facts_variable(const char *name)
 {
     const char *value = getenv(name);
     return value && *value ? value : NULL;
 }
 
-const char *facts_container(const struct doctor *doctor)
+const char *doctor_facts_container(const struct doctor *doctor)
 {
-    if (facts_exists(doctor, "/.dockerenv"))
+    if (doctor_facts_exists(doctor, "/.dockerenv"))
         return "/.dockerenv";
-    if (facts_exists(doctor, "/run/.containerenv"))
+    if (doctor_facts_exists(doctor, "/run/.containerenv"))
         return "/run/.containerenv";
-    if (facts_variable("KUBERNETES_SERVICE_HOST"))
+    if (doctor_facts_variable("KUBERNETES_SERVICE_HOST"))
         return "KUBERNETES_SERVICE_HOST";
-    return facts_variable("container") ? "container" : NULL;
+    return doctor_facts_variable("container") ? "container" : NULL;
 }
 
 /* The bound of cgroup 2, or of 1, where the container's own is mounted. */
 static double read_quota(const struct doctor *doctor)
 {
     long long quota = 0, period = 0;
-    char *text = facts_read(doctor, "/sys/fs/cgroup/cpu.max");
+    char *text = doctor_facts_read(doctor, "/sys/fs/cgroup/cpu.max");
     if (text) {
         if (sscanf(text, "%lld %lld", &quota, &period) != 2)
             quota = 0; /* "max" */
     } else {
-        char *period_text = facts_read(doctor, "/sys/fs/cgroup/cpu/cpu.cfs_period_us");
-        text = facts_read(doctor, "/sys/fs/cgroup/cpu/cpu.cfs_quota_us");
+        char *period_text = doctor_facts_read(doctor, "/sys/fs/cgroup/cpu/cpu.cfs_period_us");
+        text = doctor_facts_read(doctor, "/sys/fs/cgroup/cpu/cpu.cfs_quota_us");
         quota = text ? atoll(text) : 0;
         period = period_text ? atoll(period_text) : 0;
         free(period_text);
@@ -89,7 +89,7 @@ static double read_quota(const struct doctor *doctor)
     return quota > 0 && period > 0 ? (double)quota / (double)period : 0;
 }
 
-unsigned facts_processors(const struct doctor *doctor, double *quota)
+unsigned doctor_facts_processors(const struct doctor *doctor, double *quota)
 {
     cpu_set_t set;
     *quota = read_quota(doctor);

@@ -6,19 +6,19 @@
 #include "cli/doctor/doctor.h"
 
 /* The path below the root; allocated. */
-char *facts_path(const struct doctor *doctor, const char *path);
+char *doctor_facts_path(const struct doctor *doctor, const char *path);
 /* A file's text, its end cut at FACTS_BYTES_MAX and trailing blanks left off; allocated; NULL: it can't be
  * read. */
 #define FACTS_BYTES_MAX (64 * 1024)
-char *facts_read(const struct doctor *doctor, const char *path);
-bool facts_exists(const struct doctor *doctor, const char *path);
+char *doctor_facts_read(const struct doctor *doctor, const char *path);
+bool doctor_facts_exists(const struct doctor *doctor, const char *path);
 /* The text behind "NAME:" in lines of "NAME: text"; allocated; NULL: there is none. */
-char *facts_line(const char *text, const char *name);
+char *doctor_facts_line(const char *text, const char *name);
 /* A variable that is set to something, or NULL. */
-const char *facts_variable(const char *name);
+const char *doctor_facts_variable(const char *name);
 /* What says that this is a container, or NULL. */
-const char *facts_container(const struct doctor *doctor);
+const char *doctor_facts_container(const struct doctor *doctor);
 /* Processors that this process may use; `quota`: and the share that its cgroup leaves it, 0: no bound. */
-unsigned facts_processors(const struct doctor *doctor, double *quota);
+unsigned doctor_facts_processors(const struct doctor *doctor, double *quota);
 
 #endif

@@ -69,13 +69,14 @@ const struct driver_facts *driver_facts(struct doctor *doctor)
     struct driver_facts started;
     if (doctor->driver)
         return doctor->driver;
-    struct driver_facts *facts = doctor->driver = memory_take(1, sizeof *facts);
-    if (child_ask(look_at_driver, NULL, facts, sizeof *facts, DRIVER_TIMEOUT_MS, facts->how) !=
+    struct driver_facts *facts = doctor->driver = xcalloc(1, sizeof *facts);
+    if (probe_child_ask(look_at_driver, NULL, facts, sizeof *facts, DRIVER_TIMEOUT_MS, facts->how) !=
             CHILD_ANSWERED ||
         !facts->is_found)
         return facts;
     char how[64];
-    if (child_ask(start_driver, NULL, &started, sizeof started, DRIVER_TIMEOUT_MS, how) == CHILD_ANSWERED) {
+    if (probe_child_ask(start_driver, NULL, &started, sizeof started, DRIVER_TIMEOUT_MS, how) ==
+        CHILD_ANSWERED) {
         facts->has_started = started.has_started;
         facts->result = started.result;
         facts->devices = started.devices;
@@ -176,8 +177,8 @@ const struct nvml_facts *nvml_facts(struct doctor *doctor)
     char how[64];
     if (doctor->nvml)
         return doctor->nvml;
-    struct nvml_facts *facts = doctor->nvml = memory_take(1, sizeof *facts);
-    if (child_ask(ask_nvml, NULL, facts, sizeof *facts, DRIVER_TIMEOUT_MS, how) != CHILD_ANSWERED)
+    struct nvml_facts *facts = doctor->nvml = xcalloc(1, sizeof *facts);
+    if (probe_child_ask(ask_nvml, NULL, facts, sizeof *facts, DRIVER_TIMEOUT_MS, how) != CHILD_ANSWERED)
         snprintf(facts->error, sizeof facts->error, "NVML: %s", how);
     return facts;
 }

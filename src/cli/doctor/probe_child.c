@@ -64,8 +64,8 @@ static bool read_answer(int from, char *answer, size_t bytes, unsigned timeout_m
     return true;
 }
 
-enum child_end child_ask(void (*work)(const void *question, void *answer), const void *question, void *answer,
-                         size_t bytes, unsigned timeout_ms, char how[64])
+enum child_end probe_child_ask(void (*work)(const void *question, void *answer), const void *question,
+                               void *answer, size_t bytes, unsigned timeout_ms, char how[64])
 {
     int ends[2], status = 0;
     bool is_late = false;

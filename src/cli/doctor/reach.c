@@ -167,6 +167,6 @@ void reach_ask(const char *host, const char *port, const char *path, struct reac
 {
     const struct question question = {host, port, path};
     char how[64];
-    if (child_ask(ask, &question, reach, sizeof *reach, REACH_TIMEOUT_MS, how) != CHILD_ANSWERED)
+    if (probe_child_ask(ask, &question, reach, sizeof *reach, REACH_TIMEOUT_MS, how) != CHILD_ANSWERED)
         memcpy(reach->how, how, sizeof how);
 }

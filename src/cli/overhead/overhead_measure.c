@@ -111,9 +111,8 @@ static void take_outcome(struct overhead_run *run, const char *folder)
 static char *describe_end(int wait_status)
 {
     if (WIFSIGNALED(wait_status))
-        return memory_format("died of signal %d (%s)", WTERMSIG(wait_status),
-                             strsignal(WTERMSIG(wait_status)));
-    return memory_format("ended with exit status %d", WEXITSTATUS(wait_status));
+        return xasprintf("died of signal %d (%s)", WTERMSIG(wait_status), strsignal(WTERMSIG(wait_status)));
+    return xasprintf("ended with exit status %d", WEXITSTATUS(wait_status));
 }
 
 static bool was_asked_to_end(int wait_status)
@@ -153,14 +152,14 @@ static char *find_fault(struct session *session, struct overhead_run *run, int w
     }
     if (!session->has_end || wait_status != session->end) {
         char *now = describe_end(wait_status);
-        char *fault = session->has_end ? memory_format("the program %s (without cuspan: exit status %d)", now,
-                                                       WEXITSTATUS(session->end))
-                                       : memory_format("the program %s", now);
+        char *fault = session->has_end ? xasprintf("the program %s (without cuspan: exit status %d)", now,
+                                                   WEXITSTATUS(session->end))
+                                       : xasprintf("the program %s", now);
         free(now);
         return fault;
     }
     if (options->has_figure && !find_figure(&options->figure, output, &run->figure))
-        return memory_format("nothing that the program wrote matches --figure");
+        return xasprintf("nothing that the program wrote matches --figure");
     return NULL;
 }
 
@@ -251,8 +250,7 @@ enum status overhead_measure(struct overhead *overhead, const struct injection *
 
 void overhead_add(struct overhead *overhead, const struct overhead_run *run)
 {
-    overhead->runs =
-        memory_grow(overhead->runs, &overhead->capacity, overhead->count + 1, sizeof *overhead->runs);
+    overhead->runs = xgrow(overhead->runs, &overhead->capacity, overhead->count + 1, sizeof *overhead->runs);
     overhead->runs[overhead->count++] = *run;
 }
 

@@ -56,7 +56,7 @@ void command_root_end(struct command_root *root, const struct injection *injecti
 {
     if (!root->api || command_root_is_left_out(root) || !outcome_has_arrived(outcome))
         return;
-    root->report_file = memory_format("%s/" OUTCOME_ROOT_REPORT, injection->report_dir);
+    root->report_file = xasprintf("%s/" OUTCOME_ROOT_REPORT, injection->report_dir);
     root->root.report_file = root->report_file;
     root->api->end(&root->root);
     outcome_deinit(outcome);

@@ -32,7 +32,7 @@ int injection_set(struct injection *injection, const struct options *options, co
 static char *make_absolute(const char *path)
 {
     char *directory = path[0] == '/' ? NULL : getcwd(NULL, 0);
-    char *absolute = memory_format("%s%s%s", directory ? directory : "", directory ? "/" : "", path);
+    char *absolute = xasprintf("%s%s%s", directory ? directory : "", directory ? "/" : "", path);
     free(directory);
     return absolute;
 }
@@ -40,7 +40,7 @@ static char *make_absolute(const char *path)
 int injection_set_path(struct injection *injection, const struct options *options, const char *key,
                        const char *path)
 {
-    char *absolute = strcmp(path, "-") == 0 ? memory_copy_string(path) : make_absolute(path);
+    char *absolute = strcmp(path, "-") == 0 ? xstrdup(path) : make_absolute(path);
     int status = injection_set(injection, options, key, absolute);
     free(absolute);
     return status;
@@ -59,7 +59,7 @@ static int take_setting(struct injection *injection, const struct options *optio
     const char *equals = strchr(options->value, '=');
     if (!equals || equals == options->value)
         return options_complain(options, "--set wants KEY=VALUE, not \"%s\"", options->value);
-    char *key = memory_format("%.*s", (int)(equals - options->value), options->value);
+    char *key = xasprintf("%.*s", (int)(equals - options->value), options->value);
     if (strcmp(key, "report_file") == 0) {
         /* The agent's go to a directory of ours first: this program reads them, too. */
         free(key);
@@ -111,7 +111,7 @@ static char *own_directory(void)
     char *slash = strrchr(path, '/');
     if (slash)
         *slash = 0;
-    return memory_copy_string(path);
+    return xstrdup(path);
 }
 
 enum status injection_find_library(struct injection *injection, struct error *err)
@@ -128,7 +128,7 @@ enum status injection_find_library(struct injection *injection, struct error *er
     }
     char *directory = own_directory();
     for (size_t i = 0; directory && i < sizeof places / sizeof *places && !injection->library; i++) {
-        char *path = memory_format("%s/%s/" LIBRARY, directory, places[i]);
+        char *path = xasprintf("%s/%s/" LIBRARY, directory, places[i]);
         injection->library = realpath(path, NULL);
         free(path);
     }
@@ -150,7 +150,7 @@ static enum status find_preload(struct injection *injection, struct error *err)
         return STATUS_OK;
     const char *slash = strrchr(injection->library, '/');
     injection->preload =
-        memory_format("%.*s/" SHARE_LIBRARY, (int)(slash - injection->library), injection->library);
+        xasprintf("%.*s/" SHARE_LIBRARY, (int)(slash - injection->library), injection->library);
     if (access(injection->preload, R_OK) == 0 && !strpbrk(injection->preload, " :"))
         return STATUS_OK;
     return error_set(
@@ -204,7 +204,7 @@ static enum status check_rivals(struct injection *injection, struct error *err)
                  nvtx_set);
     const char *tool = tool_of_environment();
     if (tool || (set && is_of_nvidias_tools(set))) { /* the agent would stay out of the program anyway */
-        injection->tool = memory_copy_string(tool ? tool : set);
+        injection->tool = xstrdup(tool ? tool : set);
         if (!injection->is_quiet)
             log_warn("%s is set%s%.200s: the program is started under one of NVIDIA's tools, which needs "
                      "CUPTI for itself; it is run without cuspan",
@@ -222,7 +222,7 @@ static enum status check_rivals(struct injection *injection, struct error *err)
 static enum status make_report_dir(struct injection *injection, struct error *err)
 {
     const char *tmp = getenv("TMPDIR");
-    injection->report_dir = memory_format("%s/cuspan-run-XXXXXX", tmp && *tmp ? tmp : "/tmp");
+    injection->report_dir = xasprintf("%s/cuspan-run-XXXXXX", tmp && *tmp ? tmp : "/tmp");
     if (mkdtemp(injection->report_dir))
         return STATUS_OK;
     enum status status = error_set(err, STATUS_IO, "no directory for the agent's report, %.300s: %s",
@@ -258,8 +258,8 @@ static const char *read_variable(const char *name, void *context)
 static bool are_signals_chosen(void)
 {
     struct config_input input = {.getenv = read_variable};
-    struct settings *settings = memory_take(1, sizeof *settings);
-    struct config_report *report = memory_take(1, sizeof *report);
+    struct settings *settings = xcalloc(1, sizeof *settings);
+    struct config_report *report = xcalloc(1, sizeof *report);
     bool chosen = false;
     if (config_load(&input, settings, report) == STATUS_OK) {
         chosen = settings->on_signal.count > 0;
@@ -282,14 +282,13 @@ static void apply_preload(const struct injection *injection)
     const char *before = getenv("LD_PRELOAD");
     if (!injection->preload)
         return;
-    char *all =
-        memory_format("%s%s%s", injection->preload, before && *before ? ":" : "", before ? before : "");
+    char *all = xasprintf("%s%s%s", injection->preload, before && *before ? ":" : "", before ? before : "");
     setenv("LD_PRELOAD", all, 1);
     setenv(SHARE_WAY_VARIABLE, injection->others, 1);
     free(all);
     const char *slash = strrchr(injection->library, '/');
     char *cupti =
-        memory_format("%.*s/cupti/libcupti.so.13", (int)(slash - injection->library), injection->library);
+        xasprintf("%.*s/cupti/libcupti.so.13", (int)(slash - injection->library), injection->library);
     if (access(cupti, R_OK) == 0 && !getenv(SHARE_CUPTI_VARIABLE))
         setenv(SHARE_CUPTI_VARIABLE, cupti, 1);
     free(cupti);
@@ -362,8 +361,8 @@ static void keep_reports(const struct injection *injection)
         const char *pid = strchr(entry->d_name, '.');
         if (entry->d_name[0] == '.' || !pid || strncmp(entry->d_name, "report.", 7) != 0)
             continue; /* the root span's is no agent's */
-        char *from = memory_format("%s/%s", injection->report_dir, entry->d_name);
-        char *to = memory_format("%s%s", injection->report_file, pid);
+        char *from = xasprintf("%s/%s", injection->report_dir, entry->d_name);
+        char *to = xasprintf("%s%s", injection->report_file, pid);
         keep_report(from, to);
         free(from);
         free(to);

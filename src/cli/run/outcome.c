@@ -55,7 +55,7 @@ static void add_losses(struct outcome *outcome, const cJSON *report)
         if (i == OUTCOME_LOSSES_MAX)
             continue;
         if (i == outcome->loss_count) {
-            outcome->losses[i].name = memory_copy_string(item->string);
+            outcome->losses[i].name = xstrdup(item->string);
             outcome->losses[i].count = 0;
             outcome->loss_count++;
         }
@@ -81,8 +81,7 @@ static struct outcome_output *find_output(struct outcome *outcome, const char *k
     if (outcome->output_count == OUTCOME_OUTPUTS_MAX)
         return NULL;
     struct outcome_output *output = &outcome->outputs[outcome->output_count++];
-    *output = (struct outcome_output){.kind = memory_copy_string(kind),
-                                      .endpoint = endpoint ? memory_copy_string(endpoint) : NULL};
+    *output = (struct outcome_output){.kind = xstrdup(kind), .endpoint = endpoint ? xstrdup(endpoint) : NULL};
     return output;
 }
 
@@ -122,8 +121,8 @@ static bool add_end(struct outcome *outcome, const cJSON *report)
     if (outcome->end_count == OUTCOME_ENDS_MAX)
         return is_traced;
     end.pid = (pid_t)number_of(report, "pid");
-    end.program = memory_copy_string(program ? program : "");
-    end.why = memory_copy_string(why ? why : "");
+    end.program = xstrdup(program ? program : "");
+    end.why = xstrdup(why ? why : "");
     end.start_ns = number_of(report, "start_ns");
     end.last_delivery_ns = number_of(report, "last_delivery_ns");
     outcome->ends[outcome->end_count++] = end;
@@ -159,7 +158,7 @@ bool outcome_add(struct outcome *outcome, const char *json, bool is_root)
     add_outputs(outcome, report, is_root);
     const char *recording = string_of(report, "recording");
     if (recording && outcome->recording_count < OUTCOME_FILES_MAX) {
-        outcome->recordings[outcome->recording_count].path = memory_copy_string(recording);
+        outcome->recordings[outcome->recording_count].path = xstrdup(recording);
         outcome->recordings[outcome->recording_count++].events = number_of(report, "events");
     }
     cJSON_Delete(report);
@@ -189,7 +188,7 @@ static bool add_file(struct outcome *outcome, const char *path, bool is_root)
     FILE *file = fopen(path, "re");
     if (!file)
         return false;
-    char *text = memory_take(REPORT_BYTES_MAX + 1, 1);
+    char *text = xcalloc(REPORT_BYTES_MAX + 1, 1);
     size_t got = fread(text, 1, REPORT_BYTES_MAX, file);
     bool is_good = got > 0 && outcome_add(outcome, text, is_root);
     fclose(file);
@@ -209,7 +208,7 @@ void outcome_read(struct outcome *outcome, const char *directory)
     *outcome = (struct outcome){0};
     int count = scandir(directory, &entries, is_report, alphasort);
     for (int i = 0; i < count; i++) {
-        char *path = memory_format("%s/%s", directory, entries[i]->d_name);
+        char *path = xasprintf("%s/%s", directory, entries[i]->d_name);
         bool is_root = strncmp(entries[i]->d_name, OUTCOME_ROOT_REPORT, strlen(OUTCOME_ROOT_REPORT)) == 0;
         outcome->unreadable += !add_file(outcome, path, is_root);
         free(path);

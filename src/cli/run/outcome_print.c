@@ -200,7 +200,7 @@ static void print_ends(const struct outcome *outcome, const struct launched *lau
 }
 
 /* No process was traced. */
-static void print_silence(const struct outcome *outcome, const struct launched *launched, FILE *out)
+static void print_buffer_stall(const struct outcome *outcome, const struct launched *launched, FILE *out)
 {
     if (outcome->not_traced) {
         fputs("cuspan: no spans\n", out);
@@ -224,7 +224,7 @@ static void print_no_spans(const struct outcome *outcome, FILE *out)
 void outcome_print(const struct outcome *outcome, const struct launched *launched, FILE *out)
 {
     if (outcome->processes == 0) {
-        print_silence(outcome, launched, out);
+        print_buffer_stall(outcome, launched, out);
         return;
     }
     if (outcome->unreadable)
@@ -245,7 +245,7 @@ void outcome_print(const struct outcome *outcome, const struct launched *launche
 void outcome_print_shortfall(const struct outcome *outcome, const struct launched *launched, FILE *out)
 {
     if (outcome->processes == 0) {
-        print_silence(outcome, launched, out);
+        print_buffer_stall(outcome, launched, out);
         return;
     }
     if (outcome->unreadable)
@@ -263,7 +263,7 @@ void outcome_print_recordings(const struct outcome *outcome, const struct launch
     char size[TEXT_NUMBER_BYTES], events[TEXT_NUMBER_BYTES];
     struct stat facts;
     if (outcome->processes == 0) {
-        print_silence(outcome, launched, out);
+        print_buffer_stall(outcome, launched, out);
         return;
     }
     if (outcome->recording_count == 0)

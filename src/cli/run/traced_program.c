@@ -23,7 +23,7 @@ static bool lies_in_path(const char *name)
     bool is_found = false;
     for (const char *at = path ? path : ""; *at && !is_found;) {
         size_t len = strcspn(at, ":");
-        char *file = memory_format("%.*s/%s", (int)len, at, name);
+        char *file = xasprintf("%.*s/%s", (int)len, at, name);
         is_found = len && is_executable(file);
         free(file);
         at += len + (at[len] == ':');
@@ -38,20 +38,20 @@ static bool is_data(const char *path)
     int first = file ? fgetc(file) : EOF;
     if (file)
         fclose(file);
-    return first == '{' || source_is_recording(path);
+    return first == '{' || trace_source_is_recording(path);
 }
 
-bool live_is_program(const char *operand)
+bool traced_program_is_program(const char *operand)
 {
     if (access(operand, F_OK) == 0)
         return is_executable(operand) && !is_data(operand);
     return *operand && !strchr(operand, '/') && lies_in_path(operand);
 }
 
-static enum status make_directory(struct live *live, struct error *err)
+static enum status make_directory(struct traced_program *live, struct error *err)
 {
     const char *tmp = getenv("TMPDIR");
-    char *directory = memory_format("%s/cuspan-stat-XXXXXX", tmp && *tmp ? tmp : "/tmp");
+    char *directory = xasprintf("%s/cuspan-stat-XXXXXX", tmp && *tmp ? tmp : "/tmp");
     if (!mkdtemp(directory)) {
         enum status status =
             error_set(err, STATUS_IO, "%.300s: %s (TMPDIR says where)", directory, strerror(errno));
@@ -59,7 +59,7 @@ static enum status make_directory(struct live *live, struct error *err)
         return status;
     }
     live->directory = directory;
-    live->spans = memory_format("%s/spans.jsonl", directory);
+    live->spans = xasprintf("%s/spans.jsonl", directory);
     return STATUS_OK;
 }
 
@@ -68,7 +68,7 @@ static void apply(void *context)
     injection_apply(context);
 }
 
-static enum status run(struct live *live, char **program, int *result, struct error *err)
+static enum status run(struct traced_program *live, char **program, int *result, struct error *err)
 {
     *result = EXIT_USAGE;
     enum status status = injection_prepare(&live->injection, err);
@@ -79,7 +79,7 @@ static enum status run(struct live *live, char **program, int *result, struct er
     return status;
 }
 
-static void report(const struct live *live)
+static void report(const struct traced_program *live)
 {
     struct outcome outcome;
     outcome_read(&outcome, live->injection.report_dir);
@@ -88,7 +88,7 @@ static void report(const struct live *live)
     outcome_deinit(&outcome);
 }
 
-int live_run(struct live *live, const struct options *options, char **program)
+int traced_program_run(struct traced_program *live, const struct options *options, char **program)
 {
     struct error err = {""};
     int result = EXIT_FAILED;
@@ -107,7 +107,7 @@ int live_run(struct live *live, const struct options *options, char **program)
     return EXIT_OK;
 }
 
-void live_deinit(struct live *live)
+void traced_program_deinit(struct traced_program *live)
 {
     if (live->spans)
         unlink(live->spans);
@@ -116,5 +116,5 @@ void live_deinit(struct live *live)
     free(live->spans);
     free(live->directory);
     injection_deinit(&live->injection);
-    *live = (struct live){0};
+    *live = (struct traced_program){0};
 }

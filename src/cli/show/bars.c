@@ -137,7 +137,7 @@ static void add_cells(struct text *text, const struct cell *cells, size_t count,
 void bars_add(struct text *text, const struct trace *trace, const uint32_t *spans, size_t count,
               const struct scale *scale, const struct bars_look *look)
 {
-    struct cell *cells = memory_take(scale->cells, sizeof *cells);
+    struct cell *cells = xcalloc(scale->cells, sizeof *cells);
     struct sweep sweep = {trace, spans, count, 0};
     uint64_t from, to;
     while (next_stretch(&sweep, &from, &to))
@@ -215,7 +215,7 @@ static void add_segment(struct axis *axis, const struct scale *scale, int cut)
 
 void bars_add_axis(struct text *text, const struct scale *scale, bool utf8)
 {
-    struct axis axis = {.glyphs = memory_take(scale->cells, 4), .cells = scale->cells, .utf8 = utf8};
+    struct axis axis = {.glyphs = xcalloc(scale->cells, 4), .cells = scale->cells, .utf8 = utf8};
     for (int cut = -1; cut < (int)scale->cut_count; cut++) {
         if (cut >= 0)
             for (size_t i = 0; i < SCALE_CUT_CELLS; i++)

@@ -42,8 +42,8 @@ static_assert(CLASS_COUNT <= 1 << 3, "a class and the mark of a thread fit into 
 
 static struct outline_group *add_child(struct outline_group *parent, enum outline_kind kind)
 {
-    parent->children = memory_grow(parent->children, &parent->child_capacity, parent->child_count + 1,
-                                   sizeof *parent->children);
+    parent->children =
+        xgrow(parent->children, &parent->child_capacity, parent->child_count + 1, sizeof *parent->children);
     struct outline_group *child = &parent->children[parent->child_count++];
     *child = (struct outline_group){.kind = kind};
     return child;
@@ -58,7 +58,7 @@ static uint32_t *gather_children(const struct trace *trace, const struct outline
     for (size_t i = 0; i < group->count; i++) {
         uint32_t child = trace->spans[group->members[i]].first_child;
         for (; child != TRACE_NONE; child = trace->spans[child].next_sibling) {
-            found = memory_grow(found, &capacity, *count + 1, sizeof *found);
+            found = xgrow(found, &capacity, *count + 1, sizeof *found);
             found[(*count)++] = child;
         }
     }
@@ -75,32 +75,31 @@ static int compare_indices(const void *a, const void *b)
 static void distribute(const struct builder *builder, struct outline_group *parent, const uint32_t *spans,
                        size_t count, enum outline_kind kind, enum merging merging)
 {
-    struct map groups = {0};
+    struct int_map groups = {0};
     size_t *capacities = NULL, capacity_slots = 0;
     uint64_t last_key = 0;
     for (size_t i = 0; i < count; i++) {
         const struct trace_span *span = &builder->trace->spans[spans[i]];
         enum outline_kind own = kind == OUTLINE_THREAD && span->thread == TRACE_NONE ? OUTLINE_SPANS : kind;
         uint64_t key = key_of(span, own);
-        uint32_t index = merging == MERGE_ALL ? map_get(&groups, key) : MAP_NONE;
+        uint32_t index = merging == MERGE_ALL ? int_map_get(&groups, key) : MAP_NONE;
         if (merging == MERGE_RUNS && i > 0 && key == last_key)
             index = (uint32_t)parent->child_count - 1;
         if (index == MAP_NONE) {
             add_child(parent, own);
             index = (uint32_t)parent->child_count - 1;
-            capacities = memory_grow(capacities, &capacity_slots, parent->child_count, sizeof *capacities);
+            capacities = xgrow(capacities, &capacity_slots, parent->child_count, sizeof *capacities);
             capacities[index] = 0;
             if (merging == MERGE_ALL)
-                map_set(&groups, key, index);
+                int_map_set(&groups, key, index);
         }
         struct outline_group *group = &parent->children[index];
-        group->members =
-            memory_grow(group->members, &capacities[index], group->count + 1, sizeof *group->members);
+        group->members = xgrow(group->members, &capacities[index], group->count + 1, sizeof *group->members);
         group->members[group->count++] = spans[i];
         last_key = key;
     }
     free(capacities);
-    map_deinit(&groups);
+    int_map_deinit(&groups);
 }
 
 static bool has_several_threads(const struct trace *trace, const uint32_t *spans, size_t count)
@@ -174,7 +173,7 @@ static size_t build_all(struct outline_group *root, const struct trace *trace, e
 {
     struct builder builder = {.trace = trace, .merging = merging};
     size_t count = 0;
-    uint32_t *roots = memory_take(trace->span_count, sizeof *roots);
+    uint32_t *roots = xcalloc(trace->span_count, sizeof *roots);
     for (size_t i = 0; i < trace->span_count; i++) {
         if (trace->spans[i].parent == TRACE_NONE)
             roots[count++] = (uint32_t)i;
@@ -202,7 +201,7 @@ static int compare_falling(const void *a, const void *b)
 /* A parent weighs at least as much as its children, so what stays is a tree. */
 static uint64_t least_weight(const struct outline_group *root, size_t rows, size_t rows_max)
 {
-    uint64_t *weights = memory_take(rows, sizeof *weights);
+    uint64_t *weights = xcalloc(rows, sizeof *weights);
     size_t count = 0;
     collect_weights(root, weights, &count);
     qsort(weights, count, sizeof *weights, compare_falling);
@@ -216,7 +215,7 @@ static uint64_t least_weight(const struct outline_group *root, size_t rows, size
 static void merge_into_more(struct outline_group *more, struct outline_group *group)
 {
     more->members =
-        memory_grow(more->members, &more->child_capacity, more->count + group->count, sizeof *more->members);
+        xgrow(more->members, &more->child_capacity, more->count + group->count, sizeof *more->members);
     memcpy(more->members + more->count, group->members, group->count * sizeof *group->members);
     more->count += group->count;
     more->total_ns += group->total_ns;
@@ -258,7 +257,7 @@ static void add_rows(struct outline *outline, const struct outline_group *group,
         bool is_last = i + 1 == group->child_count;
         uint64_t own = is_last ? guides : guides | 1ull << depth;
         outline->rows =
-            memory_grow(outline->rows, &outline->row_capacity, outline->row_count + 1, sizeof *outline->rows);
+            xgrow(outline->rows, &outline->row_capacity, outline->row_count + 1, sizeof *outline->rows);
         outline->rows[outline->row_count++] = (struct outline_row){&group->children[i], depth, own};
         add_rows(outline, &group->children[i], depth + 1, own);
     }

@@ -34,7 +34,7 @@ struct writer {
     bool is_first;
     struct track *tracks;
     size_t track_count, track_capacity;
-    struct map track_map;
+    struct int_map track_map;
 };
 
 static void begin_event(struct writer *writer, const char *phase)
@@ -140,7 +140,7 @@ static uint64_t track_key(const struct trace *trace, const struct trace_span *sp
 static uint32_t add_new_track(struct writer *writer, uint64_t key, uint32_t spread)
 {
     writer->tracks =
-        memory_grow(writer->tracks, &writer->track_capacity, writer->track_count + 1, sizeof *writer->tracks);
+        xgrow(writer->tracks, &writer->track_capacity, writer->track_count + 1, sizeof *writer->tracks);
     struct track *track = &writer->tracks[writer->track_count];
     track->key = key + (uint64_t)spread * SPREAD_TID_STEP;
     track->next = TRACE_NONE;
@@ -196,7 +196,7 @@ static void name_track(struct writer *writer, const struct trace_span *span, con
 static uint64_t find_track(struct writer *writer, const struct trace_span *span)
 {
     uint64_t key = track_key(writer->trace, span);
-    uint32_t index = map_get(&writer->track_map, key), last = TRACE_NONE, spread = 0;
+    uint32_t index = int_map_get(&writer->track_map, key), last = TRACE_NONE, spread = 0;
     while (index != TRACE_NONE && !nest(&writer->tracks[index], span)) {
         last = index;
         spread = writer->tracks[index].spread + 1;
@@ -207,7 +207,7 @@ static uint64_t find_track(struct writer *writer, const struct trace_span *span)
     if (index == TRACE_NONE) {
         index = add_new_track(writer, key, spread);
         if (last == TRACE_NONE)
-            map_set(&writer->track_map, key, index);
+            int_map_set(&writer->track_map, key, index);
         else
             writer->tracks[last].next = index;
         nest(&writer->tracks[index], span);
@@ -292,7 +292,7 @@ static void write_head(struct writer *writer)
 void perfetto_write(FILE *out, const struct trace *trace)
 {
     struct writer writer = {.out = out, .trace = trace, .is_first = true};
-    uint64_t *tracks = memory_take(trace->span_count, sizeof *tracks);
+    uint64_t *tracks = xcalloc(trace->span_count, sizeof *tracks);
     struct progress progress;
     progress_begin(&progress, "writing for Perfetto");
     write_head(&writer);
@@ -313,6 +313,6 @@ void perfetto_write(FILE *out, const struct trace *trace)
     progress_end(&progress);
     free(tracks);
     free(writer.tracks);
-    map_deinit(&writer.track_map);
+    int_map_deinit(&writer.track_map);
     text_deinit(&writer.line);
 }

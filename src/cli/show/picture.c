@@ -229,7 +229,7 @@ static void draw_devices(struct picture *picture)
 {
     if (picture->trace->lane_count == 0)
         return;
-    uint32_t *spans = memory_take(picture->trace->span_count, sizeof *spans);
+    uint32_t *spans = xcalloc(picture->trace->span_count, sizeof *spans);
     fputc('\n', picture->out);
     for (uint32_t i = 0; i < picture->trace->resource_count; i++) {
         if (is_device(picture->trace, i))
@@ -257,7 +257,7 @@ static void add_fact(struct picture *picture, struct label_writer *writer, const
 static void add_busy(struct picture *picture, struct label_writer *writer)
 {
     const struct trace *trace = picture->trace;
-    uint32_t *spans = memory_take(trace->span_count, sizeof *spans);
+    uint32_t *spans = xcalloc(trace->span_count, sizeof *spans);
     uint64_t busy = 0, devices = 0;
     char number[TEXT_NUMBER_BYTES], share[TEXT_NUMBER_BYTES], fact[3 * TEXT_NUMBER_BYTES];
     for (uint32_t i = 0; i < trace->resource_count; i++) {

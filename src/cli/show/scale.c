@@ -46,7 +46,7 @@ static void offer(struct scale_cut cuts[SCALE_CUTS_MAX], size_t *count, struct s
 static void find_cuts(struct scale *scale, const struct trace *trace)
 {
     size_t count = trace->span_count * 2, stretches = 0, found = 0;
-    uint64_t *times = memory_take(count, sizeof *times);
+    uint64_t *times = xcalloc(count, sizeof *times);
     for (size_t i = 0; i < trace->span_count; i++) {
         times[2 * i] = trace->spans[i].start_ns;
         times[2 * i + 1] = trace->spans[i].end_ns;

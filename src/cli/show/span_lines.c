@@ -74,7 +74,7 @@ static void add_span(struct text *text, const struct trace *trace, const struct 
     text_add(text, "\n");
 }
 
-void lines_write(FILE *out, const struct trace *trace, bool utf8)
+void span_lines_write(FILE *out, const struct trace *trace, bool utf8)
 {
     struct text line = {0};
     fprintf(out, "#%15s %16s  %-7s  %-5s  %-*s  %-16s  %-16s  %-*s\t%s\n", "start_us", "duration_us", "class",

@@ -10,6 +10,6 @@
 /* Columns: start in µs from the trace's start, duration in µs, class, "ok" or "error", thread or stream, span
  * ID, parent's ID, name; then, behind a tab, the attributes as key=value (quoted where they hold blanks). The
  * first line names them behind a '#'. */
-void lines_write(FILE *out, const struct trace *trace, bool utf8);
+void span_lines_write(FILE *out, const struct trace *trace, bool utf8);
 
 #endif

@@ -24,7 +24,7 @@ struct writer {
     sqlite3 *db;
     sqlite3_stmt *rows[EXPORT_KIND_COUNT];
     sqlite3_stmt *span, *attribute, *string;
-    struct map strings; /* that StringIds has → 0 */
+    struct int_map strings; /* that StringIds has → 0 */
     uint32_t activity_key, range_key;
     bool has_failed;
 };
@@ -62,9 +62,9 @@ static void bind_text(sqlite3_stmt *statement, int at, const char *text)
 static void bind_string(struct writer *w, sqlite3_stmt *statement, int at, uint32_t string)
 {
     sqlite3_bind_int64(statement, at, string);
-    if (map_get(&w->strings, string) != MAP_NONE)
+    if (int_map_get(&w->strings, string) != MAP_NONE)
         return;
-    map_set(&w->strings, string, 0);
+    int_map_set(&w->strings, string, 0);
     sqlite3_bind_int64(w->string, 1, string);
     bind_text(w->string, 2, trace_string(w->trace, string));
     step(w, w->string);
@@ -378,20 +378,20 @@ static void add_facts(struct writer *w)
 static void add_processes(struct writer *w)
 {
     const struct trace *trace = w->trace;
-    struct map seen = {0};
+    struct int_map seen = {0};
     sqlite3_stmt *process = prepare(w, "INSERT INTO PROCESSES VALUES (?,?,?)");
     for (uint32_t i = 0; i < trace->resource_count; i++) {
         const struct trace_resource *resource = &trace->resources[i];
-        if (map_get(&seen, resource->pid) != MAP_NONE)
+        if (int_map_get(&seen, resource->pid) != MAP_NONE)
             continue;
-        map_set(&seen, resource->pid, 0);
+        int_map_set(&seen, resource->pid, 0);
         sqlite3_bind_int64(process, 1, (sqlite3_int64)global_pid(trace, i));
         sqlite3_bind_int64(process, 2, strtoll(trace_string(trace, resource->pid), NULL, 10));
         bind_text(process, 3, trace_string(trace, resource->service));
         step(w, process);
     }
     sqlite3_finalize(process);
-    map_deinit(&seen);
+    int_map_deinit(&seen);
 }
 
 static void add_threads(struct writer *w)
@@ -477,7 +477,7 @@ static enum status make_file(const char *path, struct error *err)
 
 static void fill(struct writer *w)
 {
-    char *id = memory_format("PRAGMA application_id=%d", APPLICATION_ID);
+    char *id = xasprintf("PRAGMA application_id=%d", APPLICATION_ID);
     make(w, id);
     free(id);
     create_tables(w);
@@ -501,7 +501,7 @@ static void end(struct writer *w)
     sqlite3_finalize(w->span);
     sqlite3_finalize(w->attribute);
     sqlite3_finalize(w->string);
-    map_deinit(&w->strings);
+    int_map_deinit(&w->strings);
 }
 
 enum status sqlite_write(const char *path, const struct trace *trace, struct error *err)

@@ -30,7 +30,7 @@ static int compare_groups(const void *a, const void *b)
 
 static void sort_groups(struct views *views, const struct trace *trace)
 {
-    views->order = memory_take(views->groups.count + 1, sizeof *views->order);
+    views->order = xcalloc(views->groups.count + 1, sizeof *views->order);
     for (uint32_t i = 0; i < views->groups.count; i++)
         views->order[i] = i;
     sorted_groups = views->groups.list;
@@ -55,11 +55,11 @@ static void link_span(struct trace_span *spans, uint32_t *last_child, uint32_t a
 static void copy_spans(struct views *views, const struct trace *trace)
 {
     size_t group_count = views->groups.count;
-    uint32_t *begins = memory_take(group_count + 1, sizeof *begins);       /* of each group, by its number */
-    uint32_t *places = memory_take(trace->span_count + 1, sizeof *places); /* within the group */
-    uint32_t *next = memory_take(group_count + 1, sizeof *next);
-    uint32_t *last_child = memory_take(trace->span_count + 1, sizeof *last_child);
-    views->spans = memory_take(trace->span_count + 1, sizeof *views->spans);
+    uint32_t *begins = xcalloc(group_count + 1, sizeof *begins);       /* of each group, by its number */
+    uint32_t *places = xcalloc(trace->span_count + 1, sizeof *places); /* within the group */
+    uint32_t *next = xcalloc(group_count + 1, sizeof *next);
+    uint32_t *last_child = xcalloc(trace->span_count + 1, sizeof *last_child);
+    views->spans = xcalloc(trace->span_count + 1, sizeof *views->spans);
     for (uint32_t i = 0, begin = 0; i < group_count; i++) {
         begins[views->order[i]] = begin;
         begin += views->groups.list[views->order[i]].spans;
@@ -99,7 +99,7 @@ static struct trace view_of(const struct trace *trace, struct trace_span *spans,
 static struct stat_table with_group(const struct stat_table *of, enum stat_by by)
 {
     struct stat_table table = stat_table_of(of->key, of->title, of->note, NULL, of->column_count + 1);
-    table.own_columns = memory_take(table.column_count, sizeof *table.own_columns);
+    table.own_columns = xcalloc(table.column_count, sizeof *table.own_columns);
     table.own_columns[0] = (struct stat_column){"group", stat_by_name(by), STAT_TEXT};
     memcpy(table.own_columns + 1, of->columns, of->column_count * sizeof *of->columns);
     table.columns = table.own_columns;

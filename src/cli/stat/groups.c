@@ -14,15 +14,15 @@ static const char *const by_names[STAT_BY_COUNT] = {"range",  "stream",  "thread
 struct names {
     struct trace *trace;
     enum stat_by by;
-    uint32_t none;                  /* "(no thread)" */
-    uint32_t *processes;            /* by resource */
-    uint32_t *devices;              /* by resource */
-    uint32_t *lanes, *threads;      /* by their numbers */
-    bool has_hosts;                 /* more than one */
-    bool has_processes;             /* more than one */
-    uint32_t context_key;           /* string of "cuda.context.id" */
-    struct map devices_of_contexts; /* a process's name and a context → the device's resource */
-    struct map groups;              /* name → number of the group */
+    uint32_t none;                      /* "(no thread)" */
+    uint32_t *processes;                /* by resource */
+    uint32_t *devices;                  /* by resource */
+    uint32_t *lanes, *threads;          /* by their numbers */
+    bool has_hosts;                     /* more than one */
+    bool has_processes;                 /* more than one */
+    uint32_t context_key;               /* string of "cuda.context.id" */
+    struct int_map devices_of_contexts; /* a process's name and a context → the device's resource */
+    struct int_map groups;              /* name → number of the group */
 };
 
 const char *stat_by_name(enum stat_by by)
@@ -52,8 +52,8 @@ static uint32_t process_of(struct names *names, uint32_t resource)
         return *name;
     const struct trace_resource *of = &trace->resources[resource];
     const char *host = names->has_hosts ? resource_text(trace, resource, "host.name") : "";
-    char *text = memory_format("%s%s%s%s%s", trace_string(trace, of->pid), of->pid && of->service ? " " : "",
-                               trace_string(trace, of->service), *host ? " on " : "", host);
+    char *text = xasprintf("%s%s%s%s%s", trace_string(trace, of->pid), of->pid && of->service ? " " : "",
+                           trace_string(trace, of->service), *host ? " on " : "", host);
     *name = *text ? trace_intern(trace, text) : names->none;
     free(text);
     return *name;
@@ -70,9 +70,9 @@ static uint32_t device_of(struct names *names, uint32_t resource)
     if (*name != NOT_MADE)
         return *name;
     const char *uuid = resource_text(trace, resource, "hw.id"), *device = trace_string(trace, of->device);
-    *name = intern_and_free(trace, memory_format("%s %s%s%s", device, trace_string(trace, of->device_name),
-                                                 *uuid && strcmp(uuid, device) != 0 ? " " : "",
-                                                 strcmp(uuid, device) != 0 ? uuid : ""));
+    *name = intern_and_free(trace, xasprintf("%s %s%s%s", device, trace_string(trace, of->device_name),
+                                             *uuid && strcmp(uuid, device) != 0 ? " " : "",
+                                             strcmp(uuid, device) != 0 ? uuid : ""));
     return *name;
 }
 
@@ -85,11 +85,11 @@ static uint32_t lane_of(struct names *names, uint32_t lane)
         return *name;
     const struct trace_lane *of = &trace->lanes[lane];
     uint32_t process = names->has_processes ? process_of(names, of->resource) : 0;
-    *name = intern_and_free(trace, memory_format("GPU %s, context %s, stream %s%s%s",
-                                                 trace_string(trace, trace->resources[of->resource].device),
-                                                 trace_string(trace, of->context),
-                                                 trace_string(trace, of->stream), process ? " of " : "",
-                                                 process ? trace_string(trace, process) : ""));
+    *name =
+        intern_and_free(trace, xasprintf("GPU %s, context %s, stream %s%s%s",
+                                         trace_string(trace, trace->resources[of->resource].device),
+                                         trace_string(trace, of->context), trace_string(trace, of->stream),
+                                         process ? " of " : "", process ? trace_string(trace, process) : ""));
     return *name;
 }
 
@@ -102,8 +102,7 @@ static uint32_t thread_of(struct names *names, uint32_t thread)
         return *name;
     const struct trace_thread *of = &trace->threads[thread];
     uint32_t process = names->has_processes ? process_of(names, of->resource) : 0;
-    *name =
-        intern_and_free(trace, memory_format("%s%s%s%s%s", trace_string(trace, of->id), of->name ? " " : "",
+    *name = intern_and_free(trace, xasprintf("%s%s%s%s%s", trace_string(trace, of->id), of->name ? " " : "",
                                              trace_string(trace, of->name), process ? " of " : "",
                                              process ? trace_string(trace, process) : ""));
     return *name;
@@ -121,8 +120,8 @@ static void learn_contexts(struct names *names)
     for (size_t i = 0; i < trace->lane_count; i++) {
         const struct trace_lane *lane = &trace->lanes[i];
         if (lane->context && trace->resources[lane->resource].device)
-            map_set(&names->devices_of_contexts, context_key(names, lane->resource, lane->context),
-                    lane->resource);
+            int_map_set(&names->devices_of_contexts, context_key(names, lane->resource, lane->context),
+                        lane->resource);
     }
 }
 
@@ -154,7 +153,7 @@ static uint32_t by_device(struct names *names, const struct trace_span *span)
         return device_of(names, work->resource);
     uint32_t context = context_of(names, span);
     uint32_t resource =
-        context ? map_get(&names->devices_of_contexts, context_key(names, span->resource, context))
+        context ? int_map_get(&names->devices_of_contexts, context_key(names, span->resource, context))
                 : MAP_NONE;
     return resource == MAP_NONE ? names->none : device_of(names, resource);
 }
@@ -218,7 +217,7 @@ static uint32_t name_of(struct names *names, const struct trace_span *span)
 
 static uint32_t *not_made(size_t count)
 {
-    uint32_t *names = memory_take(count + 1, sizeof *names);
+    uint32_t *names = xcalloc(count + 1, sizeof *names);
     memset(names, 0xff, (count + 1) * sizeof *names);
     return names;
 }
@@ -239,7 +238,7 @@ static bool has_several(const struct trace *trace, const char *key)
 
 static void names_init(struct names *names, struct trace *trace, enum stat_by by)
 {
-    char *none = memory_format("(no %s)", stat_by_name(by));
+    char *none = xasprintf("(no %s)", stat_by_name(by));
     *names = (struct names){
         .trace = trace,
         .by = by,
@@ -261,18 +260,18 @@ static void names_deinit(struct names *names)
     free(names->devices);
     free(names->lanes);
     free(names->threads);
-    map_deinit(&names->devices_of_contexts);
-    map_deinit(&names->groups);
+    int_map_deinit(&names->devices_of_contexts);
+    int_map_deinit(&names->groups);
 }
 
 static uint32_t take(struct stat_groups *groups, struct names *names, const struct trace_span *span)
 {
-    uint32_t name = name_of(names, span), number = map_get(&names->groups, name);
+    uint32_t name = name_of(names, span), number = int_map_get(&names->groups, name);
     if (number == MAP_NONE) {
         number = (uint32_t)groups->count;
-        groups->list = memory_grow(groups->list, &groups->capacity, groups->count + 1, sizeof *groups->list);
+        groups->list = xgrow(groups->list, &groups->capacity, groups->count + 1, sizeof *groups->list);
         groups->list[groups->count++] = (struct stat_group){.name = name};
-        map_set(&names->groups, name, number);
+        int_map_set(&names->groups, name, number);
     }
     struct stat_group *group = &groups->list[number];
     group->spans++;
@@ -287,7 +286,7 @@ static uint32_t take(struct stat_groups *groups, struct names *names, const stru
 void stat_groups_init(struct stat_groups *groups, struct trace *trace, enum stat_by by)
 {
     struct names names;
-    *groups = (struct stat_groups){.of = memory_take(trace->span_count + 1, sizeof *groups->of)};
+    *groups = (struct stat_groups){.of = xcalloc(trace->span_count + 1, sizeof *groups->of)};
     names_init(&names, trace, by);
     for (size_t i = 0; i < trace->span_count; i++)
         groups->of[i] = take(groups, &names, &trace->spans[i]);

@@ -6,8 +6,7 @@
 
 void samples_add(struct samples *samples, uint32_t group, uint64_t value)
 {
-    samples->items =
-        memory_grow(samples->items, &samples->capacity, samples->count + 1, sizeof *samples->items);
+    samples->items = xgrow(samples->items, &samples->capacity, samples->count + 1, sizeof *samples->items);
     samples->items[samples->count++] = (struct sample){group, value};
 }
 
@@ -71,7 +70,7 @@ void samples_deinit(struct samples *samples)
 void stretches_add(struct stretches *stretches, uint64_t start_ns, uint64_t end_ns, uint32_t span)
 {
     stretches->items =
-        memory_grow(stretches->items, &stretches->capacity, stretches->count + 1, sizeof *stretches->items);
+        xgrow(stretches->items, &stretches->capacity, stretches->count + 1, sizeof *stretches->items);
     stretches->items[stretches->count++] = (struct stretch){start_ns, end_ns, span};
 }
 

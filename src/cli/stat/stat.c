@@ -11,7 +11,7 @@ static void take_calls(struct stat *stat, enum call_domain domain, uint32_t coun
             continue;
         uint32_t string = trace_find_string(stat->trace, call_name(info));
         if (string != MAP_NONE)
-            map_set(&stat->call_groups, string, info->group);
+            int_map_set(&stat->call_groups, string, info->group);
     }
 }
 
@@ -31,7 +31,7 @@ void stat_init(struct stat *stat, const struct trace *trace)
 
 void stat_deinit(struct stat *stat)
 {
-    map_deinit(&stat->call_groups);
+    int_map_deinit(&stat->call_groups);
 }
 
 const char *stat_attr(const struct stat *stat, const struct trace_span *span, enum stat_key key)
@@ -54,7 +54,7 @@ uint64_t stat_attr_int(const struct stat *stat, const struct trace_span *span, e
 
 enum call_group stat_call_group(const struct stat *stat, const struct trace_span *span)
 {
-    uint32_t group = map_get(&stat->call_groups, span->name);
+    uint32_t group = int_map_get(&stat->call_groups, span->name);
     return group == MAP_NONE ? CALL_GROUP_OTHER : (enum call_group)group;
 }
 
@@ -77,12 +77,12 @@ void stat_report_deinit(struct stat_report *report)
     report->count = 0;
 }
 
-uint32_t stat_number(struct map *numbers, uint64_t key)
+uint32_t stat_number(struct int_map *numbers, uint64_t key)
 {
-    uint32_t number = map_get(numbers, key);
+    uint32_t number = int_map_get(numbers, key);
     if (number == MAP_NONE) {
         number = (uint32_t)numbers->count;
-        map_set(numbers, key, number);
+        int_map_set(numbers, key, number);
     }
     return number;
 }

@@ -81,8 +81,8 @@ struct stat {
     const struct trace *trace;
     bool
         is_part; /* of processes: a block that one thread frees was another's, so nothing is said of memory */
-    uint32_t keys[KEY_COUNT]; /* strings of the trace, MAP_NONE: no span has it */
-    struct map call_groups;   /* string of a call's name → enum call_group */
+    uint32_t keys[KEY_COUNT];   /* strings of the trace, MAP_NONE: no span has it */
+    struct int_map call_groups; /* string of a call's name → enum call_group */
 };
 
 struct stat_report {
@@ -111,7 +111,7 @@ struct stat_table *stat_report_add(struct stat_report *report, struct stat_table
 void stat_report_deinit(struct stat_report *report);
 
 /* Dense numbers from 0 for whatever has a 64-bit key, in the order of their first appearance. */
-uint32_t stat_number(struct map *numbers, uint64_t key);
+uint32_t stat_number(struct int_map *numbers, uint64_t key);
 
 /* The sections. */
 void stat_headline(const struct stat *stat, struct stat_report *report);

@@ -84,7 +84,7 @@ static void measure(const struct stat_table *table, const struct stat_look *look
 /* Of each column, whether any row has a value in it: others are shown to nobody. The caller frees it. */
 static bool *find_filled(const struct stat_table *table)
 {
-    bool *filled = memory_take(table->column_count + 1, sizeof *filled);
+    bool *filled = xcalloc(table->column_count + 1, sizeof *filled);
     for (size_t r = 0; r < table->row_count; r++) {
         for (size_t c = 0; c < table->column_count; c++) {
             const struct stat_value *value = &table->values[r * table->column_count + c];
@@ -178,7 +178,7 @@ static void print_as_lines(FILE *out, const struct stat_table *table, const stru
 
 static void print_rows(FILE *out, const struct stat_table *table, const struct stat_look *look)
 {
-    size_t *widths = memory_take(table->column_count + 1, sizeof *widths);
+    size_t *widths = xcalloc(table->column_count + 1, sizeof *widths);
     bool *shown = find_shown(table);
     struct text line = {0}, cell = {0};
     measure(table, look, widths);

@@ -26,7 +26,7 @@ struct stat_value *stat_table_add(struct stat_table *table)
 {
     size_t first = table->row_count * table->column_count;
     table->values =
-        memory_grow(table->values, &table->capacity, first + table->column_count, sizeof *table->values);
+        xgrow(table->values, &table->capacity, first + table->column_count, sizeof *table->values);
     for (size_t i = 0; i < table->column_count; i++)
         table->values[first + i] = (struct stat_value){.is_missing = true};
     table->row_count++;
@@ -36,7 +36,7 @@ struct stat_value *stat_table_add(struct stat_table *table)
 struct stat_value stat_table_own(struct stat_table *table, char *text)
 {
     table->texts =
-        memory_grow(table->texts, &table->text_capacity, table->text_count + 1, sizeof *table->texts);
+        xgrow(table->texts, &table->text_capacity, table->text_count + 1, sizeof *table->texts);
     table->texts[table->text_count++] = text;
     return stat_text(text);
 }

@@ -5,13 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct top_agent *find(struct top_look *look, const struct agent *agent)
+static struct top_agent *find(struct top_poll *look, const struct agent *agent)
 {
     for (size_t i = 0; i < look->count; i++)
         if (strcmp(look->agents[i].socket, agent->name) == 0 &&
             strcmp(look->agents[i].folder, agent->folder) == 0)
             return &look->agents[i];
-    look->agents = memory_grow(look->agents, &look->capacity, look->count + 1, sizeof *look->agents);
+    look->agents = xgrow(look->agents, &look->capacity, look->count + 1, sizeof *look->agents);
     struct top_agent *made = &look->agents[look->count++];
     memset(made, 0, sizeof *made);
     snprintf(made->socket, sizeof made->socket, "%s", agent->name);
@@ -65,7 +65,7 @@ static int by_pid(const void *a, const void *b)
     return one->pid < other->pid ? -1 : one->pid > other->pid;
 }
 
-void top_look_take(struct top_look *look, const struct agents_choice *choice)
+void top_poll_take(struct top_poll *look, const struct agents_choice *choice)
 {
     struct agents found;
     size_t kept = 0;
@@ -91,8 +91,8 @@ void top_look_take(struct top_look *look, const struct agents_choice *choice)
         qsort(look->agents, kept, sizeof *look->agents, by_pid);
 }
 
-void top_look_deinit(struct top_look *look)
+void top_poll_deinit(struct top_poll *look)
 {
     free(look->agents);
-    *look = (struct top_look){.count = 0};
+    *look = (struct top_poll){.count = 0};
 }

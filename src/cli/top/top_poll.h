@@ -17,13 +17,13 @@ struct top_agent {
     struct top_sample figures; /* what has happened between the last two */
 };
 
-struct top_look {
+struct top_poll {
     struct top_agent *agents; /* by PID */
     size_t count, capacity;
 };
 
 /* Asks all that are meant; those that are gone are forgotten. */
-void top_look_take(struct top_look *look, const struct agents_choice *choice);
-void top_look_deinit(struct top_look *look);
+void top_poll_take(struct top_poll *look, const struct agents_choice *choice);
+void top_poll_deinit(struct top_poll *look);
 
 #endif

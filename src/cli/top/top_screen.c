@@ -27,7 +27,7 @@ const char *top_sort_name(enum top_sort sort)
 
 static struct text *begin_line(struct top_screen *screen, enum top_style style)
 {
-    screen->lines = memory_grow(screen->lines, &screen->capacity, screen->count + 1, sizeof *screen->lines);
+    screen->lines = xgrow(screen->lines, &screen->capacity, screen->count + 1, sizeof *screen->lines);
     struct top_line *line = &screen->lines[screen->count++];
     *line = (struct top_line){.style = style};
     return &line->text;
@@ -321,7 +321,7 @@ static void add_kernels(struct top_screen *screen, const struct top_view *view, 
 
 static void add_details(struct top_screen *screen, const struct top_view *view)
 {
-    struct top_sample *figures = memory_take(1, sizeof *figures);
+    struct top_sample *figures = xcalloc(1, sizeof *figures);
     size_t known = 0;
     for (size_t i = 0; i < view->row_count; i++) {
         bool is_meant = view->selected == view->row_count || view->selected == i;

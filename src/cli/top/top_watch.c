@@ -21,7 +21,7 @@ static void choose_attributes(bool color)
     attributes[TOP_HEAD] = (attr_t)COLOR_PAIR(2) | A_BOLD;
 }
 
-enum status live_begin(bool color, struct error *err)
+enum status top_watch_start(bool color, struct error *err)
 {
     const char *type = getenv("TERM");
     terminal = newterm(NULL, stdout, stdin);
@@ -38,7 +38,7 @@ enum status live_begin(bool color, struct error *err)
     return STATUS_OK;
 }
 
-void live_end(void)
+void top_watch_end(void)
 {
     if (!terminal)
         return;
@@ -47,13 +47,13 @@ void live_end(void)
     terminal = NULL;
 }
 
-void live_size(size_t *columns, size_t *lines)
+void top_watch_size(size_t *columns, size_t *lines)
 {
     *columns = COLS > 0 ? (size_t)COLS : 1;
     *lines = LINES > 0 ? (size_t)LINES : 1;
 }
 
-void live_draw(const struct top_screen *screen)
+void top_watch_draw(const struct top_screen *screen)
 {
     erase();
     for (size_t i = 0; i < screen->count && i < (size_t)LINES; i++) {
@@ -67,7 +67,7 @@ void live_draw(const struct top_screen *screen)
     refresh();
 }
 
-enum live_key live_wait(uint64_t ms)
+enum live_key top_watch_wait(uint64_t ms)
 {
     timeout(ms < INT_MAX ? (int)ms : INT_MAX);
     switch (getch()) {

@@ -19,13 +19,13 @@ enum live_key {
 };
 
 /* Takes the terminal. UNAVAILABLE: it can't be driven. */
-enum status live_begin(bool color, struct error *err) MUST_CHECK;
-/* Gives it back as it was; harmless without live_begin. */
-void live_end(void);
+enum status top_watch_start(bool color, struct error *err) MUST_CHECK;
+/* Gives it back as it was; harmless without top_watch_start. */
+void top_watch_end(void);
 
-void live_size(size_t *columns, size_t *lines);
-void live_draw(const struct top_screen *screen);
+void top_watch_size(size_t *columns, size_t *lines);
+void top_watch_draw(const struct top_screen *screen);
 /* Waits for a key, at most so long. */
-enum live_key live_wait(uint64_t ms);
+enum live_key top_watch_wait(uint64_t ms);
 
 #endif

@@ -59,7 +59,7 @@ static enum status read_whole_document(struct reader *reader, const char *stoppe
     size_t size = (size_t)reader->bytes_whole, got;
     if (size == 0 || size > DOCUMENT_BYTES_MAX)
         return complain_not_json(reader, stopped_at, err);
-    char *text = memory_take(size + 1, 1);
+    char *text = xcalloc(size + 1, 1);
     rewind(reader->file);
     got = fread(text, 1, size, reader->file);
     const char *end = NULL;
@@ -187,7 +187,7 @@ static enum status begin(struct reader *reader, FILE *file, const char *name, si
                          struct trace *trace, struct error *err)
 {
     struct stat facts;
-    *reader = (struct reader){.file = file, .name = name, .what = memory_format("reading %s", name)};
+    *reader = (struct reader){.file = file, .name = name, .what = xasprintf("reading %s", name)};
     trace_init(trace);
     if (fstat(fileno(file), &facts) == 0 && facts.st_size > 0)
         reader->bytes_whole = (uint64_t)facts.st_size;

@@ -16,15 +16,15 @@ void otlp_sink_init(struct otlp_sink *sink, struct trace *trace, size_t spans_ma
 
 void otlp_sink_restart(struct otlp_sink *sink, uint32_t wanted)
 {
-    map_deinit(&sink->resources);
+    int_map_deinit(&sink->resources);
     sink->wanted = wanted;
     sink->documents = 0;
 }
 
 void otlp_sink_deinit(struct otlp_sink *sink)
 {
-    map_deinit(&sink->traces);
-    map_deinit(&sink->resources);
+    int_map_deinit(&sink->traces);
+    int_map_deinit(&sink->resources);
 }
 
 /* 64-bit integers are strings in OTLP JSON; writers that make them numbers are understood as well. */
@@ -164,8 +164,8 @@ static uint32_t device_key(struct trace *trace, const struct trace_resource *res
     const char *instance = trace_resource_attr(trace, resource, "service.instance.id");
     if (!resource->device || !hardware || !instance)
         return 0;
-    char *text = memory_format("device %s %s %s %s", hardware, instance, trace_string(trace, resource->pid),
-                               trace_string(trace, resource->device));
+    char *text = xasprintf("device %s %s %s %s", hardware, instance, trace_string(trace, resource->pid),
+                           trace_string(trace, resource->device));
     uint32_t key = trace_intern(trace, text);
     free(text);
     return key;
@@ -176,7 +176,7 @@ static uint32_t add_resource(struct otlp_sink *sink, const struct trace_resource
 {
     struct trace *trace = sink->trace;
     uint32_t key = device_key(trace, resource);
-    uint32_t index = key ? map_get(&sink->resources, key) : MAP_NONE;
+    uint32_t index = key ? int_map_get(&sink->resources, key) : MAP_NONE;
     if (index != MAP_NONE) {
         if (resource->attr_count > trace->resources[index].attr_count)
             trace->resources[index] = *resource;
@@ -184,7 +184,7 @@ static uint32_t add_resource(struct otlp_sink *sink, const struct trace_resource
     }
     index = trace_add_resource(trace, resource);
     if (key)
-        map_set(&sink->resources, key, index);
+        int_map_set(&sink->resources, key, index);
     return index;
 }
 
@@ -196,7 +196,7 @@ static uint32_t take_resource(struct otlp_sink *sink, const cJSON *json)
     char *text = attributes ? cJSON_PrintUnformatted(attributes) : NULL;
     uint32_t key = trace_intern(trace, text ? text : "");
     cJSON_free(text);
-    uint32_t index = map_get(&sink->resources, key);
+    uint32_t index = int_map_get(&sink->resources, key);
     if (index != MAP_NONE)
         return index;
     struct trace_resource resource = {.attr_first = (uint32_t)trace->attr_count};
@@ -208,7 +208,7 @@ static uint32_t take_resource(struct otlp_sink *sink, const cJSON *json)
         resource.device = intern_attr(trace, &resource, "hw.id");
     resource.device_name = intern_attr(trace, &resource, "hw.name");
     index = add_resource(sink, &resource);
-    map_set(&sink->resources, key, index);
+    int_map_set(&sink->resources, key, index);
     return index;
 }
 
@@ -218,10 +218,10 @@ static uint32_t take_trace_id(struct otlp_sink *sink, const cJSON *id)
     for (char *c = id->valuestring; *c; c++)
         *c = (char)tolower((unsigned char)*c);
     uint32_t string = trace_intern(trace, id->valuestring);
-    uint32_t index = map_get(&sink->traces, string);
+    uint32_t index = int_map_get(&sink->traces, string);
     if (index == MAP_NONE) {
         index = trace_add_summary(trace, string);
-        map_set(&sink->traces, string, index);
+        int_map_set(&sink->traces, string, index);
     }
     return index;
 }

@@ -13,8 +13,8 @@ struct otlp_sink {
     size_t spans_max;
     uint32_t wanted; /* index in trace->list of the only trace whose spans are kept; TRACE_NONE: all */
     size_t documents;
-    struct map traces;    /* string of the ID → index in trace->list */
-    struct map resources; /* string of all attributes → index in trace->resources */
+    struct int_map traces;    /* string of the ID → index in trace->list */
+    struct int_map resources; /* string of all attributes → index in trace->resources */
 };
 
 void otlp_sink_init(struct otlp_sink *sink, struct trace *trace, size_t spans_max);

@@ -22,7 +22,7 @@ void trace_deinit(struct trace *trace)
     free(trace->lanes);
     free(trace->list);
     free(trace->strings);
-    map_deinit(&trace->string_map);
+    int_map_deinit(&trace->string_map);
     *trace = (struct trace){0};
 }
 
@@ -31,7 +31,7 @@ static uint64_t hash_string(const char *string)
     uint64_t hash = 0xcbf29ce484222325ull;
     for (; *string; string++)
         hash = (hash ^ (unsigned char)*string) * 0x100000001b3ull;
-    return map_mix(hash);
+    return int_map_mix(hash);
 }
 
 /* Two strings of one hash lie at neighbouring keys. */
@@ -39,7 +39,7 @@ static uint32_t look_up(const struct trace *trace, const char *string, uint64_t 
 {
     *key = hash_string(string);
     uint32_t number;
-    while ((number = map_get(&trace->string_map, *key)) != MAP_NONE &&
+    while ((number = int_map_get(&trace->string_map, *key)) != MAP_NONE &&
            strcmp(trace->strings + number, string) != 0)
         ++*key;
     return number;
@@ -62,18 +62,17 @@ uint32_t trace_intern(struct trace *trace, const char *string)
         fputs("cuspan: the names and values of this trace take more than 4 GiB; use --max-spans\n", stderr);
         exit(1);
     }
-    trace->strings = memory_grow(trace->strings, &trace->string_capacity, trace->string_bytes + bytes, 1);
+    trace->strings = xgrow(trace->strings, &trace->string_capacity, trace->string_bytes + bytes, 1);
     number = (uint32_t)trace->string_bytes;
     memcpy(trace->strings + number, string, bytes);
     trace->string_bytes += bytes;
-    map_set(&trace->string_map, key, number);
+    int_map_set(&trace->string_map, key, number);
     return number;
 }
 
 struct trace_span *trace_add_span(struct trace *trace)
 {
-    trace->spans =
-        memory_grow(trace->spans, &trace->span_capacity, trace->span_count + 1, sizeof *trace->spans);
+    trace->spans = xgrow(trace->spans, &trace->span_capacity, trace->span_count + 1, sizeof *trace->spans);
     struct trace_span *span = &trace->spans[trace->span_count++];
     *span = (struct trace_span){.attr_first = (uint32_t)trace->attr_count,
                                 .event_first = (uint32_t)trace->event_count};
@@ -83,7 +82,7 @@ struct trace_span *trace_add_span(struct trace *trace)
 struct trace_event *trace_add_event(struct trace *trace)
 {
     trace->events =
-        memory_grow(trace->events, &trace->event_capacity, trace->event_count + 1, sizeof *trace->events);
+        xgrow(trace->events, &trace->event_capacity, trace->event_count + 1, sizeof *trace->events);
     struct trace_event *event = &trace->events[trace->event_count++];
     *event = (struct trace_event){.attr_first = (uint32_t)trace->attr_count};
     trace->spans[trace->span_count - 1].event_count++;
@@ -92,23 +91,22 @@ struct trace_event *trace_add_event(struct trace *trace)
 
 uint32_t trace_add_resource(struct trace *trace, const struct trace_resource *resource)
 {
-    trace->resources = memory_grow(trace->resources, &trace->resource_capacity, trace->resource_count + 1,
-                                   sizeof *trace->resources);
+    trace->resources = xgrow(trace->resources, &trace->resource_capacity, trace->resource_count + 1,
+                             sizeof *trace->resources);
     trace->resources[trace->resource_count] = *resource;
     return (uint32_t)trace->resource_count++;
 }
 
 uint32_t trace_add_summary(struct trace *trace, uint32_t id)
 {
-    trace->list = memory_grow(trace->list, &trace->list_capacity, trace->list_count + 1, sizeof *trace->list);
+    trace->list = xgrow(trace->list, &trace->list_capacity, trace->list_count + 1, sizeof *trace->list);
     trace->list[trace->list_count] = (struct trace_summary){.id = id};
     return (uint32_t)trace->list_count++;
 }
 
 void trace_add_attr(struct trace *trace, uint32_t key, uint32_t value, enum trace_value type)
 {
-    trace->attrs =
-        memory_grow(trace->attrs, &trace->attr_capacity, trace->attr_count + 1, sizeof *trace->attrs);
+    trace->attrs = xgrow(trace->attrs, &trace->attr_capacity, trace->attr_count + 1, sizeof *trace->attrs);
     trace->attrs[trace->attr_count++] = (struct trace_attr){key, value, type};
 }
 
@@ -149,7 +147,7 @@ static int compare_spans(const void *a, const void *b)
 static void break_circles(struct trace *trace)
 {
     uint8_t *state =
-        memory_take(trace->span_count, 1); /* 1: on the way up from the current span, 2: has a root */
+        xcalloc(trace->span_count, 1); /* 1: on the way up from the current span, 2: has a root */
     for (size_t i = 0; i < trace->span_count; i++) {
         uint32_t at = (uint32_t)i;
         while (at != TRACE_NONE && state[at] == 0) {
@@ -167,15 +165,15 @@ static void break_circles(struct trace *trace)
 
 static void link_parents(struct trace *trace)
 {
-    struct map by_id = {0};
+    struct int_map by_id = {0};
     for (size_t i = trace->span_count; i-- > 0;)
-        map_set(&by_id, trace->spans[i].id, (uint32_t)i);
+        int_map_set(&by_id, trace->spans[i].id, (uint32_t)i);
     for (size_t i = 0; i < trace->span_count; i++) {
         struct trace_span *span = &trace->spans[i];
-        span->parent = span->parent_id ? map_get(&by_id, span->parent_id) : MAP_NONE;
+        span->parent = span->parent_id ? int_map_get(&by_id, span->parent_id) : MAP_NONE;
         span->first_child = span->next_sibling = TRACE_NONE;
     }
-    map_deinit(&by_id);
+    int_map_deinit(&by_id);
     break_circles(trace);
     /* Backwards, so that each list of children ends up in order of time. */
     for (size_t i = trace->span_count; i-- > 0;) {
@@ -198,7 +196,7 @@ static uint32_t find_thread(struct trace *trace, uint32_t resource, uint32_t id,
         }
     }
     trace->threads =
-        memory_grow(trace->threads, &trace->thread_capacity, trace->thread_count + 1, sizeof *trace->threads);
+        xgrow(trace->threads, &trace->thread_capacity, trace->thread_count + 1, sizeof *trace->threads);
     trace->threads[trace->thread_count] = (struct trace_thread){resource, id, name};
     return (uint32_t)trace->thread_count++;
 }
@@ -210,8 +208,7 @@ static uint32_t find_lane(struct trace *trace, uint32_t resource, uint32_t conte
         if (lane->resource == resource && lane->context == context && lane->stream == stream)
             return (uint32_t)i;
     }
-    trace->lanes =
-        memory_grow(trace->lanes, &trace->lane_capacity, trace->lane_count + 1, sizeof *trace->lanes);
+    trace->lanes = xgrow(trace->lanes, &trace->lane_capacity, trace->lane_count + 1, sizeof *trace->lanes);
     trace->lanes[trace->lane_count] = (struct trace_lane){resource, context, stream};
     return (uint32_t)trace->lane_count++;
 }

@@ -122,7 +122,7 @@ struct trace {
 
     char *strings; /* NUL-terminated, one after the other; number 0 is "" */
     size_t string_bytes, string_capacity;
-    struct map string_map;
+    struct int_map string_map;
 };
 
 void trace_init(struct trace *trace);

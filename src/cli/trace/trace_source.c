@@ -58,7 +58,7 @@ static bool is_recording(FILE *file)
     return is_one;
 }
 
-bool source_is_recording(const char *path)
+bool trace_source_is_recording(const char *path)
 {
     FILE *file = fopen(path, "re");
     bool is_one = file && is_recording(file);
@@ -75,7 +75,7 @@ static void forget_settings(void)
         for (size_t j = 0; j < sizeof begins / sizeof *begins; j++)
             is_setting |= strncmp(environ[i], begins[j], strlen(begins[j])) == 0;
         is_setting &= strncmp(environ[i], "CUSPAN_LIBRARY=", 15) != 0;
-        char *name = memory_format("%.*s", (int)strcspn(environ[i], "="), environ[i]);
+        char *name = xasprintf("%.*s", (int)strcspn(environ[i], "="), environ[i]);
         if (!is_setting || unsetenv(name) != 0)
             i++; /* what was taken out makes room for the next one */
         free(name);
@@ -86,7 +86,7 @@ static void forget_settings(void)
  * as another endpoint, has no say here. */
 static void exec_replay(const char *recording, const char *output)
 {
-    char *set = memory_format("output_file=%s", output);
+    char *set = xasprintf("output_file=%s", output);
     forget_settings();
     int null = open("/dev/null", O_WRONLY);
     if (null >= 0)
@@ -116,13 +116,13 @@ static enum status replay(const char *recording, const char *output, struct erro
 static enum status open_replayed(const char *recording, FILE **file, struct error *err)
 {
     const char *tmp = getenv("TMPDIR");
-    char *dir = memory_format("%s/cuspan-show-XXXXXX", tmp && *tmp ? tmp : "/tmp");
+    char *dir = xasprintf("%s/cuspan-show-XXXXXX", tmp && *tmp ? tmp : "/tmp");
     if (!mkdtemp(dir)) {
         enum status failed = error_set(err, STATUS_IO, "%.400s: %s", dir, strerror(errno));
         free(dir);
         return failed;
     }
-    char *output = memory_format("%s/spans.jsonl", dir);
+    char *output = xasprintf("%s/spans.jsonl", dir);
     enum status status = replay(recording, output, err);
     if (status == STATUS_OK) {
         *file = fopen(output, "re");
@@ -161,14 +161,14 @@ static enum status open_input(const char *path, FILE **file, struct error *err)
     return status;
 }
 
-enum status source_open(const char *path, FILE **file, struct error *err)
+enum status trace_source_open(const char *path, FILE **file, struct error *err)
 {
     enum status status = open_input(path, file, err);
     if (status != STATUS_OK || !is_recording(*file))
         return status;
     /* A recording that came through a pipe has no name to replay it by but this. */
-    char *name = strcmp(path, "-") == 0 ? memory_format("/proc/%d/fd/%d", getpid(), fileno(*file))
-                                        : memory_copy_string(path);
+    char *name =
+        strcmp(path, "-") == 0 ? xasprintf("/proc/%d/fd/%d", getpid(), fileno(*file)) : xstrdup(path);
     FILE *recording = *file;
     status = open_replayed(name, file, err);
     fclose(recording);

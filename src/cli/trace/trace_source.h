@@ -9,9 +9,9 @@
 
 /* Opens `path` ("-": standard input) as a seekable file of OTLP JSON; the caller closes it. A pipe is copied
  * into a temporary file, a recording is replayed into one. */
-enum status source_open(const char *path, FILE **file, struct error *err) MUST_CHECK;
+enum status trace_source_open(const char *path, FILE **file, struct error *err) MUST_CHECK;
 
 /* Whether the file at `path` begins like one of our recordings. */
-bool source_is_recording(const char *path);
+bool trace_source_is_recording(const char *path);
 
 #endif

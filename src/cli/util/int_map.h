@@ -9,20 +9,20 @@
 #define MAP_NONE UINT32_MAX /* no such key; not a valid value */
 
 /* A zeroed one is empty. */
-struct map {
+struct int_map {
     uint64_t *keys;
     uint32_t *values; /* MAP_NONE: the slot is free */
     size_t slots;     /* a power of two, or 0 */
     size_t count;
 };
 
-uint32_t map_get(const struct map *map, uint64_t key);
+uint32_t int_map_get(const struct int_map *map, uint64_t key);
 /* Sets or replaces. */
-void map_set(struct map *map, uint64_t key, uint32_t value);
-void map_deinit(struct map *map);
+void int_map_set(struct int_map *map, uint64_t key, uint32_t value);
+void int_map_deinit(struct int_map *map);
 
 /* Scatters the bits of a key or of a running hash. */
-static inline uint64_t map_mix(uint64_t x)
+static inline uint64_t int_map_mix(uint64_t x)
 {
     x ^= x >> 32;
     x *= 0x9e3779b97f4a7c15ull;

@@ -13,7 +13,7 @@
 
 static void make_room(struct text *text, size_t more)
 {
-    text->data = memory_grow(text->data, &text->capacity, text->len + more + 1, 1);
+    text->data = xgrow(text->data, &text->capacity, text->len + more + 1, 1);
 }
 
 void text_add_bytes(struct text *text, const char *bytes, size_t len)
@@ -267,7 +267,7 @@ const char *text_share(char out[TEXT_NUMBER_BYTES], uint64_t part, uint64_t whol
 
 char *text_read_end(FILE *file, size_t bytes_max)
 {
-    char *text = memory_take(bytes_max + 1, 1);
+    char *text = xcalloc(bytes_max + 1, 1);
     fseek(file, 0, SEEK_END);
     long size = ftell(file), begin = size - (long)bytes_max;
     fseek(file, begin > 0 ? begin : 0, SEEK_SET);

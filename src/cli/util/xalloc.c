@@ -17,12 +17,12 @@ static void *checked(void *memory)
     return memory;
 }
 
-void *memory_take(size_t count, size_t size)
+void *xcalloc(size_t count, size_t size)
 {
     return checked(calloc(count ? count : 1, size));
 }
 
-void *memory_grow(void *old, size_t *capacity, size_t needed, size_t size)
+void *xgrow(void *old, size_t *capacity, size_t needed, size_t size)
 {
     if (needed <= *capacity && old)
         return old;
@@ -35,12 +35,12 @@ void *memory_grow(void *old, size_t *capacity, size_t needed, size_t size)
     return checked(realloc(old, wanted * size));
 }
 
-char *memory_copy_string(const char *text)
+char *xstrdup(const char *text)
 {
     return checked(strdup(text));
 }
 
-char *memory_format(const char *format, ...)
+char *xasprintf(const char *format, ...)
 {
     va_list args;
     char *text = NULL;

@@ -6,11 +6,11 @@
 #include <stddef.h>
 
 /* Zeroed. */
-void *memory_take(size_t count, size_t size);
+void *xcalloc(size_t count, size_t size);
 /* Makes room for at least `needed` elements of `size` bytes, at least doubling; *capacity follows. */
-void *memory_grow(void *old, size_t *capacity, size_t needed, size_t size);
-char *memory_copy_string(const char *text);
+void *xgrow(void *old, size_t *capacity, size_t needed, size_t size);
+char *xstrdup(const char *text);
 /* A new string by printf's rules. */
-char *memory_format(const char *format, ...) __attribute__((format(printf, 1, 2)));
+char *xasprintf(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 #endif

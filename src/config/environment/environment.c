@@ -336,9 +336,9 @@ static enum status read_sampler(struct env_reader *reader)
     if (!value)
         return STATUS_OK;
     struct nearest nearest;
-    nearest_init(&nearest, value);
+    suggest_init(&nearest, value);
     for (size_t i = 0; i < sizeof samplers / sizeof *samplers; i++) {
-        nearest_offer(&nearest, samplers[i].name);
+        suggest_offer(&nearest, samplers[i].name);
         if (strcasecmp(value, samplers[i].name) != 0)
             continue;
         reader->settings->sampler = samplers[i].kind;

@@ -207,12 +207,12 @@ static enum status apply_short(struct overrides *o, enum short_name name, const 
 static void report_unknown(struct overrides *o, const char *key)
 {
     struct nearest nearest;
-    nearest_init(&nearest, key);
+    suggest_init(&nearest, key);
     for (int i = 0; i < SHORT_COUNT; i++)
-        nearest_offer(&nearest, short_names[i]);
+        suggest_offer(&nearest, short_names[i]);
     for (size_t i = 0; i < settings_count; i++) {
         if (setting_is_own(&settings_table[i]))
-            nearest_offer(&nearest, settings_table[i].path + sizeof SETTING_OWN_PREFIX - 1);
+            suggest_offer(&nearest, settings_table[i].path + sizeof SETTING_OWN_PREFIX - 1);
     }
     if (nearest.best[0])
         config_error(o->report, "%s: %.60s: unknown key; did you mean %s?", o->source, key, nearest.best);

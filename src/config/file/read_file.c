@@ -111,7 +111,7 @@ static void know(struct known_keys *keys, const char *path, const char *prefix)
     if (!path || !part_below(path, prefix, part) || strcmp(part, keys->last) == 0)
         return;
     memcpy(keys->last, part, sizeof part);
-    nearest_offer(&keys->nearest, part);
+    suggest_offer(&keys->nearest, part);
     size_t length = strlen(part);
     if (is_listed(keys, part) || keys->used + length + 3 > sizeof keys->list)
         return;
@@ -122,7 +122,7 @@ static void know(struct known_keys *keys, const char *path, const char *prefix)
 static void find_known_keys(struct known_keys *keys, const char *word, const char *prefix)
 {
     memset(keys, 0, sizeof *keys);
-    nearest_init(&keys->nearest, word);
+    suggest_init(&keys->nearest, word);
     for (size_t i = 0; i < settings_count; i++)
         know(keys, settings_table[i].path, prefix);
     for (unsigned i = 0; i < schema_key_count; i++)
@@ -255,9 +255,9 @@ static void wrong_value(struct file_reader *reader, const struct place *place, c
         return;
     }
     struct nearest nearest;
-    nearest_init(&nearest, node->text);
+    suggest_init(&nearest, node->text);
     for (const struct setting_word *word = setting->words; word && word->word; word++)
-        nearest_offer(&nearest, word->word);
+        suggest_offer(&nearest, word->word);
     if (nearest.best[0])
         reader_error(reader, place, "expected %s, not \"%.40s\"; did you mean %s?", expected, node->text,
                      nearest.best);
@@ -360,8 +360,8 @@ static void read_distribution(struct file_reader *reader, const struct place *pl
     }
     for (const struct item *item = node->items; item; item = item->next) {
         struct nearest nearest;
-        nearest_init(&nearest, item->key);
-        nearest_offer(&nearest, "cuspan");
+        suggest_init(&nearest, item->key);
+        suggest_offer(&nearest, "cuspan");
         if (strcmp(item->key, "cuspan") == 0 || nearest.best[0])
             read_item(reader, place, item);
     }

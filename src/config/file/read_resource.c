@@ -33,11 +33,11 @@ static const struct attribute_type *find_type(struct file_reader *reader, const 
         return NULL;
     }
     struct nearest nearest;
-    nearest_init(&nearest, node->text);
+    suggest_init(&nearest, node->text);
     for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
         if (strcmp(types[i].name, node->text) == 0)
             return &types[i];
-        nearest_offer(&nearest, types[i].name);
+        suggest_offer(&nearest, types[i].name);
     }
     reader_error(
         reader, place, "expected string, bool, int, double, or one of them with _array, not \"%.40s\"%s%s%s",

@@ -55,7 +55,7 @@ void activity_spans_deinit(struct activity_spans *activities)
 /* With the name that the program gave it, if it has by now. */
 static void tell_of_device(struct correlate *c, uint32_t device)
 {
-    const char *label = objects_text(c->objects, objects_find(c->objects, NAMED_DEVICE, device));
+    const char *label = named_objects_text(c->objects, named_objects_find(c->objects, NAMED_DEVICE, device));
     const struct resource *resource = devices_label(&c->devices, device, label);
     if (resource)
         c->sink.on_device(c->sink.context, (uint16_t)RESOURCE_DEVICE(device), resource);
@@ -97,7 +97,7 @@ static void name_activity(struct correlate *c, const struct activity_record *rec
     struct span *span = &c->span;
     const char *kind = activity_table[record->kind].name, *detail;
     if (record->kind == ACTIVITY_KERNEL && record->name) {
-        const struct kernel_name *name = names_resolve(c->names, record->name);
+        const struct kernel_name *name = kernel_names_resolve(c->names, record->name);
         span->name = name->text;
         span->name_len = name->text_len;
         span_attr_bytes(span, &key_kernel_name, name->full, name->full_len);
@@ -165,7 +165,7 @@ static void describe_graph(struct correlate *c, const struct activity_record *re
 static void put_name_of_stream(struct correlate *c, uint32_t index)
 {
     struct span *span = &c->span;
-    const char *name = objects_text(c->objects, index);
+    const char *name = named_objects_text(c->objects, index);
     if (name)
         span_attr_string(span, &key_stream_name, name);
 }
@@ -186,7 +186,7 @@ static void put_lasting_shared(struct correlate *c, const struct activity_record
     const struct fields *fields = &c->plan.key[record->kind];
     uint64_t key[SHARED_KEY_WORDS];
     bool is_named = record->kind == ACTIVITY_KERNEL && record->name;
-    uint64_t name = is_named ? names_resolve(c->names, record->name)->number : 0;
+    uint64_t name = is_named ? kernel_names_resolve(c->names, record->name)->number : 0;
     if (fields->count + 2u > SHARED_KEY_WORDS || (is_named && !name)) {
         put_lasting(c, record, is_null_stream);
         return;
@@ -195,10 +195,10 @@ static void put_lasting_shared(struct correlate *c, const struct activity_record
     key[1] = record->present;
     for (uint8_t i = 0; i < fields->count; i++)
         key[i + 2u] = record->values[fields->ids[i]];
-    if (shared_take(c->shared, key, fields->count + 2u, &c->span))
+    if (span_shared_take(c->shared, key, fields->count + 2u, &c->span))
         return;
     put_lasting(c, record, is_null_stream);
-    shared_offer(c->shared, &c->span);
+    span_shared_offer(c->shared, &c->span);
 }
 
 /* Sampled or not. */
@@ -208,14 +208,14 @@ static void count_work(struct correlate *c, const struct activity_record *record
     uint8_t bytes = c->plan.bytes[record->kind], kind = c->plan.detail[record->kind];
     struct figures_work work = {.record = record, .call_start_ns = call ? call->start_ns : 0};
     if (record->kind == ACTIVITY_KERNEL && record->name)
-        work.name = names_resolve(c->names, record->name);
+        work.name = kernel_names_resolve(c->names, record->name);
     if (bytes && record->present >> bytes & 1)
         work.bytes = record->values[bytes];
     if (record->kind == ACTIVITY_MEMCPY_PEER)
         work.copy_kind = COPY_PEER_TO_PEER;
     else if (record->kind == ACTIVITY_MEMCPY && kind && record->present >> kind & 1)
         work.copy_kind = (uint32_t)record->values[kind];
-    figures_add_work(c->figures, &work);
+    program_stats_add_work(c->figures, &work);
 }
 
 static void put_error(struct span *span, const struct context_error *error)
@@ -289,7 +289,7 @@ static void emit_activity(struct correlate *c, const struct activity_record *rec
         counting_add_work(c, record, call);
     if (c->is_summary) {
         if (c->figures_are_on && call)
-            figures_exemplify(c->figures, call->trace_id, call->span_id);
+            program_stats_exemplify(c->figures, call->trace_id, call->span_id);
         counter_add_alone(COUNTER_spans_summed, 1);
         return;
     }
@@ -299,7 +299,7 @@ static void emit_activity(struct correlate *c, const struct activity_record *rec
     put_below_call_or_session(c, call, session, span);
     describe(c, record, call, error);
     if (is_in_figures)
-        figures_exemplify(c->figures, span->trace_id, span->span_id);
+        program_stats_exemplify(c->figures, span->trace_id, span->span_id);
     if (is_in_session(session, call))
         session_cover(session, span->start_ns, span->end_ns);
     spans_emit(c, span);
@@ -409,7 +409,7 @@ static bool is_filtered(struct correlate *c, const struct activity_record *recor
         return true; /* CUPTI switches it on together with another */
     if (record->kind != ACTIVITY_KERNEL || (!kernels->allow.count && !kernels->deny.count) || !record->name)
         return false;
-    const struct kernel_name *name = names_resolve(c->names, record->name);
+    const struct kernel_name *name = kernel_names_resolve(c->names, record->name);
     return !filter_passes(kernels, name->text, name->full);
 }
 
@@ -430,7 +430,7 @@ static void note_fact(struct correlate *c, const struct activity_record *record)
         learn_device(c, record);
     else if (record->kind == ACTIVITY_CONTEXT) {
         devices_note_context(&c->devices, record);
-        figures_learn_context(c->figures, record->context_id, record->device_id);
+        program_stats_learn_context(c->figures, record->context_id, record->device_id);
     }
     counter_add_alone(COUNTER_facts, 1);
 }
@@ -439,7 +439,7 @@ static void note_fact(struct correlate *c, const struct activity_record *record)
 static void note_overhead(const struct correlate *c, const struct activity_record *record)
 {
     uint8_t field = c->plan.detail[ACTIVITY_OVERHEAD];
-    own_cost_add(record, record->present >> field & 1 ? record->values[field] : 0);
+    session_overhead_add(record, record->present >> field & 1 ? record->values[field] : 0);
 }
 
 /* CUPTI's own, around a kernel that is counted. */

@@ -102,7 +102,7 @@ static void forget_destroyed(struct correlate *c, enum named_object kind, uint64
 {
     const char *destroyer = kind == NAMED_STREAM ? "StreamDestroy" : "EventDestroy";
     if (call->result == 0 && strstr(call_name(info), destroyer))
-        objects_forget(c->objects, kind, handle);
+        named_objects_forget(c->objects, kind, handle);
 }
 
 /* The stream among the call's parameters by its name; its GPU work gets it from the table of pending calls.
@@ -111,11 +111,11 @@ static void put_stream_name(struct correlate *c, const struct call_info *info, c
 {
     struct span *span = &c->span;
     uint64_t handle = handle_in(span, "cuda.arg.stream");
-    uint32_t index = objects_find(c->objects, NAMED_STREAM, handle);
+    uint32_t index = named_objects_find(c->objects, NAMED_STREAM, handle);
     if (!index)
         return;
     struct pending_call *pending = pending_find(c->pending, call->correlation_id, call->start_ns);
-    span_attr_string(span, &key_stream_name, objects_text(c->objects, index));
+    span_attr_string(span, &key_stream_name, named_objects_text(c->objects, index));
     if (pending)
         pending->flags |= index << PENDING_STREAM_SHIFT;
     forget_destroyed(c, NAMED_STREAM, handle, info, call);
@@ -125,10 +125,10 @@ static void put_event_name(struct correlate *c, const struct call_info *info, co
 {
     struct span *span = &c->span;
     uint64_t handle = handle_in(span, "cuda.arg.event");
-    uint32_t index = objects_find(c->objects, NAMED_EVENT, handle);
+    uint32_t index = named_objects_find(c->objects, NAMED_EVENT, handle);
     if (!index)
         return;
-    span_attr_string(span, &key_event_name, objects_text(c->objects, index));
+    span_attr_string(span, &key_event_name, named_objects_text(c->objects, index));
     forget_destroyed(c, NAMED_EVENT, handle, info, call);
 }
 
@@ -149,7 +149,7 @@ static void note_graphs(struct correlate *c, uint64_t tid, const struct call_rec
 }
 
 /* The call has no span: it is counted, for its ranges and its request or the session. */
-static void summarize(struct correlate *c, const struct worker *worker, const struct call_record *call,
+static void summarize(struct correlate *c, const struct thread_state *worker, const struct call_record *call,
                       const struct call_info *info, const struct parent *parent)
 {
     bool is_request = worker->has_context, is_due = false;
@@ -209,10 +209,10 @@ static void put_lasting_shared(struct correlate *c, const struct thread_info *th
     static_assert(sizeof thread->name == 2 * sizeof *key, "a thread's name is two words of the key");
     memcpy(&key[3], thread->name, sizeof thread->name);
     memcpy(&key[5], call->values, words * sizeof *key);
-    if (shared_take(c->shared, key, 5 + words, &c->span))
+    if (span_shared_take(c->shared, key, 5 + words, &c->span))
         return;
     put_lasting(c, thread, info, call, is_repeated);
-    shared_offer(c->shared, &c->span);
+    span_shared_offer(c->shared, &c->span);
 }
 
 /* All but what its place among the others says. */
@@ -222,7 +222,8 @@ static void describe(struct correlate *c, const struct thread_info *thread, cons
     struct span *span = &c->span;
     bool is_repeated = repeats_itself(info, call);
     spans_put_below_parent(c, span, parent);
-    (objects_has_any(c->objects) ? put_lasting : put_lasting_shared)(c, thread, info, call, is_repeated);
+    (named_objects_has_any(c->objects) ? put_lasting : put_lasting_shared)(c, thread, info, call,
+                                                                           is_repeated);
     span_attr_int(span, &key_correlation, call->correlation_id);
     if (!is_repeated)
         attributes_of_call(span, info, call);
@@ -239,9 +240,9 @@ void call_spans_set_stack(struct correlate *c, const char *text)
 
 static void put_names(struct correlate *c, const struct call_info *info, const struct call_record *call)
 {
-    if (objects_has(c->objects, NAMED_STREAM))
+    if (named_objects_has(c->objects, NAMED_STREAM))
         put_stream_name(c, info, call);
-    if (objects_has(c->objects, NAMED_EVENT))
+    if (named_objects_has(c->objects, NAMED_EVENT))
         put_event_name(c, info, call);
 }
 
@@ -252,9 +253,9 @@ static void note_call(struct correlate *c, const struct call_info *info, const s
     if (__builtin_expect(call->result != 0, 0))
         context_errors_note(&c->context_errors, call);
     if (info->group == CALL_GROUP_ALLOC || info->group == CALL_GROUP_FREE)
-        figures_note_memory(c->figures, info, call);
+        program_stats_note_memory(c->figures, info, call);
     if (c->figures_are_on)
-        figures_add_call(c->figures, info, call);
+        program_stats_add_call(c->figures, info, call);
 }
 
 static void make_span(struct correlate *c, const struct thread_info *thread, const struct call_info *info,
@@ -276,7 +277,7 @@ static void make_span(struct correlate *c, const struct thread_info *thread, con
     }
     struct origin origin = {.time_ns = call->start_ns};
     counting_add_call(c, parent->account, &origin, info, call, is_due);
-    if (objects_has_any(c->objects))
+    if (named_objects_has_any(c->objects))
         put_names(c, info, call);
     if (__builtin_expect(c->calls.stack != NULL, 0))
         span_attr_string(span, &key_stack, c->calls.stack);
@@ -288,7 +289,7 @@ void call_spans_add(struct correlate *c, const struct thread_info *thread, const
     const struct call_info *info = call_info((enum call_domain)call->head.domain, call->head.cbid);
     if (info) {
         note_call(c, info, call);
-        struct worker *worker = work_of(c, thread, call->end_ns);
+        struct thread_state *worker = work_of(c, thread, call->end_ns);
         struct parent parent = work_parent(c, worker, call->start_ns);
         if (c->is_summary)
             summarize(c, worker, call, info, &parent);
@@ -305,7 +306,7 @@ void call_spans_add_resource(struct correlate *c, const struct thread_info *thre
 {
     struct span_event event = {.time_ns = resource->time_ns};
     if (resource->head.cbid == DOMAIN_CONTEXT_GONE)
-        figures_end_context(c->figures, resource->context_id);
+        program_stats_end_context(c->figures, resource->context_id);
     if (graphs_note(c->graphs, thread->tid, resource) || c->is_summary)
         return; /* they are events of calls, which a summary doesn't have */
     switch (resource->head.cbid) {
@@ -320,7 +321,7 @@ void call_spans_add_resource(struct correlate *c, const struct thread_info *thre
         event.name =
             resource->head.cbid == DOMAIN_CONTEXT_MADE ? "cuda.context.created" : "cuda.context.destroyed";
         if (resource->head.cbid == DOMAIN_CONTEXT_GONE)
-            objects_forget(c->objects, NAMED_CONTEXT, resource->handle); /* which is given again */
+            named_objects_forget(c->objects, NAMED_CONTEXT, resource->handle); /* which is given again */
         event.attrs[0] = (struct span_attr){
             .key = &key_context_handle, .type = ATTR_POINTER, .i = (int64_t)resource->handle};
         event.attr_count = 1;

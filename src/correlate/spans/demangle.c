@@ -28,7 +28,7 @@ static void on_piece(const char *piece, size_t bytes, void *context)
         longjmp(pieces->full, 1); /* it holds nothing that would have to be given back */
 }
 
-size_t name_demangle(const char *mangled, char *to, size_t size)
+size_t demangle_name(const char *mangled, char *to, size_t size)
 {
     struct pieces pieces = {.to = to, .size = size};
     if (mangled[0] != '_' || mangled[1] != 'Z')
@@ -183,7 +183,7 @@ static size_t cut_return_type(char *text, size_t length)
     return length - begin;
 }
 
-size_t name_shorten(const char *full, char *to)
+size_t demangle_shorten(const char *full, char *to)
 {
     size_t length = copy_without_templates(full, to);
     length = cut_arguments(to, length);

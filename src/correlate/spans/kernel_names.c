@@ -23,7 +23,7 @@ struct entry {
     char mangled[]; /* our copy; full name and short one follow, where they are others */
 };
 
-struct names {
+struct kernel_names {
     uint64_t numbers, round;
     size_t bytes_max, bytes_used;
     uint8_t *arena;
@@ -34,9 +34,9 @@ struct names {
     char full[SPAN_STRING_MAX];  /* being demangled */
 };
 
-enum status names_create(size_t bytes_max, struct names **names)
+enum status kernel_names_create(size_t bytes_max, struct kernel_names **names)
 {
-    struct names *made = calloc(1, sizeof *made);
+    struct kernel_names *made = calloc(1, sizeof *made);
     if (made)
         made->arena = malloc(bytes_max);
     if (!made || !made->arena) {
@@ -48,7 +48,7 @@ enum status names_create(size_t bytes_max, struct names **names)
     return STATUS_OK;
 }
 
-void names_destroy(struct names *names)
+void kernel_names_destroy(struct kernel_names *names)
 {
     if (!names)
         return;
@@ -56,7 +56,7 @@ void names_destroy(struct names *names)
     free(names);
 }
 
-static struct entry *entry_at(const struct names *names, size_t offset)
+static struct entry *entry_at(const struct kernel_names *names, size_t offset)
 {
     return (struct entry *)(void *)(names->arena + offset);
 }
@@ -67,7 +67,7 @@ static uint32_t first_slot(const char *mangled)
 }
 
 /* Where it is, or the free slot where it belongs. */
-static uint32_t *find_slot(struct names *names, const char *mangled)
+static uint32_t *find_slot(struct kernel_names *names, const char *mangled)
 {
     for (uint32_t i = first_slot(mangled);; i++) {
         uint32_t *slot = &names->slots[i & (SLOTS - 1)];
@@ -77,7 +77,7 @@ static uint32_t *find_slot(struct names *names, const char *mangled)
 }
 
 /* For a name that is known to be in none. */
-static uint32_t *free_slot(struct names *names, const char *mangled)
+static uint32_t *free_slot(struct kernel_names *names, const char *mangled)
 {
     uint32_t i = first_slot(mangled);
     while (names->slots[i & (SLOTS - 1)])
@@ -85,7 +85,7 @@ static uint32_t *free_slot(struct names *names, const char *mangled)
     return &names->slots[i & (SLOTS - 1)];
 }
 
-static void forget_all(struct names *names)
+static void forget_all(struct kernel_names *names)
 {
     memset(names->slots, 0, sizeof names->slots);
     names->used = 0;
@@ -94,7 +94,7 @@ static void forget_all(struct names *names)
 
 /* --- making way --- */
 
-static bool is_dear(const struct names *names, const struct entry *entry)
+static bool is_dear(const struct kernel_names *names, const struct entry *entry)
 {
     return entry->checked != entry->filled && names->sweeps - entry->sweep <= SWEEPS_KEPT;
 }
@@ -105,7 +105,7 @@ struct chances { /* of going, out of CHANCES */
 
 /* Which of those alike go is drawn: by age, a program with a few more names than there is room for, in turn,
  * would find none of them. */
-static bool goes(const struct names *names, const struct entry *entry, const struct chances *chances)
+static bool goes(const struct kernel_names *names, const struct entry *entry, const struct chances *chances)
 {
     uint64_t drawn =
         ((uint64_t)(uintptr_t)entry->address ^ names->sweeps * 0x9E3779B97F4A7C15ull) * 0xD6E8FEB86659FD93ull;
@@ -114,7 +114,7 @@ static bool goes(const struct names *names, const struct entry *entry, const str
 }
 
 /* Half of the bytes, and so about half of the names. */
-static struct chances choose(const struct names *names)
+static struct chances choose(const struct kernel_names *names)
 {
     uint64_t dear = 0, other = 0, wanted = names->bytes_used / 2;
     for (size_t at = 0; at < names->bytes_used; at += entry_at(names, at)->bytes)
@@ -124,7 +124,7 @@ static struct chances choose(const struct names *names)
     return (struct chances){(uint32_t)((wanted - other) * CHANCES / (dear ? dear : 1)), CHANCES};
 }
 
-static void move(struct names *names, struct entry *entry, size_t to)
+static void move(struct kernel_names *names, struct entry *entry, size_t to)
 {
     struct entry *moved = entry_at(names, to);
     ptrdiff_t by = (const char *)moved - (const char *)entry;
@@ -135,7 +135,7 @@ static void move(struct names *names, struct entry *entry, size_t to)
     names->used++;
 }
 
-static void sweep(struct names *names)
+static void sweep(struct kernel_names *names)
 {
     struct chances chances = choose(names);
     size_t end = names->bytes_used, next;
@@ -152,7 +152,7 @@ static void sweep(struct names *names)
     names->sweeps++;
 }
 
-static void make_room(struct names *names, size_t bytes)
+static void make_room(struct kernel_names *names, size_t bytes)
 {
     bool is_full = names->used >= SLOTS_USED_MAX || names->bytes_used + bytes > names->bytes_max;
     if (is_full)
@@ -183,13 +183,13 @@ static void name_entry(struct entry *entry, const char *mangled, size_t mangled_
     entry->name.full = put(&to, full, full_len);
     entry->name.full_len = (uint32_t)full_len;
     entry->name.text = to;
-    entry->name.text_len = (uint32_t)name_shorten(full, to);
+    entry->name.text_len = (uint32_t)demangle_shorten(full, to);
 }
 
-static const struct kernel_name *fill(struct names *names, const char *mangled)
+static const struct kernel_name *fill(struct kernel_names *names, const char *mangled)
 {
     size_t mangled_len = strnlen(mangled, SPAN_STRING_MAX);
-    size_t full_len = name_demangle(mangled, names->full, sizeof names->full);
+    size_t full_len = demangle_name(mangled, names->full, sizeof names->full);
     size_t bytes = sizeof(struct entry) + mangled_len + 1 + (full_len ? 2 * (full_len + 1) : 0);
     bytes = (bytes + 7) & ~(size_t)7;
     if (bytes > names->bytes_max) {
@@ -213,12 +213,12 @@ static const struct kernel_name *fill(struct names *names, const char *mangled)
     return &entry->name;
 }
 
-void names_begin_round(struct names *names)
+void kernel_names_begin_round(struct kernel_names *names)
 {
     names->round++;
 }
 
-const struct kernel_name *names_resolve(struct names *names, const char *mangled)
+const struct kernel_name *kernel_names_resolve(struct kernel_names *names, const char *mangled)
 {
     uint32_t *slot = find_slot(names, mangled);
     if (!*slot)

@@ -20,17 +20,17 @@ struct kernel_name {
     uint64_t number; /* another one for each name that is filled in, so for another name at an old address */
 };
 
-struct names;
+struct kernel_names;
 
 /* `bytes_max`: of the names; a fixed table of 128 KiB and room for one name come on top. */
-enum status names_create(size_t bytes_max, struct names **names) MUST_CHECK;
-void names_destroy(struct names *names);
+enum status kernel_names_create(size_t bytes_max, struct kernel_names **names) MUST_CHECK;
+void kernel_names_destroy(struct kernel_names *names);
 
 /* `mangled` is NUL-terminated; its address is the key, checked against its text once a round. A name is cut
  * at SPAN_STRING_MAX. The answer is valid until the next call. */
-const struct kernel_name *names_resolve(struct names *names, const char *mangled);
+const struct kernel_name *kernel_names_resolve(struct kernel_names *names, const char *mangled);
 
 /* A round of records begins: what lies at an address may be another name from now on. */
-void names_begin_round(struct names *names);
+void kernel_names_begin_round(struct kernel_names *names);
 
 #endif

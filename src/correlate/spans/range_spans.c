@@ -111,7 +111,7 @@ void range_spans_close(struct correlate *c, struct range *range, uint64_t end_ns
 static void begin_range(struct correlate *c, const struct thread_info *thread,
                         const struct range_record *record)
 {
-    struct worker *worker = work_of(c, thread, record->time_ns);
+    struct thread_state *worker = work_of(c, thread, record->time_ns);
     struct range *range = ranges_begin(c->ranges.open, thread, record);
     if (!range)
         return;
@@ -122,7 +122,7 @@ static void begin_range(struct correlate *c, const struct thread_info *thread,
     if (early)
         range_spans_close(c, range, early->time_ns, early);
     else if (record->flags & RANGE_ON_THREAD)
-        worker_push(worker, record->id);
+        thread_state_push(worker, record->id);
 }
 
 static void end_range(struct correlate *c, const struct range_record *record)
@@ -132,16 +132,16 @@ static void end_range(struct correlate *c, const struct range_record *record)
         ranges_keep_end(c->ranges.open, record);
         return;
     }
-    struct worker *worker = workers_at(c->threads.workers, range->thread.slot);
+    struct thread_state *worker = thread_states_at(c->threads.workers, range->thread.slot);
     if (worker->serial == range->thread.serial)
-        worker_remove(worker, range->id);
+        thread_state_remove(worker, range->id);
     range_spans_close(c, range, record->time_ns, record);
 }
 
 /* An event of the range that the thread is in, or else a span of its own. */
 static void mark(struct correlate *c, const struct thread_info *thread, const struct range_record *record)
 {
-    struct worker *worker = work_of(c, thread, record->time_ns);
+    struct thread_state *worker = work_of(c, thread, record->time_ns);
     struct range *range = work_innermost_range(c, worker);
     counter_add_alone(COUNTER_marks_captured, 1);
     if (range) {

@@ -19,7 +19,7 @@ bool session_spans_init(struct session_spans *sessions, const struct correlate_o
                                                   .traces_per_second = settings->sampling.traces_per_second}};
     if (options->parent)
         session.parent = *options->parent;
-    sessions->own_cost.take = options->take_own;
+    sessions->session_overhead.take = options->take_own;
     return session_init(&sessions->current, &session);
 }
 
@@ -58,7 +58,7 @@ static void end_session(struct correlate *c, const char *reason, struct span *sp
 {
     session_close(&c->sessions.current, reason, span, links);
     if (c->sessions.current.is_sampled)
-        own_cost_write(&c->sessions.own_cost, span);
+        session_overhead_write(&c->sessions.session_overhead, span);
 }
 
 /* False: there is no room for it. Others may leave early, which is why it is asked for before the span is

@@ -9,7 +9,7 @@
 struct session_spans {
     struct session current;
     uint32_t account; /* handle of the open session's; 0: none */
-    struct own_cost own_cost;
+    struct session_overhead session_overhead;
 };
 
 /* False if the system has no randomness. */

@@ -26,13 +26,13 @@ struct shared_table {
 
 static_assert((SPAN_SHARED_MAX & (SPAN_SHARED_MAX - 1)) == 0, "slots are found by a mask");
 
-enum status shared_create(struct shared_table **table)
+enum status span_shared_create(struct shared_table **table)
 {
     *table = calloc(1, sizeof **table);
     return *table ? STATUS_OK : STATUS_NO_MEMORY;
 }
 
-void shared_destroy(struct shared_table *table)
+void span_shared_destroy(struct shared_table *table)
 {
     free(table);
 }
@@ -73,7 +73,7 @@ static struct part *first_place(struct shared_table *table)
     return &table->parts[table->asked_hash >> 32 & (SPAN_SHARED_MAX - 2)];
 }
 
-bool shared_take(struct shared_table *table, const uint64_t *key, uint32_t count, struct span *span)
+bool span_shared_take(struct shared_table *table, const uint64_t *key, uint32_t count, struct span *span)
 {
     table->asked = key;
     table->asked_count = count;
@@ -127,7 +127,7 @@ static bool was_seen(struct shared_table *table)
     return was;
 }
 
-void shared_offer(struct shared_table *table, struct span *span)
+void span_shared_offer(struct shared_table *table, struct span *span)
 {
     if (!was_seen(table) || !fits(span))
         return;

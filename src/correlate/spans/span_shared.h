@@ -13,15 +13,15 @@
 
 struct shared_table;
 
-enum status shared_create(struct shared_table **table) MUST_CHECK;
-void shared_destroy(struct shared_table *table);
+enum status span_shared_create(struct shared_table **table) MUST_CHECK;
+void span_shared_destroy(struct shared_table *table);
 
 /* Takes the part with this key, if it is known, for the name and the first attributes of a span that has none
  * yet. False: the caller puts them there, and then offers them. `count` is at most SHARED_KEY_WORDS. */
-bool shared_take(struct shared_table *table, const uint64_t *key, uint32_t count, struct span *span);
+bool span_shared_take(struct shared_table *table, const uint64_t *key, uint32_t count, struct span *span);
 
-/* The name and all attributes of the span belong to the key of the last shared_take(); if they are worth
+/* The name and all attributes of the span belong to the key of the last span_shared_take(); if they are worth
  * keeping, they become its shared part. */
-void shared_offer(struct shared_table *table, struct span *span);
+void span_shared_offer(struct shared_table *table, struct span *span);
 
 #endif

@@ -30,7 +30,7 @@ void spans_put_below(const struct correlate *c, struct span *span, const uint8_t
     memcpy(span->trace_id, trace_id, 16);
     memcpy(span->parent_span_id, parent_span_id, 8);
     span->flags = flags;
-    span->trace_state = states_valid(c->threads.states, trace_id, trace_state);
+    span->trace_state = tracestates_valid(c->threads.states, trace_id, trace_state);
 }
 
 void spans_put_below_parent(const struct correlate *c, struct span *span, const struct parent *parent)
@@ -40,9 +40,10 @@ void spans_put_below_parent(const struct correlate *c, struct span *span, const 
 
 void spans_put_thread(const struct correlate *c, struct span *span, const struct thread_info *thread)
 {
-    const char *named = objects_has(c->objects, NAMED_THREAD)
-                            ? objects_text(c->objects, objects_find(c->objects, NAMED_THREAD, thread->tid))
-                            : NULL;
+    const char *named =
+        named_objects_has(c->objects, NAMED_THREAD)
+            ? named_objects_text(c->objects, named_objects_find(c->objects, NAMED_THREAD, thread->tid))
+            : NULL;
     span_attr_int(span, &key_thread_id, (int64_t)thread->tid);
     if (named || *thread->name)
         span_attr_string(span, &key_thread_name, named ? named : thread->name);
@@ -58,10 +59,10 @@ void spans_put_error(struct span *span, enum call_domain domain, int32_t result)
 
 void spans_put_context_name(const struct correlate *c, struct span *span, uint32_t context_id)
 {
-    if (!objects_has(c->objects, NAMED_CONTEXT))
+    if (!named_objects_has(c->objects, NAMED_CONTEXT))
         return;
     uint64_t handle = devices_handle(&c->devices, context_id);
-    const char *name = objects_text(c->objects, objects_find(c->objects, NAMED_CONTEXT, handle));
+    const char *name = named_objects_text(c->objects, named_objects_find(c->objects, NAMED_CONTEXT, handle));
     if (name)
         span_attr_string(span, &key_context_name, name);
 }

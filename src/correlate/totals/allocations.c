@@ -22,7 +22,7 @@ struct holdings {
 
 struct context_memory {
     uint32_t context_id;
-    uint32_t device_id;  /* FIGURES_DEVICE_UNKNOWN */
+    uint32_t device_id;  /* LIVE_STATS_DEVICE_UNKNOWN */
     struct holdings own; /* while the device is unknown */
 };
 
@@ -185,7 +185,7 @@ static uint32_t context_of(struct allocations *a, uint32_t context_id)
     if (a->context_count == CONTEXTS_MAX)
         return CONTEXTS_MAX - 1;
     a->contexts[a->context_count] =
-        (struct context_memory){.context_id = context_id, .device_id = FIGURES_DEVICE_UNKNOWN};
+        (struct context_memory){.context_id = context_id, .device_id = LIVE_STATS_DEVICE_UNKNOWN};
     return a->context_count++;
 }
 
@@ -213,11 +213,11 @@ void allocations_learn(struct allocations *a, uint32_t context_id, uint32_t devi
     if (device_id >= DEVICES_MAX || !context_id)
         return;
     struct context_memory *memory = &a->contexts[context_of(a, context_id)];
-    if (memory->device_id != FIGURES_DEVICE_UNKNOWN || memory->context_id != context_id)
+    if (memory->device_id != LIVE_STATS_DEVICE_UNKNOWN || memory->context_id != context_id)
         return;
     settle(a, memory, device_id);
     struct context_memory *none = &a->contexts[context_of(a, 0)];
-    if (none->context_id == 0 && none->device_id == FIGURES_DEVICE_UNKNOWN)
+    if (none->context_id == 0 && none->device_id == LIVE_STATS_DEVICE_UNKNOWN)
         settle(a, none, device_id);
 }
 

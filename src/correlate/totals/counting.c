@@ -166,7 +166,7 @@ static struct summary *open_summary(struct correlate *c, const struct origin *or
     return summary;
 }
 
-uint32_t counting_hold(struct correlate *c, struct worker *worker)
+uint32_t counting_hold(struct correlate *c, struct thread_state *worker)
 {
     if (account_at(c, worker->summary))
         return worker->summary;
@@ -181,7 +181,7 @@ uint32_t counting_hold(struct correlate *c, struct worker *worker)
     return worker->summary;
 }
 
-void counting_release(struct correlate *c, struct worker *worker)
+void counting_release(struct correlate *c, struct thread_state *worker)
 {
     struct account *account = account_at(c, worker->summary);
     worker->summary = 0;
@@ -261,7 +261,7 @@ static struct totals_work describe(const struct correlate *c, const struct activ
 
 static uint32_t label_of(struct correlate *c, const struct activity_record *record)
 {
-    const struct kernel_name *name = names_resolve(c->names, record->name);
+    const struct kernel_name *name = kernel_names_resolve(c->names, record->name);
     return totals_label(accounts_pool(c->counting.accounts), name->text, name->text_len);
 }
 

@@ -34,9 +34,9 @@ uint32_t counting_open(struct correlate *correlate, uint32_t outer);
 /* The same for a request or a session, around which there is nothing. */
 uint32_t counting_open_root(struct correlate *correlate);
 /* With `summary`: the account of the thread's request, which the thread holds from now on. */
-uint32_t counting_hold(struct correlate *correlate, struct worker *worker);
+uint32_t counting_hold(struct correlate *correlate, struct thread_state *worker);
 /* The thread turns to another request, or to none. */
-void counting_release(struct correlate *correlate, struct worker *worker);
+void counting_release(struct correlate *correlate, struct thread_state *worker);
 
 /* `is_due`: the call's GPU record is still to come. */
 void counting_add_call(struct correlate *correlate, uint32_t account, const struct origin *origin,

@@ -16,7 +16,7 @@
 
 /* What is known of a device beside what others read. */
 struct device {
-    struct device_figures figures;
+    struct device_stats figures;
     struct busy_time busy;
 };
 
@@ -25,8 +25,8 @@ struct mark {
     uint64_t value_ns;
 };
 
-struct figures_store {
-    struct figures figures;
+struct program_stats {
+    struct live_stats figures;
     struct figures_options options;
     uint64_t leased_until_ns;
     struct allocations *allocations;
@@ -36,7 +36,7 @@ struct figures_store {
     struct {                 /* a name that was looked up is mostly wanted again */
         uint64_t number;
         uint32_t device_id;
-        struct kernel_figures *kernel;
+        struct kernel_stats *kernel;
     } recent[RECENT];
     struct mark marks[2 * STREAMS_MAX]; /* of the last work: where its span would be an exemplar */
     uint64_t marked_ns;                 /* when it was */
@@ -46,15 +46,15 @@ struct figures_store {
 
 /* --- life --- */
 
-enum status figures_create(const struct figures_options *options, struct figures_store **store)
+enum status program_stats_create(const struct figures_options *options, struct program_stats **store)
 {
-    struct figures_store *made = calloc(1, sizeof *made);
+    struct program_stats *made = calloc(1, sizeof *made);
     if (!made)
         return STATUS_NO_MEMORY;
     made->options = *options;
     if (allocations_create(&made->allocations) != STATUS_OK ||
         busy_pool_create(INTERVALS_MAX, &made->times) != STATUS_OK) {
-        figures_destroy(made);
+        program_stats_destroy(made);
         return STATUS_NO_MEMORY;
     }
     made->figures.is_on = options->has_metrics;
@@ -67,7 +67,7 @@ static void destroy_device(struct device *device)
 {
     if (!device)
         return;
-    for (unsigned kind = 0; kind < FIGURES_COPY_KINDS; kind++)
+    for (unsigned kind = 0; kind < LIVE_STATS_COPY_KINDS; kind++)
         histogram_destroy(device->figures.copies[kind].histogram);
     histogram_destroy(device->figures.fills.histogram);
     histogram_destroy(device->figures.others.histogram);
@@ -76,9 +76,9 @@ static void destroy_device(struct device *device)
 }
 
 /* Memory that the program holds stays known. */
-static void forget(struct figures_store *store)
+static void forget(struct program_stats *store)
 {
-    struct figures *figures = &store->figures;
+    struct live_stats *figures = &store->figures;
     for (uint32_t i = 0; i < figures->kernel_count; i++) {
         histogram_destroy(figures->kernels[i]->histogram);
         free(figures->kernels[i]);
@@ -92,10 +92,10 @@ static void forget(struct figures_store *store)
     memset(store->places, 0, sizeof store->places);
     memset(store->recent, 0, sizeof store->recent);
     store->mark_count = 0;
-    *figures = (struct figures){.is_on = figures->is_on, .since_ns = clock_now_ns()};
+    *figures = (struct live_stats){.is_on = figures->is_on, .since_ns = clock_now_ns()};
 }
 
-void figures_destroy(struct figures_store *store)
+void program_stats_destroy(struct program_stats *store)
 {
     if (!store)
         return;
@@ -106,16 +106,16 @@ void figures_destroy(struct figures_store *store)
     free(store);
 }
 
-void figures_lease(struct figures_store *store, uint64_t now_ns, uint64_t until_ns)
+void program_stats_lease(struct program_stats *store, uint64_t now_ns, uint64_t until_ns)
 {
-    bool was_on = figures_tick(store, now_ns);
+    bool was_on = program_stats_tick(store, now_ns);
     store->leased_until_ns = until_ns;
     if (!was_on)
         forget(store);
     store->figures.is_on = true;
 }
 
-bool figures_tick(struct figures_store *store, uint64_t now_ns)
+bool program_stats_tick(struct program_stats *store, uint64_t now_ns)
 {
     store->figures.is_on = store->options.has_metrics || now_ns < store->leased_until_ns;
     return store->figures.is_on;
@@ -123,26 +123,26 @@ bool figures_tick(struct figures_store *store, uint64_t now_ns)
 
 /* --- memory and calls --- */
 
-void figures_note_memory(struct figures_store *store, const struct call_info *info,
-                         const struct call_record *call)
+void program_stats_note_memory(struct program_stats *store, const struct call_info *info,
+                               const struct call_record *call)
 {
     allocations_note(store->allocations, info, call);
 }
 
-void figures_end_context(struct figures_store *store, uint32_t context_id)
+void program_stats_end_context(struct program_stats *store, uint32_t context_id)
 {
     allocations_end_context(store->allocations, context_id);
 }
 
-void figures_learn_context(struct figures_store *store, uint32_t context_id, uint32_t device_id)
+void program_stats_learn_context(struct program_stats *store, uint32_t context_id, uint32_t device_id)
 {
     allocations_learn(store->allocations, context_id, device_id);
 }
 
-void figures_add_call(struct figures_store *store, const struct call_info *info,
-                      const struct call_record *call)
+void program_stats_add_call(struct program_stats *store, const struct call_info *info,
+                            const struct call_record *call)
 {
-    struct figures *figures = &store->figures;
+    struct live_stats *figures = &store->figures;
     uint64_t duration_ns = call->end_ns > call->start_ns ? call->end_ns - call->start_ns : 0;
     figures->calls++;
     figures->call_ns += duration_ns;
@@ -154,7 +154,7 @@ void figures_add_call(struct figures_store *store, const struct call_info *info,
 /* --- devices and kernels --- */
 
 /* NULL: there is no memory, or this metric isn't wanted. */
-static struct histogram *new_histogram(const struct figures_store *store, enum metric metric)
+static struct histogram *new_histogram(const struct program_stats *store, enum metric metric)
 {
     struct histogram *made = NULL;
     if (!store->options.has_metrics)
@@ -165,7 +165,7 @@ static struct histogram *new_histogram(const struct figures_store *store, enum m
     return made;
 }
 
-static struct device *device_of(struct figures_store *store, uint32_t device_id)
+static struct device *device_of(struct program_stats *store, uint32_t device_id)
 {
     if (device_id >= DEVICES_MAX || store->devices[device_id])
         return device_id < DEVICES_MAX ? store->devices[device_id] : NULL;
@@ -188,12 +188,12 @@ static uint32_t hash_of(const char *text, uint32_t bytes, uint32_t device_id)
     return hash;
 }
 
-static struct kernel_figures *new_kernel(struct figures_store *store, const char *name, uint32_t bytes,
-                                         uint32_t hash, uint32_t device_id)
+static struct kernel_stats *new_kernel(struct program_stats *store, const char *name, uint32_t bytes,
+                                       uint32_t hash, uint32_t device_id)
 {
-    struct figures *figures = &store->figures;
-    struct kernel_figures *made =
-        figures->kernel_count < FIGURES_KERNELS_MAX ? calloc(1, sizeof *made) : NULL;
+    struct live_stats *figures = &store->figures;
+    struct kernel_stats *made =
+        figures->kernel_count < LIVE_STATS_KERNELS_MAX ? calloc(1, sizeof *made) : NULL;
     if (!made)
         return NULL;
     made->device_id = device_id;
@@ -205,30 +205,30 @@ static struct kernel_figures *new_kernel(struct figures_store *store, const char
 }
 
 /* NULL: it is one of the others. */
-static struct kernel_figures *find_kernel(struct figures_store *store, const struct kernel_name *name,
-                                          uint32_t device_id)
+static struct kernel_stats *find_kernel(struct program_stats *store, const struct kernel_name *name,
+                                        uint32_t device_id)
 {
-    uint32_t bytes = name->text_len < FIGURES_NAME_BYTES ? name->text_len : FIGURES_NAME_BYTES - 1;
+    uint32_t bytes = name->text_len < LIVE_STATS_NAME_BYTES ? name->text_len : LIVE_STATS_NAME_BYTES - 1;
     uint32_t hash = hash_of(name->text, bytes, device_id), at = hash % PLACES;
     for (; store->places[at]; at = (at + 1) % PLACES) {
-        struct kernel_figures *kernel = store->figures.kernels[store->places[at] - 1];
+        struct kernel_stats *kernel = store->figures.kernels[store->places[at] - 1];
         if (kernel->hash == hash && kernel->device_id == device_id &&
             strncmp(kernel->name, name->text, bytes) == 0 && !kernel->name[bytes])
             return kernel;
     }
-    struct kernel_figures *made = new_kernel(store, name->text, bytes, hash, device_id);
+    struct kernel_stats *made = new_kernel(store, name->text, bytes, hash, device_id);
     if (made)
         store->places[at] = (uint16_t)store->figures.kernel_count;
     return made;
 }
 
-static struct kernel_figures *kernel_of(struct figures_store *store, const struct kernel_name *name,
-                                        uint32_t device_id, struct device *device)
+static struct kernel_stats *kernel_of(struct program_stats *store, const struct kernel_name *name,
+                                      uint32_t device_id, struct device *device)
 {
     uint32_t at = (uint32_t)(name->number + device_id) % RECENT;
     if (!name->number || store->recent[at].number != name->number ||
         store->recent[at].device_id != device_id) {
-        struct kernel_figures *found = find_kernel(store, name, device_id);
+        struct kernel_stats *found = find_kernel(store, name, device_id);
         store->recent[at].number = name->number;
         store->recent[at].device_id = device_id;
         store->recent[at].kernel = found ? found : &device->figures.others;
@@ -238,7 +238,7 @@ static struct kernel_figures *kernel_of(struct figures_store *store, const struc
 
 /* --- work --- */
 
-static void measure(struct figures_store *store, struct histogram *histogram, uint64_t duration_ns)
+static void measure(struct program_stats *store, struct histogram *histogram, uint64_t duration_ns)
 {
     for (; histogram; histogram = histogram->next) {
         struct exemplar *exemplar = histogram_add(histogram, duration_ns);
@@ -250,17 +250,17 @@ static void measure(struct figures_store *store, struct histogram *histogram, ui
     }
 }
 
-static void add(struct figure_sum *sum, uint64_t duration_ns)
+static void add(struct duration_sum *sum, uint64_t duration_ns)
 {
     sum->count++;
     sum->total_ns += duration_ns;
 }
 
-static void add_kernel(struct figures_store *store, struct device *device, const struct figures_work *work,
+static void add_kernel(struct program_stats *store, struct device *device, const struct figures_work *work,
                        uint64_t duration_ns)
 {
     const struct activity_record *record = work->record;
-    struct kernel_figures *kernel =
+    struct kernel_stats *kernel =
         work->name ? kernel_of(store, work->name, record->device_id, device) : &device->figures.others;
     add(&device->figures.kernels, duration_ns);
     add(&kernel->sum, duration_ns);
@@ -272,8 +272,8 @@ static void add_kernel(struct figures_store *store, struct device *device, const
                 record->start_ns > work->call_start_ns ? record->start_ns - work->call_start_ns : 0);
 }
 
-static void add_move(struct figures_store *store, enum metric metric, struct copy_figures *copy,
-                     uint64_t bytes, uint64_t duration_ns)
+static void add_move(struct program_stats *store, enum metric metric, struct copy_stats *copy, uint64_t bytes,
+                     uint64_t duration_ns)
 {
     if (!copy->histogram)
         copy->histogram = new_histogram(store, metric);
@@ -282,12 +282,12 @@ static void add_move(struct figures_store *store, enum metric metric, struct cop
     measure(store, copy->histogram, duration_ns);
 }
 
-void figures_add_work(struct figures_store *store, const struct figures_work *work)
+void program_stats_add_work(struct program_stats *store, const struct figures_work *work)
 {
     const struct activity_record *record = work->record;
     struct device *device = device_of(store, record->device_id);
     if (record->context_id != store->known_context) {
-        figures_learn_context(store, record->context_id, record->device_id);
+        program_stats_learn_context(store, record->context_id, record->device_id);
         store->known_context = record->context_id;
     }
     uint64_t duration_ns = record->end_ns - record->start_ns;
@@ -304,7 +304,7 @@ void figures_add_work(struct figures_store *store, const struct figures_work *wo
     case ACTIVITY_MEMCPY:
     case ACTIVITY_MEMCPY_PEER:
         add_move(store, METRIC_COPY_DURATION,
-                 &device->figures.copies[work->copy_kind < FIGURES_COPY_KINDS ? work->copy_kind : 0],
+                 &device->figures.copies[work->copy_kind < LIVE_STATS_COPY_KINDS ? work->copy_kind : 0],
                  work->bytes, duration_ns);
         break;
     case ACTIVITY_MEMSET:
@@ -318,7 +318,8 @@ void figures_add_work(struct figures_store *store, const struct figures_work *wo
     }
 }
 
-void figures_exemplify(struct figures_store *store, const uint8_t trace_id[16], const uint8_t span_id[8])
+void program_stats_exemplify(struct program_stats *store, const uint8_t trace_id[16],
+                             const uint8_t span_id[8])
 {
     for (unsigned i = 0; i < store->mark_count; i++) {
         struct exemplar *exemplar = store->marks[i].exemplar;
@@ -333,7 +334,7 @@ void figures_exemplify(struct figures_store *store, const uint8_t trace_id[16], 
 /* --- reading --- */
 
 /* Memory may lie on a device that has done no work yet. */
-static void update_memory(struct figures_store *store, uint32_t device_id)
+static void update_memory(struct program_stats *store, uint32_t device_id)
 {
     struct memory_use kinds[MEMORY_KINDS], total;
     allocations_of_device(store->allocations, device_id, kinds, &total);
@@ -344,7 +345,7 @@ static void update_memory(struct figures_store *store, uint32_t device_id)
     device->figures.memory_total = total;
 }
 
-struct figures *figures_read(struct figures_store *store)
+struct live_stats *program_stats_read(struct program_stats *store)
 {
     for (uint32_t i = 0; i < DEVICES_MAX; i++) {
         update_memory(store, i);
@@ -361,16 +362,16 @@ static void begin_interval(struct histogram *histogram, bool is_delta)
         (is_delta ? histogram_reset : histogram_forget_exemplars)(histogram);
 }
 
-void figures_begin_interval(struct figures_store *store, bool is_delta)
+void program_stats_begin_interval(struct program_stats *store, bool is_delta)
 {
     store->mark_count = 0;
     for (uint32_t i = 0; i < store->figures.kernel_count; i++)
         begin_interval(store->figures.kernels[i]->histogram, is_delta);
     for (uint32_t i = 0; i < DEVICES_MAX; i++) {
-        struct device_figures *device = store->figures.devices[i];
+        struct device_stats *device = store->figures.devices[i];
         if (!device)
             continue;
-        for (unsigned kind = 0; kind < FIGURES_COPY_KINDS; kind++)
+        for (unsigned kind = 0; kind < LIVE_STATS_COPY_KINDS; kind++)
             begin_interval(device->copies[kind].histogram, is_delta);
         begin_interval(device->fills.histogram, is_delta);
         begin_interval(device->others.histogram, is_delta);
@@ -387,12 +388,12 @@ static const char *text_of(const struct devices *devices, uint32_t device_id, co
     return attr && attr->string ? attr->string : "";
 }
 
-static void look_at_device(const struct device_figures *device, struct device_view *view)
+static void look_at_device(const struct device_stats *device, struct device_view *view)
 {
     view->busy_ns = device->busy_ns;
     view->kernels = device->kernels.count;
     view->kernel_ns = device->kernels.total_ns;
-    for (unsigned kind = 0; kind < FIGURES_COPY_KINDS; kind++) {
+    for (unsigned kind = 0; kind < LIVE_STATS_COPY_KINDS; kind++) {
         view->copies += device->copies[kind].sum.count;
         view->copy_bytes += device->copies[kind].bytes;
     }
@@ -404,21 +405,21 @@ static void look_at_device(const struct device_figures *device, struct device_vi
 /* The largest come first. Kernels of one name on several devices are one. */
 static int by_total(const void *a, const void *b)
 {
-    const struct kernel_figures *left = *(const struct kernel_figures *const *)a;
-    const struct kernel_figures *right = *(const struct kernel_figures *const *)b;
+    const struct kernel_stats *left = *(const struct kernel_stats *const *)a;
+    const struct kernel_stats *right = *(const struct kernel_stats *const *)b;
     return left->sum.total_ns < right->sum.total_ns ? 1 : left->sum.total_ns > right->sum.total_ns ? -1 : 0;
 }
 
 static int by_name(const void *a, const void *b)
 {
-    return strcmp((*(const struct kernel_figures *const *)a)->name,
-                  (*(const struct kernel_figures *const *)b)->name);
+    return strcmp((*(const struct kernel_stats *const *)a)->name,
+                  (*(const struct kernel_stats *const *)b)->name);
 }
 
-static void look_at_kernels(const struct figures *figures, struct figures_view *view)
+static void look_at_kernels(const struct live_stats *figures, struct live_stats_view *view)
 {
-    static struct kernel_figures merged[FIGURES_KERNELS_MAX];
-    const struct kernel_figures *sorted[FIGURES_KERNELS_MAX];
+    static struct kernel_stats merged[LIVE_STATS_KERNELS_MAX];
+    const struct kernel_stats *sorted[LIVE_STATS_KERNELS_MAX];
     uint32_t count = 0;
     memcpy(sorted, figures->kernels, figures->kernel_count * sizeof *sorted);
     qsort(sorted, figures->kernel_count, sizeof *sorted, by_name);
@@ -434,7 +435,7 @@ static void look_at_kernels(const struct figures *figures, struct figures_view *
         sorted[i] = &merged[i];
     qsort(sorted, count, sizeof *sorted, by_total);
     for (uint32_t i = 0; i < count; i++) {
-        if (i >= FIGURES_VIEW_KERNELS) {
+        if (i >= LIVE_STATS_VIEW_KERNELS) {
             view->others.count += sorted[i]->sum.count;
             view->others.total_ns += sorted[i]->sum.total_ns;
             continue;
@@ -445,19 +446,20 @@ static void look_at_kernels(const struct figures *figures, struct figures_view *
     }
 }
 
-void figures_look(struct figures_store *store, const struct devices *devices, struct figures_view *view)
+void program_stats_look(struct program_stats *store, const struct devices *devices,
+                        struct live_stats_view *view)
 {
-    const struct figures *figures = figures_read(store);
-    *view = (struct figures_view){.is_on = figures->is_on,
-                                  .time_ns = clock_now_ns(),
-                                  .since_ns = figures->since_ns,
-                                  .calls = figures->calls,
-                                  .errors = figures->errors,
-                                  .launches = figures->launches,
-                                  .call_ns = figures->call_ns,
-                                  .waiting_ns = figures->waiting_ns};
+    const struct live_stats *figures = program_stats_read(store);
+    *view = (struct live_stats_view){.is_on = figures->is_on,
+                                     .time_ns = clock_now_ns(),
+                                     .since_ns = figures->since_ns,
+                                     .calls = figures->calls,
+                                     .errors = figures->errors,
+                                     .launches = figures->launches,
+                                     .call_ns = figures->call_ns,
+                                     .waiting_ns = figures->waiting_ns};
     for (uint32_t i = 0; i < DEVICES_MAX; i++) {
-        const struct device_figures *device = figures->devices[i];
+        const struct device_stats *device = figures->devices[i];
         if (!device)
             continue;
         struct device_view *to = &view->devices[view->device_count++];

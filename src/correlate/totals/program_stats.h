@@ -13,7 +13,7 @@
 #include "model/span.h"
 #include "model/metrics/views.h"
 
-struct figures_store;
+struct program_stats;
 
 struct figures_options {
     bool has_metrics;              /* on from the beginning, with histograms */
@@ -21,23 +21,24 @@ struct figures_options {
     enum exemplar_filter exemplars;
 };
 
-enum status figures_create(const struct figures_options *options, struct figures_store **store) MUST_CHECK;
-void figures_destroy(struct figures_store *store);
+enum status program_stats_create(const struct figures_options *options,
+                                 struct program_stats **store) MUST_CHECK;
+void program_stats_destroy(struct program_stats *store);
 
 /* Somebody looks, until then (clock_monotonic_ns). Counting that begins now begins at zero. */
-void figures_lease(struct figures_store *store, uint64_t now_ns, uint64_t until_ns);
-/* Between rounds. Returns whether figures_add_call and figures_add_work are to be called. */
-bool figures_tick(struct figures_store *store, uint64_t now_ns);
+void program_stats_lease(struct program_stats *store, uint64_t now_ns, uint64_t until_ns);
+/* Between rounds. Returns whether program_stats_add_call and program_stats_add_work are to be called. */
+bool program_stats_tick(struct program_stats *store, uint64_t now_ns);
 
 /* Calls of the groups ALLOC and FREE, in any case; contexts that end. */
-void figures_note_memory(struct figures_store *store, const struct call_info *info,
-                         const struct call_record *call);
-void figures_end_context(struct figures_store *store, uint32_t context_id);
+void program_stats_note_memory(struct program_stats *store, const struct call_info *info,
+                               const struct call_record *call);
+void program_stats_end_context(struct program_stats *store, uint32_t context_id);
 /* Of which device a context is. */
-void figures_learn_context(struct figures_store *store, uint32_t context_id, uint32_t device_id);
+void program_stats_learn_context(struct program_stats *store, uint32_t context_id, uint32_t device_id);
 
-void figures_add_call(struct figures_store *store, const struct call_info *info,
-                      const struct call_record *call);
+void program_stats_add_call(struct program_stats *store, const struct call_info *info,
+                            const struct call_record *call);
 
 struct figures_work {
     const struct activity_record *record; /* of GPU work */
@@ -46,15 +47,17 @@ struct figures_work {
     uint64_t bytes;                       /* copies and fills */
     uint32_t copy_kind;                   /* CUPTI's */
 };
-void figures_add_work(struct figures_store *store, const struct figures_work *work);
+void program_stats_add_work(struct program_stats *store, const struct figures_work *work);
 /* The work that was added last has this span, which leaves. */
-void figures_exemplify(struct figures_store *store, const uint8_t trace_id[16], const uint8_t span_id[8]);
+void program_stats_exemplify(struct program_stats *store, const uint8_t trace_id[16],
+                             const uint8_t span_id[8]);
 
 /* All of it, as it stands now: valid until the next record. */
-struct figures *figures_read(struct figures_store *store);
+struct live_stats *program_stats_read(struct program_stats *store);
 /* Metrics have been made of it: exemplars are of one interval, and with `is_delta` histograms are, too. */
-void figures_begin_interval(struct figures_store *store, bool is_delta);
+void program_stats_begin_interval(struct program_stats *store, bool is_delta);
 /* A copy for who looks, with what is known of each device. */
-void figures_look(struct figures_store *store, const struct devices *devices, struct figures_view *view);
+void program_stats_look(struct program_stats *store, const struct devices *devices,
+                        struct live_stats_view *view);
 
 #endif

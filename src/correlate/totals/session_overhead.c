@@ -43,7 +43,7 @@ static enum counter counter_of(uint64_t kind)
     }
 }
 
-void own_cost_add(const struct activity_record *record, uint64_t kind)
+void session_overhead_add(const struct activity_record *record, uint64_t kind)
 {
     enum counter counter = counter_of(kind);
     if (counter != COUNTER_COUNT)
@@ -58,9 +58,9 @@ static uint64_t grown(uint64_t *told, uint64_t now)
     return more;
 }
 
-static void write_own(struct own_cost *cost, struct span *span)
+static void write_own(struct session_overhead *cost, struct span *span)
 {
-    struct own_figures now, *told = &cost->told;
+    struct agent_overhead now, *told = &cost->told;
     cost->take(&now);
     if (now.callback_calls) {
         span_attr_int(span, &key_callback_time, (int64_t)grown(&told->callback_ns, now.callback_ns));
@@ -71,12 +71,12 @@ static void write_own(struct own_cost *cost, struct span *span)
     span_attr_int(span, &key_control_time, (int64_t)grown(&told->control_ns, now.control_ns));
 }
 
-static uint64_t cupti_grown(struct own_cost *cost, enum counter counter)
+static uint64_t cupti_grown(struct session_overhead *cost, enum counter counter)
 {
     return grown(&cost->cupti_told_ns[counter], counter_get(counter));
 }
 
-static void write_cupti(struct own_cost *cost, struct span *span)
+static void write_cupti(struct session_overhead *cost, struct span *span)
 {
     uint64_t ns;
     if ((ns = cupti_grown(cost, COUNTER_cupti_flush_ns)) != 0)
@@ -91,7 +91,7 @@ static void write_cupti(struct own_cost *cost, struct span *span)
         span_attr_int(span, &key_other_time, (int64_t)ns);
 }
 
-void own_cost_write(struct own_cost *cost, struct span *span)
+void session_overhead_write(struct session_overhead *cost, struct span *span)
 {
     write_cupti(cost, span);
     if (cost->take)

@@ -8,17 +8,17 @@
 #include "model/record.h"
 #include "model/span.h"
 
-struct own_cost {
-    void (*take)(struct own_figures *); /* NULL: nobody measures it, or it isn't this run's */
-    struct own_figures told;
+struct session_overhead {
+    void (*take)(struct agent_overhead *); /* NULL: nobody measures it, or it isn't this run's */
+    struct agent_overhead told;
     uint64_t cupti_told_ns[COUNTER_COUNT]; /* of the counters of CUPTI's kinds */
 };
 
 /* An overhead record that has its times. `kind` is CUPTI's number of it. What the driver does on its own
  * account (compiling, loading) isn't tracing's cost. */
-void own_cost_add(const struct activity_record *record, uint64_t kind);
+void session_overhead_add(const struct activity_record *record, uint64_t kind);
 
 /* Appends it to a session's span. */
-void own_cost_write(struct own_cost *cost, struct span *span);
+void session_overhead_write(struct session_overhead *cost, struct span *span);
 
 #endif

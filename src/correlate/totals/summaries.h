@@ -14,7 +14,7 @@
 struct summary {
     uint8_t context[24];     /* trace and span ID of the request */
     uint32_t flags;          /* as in span.flags, of the request */
-    const char *trace_state; /* NUL-terminated or NULL; read through states_valid() */
+    const char *trace_state; /* NUL-terminated or NULL; read through tracestates_valid() */
     uint32_t account;        /* handle; of the caller's making */
     uint32_t number;         /* of the summaries of this request, from 1, as far as one is remembered */
     uint32_t holders;        /* threads that have the context attached */

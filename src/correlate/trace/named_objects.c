@@ -5,7 +5,7 @@
 
 #define BUCKETS 2048 /* more than objects: a search ends */
 
-struct objects {
+struct named_objects {
     bool has[NAMED_THREAD + 1];
     uint32_t count;
     uint16_t buckets[BUCKETS]; /* index; 0: free */
@@ -18,19 +18,19 @@ struct objects {
     } entries[OBJECTS_MAX + 1];
 };
 
-enum status objects_create(struct objects **objects)
+enum status named_objects_create(struct named_objects **objects)
 {
     *objects = calloc(1, sizeof **objects);
     return *objects ? STATUS_OK : STATUS_NO_MEMORY;
 }
 
-void objects_destroy(struct objects *objects)
+void named_objects_destroy(struct named_objects *objects)
 {
     free(objects);
 }
 
 /* Where the object stands, or would stand. */
-static uint32_t bucket_of(const struct objects *objects, enum named_object kind, uint64_t handle)
+static uint32_t bucket_of(const struct named_objects *objects, enum named_object kind, uint64_t handle)
 {
     uint32_t at = (uint32_t)((handle + kind) * 0x9e3779b97f4a7c15ull >> 40) % BUCKETS;
     for (; objects->buckets[at]; at = (at + 1) % BUCKETS) {
@@ -41,8 +41,8 @@ static uint32_t bucket_of(const struct objects *objects, enum named_object kind,
     return at;
 }
 
-void objects_name(struct objects *objects, enum named_object kind, uint64_t handle, const char *name,
-                  uint32_t bytes)
+void named_objects_name(struct named_objects *objects, enum named_object kind, uint64_t handle,
+                        const char *name, uint32_t bytes)
 {
     uint32_t at = bucket_of(objects, kind, handle);
     if (!objects->buckets[at]) {
@@ -57,29 +57,29 @@ void objects_name(struct objects *objects, enum named_object kind, uint64_t hand
     objects->has[kind] = true;
 }
 
-void objects_forget(struct objects *objects, enum named_object kind, uint64_t handle)
+void named_objects_forget(struct named_objects *objects, enum named_object kind, uint64_t handle)
 {
-    uint32_t index = objects_find(objects, kind, handle);
+    uint32_t index = named_objects_find(objects, kind, handle);
     objects->entries[index].is_named = false;
 }
 
-bool objects_has_any(const struct objects *objects)
+bool named_objects_has_any(const struct named_objects *objects)
 {
     return objects->count > 0;
 }
 
-bool objects_has(const struct objects *objects, enum named_object kind)
+bool named_objects_has(const struct named_objects *objects, enum named_object kind)
 {
     return objects->has[kind];
 }
 
-uint32_t objects_find(const struct objects *objects, enum named_object kind, uint64_t handle)
+uint32_t named_objects_find(const struct named_objects *objects, enum named_object kind, uint64_t handle)
 {
     uint32_t index = objects->buckets[bucket_of(objects, kind, handle)];
     return objects->entries[index].is_named ? index : 0;
 }
 
-const char *objects_text(const struct objects *objects, uint32_t index)
+const char *named_objects_text(const struct named_objects *objects, uint32_t index)
 {
     return index && objects->entries[index].is_named ? objects->entries[index].text : NULL;
 }

@@ -11,25 +11,25 @@
 #define OBJECT_NAME_BYTES 64
 #define OBJECTS_MAX       1023
 
-struct objects;
+struct named_objects;
 
-enum status objects_create(struct objects **objects) MUST_CHECK;
-void objects_destroy(struct objects *objects);
+enum status named_objects_create(struct named_objects **objects) MUST_CHECK;
+void named_objects_destroy(struct named_objects *objects);
 
 /* The object bears this name from now on; beyond OBJECTS_MAX objects no further one is named. */
-void objects_name(struct objects *objects, enum named_object kind, uint64_t handle, const char *name,
-                  uint32_t bytes);
+void named_objects_name(struct named_objects *objects, enum named_object kind, uint64_t handle,
+                        const char *name, uint32_t bytes);
 /* The object is gone; its handle may be used again. A text that was had before stays until the object has
  * another name. */
-void objects_forget(struct objects *objects, enum named_object kind, uint64_t handle);
+void named_objects_forget(struct named_objects *objects, enum named_object kind, uint64_t handle);
 
 /* Whether any object was ever named. */
-bool objects_has_any(const struct objects *objects);
+bool named_objects_has_any(const struct named_objects *objects);
 /* Whether any of this kind was ever named: else nobody needs to look. */
-bool objects_has(const struct objects *objects, enum named_object kind);
+bool named_objects_has(const struct named_objects *objects, enum named_object kind);
 /* Its index from 1; 0: it has no name. */
-uint32_t objects_find(const struct objects *objects, enum named_object kind, uint64_t handle);
+uint32_t named_objects_find(const struct named_objects *objects, enum named_object kind, uint64_t handle);
 /* NUL-terminated; index 0: NULL. */
-const char *objects_text(const struct objects *objects, uint32_t index);
+const char *named_objects_text(const struct named_objects *objects, uint32_t index);
 
 #endif

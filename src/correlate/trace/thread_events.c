@@ -8,19 +8,19 @@
 
 enum status thread_events_init(struct thread_events *threads)
 {
-    enum status status = workers_create(&threads->workers);
-    return status == STATUS_OK ? states_create(&threads->states) : status;
+    enum status status = thread_states_create(&threads->workers);
+    return status == STATUS_OK ? tracestates_create(&threads->states) : status;
 }
 
 void thread_events_deinit(struct thread_events *threads)
 {
-    workers_destroy(threads->workers);
-    states_destroy(threads->states);
+    thread_states_destroy(threads->workers);
+    tracestates_destroy(threads->states);
 }
 
-struct worker *work_of(struct correlate *c, const struct thread_info *thread, uint64_t now_ns)
+struct thread_state *work_of(struct correlate *c, const struct thread_info *thread, uint64_t now_ns)
 {
-    struct worker *worker = workers_at(c->threads.workers, thread->slot);
+    struct thread_state *worker = thread_states_at(c->threads.workers, thread->slot);
     if (worker->serial != thread->serial) {
         while (worker->depth > 0) {
             struct range *range = ranges_find(c->ranges.open, worker->open[--worker->depth]);
@@ -28,14 +28,14 @@ struct worker *work_of(struct correlate *c, const struct thread_info *thread, ui
                 range_spans_close(c, range, worker->seen_ns, NULL);
         }
         counting_release(c, worker);
-        worker_reset(worker, thread);
+        thread_state_reset(worker, thread);
     }
     if (now_ns > worker->seen_ns)
         worker->seen_ns = now_ns;
     return worker;
 }
 
-struct range *work_innermost_range(const struct correlate *c, const struct worker *worker)
+struct range *work_innermost_range(const struct correlate *c, const struct thread_state *worker)
 {
     for (uint32_t i = worker->depth; i > 0; i--) {
         struct range *range = ranges_find(c->ranges.open, worker->open[i - 1]);
@@ -45,7 +45,7 @@ struct range *work_innermost_range(const struct correlate *c, const struct worke
     return NULL;
 }
 
-struct parent work_parent(struct correlate *c, struct worker *worker, uint64_t time_ns)
+struct parent work_parent(struct correlate *c, struct thread_state *worker, uint64_t time_ns)
 {
     const struct range *range = work_innermost_range(c, worker);
     struct parent parent = {.is_session = false};
@@ -112,7 +112,7 @@ void thread_events_attach(struct correlate *c, const struct thread_info *thread,
                           const struct context_record *attached)
 {
     static const uint8_t none[24];
-    struct worker *worker = work_of(c, thread, attached->time_ns);
+    struct thread_state *worker = work_of(c, thread, attached->time_ns);
     struct trace_context context = {.flags = attached->flags};
     char trace_state[TRACE_STATE_MAX] = "";
     counting_release(c, worker);
@@ -129,7 +129,7 @@ void thread_events_attach(struct correlate *c, const struct thread_info *thread,
            attached->state_bytes < TRACE_STATE_MAX ? attached->state_bytes : 0);
     worker->is_sampled = sample_context(c, &context, attached->time_ns, trace_state);
     worker->trace_state =
-        states_keep(c->threads.states, attached->trace_id, trace_state, strlen(trace_state));
+        tracestates_keep(c->threads.states, attached->trace_id, trace_state, strlen(trace_state));
 }
 
 void thread_events_name(struct correlate *c, const struct name_record *name)
@@ -140,7 +140,8 @@ void thread_events_name(struct correlate *c, const struct name_record *name)
     }
     if (name->head.cbid > NAMED_CONTEXT_ID)
         return; /* a recording of a later version */
-    objects_name(c->objects, (enum named_object)name->head.cbid, name->handle, name->name, name->name_bytes);
+    named_objects_name(c->objects, (enum named_object)name->head.cbid, name->handle, name->name,
+                       name->name_bytes);
     if (name->head.cbid == NAMED_DEVICE)
         activity_spans_name_device(c, name->handle);
 }

@@ -17,8 +17,8 @@ struct decision {
 };
 
 struct thread_events {
-    struct workers *workers;
-    struct states *states;
+    struct thread_states *workers;
+    struct tracestates *states;
     struct decision decisions[DECISIONS_KEPT]; /* by trace, where the context's flag doesn't decide */
 };
 
@@ -30,11 +30,11 @@ void thread_events_attach(struct correlate *correlate, const struct thread_info 
 void thread_events_name(struct correlate *correlate, const struct name_record *name);
 
 /* The thread's state. Closes what a dead thread left open when its slot is the next one's. */
-struct worker *work_of(struct correlate *correlate, const struct thread_info *thread, uint64_t now_ns);
+struct thread_state *work_of(struct correlate *correlate, const struct thread_info *thread, uint64_t now_ns);
 /* The innermost open range, as long as the context in which it began is still the thread's; else NULL. */
-struct range *work_innermost_range(const struct correlate *correlate, const struct worker *worker);
+struct range *work_innermost_range(const struct correlate *correlate, const struct thread_state *worker);
 /* The first that exists: the innermost open range, the thread's context, the session. */
-struct parent work_parent(struct correlate *correlate, struct worker *worker, uint64_t time_ns);
+struct parent work_parent(struct correlate *correlate, struct thread_state *worker, uint64_t time_ns);
 /* Extends the session over what belongs to its trace, sampled or not: sessions end after a number of spans.
  */
 void work_cover(struct correlate *correlate, const struct parent *parent, uint64_t start_ns, uint64_t end_ns);

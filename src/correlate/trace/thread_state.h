@@ -9,7 +9,7 @@
 
 #include <stdbool.h>
 
-struct worker {
+struct thread_state {
     uint64_t serial; /* of the thread */
     uint64_t seen_ns;
     bool has_context, is_sampled;
@@ -21,18 +21,18 @@ struct worker {
     uint64_t open[RANGE_PARENTS_MAX]; /* IDs of ranges, the innermost last */
 };
 
-struct workers;
+struct thread_states;
 
-enum status workers_create(struct workers **workers) MUST_CHECK;
-void workers_destroy(struct workers *workers);
+enum status thread_states_create(struct thread_states **workers) MUST_CHECK;
+void thread_states_destroy(struct thread_states *workers);
 
 /* The slot's worker as it stands, whichever thread it is of. */
-struct worker *workers_at(struct workers *workers, uint32_t slot);
+struct thread_state *thread_states_at(struct thread_states *workers, uint32_t slot);
 /* Begins anew for this thread. */
-void worker_reset(struct worker *worker, const struct thread_info *thread);
+void thread_state_reset(struct thread_state *worker, const struct thread_info *thread);
 
 /* A range opened on it. Beyond RANGE_PARENTS_MAX it is the parent of nothing. */
-void worker_push(struct worker *worker, uint64_t id);
-void worker_remove(struct worker *worker, uint64_t id);
+void thread_state_push(struct thread_state *worker, uint64_t id);
+void thread_state_remove(struct thread_state *worker, uint64_t id);
 
 #endif

@@ -7,7 +7,7 @@
 
 #define STATES_MAX 512
 
-struct states {
+struct tracestates {
     uint32_t next;
     struct state {
         uint8_t trace_id[16];
@@ -15,18 +15,19 @@ struct states {
     } kept[STATES_MAX];
 };
 
-enum status states_create(struct states **states)
+enum status tracestates_create(struct tracestates **states)
 {
     *states = calloc(1, sizeof **states);
     return *states ? STATUS_OK : STATUS_NO_MEMORY;
 }
 
-void states_destroy(struct states *states)
+void tracestates_destroy(struct tracestates *states)
 {
     free(states);
 }
 
-const char *states_keep(struct states *states, const uint8_t trace_id[16], const char *text, size_t bytes)
+const char *tracestates_keep(struct tracestates *states, const uint8_t trace_id[16], const char *text,
+                             size_t bytes)
 {
     if (bytes == 0 || bytes >= TRACE_STATE_MAX)
         return NULL;
@@ -41,7 +42,7 @@ const char *states_keep(struct states *states, const uint8_t trace_id[16], const
     return state->text;
 }
 
-const char *states_valid(const struct states *states, const uint8_t trace_id[16], const char *text)
+const char *tracestates_valid(const struct tracestates *states, const uint8_t trace_id[16], const char *text)
 {
     const char *begin = (const char *)states->kept, *end = (const char *)(states->kept + STATES_MAX);
     if (text < begin || text >= end)

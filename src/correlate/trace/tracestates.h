@@ -9,16 +9,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct states;
+struct tracestates;
 
-enum status states_create(struct states **states) MUST_CHECK;
-void states_destroy(struct states *states);
+enum status tracestates_create(struct tracestates **states) MUST_CHECK;
+void tracestates_destroy(struct tracestates *states);
 
 /* Keeps `bytes` of `text` for this trace; a few hundred later ones take its place. */
-const char *states_keep(struct states *states, const uint8_t trace_id[16], const char *text, size_t bytes);
+const char *tracestates_keep(struct tracestates *states, const uint8_t trace_id[16], const char *text,
+                             size_t bytes);
 
-/* What states_keep gave for this trace, or NULL if its place is taken; other pointers come back as they are.
+/* What tracestates_keep gave for this trace, or NULL if its place is taken; other pointers come back as they
+ * are.
  */
-const char *states_valid(const struct states *states, const uint8_t trace_id[16], const char *text);
+const char *tracestates_valid(const struct tracestates *states, const uint8_t trace_id[16], const char *text);
 
 #endif

@@ -115,7 +115,7 @@ static void explain_closed(CURL *easy, const char *detail, bool http2, char *to,
              fresh_tls ? "; if it wants a client certificate, set " CLIENT_KEYS : "");
 }
 
-void explain_failure(CURL *easy, CURLcode code, const char *detail, bool http2, char *to, size_t size)
+void curl_explain_failure(CURL *easy, CURLcode code, const char *detail, bool http2, char *to, size_t size)
 {
     long tunnel = number(easy, CURLINFO_HTTP_CONNECTCODE);
     if (!*detail)
@@ -133,7 +133,7 @@ void explain_failure(CURL *easy, CURLcode code, const char *detail, bool http2, 
         explain_no_connection(easy, detail, to, size);
         break;
     case CURLE_OPERATION_TIMEDOUT:
-        explain_timeout(easy, to, size);
+        curl_explain_timeout(easy, to, size);
         break;
     case CURLE_GOT_NOTHING:
     case CURLE_SEND_ERROR:
@@ -171,7 +171,7 @@ void explain_failure(CURL *easy, CURLcode code, const char *detail, bool http2, 
     }
 }
 
-void explain_timeout(CURL *easy, char *to, size_t size)
+void curl_explain_timeout(CURL *easy, char *to, size_t size)
 {
     curl_off_t sending = 0, named = 0;
     curl_easy_getinfo(easy, CURLINFO_PRETRANSFER_TIME_T, &sending);

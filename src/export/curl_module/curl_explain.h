@@ -7,9 +7,9 @@
 #include <stddef.h>
 
 /* `detail`: libcurl's own words, or "". A server's may be among them. `http2`: nothing less would do. */
-void explain_failure(CURL *easy, CURLcode code, const char *detail, bool http2, char *to, size_t size);
+void curl_explain_failure(CURL *easy, CURLcode code, const char *detail, bool http2, char *to, size_t size);
 
 /* The time is over, and the request still under way. */
-void explain_timeout(CURL *easy, char *to, size_t size);
+void curl_explain_timeout(CURL *easy, char *to, size_t size);
 
 #endif

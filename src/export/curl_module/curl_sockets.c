@@ -10,19 +10,19 @@ void curl_sockets_init(struct curl_sockets *sockets)
     int ends[2] = {-1, -1};
     if (socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) != 0)
         ends[0] = ends[1] = -1;
-    sockets->wait = own_fd_of(ends[0]);
-    sockets->wake = own_fd_of(ends[1]);
+    sockets->wait = guarded_fd_of(ends[0]);
+    sockets->wake = guarded_fd_of(ends[1]);
     for (size_t i = 0; i < CURL_SOCKETS_MAX; i++)
         sockets->open[i] = OWN_FD_NONE;
 }
 
 void curl_sockets_deinit(struct curl_sockets *sockets)
 {
-    own_fd_close(&sockets->wait);
-    own_fd_close(&sockets->wake);
+    guarded_fd_close(&sockets->wait);
+    guarded_fd_close(&sockets->wake);
 }
 
-static struct own_fd *find(struct curl_sockets *sockets, int number)
+static struct guarded_fd *find(struct curl_sockets *sockets, int number)
 {
     for (size_t i = 0; i < CURL_SOCKETS_MAX; i++)
         if (sockets->open[i].number == number)
@@ -30,9 +30,9 @@ static struct own_fd *find(struct curl_sockets *sockets, int number)
     return NULL;
 }
 
-static bool is_lost(const struct own_fd *fd)
+static bool is_lost(const struct guarded_fd *fd)
 {
-    return fd->number >= 0 && !own_fd_is_ours(fd);
+    return fd->number >= 0 && !guarded_fd_is_ours(fd);
 }
 
 /* The pair is ours alone, and goes where the host closes all. A socket may have been closed by libcurl, which
@@ -60,19 +60,19 @@ static curl_socket_t open_socket(void *context, curlsocktype purpose, struct cur
     (void)purpose;
     if (curl_sockets_are_ours(sockets))
         forget_closed(sockets);
-    struct own_fd *place = find(sockets, -1);
+    struct guarded_fd *place = find(sockets, -1);
     int number = place ? socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol) : -1;
     if (number < 0)
         return CURL_SOCKET_BAD;
-    *place = own_fd_of(number);
+    *place = guarded_fd_of(number);
     return number;
 }
 
 static int close_socket(void *context, curl_socket_t number)
 {
-    struct own_fd *open = find(context, number);
+    struct guarded_fd *open = find(context, number);
     if (open)
-        own_fd_close(open);
+        guarded_fd_close(open);
     return 0;
 }
 
@@ -86,14 +86,14 @@ void curl_sockets_follow(struct curl_sockets *sockets, CURL *easy)
 
 void curl_sockets_wake(const struct curl_sockets *sockets)
 {
-    if (own_fd_is_ours(&sockets->wake))
+    if (guarded_fd_is_ours(&sockets->wake))
         (void)!send(sockets->wake.number, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
 static void take_wakes(const struct curl_sockets *sockets)
 {
     char byte;
-    while (own_fd_is_ours(&sockets->wait) && recv(sockets->wait.number, &byte, 1, MSG_DONTWAIT) > 0) {
+    while (guarded_fd_is_ours(&sockets->wait) && recv(sockets->wait.number, &byte, 1, MSG_DONTWAIT) > 0) {
     }
 }
 

@@ -13,8 +13,8 @@
 struct curl_sockets {
     /* Made beside libcurl's handle, whose own descriptors can't be asked for: where this one has gone, they
      * have. The one end is waited for, the other wakes. */
-    struct own_fd wait, wake;
-    struct own_fd open[CURL_SOCKETS_MAX];
+    struct guarded_fd wait, wake;
+    struct guarded_fd open[CURL_SOCKETS_MAX];
 };
 
 /* Without descriptors left in the process it has no way to be woken, and does without. */

@@ -161,8 +161,8 @@ static void take_failure(struct connection *connection, CURLcode code)
         no_answer(connection, TRANSPORT_TOO_LARGE, connection->too_large);
         return;
     }
-    explain_failure(connection->easy, code, connection->error, connection->http2, response->error,
-                    sizeof response->error);
+    curl_explain_failure(connection->easy, code, connection->error, connection->http2, response->error,
+                         sizeof response->error);
     cut_short(connection, impossible ? TRANSPORT_IMPOSSIBLE : TRANSPORT_UNREACHABLE);
 }
 
@@ -227,8 +227,8 @@ static void drive(struct connection *connection)
             return;
         }
         if (left_ms == 0) {
-            explain_timeout(connection->easy, connection->response->error,
-                            sizeof connection->response->error);
+            curl_explain_timeout(connection->easy, connection->response->error,
+                                 sizeof connection->response->error);
             cut_short(connection, TRANSPORT_UNREACHABLE);
             return;
         }

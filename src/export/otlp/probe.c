@@ -136,7 +136,7 @@ static void judge(const struct exporter_settings *exporter, const struct transpo
     if (headers_leak(headers, verdict.message))
         snprintf(answer->message, sizeof answer->message, "(its message repeats a secret and is not shown)");
     else
-        shown_line(answer->message, sizeof answer->message, verdict.message, strlen(verdict.message));
+        sanitize_line(answer->message, sizeof answer->message, verdict.message, strlen(verdict.message));
 }
 
 static enum status connect_to(const struct exporter_settings *exporter, const struct transport *transport,

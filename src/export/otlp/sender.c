@@ -36,7 +36,7 @@ enum trouble {
 
 struct sender {
     struct output output;
-    struct control *control;
+    struct delivery_control *control;
     const struct transport *transport; /* NULL: the module didn't load, and that was said */
     _Atomic(struct connection *) connection;
     const struct codec *codec;     /* NULL: none wanted */
@@ -120,7 +120,7 @@ static const char *shown_message(struct sender *sender, const char *message, cha
         snprintf(to, size, ": (its message repeats a secret and is not shown)");
     } else if (*message) {
         memcpy(to, ": ", 2);
-        shown_line(to + 2, size - 2, message, strlen(message));
+        sanitize_line(to + 2, size - 2, message, strlen(message));
         if (!to[2])
             *to = '\0';
     }
@@ -194,7 +194,7 @@ static void ask(struct sender *sender, const struct body *body, uint64_t give_up
                 struct transport_response *response)
 {
     uint64_t now_ns = clock_monotonic_ns();
-    uint64_t deadline_ns = earlier(give_up_at_ns, control_stop_at_ns(sender->control));
+    uint64_t deadline_ns = earlier(give_up_at_ns, delivery_control_stop_at_ns(sender->control));
     if (sender->timeout_ns)
         deadline_ns = earlier(deadline_ns, now_ns + sender->timeout_ns);
     const struct request_kind kind = {
@@ -214,7 +214,7 @@ static void ask(struct sender *sender, const struct body *body, uint64_t give_up
     sender->transport->connection_send(sender->connection, &request, response);
     /* A server's words may be among it: of its certificate, say. */
     char error[sizeof response->error];
-    shown_line(error, sizeof error, response->error, strlen(response->error));
+    sanitize_line(error, sizeof error, response->error, strlen(response->error));
     memcpy(response->error, error, sizeof error);
     if (headers_leak(&sender->headers, response->error))
         snprintf(response->error, sizeof response->error, "(the reason repeats a secret and is not shown)");
@@ -272,7 +272,7 @@ static void warn_accepted(struct sender *sender, const struct transport_response
     char type[sizeof response->content_type];
     if ((!*message && !response->broken_off && !verdict->unreadable) || !tell(sender, TROUBLE_WARNING))
         return;
-    shown_line(type, sizeof type, response->content_type, strlen(response->content_type));
+    sanitize_line(type, sizeof type, response->content_type, strlen(response->content_type));
     if (response->broken_off)
         log_warn("%s accepted the %s, but its answer broke off: %s", sender->name, sender->what,
                  response->error);
@@ -311,7 +311,7 @@ static void refuse(struct sender *sender, const struct batch *batch, const struc
 {
     char message[300];
     shown_message(sender, verdict->message, message, sizeof message);
-    trouble_note(sender->number, "refused: %s%s", verdict->status, message);
+    last_error_note(sender->number, "refused: %s%s", verdict->status, message);
     if (tell(sender, TROUBLE_REFUSED))
         log_warn("%s refuses %s, which are lost%s%s%s%s%s", sender->name, sender->what,
                  *verdict->status ? ": " : "", verdict->status, message, verdict->hint ? "; " : "",
@@ -321,21 +321,21 @@ static void refuse(struct sender *sender, const struct batch *batch, const struc
 }
 
 /* The first of all senders' failures while the process ends. */
-static char final_trouble[2 * ERROR_TEXT_MAX];
-static _Atomic int final_trouble_state; /* 0 none, 1 being written, 2 there */
+static char final_error[2 * ERROR_TEXT_MAX];
+static _Atomic int final_error_state; /* 0 none, 1 being written, 2 there */
 
-const char *exporter_final_trouble(void)
+const char *exporter_final_error(void)
 {
-    return atomic_load_explicit(&final_trouble_state, memory_order_acquire) == 2 ? final_trouble : NULL;
+    return atomic_load_explicit(&final_error_state, memory_order_acquire) == 2 ? final_error : NULL;
 }
 
-static void note_final_trouble(const struct sender *sender, const struct transport_response *response)
+static void note_final_error(const struct sender *sender, const struct transport_response *response)
 {
     int none = 0;
-    if (!atomic_compare_exchange_strong(&final_trouble_state, &none, 1))
+    if (!atomic_compare_exchange_strong(&final_error_state, &none, 1))
         return;
-    snprintf(final_trouble, sizeof final_trouble, "can't reach %s: %s", sender->name, response->error);
-    atomic_store_explicit(&final_trouble_state, 2, memory_order_release);
+    snprintf(final_error, sizeof final_error, "can't reach %s: %s", sender->name, response->error);
+    atomic_store_explicit(&final_error_state, 2, memory_order_release);
 }
 
 /* Says why, and sets the time of the next try. */
@@ -344,17 +344,18 @@ static void put_off(struct sender *sender, const struct transport_response *resp
 {
     char message[300];
     uint64_t now_ns = clock_monotonic_ns();
-    bool stopping = control_aborted(sender->control) || now_ns >= control_stop_at_ns(sender->control);
+    bool stopping =
+        delivery_control_aborted(sender->control) || now_ns >= delivery_control_stop_at_ns(sender->control);
     if (response->result != TRANSPORT_ANSWERED)
-        trouble_note(sender->number, "can't be reached: %s", response->error);
+        last_error_note(sender->number, "can't be reached: %s", response->error);
     if (response->result == TRANSPORT_ANSWERED) {
         shown_message(sender, verdict->message, message, sizeof message);
-        trouble_note(sender->number, "not ready: %s%s", verdict->status, message);
+        last_error_note(sender->number, "not ready: %s%s", verdict->status, message);
         if (!stopping && tell(sender, TROUBLE_BUSY))
             log_warn("%s is not ready: %s%s; %s are kept and sent again", sender->name, verdict->status,
                      message, sender->kept);
-    } else if (control_stop_at_ns(sender->control) != NEVER_NS) {
-        note_final_trouble(sender, response);
+    } else if (delivery_control_stop_at_ns(sender->control) != NEVER_NS) {
+        note_final_error(sender, response);
     } else if (tell(sender, TROUBLE_UNREACHABLE)) {
         log_warn("can't reach %s: %s; %s are kept and sent again", sender->name, response->error,
                  sender->kept);
@@ -371,21 +372,21 @@ static enum turn wait_for_turn(struct sender *sender, uint64_t give_up_at_ns)
 {
     for (;;) {
         uint64_t now_ns = clock_monotonic_ns();
-        uint64_t stop_at_ns = control_stop_at_ns(sender->control);
+        uint64_t stop_at_ns = delivery_control_stop_at_ns(sender->control);
         if (stop_at_ns != NEVER_NS && !sender->hurried && !sender->server_asked) {
             /* The end is near: one try now rather than after a long pause, then short ones. */
             sender->hurried = true;
             sender->not_before_ns = now_ns;
             retry_reset(&sender->retry);
         }
-        if (control_aborted(sender->control) || now_ns >= stop_at_ns ||
+        if (delivery_control_aborted(sender->control) || now_ns >= stop_at_ns ||
             (stop_at_ns != NEVER_NS && sender->not_before_ns >= stop_at_ns))
             return TURN_ABORTED;
         if (now_ns >= give_up_at_ns)
             return TURN_EXPIRED;
         if (now_ns >= sender->not_before_ns)
             return TURN_NOW;
-        control_sleep(sender->control, earlier(sender->not_before_ns, give_up_at_ns));
+        delivery_control_sleep(sender->control, earlier(sender->not_before_ns, give_up_at_ns));
     }
 }
 
@@ -394,7 +395,7 @@ static void give_up(struct sender *sender, const struct batch *batch, enum turn 
 {
     delivery->lost = batch->spans;
     delivery->reason = turn == TURN_ABORTED ? COUNTER_lost_deadline : COUNTER_lost_unreachable;
-    bool at_the_end = exporter_final_trouble() != NULL; /* then told together with all that was lost */
+    bool at_the_end = exporter_final_error() != NULL; /* then told together with all that was lost */
     if (turn == TURN_EXPIRED && !is_stored && !at_the_end && tell(sender, TROUBLE_GAVE_UP))
         log_warn("%s for %s are lost: nothing was accepted for %u ms (%s); is the collector running?",
                  sender->what, sender->name, (unsigned)(sender->export_timeout_ns / NS_PER_MS),
@@ -424,7 +425,7 @@ static void deliver_body(struct sender *sender, const struct batch *batch, const
         note_answer(sender, &response, &verdict, delivery);
         if (verdict.kind == VERDICT_RETRY) {
             put_off(sender, &response, &verdict);
-            if (!is_stored || control_stop_at_ns(sender->control) == NEVER_NS)
+            if (!is_stored || delivery_control_stop_at_ns(sender->control) == NEVER_NS)
                 continue;
             give_up(sender, batch, TURN_ABORTED, is_stored, delivery);
             return;
@@ -548,7 +549,7 @@ static enum status copy_settings(struct sender *sender, const struct output_sett
     else
         snprintf(sender->kept, sizeof sender->kept, "they"); /* no queue: they lie on a disk */
     sender->verify = wanted->verify;
-    shown_url(sender->name, sizeof sender->name, wanted->endpoint);
+    sanitize_url(sender->name, sizeof sender->name, wanted->endpoint);
     sender->url = sender->grpc
                       ? grpc_url(wanted->endpoint, wanted->insecure,
                                  settings->signal == SIGNAL_METRICS ? GRPC_METRICS_PATH : GRPC_TRACES_PATH)
@@ -562,7 +563,7 @@ static enum status copy_settings(struct sender *sender, const struct output_sett
 }
 
 enum status sender_create(const struct output_settings *settings,
-                          const struct exporter_environment *environment, struct control *control,
+                          const struct exporter_environment *environment, struct delivery_control *control,
                           struct output **output)
 {
     struct sender *sender = calloc(1, sizeof *sender);

@@ -10,7 +10,7 @@
 
 /* Copies what it needs of both. NO_MEMORY only. */
 enum status sender_create(const struct output_settings *settings,
-                          const struct exporter_environment *environment, struct control *control,
+                          const struct exporter_environment *environment, struct delivery_control *control,
                           struct output **output) MUST_CHECK;
 
 /* A body that is finished and compressed already. */

@@ -23,7 +23,7 @@
 
 struct spool {
     struct output output;
-    struct control *control;
+    struct delivery_control *control;
     struct output *sender;
     pthread_mutex_t sending; /* who may use it */
     const struct codec *codec;
@@ -48,7 +48,7 @@ struct spool {
     uint64_t retry_at_ns; /* a record that couldn't be read */
 
     /* What has been said: by the exporter's thread, by the spool's. */
-    bool told_full, told_trouble, told_reading, told_damaged;
+    bool told_full, told_error, told_reading, told_damaged;
 
     /* Constant. */
     char *path;
@@ -78,7 +78,8 @@ static bool is_empty(struct spool *spool)
 
 static bool is_over(struct spool *spool)
 {
-    return control_aborted(spool->control) || clock_monotonic_ns() >= control_stop_at_ns(spool->control);
+    return delivery_control_aborted(spool->control) ||
+           clock_monotonic_ns() >= delivery_control_stop_at_ns(spool->control);
 }
 
 /* ---- writing, on the exporter's thread ---- */
@@ -147,12 +148,12 @@ static void send_from_memory(struct spool *spool, const struct stored_body *stor
     pthread_mutex_unlock(&spool->sending);
 }
 
-static void tell_trouble(struct spool *spool, const struct error *err)
+static void tell_error(struct spool *spool, const struct error *err)
 {
-    if (!spool->told_trouble)
+    if (!spool->told_error)
         log_warn("%s: %s are sent from memory, as without a spool, until that changes", err->text,
                  spool->what);
-    spool->told_trouble = true;
+    spool->told_error = true;
 }
 
 /* The disk takes nothing. What lies on it goes first, so that the order is kept; meanwhile it is asked again.
@@ -166,7 +167,7 @@ static void wait_and_send(struct spool *spool, const struct stored_body *stored,
             return;
         }
         pthread_mutex_lock(&spool->control->lock);
-        (void)control_wait_locked(spool->control, clock_monotonic_ns() + TICK_NS);
+        (void)delivery_control_wait_locked(spool->control, clock_monotonic_ns() + TICK_NS);
         pthread_mutex_unlock(&spool->control->lock);
         if (append(spool, stored, &err) == STATUS_OK)
             return;
@@ -199,14 +200,14 @@ static void spool_deliver(struct output *output, struct batch *batch, struct del
     prepare(spool, batch, &stored);
     enum status status = append(spool, &stored, &err);
     if (status == STATUS_OK) {
-        if (spool->told_full || spool->told_trouble)
+        if (spool->told_full || spool->told_error)
             log_info("%s are written to the spool %s again", spool->what, spool->path);
-        spool->told_full = spool->told_trouble = false;
+        spool->told_full = spool->told_error = false;
         wake_all(spool);
     } else if (status == STATUS_FULL) {
         refuse_as_full(spool, &stored, delivery);
     } else {
-        tell_trouble(spool, &err);
+        tell_error(spool, &err);
         wait_and_send(spool, &stored, delivery);
     }
 }
@@ -333,7 +334,7 @@ static bool deliver_own(struct spool *spool)
 static bool take_other(struct spool *spool, int folder)
 {
     struct spool_list list;
-    struct spool_estate estate;
+    struct spool_recovery recovery;
     if (spool_list_read(folder, &list) != STATUS_OK)
         return false;
     for (size_t i = 0; i < list.count && !spool->has_other; i++) {
@@ -347,10 +348,10 @@ static bool take_other(struct spool *spool, int folder)
     if (!spool->has_other)
         return false;
     memcpy(spool->last_other, spool->other.name, SPOOL_SOURCE_BYTES);
-    spool_estate_read(&spool->other, folder, &estate);
-    counter_add(spool->recovered_lost, estate.lost);
-    if (*estate.line)
-        (estate.is_sudden ? log_warn : log_info)("%s", estate.line);
+    spool_recovery_read(&spool->other, folder, &recovery);
+    counter_add(spool->recovered_lost, recovery.lost);
+    if (*recovery.line)
+        (recovery.is_sudden ? log_warn : log_info)("%s", recovery.line);
     return true;
 }
 
@@ -418,14 +419,16 @@ static void note_made(struct spool *spool)
 static void pause_shortly(struct spool *spool)
 {
     uint64_t until_ns = clock_monotonic_ns() + TICK_NS;
-    struct control *control = spool->control;
-    uint64_t stop_at_ns = control_stop_at_ns(control);
+    struct delivery_control *control = spool->control;
+    uint64_t stop_at_ns = delivery_control_stop_at_ns(control);
     bool is_stopping = stop_at_ns != UINT64_MAX, in_time = true;
     pthread_mutex_lock(&control->lock);
-    while (in_time && !control_aborted(control) && control_stop_at_ns(control) == stop_at_ns &&
+    while (in_time && !delivery_control_aborted(control) &&
+           delivery_control_stop_at_ns(control) == stop_at_ns &&
            !(is_stopping && atomic_load(&spool->no_more)) &&
            (is_empty(spool) || clock_monotonic_ns() < spool->retry_at_ns))
-        in_time = control_wait_locked(control, is_stopping && stop_at_ns < until_ns ? stop_at_ns : until_ns);
+        in_time = delivery_control_wait_locked(control,
+                                               is_stopping && stop_at_ns < until_ns ? stop_at_ns : until_ns);
     pthread_mutex_unlock(&control->lock);
     note_made(spool);
 }
@@ -434,11 +437,11 @@ static void *run(void *argument)
 {
     struct spool *spool = argument;
     pthread_setname_np(pthread_self(), "cuspan/spool");
-    own_cpu_begin(OWN_SENDER);
+    cpu_time_start(OWN_SENDER);
     spool->sender->open(spool->sender);
     while (!is_over(spool)) {
         bool has_done = deliver_own(spool);
-        if (control_stop_at_ns(spool->control) == NEVER_NS)
+        if (delivery_control_stop_at_ns(spool->control) == NEVER_NS)
             has_done |= deliver_other(spool);
         else if (atomic_load(&spool->no_more) && (is_empty(spool) || !has_done))
             break;
@@ -459,10 +462,10 @@ static void spool_open(struct output *output)
     struct error err;
     int folder = spool_folder_open(spool->path, true, &err);
     if (folder < 0)
-        tell_trouble(spool, &err);
+        tell_error(spool, &err);
     else
         close(folder);
-    spool->has_thread = own_thread_start(&spool->thread, STACK_BYTES, run, spool) == 0;
+    spool->has_thread = agent_thread_start(&spool->thread, STACK_BYTES, run, spool) == 0;
     if (spool->has_thread)
         return;
     log_warn("no thread for the spool %s: what is written there is delivered by the next process",
@@ -510,7 +513,7 @@ static bool spool_settle(struct output *output, uint64_t deadline_ns)
     bool in_time = true;
     pthread_mutex_lock(&spool->control->lock);
     while (atomic_load(&spool->passed) < written && in_time)
-        in_time = control_wait_locked(spool->control, deadline_ns);
+        in_time = delivery_control_wait_locked(spool->control, deadline_ns);
     pthread_mutex_unlock(&spool->control->lock);
     return atomic_load(&spool->passed) >= written;
 }
@@ -529,7 +532,7 @@ static void spool_destroy(struct output *output)
 }
 
 enum status spool_create(const struct output_settings *settings,
-                         const struct exporter_environment *environment, struct control *control,
+                         const struct exporter_environment *environment, struct delivery_control *control,
                          struct output **output)
 {
     struct spool *spool = calloc(1, sizeof *spool);

@@ -15,7 +15,7 @@
 /* Copies what it needs. NO_MEMORY only: what is wrong with the directory shows, in one line, when it is used.
  */
 enum status spool_create(const struct output_settings *settings,
-                         const struct exporter_environment *environment, struct control *control,
+                         const struct exporter_environment *environment, struct delivery_control *control,
                          struct output **output) MUST_CHECK;
 
 /* Sends one record, which the source has just given. False: it stays where it is, since nothing took it. */

@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* By the headers alone: bodies are read when they are sent. */
-static void survey_segment(const struct spool_file *file, uint64_t offset, struct spool_estate *estate)
+static void survey_segment(const struct spool_file *file, uint64_t offset, struct spool_recovery *recovery)
 {
     uint8_t header[SPOOL_RECORD_BYTES];
     struct spool_record record;
@@ -15,13 +15,13 @@ static void survey_segment(const struct spool_file *file, uint64_t offset, struc
     while (offset < size && size - offset >= sizeof header &&
            spool_file_read(file, header, sizeof header, offset) == sizeof header &&
            spool_record_parse(header, &record) && size - offset - sizeof header >= record.bytes) {
-        estate->here += record.spans;
-        estate->bytes += record.bytes;
+        recovery->here += record.spans;
+        recovery->bytes += record.bytes;
         offset += sizeof header + record.bytes;
     }
 }
 
-static void survey(const struct spool_source *source, int folder, struct spool_estate *estate)
+static void survey(const struct spool_source *source, int folder, struct spool_recovery *recovery)
 {
     const struct spool_position *at = &source->ledger.at;
     char name[SPOOL_FILE_BYTES];
@@ -32,7 +32,7 @@ static void survey(const struct spool_source *source, int folder, struct spool_e
         if (!spool_file_open(&file, folder, name, O_RDONLY))
             continue;
         bool is_begun = number == at->segment && at->offset > SPOOL_SEGMENT_BYTES;
-        survey_segment(&file, is_begun ? at->offset : SPOOL_SEGMENT_BYTES, estate);
+        survey_segment(&file, is_begun ? at->offset : SPOOL_SEGMENT_BYTES, recovery);
         spool_file_close(&file);
     }
 }
@@ -46,43 +46,43 @@ static void show_program(const char *program, char shown[SPOOL_PROGRAM_BYTES])
     shown[i] = 0;
 }
 
-static void describe(const struct spool_ledger *ledger, struct spool_estate *estate)
+static void describe(const struct spool_ledger *ledger, struct spool_recovery *recovery)
 {
     char program[SPOOL_PROGRAM_BYTES];
     const char *what = ledger->output == METRICS_OUTPUT ? "data points" : "spans";
     show_program(ledger->program, program);
-    if (estate->is_sudden)
-        snprintf(estate->line, sizeof estate->line,
+    if (recovery->is_sudden)
+        snprintf(recovery->line, sizeof recovery->line,
                  "the process %u (%s) ended without a word: of %llu %s that it is known to have made, %llu "
                  "were delivered, %llu are in the spool and sent now, %llu are lost",
                  ledger->pid, program, (unsigned long long)ledger->made, what,
-                 (unsigned long long)ledger->delivered, (unsigned long long)estate->here,
-                 (unsigned long long)estate->lost);
+                 (unsigned long long)ledger->delivered, (unsigned long long)recovery->here,
+                 (unsigned long long)recovery->lost);
     else if (ledger->sequence)
-        snprintf(estate->line, sizeof estate->line,
+        snprintf(recovery->line, sizeof recovery->line,
                  "%llu %s that the process %u (%s) left in the spool are "
                  "sent now",
-                 (unsigned long long)estate->here, what, ledger->pid, program);
+                 (unsigned long long)recovery->here, what, ledger->pid, program);
 }
 
-void spool_estate_read(struct spool_source *source, int folder, struct spool_estate *estate)
+void spool_recovery_read(struct spool_source *source, int folder, struct spool_recovery *recovery)
 {
     struct spool_ledger *ledger = &source->ledger;
-    *estate = (struct spool_estate){0};
-    survey(source, folder, estate);
+    *recovery = (struct spool_recovery){0};
+    survey(source, folder, recovery);
     uint64_t known = ledger->delivered + ledger->lost;
-    if (ledger->spooled < known + estate->here)
-        ledger->spooled = known + estate->here; /* the last record came before its entry */
-    if (ledger->made < ledger->delivered + ledger->lost + estate->here)
-        ledger->made = ledger->delivered + ledger->lost + estate->here;
+    if (ledger->spooled < known + recovery->here)
+        ledger->spooled = known + recovery->here; /* the last record came before its entry */
+    if (ledger->made < ledger->delivered + ledger->lost + recovery->here)
+        ledger->made = ledger->delivered + ledger->lost + recovery->here;
     if (!ledger->has_ended)
-        estate->lost = ledger->made - ledger->delivered - estate->here;
-    estate->is_sudden = !ledger->has_ended && (estate->lost || estate->here);
-    if (estate->lost || estate->here)
-        describe(ledger, estate);
+        recovery->lost = ledger->made - ledger->delivered - recovery->here;
+    recovery->is_sudden = !ledger->has_ended && (recovery->lost || recovery->here);
+    if (recovery->lost || recovery->here)
+        describe(ledger, recovery);
     /* What of it was damaged is among the lost by now. */
-    if (!ledger->has_ended && ledger->spooled > known + estate->here)
-        ledger->lost += ledger->spooled - known - estate->here;
+    if (!ledger->has_ended && ledger->spooled > known + recovery->here)
+        ledger->lost += ledger->spooled - known - recovery->here;
     ledger->has_ended = true;
     (void)spool_source_write_ledger(source);
 }

@@ -4,7 +4,7 @@
 
 #include "export/spool/spool_source.h"
 
-struct spool_estate {
+struct spool_recovery {
     uint64_t here;  /* spans in records that are whole as far as their headers tell */
     uint64_t lost;  /* that nobody has counted yet */
     uint64_t bytes; /* of the records */
@@ -13,6 +13,6 @@ struct spool_estate {
 };
 
 /* Of a source that was just taken. What is lost is told to the first who asks: the ledger remembers. */
-void spool_estate_read(struct spool_source *source, int folder, struct spool_estate *estate);
+void spool_recovery_read(struct spool_source *source, int folder, struct spool_recovery *recovery);
 
 #endif

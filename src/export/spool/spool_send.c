@@ -13,52 +13,53 @@
 #include <string.h>
 #include <unistd.h>
 
-struct courier {
-    struct control control;
+struct spool_drain {
+    struct delivery_control control;
     struct output *sender;
     bool is_open, is_metrics;
     char name[256];
 };
 
-enum status courier_create(const struct output_settings *settings,
-                           const struct exporter_environment *environment, struct courier **courier)
+enum status spool_drain_create(const struct output_settings *settings,
+                               const struct exporter_environment *environment,
+                               struct spool_drain **spool_drain)
 {
-    struct courier *made = calloc(1, sizeof *made);
+    struct spool_drain *made = calloc(1, sizeof *made);
     struct output_settings plain = *settings;
     plain.exporter.compression = COMPRESSION_NONE;
     plain.spool_directory = NULL;
     plain.queue_spans_max = 0;
     if (!made)
         return STATUS_NO_MEMORY;
-    control_init(&made->control);
+    delivery_control_init(&made->control);
     made->is_metrics = settings->signal == SIGNAL_METRICS;
-    shown_url(made->name, sizeof made->name, settings->exporter.endpoint);
+    sanitize_url(made->name, sizeof made->name, settings->exporter.endpoint);
     if (sender_create(&plain, environment, &made->control, &made->sender) != STATUS_OK) {
-        courier_destroy(made);
+        spool_drain_destroy(made);
         return STATUS_NO_MEMORY;
     }
-    *courier = made;
+    *spool_drain = made;
     return STATUS_OK;
 }
 
-void courier_destroy(struct courier *courier)
+void spool_drain_destroy(struct spool_drain *spool_drain)
 {
-    if (!courier)
+    if (!spool_drain)
         return;
-    if (courier->sender)
-        courier->sender->destroy(courier->sender);
-    control_deinit(&courier->control);
-    free(courier);
+    if (spool_drain->sender)
+        spool_drain->sender->destroy(spool_drain->sender);
+    delivery_control_deinit(&spool_drain->control);
+    free(spool_drain);
 }
 
-static struct output *sender_of(struct courier *courier, struct send_result *result)
+static struct output *sender_of(struct spool_drain *spool_drain, struct send_result *result)
 {
-    if (!courier->is_open)
-        courier->sender->open(courier->sender);
-    courier->is_open = true;
-    snprintf(courier->is_metrics ? result->metrics_endpoint : result->endpoint, sizeof result->endpoint, "%s",
-             courier->name);
-    return courier->sender;
+    if (!spool_drain->is_open)
+        spool_drain->sender->open(spool_drain->sender);
+    spool_drain->is_open = true;
+    snprintf(spool_drain->is_metrics ? result->metrics_endpoint : result->endpoint, sizeof result->endpoint,
+             "%s", spool_drain->name);
+    return spool_drain->sender;
 }
 
 static void tell_progress(const struct send_request *request, uint64_t done, uint64_t total)
@@ -74,15 +75,15 @@ struct round {
     struct send_result *result;
     uint64_t done, total; /* bytes */
     bool has_stopped;     /* nothing is accepted any more */
-    bool told[2];         /* that there is no courier: for spans, for metrics */
+    bool told[2];         /* that there is no spool_drain: for spans, for metrics */
 };
 
 /* STATUS_END: all of it has gone. */
-static enum status send_source(struct courier *courier, struct spool_source *source, int folder,
+static enum status send_source(struct spool_drain *spool_drain, struct spool_source *source, int folder,
                                struct round *round)
 {
     struct send_result *result = round->result;
-    struct output *sender = sender_of(courier, result);
+    struct output *sender = sender_of(spool_drain, result);
     struct spool_record record;
     for (;;) {
         struct delivery delivery = {0};
@@ -93,7 +94,7 @@ static enum status send_source(struct courier *courier, struct spool_source *sou
             return turn == SPOOL_NOTHING ? STATUS_END : STATUS_IO;
         if (!spool_send_record(sender, source, &record, false, &delivery))
             return STATUS_UNAVAILABLE;
-        *(courier->is_metrics ? &result->points : &result->delivered) += delivery.delivered;
+        *(spool_drain->is_metrics ? &result->points : &result->delivered) += delivery.delivered;
         result->lost += delivery.lost;
         result->resent += delivery.resent;
         spool_source_pass(source, &record, delivery.delivered);
@@ -103,38 +104,38 @@ static enum status send_source(struct courier *courier, struct spool_source *sou
     }
 }
 
-/* `courier` NULL: there is none for it, and it stays. */
-static void send_found(struct courier *courier, const char *name, bool is_metrics, int folder,
+/* `spool_drain` NULL: there is none for it, and it stays. */
+static void send_found(struct spool_drain *spool_drain, const char *name, bool is_metrics, int folder,
                        struct round *round)
 {
     struct spool_source source;
-    struct spool_estate estate;
+    struct spool_recovery recovery;
     enum status status = spool_source_take(&source, folder, name);
     round->result->busy += status == STATUS_UNAVAILABLE;
     if (status == STATUS_IO)
         log_warn("%s.ledger can't be opened: %s", name, strerror(errno));
     if (status != STATUS_OK)
         return;
-    spool_estate_read(&source, folder, &estate);
-    round->result->lost_before += estate.lost;
-    if (estate.is_sudden)
-        log_warn("%s", estate.line);
-    bool can_send = courier && !round->has_stopped;
-    status = can_send ? send_source(courier, &source, folder, round) : STATUS_UNAVAILABLE;
+    spool_recovery_read(&source, folder, &recovery);
+    round->result->lost_before += recovery.lost;
+    if (recovery.is_sudden)
+        log_warn("%s", recovery.line);
+    bool can_send = spool_drain && !round->has_stopped;
+    status = can_send ? send_source(spool_drain, &source, folder, round) : STATUS_UNAVAILABLE;
     if (status != STATUS_END) {
-        spool_estate_read(&source, folder, &estate);
-        round->result->left += estate.here;
-        round->has_stopped |= courier != NULL;
+        spool_recovery_read(&source, folder, &recovery);
+        round->result->left += recovery.here;
+        round->has_stopped |= spool_drain != NULL;
     }
-    if (!courier && !round->told[is_metrics])
+    if (!spool_drain && !round->told[is_metrics])
         log_warn(is_metrics ? "there are metrics in the spool, and no place for them: name one by "
                               "OTEL_METRICS_EXPORTER=otlp and OTEL_EXPORTER_OTLP_METRICS_ENDPOINT"
                             : "there are spans in the spool, and no place for them: give --endpoint URL");
-    round->told[is_metrics] |= !courier;
+    round->told[is_metrics] |= !spool_drain;
     spool_source_release(&source, folder, status == STATUS_END);
 }
 
-enum status spool_send_folder(struct courier *const couriers[OUTPUT_NUMBERS], const char *path,
+enum status spool_send_folder(struct spool_drain *const spool_drains[OUTPUT_NUMBERS], const char *path,
                               const char *only, const struct send_request *request,
                               struct send_result *result, struct error *err)
 {
@@ -153,7 +154,7 @@ enum status spool_send_folder(struct courier *const couriers[OUTPUT_NUMBERS], co
     for (size_t i = 0; i < list.count; i++) {
         const struct spool_found_source *found = &list.sources[i];
         if (!only || strcmp(only, found->name) == 0)
-            send_found(couriers[found->output < OUTPUT_NUMBERS ? found->output : 0], found->name,
+            send_found(spool_drains[found->output < OUTPUT_NUMBERS ? found->output : 0], found->name,
                        found->output == METRICS_OUTPUT, folder, &round);
     }
     spool_list_deinit(&list);
@@ -164,14 +165,14 @@ enum status spool_send_folder(struct courier *const couriers[OUTPUT_NUMBERS], co
 /* ---- lines ---- */
 
 /* False: nothing takes it. */
-static bool send_line(struct courier *courier, const char *line, size_t bytes, uint32_t spans,
+static bool send_line(struct spool_drain *spool_drain, const char *line, size_t bytes, uint32_t spans,
                       struct send_result *result)
 {
     const struct iovec part = {.iov_base = (void *)(uintptr_t)line, .iov_len = bytes};
     const struct stored_body stored = {
         .parts = &part, .part_count = 1, .spans = spans, .format = BATCH_JSON, .is_kept = true};
     struct delivery delivery = {0};
-    sender_deliver_stored(sender_of(courier, result), &stored, false, &delivery);
+    sender_deliver_stored(sender_of(spool_drain, result), &stored, false, &delivery);
     result->resent += delivery.resent;
     if (!delivery.accepted && delivery.reason != COUNTER_lost_refused)
         return false;
@@ -180,8 +181,9 @@ static bool send_line(struct courier *courier, const char *line, size_t bytes, u
     return true;
 }
 
-enum status spool_send_lines(struct courier *courier, const char *path, const struct send_request *request,
-                             struct send_result *result, struct error *err)
+enum status spool_send_lines(struct spool_drain *spool_drain, const char *path,
+                             const struct send_request *request, struct send_result *result,
+                             struct error *err)
 {
     char *line = NULL;
     size_t size = 0, number = 0;
@@ -202,7 +204,7 @@ enum status spool_send_lines(struct courier *courier, const char *path, const st
             log_warn("%s:%zu: this line is not a whole request in OTLP JSON, and is left out", path, number);
         if (spans <= 0)
             continue;
-        is_over |= is_over || !send_line(courier, line, length, (uint32_t)spans, result);
+        is_over |= is_over || !send_line(spool_drain, line, length, (uint32_t)spans, result);
         if (is_over)
             result->left += (uint64_t)spans;
         tell_progress(request, done, total);

@@ -14,16 +14,16 @@
 #include <stdint.h>
 #include <string.h>
 
-#define FIGURES_KERNELS_MAX    256 /* names of kernels, each on each device */
-#define FIGURES_NAME_BYTES     192 /* of a kernel's short name, NUL included; longer ones are cut */
-#define FIGURES_COPY_KINDS     12  /* CUPTI's kinds of copies, 0: unknown */
-#define FIGURES_VIEW_KERNELS   64
-#define HISTOGRAM_BOUNDS       22 /* explicit by default: 1 us to 10 s; buckets: one more */
-#define HISTOGRAM_EXEMPLARS    (HISTOGRAM_BOUNDS + 1)
-#define HISTOGRAM_BUCKETS_MAX  160
-#define HISTOGRAM_BOUNDS_MAX   (HISTOGRAM_BUCKETS_MAX - 1)
-#define HISTOGRAM_SCALE_MAX    8 /* 256 buckets between a value and its double: 0.3 % wide */
-#define FIGURES_DEVICE_UNKNOWN UINT32_MAX
+#define LIVE_STATS_KERNELS_MAX    256 /* names of kernels, each on each device */
+#define LIVE_STATS_NAME_BYTES     192 /* of a kernel's short name, NUL included; longer ones are cut */
+#define LIVE_STATS_COPY_KINDS     12  /* CUPTI's kinds of copies, 0: unknown */
+#define LIVE_STATS_VIEW_KERNELS   64
+#define HISTOGRAM_BOUNDS          22 /* explicit by default: 1 us to 10 s; buckets: one more */
+#define HISTOGRAM_EXEMPLARS       (HISTOGRAM_BOUNDS + 1)
+#define HISTOGRAM_BUCKETS_MAX     160
+#define HISTOGRAM_BOUNDS_MAX      (HISTOGRAM_BUCKETS_MAX - 1)
+#define HISTOGRAM_SCALE_MAX       8 /* 256 buckets between a value and its double: 0.3 % wide */
+#define LIVE_STATS_DEVICE_UNKNOWN UINT32_MAX
 
 /* Which measurements may be exemplars: those whose span leaves, all, or none. */
 enum exemplar_filter { EXEMPLAR_TRACE_BASED, EXEMPLAR_ALWAYS_ON, EXEMPLAR_ALWAYS_OFF };
@@ -72,17 +72,17 @@ static inline bool exemplar_has_span(const struct exemplar *exemplar)
     return id != 0;
 }
 
-struct figure_sum {
+struct duration_sum {
     uint64_t count, total_ns;
 };
 
 /* A kernel's name on one device. */
-struct kernel_figures {
+struct kernel_stats {
     uint32_t device_id;
     uint32_t hash;
-    struct figure_sum sum;       /* since the figures began */
+    struct duration_sum sum;     /* since the figures began */
     struct histogram *histogram; /* NULL: no metrics are wanted */
-    char name[FIGURES_NAME_BYTES];
+    char name[LIVE_STATS_NAME_BYTES];
 };
 
 enum memory_kind {
@@ -100,39 +100,39 @@ struct memory_use {
     uint64_t live, peak;
 };
 
-struct copy_figures {
-    struct figure_sum sum;
+struct copy_stats {
+    struct duration_sum sum;
     uint64_t bytes;
     struct histogram *histogram; /* NULL: no metrics are wanted, or there was none */
 };
 
-struct device_figures {
+struct device_stats {
     uint64_t busy_ns;  /* brought up to date before a reader sees it */
     bool is_estimated; /* busy_ns is less than it was */
-    struct figure_sum kernels, graphs;
-    struct kernel_figures others;                   /* the kernels for whose names there was no room */
-    struct copy_figures copies[FIGURES_COPY_KINDS]; /* by CUPTI's kind */
-    struct copy_figures fills;
+    struct duration_sum kernels, graphs;
+    struct kernel_stats others;                      /* the kernels for whose names there was no room */
+    struct copy_stats copies[LIVE_STATS_COPY_KINDS]; /* by CUPTI's kind */
+    struct copy_stats fills;
     struct histogram *latency; /* from a call to its kernel's begin; NULL: no metrics are wanted */
     struct memory_use memory[MEMORY_KINDS], memory_total;
 };
 
-struct figures {
+struct live_stats {
     bool is_on;
     uint64_t since_ns;
     uint64_t calls, errors, launches;
-    uint64_t call_ns, waiting_ns;                /* waiting: in calls that wait for the GPU */
-    struct memory_use pinned;                    /* host memory */
-    struct device_figures *devices[DEVICES_MAX]; /* NULL: not seen */
+    uint64_t call_ns, waiting_ns;              /* waiting: in calls that wait for the GPU */
+    struct memory_use pinned;                  /* host memory */
+    struct device_stats *devices[DEVICES_MAX]; /* NULL: not seen */
     uint32_t kernel_count;
-    struct kernel_figures *kernels[FIGURES_KERNELS_MAX];
+    struct kernel_stats *kernels[LIVE_STATS_KERNELS_MAX];
 };
 
 /* What CUPTI calls the direction of a copy: "HostToDevice". */
 const char *copy_kind_name(uint32_t kind);
 
 /* A copy for who looks, with nothing but sums. */
-struct figures_view {
+struct live_stats_view {
     bool is_on;
     uint64_t time_ns, since_ns;
     uint64_t calls, errors, launches, call_ns, waiting_ns;
@@ -144,10 +144,10 @@ struct figures_view {
     } devices[DEVICES_MAX];
     uint32_t kernel_count; /* those with the largest totals, the largest first; of all devices together */
     struct {
-        char name[FIGURES_NAME_BYTES];
-        struct figure_sum sum;
-    } kernels[FIGURES_VIEW_KERNELS];
-    struct figure_sum others;
+        char name[LIVE_STATS_NAME_BYTES];
+        struct duration_sum sum;
+    } kernels[LIVE_STATS_VIEW_KERNELS];
+    struct duration_sum others;
 };
 
 #endif

@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 /* Of the process so far. */
-struct own_figures {
+struct agent_overhead {
     uint64_t callback_ns; /* in callbacks on the host's threads, estimated from the calls that were timed */
     uint64_t callback_calls; /* that were timed; 0: none, and nothing is known */
     /* Processor's time of cuspan's own threads. */

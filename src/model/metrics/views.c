@@ -105,7 +105,7 @@ enum status streams_create(const struct view *views, size_t count, enum histogra
 /* How many histograms of a metric there can be in one shape. */
 static uint64_t histograms_of(enum metric metric)
 {
-    return metric == METRIC_KERNEL_DURATION ? FIGURES_KERNELS_MAX + 8 : 32;
+    return metric == METRIC_KERNEL_DURATION ? LIVE_STATS_KERNELS_MAX + 8 : 32;
 }
 
 uint64_t streams_bytes(const struct streams *streams)

@@ -11,7 +11,7 @@
 
 /* At the begin of each call. */
 #define RETURN_IF_BAD(params)                                                                                \
-    watch_cupti(__func__);                                                                                   \
+    host_watch_cupti(__func__);                                                                              \
     if (!(params) || (params)->structSize == 0)                                                              \
         return CUPTI_INVALID_PARAMETER;                                                                      \
     if (fault(FAULT_NOT_INITIALIZED) || !replay.is_loaded || atomic_load(&replay.is_gone))                   \
@@ -20,12 +20,12 @@
     return CUPTI_UNKNOWN
 
 /* Whether the made-up chip can sample this metric. */
-bool samples_have(const char *metric);
+bool replay_samples_have(const char *metric);
 
 /* All of them, GPU_COUNTERS_MAX at most; returns how many. */
-size_t samples_list(const char **metrics);
+size_t replay_samples_list(const char **metrics);
 
 /* cuptiProfilerHostEvaluateToGpuValues, of an image of samples. */
-uint32_t samples_evaluate(struct profiler_evaluate *params);
+uint32_t replay_samples_evaluate(struct profiler_evaluate *params);
 
 #endif

@@ -47,12 +47,12 @@ static size_t place_of(const char *metric)
     return 0;
 }
 
-bool samples_have(const char *metric)
+bool replay_samples_have(const char *metric)
 {
     return place_of(metric) > 0;
 }
 
-size_t samples_list(const char **metrics)
+size_t replay_samples_list(const char **metrics)
 {
     static char copy[2048];
     char *rest = NULL;
@@ -208,7 +208,7 @@ uint32_t cuptiPmSamplingCounterDataGetSampleInfo(struct pm_sampling_sample_info 
     return CUPTI_OK;
 }
 
-uint32_t samples_evaluate(struct profiler_evaluate *params)
+uint32_t replay_samples_evaluate(struct profiler_evaluate *params)
 {
     const struct pm_sampling_object *object = object_of(params->pCounterDataImage);
     if (params->rangeIndex >= object->count)

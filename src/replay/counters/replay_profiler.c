@@ -110,7 +110,7 @@ uint32_t cuptiProfilerHostGetBaseMetrics(struct profiler_base_metrics *params)
     params->numMetrics = 0;
     params->ppMetricNames = names;
     if (params->pHostObject->type == PROFILER_SAMPLES) {
-        params->numMetrics = params->metricType == PROFILER_COUNTER ? samples_list(names) : 0;
+        params->numMetrics = params->metricType == PROFILER_COUNTER ? replay_samples_list(names) : 0;
         return CUPTI_OK;
     }
     for (size_t i = 0; params->metricType == PROFILER_COUNTER && i < timeline->counter_count; i++) {
@@ -140,7 +140,7 @@ uint32_t cuptiProfilerHostConfigAddMetrics(struct profiler_add_metrics *params)
 {
     RETURN_IF_BAD(params);
     for (size_t i = 0; i < params->numMetrics && params->pHostObject->type == PROFILER_SAMPLES; i++)
-        if (!samples_have(params->ppMetricNames[i]))
+        if (!replay_samples_have(params->ppMetricNames[i]))
             return CUPTI_INVALID_METRIC_NAME;
     for (size_t i = 0; i < params->numMetrics && params->pHostObject->type == PROFILER_RANGES; i++)
         if (index_of(params->ppMetricNames[i]) == replay.timeline.counter_count &&
@@ -297,7 +297,7 @@ uint32_t cuptiProfilerHostEvaluateToGpuValues(struct profiler_evaluate *params)
     const struct profiler_range_object *object;
     RETURN_IF_BAD(params);
     if (params->pHostObject->type == PROFILER_SAMPLES)
-        return samples_evaluate(params);
+        return replay_samples_evaluate(params);
     memcpy(&object, params->pCounterDataImage, sizeof object);
     if (params->rangeIndex >= object->count)
         return CUPTI_INVALID_PARAMETER;

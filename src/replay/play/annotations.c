@@ -101,12 +101,12 @@ static void play_range(const struct range_record *record)
         note_range(record->id, cuspan_span(text.name, text.attributes, text.count));
 }
 
-void said_play(const struct record_head *said)
+void annotations_play(const struct record_head *said)
 {
     if (said->type == RECORD_CONTEXT)
         play_context((const struct context_record *)said);
     else if (said->type == RECORD_NAME)
-        names_play((const struct name_record *)said);
+        replay_names_play((const struct name_record *)said);
     else
         play_range((const struct range_record *)said);
 }

@@ -20,7 +20,7 @@ CUPTI_SUBSCRIBER_CALLS(EXPORT_CALL)
 #endif
 
 #define RETURN_IF_NOT_INITIALIZED()                                                                          \
-    watch_cupti(__func__);                                                                                   \
+    host_watch_cupti(__func__);                                                                              \
     if (fault(FAULT_NOT_INITIALIZED) || !replay.is_loaded || atomic_load(&replay.is_gone))                   \
         return CUPTI_NOT_INITIALIZED;                                                                        \
     if (fault_call(__func__))                                                                                \
@@ -67,15 +67,15 @@ uint32_t cuptiGetResultString(uint32_t result, const char **text)
 uint32_t cuptiSubscribe(cupti_subscriber_handle *subscriber, cupti_callback_fn *callback, void *userdata)
 {
     RETURN_IF_NOT_INITIALIZED();
-    return callbacks_subscribe(callback, userdata, NULL, false, subscriber);
+    return replay_callbacks_subscribe(callback, userdata, NULL, false, subscriber);
 }
 
 uint32_t cuptiUnsubscribe(cupti_subscriber_handle subscriber)
 {
     RETURN_IF_NOT_INITIALIZED();
-    uint32_t result = callbacks_unsubscribe(subscriber);
+    uint32_t result = replay_callbacks_unsubscribe(subscriber);
     if (result == CUPTI_OK)
-        records_after_shutdown();
+        replay_records_after_shutdown();
     return result;
 }
 
@@ -83,26 +83,26 @@ uint32_t cuptiEnableCallback(uint32_t enable, cupti_subscriber_handle subscriber
                              uint32_t cbid)
 {
     RETURN_IF_NOT_INITIALIZED();
-    if (!callbacks_is_subscriber(subscriber))
+    if (!replay_callbacks_is_subscriber(subscriber))
         return CUPTI_INVALID_PARAMETER;
-    return callbacks_enable(subscriber, domain, cbid, enable != 0);
+    return replay_callbacks_enable(subscriber, domain, cbid, enable != 0);
 }
 
 uint32_t cuptiEnableDomain(uint32_t enable, cupti_subscriber_handle subscriber, uint32_t domain)
 {
     RETURN_IF_NOT_INITIALIZED();
-    if (!callbacks_is_subscriber(subscriber))
+    if (!replay_callbacks_is_subscriber(subscriber))
         return CUPTI_INVALID_PARAMETER;
-    return callbacks_enable_domain(subscriber, domain, enable != 0);
+    return replay_callbacks_enable_domain(subscriber, domain, enable != 0);
 }
 
 uint32_t cuptiEnableAllDomains(uint32_t enable, cupti_subscriber_handle subscriber)
 {
     RETURN_IF_NOT_INITIALIZED();
-    if (!callbacks_is_subscriber(subscriber))
+    if (!replay_callbacks_is_subscriber(subscriber))
         return CUPTI_INVALID_PARAMETER;
     for (uint32_t domain = 1; domain < CUPTI_DOMAIN_COUNT; domain++)
-        callbacks_enable_domain(subscriber, domain, enable != 0);
+        replay_callbacks_enable_domain(subscriber, domain, enable != 0);
     return CUPTI_OK;
 }
 
@@ -110,9 +110,9 @@ uint32_t cuptiGetCallbackState(uint32_t *enable, cupti_subscriber_handle subscri
                                uint32_t cbid)
 {
     RETURN_IF_NOT_INITIALIZED();
-    if (!enable || !callbacks_is_subscriber(subscriber))
+    if (!enable || !replay_callbacks_is_subscriber(subscriber))
         return CUPTI_INVALID_PARAMETER;
-    *enable = callbacks_is_enabled(subscriber, domain, cbid);
+    *enable = replay_callbacks_is_enabled(subscriber, domain, cbid);
     return CUPTI_OK;
 }
 
@@ -133,38 +133,38 @@ static atomic_bool has_recorded_classic;
 /* Where subscribers allow others, each must say who it is. */
 #define RETURN_IF_NOT_CLASSIC()                                                                              \
     RETURN_IF_NOT_INITIALIZED();                                                                             \
-    if (callbacks_allow_several())                                                                           \
+    if (replay_callbacks_allow_several())                                                                    \
     return CUPTI_NOT_COMPATIBLE
 
 uint32_t cuptiActivityRegisterCallbacks(cupti_request_fn *request, cupti_complete_fn *complete)
 {
     RETURN_IF_NOT_CLASSIC();
-    return records_register(request, complete);
+    return replay_records_register(request, complete);
 }
 
 uint32_t cuptiActivityEnable(uint32_t kind)
 {
     RETURN_IF_NOT_CLASSIC();
     atomic_store(&has_recorded_classic, true);
-    return records_enable(0, kind, NULL);
+    return replay_records_enable(0, kind, NULL);
 }
 
 uint32_t cuptiActivityEnableAndDump(uint32_t kind)
 {
     RETURN_IF_NOT_CLASSIC();
-    return records_enable(0, kind, NULL);
+    return replay_records_enable(0, kind, NULL);
 }
 
 uint32_t cuptiActivityDisable(uint32_t kind)
 {
     RETURN_IF_NOT_CLASSIC();
-    return records_disable(0, kind);
+    return replay_records_disable(0, kind);
 }
 
 uint32_t cuptiActivityFlushAll(uint32_t flag)
 {
     RETURN_IF_NOT_INITIALIZED();
-    return records_flush(flag);
+    return replay_records_flush(flag);
 }
 
 uint32_t cuptiActivityFlushPeriod(uint32_t time_ms)
@@ -176,13 +176,13 @@ uint32_t cuptiActivityFlushPeriod(uint32_t time_ms)
 uint32_t cuptiActivityGetNextRecord(uint8_t *buffer, size_t valid, struct cupti_activity **record)
 {
     RETURN_IF_NOT_CLASSIC();
-    return records_next(0, buffer, valid, record);
+    return replay_records_next(0, buffer, valid, record);
 }
 
 uint32_t cuptiActivityGetNumDroppedRecords(cuda_context_handle context, uint32_t stream, size_t *dropped)
 {
     RETURN_IF_NOT_CLASSIC();
-    return records_dropped(0, dropped);
+    return replay_records_dropped(0, dropped);
 }
 
 uint32_t cuptiActivitySetAttribute(uint32_t attr, size_t *size, void *value)
@@ -190,20 +190,20 @@ uint32_t cuptiActivitySetAttribute(uint32_t attr, size_t *size, void *value)
     RETURN_IF_NOT_CLASSIC();
     /* From here on they belong to a subscriber. */
     return attr >= CUPTI_ATTR_USER_DEFINED_RECORDS ? CUPTI_INVALID_PARAMETER
-                                                   : records_set_attribute(0, attr, size, value);
+                                                   : replay_records_set_attribute(0, attr, size, value);
 }
 
 uint32_t cuptiActivityGetAttribute(uint32_t attr, size_t *size, void *value)
 {
     RETURN_IF_NOT_CLASSIC();
-    return records_get_attribute(0, attr, size, value);
+    return replay_records_get_attribute(0, attr, size, value);
 }
 
 uint32_t cuptiActivityRegisterTimestampCallback(cupti_timestamp_fn *callback)
 {
     RETURN_IF_NOT_CLASSIC();
     size_t size = sizeof callback;
-    return callback ? records_set_attribute(0, CUPTI_ATTR_TIMESTAMP_CALLBACK, &size, &callback)
+    return callback ? replay_records_set_attribute(0, CUPTI_ATTR_TIMESTAMP_CALLBACK, &size, &callback)
                     : (uint32_t)CUPTI_INVALID_PARAMETER;
 }
 
@@ -252,26 +252,26 @@ uint32_t cuptiGetTimestamp(uint64_t *timestamp)
 uint32_t cuptiGetContextId(cuda_context_handle context, uint32_t *id)
 {
     RETURN_IF_NOT_INITIALIZED();
-    return objects_context_id(context, id);
+    return replay_objects_context_id(context, id);
 }
 
 uint32_t cuptiGetDeviceId(cuda_context_handle context, uint32_t *id)
 {
     RETURN_IF_NOT_INITIALIZED();
-    return objects_device_id(context, id);
+    return replay_objects_device_id(context, id);
 }
 
 uint32_t cuptiGetStreamIdEx(cuda_context_handle context, cuda_stream_handle stream, uint8_t per_thread,
                             uint32_t *id)
 {
     RETURN_IF_NOT_INITIALIZED();
-    return objects_stream_id(context, stream, id);
+    return replay_objects_stream_id(context, stream, id);
 }
 
 static uint32_t narrow_graph_id(const void *graph, uint32_t *id)
 {
     uint64_t wide = 0;
-    uint32_t result = id ? objects_graph_id(graph, &wide) : CUPTI_INVALID_PARAMETER;
+    uint32_t result = id ? replay_objects_graph_id(graph, &wide) : CUPTI_INVALID_PARAMETER;
     if (result == CUPTI_OK)
         *id = (uint32_t)wide;
     return result;
@@ -316,24 +316,24 @@ uint32_t cuptiSubscribe_v2(cupti_subscriber_handle *subscriber, cupti_callback_f
     if (params && params->structSize == 0)
         return CUPTI_INVALID_PARAMETER;
     if (params && params->oldSubscriberName && params->oldSubscriberSize > 0)
-        snprintf(params->oldSubscriberName, params->oldSubscriberSize, "%s", callbacks_holder());
+        snprintf(params->oldSubscriberName, params->oldSubscriberSize, "%s", replay_callbacks_holder());
     bool allows_others =
         params && params->structSize > offsetof(struct cupti_subscriber_params, allowMultipleSubscribers) &&
         params->allowMultipleSubscribers;
-    return callbacks_subscribe(callback, userdata, params ? params->subscriberName : NULL, allows_others,
-                               subscriber);
+    return replay_callbacks_subscribe(callback, userdata, params ? params->subscriberName : NULL,
+                                      allows_others, subscriber);
 }
 
 #define RETURN_IF_NOT_SUBSCRIBED(subscriber)                                                                 \
     RETURN_IF_NOT_INITIALIZED();                                                                             \
-    if (!callbacks_is_subscriber(subscriber))                                                                \
+    if (!replay_callbacks_is_subscriber(subscriber))                                                         \
     return CUPTI_INVALID_PARAMETER
 
 uint32_t cuptiActivityRegisterCallbacks_v2(cupti_subscriber_handle subscriber, cupti_request_v2_fn *request,
                                            cupti_complete_v2_fn *complete)
 {
     RETURN_IF_NOT_SUBSCRIBED(subscriber);
-    return records_register_v2(callbacks_place(subscriber), request, complete);
+    return replay_records_register_v2(replay_callbacks_place(subscriber), request, complete);
 }
 
 uint32_t cuptiActivityEnable_v2(cupti_subscriber_handle subscriber, uint32_t kind,
@@ -342,51 +342,51 @@ uint32_t cuptiActivityEnable_v2(cupti_subscriber_handle subscriber, uint32_t kin
     RETURN_IF_NOT_SUBSCRIBED(subscriber);
     if (atomic_load(&has_recorded_classic))
         return CUPTI_NOT_COMPATIBLE;
-    return records_enable(callbacks_place(subscriber), kind, config);
+    return replay_records_enable(replay_callbacks_place(subscriber), kind, config);
 }
 
 uint32_t cuptiActivityEnableAndDump_v2(cupti_subscriber_handle subscriber, uint32_t kind,
                                        struct cupti_activity_config *config)
 {
     RETURN_IF_NOT_SUBSCRIBED(subscriber);
-    return records_enable(callbacks_place(subscriber), kind, config);
+    return replay_records_enable(replay_callbacks_place(subscriber), kind, config);
 }
 
 uint32_t cuptiActivityDisable_v2(cupti_subscriber_handle subscriber, uint32_t kind,
                                  struct cupti_activity_config *config)
 {
     RETURN_IF_NOT_SUBSCRIBED(subscriber);
-    return records_disable(callbacks_place(subscriber), kind);
+    return replay_records_disable(replay_callbacks_place(subscriber), kind);
 }
 
 uint32_t cuptiActivitySetAttribute_v2(cupti_subscriber_handle subscriber, uint32_t attr, size_t *size,
                                       void *value)
 {
     RETURN_IF_NOT_SUBSCRIBED(subscriber);
-    return records_set_attribute(callbacks_place(subscriber), attr, size, value);
+    return replay_records_set_attribute(replay_callbacks_place(subscriber), attr, size, value);
 }
 
 uint32_t cuptiActivityGetAttribute_v2(cupti_subscriber_handle subscriber, uint32_t attr, size_t *size,
                                       void *value)
 {
     RETURN_IF_NOT_SUBSCRIBED(subscriber);
-    return records_get_attribute(callbacks_place(subscriber), attr, size, value);
+    return replay_records_get_attribute(replay_callbacks_place(subscriber), attr, size, value);
 }
 
 uint32_t cuptiActivityGetNextRecord_v2(cupti_subscriber_handle subscriber, uint8_t *buffer, size_t valid,
                                        struct cupti_activity **record)
 {
     RETURN_IF_NOT_INITIALIZED();
-    if (callbacks_place(subscriber) >= SUBSCRIBERS_MAX) /* buffers outlive a subscription */
+    if (replay_callbacks_place(subscriber) >= SUBSCRIBERS_MAX) /* buffers outlive a subscription */
         return CUPTI_INVALID_PARAMETER;
-    return records_next(callbacks_place(subscriber), buffer, valid, record);
+    return replay_records_next(replay_callbacks_place(subscriber), buffer, valid, record);
 }
 
 uint32_t cuptiActivityGetNumDroppedRecords_v2(cupti_subscriber_handle subscriber, cuda_context_handle context,
                                               uint32_t stream, size_t *dropped)
 {
     RETURN_IF_NOT_SUBSCRIBED(subscriber);
-    return records_dropped(callbacks_place(subscriber), dropped);
+    return replay_records_dropped(replay_callbacks_place(subscriber), dropped);
 }
 
 uint32_t cuptiGetTimestamp_v2(cupti_subscriber_handle subscriber, uint64_t *timestamp)

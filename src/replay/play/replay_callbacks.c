@@ -26,7 +26,7 @@ struct cupti_subscriber {
 static struct cupti_subscriber subscribers[SUBSCRIBERS_MAX];
 static _Atomic bool allows_several; /* of those that are subscribed */
 
-const char *callbacks_holder(void)
+const char *replay_callbacks_holder(void)
 {
     if (fault(FAULT_SUBSCRIBE))
         return "CUPTI for some-profiler";
@@ -44,13 +44,13 @@ static unsigned count_subscribers(void)
     return count;
 }
 
-bool callbacks_allow_several(void)
+bool replay_callbacks_allow_several(void)
 {
     return allows_several && count_subscribers() > 0;
 }
 
-uint32_t callbacks_subscribe(cupti_callback_fn *callback, void *userdata, const char *name,
-                             bool allows_others, cupti_subscriber_handle *subscriber)
+uint32_t replay_callbacks_subscribe(cupti_callback_fn *callback, void *userdata, const char *name,
+                                    bool allows_others, cupti_subscriber_handle *subscriber)
 {
     unsigned count = count_subscribers(), place = 0;
     if (!subscriber)
@@ -67,34 +67,35 @@ uint32_t callbacks_subscribe(cupti_callback_fn *callback, void *userdata, const 
             atomic_store_explicit(&made->enabled[domain][cbid], false, memory_order_relaxed);
     snprintf(made->name, sizeof made->name, "CUPTI for %s", name ? name : "");
     atomic_store(&made->userdata, userdata);
-    records_begin(place);
+    replay_records_begin(place);
     atomic_store(&made->callback, callback);
     *subscriber = made;
     return CUPTI_OK;
 }
 
-bool callbacks_is_subscriber(cupti_subscriber_handle subscriber)
+bool replay_callbacks_is_subscriber(cupti_subscriber_handle subscriber)
 {
     return subscriber >= subscribers && subscriber < subscribers + SUBSCRIBERS_MAX &&
            atomic_load(&subscriber->callback);
 }
 
-unsigned callbacks_place(cupti_subscriber_handle subscriber)
+unsigned replay_callbacks_place(cupti_subscriber_handle subscriber)
 {
     return (unsigned)(subscriber - subscribers);
 }
 
-uint32_t callbacks_unsubscribe(cupti_subscriber_handle subscriber)
+uint32_t replay_callbacks_unsubscribe(cupti_subscriber_handle subscriber)
 {
-    if (!callbacks_is_subscriber(subscriber))
+    if (!replay_callbacks_is_subscriber(subscriber))
         return CUPTI_INVALID_PARAMETER;
     atomic_store(&subscriber->callback, NULL);
     subscriber->name[0] = '\0';
-    records_end(callbacks_place(subscriber));
+    replay_records_end(replay_callbacks_place(subscriber));
     return CUPTI_OK;
 }
 
-uint32_t callbacks_enable(cupti_subscriber_handle subscriber, uint32_t domain, uint32_t cbid, bool enable)
+uint32_t replay_callbacks_enable(cupti_subscriber_handle subscriber, uint32_t domain, uint32_t cbid,
+                                 bool enable)
 {
     static _Atomic uint64_t count;
     if (domain == 0 || domain >= CUPTI_DOMAIN_COUNT || cbid == 0 || cbid >= CBIDS_MAX)
@@ -109,7 +110,7 @@ uint32_t callbacks_enable(cupti_subscriber_handle subscriber, uint32_t domain, u
     return CUPTI_OK;
 }
 
-uint32_t callbacks_enable_domain(cupti_subscriber_handle subscriber, uint32_t domain, bool enable)
+uint32_t replay_callbacks_enable_domain(cupti_subscriber_handle subscriber, uint32_t domain, bool enable)
 {
     if (domain == 0 || domain >= CUPTI_DOMAIN_COUNT)
         return CUPTI_INVALID_PARAMETER;
@@ -118,7 +119,7 @@ uint32_t callbacks_enable_domain(cupti_subscriber_handle subscriber, uint32_t do
     return CUPTI_OK;
 }
 
-bool callbacks_is_enabled(const struct cupti_subscriber *subscriber, uint32_t domain, uint32_t cbid)
+bool replay_callbacks_is_enabled(const struct cupti_subscriber *subscriber, uint32_t domain, uint32_t cbid)
 {
     return domain < CUPTI_DOMAIN_COUNT && cbid < CBIDS_MAX &&
            atomic_load_explicit(&subscriber->enabled[domain][cbid], memory_order_relaxed);
@@ -128,11 +129,12 @@ static bool deliver_to(struct cupti_subscriber *subscriber, uint32_t domain, uin
                        const char *what)
 {
     cupti_callback_fn *callback = atomic_load(&subscriber->callback);
-    if (!callback || !callbacks_is_enabled(subscriber, domain, cbid) || atomic_load(&replay.is_finished))
+    if (!callback || !replay_callbacks_is_enabled(subscriber, domain, cbid) ||
+        atomic_load(&replay.is_finished))
         return false;
-    watch_begin(what);
+    host_watch_begin(what);
     callback(atomic_load(&subscriber->userdata), domain, cbid, data);
-    watch_end();
+    host_watch_end();
     return true;
 }
 
@@ -148,31 +150,31 @@ static bool is_enabled_by_any(uint32_t domain, uint32_t cbid)
 {
     bool is_enabled = false;
     for (unsigned i = 0; i < SUBSCRIBERS_MAX; i++)
-        is_enabled |= callbacks_is_enabled(&subscribers[i], domain, cbid);
+        is_enabled |= replay_callbacks_is_enabled(&subscribers[i], domain, cbid);
     return is_enabled;
 }
 
-bool callbacks_call(const struct item *item, uint64_t *data)
+bool replay_callbacks_call(const struct item *item, uint64_t *data)
 {
     const struct call_record *call = item->call;
     const struct call_info *info = call_info(call->head.domain, call->head.cbid);
     bool is_exit = item->type == ITEM_EXIT;
     if (!is_exit && call->correlation_id)
-        records_note_launch(call->correlation_id);
+        replay_records_note_launch(call->correlation_id);
     if (!is_enabled_by_any(call->head.domain, call->head.cbid))
         return false;
     struct params params;
     int32_t result = call->result;
     if (is_exit && replay_call_fails(call->correlation_id, info && info->group == CALL_GROUP_SYNC))
         result = ASSERT_RESULT;
-    params_build(&params, call, is_exit);
+    replay_params_build(&params, call, is_exit);
     struct cupti_callback_data callback_data = {
         .callbackSite = is_exit ? CUPTI_SITE_EXIT : CUPTI_SITE_ENTER,
         .functionName = info ? call_name(info) : "unknown",
         .functionParams = params.bytes,
         .functionReturnValue = is_exit ? &result : NULL,
         .symbolName = item->symbol,
-        .context = objects_context(call->context_id),
+        .context = replay_objects_context(call->context_id),
         .contextUid = call->context_id,
         .correlationId = replay_correlation(call->correlation_id),
     };
@@ -193,7 +195,7 @@ static cuda_context_handle resource_context(const struct resource_record *resour
                        resource->head.cbid == CUPTI_RESOURCE_MODULE_LOADED;
     if (resource->context_id == 0 && is_about_it)
         return (cuda_context_handle)(uintptr_t)resource->handle;
-    return objects_context(resource->context_id);
+    return replay_objects_context(resource->context_id);
 }
 
 /* --- graphs: a record stands for a run of nodes, and here each gets its callback again. A node's handle is
@@ -237,13 +239,13 @@ static bool deliver_exec(const struct resource_record *resource, struct cupti_re
     return deliver(CUPTI_DOMAIN_RESOURCE, resource->head.cbid, &data, "an executable graph");
 }
 
-bool callbacks_resource(const struct resource_record *resource)
+bool replay_callbacks_resource(const struct resource_record *resource)
 {
     struct cupti_module_data module = {.moduleId = resource->id, .cubinSize = resource->bytes};
     struct cupti_graph_data graph = {.graph = (void *)(uintptr_t)resource->handle,
                                      .graphExec = (void *)(uintptr_t)resource->handle};
     struct cupti_resource_data data = {.context = resource_context(resource)};
-    objects_note(resource);
+    replay_objects_note(resource);
     switch (resource->head.cbid) {
     case CUPTI_RESOURCE_STREAM_CREATED:
     case CUPTI_RESOURCE_STREAM_DESTROY_STARTING:
@@ -266,7 +268,7 @@ bool callbacks_resource(const struct resource_record *resource)
     return deliver(CUPTI_DOMAIN_RESOURCE, resource->head.cbid, &data, "a resource");
 }
 
-bool callbacks_fatal(void)
+bool replay_callbacks_fatal(void)
 {
     struct cupti_state_data data = {.result = CUPTI_UNKNOWN, .message = "as CUSPAN_REPLAY_FAIL asks"};
     bool is_delivered = deliver(CUPTI_DOMAIN_STATE, CUPTI_STATE_FATAL_ERROR, &data, "a fatal error");

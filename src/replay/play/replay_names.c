@@ -54,7 +54,7 @@ static void name_handle(nvtx_function *function, uint64_t handle, const char *na
         ((name_handle_fn *)function)((const void *)(uintptr_t)handle, name);
 }
 
-void names_play(const struct name_record *name)
+void replay_names_play(const struct name_record *name)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     char text[RANGE_TEXT_BYTES + 1];

@@ -5,6 +5,6 @@
 #include "model/record.h"
 
 /* Nothing happens where there is no agent, or one that hears no NVTX. Any thread. */
-void names_play(const struct name_record *name);
+void replay_names_play(const struct name_record *name);
 
 #endif

@@ -29,7 +29,7 @@ static void add_locked(const struct object *object)
     objects[object_count++] = *object;
 }
 
-cuda_context_handle objects_context(uint32_t context_id)
+cuda_context_handle replay_objects_context(uint32_t context_id)
 {
     if (context_id == 0)
         return NULL;
@@ -37,7 +37,7 @@ cuda_context_handle objects_context(uint32_t context_id)
     return (cuda_context_handle)(uintptr_t)(context ? context->handle : 0x100000ull + context_id);
 }
 
-void objects_note(const struct resource_record *resource)
+void replay_objects_note(const struct resource_record *resource)
 {
     switch (resource->head.cbid) {
     case CUPTI_RESOURCE_STREAM_CREATED:
@@ -75,7 +75,7 @@ static const struct timeline_context *context_of(cuda_context_handle context)
     return timeline_context_by_handle(&replay.timeline, (uint64_t)(uintptr_t)context);
 }
 
-uint32_t objects_context_id(cuda_context_handle context, uint32_t *id)
+uint32_t replay_objects_context_id(cuda_context_handle context, uint32_t *id)
 {
     const struct timeline_context *found = context ? context_of(context) : NULL;
     if (!id)
@@ -86,7 +86,7 @@ uint32_t objects_context_id(cuda_context_handle context, uint32_t *id)
     return CUPTI_OK;
 }
 
-uint32_t objects_device_id(cuda_context_handle context, uint32_t *id)
+uint32_t replay_objects_device_id(cuda_context_handle context, uint32_t *id)
 {
     const struct timeline_context *found = context_of(context);
     if (!id)
@@ -97,7 +97,7 @@ uint32_t objects_device_id(cuda_context_handle context, uint32_t *id)
     return CUPTI_OK;
 }
 
-uint32_t objects_stream_id(cuda_context_handle context, cuda_stream_handle stream, uint32_t *id)
+uint32_t replay_objects_stream_id(cuda_context_handle context, cuda_stream_handle stream, uint32_t *id)
 {
     const struct timeline_context *found = context_of(context);
     if (!id)
@@ -110,7 +110,7 @@ uint32_t objects_stream_id(cuda_context_handle context, cuda_stream_handle strea
     return is_found ? CUPTI_OK : CUPTI_INVALID_STREAM;
 }
 
-uint32_t objects_graph_id(const void *graph, uint64_t *id)
+uint32_t replay_objects_graph_id(const void *graph, uint64_t *id)
 {
     uint32_t found;
     if (!id || !graph)

@@ -6,14 +6,14 @@
 #include "model/record.h"
 
 /* NULL for 0. */
-cuda_context_handle objects_context(uint32_t context_id);
+cuda_context_handle replay_objects_context(uint32_t context_id);
 /* A resource event has happened. */
-void objects_note(const struct resource_record *resource);
+void replay_objects_note(const struct resource_record *resource);
 
 /* CUPTI's answers: an enum cupti_result. */
-uint32_t objects_context_id(cuda_context_handle context, uint32_t *id);
-uint32_t objects_device_id(cuda_context_handle context, uint32_t *id);
-uint32_t objects_stream_id(cuda_context_handle context, cuda_stream_handle stream, uint32_t *id);
-uint32_t objects_graph_id(const void *graph, uint64_t *id);
+uint32_t replay_objects_context_id(cuda_context_handle context, uint32_t *id);
+uint32_t replay_objects_device_id(cuda_context_handle context, uint32_t *id);
+uint32_t replay_objects_stream_id(cuda_context_handle context, cuda_stream_handle stream, uint32_t *id);
+uint32_t replay_objects_graph_id(const void *graph, uint64_t *id);
 
 #endif

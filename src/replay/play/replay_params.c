@@ -69,7 +69,7 @@ static void put_unset(struct params *params, const struct param_source *source,
         (void)place_of(params, source);
 }
 
-void params_build(struct params *params, const struct call_record *call, int is_exit)
+void replay_params_build(struct params *params, const struct call_record *call, int is_exit)
 {
     const struct call_info *info = call_info(call->head.domain, call->head.cbid);
     const uint64_t *value = call->values;

@@ -21,6 +21,6 @@ struct params {
 };
 
 /* `is_exit`: what the call sets is set, if it succeeded. */
-void params_build(struct params *params, const struct call_record *call, int is_exit);
+void replay_params_build(struct params *params, const struct call_record *call, int is_exit);
 
 #endif

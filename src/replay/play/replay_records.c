@@ -68,7 +68,7 @@ static pthread_mutex_t lock =
 static size_t next_activity;
 static unsigned next_filled; /* places that have the next one already, a bit each */
 static uint64_t intervals, buffers, graphs, works;
-static struct records_counts counts;
+static struct replay_records_counts counts;
 static pthread_t shutdown_thread;
 static bool has_shutdown_thread;
 
@@ -90,7 +90,7 @@ static void disable_all(struct consumer *consumer)
             atomic_fetch_sub(&kinds_on, 1);
 }
 
-void records_begin(unsigned place)
+void replay_records_begin(unsigned place)
 {
     struct consumer *consumer = &consumers[place];
     pthread_mutex_lock(&lock);
@@ -112,7 +112,7 @@ void records_begin(unsigned place)
     pthread_mutex_unlock(&lock);
 }
 
-void records_end(unsigned place)
+void replay_records_end(unsigned place)
 {
     pthread_mutex_lock(&lock);
     disable_all(&consumers[place]);
@@ -120,7 +120,7 @@ void records_end(unsigned place)
     pthread_mutex_unlock(&lock);
 }
 
-uint32_t records_register(cupti_request_fn *on_request, cupti_complete_fn *on_complete)
+uint32_t replay_records_register(cupti_request_fn *on_request, cupti_complete_fn *on_complete)
 {
     struct consumer *consumer = &consumers[0];
     if (!on_request || !on_complete || fault(FAULT_REGISTER))
@@ -134,8 +134,8 @@ uint32_t records_register(cupti_request_fn *on_request, cupti_complete_fn *on_co
     return CUPTI_OK;
 }
 
-uint32_t records_register_v2(unsigned place, cupti_request_v2_fn *on_request,
-                             cupti_complete_v2_fn *on_complete)
+uint32_t replay_records_register_v2(unsigned place, cupti_request_v2_fn *on_request,
+                                    cupti_complete_v2_fn *on_complete)
 {
     struct consumer *consumer = &consumers[place];
     if (!on_request || !on_complete || fault(FAULT_REGISTER))
@@ -165,7 +165,7 @@ static size_t attr_size(uint32_t attr)
     }
 }
 
-uint32_t records_set_attribute(unsigned place, uint32_t attr, size_t *size, const void *value)
+uint32_t replay_records_set_attribute(unsigned place, uint32_t attr, size_t *size, const void *value)
 {
     struct consumer *consumer = &consumers[place];
     if (attr >= ATTRS_MAX || !size || !value || attr == CUPTI_ATTR_MULTIPLE_SUBSCRIBER_STATE ||
@@ -182,7 +182,7 @@ uint32_t records_set_attribute(unsigned place, uint32_t attr, size_t *size, cons
     return CUPTI_OK;
 }
 
-uint32_t records_get_attribute(unsigned place, uint32_t attr, size_t *size, void *value)
+uint32_t replay_records_get_attribute(unsigned place, uint32_t attr, size_t *size, void *value)
 {
     if (attr >= ATTRS_MAX || !size || !value)
         return CUPTI_INVALID_PARAMETER;
@@ -211,7 +211,7 @@ static bool copies_are_on(const struct consumer *consumer)
            atomic_load(&consumer->kinds[ACTIVITY_MEMSET].is_on);
 }
 
-uint32_t records_enable(unsigned place, uint32_t kind, const struct cupti_activity_config *config)
+uint32_t replay_records_enable(unsigned place, uint32_t kind, const struct cupti_activity_config *config)
 {
     struct consumer *consumer = &consumers[place];
     struct composition unused;
@@ -240,7 +240,7 @@ static struct {
     _Atomic uint64_t kinds[SUBSCRIBERS_MAX]; /* that were on, a bit each */
 } launches[LAUNCHES_KEPT];
 
-void records_note_launch(uint32_t correlation_id)
+void replay_records_note_launch(uint32_t correlation_id)
 {
     for (unsigned i = 0; i < SUBSCRIBERS_MAX; i++) {
         uint64_t on = 0;
@@ -260,7 +260,7 @@ static bool was_on_at_launch(unsigned place, const struct activity_record *recor
     return atomic_load(&consumers[place].kinds[record->kind].is_on);
 }
 
-uint32_t records_disable(unsigned place, uint32_t kind)
+uint32_t replay_records_disable(unsigned place, uint32_t kind)
 {
     struct consumer *consumer = &consumers[place];
     if (kind >= ACTIVITY_KINDS_MAX)
@@ -285,12 +285,12 @@ static void deliver(struct consumer *consumer, struct buffer *buffer)
         info.ppRecordLayouts = consumer->layouts;
         info.numRecordLayouts = ACTIVITY_KINDS_MAX;
     }
-    watch_begin("a completed buffer");
+    host_watch_begin("a completed buffer");
     if (consumer->complete_v2)
         consumer->complete_v2(buffer->data, buffer->size, buffer->used, &info);
     else if (consumer->complete)
         consumer->complete(NULL, 0, buffer->data, buffer->size, buffer->used);
-    watch_end();
+    host_watch_end();
 }
 
 static struct buffer take_current_locked(struct consumer *consumer)
@@ -338,12 +338,12 @@ static bool request_locked(struct consumer *consumer)
     if (!replay_has_room())
         return false;
     struct buffer got = {0};
-    watch_begin("a buffer's request");
+    host_watch_begin("a buffer's request");
     if (consumer->request_v2)
         consumer->request_v2(&got.data, &got.size, &got.records_max, &info);
     else if (consumer->request)
         consumer->request(&got.data, &got.size, &got.records_max);
-    watch_end();
+    host_watch_end();
     if (got.data && !consumer->attrs[CUPTI_ATTR_ZEROED_OUT_ACTIVITY_BUFFER])
         memset(got.data, 0, got.size);
     consumer->current = got;
@@ -365,7 +365,7 @@ static bool has_kinds(const struct consumer *consumer)
     return false;
 }
 
-void records_expect(void)
+void replay_records_expect(void)
 {
     for (unsigned i = 0; i < SUBSCRIBERS_MAX && atomic_load(&kinds_on) > 0; i++) {
         struct consumer *consumer = &consumers[i];
@@ -498,7 +498,7 @@ static bool fill_all_locked(const struct activity_record *record)
     return true;
 }
 
-bool records_fill(uint64_t reached)
+bool replay_records_fill(uint64_t reached)
 {
     bool is_filled = true;
     pthread_mutex_lock(&lock);
@@ -514,7 +514,7 @@ bool records_fill(uint64_t reached)
     return is_filled;
 }
 
-uint64_t records_position(uint64_t *order_ns)
+uint64_t replay_records_position(uint64_t *order_ns)
 {
     pthread_mutex_lock(&lock);
     uint64_t position = UINT64_MAX;
@@ -527,7 +527,7 @@ uint64_t records_position(uint64_t *order_ns)
     return position;
 }
 
-void records_rewind(void)
+void replay_records_rewind(void)
 {
     pthread_mutex_lock(&lock);
     next_activity = 0;
@@ -535,17 +535,17 @@ void records_rewind(void)
     pthread_mutex_unlock(&lock);
 }
 
-struct records_counts records_counts(void)
+struct replay_records_counts replay_records_counts(void)
 {
     pthread_mutex_lock(&lock);
-    struct records_counts now = counts;
+    struct replay_records_counts now = counts;
     pthread_mutex_unlock(&lock);
     return now;
 }
 
 /* --- what the agent asks --- */
 
-uint32_t records_next(unsigned place, uint8_t *buffer, size_t valid, struct cupti_activity **record)
+uint32_t replay_records_next(unsigned place, uint8_t *buffer, size_t valid, struct cupti_activity **record)
 {
     const struct consumer *consumer = &consumers[place];
     uint32_t kind;
@@ -566,7 +566,7 @@ uint32_t records_next(unsigned place, uint8_t *buffer, size_t valid, struct cupt
     return CUPTI_OK;
 }
 
-uint32_t records_dropped(unsigned place, size_t *count)
+uint32_t replay_records_dropped(unsigned place, size_t *count)
 {
     if (!count)
         return CUPTI_INVALID_PARAMETER;
@@ -600,7 +600,7 @@ static void flush(struct consumer *consumer, bool is_forced)
 }
 
 /* Everyone's, whoever asks. */
-uint32_t records_flush(uint32_t flag)
+uint32_t replay_records_flush(uint32_t flag)
 {
     bool is_forced = flag & CUPTI_FLUSH_FORCED, has_any = false;
     for (unsigned i = 0; i < SUBSCRIBERS_MAX; i++)
@@ -625,23 +625,23 @@ static void *deliver_after_shutdown(void *unused)
     return NULL;
 }
 
-void records_after_shutdown(void)
+void replay_records_after_shutdown(void)
 {
     if (fault(FAULT_AFTER_SHUTDOWN) && !has_shutdown_thread)
         has_shutdown_thread = pthread_create(&shutdown_thread, NULL, deliver_after_shutdown, NULL) == 0;
 }
 
-void records_hold(void)
+void replay_records_hold(void)
 {
     pthread_mutex_lock(&lock);
 }
 
-void records_release(void)
+void replay_records_release(void)
 {
     pthread_mutex_unlock(&lock);
 }
 
-void records_join(void)
+void replay_records_join(void)
 {
     if (has_shutdown_thread)
         pthread_join(shutdown_thread, NULL);

@@ -37,12 +37,12 @@ enum status callbacks_init(bool parameters)
     return STATUS_OK;
 }
 
-bool wake_is_ending(void)
+bool sleep_control_is_ending(void)
 {
     return false;
 }
 
-void wake_set_ending(uint32_t wait_ms)
+void sleep_control_set_ending(uint32_t wait_ms)
 {
     (void)wait_ms;
 }
@@ -85,52 +85,52 @@ void callbacks_count(enum call_domain domain, uint32_t cbid)
 }
 
 /* The floor is always awake. */
-void wake_start(const struct settings *settings, bool is_replay)
+void sleep_control_start(const struct settings *settings, bool is_replay)
 {
     (void)settings, (void)is_replay;
 }
 
-void wake_stop(void) {}
+void sleep_control_stop(void) {}
 
-void wake_finish(void) {}
+void sleep_control_finish(void) {}
 
-void wake_suspend(void) {}
+void sleep_control_suspend(void) {}
 
-void wake_resume(void) {}
+void sleep_control_resume(void) {}
 
-bool wake_service(void)
+bool sleep_control_service(void)
 {
     return false;
 }
 
-bool wake_is_tracing(void)
+bool sleep_control_is_tracing(void)
 {
     return true;
 }
 
-bool wake_begin_tracing(void)
+bool sleep_control_begin_tracing(void)
 {
     return false;
 }
 
-bool wake_end_tracing(void)
+bool sleep_control_end_tracing(void)
 {
     return false;
 }
 
-bool wake_is_foreseen(const struct settings *settings, bool by_program)
+bool sleep_control_is_foreseen(const struct settings *settings, bool by_program)
 {
     (void)settings, (void)by_program;
     return false;
 }
 
-bool wake_slept_at(uint64_t time_ns)
+bool sleep_control_slept_at(uint64_t time_ns)
 {
     (void)time_ns;
     return false;
 }
 
-void wake_set_session(bool is_sampled)
+void sleep_control_set_session(bool is_sampled)
 {
     (void)is_sampled;
 }

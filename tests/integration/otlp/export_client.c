@@ -150,8 +150,8 @@ int main(int argc, char **argv)
     exporter_submit(exporter,
                     make_batch(pool, json ? BATCH_JSON : BATCH_PROTOBUF, request.data, request.count, 1));
     bool stopped = exporter_destroy(exporter, clock_monotonic_ns() + 10 * NS_PER_SECOND);
-    if (exporter_final_trouble())
-        fprintf(stderr, "%s\n", exporter_final_trouble());
+    if (exporter_final_error())
+        fprintf(stderr, "%s\n", exporter_final_error());
     for (enum counter i = 0; i < COUNTER_COUNT; i++)
         if (counter_get(i))
             printf("%s %" PRIu64 "\n", counter_name(i), counter_get(i));

@@ -16,7 +16,7 @@
 #define UID2 "1b4e28ba_2fa1_11d2_883f_0016d3cca427"
 #define UID  "1b4e28ba-2fa1-11d2-883f-0016d3cca427"
 
-static char root[] = "/tmp/cuspan-surroundings-XXXXXX";
+static char root[] = "/tmp/cuspan-deployment-XXXXXX";
 static const char *variables[32][2];
 static struct resource resource;
 
@@ -54,9 +54,9 @@ static void given_file(const char *path, const char *text)
 
 static void look(void)
 {
-    struct surroundings from = {variable, root};
+    struct deployment from = {variable, root};
     resource_deinit(&resource);
-    assert_int_equal(surroundings_add(&resource, &from), STATUS_OK);
+    assert_int_equal(deployment_add(&resource, &from), STATUS_OK);
 }
 
 static const char *text_of(const char *key)
@@ -311,11 +311,11 @@ static void test_what_a_pod_is_told_by_variables(void **state)
 static void test_what_is_known_stays(void **state)
 {
     (void)state;
-    struct surroundings from = {variable, root};
+    struct deployment from = {variable, root};
     given("RANK", "3");
     given("WORLD_SIZE", "4");
     assert_int_equal(resource_set_string(&resource, "cuda.process.rank", "mine"), STATUS_OK);
-    assert_int_equal(surroundings_add(&resource, &from), STATUS_OK);
+    assert_int_equal(deployment_add(&resource, &from), STATUS_OK);
     assert_string_equal(text_of("cuda.process.rank"), "mine");
     assert_int_equal(number_of("cuda.process.world_size"), 4);
 }

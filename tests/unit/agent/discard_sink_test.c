@@ -65,7 +65,7 @@ static void after_the_deadline_all_are_counted(void **state)
 static void a_broken_agent_counts_them_as_its_own_fault(void **state)
 {
     (void)state;
-    pass_100_of_each(&retreat_sink);
+    pass_100_of_each(&discard_sink);
     assert_int_equal(counter_get(COUNTER_lost_broken), 200);
 }
 

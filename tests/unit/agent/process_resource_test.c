@@ -68,13 +68,13 @@ static const char *value_of(const struct resource *resource, const char *key)
 
 static const char *own(const char *key)
 {
-    return value_of(own_resource(), key);
+    return value_of(process_resource(), key);
 }
 
 /* As much later as the longest pause between two looks. */
 static bool look_later(void)
 {
-    return own_resource_look(clock_monotonic_ns() + 3600 * NS_PER_SECOND, NULL);
+    return process_resource_poll(clock_monotonic_ns() + 3600 * NS_PER_SECOND, NULL);
 }
 
 static char instance[64];
@@ -83,7 +83,7 @@ static void test_the_beginning(void **state)
 {
     (void)state;
     assert_int_equal(resource_set_string(&settings, "deployment.environment.name", "mine"), STATUS_OK);
-    assert_int_equal(own_resource_begin(&settings, 13000, "13.0"), STATUS_OK);
+    assert_int_equal(process_resource_start(&settings, 13000, "13.0"), STATUS_OK);
     assert_string_equal(own("deployment.environment.name"), "mine");
     assert_string_equal(own("service.name"), "unknown_service:process_resource_test");
     assert_string_equal(value_of(&settings, "service.name"), "unknown_service:process_resource_test");
@@ -99,7 +99,7 @@ static void test_publishing_has_a_context_until_the_sdk_has_one(void **state)
     struct process_context seen = {0};
     struct resource read = {0};
     atomic_store(&publish_is_on, true);
-    assert_false(own_resource_look(0, NULL)); /* at once */
+    assert_false(process_resource_poll(0, NULL)); /* at once */
     assert_true(published_context_address() != 0);
     process_context_find(&seen, NULL);
     assert_int_equal(seen.address, published_context_address());
@@ -110,10 +110,10 @@ static void test_publishing_has_a_context_until_the_sdk_has_one(void **state)
     resource_deinit(&read);
     assert_false(look_later()); /* our own says nothing new */
     atomic_store(&publish_is_on, false);
-    assert_false(own_resource_look(0, NULL));
+    assert_false(process_resource_poll(0, NULL));
     assert_int_equal(published_context_address(), 0);
     atomic_store(&publish_is_on, true);
-    assert_false(own_resource_look(0, NULL));
+    assert_false(process_resource_poll(0, NULL));
     assert_true(published_context_address() != 0);
 }
 
@@ -165,7 +165,7 @@ static void test_an_sdk_that_starts_late_says_who_we_are(void **state)
                                         "small",
                                         NULL};
     publish(pairs);
-    assert_false(own_resource_look(0, NULL)); /* not each time */
+    assert_false(process_resource_poll(0, NULL)); /* not each time */
     assert_true(look_later());
     assert_string_equal(own("service.name"), "shop");
     assert_string_equal(own("service.instance.id"), "of-the-sdk");

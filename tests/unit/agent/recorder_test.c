@@ -12,15 +12,15 @@
 
 #include <cmocka.h>
 
-static char folder[] = "/tmp/cuspan-tape-test-XXXXXX";
+static char folder[] = "/tmp/cuspan-recorder-test-XXXXXX";
 static char path[128];
 static struct error err;
 
-/* The agent has one tape and keeps it for its path; here it goes. */
-static uint64_t close_and_free(struct tape *tape)
+/* The agent has one recorder and keeps it for its path; here it goes. */
+static uint64_t close_and_free(struct recorder *recorder)
 {
-    uint64_t events = tape_close(tape);
-    free(tape);
+    uint64_t events = recorder_close(recorder);
+    free(recorder);
     return events;
 }
 
@@ -90,15 +90,15 @@ static struct found read_back(const char *from)
 static void test_what_capture_hands_over_is_kept(void **state)
 {
     (void)state;
-    struct tape *tape;
+    struct recorder *recorder;
     struct settings settings = {0};
     struct capture_info info = {.api = "classic", .cupti_version_number = 130000};
     struct resource_record resource = {.head = {sizeof resource, RECORD_RESOURCE, 3, 1}, .time_ns = 900};
     struct activity_record activity = {.kind = 10, .present = 1, .start_ns = 5, .end_ns = 6};
-    assert_int_equal(tape_create(path, &tape, &err), STATUS_OK);
-    assert_string_equal(tape_path(tape), path);
-    tape_describe(tape, &info, "program", &settings);
-    struct capture_sink sink = tape_sink(tape);
+    assert_int_equal(recorder_create(path, &recorder, &err), STATUS_OK);
+    assert_string_equal(recorder_path(recorder), path);
+    recorder_describe(recorder, &info, "program", &settings);
+    struct capture_sink sink = recorder_sink(recorder);
     put_call(&sink, 1, "main");
     put_call(&sink, 1, "main");
     put_call(&sink, 2, "worker");
@@ -109,7 +109,7 @@ static void test_what_capture_hands_over_is_kept(void **state)
     counter_add(COUNTER_lost_ring_full, 7);
     counter_add(COUNTER_spans_filtered, 9); /* no loss */
     stderr_begin();
-    uint64_t events = close_and_free(tape);
+    uint64_t events = close_and_free(recorder);
     char *said = stderr_end();
     assert_string_equal(said, "");
     free(said);
@@ -130,13 +130,13 @@ static void test_what_capture_hands_over_is_kept(void **state)
 static void test_a_second_process_gets_a_file_of_its_own(void **state)
 {
     (void)state;
-    struct tape *first, *second;
+    struct recorder *first, *second;
     char own[160];
     snprintf(own, sizeof own, "%s.%d", path, (int)getpid());
-    assert_int_equal(tape_create(path, &first, &err), STATUS_OK);
-    assert_int_equal(tape_create(path, &second, &err), STATUS_OK);
-    assert_string_equal(tape_path(second), own);
-    struct capture_sink sink = tape_sink(second);
+    assert_int_equal(recorder_create(path, &first, &err), STATUS_OK);
+    assert_int_equal(recorder_create(path, &second, &err), STATUS_OK);
+    assert_string_equal(recorder_path(second), own);
+    struct capture_sink sink = recorder_sink(second);
     put_call(&sink, 1, "main");
     close_and_free(first);
     close_and_free(second);
@@ -149,9 +149,9 @@ static void test_a_second_process_gets_a_file_of_its_own(void **state)
 static void test_a_folder_that_is_not_there(void **state)
 {
     (void)state;
-    struct tape *tape = NULL;
-    assert_int_not_equal(tape_create("/nowhere/recording", &tape, &err), STATUS_OK);
-    assert_null(tape);
+    struct recorder *recorder = NULL;
+    assert_int_not_equal(recorder_create("/nowhere/recording", &recorder, &err), STATUS_OK);
+    assert_null(recorder);
     assert_non_null(strstr(err.text, "/nowhere/recording"));
 }
 
@@ -159,10 +159,10 @@ static void test_a_folder_that_is_not_there(void **state)
 static void test_a_full_disk_is_told_and_counted(void **state)
 {
     (void)state;
-    struct tape *tape;
+    struct recorder *recorder;
     struct rlimit before, little = {4096, RLIM_INFINITY};
-    assert_int_equal(tape_create(path, &tape, &err), STATUS_OK);
-    struct capture_sink sink = tape_sink(tape);
+    assert_int_equal(recorder_create(path, &recorder, &err), STATUS_OK);
+    struct capture_sink sink = recorder_sink(recorder);
     assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
     signal(SIGXFSZ, SIG_IGN);
     little.rlim_max = before.rlim_max;
@@ -178,7 +178,7 @@ static void test_a_full_disk_is_told_and_counted(void **state)
         call.correlation_id = (uint32_t)rand();
         sink.on_call(sink.context, &thread, &call);
     }
-    close_and_free(tape);
+    close_and_free(recorder);
     setrlimit(RLIMIT_FSIZE, &before);
     said = stderr_end();
     if (times_in(said, "can't write the recording") != 1)

@@ -23,7 +23,7 @@ static struct {
 IN_STACKS uint32_t walk_here(void);
 IN_STACKS uint32_t walk_here(void)
 {
-    uint32_t bytes = stacks_walk(&stack.record);
+    uint32_t bytes = call_stack_walk(&stack.record);
     __asm__ volatile("" ::: "memory");
     return bytes;
 }
@@ -53,7 +53,7 @@ static void test_the_caller_is_innermost(void **state)
     assert_true(frames_of(bytes) >= 2);
     assert_int_equal(stack.record.head.bytes, bytes);
     assert_int_equal(stack.record.head.type, RECORD_STACK);
-    const char *text = stacks_text(&stack.record);
+    const char *text = stack_text_of(&stack.record);
     const char *found = strstr(text, "walk_here+0x"), *first_end = strchr(text, '\n');
     assert_non_null(found);
     assert_true(found == text || found == first_end + 1); /* a sanitizer's own backtrace() stands before it */
@@ -64,7 +64,7 @@ static void test_depth_is_bounded(void **state)
 {
     (void)state;
     assert_int_equal(frames_of(go_down(500)), STACK_FRAMES_MAX);
-    const char *text = stacks_text(&stack.record);
+    const char *text = stack_text_of(&stack.record);
     unsigned lines = 1;
     for (const char *at = text; (at = strchr(at, '\n')) != NULL; at++)
         lines++;
@@ -83,10 +83,10 @@ static void test_addresses_that_nobody_knows(void **state)
     stack.record.frames[0] = 0x1234;
     stack.record.frames[1] = (uint64_t)(uintptr_t)walk_here + 1;
     put(2);
-    const char *text = stacks_text(&stack.record);
+    const char *text = stack_text_of(&stack.record);
     assert_int_equal(strncmp(text, "0x1234\nwalk_here+0x1 (stack_text_test+0x", 39), 0);
     put(0);
-    assert_string_equal(stacks_text(&stack.record), "");
+    assert_string_equal(stack_text_of(&stack.record), "");
 }
 
 /* A return address may lie behind the end of a function that never returns, where the next one begins. */
@@ -95,7 +95,7 @@ static void test_a_call_at_a_functions_end_is_that_functions(void **state)
     (void)state;
     stack.record.frames[0] = (uint64_t)(uintptr_t)go_down;
     put(1);
-    assert_null(strstr(stacks_text(&stack.record), "go_down"));
+    assert_null(strstr(stack_text_of(&stack.record), "go_down"));
 }
 
 static void test_one_stack_has_one_text(void **state)
@@ -103,11 +103,11 @@ static void test_one_stack_has_one_text(void **state)
     (void)state;
     stack.record.frames[0] = 0x1000;
     put(1);
-    const char *first = stacks_text(&stack.record);
+    const char *first = stack_text_of(&stack.record);
     stack.record.frames[0] = 0x2000;
-    assert_string_equal(stacks_text(&stack.record), "0x2000");
+    assert_string_equal(stack_text_of(&stack.record), "0x2000");
     stack.record.frames[0] = 0x1000;
-    assert_ptr_equal(stacks_text(&stack.record), first);
+    assert_ptr_equal(stack_text_of(&stack.record), first);
     assert_string_equal(first, "0x1000");
 }
 
@@ -120,7 +120,7 @@ static void test_more_stacks_than_are_kept(void **state)
             stack.record.frames[0] = i * 16;
             put(1);
             snprintf(wanted, sizeof wanted, "0x%x", i * 16);
-            assert_string_equal(stacks_text(&stack.record), wanted);
+            assert_string_equal(stack_text_of(&stack.record), wanted);
         }
     }
 }
@@ -132,7 +132,7 @@ static void test_lines_are_whole_or_not_there(void **state)
         stack.record.frames[i] =
             (uint64_t)(uintptr_t)a_function_whose_name_is_so_long_that_eight_of_its_frames_have_no_room + 1;
     put(STACK_FRAMES_MAX);
-    const char *text = stacks_text(&stack.record);
+    const char *text = stack_text_of(&stack.record);
     assert_true(strlen(text) < STACKS_TEXT_BYTES);
     assert_int_equal(text[strlen(text) - 1], ')');
     assert_true(strlen(text) > STACKS_TEXT_BYTES / 2);
@@ -141,21 +141,21 @@ static void test_lines_are_whole_or_not_there(void **state)
 static void test_without_memory_there_is_no_text(void **state)
 {
     (void)state;
-    stacks_deinit();
-    assert_string_equal(stacks_text(&stack.record), "");
-    assert_int_equal(stacks_init(), STATUS_OK);
+    stack_text_deinit();
+    assert_string_equal(stack_text_of(&stack.record), "");
+    assert_int_equal(stack_text_init(), STATUS_OK);
 }
 
 static int begin(void **state)
 {
     (void)state;
-    return stacks_begin() && stacks_init() == STATUS_OK ? 0 : 1;
+    return call_stack_start() && stack_text_init() == STATUS_OK ? 0 : 1;
 }
 
 static int end(void **state)
 {
     (void)state;
-    stacks_deinit();
+    stack_text_deinit();
     return 0;
 }
 

@@ -1,4 +1,4 @@
-/* The sums by which a user is told that nothing is lost in silence. */
+/* The sums by which a user is told that nothing is lost in buffer_stall. */
 #include "base/accounting/balance.h"
 #include "base/accounting/losses.h"
 

@@ -17,7 +17,7 @@ static pthread_barrier_t barrier;
 
 static void *work(void *which)
 {
-    own_cpu_begin(*(enum own_work *)which);
+    cpu_time_start(*(enum own_work *)which);
     while (clock_read_ns(CLOCK_THREAD_CPUTIME_ID) < WORK_NS) {
     }
     pthread_barrier_wait(&barrier);
@@ -28,7 +28,7 @@ static void *work(void *which)
 static int setup(void **state)
 {
     (void)state;
-    own_cpu_forget();
+    cpu_time_forget();
     return pthread_barrier_init(&barrier, NULL, 2);
 }
 
@@ -37,15 +37,15 @@ static void test_while_it_runs_and_after_its_end(void **state)
     pthread_t thread;
     enum own_work which = OWN_SENDER;
     (void)state;
-    assert_int_equal(own_thread_start(&thread, 0, work, &which), 0);
+    assert_int_equal(agent_thread_start(&thread, 0, work, &which), 0);
     pthread_barrier_wait(&barrier);
-    uint64_t running_ns = own_cpu_ns(OWN_SENDER);
+    uint64_t running_ns = cpu_time_ns(OWN_SENDER);
     assert_in_range(running_ns, WORK_NS, 10 * WORK_NS);
-    assert_int_equal(own_cpu_ns(OWN_PIPELINE), 0);
-    assert_int_equal(own_cpu_ns(OWN_CONTROL), 0);
+    assert_int_equal(cpu_time_ns(OWN_PIPELINE), 0);
+    assert_int_equal(cpu_time_ns(OWN_CONTROL), 0);
     pthread_barrier_wait(&barrier);
     pthread_join(thread, NULL);
-    assert_in_range(own_cpu_ns(OWN_SENDER), running_ns, 10 * WORK_NS);
+    assert_in_range(cpu_time_ns(OWN_SENDER), running_ns, 10 * WORK_NS);
 }
 
 static void test_threads_of_one_kind_add_up(void **state)
@@ -54,12 +54,12 @@ static void test_threads_of_one_kind_add_up(void **state)
     (void)state;
     for (int i = 0; i < 3; i++) {
         pthread_t thread;
-        assert_int_equal(own_thread_start(&thread, 0, work, &which), 0);
+        assert_int_equal(agent_thread_start(&thread, 0, work, &which), 0);
         pthread_barrier_wait(&barrier);
         pthread_barrier_wait(&barrier);
         pthread_join(thread, NULL);
     }
-    assert_in_range(own_cpu_ns(OWN_PIPELINE), 3 * WORK_NS, 30 * WORK_NS);
+    assert_in_range(cpu_time_ns(OWN_PIPELINE), 3 * WORK_NS, 30 * WORK_NS);
 }
 
 static void *end_at_once(void *unused)
@@ -74,18 +74,18 @@ static void test_many_threads_one_after_the_other(void **state)
     pthread_t thread;
     (void)state;
     for (int i = 0; i < 100; i++) {
-        assert_int_equal(own_thread_start(&thread, 0, end_at_once, NULL), 0);
+        assert_int_equal(agent_thread_start(&thread, 0, end_at_once, NULL), 0);
         pthread_join(thread, NULL);
     }
-    assert_int_equal(own_cpu_ns(OWN_CONTROL), 0);
-    assert_int_equal(own_thread_start(&thread, 0, work, &which), 0);
+    assert_int_equal(cpu_time_ns(OWN_CONTROL), 0);
+    assert_int_equal(agent_thread_start(&thread, 0, work, &which), 0);
     pthread_barrier_wait(&barrier);
-    assert_in_range(own_cpu_ns(OWN_CONTROL), WORK_NS, 10 * WORK_NS);
-    own_cpu_forget();
-    assert_int_equal(own_cpu_ns(OWN_CONTROL), 0);
+    assert_in_range(cpu_time_ns(OWN_CONTROL), WORK_NS, 10 * WORK_NS);
+    cpu_time_forget();
+    assert_int_equal(cpu_time_ns(OWN_CONTROL), 0);
     pthread_barrier_wait(&barrier);
     pthread_join(thread, NULL);
-    assert_int_equal(own_cpu_ns(OWN_CONTROL), 0);
+    assert_int_equal(cpu_time_ns(OWN_CONTROL), 0);
 }
 
 int main(void)

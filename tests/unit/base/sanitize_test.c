@@ -10,7 +10,7 @@
 static const char *line(const char *from)
 {
     static char to[64];
-    return shown_line(to, sizeof to, from, strlen(from));
+    return sanitize_line(to, sizeof to, from, strlen(from));
 }
 
 static void a_message_becomes_one_line(void **state)
@@ -41,16 +41,16 @@ static void nothing_reaches_the_terminal_but_text(void **state)
 static void long_messages_are_cut_between_characters(void **state)
 {
     char to[4];
-    assert_string_equal(shown_line(to, sizeof to, "abcdef", 6), "abc");
-    assert_string_equal(shown_line(to, sizeof to, "ab\xc3\xa4", 4), "ab");
-    assert_string_equal(shown_line(to, sizeof to, "a\0b", 3), "a?b");
-    assert_string_equal(shown_line(to, 1, "abc", 3), "");
+    assert_string_equal(sanitize_line(to, sizeof to, "abcdef", 6), "abc");
+    assert_string_equal(sanitize_line(to, sizeof to, "ab\xc3\xa4", 4), "ab");
+    assert_string_equal(sanitize_line(to, sizeof to, "a\0b", 3), "a?b");
+    assert_string_equal(sanitize_line(to, 1, "abc", 3), "");
 }
 
 static const char *safe(const char *url)
 {
     static char to[128];
-    return shown_url(to, sizeof to, url);
+    return sanitize_url(to, sizeof to, url);
 }
 
 static void urls_lose_what_may_be_secret(void **state)

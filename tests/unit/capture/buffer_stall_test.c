@@ -11,34 +11,34 @@
 
 static void quiet_while_buffers_come(void **state)
 {
-    struct silence silence = {0};
+    struct buffer_stall buffer_stall = {0};
     (void)state;
     for (uint64_t i = 1; i < 100; i++)
-        assert_false(silence_look(&silence, i, i, (uint32_t)i * MANY, ROOM));
+        assert_false(buffer_stall_check(&buffer_stall, i, i, (uint32_t)i * MANY, ROOM));
 }
 
 static void said_once_when_they_stop(void **state)
 {
-    struct silence silence = {0};
+    struct buffer_stall buffer_stall = {0};
     (void)state;
-    assert_false(silence_look(&silence, 1, 0, 0, ROOM));
-    assert_false(silence_look(&silence, 1, 4, MANY, ROOM)); /* too few flushes */
-    assert_false(silence_look(&silence, 1, 5, MANY - 1, ROOM));
-    assert_true(silence_look(&silence, 1, 5, MANY, ROOM));
-    assert_false(silence_look(&silence, 1, 6, 2 * MANY, ROOM));
-    assert_false(silence_look(&silence, 2, 7, 2 * MANY, ROOM)); /* they come again */
-    assert_true(silence_look(&silence, 2, 12, 3 * MANY, ROOM));
+    assert_false(buffer_stall_check(&buffer_stall, 1, 0, 0, ROOM));
+    assert_false(buffer_stall_check(&buffer_stall, 1, 4, MANY, ROOM)); /* too few flushes */
+    assert_false(buffer_stall_check(&buffer_stall, 1, 5, MANY - 1, ROOM));
+    assert_true(buffer_stall_check(&buffer_stall, 1, 5, MANY, ROOM));
+    assert_false(buffer_stall_check(&buffer_stall, 1, 6, 2 * MANY, ROOM));
+    assert_false(buffer_stall_check(&buffer_stall, 2, 7, 2 * MANY, ROOM)); /* they come again */
+    assert_true(buffer_stall_check(&buffer_stall, 2, 12, 3 * MANY, ROOM));
 }
 
 static void what_is_done_meanwhile_does_not_count(void **state)
 {
-    struct silence silence = {0};
+    struct buffer_stall buffer_stall = {0};
     (void)state;
-    assert_false(silence_look(&silence, 1, 0, 10 * MANY, ROOM));
-    assert_false(silence_look(&silence, 1, 50, 10 * MANY + ROOM, ROOM));
-    assert_false(silence_look(&silence, 1, 60, MANY, ROOM)); /* calls given up wait no more */
-    assert_false(silence_look(&silence, 1, 70, MANY + ROOM, ROOM));
-    assert_true(silence_look(&silence, 1, 80, 2 * MANY, ROOM));
+    assert_false(buffer_stall_check(&buffer_stall, 1, 0, 10 * MANY, ROOM));
+    assert_false(buffer_stall_check(&buffer_stall, 1, 50, 10 * MANY + ROOM, ROOM));
+    assert_false(buffer_stall_check(&buffer_stall, 1, 60, MANY, ROOM)); /* calls given up wait no more */
+    assert_false(buffer_stall_check(&buffer_stall, 1, 70, MANY + ROOM, ROOM));
+    assert_true(buffer_stall_check(&buffer_stall, 1, 80, 2 * MANY, ROOM));
 }
 
 int main(void)

@@ -999,7 +999,7 @@ static void test_an_allocation_comes_with_its_stack(void **state)
 {
     (void)state;
     struct call call;
-    assert_true(stacks_begin());
+    assert_true(call_stack_start());
     find(&call, CALL_RUNTIME, "cudaMalloc", 19);
     callbacks_take_stack(CALL_RUNTIME, call.cbid);
     enter(&call);

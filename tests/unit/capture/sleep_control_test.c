@@ -68,21 +68,21 @@ static void begin(enum sleep_when when, bool is_replay, bool is_recorded)
     settings = (struct settings){.sampling.sleep = when, .record_file = is_recorded ? (char *)"file" : NULL};
     atomic_store(&mode_now, MODE_ON);
     atomic_store(&are_records_on, true);
-    wake_set_session(true);
-    wake_start(&settings, is_replay);
+    sleep_control_set_session(true);
+    sleep_control_start(&settings, is_replay);
 }
 
 /* Twice: what came and went since the last time puts it off. */
 static void serve(void)
 {
-    wake_service();
-    wake_service();
+    sleep_control_service();
+    sleep_control_service();
 }
 
 static int set_up(void **state)
 {
     (void)state;
-    wake_stop();
+    sleep_control_stop();
     atomic_store(&sdk_context_is_there, false);
     return 0;
 }
@@ -93,8 +93,8 @@ static void stays_awake_where_all_is_sampled(void **state)
     begin(SLEEP_AUTO, false, false);
     serve();
     assert_true(is_awake());
-    demand_attached();
-    demand_detached();
+    active_contexts_attached();
+    active_contexts_detached();
     serve();
     assert_true(is_awake());
     assert_int_equal(counter_get(COUNTER_sleeps), 0);
@@ -105,11 +105,11 @@ static void sleeps_once_a_context_is_not_sampled(void **state)
     (void)state;
     uint64_t before = counter_get(COUNTER_sleeps);
     begin(SLEEP_AUTO, false, false);
-    demand_attached_unsampled();
-    assert_true(wake_service());
+    active_contexts_attached_unsampled();
+    assert_true(sleep_control_service());
     assert_false(is_awake());
     assert_int_equal(counter_get(COUNTER_sleeps), before + 1);
-    assert_false(wake_service());
+    assert_false(sleep_control_service());
     assert_int_equal(counter_get(COUNTER_sleeps), before + 1);
 }
 
@@ -117,15 +117,15 @@ static void sleeps_below_an_unsampled_session_where_contexts_are_attached(void *
 {
     (void)state;
     begin(SLEEP_AUTO, false, false);
-    wake_set_session(false);
+    sleep_control_set_session(false);
     serve();
     assert_true(
         is_awake()); /* nobody attaches here: sampled contexts could come in no other way that we see */
-    demand_attached();
-    demand_detached();
+    active_contexts_attached();
+    active_contexts_detached();
     serve();
     assert_false(is_awake());
-    wake_set_session(true);
+    sleep_control_set_session(true);
     serve();
     assert_true(is_awake());
 }
@@ -135,16 +135,17 @@ static void wakes_for_a_sampled_context_and_until_it_ends(void **state)
     (void)state;
     begin(SLEEP_ALWAYS, false, false);
     assert_false(is_awake());
-    demand_attached();
+    active_contexts_attached();
     assert_true(is_awake());
-    demand_attached();
-    demand_detached();
+    active_contexts_attached();
+    active_contexts_detached();
     serve();
     assert_true(is_awake());
-    demand_detached();
-    assert_false(wake_service()); /* one was there since the last look: it may be a gap within a request */
+    active_contexts_detached();
+    assert_false(
+        sleep_control_service()); /* one was there since the last look: it may be a gap within a request */
     assert_true(is_awake());
-    assert_true(wake_service());
+    assert_true(sleep_control_service());
     assert_false(is_awake());
 }
 
@@ -154,9 +155,9 @@ static void counts_the_time_asleep(void **state)
     uint64_t before = counter_get(COUNTER_asleep_ns);
     begin(SLEEP_ALWAYS, false, false);
     sched_yield();
-    demand_attached();
+    active_contexts_attached();
     assert_true(counter_get(COUNTER_asleep_ns) > before);
-    demand_detached();
+    active_contexts_detached();
 }
 
 static uint64_t fake_now_ns;
@@ -172,13 +173,13 @@ static void sleep_from_to(uint64_t begin_ms, uint64_t end_ms)
     serve();
     assert_false(is_awake());
     fake_now_ns = end_ms * 1000000;
-    demand_attached();
-    demand_detached();
+    active_contexts_attached();
+    active_contexts_detached();
 }
 
 static bool slept_at(uint64_t ms)
 {
-    return wake_slept_at(ms * 1000000);
+    return sleep_control_slept_at(ms * 1000000);
 }
 
 static void remembers_when_it_slept(void **state)
@@ -189,8 +190,8 @@ static void remembers_when_it_slept(void **state)
     begin(SLEEP_ALWAYS, false, false);
     assert_true(slept_at(100)); /* it still does */
     fake_now_ns = 10000000;
-    demand_attached();
-    demand_detached();
+    active_contexts_attached();
+    active_contexts_detached();
     sleep_from_to(20, 30);
     fake_now_ns = 40000000;
     assert_true(slept_at(5) && slept_at(9) && slept_at(10));
@@ -209,26 +210,26 @@ static void is_foreseen(void **state)
 {
     (void)state;
     struct settings settings = {.sampling.sleep = SLEEP_AUTO};
-    assert_false(wake_is_foreseen(&settings, false));
-    assert_true(wake_is_foreseen(&settings, true));
+    assert_false(sleep_control_is_foreseen(&settings, false));
+    assert_true(sleep_control_is_foreseen(&settings, true));
     settings.sampler = SAMPLER_TRACE_ID_RATIO;
     settings.sampler_ratio = 1;
-    assert_false(wake_is_foreseen(&settings, false));
+    assert_false(sleep_control_is_foreseen(&settings, false));
     settings.sampler_ratio = 0.01;
-    assert_true(wake_is_foreseen(&settings, false));
+    assert_true(sleep_control_is_foreseen(&settings, false));
     settings.sampling.sleep = SLEEP_NEVER;
-    assert_false(wake_is_foreseen(&settings, false));
+    assert_false(sleep_control_is_foreseen(&settings, false));
     settings.capture.cuda_profiler = true;
-    assert_true(wake_is_foreseen(&settings, false));
+    assert_true(sleep_control_is_foreseen(&settings, false));
     settings.record_file = (char *)"file";
-    assert_false(wake_is_foreseen(&settings, true));
+    assert_false(sleep_control_is_foreseen(&settings, true));
 }
 
 static void never_sleeps_where_it_must_not(void **state)
 {
     (void)state;
     begin(SLEEP_NEVER, false, false);
-    demand_attached_unsampled();
+    active_contexts_attached_unsampled();
     serve();
     assert_true(is_awake());
     begin(SLEEP_AUTO, true, false); /* a replay */
@@ -245,7 +246,7 @@ static void stays_awake_for_an_sdk(void **state)
     begin(SLEEP_ALWAYS, false, false);
     assert_false(is_awake());
     atomic_store(&sdk_context_is_there, true);
-    wake_service();
+    sleep_control_service();
     assert_true(is_awake());
 }
 
@@ -253,18 +254,18 @@ static void follows_the_program(void **state)
 {
     (void)state;
     begin(SLEEP_AUTO, false, false);
-    assert_true(wake_is_tracing());
-    assert_false(wake_begin_tracing());
-    assert_true(wake_end_tracing());
-    assert_false(wake_end_tracing());
-    assert_false(wake_is_tracing());
+    assert_true(sleep_control_is_tracing());
+    assert_false(sleep_control_begin_tracing());
+    assert_true(sleep_control_end_tracing());
+    assert_false(sleep_control_end_tracing());
+    assert_false(sleep_control_is_tracing());
     assert_false(is_awake());
-    demand_attached();
+    active_contexts_attached();
     serve();
     assert_false(is_awake()); /* the program's will goes before a request's */
-    assert_true(wake_begin_tracing());
+    assert_true(sleep_control_begin_tracing());
     assert_true(is_awake());
-    demand_detached();
+    active_contexts_detached();
 }
 
 static void follows_cuda_profiler_start_and_stop(void **state)
@@ -273,7 +274,7 @@ static void follows_cuda_profiler_start_and_stop(void **state)
     static struct settings settings = {.capture.cuda_profiler = true};
     atomic_store(&mode_now, MODE_ON);
     atomic_store(&are_records_on, true);
-    wake_start(&settings, false);
+    sleep_control_start(&settings, false);
     assert_false(is_awake());
     callbacks_on_bound(true);
     assert_true(is_awake());
@@ -289,10 +290,10 @@ static void the_last_sleep_counts_too(void **state)
     uint64_t before = counter_get(COUNTER_asleep_ns);
     begin(SLEEP_ALWAYS, false, false);
     sched_yield();
-    wake_finish();
+    sleep_control_finish();
     assert_true(counter_get(COUNTER_asleep_ns) > before);
     before = counter_get(COUNTER_asleep_ns);
-    wake_finish();
+    sleep_control_finish();
     assert_int_equal(counter_get(COUNTER_asleep_ns), before);
 }
 
@@ -300,10 +301,10 @@ static void a_forked_child_has_the_contexts_of_one_thread(void **state)
 {
     (void)state;
     begin(SLEEP_ALWAYS, false, false);
-    demand_attached();
-    demand_attached(); /* on another thread of the parent's */
-    demand_set(1);
-    demand_detached();
+    active_contexts_attached();
+    active_contexts_attached(); /* on another thread of the parent's */
+    active_contexts_set(1);
+    active_contexts_detached();
     serve();
     assert_false(is_awake());
 }
@@ -312,12 +313,12 @@ static void is_left_alone_after_the_stop(void **state)
 {
     (void)state;
     begin(SLEEP_ALWAYS, false, false);
-    wake_stop();
-    demand_attached();
-    (void)wake_begin_tracing();
-    (void)wake_service();
+    sleep_control_stop();
+    active_contexts_attached();
+    (void)sleep_control_begin_tracing();
+    (void)sleep_control_service();
     assert_int_equal(mode_now, MODE_ASLEEP);
-    demand_detached();
+    active_contexts_detached();
 }
 
 static atomic_bool is_over;
@@ -327,10 +328,10 @@ static void *attach_and_look(void *unused)
 {
     (void)unused;
     for (int i = 0; i < ROUNDS; i++) {
-        demand_attached();
+        active_contexts_attached();
         if (atomic_load(&mode_now) != MODE_ON || !atomic_load(&are_records_on))
             atomic_fetch_add(&asleep_in_flight, 1);
-        demand_detached();
+        active_contexts_detached();
     }
     return NULL;
 }
@@ -339,7 +340,7 @@ static void *fall_asleep_again_and_again(void *unused)
 {
     (void)unused;
     while (!atomic_load(&is_over))
-        wake_service();
+        sleep_control_service();
     return NULL;
 }
 
@@ -366,17 +367,17 @@ static void a_stop_waits_for_calls_that_are_under_way(void **state)
     uint64_t cut = counter_get(COUNTER_calls_cut);
     begin(SLEEP_NEVER, false, false);
     atomic_store(&calls_under_way, 2);
-    wake_set_ending(60000);
-    assert_true(wake_end_tracing());
-    assert_true(wake_is_ending());
-    assert_false(wake_end_tracing());
-    assert_false(wake_service());
-    assert_true(wake_is_ending());
+    sleep_control_set_ending(60000);
+    assert_true(sleep_control_end_tracing());
+    assert_true(sleep_control_is_ending());
+    assert_false(sleep_control_end_tracing());
+    assert_false(sleep_control_service());
+    assert_true(sleep_control_is_ending());
     assert_true(atomic_load(&are_records_on)); /* of what those calls have launched */
     atomic_store(&calls_under_way, 0);
-    assert_true(wake_service());
+    assert_true(sleep_control_service());
     assert_false(is_awake());
-    assert_false(wake_is_ending());
+    assert_false(sleep_control_is_ending());
     assert_int_equal(counter_get(COUNTER_calls_cut), cut);
 }
 
@@ -386,9 +387,9 @@ static void a_stop_waits_no_longer_than_it_is_told(void **state)
     uint64_t cut = counter_get(COUNTER_calls_cut);
     begin(SLEEP_NEVER, false, false);
     atomic_store(&calls_under_way, 2);
-    wake_set_ending(0);
-    assert_true(wake_end_tracing());
-    assert_true(wake_service());
+    sleep_control_set_ending(0);
+    assert_true(sleep_control_end_tracing());
+    assert_true(sleep_control_service());
     assert_false(is_awake());
     assert_int_equal(counter_get(COUNTER_calls_cut), cut + 2);
     atomic_store(&calls_under_way, 0);
@@ -400,11 +401,11 @@ static void a_start_ends_the_wait(void **state)
     uint64_t sleeps = counter_get(COUNTER_sleeps);
     begin(SLEEP_NEVER, false, false);
     atomic_store(&calls_under_way, 1);
-    wake_set_ending(60000);
-    assert_true(wake_end_tracing());
-    assert_true(wake_begin_tracing());
+    sleep_control_set_ending(60000);
+    assert_true(sleep_control_end_tracing());
+    assert_true(sleep_control_begin_tracing());
     assert_true(is_awake());
-    assert_false(wake_service());
+    assert_false(sleep_control_service());
     assert_true(is_awake());
     atomic_store(&calls_under_way, 0);
     assert_int_equal(counter_get(COUNTER_sleeps), sleeps);

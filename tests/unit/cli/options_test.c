@@ -87,10 +87,10 @@ static void wrong_arguments_are_refused(void **state)
 static void the_nearest_name_is_near(void **state)
 {
     const char *names[] = {"run", "record", "replay", "show"};
-    assert_string_equal(options_nearest("recrod", names, 4), "record");
-    assert_string_equal(options_nearest("shwo", names, 4), "show");
-    assert_null(options_nearest("entirely-else", names, 4));
-    assert_null(options_nearest("", names, 4));
+    assert_string_equal(options_suggest("recrod", names, 4), "record");
+    assert_string_equal(options_suggest("shwo", names, 4), "show");
+    assert_null(options_suggest("entirely-else", names, 4));
+    assert_null(options_suggest("", names, 4));
 }
 
 /* What a person can write must be in help, man page and completion. */

@@ -13,7 +13,7 @@ static char *write_lines(const char *text)
 {
     struct trace trace = trace_of(text);
     FILE *file = tmpfile();
-    lines_write(file, &trace, true);
+    span_lines_write(file, &trace, true);
     char *lines = contents_of(file);
     fclose(file);
     trace_deinit(&trace);

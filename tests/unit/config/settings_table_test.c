@@ -309,9 +309,9 @@ static void the_nearest_word_is_found_or_none(void **state)
                  {"de", ""}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct nearest nearest;
-        nearest_init(&nearest, cases[i].typed);
+        suggest_init(&nearest, cases[i].typed);
         for (size_t w = 0; w < sizeof words / sizeof *words; w++)
-            nearest_offer(&nearest, words[w]);
+            suggest_offer(&nearest, words[w]);
         assert_string_equal(nearest.best, cases[i].expected);
     }
 }

@@ -16,7 +16,7 @@
 static void expect_short(const char *full, const char *want)
 {
     char text[4096];
-    size_t length = name_shorten(full, text);
+    size_t length = demangle_shorten(full, text);
     if (strcmp(text, want) != 0)
         fail_msg("'%s'\n  gives '%s'\n  not   '%s'", full, text, want);
     assert_int_equal(length, strlen(want));
@@ -24,14 +24,14 @@ static void expect_short(const char *full, const char *want)
 
 static void expect_name(const char *mangled, const char *want)
 {
-    struct names *names;
-    assert_int_equal(names_create(ARENA, &names), STATUS_OK);
-    const struct kernel_name *name = names_resolve(names, mangled);
+    struct kernel_names *names;
+    assert_int_equal(kernel_names_create(ARENA, &names), STATUS_OK);
+    const struct kernel_name *name = kernel_names_resolve(names, mangled);
     if (strcmp(name->text, want) != 0)
         fail_msg("'%s', in full '%s'\n  gives '%s'\n  not   '%s'", mangled, name->full, name->text, want);
     assert_int_equal(name->text_len, strlen(name->text));
     assert_int_equal(name->full_len, strlen(name->full));
-    names_destroy(names);
+    kernel_names_destroy(names);
 }
 
 static void test_mangled_kernels(void **state)
@@ -174,7 +174,7 @@ static void test_cut_names_do_no_harm(void **state)
     for (size_t begin = 0; begin < sizeof full; begin++) {
         for (size_t length = 0; begin + length < sizeof full; length++) {
             char *cut = strndup(full + begin, length), *to = malloc(length + 1);
-            size_t got = name_shorten(cut, to);
+            size_t got = demangle_shorten(cut, to);
             assert_true(got <= length);
             assert_int_equal(strlen(to), got);
             free(cut);
@@ -201,88 +201,88 @@ static void test_deep_nesting(void **state)
 static void test_a_name_is_resolved_once(void **state)
 {
     (void)state;
-    struct names *names;
-    assert_int_equal(names_create(ARENA, &names), STATUS_OK);
+    struct kernel_names *names;
+    assert_int_equal(kernel_names_create(ARENA, &names), STATUS_OK);
     static const char mangled[] = "_ZN2ns4kernImEEvPT_";
-    const struct kernel_name *first = names_resolve(names, mangled);
+    const struct kernel_name *first = kernel_names_resolve(names, mangled);
     const char *text = first->text;
     assert_string_equal(first->full, "void ns::kern<unsigned long>(unsigned long*)");
-    assert_ptr_equal(names_resolve(names, mangled), first);
-    assert_ptr_equal(names_resolve(names, mangled)->text, text);
-    names_destroy(names);
-    names_destroy(NULL);
+    assert_ptr_equal(kernel_names_resolve(names, mangled), first);
+    assert_ptr_equal(kernel_names_resolve(names, mangled)->text, text);
+    kernel_names_destroy(names);
+    kernel_names_destroy(NULL);
 }
 
 static void test_an_address_used_again_is_noticed(void **state)
 {
     (void)state;
-    struct names *names;
+    struct kernel_names *names;
     char mangled[32] = "_Z3oldi";
-    assert_int_equal(names_create(ARENA, &names), STATUS_OK);
-    assert_string_equal(names_resolve(names, mangled)->text, "old");
-    assert_string_equal(names_resolve(names, "other")->text, "other");
+    assert_int_equal(kernel_names_create(ARENA, &names), STATUS_OK);
+    assert_string_equal(kernel_names_resolve(names, mangled)->text, "old");
+    assert_string_equal(kernel_names_resolve(names, "other")->text, "other");
     strcpy(mangled, "_Z3newi");
-    assert_string_equal(names_resolve(names, mangled)->text, "old"); /* not within a round */
-    names_begin_round(names);
-    assert_string_equal(names_resolve(names, mangled)->text, "new");
-    assert_string_equal(names_resolve(names, mangled)->text, "new");
-    assert_string_equal(names_resolve(names, "other")->text, "other");
-    names_destroy(names);
+    assert_string_equal(kernel_names_resolve(names, mangled)->text, "old"); /* not within a round */
+    kernel_names_begin_round(names);
+    assert_string_equal(kernel_names_resolve(names, mangled)->text, "new");
+    assert_string_equal(kernel_names_resolve(names, mangled)->text, "new");
+    assert_string_equal(kernel_names_resolve(names, "other")->text, "other");
+    kernel_names_destroy(names);
 }
 
 static void test_a_full_cache_fills_again(void **state)
 {
     (void)state;
     enum { NAMES = 60000, BYTES = 24 };
-    struct names *names;
+    struct kernel_names *names;
     char *mangled = calloc(NAMES, BYTES);
-    assert_int_equal(names_create(4 * ARENA, &names), STATUS_OK);
+    assert_int_equal(kernel_names_create(4 * ARENA, &names), STATUS_OK);
     for (int round = 0; round < 2; round++) {
         for (int i = 0; i < NAMES; i++) {
             char want[16];
             snprintf(want, sizeof want, "kernel%05u", (unsigned)i % 100000u);
             snprintf(mangled + i * BYTES, BYTES, "_Z11%si", want);
-            assert_string_equal(names_resolve(names, mangled + i * BYTES)->text, want);
+            assert_string_equal(kernel_names_resolve(names, mangled + i * BYTES)->text, want);
         }
     }
     free(mangled);
-    names_destroy(names);
+    kernel_names_destroy(names);
 }
 
 static void test_a_full_arena_is_emptied(void **state)
 {
     (void)state;
-    struct names *names;
+    struct kernel_names *names;
     char mangled[64][512];
-    assert_int_equal(names_create(16 * 1024, &names), STATUS_OK);
+    assert_int_equal(kernel_names_create(16 * 1024, &names), STATUS_OK);
     for (int round = 0; round < 3; round++) {
         for (int i = 0; i < 64; i++) {
             char want[401];
             memset(want, 'a' + i % 26, 400);
             want[400] = 0;
             snprintf(mangled[i], sizeof mangled[i], "_Z400%si", want);
-            assert_string_equal(names_resolve(names, mangled[i])->text, want);
+            assert_string_equal(kernel_names_resolve(names, mangled[i])->text, want);
         }
     }
-    names_destroy(names);
+    kernel_names_destroy(names);
 }
 
 static void test_a_name_larger_than_the_arena_stays_mangled(void **state)
 {
     (void)state;
-    struct names *names;
+    struct kernel_names *names;
     char mangled[2048];
-    assert_int_equal(names_create(1024, &names), STATUS_OK);
+    assert_int_equal(kernel_names_create(1024, &names), STATUS_OK);
     memset(mangled, 'x', sizeof mangled);
     memcpy(mangled, "_Z1900", 6);
     mangled[6 + 1900] = 'i';
     mangled[6 + 1901] = 0;
-    const struct kernel_name *name = names_resolve(names, mangled);
+    const struct kernel_name *name = kernel_names_resolve(names, mangled);
     assert_string_equal(name->text, mangled);
     assert_int_equal(name->text_len, strlen(mangled));
-    assert_string_equal(names_resolve(names, "_Z5smalli")->text, "small");
-    assert_string_equal(names_resolve(names, mangled)->full, mangled);
-    names_destroy(names);
+    assert_string_equal(kernel_names_resolve(names, "_Z5smalli")->text, "small");
+    assert_string_equal(kernel_names_resolve(names, mangled)->full, mangled);
+    kernel_names_destroy(names);
 }
 
 static const char *numbered(char *to, const char *word, unsigned number)
@@ -299,15 +299,16 @@ static void test_names_that_come_again_stay(void **state)
 {
     (void)state;
     enum { FREQUENT = 1000, ROUNDS = 400, ONCE_A_ROUND = 250, BYTES = 48 };
-    struct names *names;
+    struct kernel_names *names;
     char *frequent = calloc(FREQUENT, BYTES), *once = calloc(ROUNDS * ONCE_A_ROUND, BYTES), want[40];
     uint64_t numbers[FREQUENT];
-    assert_int_equal(names_create(4 * ARENA, &names), STATUS_OK);
+    assert_int_equal(kernel_names_create(4 * ARENA, &names), STATUS_OK);
     for (unsigned round = 0; round < ROUNDS; round++) {
-        names_begin_round(names);
+        kernel_names_begin_round(names);
         for (unsigned i = 0; i < FREQUENT; i++) {
             char *at = frequent + (size_t)i * BYTES;
-            const struct kernel_name *name = names_resolve(names, round ? at : numbered(at, "often", i));
+            const struct kernel_name *name =
+                kernel_names_resolve(names, round ? at : numbered(at, "often", i));
             if (round == 0)
                 numbers[i] = name->number;
             assert_int_equal(name->number, numbers[i]);
@@ -316,12 +317,13 @@ static void test_names_that_come_again_stay(void **state)
             unsigned number = round * ONCE_A_ROUND + i;
             snprintf(want, sizeof want, "once%u", number);
             assert_string_equal(
-                names_resolve(names, numbered(once + (size_t)number * BYTES, "once", number))->text, want);
+                kernel_names_resolve(names, numbered(once + (size_t)number * BYTES, "once", number))->text,
+                want);
         }
     }
     free(frequent);
     free(once);
-    names_destroy(names);
+    kernel_names_destroy(names);
 }
 
 /* A program with more names than there is room for, in turn: by age, not one would be found again. */
@@ -329,62 +331,63 @@ static void test_of_too_many_names_in_turn_some_are_found(void **state)
 {
     (void)state;
     enum { NAMES = 32000, ROUNDS = 8, BYTES = 24 };
-    struct names *names;
+    struct kernel_names *names;
     char *mangled = calloc(NAMES, BYTES);
     static uint64_t numbers[NAMES];
     unsigned found = 0;
-    assert_int_equal(names_create(8 * ARENA, &names), STATUS_OK);
+    assert_int_equal(kernel_names_create(8 * ARENA, &names), STATUS_OK);
     for (unsigned round = 0; round < ROUNDS; round++) {
-        names_begin_round(names);
+        kernel_names_begin_round(names);
         for (unsigned i = 0; i < NAMES; i++) {
-            uint64_t number = names_resolve(names, numbered(mangled + (size_t)i * BYTES, "k", i))->number;
+            uint64_t number =
+                kernel_names_resolve(names, numbered(mangled + (size_t)i * BYTES, "k", i))->number;
             found += round == ROUNDS - 1 && number == numbers[i];
             numbers[i] = number;
         }
     }
     assert_in_range(found, NAMES / 4, NAMES);
     free(mangled);
-    names_destroy(names);
+    kernel_names_destroy(names);
 }
 
 static void test_modules_that_come_and_go(void **state)
 {
     (void)state;
-    struct names *names;
+    struct kernel_names *names;
     char mangled[48], want[40];
-    assert_int_equal(names_create(16 * 1024, &names), STATUS_OK);
+    assert_int_equal(kernel_names_create(16 * 1024, &names), STATUS_OK);
     for (unsigned i = 0; i < 20000; i++) {
-        names_begin_round(names);
+        kernel_names_begin_round(names);
         snprintf(want, sizeof want, "module%u", i);
-        assert_string_equal(names_resolve(names, numbered(mangled, "module", i))->text, want);
-        assert_string_equal(names_resolve(names, "_Z4stayi")->text, "stay");
+        assert_string_equal(kernel_names_resolve(names, numbered(mangled, "module", i))->text, want);
+        assert_string_equal(kernel_names_resolve(names, "_Z4stayi")->text, "stay");
     }
-    names_destroy(names);
+    kernel_names_destroy(names);
 }
 
 static void test_a_name_of_a_megabyte_is_cut(void **state)
 {
     (void)state;
     enum { BYTES = 1024 * 1024 };
-    struct names *names;
+    struct kernel_names *names;
     char *plain = malloc(BYTES + 1), *mangled = malloc(BYTES + 1);
-    assert_int_equal(names_create(ARENA, &names), STATUS_OK);
+    assert_int_equal(kernel_names_create(ARENA, &names), STATUS_OK);
     memset(plain, 'p', BYTES);
     memset(mangled, 'm', BYTES);
     memcpy(mangled, "_Z1000000", 9);
     plain[BYTES] = mangled[BYTES] = 0;
     for (int round = 0; round < 3; round++) {
-        names_begin_round(names);
-        const struct kernel_name *name = names_resolve(names, plain);
+        kernel_names_begin_round(names);
+        const struct kernel_name *name = kernel_names_resolve(names, plain);
         assert_int_equal(name->text_len, SPAN_STRING_MAX);
         assert_int_equal(strlen(name->text), SPAN_STRING_MAX);
         assert_true(name->number > 0);
-        assert_int_equal(names_resolve(names, mangled)->full_len, SPAN_STRING_MAX);
-        assert_string_equal(names_resolve(names, "_Z5smalli")->text, "small");
+        assert_int_equal(kernel_names_resolve(names, mangled)->full_len, SPAN_STRING_MAX);
+        assert_string_equal(kernel_names_resolve(names, "_Z5smalli")->text, "small");
     }
     free(plain);
     free(mangled);
-    names_destroy(names);
+    kernel_names_destroy(names);
 }
 
 /* Each B<S, S> doubles what it stands for: in full, this name has 2 to the power of 30 parts. */
@@ -399,12 +402,12 @@ static void test_a_name_that_stands_for_a_billion(void **state)
         strcat(mangled, part);
     }
     strcat(mangled, "Evv");
-    struct names *names;
-    assert_int_equal(names_create(ARENA, &names), STATUS_OK);
-    const struct kernel_name *name = names_resolve(names, mangled);
+    struct kernel_names *names;
+    assert_int_equal(kernel_names_create(ARENA, &names), STATUS_OK);
+    const struct kernel_name *name = kernel_names_resolve(names, mangled);
     assert_int_equal(name->full_len, SPAN_STRING_MAX - 1);
     assert_string_equal(name->text, "f");
-    names_destroy(names);
+    kernel_names_destroy(names);
 }
 
 int main(void)

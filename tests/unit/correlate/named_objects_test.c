@@ -8,58 +8,58 @@
 
 #include <cmocka.h>
 
-static struct objects *objects;
+static struct named_objects *objects;
 
 static int setup(void **state)
 {
     (void)state;
-    return objects_create(&objects) != STATUS_OK;
+    return named_objects_create(&objects) != STATUS_OK;
 }
 
 static int teardown(void **state)
 {
     (void)state;
-    objects_destroy(objects);
+    named_objects_destroy(objects);
     return 0;
 }
 
 static const char *name_of(enum named_object kind, uint64_t handle)
 {
-    return objects_text(objects, objects_find(objects, kind, handle));
+    return named_objects_text(objects, named_objects_find(objects, kind, handle));
 }
 
 static void test_names_are_of_a_kind_and_a_handle(void **state)
 {
     (void)state;
-    assert_false(objects_has(objects, NAMED_STREAM));
+    assert_false(named_objects_has(objects, NAMED_STREAM));
     assert_null(name_of(NAMED_STREAM, 7));
-    objects_name(objects, NAMED_STREAM, 7, "copies and more", 6);
-    objects_name(objects, NAMED_THREAD, 7, "loader", 6);
-    assert_true(objects_has(objects, NAMED_STREAM));
+    named_objects_name(objects, NAMED_STREAM, 7, "copies and more", 6);
+    named_objects_name(objects, NAMED_THREAD, 7, "loader", 6);
+    assert_true(named_objects_has(objects, NAMED_STREAM));
     assert_string_equal(name_of(NAMED_STREAM, 7), "copies");
     assert_string_equal(name_of(NAMED_THREAD, 7), "loader");
-    objects_name(objects, NAMED_STREAM, 7, "other", 5);
+    named_objects_name(objects, NAMED_STREAM, 7, "other", 5);
     assert_string_equal(name_of(NAMED_STREAM, 7), "other");
 }
 
 static void test_what_is_forgotten_has_no_name_and_keeps_its_index(void **state)
 {
     (void)state;
-    objects_name(objects, NAMED_STREAM, 0, "null", 4);
-    uint32_t index = objects_find(objects, NAMED_STREAM, 0);
-    objects_forget(objects, NAMED_STREAM, 0);
-    objects_forget(objects, NAMED_STREAM, 99);
+    named_objects_name(objects, NAMED_STREAM, 0, "null", 4);
+    uint32_t index = named_objects_find(objects, NAMED_STREAM, 0);
+    named_objects_forget(objects, NAMED_STREAM, 0);
+    named_objects_forget(objects, NAMED_STREAM, 99);
     assert_null(name_of(NAMED_STREAM, 0));
-    assert_null(objects_text(objects, index));
-    objects_name(objects, NAMED_STREAM, 0, "again", 5);
-    assert_int_equal(objects_find(objects, NAMED_STREAM, 0), index);
+    assert_null(named_objects_text(objects, index));
+    named_objects_name(objects, NAMED_STREAM, 0, "again", 5);
+    assert_int_equal(named_objects_find(objects, NAMED_STREAM, 0), index);
 }
 
 static void test_there_is_an_end_to_names(void **state)
 {
     (void)state;
     for (uint64_t handle = 1; handle <= OBJECTS_MAX + 10; handle++)
-        objects_name(objects, NAMED_STREAM, handle * 64, "stream", 6);
+        named_objects_name(objects, NAMED_STREAM, handle * 64, "stream", 6);
     assert_string_equal(name_of(NAMED_STREAM, 64 * OBJECTS_MAX), "stream");
     assert_null(name_of(NAMED_STREAM, 64 * (OBJECTS_MAX + 1)));
 }

@@ -14,9 +14,9 @@
 
 #define BASE_NS 1700000000000000000ull
 
-static struct figures_store *store;
+static struct program_stats *store;
 static struct devices devices;
-static struct figures_view view;
+static struct live_stats_view view;
 static struct streams *streams;
 static struct view views[2];
 static size_t view_count;
@@ -27,7 +27,7 @@ static void make_with(bool has_metrics, enum exemplar_filter exemplars)
     counters_reset();
     assert_int_equal(streams_create(views, view_count, HISTOGRAM_EXPLICIT, &streams), STATUS_OK);
     options.streams = streams;
-    assert_int_equal(figures_create(&options, &store), STATUS_OK);
+    assert_int_equal(program_stats_create(&options, &store), STATUS_OK);
 }
 
 static void make(bool has_metrics)
@@ -37,7 +37,7 @@ static void make(bool has_metrics)
 
 static void done(void)
 {
-    figures_destroy(store);
+    program_stats_destroy(store);
     free(streams);
     store = NULL;
     view_count = 0;
@@ -58,22 +58,22 @@ static void work_of(uint16_t kind, const char *name, uint32_t device, uint64_t s
                                 .call_start_ns = BASE_NS + start - 500,
                                 .bytes = 64,
                                 .copy_kind = 2};
-    figures_add_work(store, &work);
+    program_stats_add_work(store, &work);
 }
 
 static void work_adds_up_by_device_and_name(void **state)
 {
     (void)state;
     make(true);
-    assert_true(figures_tick(store, 0));
+    assert_true(program_stats_tick(store, 0));
     work_of(ACTIVITY_KERNEL, "gemm", 0, 1000, 100);
     work_of(ACTIVITY_KERNEL, "gemm", 0, 1050, 100);
     work_of(ACTIVITY_KERNEL, "relu", 0, 2000, 10);
     work_of(ACTIVITY_KERNEL, "gemm", 1, 1000, 1000);
     work_of(ACTIVITY_MEMCPY, NULL, 0, 3000, 20);
     work_of(ACTIVITY_MEMSET, NULL, 0, 4000, 5);
-    const struct figures *figures = figures_read(store);
-    const struct device_figures *device = figures->devices[0];
+    const struct live_stats *figures = program_stats_read(store);
+    const struct device_stats *device = figures->devices[0];
     assert_int_equal(device->kernels.count, 3);
     assert_int_equal(device->kernels.total_ns, 210);
     assert_int_equal(device->busy_ns, 150 + 10 + 20 + 5);
@@ -84,7 +84,7 @@ static void work_adds_up_by_device_and_name(void **state)
     assert_int_equal(device->latency->sum_ns, 1500);
     assert_int_equal(figures->kernel_count, 3);
     assert_int_equal(figures->devices[1]->kernels.count, 1);
-    figures_look(store, &devices, &view);
+    program_stats_look(store, &devices, &view);
     assert_int_equal(view.device_count, 2);
     assert_int_equal(view.kernel_count, 2);
     assert_string_equal(view.kernels[0].name, "gemm");
@@ -98,21 +98,21 @@ static void names_beyond_the_bound_count_together(void **state)
     (void)state;
     char name[400];
     make(true);
-    for (unsigned i = 0; i < FIGURES_KERNELS_MAX + 20; i++) {
+    for (unsigned i = 0; i < LIVE_STATS_KERNELS_MAX + 20; i++) {
         snprintf(name, sizeof name, "kernel_%u", i);
         work_of(ACTIVITY_KERNEL, name, 0, i, 1);
     }
     work_of(ACTIVITY_KERNEL, "kernel_0", 0, 9999, 1);
     memset(name, 'x', sizeof name - 1);
     name[sizeof name - 1] = 0;
-    const struct figures *figures = figures_read(store);
-    assert_int_equal(figures->kernel_count, FIGURES_KERNELS_MAX);
+    const struct live_stats *figures = program_stats_read(store);
+    assert_int_equal(figures->kernel_count, LIVE_STATS_KERNELS_MAX);
     assert_int_equal(figures->devices[0]->others.sum.count, 20);
     assert_int_equal(figures->kernels[0]->sum.count, 2);
     assert_int_equal(counter_get(COUNTER_kernels_unnamed), 20);
-    figures_look(store, &devices, &view);
-    assert_int_equal(view.kernel_count, FIGURES_VIEW_KERNELS);
-    assert_int_equal(view.others.count, 20 + FIGURES_KERNELS_MAX - FIGURES_VIEW_KERNELS);
+    program_stats_look(store, &devices, &view);
+    assert_int_equal(view.kernel_count, LIVE_STATS_VIEW_KERNELS);
+    assert_int_equal(view.others.count, 20 + LIVE_STATS_KERNELS_MAX - LIVE_STATS_VIEW_KERNELS);
     done();
 }
 
@@ -126,8 +126,8 @@ static void names_that_are_cut_alike_are_one(void **state)
     work_of(ACTIVITY_KERNEL, name, 0, 0, 1);
     name[250] = 0;
     work_of(ACTIVITY_KERNEL, name, 0, 0, 1);
-    assert_int_equal(figures_read(store)->kernel_count, 1);
-    assert_int_equal(strlen(figures_read(store)->kernels[0]->name), FIGURES_NAME_BYTES - 1);
+    assert_int_equal(program_stats_read(store)->kernel_count, 1);
+    assert_int_equal(strlen(program_stats_read(store)->kernels[0]->name), LIVE_STATS_NAME_BYTES - 1);
     done();
 }
 
@@ -135,20 +135,20 @@ static void nothing_is_counted_until_somebody_looks(void **state)
 {
     (void)state;
     make(false);
-    assert_false(figures_tick(store, 100));
-    figures_look(store, &devices, &view);
+    assert_false(program_stats_tick(store, 100));
+    program_stats_look(store, &devices, &view);
     assert_false(view.is_on);
-    figures_lease(store, 100, 200);
-    assert_true(figures_tick(store, 150));
+    program_stats_lease(store, 100, 200);
+    assert_true(program_stats_tick(store, 150));
     work_of(ACTIVITY_KERNEL, "gemm", 0, 0, 7);
-    assert_null(figures_read(store)->kernels[0]->histogram);
-    figures_lease(store, 160, 260); /* goes on */
-    figures_look(store, &devices, &view);
+    assert_null(program_stats_read(store)->kernels[0]->histogram);
+    program_stats_lease(store, 160, 260); /* goes on */
+    program_stats_look(store, &devices, &view);
     assert_true(view.is_on);
     assert_int_equal(view.devices[0].kernels, 1);
-    assert_false(figures_tick(store, 260));
-    figures_lease(store, 300, 400); /* begins anew */
-    figures_look(store, &devices, &view);
+    assert_false(program_stats_tick(store, 260));
+    program_stats_lease(store, 300, 400); /* begins anew */
+    program_stats_look(store, &devices, &view);
     assert_int_equal(view.device_count, 0);
     assert_int_equal(view.kernel_count, 0);
     done();
@@ -160,20 +160,20 @@ static void an_exemplar_is_of_the_work_before_it(void **state)
     static const uint8_t trace_id[16] = {1}, span_id[8] = {2};
     make(true);
     work_of(ACTIVITY_KERNEL, "gemm", 0, 0, 1500);
-    figures_exemplify(store, trace_id, span_id);
+    program_stats_exemplify(store, trace_id, span_id);
     work_of(ACTIVITY_KERNEL, "gemm", 0, 5000, 3000); /* not sampled */
-    struct histogram *h = figures_read(store)->kernels[0]->histogram;
+    struct histogram *h = program_stats_read(store)->kernels[0]->histogram;
     assert_int_equal(h->exemplars[1].value_ns, 1500);
     assert_int_equal(h->exemplars[1].time_ns, BASE_NS + 1500);
     assert_memory_equal(h->exemplars[1].trace_id, trace_id, 16);
     assert_int_equal(h->exemplars[2].time_ns, 0);
-    assert_int_equal(figures_read(store)->devices[0]->latency->exemplars[0].value_ns, 500);
-    figures_begin_interval(store, false);
+    assert_int_equal(program_stats_read(store)->devices[0]->latency->exemplars[0].value_ns, 500);
+    program_stats_begin_interval(store, false);
     assert_int_equal(h->exemplars[1].time_ns, 0);
     assert_int_equal(h->count, 2);
-    figures_begin_interval(store, true);
+    program_stats_begin_interval(store, true);
     assert_int_equal(h->count, 0);
-    assert_int_equal(figures_read(store)->kernels[0]->sum.count, 2);
+    assert_int_equal(program_stats_read(store)->kernels[0]->sum.count, 2);
     done();
 }
 
@@ -183,17 +183,17 @@ static void exemplars_of_all_work_keep_those_with_a_span(void **state)
     static const uint8_t trace_id[16] = {1}, span_id[8] = {2};
     make_with(true, EXEMPLAR_ALWAYS_ON);
     work_of(ACTIVITY_KERNEL, "gemm", 0, 0, 1500);
-    const struct exemplar *exemplar = &figures_read(store)->kernels[0]->histogram->exemplars[1];
+    const struct exemplar *exemplar = &program_stats_read(store)->kernels[0]->histogram->exemplars[1];
     assert_int_equal(exemplar->value_ns, 1500);
     assert_int_equal(exemplar->time_ns, BASE_NS + 1500);
     assert_false(exemplar_has_span(exemplar));
     work_of(ACTIVITY_KERNEL, "gemm", 0, 0, 1600);
     assert_int_equal(exemplar->value_ns, 1600);
-    figures_exemplify(store, trace_id, span_id);
+    program_stats_exemplify(store, trace_id, span_id);
     assert_true(exemplar_has_span(exemplar));
     work_of(ACTIVITY_KERNEL, "gemm", 0, 0, 1700); /* not sampled */
     assert_int_equal(exemplar->value_ns, 1600);
-    figures_begin_interval(store, false);
+    program_stats_begin_interval(store, false);
     work_of(ACTIVITY_KERNEL, "gemm", 0, 0, 1800);
     assert_int_equal(exemplar->value_ns, 1800);
     assert_false(exemplar_has_span(exemplar));
@@ -206,8 +206,8 @@ static void there_are_exemplars_of_nothing_on_request(void **state)
     static const uint8_t trace_id[16] = {1}, span_id[8] = {2};
     make_with(true, EXEMPLAR_ALWAYS_OFF);
     work_of(ACTIVITY_KERNEL, "gemm", 0, 0, 1500);
-    figures_exemplify(store, trace_id, span_id);
-    assert_int_equal(figures_read(store)->kernels[0]->histogram->exemplars[1].time_ns, 0);
+    program_stats_exemplify(store, trace_id, span_id);
+    assert_int_equal(program_stats_read(store)->kernels[0]->histogram->exemplars[1].time_ns, 0);
     done();
 }
 
@@ -226,15 +226,15 @@ static void a_duration_is_counted_in_each_shape(void **state)
     view_count = 2;
     make(true);
     work_of(ACTIVITY_KERNEL, "gemm", 0, 0, 1500);
-    figures_exemplify(store, trace_id, span_id);
-    struct histogram *first = figures_read(store)->kernels[0]->histogram;
+    program_stats_exemplify(store, trace_id, span_id);
+    struct histogram *first = program_stats_read(store)->kernels[0]->histogram;
     assert_int_equal(first->used, 1);
     assert_int_equal(first->next->buckets[1], 1);
     assert_null(first->next->next);
     assert_int_equal(first->exemplars[1].value_ns, 1500);
     assert_int_equal(first->next->exemplars[1].value_ns, 1500);
-    assert_null(figures_read(store)->devices[0]->latency->next);
-    figures_begin_interval(store, true);
+    assert_null(program_stats_read(store)->devices[0]->latency->next);
+    program_stats_begin_interval(store, true);
     assert_int_equal(first->next->count, 0);
     done();
 }
@@ -249,12 +249,12 @@ static void of_what_is_dropped_there_is_no_histogram(void **state)
     make(true);
     work_of(ACTIVITY_KERNEL, "gemm", 0, 0, 1500);
     work_of(ACTIVITY_MEMCPY, NULL, 0, 0, 1500);
-    struct figures *figures = figures_read(store);
+    struct live_stats *figures = program_stats_read(store);
     assert_null(figures->kernels[0]->histogram);
     assert_null(figures->devices[0]->copies[2].histogram);
     assert_int_equal(figures->devices[0]->copies[2].bytes, 64);
     assert_non_null(figures->devices[0]->latency);
-    figures_begin_interval(store, true);
+    program_stats_begin_interval(store, true);
     done();
 }
 
@@ -264,10 +264,10 @@ static void calls_are_told_apart(void **state)
     struct call_info launch = {.group = CALL_GROUP_LAUNCH}, sync = {.group = CALL_GROUP_SYNC};
     struct call_record call = {.start_ns = 10, .end_ns = 30};
     make(true);
-    figures_add_call(store, &launch, &call);
+    program_stats_add_call(store, &launch, &call);
     call.result = 1;
-    figures_add_call(store, &sync, &call);
-    figures_look(store, &devices, &view);
+    program_stats_add_call(store, &sync, &call);
+    program_stats_look(store, &devices, &view);
     assert_int_equal(view.calls, 2);
     assert_int_equal(view.errors, 1);
     assert_int_equal(view.launches, 1);

@@ -10,9 +10,9 @@ static const struct kept *session_of(const struct kept *child)
     return NULL;
 }
 
-static void take_own(struct own_figures *figures)
+static void take_own(struct agent_overhead *figures)
 {
-    *figures = (struct own_figures){.callback_ns = 70, .callback_calls = 3, .pipeline_ns = 500};
+    *figures = (struct agent_overhead){.callback_ns = 70, .callback_calls = 3, .pipeline_ns = 500};
 }
 
 /* Each what came in it. */

@@ -16,13 +16,13 @@ static struct span span;
 static int setup(void **state)
 {
     (void)state;
-    return shared_create(&table) != STATUS_OK;
+    return span_shared_create(&table) != STATUS_OK;
 }
 
 static int teardown(void **state)
 {
     (void)state;
-    shared_destroy(table);
+    span_shared_destroy(table);
     return 0;
 }
 
@@ -37,14 +37,14 @@ static bool ask(uint64_t number, const char *name)
     char text[32]; /* gone when it is read again */
     uint64_t key[] = {number, 7, number * 3};
     begin();
-    if (shared_take(table, key, 3, &span))
+    if (span_shared_take(table, key, 3, &span))
         return true;
     snprintf(text, sizeof text, "text of %s", name);
     span.name = name;
     span.name_len = (uint32_t)strlen(name);
     span_attr_int(&span, &key_kind, (int64_t)number);
     span_attr_string(&span, &key_text, text);
-    shared_offer(table, &span);
+    span_shared_offer(table, &span);
     memset(text, '?', sizeof text);
     return false;
 }
@@ -78,15 +78,15 @@ static void test_keys_are_told_apart(void **state)
         ask(0, "zero");
     key[1] = 7;
     begin();
-    assert_true(shared_take(table, key, 3, &span));
-    assert_false(shared_take(table, key, 2, &span)); /* shorter, longer */
-    assert_false(shared_take(table, key, 4, &span));
+    assert_true(span_shared_take(table, key, 3, &span));
+    assert_false(span_shared_take(table, key, 2, &span)); /* shorter, longer */
+    assert_false(span_shared_take(table, key, 4, &span));
     for (uint32_t word = 0; word < 3; word++) {
         key[word] ^= 1ull << 63;
-        assert_false(shared_take(table, key, 3, &span));
+        assert_false(span_shared_take(table, key, 3, &span));
         key[word] ^= 1ull << 63;
     }
-    assert_true(shared_take(table, key, 3, &span));
+    assert_true(span_shared_take(table, key, 3, &span));
 }
 
 static void test_what_is_too_much_is_not_shared(void **state)
@@ -102,19 +102,19 @@ static void test_what_is_too_much_is_not_shared(void **state)
     uint64_t key[] = {5};
     for (int i = 0; i < 3; i++) {
         begin();
-        assert_false(shared_take(table, key, 1, &span));
+        assert_false(span_shared_take(table, key, 1, &span));
         span.name = "many";
         span.name_len = 4;
         for (uint32_t a = 0; a <= SPAN_SHARED_ATTRS_MAX; a++)
             span_attr_int(&span, &key_kind, a);
-        shared_offer(table, &span);
+        span_shared_offer(table, &span);
         assert_null(span.shared);
     }
     for (int i = 0; i < 3; i++) {
         begin();
-        assert_false(shared_take(table, key, 1, &span));
+        assert_false(span_shared_take(table, key, 1, &span));
         span.name = "none";
-        shared_offer(table, &span);
+        span_shared_offer(table, &span);
         assert_null(span.shared); /* nothing but a name: encoders count on an attribute */
     }
 }
@@ -163,7 +163,7 @@ static void test_versions(void **state)
     for (uint64_t number = 1; number <= 4 * SPAN_SHARED_MAX; number++) {
         uint64_t key[] = {number, 7, number * 3};
         begin();
-        bool is_known = shared_take(table, key, 3, &span);
+        bool is_known = span_shared_take(table, key, 3, &span);
         known += is_known;
         assert_true(!is_known || span.shared->attrs[0].i == (int64_t)number);
     }

@@ -211,7 +211,7 @@ static void another_takes_what_was_left(void **state)
 {
     char name[SPOOL_SOURCE_BYTES];
     uint64_t damaged = 0;
-    struct spool_estate estate;
+    struct spool_recovery recovery;
     struct spool_record record;
     append_all(RECORDS);
     assert_int_equal(spool_source_next(&own, folder, &writer.end, &record, &damaged), SPOOL_RECORD);
@@ -221,17 +221,17 @@ static void another_takes_what_was_left(void **state)
     own.ledger.made = counter_get(COUNTER_spans_created);
     end_writing(false);
     take(name);
-    spool_estate_read(&taken, folder, &estate);
-    assert_int_equal(estate.here, spans_of(RECORDS) - 1);
-    assert_int_equal(estate.lost, 4);
-    assert_true(estate.is_sudden);
+    spool_recovery_read(&taken, folder, &recovery);
+    assert_int_equal(recovery.here, spans_of(RECORDS) - 1);
+    assert_int_equal(recovery.lost, 4);
+    assert_true(recovery.is_sudden);
     assert_non_null(
-        strstr(estate.line, "of 19 spans that it is known to have made, 1 were delivered, 14 are"));
+        strstr(recovery.line, "of 19 spans that it is known to have made, 1 were delivered, 14 are"));
     spool_source_release(&taken, folder, false);
     take(name); /* the next one isn't told again */
-    spool_estate_read(&taken, folder, &estate);
-    assert_int_equal(estate.lost, 0);
-    assert_false(estate.is_sudden);
+    spool_recovery_read(&taken, folder, &recovery);
+    assert_int_equal(recovery.lost, 0);
+    assert_false(recovery.is_sudden);
     assert_int_equal(read_all(&taken, NULL, &damaged), spans_of(RECORDS) - 1);
     assert_int_equal(damaged, 0);
     spool_source_release(&taken, folder, true);
@@ -297,13 +297,13 @@ static void put_ledger(const char *name, const uint8_t *bytes, size_t count)
 /* What came and what was counted, by one who finds the files as they are. */
 static uint64_t found(const char *name, uint64_t *came)
 {
-    struct spool_estate estate;
+    struct spool_recovery recovery;
     uint64_t damaged = 0;
     take(name);
-    spool_estate_read(&taken, folder, &estate);
+    spool_recovery_read(&taken, folder, &recovery);
     *came = read_all(&taken, NULL, &damaged);
     spool_source_release(&taken, folder, true);
-    return *came + damaged + estate.lost;
+    return *came + damaged + recovery.lost;
 }
 
 static void torn_at_every_byte(void **state)
@@ -375,14 +375,14 @@ static void a_ledger_that_lies(void **state)
                                     .spooled = 1ull << (63 - i),
                                     .made = i % 2 ? UINT64_MAX : 0,
                                     .delivered = i % 5 ? 0 : UINT64_MAX};
-        struct spool_estate estate;
+        struct spool_recovery recovery;
         struct spool_record record;
         uint64_t damaged = 0;
         spool_slot_format(&wild, slot);
         damage(name, whole, WHOLE_BYTES, 0, 0);
         put_ledger(name, slot, sizeof slot);
         take(name);
-        spool_estate_read(&taken, folder, &estate);
+        spool_recovery_read(&taken, folder, &recovery);
         while (spool_source_next(&taken, folder, NULL, &record, &damaged) == SPOOL_RECORD)
             spool_source_pass(&taken, &record, record.spans);
         spool_source_release(&taken, folder, true);

@@ -123,7 +123,7 @@ static void views_make_streams(void **state)
     assert_int_equal(streams->of[METRIC_CALL_ERRORS].streams[0].series_max, STREAM_OTHERS_MAX);
     assert_int_equal(streams->of[METRIC_CALL_TIME].count, 1);
     uint64_t series = STREAM_SERIES_MAX * (STREAM_SERIES_BYTES + sizeof(struct histogram));
-    assert_true(streams_bytes(streams) > series + FIGURES_KERNELS_MAX * sizeof(struct histogram));
+    assert_true(streams_bytes(streams) > series + LIVE_STATS_KERNELS_MAX * sizeof(struct histogram));
     free(streams);
 }
 

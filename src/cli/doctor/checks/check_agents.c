@@ -18,7 +18,7 @@ struct found {
  */
 static char *mapped_file(const struct doctor *doctor, const char *pid, const char *name, bool *is_closed)
 {
-    char *path = memory_format("%s/proc/%s/maps", doctor->root, pid), *found = NULL;
+    char *path = xasprintf("%s/proc/%s/maps", doctor->root, pid), *found = NULL;
     FILE *maps = fopen(path, "re");
     char *line = NULL;
     size_t size = 0;
@@ -27,7 +27,7 @@ static char *mapped_file(const struct doctor *doctor, const char *pid, const cha
     while (maps && !found && getline(&line, &size, maps) > 0) {
         char *file = strchr(line, '/');
         if (file && strstr(file, name))
-            found = memory_format("%.*s", (int)strcspn(file, "\n"), file);
+            found = xasprintf("%.*s", (int)strcspn(file, "\n"), file);
     }
     free(line);
     if (maps)
@@ -37,13 +37,13 @@ static char *mapped_file(const struct doctor *doctor, const char *pid, const cha
 
 static bool has_threads_of_ours(const struct doctor *doctor, const char *pid)
 {
-    char *path = memory_format("%s/proc/%s/task", doctor->root, pid);
+    char *path = xasprintf("%s/proc/%s/task", doctor->root, pid);
     DIR *tasks = opendir(path);
     const struct dirent *task;
     bool has_one = false;
     while (tasks && !has_one && (task = readdir(tasks))) {
-        char *comm = memory_format("/proc/%s/task/%s/comm", pid, task->d_name);
-        char *name = isdigit((unsigned char)task->d_name[0]) ? facts_read(doctor, comm) : NULL;
+        char *comm = xasprintf("/proc/%s/task/%s/comm", pid, task->d_name);
+        char *name = isdigit((unsigned char)task->d_name[0]) ? doctor_facts_read(doctor, comm) : NULL;
         has_one = name && strncmp(name, "cuspan/", 7) == 0;
         free(name);
         free(comm);
@@ -74,8 +74,8 @@ static void judge_agent(struct doctor *doctor, const char *pid, const char *name
 static void judge_process(struct doctor *doctor, const char *pid, struct found *found)
 {
     bool is_closed, ignored;
-    char *comm = memory_format("/proc/%s/comm", pid);
-    char *name = facts_read(doctor, comm);
+    char *comm = xasprintf("/proc/%s/comm", pid);
+    char *name = doctor_facts_read(doctor, comm);
     char *library = mapped_file(doctor, pid, "/libcuspan.so", &is_closed);
     char *driver = library ? NULL : mapped_file(doctor, pid, "/libcuda.so", &ignored);
     found->closed += is_closed;
@@ -102,7 +102,7 @@ static void judge_process(struct doctor *doctor, const char *pid, struct found *
 void check_agents_running(struct doctor *doctor)
 {
     struct found found = {0};
-    char *path = facts_path(doctor, "/proc"), own[16];
+    char *path = doctor_facts_path(doctor, "/proc"), own[16];
     DIR *processes = opendir(path);
     const struct dirent *entry;
     snprintf(own, sizeof own, "%d", (int)getpid());

@@ -50,8 +50,9 @@ static void judge_proxy(struct doctor *doctor, const struct collector *collector
                    answer->is_answered ? answer->status
                    : *answer->error    ? answer->error
                                        : collector->how);
-        doctor_mend(doctor, "export no_proxy=%s%s%s", collector->host, facts_variable("no_proxy") ? "," : "",
-                    facts_variable("no_proxy") ? facts_variable("no_proxy") : "");
+        doctor_mend(doctor, "export no_proxy=%s%s%s", collector->host,
+                    doctor_facts_variable("no_proxy") ? "," : "",
+                    doctor_facts_variable("no_proxy") ? doctor_facts_variable("no_proxy") : "");
     }
 }
 
@@ -77,7 +78,8 @@ static void judge_host(struct doctor *doctor, const struct collector *collector)
         doctor_say(doctor, collector->proxy_variable ? FOUND_WARNING : FOUND_PROBLEM, "%s: %s",
                    collector->host, gai_strerror(reach->resolve_error));
         doctor_mend(doctor, "correct the endpoint's host%s",
-                    facts_container(doctor) ? "; in a container, its network must know that name" : "");
+                    doctor_facts_container(doctor) ? "; in a container, its network must know that name"
+                                                   : "");
     } else {
         doctor_say(doctor, FOUND_OK, "%s is %s (%u address%s, %s)", collector->host, reach->address,
                    reach->addresses, reach->addresses == 1 ? "" : "es",
@@ -92,7 +94,7 @@ void check_collector_host(struct doctor *doctor)
 
 static void mend_port(struct doctor *doctor, const struct collector *collector)
 {
-    if (is_local(collector->host) && facts_container(doctor))
+    if (is_local(collector->host) && doctor_facts_container(doctor))
         doctor_mend(doctor,
                     "in a container %s is the container itself: name the collector's host (its service, or "
                     "host.docker.internal)",

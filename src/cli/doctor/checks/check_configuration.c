@@ -23,13 +23,13 @@ static void look_for_unread(struct doctor *doctor, const char *path)
         "OTEL_SERVICE_NAME",           "OTEL_TRACES_SAMPLER",
         "OTEL_SDK_DISABLED",           "CUSPAN_DETAIL"};
     FILE *file = fopen(path, "re");
-    char *text = memory_take(FACTS_BYTES_MAX + 1, 1);
+    char *text = xcalloc(FACTS_BYTES_MAX + 1, 1);
     if (file) {
         text[fread(text, 1, FACTS_BYTES_MAX, file)] = '\0';
         fclose(file);
     }
     for (size_t i = 0; file && i < sizeof variables / sizeof *variables; i++) {
-        if (!facts_variable(variables[i]) || strstr(text, variables[i]))
+        if (!doctor_facts_variable(variables[i]) || strstr(text, variables[i]))
             continue;
         doctor_say(doctor, FOUND_WARNING, "%s is set, and %s doesn't name it: it isn't read", variables[i],
                    path);
@@ -41,7 +41,8 @@ static void look_for_unread(struct doctor *doctor, const char *path)
 
 void check_configuration_file(struct doctor *doctor)
 {
-    const char *own = facts_variable("CUSPAN_CONFIG_FILE"), *sdk = facts_variable("OTEL_CONFIG_FILE");
+    const char *own = doctor_facts_variable("CUSPAN_CONFIG_FILE"),
+               *sdk = doctor_facts_variable("OTEL_CONFIG_FILE");
     const char *by = doctor->injection.config ? "--config" : own ? "CUSPAN_CONFIG_FILE" : "OTEL_CONFIG_FILE";
     const char *path = doctor->injection.config ? doctor->injection.config : own ? own : sdk;
     if (!path) {
@@ -98,8 +99,9 @@ static void say_outputs(struct doctor *doctor)
         text_add_format(&list, "%s%s", i ? ", and to " : "", kinds[exporter->kind]);
         if (exporter->endpoint)
             text_add_format(&list, " %s",
-                            exporter->kind == EXPORTER_FILE ? exporter->endpoint
-                                                            : shown_url(url, sizeof url, exporter->endpoint));
+                            exporter->kind == EXPORTER_FILE
+                                ? exporter->endpoint
+                                : sanitize_url(url, sizeof url, exporter->endpoint));
     }
     doctor_say(doctor, FOUND_OK, "spans go to %s", list.data);
     text_deinit(&list);
@@ -108,7 +110,7 @@ static void say_outputs(struct doctor *doctor)
 void check_configuration_enabled(struct doctor *doctor)
 {
     const struct settings *settings = &doctor->settings;
-    const char *variable = facts_variable("OTEL_SDK_DISABLED");
+    const char *variable = doctor_facts_variable("OTEL_SDK_DISABLED");
     if (!has_settings(doctor))
         return;
     if (settings->disabled) {
@@ -134,10 +136,10 @@ void check_configuration_enabled(struct doctor *doctor)
 static bool judge_parent(struct doctor *doctor)
 {
     struct trace_context parent;
-    const char *set = facts_variable("TRACEPARENT");
+    const char *set = doctor_facts_variable("TRACEPARENT");
     if (!set)
         return false;
-    if (!trace_context_parse(set, facts_variable("TRACESTATE"), &parent)) {
+    if (!trace_context_parse(set, doctor_facts_variable("TRACESTATE"), &parent)) {
         doctor_say(doctor, FOUND_WARNING, "TRACEPARENT is \"%s\", which is none: it counts for nothing", set);
         doctor_mend(doctor, "unset TRACEPARENT, or give 00-TRACE-SPAN-01");
         return false;
@@ -254,7 +256,7 @@ void check_configuration_kinds(struct doctor *doctor)
     if (!has_settings(doctor))
         return;
     if (doctor->expected) {
-        char *words = memory_copy_string(doctor->expected), *rest = NULL;
+        char *words = xstrdup(doctor->expected), *rest = NULL;
         for (char *word = strtok_r(words, ", ", &rest); word; word = strtok_r(NULL, ", ", &rest))
             judge_kind(doctor, word);
         free(words);

@@ -30,7 +30,8 @@ static void ask(const struct doctor *doctor, const char *library, struct doctor_
 {
     const struct cupti_question question = {doctor->api, library};
     char how[64];
-    if (child_ask(find_cupti, &question, cuptis, sizeof *cuptis, CUPTI_TIMEOUT_MS, how) != CHILD_ANSWERED)
+    if (probe_child_ask(find_cupti, &question, cuptis, sizeof *cuptis, CUPTI_TIMEOUT_MS, how) !=
+        CHILD_ANSWERED)
         snprintf(cuptis->error, sizeof cuptis->error, "loading %s failed: %s", library ? library : "a CUPTI",
                  how);
 }
@@ -43,7 +44,7 @@ static const struct doctor_cuptis *cuptis_of(struct doctor *doctor)
         return NULL;
     }
     if (!doctor->cuptis) {
-        doctor->cuptis = memory_take(1, sizeof *doctor->cuptis);
+        doctor->cuptis = xcalloc(1, sizeof *doctor->cuptis);
         ask(doctor, doctor->settings.cupti.library, doctor->cuptis);
     }
     return doctor->cuptis;
@@ -59,15 +60,15 @@ static glob_t find_python(void)
         "lib/python3*/site-packages/nvidia/cuda_cupti/lib/libcupti.so.1[23]",
         "lib/python3*/dist-packages/nvidia/cu13/lib/libcupti.so.13",
         "lib/python3*/dist-packages/nvidia/cuda_cupti/lib/libcupti.so.1[23]"};
-    const char *home = facts_variable("HOME");
-    char *local = home ? memory_format("%s/.local", home) : NULL;
-    const char *const prefixes[] = {facts_variable("VIRTUAL_ENV"), facts_variable("CONDA_PREFIX"), local,
-                                    "/usr/local", "/usr"};
+    const char *home = doctor_facts_variable("HOME");
+    char *local = home ? xasprintf("%s/.local", home) : NULL;
+    const char *const prefixes[] = {doctor_facts_variable("VIRTUAL_ENV"),
+                                    doctor_facts_variable("CONDA_PREFIX"), local, "/usr/local", "/usr"};
     glob_t found = {0};
     int flags = 0;
     for (size_t p = 0; p < sizeof prefixes / sizeof *prefixes; p++) {
         for (size_t i = 0; prefixes[p] && i < sizeof packages / sizeof *packages; i++) {
-            char *pattern = memory_format("%s/%s", prefixes[p], packages[i]);
+            char *pattern = xasprintf("%s/%s", prefixes[p], packages[i]);
             glob(pattern, flags, NULL, &found);
             flags = GLOB_APPEND;
             free(pattern);

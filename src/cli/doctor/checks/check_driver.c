@@ -13,7 +13,7 @@
 
 static void mend_missing_driver(struct doctor *doctor)
 {
-    if (facts_container(doctor))
+    if (doctor_facts_container(doctor))
         doctor_mend(doctor,
                     "give the container the GPUs: docker run --gpus all, or in Kubernetes "
                     "resources.limits nvidia.com/gpu: 1 (NVIDIA's container toolkit mounts the library)");
@@ -34,7 +34,8 @@ void check_driver_library(struct doctor *doctor)
         doctor_say(doctor, FOUND_PROBLEM,
                    "%s is the stub that programs are linked with, not the driver's library", facts->path);
         doctor_mend(doctor, "take the folder stubs out of LD_LIBRARY_PATH (now %s)",
-                    facts_variable("LD_LIBRARY_PATH") ? facts_variable("LD_LIBRARY_PATH") : "unset");
+                    doctor_facts_variable("LD_LIBRARY_PATH") ? doctor_facts_variable("LD_LIBRARY_PATH")
+                                                             : "unset");
     } else if (!facts->version) {
         doctor_say(doctor, FOUND_WARNING, "%s doesn't tell its version", facts->path);
         doctor_mend(doctor, "compare with nvidia-smi, and install the driver again if that fails");
@@ -74,8 +75,8 @@ void check_driver_module(struct doctor *doctor)
     const struct driver_facts *facts = driver_facts(doctor);
     const char *library = library_version(facts->path);
     char version[64];
-    char *text = facts_read(doctor, "/proc/driver/nvidia/version");
-    if (!text && facts_exists(doctor, "/dev/dxg")) {
+    char *text = doctor_facts_read(doctor, "/proc/driver/nvidia/version");
+    if (!text && doctor_facts_exists(doctor, "/dev/dxg")) {
         doctor_say(doctor, FOUND_NOT_HERE, "WSL (/dev/dxg): the module is Windows'");
     } else if (!text) {
         doctor_say(doctor, facts->is_found ? FOUND_PROBLEM : FOUND_NOT_HERE,
@@ -107,7 +108,7 @@ static bool has_word(const char *list, const char *word)
 
 void check_driver_container(struct doctor *doctor)
 {
-    const char *container = facts_container(doctor);
+    const char *container = doctor_facts_container(doctor);
     const char *devices = getenv("NVIDIA_VISIBLE_DEVICES"),
                *capabilities = getenv("NVIDIA_DRIVER_CAPABILITIES");
     if (!container && !devices) {
@@ -122,7 +123,7 @@ void check_driver_container(struct doctor *doctor)
         doctor_say(doctor, FOUND_PROBLEM,
                    "NVIDIA_DRIVER_CAPABILITIES is \"%s\": CUDA's libraries are left out", capabilities);
         doctor_mend(doctor, "docker run -e NVIDIA_DRIVER_CAPABILITIES=compute,utility");
-    } else if (!facts_exists(doctor, "/dev/nvidiactl") && !facts_exists(doctor, "/dev/dxg")) {
+    } else if (!doctor_facts_exists(doctor, "/dev/nvidiactl") && !doctor_facts_exists(doctor, "/dev/dxg")) {
         doctor_say(doctor, FOUND_PROBLEM, "a container (%s) without /dev/nvidiactl: it was given no GPU",
                    container ? container : "NVIDIA_VISIBLE_DEVICES");
         doctor_mend(doctor, "docker run --gpus all, or in Kubernetes resources.limits nvidia.com/gpu: 1");
@@ -152,13 +153,13 @@ void check_driver_nodes(struct doctor *doctor)
     bool is_there[3];
     glob_t nodes = {0};
     for (size_t i = 0; i < 3; i++) {
-        char *pattern = facts_path(doctor, patterns[i]);
+        char *pattern = doctor_facts_path(doctor, patterns[i]);
         is_there[i] = glob(pattern, i ? GLOB_APPEND : 0, NULL, &nodes) == 0;
         free(pattern);
     }
     const char *locked = locked_node(&nodes);
     if (!is_there[0] && !is_there[2]) {
-        bool is_needed = facts_exists(doctor, "/proc/driver/nvidia/version");
+        bool is_needed = doctor_facts_exists(doctor, "/proc/driver/nvidia/version");
         doctor_say(doctor, is_needed ? FOUND_PROBLEM : FOUND_NOT_HERE, "no /dev/nvidiactl, no /dev/nvidia0");
         if (is_needed)
             doctor_mend(doctor, "sudo nvidia-modprobe -c 0 -u; in a container: docker run --gpus all");
@@ -191,13 +192,13 @@ static bool are_hidden(struct doctor *doctor)
 
 static void list_by_proc(struct doctor *doctor, const char *why)
 {
-    char *pattern = facts_path(doctor, "/proc/driver/nvidia/gpus/*/information");
+    char *pattern = doctor_facts_path(doctor, "/proc/driver/nvidia/gpus/*/information");
     glob_t gpus = {0};
     if (glob(pattern, 0, NULL, &gpus) != 0) {
         doctor_say(doctor, FOUND_UNKNOWN, "%s, and /proc/driver/nvidia/gpus has none", why);
     } else {
-        char *text = facts_read(doctor, gpus.gl_pathv[0] + strlen(doctor->root));
-        char *model = facts_line(text, "Model");
+        char *text = doctor_facts_read(doctor, gpus.gl_pathv[0] + strlen(doctor->root));
+        char *model = doctor_facts_line(text, "Model");
         doctor_say(doctor, FOUND_OK, "%zu of /proc/driver/nvidia/gpus, the first %s (%s)", gpus.gl_pathc,
                    model ? model : "without a name", why);
         free(model);
@@ -266,10 +267,11 @@ void check_driver_mig(struct doctor *doctor)
     else if (!divided)
         doctor_say(doctor, FOUND_OK, "off");
     else if (instances)
-        doctor_say(doctor, FOUND_OK,
-                   "%u instances on %u GPUs; a process sees one of them (CUDA_VISIBLE_DEVICES=%s)", instances,
-                   divided,
-                   facts_variable("CUDA_VISIBLE_DEVICES") ? facts_variable("CUDA_VISIBLE_DEVICES") : "unset");
+        doctor_say(
+            doctor, FOUND_OK, "%u instances on %u GPUs; a process sees one of them (CUDA_VISIBLE_DEVICES=%s)",
+            instances, divided,
+            doctor_facts_variable("CUDA_VISIBLE_DEVICES") ? doctor_facts_variable("CUDA_VISIBLE_DEVICES")
+                                                          : "unset");
 }
 
 /* What people did about it, by cuInit's result. */

@@ -60,7 +60,7 @@ void check_injection_library(struct doctor *doctor)
         say_unloadable(doctor, path);
         return;
     }
-    char *copy = memory_copy_string(path);
+    char *copy = xstrdup(path);
     const char *closed = closed_to_others(copy);
     if (closed) {
         doctor_say(doctor, FOUND_WARNING,
@@ -83,7 +83,7 @@ void check_injection_module(struct doctor *doctor)
         doctor_say(doctor, FOUND_NOT_HERE, "no library, so nothing beside it");
         return;
     }
-    char *path = memory_format("%.*s/" EXPORT_MODULE, (int)(slash - library), library);
+    char *path = xasprintf("%.*s/" EXPORT_MODULE, (int)(slash - library), library);
     library_look(path, &facts);
     if (facts.is_loaded) {
         doctor_say(doctor, FOUND_OK, "%s", path);
@@ -129,7 +129,7 @@ static void say_other(struct doctor *doctor, const char *set)
 
 void check_injection_variable(struct doctor *doctor)
 {
-    const char *set = facts_variable(VARIABLE), *library = doctor->injection.library;
+    const char *set = doctor_facts_variable(VARIABLE), *library = doctor->injection.library;
     char *real = set ? realpath(set, NULL) : NULL;
     if (!set) {
         say_unset(doctor);
@@ -151,7 +151,7 @@ void check_injection_variable(struct doctor *doctor)
 
 void check_injection_nvtx(struct doctor *doctor)
 {
-    const char *set = facts_variable(NVTX_VARIABLE), *cuda = facts_variable(VARIABLE);
+    const char *set = doctor_facts_variable(NVTX_VARIABLE), *cuda = doctor_facts_variable(VARIABLE);
     const char *library = cuda ? cuda : doctor->injection.library;
     char *real = set ? realpath(set, NULL) : NULL;
     int error = errno;
@@ -183,12 +183,12 @@ void check_injection_nvtx(struct doctor *doctor)
 /* As execvp finds it; allocated, or NULL with errno. */
 static char *find_program(const char *name)
 {
-    const char *path = facts_variable("PATH");
+    const char *path = doctor_facts_variable("PATH");
     if (strchr(name, '/'))
-        return access(name, X_OK) == 0 ? memory_copy_string(name) : NULL;
+        return access(name, X_OK) == 0 ? xstrdup(name) : NULL;
     for (const char *at = path ? path : "/usr/bin:/bin"; *at;
          at += strcspn(at, ":") + (at[strcspn(at, ":")] == ':')) {
-        char *candidate = memory_format("%.*s/%s", (int)strcspn(at, ":"), at, name);
+        char *candidate = xasprintf("%.*s/%s", (int)strcspn(at, ":"), at, name);
         struct stat about;
         if (access(candidate, X_OK) == 0 && stat(candidate, &about) == 0 && S_ISREG(about.st_mode))
             return candidate;
@@ -201,7 +201,7 @@ static char *find_program(const char *name)
 /* The program that a script's first line names: the word behind "env" where that stands there. Allocated. */
 static char *interpreter_of(const char *line)
 {
-    char *words = memory_copy_string(line), *rest = NULL, *found = NULL;
+    char *words = xstrdup(line), *rest = NULL, *found = NULL;
     char *first = strtok_r(words, " \t", &rest);
     char *second = first ? strtok_r(NULL, " \t", &rest) : NULL;
     size_t len = first ? strlen(first) : 0;
@@ -278,7 +278,7 @@ void check_injection_program(struct doctor *doctor)
                        facts.interpreter);
             doctor_mend(doctor, "install that interpreter, or correct the script's first line");
         } else {
-            how = memory_format(" (the interpreter of %s)", path);
+            how = xasprintf(" (the interpreter of %s)", path);
             judge_program(doctor, interpreter, &facts, how);
         }
     } else {
@@ -296,8 +296,8 @@ void check_injection_preload(struct doctor *doctor)
     static const char *const variables[] = {"LD_PRELOAD", "LD_AUDIT"};
     bool is_said = false;
     for (size_t i = 0; i < 2; i++) {
-        const char *list = facts_variable(variables[i]);
-        char *words = list ? memory_copy_string(list) : NULL, *rest = NULL;
+        const char *list = doctor_facts_variable(variables[i]);
+        char *words = list ? xstrdup(list) : NULL, *rest = NULL;
         for (char *word = words ? strtok_r(words, ": ", &rest) : NULL; word;
              word = strtok_r(NULL, ": ", &rest)) {
             struct library_facts facts = {0};
@@ -349,8 +349,8 @@ void check_injection_tools(struct doctor *doctor)
                         *variable);
         }
     }
-    char *status = facts_read(doctor, "/proc/self/status");
-    char *tracer = facts_line(status, "TracerPid");
+    char *status = doctor_facts_read(doctor, "/proc/self/status");
+    char *tracer = doctor_facts_line(status, "TracerPid");
     if (tracer && atoi(tracer) > 0) {
         is_said = true;
         doctor_say(doctor, FOUND_WARNING, "a debugger (process %s) follows this shell's programs", tracer);

@@ -35,7 +35,7 @@ static void load(const void *question, void *answer)
 void library_look(const char *path, struct library_facts *facts)
 {
     char how[64];
-    if (child_ask(load, path, facts, sizeof *facts, LIBRARY_TIMEOUT_MS, how) != CHILD_ANSWERED)
+    if (probe_child_ask(load, path, facts, sizeof *facts, LIBRARY_TIMEOUT_MS, how) != CHILD_ANSWERED)
         snprintf(facts->error, sizeof facts->error, "loading it failed: %s", how);
 }
 

@@ -20,8 +20,8 @@
 
 void check_permissions_counters(struct doctor *doctor)
 {
-    char *text = facts_read(doctor, "/proc/driver/nvidia/params");
-    char *admin_only = facts_line(text, "RmProfilingAdminOnly");
+    char *text = doctor_facts_read(doctor, "/proc/driver/nvidia/params");
+    char *admin_only = doctor_facts_line(text, "RmProfilingAdminOnly");
     if (!admin_only) {
         doctor_say(doctor, FOUND_NOT_HERE, "no RmProfilingAdminOnly in /proc/driver/nvidia/params");
     } else if (strcmp(admin_only, "0") == 0) {
@@ -69,8 +69,7 @@ static size_t find_targets(const struct doctor *doctor, struct target targets[FI
 static char *folder_of(const char *path)
 {
     const char *slash = strrchr(path, '/');
-    return slash ? memory_format("%.*s", slash == path ? 1 : (int)(slash - path), path)
-                 : memory_copy_string(".");
+    return slash ? xasprintf("%.*s", slash == path ? 1 : (int)(slash - path), path) : xstrdup(".");
 }
 
 static void judge_target(struct doctor *doctor, const struct target *target)
@@ -134,7 +133,7 @@ void check_permissions_disk(struct doctor *doctor)
 {
     struct target targets[FILES_MAX];
     size_t count = find_targets(doctor, targets);
-    const char *temporary = facts_variable("TMPDIR") ? facts_variable("TMPDIR") : "/tmp";
+    const char *temporary = doctor_facts_variable("TMPDIR") ? doctor_facts_variable("TMPDIR") : "/tmp";
     for (size_t i = 0; i < count; i++) {
         char *folder = folder_of(targets[i].path);
         judge_disk(doctor, folder, targets[i].key);
@@ -147,7 +146,7 @@ void check_permissions_disk(struct doctor *doctor)
 
 void check_permissions_runtime(struct doctor *doctor)
 {
-    const char *folder = facts_variable("XDG_RUNTIME_DIR");
+    const char *folder = doctor_facts_variable("XDG_RUNTIME_DIR");
     struct stat about;
     if (!folder) {
         doctor_say(doctor, FOUND_NOT_HERE, "XDG_RUNTIME_DIR is not set, as in most containers");
@@ -218,11 +217,11 @@ static void try_calls(const void *question, void *answer)
 
 void check_permissions_seccomp(struct doctor *doctor)
 {
-    char *status = facts_read(doctor, "/proc/self/status");
-    char *mode = facts_line(status, "Seccomp");
+    char *status = doctor_facts_read(doctor, "/proc/self/status");
+    char *mode = doctor_facts_line(status, "Seccomp");
     struct seccomp_try tried;
     char how[64];
-    enum child_end end = child_ask(try_calls, NULL, &tried, sizeof tried, 5000, how);
+    enum child_end end = probe_child_ask(try_calls, NULL, &tried, sizeof tried, 5000, how);
     if (mode && strcmp(mode, "1") == 0) {
         doctor_say(doctor, FOUND_PROBLEM, "seccomp's strict mode: no thread of cuspan's can live here");
         doctor_mend(doctor, "have the program use a filter (mode 2), or trace it without seccomp");

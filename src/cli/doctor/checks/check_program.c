@@ -125,7 +125,7 @@ static uint64_t number_of(const cJSON *object, const char *key)
 static void add_report(struct run *run, const char *path)
 {
     FILE *file = fopen(path, "re");
-    char *text = memory_take(REPORT_BYTES_MAX + 1, 1);
+    char *text = xcalloc(REPORT_BYTES_MAX + 1, 1);
     cJSON *report = file && fread(text, 1, REPORT_BYTES_MAX, file) > 0 ? cJSON_Parse(text) : NULL;
     const cJSON *counters = cJSON_GetObjectItemCaseSensitive(report, "counters");
     run->calls += number_of(counters, "calls_captured");
@@ -148,7 +148,7 @@ static void read_reports(struct run *run, const char *folder)
     while (directory && (entry = readdir(directory))) {
         if (strncmp(entry->d_name, "report.", 7) != 0)
             continue;
-        char *path = memory_format("%s/%s", folder, entry->d_name);
+        char *path = xasprintf("%s/%s", folder, entry->d_name);
         add_report(run, path);
         free(path);
     }
@@ -165,7 +165,7 @@ static char *agent_line(const struct run *run, const char *text)
         line += *line == '\n';
         size_t len = strcspn(line, "\n");
         if (strncmp(line, mark, sizeof mark - 1) == 0 && (!text || memmem(line, len, text, strlen(text))))
-            return memory_format("%.*s", (int)(len - (sizeof mark - 1)), line + sizeof mark - 1);
+            return xasprintf("%.*s", (int)(len - (sizeof mark - 1)), line + sizeof mark - 1);
     }
     return NULL;
 }
@@ -183,7 +183,7 @@ static void describe_end(const struct run *run, char *text, size_t size)
 }
 
 /* No process has left a final report. */
-static void judge_silence(struct doctor *doctor, const struct run *run)
+static void judge_buffer_stall(struct doctor *doctor, const struct run *run)
 {
     char end[128];
     char *refusal = agent_line(run, "this process is not traced"), *any = agent_line(run, NULL);
@@ -294,7 +294,7 @@ static void judge_capture(struct doctor *doctor, const struct run *run)
 static void judge(struct doctor *doctor, const struct run *run)
 {
     if (run->outcome.processes == run->outcome.unfinished)
-        judge_silence(doctor, run);
+        judge_buffer_stall(doctor, run);
     else
         judge_capture(doctor, run);
     if (run->was_ended && run->outcome.processes > 0) {

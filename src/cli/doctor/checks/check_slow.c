@@ -15,8 +15,8 @@
 void check_slow_processors(struct doctor *doctor)
 {
     double quota;
-    unsigned count = facts_processors(doctor, &quota);
-    char *smt = facts_read(doctor, "/sys/devices/system/cpu/smt/active");
+    unsigned count = doctor_facts_processors(doctor, &quota);
+    char *smt = doctor_facts_read(doctor, "/sys/devices/system/cpu/smt/active");
     bool has_smt = smt && strcmp(smt, "1") == 0;
     if (quota > 0 && quota < 2) {
         doctor_say(doctor, FOUND_WARNING,
@@ -93,7 +93,7 @@ void check_slow_rings(struct doctor *doctor)
 {
     const struct settings *settings = &doctor->settings;
     double quota;
-    unsigned processors = facts_processors(doctor, &quota);
+    unsigned processors = doctor_facts_processors(doctor, &quota);
     size_t before = doctor->line_count;
     if (!has_settings(doctor))
         return;
@@ -217,9 +217,10 @@ void check_slow_compression(struct doctor *doctor)
 
 void check_slow_clock(struct doctor *doctor)
 {
-    char *current = facts_read(doctor, "/sys/devices/system/clocksource/clocksource0/current_clocksource");
+    char *current =
+        doctor_facts_read(doctor, "/sys/devices/system/clocksource/clocksource0/current_clocksource");
     char *available =
-        facts_read(doctor, "/sys/devices/system/clocksource/clocksource0/available_clocksource");
+        doctor_facts_read(doctor, "/sys/devices/system/clocksource/clocksource0/available_clocksource");
     if (!current) {
         doctor_say(doctor, FOUND_UNKNOWN, "/sys has no clocksource");
     } else if (strcmp(current, "tsc") == 0 || strcmp(current, "arch_sys_counter") == 0) {

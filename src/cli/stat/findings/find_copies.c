@@ -22,9 +22,9 @@ struct row {
 struct copies {
     struct findings *findings;
     struct samples pinned; /* ns of each GiB of a pinned copy, by direction and device */
-    struct map links;      /* direction and device → number */
+    struct int_map links;  /* direction and device → number */
     struct tallies waiting, pageable, tiny, trips;
-    struct map arrivals; /* process and address of the host → arrival */
+    struct int_map arrivals; /* process and address of the host → arrival */
     struct arrival *arrived;
     size_t arrived_count, arrived_capacity;
     struct row *rows; /* by lane */
@@ -90,7 +90,7 @@ static void measure_pinned(struct copies *copies)
 static double link_rate(const struct copies *copies, const struct copy *copy, const char **source)
 {
     const struct stat *stat = copies->findings->survey->stat;
-    uint32_t link = map_get(&copies->links, direction_key(stat, copy));
+    uint32_t link = int_map_get(&copies->links, direction_key(stat, copy));
     double told = stat_device_number(stat, copy->work, "cuda.device.pcie.bandwidth");
     double generation = stat_device_number(stat, copy->work, "cuda.device.compute_capability.major");
     if (link != MAP_NONE) {
@@ -146,7 +146,7 @@ static void offer_pageable(const struct copies *copies, const struct tally *tall
         .count = tally->count,
         .prize_ns = tally->prize_ns,
         .first_ns = tally->first->start_ns,
-        .evidence = memory_format(
+        .evidence = xasprintf(
             "%llu bytes from or to pageable memory took %s; pinned, at %.1f GB/s (%s), they take %s, and "
             "asynchronous calls return at once",
             (unsigned long long)tally->bytes, evidence_time(time, tally->ns), rate / 1e9, source,
@@ -163,8 +163,8 @@ static void take_waiting(struct copies *copies, const struct copy *copy, uint32_
     if ((!copy->from_host && !copy->to_host) || survey_is_async(survey, copy->call))
         return;
     struct tally *tally =
-        tallies_at(&copies->waiting, direction_key(survey->stat, copy) ^ map_mix(copy->call->thread), process,
-                   copy->work);
+        tallies_at(&copies->waiting, direction_key(survey->stat, copy) ^ int_map_mix(copy->call->thread),
+                   process, copy->work);
     tally->count++;
     tally->ns += stat_duration(copy->call);
     tally->prize_ns +=
@@ -185,11 +185,10 @@ static void offer_waiting(const struct copies *copies, const struct tally *tally
         .count = tally->count,
         .prize_ns = tally->prize_ns,
         .first_ns = tally->first->start_ns,
-        .evidence =
-            memory_format("%llu calls such as %s held thread %s for %s; for %s of that no kernel ran",
-                          (unsigned long long)tally->count, trace_string(survey->stat->trace, call->name),
-                          places_thread(&survey->places, call), evidence_time(time, tally->ns),
-                          evidence_time(idle, tally->prize_ns))};
+        .evidence = xasprintf("%llu calls such as %s held thread %s for %s; for %s of that no kernel ran",
+                              (unsigned long long)tally->count, trace_string(survey->stat->trace, call->name),
+                              places_thread(&survey->places, call), evidence_time(time, tally->ns),
+                              evidence_time(idle, tally->prize_ns))};
     findings_offer(copies->findings, &finding);
 }
 
@@ -235,7 +234,7 @@ static void offer_tiny(const struct copies *copies, const struct tally *tally)
     if (tally->count < TINY_COPY_RUNS)
         return;
     struct finding finding = finding_of(FINDING_TINY_COPIES, tally, copies->findings->survey->stat->trace);
-    finding.evidence = memory_format(
+    finding.evidence = xasprintf(
         "%llu copies of at most %d bytes came in %llu rows, one behind the other on a stream; their "
         "calls took %s, and for %s of those after the first of each row no kernel ran",
         (unsigned long long)tally->count, TINY_COPY_BYTES, (unsigned long long)tally->extra,
@@ -249,7 +248,7 @@ static uint64_t host_key(const struct stat *stat, const struct copy *copy, enum 
                          uint32_t process)
 {
     const char *address = stat_attr(stat, copy->call, key);
-    return address ? map_mix(strtoull(address, NULL, 0)) ^ process : 0;
+    return address ? int_map_mix(strtoull(address, NULL, 0)) ^ process : 0;
 }
 
 static void take_arrival(struct copies *copies, const struct copy *copy, uint32_t process)
@@ -257,13 +256,13 @@ static void take_arrival(struct copies *copies, const struct copy *copy, uint32_
     uint64_t key = host_key(copies->findings->survey->stat, copy, KEY_ARG_DST, process);
     if (!key)
         return;
-    uint32_t number = map_get(&copies->arrivals, key);
+    uint32_t number = int_map_get(&copies->arrivals, key);
     if (number == MAP_NONE) {
         number = (uint32_t)copies->arrived_count;
-        copies->arrived = memory_grow(copies->arrived, &copies->arrived_capacity, copies->arrived_count + 1,
-                                      sizeof *copies->arrived);
+        copies->arrived = xgrow(copies->arrived, &copies->arrived_capacity, copies->arrived_count + 1,
+                                sizeof *copies->arrived);
         copies->arrived_count++;
-        map_set(&copies->arrivals, key, number);
+        int_map_set(&copies->arrivals, key, number);
     }
     copies->arrived[number] = (struct arrival){copy->work, copy->bytes};
 }
@@ -272,7 +271,7 @@ static void take_arrival(struct copies *copies, const struct copy *copy, uint32_
 static void take_return(struct copies *copies, const struct copy *copy, uint32_t process)
 {
     const struct survey *survey = copies->findings->survey;
-    uint32_t number = map_get(&copies->arrivals, host_key(survey->stat, copy, KEY_ARG_SRC, process));
+    uint32_t number = int_map_get(&copies->arrivals, host_key(survey->stat, copy, KEY_ARG_SRC, process));
     struct arrival *arrival = number == MAP_NONE ? NULL : &copies->arrived[number];
     if (!arrival || !arrival->work || arrival->bytes != copy->bytes)
         return;
@@ -292,7 +291,7 @@ static void offer_trips(const struct copies *copies, const struct tally *tally)
     if (tally->count < REPEATED_MIN)
         return;
     struct finding finding = finding_of(FINDING_ROUND_TRIPS, tally, copies->findings->survey->stat->trace);
-    finding.evidence = memory_format(
+    finding.evidence = xasprintf(
         "%llu times a buffer of the host was filled from the GPU and copied back whole before one core "
         "could have written it anew: %llu bytes each way, %s for both copies",
         (unsigned long long)tally->count, (unsigned long long)tally->bytes,
@@ -338,7 +337,7 @@ static void offer_each(const struct copies *copies, const struct tallies *tallie
 void find_copies(struct findings *findings)
 {
     struct copies copies = {.findings = findings};
-    copies.rows = memory_take(findings->survey->stat->trace->lane_count + 1, sizeof *copies.rows);
+    copies.rows = xcalloc(findings->survey->stat->trace->lane_count + 1, sizeof *copies.rows);
     measure_pinned(&copies);
     go_through(&copies);
     offer_each(&copies, &copies.waiting, offer_waiting);
@@ -350,8 +349,8 @@ void find_copies(struct findings *findings)
     tallies_deinit(&copies.tiny);
     tallies_deinit(&copies.trips);
     samples_deinit(&copies.pinned);
-    map_deinit(&copies.links);
-    map_deinit(&copies.arrivals);
+    int_map_deinit(&copies.links);
+    int_map_deinit(&copies.arrivals);
     free(copies.arrived);
     free(copies.rows);
 }

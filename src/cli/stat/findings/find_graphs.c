@@ -24,7 +24,7 @@ struct sequence {
 struct candidates {
     struct findings *findings;
     struct sequence sequence; /* of the thread at hand */
-    struct map words;         /* what a step is → its token */
+    struct int_map words;     /* what a step is → its token */
     struct tallies tallies;   /* by what a graph would hold; ns: host time of its calls, bytes: its
                                  nodes, extra: the GPU's idle time */
 };
@@ -34,7 +34,7 @@ static uint64_t text_key(const char *text)
     uint64_t key = 0xcbf29ce484222325ull;
     for (; text && *text; text++)
         key = (key ^ (unsigned char)*text) * 0x100000001b3ull;
-    return map_mix(key);
+    return int_map_mix(key);
 }
 
 /* Nodes are the same with the same name, shape, size and stream; addresses may differ: a graph's nodes take
@@ -45,11 +45,11 @@ static uint64_t word_of(const struct stat *stat, const struct step *step)
                                          KEY_COPY_KIND,   KEY_COPY_BYTES, KEY_FILL_BYTES};
     uint64_t key = step->call->name;
     if (!step->work)
-        return map_mix(key);
-    key = map_mix(key ^ (uint64_t)step->work->name << 32) ^ step->work->lane;
+        return int_map_mix(key);
+    key = int_map_mix(key ^ (uint64_t)step->work->name << 32) ^ step->work->lane;
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-        key = map_mix(key) ^ text_key(stat_attr(stat, step->work, keys[i]));
-    return map_mix(key + 1);
+        key = int_map_mix(key) ^ text_key(stat_attr(stat, step->work, keys[i]));
+    return int_map_mix(key + 1);
 }
 
 /* False: it has no part in a sequence, as a query or the record of an event. */
@@ -87,8 +87,8 @@ static bool has_thread(const struct trace_span *span)
 
 static struct calls_by_thread sort_calls(const struct trace *trace)
 {
-    struct calls_by_thread by_thread = {memory_take(trace->span_count + 1, sizeof *by_thread.calls),
-                                        memory_take(trace->thread_count + 2, sizeof *by_thread.firsts)};
+    struct calls_by_thread by_thread = {xcalloc(trace->span_count + 1, sizeof *by_thread.calls),
+                                        xcalloc(trace->thread_count + 2, sizeof *by_thread.firsts)};
     size_t *next =
         by_thread.firsts + 1; /* each thread's next place; at the end, the first of the one after */
     for (size_t i = 0; i < trace->span_count; i++) {
@@ -115,9 +115,9 @@ static void collect(struct candidates *candidates, const uint32_t *calls, size_t
             continue;
         size_t at = sequence->count++;
         sequence->steps =
-            memory_grow(sequence->steps, &sequence->capacity, sequence->count, sizeof *sequence->steps);
-        sequence->tokens = memory_grow(sequence->tokens, &sequence->token_capacity, sequence->count,
-                                       sizeof *sequence->tokens);
+            xgrow(sequence->steps, &sequence->capacity, sequence->count, sizeof *sequence->steps);
+        sequence->tokens =
+            xgrow(sequence->tokens, &sequence->token_capacity, sequence->count, sizeof *sequence->tokens);
         sequence->steps[at] = step;
         sequence->tokens[at] = stat_number(&candidates->words, word_of(survey->stat, &step));
     }
@@ -147,7 +147,7 @@ static uint64_t key_of(const struct sequence *sequence, size_t first, size_t nod
 {
     uint64_t key = nodes;
     for (size_t i = first; i < first + nodes; i++)
-        key += map_mix(sequence->tokens[i] + 1ull);
+        key += int_map_mix(sequence->tokens[i] + 1ull);
     return key;
 }
 
@@ -170,7 +170,7 @@ static void take_repeat(struct candidates *candidates, const struct repeat *repe
         size_t first = at + 1 - nodes;
         const struct step *step = &sequence->steps[first];
         struct tally *tally =
-            tallies_at(&candidates->tallies, map_mix(key_of(sequence, first, nodes)) ^ thread,
+            tallies_at(&candidates->tallies, int_map_mix(key_of(sequence, first, nodes)) ^ thread,
                        places_process(&survey->places, step->call), step->work);
         tally->bytes = nodes;
         take_graph(candidates, tally, first, at);
@@ -197,7 +197,7 @@ static void search_thread(struct candidates *candidates, const struct calls_by_t
         repeats_find(sequence->tokens, sequence->count, GRAPH_PERIOD_MAX, GRAPH_TIMES_MIN, &repeats);
     if (count > 1)
         qsort(repeats, count, sizeof *repeats, longest_first);
-    sequence->is_used = memory_take(sequence->count + 1, sizeof *sequence->is_used);
+    sequence->is_used = xcalloc(sequence->count + 1, sizeof *sequence->is_used);
     for (size_t i = 0; i < count; i++)
         take_repeat(candidates, &repeats[i], thread);
     free(sequence->is_used);
@@ -217,13 +217,12 @@ static void offer(struct candidates *candidates, const struct tally *tally)
         .count = tally->count,
         .prize_ns = tally->prize_ns,
         .first_ns = tally->first->start_ns,
-        .evidence =
-            memory_format("a sequence of %llu launches and copies that begins with %s comes %llu "
-                          "times; its calls take %s on the host each time, where a graph's launch takes "
-                          "%s; the GPU was idle for %s meanwhile",
-                          (unsigned long long)tally->bytes, trace_string(trace, tally->first->name),
-                          (unsigned long long)tally->count, evidence_time(host, tally->ns / tally->count),
-                          evidence_time(launch, GRAPH_LAUNCH_NS), evidence_time(idle, tally->extra))};
+        .evidence = xasprintf("a sequence of %llu launches and copies that begins with %s comes %llu "
+                              "times; its calls take %s on the host each time, where a graph's launch takes "
+                              "%s; the GPU was idle for %s meanwhile",
+                              (unsigned long long)tally->bytes, trace_string(trace, tally->first->name),
+                              (unsigned long long)tally->count, evidence_time(host, tally->ns / tally->count),
+                              evidence_time(launch, GRAPH_LAUNCH_NS), evidence_time(idle, tally->extra))};
     findings_offer(candidates->findings, &finding);
 }
 
@@ -240,6 +239,6 @@ void find_graph_candidates(struct findings *findings)
         offer(&candidates, &candidates.tallies.items[i]);
     free(candidates.sequence.steps);
     free(candidates.sequence.tokens);
-    map_deinit(&candidates.words);
+    int_map_deinit(&candidates.words);
     tallies_deinit(&candidates.tallies);
 }

@@ -202,7 +202,7 @@ static void offer_serialized(struct findings *findings, const struct tally *tall
     if (tally->count < REPEATED_MIN)
         return;
     struct finding finding = finding_of(FINDING_SERIALIZED, tally, trace);
-    finding.evidence = memory_format(
+    finding.evidence = xasprintf(
         "%llu times a kernel of one thread waited on stream %s for that of another, with room on the GPU "
         "for both; beside each other they save %s",
         (unsigned long long)tally->count, trace_string(trace, trace->lanes[tally->first->lane].stream),
@@ -215,7 +215,7 @@ void find_serialized(struct findings *findings)
     const struct survey *survey = findings->survey;
     const struct trace *trace = survey->stat->trace;
     struct tallies tallies = {0};
-    const struct trace_span **last = memory_take(trace->lane_count + 1, sizeof *last);
+    const struct trace_span **last = xcalloc(trace->lane_count + 1, sizeof *last);
     for (size_t i = 0; i < trace->span_count; i++) {
         const struct trace_span *work = &trace->spans[i];
         if (!trace_class_is_gpu(work->class))

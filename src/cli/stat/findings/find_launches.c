@@ -106,7 +106,7 @@ static void offer_phases(struct phases *phases)
             .count = tally->bytes,
             .prize_ns = tally->prize_ns,
             .first_ns = tally->first->start_ns,
-            .evidence = memory_format(
+            .evidence = xasprintf(
                 "in %s with %llu pieces of work the GPU was idle for %s (%.0f %%) with nothing given to it; "
                 "the host was in launches and copies for %.0f %% of that, in other CUDA calls for %.0f %%, "
                 "else in code of its own",
@@ -149,7 +149,7 @@ void find_tiny_launches(struct findings *findings)
     const struct survey *survey = findings->survey;
     const struct trace *trace = survey->stat->trace;
     struct tallies tallies = {0};
-    uint64_t *counted_until = memory_take(trace->resource_count + 1, sizeof *counted_until);
+    uint64_t *counted_until = xcalloc(trace->resource_count + 1, sizeof *counted_until);
     for (size_t i = 0; i < trace->span_count; i++) {
         const struct trace_span *span = &trace->spans[i];
         const struct trace_span *call = span->class == CLASS_KERNEL ? survey_call(survey, span) : NULL;
@@ -162,11 +162,11 @@ void find_tiny_launches(struct findings *findings)
         if (tally->count < TINY_KERNEL_RUNS)
             continue;
         struct finding finding = finding_of(FINDING_TINY_LAUNCHES, tally, trace);
-        finding.evidence = memory_format(
-            "%llu runs take %s each on the GPU and %s on the host; between call and "
-            "kernel the GPU was idle for %s",
-            (unsigned long long)tally->count, evidence_time(kernel, tally->ns / tally->count),
-            evidence_time(call, tally->extra / tally->count), evidence_time(idle, tally->prize_ns));
+        finding.evidence =
+            xasprintf("%llu runs take %s each on the GPU and %s on the host; between call and "
+                      "kernel the GPU was idle for %s",
+                      (unsigned long long)tally->count, evidence_time(kernel, tally->ns / tally->count),
+                      evidence_time(call, tally->extra / tally->count), evidence_time(idle, tally->prize_ns));
         findings_offer(findings, &finding);
     }
     tallies_deinit(&tallies);

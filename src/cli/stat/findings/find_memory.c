@@ -40,11 +40,11 @@ static void offer_steady(struct findings *findings, const struct tally *tally)
         .prize_ns = tally->prize_ns,
         .base_ns = process->end_ns - steady_from(process),
         .first_ns = tally->first->start_ns,
-        .evidence = memory_format(
-            "%llu times in the second half of the run thread %s allocated by %s and "
-            "freed again, %s later on average; the calls took %s",
-            (unsigned long long)tally->count, places_thread(&survey->places, tally->first), name,
-            evidence_time(life, tally->ns / tally->count), evidence_time(time, tally->prize_ns))};
+        .evidence =
+            xasprintf("%llu times in the second half of the run thread %s allocated by %s and "
+                      "freed again, %s later on average; the calls took %s",
+                      (unsigned long long)tally->count, places_thread(&survey->places, tally->first), name,
+                      evidence_time(life, tally->ns / tally->count), evidence_time(time, tally->prize_ns))};
     findings_offer(findings, &finding);
 }
 
@@ -90,7 +90,7 @@ static void offer_leak(struct findings *findings, const struct tally *tally)
         .count = tally->count,
         .prize_bytes = tally->bytes,
         .first_ns = tally->first->start_ns,
-        .evidence = memory_format(
+        .evidence = xasprintf(
             "%llu blocks that thread %s allocated by %s%s%s in the second half of the run were never freed: "
             "%llu bytes in %s, %.1f MB/s",
             (unsigned long long)tally->count, places_thread(&survey->places, tally->first),
@@ -112,7 +112,7 @@ static void find_leaks(struct findings *findings)
             continue;
         const char *range = places_range(&survey->places, block->call);
         uint64_t place = *range ? (uint64_t)(range - survey->stat->trace->strings) : 0;
-        uint64_t key = map_mix((uint64_t)block->call->name << 32 | block->call->thread) ^ place;
+        uint64_t key = int_map_mix((uint64_t)block->call->name << 32 | block->call->thread) ^ place;
         struct tally *tally = tallies_at(&tallies, key, block->process, block->call);
         tally->count++;
         tally->bytes += block->bytes;
@@ -149,11 +149,11 @@ static void find_wrong_frees(struct findings *findings)
             .count = tally->count,
             .first_ns = tally->first->start_ns,
             .evidence =
-                memory_format("%llu calls on thread %s failed (first with %s): %llu addresses had "
-                              "been freed before, %llu were never allocated in sight",
-                              (unsigned long long)tally->count, places_thread(&survey->places, tally->first),
-                              trace_string(trace, tally->first->error), (unsigned long long)tally->extra,
-                              (unsigned long long)(tally->count - tally->extra))};
+                xasprintf("%llu calls on thread %s failed (first with %s): %llu addresses had "
+                          "been freed before, %llu were never allocated in sight",
+                          (unsigned long long)tally->count, places_thread(&survey->places, tally->first),
+                          trace_string(trace, tally->first->error), (unsigned long long)tally->extra,
+                          (unsigned long long)(tally->count - tally->extra))};
         findings_offer(findings, &finding);
     }
     tallies_deinit(&tallies);

@@ -93,7 +93,7 @@ static void offer_nothing(struct waits *waits)
         if (tally->count < REPEATED_MIN)
             continue;
         struct finding finding = finding_of(FINDING_SYNC_NOTHING, tally, trace);
-        finding.evidence = memory_format(
+        finding.evidence = xasprintf(
             "%llu calls (first on thread %s) when all work of the process had been done; they took %s",
             (unsigned long long)tally->count, places_thread(&waits->findings->survey->places, tally->first),
             evidence_time(time, tally->prize_ns));
@@ -110,7 +110,7 @@ static void offer_between(struct waits *waits)
         if (tally->count < REPEATED_MIN)
             continue;
         struct finding finding = finding_of(FINDING_SYNC_BETWEEN, tally, trace);
-        finding.evidence = memory_format(
+        finding.evidence = xasprintf(
             "%llu times a thread (first %s) waited, %s in all, for work that copies nothing to the host, "
             "and gave more within %s; from the wait's begin to that work the GPU was idle for %s",
             (unsigned long long)tally->count, places_thread(&waits->findings->survey->places, tally->first),
@@ -124,8 +124,8 @@ void find_needless_waits(struct findings *findings)
 {
     struct waits waits = {.findings = findings};
     const struct trace *trace = findings->survey->stat->trace;
-    waits.workers = memory_take(trace->thread_count + 1, sizeof *waits.workers);
-    waits.counted_until = memory_take(trace->resource_count + 1, sizeof *waits.counted_until);
+    waits.workers = xcalloc(trace->thread_count + 1, sizeof *waits.workers);
+    waits.counted_until = xcalloc(trace->resource_count + 1, sizeof *waits.counted_until);
     go_through(&waits);
     offer_nothing(&waits);
     offer_between(&waits);

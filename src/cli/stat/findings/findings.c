@@ -68,8 +68,8 @@ static void survey_init(struct survey *survey, const struct stat *stat)
     *survey = (struct survey){.stat = stat};
     places_init(&survey->places, stat);
     ledger_init(&survey->ledger, &survey->places);
-    survey->devices = memory_take(trace->resource_count + 1, sizeof *survey->devices);
-    survey->processes = memory_take(survey->places.process_count + 1, sizeof *survey->processes);
+    survey->devices = xcalloc(trace->resource_count + 1, sizeof *survey->devices);
+    survey->processes = xcalloc(survey->places.process_count + 1, sizeof *survey->processes);
     for (size_t i = 0; i < trace->span_count; i++) {
         if (trace_class_is_gpu(trace->spans[i].class))
             survey_work_of(survey, &trace->spans[i], (uint32_t)i);
@@ -201,9 +201,9 @@ struct tally *tallies_at(struct tallies *tallies, uint64_t key, uint32_t process
                          const struct trace_span *span)
 {
     size_t known = tallies->count;
-    uint32_t number = stat_number(&tallies->numbers, map_mix(map_mix(key) + process));
+    uint32_t number = stat_number(&tallies->numbers, int_map_mix(int_map_mix(key) + process));
     if (number == known) {
-        tallies->items = memory_grow(tallies->items, &tallies->capacity, known + 1, sizeof *tallies->items);
+        tallies->items = xgrow(tallies->items, &tallies->capacity, known + 1, sizeof *tallies->items);
         tallies->items[tallies->count++] = (struct tally){.process = process, .first = span};
     }
     return &tallies->items[number];
@@ -212,7 +212,7 @@ struct tally *tallies_at(struct tallies *tallies, uint64_t key, uint32_t process
 void tallies_deinit(struct tallies *tallies)
 {
     free(tallies->items);
-    map_deinit(&tallies->numbers);
+    int_map_deinit(&tallies->numbers);
     *tallies = (struct tallies){0};
 }
 
@@ -251,7 +251,7 @@ void findings_offer(struct findings *findings, const struct finding *finding)
         return;
     }
     findings->items =
-        memory_grow(findings->items, &findings->capacity, findings->count + 1, sizeof *findings->items);
+        xgrow(findings->items, &findings->capacity, findings->count + 1, sizeof *findings->items);
     findings->items[findings->count++] = *finding;
 }
 

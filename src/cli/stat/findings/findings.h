@@ -75,7 +75,7 @@ struct tally {
 struct tallies {
     struct tally *items;
     size_t count, capacity;
-    struct map numbers;
+    struct int_map numbers;
 };
 
 /* The tally of that key, a new one for its first span. Holds until the next call. */

@@ -30,27 +30,27 @@ static void keep(struct search *search, const struct repeat *repeat)
     if (repeat->length / repeat->period < search->times)
         return;
     search->found =
-        memory_grow(search->found, &search->found_capacity, search->found_count + 1, sizeof *search->found);
+        xgrow(search->found, &search->found_capacity, search->found_count + 1, sizeof *search->found);
     search->found[search->found_count++] = *repeat;
 }
 
 /* The periods in (window / 2, window]. */
 static void search_windows(struct search *search, size_t window)
 {
-    struct map last = {0}; /* hash of a window → its last token */
+    struct int_map last = {0}; /* hash of a window → its last token */
     struct repeat latest = {0};
     uint64_t hash = 0, power = 1;
     for (size_t i = 1; i < window; i++)
         power *= BASE;
     for (size_t i = 0; i < search->count; i++) {
         if (i >= window)
-            hash -= map_mix(search->tokens[i - window] + 1ull) * power;
-        hash = hash * BASE + map_mix(search->tokens[i] + 1ull);
+            hash -= int_map_mix(search->tokens[i - window] + 1ull) * power;
+        hash = hash * BASE + int_map_mix(search->tokens[i] + 1ull);
         if (i + 1 < window)
             continue;
-        uint64_t key = map_mix(hash);
-        uint32_t before = map_get(&last, key);
-        map_set(&last, key, (uint32_t)i);
+        uint64_t key = int_map_mix(hash);
+        uint32_t before = int_map_get(&last, key);
+        int_map_set(&last, key, (uint32_t)i);
         size_t period = before == MAP_NONE ? 0 : i - before;
         if (period <= window / 2 || period > window || period > search->period_max)
             continue;
@@ -59,7 +59,7 @@ static void search_windows(struct search *search, size_t window)
         latest = extend(search, i, period);
         keep(search, &latest);
     }
-    map_deinit(&last);
+    int_map_deinit(&last);
 }
 
 size_t repeats_find(const uint32_t *tokens, size_t count, size_t period_max, size_t times,

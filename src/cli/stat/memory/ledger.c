@@ -72,7 +72,7 @@ struct event {
 
 struct replay {
     struct ledger *ledger;
-    struct map blocks; /* space, process and address → the last block there, which may have been freed */
+    struct int_map blocks; /* space, process and address → the last block there, which may have been freed */
 };
 
 static const struct function *function_of(const struct stat *stat, const struct trace_span *call)
@@ -187,7 +187,7 @@ const char *ledger_kind_name(enum memory_kind kind)
 
 static uint64_t key_of(enum space space, uint32_t process, uint64_t address)
 {
-    return map_mix(address + ((uint64_t)space << 61)) ^ process;
+    return int_map_mix(address + ((uint64_t)space << 61)) ^ process;
 }
 
 static bool is_ending(const struct trace *trace, const struct trace_span *call)
@@ -229,14 +229,14 @@ static void take(struct replay *replay, const struct event *event, uint64_t addr
     const struct stat *stat = ledger->places->stat;
     uint32_t process = places_process(ledger->places, event->call);
     uint64_t key = key_of((enum space)event->function->space, process, address);
-    uint32_t old = map_get(&replay->blocks, key);
+    uint32_t old = int_map_get(&replay->blocks, key);
     const char *pool = stat_attr(stat, event->call, KEY_ARG_POOL);
     if (old != MAP_NONE && ledger->blocks[old].until_ns == UINT64_MAX) {
         ledger->blocks[old].until_ns = event->time_ns;
         ledger->reused++;
     }
     ledger->blocks =
-        memory_grow(ledger->blocks, &ledger->block_capacity, ledger->block_count + 1, sizeof *ledger->blocks);
+        xgrow(ledger->blocks, &ledger->block_capacity, ledger->block_count + 1, sizeof *ledger->blocks);
     ledger->blocks[ledger->block_count] = (struct ledger_block){
         .call = event->call,
         .bytes = bytes_of(stat, event->call, event->function),
@@ -247,14 +247,14 @@ static void take(struct replay *replay, const struct event *event, uint64_t addr
         .pool = pool ? (uint32_t)(pool - stat->trace->strings) : 0,
         .kind = event->function->kind,
     };
-    map_set(&replay->blocks, key, (uint32_t)ledger->block_count++);
+    int_map_set(&replay->blocks, key, (uint32_t)ledger->block_count++);
 }
 
 static void add_wrong(struct ledger *ledger, const struct trace_span *call, uint32_t block,
                       enum ledger_wrong wrong)
 {
     ledger->frees =
-        memory_grow(ledger->frees, &ledger->free_capacity, ledger->free_count + 1, sizeof *ledger->frees);
+        xgrow(ledger->frees, &ledger->free_capacity, ledger->free_count + 1, sizeof *ledger->frees);
     ledger->frees[ledger->free_count++] = (struct ledger_free){call, block, (uint8_t)wrong};
 }
 
@@ -262,7 +262,7 @@ static void add_wrong(struct ledger *ledger, const struct trace_span *call, uint
 static uint32_t living(struct replay *replay, const struct event *event, uint64_t key)
 {
     struct ledger *ledger = replay->ledger;
-    uint32_t number = map_get(&replay->blocks, key);
+    uint32_t number = int_map_get(&replay->blocks, key);
     if (number != MAP_NONE && is_living(&ledger->blocks[number]))
         return number;
     if (is_ending(ledger->places->stat->trace, event->call))
@@ -297,11 +297,11 @@ static void map_block(struct replay *replay, const struct event *event, uint64_t
     struct ledger *ledger = replay->ledger;
     uint32_t process = places_process(ledger->places, event->call);
     uint64_t handle = number_of(ledger->places->stat, event->call, KEY_ARG_HANDLE, 0);
-    uint32_t number = map_get(&replay->blocks, key_of(SPACE_VIRTUAL, process, handle));
+    uint32_t number = int_map_get(&replay->blocks, key_of(SPACE_VIRTUAL, process, handle));
     if (number == MAP_NONE || ledger->blocks[number].until_ns != UINT64_MAX)
         return;
     ledger->blocks[number].maps++;
-    map_set(&replay->blocks, key_of(SPACE_MAPPED, process, address), number);
+    int_map_set(&replay->blocks, key_of(SPACE_MAPPED, process, address), number);
 }
 
 /* All that is mapped from the address on: one call may unmap many. Each is taken to be mapped as a whole. */
@@ -311,7 +311,7 @@ static void unmap_blocks(struct replay *replay, const struct event *event, uint6
     uint32_t process = places_process(ledger->places, event->call);
     uint64_t end = address + number_of(ledger->places->stat, event->call, KEY_ARG_BYTES, 0);
     while (address < end) {
-        uint32_t number = map_get(&replay->blocks, key_of(SPACE_MAPPED, process, address));
+        uint32_t number = int_map_get(&replay->blocks, key_of(SPACE_MAPPED, process, address));
         struct ledger_block *block = number == MAP_NONE ? NULL : &ledger->blocks[number];
         if (!block || !block->maps || !block->bytes)
             return;
@@ -327,8 +327,8 @@ static void play(struct replay *replay, const struct event *event)
     uint8_t operation = event->function->operation;
     uint64_t address = number_of(ledger->places->stat, event->call, event->function->key, 0);
     if (operation == TAKE && event->call->error) {
-        ledger->failed = memory_grow(ledger->failed, &ledger->failed_capacity, ledger->failed_count + 1,
-                                     sizeof *ledger->failed);
+        ledger->failed =
+            xgrow(ledger->failed, &ledger->failed_capacity, ledger->failed_count + 1, sizeof *ledger->failed);
         ledger->failed[ledger->failed_count++] = event->call;
         return;
     }
@@ -372,7 +372,7 @@ static struct event *collect(const struct stat *stat, size_t *count)
         const struct function *function = function_of(stat, span);
         if (!function)
             continue;
-        events = memory_grow(events, &capacity, *count + 1, sizeof *events);
+        events = xgrow(events, &capacity, *count + 1, sizeof *events);
         events[(*count)++] =
             (struct event){takes_effect_at_end(function) ? span->end_ns : span->start_ns, span, function};
     }
@@ -389,7 +389,7 @@ void ledger_init(struct ledger *ledger, const struct places *places)
     struct replay replay = {.ledger = ledger};
     for (size_t i = 0; i < count; i++)
         play(&replay, &events[i]);
-    map_deinit(&replay.blocks);
+    int_map_deinit(&replay.blocks);
     free(events);
 }
 

@@ -39,21 +39,21 @@ static const struct stat_column failed_columns[] = {
 
 static uint64_t mix_call(const struct ledger *ledger, const struct trace_span *call, uint64_t more)
 {
-    uint64_t key = map_mix((uint64_t)call->name << 32 | call->thread);
+    uint64_t key = int_map_mix((uint64_t)call->name << 32 | call->thread);
     const char *range = places_range(ledger->places, call);
     const char *stack = stat_attr(ledger->places->stat, call, KEY_STACK);
     if (stack)
-        key = map_mix(key ^ (uint64_t)(stack - ledger->places->stat->trace->strings) << 1);
+        key = int_map_mix(key ^ (uint64_t)(stack - ledger->places->stat->trace->strings) << 1);
     if (*range)
-        key = map_mix(key ^ (uint64_t)(range - ledger->places->stat->trace->strings));
-    return map_mix(key ^ more);
+        key = int_map_mix(key ^ (uint64_t)(range - ledger->places->stat->trace->strings));
+    return int_map_mix(key ^ more);
 }
 
 /* Of which processes it is known that they have ended: what they left was never freed. */
 static bool *ended_processes(const struct ledger *ledger)
 {
     const struct stat *stat = ledger->places->stat;
-    bool *ended = memory_take(ledger->places->process_count + 1, sizeof *ended);
+    bool *ended = xcalloc(ledger->places->process_count + 1, sizeof *ended);
     for (size_t i = 0; i < stat->trace->span_count; i++) {
         const struct trace_span *span = &stat->trace->spans[i];
         const char *reason = span->class == CLASS_SESSION ? stat_attr(stat, span, KEY_END_REASON) : NULL;
@@ -101,7 +101,7 @@ static void start_unfreed(const struct ledger *ledger, struct stat_table *table,
 static void add_unfreed(const struct ledger *ledger, struct stat_table *table)
 {
     bool *ended = ended_processes(ledger);
-    struct map numbers = {0};
+    struct int_map numbers = {0};
     for (size_t i = 0; i < ledger->block_count; i++) {
         const struct ledger_block *block = &ledger->blocks[i];
         if (block->until_ns != UINT64_MAX)
@@ -117,7 +117,7 @@ static void add_unfreed(const struct ledger *ledger, struct stat_table *table)
         row[10] = stat_int(block->from_ns - ledger->places->stat->trace->start_ns);
     }
     stat_table_sort(table, 8);
-    map_deinit(&numbers);
+    int_map_deinit(&numbers);
     free(ended);
 }
 
@@ -142,7 +142,7 @@ static void start_wrong(const struct ledger *ledger, struct stat_value *row, con
 
 static void add_wrong(const struct ledger *ledger, struct stat_table *table)
 {
-    struct map numbers = {0};
+    struct int_map numbers = {0};
     for (size_t i = 0; i < ledger->free_count; i++) {
         const struct ledger_free *wrong = &ledger->frees[i];
         size_t known = numbers.count;
@@ -153,7 +153,7 @@ static void add_wrong(const struct ledger *ledger, struct stat_table *table)
         table->values[number * table->column_count + 9].i++;
     }
     stat_table_sort(table, 9);
-    map_deinit(&numbers);
+    int_map_deinit(&numbers);
 }
 
 /* What the GPU, or the host, held at that time. */
@@ -189,7 +189,7 @@ static void start_failed(const struct ledger *ledger, struct stat_value *row, co
 
 static void add_failed(const struct ledger *ledger, struct stat_table *table)
 {
-    struct map numbers = {0};
+    struct int_map numbers = {0};
     for (size_t i = 0; i < ledger->failed_count; i++) {
         const struct trace_span *call = ledger->failed[i];
         enum memory_kind kind = MEMORY_DEVICE;
@@ -204,7 +204,7 @@ static void add_failed(const struct ledger *ledger, struct stat_table *table)
         row[8].i = (int64_t)bytes > row[8].i ? (int64_t)bytes : row[8].i;
     }
     stat_table_sort(table, 7);
-    map_deinit(&numbers);
+    int_map_deinit(&numbers);
 }
 
 void stat_memory_faults(const struct ledger *ledger, struct stat_report *report)

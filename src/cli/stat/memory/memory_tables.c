@@ -66,7 +66,7 @@ struct books {
     struct change *changes;
     size_t change_count, change_capacity;
     uint64_t start_ns, end_ns; /* the first allocation, the trace's end */
-    struct map numbers;
+    struct int_map numbers;
     struct account *accounts;
     size_t account_count, account_capacity;
     struct samples lives; /* by account */
@@ -85,7 +85,7 @@ static int compare_changes(const void *a, const void *b)
 static void add_change(struct books *books, const struct ledger_block *block, bool is_free)
 {
     books->changes =
-        memory_grow(books->changes, &books->change_capacity, books->change_count + 1, sizeof *books->changes);
+        xgrow(books->changes, &books->change_capacity, books->change_count + 1, sizeof *books->changes);
     books->changes[books->change_count++] =
         (struct change){is_free ? block->until_ns : block->from_ns, block, is_free};
 }
@@ -110,7 +110,7 @@ static void close_accounts(struct books *books)
 {
     free(books->accounts);
     samples_deinit(&books->lives);
-    map_deinit(&books->numbers);
+    int_map_deinit(&books->numbers);
     books->accounts = NULL;
     books->account_count = books->account_capacity = 0;
 }
@@ -128,12 +128,12 @@ static struct account *account_of(struct books *books, const struct ledger_block
                                   uint32_t pool)
 {
     uint64_t key =
-        map_mix((uint64_t)block->process << 32 | memory_device(block)) ^ ((uint64_t)pool << 32 | kind);
+        int_map_mix((uint64_t)block->process << 32 | memory_device(block)) ^ ((uint64_t)pool << 32 | kind);
     size_t known = books->account_count;
-    uint32_t number = stat_number(&books->numbers, map_mix(key));
+    uint32_t number = stat_number(&books->numbers, int_map_mix(key));
     if (number == known) {
         books->accounts =
-            memory_grow(books->accounts, &books->account_capacity, known + 1, sizeof *books->accounts);
+            xgrow(books->accounts, &books->account_capacity, known + 1, sizeof *books->accounts);
         books->accounts[books->account_count++] = (struct account){
             .process = block->process, .device = memory_device(block), .pool = pool, .kind = kind};
     }
@@ -337,7 +337,7 @@ static void add_segments(const struct books *books, struct stat_table *table)
 static void add_allocators(struct books *books, struct stat_table *table)
 {
     const struct stat *stat = books->places.stat;
-    bool *has_pytorch = memory_take(books->places.process_count + 1, sizeof *has_pytorch);
+    bool *has_pytorch = xcalloc(books->places.process_count + 1, sizeof *has_pytorch);
     for (size_t i = 0; i < stat->trace->span_count; i++) {
         const struct trace_span *span = &stat->trace->spans[i];
         uint32_t process = places_process(&books->places, span);

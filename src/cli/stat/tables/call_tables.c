@@ -54,7 +54,7 @@ static void add_rows(const struct stat *stat, struct stat_table *table, const st
 static void add_calls(const struct stat *stat, struct stat_table *table, const enum call_group *wanted)
 {
     const struct trace *trace = stat->trace;
-    struct map numbers = {0};
+    struct int_map numbers = {0};
     struct samples samples = {0};
     struct kind *kinds = NULL;
     size_t capacity = 0;
@@ -65,7 +65,7 @@ static void add_calls(const struct stat *stat, struct stat_table *table, const e
         size_t known = numbers.count;
         uint32_t number = stat_number(&numbers, key_of(stat, span));
         if (number == known) {
-            kinds = memory_grow(kinds, &capacity, known + 1, sizeof *kinds);
+            kinds = xgrow(kinds, &capacity, known + 1, sizeof *kinds);
             kinds[number] = (struct kind){span, 0};
         }
         kinds[number].errors += span->error != 0;
@@ -74,14 +74,14 @@ static void add_calls(const struct stat *stat, struct stat_table *table, const e
     samples_sort(&samples);
     add_rows(stat, table, &samples, kinds);
     samples_deinit(&samples);
-    map_deinit(&numbers);
+    int_map_deinit(&numbers);
     free(kinds);
 }
 
 static void add_errors(const struct stat *stat, struct stat_table *table)
 {
     const struct trace *trace = stat->trace;
-    struct map numbers = {0};
+    struct int_map numbers = {0};
     for (size_t i = 0; i < trace->span_count; i++) {
         const struct trace_span *span = &trace->spans[i];
         if (span->class != CLASS_CALL || !span->error)
@@ -97,7 +97,7 @@ static void add_errors(const struct stat *stat, struct stat_table *table)
         table->values[number * table->column_count + 2].i++;
     }
     stat_table_sort(table, 2);
-    map_deinit(&numbers);
+    int_map_deinit(&numbers);
 }
 
 void stat_calls(const struct stat *stat, struct stat_report *report)

@@ -46,10 +46,10 @@ static uint64_t string_key(const struct stat *stat, const char *text)
 static uint64_t key_of(const struct stat *stat, const struct trace_span *span)
 {
     if (span->class == CLASS_FILL)
-        return map_mix(string_key(stat, stat_attr(stat, span, KEY_FILL_KIND)) + 1);
+        return int_map_mix(string_key(stat, stat_attr(stat, span, KEY_FILL_KIND)) + 1);
     uint64_t key = string_key(stat, stat_attr(stat, span, KEY_COPY_KIND));
-    key = map_mix(key) ^ string_key(stat, stat_attr(stat, span, KEY_COPY_FROM));
-    return map_mix(key) ^ string_key(stat, stat_attr(stat, span, KEY_COPY_TO));
+    key = int_map_mix(key) ^ string_key(stat, stat_attr(stat, span, KEY_COPY_FROM));
+    return int_map_mix(key) ^ string_key(stat, stat_attr(stat, span, KEY_COPY_TO));
 }
 
 static uint64_t bytes_of(const struct stat *stat, const struct trace_span *span)
@@ -72,7 +72,7 @@ static void fill_peak(struct stat_table *table, struct stat_value *row, const st
         return;
     }
     row[7] = stat_real(share);
-    row[8] = stat_table_own(table, memory_copy_string(peak->name));
+    row[8] = stat_table_own(table, xstrdup(peak->name));
     row[9] = stat_real(peak->bytes_per_s);
 }
 
@@ -104,7 +104,7 @@ static void fill_row(const struct stat *stat, struct stat_table *table, const st
 static void add_moves(const struct stat *stat, struct stat_table *table)
 {
     const struct trace *trace = stat->trace;
-    struct map numbers = {0};
+    struct int_map numbers = {0};
     struct samples sizes = {0}, times = {0};
     struct kind *kinds = NULL;
     size_t capacity = 0;
@@ -116,7 +116,7 @@ static void add_moves(const struct stat *stat, struct stat_table *table)
         size_t known = numbers.count;
         uint32_t number = stat_number(&numbers, key_of(stat, span));
         if (number == known) {
-            kinds = memory_grow(kinds, &capacity, known + 1, sizeof *kinds);
+            kinds = xgrow(kinds, &capacity, known + 1, sizeof *kinds);
             kinds[number] = (struct kind){.first = span, .peak = peak_of(&peaks, span)};
         } else if (!kinds[number].has_other_peaks) {
             struct peak peak = peak_of(&peaks, span);
@@ -136,7 +136,7 @@ static void add_moves(const struct stat *stat, struct stat_table *table)
     stat_table_sort(table, 5);
     samples_deinit(&sizes);
     samples_deinit(&times);
-    map_deinit(&numbers);
+    int_map_deinit(&numbers);
     free(kinds);
 }
 

@@ -27,14 +27,14 @@ struct counted {
 struct counts {
     struct counted *list;
     size_t count, capacity;
-    struct map index; /* name << 32 | key → place in the list */
+    struct int_map index; /* name << 32 | key → place in the list */
 };
 
 static struct counted *place_of(struct counts *counts, uint32_t name, uint32_t key)
 {
     uint32_t place = stat_number(&counts->index, (uint64_t)name << 32 | key);
     if (place == counts->count) {
-        counts->list = memory_grow(counts->list, &counts->capacity, counts->count + 1, sizeof *counts->list);
+        counts->list = xgrow(counts->list, &counts->capacity, counts->count + 1, sizeof *counts->list);
         counts->list[counts->count++] = (struct counted){.name = name, .key = key};
     }
     return &counts->list[place];
@@ -105,6 +105,6 @@ void stat_counters(const struct stat *stat, struct stat_report *report)
     for (size_t i = 0; i < counts.count; i++)
         add_row(stat->trace, &counts.list[i], table);
     stat_table_sort(table, 9);
-    map_deinit(&counts.index);
+    int_map_deinit(&counts.index);
     free(counts.list);
 }

@@ -41,7 +41,7 @@ struct device {
 static struct device *collect(const struct stat *stat, size_t *count)
 {
     const struct trace *trace = stat->trace;
-    struct device *devices = memory_take(trace->resource_count + 1, sizeof *devices);
+    struct device *devices = xcalloc(trace->resource_count + 1, sizeof *devices);
     *count = trace->resource_count;
     for (size_t i = 0; i < trace->span_count; i++) {
         const struct trace_span *span = &trace->spans[i];
@@ -141,8 +141,8 @@ static void add_streams(const struct stat *stat, struct stat_table *table)
 {
     const struct trace *trace = stat->trace;
     struct samples waits = {0};
-    struct stretches *busy = memory_take(trace->lane_count + 1, sizeof *busy);
-    uint64_t *counts = memory_take(trace->lane_count + 1, sizeof *counts);
+    struct stretches *busy = xcalloc(trace->lane_count + 1, sizeof *busy);
+    uint64_t *counts = xcalloc(trace->lane_count + 1, sizeof *counts);
     for (size_t i = 0; i < trace->span_count; i++) {
         const struct trace_span *span = &trace->spans[i];
         if (!trace_class_is_gpu(span->class) || span->lane == TRACE_NONE)

@@ -143,7 +143,7 @@ void stat_kernels(const struct stat *stat, struct stat_report *report)
                               "Time on the GPU; what runs side by side adds up. The occupancy is the "
                               "theoretical one, by the time of each execution.",
                               columns, STAT_COLUMNS(columns)));
-    struct map numbers = {0};
+    struct int_map numbers = {0};
     struct samples samples = {0};
     struct kind *kinds = NULL;
     size_t capacity = 0;
@@ -157,7 +157,7 @@ void stat_kernels(const struct stat *stat, struct stat_report *report)
         uint32_t number =
             stat_number(&numbers, full ? (uint64_t)(full - trace->strings) : (uint64_t)span->name << 32);
         if (number == known) {
-            kinds = memory_grow(kinds, &capacity, known + 1, sizeof *kinds);
+            kinds = xgrow(kinds, &capacity, known + 1, sizeof *kinds);
             kinds[number] = (struct kind){.first = span};
         }
         compare_with_first(stat, &kinds[number], span);
@@ -170,6 +170,6 @@ void stat_kernels(const struct stat *stat, struct stat_report *report)
         fill_row(stat, stat_table_add(table), &kinds[spread.group], &spread, all);
     stat_table_sort(table, 2);
     samples_deinit(&samples);
-    map_deinit(&numbers);
+    int_map_deinit(&numbers);
     free(kinds);
 }

@@ -29,28 +29,28 @@ static void take_devices(struct places *places)
     for (size_t i = 0; i < trace->lane_count; i++) {
         const struct trace_lane *lane = &trace->lanes[i];
         if (trace->resources[lane->resource].device)
-            map_set(&places->devices, context_key(places->process_of[lane->resource], lane->context),
-                    lane->resource);
+            int_map_set(&places->devices, context_key(places->process_of[lane->resource], lane->context),
+                        lane->resource);
     }
 }
 
 void places_init(struct places *places, const struct stat *stat)
 {
     const struct trace *trace = stat->trace;
-    struct map numbers = {0};
+    struct int_map numbers = {0};
     *places = (struct places){.stat = stat};
-    places->process_of = memory_take(trace->resource_count + 1, sizeof *places->process_of);
+    places->process_of = xcalloc(trace->resource_count + 1, sizeof *places->process_of);
     for (size_t i = 0; i < trace->resource_count; i++)
         places->process_of[i] = stat_number(&numbers, process_key(places, &trace->resources[i]));
     places->process_count = (uint32_t)numbers.count;
-    map_deinit(&numbers);
+    int_map_deinit(&numbers);
     take_devices(places);
 }
 
 void places_deinit(struct places *places)
 {
     free(places->process_of);
-    map_deinit(&places->devices);
+    int_map_deinit(&places->devices);
     *places = (struct places){0};
 }
 
@@ -59,8 +59,8 @@ uint32_t places_device(const struct places *places, const struct trace_span *cal
     const char *context = stat_attr(places->stat, call, KEY_CONTEXT);
     uint32_t device = MAP_NONE;
     if (context)
-        device = map_get(&places->devices,
-                         context_key(places_process(places, call), string_number(places, context)));
+        device = int_map_get(&places->devices,
+                             context_key(places_process(places, call), string_number(places, context)));
     return device == MAP_NONE ? TRACE_NONE : device;
 }
 
@@ -94,7 +94,7 @@ const char *places_device_name(const struct places *places, uint32_t device)
 uint64_t places_lost(const struct places *places)
 {
     const struct trace *trace = places->stat->trace;
-    uint64_t *lost = memory_take(places->process_count + 1, sizeof *lost), all = 0;
+    uint64_t *lost = xcalloc(places->process_count + 1, sizeof *lost), all = 0;
     for (size_t i = 0; i < trace->span_count; i++) {
         const struct trace_span *span = &trace->spans[i];
         uint64_t so_far = span->class == CLASS_SESSION ? stat_attr_int(places->stat, span, KEY_LOST, 0) : 0;

@@ -10,7 +10,7 @@ struct places {
     const struct stat *stat;
     uint32_t *process_of;   /* dense numbers, by resource */
     uint32_t process_count; /* every resource has one */
-    struct map devices;     /* process and context → resource of the GPU */
+    struct int_map devices; /* process and context → resource of the GPU */
 };
 
 void places_init(struct places *places, const struct stat *stat);
