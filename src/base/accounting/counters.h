@@ -1,8 +1,8 @@
-/* Everything that is counted, in one table: what went through, and what was lost and why.
+/* All counters in one table: throughput and losses, with the reason for each loss.
  *
- * A counter is a relaxed atomic on our own threads. The host's threads count into their own ring (capture
- * adds those up when it drains), so that no two host threads share a line. The names are what reports, logs
- * and tests show. */
+ * Counters are relaxed atomics for cuspan's own threads. Host threads count in their ring instead, and capture
+ * adds those counts when it drains the ring, so no two host threads share a cache line. Reports, logs and
+ * tests show the identifiers. */
 #ifndef CUSPAN_BASE_COUNTERS_H
 #define CUSPAN_BASE_COUNTERS_H
 
@@ -15,95 +15,94 @@
 /* X(identifier, is_loss, what it counts). A loss counts spans (or records that would have become spans), or
  * data points of metrics. */
 #define COUNTERS(X)                                                                                          \
-    X(calls_captured, false, "calls taken from the rings")                                                   \
-    X(activities_captured, false, "activity records decoded")                                                \
-    X(ranges_captured, false, "ranges that were begun, and for which there was a place")                     \
+    X(calls_captured, false, "calls read from the rings")                                                    \
+    X(activities_captured, false, "decoded activity records")                                                \
+    X(ranges_captured, false, "ranges that the program started and cuspan had space for")                    \
     X(marks_captured, false, "marks of the program")                                                         \
-    X(summaries, false, "summaries of requests, sent as spans")                                              \
+    X(summaries, false, "request summaries, sent as spans")                                                  \
     X(roots, false, "root spans of commands")                                                                \
-    X(spans_created, false, "spans made, before any output")                                                 \
+    X(spans_created, false, "spans created, before any output")                                              \
     X(spans_delivered, false, "spans that an output accepted")                                               \
-    X(spans_filtered, false, "records left out because the configuration asks for it")                       \
-    X(spans_unsampled, false, "records left out by the sampler")                                             \
-    X(spans_summed, false, "calls and GPU work that count in summaries, and have no span of their own")      \
-    X(marks_as_events, false, "marks that are events of the range that they lie in")                         \
-    X(facts, false, "activity records that describe something, and make no span")                            \
-    X(sessions_unsampled, false, "sessions that the sampler left out, so that they have no span")            \
-    X(sessions, false, "sessions begun")                                                                     \
-    X(sleeps, false, "times that capture fell asleep, as nothing sampled was in flight")                     \
-    X(asleep_ns, false, "ns that it has slept, up to the last time that it woke")                            \
-    X(asleep_records, false, "activity records of what was done in sleep, left out")                         \
-    X(calls_cut, false, "calls that were under way when tracing was stopped, and had not returned in time")  \
+    X(spans_filtered, false, "records that the configuration excludes")                                      \
+    X(spans_unsampled, false, "records that the sampler dropped")                                            \
+    X(spans_summed, false, "calls and GPU work that count in summaries and have no span")                    \
+    X(marks_as_events, false, "marks recorded as events of the enclosing range")                             \
+    X(facts, false, "activity records that describe something and become no span")                           \
+    X(sessions_unsampled, false, "sessions without a span, because the sampler dropped it")                  \
+    X(sessions, false, "sessions started")                                                                   \
+    X(sleeps, false, "times that capture went to sleep, because nothing sampled was in flight")              \
+    X(asleep_ns, false, "ns spent asleep, up to the last wakeup")                                            \
+    X(asleep_records, false, "activity records of work done while asleep, dropped")                          \
+    X(calls_cut, false, "calls in progress when tracing stopped that did not return in time")                \
     X(notes_lost, false, "contexts, ends of ranges, names and modules that found a ring full")               \
-    X(releases, false, "times that CUPTI was given to another tool")                                         \
-    X(released_ns, false, "ns for which it was given away, up to the last time that it came back")           \
-    X(pauses, false, "times that records stopped for a moment, while another tool's clock was set")          \
-    X(silences, false, "times that CUPTI's buffers stopped to come while GPU work was launched")             \
+    X(releases, false, "times that CUPTI was handed to another tool")                                        \
+    X(released_ns, false, "ns for which another tool had CUPTI, up to the last return")                      \
+    X(pauses, false, "times that records paused while another tool's clock was set")                         \
+    X(silences, false, "times that CUPTI delivered no buffers while GPU work was launched")                  \
     X(threads_seen, false, "host threads that made a traced call")                                           \
-    X(orphans, false, "GPU spans whose call is unknown, sent below the session and marked")                  \
-    X(pending_evicted, false, "calls given up while still waiting for their GPU record")                     \
+    X(orphans, false, "GPU spans of an unknown call, sent as marked children of the session")                \
+    X(pending_evicted, false, "calls evicted while still waiting for their GPU record")                      \
     X(graph_nodes_unlinked, false, "spans of graph nodes without a link to the call that captured them")     \
-    X(summaries_early, false, "summaries sent while their requests went on, for want of room")               \
+    X(summaries_early, false, "summaries sent before their requests ended, for lack of space")               \
     X(totals_incomplete, false,                                                                              \
-      "ranges and sessions sent before all their GPU work was known, for want of room")                      \
-    X(kernels_unnamed, false, "kernels that the figures count together, for want of room for their names")   \
-    X(allocations_untracked, false, "allocations that the figures leave out, for want of room")              \
+      "ranges and sessions sent before all their GPU work was known, for lack of space")                     \
+    X(kernels_unnamed, false, "kernels that metrics count together, for lack of space for their names")      \
+    X(allocations_untracked, false, "allocations missing from the metrics, for lack of space")               \
     X(gpu_counts, false, "kernels and ranges whose hardware counters were read")                             \
-    X(gpu_counts_lost, false, "of those to be counted, that other kernels ran into, or a fault")             \
-    X(gpu_samples, false, "samples of GPUs' hardware counters that were read")                               \
-    X(gpu_samples_lost, false, "samples that are missing between those: the GPU's buffer was full")          \
-    X(zero_length, false, "GPU spans of no length, sent as 1 ns and marked")                                 \
-    X(clock_skew, false, "GPU spans that start before their call, sent as they are")                         \
-    X(clock_skew_max_ns, false, "the largest such lead, in ns")                                              \
-    X(cupti_flush_ns, false, "ns that CUPTI took to flush its buffers, by its overhead records")             \
-    X(cupti_instrumentation_ns, false, "ns that CUPTI took to instrument, by the same")                      \
-    X(cupti_resource_ns, false, "ns that CUPTI took to make and free what it needs, by the same")            \
-    X(cupti_request_ns, false, "ns that requests for activity buffers took, by the same")                    \
-    X(cupti_other_ns, false, "ns that CUPTI took for anything else, by the same")                            \
-    X(contexts, false, "CUDA contexts made: each has CUPTI's buffers in GPU memory")                         \
+    X(gpu_counts_lost, false, "kernels and ranges whose counts were lost to concurrent kernels or an error") \
+    X(gpu_samples, false, "samples of GPU hardware counters that were read")                                 \
+    X(gpu_samples_lost, false, "samples lost because the GPU's buffer was full")                             \
+    X(zero_length, false, "GPU spans without a duration, sent as 1 ns and marked")                           \
+    X(clock_skew, false, "GPU spans that start before their call, sent unchanged")                           \
+    X(clock_skew_max_ns, false, "the largest such difference, in ns")                                        \
+    X(cupti_flush_ns, false, "ns in which CUPTI flushed its buffers, from its overhead records")             \
+    X(cupti_instrumentation_ns, false, "ns of CUPTI's instrumentation, from its overhead records")           \
+    X(cupti_resource_ns, false, "ns in which CUPTI created and freed resources, from its overhead records")  \
+    X(cupti_request_ns, false, "ns of requests for activity buffers, from CUPTI's overhead records")         \
+    X(cupti_other_ns, false, "ns of other CUPTI overhead, from its overhead records")                        \
+    X(contexts, false, "CUDA contexts created; each has CUPTI buffers in GPU memory")                        \
     X(buffers_lent, false, "activity buffers handed to CUPTI")                                               \
-    X(buffers_refused, false, "requests of CUPTI's for an activity buffer when none was left")               \
-    X(points_made, false, "data points of metrics made")                                                     \
-    X(points_delivered, false, "data points that the metrics' output accepted")                              \
+    X(buffers_refused, false, "CUPTI's requests for an activity buffer when none was left")                  \
+    X(points_made, false, "data points of metrics created")                                                  \
+    X(points_delivered, false, "data points that the metrics output accepted")                               \
     X(batches_sent, false, "requests that an output accepted")                                               \
     X(batches_resent, false, "requests sent again after a retryable failure")                                \
     X(bytes_encoded, false, "bytes of encoded spans, before compression")                                    \
     X(bytes_sent, false, "bytes of request bodies on the wire")                                              \
-    X(spans_spooled, false, "spans written to the spool, to be delivered from there")                        \
-    X(spans_spooled_left, false, "of them, those that lie there still")                                      \
+    X(spans_spooled, false, "spans written to the spool for later delivery")                                 \
+    X(spans_spooled_left, false, "spans still in the spool")                                                 \
     X(recovered_spans, false, "spans of earlier processes, delivered from the spool")                        \
-    X(recovered_lost, false, "spans of earlier processes that are lost: never spooled, damaged or refused")  \
-    X(points_spooled, false, "data points of metrics written to the spool, to be delivered from there")      \
-    X(points_spooled_left, false, "of them, those that lie there still")                                     \
+    X(recovered_lost, false, "lost spans of earlier processes: never spooled, damaged or rejected")          \
+    X(points_spooled, false, "data points of metrics written to the spool for later delivery")               \
+    X(points_spooled_left, false, "data points still in the spool")                                          \
     X(recovered_points, false, "data points of earlier processes, delivered from the spool")                 \
-    X(recovered_points_lost, false, "data points of earlier processes that are lost, as spans are")          \
-    X(broken_invariants, false, "faults of the agent's own: the first one ends the tracing")                 \
+    X(recovered_points_lost, false, "lost data points of earlier processes")                                 \
+    X(broken_invariants, false, "internal errors of the agent; the first one ends tracing")                  \
     X(records_written, false, "events written to a recording")                                               \
-    X(lost_cupti_dropped, true, "records that CUPTI itself dropped")                                         \
-    X(lost_zero_timestamps, true, "records without times: no device buffer, or not finished at the exit")    \
-    X(lost_context_error, true, "GPU work without times, stopped by a fatal error of its context")           \
-    X(lost_no_buffer, true, "records discarded, as no activity buffer was left for CUPTI")                   \
-    X(lost_late, true, "records that CUPTI handed over after the end")                                       \
-    X(lost_graph_record, true, "executions of graphs that were made before graph records were on")           \
-    X(lost_range, true, "ranges for which no place was left: too many were open at once")                    \
-    X(lost_malformed, true, "activity records that don't fit their layout")                                  \
+    X(lost_cupti_dropped, true, "records that CUPTI dropped")                                                \
+    X(lost_zero_timestamps, true, "records without timestamps: no device buffer, or unfinished at exit")     \
+    X(lost_context_error, true, "GPU work without timestamps, stopped by a fatal error of its context")      \
+    X(lost_no_buffer, true, "records discarded because CUPTI had no activity buffer left")                   \
+    X(lost_late, true, "records that CUPTI delivered after tracing ended")                                   \
+    X(lost_graph_record, true, "executions of graphs created before graph records were enabled")             \
+    X(lost_range, true, "ranges without space: too many were open at once")                                  \
+    X(lost_malformed, true, "activity records that do not match their layout")                               \
     X(lost_backwards, true, "activity records that end before they start")                                   \
     X(lost_ring_full, true, "calls, ranges and marks that found their thread's ring full")                   \
-    X(lost_no_ring, true, "calls on threads for which no ring was left")                                     \
+    X(lost_no_ring, true, "calls on threads without a ring")                                                 \
     X(lost_in_flight, true, "calls that had not returned when the process ended")                            \
     X(lost_queue_full, true, "spans that found the queue of an output full")                                 \
     X(lost_spool_full, true, "spans that found the spool full (spool.bytes_max)")                            \
-    X(lost_spool_damaged, true, "spans that the spool's files didn't give back as they were")                \
+    X(lost_spool_damaged, true, "spans in damaged spool files")                                              \
     X(lost_too_large, true, "spans too large for a chunk")                                                   \
     X(lost_rejected, true, "spans that a collector rejected in a partial success")                           \
-    X(lost_refused, true, "spans in requests that a collector refused for good")                             \
+    X(lost_refused, true, "spans in requests that a collector rejected permanently")                         \
     X(lost_unreachable, true, "spans in requests given up after retries")                                    \
-    X(lost_broken, true,                                                                                     \
-      "calls and records that came when the tracing had ended by a fault of the agent's own")                \
-    X(lost_deadline, true, "spans not delivered when the deadline at exit passed")                           \
-    X(lost_unmade, true, "what was captured, and no span yet when the deadline at exit passed")              \
-    X(lost_output, true, "spans that a file or stream could not take")                                       \
-    X(lost_recording, true, "events that a recording could not take")                                        \
+    X(lost_broken, true, "calls and records after an internal error of the agent ended tracing")             \
+    X(lost_deadline, true, "spans not delivered before the deadline at exit")                                \
+    X(lost_unmade, true, "captured events that were not spans yet at the deadline at exit")                  \
+    X(lost_output, true, "spans that could not be written to a file or stream")                              \
+    X(lost_recording, true, "events that could not be written to a recording")                               \
     X(lost_points, true, "data points of metrics that were not delivered")
 
 enum counter {
@@ -120,7 +119,7 @@ static inline void counter_add(enum counter counter, uint64_t n)
     atomic_fetch_add_explicit(&counter_values[counter], n, memory_order_relaxed);
 }
 
-/* The same for a counter that no other thread adds to, without a locked instruction. */
+/* For a counter that only one thread adds to: no locked instruction. */
 static inline void counter_add_alone(enum counter counter, uint64_t n)
 {
     uint64_t now = atomic_load_explicit(&counter_values[counter], memory_order_relaxed);
@@ -142,13 +141,13 @@ bool counter_is_loss(enum counter counter);
 /* The sum of all losses. */
 uint64_t counters_lost(void);
 
-/* What became of the spans in each output: every span that is made meets one fate in every one of them. The
- * counters above have the sums. Counted by our own threads alone. The output METRICS_OUTPUT counts data
- * points: whatever the reason, a lost one is lost_points. */
+/* Per output: every created span is delivered, lost or spooled there. The counters above are the sums over
+ * outputs. Only cuspan's own threads call these. The output METRICS_OUTPUT counts data points; it counts every
+ * loss as lost_points, whatever the reason. */
 void counter_output_delivered(unsigned output, uint64_t spans);
 void counter_output_lost(unsigned output, enum counter reason, uint64_t spans);
 
-/* What waits in the spool has met no fate yet, but needs no deadline. Negative: it left it. */
+/* Spooled spans are neither delivered nor lost yet. Negative: spans that left the spool. */
 void counter_output_spooled(unsigned output, int64_t spans);
 
 struct output_fates {
