@@ -43,7 +43,7 @@ static int setup(void **state)
     return 0;
 }
 
-static void before_the_deadline_all_records_pass(void **state)
+static void test_before_the_deadline_all_records_pass(void **state)
 {
     (void)state;
     struct capture_sink limited = retreat_sink_after(&sink, UINT64_MAX);
@@ -53,7 +53,7 @@ static void before_the_deadline_all_records_pass(void **state)
     assert_int_equal(counter_get(COUNTER_lost_unmade), 0);
 }
 
-static void after_the_deadline_all_are_counted(void **state)
+static void test_after_the_deadline_all_are_counted(void **state)
 {
     (void)state;
     struct capture_sink limited = retreat_sink_after(&sink, 0);
@@ -62,7 +62,7 @@ static void after_the_deadline_all_are_counted(void **state)
     assert_int_equal(counter_get(COUNTER_lost_unmade), 200);
 }
 
-static void a_broken_agent_counts_them_as_its_own_fault(void **state)
+static void test_a_broken_agent_counts_them_as_its_own_fault(void **state)
 {
     (void)state;
     pass_100_of_each(&discard_sink);
@@ -72,9 +72,9 @@ static void a_broken_agent_counts_them_as_its_own_fault(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(before_the_deadline_all_records_pass, setup),
-        cmocka_unit_test_setup(after_the_deadline_all_are_counted, setup),
-        cmocka_unit_test_setup(a_broken_agent_counts_them_as_its_own_fault, setup),
+        cmocka_unit_test_setup(test_before_the_deadline_all_records_pass, setup),
+        cmocka_unit_test_setup(test_after_the_deadline_all_are_counted, setup),
+        cmocka_unit_test_setup(test_a_broken_agent_counts_them_as_its_own_fault, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -127,7 +127,7 @@ static uint64_t lost(void)
     return counter_get(COUNTER_lost_queue_full);
 }
 
-static void a_batch_leaves_room_for_those_behind_it(void **state)
+static void test_a_batch_leaves_room_for_those_behind_it(void **state)
 {
     (void)state;
     uint64_t sent[OUTPUT_NUMBERS] = {0}, bytes, free_bytes;
@@ -142,7 +142,7 @@ static void a_batch_leaves_room_for_those_behind_it(void **state)
     assert_int_equal(lost(), 0);
 }
 
-static void where_nothing_may_wait_it_is_lost(void **state)
+static void test_where_nothing_may_wait_it_is_lost(void **state)
 {
     (void)state;
     start();
@@ -151,7 +151,7 @@ static void where_nothing_may_wait_it_is_lost(void **state)
     assert_true(lost() > 0);
 }
 
-static void a_span_waits_while_its_exporter_gets_on(void **state)
+static void test_a_span_waits_while_its_exporter_gets_on(void **state)
 {
     (void)state;
     start();
@@ -162,7 +162,7 @@ static void a_span_waits_while_its_exporter_gets_on(void **state)
     assert_true(atomic_load(&asked) > 0);
 }
 
-static void a_batch_waits_for_a_queue_of_few_spans(void **state)
+static void test_a_batch_waits_for_a_queue_of_few_spans(void **state)
 {
     (void)state;
     settings.outputs[0].queue_spans_max = settings.outputs[0].batch_spans_max = 8;
@@ -173,7 +173,7 @@ static void a_batch_waits_for_a_queue_of_few_spans(void **state)
     assert_int_equal(lost(), 0);
 }
 
-static void none_waits_while_rings_fill_up(void **state)
+static void test_none_waits_while_rings_fill_up(void **state)
 {
     (void)state;
     start();
@@ -184,7 +184,7 @@ static void none_waits_while_rings_fill_up(void **state)
     assert_true(atomic_load(&asked) > 0);
 }
 
-static void none_waits_longer_than_the_pause(void **state)
+static void test_none_waits_longer_than_the_pause(void **state)
 {
     (void)state;
     start();
@@ -196,7 +196,7 @@ static void none_waits_longer_than_the_pause(void **state)
 }
 
 /* Nobody reads: the first span waits in vain, those after it don't. */
-static void none_waits_for_an_exporter_that_is_stuck(void **state)
+static void test_none_waits_for_an_exporter_that_is_stuck(void **state)
 {
     (void)state;
     start();
@@ -212,13 +212,13 @@ static void none_waits_for_an_exporter_that_is_stuck(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        OUTPUTS_TEST(a_batch_leaves_room_for_those_behind_it),
-        OUTPUTS_TEST(where_nothing_may_wait_it_is_lost),
-        OUTPUTS_TEST(a_span_waits_while_its_exporter_gets_on),
-        OUTPUTS_TEST(a_batch_waits_for_a_queue_of_few_spans),
-        OUTPUTS_TEST(none_waits_while_rings_fill_up),
-        OUTPUTS_TEST(none_waits_longer_than_the_pause),
-        OUTPUTS_TEST(none_waits_for_an_exporter_that_is_stuck),
+        OUTPUTS_TEST(test_a_batch_leaves_room_for_those_behind_it),
+        OUTPUTS_TEST(test_where_nothing_may_wait_it_is_lost),
+        OUTPUTS_TEST(test_a_span_waits_while_its_exporter_gets_on),
+        OUTPUTS_TEST(test_a_batch_waits_for_a_queue_of_few_spans),
+        OUTPUTS_TEST(test_none_waits_while_rings_fill_up),
+        OUTPUTS_TEST(test_none_waits_longer_than_the_pause),
+        OUTPUTS_TEST(test_none_waits_for_an_exporter_that_is_stuck),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

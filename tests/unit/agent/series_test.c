@@ -88,7 +88,7 @@ static void add_duration(const char *kernel, int64_t device, uint64_t duration_n
     histogram_destroy(histogram); /* looked at already */
 }
 
-static void without_views_all_leaves_as_it_is(void **state)
+static void test_without_views_all_leaves_as_it_is(void **state)
 {
     (void)state;
     make(0);
@@ -104,7 +104,7 @@ static void without_views_all_leaves_as_it_is(void **state)
     assert_true(left[1].is_delta);
 }
 
-static void what_is_the_same_without_an_attribute_is_one(void **state)
+static void test_what_is_the_same_without_an_attribute_is_one(void **state)
 {
     (void)state;
     char *denied[] = {"cuda.kernel.*"};
@@ -131,7 +131,7 @@ static void what_is_the_same_without_an_attribute_is_one(void **state)
     assert_int_equal(left[0].sum_ns, 9);
 }
 
-static void sums_add_up_and_gauges_have_the_last_value(void **state)
+static void test_sums_add_up_and_gauges_have_the_last_value(void **state)
 {
     (void)state;
     char *allowed[] = {"cuda.device.id"};
@@ -154,7 +154,7 @@ static void sums_add_up_and_gauges_have_the_last_value(void **state)
 }
 
 /* Those that came first keep their places, whoever comes in the next export. */
-static void series_beyond_the_limit_are_one(void **state)
+static void test_series_beyond_the_limit_are_one(void **state)
 {
     (void)state;
     views[0] = (struct view){.series_max = 3};
@@ -176,7 +176,7 @@ static void series_beyond_the_limit_are_one(void **state)
 }
 
 /* One text holds what two attributes are made of: a hash of their bytes, one after the other, is the same. */
-static void series_are_told_apart_by_their_attributes(void **state)
+static void test_series_are_told_apart_by_their_attributes(void **state)
 {
     (void)state;
     const struct attr_key *second = &key_device;
@@ -198,7 +198,7 @@ static void series_are_told_apart_by_their_attributes(void **state)
 }
 
 /* They would need more room than a series has. */
-static void series_with_very_long_attributes_are_with_the_others(void **state)
+static void test_series_with_very_long_attributes_are_with_the_others(void **state)
 {
     (void)state;
     char text[1000];
@@ -214,7 +214,7 @@ static void series_with_very_long_attributes_are_with_the_others(void **state)
     assert_int_equal(left[1].point.i, 2);
 }
 
-static void a_limit_of_one_is_all_together(void **state)
+static void test_a_limit_of_one_is_all_together(void **state)
 {
     (void)state;
     views[0] = (struct view){.series_max = 1};
@@ -227,7 +227,7 @@ static void a_limit_of_one_is_all_together(void **state)
     assert_ptr_equal(left[0].point.attrs[0].key, &key_metric_overflow);
 }
 
-static void more_series_than_leave_at_once_all_leave(void **state)
+static void test_more_series_than_leave_at_once_all_leave(void **state)
 {
     (void)state;
     char names[STREAM_OTHERS_MAX + 50][8];
@@ -245,7 +245,7 @@ static void more_series_than_leave_at_once_all_leave(void **state)
     assert_int_equal(sum, (STREAM_OTHERS_MAX + 50) * (STREAM_OTHERS_MAX + 51) / 2);
 }
 
-static void a_metric_can_be_two_streams(void **state)
+static void test_a_metric_can_be_two_streams(void **state)
 {
     (void)state;
     views[0] = (struct view){.instrument_name = "cuda.kernel.duration", .aggregation = AGGREGATION_SUM};
@@ -263,7 +263,7 @@ static void a_metric_can_be_two_streams(void **state)
     assert_int_equal(left[1].count, 1);
 }
 
-static void what_is_dropped_does_not_leave(void **state)
+static void test_what_is_dropped_does_not_leave(void **state)
 {
     (void)state;
     views[0] = (struct view){.instrument_name = "cuda.calls", .aggregation = AGGREGATION_DROP};
@@ -278,16 +278,16 @@ static void what_is_dropped_does_not_leave(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(without_views_all_leaves_as_it_is, teardown),
-        cmocka_unit_test_teardown(what_is_the_same_without_an_attribute_is_one, teardown),
-        cmocka_unit_test_teardown(sums_add_up_and_gauges_have_the_last_value, teardown),
-        cmocka_unit_test_teardown(series_beyond_the_limit_are_one, teardown),
-        cmocka_unit_test_teardown(series_are_told_apart_by_their_attributes, teardown),
-        cmocka_unit_test_teardown(series_with_very_long_attributes_are_with_the_others, teardown),
-        cmocka_unit_test_teardown(a_limit_of_one_is_all_together, teardown),
-        cmocka_unit_test_teardown(more_series_than_leave_at_once_all_leave, teardown),
-        cmocka_unit_test_teardown(a_metric_can_be_two_streams, teardown),
-        cmocka_unit_test_teardown(what_is_dropped_does_not_leave, teardown),
+        cmocka_unit_test_teardown(test_without_views_all_leaves_as_it_is, teardown),
+        cmocka_unit_test_teardown(test_what_is_the_same_without_an_attribute_is_one, teardown),
+        cmocka_unit_test_teardown(test_sums_add_up_and_gauges_have_the_last_value, teardown),
+        cmocka_unit_test_teardown(test_series_beyond_the_limit_are_one, teardown),
+        cmocka_unit_test_teardown(test_series_are_told_apart_by_their_attributes, teardown),
+        cmocka_unit_test_teardown(test_series_with_very_long_attributes_are_with_the_others, teardown),
+        cmocka_unit_test_teardown(test_a_limit_of_one_is_all_together, teardown),
+        cmocka_unit_test_teardown(test_more_series_than_leave_at_once_all_leave, teardown),
+        cmocka_unit_test_teardown(test_a_metric_can_be_two_streams, teardown),
+        cmocka_unit_test_teardown(test_what_is_dropped_does_not_leave, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

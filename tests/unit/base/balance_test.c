@@ -16,7 +16,7 @@ static int set_up(void **state)
     return 0;
 }
 
-static void every_loss_has_a_reason_and_an_advice(void **state)
+static void test_every_loss_has_a_reason_and_an_advice(void **state)
 {
     (void)state;
     size_t count = 0;
@@ -29,7 +29,7 @@ static void every_loss_has_a_reason_and_an_advice(void **state)
     assert_int_equal(count, loss_count);
 }
 
-static void no_counter_stands_on_both_sides(void **state)
+static void test_no_counter_stands_on_both_sides(void **state)
 {
     (void)state;
     for (size_t i = 0; balance_source(i) != COUNTER_COUNT; i++)
@@ -39,7 +39,7 @@ static void no_counter_stands_on_both_sides(void **state)
     assert_int_equal(balance_fate(1000), COUNTER_COUNT);
 }
 
-static void each_source_is_owed_a_fate(void **state)
+static void test_each_source_is_owed_a_fate(void **state)
 {
     struct balance balance = {.held = 0};
     (void)state;
@@ -63,7 +63,7 @@ static void each_source_is_owed_a_fate(void **state)
                      (int64_t)(balance_captured(&balance) - balance_settled(&balance)) - 2);
 }
 
-static void losses_before_capture_stand_in_no_sum(void **state)
+static void test_losses_before_capture_stand_in_no_sum(void **state)
 {
     struct balance balance = {.held = 0};
     (void)state;
@@ -73,7 +73,7 @@ static void losses_before_capture_stand_in_no_sum(void **state)
     assert_int_equal(balance_unaccounted(&balance), 0);
 }
 
-static void each_output_is_owed_every_span(void **state)
+static void test_each_output_is_owed_every_span(void **state)
 {
     struct balance balance = {.on_way = {0, 2}};
     (void)state;
@@ -91,7 +91,7 @@ static void each_output_is_owed_every_span(void **state)
 
 /* As a thread of ours may stand when the host can wait no longer: a buffer half read, a span lost of which
  * its output doesn't know yet. */
-static void a_closed_balance_adds_up(void **state)
+static void test_a_closed_balance_adds_up(void **state)
 {
     struct balance balance;
     (void)state;
@@ -118,7 +118,7 @@ static void a_closed_balance_adds_up(void **state)
 }
 
 /* Data points are in no sum of spans. */
-static void points_that_met_no_fate_are_lost_at_the_end(void **state)
+static void test_points_that_met_no_fate_are_lost_at_the_end(void **state)
 {
     (void)state;
     struct balance balance;
@@ -136,13 +136,13 @@ static void points_that_met_no_fate_are_lost_at_the_end(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(points_that_met_no_fate_are_lost_at_the_end),
-        cmocka_unit_test(every_loss_has_a_reason_and_an_advice),
-        cmocka_unit_test(no_counter_stands_on_both_sides),
-        cmocka_unit_test_setup(each_source_is_owed_a_fate, set_up),
-        cmocka_unit_test_setup(a_closed_balance_adds_up, set_up),
-        cmocka_unit_test_setup(losses_before_capture_stand_in_no_sum, set_up),
-        cmocka_unit_test_setup(each_output_is_owed_every_span, set_up),
+        cmocka_unit_test(test_points_that_met_no_fate_are_lost_at_the_end),
+        cmocka_unit_test(test_every_loss_has_a_reason_and_an_advice),
+        cmocka_unit_test(test_no_counter_stands_on_both_sides),
+        cmocka_unit_test_setup(test_each_source_is_owed_a_fate, set_up),
+        cmocka_unit_test_setup(test_a_closed_balance_adds_up, set_up),
+        cmocka_unit_test_setup(test_losses_before_capture_stand_in_no_sum, set_up),
+        cmocka_unit_test_setup(test_each_output_is_owed_every_span, set_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -75,7 +75,7 @@ static const char *append(void)
     return NULL;
 }
 
-static void a_new_file_is_ours_alone(void **state)
+static void test_a_new_file_is_ours_alone(void **state)
 {
     (void)state;
     umask(0);
@@ -86,7 +86,7 @@ static void a_new_file_is_ours_alone(void **state)
     assert_holds(path, "moremore");
 }
 
-static void a_link_of_ones_own_is_followed(void **state)
+static void test_a_link_of_ones_own_is_followed(void **state)
 {
     (void)state;
     write_file(target, "some");
@@ -95,7 +95,7 @@ static void a_link_of_ones_own_is_followed(void **state)
     assert_holds(target, "somemore");
 }
 
-static void what_the_kernel_refuses_it_says(void **state)
+static void test_what_the_kernel_refuses_it_says(void **state)
 {
     (void)state;
     assert_int_equal(symlink(path, path), 0);
@@ -107,7 +107,7 @@ static void what_the_kernel_refuses_it_says(void **state)
     assert_int_equal(errno, ENOENT);
 }
 
-static void another_users_link_is_not_followed(void **state)
+static void test_another_users_link_is_not_followed(void **state)
 {
     (void)state;
     if (geteuid() != 0)
@@ -126,7 +126,7 @@ static void another_users_link_is_not_followed(void **state)
     assert_holds(target, "more");
 }
 
-static void another_users_file_is_not_filled(void **state)
+static void test_another_users_file_is_not_filled(void **state)
 {
     (void)state;
     if (geteuid() != 0)
@@ -142,7 +142,7 @@ static void another_users_file_is_not_filled(void **state)
     close(reader);
 }
 
-static void a_second_name_in_a_folder_of_all_is_refused(void **state)
+static void test_a_second_name_in_a_folder_of_all_is_refused(void **state)
 {
     (void)state;
     write_file(target, "some");
@@ -153,7 +153,7 @@ static void a_second_name_in_a_folder_of_all_is_refused(void **state)
     assert_holds(target, "somemore");
 }
 
-static void a_created_file_takes_the_place_of_what_was_there(void **state)
+static void test_a_created_file_takes_the_place_of_what_was_there(void **state)
 {
     (void)state;
     write_file(target, "some");
@@ -177,7 +177,7 @@ static void a_created_file_takes_the_place_of_what_was_there(void **state)
     rmdir(path);
 }
 
-static void a_small_file_is_read_and_ended(void **state)
+static void test_a_small_file_is_read_and_ended(void **state)
 {
     char text[8] = "before";
     (void)state;
@@ -190,14 +190,14 @@ static void a_small_file_is_read_and_ended(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_small_file_is_read_and_ended),
-        cmocka_unit_test_setup_teardown(a_new_file_is_ours_alone, begin, end),
-        cmocka_unit_test_setup_teardown(a_link_of_ones_own_is_followed, begin, end),
-        cmocka_unit_test_setup_teardown(what_the_kernel_refuses_it_says, begin, end),
-        cmocka_unit_test_setup_teardown(another_users_link_is_not_followed, begin, end),
-        cmocka_unit_test_setup_teardown(another_users_file_is_not_filled, begin, end),
-        cmocka_unit_test_setup_teardown(a_second_name_in_a_folder_of_all_is_refused, begin, end),
-        cmocka_unit_test_setup_teardown(a_created_file_takes_the_place_of_what_was_there, begin, end),
+        cmocka_unit_test(test_a_small_file_is_read_and_ended),
+        cmocka_unit_test_setup_teardown(test_a_new_file_is_ours_alone, begin, end),
+        cmocka_unit_test_setup_teardown(test_a_link_of_ones_own_is_followed, begin, end),
+        cmocka_unit_test_setup_teardown(test_what_the_kernel_refuses_it_says, begin, end),
+        cmocka_unit_test_setup_teardown(test_another_users_link_is_not_followed, begin, end),
+        cmocka_unit_test_setup_teardown(test_another_users_file_is_not_filled, begin, end),
+        cmocka_unit_test_setup_teardown(test_a_second_name_in_a_folder_of_all_is_refused, begin, end),
+        cmocka_unit_test_setup_teardown(test_a_created_file_takes_the_place_of_what_was_there, begin, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

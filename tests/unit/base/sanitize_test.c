@@ -13,7 +13,7 @@ static const char *line(const char *from)
     return sanitize_line(to, sizeof to, from, strlen(from));
 }
 
-static void a_message_becomes_one_line(void **state)
+static void test_a_message_becomes_one_line(void **state)
 {
     assert_string_equal(line("plain"), "plain");
     assert_string_equal(line("  two\r\n\tlines \n"), "two lines");
@@ -21,7 +21,7 @@ static void a_message_becomes_one_line(void **state)
     assert_string_equal(line("größe 日本 🙂"), "größe 日本 🙂");
 }
 
-static void nothing_reaches_the_terminal_but_text(void **state)
+static void test_nothing_reaches_the_terminal_but_text(void **state)
 {
     assert_string_equal(line("\033[2Jred"), "?[2Jred");
     assert_string_equal(line("a\x7f"
@@ -38,7 +38,7 @@ static void nothing_reaches_the_terminal_but_text(void **state)
     assert_string_equal(line("\xed\xa0\x80"), "???"); /* half of a pair */
 }
 
-static void long_messages_are_cut_between_characters(void **state)
+static void test_long_messages_are_cut_between_characters(void **state)
 {
     char to[4];
     assert_string_equal(sanitize_line(to, sizeof to, "abcdef", 6), "abc");
@@ -53,7 +53,7 @@ static const char *safe(const char *url)
     return sanitize_url(to, sizeof to, url);
 }
 
-static void urls_lose_what_may_be_secret(void **state)
+static void test_urls_lose_what_may_be_secret(void **state)
 {
     assert_string_equal(safe("http://localhost:4318/v1/traces"), "http://localhost:4318/v1/traces");
     assert_string_equal(safe("https://me:pass@host/v1/traces?token=x#y"), "https://host/v1/traces");
@@ -67,10 +67,10 @@ static void urls_lose_what_may_be_secret(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_message_becomes_one_line),
-        cmocka_unit_test(nothing_reaches_the_terminal_but_text),
-        cmocka_unit_test(long_messages_are_cut_between_characters),
-        cmocka_unit_test(urls_lose_what_may_be_secret),
+        cmocka_unit_test(test_a_message_becomes_one_line),
+        cmocka_unit_test(test_nothing_reaches_the_terminal_but_text),
+        cmocka_unit_test(test_long_messages_are_cut_between_characters),
+        cmocka_unit_test(test_urls_lose_what_may_be_secret),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

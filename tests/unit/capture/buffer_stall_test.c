@@ -9,7 +9,7 @@
 #define ROOM 1000
 #define MANY (ROOM + 1025)
 
-static void quiet_while_buffers_come(void **state)
+static void test_quiet_while_buffers_come(void **state)
 {
     struct buffer_stall buffer_stall = {0};
     (void)state;
@@ -17,7 +17,7 @@ static void quiet_while_buffers_come(void **state)
         assert_false(buffer_stall_check(&buffer_stall, i, i, (uint32_t)i * MANY, ROOM));
 }
 
-static void said_once_when_they_stop(void **state)
+static void test_said_once_when_they_stop(void **state)
 {
     struct buffer_stall buffer_stall = {0};
     (void)state;
@@ -30,7 +30,7 @@ static void said_once_when_they_stop(void **state)
     assert_true(buffer_stall_check(&buffer_stall, 2, 12, 3 * MANY, ROOM));
 }
 
-static void what_is_done_meanwhile_does_not_count(void **state)
+static void test_what_is_done_meanwhile_does_not_count(void **state)
 {
     struct buffer_stall buffer_stall = {0};
     (void)state;
@@ -43,8 +43,8 @@ static void what_is_done_meanwhile_does_not_count(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(quiet_while_buffers_come),
-                                       cmocka_unit_test(said_once_when_they_stop),
-                                       cmocka_unit_test(what_is_done_meanwhile_does_not_count)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_quiet_while_buffers_come),
+                                       cmocka_unit_test(test_said_once_when_they_stop),
+                                       cmocka_unit_test(test_what_is_done_meanwhile_does_not_count)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

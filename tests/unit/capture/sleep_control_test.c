@@ -87,7 +87,7 @@ static int set_up(void **state)
     return 0;
 }
 
-static void stays_awake_where_all_is_sampled(void **state)
+static void test_stays_awake_where_all_is_sampled(void **state)
 {
     (void)state;
     begin(SLEEP_AUTO, false, false);
@@ -100,7 +100,7 @@ static void stays_awake_where_all_is_sampled(void **state)
     assert_int_equal(counter_get(COUNTER_sleeps), 0);
 }
 
-static void sleeps_once_a_context_is_not_sampled(void **state)
+static void test_sleeps_once_a_context_is_not_sampled(void **state)
 {
     (void)state;
     uint64_t before = counter_get(COUNTER_sleeps);
@@ -113,7 +113,7 @@ static void sleeps_once_a_context_is_not_sampled(void **state)
     assert_int_equal(counter_get(COUNTER_sleeps), before + 1);
 }
 
-static void sleeps_below_an_unsampled_session_where_contexts_are_attached(void **state)
+static void test_sleeps_below_an_unsampled_session_where_contexts_are_attached(void **state)
 {
     (void)state;
     begin(SLEEP_AUTO, false, false);
@@ -130,7 +130,7 @@ static void sleeps_below_an_unsampled_session_where_contexts_are_attached(void *
     assert_true(is_awake());
 }
 
-static void wakes_for_a_sampled_context_and_until_it_ends(void **state)
+static void test_wakes_for_a_sampled_context_and_until_it_ends(void **state)
 {
     (void)state;
     begin(SLEEP_ALWAYS, false, false);
@@ -149,7 +149,7 @@ static void wakes_for_a_sampled_context_and_until_it_ends(void **state)
     assert_false(is_awake());
 }
 
-static void counts_the_time_asleep(void **state)
+static void test_counts_the_time_asleep(void **state)
 {
     (void)state;
     uint64_t before = counter_get(COUNTER_asleep_ns);
@@ -182,7 +182,7 @@ static bool slept_at(uint64_t ms)
     return sleep_control_slept_at(ms * 1000000);
 }
 
-static void remembers_when_it_slept(void **state)
+static void test_remembers_when_it_slept(void **state)
 {
     (void)state;
     clock_source = fake_clock;
@@ -206,7 +206,7 @@ static void remembers_when_it_slept(void **state)
     clock_source = NULL;
 }
 
-static void is_foreseen(void **state)
+static void test_is_foreseen(void **state)
 {
     (void)state;
     struct settings settings = {.sampling.sleep = SLEEP_AUTO};
@@ -225,7 +225,7 @@ static void is_foreseen(void **state)
     assert_false(sleep_control_is_foreseen(&settings, true));
 }
 
-static void never_sleeps_where_it_must_not(void **state)
+static void test_never_sleeps_where_it_must_not(void **state)
 {
     (void)state;
     begin(SLEEP_NEVER, false, false);
@@ -240,7 +240,7 @@ static void never_sleeps_where_it_must_not(void **state)
     assert_true(is_awake());
 }
 
-static void stays_awake_for_an_sdk(void **state)
+static void test_stays_awake_for_an_sdk(void **state)
 {
     (void)state;
     begin(SLEEP_ALWAYS, false, false);
@@ -250,7 +250,7 @@ static void stays_awake_for_an_sdk(void **state)
     assert_true(is_awake());
 }
 
-static void follows_the_program(void **state)
+static void test_follows_the_program(void **state)
 {
     (void)state;
     begin(SLEEP_AUTO, false, false);
@@ -268,7 +268,7 @@ static void follows_the_program(void **state)
     active_contexts_detached();
 }
 
-static void follows_cuda_profiler_start_and_stop(void **state)
+static void test_follows_cuda_profiler_start_and_stop(void **state)
 {
     (void)state;
     static struct settings settings = {.capture.cuda_profiler = true};
@@ -284,7 +284,7 @@ static void follows_cuda_profiler_start_and_stop(void **state)
     assert_false(is_awake());
 }
 
-static void the_last_sleep_counts_too(void **state)
+static void test_the_last_sleep_counts_too(void **state)
 {
     (void)state;
     uint64_t before = counter_get(COUNTER_asleep_ns);
@@ -297,7 +297,7 @@ static void the_last_sleep_counts_too(void **state)
     assert_int_equal(counter_get(COUNTER_asleep_ns), before);
 }
 
-static void a_forked_child_has_the_contexts_of_one_thread(void **state)
+static void test_a_forked_child_has_the_contexts_of_one_thread(void **state)
 {
     (void)state;
     begin(SLEEP_ALWAYS, false, false);
@@ -309,7 +309,7 @@ static void a_forked_child_has_the_contexts_of_one_thread(void **state)
     assert_false(is_awake());
 }
 
-static void is_left_alone_after_the_stop(void **state)
+static void test_is_left_alone_after_the_stop(void **state)
 {
     (void)state;
     begin(SLEEP_ALWAYS, false, false);
@@ -344,7 +344,7 @@ static void *fall_asleep_again_and_again(void *unused)
     return NULL;
 }
 
-static void no_wake_up_is_lost(void **state)
+static void test_no_wake_up_is_lost(void **state)
 {
     (void)state;
     pthread_t threads[THREADS], service;
@@ -361,7 +361,7 @@ static void no_wake_up_is_lost(void **state)
     assert_true(counter_get(COUNTER_sleeps) > before);
 }
 
-static void a_stop_waits_for_calls_that_are_under_way(void **state)
+static void test_a_stop_waits_for_calls_that_are_under_way(void **state)
 {
     (void)state;
     uint64_t cut = counter_get(COUNTER_calls_cut);
@@ -381,7 +381,7 @@ static void a_stop_waits_for_calls_that_are_under_way(void **state)
     assert_int_equal(counter_get(COUNTER_calls_cut), cut);
 }
 
-static void a_stop_waits_no_longer_than_it_is_told(void **state)
+static void test_a_stop_waits_no_longer_than_it_is_told(void **state)
 {
     (void)state;
     uint64_t cut = counter_get(COUNTER_calls_cut);
@@ -395,7 +395,7 @@ static void a_stop_waits_no_longer_than_it_is_told(void **state)
     atomic_store(&calls_under_way, 0);
 }
 
-static void a_start_ends_the_wait(void **state)
+static void test_a_start_ends_the_wait(void **state)
 {
     (void)state;
     uint64_t sleeps = counter_get(COUNTER_sleeps);
@@ -414,24 +414,24 @@ static void a_start_ends_the_wait(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(stays_awake_where_all_is_sampled, set_up),
-        cmocka_unit_test_setup(sleeps_once_a_context_is_not_sampled, set_up),
-        cmocka_unit_test_setup(sleeps_below_an_unsampled_session_where_contexts_are_attached, set_up),
-        cmocka_unit_test_setup(wakes_for_a_sampled_context_and_until_it_ends, set_up),
-        cmocka_unit_test_setup(counts_the_time_asleep, set_up),
-        cmocka_unit_test_setup(remembers_when_it_slept, set_up),
-        cmocka_unit_test_setup(is_foreseen, set_up),
-        cmocka_unit_test_setup(never_sleeps_where_it_must_not, set_up),
-        cmocka_unit_test_setup(stays_awake_for_an_sdk, set_up),
-        cmocka_unit_test_setup(follows_the_program, set_up),
-        cmocka_unit_test_setup(follows_cuda_profiler_start_and_stop, set_up),
-        cmocka_unit_test_setup(the_last_sleep_counts_too, set_up),
-        cmocka_unit_test_setup(a_forked_child_has_the_contexts_of_one_thread, set_up),
-        cmocka_unit_test_setup(is_left_alone_after_the_stop, set_up),
-        cmocka_unit_test_setup(no_wake_up_is_lost, set_up),
-        cmocka_unit_test_setup(a_stop_waits_for_calls_that_are_under_way, set_up),
-        cmocka_unit_test_setup(a_stop_waits_no_longer_than_it_is_told, set_up),
-        cmocka_unit_test_setup(a_start_ends_the_wait, set_up),
+        cmocka_unit_test_setup(test_stays_awake_where_all_is_sampled, set_up),
+        cmocka_unit_test_setup(test_sleeps_once_a_context_is_not_sampled, set_up),
+        cmocka_unit_test_setup(test_sleeps_below_an_unsampled_session_where_contexts_are_attached, set_up),
+        cmocka_unit_test_setup(test_wakes_for_a_sampled_context_and_until_it_ends, set_up),
+        cmocka_unit_test_setup(test_counts_the_time_asleep, set_up),
+        cmocka_unit_test_setup(test_remembers_when_it_slept, set_up),
+        cmocka_unit_test_setup(test_is_foreseen, set_up),
+        cmocka_unit_test_setup(test_never_sleeps_where_it_must_not, set_up),
+        cmocka_unit_test_setup(test_stays_awake_for_an_sdk, set_up),
+        cmocka_unit_test_setup(test_follows_the_program, set_up),
+        cmocka_unit_test_setup(test_follows_cuda_profiler_start_and_stop, set_up),
+        cmocka_unit_test_setup(test_the_last_sleep_counts_too, set_up),
+        cmocka_unit_test_setup(test_a_forked_child_has_the_contexts_of_one_thread, set_up),
+        cmocka_unit_test_setup(test_is_left_alone_after_the_stop, set_up),
+        cmocka_unit_test_setup(test_no_wake_up_is_lost, set_up),
+        cmocka_unit_test_setup(test_a_stop_waits_for_calls_that_are_under_way, set_up),
+        cmocka_unit_test_setup(test_a_stop_waits_no_longer_than_it_is_told, set_up),
+        cmocka_unit_test_setup(test_a_start_ends_the_wait, set_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -42,7 +42,7 @@ static struct comparison compare_two(struct run_item base, struct run_item new)
     return c;
 }
 
-static void a_run_keeps_ranks_that_are_evenly_spaced(void **state)
+static void test_a_run_keeps_ranks_that_are_evenly_spaced(void **state)
 {
     uint64_t values[320];
     struct run_item run;
@@ -62,7 +62,7 @@ static void a_run_keeps_ranks_that_are_evenly_spaced(void **state)
     assert_int_equal(run.count, 0);
 }
 
-static void executions_are_compared_by_mann_and_whitney(void **state)
+static void test_executions_are_compared_by_mann_and_whitney(void **state)
 {
     (void)state;
     struct comparison apart = compare_two(RUN(1, 2, 3, 4, 5, 6, 7, 8), RUN(9, 10, 11, 12, 13, 14, 15, 16));
@@ -73,7 +73,7 @@ static void executions_are_compared_by_mann_and_whitney(void **state)
     expect_near(compare_two(RUN(7, 7, 7, 7, 7), RUN(7, 7, 7, 7, 7)).p, 1);
 }
 
-static void too_few_executions_are_not_tested(void **state)
+static void test_too_few_executions_are_not_tested(void **state)
 {
     (void)state;
     assert_false(compare_two(RUN(1, 2, 3), RUN(100, 200, 300)).is_tested);
@@ -82,7 +82,7 @@ static void too_few_executions_are_not_tested(void **state)
     assert_true(enough.p <= LEVEL);
 }
 
-static void the_change_is_the_median_of_all_ratios(void **state)
+static void test_the_change_is_the_median_of_all_ratios(void **state)
 {
     (void)state;
     struct comparison c = compare_two(RUN(10, 20, 40), RUN(20, 40, 80));
@@ -98,7 +98,7 @@ static void the_change_is_the_median_of_all_ratios(void **state)
 }
 
 /* Of the same mixture of two times, the medians lie in different modes. */
-static void two_modes_are_no_change(void **state)
+static void test_two_modes_are_no_change(void **state)
 {
     (void)state;
     struct comparison c = compare_two(RUN(100, 100, 100, 100, 100, 140, 140, 140, 140),
@@ -108,7 +108,7 @@ static void two_modes_are_no_change(void **state)
     expect_near(c.ratio, 1);
 }
 
-static void with_many_tests_each_must_say_more(void **state)
+static void test_with_many_tests_each_must_say_more(void **state)
 {
     struct run_item low = RUN(1, 2, 3, 4, 5, 6, 7, 8), high = RUN(9, 10, 11, 12, 13, 14, 15, 16);
     const size_t counts[SIDE_COUNT] = {1, 1};
@@ -122,7 +122,7 @@ static void with_many_tests_each_must_say_more(void **state)
 }
 
 /* Two runs of the new side, one of which is like the base. */
-static void runs_that_disagree_are_noise(void **state)
+static void test_runs_that_disagree_are_noise(void **state)
 {
     struct run_item low = RUN(11, 12, 13, 14, 15, 16, 17, 18), high = RUN(31, 32, 33, 34, 35, 36, 37, 38);
     const struct run_item base[] = {low, low}, mixed[] = {low, high}, new[] = {high, high};
@@ -140,7 +140,7 @@ static void fill(struct run_item *runs, size_t count, uint64_t from, uint64_t st
         runs[i] = RUN(from + step * i);
 }
 
-static void many_runs_are_permuted(void **state)
+static void test_many_runs_are_permuted(void **state)
 {
     struct run_item base[4], new[4], same[4];
     const size_t counts[SIDE_COUNT] = {4, 4};
@@ -157,7 +157,7 @@ static void many_runs_are_permuted(void **state)
 }
 
 /* The greatest of all items is what each has to reach. */
-static void a_wilder_item_hides_a_tame_one(void **state)
+static void test_a_wilder_item_hides_a_tame_one(void **state)
 {
     struct run_item base[4], new[4], wild_base[4], wild_new[4];
     const size_t counts[SIDE_COUNT] = {4, 4};
@@ -176,7 +176,7 @@ static void a_wilder_item_hides_a_tame_one(void **state)
     expect_near(both[0].p, alone.p + 2.0 / 70); /* that labelling and its mirror image */
 }
 
-static void runs_that_lack_the_item_do_not_count(void **state)
+static void test_runs_that_lack_the_item_do_not_count(void **state)
 {
     struct run_item base[5], new[5];
     const size_t counts[SIDE_COUNT] = {5, 5};
@@ -194,7 +194,7 @@ static void runs_that_lack_the_item_do_not_count(void **state)
 }
 
 /* More labellings than are listed: they are drawn, the same each time. */
-static void very_many_runs_are_drawn(void **state)
+static void test_very_many_runs_are_drawn(void **state)
 {
     struct run_item base[12], new[12];
     const size_t counts[SIDE_COUNT] = {12, 12};
@@ -211,17 +211,17 @@ static void very_many_runs_are_drawn(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_run_keeps_ranks_that_are_evenly_spaced),
-        cmocka_unit_test(executions_are_compared_by_mann_and_whitney),
-        cmocka_unit_test(too_few_executions_are_not_tested),
-        cmocka_unit_test(the_change_is_the_median_of_all_ratios),
-        cmocka_unit_test(two_modes_are_no_change),
-        cmocka_unit_test(with_many_tests_each_must_say_more),
-        cmocka_unit_test(runs_that_disagree_are_noise),
-        cmocka_unit_test(many_runs_are_permuted),
-        cmocka_unit_test(a_wilder_item_hides_a_tame_one),
-        cmocka_unit_test(runs_that_lack_the_item_do_not_count),
-        cmocka_unit_test(very_many_runs_are_drawn),
+        cmocka_unit_test(test_a_run_keeps_ranks_that_are_evenly_spaced),
+        cmocka_unit_test(test_executions_are_compared_by_mann_and_whitney),
+        cmocka_unit_test(test_too_few_executions_are_not_tested),
+        cmocka_unit_test(test_the_change_is_the_median_of_all_ratios),
+        cmocka_unit_test(test_two_modes_are_no_change),
+        cmocka_unit_test(test_with_many_tests_each_must_say_more),
+        cmocka_unit_test(test_runs_that_disagree_are_noise),
+        cmocka_unit_test(test_many_runs_are_permuted),
+        cmocka_unit_test(test_a_wilder_item_hides_a_tame_one),
+        cmocka_unit_test(test_runs_that_lack_the_item_do_not_count),
+        cmocka_unit_test(test_very_many_runs_are_drawn),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -19,7 +19,7 @@ static void begin(const char *command, char **argv)
     options_init(&options, command, argc, argv);
 }
 
-static void options_and_operands_in_any_order(void **state)
+static void test_options_and_operands_in_any_order(void **state)
 {
     char *argv[] = {"show", "file", "--width=99", "--lines", "--trace", "abc", "-", "--", "--lines", NULL};
     begin("show", argv);
@@ -37,7 +37,7 @@ static void options_and_operands_in_any_order(void **state)
     assert_int_equal(options_next(&options), OPTION_END);
 }
 
-static void a_launchers_options_end_at_its_program(void **state)
+static void test_a_launchers_options_end_at_its_program(void **state)
 {
     char *argv[] = {"run", "-q", "--file", "f", "prog", "--file", "g", NULL};
     begin("run", argv);
@@ -52,7 +52,7 @@ static void a_launchers_options_end_at_its_program(void **state)
     assert_int_equal(options.next, 3);
 }
 
-static void short_options_take_attached_values(void **state)
+static void test_short_options_take_attached_values(void **state)
 {
     char *argv[] = {"record", "-ofile", "-o", "other", NULL};
     begin("record", argv);
@@ -62,7 +62,7 @@ static void short_options_take_attached_values(void **state)
     assert_string_equal(options.value, "other");
 }
 
-static void wrong_arguments_are_refused(void **state)
+static void test_wrong_arguments_are_refused(void **state)
 {
     char *unknown[] = {"show", "--linse", NULL}, *no_value[] = {"show", "--trace", NULL};
     char *too_much[] = {"show", "--lines=yes", NULL}, *letter[] = {"show", "-z", NULL};
@@ -84,7 +84,7 @@ static void wrong_arguments_are_refused(void **state)
     assert_int_equal(options_word(&options, "color", "auto always never"), -1);
 }
 
-static void the_nearest_name_is_near(void **state)
+static void test_the_nearest_name_is_near(void **state)
 {
     const char *names[] = {"run", "record", "replay", "show"};
     assert_string_equal(options_suggest("recrod", names, 4), "record");
@@ -94,7 +94,7 @@ static void the_nearest_name_is_near(void **state)
 }
 
 /* What a person can write must be in help, man page and completion. */
-static void every_option_is_documented_everywhere(void **state)
+static void test_every_option_is_documented_everywhere(void **state)
 {
     FILE *completion_file = tmpfile();
     completion_print_bash(completion_file);
@@ -123,7 +123,7 @@ static void every_option_is_documented_everywhere(void **state)
     fclose(completion_file);
 }
 
-static void option_ids_are_unique_in_a_command(void **state)
+static void test_option_ids_are_unique_in_a_command(void **state)
 {
     for (size_t i = 0; i < command_count; i++) {
         for (const struct command_option *a = commands[i].options; a && a->name; a++) {
@@ -136,13 +136,13 @@ static void option_ids_are_unique_in_a_command(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(options_and_operands_in_any_order),
-        cmocka_unit_test(a_launchers_options_end_at_its_program),
-        cmocka_unit_test(short_options_take_attached_values),
-        cmocka_unit_test(wrong_arguments_are_refused),
-        cmocka_unit_test(the_nearest_name_is_near),
-        cmocka_unit_test(every_option_is_documented_everywhere),
-        cmocka_unit_test(option_ids_are_unique_in_a_command),
+        cmocka_unit_test(test_options_and_operands_in_any_order),
+        cmocka_unit_test(test_a_launchers_options_end_at_its_program),
+        cmocka_unit_test(test_short_options_take_attached_values),
+        cmocka_unit_test(test_wrong_arguments_are_refused),
+        cmocka_unit_test(test_the_nearest_name_is_near),
+        cmocka_unit_test(test_every_option_is_documented_everywhere),
+        cmocka_unit_test(test_option_ids_are_unique_in_a_command),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,7 +16,7 @@ static const char two_traces[] =
             LINE(PROCESS_RESOURCE, SPAN(TRACE_B, "00000000000000b3", "00000000000000b1", "third", "000000100",
                                         "000000200", ""));
 
-static void the_largest_trace_is_chosen_and_sorted(void **state)
+static void test_the_largest_trace_is_chosen_and_sorted(void **state)
 {
     struct trace trace = trace_of(two_traces);
     assert_string_equal(trace_string(&trace, trace.id), TRACE_B);
@@ -35,7 +35,7 @@ static void the_largest_trace_is_chosen_and_sorted(void **state)
     trace_deinit(&trace);
 }
 
-static void a_trace_is_found_by_its_first_digits(void **state)
+static void test_a_trace_is_found_by_its_first_digits(void **state)
 {
     struct trace trace;
     struct error err;
@@ -47,7 +47,7 @@ static void a_trace_is_found_by_its_first_digits(void **state)
     assert_non_null(strstr(err.text, "no trace ffff among the 2"));
 }
 
-static void an_ambiguous_prefix_is_refused(void **state)
+static void test_an_ambiguous_prefix_is_refused(void **state)
 {
     struct trace trace;
     struct error err;
@@ -58,7 +58,7 @@ static void an_ambiguous_prefix_is_refused(void **state)
     assert_non_null(strstr(err.text, "2 traces begin with 0af7"));
 }
 
-static void a_bound_takes_a_second_pass_for_the_chosen_trace(void **state)
+static void test_a_bound_takes_a_second_pass_for_the_chosen_trace(void **state)
 {
     struct trace trace;
     struct error err;
@@ -69,7 +69,7 @@ static void a_bound_takes_a_second_pass_for_the_chosen_trace(void **state)
     trace_deinit(&trace);
 }
 
-static void errors_name_file_and_line(void **state)
+static void test_errors_name_file_and_line(void **state)
 {
     static const struct {
         const char *text, *expected;
@@ -97,7 +97,7 @@ static void errors_name_file_and_line(void **state)
     }
 }
 
-static void other_signals_and_blank_lines_are_passed_over(void **state)
+static void test_other_signals_and_blank_lines_are_passed_over(void **state)
 {
     struct trace trace = trace_of("{\"resourceMetrics\":[]}\n\n{\"resourceLogs\":[]}\n" LINE(
         PROCESS_RESOURCE, SPAN(TRACE_A, "00000000000000a1", "", "x", "000000100", "000000900", "")));
@@ -105,7 +105,7 @@ static void other_signals_and_blank_lines_are_passed_over(void **state)
     trace_deinit(&trace);
 }
 
-static void a_last_line_without_end_is_left_out_and_said(void **state)
+static void test_a_last_line_without_end_is_left_out_and_said(void **state)
 {
     struct trace trace =
         trace_of(LINE(PROCESS_RESOURCE, SPAN(TRACE_A, "00000000000000a1", "", "x", "000000100", "000000900",
@@ -115,7 +115,7 @@ static void a_last_line_without_end_is_left_out_and_said(void **state)
     trace_deinit(&trace);
 }
 
-static void one_document_over_many_lines_is_read(void **state)
+static void test_one_document_over_many_lines_is_read(void **state)
 {
     const char *text = "{\n \"resourceSpans\":\n [{" PROCESS_RESOURCE
                        ",\n\"scopeSpans\":[{\"spans\":[\n" SPAN(TRACE_A, "00000000000000a1", "", "x",
@@ -125,7 +125,7 @@ static void one_document_over_many_lines_is_read(void **state)
     trace_deinit(&trace);
 }
 
-static void an_answer_of_jaegers_api_is_read(void **state)
+static void test_an_answer_of_jaegers_api_is_read(void **state)
 {
     struct trace trace =
         trace_of("{\"result\":{\"resourceSpans\":[{" PROCESS_RESOURCE ",\"scopeSpans\":[{\"spans\":[" SPAN(
@@ -135,7 +135,7 @@ static void an_answer_of_jaegers_api_is_read(void **state)
     trace_deinit(&trace);
 }
 
-static void attributes_keep_their_value_and_type(void **state)
+static void test_attributes_keep_their_value_and_type(void **state)
 {
     struct trace trace = trace_of(
         LINE(PROCESS_RESOURCE, SPAN(TRACE_A, "00000000000000a1", "", "x", "000000100", "000000900",
@@ -162,7 +162,7 @@ static void attributes_keep_their_value_and_type(void **state)
     trace_deinit(&trace);
 }
 
-static void classes_lanes_and_errors_come_from_the_attributes(void **state)
+static void test_classes_lanes_and_errors_come_from_the_attributes(void **state)
 {
     struct trace trace = trace_of(
         LINE(PROCESS_RESOURCE,
@@ -189,7 +189,7 @@ static void classes_lanes_and_errors_come_from_the_attributes(void **state)
     trace_deinit(&trace);
 }
 
-static void circles_of_parents_and_double_ids_do_no_harm(void **state)
+static void test_circles_of_parents_and_double_ids_do_no_harm(void **state)
 {
     struct trace trace = trace_of(LINE(
         PROCESS_RESOURCE,
@@ -208,7 +208,7 @@ static void circles_of_parents_and_double_ids_do_no_harm(void **state)
     trace_deinit(&trace);
 }
 
-static void events_stay_with_their_span_when_spans_are_sorted(void **state)
+static void test_events_stay_with_their_span_when_spans_are_sorted(void **state)
 {
     struct trace trace = trace_of(
         "{\"resourceSpans\":[{\"scopeSpans\":[{\"spans\":["
@@ -237,19 +237,19 @@ static void events_stay_with_their_span_when_spans_are_sorted(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_largest_trace_is_chosen_and_sorted),
-        cmocka_unit_test(a_trace_is_found_by_its_first_digits),
-        cmocka_unit_test(an_ambiguous_prefix_is_refused),
-        cmocka_unit_test(a_bound_takes_a_second_pass_for_the_chosen_trace),
-        cmocka_unit_test(errors_name_file_and_line),
-        cmocka_unit_test(other_signals_and_blank_lines_are_passed_over),
-        cmocka_unit_test(a_last_line_without_end_is_left_out_and_said),
-        cmocka_unit_test(one_document_over_many_lines_is_read),
-        cmocka_unit_test(an_answer_of_jaegers_api_is_read),
-        cmocka_unit_test(attributes_keep_their_value_and_type),
-        cmocka_unit_test(classes_lanes_and_errors_come_from_the_attributes),
-        cmocka_unit_test(circles_of_parents_and_double_ids_do_no_harm),
-        cmocka_unit_test(events_stay_with_their_span_when_spans_are_sorted),
+        cmocka_unit_test(test_the_largest_trace_is_chosen_and_sorted),
+        cmocka_unit_test(test_a_trace_is_found_by_its_first_digits),
+        cmocka_unit_test(test_an_ambiguous_prefix_is_refused),
+        cmocka_unit_test(test_a_bound_takes_a_second_pass_for_the_chosen_trace),
+        cmocka_unit_test(test_errors_name_file_and_line),
+        cmocka_unit_test(test_other_signals_and_blank_lines_are_passed_over),
+        cmocka_unit_test(test_a_last_line_without_end_is_left_out_and_said),
+        cmocka_unit_test(test_one_document_over_many_lines_is_read),
+        cmocka_unit_test(test_an_answer_of_jaegers_api_is_read),
+        cmocka_unit_test(test_attributes_keep_their_value_and_type),
+        cmocka_unit_test(test_classes_lanes_and_errors_come_from_the_attributes),
+        cmocka_unit_test(test_circles_of_parents_and_double_ids_do_no_harm),
+        cmocka_unit_test(test_events_stay_with_their_span_when_spans_are_sorted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

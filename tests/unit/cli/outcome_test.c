@@ -24,7 +24,7 @@ static char *print(const struct outcome *outcome)
     return text;
 }
 
-static void a_report_says_where_to_look(void **state)
+static void test_a_report_says_where_to_look(void **state)
 {
     struct outcome outcome = {0};
     assert_true(outcome_add(&outcome, REPORT, false));
@@ -38,7 +38,7 @@ static void a_report_says_where_to_look(void **state)
 }
 
 /* It is no process of the program, but its span counts, and its trace is the first. */
-static void the_root_span_is_counted_as_no_process(void **state)
+static void test_the_root_span_is_counted_as_no_process(void **state)
 {
     (void)state;
     static const char root[] = "{\"traces\":[\"bb\"],\"trace_count\":1,\"spans\":1,\"delivered\":1,"
@@ -61,7 +61,7 @@ static void the_root_span_is_counted_as_no_process(void **state)
     outcome_deinit(&outcome);
 }
 
-static void several_processes_are_summed_up(void **state)
+static void test_several_processes_are_summed_up(void **state)
 {
     struct outcome outcome = {0};
     assert_true(outcome_add(&outcome, REPORT, false));
@@ -95,7 +95,7 @@ static void expect_end(const char *report, const struct launched *launched, cons
 }
 
 /* Process 4194305 is above the kernel's maximum, so it is never alive. */
-static void a_process_without_a_final_report_is_explained(void **state)
+static void test_a_process_without_a_final_report_is_explained(void **state)
 {
     (void)state;
     const uint64_t ms = 1000000;
@@ -124,7 +124,7 @@ static void a_process_without_a_final_report_is_explained(void **state)
                "cuspan: no spans\ncuspan: process 7 (app) was not traced: the sampler is always_off\n");
 }
 
-static void processes_of_all_ends_are_counted(void **state)
+static void test_processes_of_all_ends_are_counted(void **state)
 {
     (void)state;
     struct outcome outcome = {0};
@@ -143,7 +143,7 @@ static void processes_of_all_ends_are_counted(void **state)
 }
 
 /* Else whoever has sampled nothing would look for a fault. */
-static void time_asleep_is_said(void **state)
+static void test_time_asleep_is_said(void **state)
 {
     (void)state;
     static const char report[] =
@@ -166,7 +166,7 @@ static void time_asleep_is_said(void **state)
     "{\"kind\":\"otlp_http\",\"endpoint\":\"http://a:4318/v1/traces\"," first "},"                           \
     "{\"kind\":\"file\",\"endpoint\":\"/tmp/t.jsonl\"," second "}]}"
 
-static void each_output_has_its_line(void **state)
+static void test_each_output_has_its_line(void **state)
 {
     struct outcome outcome = {0};
     assert_true(outcome_add(
@@ -181,7 +181,7 @@ static void each_output_has_its_line(void **state)
     outcome_deinit(&outcome);
 }
 
-static void an_output_that_got_nothing_is_not_to_be_looked_at(void **state)
+static void test_an_output_that_got_nothing_is_not_to_be_looked_at(void **state)
 {
     struct outcome outcome = {0};
     assert_true(outcome_add(
@@ -204,7 +204,7 @@ static void an_output_that_got_nothing_is_not_to_be_looked_at(void **state)
     outcome_deinit(&outcome);
 }
 
-static void two_outputs_to_the_same_place_stay_two(void **state)
+static void test_two_outputs_to_the_same_place_stay_two(void **state)
 {
     static const char report[] =
         "{\"spans\":5,\"delivered\":0,\"outputs\":[{\"kind\":\"console\",\"delivered\":5},"
@@ -219,7 +219,7 @@ static void two_outputs_to_the_same_place_stay_two(void **state)
     outcome_deinit(&outcome);
 }
 
-static void without_an_output_all_spans_have_to_be_lost_to_fail(void **state)
+static void test_without_an_output_all_spans_have_to_be_lost_to_fail(void **state)
 {
     struct outcome outcome = {0};
     assert_false(outcome_failed(&outcome));
@@ -228,7 +228,7 @@ static void without_an_output_all_spans_have_to_be_lost_to_fail(void **state)
     outcome_deinit(&outcome);
 }
 
-static void what_is_missing_or_wrong_is_tolerated(void **state)
+static void test_what_is_missing_or_wrong_is_tolerated(void **state)
 {
     struct outcome outcome = {0};
     assert_false(outcome_add(&outcome, "", false));
@@ -243,7 +243,7 @@ static void what_is_missing_or_wrong_is_tolerated(void **state)
     outcome_deinit(&outcome);
 }
 
-static void an_agent_that_never_started_is_explained(void **state)
+static void test_an_agent_that_never_started_is_explained(void **state)
 {
     struct outcome outcome = {0};
     char *text = print(&outcome);
@@ -252,7 +252,7 @@ static void an_agent_that_never_started_is_explained(void **state)
     free(text);
 }
 
-static void a_file_is_shown_by_its_command(void **state)
+static void test_a_file_is_shown_by_its_command(void **state)
 {
     struct outcome outcome = {0};
     assert_true(outcome_add(&outcome,
@@ -266,7 +266,7 @@ static void a_file_is_shown_by_its_command(void **state)
     outcome_deinit(&outcome);
 }
 
-static void links_exist_for_jaegers_ports_only(void **state)
+static void test_links_exist_for_jaegers_ports_only(void **state)
 {
     static const struct {
         const char *endpoint, *link;
@@ -291,7 +291,7 @@ static void links_exist_for_jaegers_ports_only(void **state)
     }
 }
 
-static void a_recording_is_named_with_its_events(void **state)
+static void test_a_recording_is_named_with_its_events(void **state)
 {
     struct outcome outcome = {0};
     FILE *file = tmpfile();
@@ -308,21 +308,21 @@ static void a_recording_is_named_with_its_events(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_report_says_where_to_look),
-        cmocka_unit_test(the_root_span_is_counted_as_no_process),
-        cmocka_unit_test(several_processes_are_summed_up),
-        cmocka_unit_test(a_process_without_a_final_report_is_explained),
-        cmocka_unit_test(processes_of_all_ends_are_counted),
-        cmocka_unit_test(time_asleep_is_said),
-        cmocka_unit_test(each_output_has_its_line),
-        cmocka_unit_test(an_output_that_got_nothing_is_not_to_be_looked_at),
-        cmocka_unit_test(two_outputs_to_the_same_place_stay_two),
-        cmocka_unit_test(without_an_output_all_spans_have_to_be_lost_to_fail),
-        cmocka_unit_test(what_is_missing_or_wrong_is_tolerated),
-        cmocka_unit_test(an_agent_that_never_started_is_explained),
-        cmocka_unit_test(a_file_is_shown_by_its_command),
-        cmocka_unit_test(links_exist_for_jaegers_ports_only),
-        cmocka_unit_test(a_recording_is_named_with_its_events),
+        cmocka_unit_test(test_a_report_says_where_to_look),
+        cmocka_unit_test(test_the_root_span_is_counted_as_no_process),
+        cmocka_unit_test(test_several_processes_are_summed_up),
+        cmocka_unit_test(test_a_process_without_a_final_report_is_explained),
+        cmocka_unit_test(test_processes_of_all_ends_are_counted),
+        cmocka_unit_test(test_time_asleep_is_said),
+        cmocka_unit_test(test_each_output_has_its_line),
+        cmocka_unit_test(test_an_output_that_got_nothing_is_not_to_be_looked_at),
+        cmocka_unit_test(test_two_outputs_to_the_same_place_stay_two),
+        cmocka_unit_test(test_without_an_output_all_spans_have_to_be_lost_to_fail),
+        cmocka_unit_test(test_what_is_missing_or_wrong_is_tolerated),
+        cmocka_unit_test(test_an_agent_that_never_started_is_explained),
+        cmocka_unit_test(test_a_file_is_shown_by_its_command),
+        cmocka_unit_test(test_links_exist_for_jaegers_ports_only),
+        cmocka_unit_test(test_a_recording_is_named_with_its_events),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -51,7 +51,7 @@ static void check(const struct trace *trace, size_t rows_max, const char *expect
     assert_string_equal(text, expected);
 }
 
-static void few_spans_are_a_row_each(void **state)
+static void test_few_spans_are_a_row_each(void **state)
 {
     struct trace trace;
     begin(&trace);
@@ -65,7 +65,7 @@ static void few_spans_are_a_row_each(void **state)
     trace_deinit(&trace);
 }
 
-static void runs_are_merged_before_all_equals_are(void **state)
+static void test_runs_are_merged_before_all_equals_are(void **state)
 {
     struct trace trace;
     begin(&trace);
@@ -84,7 +84,7 @@ static void runs_are_merged_before_all_equals_are(void **state)
     trace_deinit(&trace);
 }
 
-static void failed_spans_stand_apart(void **state)
+static void test_failed_spans_stand_apart(void **state)
 {
     struct trace trace;
     begin(&trace);
@@ -96,7 +96,7 @@ static void failed_spans_stand_apart(void **state)
     trace_deinit(&trace);
 }
 
-static void several_threads_get_a_row_each(void **state)
+static void test_several_threads_get_a_row_each(void **state)
 {
     struct trace trace;
     begin(&trace);
@@ -113,7 +113,7 @@ static void several_threads_get_a_row_each(void **state)
     trace_deinit(&trace);
 }
 
-static void what_took_least_is_summed_up(void **state)
+static void test_what_took_least_is_summed_up(void **state)
 {
     struct trace trace;
     char name[16];
@@ -129,7 +129,7 @@ static void what_took_least_is_summed_up(void **state)
     trace_deinit(&trace);
 }
 
-static void families_that_are_all_too_light_have_no_row(void **state)
+static void test_families_that_are_all_too_light_have_no_row(void **state)
 {
     struct trace trace;
     begin(&trace);
@@ -142,7 +142,7 @@ static void families_that_are_all_too_light_have_no_row(void **state)
     trace_deinit(&trace);
 }
 
-static void very_deep_trees_end_at_a_depth(void **state)
+static void test_very_deep_trees_end_at_a_depth(void **state)
 {
     struct trace trace;
     struct outline outline;
@@ -159,13 +159,13 @@ static void very_deep_trees_end_at_a_depth(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(few_spans_are_a_row_each),
-        cmocka_unit_test(runs_are_merged_before_all_equals_are),
-        cmocka_unit_test(failed_spans_stand_apart),
-        cmocka_unit_test(several_threads_get_a_row_each),
-        cmocka_unit_test(what_took_least_is_summed_up),
-        cmocka_unit_test(families_that_are_all_too_light_have_no_row),
-        cmocka_unit_test(very_deep_trees_end_at_a_depth),
+        cmocka_unit_test(test_few_spans_are_a_row_each),
+        cmocka_unit_test(test_runs_are_merged_before_all_equals_are),
+        cmocka_unit_test(test_failed_spans_stand_apart),
+        cmocka_unit_test(test_several_threads_get_a_row_each),
+        cmocka_unit_test(test_what_took_least_is_summed_up),
+        cmocka_unit_test(test_families_that_are_all_too_light_have_no_row),
+        cmocka_unit_test(test_very_deep_trees_end_at_a_depth),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

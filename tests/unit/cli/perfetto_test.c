@@ -88,7 +88,7 @@ static const cJSON *find_event(const cJSON *root, const char *phase, const char 
     return NULL;
 }
 
-static void slices_have_times_tracks_and_arguments(void **state)
+static void test_slices_have_times_tracks_and_arguments(void **state)
 {
     cJSON *root = write_and_parse(sample);
     const cJSON *call = find_event(root, "X", "cudaLaunchKernel", NULL);
@@ -110,7 +110,7 @@ static void slices_have_times_tracks_and_arguments(void **state)
     cJSON_Delete(root);
 }
 
-static void arrows_lead_from_the_call_to_its_work(void **state)
+static void test_arrows_lead_from_the_call_to_its_work(void **state)
 {
     cJSON *root = write_and_parse(sample);
     const cJSON *from = find_event(root, "s", "causes", NULL), *to = find_event(root, "f", "causes", NULL);
@@ -125,7 +125,7 @@ static void arrows_lead_from_the_call_to_its_work(void **state)
     cJSON_Delete(root);
 }
 
-static void work_that_overlaps_lies_on_tracks_of_its_own(void **state)
+static void test_work_that_overlaps_lies_on_tracks_of_its_own(void **state)
 {
     cJSON *root = write_and_parse(sample);
     const cJSON *k1 = find_event(root, "X", "k1", NULL), *k2 = find_event(root, "X", "k2", NULL);
@@ -139,9 +139,9 @@ static void work_that_overlaps_lies_on_tracks_of_its_own(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(slices_have_times_tracks_and_arguments),
-        cmocka_unit_test(arrows_lead_from_the_call_to_its_work),
-        cmocka_unit_test(work_that_overlaps_lies_on_tracks_of_its_own),
+        cmocka_unit_test(test_slices_have_times_tracks_and_arguments),
+        cmocka_unit_test(test_arrows_lead_from_the_call_to_its_work),
+        cmocka_unit_test(test_work_that_overlaps_lies_on_tracks_of_its_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

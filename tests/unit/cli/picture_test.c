@@ -40,7 +40,7 @@ static char *draw(const struct trace *trace, size_t columns, bool color, bool ut
     return text;
 }
 
-static void a_small_trace_looks_like_this(void **state)
+static void test_a_small_trace_looks_like_this(void **state)
 {
     struct trace trace = trace_of(sample);
     char *picture = draw(&trace, 60, false, true);
@@ -63,7 +63,7 @@ static void a_small_trace_looks_like_this(void **state)
     SPAN(TRACE_A, id, "00000000000000b1", "cuda summary", "000010000", "000060000",                          \
          ATTRS(ATTR_NUMBER("cuda.total.gpu_time", "20000") "," ATTR_NUMBER("cuda.total.kernels", "1") more))
 
-static void a_summary_says_what_the_gpu_did(void **state)
+static void test_a_summary_says_what_the_gpu_did(void **state)
 {
     struct trace trace = trace_of(LINE(
         PROCESS_RESOURCE, SUMMARY("00000000000000a2", "," ATTR_NUMBER("cuda.total.copies", "2")) "," SUMMARY(
@@ -85,7 +85,7 @@ static void a_summary_says_what_the_gpu_did(void **state)
 
 /* No line is wider than it may be, whatever the width; the last part of each line is a bar at the same
  * column. */
-static void every_width_is_kept(void **state)
+static void test_every_width_is_kept(void **state)
 {
     struct trace trace = trace_of(sample);
     for (size_t columns = TERMINAL_COLUMNS_MIN; columns <= TERMINAL_COLUMNS_MAX; columns++) {
@@ -102,7 +102,7 @@ static void every_width_is_kept(void **state)
     trace_deinit(&trace);
 }
 
-static void without_utf8_everything_is_ascii(void **state)
+static void test_without_utf8_everything_is_ascii(void **state)
 {
     struct trace trace = trace_of(sample);
     char *picture = draw(&trace, 80, false, false);
@@ -114,7 +114,7 @@ static void without_utf8_everything_is_ascii(void **state)
     trace_deinit(&trace);
 }
 
-static void deep_trees_keep_room_for_names(void **state)
+static void test_deep_trees_keep_room_for_names(void **state)
 {
     struct trace trace;
     struct trace_resource resource = {0};
@@ -136,7 +136,7 @@ static void deep_trees_keep_room_for_names(void **state)
     trace_deinit(&trace);
 }
 
-static void colours_only_on_request_and_always_ended(void **state)
+static void test_colours_only_on_request_and_always_ended(void **state)
 {
     struct trace trace = trace_of(sample);
     char *plain = draw(&trace, 80, false, true);
@@ -155,7 +155,7 @@ static void colours_only_on_request_and_always_ended(void **state)
     trace_deinit(&trace);
 }
 
-static void notes_tell_what_is_not_shown(void **state)
+static void test_notes_tell_what_is_not_shown(void **state)
 {
     struct trace trace = trace_of(
         LINE(PROCESS_RESOURCE, SPAN(TRACE_A, "00000000000000a1", "", "x", "000000000", "000000500", ""))
@@ -170,7 +170,7 @@ static void notes_tell_what_is_not_shown(void **state)
     trace_deinit(&trace);
 }
 
-static void covered_time_counts_overlaps_once(void **state)
+static void test_covered_time_counts_overlaps_once(void **state)
 {
     struct trace trace =
         trace_of(LINE(PROCESS_RESOURCE,
@@ -183,7 +183,7 @@ static void covered_time_counts_overlaps_once(void **state)
     trace_deinit(&trace);
 }
 
-static void the_terminal_is_asked_with_care(void **state)
+static void test_the_terminal_is_asked_with_care(void **state)
 {
     int pipe_ends[2];
     assert_int_equal(pipe(pipe_ends), 0);
@@ -207,15 +207,15 @@ int main(void)
     if (!setlocale(LC_CTYPE, "C.UTF-8"))
         return 77;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_small_trace_looks_like_this),
-        cmocka_unit_test(a_summary_says_what_the_gpu_did),
-        cmocka_unit_test(every_width_is_kept),
-        cmocka_unit_test(without_utf8_everything_is_ascii),
-        cmocka_unit_test(deep_trees_keep_room_for_names),
-        cmocka_unit_test(colours_only_on_request_and_always_ended),
-        cmocka_unit_test(notes_tell_what_is_not_shown),
-        cmocka_unit_test(covered_time_counts_overlaps_once),
-        cmocka_unit_test(the_terminal_is_asked_with_care),
+        cmocka_unit_test(test_a_small_trace_looks_like_this),
+        cmocka_unit_test(test_a_summary_says_what_the_gpu_did),
+        cmocka_unit_test(test_every_width_is_kept),
+        cmocka_unit_test(test_without_utf8_everything_is_ascii),
+        cmocka_unit_test(test_deep_trees_keep_room_for_names),
+        cmocka_unit_test(test_colours_only_on_request_and_always_ended),
+        cmocka_unit_test(test_notes_tell_what_is_not_shown),
+        cmocka_unit_test(test_covered_time_counts_overlaps_once),
+        cmocka_unit_test(test_the_terminal_is_asked_with_care),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -67,7 +67,7 @@ static uint32_t next_random(uint32_t below)
     return (random_state >> 10) % below;
 }
 
-static void random_sequences_agree_with_the_definition(void **state)
+static void test_random_sequences_agree_with_the_definition(void **state)
 {
     (void)state;
     for (int round = 0; round < 300; round++) {
@@ -80,7 +80,7 @@ static void random_sequences_agree_with_the_definition(void **state)
 }
 
 /* Random tokens with repetitions in them, as programs have. */
-static void planted_repetitions_agree_with_the_definition(void **state)
+static void test_planted_repetitions_agree_with_the_definition(void **state)
 {
     (void)state;
     for (int round = 0; round < 200; round++) {
@@ -94,7 +94,7 @@ static void planted_repetitions_agree_with_the_definition(void **state)
     }
 }
 
-static void a_loop_is_one_repetition(void **state)
+static void test_a_loop_is_one_repetition(void **state)
 {
     (void)state;
     struct repeat *got;
@@ -107,7 +107,7 @@ static void a_loop_is_one_repetition(void **state)
     free(got);
 }
 
-static void of_nothing_there_is_none(void **state)
+static void test_of_nothing_there_is_none(void **state)
 {
     (void)state;
     struct repeat *got;
@@ -120,7 +120,7 @@ static void of_nothing_there_is_none(void **state)
 }
 
 /* A bound on the period leaves out what is longer, and nothing else. */
-static void periods_beyond_the_bound_are_left_out(void **state)
+static void test_periods_beyond_the_bound_are_left_out(void **state)
 {
     (void)state;
     struct repeat *got;
@@ -134,11 +134,11 @@ static void periods_beyond_the_bound_are_left_out(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(random_sequences_agree_with_the_definition),
-        cmocka_unit_test(planted_repetitions_agree_with_the_definition),
-        cmocka_unit_test(a_loop_is_one_repetition),
-        cmocka_unit_test(of_nothing_there_is_none),
-        cmocka_unit_test(periods_beyond_the_bound_are_left_out),
+        cmocka_unit_test(test_random_sequences_agree_with_the_definition),
+        cmocka_unit_test(test_planted_repetitions_agree_with_the_definition),
+        cmocka_unit_test(test_a_loop_is_one_repetition),
+        cmocka_unit_test(test_of_nothing_there_is_none),
+        cmocka_unit_test(test_periods_beyond_the_bound_are_left_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

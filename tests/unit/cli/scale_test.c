@@ -29,7 +29,7 @@ static const uint64_t late_work[] = {0,         200300000, 0,         200000000,
                                      200090000, 200120000, 200120000, 200150000, 200150000,
                                      200180000, 200180000, 200210000, 200210000, 200240000};
 
-static void work_behind_a_long_wait_gets_the_room(void **state)
+static void test_work_behind_a_long_wait_gets_the_room(void **state)
 {
     struct trace trace = trace_from(late_work, sizeof late_work / sizeof *late_work / 2);
     struct scale scale;
@@ -44,7 +44,7 @@ static void work_behind_a_long_wait_gets_the_room(void **state)
     assert_int_equal(scale_segment_cell(&scale, 0), SCALE_CUT_CELLS);
 }
 
-static void linear_means_linear(void **state)
+static void test_linear_means_linear(void **state)
 {
     struct trace trace = trace_from(late_work, sizeof late_work / sizeof *late_work / 2);
     struct scale scale;
@@ -53,7 +53,7 @@ static void linear_means_linear(void **state)
     assert_true(fabs(scale_position(&scale, 100150000) - 30) < 0.01);
 }
 
-static void evenly_spread_and_tiny_traces_are_not_cut(void **state)
+static void test_evenly_spread_and_tiny_traces_are_not_cut(void **state)
 {
     uint64_t even[2 * 20];
     for (size_t i = 0; i < 20; i++) {
@@ -70,7 +70,7 @@ static void evenly_spread_and_tiny_traces_are_not_cut(void **state)
     assert_int_equal(scale.cut_count, 0);
 }
 
-static void positions_never_fall_and_stay_inside(void **state)
+static void test_positions_never_fall_and_stay_inside(void **state)
 {
     struct trace trace = trace_from(late_work, sizeof late_work / sizeof *late_work / 2);
     struct scale scale;
@@ -84,7 +84,7 @@ static void positions_never_fall_and_stay_inside(void **state)
     assert_true(fabs(scale_position(&scale, trace.end_ns) - 37) < 1e-6);
 }
 
-static void a_trace_without_length_has_a_scale(void **state)
+static void test_a_trace_without_length_has_a_scale(void **state)
 {
     const uint64_t instant[] = {5, 5};
     struct trace trace = trace_from(instant, 1);
@@ -94,7 +94,7 @@ static void a_trace_without_length_has_a_scale(void **state)
     assert_true(scale_step_ns(&scale, 9) > 0);
 }
 
-static void steps_are_round(void **state)
+static void test_steps_are_round(void **state)
 {
     struct scale scale = {.ns_per_cell = 123};
     assert_int_equal(scale_step_ns(&scale, 9), 2000);
@@ -107,12 +107,12 @@ static void steps_are_round(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(work_behind_a_long_wait_gets_the_room),
-        cmocka_unit_test(linear_means_linear),
-        cmocka_unit_test(evenly_spread_and_tiny_traces_are_not_cut),
-        cmocka_unit_test(positions_never_fall_and_stay_inside),
-        cmocka_unit_test(a_trace_without_length_has_a_scale),
-        cmocka_unit_test(steps_are_round),
+        cmocka_unit_test(test_work_behind_a_long_wait_gets_the_room),
+        cmocka_unit_test(test_linear_means_linear),
+        cmocka_unit_test(test_evenly_spread_and_tiny_traces_are_not_cut),
+        cmocka_unit_test(test_positions_never_fall_and_stay_inside),
+        cmocka_unit_test(test_a_trace_without_length_has_a_scale),
+        cmocka_unit_test(test_steps_are_round),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

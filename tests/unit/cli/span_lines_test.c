@@ -20,7 +20,7 @@ static char *write_lines(const char *text)
     return lines;
 }
 
-static void lines_are_in_order_with_exact_times(void **state)
+static void test_lines_are_in_order_with_exact_times(void **state)
 {
     char *lines = write_lines(
         LINE(GPU_RESOURCE,
@@ -41,7 +41,7 @@ static void lines_are_in_order_with_exact_times(void **state)
     free(lines);
 }
 
-static void one_span_stays_one_line(void **state)
+static void test_one_span_stays_one_line(void **state)
 {
     char *lines = write_lines(LINE(
         PROCESS_RESOURCE, SPAN(TRACE_A, "00000000000000a1", "", "a\\nb\\tc\\u001b", "000000000", "000000001",
@@ -64,8 +64,8 @@ int main(void)
     if (!setlocale(LC_CTYPE, "C.UTF-8"))
         return 77;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lines_are_in_order_with_exact_times),
-        cmocka_unit_test(one_span_stays_one_line),
+        cmocka_unit_test(test_lines_are_in_order_with_exact_times),
+        cmocka_unit_test(test_one_span_stays_one_line),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-static void durations_have_three_digits_and_a_unit(void **state)
+static void test_durations_have_three_digits_and_a_unit(void **state)
 {
     static const struct {
         uint64_t ns;
@@ -35,7 +35,7 @@ static void durations_have_three_digits_and_a_unit(void **state)
     text_duration(out, UINT64_MAX, true);
 }
 
-static void bytes_counts_and_shares(void **state)
+static void test_bytes_counts_and_shares(void **state)
 {
     char out[TEXT_NUMBER_BYTES];
     assert_string_equal(text_bytes(out, 0), "0 B");
@@ -63,7 +63,7 @@ static void check_fitted(const char *string, size_t columns, const char *expecte
     text_deinit(&text);
 }
 
-static void long_names_are_cut_in_whole_characters(void **state)
+static void test_long_names_are_cut_in_whole_characters(void **state)
 {
     check_fitted("kernel", 6, "kernel", 6);
     check_fitted("kernel", 5, "kern…", 5);
@@ -76,7 +76,7 @@ static void long_names_are_cut_in_whole_characters(void **state)
     check_fitted("e\u0301e\u0301e\u0301", 2, "e\u0301…", 2);
 }
 
-static void nothing_foreign_reaches_the_terminal(void **state)
+static void test_nothing_foreign_reaches_the_terminal(void **state)
 {
     check_fitted("a\x1b[31mb\r\n\x7f", 20, "a?[31mb???", 10);
     check_fitted("a\xc2\x9b"
@@ -94,7 +94,7 @@ static void nothing_foreign_reaches_the_terminal(void **state)
     text_deinit(&text);
 }
 
-static void json_is_escaped_and_valid(void **state)
+static void test_json_is_escaped_and_valid(void **state)
 {
     struct text text = {0};
     text_clear(&text);
@@ -103,7 +103,7 @@ static void json_is_escaped_and_valid(void **state)
     text_deinit(&text);
 }
 
-static void overlong_and_truncated_sequences_are_replaced(void **state)
+static void test_overlong_and_truncated_sequences_are_replaced(void **state)
 {
     const char *bad[] = {"\xc0\xaf", "\xe0\x80\xaf", "\xf0\x80\x80\xaf", "\xf4\x90\x80\x80", "\xe2\x82"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
@@ -116,7 +116,7 @@ static void overlong_and_truncated_sequences_are_replaced(void **state)
     assert_int_equal(*good, 0);
 }
 
-static void the_end_of_a_file(void **state)
+static void test_the_end_of_a_file(void **state)
 {
     FILE *file = tmpfile();
     (void)state;
@@ -134,13 +134,13 @@ int main(void)
     if (!setlocale(LC_CTYPE, "C.UTF-8"))
         return 77;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_end_of_a_file),
-        cmocka_unit_test(durations_have_three_digits_and_a_unit),
-        cmocka_unit_test(bytes_counts_and_shares),
-        cmocka_unit_test(long_names_are_cut_in_whole_characters),
-        cmocka_unit_test(nothing_foreign_reaches_the_terminal),
-        cmocka_unit_test(json_is_escaped_and_valid),
-        cmocka_unit_test(overlong_and_truncated_sequences_are_replaced),
+        cmocka_unit_test(test_the_end_of_a_file),
+        cmocka_unit_test(test_durations_have_three_digits_and_a_unit),
+        cmocka_unit_test(test_bytes_counts_and_shares),
+        cmocka_unit_test(test_long_names_are_cut_in_whole_characters),
+        cmocka_unit_test(test_nothing_foreign_reaches_the_terminal),
+        cmocka_unit_test(test_json_is_escaped_and_valid),
+        cmocka_unit_test(test_overlong_and_truncated_sequences_are_replaced),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -87,14 +87,14 @@ static long fail_each_in_turn(char *path)
     return 0;
 }
 
-static void the_environment_without_memory(void **state)
+static void test_the_environment_without_memory(void **state)
 {
     overrides = "detail=full;protocol=http/json;endpoint=http://h:2;service_name=z";
     assert_true(fail_each_in_turn(NULL) > 25);
     overrides = NULL;
 }
 
-static void a_file_without_memory(void **state)
+static void test_a_file_without_memory(void **state)
 {
     char path[] = "/tmp/cuspan-memory-XXXXXX";
     static const char text[] =
@@ -127,8 +127,8 @@ static void a_file_without_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_environment_without_memory),
-        cmocka_unit_test(a_file_without_memory),
+        cmocka_unit_test(test_the_environment_without_memory),
+        cmocka_unit_test(test_a_file_without_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -140,7 +140,7 @@ static int end(void **state)
 
 /* ---- files ---- */
 
-static void a_full_file_is_read(void **state)
+static void test_a_full_file_is_read(void **state)
 {
     set_variable("API_KEY", "t0ken");
     set_variable("VERSION", "1.10");
@@ -246,7 +246,7 @@ static void a_full_file_is_read(void **state)
     assert_true(report.is_file);
 }
 
-static void present_and_null_is_a_default(void **state)
+static void test_present_and_null_is_a_default(void **state)
 {
     assert_quiet(load_exporter("otlp_http:"));
     assert_string_equal(settings.outputs[0].exporter.endpoint, "http://localhost:4318/v1/traces");
@@ -261,7 +261,7 @@ static void present_and_null_is_a_default(void **state)
     assert_error(load_exporter("null"), "exporter: expected otlp_http");
 }
 
-static void with_a_file_variables_count_only_where_it_names_them(void **state)
+static void test_with_a_file_variables_count_only_where_it_names_them(void **state)
 {
     set_variable("OTEL_BSP_SCHEDULE_DELAY", "77");
     set_variable("OTEL_SERVICE_NAME", "from-env");
@@ -274,7 +274,7 @@ static void with_a_file_variables_count_only_where_it_names_them(void **state)
     assert_int_equal(report.warnings, 1);
 }
 
-static void files_are_found_in_order(void **state)
+static void test_files_are_found_in_order(void **state)
 {
     char other[] = "/tmp/cuspan-other-XXXXXX";
     int fd = mkstemp(other);
@@ -298,7 +298,7 @@ static void files_are_found_in_order(void **state)
     unlink(other);
 }
 
-static void files_that_are_none_are_errors(void **state)
+static void test_files_that_are_none_are_errors(void **state)
 {
     set_variable("CUSPAN_CONFIG_FILE", "/nonexistent/cuspan.yaml");
     assert_error(load(), "/nonexistent/cuspan.yaml: can't be read: No such file or directory");
@@ -316,7 +316,7 @@ static void files_that_are_none_are_errors(void **state)
     unlink(pipe_path);
 }
 
-static void a_file_over_a_mebibyte_is_refused(void **state)
+static void test_a_file_over_a_mebibyte_is_refused(void **state)
 {
     FILE *file = fopen(path, "w");
     for (int i = 0; i < 1024 * 1024 / 16 + 1; i++)
@@ -326,7 +326,7 @@ static void a_file_over_a_mebibyte_is_refused(void **state)
     assert_error(load(), "too large: expected at most 1 MiB");
 }
 
-static void versions_are_checked(void **state)
+static void test_versions_are_checked(void **state)
 {
     assert_error(load_file("disabled: true\n"), "1:1: file_format: missing");
     assert_error(load_file(""), "the file is empty");
@@ -353,7 +353,7 @@ struct expectation {
     const char *yaml, *says;
 };
 
-static void wrong_keys_and_values_are_errors_in_words(void **state)
+static void test_wrong_keys_and_values_are_errors_in_words(void **state)
 {
     static const struct expectation cases[] = {
         {"detial: full", ":5:5: distribution.cuspan.detial: unknown key; did you mean detail?"},
@@ -385,7 +385,7 @@ static void wrong_keys_and_values_are_errors_in_words(void **state)
         assert_error(load_own(cases[i].yaml), cases[i].says);
 }
 
-static void wrong_exporters_are_errors_in_words(void **state)
+static void test_wrong_exporters_are_errors_in_words(void **state)
 {
     static const struct expectation cases[] = {
         {"otlp_htp:", ":6:11: tracer_provider.processors[0].batch.exporter.otlp_htp: unknown key; did you "
@@ -414,7 +414,7 @@ static void wrong_exporters_are_errors_in_words(void **state)
         assert_error(load_exporter(cases[i].yaml), cases[i].says);
 }
 
-static void wrong_structures_are_errors_in_words(void **state)
+static void test_wrong_structures_are_errors_in_words(void **state)
 {
     static const struct expectation cases[] = {
         {"resorce: {}", "2:1: resorce: unknown key; did you mean resource?"},
@@ -471,7 +471,7 @@ static void wrong_structures_are_errors_in_words(void **state)
     }
 }
 
-static void what_an_sdk_knows_and_cuspan_does_not_is_one_warning(void **state)
+static void test_what_an_sdk_knows_and_cuspan_does_not_is_one_warning(void **state)
 {
     static const struct expectation cases[] = {
         {"meter_provider: {readers: [{pull: {exporter: {prometheus/development: }}}]}",
@@ -525,7 +525,7 @@ static enum status load_reader(const char *exporter)
     return load_file(text);
 }
 
-static void each_exporter_of_metrics_takes_the_keys_of_aggregation(void **state)
+static void test_each_exporter_of_metrics_takes_the_keys_of_aggregation(void **state)
 {
     static const char *const exporters[] = {"otlp_http", "otlp_grpc", "otlp_file/development", "console"};
     for (size_t i = 0; i < sizeof exporters / sizeof *exporters; i++) {
@@ -547,7 +547,7 @@ static void each_exporter_of_metrics_takes_the_keys_of_aggregation(void **state)
     }
 }
 
-static void what_the_schema_allows_and_cuspan_does_not_have_is_a_warning(void **state)
+static void test_what_the_schema_allows_and_cuspan_does_not_have_is_a_warning(void **state)
 {
     static const struct expectation cases[] = {
         {"acme_profiler: {rate: 5}", "2:1: acme_profiler: unknown key, which cuspan ignores"},
@@ -578,7 +578,7 @@ static void what_the_schema_allows_and_cuspan_does_not_have_is_a_warning(void **
     }
 }
 
-static void a_parent_based_sampler_may_nest(void **state)
+static void test_a_parent_based_sampler_may_nest(void **state)
 {
     assert_quiet(
         load_file("file_format: \"1.1\"\ntracer_provider:\n"
@@ -589,7 +589,7 @@ static void a_parent_based_sampler_may_nest(void **state)
     assert_true(settings.sampler_parent_based);
 }
 
-static void what_makes_no_difference_to_spans_is_silent(void **state)
+static void test_what_makes_no_difference_to_spans_is_silent(void **state)
 {
     assert_quiet(
         load_file("file_format: \"1.1\"\n"
@@ -607,7 +607,7 @@ static void what_makes_no_difference_to_spans_is_silent(void **state)
     assert_true(settings.sampler_parent_based);
 }
 
-static void no_usable_exporter_is_one_warning(void **state)
+static void test_no_usable_exporter_is_one_warning(void **state)
 {
     assert_warns(load_file("file_format: \"1.1\"\n"), "no exporter that cuspan has, so it stays asleep");
     assert_int_equal(settings.output_count, 0);
@@ -617,7 +617,7 @@ static void no_usable_exporter_is_one_warning(void **state)
     assert_quiet(load_file("file_format: \"1.1\"\ndistribution: {cuspan: {record_file: /tmp/r}}\n"));
 }
 
-static void header_values_are_in_no_message(void **state)
+static void test_header_values_are_in_no_message(void **state)
 {
     static const char *const cases[] = {
         "otlp_http: {headers: [{name: \"a b\", value: s3cret}]}",
@@ -646,7 +646,7 @@ static void header_values_are_in_no_message(void **state)
     }
 }
 
-static void header_values_are_not_printed(void **state)
+static void test_header_values_are_not_printed(void **state)
 {
     char *text = NULL;
     size_t length;
@@ -661,7 +661,7 @@ static void header_values_are_not_printed(void **state)
     free(text);
 }
 
-static void arrays_are_printed_by_their_type(void **state)
+static void test_arrays_are_printed_by_their_type(void **state)
 {
     char *text = NULL;
     size_t length;
@@ -685,7 +685,7 @@ static void arrays_are_printed_by_their_type(void **state)
     free(text);
 }
 
-static void usual_mistakes_get_a_warning(void **state)
+static void test_usual_mistakes_get_a_warning(void **state)
 {
     assert_warns(load_exporter("otlp_http: {endpoint: \"http://h:4318\"}"), "the URL has no path");
     settings_deinit(&settings);
@@ -702,7 +702,7 @@ static void usual_mistakes_get_a_warning(void **state)
         load_own("capture: {calls: {deny: [cudaMalloc, launch, \"cuMem*\"]}, kernels: {allow: [whatever]}}"));
 }
 
-static void a_batch_is_never_larger_than_its_queue(void **state)
+static void test_a_batch_is_never_larger_than_its_queue(void **state)
 {
     static const char text[] = "file_format: \"1.1\"\ntracer_provider: {processors: [{batch: "
                                "{max_queue_size: 2048, %sexporter: {console: }}}]}\n";
@@ -718,7 +718,7 @@ static void a_batch_is_never_larger_than_its_queue(void **state)
 
 /* ---- variables ---- */
 
-static void variables_hold_without_a_file(void **state)
+static void test_variables_hold_without_a_file(void **state)
 {
     set_variable("OTEL_EXPORTER_OTLP_ENDPOINT", "https://collector:4318/base/");
     set_variable("OTEL_EXPORTER_OTLP_HEADERS", "api-key=general");
@@ -752,7 +752,7 @@ static void variables_hold_without_a_file(void **state)
     assert_false(report.is_file);
 }
 
-static void empty_variables_are_unset(void **state)
+static void test_empty_variables_are_unset(void **state)
 {
     set_variable("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "");
     set_variable("OTEL_TRACES_EXPORTER", "");
@@ -765,7 +765,7 @@ static void empty_variables_are_unset(void **state)
     assert_int_equal(settings.resource.attr_count, 0);
 }
 
-static void a_process_without_environment_has_the_defaults(void **state)
+static void test_a_process_without_environment_has_the_defaults(void **state)
 {
     struct config_input input = {0};
     setenv("OTEL_SDK_DISABLED", "true", 1);
@@ -778,7 +778,7 @@ static void a_process_without_environment_has_the_defaults(void **state)
     unsetenv("OTEL_SDK_DISABLED");
 }
 
-static void a_signals_endpoint_is_used_as_it_is(void **state)
+static void test_a_signals_endpoint_is_used_as_it_is(void **state)
 {
     set_variable("OTEL_EXPORTER_OTLP_ENDPOINT", "http://a:1");
     set_variable("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "http://b:2");
@@ -786,7 +786,7 @@ static void a_signals_endpoint_is_used_as_it_is(void **state)
     assert_string_equal(settings.outputs[0].exporter.endpoint, "http://b:2");
 }
 
-static void grpc_has_its_own_endpoint(void **state)
+static void test_grpc_has_its_own_endpoint(void **state)
 {
     set_variable("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc");
     assert_quiet(load());
@@ -800,7 +800,7 @@ static void grpc_has_its_own_endpoint(void **state)
     assert_true(settings.outputs[0].exporter.insecure);
 }
 
-static void exporters_are_chosen_by_name(void **state)
+static void test_exporters_are_chosen_by_name(void **state)
 {
     set_variable("OTEL_TRACES_EXPORTER", "console, otlp,otlp/stdout,otlp");
     assert_quiet(load());
@@ -825,7 +825,7 @@ static void exporters_are_chosen_by_name(void **state)
     assert_int_equal(settings.output_count, 1);
 }
 
-static void wrong_variables_are_warnings_and_defaults(void **state)
+static void test_wrong_variables_are_warnings_and_defaults(void **state)
 {
     static const struct {
         const char *name, *value, *says;
@@ -879,13 +879,13 @@ static void wrong_variables_are_warnings_and_defaults(void **state)
     settings = defaults;
 }
 
-static void an_endpoint_that_is_none_is_an_error(void **state)
+static void test_an_endpoint_that_is_none_is_an_error(void **state)
 {
     set_variable("OTEL_EXPORTER_OTLP_ENDPOINT", "collector:4318");
     assert_error(load(), "OTEL_EXPORTER_OTLP_ENDPOINT: expected http://HOST:PORT/PATH");
 }
 
-static void the_probability_sampler_is_the_ratio_s_new_name(void **state)
+static void test_the_probability_sampler_is_the_ratio_s_new_name(void **state)
 {
     (void)state;
     assert_quiet(load_file("file_format: \"1.1\"\n"
@@ -898,7 +898,7 @@ static void the_probability_sampler_is_the_ratio_s_new_name(void **state)
     assert_true(settings.sampling.traces_per_second == 2.5);
 }
 
-static void a_sampler_argument_counts_only_for_a_ratio(void **state)
+static void test_a_sampler_argument_counts_only_for_a_ratio(void **state)
 {
     set_variable("OTEL_TRACES_SAMPLER_ARG", "nonsense");
     assert_quiet(load());
@@ -908,7 +908,7 @@ static void a_sampler_argument_counts_only_for_a_ratio(void **state)
     assert_true(settings.sampler_ratio == 1.0 && settings.sampler_parent_based);
 }
 
-static void the_service_has_the_name_that_goes_first(void **state)
+static void test_the_service_has_the_name_that_goes_first(void **state)
 {
     set_variable("OTEL_RESOURCE_ATTRIBUTES", "service.name=list,team=gpu%2Cml,key%3D=v");
     assert_quiet(load());
@@ -921,7 +921,7 @@ static void the_service_has_the_name_that_goes_first(void **state)
     assert_string_equal(resource_find(&settings.resource, "service.name")->string, "first");
 }
 
-static void span_limits_go_before_general_ones(void **state)
+static void test_span_limits_go_before_general_ones(void **state)
 {
     set_variable("OTEL_ATTRIBUTE_COUNT_LIMIT", "10");
     set_variable("OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT", "20");
@@ -935,7 +935,7 @@ static void span_limits_go_before_general_ones(void **state)
 
 /* ---- overrides ---- */
 
-static void overrides_go_on_top(void **state)
+static void test_overrides_go_on_top(void **state)
 {
     set_variable("CUSPAN_DETAIL", "graph-nodes");
     set_variable(
@@ -954,7 +954,7 @@ static void overrides_go_on_top(void **state)
 }
 
 /* Some collectors take their key in the query. */
-static void an_endpoints_query_stays(void **state)
+static void test_an_endpoints_query_stays(void **state)
 {
     static const struct {
         const char *base, *url;
@@ -975,7 +975,7 @@ static void an_endpoints_query_stays(void **state)
     assert_string_equal(settings.outputs[0].exporter.endpoint, "http://u:p@h:1/v1/traces?key=1");
 }
 
-static void overrides_replace_outputs(void **state)
+static void test_overrides_replace_outputs(void **state)
 {
     set_variable("CUSPAN_SET", "output_file=/tmp/o.jsonl");
     assert_quiet(load_exporter("otlp_http: {headers_list: \"a=b\"}"));
@@ -1001,7 +1001,7 @@ static void overrides_replace_outputs(void **state)
     assert_int_equal(settings.outputs[0].exporter.kind, EXPORTER_CONSOLE);
 }
 
-static void overrides_switch_the_protocol(void **state)
+static void test_overrides_switch_the_protocol(void **state)
 {
     set_variable("CUSPAN_SET", "protocol=grpc;compression=none");
     assert_quiet(load());
@@ -1033,7 +1033,7 @@ static void overrides_switch_the_protocol(void **state)
     set_variable("CUSPAN_SET", "");
 }
 
-static void overrides_are_checked_by_themselves(void **state)
+static void test_overrides_are_checked_by_themselves(void **state)
 {
     (void)state;
     struct error err = {""};
@@ -1047,7 +1047,7 @@ static void overrides_are_checked_by_themselves(void **state)
     assert_non_null(strstr(err.text, "x: memory_bytes_max: expected "));
 }
 
-static void wrong_overrides_are_errors(void **state)
+static void test_wrong_overrides_are_errors(void **state)
 {
     static const struct expectation cases[] = {
         {"detial=full", "CUSPAN_SET: detial: unknown key; did you mean detail?"},
@@ -1074,45 +1074,45 @@ static void wrong_overrides_are_errors(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(a_full_file_is_read),
-        TEST(present_and_null_is_a_default),
-        TEST(with_a_file_variables_count_only_where_it_names_them),
-        TEST(files_are_found_in_order),
-        TEST(files_that_are_none_are_errors),
-        TEST(a_file_over_a_mebibyte_is_refused),
-        TEST(versions_are_checked),
-        TEST(wrong_keys_and_values_are_errors_in_words),
-        TEST(wrong_exporters_are_errors_in_words),
-        TEST(wrong_structures_are_errors_in_words),
-        TEST(what_an_sdk_knows_and_cuspan_does_not_is_one_warning),
-        TEST(each_exporter_of_metrics_takes_the_keys_of_aggregation),
-        TEST(what_the_schema_allows_and_cuspan_does_not_have_is_a_warning),
-        TEST(a_parent_based_sampler_may_nest),
-        TEST(what_makes_no_difference_to_spans_is_silent),
-        TEST(no_usable_exporter_is_one_warning),
-        TEST(header_values_are_in_no_message),
-        TEST(header_values_are_not_printed),
-        TEST(arrays_are_printed_by_their_type),
-        TEST(usual_mistakes_get_a_warning),
-        TEST(a_batch_is_never_larger_than_its_queue),
-        TEST(variables_hold_without_a_file),
-        TEST(empty_variables_are_unset),
-        TEST(a_process_without_environment_has_the_defaults),
-        TEST(a_signals_endpoint_is_used_as_it_is),
-        TEST(grpc_has_its_own_endpoint),
-        TEST(exporters_are_chosen_by_name),
-        TEST(wrong_variables_are_warnings_and_defaults),
-        TEST(an_endpoint_that_is_none_is_an_error),
-        TEST(the_probability_sampler_is_the_ratio_s_new_name),
-        TEST(a_sampler_argument_counts_only_for_a_ratio),
-        TEST(the_service_has_the_name_that_goes_first),
-        TEST(span_limits_go_before_general_ones),
-        TEST(overrides_go_on_top),
-        TEST(an_endpoints_query_stays),
-        TEST(overrides_replace_outputs),
-        TEST(overrides_switch_the_protocol),
-        TEST(wrong_overrides_are_errors),
-        TEST(overrides_are_checked_by_themselves),
+        TEST(test_a_full_file_is_read),
+        TEST(test_present_and_null_is_a_default),
+        TEST(test_with_a_file_variables_count_only_where_it_names_them),
+        TEST(test_files_are_found_in_order),
+        TEST(test_files_that_are_none_are_errors),
+        TEST(test_a_file_over_a_mebibyte_is_refused),
+        TEST(test_versions_are_checked),
+        TEST(test_wrong_keys_and_values_are_errors_in_words),
+        TEST(test_wrong_exporters_are_errors_in_words),
+        TEST(test_wrong_structures_are_errors_in_words),
+        TEST(test_what_an_sdk_knows_and_cuspan_does_not_is_one_warning),
+        TEST(test_each_exporter_of_metrics_takes_the_keys_of_aggregation),
+        TEST(test_what_the_schema_allows_and_cuspan_does_not_have_is_a_warning),
+        TEST(test_a_parent_based_sampler_may_nest),
+        TEST(test_what_makes_no_difference_to_spans_is_silent),
+        TEST(test_no_usable_exporter_is_one_warning),
+        TEST(test_header_values_are_in_no_message),
+        TEST(test_header_values_are_not_printed),
+        TEST(test_arrays_are_printed_by_their_type),
+        TEST(test_usual_mistakes_get_a_warning),
+        TEST(test_a_batch_is_never_larger_than_its_queue),
+        TEST(test_variables_hold_without_a_file),
+        TEST(test_empty_variables_are_unset),
+        TEST(test_a_process_without_environment_has_the_defaults),
+        TEST(test_a_signals_endpoint_is_used_as_it_is),
+        TEST(test_grpc_has_its_own_endpoint),
+        TEST(test_exporters_are_chosen_by_name),
+        TEST(test_wrong_variables_are_warnings_and_defaults),
+        TEST(test_an_endpoint_that_is_none_is_an_error),
+        TEST(test_the_probability_sampler_is_the_ratio_s_new_name),
+        TEST(test_a_sampler_argument_counts_only_for_a_ratio),
+        TEST(test_the_service_has_the_name_that_goes_first),
+        TEST(test_span_limits_go_before_general_ones),
+        TEST(test_overrides_go_on_top),
+        TEST(test_an_endpoints_query_stays),
+        TEST(test_overrides_replace_outputs),
+        TEST(test_overrides_switch_the_protocol),
+        TEST(test_wrong_overrides_are_errors),
+        TEST(test_overrides_are_checked_by_themselves),
     };
     close(mkstemp(path));
     int failed = cmocka_run_group_tests(tests, NULL, NULL);

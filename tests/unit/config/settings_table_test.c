@@ -45,7 +45,7 @@ static void load(const char *path)
 }
 
 /* Where memory is watched for leaks (the sanitizers' build), a setting that nobody frees is one. */
-static void every_text_is_freed(void **state)
+static void test_every_text_is_freed(void **state)
 {
     size_t texts = 0;
     for (size_t i = 0; i < settings_count; i++) {
@@ -62,7 +62,7 @@ static void every_text_is_freed(void **state)
     (void)state;
 }
 
-static void every_row_is_complete(void **state)
+static void test_every_row_is_complete(void **state)
 {
     for (size_t i = 0; i < settings_count; i++) {
         const struct setting *setting = &settings_table[i];
@@ -81,7 +81,7 @@ static void every_row_is_complete(void **state)
     }
 }
 
-static void the_committed_example_is_the_generated_one(void **state)
+static void test_the_committed_example_is_the_generated_one(void **state)
 {
     static const char path[] = CUSPAN_SOURCE_DIR "/config/cuspan.yaml";
     char *generated = printed(config_print_example);
@@ -101,7 +101,7 @@ static void the_committed_example_is_the_generated_one(void **state)
     free(committed);
 }
 
-static void the_example_is_the_defaults(void **state)
+static void test_the_example_is_the_defaults(void **state)
 {
     load(CUSPAN_SOURCE_DIR "/config/cuspan.yaml");
     assert_int_equal(report.warnings, 0);
@@ -117,7 +117,7 @@ static void the_example_is_the_defaults(void **state)
 }
 
 /* Takes the comment marks off every alternative: what the example suggests must be right too. */
-static void the_alternatives_of_the_example_are_valid(void **state)
+static void test_the_alternatives_of_the_example_are_valid(void **state)
 {
     static const char *const heads[] = {"otlp_grpc:", "otlp_file/development:", "console:"};
     char path[] = "/tmp/cuspan-example-XXXXXX";
@@ -149,7 +149,7 @@ static void the_alternatives_of_the_example_are_valid(void **state)
     free(example);
 }
 
-static void the_help_has_every_setting(void **state)
+static void test_the_help_has_every_setting(void **state)
 {
     char *help = printed(config_print_settings);
     for (size_t i = 0; i < settings_count; i++) {
@@ -161,7 +161,7 @@ static void the_help_has_every_setting(void **state)
     free(help);
 }
 
-static void defaults_are_as_documented(void **state)
+static void test_defaults_are_as_documented(void **state)
 {
     load(NULL);
     assert_int_equal(settings.output_count, 1);
@@ -186,7 +186,7 @@ static void defaults_are_as_documented(void **state)
     settings_deinit(&settings);
 }
 
-static void a_text_has_a_bound_where_its_row_says_so(void **state)
+static void test_a_text_has_a_bound_where_its_row_says_so(void **state)
 {
     struct settings in_settings;
     char text[9 * 1024] = {0}, expected[SETTING_TEXT_BYTES];
@@ -208,7 +208,7 @@ static void a_text_has_a_bound_where_its_row_says_so(void **state)
 }
 
 /* Each row by its own type: the bounds are in, what lies beyond is out, and nothing changed then. */
-static void bounds_hold_for_every_number(void **state)
+static void test_bounds_hold_for_every_number(void **state)
 {
     struct settings in_settings;
     struct output_settings in_output;
@@ -239,7 +239,7 @@ static void bounds_hold_for_every_number(void **state)
     output_settings_deinit(&in_output);
 }
 
-static void endpoints_are_checked(void **state)
+static void test_endpoints_are_checked(void **state)
 {
     static const struct {
         const char *text;
@@ -281,7 +281,7 @@ static void endpoints_are_checked(void **state)
     output_settings_deinit(&output);
 }
 
-static void patterns_come_from_a_comma_separated_list(void **state)
+static void test_patterns_come_from_a_comma_separated_list(void **state)
 {
     struct settings in = {0};
     const struct setting *setting = setting_find("distribution.cuspan.capture.calls.allow");
@@ -294,7 +294,7 @@ static void patterns_come_from_a_comma_separated_list(void **state)
     settings_deinit(&in);
 }
 
-static void the_nearest_word_is_found_or_none(void **state)
+static void test_the_nearest_word_is_found_or_none(void **state)
 {
     static const char *const words[] = {"detail", "session", "cupti", "rings"};
     static const struct {
@@ -319,18 +319,18 @@ static void the_nearest_word_is_found_or_none(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_row_is_complete),
-        cmocka_unit_test(every_text_is_freed),
-        cmocka_unit_test(the_committed_example_is_the_generated_one),
-        cmocka_unit_test(the_example_is_the_defaults),
-        cmocka_unit_test(the_alternatives_of_the_example_are_valid),
-        cmocka_unit_test(the_help_has_every_setting),
-        cmocka_unit_test(defaults_are_as_documented),
-        cmocka_unit_test(a_text_has_a_bound_where_its_row_says_so),
-        cmocka_unit_test(bounds_hold_for_every_number),
-        cmocka_unit_test(endpoints_are_checked),
-        cmocka_unit_test(patterns_come_from_a_comma_separated_list),
-        cmocka_unit_test(the_nearest_word_is_found_or_none),
+        cmocka_unit_test(test_every_row_is_complete),
+        cmocka_unit_test(test_every_text_is_freed),
+        cmocka_unit_test(test_the_committed_example_is_the_generated_one),
+        cmocka_unit_test(test_the_example_is_the_defaults),
+        cmocka_unit_test(test_the_alternatives_of_the_example_are_valid),
+        cmocka_unit_test(test_the_help_has_every_setting),
+        cmocka_unit_test(test_defaults_are_as_documented),
+        cmocka_unit_test(test_a_text_has_a_bound_where_its_row_says_so),
+        cmocka_unit_test(test_bounds_hold_for_every_number),
+        cmocka_unit_test(test_endpoints_are_checked),
+        cmocka_unit_test(test_patterns_come_from_a_comma_separated_list),
+        cmocka_unit_test(test_the_nearest_word_is_found_or_none),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -42,7 +42,7 @@ static const char *variable(const char *name, void *context)
 static const struct config_environment environment = {variable, NULL};
 static struct config_report report;
 
-static void plain_scalars_have_the_types_of_the_core_schema(void **state)
+static void test_plain_scalars_have_the_types_of_the_core_schema(void **state)
 {
     static const struct {
         const char *text;
@@ -67,7 +67,7 @@ static void plain_scalars_have_the_types_of_the_core_schema(void **state)
     }
 }
 
-static void numbers_keep_to_their_range(void **state)
+static void test_numbers_keep_to_their_range(void **state)
 {
     uint64_t u;
     int64_t i;
@@ -84,7 +84,7 @@ static void numbers_keep_to_their_range(void **state)
     assert_false(scalar_parse_int("-9223372036854775809", &i));
 }
 
-static void decimals_do_not_depend_on_the_locale(void **state)
+static void test_decimals_do_not_depend_on_the_locale(void **state)
 {
     double d;
     setlocale(LC_ALL, "de_DE.UTF-8"); /* where it is installed, strtod wants "0,25" */
@@ -108,7 +108,7 @@ static const struct node *value_of(struct tree *tree, const char *yaml)
     return &root_copy;
 }
 
-static void references_are_replaced_as_in_the_specification(void **state)
+static void test_references_are_replaced_as_in_the_specification(void **state)
 {
     static const struct {
         const char *input, *text;
@@ -156,7 +156,7 @@ static void references_are_replaced_as_in_the_specification(void **state)
     }
 }
 
-static void malformed_references_give_an_error_and_no_tree(void **state)
+static void test_malformed_references_give_an_error_and_no_tree(void **state)
 {
     static const char *const inputs[] = {"${STRING_VALUE:?error}",
                                          "${1API_KEY}",
@@ -179,7 +179,7 @@ static void malformed_references_give_an_error_and_no_tree(void **state)
     }
 }
 
-static void a_default_is_never_shown(void **state)
+static void test_a_default_is_never_shown(void **state)
 {
     struct substitution result;
     struct error err;
@@ -190,7 +190,7 @@ static void a_default_is_never_shown(void **state)
     assert_null(result.text);
 }
 
-static void an_unfinished_reference_is_a_warning(void **state)
+static void test_an_unfinished_reference_is_a_warning(void **state)
 {
     struct tree tree;
     const struct node *node = value_of(&tree, "key: ${STRING_VALUE\n");
@@ -200,7 +200,7 @@ static void an_unfinished_reference_is_a_warning(void **state)
     tree_deinit(&tree);
 }
 
-static void keys_are_never_substituted(void **state)
+static void test_keys_are_never_substituted(void **state)
 {
     struct tree tree;
     assert_non_null(value_of(&tree, "key: {\"${STRING_VALUE}\": 1}\n"));
@@ -208,7 +208,7 @@ static void keys_are_never_substituted(void **state)
     tree_deinit(&tree);
 }
 
-static void a_scalar_that_grows_too_long_is_refused(void **state)
+static void test_a_scalar_that_grows_too_long_is_refused(void **state)
 {
     struct substitution result;
     struct error err;
@@ -218,7 +218,7 @@ static void a_scalar_that_grows_too_long_is_refused(void **state)
     assert_null(result.text);
 }
 
-static void nodes_know_their_place(void **state)
+static void test_nodes_know_their_place(void **state)
 {
     struct tree tree;
     static const char yaml[] = "a: 1\nkey:\n  - x\n  - {b: c}\n";
@@ -234,7 +234,7 @@ static void nodes_know_their_place(void **state)
     tree_deinit(&tree);
 }
 
-static void anchors_and_tags_work(void **state)
+static void test_anchors_and_tags_work(void **state)
 {
     struct tree tree;
     assert_non_null(value_of(&tree, "x: &a {n: 1}\nkey: [*a, *a, !!str 5, !!float 1, ! 7]\n"));
@@ -258,7 +258,7 @@ static void assert_refused(const char *yaml, size_t length, const char *expected
         fail_msg("'%s' lacks '%s'", report.messages[0].text, expected);
 }
 
-static void surprises_are_refused_in_words(void **state)
+static void test_surprises_are_refused_in_words(void **state)
 {
     static const struct {
         const char *yaml, *expected;
@@ -292,7 +292,7 @@ static char *repeat(const char *piece, size_t times, const char *end)
     return text;
 }
 
-static void depth_and_size_are_bounded(void **state)
+static void test_depth_and_size_are_bounded(void **state)
 {
     struct tree tree;
     char *deep = repeat("[", TREE_DEPTH_MAX, "");
@@ -315,7 +315,7 @@ static void depth_and_size_are_bounded(void **state)
     free(yaml);
 }
 
-static void too_many_keys_are_refused(void **state)
+static void test_too_many_keys_are_refused(void **state)
 {
     char *yaml = malloc(16 * (TREE_KEYS_MAX + 1));
     size_t used = 0;
@@ -325,7 +325,7 @@ static void too_many_keys_are_refused(void **state)
     free(yaml);
 }
 
-static void an_empty_document_has_no_root(void **state)
+static void test_an_empty_document_has_no_root(void **state)
 {
     struct tree tree;
     config_report_init(&report);
@@ -334,7 +334,7 @@ static void an_empty_document_has_no_root(void **state)
     tree_deinit(&tree);
 }
 
-static void messages_are_one_line_and_bounded(void **state)
+static void test_messages_are_one_line_and_bounded(void **state)
 {
     config_report_init(&report);
     char *key = repeat("\xc3\xa9", 400, "");
@@ -359,22 +359,22 @@ static void messages_are_one_line_and_bounded(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(plain_scalars_have_the_types_of_the_core_schema),
-        cmocka_unit_test(numbers_keep_to_their_range),
-        cmocka_unit_test(decimals_do_not_depend_on_the_locale),
-        cmocka_unit_test(references_are_replaced_as_in_the_specification),
-        cmocka_unit_test(malformed_references_give_an_error_and_no_tree),
-        cmocka_unit_test(a_default_is_never_shown),
-        cmocka_unit_test(an_unfinished_reference_is_a_warning),
-        cmocka_unit_test(keys_are_never_substituted),
-        cmocka_unit_test(a_scalar_that_grows_too_long_is_refused),
-        cmocka_unit_test(nodes_know_their_place),
-        cmocka_unit_test(anchors_and_tags_work),
-        cmocka_unit_test(surprises_are_refused_in_words),
-        cmocka_unit_test(depth_and_size_are_bounded),
-        cmocka_unit_test(too_many_keys_are_refused),
-        cmocka_unit_test(an_empty_document_has_no_root),
-        cmocka_unit_test(messages_are_one_line_and_bounded),
+        cmocka_unit_test(test_plain_scalars_have_the_types_of_the_core_schema),
+        cmocka_unit_test(test_numbers_keep_to_their_range),
+        cmocka_unit_test(test_decimals_do_not_depend_on_the_locale),
+        cmocka_unit_test(test_references_are_replaced_as_in_the_specification),
+        cmocka_unit_test(test_malformed_references_give_an_error_and_no_tree),
+        cmocka_unit_test(test_a_default_is_never_shown),
+        cmocka_unit_test(test_an_unfinished_reference_is_a_warning),
+        cmocka_unit_test(test_keys_are_never_substituted),
+        cmocka_unit_test(test_a_scalar_that_grows_too_long_is_refused),
+        cmocka_unit_test(test_nodes_know_their_place),
+        cmocka_unit_test(test_anchors_and_tags_work),
+        cmocka_unit_test(test_surprises_are_refused_in_words),
+        cmocka_unit_test(test_depth_and_size_are_bounded),
+        cmocka_unit_test(test_too_many_keys_are_refused),
+        cmocka_unit_test(test_an_empty_document_has_no_root),
+        cmocka_unit_test(test_messages_are_one_line_and_bounded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

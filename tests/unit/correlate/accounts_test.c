@@ -21,7 +21,7 @@ static int teardown(void **state)
     return 0;
 }
 
-static void a_handle_is_good_for_one_life(void **state)
+static void test_a_handle_is_good_for_one_life(void **state)
 {
     (void)state;
     struct account *first = accounts_open(accounts, 0);
@@ -39,7 +39,7 @@ static void a_handle_is_good_for_one_life(void **state)
     assert_null(accounts_find(accounts, UINT32_MAX));
 }
 
-static void one_begins_empty(void **state)
+static void test_one_begins_empty(void **state)
 {
     (void)state;
     struct account *account = accounts_open(accounts, 0);
@@ -55,7 +55,7 @@ static void one_begins_empty(void **state)
     assert_false(account->is_root);
 }
 
-static void there_is_an_end(void **state)
+static void test_there_is_an_end(void **state)
 {
     (void)state;
     struct account *last = NULL;
@@ -73,9 +73,9 @@ static void there_is_an_end(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(a_handle_is_good_for_one_life),
-        TEST(one_begins_empty),
-        TEST(there_is_an_end),
+        TEST(test_a_handle_is_good_for_one_life),
+        TEST(test_one_begins_empty),
+        TEST(test_there_is_an_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
 #include "../support/correlate_harness.h"
 #include "../support/stderr_text.h"
 
-static void a_kernel_hangs_below_its_call(void **state)
+static void test_a_kernel_hangs_below_its_call(void **state)
 {
     (void)state;
     begin();
@@ -38,7 +38,7 @@ static void a_kernel_hangs_below_its_call(void **state)
     assert_int_equal(counters_lost(), 0);
 }
 
-static void a_record_may_come_before_its_call(void **state)
+static void test_a_record_may_come_before_its_call(void **state)
 {
     (void)state;
     begin();
@@ -56,7 +56,7 @@ static void a_record_may_come_before_its_call(void **state)
     only("early");
 }
 
-static void records_before_the_first_tick_wait_as_long_as_others(void **state)
+static void test_records_before_the_first_tick_wait_as_long_as_others(void **state)
 {
     struct correlate_options options = usual_options();
     (void)state;
@@ -69,7 +69,7 @@ static void records_before_the_first_tick_wait_as_long_as_others(void **state)
     expect_child(only("early"), only("cudaLaunchKernel"));
 }
 
-static void a_graph_launch_has_many_children(void **state)
+static void test_a_graph_launch_has_many_children(void **state)
 {
     (void)state;
     begin();
@@ -116,7 +116,7 @@ static void launch_graph(uint32_t id, uint64_t start, uint64_t exec)
     correlate_call(correlate, &thread, &call.record);
 }
 
-static void a_graph_s_execution_has_its_number_of_nodes(void **state)
+static void test_a_graph_s_execution_has_its_number_of_nodes(void **state)
 {
     (void)state;
     begin();
@@ -134,7 +134,7 @@ static void a_graph_s_execution_has_its_number_of_nodes(void **state)
     assert_null(attr(only("beside"), "cuda.graph.nodes"));
 }
 
-static void a_graph_s_node_leads_to_the_call_that_captured_it(void **state)
+static void test_a_graph_s_node_leads_to_the_call_that_captured_it(void **state)
 {
     (void)state;
     settings.detail = DETAIL_GRAPH_NODES;
@@ -163,7 +163,7 @@ static void a_graph_s_node_leads_to_the_call_that_captured_it(void **state)
     assert_int_equal(counters_lost(), 0);
 }
 
-static void a_record_waits_only_so_long(void **state)
+static void test_a_record_waits_only_so_long(void **state)
 {
     (void)state;
     begin();
@@ -196,7 +196,7 @@ static void begin_counting(void)
     begin();
 }
 
-static void a_counted_kernel_waits_for_its_counts(void **state)
+static void test_a_counted_kernel_waits_for_its_counts(void **state)
 {
     (void)state;
     begin_counting();
@@ -215,7 +215,7 @@ static void a_counted_kernel_waits_for_its_counts(void **state)
     assert_null(attr(only("other"), "cuda.counter.dram.read"));
 }
 
-static void counts_are_waited_for_only_so_long(void **state)
+static void test_counts_are_waited_for_only_so_long(void **state)
 {
     (void)state;
     begin_counting();
@@ -234,7 +234,7 @@ static void counts_are_waited_for_only_so_long(void **state)
     assert_int_equal(counter_get(COUNTER_orphans), 0);
 }
 
-static void the_profiler_s_own_kernel_is_none_of_the_program_s(void **state)
+static void test_the_profiler_s_own_kernel_is_none_of_the_program_s(void **state)
 {
     (void)state;
     begin_counting();
@@ -247,7 +247,7 @@ static void the_profiler_s_own_kernel_is_none_of_the_program_s(void **state)
     assert_int_equal(counter_get(COUNTER_spans_filtered), 1);
 }
 
-static void a_kernel_of_that_name_is_one_where_nothing_is_counted(void **state)
+static void test_a_kernel_of_that_name_is_one_where_nothing_is_counted(void **state)
 {
     (void)state;
     begin();
@@ -256,7 +256,7 @@ static void a_kernel_of_that_name_is_one_where_nothing_is_counted(void **state)
     expect_child(only("WaitNs"), only("cudaLaunchKernel"));
 }
 
-static void at_the_end_nothing_waits(void **state)
+static void test_at_the_end_nothing_waits(void **state)
 {
     (void)state;
     begin();
@@ -269,7 +269,7 @@ static void at_the_end_nothing_waits(void **state)
     assert_int_equal(counter_get(COUNTER_orphans), 1);
 }
 
-static void nothing_waits_where_calls_are_not_traced(void **state)
+static void test_nothing_waits_where_calls_are_not_traced(void **state)
 {
     (void)state;
     struct correlate_options options = usual_options();
@@ -280,7 +280,7 @@ static void nothing_waits_where_calls_are_not_traced(void **state)
     assert_int_equal(counter_get(COUNTER_orphans), 1);
 }
 
-static void when_too_many_wait_the_rest_become_orphans(void **state)
+static void test_when_too_many_wait_the_rest_become_orphans(void **state)
 {
     (void)state;
     enum { MANY = 200000 };
@@ -294,7 +294,7 @@ static void when_too_many_wait_the_rest_become_orphans(void **state)
     correlate = NULL;
 }
 
-static void host_activity_is_no_orphan(void **state)
+static void test_host_activity_is_no_orphan(void **state)
 {
     (void)state;
     struct activity_record record = make(ACTIVITY_OVERHEAD, 0, 100, 200);
@@ -306,7 +306,7 @@ static void host_activity_is_no_orphan(void **state)
     assert_int_equal(counter_get(COUNTER_orphans), 0);
 }
 
-static void zero_timestamps_are_lost_and_counted(void **state)
+static void test_zero_timestamps_are_lost_and_counted(void **state)
 {
     (void)state;
     struct activity_record record = make_kernel("k", 1, 0, 0);
@@ -320,7 +320,7 @@ static void zero_timestamps_are_lost_and_counted(void **state)
     assert_int_equal(counter_get(COUNTER_lost_zero_timestamps), 2);
 }
 
-static void a_fault_on_the_host_has_no_end_and_is_a_moment(void **state)
+static void test_a_fault_on_the_host_has_no_end_and_is_a_moment(void **state)
 {
     (void)state;
     struct activity_record record = make(ACTIVITY_UNIFIED_MEMORY, 0, 500, 0);
@@ -333,7 +333,7 @@ static void a_fault_on_the_host_has_no_end_and_is_a_moment(void **state)
     assert_non_null(attr(only("unified_memory"), "cuda.instant"));
 }
 
-static void an_end_before_the_start_is_lost_and_told_once(void **state)
+static void test_an_end_before_the_start_is_lost_and_told_once(void **state)
 {
     (void)state;
     begin();
@@ -347,7 +347,7 @@ static void an_end_before_the_start_is_lost_and_told_once(void **state)
     assert_int_equal(span_count, 0);
 }
 
-static void no_length_becomes_one_ns_and_is_marked(void **state)
+static void test_no_length_becomes_one_ns_and_is_marked(void **state)
 {
     (void)state;
     begin();
@@ -363,7 +363,7 @@ static void no_length_becomes_one_ns_and_is_marked(void **state)
     assert_int_equal(counter_get(COUNTER_zero_length), 1);
 }
 
-static void clock_skew_is_kept_and_counted(void **state)
+static void test_clock_skew_is_kept_and_counted(void **state)
 {
     (void)state;
     begin();
@@ -382,7 +382,7 @@ static void clock_skew_is_kept_and_counted(void **state)
 }
 
 /* At full detail CUPTI tells of things that have no time: they are no losses. */
-static void facts_are_no_spans_and_no_losses(void **state)
+static void test_facts_are_no_spans_and_no_losses(void **state)
 {
     (void)state;
     static const uint16_t kinds[] = {ACTIVITY_NAME, ACTIVITY_MARKER_DATA, ACTIVITY_STREAM, 39, 59};
@@ -396,7 +396,7 @@ static void facts_are_no_spans_and_no_losses(void **state)
     assert_int_equal(counters_lost(), 0);
 }
 
-static void kernels_are_filtered_by_either_name(void **state)
+static void test_kernels_are_filtered_by_either_name(void **state)
 {
     (void)state;
     char *allow[] = {"ns::*", "*<float>*"}, *deny[] = {"ns::secret"};
@@ -417,7 +417,7 @@ static void kernels_are_filtered_by_either_name(void **state)
     assert_int_equal(span_count, 4);
 }
 
-static void kinds_that_nobody_asked_for_are_left_out(void **state)
+static void test_kinds_that_nobody_asked_for_are_left_out(void **state)
 {
     (void)state;
     char *deny[] = {"memset"};
@@ -435,7 +435,7 @@ static bool slept_before_3000(uint64_t time_ns)
 }
 
 /* In sleep, and across its edge, CUPTI gives records whose calls nobody saw, now and then without times. */
-static void work_that_was_launched_in_sleep_is_left_out(void **state)
+static void test_work_that_was_launched_in_sleep_is_left_out(void **state)
 {
     (void)state;
     struct correlate_options options = usual_options();
@@ -455,7 +455,7 @@ static void work_that_was_launched_in_sleep_is_left_out(void **state)
     assert_int_equal(counter_get(COUNTER_orphans), 0);
 }
 
-static void times_that_are_missing_are_a_loss_where_the_call_is_known(void **state)
+static void test_times_that_are_missing_are_a_loss_where_the_call_is_known(void **state)
 {
     (void)state;
     begin();
@@ -465,7 +465,7 @@ static void times_that_are_missing_are_a_loss_where_the_call_is_known(void **sta
     assert_int_equal(counter_get(COUNTER_lost_zero_timestamps), 1);
 }
 
-static void copies_are_named_by_their_direction(void **state)
+static void test_copies_are_named_by_their_direction(void **state)
 {
     (void)state;
     struct activity_record copy = make(ACTIVITY_MEMCPY, 0, 1500, 1600);
@@ -488,32 +488,32 @@ static void copies_are_named_by_their_direction(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(a_kernel_hangs_below_its_call),
-        TEST(a_record_may_come_before_its_call),
-        TEST(records_before_the_first_tick_wait_as_long_as_others),
-        TEST(a_graph_launch_has_many_children),
-        TEST(a_graph_s_execution_has_its_number_of_nodes),
-        TEST(a_graph_s_node_leads_to_the_call_that_captured_it),
-        TEST(a_record_waits_only_so_long),
-        TEST(a_counted_kernel_waits_for_its_counts),
-        TEST(counts_are_waited_for_only_so_long),
-        TEST(the_profiler_s_own_kernel_is_none_of_the_program_s),
-        TEST(a_kernel_of_that_name_is_one_where_nothing_is_counted),
-        TEST(at_the_end_nothing_waits),
-        TEST(nothing_waits_where_calls_are_not_traced),
-        TEST(when_too_many_wait_the_rest_become_orphans),
-        TEST(host_activity_is_no_orphan),
-        TEST(zero_timestamps_are_lost_and_counted),
-        TEST(a_fault_on_the_host_has_no_end_and_is_a_moment),
-        TEST(an_end_before_the_start_is_lost_and_told_once),
-        TEST(no_length_becomes_one_ns_and_is_marked),
-        TEST(clock_skew_is_kept_and_counted),
-        TEST(facts_are_no_spans_and_no_losses),
-        TEST(kernels_are_filtered_by_either_name),
-        TEST(kinds_that_nobody_asked_for_are_left_out),
-        TEST(work_that_was_launched_in_sleep_is_left_out),
-        TEST(times_that_are_missing_are_a_loss_where_the_call_is_known),
-        TEST(copies_are_named_by_their_direction),
+        TEST(test_a_kernel_hangs_below_its_call),
+        TEST(test_a_record_may_come_before_its_call),
+        TEST(test_records_before_the_first_tick_wait_as_long_as_others),
+        TEST(test_a_graph_launch_has_many_children),
+        TEST(test_a_graph_s_execution_has_its_number_of_nodes),
+        TEST(test_a_graph_s_node_leads_to_the_call_that_captured_it),
+        TEST(test_a_record_waits_only_so_long),
+        TEST(test_a_counted_kernel_waits_for_its_counts),
+        TEST(test_counts_are_waited_for_only_so_long),
+        TEST(test_the_profiler_s_own_kernel_is_none_of_the_program_s),
+        TEST(test_a_kernel_of_that_name_is_one_where_nothing_is_counted),
+        TEST(test_at_the_end_nothing_waits),
+        TEST(test_nothing_waits_where_calls_are_not_traced),
+        TEST(test_when_too_many_wait_the_rest_become_orphans),
+        TEST(test_host_activity_is_no_orphan),
+        TEST(test_zero_timestamps_are_lost_and_counted),
+        TEST(test_a_fault_on_the_host_has_no_end_and_is_a_moment),
+        TEST(test_an_end_before_the_start_is_lost_and_told_once),
+        TEST(test_no_length_becomes_one_ns_and_is_marked),
+        TEST(test_clock_skew_is_kept_and_counted),
+        TEST(test_facts_are_no_spans_and_no_losses),
+        TEST(test_kernels_are_filtered_by_either_name),
+        TEST(test_kinds_that_nobody_asked_for_are_left_out),
+        TEST(test_work_that_was_launched_in_sleep_is_left_out),
+        TEST(test_times_that_are_missing_are_a_loss_where_the_call_is_known),
+        TEST(test_copies_are_named_by_their_direction),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

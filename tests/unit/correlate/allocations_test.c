@@ -77,7 +77,7 @@ static void expect(uint32_t device, enum memory_kind kind, uint64_t live, uint64
     assert_int_equal(use_of(device, kind).peak, peak);
 }
 
-static void each_kind_is_told_apart(void **state)
+static void test_each_kind_is_told_apart(void **state)
 {
     (void)state;
     allocations_learn(a, 1, 3);
@@ -110,7 +110,7 @@ static void each_kind_is_told_apart(void **state)
     assert_int_equal(allocations_pinned(a).peak, 5000);
 }
 
-static void what_failed_or_has_no_parameters_does_not_count(void **state)
+static void test_what_failed_or_has_no_parameters_does_not_count(void **state)
 {
     (void)state;
     allocations_learn(a, 1, 0);
@@ -120,7 +120,7 @@ static void what_failed_or_has_no_parameters_does_not_count(void **state)
     expect(0, MEMORY_KINDS, 0, 0);
 }
 
-static void an_address_that_is_given_again_counts_once(void **state)
+static void test_an_address_that_is_given_again_counts_once(void **state)
 {
     (void)state;
     allocations_learn(a, 1, 0);
@@ -129,7 +129,7 @@ static void an_address_that_is_given_again_counts_once(void **state)
     expect(0, MEMORY_DEVICE, 30, 100);
 }
 
-static void memory_finds_its_device_later(void **state)
+static void test_memory_finds_its_device_later(void **state)
 {
     (void)state;
     CALL("cudaMalloc", 0, 0x1000, 100); /* it makes the context */
@@ -143,7 +143,7 @@ static void memory_finds_its_device_later(void **state)
     expect(2, MEMORY_DEVICE, 7, 107);
 }
 
-static void a_context_takes_its_memory_along(void **state)
+static void test_a_context_takes_its_memory_along(void **state)
 {
     (void)state;
     allocations_learn(a, 1, 0);
@@ -160,7 +160,7 @@ static void a_context_takes_its_memory_along(void **state)
 }
 
 /* Against a plain list, in an order that collides. */
-static void random_allocations_add_up(void **state)
+static void test_random_allocations_add_up(void **state)
 {
     (void)state;
     static uint64_t sizes[4000];
@@ -185,7 +185,7 @@ static void random_allocations_add_up(void **state)
     assert_int_equal(counter_get(COUNTER_allocations_untracked), 0);
 }
 
-static void what_finds_no_place_is_counted(void **state)
+static void test_what_finds_no_place_is_counted(void **state)
 {
     (void)state;
     allocations_learn(a, 1, 0);
@@ -201,13 +201,14 @@ static void what_finds_no_place_is_counted(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(each_kind_is_told_apart, setup, teardown),
-        cmocka_unit_test_setup_teardown(what_failed_or_has_no_parameters_does_not_count, setup, teardown),
-        cmocka_unit_test_setup_teardown(an_address_that_is_given_again_counts_once, setup, teardown),
-        cmocka_unit_test_setup_teardown(memory_finds_its_device_later, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_context_takes_its_memory_along, setup, teardown),
-        cmocka_unit_test_setup_teardown(random_allocations_add_up, setup, teardown),
-        cmocka_unit_test_setup_teardown(what_finds_no_place_is_counted, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_each_kind_is_told_apart, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_what_failed_or_has_no_parameters_does_not_count, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(test_an_address_that_is_given_again_counts_once, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_memory_finds_its_device_later, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_context_takes_its_memory_along, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_random_allocations_add_up, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_what_finds_no_place_is_counted, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

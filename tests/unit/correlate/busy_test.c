@@ -23,7 +23,7 @@ static int teardown(void **state)
     return 0;
 }
 
-static void what_overlaps_counts_once_in_any_order(void **state)
+static void test_what_overlaps_counts_once_in_any_order(void **state)
 {
     (void)state;
     struct busy_time busy = {0};
@@ -38,7 +38,7 @@ static void what_overlaps_counts_once_in_any_order(void **state)
     assert_int_equal(busy_ns(pool, &busy), 0);
 }
 
-static void the_oldest_is_closed_where_there_is_no_room(void **state)
+static void test_the_oldest_is_closed_where_there_is_no_room(void **state)
 {
     (void)state;
     struct busy_time busy = {0}, other = {0};
@@ -56,8 +56,8 @@ static void the_oldest_is_closed_where_there_is_no_room(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(what_overlaps_counts_once_in_any_order, setup, teardown),
-        cmocka_unit_test_setup_teardown(the_oldest_is_closed_where_there_is_no_room, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_what_overlaps_counts_once_in_any_order, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_the_oldest_is_closed_where_there_is_no_room, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

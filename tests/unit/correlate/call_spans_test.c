@@ -2,7 +2,7 @@
 
 #define UNKNOWN_EVENT 99
 
-static void ids_come_round(void **state)
+static void test_ids_come_round(void **state)
 {
     (void)state;
     const uint64_t hours = 3600 * NS_PER_SECOND;
@@ -23,7 +23,7 @@ static void ids_come_round(void **state)
     assert_int_equal(attr_int(only("again"), "cuda.start_delay"), 500);
 }
 
-static void calls_that_never_get_a_record_are_given_up(void **state)
+static void test_calls_that_never_get_a_record_are_given_up(void **state)
 {
     (void)state;
     settings.correlation.pending_max = 8;
@@ -39,7 +39,7 @@ static void calls_that_never_get_a_record_are_given_up(void **state)
     expect_child(only("late"), only("program"));
 }
 
-static void calls_without_gpu_work_do_not_wait(void **state)
+static void test_calls_without_gpu_work_do_not_wait(void **state)
 {
     (void)state;
     settings.correlation.pending_max = 4;
@@ -55,7 +55,7 @@ static void calls_without_gpu_work_do_not_wait(void **state)
     expect_child(only("work"), &spans[0]);
 }
 
-static void a_failed_call_says_so(void **state)
+static void test_a_failed_call_says_so(void **state)
 {
     (void)state;
     begin();
@@ -76,7 +76,7 @@ static void a_failed_call_says_so(void **state)
     assert_int_equal(attr_int(failed, "cuda.error.code"), 987654);
 }
 
-static void odd_calls(void **state)
+static void test_odd_calls(void **state)
 {
     (void)state;
     struct call_record unknown = {.head = {sizeof unknown, RECORD_CALL, CALL_RUNTIME, 65535}};
@@ -101,7 +101,7 @@ static void resource_on(uint64_t tid, uint16_t cbid, uint64_t time)
     correlate_resource(correlate, &other, &record);
 }
 
-static void a_module_loaded_inside_a_call_is_its_event(void **state)
+static void test_a_module_loaded_inside_a_call_is_its_event(void **state)
 {
     (void)state;
     begin();
@@ -122,7 +122,7 @@ static void a_module_loaded_inside_a_call_is_its_event(void **state)
     assert_int_equal(only("program")->span.event_count, 1); /* the other thread's */
 }
 
-static void what_happens_outside_a_call_is_the_session_s(void **state)
+static void test_what_happens_outside_a_call_is_the_session_s(void **state)
 {
     (void)state;
     begin();
@@ -140,7 +140,7 @@ static void what_happens_outside_a_call_is_the_session_s(void **state)
     assert_int_equal(session->events[0].attrs[0].i, 0x7000);
 }
 
-static void many_events_inside_a_call(void **state)
+static void test_many_events_inside_a_call(void **state)
 {
     (void)state;
     begin();
@@ -156,7 +156,7 @@ static void many_events_inside_a_call(void **state)
     assert_int_equal(only("program")->span.event_count, 8);
 }
 
-static void what_happened_outside_of_calls_is_the_sessions(void **state)
+static void test_what_happened_outside_of_calls_is_the_sessions(void **state)
 {
     (void)state;
     struct resource_record loaded = {.head = {sizeof loaded, RECORD_RESOURCE, 0, 6},
@@ -170,7 +170,7 @@ static void what_happened_outside_of_calls_is_the_sessions(void **state)
     assert_int_equal(only("cudaLaunchKernel")->span.event_count, 0);
 }
 
-static void streams_and_threads_have_the_programs_names(void **state)
+static void test_streams_and_threads_have_the_programs_names(void **state)
 {
     (void)state;
     union {
@@ -217,7 +217,7 @@ static void event_call(const char *function, int32_t result)
     correlate_call(correlate, &thread, &call.record);
 }
 
-static void events_have_the_programs_names(void **state)
+static void test_events_have_the_programs_names(void **state)
 {
     (void)state;
     begin();
@@ -233,7 +233,7 @@ static void events_have_the_programs_names(void **state)
     assert_null(attr(only("cudaEventSynchronize"), "cuda.event.name"));
 }
 
-static void nothing_to_destroy(void **state)
+static void test_nothing_to_destroy(void **state)
 {
     (void)state;
     correlate_destroy(NULL);
@@ -242,18 +242,18 @@ static void nothing_to_destroy(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(ids_come_round),
-        TEST(calls_that_never_get_a_record_are_given_up),
-        TEST(calls_without_gpu_work_do_not_wait),
-        TEST(a_failed_call_says_so),
-        TEST(odd_calls),
-        TEST(a_module_loaded_inside_a_call_is_its_event),
-        TEST(what_happens_outside_a_call_is_the_session_s),
-        TEST(many_events_inside_a_call),
-        TEST(what_happened_outside_of_calls_is_the_sessions),
-        TEST(streams_and_threads_have_the_programs_names),
-        TEST(events_have_the_programs_names),
-        TEST(nothing_to_destroy),
+        TEST(test_ids_come_round),
+        TEST(test_calls_that_never_get_a_record_are_given_up),
+        TEST(test_calls_without_gpu_work_do_not_wait),
+        TEST(test_a_failed_call_says_so),
+        TEST(test_odd_calls),
+        TEST(test_a_module_loaded_inside_a_call_is_its_event),
+        TEST(test_what_happens_outside_a_call_is_the_session_s),
+        TEST(test_many_events_inside_a_call),
+        TEST(test_what_happened_outside_of_calls_is_the_sessions),
+        TEST(test_streams_and_threads_have_the_programs_names),
+        TEST(test_events_have_the_programs_names),
+        TEST(test_nothing_to_destroy),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

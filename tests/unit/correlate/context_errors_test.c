@@ -20,7 +20,7 @@ static void kernel_without_times(const char *name, uint32_t id)
     kernel(name, id, -BASE_NS, -BASE_NS);
 }
 
-static void stopped_work_without_times_is_lost_to_the_error(void **state)
+static void test_stopped_work_without_times_is_lost_to_the_error(void **state)
 {
     (void)state;
     begin();
@@ -39,7 +39,7 @@ static void stopped_work_without_times_is_lost_to_the_error(void **state)
     assert_int_equal(counters_lost(), 2);
 }
 
-static void stopped_work_with_a_start_ends_when_a_call_reported_the_error(void **state)
+static void test_stopped_work_with_a_start_ends_when_a_call_reported_the_error(void **state)
 {
     (void)state;
     begin();
@@ -60,7 +60,7 @@ static void stopped_work_with_a_start_ends_when_a_call_reported_the_error(void *
 }
 
 /* Threads' calls are drained ring by ring, so the first report may come last. */
-static void the_earliest_report_counts(void **state)
+static void test_the_earliest_report_counts(void **state)
 {
     (void)state;
     begin();
@@ -72,7 +72,7 @@ static void the_earliest_report_counts(void **state)
 }
 
 /* Nor does an error that leaves the context usable, such as an invalid value. */
-static void other_contexts_errors_explain_nothing(void **state)
+static void test_other_contexts_errors_explain_nothing(void **state)
 {
     (void)state;
     begin();
@@ -90,7 +90,7 @@ static void other_contexts_errors_explain_nothing(void **state)
 }
 
 /* cudaDeviceReset makes the device usable again, perhaps under the same number of a context. */
-static void work_launched_after_the_error_is_not_stopped_by_it(void **state)
+static void test_work_launched_after_the_error_is_not_stopped_by_it(void **state)
 {
     (void)state;
     begin();
@@ -103,7 +103,7 @@ static void work_launched_after_the_error_is_not_stopped_by_it(void **state)
     assert_int_equal(only("later")->span.status, SPAN_STATUS_UNSET);
 }
 
-static void driver_calls_report_errors_too(void **state)
+static void test_driver_calls_report_errors_too(void **state)
 {
     (void)state;
     begin();
@@ -114,7 +114,7 @@ static void driver_calls_report_errors_too(void **state)
 }
 
 /* Work that ended before the error keeps its own end. */
-static void work_with_both_times_is_whole(void **state)
+static void test_work_with_both_times_is_whole(void **state)
 {
     (void)state;
     begin();
@@ -128,13 +128,13 @@ static void work_with_both_times_is_whole(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(stopped_work_without_times_is_lost_to_the_error),
-        TEST(stopped_work_with_a_start_ends_when_a_call_reported_the_error),
-        TEST(the_earliest_report_counts),
-        TEST(other_contexts_errors_explain_nothing),
-        TEST(work_launched_after_the_error_is_not_stopped_by_it),
-        TEST(driver_calls_report_errors_too),
-        TEST(work_with_both_times_is_whole),
+        TEST(test_stopped_work_without_times_is_lost_to_the_error),
+        TEST(test_stopped_work_with_a_start_ends_when_a_call_reported_the_error),
+        TEST(test_the_earliest_report_counts),
+        TEST(test_other_contexts_errors_explain_nothing),
+        TEST(test_work_launched_after_the_error_is_not_stopped_by_it),
+        TEST(test_driver_calls_report_errors_too),
+        TEST(test_work_with_both_times_is_whole),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

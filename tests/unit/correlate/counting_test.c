@@ -21,7 +21,7 @@ static void begin_counting_spans(void)
     begin_as(&options);
 }
 
-static void ranges_and_the_session_count_what_is_inside(void **state)
+static void test_ranges_and_the_session_count_what_is_inside(void **state)
 {
     (void)state;
     begin();
@@ -59,7 +59,7 @@ static void ranges_and_the_session_count_what_is_inside(void **state)
     assert_int_equal(counter_get(COUNTER_totals_incomplete), 0);
 }
 
-static void a_request_s_work_is_not_the_session_s(void **state)
+static void test_a_request_s_work_is_not_the_session_s(void **state)
 {
     (void)state;
     begin();
@@ -76,7 +76,7 @@ static void a_request_s_work_is_not_the_session_s(void **state)
     assert_int_equal(attr_int(only("range"), "cuda.total.gpu_time"), 200);
 }
 
-static void a_range_waits_for_its_work_only_so_long(void **state)
+static void test_a_range_waits_for_its_work_only_so_long(void **state)
 {
     (void)state;
     begin();
@@ -99,7 +99,7 @@ static void a_range_waits_for_its_work_only_so_long(void **state)
     expect_child(only("late"), only("cudaLaunchKernel"));
 }
 
-static void where_many_ranges_wait_the_oldest_go_early(void **state)
+static void test_where_many_ranges_wait_the_oldest_go_early(void **state)
 {
     (void)state;
     settings.correlation.pending_max = 65536;
@@ -131,7 +131,7 @@ static void begin_summary(void)
     begin();
 }
 
-static void a_request_has_one_span(void **state)
+static void test_a_request_has_one_span(void **state)
 {
     (void)state;
     begin_summary();
@@ -169,7 +169,7 @@ static void a_request_has_one_span(void **state)
     assert_int_equal(counter_get(COUNTER_spans_created), 1);
 }
 
-static void a_summary_waits_for_the_gpu(void **state)
+static void test_a_summary_waits_for_the_gpu(void **state)
 {
     (void)state;
     begin_summary();
@@ -185,7 +185,7 @@ static void a_summary_waits_for_the_gpu(void **state)
     assert_int_equal(attr_int(only("cuda summary"), "cuda.total.kernels"), 1);
 }
 
-static void an_idle_summary_leaves_and_late_work_makes_a_further_one(void **state)
+static void test_an_idle_summary_leaves_and_late_work_makes_a_further_one(void **state)
 {
     (void)state;
     begin_summary();
@@ -216,7 +216,7 @@ static void an_idle_summary_leaves_and_late_work_makes_a_further_one(void **stat
     assert_int_equal(attr_int(only("cuda summary"), "cuda.summary.number"), 3);
 }
 
-static void threads_of_one_request_have_one_summary(void **state)
+static void test_threads_of_one_request_have_one_summary(void **state)
 {
     (void)state;
     struct call_record record = {
@@ -245,7 +245,7 @@ static void threads_of_one_request_have_one_summary(void **state)
     assert_int_equal(attr_int(only("program"), "cuda.total.calls"), 1);
 }
 
-static void a_thread_that_is_gone_holds_nothing(void **state)
+static void test_a_thread_that_is_gone_holds_nothing(void **state)
 {
     (void)state;
     struct call_record record = {
@@ -261,7 +261,7 @@ static void a_thread_that_is_gone_holds_nothing(void **state)
     expect_below(only("cuda summary"), 5, SPAN_OF(5));
 }
 
-static void ranges_of_a_request_are_spans_and_count_with_it(void **state)
+static void test_ranges_of_a_request_are_spans_and_count_with_it(void **state)
 {
     (void)state;
     begin_summary();
@@ -293,7 +293,7 @@ static void ranges_of_a_request_are_spans_and_count_with_it(void **state)
     assert_string_equal(summary->span.status_message, "cudaErrorMemoryAllocation");
 }
 
-static void work_in_a_long_range_counts_in_a_further_summary(void **state)
+static void test_work_in_a_long_range_counts_in_a_further_summary(void **state)
 {
     (void)state;
     begin_summary();
@@ -313,7 +313,7 @@ static void work_in_a_long_range_counts_in_a_further_summary(void **state)
     assert_int_equal(attr_int(only("cuda summary"), "cuda.summary.number"), 2);
 }
 
-static void a_request_without_work_has_no_summary(void **state)
+static void test_a_request_without_work_has_no_summary(void **state)
 {
     (void)state;
     begin_summary();
@@ -336,7 +336,7 @@ static void a_request_without_work_has_no_summary(void **state)
     assert_int_equal(counter_get(COUNTER_spans_unsampled), 2);
 }
 
-static void work_of_no_request_is_the_sessions(void **state)
+static void test_work_of_no_request_is_the_sessions(void **state)
 {
     (void)state;
     settings.session.age_max_ms = 1000;
@@ -364,7 +364,7 @@ static void work_of_no_request_is_the_sessions(void **state)
     assert_int_equal(counter_get(COUNTER_orphans), 1);
 }
 
-static void events_and_cuptis_own_work_have_no_place_in_a_summary(void **state)
+static void test_events_and_cuptis_own_work_have_no_place_in_a_summary(void **state)
 {
     (void)state;
     struct resource_record loaded = {.head = {sizeof loaded, RECORD_RESOURCE, 0, 6},
@@ -380,7 +380,7 @@ static void events_and_cuptis_own_work_have_no_place_in_a_summary(void **state)
     assert_int_equal(attr_int(only("cuda summary"), "cuda.total.gpu_time"), 0);
 }
 
-static void beyond_the_table_the_idlest_leave_early(void **state)
+static void test_beyond_the_table_the_idlest_leave_early(void **state)
 {
     (void)state;
     struct context_record context = {.head = {sizeof context, RECORD_CONTEXT, 0, 0},
@@ -403,7 +403,7 @@ static void beyond_the_table_the_idlest_leave_early(void **state)
     assert_int_equal(counted_spans, SUMMARIES_MAX + 101);
 }
 
-static void where_summaries_are_many_they_leave_sooner(void **state)
+static void test_where_summaries_are_many_they_leave_sooner(void **state)
 {
     (void)state;
     struct context_record context = {.head = {sizeof context, RECORD_CONTEXT, 0, 0},
@@ -430,7 +430,7 @@ static void where_summaries_are_many_they_leave_sooner(void **state)
     assert_int_equal(counter_get(COUNTER_summaries_early), 0);
 }
 
-static void more_ranges_than_accounts(void **state)
+static void test_more_ranges_than_accounts(void **state)
 {
     (void)state;
     use_summary();
@@ -450,23 +450,23 @@ static void more_ranges_than_accounts(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(ranges_and_the_session_count_what_is_inside),
-        TEST(a_request_s_work_is_not_the_session_s),
-        TEST(a_range_waits_for_its_work_only_so_long),
-        TEST(where_many_ranges_wait_the_oldest_go_early),
-        TEST(a_request_has_one_span),
-        TEST(a_summary_waits_for_the_gpu),
-        TEST(an_idle_summary_leaves_and_late_work_makes_a_further_one),
-        TEST(threads_of_one_request_have_one_summary),
-        TEST(a_thread_that_is_gone_holds_nothing),
-        TEST(ranges_of_a_request_are_spans_and_count_with_it),
-        TEST(work_in_a_long_range_counts_in_a_further_summary),
-        TEST(a_request_without_work_has_no_summary),
-        TEST(work_of_no_request_is_the_sessions),
-        TEST(events_and_cuptis_own_work_have_no_place_in_a_summary),
-        TEST(beyond_the_table_the_idlest_leave_early),
-        TEST(where_summaries_are_many_they_leave_sooner),
-        TEST(more_ranges_than_accounts),
+        TEST(test_ranges_and_the_session_count_what_is_inside),
+        TEST(test_a_request_s_work_is_not_the_session_s),
+        TEST(test_a_range_waits_for_its_work_only_so_long),
+        TEST(test_where_many_ranges_wait_the_oldest_go_early),
+        TEST(test_a_request_has_one_span),
+        TEST(test_a_summary_waits_for_the_gpu),
+        TEST(test_an_idle_summary_leaves_and_late_work_makes_a_further_one),
+        TEST(test_threads_of_one_request_have_one_summary),
+        TEST(test_a_thread_that_is_gone_holds_nothing),
+        TEST(test_ranges_of_a_request_are_spans_and_count_with_it),
+        TEST(test_work_in_a_long_range_counts_in_a_further_summary),
+        TEST(test_a_request_without_work_has_no_summary),
+        TEST(test_work_of_no_request_is_the_sessions),
+        TEST(test_events_and_cuptis_own_work_have_no_place_in_a_summary),
+        TEST(test_beyond_the_table_the_idlest_leave_early),
+        TEST(test_where_summaries_are_many_they_leave_sooner),
+        TEST(test_more_ranges_than_accounts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,7 +8,7 @@ static void tell_device(uint32_t id, const char *name)
     correlate_activity(correlate, &record);
 }
 
-static void work_waits_for_its_devices_description(void **state)
+static void test_work_waits_for_its_devices_description(void **state)
 {
     (void)state;
     struct correlate_options options = usual_options();
@@ -31,7 +31,7 @@ static void work_waits_for_its_devices_description(void **state)
     only("second");
 }
 
-static void a_device_that_nobody_describes_keeps_no_work_back(void **state)
+static void test_a_device_that_nobody_describes_keeps_no_work_back(void **state)
 {
     (void)state;
     struct correlate_options options = usual_options();
@@ -50,7 +50,7 @@ static void a_device_that_nobody_describes_keeps_no_work_back(void **state)
     only("second");
 }
 
-static void a_device_is_told_once(void **state)
+static void test_a_device_is_told_once(void **state)
 {
     (void)state;
     begin();
@@ -76,7 +76,7 @@ static void a_device_is_told_once(void **state)
     assert_string_equal(devices[2].name, "late");
 }
 
-static void devices_beyond_the_table(void **state)
+static void test_devices_beyond_the_table(void **state)
 {
     (void)state;
     begin();
@@ -92,7 +92,7 @@ static void devices_beyond_the_table(void **state)
     assert_int_equal(spans[1].span.resource, RESOURCE_PROCESS);
 }
 
-static void the_null_stream_is_marked(void **state)
+static void test_the_null_stream_is_marked(void **state)
 {
     (void)state;
     struct activity_record context = {.kind = ACTIVITY_CONTEXT, .context_id = 1};
@@ -138,7 +138,7 @@ static void work_in_context(uint32_t context_id, uint32_t correlation_id)
     correlate_activity(correlate, &record);
 }
 
-static void contexts_have_the_programs_names(void **state)
+static void test_contexts_have_the_programs_names(void **state)
 {
     (void)state;
     begin();
@@ -160,7 +160,7 @@ static void contexts_have_the_programs_names(void **state)
     assert_null(attr(only("work"), "cuda.context.name"));
 }
 
-static void devices_have_the_programs_names(void **state)
+static void test_devices_have_the_programs_names(void **state)
 {
     (void)state;
     begin();
@@ -181,13 +181,13 @@ static void devices_have_the_programs_names(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(work_waits_for_its_devices_description),
-        TEST(a_device_that_nobody_describes_keeps_no_work_back),
-        TEST(a_device_is_told_once),
-        TEST(devices_beyond_the_table),
-        TEST(the_null_stream_is_marked),
-        TEST(contexts_have_the_programs_names),
-        TEST(devices_have_the_programs_names),
+        TEST(test_work_waits_for_its_devices_description),
+        TEST(test_a_device_that_nobody_describes_keeps_no_work_back),
+        TEST(test_a_device_is_told_once),
+        TEST(test_devices_beyond_the_table),
+        TEST(test_the_null_stream_is_marked),
+        TEST(test_contexts_have_the_programs_names),
+        TEST(test_devices_have_the_programs_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

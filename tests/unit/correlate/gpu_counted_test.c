@@ -34,7 +34,7 @@ static void add(struct gpu_counted *counted, uint32_t correlation_id, uint32_t c
     gpu_counted_add(counted, &counts.record);
 }
 
-static void nothing_is_made_where_nothing_is_counted(void **state)
+static void test_nothing_is_made_where_nothing_is_counted(void **state)
 {
     (void)state;
     static const struct settings none;
@@ -44,7 +44,7 @@ static void nothing_is_made_where_nothing_is_counted(void **state)
     gpu_counted_destroy(counted);
 }
 
-static void counts_are_put_on_their_span_once(void **state)
+static void test_counts_are_put_on_their_span_once(void **state)
 {
     (void)state;
     struct gpu_counted *counted = create();
@@ -66,7 +66,7 @@ static void counts_are_put_on_their_span_once(void **state)
     gpu_counted_destroy(counted);
 }
 
-static void what_could_not_be_had_is_left_out(void **state)
+static void test_what_could_not_be_had_is_left_out(void **state)
 {
     (void)state;
     struct gpu_counted *counted = create();
@@ -81,7 +81,7 @@ static void what_could_not_be_had_is_left_out(void **state)
     gpu_counted_destroy(counted);
 }
 
-static void one_that_must_go_is_counted(void **state)
+static void test_one_that_must_go_is_counted(void **state)
 {
     (void)state;
     struct gpu_counted *counted = create();
@@ -98,7 +98,7 @@ static void one_that_must_go_is_counted(void **state)
     gpu_counted_destroy(counted);
 }
 
-static void values_that_will_come_are_awaited(void **state)
+static void test_values_that_will_come_are_awaited(void **state)
 {
     (void)state;
     struct gpu_counted *counted = create();
@@ -124,7 +124,7 @@ static void values_that_will_come_are_awaited(void **state)
 }
 
 /* What was counted in 80 ns, of which the kernel ran 50. */
-static void rates_are_by_the_kernel_s_time(void **state)
+static void test_rates_are_by_the_kernel_s_time(void **state)
 {
     (void)state;
     static const struct settings of_rates = {.counters.metrics = {3, rates}};
@@ -151,12 +151,12 @@ static void rates_are_by_the_kernel_s_time(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nothing_is_made_where_nothing_is_counted),
-        cmocka_unit_test(counts_are_put_on_their_span_once),
-        cmocka_unit_test(what_could_not_be_had_is_left_out),
-        cmocka_unit_test(one_that_must_go_is_counted),
-        cmocka_unit_test(values_that_will_come_are_awaited),
-        cmocka_unit_test(rates_are_by_the_kernel_s_time),
+        cmocka_unit_test(test_nothing_is_made_where_nothing_is_counted),
+        cmocka_unit_test(test_counts_are_put_on_their_span_once),
+        cmocka_unit_test(test_what_could_not_be_had_is_left_out),
+        cmocka_unit_test(test_one_that_must_go_is_counted),
+        cmocka_unit_test(test_values_that_will_come_are_awaited),
+        cmocka_unit_test(test_rates_are_by_the_kernel_s_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

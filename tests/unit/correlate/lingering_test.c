@@ -50,7 +50,7 @@ static bool visit(void *context, const struct lingering_head *head, const void *
     return head->account % 2 == *(const uint32_t *)context;
 }
 
-static void they_are_visited_in_their_order_until_they_go(void **state)
+static void test_they_are_visited_in_their_order_until_they_go(void **state)
 {
     (void)state;
     uint32_t odd = 1, even = 0;
@@ -68,7 +68,7 @@ static void they_are_visited_in_their_order_until_they_go(void **state)
     assert_true(lingering_is_empty(lingering));
 }
 
-static void room_comes_back(void **state)
+static void test_room_comes_back(void **state)
 {
     (void)state;
     uint32_t odd = 1, pushed = 0;
@@ -89,8 +89,8 @@ static void room_comes_back(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(they_are_visited_in_their_order_until_they_go),
-        TEST(room_comes_back),
+        TEST(test_they_are_visited_in_their_order_until_they_go),
+        TEST(test_room_comes_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

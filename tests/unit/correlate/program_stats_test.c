@@ -61,7 +61,7 @@ static void work_of(uint16_t kind, const char *name, uint32_t device, uint64_t s
     program_stats_add_work(store, &work);
 }
 
-static void work_adds_up_by_device_and_name(void **state)
+static void test_work_adds_up_by_device_and_name(void **state)
 {
     (void)state;
     make(true);
@@ -93,7 +93,7 @@ static void work_adds_up_by_device_and_name(void **state)
     done();
 }
 
-static void names_beyond_the_bound_count_together(void **state)
+static void test_names_beyond_the_bound_count_together(void **state)
 {
     (void)state;
     char name[400];
@@ -116,7 +116,7 @@ static void names_beyond_the_bound_count_together(void **state)
     done();
 }
 
-static void names_that_are_cut_alike_are_one(void **state)
+static void test_names_that_are_cut_alike_are_one(void **state)
 {
     (void)state;
     char name[400];
@@ -131,7 +131,7 @@ static void names_that_are_cut_alike_are_one(void **state)
     done();
 }
 
-static void nothing_is_counted_until_somebody_looks(void **state)
+static void test_nothing_is_counted_until_somebody_looks(void **state)
 {
     (void)state;
     make(false);
@@ -154,7 +154,7 @@ static void nothing_is_counted_until_somebody_looks(void **state)
     done();
 }
 
-static void an_exemplar_is_of_the_work_before_it(void **state)
+static void test_an_exemplar_is_of_the_work_before_it(void **state)
 {
     (void)state;
     static const uint8_t trace_id[16] = {1}, span_id[8] = {2};
@@ -177,7 +177,7 @@ static void an_exemplar_is_of_the_work_before_it(void **state)
     done();
 }
 
-static void exemplars_of_all_work_keep_those_with_a_span(void **state)
+static void test_exemplars_of_all_work_keep_those_with_a_span(void **state)
 {
     (void)state;
     static const uint8_t trace_id[16] = {1}, span_id[8] = {2};
@@ -200,7 +200,7 @@ static void exemplars_of_all_work_keep_those_with_a_span(void **state)
     done();
 }
 
-static void there_are_exemplars_of_nothing_on_request(void **state)
+static void test_there_are_exemplars_of_nothing_on_request(void **state)
 {
     (void)state;
     static const uint8_t trace_id[16] = {1}, span_id[8] = {2};
@@ -211,7 +211,7 @@ static void there_are_exemplars_of_nothing_on_request(void **state)
     done();
 }
 
-static void a_duration_is_counted_in_each_shape(void **state)
+static void test_a_duration_is_counted_in_each_shape(void **state)
 {
     (void)state;
     static const uint8_t trace_id[16] = {1}, span_id[8] = {2};
@@ -239,7 +239,7 @@ static void a_duration_is_counted_in_each_shape(void **state)
     done();
 }
 
-static void of_what_is_dropped_there_is_no_histogram(void **state)
+static void test_of_what_is_dropped_there_is_no_histogram(void **state)
 {
     (void)state;
     views[0] = (struct view){.instrument_name = "cuda.*.duration",
@@ -258,7 +258,7 @@ static void of_what_is_dropped_there_is_no_histogram(void **state)
     done();
 }
 
-static void calls_are_told_apart(void **state)
+static void test_calls_are_told_apart(void **state)
 {
     (void)state;
     struct call_info launch = {.group = CALL_GROUP_LAUNCH}, sync = {.group = CALL_GROUP_SYNC};
@@ -279,16 +279,16 @@ static void calls_are_told_apart(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(work_adds_up_by_device_and_name),
-        cmocka_unit_test(names_beyond_the_bound_count_together),
-        cmocka_unit_test(names_that_are_cut_alike_are_one),
-        cmocka_unit_test(nothing_is_counted_until_somebody_looks),
-        cmocka_unit_test(an_exemplar_is_of_the_work_before_it),
-        cmocka_unit_test(exemplars_of_all_work_keep_those_with_a_span),
-        cmocka_unit_test(there_are_exemplars_of_nothing_on_request),
-        cmocka_unit_test(a_duration_is_counted_in_each_shape),
-        cmocka_unit_test(of_what_is_dropped_there_is_no_histogram),
-        cmocka_unit_test(calls_are_told_apart),
+        cmocka_unit_test(test_work_adds_up_by_device_and_name),
+        cmocka_unit_test(test_names_beyond_the_bound_count_together),
+        cmocka_unit_test(test_names_that_are_cut_alike_are_one),
+        cmocka_unit_test(test_nothing_is_counted_until_somebody_looks),
+        cmocka_unit_test(test_an_exemplar_is_of_the_work_before_it),
+        cmocka_unit_test(test_exemplars_of_all_work_keep_those_with_a_span),
+        cmocka_unit_test(test_there_are_exemplars_of_nothing_on_request),
+        cmocka_unit_test(test_a_duration_is_counted_in_each_shape),
+        cmocka_unit_test(test_of_what_is_dropped_there_is_no_histogram),
+        cmocka_unit_test(test_calls_are_told_apart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

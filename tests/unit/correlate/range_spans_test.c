@@ -1,6 +1,6 @@
 #include "../support/correlate_harness.h"
 
-static void ranges_nest(void **state)
+static void test_ranges_nest(void **state)
 {
     (void)state;
     begin();
@@ -25,7 +25,7 @@ static void ranges_nest(void **state)
     assert_int_equal(attr_int(only("outer"), "thread.id"), 42);
 }
 
-static void a_range_counts_while_its_context_is_there(void **state)
+static void test_a_range_counts_while_its_context_is_there(void **state)
 {
     (void)state;
     begin();
@@ -40,7 +40,7 @@ static void a_range_counts_while_its_context_is_there(void **state)
     expect_below(only("cudaMalloc"), 5, 100); /* the inner one is of another context */
 }
 
-static void ranges_without_a_context_are_the_sessions(void **state)
+static void test_ranges_without_a_context_are_the_sessions(void **state)
 {
     (void)state;
     begin();
@@ -54,7 +54,7 @@ static void ranges_without_a_context_are_the_sessions(void **state)
     assert_int_equal(only("program")->span.start_ns, BASE_NS + 900);
 }
 
-static void ranges_may_end_in_any_order_and_place(void **state)
+static void test_ranges_may_end_in_any_order_and_place(void **state)
 {
     (void)state;
     begin();
@@ -76,7 +76,7 @@ static void ranges_may_end_in_any_order_and_place(void **state)
     assert_int_equal(span_count, 5);
 }
 
-static void what_nobody_ends_says_so(void **state)
+static void test_what_nobody_ends_says_so(void **state)
 {
     (void)state;
     begin();
@@ -89,7 +89,7 @@ static void what_nobody_ends_says_so(void **state)
     assert_int_equal(attr(only("of the process"), "cuda.range.unended")->i, 1);
 }
 
-static void ranges_have_attributes_status_and_events(void **state)
+static void test_ranges_have_attributes_status_and_events(void **state)
 {
     (void)state;
     begin();
@@ -112,7 +112,7 @@ static void ranges_have_attributes_status_and_events(void **state)
     assert_int_equal(range->span.event_count + range->span.events_dropped, 41);
 }
 
-static void too_many_open_ranges_are_counted(void **state)
+static void test_too_many_open_ranges_are_counted(void **state)
 {
     (void)state;
     begin();
@@ -132,13 +132,13 @@ static void too_many_open_ranges_are_counted(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(ranges_nest),
-        TEST(a_range_counts_while_its_context_is_there),
-        TEST(ranges_without_a_context_are_the_sessions),
-        TEST(ranges_may_end_in_any_order_and_place),
-        TEST(what_nobody_ends_says_so),
-        TEST(ranges_have_attributes_status_and_events),
-        TEST(too_many_open_ranges_are_counted),
+        TEST(test_ranges_nest),
+        TEST(test_a_range_counts_while_its_context_is_there),
+        TEST(test_ranges_without_a_context_are_the_sessions),
+        TEST(test_ranges_may_end_in_any_order_and_place),
+        TEST(test_what_nobody_ends_says_so),
+        TEST(test_ranges_have_attributes_status_and_events),
+        TEST(test_too_many_open_ranges_are_counted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

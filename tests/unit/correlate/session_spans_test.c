@@ -16,7 +16,7 @@ static void take_own(struct agent_overhead *figures)
 }
 
 /* Each what came in it. */
-static void sessions_say_what_tracing_took(void **state)
+static void test_sessions_say_what_tracing_took(void **state)
 {
     struct activity_record record = make(ACTIVITY_OVERHEAD, 0, 1000, 1200);
     (void)state;
@@ -44,7 +44,7 @@ static void sessions_say_what_tracing_took(void **state)
 }
 
 /* A replay: what it takes isn't what the recorded run took. */
-static void without_figures_of_its_own(void **state)
+static void test_without_figures_of_its_own(void **state)
 {
     struct activity_record record = make(ACTIVITY_OVERHEAD, 0, 1000, 1200);
     (void)state;
@@ -54,7 +54,7 @@ static void without_figures_of_its_own(void **state)
     assert_null(attr(only("program"), "cuspan.own.pipeline_time"));
 }
 
-static void a_session_is_cut_by_spans(void **state)
+static void test_a_session_is_cut_by_spans(void **state)
 {
     (void)state;
     settings.session.spans_max = 3;
@@ -87,7 +87,7 @@ static void a_session_is_cut_by_spans(void **state)
     assert_int_equal(counter_get(COUNTER_sessions), 3);
 }
 
-static void a_session_is_cut_by_age(void **state)
+static void test_a_session_is_cut_by_age(void **state)
 {
     (void)state;
     settings.session.age_max_ms = 1000;
@@ -99,7 +99,7 @@ static void a_session_is_cut_by_age(void **state)
     assert_int_equal(only("program")->span.end_ns, BASE_NS + 10);
 }
 
-static void an_idle_session_is_cut_by_the_tick_and_none_is_begun(void **state)
+static void test_an_idle_session_is_cut_by_the_tick_and_none_is_begun(void **state)
 {
     (void)state;
     settings.session.age_max_ms = 1000;
@@ -120,7 +120,7 @@ static void an_idle_session_is_cut_by_the_tick_and_none_is_begun(void **state)
     assert_int_equal(counter_get(COUNTER_sessions), 1);
 }
 
-static void work_of_a_session_that_was_cut_stays_in_its_trace(void **state)
+static void test_work_of_a_session_that_was_cut_stays_in_its_trace(void **state)
 {
     (void)state;
     settings.session.spans_max = 1;
@@ -137,7 +137,7 @@ static void work_of_a_session_that_was_cut_stays_in_its_trace(void **state)
     assert_int_equal(session_of(only("cudaLaunchKernel"))->span.end_ns, BASE_NS + 3001);
 }
 
-static void the_process_s_context_is_the_parent(void **state)
+static void test_the_process_s_context_is_the_parent(void **state)
 {
     (void)state;
     assert_true(
@@ -156,7 +156,7 @@ static void the_process_s_context_is_the_parent(void **state)
     assert_int_equal(only("k")->span.flags, 0x101);
 }
 
-static void an_idle_process_sends_nothing(void **state)
+static void test_an_idle_process_sends_nothing(void **state)
 {
     (void)state;
     begin();
@@ -166,7 +166,7 @@ static void an_idle_process_sends_nothing(void **state)
     assert_int_equal(counter_get(COUNTER_sessions), 0);
 }
 
-static void what_is_not_sampled_is_counted(void **state)
+static void test_what_is_not_sampled_is_counted(void **state)
 {
     (void)state;
     settings.sampler = SAMPLER_ALWAYS_OFF;
@@ -181,7 +181,7 @@ static void what_is_not_sampled_is_counted(void **state)
     assert_int_equal(counters_lost(), 0);
 }
 
-static void the_parent_s_flag_goes_before_the_sampler(void **state)
+static void test_the_parent_s_flag_goes_before_the_sampler(void **state)
 {
     (void)state;
     assert_true(
@@ -199,7 +199,7 @@ static void the_parent_s_flag_goes_before_the_sampler(void **state)
     assert_int_equal(only("program")->span.flags, 0x301);
 }
 
-static void a_ratio_of_sessions(void **state)
+static void test_a_ratio_of_sessions(void **state)
 {
     (void)state;
     settings.sampler = SAMPLER_TRACE_ID_RATIO;
@@ -220,17 +220,17 @@ static void a_ratio_of_sessions(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(sessions_say_what_tracing_took),
-        TEST(without_figures_of_its_own),
-        TEST(a_session_is_cut_by_spans),
-        TEST(a_session_is_cut_by_age),
-        TEST(an_idle_session_is_cut_by_the_tick_and_none_is_begun),
-        TEST(work_of_a_session_that_was_cut_stays_in_its_trace),
-        TEST(the_process_s_context_is_the_parent),
-        TEST(an_idle_process_sends_nothing),
-        TEST(what_is_not_sampled_is_counted),
-        TEST(the_parent_s_flag_goes_before_the_sampler),
-        TEST(a_ratio_of_sessions),
+        TEST(test_sessions_say_what_tracing_took),
+        TEST(test_without_figures_of_its_own),
+        TEST(test_a_session_is_cut_by_spans),
+        TEST(test_a_session_is_cut_by_age),
+        TEST(test_an_idle_session_is_cut_by_the_tick_and_none_is_begun),
+        TEST(test_work_of_a_session_that_was_cut_stays_in_its_trace),
+        TEST(test_the_process_s_context_is_the_parent),
+        TEST(test_an_idle_process_sends_nothing),
+        TEST(test_what_is_not_sampled_is_counted),
+        TEST(test_the_parent_s_flag_goes_before_the_sampler),
+        TEST(test_a_ratio_of_sessions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -30,7 +30,7 @@ static const uint8_t *of(uint32_t number)
     return context;
 }
 
-static void a_request_is_found_by_its_context(void **state)
+static void test_a_request_is_found_by_its_context(void **state)
 {
     (void)state;
     struct summary *one = summaries_add(summaries, of(1), 10), *two = summaries_add(summaries, of(2), 10);
@@ -44,7 +44,7 @@ static void a_request_is_found_by_its_context(void **state)
     assert_null(summaries_at(summaries, 0));
 }
 
-static void they_stand_in_the_order_of_their_activity(void **state)
+static void test_they_stand_in_the_order_of_their_activity(void **state)
 {
     (void)state;
     struct summary *one = summaries_add(summaries, of(1), 10), *two = summaries_add(summaries, of(2), 20),
@@ -63,7 +63,7 @@ static void they_stand_in_the_order_of_their_activity(void **state)
     assert_null(summaries_idlest(summaries));
 }
 
-static void a_further_one_has_the_next_number(void **state)
+static void test_a_further_one_has_the_next_number(void **state)
 {
     (void)state;
     for (uint32_t number = 1; number <= 3; number++) {
@@ -76,7 +76,7 @@ static void a_further_one_has_the_next_number(void **state)
     assert_int_equal(summaries_add(summaries, of(6), 10)->number, 1);
 }
 
-static void the_table_has_an_end(void **state)
+static void test_the_table_has_an_end(void **state)
 {
     (void)state;
     for (uint32_t i = 0; i < SUMMARIES_MAX; i++)
@@ -100,7 +100,7 @@ static const uint8_t *of_one_number(uint32_t number)
     return context;
 }
 
-static void ids_that_tell_of_each_other_are_told_apart(void **state)
+static void test_ids_that_tell_of_each_other_are_told_apart(void **state)
 {
     (void)state;
     uint32_t remembered = 0;
@@ -122,9 +122,11 @@ static void ids_that_tell_of_each_other_are_told_apart(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(a_request_is_found_by_its_context),          TEST(they_stand_in_the_order_of_their_activity),
-        TEST(a_further_one_has_the_next_number),          TEST(the_table_has_an_end),
-        TEST(ids_that_tell_of_each_other_are_told_apart),
+        TEST(test_a_request_is_found_by_its_context),
+        TEST(test_they_stand_in_the_order_of_their_activity),
+        TEST(test_a_further_one_has_the_next_number),
+        TEST(test_the_table_has_an_end),
+        TEST(test_ids_that_tell_of_each_other_are_told_apart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

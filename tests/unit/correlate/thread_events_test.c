@@ -1,6 +1,6 @@
 #include "../support/correlate_harness.h"
 
-static void a_call_belongs_to_its_threads_context(void **state)
+static void test_a_call_belongs_to_its_threads_context(void **state)
 {
     (void)state;
     begin();
@@ -19,7 +19,7 @@ static void a_call_belongs_to_its_threads_context(void **state)
     assert_int_equal(attr_int(only("program"), "cuda.session.spans"), 1);
 }
 
-static void contexts_are_of_one_thread(void **state)
+static void test_contexts_are_of_one_thread(void **state)
 {
     (void)state;
     begin();
@@ -40,7 +40,7 @@ static void contexts_are_of_one_thread(void **state)
     expect_child(only("cudaMalloc"), only("program"));
 }
 
-static void what_is_not_sampled_is_dropped_and_no_orphan(void **state)
+static void test_what_is_not_sampled_is_dropped_and_no_orphan(void **state)
 {
     (void)state;
     begin();
@@ -55,7 +55,7 @@ static void what_is_not_sampled_is_dropped_and_no_orphan(void **state)
     assert_int_equal(counter_get(COUNTER_orphans), 0);
 }
 
-static void the_tracestate_goes_along(void **state)
+static void test_the_tracestate_goes_along(void **state)
 {
     (void)state;
     begin();
@@ -71,10 +71,10 @@ static void the_tracestate_goes_along(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(a_call_belongs_to_its_threads_context),
-        TEST(contexts_are_of_one_thread),
-        TEST(what_is_not_sampled_is_dropped_and_no_orphan),
-        TEST(the_tracestate_goes_along),
+        TEST(test_a_call_belongs_to_its_threads_context),
+        TEST(test_contexts_are_of_one_thread),
+        TEST(test_what_is_not_sampled_is_dropped_and_no_orphan),
+        TEST(test_the_tracestate_goes_along),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

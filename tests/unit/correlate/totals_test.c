@@ -76,7 +76,7 @@ static void write_span(void)
 
 /* --- the time in which a GPU was busy --- */
 
-static void what_overlaps_counts_once(void **state)
+static void test_what_overlaps_counts_once(void **state)
 {
     (void)state;
     work_on(0, 100, 200);
@@ -95,7 +95,7 @@ static void what_overlaps_counts_once(void **state)
     assert_false(totals.is_estimated);
 }
 
-static void devices_add_up(void **state)
+static void test_devices_add_up(void **state)
 {
     (void)state;
     work_on(0, 100, 200);
@@ -105,7 +105,7 @@ static void devices_add_up(void **state)
 }
 
 /* Any order: against a field with a cell for each ns. */
-static void any_order_has_the_same_union(void **state)
+static void test_any_order_has_the_same_union(void **state)
 {
     (void)state;
     static uint8_t cells[20000];
@@ -127,7 +127,7 @@ static void any_order_has_the_same_union(void **state)
 }
 
 /* Far more intervals than there is room for. */
-static void in_the_order_of_time_there_is_no_end_to_it(void **state)
+static void test_in_the_order_of_time_there_is_no_end_to_it(void **state)
 {
     (void)state;
     for (uint64_t i = 0; i < 100000; i++)
@@ -139,7 +139,7 @@ static void in_the_order_of_time_there_is_no_end_to_it(void **state)
     assert_false(totals.is_estimated);
 }
 
-static void what_comes_far_too_late_is_an_estimate(void **state)
+static void test_what_comes_far_too_late_is_an_estimate(void **state)
 {
     (void)state;
     for (uint64_t i = 0; i < 10000; i++)
@@ -153,7 +153,7 @@ static void what_comes_far_too_late_is_an_estimate(void **state)
 }
 
 /* Backwards, what is new is always the oldest. */
-static void backwards_there_is_no_harm(void **state)
+static void test_backwards_there_is_no_harm(void **state)
 {
     (void)state;
     for (uint64_t i = 10000; i > 0; i--)
@@ -162,7 +162,7 @@ static void backwards_there_is_no_harm(void **state)
     assert_true(totals.is_estimated || busy() == 30000);
 }
 
-static void an_empty_pool_serves_who_is_in_order(void **state)
+static void test_an_empty_pool_serves_who_is_in_order(void **state)
 {
     (void)state;
     enum { OTHERS = 20 };
@@ -183,10 +183,10 @@ static void an_empty_pool_serves_who_is_in_order(void **state)
     for (unsigned i = 0; i < OTHERS; i++)
         totals_clear(pool, &others[i]);
     totals_clear(pool, &totals);
-    any_order_has_the_same_union(state); /* all of it came back */
+    test_any_order_has_the_same_union(state); /* all of it came back */
 }
 
-static void more_totals_than_devices(void **state)
+static void test_more_totals_than_devices(void **state)
 {
     (void)state;
     static struct totals many[8193];
@@ -218,7 +218,7 @@ static void call(const char *group_of, uint64_t start, uint64_t end, int32_t res
     fail_msg("no call %s", group_of);
 }
 
-static void calls_and_work_are_counted(void **state)
+static void test_calls_and_work_are_counted(void **state)
 {
     (void)state;
     struct totals_work copy = {ACTIVITY_MEMCPY_PEER, 0, BASE_NS + 500, BASE_NS + 600, 450, 4096};
@@ -258,7 +258,7 @@ static void calls_and_work_are_counted(void **state)
     assert_int_equal(span.event_count, 0);
 }
 
-static void what_is_zero_is_left_out(void **state)
+static void test_what_is_zero_is_left_out(void **state)
 {
     (void)state;
     write_span();
@@ -268,7 +268,7 @@ static void what_is_zero_is_left_out(void **state)
     assert_int_equal(span.attr_count, 4); /* calls, their time, the GPU's time, kernels */
 }
 
-static void several_devices_have_an_event_each(void **state)
+static void test_several_devices_have_an_event_each(void **state)
 {
     (void)state;
     strcpy(devices.ids[1], "GPU-b");
@@ -307,7 +307,7 @@ static void expect_slowest(unsigned place, const char *name, int64_t duration)
     expect(key, duration);
 }
 
-static void the_slowest_are_of_different_names(void **state)
+static void test_the_slowest_are_of_different_names(void **state)
 {
     (void)state;
     work_on(0, 1, 2);
@@ -332,7 +332,7 @@ static void the_slowest_are_of_different_names(void **state)
 }
 
 /* Against all executions. */
-static void the_slowest_of_many(void **state)
+static void test_the_slowest_of_many(void **state)
 {
     (void)state;
     uint64_t longest[40] = {0};
@@ -357,7 +357,7 @@ static void the_slowest_of_many(void **state)
     }
 }
 
-static void names_beyond_the_room_have_one_together(void **state)
+static void test_names_beyond_the_room_have_one_together(void **state)
 {
     (void)state;
     char name[64];
@@ -379,20 +379,20 @@ static void names_beyond_the_room_have_one_together(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(what_overlaps_counts_once),
-        TEST(devices_add_up),
-        TEST(any_order_has_the_same_union),
-        TEST(in_the_order_of_time_there_is_no_end_to_it),
-        TEST(what_comes_far_too_late_is_an_estimate),
-        TEST(backwards_there_is_no_harm),
-        TEST(an_empty_pool_serves_who_is_in_order),
-        TEST(more_totals_than_devices),
-        TEST(calls_and_work_are_counted),
-        TEST(what_is_zero_is_left_out),
-        TEST(several_devices_have_an_event_each),
-        TEST(the_slowest_are_of_different_names),
-        TEST(the_slowest_of_many),
-        TEST(names_beyond_the_room_have_one_together),
+        TEST(test_what_overlaps_counts_once),
+        TEST(test_devices_add_up),
+        TEST(test_any_order_has_the_same_union),
+        TEST(test_in_the_order_of_time_there_is_no_end_to_it),
+        TEST(test_what_comes_far_too_late_is_an_estimate),
+        TEST(test_backwards_there_is_no_harm),
+        TEST(test_an_empty_pool_serves_who_is_in_order),
+        TEST(test_more_totals_than_devices),
+        TEST(test_calls_and_work_are_counted),
+        TEST(test_what_is_zero_is_left_out),
+        TEST(test_several_devices_have_an_event_each),
+        TEST(test_the_slowest_are_of_different_names),
+        TEST(test_the_slowest_of_many),
+        TEST(test_names_beyond_the_room_have_one_together),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

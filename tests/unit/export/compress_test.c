@@ -121,7 +121,7 @@ static void check_size(const struct codec *codec, struct compressor *compressor,
     free(text);
 }
 
-static void each_level_gives_back_what_it_took(void **state)
+static void test_each_level_gives_back_what_it_took(void **state)
 {
     struct chunk_pool *pool;
     assert_int_equal(chunk_pool_create(16, &pool), STATUS_OK);
@@ -140,7 +140,7 @@ static void each_level_gives_back_what_it_took(void **state)
 }
 
 /* zstd's contexts are known to want other memory when small requests follow large ones for a while. */
-static void no_memory_is_taken_after_the_beginning(void **state)
+static void test_no_memory_is_taken_after_the_beginning(void **state)
 {
     struct chunk_pool *pool;
     assert_int_equal(chunk_pool_create(48, &pool), STATUS_OK);
@@ -165,7 +165,7 @@ static void no_memory_is_taken_after_the_beginning(void **state)
     chunk_pool_destroy(pool);
 }
 
-static void chunks_may_be_empty_or_hold_little(void **state)
+static void test_chunks_may_be_empty_or_hold_little(void **state)
 {
     static const uint32_t sizes[] = {0, 1, 0, 7, 3000, 0, 40000, 300, 0};
     struct chunk_pool *pool;
@@ -191,7 +191,7 @@ static void chunks_may_be_empty_or_hold_little(void **state)
     chunk_pool_destroy(pool);
 }
 
-static void what_does_not_get_smaller_is_left_alone(void **state)
+static void test_what_does_not_get_smaller_is_left_alone(void **state)
 {
     static const size_t sizes[] = {1, 10, 4096, 3 * CHUNK_BYTES};
     const uint8_t *compressed;
@@ -218,7 +218,7 @@ static void what_does_not_get_smaller_is_left_alone(void **state)
     chunk_pool_destroy(pool);
 }
 
-static void memory_is_bounded(void **state)
+static void test_memory_is_bounded(void **state)
 {
     for (size_t i = 0; i < CODECS; i++) {
         struct compressor *compressor;
@@ -232,7 +232,7 @@ static void memory_is_bounded(void **state)
     }
 }
 
-static void each_failing_allocation_is_told(void **state)
+static void test_each_failing_allocation_is_told(void **state)
 {
     for (size_t i = 0; i < CODECS; i++) {
         enum status status = STATUS_NO_MEMORY;
@@ -251,7 +251,7 @@ static void each_failing_allocation_is_told(void **state)
     compressor_destroy(NULL);
 }
 
-static void a_setting_has_its_codec(void **state)
+static void test_a_setting_has_its_codec(void **state)
 {
     assert_null(compress_codec(COMPRESSION_NONE));
     assert_string_equal(compress_codec(COMPRESSION_GZIP)->encoding, "gzip");
@@ -261,13 +261,13 @@ static void a_setting_has_its_codec(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_level_gives_back_what_it_took),
-        cmocka_unit_test(no_memory_is_taken_after_the_beginning),
-        cmocka_unit_test(chunks_may_be_empty_or_hold_little),
-        cmocka_unit_test(what_does_not_get_smaller_is_left_alone),
-        cmocka_unit_test(memory_is_bounded),
-        cmocka_unit_test(each_failing_allocation_is_told),
-        cmocka_unit_test(a_setting_has_its_codec),
+        cmocka_unit_test(test_each_level_gives_back_what_it_took),
+        cmocka_unit_test(test_no_memory_is_taken_after_the_beginning),
+        cmocka_unit_test(test_chunks_may_be_empty_or_hold_little),
+        cmocka_unit_test(test_what_does_not_get_smaller_is_left_alone),
+        cmocka_unit_test(test_memory_is_bounded),
+        cmocka_unit_test(test_each_failing_allocation_is_told),
+        cmocka_unit_test(test_a_setting_has_its_codec),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -81,7 +81,7 @@ static void *read_to_the_end(void *argument)
     return NULL;
 }
 
-static void over_its_bound_the_new_batch_is_dropped_and_told_once(void **state)
+static void test_over_its_bound_the_new_batch_is_dropped_and_told_once(void **state)
 {
     pthread_t reader;
     stderr_begin();
@@ -105,7 +105,7 @@ static void over_its_bound_the_new_batch_is_dropped_and_told_once(void **state)
     free(told);
 }
 
-static void fates_are_counted_by_output(void **state)
+static void test_fates_are_counted_by_output(void **state)
 {
     struct output_settings settings = {.queue_spans_max = 10,
                                        .exporter = {.kind = EXPORTER_FILE, .endpoint = fifo}};
@@ -127,7 +127,7 @@ static void fates_are_counted_by_output(void **state)
     assert_int_equal(counter_output_get(0).delivered, 0);
 }
 
-static void an_empty_queue_takes_a_batch_of_any_size(void **state)
+static void test_an_empty_queue_takes_a_batch_of_any_size(void **state)
 {
     pthread_t reader;
     struct exporter *exporter = start(10);
@@ -139,7 +139,7 @@ static void an_empty_queue_takes_a_batch_of_any_size(void **state)
     assert_int_equal(counter_get(COUNTER_spans_delivered), 50);
 }
 
-static void it_moves_while_it_has_begun_a_batch_of_late(void **state)
+static void test_it_moves_while_it_has_begun_a_batch_of_late(void **state)
 {
     pthread_t reader;
     uint64_t long_ns = 60 * NS_PER_SECOND;
@@ -158,7 +158,7 @@ static void it_moves_while_it_has_begun_a_batch_of_late(void **state)
     pthread_join(reader, NULL);
 }
 
-static void an_empty_batch_is_not_sent(void **state)
+static void test_an_empty_batch_is_not_sent(void **state)
 {
     pthread_t reader;
     struct exporter *exporter = start(10);
@@ -171,7 +171,7 @@ static void an_empty_batch_is_not_sent(void **state)
     assert_int_equal(chunk_pool_free(pool), 64);
 }
 
-static void a_flush_waits_and_gives_up_in_time(void **state)
+static void test_a_flush_waits_and_gives_up_in_time(void **state)
 {
     pthread_t reader;
     struct exporter *exporter = start(10);
@@ -187,7 +187,7 @@ static void a_flush_waits_and_gives_up_in_time(void **state)
     pthread_join(reader, NULL);
 }
 
-static void a_thread_that_cannot_be_stopped_is_left(void **state)
+static void test_a_thread_that_cannot_be_stopped_is_left(void **state)
 {
     __lsan_disable(); /* it leaks by design */
     struct exporter *exporter = start(10);
@@ -227,7 +227,7 @@ static uint64_t status_of_sender(const char *key)
     return value;
 }
 
-static void the_thread_has_a_name_and_takes_no_signal(void **state)
+static void test_the_thread_has_a_name_and_takes_no_signal(void **state)
 {
     pthread_t reader;
     sigset_t before;
@@ -248,7 +248,7 @@ static void the_thread_has_a_name_and_takes_no_signal(void **state)
     pthread_join(reader, NULL);
 }
 
-static void a_missing_module_is_told_and_counted(void **state)
+static void test_a_missing_module_is_told_and_counted(void **state)
 {
     char url[] = "http://user:hunter2@localhost:1/v1/traces";
     struct output_settings settings = {.queue_spans_max = 10,
@@ -272,7 +272,7 @@ static void a_missing_module_is_told_and_counted(void **state)
     assert_int_equal(chunk_pool_free(pool), 64);
 }
 
-static void a_library_of_another_kind_is_no_module(void **state)
+static void test_a_library_of_another_kind_is_no_module(void **state)
 {
     char url[] = "http://localhost:1/";
     struct output_settings settings = {.queue_spans_max = 10,
@@ -289,7 +289,7 @@ static void a_library_of_another_kind_is_no_module(void **state)
     free(told);
 }
 
-static void nothing_to_destroy_is_fine(void **state)
+static void test_nothing_to_destroy_is_fine(void **state)
 {
     assert_true(exporter_destroy(NULL, 0));
 }
@@ -299,17 +299,17 @@ static void nothing_to_destroy_is_fine(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        EXPORTER_TEST(over_its_bound_the_new_batch_is_dropped_and_told_once),
-        EXPORTER_TEST(an_empty_queue_takes_a_batch_of_any_size),
-        EXPORTER_TEST(fates_are_counted_by_output),
-        EXPORTER_TEST(it_moves_while_it_has_begun_a_batch_of_late),
-        EXPORTER_TEST(an_empty_batch_is_not_sent),
-        EXPORTER_TEST(a_flush_waits_and_gives_up_in_time),
-        EXPORTER_TEST(the_thread_has_a_name_and_takes_no_signal),
-        EXPORTER_TEST(a_missing_module_is_told_and_counted),
-        EXPORTER_TEST(a_library_of_another_kind_is_no_module),
-        EXPORTER_TEST(nothing_to_destroy_is_fine),
-        EXPORTER_TEST(a_thread_that_cannot_be_stopped_is_left),
+        EXPORTER_TEST(test_over_its_bound_the_new_batch_is_dropped_and_told_once),
+        EXPORTER_TEST(test_an_empty_queue_takes_a_batch_of_any_size),
+        EXPORTER_TEST(test_fates_are_counted_by_output),
+        EXPORTER_TEST(test_it_moves_while_it_has_begun_a_batch_of_late),
+        EXPORTER_TEST(test_an_empty_batch_is_not_sent),
+        EXPORTER_TEST(test_a_flush_waits_and_gives_up_in_time),
+        EXPORTER_TEST(test_the_thread_has_a_name_and_takes_no_signal),
+        EXPORTER_TEST(test_a_missing_module_is_told_and_counted),
+        EXPORTER_TEST(test_a_library_of_another_kind_is_no_module),
+        EXPORTER_TEST(test_nothing_to_destroy_is_fine),
+        EXPORTER_TEST(test_a_thread_that_cannot_be_stopped_is_left),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

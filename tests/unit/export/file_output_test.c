@@ -70,7 +70,7 @@ static char *content(const char *of, size_t *bytes)
     return text;
 }
 
-static void batches_become_lines(void **state)
+static void test_batches_become_lines(void **state)
 {
     size_t bytes;
     struct stat stat_of_file;
@@ -96,7 +96,7 @@ static void batches_become_lines(void **state)
     assert_int_equal(counter_get(COUNTER_bytes_sent), 24);
 }
 
-static void a_line_of_many_chunks_is_whole(void **state)
+static void test_a_line_of_many_chunks_is_whole(void **state)
 {
     size_t bytes;
     size_t length = 20 * CHUNK_BYTES;
@@ -115,7 +115,7 @@ static void a_line_of_many_chunks_is_whole(void **state)
     free(line);
 }
 
-static void a_path_that_cannot_be_opened_is_told_once(void **state)
+static void test_a_path_that_cannot_be_opened_is_told_once(void **state)
 {
     char wrong[] = "/nonexistent/spans.jsonl";
     stderr_begin();
@@ -134,7 +134,7 @@ static void a_path_that_cannot_be_opened_is_told_once(void **state)
 }
 
 /* A limit on the file's size stops a write in its middle, as a full disk does. */
-static void a_full_disk_loses_one_line_and_recovers(void **state)
+static void test_a_full_disk_loses_one_line_and_recovers(void **state)
 {
     size_t bytes;
     struct rlimit before;
@@ -161,7 +161,7 @@ static void a_full_disk_loses_one_line_and_recovers(void **state)
     assert_int_equal(counter_get(COUNTER_spans_delivered), 6);
 }
 
-static void the_console_is_standard_output(void **state)
+static void test_the_console_is_standard_output(void **state)
 {
     size_t bytes;
     int saved = dup(STDOUT_FILENO);
@@ -193,7 +193,7 @@ static struct exporter *start_on_pipe(int *saved, int ends[2], int flags)
     return start(EXPORTER_CONSOLE, NULL);
 }
 
-static void a_closed_pipe_kills_nobody(void **state)
+static void test_a_closed_pipe_kills_nobody(void **state)
 {
     int saved;
     int ends[2];
@@ -211,7 +211,7 @@ static void a_closed_pipe_kills_nobody(void **state)
     assert_int_equal(counter_get(COUNTER_lost_output), 3);
 }
 
-static void a_full_pipe_holds_nobody_up(void **state)
+static void test_a_full_pipe_holds_nobody_up(void **state)
 {
     int saved;
     int ends[2];
@@ -235,7 +235,7 @@ static void a_full_pipe_holds_nobody_up(void **state)
     assert_true(counter_get(COUNTER_lost_deadline) > 0);
 }
 
-static void protobuf_is_not_written_to_a_file_of_lines(void **state)
+static void test_protobuf_is_not_written_to_a_file_of_lines(void **state)
 {
     struct exporter *exporter = start(EXPORTER_FILE, path);
     exporter_submit(exporter, make_batch(pool, BATCH_PROTOBUF, "\x0a\x00", 2, 1));
@@ -248,14 +248,14 @@ static void protobuf_is_not_written_to_a_file_of_lines(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        FILE_TEST(batches_become_lines),
-        FILE_TEST(a_line_of_many_chunks_is_whole),
-        FILE_TEST(a_path_that_cannot_be_opened_is_told_once),
-        FILE_TEST(a_full_disk_loses_one_line_and_recovers),
-        FILE_TEST(the_console_is_standard_output),
-        FILE_TEST(a_closed_pipe_kills_nobody),
-        FILE_TEST(a_full_pipe_holds_nobody_up),
-        FILE_TEST(protobuf_is_not_written_to_a_file_of_lines),
+        FILE_TEST(test_batches_become_lines),
+        FILE_TEST(test_a_line_of_many_chunks_is_whole),
+        FILE_TEST(test_a_path_that_cannot_be_opened_is_told_once),
+        FILE_TEST(test_a_full_disk_loses_one_line_and_recovers),
+        FILE_TEST(test_the_console_is_standard_output),
+        FILE_TEST(test_a_closed_pipe_kills_nobody),
+        FILE_TEST(test_a_full_pipe_holds_nobody_up),
+        FILE_TEST(test_protobuf_is_not_written_to_a_file_of_lines),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-static void a_frame_goes_out_and_comes_back(void **state)
+static void test_a_frame_goes_out_and_comes_back(void **state)
 {
     uint8_t frame[GRPC_PREFIX_BYTES + 300] = {0};
     const uint8_t *message;
@@ -24,7 +24,7 @@ static void a_frame_goes_out_and_comes_back(void **state)
     assert_memory_equal(frame, "\x01\x01\x02\x03\x04", 5);
 }
 
-static void broken_frames_are_refused(void **state)
+static void test_broken_frames_are_refused(void **state)
 {
     const uint8_t *message;
     size_t bytes;
@@ -45,7 +45,7 @@ static void check_url(const char *endpoint, bool insecure, const char *expected)
     free(url);
 }
 
-static void endpoints_become_urls(void **state)
+static void test_endpoints_become_urls(void **state)
 {
     check_url("http://localhost:4317", false, "http://localhost:4317");
     check_url("https://collector:443/", true, "https://collector:443");
@@ -54,7 +54,7 @@ static void endpoints_become_urls(void **state)
     check_url("collector:4317", false, "https://collector:4317");
 }
 
-static void timeouts_fit_into_eight_digits(void **state)
+static void test_timeouts_fit_into_eight_digits(void **state)
 {
     char text[16];
     grpc_timeout(text, sizeof text, 10 * NS_PER_SECOND);
@@ -67,7 +67,7 @@ static void timeouts_fit_into_eight_digits(void **state)
     assert_string_equal(text, "99999999S");
 }
 
-static void binary_headers_are_base64(void **state)
+static void test_binary_headers_are_base64(void **state)
 {
     uint8_t bytes[8];
     size_t count;
@@ -87,7 +87,7 @@ static void binary_headers_are_base64(void **state)
     assert_false(grpc_base64_decode("CAgSBGJ1c3kAAA", bytes, sizeof bytes, &count)); /* doesn't fit */
 }
 
-static void codes_have_names(void **state)
+static void test_codes_have_names(void **state)
 {
     assert_string_equal(grpc_code_name(0), "OK");
     assert_string_equal(grpc_code_name(14), "UNAVAILABLE");
@@ -99,9 +99,12 @@ static void codes_have_names(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_frame_goes_out_and_comes_back), cmocka_unit_test(broken_frames_are_refused),
-        cmocka_unit_test(endpoints_become_urls),           cmocka_unit_test(timeouts_fit_into_eight_digits),
-        cmocka_unit_test(binary_headers_are_base64),       cmocka_unit_test(codes_have_names),
+        cmocka_unit_test(test_a_frame_goes_out_and_comes_back),
+        cmocka_unit_test(test_broken_frames_are_refused),
+        cmocka_unit_test(test_endpoints_become_urls),
+        cmocka_unit_test(test_timeouts_fit_into_eight_digits),
+        cmocka_unit_test(test_binary_headers_are_base64),
+        cmocka_unit_test(test_codes_have_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -25,7 +25,7 @@ static size_t count(const char *const *lines)
     return found;
 }
 
-static void each_kind_of_request_has_its_headers(void **state)
+static void test_each_kind_of_request_has_its_headers(void **state)
 {
     struct exporter_settings settings = {0};
     struct headers headers;
@@ -48,7 +48,7 @@ static void each_kind_of_request_has_its_headers(void **state)
     headers_deinit(&headers);
 }
 
-static void users_headers_go_along_but_not_ours(void **state)
+static void test_users_headers_go_along_but_not_ours(void **state)
 {
     struct header given[] = {{"api-key", "s3cret-key"}, {"Content-Type", "text/plain"},
                              {"x-empty", ""},           {"x-evil", "a\r\nHost: b"},
@@ -73,7 +73,7 @@ static void users_headers_go_along_but_not_ours(void **state)
     headers_deinit(&headers);
 }
 
-static void a_message_that_repeats_a_secret_is_known(void **state)
+static void test_a_message_that_repeats_a_secret_is_known(void **state)
 {
     struct header given[] = {{"authorization", "Bearer abcdef123"}, {"x-env", "dev"}};
     struct exporter_settings settings = {.headers = given, .header_count = 2};
@@ -91,9 +91,9 @@ static void a_message_that_repeats_a_secret_is_known(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_kind_of_request_has_its_headers),
-        cmocka_unit_test(users_headers_go_along_but_not_ours),
-        cmocka_unit_test(a_message_that_repeats_a_secret_is_known),
+        cmocka_unit_test(test_each_kind_of_request_has_its_headers),
+        cmocka_unit_test(test_users_headers_go_along_but_not_ours),
+        cmocka_unit_test(test_a_message_that_repeats_a_secret_is_known),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,7 +16,7 @@ static struct otlp_response read_fine(const char *text)
     return response;
 }
 
-static void partial_success_is_read(void **state)
+static void test_partial_success_is_read(void **state)
 {
     struct otlp_response response =
         read_fine("{\"partialSuccess\":{\"rejectedSpans\":\"12\",\"errorMessage\":\"no room\"}}");
@@ -30,7 +30,7 @@ static void partial_success_is_read(void **state)
     assert_int_equal(read_fine("{}").rejected_spans, 0);
 }
 
-static void a_status_is_read_with_its_retry_delay(void **state)
+static void test_a_status_is_read_with_its_retry_delay(void **state)
 {
     struct otlp_response response =
         read_fine("{\"code\":14,\"message\":\"busy\",\"details\":[{\"@type\":\"x\"},"
@@ -49,7 +49,7 @@ static void a_status_is_read_with_its_retry_delay(void **state)
     assert_int_equal(response.retry_delay_ns, 86400 * NS_PER_SECOND);
 }
 
-static void values_of_a_wrong_type_are_harmless(void **state)
+static void test_values_of_a_wrong_type_are_harmless(void **state)
 {
     struct otlp_response response =
         read_fine("{\"code\":\"x\",\"message\":[1],\"details\":{\"@type\":3},\"partialSuccess\":[]}");
@@ -58,7 +58,7 @@ static void values_of_a_wrong_type_are_harmless(void **state)
     assert_false(response.has_retry_delay);
 }
 
-static void what_is_no_object_is_refused(void **state)
+static void test_what_is_no_object_is_refused(void **state)
 {
     static const char *const wrong[] = {"", "[]", "3", "null", "{", "<html>", "{\"a\":}"};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
@@ -70,10 +70,10 @@ static void what_is_no_object_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(partial_success_is_read),
-        cmocka_unit_test(a_status_is_read_with_its_retry_delay),
-        cmocka_unit_test(values_of_a_wrong_type_are_harmless),
-        cmocka_unit_test(what_is_no_object_is_refused),
+        cmocka_unit_test(test_partial_success_is_read),
+        cmocka_unit_test(test_a_status_is_read_with_its_retry_delay),
+        cmocka_unit_test(test_values_of_a_wrong_type_are_harmless),
+        cmocka_unit_test(test_what_is_no_object_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

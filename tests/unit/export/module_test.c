@@ -60,7 +60,7 @@ static bool is_of_libc(const char *path)
 
 static const struct transport *transport;
 
-static void it_brings_nothing_along(void **state)
+static void test_it_brings_nothing_along(void **state)
 {
     static struct libraries before;
     static struct libraries after;
@@ -77,7 +77,7 @@ static void it_brings_nothing_along(void **state)
     }
 }
 
-static void it_shows_one_function_and_to_those_who_ask_alone(void **state)
+static void test_it_shows_one_function_and_to_those_who_ask_alone(void **state)
 {
     void *module = dlopen(CUSPAN_EXPORT_MODULE, RTLD_NOW | RTLD_NOLOAD);
     assert_non_null(module);
@@ -103,7 +103,7 @@ static void send_to(const char *url, struct transport_response *response)
     transport->connection_destroy(connection);
 }
 
-static void it_uses_its_own_libraries(void **state)
+static void test_it_uses_its_own_libraries(void **state)
 {
     static struct transport_response response;
     struct otlp_response answer = {0};
@@ -118,9 +118,9 @@ static void it_uses_its_own_libraries(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(it_brings_nothing_along),
-        cmocka_unit_test(it_shows_one_function_and_to_those_who_ask_alone),
-        cmocka_unit_test(it_uses_its_own_libraries),
+        cmocka_unit_test(test_it_brings_nothing_along),
+        cmocka_unit_test(test_it_shows_one_function_and_to_those_who_ask_alone),
+        cmocka_unit_test(test_it_uses_its_own_libraries),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -43,7 +43,7 @@ static void note(unsigned output, int http_status, const char *error, uint64_t d
     operations_note(operations, output, &delivery, 1000 + duration_ns);
 }
 
-static void each_end_of_each_output_has_its_own(void **state)
+static void test_each_end_of_each_output_has_its_own(void **state)
 {
     (void)state;
     uint32_t count;
@@ -64,7 +64,7 @@ static void each_end_of_each_output_has_its_own(void **state)
     operations_unlock(operations, false);
 }
 
-static void without_a_request_there_is_nothing_to_note(void **state)
+static void test_without_a_request_there_is_nothing_to_note(void **state)
 {
     (void)state;
     uint32_t count;
@@ -75,7 +75,7 @@ static void without_a_request_there_is_nothing_to_note(void **state)
     operations_unlock(operations, false);
 }
 
-static void a_delta_begins_anew(void **state)
+static void test_a_delta_begins_anew(void **state)
 {
     (void)state;
     uint32_t count;
@@ -91,7 +91,7 @@ static void a_delta_begins_anew(void **state)
     operations_unlock(operations, true);
 }
 
-static void too_many_ends_are_one(void **state)
+static void test_too_many_ends_are_one(void **state)
 {
     (void)state;
     uint32_t count;
@@ -105,7 +105,7 @@ static void too_many_ends_are_one(void **state)
     operations_unlock(operations, false);
 }
 
-static void exemplars_are_on_request(void **state)
+static void test_exemplars_are_on_request(void **state)
 {
     (void)state;
     uint32_t count;
@@ -131,7 +131,7 @@ static void *note_many(void *output)
     return NULL;
 }
 
-static void nothing_is_missed_between_intervals(void **state)
+static void test_nothing_is_missed_between_intervals(void **state)
 {
     (void)state;
     static const unsigned outputs[] = {0, 1};
@@ -154,12 +154,12 @@ static void nothing_is_missed_between_intervals(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(each_end_of_each_output_has_its_own, setup, teardown),
-        cmocka_unit_test_setup_teardown(without_a_request_there_is_nothing_to_note, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_delta_begins_anew, setup, teardown),
-        cmocka_unit_test_setup_teardown(too_many_ends_are_one, setup, teardown),
-        cmocka_unit_test_setup_teardown(exemplars_are_on_request, setup, teardown),
-        cmocka_unit_test_setup_teardown(nothing_is_missed_between_intervals, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_each_end_of_each_output_has_its_own, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_without_a_request_there_is_nothing_to_note, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_delta_begins_anew, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_too_many_ends_are_one, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_exemplars_are_on_request, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_nothing_is_missed_between_intervals, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

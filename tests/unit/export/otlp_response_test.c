@@ -12,7 +12,7 @@
 
 #define BYTES(text) (const uint8_t *)(text), sizeof(text) - 1
 
-static void an_empty_response_is_full_success(void **state)
+static void test_an_empty_response_is_full_success(void **state)
 {
     struct otlp_response response = {0};
     assert_true(otlp_read_export_response(NULL, 0, &response));
@@ -20,7 +20,7 @@ static void an_empty_response_is_full_success(void **state)
     assert_string_equal(response.message, "");
 }
 
-static void partial_success_is_read(void **state)
+static void test_partial_success_is_read(void **state)
 {
     struct otlp_response response = {0};
     assert_true(otlp_read_export_response(BYTES("\x0a\x0a\x08\xac\x02\x12\x05"
@@ -30,7 +30,7 @@ static void partial_success_is_read(void **state)
     assert_string_equal(response.message, "quota");
 }
 
-static void unknown_fields_are_skipped(void **state)
+static void test_unknown_fields_are_skipped(void **state)
 {
     struct otlp_response response = {0};
     /* 2: varint, 3: fixed64, 4: bytes, 5: fixed32, then partial_success with an unknown field of its own. */
@@ -43,7 +43,7 @@ static void unknown_fields_are_skipped(void **state)
     assert_string_equal(response.message, "m");
 }
 
-static void a_negative_number_rejects_nothing(void **state)
+static void test_a_negative_number_rejects_nothing(void **state)
 {
     struct otlp_response response = {0};
     assert_true(
@@ -51,7 +51,7 @@ static void a_negative_number_rejects_nothing(void **state)
     assert_int_equal(response.rejected_spans, 0);
 }
 
-static void a_status_is_read_with_its_retry_delay(void **state)
+static void test_a_status_is_read_with_its_retry_delay(void **state)
 {
     struct otlp_response response = {0};
     assert_true(otlp_read_rpc_status(BYTES("\x08\x08\x12\x04"
@@ -66,7 +66,7 @@ static void a_status_is_read_with_its_retry_delay(void **state)
     assert_int_equal(response.retry_delay_ns, 2 * NS_PER_SECOND);
 }
 
-static void other_details_are_no_retry_delay(void **state)
+static void test_other_details_are_no_retry_delay(void **state)
 {
     struct otlp_response response = {0};
     assert_true(otlp_read_rpc_status(BYTES("\x08\x0e\x1a\x08\x0a\x03"
@@ -77,7 +77,7 @@ static void other_details_are_no_retry_delay(void **state)
     assert_false(response.has_retry_delay);
 }
 
-static void long_messages_are_cut(void **state)
+static void test_long_messages_are_cut(void **state)
 {
     struct otlp_response response = {0};
     uint8_t bytes[1000];
@@ -87,7 +87,7 @@ static void long_messages_are_cut(void **state)
     assert_int_equal(strlen(response.message), sizeof response.message - 1);
 }
 
-static void every_truncation_is_noticed_or_harmless(void **state)
+static void test_every_truncation_is_noticed_or_harmless(void **state)
 {
     const char whole[] = "\x0a\x0a\x08\xac\x02\x12\x05"
                          "quota";
@@ -100,7 +100,7 @@ static void every_truncation_is_noticed_or_harmless(void **state)
     }
 }
 
-static void nonsense_is_refused(void **state)
+static void test_nonsense_is_refused(void **state)
 {
     struct otlp_response response = {0};
     assert_false(otlp_read_export_response(BYTES("\x0b"), &response));     /* a group */
@@ -114,15 +114,15 @@ static void nonsense_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_empty_response_is_full_success),
-        cmocka_unit_test(partial_success_is_read),
-        cmocka_unit_test(unknown_fields_are_skipped),
-        cmocka_unit_test(a_negative_number_rejects_nothing),
-        cmocka_unit_test(a_status_is_read_with_its_retry_delay),
-        cmocka_unit_test(other_details_are_no_retry_delay),
-        cmocka_unit_test(long_messages_are_cut),
-        cmocka_unit_test(every_truncation_is_noticed_or_harmless),
-        cmocka_unit_test(nonsense_is_refused),
+        cmocka_unit_test(test_an_empty_response_is_full_success),
+        cmocka_unit_test(test_partial_success_is_read),
+        cmocka_unit_test(test_unknown_fields_are_skipped),
+        cmocka_unit_test(test_a_negative_number_rejects_nothing),
+        cmocka_unit_test(test_a_status_is_read_with_its_retry_delay),
+        cmocka_unit_test(test_other_details_are_no_retry_delay),
+        cmocka_unit_test(test_long_messages_are_cut),
+        cmocka_unit_test(test_every_truncation_is_noticed_or_harmless),
+        cmocka_unit_test(test_nonsense_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

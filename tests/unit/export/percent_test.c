@@ -14,7 +14,7 @@ static void expect(const char *from, size_t bytes, const char *decoded)
     assert_string_equal(text, decoded);
 }
 
-static void pairs_of_digits_are_bytes(void **state)
+static void test_pairs_of_digits_are_bytes(void **state)
 {
     (void)state;
     expect("100%25 a%C3%A4%20", 17, "100% a\xc3\xa4 ");
@@ -22,14 +22,14 @@ static void pairs_of_digits_are_bytes(void **state)
     expect("", 0, "");
 }
 
-static void what_is_no_pair_stays(void **state)
+static void test_what_is_no_pair_stays(void **state)
 {
     (void)state;
     expect("%zz%4", 5, "%zz%4");
     expect("a%41", 3, "a%4"); /* the last digit lies beyond what may be read */
 }
 
-static void what_does_not_fit_is_cut(void **state)
+static void test_what_does_not_fit_is_cut(void **state)
 {
     char text[4];
     (void)state;
@@ -40,9 +40,9 @@ static void what_does_not_fit_is_cut(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pairs_of_digits_are_bytes),
-        cmocka_unit_test(what_is_no_pair_stays),
-        cmocka_unit_test(what_does_not_fit_is_cut),
+        cmocka_unit_test(test_pairs_of_digits_are_bytes),
+        cmocka_unit_test(test_what_is_no_pair_stays),
+        cmocka_unit_test(test_what_does_not_fit_is_cut),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-static void pauses_double_up_to_the_longest(void **state)
+static void test_pauses_double_up_to_the_longest(void **state)
 {
     struct retry retry;
     retry_init(&retry, 100, 42);
@@ -22,7 +22,7 @@ static void pauses_double_up_to_the_longest(void **state)
     assert_in_range(retry_next_ns(&retry), 50 * NS_PER_MS, 100 * NS_PER_MS);
 }
 
-static void pauses_differ_between_processes(void **state)
+static void test_pauses_differ_between_processes(void **state)
 {
     struct retry one;
     struct retry other;
@@ -34,14 +34,14 @@ static void pauses_differ_between_processes(void **state)
     assert_in_range(same, 0, 2);
 }
 
-static void no_initial_pause_means_the_default(void **state)
+static void test_no_initial_pause_means_the_default(void **state)
 {
     struct retry retry;
     retry_init(&retry, 0, 3);
     assert_in_range(retry_next_ns(&retry), RETRY_INITIAL_MS * NS_PER_MS / 2, RETRY_INITIAL_MS * NS_PER_MS);
 }
 
-static void a_servers_delay_is_a_minimum(void **state)
+static void test_a_servers_delay_is_a_minimum(void **state)
 {
     struct retry retry;
     bool asked;
@@ -69,7 +69,7 @@ static uint64_t delay_s(const char *text, int64_t now_s)
     return delay_ns / NS_PER_SECOND;
 }
 
-static void retry_after_in_seconds(void **state)
+static void test_retry_after_in_seconds(void **state)
 {
     assert_int_equal(delay_s("0", 0), 0);
     assert_int_equal(delay_s("7", 0), 7);
@@ -78,7 +78,7 @@ static void retry_after_in_seconds(void **state)
     assert_int_equal(delay_s("99999999999999999999999999", 0), RETRY_SERVER_MAX_MS / 1000);
 }
 
-static void retry_after_as_a_date(void **state)
+static void test_retry_after_as_a_date(void **state)
 {
     const int64_t then_s = 784111777; /* the RFC's own example */
     assert_int_equal(delay_s("Sun, 06 Nov 1994 08:49:37 GMT", then_s - 30), 30);
@@ -88,7 +88,7 @@ static void retry_after_as_a_date(void **state)
     assert_int_equal(delay_s("Sun, 06 Nov 1994 08:49:37 GMT", 0), RETRY_SERVER_MAX_MS / 1000);
 }
 
-static void retry_after_that_is_neither(void **state)
+static void test_retry_after_that_is_neither(void **state)
 {
     static const char *const wrong[] = {"",
                                         "soon",
@@ -103,7 +103,7 @@ static void retry_after_that_is_neither(void **state)
         assert_int_equal(delay_s(wrong[i], 0), UINT64_MAX);
 }
 
-static void four_statuses_are_worth_another_try(void **state)
+static void test_four_statuses_are_worth_another_try(void **state)
 {
     for (long status = 100; status < 600; status++)
         assert_int_equal(retry_http_status(status), status == 429 || (status >= 502 && status <= 504));
@@ -112,14 +112,14 @@ static void four_statuses_are_worth_another_try(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pauses_double_up_to_the_longest),
-        cmocka_unit_test(pauses_differ_between_processes),
-        cmocka_unit_test(no_initial_pause_means_the_default),
-        cmocka_unit_test(a_servers_delay_is_a_minimum),
-        cmocka_unit_test(retry_after_in_seconds),
-        cmocka_unit_test(retry_after_as_a_date),
-        cmocka_unit_test(retry_after_that_is_neither),
-        cmocka_unit_test(four_statuses_are_worth_another_try),
+        cmocka_unit_test(test_pauses_double_up_to_the_longest),
+        cmocka_unit_test(test_pauses_differ_between_processes),
+        cmocka_unit_test(test_no_initial_pause_means_the_default),
+        cmocka_unit_test(test_a_servers_delay_is_a_minimum),
+        cmocka_unit_test(test_retry_after_in_seconds),
+        cmocka_unit_test(test_retry_after_as_a_date),
+        cmocka_unit_test(test_retry_after_that_is_neither),
+        cmocka_unit_test(test_four_statuses_are_worth_another_try),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -22,7 +22,7 @@ static struct secrets of_url(const char *url)
     return secrets;
 }
 
-static void a_value_and_its_token_are_found(void **state)
+static void test_a_value_and_its_token_are_found(void **state)
 {
     struct secrets secrets = of_header("Bearer abcdef123");
     assert_true(secrets_leak(&secrets, "bad token abcdef123!"));
@@ -39,7 +39,7 @@ static void a_value_and_its_token_are_found(void **state)
 }
 
 /* A token of 900 characters in a message that ends after 511 bytes, or sooner. */
-static void a_cut_token_is_found(void **state)
+static void test_a_cut_token_is_found(void **state)
 {
     static const char beginning[] = "can't accept this: Authorization: Bearer ";
     char value[7 + 900 + 1] = "Bearer ", message[512] = {0};
@@ -58,7 +58,7 @@ static void a_cut_token_is_found(void **state)
     secrets_deinit(&secrets);
 }
 
-static void what_is_no_secret_hides_nothing(void **state)
+static void test_what_is_no_secret_hides_nothing(void **state)
 {
     struct secrets secrets = of_header("Bearer abcdef1234567890");
     assert_false(secrets_leak(&secrets, "the scheme must be Bearer"));
@@ -74,7 +74,7 @@ static void what_is_no_secret_hides_nothing(void **state)
     }
 }
 
-static void credentials_in_a_url_are_found(void **state)
+static void test_credentials_in_a_url_are_found(void **state)
 {
     /* printf %s 'user:hunter22' | base64 */
     struct secrets secrets = of_url("http://user:hunter22@collector:4318/v1/traces");
@@ -99,7 +99,7 @@ static void credentials_in_a_url_are_found(void **state)
     secrets_deinit(&secrets);
 }
 
-static void a_name_without_a_password_is_a_token(void **state)
+static void test_a_name_without_a_password_is_a_token(void **state)
 {
     static const char *const urls[] = {"http://glc_0123456789@collector", "glc_0123456789:@collector"};
     for (size_t i = 0; i < sizeof urls / sizeof *urls; i++) {
@@ -111,7 +111,7 @@ static void a_name_without_a_password_is_a_token(void **state)
     }
 }
 
-static void most_urls_have_no_secrets(void **state)
+static void test_most_urls_have_no_secrets(void **state)
 {
     static const char *const urls[] = {"", "http://collector:4318/v1/traces", "collector:4317",
                                        "http://collector/a@b", "http://collector?c=d@e"};
@@ -125,12 +125,12 @@ static void most_urls_have_no_secrets(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_value_and_its_token_are_found),
-        cmocka_unit_test(a_cut_token_is_found),
-        cmocka_unit_test(what_is_no_secret_hides_nothing),
-        cmocka_unit_test(credentials_in_a_url_are_found),
-        cmocka_unit_test(a_name_without_a_password_is_a_token),
-        cmocka_unit_test(most_urls_have_no_secrets),
+        cmocka_unit_test(test_a_value_and_its_token_are_found),
+        cmocka_unit_test(test_a_cut_token_is_found),
+        cmocka_unit_test(test_what_is_no_secret_hides_nothing),
+        cmocka_unit_test(test_credentials_in_a_url_are_found),
+        cmocka_unit_test(test_a_name_without_a_password_is_a_token),
+        cmocka_unit_test(test_most_urls_have_no_secrets),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

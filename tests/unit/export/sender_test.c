@@ -110,7 +110,7 @@ static char *send_batches(const struct output_settings *changes, const struct re
     return told;
 }
 
-static void a_request_is_as_otlp_wants_it(void **state)
+static void test_a_request_is_as_otlp_wants_it(void **state)
 {
     const struct reply fine = {.status = 200};
     struct http_server *server;
@@ -133,7 +133,7 @@ static void a_request_is_as_otlp_wants_it(void **state)
     assert_int_equal(counters_lost(), 0);
 }
 
-static void json_and_headers_of_the_user(void **state)
+static void test_json_and_headers_of_the_user(void **state)
 {
     const struct reply fine = {
         .status = 200, .headers = "Content-Type: application/json\r\n", .body = "{}", .body_bytes = 2};
@@ -151,7 +151,7 @@ static void json_and_headers_of_the_user(void **state)
     assert_int_equal(counter_get(COUNTER_spans_delivered), SPANS);
 }
 
-static void one_connection_serves_many_requests(void **state)
+static void test_one_connection_serves_many_requests(void **state)
 {
     const struct reply fine = {.status = 200};
     struct http_server *server;
@@ -162,7 +162,7 @@ static void one_connection_serves_many_requests(void **state)
     http_server_stop(server);
 }
 
-static void a_kept_connection_that_was_closed_is_opened_again(void **state)
+static void test_a_kept_connection_that_was_closed_is_opened_again(void **state)
 {
     const struct reply script[] = {{.status = 200, .close = true}, {.status = 200}};
     struct http_server *server;
@@ -217,17 +217,17 @@ static void check_compressed(enum compression compression, const char *encoding)
     free(back);
 }
 
-static void gzip_bodies_decode_and_give_their_chunks_back(void **state)
+static void test_gzip_bodies_decode_and_give_their_chunks_back(void **state)
 {
     check_compressed(COMPRESSION_GZIP, "gzip");
 }
 
-static void zstd_bodies_decode_and_give_their_chunks_back(void **state)
+static void test_zstd_bodies_decode_and_give_their_chunks_back(void **state)
 {
     check_compressed(COMPRESSION_ZSTD, "zstd");
 }
 
-static void a_server_that_refuses_zstd_is_told_with_what_to_do(void **state)
+static void test_a_server_that_refuses_zstd_is_told_with_what_to_do(void **state)
 {
     const struct reply refusal = {.status = 415};
     struct http_server *server = http_server_start(&refusal, 1);
@@ -246,7 +246,7 @@ static void a_server_that_refuses_zstd_is_told_with_what_to_do(void **state)
     http_server_stop(server);
 }
 
-static void large_bodies_go_out_whole(void **state)
+static void test_large_bodies_go_out_whole(void **state)
 {
     const struct reply fine = {.status = 200};
     struct http_server *server = http_server_start(&fine, 1);
@@ -265,7 +265,7 @@ static void large_bodies_go_out_whole(void **state)
     free(text);
 }
 
-static void retryable_statuses_are_sent_again(void **state)
+static void test_retryable_statuses_are_sent_again(void **state)
 {
     const struct reply script[] = {
         {.status = 429}, {.status = 502}, {.status = 503}, {.status = 504}, {.status = 200}};
@@ -287,7 +287,7 @@ static void retryable_statuses_are_sent_again(void **state)
     assert_int_equal(counters_lost(), 0);
 }
 
-static void other_statuses_are_final(void **state)
+static void test_other_statuses_are_final(void **state)
 {
     static const int statuses[] = {301, 302, 307, 400, 401, 403, 404, 405, 408, 413, 415, 500, 501, 505};
     for (size_t i = 0; i < sizeof statuses / sizeof *statuses; i++) {
@@ -306,7 +306,7 @@ static void other_statuses_are_final(void **state)
     }
 }
 
-static void a_refusals_message_is_shown_once_on_one_line(void **state)
+static void test_a_refusals_message_is_shown_once_on_one_line(void **state)
 {
     const char status[] = "\x08\x03\x12\x11"
                           "bad\nspan \033[31m id";
@@ -337,7 +337,7 @@ static void a_refusals_message_is_shown_once_on_one_line(void **state)
     assert_int_equal(counter_get(COUNTER_spans_delivered), SPANS);
 }
 
-static void a_json_message_is_read(void **state)
+static void test_a_json_message_is_read(void **state)
 {
     const char body[] = "{\"code\":3,\"message\":\"no such tenant\",\"details\":[]}";
     const struct reply script = {.status = 403,
@@ -372,7 +372,7 @@ static char *refuse_with(char *value, const char *body)
     return told;
 }
 
-static void a_secret_in_a_message_is_not_shown(void **state)
+static void test_a_secret_in_a_message_is_not_shown(void **state)
 {
     char value[] = "Bearer tok-123456";
     char *told = refuse_with(value, "bad key tok-123456");
@@ -380,7 +380,7 @@ static void a_secret_in_a_message_is_not_shown(void **state)
     free(told);
 }
 
-static void nor_is_a_secret_that_is_longer_than_the_message(void **state)
+static void test_nor_is_a_secret_that_is_longer_than_the_message(void **state)
 {
     char value[900];
     char body[1000];
@@ -394,7 +394,7 @@ static void nor_is_a_secret_that_is_longer_than_the_message(void **state)
     free(told);
 }
 
-static void nor_are_the_urls_credentials(void **state)
+static void test_nor_are_the_urls_credentials(void **state)
 {
     char value[] = "other";
     char *told = refuse_with(value, "Authorization: Basic dXNlcjpodW50ZXIy is wrong"); /* user:hunter2 */
@@ -402,7 +402,7 @@ static void nor_are_the_urls_credentials(void **state)
     free(told);
 }
 
-static void partial_success_counts_and_is_not_sent_again(void **state)
+static void test_partial_success_counts_and_is_not_sent_again(void **state)
 {
     const char protobuf[] = "\x0a\x08\x08\x03\x12\x04"
                             "full";
@@ -429,7 +429,7 @@ static void partial_success_counts_and_is_not_sent_again(void **state)
     free(told);
 }
 
-static void a_partial_success_without_rejections_is_a_warning(void **state)
+static void test_a_partial_success_without_rejections_is_a_warning(void **state)
 {
     const char json[] = "{\"partialSuccess\":{\"errorMessage\":\"use the new path\"}}";
     const struct reply script = {.status = 200,
@@ -446,7 +446,7 @@ static void a_partial_success_without_rejections_is_a_warning(void **state)
     assert_int_equal(counters_lost(), 0);
 }
 
-static void retry_after_in_seconds_is_obeyed(void **state)
+static void test_retry_after_in_seconds_is_obeyed(void **state)
 {
     const struct reply script[] = {{.status = 503, .headers = "Retry-After: 1\r\n"}, {.status = 200}};
     struct http_server *server;
@@ -457,7 +457,7 @@ static void retry_after_in_seconds_is_obeyed(void **state)
     assert_int_equal(counter_get(COUNTER_spans_delivered), SPANS);
 }
 
-static void retry_after_as_a_date_is_obeyed(void **state)
+static void test_retry_after_as_a_date_is_obeyed(void **state)
 {
     char header[96];
     time_t then = time(NULL) + 2;
@@ -473,7 +473,7 @@ static void retry_after_as_a_date_is_obeyed(void **state)
     assert_int_equal(counter_get(COUNTER_spans_delivered), SPANS);
 }
 
-static void a_server_that_asks_for_haste_gets_our_pauses(void **state)
+static void test_a_server_that_asks_for_haste_gets_our_pauses(void **state)
 {
     static const char *const headers[] = {"Retry-After: 0\r\n",
                                           "Retry-After: Sun, 06 Nov 1994 08:49:37 GMT\r\n"};
@@ -487,7 +487,7 @@ static void a_server_that_asks_for_haste_gets_our_pauses(void **state)
     assert_int_equal(counter_get(COUNTER_lost_unreachable), 2 * SPANS);
 }
 
-static void retries_end_with_the_export_timeout(void **state)
+static void test_retries_end_with_the_export_timeout(void **state)
 {
     const struct reply script = {.status = 503};
     struct http_server *server;
@@ -501,7 +501,7 @@ static void retries_end_with_the_export_timeout(void **state)
     free(told);
 }
 
-static void nobody_listening_is_told_once_and_retried(void **state)
+static void test_nobody_listening_is_told_once_and_retried(void **state)
 {
     struct output_settings settings = settings_for(free_port());
     settings.export_timeout_ms = 200;
@@ -523,7 +523,7 @@ static void nobody_listening_is_told_once_and_retried(void **state)
     assert_int_equal(counter_get(COUNTER_bytes_sent), 0);
 }
 
-static void a_connection_closed_without_an_answer_is_retried(void **state)
+static void test_a_connection_closed_without_an_answer_is_retried(void **state)
 {
     const struct reply script[] = {{.status = 0}, {.status = 200}};
     struct http_server *server;
@@ -537,7 +537,7 @@ static void a_connection_closed_without_an_answer_is_retried(void **state)
     assert_int_equal(counter_get(COUNTER_spans_delivered), SPANS);
 }
 
-static void a_slow_answer_is_waited_for(void **state)
+static void test_a_slow_answer_is_waited_for(void **state)
 {
     const struct reply script = {.status = 200, .delay_ms = 400};
     struct http_server *server;
@@ -547,7 +547,7 @@ static void a_slow_answer_is_waited_for(void **state)
     assert_int_equal(counter_get(COUNTER_spans_delivered), SPANS);
 }
 
-static void too_slow_an_answer_is_retried(void **state)
+static void test_too_slow_an_answer_is_retried(void **state)
 {
     const struct reply script[] = {{.hang = true}, {.status = 200}};
     struct http_server *server;
@@ -560,7 +560,7 @@ static void too_slow_an_answer_is_retried(void **state)
     assert_int_equal(counter_get(COUNTER_spans_delivered), SPANS);
 }
 
-static void an_answer_over_4_mib_is_an_error(void **state)
+static void test_an_answer_over_4_mib_is_an_error(void **state)
 {
     const struct reply script[] = {{.status = 200, .filler_bytes = (4 << 20) + 1},
                                    {.status = 200, .filler_bytes = 4 << 20}};
@@ -574,7 +574,7 @@ static void an_answer_over_4_mib_is_an_error(void **state)
     assert_int_equal(counter_get(COUNTER_spans_delivered), SPANS);
 }
 
-static void a_hanging_server_does_not_hold_up_the_end(void **state)
+static void test_a_hanging_server_does_not_hold_up_the_end(void **state)
 {
     const struct reply script = {.hang = true};
     struct http_server *server = http_server_start(&script, 1);
@@ -591,7 +591,7 @@ static void a_hanging_server_does_not_hold_up_the_end(void **state)
     assert_int_equal(counter_get(COUNTER_lost_deadline), 2 * SPANS);
 }
 
-static void a_slow_resolver_does_not_hold_up_the_end(void **state)
+static void test_a_slow_resolver_does_not_hold_up_the_end(void **state)
 {
     char slow[] = "http://slow.invalid:4318/v1/traces";
     struct output_settings settings = settings_for(1);
@@ -604,7 +604,7 @@ static void a_slow_resolver_does_not_hold_up_the_end(void **state)
     assert_int_equal(counter_get(COUNTER_lost_deadline), SPANS);
 }
 
-static void a_deadline_in_the_past_ends_at_once(void **state)
+static void test_a_deadline_in_the_past_ends_at_once(void **state)
 {
     const struct reply script = {.hang = true};
     struct http_server *server = http_server_start(&script, 1);
@@ -620,7 +620,7 @@ static void a_deadline_in_the_past_ends_at_once(void **state)
     assert_int_equal(counter_get(COUNTER_lost_deadline), SPANS);
 }
 
-static void a_dead_collector_costs_the_deadline_and_no_more(void **state)
+static void test_a_dead_collector_costs_the_deadline_and_no_more(void **state)
 {
     struct output_settings settings = settings_for(free_port());
     stderr_begin();
@@ -659,17 +659,17 @@ static void end_during_a_pause(const char *headers)
     assert_int_equal(counter_get(COUNTER_spans_delivered), SPANS);
 }
 
-static void a_pause_is_cut_short_at_the_end(void **state)
+static void test_a_pause_is_cut_short_at_the_end(void **state)
 {
     end_during_a_pause(NULL);
 }
 
-static void so_is_ours_where_the_server_asked_for_a_shorter_one(void **state)
+static void test_so_is_ours_where_the_server_asked_for_a_shorter_one(void **state)
 {
     end_during_a_pause("Retry-After: 3\r\n");
 }
 
-static void an_impossible_url_is_told_and_counted(void **state)
+static void test_an_impossible_url_is_told_and_counted(void **state)
 {
     char wrong[] = "gopher://user:hunter2@127.0.0.1/";
     struct output_settings settings = settings_for(1);
@@ -687,7 +687,7 @@ static void an_impossible_url_is_told_and_counted(void **state)
 }
 
 /* A gRPC exporter that meets a server of HTTP/1.1. */
-static void a_server_without_http2_is_told(void **state)
+static void test_a_server_without_http2_is_told(void **state)
 {
     const struct reply script = {.status = 200};
     struct http_server *server = http_server_start(&script, 1);
@@ -708,7 +708,7 @@ static void a_server_without_http2_is_told(void **state)
     assert_int_equal(counters_lost(), SPANS);
 }
 
-static void several_exporters_share_the_module(void **state)
+static void test_several_exporters_share_the_module(void **state)
 {
     const struct reply fine = {.status = 200};
     struct http_server *server = http_server_start(&fine, 1);
@@ -729,41 +729,41 @@ static void several_exporters_share_the_module(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        SENDER_TEST(a_request_is_as_otlp_wants_it),
-        SENDER_TEST(json_and_headers_of_the_user),
-        SENDER_TEST(one_connection_serves_many_requests),
-        SENDER_TEST(a_kept_connection_that_was_closed_is_opened_again),
-        SENDER_TEST(gzip_bodies_decode_and_give_their_chunks_back),
-        SENDER_TEST(zstd_bodies_decode_and_give_their_chunks_back),
-        SENDER_TEST(a_server_that_refuses_zstd_is_told_with_what_to_do),
-        SENDER_TEST(large_bodies_go_out_whole),
-        SENDER_TEST(retryable_statuses_are_sent_again),
-        SENDER_TEST(other_statuses_are_final),
-        SENDER_TEST(a_refusals_message_is_shown_once_on_one_line),
-        SENDER_TEST(a_json_message_is_read),
-        SENDER_TEST(a_secret_in_a_message_is_not_shown),
-        SENDER_TEST(nor_is_a_secret_that_is_longer_than_the_message),
-        SENDER_TEST(nor_are_the_urls_credentials),
-        SENDER_TEST(partial_success_counts_and_is_not_sent_again),
-        SENDER_TEST(a_partial_success_without_rejections_is_a_warning),
-        SENDER_TEST(retry_after_in_seconds_is_obeyed),
-        SENDER_TEST(retry_after_as_a_date_is_obeyed),
-        SENDER_TEST(a_server_that_asks_for_haste_gets_our_pauses),
-        SENDER_TEST(retries_end_with_the_export_timeout),
-        SENDER_TEST(nobody_listening_is_told_once_and_retried),
-        SENDER_TEST(a_connection_closed_without_an_answer_is_retried),
-        SENDER_TEST(a_slow_answer_is_waited_for),
-        SENDER_TEST(too_slow_an_answer_is_retried),
-        SENDER_TEST(an_answer_over_4_mib_is_an_error),
-        SENDER_TEST(a_hanging_server_does_not_hold_up_the_end),
-        SENDER_TEST(a_slow_resolver_does_not_hold_up_the_end),
-        SENDER_TEST(a_deadline_in_the_past_ends_at_once),
-        SENDER_TEST(a_dead_collector_costs_the_deadline_and_no_more),
-        SENDER_TEST(a_pause_is_cut_short_at_the_end),
-        SENDER_TEST(so_is_ours_where_the_server_asked_for_a_shorter_one),
-        SENDER_TEST(an_impossible_url_is_told_and_counted),
-        SENDER_TEST(a_server_without_http2_is_told),
-        SENDER_TEST(several_exporters_share_the_module),
+        SENDER_TEST(test_a_request_is_as_otlp_wants_it),
+        SENDER_TEST(test_json_and_headers_of_the_user),
+        SENDER_TEST(test_one_connection_serves_many_requests),
+        SENDER_TEST(test_a_kept_connection_that_was_closed_is_opened_again),
+        SENDER_TEST(test_gzip_bodies_decode_and_give_their_chunks_back),
+        SENDER_TEST(test_zstd_bodies_decode_and_give_their_chunks_back),
+        SENDER_TEST(test_a_server_that_refuses_zstd_is_told_with_what_to_do),
+        SENDER_TEST(test_large_bodies_go_out_whole),
+        SENDER_TEST(test_retryable_statuses_are_sent_again),
+        SENDER_TEST(test_other_statuses_are_final),
+        SENDER_TEST(test_a_refusals_message_is_shown_once_on_one_line),
+        SENDER_TEST(test_a_json_message_is_read),
+        SENDER_TEST(test_a_secret_in_a_message_is_not_shown),
+        SENDER_TEST(test_nor_is_a_secret_that_is_longer_than_the_message),
+        SENDER_TEST(test_nor_are_the_urls_credentials),
+        SENDER_TEST(test_partial_success_counts_and_is_not_sent_again),
+        SENDER_TEST(test_a_partial_success_without_rejections_is_a_warning),
+        SENDER_TEST(test_retry_after_in_seconds_is_obeyed),
+        SENDER_TEST(test_retry_after_as_a_date_is_obeyed),
+        SENDER_TEST(test_a_server_that_asks_for_haste_gets_our_pauses),
+        SENDER_TEST(test_retries_end_with_the_export_timeout),
+        SENDER_TEST(test_nobody_listening_is_told_once_and_retried),
+        SENDER_TEST(test_a_connection_closed_without_an_answer_is_retried),
+        SENDER_TEST(test_a_slow_answer_is_waited_for),
+        SENDER_TEST(test_too_slow_an_answer_is_retried),
+        SENDER_TEST(test_an_answer_over_4_mib_is_an_error),
+        SENDER_TEST(test_a_hanging_server_does_not_hold_up_the_end),
+        SENDER_TEST(test_a_slow_resolver_does_not_hold_up_the_end),
+        SENDER_TEST(test_a_deadline_in_the_past_ends_at_once),
+        SENDER_TEST(test_a_dead_collector_costs_the_deadline_and_no_more),
+        SENDER_TEST(test_a_pause_is_cut_short_at_the_end),
+        SENDER_TEST(test_so_is_ours_where_the_server_asked_for_a_shorter_one),
+        SENDER_TEST(test_an_impossible_url_is_told_and_counted),
+        SENDER_TEST(test_a_server_without_http2_is_told),
+        SENDER_TEST(test_several_exporters_share_the_module),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

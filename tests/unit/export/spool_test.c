@@ -127,7 +127,7 @@ static uint64_t read_all(struct spool_source *source, const struct spool_end *en
     return spans;
 }
 
-static void the_checksum_is_crc_32c(void **state)
+static void test_the_checksum_is_crc_32c(void **state)
 {
     assert_int_equal(spool_crc(0, "123456789", 9), 0xe3069283u);
     assert_int_equal(spool_crc(spool_crc(0, "1234", 4), "56789", 5), 0xe3069283u);
@@ -135,7 +135,7 @@ static void the_checksum_is_crc_32c(void **state)
     assert_int_equal(spool_crc(0, zeros, sizeof zeros), 0x8a9136aau);
 }
 
-static void names_are_ours_or_not(void **state)
+static void test_names_are_ours_or_not(void **state)
 {
     char name[SPOOL_SOURCE_BYTES], source[SPOOL_SOURCE_BYTES], file[SPOOL_FILE_BYTES];
     uint32_t output, segment;
@@ -164,7 +164,7 @@ static void names_are_ours_or_not(void **state)
         assert_false(spool_file_parse(foreign[i], source, &output, &segment));
 }
 
-static void what_is_written_comes_back_in_order(void **state)
+static void test_what_is_written_comes_back_in_order(void **state)
 {
     uint64_t damaged = 0;
     append_all(RECORDS);
@@ -177,7 +177,7 @@ static void what_is_written_comes_back_in_order(void **state)
     assert_int_equal(damaged, 0);
 }
 
-static void files_are_for_us_alone(void **state)
+static void test_files_are_for_us_alone(void **state)
 {
     struct stat facts;
     struct spool_list list;
@@ -207,7 +207,7 @@ static void take(const char *name)
     assert_int_equal(spool_source_take(&taken, folder, name), STATUS_OK);
 }
 
-static void another_takes_what_was_left(void **state)
+static void test_another_takes_what_was_left(void **state)
 {
     char name[SPOOL_SOURCE_BYTES];
     uint64_t damaged = 0;
@@ -242,7 +242,7 @@ static void another_takes_what_was_left(void **state)
     spool_list_deinit(&list);
 }
 
-static void who_lives_keeps_his_own(void **state)
+static void test_who_lives_keeps_his_own(void **state)
 {
     append_all(1);
     assert_true(spool_writer_owns(own.name));
@@ -306,7 +306,7 @@ static uint64_t found(const char *name, uint64_t *came)
     return *came + damaged + recovery.lost;
 }
 
-static void torn_at_every_byte(void **state)
+static void test_torn_at_every_byte(void **state)
 {
     char name[SPOOL_SOURCE_BYTES];
     uint8_t whole[WHOLE_BYTES], ledger[SPOOL_LEDGER_BYTES];
@@ -323,7 +323,7 @@ static void torn_at_every_byte(void **state)
     }
 }
 
-static void every_bit_flipped(void **state)
+static void test_every_bit_flipped(void **state)
 {
     char name[SPOOL_SOURCE_BYTES];
     uint8_t whole[WHOLE_BYTES], ledger[SPOOL_LEDGER_BYTES];
@@ -346,7 +346,7 @@ static void every_bit_flipped(void **state)
     }
 }
 
-static void a_ledger_that_lies(void **state)
+static void test_a_ledger_that_lies(void **state)
 {
     char name[SPOOL_SOURCE_BYTES];
     uint8_t whole[WHOLE_BYTES], ledger[SPOOL_LEDGER_BYTES], slot[SPOOL_SLOT_BYTES];
@@ -389,7 +389,7 @@ static void a_ledger_that_lies(void **state)
     }
 }
 
-static void lengths_that_cant_be(void **state)
+static void test_lengths_that_cant_be(void **state)
 {
     static const uint32_t lengths[] = {0, BATCH_BYTES_MAX + 1, BATCH_BYTES_MAX, 0x7fffffff, 0xffffffff, 41};
     char name[SPOOL_SOURCE_BYTES];
@@ -407,7 +407,7 @@ static void lengths_that_cant_be(void **state)
     }
 }
 
-static void nothing_but_zeros(void **state)
+static void test_nothing_but_zeros(void **state)
 {
     char name[SPOOL_SOURCE_BYTES];
     uint8_t whole[WHOLE_BYTES], ledger[SPOOL_LEDGER_BYTES];
@@ -421,7 +421,7 @@ static void nothing_but_zeros(void **state)
 
 /* --- segments --- */
 
-static void segments_come_and_go(void **state)
+static void test_segments_come_and_go(void **state)
 {
     static char body[100 * 1024];
     char name[SPOOL_SOURCE_BYTES];
@@ -467,7 +467,7 @@ static uint64_t bytes_there(void)
     return bytes;
 }
 
-static void the_directory_is_bounded(void **state)
+static void test_the_directory_is_bounded(void **state)
 {
     static char body[100 * 1024];
     struct spool_record record;
@@ -493,7 +493,7 @@ static void the_directory_is_bounded(void **state)
 }
 
 /* Where nothing waits, a program that sends for days leaves no more on the disk than this. */
-static void a_segment_is_left_when_all_is_delivered(void **state)
+static void test_a_segment_is_left_when_all_is_delivered(void **state)
 {
     static char body[100 * 1024];
     struct spool_record record;
@@ -510,7 +510,7 @@ static void a_segment_is_left_when_all_is_delivered(void **state)
 
 /* --- the disk fails --- */
 
-static void a_full_disk_leaves_no_half_record(void **state)
+static void test_a_full_disk_leaves_no_half_record(void **state)
 {
     static char body[100 * 1024];
     struct rlimit before, small;
@@ -534,7 +534,7 @@ static void a_full_disk_leaves_no_half_record(void **state)
 
 /* --- what may lie about --- */
 
-static void directories_that_are_refused(void **state)
+static void test_directories_that_are_refused(void **state)
 {
     char at[100], link[100];
     struct error err;
@@ -564,7 +564,7 @@ static void directories_that_are_refused(void **state)
     assert_int_equal(spool_folder_open(at, true, &err), -1);
 }
 
-static void links_and_foreign_files_are_left_alone(void **state)
+static void test_links_and_foreign_files_are_left_alone(void **state)
 {
     char name[SPOOL_SOURCE_BYTES], file[SPOOL_FILE_BYTES], target[100];
     struct spool_file held;
@@ -584,7 +584,7 @@ static void links_and_foreign_files_are_left_alone(void **state)
 }
 
 /* A program that closes all descriptors and opens files of its own gets none of our bytes. */
-static void a_host_closes_everything(void **state)
+static void test_a_host_closes_everything(void **state)
 {
     char theirs[100], name[SPOOL_SOURCE_BYTES];
     struct stat facts;
@@ -616,24 +616,24 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_checksum_is_crc_32c),
-        cmocka_unit_test(names_are_ours_or_not),
-        TEST(what_is_written_comes_back_in_order),
-        TEST(files_are_for_us_alone),
-        TEST(another_takes_what_was_left),
-        TEST(who_lives_keeps_his_own),
-        TEST(torn_at_every_byte),
-        TEST(every_bit_flipped),
-        TEST(a_ledger_that_lies),
-        TEST(lengths_that_cant_be),
-        TEST(nothing_but_zeros),
-        TEST(segments_come_and_go),
-        TEST(the_directory_is_bounded),
-        TEST(a_segment_is_left_when_all_is_delivered),
-        TEST(a_full_disk_leaves_no_half_record),
-        TEST(directories_that_are_refused),
-        TEST(links_and_foreign_files_are_left_alone),
-        TEST(a_host_closes_everything),
+        cmocka_unit_test(test_the_checksum_is_crc_32c),
+        cmocka_unit_test(test_names_are_ours_or_not),
+        TEST(test_what_is_written_comes_back_in_order),
+        TEST(test_files_are_for_us_alone),
+        TEST(test_another_takes_what_was_left),
+        TEST(test_who_lives_keeps_his_own),
+        TEST(test_torn_at_every_byte),
+        TEST(test_every_bit_flipped),
+        TEST(test_a_ledger_that_lies),
+        TEST(test_lengths_that_cant_be),
+        TEST(test_nothing_but_zeros),
+        TEST(test_segments_come_and_go),
+        TEST(test_the_directory_is_bounded),
+        TEST(test_a_segment_is_left_when_all_is_delivered),
+        TEST(test_a_full_disk_leaves_no_half_record),
+        TEST(test_directories_that_are_refused),
+        TEST(test_links_and_foreign_files_are_left_alone),
+        TEST(test_a_host_closes_everything),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -34,7 +34,7 @@ static struct verdict judge_http(struct transport_response answer)
     return verdict;
 }
 
-static void every_http_status_has_its_verdict(void **state)
+static void test_every_http_status_has_its_verdict(void **state)
 {
     for (long status = 200; status < 600; status++) {
         struct verdict verdict = judge_http(http_answer(status, "", NULL, 0));
@@ -46,7 +46,7 @@ static void every_http_status_has_its_verdict(void **state)
     }
 }
 
-static void bodies_are_read_by_their_type(void **state)
+static void test_bodies_are_read_by_their_type(void **state)
 {
     struct verdict verdict =
         judge_http(http_answer(200, "application/x-protobuf", "\x0a\x06\x08\x03\x12\x02no", 8));
@@ -70,7 +70,7 @@ static void bodies_are_read_by_their_type(void **state)
 }
 
 /* A server that takes no zstd answers 415, 400 or gRPC's UNIMPLEMENTED. */
-static void a_server_without_zstd_gets_a_hint(void **state)
+static void test_a_server_without_zstd_gets_a_hint(void **state)
 {
     static const struct {
         long status;
@@ -96,7 +96,7 @@ static void a_server_without_zstd_gets_a_hint(void **state)
     assert_null(strstr(verdict.hint, "compression to gzip"));
 }
 
-static void retry_after_counts(void **state)
+static void test_retry_after_counts(void **state)
 {
     struct transport_response answer = http_answer(503, "", NULL, 0);
     strcpy(answer.retry_after, "3");
@@ -119,7 +119,7 @@ static struct verdict judge_grpc(const char *code, const char *message, const ch
     return verdict;
 }
 
-static void every_grpc_code_has_its_verdict(void **state)
+static void test_every_grpc_code_has_its_verdict(void **state)
 {
     static const int retried[] = {1, 4, 10, 11, 14, 15};
     for (int code = 1; code < 20; code++) {
@@ -133,7 +133,7 @@ static void every_grpc_code_has_its_verdict(void **state)
     assert_int_equal(judge_grpc("0", "", "").kind, VERDICT_ACCEPTED);
 }
 
-static void a_grpc_status_that_is_no_number_is_unknown(void **state)
+static void test_a_grpc_status_that_is_no_number_is_unknown(void **state)
 {
     static const char *const wrong[] = {"abc", "0x0", "-0", "+0", "0,0", "0 OK", " 0", "OK"};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
@@ -147,7 +147,7 @@ static void a_grpc_status_that_is_no_number_is_unknown(void **state)
 /* google.rpc.Status {8, "busy", RetryInfo {2 s}}, made with protoc --encode and base64. */
 #define BUSY_FOR_2_SECONDS "CAgSBGJ1c3kaMAoodHlwZS5nb29nbGVhcGlzLmNvbS9nb29nbGUucnBjLlJldHJ5SW5mbxIECgIIAg=="
 
-static void resource_exhausted_is_retried_when_it_says_when(void **state)
+static void test_resource_exhausted_is_retried_when_it_says_when(void **state)
 {
     struct verdict verdict = judge_grpc("8", "", BUSY_FOR_2_SECONDS);
     assert_int_equal(verdict.kind, VERDICT_RETRY);
@@ -162,7 +162,7 @@ static void resource_exhausted_is_retried_when_it_says_when(void **state)
     assert_int_equal(verdict.kind, VERDICT_REFUSED);
 }
 
-static void grpc_partial_success_is_read(void **state)
+static void test_grpc_partial_success_is_read(void **state)
 {
     struct transport_response answer = {.http_status = 200,
                                         .grpc_status = "0",
@@ -175,7 +175,7 @@ static void grpc_partial_success_is_read(void **state)
     assert_string_equal(verdict.message, "no");
 }
 
-static void answers_from_in_between_are_mapped(void **state)
+static void test_answers_from_in_between_are_mapped(void **state)
 {
     struct transport_response answer = {.http_status = 503, .retry_after = "1"};
     struct verdict verdict;
@@ -193,7 +193,7 @@ static void answers_from_in_between_are_mapped(void **state)
     assert_non_null(verdict.hint);
 }
 
-static void a_grpc_answer_that_lost_its_status_is_retried(void **state)
+static void test_a_grpc_answer_that_lost_its_status_is_retried(void **state)
 {
     struct transport_response answer = {.http_status = 200, .content_type = "application/grpc+proto"};
     struct verdict verdict;
@@ -202,7 +202,7 @@ static void a_grpc_answer_that_lost_its_status_is_retried(void **state)
     assert_non_null(strstr(verdict.status, "broke off"));
 }
 
-static void accepting_answers_that_are_no_otlp_are_noticed(void **state)
+static void test_accepting_answers_that_are_no_otlp_are_noticed(void **state)
 {
     struct verdict verdict = judge_http(http_answer(200, "text/html", "<html>", 6));
     assert_int_equal(verdict.kind, VERDICT_ACCEPTED);
@@ -219,17 +219,17 @@ static void accepting_answers_that_are_no_otlp_are_noticed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_http_status_has_its_verdict),
-        cmocka_unit_test(a_grpc_answer_that_lost_its_status_is_retried),
-        cmocka_unit_test(accepting_answers_that_are_no_otlp_are_noticed),
-        cmocka_unit_test(bodies_are_read_by_their_type),
-        cmocka_unit_test(a_server_without_zstd_gets_a_hint),
-        cmocka_unit_test(retry_after_counts),
-        cmocka_unit_test(every_grpc_code_has_its_verdict),
-        cmocka_unit_test(a_grpc_status_that_is_no_number_is_unknown),
-        cmocka_unit_test(resource_exhausted_is_retried_when_it_says_when),
-        cmocka_unit_test(grpc_partial_success_is_read),
-        cmocka_unit_test(answers_from_in_between_are_mapped),
+        cmocka_unit_test(test_every_http_status_has_its_verdict),
+        cmocka_unit_test(test_a_grpc_answer_that_lost_its_status_is_retried),
+        cmocka_unit_test(test_accepting_answers_that_are_no_otlp_are_noticed),
+        cmocka_unit_test(test_bodies_are_read_by_their_type),
+        cmocka_unit_test(test_a_server_without_zstd_gets_a_hint),
+        cmocka_unit_test(test_retry_after_counts),
+        cmocka_unit_test(test_every_grpc_code_has_its_verdict),
+        cmocka_unit_test(test_a_grpc_status_that_is_no_number_is_unknown),
+        cmocka_unit_test(test_resource_exhausted_is_retried_when_it_says_when),
+        cmocka_unit_test(test_grpc_partial_success_is_read),
+        cmocka_unit_test(test_answers_from_in_between_are_mapped),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

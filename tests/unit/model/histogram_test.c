@@ -23,7 +23,7 @@ static struct histogram *make(enum histogram_form form)
                                                   : &histogram_default_exponential);
 }
 
-static void a_bound_belongs_to_the_bucket_below_it(void **state)
+static void test_a_bound_belongs_to_the_bucket_below_it(void **state)
 {
     (void)state;
     struct histogram *h = make(HISTOGRAM_EXPLICIT);
@@ -56,7 +56,7 @@ static void expect_in_bucket(uint64_t ns)
     free(h);
 }
 
-static void an_exponential_bucket_holds_its_durations(void **state)
+static void test_an_exponential_bucket_holds_its_durations(void **state)
 {
     (void)state;
     for (uint64_t ns = 1; ns < UINT64_MAX / 3; ns += ns / 7 + 1)
@@ -66,7 +66,7 @@ static void an_exponential_bucket_holds_its_durations(void **state)
 }
 
 /* One second is 2^0: the upper bound of bucket -1. */
-static void an_exponential_bound_belongs_to_the_bucket_below_it(void **state)
+static void test_an_exponential_bound_belongs_to_the_bucket_below_it(void **state)
 {
     (void)state;
     struct histogram *h = make(HISTOGRAM_EXPONENTIAL);
@@ -86,7 +86,7 @@ static uint64_t total(const struct histogram *h)
     return sum;
 }
 
-static void the_scale_goes_down_until_all_fit(void **state)
+static void test_the_scale_goes_down_until_all_fit(void **state)
 {
     (void)state;
     struct histogram *h = make(HISTOGRAM_EXPONENTIAL);
@@ -110,7 +110,7 @@ static void the_scale_goes_down_until_all_fit(void **state)
     free(h);
 }
 
-static void no_duration_is_too_short_or_too_long(void **state)
+static void test_no_duration_is_too_short_or_too_long(void **state)
 {
     (void)state;
     struct histogram *h = make(HISTOGRAM_EXPONENTIAL);
@@ -124,7 +124,7 @@ static void no_duration_is_too_short_or_too_long(void **state)
     free(h);
 }
 
-static void what_is_reset_begins_anew(void **state)
+static void test_what_is_reset_begins_anew(void **state)
 {
     (void)state;
     struct histogram *h = make(HISTOGRAM_EXPONENTIAL);
@@ -151,7 +151,7 @@ static struct histogram_shape shape_of(const double *bounds, size_t count)
     return shape;
 }
 
-static void bounds_of_ones_own_are_seconds(void **state)
+static void test_bounds_of_ones_own_are_seconds(void **state)
 {
     (void)state;
     static const double bounds[] = {-1, 0, 1.5e-9, 0.1, 0.3, 1e300};
@@ -166,7 +166,7 @@ static void bounds_of_ones_own_are_seconds(void **state)
     free(h);
 }
 
-static void all_decimal_bounds_are_met_to_the_ns(void **state)
+static void test_all_decimal_bounds_are_met_to_the_ns(void **state)
 {
     (void)state;
     for (int64_t ns = 1; ns < 4000000000000000; ns = ns * 3 + 1) {
@@ -179,7 +179,7 @@ static void all_decimal_bounds_are_met_to_the_ns(void **state)
     }
 }
 
-static void bounds_that_do_not_rise_are_refused(void **state)
+static void test_bounds_that_do_not_rise_are_refused(void **state)
 {
     (void)state;
     struct histogram_shape shape = histogram_default_explicit;
@@ -195,7 +195,7 @@ static void bounds_that_do_not_rise_are_refused(void **state)
 }
 
 /* In the order of their buckets, each within the room there is. */
-static void more_buckets_than_exemplars_share_them(void **state)
+static void test_more_buckets_than_exemplars_share_them(void **state)
 {
     (void)state;
     double many[HISTOGRAM_BOUNDS_MAX];
@@ -213,7 +213,7 @@ static void more_buckets_than_exemplars_share_them(void **state)
     free(h);
 }
 
-static void a_small_exponential_one_keeps_its_size(void **state)
+static void test_a_small_exponential_one_keeps_its_size(void **state)
 {
     (void)state;
     for (uint16_t size = 2; size < 40; size++) {
@@ -257,7 +257,7 @@ static void expect_merged(const struct histogram_shape *shape, uint64_t seed)
     free(parts[1]);
 }
 
-static void merging_is_counting_together(void **state)
+static void test_merging_is_counting_together(void **state)
 {
     (void)state;
     struct histogram_shape small = histogram_default_exponential;
@@ -269,7 +269,7 @@ static void merging_is_counting_together(void **state)
     }
 }
 
-static void merging_into_an_empty_one_is_a_copy(void **state)
+static void test_merging_into_an_empty_one_is_a_copy(void **state)
 {
     (void)state;
     struct histogram *from = make(HISTOGRAM_EXPONENTIAL), *to = make(HISTOGRAM_EXPONENTIAL);
@@ -284,7 +284,7 @@ static void merging_into_an_empty_one_is_a_copy(void **state)
     free(to);
 }
 
-static void exemplars_with_a_span_stay(void **state)
+static void test_exemplars_with_a_span_stay(void **state)
 {
     (void)state;
     struct histogram *to = make(HISTOGRAM_EXPLICIT), *from = make(HISTOGRAM_EXPLICIT);
@@ -311,20 +311,20 @@ static void exemplars_with_a_span_stay(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_bound_belongs_to_the_bucket_below_it),
-        cmocka_unit_test(an_exponential_bucket_holds_its_durations),
-        cmocka_unit_test(an_exponential_bound_belongs_to_the_bucket_below_it),
-        cmocka_unit_test(the_scale_goes_down_until_all_fit),
-        cmocka_unit_test(no_duration_is_too_short_or_too_long),
-        cmocka_unit_test(what_is_reset_begins_anew),
-        cmocka_unit_test(bounds_of_ones_own_are_seconds),
-        cmocka_unit_test(all_decimal_bounds_are_met_to_the_ns),
-        cmocka_unit_test(bounds_that_do_not_rise_are_refused),
-        cmocka_unit_test(more_buckets_than_exemplars_share_them),
-        cmocka_unit_test(a_small_exponential_one_keeps_its_size),
-        cmocka_unit_test(merging_is_counting_together),
-        cmocka_unit_test(merging_into_an_empty_one_is_a_copy),
-        cmocka_unit_test(exemplars_with_a_span_stay),
+        cmocka_unit_test(test_a_bound_belongs_to_the_bucket_below_it),
+        cmocka_unit_test(test_an_exponential_bucket_holds_its_durations),
+        cmocka_unit_test(test_an_exponential_bound_belongs_to_the_bucket_below_it),
+        cmocka_unit_test(test_the_scale_goes_down_until_all_fit),
+        cmocka_unit_test(test_no_duration_is_too_short_or_too_long),
+        cmocka_unit_test(test_what_is_reset_begins_anew),
+        cmocka_unit_test(test_bounds_of_ones_own_are_seconds),
+        cmocka_unit_test(test_all_decimal_bounds_are_met_to_the_ns),
+        cmocka_unit_test(test_bounds_that_do_not_rise_are_refused),
+        cmocka_unit_test(test_more_buckets_than_exemplars_share_them),
+        cmocka_unit_test(test_a_small_exponential_one_keeps_its_size),
+        cmocka_unit_test(test_merging_is_counting_together),
+        cmocka_unit_test(test_merging_into_an_empty_one_is_a_copy),
+        cmocka_unit_test(test_exemplars_with_a_span_stay),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-static void each_type_is_found_again(void **state)
+static void test_each_type_is_found_again(void **state)
 {
     struct resource resource = {0};
     assert_int_equal(resource_set_string(&resource, "service.name", "shop"), STATUS_OK);
@@ -33,7 +33,7 @@ static void each_type_is_found_again(void **state)
     assert_int_equal(resource.attr_count, 0);
 }
 
-static void setting_again_replaces_value_and_type(void **state)
+static void test_setting_again_replaces_value_and_type(void **state)
 {
     struct resource resource = {0};
     assert_int_equal(resource_set_strings(&resource, "k", "a\0"), STATUS_OK);
@@ -52,7 +52,7 @@ static void setting_again_replaces_value_and_type(void **state)
     resource_deinit(&resource);
 }
 
-static void arrays_of_arrays_are_refused(void **state)
+static void test_arrays_of_arrays_are_refused(void **state)
 {
     struct resource resource = {0};
     const union resource_item item = {0};
@@ -62,7 +62,7 @@ static void arrays_of_arrays_are_refused(void **state)
     assert_int_equal(resource.attr_count, 0);
 }
 
-static void a_full_resource_takes_no_more_but_still_replaces(void **state)
+static void test_a_full_resource_takes_no_more_but_still_replaces(void **state)
 {
     struct resource resource = {0};
     char key[16];
@@ -77,7 +77,7 @@ static void a_full_resource_takes_no_more_but_still_replaces(void **state)
     resource_deinit(&resource);
 }
 
-static void merge_adds_only_what_is_missing(void **state)
+static void test_merge_adds_only_what_is_missing(void **state)
 {
     struct resource to = {0}, from = {0};
     assert_int_equal(resource_set_string(&to, "service.name", "mine"), STATUS_OK);
@@ -102,7 +102,7 @@ static void merge_adds_only_what_is_missing(void **state)
     assert_null(to.schema_url);
 }
 
-static void merge_into_a_full_resource_fails(void **state)
+static void test_merge_into_a_full_resource_fails(void **state)
 {
     struct resource to = {0}, from = {0};
     char key[16];
@@ -118,7 +118,7 @@ static void merge_into_a_full_resource_fails(void **state)
     resource_deinit(&from);
 }
 
-static void deinit_is_safe_on_zeroes_and_twice(void **state)
+static void test_deinit_is_safe_on_zeroes_and_twice(void **state)
 {
     struct settings settings = {0};
     struct output_settings output = {0};
@@ -130,7 +130,7 @@ static void deinit_is_safe_on_zeroes_and_twice(void **state)
     settings_deinit(&settings);
 }
 
-static void queue_gets_what_the_buffers_leave(void **state)
+static void test_queue_gets_what_the_buffers_leave(void **state)
 {
     struct settings settings = {.memory_bytes_max = SETTINGS_FIXED_BYTES + 10 * 1024 * 1024};
     settings.cupti.host_buffer_bytes = 1024 * 1024;
@@ -152,14 +152,14 @@ static void queue_gets_what_the_buffers_leave(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_type_is_found_again),
-        cmocka_unit_test(setting_again_replaces_value_and_type),
-        cmocka_unit_test(arrays_of_arrays_are_refused),
-        cmocka_unit_test(a_full_resource_takes_no_more_but_still_replaces),
-        cmocka_unit_test(merge_adds_only_what_is_missing),
-        cmocka_unit_test(merge_into_a_full_resource_fails),
-        cmocka_unit_test(deinit_is_safe_on_zeroes_and_twice),
-        cmocka_unit_test(queue_gets_what_the_buffers_leave),
+        cmocka_unit_test(test_each_type_is_found_again),
+        cmocka_unit_test(test_setting_again_replaces_value_and_type),
+        cmocka_unit_test(test_arrays_of_arrays_are_refused),
+        cmocka_unit_test(test_a_full_resource_takes_no_more_but_still_replaces),
+        cmocka_unit_test(test_merge_adds_only_what_is_missing),
+        cmocka_unit_test(test_merge_into_a_full_resource_fails),
+        cmocka_unit_test(test_deinit_is_safe_on_zeroes_and_twice),
+        cmocka_unit_test(test_queue_gets_what_the_buffers_leave),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

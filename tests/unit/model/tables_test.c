@@ -55,7 +55,7 @@ static void expect_param(const struct call_info *info, const char *key, enum par
     assert_int_equal(param_sources[i].how, expected.how);
 }
 
-static void launches_have_their_shape(void **state)
+static void test_launches_have_their_shape(void **state)
 {
     const struct call_info *runtime = find_call(CALL_RUNTIME, 211, "cudaLaunchKernel");
     expect_param(runtime, "function", PARAM_POINTER, (struct param_source){0, 0, 8, 0});
@@ -83,7 +83,7 @@ static void launches_have_their_shape(void **state)
     assert_int_equal(stub->param, runtime->param);
 }
 
-static void copies_and_allocations_have_their_values(void **state)
+static void test_copies_and_allocations_have_their_values(void **state)
 {
     const struct call_info *copy = find_call(CALL_RUNTIME, 41, "cudaMemcpyAsync");
     expect_param(copy, "bytes", PARAM_UINT, (struct param_source){16, 0, 8, 0});
@@ -122,7 +122,7 @@ static bool is_default(enum call_domain domain, const char *name)
     return false;
 }
 
-static void default_profile_leaves_getters_out(void **state)
+static void test_default_profile_leaves_getters_out(void **state)
 {
     static const char *const in[] = {"cudaGraphLaunch_ptsz",   "cudaMemset3DAsync",
                                      "cudaMallocManaged",      "cudaFreeAsync",
@@ -209,7 +209,7 @@ static void check_call(const struct call_info *info)
     assert_true(words <= CALL_VALUES_MAX);
 }
 
-static void every_call_fits_a_record(void **state)
+static void test_every_call_fits_a_record(void **state)
 {
     unsigned found = 0;
     for (uint32_t i = 0; i < call_count_runtime; i++)
@@ -235,7 +235,7 @@ static void check_order(const struct enum_names *names)
     }
 }
 
-static void results_and_enums_have_names(void **state)
+static void test_results_and_enums_have_names(void **state)
 {
     assert_string_equal(call_result_name(CALL_RUNTIME, 0), "cudaSuccess");
     assert_string_equal(call_result_name(CALL_RUNTIME, 1), "cudaErrorInvalidValue");
@@ -276,7 +276,7 @@ static void expect_field(uint32_t version, uint16_t kind, const char *key, int o
                  layout->fields[id].size);
 }
 
-static void records_lie_as_in_the_headers(void **state)
+static void test_records_lie_as_in_the_headers(void **state)
 {
     /* Kernel9, 10 and 13; Memcpy5 and 6; GraphTrace and GraphTrace2 */
     assert_int_equal(layout_classic(CUPTI_12_0, ACTIVITY_KERNEL)->bytes, 208);
@@ -296,7 +296,7 @@ static void records_lie_as_in_the_headers(void **state)
     expect_field(CUPTI_13_5, ACTIVITY_KERNEL, "cuda.kernel.cache.executed", -1, 0); /* half a byte there */
 }
 
-static void versions_find_their_layouts(void **state)
+static void test_versions_find_their_layouts(void **state)
 {
     assert_null(layout_classic(0, ACTIVITY_KERNEL));
     assert_null(layout_classic(17, ACTIVITY_KERNEL));
@@ -333,7 +333,7 @@ static void check_layout(uint32_t version, uint16_t kind, const struct activity_
 }
 
 /* Whatever the version: what every GPU span shows is in the record. */
-static void every_layout_holds_what_spans_need(void **state)
+static void test_every_layout_holds_what_spans_need(void **state)
 {
     for (size_t v = 0; v < VERSION_COUNT; v++)
         for (uint16_t kind = 0; kind < ACTIVITY_KINDS_MAX; kind++)
@@ -357,7 +357,7 @@ static void check_dim3(const struct activity_info *info, unsigned f)
     }
 }
 
-static void activity_kinds_are_complete(void **state)
+static void test_activity_kinds_are_complete(void **state)
 {
     static const struct {
         uint16_t kind;
@@ -395,15 +395,15 @@ static void activity_kinds_are_complete(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(launches_have_their_shape),
-        cmocka_unit_test(copies_and_allocations_have_their_values),
-        cmocka_unit_test(default_profile_leaves_getters_out),
-        cmocka_unit_test(every_call_fits_a_record),
-        cmocka_unit_test(results_and_enums_have_names),
-        cmocka_unit_test(records_lie_as_in_the_headers),
-        cmocka_unit_test(versions_find_their_layouts),
-        cmocka_unit_test(every_layout_holds_what_spans_need),
-        cmocka_unit_test(activity_kinds_are_complete),
+        cmocka_unit_test(test_launches_have_their_shape),
+        cmocka_unit_test(test_copies_and_allocations_have_their_values),
+        cmocka_unit_test(test_default_profile_leaves_getters_out),
+        cmocka_unit_test(test_every_call_fits_a_record),
+        cmocka_unit_test(test_results_and_enums_have_names),
+        cmocka_unit_test(test_records_lie_as_in_the_headers),
+        cmocka_unit_test(test_versions_find_their_layouts),
+        cmocka_unit_test(test_every_layout_holds_what_spans_need),
+        cmocka_unit_test(test_activity_kinds_are_complete),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,7 +17,7 @@ static void make(const struct view *views, size_t count, enum histogram_form for
     assert_int_equal(streams_create(views, count, form, &streams), STATUS_OK);
 }
 
-static void without_views_each_metric_is_one_stream(void **state)
+static void test_without_views_each_metric_is_one_stream(void **state)
 {
     (void)state;
     make(NULL, 0, HISTOGRAM_EXPONENTIAL);
@@ -43,7 +43,7 @@ static unsigned selected(const struct view *view)
     return count;
 }
 
-static void a_view_selects_by_all_that_it_names(void **state)
+static void test_a_view_selects_by_all_that_it_names(void **state)
 {
     (void)state;
     struct view view = {.instrument_type = ANY_METRIC_TYPE};
@@ -62,7 +62,7 @@ static void a_view_selects_by_all_that_it_names(void **state)
     assert_int_equal(selected(&view), 0);
 }
 
-static void what_can_not_be_is_told(void **state)
+static void test_what_can_not_be_is_told(void **state)
 {
     (void)state;
     static const struct {
@@ -82,7 +82,7 @@ static void what_can_not_be_is_told(void **state)
     }
 }
 
-static void views_make_streams(void **state)
+static void test_views_make_streams(void **state)
 {
     (void)state;
     char *excluded[] = {"hw.id"};
@@ -130,10 +130,10 @@ static void views_make_streams(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(without_views_each_metric_is_one_stream),
-        cmocka_unit_test(a_view_selects_by_all_that_it_names),
-        cmocka_unit_test(what_can_not_be_is_told),
-        cmocka_unit_test(views_make_streams),
+        cmocka_unit_test(test_without_views_each_metric_is_one_stream),
+        cmocka_unit_test(test_a_view_selects_by_all_that_it_names),
+        cmocka_unit_test(test_what_can_not_be_is_told),
+        cmocka_unit_test(test_views_make_streams),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

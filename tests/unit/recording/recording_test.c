@@ -280,7 +280,7 @@ static enum recording_event_type random_record(union any_record *record, uint64_
 
 #define EVENTS 20000
 
-static void every_event_comes_back_as_it_was(void **unused)
+static void test_every_event_comes_back_as_it_was(void **unused)
 {
     union any_record record;
     uint64_t tid;
@@ -334,13 +334,13 @@ static void every_event_comes_back_as_it_was(void **unused)
     assert_ended(recording);
 }
 
-static void an_empty_recording_is_one(void **unused)
+static void test_an_empty_recording_is_one(void **unused)
 {
     close_writer(create());
     assert_ended(open_file());
 }
 
-static void the_file_is_private_and_replaces_what_was_there(void **unused)
+static void test_the_file_is_private_and_replaces_what_was_there(void **unused)
 {
     struct stat info;
     struct error err;
@@ -354,7 +354,7 @@ static void the_file_is_private_and_replaces_what_was_there(void **unused)
     assert_ended(open_file());
 }
 
-static void long_and_many_strings_survive(void **unused)
+static void test_long_and_many_strings_survive(void **unused)
 {
     enum { COUNT = 70000 }; /* more than get a number */
     char name[64];
@@ -384,7 +384,7 @@ static void long_and_many_strings_survive(void **unused)
     assert_ended(recording);
 }
 
-static void counts_come_back_to_the_bit(void **unused)
+static void test_counts_come_back_to_the_bit(void **unused)
 {
     struct {
         struct gpu_counters_record record;
@@ -413,7 +413,7 @@ static void counts_come_back_to_the_bit(void **unused)
     assert_ended(recording);
 }
 
-static void unreasonable_counts_are_damage(void **unused)
+static void test_unreasonable_counts_are_damage(void **unused)
 {
     static const uint8_t too_many[] = {1, 1, 1, GPU_COUNTERS_MAX + 1}, too_short[] = {1, 1, 1, 2, 0, 0};
     struct error err;
@@ -431,7 +431,7 @@ static void unreasonable_counts_are_damage(void **unused)
     }
 }
 
-static void unknown_events_are_skipped(void **unused)
+static void test_unknown_events_are_skipped(void **unused)
 {
     static const uint8_t payload[300] = {1, 2, 3};
     struct recording_writer *writer = create();
@@ -447,7 +447,7 @@ static void unknown_events_are_skipped(void **unused)
     assert_ended(recording);
 }
 
-static void later_fields_at_the_end_of_an_event_are_skipped(void **unused)
+static void test_later_fields_at_the_end_of_an_event_are_skipped(void **unused)
 {
     static const uint8_t payload[] = {5,   6,  0, 1,
                                       'n', 99, 98}; /* tid 5, time 6, name "n", and two more numbers */
@@ -461,7 +461,7 @@ static void later_fields_at_the_end_of_an_event_are_skipped(void **unused)
     assert_ended(recording);
 }
 
-static void an_event_that_is_too_large_is_refused_and_counted(void **unused)
+static void test_an_event_that_is_too_large_is_refused_and_counted(void **unused)
 {
     static uint8_t huge[512 * 1024];
     struct recording_writer *writer = create();
@@ -480,7 +480,7 @@ static void an_event_that_is_too_large_is_refused_and_counted(void **unused)
     assert_ended(recording);
 }
 
-static void parameters_that_this_build_does_not_know_are_left_out(void **unused)
+static void test_parameters_that_this_build_does_not_know_are_left_out(void **unused)
 {
     struct {
         struct call_record call;
@@ -499,7 +499,7 @@ static void parameters_that_this_build_does_not_know_are_left_out(void **unused)
     assert_ended(recording);
 }
 
-static void a_full_disk_is_said_once_and_then_counted(void **unused)
+static void test_a_full_disk_is_said_once_and_then_counted(void **unused)
 {
     struct recording_writer *writer;
     struct error err = {""};
@@ -510,7 +510,7 @@ static void a_full_disk_is_said_once_and_then_counted(void **unused)
     assert_non_null(strstr(err.text, "No space left"));
 }
 
-static void a_failure_later_is_returned_once(void **unused)
+static void test_a_failure_later_is_returned_once(void **unused)
 {
     struct recording_writer *writer;
     struct error err = {""};
@@ -576,7 +576,7 @@ static enum status read_through(const uint8_t *content, size_t bytes, struct err
     return status;
 }
 
-static void truncation_at_every_byte_is_an_error_with_its_offset(void **unused)
+static void test_truncation_at_every_byte_is_an_error_with_its_offset(void **unused)
 {
     size_t bytes;
     struct error err;
@@ -593,7 +593,7 @@ static void truncation_at_every_byte_is_an_error_with_its_offset(void **unused)
     free(content);
 }
 
-static void each_flipped_bit_is_an_error(void **unused)
+static void test_each_flipped_bit_is_an_error(void **unused)
 {
     size_t bytes;
     struct error err;
@@ -609,7 +609,7 @@ static void each_flipped_bit_is_an_error(void **unused)
     free(content);
 }
 
-static void something_after_the_end_is_an_error(void **unused)
+static void test_something_after_the_end_is_an_error(void **unused)
 {
     size_t bytes;
     struct error err;
@@ -620,7 +620,7 @@ static void something_after_the_end_is_an_error(void **unused)
     free(content);
 }
 
-static void an_end_that_counts_otherwise_is_an_error(void **unused)
+static void test_an_end_that_counts_otherwise_is_an_error(void **unused)
 {
     size_t bytes;
     struct error err;
@@ -643,7 +643,7 @@ static unsigned field_with_role(uint16_t kind, enum activity_role role)
 }
 
 /* A file whose tables were others: what this build follows as a string was a number there. */
-static void a_number_is_never_taken_for_a_string(void **unused)
+static void test_a_number_is_never_taken_for_a_string(void **unused)
 {
     unsigned name = field_with_role(ACTIVITY_KERNEL, ROLE_NAME);
     uint64_t present = 1 | 1ull << name;
@@ -668,7 +668,7 @@ static void a_number_is_never_taken_for_a_string(void **unused)
     assert_ended(recording);
 }
 
-static void another_major_version_names_both(void **unused)
+static void test_another_major_version_names_both(void **unused)
 {
     size_t bytes;
     struct error err;
@@ -680,7 +680,7 @@ static void another_major_version_names_both(void **unused)
     free(content);
 }
 
-static void what_is_no_recording_is_refused(void **unused)
+static void test_what_is_no_recording_is_refused(void **unused)
 {
     struct recording *recording;
     struct error err;
@@ -700,7 +700,7 @@ static void what_is_no_recording_is_refused(void **unused)
 }
 
 /* What a busy program leaves: launches with parameters that change little, and their kernels. */
-static void a_recording_is_compact(void **unused)
+static void test_a_recording_is_compact(void **unused)
 {
     enum { LAUNCHES = 50000 };
     struct stat info;
@@ -739,26 +739,26 @@ static void a_recording_is_compact(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_event_comes_back_as_it_was),
-        cmocka_unit_test(an_empty_recording_is_one),
-        cmocka_unit_test(the_file_is_private_and_replaces_what_was_there),
-        cmocka_unit_test(long_and_many_strings_survive),
-        cmocka_unit_test(counts_come_back_to_the_bit),
-        cmocka_unit_test(unreasonable_counts_are_damage),
-        cmocka_unit_test(unknown_events_are_skipped),
-        cmocka_unit_test(later_fields_at_the_end_of_an_event_are_skipped),
-        cmocka_unit_test(an_event_that_is_too_large_is_refused_and_counted),
-        cmocka_unit_test(parameters_that_this_build_does_not_know_are_left_out),
-        cmocka_unit_test(a_full_disk_is_said_once_and_then_counted),
-        cmocka_unit_test(a_failure_later_is_returned_once),
-        cmocka_unit_test(truncation_at_every_byte_is_an_error_with_its_offset),
-        cmocka_unit_test(each_flipped_bit_is_an_error),
-        cmocka_unit_test(something_after_the_end_is_an_error),
-        cmocka_unit_test(an_end_that_counts_otherwise_is_an_error),
-        cmocka_unit_test(a_number_is_never_taken_for_a_string),
-        cmocka_unit_test(another_major_version_names_both),
-        cmocka_unit_test(what_is_no_recording_is_refused),
-        cmocka_unit_test(a_recording_is_compact),
+        cmocka_unit_test(test_every_event_comes_back_as_it_was),
+        cmocka_unit_test(test_an_empty_recording_is_one),
+        cmocka_unit_test(test_the_file_is_private_and_replaces_what_was_there),
+        cmocka_unit_test(test_long_and_many_strings_survive),
+        cmocka_unit_test(test_counts_come_back_to_the_bit),
+        cmocka_unit_test(test_unreasonable_counts_are_damage),
+        cmocka_unit_test(test_unknown_events_are_skipped),
+        cmocka_unit_test(test_later_fields_at_the_end_of_an_event_are_skipped),
+        cmocka_unit_test(test_an_event_that_is_too_large_is_refused_and_counted),
+        cmocka_unit_test(test_parameters_that_this_build_does_not_know_are_left_out),
+        cmocka_unit_test(test_a_full_disk_is_said_once_and_then_counted),
+        cmocka_unit_test(test_a_failure_later_is_returned_once),
+        cmocka_unit_test(test_truncation_at_every_byte_is_an_error_with_its_offset),
+        cmocka_unit_test(test_each_flipped_bit_is_an_error),
+        cmocka_unit_test(test_something_after_the_end_is_an_error),
+        cmocka_unit_test(test_an_end_that_counts_otherwise_is_an_error),
+        cmocka_unit_test(test_a_number_is_never_taken_for_a_string),
+        cmocka_unit_test(test_another_major_version_names_both),
+        cmocka_unit_test(test_what_is_no_recording_is_refused),
+        cmocka_unit_test(test_a_recording_is_compact),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

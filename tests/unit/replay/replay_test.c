@@ -1095,7 +1095,7 @@ static void broken_recordings_are_refused(void)
     X(broken_recordings_are_refused)
 
 #define RUN_SCENARIO(name)                                                                                   \
-    static void run_##name(void **unused)                                                                    \
+    static void test_##name(void **unused)                                                                   \
     {                                                                                                        \
         expect_child(name);                                                                                  \
     }
@@ -1103,7 +1103,7 @@ SCENARIOS(RUN_SCENARIO)
 
 int main(void)
 {
-#define TEST(name) {#name, run_##name, NULL, NULL, NULL},
+#define TEST(name) {"test_" #name, test_##name, NULL, NULL, NULL},
     const struct CMUnitTest tests[] = {SCENARIOS(TEST)};
     snprintf(recording_path, sizeof recording_path, "/tmp/cuspan-replay-test-%d", (int)getpid());
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
