@@ -293,30 +293,30 @@ def memory_check(loads):
 
 def memory_table(loads):
     rows = [[name, f"{count / MIB / MIB:.1f}"] for name, count in sorted(loads.items(), key=lambda one: -one[1])]
-    return {"title": "Memory by load", "text": "What libcuspan.so and libcuspan-export.so allocate at most, default settings: blocks, "
-            "mappings, stacks, variables (`tests/integration/agent/bounds_test.py` names the loads).",
-            "columns": ["load", "allocated at most, MiB"], "rows": rows}
+    return {"title": "Memory by load", "text": "Peak allocations of libcuspan.so and libcuspan-export.so with default settings: blocks, mappings, "
+            "stacks, variables (`tests/integration/agent/bounds_test.py` lists the loads).",
+            "columns": ["load", "peak allocations, MiB"], "rows": rows}
 
 
 def stage_table(runs):
     rows = [[run["recording"], run["detail"], run["compression"], run["unit"],
              *[f"{run['stages'][s]['ns']:.0f} ({run['stages'][s]['min']:.0f} to {run['stages'][s]['max']:.0f})" for s in STAGES],
              f"{run['bytes']:.0f}", f"{run['compressed_bytes']:.1f}", run["allocations"]] for run in runs]
-    return {"title": "By stage", "text": "CPU time, pumped in one thread (`pipeline_bench`): the median of rounds, the least and "
-            "the most. A summary counts many calls and records into one span, so its price is by what was captured.",
-            "columns": ["recording", "detail", "compressed by", "for each", *[f"{stage}, ns" for stage in STAGES], "bytes", "compressed",
-                        "allocations after the start"], "rows": rows}
+    return {"title": "By stage", "text": "CPU time in one thread (`pipeline_bench`): median, minimum and maximum of the rounds. A summary "
+            "combines many calls and records into one span, so its cost is per captured record.",
+            "columns": ["recording", "detail", "compression", "per", *[f"{stage}, ns" for stage in STAGES], "bytes", "compressed",
+                        "allocations after startup"], "rows": rows}
 
 
 def replay_table(runs):
     rows = [[one["recording"], one["compression"], f"{one['pipeline_ns']:.0f}", f"{one['sender_ns']:.0f}",
              f"{one['per_core']:,.0f}", f"{one['per_second']:,.0f}", one["lost"], f"{one['peak_mib']:.1f}", f"{one['bytes']:.1f}"]
             for one in grouped(runs)]
-    return {"title": "The agent, flat out", "text": "`cuspan replay` into a collector that looks at nothing; the stand-in for CUPTI "
-            "fills rings and buffers on threads of its own, as fast as the agent accepts. Spans/s of one core: were the pipeline's "
-            "thread busy without a pause; beside it, what the machine did in all, starting and ending included.",
-            "columns": ["recording", "compression", "pipeline, CPU ns a span", "sender, CPU ns a span", "spans/s a pipeline core",
-                        "spans/s by the clock", "lost", "resident at most, MiB", "bytes a span on the wire"], "rows": rows}
+    return {"title": "The agent, flat out", "text": "`cuspan replay` into a collector that ignores the content. The CUPTI stand-in fills rings and "
+            "buffers on its own threads, as fast as the agent accepts them. Spans/s per pipeline core: with that "
+            "thread always busy. Spans/s by the clock: of the whole machine, including start and exit.",
+            "columns": ["recording", "compression", "pipeline, CPU ns per span", "sender, CPU ns per span", "spans/s per pipeline core",
+                        "spans/s by the clock", "lost", "peak resident memory, MiB", "bytes per span on the wire"], "rows": rows}
 
 
 def growth_table(name, one):
@@ -325,14 +325,14 @@ def growth_table(name, one):
              f"{row['rss_kib'] / MIB:.0f}", f"{row['allocations']:,}",
              *([f"{row['instructions']:,.0f}" if "instructions" in row else ""] if has_instructions else [])] for row in one["rows"]]
     return {"title": f"Growth: {name}", "text": f"{one['why']} The ratio is to {one['base']:,}.",
-            "columns": [name, "ns a span", "ratio", "resident at most, MiB", "allocations after the start",
-                        *(["instructions a span"] if has_instructions else [])], "rows": rows}
+            "columns": [name, "ns per span", "ratio", "peak resident memory, MiB", "allocations after startup",
+                        *(["instructions per span"] if has_instructions else [])], "rows": rows}
 
 
 def instruction_table(found):
     rows = [[name, f"{value:,.0f}"] for name, value in found["instructions"].items()]
-    return {"title": "Instructions", "text": f"A span's by stage, and those of a launch's four callbacks, counted by callgrind "
-            f"({found['compiler']}); `tests/bench/guard.sh` holds them.", "columns": ["what", "instructions"], "rows": rows}
+    return {"title": "Instructions", "text": "Instructions per span and stage, and of the four callbacks of a launch, counted by "
+            f"callgrind ({found['compiler']}). `tests/bench/guard.sh` checks them.", "columns": ["what", "instructions"], "rows": rows}
 
 
 def with_page(results):

@@ -28,19 +28,22 @@ MANY_NAMES = 10_000
 COUNTED_MAX = {"threads": 64, "devices": 8, "names": MANY_NAMES}  # more take callgrind minutes
 COUNTED_SPANS = 20_000
 
-# Where a series is not flat, this is why: read in the code and seen in its own figures, to be checked again with it.
+# The reasons why a series is not flat, from the code and its figures. Check them again when the code changes.
 REASONS = {
-    "spans": "The first ten thousand spans touch the pages of the tables for the first time (pending calls, the encoder's chunks): "
-             "the kernel zeroes each then, and resident memory grows with it. Afterwards nothing grows.",
-    "threads": "What calls have alike is kept by thread (its ID and name are among their attributes), in 1024 places in all "
-               "(SPAN_SHARED_MAX): with many threads that each make the same calls the places don't suffice, and parts are made "
-               "anew. A pump looks at each thread's ring, of which it finds fewer records in each. The time rises more than the "
-               "instructions do: memory, then, but not the rings' size, for small rings for all made no difference that could be "
-               "told from noise.",
-    "devices": "A span is encoded for its device's resource; each device adds one to a batch, and parts of spans by device.",
-    "names": "What spans of one kernel have alike is made once, for 1024 kernels, calls and streams at a time (SPAN_SHARED_MAX, two "
-             "places for each key): beyond, it is made anew for most spans. Names are demangled once while those in use fit into 4 MiB "
-             "(names.c; 24,576 at most): of more, in turn, some are found and the others cost their demangling again.",
+    "spans": "The first ten thousand spans access the pages of the tables for the first time (pending calls, the "
+             "encoder's chunks). The kernel clears each page then, and resident memory grows. After that nothing "
+             "grows.",
+    "threads": "Common parts of calls are stored per thread, because its ID and name are among the attributes, in "
+               "1024 entries overall (SPAN_SHARED_MAX). If many threads make the same calls, there are too few "
+               "entries, and parts are encoded again. Each pass over the rings finds fewer records per ring. The "
+               "time rises more than the instruction count, so the cause is memory access. It is not the size of the"
+               " rings: smaller rings made no measurable difference.",
+    "devices": "A span is encoded for the resource of its device. Each device adds a resource to a batch, and common"
+               " parts of spans per device.",
+    "names": "The common parts of a kernel's spans are encoded once, for 1024 kernels, calls and streams at a time"
+             " (SPAN_SHARED_MAX, two entries for each key). With more, most spans are encoded again. A name is "
+             "demangled once while the names in use fit into 4 MiB (names.c; 24,576 at most). With more names in "
+             "rotation, some are found and the others are demangled again.",
 }
 
 

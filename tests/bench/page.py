@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Makes docs/performance.md and docs/performance-*.svg; tests/bench/run.sh page calls it.
+"""Generates docs/performance.md and docs/performance-*.svg; tests/bench/run.sh page calls it.
 
     page.py            writes them
-    page.py --check    fails with the difference if the committed ones are not what it makes now
+    page.py --check    fails and prints the difference if the committed ones are out of date
 
 From tests/bench/performance.md.in, which holds the prose, and the committed results in tests/bench/results: those of GPU_RUNS
 (each made by one run.sh gpu; gpu.py and paired.py say what is in it) and anywhere.json (made by run.sh anywhere). A budget
@@ -10,7 +10,7 @@ takes its figure from the first run that has it; nothing is compared across runs
 that have no check of their own, a check being {"name", "value", "limit", "unit"} and, where there is a spread, "low" and
 "high"; "tables": [{"title", "text", "columns": [...], "rows": [[...]]}], shown as they are.
 
-A result that is not there is said on the page, by name; nothing is made up.
+The page names missing results.
 """
 
 import difflib
@@ -44,21 +44,21 @@ FIGURES = {
     "calls": {"launch.median": "launch", "get-device.median": "cudaGetDevice", "stream-query.median": "cudaStreamQuery",
               "copy-4k.median": "copy of 4 KiB", "launch-4-threads.median": "launch, 4 threads",
               "launch-16-threads.median": "launch, 16 threads"},
-    "graphs": {"graph-launch.median": "cudaGraphLaunch", "graph-node.median": "a node, to its end"},
-    "service": {"requests": "requests/s (more is better)", "request-time": "time a request", "request-p50": "p50", "request-p99": "p99"},
+    "graphs": {"graph-launch.median": "cudaGraphLaunch", "graph-node.median": "per node, to the end of the graph"},
+    "service": {"requests": "requests/s (more is better)", "request-time": "time per request", "request-p50": "p50", "request-p99": "p99"},
     "torch": {"torch-step.median": "a step"},
-    "steps": {"step.median": "a step", "resident": "resident at most"},
-    "start": {"start.median": "from a process's beginning to its first launch's end", "exit.median": "from the end of main to its own"},
+    "steps": {"step.median": "a step", "resident": "peak resident memory"},
+    "start": {"start.median": "from process start to the end of the first launch", "exit.median": "from the end of main to process exit"},
 }
 TITLES = {"calls": "Calls", "graphs": "CUDA graphs of 100 kernels", "service": "A service of 16 threads",
-          "torch": "A PyTorch step bound by launches", "steps": "A step of 200 launches", "start": "A process of one launch"}
+          "torch": "A launch-bound PyTorch step", "steps": "A step of 200 launches", "start": "A process of one launch"}
 
 
 # --- budgets ---
 
 @dataclass
 class Check:
-    """One figure against its limit. `limit` None: the interval must hold 1.00, and with `width` be narrower than that."""
+    """One figure against its limit. `limit` None: the interval must include 1.00, and with `width` be narrower than that."""
     name: str
     value: float
     low: float
@@ -91,13 +91,13 @@ class Check:
         if self.limit is not None:
             is_open = self.low <= self.limit < self.high
             said = "met" if self.is_met else f"missed by {self.number(self.value - self.limit)} {self.unit}"
-            few = "" if self.is_sure else ", in too few pairs for an interval"
-            return said + few + (", though the interval holds both" if is_open else "")
+            few = "" if self.is_sure else ", too few pairs for an interval"
+            return said + few + (", but the interval includes the limit" if is_open else "")
         if self.is_met:
             return "met"
         if not self.low <= 1 <= self.high:
             return f"missed by {self.number(self.low - 1 if self.low > 1 else 1 - self.high)} {self.unit}"
-        return "open: the interval is too wide"
+        return "undecided: the interval is too wide"
 
 
 def first_estimate(how, arguments, gpus):
@@ -129,25 +129,25 @@ class Budget:
 
 
 BUDGETS = [
-    Budget("launch", "one traced kernel launch, default settings", "at most 100 ns more than the floor",
+    Budget("launch", "one traced kernel launch, default settings", "at most 100 ns above the floor",
            (gpu_check("floor +", paired.difference, ("calls", "default", "floor-default", "launch.median"), 100, "ns"),),
            f"{GPU} --apps calls"),
-    Budget("torch", "a PyTorch step bound by launches", "at most 1.02 × the floor and 1.12 × no tracer",
+    Budget("torch", "a launch-bound PyTorch step", "at most 1.02 × the floor and 1.12 × no tracer",
            (ratio_check("floor", "torch", "default", "floor-default", "torch-step.median", 1.02),
             ratio_check("none", "torch", "default", "none", "torch-step.median", 1.12)), f"{GPU} --apps torch"),
-    Budget("one-percent", "1 % of requests sampled (the service)", "at most 1.01 × that program with CUPTI used once and off again",
-           (ratio_check("off again", "service", "one-percent", "floor-off", "request-time", 1.01),), f"{GPU} --apps service"),
-    Budget("profiler", "a PyTorch step beside PyTorch's profiler, both complete", "at most 1.05 × that profiler alone",
+    Budget("one-percent", "1 % of requests sampled (the service)", "at most 1.01 × the program with CUPTI enabled once and disabled again",
+           (ratio_check("disabled again", "service", "one-percent", "floor-off", "request-time", 1.01),), f"{GPU} --apps service"),
+    Budget("profiler", "a PyTorch step with PyTorch's profiler, both complete", "at most 1.05 × that profiler alone",
            (ratio_check("kineto", "torch", "beside-kineto", "kineto", "torch-step.median", 1.05),),
            f"{GPU} --apps torch --configs kineto,beside-kineto"),
-    Budget("untraced", "a call that isn't traced by default", "nothing: the 95 % interval holds 1.00",
+    Budget("untraced", "a call that isn't traced by default", "none: the 95 % interval includes 1.00",
            (ratio_check("cudaGetDevice", "calls", "default", "none", "get-device.median"),
             ratio_check("cudaStreamQuery", "calls", "default", "none", "stream-query.median")), f"{GPU} --apps calls"),
-    Budget("graph", "a graph's launch, default settings", "at most 1.05 ×",
+    Budget("graph", "a graph launch, default settings", "at most 1.05 ×",
            (ratio_check("to its end, none", "graphs", "default", "none", "graph-node.median", 1.05),
             ratio_check("the call, floor", "graphs", "default", "floor-default", "graph-launch.median", 1.05)),
            f"{GPU} --apps graphs"),
-    Budget("asleep", "loaded and asleep", "the 95 % interval holds 1.00 and is narrower than 1 %",
+    Budget("asleep", "loaded and asleep", "the 95 % interval includes 1.00 and is narrower than 1 %",
            (ratio_check("launch", "calls-late", "asleep", "none", "launch-late.min", width=0.01),
             ratio_check("PyTorch step", "torch-late", "asleep", "none", "torch-step-late.min", width=0.01)),
            f"{GPU} --rounds 0 --pairs asleep:30"),
@@ -155,12 +155,12 @@ BUDGETS = [
            tuple(ratio_check(f"{config}, {name}", app, config, "default", figure, 1.02)
                  for app, figure, name in (("steps", "step.median", "200 launches"), ("torch", "torch-step.median", "PyTorch"))
                  for config in OVER_TRACING), f"{GPU} --apps steps,torch --configs default,metrics,stat"),
-    Budget("encode", "from raw record to encoded OTLP, a span of ten attributes", "at most 200 ns of CPU"),
-    Budget("wire", "from raw record to the wire, gzip included", "at most 500 ns of CPU a span"),
-    Budget("bytes", "on the wire", "at most 40 bytes a span with gzip, 28 with zstd", wants=2),
-    Budget("memory", "memory, default settings", "what cuspan allocates: at most 64 MiB, whatever the load"),
-    Budget("start-exit", "added to start-up; to exit with a live collector; with a dead one",
-           "5 ms beyond CUPTI's own; 50 ms; the configured deadline",
+    Budget("encode", "from raw record to encoded OTLP, a span of ten attributes", "at most 200 ns of CPU time"),
+    Budget("wire", "from raw record to the wire, gzip included", "at most 500 ns of CPU time per span"),
+    Budget("bytes", "on the wire", "at most 40 bytes per span with gzip, 28 with zstd", wants=2),
+    Budget("memory", "memory, default settings", "cuspan allocates at most 64 MiB, under any load"),
+    Budget("start-exit", "startup; exit with a reachable collector; exit with an unreachable collector",
+           "5 ms more than CUPTI alone; 50 ms; the configured deadline",
            (gpu_check("start, floor +", paired.difference, ("start", "default", "floor-default", "start.median"), 5, "ms"),
             gpu_check("exit, live, floor +", paired.difference, ("start", "default", "floor-default", "exit.median"), 50, "ms")),
            f"{GPU} --apps start; {ANYWHERE}", wants=3),
@@ -183,7 +183,7 @@ def checks_of(budget, gpus, anywhere):
 
 
 def budgets_table(gpus, anywhere):
-    lines = ["| what | budget | figure | | command |", "|---|---|---|---|---|"]
+    lines = ["| cost | budget | measured | result | command |", "|---|---|---|---|---|"]
     for budget in BUDGETS:
         checks = checks_of(budget, gpus, anywhere)
         figures = "; ".join(check.figure() for check in checks) or "no result yet"
@@ -229,7 +229,7 @@ def app_table(gpu, app):
 def floor_table(gpu, app):
     """What is ours: cuspan against CUPTI with the same callbacks, kinds and fields on, and empty handlers."""
     runs, figures = gpu["runs"], FIGURES[app]
-    lines = ["| cuspan against its floor | " + " | ".join(figures.values()) + " |", "|---" * (len(figures) + 1) + "|"]
+    lines = ["| cuspan compared to its floor | " + " | ".join(figures.values()) + " |", "|---" * (len(figures) + 1) + "|"]
     for config, floor in FLOORS.items():
         cells = []
         for figure in figures:
@@ -245,7 +245,7 @@ def floor_table(gpu, app):
 def over_tracing_table(gpu, app):
     """What metrics and stat add to the agent that makes spans."""
     runs, figures = gpu["runs"], FIGURES[app]
-    lines = ["| beside tracing alone (default) | " + " | ".join(figures.values()) + " |", "|---" * (len(figures) + 1) + "|"]
+    lines = ["| compared to tracing alone (default) | " + " | ".join(figures.values()) + " |", "|---" * (len(figures) + 1) + "|"]
     for config in OVER_TRACING:
         ratios = [paired.ratio(runs, app, config, "default", figure) for figure in figures]
         if any(ratios):
@@ -272,8 +272,8 @@ def losses(gpu):
         if count:
             key = (run["app"], run["config"])
             lost[key] = max(lost.get(key, 0), count / (count + spans))
-    said = [f"{app} under {config} up to {100 * share:.2g} %" for (app, config), share in sorted(lost.items())]
-    return f"Not every span got through (counted and told by the agent): {', '.join(said)}.\n" if said else ""
+    said = [f"{app} with {config} up to {100 * share:.2g} %" for (app, config), share in sorted(lost.items())]
+    return f"Lost spans, as counted by the agent: {', '.join(said)}.\n" if said else ""
 
 
 def machine_line(results):
@@ -295,7 +295,7 @@ def gpu_sections(gpus):
 def gpu_section(gpu):
     lines = [f"### {gpu['title']}\n", machine_line(gpu) + f"; {gpu['rounds']} whole rounds.\n"]
     if gpu["problems"]:
-        lines.append("What did not work in this run: " + "; ".join(gpu["problems"]) + ".\n")
+        lines.append("Problems in this run: " + "; ".join(gpu["problems"]) + ".\n")
     for app, title in TITLES.items():
         if not configs_of(gpu["runs"], app):
             continue
@@ -318,7 +318,7 @@ def callbacks_section(gpus):
     gpu = next((gpu for gpu in gpus if gpu.get("callbacks")), None)
     if not gpu:
         return f"There is no result of `{GPU}` in `tests/bench/results` yet.\n"
-    lines = ["| | callback | how many | p50 | p99 | p99.9 | longest | above 50 µs | of these: thread switched off, page touched first |",
+    lines = ["| | callback | count | p50 | p99 | p99.9 | maximum | above 50 µs | of these: thread preempted, first access to a page |",
              "|---" * 9 + "|"]
     names = {"service": "the service", "steps": "steps of 200 launches", "threads16": "16 threads launching"}
     for app, found in gpu["callbacks"].items():
@@ -328,7 +328,7 @@ def callbacks_section(gpus):
                          f"{k['over_50us_switched']}, {k['over_50us_faulted']} |")
     kinds = [kind for found in gpu["callbacks"].values() for kind in found["kinds"].values()]
     ours = sum(kind["over_50us"] - kind["over_50us_switched"] for kind in kinds)
-    return "\n".join(lines) + (f"\n\nAbove 50 µs without such a switch: {ours} of {sum(kind['count'] for kind in kinds):,} "
+    return "\n".join(lines) + (f"\n\nAbove 50 µs without preemption: {ours} of {sum(kind['count'] for kind in kinds):,} "
                                "callbacks (budget: none).\n")
 
 
@@ -354,13 +354,13 @@ def pipeline_section(pipeline):
     if not pipeline:
         return "There is no comparison of two commits in `tests/bench/results` yet.\n"
     before, after = pipeline["runs"]["before"], pipeline["runs"]["after"]
-    lines = [machine_line(pipeline) + f", {len(after)} times in turn with commit {pipeline['before']}.\n", "| ns of CPU a span | before | after | |", "|---|---|---|---|"]
+    lines = [machine_line(pipeline) + f", {len(after)} times, alternating with commit {pipeline['before']}.\n", "| ns of CPU time per span | before | after | |", "|---|---|---|---|"]
     for stage in before[0]["stages"]:
         old, new = stage_median(before, stage), stage_median(after, stage)
         lines.append(f"| {stage} | {old.median:.0f} ({old.low:.0f} to {old.high:.0f}) | {new.median:.0f} ({new.low:.0f} to "
                      f"{new.high:.0f}) | {new.median / old.median:.2f} × |")
-    for what, keys in ("bytes a span", ("bytes", "bytes")), ("bytes a span with gzip", ("gzip_bytes", "compressed_bytes")), \
-            ("allocations after the start", ("allocations", "allocations")):
+    for what, keys in ("bytes per span", ("bytes", "bytes")), ("bytes per span with gzip", ("gzip_bytes", "compressed_bytes")), \
+            ("allocations after startup", ("allocations", "allocations")):
         lines.append(f"| {what} | {before[0][keys[0]]:g} | {after[0][keys[1]]:g} | |")
     return "\n".join(lines) + "\n"
 
@@ -371,7 +371,7 @@ def rivals_section(rivals):
     rows = rivals["exporters"]
     ours = {row["compression"]: row["cpu_ns"]["median"] for row in rows if row["exporter"] == OURS}
     lines = [f"{rivals['machine']}; commit {rivals['commit']}; `{rivals['command']}`.\n",
-             "| exporter | version | compression | CPU a span, ns | × ours | bytes a span on the wire |", "|---" * 6 + "|"]
+             "| exporter | version | compression | CPU time per span, ns | × cuspan | bytes per span on the wire |", "|---" * 6 + "|"]
     for row in rows:
         cpu = row["cpu_ns"]
         lines.append(f"| {row['exporter']} | {row['version']} | {row['compression']} | {cpu['median']:,.0f} ({cpu['min']:,.0f} to "

@@ -216,7 +216,7 @@ class Page(unittest.TestCase):
         self.assertEqual(row[4].strip(), "**met**")
 
     def test_asleep_needs_a_narrow_interval(self):
-        for more, verdict in ((1, "**met**"), (30, "open: the interval is too wide"), (0, "missed by 0.004 ×")):
+        for more, verdict in ((1, "**met**"), (30, "undecided: the interval is too wide"), (0, "missed by 0.004 ×")):
             launch = [("none", 2800, 1), ("asleep", 2800 - 7 * more // 2 + (10 if not more else 0), 1 + more)]
             if not more:
                 launch[0], launch[1] = ("none", 2800, 0), ("asleep", 2810, 0)
@@ -241,8 +241,8 @@ class Page(unittest.TestCase):
         gpu["runs"][-1]["agent"] = {"spans": 90, "delivered": 90, "losses": {"lost_ring_full": 10}}
         text = page.make(self.TEMPLATE, [gpu], None)["performance.md"]
         self.assertIn("| the service | runtime exit | 1,000 | 31 ns | 70 ns | 300 ns | 61.0 µs | 2 | 1, 0 |", text)
-        self.assertIn("Above 50 µs without such a switch: 1 of 1,000 callbacks", text)
-        self.assertIn("calls under full up to 10 %", text)
+        self.assertIn("Above 50 µs without preemption: 1 of 1,000 callbacks", text)
+        self.assertIn("calls with full up to 10 %", text)
         self.assertIn("torch left out: status 1", text)
 
     def test_runs_are_not_mixed(self):
