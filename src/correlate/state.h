@@ -1,5 +1,5 @@
-/* The state of correlate: one struct by each part, and what several parts share. For these parts alone;
- * correlate.h is for everyone else. */
+/* The state of correlate: a struct for each part, then what several parts share. Only the parts include
+ * it; others include correlate.h. */
 #ifndef CUSPAN_CORRELATE_STATE_H
 #define CUSPAN_CORRELATE_STATE_H
 
@@ -20,7 +20,7 @@
 struct correlate {
     const struct settings *settings;
     struct correlate_sink sink;
-    bool is_summary; /* the detail: calls and their work have no spans */
+    bool is_summary; /* detail: summary. Calls and GPU work have no spans. */
     uint64_t now_ns, next_sweep_ns;
 
     struct call_spans calls;
@@ -33,7 +33,7 @@ struct correlate {
     struct pending_table *pending;
     struct graphs *graphs;
     struct program_stats *figures;
-    bool figures_are_on; /* as of the last round */
+    bool figures_are_on; /* as of the last tick */
     struct attribute_plan plan;
     struct shared_table *shared;
     struct kernel_names *names;

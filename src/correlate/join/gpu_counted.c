@@ -8,7 +8,7 @@
 
 struct launch {
     uint32_t correlation_id; /* 0: free */
-    uint32_t count;          /* 0: the values will come */
+    uint32_t count;          /* 0: the values follow */
     double range_ns;
     double values[GPU_COUNTERS_MAX];
 };
@@ -52,7 +52,7 @@ void gpu_counted_add(struct gpu_counted *counted, const struct gpu_counters_reco
     struct launch *launch = place_of(counted, record->correlation_id);
     bool is_known = launch->correlation_id == record->correlation_id;
     if (is_known && record->count == 0)
-        return; /* the values were faster than what announces them */
+        return; /* the values arrived before their announcement */
     if (launch->correlation_id && !is_known)
         counter_add(COUNTER_gpu_counts_lost, launch->count > 0);
     launch->correlation_id = record->correlation_id;
@@ -67,7 +67,7 @@ bool gpu_counted_awaits(struct gpu_counted *counted, uint32_t correlation_id)
     return correlation_id && launch->correlation_id == correlation_id && launch->count == 0;
 }
 
-/* Rates are by the time of the range, in which the kernel was all that ran. */
+/* A rate refers to the counted time, in which only this kernel ran. */
 static double value_of(const struct gpu_counted *counted, const struct launch *launch, uint32_t i,
                        const struct span *span)
 {

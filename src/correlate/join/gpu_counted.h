@@ -1,5 +1,5 @@
-/* What the hardware counted of launches, until their kernels' records come, by correlation ID. CUPTI counts
- * the IDs up: of two that share a place the older one has to go. */
+/* Hardware counter values of launches by correlation ID, kept until the kernel's record arrives. IDs count
+ * up; a newer launch in the same slot replaces the older one. */
 #ifndef CUSPAN_CORRELATE_GPU_COUNTED_H
 #define CUSPAN_CORRELATE_GPU_COUNTED_H
 
@@ -13,16 +13,16 @@
 
 struct gpu_counted;
 
-/* `*counted` NULL: the settings want no counters. NO_MEMORY. */
+/* `*counted` is NULL if the settings ask for no counters. NO_MEMORY. */
 enum status gpu_counted_create(const struct settings *settings, struct gpu_counted **counted) MUST_CHECK;
 void gpu_counted_destroy(struct gpu_counted *counted);
 
 void gpu_counted_add(struct gpu_counted *counted, const struct gpu_counters_record *record);
 
-/* Of this launch it is known that values will come, and not yet which: its kernel's span has to wait. */
+/* Whether the values of this launch were announced and have not arrived. The kernel's span has to wait. */
 bool gpu_counted_awaits(struct gpu_counted *counted, uint32_t correlation_id);
 
-/* Puts what was counted of this launch on the span of its kernel, which has its times, once. */
+/* Adds the launch's values to its kernel's span, which has its times. Once a launch. */
 void gpu_counted_put(struct gpu_counted *counted, uint32_t correlation_id, struct span *span);
 
 #endif

@@ -11,11 +11,11 @@
 
 #define EXECS          4096 /* executable graphs, in sets of WAYS */
 #define WAYS           4
-#define LAUNCHES       4096 /* calls back; the GPU's queue takes about 1024 launches ahead */
+#define LAUNCHES       4096 /* the GPU's queue holds about 1024 launches */
 #define BUCKETS        (2 * GRAPH_NODES_MAX)
-#define CLONES_DEEP    8  /* a clone of a clone, and so on */
-#define RUNS_MADE      64 /* runs of nodes whose call hasn't returned, of all threads */
-#define CHANCES        64 /* nodes that ran lately and are passed over for an older one that didn't */
+#define CLONES_DEEP    8  /* longest chain of clones that is followed */
+#define RUNS_MADE      64 /* runs of nodes of calls that have not returned, all threads together */
+#define CHANCES        64 /* used nodes that the clock hand skips at most */
 #define HASH(number)   ((uint32_t)((number)*0x9e3779b97f4a7c15ull >> 32))
 #define SET_OF(handle) (HASH(handle) % (EXECS / WAYS))
 
@@ -27,7 +27,7 @@ struct exec {
 
 struct launch {
     uint32_t correlation_id; /* 0: free */
-    uint32_t nodes;          /* as known then; 0: unknown */
+    uint32_t nodes;          /* as known at the launch; 0: unknown */
     uint64_t exec;
     uint64_t start_ns;
 };
@@ -42,18 +42,18 @@ struct node {
     uint8_t span_id[8];
     uint32_t next_in_bucket; /* index + 1; 0: the last */
     uint8_t flags;           /* W3C flags */
-    bool is_clone;           /* whose call isn't looked up yet */
-    bool ran;                /* since the hand last passed */
+    bool is_clone;           /* its capturing call has not been looked up */
+    bool ran;                /* since the clock hand last passed */
 };
 
 struct node_table {
-    uint32_t hand; /* the next place to be given */
+    uint32_t hand; /* the next slot to reuse */
     uint32_t buckets[BUCKETS];
     struct node nodes[GRAPH_NODES_MAX];
 };
 static_assert(sizeof(struct node_table) <= SETTINGS_GRAPH_NODES_BYTES, "the settings count on it");
 
-/* Nodes that came into being on a thread. */
+/* Nodes that a thread created. */
 struct made_run {
     uint64_t tid; /* 0: free */
     uint64_t time_ns;
@@ -95,8 +95,6 @@ bool graphs_link_nodes(const struct graphs *graphs)
     return graphs->table != NULL;
 }
 
-/* --- how many --- */
-
 static struct exec *find_exec(struct graphs *graphs, uint64_t handle)
 {
     struct exec *set = &graphs->execs[SET_OF(handle) * WAYS];
@@ -118,14 +116,14 @@ static void note_exec(struct graphs *graphs, const struct resource_record *resou
 void graphs_launch(struct graphs *graphs, const struct call_record *call)
 {
     if (!(call->present & 1))
-        return; /* the graph is the first parameter; without it nothing is to be known */
+        return; /* the graph is the first parameter: without it the launch says nothing */
     struct exec *exec = find_exec(graphs, call->values[0]);
     graphs->launches[call->correlation_id % LAUNCHES] =
         (struct launch){call->correlation_id, exec ? exec->nodes : 0, call->values[0], call->start_ns};
 }
 
-/* A handle is given again once its graph is destroyed, and what is told of the new graph may come before or
- * after the old one's launch: the times say which of them was launched. */
+/* CUDA reuses the handle of a destroyed graph, and the new graph's record can arrive before or after a
+ * launch of the old one. The times decide which graph was launched. */
 uint32_t graphs_nodes_launched(struct graphs *graphs, uint32_t correlation_id)
 {
     const struct launch *launch = &graphs->launches[correlation_id % LAUNCHES];
@@ -134,8 +132,6 @@ uint32_t graphs_nodes_launched(struct graphs *graphs, uint32_t correlation_id)
     const struct exec *exec = find_exec(graphs, launch->exec);
     return exec && exec->created_ns <= launch->start_ns ? exec->nodes : launch->nodes;
 }
-
-/* --- the table of nodes --- */
 
 static uint32_t *bucket_of(struct node_table *table, uint64_t id)
 {
@@ -158,7 +154,7 @@ static void forget_node(struct node_table *table, const struct node *node)
     *at = node->next_in_bucket;
 }
 
-/* The oldest place; those that ran since are passed over, some at a time. */
+/* Finds a slot by the clock algorithm: recently used nodes are skipped, up to CHANCES of them. */
 static struct node *take_place(struct node_table *table)
 {
     struct node *node = NULL;
@@ -183,13 +179,11 @@ static struct node *add_node(struct node_table *table, uint64_t id)
     return node;
 }
 
-/* More nodes than the table holds would only displace each other. */
+/* More nodes than the table holds would only evict each other. */
 static uint32_t nodes_kept(uint32_t nodes)
 {
     return nodes < GRAPH_NODES_MAX ? nodes : GRAPH_NODES_MAX;
 }
-
-/* --- which call --- */
 
 static void note_created(struct graphs *graphs, uint64_t tid, const struct resource_record *resource)
 {
@@ -228,7 +222,7 @@ bool graphs_note(struct graphs *graphs, uint64_t tid, const struct resource_reco
     }
 }
 
-/* The clones that come into being when a graph is instantiated are told as created, too: a clone it stays. */
+/* CUPTI reports clones of an instantiation as created, too. They remain clones. */
 static void bind_run(struct node_table *table, const struct made_run *run, const struct span_link *link)
 {
     for (uint32_t i = 0; i < run->nodes; i++) {
@@ -249,7 +243,7 @@ void graphs_call(struct graphs *graphs, uint64_t tid, const struct call_record *
         struct made_run *run = &graphs->made[i];
         if (run->tid != tid || run->time_ns > call->end_ns)
             continue;
-        if (link && run->time_ns >= call->start_ns) /* what is older came outside of any call */
+        if (link && run->time_ns >= call->start_ns) /* older nodes were created outside any call */
             bind_run(graphs->table, run, link);
         run->tid = 0;
         graphs->made_count--;
@@ -265,7 +259,7 @@ bool graphs_capture_of(struct graphs *graphs, uint64_t node_id, struct span_link
     if (!from || from->is_clone)
         return false;
     node->ran = true;
-    if (node != from) { /* looked up once: its original may go */
+    if (node != from) { /* cached, since the original may be evicted */
         memcpy(node->trace_id, from->trace_id, sizeof node->trace_id);
         memcpy(node->span_id, from->span_id, sizeof node->span_id);
         node->flags = from->flags;

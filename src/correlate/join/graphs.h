@@ -1,14 +1,14 @@
-/* CUDA graphs: how many nodes an execution has, and which call captured a node, so that the node's spans can
- * link to it.
+/* CUDA graphs: the number of nodes of an execution, and the call that captured a node, which the node's
+ * spans link to.
  *
- * Executable graphs are told by their handles, which launches name: what is told anew under a handle replaces
- * what was. Nodes are told by CUPTI's IDs, which are never used again: one is captured in a call, and is the
- * original of those that are cloned when the graph is instantiated (or cloned), which is what runs. Updates
- * of an executable graph leave it its nodes. Threads are drained one after the other, so a launch may come
- * before the graph's making, and a clone before its original: both are looked up when the GPU's record comes.
+ * Executable graphs are known by handle; a new record for a handle replaces the old one. Nodes are known
+ * by CUPTI's IDs, which are never reused. A node is captured in a call, and cloned when the graph is
+ * instantiated or cloned; the clones run. Updating an executable graph keeps its nodes. Threads are
+ * drained one after the other, so a launch can arrive before its graph, and a clone before its original:
+ * both are looked up when the GPU's record arrives.
  *
- * All tables are bounded and forget what is oldest (of nodes: what hasn't run since); what they forgot has no
- * count or no link. */
+ * All tables are bounded and evict the oldest entries (of nodes: the least recently run). Evicted entries
+ * have no count or link. */
 #ifndef CUSPAN_CORRELATE_GRAPHS_H
 #define CUSPAN_CORRELATE_GRAPHS_H
 
@@ -18,28 +18,28 @@
 
 struct graphs;
 
-/* `nodes`: they are told and are to have links. NO_MEMORY. */
+/* `nodes`: track nodes for links. NO_MEMORY. */
 enum status graphs_create(bool nodes, struct graphs **graphs) MUST_CHECK;
 void graphs_destroy(struct graphs *graphs);
 
-/* False: the record isn't about graphs. */
+/* False: the record is not about graphs. */
 bool graphs_note(struct graphs *graphs, uint64_t tid, const struct resource_record *resource);
 
-/* A call has returned on this thread: the nodes that came into being in it were captured by it. `link` leads
- * to its span (copied, without attribute), NULL: it has none. */
+/* A call has returned: it captured the nodes created in it on this thread. `link` leads to its span
+ * (copied, without attribute); NULL: it has none. */
 void graphs_call(struct graphs *graphs, uint64_t tid, const struct call_record *call,
                  const struct span_link *link);
 
 /* A call has launched a graph. */
 void graphs_launch(struct graphs *graphs, const struct call_record *call);
 
-/* How many nodes the graph has that this call launched. 0: unknown. */
+/* Returns the number of nodes of the graph that this call launched; 0: unknown. */
 uint32_t graphs_nodes_launched(struct graphs *graphs, uint32_t correlation_id);
 
-/* Leads to the call that captured the node. False: unknown; always, where nodes are not to have links. */
+/* Fills `link` with the call that captured the node. False: unknown, or nodes are not tracked. */
 bool graphs_capture_of(struct graphs *graphs, uint64_t node_id, struct span_link *link);
 
-/* Whether nodes are to have links. */
+/* Whether nodes are tracked for links. */
 bool graphs_link_nodes(const struct graphs *graphs);
 
 #endif

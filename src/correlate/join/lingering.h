@@ -1,5 +1,5 @@
-/* Ranges and sessions that have ended while GPU records of their calls are still to come: a bounded queue in
- * the order of their ends. Whoever puts one in says how it becomes a span. */
+/* Ranges and sessions that have ended while GPU records of their calls are still missing: a bounded queue
+ * in the order of their ends. Each entry brings the function that turns it into a span. */
 #ifndef CUSPAN_CORRELATE_LINGERING_H
 #define CUSPAN_CORRELATE_LINGERING_H
 
@@ -11,7 +11,7 @@
 
 struct account;
 
-/* Makes the span of what has ended. */
+/* Emits the span of an entry. */
 typedef void lingering_emit(void *context, struct account *account, const void *body);
 
 struct lingering_head {
@@ -26,10 +26,11 @@ struct lingering;
 enum status lingering_create(size_t bytes, struct lingering **lingering) MUST_CHECK;
 void lingering_destroy(struct lingering *lingering);
 
-/* Room for a body of `head->bytes`, aligned to 8, for the caller to fill at once. NULL: there is none. */
+/* Returns an entry's body of `head->bytes`, aligned to 8, to be filled at once; NULL: the queue is full. */
 void *lingering_push(struct lingering *lingering, const struct lingering_head *head);
 
-/* Calls `visit` for each, the oldest first. One for which it returns true is gone. It pushes nothing. */
+/* Visits each entry, the oldest first, and removes those for which `visit` returns true. `visit` must not
+ * push. */
 typedef bool lingering_visit(void *context, const struct lingering_head *head, const void *body);
 void lingering_sweep(struct lingering *lingering, lingering_visit *visit, void *context);
 

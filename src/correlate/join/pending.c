@@ -6,14 +6,13 @@
 
 #include <stdlib.h>
 
-#define WAYS 4
-#define AGE_MAX_NS                                                                                           \
-    (3600 * NS_PER_SECOND) /* 2^32 calls take longer than this at over a million calls a second */
+#define WAYS       4
+#define AGE_MAX_NS (3600 * NS_PER_SECOND) /* 2^32 calls take longer even at a million calls a second */
 
 struct pending_table {
     uint32_t set_mask;
     uint32_t waiting;
-    struct pending_call *calls; /* sets of WAYS, each call in a line of its own */
+    struct pending_call *calls; /* sets of WAYS calls, a cache line each */
     void *memory;
 };
 
@@ -23,7 +22,7 @@ enum status pending_create(uint32_t calls_max, struct pending_table **table)
     while ((uint64_t)sets * 2 * WAYS <= calls_max)
         sets *= 2;
     struct pending_table *made = calloc(1, sizeof *made);
-    /* Fresh zero pages, resident only once used. */
+    /* mmap: zeroed pages, resident only once used */
     if (made)
         made->memory = calloc((size_t)sets * WAYS + 1, sizeof *made->calls);
     if (!made || !made->memory) {
@@ -59,7 +58,7 @@ static bool is_waiting(const struct pending_call *call)
     return (call->flags & (PENDING_EXPECTED | PENDING_ANSWERED)) == PENDING_EXPECTED;
 }
 
-/* True if `a` should go before `b`. */
+/* True if `a` should be evicted before `b`. */
 static bool goes_before(const struct pending_call *a, const struct pending_call *b)
 {
     if (is_waiting(a) != is_waiting(b))
@@ -67,7 +66,7 @@ static bool goes_before(const struct pending_call *a, const struct pending_call 
     return a->start_ns < b->start_ns;
 }
 
-/* Other calls may well have no GPU work: a copy of no bytes, say. */
+/* Only graph launches count: other calls may have no GPU work, such as a copy of 0 bytes. */
 static void give_up(const struct pending_call *call)
 {
     if (call->flags & PENDING_GRAPH && !(call->flags & PENDING_UNSAMPLED))

@@ -3,11 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A packed record: this, then the values whose bits are set in `record.present`. */
+/* A packed record. The values whose bits are set in `record.present` follow it. */
 struct packed {
     uint64_t since_ns;
     uint32_t value_count;
-    struct activity_record record; /* without its values: only the part before them is stored */
+    struct activity_record record; /* only the part before `values` */
 };
 #define PACKED_HEAD_BYTES offsetof(struct packed, record.values)
 

@@ -1,5 +1,5 @@
-/* GPU records that wait for their call: a bounded queue, oldest first. A record is copied with the fields
- * that it has; strings stay where CUPTI keeps them. */
+/* GPU records that wait for their call: a bounded queue, oldest first. Records are copied with the fields
+ * that are present; strings remain CUPTI's. */
 #ifndef CUSPAN_CORRELATE_WAITING_H
 #define CUSPAN_CORRELATE_WAITING_H
 
@@ -13,11 +13,10 @@ struct waiting_queue;
 enum status waiting_create(size_t bytes, struct waiting_queue **queue) MUST_CHECK;
 void waiting_destroy(struct waiting_queue *queue);
 
-/* False when it is full. */
+/* False: the queue is full. */
 bool waiting_push(struct waiting_queue *queue, const struct activity_record *record, uint64_t now_ns);
 
-/* Visits every record, oldest first; the visitor says whether it is done with it. Records that stay keep
- * their order. */
+/* Visits each record, the oldest first, and removes those for which `visit` returns true. */
 typedef bool waiting_visit(void *context, const struct activity_record *record, uint64_t since_ns);
 void waiting_sweep(struct waiting_queue *queue, waiting_visit *visit, void *context);
 

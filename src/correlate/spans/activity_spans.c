@@ -17,7 +17,7 @@
 
 #define WAITING_BYTES     (2 * 1024 * 1024)
 #define COPY_PEER_TO_PEER 10                  /* of CUpti_ActivityMemcpyKind */
-#define COUNTS_WAIT_NS    (5 * NS_PER_SECOND) /* they are read within a second */
+#define COUNTS_WAIT_NS    (5 * NS_PER_SECOND) /* values are read within a second */
 
 static const struct attr_key key_instant = ATTR_KEY("cuda.instant");
 static const struct attr_key key_activity = ATTR_KEY("cuda.activity");
@@ -52,7 +52,7 @@ void activity_spans_deinit(struct activity_spans *activities)
     gpu_counted_destroy(activities->gpu_counted);
 }
 
-/* With the name that the program gave it, if it has by now. */
+/* With the device's NVTX name, if it has one. */
 static void tell_of_device(struct correlate *c, uint32_t device)
 {
     const char *label = named_objects_text(c->objects, named_objects_find(c->objects, NAMED_DEVICE, device));
@@ -90,7 +90,7 @@ static uint16_t resource_of(struct correlate *c, const struct activity_record *r
     return (uint16_t)RESOURCE_DEVICE(record->device_id);
 }
 
-/* Few names, as OpenTelemetry asks: kernels by their short name, copies by direction, the rest by kind. */
+/* Span names have few distinct values: kernels by short name, copies by direction, the rest by kind. */
 static void name_activity(struct correlate *c, const struct activity_record *record)
 {
     static char text[64];
@@ -108,8 +108,7 @@ static void name_activity(struct correlate *c, const struct activity_record *rec
     span->name = text;
 }
 
-/* The GPU's clock is converted by CUPTI; a start before the call is kept as it came, and shown in the
- * counters. */
+/* CUPTI converts the GPU's clock. A start before the call is kept, and counted as skew. */
 static void note_delay(struct span *span, const struct pending_call *call)
 {
     int64_t delay_ns = (int64_t)(span->start_ns - call->start_ns);
@@ -120,8 +119,8 @@ static void note_delay(struct span *span, const struct pending_call *call)
     span_attr_int(span, &key_delay, delay_ns);
 }
 
-/* Something that happened, with no length of its own: kinds of one timestamp, and such records of others as a
- * page fault on the host, whose end is 0. GPU work always has a length. */
+/* An instant: a kind with one timestamp, or a record without an end, such as a page fault on the host. GPU
+ * work always has a length. */
 static bool is_moment(const struct activity_record *record)
 {
     const struct activity_info *info = &activity_table[record->kind];
@@ -141,7 +140,7 @@ static void mark_length(struct span *span, const struct activity_record *record)
     }
 }
 
-/* An execution has its graph's number of nodes; a node leads to the call that captured it. */
+/* A graph execution says how many nodes it has. A node links to the call that captured it. */
 static void describe_graph(struct correlate *c, const struct activity_record *record)
 {
     struct span *span = &c->span;
@@ -170,7 +169,7 @@ static void put_name_of_stream(struct correlate *c, uint32_t index)
         span_attr_string(span, &key_stream_name, name);
 }
 
-/* What it is and how it was launched, which many records have alike. */
+/* What repeated work has in common: its kind, name and launch parameters. */
 static void put_lasting(struct correlate *c, const struct activity_record *record, bool is_null_stream)
 {
     struct span *span = &c->span;
@@ -201,7 +200,7 @@ static void put_lasting_shared(struct correlate *c, const struct activity_record
     span_shared_offer(c->shared, &c->span);
 }
 
-/* Sampled or not. */
+/* For live statistics, whether sampled or not. */
 static void count_work(struct correlate *c, const struct activity_record *record,
                        const struct pending_call *call)
 {
@@ -225,7 +224,7 @@ static void put_error(struct span *span, const struct context_error *error)
     span_attr_bool(span, &key_unfinished, true);
 }
 
-/* Whether the work is in the trace of the session that is open. */
+/* Whether the work belongs to the open session's trace. */
 static bool is_in_session(const struct session *session, const struct pending_call *call)
 {
     return session->is_open && (!call || memcmp(call->trace_id, session->trace_id, 16) == 0);
@@ -242,7 +241,7 @@ static void put_below_call_or_session(const struct correlate *c, const struct pe
                         session->trace_state);
 }
 
-/* All that the span says besides IDs and times. */
+/* Everything but IDs and times. */
 static void describe(struct correlate *c, const struct activity_record *record,
                      const struct pending_call *call, const struct context_error *error)
 {
@@ -268,7 +267,7 @@ static void describe(struct correlate *c, const struct activity_record *record,
         put_error(span, error);
 }
 
-/* `call` NULL: it is not known, and the session is the parent. `error`: what stopped the work, or NULL. */
+/* `call` NULL: unknown; the session becomes the parent. `error`: what stopped the work, or NULL. */
 static void emit_activity(struct correlate *c, const struct activity_record *record,
                           struct pending_call *call, const struct context_error *error)
 {
@@ -276,7 +275,7 @@ static void emit_activity(struct correlate *c, const struct activity_record *rec
     bool is_gpu_work = activity_table[record->kind].is_gpu_work;
     bool is_in_figures = c->figures_are_on && is_gpu_work;
     uint16_t resource = resource_of(c, record);
-    /* The call has settled the trace: no session begins or ends for its work. */
+    /* the call has settled the trace: no session starts or ends for its work */
     struct session *session = call ? &c->sessions.current : session_spans_at(c, record->start_ns);
     if (is_in_figures)
         count_work(c, record, call);
@@ -305,20 +304,20 @@ static void emit_activity(struct correlate *c, const struct activity_record *rec
     spans_emit(c, span);
 }
 
-/* Or CUPTI was left to another tool for a while. */
+/* Sleeping, or released to another tool. */
 static bool has_slept(void)
 {
     return counter_get(COUNTER_sleeps) || counter_get(COUNTER_releases);
 }
 
-/* Nothing that is wanted begins in sleep but the work of calls that are long known. */
+/* Work that started while capture slept is wanted only if its call is known. */
 static bool is_of_sleep(const struct correlate *c, const struct activity_record *record)
 {
     return c->activities.slept_at && c->activities.slept_at(record->start_ns);
 }
 
-/* Work whose call could have come. Where there was a sleep, it is of one, most likely, and waited long on the
- * GPU. */
+/* Whether the record should have a call. After a sleep, one without a call was probably launched in the
+ * sleep. */
 static bool has_a_call(const struct correlate *c, const struct activity_record *record)
 {
     return c->activities.expects_calls && record->correlation_id && activity_table[record->kind].is_gpu_work;
@@ -344,8 +343,8 @@ static struct pending_call *find_call(struct correlate *c, const struct activity
     return call;
 }
 
-/* Work of what isn't sampled, or was launched in sleep, or across its edge, where CUPTI before 13.3 now and
- * then gives no times. */
+/* Work of an unsampled call; or work without a call after a sleep, to which CUPTI before 13.3 sometimes
+ * gives no times. */
 static bool is_unwanted(const struct pending_call *call)
 {
     return call ? call->flags & PENDING_UNSAMPLED : has_slept();
@@ -364,8 +363,8 @@ static void lose_stopped(const struct activity_record *record, const struct cont
     said = true;
 }
 
-/* A zero means that CUPTI had no room on the device for timestamps, or that a fatal error stopped the work.
- * Stopped work that has a start becomes a span up to the first report of the error. */
+/* A zero means that CUPTI had no device buffer for timestamps, or that a fatal error stopped the work.
+ * Stopped work that has a start becomes a span, which ends with the first report of the error. */
 __attribute__((cold, noinline)) static void
 take_without_times(struct correlate *c, const struct activity_record *record, struct pending_call *call)
 {
@@ -385,7 +384,7 @@ take_without_times(struct correlate *c, const struct activity_record *record, st
     }
 }
 
-/* False: the record has met its fate. */
+/* False: the record was lost, left out or emitted. */
 static bool has_times(struct correlate *c, const struct activity_record *record, struct pending_call *call)
 {
     static bool said;
@@ -406,15 +405,15 @@ static bool is_filtered(struct correlate *c, const struct activity_record *recor
 {
     const struct filter *kernels = &c->settings->capture.kernels;
     if (c->activities.is_kind_filtered[record->kind])
-        return true; /* CUPTI switches it on together with another */
+        return true; /* CUPTI enabled it together with another kind */
     if (record->kind != ACTIVITY_KERNEL || (!kernels->allow.count && !kernels->deny.count) || !record->name)
         return false;
     const struct kernel_name *name = kernel_names_resolve(c->names, record->name);
     return !filter_passes(kernels, name->text, name->full);
 }
 
-/* Its spans would have a resource without name and UUID: CUPTI's buffers come in any order, and the device's
- * description may lie in one that isn't full yet. */
+/* Whether the device's description is still missing. Buffers arrive in any order, so it can be in one that
+ * is not full yet. Without it the span's resource has no name and UUID. */
 static bool lacks_device(struct correlate *c, const struct activity_record *record)
 {
     bool lacks = c->activities.expects_devices && activity_table[record->kind].is_gpu_work &&
@@ -423,7 +422,7 @@ static bool lacks_device(struct correlate *c, const struct activity_record *reco
     return lacks;
 }
 
-/* It describes something, and makes no span. */
+/* Records that describe something and become no span. */
 static void note_fact(struct correlate *c, const struct activity_record *record)
 {
     if (record->kind == ACTIVITY_DEVICE)
@@ -435,21 +434,21 @@ static void note_fact(struct correlate *c, const struct activity_record *record)
     counter_add_alone(COUNTER_facts, 1);
 }
 
-/* After its span, which may end the session before. */
+/* Runs after the record's span, which may have ended the previous session. */
 static void note_overhead(const struct correlate *c, const struct activity_record *record)
 {
     uint8_t field = c->plan.detail[ACTIVITY_OVERHEAD];
     session_overhead_add(record, record->present >> field & 1 ? record->values[field] : 0);
 }
 
-/* CUPTI's own, around a kernel that is counted. */
+/* CUPTI's own kernel around a counted kernel. */
 static bool is_profilers(const struct correlate *c, const struct activity_record *record)
 {
     return c->activities.gpu_counted && record->kind == ACTIVITY_KERNEL && record->name &&
            strcmp(record->name, GPU_COUNTERS_OWN_KERNEL) == 0;
 }
 
-/* What it counted is read with that of others. */
+/* Whether its counter values are still missing: they are read in batches. */
 static bool lacks_counts(const struct correlate *c, const struct activity_record *record)
 {
     return c->activities.gpu_counted && record->kind == ACTIVITY_KERNEL &&
@@ -483,7 +482,7 @@ void activity_spans_add(struct correlate *c, const struct activity_record *recor
         note_overhead(c, record);
 }
 
-/* False: it goes on waiting for its call. */
+/* False: the record continues to wait. */
 static bool take_waiting(struct correlate *c, const struct activity_record *record, bool is_last)
 {
     struct pending_call *call = find_call(c, record);

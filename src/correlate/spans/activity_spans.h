@@ -1,4 +1,4 @@
-/* Spans of CUPTI's activity records. A record whose call, device or counters are not known yet waits. */
+/* Spans of CUPTI's activity records. A record waits while its call, device or counter values are missing. */
 #ifndef CUSPAN_CORRELATE_SPANS_ACTIVITY_SPANS_H
 #define CUSPAN_CORRELATE_SPANS_ACTIVITY_SPANS_H
 
@@ -9,10 +9,10 @@ struct activity_spans {
     bool expects_calls, expects_devices;
     bool (*slept_at)(uint64_t time_ns);        /* or NULL */
     bool is_kind_filtered[ACTIVITY_KINDS_MAX]; /* by the settings */
-    bool lacks_device, has_asked_for_device;   /* work waits for its device's description */
+    bool lacks_device, has_asked_for_device;   /* work waits for a device's description */
     struct waiting_queue *waiting;
     struct gpu_counted *gpu_counted; /* NULL: hardware counters are off */
-    struct span_link link;           /* of the span that is being made */
+    struct span_link link;           /* of the current span */
 };
 
 enum status activity_spans_init(struct activity_spans *activities,
@@ -20,10 +20,10 @@ enum status activity_spans_init(struct activity_spans *activities,
 void activity_spans_deinit(struct activity_spans *activities);
 
 void activity_spans_add(struct correlate *correlate, const struct activity_record *record);
-/* Waiting records find their calls; those that have waited long enough are given up, or all at the end. */
+/* Retries the waiting records and gives up those that are too old, or at the end all. */
 void activity_spans_sweep(struct correlate *correlate);
 void activity_spans_finish(struct correlate *correlate);
-/* The device has another name now: tells the outputs that know it. */
+/* The device has a new NVTX name: tells the outputs, if they know the device. */
 void activity_spans_name_device(struct correlate *correlate, uint64_t device);
 
 #endif

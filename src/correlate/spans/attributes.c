@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#define TID_MAX 4194304 /* of any Linux: PID_MAX_LIMIT */
+#define TID_MAX 4194304 /* the kernel's PID_MAX_LIMIT */
 
 static void add_id(struct fields *fields, uint8_t id)
 {
@@ -14,7 +14,7 @@ static bool has_key(const struct activity_field *field, const char *key)
     return strcmp(field->key.name, key) == 0;
 }
 
-/* Times, and what stands elsewhere: the kernel's name, the resource's device. */
+/* Left out: times, the kernel's name, and what the device's resource says. */
 static bool is_elsewhere(const struct activity_field *field, unsigned kind)
 {
     return field->role == ROLE_START || field->role == ROLE_END || field->role == ROLE_DEVICE ||
@@ -26,7 +26,7 @@ static void plan_field(struct attribute_plan *plan, unsigned kind, uint8_t id)
     const struct activity_field *field = &activity_table[kind].fields[id];
     bool is_own = field->role == ROLE_CORRELATION || field->role == ROLE_GRAPH_NODE;
     if (field->type == FIELD_STRING || field->type == FIELD_BYTES)
-        plan->is_shared[kind] = false; /* what lies at an address may change */
+        plan->is_shared[kind] = false; /* the memory at the address may change */
     if (!is_own)
         add_id(&plan->key[kind], id);
     if (field->type != FIELD_DIM3_YZ)
@@ -46,7 +46,7 @@ static void plan_kind(struct attribute_plan *plan, unsigned kind, enum activity_
             (has_key(field, "cuda.memcpy.kind") || has_key(field, "cuda.overhead.kind") ||
              has_key(field, "cuda.synchronization.type")))
             plan->detail[kind] = i;
-        bool is_part = field->type == FIELD_DIM3_YZ; /* of the attribute before, which has the key */
+        bool is_part = field->type == FIELD_DIM3_YZ; /* part of the attribute before it */
         if ((field->key.len || is_part) && field->detail <= level && !is_elsewhere(field, kind))
             plan_field(plan, kind, i);
     }
@@ -71,7 +71,7 @@ static void add_enum(struct span *span, const struct attr_key *key, const struct
         span_attr_int(span, key, value);
 }
 
-/* Adds one parameter and returns the words that it takes in the record. */
+/* Adds one parameter and returns its size in words. */
 static uint32_t add_param(struct span *span, const struct call_param *param, const uint64_t *words)
 {
     const struct attr_key *key = &call_param_keys[param->key];
@@ -111,8 +111,8 @@ void attributes_of_call(struct span *span, const struct call_info *info, const s
         words += add_param(span, &call_params[info->param + (uint32_t)__builtin_ctz(present)], words);
 }
 
-/* A CUPTI that wasn't told, or doesn't listen, gives pthread handles where the kernel's thread IDs belong: an
- * address that says nothing, and that would make a thread of its own of it in a viewer. */
+/* Some CUPTIs give a pthread handle instead of the kernel's thread ID. It is an address, which viewers
+ * would show as another thread. */
 static bool is_thread_handle(const struct activity_field *field, uint64_t value)
 {
     return value > TID_MAX && strcmp(field->key.name, "thread.id") == 0;
@@ -145,7 +145,7 @@ static void add_field(struct span *span, const struct activity_field *field,
             memcpy(&attr->d, &value, sizeof value);
         break;
     case FIELD_BYTES:
-        break; /* nothing that a person reads on a span */
+        break; /* not useful on a span */
     default:
         if (!is_thread_handle(field, value))
             span_attr_int(span, &field->key, (int64_t)value);

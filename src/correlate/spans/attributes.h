@@ -1,5 +1,4 @@
-/* What a span says: attributes from a call's parameters and from an activity's fields, by the tables of the
- * model. */
+/* Span attributes from a call's parameters and an activity record's fields, by the tables of the model. */
 #ifndef CUSPAN_CORRELATE_ATTRIBUTES_H
 #define CUSPAN_CORRELATE_ATTRIBUTES_H
 
@@ -7,31 +6,31 @@
 #include "model/record.h"
 #include "model/settings.h"
 
-/* Which fields of each kind become attributes, worked out once. */
+/* Which fields of each kind become attributes. Computed once. */
 struct attribute_plan {
-    bool has_start[ACTIVITY_KINDS_MAX]; /* kinds that happen at some time; the others are facts */
-    bool is_shared[ACTIVITY_KINDS_MAX]; /* records of this kind are alike, but for their times and IDs */
-    uint8_t bytes[ACTIVITY_KINDS_MAX];  /* the field that says how many a copy or fill moves; 0: none */
-    uint8_t detail[ACTIVITY_KINDS_MAX]; /* the field that, beside the kind, names the span; 0: none */
+    bool has_start[ACTIVITY_KINDS_MAX]; /* kinds with a time; the others describe something */
+    bool is_shared[ACTIVITY_KINDS_MAX]; /* records of this kind repeat except for times and IDs */
+    uint8_t bytes[ACTIVITY_KINDS_MAX];  /* the field with the bytes that a copy or fill moves; 0: none */
+    uint8_t detail[ACTIVITY_KINDS_MAX]; /* the field that names the span, besides the kind; 0: none */
     struct fields {
         uint8_t count;
         uint8_t ids[ACTIVITY_FIELDS_MAX];
-    } lasting[ACTIVITY_KINDS_MAX], /* those that are alike in many records */
-        own[ACTIVITY_KINDS_MAX],   /* those that each record has for itself */
-        key[ACTIVITY_KINDS_MAX];   /* is_shared: all that the lasting ones say */
+    } lasting[ACTIVITY_KINDS_MAX], /* repeated in many records */
+        own[ACTIVITY_KINDS_MAX],   /* different in each record */
+        key[ACTIVITY_KINDS_MAX];   /* is_shared: what identifies the lasting ones */
 };
 
 void attributes_init(struct attribute_plan *plan, enum detail detail);
 
-/* The parameters that the record holds. */
+/* Adds the parameters that the record holds. */
 void attributes_of_call(struct span *span, const struct call_info *info, const struct call_record *call);
 
-/* Of the fields that the record holds and the detail asks for, those of the plan's list; names, times and IDs
- * of the device go elsewhere. */
+/* Adds the fields that the record holds and the list names. Names, times and device IDs are added
+ * elsewhere. */
 void attributes_of_activity(struct span *span, const struct fields *fields,
                             const struct activity_record *record);
 
-/* What the kind's field `detail` says, for names of spans: "HostToDevice". NULL where it has none. */
+/* The text of the kind's `detail` field for span names, such as "HostToDevice"; NULL: none. */
 const char *attributes_detail(const struct attribute_plan *plan, const struct activity_record *record);
 
 #endif

@@ -13,7 +13,7 @@
 #define DOMAIN_CONTEXT_MADE  1
 #define DOMAIN_CONTEXT_GONE  2
 #define REPEATED_WORDS_MAX   (SHARED_KEY_WORDS - 5)
-#define CALL_KEY             UINT16_MAX /* where an activity has its kind */
+#define CALL_KEY             UINT16_MAX /* in the place of an activity's kind */
 
 static const struct attr_key key_api = ATTR_KEY("cuda.api");
 static const struct attr_key key_context = ATTR_KEY("cuda.context.id");
@@ -31,8 +31,7 @@ static void add_to_session(struct correlate *c, const struct span_event *event)
     session_add_event(session_spans_at(c, event->time_ns), event);
 }
 
-/* Moves what happened on this thread inside the call to the call's span; what is older happened outside any
- * call. */
+/* Moves this thread's events inside the call to the call's span. Older ones happened outside any call. */
 static void take_events(struct correlate *c, uint64_t tid, uint64_t start_ns, uint64_t end_ns)
 {
     if (!c->calls.held_count)
@@ -70,7 +69,7 @@ static uint32_t expectations(const struct correlate *c, const struct call_record
     return PENDING_EXPECTED | (graph ? PENDING_GRAPH : 0);
 }
 
-/* True: the account of its parent can expect a record. */
+/* True: the parent's account expects a GPU record. */
 static bool remember(struct correlate *c, const struct call_record *call, const struct parent *parent,
                      const uint8_t span_id[8], uint32_t expected)
 {
@@ -87,7 +86,7 @@ static bool remember(struct correlate *c, const struct call_record *call, const 
     return (expected & PENDING_EXPECTED) != 0;
 }
 
-/* The value of a parameter that is a handle; 0: the call has none. */
+/* The value of a handle parameter; 0: none. */
 static uint64_t handle_in(const struct span *span, const char *param)
 {
     for (uint32_t i = 0; i < span->attr_count; i++)
@@ -96,7 +95,7 @@ static uint64_t handle_in(const struct span *span, const char *param)
     return 0;
 }
 
-/* Handles are given again: the name goes with its object. */
+/* CUDA reuses handles, so the name ends with the object. */
 static void forget_destroyed(struct correlate *c, enum named_object kind, uint64_t handle,
                              const struct call_info *info, const struct call_record *call)
 {
@@ -105,8 +104,7 @@ static void forget_destroyed(struct correlate *c, enum named_object kind, uint64
         named_objects_forget(c->objects, kind, handle);
 }
 
-/* The stream among the call's parameters by its name; its GPU work gets it from the table of pending calls.
- */
+/* Adds the stream's name. GPU work takes it from the table of pending calls. */
 static void put_stream_name(struct correlate *c, const struct call_info *info, const struct call_record *call)
 {
     struct span *span = &c->span;
@@ -132,7 +130,7 @@ static void put_event_name(struct correlate *c, const struct call_info *info, co
     forget_destroyed(c, NAMED_EVENT, handle, info, call);
 }
 
-/* What the call did to graphs: it captured or added nodes, or launched one. */
+/* Tells graphs.h what the call launched, captured or added. */
 static void note_graphs(struct correlate *c, uint64_t tid, const struct call_record *call,
                         const struct call_info *info, const struct parent *parent)
 {
@@ -140,7 +138,7 @@ static void note_graphs(struct correlate *c, uint64_t tid, const struct call_rec
         graphs_launch(c->graphs, call);
     if (!graphs_link_nodes(c->graphs))
         return;
-    /* The link lives longer than a request's tracestate is kept. */
+    /* the link outlives a request's tracestate */
     struct span_link link = {.flags = parent->flags & PENDING_TRACE_FLAGS,
                              .trace_state = parent->is_session ? parent->trace_state : NULL};
     memcpy(link.trace_id, parent->trace_id, sizeof link.trace_id);
@@ -148,7 +146,7 @@ static void note_graphs(struct correlate *c, uint64_t tid, const struct call_rec
     graphs_call(c->graphs, tid, call, parent->is_sampled ? &link : NULL);
 }
 
-/* The call has no span: it is counted, for its ranges and its request or the session. */
+/* The call gets no span: it counts for its ranges and its request or session. */
 static void summarize(struct correlate *c, const struct thread_state *worker, const struct call_record *call,
                       const struct call_info *info, const struct parent *parent)
 {
@@ -175,14 +173,14 @@ void call_spans_add_asleep(struct correlate *c, const struct thread_info *thread
         note_graphs(c, thread->tid, call, info, &nobody);
 }
 
-/* Launches come again with the same parameters; other calls with other addresses and sizes. */
+/* Launches repeat their parameters. Other calls have new addresses and sizes. */
 static bool repeats_itself(const struct call_info *info, const struct call_record *call)
 {
     return info->group == CALL_GROUP_LAUNCH &&
            call->head.bytes <= sizeof *call + REPEATED_WORDS_MAX * sizeof *call->values;
 }
 
-/* What the thread's calls of this function have alike. */
+/* What the thread's calls of this function have in common. */
 static void put_lasting(struct correlate *c, const struct thread_info *thread, const struct call_info *info,
                         const struct call_record *call, bool is_repeated)
 {
@@ -197,7 +195,7 @@ static void put_lasting(struct correlate *c, const struct thread_info *thread, c
         attributes_of_call(span, info, call);
 }
 
-/* Not where a program names its objects, which may be called otherwise the next time. */
+/* For programs that name no objects: a name could change between calls. */
 static void put_lasting_shared(struct correlate *c, const struct thread_info *thread,
                                const struct call_info *info, const struct call_record *call, bool is_repeated)
 {
@@ -215,7 +213,7 @@ static void put_lasting_shared(struct correlate *c, const struct thread_info *th
     span_shared_offer(c->shared, &c->span);
 }
 
-/* All but what its place among the others says. */
+/* All but IDs and times. */
 static void describe(struct correlate *c, const struct thread_info *thread, const struct call_info *info,
                      const struct call_record *call, const struct parent *parent)
 {
@@ -246,7 +244,7 @@ static void put_names(struct correlate *c, const struct call_info *info, const s
         put_event_name(c, info, call);
 }
 
-/* What the call means for figures and contexts, sampled or not. */
+/* For contexts and statistics, whether sampled or not. */
 static void note_call(struct correlate *c, const struct call_info *info, const struct call_record *call)
 {
     pending_foresee(c->pending, call->correlation_id);
@@ -295,7 +293,7 @@ void call_spans_add(struct correlate *c, const struct thread_info *thread, const
             summarize(c, worker, call, info, &parent);
         else
             make_span(c, thread, info, call, &parent);
-    } else { /* of a recording that a later version made */
+    } else { /* from a recording of a later version */
         counter_add_alone(COUNTER_spans_filtered, 1);
     }
     c->calls.stack = NULL;
@@ -308,7 +306,7 @@ void call_spans_add_resource(struct correlate *c, const struct thread_info *thre
     if (resource->head.cbid == DOMAIN_CONTEXT_GONE)
         program_stats_end_context(c->figures, resource->context_id);
     if (graphs_note(c->graphs, thread->tid, resource) || c->is_summary)
-        return; /* they are events of calls, which a summary doesn't have */
+        return; /* events need call spans, which a summary does not have */
     switch (resource->head.cbid) {
     case DOMAIN_MODULE_LOADED:
         event.name = "cuda.module.loaded";
@@ -321,7 +319,7 @@ void call_spans_add_resource(struct correlate *c, const struct thread_info *thre
         event.name =
             resource->head.cbid == DOMAIN_CONTEXT_MADE ? "cuda.context.created" : "cuda.context.destroyed";
         if (resource->head.cbid == DOMAIN_CONTEXT_GONE)
-            named_objects_forget(c->objects, NAMED_CONTEXT, resource->handle); /* which is given again */
+            named_objects_forget(c->objects, NAMED_CONTEXT, resource->handle); /* CUDA reuses the handle */
         event.attrs[0] = (struct span_attr){
             .key = &key_context_handle, .type = ATTR_POINTER, .i = (int64_t)resource->handle};
         event.attr_count = 1;

@@ -5,10 +5,10 @@
 #include <stdint.h>
 #include <string.h>
 
-#define NESTING_MAX 64 /* of template arguments, within which parentheses are told apart */
+#define NESTING_MAX 64 /* nested template arguments whose parentheses are tracked */
 
-/* Of the C++ runtime's library, linked in statically: no C++ runtime is needed or loaded. It tells its result
- * in pieces and allocates nothing. */
+/* From the C++ runtime, linked statically: no C++ runtime is loaded. It emits its result in pieces and
+ * allocates nothing. */
 int __gcclibcxx_demangle_callback(const char *mangled, void (*on_piece)(const char *, size_t, void *),
                                   void *context);
 
@@ -25,7 +25,7 @@ static void on_piece(const char *piece, size_t bytes, void *context)
     memcpy(pieces->to + pieces->length, piece, bytes < left ? bytes : left);
     pieces->length += bytes < left ? bytes : left;
     if (bytes > left)
-        longjmp(pieces->full, 1); /* it holds nothing that would have to be given back */
+        longjmp(pieces->full, 1); /* the demangler owns nothing, so this leaks nothing */
 }
 
 size_t demangle_name(const char *mangled, char *to, size_t size)
@@ -44,7 +44,7 @@ static bool is_word(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '$';
 }
 
-/* Length of "operator<<" and its like at `c`, whose brackets are no template's; 0 elsewhere. */
+/* Length of "operator<<" and the like at `c`, whose brackets are not a template's; 0: none. */
 static size_t operator_length(const char *begin, const char *c)
 {
     static const char *const symbols[] = {
@@ -57,16 +57,16 @@ static size_t operator_length(const char *begin, const char *c)
     return 0;
 }
 
-/* Length of a comparison or shift within template arguments, which the demangler writes as "(a)<(b)",
- * "(a)>=(b)"; 0 elsewhere, and for a single '>', around which it puts parentheses of its own. */
+/* Length of a comparison or shift in template arguments, which the demangler writes as "(a)<(b)" or
+ * "(a)>=(b)"; 0: none. A single '>' counts as none, since the demangler puts it in parentheses. */
 static size_t comparison_length(const char *c)
 {
     size_t length = strspn(c, "<=>");
     return (*c == '<' || length > 1) && c[-1] == ')' && c[length] == '(' ? length : 0;
 }
 
-/* What stands in angle brackets goes. Within them a '>' counts only where no parenthesis is open that was not
- * open at its '<': "enable_if<((sizeof (int))>(2)), void>". */
+/* Removes what is in angle brackets. A '>' closes a '<' only at the same depth of parentheses:
+ * "enable_if<((sizeof (int))>(2)), void>". */
 static size_t copy_without_templates(const char *full, char *to)
 {
     uint32_t parens_at[NESTING_MAX], angle = 0, parens = 0;
@@ -100,8 +100,8 @@ static size_t copy_without_templates(const char *full, char *to)
     return length;
 }
 
-/* Where the name goes on behind an argument list that ends at `text`: "f(int) const::inner"; NULL where it
- * does not. */
+/* The rest of the name behind an argument list that ends at `text`, as in "f(int) const::inner"; NULL:
+ * none. */
 static char *find_inner_name(char *text)
 {
     static const char *const qualifiers[] = {" const", " volatile", " &&", " &"};
@@ -111,7 +111,7 @@ static char *find_inner_name(char *text)
     return strncmp(text, "::", 2) == 0 ? text : NULL;
 }
 
-/* How long the part of a name at `text` is that only looks like an argument list; 0: there is none. */
+/* Length of a part of the name at `text` that only looks like an argument list; 0: none. */
 static size_t name_part_length(const char *text)
 {
     static const char *const parts[] = {"(anonymous namespace)", "operator()"};
@@ -121,7 +121,7 @@ static size_t name_part_length(const char *text)
     return 0;
 }
 
-/* Behind the parenthesis that closes the one at `open`. */
+/* Returns the position after the matching parenthesis. */
 static size_t find_end_of_list(const char *text, size_t open, size_t length)
 {
     int depth = 1;
@@ -131,8 +131,8 @@ static size_t find_end_of_list(const char *text, size_t open, size_t length)
     return end;
 }
 
-/* Cuts the function's own argument list: the last one at the top level. Those before it are cut out of the
- * name: "f(int)::inner(char)" becomes "f::inner". */
+/* Cuts the function's own argument list, which is the last one at the top level, and removes earlier ones:
+ * "f(int)::inner(char)" becomes "f::inner". */
 static size_t cut_arguments(char *text, size_t length)
 {
     int braces = 0;
@@ -188,7 +188,7 @@ size_t demangle_shorten(const char *full, char *to)
     size_t length = copy_without_templates(full, to);
     length = cut_arguments(to, length);
     length = cut_return_type(to, length);
-    if (length == 0) { /* nothing that we understand: the whole is better than nothing */
+    if (length == 0) { /* unknown syntax: keep the whole name */
         length = strlen(full);
         memcpy(to, full, length + 1);
     }

@@ -7,20 +7,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SLOTS          32768 /* a power of two; at most three quarters are used */
+#define SLOTS          32768 /* a power of two, at most three quarters used */
 #define SLOTS_USED_MAX (SLOTS / 4 * 3)
-#define SWEEPS_KEPT    16 /* a name that came again is kept for so many sweeps in which it doesn't */
+#define SWEEPS_KEPT    16 /* sweeps that a repeated name survives without being seen */
 #define CHANCES        65536u
 
-/* In the arena one behind the other, each with its texts at its end. */
+/* Entries lie one after the other in the arena, each followed by its texts. */
 struct entry {
-    const char *address; /* of CUPTI's string; NULL: another name lies there now */
-    uint64_t filled;     /* the round in which it was */
-    uint64_t checked;    /* the last round in which the text at the address was the same */
+    const char *address; /* CUPTI's string; NULL: its memory holds another name now */
+    uint64_t filled;     /* the round in which it was added */
+    uint64_t checked;    /* the last round in which the text was compared */
     uint32_t bytes;      /* of all this */
-    uint32_t sweep;      /* the last one before it was checked */
+    uint32_t sweep;      /* number of sweeps when it was last seen */
     struct kernel_name name;
-    char mangled[]; /* our copy; full name and short one follow, where they are others */
+    char mangled[]; /* our copy, followed by the full and short names where they differ */
 };
 
 struct kernel_names {
@@ -29,9 +29,9 @@ struct kernel_names {
     uint8_t *arena;
     uint32_t used; /* slots */
     uint32_t sweeps;
-    uint32_t slots[SLOTS];       /* where in the arena, in words of eight bytes, + 1; 0: free */
+    uint32_t slots[SLOTS];       /* offset in the arena in 8-byte words, + 1; 0: free */
     struct kernel_name uncached; /* a name too long for the arena */
-    char full[SPAN_STRING_MAX];  /* being demangled */
+    char full[SPAN_STRING_MAX];  /* scratch for demangling */
 };
 
 enum status kernel_names_create(size_t bytes_max, struct kernel_names **names)
@@ -66,7 +66,7 @@ static uint32_t first_slot(const char *mangled)
     return (uint32_t)((uint64_t)(uintptr_t)mangled * 0x9E3779B97F4A7C15ull >> 40);
 }
 
-/* Where it is, or the free slot where it belongs. */
+/* The name's slot, or the free slot where it belongs. */
 static uint32_t *find_slot(struct kernel_names *names, const char *mangled)
 {
     for (uint32_t i = first_slot(mangled);; i++) {
@@ -76,7 +76,7 @@ static uint32_t *find_slot(struct kernel_names *names, const char *mangled)
     }
 }
 
-/* For a name that is known to be in none. */
+/* For a name that is not in the table. */
 static uint32_t *free_slot(struct kernel_names *names, const char *mangled)
 {
     uint32_t i = first_slot(mangled);
@@ -92,19 +92,17 @@ static void forget_all(struct kernel_names *names)
     names->bytes_used = 0;
 }
 
-/* --- making way --- */
-
 static bool is_dear(const struct kernel_names *names, const struct entry *entry)
 {
     return entry->checked != entry->filled && names->sweeps - entry->sweep <= SWEEPS_KEPT;
 }
 
-struct chances { /* of going, out of CHANCES */
+struct chances { /* of eviction, out of CHANCES */
     uint32_t dear, other;
 };
 
-/* Which of those alike go is drawn: by age, a program with a few more names than there is room for, in turn,
- * would find none of them. */
+/* Entries of the same age are evicted at random. Evicting by age would leave no hits to a program that
+ * cycles through slightly more names than fit. */
 static bool goes(const struct kernel_names *names, const struct entry *entry, const struct chances *chances)
 {
     uint64_t drawn =
@@ -113,7 +111,7 @@ static bool goes(const struct kernel_names *names, const struct entry *entry, co
            (drawn >> 40) % CHANCES < (is_dear(names, entry) ? chances->dear : chances->other);
 }
 
-/* Half of the bytes, and so about half of the names. */
+/* Frees half of the bytes, and so about half of the names. */
 static struct chances choose(const struct kernel_names *names)
 {
     uint64_t dear = 0, other = 0, wanted = names->bytes_used / 2;
@@ -160,8 +158,6 @@ static void make_room(struct kernel_names *names, size_t bytes)
     if (names->used >= SLOTS_USED_MAX || names->bytes_used + bytes > names->bytes_max)
         forget_all(names);
 }
-
-/* --- filling --- */
 
 static const char *put(char **to, const char *text, size_t length)
 {
@@ -231,6 +227,6 @@ const struct kernel_name *kernel_names_resolve(struct kernel_names *names, const
         entry->sweep = names->sweeps;
         return &entry->name;
     }
-    entry->address = NULL; /* a module was unloaded and its memory used again */
+    entry->address = NULL; /* a module was unloaded and its memory reused */
     return fill(names, mangled);
 }

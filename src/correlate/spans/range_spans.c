@@ -43,11 +43,11 @@ static void emit_range(struct correlate *c, const struct range *range, struct ac
         spans_emit(c, span);
 }
 
-/* A range whose calls' GPU records are still to come. Behind it lie the filled part of the range, its text,
- * its marks, and at a multiple of 8 the record of its end. */
+/* A range that waits for its calls' GPU records. Then follow the used part of the range, its text, its
+ * marks, and aligned to 8 the record of its end. */
 struct ended_range {
     uint64_t end_ns;
-    uint32_t end_at; /* where the record of the end lies; 0: nobody ended it */
+    uint32_t end_at; /* offset of the end's record; 0: not ended by the program */
     uint32_t reserved;
     char range[];
 };
@@ -138,7 +138,7 @@ static void end_range(struct correlate *c, const struct range_record *record)
     range_spans_close(c, range, record->time_ns, record);
 }
 
-/* An event of the range that the thread is in, or else a span of its own. */
+/* A mark becomes an event of the innermost range, or else a span. */
 static void mark(struct correlate *c, const struct thread_info *thread, const struct range_record *record)
 {
     struct thread_state *worker = work_of(c, thread, record->time_ns);

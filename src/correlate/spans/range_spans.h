@@ -9,7 +9,7 @@ struct correlate;
 
 struct range_spans {
     struct ranges *open;
-    /* Scratch for the span that is being made: */
+    /* Scratch for the current span: */
     struct range ended;
     struct range_events events;
     struct attr_key keys[SPAN_ATTRS_MAX];
@@ -18,7 +18,7 @@ struct range_spans {
 
 void range_spans_add(struct correlate *correlate, const struct thread_info *thread,
                      const struct range_record *record);
-/* `end` NULL: nobody ended it. The range's place is free afterwards. */
+/* Closes the range and frees its slot. `end` NULL: the program did not end it. */
 void range_spans_close(struct correlate *correlate, struct range *range, uint64_t end_ns,
                        const struct range_record *end);
 /* Closes all that are still open. */

@@ -23,14 +23,14 @@ bool session_spans_init(struct session_spans *sessions, const struct correlate_o
     return session_init(&sessions->current, &session);
 }
 
-/* A session whose calls' GPU records are still to come. */
+/* A session that waits for its calls' GPU records. */
 struct ended_session {
     struct span span;
     struct span_link links[SPAN_LINKS_MAX];
     struct span_event events[];
 };
 
-/* It spans what is counted for it, the GPU's work after its last call included. */
+/* The session covers the work that counts for it, also GPU work after its last call. */
 static void emit_session(struct correlate *c, struct account *account, struct span_event *events)
 {
     struct span *span = &c->ended.span;
@@ -61,8 +61,8 @@ static void end_session(struct correlate *c, const char *reason, struct span *sp
         session_overhead_write(&c->sessions.session_overhead, span);
 }
 
-/* False: there is no room for it. Others may leave early, which is why it is asked for before the span is
- * made. */
+/* False: the queue is full. Must come before the span is made: the queue may evict others, which use the
+ * same scratch. */
 static bool linger(struct correlate *c, const struct account *account, const char *reason)
 {
     size_t event_bytes = c->sessions.current.event_count * sizeof *c->sessions.current.events;

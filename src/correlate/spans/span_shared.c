@@ -2,11 +2,11 @@
 
 #include <stdlib.h>
 
-#define SEEN_MAX   4096 /* keys that were asked for once; a power of two */
+#define SEEN_MAX   4096 /* keys seen once; a power of two */
 #define TEXT_BYTES 512
 
 struct part {
-    uint64_t used; /* the table's count of questions when it was last taken; 0: free */
+    uint64_t used; /* the table's count of lookups at the last use; 0: free */
     uint32_t key_count;
     uint64_t key[SHARED_KEY_WORDS];
     struct span_shared shared;
@@ -17,7 +17,7 @@ struct part {
 struct shared_table {
     uint64_t questions;
     uint32_t versions;
-    const uint64_t *asked; /* the last key, the caller's */
+    const uint64_t *asked; /* the last key looked up, not owned */
     uint32_t asked_count;
     uint64_t asked_hash;
     uint64_t seen[SEEN_MAX];
@@ -44,7 +44,7 @@ static uint64_t fold(uint64_t a, uint64_t b)
     return (uint64_t)both ^ (uint64_t)(both >> 64);
 }
 
-/* A number for each place in a key, drawn at random; odd, so that every bit of a word counts. */
+/* Random multipliers by position in the key; odd, so that each bit of a word counts. */
 static const uint64_t places[SHARED_KEY_WORDS] = {
     0xbdd732262feb6e95, 0x28efe333b266f103, 0x47526757130f9f53, 0x581ce1ff0e4ae395, 0x09bc585a244823f3,
     0xde4431fa3c80db07, 0x37e9671c45376d5d, 0xccf635ee9e9e2fa5, 0x5705b8770b3d7dd5, 0x9e54d738297f77af,
@@ -53,7 +53,7 @@ static const uint64_t places[SHARED_KEY_WORDS] = {
     0xf513444b6455a3e9, 0x12b3a6dd261f6e99, 0x998d8fb100ca15d5, 0x9eac75d45474c891,
 };
 
-/* Only the place in the table hangs on it: the keys themselves are compared. */
+/* The hash only chooses the slot: keys are compared in full. */
 static uint64_t hash(const uint64_t *key, uint32_t count)
 {
     uint64_t sum = count;
@@ -67,7 +67,7 @@ static bool is_equal(const struct part *part, const uint64_t *key, uint32_t coun
     return part->key_count == count && memcmp(part->key, key, count * sizeof *key) == 0;
 }
 
-/* Each key has two slots that it may be in, side by side. */
+/* A key can be in two adjacent slots. */
 static struct part *first_place(struct shared_table *table)
 {
     return &table->parts[table->asked_hash >> 32 & (SPAN_SHARED_MAX - 2)];
@@ -118,7 +118,7 @@ static void fill(struct part *part, const struct span *span)
             part->attrs[i].s = keep_text(&text, part->attrs[i].s, part->attrs[i].len);
 }
 
-/* Keys that come once and never again must not push out those that come again and again. */
+/* One-time keys must not evict recurring ones, so a key is stored when it is seen again. */
 static bool was_seen(struct shared_table *table)
 {
     uint64_t *seen = &table->seen[table->asked_hash >> 16 & (SEEN_MAX - 1)];

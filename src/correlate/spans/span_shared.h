@@ -1,8 +1,8 @@
-/* What many spans have alike (struct span_shared), found by the numbers that it is made of: a kernel that is
- * launched again with the same grid on the same stream, a call that a thread makes again.
+/* Common parts of many spans (struct span_shared), by a key of numbers: a kernel launched again with the
+ * same grid on the same stream, a call that a thread repeats.
  *
- * Only what has been asked for before is kept, so that what never comes again costs no more than the asking.
- * The table is bounded: what was not used for longest makes way. */
+ * A part is stored when its key is seen a second time, so one-time keys cost only a lookup. The table is
+ * bounded and evicts the least recently used entry. */
 #ifndef CUSPAN_CORRELATE_SHARED_H
 #define CUSPAN_CORRELATE_SHARED_H
 
@@ -16,12 +16,12 @@ struct shared_table;
 enum status span_shared_create(struct shared_table **table) MUST_CHECK;
 void span_shared_destroy(struct shared_table *table);
 
-/* Takes the part with this key, if it is known, for the name and the first attributes of a span that has none
- * yet. False: the caller puts them there, and then offers them. `count` is at most SHARED_KEY_WORDS. */
+/* Sets the span's common part if the key is known. The span must not have attributes yet. False: the
+ * caller adds them and then calls span_shared_offer(). `count` is at most SHARED_KEY_WORDS. */
 bool span_shared_take(struct shared_table *table, const uint64_t *key, uint32_t count, struct span *span);
 
-/* The name and all attributes of the span belong to the key of the last span_shared_take(); if they are worth
- * keeping, they become its shared part. */
+/* Offers the span's name and attributes for the key of the last span_shared_take(). If stored, they become
+ * the span's common part. */
 void span_shared_offer(struct shared_table *table, struct span *span);
 
 #endif

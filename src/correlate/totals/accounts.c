@@ -5,15 +5,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A handle: index + 1 in the low bits, above them how often the place was given. */
+/* A handle is index + 1 in the low bits, and above them how often the slot was used. */
 #define INDEX_BITS 14
 #define INDEX_MASK ((1u << INDEX_BITS) - 1)
 static_assert(ACCOUNTS_MAX < INDEX_MASK, "an index and one fit into a handle");
 
 struct accounts {
     struct totals_pool *pool;
-    uint32_t free; /* index + 1, of those that were given back */
-    uint32_t used; /* so many have ever been given: memory that nobody needs isn't touched */
+    uint32_t free; /* free list: index + 1 */
+    uint32_t used; /* highest slot ever used: memory above it is never touched */
     uint32_t lives[ACCOUNTS_MAX];
     struct account entries[ACCOUNTS_MAX];
 };
@@ -63,7 +63,8 @@ struct account *accounts_find(struct accounts *accounts, uint32_t handle)
 void accounts_close(struct accounts *accounts, struct account *account)
 {
     uint32_t at = (uint32_t)(account - accounts->entries) + 1;
-    if (!INVARIANT(at <= accounts->used && (account->handle & INDEX_MASK) == at)) /* open, and one of these */
+    if (!INVARIANT(at <= accounts->used &&
+                   (account->handle & INDEX_MASK) == at)) /* open, and from this table */
         return;
     totals_clear(accounts->pool, &account->totals);
     *account = (struct account){.next_free = accounts->free};

@@ -1,9 +1,8 @@
-/* Whom work is counted for: each sampled session and range has an account with totals, and in the detail
- * `summary` each request. An account knows the one around it, and work counts for all of them, outwards: for
- * the range, the ranges around it, the request or the session.
+/* Accounts, which hold totals: one for each sampled session and range, and with `detail: summary` for each
+ * request. Work counts for the innermost account and all accounts around it.
  *
- * A handle names an account for its life and nothing afterwards, so a call can be remembered with the handle
- * of its account, and its GPU record finds the account if it is still there. */
+ * A handle is valid only while its account is open. So a call can keep the handle, and its GPU record
+ * finds out whether the account still exists. */
 #ifndef CUSPAN_CORRELATE_ACCOUNTS_H
 #define CUSPAN_CORRELATE_ACCOUNTS_H
 
@@ -13,11 +12,11 @@
 
 struct account {
     struct totals totals;
-    uint32_t handle;    /* its own; 0: free */
-    uint32_t outer;     /* handle of the one around it; 0: none */
-    uint32_t due;       /* calls whose GPU records are still to come */
-    uint32_t summary;   /* whose it is (summaries.h); 0: a range's or a session's */
-    bool is_root;       /* a summary's or a session's: nothing is around it */
+    uint32_t handle;    /* own handle; 0: free */
+    uint32_t outer;     /* the account around it; 0: none */
+    uint32_t due;       /* calls that wait for their GPU records */
+    uint32_t summary;   /* its index in summaries.h; 0: of a range or session */
+    bool is_root;       /* of a summary or session: no account around it */
     uint32_t next_free; /* index + 1 */
 };
 
@@ -26,13 +25,13 @@ struct accounts;
 enum status accounts_create(struct accounts **accounts) MUST_CHECK;
 void accounts_destroy(struct accounts *accounts);
 
-/* An empty one, or NULL: none is left. */
+/* Opens an empty account; NULL: none is free. */
 struct account *accounts_open(struct accounts *accounts, uint32_t outer);
-/* NULL: handle 0, or that account is gone. */
+/* Returns NULL for handle 0 and for a closed account. */
 struct account *accounts_find(struct accounts *accounts, uint32_t handle);
-/* Its place is free again. */
+/* Closes the account and frees its slot. */
 void accounts_close(struct accounts *accounts, struct account *account);
-/* What the totals lie in. */
+/* The pool of all accounts' totals. */
 struct totals_pool *accounts_pool(struct accounts *accounts);
 
 #endif

@@ -6,10 +6,10 @@
 #include <string.h>
 
 #define TABLE_FIRST  1024
-#define TABLE_MAX    (ALLOCATIONS_MAX / 3 * 4) /* a quarter stays open */
+#define TABLE_MAX    (ALLOCATIONS_MAX / 3 * 4) /* a quarter stays free */
 #define CONTEXTS_MAX 64
 
-/* By its address; a handle of cuMemCreate is no address, so its kind belongs to the key. */
+/* The key is address and kind: a handle of cuMemCreate can equal an address. */
 struct allocation {
     uint64_t address, bytes; /* address 0: free */
     uint32_t context;        /* index into contexts */
@@ -23,14 +23,14 @@ struct holdings {
 struct context_memory {
     uint32_t context_id;
     uint32_t device_id;  /* LIVE_STATS_DEVICE_UNKNOWN */
-    struct holdings own; /* while the device is unknown */
+    struct holdings own; /* as long as the device is unknown */
 };
 
 struct allocations {
     uint32_t size, used; /* of the table, a power of two */
     struct allocation *table;
     uint32_t context_count;
-    struct context_memory contexts[CONTEXTS_MAX]; /* the last one is for all that have no place */
+    struct context_memory contexts[CONTEXTS_MAX]; /* the last one is for contexts beyond the table */
     struct holdings devices[DEVICES_MAX];
     struct memory_use pinned;
 };
@@ -56,8 +56,6 @@ void allocations_destroy(struct allocations *allocations)
     free(allocations->table);
     free(allocations);
 }
-
-/* --- sums --- */
 
 static void grow(struct memory_use *use, uint64_t bytes)
 {
@@ -99,8 +97,6 @@ static void let_go(struct allocations *a, const struct allocation *allocation)
     shrink(&holdings->total, allocation->bytes);
 }
 
-/* --- the table: open addressing, without gaps --- */
-
 static uint32_t place_of(const struct allocations *a, uint64_t address)
 {
     return (uint32_t)(address * 0x9e3779b97f4a7c15ull >> 32) & (a->size - 1);
@@ -132,7 +128,7 @@ static bool make_room(struct allocations *a)
     return true;
 }
 
-/* What stands behind it and belonged before it moves up. */
+/* Closes the gap: moves up entries that were displaced past it. */
 static void take_out(struct allocations *a, uint32_t at)
 {
     uint32_t next = at;
@@ -153,7 +149,7 @@ static void take_out(struct allocations *a, uint32_t at)
 static void put(struct allocations *a, const struct allocation *allocation)
 {
     uint32_t at = find(a, allocation->address);
-    if (a->table[at].address) { /* its end was not seen */
+    if (a->table[at].address) { /* its free was not seen */
         let_go(a, &a->table[at]);
     } else if (make_room(a)) {
         at = find(a, allocation->address);
@@ -170,12 +166,10 @@ static void end(struct allocations *a, uint64_t address)
 {
     uint32_t at = find(a, address);
     if (!address || !a->table[at].address)
-        return; /* NULL, or from before our time */
+        return; /* NULL, or allocated before tracing */
     let_go(a, &a->table[at]);
     take_out(a, at);
 }
-
-/* --- contexts --- */
 
 static uint32_t context_of(struct allocations *a, uint32_t context_id)
 {
@@ -207,7 +201,7 @@ static void settle(struct allocations *a, struct context_memory *memory, uint32_
     move(&device->total, &memory->own.total);
 }
 
-/* A call that begins before there is a context has number 0: its memory lies in the first that comes. */
+/* A call that creates the context has number 0. Its memory belongs to the first context that appears. */
 void allocations_learn(struct allocations *a, uint32_t context_id, uint32_t device_id)
 {
     if (device_id >= DEVICES_MAX || !context_id)
@@ -233,13 +227,11 @@ void allocations_end_context(struct allocations *a, uint32_t context_id)
             continue;
         }
         let_go(a, allocation);
-        take_out(a, i); /* another may have come into its place */
+        take_out(a, i); /* another entry may have moved here */
     }
 }
 
-/* --- calls --- */
-
-/* The parameter of this name; false: the call has none, or it was not captured. */
+/* Reads the parameter of this name. False: the call has none, or it was not captured. */
 static bool param(const struct call_info *info, const struct call_record *call, const char *name,
                   uint64_t *value)
 {
@@ -268,8 +260,8 @@ static enum memory_kind kind_of(const char *name)
     return strcmp(name, "cuMemCreate") == 0 ? MEMORY_PHYSICAL : MEMORY_DEVICE;
 }
 
-/* False: it allocates nothing that has an address and a size: it reserves addresses, makes a pool, an array.
- */
+/* False: the call allocates nothing with an address and a size. It reserves addresses, or makes a pool or
+ * array. */
 static bool sizes(const struct call_info *info, const struct call_record *call, struct allocation *allocation)
 {
     const char *name = call_name(info);

@@ -1,9 +1,8 @@
-/* Memory that the program holds, by its calls that allocate and free: live and peak of each kind, on each
- * device. Arrays have no size that anyone tells, and are left out; so is what was allocated before the agent
- * was there, or asleep, or through calls that are not captured.
+/* Memory that the program has allocated: live and peak, by kind and device. Left out: arrays, whose size
+ * is unknown; and allocations from before the agent, during sleep, or by calls that are not captured.
  *
- * A call names its context and not its device, which is learnt later: until then the context keeps its own.
- * The table is bounded; what finds no place in it is counted (allocations_untracked) and stays out. */
+ * A call names its context. The device is learned later; until then the context holds the numbers. The
+ * table is bounded. Allocations beyond it are counted (allocations_untracked) and left out. */
 #ifndef CUSPAN_CORRELATE_ALLOCATIONS_H
 #define CUSPAN_CORRELATE_ALLOCATIONS_H
 
@@ -12,22 +11,22 @@
 #include "model/metrics/live_stats.h"
 #include "model/record.h"
 
-#define ALLOCATIONS_MAX 6144 /* that are live at once */
+#define ALLOCATIONS_MAX 6144 /* live at the same time */
 
 struct allocations;
 
 enum status allocations_create(struct allocations **allocations) MUST_CHECK;
 void allocations_destroy(struct allocations *allocations);
 
-/* A call of the groups ALLOC and FREE. */
+/* Counts a call of the groups ALLOC and FREE. */
 void allocations_note(struct allocations *allocations, const struct call_info *info,
                       const struct call_record *call);
-/* The context is of this device. */
+/* The context belongs to this device. */
 void allocations_learn(struct allocations *allocations, uint32_t context_id, uint32_t device_id);
-/* What was allocated in it is gone with it. */
+/* The context is destroyed, and its memory with it. */
 void allocations_end_context(struct allocations *allocations, uint32_t context_id);
 
-/* By kind, and all kinds together; zeros for a device that has none. Host memory is of no device. */
+/* By kind, and in all; zeros if the device has none. Host memory belongs to no device. */
 void allocations_of_device(const struct allocations *allocations, uint32_t device_id,
                            struct memory_use kinds[MEMORY_KINDS], struct memory_use *total);
 struct memory_use allocations_pinned(const struct allocations *allocations);

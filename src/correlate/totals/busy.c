@@ -7,7 +7,7 @@ struct interval {
     uint32_t before, after;
 };
 
-/* Disjoint intervals of one busy_time stand in the order of time, from `first` on. */
+/* Disjoint intervals of one busy_time, ordered by time from `first` on. */
 struct busy_pool {
     uint32_t free;
     struct interval intervals[];
@@ -36,7 +36,7 @@ static struct interval *interval_at(struct busy_pool *pool, uint32_t at)
     return &pool->intervals[at - 1];
 }
 
-/* Takes the interval out of the list and gives it back to the pool. */
+/* Removes the interval and returns it to the pool. */
 static void drop_interval(struct busy_pool *pool, struct busy_time *busy, uint32_t at)
 {
     struct interval *gone = interval_at(pool, at);
@@ -59,7 +59,7 @@ static void close_time(struct busy_time *busy, uint64_t start_ns, uint64_t end_n
     busy->closed_until_ns = end_ns;
 }
 
-/* The last interval that begins at `start_ns` or before; 0: none does. */
+/* Finds the last interval that starts at or before `start_ns`; 0: none. */
 static uint32_t find_before(struct busy_pool *pool, const struct busy_time *busy, uint64_t start_ns)
 {
     uint32_t at = busy->recent;
@@ -73,8 +73,8 @@ static uint32_t find_before(struct busy_pool *pool, const struct busy_time *busy
     return at;
 }
 
-/* A new one behind `before` (0: in front). Where there is no room, the oldest time is closed, which may be
- * this one itself: then 0. */
+/* Inserts an interval after `before` (0: at the front). If the pool is empty, closes the oldest interval;
+ * 0 if that is the new one. */
 static uint32_t add_interval(struct busy_pool *pool, struct busy_time *busy, uint32_t before,
                              uint64_t start_ns, uint64_t end_ns)
 {
@@ -101,7 +101,7 @@ static uint32_t add_interval(struct busy_pool *pool, struct busy_time *busy, uin
     return at;
 }
 
-/* The interval may have grown over the ones behind it. */
+/* Merges the interval with those after it that it now overlaps. */
 static void absorb_after(struct busy_pool *pool, struct busy_time *busy, uint32_t at)
 {
     struct interval *grown = interval_at(pool, at);

@@ -9,9 +9,9 @@
 #include <string.h>
 
 #define SETTLE_NS                                                                                            \
-    (100 * NS_PER_MS) /* tasks on an event loop come back to their request within this, mostly */
+    (100 * NS_PER_MS) /* tasks of an event loop mostly return to their request within this time */
 #define LINGERING_BYTES (1024 * 1024)
-#define MAKE_WAY_MAX    64 /* that leave early at once */
+#define MAKE_WAY_MAX    64 /* evicted at once */
 #define SUMMARY_NAME    "cuda summary"
 
 static const struct attr_key key_summary_number = ATTR_KEY("cuda.summary.number");
@@ -53,7 +53,7 @@ void counting_emit(struct correlate *c, struct account *account, struct span_eve
     spans_emit(c, span);
 }
 
-/* Nothing at all was done in a request in which only a range was opened. */
+/* A request in which only ranges were opened has no summary. */
 static void send_summary(struct correlate *c, struct summary *summary)
 {
     struct account *account = account_at(c, summary->account);
@@ -89,7 +89,7 @@ struct making_way {
     uint32_t count;
 };
 
-/* Work that comes later is missing in the ones around it, too. */
+/* Later work will be missing in the accounts around it, too. */
 static void mark_incomplete(struct correlate *c, struct account *account)
 {
     if (account->due)
@@ -192,8 +192,8 @@ void counting_release(struct correlate *c, struct thread_state *worker)
     summaries_touch(c->counting.summaries, summary, c->now_ns);
 }
 
-/* Whom the work counts for beyond ranges, should that have left in the meantime: a further summary of the
- * request, or the session that is open now. In the other details the spans of calls and work say it all. */
+/* The account beyond all ranges, if the original one has closed: another summary of the request, or the
+ * open session. Only with `summary`; otherwise the spans of calls and work are complete. */
 static struct account *root_of(struct correlate *c, const struct origin *origin)
 {
     if (!c->is_summary)
@@ -206,7 +206,7 @@ static struct account *root_of(struct correlate *c, const struct origin *origin)
     return summary ? account_at(c, summary->account) : NULL;
 }
 
-/* The account around this one; NULL: none. */
+/* Returns the account around this one; NULL: none. */
 static struct account *around(struct correlate *c, struct account *account, const struct origin *origin)
 {
     struct account *outer = account_at(c, account->outer);
@@ -303,8 +303,8 @@ static bool leave_if_due(void *context, const struct lingering_head *head, const
     return true;
 }
 
-/* Nobody works for it and its work is done; or nothing has happened for long, records of work on the way
- * taking as long as CUPTI keeps them back. */
+/* Due if no thread holds it and no work is due, or if nothing has happened for long. While work is due,
+ * add the time for which CUPTI keeps records. */
 static bool summary_is_due(struct correlate *c, const struct summary *summary)
 {
     uint32_t due = account_at(c, summary->account)->due;

@@ -15,13 +15,13 @@ struct counting {
     struct accounts *accounts;
     struct lingering *lingering;
     struct summaries *summaries;   /* NULL unless the detail is summary */
-    uint64_t asked_for_records_ns; /* for summaries; counting_wants_records */
+    uint64_t asked_for_records_ns; /* for counting_wants_records() */
 };
 
 enum status counting_init(struct counting *counting, bool is_summary) MUST_CHECK;
 void counting_deinit(struct counting *counting);
 
-/* What a request's summary is opened with. */
+/* Where work belongs, to open a summary for it. */
 struct origin {
     const uint8_t *context; /* trace and span ID of the request; NULL: the session's */
     uint32_t flags;
@@ -31,34 +31,34 @@ struct origin {
 
 /* Returns an account's handle, or 0. What has ended and still waits may leave early for it. */
 uint32_t counting_open(struct correlate *correlate, uint32_t outer);
-/* The same for a request or a session, around which there is nothing. */
+/* The same for a request or session, which has no account around it. */
 uint32_t counting_open_root(struct correlate *correlate);
-/* With `summary`: the account of the thread's request, which the thread holds from now on. */
+/* With `summary`: returns the account of the thread's request. The thread holds it from now on. */
 uint32_t counting_hold(struct correlate *correlate, struct thread_state *worker);
-/* The thread turns to another request, or to none. */
+/* The thread leaves its request. */
 void counting_release(struct correlate *correlate, struct thread_state *worker);
 
-/* `is_due`: the call's GPU record is still to come. */
+/* `is_due`: its GPU record is still missing. */
 void counting_add_call(struct correlate *correlate, uint32_t account, const struct origin *origin,
                        const struct call_info *info, const struct call_record *call, bool is_due);
-/* `call` NULL: it is not known, and the session's account has the work. */
+/* `call` NULL: unknown; the work counts for the session. */
 void counting_add_work(struct correlate *correlate, const struct activity_record *record,
                        const struct pending_call *call);
 /* The first record of a call with this account has come. */
 void counting_answer(struct correlate *correlate, uint32_t account);
 
-/* Adds the account's totals to `ended.span` and emits it. `events` has room for `events_max`, and holds the
- * span's. */
+/* Adds the account's totals to `ended.span` and emits it. `events` holds the span's events and has room
+ * for `events_max`. */
 void counting_emit(struct correlate *correlate, struct account *account, struct span_event *events,
                    uint32_t events_max);
-/* With `summary`, where calls have no spans: the error of the first call that failed, on `ended.span`. */
+/* With `summary`: puts the error of the first failed call on `ended.span`. */
 void counting_put_error(struct correlate *correlate, const struct totals *totals);
-/* Returns a body for lingering.h, for which others may leave early; NULL: it is too large. */
+/* Returns a body in lingering.h; may evict others. NULL: it is too large. */
 void *counting_linger(struct correlate *correlate, const struct lingering_head *head);
-/* Many summaries wait for GPU records: true once a sweep interval. */
+/* Whether many summaries wait for GPU records; at most once a sweep interval. */
 bool counting_wants_records(struct correlate *correlate);
 
-/* Emits what has ended and has no work due any more, or has waited long enough; at the end all. */
+/* Emits what has ended and expects no work, or has waited too long; at the end all. */
 void counting_sweep(struct correlate *correlate);
 void counting_finish(struct correlate *correlate);
 

@@ -11,10 +11,10 @@
 #include <string.h>
 
 #define INTERVALS_MAX 4096 /* of all devices */
-#define PLACES        512  /* of names, twice as many as there are kernels */
+#define PLACES        512  /* hash table of names, twice the kernels */
 #define RECENT        256
 
-/* What is known of a device beside what others read. */
+/* A device's numbers that readers do not see. */
 struct device {
     struct device_stats figures;
     struct busy_time busy;
@@ -33,18 +33,16 @@ struct program_stats {
     struct busy_pool *times;
     struct device *devices[DEVICES_MAX];
     uint16_t places[PLACES]; /* kernels by name and device: index + 1, open addressing */
-    struct {                 /* a name that was looked up is mostly wanted again */
+    struct {                 /* cache: a name is mostly looked up again */
         uint64_t number;
         uint32_t device_id;
         struct kernel_stats *kernel;
     } recent[RECENT];
-    struct mark marks[2 * STREAMS_MAX]; /* of the last work: where its span would be an exemplar */
-    uint64_t marked_ns;                 /* when it was */
+    struct mark marks[2 * STREAMS_MAX]; /* of the last work, for its exemplar */
+    uint64_t marked_ns;                 /* its time */
     unsigned mark_count;
-    uint32_t known_context; /* the last whose device was learnt */
+    uint32_t known_context; /* the last context whose device was learned */
 };
-
-/* --- life --- */
 
 enum status program_stats_create(const struct figures_options *options, struct program_stats **store)
 {
@@ -75,7 +73,7 @@ static void destroy_device(struct device *device)
     free(device);
 }
 
-/* Memory that the program holds stays known. */
+/* Allocations stay known. */
 static void forget(struct program_stats *store)
 {
     struct live_stats *figures = &store->figures;
@@ -121,8 +119,6 @@ bool program_stats_tick(struct program_stats *store, uint64_t now_ns)
     return store->figures.is_on;
 }
 
-/* --- memory and calls --- */
-
 void program_stats_note_memory(struct program_stats *store, const struct call_info *info,
                                const struct call_record *call)
 {
@@ -151,9 +147,7 @@ void program_stats_add_call(struct program_stats *store, const struct call_info 
     figures->waiting_ns += info->group == CALL_GROUP_SYNC ? duration_ns : 0;
 }
 
-/* --- devices and kernels --- */
-
-/* NULL: there is no memory, or this metric isn't wanted. */
+/* NULL: no memory, or the metric is off. */
 static struct histogram *new_histogram(const struct program_stats *store, enum metric metric)
 {
     struct histogram *made = NULL;
@@ -204,7 +198,7 @@ static struct kernel_stats *new_kernel(struct program_stats *store, const char *
     return made;
 }
 
-/* NULL: it is one of the others. */
+/* NULL: it counts with the others. */
 static struct kernel_stats *find_kernel(struct program_stats *store, const struct kernel_name *name,
                                         uint32_t device_id)
 {
@@ -235,8 +229,6 @@ static struct kernel_stats *kernel_of(struct program_stats *store, const struct 
     }
     return store->recent[at].kernel;
 }
-
-/* --- work --- */
 
 static void measure(struct program_stats *store, struct histogram *histogram, uint64_t duration_ns)
 {
@@ -313,7 +305,7 @@ void program_stats_add_work(struct program_stats *store, const struct figures_wo
     case ACTIVITY_GRAPH_TRACE:
         add(&device->figures.graphs, duration_ns);
         break;
-    default: /* rare kinds, which are on request: their time counts */
+    default: /* rare, optional kinds: only their time counts */
         break;
     }
 }
@@ -331,9 +323,7 @@ void program_stats_exemplify(struct program_stats *store, const uint8_t trace_id
     store->mark_count = 0;
 }
 
-/* --- reading --- */
-
-/* Memory may lie on a device that has done no work yet. */
+/* A device may have memory and no work yet. */
 static void update_memory(struct program_stats *store, uint32_t device_id)
 {
     struct memory_use kinds[MEMORY_KINDS], total;
@@ -379,8 +369,6 @@ void program_stats_begin_interval(struct program_stats *store, bool is_delta)
     }
 }
 
-/* --- who looks --- */
-
 static const char *text_of(const struct devices *devices, uint32_t device_id, const char *key)
 {
     const struct resource *told = devices->told[device_id];
@@ -402,7 +390,7 @@ static void look_at_device(const struct device_stats *device, struct device_view
     view->memory_peak = device->memory_total.peak;
 }
 
-/* The largest come first. Kernels of one name on several devices are one. */
+/* The largest first. Kernels of one name on several devices are merged. */
 static int by_total(const void *a, const void *b)
 {
     const struct kernel_stats *left = *(const struct kernel_stats *const *)a;

@@ -1,6 +1,6 @@
-/* Adds up what the program does (model/figures.h): from calls and from GPU work that has met its call, so
- * what isn't sampled counts as well. What is allocated is followed always, since it can't be learnt later and
- * such calls are rare; all else is counted where metrics are wanted, or while somebody looks. */
+/* Adds up what the program does (model/metrics/live_stats.h): calls, and GPU work with its call, sampled
+ * or not. Allocations are always tracked, since their calls are rare and live memory cannot be learned
+ * later. Everything else is counted for metrics or while a client reads it. */
 #ifndef CUSPAN_CORRELATE_FIGURES_H
 #define CUSPAN_CORRELATE_FIGURES_H
 
@@ -16,8 +16,8 @@
 struct program_stats;
 
 struct figures_options {
-    bool has_metrics;              /* on from the beginning, with histograms */
-    const struct streams *streams; /* with metrics: what shapes the histograms have. Not owned */
+    bool has_metrics;              /* always on, with histograms */
+    const struct streams *streams; /* with metrics: the shapes of histograms, not owned */
     enum exemplar_filter exemplars;
 };
 
@@ -25,16 +25,16 @@ enum status program_stats_create(const struct figures_options *options,
                                  struct program_stats **store) MUST_CHECK;
 void program_stats_destroy(struct program_stats *store);
 
-/* Somebody looks, until then (clock_monotonic_ns). Counting that begins now begins at zero. */
+/* A client reads until then (clock_monotonic_ns). Counting that starts now starts at zero. */
 void program_stats_lease(struct program_stats *store, uint64_t now_ns, uint64_t until_ns);
-/* Between rounds. Returns whether program_stats_add_call and program_stats_add_work are to be called. */
+/* Between rounds. Returns whether to call program_stats_add_call() and program_stats_add_work(). */
 bool program_stats_tick(struct program_stats *store, uint64_t now_ns);
 
-/* Calls of the groups ALLOC and FREE, in any case; contexts that end. */
+/* Always called: calls of the groups ALLOC and FREE, and destroyed contexts. */
 void program_stats_note_memory(struct program_stats *store, const struct call_info *info,
                                const struct call_record *call);
 void program_stats_end_context(struct program_stats *store, uint32_t context_id);
-/* Of which device a context is. */
+/* Tells a context's device. */
 void program_stats_learn_context(struct program_stats *store, uint32_t context_id, uint32_t device_id);
 
 void program_stats_add_call(struct program_stats *store, const struct call_info *info,
@@ -42,21 +42,21 @@ void program_stats_add_call(struct program_stats *store, const struct call_info 
 
 struct figures_work {
     const struct activity_record *record; /* of GPU work */
-    const struct kernel_name *name;       /* of a kernel; NULL: it has none */
+    const struct kernel_name *name;       /* of a kernel; NULL: none */
     uint64_t call_start_ns;               /* 0: the call is unknown */
     uint64_t bytes;                       /* copies and fills */
     uint32_t copy_kind;                   /* CUPTI's */
 };
 void program_stats_add_work(struct program_stats *store, const struct figures_work *work);
-/* The work that was added last has this span, which leaves. */
+/* The span of the last added work, for exemplars. */
 void program_stats_exemplify(struct program_stats *store, const uint8_t trace_id[16],
                              const uint8_t span_id[8]);
 
-/* All of it, as it stands now: valid until the next record. */
+/* All numbers, valid until the next record. */
 struct live_stats *program_stats_read(struct program_stats *store);
-/* Metrics have been made of it: exemplars are of one interval, and with `is_delta` histograms are, too. */
+/* Starts an interval of metrics: exemplars belong to one interval, and with `is_delta` histograms do, too. */
 void program_stats_begin_interval(struct program_stats *store, bool is_delta);
-/* A copy for who looks, with what is known of each device. */
+/* A copy for clients, with each device's description. */
 void program_stats_look(struct program_stats *store, const struct devices *devices,
                         struct live_stats_view *view);
 

@@ -13,7 +13,7 @@ static const struct attr_key key_resource_time = ATTR_KEY("cuspan.cupti.resource
 static const struct attr_key key_request_time = ATTR_KEY("cuspan.cupti.request_time");
 static const struct attr_key key_other_time = ATTR_KEY("cuspan.cupti.other_time");
 
-/* CUPTI's numbers of what it spends time on (CUpti_ActivityOverheadKind). */
+/* CUpti_ActivityOverheadKind. */
 enum overhead_kind {
     OVERHEAD_UNKNOWN = 0,
     OVERHEAD_BUFFER_FLUSH = 1 << 16,
@@ -23,7 +23,7 @@ enum overhead_kind {
     OVERHEAD_UVM_INIT = 8 << 16
 };
 
-/* COUNTER_COUNT: the driver's own. */
+/* COUNTER_COUNT: the driver's own cost. */
 static enum counter counter_of(uint64_t kind)
 {
     switch (kind) {
@@ -50,7 +50,7 @@ void session_overhead_add(const struct activity_record *record, uint64_t kind)
         counter_add_alone(counter, record->end_ns - record->start_ns);
 }
 
-/* How much it has grown. An estimate may come out lower than the one before: it waits until it is passed. */
+/* Returns the growth. An estimate can fall below an earlier one; growth is 0 until it exceeds that. */
 static uint64_t grown(uint64_t *told, uint64_t now)
 {
     uint64_t more = now > *told ? now - *told : 0;

@@ -1,5 +1,5 @@
-/* What tracing itself takes, on session spans: CUPTI's part by its own overhead records, and cuspan's. Each
- * session span says what came since the one before, so that they add up. */
+/* The cost of tracing, on session spans: CUPTI's by its overhead records, and cuspan's. Each session span
+ * has the growth since the one before, so they add up. */
 #ifndef CUSPAN_CORRELATE_OWN_COST_H
 #define CUSPAN_CORRELATE_OWN_COST_H
 
@@ -9,16 +9,16 @@
 #include "model/span.h"
 
 struct session_overhead {
-    void (*take)(struct agent_overhead *); /* NULL: nobody measures it, or it isn't this run's */
+    void (*take)(struct agent_overhead *); /* NULL: not measured, or from another run */
     struct agent_overhead told;
-    uint64_t cupti_told_ns[COUNTER_COUNT]; /* of the counters of CUPTI's kinds */
+    uint64_t cupti_told_ns[COUNTER_COUNT]; /* by counter of CUPTI's kinds */
 };
 
-/* An overhead record that has its times. `kind` is CUPTI's number of it. What the driver does on its own
- * account (compiling, loading) isn't tracing's cost. */
+/* Counts an overhead record with times. `kind` is CUPTI's. The driver's own work (compiling, loading) does
+ * not count. */
 void session_overhead_add(const struct activity_record *record, uint64_t kind);
 
-/* Appends it to a session's span. */
+/* Adds the cost to a session span. */
 void session_overhead_write(struct session_overhead *cost, struct span *span);
 
 #endif

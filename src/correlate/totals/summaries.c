@@ -6,7 +6,7 @@
 #include <string.h>
 
 #define BUCKETS    4096
-#define REMEMBERED 16384 /* requests whose summaries have left */
+#define REMEMBERED 16384 /* requests whose summaries were sent */
 
 struct summaries {
     uint32_t count;
@@ -40,8 +40,8 @@ void summaries_destroy(struct summaries *summaries)
     free(summaries);
 }
 
-/* Span IDs are random, or count up from random numbers; trace IDs may share their first bytes; and one may
- * tell of the other, so that they are mixed apart from each other. */
+/* Span IDs are random or count up from random numbers, trace IDs may share a prefix, and one may be
+ * derived from the other: they are mixed separately. */
 static uint32_t hash_of(const uint8_t context[24])
 {
     uint64_t trace, span;

@@ -34,10 +34,10 @@ static const struct attr_key key_slowest_1_time = ATTR_KEY("cuda.total.slowest.1
 static const struct attr_key key_slowest_2_time = ATTR_KEY("cuda.total.slowest.2.duration");
 static const struct attr_key key_slowest_3_time = ATTR_KEY("cuda.total.slowest.3.duration");
 
-/* One device's share of one's totals. References are index + 1; 0: none. */
+/* One device's part of one struct totals. References are index + 1; 0: none. */
 struct busy {
     uint32_t device_id;
-    uint32_t next; /* device of the same totals, or free one */
+    uint32_t next; /* next device of the same totals, or free list */
     struct busy_time time;
 };
 
@@ -49,7 +49,7 @@ struct totals_pool {
     struct busy_pool *times;
     uint32_t free_busy;
     uint32_t labels_used, label_bytes_used;
-    struct label labels[LABELS_MAX]; /* open addressing; bytes 0: free */
+    struct label labels[LABELS_MAX]; /* open addressing; 0 bytes: free */
     char text[LABEL_BYTES];
     struct busy busy[BUSY_MAX];
 };
@@ -78,8 +78,6 @@ void totals_pool_destroy(struct totals_pool *pool)
         busy_pool_destroy(pool->times);
     free(pool);
 }
-
-/* --- devices --- */
 
 static struct busy *busy_of(struct totals_pool *pool, struct totals *totals, uint32_t device_id)
 {
@@ -116,8 +114,6 @@ static void add_busy(struct totals_pool *pool, struct totals *totals, const stru
     if (!busy || !busy_add(pool->times, &busy->time, work->start_ns, work->end_ns))
         totals->is_estimated = true;
 }
-
-/* --- adding --- */
 
 static void cover(struct totals *totals, uint64_t start_ns, uint64_t end_ns)
 {
@@ -159,7 +155,7 @@ static void count_kind(struct totals *totals, const struct totals_work *work)
     case ACTIVITY_GRAPH_TRACE:
         totals->graphs++;
         break;
-    default: /* rare kinds, which are on request: their time counts */
+    default: /* rare, optional kinds: only their time counts */
         break;
     }
 }
@@ -177,12 +173,12 @@ bool totals_wants_kernel(const struct totals *totals, uint64_t duration_ns)
     return duration_ns > totals->slowest[TOTALS_SLOWEST - 1].duration_ns;
 }
 
-/* A name that is not among the slowest has had no execution longer than theirs: so none is forgotten. */
+/* A name that is not listed has no execution longer than those listed, so none is missed. */
 void totals_add_kernel(struct totals *totals, uint32_t label, uint64_t duration_ns)
 {
     unsigned at = 0;
     while (at < TOTALS_SLOWEST - 1 && totals->slowest[at].label != label)
-        at++; /* its own place, or the last one */
+        at++; /* its own place, or the last */
     if (duration_ns <= totals->slowest[at].duration_ns)
         return;
     for (; at > 0 && totals->slowest[at - 1].duration_ns < duration_ns; at--)
@@ -190,8 +186,6 @@ void totals_add_kernel(struct totals *totals, uint32_t label, uint64_t duration_
     totals->slowest[at].label = label;
     totals->slowest[at].duration_ns = duration_ns;
 }
-
-/* --- names of kernels --- */
 
 static uint32_t hash_of(const char *text, uint32_t bytes)
 {
@@ -219,9 +213,7 @@ uint32_t totals_label(struct totals_pool *pool, const char *name, uint32_t bytes
     return at + 1;
 }
 
-/* --- writing --- */
-
-/* A copy of the attribute, unless it is 0. */
+/* Adds the attribute unless it is 0. */
 static void put(struct span *span, const struct span_attr *attr)
 {
     struct span_attr *made = attr->i ? span_attr_add(span, attr->key, (enum attr_type)attr->type) : NULL;
@@ -263,7 +255,7 @@ static struct span_event make_device_event(const struct totals_pool *pool, const
     return event;
 }
 
-/* One device stands on the span itself; of several, each has an event. */
+/* One device's totals go on the span; of several devices, each becomes an event. */
 static void put_devices(const struct totals_pool *pool, const struct totals *totals,
                         const struct devices *devices, struct span *span, struct span_event *events,
                         uint32_t events_max)

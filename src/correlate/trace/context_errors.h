@@ -1,6 +1,6 @@
-/* CUDA contexts that a fatal error has ended: a device-side assert, an illegal address and the like. Such an
- * error is sticky: every later call in the context returns it, and the work that it stopped gets no end, or
- * no times at all, from CUPTI. */
+/* CUDA contexts that a fatal error has ended, such as a device-side assert or an illegal address. The
+ * error is sticky: every later call in the context returns it. CUPTI gives the stopped work no end, or no
+ * times at all. */
 #ifndef CUSPAN_CORRELATE_CONTEXT_ERRORS_H
 #define CUSPAN_CORRELATE_CONTEXT_ERRORS_H
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CONTEXT_FIELD_NULL_STREAM_ID 4 /* CUPTI's number; 12.0 has it as well */
+#define CONTEXT_FIELD_NULL_STREAM_ID 4 /* CUPTI's field ID, also in 12.0 */
 #define PEER_FIELD_SRC_DEVICE_ID     11
 #define PEER_FIELD_DST_DEVICE_ID     13
 #define UUID_BYTES                   16
@@ -14,7 +14,7 @@
 static const struct attr_key key_src_device = ATTR_KEY("cuda.memcpy.src_device.hw.id");
 static const struct attr_key key_dst_device = ATTR_KEY("cuda.memcpy.dst_device.hw.id");
 
-/* "GPU-8-4-4-4-12", "MIG-…", as the driver's tools write it. */
+/* "GPU-8-4-4-4-12" or "MIG-...", as NVIDIA's tools print it. */
 static void format_uuid(const uint8_t *bytes, const char *prefix, char text[DEVICE_ID_BYTES])
 {
     char *to = text + sprintf(text, "%s-", prefix);
@@ -36,7 +36,7 @@ static enum status set_field(struct resource *resource, const struct activity_fi
     char uuid[DEVICE_ID_BYTES];
     bool is_mig = strcmp(field->key.name, "cuda.device.mig.uuid") == 0;
     if (value == UINT32_MAX || value == UINT64_MAX)
-        return STATUS_OK; /* CUPTI's "there is none": a MIG or NUMA number */
+        return STATUS_OK; /* CUPTI's "none" for MIG and NUMA IDs */
     switch (field->type) {
     case FIELD_STRING:
         return text ? resource_set_string(resource, field->key.name, text) : STATUS_OK;
@@ -50,7 +50,7 @@ static enum status set_field(struct resource *resource, const struct activity_fi
     case FIELD_ENUM:
         return resource_set_int(resource, field->key.name, (int64_t)value);
     default:
-        return STATUS_OK; /* the largest grids and blocks: the same for all */
+        return STATUS_OK; /* maximum grid and block sizes: the same on all devices */
     }
 }
 
@@ -82,7 +82,7 @@ enum status devices_describe(const struct activity_record *record, uint32_t *dev
             *device_id = (uint32_t)record->values[i];
         status = set_field(resource, field, record->values[i]);
     }
-    /* A MIG instance is a piece of hardware of its own, and part of a GPU. */
+    /* A MIG instance is hardware of its own, and part of a GPU. */
     const struct resource_attr *uuid = resource_find(resource, "cuda.device.uuid");
     const struct resource_attr *instance = resource_find(resource, "cuda.device.mig.uuid");
     const struct resource_attr *name = resource_find(resource, "cuda.device.name");
@@ -153,7 +153,7 @@ void devices_add_ends(const struct devices *devices, const struct activity_recor
         span_attr_string(span, &key_dst_device, dst);
 }
 
-/* They are numbered from 1: programs have a few. */
+/* Context IDs count up from 1, and programs have few. */
 static unsigned take_slot(struct devices *devices, uint32_t context_id)
 {
     unsigned slot = context_id % CONTEXTS_KEPT;

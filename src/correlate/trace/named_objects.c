@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define BUCKETS 2048 /* more than objects: a search ends */
+#define BUCKETS 2048 /* more than OBJECTS_MAX, so a search ends */
 
 struct named_objects {
     bool has[NAMED_THREAD + 1];
@@ -13,8 +13,7 @@ struct named_objects {
         uint64_t handle;
         uint8_t kind;
         bool is_named;
-        char text[OBJECT_NAME_BYTES]; /* also when it is forgotten: the span of the call that ended it has it
-                                       */
+        char text[OBJECT_NAME_BYTES]; /* kept after _forget(), for the span of the destroying call */
     } entries[OBJECTS_MAX + 1];
 };
 
@@ -29,7 +28,7 @@ void named_objects_destroy(struct named_objects *objects)
     free(objects);
 }
 
-/* Where the object stands, or would stand. */
+/* The object's bucket, or the free one where it belongs. */
 static uint32_t bucket_of(const struct named_objects *objects, enum named_object kind, uint64_t handle)
 {
     uint32_t at = (uint32_t)((handle + kind) * 0x9e3779b97f4a7c15ull >> 40) % BUCKETS;

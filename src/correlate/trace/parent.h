@@ -1,4 +1,4 @@
-/* What a span is the child of. */
+/* A span's parent, and what a child inherits from it. */
 #ifndef CUSPAN_CORRELATE_PARENT_H
 #define CUSPAN_CORRELATE_PARENT_H
 
@@ -12,7 +12,7 @@ struct parent {
     const char *trace_state; /* NUL-terminated or NULL; read through tracestates_valid() */
     bool is_sampled;
     bool is_session;
-    uint32_t account; /* handle (accounts.h) of the innermost for which work below it counts; 0: for nobody */
+    uint32_t account; /* of the innermost account that counts the child (accounts.h); 0: none */
 };
 
 #endif

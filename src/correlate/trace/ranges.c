@@ -40,7 +40,7 @@ void ranges_destroy(struct ranges *ranges)
     free(ranges);
 }
 
-/* IDs count up from random numbers. */
+/* IDs count up from random numbers, so their low bits are a hash. */
 static uint32_t *bucket_of(struct ranges *ranges, uint64_t id)
 {
     return &ranges->buckets[(id ^ id >> 32) % BUCKETS];
@@ -129,9 +129,7 @@ const struct range_record *ranges_take_end(struct ranges *ranges, uint64_t id)
     return NULL;
 }
 
-/* --- text --- */
-
-/* The next attribute of a text that ends at `end`; false: there is none. */
+/* Reads the next attribute of a text that ends at `end`. False: no more. */
 static bool next_attr(const char **at, const char *end, struct range_attr_head *head, const char **key,
                       const char **value)
 {
@@ -179,8 +177,7 @@ void ranges_attributes(struct span *span, const char *text, uint32_t text_bytes,
     }
 }
 
-/* --- marks: time, attributes' count, length of the name, length of the text, the text --- */
-
+/* In range.marks: the head of a mark, followed by its text. */
 struct mark_head {
     uint64_t time_ns;
     uint16_t attr_count, name_bytes, text_bytes, reserved;

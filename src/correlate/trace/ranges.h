@@ -1,5 +1,4 @@
-/* Ranges that are open: what was said when they began, and what happened inside them, until they end. A
- * bounded table, by span ID. */
+/* Open ranges: their start record and marks. A bounded table by span ID. */
 #ifndef CUSPAN_CORRELATE_RANGES_H
 #define CUSPAN_CORRELATE_RANGES_H
 
@@ -12,18 +11,18 @@
 #include <stdbool.h>
 
 struct range {
-    uint64_t id; /* its bytes in memory are the span ID */
+    uint64_t id; /* the span ID, in its byte order */
     struct parent parent;
-    uint8_t context[24];       /* trace and span ID of the thread's context when it began; all zero: none */
-    struct thread_info thread; /* on which it began */
-    uint32_t account;          /* handle of its own; 0: none */
+    uint8_t context[24];       /* trace and span ID of the thread's context at the start; zeros: none */
+    struct thread_info thread; /* that started it */
+    uint32_t account;          /* its own (accounts.h); 0: none */
     uint64_t start_ns;
     uint32_t domain;
     uint8_t flags; /* enum range_flags */
     uint16_t name_bytes, attr_count, attrs_dropped;
     uint16_t marks_bytes, mark_count, marks_dropped;
     uint32_t text_bytes;
-    uint32_t next; /* in its hash's chain, or of the free ones; index + 1 */
+    uint32_t next; /* in the hash chain or free list, index + 1 */
     char text[RANGE_RECORD_BYTES];
     char marks[RANGE_MARKS_BYTES];
 };
@@ -33,33 +32,33 @@ struct ranges;
 enum status ranges_create(struct ranges **ranges) MUST_CHECK;
 void ranges_destroy(struct ranges *ranges);
 
-/* How many are open. */
+/* Returns how many are open. */
 uint32_t ranges_open(const struct ranges *ranges);
 
-/* A range begins. NULL: no place is left; counted (lost_range). The caller fills parent and context. */
+/* Opens a range. The caller fills parent and context. NULL: no slot is free, which is counted
+ * (lost_range). */
 struct range *ranges_begin(struct ranges *ranges, const struct thread_info *thread,
                            const struct range_record *begin);
 /* The open range with this ID, or NULL. */
 struct range *ranges_find(struct ranges *ranges, uint64_t id);
-/* Something happened in the range: kept as its event, as long as there is room. */
+/* Keeps a mark as an event of the range, while there is room. */
 void ranges_add_mark(struct range *range, const struct range_record *mark);
-/* The range's place is free again. */
+/* Frees the range's slot. */
 void ranges_remove(struct ranges *ranges, struct range *range);
-/* Calls `visit` for each open range; it may remove that one. */
+/* Calls `visit` for each open range. It may remove that range. */
 void ranges_visit(struct ranges *ranges, void (*visit)(void *context, struct range *range), void *context);
 
-/* An end that came before its begin (from another thread's ring) is kept for a while. */
+/* Keeps an end that arrived before its start, which is in another thread's ring. */
 void ranges_keep_end(struct ranges *ranges, const struct range_record *end);
-/* The kept end of this range, valid until the next one is kept; NULL: there is none. */
+/* Returns the kept end of this range, valid until the next one is kept; NULL: none. */
 const struct range_record *ranges_take_end(struct ranges *ranges, uint64_t id);
 
-/* Appends the attributes of a record's text to the span: keys go to `keys`, which has room for
- * SPAN_ATTRS_MAX, from
- * `*key_count` on. Strings are borrowed. */
+/* Adds the attributes of a record's text to the span. Keys go to `keys`, which has SPAN_ATTRS_MAX places,
+ * from `*key_count` on. Strings are borrowed. */
 void ranges_attributes(struct span *span, const char *text, uint32_t text_bytes, uint32_t name_bytes,
                        uint32_t count, struct attr_key *keys, uint32_t *key_count);
 
-/* The events of the range's marks, for as long as the range and `scratch` live. */
+/* Adds the range's marks as events, valid as long as the range and `scratch`. */
 #define RANGE_EVENTS_MAX 16
 struct range_events {
     struct span_event events[RANGE_EVENTS_MAX];

@@ -6,21 +6,18 @@
 #include <string.h>
 
 #define MEMBER        "ot"
-#define DIGITS_MAX    14  /* of `th` and `rv`, in hex */
-#define OT_VALUE_MAX  256 /* by the specification */
+#define DIGITS_MAX    14  /* of `th` and `rv`, in hexadecimal */
+#define OT_VALUE_MAX  256 /* the specification's limit */
 #define THRESHOLD_MAX 17  /* "th:" and digits */
 #define NO_VALUE      UINT64_MAX
 
-/* What the tracestate's member of OpenTelemetry says. */
+/* OpenTelemetry's member of a tracestate. */
 struct ot_member {
-    uint64_t threshold, randomness; /* NO_VALUE: not given, or not valid */
-    char rest[OT_VALUE_MAX + 1];    /* its other parts, `rv` among them: "rv:...;x:y" */
+    uint64_t threshold, randomness; /* NO_VALUE: missing or invalid */
+    char rest[OT_VALUE_MAX + 1];    /* its other parts, `rv` included: "rv:...;x:y" */
 };
 
-/* --- thresholds --- */
-
-/* To the nearest, and to an even one from the middle, as other SDKs do. No call of libm: the agent is linked
- * with libc alone. */
+/* Rounds half to even, as other SDKs do. Without libm, which the agent does not link. */
 static uint64_t round_to_even(double value)
 {
     uint64_t whole = (uint64_t)value;
@@ -33,7 +30,7 @@ uint64_t sampler_threshold(double ratio)
     return SAMPLER_NEVER - round_to_even(ratio * (double)SAMPLER_NEVER);
 }
 
-/* "th:" and the digits without the zeros at their end. */
+/* "th:" and the digits without trailing zeros. */
 static void format_threshold(uint64_t threshold, char text[THRESHOLD_MAX + 1])
 {
     int length = snprintf(text, THRESHOLD_MAX + 1, "th:%014llx", (unsigned long long)threshold);
@@ -49,7 +46,7 @@ static int hex_digit(char c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* Digits that were left out at the end are zeros. */
+/* Missing trailing digits are zeros. */
 static uint64_t parse_digits(const char *text, size_t length, size_t length_min)
 {
     uint64_t value = 0;
@@ -63,8 +60,6 @@ static uint64_t parse_digits(const char *text, size_t length, size_t length_min)
     }
     return value;
 }
-
-/* --- the tracestate --- */
 
 static bool is_ot(const struct trace_state_member *member)
 {
@@ -108,8 +103,8 @@ static void read_ot(const char *trace_state, struct ot_member *ot)
     }
 }
 
-/* The member that was changed goes to the front. What then has no room falls off at the end: its vendors have
- * not touched it for longest. `threshold` NO_VALUE: none is said. */
+/* Puts the changed member first. Members at the end that no longer fit are dropped: their vendors changed
+ * them least recently. `threshold` NO_VALUE: none. */
 static void write_state(const char *before, const struct ot_member *ot, uint64_t threshold,
                         char after[TRACE_STATE_MAX])
 {
@@ -137,8 +132,6 @@ static void write_state(const char *before, const struct ot_member *ot, uint64_t
     }
 }
 
-/* --- decisions --- */
-
 static uint64_t randomness_of(const struct ot_member *ot, const uint8_t trace_id[16])
 {
     uint64_t low;
@@ -160,7 +153,7 @@ void sampler_init(struct sampler *sampler, const struct sampler_options *options
     case SAMPLER_TRACE_ID_RATIO:
         sampler->threshold = sampler_threshold(options->ratio);
     }
-    /* With a limit the share of traces is unknown, and where it is unknown nothing must be said of it. */
+    /* With a limit the sampled share is unknown, so no threshold may be given. */
     if (options->kind == SAMPLER_TRACE_ID_RATIO && sampler->threshold < SAMPLER_NEVER &&
         !(options->traces_per_second > 0)) {
         strcpy(sampler->root_state, MEMBER "=");
@@ -173,7 +166,7 @@ const char *sampler_root_state(const struct sampler *sampler)
     return *sampler->root_state ? sampler->root_state : NULL;
 }
 
-/* A bucket of a second's traces, but of one at least, which fills up again as time goes on. */
+/* A token bucket for one second of traces, at least one. */
 bool sampler_admits(struct sampler *sampler, uint64_t now_ns)
 {
     double rate = sampler->options.traces_per_second;
@@ -186,7 +179,7 @@ bool sampler_admits(struct sampler *sampler, uint64_t now_ns)
         sampler->traces_left += rate * (double)(now_ns - sampler->refilled_ns) / (double)NS_PER_SECOND;
     if (sampler->traces_left > most)
         sampler->traces_left = most;
-    /* Records of several threads come a little out of order: time that was counted is not counted again. */
+    /* Records of several threads arrive slightly out of order: no time is counted twice. */
     if (now_ns > sampler->refilled_ns)
         sampler->refilled_ns = now_ns;
     if (sampler->traces_left < 1)
@@ -195,7 +188,7 @@ bool sampler_admits(struct sampler *sampler, uint64_t now_ns)
     return true;
 }
 
-/* The parent's decision holds, and its threshold with it, unless that contradicts the decision. */
+/* The parent's decision and threshold apply, unless they contradict each other. */
 static bool follow(const struct trace_context *context, char trace_state[TRACE_STATE_MAX])
 {
     struct ot_member ot;

@@ -56,7 +56,7 @@ static void become_root(struct session *session, uint64_t time_ns)
     } while (session->trace_id[0] == 0 && session->trace_id[15] == 0);
     memset(session->parent_span_id, 0, 8);
     session->flags = TRACE_FLAG_RANDOM;
-    /* A later session of a process that has a parent follows it; for the limit it is a trace more. */
+    /* later sessions follow the process's parent; each counts for the limit */
     session->trace_state = follows ? NULL : sampler_root_state(&session->sampler);
     session->is_sampled =
         follows ? (options->parent.flags & TRACE_FLAG_SAMPLED) && sampler_admits(&session->sampler, time_ns)
@@ -145,7 +145,7 @@ static uint32_t add_links(const struct session *session, struct span_link *links
 /* "cuspan.lost.ring_full" of the counter lost_ring_full. */
 static const struct attr_key *loss_key(enum counter counter)
 {
-    static struct attr_key keys[COUNTER_COUNT]; /* of the one thread that correlates */
+    static struct attr_key keys[COUNTER_COUNT]; /* used by one thread */
     struct attr_key *key = &keys[counter];
     if (!key->tag) {
         int length = snprintf(key->name, sizeof key->name, "%s%s", LOSS_PREFIX,
@@ -156,7 +156,7 @@ static const struct attr_key *loss_key(enum counter counter)
     return key;
 }
 
-/* Of the process so far: what is lost before it is captured belongs to no session that anyone knows. */
+/* Losses of the whole process: those before capture belong to no session. */
 static void add_losses(struct span *span)
 {
     span_attr_int(span, &key_lost, (int64_t)counters_lost());

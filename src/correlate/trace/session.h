@@ -1,8 +1,9 @@
-/* The session: the span below which lies what belongs to no request, named after the program, and its trace.
+/* The session: a span named after the program, with a trace of its own, which is the parent of everything
+ * that belongs to no request.
  *
- * A session is cut at a number of spans and at an age; the next is a trace of its own, linked to the one
- * before and to the process's context. With a TRACEPARENT the first session is that context's child. It spans
- * its children: it begins with the first and ends with the last that was seen when it was cut. */
+ * A session is cut after a number of spans or at an age. The next one is a new trace, linked to the
+ * previous one and to the process's context. With a TRACEPARENT the first session is a child of that
+ * context. A session span starts with its first child and ends with the last one seen before the cut. */
 #ifndef CUSPAN_CORRELATE_SESSION_H
 #define CUSPAN_CORRELATE_SESSION_H
 
@@ -23,10 +24,9 @@ struct session_options {
 struct session {
     struct session_options options;
     struct sampler sampler;
-    char child_state[TRACE_STATE_MAX]; /* tracestate of the one session that is the process's child */
-    uint64_t next_id; /* span IDs count up from a random number: unique here, and their bytes repeat well on
-                         the wire */
-    uint32_t number;  /* of sessions begun; 0: none yet */
+    char child_state[TRACE_STATE_MAX]; /* tracestate of the first session, if it is the process's child */
+    uint64_t next_id; /* span IDs count up from a random number: unique, and they compress well */
+    uint32_t number;  /* sessions started; 0: none yet */
     bool is_open;
     bool is_sampled;
     uint8_t trace_id[16];
@@ -39,23 +39,22 @@ struct session {
     uint32_t event_count, events_dropped;
     struct span_event events[SPAN_EVENTS_MAX];
     struct span_link previous;
-    uint8_t traces[SESSION_TRACES_KEPT][16]; /* the first ones, for the report */
+    uint8_t traces[SESSION_TRACES_KEPT][16]; /* the first traces, for the report */
 };
 
-/* False if the system has no randomness to give. */
+/* False if the system has no randomness. */
 bool session_init(struct session *session, const struct session_options *options);
 
 void session_next_span_id(struct session *session, uint8_t span_id[8]);
 
-/* Begins a session at `time_ns` if none is open. */
+/* Starts a session at `time_ns` unless one is open. */
 void session_open(struct session *session, uint64_t time_ns);
 bool session_is_due(const struct session *session, uint64_t time_ns);
-/* Counts a child and stretches the session over it. */
+/* Counts a child and extends the session to cover it. */
 void session_cover(struct session *session, uint64_t start_ns, uint64_t end_ns);
 void session_add_event(struct session *session, const struct span_event *event);
-/* Ends the session and fills its span, with `reason` "spans", "age", "stop", "release" or "exit". `links`
- * holds SPAN_LINKS_MAX.
- */
+/* Ends the session and fills its span. `reason` is "spans", "age", "stop", "release" or "exit". `links`
+ * holds SPAN_LINKS_MAX. */
 void session_close(struct session *session, const char *reason, struct span *span, struct span_link *links);
 
 #endif

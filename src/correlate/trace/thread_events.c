@@ -84,7 +84,7 @@ void work_cover(struct correlate *c, const struct parent *parent, uint64_t start
         session_cover(&c->sessions.current, start_ns, end_ns);
 }
 
-/* A trace that is attached again, on another thread perhaps, is judged as before: the limit counts traces. */
+/* A trace keeps its decision when it is attached again, on any thread: the limit counts traces. */
 static struct decision *decision_of(struct correlate *c, const uint8_t trace_id[16])
 {
     uint64_t low;
@@ -139,7 +139,7 @@ void thread_events_name(struct correlate *c, const struct name_record *name)
         return;
     }
     if (name->head.cbid > NAMED_CONTEXT_ID)
-        return; /* a recording of a later version */
+        return; /* from a recording of a later version */
     named_objects_name(c->objects, (enum named_object)name->head.cbid, name->handle, name->name,
                        name->name_bytes);
     if (name->head.cbid == NAMED_DEVICE)

@@ -1,5 +1,4 @@
-/* What a thread works for, as its records say: contexts that it attaches, and names that it gives. The one
- * place that chooses a parent. */
+/* Follows each thread's contexts and names, and chooses the parent of its calls and ranges. */
 #ifndef CUSPAN_CORRELATE_TRACE_THREAD_EVENTS_H
 #define CUSPAN_CORRELATE_TRACE_THREAD_EVENTS_H
 
@@ -19,7 +18,7 @@ struct decision {
 struct thread_events {
     struct thread_states *workers;
     struct tracestates *states;
-    struct decision decisions[DECISIONS_KEPT]; /* by trace, where the context's flag doesn't decide */
+    struct decision decisions[DECISIONS_KEPT]; /* by trace, if the sampler is not parent-based */
 };
 
 enum status thread_events_init(struct thread_events *threads) MUST_CHECK;
@@ -29,14 +28,14 @@ void thread_events_attach(struct correlate *correlate, const struct thread_info 
                           const struct context_record *attached);
 void thread_events_name(struct correlate *correlate, const struct name_record *name);
 
-/* The thread's state. Closes what a dead thread left open when its slot is the next one's. */
+/* Returns the thread's state. If the slot's previous thread has ended, closes what it left open. */
 struct thread_state *work_of(struct correlate *correlate, const struct thread_info *thread, uint64_t now_ns);
-/* The innermost open range, as long as the context in which it began is still the thread's; else NULL. */
+/* Returns the innermost open range, if the thread's context is still the one in which it started; else
+ * NULL. */
 struct range *work_innermost_range(const struct correlate *correlate, const struct thread_state *worker);
-/* The first that exists: the innermost open range, the thread's context, the session. */
+/* Returns the parent of new spans: the innermost open range, else the thread's context, else the session. */
 struct parent work_parent(struct correlate *correlate, struct thread_state *worker, uint64_t time_ns);
-/* Extends the session over what belongs to its trace, sampled or not: sessions end after a number of spans.
- */
+/* Extends the session over a child of its trace, sampled or not: the number of children limits a session. */
 void work_cover(struct correlate *correlate, const struct parent *parent, uint64_t start_ns, uint64_t end_ns);
 
 #endif

@@ -1,5 +1,5 @@
-/* What each host thread works for, as its records tell: the attached context and the ranges open on it. By
- * slot; a slot's next thread begins with nothing. */
+/* The state of each host thread: the attached context and the open ranges, by slot. A slot's next thread
+ * starts empty. */
 #ifndef CUSPAN_CORRELATE_WORKERS_H
 #define CUSPAN_CORRELATE_WORKERS_H
 
@@ -16,9 +16,9 @@ struct thread_state {
     uint8_t context[24]; /* trace and span ID; all zero: none */
     uint8_t flags;
     const char *trace_state;
-    uint32_t summary; /* handle of the account of the request whose summary it holds; 0: none */
+    uint32_t summary; /* account of the request whose summary it holds; 0: none */
     uint32_t depth;
-    uint64_t open[RANGE_PARENTS_MAX]; /* IDs of ranges, the innermost last */
+    uint64_t open[RANGE_PARENTS_MAX]; /* range IDs, the innermost last */
 };
 
 struct thread_states;
@@ -26,12 +26,12 @@ struct thread_states;
 enum status thread_states_create(struct thread_states **workers) MUST_CHECK;
 void thread_states_destroy(struct thread_states *workers);
 
-/* The slot's worker as it stands, whichever thread it is of. */
+/* Returns the slot's state, whichever thread it belongs to. */
 struct thread_state *thread_states_at(struct thread_states *workers, uint32_t slot);
-/* Begins anew for this thread. */
+/* Resets the state for this thread. */
 void thread_state_reset(struct thread_state *worker, const struct thread_info *thread);
 
-/* A range opened on it. Beyond RANGE_PARENTS_MAX it is the parent of nothing. */
+/* Adds an open range. Beyond RANGE_PARENTS_MAX a range has no children. */
 void thread_state_push(struct thread_state *worker, uint64_t id);
 void thread_state_remove(struct thread_state *worker, uint64_t id);
 

@@ -1,5 +1,5 @@
-/* The tracestates of attached contexts, the latest ones: whoever remembers one asks whether it is still
- * there. */
+/* The tracestates of the latest attached contexts. Before each use, tracestates_valid() tells whether one
+ * still exists. */
 #ifndef CUSPAN_CORRELATE_STATES_H
 #define CUSPAN_CORRELATE_STATES_H
 
@@ -14,13 +14,12 @@ struct tracestates;
 enum status tracestates_create(struct tracestates **states) MUST_CHECK;
 void tracestates_destroy(struct tracestates *states);
 
-/* Keeps `bytes` of `text` for this trace; a few hundred later ones take its place. */
+/* Keeps `bytes` of `text` for this trace, until a few hundred later ones replace it. */
 const char *tracestates_keep(struct tracestates *states, const uint8_t trace_id[16], const char *text,
                              size_t bytes);
 
-/* What tracestates_keep gave for this trace, or NULL if its place is taken; other pointers come back as they
- * are.
- */
+/* Returns a text of tracestates_keep() while it is this trace's, else NULL. Other pointers are returned
+ * unchanged. */
 const char *tracestates_valid(const struct tracestates *states, const uint8_t trace_id[16], const char *text);
 
 #endif
