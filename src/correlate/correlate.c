@@ -19,12 +19,12 @@
 /* What several parts share. */
 static enum status create_tables(struct correlate *c, const struct settings *settings)
 {
-    struct figures_options figures = {.has_metrics = settings->metrics.is_on,
-                                      .streams = settings->metrics.streams,
-                                      .exemplars = settings->metrics.exemplar_filter};
+    struct program_stats_options stats = {.has_metrics = settings->metrics.is_on,
+                                          .streams = settings->metrics.streams,
+                                          .exemplars = settings->metrics.exemplar_filter};
     bool is_created = pending_create(settings->correlation.pending_max, &c->pending) == STATUS_OK &&
                       graphs_create(settings_have_graph_nodes(settings), &c->graphs) == STATUS_OK &&
-                      program_stats_create(&figures, &c->figures) == STATUS_OK &&
+                      program_stats_create(&stats, &c->stats) == STATUS_OK &&
                       span_shared_create(&c->shared) == STATUS_OK &&
                       kernel_names_create(NAMES_BYTES, &c->names) == STATUS_OK &&
                       named_objects_create(&c->objects) == STATUS_OK;
@@ -35,7 +35,7 @@ static void destroy_tables(struct correlate *c)
 {
     pending_destroy(c->pending);
     graphs_destroy(c->graphs);
-    program_stats_destroy(c->figures);
+    program_stats_destroy(c->stats);
     span_shared_destroy(c->shared);
     kernel_names_destroy(c->names);
     named_objects_destroy(c->objects);
@@ -51,7 +51,7 @@ enum status correlate_create(const struct correlate_options *options, struct cor
     made->settings = settings;
     made->sink = options->sink;
     made->is_summary = settings->detail == DETAIL_SUMMARY;
-    made->figures_are_on = settings->metrics.is_on;
+    made->stats_are_on = settings->metrics.is_on;
     made->calls.expects_graphs = options->expects_graphs;
     attributes_init(&made->plan, settings->detail);
     if (create_tables(made, settings) != STATUS_OK || !session_spans_init(&made->sessions, options) ||
@@ -132,7 +132,7 @@ void correlate_tick(struct correlate *c, uint64_t now_ns)
 {
     c->now_ns = now_ns;
     kernel_names_begin_round(c->names);
-    c->figures_are_on = program_stats_tick(c->figures, now_ns);
+    c->stats_are_on = program_stats_tick(c->stats, now_ns);
     if (now_ns < c->next_sweep_ns)
         return;
     c->next_sweep_ns = now_ns + SWEEP_INTERVAL_NS;
@@ -181,14 +181,14 @@ void correlate_finish(struct correlate *c)
     counting_finish(c);
 }
 
-struct live_stats *correlate_figures(struct correlate *c)
+struct live_stats *correlate_live_stats(struct correlate *c)
 {
-    return program_stats_read(c->figures);
+    return program_stats_read(c->stats);
 }
 
 void correlate_begin_interval(struct correlate *c, bool is_delta)
 {
-    program_stats_begin_interval(c->figures, is_delta);
+    program_stats_begin_interval(c->stats, is_delta);
 }
 
 const char *correlate_device_id(const struct correlate *c, uint32_t device)
@@ -196,11 +196,11 @@ const char *correlate_device_id(const struct correlate *c, uint32_t device)
     return c->devices.ids[device];
 }
 
-void correlate_look(struct correlate *c, uint64_t now_ns, struct live_stats_view *view)
+void correlate_snapshot(struct correlate *c, uint64_t now_ns, struct live_stats_view *view)
 {
-    program_stats_look(c->figures, &c->devices, view);
-    program_stats_lease(c->figures, now_ns, now_ns + LEASE_NS);
-    c->figures_are_on = true;
+    program_stats_snapshot(c->stats, &c->devices, view);
+    program_stats_lease(c->stats, now_ns, now_ns + LEASE_NS);
+    c->stats_are_on = true;
 }
 
 uint32_t correlate_traces(const struct correlate *c, uint8_t (*traces)[16], uint32_t max, uint32_t *total)

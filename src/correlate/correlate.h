@@ -32,8 +32,8 @@ struct correlate_options {
     bool expects_graphs;                /* a graph launch without a record is counted as lost */
     bool (*slept_at)(
         uint64_t time_ns); /* whether capture slept then: work without a call is left out; NULL: never */
-    void (*take_own)(struct agent_overhead *); /* cuspan's own cost, for session spans; NULL: left out */
-    bool expects_devices;                      /* work waits for its device's description */
+    void (*take_overhead)(struct agent_overhead *); /* cuspan's own cost, for session spans; NULL: left out */
+    bool expects_devices;                           /* work waits for its device's description */
     struct correlate_sink sink;
 };
 
@@ -87,11 +87,11 @@ void correlate_finish(struct correlate *correlate);
 
 /* What the program has done so far. Counting starts with the first request and ends 10 s after the last
  * one, unless metrics need it. */
-void correlate_look(struct correlate *correlate, uint64_t now_monotonic_ns, struct live_stats_view *view);
+void correlate_snapshot(struct correlate *correlate, uint64_t now_monotonic_ns, struct live_stats_view *view);
 
 /* The same for metrics, complete, valid until the next record. correlate_begin_interval() starts an
  * interval: exemplars belong to one interval, and so do histograms with delta temporality. */
-struct live_stats *correlate_figures(struct correlate *correlate);
+struct live_stats *correlate_live_stats(struct correlate *correlate);
 void correlate_begin_interval(struct correlate *correlate, bool is_delta);
 /* hw.id of a device below DEVICES_MAX; "": unknown. */
 const char *correlate_device_id(const struct correlate *correlate, uint32_t device);

@@ -32,8 +32,8 @@ struct correlate {
 
     struct pending_table *pending;
     struct graphs *graphs;
-    struct program_stats *figures;
-    bool figures_are_on; /* as of the last tick */
+    struct program_stats *stats;
+    bool stats_are_on; /* as of the last tick */
     struct attribute_plan plan;
     struct shared_table *shared;
     struct kernel_names *names;

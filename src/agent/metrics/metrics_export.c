@@ -595,7 +595,7 @@ void metrics_export(struct metrics *m, struct correlate *correlate, struct outpu
     m->correlate = correlate;
     m->outputs = outputs;
     m->now_ns = clock_now_ns();
-    add_figures(m, correlate_figures(correlate));
+    add_figures(m, correlate_live_stats(correlate));
     add_all_sampled(m);
     add_gpus(m);
     add_own(m);
@@ -610,7 +610,7 @@ void metrics_export_tick(struct metrics *m, struct correlate *correlate, struct 
 {
     if (!m)
         return;
-    sample_devices(correlate_figures(correlate));
+    sample_devices(correlate_live_stats(correlate));
     if (now_ns + ASK_AHEAD_NS >= m->next_ns && now_ns >= m->next_ask_ns)
         ask_hardware(m, correlate, now_ns);
     if (now_ns < m->next_ns)

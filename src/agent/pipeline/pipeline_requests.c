@@ -80,7 +80,7 @@ void pipeline_tell_figures_if_wanted(void)
 {
     pthread_mutex_lock(&pipeline.lock);
     if (pipeline.figures_wanted) {
-        correlate_look(pipeline.correlate, clock_monotonic_ns(), pipeline.figures_wanted);
+        correlate_snapshot(pipeline.correlate, clock_monotonic_ns(), pipeline.figures_wanted);
         pipeline.cpu_ns = clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
         pipeline.figures_wanted = NULL;
         pthread_cond_broadcast(&pipeline.done);

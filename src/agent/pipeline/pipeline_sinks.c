@@ -166,7 +166,7 @@ enum status pipeline_prepare_spans(const struct pipeline_options *options, struc
                                           .expects_graphs = capture_expects_graphs(settings),
                                           .expects_devices = true,
                                           .slept_at = capture_slept_at,
-                                          .take_own = clock_source ? NULL : agent_overhead_take,
+                                          .take_overhead = clock_source ? NULL : agent_overhead_take,
                                           .sink = {pipeline.outputs, on_span, on_device, on_session}};
     status = correlate_create(&correlate, &pipeline.correlate);
     if (status != STATUS_OK)

@@ -205,7 +205,7 @@ static void count_work(struct correlate *c, const struct activity_record *record
                        const struct pending_call *call)
 {
     uint8_t bytes = c->plan.bytes[record->kind], kind = c->plan.detail[record->kind];
-    struct figures_work work = {.record = record, .call_start_ns = call ? call->start_ns : 0};
+    struct program_stats_work work = {.record = record, .call_start_ns = call ? call->start_ns : 0};
     if (record->kind == ACTIVITY_KERNEL && record->name)
         work.name = kernel_names_resolve(c->names, record->name);
     if (bytes && record->present >> bytes & 1)
@@ -214,7 +214,7 @@ static void count_work(struct correlate *c, const struct activity_record *record
         work.copy_kind = COPY_PEER_TO_PEER;
     else if (record->kind == ACTIVITY_MEMCPY && kind && record->present >> kind & 1)
         work.copy_kind = (uint32_t)record->values[kind];
-    program_stats_add_work(c->figures, &work);
+    program_stats_add_work(c->stats, &work);
 }
 
 static void put_error(struct span *span, const struct context_error *error)
@@ -273,11 +273,11 @@ static void emit_activity(struct correlate *c, const struct activity_record *rec
 {
     struct span *span = &c->span;
     bool is_gpu_work = activity_table[record->kind].is_gpu_work;
-    bool is_in_figures = c->figures_are_on && is_gpu_work;
+    bool is_in_stats = c->stats_are_on && is_gpu_work;
     uint16_t resource = resource_of(c, record);
     /* the call has settled the trace: no session starts or ends for its work */
     struct session *session = call ? &c->sessions.current : session_spans_at(c, record->start_ns);
-    if (is_in_figures)
+    if (is_in_stats)
         count_work(c, record, call);
     if (call ? (call->flags & PENDING_UNSAMPLED) != 0 : !session->is_sampled) {
         counter_add(COUNTER_spans_unsampled, 1);
@@ -287,8 +287,8 @@ static void emit_activity(struct correlate *c, const struct activity_record *rec
     if (is_gpu_work)
         counting_add_work(c, record, call);
     if (c->is_summary) {
-        if (c->figures_are_on && call)
-            program_stats_exemplify(c->figures, call->trace_id, call->span_id);
+        if (c->stats_are_on && call)
+            program_stats_exemplify(c->stats, call->trace_id, call->span_id);
         counter_add_alone(COUNTER_spans_summed, 1);
         return;
     }
@@ -297,8 +297,8 @@ static void emit_activity(struct correlate *c, const struct activity_record *rec
     span->resource = resource;
     put_below_call_or_session(c, call, session, span);
     describe(c, record, call, error);
-    if (is_in_figures)
-        program_stats_exemplify(c->figures, span->trace_id, span->span_id);
+    if (is_in_stats)
+        program_stats_exemplify(c->stats, span->trace_id, span->span_id);
     if (is_in_session(session, call))
         session_cover(session, span->start_ns, span->end_ns);
     spans_emit(c, span);
@@ -429,7 +429,7 @@ static void note_fact(struct correlate *c, const struct activity_record *record)
         learn_device(c, record);
     else if (record->kind == ACTIVITY_CONTEXT) {
         devices_note_context(&c->devices, record);
-        program_stats_learn_context(c->figures, record->context_id, record->device_id);
+        program_stats_learn_context(c->stats, record->context_id, record->device_id);
     }
     counter_add_alone(COUNTER_facts, 1);
 }

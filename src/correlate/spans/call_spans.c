@@ -147,17 +147,17 @@ static void note_graphs(struct correlate *c, uint64_t tid, const struct call_rec
 }
 
 /* The call gets no span: it counts for its ranges and its request or session. */
-static void summarize(struct correlate *c, const struct thread_state *worker, const struct call_record *call,
+static void summarize(struct correlate *c, const struct thread_state *state, const struct call_record *call,
                       const struct call_info *info, const struct parent *parent)
 {
-    bool is_request = worker->has_context, is_due = false;
+    bool is_request = state->has_context, is_due = false;
     struct origin origin = {.flags = parent->flags & PENDING_TRACE_FLAGS,
                             .trace_state = parent->trace_state,
-                            .context = is_request ? worker->context : NULL,
+                            .context = is_request ? state->context : NULL,
                             .time_ns = call->start_ns};
     uint32_t expected = expectations(c, call, info) | (is_request ? 0u : (uint32_t)PENDING_SESSION);
     if (call->correlation_id)
-        is_due = remember(c, call, parent, is_request ? worker->context + 16 : c->sessions.current.span_id,
+        is_due = remember(c, call, parent, is_request ? state->context + 16 : c->sessions.current.span_id,
                           expected);
     if (parent->is_sampled)
         counting_add_call(c, parent->account, &origin, info, call, is_due);
@@ -251,9 +251,9 @@ static void note_call(struct correlate *c, const struct call_info *info, const s
     if (__builtin_expect(call->result != 0, 0))
         context_errors_note(&c->context_errors, call);
     if (info->group == CALL_GROUP_ALLOC || info->group == CALL_GROUP_FREE)
-        program_stats_note_memory(c->figures, info, call);
-    if (c->figures_are_on)
-        program_stats_add_call(c->figures, info, call);
+        program_stats_note_memory(c->stats, info, call);
+    if (c->stats_are_on)
+        program_stats_add_call(c->stats, info, call);
 }
 
 static void make_span(struct correlate *c, const struct thread_info *thread, const struct call_info *info,
@@ -263,7 +263,7 @@ static void make_span(struct correlate *c, const struct thread_info *thread, con
     spans_begin(span, call->start_ns, call->end_ns > call->start_ns ? call->end_ns : call->start_ns + 1);
     session_next_span_id(&c->sessions.current, span->span_id);
     take_events(c, thread->tid, span->start_ns, span->end_ns);
-    work_cover(c, parent, span->start_ns, span->end_ns);
+    session_spans_cover(c, parent, span->start_ns, span->end_ns);
     if (parent->is_sampled)
         describe(c, thread, info, call, parent);
     bool is_due =
@@ -287,10 +287,10 @@ void call_spans_add(struct correlate *c, const struct thread_info *thread, const
     const struct call_info *info = call_info((enum call_domain)call->head.domain, call->head.cbid);
     if (info) {
         note_call(c, info, call);
-        struct thread_state *worker = work_of(c, thread, call->end_ns);
-        struct parent parent = work_parent(c, worker, call->start_ns);
+        struct thread_state *state = thread_events_state(c, thread, call->end_ns);
+        struct parent parent = thread_events_parent(c, state, call->start_ns);
         if (c->is_summary)
-            summarize(c, worker, call, info, &parent);
+            summarize(c, state, call, info, &parent);
         else
             make_span(c, thread, info, call, &parent);
     } else { /* from a recording of a later version */
@@ -304,7 +304,7 @@ void call_spans_add_resource(struct correlate *c, const struct thread_info *thre
 {
     struct span_event event = {.time_ns = resource->time_ns};
     if (resource->head.cbid == DOMAIN_CONTEXT_GONE)
-        program_stats_end_context(c->figures, resource->context_id);
+        program_stats_end_context(c->stats, resource->context_id);
     if (graphs_note(c->graphs, thread->tid, resource) || c->is_summary)
         return; /* events need call spans, which a summary does not have */
     switch (resource->head.cbid) {

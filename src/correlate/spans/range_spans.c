@@ -98,7 +98,7 @@ void range_spans_close(struct correlate *c, struct range *range, uint64_t end_ns
     if (!range->parent.is_sampled) {
         counter_add(COUNTER_spans_unsampled, 1);
     } else {
-        work_cover(c, &range->parent, range->start_ns, end_ns);
+        session_spans_cover(c, &range->parent, range->start_ns, end_ns);
         if (!account || !account->due || !linger(c, range, account, end_ns, end)) {
             emit_range(c, range, account, end_ns, end);
             if (account)
@@ -111,18 +111,18 @@ void range_spans_close(struct correlate *c, struct range *range, uint64_t end_ns
 static void begin_range(struct correlate *c, const struct thread_info *thread,
                         const struct range_record *record)
 {
-    struct thread_state *worker = work_of(c, thread, record->time_ns);
+    struct thread_state *state = thread_events_state(c, thread, record->time_ns);
     struct range *range = ranges_begin(c->ranges.open, thread, record);
     if (!range)
         return;
-    range->parent = work_parent(c, worker, record->time_ns);
-    memcpy(range->context, worker->context, sizeof range->context);
+    range->parent = thread_events_parent(c, state, record->time_ns);
+    memcpy(range->context, state->context, sizeof range->context);
     range->account = range->parent.is_sampled ? counting_open(c, range->parent.account) : 0;
     const struct range_record *early = ranges_take_end(c->ranges.open, record->id);
     if (early)
         range_spans_close(c, range, early->time_ns, early);
     else if (record->flags & RANGE_ON_THREAD)
-        thread_state_push(worker, record->id);
+        thread_state_push(state, record->id);
 }
 
 static void end_range(struct correlate *c, const struct range_record *record)
@@ -132,17 +132,17 @@ static void end_range(struct correlate *c, const struct range_record *record)
         ranges_keep_end(c->ranges.open, record);
         return;
     }
-    struct thread_state *worker = thread_states_at(c->threads.workers, range->thread.slot);
-    if (worker->serial == range->thread.serial)
-        thread_state_remove(worker, range->id);
+    struct thread_state *state = thread_states_at(c->threads.states, range->thread.slot);
+    if (state->serial == range->thread.serial)
+        thread_state_remove(state, range->id);
     range_spans_close(c, range, record->time_ns, record);
 }
 
 /* A mark becomes an event of the innermost range, or else a span. */
 static void mark(struct correlate *c, const struct thread_info *thread, const struct range_record *record)
 {
-    struct thread_state *worker = work_of(c, thread, record->time_ns);
-    struct range *range = work_innermost_range(c, worker);
+    struct thread_state *state = thread_events_state(c, thread, record->time_ns);
+    struct range *range = thread_events_innermost_range(c, state);
     counter_add_alone(COUNTER_marks_captured, 1);
     if (range) {
         ranges_add_mark(range, record);
@@ -150,7 +150,7 @@ static void mark(struct correlate *c, const struct thread_info *thread, const st
         return;
     }
     struct span *span = &c->ended.span;
-    struct parent parent = work_parent(c, worker, record->time_ns);
+    struct parent parent = thread_events_parent(c, state, record->time_ns);
     uint32_t keys = 0;
     if (!parent.is_sampled) {
         counter_add(COUNTER_spans_unsampled, 1);
@@ -166,7 +166,7 @@ static void mark(struct correlate *c, const struct thread_info *thread, const st
     span_attr_bool(span, &key_instant, true);
     ranges_attributes(span, record->text, record->text_bytes, record->name_bytes, record->attr_count,
                       c->ranges.keys, &keys);
-    work_cover(c, &parent, span->start_ns, span->end_ns);
+    session_spans_cover(c, &parent, span->start_ns, span->end_ns);
     spans_emit(c, span);
 }
 

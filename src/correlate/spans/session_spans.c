@@ -19,7 +19,7 @@ bool session_spans_init(struct session_spans *sessions, const struct correlate_o
                                                   .traces_per_second = settings->sampling.traces_per_second}};
     if (options->parent)
         session.parent = *options->parent;
-    sessions->session_overhead.take = options->take_own;
+    sessions->session_overhead.take = options->take_overhead;
     return session_init(&sessions->current, &session);
 }
 
@@ -115,4 +115,11 @@ struct session *session_spans_at(struct correlate *c, uint64_t time_ns)
                                c->sessions.current.flags);
     }
     return &c->sessions.current;
+}
+
+void session_spans_cover(struct correlate *c, const struct parent *parent, uint64_t start_ns, uint64_t end_ns)
+{
+    if (parent->is_session && c->sessions.current.is_open &&
+        memcmp(c->sessions.current.trace_id, parent->trace_id, 16) == 0)
+        session_cover(&c->sessions.current, start_ns, end_ns);
 }

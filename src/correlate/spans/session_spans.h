@@ -4,6 +4,7 @@
 
 #include "correlate/correlate.h"
 #include "correlate/totals/session_overhead.h"
+#include "correlate/trace/parent.h"
 #include "correlate/trace/session.h"
 
 struct session_spans {
@@ -20,5 +21,8 @@ struct session *session_spans_at(struct correlate *correlate, uint64_t time_ns);
 /* Ends the session if one is open. `reason` is its cuda.session.end_reason. */
 void session_spans_end(struct correlate *correlate, const char *reason);
 void session_spans_end_if_due(struct correlate *correlate, uint64_t time_ns);
+/* Extends the session over a child of its trace, sampled or not: the number of children limits a session. */
+void session_spans_cover(struct correlate *correlate, const struct parent *parent, uint64_t start_ns,
+                         uint64_t end_ns);
 
 #endif

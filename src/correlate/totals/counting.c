@@ -166,25 +166,25 @@ static struct summary *open_summary(struct correlate *c, const struct origin *or
     return summary;
 }
 
-uint32_t counting_hold(struct correlate *c, struct thread_state *worker)
+uint32_t counting_hold(struct correlate *c, struct thread_state *state)
 {
-    if (account_at(c, worker->summary))
-        return worker->summary;
-    struct origin origin = {.context = worker->context,
-                            .flags = (worker->flags & TRACE_FLAG_RANDOM) | TRACE_FLAG_SAMPLED,
-                            .trace_state = worker->trace_state};
+    if (account_at(c, state->summary))
+        return state->summary;
+    struct origin origin = {.context = state->context,
+                            .flags = (state->flags & TRACE_FLAG_RANDOM) | TRACE_FLAG_SAMPLED,
+                            .trace_state = state->trace_state};
     struct summary *summary = open_summary(c, &origin);
     if (!summary)
         return 0;
     summary->holders++;
-    worker->summary = summary->account;
-    return worker->summary;
+    state->summary = summary->account;
+    return state->summary;
 }
 
-void counting_release(struct correlate *c, struct thread_state *worker)
+void counting_release(struct correlate *c, struct thread_state *state)
 {
-    struct account *account = account_at(c, worker->summary);
-    worker->summary = 0;
+    struct account *account = account_at(c, state->summary);
+    state->summary = 0;
     if (!account)
         return;
     struct summary *summary = summaries_at(c->counting.summaries, account->summary);

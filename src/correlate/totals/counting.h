@@ -34,9 +34,9 @@ uint32_t counting_open(struct correlate *correlate, uint32_t outer);
 /* The same for a request or session, which has no account around it. */
 uint32_t counting_open_root(struct correlate *correlate);
 /* With `summary`: returns the account of the thread's request. The thread holds it from now on. */
-uint32_t counting_hold(struct correlate *correlate, struct thread_state *worker);
+uint32_t counting_hold(struct correlate *correlate, struct thread_state *state);
 /* The thread leaves its request. */
-void counting_release(struct correlate *correlate, struct thread_state *worker);
+void counting_release(struct correlate *correlate, struct thread_state *state);
 
 /* `is_due`: its GPU record is still missing. */
 void counting_add_call(struct correlate *correlate, uint32_t account, const struct origin *origin,

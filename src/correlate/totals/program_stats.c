@@ -16,7 +16,7 @@
 
 /* A device's numbers that readers do not see. */
 struct device {
-    struct device_stats figures;
+    struct device_stats stats;
     struct busy_time busy;
 };
 
@@ -26,8 +26,8 @@ struct mark {
 };
 
 struct program_stats {
-    struct live_stats figures;
-    struct figures_options options;
+    struct live_stats stats;
+    struct program_stats_options options;
     uint64_t leased_until_ns;
     struct allocations *allocations;
     struct busy_pool *times;
@@ -44,7 +44,7 @@ struct program_stats {
     uint32_t known_context; /* the last context whose device was learned */
 };
 
-enum status program_stats_create(const struct figures_options *options, struct program_stats **store)
+enum status program_stats_create(const struct program_stats_options *options, struct program_stats **store)
 {
     struct program_stats *made = calloc(1, sizeof *made);
     if (!made)
@@ -55,8 +55,8 @@ enum status program_stats_create(const struct figures_options *options, struct p
         program_stats_destroy(made);
         return STATUS_NO_MEMORY;
     }
-    made->figures.is_on = options->has_metrics;
-    made->figures.since_ns = clock_now_ns();
+    made->stats.is_on = options->has_metrics;
+    made->stats.since_ns = clock_now_ns();
     *store = made;
     return STATUS_OK;
 }
@@ -66,20 +66,20 @@ static void destroy_device(struct device *device)
     if (!device)
         return;
     for (unsigned kind = 0; kind < LIVE_STATS_COPY_KINDS; kind++)
-        histogram_destroy(device->figures.copies[kind].histogram);
-    histogram_destroy(device->figures.fills.histogram);
-    histogram_destroy(device->figures.others.histogram);
-    histogram_destroy(device->figures.latency);
+        histogram_destroy(device->stats.copies[kind].histogram);
+    histogram_destroy(device->stats.fills.histogram);
+    histogram_destroy(device->stats.others.histogram);
+    histogram_destroy(device->stats.latency);
     free(device);
 }
 
 /* Allocations stay known. */
 static void forget(struct program_stats *store)
 {
-    struct live_stats *figures = &store->figures;
-    for (uint32_t i = 0; i < figures->kernel_count; i++) {
-        histogram_destroy(figures->kernels[i]->histogram);
-        free(figures->kernels[i]);
+    struct live_stats *stats = &store->stats;
+    for (uint32_t i = 0; i < stats->kernel_count; i++) {
+        histogram_destroy(stats->kernels[i]->histogram);
+        free(stats->kernels[i]);
     }
     for (unsigned i = 0; i < DEVICES_MAX; i++) {
         if (store->devices[i])
@@ -90,7 +90,7 @@ static void forget(struct program_stats *store)
     memset(store->places, 0, sizeof store->places);
     memset(store->recent, 0, sizeof store->recent);
     store->mark_count = 0;
-    *figures = (struct live_stats){.is_on = figures->is_on, .since_ns = clock_now_ns()};
+    *stats = (struct live_stats){.is_on = stats->is_on, .since_ns = clock_now_ns()};
 }
 
 void program_stats_destroy(struct program_stats *store)
@@ -110,13 +110,13 @@ void program_stats_lease(struct program_stats *store, uint64_t now_ns, uint64_t 
     store->leased_until_ns = until_ns;
     if (!was_on)
         forget(store);
-    store->figures.is_on = true;
+    store->stats.is_on = true;
 }
 
 bool program_stats_tick(struct program_stats *store, uint64_t now_ns)
 {
-    store->figures.is_on = store->options.has_metrics || now_ns < store->leased_until_ns;
-    return store->figures.is_on;
+    store->stats.is_on = store->options.has_metrics || now_ns < store->leased_until_ns;
+    return store->stats.is_on;
 }
 
 void program_stats_note_memory(struct program_stats *store, const struct call_info *info,
@@ -138,13 +138,13 @@ void program_stats_learn_context(struct program_stats *store, uint32_t context_i
 void program_stats_add_call(struct program_stats *store, const struct call_info *info,
                             const struct call_record *call)
 {
-    struct live_stats *figures = &store->figures;
+    struct live_stats *stats = &store->stats;
     uint64_t duration_ns = call->end_ns > call->start_ns ? call->end_ns - call->start_ns : 0;
-    figures->calls++;
-    figures->call_ns += duration_ns;
-    figures->errors += call->result != 0;
-    figures->launches += info->group == CALL_GROUP_LAUNCH;
-    figures->waiting_ns += info->group == CALL_GROUP_SYNC ? duration_ns : 0;
+    stats->calls++;
+    stats->call_ns += duration_ns;
+    stats->errors += call->result != 0;
+    stats->launches += info->group == CALL_GROUP_LAUNCH;
+    stats->waiting_ns += info->group == CALL_GROUP_SYNC ? duration_ns : 0;
 }
 
 /* NULL: no memory, or the metric is off. */
@@ -166,11 +166,11 @@ static struct device *device_of(struct program_stats *store, uint32_t device_id)
     struct device *made = calloc(1, sizeof *made);
     if (!made)
         return NULL;
-    made->figures.others.device_id = device_id;
-    made->figures.others.histogram = new_histogram(store, METRIC_KERNEL_DURATION);
-    made->figures.latency = new_histogram(store, METRIC_LAUNCH_LATENCY);
+    made->stats.others.device_id = device_id;
+    made->stats.others.histogram = new_histogram(store, METRIC_KERNEL_DURATION);
+    made->stats.latency = new_histogram(store, METRIC_LAUNCH_LATENCY);
     store->devices[device_id] = made;
-    store->figures.devices[device_id] = &made->figures;
+    store->stats.devices[device_id] = &made->stats;
     return made;
 }
 
@@ -185,16 +185,15 @@ static uint32_t hash_of(const char *text, uint32_t bytes, uint32_t device_id)
 static struct kernel_stats *new_kernel(struct program_stats *store, const char *name, uint32_t bytes,
                                        uint32_t hash, uint32_t device_id)
 {
-    struct live_stats *figures = &store->figures;
-    struct kernel_stats *made =
-        figures->kernel_count < LIVE_STATS_KERNELS_MAX ? calloc(1, sizeof *made) : NULL;
+    struct live_stats *stats = &store->stats;
+    struct kernel_stats *made = stats->kernel_count < LIVE_STATS_KERNELS_MAX ? calloc(1, sizeof *made) : NULL;
     if (!made)
         return NULL;
     made->device_id = device_id;
     made->hash = hash;
     made->histogram = new_histogram(store, METRIC_KERNEL_DURATION);
     memcpy(made->name, name, bytes);
-    figures->kernels[figures->kernel_count++] = made;
+    stats->kernels[stats->kernel_count++] = made;
     return made;
 }
 
@@ -205,14 +204,14 @@ static struct kernel_stats *find_kernel(struct program_stats *store, const struc
     uint32_t bytes = name->text_len < LIVE_STATS_NAME_BYTES ? name->text_len : LIVE_STATS_NAME_BYTES - 1;
     uint32_t hash = hash_of(name->text, bytes, device_id), at = hash % PLACES;
     for (; store->places[at]; at = (at + 1) % PLACES) {
-        struct kernel_stats *kernel = store->figures.kernels[store->places[at] - 1];
+        struct kernel_stats *kernel = store->stats.kernels[store->places[at] - 1];
         if (kernel->hash == hash && kernel->device_id == device_id &&
             strncmp(kernel->name, name->text, bytes) == 0 && !kernel->name[bytes])
             return kernel;
     }
     struct kernel_stats *made = new_kernel(store, name->text, bytes, hash, device_id);
     if (made)
-        store->places[at] = (uint16_t)store->figures.kernel_count;
+        store->places[at] = (uint16_t)store->stats.kernel_count;
     return made;
 }
 
@@ -225,7 +224,7 @@ static struct kernel_stats *kernel_of(struct program_stats *store, const struct 
         struct kernel_stats *found = find_kernel(store, name, device_id);
         store->recent[at].number = name->number;
         store->recent[at].device_id = device_id;
-        store->recent[at].kernel = found ? found : &device->figures.others;
+        store->recent[at].kernel = found ? found : &device->stats.others;
     }
     return store->recent[at].kernel;
 }
@@ -248,19 +247,19 @@ static void add(struct duration_sum *sum, uint64_t duration_ns)
     sum->total_ns += duration_ns;
 }
 
-static void add_kernel(struct program_stats *store, struct device *device, const struct figures_work *work,
-                       uint64_t duration_ns)
+static void add_kernel(struct program_stats *store, struct device *device,
+                       const struct program_stats_work *work, uint64_t duration_ns)
 {
     const struct activity_record *record = work->record;
     struct kernel_stats *kernel =
-        work->name ? kernel_of(store, work->name, record->device_id, device) : &device->figures.others;
-    add(&device->figures.kernels, duration_ns);
+        work->name ? kernel_of(store, work->name, record->device_id, device) : &device->stats.others;
+    add(&device->stats.kernels, duration_ns);
     add(&kernel->sum, duration_ns);
     measure(store, kernel->histogram, duration_ns);
-    if (kernel == &device->figures.others)
+    if (kernel == &device->stats.others)
         counter_add_alone(COUNTER_kernels_unnamed, 1);
     if (work->call_start_ns)
-        measure(store, device->figures.latency,
+        measure(store, device->stats.latency,
                 record->start_ns > work->call_start_ns ? record->start_ns - work->call_start_ns : 0);
 }
 
@@ -274,7 +273,7 @@ static void add_move(struct program_stats *store, enum metric metric, struct cop
     measure(store, copy->histogram, duration_ns);
 }
 
-void program_stats_add_work(struct program_stats *store, const struct figures_work *work)
+void program_stats_add_work(struct program_stats *store, const struct program_stats_work *work)
 {
     const struct activity_record *record = work->record;
     struct device *device = device_of(store, record->device_id);
@@ -288,7 +287,7 @@ void program_stats_add_work(struct program_stats *store, const struct figures_wo
     if (!device)
         return;
     if (!busy_add(store->times, &device->busy, record->start_ns, record->end_ns))
-        device->figures.is_estimated = true;
+        device->stats.is_estimated = true;
     switch (record->kind) {
     case ACTIVITY_KERNEL:
         add_kernel(store, device, work, duration_ns);
@@ -296,14 +295,14 @@ void program_stats_add_work(struct program_stats *store, const struct figures_wo
     case ACTIVITY_MEMCPY:
     case ACTIVITY_MEMCPY_PEER:
         add_move(store, METRIC_COPY_DURATION,
-                 &device->figures.copies[work->copy_kind < LIVE_STATS_COPY_KINDS ? work->copy_kind : 0],
+                 &device->stats.copies[work->copy_kind < LIVE_STATS_COPY_KINDS ? work->copy_kind : 0],
                  work->bytes, duration_ns);
         break;
     case ACTIVITY_MEMSET:
-        add_move(store, METRIC_FILL_DURATION, &device->figures.fills, work->bytes, duration_ns);
+        add_move(store, METRIC_FILL_DURATION, &device->stats.fills, work->bytes, duration_ns);
         break;
     case ACTIVITY_GRAPH_TRACE:
-        add(&device->figures.graphs, duration_ns);
+        add(&device->stats.graphs, duration_ns);
         break;
     default: /* rare, optional kinds: only their time counts */
         break;
@@ -331,8 +330,8 @@ static void update_memory(struct program_stats *store, uint32_t device_id)
     struct device *device = total.peak ? device_of(store, device_id) : store->devices[device_id];
     if (!device)
         return;
-    memcpy(device->figures.memory, kinds, sizeof kinds);
-    device->figures.memory_total = total;
+    memcpy(device->stats.memory, kinds, sizeof kinds);
+    device->stats.memory_total = total;
 }
 
 struct live_stats *program_stats_read(struct program_stats *store)
@@ -340,10 +339,10 @@ struct live_stats *program_stats_read(struct program_stats *store)
     for (uint32_t i = 0; i < DEVICES_MAX; i++) {
         update_memory(store, i);
         if (store->devices[i])
-            store->devices[i]->figures.busy_ns = busy_ns(store->times, &store->devices[i]->busy);
+            store->devices[i]->stats.busy_ns = busy_ns(store->times, &store->devices[i]->busy);
     }
-    store->figures.pinned = allocations_pinned(store->allocations);
-    return &store->figures;
+    store->stats.pinned = allocations_pinned(store->allocations);
+    return &store->stats;
 }
 
 static void begin_interval(struct histogram *histogram, bool is_delta)
@@ -355,10 +354,10 @@ static void begin_interval(struct histogram *histogram, bool is_delta)
 void program_stats_begin_interval(struct program_stats *store, bool is_delta)
 {
     store->mark_count = 0;
-    for (uint32_t i = 0; i < store->figures.kernel_count; i++)
-        begin_interval(store->figures.kernels[i]->histogram, is_delta);
+    for (uint32_t i = 0; i < store->stats.kernel_count; i++)
+        begin_interval(store->stats.kernels[i]->histogram, is_delta);
     for (uint32_t i = 0; i < DEVICES_MAX; i++) {
-        struct device_stats *device = store->figures.devices[i];
+        struct device_stats *device = store->stats.devices[i];
         if (!device)
             continue;
         for (unsigned kind = 0; kind < LIVE_STATS_COPY_KINDS; kind++)
@@ -404,14 +403,14 @@ static int by_name(const void *a, const void *b)
                   (*(const struct kernel_stats *const *)b)->name);
 }
 
-static void look_at_kernels(const struct live_stats *figures, struct live_stats_view *view)
+static void look_at_kernels(const struct live_stats *stats, struct live_stats_view *view)
 {
     static struct kernel_stats merged[LIVE_STATS_KERNELS_MAX];
     const struct kernel_stats *sorted[LIVE_STATS_KERNELS_MAX];
     uint32_t count = 0;
-    memcpy(sorted, figures->kernels, figures->kernel_count * sizeof *sorted);
-    qsort(sorted, figures->kernel_count, sizeof *sorted, by_name);
-    for (uint32_t i = 0; i < figures->kernel_count; i++) {
+    memcpy(sorted, stats->kernels, stats->kernel_count * sizeof *sorted);
+    qsort(sorted, stats->kernel_count, sizeof *sorted, by_name);
+    for (uint32_t i = 0; i < stats->kernel_count; i++) {
         if (count && strcmp(merged[count - 1].name, sorted[i]->name) == 0) {
             merged[count - 1].sum.count += sorted[i]->sum.count;
             merged[count - 1].sum.total_ns += sorted[i]->sum.total_ns;
@@ -434,20 +433,20 @@ static void look_at_kernels(const struct live_stats *figures, struct live_stats_
     }
 }
 
-void program_stats_look(struct program_stats *store, const struct devices *devices,
-                        struct live_stats_view *view)
+void program_stats_snapshot(struct program_stats *store, const struct devices *devices,
+                            struct live_stats_view *view)
 {
-    const struct live_stats *figures = program_stats_read(store);
-    *view = (struct live_stats_view){.is_on = figures->is_on,
+    const struct live_stats *stats = program_stats_read(store);
+    *view = (struct live_stats_view){.is_on = stats->is_on,
                                      .time_ns = clock_now_ns(),
-                                     .since_ns = figures->since_ns,
-                                     .calls = figures->calls,
-                                     .errors = figures->errors,
-                                     .launches = figures->launches,
-                                     .call_ns = figures->call_ns,
-                                     .waiting_ns = figures->waiting_ns};
+                                     .since_ns = stats->since_ns,
+                                     .calls = stats->calls,
+                                     .errors = stats->errors,
+                                     .launches = stats->launches,
+                                     .call_ns = stats->call_ns,
+                                     .waiting_ns = stats->waiting_ns};
     for (uint32_t i = 0; i < DEVICES_MAX; i++) {
-        const struct device_stats *device = figures->devices[i];
+        const struct device_stats *device = stats->devices[i];
         if (!device)
             continue;
         struct device_view *to = &view->devices[view->device_count++];
@@ -458,5 +457,5 @@ void program_stats_look(struct program_stats *store, const struct devices *devic
         view->others.count += device->others.sum.count;
         view->others.total_ns += device->others.sum.total_ns;
     }
-    look_at_kernels(figures, view);
+    look_at_kernels(stats, view);
 }

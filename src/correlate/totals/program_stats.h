@@ -15,13 +15,13 @@
 
 struct program_stats;
 
-struct figures_options {
+struct program_stats_options {
     bool has_metrics;              /* always on, with histograms */
     const struct streams *streams; /* with metrics: the shapes of histograms, not owned */
     enum exemplar_filter exemplars;
 };
 
-enum status program_stats_create(const struct figures_options *options,
+enum status program_stats_create(const struct program_stats_options *options,
                                  struct program_stats **store) MUST_CHECK;
 void program_stats_destroy(struct program_stats *store);
 
@@ -40,14 +40,14 @@ void program_stats_learn_context(struct program_stats *store, uint32_t context_i
 void program_stats_add_call(struct program_stats *store, const struct call_info *info,
                             const struct call_record *call);
 
-struct figures_work {
+struct program_stats_work {
     const struct activity_record *record; /* of GPU work */
     const struct kernel_name *name;       /* of a kernel; NULL: none */
     uint64_t call_start_ns;               /* 0: the call is unknown */
     uint64_t bytes;                       /* copies and fills */
     uint32_t copy_kind;                   /* CUPTI's */
 };
-void program_stats_add_work(struct program_stats *store, const struct figures_work *work);
+void program_stats_add_work(struct program_stats *store, const struct program_stats_work *work);
 /* The span of the last added work, for exemplars. */
 void program_stats_exemplify(struct program_stats *store, const uint8_t trace_id[16],
                              const uint8_t span_id[8]);
@@ -57,7 +57,7 @@ struct live_stats *program_stats_read(struct program_stats *store);
 /* Starts an interval of metrics: exemplars belong to one interval, and with `is_delta` histograms do, too. */
 void program_stats_begin_interval(struct program_stats *store, bool is_delta);
 /* A copy for clients, with each device's description. */
-void program_stats_look(struct program_stats *store, const struct devices *devices,
-                        struct live_stats_view *view);
+void program_stats_snapshot(struct program_stats *store, const struct devices *devices,
+                            struct live_stats_view *view);
 
 #endif

@@ -8,61 +8,62 @@
 
 enum status thread_events_init(struct thread_events *threads)
 {
-    enum status status = thread_states_create(&threads->workers);
-    return status == STATUS_OK ? tracestates_create(&threads->states) : status;
+    enum status status = thread_states_create(&threads->states);
+    return status == STATUS_OK ? tracestates_create(&threads->tracestates) : status;
 }
 
 void thread_events_deinit(struct thread_events *threads)
 {
-    thread_states_destroy(threads->workers);
-    tracestates_destroy(threads->states);
+    thread_states_destroy(threads->states);
+    tracestates_destroy(threads->tracestates);
 }
 
-struct thread_state *work_of(struct correlate *c, const struct thread_info *thread, uint64_t now_ns)
+struct thread_state *thread_events_state(struct correlate *c, const struct thread_info *thread,
+                                         uint64_t now_ns)
 {
-    struct thread_state *worker = thread_states_at(c->threads.workers, thread->slot);
-    if (worker->serial != thread->serial) {
-        while (worker->depth > 0) {
-            struct range *range = ranges_find(c->ranges.open, worker->open[--worker->depth]);
+    struct thread_state *state = thread_states_at(c->threads.states, thread->slot);
+    if (state->serial != thread->serial) {
+        while (state->depth > 0) {
+            struct range *range = ranges_find(c->ranges.open, state->open[--state->depth]);
             if (range)
-                range_spans_close(c, range, worker->seen_ns, NULL);
+                range_spans_close(c, range, state->seen_ns, NULL);
         }
-        counting_release(c, worker);
-        thread_state_reset(worker, thread);
+        counting_release(c, state);
+        thread_state_reset(state, thread);
     }
-    if (now_ns > worker->seen_ns)
-        worker->seen_ns = now_ns;
-    return worker;
+    if (now_ns > state->seen_ns)
+        state->seen_ns = now_ns;
+    return state;
 }
 
-struct range *work_innermost_range(const struct correlate *c, const struct thread_state *worker)
+struct range *thread_events_innermost_range(const struct correlate *c, const struct thread_state *state)
 {
-    for (uint32_t i = worker->depth; i > 0; i--) {
-        struct range *range = ranges_find(c->ranges.open, worker->open[i - 1]);
-        if (range && memcmp(range->context, worker->context, sizeof range->context) == 0)
+    for (uint32_t i = state->depth; i > 0; i--) {
+        struct range *range = ranges_find(c->ranges.open, state->open[i - 1]);
+        if (range && memcmp(range->context, state->context, sizeof range->context) == 0)
             return range;
     }
     return NULL;
 }
 
-struct parent work_parent(struct correlate *c, struct thread_state *worker, uint64_t time_ns)
+struct parent thread_events_parent(struct correlate *c, struct thread_state *state, uint64_t time_ns)
 {
-    const struct range *range = work_innermost_range(c, worker);
+    const struct range *range = thread_events_innermost_range(c, state);
     struct parent parent = {.is_session = false};
     uint32_t request = 0;
-    if (c->is_summary && worker->has_context && worker->is_sampled)
-        request = counting_hold(c, worker);
+    if (c->is_summary && state->has_context && state->is_sampled)
+        request = counting_hold(c, state);
     if (range) {
         parent = range->parent;
         memcpy(parent.span_id, &range->id, 8);
         parent.flags |= SPAN_FLAG_REMOTE_KNOWN;
         parent.account = range->account ? range->account : range->parent.account;
-    } else if (worker->has_context) {
-        memcpy(parent.trace_id, worker->context, 16);
-        memcpy(parent.span_id, worker->context + 16, 8);
-        parent.is_sampled = worker->is_sampled;
-        parent.flags = (worker->flags & TRACE_FLAG_RANDOM) | (parent.is_sampled ? TRACE_FLAG_SAMPLED : 0u);
-        parent.trace_state = worker->trace_state;
+    } else if (state->has_context) {
+        memcpy(parent.trace_id, state->context, 16);
+        memcpy(parent.span_id, state->context + 16, 8);
+        parent.is_sampled = state->is_sampled;
+        parent.flags = (state->flags & TRACE_FLAG_RANDOM) | (parent.is_sampled ? TRACE_FLAG_SAMPLED : 0u);
+        parent.trace_state = state->trace_state;
         parent.account = request;
     } else {
         const struct session *session = session_spans_at(c, time_ns);
@@ -75,13 +76,6 @@ struct parent work_parent(struct correlate *c, struct thread_state *worker, uint
         parent.account = c->sessions.account;
     }
     return parent;
-}
-
-void work_cover(struct correlate *c, const struct parent *parent, uint64_t start_ns, uint64_t end_ns)
-{
-    if (parent->is_session && c->sessions.current.is_open &&
-        memcmp(c->sessions.current.trace_id, parent->trace_id, 16) == 0)
-        session_cover(&c->sessions.current, start_ns, end_ns);
 }
 
 /* A trace keeps its decision when it is attached again, on any thread: the limit counts traces. */
@@ -112,24 +106,24 @@ void thread_events_attach(struct correlate *c, const struct thread_info *thread,
                           const struct context_record *attached)
 {
     static const uint8_t none[24];
-    struct thread_state *worker = work_of(c, thread, attached->time_ns);
+    struct thread_state *state = thread_events_state(c, thread, attached->time_ns);
     struct trace_context context = {.flags = attached->flags};
     char trace_state[TRACE_STATE_MAX] = "";
-    counting_release(c, worker);
-    memcpy(worker->context, attached->trace_id, 16);
-    memcpy(worker->context + 16, attached->span_id, 8);
-    worker->has_context = memcmp(worker->context, none, sizeof none) != 0;
-    worker->flags = attached->flags;
-    worker->trace_state = NULL;
-    if (!worker->has_context)
+    counting_release(c, state);
+    memcpy(state->context, attached->trace_id, 16);
+    memcpy(state->context + 16, attached->span_id, 8);
+    state->has_context = memcmp(state->context, none, sizeof none) != 0;
+    state->flags = attached->flags;
+    state->trace_state = NULL;
+    if (!state->has_context)
         return;
     memcpy(context.trace_id, attached->trace_id, 16);
     memcpy(context.span_id, attached->span_id, 8);
     memcpy(context.trace_state, attached->state,
            attached->state_bytes < TRACE_STATE_MAX ? attached->state_bytes : 0);
-    worker->is_sampled = sample_context(c, &context, attached->time_ns, trace_state);
-    worker->trace_state =
-        tracestates_keep(c->threads.states, attached->trace_id, trace_state, strlen(trace_state));
+    state->is_sampled = sample_context(c, &context, attached->time_ns, trace_state);
+    state->trace_state =
+        tracestates_keep(c->threads.tracestates, attached->trace_id, trace_state, strlen(trace_state));
 }
 
 void thread_events_name(struct correlate *c, const struct name_record *name)

@@ -16,8 +16,8 @@ struct decision {
 };
 
 struct thread_events {
-    struct thread_states *workers;
-    struct tracestates *states;
+    struct thread_states *states;
+    struct tracestates *tracestates;
     struct decision decisions[DECISIONS_KEPT]; /* by trace, if the sampler is not parent-based */
 };
 
@@ -29,13 +29,13 @@ void thread_events_attach(struct correlate *correlate, const struct thread_info 
 void thread_events_name(struct correlate *correlate, const struct name_record *name);
 
 /* Returns the thread's state. If the slot's previous thread has ended, closes what it left open. */
-struct thread_state *work_of(struct correlate *correlate, const struct thread_info *thread, uint64_t now_ns);
+struct thread_state *thread_events_state(struct correlate *correlate, const struct thread_info *thread,
+                                         uint64_t now_ns);
 /* Returns the innermost open range, if the thread's context is still the one in which it started; else
  * NULL. */
-struct range *work_innermost_range(const struct correlate *correlate, const struct thread_state *worker);
+struct range *thread_events_innermost_range(const struct correlate *correlate,
+                                            const struct thread_state *state);
 /* Returns the parent of new spans: the innermost open range, else the thread's context, else the session. */
-struct parent work_parent(struct correlate *correlate, struct thread_state *worker, uint64_t time_ns);
-/* Extends the session over a child of its trace, sampled or not: the number of children limits a session. */
-void work_cover(struct correlate *correlate, const struct parent *parent, uint64_t start_ns, uint64_t end_ns);
+struct parent thread_events_parent(struct correlate *correlate, struct thread_state *state, uint64_t time_ns);
 
 #endif

@@ -4,44 +4,44 @@
 #include <string.h>
 
 struct thread_states {
-    struct thread_state workers[THREADS_MAX];
+    struct thread_state states[THREADS_MAX];
 };
 
-enum status thread_states_create(struct thread_states **workers)
+enum status thread_states_create(struct thread_states **states)
 {
-    *workers = calloc(1, sizeof **workers);
-    return *workers ? STATUS_OK : STATUS_NO_MEMORY;
+    *states = calloc(1, sizeof **states);
+    return *states ? STATUS_OK : STATUS_NO_MEMORY;
 }
 
-void thread_states_destroy(struct thread_states *workers)
+void thread_states_destroy(struct thread_states *states)
 {
-    free(workers);
+    free(states);
 }
 
-struct thread_state *thread_states_at(struct thread_states *workers, uint32_t slot)
+struct thread_state *thread_states_at(struct thread_states *states, uint32_t slot)
 {
-    return &workers->workers[slot % THREADS_MAX];
+    return &states->states[slot % THREADS_MAX];
 }
 
-void thread_state_reset(struct thread_state *worker, const struct thread_info *thread)
+void thread_state_reset(struct thread_state *state, const struct thread_info *thread)
 {
-    memset(worker, 0, offsetof(struct thread_state, open));
-    worker->serial = thread->serial;
+    memset(state, 0, offsetof(struct thread_state, open));
+    state->serial = thread->serial;
 }
 
-void thread_state_push(struct thread_state *worker, uint64_t id)
+void thread_state_push(struct thread_state *state, uint64_t id)
 {
-    if (worker->depth < RANGE_PARENTS_MAX)
-        worker->open[worker->depth++] = id;
+    if (state->depth < RANGE_PARENTS_MAX)
+        state->open[state->depth++] = id;
 }
 
-void thread_state_remove(struct thread_state *worker, uint64_t id)
+void thread_state_remove(struct thread_state *state, uint64_t id)
 {
-    for (uint32_t i = worker->depth; i > 0; i--) {
-        if (worker->open[i - 1] != id)
+    for (uint32_t i = state->depth; i > 0; i--) {
+        if (state->open[i - 1] != id)
             continue;
-        worker->depth--;
-        memmove(&worker->open[i - 1], &worker->open[i], (worker->depth - (i - 1)) * sizeof *worker->open);
+        state->depth--;
+        memmove(&state->open[i - 1], &state->open[i], (state->depth - (i - 1)) * sizeof *state->open);
         return;
     }
 }

@@ -23,16 +23,16 @@ struct thread_state {
 
 struct thread_states;
 
-enum status thread_states_create(struct thread_states **workers) MUST_CHECK;
-void thread_states_destroy(struct thread_states *workers);
+enum status thread_states_create(struct thread_states **states) MUST_CHECK;
+void thread_states_destroy(struct thread_states *states);
 
 /* Returns the slot's state, whichever thread it belongs to. */
-struct thread_state *thread_states_at(struct thread_states *workers, uint32_t slot);
+struct thread_state *thread_states_at(struct thread_states *states, uint32_t slot);
 /* Resets the state for this thread. */
-void thread_state_reset(struct thread_state *worker, const struct thread_info *thread);
+void thread_state_reset(struct thread_state *state, const struct thread_info *thread);
 
 /* Adds an open range. Beyond RANGE_PARENTS_MAX a range has no children. */
-void thread_state_push(struct thread_state *worker, uint64_t id);
-void thread_state_remove(struct thread_state *worker, uint64_t id);
+void thread_state_push(struct thread_state *state, uint64_t id);
+void thread_state_remove(struct thread_state *state, uint64_t id);
 
 #endif

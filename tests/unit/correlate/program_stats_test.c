@@ -23,7 +23,7 @@ static size_t view_count;
 
 static void make_with(bool has_metrics, enum exemplar_filter exemplars)
 {
-    struct figures_options options = {.has_metrics = has_metrics, .exemplars = exemplars};
+    struct program_stats_options options = {.has_metrics = has_metrics, .exemplars = exemplars};
     counters_reset();
     assert_int_equal(streams_create(views, view_count, HISTOGRAM_EXPLICIT, &streams), STATUS_OK);
     options.streams = streams;
@@ -43,7 +43,7 @@ static void done(void)
     view_count = 0;
 }
 
-static void work_of(uint16_t kind, const char *name, uint32_t device, uint64_t start, uint64_t length)
+static void add_work(uint16_t kind, const char *name, uint32_t device, uint64_t start, uint64_t length)
 {
     static uint64_t number;
     struct activity_record record = {.kind = kind,
@@ -53,11 +53,11 @@ static void work_of(uint16_t kind, const char *name, uint32_t device, uint64_t s
                                      .end_ns = BASE_NS + start + length};
     struct kernel_name kernel = {
         .text = name, .text_len = name ? (uint32_t)strlen(name) : 0, .number = ++number};
-    struct figures_work work = {.record = &record,
-                                .name = name ? &kernel : NULL,
-                                .call_start_ns = BASE_NS + start - 500,
-                                .bytes = 64,
-                                .copy_kind = 2};
+    struct program_stats_work work = {.record = &record,
+                                      .name = name ? &kernel : NULL,
+                                      .call_start_ns = BASE_NS + start - 500,
+                                      .bytes = 64,
+                                      .copy_kind = 2};
     program_stats_add_work(store, &work);
 }
 
@@ -66,14 +66,14 @@ static void test_work_adds_up_by_device_and_name(void **state)
     (void)state;
     make(true);
     assert_true(program_stats_tick(store, 0));
-    work_of(ACTIVITY_KERNEL, "gemm", 0, 1000, 100);
-    work_of(ACTIVITY_KERNEL, "gemm", 0, 1050, 100);
-    work_of(ACTIVITY_KERNEL, "relu", 0, 2000, 10);
-    work_of(ACTIVITY_KERNEL, "gemm", 1, 1000, 1000);
-    work_of(ACTIVITY_MEMCPY, NULL, 0, 3000, 20);
-    work_of(ACTIVITY_MEMSET, NULL, 0, 4000, 5);
-    const struct live_stats *figures = program_stats_read(store);
-    const struct device_stats *device = figures->devices[0];
+    add_work(ACTIVITY_KERNEL, "gemm", 0, 1000, 100);
+    add_work(ACTIVITY_KERNEL, "gemm", 0, 1050, 100);
+    add_work(ACTIVITY_KERNEL, "relu", 0, 2000, 10);
+    add_work(ACTIVITY_KERNEL, "gemm", 1, 1000, 1000);
+    add_work(ACTIVITY_MEMCPY, NULL, 0, 3000, 20);
+    add_work(ACTIVITY_MEMSET, NULL, 0, 4000, 5);
+    const struct live_stats *stats = program_stats_read(store);
+    const struct device_stats *device = stats->devices[0];
     assert_int_equal(device->kernels.count, 3);
     assert_int_equal(device->kernels.total_ns, 210);
     assert_int_equal(device->busy_ns, 150 + 10 + 20 + 5);
@@ -82,9 +82,9 @@ static void test_work_adds_up_by_device_and_name(void **state)
     assert_int_equal(device->fills.sum.total_ns, 5);
     assert_int_equal(device->latency->count, 3);
     assert_int_equal(device->latency->sum_ns, 1500);
-    assert_int_equal(figures->kernel_count, 3);
-    assert_int_equal(figures->devices[1]->kernels.count, 1);
-    program_stats_look(store, &devices, &view);
+    assert_int_equal(stats->kernel_count, 3);
+    assert_int_equal(stats->devices[1]->kernels.count, 1);
+    program_stats_snapshot(store, &devices, &view);
     assert_int_equal(view.device_count, 2);
     assert_int_equal(view.kernel_count, 2);
     assert_string_equal(view.kernels[0].name, "gemm");
@@ -100,17 +100,17 @@ static void test_names_beyond_the_bound_count_together(void **state)
     make(true);
     for (unsigned i = 0; i < LIVE_STATS_KERNELS_MAX + 20; i++) {
         snprintf(name, sizeof name, "kernel_%u", i);
-        work_of(ACTIVITY_KERNEL, name, 0, i, 1);
+        add_work(ACTIVITY_KERNEL, name, 0, i, 1);
     }
-    work_of(ACTIVITY_KERNEL, "kernel_0", 0, 9999, 1);
+    add_work(ACTIVITY_KERNEL, "kernel_0", 0, 9999, 1);
     memset(name, 'x', sizeof name - 1);
     name[sizeof name - 1] = 0;
-    const struct live_stats *figures = program_stats_read(store);
-    assert_int_equal(figures->kernel_count, LIVE_STATS_KERNELS_MAX);
-    assert_int_equal(figures->devices[0]->others.sum.count, 20);
-    assert_int_equal(figures->kernels[0]->sum.count, 2);
+    const struct live_stats *stats = program_stats_read(store);
+    assert_int_equal(stats->kernel_count, LIVE_STATS_KERNELS_MAX);
+    assert_int_equal(stats->devices[0]->others.sum.count, 20);
+    assert_int_equal(stats->kernels[0]->sum.count, 2);
     assert_int_equal(counter_get(COUNTER_kernels_unnamed), 20);
-    program_stats_look(store, &devices, &view);
+    program_stats_snapshot(store, &devices, &view);
     assert_int_equal(view.kernel_count, LIVE_STATS_VIEW_KERNELS);
     assert_int_equal(view.others.count, 20 + LIVE_STATS_KERNELS_MAX - LIVE_STATS_VIEW_KERNELS);
     done();
@@ -123,9 +123,9 @@ static void test_names_that_are_cut_alike_are_one(void **state)
     make(true);
     memset(name, 'x', sizeof name);
     name[300] = 0;
-    work_of(ACTIVITY_KERNEL, name, 0, 0, 1);
+    add_work(ACTIVITY_KERNEL, name, 0, 0, 1);
     name[250] = 0;
-    work_of(ACTIVITY_KERNEL, name, 0, 0, 1);
+    add_work(ACTIVITY_KERNEL, name, 0, 0, 1);
     assert_int_equal(program_stats_read(store)->kernel_count, 1);
     assert_int_equal(strlen(program_stats_read(store)->kernels[0]->name), LIVE_STATS_NAME_BYTES - 1);
     done();
@@ -136,19 +136,19 @@ static void test_nothing_is_counted_until_somebody_looks(void **state)
     (void)state;
     make(false);
     assert_false(program_stats_tick(store, 100));
-    program_stats_look(store, &devices, &view);
+    program_stats_snapshot(store, &devices, &view);
     assert_false(view.is_on);
     program_stats_lease(store, 100, 200);
     assert_true(program_stats_tick(store, 150));
-    work_of(ACTIVITY_KERNEL, "gemm", 0, 0, 7);
+    add_work(ACTIVITY_KERNEL, "gemm", 0, 0, 7);
     assert_null(program_stats_read(store)->kernels[0]->histogram);
     program_stats_lease(store, 160, 260); /* goes on */
-    program_stats_look(store, &devices, &view);
+    program_stats_snapshot(store, &devices, &view);
     assert_true(view.is_on);
     assert_int_equal(view.devices[0].kernels, 1);
     assert_false(program_stats_tick(store, 260));
     program_stats_lease(store, 300, 400); /* begins anew */
-    program_stats_look(store, &devices, &view);
+    program_stats_snapshot(store, &devices, &view);
     assert_int_equal(view.device_count, 0);
     assert_int_equal(view.kernel_count, 0);
     done();
@@ -159,9 +159,9 @@ static void test_an_exemplar_is_of_the_work_before_it(void **state)
     (void)state;
     static const uint8_t trace_id[16] = {1}, span_id[8] = {2};
     make(true);
-    work_of(ACTIVITY_KERNEL, "gemm", 0, 0, 1500);
+    add_work(ACTIVITY_KERNEL, "gemm", 0, 0, 1500);
     program_stats_exemplify(store, trace_id, span_id);
-    work_of(ACTIVITY_KERNEL, "gemm", 0, 5000, 3000); /* not sampled */
+    add_work(ACTIVITY_KERNEL, "gemm", 0, 5000, 3000); /* not sampled */
     struct histogram *h = program_stats_read(store)->kernels[0]->histogram;
     assert_int_equal(h->exemplars[1].value_ns, 1500);
     assert_int_equal(h->exemplars[1].time_ns, BASE_NS + 1500);
@@ -182,19 +182,19 @@ static void test_exemplars_of_all_work_keep_those_with_a_span(void **state)
     (void)state;
     static const uint8_t trace_id[16] = {1}, span_id[8] = {2};
     make_with(true, EXEMPLAR_ALWAYS_ON);
-    work_of(ACTIVITY_KERNEL, "gemm", 0, 0, 1500);
+    add_work(ACTIVITY_KERNEL, "gemm", 0, 0, 1500);
     const struct exemplar *exemplar = &program_stats_read(store)->kernels[0]->histogram->exemplars[1];
     assert_int_equal(exemplar->value_ns, 1500);
     assert_int_equal(exemplar->time_ns, BASE_NS + 1500);
     assert_false(exemplar_has_span(exemplar));
-    work_of(ACTIVITY_KERNEL, "gemm", 0, 0, 1600);
+    add_work(ACTIVITY_KERNEL, "gemm", 0, 0, 1600);
     assert_int_equal(exemplar->value_ns, 1600);
     program_stats_exemplify(store, trace_id, span_id);
     assert_true(exemplar_has_span(exemplar));
-    work_of(ACTIVITY_KERNEL, "gemm", 0, 0, 1700); /* not sampled */
+    add_work(ACTIVITY_KERNEL, "gemm", 0, 0, 1700); /* not sampled */
     assert_int_equal(exemplar->value_ns, 1600);
     program_stats_begin_interval(store, false);
-    work_of(ACTIVITY_KERNEL, "gemm", 0, 0, 1800);
+    add_work(ACTIVITY_KERNEL, "gemm", 0, 0, 1800);
     assert_int_equal(exemplar->value_ns, 1800);
     assert_false(exemplar_has_span(exemplar));
     done();
@@ -205,7 +205,7 @@ static void test_there_are_exemplars_of_nothing_on_request(void **state)
     (void)state;
     static const uint8_t trace_id[16] = {1}, span_id[8] = {2};
     make_with(true, EXEMPLAR_ALWAYS_OFF);
-    work_of(ACTIVITY_KERNEL, "gemm", 0, 0, 1500);
+    add_work(ACTIVITY_KERNEL, "gemm", 0, 0, 1500);
     program_stats_exemplify(store, trace_id, span_id);
     assert_int_equal(program_stats_read(store)->kernels[0]->histogram->exemplars[1].time_ns, 0);
     done();
@@ -225,7 +225,7 @@ static void test_a_duration_is_counted_in_each_shape(void **state)
     assert_int_equal(histogram_set_bounds(&views[1].shape, bounds, 1), STATUS_OK);
     view_count = 2;
     make(true);
-    work_of(ACTIVITY_KERNEL, "gemm", 0, 0, 1500);
+    add_work(ACTIVITY_KERNEL, "gemm", 0, 0, 1500);
     program_stats_exemplify(store, trace_id, span_id);
     struct histogram *first = program_stats_read(store)->kernels[0]->histogram;
     assert_int_equal(first->used, 1);
@@ -247,13 +247,13 @@ static void test_of_what_is_dropped_there_is_no_histogram(void **state)
                              .aggregation = AGGREGATION_DROP};
     view_count = 1;
     make(true);
-    work_of(ACTIVITY_KERNEL, "gemm", 0, 0, 1500);
-    work_of(ACTIVITY_MEMCPY, NULL, 0, 0, 1500);
-    struct live_stats *figures = program_stats_read(store);
-    assert_null(figures->kernels[0]->histogram);
-    assert_null(figures->devices[0]->copies[2].histogram);
-    assert_int_equal(figures->devices[0]->copies[2].bytes, 64);
-    assert_non_null(figures->devices[0]->latency);
+    add_work(ACTIVITY_KERNEL, "gemm", 0, 0, 1500);
+    add_work(ACTIVITY_MEMCPY, NULL, 0, 0, 1500);
+    struct live_stats *stats = program_stats_read(store);
+    assert_null(stats->kernels[0]->histogram);
+    assert_null(stats->devices[0]->copies[2].histogram);
+    assert_int_equal(stats->devices[0]->copies[2].bytes, 64);
+    assert_non_null(stats->devices[0]->latency);
     program_stats_begin_interval(store, true);
     done();
 }
@@ -267,7 +267,7 @@ static void test_calls_are_told_apart(void **state)
     program_stats_add_call(store, &launch, &call);
     call.result = 1;
     program_stats_add_call(store, &sync, &call);
-    program_stats_look(store, &devices, &view);
+    program_stats_snapshot(store, &devices, &view);
     assert_int_equal(view.calls, 2);
     assert_int_equal(view.errors, 1);
     assert_int_equal(view.launches, 1);

@@ -8,20 +8,20 @@
 
 #include <cmocka.h>
 
-static struct agent_overhead figures;
+static struct agent_overhead stats;
 static struct session_overhead cost;
 static struct span span;
 
 static void take(struct agent_overhead *to)
 {
-    *to = figures;
+    *to = stats;
 }
 
 static int setup(void **state)
 {
     (void)state;
     counters_reset();
-    figures = (struct agent_overhead){.callback_ns = 0};
+    stats = (struct agent_overhead){.callback_ns = 0};
     cost = (struct session_overhead){.take = take};
     return 0;
 }
@@ -80,14 +80,14 @@ static void test_the_drivers_own_work_is_no_cost_of_tracing(void **state)
 static void test_each_span_has_what_came_since(void **state)
 {
     (void)state;
-    figures = (struct agent_overhead){.callback_ns = 1000, .callback_calls = 2, .pipeline_ns = 50};
+    stats = (struct agent_overhead){.callback_ns = 1000, .callback_calls = 2, .pipeline_ns = 50};
     add(65536, 7);
     write_span();
     assert_int_equal(attr("cuspan.own.callback_time"), 1000);
     assert_int_equal(attr("cuspan.own.callback_calls"), 2);
     assert_int_equal(attr("cuspan.own.pipeline_time"), 50);
     assert_int_equal(attr("cuspan.own.sender_time"), 0);
-    figures = (struct agent_overhead){
+    stats = (struct agent_overhead){
         .callback_ns = 1500, .callback_calls = 3, .pipeline_ns = 90, .sender_ns = 4, .control_ns = 5};
     add(65536, 8);
     write_span();
@@ -106,7 +106,7 @@ static void test_an_estimate_that_falls(void **state)
     int64_t sum = 0;
     const uint64_t estimates[] = {1000, 900, 950, 1200};
     for (size_t i = 0; i < 4; i++) {
-        figures = (struct agent_overhead){.callback_ns = estimates[i], .callback_calls = i + 1};
+        stats = (struct agent_overhead){.callback_ns = estimates[i], .callback_calls = i + 1};
         write_span();
         assert_true(attr("cuspan.own.callback_time") >= 0);
         sum += attr("cuspan.own.callback_time");

@@ -10,9 +10,9 @@ static const struct kept *session_of(const struct kept *child)
     return NULL;
 }
 
-static void take_own(struct agent_overhead *figures)
+static void take_overhead(struct agent_overhead *stats)
 {
-    *figures = (struct agent_overhead){.callback_ns = 70, .callback_calls = 3, .pipeline_ns = 500};
+    *stats = (struct agent_overhead){.callback_ns = 70, .callback_calls = 3, .pipeline_ns = 500};
 }
 
 /* Each what came in it. */
@@ -22,7 +22,7 @@ static void test_sessions_say_what_tracing_took(void **state)
     (void)state;
     settings.session.spans_max = 1;
     struct correlate_options options = usual_options();
-    options.take_own = take_own;
+    options.take_overhead = take_overhead;
     begin_as(&options);
     set_field(&record, "cuda.overhead.kind", 131072);
     correlate_activity(correlate, &record);
