@@ -1,13 +1,15 @@
 #!/bin/bash
-# All tests, with everything that they need: packages, builds with and without sanitizers, a Jaeger.
+# Runs the tests with everything that they need: packages, builds with and without sanitizers, a Jaeger.
 #
-#   tests/run.sh                 about half an hour on two cores, less the second time
-#   tests/run.sh --long          an hour for each fuzzer, a hundred times the rounds for the soak test, torture with
-#                                every call, memcheck over all unit tests
-#   tests/run.sh PART...         only these parts, by the names that a run shows
+#   tests/run.sh quick                  the everyday command: build, unit and integration tests without sanitizers (except
+#                                       the slow ones), layering, format. At most 6 minutes on two cores
+#   tests/run.sh                        everything that CI runs. At most 38 minutes on two cores
+#   tests/run.sh PART...                only these parts, by the names that a run shows
+#   tests/run.sh --release [PART...]    what takes longer than CI allows, in parts of at most 60 minutes
 #
-# Each part's output is in build/log/test-PART.log. What can't be run here is named at the end with its reason; with
-# CI=true nothing but a GPU and a Docker engine may be missing. Exit status: 0 if nothing failed.
+# The output of each part is in build/log/test-PART.log. Parts and tests that cannot run here are listed at the end with
+# the reason. With CI=true only a GPU and a Docker engine may be missing. Exit status: 0 if nothing failed. The last line
+# is "N passed, N failed, N skipped". tests/README.md lists the parts with their times.
 set -u
 # shellcheck source=../tools/lib.sh
 . "$(dirname "$0")/../tools/lib.sh"
@@ -15,7 +17,7 @@ cd "$ROOT" || exit
 
 PASSED=0 FAILED=0
 FAILURES=() SKIPS=()
-LONG='' ONLY=()
+QUICK='' RELEASE='' ONLY=()
 # The parts and tests that CI may skip. bench/guard is where this compiler has no committed figures.
 MAY_SKIP=" gpu gpu-service gpu-numbers processes docker-engine bench/guard "
 
@@ -26,7 +28,11 @@ MAY_SKIP=" gpu gpu-service gpu-numbers processes docker-engine bench/guard "
 part_release() {
     build_quietly release -DCUSPAN_BUILD_TESTS=ON "${LIBRARY_OPTIONS[@]}" || return
     [ ${#ONLY[@]} -gt 0 ] || { behind tidy tools/check-tidy.py build && behind analyze tools/analyze.sh build; }
-    tests_of build
+    if [ -n "$QUICK" ]; then
+        tests_of build -LE slow
+    else
+        tests_of build
+    fi
 }
 
 part_asan() {
@@ -66,15 +72,15 @@ stop_behind() {
     done
 }
 
-# Some tests send to a real Jaeger. Sanitizers of older compilers can't cope with the address space as newer kernels lay
-# it out, hence setarch.
+# tests_of BUILD [CTEST'S OPTIONS...]. Some tests send to a real Jaeger. Sanitizers of older compilers can't cope with the
+# address space as newer kernels lay it out, hence setarch.
 tests_of() {
     local still=() status=0
-    ! wait_for_jaeger || export JAEGER
+    [ -n "$QUICK" ] || ! wait_for_jaeger || export JAEGER
     ! setarch "$(uname -m)" -R true 2>/dev/null || still=(setarch "$(uname -m)" -R)
-    "${still[@]}" ctest --test-dir "$1" --output-on-failure --timeout "$([ -n "$LONG" ] && echo 3600 || echo 180)" \
-        -j "$(nproc)" || status=$?
-    # Why a test was skipped, which ctest writes to a log of its own.
+    # The timeout ends a test that hangs. It does not judge speed.
+    "${still[@]}" ctest --test-dir "$1" --output-on-failure --timeout 900 -j "$(nproc)" "${@:2}" || status=$?
+    # ctest writes to a log of its own why a test was skipped.
     grep '^skipped: ' "$1/Testing/Temporary/LastTest.log"
     return "$status"
 }
@@ -100,16 +106,16 @@ part_nvtx() {
     python_with pip && cmake --build build >/dev/null && "$PYTHON" tests/integration/agent/nvtx_test.py --build build
 }
 
-part_fuzz() { tests/fuzz/run.sh "$([ -n "$LONG" ] && echo 3600 || echo 15)"; }
+part_fuzz() { tests/fuzz/run.sh 15; }
 # Each call of the agent's fails in turn; needs the release build, whose allocator is libc's.
-part_torture() { cmake --build build >/dev/null && tests/torture/torture.py --build build ${LONG:+--long}; }
-part_memcheck() { cmake --build build >/dev/null && tests/torture/memcheck.py --build build ${LONG:+--long}; }
+part_torture() { cmake --build build >/dev/null && tests/torture/torture.py --build build; }
+part_memcheck() { cmake --build build >/dev/null && tests/torture/memcheck.py --build build; }
 part_analyze() { result_of analyze tools/analyze.sh build; }
 part_docker() { wait_for_jaeger && tests/integration/project/docker_check.sh files; }
 part_docker-engine() { tests/integration/project/docker_check.sh engine; }
 part_demo() { tests/integration/project/demo_test.sh; }
 
-part_python() { python/tests/run.sh ${LONG:+--mutants}; }
+part_python() { python/tests/run.sh; }
 
 part_e2e() {
     wait_for_jaeger || return
@@ -129,6 +135,60 @@ part_gpu-service() { needs_gpu && tests/gpu/service.sh build/log/gpu-service; }
 part_gpu-numbers() { needs_gpu && tests/gpu/numbers/numbers.sh build/log/gpu-numbers; }
 
 part_processes() { needs_gpu && tests/gpu/processes.sh build/gpu-processes build; }
+
+# ---- The parts of a release -----------------------------------------------------------------------------------------
+
+release_build() { build_quietly release -DCUSPAN_BUILD_TESTS=ON "${LIBRARY_OPTIONS[@]}"; }
+
+# fuzzers N: those of the Nth part, as many as run at once.
+fuzzers() {
+    local files=(tests/fuzz/*_fuzz.c) chosen
+    chosen=("${files[@]:($1 - 1) * $(nproc):$(nproc)}")
+    chosen=("${chosen[@]#tests/fuzz/}")
+    printf '%s\n' "${chosen[@]%_fuzz.c}"
+}
+fuzz_long() {
+    local names
+    mapfile -t names < <(fuzzers "$1")
+    tests/fuzz/run.sh 3300 "${names[@]}"
+}
+
+part_soak() { release_build && CUSPAN_LONG=1 tests/integration/agent/agent_test.py --build build Soak Requests; }
+# The build, the minutes before and after the outage, and the outage fit into an hour.
+part_outage() { release_build && tests/integration/agent/faults_test.py --build build --long --outage-s 3300 Outage; }
+part_outage-spool() { release_build && tests/integration/agent/spool_test.py --build build --long Outage; }
+
+torture_long() {
+    local kinds=()
+    case $1 in
+    file) kinds=(file.memory file.file file.thread file.cupti) ;;
+    http) kinds=(http.memory http.file http.network http.thread) ;;
+    record) kinds=(record.memory record.file record.thread classic.cupti) ;;
+    esac
+    release_build && tests/torture/torture.py --build build --long "${kinds[@]}"
+}
+
+part_memcheck-unit() { release_build && tests/torture/memcheck.py --build build --long; }
+part_python-mutants() { python/tests/run.sh --mutants; }
+part_containers-full() { wait_for_jaeger && tests/containers/run.sh suite; }
+
+# Every integration test 50 times while other load keeps all processors busy, in portions of less than an hour.
+part_stress() { release_build && tests/stress.py --build build --runs 50; }
+# A forked child of this test hung in 1 of 130 runs.
+part_stress-fork() {
+    build_quietly asan -DCUSPAN_BUILD_TESTS=ON "${LIBRARY_OPTIONS[@]}" || return
+    tests/stress.py --build build-asan --runs 500 '^integration/control_socket$'
+}
+
+# in_portions PART TITLE: again until all runs are done or one failed.
+in_portions() {
+    local before=$FAILED
+    [ ${#ONLY[@]} -eq 0 ] || [[ " ${ONLY[*]} " == *" $1 "* ]] || return 0
+    while :; do
+        run_part "$1" "$2"
+        [ "$FAILED" = "$before" ] && ! grep -qx 'all runs are done' "build/log/test-$1.log" || return 0
+    done
+}
 
 # ---- Running them ----------------------------------------------------------------------------------------------------
 
@@ -199,11 +259,13 @@ why() {
     grep -nE 'error:|Failed|SUMMARY: .*Sanitizer|not ok|not formatted|^wrong|^failed' "$1"
 }
 
+# run_part PART TITLE [COMMAND...]
 run_part() {
-    local part=$1 title=$2 log=build/log/test-$1.log began=$SECONDS status=0 color=$GREEN RESULT
+    local part=$1 title=$2 command=("${@:3}") log=build/log/test-$1.log began=$SECONDS status=0 color=$GREEN RESULT
     [ ${#ONLY[@]} -eq 0 ] || [[ " ${ONLY[*]} " == *" $part "* ]] || return 0
     printf '%-14s %s\n' "$part" "$title"
-    waiting "$log" "part_$part" || status=$?
+    [ ${#command[@]} -gt 0 ] || command=("part_$part")
+    waiting "$log" "${command[@]}" || status=$?
     if [ "$status" = 77 ]; then
         skipped "$part" "$(sed -n 's/^skipped: //p' "$log" | tail -n 1)"
         RESULT=skipped color=$DIM
@@ -239,22 +301,7 @@ install_packages() {
     prepare_libraries
 }
 
-main() {
-    local argument
-    for argument in "$@"; do
-        case $argument in
-        --long) LONG=1 && export CUSPAN_LONG=1 ;;
-        -*) sed -n '2,11s/^# \{0,1\}//p' "$0"; [ "$argument" = --help ]; return ;;
-        *) ONLY+=("$argument") ;;
-        esac
-    done
-    mkdir -p build/log
-    stop_behind # of a run that was killed
-    trap stop_behind EXIT
-    echo "install        what is missing"
-    install_packages
-    start_getting_tools
-
+ci_parts() {
     run_part layering "who may include what"
     run_part format "clang-format"
     run_part shellcheck "all scripts"
@@ -279,6 +326,48 @@ main() {
     run_part gpu-service "the service of examples/service on it, a hundred requests at once"
     run_part gpu-numbers "tables, comparisons and metrics on it, beside what others say; what they cost"
     run_part processes "several processes, GPUs and threads on this machine's GPUs"
+}
+
+release_parts() {
+    local n scenario
+    for ((n = 1; $(fuzzers $n | grep -c .) > 0; n++)); do
+        run_part "fuzz-$n" "55 minutes for each of: $(fuzzers $n | paste -sd ' ')" fuzz_long $n
+    done
+    run_part soak "a hundred times the rounds of the soak test; ten thousand requests"
+    run_part outage "an hour without a collector, in real time"
+    run_part outage-spool "the spans of an hour without a collector, in the spool"
+    for scenario in file http record; do
+        run_part "torture-$scenario" "every call of the agent's fails in turn, output: $scenario" torture_long $scenario
+    done
+    run_part memcheck-unit "valgrind's memcheck over replays and all unit tests"
+    run_part python-mutants "the Python package's tests find planted faults"
+    run_part containers-full "tests/run.sh quick on bare Debian 12 and 13"
+    in_portions stress "every integration test 50 times beside other load"
+    in_portions stress-fork "the control test with forked children 500 times under AddressSanitizer, beside other load"
+}
+
+main() {
+    local argument
+    for argument in "$@"; do
+        case $argument in
+        --release) RELEASE=1 ;;
+        -*) sed -n '2,13s/^# \{0,1\}//p' "$0"; [ "$argument" = --help ]; return ;;
+        quick) QUICK=1 && ONLY+=(layering format release) ;;
+        *) ONLY+=("$argument") ;;
+        esac
+    done
+    mkdir -p build/log
+    stop_behind # of a run that was killed
+    trap stop_behind EXIT
+    echo "install        what is missing"
+    install_packages
+    if [ -n "$RELEASE" ]; then
+        start_getting_tools
+        release_parts
+    else
+        [ -n "$QUICK" ] || start_getting_tools
+        ci_parts
+    fi
     summary
 }
 

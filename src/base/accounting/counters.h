@@ -1,8 +1,8 @@
 /* All counters in one table: throughput and losses, with the reason for each loss.
  *
- * Counters are relaxed atomics for cuspan's own threads. Host threads count in their ring instead, and capture
- * adds those counts when it drains the ring, so no two host threads share a cache line. Reports, logs and
- * tests show the identifiers. */
+ * Counters are relaxed atomics for cuspan's own threads. Host threads count in their ring instead, and
+ * capture adds those counts when it drains the ring, so no two host threads share a cache line. Reports, logs
+ * and tests show the identifiers. */
 #ifndef CUSPAN_BASE_COUNTERS_H
 #define CUSPAN_BASE_COUNTERS_H
 
@@ -142,8 +142,8 @@ bool counter_is_loss(enum counter counter);
 uint64_t counters_lost(void);
 
 /* Per output: every created span is delivered, lost or spooled there. The counters above are the sums over
- * outputs. Only cuspan's own threads call these. The output METRICS_OUTPUT counts data points; it counts every
- * loss as lost_points, whatever the reason. */
+ * outputs. Only cuspan's own threads call these. The output METRICS_OUTPUT counts data points; it counts
+ * every loss as lost_points, whatever the reason. */
 void counter_output_delivered(unsigned output, uint64_t spans);
 void counter_output_lost(unsigned output, enum counter reason, uint64_t spans);
 
