@@ -104,39 +104,46 @@ void diff_deinit(struct diff *diff)
 
 /* --- tables --- */
 
-static const struct stat_column headline_columns[] = {{"regressions", "regressions", STAT_COUNT},
-                                                      {"limits", "limits passed", STAT_COUNT},
-                                                      {"improvements", "improvements", STAT_COUNT},
-                                                      {"same", "no difference", STAT_COUNT},
-                                                      {"too_few", "too few to tell", STAT_COUNT},
-                                                      {"new", "new", STAT_COUNT},
-                                                      {"gone", "gone", STAT_COUNT},
-                                                      {"base_runs", "runs of the base", STAT_COUNT},
-                                                      {"new_runs", "runs of the new", STAT_COUNT},
-                                                      {"level_share", "level of false alarms", STAT_SHARE},
-                                                      {"test", "test", STAT_TEXT}};
+#define HEADLINE_COLUMNS(X)                                                                                  \
+    X(HEADLINE_REGRESSIONS, "regressions", "regressions", STAT_COUNT)                                        \
+    X(HEADLINE_LIMITS, "limits", "limits passed", STAT_COUNT)                                                \
+    X(HEADLINE_IMPROVEMENTS, "improvements", "improvements", STAT_COUNT)                                     \
+    X(HEADLINE_SAME, "same", "no difference", STAT_COUNT)                                                    \
+    X(HEADLINE_TOO_FEW, "too_few", "too few to tell", STAT_COUNT)                                            \
+    X(HEADLINE_NEW, "new", "new", STAT_COUNT)                                                                \
+    X(HEADLINE_GONE, "gone", "gone", STAT_COUNT)                                                             \
+    X(HEADLINE_BASE_RUNS, "base_runs", "runs of the base", STAT_COUNT)                                       \
+    X(HEADLINE_NEW_RUNS, "new_runs", "runs of the new", STAT_COUNT)                                          \
+    X(HEADLINE_LEVEL_SHARE, "level_share", "level of false alarms", STAT_SHARE)                              \
+    X(HEADLINE_TEST, "test", "test", STAT_TEXT)
+STAT_COLUMNS_OF(headline_columns, HEADLINE_COLUMNS);
 
 /* Times have columns of their own: the others are counts and bytes. */
-static const struct stat_column item_columns[] = {{"kind", "what", STAT_TEXT},
-                                                  {"name", "name", STAT_TEXT},
-                                                  {"base_ns", "base", STAT_NS},
-                                                  {"new_ns", "new", STAT_NS},
-                                                  {"base", "base", STAT_COUNT},
-                                                  {"new", "new", STAT_COUNT},
-                                                  {"change_share", "change", STAT_SHARE},
-                                                  {"low_share", "from", STAT_SHARE},
-                                                  {"high_share", "to", STAT_SHARE},
-                                                  {"p", "p", STAT_PROBABILITY},
-                                                  {"base_count", "times, base", STAT_COUNT},
-                                                  {"new_count", "times, new", STAT_COUNT},
-                                                  {"verdict", "verdict", STAT_TEXT}};
+#define ITEM_COLUMNS(X)                                                                                      \
+    X(ITEM_KIND, "kind", "what", STAT_TEXT)                                                                  \
+    X(ITEM_NAME, "name", "name", STAT_TEXT)                                                                  \
+    X(ITEM_BASE_NS, "base_ns", "base", STAT_NS)                                                              \
+    X(ITEM_NEW_NS, "new_ns", "new", STAT_NS)                                                                 \
+    X(ITEM_BASE, "base", "base", STAT_COUNT)                                                                 \
+    X(ITEM_NEW, "new", "new", STAT_COUNT)                                                                    \
+    X(ITEM_CHANGE_SHARE, "change_share", "change", STAT_SHARE)                                               \
+    X(ITEM_LOW_SHARE, "low_share", "from", STAT_SHARE)                                                       \
+    X(ITEM_HIGH_SHARE, "high_share", "to", STAT_SHARE)                                                       \
+    X(ITEM_P, "p", "p", STAT_PROBABILITY)                                                                    \
+    X(ITEM_BASE_COUNT, "base_count", "times, base", STAT_COUNT)                                              \
+    X(ITEM_NEW_COUNT, "new_count", "times, new", STAT_COUNT)                                                 \
+    X(ITEM_VERDICT, "verdict", "verdict", STAT_TEXT)
+STAT_COLUMNS_OF(item_columns, ITEM_COLUMNS);
 
-#define VERDICT_COLUMN (STAT_COLUMNS(item_columns) - 1)
-
-static const struct stat_column limit_columns[] = {
-    {"kind", "what", STAT_TEXT},   {"name", "name", STAT_TEXT},    {"limit", "limit", STAT_TEXT},
-    {"is_ns", "is", STAT_NS},      {"max_ns", "at most", STAT_NS}, {"is", "is", STAT_COUNT},
-    {"max", "at most", STAT_COUNT}};
+#define LIMIT_COLUMNS(X)                                                                                     \
+    X(LIMIT_KIND, "kind", "what", STAT_TEXT)                                                                 \
+    X(LIMIT_NAME, "name", "name", STAT_TEXT)                                                                 \
+    X(LIMIT_LIMIT, "limit", "limit", STAT_TEXT)                                                              \
+    X(LIMIT_IS_NS, "is_ns", "is", STAT_NS)                                                                   \
+    X(LIMIT_MAX_NS, "max_ns", "at most", STAT_NS)                                                            \
+    X(LIMIT_IS, "is", "is", STAT_COUNT)                                                                      \
+    X(LIMIT_MAX, "max", "at most", STAT_COUNT)
+STAT_COLUMNS_OF(limit_columns, LIMIT_COLUMNS);
 
 static struct stat_value whole(double value)
 {
@@ -146,25 +153,25 @@ static struct stat_value whole(double value)
 static void fill_item(struct stat_value *row, const struct difference *item, bool with_verdict)
 {
     const struct comparison *c = &item->comparison;
-    size_t at = item->any->unit == STAT_NS ? 2 : 4;
-    row[0] = stat_text(measure_kind_name(item->any->kind));
-    row[1] = stat_text(item->any->name);
+    size_t median = item->any->unit == STAT_NS ? ITEM_BASE_NS : ITEM_BASE;
+    row[ITEM_KIND] = stat_text(measure_kind_name(item->any->kind));
+    row[ITEM_NAME] = stat_text(item->any->name);
     for (size_t s = 0; s < SIDE_COUNT; s++) {
         if (!item->of[s])
             continue;
-        row[at + s] = whole(c->median[s]);
+        row[median + s] = whole(c->median[s]);
         if (item->any->kind != MEASURE_TOTAL)
-            row[10 + s] = whole(item->count[s]);
+            row[ITEM_BASE_COUNT + s] = whole(item->count[s]);
     }
     if (c->ratio > 0 && isfinite(c->ratio)) {
-        row[6] = stat_real(c->ratio - 1);
-        row[7] = stat_real(c->ratio_low - 1);
-        row[8] = stat_real(c->ratio_high - 1);
+        row[ITEM_CHANGE_SHARE] = stat_real(c->ratio - 1);
+        row[ITEM_LOW_SHARE] = stat_real(c->ratio_low - 1);
+        row[ITEM_HIGH_SHARE] = stat_real(c->ratio_high - 1);
     }
     if (c->is_tested)
-        row[9] = stat_real(c->p);
+        row[ITEM_P] = stat_real(c->p);
     if (with_verdict)
-        row[VERDICT_COLUMN] = stat_text(verdict_words[item->verdict]);
+        row[ITEM_VERDICT] = stat_text(verdict_words[item->verdict]);
 }
 
 static size_t add_items(const struct diff *diff, struct stat_report *report, const char *key,
@@ -186,11 +193,11 @@ static void add_limit(struct stat_table *table, const struct difference *item, c
     if (is <= max)
         return;
     struct stat_value *row = stat_table_add(table);
-    row[0] = stat_text(measure_kind_name(item->any->kind));
-    row[1] = stat_text(item->any->name);
-    row[2] = stat_text(limit);
-    row[is_ns ? 3 : 5] = whole(is);
-    row[is_ns ? 4 : 6] = whole(max);
+    row[LIMIT_KIND] = stat_text(measure_kind_name(item->any->kind));
+    row[LIMIT_NAME] = stat_text(item->any->name);
+    row[LIMIT_LIMIT] = stat_text(limit);
+    row[is_ns ? LIMIT_IS_NS : LIMIT_IS] = whole(is);
+    row[is_ns ? LIMIT_MAX_NS : LIMIT_MAX] = whole(max);
 }
 
 static size_t add_limits(const struct diff *diff, struct stat_report *report)
@@ -221,17 +228,17 @@ static void add_headline(const struct diff *diff, struct stat_report *report)
     uint64_t counts[VERDICT_COUNT] = {0};
     for (size_t i = 0; i < diff->count; i++)
         counts[diff->items[i].verdict]++;
-    row[0] = stat_int(counts[VERDICT_REGRESSION]);
-    row[2] = stat_int(counts[VERDICT_IMPROVEMENT]);
-    row[3] = stat_int(counts[VERDICT_SAME]);
-    row[4] = stat_int(counts[VERDICT_TOO_FEW]);
-    row[5] = stat_int(counts[VERDICT_NEW]);
-    row[6] = stat_int(counts[VERDICT_GONE]);
-    row[7] = stat_int(diff->run_counts[SIDE_BASE]);
-    row[8] = stat_int(diff->run_counts[SIDE_NEW]);
-    row[9] = stat_real(diff->level);
-    row[10] = stat_text(diff->method == COMPARE_RUNS ? "permutation of runs (Westfall-Young)"
-                                                     : "Mann-Whitney of executions (Holm)");
+    row[HEADLINE_REGRESSIONS] = stat_int(counts[VERDICT_REGRESSION]);
+    row[HEADLINE_IMPROVEMENTS] = stat_int(counts[VERDICT_IMPROVEMENT]);
+    row[HEADLINE_SAME] = stat_int(counts[VERDICT_SAME]);
+    row[HEADLINE_TOO_FEW] = stat_int(counts[VERDICT_TOO_FEW]);
+    row[HEADLINE_NEW] = stat_int(counts[VERDICT_NEW]);
+    row[HEADLINE_GONE] = stat_int(counts[VERDICT_GONE]);
+    row[HEADLINE_BASE_RUNS] = stat_int(diff->run_counts[SIDE_BASE]);
+    row[HEADLINE_NEW_RUNS] = stat_int(diff->run_counts[SIDE_NEW]);
+    row[HEADLINE_LEVEL_SHARE] = stat_real(diff->level);
+    row[HEADLINE_TEST] = stat_text(diff->method == COMPARE_RUNS ? "permutation of runs (Westfall-Young)"
+                                                                : "Mann-Whitney of executions (Holm)");
 }
 
 size_t diff_report(const struct diff *diff, bool with_all, struct stat_report *report)
@@ -239,7 +246,7 @@ size_t diff_report(const struct diff *diff, bool with_all, struct stat_report *r
     add_headline(diff, report);
     size_t bad = add_items(diff, report, "regressions", "Regressions", VERDICT_REGRESSION);
     size_t passed = add_limits(diff, report);
-    report->tables[0].values[1] = stat_int(passed);
+    report->tables[0].values[HEADLINE_LIMITS] = stat_int(passed);
     add_items(diff, report, "improvements", "Improvements", VERDICT_IMPROVEMENT);
     add_items(diff, report, "new", "Only in the new runs", VERDICT_NEW);
     add_items(diff, report, "gone", "Only in the base", VERDICT_GONE);

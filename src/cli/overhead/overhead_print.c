@@ -6,41 +6,51 @@
 #include <stdlib.h>
 
 /* Column 0 of both is the level. */
-static const struct stat_column people_columns[] = {{"level", "level", STAT_TEXT},
-                                                    {"runs", "runs", STAT_COUNT},
-                                                    {"wall_ns", "wall time", STAT_NS},
-                                                    {"wall", "cost", STAT_TEXT},
-                                                    {"figure", "figure", STAT_REAL},
-                                                    {"figure_cost", "cost by figure", STAT_TEXT},
-                                                    {"callback_ns", "own, callbacks", STAT_NS},
-                                                    {"rest_ns", "rest (CUPTI's)", STAT_NS},
-                                                    {"threads_ns", "own threads (CPU)", STAT_NS},
-                                                    {"spans", "spans", STAT_COUNT},
-                                                    {"lost", "lost", STAT_COUNT}};
+#define PEOPLE_COLUMNS(X)                                                                                    \
+    X(PEOPLE_LEVEL, "level", "level", STAT_TEXT)                                                             \
+    X(PEOPLE_RUNS, "runs", "runs", STAT_COUNT)                                                               \
+    X(PEOPLE_WALL_NS, "wall_ns", "wall time", STAT_NS)                                                       \
+    X(PEOPLE_WALL, "wall", "cost", STAT_TEXT)                                                                \
+    X(PEOPLE_FIGURE, "figure", "figure", STAT_REAL)                                                          \
+    X(PEOPLE_FIGURE_COST, "figure_cost", "cost by figure", STAT_TEXT)                                        \
+    X(PEOPLE_CALLBACK_NS, "callback_ns", "own, callbacks", STAT_NS)                                          \
+    X(PEOPLE_REST_NS, "rest_ns", "rest (CUPTI's)", STAT_NS)                                                  \
+    X(PEOPLE_THREADS_NS, "threads_ns", "own threads (CPU)", STAT_NS)                                         \
+    X(PEOPLE_SPANS, "spans", "spans", STAT_COUNT)                                                            \
+    X(PEOPLE_LOST, "lost", "lost", STAT_COUNT)
+STAT_COLUMNS_OF(people_columns, PEOPLE_COLUMNS);
 
-static const struct stat_column program_columns[] = {{"level", "", STAT_TEXT},
-                                                     {"runs", "", STAT_COUNT},
-                                                     {"wall_ns", "", STAT_NS},
-                                                     {"wall_ratio", "", STAT_REAL},
-                                                     {"wall_ratio_low", "", STAT_REAL},
-                                                     {"wall_ratio_high", "", STAT_REAL},
-                                                     {"wall_confidence_share", "", STAT_SHARE},
-                                                     {"figure", "", STAT_REAL},
-                                                     {"figure_ratio", "", STAT_REAL},
-                                                     {"figure_ratio_low", "", STAT_REAL},
-                                                     {"figure_ratio_high", "", STAT_REAL},
-                                                     {"whole_ns", "", STAT_NS},
-                                                     {"callback_ns", "", STAT_NS},
-                                                     {"rest_ns", "", STAT_NS},
-                                                     {"threads_ns", "", STAT_NS},
-                                                     {"spans", "", STAT_COUNT},
-                                                     {"lost", "", STAT_COUNT},
-                                                     {"failure", "", STAT_TEXT}};
+#define PROGRAM_COLUMNS(X)                                                                                   \
+    X(PROGRAM_LEVEL, "level", "", STAT_TEXT)                                                                 \
+    X(PROGRAM_RUNS, "runs", "", STAT_COUNT)                                                                  \
+    X(PROGRAM_WALL_NS, "wall_ns", "", STAT_NS)                                                               \
+    X(PROGRAM_WALL_RATIO, "wall_ratio", "", STAT_REAL)                                                       \
+    X(PROGRAM_WALL_RATIO_LOW, "wall_ratio_low", "", STAT_REAL)                                               \
+    X(PROGRAM_WALL_RATIO_HIGH, "wall_ratio_high", "", STAT_REAL)                                             \
+    X(PROGRAM_WALL_CONFIDENCE_SHARE, "wall_confidence_share", "", STAT_SHARE)                                \
+    X(PROGRAM_FIGURE, "figure", "", STAT_REAL)                                                               \
+    X(PROGRAM_FIGURE_RATIO, "figure_ratio", "", STAT_REAL)                                                   \
+    X(PROGRAM_FIGURE_RATIO_LOW, "figure_ratio_low", "", STAT_REAL)                                           \
+    X(PROGRAM_FIGURE_RATIO_HIGH, "figure_ratio_high", "", STAT_REAL)                                         \
+    X(PROGRAM_WHOLE_NS, "whole_ns", "", STAT_NS)                                                             \
+    X(PROGRAM_CALLBACK_NS, "callback_ns", "", STAT_NS)                                                       \
+    X(PROGRAM_REST_NS, "rest_ns", "", STAT_NS)                                                               \
+    X(PROGRAM_THREADS_NS, "threads_ns", "", STAT_NS)                                                         \
+    X(PROGRAM_SPANS, "spans", "", STAT_COUNT)                                                                \
+    X(PROGRAM_LOST, "lost", "", STAT_COUNT)                                                                  \
+    X(PROGRAM_FAILURE, "failure", "", STAT_TEXT)
+STAT_COLUMNS_OF(program_columns, PROGRAM_COLUMNS);
 
-static const struct stat_column run_columns[] = {{"round", "", STAT_COUNT},    {"level", "", STAT_TEXT},
-                                                 {"wall_ns", "", STAT_NS},     {"figure", "", STAT_REAL},
-                                                 {"callback_ns", "", STAT_NS}, {"threads_ns", "", STAT_NS},
-                                                 {"spans", "", STAT_COUNT},    {"lost", "", STAT_COUNT}};
+#define RUN_COLUMNS(X)                                                                                       \
+    X(RUN_ROUND, "round", "", STAT_COUNT)                                                                    \
+    X(RUN_LEVEL, "level", "", STAT_TEXT)                                                                     \
+    X(RUN_WALL_NS, "wall_ns", "", STAT_NS)                                                                   \
+    X(RUN_FIGURE, "figure", "", STAT_REAL)                                                                   \
+    X(RUN_CALLBACK_NS, "callback_ns", "", STAT_NS)                                                           \
+    X(RUN_THREADS_NS, "threads_ns", "", STAT_NS)                                                             \
+    X(RUN_SPANS, "spans", "", STAT_COUNT)                                                                    \
+    X(RUN_LOST, "lost", "", STAT_COUNT)
+STAT_COLUMNS_OF(run_columns, RUN_COLUMNS);
 
 #define COST_TEXT_BYTES 64
 
@@ -171,30 +181,30 @@ static void add_for_people(const struct overhead *overhead, struct stat_table *t
     static char wall[LEVEL_COUNT][COST_TEXT_BYTES], figure[LEVEL_COUNT][COST_TEXT_BYTES];
     struct summary summary = summarize(overhead, level);
     struct stat_value *row = stat_table_add(table);
-    row[0] = stat_text(overhead_level_name(level));
+    row[PEOPLE_LEVEL] = stat_text(overhead_level_name(level));
     if (overhead->failure[level]) {
-        row[3] = stat_text("failed");
+        row[PEOPLE_WALL] = stat_text("failed");
         return;
     }
-    row[1] = stat_int(summary.runs);
+    row[PEOPLE_RUNS] = stat_int(summary.runs);
     if (!summary.runs)
         return;
-    row[2] = stat_int(summary.wall_ns);
+    row[PEOPLE_WALL_NS] = stat_int(summary.wall_ns);
     if (summary.figure.count)
-        row[4] = stat_real(summary.figure.median);
+        row[PEOPLE_FIGURE] = stat_real(summary.figure.median);
     if (level == LEVEL_NONE)
         return;
-    row[3] = cost_text(wall[level], &summary.ratio);
-    row[5] = cost_text(figure[level], &summary.figure_ratio);
+    row[PEOPLE_WALL] = cost_text(wall[level], &summary.ratio);
+    row[PEOPLE_FIGURE_COST] = cost_text(figure[level], &summary.figure_ratio);
     if (!summary.has_agent)
         return;
     if (summary.has_callbacks) {
-        row[6] = stat_int(summary.callback_ns);
-        row[7] = stat_int(summary.whole_ns - summary.callback_ns);
+        row[PEOPLE_CALLBACK_NS] = stat_int(summary.callback_ns);
+        row[PEOPLE_REST_NS] = stat_int(summary.whole_ns - summary.callback_ns);
     }
-    row[8] = stat_int(summary.threads_ns);
-    row[9] = stat_int(summary.spans);
-    row[10] = stat_int(summary.lost);
+    row[PEOPLE_THREADS_NS] = stat_int(summary.threads_ns);
+    row[PEOPLE_SPANS] = stat_int(summary.spans);
+    row[PEOPLE_LOST] = stat_int(summary.lost);
 }
 
 static void put_estimate(struct stat_value *cells, const struct estimate *found)
@@ -211,29 +221,29 @@ static void add_for_programs(const struct overhead *overhead, struct stat_table 
 {
     struct summary summary = summarize(overhead, level);
     struct stat_value *row = stat_table_add(table);
-    row[0] = stat_text(overhead_level_name(level));
-    row[1] = stat_int(summary.runs);
+    row[PROGRAM_LEVEL] = stat_text(overhead_level_name(level));
+    row[PROGRAM_RUNS] = stat_int(summary.runs);
     if (overhead->failure[level])
-        row[17] = stat_text(overhead->failure[level]);
+        row[PROGRAM_FAILURE] = stat_text(overhead->failure[level]);
     if (overhead->failure[level] || !summary.runs)
         return;
-    row[2] = stat_int(summary.wall_ns);
-    put_estimate(&row[3], &summary.ratio);
+    row[PROGRAM_WALL_NS] = stat_int(summary.wall_ns);
+    put_estimate(&row[PROGRAM_WALL_RATIO], &summary.ratio);
     if (summary.ratio.is_sure)
-        row[6] = stat_real(0.95);
+        row[PROGRAM_WALL_CONFIDENCE_SHARE] = stat_real(0.95);
     if (summary.figure.count)
-        row[7] = stat_real(summary.figure.median);
-    put_estimate(&row[8], &summary.figure_ratio);
-    row[11] = stat_int(summary.whole_ns);
+        row[PROGRAM_FIGURE] = stat_real(summary.figure.median);
+    put_estimate(&row[PROGRAM_FIGURE_RATIO], &summary.figure_ratio);
+    row[PROGRAM_WHOLE_NS] = stat_int(summary.whole_ns);
     if (!summary.has_agent)
         return;
     if (summary.has_callbacks) {
-        row[12] = stat_int(summary.callback_ns);
-        row[13] = stat_int(summary.whole_ns - summary.callback_ns);
+        row[PROGRAM_CALLBACK_NS] = stat_int(summary.callback_ns);
+        row[PROGRAM_REST_NS] = stat_int(summary.whole_ns - summary.callback_ns);
     }
-    row[14] = stat_int(summary.threads_ns);
-    row[15] = stat_int(summary.spans);
-    row[16] = stat_int(summary.lost);
+    row[PROGRAM_THREADS_NS] = stat_int(summary.threads_ns);
+    row[PROGRAM_SPANS] = stat_int(summary.spans);
+    row[PROGRAM_LOST] = stat_int(summary.lost);
 }
 
 static void add_runs(const struct overhead *overhead, struct stat_table *table)
@@ -241,18 +251,18 @@ static void add_runs(const struct overhead *overhead, struct stat_table *table)
     for (size_t i = 0; i < overhead->count; i++) {
         const struct overhead_run *run = &overhead->runs[i];
         struct stat_value *row = stat_table_add(table);
-        row[0] = stat_int(run->round - overhead->options.warm_up + 1);
-        row[1] = stat_text(overhead_level_name(run->level));
-        row[2] = stat_int(run->wall_ns);
+        row[RUN_ROUND] = stat_int(run->round - overhead->options.warm_up + 1);
+        row[RUN_LEVEL] = stat_text(overhead_level_name(run->level));
+        row[RUN_WALL_NS] = stat_int(run->wall_ns);
         if (overhead->options.has_figure)
-            row[3] = stat_real(run->figure);
+            row[RUN_FIGURE] = stat_real(run->figure);
         if (run->has_callbacks)
-            row[4] = stat_int(run->callback_ns);
+            row[RUN_CALLBACK_NS] = stat_int(run->callback_ns);
         if (!run->has_agent)
             continue;
-        row[5] = stat_int(run->threads_ns);
-        row[6] = stat_int(run->spans);
-        row[7] = stat_int(run->lost);
+        row[RUN_THREADS_NS] = stat_int(run->threads_ns);
+        row[RUN_SPANS] = stat_int(run->spans);
+        row[RUN_LOST] = stat_int(run->lost);
     }
 }
 

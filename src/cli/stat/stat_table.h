@@ -9,6 +9,14 @@
 
 #define STAT_COLUMNS(columns) (sizeof(columns) / sizeof *(columns))
 
+/* The columns of a table, from a list of X(identifier, key, title, unit): the identifiers as an enum, which
+ * are the indexes of a row, and the array `name`. */
+#define STAT_COLUMN_ID(id, key, title, unit) id,
+#define STAT_COLUMN(id, key, title, unit)    {key, title, unit},
+#define STAT_COLUMNS_OF(name, LIST)                                                                          \
+    enum { LIST(STAT_COLUMN_ID) };                                                                           \
+    static const struct stat_column name[] = {LIST(STAT_COLUMN)}
+
 enum stat_unit {
     STAT_TEXT,
     STAT_COUNT,      /* int */

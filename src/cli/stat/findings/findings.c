@@ -7,12 +7,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct stat_column columns[] = {
-    {"finding", "finding", STAT_TEXT},      {"where", "where", STAT_TEXT},
-    {"process", "process", STAT_TEXT},      {"count", "times", STAT_COUNT},
-    {"prize_ns", "saves at most", STAT_NS}, {"prize_share", "of its time", STAT_SHARE},
-    {"prize_bytes", "bytes", STAT_BYTES},   {"first_ns", "first at", STAT_NS},
-    {"evidence", "evidence", STAT_TEXT},    {"advice", "what to do", STAT_TEXT}};
+#define COLUMNS(X)                                                                                           \
+    X(COL_FINDING, "finding", "finding", STAT_TEXT)                                                          \
+    X(COL_WHERE, "where", "where", STAT_TEXT)                                                                \
+    X(COL_PROCESS, "process", "process", STAT_TEXT)                                                          \
+    X(COL_COUNT, "count", "times", STAT_COUNT)                                                               \
+    X(COL_PRIZE_NS, "prize_ns", "saves at most", STAT_NS)                                                    \
+    X(COL_PRIZE_SHARE, "prize_share", "of its time", STAT_SHARE)                                             \
+    X(COL_PRIZE_BYTES, "prize_bytes", "bytes", STAT_BYTES)                                                   \
+    X(COL_FIRST_NS, "first_ns", "first at", STAT_NS)                                                         \
+    X(COL_EVIDENCE, "evidence", "evidence", STAT_TEXT)                                                       \
+    X(COL_ADVICE, "advice", "what to do", STAT_TEXT)
+STAT_COLUMNS_OF(columns, COLUMNS);
 
 /* --- the survey --- */
 
@@ -282,19 +288,19 @@ static void add_row(const struct findings *findings, struct stat_table *table, c
     };
     const struct survey *survey = findings->survey;
     struct stat_value *row = stat_table_add(table);
-    row[0] = stat_text(words[finding->kind]);
-    row[1] = stat_text(finding->where);
-    row[2] = stat_text(places_pid(&survey->places, finding->process));
-    row[3] = stat_int(finding->count);
+    row[COL_FINDING] = stat_text(words[finding->kind]);
+    row[COL_WHERE] = stat_text(finding->where);
+    row[COL_PROCESS] = stat_text(places_pid(&survey->places, finding->process));
+    row[COL_COUNT] = stat_int(finding->count);
     if (is_of_time(finding->kind)) {
-        row[4] = stat_int(finding->prize_ns);
-        row[5] = stat_ratio((double)finding->prize_ns, (double)base_of(findings, finding));
+        row[COL_PRIZE_NS] = stat_int(finding->prize_ns);
+        row[COL_PRIZE_SHARE] = stat_ratio((double)finding->prize_ns, (double)base_of(findings, finding));
     }
     if (finding->kind == FINDING_LEAK)
-        row[6] = stat_int(finding->prize_bytes);
-    row[7] = stat_int(finding->first_ns - survey->stat->trace->start_ns);
-    row[8] = stat_table_own(table, finding->evidence);
-    row[9] = stat_text(advice[finding->kind]);
+        row[COL_PRIZE_BYTES] = stat_int(finding->prize_bytes);
+    row[COL_FIRST_NS] = stat_int(finding->first_ns - survey->stat->trace->start_ns);
+    row[COL_EVIDENCE] = stat_table_own(table, finding->evidence);
+    row[COL_ADVICE] = stat_text(advice[finding->kind]);
 }
 
 void stat_findings(const struct stat *stat, struct stat_report *report)

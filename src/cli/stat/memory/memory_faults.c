@@ -8,34 +8,49 @@
 
 #define STACK_FRAMES 4 /* shown of a stack; the span has all */
 
-static const struct stat_column unfreed_columns[] = {
-    {"name", "call", STAT_TEXT},           {"kind", "kind", STAT_TEXT},
-    {"device", "GPU", STAT_TEXT},          {"thread", "thread", STAT_TEXT},
-    {"thread_id", "thread ID", STAT_TEXT}, {"range", "range", STAT_TEXT},
-    {"process", "process", STAT_TEXT},     {"count", "allocations", STAT_COUNT},
-    {"bytes", "bytes", STAT_BYTES},        {"first_ns", "first", STAT_NS},
-    {"last_ns", "last", STAT_NS},          {"until", "until", STAT_TEXT},
-    {"stack", "allocated in", STAT_TEXT}};
+#define UNFREED_COLUMNS(X)                                                                                   \
+    X(UNFREED_NAME, "name", "call", STAT_TEXT)                                                               \
+    X(UNFREED_KIND, "kind", "kind", STAT_TEXT)                                                               \
+    X(UNFREED_DEVICE, "device", "GPU", STAT_TEXT)                                                            \
+    X(UNFREED_THREAD, "thread", "thread", STAT_TEXT)                                                         \
+    X(UNFREED_THREAD_ID, "thread_id", "thread ID", STAT_TEXT)                                                \
+    X(UNFREED_RANGE, "range", "range", STAT_TEXT)                                                            \
+    X(UNFREED_PROCESS, "process", "process", STAT_TEXT)                                                      \
+    X(UNFREED_COUNT, "count", "allocations", STAT_COUNT)                                                     \
+    X(UNFREED_BYTES, "bytes", "bytes", STAT_BYTES)                                                           \
+    X(UNFREED_FIRST_NS, "first_ns", "first", STAT_NS)                                                        \
+    X(UNFREED_LAST_NS, "last_ns", "last", STAT_NS)                                                           \
+    X(UNFREED_UNTIL, "until", "until", STAT_TEXT)                                                            \
+    X(UNFREED_STACK, "stack", "allocated in", STAT_TEXT)
+STAT_COLUMNS_OF(unfreed_columns, UNFREED_COLUMNS);
 
-static const struct stat_column wrong_columns[] = {{"name", "call", STAT_TEXT},
-                                                   {"what", "what", STAT_TEXT},
-                                                   {"error", "error", STAT_TEXT},
-                                                   {"address", "first address", STAT_TEXT},
-                                                   {"thread", "thread", STAT_TEXT},
-                                                   {"thread_id", "thread ID", STAT_TEXT},
-                                                   {"range", "range", STAT_TEXT},
-                                                   {"allocated_by", "allocated by", STAT_TEXT},
-                                                   {"freed_in", "freed before in", STAT_TEXT},
-                                                   {"count", "calls", STAT_COUNT},
-                                                   {"first_ns", "first", STAT_NS}};
+#define WRONG_COLUMNS(X)                                                                                     \
+    X(WRONG_NAME, "name", "call", STAT_TEXT)                                                                 \
+    X(WRONG_WHAT, "what", "what", STAT_TEXT)                                                                 \
+    X(WRONG_ERROR, "error", "error", STAT_TEXT)                                                              \
+    X(WRONG_ADDRESS, "address", "first address", STAT_TEXT)                                                  \
+    X(WRONG_THREAD, "thread", "thread", STAT_TEXT)                                                           \
+    X(WRONG_THREAD_ID, "thread_id", "thread ID", STAT_TEXT)                                                  \
+    X(WRONG_RANGE, "range", "range", STAT_TEXT)                                                              \
+    X(WRONG_ALLOCATED_BY, "allocated_by", "allocated by", STAT_TEXT)                                         \
+    X(WRONG_FREED_IN, "freed_in", "freed before in", STAT_TEXT)                                              \
+    X(WRONG_COUNT, "count", "calls", STAT_COUNT)                                                             \
+    X(WRONG_FIRST_NS, "first_ns", "first", STAT_NS)
+STAT_COLUMNS_OF(wrong_columns, WRONG_COLUMNS);
 
-static const struct stat_column failed_columns[] = {
-    {"name", "call", STAT_TEXT},          {"kind", "kind", STAT_TEXT},
-    {"error", "error", STAT_TEXT},        {"device", "GPU", STAT_TEXT},
-    {"thread", "thread", STAT_TEXT},      {"thread_id", "thread ID", STAT_TEXT},
-    {"range", "range", STAT_TEXT},        {"count", "calls", STAT_COUNT},
-    {"max_bytes", "largest", STAT_BYTES}, {"live_bytes", "live then", STAT_BYTES},
-    {"first_ns", "first", STAT_NS}};
+#define FAILED_COLUMNS(X)                                                                                    \
+    X(FAILED_NAME, "name", "call", STAT_TEXT)                                                                \
+    X(FAILED_KIND, "kind", "kind", STAT_TEXT)                                                                \
+    X(FAILED_ERROR, "error", "error", STAT_TEXT)                                                             \
+    X(FAILED_DEVICE, "device", "GPU", STAT_TEXT)                                                             \
+    X(FAILED_THREAD, "thread", "thread", STAT_TEXT)                                                          \
+    X(FAILED_THREAD_ID, "thread_id", "thread ID", STAT_TEXT)                                                 \
+    X(FAILED_RANGE, "range", "range", STAT_TEXT)                                                             \
+    X(FAILED_COUNT, "count", "calls", STAT_COUNT)                                                            \
+    X(FAILED_MAX_BYTES, "max_bytes", "largest", STAT_BYTES)                                                  \
+    X(FAILED_LIVE_BYTES, "live_bytes", "live then", STAT_BYTES)                                              \
+    X(FAILED_FIRST_NS, "first_ns", "first", STAT_NS)
+STAT_COLUMNS_OF(failed_columns, FAILED_COLUMNS);
 
 static uint64_t mix_call(const struct ledger *ledger, const struct trace_span *call, uint64_t more)
 {
@@ -84,18 +99,18 @@ static void start_unfreed(const struct ledger *ledger, struct stat_table *table,
     struct stat_value *row = stat_table_add(table);
     const char *stack = stat_attr(ledger->places->stat, block->call, KEY_STACK);
     const struct trace *trace = ledger->places->stat->trace;
-    row[0] = stat_text(trace_string(trace, block->call->name));
-    row[1] = stat_text(ledger_kind_name((enum memory_kind)block->kind));
-    row[2] = stat_text(memory_device_name(ledger->places, memory_device(block)));
-    row[3] = stat_text(places_thread(ledger->places, block->call));
-    row[4] = stat_text(places_thread_id(ledger->places, block->call));
-    row[5] = stat_text(places_range(ledger->places, block->call));
-    row[6] = stat_text(places_pid(ledger->places, block->process));
-    row[7] = row[8] = stat_int(0);
-    row[9] = stat_int(block->from_ns - trace->start_ns);
-    row[11] = stat_text(has_ended ? "exit" : "the trace's end");
+    row[UNFREED_NAME] = stat_text(trace_string(trace, block->call->name));
+    row[UNFREED_KIND] = stat_text(ledger_kind_name((enum memory_kind)block->kind));
+    row[UNFREED_DEVICE] = stat_text(memory_device_name(ledger->places, memory_device(block)));
+    row[UNFREED_THREAD] = stat_text(places_thread(ledger->places, block->call));
+    row[UNFREED_THREAD_ID] = stat_text(places_thread_id(ledger->places, block->call));
+    row[UNFREED_RANGE] = stat_text(places_range(ledger->places, block->call));
+    row[UNFREED_PROCESS] = stat_text(places_pid(ledger->places, block->process));
+    row[UNFREED_COUNT] = row[UNFREED_BYTES] = stat_int(0);
+    row[UNFREED_FIRST_NS] = stat_int(block->from_ns - trace->start_ns);
+    row[UNFREED_UNTIL] = stat_text(has_ended ? "exit" : "the trace's end");
     if (stack && *stack)
-        row[12] = stat_table_own(table, short_stack(stack));
+        row[UNFREED_STACK] = stat_table_own(table, short_stack(stack));
 }
 
 static void add_unfreed(const struct ledger *ledger, struct stat_table *table)
@@ -112,11 +127,11 @@ static void add_unfreed(const struct ledger *ledger, struct stat_table *table)
         if (number == known)
             start_unfreed(ledger, table, block, ended[block->process]);
         struct stat_value *row = table->values + number * table->column_count;
-        row[7].i++;
-        row[8].i += (int64_t)block->bytes;
-        row[10] = stat_int(block->from_ns - ledger->places->stat->trace->start_ns);
+        row[UNFREED_COUNT].i++;
+        row[UNFREED_BYTES].i += (int64_t)block->bytes;
+        row[UNFREED_LAST_NS] = stat_int(block->from_ns - ledger->places->stat->trace->start_ns);
     }
-    stat_table_sort(table, 8);
+    stat_table_sort(table, UNFREED_BYTES);
     int_map_deinit(&numbers);
     free(ended);
 }
@@ -127,17 +142,18 @@ static void start_wrong(const struct ledger *ledger, struct stat_value *row, con
     const struct stat *stat = ledger->places->stat;
     const struct ledger_block *block = wrong->block == TRACE_NONE ? NULL : &ledger->blocks[wrong->block];
     const char *address = stat_attr(stat, wrong->call, KEY_ARG_PTR);
-    row[0] = stat_text(trace_string(stat->trace, wrong->call->name));
-    row[1] = stat_text(words[wrong->wrong]);
-    row[2] = stat_text(trace_string(stat->trace, wrong->call->error));
-    row[3] = stat_text(address ? address : "");
-    row[4] = stat_text(places_thread(ledger->places, wrong->call));
-    row[5] = stat_text(places_thread_id(ledger->places, wrong->call));
-    row[6] = stat_text(places_range(ledger->places, wrong->call));
-    row[7] = stat_text(block ? trace_string(stat->trace, block->call->name) : "");
-    row[8] = stat_text(block && block->freed_by ? places_thread(ledger->places, block->freed_by) : "");
-    row[9] = stat_int(0);
-    row[10] = stat_int(wrong->call->start_ns - stat->trace->start_ns);
+    row[WRONG_NAME] = stat_text(trace_string(stat->trace, wrong->call->name));
+    row[WRONG_WHAT] = stat_text(words[wrong->wrong]);
+    row[WRONG_ERROR] = stat_text(trace_string(stat->trace, wrong->call->error));
+    row[WRONG_ADDRESS] = stat_text(address ? address : "");
+    row[WRONG_THREAD] = stat_text(places_thread(ledger->places, wrong->call));
+    row[WRONG_THREAD_ID] = stat_text(places_thread_id(ledger->places, wrong->call));
+    row[WRONG_RANGE] = stat_text(places_range(ledger->places, wrong->call));
+    row[WRONG_ALLOCATED_BY] = stat_text(block ? trace_string(stat->trace, block->call->name) : "");
+    row[WRONG_FREED_IN] =
+        stat_text(block && block->freed_by ? places_thread(ledger->places, block->freed_by) : "");
+    row[WRONG_COUNT] = stat_int(0);
+    row[WRONG_FIRST_NS] = stat_int(wrong->call->start_ns - stat->trace->start_ns);
 }
 
 static void add_wrong(const struct ledger *ledger, struct stat_table *table)
@@ -150,9 +166,9 @@ static void add_wrong(const struct ledger *ledger, struct stat_table *table)
         uint32_t number = stat_number(&numbers, mix_call(ledger, wrong->call, more));
         if (number == known)
             start_wrong(ledger, stat_table_add(table), wrong);
-        table->values[number * table->column_count + 9].i++;
+        table->values[number * table->column_count + WRONG_COUNT].i++;
     }
-    stat_table_sort(table, 9);
+    stat_table_sort(table, WRONG_COUNT);
     int_map_deinit(&numbers);
 }
 
@@ -175,16 +191,16 @@ static void start_failed(const struct ledger *ledger, struct stat_value *row, co
     const struct trace *trace = ledger->places->stat->trace;
     uint32_t device = ledger_is_host(kind) ? MEMORY_HOST : places_device(ledger->places, call);
     uint32_t process = places_process(ledger->places, call);
-    row[0] = stat_text(trace_string(trace, call->name));
-    row[1] = stat_text(ledger_kind_name(kind));
-    row[2] = stat_text(trace_string(trace, call->error));
-    row[3] = stat_text(memory_device_name(ledger->places, device));
-    row[4] = stat_text(places_thread(ledger->places, call));
-    row[5] = stat_text(places_thread_id(ledger->places, call));
-    row[6] = stat_text(places_range(ledger->places, call));
-    row[7] = row[8] = stat_int(0);
-    row[9] = stat_int(live_at(ledger, process, device, call->end_ns));
-    row[10] = stat_int(call->start_ns - trace->start_ns);
+    row[FAILED_NAME] = stat_text(trace_string(trace, call->name));
+    row[FAILED_KIND] = stat_text(ledger_kind_name(kind));
+    row[FAILED_ERROR] = stat_text(trace_string(trace, call->error));
+    row[FAILED_DEVICE] = stat_text(memory_device_name(ledger->places, device));
+    row[FAILED_THREAD] = stat_text(places_thread(ledger->places, call));
+    row[FAILED_THREAD_ID] = stat_text(places_thread_id(ledger->places, call));
+    row[FAILED_RANGE] = stat_text(places_range(ledger->places, call));
+    row[FAILED_COUNT] = row[FAILED_MAX_BYTES] = stat_int(0);
+    row[FAILED_LIVE_BYTES] = stat_int(live_at(ledger, process, device, call->end_ns));
+    row[FAILED_FIRST_NS] = stat_int(call->start_ns - trace->start_ns);
 }
 
 static void add_failed(const struct ledger *ledger, struct stat_table *table)
@@ -200,10 +216,11 @@ static void add_failed(const struct ledger *ledger, struct stat_table *table)
         if (number == known)
             start_failed(ledger, stat_table_add(table), call, kind);
         struct stat_value *row = table->values + number * table->column_count;
-        row[7].i++;
-        row[8].i = (int64_t)bytes > row[8].i ? (int64_t)bytes : row[8].i;
+        row[FAILED_COUNT].i++;
+        row[FAILED_MAX_BYTES].i =
+            (int64_t)bytes > row[FAILED_MAX_BYTES].i ? (int64_t)bytes : row[FAILED_MAX_BYTES].i;
     }
-    stat_table_sort(table, 7);
+    stat_table_sort(table, FAILED_COUNT);
     int_map_deinit(&numbers);
 }
 

@@ -7,35 +7,43 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct stat_column memory_columns[] = {{"device", "GPU", STAT_TEXT},
-                                                    {"kind", "kind", STAT_TEXT},
-                                                    {"pool", "pool", STAT_TEXT},
-                                                    {"process", "process", STAT_TEXT},
-                                                    {"live_bytes", "live", STAT_BYTES},
-                                                    {"peak_bytes", "peak", STAT_BYTES},
-                                                    {"total_bytes", "in all", STAT_BYTES},
-                                                    {"allocations", "allocations", STAT_COUNT},
-                                                    {"frees", "frees", STAT_COUNT},
-                                                    {"max_bytes", "largest", STAT_BYTES},
-                                                    {"median_life_ns", "median life", STAT_NS},
-                                                    {"growth_bytes_per_s", "growth", STAT_RATE}};
+#define MEMORY_COLUMNS(X)                                                                                    \
+    X(ACCOUNT_DEVICE, "device", "GPU", STAT_TEXT)                                                            \
+    X(ACCOUNT_KIND, "kind", "kind", STAT_TEXT)                                                               \
+    X(ACCOUNT_POOL, "pool", "pool", STAT_TEXT)                                                               \
+    X(ACCOUNT_PROCESS, "process", "process", STAT_TEXT)                                                      \
+    X(ACCOUNT_LIVE_BYTES, "live_bytes", "live", STAT_BYTES)                                                  \
+    X(ACCOUNT_PEAK_BYTES, "peak_bytes", "peak", STAT_BYTES)                                                  \
+    X(ACCOUNT_TOTAL_BYTES, "total_bytes", "in all", STAT_BYTES)                                              \
+    X(ACCOUNT_ALLOCATIONS, "allocations", "allocations", STAT_COUNT)                                         \
+    X(ACCOUNT_FREES, "frees", "frees", STAT_COUNT)                                                           \
+    X(ACCOUNT_MAX_BYTES, "max_bytes", "largest", STAT_BYTES)                                                 \
+    X(ACCOUNT_MEDIAN_LIFE_NS, "median_life_ns", "median life", STAT_NS)                                      \
+    X(ACCOUNT_GROWTH_BYTES_PER_S, "growth_bytes_per_s", "growth", STAT_RATE)
+STAT_COLUMNS_OF(memory_columns, MEMORY_COLUMNS);
 
-static const struct stat_column time_columns[] = {{"device", "GPU", STAT_TEXT},
-                                                  {"process", "process", STAT_TEXT},
-                                                  {"from_ns", "from", STAT_NS},
-                                                  {"below_ns", "until", STAT_NS},
-                                                  {"allocations", "allocations", STAT_COUNT},
-                                                  {"frees", "frees", STAT_COUNT},
-                                                  {"allocated_bytes", "allocated", STAT_BYTES},
-                                                  {"freed_bytes", "freed", STAT_BYTES},
-                                                  {"live_bytes", "live at its end", STAT_BYTES},
-                                                  {"peak_bytes", "most", STAT_BYTES}};
+#define TIME_COLUMNS(X)                                                                                      \
+    X(TIME_DEVICE, "device", "GPU", STAT_TEXT)                                                               \
+    X(TIME_PROCESS, "process", "process", STAT_TEXT)                                                         \
+    X(TIME_FROM_NS, "from_ns", "from", STAT_NS)                                                              \
+    X(TIME_BELOW_NS, "below_ns", "until", STAT_NS)                                                           \
+    X(TIME_ALLOCATIONS, "allocations", "allocations", STAT_COUNT)                                            \
+    X(TIME_FREES, "frees", "frees", STAT_COUNT)                                                              \
+    X(TIME_ALLOCATED_BYTES, "allocated_bytes", "allocated", STAT_BYTES)                                      \
+    X(TIME_FREED_BYTES, "freed_bytes", "freed", STAT_BYTES)                                                  \
+    X(TIME_LIVE_BYTES, "live_bytes", "live at its end", STAT_BYTES)                                          \
+    X(TIME_PEAK_BYTES, "peak_bytes", "most", STAT_BYTES)
+STAT_COLUMNS_OF(time_columns, TIME_COLUMNS);
 
-static const struct stat_column allocator_columns[] = {
-    {"what", "what", STAT_TEXT},       {"device", "GPU", STAT_TEXT},
-    {"process", "process", STAT_TEXT}, {"allocations", "allocations", STAT_COUNT},
-    {"frees", "frees", STAT_COUNT},    {"live_bytes", "live", STAT_BYTES},
-    {"peak_bytes", "peak", STAT_BYTES}};
+#define ALLOCATOR_COLUMNS(X)                                                                                 \
+    X(ALLOCATOR_WHAT, "what", "what", STAT_TEXT)                                                             \
+    X(ALLOCATOR_DEVICE, "device", "GPU", STAT_TEXT)                                                          \
+    X(ALLOCATOR_PROCESS, "process", "process", STAT_TEXT)                                                    \
+    X(ALLOCATOR_ALLOCATIONS, "allocations", "allocations", STAT_COUNT)                                       \
+    X(ALLOCATOR_FREES, "frees", "frees", STAT_COUNT)                                                         \
+    X(ALLOCATOR_LIVE_BYTES, "live_bytes", "live", STAT_BYTES)                                                \
+    X(ALLOCATOR_PEAK_BYTES, "peak_bytes", "peak", STAT_BYTES)
+STAT_COLUMNS_OF(allocator_columns, ALLOCATOR_COLUMNS);
 
 #define STRETCHES 10 /* of time, in the table of growth */
 #define KIND_ALL  MEMORY_KINDS
@@ -218,19 +226,20 @@ static void add_account(const struct books *books, struct stat_table *table, uin
     const struct account *account = &books->accounts[number];
     struct spread lives = samples_spread(&books->lives, number);
     struct stat_value *row = stat_table_add(table);
-    row[0] = stat_text(memory_device_name(&books->places, account->device));
-    row[1] = stat_text(account->kind == KIND_ALL ? "all" : ledger_kind_name((enum memory_kind)account->kind));
-    row[2] = stat_text(pool_name(books, account));
-    row[3] = stat_text(places_pid(&books->places, account->process));
-    row[4] = stat_int(account->live);
-    row[5] = stat_int(account->peak);
-    row[6] = stat_int(account->total);
-    row[7] = stat_int(account->allocations);
-    row[8] = stat_int(account->frees);
-    row[9] = stat_int(account->most_of_one);
+    row[ACCOUNT_DEVICE] = stat_text(memory_device_name(&books->places, account->device));
+    row[ACCOUNT_KIND] =
+        stat_text(account->kind == KIND_ALL ? "all" : ledger_kind_name((enum memory_kind)account->kind));
+    row[ACCOUNT_POOL] = stat_text(pool_name(books, account));
+    row[ACCOUNT_PROCESS] = stat_text(places_pid(&books->places, account->process));
+    row[ACCOUNT_LIVE_BYTES] = stat_int(account->live);
+    row[ACCOUNT_PEAK_BYTES] = stat_int(account->peak);
+    row[ACCOUNT_TOTAL_BYTES] = stat_int(account->total);
+    row[ACCOUNT_ALLOCATIONS] = stat_int(account->allocations);
+    row[ACCOUNT_FREES] = stat_int(account->frees);
+    row[ACCOUNT_MAX_BYTES] = stat_int(account->most_of_one);
     if (lives.count)
-        row[10] = stat_int(lives.median);
-    row[11] = stat_real(growth(books, account));
+        row[ACCOUNT_MEDIAN_LIFE_NS] = stat_int(lives.median);
+    row[ACCOUNT_GROWTH_BYTES_PER_S] = stat_real(growth(books, account));
 }
 
 static void add_stretches(const struct books *books, struct stat_table *table, const struct account *account)
@@ -240,17 +249,18 @@ static void add_stretches(const struct books *books, struct stat_table *table, c
     for (size_t i = 0; i < STRETCHES; i++) {
         const struct stretch_sums *sums = &account->stretches[i];
         struct stat_value *row = stat_table_add(table);
-        row[0] = stat_text(memory_device_name(&books->places, account->device));
-        row[1] = stat_text(places_pid(&books->places, account->process));
-        row[2] = stat_int(books->start_ns - trace_start + whole / STRETCHES * i);
-        row[3] = stat_int(i + 1 < STRETCHES ? books->start_ns - trace_start + whole / STRETCHES * (i + 1)
-                                            : books->end_ns - trace_start);
-        row[4] = stat_int(sums->allocations);
-        row[5] = stat_int(sums->frees);
-        row[6] = stat_int(sums->allocated);
-        row[7] = stat_int(sums->freed);
-        row[8] = stat_int(sums->live);
-        row[9] = stat_int(sums->peak);
+        row[TIME_DEVICE] = stat_text(memory_device_name(&books->places, account->device));
+        row[TIME_PROCESS] = stat_text(places_pid(&books->places, account->process));
+        row[TIME_FROM_NS] = stat_int(books->start_ns - trace_start + whole / STRETCHES * i);
+        row[TIME_BELOW_NS] =
+            stat_int(i + 1 < STRETCHES ? books->start_ns - trace_start + whole / STRETCHES * (i + 1)
+                                       : books->end_ns - trace_start);
+        row[TIME_ALLOCATIONS] = stat_int(sums->allocations);
+        row[TIME_FREES] = stat_int(sums->frees);
+        row[TIME_ALLOCATED_BYTES] = stat_int(sums->allocated);
+        row[TIME_FREED_BYTES] = stat_int(sums->freed);
+        row[TIME_LIVE_BYTES] = stat_int(sums->live);
+        row[TIME_PEAK_BYTES] = stat_int(sums->peak);
     }
 }
 
@@ -323,15 +333,15 @@ static void add_segments(const struct books *books, struct stat_table *table)
     for (size_t i = 0; i < books->account_count; i++) {
         const struct account *account = &books->accounts[i];
         struct stat_value *row = stat_table_add(table);
-        row[0] = stat_text(words[account->kind]);
-        row[1] = stat_text(memory_device_name(&books->places, account->device));
-        row[2] = stat_text(places_pid(&books->places, account->process));
-        row[3] = stat_int(account->allocations);
-        row[4] = stat_int(account->frees);
-        row[5] = stat_int(account->live);
-        row[6] = stat_int(account->peak);
+        row[ALLOCATOR_WHAT] = stat_text(words[account->kind]);
+        row[ALLOCATOR_DEVICE] = stat_text(memory_device_name(&books->places, account->device));
+        row[ALLOCATOR_PROCESS] = stat_text(places_pid(&books->places, account->process));
+        row[ALLOCATOR_ALLOCATIONS] = stat_int(account->allocations);
+        row[ALLOCATOR_FREES] = stat_int(account->frees);
+        row[ALLOCATOR_LIVE_BYTES] = stat_int(account->live);
+        row[ALLOCATOR_PEAK_BYTES] = stat_int(account->peak);
     }
-    stat_table_sort(table, 6);
+    stat_table_sort(table, ALLOCATOR_PEAK_BYTES);
 }
 
 static void add_allocators(struct books *books, struct stat_table *table)

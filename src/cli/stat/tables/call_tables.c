@@ -4,14 +4,25 @@
 
 #include <stdlib.h>
 
-static const struct stat_column call_columns[] = {
-    {"name", "call", STAT_TEXT},      {"api", "API", STAT_TEXT},        {"count", "calls", STAT_COUNT},
-    {"errors", "errors", STAT_COUNT}, {"total_ns", "total", STAT_NS},   {"share", "share", STAT_SHARE},
-    {"avg_ns", "average", STAT_NS},   {"median_ns", "median", STAT_NS}, {"p99_ns", "p99", STAT_NS},
-    {"min_ns", "least", STAT_NS},     {"max_ns", "most", STAT_NS}};
+#define CALL_COLUMNS(X)                                                                                      \
+    X(CALL_NAME, "name", "call", STAT_TEXT)                                                                  \
+    X(CALL_API, "api", "API", STAT_TEXT)                                                                     \
+    X(CALL_COUNT, "count", "calls", STAT_COUNT)                                                              \
+    X(CALL_ERRORS, "errors", "errors", STAT_COUNT)                                                           \
+    X(CALL_TOTAL_NS, "total_ns", "total", STAT_NS)                                                           \
+    X(CALL_SHARE, "share", "share", STAT_SHARE)                                                              \
+    X(CALL_AVG_NS, "avg_ns", "average", STAT_NS)                                                             \
+    X(CALL_MEDIAN_NS, "median_ns", "median", STAT_NS)                                                        \
+    X(CALL_P99_NS, "p99_ns", "p99", STAT_NS)                                                                 \
+    X(CALL_MIN_NS, "min_ns", "least", STAT_NS)                                                               \
+    X(CALL_MAX_NS, "max_ns", "most", STAT_NS)
+STAT_COLUMNS_OF(call_columns, CALL_COLUMNS);
 
-static const struct stat_column error_columns[] = {
-    {"name", "call", STAT_TEXT}, {"error", "error", STAT_TEXT}, {"count", "calls", STAT_COUNT}};
+#define ERROR_COLUMNS(X)                                                                                     \
+    X(ERROR_NAME, "name", "call", STAT_TEXT)                                                                 \
+    X(ERROR_ERROR, "error", "error", STAT_TEXT)                                                              \
+    X(ERROR_COUNT, "count", "calls", STAT_COUNT)
+STAT_COLUMNS_OF(error_columns, ERROR_COLUMNS);
 
 /* All calls of one name and API. */
 struct kind {
@@ -35,19 +46,19 @@ static void add_rows(const struct stat *stat, struct stat_table *table, const st
     for (size_t at = 0; samples_next(samples, &at, &s);) {
         const struct kind *kind = &kinds[s.group];
         struct stat_value *row = stat_table_add(table);
-        row[0] = stat_text(trace_string(stat->trace, kind->first->name));
-        row[1] = stat_text(stat_attr(stat, kind->first, KEY_API));
-        row[2] = stat_int(s.count);
-        row[3] = stat_int(kind->errors);
-        row[4] = stat_int(s.total);
-        row[5] = stat_ratio((double)s.total, (double)all);
-        row[6] = stat_int(s.total / s.count);
-        row[7] = stat_int(s.median);
-        row[8] = stat_int(s.p99);
-        row[9] = stat_int(s.min);
-        row[10] = stat_int(s.max);
+        row[CALL_NAME] = stat_text(trace_string(stat->trace, kind->first->name));
+        row[CALL_API] = stat_text(stat_attr(stat, kind->first, KEY_API));
+        row[CALL_COUNT] = stat_int(s.count);
+        row[CALL_ERRORS] = stat_int(kind->errors);
+        row[CALL_TOTAL_NS] = stat_int(s.total);
+        row[CALL_SHARE] = stat_ratio((double)s.total, (double)all);
+        row[CALL_AVG_NS] = stat_int(s.total / s.count);
+        row[CALL_MEDIAN_NS] = stat_int(s.median);
+        row[CALL_P99_NS] = stat_int(s.p99);
+        row[CALL_MIN_NS] = stat_int(s.min);
+        row[CALL_MAX_NS] = stat_int(s.max);
     }
-    stat_table_sort(table, 4);
+    stat_table_sort(table, CALL_TOTAL_NS);
 }
 
 /* The calls that `wanted` takes, or all. */
@@ -90,13 +101,13 @@ static void add_errors(const struct stat *stat, struct stat_table *table)
         uint32_t number = stat_number(&numbers, (uint64_t)span->name << 32 | span->error);
         if (number == known) {
             struct stat_value *row = stat_table_add(table);
-            row[0] = stat_text(trace_string(trace, span->name));
-            row[1] = stat_text(trace_string(trace, span->error));
-            row[2] = stat_int(0);
+            row[ERROR_NAME] = stat_text(trace_string(trace, span->name));
+            row[ERROR_ERROR] = stat_text(trace_string(trace, span->error));
+            row[ERROR_COUNT] = stat_int(0);
         }
-        table->values[number * table->column_count + 2].i++;
+        table->values[number * table->column_count + ERROR_COUNT].i++;
     }
-    stat_table_sort(table, 2);
+    stat_table_sort(table, ERROR_COUNT);
     int_map_deinit(&numbers);
 }
 

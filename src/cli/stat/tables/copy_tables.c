@@ -6,27 +6,31 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct stat_column move_columns[] = {{"kind", "kind", STAT_TEXT},
-                                                  {"from", "from", STAT_TEXT},
-                                                  {"to", "to", STAT_TEXT},
-                                                  {"count", "runs", STAT_COUNT},
-                                                  {"bytes", "bytes", STAT_BYTES},
-                                                  {"total_ns", "total", STAT_NS},
-                                                  {"bytes_per_s", "rate", STAT_RATE},
-                                                  {"peak_share", "of the peak", STAT_SHARE},
-                                                  {"peak_of", "of", STAT_TEXT},
-                                                  {"peak_bytes_per_s", "peak", STAT_RATE},
-                                                  {"avg_bytes", "average", STAT_BYTES},
-                                                  {"median_bytes", "median", STAT_BYTES},
-                                                  {"min_bytes", "least", STAT_BYTES},
-                                                  {"max_bytes", "most", STAT_BYTES},
-                                                  {"median_ns", "median time", STAT_NS}};
+#define MOVE_COLUMNS(X)                                                                                      \
+    X(MOVE_KIND, "kind", "kind", STAT_TEXT)                                                                  \
+    X(MOVE_FROM, "from", "from", STAT_TEXT)                                                                  \
+    X(MOVE_TO, "to", "to", STAT_TEXT)                                                                        \
+    X(MOVE_COUNT, "count", "runs", STAT_COUNT)                                                               \
+    X(MOVE_BYTES, "bytes", "bytes", STAT_BYTES)                                                              \
+    X(MOVE_TOTAL_NS, "total_ns", "total", STAT_NS)                                                           \
+    X(MOVE_BYTES_PER_S, "bytes_per_s", "rate", STAT_RATE)                                                    \
+    X(MOVE_PEAK_SHARE, "peak_share", "of the peak", STAT_SHARE)                                              \
+    X(MOVE_PEAK_OF, "peak_of", "of", STAT_TEXT)                                                              \
+    X(MOVE_PEAK_BYTES_PER_S, "peak_bytes_per_s", "peak", STAT_RATE)                                          \
+    X(MOVE_AVG_BYTES, "avg_bytes", "average", STAT_BYTES)                                                    \
+    X(MOVE_MEDIAN_BYTES, "median_bytes", "median", STAT_BYTES)                                               \
+    X(MOVE_MIN_BYTES, "min_bytes", "least", STAT_BYTES)                                                      \
+    X(MOVE_MAX_BYTES, "max_bytes", "most", STAT_BYTES)                                                       \
+    X(MOVE_MEDIAN_NS, "median_ns", "median time", STAT_NS)
+STAT_COLUMNS_OF(move_columns, MOVE_COLUMNS);
 
-static const struct stat_column size_columns[] = {{"from_bytes", "from", STAT_BYTES},
-                                                  {"below_bytes", "below", STAT_BYTES},
-                                                  {"copies", "copies", STAT_COUNT},
-                                                  {"fills", "fills", STAT_COUNT},
-                                                  {"allocations", "allocations", STAT_COUNT}};
+#define SIZE_COLUMNS(X)                                                                                      \
+    X(SIZE_FROM_BYTES, "from_bytes", "from", STAT_BYTES)                                                     \
+    X(SIZE_BELOW_BYTES, "below_bytes", "below", STAT_BYTES)                                                  \
+    X(SIZE_COPIES, "copies", "copies", STAT_COUNT)                                                           \
+    X(SIZE_FILLS, "fills", "fills", STAT_COUNT)                                                              \
+    X(SIZE_ALLOCATIONS, "allocations", "allocations", STAT_COUNT)
+STAT_COLUMNS_OF(size_columns, SIZE_COLUMNS);
 
 #define SIZES 24 /* by powers of four: up to 64 TiB */
 
@@ -68,12 +72,12 @@ static void fill_peak(struct stat_table *table, struct stat_value *row, const st
     double share = peak->bytes_per_s > 0 ? rate / peak->bytes_per_s : 0;
     /* A rate above the peak went another way than we know of. */
     if (kind->has_other_peaks || share <= 0 || share > 1) {
-        row[8] = text_or_missing(peak->is_link ? "unknown" : NULL);
+        row[MOVE_PEAK_OF] = text_or_missing(peak->is_link ? "unknown" : NULL);
         return;
     }
-    row[7] = stat_real(share);
-    row[8] = stat_table_own(table, xstrdup(peak->name));
-    row[9] = stat_real(peak->bytes_per_s);
+    row[MOVE_PEAK_SHARE] = stat_real(share);
+    row[MOVE_PEAK_OF] = stat_table_own(table, xstrdup(peak->name));
+    row[MOVE_PEAK_BYTES_PER_S] = stat_real(peak->bytes_per_s);
 }
 
 static void fill_row(const struct stat *stat, struct stat_table *table, const struct kind *kind,
@@ -83,22 +87,22 @@ static void fill_row(const struct stat *stat, struct stat_table *table, const st
     bool is_fill = kind->first->class == CLASS_FILL;
     double rate = kind->total_ns ? (double)sizes->total * 1e9 / (double)kind->total_ns : 0;
     const char *word = is_fill ? "fill" : stat_attr(stat, kind->first, KEY_COPY_KIND);
-    row[0] = stat_text(word ? word : trace_string(stat->trace, kind->first->name));
+    row[MOVE_KIND] = stat_text(word ? word : trace_string(stat->trace, kind->first->name));
     if (!is_fill)
-        row[1] = text_or_missing(stat_attr(stat, kind->first, KEY_COPY_FROM));
-    row[2] = text_or_missing(stat_attr(stat, kind->first, is_fill ? KEY_FILL_KIND : KEY_COPY_TO));
-    row[3] = stat_int(sizes->count);
-    row[4] = stat_int(sizes->total);
-    row[5] = stat_int(kind->total_ns);
+        row[MOVE_FROM] = text_or_missing(stat_attr(stat, kind->first, KEY_COPY_FROM));
+    row[MOVE_TO] = text_or_missing(stat_attr(stat, kind->first, is_fill ? KEY_FILL_KIND : KEY_COPY_TO));
+    row[MOVE_COUNT] = stat_int(sizes->count);
+    row[MOVE_BYTES] = stat_int(sizes->total);
+    row[MOVE_TOTAL_NS] = stat_int(kind->total_ns);
     if (rate > 0) {
-        row[6] = stat_real(rate);
+        row[MOVE_BYTES_PER_S] = stat_real(rate);
         fill_peak(table, row, kind, rate);
     }
-    row[10] = stat_int(sizes->total / sizes->count);
-    row[11] = stat_int(sizes->median);
-    row[12] = stat_int(sizes->min);
-    row[13] = stat_int(sizes->max);
-    row[14] = stat_int(times->median);
+    row[MOVE_AVG_BYTES] = stat_int(sizes->total / sizes->count);
+    row[MOVE_MEDIAN_BYTES] = stat_int(sizes->median);
+    row[MOVE_MIN_BYTES] = stat_int(sizes->min);
+    row[MOVE_MAX_BYTES] = stat_int(sizes->max);
+    row[MOVE_MEDIAN_NS] = stat_int(times->median);
 }
 
 static void add_moves(const struct stat *stat, struct stat_table *table)
@@ -133,7 +137,7 @@ static void add_moves(const struct stat *stat, struct stat_table *table)
         struct spread time = samples_spread(&times, spread.group);
         fill_row(stat, table, &kinds[spread.group], &spread, &time);
     }
-    stat_table_sort(table, 5);
+    stat_table_sort(table, MOVE_TOTAL_NS);
     samples_deinit(&sizes);
     samples_deinit(&times);
     int_map_deinit(&numbers);
@@ -165,10 +169,10 @@ static void add_sizes(const struct stat *stat, struct stat_table *table)
         if (!counts[class][0] && !counts[class][1] && !counts[class][2])
             continue;
         struct stat_value *row = stat_table_add(table);
-        row[0] = stat_int(class ? 1ull << 2 * class : 0);
-        row[1] = stat_int(1ull << 2 * (class + 1));
+        row[SIZE_FROM_BYTES] = stat_int(class ? 1ull << 2 * class : 0);
+        row[SIZE_BELOW_BYTES] = stat_int(1ull << 2 * (class + 1));
         for (size_t i = 0; i < 3; i++)
-            row[2 + i] = stat_int(counts[class][i]);
+            row[SIZE_COPIES + i] = stat_int(counts[class][i]);
     }
 }
 

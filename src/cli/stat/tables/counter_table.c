@@ -6,16 +6,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct stat_column columns[] = {{"name", "kernel or range", STAT_TEXT},
-                                             {"counter", "counter", STAT_TEXT},
-                                             {"unit", "unit", STAT_TEXT},
-                                             {"count", "counted", STAT_COUNT},
-                                             {"avg", "average", STAT_REAL},
-                                             {"min", "least", STAT_REAL},
-                                             {"max", "most", STAT_REAL},
-                                             {"total", "total", STAT_REAL},
-                                             {"rate", "rate", STAT_RATE},
-                                             {"time_ns", "in", STAT_NS}};
+#define COLUMNS(X)                                                                                           \
+    X(COL_NAME, "name", "kernel or range", STAT_TEXT)                                                        \
+    X(COL_COUNTER, "counter", "counter", STAT_TEXT)                                                          \
+    X(COL_UNIT, "unit", "unit", STAT_TEXT)                                                                   \
+    X(COL_COUNT, "count", "counted", STAT_COUNT)                                                             \
+    X(COL_AVG, "avg", "average", STAT_REAL)                                                                  \
+    X(COL_MIN, "min", "least", STAT_REAL)                                                                    \
+    X(COL_MAX, "max", "most", STAT_REAL)                                                                     \
+    X(COL_TOTAL, "total", "total", STAT_REAL)                                                                \
+    X(COL_RATE, "rate", "rate", STAT_RATE)                                                                   \
+    X(COL_TIME_NS, "time_ns", "in", STAT_NS)
+STAT_COLUMNS_OF(columns, COLUMNS);
 
 /* One counter of all spans of a name. */
 struct counted {
@@ -77,19 +79,19 @@ static void add_row(const struct trace *trace, const struct counted *counted, st
     const char *counter = trace_string(trace, counted->key) + strlen(GPU_COUNTER_PREFIX);
     const struct gpu_counter_name *plain = gpu_counter_find(counter);
     struct stat_value *row = stat_table_add(table);
-    row[0] = stat_text(trace_string(trace, counted->name));
-    row[1] = stat_text(counter);
+    row[COL_NAME] = stat_text(trace_string(trace, counted->name));
+    row[COL_COUNTER] = stat_text(counter);
     if (plain)
-        row[2] = stat_text(plain->unit);
-    row[3] = stat_int(counted->runs);
-    row[4] = stat_real(counted->total / (double)counted->runs);
-    row[5] = stat_real(counted->least);
-    row[6] = stat_real(counted->most);
+        row[COL_UNIT] = stat_text(plain->unit);
+    row[COL_COUNT] = stat_int(counted->runs);
+    row[COL_AVG] = stat_real(counted->total / (double)counted->runs);
+    row[COL_MIN] = stat_real(counted->least);
+    row[COL_MAX] = stat_real(counted->most);
     if (adds_up(counter, plain))
-        row[7] = stat_real(counted->total);
+        row[COL_TOTAL] = stat_real(counted->total);
     if (plain && strcmp(plain->unit, "By") == 0 && counted->time_ns > 0)
-        row[8] = stat_real(counted->total * 1e9 / (double)counted->time_ns);
-    row[9] = stat_int(counted->time_ns);
+        row[COL_RATE] = stat_real(counted->total * 1e9 / (double)counted->time_ns);
+    row[COL_TIME_NS] = stat_int(counted->time_ns);
 }
 
 void stat_counters(const struct stat *stat, struct stat_report *report)
@@ -104,7 +106,7 @@ void stat_counters(const struct stat *stat, struct stat_report *report)
     collect(stat->trace, &counts);
     for (size_t i = 0; i < counts.count; i++)
         add_row(stat->trace, &counts.list[i], table);
-    stat_table_sort(table, 9);
+    stat_table_sort(table, COL_TIME_NS);
     int_map_deinit(&counts.index);
     free(counts.list);
 }

@@ -4,30 +4,41 @@
 
 #include <stdlib.h>
 
-static const struct stat_column device_columns[] = {{"device", "GPU", STAT_TEXT},
-                                                    {"name", "name", STAT_TEXT},
-                                                    {"process", "process", STAT_TEXT},
-                                                    {"count", "pieces of work", STAT_COUNT},
-                                                    {"window_ns", "from first to last", STAT_NS},
-                                                    {"busy_ns", "busy", STAT_NS},
-                                                    {"utilization_share", "utilization", STAT_SHARE},
-                                                    {"kernel_ns", "kernels", STAT_NS},
-                                                    {"copy_ns", "copies, fills", STAT_NS},
-                                                    {"overlap_share", "copies beside kernels", STAT_SHARE},
-                                                    {"concurrency", "at once", STAT_REAL},
-                                                    {"gaps", "idle gaps", STAT_COUNT}};
+#define DEVICE_COLUMNS(X)                                                                                    \
+    X(DEVICE_DEVICE, "device", "GPU", STAT_TEXT)                                                             \
+    X(DEVICE_NAME, "name", "name", STAT_TEXT)                                                                \
+    X(DEVICE_PROCESS, "process", "process", STAT_TEXT)                                                       \
+    X(DEVICE_COUNT, "count", "pieces of work", STAT_COUNT)                                                   \
+    X(DEVICE_WINDOW_NS, "window_ns", "from first to last", STAT_NS)                                          \
+    X(DEVICE_BUSY_NS, "busy_ns", "busy", STAT_NS)                                                            \
+    X(DEVICE_UTILIZATION_SHARE, "utilization_share", "utilization", STAT_SHARE)                              \
+    X(DEVICE_KERNEL_NS, "kernel_ns", "kernels", STAT_NS)                                                     \
+    X(DEVICE_COPY_NS, "copy_ns", "copies, fills", STAT_NS)                                                   \
+    X(DEVICE_OVERLAP_SHARE, "overlap_share", "copies beside kernels", STAT_SHARE)                            \
+    X(DEVICE_CONCURRENCY, "concurrency", "at once", STAT_REAL)                                               \
+    X(DEVICE_GAPS, "gaps", "idle gaps", STAT_COUNT)
+STAT_COLUMNS_OF(device_columns, DEVICE_COLUMNS);
 
-static const struct stat_column gap_columns[] = {
-    {"device", "GPU", STAT_TEXT},       {"at_ns", "at", STAT_NS},
-    {"gap_ns", "idle for", STAT_NS},    {"before", "after", STAT_TEXT},
-    {"after", "before", STAT_TEXT},     {"during", "the host was in", STAT_TEXT},
-    {"during_share", "for", STAT_SHARE}};
+#define GAP_COLUMNS(X)                                                                                       \
+    X(GAP_DEVICE, "device", "GPU", STAT_TEXT)                                                                \
+    X(GAP_AT_NS, "at_ns", "at", STAT_NS)                                                                     \
+    X(GAP_GAP_NS, "gap_ns", "idle for", STAT_NS)                                                             \
+    X(GAP_BEFORE, "before", "after", STAT_TEXT)                                                              \
+    X(GAP_AFTER, "after", "before", STAT_TEXT)                                                               \
+    X(GAP_DURING, "during", "the host was in", STAT_TEXT)                                                    \
+    X(GAP_DURING_SHARE, "during_share", "for", STAT_SHARE)
+STAT_COLUMNS_OF(gap_columns, GAP_COLUMNS);
 
-static const struct stat_column stream_columns[] = {
-    {"device", "GPU", STAT_TEXT},         {"context", "context", STAT_TEXT},
-    {"stream", "stream", STAT_TEXT},      {"count", "pieces of work", STAT_COUNT},
-    {"busy_ns", "busy", STAT_NS},         {"median_wait_ns", "median wait", STAT_NS},
-    {"p99_wait_ns", "p99 wait", STAT_NS}, {"max_wait_ns", "longest wait", STAT_NS}};
+#define STREAM_COLUMNS(X)                                                                                    \
+    X(STREAM_DEVICE, "device", "GPU", STAT_TEXT)                                                             \
+    X(STREAM_CONTEXT, "context", "context", STAT_TEXT)                                                       \
+    X(STREAM_STREAM, "stream", "stream", STAT_TEXT)                                                          \
+    X(STREAM_COUNT, "count", "pieces of work", STAT_COUNT)                                                   \
+    X(STREAM_BUSY_NS, "busy_ns", "busy", STAT_NS)                                                            \
+    X(STREAM_MEDIAN_WAIT_NS, "median_wait_ns", "median wait", STAT_NS)                                       \
+    X(STREAM_P99_WAIT_NS, "p99_wait_ns", "p99 wait", STAT_NS)                                                \
+    X(STREAM_MAX_WAIT_NS, "max_wait_ns", "longest wait", STAT_NS)
+STAT_COLUMNS_OF(stream_columns, STREAM_COLUMNS);
 
 #define GAPS_OF_A_DEVICE 5
 
@@ -68,18 +79,19 @@ static void add_device(const struct stat *stat, struct stat_table *table, struct
              moves = stretches_merge(&device->moves);
     const struct stretch *first = device->all.items, *last = first + device->all.count - 1;
     struct stat_value *row = stat_table_add(table);
-    row[0] = stat_text(trace_string(trace, resource->device));
-    row[1] = stat_text(trace_string(trace, resource->device_name));
-    row[2] = stat_text(trace_string(trace, resource->pid));
-    row[3] = stat_int(device->count);
-    row[4] = stat_int(last->end_ns - first->start_ns);
-    row[5] = stat_int(busy);
-    row[6] = stat_ratio((double)busy, (double)(last->end_ns - first->start_ns));
-    row[7] = stat_int(kernels);
-    row[8] = stat_int(moves);
-    row[9] = stat_ratio((double)stretches_common(&device->kernels, &device->moves), (double)moves);
-    row[10] = stat_ratio((double)device->total_ns, (double)busy);
-    row[11] = stat_int(device->all.count - 1);
+    row[DEVICE_DEVICE] = stat_text(trace_string(trace, resource->device));
+    row[DEVICE_NAME] = stat_text(trace_string(trace, resource->device_name));
+    row[DEVICE_PROCESS] = stat_text(trace_string(trace, resource->pid));
+    row[DEVICE_COUNT] = stat_int(device->count);
+    row[DEVICE_WINDOW_NS] = stat_int(last->end_ns - first->start_ns);
+    row[DEVICE_BUSY_NS] = stat_int(busy);
+    row[DEVICE_UTILIZATION_SHARE] = stat_ratio((double)busy, (double)(last->end_ns - first->start_ns));
+    row[DEVICE_KERNEL_NS] = stat_int(kernels);
+    row[DEVICE_COPY_NS] = stat_int(moves);
+    row[DEVICE_OVERLAP_SHARE] =
+        stat_ratio((double)stretches_common(&device->kernels, &device->moves), (double)moves);
+    row[DEVICE_CONCURRENCY] = stat_ratio((double)device->total_ns, (double)busy);
+    row[DEVICE_GAPS] = stat_int(device->all.count - 1);
 }
 
 /* The work whose end the gap begins with, and the call that took most of the gap on the host. */
@@ -105,14 +117,14 @@ static void add_gap(const struct stat *stat, struct stat_table *table, const str
         }
     }
     struct stat_value *row = stat_table_add(table);
-    row[0] = stat_text(trace_string(trace, trace->resources[device->resource].device));
-    row[1] = stat_int(before->end_ns - trace->start_ns);
-    row[2] = stat_int(gap);
-    row[3] = stat_text(trace_string(trace, trace->spans[last].name));
-    row[4] = stat_text(trace_string(trace, trace->spans[after->span].name));
+    row[GAP_DEVICE] = stat_text(trace_string(trace, trace->resources[device->resource].device));
+    row[GAP_AT_NS] = stat_int(before->end_ns - trace->start_ns);
+    row[GAP_GAP_NS] = stat_int(gap);
+    row[GAP_BEFORE] = stat_text(trace_string(trace, trace->spans[last].name));
+    row[GAP_AFTER] = stat_text(trace_string(trace, trace->spans[after->span].name));
     if (during != TRACE_NONE) {
-        row[5] = stat_text(trace_string(trace, trace->spans[during].name));
-        row[6] = stat_ratio((double)most, (double)gap);
+        row[GAP_DURING] = stat_text(trace_string(trace, trace->spans[during].name));
+        row[GAP_DURING_SHARE] = stat_ratio((double)most, (double)gap);
     }
 }
 
@@ -159,19 +171,20 @@ static void add_streams(const struct stat *stat, struct stat_table *table)
             continue;
         struct spread wait = samples_spread(&waits, lane);
         struct stat_value *row = stat_table_add(table);
-        row[0] = stat_text(trace_string(trace, trace->resources[trace->lanes[lane].resource].device));
-        row[1] = stat_text(trace_string(trace, trace->lanes[lane].context));
-        row[2] = stat_text(trace_string(trace, trace->lanes[lane].stream));
-        row[3] = stat_int(counts[lane]);
-        row[4] = stat_int(stretches_merge(&busy[lane]));
+        row[STREAM_DEVICE] =
+            stat_text(trace_string(trace, trace->resources[trace->lanes[lane].resource].device));
+        row[STREAM_CONTEXT] = stat_text(trace_string(trace, trace->lanes[lane].context));
+        row[STREAM_STREAM] = stat_text(trace_string(trace, trace->lanes[lane].stream));
+        row[STREAM_COUNT] = stat_int(counts[lane]);
+        row[STREAM_BUSY_NS] = stat_int(stretches_merge(&busy[lane]));
         if (wait.count) {
-            row[5] = stat_int(wait.median);
-            row[6] = stat_int(wait.p99);
-            row[7] = stat_int(wait.max);
+            row[STREAM_MEDIAN_WAIT_NS] = stat_int(wait.median);
+            row[STREAM_P99_WAIT_NS] = stat_int(wait.p99);
+            row[STREAM_MAX_WAIT_NS] = stat_int(wait.max);
         }
         stretches_deinit(&busy[lane]);
     }
-    stat_table_sort(table, 4);
+    stat_table_sort(table, STREAM_BUSY_NS);
     samples_deinit(&waits);
     free(busy);
     free(counts);
@@ -196,7 +209,7 @@ void stat_devices(const struct stat *stat, struct stat_report *report)
                                                   gap_columns, STAT_COLUMNS(gap_columns)));
     for (size_t i = 0; i < count; i++)
         add_gaps(stat, table, &devices[i]);
-    stat_table_sort(table, 2);
+    stat_table_sort(table, GAP_GAP_NS);
     add_streams(stat, stat_report_add(report, stat_table_of("streams", "Streams",
                                                             "The wait is from the begin of the call to the "
                                                             "begin of its work.",

@@ -4,19 +4,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct stat_column columns[] = {{"wall_ns", "from first to last span", STAT_NS},
-                                             {"calls", "calls", STAT_COUNT},
-                                             {"call_ns", "time in calls", STAT_NS},
-                                             {"errors", "calls that failed", STAT_COUNT},
-                                             {"kernels", "kernels", STAT_COUNT},
-                                             {"kernel_ns", "time in kernels", STAT_NS},
-                                             {"move_ns", "time in copies, fills", STAT_NS},
-                                             {"moved_bytes", "copied, filled", STAT_BYTES},
-                                             {"compute_to_memory", "kernels to copies", STAT_REAL},
-                                             {"asynchronous_share", "asynchronous", STAT_SHARE},
-                                             {"mean_occupancy_share", "mean occupancy", STAT_SHARE},
-                                             {"pageable_share", "pageable", STAT_SHARE},
-                                             {"wait_share", "calls that wait", STAT_SHARE}};
+#define COLUMNS(X)                                                                                           \
+    X(COL_WALL_NS, "wall_ns", "from first to last span", STAT_NS)                                            \
+    X(COL_CALLS, "calls", "calls", STAT_COUNT)                                                               \
+    X(COL_CALL_NS, "call_ns", "time in calls", STAT_NS)                                                      \
+    X(COL_ERRORS, "errors", "calls that failed", STAT_COUNT)                                                 \
+    X(COL_KERNELS, "kernels", "kernels", STAT_COUNT)                                                         \
+    X(COL_KERNEL_NS, "kernel_ns", "time in kernels", STAT_NS)                                                \
+    X(COL_MOVE_NS, "move_ns", "time in copies, fills", STAT_NS)                                              \
+    X(COL_MOVED_BYTES, "moved_bytes", "copied, filled", STAT_BYTES)                                          \
+    X(COL_COMPUTE_TO_MEMORY, "compute_to_memory", "kernels to copies", STAT_REAL)                            \
+    X(COL_ASYNCHRONOUS_SHARE, "asynchronous_share", "asynchronous", STAT_SHARE)                              \
+    X(COL_MEAN_OCCUPANCY_SHARE, "mean_occupancy_share", "mean occupancy", STAT_SHARE)                        \
+    X(COL_PAGEABLE_SHARE, "pageable_share", "pageable", STAT_SHARE)                                          \
+    X(COL_WAIT_SHARE, "wait_share", "calls that wait", STAT_SHARE)
+STAT_COLUMNS_OF(columns, COLUMNS);
 
 struct sums {
     uint64_t calls, call_ns, errors, sync_ns, asynchronous, submitting;
@@ -100,17 +102,17 @@ void stat_headline(const struct stat *stat, struct stat_report *report)
                       "memory that isn't "
                       "pinned. Calls that wait: their share of the time in calls.",
                       columns, STAT_COLUMNS(columns))));
-    row[0] = stat_int(trace->end_ns - trace->start_ns);
-    row[1] = stat_int(sums.calls);
-    row[2] = stat_int(sums.call_ns);
-    row[3] = stat_int(sums.errors);
-    row[4] = stat_int(sums.kernels);
-    row[5] = stat_int(sums.kernel_ns);
-    row[6] = stat_int(sums.move_ns);
-    row[7] = stat_int(sums.moved_bytes);
-    row[8] = stat_ratio((double)sums.kernel_ns, (double)sums.move_ns);
-    row[9] = stat_ratio((double)sums.asynchronous, (double)sums.submitting);
-    row[10] = stat_ratio(sums.occupied_ns, (double)sums.occupied_known_ns);
-    row[11] = stat_ratio((double)sums.pageable_bytes, (double)sums.host_bytes);
-    row[12] = stat_ratio((double)sums.sync_ns, (double)sums.call_ns);
+    row[COL_WALL_NS] = stat_int(trace->end_ns - trace->start_ns);
+    row[COL_CALLS] = stat_int(sums.calls);
+    row[COL_CALL_NS] = stat_int(sums.call_ns);
+    row[COL_ERRORS] = stat_int(sums.errors);
+    row[COL_KERNELS] = stat_int(sums.kernels);
+    row[COL_KERNEL_NS] = stat_int(sums.kernel_ns);
+    row[COL_MOVE_NS] = stat_int(sums.move_ns);
+    row[COL_MOVED_BYTES] = stat_int(sums.moved_bytes);
+    row[COL_COMPUTE_TO_MEMORY] = stat_ratio((double)sums.kernel_ns, (double)sums.move_ns);
+    row[COL_ASYNCHRONOUS_SHARE] = stat_ratio((double)sums.asynchronous, (double)sums.submitting);
+    row[COL_MEAN_OCCUPANCY_SHARE] = stat_ratio(sums.occupied_ns, (double)sums.occupied_known_ns);
+    row[COL_PAGEABLE_SHARE] = stat_ratio((double)sums.pageable_bytes, (double)sums.host_bytes);
+    row[COL_WAIT_SHARE] = stat_ratio((double)sums.sync_ns, (double)sums.call_ns);
 }

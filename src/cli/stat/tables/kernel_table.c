@@ -5,21 +5,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct stat_column columns[] = {{"name", "kernel", STAT_TEXT},
-                                             {"count", "runs", STAT_COUNT},
-                                             {"total_ns", "total", STAT_NS},
-                                             {"share", "share", STAT_SHARE},
-                                             {"avg_ns", "average", STAT_NS},
-                                             {"median_ns", "median", STAT_NS},
-                                             {"p99_ns", "p99", STAT_NS},
-                                             {"min_ns", "least", STAT_NS},
-                                             {"max_ns", "most", STAT_NS},
-                                             {"grid", "grid", STAT_TEXT},
-                                             {"block", "block", STAT_TEXT},
-                                             {"registers", "registers", STAT_COUNT},
-                                             {"shared_bytes", "shared", STAT_BYTES},
-                                             {"occupancy_share", "occupancy", STAT_SHARE},
-                                             {"full_name", "in full", STAT_TEXT}};
+#define COLUMNS(X)                                                                                           \
+    X(COL_NAME, "name", "kernel", STAT_TEXT)                                                                 \
+    X(COL_COUNT, "count", "runs", STAT_COUNT)                                                                \
+    X(COL_TOTAL_NS, "total_ns", "total", STAT_NS)                                                            \
+    X(COL_SHARE, "share", "share", STAT_SHARE)                                                               \
+    X(COL_AVG_NS, "avg_ns", "average", STAT_NS)                                                              \
+    X(COL_MEDIAN_NS, "median_ns", "median", STAT_NS)                                                         \
+    X(COL_P99_NS, "p99_ns", "p99", STAT_NS)                                                                  \
+    X(COL_MIN_NS, "min_ns", "least", STAT_NS)                                                                \
+    X(COL_MAX_NS, "max_ns", "most", STAT_NS)                                                                 \
+    X(COL_GRID, "grid", "grid", STAT_TEXT)                                                                   \
+    X(COL_BLOCK, "block", "block", STAT_TEXT)                                                                \
+    X(COL_REGISTERS, "registers", "registers", STAT_COUNT)                                                   \
+    X(COL_SHARED_BYTES, "shared_bytes", "shared", STAT_BYTES)                                                \
+    X(COL_OCCUPANCY_SHARE, "occupancy_share", "occupancy", STAT_SHARE)                                       \
+    X(COL_FULL_NAME, "full_name", "in full", STAT_TEXT)
+STAT_COLUMNS_OF(columns, COLUMNS);
 
 #define REGISTERS_OF_A_WARP_STEP 256  /* registers are given to warps in such portions */
 #define SCHEDULERS               4    /* of a multiprocessor; each has its part of the registers */
@@ -113,26 +115,26 @@ static void fill_row(const struct stat *stat, struct stat_value *row, const stru
     const char *grid = stat_attr(stat, kind->first, KEY_GRID),
                *block = stat_attr(stat, kind->first, KEY_BLOCK);
     const char *full = stat_attr(stat, kind->first, KEY_KERNEL_NAME);
-    row[0] = stat_text(trace_string(stat->trace, kind->first->name));
-    row[1] = stat_int(s->count);
-    row[2] = stat_int(s->total);
-    row[3] = stat_ratio((double)s->total, (double)all);
-    row[4] = stat_int(s->total / s->count);
-    row[5] = stat_int(s->median);
-    row[6] = stat_int(s->p99);
-    row[7] = stat_int(s->min);
-    row[8] = stat_int(s->max);
+    row[COL_NAME] = stat_text(trace_string(stat->trace, kind->first->name));
+    row[COL_COUNT] = stat_int(s->count);
+    row[COL_TOTAL_NS] = stat_int(s->total);
+    row[COL_SHARE] = stat_ratio((double)s->total, (double)all);
+    row[COL_AVG_NS] = stat_int(s->total / s->count);
+    row[COL_MEDIAN_NS] = stat_int(s->median);
+    row[COL_P99_NS] = stat_int(s->p99);
+    row[COL_MIN_NS] = stat_int(s->min);
+    row[COL_MAX_NS] = stat_int(s->max);
     if (grid)
-        row[9] = stat_text(kind->has_grids ? "various" : grid);
+        row[COL_GRID] = stat_text(kind->has_grids ? "various" : grid);
     if (block)
-        row[10] = stat_text(kind->has_blocks ? "various" : block);
+        row[COL_BLOCK] = stat_text(kind->has_blocks ? "various" : block);
     if (!kind->has_registers)
-        row[11] = stat_int(launch.registers);
+        row[COL_REGISTERS] = stat_int(launch.registers);
     if (!kind->has_shared)
-        row[12] = stat_int(launch.shared_bytes);
-    row[13] = stat_ratio(kind->occupied_ns, (double)kind->known_ns);
+        row[COL_SHARED_BYTES] = stat_int(launch.shared_bytes);
+    row[COL_OCCUPANCY_SHARE] = stat_ratio(kind->occupied_ns, (double)kind->known_ns);
     if (full)
-        row[14] = stat_text(full);
+        row[COL_FULL_NAME] = stat_text(full);
 }
 
 void stat_kernels(const struct stat *stat, struct stat_report *report)
@@ -168,7 +170,7 @@ void stat_kernels(const struct stat *stat, struct stat_report *report)
     struct spread spread;
     for (size_t at = 0; samples_next(&samples, &at, &spread);)
         fill_row(stat, stat_table_add(table), &kinds[spread.group], &spread, all);
-    stat_table_sort(table, 2);
+    stat_table_sort(table, COL_TOTAL_NS);
     samples_deinit(&samples);
     int_map_deinit(&numbers);
     free(kinds);

@@ -3,15 +3,22 @@
 
 #include <stdlib.h>
 
-static const struct stat_column latency_columns[] = {
-    {"work", "work", STAT_TEXT},      {"count", "runs", STAT_COUNT}, {"avg_ns", "average", STAT_NS},
-    {"median_ns", "median", STAT_NS}, {"p99_ns", "p99", STAT_NS},    {"min_ns", "least", STAT_NS},
-    {"max_ns", "most", STAT_NS}};
+#define LATENCY_COLUMNS(X)                                                                                   \
+    X(LATENCY_WORK, "work", "work", STAT_TEXT)                                                               \
+    X(LATENCY_COUNT, "count", "runs", STAT_COUNT)                                                            \
+    X(LATENCY_AVG_NS, "avg_ns", "average", STAT_NS)                                                          \
+    X(LATENCY_MEDIAN_NS, "median_ns", "median", STAT_NS)                                                     \
+    X(LATENCY_P99_NS, "p99_ns", "p99", STAT_NS)                                                              \
+    X(LATENCY_MIN_NS, "min_ns", "least", STAT_NS)                                                            \
+    X(LATENCY_MAX_NS, "max_ns", "most", STAT_NS)
+STAT_COLUMNS_OF(latency_columns, LATENCY_COLUMNS);
 
-static const struct stat_column histogram_columns[] = {{"from_ns", "from", STAT_NS},
-                                                       {"below_ns", "below", STAT_NS},
-                                                       {"count", "kernels", STAT_COUNT},
-                                                       {"share", "share", STAT_SHARE}};
+#define HISTOGRAM_COLUMNS(X)                                                                                 \
+    X(BIN_FROM_NS, "from_ns", "from", STAT_NS)                                                               \
+    X(BIN_BELOW_NS, "below_ns", "below", STAT_NS)                                                            \
+    X(BIN_COUNT, "count", "kernels", STAT_COUNT)                                                             \
+    X(BIN_SHARE, "share", "share", STAT_SHARE)
+STAT_COLUMNS_OF(histogram_columns, HISTOGRAM_COLUMNS);
 
 #define BUCKETS 32 /* by powers of two, from 1 us on */
 
@@ -20,13 +27,13 @@ static void add_spreads(struct stat_table *table, const struct samples *samples)
     struct spread s;
     for (size_t at = 0; samples_next(samples, &at, &s);) {
         struct stat_value *row = stat_table_add(table);
-        row[0] = stat_text(trace_class_name(s.group));
-        row[1] = stat_int(s.count);
-        row[2] = stat_int(s.total / s.count);
-        row[3] = stat_int(s.median);
-        row[4] = stat_int(s.p99);
-        row[5] = stat_int(s.min);
-        row[6] = stat_int(s.max);
+        row[LATENCY_WORK] = stat_text(trace_class_name(s.group));
+        row[LATENCY_COUNT] = stat_int(s.count);
+        row[LATENCY_AVG_NS] = stat_int(s.total / s.count);
+        row[LATENCY_MEDIAN_NS] = stat_int(s.median);
+        row[LATENCY_P99_NS] = stat_int(s.p99);
+        row[LATENCY_MIN_NS] = stat_int(s.min);
+        row[LATENCY_MAX_NS] = stat_int(s.max);
     }
 }
 
@@ -46,10 +53,10 @@ static void add_histogram(struct stat_table *table, const struct samples *sample
         if (!counts[bucket])
             continue;
         struct stat_value *row = stat_table_add(table);
-        row[0] = stat_int(bucket ? 1000ull << (bucket - 1) : 0);
-        row[1] = stat_int(1000ull << bucket);
-        row[2] = stat_int(counts[bucket]);
-        row[3] = stat_ratio((double)counts[bucket], (double)all);
+        row[BIN_FROM_NS] = stat_int(bucket ? 1000ull << (bucket - 1) : 0);
+        row[BIN_BELOW_NS] = stat_int(1000ull << bucket);
+        row[BIN_COUNT] = stat_int(counts[bucket]);
+        row[BIN_SHARE] = stat_ratio((double)counts[bucket], (double)all);
     }
 }
 

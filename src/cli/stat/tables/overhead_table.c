@@ -1,12 +1,14 @@
 /* What tracing itself took, as the session spans say it: cuspan's part, and CUPTI's by its own records. */
 #include "cli/stat/stat.h"
 
-static const struct stat_column columns[] = {{"who", "who", STAT_TEXT},
-                                             {"what", "for what", STAT_TEXT},
-                                             {"where", "on", STAT_TEXT},
-                                             {"time_ns", "time", STAT_NS},
-                                             {"wall_share", "of the whole time", STAT_SHARE},
-                                             {"timed_calls", "calls timed", STAT_COUNT}};
+#define COLUMNS(X)                                                                                           \
+    X(COL_WHO, "who", "who", STAT_TEXT)                                                                      \
+    X(COL_WHAT, "what", "for what", STAT_TEXT)                                                               \
+    X(COL_WHERE, "where", "on", STAT_TEXT)                                                                   \
+    X(COL_TIME_NS, "time_ns", "time", STAT_NS)                                                               \
+    X(COL_WALL_SHARE, "wall_share", "of the whole time", STAT_SHARE)                                         \
+    X(COL_TIMED_CALLS, "timed_calls", "calls timed", STAT_COUNT)
+STAT_COLUMNS_OF(columns, COLUMNS);
 
 #define PROGRAMS_THREADS "the program's threads"
 #define OWN_THREADS      "cuspan's threads"
@@ -54,12 +56,12 @@ void stat_own(const struct stat *stat, struct stat_report *report)
         if (!sum(stat, part->key, &total))
             continue;
         struct stat_value *row = stat_table_add(table);
-        row[0] = stat_text(part->who);
-        row[1] = stat_text(part->what);
-        row[2] = stat_text(part->where);
-        row[3] = stat_int(total);
-        row[4] = stat_ratio((double)total, (double)wall_ns);
+        row[COL_WHO] = stat_text(part->who);
+        row[COL_WHAT] = stat_text(part->what);
+        row[COL_WHERE] = stat_text(part->where);
+        row[COL_TIME_NS] = stat_int(total);
+        row[COL_WALL_SHARE] = stat_ratio((double)total, (double)wall_ns);
         if (part->key == KEY_OWN_CALLBACKS && sum(stat, KEY_OWN_CALLS, &calls))
-            row[5] = stat_int(calls);
+            row[COL_TIMED_CALLS] = stat_int(calls);
     }
 }
