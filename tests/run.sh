@@ -8,7 +8,7 @@
 #   tests/run.sh --release [PART...]    what takes longer than CI allows, in parts of at most 60 minutes
 #
 # The output of each part is in build/log/test-PART.log. Parts and tests that cannot run here are listed at the end with
-# the reason. With CI=true only a GPU and a Docker engine may be missing. Exit status: 0 if nothing failed. The last line
+# the reason. With CI=true only a GPU may be missing. Exit status: 0 if nothing failed. The last line
 # is "N passed, N failed, N skipped". tests/README.md lists the parts with their times.
 set -u
 # shellcheck source=../tools/lib.sh
@@ -19,7 +19,7 @@ PASSED=0 FAILED=0
 FAILURES=() SKIPS=()
 QUICK='' RELEASE='' ONLY=()
 # The parts and tests that CI may skip. bench/guard is where this compiler has no committed figures.
-MAY_SKIP=" gpu gpu-service gpu-numbers processes docker-engine bench/guard "
+MAY_SKIP=" gpu gpu-service gpu-numbers processes bench/guard "
 
 # ---- The parts -------------------------------------------------------------------------------------------------------
 # Each is a function that prints to its log and returns 0, 1, or 77 with its last line "skipped: WHY". Where it runs
@@ -111,8 +111,16 @@ part_fuzz() { tests/fuzz/run.sh 15; }
 part_torture() { cmake --build build >/dev/null && tests/torture/torture.py --build build; }
 part_memcheck() { cmake --build build >/dev/null && tests/torture/memcheck.py --build build; }
 part_analyze() { result_of analyze tools/analyze.sh build; }
-part_docker() { wait_for_jaeger && tests/integration/project/docker_check.sh files; }
-part_docker-engine() { tests/integration/project/docker_check.sh engine; }
+part_docker() { wait_for_jaeger && tests/integration/project/docker_check.sh; }
+
+# Fresh machines in a Docker engine of our own.
+part_containers() {
+    if [ "${CI:-}" != true ] && [ ${#ONLY[@]} -eq 0 ]; then
+        echo "skipped: a Docker engine changes this machine's firewall; to run it: tests/run.sh containers"
+        return 77
+    fi
+    wait_for_jaeger && tests/containers/run.sh
+}
 part_demo() { tests/integration/project/demo_test.sh; }
 
 part_python() { python/tests/run.sh; }
@@ -321,7 +329,7 @@ ci_parts() {
     run_part service "the service of examples/service, into a Collector with tail sampling and Jaeger"
     run_part demo "examples/demo.sh"
     run_part docker "Dockerfile and compose file, without an engine"
-    run_part docker-engine "the image and the compose file, for real"
+    run_part containers "examples/demo.sh on bare Debian 12 and 13, docker/Dockerfile, docker/compose.yaml"
     run_part gpu "programs on this machine's GPU"
     run_part gpu-service "the service of examples/service on it, a hundred requests at once"
     run_part gpu-numbers "tables, comparisons and metrics on it, beside what others say; what they cost"

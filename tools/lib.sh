@@ -56,7 +56,8 @@ waiting() {
 
 # ---- Packages ------------------------------------------------------------------------------------------------------
 
-# PROBE PACKAGE, by Debian's names: cmd: a command, hdr: a C header, py: a Python module, fuzz: clang's libFuzzer.
+# PROBE PACKAGE, by Debian's names: cmd: a command, hdr: a C header, py: a Python module, file: a file, fuzz: clang's
+# libFuzzer.
 PACKAGES_BUILD="
 cmd:cc gcc
 cmd:c++ g++
@@ -64,6 +65,7 @@ cmd:cmake cmake
 cmd:make make
 cmd:ninja ninja-build
 cmd:curl curl
+file:/etc/ssl/certs/ca-certificates.crt ca-certificates
 cmd:python3 python3
 cmd:dpkg-source dpkg-dev
 cmd:xz xz-utils
@@ -105,6 +107,7 @@ have() { command -v "$1" >/dev/null 2>&1; }
 is_there() {
     case $1 in
     cmd:*) have "${1#cmd:}" ;;
+    file:*) [ -e "${1#file:}" ] ;;
     hdr:*) # with the four that cmocka.h wants before it
         have cc && printf '#include <%s>\n' stdarg.h stddef.h stdint.h setjmp.h "${1#hdr:}" |
             cc -x c -fsyntax-only - 2>/dev/null ;;

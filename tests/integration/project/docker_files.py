@@ -146,6 +146,9 @@ def check_service(where, name, service, compose, stages):
         check_build(where, build, stages)
     if "image" in service and ":" not in service["image"]:
         wrong(f"{where}: {name}: {service['image']} has no tag")
+    network = service.get("network_mode", "").removeprefix("service:")
+    if network and network not in compose["services"]:
+        wrong(f"{where}: {name} shares the network of {network}, which is not there")
     for other in service.get("depends_on", []):
         if other not in compose["services"]:
             wrong(f"{where}: {name} depends on {other}, which is not there")
@@ -155,6 +158,8 @@ def check_service(where, name, service, compose, stages):
             wrong(f"{where}: {name}: no such file or volume: {source}")
     for text in [*map(str, service.get("environment", {}).values()), *service.get("command", [])]:
         host = re.match(r"http://([^:/]+)", text)
+        if host and host[1] == "localhost" and service.get("network_mode", "").startswith("service:"):
+            continue
         if host and host[1] not in compose["services"]:
             wrong(f"{where}: {name}: {text} names the host {host[1]}, which is no service")
 
