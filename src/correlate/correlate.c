@@ -3,7 +3,6 @@
 #include "base/clock.h"
 #include "correlate/join/gpu_counted.h"
 #include "correlate/join/graphs.h"
-#include "correlate/join/waiting.h"
 #include "correlate/spans/kernel_names.h"
 #include "correlate/spans/span_shared.h"
 #include "correlate/state.h"
@@ -162,8 +161,8 @@ uint32_t correlate_waiting(const struct correlate *c)
 
 uint64_t correlate_held(const struct correlate *c)
 {
-    return (uint64_t)waiting_count(c->activities.waiting) + ranges_open(c->ranges.open) +
-           lingering_count(c->counting.lingering) + c->sessions.current.is_open;
+    return (uint64_t)entry_queue_count(c->activities.waiting) + ranges_open(c->ranges.open) +
+           entry_queue_count(c->counting.lingering) + c->sessions.current.is_open;
 }
 
 void correlate_end_session(struct correlate *c, const char *reason)

@@ -42,13 +42,13 @@ enum status activity_spans_init(struct activity_spans *activities, const struct 
         activities->is_kind_filtered[kind] =
             activity_table[kind].name &&
             !filter_passes(&settings->capture.activities, activity_table[kind].name, NULL);
-    enum status status = waiting_create(WAITING_BYTES, &activities->waiting);
+    enum status status = entry_queue_create(WAITING_BYTES, &activities->waiting);
     return status == STATUS_OK ? gpu_counted_create(settings, &activities->gpu_counted) : status;
 }
 
 void activity_spans_deinit(struct activity_spans *activities)
 {
-    waiting_destroy(activities->waiting);
+    entry_queue_destroy(activities->waiting);
     gpu_counted_destroy(activities->gpu_counted);
 }
 
@@ -510,7 +510,7 @@ static bool sweep_one(void *context, const struct activity_record *record, uint6
 
 void activity_spans_sweep(struct correlate *c)
 {
-    if (!waiting_is_empty(c->activities.waiting))
+    if (entry_queue_count(c->activities.waiting))
         waiting_sweep(c->activities.waiting, sweep_one, c);
 }
 

@@ -10,9 +10,9 @@ struct activity_spans {
     bool (*slept_at)(uint64_t time_ns);        /* or NULL */
     bool is_kind_filtered[ACTIVITY_KINDS_MAX]; /* by the settings */
     bool lacks_device, has_asked_for_device;   /* work waits for a device's description */
-    struct waiting_queue *waiting;
-    struct gpu_counted *gpu_counted; /* NULL: hardware counters are off */
-    struct span_link link;           /* of the current span */
+    struct entry_queue *waiting;               /* records (waiting.h) */
+    struct gpu_counted *gpu_counted;           /* NULL: hardware counters are off */
+    struct span_link link;                     /* of the current span */
 };
 
 enum status activity_spans_init(struct activity_spans *activities,

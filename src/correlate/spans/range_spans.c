@@ -54,9 +54,8 @@ struct ended_range {
 
 #define RANGE_HEAD_BYTES offsetof(struct range, text)
 
-static void emit_lingering(void *context, struct account *account, const void *body)
+static void emit_ended(struct correlate *c, struct account *account, const void *body)
 {
-    struct correlate *c = context;
     const struct ended_range *ended = body;
     struct range *range = &c->ranges.ended;
     const char *at = ended->range;
@@ -74,11 +73,8 @@ static bool linger(struct correlate *c, const struct range *range, const struct 
     uint32_t bytes =
         (uint32_t)(sizeof(struct ended_range) + RANGE_HEAD_BYTES) + range->text_bytes + range->marks_bytes;
     uint32_t end_at = (bytes + 7) & ~7u;
-    struct lingering_head head = {.bytes = end ? end_at + end->head.bytes : bytes,
-                                  .account = account->handle,
-                                  .since_ns = c->now_ns,
-                                  .emit = emit_lingering};
-    struct ended_range *kept = counting_linger(c, &head);
+    size_t bytes_all = end ? end_at + end->head.bytes : bytes;
+    struct ended_range *kept = counting_linger(c, account, bytes_all, emit_ended);
     if (!kept)
         return false;
     *kept = (struct ended_range){.end_ns = end_ns, .end_at = end ? end_at : 0};

@@ -42,9 +42,8 @@ static void emit_session(struct correlate *c, struct account *account, struct sp
     counting_emit(c, account, events, SPAN_EVENTS_MAX);
 }
 
-static void emit_lingering(void *context, struct account *account, const void *body)
+static void emit_ended(struct correlate *c, struct account *account, const void *body)
 {
-    struct correlate *c = context;
     const struct ended_session *session = body;
     c->ended.span = session->span;
     memcpy(c->ended.links, session->links, sizeof c->ended.links);
@@ -66,11 +65,8 @@ static void end_session(struct correlate *c, const char *reason, struct span *sp
 static bool linger(struct correlate *c, const struct account *account, const char *reason)
 {
     size_t event_bytes = c->sessions.current.event_count * sizeof *c->sessions.current.events;
-    struct lingering_head head = {.bytes = (uint32_t)(sizeof(struct ended_session) + event_bytes),
-                                  .account = account->handle,
-                                  .since_ns = c->now_ns,
-                                  .emit = emit_lingering};
-    struct ended_session *kept = counting_linger(c, &head);
+    size_t bytes_all = (uint32_t)(sizeof(struct ended_session) + event_bytes);
+    struct ended_session *kept = counting_linger(c, account, bytes_all, emit_ended);
     if (!kept)
         return false;
     end_session(c, reason, &kept->span, kept->links);

@@ -20,7 +20,7 @@ enum status counting_init(struct counting *counting, bool is_summary)
 {
     enum status status = accounts_create(&counting->accounts);
     if (status == STATUS_OK)
-        status = lingering_create(LINGERING_BYTES, &counting->lingering);
+        status = entry_queue_create(LINGERING_BYTES, &counting->lingering);
     if (status == STATUS_OK && is_summary)
         status = summaries_create(&counting->summaries);
     return status;
@@ -29,7 +29,7 @@ enum status counting_init(struct counting *counting, bool is_summary)
 void counting_deinit(struct counting *counting)
 {
     accounts_destroy(counting->accounts);
-    lingering_destroy(counting->lingering);
+    entry_queue_destroy(counting->lingering);
     summaries_destroy(counting->summaries);
 }
 
@@ -77,10 +77,16 @@ static void send_summary(struct correlate *c, struct summary *summary)
     summaries_remove(c->counting.summaries, summary, sent);
 }
 
-static void emit_lingering(struct correlate *c, const struct lingering_head *head, const void *body)
+struct lingering {
+    counting_emit_ended *emit;
+    uint32_t account; /* handle */
+    uint64_t body[];
+};
+
+static void emit_lingering(struct correlate *c, const struct lingering *lingering)
 {
-    struct account *account = account_at(c, head->account);
-    head->emit(c, account, body);
+    struct account *account = account_at(c, lingering->account);
+    lingering->emit(c, account, lingering->body);
     accounts_close(c->counting.accounts, account);
 }
 
@@ -98,21 +104,23 @@ static void mark_incomplete(struct correlate *c, struct account *account)
         account->totals.is_incomplete = true;
 }
 
-static bool leave_early(void *context, const struct lingering_head *head, const void *body)
+static bool leave_early(void *context, const void *entry, uint64_t ended_ns)
 {
+    const struct lingering *lingering = entry;
+    (void)ended_ns;
     struct making_way *way = context;
     if (way->count == MAKE_WAY_MAX)
         return false;
     way->count++;
-    mark_incomplete(way->c, account_at(way->c, head->account));
-    emit_lingering(way->c, head, body);
+    mark_incomplete(way->c, account_at(way->c, lingering->account));
+    emit_lingering(way->c, lingering);
     return true;
 }
 
 static bool make_way(struct correlate *c)
 {
     struct making_way way = {.c = c};
-    lingering_sweep(c->counting.lingering, leave_early, &way);
+    entry_queue_sweep(c->counting.lingering, leave_early, &way);
     return way.count > 0;
 }
 
@@ -122,12 +130,17 @@ static void send_idlest(struct correlate *c)
     send_summary(c, summaries_idlest(c->counting.summaries));
 }
 
-void *counting_linger(struct correlate *c, const struct lingering_head *head)
+void *counting_linger(struct correlate *c, const struct account *account, size_t bytes,
+                      counting_emit_ended *emit)
 {
-    void *body = lingering_push(c->counting.lingering, head);
-    while (!body && make_way(c))
-        body = lingering_push(c->counting.lingering, head);
-    return body;
+    size_t entry_bytes = sizeof(struct lingering) + bytes;
+    struct lingering *lingering = entry_queue_push(c->counting.lingering, entry_bytes, c->now_ns);
+    while (!lingering && make_way(c))
+        lingering = entry_queue_push(c->counting.lingering, entry_bytes, c->now_ns);
+    if (!lingering)
+        return NULL;
+    *lingering = (struct lingering){.emit = emit, .account = account->handle};
+    return lingering->body;
 }
 
 uint32_t counting_open(struct correlate *c, uint32_t outer)
@@ -292,14 +305,15 @@ void counting_add_work(struct correlate *c, const struct activity_record *record
     }
 }
 
-static bool leave_if_due(void *context, const struct lingering_head *head, const void *body)
+static bool leave_if_due(void *context, const void *entry, uint64_t ended_ns)
 {
     struct correlate *c = context;
+    const struct lingering *lingering = entry;
     uint64_t wait_ns =
         ((uint64_t)c->settings->correlation.wait_ms + c->settings->cupti.flush_interval_ms) * NS_PER_MS;
-    if (account_at(c, head->account)->due && c->now_ns < head->since_ns + wait_ns)
+    if (account_at(c, lingering->account)->due && c->now_ns < ended_ns + wait_ns)
         return false;
-    emit_lingering(c, head, body);
+    emit_lingering(c, lingering);
     return true;
 }
 
@@ -326,8 +340,8 @@ static void sweep_summaries(struct correlate *c)
 
 void counting_sweep(struct correlate *c)
 {
-    if (!lingering_is_empty(c->counting.lingering))
-        lingering_sweep(c->counting.lingering, leave_if_due, c);
+    if (entry_queue_count(c->counting.lingering))
+        entry_queue_sweep(c->counting.lingering, leave_if_due, c);
     if (c->counting.summaries)
         sweep_summaries(c);
 }
@@ -342,16 +356,17 @@ bool counting_wants_records(struct correlate *c)
     return true;
 }
 
-static bool leave(void *context, const struct lingering_head *head, const void *body)
+static bool leave(void *context, const void *entry, uint64_t ended_ns)
 {
-    emit_lingering(context, head, body);
+    (void)ended_ns;
+    emit_lingering(context, entry);
     return true;
 }
 
 void counting_finish(struct correlate *c)
 {
     struct summary *summary;
-    lingering_sweep(c->counting.lingering, leave, c);
+    entry_queue_sweep(c->counting.lingering, leave, c);
     while (c->counting.summaries && (summary = summaries_idlest(c->counting.summaries)) != NULL)
         send_summary(c, summary);
 }

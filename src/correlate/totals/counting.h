@@ -4,7 +4,7 @@
 #define CUSPAN_CORRELATE_TOTALS_COUNTING_H
 
 #include "base/status.h"
-#include "correlate/join/lingering.h"
+#include "correlate/join/entry_queue.h"
 #include "correlate/join/pending.h"
 #include "correlate/totals/accounts.h"
 #include "correlate/trace/thread_state.h"
@@ -13,7 +13,7 @@ struct correlate;
 
 struct counting {
     struct accounts *accounts;
-    struct lingering *lingering;
+    struct entry_queue *lingering; /* ranges and sessions that have ended and wait for GPU records */
     struct summaries *summaries;   /* NULL unless the detail is summary */
     uint64_t asked_for_records_ns; /* for counting_wants_records() */
 };
@@ -53,8 +53,11 @@ void counting_emit(struct correlate *correlate, struct account *account, struct 
                    uint32_t events_max);
 /* With `summary`: puts the error of the first failed call on `ended.span`. */
 void counting_put_error(struct correlate *correlate, const struct totals *totals);
-/* Returns a body in lingering.h; may evict others. NULL: it is too large. */
-void *counting_linger(struct correlate *correlate, const struct lingering_head *head);
+/* What has ended lingers until the account's GPU records have come, and `emit` then makes its span. Returns
+ * `bytes` for the caller to fill at once; may evict others. NULL: it is too large. */
+typedef void counting_emit_ended(struct correlate *correlate, struct account *account, const void *body);
+void *counting_linger(struct correlate *correlate, const struct account *account, size_t bytes,
+                      counting_emit_ended *emit);
 /* Whether many summaries wait for GPU records; at most once a sweep interval. */
 bool counting_wants_records(struct correlate *correlate);
 

@@ -45,7 +45,7 @@ static bool see(void *context, const struct activity_record *record, uint64_t si
     return sweep->done_modulo && id % sweep->done_modulo == 0;
 }
 
-static bool push(struct waiting_queue *queue, uint32_t id, uint64_t now_ns)
+static bool push(struct entry_queue *queue, uint32_t id, uint64_t now_ns)
 {
     struct activity_record record = make(id);
     return waiting_push(queue, &record, now_ns);
@@ -54,13 +54,13 @@ static bool push(struct waiting_queue *queue, uint32_t id, uint64_t now_ns)
 static void test_records_wait_in_order(void **state)
 {
     (void)state;
-    struct waiting_queue *queue;
+    struct entry_queue *queue;
     struct sweep sweep = {.done_modulo = 3};
-    assert_int_equal(waiting_create(64 * 1024, &queue), STATUS_OK);
-    assert_true(waiting_is_empty(queue));
+    assert_int_equal(entry_queue_create(64 * 1024, &queue), STATUS_OK);
+    assert_int_equal(entry_queue_count(queue), 0);
     for (uint32_t id = 1; id <= 10; id++)
         assert_true(push(queue, id, 1000 + id));
-    assert_false(waiting_is_empty(queue));
+    assert_int_not_equal(entry_queue_count(queue), 0);
     waiting_sweep(queue, see, &sweep);
     assert_int_equal(sweep.count, 10);
     for (uint32_t i = 0; i < 10; i++) {
@@ -73,21 +73,21 @@ static void test_records_wait_in_order(void **state)
     static const uint32_t left[] = {1, 2, 4, 5, 7, 8, 10, 11};
     assert_int_equal(sweep.count, 8);
     assert_memory_equal(sweep.ids, left, sizeof left);
-    assert_true(waiting_is_empty(queue));
+    assert_int_equal(entry_queue_count(queue), 0);
     sweep = (struct sweep){0};
     waiting_sweep(queue, see, &sweep);
     assert_int_equal(sweep.count, 0);
-    waiting_destroy(queue);
-    waiting_destroy(NULL);
+    entry_queue_destroy(queue);
+    entry_queue_destroy(NULL);
 }
 
 static void test_a_full_queue_refuses(void **state)
 {
     (void)state;
-    struct waiting_queue *queue;
+    struct entry_queue *queue;
     struct sweep sweep = {.done_modulo = 2};
     uint32_t count = 0;
-    assert_int_equal(waiting_create(2048, &queue), STATUS_OK);
+    assert_int_equal(entry_queue_create(2048, &queue), STATUS_OK);
     while (push(queue, count + 1, 0))
         count++;
     assert_in_range(count, 8, SEEN_MAX);
@@ -98,24 +98,24 @@ static void test_a_full_queue_refuses(void **state)
     sweep = (struct sweep){.done_modulo = 1};
     waiting_sweep(queue, see, &sweep);
     assert_int_equal(sweep.ids[sweep.count - 1], 50);
-    waiting_destroy(queue);
+    entry_queue_destroy(queue);
 }
 
 static void test_a_record_without_and_with_all_fields(void **state)
 {
     (void)state;
-    struct waiting_queue *queue;
+    struct entry_queue *queue;
     struct activity_record record = {.correlation_id = 1};
-    assert_int_equal(waiting_create(sizeof record + 64, &queue), STATUS_OK);
+    assert_int_equal(entry_queue_create(sizeof record + 64, &queue), STATUS_OK);
     record.present = UINT64_MAX;
     assert_true(waiting_push(queue, &record, 0));
     assert_false(waiting_push(queue, &record, 0));
-    waiting_destroy(queue);
-    assert_int_equal(waiting_create(16, &queue), STATUS_OK); /* too small for any */
+    entry_queue_destroy(queue);
+    assert_int_equal(entry_queue_create(16, &queue), STATUS_OK); /* too small for any */
     record.present = 0;
     assert_false(waiting_push(queue, &record, 0));
-    assert_true(waiting_is_empty(queue));
-    waiting_destroy(queue);
+    assert_int_equal(entry_queue_count(queue), 0);
+    entry_queue_destroy(queue);
 }
 
 int main(void)
