@@ -37,7 +37,7 @@ static void write_head(FILE *to, const struct agent_view *view)
 void agent_status_describe(FILE *to)
 {
     struct agent_view view;
-    agent_look(&view);
+    agent_get_view(&view);
     write_head(to, &view);
     fprintf(to, ",\"spans\":%" PRIu64 ",\"lost\":%" PRIu64 "}", counter_get(COUNTER_spans_created),
             counters_lost());
@@ -53,7 +53,7 @@ static void write_cupti(FILE *to, const struct agent_view *view)
     fprintf(to, ",\"driver\":%d,\"calls_under_way\":%u}", info->driver_version, capture_calls_under_way());
 }
 
-static void write_memory(FILE *to, const struct settings *settings, const struct pipeline_view *view)
+static void write_memory(FILE *to, const struct settings *settings, const struct pipeline_snapshot *view)
 {
     fprintf(to,
             ",\"memory\":{\"bound\":%" PRIu64 ",\"rings\":%u,\"buffers\":%" PRIu64 ",\"buffer_count\":%u,"
@@ -68,12 +68,12 @@ static void write_memory(FILE *to, const struct settings *settings, const struct
 
 void agent_status_write(FILE *to)
 {
-    static struct pipeline_view pipeline; /* one thread asks */
+    static struct pipeline_snapshot pipeline; /* one thread asks */
     struct agent_view view;
-    agent_look(&view);
-    bool is_exact = view.info && pipeline_look(&pipeline, clock_monotonic_ns() + LOOK_NS) == STATUS_OK;
+    agent_get_view(&view);
+    bool is_exact = view.info && pipeline_snapshot(&pipeline, clock_monotonic_ns() + LOOK_NS) == STATUS_OK;
     if (!is_exact) {
-        pipeline = (struct pipeline_view){.queue_bytes = 0};
+        pipeline = (struct pipeline_snapshot){.queue_bytes = 0};
         balance_take(&pipeline.balance, view.info ? view.settings->output_count : 0);
     }
     pipeline.balance.counters[COUNTER_asleep_ns] += sleep_control_asleep_ns();

@@ -28,7 +28,7 @@ static const char *word_of(enum agent_answer answer)
 static void answer(FILE *to, enum agent_answer given, const char *failure)
 {
     struct agent_view view;
-    agent_look(&view);
+    agent_get_view(&view);
     fprintf(to, "{\"answer\":\"%s\",\"state\":\"%s\",\"why\":", word_of(given), view.state);
     agent_status_string(to, given != AGENT_FAILED   ? ""
                             : *view.why && !failure ? view.why
@@ -75,7 +75,7 @@ static void on_stop(FILE *to, const char *argument)
 static void on_flush(FILE *to, const char *argument)
 {
     struct agent_view view;
-    agent_look(&view);
+    agent_get_view(&view);
     answer(to, agent_flush(timeout_of(argument)),
            view.info ? "not all was delivered in time" : "it has captured nothing yet");
     fputc('}', to);

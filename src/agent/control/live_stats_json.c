@@ -66,8 +66,8 @@ void live_stats_write_json(FILE *to)
     static struct live_stats_view view; /* one thread asks */
     uint64_t cpu_ns = 0;
     struct agent_view agent;
-    agent_look(&agent);
-    if (!agent.info || pipeline_figures(&view, &cpu_ns, clock_monotonic_ns() + ANSWER_NS) != STATUS_OK)
+    agent_get_view(&agent);
+    if (!agent.info || pipeline_live_stats(&view, &cpu_ns, clock_monotonic_ns() + ANSWER_NS) != STATUS_OK)
         view = (struct live_stats_view){.time_ns = clock_now_ns()};
     fprintf(to,
             "{\"time_ns\":%" PRIu64 ",\"since_ns\":%" PRIu64 ",\"is_on\":%s,\"calls\":{\"count\":%" PRIu64

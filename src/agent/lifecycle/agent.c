@@ -387,7 +387,7 @@ enum agent_answer agent_stop(void)
  * mode in which no call begins. */
 enum agent_answer agent_stop_within(uint32_t timeout_ms, uint32_t *under_way)
 {
-    static struct pipeline_view view; /* of the control thread, the one that asks */
+    static struct pipeline_snapshot view; /* of the control thread, the one that asks */
     uint64_t deadline_ns = clock_monotonic_ns() + timeout_ms * NS_PER_MS;
     *under_way = 0;
     capture_set_ending(timeout_ms);
@@ -401,12 +401,12 @@ enum agent_answer agent_stop_within(uint32_t timeout_ms, uint32_t *under_way)
     if (clock_monotonic_ns() < deadline_ns)
         *under_way = 0;
     for (int look = 0; look < 2; look++) /* the second is of a round that began after the end */
-        (void)!pipeline_look(&view, deadline_ns + NS_PER_SECOND);
+        (void)!pipeline_snapshot(&view, deadline_ns + NS_PER_SECOND);
     return AGENT_DONE;
 }
 
 /* The state may change meanwhile: an answer is of one moment or the next. */
-void agent_look(struct agent_view *view)
+void agent_get_view(struct agent_view *view)
 {
     int now = atomic_load(&state);
     const char *failure = now == AGENT_RUNNING ? capture_failure() : NULL;

@@ -38,7 +38,7 @@ struct agent_view {
     const struct settings *settings;
     const struct capture_info *info; /* NULL: nothing is loaded */
 };
-void agent_look(struct agent_view *view);
+void agent_get_view(struct agent_view *view);
 /* Gives CUPTI to another tool: calls and GPU work under way are waited for, for cupti.others_wait_ms at most,
  * what was captured is delivered, and cuspan is subscribed no more. ALREADY: it isn't. FAILED: no agent runs
  * here, or it took longer than the wait and some seconds. With cupti.others: give-way it comes back by

@@ -59,15 +59,28 @@ enum status pipeline_prepare(const struct pipeline_options *options, struct erro
 /* --- the thread
  * ---------------------------------------------------------------------------------------------------- */
 
-/* With the lock held. A handler may do no more than leave word; it is found after a pause at the latest. */
-static void follow_signal(void)
+/* With the lock held. The first cause counts. */
+static void begin_stop(uint64_t deadline_ns, const char *why, int signal_number)
 {
-    uint64_t deadline_ns = atomic_load(&pipeline.signal_deadline_ns);
-    if (!deadline_ns || pipeline.is_stopping)
+    if (pipeline.is_stopping)
         return;
     pipeline.deadline_ns = deadline_ns;
     pipeline.is_stopping = true;
-    shutdown_begin("a signal", atomic_load(&pipeline.signal_number));
+    shutdown_begin(why, signal_number);
+}
+
+static uint64_t exit_deadline_ns(void)
+{
+    return clock_monotonic_ns() + pipeline.settings->exit_deadline_ms * NS_PER_MS;
+}
+
+/* With the lock held. A signal handler can only store its request, which is found after a pause at the
+ * latest. */
+static void follow_signal(void)
+{
+    uint64_t deadline_ns = atomic_load(&pipeline.signal_deadline_ns);
+    if (deadline_ns)
+        begin_stop(deadline_ns, "a signal", atomic_load(&pipeline.signal_number));
 }
 
 struct timespec pipeline_moment(uint64_t monotonic_ns)
@@ -83,9 +96,7 @@ static bool wait_or_stop(uint64_t pause_ns)
     until.tv_sec += (time_t)(ns / NS_PER_SECOND);
     until.tv_nsec = (long)(ns % NS_PER_SECOND);
     pthread_mutex_lock(&pipeline.lock);
-    if (!pipeline.is_stopping && pipeline.flushes_wanted == pipeline.flushes_done &&
-        pipeline.looks_wanted == pipeline.looks_taken && !pipeline.figures_wanted &&
-        pipeline.hold_wanted == HOLD_STAYS)
+    if (!pipeline.is_stopping && !pipeline.requests)
         pthread_cond_timedwait(&pipeline.wake, &pipeline.lock, &until);
     follow_signal();
     bool stopping = pipeline.is_stopping;
@@ -221,10 +232,7 @@ static void end_if_last_thread(uint64_t now_ns)
     if (!last_thread_check(now_ns))
         return;
     pthread_mutex_lock(&pipeline.lock);
-    pipeline.deadline_ns = now_ns + pipeline.settings->exit_deadline_ms * NS_PER_MS;
-    if (!pipeline.is_stopping)
-        shutdown_begin("the end of its last thread", 0);
-    pipeline.is_stopping = true;
+    begin_stop(exit_deadline_ns(), "the end of its last thread", 0);
     pthread_mutex_unlock(&pipeline.lock);
     control_socket_close(); /* its thread would keep the process alive */
 }
@@ -240,10 +248,8 @@ static uint64_t pass(void)
     ask_for_records();
     capture_service(now_ns);
     pipeline_follow_tracing();
-    pipeline_follow_hold(now_ns);
-    pipeline_flush_if_wanted();
-    pipeline_look_if_wanted();
-    pipeline_tell_figures_if_wanted();
+    pipeline_resume_if_due(now_ns);
+    pipeline_serve_requests();
     pipeline_say_failure();
     pipeline_say_losses();
     pipeline_report_if_due(now_ns);
@@ -256,9 +262,7 @@ static uint64_t pass_silently(void)
     uint64_t now_ns = clock_monotonic_ns();
     capture_pump(&pipeline.sink);
     tick(now_ns);
-    pipeline_follow_hold(now_ns);
-    pipeline_flush_if_wanted();
-    pipeline_look_if_wanted();
+    pipeline_serve_requests();
     end_if_last_thread(now_ns);
     return PAUSE_SILENT_NS;
 }
@@ -328,38 +332,35 @@ void pipeline_cancel(void)
     pipeline.outputs = NULL;
 }
 
+/* With the lock held. */
+static void wait_until_done(void)
+{
+    struct timespec until = pipeline_moment(pipeline.deadline_ns + EXIT_GRACE_NS);
+    while (!pipeline.is_done && pthread_cond_timedwait(&pipeline.done, &pipeline.lock, &until) == 0) {
+    }
+}
+
 void pipeline_wait(void)
 {
     pthread_mutex_lock(&pipeline.lock);
     follow_signal();
-    struct timespec until = pipeline_moment(pipeline.deadline_ns + EXIT_GRACE_NS);
-    while (pipeline.is_stopping && !pipeline.is_done)
-        if (pthread_cond_timedwait(&pipeline.done, &pipeline.lock, &until) != 0)
-            break;
+    if (pipeline.is_stopping)
+        wait_until_done();
     pthread_mutex_unlock(&pipeline.lock);
 }
 
 void pipeline_stop(const char *why)
 {
-    uint64_t deadline_ns = clock_monotonic_ns() + pipeline.settings->exit_deadline_ms * NS_PER_MS;
-    struct timespec until = pipeline_moment(deadline_ns + EXIT_GRACE_NS);
     pthread_mutex_lock(&pipeline.lock);
-    if (!pipeline.is_stopping) {
-        shutdown_begin(why, 0);
-        pipeline.deadline_ns = deadline_ns;
-        pipeline.is_stopping = true;
-    }
+    begin_stop(exit_deadline_ns(), why, 0);
     pthread_cond_signal(&pipeline.wake);
-    while (!pipeline.is_done)
-        if (pthread_cond_timedwait(&pipeline.done, &pipeline.lock, &until) != 0)
-            break;
+    wait_until_done();
     bool done = pipeline.is_done;
     pthread_mutex_unlock(&pipeline.lock);
     if (!done)
         pipeline_report_missed_deadline();
-    else if (!pthread_equal(pthread_self(), pipeline.thread)) /* it is where it was the host's last thread */
-        pthread_join(pipeline.thread,
-                     NULL); /* only its end is left: nothing of ours runs while the host goes */
+    else if (!pthread_equal(pthread_self(), pipeline.thread)) /* it runs this itself as the last thread */
+        pthread_join(pipeline.thread, NULL); /* so that nothing of ours runs while the host exits */
 }
 
 bool pipeline_has_ended(void)

@@ -30,20 +30,21 @@ void pipeline_cancel(void);
  * given up, or until `deadline_ns` (TIMEOUT; also where the process is ending). Any thread of the host's. */
 enum status pipeline_flush(uint64_t deadline_ns) MUST_CHECK;
 
-struct pipeline_view {
+struct pipeline_snapshot {
     struct balance balance;
     uint64_t queue_bytes, queue_free_bytes;
 };
 
 /* How it stands at one moment, exactly; TIMEOUT: the pipeline thread doesn't answer by then (it may be inside
  * CUPTI), or doesn't run. Any thread but it. */
-enum status pipeline_look(struct pipeline_view *view, uint64_t deadline_ns) MUST_CHECK;
+enum status pipeline_snapshot(struct pipeline_snapshot *view, uint64_t deadline_ns) MUST_CHECK;
 
 /* What the program has done so far, and the CPU time of the pipeline's thread; being asked keeps it counted
- * for a while. TIMEOUT as of pipeline_look, UNAVAILABLE: what is captured goes to a recording. Any thread but
- * it, and one at a time. */
+ * for a while. TIMEOUT as of pipeline_snapshot, UNAVAILABLE: what is captured goes to a recording. Any thread
+ * but it, and one at a time. */
 struct live_stats_view;
-enum status pipeline_figures(struct live_stats_view *view, uint64_t *cpu_ns, uint64_t deadline_ns) MUST_CHECK;
+enum status pipeline_live_stats(struct live_stats_view *view, uint64_t *cpu_ns,
+                                uint64_t deadline_ns) MUST_CHECK;
 
 /* Leaves CUPTI to others, or comes back, and waits until it is so. TIMEOUT, UNAVAILABLE: it is not. Any
  * thread of the host's. */

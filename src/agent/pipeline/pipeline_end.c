@@ -17,14 +17,13 @@
 #define REPORT_NS_MAX                                                                                        \
     (250 * NS_PER_MS) /* of the time at exit: to end the senders' threads, count, and write */
 
-/* They use the outputs, which are about to end; none of them waits longer than a step. */
-static void let_flushers_go(void)
+/* They use the outputs, which are about to end; each notices within a step of its wait. */
+static void let_waiters_go(void)
 {
     shutdown_step_begin(SHUTDOWN_flushers);
     pthread_mutex_lock(&pipeline.lock);
-    uint32_t waiting = pipeline.flushers;
-    pthread_cond_broadcast(&pipeline.done);
-    while (pipeline.flushers > atomic_load(&pipeline.flushers_for_good))
+    uint32_t waiting = pipeline.waiters;
+    while (pipeline.waiters > atomic_load(&pipeline.waiters_for_good))
         pthread_cond_wait(&pipeline.done, &pipeline.lock);
     pthread_mutex_unlock(&pipeline.lock);
     shutdown_step_end(SHUTDOWN_flushers, waiting, NULL);
@@ -153,7 +152,7 @@ void pipeline_finish(void)
 {
     struct report report;
     pipeline_report_exit();
-    let_flushers_go();
+    let_waiters_go();
     plan();
     if (!pipeline.is_silent) {
         take(SHUTDOWN_take);

@@ -44,11 +44,11 @@ static void note_delivery(void)
 
 static void write_unfinished(enum report_state state)
 {
-    static struct pipeline_view view;
+    static struct pipeline_snapshot view;
     struct report report;
     note_delivery();
     pipeline_describe(&report);
-    pipeline_take_view(&view);
+    pipeline_take_snapshot(&view);
     report.state = state;
     report.balance = &view.balance;
     running.has_failed = !report_write(&report);

@@ -1,5 +1,5 @@
-/* What others ask of the pipeline's thread, which does it between two rounds: flushes, looks, the program's
- * stops, and leaving CUPTI to another tool. */
+/* Requests of other threads to the pipeline's thread: flushes, snapshots, and leaving CUPTI to another tool.
+ */
 #include "agent/pipeline/pipeline_state.h"
 
 #include "base/accounting/balance.h"
@@ -7,11 +7,32 @@
 #include "base/accounting/counters.h"
 #include "base/log.h"
 
-#define FLUSH_STEP_NS   (1 * NS_PER_MS) /* so soon whoever waits for a flush sees that the process ends */
+#define WAIT_STEP_NS    (1 * NS_PER_MS)
 #define RELEASE_STEP_NS (NS_PER_MS / 2)
 
-/* --- stops and flushes by the program, and looks
- * --- */
+struct live_stats_answer {
+    struct live_stats_view *view;
+    uint64_t cpu_ns; /* of the pipeline's thread */
+};
+
+/* On the stack of the thread that waits for it. */
+struct pipeline_request {
+    enum request_kind {
+        REQUEST_FLUSH,
+        REQUEST_RELEASE,
+        REQUEST_RESUME,
+        REQUEST_SNAPSHOT,
+        REQUEST_LIVE_STATS,
+        REQUEST_KINDS
+    } kind;
+    union {
+        struct pipeline_snapshot *view;       /* VIEW */
+        struct live_stats_answer *live_stats; /* LIVE_STATS */
+    };
+    bool is_started, is_done;
+    enum status status; /* when it is done */
+    struct pipeline_request *next;
+};
 
 static void take_finished(void)
 {
@@ -24,7 +45,7 @@ static void take_finished(void)
         correlate_settle(pipeline.correlate, now_ns);
 }
 
-/* The program has ended the tracing: its session's span leaves, too. */
+/* When the program ends the tracing, its session ends, too. */
 void pipeline_follow_tracing(void)
 {
     bool is_tracing = capture_is_tracing() || capture_is_ending();
@@ -35,28 +56,10 @@ void pipeline_follow_tracing(void)
     pipeline.was_tracing = is_tracing;
 }
 
-void pipeline_flush_if_wanted(void)
-{
-    pthread_mutex_lock(&pipeline.lock);
-    uint64_t wanted = pipeline.flushes_wanted;
-    bool is_due = INVARIANT(pipeline.flushes_done <= wanted) && wanted != pipeline.flushes_done;
-    pthread_mutex_unlock(&pipeline.lock);
-    if (!is_due)
-        return;
-    take_finished();
-    metrics_export(pipeline.metrics, pipeline.correlate, pipeline.outputs);
-    if (pipeline.outputs)
-        outputs_send(pipeline.outputs);
-    pthread_mutex_lock(&pipeline.lock);
-    pipeline.flushes_done = wanted;
-    pthread_cond_broadcast(&pipeline.done);
-    pthread_mutex_unlock(&pipeline.lock);
-}
-
-void pipeline_take_view(struct pipeline_view *view)
+void pipeline_take_snapshot(struct pipeline_snapshot *view)
 {
     struct balance *balance = &view->balance;
-    *view = (struct pipeline_view){.queue_bytes = 0};
+    *view = (struct pipeline_snapshot){.queue_bytes = 0};
     balance_take(balance, pipeline.outputs ? pipeline.settings->output_count : 0);
     balance->held = pipeline.correlate ? correlate_held(pipeline.correlate) : 0;
     for (unsigned i = 0; i < balance->output_count; i++)
@@ -65,31 +68,14 @@ void pipeline_take_view(struct pipeline_view *view)
         outputs_memory(pipeline.outputs, &view->queue_bytes, &view->queue_free_bytes);
 }
 
-void pipeline_look_if_wanted(void)
+static enum status flush(void)
 {
-    pthread_mutex_lock(&pipeline.lock);
-    if (pipeline.looks_wanted != pipeline.looks_taken) {
-        pipeline_take_view(&pipeline.view);
-        pipeline.looks_taken = pipeline.looks_wanted;
-        pthread_cond_broadcast(&pipeline.done);
-    }
-    pthread_mutex_unlock(&pipeline.lock);
+    take_finished();
+    metrics_export(pipeline.metrics, pipeline.correlate, pipeline.outputs);
+    if (pipeline.outputs)
+        outputs_send(pipeline.outputs);
+    return STATUS_OK;
 }
-
-void pipeline_tell_figures_if_wanted(void)
-{
-    pthread_mutex_lock(&pipeline.lock);
-    if (pipeline.figures_wanted) {
-        correlate_snapshot(pipeline.correlate, clock_monotonic_ns(), pipeline.figures_wanted);
-        pipeline.cpu_ns = clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
-        pipeline.figures_wanted = NULL;
-        pthread_cond_broadcast(&pipeline.done);
-    }
-    pthread_mutex_unlock(&pipeline.lock);
-}
-
-/* --- giving way to another tool
- * ------------------------------------------------------------------------------------------------------- */
 
 static void pump_a_moment(void)
 {
@@ -97,7 +83,7 @@ static void pump_a_moment(void)
     nanosleep(&(struct timespec){0, (long)RELEASE_STEP_NS}, NULL);
 }
 
-/* First the calls that are under way, then their work on the GPU; half of the time for each. */
+/* Waits for calls in progress, then for their work on the GPU, half of the time for each. */
 static void release(void)
 {
     uint64_t begin_ns = clock_monotonic_ns();
@@ -141,66 +127,98 @@ static bool resume(void)
     return is_back;
 }
 
-void pipeline_follow_hold(uint64_t now_ns)
+static enum status change_hold(bool releases)
 {
-    pthread_mutex_lock(&pipeline.lock);
-    int wanted = pipeline.hold_wanted;
-    pthread_mutex_unlock(&pipeline.lock);
-    if (wanted == HOLD_STAYS && !capture_is_released())
-        return;
-    bool has_failed = pipeline.is_silent; /* CUPTI has been left for good */
-    if (!has_failed && wanted == HOLD_RELEASE && !capture_is_released())
-        release();
-    else if (!has_failed && wanted == HOLD_RESUME && capture_is_released())
-        has_failed = !resume();
-    else if (!has_failed && wanted == HOLD_STAYS && capture_may_resume(now_ns))
+    if (pipeline.is_silent) /* it has left CUPTI for good */
+        return STATUS_UNAVAILABLE;
+    if (capture_is_released() == releases)
+        return STATUS_OK;
+    if (!releases)
+        return resume() ? STATUS_OK : STATUS_UNAVAILABLE;
+    release();
+    return STATUS_OK;
+}
+
+void pipeline_resume_if_due(uint64_t now_ns)
+{
+    if (capture_is_released() && capture_may_resume(now_ns))
         resume();
-    if (wanted == HOLD_STAYS)
-        return;
-    pthread_mutex_lock(&pipeline.lock);
-    pipeline.hold_wanted = HOLD_STAYS;
-    pipeline.has_resume_failed = has_failed;
-    pthread_cond_broadcast(&pipeline.done);
-    pthread_mutex_unlock(&pipeline.lock);
 }
 
-enum status pipeline_set_released(bool is_released, uint64_t deadline_ns)
+/* Without the lock: this may take long. Snapshots are made with it, when the others are done. */
+static enum status work(enum request_kind kind)
 {
-    enum status status = STATUS_TIMEOUT;
-    struct timespec until = pipeline_moment(deadline_ns);
-    pthread_mutex_lock(&pipeline.lock);
-    if (pipeline.is_running && !pipeline.is_stopping) {
-        pipeline.flushers++; /* who stops the pipeline waits for us to go */
-        pipeline.hold_wanted = is_released ? HOLD_RELEASE : HOLD_RESUME;
-        pthread_cond_signal(&pipeline.wake);
-        while (pipeline.hold_wanted != HOLD_STAYS && !pipeline.is_stopping)
-            if (pthread_cond_timedwait(&pipeline.done, &pipeline.lock, &until) != 0)
-                break;
-        if (pipeline.hold_wanted == HOLD_STAYS)
-            status = pipeline.has_resume_failed ? STATUS_UNAVAILABLE : STATUS_OK;
-        if (--pipeline.flushers == 0)
-            pthread_cond_broadcast(&pipeline.done);
+    switch (kind) {
+    case REQUEST_FLUSH:
+        return flush();
+    case REQUEST_RELEASE:
+    case REQUEST_RESUME:
+        return change_hold(kind == REQUEST_RELEASE);
+    default:
+        return STATUS_OK;
     }
-    pthread_mutex_unlock(&pipeline.lock);
-    return status;
 }
 
-/* With the lock held, which is let go meanwhile. A host's thread waits in short sleeps and on no condition: a
- * signal's handler that never returns would leave a waiter there for good, which whoever signals the
- * condition then waits for. */
+static void answer(struct pipeline_request *request)
+{
+    if (request->kind == REQUEST_SNAPSHOT)
+        pipeline_take_snapshot(request->snapshot);
+    if (request->kind != REQUEST_LIVE_STATS)
+        return;
+    correlate_snapshot(pipeline.correlate, clock_monotonic_ns(), request->live_stats->view);
+    request->live_stats->cpu_ns = clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
+}
+
+/* With the lock held, which it releases meanwhile: requests that time out leave the list then. All requests
+ * of a kind that are in the list at the start are served together. */
+static void serve(enum request_kind kind)
+{
+    bool is_due = false;
+    for (struct pipeline_request *request = pipeline.requests; request; request = request->next) {
+        request->is_started = request->kind == kind;
+        is_due |= request->is_started;
+    }
+    if (!is_due)
+        return;
+    pthread_mutex_unlock(&pipeline.lock);
+    enum status status = work(kind);
+    pthread_mutex_lock(&pipeline.lock);
+    for (struct pipeline_request **at = &pipeline.requests; *at;) {
+        struct pipeline_request *request = *at;
+        if (!request->is_started) {
+            at = &request->next;
+            continue;
+        }
+        *at = request->next;
+        answer(request);
+        request->status = status;
+        request->is_done = true; /* it is the waiting thread's again */
+    }
+}
+
+void pipeline_serve_requests(void)
+{
+    pthread_mutex_lock(&pipeline.lock);
+    for (enum request_kind kind = 0; kind < REQUEST_KINDS; kind++)
+        serve(kind);
+    pthread_mutex_unlock(&pipeline.lock);
+}
+
+/* --- on the thread that waits --- */
+
+/* With the lock held, which it releases meanwhile. A host's thread waits in short sleeps, not on a condition:
+ * a signal handler that never returns would leave a waiter on the condition, and the thread that signals it
+ * would wait for that waiter. */
 static void nap(void)
 {
     pthread_mutex_unlock(&pipeline.lock);
-    nanosleep(&(struct timespec){0, (long)FLUSH_STEP_NS}, NULL);
+    nanosleep(&(struct timespec){0, (long)WAIT_STEP_NS}, NULL);
     pthread_mutex_lock(&pipeline.lock);
 }
 
-/* With the lock held. True: the pipeline thread has sent what there was. */
-static bool wait_until_sent(uint64_t flush, uint64_t deadline_ns)
+static bool may_wait(uint64_t deadline_ns)
 {
-    while (pipeline.flushes_done < flush && !pipeline.is_stopping && clock_monotonic_ns() < deadline_ns)
-        nap();
-    return pipeline.flushes_done >= flush && !pipeline.is_stopping;
+    return !pipeline.is_stopping && clock_monotonic_ns() < deadline_ns;
 }
 
 static enum status wait_for_delivery(uint64_t deadline_ns)
@@ -210,72 +228,78 @@ static enum status wait_for_delivery(uint64_t deadline_ns)
         return STATUS_OK;
     outputs_sent(pipeline.outputs, sent);
     while (outputs_wait(pipeline.outputs, sent, 0) != STATUS_OK) {
-        if (pipeline.is_stopping || clock_monotonic_ns() >= deadline_ns)
+        if (!may_wait(deadline_ns))
             return STATUS_TIMEOUT;
         nap();
     }
     return STATUS_OK;
 }
 
-/* Read by a signal's handler on the same thread. */
-static __thread volatile bool is_flushing __attribute__((tls_model("initial-exec")));
+static void withdraw(const struct pipeline_request *request)
+{
+    struct pipeline_request **at = &pipeline.requests;
+    while (*at && *at != request)
+        at = &(*at)->next;
+    if (INVARIANT(*at != NULL))
+        *at = request->next;
+}
 
-enum status pipeline_flush(uint64_t deadline_ns)
+/* Read by a signal handler on the same thread. */
+static __thread volatile bool is_waiting __attribute__((tls_model("initial-exec")));
+
+/* TIMEOUT also where the pipeline doesn't run, or ends. */
+static enum status request_and_wait(struct pipeline_request *request, uint64_t deadline_ns)
 {
     enum status status = STATUS_TIMEOUT;
-    is_flushing = true;
+    is_waiting = true;
     pthread_mutex_lock(&pipeline.lock);
     if (pipeline.is_running && !pipeline.is_stopping) {
-        uint64_t flush = ++pipeline.flushes_wanted;
-        pipeline.flushers++;
+        pipeline.waiters++; /* who stops the pipeline waits for us to go */
+        request->next = pipeline.requests;
+        pipeline.requests = request;
         pthread_cond_signal(&pipeline.wake);
-        if (wait_until_sent(flush, deadline_ns))
-            status = wait_for_delivery(deadline_ns);
-        pipeline.flushers--;
+        while (!request->is_done && may_wait(deadline_ns))
+            nap();
+        if (request->is_done)
+            status = request->status;
+        else
+            withdraw(request);
+        if (status == STATUS_OK && request->kind == REQUEST_FLUSH)
+            status = pipeline.is_stopping ? STATUS_TIMEOUT : wait_for_delivery(deadline_ns);
+        pipeline.waiters--;
         pthread_cond_broadcast(&pipeline.done);
     }
     pthread_mutex_unlock(&pipeline.lock);
-    is_flushing = false;
+    is_waiting = false;
     return status;
 }
 
-enum status pipeline_look(struct pipeline_view *view, uint64_t deadline_ns)
+enum status pipeline_flush(uint64_t deadline_ns)
 {
-    struct timespec until = pipeline_moment(deadline_ns);
-    pthread_mutex_lock(&pipeline.lock);
-    bool is_there = pipeline.is_running && !pipeline.is_stopping;
-    uint64_t wanted = is_there ? ++pipeline.looks_wanted : 0;
-    if (wanted)
-        pthread_cond_signal(&pipeline.wake);
-    while (wanted && pipeline.looks_taken < wanted && !pipeline.is_stopping)
-        if (pthread_cond_timedwait(&pipeline.done, &pipeline.lock, &until) != 0)
-            break;
-    bool is_taken = wanted && pipeline.looks_taken >= wanted;
-    if (is_taken)
-        *view = pipeline.view;
-    pthread_mutex_unlock(&pipeline.lock);
-    return is_taken ? STATUS_OK : STATUS_TIMEOUT;
+    struct pipeline_request request = {.kind = REQUEST_FLUSH};
+    return request_and_wait(&request, deadline_ns);
 }
 
-enum status pipeline_figures(struct live_stats_view *view, uint64_t *cpu_ns, uint64_t deadline_ns)
+enum status pipeline_set_released(bool is_released, uint64_t deadline_ns)
 {
-    struct timespec until = pipeline_moment(deadline_ns);
-    enum status status = STATUS_TIMEOUT;
+    struct pipeline_request request = {.kind = is_released ? REQUEST_RELEASE : REQUEST_RESUME};
+    return request_and_wait(&request, deadline_ns);
+}
+
+enum status pipeline_snapshot(struct pipeline_snapshot *snapshot, uint64_t deadline_ns)
+{
+    struct pipeline_request request = {.kind = REQUEST_SNAPSHOT, .snapshot = snapshot};
+    return request_and_wait(&request, deadline_ns);
+}
+
+enum status pipeline_live_stats(struct live_stats_view *view, uint64_t *cpu_ns, uint64_t deadline_ns)
+{
+    struct live_stats_answer answered = {.view = view};
+    struct pipeline_request request = {.kind = REQUEST_LIVE_STATS, .live_stats = &answered};
     if (!pipeline.correlate)
         return STATUS_UNAVAILABLE;
-    pthread_mutex_lock(&pipeline.lock);
-    if (pipeline.is_running && !pipeline.is_stopping) {
-        pipeline.figures_wanted = view;
-        pthread_cond_signal(&pipeline.wake);
-        while (pipeline.figures_wanted && !pipeline.is_stopping)
-            if (pthread_cond_timedwait(&pipeline.done, &pipeline.lock, &until) != 0)
-                break;
-        if (!pipeline.figures_wanted)
-            status = STATUS_OK;
-    }
-    pipeline.figures_wanted = NULL; /* `view` is the caller's again */
-    *cpu_ns = pipeline.cpu_ns;
-    pthread_mutex_unlock(&pipeline.lock);
+    enum status status = request_and_wait(&request, deadline_ns);
+    *cpu_ns = answered.cpu_ns;
     return status;
 }
 
@@ -283,8 +307,8 @@ void pipeline_ask_to_stop(int signal_number)
 {
     uint64_t none = 0;
     uint64_t deadline_ns = clock_monotonic_ns() + pipeline.settings->exit_deadline_ms * NS_PER_MS;
-    if (is_flushing)
-        atomic_store(&pipeline.flushers_for_good, 1);
+    if (is_waiting)
+        atomic_store(&pipeline.waiters_for_good, 1);
     atomic_store(&pipeline.signal_number, signal_number);
     atomic_compare_exchange_strong(&pipeline.signal_deadline_ns, &none, deadline_ns);
 }

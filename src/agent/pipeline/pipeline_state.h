@@ -34,20 +34,14 @@ struct pipeline_state {
     /* The thread's own plan for the end, 0 before it: until when records become spans, which wait for room in
      * the queues, and until when batches are delivered. */
     uint64_t take_until_ns, deliver_until_ns;
-    enum { HOLD_STAYS, HOLD_RELEASE, HOLD_RESUME } hold_wanted;
-    bool has_resume_failed;
-    uint64_t flushes_wanted, flushes_done; /* counted from 1 */
-    uint32_t flushers;                     /* host's threads that wait for one */
-    _Atomic uint64_t signal_deadline_ns;   /* a signal's handler wants the end, by then; 0: none does */
+    struct pipeline_request *requests;   /* of threads that wait; NULL: none */
+    uint32_t waiters;                    /* those threads */
+    _Atomic uint64_t signal_deadline_ns; /* by which a signal handler wants the end; 0: none does */
     _Atomic int signal_number;
-    _Atomic uint32_t flushers_for_good;     /* interrupted by that handler, and never to return */
-    atomic_bool has_ended;                  /* as is_done, for the handler */
-    uint64_t looks_wanted, looks_taken;     /* counted from 1 */
-    struct pipeline_view view;              /* the last one taken */
-    struct live_stats_view *figures_wanted; /* where who waits wants them; NULL: nobody does */
-    uint64_t cpu_ns;                        /* of this thread, as of then */
-    bool was_tracing;                       /* the thread's own */
-    struct resource *devices[DEVICES_MAX];  /* what is known of each; NULL: not seen */
+    _Atomic uint32_t waiters_for_good;     /* that this handler has interrupted, and that never return */
+    atomic_bool has_ended;                 /* like is_done, for the handler */
+    bool was_tracing;                      /* the thread's own */
+    struct resource *devices[DEVICES_MAX]; /* what is known of each; NULL: not seen */
 };
 extern struct pipeline_state pipeline;
 
@@ -67,14 +61,13 @@ void pipeline_say_failure(void);
 void pipeline_say_losses(void);
 struct timespec pipeline_moment(uint64_t monotonic_ns);
 
-/* pipeline_asked.c: between two rounds, what others have asked for. */
+/* pipeline_requests.c: all between two rounds. */
 void pipeline_follow_tracing(void);
-void pipeline_flush_if_wanted(void);
-void pipeline_look_if_wanted(void);
-void pipeline_tell_figures_if_wanted(void);
-void pipeline_follow_hold(uint64_t now_ns);
+void pipeline_serve_requests(void);
+/* After a release, once no other tool uses CUPTI. */
+void pipeline_resume_if_due(uint64_t now_ns);
 /* All sums of one moment: between two rounds. */
-void pipeline_take_view(struct pipeline_view *view);
+void pipeline_take_snapshot(struct pipeline_snapshot *view);
 
 /* pipeline_report.c: the report of a process that still runs, kept up to date where settings.report_file is
  * set. The first is on the thread that starts the pipeline. */
