@@ -68,7 +68,7 @@ static void write_memory(FILE *to, const struct settings *settings, const struct
 
 void agent_status_write(FILE *to)
 {
-    static struct pipeline_snapshot pipeline; /* one thread asks */
+    static struct pipeline_snapshot pipeline; /* only the control thread calls this */
     struct agent_view view;
     agent_get_view(&view);
     bool is_exact = view.info && pipeline_snapshot(&pipeline, clock_monotonic_ns() + LOOK_NS) == STATUS_OK;

@@ -1,13 +1,13 @@
-/* How the agent stands, as JSON, while it runs: for `cuspan ps` and `cuspan status`. */
-#ifndef CUSPAN_AGENT_STATUS_H
-#define CUSPAN_AGENT_STATUS_H
+/* The state of the running agent as JSON, for `cuspan ps` and `cuspan status`. */
+#ifndef CUSPAN_AGENT_AGENT_STATUS_H
+#define CUSPAN_AGENT_AGENT_STATUS_H
 
 #include <stdio.h>
 
-/* One object: who and how. Waits for nobody. */
+/* One object: process and state. Does not wait. */
 void agent_status_describe(FILE *to);
-/* One object: the same with all counters, sums, outputs, memory and CUPTI. Asks the pipeline thread, for a
- * second at most: "exact" says whether it has answered. */
+/* One object: the same, and all counters, sums, outputs, memory and CUPTI. Waits for the pipeline thread,
+ * for a second at most; "exact" says whether it answered. */
 void agent_status_write(FILE *to);
 
 void agent_status_string(FILE *to, const char *text);

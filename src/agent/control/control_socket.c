@@ -20,12 +20,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#define CLIENT_NS (1 * NS_PER_SECOND) /* to send a line, and again to take the answer */
-#define NAMES_MAX 8 /* a process of this PID may live in another namespace, with the same folder */
+#define CLIENT_NS (1 * NS_PER_SECOND) /* to send a request, and again to read the answer */
+#define NAMES_MAX 8 /* a process with this PID in another namespace may use the same directory */
 #define BACKLOG   16
-#define LEAVE_MS  200 /* that the thread gets at the end; what it answers may take longer */
+#define LEAVE_MS  200 /* that the thread gets at exit; a request may take longer */
 
-/* A descriptor of ours, and how to know it again. */
+/* A descriptor of ours and its identity, because the host may close and reuse its number. */
 struct held {
     _Atomic int number; /* -1: none */
     dev_t device;
@@ -41,7 +41,7 @@ static struct {
     _Atomic pid_t owner; /* 0: none is open */
     atomic_bool is_ending, has_ended;
     uid_t user;
-    char answer[CONTROL_ANSWER_BYTES]; /* the thread's */
+    char answer[CONTROL_ANSWER_BYTES]; /* for the thread */
 } control = {.listener.number = -1, .client.number = -1};
 
 static void hold(struct held *held, int number)
@@ -53,7 +53,7 @@ static void hold(struct held *held, int number)
     atomic_store(&held->number, number);
 }
 
-/* Its number, or -1: there is none, or the host has closed it, and what has the number now is the host's. */
+/* Its number, or -1 if there is none or the host has closed it. */
 static int number_of(const struct held *held)
 {
     struct stat facts;
@@ -71,11 +71,9 @@ static void let_go(struct held *held)
         close(number);
 }
 
-/* --- a client
- * ---------------------------------------------------------------------------------------------------------
- */
+/* Clients. */
 
-/* True: there is something to read, or room to write. */
+/* True: readable, or writable. */
 static bool wait_for(const struct held *client, short what, uint64_t deadline_ns)
 {
     for (;;) {
@@ -91,7 +89,7 @@ static bool wait_for(const struct held *client, short what, uint64_t deadline_ns
     }
 }
 
-/* A whole line, without its end; false: it is too long, or doesn't come. */
+/* Reads a line without its end; false: it is too long or incomplete. */
 static bool read_line(const struct held *client, char line[CONTROL_REQUEST_BYTES])
 {
     uint64_t deadline_ns = clock_monotonic_ns() + CLIENT_NS;
@@ -134,7 +132,7 @@ static const struct control_verb *find_verb(const char *name, size_t length)
     return NULL;
 }
 
-/* What doesn't fit is cut, and then no JSON: the client says so. */
+/* An answer that does not fit is truncated, and so not JSON: the client reports that. */
 static size_t make_answer(const char *line)
 {
     size_t verb_length = strcspn(line, " ");
@@ -161,7 +159,7 @@ static bool may_ask(const struct held *client)
            (peer.uid == control.user || peer.uid == 0);
 }
 
-/* It has hung up, perhaps long ago: nobody is told what comes of its request, so nothing does. */
+/* The client has hung up, so its request is not executed. */
 static bool has_gone(const struct held *client)
 {
     struct pollfd polled = {.fd = number_of(client)};
@@ -177,8 +175,7 @@ static void serve(int number)
     let_go(&control.client);
 }
 
-/* --- the thread
- * ------------------------------------------------------------------------------------------------------- */
+/* The thread. */
 
 static void *run(void *unused)
 {
@@ -203,9 +200,7 @@ static void *run(void *unused)
     return NULL;
 }
 
-/* --- its life
- * ---------------------------------------------------------------------------------------------------------
- */
+/* Opening and closing. */
 
 static bool is_alive(int folder, const char *path, const char *name)
 {
@@ -215,8 +210,8 @@ static bool is_alive(int folder, const char *path, const char *name)
     return probe >= 0 || errno == EAGAIN || errno == EACCES;
 }
 
-/* Gives the listening socket, which has a name of its own so far, the one by which it is found: so whoever
- * finds one can ask it. What a dead process of our PID has left is removed. */
+/* Renames the socket, which already listens under a temporary name: so every socket that a client finds
+ * accepts connections. Replaces what a dead process with our PID has left. */
 static bool publish(int folder, const char *path, const char *hidden)
 {
     char name[32];
@@ -232,7 +227,7 @@ static bool publish(int folder, const char *path, const char *hidden)
     return false;
 }
 
-/* A listening socket in the folder, or -1 with errno. */
+/* Returns a listening socket in the directory, or -1 with errno. */
 static int listen_in(const char *path)
 {
     char hidden[32];
@@ -266,7 +261,7 @@ enum status control_socket_open(const char *folder, const struct control_verb *v
     for (size_t i = 0; i < place_count && listener < 0; i++)
         listener = listen_in(places[i]);
     if (listener < 0)
-        return error_set(err, STATUS_UNAVAILABLE, "can't make a control socket in %s: %s",
+        return error_set(err, STATUS_UNAVAILABLE, "cannot create a control socket in %s: %s",
                          place_count ? places[place_count - 1] : folder, strerror(errno));
     hold(&control.listener, listener);
     atomic_store(&control.is_ending, false);
@@ -277,7 +272,7 @@ enum status control_socket_open(const char *folder, const struct control_verb *v
     atomic_store(&control.owner, 0);
     unlink(control.path);
     let_go(&control.listener);
-    return error_set(err, STATUS_UNAVAILABLE, "can't start the control thread");
+    return error_set(err, STATUS_UNAVAILABLE, "cannot start the control thread");
 }
 
 void control_socket_close(void)
@@ -293,7 +288,8 @@ void control_socket_close(void)
     uint64_t deadline_ns = clock_monotonic_ns() + LEAVE_MS * NS_PER_MS;
     while (listener >= 0 && !atomic_load(&control.has_ended) && clock_monotonic_ns() < deadline_ns)
         nanosleep(&(struct timespec){0, (long)NS_PER_MS / 10}, NULL);
-    if (!atomic_load(&control.has_ended)) { /* it answers somebody, and ends then; what it uses stays */
+    if (!atomic_load(
+            &control.has_ended)) { /* it is serving a client and ends after that; what it uses stays */
         pthread_detach(control.thread);
         return;
     }
@@ -312,9 +308,4 @@ void control_socket_forget(void)
     atomic_store(&control.owner, 0);
     let_go(&control.client);
     let_go(&control.listener);
-}
-
-const char *control_socket_path(void)
-{
-    return atomic_load(&control.owner) == getpid() ? control.path : NULL;
 }

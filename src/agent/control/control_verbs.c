@@ -48,7 +48,7 @@ static void on_status(FILE *to, const char *argument)
     agent_status_write(to);
 }
 
-/* Also where CUPTI was left to another tool. */
+/* Also resumes after a release. */
 static void on_start(FILE *to, const char *argument)
 {
     enum agent_answer given = agent_start();
@@ -61,7 +61,7 @@ static void on_start(FILE *to, const char *argument)
 static void on_release(FILE *to, const char *argument)
 {
     (void)argument;
-    answer(to, agent_release(), "it uses no CUPTI, or CUPTI doesn't answer");
+    answer(to, agent_release(), "it does not use CUPTI, or CUPTI does not respond");
     fputc('}', to);
 }
 

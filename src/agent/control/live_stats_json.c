@@ -44,7 +44,7 @@ static void write_kernels(FILE *to, const struct live_stats_view *view)
             view->others.total_ns);
 }
 
-/* What cuspan itself has done. */
+/* cuspan's own work. */
 static void write_own(FILE *to, uint64_t cpu_ns)
 {
     fprintf(to,
@@ -63,7 +63,7 @@ static void write_own(FILE *to, uint64_t cpu_ns)
 
 void live_stats_write_json(FILE *to)
 {
-    static struct live_stats_view view; /* one thread asks */
+    static struct live_stats_view view; /* only the control thread calls this */
     uint64_t cpu_ns = 0;
     struct agent_view agent;
     agent_get_view(&agent);

@@ -1,12 +1,12 @@
-/* What the program has done so far, as one object of JSON at the control socket: for `cuspan top`. */
-#ifndef CUSPAN_AGENT_FIGURES_H
-#define CUSPAN_AGENT_FIGURES_H
+/* What the program has done so far, as a JSON object at the control socket, for `cuspan top`. */
+#ifndef CUSPAN_AGENT_LIVE_STATS_JSON_H
+#define CUSPAN_AGENT_LIVE_STATS_JSON_H
 
 #include <stdio.h>
 
-/* Asks the pipeline's thread, a second at most, and keeps the figures counted for 10 s more. Where nothing is
- * counted (the agent waits, records, or has ended), all is 0 and "is_on" false; so it is in the first answer,
- * since the counting begins with it. One thread. */
+/* Waits for the pipeline thread, for a second at most, and keeps the statistics counted for another 10 s. If
+ * nothing is counted (the agent waits, records, or has ended), all values are 0 and "is_on" is false. The
+ * first answer is such, because it starts the counting. One thread. */
 void live_stats_write_json(FILE *to);
 
 #endif

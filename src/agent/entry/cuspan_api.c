@@ -34,7 +34,7 @@ static uint64_t attach(const cuspan_context *given)
     context.flags = given->flags & (TRACE_FLAG_SAMPLED | TRACE_FLAG_RANDOM);
     size_t bytes = given->tracestate ? strnlen(given->tracestate, sizeof context.trace_state) : 0;
     if (bytes == sizeof context.trace_state)
-        bytes = 0; /* longer than the standard lets anyone keep: as if there were none */
+        bytes = 0; /* longer than the W3C limit: ignored */
     memcpy(context.trace_state, bytes ? given->tracestate : "", bytes);
     context.trace_state[bytes] = 0;
     uint64_t token = context_attach(&context, agent_may_sample(&context));
@@ -58,7 +58,7 @@ static int current(cuspan_context *context)
     return 1;
 }
 
-/* Returns how many there are; keys and strings stay the caller's. */
+/* Returns the number of attributes; the caller owns keys and strings. */
 static uint32_t convert(const cuspan_attribute *given, uint32_t count,
                         struct range_attr attrs[SPAN_ATTRS_MAX])
 {
@@ -186,7 +186,7 @@ static int publish_contexts(int on)
         publish_end();
     context_publish();
     if (status != STATUS_OK && status != STATUS_UNAVAILABLE && !atomic_flag_test_and_set(&said))
-        log_warn("%s: the threads' contexts are not published", err.text);
+        log_warn("%s: contexts of threads are not published", err.text);
     errno = saved_errno;
     return status == STATUS_OK ? 0 : status == STATUS_UNAVAILABLE ? 1 : -1;
 }

@@ -1,6 +1,6 @@
-/* What cuspan.h finds in the agent. */
-#ifndef CUSPAN_AGENT_API_H
-#define CUSPAN_AGENT_API_H
+/* The functions that cuspan.h finds in the agent. */
+#ifndef CUSPAN_AGENT_CUSPAN_API_H
+#define CUSPAN_AGENT_CUSPAN_API_H
 
 #include "cuspan/cuspan.h"
 

@@ -11,8 +11,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* --- CUPTI --- */
-
 static void note_cupti(void *context, const struct cupti_sight *sight)
 {
     struct doctor_cuptis *cuptis = context;
@@ -42,16 +40,12 @@ static void find_cupti(const char *library, struct doctor_cuptis *cuptis)
         cuptis->found[i].is_taken = strcmp(cuptis->found[i].path, cupti.path) == 0;
 }
 
-/* --- the collector --- */
-
 static void ask_collector(const struct exporter_settings *exporter, struct doctor_answer *answer)
 {
     char module[DOCTOR_TEXT_BYTES + sizeof EXPORT_MODULE_NAME];
     snprintf(module, sizeof module, "%s/" EXPORT_MODULE_NAME, self_env_folder());
     probe_collector(exporter, module, answer);
 }
-
-/* --- what is traced --- */
 
 static bool is_left_out(const struct filter *filter, const char *name, const char *alias)
 {
@@ -100,7 +94,7 @@ static enum doctor_tracing explain_call(const struct settings *settings, enum ca
     return DOCTOR_NOT_TRACED;
 }
 
-/* A name that both interfaces have, or a group's, is traced if any of its calls is. */
+/* A name of both interfaces, or of a group, counts as traced if any of its calls is. */
 static enum doctor_tracing explain_calls(const struct settings *settings, const char *name, char *why)
 {
     static const enum call_domain domains[] = {CALL_RUNTIME, CALL_DRIVER};
@@ -127,7 +121,7 @@ static enum doctor_tracing is_traced(const struct settings *settings, const char
     return explain_calls(settings, name, why);
 }
 
-/* The CUPTI stays loaded: what the profiler has of it is the process's. */
+/* CUPTI stays loaded, because the profiler keeps references into it. */
 static enum status list_counters(const struct doctor_counters *ask, struct error *err)
 {
     static struct cupti cupti;

@@ -1,6 +1,6 @@
-/* The answers to `cuspan doctor`: the library in its process, in place of an agent. */
-#ifndef CUSPAN_AGENT_DOCTOR_H
-#define CUSPAN_AGENT_DOCTOR_H
+/* Answers for `cuspan doctor`, which loads the library without an agent. */
+#ifndef CUSPAN_AGENT_DOCTOR_ANSWERS_H
+#define CUSPAN_AGENT_DOCTOR_ANSWERS_H
 
 #include "model/doctor_entry.h"
 

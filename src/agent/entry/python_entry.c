@@ -7,7 +7,7 @@
 
 static const struct cuspan_python *python;
 
-/* Calls on_switch. True: a signal's handler has raised KeyboardInterrupt in it. */
+/* Calls on_switch. True: a signal handler raised KeyboardInterrupt in it. */
 static bool is_interrupted(void *context)
 {
     void *result = python->call(python->on_switch, context);
@@ -26,8 +26,8 @@ static int on_switch(int event, void *context)
         return 0;
     void *raised = python->get_raised();
     if (is_interrupted(context)) {
-        (void)is_interrupted(context); /* what was left undone */
-        python->interrupt();           /* and Ctrl-C again, after the switch */
+        (void)is_interrupted(context); /* repeats the interrupted call */
+        python->interrupt();           /* raises Ctrl-C again, after the switch */
     }
     if (raised)
         python->set_raised(raised);

@@ -3,8 +3,8 @@
  *
  * Nothing here links with Python: the package hands over the interpreter's functions. The watcher is called
  * with the interpreter's lock. */
-#ifndef CUSPAN_AGENT_PYTHON_H
-#define CUSPAN_AGENT_PYTHON_H
+#ifndef CUSPAN_AGENT_PYTHON_ENTRY_H
+#define CUSPAN_AGENT_PYTHON_ENTRY_H
 
 struct cuspan_python {
     void *(*get_raised)(void);             /* PyErr_GetRaisedException */
@@ -14,12 +14,12 @@ struct cuspan_python {
     int (*matches)(void *, void *);        /* PyErr_GivenExceptionMatches */
     void (*interrupt)(void);               /* PyErr_SetInterrupt */
     void *keyboard_interrupt;
-    void *on_switch; /* called with the context that has become the thread's */
+    void *on_switch; /* called with the new context of the thread */
 };
 
 typedef int (*cuspan_python_watcher_fn)(int event, void *context);
 
-/* The watcher for PyContext_AddWatcher(). `python` is borrowed for good. NULL: another interpreter of this
+/* The watcher for PyContext_AddWatcher(). `python` must stay valid. NULL: another interpreter of this
  * process has it. */
 __attribute__((visibility("default"))) cuspan_python_watcher_fn
 cuspan_python_watcher(const struct cuspan_python *python);

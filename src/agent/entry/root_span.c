@@ -60,9 +60,7 @@ static bool begin(struct root *root)
     return true;
 }
 
-/* --- the span --- */
-
-/* The words for a failure: few, as error.type wants it. */
+/* error.type has few distinct values. */
 static const char *signal_name(int number)
 {
     static const struct {
@@ -107,8 +105,6 @@ static void make_span(const struct root *root, const char *name, struct span *sp
         set_failure(span, "exit_status");
 }
 
-/* --- sending it --- */
-
 static void send_span(const struct root *root, const char *name)
 {
     static struct span span;
@@ -133,7 +129,8 @@ static void end(const struct root *root)
     log_set_level(settings.log_level);
     report.program = detect_command(root->argv);
     if (detect_command_resource(&settings.resource, report.program, root->pid) != STATUS_OK)
-        log_warn("the resource is incomplete: too many attributes; give fewer by resource.attributes");
+        log_warn(
+            "the resource has too many attributes, and some are dropped; set fewer in resource.attributes");
     send_span(root, report.program);
     memcpy(report.traces[0], root->context.trace_id, 16);
     free(settings.report_file);

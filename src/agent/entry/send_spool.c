@@ -14,9 +14,9 @@ struct sending {
     const struct send_request *request;
     struct send_result *result;
     struct spool_drain
-        *spool_drains[OUTPUT_NUMBERS]; /* of spans, one stands for all that have none of their own */
+        *spool_drains[OUTPUT_NUMBERS]; /* output of spans, for all that have none of their own */
     struct spool_drain *owned[OUTPUT_NUMBERS];
-    bool is_grpc; /* the first */
+    bool is_grpc; /* the first one */
 };
 
 static struct settings settings;
@@ -38,7 +38,7 @@ static enum status read_settings(struct error *err)
                : error_set(err, STATUS_INVALID, "%.400s", error ? error : status_text(status));
 }
 
-/* http://HOST/v1/metrics of http://HOST/v1/traces; false for another path. */
+/* Changes http://HOST/v1/traces to http://HOST/v1/metrics; false for another path. */
 static bool metrics_url(const char *traces, char *url, size_t size)
 {
     static const char path[] = "/v1/traces";
@@ -52,8 +52,7 @@ static bool is_otlp(const struct output_settings *output)
     return output->exporter.kind == EXPORTER_OTLP_HTTP || output->exporter.kind == EXPORTER_OTLP_GRPC;
 }
 
-/* Where the configuration has no place for metrics, they go beside the spans: to the same server's path for
- * them. */
+/* Without an output of metrics, they go to the metrics path of the server that gets the spans. */
 static enum status engage_metrics(struct sending *sending, const struct output_settings *first,
                                   struct exporter_environment *environment)
 {
@@ -78,8 +77,7 @@ static enum status engage_metrics(struct sending *sending, const struct output_s
 
 static enum status no_exporter(struct error *err)
 {
-    return error_set(err, STATUS_INVALID,
-                     "the configuration has no OTLP exporter to send by: give --endpoint URL");
+    return error_set(err, STATUS_INVALID, "the configuration has no OTLP exporter; set --endpoint URL");
 }
 
 static enum status engage(struct sending *sending, struct error *err)
@@ -121,7 +119,7 @@ static enum status send_file(struct sending *sending, const char *path, struct e
     }
     if (sending->is_grpc)
         return error_set(err, STATUS_UNSUPPORTED,
-                         "%.300s holds JSON, which gRPC doesn't carry: give an endpoint of OTLP/HTTP", path);
+                         "%.300s contains JSON, which gRPC cannot carry; set an endpoint of OTLP/HTTP", path);
     if (!sending->spool_drains[0])
         return no_exporter(err);
     return spool_send_lines(sending->spool_drains[0], path, sending->request, sending->result, err);
@@ -131,7 +129,7 @@ static enum status send_path(struct sending *sending, const char *path, struct e
 {
     struct stat facts;
     if (stat(path, &facts) != 0)
-        return error_set(err, STATUS_NOT_FOUND, "there is no %.300s", path);
+        return error_set(err, STATUS_NOT_FOUND, "%.300s does not exist", path);
     if (S_ISDIR(facts.st_mode))
         return spool_send_folder(sending->spool_drains, path, NULL, sending->request, sending->result, err);
     return send_file(sending, path, err);
@@ -143,7 +141,7 @@ static enum status send_all(struct sending *sending, struct error *err)
     enum status status = STATUS_OK;
     if (request->path_count == 0 && !settings.spool.directory)
         return error_set(err, STATUS_INVALID,
-                         "send what? Name a spool's directory, or set distribution.cuspan.spool.directory");
+                         "no spool to send; name its directory or set distribution.cuspan.spool.directory");
     if (request->path_count == 0)
         return send_path(sending, settings.spool.directory, err);
     for (size_t i = 0; i < request->path_count && status == STATUS_OK; i++)

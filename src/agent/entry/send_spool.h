@@ -1,6 +1,6 @@
-/* `cuspan send`, in the agent's library: it knows the settings and how to speak to a collector. */
-#ifndef CUSPAN_AGENT_SEND_H
-#define CUSPAN_AGENT_SEND_H
+/* `cuspan send`, in the library because it has the settings and the exporters. */
+#ifndef CUSPAN_AGENT_SEND_SPOOL_H
+#define CUSPAN_AGENT_SEND_SPOOL_H
 
 #include "model/send_entry.h"
 

@@ -34,21 +34,21 @@
 #define START_WAIT_NS (10 * NS_PER_SECOND)
 #define LOOK_NS       (1 * NS_PER_MS)
 
-/* NONE: nobody has asked for the agent. DORMANT: settings are read, nothing is loaded, since nothing would be
- * sampled, or it is to wait; a request's context, the program or its user may yet start it. OFF: it can't
- * run, and has said why. */
+/* NONE: not started. DORMANT: the settings are read and nothing is loaded, because nothing would be sampled
+ * or start_on is control; a request, the program or its user can still start it. OFF: it cannot run, and has
+ * logged why. */
 enum agent_state { AGENT_NONE, AGENT_BEGINNING, AGENT_DORMANT, AGENT_RUNNING, AGENT_OFF };
 
 static struct settings settings;
 static struct trace_context parent;
 static bool has_parent;
 static _Atomic int state = AGENT_NONE;
-static char why[ERROR_TEXT_MAX]; /* dormant or off; written before the state that it belongs to */
+static char why[ERROR_TEXT_MAX]; /* of DORMANT or OFF; written before the state */
 static uint64_t begun_ns;
 static const char *program = "";
 static struct capture_info info;
-static pid_t starter;       /* the process that at_exit is for */
-static _Atomic pid_t owner; /* the process that runs the agent, 0: none; a forked child is not it */
+static pid_t starter;       /* the process that at_exit() is for */
+static _Atomic pid_t owner; /* the process that runs the agent, not its forked children; 0: none */
 
 static const char *read_variable(const char *name, void *context)
 {
@@ -70,7 +70,7 @@ static void keep_report_file_in_place(void)
     free(directory);
 }
 
-/* One line for what stops the agent; warnings have a line each. */
+/* An error is one line; each warning has a line. */
 static bool read_settings(void)
 {
     static struct config_report report;
@@ -82,7 +82,7 @@ static bool read_settings(void)
         if (error)
             log_error("%s; this process is not traced (`cuspan check` shows all)", error);
         else
-            log_error("can't read the configuration: %s; this process is not traced", status_text(status));
+            log_error("cannot read the configuration: %s; this process is not traced", status_text(status));
         return false;
     }
     for (uint32_t i = 0; i < report.count; i++)
@@ -91,7 +91,7 @@ static bool read_settings(void)
     return true;
 }
 
-/* For `cuspan run`, which would else take it that the agent was never loaded. */
+/* Without it, `cuspan run` would say that the agent was never started. */
 static void report_not_traced(void)
 {
     const struct report report = {
@@ -99,13 +99,13 @@ static void report_not_traced(void)
     (void)report_write(&report);
 }
 
-/* Why nothing would be sampled, as far as is known at the start, or NULL. */
+/* The reason why nothing would be sampled, or NULL if something may be. */
 static const char *reason_to_wait(void)
 {
     if (settings.start_on == START_ON_CONTROL)
         return "it waits for `cuspan start` (start_on: control)";
     if (settings.record_file || settings.metrics.is_on)
-        return NULL; /* metrics count what isn't sampled, too */
+        return NULL; /* metrics also count what is not sampled */
     if (has_parent && settings.sampler_parent_based && !(parent.flags & TRACE_FLAG_SAMPLED))
         return "TRACEPARENT says that its trace is not sampled";
     if (settings.sampler == SAMPLER_ALWAYS_OFF && !(has_parent && settings.sampler_parent_based))
@@ -113,13 +113,13 @@ static const char *reason_to_wait(void)
     return NULL;
 }
 
-/* Whether it is for the caller to end it. Async-signal-safe. */
+/* Whether the caller ends the agent. Async-signal-safe. */
 static bool take_end(void)
 {
     pid_t self = getpid();
     if (!atomic_compare_exchange_strong(&owner, &self, 0))
         return false;
-    capture_set_downstream_room(NULL); /* a replay may go on */
+    capture_set_downstream_room(NULL); /* no replay waits for room any more */
     return true;
 }
 
@@ -138,7 +138,7 @@ bool agent_finish(void)
     return finish("cuspan_finish");
 }
 
-/* For a signal's handler. Where an end is under way already, it is waited for as well. */
+/* For a signal handler. Also waits for an end that another thread has started. */
 static bool finish_by_signal(int signal_number)
 {
     if (take_end()) {
@@ -148,7 +148,7 @@ static bool finish_by_signal(int signal_number)
     return atomic_load(&state) == AGENT_RUNNING;
 }
 
-/* CUDA, or a thread of ours, may just be starting it. */
+/* Waits while CUDA or a thread of ours starts the agent. */
 static int settled_state(uint64_t wait_ns)
 {
     uint64_t deadline_ns = clock_monotonic_ns() + wait_ns;
@@ -162,7 +162,7 @@ static void end_process(const char *occasion)
     control_socket_close();
     if (getpid() == starter && settled_state(settings.exit_deadline_ms * NS_PER_MS) == AGENT_RUNNING &&
         !finish(occasion))
-        pipeline_wait(); /* for another thread that finishes it */
+        pipeline_wait(); /* another thread ends the agent */
 }
 
 static void at_exit(void)
@@ -180,8 +180,8 @@ static void at_fast_exit(void)
     end_process("quick_exit");
 }
 
-/* Twice, where it is started late: the first handlers are for an exit while the start is still under way, the
- * second run before those of the libraries that the start has loaded. */
+/* Called twice if the agent starts late: the first handlers serve an exit during the start, the second run
+ * before the exit handlers of libraries that the start has loaded. */
 static void follow_exits(void)
 {
     starter = getpid();
@@ -189,7 +189,7 @@ static void follow_exits(void)
     at_quick_exit(at_fast_exit);
 }
 
-/* A child of a process that uses CUDA, or may be just about to, never touches CUPTI. */
+/* A forked child of a process that uses CUDA, or is about to, never calls CUPTI. */
 static void in_child(void)
 {
     if (atomic_load(&state) != AGENT_NONE) {
@@ -200,13 +200,13 @@ static void in_child(void)
     }
 }
 
-/* Before anything is begun that a fork could cut in two. */
+/* Called before anything starts that a fork could interrupt. */
 static void follow_forks(void)
 {
     pthread_atfork(NULL, NULL, in_child);
 }
 
-/* On the guest's thread. */
+/* On the second subscriber's thread. */
 static void on_guest(void)
 {
     int saved_errno = errno;
@@ -222,13 +222,14 @@ static enum status start(bool by_program, struct error *err)
                                        .program = settings.session.name ? settings.session.name : program,
                                        .parent = has_parent ? &parent : NULL};
     capture_set_on_guest(on_guest);
-    /* Capture first: where it can't start, no thread of ours and no TLS library comes into the host at all.
-     * What it captures until the pipeline runs, its rings and buffers hold. */
+    /* Capture starts first: if it fails, the host gets no thread and no TLS library. Until the pipeline
+     * runs, rings and buffers hold what it captures. */
     enum status status = capture_start(&settings, folder, by_program, &info, err);
     if (status != STATUS_OK)
         return status;
     if (process_resource_start(&settings.resource, info.driver_version, info.cupti_version) != STATUS_OK)
-        log_warn("the resource is incomplete: too many attributes; give fewer by resource.attributes");
+        log_warn(
+            "the resource has too many attributes, and some are dropped; set fewer in resource.attributes");
     status = pipeline_prepare(&options, err);
     if (status == STATUS_OK)
         status = pipeline_start(&info, err);
@@ -250,7 +251,7 @@ static void begin_nvtx(void)
     if (!settings.capture.nvtx)
         return;
     bool is_ours = thread_is_ours;
-    thread_is_ours = false; /* what was named before is told through this thread's ring */
+    thread_is_ours = false; /* names from before this point go through this thread's ring */
     nvtx_begin();
     thread_is_ours = is_ours;
     nvtx_entry_check(self_env_get("NVTX_INJECTION64_PATH"));
@@ -260,7 +261,7 @@ static void begin_publishing(void)
 {
     struct error err = {""};
     if (settings.publish_thread_context && publish_begin(self_env_folder(), &err) != STATUS_OK)
-        log_warn("%s: distribution.cuspan.publish_thread_context does nothing", err.text);
+        log_warn("%s: distribution.cuspan.publish_thread_context has no effect", err.text);
 }
 
 static enum agent_state refuse(enum agent_state refused, const char *reason)
@@ -270,7 +271,7 @@ static enum agent_state refuse(enum agent_state refused, const char *reason)
     return refused;
 }
 
-/* `by_program`: it, or a request of it, has asked. */
+/* `by_program`: the program or one of its requests asked for the agent. */
 static enum agent_state run(bool by_program)
 {
     struct error err = {""};
@@ -282,18 +283,18 @@ static enum agent_state run(bool by_program)
     return AGENT_RUNNING;
 }
 
-/* The agent can be asked from now on, also where it can't run: what it lacks is then the answer. */
+/* Opens the control socket even if the agent then cannot run, so that it can report why. */
 static void begin_control(void)
 {
     struct error err = {""};
     if (!settings.control.enabled)
         return;
-    follow_exits(); /* also where nothing else of ours is begun, the socket goes */
+    follow_exits(); /* the socket is removed at exit even if nothing else starts */
     if (control_socket_open(settings.control.directory, control_verbs, control_verb_count, &err) != STATUS_OK)
-        log_info("%s: cuspan ps won't find this process", err.text);
+        log_info("%s: cuspan ps will not find this process", err.text);
 }
 
-/* Waits for its user, or for a request that is sampled. */
+/* Waits for `cuspan start` or a sampled request. */
 static enum agent_state lie_dormant(const char *reason)
 {
     bool is_request = settings.start_on != START_ON_CONTROL && settings.sampler_parent_based;
@@ -302,7 +303,7 @@ static enum agent_state lie_dormant(const char *reason)
     return refuse(AGENT_DORMANT, reason);
 }
 
-/* `is_asked_for`: by the program itself, which settles whether there is anything to do. */
+/* `is_asked_for`: the program called cuspan_start(), so the sampler doesn't keep the agent dormant. */
 static enum agent_state begin(bool is_asked_for)
 {
     if (!read_settings())
@@ -332,7 +333,7 @@ static enum agent_state begin(bool is_asked_for)
     return !reason || is_asked_for ? run(is_asked_for) : lie_dormant(reason);
 }
 
-/* Whether it is ours to change: the state was `from`. */
+/* Moves from `from` to BEGINNING; false if the state is another. */
 static bool take_state(int from)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -356,8 +357,7 @@ int InitializeInjection(void)
     return 1;
 }
 
-/* --- by the program
- * ------------------------------------------------------------------------------------------------------- */
+/* Called by the program through cuspan.h. */
 
 enum agent_answer agent_start(void)
 {
@@ -372,7 +372,7 @@ enum agent_answer agent_start(void)
     }
     if (atomic_load(&state) != AGENT_RUNNING)
         return AGENT_FAILED;
-    (void)capture_begin_tracing(); /* whatever cuda_profiler says */
+    (void)capture_begin_tracing(); /* even with capture.cuda_profiler */
     return AGENT_DONE;
 }
 
@@ -383,11 +383,11 @@ enum agent_answer agent_stop(void)
     return capture_end_tracing() ? AGENT_DONE : AGENT_ALREADY;
 }
 
-/* The calls under way have returned, and the session's span has left: the pipeline thread has looked at a
- * mode in which no call begins. */
+/* Waits until the calls in progress have returned and the session's span is made: the pipeline thread has
+ * completed a round in which no call could start. */
 enum agent_answer agent_stop_within(uint32_t timeout_ms, uint32_t *under_way)
 {
-    static struct pipeline_snapshot view; /* of the control thread, the one that asks */
+    static struct pipeline_snapshot view; /* only the control thread calls this */
     uint64_t deadline_ns = clock_monotonic_ns() + timeout_ms * NS_PER_MS;
     *under_way = 0;
     capture_set_ending(timeout_ms);
@@ -400,12 +400,12 @@ enum agent_answer agent_stop_within(uint32_t timeout_ms, uint32_t *under_way)
     }
     if (clock_monotonic_ns() < deadline_ns)
         *under_way = 0;
-    for (int look = 0; look < 2; look++) /* the second is of a round that began after the end */
+    for (int look = 0; look < 2; look++) /* the second snapshot is of a round that started after the end */
         (void)!pipeline_snapshot(&view, deadline_ns + NS_PER_SECOND);
     return AGENT_DONE;
 }
 
-/* The state may change meanwhile: an answer is of one moment or the next. */
+/* The state can change meanwhile: the answer is of one moment or the next. */
 void agent_get_view(struct agent_view *view)
 {
     int now = atomic_load(&state);
@@ -442,13 +442,13 @@ enum agent_answer agent_flush(uint32_t timeout_ms)
     return pipeline_flush(deadline_ns) == STATUS_OK ? AGENT_DONE : AGENT_FAILED;
 }
 
-#define RELEASE_GRACE_NS (2 * NS_PER_SECOND) /* for what takes longer inside CUPTI than it should */
+#define RELEASE_GRACE_NS (2 * NS_PER_SECOND) /* for slow calls into CUPTI */
 
 static enum agent_answer change_hold(bool releases, uint64_t wait_ns)
 {
     if (atomic_load(&state) != AGENT_RUNNING || getpid() != owner)
         return AGENT_FAILED;
-    /* Whatever it is now: the pipeline's thread may just be coming back. */
+    /* Asks in any case: the pipeline thread may be about to resume. */
     bool is_already = capture_is_released() == releases;
     enum status status = pipeline_set_released(releases, clock_monotonic_ns() + wait_ns + RELEASE_GRACE_NS);
     if (status != STATUS_OK)
@@ -466,9 +466,7 @@ enum agent_answer agent_resume(void)
     return change_hold(false, 0);
 }
 
-/* --- by a request
- * ---------------------------------------------------------------------------------------------------------
- */
+/* Started by a request. */
 
 static void *run_on_own_thread(void *unused)
 {
@@ -480,7 +478,7 @@ static void *run_on_own_thread(void *unused)
     return NULL;
 }
 
-/* Starting takes CUPTI some milliseconds, which no request is to wait for. */
+/* CUPTI takes some milliseconds to start, and no request may wait for that. */
 static void start_in_background(void)
 {
     pthread_t thread;

@@ -11,10 +11,10 @@
 #include <unistd.h>
 
 #define INTERVAL_NS (250 * NS_PER_MS)
-#define OURS_MAX    16 /* more threads than that, and some are the host's */
+#define OURS_MAX    16 /* with more threads than this, some are the host's */
 #define OWN_PREFIX  "cuspan/"
 
-/* Its entry stays until the process ends. */
+/* Its entry stays in /proc until the process ends. */
 static bool has_main_thread_ended(void)
 {
     char text[512];
@@ -26,7 +26,7 @@ static bool is_ours(const char *thread)
 {
     char path[64], name[32];
     snprintf(path, sizeof path, "/proc/self/task/%.20s/comm", thread);
-    /* One that has just gone is nobody's. */
+    /* A thread that has just ended does not count. */
     return files_read_small(path, name, sizeof name) <= 0 ||
            strncmp(name, OWN_PREFIX, sizeof OWN_PREFIX - 1) == 0;
 }
@@ -52,7 +52,7 @@ bool last_thread_check(uint64_t now_ns)
     if (now_ns < due_ns)
         return false;
     due_ns = now_ns + INTERVAL_NS;
-    /* A folder has a link for each folder in it, beside its own two. */
+    /* The link count of a directory is that of its subdirectories plus two. */
     if (stat("/proc/self/task", &threads) != 0 || threads.st_nlink > 2 + OURS_MAX)
         return false;
     return has_main_thread_ended() && are_all_ours();

@@ -1,13 +1,13 @@
-/* A host whose main thread has ended by pthread_exit ends when its last thread does. Ours would keep it alive
- * for ever, so they have to notice that they are the last. */
-#ifndef CUSPAN_AGENT_ALONE_H
-#define CUSPAN_AGENT_ALONE_H
+/* A host whose main thread called pthread_exit() ends when its last thread does. Our threads would keep it
+ * alive for ever, so they detect that they are the last. */
+#ifndef CUSPAN_AGENT_LAST_THREAD_H
+#define CUSPAN_AGENT_LAST_THREAD_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Whether all threads that are left are ours. Looks no more often than a few times a second, and then costs
- * one system call as long as the main thread lives among others. False where /proc isn't there. */
+/* Whether all remaining threads are ours. Checks at most a few times a second; while the main thread runs
+ * among others, a check is one system call. False without /proc. */
 bool last_thread_check(uint64_t now_ns);
 
 #endif

@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Of Python's stable ABI. */
+/* From Python's stable ABI. */
 typedef int add_pending_call_fn(int (*call)(void *), void *argument);
 typedef int at_exit_fn(void (*end)(void));
 
@@ -19,8 +19,8 @@ static int register_end(void *unused)
     return 0;
 }
 
-/* Whether this thread has the interpreter's lock is unknown, and waiting for it could wait for ever: so
- * Python is asked to do it when it next comes to it. */
+/* This thread may or may not hold the interpreter lock, and waiting for it could deadlock. A pending call
+ * runs on a thread that holds it. */
 void python_end_follow(void (*end)(void))
 {
     add_pending_call_fn *add_pending_call =

@@ -1,9 +1,9 @@
-/* Python that nobody has kept from ending by Ctrl-C ends itself by SIGINT, after its own exit handlers and in
- * the place of C's. */
+/* Python ended by Ctrl-C runs its own exit handlers, then ends itself by SIGINT without running those of C.
+ */
 #ifndef CUSPAN_AGENT_PYTHON_END_H
 #define CUSPAN_AGENT_PYTHON_END_H
 
-/* Has `end` called when the interpreter in this process, if there is one, has come to its end. Any thread. */
+/* Registers `end` to be called when the interpreter, if there is one, has finished. Any thread. */
 void python_end_follow(void (*end)(void));
 
 #endif

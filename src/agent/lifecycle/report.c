@@ -17,7 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* `given`, or the counters as they stand: at the end nothing is held, and nothing on its way. */
+/* `given`, or the current counters: at the end nothing is held or in transit. */
 static const struct balance *balance_of(const struct balance *given, struct balance *own, size_t output_count)
 {
     if (given)
@@ -27,14 +27,14 @@ static const struct balance *balance_of(const struct balance *given, struct bala
     return own;
 }
 
-/* What the threads said and no ring could take is no span, and missing in others. */
+/* Lost notes are not spans, but spans may lack what they said. */
 static void log_notes_lost(const struct balance *balance)
 {
     uint64_t notes = balance->counters[COUNTER_notes_lost];
     if (notes)
         log_warn(
-            "%llu contexts, ends of ranges, names or modules found a ring full: spans may lack what they "
-            "say; raise distribution.cuspan.rings.bytes",
+            "%llu contexts, range ends, names or modules found a full ring, so spans may lack attributes; "
+            "raise distribution.cuspan.rings.bytes",
             (unsigned long long)notes);
 }
 
@@ -46,11 +46,11 @@ void report_log_imbalance(size_t output_count)
     for (size_t i = 0; i < output_count && worst == 0; i++)
         worst = balance_output_unaccounted(balance, i);
     if (worst)
-        log_warn("%lld records or spans can't be accounted for: a defect of cuspan, please report it",
+        log_warn("%lld records or spans cannot be accounted for; this is a bug in cuspan, please report it",
                  (long long)worst);
 }
 
-/* What waits in the spool is not lost. */
+/* Spans in the spool are not lost. */
 static void log_spooled(const struct balance *balance, const char *trouble)
 {
     static const struct {
@@ -161,7 +161,7 @@ static void write_outputs(FILE *file, const struct settings *settings, const str
     fputc(']', file);
 }
 
-/* Data points, which are no spans and have accounts of their own. */
+/* Data points are not spans and are accounted for separately. */
 static void write_metrics(FILE *file, const struct settings *settings, const struct balance *balance)
 {
     char trouble[512];
@@ -183,7 +183,7 @@ static void write_metrics(FILE *file, const struct settings *settings, const str
     fputc('}', file);
 }
 
-/* Of several outputs, what each of them got at least. */
+/* The number of spans that every output got. */
 static uint64_t delivered_everywhere(const struct balance *balance)
 {
     uint64_t fewest = balance->counters[COUNTER_spans_delivered];
@@ -192,7 +192,7 @@ static uint64_t delivered_everywhere(const struct balance *balance)
     return fewest;
 }
 
-/* What CUPTI takes for itself; it tells nobody how many of its buffers there are at a time. */
+/* Memory that CUPTI allocates. It does not report how many of its buffers are in use. */
 static void write_gpu_memory(FILE *file, const struct settings *settings, const struct balance *balance)
 {
     uint64_t bytes = settings->cupti.device_buffer_bytes;
@@ -216,7 +216,7 @@ void report_accounts(FILE *file, const struct settings *settings, const struct b
     if (settings->metrics.is_on)
         write_metrics(file, settings, balance);
     write_gpu_memory(file, settings, balance);
-    if (!settings->record_file) /* a recording is made of records: there are no spans to account for */
+    if (!settings->record_file) /* a recording contains records, not spans */
         fprintf(file, ",\"captured\":%llu,\"held\":%llu,\"unaccounted\":%lld",
                 (unsigned long long)balance_captured(balance), (unsigned long long)balance->held,
                 (long long)balance_unaccounted(balance));
@@ -291,7 +291,7 @@ bool report_write(const struct report *report)
     if (is_written)
         return true;
     if (is_last)
-        log_warn("can't write the report %s: %s", path, strerror(errno));
+        log_warn("cannot write the report %s: %s", path, strerror(errno));
     unlink(temporary);
     return false;
 }

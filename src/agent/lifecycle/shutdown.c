@@ -113,7 +113,7 @@ static const char *verdict(void)
     return shutdown_has_passed() ? "PASSED" : "FAILED";
 }
 
-/* The errors are CUPTI's words and ours: they have nothing in them that JSON would need escaped. */
+/* Errors come from CUPTI and from us, and contain nothing that JSON must escape. */
 static void write_step_json(FILE *file, enum shutdown_step step)
 {
     const char *error = atomic_load(&states[step].error);
@@ -134,7 +134,7 @@ static const char *cause_name(void)
 
 void shutdown_write_json(FILE *file)
 {
-    if (!atomic_load(&begin_ns)) /* what is reported isn't a shutdown */
+    if (!atomic_load(&begin_ns)) /* not a shutdown */
         return;
     fprintf(file, ",\"shutdown\":{\"cause\":\"%s\",\"ms\":%.3f,\"verdict\":\"%s\",\"steps\":[", cause_name(),
             milliseconds(clock_monotonic_ns() - atomic_load(&begin_ns)), verdict());
@@ -146,10 +146,6 @@ void shutdown_write_json(FILE *file)
                 (unsigned long long)atomic_load(&open_counts[check]));
     fputs("}}", file);
 }
-
-/* --- as text
- * ----------------------------------------------------------------------------------------------------------
- */
 
 struct page {
     char text[TEXT_BYTES];
@@ -202,7 +198,7 @@ static void write_file(const char *name, const struct page *page)
     snprintf(path, sizeof path, "%s.%d", name, (int)getpid());
     int file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (file < 0 || write(file, page->text, page->used) != (ssize_t)page->used)
-        log_warn("can't write the report of the shutdown %s: %s", path, strerror(errno));
+        log_warn("cannot write the shutdown report %s: %s", path, strerror(errno));
     if (file >= 0)
         close(file);
 }

@@ -1,6 +1,5 @@
-/* The steps of the shutdown, each with what became of it, and what is still open afterwards. The pipeline's
- * thread goes through the steps; whoever writes the report may be another thread, because the deadline has
- * passed meanwhile. One per process, like the shutdown. */
+/* The steps of the shutdown with their results, and what is still open afterwards. The pipeline thread
+ * performs the steps; after a missed deadline another thread writes the report. One per process. */
 #ifndef CUSPAN_AGENT_SHUTDOWN_H
 #define CUSPAN_AGENT_SHUTDOWN_H
 
@@ -10,16 +9,16 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* X(identifier, is_optional, what is done, what is counted). An optional step may fail without the shutdown
- * having failed. */
+/* X(identifier, is_optional, description, unit of the count). An optional step may fail without failing the
+ * shutdown. */
 #define SHUTDOWN_STEPS(X)                                                                                    \
-    X(flushers, false, "let threads go that wait for a flush", "threads")                                    \
-    X(take, false, "take what was captured", "records")                                                      \
-    X(flush_cupti, false, "have CUPTI hand over what it holds", "buffers")                                   \
-    X(take_flushed, false, "take what CUPTI handed over", "records")                                         \
-    X(switch_off, false, "switch CUPTI off", "subscriber")                                                   \
-    X(take_last, false, "take what came meanwhile", "records")                                               \
-    X(late, true, "count what comes from now on", "records")                                                 \
+    X(flushers, false, "release threads that wait for a flush", "threads")                                   \
+    X(take, false, "drain captured records", "records")                                                      \
+    X(flush_cupti, false, "flush CUPTI", "buffers")                                                          \
+    X(take_flushed, false, "drain what CUPTI flushed", "records")                                            \
+    X(switch_off, false, "unsubscribe from CUPTI", "subscriber")                                             \
+    X(take_last, false, "drain the last records", "records")                                                 \
+    X(late, true, "count records that arrive late", "records")                                               \
     X(close, false, "close the session", "spans")                                                            \
     X(deliver, false, "deliver", "spans")                                                                    \
     X(recording, false, "close the recording", "events")                                                     \
@@ -32,15 +31,15 @@ enum shutdown_step {
         SHUTDOWN_STEP_COUNT
 };
 
-/* X(identifier, is_optional, what). What is checked at the end: none of it should be open. Optional is what
- * the host or CUPTI holds. */
+/* X(identifier, is_optional, description). Checked at the end: each should be 0. Optional ones depend on the
+ * host or CUPTI. */
 #define SHUTDOWN_CHECKS(X)                                                                                   \
     X(memory, false, "bytes of queues that a sender still holds")                                            \
-    X(threads, false, "outputs whose senders are still at work")                                             \
-    X(descriptors, false, "descriptors of ours that are still open")                                         \
-    X(buffers, true, "activity buffers that CUPTI has not given back")                                       \
+    X(threads, false, "outputs whose senders still run")                                                     \
+    X(descriptors, false, "file descriptors of the agent that are still open")                               \
+    X(buffers, true, "activity buffers that CUPTI has not returned")                                         \
     X(calls, true, "CUDA calls that have not returned")                                                      \
-    X(records, true, "calls whose GPU work was never told")
+    X(records, true, "calls whose GPU work CUPTI never reported")
 
 enum shutdown_check {
 #define SHUTDOWN_CHECK_ID(id, is_optional, what) SHUTDOWN_OPEN_##id,
@@ -49,24 +48,24 @@ enum shutdown_check {
         SHUTDOWN_CHECK_COUNT
 };
 
-/* Why the agent ends; `signal_number` 0: no signal's doing. `why` stays valid. */
+/* `why` is the cause of the shutdown and stays valid. `signal_number` 0: no signal. */
 void shutdown_begin(const char *why, int signal_number);
 
-/* A step begins, and ends: with an error, which stays valid, it has failed. What is skipped never begins;
- * what hasn't ended when the report is written, was under way when the deadline passed. */
+/* Start and end of a step. With an error, which stays valid, it failed. A step without an end was in
+ * progress when the deadline passed. */
 void shutdown_step_begin(enum shutdown_step step);
 void shutdown_step_end(enum shutdown_step step, uint64_t count, const char *error);
 void shutdown_step_skip(enum shutdown_step step);
 
 void shutdown_is_open(enum shutdown_check check, uint64_t count);
 
-/* All that isn't optional has gone well, and nothing is open. */
+/* Every step and check that is not optional has passed. */
 bool shutdown_has_passed(void);
 
-/* As a member "shutdown" of a JSON object, with a comma before. */
+/* Writes the member "shutdown" of a JSON object, after a comma. */
 void shutdown_write_json(FILE *file);
 
-/* As text, to settings->shutdown_report: standard error or FILE.PID. NULL there: nothing. */
+/* Writes text to settings->shutdown_report: standard error, or FILE.PID. NULL: nothing. */
 void shutdown_write(const struct settings *settings);
 
 #endif

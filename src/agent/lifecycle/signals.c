@@ -14,22 +14,22 @@
 #include <unistd.h>
 
 #define STEP_MS  2
-#define GRACE_NS (100 * NS_PER_MS) /* for the pipeline's thread to say what is lost */
-/* What ends a program often comes to it twice at once: to each process of a group, and passed on by the one
- * that has begun it. */
+#define GRACE_NS (100 * NS_PER_MS) /* for the pipeline thread to report losses */
+/* A signal that ends a program often arrives twice: at each process of its group, and forwarded by the
+ * parent. */
 #define ECHO_NS (300 * NS_PER_MS)
 
 static struct {
     struct signals_finish finish;
-    uint64_t deadline_ns; /* how long a finish may take */
-    pid_t process;        /* a forked child has our handlers, too, and nothing to finish */
-    char late[160];       /* what is said when the deadline has passed; made beforehand */
+    uint64_t deadline_ns; /* maximum time to finish */
+    pid_t process;        /* a forked child inherits the handlers and has nothing to finish */
+    char late[160];       /* logged when the deadline has passed; formatted in advance */
     size_t late_bytes;
     sigset_t installed;
 } signals;
 
-static _Atomic uint64_t begun_ns; /* when the first signal came; 0: none has */
-static atomic_bool is_over;       /* the finish, or the time for it */
+static _Atomic uint64_t begun_ns; /* time of the first signal; 0: none yet */
+static atomic_bool is_over;       /* finished, or the deadline has passed */
 
 static void handle(int number, siginfo_t *info, void *context);
 
@@ -38,7 +38,7 @@ static bool is_ours(const struct sigaction *action)
     return action->sa_flags & SA_SIGINFO && action->sa_sigaction == handle;
 }
 
-/* With `by_force`, also where the host has put a handler of its own in the place of ours. */
+/* With `by_force`, even if the host has replaced our handler. */
 static void restore_default(int number, bool by_force)
 {
     struct sigaction now, by_default;
@@ -54,10 +54,10 @@ static bool is_fault(int number, const siginfo_t *info)
     return can_be && info->si_code > 0;
 }
 
-/* The same signal with the same origin comes to this thread again, so that the process ends by it, and its
- * core says where it came from. One that the kernel raised for an instruction is to come at that instruction,
- * when this handler has returned; others come at once, since on the return the thread might have them
- * blocked, as in a sigsuspend(). */
+/* Sends the same signal with the same origin to this thread again, so that it ends the process and a core
+ * dump shows its origin. A fault is blocked until it recurs at its instruction, after this handler has
+ * returned. Other signals are unblocked now, because the thread may block them again on return, as in
+ * sigsuspend(). */
 static void raise_again(int number, siginfo_t *info)
 {
     sigset_t one;
@@ -68,8 +68,8 @@ static void raise_again(int number, siginfo_t *info)
         raise(number);
 }
 
-/* The thread may have been interrupted anywhere, also with a lock in its hands that our threads need: so the
- * wait has its end, whatever they do. Another signal of ours on this thread ends the process from within. */
+/* The interrupted thread may hold a lock that our threads need, so the wait has a limit. Another of these
+ * signals on this thread ends the process from within. */
 static void wait_for_finish(void)
 {
     uint64_t until_ns = clock_monotonic_ns() + signals.deadline_ns + GRACE_NS;
@@ -101,15 +101,15 @@ static void handle(int number, siginfo_t *info, void *context)
         atomic_store(&is_over, true);
     }
     if (is_first || !is_host || !is_echo(number, info)) {
-        /* Who comes second is in a hurry; or it is a handler of the host's that has called ours, which stood
-         * before it, and would do so again. */
+        /* A second signal means that the sender wants the process to end now. Or a handler of the host calls
+         * ours, which it replaced, and would do so again. */
         restore_default(number, is_host && !is_first);
         raise_again(number, info);
     }
     errno = saved_errno;
 }
 
-/* None of them is blocked while the handler waits: who sends one once more wants it to end now. */
+/* No signal is blocked while the handler waits: a second one ends the process at once. */
 static void install(int number)
 {
     struct sigaction ours, now;
@@ -129,7 +129,7 @@ void signals_begin(const struct settings *settings, struct signals_finish finish
     signals.process = getpid();
     int bytes =
         snprintf(signals.late, sizeof signals.late,
-                 "cuspan: warning: the deadline of %u ms has passed, and what was not delivered is lost; "
+                 "cuspan: warning: the deadline of %u ms has passed, and spans not delivered are lost; "
                  "raise distribution.cuspan.exit_deadline_ms\n",
                  settings->exit_deadline_ms);
     signals.late_bytes = bytes > 0 ? (size_t)bytes : 0;

@@ -1,5 +1,5 @@
-/* Finishing on signals that would end the host at once, by their default action: the setting on_signal. The
- * agent then delivers what it has, as at exit, and lets the signal do its work. */
+/* The setting on_signal: at signals whose default action would end the host at once, the agent delivers as
+ * at exit, then lets the signal end the host. */
 #ifndef CUSPAN_AGENT_SIGNALS_H
 #define CUSPAN_AGENT_SIGNALS_H
 
@@ -7,20 +7,19 @@
 
 #include <stdbool.h>
 
-/* What the handler calls, on whatever thread the signal came to; both async-signal-safe. `begin` makes the
- * pipeline's thread finish, and is false where there is nothing to finish any more. */
+/* Called by the handler on the thread that got the signal; both are async-signal-safe. `begin` makes the
+ * pipeline thread finish; false if there is nothing left to finish. */
 struct signals_finish {
     bool (*begin)(int signal_number);
     bool (*is_done)(void);
 };
 
-/* A handler for each of the settings' signals for which the host has none: it ignores none and handles none.
- */
+/* Installs a handler for each signal in the settings that has the default action. */
 void signals_begin(const struct settings *settings, struct signals_finish finish);
 
 bool signals_are_named(const struct settings *settings, int signal_number);
 
-/* Back to the default where the handler is still ours. */
+/* Restores the default action if the handler is still ours. */
 void signals_end(void);
 
 #endif

@@ -6,7 +6,7 @@
 
 #include <inttypes.h>
 
-/* The mean of the timed calls, for all. Those that weren't drained yet come with the next look. */
+/* Extrapolates the mean of the timed calls to all calls. Calls not drained yet are missing. */
 static void take_callbacks(struct agent_overhead *figures)
 {
     struct callback_time_sum sum = callback_time_get();

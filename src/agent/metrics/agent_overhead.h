@@ -1,16 +1,16 @@
-/* What cuspan itself takes of the host, from those that measure it. */
-#ifndef CUSPAN_AGENT_OWN_FIGURES_H
-#define CUSPAN_AGENT_OWN_FIGURES_H
+/* cuspan's own overhead, as measured by the parts that cause it. */
+#ifndef CUSPAN_AGENT_AGENT_OVERHEAD_H
+#define CUSPAN_AGENT_AGENT_OVERHEAD_H
 
 #include "base/accounting/balance.h"
 #include "model/metrics/tracing_overhead.h"
 
 #include <stdio.h>
 
-/* Any thread of ours, and the host's when it ends. */
+/* Any thread of ours, and of the host at exit. */
 void agent_overhead_take(struct agent_overhead *figures);
 
-/* As an object of JSON, with what CUPTI took by its own records. */
+/* Writes a JSON object, which includes the overhead that CUPTI reports. */
 void agent_overhead_write(FILE *to, const struct agent_overhead *figures, const struct balance *balance);
 
 #endif

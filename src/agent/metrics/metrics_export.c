@@ -12,10 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ASK_AHEAD_NS        (1 * NS_PER_SECOND) /* NVML, before an export */
-#define ASK_AGAIN_NS        (50 * NS_PER_MS)    /* where no GPU is known yet */
+#define ASK_AHEAD_NS        (1 * NS_PER_SECOND) /* NVML is read this long before an export */
+#define ASK_AGAIN_NS        (50 * NS_PER_MS)    /* if no GPU is known yet */
 #define EXPORTER_NAME_BYTES 48
-#define SUMS_MAX            2048 /* of delta temporality; a power of two */
+#define SUMS_MAX            2048 /* for delta temporality; a power of two */
 
 static const struct attr_key key_hw_id = ATTR_KEY("hw.id");
 static const struct attr_key key_device = ATTR_KEY("cuda.device.id");
@@ -33,7 +33,7 @@ static const struct attr_key key_error_type = ATTR_KEY("error.type");
 static const struct attr_key key_http_status = ATTR_KEY("http.response.status_code");
 static const struct attr_key key_lost_reason = ATTR_KEY("cuspan.lost.reason");
 
-/* What a sum was at the last export. */
+/* The value of a sum at the last export. */
 struct sum_before {
     uint64_t key; /* 0: free */
     uint64_t value;
@@ -45,9 +45,9 @@ struct metrics {
     uint64_t next_ask_ns; /* NVML */
     struct hardware hardware;
     struct pm_sampled sampled[PM_SAMPLED_MAX];
-    uint64_t begun_ns;    /* of the figures, and of all cumulative sums */
-    uint64_t interval_ns; /* when the interval that ends now began, since 1970 */
-    uint64_t now_ns;      /* the same time for all points of an export */
+    uint64_t begun_ns;    /* start of the statistics and of all cumulative sums */
+    uint64_t interval_ns; /* start of the current interval, since 1970 */
+    uint64_t now_ns;      /* one time for all points of an export */
     struct outputs *outputs;
     struct correlate *correlate;
     enum metric metric; /* of `points` */
@@ -59,7 +59,7 @@ struct metrics {
     char exporter_names[OUTPUT_NUMBERS][EXPORTER_NAME_BYTES];
 };
 
-/* By OpenTelemetry's names where it has one: its file exporters have none. */
+/* Names of OpenTelemetry; its file exporters have none. */
 static const char *type_of_exporter(const struct output_settings *output)
 {
     bool is_metric = output->signal == SIGNAL_METRICS;
@@ -78,7 +78,7 @@ static const char *type_of_exporter(const struct output_settings *output)
     return is_metric ? "console_metric_exporter" : "console_span_exporter";
 }
 
-/* "otlp_http_span_exporter/1": the number counts those of one type. */
+/* "otlp_http_span_exporter/1": numbered per type. */
 static void name_exporters(struct metrics *m)
 {
     const struct settings *settings = m->settings;
@@ -108,7 +108,7 @@ enum status metrics_export_create(const struct settings *settings, struct metric
     name_exporters(made);
     made->next_ns = clock_monotonic_ns() + settings->metrics.interval_ms * NS_PER_MS;
     *metrics = made;
-    log_info("metrics are sent: they count what isn't sampled, too, and keep cuspan awake");
+    log_info("metrics also count what is not sampled, so cuspan does not sleep");
     return STATUS_OK;
 }
 
@@ -121,13 +121,13 @@ void metrics_export_destroy(struct metrics *metrics)
     free(metrics);
 }
 
-/* --- points --- */
+/* Points. */
 
 static bool is_delta(const struct metrics *m, enum metric metric)
 {
     enum temporality wanted = m->settings->metrics.temporality;
     uint8_t type = metric_table[metric].type;
-    if (metric == METRIC_HW_ENERGY) /* the driver's sum, whose beginning is unknown */
+    if (metric == METRIC_HW_ENERGY) /* the sum of the driver, whose start is unknown */
         return false;
     return (wanted == TEMPORALITY_DELTA && (type == METRIC_SUM || type == METRIC_HISTOGRAM)) ||
            (wanted == TEMPORALITY_LOW_MEMORY && type == METRIC_HISTOGRAM);
@@ -139,14 +139,14 @@ static void send_points(struct metrics *m)
     m->count = 0;
 }
 
-/* All points of a metric stand together. */
+/* All points of a metric are consecutive. */
 static void end_metric(struct metrics *m)
 {
     send_points(m);
     series_end(m->series, m->outputs, m->metric, is_delta(m, m->metric));
 }
 
-/* The next point of this metric; those before it leave when another metric begins. */
+/* Returns the next point of this metric. Points of another metric are sent before. */
 static struct metric_point *add_point(struct metrics *m, enum metric metric)
 {
     if (m->metric != metric)
@@ -177,8 +177,8 @@ static void put_device(const struct metrics *m, struct metric_point *point, uint
     point->attrs[point->attr_count++] = (struct span_attr){.key = &key_device, .type = ATTR_INT, .i = device};
 }
 
-/* What is new since the last export; where there is no room to remember it, all of it, each time: that would
- * be wrong, so it is 0. The bound is above what devices, kinds and reasons come to. */
+/* The increase since the last export. If the table of last values is full, it is 0, because exporting the
+ * whole sum each time would be wrong. The table has room for all devices, kinds and reasons. */
 static uint64_t rise(struct metrics *m, enum metric metric, uint32_t series, uint64_t value)
 {
     uint64_t key = (uint64_t)(metric + 1) << 32 | series;
@@ -191,7 +191,7 @@ static uint64_t rise(struct metrics *m, enum metric metric, uint32_t series, uin
     return value > before ? value - before : 0;
 }
 
-/* `series` tells it apart from others of the same metric. NULL: nothing happened in a delta's interval. */
+/* `series` identifies it among points of the same metric. NULL: no increase in the interval of a delta. */
 static struct metric_point *add_sum(struct metrics *m, enum metric metric, uint32_t series, uint64_t value)
 {
     bool delta = is_delta(m, metric);
@@ -213,7 +213,7 @@ static struct metric_point *add_histogram(struct metrics *m, enum metric metric,
     return point;
 }
 
-/* --- what the program did --- */
+/* What the program did. */
 
 static void add_calls(struct metrics *m, const struct live_stats *figures)
 {
@@ -282,7 +282,7 @@ static void add_copied(struct metrics *m, uint32_t device, const struct device_s
     }
 }
 
-/* Kinds that were never used have no series. */
+/* Kinds without a use have no series. */
 static void add_memory(struct metrics *m, uint32_t device, const struct memory_use *use,
                        enum memory_kind kind, enum metric metric)
 {
@@ -348,7 +348,7 @@ static void add_figures(struct metrics *m, const struct live_stats *figures)
     add_all_memory(m, figures, METRIC_MEMORY_PEAK);
 }
 
-/* --- cuspan itself --- */
+/* cuspan itself. */
 
 static const char *const processor_names[OUTPUTS_MAX] = {
     "batching_span_processor/0", "batching_span_processor/1", "batching_span_processor/2",
@@ -380,7 +380,7 @@ static void add_level(struct metrics *m, enum metric metric, uint64_t value, siz
         put_processor(point, output);
 }
 
-/* What is lost behind the queue is told for each output; by its reason, where there is one output alone. */
+/* Losses after the queue are counted per output. With one output they are known by reason. */
 static void add_exported(struct metrics *m, size_t output, const struct output_fates *fates)
 {
     static const enum counter reasons[] = {COUNTER_lost_rejected, COUNTER_lost_refused,
@@ -444,7 +444,7 @@ static void put_operation(const struct metrics *m, struct metric_point *point,
             (struct span_attr){.key = &key_http_status, .type = ATTR_INT, .i = operation->http_status};
 }
 
-/* They are encoded before senders may go on noting. */
+/* Encoded at once, because senders continue to count. */
 static void add_operations(struct metrics *m)
 {
     uint32_t count;
@@ -472,7 +472,7 @@ static void add_own(struct metrics *m)
     add_sum(m, METRIC_CPU_TIME, 0, clock_read_ns(CLOCK_THREAD_CPUTIME_ID));
 }
 
-/* --- what was sampled of whole GPUs --- */
+/* Samples of whole GPUs. */
 
 static void add_sampled(struct metrics *m, enum metric metric, const struct pm_sampled *sampled, double value)
 {
@@ -489,8 +489,7 @@ static void add_all_sampled(struct metrics *m)
     const struct pattern_list *names = &m->settings->counters.sampling.metrics;
     size_t count = pm_sampling_take(m->sampled);
     for (enum metric metric = METRIC_COUNTER_THROUGHPUT_MEAN; metric <= METRIC_COUNTER_RATIO_MAX; metric++) {
-        unsigned which =
-            metric - METRIC_COUNTER_THROUGHPUT_MEAN; /* of each kind, the mean, the least, the most */
+        unsigned which = metric - METRIC_COUNTER_THROUGHPUT_MEAN; /* mean, minimum and maximum of each kind */
         for (size_t i = 0; i < count; i++) {
             const struct pm_sampled *sampled = &m->sampled[i];
             const double values[] = {sampled->mean, sampled->min, sampled->max};
@@ -500,7 +499,7 @@ static void add_all_sampled(struct metrics *m)
     }
 }
 
-/* From its first work on. */
+/* Only devices that have had work. */
 static void sample_devices(const struct live_stats *figures)
 {
     for (uint32_t i = 0; i < DEVICES_MAX; i++)
@@ -508,7 +507,7 @@ static void sample_devices(const struct live_stats *figures)
             pm_sampling_use(i);
 }
 
-/* --- the hardware --- */
+/* Hardware. */
 
 static struct metric_point *add_hardware(struct metrics *m, enum metric metric,
                                          const struct gpu_hardware *gpu, enum hardware_field field)
@@ -522,7 +521,7 @@ static struct metric_point *add_hardware(struct metrics *m, enum metric metric,
         put_text(point, &key_hw_model, gpu->name);
     }
     put_text(point, &key_hw_vendor, "NVIDIA");
-    /* What other hardware has, too, says which sort this is. */
+    /* Metrics that are common to all hardware have the type. */
     if (metric == METRIC_HW_TEMPERATURE || metric == METRIC_HW_POWER || metric == METRIC_HW_ENERGY)
         put_text(point, &key_hw_type, "gpu");
     return point;
@@ -571,14 +570,14 @@ static void add_gpus(struct metrics *m)
     }
 }
 
-/* So that the answer is there by the next export. */
+/* Asks early, so that NVML has answered by the next export. */
 static void ask_hardware(struct metrics *m, const struct correlate *correlate, uint64_t now_ns)
 {
     char ids[HARDWARE_GPUS_MAX][HARDWARE_ID_BYTES];
     uint32_t count = 0;
     for (uint32_t i = 0; i < DEVICES_MAX && count < HARDWARE_GPUS_MAX; i++) {
         const char *id = correlate_device_id(correlate, i);
-        if (strncmp(id, "GPU-", strlen("GPU-")) == 0) /* NVML tells a MIG device's share of little of it */
+        if (strncmp(id, "GPU-", strlen("GPU-")) == 0) /* NVML reports little about a MIG device */
             snprintf(ids[count++], sizeof *ids, "%s", id);
     }
     if (count)
@@ -586,7 +585,7 @@ static void ask_hardware(struct metrics *m, const struct correlate *correlate, u
     m->next_ask_ns = count ? m->next_ns : now_ns + ASK_AGAIN_NS;
 }
 
-/* --- exports --- */
+/* Exports. */
 
 void metrics_export(struct metrics *m, struct correlate *correlate, struct outputs *outputs)
 {

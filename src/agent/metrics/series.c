@@ -8,7 +8,8 @@
 
 const struct attr_key key_metric_overflow = ATTR_KEY("otel.metric.overflow");
 
-/* Of a GPU: five texts, one of 47 and two of 95 bytes at most, each with 17 bytes beside it. */
+/* The longest key, of a GPU: five texts, one of at most 47 and two of at most 95 bytes, plus 17 bytes each.
+ */
 #define SERIES_KEY_BYTES 384
 
 /* The attributes of a series, as bytes that differ where the attributes do. */
@@ -17,19 +18,19 @@ struct series_key {
     uint8_t bytes[SERIES_KEY_BYTES];
 };
 
-/* One series of a stream that a view bounds. It keeps its place, so that a cumulative one goes on. */
+/* One series of a stream that a view limits. It keeps its place, so that a cumulative one continues. */
 struct one_series {
     struct series_key key;
     bool is_here; /* in this export */
     struct metric_point point;
-    struct histogram *histogram; /* what it adds up; NULL: none yet */
+    struct histogram *histogram; /* its sum; NULL: none yet */
 };
 static_assert(sizeof(struct one_series) <= STREAM_SERIES_BYTES, "what streams_bytes counts on");
 
 struct bounded {
-    uint32_t count;           /* that have a place, beside the last one */
-    uint32_t places;          /* the stream's series_max; 0: the stream isn't bounded */
-    struct one_series *items; /* the last is for the series that have no place: otel.metric.overflow */
+    uint32_t count;           /* in use, not counting the last place */
+    uint32_t places;          /* series_max of the stream; 0: no view limits it */
+    struct one_series *items; /* the last is for all other series: otel.metric.overflow */
 };
 
 struct series {
@@ -80,7 +81,7 @@ static void send(const struct stream *stream, bool is_delta, struct outputs *out
         outputs_add_metrics(outputs, &sent);
 }
 
-/* Where the metric is a histogram: that of the stream's shape, or its sum. */
+/* For a histogram: selects the shape of the stream, or its sum. */
 static void take_form(const struct stream *stream, enum metric metric, struct metric_point *point)
 {
     if (metric_table[metric].type != METRIC_HISTOGRAM)
@@ -94,7 +95,7 @@ static void take_form(const struct stream *stream, enum metric metric, struct me
         point->i = histogram->sum_ns;
 }
 
-/* --- what views bound --- */
+/* Series of streams that views limit. */
 
 static void drop_keys(const struct stream *stream, struct metric_point *point)
 {
@@ -105,7 +106,7 @@ static void drop_keys(const struct stream *stream, struct metric_point *point)
     point->attr_count = kept;
 }
 
-/* False: there is no room. */
+/* False: no room. */
 static bool append(struct series_key *key, const void *bytes, size_t count)
 {
     if (count > sizeof key->bytes - key->used)
@@ -151,7 +152,7 @@ static struct one_series *find(struct bounded *bounded, struct metric_point *poi
     return &bounded->items[bounded->places - 1];
 }
 
-/* False: there is no memory. */
+/* False: no memory. */
 static bool begin_histogram(struct one_series *one)
 {
     const struct histogram *from = one->point.histogram;
@@ -169,7 +170,7 @@ static void add_up(const struct stream *stream, struct one_series *one, const st
     struct metric_point *sum = &one->point;
     if (stream->info.type == METRIC_HISTOGRAM)
         histogram_merge(one->histogram, point->histogram);
-    else if (stream->info.type == METRIC_GAUGE) /* the last value */
+    else if (stream->info.type == METRIC_GAUGE) /* keeps the last value */
         *sum = *point;
     else if (stream->info.value == METRIC_DOUBLE)
         sum->d += point->d;
@@ -210,7 +211,7 @@ static void send_bounded(struct series *series, const struct stream *stream, str
     send(stream, is_delta, outputs, series->points, count);
 }
 
-/* --- all --- */
+/* All streams. */
 
 void series_add(struct series *series, struct outputs *outputs, enum metric metric, bool is_delta,
                 const struct metric_point *points, uint32_t count)

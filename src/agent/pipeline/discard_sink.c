@@ -32,7 +32,7 @@ static void pass_context(void *context, const struct thread_info *thread,
     (void)context, (void)thread, (void)attached;
 }
 
-/* A range that ends had begun before. */
+/* The end of a range was counted at its start. */
 static void count_range(void *context, const struct thread_info *thread, const struct range_record *range)
 {
     (void)context, (void)thread;
@@ -59,7 +59,7 @@ const struct capture_sink discard_sink = {.on_call = count_call,
                                           .on_name = pass_name,
                                           .on_gpu_counters = pass_gpu_counters};
 
-/* Some µs of spans between two readings of the clock. */
+/* Records between two readings of the clock; making spans of them takes some µs. */
 #define RECORDS_BETWEEN_CLOCKS 64
 
 static struct {
@@ -92,7 +92,7 @@ static void limit_activity(void *context, const struct activity_record *activity
         limited.sink.on_activity(context, activity);
 }
 
-struct capture_sink retreat_sink_after(const struct capture_sink *sink, uint64_t deadline_ns)
+struct capture_sink discard_sink_after(const struct capture_sink *sink, uint64_t deadline_ns)
 {
     struct capture_sink made = *sink;
     limited.sink = *sink;

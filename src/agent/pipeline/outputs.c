@@ -12,41 +12,41 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* With metrics, one in so many chunks of the queues is not for spans: a program that makes more spans than
- * get through would else have no metrics that tell it. */
+/* With metrics, spans leave one in so many chunks of the queues free. Otherwise a program with more spans
+ * than can be delivered would have no metrics that show it. */
 #define METRICS_SHARE 8
 
-/* Of the chunks that spans have: one batch is sent, one waits, one is being filled. One that takes them all
- * leaves no room for the next span until all of it is compressed. */
+/* Batches that share the chunks for spans: one is sent, one waits, one is filled. A single batch in all of
+ * them would block the next span until it is compressed. */
 #define BATCHES_IN_QUEUE 3
 
-/* So long an exporter may be at one batch, and is taken to make room soon: some ms to compress, and what a
- * collector takes to answer. A longer wait is of no use to a burst. */
+/* An exporter that has worked on a batch for this long is expected to free room soon: compressing takes some
+ * ms, and a collector takes time to answer. Waiting longer does not help in a burst. */
 #define MOVING_NS (100 * NS_PER_MS)
 
-/* Where rings fill up: what comes is taken in as fast as it goes. */
+/* After rings have filled up, spans do not wait for this long. */
 #define HURRY_NS (1 * NS_PER_MS)
 
 struct output {
-    unsigned number; /* for the counters */
+    unsigned number; /* index in the counters */
     struct encoder *encoder;
     struct exporter *exporter;
     uint64_t delay_ns;
-    uint32_t room_wanted; /* in spans, for a replay to go on */
-    uint64_t oldest_ns;   /* when the first span of the open batch came; 0: none */
+    uint32_t room_wanted; /* in spans, before a replay continues */
+    uint64_t oldest_ns;   /* time of the first span in the open batch; 0: none */
 };
 
 struct outputs {
     struct chunk_pool *pool;
     uint64_t now_ns;
-    uint64_t patience_ns; /* until when a span waits for room; 0: not at all */
-    uint64_t pause_ns;    /* until when it waits for a short while */
+    uint64_t patience_ns; /* until then a span waits for room; 0: not at all */
+    uint64_t pause_ns;    /* until then it waits if can_wait allows */
     bool (*can_wait)(void);
-    uint64_t hurry_ns; /* until when it doesn't, because that has said no */
+    uint64_t hurry_ns; /* until then it does not, because can_wait returned false */
     size_t count;
     struct output items[OUTPUTS_MAX];
-    struct output metrics;         /* encoder NULL: none are wanted */
-    struct operations *operations; /* NULL, then, too */
+    struct output metrics;         /* encoder NULL: metrics are off */
+    struct operations *operations; /* NULL if metrics are off */
 };
 
 static enum batch_format format_of(const struct exporter_settings *exporter)
@@ -122,7 +122,7 @@ enum status outputs_create(const struct settings *settings, const char *self_env
         status = create_one(settings, &settings->metrics.output, &environment, made->pool, &made->metrics);
     if (status != STATUS_OK) {
         outputs_destroy(made, 0);
-        return error_set(err, status, "can't start the outputs: %s", status_text(status));
+        return error_set(err, status, "cannot start the outputs: %s", status_text(status));
     }
     made->now_ns = clock_monotonic_ns();
     *outputs = made;
@@ -133,11 +133,11 @@ void outputs_set_resource(struct outputs *outputs, uint16_t index, const struct 
 {
     if (outputs->metrics.encoder && index == RESOURCE_PROCESS &&
         encoder_set_resource(outputs->metrics.encoder, index, resource) != STATUS_OK)
-        log_warn("the resource of metrics is left out");
+        log_warn("no memory for the resource of metrics; they are sent without it");
     for (size_t i = 0; i < outputs->count; i++) {
         enum status status = encoder_set_resource(outputs->items[i].encoder, index, resource);
         if (status != STATUS_OK)
-            log_warn("the resource of %s is left out: %s", index ? "a device" : "the process",
+            log_warn("the resource of %s is missing in spans: %s", index ? "a device" : "the process",
                      status_text(status));
     }
 }
@@ -150,7 +150,7 @@ static void send_batch(struct output *output)
         exporter_submit(output->exporter, batch);
 }
 
-/* Whether a span may wait for this output, for a moment; then it is asked again. */
+/* Whether a span may wait for this output a little longer. */
 static bool is_patient(struct outputs *outputs, const struct output *output)
 {
     uint64_t now_ns = clock_monotonic_ns();
@@ -189,22 +189,19 @@ void outputs_set_pause(struct outputs *outputs, uint64_t deadline_ns, bool (*can
     outputs->can_wait = can_wait;
 }
 
-/* All chunks are taken: no exporter delivers as fast as spans come. */
+/* All chunks are in use: no exporter delivers as fast as spans arrive. */
 static void lose(const struct output *output)
 {
-    static bool said;
     counter_output_lost(output->number, COUNTER_lost_queue_full, 1);
-    if (!said)
-        log_warn("spans come faster than they can be delivered, and are lost: the queue that "
-                 "distribution.cuspan.memory_bytes_max leaves is full");
-    said = true;
+    log_once(log_warn, "spans arrive faster than they are delivered, and some are lost; raise "
+                       "distribution.cuspan.memory_bytes_max");
 }
 
 static void add_to(struct outputs *outputs, struct output *output, const struct span *span)
 {
     enum status status = encoder_add(output->encoder, span);
     if (status == STATUS_FULL || status == STATUS_NO_MEMORY) {
-        /* Full: begin the next batch. No chunk left: what is sent may free some. */
+        /* Full: start the next batch. No free chunk: sending may free some. */
         wait_for_room(outputs, output);
         send_batch(output);
         status = encoder_add(output->encoder, span);
@@ -227,7 +224,7 @@ void outputs_add(struct outputs *outputs, const struct span *span)
         add_to(outputs, &outputs->items[i], span);
 }
 
-/* --- metrics --- */
+/* Metrics. */
 
 void outputs_send_metrics(struct outputs *outputs)
 {
@@ -265,7 +262,7 @@ void outputs_health(struct outputs *outputs, size_t output, struct output_health
                      (unfinished > health->inflight ? unfinished - health->inflight : 0);
 }
 
-/* --- the end --- */
+/* Sending and shutdown. */
 
 void outputs_tick(struct outputs *outputs, uint64_t now_ns)
 {
@@ -314,8 +311,8 @@ void outputs_memory(struct outputs *outputs, uint64_t *bytes, uint64_t *free_byt
     *free_bytes = chunk_pool_free(outputs->pool) * sizeof(struct chunk);
 }
 
-/* Where chunks are scarce, what is on its way is waited for; an open batch alone may have more than half of
- * them, and would be waited for until its schedule_delay is over. */
+/* If chunks are scarce, batches that were submitted must be delivered first. An open batch does not count:
+ * it may hold half of the chunks, until its schedule_delay has passed. */
 bool outputs_have_room(struct outputs *outputs)
 {
     bool is_scarce = chunk_pool_free(outputs->pool) < chunk_pool_size(outputs->pool) / 2;

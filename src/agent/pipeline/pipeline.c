@@ -28,21 +28,18 @@
 #define PAUSE_BUSY_NS   (1 * NS_PER_MS) /* a ring of 256 KiB holds 7 ms of the fastest launches seen */
 #define PAUSE_IDLE_NS   (4 * NS_PER_MS)
 #define PAUSE_SILENT_NS (100 * NS_PER_MS)
-/* So long a round may wait for room in the queues: to compress what fills them takes some ms, and whoever
- * asks this thread for something must not wait for long. */
+/* Maximum time per round that spans wait for room in the queues. Compressing a full queue takes some ms, and
+ * requests to this thread must not wait long. */
 #define PAUSE_IN_ROUND_NS (20 * NS_PER_MS)
-/* Percent of the fullest ring, found there after a pause. Small rings fill in 2 ms. */
+/* Fill of the fullest ring after a pause, in percent. Small rings fill in 2 ms. */
 #define RING_FILLING  15
 #define RING_FULL     40
-#define WAITING_SHARE 16 /* of the calls that can wait: so many more, and their records are asked for */
-#define ROUNDS_MIN    2  /* of draining at the end, if there is that much */
+#define WAITING_SHARE 16 /* after this share of the pending calls, CUPTI is flushed */
+#define ROUNDS_MIN    2  /* rounds of draining at exit, if there are records */
 #define CANCEL_NS     (1 * NS_PER_SECOND)
 #define EXIT_GRACE_NS (100 * NS_PER_MS)
 
 struct pipeline_state pipeline = {.lock = PTHREAD_MUTEX_INITIALIZER};
-
-/* --- starting
- * ------------------------------------------------------------------------------------------------------ */
 
 enum status pipeline_prepare(const struct pipeline_options *options, struct error *err)
 {
@@ -55,9 +52,6 @@ enum status pipeline_prepare(const struct pipeline_options *options, struct erro
         pipeline.sink = pipeline_recorder_sink();
     return status;
 }
-
-/* --- the thread
- * ---------------------------------------------------------------------------------------------------- */
 
 /* With the lock held. The first cause counts. */
 static void begin_stop(uint64_t deadline_ns, const char *why, int signal_number)
@@ -115,33 +109,32 @@ static void tick(uint64_t now_ns)
         metrics_export_tick(pipeline.metrics, pipeline.correlate, pipeline.outputs, now_ns);
 }
 
-void pipeline_say_failure(void)
+void pipeline_log_failure(void)
 {
-    static bool said;
     const char *failure = capture_failure();
-    if (failure && !said)
-        log_error("CUPTI has stopped working: %s; this process is no longer traced: start it again, with "
-                  "another CUPTI "
-                  "(distribution.cuspan.cupti.library) if it comes again",
-                  failure);
-    said = said || failure;
+    if (failure)
+        log_once(log_error,
+                 "CUPTI has stopped working: %s; this process is no longer traced; restart it, with "
+                 "another CUPTI "
+                 "(distribution.cuspan.cupti.library) if it happens again",
+                 failure);
 }
 
-/* The first loss of a kind says what would have helped; how many there were is said at the end. */
-void pipeline_say_losses(void)
+/* The first loss of a kind logs how to avoid it. The report at exit has the count. */
+void pipeline_log_losses(void)
 {
-    static bool said[COUNTER_COUNT];
+    static bool is_logged[COUNTER_COUNT];
     for (size_t i = 0; i < loss_count; i++) {
         const struct loss *loss = &losses[i];
-        if (!loss->is_told_at_once || said[loss->counter] || !counter_get(loss->counter))
+        if (!loss->is_told_at_once || is_logged[loss->counter] || !counter_get(loss->counter))
             continue;
-        said[loss->counter] = true;
+        is_logged[loss->counter] = true;
         log_warn("%s, and spans are lost; %s", loss->why, loss->advice);
     }
 }
 
-/* A burst (CUPTI hands over what lay for a second) is made into spans faster than they are compressed. They
- * wait where they came from, in rings and buffers, as long as there is room. */
+/* A burst (CUPTI flushes the records of a second at once) becomes spans faster than they are compressed.
+ * Records then wait in rings and buffers while these have room. */
 static size_t pump(void)
 {
     uint64_t until_ns = pipeline.take_until_ns;
@@ -167,15 +160,12 @@ uint64_t pipeline_pump_all(uint64_t deadline_ns)
     return records;
 }
 
-/* --- when an invariant of ours is broken
- * ---------------------------------------------------------------------------------- */
-
-/* CUPTI is left, so the host pays nothing more. What is in the outputs still leaves: nothing is read any more
- * that becomes spans, and what came is counted. Spans that were still open (sessions, ranges) are not. */
+/* Unsubscribes from CUPTI, so that the host has no further cost. Spans in the outputs are still delivered.
+ * Records are counted only. Open sessions and ranges get no span. */
 static void fall_silent(void)
 {
     pipeline.is_silent = true;
-    capture_set_downstream_room(NULL); /* a replay may go on */
+    capture_set_downstream_room(NULL); /* no replay waits for room any more */
     capture_stop();
     pipeline.sink = discard_sink;
     pipeline_pump_all(clock_monotonic_ns() + PUMP_MAX_NS);
@@ -183,7 +173,7 @@ static void fall_silent(void)
         outputs_send(pipeline.outputs);
 }
 
-/* An SDK that has started after us says what this process is: from now on, and at once. */
+/* An SDK that starts after the agent changes the resource, which takes effect at once. */
 static void on_pause_in_look(void)
 {
     capture_pump(&pipeline.sink);
@@ -200,10 +190,10 @@ static void follow_resource(uint64_t now_ns)
     outputs_send(pipeline.outputs);
 }
 
-/* Calls whose work is long done must not be given up for want of room while CUPTI keeps its records back. */
+/* Flushes CUPTI before pending calls are evicted whose records it still holds. */
 static void ask_for_records(void)
 {
-    static uint32_t before; /* as few as there were since the last time that we asked */
+    static uint32_t before; /* the minimum since the last flush */
     uint32_t waiting = pipeline.correlate ? correlate_waiting(pipeline.correlate) : 0;
     if (pipeline.correlate && correlate_wants_records(pipeline.correlate))
         capture_flush_soon();
@@ -226,7 +216,7 @@ static uint64_t pause_after(size_t records)
     return records ? PAUSE_BUSY_NS : PAUSE_IDLE_NS;
 }
 
-/* All threads of the host's have ended: it ends when ours do, as it would without them. */
+/* If all threads of the host have ended, the process ends when ours do, as it would without them. */
 static void end_if_last_thread(uint64_t now_ns)
 {
     if (!last_thread_check(now_ns))
@@ -237,7 +227,7 @@ static void end_if_last_thread(uint64_t now_ns)
     control_socket_close(); /* its thread would keep the process alive */
 }
 
-/* Each returns how long to pause. */
+/* These return the time to pause. */
 static uint64_t pass(void)
 {
     size_t records = pump();
@@ -250,8 +240,8 @@ static uint64_t pass(void)
     pipeline_follow_tracing();
     pipeline_resume_if_due(now_ns);
     pipeline_serve_requests();
-    pipeline_say_failure();
-    pipeline_say_losses();
+    pipeline_log_failure();
+    pipeline_log_losses();
     pipeline_report_if_due(now_ns);
     end_if_last_thread(now_ns);
     return pause_after(records);
@@ -316,15 +306,15 @@ enum status pipeline_start(const struct capture_info *info, struct error *err)
     pipeline.was_tracing = capture_is_tracing();
     pipeline_report_start();
     if (start_thread() != 0)
-        return error_set(err, STATUS_UNAVAILABLE, "can't start a thread");
+        return error_set(err, STATUS_UNAVAILABLE, "cannot start a thread");
     pthread_mutex_lock(&pipeline.lock);
     pipeline.is_running = true;
     pthread_mutex_unlock(&pipeline.lock);
     return STATUS_OK;
 }
 
-/* The senders may just be loading a TLS library, whose own exit handlers can't stand that: they are waited
- * for. */
+/* Waits for the senders: one may be loading a TLS library, whose exit handlers must not run at the same
+ * time. */
 void pipeline_cancel(void)
 {
     capture_set_downstream_room(NULL);
@@ -359,8 +349,9 @@ void pipeline_stop(const char *why)
     pthread_mutex_unlock(&pipeline.lock);
     if (!done)
         pipeline_report_missed_deadline();
-    else if (!pthread_equal(pthread_self(), pipeline.thread)) /* it runs this itself as the last thread */
-        pthread_join(pipeline.thread, NULL); /* so that nothing of ours runs while the host exits */
+    else if (!pthread_equal(pthread_self(),
+                            pipeline.thread)) /* the pipeline thread itself, as the last thread */
+        pthread_join(pipeline.thread, NULL);  /* so that no thread of ours runs while the host exits */
 }
 
 bool pipeline_has_ended(void)

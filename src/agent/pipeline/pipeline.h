@@ -1,4 +1,5 @@
-/* The pipeline thread: takes what was captured, correlates and encodes it, hands batches to the exporters. */
+/* The pipeline thread: drains captured records, correlates and encodes them, and passes batches to the
+ * exporters. */
 #ifndef CUSPAN_AGENT_PIPELINE_H
 #define CUSPAN_AGENT_PIPELINE_H
 
@@ -19,15 +20,14 @@ struct pipeline_options {
 /* Prepares the stages behind capture: outputs and correlation, or a recording. */
 enum status pipeline_prepare(const struct pipeline_options *options, struct error *err) MUST_CHECK;
 
-/* Tells the outputs what they describe, and starts the thread. */
+/* Sets the resource of the outputs and starts the thread. */
 enum status pipeline_start(const struct capture_info *info, struct error *err) MUST_CHECK;
 
-/* Undoes pipeline_prepare, done or half done: no thread of ours may be busy while the host goes on to its
- * exit. */
+/* Undoes pipeline_prepare, also if it failed. Afterwards no thread of ours runs. */
 void pipeline_cancel(void);
 
-/* Makes all that is captured, and finished on the GPU, leave at once, and waits until it is delivered or
- * given up, or until `deadline_ns` (TIMEOUT; also where the process is ending). Any thread of the host's. */
+/* Sends everything that is captured and finished on the GPU, and waits until it is delivered or lost, or
+ * until `deadline_ns` (TIMEOUT; also if the process is ending). Any thread of the host. */
 enum status pipeline_flush(uint64_t deadline_ns) MUST_CHECK;
 
 struct pipeline_snapshot {
@@ -35,31 +35,31 @@ struct pipeline_snapshot {
     uint64_t queue_bytes, queue_free_bytes;
 };
 
-/* How it stands at one moment, exactly; TIMEOUT: the pipeline thread doesn't answer by then (it may be inside
- * CUPTI), or doesn't run. Any thread but it. */
+/* An exact snapshot. TIMEOUT: the pipeline thread did not respond (it may be inside CUPTI) or does not run.
+ * Any other thread. */
 enum status pipeline_snapshot(struct pipeline_snapshot *view, uint64_t deadline_ns) MUST_CHECK;
 
-/* What the program has done so far, and the CPU time of the pipeline's thread; being asked keeps it counted
- * for a while. TIMEOUT as of pipeline_snapshot, UNAVAILABLE: what is captured goes to a recording. Any thread
- * but it, and one at a time. */
+/* What the program has done so far, and the CPU time of the pipeline thread. A call enables the statistics
+ * for a while. TIMEOUT as for pipeline_snapshot. UNAVAILABLE: the agent records to a file. Any other thread,
+ * one at a time. */
 struct live_stats_view;
 enum status pipeline_live_stats(struct live_stats_view *view, uint64_t *cpu_ns,
                                 uint64_t deadline_ns) MUST_CHECK;
 
-/* Leaves CUPTI to others, or comes back, and waits until it is so. TIMEOUT, UNAVAILABLE: it is not. Any
- * thread of the host's. */
+/* Leaves CUPTI to another tool, or resumes, and waits until that is done. TIMEOUT, UNAVAILABLE: it is not.
+ * Any thread of the host. */
 enum status pipeline_set_released(bool is_released, uint64_t deadline_ns) MUST_CHECK;
 
-/* Waits while another thread is in pipeline_stop, as long as that may take. */
+/* Waits while another thread is in pipeline_stop, within its deadline. */
 void pipeline_wait(void);
 
-/* Ends capture, delivers everything within the deadline, writes the reports. Returns when that is done or the
- * deadline has passed; what is not delivered then is counted as long as the process lives. `why` is for the
- * reports, and stays valid. */
+/* Ends capture, delivers everything within the deadline, and writes the reports. Returns when that is done
+ * or the deadline has passed; the remaining work then goes on while the process lives. `why` is for the
+ * reports and stays valid. */
 void pipeline_stop(const char *why);
 
-/* The same begun, but not waited for, and whether it has come to its end: for a signal's handler. Both
- * async-signal-safe. The interrupted thread is taken never to go on. */
+/* Asynchronous pipeline_stop(), and whether it has finished, for a signal handler. Both are
+ * async-signal-safe. The interrupted thread is assumed never to continue. */
 void pipeline_ask_to_stop(int signal_number);
 bool pipeline_has_ended(void);
 

@@ -1,4 +1,4 @@
-/* The end of the pipeline: each step by itself, told to whoever wants a report of the shutdown. */
+/* The end of the pipeline, step by step, for the shutdown report. */
 #include "agent/pipeline/pipeline_state.h"
 
 #include "agent/resource/device_links.h"
@@ -15,9 +15,9 @@
 #include <stdio.h>
 
 #define REPORT_NS_MAX                                                                                        \
-    (250 * NS_PER_MS) /* of the time at exit: to end the senders' threads, count, and write */
+    (250 * NS_PER_MS) /* reserved at exit to end the sender threads, count, and write the report */
 
-/* They use the outputs, which are about to end; each notices within a step of its wait. */
+/* Waiting threads use the outputs, which are about to end. Each notices within a step of its wait. */
 static void let_waiters_go(void)
 {
     shutdown_step_begin(SHUTDOWN_flushers);
@@ -29,7 +29,8 @@ static void let_waiters_go(void)
     shutdown_step_end(SHUTDOWN_flushers, waiting, NULL);
 }
 
-/* Who reports: the pipeline's thread when it is done, else the host's when it can wait no longer. */
+/* The pipeline thread writes the report when it is done; after a missed deadline a thread of the host does.
+ */
 static atomic_flag is_reported = ATOMIC_FLAG_INIT;
 
 static void take(enum shutdown_step step)
@@ -122,7 +123,7 @@ static void write_report(const struct report *report)
     shutdown_write(report->settings);
 }
 
-/* What was open in correlate when the invariant broke stays so. */
+/* Records that correlate still held when the invariant broke are lost. */
 static void give_up_broken(void)
 {
     struct balance balance = {.held = 0};
@@ -132,9 +133,9 @@ static void give_up_broken(void)
         counter_add(COUNTER_lost_broken, (uint64_t)unmade);
 }
 
-/* So that there is always time to deliver, and to write the report: records that have not become spans after
- * three quarters of the time are counted as lost. A program at full load fills buffers faster than spans are
- * made of them, and would use up all of it. What goes to a recording needs no delivery. */
+/* Reserves time to deliver and to write the report: records that are not spans after three quarters of the
+ * time are counted as lost. A program at full load fills buffers faster than spans are made, and would use
+ * all of the time. Recordings need no delivery. */
 static void plan(void)
 {
     uint64_t now_ns = clock_monotonic_ns();
@@ -143,7 +144,7 @@ static void plan(void)
     pipeline.deliver_until_ns = now_ns + left_ns - report_ns;
     pipeline.take_until_ns = pipeline.recorder ? pipeline.deliver_until_ns : now_ns + left_ns / 4 * 3;
     if (!pipeline.is_silent)
-        pipeline.sink = retreat_sink_after(&pipeline.sink, pipeline.take_until_ns);
+        pipeline.sink = discard_sink_after(&pipeline.sink, pipeline.take_until_ns);
     if (pipeline.is_patient)
         outputs_set_patience(pipeline.outputs, pipeline.take_until_ns);
 }
@@ -163,15 +164,15 @@ void pipeline_finish(void)
     pipeline_follow_links();
     close_session();
     device_links_end();
-    pipeline_say_failure();
-    pipeline_say_losses();
+    pipeline_log_failure();
+    pipeline_log_losses();
     pipeline_describe(&report);
     if (pipeline.recorder)
         close_recording(&report);
     else
         deliver(&report);
     if (atomic_flag_test_and_set(&is_reported))
-        return; /* too late: the host's thread has said what is lost */
+        return; /* too late: a thread of the host has reported the losses */
     if (pipeline.correlate && invariant_any_failed())
         give_up_broken();
     report_log_losses(NULL, exporter_final_error());

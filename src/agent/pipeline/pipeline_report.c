@@ -1,10 +1,10 @@
-/* The report while the process runs: what it leaves if it ends by _exit(), SIGKILL or a crash. */
+/* The report of a running process, which remains if it ends by _exit(), SIGKILL or a crash. */
 #include "agent/pipeline/pipeline_state.h"
 
 #include "agent/lifecycle/report.h"
 #include "base/accounting/counters.h"
 
-/* A report takes about 100 µs on a local disk. */
+/* Writing a report takes about 100 µs on a local disk. */
 #define REPORT_INTERVAL_NS (100 * NS_PER_MS)
 
 static struct {

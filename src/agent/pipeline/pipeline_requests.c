@@ -1,9 +1,8 @@
-/* Requests of other threads to the pipeline's thread: flushes, snapshots, and leaving CUPTI to another tool.
- */
+/* Requests of other threads to the pipeline's thread: flushes, snapshots, and leaving CUPTI to another
+ * tool. */
 #include "agent/pipeline/pipeline_state.h"
 
 #include "base/accounting/balance.h"
-#include "base/invariant.h"
 #include "base/accounting/counters.h"
 #include "base/log.h"
 
@@ -26,7 +25,7 @@ struct pipeline_request {
         REQUEST_KINDS
     } kind;
     union {
-        struct pipeline_snapshot *view;       /* VIEW */
+        struct pipeline_snapshot *snapshot;   /* SNAPSHOT */
         struct live_stats_answer *live_stats; /* LIVE_STATS */
     };
     bool is_started, is_done;
@@ -115,21 +114,21 @@ static void release(void)
 
 static bool resume(void)
 {
-    static bool said_back, said_not;
+    static bool has_resumed, has_failed;
     struct error err = {""};
     bool is_back = capture_resume(&err) == STATUS_OK;
     if (is_back)
-        (said_back ? log_info : log_warn)("cuspan uses CUPTI again");
+        (has_resumed ? log_info : log_warn)("cuspan uses CUPTI again");
     else
-        (said_not ? log_debug : log_info)("can't use CUPTI again yet: %s", err.text);
-    said_back |= is_back;
-    said_not |= !is_back;
+        (has_failed ? log_debug : log_info)("cannot use CUPTI again yet: %s", err.text);
+    has_resumed |= is_back;
+    has_failed |= !is_back;
     return is_back;
 }
 
 static enum status change_hold(bool releases)
 {
-    if (pipeline.is_silent) /* it has left CUPTI for good */
+    if (pipeline.is_silent) /* CUPTI was unsubscribed for good */
         return STATUS_UNAVAILABLE;
     if (capture_is_released() == releases)
         return STATUS_OK;
@@ -145,7 +144,7 @@ void pipeline_resume_if_due(uint64_t now_ns)
         resume();
 }
 
-/* Without the lock: this may take long. Snapshots are made with it, when the others are done. */
+/* Runs without the lock, because it may take long. Snapshots are taken with the lock, in answer(). */
 static enum status work(enum request_kind kind)
 {
     switch (kind) {
@@ -169,8 +168,8 @@ static void answer(struct pipeline_request *request)
     request->live_stats->cpu_ns = clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
-/* With the lock held, which it releases meanwhile: requests that time out leave the list then. All requests
- * of a kind that are in the list at the start are served together. */
+/* Called with the lock held, and releases it meanwhile, so that requests can time out and leave the list.
+ * Serves all requests of a kind that are in the list at the start. */
 static void serve(enum request_kind kind)
 {
     bool is_due = false;
@@ -192,7 +191,7 @@ static void serve(enum request_kind kind)
         *at = request->next;
         answer(request);
         request->status = status;
-        request->is_done = true; /* it is the waiting thread's again */
+        request->is_done = true; /* from here on it belongs to the waiting thread */
     }
 }
 
@@ -204,11 +203,11 @@ void pipeline_serve_requests(void)
     pthread_mutex_unlock(&pipeline.lock);
 }
 
-/* --- on the thread that waits --- */
+/* The functions below run on the thread that waits. */
 
-/* With the lock held, which it releases meanwhile. A host's thread waits in short sleeps, not on a condition:
- * a signal handler that never returns would leave a waiter on the condition, and the thread that signals it
- * would wait for that waiter. */
+/* Called with the lock held, and releases it meanwhile. The host's threads wait in short sleeps, not on a
+ * condition: a signal handler that never returns would leave a waiter on the condition, and the signaling
+ * thread could wait for that waiter. */
 static void nap(void)
 {
     pthread_mutex_unlock(&pipeline.lock);
@@ -238,23 +237,22 @@ static enum status wait_for_delivery(uint64_t deadline_ns)
 static void withdraw(const struct pipeline_request *request)
 {
     struct pipeline_request **at = &pipeline.requests;
-    while (*at && *at != request)
+    while (*at != request)
         at = &(*at)->next;
-    if (INVARIANT(*at != NULL))
-        *at = request->next;
+    *at = request->next;
 }
 
 /* Read by a signal handler on the same thread. */
 static __thread volatile bool is_waiting __attribute__((tls_model("initial-exec")));
 
-/* TIMEOUT also where the pipeline doesn't run, or ends. */
+/* TIMEOUT also if the pipeline does not run, or ends. */
 static enum status request_and_wait(struct pipeline_request *request, uint64_t deadline_ns)
 {
     enum status status = STATUS_TIMEOUT;
     is_waiting = true;
     pthread_mutex_lock(&pipeline.lock);
     if (pipeline.is_running && !pipeline.is_stopping) {
-        pipeline.waiters++; /* who stops the pipeline waits for us to go */
+        pipeline.waiters++; /* pipeline_finish waits until this is 0 */
         request->next = pipeline.requests;
         pipeline.requests = request;
         pthread_cond_signal(&pipeline.wake);

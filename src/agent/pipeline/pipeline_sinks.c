@@ -74,7 +74,7 @@ static void on_span(void *context, const struct span *span)
     outputs_add(context, span);
 }
 
-/* A device's spans belong to the process's resource as well: what is known of both, in one. */
+/* The resource of spans of a device: its own attributes and those of the process. */
 void pipeline_set_device_resource(unsigned device)
 {
     struct resource both = {0};
@@ -98,9 +98,7 @@ static void on_device(void *context, uint16_t index, const struct resource *devi
         pipeline_set_device_resource(number);
 }
 
-/* --- links of devices --- */
-
-/* Of one device, or (NULL) of all. */
+/* Writes the links of one device, or (NULL) of all. */
 static void recorder_known_links(const struct resource_attr *uuid)
 {
     const struct device_links *links;
@@ -158,7 +156,7 @@ enum status pipeline_prepare_spans(const struct pipeline_options *options, struc
     enum status status = outputs_create(settings, options->self_env_folder, &pipeline.outputs, err);
     if (status != STATUS_OK)
         return status;
-    /* What a replay takes says nothing of the run that was recorded. */
+    /* A replay's own overhead says nothing about the recorded run. */
     struct correlate_options correlate = {.settings = settings,
                                           .program = options->program,
                                           .parent = options->parent,
@@ -170,7 +168,7 @@ enum status pipeline_prepare_spans(const struct pipeline_options *options, struc
                                           .sink = {pipeline.outputs, on_span, on_device, on_session}};
     status = correlate_create(&correlate, &pipeline.correlate);
     if (status != STATUS_OK)
-        return error_set(err, status, "can't start correlation: %s", status_text(status));
+        return error_set(err, status, "cannot start correlation: %s", status_text(status));
     if (settings->metrics.is_on && metrics_export_create(settings, &pipeline.metrics) != STATUS_OK)
         return error_set(err, STATUS_NO_MEMORY, "no memory for metrics");
     pipeline.sink = (struct capture_sink){.context = pipeline.correlate,

@@ -13,7 +13,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#define THREADS_KNOWN 4096 /* by a hash of the ID: a thread that is told twice does no harm */
+#define THREADS_KNOWN 4096 /* indexed by a hash of the ID; a duplicate does no harm */
 
 struct recorder {
     struct recording_writer *writer;
@@ -22,13 +22,13 @@ struct recorder {
     struct thread_info known[THREADS_KNOWN];
 };
 
-/* The first failure is told; the writer counts what it can't take from then on. */
+/* Only the first failure is logged; the writer counts events that it cannot write. */
 static void check(struct recorder *recorder, enum status status)
 {
     if (status == STATUS_OK || recorder->has_failed)
         return;
     recorder->has_failed = true;
-    log_error("can't write the recording %s: %s; is there room on its disk?", recorder->path,
+    log_error("cannot write the recording %s: %s; check the free space of its disk", recorder->path,
               status_text(status));
 }
 
@@ -83,7 +83,7 @@ static void on_gpu_counters(void *context, const struct thread_info *thread,
 {
     struct recorder *recorder = context;
     introduce(recorder, thread, counters->time_ns);
-    bool has_values = false; /* else they will come, or the launch failed */
+    bool has_values = false; /* otherwise they will follow, or the launch failed */
     for (uint32_t i = 0; i < counters->count; i++)
         has_values |= isfinite(counters->values[i]) != 0;
     if (has_values)
@@ -96,7 +96,7 @@ static void on_activity(void *context, const struct activity_record *activity)
     check(recorder, recording_write_activity(recorder->writer, activity));
 }
 
-/* Takes the path if it is free: the processes of one command must not write into one file. */
+/* Creates the file if the path is free: processes of one command must not share a file. */
 static void choose_path(struct recorder *recorder, const char *path)
 {
     int file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);

@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NAME_BYTES 192 /* of a demangled name; a longer one is cut */
+#define NAME_BYTES 192 /* of a demangled name; longer ones are truncated */
 
-/* By the beginnings of their files' names: libcudart is there unless it is linked statically. */
+/* File name prefixes. libcudart exists unless it is linked statically. */
 static const char *const not_the_programs[] = {"libcuspan", "libcupti", "libcuda.so", "libcudart",
                                                "libnvidia-"};
 
@@ -36,15 +36,13 @@ void stack_text_deinit(void)
     kept = NULL;
 }
 
-/* --- one frame --- */
-
 struct frame {
-    uint64_t offset;               /* in the module; without one the address */
+    uint64_t offset;               /* offset in the module; without a module, the address */
     const char *module, *function; /* NULL: unknown */
     uint64_t in_function;
 };
 
-/* The address is where the call returns to, which may be another function's beginning already. */
+/* This is the return address, which may already be the start of another function. */
 static struct frame look_up(uint64_t address)
 {
     struct frame frame = {.offset = address};
@@ -82,9 +80,7 @@ static int write_frame(const struct frame *frame, char *to, size_t size)
                     frame->module, (unsigned long long)frame->offset);
 }
 
-/* --- a stack --- */
-
-/* Whole lines only. */
+/* Complete lines only. */
 static void write_text(const uint64_t *frames, uint32_t count, char text[STACKS_TEXT_BYTES])
 {
     uint32_t shown = 0;

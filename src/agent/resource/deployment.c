@@ -9,13 +9,13 @@
 #include <string.h>
 
 #define LINE_BYTES   4096
-#define ID_DIGITS    64 /* of a container */
-#define UID_BYTES    36 /* of a pod: a UUID */
+#define ID_DIGITS    64 /* of a container ID */
+#define UID_BYTES    36 /* of a pod ID, a UUID */
 #define TOKEN_FOLDER "/var/run/secrets/kubernetes.io/serviceaccount"
 
 const struct deployment deployment_own = {self_env_get, ""};
 
-/* Both keep the first error; what the resource has stays. */
+/* Both keep the first error. Attributes that the resource has stay. */
 static void add_string(struct resource *resource, const char *key, const char *value, enum status *status)
 {
     if (*status == STATUS_OK && value && *value && !resource_find(resource, key))
@@ -28,9 +28,9 @@ static void add_int(struct resource *resource, const char *key, int64_t value, e
         *status = resource_set_int(resource, key, value);
 }
 
-/* --- ranks and jobs --- */
+/* Ranks and jobs. */
 
-/* A number from 0 on, or -1. */
+/* A number of at least 0, or -1. */
 static int64_t number_of(const struct deployment *from, const char *name)
 {
     const char *text = from->getenv(name);
@@ -47,7 +47,7 @@ struct launcher {
 };
 
 struct place {
-    int64_t rank, local_rank, size; /* -1: not said */
+    int64_t rank, local_rank, size; /* -1: unknown */
 };
 
 static struct place place_in(const struct deployment *from, const struct launcher *launcher)
@@ -56,9 +56,9 @@ static struct place place_in(const struct deployment *from, const struct launche
                           number_of(from, launcher->size)};
 }
 
-/* All three of one launcher, the innermost: torchrun inside a Slurm step has both kinds. Where it doesn't say
- * the local rank (PMI without MPICH's or Cray's variable for it), one that gives the same rank of as many
- * does. */
+/* All three come from the innermost launcher: torchrun inside a Slurm step sets both kinds of variables. A
+ * launcher without a local rank (PMI without the variables of MPICH or Cray) gets it from another with the
+ * same rank and size. */
 static void add_rank(struct resource *resource, const struct deployment *from, enum status *status)
 {
     static const struct launcher launchers[] = {
@@ -102,7 +102,7 @@ static void add_slurm(struct resource *resource, const struct deployment *from, 
         add_string(resource, facts[i].key, from->getenv(facts[i].variable), status);
 }
 
-/* --- containers and pods --- */
+/* Containers and pods. */
 
 static FILE *open_file(const struct deployment *from, const char *path)
 {
@@ -116,7 +116,7 @@ static size_t hex_length(const char *text)
     return strspn(text, "0123456789abcdef");
 }
 
-/* Copies the 64 digits that stand there by themselves. */
+/* Copies the 64 hexadecimal digits that form a word. */
 static bool take_id(const char *text, char id[ID_DIGITS + 1])
 {
     if (hex_length(text) != ID_DIGITS)
@@ -126,7 +126,7 @@ static bool take_id(const char *text, char id[ID_DIGITS + 1])
     return true;
 }
 
-/* A UUID; systemd's names of control groups have '_' in place of '-'. */
+/* A UUID; systemd replaces '-' with '_' in names of control groups. */
 static bool take_uid(const char *text, char uid[UID_BYTES + 1])
 {
     for (unsigned i = 0; i < UID_BYTES; i++) {
@@ -148,8 +148,8 @@ static void find_uid(const char *line, const char *before, char uid[UID_BYTES + 
     }
 }
 
-/* "4:memory:/docker/ID", ".../kubepods-burstable-podUID.slice/cri-containerd-ID.scope". The innermost ID is
- * the container's own. In a namespace of its own (version 2) the path is "/", which says nothing. */
+/* Lines like "4:memory:/docker/ID" or ".../kubepods-burstable-podUID.slice/cri-containerd-ID.scope". The
+ * innermost ID is the container's. In a cgroup namespace (version 2) the path is "/", which tells nothing. */
 static void read_group(const char *line, char id[ID_DIGITS + 1], char uid[UID_BYTES + 1])
 {
     const char *path = strchr(line, '/');
@@ -162,8 +162,8 @@ static void read_group(const char *line, char id[ID_DIGITS + 1], char uid[UID_BY
     }
 }
 
-/* Where the runtime has put the container's own files: ".../containers/ID/hostname /etc/hostname", and
- * kubelet the pod's: ".../pods/UID/etc-hosts /etc/hosts". */
+/* Mounts of the container's own files: the runtime has ".../containers/ID/hostname /etc/hostname", kubelet
+ * has ".../pods/UID/etc-hosts /etc/hosts". */
 static void read_mount(const char *line, char id[ID_DIGITS + 1], char uid[UID_BYTES + 1])
 {
     static const char folder[] = "containers/";
@@ -195,7 +195,7 @@ static void add_container(struct resource *resource, const struct deployment *fr
     add_string(resource, "k8s.pod.uid", uid, status);
 }
 
-/* The file's first line; empty where there is none. */
+/* Reads the first line of the file; "" if there is none. */
 static void read_first_line(const struct deployment *from, const char *path, char line[LINE_BYTES])
 {
     FILE *file = open_file(from, path);
@@ -208,8 +208,8 @@ static void read_first_line(const struct deployment *from, const char *path, cha
     fclose(file);
 }
 
-/* A pod's host name is its name, but for two: in the node's network it is the node's, as kubelet says in
- * /etc/hosts, and the pods of an indexed job have a random end in their name besides. */
+/* The host name is the pod name, except for pods in the host network, which kubelet marks in /etc/hosts, and
+ * pods of indexed jobs, whose names have a random suffix. */
 static bool hostname_is_pod_s(const struct deployment *from)
 {
     char line[LINE_BYTES];
@@ -217,8 +217,8 @@ static bool hostname_is_pod_s(const struct deployment *from)
     return strcmp(line, "# Kubernetes-managed hosts file.") == 0 && !from->getenv("JOB_COMPLETION_INDEX");
 }
 
-/* What a pod's manifest hands on by the downward API: the names that OpenTelemetry's documents and operator,
- * and Kubernetes' own examples use for it. */
+/* Variables set by the downward API, under the names that the documentation of OpenTelemetry, its operator
+ * and Kubernetes use. */
 static void add_handed_on(struct resource *resource, const struct deployment *from, enum status *status)
 {
     static const struct {

@@ -1,19 +1,19 @@
-/* Where the process runs: its rank among others, its container, its pod, its Slurm job. */
-#ifndef CUSPAN_AGENT_SURROUNDINGS_H
-#define CUSPAN_AGENT_SURROUNDINGS_H
+/* Where the process runs: rank, Slurm job, container and pod. */
+#ifndef CUSPAN_AGENT_DEPLOYMENT_H
+#define CUSPAN_AGENT_DEPLOYMENT_H
 
 #include "base/status.h"
 #include "model/resource.h"
 
 struct deployment {
-    const char *(*getenv)(const char *name); /* NULL where there is no such variable, or none may be read */
-    const char *root;                        /* stands before /proc, /etc and /var: "", but in a test */
+    const char *(*getenv)(const char *name); /* NULL: no such variable, or the process may read none */
+    const char *root;                        /* prefix of /proc, /etc and /var; "" except in tests */
 };
 
-/* The variables and files of this process. A program with another user's rights has no variables. */
+/* The variables and files of this process. A setuid process has no variables. */
 extern const struct deployment deployment_own;
 
-/* Adds to `resource` what it lacks. What can't be found out is left out. */
+/* Adds the attributes that `resource` lacks. Unknown ones are omitted. */
 enum status deployment_add(struct resource *resource, const struct deployment *from) MUST_CHECK;
 
 #endif

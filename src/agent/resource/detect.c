@@ -13,9 +13,9 @@
 #include <unistd.h>
 
 #define TEXT_MAX      4096
-#define ANCESTORS_MAX 4 /* of processes that multiprocessing has begun, one inside another */
+#define ANCESTORS_MAX 4 /* nested processes of multiprocessing */
 
-/* Reads a small file; the length, or 0. */
+/* Reads a small file. Returns its length, or 0. */
 static size_t read_file(const char *path, char *text, size_t size)
 {
     int file = open(path, O_RDONLY | O_CLOEXEC);
@@ -41,7 +41,7 @@ static const char *base_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
-/* "python3 -u serve.py" is the program serve.py to whoever looks at the trace; "python3 -m vllm" is vllm. */
+/* "python3 -u serve.py" is the program serve.py, "python3 -m vllm" is vllm. */
 static const char *python_script(const char *arguments, size_t length)
 {
     const char *argument = arguments, *end = arguments + length;
@@ -61,8 +61,8 @@ static const char *python_script(const char *arguments, size_t length)
     return NULL;
 }
 
-/* Line "KEY: \t VALUE" of a file of the kernel's or the driver's; where its value begins, its end cut off, or
- * NULL. */
+/* Finds the line "KEY: \t VALUE" in a file of the kernel or driver. Returns its value, terminated, or NULL.
+ */
 static char *value_of(char *text, const char *key)
 {
     char *at = strstr(text, key);
@@ -109,7 +109,7 @@ static bool is_multiprocessing(const char *arguments, size_t length)
     return false;
 }
 
-/* A process's command line, one argument after the other; the length, or 0. */
+/* The arguments of a process, each terminated by NUL. Returns the length, or 0. */
 static size_t read_command(pid_t pid, char arguments[TEXT_MAX])
 {
     char path[64];
@@ -125,7 +125,7 @@ static pid_t parent_of(pid_t pid)
     return parent ? (pid_t)strtol(parent, NULL, 10) : 0;
 }
 
-/* A child of Python's multiprocessing is what its parent is, or the parent of its server is. */
+/* A child of multiprocessing is named like its parent, or like the parent of its fork server. */
 const char *detect_program(void)
 {
     static char arguments[TEXT_MAX];
@@ -140,7 +140,7 @@ const char *detect_program(void)
     return program_of(executable_path(), arguments, length);
 }
 
-/* One after the other, as /proc has them. */
+/* As in /proc: each terminated by NUL. */
 const char *detect_command(char *const *argv)
 {
     static char arguments[TEXT_MAX];
@@ -150,7 +150,7 @@ const char *detect_command(char *const *argv)
     return program_of(arguments, arguments, used);
 }
 
-/* Keeps the first error; a key that the user has set stays as it is. */
+/* Keeps the first error. An attribute set by the user stays. */
 static void add_string(struct resource *resource, const char *key, const char *value, enum status *status)
 {
     if (*status == STATUS_OK && value && *value && !resource_find(resource, key))
@@ -186,7 +186,7 @@ static void add_process(struct resource *resource, enum status *status)
     add_string(resource, "process.executable.name", base_name(executable_path()), status);
 }
 
-/* host.id must be there always: without it a viewer takes two processes of one host for two hosts. */
+/* host.id is always needed: without it, viewers take two processes of one host for two hosts. */
 static void add_host(struct resource *resource, enum status *status)
 {
     char text[128];

@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define GRACE_CAPABILITY 9 /* from Hopper on a GPU may be joined to an Arm processor by NVLink-C2C */
+#define GRACE_CAPABILITY 9 /* a GPU since Hopper may be connected to an Arm processor by NVLink-C2C */
 
-/* QEMU's bridges say what they are set to, not what the machine has. */
+/* QEMU's bridges report their configuration, not the real link. */
 #define EMULATED_VENDOR "0x1b36"
 
 static struct {
@@ -26,8 +26,6 @@ void device_links_begin(const struct device_links_options *options)
     state.is_asked = state.waits = false;
     state.count = 0;
 }
-
-/* --- PCIe --- */
 
 static bool read_fact(const char *address, const char *end, const char *name, char text[64])
 {
@@ -48,8 +46,8 @@ static bool read_end(const char *address, const char *end, uint32_t *generation,
     return *generation && *width;
 }
 
-/* By what both ends can do: the speed now is a low one while nothing moves. "..": sysfs's entries are links
- * into the tree of buses, where the other end of the link is the parent. */
+/* The link speed is what both ends support, because the current speed is low while the GPU is idle. "..":
+ * entries in sysfs are links into the bus tree, and the parent is the other end. */
 static void read_pcie(struct device_links *links)
 {
     uint32_t generation, width, other_generation, other_width;
@@ -63,7 +61,7 @@ static void read_pcie(struct device_links *links)
     links->pcie_width = width < other_width ? width : other_width;
 }
 
-/* Copies to the host may not go by PCIe there. */
+/* Copies to the host may not use PCIe. */
 static bool may_have_c2c(const struct resource *device)
 {
 #ifdef __aarch64__
@@ -74,8 +72,6 @@ static bool may_have_c2c(const struct resource *device)
     return false;
 #endif
 }
-
-/* --- each device --- */
 
 static struct device_links *find(const char *uuid)
 {
@@ -131,8 +127,6 @@ const struct device_links *device_links_known(uint32_t number)
 {
     return number < state.count ? &state.known[number] : NULL;
 }
-
-/* --- NVLink --- */
 
 void device_links_peer_copy(void)
 {

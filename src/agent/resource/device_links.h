@@ -1,7 +1,7 @@
-/* What each GPU's links can do, found out once a device: its PCIe link in sysfs when CUPTI tells of the
- * device, its NVLinks from NVML when the first copy between GPUs comes, since that means a library more in
- * the process and tens of ms on a thread of our own. A replay takes what the recording has, and asks nobody.
- * All of it is for the pipeline's thread. */
+/* The links of each GPU, detected once per device. PCIe is read in sysfs when CUPTI reports the device.
+ * NVLink comes from NVML at the first copy between GPUs, because NVML is another library in the process and
+ * takes tens of ms on a thread of ours. A replay uses the links in its recording. Only for the pipeline
+ * thread. */
 #ifndef CUSPAN_AGENT_DEVICE_LINKS_H
 #define CUSPAN_AGENT_DEVICE_LINKS_H
 
@@ -18,24 +18,24 @@ struct device_links_options {
     const char *gpus_folder;                   /* DETECT_GPUS_FOLDER */
     const char *pci_folder;                    /* DEVICE_LINKS_PCI_FOLDER */
     bool asks_nvml;                            /* capture.nvlink */
-    bool is_replay;                            /* nothing of this machine */
-    const char *(*recorded)(const char *uuid); /* of a replay: links_to_text()'s line, or NULL: none */
+    bool is_replay;                            /* do not ask this machine */
+    const char *(*recorded)(const char *uuid); /* in a replay: a line of links_to_text(), or NULL */
 };
 
-/* Both folders' names must stay. */
+/* The folder names must stay valid. */
 void device_links_begin(const struct device_links_options *options);
 
-/* Adds what is known of the links of the device with this resource's UUID. */
+/* Adds the known links of the device with this resource's UUID. */
 enum status device_links_add(struct resource *device) MUST_CHECK;
 
-/* A copy between GPUs has come: asks NVML, once a process, for all devices that were told. */
+/* Called at a copy between GPUs. Asks NVML once per process for all known devices. */
 void device_links_peer_copy(void);
 
-/* Whether more has become known, so that it is worth to add again; true once. Costs nothing while nothing is
- * asked for. */
+/* True once after more is known, so that device_links_add() has more to add. Costs nothing while no question
+ * is open. */
 bool device_links_look(void);
 
-/* What is known of each device that was told, from 0; NULL behind the last one. */
+/* The links of device `index`, from 0; NULL after the last. */
 const struct device_links *device_links_known(uint32_t number);
 
 /* Waits for NVML as nvml_end() does. */

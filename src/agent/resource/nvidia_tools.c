@@ -9,10 +9,10 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What each tool leaves in the environment of what it starts. */
+/* Variables that each tool sets for the programs it starts. */
 static const struct {
     const char *variable;
-    const char *part; /* of its value; NULL: any */
+    const char *part; /* part of the value; NULL: any value */
     const char *tool;
 } marks[] = {
     {"NSYS_PROFILING_SESSION_ID", NULL, "Nsight Systems"},
@@ -26,7 +26,7 @@ static const struct {
     {"CUDA_DEBUGGER_SOFTWARE_PREEMPTION", NULL, "cuda-gdb"},
 };
 
-/* Another debugger needs nothing of CUPTI. */
+/* Other debuggers do not need CUPTI. */
 static bool is_debugged_by_cuda_gdb(void)
 {
     char text[4096], path[64];

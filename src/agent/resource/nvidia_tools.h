@@ -1,11 +1,11 @@
-/* NVIDIA's own tools, which need CUPTI for themselves: whether this process was started under one. */
-#ifndef CUSPAN_AGENT_TOOLS_H
-#define CUSPAN_AGENT_TOOLS_H
+/* Detects whether this process was started under a tool of NVIDIA that needs CUPTI for itself. */
+#ifndef CUSPAN_AGENT_NVIDIA_TOOLS_H
+#define CUSPAN_AGENT_NVIDIA_TOOLS_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* False: under none that is known. Else `text` says which, and by what it is known. */
+/* False: no known tool. Otherwise `text` has the tool and how it was detected. */
 bool nvidia_tools_present(char *text, size_t size);
 
 #endif

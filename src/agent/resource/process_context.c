@@ -7,9 +7,9 @@
 #include <unistd.h>
 
 #define PAYLOAD_BYTES_MAX (64 * 1024)
-#define TRIES_MAX         3 /* while the publisher is at work */
+#define TRIES_MAX         3 /* retries while the publisher writes */
 #define TEXT_BYTES_MAX    4096
-#define ATTRS_KEPT_FREE   40 /* for what the agent finds out by itself */
+#define ATTRS_KEPT_FREE   40 /* reserved for attributes that the agent detects */
 #define NAME              "OTEL_CTX"
 
 struct context_header {
@@ -18,7 +18,7 @@ struct context_header {
     uint64_t published_ns, payload;
 };
 
-/* --- protobuf: the few messages that are in it --- */
+/* Decoding of the protobuf messages. */
 
 struct field {
     uint32_t number, type; /* wire types: 0 varint, 1 eight bytes, 2 length and bytes, 5 four bytes */
@@ -90,7 +90,7 @@ static enum status end_of(const struct message *message)
     return message->is_broken || message->at != message->end ? STATUS_INVALID : STATUS_OK;
 }
 
-/* With a NUL at its end; what is too long is cut. */
+/* Copies and terminates the text, truncated to the size. */
 static void copy_text(const struct field *field, char text[TEXT_BYTES_MAX])
 {
     size_t length = field->length < TEXT_BYTES_MAX ? field->length : TEXT_BYTES_MAX - 1;
@@ -99,9 +99,7 @@ static void copy_text(const struct field *field, char text[TEXT_BYTES_MAX])
     text[length] = 0;
 }
 
-/* --- attributes --- */
-
-/* AnyValue's strings, truths and numbers; lists and the like are left out. */
+/* Only strings, booleans and numbers of AnyValue; lists and maps are omitted. */
 static enum status set_value(struct resource *resource, const char *key, struct message value)
 {
     char text[TEXT_BYTES_MAX];
@@ -167,9 +165,9 @@ enum status process_context_decode(const uint8_t *payload, size_t bytes, struct 
     return end_of(&context);
 }
 
-/* --- finding it --- */
+/* Finding the mapping. */
 
-/* Our own memory by a system call: what has been unmapped meanwhile is an error and no fault. */
+/* Reads our own memory by a system call, so that a mapping unmapped meanwhile is an error and not a fault. */
 static bool read_memory(uint64_t address, void *to, size_t bytes)
 {
     struct iovec local = {to, bytes},
@@ -192,7 +190,7 @@ static bool read_header(uint64_t address, struct context_header *header)
            header->version == 2;
 }
 
-/* The payload that the header tells of, or NULL if it isn't whole just now; the caller frees it. */
+/* The payload that the header refers to, or NULL while it is being changed. The caller frees it. */
 static uint8_t *read_payload(uint64_t address, struct context_header *before)
 {
     struct context_header after;
@@ -209,8 +207,8 @@ static uint8_t *read_payload(uint64_t address, struct context_header *before)
     return NULL;
 }
 
-/* Some 1 us for each mapping of the process (10,000 took 8 to 15 ms). What bears the name and has no header
- * is being made, or is another's. */
+/* About 1 us per mapping of the process (10,000 took 8 to 15 ms). A mapping with the name but no header is
+ * incomplete, or not a context. */
 void process_context_find(struct process_context *context, void (*meanwhile)(void))
 {
     char line[TEXT_BYTES_MAX];

@@ -10,15 +10,15 @@
 #define FIRST_LOOK_NS (200 * NS_PER_MS)
 #define LOOK_NS_MAX   (10 * NS_PER_SECOND)
 #define CHECK_NS      (1 * NS_PER_SECOND)
-#define LOOK_SHARE    1000 /* of the time is spent on looking, at most */
+#define LOOK_SHARE    1000 /* maximum share of the time spent on searching */
 
 static struct resource configured, detected, current;
 static struct process_context context;
 static uint64_t next_look_ns, interval_ns;
 static bool was_publishing;
 
-/* What the SDK has published now, in place of what it had before. What goes first is merged first; FULL: what
- * goes last is left out. */
+/* Replaces the attributes that the SDK published before. Sources are merged in the order of precedence.
+ * FULL: the last are dropped. */
 static enum status adopt(const struct resource *published)
 {
     const struct resource *parts[] = {&configured, published, &detected};
@@ -38,7 +38,7 @@ static enum status adopt(const struct resource *published)
 enum status process_resource_start(struct resource *settings, int driver_version, const char *cupti_version)
 {
     struct resource published = {0}, all = {0};
-    resource_deinit(&configured); /* of a start that failed */
+    resource_deinit(&configured); /* from a start that failed */
     resource_deinit(&detected);
     enum status status = resource_merge(&configured, settings);
     if (status == STATUS_OK)
@@ -74,7 +74,7 @@ static void schedule(uint64_t began_ns)
     next_look_ns = now_ns + (interval_ns > at_least ? interval_ns : at_least);
 }
 
-/* After a look: an SDK's goes first. */
+/* An SDK's context has precedence over ours. */
 static void publish_or_take_back(bool is_publishing)
 {
     static bool said;
@@ -82,11 +82,11 @@ static void publish_or_take_back(bool is_publishing)
         published_context_end();
     else if (is_publishing && !context.address && !published_context_address() &&
              published_context_begin(&current) != STATUS_OK)
-        log_info("the process's context can't be published: readers may not look for its threads' contexts");
+        log_info("cannot publish the process context; readers may not look for contexts of threads");
     if (is_publishing && context.published_ns && !context.names_threads && !said) {
         said = true;
         log_info(
-            "the process's context, which an SDK publishes, doesn't tell of threads' contexts: readers may "
+            "the process context of the OpenTelemetry SDK does not announce contexts of threads; readers may "
             "not look for them");
     }
     context.own_address = published_context_address();

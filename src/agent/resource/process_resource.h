@@ -1,8 +1,8 @@
-/* The resource of this process, as it is known by now: from what goes first to what goes last, what the
- * settings say, what an SDK in the process has published, what the agent has found out by itself. An SDK may
- * start long after CUDA, and change its mind: so it is looked for again. */
-#ifndef CUSPAN_AGENT_OWN_RESOURCE_H
-#define CUSPAN_AGENT_OWN_RESOURCE_H
+/* The current resource of this process. In order of precedence: the settings, the context of an
+ * OpenTelemetry SDK in the process, and what the agent detects. An SDK may start after CUDA and change its
+ * context, so it is polled. */
+#ifndef CUSPAN_AGENT_PROCESS_RESOURCE_H
+#define CUSPAN_AGENT_PROCESS_RESOURCE_H
 
 #include "base/status.h"
 #include "model/resource.h"
@@ -10,8 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Finds out all that there is. `settings` has what the settings say, and all of it afterwards; it stays the
- * caller's and is not referred to later. FULL: some is left out. */
+/* Detects everything. `settings` has the resource of the settings and gets all of it; the caller owns it.
+ * FULL: some attributes are dropped. */
 enum status process_resource_start(struct resource *settings, int driver_version,
                                    const char *cupti_version) MUST_CHECK;
 
@@ -23,7 +23,7 @@ enum status process_resource_start(struct resource *settings, int driver_version
  * While threads publish (capture/publish.h), it publishes the process's context, too, unless an SDK does. */
 bool process_resource_poll(uint64_t now_ns, void (*meanwhile)(void));
 
-/* As of the last look that returned true; before, as of the beginning. */
+/* As of the last poll that returned true, or the start. */
 const struct resource *process_resource(void);
 
 #endif

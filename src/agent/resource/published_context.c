@@ -9,13 +9,13 @@
 #include <time.h>
 #include <unistd.h>
 
-#ifndef PR_SET_VMA /* kernel headers before 5.17 */
+#ifndef PR_SET_VMA /* for kernel headers before 5.17 */
 #define PR_SET_VMA           0x53564d41
 #define PR_SET_VMA_ANON_NAME 0
 #endif
 
 #define NAME "OTEL_CTX"
-/* OTEP 4947 is to rename it to tls_v1; until readers know that name, it is this one. */
+/* OTEP 4947 may rename it to tls_v1. Readers know this name today. */
 #define THREAD_SCHEMA     "tlsdesc_v1_dev"
 #define THREAD_ATTRS_ROOM 256
 #define MAPPING_BYTES     (32 * 1024)
@@ -29,9 +29,7 @@ struct context_header {
 
 static struct context_header *mapping;
 
-/* --- the payload --- */
-
-/* Field `number` of bytes that are fewer than 128. */
+/* A field of fewer than 128 bytes. */
 static uint8_t *put_field(uint8_t *to, unsigned number, const void *bytes, size_t count)
 {
     *to++ = (uint8_t)(number << 3 | 2);
@@ -40,7 +38,7 @@ static uint8_t *put_field(uint8_t *to, unsigned number, const void *bytes, size_
     return to + count;
 }
 
-/* KeyValue, as ProcessContext's field 2. */
+/* A KeyValue in field 2 of ProcessContext. */
 static uint8_t *put_attribute(uint8_t *to, const char *key, unsigned value_field, const char *value)
 {
     uint8_t any_value[64], pair[127];
@@ -59,9 +57,7 @@ static size_t put_payload(const struct resource *resource, uint8_t *to, size_t r
     return (size_t)(end - to);
 }
 
-/* --- the mapping --- */
-
-/* Where there may be no file in memory, the name below has to do. */
+/* Without memfd, the name below identifies the mapping. */
 static void *make_mapping(void)
 {
     int file = memfd_create(NAME, MFD_CLOEXEC);
@@ -100,7 +96,7 @@ enum status published_context_begin(const struct resource *resource)
     made->payload = (uint64_t)(uintptr_t)payload;
     atomic_thread_fence(memory_order_seq_cst);
     memcpy(made->signature, NAME, sizeof made->signature);
-    atomic_store(&made->published_ns, boot_ns()); /* last: from now on it counts */
+    atomic_store(&made->published_ns, boot_ns()); /* written last: makes the context valid */
     prctl(PR_SET_VMA, PR_SET_VMA_ANON_NAME, made, MAPPING_BYTES, NAME);
     mapping = made;
     return STATUS_OK;

@@ -1,6 +1,6 @@
-/* A process context of our own (OTEP 4719): readers of the threads' contexts (capture/publish.h) look for
- * those only where one says that there are any. So there is one while our threads publish and no SDK has
- * published its own: there should be one only. */
+/* Our own process context (OTEP 4719). Readers of thread contexts (capture/publish.h) look for those only if
+ * a process context announces them. So we publish one while our threads publish and no SDK has published a
+ * process context; there should be only one. */
 #ifndef CUSPAN_AGENT_PUBLISHED_CONTEXT_H
 #define CUSPAN_AGENT_PUBLISHED_CONTEXT_H
 
@@ -9,12 +9,12 @@
 
 #include <stdint.h>
 
-/* Publishes `resource`, which is copied, for this process alone: a forked child has none. One thread calls
- * these functions. NO_MEMORY, UNAVAILABLE. */
+/* Publishes a copy of `resource` for this process, not for forked children. One thread calls these
+ * functions. NO_MEMORY, UNAVAILABLE. */
 enum status published_context_begin(const struct resource *resource) MUST_CHECK;
-/* Where it is; 0: there is none. */
+/* Its address; 0: none. */
 uint64_t published_context_address(void);
-/* Takes it back; fine where there is none. */
+/* Removes it, if there is one. */
 void published_context_end(void);
 
 #endif

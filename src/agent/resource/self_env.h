@@ -1,19 +1,16 @@
-/* What this library knows of itself and its process: the environment that it may read, and where it lies. */
-#ifndef CUSPAN_AGENT_OWN_H
-#define CUSPAN_AGENT_OWN_H
+/* The environment that the agent may read, the directory of the library, and its threads. */
+#ifndef CUSPAN_AGENT_SELF_ENV_H
+#define CUSPAN_AGENT_SELF_ENV_H
 
 #include <pthread.h>
 
-/* A variable, or NULL. A program that runs with another user's rights must not be led by its caller's
- * environment: it has no variables. */
+/* A variable, or NULL. A setuid process has none, because its caller must not control it. */
 const char *self_env_get(const char *name);
 
-/* Where libcuspan.so lies; the modules that belong to it lie beside it. Static storage; any thread.
- */
+/* The directory of libcuspan.so and its modules. Static storage; any thread. */
 const char *self_env_folder(void);
 
-/* A thread of ours in the host (base/self_env_thread.h), with a small stack. Returns 0, or an error number.
- */
+/* Starts a thread of ours with a small stack. Returns 0, or an error number. */
 int self_env_thread(pthread_t *thread, void *(*run)(void *));
 
 #endif

@@ -350,7 +350,7 @@ static void keep_report(const char *from, const char *to)
     if (out && fclose(out) != 0)
         is_whole = false;
     if (!is_whole)
-        log_warn("can't write the report %s: %s", to, strerror(errno));
+        log_warn("cannot write the report %s: %s", to, strerror(errno));
 }
 
 static void keep_reports(const struct injection *injection)

@@ -352,7 +352,7 @@ class Socket(Case):
                 self.after(program, "inject: 1")
                 self.assertNotIn("cuspan/control", self.threads_of(program.pid))
                 program.kill()
-                self.assertRegex(program.stderr.read(), f"can't make a control socket in {path}: ")
+                self.assertRegex(program.stderr.read(), f"cannot create a control socket in {path}: ")
         self.assertEqual(list(target.iterdir()) + list(writable.iterdir()), [])
         self.assertIn("others can write there", self.cuspan("ps", "--directory", writable, status=1).stderr)
 

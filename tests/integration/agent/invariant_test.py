@@ -74,7 +74,7 @@ class Broken(unittest.TestCase):
                 self.assertEqual(FAULT.match(lines[0])[1], name)
                 self.assertEqual(sum(bool(FAULT.match(line)) for line in lines), 1, lines)
                 if report is None:  # broken while the settings were read: it has never begun
-                    self.assertRegex("\n".join(lines), "can't read the configuration")
+                    self.assertRegex("\n".join(lines), "cannot read the configuration")
                     continue
                 self.assertGreater(report["counters"]["broken_invariants"], 0)
                 for output in report["outputs"]:

@@ -558,8 +558,8 @@ class Send(Case):
     def test_what_cant_be_sent(self):
         sink = self.sink()
         path, _ = self.lines()
-        self.assertIn("there is no /nowhere", self.send(sink, "/nowhere", status=1))
-        self.assertIn("gRPC doesn't carry", self.send(sink, path, status=1, protocol="grpc"))
+        self.assertIn("/nowhere does not exist", self.send(sink, "/nowhere", status=1))
+        self.assertIn("gRPC cannot carry", self.send(sink, path, status=1, protocol="grpc"))
         self.assertIn("no OTLP exporter", self.send(None, "--set", "console=true", path, status=2))
         empty = self.directory / "empty"
         empty.mkdir(mode=0o700)

@@ -46,7 +46,7 @@ static int setup(void **state)
 static void test_before_the_deadline_all_records_pass(void **state)
 {
     (void)state;
-    struct capture_sink limited = retreat_sink_after(&sink, UINT64_MAX);
+    struct capture_sink limited = discard_sink_after(&sink, UINT64_MAX);
     pass_100_of_each(&limited);
     assert_int_equal(calls, 100);
     assert_int_equal(activities, 100);
@@ -56,7 +56,7 @@ static void test_before_the_deadline_all_records_pass(void **state)
 static void test_after_the_deadline_all_are_counted(void **state)
 {
     (void)state;
-    struct capture_sink limited = retreat_sink_after(&sink, 0);
+    struct capture_sink limited = discard_sink_after(&sink, 0);
     pass_100_of_each(&limited);
     assert_int_equal(calls + activities, 0);
     assert_int_equal(counter_get(COUNTER_lost_unmade), 200);

@@ -181,7 +181,7 @@ static void test_a_full_disk_is_told_and_counted(void **state)
     close_and_free(recorder);
     setrlimit(RLIMIT_FSIZE, &before);
     said = stderr_end();
-    if (times_in(said, "can't write the recording") != 1)
+    if (times_in(said, "cannot write the recording") != 1)
         fail_msg("said: %s", said);
     assert_int_equal(times_in(said, "is not complete"), 1);
     assert_true(counter_get(COUNTER_lost_recording) > 100000);
