@@ -35,11 +35,11 @@ cuspan_stage(cli src/cli/args/command_table.c src/cli/args/options.c src/cli/arg
              src/cli/show/scale.c src/cli/show/outline.c src/cli/show/bars.c src/cli/show/label.c src/cli/show/picture.c
              src/cli/show/span_lines.c src/cli/show/perfetto.c
              src/cli/commands/cmd_run.c src/cli/commands/cmd_record.c src/cli/commands/cmd_replay.c src/cli/commands/cmd_send.c src/cli/commands/cmd_show.c
-             src/cli/stat/stat_table.c src/cli/stat/samples.c src/cli/stat/stat.c src/cli/stat/tables/headline.c
+             src/cli/stat/stat_table.c src/cli/stat/samples.c src/cli/stat/intervals.c src/cli/stat/stat.c src/cli/stat/tables/headline.c
              src/cli/stat/tables/call_tables.c src/cli/stat/tables/kernel_table.c src/cli/stat/tables/counter_table.c src/cli/stat/tables/copy_tables.c src/cli/stat/tables/peak.c src/cli/stat/tables/device_table.c
              src/cli/stat/tables/latency_tables.c src/cli/stat/tables/places.c src/cli/stat/memory/ledger.c src/cli/stat/memory/memory_tables.c
              src/cli/stat/memory/memory_faults.c src/cli/stat/tables/overhead_table.c src/cli/stat/findings/repeats.c
-             src/cli/stat/findings/findings.c src/cli/stat/findings/find_launches.c src/cli/stat/findings/find_graphs.c src/cli/stat/findings/find_kernels.c
+             src/cli/stat/findings/findings.c src/cli/stat/findings/finding.c src/cli/stat/findings/survey.c src/cli/stat/findings/find_launches.c src/cli/stat/findings/find_graphs.c src/cli/stat/findings/find_kernels.c
              src/cli/stat/findings/find_copies.c src/cli/stat/findings/find_waits.c src/cli/stat/findings/find_memory.c
              src/cli/stat/groups.c src/cli/stat/by.c src/cli/stat/stat_print.c src/cli/commands/cmd_stat.c ${cli_sqlite}
              src/cli/diff/compare.c src/cli/diff/runs.c src/cli/diff/run_files.c src/cli/diff/baseline.c

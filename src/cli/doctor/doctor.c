@@ -17,11 +17,6 @@ static const struct {
                              [FOUND_UNKNOWN] = {"unknown", "\033[36m"},
                              [FOUND_NOT_HERE] = {"not here", "\033[2m"}};
 
-const char *finding_name(enum finding finding)
-{
-    return findings[finding].name;
-}
-
 /* --- lines --- */
 
 /* Evidence comes from files, variables and servers: nothing of it may move a cursor. */

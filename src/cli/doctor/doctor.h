@@ -83,6 +83,5 @@ void doctor_deinit(struct doctor *doctor);
 
 /* Whether `only` means this check. */
 bool doctor_wants(const char *only, const struct doctor_check *check);
-const char *finding_name(enum finding finding);
 
 #endif

@@ -18,11 +18,6 @@
 
 static const char *const sort_names[TOP_SORTS] = {"time", "count", "average", "name"};
 
-const char *top_sort_name(enum top_sort sort)
-{
-    return sort_names[sort];
-}
-
 /* --- lines --- */
 
 static struct text *begin_line(struct top_screen *screen, enum top_style style)

@@ -6,7 +6,6 @@
 #include "cli/top/top_sample.h"
 
 enum top_sort { TOP_BY_TIME, TOP_BY_COUNT, TOP_BY_AVERAGE, TOP_BY_NAME, TOP_SORTS };
-const char *top_sort_name(enum top_sort sort);
 
 /* One agent. Strings are the caller's. */
 struct top_row {

@@ -1,7 +1,7 @@
 /* Copies that hold the host, that go by memory which isn't pinned, that are too small, or that bring back
  * what was there. */
 #include "cli/util/xalloc.h"
-#include "cli/stat/findings/findings.h"
+#include "cli/stat/findings/detectors.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@ struct arrival {
 struct row {
     const char *kind;
     const struct trace_span *first;
-    uint64_t count, call_ns, prize_ns;
+    uint64_t count, call_ns, saving_ns;
 };
 
 struct copies {
@@ -121,14 +121,14 @@ static void take_pageable(struct copies *copies, const struct copy *copy, uint32
         uint64_t end = copy->call->end_ns < copy->work->end_ns ? copy->call->end_ns : copy->work->end_ns;
         held = end > copy->work->start_ns ? (double)(end - copy->work->start_ns) - PINNED_CALL_NS : 0;
     }
-    double prize = slower > held ? slower : held;
+    double saving = slower > held ? slower : held;
     struct tally *tally =
         tallies_at(&copies->pageable, direction_key(survey->stat, copy), process, copy->work);
     tally->count++;
     tally->ns += stat_duration(copy->work);
     tally->bytes += copy->bytes;
     tally->extra += (uint64_t)pinned;
-    tally->prize_ns += prize > 0 ? (uint64_t)prize : 0;
+    tally->saving_ns += saving > 0 ? (uint64_t)saving : 0;
 }
 
 static void offer_pageable(const struct copies *copies, const struct tally *tally)
@@ -144,7 +144,7 @@ static void offer_pageable(const struct copies *copies, const struct tally *tall
         .process = tally->process,
         .where = copy.kind,
         .count = tally->count,
-        .prize_ns = tally->prize_ns,
+        .saving_ns = tally->saving_ns,
         .first_ns = tally->first->start_ns,
         .evidence = xasprintf(
             "%llu bytes from or to pageable memory took %s; pinned, at %.1f GB/s (%s), they take %s, and "
@@ -167,8 +167,8 @@ static void take_waiting(struct copies *copies, const struct copy *copy, uint32_
                    process, copy->work);
     tally->count++;
     tally->ns += stat_duration(copy->call);
-    tally->prize_ns +=
-        survey_gaps(&survey->devices[copy->work->resource].kernels, copy->call->start_ns, copy->call->end_ns);
+    tally->saving_ns += intervals_gaps(&survey->devices[copy->work->resource].kernels, copy->call->start_ns,
+                                       copy->call->end_ns);
 }
 
 static void offer_waiting(const struct copies *copies, const struct tally *tally)
@@ -183,12 +183,12 @@ static void offer_waiting(const struct copies *copies, const struct tally *tally
         .process = tally->process,
         .where = trace_string(survey->stat->trace, tally->first->name),
         .count = tally->count,
-        .prize_ns = tally->prize_ns,
+        .saving_ns = tally->saving_ns,
         .first_ns = tally->first->start_ns,
         .evidence = xasprintf("%llu calls such as %s held thread %s for %s; for %s of that no kernel ran",
                               (unsigned long long)tally->count, trace_string(survey->stat->trace, call->name),
                               places_thread(&survey->places, call), evidence_time(time, tally->ns),
-                              evidence_time(idle, tally->prize_ns))};
+                              evidence_time(idle, tally->saving_ns))};
     findings_offer(copies->findings, &finding);
 }
 
@@ -204,7 +204,7 @@ static void end_row(struct copies *copies, struct row *row)
         tally->count += row->count;
         tally->ns += row->call_ns;
         tally->extra++;
-        tally->prize_ns += row->prize_ns;
+        tally->saving_ns += row->saving_ns;
     }
     *row = (struct row){0};
 }
@@ -222,8 +222,8 @@ static void take_tiny(struct copies *copies, const struct copy *copy)
         row->kind = copy->kind;
         row->first = copy->work;
     } else {
-        row->prize_ns += survey_gaps(&survey->devices[copy->work->resource].kernels, copy->call->start_ns,
-                                     copy->call->end_ns);
+        row->saving_ns += intervals_gaps(&survey->devices[copy->work->resource].kernels, copy->call->start_ns,
+                                         copy->call->end_ns);
     }
     row->call_ns += stat_duration(copy->call);
 }
@@ -238,7 +238,7 @@ static void offer_tiny(const struct copies *copies, const struct tally *tally)
         "%llu copies of at most %d bytes came in %llu rows, one behind the other on a stream; their "
         "calls took %s, and for %s of those after the first of each row no kernel ran",
         (unsigned long long)tally->count, TINY_COPY_BYTES, (unsigned long long)tally->extra,
-        evidence_time(time, tally->ns), evidence_time(idle, tally->prize_ns));
+        evidence_time(time, tally->ns), evidence_time(idle, tally->saving_ns));
     findings_offer(copies->findings, &finding);
 }
 
@@ -280,7 +280,7 @@ static void take_return(struct copies *copies, const struct copy *copy, uint32_t
         struct tally *tally = tallies_at(&copies->trips, copy->work->lane, process, copy->work);
         tally->count++;
         tally->bytes += copy->bytes;
-        tally->prize_ns += stat_duration(copy->work) + stat_duration(arrival->work);
+        tally->saving_ns += stat_duration(copy->work) + stat_duration(arrival->work);
     }
     arrival->work = NULL;
 }
@@ -295,7 +295,7 @@ static void offer_trips(const struct copies *copies, const struct tally *tally)
         "%llu times a buffer of the host was filled from the GPU and copied back whole before one core "
         "could have written it anew: %llu bytes each way, %s for both copies",
         (unsigned long long)tally->count, (unsigned long long)tally->bytes,
-        evidence_time(time, tally->prize_ns));
+        evidence_time(time, tally->saving_ns));
     findings_offer(copies->findings, &finding);
 }
 

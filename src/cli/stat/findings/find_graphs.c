@@ -1,7 +1,7 @@
 /* Sequences of launches and asynchronous copies that a thread gives again and again: candidates for a CUDA
  * graph. */
 #include "cli/util/xalloc.h"
-#include "cli/stat/findings/findings.h"
+#include "cli/stat/findings/detectors.h"
 #include "cli/stat/findings/repeats.h"
 
 #include <stdlib.h>
@@ -133,13 +133,13 @@ static void take_graph(struct candidates *candidates, struct tally *tally, size_
     for (size_t i = first; i <= last; i++)
         host_ns += stat_duration(sequence->steps[i].call);
     const struct trace_span *work = sequence->steps[last].work;
-    idle_ns = survey_gaps(&survey->devices[work->resource].busy, sequence->steps[first].call->start_ns,
-                          work->start_ns);
+    idle_ns = intervals_gaps(&survey->devices[work->resource].busy, sequence->steps[first].call->start_ns,
+                             work->start_ns);
     tally->count++;
     tally->ns += host_ns;
     tally->extra += idle_ns;
     uint64_t spared = host_ns > GRAPH_LAUNCH_NS ? host_ns - GRAPH_LAUNCH_NS : 0;
-    tally->prize_ns += spared < idle_ns ? spared : idle_ns;
+    tally->saving_ns += spared < idle_ns ? spared : idle_ns;
 }
 
 /* The same for each rotation of what comes again and again. */
@@ -215,7 +215,7 @@ static void offer(struct candidates *candidates, const struct tally *tally)
         .process = tally->process,
         .where = trace_string(trace, tally->first->name),
         .count = tally->count,
-        .prize_ns = tally->prize_ns,
+        .saving_ns = tally->saving_ns,
         .first_ns = tally->first->start_ns,
         .evidence = xasprintf("a sequence of %llu launches and copies that begins with %s comes %llu "
                               "times; its calls take %s on the host each time, where a graph's launch takes "

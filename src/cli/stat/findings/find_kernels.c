@@ -1,7 +1,7 @@
 /* Kernels that leave most of the GPU unused: by what they take of a multiprocessor, by too few blocks, or for
  * standing in line behind one another. */
 #include "cli/util/xalloc.h"
-#include "cli/stat/findings/findings.h"
+#include "cli/stat/findings/detectors.h"
 #include "cli/util/text.h"
 
 #include <stdlib.h>
@@ -165,7 +165,7 @@ void find_low_occupancy(struct findings *findings)
         struct tally *tally = tallies_at(&tallies, key, places_process(&survey->places, kernel), kernel);
         tally->count++;
         tally->ns += stat_duration(kernel);
-        tally->prize_ns += (uint64_t)((1 - fill_of(&use)) * (double)stat_duration(kernel));
+        tally->saving_ns += (uint64_t)((1 - fill_of(&use)) * (double)stat_duration(kernel));
     }
     for (size_t i = 0; i < tallies.count; i++)
         offer_low(findings, &tallies.items[i]);
@@ -206,7 +206,7 @@ static void offer_serialized(struct findings *findings, const struct tally *tall
         "%llu times a kernel of one thread waited on stream %s for that of another, with room on the GPU "
         "for both; beside each other they save %s",
         (unsigned long long)tally->count, trace_string(trace, trace->lanes[tally->first->lane].stream),
-        evidence_time(time, tally->prize_ns));
+        evidence_time(time, tally->saving_ns));
     findings_offer(findings, &finding);
 }
 
@@ -227,7 +227,7 @@ void find_serialized(struct findings *findings)
         uint64_t a = stat_duration(before), b = stat_duration(work);
         struct tally *tally = tallies_at(&tallies, work->lane, places_process(&survey->places, work), work);
         tally->count++;
-        tally->prize_ns += a < b ? a : b;
+        tally->saving_ns += a < b ? a : b;
     }
     for (size_t i = 0; i < tallies.count; i++)
         offer_serialized(findings, &tallies.items[i]);

@@ -1,12 +1,12 @@
 /* Where the GPU waits for launches: phases that are bound by them, and kernels too short for one. */
 #include "cli/util/xalloc.h"
-#include "cli/stat/findings/findings.h"
+#include "cli/stat/findings/detectors.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 /* Some pieces of a device's work, one after the other without a pause. */
-struct portion {
+struct window {
     const struct trace_span *first_call;
     uint64_t start_ns;
     uint64_t works, gaps, idle_ns, submit_ns, call_ns;
@@ -18,77 +18,77 @@ struct phases {
     struct tallies hosts;   /* beside each: ns in calls that give work, extra: in other calls */
 };
 
-static uint64_t within(const struct stretches *stretches, uint64_t from_ns, uint64_t until_ns)
+static uint64_t within(const struct intervals *intervals, uint64_t from_ns, uint64_t until_ns)
 {
-    return until_ns - from_ns - survey_gaps(stretches, from_ns, until_ns);
+    return until_ns - from_ns - intervals_gaps(intervals, from_ns, until_ns);
 }
 
 /* The GPU had nothing left to do, and the host, which wasn't waiting for it, had not given it the next piece.
  */
-static void take_gap(const struct survey *survey, struct portion *portion, const struct trace_span *work,
+static void take_gap(const struct survey *survey, struct window *window, const struct trace_span *work,
                      uint64_t from_ns)
 {
     const struct trace_span *call = survey_call(survey, work);
     const struct process_survey *process = &survey->processes[places_process(&survey->places, work)];
-    if (!call || call->end_ns <= from_ns || survey_covers(&process->waits, from_ns))
+    if (!call || call->end_ns <= from_ns || intervals_cover(&process->waits, from_ns))
         return;
-    portion->gaps++;
-    portion->idle_ns += work->start_ns - from_ns;
-    portion->submit_ns += within(&process->submits, from_ns, work->start_ns);
-    portion->call_ns += within(&process->calls, from_ns, work->start_ns);
+    window->gaps++;
+    window->idle_ns += work->start_ns - from_ns;
+    window->submit_ns += within(&process->submits, from_ns, work->start_ns);
+    window->call_ns += within(&process->calls, from_ns, work->start_ns);
 }
 
 /* Most of its pieces had to be waited for: one long gap, of a module that is loaded or a graph that is made,
  * is no phase. */
-static bool is_bound(const struct portion *portion, uint64_t length)
+static bool is_bound(const struct window *window, uint64_t length)
 {
-    return portion->first_call && portion->works >= PORTION_WORK / 2 && 2 * portion->gaps >= portion->works &&
-           (double)portion->idle_ns >= PORTION_IDLE_SHARE * (double)length;
+    return window->first_call && window->works >= WINDOW_WORK / 2 && 2 * window->gaps >= window->works &&
+           (double)window->idle_ns >= WINDOW_IDLE_SHARE * (double)length;
 }
 
-static void end_portion(struct phases *phases, struct portion *portion, uint32_t device, uint64_t end_ns)
+static void end_window(struct phases *phases, struct window *window, uint32_t device, uint64_t end_ns)
 {
     const struct survey *survey = phases->findings->survey;
-    uint64_t length = end_ns - portion->start_ns;
-    if (is_bound(portion, length)) {
-        uint32_t process = places_process(&survey->places, portion->first_call);
-        struct tally *tally = tallies_at(&phases->tallies, device, process, portion->first_call);
-        struct tally *host = tallies_at(&phases->hosts, device, process, portion->first_call);
-        tally->extra |= tally->first->thread != portion->first_call->thread;
+    uint64_t length = end_ns - window->start_ns;
+    if (is_bound(window, length)) {
+        uint32_t process = places_process(&survey->places, window->first_call);
+        struct tally *tally = tallies_at(&phases->tallies, device, process, window->first_call);
+        struct tally *host = tallies_at(&phases->hosts, device, process, window->first_call);
+        tally->extra |= tally->first->thread != window->first_call->thread;
         tally->ns += length;
-        tally->bytes += portion->works;
-        tally->prize_ns += portion->idle_ns;
-        host->ns += portion->submit_ns;
-        host->extra += portion->call_ns - portion->submit_ns;
+        tally->bytes += window->works;
+        tally->saving_ns += window->idle_ns;
+        host->ns += window->submit_ns;
+        host->extra += window->call_ns - window->submit_ns;
     }
-    *portion = (struct portion){0};
+    *window = (struct window){0};
 }
 
 static void find_phases(struct phases *phases, uint32_t device)
 {
     const struct survey *survey = phases->findings->survey;
     const struct trace *trace = survey->stat->trace;
-    struct portion portion = {0};
+    struct window window = {0};
     uint64_t busy_until = 0;
     for (size_t i = 0; i < trace->span_count; i++) {
         const struct trace_span *work = &trace->spans[i];
         if (work->resource != device || !trace_class_is_gpu(work->class))
             continue;
         bool has_gap = busy_until && work->start_ns > busy_until;
-        if (portion.works >= PORTION_WORK || (has_gap && work->start_ns - busy_until > PAUSE_NS)) {
-            end_portion(phases, &portion, device, busy_until);
+        if (window.works >= WINDOW_WORK || (has_gap && work->start_ns - busy_until > PAUSE_NS)) {
+            end_window(phases, &window, device, busy_until);
             has_gap &= work->start_ns - busy_until <= PAUSE_NS;
         }
-        if (!portion.works)
-            portion.start_ns = has_gap ? busy_until : work->start_ns;
+        if (!window.works)
+            window.start_ns = has_gap ? busy_until : work->start_ns;
         if (has_gap)
-            take_gap(survey, &portion, work, busy_until);
-        if (!portion.first_call)
-            portion.first_call = survey_call(survey, work);
-        portion.works++;
+            take_gap(survey, &window, work, busy_until);
+        if (!window.first_call)
+            window.first_call = survey_call(survey, work);
+        window.works++;
         busy_until = work->end_ns > busy_until ? work->end_ns : busy_until;
     }
-    end_portion(phases, &portion, device, busy_until);
+    end_window(phases, &window, device, busy_until);
 }
 
 static void offer_phases(struct phases *phases)
@@ -98,20 +98,20 @@ static void offer_phases(struct phases *phases)
         const struct tally *tally = &phases->tallies.items[i], *host = &phases->hosts.items[i];
         const char *thread = places_thread(&survey->places, tally->first);
         char whole[EVIDENCE_TIME_BYTES], idle[EVIDENCE_TIME_BYTES];
-        double share = 100.0 / (double)tally->prize_ns;
+        double share = 100.0 / (double)tally->saving_ns;
         struct finding finding = {
             .kind = FINDING_LAUNCH_BOUND,
             .process = tally->process,
             .where = tally->extra ? "several threads" : thread,
             .count = tally->bytes,
-            .prize_ns = tally->prize_ns,
+            .saving_ns = tally->saving_ns,
             .first_ns = tally->first->start_ns,
             .evidence = xasprintf(
                 "in %s with %llu pieces of work the GPU was idle for %s (%.0f %%) with nothing given to it; "
                 "the host was in launches and copies for %.0f %% of that, in other CUDA calls for %.0f %%, "
                 "else in code of its own",
                 evidence_time(whole, tally->ns), (unsigned long long)tally->bytes,
-                evidence_time(idle, tally->prize_ns), 100.0 * (double)tally->prize_ns / (double)tally->ns,
+                evidence_time(idle, tally->saving_ns), 100.0 * (double)tally->saving_ns / (double)tally->ns,
                 share * (double)host->ns, share * (double)host->extra)};
         findings_offer(phases->findings, &finding);
     }
@@ -140,7 +140,7 @@ static void take_tiny(struct tallies *tallies, const struct survey *survey, cons
     tally->count++;
     tally->ns += stat_duration(kernel);
     tally->extra += stat_duration(call);
-    tally->prize_ns += survey_gaps(&survey->devices[kernel->resource].busy, from, kernel->start_ns);
+    tally->saving_ns += intervals_gaps(&survey->devices[kernel->resource].busy, from, kernel->start_ns);
     *counted_until = kernel->start_ns > *counted_until ? kernel->start_ns : *counted_until;
 }
 
@@ -162,11 +162,11 @@ void find_tiny_launches(struct findings *findings)
         if (tally->count < TINY_KERNEL_RUNS)
             continue;
         struct finding finding = finding_of(FINDING_TINY_LAUNCHES, tally, trace);
-        finding.evidence =
-            xasprintf("%llu runs take %s each on the GPU and %s on the host; between call and "
-                      "kernel the GPU was idle for %s",
-                      (unsigned long long)tally->count, evidence_time(kernel, tally->ns / tally->count),
-                      evidence_time(call, tally->extra / tally->count), evidence_time(idle, tally->prize_ns));
+        finding.evidence = xasprintf(
+            "%llu runs take %s each on the GPU and %s on the host; between call and "
+            "kernel the GPU was idle for %s",
+            (unsigned long long)tally->count, evidence_time(kernel, tally->ns / tally->count),
+            evidence_time(call, tally->extra / tally->count), evidence_time(idle, tally->saving_ns));
         findings_offer(findings, &finding);
     }
     tallies_deinit(&tallies);

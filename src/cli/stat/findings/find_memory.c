@@ -1,6 +1,6 @@
 /* Memory that is allocated again and again, or never given back, and wrong frees. */
 #include "cli/util/xalloc.h"
-#include "cli/stat/findings/findings.h"
+#include "cli/stat/findings/detectors.h"
 
 #include <stdlib.h>
 
@@ -37,14 +37,14 @@ static void offer_steady(struct findings *findings, const struct tally *tally)
         .process = tally->process,
         .where = name,
         .count = tally->count,
-        .prize_ns = tally->prize_ns,
+        .saving_ns = tally->saving_ns,
         .base_ns = process->end_ns - steady_from(process),
         .first_ns = tally->first->start_ns,
         .evidence =
             xasprintf("%llu times in the second half of the run thread %s allocated by %s and "
                       "freed again, %s later on average; the calls took %s",
                       (unsigned long long)tally->count, places_thread(&survey->places, tally->first), name,
-                      evidence_time(life, tally->ns / tally->count), evidence_time(time, tally->prize_ns))};
+                      evidence_time(life, tally->ns / tally->count), evidence_time(time, tally->saving_ns))};
     findings_offer(findings, &finding);
 }
 
@@ -62,7 +62,7 @@ static void find_steady(struct findings *findings)
         struct tally *tally = tallies_at(&tallies, key, block->process, block->call);
         tally->count++;
         tally->ns += block->until_ns - block->from_ns;
-        tally->prize_ns += stat_duration(block->call) + stat_duration(block->freed_by);
+        tally->saving_ns += stat_duration(block->call) + stat_duration(block->freed_by);
     }
     for (size_t i = 0; i < tallies.count; i++)
         offer_steady(findings, &tallies.items[i]);
@@ -88,7 +88,7 @@ static void offer_leak(struct findings *findings, const struct tally *tally)
         .process = tally->process,
         .where = *range ? range : trace_string(survey->stat->trace, tally->first->name),
         .count = tally->count,
-        .prize_bytes = tally->bytes,
+        .saving_bytes = tally->bytes,
         .first_ns = tally->first->start_ns,
         .evidence = xasprintf(
             "%llu blocks that thread %s allocated by %s%s%s in the second half of the run were never freed: "

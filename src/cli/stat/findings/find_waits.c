@@ -1,6 +1,6 @@
 /* Calls by which the host waits for the GPU and needn't. */
 #include "cli/util/xalloc.h"
-#include "cli/stat/findings/findings.h"
+#include "cli/stat/findings/detectors.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -30,12 +30,12 @@ static struct tally *tally_at(struct waits *waits, struct tallies *tallies, cons
 static void take_wait(struct waits *waits, const struct process_survey *process, struct worker *worker,
                       const struct trace_span *call)
 {
-    bool is_pending = survey_covers(&process->outstanding, call->start_ns);
+    bool is_pending = intervals_cover(&process->outstanding, call->start_ns);
     bool is_short = stat_duration(call) <= NEEDLESS_WAIT_NS;
     if (!is_pending && is_short && process->outstanding.count && call->start_ns >= process->start_ns) {
         struct tally *tally = tally_at(waits, &waits->nothing, call);
         tally->count++;
-        tally->prize_ns += stat_duration(call);
+        tally->saving_ns += stat_duration(call);
     }
     bool may_read = worker->has_results || process->has_managed;
     worker->wait = is_pending && worker->given && !may_read ? call : NULL;
@@ -60,7 +60,7 @@ static void take_work(struct waits *waits, struct worker *worker, const struct t
     uint64_t from = wait->start_ns > *counted_until ? wait->start_ns : *counted_until;
     tally->count++;
     tally->ns += stat_duration(wait);
-    tally->prize_ns += survey_gaps(&survey->devices[work->resource].busy, from, work->start_ns);
+    tally->saving_ns += intervals_gaps(&survey->devices[work->resource].busy, from, work->start_ns);
     *counted_until = work->start_ns > *counted_until ? work->start_ns : *counted_until;
 }
 
@@ -96,7 +96,7 @@ static void offer_nothing(struct waits *waits)
         finding.evidence = xasprintf(
             "%llu calls (first on thread %s) when all work of the process had been done; they took %s",
             (unsigned long long)tally->count, places_thread(&waits->findings->survey->places, tally->first),
-            evidence_time(time, tally->prize_ns));
+            evidence_time(time, tally->saving_ns));
         findings_offer(waits->findings, &finding);
     }
 }
@@ -115,7 +115,7 @@ static void offer_between(struct waits *waits)
             "and gave more within %s; from the wait's begin to that work the GPU was idle for %s",
             (unsigned long long)tally->count, places_thread(&waits->findings->survey->places, tally->first),
             evidence_time(waited, tally->ns), evidence_time(next, SYNC_TO_NEXT_NS),
-            evidence_time(idle, tally->prize_ns));
+            evidence_time(idle, tally->saving_ns));
         findings_offer(waits->findings, &finding);
     }
 }

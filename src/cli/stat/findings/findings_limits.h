@@ -4,18 +4,18 @@
 #define CUSPAN_CLI_STAT_FINDINGS_LIMITS_H
 
 /* Any: less is what two runs of one program differ by. Of the time from the first GPU work to the last. */
-#define PRIZE_SHARE_MIN 0.02
-#define PRIZE_NS_MIN    100000 /* of a short program, 2 % are nothing */
+#define SAVING_SHARE_MIN 0.02
+#define SAVING_NS_MIN    100000 /* of a short program, 2 % are nothing */
 
 /* tiny-launches: a launch takes a host 2.5 to 4 us (docs/performance.md): of shorter kernels one thread can't
  * launch as many as the GPU runs. */
 #define TINY_KERNEL_NS   5000
 #define TINY_KERNEL_RUNS 100
 
-/* launch-bound: work in portions, so that a phase is found beside others; half idle is more than latency. */
-#define PORTION_WORK       32 /* pieces */
-#define PORTION_IDLE_SHARE 0.5
-#define PAUSE_NS           1000000 /* a longer gap is something else than preparing the next launch */
+/* launch-bound: work in windows, so that a phase is found beside others; half idle is more than latency. */
+#define WINDOW_WORK       32 /* pieces */
+#define WINDOW_IDLE_SHARE 0.5
+#define PAUSE_NS          1000000 /* a longer gap is something else than preparing the next launch */
 
 /* synchronous-copies and all that is a fault only if it is done again and again. */
 #define REPEATED_MIN 10

@@ -170,12 +170,6 @@ bool ledger_allocates(const struct stat *stat, const struct trace_span *call, en
     return true;
 }
 
-bool ledger_frees(const struct stat *stat, const struct trace_span *call)
-{
-    const struct function *function = function_of(stat, call);
-    return function && (function->operation == GIVE || function->operation == RELEASE);
-}
-
 const char *ledger_kind_name(enum memory_kind kind)
 {
     static const char *const names[MEMORY_KINDS] = {"device",  "pool",   "virtual",   "array",

@@ -71,7 +71,5 @@ static inline bool ledger_is_host(enum memory_kind kind)
 /* True for calls that allocate memory by themselves; its kind, and the bytes that were asked for. */
 bool ledger_allocates(const struct stat *stat, const struct trace_span *call, enum memory_kind *kind,
                       uint64_t *bytes);
-/* True for calls that free. */
-bool ledger_frees(const struct stat *stat, const struct trace_span *call);
 
 #endif

@@ -45,7 +45,7 @@ STAT_COLUMNS_OF(time_columns, TIME_COLUMNS);
     X(ALLOCATOR_PEAK_BYTES, "peak_bytes", "peak", STAT_BYTES)
 STAT_COLUMNS_OF(allocator_columns, ALLOCATOR_COLUMNS);
 
-#define STRETCHES 10 /* of time, in the table of growth */
+#define INTERVALS 10 /* of time, in the table of growth */
 #define KIND_ALL  MEMORY_KINDS
 
 /* A change of what is allocated, in the order of time. */
@@ -63,9 +63,9 @@ struct account {
     uint32_t kind; /* enum memory_kind, KIND_ALL, or an allocator's segment */
     uint64_t allocations, frees, total, live, peak, most_of_one;
     uint64_t live_at_half;
-    struct stretch_sums {
+    struct interval_sums {
         uint64_t allocations, frees, allocated, freed, live, peak;
-    } stretches[STRETCHES];
+    } intervals[INTERVALS];
 };
 
 struct books {
@@ -148,20 +148,20 @@ static struct account *account_of(struct books *books, const struct ledger_block
     return &books->accounts[number];
 }
 
-static size_t stretch_at(const struct books *books, uint64_t time_ns)
+static size_t interval_at(const struct books *books, uint64_t time_ns)
 {
     double share = books->end_ns > books->start_ns
                        ? (double)(time_ns - books->start_ns) / (double)(books->end_ns - books->start_ns)
                        : 0;
-    size_t stretch = (size_t)(share * STRETCHES);
-    return stretch < STRETCHES ? stretch : STRETCHES - 1;
+    size_t interval = (size_t)(share * INTERVALS);
+    return interval < INTERVALS ? interval : INTERVALS - 1;
 }
 
-/* `live` and `peak` of the stretches are set by settle_stretches() where nothing happened in them. */
+/* `live` and `peak` of the intervals are set by settle_intervals() where nothing happened in them. */
 static void book(struct books *books, struct account *account, const struct change *change)
 {
     uint64_t bytes = change->block->bytes;
-    struct stretch_sums *sums = &account->stretches[stretch_at(books, change->time_ns)];
+    struct interval_sums *sums = &account->intervals[interval_at(books, change->time_ns)];
     if (change->is_free) {
         account->live -= bytes;
         account->frees++;
@@ -183,12 +183,12 @@ static void book(struct books *books, struct account *account, const struct chan
         account->live_at_half = account->live;
 }
 
-/* From one stretch to the next: the peak of each is at least what the one before has left. */
-static void settle_stretches(struct account *account)
+/* From one interval to the next: the peak of each is at least what the one before has left. */
+static void settle_intervals(struct account *account)
 {
     uint64_t live = 0;
-    for (size_t i = 0; i < STRETCHES; i++) {
-        struct stretch_sums *sums = &account->stretches[i];
+    for (size_t i = 0; i < INTERVALS; i++) {
+        struct interval_sums *sums = &account->intervals[i];
         sums->peak = live > sums->peak ? live : sums->peak;
         live += sums->allocated - sums->freed;
         sums->live = live;
@@ -204,7 +204,7 @@ static void keep_accounts(struct books *books)
         book(books, account_of(books, block, block->kind, block->pool), &books->changes[i]);
     }
     for (size_t i = 0; i < books->account_count; i++)
-        settle_stretches(&books->accounts[i]);
+        settle_intervals(&books->accounts[i]);
     samples_sort(&books->lives);
 }
 
@@ -242,18 +242,18 @@ static void add_account(const struct books *books, struct stat_table *table, uin
     row[ACCOUNT_GROWTH_BYTES_PER_S] = stat_real(growth(books, account));
 }
 
-static void add_stretches(const struct books *books, struct stat_table *table, const struct account *account)
+static void add_intervals(const struct books *books, struct stat_table *table, const struct account *account)
 {
     uint64_t trace_start = books->places.stat->trace->start_ns;
     uint64_t whole = books->end_ns - books->start_ns;
-    for (size_t i = 0; i < STRETCHES; i++) {
-        const struct stretch_sums *sums = &account->stretches[i];
+    for (size_t i = 0; i < INTERVALS; i++) {
+        const struct interval_sums *sums = &account->intervals[i];
         struct stat_value *row = stat_table_add(table);
         row[TIME_DEVICE] = stat_text(memory_device_name(&books->places, account->device));
         row[TIME_PROCESS] = stat_text(places_pid(&books->places, account->process));
-        row[TIME_FROM_NS] = stat_int(books->start_ns - trace_start + whole / STRETCHES * i);
+        row[TIME_FROM_NS] = stat_int(books->start_ns - trace_start + whole / INTERVALS * i);
         row[TIME_BELOW_NS] =
-            stat_int(i + 1 < STRETCHES ? books->start_ns - trace_start + whole / STRETCHES * (i + 1)
+            stat_int(i + 1 < INTERVALS ? books->start_ns - trace_start + whole / INTERVALS * (i + 1)
                                        : books->end_ns - trace_start);
         row[TIME_ALLOCATIONS] = stat_int(sums->allocations);
         row[TIME_FREES] = stat_int(sums->frees);
@@ -274,14 +274,14 @@ static void add_accounts(struct books *books, struct stat_report *report)
                               memory_columns, STAT_COLUMNS(memory_columns)));
     struct stat_table *times = stat_report_add(
         report, stat_table_of("memory_over_time", "Memory over time",
-                              "From the first allocation to the end, in equal stretches; all kinds but "
+                              "From the first allocation to the end, in equal intervals; all kinds but "
                               "managed memory.",
                               time_columns, STAT_COLUMNS(time_columns)));
     keep_accounts(books);
     for (uint32_t i = 0; i < books->account_count; i++) {
         add_account(books, memory, i);
         if (books->accounts[i].kind == KIND_ALL)
-            add_stretches(books, times, &books->accounts[i]);
+            add_intervals(books, times, &books->accounts[i]);
     }
     close_accounts(books);
 }

@@ -1,5 +1,6 @@
 /* How busy the GPUs were, when they were idle and what stood around that, and what ran side by side. */
 #include "cli/util/xalloc.h"
+#include "cli/stat/intervals.h"
 #include "cli/stat/stat.h"
 
 #include <stdlib.h>
@@ -45,7 +46,7 @@ STAT_COLUMNS_OF(stream_columns, STREAM_COLUMNS);
 /* A span's time by its end, so that what came before a gap can be told. */
 struct device {
     uint32_t resource;
-    struct stretches all, kernels, moves;
+    struct intervals all, kernels, moves;
     uint64_t count, total_ns;
 };
 
@@ -62,11 +63,11 @@ static struct device *collect(const struct stat *stat, size_t *count)
         device->resource = span->resource;
         device->count++;
         device->total_ns += stat_duration(span);
-        stretches_add(&device->all, span->start_ns, span->end_ns, (uint32_t)i);
+        intervals_add(&device->all, span->start_ns, span->end_ns, (uint32_t)i);
         if (span->class == CLASS_KERNEL)
-            stretches_add(&device->kernels, span->start_ns, span->end_ns, (uint32_t)i);
+            intervals_add(&device->kernels, span->start_ns, span->end_ns, (uint32_t)i);
         else if (span->class == CLASS_COPY || span->class == CLASS_FILL)
-            stretches_add(&device->moves, span->start_ns, span->end_ns, (uint32_t)i);
+            intervals_add(&device->moves, span->start_ns, span->end_ns, (uint32_t)i);
     }
     return devices;
 }
@@ -75,9 +76,9 @@ static void add_device(const struct stat *stat, struct stat_table *table, struct
 {
     const struct trace *trace = stat->trace;
     const struct trace_resource *resource = &trace->resources[device->resource];
-    uint64_t busy = stretches_merge(&device->all), kernels = stretches_merge(&device->kernels),
-             moves = stretches_merge(&device->moves);
-    const struct stretch *first = device->all.items, *last = first + device->all.count - 1;
+    uint64_t busy = intervals_merge(&device->all), kernels = intervals_merge(&device->kernels),
+             moves = intervals_merge(&device->moves);
+    const struct interval *first = device->all.items, *last = first + device->all.count - 1;
     struct stat_value *row = stat_table_add(table);
     row[DEVICE_DEVICE] = stat_text(trace_string(trace, resource->device));
     row[DEVICE_NAME] = stat_text(trace_string(trace, resource->device_name));
@@ -89,7 +90,7 @@ static void add_device(const struct stat *stat, struct stat_table *table, struct
     row[DEVICE_KERNEL_NS] = stat_int(kernels);
     row[DEVICE_COPY_NS] = stat_int(moves);
     row[DEVICE_OVERLAP_SHARE] =
-        stat_ratio((double)stretches_common(&device->kernels, &device->moves), (double)moves);
+        stat_ratio((double)intervals_common(&device->kernels, &device->moves), (double)moves);
     row[DEVICE_CONCURRENCY] = stat_ratio((double)device->total_ns, (double)busy);
     row[DEVICE_GAPS] = stat_int(device->all.count - 1);
 }
@@ -98,7 +99,7 @@ static void add_device(const struct stat *stat, struct stat_table *table, struct
 static void add_gap(const struct stat *stat, struct stat_table *table, const struct device *device, size_t at)
 {
     const struct trace *trace = stat->trace;
-    const struct stretch *before = &device->all.items[at], *after = before + 1;
+    const struct interval *before = &device->all.items[at], *after = before + 1;
     uint64_t gap = after->start_ns - before->end_ns, most = 0;
     uint32_t last = before->span, during = TRACE_NONE;
     for (uint32_t i = before->span; i < after->span; i++) {
@@ -132,7 +133,7 @@ static void add_gaps(const struct stat *stat, struct stat_table *table, const st
 {
     size_t longest[GAPS_OF_A_DEVICE], count = 0;
     for (size_t i = 0; i + 1 < device->all.count; i++) {
-        const struct stretch *items = device->all.items;
+        const struct interval *items = device->all.items;
         uint64_t gap = items[i + 1].start_ns - items[i].end_ns;
         size_t place = count < GAPS_OF_A_DEVICE ? count++ : count;
         for (; place > 0; place--) {
@@ -153,7 +154,7 @@ static void add_streams(const struct stat *stat, struct stat_table *table)
 {
     const struct trace *trace = stat->trace;
     struct samples waits = {0};
-    struct stretches *busy = xcalloc(trace->lane_count + 1, sizeof *busy);
+    struct intervals *busy = xcalloc(trace->lane_count + 1, sizeof *busy);
     uint64_t *counts = xcalloc(trace->lane_count + 1, sizeof *counts);
     for (size_t i = 0; i < trace->span_count; i++) {
         const struct trace_span *span = &trace->spans[i];
@@ -161,7 +162,7 @@ static void add_streams(const struct stat *stat, struct stat_table *table)
             continue;
         const char *delay = stat_attr(stat, span, KEY_START_DELAY);
         counts[span->lane]++;
-        stretches_add(&busy[span->lane], span->start_ns, span->end_ns, (uint32_t)i);
+        intervals_add(&busy[span->lane], span->start_ns, span->end_ns, (uint32_t)i);
         if (delay && *delay != '-')
             samples_add(&waits, span->lane, strtoull(delay, NULL, 10));
     }
@@ -176,13 +177,13 @@ static void add_streams(const struct stat *stat, struct stat_table *table)
         row[STREAM_CONTEXT] = stat_text(trace_string(trace, trace->lanes[lane].context));
         row[STREAM_STREAM] = stat_text(trace_string(trace, trace->lanes[lane].stream));
         row[STREAM_COUNT] = stat_int(counts[lane]);
-        row[STREAM_BUSY_NS] = stat_int(stretches_merge(&busy[lane]));
+        row[STREAM_BUSY_NS] = stat_int(intervals_merge(&busy[lane]));
         if (wait.count) {
             row[STREAM_MEDIAN_WAIT_NS] = stat_int(wait.median);
             row[STREAM_P99_WAIT_NS] = stat_int(wait.p99);
             row[STREAM_MAX_WAIT_NS] = stat_int(wait.max);
         }
-        stretches_deinit(&busy[lane]);
+        intervals_deinit(&busy[lane]);
     }
     stat_table_sort(table, STREAM_BUSY_NS);
     samples_deinit(&waits);
@@ -215,9 +216,9 @@ void stat_devices(const struct stat *stat, struct stat_report *report)
                                                             "begin of its work.",
                                                             stream_columns, STAT_COLUMNS(stream_columns))));
     for (size_t i = 0; i < count; i++) {
-        stretches_deinit(&devices[i].all);
-        stretches_deinit(&devices[i].kernels);
-        stretches_deinit(&devices[i].moves);
+        intervals_deinit(&devices[i].all);
+        intervals_deinit(&devices[i].kernels);
+        intervals_deinit(&devices[i].moves);
     }
     free(devices);
 }

@@ -23,9 +23,9 @@
     X(COL_FULL_NAME, "full_name", "in full", STAT_TEXT)
 STAT_COLUMNS_OF(columns, COLUMNS);
 
-#define REGISTERS_OF_A_WARP_STEP 256  /* registers are given to warps in such portions */
+#define REGISTERS_OF_A_WARP_STEP 256  /* registers are given to warps in such windows */
 #define SCHEDULERS               4    /* of a multiprocessor; each has its part of the registers */
-#define SHARED_STEP_BYTES        128  /* shared memory is given to blocks in such portions */
+#define SHARED_STEP_BYTES        128  /* shared memory is given to blocks in such windows */
 #define SHARED_RESERVED_BYTES    1024 /* of each block, by CUDA itself, from compute capability 8.0 on */
 
 static uint64_t round_up(uint64_t value, uint64_t step)

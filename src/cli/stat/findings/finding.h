@@ -1,0 +1,96 @@
+/* A finding: a possible improvement of the traced program, with evidence and an upper bound of the saving.
+ * docs/findings.md describes all kinds; findings_limits.h has their thresholds.
+ *
+ * A detector scans the survey, tallies its matches by process, place and name, and offers each tally;
+ * findings_offer() drops those with too small a saving. */
+#ifndef CUSPAN_CLI_STAT_FINDING_H
+#define CUSPAN_CLI_STAT_FINDING_H
+
+#include "cli/stat/findings/findings_limits.h"
+#include "cli/stat/findings/survey.h"
+
+/* X(identifier, word, what to do about it). The order is that of docs/findings.md. */
+#define FINDINGS(X)                                                                                          \
+    X(FINDING_LAUNCH_BOUND, "launch-bound",                                                                  \
+      "give the GPU more work per launch, make the sequence a CUDA graph, or launch by more threads")        \
+    X(FINDING_TINY_LAUNCHES, "tiny-launches", "fuse the kernels, or let each do more")                       \
+    X(FINDING_GRAPH_CANDIDATE, "graph-candidate",                                                            \
+      "capture the sequence once (cudaStreamBeginCapture) and launch it as a CUDA graph")                    \
+    X(FINDING_SERIALIZED, "serialized-kernels", "give each thread a stream of its own")                      \
+    X(FINDING_SYNC_COPIES, "synchronous-copies",                                                             \
+      "copy by cudaMemcpyAsync on a stream from pinned memory, and wait only where the data is needed")      \
+    X(FINDING_PAGEABLE, "pageable-copies",                                                                   \
+      "allocate the host's buffer by cudaHostAlloc, or pin it by cudaHostRegister")                          \
+    X(FINDING_TINY_COPIES, "tiny-copies",                                                                    \
+      "collect them in one buffer and copy that, or pass small values as kernel arguments")                  \
+    X(FINDING_ROUND_TRIPS, "round-trips", "leave the data on the GPU: what comes back was there before")     \
+    X(FINDING_SYNC_NOTHING, "needless-sync", "leave the call out: nothing was pending")                      \
+    X(FINDING_SYNC_BETWEEN, "sync-between-launches",                                                         \
+      "leave the call out, or order streams by events: a stream keeps the order by itself")                  \
+    X(FINDING_OCCUPANCY, "low-occupancy", "change what limits it, as the evidence says")                     \
+    X(FINDING_STEADY_ALLOCATION, "steady-allocation",                                                        \
+      "allocate once before the loop, or take cudaMallocAsync, whose pool keeps the memory")                 \
+    X(FINDING_LEAK, "leak", "free it, or keep and use it again")                                             \
+    X(FINDING_WRONG_FREE, "wrong-free", "free each address once, by whoever owns it")
+
+enum finding_kind {
+#define FINDING_ID(id, word, advice) id,
+    FINDINGS(FINDING_ID)
+#undef FINDING_ID
+        FINDING_KINDS
+};
+
+/* What a detector adds up. */
+struct tally {
+    uint32_t process;
+    const struct trace_span *first; /* the earliest one; the others are as it is */
+    uint64_t count;
+    uint64_t ns; /* of whatever the detector says in its evidence */
+    uint64_t bytes;
+    uint64_t saving_ns;
+    uint64_t extra;
+};
+
+struct tallies {
+    struct tally *items;
+    size_t count, capacity;
+    struct int_map numbers;
+};
+
+/* The tally of that key, a new one for its first span. Holds until the next call. */
+struct tally *tallies_at(struct tallies *tallies, uint64_t key, uint32_t process,
+                         const struct trace_span *span);
+void tallies_deinit(struct tallies *tallies);
+
+struct finding {
+    enum finding_kind kind;
+    uint32_t process;
+    const char *where; /* borrowed of the trace, or static */
+    uint64_t count;
+    uint64_t saving_ns;    /* saved at most */
+    uint64_t saving_bytes; /* LEAK */
+    uint64_t base_ns;      /* what the saving is a share of; 0: the process's time of GPU work */
+    uint64_t first_ns;     /* since 1970 */
+    char *evidence;        /* owned */
+};
+
+struct findings {
+    const struct survey *survey;
+    struct finding *items;
+    size_t count, capacity;
+};
+
+/* Takes over the evidence. One whose saving is time, and too little of it, is dropped. */
+void findings_offer(struct findings *findings, const struct finding *finding);
+/* Findings about time have a saving in ns; leaks and wrong frees have not. */
+bool finding_is_of_time(enum finding_kind kind);
+/* The time of which the saving is a share. */
+uint64_t findings_base_ns(const struct findings *findings, const struct finding *finding);
+/* A finding without evidence, located by the name of the tally's first span. */
+struct finding finding_of(enum finding_kind kind, const struct tally *tally, const struct trace *trace);
+
+#define EVIDENCE_TIME_BYTES 40
+/* "12.3 us", for evidence; returns `out`. */
+const char *evidence_time(char out[EVIDENCE_TIME_BYTES], uint64_t ns);
+
+#endif
