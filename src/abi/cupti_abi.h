@@ -4,8 +4,8 @@
  * tests/integration/project/cupti_abi_check.c holds this file against the real headers of 12.0 to 13.5.
  *
  * Handles are pointers whose contents nobody looks at; enums are 32 bits wide, as in CUPTI. */
-#ifndef CUSPAN_CAPTURE_CUPTI_ABI_H
-#define CUSPAN_CAPTURE_CUPTI_ABI_H
+#ifndef CUSPAN_ABI_CUPTI_ABI_H
+#define CUSPAN_ABI_CUPTI_ABI_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,8 +1,8 @@
 /* Where the fields of an activity record lie, one decoder's table for both of CUPTI's APIs: for the classic
  * records by the version of the loaded CUPTI (generated, layouts_table.c), for user-defined records as CUPTI
  * says with the buffer. */
-#ifndef CUSPAN_CAPTURE_LAYOUTS_H
-#define CUSPAN_CAPTURE_LAYOUTS_H
+#ifndef CUSPAN_ABI_LAYOUTS_H
+#define CUSPAN_ABI_LAYOUTS_H
 
 #include "base/limits.h"
 

@@ -5,8 +5,8 @@
  *
  * A program has a copy of NVTX in each of its modules that use it. Each copy has, for each of the modules
  * below, a table of addresses of its function pointers; entry 0 is unused. */
-#ifndef CUSPAN_CAPTURE_NVTX_ABI_H
-#define CUSPAN_CAPTURE_NVTX_ABI_H
+#ifndef CUSPAN_ABI_NVTX_ABI_H
+#define CUSPAN_ABI_NVTX_ABI_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,8 +1,8 @@
 /* Where a call's parameters lie in the struct that CUPTI hands to a callback
  * (CUpti_CallbackData.functionParams). Generated with model/calls_table.c: param_sources[i] belongs to
  * call_params[i]. */
-#ifndef CUSPAN_CAPTURE_PARAMS_H
-#define CUSPAN_CAPTURE_PARAMS_H
+#ifndef CUSPAN_ABI_PARAMS_H
+#define CUSPAN_ABI_PARAMS_H
 
 #include "model/cuda/calls.h"
 

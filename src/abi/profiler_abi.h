@@ -3,8 +3,8 @@
  * and later. As in cupti_abi.h, structs have CUPTI's own member names and order; each begins with its size,
  * by which CUPTI knows the version that the caller means, so that longer ones of later versions change
  * nothing here. tests/integration/project/cupti_abi_check.c holds this file against the real headers. */
-#ifndef CUSPAN_CAPTURE_PROFILER_ABI_H
-#define CUSPAN_CAPTURE_PROFILER_ABI_H
+#ifndef CUSPAN_ABI_PROFILER_ABI_H
+#define CUSPAN_ABI_PROFILER_ABI_H
 
 #include "abi/cupti_abi.h"
 

@@ -1,7 +1,7 @@
 /* Where the agents' control sockets lie, for the agent that makes one and the command line that asks it: a
  * folder of the user's own, and in it PID.sock. */
-#ifndef CUSPAN_BASE_CONTROL_PLACE_H
-#define CUSPAN_BASE_CONTROL_PLACE_H
+#ifndef CUSPAN_BASE_CONTROL_PATH_H
+#define CUSPAN_BASE_CONTROL_PATH_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -8,8 +8,8 @@
  * What others do wrong (a record that fits no layout, an answer that is no protobuf) breaks no invariant: it
  * is refused and counted where it is read. A fault of the processor's (SIGSEGV) in a thread of ours is not
  * caught: that takes a handler, and the agent sets none. */
-#ifndef CUSPAN_BASE_BROKEN_H
-#define CUSPAN_BASE_BROKEN_H
+#ifndef CUSPAN_BASE_INVARIANT_H
+#define CUSPAN_BASE_INVARIANT_H
 
 #include <stdbool.h>
 

@@ -1,6 +1,6 @@
 /* What must hold between settings, once all of them are known; and what follows from one for others. */
-#ifndef CUSPAN_CONFIG_CHECK_H
-#define CUSPAN_CONFIG_CHECK_H
+#ifndef CUSPAN_CONFIG_CONSISTENCY_H
+#define CUSPAN_CONFIG_CONSISTENCY_H
 
 #include "config/problems.h"
 #include "model/settings.h"

@@ -1,8 +1,8 @@
 /* What was found while reading a configuration: a bounded list of errors and warnings, one line each, that
  * the agent logs and `cuspan check` prints. A line names where, which key, what is wrong and what was
  * expected. It never holds the value of a header. */
-#ifndef CUSPAN_CONFIG_REPORT_H
-#define CUSPAN_CONFIG_REPORT_H
+#ifndef CUSPAN_CONFIG_PROBLEMS_H
+#define CUSPAN_CONFIG_PROBLEMS_H
 
 #include "base/status.h"
 

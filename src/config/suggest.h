@@ -1,6 +1,6 @@
 /* "Did you mean": the candidate that a mistyped word is nearest to. */
-#ifndef CUSPAN_CONFIG_NEAREST_H
-#define CUSPAN_CONFIG_NEAREST_H
+#ifndef CUSPAN_CONFIG_SUGGEST_H
+#define CUSPAN_CONFIG_SUGGEST_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* What an exporter's thread waits on and watches while it delivers: is there work, must it stop, and by when.
  */
-#ifndef CUSPAN_EXPORT_CONTROL_H
-#define CUSPAN_EXPORT_CONTROL_H
+#ifndef CUSPAN_EXPORT_DELIVERY_CONTROL_H
+#define CUSPAN_EXPORT_DELIVERY_CONTROL_H
 
 #include <pthread.h>
 #include <stdatomic.h>

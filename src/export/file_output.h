@@ -1,6 +1,6 @@
 /* JSON Lines to a file or to standard output: one request a line. */
-#ifndef CUSPAN_EXPORT_FILE_H
-#define CUSPAN_EXPORT_FILE_H
+#ifndef CUSPAN_EXPORT_FILE_OUTPUT_H
+#define CUSPAN_EXPORT_FILE_OUTPUT_H
 
 #include "base/status.h"
 #include "export/delivery_control.h"

@@ -1,8 +1,8 @@
 /* What an output suffers from now, for whoever asks while the process runs: the words of its last failure,
  * until a delivery succeeds. Nothing of a server's or user's secrets is in it: the caller passes what it
  * would log. */
-#ifndef CUSPAN_EXPORT_TROUBLE_H
-#define CUSPAN_EXPORT_TROUBLE_H
+#ifndef CUSPAN_EXPORT_LAST_ERROR_H
+#define CUSPAN_EXPORT_LAST_ERROR_H
 
 #include "base/status.h"
 

@@ -2,8 +2,8 @@
  * and what it says must be what an agent would do: so the library answers, by the same code. All structs are
  * plain bytes: the command line has each question answered in a child of its own, which a broken driver or
  * CUPTI may crash or hold up. Both are built together, which version and size show. */
-#ifndef CUSPAN_MODEL_DOCTOR_H
-#define CUSPAN_MODEL_DOCTOR_H
+#ifndef CUSPAN_MODEL_DOCTOR_ENTRY_H
+#define CUSPAN_MODEL_DOCTOR_ENTRY_H
 
 #include "base/status.h"
 #include "model/settings.h"

@@ -1,8 +1,8 @@
 /* Hardware counters as the user names them: by a plain name for what people ask most ("dram.read"), which
  * each chip may have under another metric, by the chip's own metric ("dram__bytes_read.sum"), or by that with
  * a name of his own before it ("reads=dram__bytes_read.sum"). */
-#ifndef CUSPAN_MODEL_GPU_COUNTERS_H
-#define CUSPAN_MODEL_GPU_COUNTERS_H
+#ifndef CUSPAN_MODEL_GPU_COUNTER_NAMES_H
+#define CUSPAN_MODEL_GPU_COUNTER_NAMES_H
 
 #include "model/span.h"
 

@@ -1,8 +1,8 @@
 /* The root span of a command: what `cuspan run` and the agent's library tell each other. `cuspan run` runs
  * the command and knows how it ended; the library knows the settings, and makes and sends the span. Both are
  * built together, which the size shows. */
-#ifndef CUSPAN_MODEL_ROOT_H
-#define CUSPAN_MODEL_ROOT_H
+#ifndef CUSPAN_MODEL_ROOT_SPAN_ENTRY_H
+#define CUSPAN_MODEL_ROOT_SPAN_ENTRY_H
 
 #include "base/trace_context.h"
 #include "model/send_entry.h"

@@ -1,6 +1,6 @@
 /* Sending what lies on a disk: what `cuspan send` and the agent's library tell each other. */
-#ifndef CUSPAN_MODEL_SEND_H
-#define CUSPAN_MODEL_SEND_H
+#ifndef CUSPAN_MODEL_SEND_ENTRY_H
+#define CUSPAN_MODEL_SEND_ENTRY_H
 
 #include "base/status.h"
 

@@ -1,8 +1,8 @@
 /* What the agent and libcuspan-share.so tell each other. The latter is preloaded (`cuspan run --share`,
  * `--give-way`), stands before CUPTI's calls, and so sees what other tools of the process, the guests, ask of
  * CUPTI. Both are built together, which the size shows. */
-#ifndef CUSPAN_MODEL_SHARE_H
-#define CUSPAN_MODEL_SHARE_H
+#ifndef CUSPAN_MODEL_SHARE_PROTOCOL_H
+#define CUSPAN_MODEL_SHARE_PROTOCOL_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -17,8 +17,8 @@
  * Activity records of a kind are preceded by one SCHEMA event, which says which of its fields are strings or
  * bytes and which ones repeat what stands in the record's own members: so a file says all that is needed to
  * read it, whatever CUPTI's tables look like in the build that reads. */
-#ifndef CUSPAN_RECORDING_FORMAT_H
-#define CUSPAN_RECORDING_FORMAT_H
+#ifndef CUSPAN_RECORDING_RECORDING_FORMAT_H
+#define CUSPAN_RECORDING_RECORDING_FORMAT_H
 
 #include "model/cuda/activities.h"
 #include "model/cuda/calls.h"

@@ -1,7 +1,7 @@
 /* Strings by number: the writer finds the number of a string, the reader the string of a number. Both give
  * out numbers in the order in which strings come, and both stop at the same bounds. */
-#ifndef CUSPAN_RECORDING_STRINGS_H
-#define CUSPAN_RECORDING_STRINGS_H
+#ifndef CUSPAN_RECORDING_RECORDING_STRINGS_H
+#define CUSPAN_RECORDING_RECORDING_STRINGS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -6,8 +6,8 @@
  *   CUSPAN_REPLAY_VERSION             the CUDA release whose CUPTI it poses as, 12.0 to 13.5
  *   CUSPAN_REPLAY_FIRST_CORRELATION   the first correlation ID; else as recorded
  *   CUSPAN_REPLAY_FAIL                how to fail, "name[=number],..." (src/replay/faults.h) */
-#ifndef CUSPAN_RECORDING_REPLAY_H
-#define CUSPAN_RECORDING_REPLAY_H
+#ifndef CUSPAN_RECORDING_REPLAY_SEAM_H
+#define CUSPAN_RECORDING_REPLAY_SEAM_H
 
 #include "base/status.h"
 

@@ -1,7 +1,7 @@
 /* What the agent does while CUPTI calls it on a thread of the host's, for a host that wants to know: one that
  * exports cuspan_replay_watch (recording/replay.h). */
-#ifndef CUSPAN_REPLAY_WATCH_H
-#define CUSPAN_REPLAY_WATCH_H
+#ifndef CUSPAN_REPLAY_HOST_WATCH_H
+#define CUSPAN_REPLAY_HOST_WATCH_H
 
 /* Looks for the host's function. */
 void host_watch_init(void);

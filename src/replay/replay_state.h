@@ -1,6 +1,6 @@
 /* What the parts of the double share: the recording that is played, as whose CUPTI, and for whom. */
-#ifndef CUSPAN_REPLAY_STATE_H
-#define CUSPAN_REPLAY_STATE_H
+#ifndef CUSPAN_REPLAY_REPLAY_STATE_H
+#define CUSPAN_REPLAY_REPLAY_STATE_H
 
 #include "abi/cupti_abi.h"
 #include "replay/timeline.h"

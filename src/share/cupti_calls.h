@@ -1,7 +1,7 @@
 /* CUPTI's calls that stand in this library in place of CUPTI's own: the lists of cupti_abi.h, and those that
  * only guests make. */
-#ifndef CUSPAN_SHARE_CALLS_H
-#define CUSPAN_SHARE_CALLS_H
+#ifndef CUSPAN_SHARE_CUPTI_CALLS_H
+#define CUSPAN_SHARE_CUPTI_CALLS_H
 
 #include "abi/cupti_abi.h"
 

@@ -6,8 +6,8 @@
  *
  * The host may close all descriptors and reuse their numbers. So the socket is checked before each use, and
  * if it is not the one that was created, the control ends. */
-#ifndef CUSPAN_AGENT_CONTROL_SOCKET_H
-#define CUSPAN_AGENT_CONTROL_SOCKET_H
+#ifndef CUSPAN_AGENT_CONTROL_CONTROL_SOCKET_H
+#define CUSPAN_AGENT_CONTROL_CONTROL_SOCKET_H
 
 #include "base/status.h"
 

@@ -1,6 +1,6 @@
 /* The verbs of the control socket. To add one, add a row. */
-#ifndef CUSPAN_AGENT_CONTROL_VERBS_H
-#define CUSPAN_AGENT_CONTROL_VERBS_H
+#ifndef CUSPAN_AGENT_CONTROL_CONTROL_VERBS_H
+#define CUSPAN_AGENT_CONTROL_CONTROL_VERBS_H
 
 #include "agent/control/control_socket.h"
 

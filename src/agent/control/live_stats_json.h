@@ -1,6 +1,6 @@
 /* What the program has done so far, as a JSON object at the control socket, for `cuspan top`. */
-#ifndef CUSPAN_AGENT_LIVE_STATS_JSON_H
-#define CUSPAN_AGENT_LIVE_STATS_JSON_H
+#ifndef CUSPAN_AGENT_CONTROL_LIVE_STATS_JSON_H
+#define CUSPAN_AGENT_CONTROL_LIVE_STATS_JSON_H
 
 #include <stdio.h>
 

@@ -1,6 +1,6 @@
 /* The functions that cuspan.h finds in the agent. */
-#ifndef CUSPAN_AGENT_CUSPAN_API_H
-#define CUSPAN_AGENT_CUSPAN_API_H
+#ifndef CUSPAN_AGENT_ENTRY_CUSPAN_API_H
+#define CUSPAN_AGENT_ENTRY_CUSPAN_API_H
 
 #include "cuspan/cuspan.h"
 

@@ -1,6 +1,6 @@
 /* Answers for `cuspan doctor`, which loads the library without an agent. */
-#ifndef CUSPAN_AGENT_DOCTOR_ANSWERS_H
-#define CUSPAN_AGENT_DOCTOR_ANSWERS_H
+#ifndef CUSPAN_AGENT_ENTRY_DOCTOR_ANSWERS_H
+#define CUSPAN_AGENT_ENTRY_DOCTOR_ANSWERS_H
 
 #include "model/doctor_entry.h"
 

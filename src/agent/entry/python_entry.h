@@ -3,8 +3,8 @@
  *
  * Nothing here links with Python: the package hands over the interpreter's functions. The watcher is called
  * with the interpreter's lock. */
-#ifndef CUSPAN_AGENT_PYTHON_ENTRY_H
-#define CUSPAN_AGENT_PYTHON_ENTRY_H
+#ifndef CUSPAN_AGENT_ENTRY_PYTHON_ENTRY_H
+#define CUSPAN_AGENT_ENTRY_PYTHON_ENTRY_H
 
 struct cuspan_python {
     void *(*get_raised)(void);             /* PyErr_GetRaisedException */

@@ -1,6 +1,6 @@
 /* The root span of a command, for `cuspan run`, which loads the library without an agent. */
-#ifndef CUSPAN_AGENT_ROOT_SPAN_H
-#define CUSPAN_AGENT_ROOT_SPAN_H
+#ifndef CUSPAN_AGENT_ENTRY_ROOT_SPAN_H
+#define CUSPAN_AGENT_ENTRY_ROOT_SPAN_H
 
 #include "model/root_span_entry.h"
 

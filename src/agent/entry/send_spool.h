@@ -1,6 +1,6 @@
 /* `cuspan send`, in the library because it has the settings and the exporters. */
-#ifndef CUSPAN_AGENT_SEND_SPOOL_H
-#define CUSPAN_AGENT_SEND_SPOOL_H
+#ifndef CUSPAN_AGENT_ENTRY_SEND_SPOOL_H
+#define CUSPAN_AGENT_ENTRY_SEND_SPOOL_H
 
 #include "model/send_entry.h"
 

@@ -1,6 +1,6 @@
 /* The agent's life: loaded by the CUDA driver, started once, stopped at exit, dead in a forked child. */
-#ifndef CUSPAN_AGENT_AGENT_H
-#define CUSPAN_AGENT_AGENT_H
+#ifndef CUSPAN_AGENT_LIFECYCLE_AGENT_H
+#define CUSPAN_AGENT_LIFECYCLE_AGENT_H
 
 #include "base/trace_context.h"
 #include "capture/capture.h"

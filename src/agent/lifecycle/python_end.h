@@ -1,7 +1,7 @@
 /* Python ended by Ctrl-C runs its own exit handlers, then ends itself by SIGINT without running those of C.
  */
-#ifndef CUSPAN_AGENT_PYTHON_END_H
-#define CUSPAN_AGENT_PYTHON_END_H
+#ifndef CUSPAN_AGENT_LIFECYCLE_PYTHON_END_H
+#define CUSPAN_AGENT_LIFECYCLE_PYTHON_END_H
 
 /* Registers `end` to be called when the interpreter, if there is one, has finished. Any thread. */
 void python_end_follow(void (*end)(void));

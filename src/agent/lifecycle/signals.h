@@ -1,7 +1,7 @@
 /* The setting on_signal: at signals whose default action would end the host at once, the agent delivers as
  * at exit, then lets the signal end the host. */
-#ifndef CUSPAN_AGENT_SIGNALS_H
-#define CUSPAN_AGENT_SIGNALS_H
+#ifndef CUSPAN_AGENT_LIFECYCLE_SIGNALS_H
+#define CUSPAN_AGENT_LIFECYCLE_SIGNALS_H
 
 #include "model/settings.h"
 

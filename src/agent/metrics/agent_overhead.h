@@ -1,6 +1,6 @@
 /* cuspan's own overhead, as measured by the parts that cause it. */
-#ifndef CUSPAN_AGENT_AGENT_OVERHEAD_H
-#define CUSPAN_AGENT_AGENT_OVERHEAD_H
+#ifndef CUSPAN_AGENT_METRICS_AGENT_OVERHEAD_H
+#define CUSPAN_AGENT_METRICS_AGENT_OVERHEAD_H
 
 #include "base/accounting/balance.h"
 #include "model/metrics/tracing_overhead.h"

@@ -1,7 +1,7 @@
 /* Metrics: in each interval, the sums of correlate, the state of outputs and counters, and the data of NVML
  * become data points (model/metrics/metrics.h) for the output of metrics. Only for the pipeline thread. */
-#ifndef CUSPAN_AGENT_METRICS_EXPORT_H
-#define CUSPAN_AGENT_METRICS_EXPORT_H
+#ifndef CUSPAN_AGENT_METRICS_METRICS_EXPORT_H
+#define CUSPAN_AGENT_METRICS_METRICS_EXPORT_H
 
 #include "agent/pipeline/outputs.h"
 #include "correlate/correlate.h"

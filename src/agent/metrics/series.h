@@ -2,8 +2,8 @@
  * another form and fewer attributes. Series that become equal without an attribute are added up. Beyond the
  * limit of a stream, the first series stay and the others together are otel.metric.overflow. Only for the
  * pipeline thread. */
-#ifndef CUSPAN_AGENT_SERIES_H
-#define CUSPAN_AGENT_SERIES_H
+#ifndef CUSPAN_AGENT_METRICS_SERIES_H
+#define CUSPAN_AGENT_METRICS_SERIES_H
 
 #include "agent/pipeline/outputs.h"
 #include "model/metrics/views.h"

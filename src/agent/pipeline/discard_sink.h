@@ -1,7 +1,7 @@
 /* A sink for captured records that are no longer made into spans: it counts them as lost and reads nothing
  * else. */
-#ifndef CUSPAN_AGENT_DISCARD_SINK_H
-#define CUSPAN_AGENT_DISCARD_SINK_H
+#ifndef CUSPAN_AGENT_PIPELINE_DISCARD_SINK_H
+#define CUSPAN_AGENT_PIPELINE_DISCARD_SINK_H
 
 #include "capture/capture.h"
 

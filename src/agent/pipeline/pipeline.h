@@ -1,7 +1,7 @@
 /* The pipeline thread: drains captured records, correlates and encodes them, and passes batches to the
  * exporters. */
-#ifndef CUSPAN_AGENT_PIPELINE_H
-#define CUSPAN_AGENT_PIPELINE_H
+#ifndef CUSPAN_AGENT_PIPELINE_PIPELINE_H
+#define CUSPAN_AGENT_PIPELINE_PIPELINE_H
 
 #include "base/accounting/balance.h"
 #include "base/status.h"

@@ -1,7 +1,7 @@
 /* The state and functions that the files of the pipeline share. Only for the pipeline thread, unless marked.
  */
-#ifndef CUSPAN_AGENT_PIPELINE_STATE_H
-#define CUSPAN_AGENT_PIPELINE_STATE_H
+#ifndef CUSPAN_AGENT_PIPELINE_PIPELINE_STATE_H
+#define CUSPAN_AGENT_PIPELINE_PIPELINE_STATE_H
 
 #include "agent/metrics/metrics_export.h"
 #include "agent/pipeline/outputs.h"

@@ -1,6 +1,6 @@
 /* Writes captured records to a recording instead of exporting spans. */
-#ifndef CUSPAN_AGENT_RECORDER_H
-#define CUSPAN_AGENT_RECORDER_H
+#ifndef CUSPAN_AGENT_PIPELINE_RECORDER_H
+#define CUSPAN_AGENT_PIPELINE_RECORDER_H
 
 #include "base/status.h"
 #include "capture/capture.h"

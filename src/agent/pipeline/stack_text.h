@@ -1,7 +1,7 @@
 /* Stacks of addresses as text. Each distinct stack is formatted once, as long as there is room. Only for the
  * pipeline thread: looking up names in the loader may wait for a library that the host is loading. */
-#ifndef CUSPAN_AGENT_STACK_TEXT_H
-#define CUSPAN_AGENT_STACK_TEXT_H
+#ifndef CUSPAN_AGENT_PIPELINE_STACK_TEXT_H
+#define CUSPAN_AGENT_PIPELINE_STACK_TEXT_H
 
 #include "base/status.h"
 #include "model/record.h"

@@ -1,6 +1,6 @@
 /* Where the process runs: rank, Slurm job, container and pod. */
-#ifndef CUSPAN_AGENT_DEPLOYMENT_H
-#define CUSPAN_AGENT_DEPLOYMENT_H
+#ifndef CUSPAN_AGENT_RESOURCE_DEPLOYMENT_H
+#define CUSPAN_AGENT_RESOURCE_DEPLOYMENT_H
 
 #include "base/status.h"
 #include "model/resource.h"

@@ -1,6 +1,6 @@
 /* Detects program, host and container of this process, and the program name for the session. */
-#ifndef CUSPAN_AGENT_DETECT_H
-#define CUSPAN_AGENT_DETECT_H
+#ifndef CUSPAN_AGENT_RESOURCE_DETECT_H
+#define CUSPAN_AGENT_RESOURCE_DETECT_H
 
 #include "base/status.h"
 #include "model/resource.h"

@@ -2,8 +2,8 @@
  * NVLink comes from NVML at the first copy between GPUs, because NVML is another library in the process and
  * takes tens of ms on a thread of ours. A replay uses the links in its recording. Only for the pipeline
  * thread. */
-#ifndef CUSPAN_AGENT_DEVICE_LINKS_H
-#define CUSPAN_AGENT_DEVICE_LINKS_H
+#ifndef CUSPAN_AGENT_RESOURCE_DEVICE_LINKS_H
+#define CUSPAN_AGENT_RESOURCE_DEVICE_LINKS_H
 
 #include "base/status.h"
 #include "model/links.h"

@@ -1,6 +1,6 @@
 /* Detects whether this process was started under a tool of NVIDIA that needs CUPTI for itself. */
-#ifndef CUSPAN_AGENT_NVIDIA_TOOLS_H
-#define CUSPAN_AGENT_NVIDIA_TOOLS_H
+#ifndef CUSPAN_AGENT_RESOURCE_NVIDIA_TOOLS_H
+#define CUSPAN_AGENT_RESOURCE_NVIDIA_TOOLS_H
 
 #include <stdbool.h>
 #include <stddef.h>

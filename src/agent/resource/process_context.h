@@ -1,8 +1,8 @@
 /* The process context of an OpenTelemetry SDK in this process (OTEP 4719): the attributes of its resource,
  * in a mapping named OTEL_CTX. With them, our spans belong to the same service instance. It may appear,
  * change and disappear at any time. */
-#ifndef CUSPAN_AGENT_PROCESS_CONTEXT_H
-#define CUSPAN_AGENT_PROCESS_CONTEXT_H
+#ifndef CUSPAN_AGENT_RESOURCE_PROCESS_CONTEXT_H
+#define CUSPAN_AGENT_RESOURCE_PROCESS_CONTEXT_H
 
 #include "base/status.h"
 #include "model/resource.h"

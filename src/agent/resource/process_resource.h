@@ -1,8 +1,8 @@
 /* The current resource of this process. In order of precedence: the settings, the context of an
  * OpenTelemetry SDK in the process, and what the agent detects. An SDK may start after CUDA and change its
  * context, so it is polled. */
-#ifndef CUSPAN_AGENT_PROCESS_RESOURCE_H
-#define CUSPAN_AGENT_PROCESS_RESOURCE_H
+#ifndef CUSPAN_AGENT_RESOURCE_PROCESS_RESOURCE_H
+#define CUSPAN_AGENT_RESOURCE_PROCESS_RESOURCE_H
 
 #include "base/status.h"
 #include "model/resource.h"

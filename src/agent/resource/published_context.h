@@ -1,8 +1,8 @@
 /* Our own process context (OTEP 4719). Readers of thread contexts (capture/publish.h) look for those only if
  * a process context announces them. So we publish one while our threads publish and no SDK has published a
  * process context; there should be only one. */
-#ifndef CUSPAN_AGENT_PUBLISHED_CONTEXT_H
-#define CUSPAN_AGENT_PUBLISHED_CONTEXT_H
+#ifndef CUSPAN_AGENT_RESOURCE_PUBLISHED_CONTEXT_H
+#define CUSPAN_AGENT_RESOURCE_PUBLISHED_CONTEXT_H
 
 #include "base/status.h"
 #include "model/resource.h"

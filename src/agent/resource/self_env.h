@@ -1,6 +1,6 @@
 /* The environment that the agent may read, the directory of the library, and its threads. */
-#ifndef CUSPAN_AGENT_SELF_ENV_H
-#define CUSPAN_AGENT_SELF_ENV_H
+#ifndef CUSPAN_AGENT_RESOURCE_SELF_ENV_H
+#define CUSPAN_AGENT_RESOURCE_SELF_ENV_H
 
 #include <pthread.h>
 

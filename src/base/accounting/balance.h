@@ -3,8 +3,8 @@
  *
  * What is lost before it is captured (a full ring, a record that CUPTI dropped) stands in no sum: nobody has
  * seen it. */
-#ifndef CUSPAN_BASE_BALANCE_H
-#define CUSPAN_BASE_BALANCE_H
+#ifndef CUSPAN_BASE_ACCOUNTING_BALANCE_H
+#define CUSPAN_BASE_ACCOUNTING_BALANCE_H
 
 #include "base/accounting/counters.h"
 

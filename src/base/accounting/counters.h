@@ -3,8 +3,8 @@
  * Counters are relaxed atomics for cuspan's own threads. Host threads count in their ring instead, and
  * capture adds those counts when it drains the ring, so no two host threads share a cache line. Reports, logs
  * and tests show the identifiers. */
-#ifndef CUSPAN_BASE_COUNTERS_H
-#define CUSPAN_BASE_COUNTERS_H
+#ifndef CUSPAN_BASE_ACCOUNTING_COUNTERS_H
+#define CUSPAN_BASE_ACCOUNTING_COUNTERS_H
 
 #include "base/limits.h"
 

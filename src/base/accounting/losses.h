@@ -1,7 +1,7 @@
 /* What each loss means to a user: why it happens, and what mends it. One table, for the agent's log and for
  * `cuspan status`. */
-#ifndef CUSPAN_BASE_LOSSES_H
-#define CUSPAN_BASE_LOSSES_H
+#ifndef CUSPAN_BASE_ACCOUNTING_LOSSES_H
+#define CUSPAN_BASE_ACCOUNTING_LOSSES_H
 
 #include "base/accounting/counters.h"
 

@@ -1,7 +1,7 @@
 /* A thread of ours in the host: no signal of the host's is ever handled on it, and it inherits neither the
  * processors nor the real-time priority of the host's thread that happened to begin it. */
-#ifndef CUSPAN_BASE_OWN_THREAD_H
-#define CUSPAN_BASE_OWN_THREAD_H
+#ifndef CUSPAN_BASE_PROCESS_AGENT_THREAD_H
+#define CUSPAN_BASE_PROCESS_AGENT_THREAD_H
 
 #include <pthread.h>
 #include <stddef.h>

@@ -2,8 +2,8 @@
  *
  * A thread says what it is when it begins; its time stays in the sum when it has ended. Only threads of ours
  * take the lock: asking costs them a system call for each thread that runs. */
-#ifndef CUSPAN_BASE_OWN_CPU_H
-#define CUSPAN_BASE_OWN_CPU_H
+#ifndef CUSPAN_BASE_PROCESS_CPU_TIME_H
+#define CUSPAN_BASE_PROCESS_CPU_TIME_H
 
 #include <stdint.h>
 

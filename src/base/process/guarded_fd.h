@@ -1,7 +1,7 @@
 /* A descriptor of ours in a host that may close all descriptors and then open files of its own: the number
  * may by now stand for one of those, which gets none of our bytes and isn't closed by us. */
-#ifndef CUSPAN_BASE_OWN_FD_H
-#define CUSPAN_BASE_OWN_FD_H
+#ifndef CUSPAN_BASE_PROCESS_GUARDED_FD_H
+#define CUSPAN_BASE_PROCESS_GUARDED_FD_H
 
 #include <stdbool.h>
 #include <sys/types.h>

@@ -1,6 +1,6 @@
 /* The signals that end a program by their default action, by name. */
-#ifndef CUSPAN_BASE_SIGNAL_NAMES_H
-#define CUSPAN_BASE_SIGNAL_NAMES_H
+#ifndef CUSPAN_BASE_PROCESS_SIGNAL_NAMES_H
+#define CUSPAN_BASE_PROCESS_SIGNAL_NAMES_H
 
 /* All of them, for a message: "HUP, INT, ...". KILL is not among them: no program hears of it. */
 extern const char signal_names_all[];

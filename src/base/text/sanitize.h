@@ -1,7 +1,7 @@
 /* Making foreign text, and addresses that may hold secrets, fit to be shown: in log lines, in reports, on a
  * terminal. */
-#ifndef CUSPAN_BASE_SHOWN_H
-#define CUSPAN_BASE_SHOWN_H
+#ifndef CUSPAN_BASE_TEXT_SANITIZE_H
+#define CUSPAN_BASE_TEXT_SANITIZE_H
 
 #include <stddef.h>
 

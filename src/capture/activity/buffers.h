@@ -3,8 +3,8 @@
  * CUPTI asks for a buffer on a host's thread and gives it back on any: both are lock-free and touch only a
  * bitmap or a list head. The pipeline thread takes finished buffers, and zeroes and returns them after
  * decoding, so that neither CUPTI nor the host ever clears or faults in memory on the way of a launch. */
-#ifndef CUSPAN_CAPTURE_BUFFERS_H
-#define CUSPAN_CAPTURE_BUFFERS_H
+#ifndef CUSPAN_CAPTURE_ACTIVITY_BUFFERS_H
+#define CUSPAN_CAPTURE_ACTIVITY_BUFFERS_H
 
 #include "base/status.h"
 #include "abi/cupti_abi.h"

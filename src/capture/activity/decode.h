@@ -2,8 +2,8 @@
  *
  * For each kind a small program says which field lies where; it is made once, from the committed layouts for
  * classic records or from the layouts that CUPTI hands over with user-defined ones. */
-#ifndef CUSPAN_CAPTURE_DECODE_H
-#define CUSPAN_CAPTURE_DECODE_H
+#ifndef CUSPAN_CAPTURE_ACTIVITY_DECODE_H
+#define CUSPAN_CAPTURE_ACTIVITY_DECODE_H
 
 #include "capture/cupti/cupti.h"
 #include "model/record.h"

@@ -1,7 +1,7 @@
 /* Unified memory's counters (page faults and migrations), which CUPTI gives only after being told which, and
  * only once CUDA is initialized. */
-#ifndef CUSPAN_CAPTURE_UNIFIED_MEMORY_H
-#define CUSPAN_CAPTURE_UNIFIED_MEMORY_H
+#ifndef CUSPAN_CAPTURE_ACTIVITY_UNIFIED_MEMORY_H
+#define CUSPAN_CAPTURE_ACTIVITY_UNIFIED_MEMORY_H
 
 #include "capture/cupti/cupti.h"
 

@@ -5,8 +5,8 @@
  * host's stack by its unwind tables, which takes 0.2 to 0.5 us a frame, and before glibc 2.35 the loader's
  * lock. Of a stack whose tables lie, it reads what isn't there. Nothing of it is on the way of any other
  * call. */
-#ifndef CUSPAN_CAPTURE_STACKS_H
-#define CUSPAN_CAPTURE_STACKS_H
+#ifndef CUSPAN_CAPTURE_CALLBACKS_CALL_STACK_H
+#define CUSPAN_CAPTURE_CALLBACKS_CALL_STACK_H
 
 #include "base/ring.h"
 #include "model/record.h"

@@ -13,8 +13,8 @@
  * What is left makes the figure too high, not too low: so timed, a callback doesn't overlap with what the
  * host does. Beside the 56 to 100 ns that a launch's four callbacks took in blocks of calls, 10 to 60 ns too
  * much were seen (75 to 200 with the host's waits; callback_bench --sample, x86-64, a busy machine). */
-#ifndef CUSPAN_CAPTURE_CALLBACK_TIME_H
-#define CUSPAN_CAPTURE_CALLBACK_TIME_H
+#ifndef CUSPAN_CAPTURE_CALLBACKS_CALLBACK_TIME_H
+#define CUSPAN_CAPTURE_CALLBACKS_CALLBACK_TIME_H
 
 #include "capture/callbacks/threads.h"
 

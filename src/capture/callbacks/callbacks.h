@@ -4,8 +4,8 @@
  * one record of 40 bytes plus the parameters written into the thread's ring. Everything is read at exit:
  * parameters still stand then, and out-parameters stand only then. Nothing else happens here: no allocation,
  * no lock, no system call, but where the user has asked for it (callbacks_on_graph, callbacks_on_bound). */
-#ifndef CUSPAN_CAPTURE_CALLBACKS_H
-#define CUSPAN_CAPTURE_CALLBACKS_H
+#ifndef CUSPAN_CAPTURE_CALLBACKS_CALLBACKS_H
+#define CUSPAN_CAPTURE_CALLBACKS_CALLBACKS_H
 
 #include "base/status.h"
 #include "abi/cupti_abi.h"

@@ -8,8 +8,8 @@
  *
  * A graph of thousands of nodes is instantiated in one call, which would fill a ring: nodes go there in runs
  * of consecutive IDs, at the latest when the thread's call ends. */
-#ifndef CUSPAN_CAPTURE_GRAPH_NODES_H
-#define CUSPAN_CAPTURE_GRAPH_NODES_H
+#ifndef CUSPAN_CAPTURE_CALLBACKS_GRAPH_NODES_H
+#define CUSPAN_CAPTURE_CALLBACKS_GRAPH_NODES_H
 
 #include "abi/cupti_abi.h"
 #include "capture/callbacks/threads.h"

@@ -5,8 +5,8 @@
  * into smaller and smaller ones for programs with hundreds of threads. A thread claims a slot at its first
  * traced call (the one bounded exception to "a callback makes no system call") and gives it back when it
  * dies; with no slot left its calls are counted as lost. */
-#ifndef CUSPAN_CAPTURE_THREADS_H
-#define CUSPAN_CAPTURE_THREADS_H
+#ifndef CUSPAN_CAPTURE_CALLBACKS_THREADS_H
+#define CUSPAN_CAPTURE_CALLBACKS_THREADS_H
 
 #include "base/ring.h"
 #include "base/status.h"

@@ -1,7 +1,7 @@
 /* Notices that CUPTI's buffers have stopped to come. Where another tool registers activity buffers by the
  * classic calls, as PyTorch's profiler does, CUPTI drops ours without a word (13.0). */
-#ifndef CUSPAN_CAPTURE_SILENCE_H
-#define CUSPAN_CAPTURE_SILENCE_H
+#ifndef CUSPAN_CAPTURE_COEXIST_BUFFER_STALL_H
+#define CUSPAN_CAPTURE_COEXIST_BUFFER_STALL_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* Other tools that use CUPTI in this process, as far as libcuspan-share.so, where it is preloaded, tells of
  * them (model/share.h). Without it others are seen only where CUPTI refuses us. */
-#ifndef CUSPAN_CAPTURE_OTHERS_H
-#define CUSPAN_CAPTURE_OTHERS_H
+#ifndef CUSPAN_CAPTURE_COEXIST_OTHER_TOOLS_H
+#define CUSPAN_CAPTURE_COEXIST_OTHER_TOOLS_H
 
 #include "model/settings.h"
 #include "model/share_protocol.h"

@@ -4,8 +4,8 @@
  *
  * All functions run on the host's thread, inside a call that the host made for the purpose; a thread's first
  * one may allocate. While nothing is captured they keep the thread's context and no more. */
-#ifndef CUSPAN_CAPTURE_CONTEXT_H
-#define CUSPAN_CAPTURE_CONTEXT_H
+#ifndef CUSPAN_CAPTURE_CONTEXT_CONTEXT_H
+#define CUSPAN_CAPTURE_CONTEXT_CONTEXT_H
 
 #include "base/trace_context.h"
 #include "model/record.h"

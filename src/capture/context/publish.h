@@ -4,8 +4,8 @@
  * stays then, because the threads' pointers lie in it.
  *
  * A thread has one record for good, and says by `valid` whether it counts. context.c keeps it. */
-#ifndef CUSPAN_CAPTURE_PUBLISH_H
-#define CUSPAN_CAPTURE_PUBLISH_H
+#ifndef CUSPAN_CAPTURE_CONTEXT_PUBLISH_H
+#define CUSPAN_CAPTURE_CONTEXT_PUBLISH_H
 
 #include "base/status.h"
 #include "capture/context/thread_record.h"

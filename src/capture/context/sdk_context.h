@@ -5,8 +5,8 @@
  * Our own thread looks for it, also in libraries that are loaded late or privately, and leaves for callbacks
  * how a thread finds its own: at a fixed distance from the thread pointer, or by the C library's table of
  * thread-local blocks. A callback then reads two words; it calls nothing. */
-#ifndef CUSPAN_CAPTURE_SDK_CONTEXT_H
-#define CUSPAN_CAPTURE_SDK_CONTEXT_H
+#ifndef CUSPAN_CAPTURE_CONTEXT_SDK_CONTEXT_H
+#define CUSPAN_CAPTURE_CONTEXT_SDK_CONTEXT_H
 
 #include "capture/context/thread_context.h"
 

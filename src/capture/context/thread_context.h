@@ -1,8 +1,8 @@
 /* The trace context that a host's thread works for, as its callbacks see it: two words to compare at each
  * call, and a record for the ring when it has changed since. context.c keeps it; only the thread itself
  * touches it. */
-#ifndef CUSPAN_CAPTURE_THREAD_CONTEXT_H
-#define CUSPAN_CAPTURE_THREAD_CONTEXT_H
+#ifndef CUSPAN_CAPTURE_CONTEXT_THREAD_CONTEXT_H
+#define CUSPAN_CAPTURE_CONTEXT_THREAD_CONTEXT_H
 
 #include "capture/callbacks/threads.h"
 

@@ -1,6 +1,6 @@
 /* What libcuspan-thread-ctx.so exports. */
-#ifndef CUSPAN_CAPTURE_THREAD_CTX_SYMBOL_H
-#define CUSPAN_CAPTURE_THREAD_CTX_SYMBOL_H
+#ifndef CUSPAN_CAPTURE_CONTEXT_THREAD_CTX_SYMBOL_H
+#define CUSPAN_CAPTURE_CONTEXT_THREAD_CTX_SYMBOL_H
 
 #include "capture/context/thread_record.h"
 

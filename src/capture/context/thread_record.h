@@ -1,8 +1,8 @@
 /* The record of a thread's context, and the name of the thread-local pointer to it (OTEP 4947): what SDKs
  * publish and sdk_context.c reads, and what publish.c publishes. Only the thread itself writes its record;
  * whoever reads it does so while the thread stands still. */
-#ifndef CUSPAN_CAPTURE_THREAD_RECORD_H
-#define CUSPAN_CAPTURE_THREAD_RECORD_H
+#ifndef CUSPAN_CAPTURE_CONTEXT_THREAD_RECORD_H
+#define CUSPAN_CAPTURE_CONTEXT_THREAD_RECORD_H
 
 #include <assert.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* The CUPTI of this process: which library it is, and its calls. Found once at start, never unloaded. */
-#ifndef CUSPAN_CAPTURE_CUPTI_H
-#define CUSPAN_CAPTURE_CUPTI_H
+#ifndef CUSPAN_CAPTURE_CUPTI_CUPTI_H
+#define CUSPAN_CAPTURE_CUPTI_CUPTI_H
 
 #include "base/status.h"
 #include "abi/cupti_abi.h"

@@ -1,7 +1,7 @@
 /* What is traced, from the settings: which calls have a callback, which kinds of activity are on, with which
  * fields. */
-#ifndef CUSPAN_CAPTURE_SELECTION_H
-#define CUSPAN_CAPTURE_SELECTION_H
+#ifndef CUSPAN_CAPTURE_CUPTI_SELECTION_H
+#define CUSPAN_CAPTURE_CUPTI_SELECTION_H
 
 #include "model/cuda/activities.h"
 #include "model/cuda/calls.h"

@@ -1,8 +1,8 @@
 /* CUPTI's switches: what it is told to trace, by the settings, at the start, at the few later moments, and at
  * the end. The other half of capture, what comes of it, is capture.c's. All but the first graph's switch is
  * for the pipeline thread, or for the start. */
-#ifndef CUSPAN_CAPTURE_SWITCHES_H
-#define CUSPAN_CAPTURE_SWITCHES_H
+#ifndef CUSPAN_CAPTURE_CUPTI_SWITCHES_H
+#define CUSPAN_CAPTURE_CUPTI_SWITCHES_H
 
 #include "capture/cupti/cupti.h"
 #include "model/settings.h"

@@ -1,7 +1,7 @@
 /* The GPUs of this machine as those that have hardware counters, for a person who asks what can be counted.
  * Takes the driver and makes a context on each GPU: nothing for a process that does other work. */
-#ifndef CUSPAN_CAPTURE_CHIPS_H
-#define CUSPAN_CAPTURE_CHIPS_H
+#ifndef CUSPAN_CAPTURE_HARDWARE_CHIPS_H
+#define CUSPAN_CAPTURE_HARDWARE_CHIPS_H
 
 #include "base/status.h"
 #include "capture/cupti/cupti.h"

@@ -12,8 +12,8 @@
  *
  * A launch whose turn it isn't costs an addition and three moves, where counters are on; where they are off
  * nothing of this is called. One whose turn it is and that may not be counted passes it on. */
-#ifndef CUSPAN_CAPTURE_GPU_COUNTERS_H
-#define CUSPAN_CAPTURE_GPU_COUNTERS_H
+#ifndef CUSPAN_CAPTURE_HARDWARE_GPU_COUNTERS_H
+#define CUSPAN_CAPTURE_HARDWARE_GPU_COUNTERS_H
 
 #include "capture/cupti/cupti.h"
 #include "capture/callbacks/threads.h"

@@ -1,8 +1,8 @@
 /* NVML, the driver's management library: loaded on a thread of its own when metrics ask for the hardware, or
  * copies between GPUs for their links, since its beginning takes tens of ms and a question up to some ms, and
  * nobody may wait for either. */
-#ifndef CUSPAN_CAPTURE_NVML_H
-#define CUSPAN_CAPTURE_NVML_H
+#ifndef CUSPAN_CAPTURE_HARDWARE_NVML_H
+#define CUSPAN_CAPTURE_HARDWARE_NVML_H
 
 #include "base/status.h"
 #include "model/metrics/hardware.h"

@@ -3,8 +3,8 @@
  * itself, into a buffer of its own, and nobody waits for it; they are read from there some times a second.
  *
  * One thread at a time, which needs no context. profiler_host_load() comes first. */
-#ifndef CUSPAN_CAPTURE_PM_SAMPLER_H
-#define CUSPAN_CAPTURE_PM_SAMPLER_H
+#ifndef CUSPAN_CAPTURE_HARDWARE_PM_SAMPLER_H
+#define CUSPAN_CAPTURE_HARDWARE_PM_SAMPLER_H
 
 #include "capture/hardware/profiler_host.h"
 

@@ -5,8 +5,8 @@
  *
  * A device that can't be sampled is said once, and is not tried again. One thread at a time, the one that has
  * capture. */
-#ifndef CUSPAN_CAPTURE_PM_SAMPLING_H
-#define CUSPAN_CAPTURE_PM_SAMPLING_H
+#ifndef CUSPAN_CAPTURE_HARDWARE_PM_SAMPLING_H
+#define CUSPAN_CAPTURE_HARDWARE_PM_SAMPLING_H
 
 #include "base/limits.h"
 #include "capture/cupti/cupti.h"

@@ -10,8 +10,8 @@
  * before a range begins. (On an H200; docs/counters.md.) Where kernels run again, each is a round of its own.
  *
  * One thread at a time; the context must be current. profiler_host_load() comes first. */
-#ifndef CUSPAN_CAPTURE_PROFILER_H
-#define CUSPAN_CAPTURE_PROFILER_H
+#ifndef CUSPAN_CAPTURE_HARDWARE_PROFILER_H
+#define CUSPAN_CAPTURE_HARDWARE_PROFILER_H
 
 #include "capture/hardware/profiler_host.h"
 

@@ -3,8 +3,8 @@
  *
  * One thread at a time for each host. CUPTI looks for libnvperf_host.so and libnvperf_target.so, which lie
  * beside it in NVIDIA's packages. */
-#ifndef CUSPAN_CAPTURE_PROFILER_HOST_H
-#define CUSPAN_CAPTURE_PROFILER_HOST_H
+#ifndef CUSPAN_CAPTURE_HARDWARE_PROFILER_HOST_H
+#define CUSPAN_CAPTURE_HARDWARE_PROFILER_HOST_H
 
 #include "base/status.h"
 #include "capture/cupti/cupti.h"

@@ -4,8 +4,8 @@
  * The agent is NVTX's injection: each copy of NVTX in the process asks for it once, on the thread of its
  * first call, before or after CUDA loads the agent. What is registered before (domains, strings, categories,
  * names of threads and devices) is kept; ranges before are not captured, but nest. */
-#ifndef CUSPAN_CAPTURE_NVTX_H
-#define CUSPAN_CAPTURE_NVTX_H
+#ifndef CUSPAN_CAPTURE_NVTX_NVTX_H
+#define CUSPAN_CAPTURE_NVTX_NVTX_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -4,8 +4,8 @@
  * All lie in one fixed memory (NVTX_NAMES_BYTES) and stay for good: a range may refer to a domain that
  * another thread destroys, and programs that create the same domain or string again get the same entry. No
  * lock is taken and nothing is allocated, so any thread may come at any time, also a forked child's. */
-#ifndef CUSPAN_CAPTURE_NVTX_NAMES_H
-#define CUSPAN_CAPTURE_NVTX_NAMES_H
+#ifndef CUSPAN_CAPTURE_NVTX_NVTX_NAMES_H
+#define CUSPAN_CAPTURE_NVTX_NVTX_NAMES_H
 
 #include <stdint.h>
 

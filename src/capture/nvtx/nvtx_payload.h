@@ -5,8 +5,8 @@
  *
  * What is registered lies in fixed memory and stays; no lock. A payload is the program's memory: nothing is
  * read beyond the size that it gives, but for texts that it points to. */
-#ifndef CUSPAN_CAPTURE_NVTX_PAYLOAD_H
-#define CUSPAN_CAPTURE_NVTX_PAYLOAD_H
+#ifndef CUSPAN_CAPTURE_NVTX_NVTX_PAYLOAD_H
+#define CUSPAN_CAPTURE_NVTX_NVTX_PAYLOAD_H
 
 #include "abi/nvtx_abi.h"
 #include "model/record.h"

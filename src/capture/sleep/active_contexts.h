@@ -3,8 +3,8 @@
  *
  * Whoever falls asleep sets active_contexts_is_asleep and then looks at the count; whoever attaches counts
  * and then looks at active_contexts_is_asleep: so one of the two sees the other. */
-#ifndef CUSPAN_CAPTURE_DEMAND_H
-#define CUSPAN_CAPTURE_DEMAND_H
+#ifndef CUSPAN_CAPTURE_SLEEP_ACTIVE_CONTEXTS_H
+#define CUSPAN_CAPTURE_SLEEP_ACTIVE_CONTEXTS_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* What the callbacks on the host's threads do: nothing, next to nothing, or all. */
-#ifndef CUSPAN_CAPTURE_MODE_H
-#define CUSPAN_CAPTURE_MODE_H
+#ifndef CUSPAN_CAPTURE_SLEEP_MODE_H
+#define CUSPAN_CAPTURE_SLEEP_MODE_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

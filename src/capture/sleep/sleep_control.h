@@ -10,8 +10,8 @@
  *
  * Contexts are told by the host's threads (context.c), outside of CUDA's calls; such a thread may wait some
  * microseconds for another one that is just switching. */
-#ifndef CUSPAN_CAPTURE_WAKE_H
-#define CUSPAN_CAPTURE_WAKE_H
+#ifndef CUSPAN_CAPTURE_SLEEP_SLEEP_CONTROL_H
+#define CUSPAN_CAPTURE_SLEEP_SLEEP_CONTROL_H
 
 #include "model/settings.h"
 

@@ -1,7 +1,7 @@
 /* The agents that run on this machine and may be asked: finding them, and asking one. Each has a socket in a
  * folder of its user's (base/control_place.h); root sees those of all users. */
-#ifndef CUSPAN_CLI_AGENTS_H
-#define CUSPAN_CLI_AGENTS_H
+#ifndef CUSPAN_CLI_AGENTS_AGENTS_H
+#define CUSPAN_CLI_AGENTS_AGENTS_H
 
 #include "base/control_path.h"
 #include "base/status.h"

@@ -2,8 +2,8 @@
  *
  * A subcommand is an entry in commands.c and a file cmd_NAME.c with `int cmd_NAME(int argc, char **argv)`:
  * argv[0] is the subcommand's name, the result is the exit status. */
-#ifndef CUSPAN_CLI_COMMANDS_H
-#define CUSPAN_CLI_COMMANDS_H
+#ifndef CUSPAN_CLI_ARGS_COMMAND_TABLE_H
+#define CUSPAN_CLI_ARGS_COMMAND_TABLE_H
 
 #include <stdbool.h>
 #include <stddef.h>

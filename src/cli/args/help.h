@@ -1,6 +1,6 @@
 /* What the table of commands looks like as help, as a man page and as a shell's completion. */
-#ifndef CUSPAN_CLI_HELP_H
-#define CUSPAN_CLI_HELP_H
+#ifndef CUSPAN_CLI_ARGS_HELP_H
+#define CUSPAN_CLI_ARGS_HELP_H
 
 #include "cli/args/command_table.h"
 

@@ -1,7 +1,7 @@
 /* Reading a subcommand's arguments by its options in the table of commands. Complaints go to standard error,
  * with the nearest known name; the caller ends with EXIT_USAGE. */
-#ifndef CUSPAN_CLI_OPTIONS_H
-#define CUSPAN_CLI_OPTIONS_H
+#ifndef CUSPAN_CLI_ARGS_OPTIONS_H
+#define CUSPAN_CLI_ARGS_OPTIONS_H
 
 #include "base/status.h"
 #include "cli/args/command_table.h"

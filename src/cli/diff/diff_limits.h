@@ -1,7 +1,7 @@
 /* What `cuspan diff` takes for a regression: thresholds and absolute limits out of a YAML file. docs/diff.md
  * has the keys. */
-#ifndef CUSPAN_CLI_DIFF_LIMITS_H
-#define CUSPAN_CLI_DIFF_LIMITS_H
+#ifndef CUSPAN_CLI_DIFF_DIFF_LIMITS_H
+#define CUSPAN_CLI_DIFF_DIFF_LIMITS_H
 
 #include "base/status.h"
 #include "cli/diff/runs.h"

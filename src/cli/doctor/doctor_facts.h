@@ -1,7 +1,7 @@
 /* Facts of this machine that several checks go by. Paths below /dev, /proc and /sys are looked at below
  * doctor->root. */
-#ifndef CUSPAN_CLI_DOCTOR_FACTS_H
-#define CUSPAN_CLI_DOCTOR_FACTS_H
+#ifndef CUSPAN_CLI_DOCTOR_DOCTOR_FACTS_H
+#define CUSPAN_CLI_DOCTOR_DOCTOR_FACTS_H
 
 #include "cli/doctor/doctor.h"
 

@@ -1,7 +1,7 @@
 /* A question that is answered in a child process: what loads a driver, a CUPTI or a resolver may crash, hang,
  * or leave threads behind. */
-#ifndef CUSPAN_CLI_DOCTOR_CHILD_H
-#define CUSPAN_CLI_DOCTOR_CHILD_H
+#ifndef CUSPAN_CLI_DOCTOR_PROBE_CHILD_H
+#define CUSPAN_CLI_DOCTOR_PROBE_CHILD_H
 
 #include <stddef.h>
 

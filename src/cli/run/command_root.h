@@ -1,8 +1,8 @@
 /* The trace of a whole command: `cuspan run` makes a TRACEPARENT where none is set, and sends the root span
  * when the command has ended, so that all its processes are one trace. The agent's library does the work, in
  * this process. */
-#ifndef CUSPAN_CLI_COMMAND_ROOT_H
-#define CUSPAN_CLI_COMMAND_ROOT_H
+#ifndef CUSPAN_CLI_RUN_COMMAND_ROOT_H
+#define CUSPAN_CLI_RUN_COMMAND_ROOT_H
 
 #include "cli/run/injection.h"
 #include "model/root_span_entry.h"

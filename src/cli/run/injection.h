@@ -1,7 +1,7 @@
 /* What a program's environment must hold for the CUDA driver to load our agent into it, and for the agent to
  * know what the command line asked for. */
-#ifndef CUSPAN_CLI_INJECTION_H
-#define CUSPAN_CLI_INJECTION_H
+#ifndef CUSPAN_CLI_RUN_INJECTION_H
+#define CUSPAN_CLI_RUN_INJECTION_H
 
 #include "base/status.h"
 #include "cli/args/options.h"

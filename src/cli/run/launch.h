@@ -1,7 +1,7 @@
 /* Running a program as if nothing stood between it and the shell: same terminal, same process group, signals
  * handed on, its end passed on as it was. */
-#ifndef CUSPAN_CLI_LAUNCH_H
-#define CUSPAN_CLI_LAUNCH_H
+#ifndef CUSPAN_CLI_RUN_LAUNCH_H
+#define CUSPAN_CLI_RUN_LAUNCH_H
 
 #include "base/status.h"
 

@@ -1,7 +1,7 @@
 /* What the agents of a program reported: one JSON file for each process that initialized CUDA. The root span
  * of the command has a report as well, which is no process of the program. */
-#ifndef CUSPAN_CLI_OUTCOME_H
-#define CUSPAN_CLI_OUTCOME_H
+#ifndef CUSPAN_CLI_RUN_OUTCOME_H
+#define CUSPAN_CLI_RUN_OUTCOME_H
 
 #include "base/status.h"
 #include "cli/run/launch.h"

@@ -1,7 +1,7 @@
 /* A program that is run for its spans, which come into a file of ours: what `cuspan stat PROGRAM` reads
  * afterwards. */
-#ifndef CUSPAN_CLI_LIVE_H
-#define CUSPAN_CLI_LIVE_H
+#ifndef CUSPAN_CLI_RUN_TRACED_PROGRAM_H
+#define CUSPAN_CLI_RUN_TRACED_PROGRAM_H
 
 #include "cli/run/injection.h"
 #include "cli/run/launch.h"

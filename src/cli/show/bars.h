@@ -2,8 +2,8 @@
  *
  * One span is drawn with its begin and end to an eighth of a column. Where a line stands for several, each
  * column is as high as the share of its time in which one of them was there. */
-#ifndef CUSPAN_CLI_BARS_H
-#define CUSPAN_CLI_BARS_H
+#ifndef CUSPAN_CLI_SHOW_BARS_H
+#define CUSPAN_CLI_SHOW_BARS_H
 
 #include "cli/show/scale.h"
 #include "cli/util/text.h"

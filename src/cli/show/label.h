@@ -1,7 +1,7 @@
 /* The left part of a line of the picture: who it is, how many, and what a person wants to know of it at once.
  */
-#ifndef CUSPAN_CLI_LABEL_H
-#define CUSPAN_CLI_LABEL_H
+#ifndef CUSPAN_CLI_SHOW_LABEL_H
+#define CUSPAN_CLI_SHOW_LABEL_H
 
 #include "cli/show/outline.h"
 #include "cli/util/text.h"

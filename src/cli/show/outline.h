@@ -4,8 +4,8 @@
  * Three ways, the first that fits into the number of rows asked for: every span is a line; runs of equal
  * siblings are one line; all equal siblings are one line. If even that is too much, the lines that took the
  * most time stay (and all that failed), and the rest of each family becomes "… 12 more". */
-#ifndef CUSPAN_CLI_OUTLINE_H
-#define CUSPAN_CLI_OUTLINE_H
+#ifndef CUSPAN_CLI_SHOW_OUTLINE_H
+#define CUSPAN_CLI_SHOW_OUTLINE_H
 
 #include "cli/trace/trace.h"
 

@@ -1,7 +1,7 @@
 /* A trace as a picture in the terminal: a header, the tree of spans with bars on one scale, the GPU's
  * streams. */
-#ifndef CUSPAN_CLI_PICTURE_H
-#define CUSPAN_CLI_PICTURE_H
+#ifndef CUSPAN_CLI_SHOW_PICTURE_H
+#define CUSPAN_CLI_SHOW_PICTURE_H
 
 #include "cli/trace/trace.h"
 

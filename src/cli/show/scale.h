@@ -1,8 +1,8 @@
 /* From time to columns. The scale is linear but for a few long stretches in which nothing begins or ends:
  * those are drawn in CUT_CELLS columns. A CUDA program spends 200 ms creating its context and 300 µs working;
  * on a linear scale all of its work would lie in one column. */
-#ifndef CUSPAN_CLI_SCALE_H
-#define CUSPAN_CLI_SCALE_H
+#ifndef CUSPAN_CLI_SHOW_SCALE_H
+#define CUSPAN_CLI_SHOW_SCALE_H
 
 #include "cli/trace/trace.h"
 

@@ -1,6 +1,6 @@
 /* A trace as text, one span a line in order of time, made for grep, awk and sort. */
-#ifndef CUSPAN_CLI_LINES_H
-#define CUSPAN_CLI_LINES_H
+#ifndef CUSPAN_CLI_SHOW_SPAN_LINES_H
+#define CUSPAN_CLI_SHOW_SPAN_LINES_H
 
 #include "cli/trace/trace.h"
 

@@ -1,7 +1,7 @@
 /* All records of a trace in an SQLite file, in the tables and columns that Nsight Systems' export has, so
  * that queries made for those work; docs/sqlite.md says what is where. */
-#ifndef CUSPAN_CLI_SQLITE_H
-#define CUSPAN_CLI_SQLITE_H
+#ifndef CUSPAN_CLI_SQLITE_SQLITE_H
+#define CUSPAN_CLI_SQLITE_SQLITE_H
 
 #include "base/status.h"
 #include "cli/trace/trace.h"

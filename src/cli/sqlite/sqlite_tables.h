@@ -1,6 +1,6 @@
 /* Which columns the tables of sqlite.c have, and where their values come from. */
-#ifndef CUSPAN_CLI_SQLITE_TABLES_H
-#define CUSPAN_CLI_SQLITE_TABLES_H
+#ifndef CUSPAN_CLI_SQLITE_SQLITE_TABLES_H
+#define CUSPAN_CLI_SQLITE_SQLITE_TABLES_H
 
 #include <stddef.h>
 

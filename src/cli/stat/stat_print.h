@@ -1,6 +1,6 @@
 /* How tables look: on a terminal, in Markdown, CSV and JSON. */
-#ifndef CUSPAN_CLI_STAT_PRINT_H
-#define CUSPAN_CLI_STAT_PRINT_H
+#ifndef CUSPAN_CLI_STAT_STAT_PRINT_H
+#define CUSPAN_CLI_STAT_STAT_PRINT_H
 
 #include "cli/stat/stat.h"
 

@@ -1,7 +1,7 @@
 /* A table of what `stat` says: rows of values, each column with its unit. What is computed fills tables; how
  * they look, on a terminal, in Markdown, CSV or JSON, is print.c's. */
-#ifndef CUSPAN_CLI_STAT_TABLE_H
-#define CUSPAN_CLI_STAT_TABLE_H
+#ifndef CUSPAN_CLI_STAT_STAT_TABLE_H
+#define CUSPAN_CLI_STAT_STAT_TABLE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* The agents, as `cuspan top` sees them: asked now and again, and what has happened in between. */
-#ifndef CUSPAN_CLI_TOP_LOOK_H
-#define CUSPAN_CLI_TOP_LOOK_H
+#ifndef CUSPAN_CLI_TOP_TOP_POLL_H
+#define CUSPAN_CLI_TOP_TOP_POLL_H
 
 #include "cli/agents/agents.h"
 #include "cli/top/top_sample.h"

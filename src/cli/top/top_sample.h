@@ -1,6 +1,6 @@
 /* What an agent answers to `figures` (docs/control.md), and what has happened between two answers. */
-#ifndef CUSPAN_CLI_TOP_SAMPLE_H
-#define CUSPAN_CLI_TOP_SAMPLE_H
+#ifndef CUSPAN_CLI_TOP_TOP_SAMPLE_H
+#define CUSPAN_CLI_TOP_TOP_SAMPLE_H
 
 #include "base/limits.h"
 

@@ -1,6 +1,6 @@
 /* What `cuspan top` shows: lines of text, made of what the agents have told. Knows no terminal. */
-#ifndef CUSPAN_CLI_TOP_SCREEN_H
-#define CUSPAN_CLI_TOP_SCREEN_H
+#ifndef CUSPAN_CLI_TOP_TOP_SCREEN_H
+#define CUSPAN_CLI_TOP_TOP_SCREEN_H
 
 #include "cli/util/text.h"
 #include "cli/top/top_sample.h"

@@ -1,6 +1,6 @@
 /* The terminal of `cuspan top`: the only file that knows ncurses. */
-#ifndef CUSPAN_CLI_TOP_LIVE_H
-#define CUSPAN_CLI_TOP_LIVE_H
+#ifndef CUSPAN_CLI_TOP_TOP_WATCH_H
+#define CUSPAN_CLI_TOP_TOP_WATCH_H
 
 #include "base/status.h"
 #include "cli/top/top_screen.h"

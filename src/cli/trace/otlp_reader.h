@@ -3,8 +3,8 @@
  *
  * The input is read line by line; memory holds the chosen trace. Where the file holds more spans than the
  * bound, a second pass takes those of the chosen trace alone. */
-#ifndef CUSPAN_CLI_OTLP_READER_H
-#define CUSPAN_CLI_OTLP_READER_H
+#ifndef CUSPAN_CLI_TRACE_OTLP_READER_H
+#define CUSPAN_CLI_TRACE_OTLP_READER_H
 
 #include "base/status.h"
 #include "cli/trace/trace.h"

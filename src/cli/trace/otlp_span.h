@@ -1,6 +1,6 @@
 /* From one parsed document of OTLP JSON into a trace's spans. */
-#ifndef CUSPAN_CLI_OTLP_SPAN_H
-#define CUSPAN_CLI_OTLP_SPAN_H
+#ifndef CUSPAN_CLI_TRACE_OTLP_SPAN_H
+#define CUSPAN_CLI_TRACE_OTLP_SPAN_H
 
 #include "base/status.h"
 #include "cli/util/int_map.h"

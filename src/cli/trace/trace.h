@@ -3,8 +3,8 @@
  * Strings are kept once and named by a 32-bit number, so that 200,000 spans with 20 attributes stay under 100
  * MB. Apart from a few attributes that place a span (thread, stream, device), a trace is whatever OTLP says:
  * spans of other programs are shown just as well. */
-#ifndef CUSPAN_CLI_TRACE_H
-#define CUSPAN_CLI_TRACE_H
+#ifndef CUSPAN_CLI_TRACE_TRACE_H
+#define CUSPAN_CLI_TRACE_TRACE_H
 
 #include "cli/util/int_map.h"
 

@@ -1,6 +1,6 @@
 /* Where `show` reads from: a file, standard input, or a recording that the agent turns into spans first. */
-#ifndef CUSPAN_CLI_SOURCE_H
-#define CUSPAN_CLI_SOURCE_H
+#ifndef CUSPAN_CLI_TRACE_TRACE_SOURCE_H
+#define CUSPAN_CLI_TRACE_TRACE_SOURCE_H
 
 #include "base/status.h"
 

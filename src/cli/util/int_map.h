@@ -1,6 +1,6 @@
 /* A hash map from a 64-bit key to a 32-bit value: span IDs, groups, interned strings. */
-#ifndef CUSPAN_CLI_MAP_H
-#define CUSPAN_CLI_MAP_H
+#ifndef CUSPAN_CLI_UTIL_INT_MAP_H
+#define CUSPAN_CLI_UTIL_INT_MAP_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* One line on standard error that says how far a long job is; only where standard error is a terminal, and
  * only when the job takes longer than a moment. */
-#ifndef CUSPAN_CLI_PROGRESS_H
-#define CUSPAN_CLI_PROGRESS_H
+#ifndef CUSPAN_CLI_UTIL_PROGRESS_H
+#define CUSPAN_CLI_UTIL_PROGRESS_H
 
 #include <stdbool.h>
 #include <stdint.h>

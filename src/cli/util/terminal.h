@@ -1,6 +1,6 @@
 /* What the terminal can do, and what its user wants of it. */
-#ifndef CUSPAN_CLI_TERMINAL_H
-#define CUSPAN_CLI_TERMINAL_H
+#ifndef CUSPAN_CLI_UTIL_TERMINAL_H
+#define CUSPAN_CLI_UTIL_TERMINAL_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -2,8 +2,8 @@
  *
  * Names come from programs and files that we don't control: nothing of theirs may reach a terminal as a
  * control character, and double-width or combining characters must not push the columns apart. */
-#ifndef CUSPAN_CLI_TEXT_H
-#define CUSPAN_CLI_TEXT_H
+#ifndef CUSPAN_CLI_UTIL_TEXT_H
+#define CUSPAN_CLI_UTIL_TEXT_H
 
 #include <stdbool.h>
 #include <stddef.h>

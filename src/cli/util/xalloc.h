@@ -1,7 +1,7 @@
 /* Memory for a short-lived program: an allocation that fails ends it with one line and EXIT_FAILED. The agent
  * has no part in this; nothing here may be linked into it. */
-#ifndef CUSPAN_CLI_MEMORY_H
-#define CUSPAN_CLI_MEMORY_H
+#ifndef CUSPAN_CLI_UTIL_XALLOC_H
+#define CUSPAN_CLI_UTIL_XALLOC_H
 
 #include <stddef.h>
 

@@ -1,8 +1,8 @@
 /* Settings out of OpenTelemetry's environment variables and CUSPAN_*, for when there is no file. What they
  * have wrong is a warning, and the default holds, as the specification wants it; an endpoint that is none is
  * an error. */
-#ifndef CUSPAN_CONFIG_ENVIRONMENT_H
-#define CUSPAN_CONFIG_ENVIRONMENT_H
+#ifndef CUSPAN_CONFIG_ENVIRONMENT_ENVIRONMENT_H
+#define CUSPAN_CONFIG_ENVIRONMENT_ENVIRONMENT_H
 
 #include "config/problems.h"
 #include "config/settings_table.h"

@@ -1,6 +1,6 @@
 /* key=value,key=value as OTEL_RESOURCE_ATTRIBUTES and OTEL_EXPORTER_OTLP_HEADERS have it, percent-encoded. */
-#ifndef CUSPAN_CONFIG_PAIRS_H
-#define CUSPAN_CONFIG_PAIRS_H
+#ifndef CUSPAN_CONFIG_ENVIRONMENT_PAIRS_H
+#define CUSPAN_CONFIG_ENVIRONMENT_PAIRS_H
 
 #include "model/settings.h"
 

@@ -1,7 +1,7 @@
 /* Between the files that turn a tree of YAML nodes into settings: read_file.c walks mappings by the tables,
  * read_resource.c and read_tracer.c have what the tables can't say. */
-#ifndef CUSPAN_CONFIG_FILE_READER_H
-#define CUSPAN_CONFIG_FILE_READER_H
+#ifndef CUSPAN_CONFIG_FILE_FILE_READER_H
+#define CUSPAN_CONFIG_FILE_FILE_READER_H
 
 #include "config/problems.h"
 #include "config/settings_table.h"

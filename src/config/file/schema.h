@@ -1,8 +1,8 @@
 /* The keys of OpenTelemetry's declarative configuration, 1.0 and 1.1, that are not plain settings of ours:
  * the mappings and lists around those, what has a reader of its own, and what an SDK knows and cuspan
  * doesn't. Below what cuspan ignores as a whole, keys are not looked at. */
-#ifndef CUSPAN_CONFIG_SCHEMA_H
-#define CUSPAN_CONFIG_SCHEMA_H
+#ifndef CUSPAN_CONFIG_FILE_SCHEMA_H
+#define CUSPAN_CONFIG_FILE_SCHEMA_H
 
 enum schema_kind {
     SCHEMA_MAP,        /* its keys are in this table or in that of settings */

@@ -1,8 +1,8 @@
 /* References to environment variables in the scalars of a configuration file: ${VAR}, ${env:VAR},
  * ${VAR:-default}, and
  * $$ for a dollar sign. Values that come in are never looked at again. */
-#ifndef CUSPAN_CONFIG_SUBSTITUTE_H
-#define CUSPAN_CONFIG_SUBSTITUTE_H
+#ifndef CUSPAN_CONFIG_FILE_SUBSTITUTE_H
+#define CUSPAN_CONFIG_FILE_SUBSTITUTE_H
 
 #include "base/status.h"
 

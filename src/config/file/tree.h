@@ -1,8 +1,8 @@
 /* A YAML document as a tree of nodes, each with its place in the file: references to environment variables
  * replaced, plain scalars typed by YAML 1.2's core schema, duplicate keys and other surprises refused, size
  * and depth bounded. */
-#ifndef CUSPAN_CONFIG_TREE_H
-#define CUSPAN_CONFIG_TREE_H
+#ifndef CUSPAN_CONFIG_FILE_TREE_H
+#define CUSPAN_CONFIG_FILE_TREE_H
 
 #include "config/problems.h"
 #include "config/file/scalar.h"

@@ -1,7 +1,7 @@
 /* Hardware counter values of launches by correlation ID, kept until the kernel's record arrives. IDs count
  * up; a newer launch in the same slot replaces the older one. */
-#ifndef CUSPAN_CORRELATE_GPU_COUNTED_H
-#define CUSPAN_CORRELATE_GPU_COUNTED_H
+#ifndef CUSPAN_CORRELATE_JOIN_GPU_COUNTED_H
+#define CUSPAN_CORRELATE_JOIN_GPU_COUNTED_H
 
 #include "base/status.h"
 #include "model/gpu_counter_names.h"

@@ -9,8 +9,8 @@
  *
  * All tables are bounded and evict the oldest entries (of nodes: the least recently run). Evicted entries
  * have no count or link. */
-#ifndef CUSPAN_CORRELATE_GRAPHS_H
-#define CUSPAN_CORRELATE_GRAPHS_H
+#ifndef CUSPAN_CORRELATE_JOIN_GRAPHS_H
+#define CUSPAN_CORRELATE_JOIN_GRAPHS_H
 
 #include "base/status.h"
 #include "model/record.h"

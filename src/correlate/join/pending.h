@@ -4,8 +4,8 @@
  * memory. Four slots form a set. A new call takes its own slot, or another one of the set while the slot's
  * call is waiting. Answered calls are evicted before waiting ones, and evicted waiting ones are counted.
  * IDs wrap at 2^32: an entry older than an hour does not match. */
-#ifndef CUSPAN_CORRELATE_PENDING_H
-#define CUSPAN_CORRELATE_PENDING_H
+#ifndef CUSPAN_CORRELATE_JOIN_PENDING_H
+#define CUSPAN_CORRELATE_JOIN_PENDING_H
 
 #include "base/limits.h"
 #include "base/status.h"

@@ -1,6 +1,6 @@
 /* Span attributes from a call's parameters and an activity record's fields, by the tables of the model. */
-#ifndef CUSPAN_CORRELATE_ATTRIBUTES_H
-#define CUSPAN_CORRELATE_ATTRIBUTES_H
+#ifndef CUSPAN_CORRELATE_SPANS_ATTRIBUTES_H
+#define CUSPAN_CORRELATE_SPANS_ATTRIBUTES_H
 
 #include "model/cuda/activities.h"
 #include "model/record.h"

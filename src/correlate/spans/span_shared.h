@@ -3,8 +3,8 @@
  *
  * A part is stored when its key is seen a second time, so one-time keys cost only a lookup. The table is
  * bounded and evicts the least recently used entry. */
-#ifndef CUSPAN_CORRELATE_SHARED_H
-#define CUSPAN_CORRELATE_SHARED_H
+#ifndef CUSPAN_CORRELATE_SPANS_SPAN_SHARED_H
+#define CUSPAN_CORRELATE_SPANS_SPAN_SHARED_H
 
 #include "base/status.h"
 #include "model/span.h"

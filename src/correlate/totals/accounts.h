@@ -3,8 +3,8 @@
  *
  * A handle is valid only while its account is open. So a call can keep the handle, and its GPU record
  * finds out whether the account still exists. */
-#ifndef CUSPAN_CORRELATE_ACCOUNTS_H
-#define CUSPAN_CORRELATE_ACCOUNTS_H
+#ifndef CUSPAN_CORRELATE_TOTALS_ACCOUNTS_H
+#define CUSPAN_CORRELATE_TOTALS_ACCOUNTS_H
 
 #include "correlate/totals/totals.h"
 

@@ -3,8 +3,8 @@
  *
  * A call names its context. The device is learned later; until then the context holds the numbers. The
  * table is bounded. Allocations beyond it are counted (allocations_untracked) and left out. */
-#ifndef CUSPAN_CORRELATE_ALLOCATIONS_H
-#define CUSPAN_CORRELATE_ALLOCATIONS_H
+#ifndef CUSPAN_CORRELATE_TOTALS_ALLOCATIONS_H
+#define CUSPAN_CORRELATE_TOTALS_ALLOCATIONS_H
 
 #include "base/status.h"
 #include "model/cuda/calls.h"

@@ -4,8 +4,8 @@
  * merged as they grow, in a pool that many lists share. If the pool is empty or a list is full, the oldest
  * interval is closed: its length is kept, and later work counts only from its end on. Work that arrives in
  * order of time is always exact. */
-#ifndef CUSPAN_CORRELATE_BUSY_H
-#define CUSPAN_CORRELATE_BUSY_H
+#ifndef CUSPAN_CORRELATE_TOTALS_BUSY_H
+#define CUSPAN_CORRELATE_TOTALS_BUSY_H
 
 #include "base/status.h"
 

@@ -1,8 +1,8 @@
 /* Adds up what the program does (model/metrics/live_stats.h): calls, and GPU work with its call, sampled
  * or not. Allocations are always tracked, since their calls are rare and live memory cannot be learned
  * later. Everything else is counted for metrics or while a client reads it. */
-#ifndef CUSPAN_CORRELATE_FIGURES_H
-#define CUSPAN_CORRELATE_FIGURES_H
+#ifndef CUSPAN_CORRELATE_TOTALS_PROGRAM_STATS_H
+#define CUSPAN_CORRELATE_TOTALS_PROGRAM_STATS_H
 
 #include "base/status.h"
 #include "correlate/trace/devices.h"

@@ -1,7 +1,7 @@
 /* The cost of tracing, on session spans: CUPTI's by its overhead records, and cuspan's. Each session span
  * has the growth since the one before, so they add up. */
-#ifndef CUSPAN_CORRELATE_OWN_COST_H
-#define CUSPAN_CORRELATE_OWN_COST_H
+#ifndef CUSPAN_CORRELATE_TOTALS_SESSION_OVERHEAD_H
+#define CUSPAN_CORRELATE_TOTALS_SESSION_OVERHEAD_H
 
 #include "base/accounting/counters.h"
 #include "model/metrics/tracing_overhead.h"

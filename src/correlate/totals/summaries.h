@@ -1,7 +1,7 @@
 /* Open requests with `detail: summary`: requests with CUDA calls or ranges whose summary is not sent yet.
  * A bounded table by context (trace and span ID), ordered by last activity. */
-#ifndef CUSPAN_CORRELATE_SUMMARIES_H
-#define CUSPAN_CORRELATE_SUMMARIES_H
+#ifndef CUSPAN_CORRELATE_TOTALS_SUMMARIES_H
+#define CUSPAN_CORRELATE_TOTALS_SUMMARIES_H
 
 #include "base/status.h"
 

@@ -2,8 +2,8 @@
  *
  * GPU time is the union of intervals (busy.h), in a pool that all totals share. Work in order of time is
  * exact; `is_estimated` tells of cut intervals. */
-#ifndef CUSPAN_CORRELATE_TOTALS_H
-#define CUSPAN_CORRELATE_TOTALS_H
+#ifndef CUSPAN_CORRELATE_TOTALS_TOTALS_H
+#define CUSPAN_CORRELATE_TOTALS_TOTALS_H
 
 #include "base/status.h"
 #include "correlate/trace/devices.h"

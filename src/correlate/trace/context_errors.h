@@ -1,8 +1,8 @@
 /* CUDA contexts that a fatal error has ended, such as a device-side assert or an illegal address. The
  * error is sticky: every later call in the context returns it. CUPTI gives the stopped work no end, or no
  * times at all. */
-#ifndef CUSPAN_CORRELATE_CONTEXT_ERRORS_H
-#define CUSPAN_CORRELATE_CONTEXT_ERRORS_H
+#ifndef CUSPAN_CORRELATE_TRACE_CONTEXT_ERRORS_H
+#define CUSPAN_CORRELATE_TRACE_CONTEXT_ERRORS_H
 
 #include "model/cuda/calls.h"
 #include "model/record.h"

@@ -1,6 +1,6 @@
 /* What CUPTI says about devices and contexts: each device's resource, each context's NULL stream. */
-#ifndef CUSPAN_CORRELATE_DEVICES_H
-#define CUSPAN_CORRELATE_DEVICES_H
+#ifndef CUSPAN_CORRELATE_TRACE_DEVICES_H
+#define CUSPAN_CORRELATE_TRACE_DEVICES_H
 
 #include "model/cuda/activities.h"
 #include "model/record.h"

@@ -1,7 +1,7 @@
 /* NVTX names of streams, contexts, devices, events and threads. A bounded table; an entry's index never
  * changes. */
-#ifndef CUSPAN_CORRELATE_OBJECTS_H
-#define CUSPAN_CORRELATE_OBJECTS_H
+#ifndef CUSPAN_CORRELATE_TRACE_NAMED_OBJECTS_H
+#define CUSPAN_CORRELATE_TRACE_NAMED_OBJECTS_H
 
 #include "base/status.h"
 #include "model/record.h"

@@ -1,6 +1,6 @@
 /* A span's parent, and what a child inherits from it. */
-#ifndef CUSPAN_CORRELATE_PARENT_H
-#define CUSPAN_CORRELATE_PARENT_H
+#ifndef CUSPAN_CORRELATE_TRACE_PARENT_H
+#define CUSPAN_CORRELATE_TRACE_PARENT_H
 
 #include <stdbool.h>
 #include <stdint.h>

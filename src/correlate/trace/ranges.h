@@ -1,6 +1,6 @@
 /* Open ranges: their start record and marks. A bounded table by span ID. */
-#ifndef CUSPAN_CORRELATE_RANGES_H
-#define CUSPAN_CORRELATE_RANGES_H
+#ifndef CUSPAN_CORRELATE_TRACE_RANGES_H
+#define CUSPAN_CORRELATE_TRACE_RANGES_H
 
 #include "base/limits.h"
 #include "base/status.h"

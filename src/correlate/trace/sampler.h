@@ -5,8 +5,8 @@
  * last 7 bytes. All samplers that follow the specification agree on a trace, and a higher ratio includes
  * the traces of a lower one. The classic TraceIdRatioBased of today's SDKs compares the last 8 bytes and
  * chooses other traces. Below a parent this makes no difference. */
-#ifndef CUSPAN_CORRELATE_SAMPLER_H
-#define CUSPAN_CORRELATE_SAMPLER_H
+#ifndef CUSPAN_CORRELATE_TRACE_SAMPLER_H
+#define CUSPAN_CORRELATE_TRACE_SAMPLER_H
 
 #include "base/trace_context.h"
 #include "model/settings.h"

@@ -4,8 +4,8 @@
  * A session is cut after a number of spans or at an age. The next one is a new trace, linked to the
  * previous one and to the process's context. With a TRACEPARENT the first session is a child of that
  * context. A session span starts with its first child and ends with the last one seen before the cut. */
-#ifndef CUSPAN_CORRELATE_SESSION_H
-#define CUSPAN_CORRELATE_SESSION_H
+#ifndef CUSPAN_CORRELATE_TRACE_SESSION_H
+#define CUSPAN_CORRELATE_TRACE_SESSION_H
 
 #include "correlate/trace/sampler.h"
 #include "model/span.h"

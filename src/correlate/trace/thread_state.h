@@ -1,7 +1,7 @@
 /* The state of each host thread: the attached context and the open ranges, by slot. A slot's next thread
  * starts empty. */
-#ifndef CUSPAN_CORRELATE_WORKERS_H
-#define CUSPAN_CORRELATE_WORKERS_H
+#ifndef CUSPAN_CORRELATE_TRACE_THREAD_STATE_H
+#define CUSPAN_CORRELATE_TRACE_THREAD_STATE_H
 
 #include "base/limits.h"
 #include "base/status.h"

@@ -1,7 +1,7 @@
 /* The tracestates of the latest attached contexts. Before each use, tracestates_valid() tells whether one
  * still exists. */
-#ifndef CUSPAN_CORRELATE_STATES_H
-#define CUSPAN_CORRELATE_STATES_H
+#ifndef CUSPAN_CORRELATE_TRACE_TRACESTATES_H
+#define CUSPAN_CORRELATE_TRACE_TRACESTATES_H
 
 #include "base/status.h"
 

@@ -1,7 +1,7 @@
 /* What each way to compress provides. The level that is used and the figures that decided it stand with each;
  * tests/bench/programs/compress_bench.py measures them. */
-#ifndef CUSPAN_EXPORT_CODEC_H
-#define CUSPAN_EXPORT_CODEC_H
+#ifndef CUSPAN_EXPORT_COMPRESS_CODEC_H
+#define CUSPAN_EXPORT_COMPRESS_CODEC_H
 
 #include "base/chunk.h"
 

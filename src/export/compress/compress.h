@@ -1,6 +1,6 @@
 /* Compressing a request's body, chunk after chunk as it lies there. All memory is taken at creation. */
-#ifndef CUSPAN_EXPORT_COMPRESS_H
-#define CUSPAN_EXPORT_COMPRESS_H
+#ifndef CUSPAN_EXPORT_COMPRESS_COMPRESS_H
+#define CUSPAN_EXPORT_COMPRESS_COMPRESS_H
 
 #include "base/chunk.h"
 #include "model/settings.h"

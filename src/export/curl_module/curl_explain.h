@@ -1,6 +1,6 @@
 /* Why a request came to nothing, in words that say what to do. In the module alone. */
-#ifndef CUSPAN_EXPORT_CURL_EXPLAIN_H
-#define CUSPAN_EXPORT_CURL_EXPLAIN_H
+#ifndef CUSPAN_EXPORT_CURL_MODULE_CURL_EXPLAIN_H
+#define CUSPAN_EXPORT_CURL_MODULE_CURL_EXPLAIN_H
 
 #include <curl/curl.h>
 #include <stdbool.h>

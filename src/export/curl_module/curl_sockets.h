@@ -1,7 +1,7 @@
 /* The module's descriptors in a host that may close all descriptors, and have files of its own under their
  * numbers then: those get none of our bytes, lose none of theirs, and are not closed by us. */
-#ifndef CUSPAN_EXPORT_CURL_SOCKETS_H
-#define CUSPAN_EXPORT_CURL_SOCKETS_H
+#ifndef CUSPAN_EXPORT_CURL_MODULE_CURL_SOCKETS_H
+#define CUSPAN_EXPORT_CURL_MODULE_CURL_SOCKETS_H
 
 #include "base/process/guarded_fd.h"
 

@@ -1,6 +1,6 @@
 /* A collector's answer in JSON, by cJSON: in the module alone. */
-#ifndef CUSPAN_EXPORT_JSON_RESPONSE_H
-#define CUSPAN_EXPORT_JSON_RESPONSE_H
+#ifndef CUSPAN_EXPORT_CURL_MODULE_JSON_RESPONSE_H
+#define CUSPAN_EXPORT_CURL_MODULE_JSON_RESPONSE_H
 
 #include "export/otlp/otlp_response.h"
 

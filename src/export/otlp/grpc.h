@@ -1,6 +1,6 @@
 /* What a unary gRPC call needs beyond HTTP/2: the frame around a message, and its ways of writing texts. */
-#ifndef CUSPAN_EXPORT_GRPC_H
-#define CUSPAN_EXPORT_GRPC_H
+#ifndef CUSPAN_EXPORT_OTLP_GRPC_H
+#define CUSPAN_EXPORT_OTLP_GRPC_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* The headers of a collector's requests: the user's, ours, and the few that differ from one request to the
  * next. */
-#ifndef CUSPAN_EXPORT_HEADERS_H
-#define CUSPAN_EXPORT_HEADERS_H
+#ifndef CUSPAN_EXPORT_OTLP_HEADERS_H
+#define CUSPAN_EXPORT_OTLP_HEADERS_H
 
 #include "base/status.h"
 #include "export/otlp/secrets.h"

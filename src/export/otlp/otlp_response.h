@@ -1,8 +1,8 @@
 /* What a collector says about a request: ExportTraceServiceResponse, its like for metrics
  * (which has the same numbers), or google.rpc.Status with its RetryInfo.
  * Read from protobuf here, from JSON in the module. */
-#ifndef CUSPAN_EXPORT_OTLP_RESPONSE_H
-#define CUSPAN_EXPORT_OTLP_RESPONSE_H
+#ifndef CUSPAN_EXPORT_OTLP_OTLP_RESPONSE_H
+#define CUSPAN_EXPORT_OTLP_OTLP_RESPONSE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* Percent-encoding, as URLs and gRPC's messages have it. */
-#ifndef CUSPAN_EXPORT_PERCENT_H
-#define CUSPAN_EXPORT_PERCENT_H
+#ifndef CUSPAN_EXPORT_OTLP_PERCENT_H
+#define CUSPAN_EXPORT_OTLP_PERCENT_H
 
 #include <stddef.h>
 

@@ -1,6 +1,6 @@
 /* One export request without spans, outside of any exporter: does the collector take ours? */
-#ifndef CUSPAN_EXPORT_PROBE_H
-#define CUSPAN_EXPORT_PROBE_H
+#ifndef CUSPAN_EXPORT_OTLP_PROBE_H
+#define CUSPAN_EXPORT_OTLP_PROBE_H
 
 #include "model/doctor_entry.h"
 

@@ -1,6 +1,6 @@
 /* When to try again: exponential backoff with jitter, and what servers ask for. No state but the caller's. */
-#ifndef CUSPAN_EXPORT_RETRY_H
-#define CUSPAN_EXPORT_RETRY_H
+#ifndef CUSPAN_EXPORT_OTLP_RETRY_H
+#define CUSPAN_EXPORT_OTLP_RETRY_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -3,8 +3,8 @@
  *
  * Of a secret its beginning is looked for, because messages are cut, by us and on their way here: of a token
  * of 900 bytes no message holds the whole. */
-#ifndef CUSPAN_EXPORT_SECRETS_H
-#define CUSPAN_EXPORT_SECRETS_H
+#ifndef CUSPAN_EXPORT_OTLP_SECRETS_H
+#define CUSPAN_EXPORT_OTLP_SECRETS_H
 
 #include "base/status.h"
 

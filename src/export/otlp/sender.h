@@ -1,6 +1,6 @@
 /* Batches to a collector, by OTLP/HTTP or OTLP/gRPC: compresses, sends, judges the answer, retries. */
-#ifndef CUSPAN_EXPORT_SENDER_H
-#define CUSPAN_EXPORT_SENDER_H
+#ifndef CUSPAN_EXPORT_OTLP_SENDER_H
+#define CUSPAN_EXPORT_OTLP_SENDER_H
 
 #include "export/delivery_control.h"
 #include "export/exporter.h"

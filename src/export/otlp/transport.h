@@ -3,8 +3,8 @@
  * The module exports one function, cuspan_transport(), which returns this table. Both sides come from one
  * build; the version guards against a module left over from another. The module logs nothing and knows no
  * settings: it gets one request and says what came of it. */
-#ifndef CUSPAN_EXPORT_TRANSPORT_H
-#define CUSPAN_EXPORT_TRANSPORT_H
+#ifndef CUSPAN_EXPORT_OTLP_TRANSPORT_H
+#define CUSPAN_EXPORT_OTLP_TRANSPORT_H
 
 #include "base/status.h"
 #include "export/otlp/otlp_response.h"

@@ -1,6 +1,6 @@
 /* What an answer means for the batch: accepted, worth another try, or refused for good. */
-#ifndef CUSPAN_EXPORT_VERDICT_H
-#define CUSPAN_EXPORT_VERDICT_H
+#ifndef CUSPAN_EXPORT_OTLP_VERDICT_H
+#define CUSPAN_EXPORT_OTLP_VERDICT_H
 
 #include "export/otlp/transport.h"
 

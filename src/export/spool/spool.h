@@ -6,8 +6,8 @@
  * between it delivers what other processes have left behind, one request of theirs for each of our own. Where
  * the directory can't be written, spans are sent from memory, as without a spool, once what lies there is
  * delivered. */
-#ifndef CUSPAN_EXPORT_SPOOL_H
-#define CUSPAN_EXPORT_SPOOL_H
+#ifndef CUSPAN_EXPORT_SPOOL_SPOOL_H
+#define CUSPAN_EXPORT_SPOOL_SPOOL_H
 
 #include "export/otlp/sender.h"
 #include "export/spool/spool_source.h"

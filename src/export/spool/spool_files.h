@@ -1,6 +1,6 @@
 /* A spool's directory and its files: opened without following links, looked at before they are believed. */
-#ifndef CUSPAN_EXPORT_SPOOL_FILES_H
-#define CUSPAN_EXPORT_SPOOL_FILES_H
+#ifndef CUSPAN_EXPORT_SPOOL_SPOOL_FILES_H
+#define CUSPAN_EXPORT_SPOOL_SPOOL_FILES_H
 
 #include "base/status.h"
 #include "export/spool/spool_format.h"

@@ -6,8 +6,8 @@
  *   SOURCE-NUMBER.segment    a header, and records one after the other
  * A record is a finished request body, as it goes to a collector. Where it goes and with which headers is not
  * written: those are the sender's settings, and may be secret. */
-#ifndef CUSPAN_EXPORT_SPOOL_FORMAT_H
-#define CUSPAN_EXPORT_SPOOL_FORMAT_H
+#ifndef CUSPAN_EXPORT_SPOOL_SPOOL_FORMAT_H
+#define CUSPAN_EXPORT_SPOOL_SPOOL_FORMAT_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* What a process that is gone has left in a spool. */
-#ifndef CUSPAN_EXPORT_SPOOL_ESTATE_H
-#define CUSPAN_EXPORT_SPOOL_ESTATE_H
+#ifndef CUSPAN_EXPORT_SPOOL_SPOOL_RECOVERY_H
+#define CUSPAN_EXPORT_SPOOL_SPOOL_RECOVERY_H
 
 #include "export/spool/spool_source.h"
 

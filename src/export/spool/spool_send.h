@@ -1,6 +1,6 @@
 /* Delivers what lies on a disk, on the caller's thread: for `cuspan send`. */
-#ifndef CUSPAN_EXPORT_SPOOL_SEND_H
-#define CUSPAN_EXPORT_SPOOL_SEND_H
+#ifndef CUSPAN_EXPORT_SPOOL_SPOOL_SEND_H
+#define CUSPAN_EXPORT_SPOOL_SPOOL_SEND_H
 
 #include "export/exporter.h"
 #include "model/send_entry.h"

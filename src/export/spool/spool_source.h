@@ -1,8 +1,8 @@
 /* One source of a spool, as whoever delivers it sees it: its ledger, and its records in the order in which
  * they were written. What is damaged is stepped over and counted; a tail that was cut off ends its segment.
  */
-#ifndef CUSPAN_EXPORT_SPOOL_SOURCE_H
-#define CUSPAN_EXPORT_SPOOL_SOURCE_H
+#ifndef CUSPAN_EXPORT_SPOOL_SPOOL_SOURCE_H
+#define CUSPAN_EXPORT_SPOOL_SPOOL_SOURCE_H
 
 #include "export/spool/spool_files.h"
 

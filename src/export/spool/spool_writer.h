@@ -1,8 +1,8 @@
 /* The side of a spool that writes: records of this process, appended to segments of its own source, within
  * what the directory may hold. Nothing is forced to the disk: the page cache outlives the process, and a
  * power cut costs what the kernel had not written yet (30 seconds by Linux's default). */
-#ifndef CUSPAN_EXPORT_SPOOL_WRITER_H
-#define CUSPAN_EXPORT_SPOOL_WRITER_H
+#ifndef CUSPAN_EXPORT_SPOOL_SPOOL_WRITER_H
+#define CUSPAN_EXPORT_SPOOL_SPOOL_WRITER_H
 
 #include "export/spool/spool_source.h"
 

@@ -1,8 +1,8 @@
 /* CUPTI's activity kinds and their fields, numbered as CUPTI numbers them. Generated like model/calls.h, into
  * activities_table.c; where a field lies in a record of a given CUPTI is capture's business
  * (capture/layouts.h). */
-#ifndef CUSPAN_MODEL_ACTIVITIES_H
-#define CUSPAN_MODEL_ACTIVITIES_H
+#ifndef CUSPAN_MODEL_CUDA_ACTIVITIES_H
+#define CUSPAN_MODEL_CUDA_ACTIVITIES_H
 
 #include "model/cuda/calls.h"
 

@@ -1,8 +1,8 @@
 /* The calls of CUDA's runtime and driver API, by CUPTI's callback ID: name, group, parameters. Generated from
  * NVIDIA's headers of 12.0 to 13.5 by tools/gen_cupti_tables.py into calls_table.c; where a parameter lies in
  * CUPTI's structs is capture's business (capture/params.h), in the same order. */
-#ifndef CUSPAN_MODEL_CALLS_H
-#define CUSPAN_MODEL_CALLS_H
+#ifndef CUSPAN_MODEL_CUDA_CALLS_H
+#define CUSPAN_MODEL_CUDA_CALLS_H
 
 #include "model/span.h"
 

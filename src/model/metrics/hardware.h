@@ -1,7 +1,7 @@
 /* What the driver's management library says of the GPUs that the process uses: capture asks, agent makes
  * metrics of it. */
-#ifndef CUSPAN_MODEL_HARDWARE_H
-#define CUSPAN_MODEL_HARDWARE_H
+#ifndef CUSPAN_MODEL_METRICS_HARDWARE_H
+#define CUSPAN_MODEL_METRICS_HARDWARE_H
 
 #include <stdint.h>
 

@@ -1,7 +1,7 @@
 /* Histograms of durations (model/figures.h): explicit buckets, or base-2 exponential ones whose scale goes
  * down by itself so that the shape's number of them holds all that came. */
-#ifndef CUSPAN_MODEL_HISTOGRAM_H
-#define CUSPAN_MODEL_HISTOGRAM_H
+#ifndef CUSPAN_MODEL_METRICS_HISTOGRAM_H
+#define CUSPAN_MODEL_METRICS_HISTOGRAM_H
 
 #include "base/status.h"
 #include "model/metrics/live_stats.h"

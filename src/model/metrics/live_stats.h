@@ -4,8 +4,8 @@
  * Everything here is bounded: so many names of kernels by first come, the others together; a device's part is
  * made when it is seen first. All of it belongs to correlate, and is read on its thread alone, except for a
  * view, which is a copy. */
-#ifndef CUSPAN_MODEL_FIGURES_H
-#define CUSPAN_MODEL_FIGURES_H
+#ifndef CUSPAN_MODEL_METRICS_LIVE_STATS_H
+#define CUSPAN_MODEL_METRICS_LIVE_STATS_H
 
 #include "base/limits.h"
 

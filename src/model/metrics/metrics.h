@@ -1,7 +1,7 @@
 /* Metrics: the table of all that cuspan sends, and their data points on the way from agent to encode.
  * docs/metrics.md is made of this table. */
-#ifndef CUSPAN_MODEL_METRICS_H
-#define CUSPAN_MODEL_METRICS_H
+#ifndef CUSPAN_MODEL_METRICS_METRICS_H
+#define CUSPAN_MODEL_METRICS_METRICS_H
 
 #include "model/metrics/live_stats.h"
 #include "model/span.h"

@@ -1,6 +1,6 @@
 /* What cuspan itself takes, beside what CUPTI takes for it (the counters cupti_..._ns). */
-#ifndef CUSPAN_MODEL_OWN_H
-#define CUSPAN_MODEL_OWN_H
+#ifndef CUSPAN_MODEL_METRICS_TRACING_OVERHEAD_H
+#define CUSPAN_MODEL_METRICS_TRACING_OVERHEAD_H
 
 #include <stdint.h>
 

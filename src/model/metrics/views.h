@@ -1,8 +1,8 @@
 /* Views (meter_provider.views): which metrics leave, under what name, in what form, with which attributes. A
  * view selects instruments, which are cuspan's metrics, and makes a stream of each. An instrument that none
  * selects has one stream, as model/metrics.h describes it. */
-#ifndef CUSPAN_MODEL_VIEWS_H
-#define CUSPAN_MODEL_VIEWS_H
+#ifndef CUSPAN_MODEL_METRICS_VIEWS_H
+#define CUSPAN_MODEL_METRICS_VIEWS_H
 
 #include "base/status.h"
 #include "model/metrics/metrics.h"

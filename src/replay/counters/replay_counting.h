@@ -1,6 +1,6 @@
 /* What the double's two ways of counting have in common: ranges (profiler.c) and samples (pm_sampling.c). */
-#ifndef CUSPAN_REPLAY_COUNTING_H
-#define CUSPAN_REPLAY_COUNTING_H
+#ifndef CUSPAN_REPLAY_COUNTERS_REPLAY_COUNTING_H
+#define CUSPAN_REPLAY_COUNTERS_REPLAY_COUNTING_H
 
 #include "abi/profiler_abi.h"
 #include "replay/faults.h"

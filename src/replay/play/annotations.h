@@ -1,6 +1,6 @@
 /* What the recorded program said of its work, said again by cuspan.h and NVTX, as any program does. */
-#ifndef CUSPAN_REPLAY_SAID_H
-#define CUSPAN_REPLAY_SAID_H
+#ifndef CUSPAN_REPLAY_PLAY_ANNOTATIONS_H
+#define CUSPAN_REPLAY_PLAY_ANNOTATIONS_H
 
 #include "model/record.h"
 

@@ -1,7 +1,7 @@
 /* One activity record as CUPTI would lay it out: the classic struct of a version, or the fields that were
  * asked for. */
-#ifndef CUSPAN_REPLAY_COMPOSE_H
-#define CUSPAN_REPLAY_COMPOSE_H
+#ifndef CUSPAN_REPLAY_PLAY_COMPOSE_H
+#define CUSPAN_REPLAY_PLAY_COMPOSE_H
 
 #include "base/limits.h"
 #include "abi/cupti_abi.h"

@@ -1,6 +1,6 @@
 /* The subscribers: which callbacks each has on, and calling them. */
-#ifndef CUSPAN_REPLAY_CALLBACKS_H
-#define CUSPAN_REPLAY_CALLBACKS_H
+#ifndef CUSPAN_REPLAY_PLAY_REPLAY_CALLBACKS_H
+#define CUSPAN_REPLAY_PLAY_REPLAY_CALLBACKS_H
 
 #include "abi/cupti_abi.h"
 #include "replay/timeline.h"

@@ -1,6 +1,6 @@
 /* The names that the recorded program gave to its objects, given again by NVTX, as any program does. */
-#ifndef CUSPAN_REPLAY_NAMES_H
-#define CUSPAN_REPLAY_NAMES_H
+#ifndef CUSPAN_REPLAY_PLAY_REPLAY_NAMES_H
+#define CUSPAN_REPLAY_PLAY_REPLAY_NAMES_H
 
 #include "model/record.h"
 

@@ -1,6 +1,6 @@
 /* Contexts and streams: their handles, as the recorded program had them, and CUPTI's IDs. */
-#ifndef CUSPAN_REPLAY_OBJECTS_H
-#define CUSPAN_REPLAY_OBJECTS_H
+#ifndef CUSPAN_REPLAY_PLAY_REPLAY_OBJECTS_H
+#define CUSPAN_REPLAY_PLAY_REPLAY_OBJECTS_H
 
 #include "abi/cupti_abi.h"
 #include "model/record.h"

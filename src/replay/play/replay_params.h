@@ -1,6 +1,6 @@
 /* Makes again what CUPTI hands to a callback as functionParams, from the values in a call record. */
-#ifndef CUSPAN_REPLAY_PARAMS_H
-#define CUSPAN_REPLAY_PARAMS_H
+#ifndef CUSPAN_REPLAY_PLAY_REPLAY_PARAMS_H
+#define CUSPAN_REPLAY_PLAY_REPLAY_PARAMS_H
 
 #include "model/record.h"
 

@@ -1,7 +1,7 @@
 /* Activity records on their way to the agent: which kinds and fields it has on, its buffers, their delivery.
  */
-#ifndef CUSPAN_REPLAY_RECORDS_H
-#define CUSPAN_REPLAY_RECORDS_H
+#ifndef CUSPAN_REPLAY_PLAY_REPLAY_RECORDS_H
+#define CUSPAN_REPLAY_PLAY_REPLAY_RECORDS_H
 
 #include "abi/cupti_abi.h"
 #include "replay/timeline.h"

@@ -2,7 +2,7 @@
 """Holds the layering rules: who may include what, as pairs that a person can read.
 
 A stage includes base and model and never another stage; agent wires them together. Libraries are seen by one stage
-each. Each .c includes its own header first, and each header compiles by itself.
+each. Each .c includes its own header first. Each header compiles by itself, and its include guard is its path.
 
     tests/integration/project/layering_test.py            checks src/
     tests/integration/project/layering_test.py --self     checks that the rules catch what they should
@@ -50,6 +50,7 @@ share      NEVER <curl/curl.h> <yaml.h> <cjson/cJSON.h> <zlib.h> <zstd.h> <igzip
 anyone     NEVER <cupti.h> <cupti_activity.h> <cupti_callbacks.h> <cuda.h> <cuda_runtime.h> <cuda_runtime_api.h>
 """
 
+GUARD = re.compile(r"^#ifndef (\w+)\n#define \1\n", re.MULTILINE)
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
 
 
@@ -96,6 +97,14 @@ def check_includes(path, text):
     return wrong
 
 
+def check_guard(path, text):
+    expected = "CUSPAN_" + re.sub(r"\W", "_", "/".join(path.relative_to(ROOT).parts[1:])).upper()
+    found = GUARD.search(text)
+    if found and found[1] == expected:
+        return []
+    return [f"{path.relative_to(ROOT)} has the include guard {found[1] if found else None}, not {expected}"]
+
+
 def stands_alone(header):
     command = [os.environ.get("CC", "cc"), "-std=c17", "-D_GNU_SOURCE", "-fsyntax-only", "-x", "c", "-Werror",
                "-I", str(ROOT / "src"), "-I", str(ROOT / "include"), "-I", str(ROOT / "tests"), *INCLUDE_PATHS, str(header)]
@@ -119,6 +128,9 @@ def check_rules_bite():
     good = [("correlate", '"', "model/span.h"), ("export", "<", "curl/curl.h"), ("config", "<", "yaml.h"),
             ("cli", "<", "sqlite3.h"), ("agent", '"', "capture/capture.h"), ("capture", '"', "abi/cupti_abi.h"), ("capture", '"', "capture/cupti.h")]
     wrong = [f"no rule catches {i}" for i in bad if not any(breaks(rule, *i) for rule in RULE_PAIRS)]
+    header, guard = ROOT / "src/base/log.h", "#ifndef CUSPAN_BASE_{0}_H\n#define CUSPAN_BASE_{0}_H\n"
+    if check_guard(header, guard.format("LOG")) or not check_guard(header, guard.format("LOGS")):
+        wrong.append("the check of include guards does not compare them with the path")
     return wrong + [f"a rule forbids {i}" for i in good if any(breaks(rule, *i) for rule in RULE_PAIRS)]
 
 
@@ -131,7 +143,9 @@ def main():
     if sys.argv[1:] != ["--self"]:
         files = list(sources())
         for path in files:
-            wrong += check_includes(path, path.read_text(encoding="utf-8"))
+            text = path.read_text(encoding="utf-8")
+            wrong += check_includes(path, text)
+            wrong += check_guard(path, text) if path.suffix == ".h" else []
         headers = [path for path in files if path.suffix == ".h"]
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             for found in pool.map(stands_alone, headers):

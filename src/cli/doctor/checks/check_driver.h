@@ -1,6 +1,6 @@
 /* What CUDA's driver and NVML say of themselves, each asked once, in a child. */
-#ifndef CUSPAN_CLI_DOCTOR_DRIVER_H
-#define CUSPAN_CLI_DOCTOR_DRIVER_H
+#ifndef CUSPAN_CLI_DOCTOR_CHECKS_CHECK_DRIVER_H
+#define CUSPAN_CLI_DOCTOR_CHECKS_CHECK_DRIVER_H
 
 #include "cli/doctor/doctor.h"
 

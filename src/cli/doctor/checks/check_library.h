@@ -1,6 +1,6 @@
 /* The agent's library in this process, whose answers the checks need. */
-#ifndef CUSPAN_CLI_DOCTOR_LIBRARY_H
-#define CUSPAN_CLI_DOCTOR_LIBRARY_H
+#ifndef CUSPAN_CLI_DOCTOR_CHECKS_CHECK_LIBRARY_H
+#define CUSPAN_CLI_DOCTOR_CHECKS_CHECK_LIBRARY_H
 
 #include "cli/doctor/doctor.h"
 

@@ -1,6 +1,6 @@
 /* The detectors: each scans the survey for some kinds of findings and offers them. */
-#ifndef CUSPAN_CLI_STAT_DETECTORS_H
-#define CUSPAN_CLI_STAT_DETECTORS_H
+#ifndef CUSPAN_CLI_STAT_FINDINGS_DETECTORS_H
+#define CUSPAN_CLI_STAT_FINDINGS_DETECTORS_H
 
 #include "cli/stat/findings/finding.h"
 

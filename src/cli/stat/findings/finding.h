@@ -3,8 +3,8 @@
  *
  * A detector scans the survey, tallies its matches by process, place and name, and offers each tally;
  * findings_offer() drops those with too small a saving. */
-#ifndef CUSPAN_CLI_STAT_FINDING_H
-#define CUSPAN_CLI_STAT_FINDING_H
+#ifndef CUSPAN_CLI_STAT_FINDINGS_FINDING_H
+#define CUSPAN_CLI_STAT_FINDINGS_FINDING_H
 
 #include "cli/stat/findings/findings_limits.h"
 #include "cli/stat/findings/survey.h"

@@ -1,7 +1,7 @@
 /* From where on something is a finding. One table, each number with its reason; docs/findings.md says the
  * same to people, and findings_test.py compares. */
-#ifndef CUSPAN_CLI_STAT_FINDINGS_LIMITS_H
-#define CUSPAN_CLI_STAT_FINDINGS_LIMITS_H
+#ifndef CUSPAN_CLI_STAT_FINDINGS_FINDINGS_LIMITS_H
+#define CUSPAN_CLI_STAT_FINDINGS_FINDINGS_LIMITS_H
 
 /* Any: less is what two runs of one program differ by. Of the time from the first GPU work to the last. */
 #define SAVING_SHARE_MIN 0.02

@@ -6,8 +6,8 @@
  * stretch has period p, and p <= 2^k < 2p, that is exactly p before (a nearer one would make a lesser
  * period); what the hashes say is then compared token by token: two windows of one hash can't make a
  * repetition. */
-#ifndef CUSPAN_CLI_STAT_REPEATS_H
-#define CUSPAN_CLI_STAT_REPEATS_H
+#ifndef CUSPAN_CLI_STAT_FINDINGS_REPEATS_H
+#define CUSPAN_CLI_STAT_FINDINGS_REPEATS_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* Work, calls and memory of a trace, prepared for the detectors of findings. */
-#ifndef CUSPAN_CLI_STAT_SURVEY_H
-#define CUSPAN_CLI_STAT_SURVEY_H
+#ifndef CUSPAN_CLI_STAT_FINDINGS_SURVEY_H
+#define CUSPAN_CLI_STAT_FINDINGS_SURVEY_H
 
 #include "cli/stat/intervals.h"
 #include "cli/stat/memory/ledger.h"

@@ -5,8 +5,8 @@
  * address is given again, whichever threads they are. Only blocks whose call is in the trace are known: what
  * was allocated before the tracing began, inside of graphs, by another process (IPC) or by the driver for
  * itself is not. */
-#ifndef CUSPAN_CLI_STAT_LEDGER_H
-#define CUSPAN_CLI_STAT_LEDGER_H
+#ifndef CUSPAN_CLI_STAT_MEMORY_LEDGER_H
+#define CUSPAN_CLI_STAT_MEMORY_LEDGER_H
 
 #include "cli/stat/tables/places.h"
 

@@ -1,7 +1,7 @@
 /* The tables of memory: memory.c has who holds how much, memory_faults.c what was left and what went wrong.
  */
-#ifndef CUSPAN_CLI_STAT_MEMORY_H
-#define CUSPAN_CLI_STAT_MEMORY_H
+#ifndef CUSPAN_CLI_STAT_MEMORY_MEMORY_TABLES_H
+#define CUSPAN_CLI_STAT_MEMORY_MEMORY_TABLES_H
 
 #include "cli/stat/memory/ledger.h"
 

@@ -1,7 +1,7 @@
 /* What a copy or fill could have moved at best: the peak of the GPU's memory, or of the link that it takes in
  * one direction, as the device's attributes have it (cuda.device.pcie.*, cuda.device.nvlink.*). */
-#ifndef CUSPAN_CLI_STAT_PEAK_H
-#define CUSPAN_CLI_STAT_PEAK_H
+#ifndef CUSPAN_CLI_STAT_TABLES_PEAK_H
+#define CUSPAN_CLI_STAT_TABLES_PEAK_H
 
 #include "cli/stat/stat.h"
 

@@ -1,8 +1,8 @@
 /* Whose a span is, beyond its parent: its process, its context's GPU, the range around it. Calls stand on the
  * resource of their process and GPU work on that of its device; what joins them is the process's instance ID
  * and CUPTI's number of the context, which hold within one process. */
-#ifndef CUSPAN_CLI_STAT_PLACES_H
-#define CUSPAN_CLI_STAT_PLACES_H
+#ifndef CUSPAN_CLI_STAT_TABLES_PLACES_H
+#define CUSPAN_CLI_STAT_TABLES_PLACES_H
 
 #include "cli/stat/stat.h"
 
