@@ -1,15 +1,26 @@
 #!/bin/bash
-# Is all C code formatted as .clang-format says?  tools/check-format.sh [--fix]
-# Generated tables keep their generator's look.
+# Checks that all C code is formatted as .clang-format says, or formats it.  tools/check-format.sh [--fix]
+# Generated tables keep their generator's format.
 set -eu
-cd "$(dirname "$0")/.."
+# shellcheck source=lib.sh
+. "$(dirname "$0")/lib.sh"
+cd "$ROOT"
+
+# Other versions format some code differently. PyPI has this one for systems with a newer clang.
+VERSION=14.0.6
+FORMATTER=clang-format
+if ! clang-format --version 2>/dev/null | grep -q " version ${VERSION%%.*}\."; then
+    python_with "clang-format==$VERSION" || fail "cannot install clang-format $VERSION from PyPI; check the network and run this again"
+    FORMATTER=$(dirname "$PYTHON")/clang-format
+fi
+
 mapfile -t FILES < <(find src tests include examples -name '*.[ch]' ! -name '*_table.c' 2>/dev/null | sort)
 if [ "${1:-}" = --fix ]; then
-    printf '%s\0' "${FILES[@]}" | xargs -0 -n 50 -P "$(nproc)" clang-format -i
+    printf '%s\0' "${FILES[@]}" | xargs -0 -n 50 -P "$(nproc)" "$FORMATTER" -i
     exit
 fi
-# Which files, not which columns: --fix knows those.
-WRONG=$(printf '%s\0' "${FILES[@]}" | xargs -0 -n 50 -P "$(nproc)" clang-format --dry-run --Werror 2>&1 | sed -n 's/^\([^ :]*\):[0-9]*:.*/\1/p' | sort -u)
+# Lists the files only; --fix finds the places.
+WRONG=$(printf '%s\0' "${FILES[@]}" | xargs -0 -n 50 -P "$(nproc)" "$FORMATTER" --dry-run --Werror 2>&1 | sed -n 's/^\([^ :]*\):[0-9]*:.*/\1/p' | sort -u)
 if [ -n "$WRONG" ]; then
     echo "$WRONG"
     echo "not formatted; tools/check-format.sh --fix does it"
