@@ -48,7 +48,7 @@ done
 make_programs() {
     local nvcc source program pids=()
     nvcc=$(find_nvcc) || { tools/get-cuda.sh nvcc build/cuda >&2 && nvcc=build/cuda/bin/nvcc; } || return 1
-    for source in examples/{vector_add,threads,graph}.cu tests/gpu/{steady,faults}.cu; do
+    for source in examples/{vector_add,threads,graph}.cu tests/gpu/programs/{steady,faults}.cu; do
         program=$PROGRAMS/$(basename "$source" .cu)
         [ ! "$program" -nt "$source" ] || continue
         "$nvcc" -arch=native -std=c++17 -O2 -Iinclude -o "$program" "$source" &

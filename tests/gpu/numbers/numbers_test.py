@@ -81,7 +81,7 @@ class Case(unittest.TestCase):
         return self.script(name, f"[ -z \"$CUDA_INJECTION64_PATH\" ] || {host} > /dev/null || [ $? = 7 ] || exit 9\n{after}\n")
 
     def run_script(self, name, *arguments, status=0, **environment):
-        done = run([sys.executable, ROOT / f"tests/gpu/{name}", *arguments], 300, **environment)
+        done = run([sys.executable, ROOT / f"tests/gpu/numbers/{name}", *arguments], 300, **environment)
         self.assertEqual(done.status, status, done.out + done.err)
         return done.out
 
