@@ -1,6 +1,6 @@
 #!/bin/bash
 # Checks that all C code is formatted as .clang-format says, or formats it.  tools/check-format.sh [--fix]
-# Generated tables keep their generator's format.
+# Generated tables (tools/gen_cupti_tables.py) keep their generator's format.
 set -eu
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -14,7 +14,8 @@ if ! clang-format --version 2>/dev/null | grep -q " version ${VERSION%%.*}\."; t
     FORMATTER=$(dirname "$PYTHON")/clang-format
 fi
 
-mapfile -t FILES < <(find src tests include examples -name '*.[ch]' ! -name '*_table.c' 2>/dev/null | sort)
+mapfile -t FILES < <(find src tests include examples -name '*.[ch]' ! -path 'src/abi/*_table.c' \
+    ! -path 'src/model/cuda/*_table.c' 2>/dev/null | sort)
 if [ "${1:-}" = --fix ]; then
     printf '%s\0' "${FILES[@]}" | xargs -0 -n 50 -P "$(nproc)" "$FORMATTER" -i
     exit

@@ -19,7 +19,8 @@ CHECKED = (ROOT / "src",)  # in tests, cmocka's macros make more noise than sens
 # Of these clang's own analyzer, which takes nine tenths of the time, sees nothing: they run in no host's process, and gcc's
 # analyzer looks at the command line, too (tools/analyze.sh).
 NOT_IN_A_HOST = (ROOT / "src/cli", ROOT / "src/replay")
-LEFT_OUT = ("_table.c", "thread_ctx_symbol.c")  # generated; compiled with an option that clang may lack
+GENERATED = ("src/abi/*_table.c", "src/model/cuda/*_table.c")
+LEFT_OUT = (*GENERATED, "thread_ctx_symbol.c")  # the last is compiled with an option that clang may lack
 
 
 def digest(*parts):
@@ -35,7 +36,7 @@ def commands(build, parts):
     for entry in json.loads((build / "compile_commands.json").read_text()):
         path = Path(entry["directory"], entry["file"]).resolve()
         inside = path.suffix == ".c" and any(folder in path.parents for folder in CHECKED)
-        if inside and not path.name.endswith(LEFT_OUT) and (not parts or any(p in str(path) for p in parts)):
+        if inside and not any(path.match(pattern) for pattern in LEFT_OUT) and (not parts or any(p in str(path) for p in parts)):
             seen.setdefault(path, entry["command"])
     return sorted(seen.items())
 

@@ -17,7 +17,7 @@ enum status chunk_pool_create(size_t chunks, struct chunk_pool **pool)
 {
     struct chunk_pool *made = calloc(1, sizeof *made);
     struct chunk *memory =
-        calloc(chunks, sizeof *memory); /* large: fresh zero pages, resident only once used */
+        calloc(chunks, sizeof *memory); /* large: zero pages that become resident when used */
     if (!made || !memory) {
         free(made);
         free(memory);
@@ -68,7 +68,7 @@ void chunk_give_back(struct chunk_pool *pool, struct chunk *list)
     for (; last->next && count <= pool->size; last = last->next)
         count++;
     pthread_mutex_lock(&pool->lock);
-    /* What is given back twice is kept out of the list: nobody gets it again. */
+    /* A chunk returned twice is not added, so that nobody gets it twice. */
     if (INVARIANT(count <= pool->size - pool->free_count)) {
         last->next = pool->free_list;
         pool->free_list = list;

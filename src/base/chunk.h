@@ -1,8 +1,8 @@
-/* A pool of equal chunks: where encoded spans lie from the moment they are written until they are delivered.
+/* A pool of equal chunks that hold encoded spans from encoding to delivery.
  *
- * The pool's size is the bound on queued bytes of all outputs together; when it is empty the caller drops and
- * counts. All memory is taken at creation. Taking and giving back locks a mutex: only our own threads do it,
- * once per 64 KiB. */
+ * The size of the pool limits the queued bytes of all outputs together; when it is empty the caller drops
+ * spans and counts them. All memory is allocated at creation. A mutex protects the pool: only cuspan's own
+ * threads use it, once per 64 KiB. */
 #ifndef CUSPAN_BASE_CHUNK_H
 #define CUSPAN_BASE_CHUNK_H
 
@@ -20,13 +20,13 @@ struct chunk {
 
 struct chunk_pool;
 
-/* Owned by the caller; destroyed when no chunk is out. Fails with NO_MEMORY only. */
+/* The caller owns the pool, and destroys it when it has all its chunks back. Fails only with NO_MEMORY. */
 enum status chunk_pool_create(size_t chunks, struct chunk_pool **pool) MUST_CHECK;
 void chunk_pool_destroy(struct chunk_pool *pool);
 
-/* An empty chunk (begin == end == 0), or NULL when none is left. */
+/* An empty chunk (begin == end == 0), or NULL if none is free. */
 struct chunk *chunk_take(struct chunk_pool *pool);
-/* Gives back a list of chunks linked by next; NULL is fine. */
+/* Returns a list of chunks, linked by next, to the pool; it may be NULL. */
 void chunk_give_back(struct chunk_pool *pool, struct chunk *list);
 size_t chunk_pool_free(struct chunk_pool *pool);
 size_t chunk_pool_size(const struct chunk_pool *pool);

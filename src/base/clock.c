@@ -5,13 +5,13 @@
 #include <unistd.h>
 
 #define PAIR_AGE_NS      (50 * NS_PER_MS)
-#define ROUGH_NS         (5 * NS_PER_MS) /* a shorter base line gives no good slope */
+#define ROUGH_NS         (5 * NS_PER_MS) /* a shorter baseline gives a poor slope */
 #define TRIES            5
-#define SLOPE_CHANGE_PPM 1000 /* more is a machine that slept, not a clock that drifts */
+#define SLOPE_CHANGE_PPM 1000 /* more than that is a suspended machine, not drift */
 
 struct pair {
     uint64_t ticks;
-    uint64_t ns;        /* CLOCK_REALTIME: what times are told by */
+    uint64_t ns;        /* CLOCK_REALTIME, the clock of spans */
     uint64_t steady_ns; /* CLOCK_MONOTONIC: runs at the same rate and is never set, so the slope is taken from
                            it */
 };
@@ -23,7 +23,7 @@ static struct pair anchor;
 static double ns_per_tick; /* 0: not known yet */
 static bool is_rough;
 
-/* The kernel keeps time by the counter only if it is stable and the same on all processors. */
+/* The kernel uses the counter only if it is stable and equal on all processors. */
 static bool kernel_trusts_counter(void)
 {
     char name[32] = "";
@@ -38,7 +38,7 @@ static bool kernel_trusts_counter(void)
     return strcmp(name, "tsc") == 0 || strcmp(name, "arch_sys_counter") == 0;
 }
 
-/* The clocks at one moment: of several tries the one that was least disturbed. */
+/* The clocks at one moment: the least disturbed of several tries. */
 static struct pair take_pair(void)
 {
     struct pair best = {0};
@@ -85,7 +85,7 @@ void clock_calibrate(void)
     if (is_first || is_rough || is_drift(slope))
         ns_per_tick = slope;
     is_rough = is_first || is_rough ? passed_ns < ROUGH_NS : false;
-    if (!is_rough) /* a first slope over a short time is taken anew from the same beginning */
+    if (!is_rough) /* a first slope over a short time is refined from the same start */
         anchor = now;
 }
 

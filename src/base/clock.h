@@ -1,13 +1,12 @@
 /* The agent's clocks.
  *
- * Spans are in CLOCK_REALTIME, ns since 1970, which is also CUPTI's clock on Linux, so its records need no
- * conversion. Reading it costs 58 ns on some machines, so callbacks on the host's threads take ticks of the
- * processor's counter (22 ns there), and the pipeline thread turns ticks into ns when it drains them, by
- * pairs of both clocks that it takes itself. Where the kernel doesn't trust the counter, ticks are ns
- * already. When a recording is replayed, the library that stands in for CUPTI supplies the recorded time
- * instead.
+ * Times of spans are CLOCK_REALTIME in ns since 1970. CUPTI uses the same clock on Linux, so its records need
+ * no conversion. Reading it costs 58 ns on some machines, hence callbacks on the host's threads read the
+ * processor's counter (22 ns there). The pipeline thread converts its ticks to ns, by pairs of both clocks
+ * that it reads itself. If the kernel does not trust the counter, ticks are ns. In a replay, the library that
+ * replaces CUPTI supplies the recorded time.
  *
- * clock_monotonic_ns() is for timers and deadlines and is never replaced. */
+ * clock_monotonic_ns() is for timers and deadlines, also in a replay. */
 #ifndef CUSPAN_BASE_CLOCK_H
 #define CUSPAN_BASE_CLOCK_H
 
@@ -19,10 +18,10 @@
 #define NS_PER_SECOND 1000000000ull
 #define NS_PER_MS     1000000ull
 
-/* NULL on a real GPU. Set once, before any thread of ours or callback runs. */
+/* NULL on a real GPU. Set once, before any callback or thread of cuspan runs. */
 extern uint64_t (*clock_source)(void);
 
-/* Set by clock_init: the counter is stable and the kernel itself goes by it. */
+/* Set by clock_init: the counter is stable, and the kernel uses it. */
 extern bool clock_has_counter;
 
 static inline uint64_t clock_read_ns(clockid_t id)
@@ -57,8 +56,7 @@ static inline uint64_t clock_read_counter(void)
 #endif
 }
 
-/* The same once all that the thread has under way is done: what stands before it, memory that it waits for
- * say, isn't in what is timed from here on. */
+/* Waits for earlier instructions, so that their loads are not part of what is timed. */
 static inline uint64_t clock_read_counter_settled(void)
 {
 #if defined(__x86_64__)
@@ -69,7 +67,7 @@ static inline uint64_t clock_read_counter_settled(void)
     return clock_read_counter();
 }
 
-/* For callbacks: what clock_ticks_to_ns understands. Never 0. */
+/* For callbacks; clock_ticks_to_ns() converts it. Never 0. */
 static inline uint64_t clock_ticks(void)
 {
     if (__builtin_expect(clock_has_counter, 1))
@@ -77,11 +75,11 @@ static inline uint64_t clock_ticks(void)
     return clock_now_ns();
 }
 
-/* Once, after clock_source is set and before the first tick is taken. */
+/* Call once, after clock_source is set and before the first clock_ticks(). */
 void clock_init(void);
 
-/* The rest is for one thread. Takes a new pair of both clocks when the last is old; before each round of
- * converting. */
+/* The rest is for one thread. Reads a new pair of both clocks if the last one is old; call it before each
+ * round of conversions. */
 void clock_calibrate(void);
 uint64_t clock_ticks_to_ns(uint64_t ticks);
 

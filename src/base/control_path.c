@@ -42,8 +42,8 @@ int control_path_open_folder(const char *path, uid_t owner, bool make)
     return -1;
 }
 
-/* By the folder's descriptor: its path may be longer than a socket's address, and be another one by now.
- * Where /proc is missing, by the path. */
+/* Uses the directory's descriptor, because its path may be too long for a socket address, or may have been
+ * replaced. Uses the path if there is no /proc. */
 static bool fill_address(struct sockaddr_un *address, int folder, const char *folder_path, const char *name)
 {
     char through[64];
@@ -84,7 +84,7 @@ int control_path_connect(int folder, const char *folder_path, const char *name)
     return give_up(made);
 }
 
-/* The file gets the socket's mode, less the process's mask, which is the host's and is left alone. */
+/* The file gets the socket's mode without the bits of the process's umask, which belongs to the host. */
 int control_path_bind(int folder, const char *folder_path, const char *name)
 {
     struct sockaddr_un address;

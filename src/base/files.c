@@ -12,7 +12,7 @@
 #define APPEND_FLAGS (O_WRONLY | O_APPEND | O_CLOEXEC | O_NOCTTY)
 #define MODE         0600
 
-/* Of the folder that holds the path's last part. */
+/* The owner of the directory that contains `path`. */
 static bool stat_folder(const char *path, struct stat *folder)
 {
     char name[PATH_MAX];
@@ -36,8 +36,8 @@ static int refuse(int descriptor, const char *why, const char **problem)
     return -1;
 }
 
-/* In a folder like /tmp nobody but its owner, root and ourselves can change a link of ours after we have
- * looked. */
+/* In a sticky directory like /tmp, only its owner, root and this user can replace this user's link after the
+ * check. */
 static int open_through_link(const char *path, const struct stat *folder, const char **problem)
 {
     struct stat link;

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A library for tests breaks its invariants on purpose, and in a debug build, too. */
+/* The test library fails invariants on purpose, also in debug builds. */
 #if !defined(NDEBUG) && !defined(CUSPAN_BREAKABLE)
 #define IS_FATAL true
 #else
@@ -48,7 +48,7 @@ bool invariant_failed(const char *condition, const char *file, int line)
     void (*stop)(void) = atomic_load(&on_first);
     if (stop)
         stop();
-    log_error("a fault of cuspan's own: %s does not hold (%s:%d); this process is no longer traced; please "
+    log_error("internal error: %s is false (%s:%d); this process is no longer traced; please "
               "report this line",
               condition, file, line);
     if (IS_FATAL)

@@ -1,6 +1,5 @@
-/* Every maximum of the project stands here, with checks of how they relate. Bytes are bytes, times carry
- * their unit. What a user may want to change is a setting (model/settings.h); these are the walls around the
- * settings. */
+/* The maxima that are not settings, with checks of their relations. What users may want to change is a
+ * setting (model/settings.h), within these limits. */
 #ifndef CUSPAN_BASE_LIMITS_H
 #define CUSPAN_BASE_LIMITS_H
 
@@ -14,19 +13,19 @@
 #define RING_BYTES_MIN     (8 * 1024)
 #define RING_BYTES_MAX     (16 * 1024 * 1024)
 #define CALL_PARAMS_MAX    32  /* bits in call_record.present */
-#define CALL_STRING_BYTES  120 /* a string parameter is cut here; 15 words */
+#define CALL_STRING_BYTES  120 /* longer string parameters are truncated; 15 words */
 #define CALL_VALUES_MAX    128 /* words after a call record's header */
 #define CALL_RECORD_BYTES  (40 + 8 * CALL_VALUES_MAX)
-#define RANGE_TEXT_BYTES   512  /* a range's name or a string attribute is cut here */
-#define RANGE_RECORD_BYTES 1024 /* attributes beyond it are dropped and counted */
-#define RANGE_MARKS_BYTES  512  /* of the marks inside a range; more are dropped and counted */
+#define RANGE_TEXT_BYTES   512  /* longer names and string attributes of ranges are truncated */
+#define RANGE_RECORD_BYTES 1024 /* further attributes are dropped and counted */
+#define RANGE_MARKS_BYTES  512  /* of marks inside a range; further ones are dropped and counted */
 #define RANGE_DEPTH_MAX    4096 /* open ranges, and attached contexts, of one thread */
-#define RANGE_PARENTS_MAX  64   /* of these can be parents of calls; deeper ones are spans all the same */
+#define RANGE_PARENTS_MAX  64   /* of these can be parents of calls; deeper ones are only spans */
 #define RANGES_OPEN_MAX    2048 /* of the process */
-#define THREADS_MAX        1024 /* that are captured at once */
-#define THREAD_NAME_BYTES  16   /* the kernel's own bound, NUL included */
+#define THREADS_MAX        1024 /* captured at once */
+#define THREAD_NAME_BYTES  16   /* the kernel's limit, including the NUL */
 
-/* Names that programs register with NVTX: domains, strings, categories; some 20,000. */
+/* Names that programs register with NVTX: domains, strings, categories; about 20,000. */
 #define NVTX_NAMES_BYTES (1024 * 1024)
 
 /* Activity. */
@@ -38,33 +37,33 @@
 
 /* Spans. */
 #define SPAN_ATTRS_MAX          64
-#define SPAN_SHARED_MAX         1024 /* parts that many spans have alike, known at once */
+#define SPAN_SHARED_MAX         1024 /* parts that many spans share, known at once */
 #define SPAN_SHARED_ATTRS_MAX   16
 #define SPAN_EVENTS_MAX         128
 #define SPAN_LINKS_MAX          4
-#define SPAN_STRING_MAX         (32 * 1024) /* a name or a string value longer than this is cut */
+#define SPAN_STRING_MAX         (32 * 1024) /* longer names and string values are truncated */
 #define ATTR_KEY_BYTES_MAX      62
 #define TRACE_STATE_MAX         512
 #define TRACE_STATE_MEMBERS_MAX 32
-#define SCHEMA_URL_MAX          1024 /* of a resource, in bytes: it stands in each request */
+#define SCHEMA_URL_MAX          1024 /* of a resource, in bytes; it is part of each request */
 #define DEVICES_MAX             64
-#define GRAPH_NODES_MAX         32768 /* whose capturing calls are known */
+#define GRAPH_NODES_MAX         32768 /* with known capturing calls */
 #define OUTPUTS_MAX             4
-/* Numbers of outputs: those of spans, then the one of metrics. */
+/* Outputs are numbered: those of spans, then that of metrics. */
 #define METRICS_OUTPUT OUTPUTS_MAX
 #define OUTPUT_NUMBERS (OUTPUTS_MAX + 1)
 
-/* Chunks: encoded spans lie in chunks of one pool; a span never crosses a chunk. A Collector refuses requests
- * of over 20 MiB by default, a gRPC receiver over 4; smaller ones also start to travel sooner. */
+/* Encoded spans are in chunks of one pool; a span never crosses a chunk. By default a Collector refuses
+ * requests over 20 MiB, a gRPC receiver over 4 MiB; smaller ones are also sent earlier. */
 #define CHUNK_BYTES        (64 * 1024)
 #define BATCH_BYTES_MAX    (3 * 1024 * 1024)
-#define BATCH_BYTES_MIN    (2 * CHUNK_BYTES)  /* of the bound where the queue is small: any span fits */
-#define REQUEST_BYTES_MAX  (64 * 1024 * 1024) /* OTLP's own bound */
+#define BATCH_BYTES_MIN    (2 * CHUNK_BYTES)  /* the lower limit if the queue is small: any span fits */
+#define REQUEST_BYTES_MAX  (64 * 1024 * 1024) /* OTLP's limit */
 #define RESPONSE_BYTES_MAX (4 * 1024 * 1024)  /* more is an error by the specification */
-/* What any sensible answer stays below: the rest is read and thrown away. What matters stands first; a
- * parser's copy of JSON takes 50 times its size. */
+/* More than any reasonable response; the rest is read and discarded. A JSON parser needs 50 times this size.
+ */
 #define RESPONSE_BYTES_KEPT       (16 * 1024)
-#define RESPONSE_HEADER_BYTES_MAX (256 * 1024) /* interim answers and trailers included */
+#define RESPONSE_HEADER_BYTES_MAX (256 * 1024) /* including interim responses and trailers */
 
 #define MEMORY_BYTES_MIN (8 * 1024 * 1024)
 

@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-/* A skip has type 0 in its fifth byte; model/record.h calls it RECORD_SKIP. */
+/* The fifth byte is the type; 0 is RECORD_SKIP (model/record.h). */
 static uint32_t *record_at(const struct ring *ring, uint64_t position)
 {
     return (uint32_t *)(void *)(ring->data + (position & (ring->bytes - 1)));
@@ -15,7 +15,7 @@ void *ring_peek(struct ring *ring, uint64_t end)
     uint64_t tail = atomic_load_explicit(&ring->tail, memory_order_relaxed);
     while (tail < end) {
         uint32_t *record = record_at(ring, tail);
-        INVARIANT_OR_NULL(record[0] - 1u < end - tail); /* some bytes, and no more than there are */
+        INVARIANT_OR_NULL(record[0] - 1u < end - tail); /* not empty, and not beyond what is published */
         if ((record[1] & 0xff) != 0)
             return record;
         tail += record[0];

@@ -2,9 +2,9 @@
  * (the pipeline thread). Wait-free on both sides; the producer allocates nothing, locks nothing, calls
  * nothing.
  *
- * A record is any multiple of 8 bytes and starts with a uint32_t of its own length in bytes. It lies in one
- * piece: where it would cross the end of the memory, the rest is filled by a record of type 0 (RECORD_SKIP)
- * that the consumer never sees. Positions are 64-bit counts of bytes and never wrap. */
+ * A record is a multiple of 8 bytes and starts with its length in bytes as a uint32_t. It is contiguous: if
+ * it would cross the end of the memory, a record of type 0 (RECORD_SKIP), which the consumer never sees,
+ * fills the rest. Positions are 64-bit byte counts and never wrap. */
 #ifndef CUSPAN_BASE_RING_H
 #define CUSPAN_BASE_RING_H
 
@@ -15,13 +15,13 @@
 #include <stdint.h>
 
 struct ring {
-    /* The producer's line. */
+    /* The producer's cache line. */
     _Alignas(CACHE_LINE_BYTES) _Atomic uint64_t head; /* bytes published */
     uint64_t reserved;                                /* where the reserved record ends */
-    uint64_t tail_seen;                               /* the consumer's position when last looked at */
+    uint64_t tail_seen;                               /* the consumer's position when last read */
     uint8_t *data;
     uint32_t bytes; /* a power of two */
-    /* The consumer's line. */
+    /* The consumer's cache line. */
     _Alignas(CACHE_LINE_BYTES) _Atomic uint64_t tail; /* bytes consumed */
 };
 
@@ -35,8 +35,8 @@ static inline void ring_init(struct ring *ring, uint8_t *data, uint32_t bytes)
     ring->bytes = bytes;
 }
 
-/* Producer: room for a record of at most `bytes`, or NULL when the ring is full. Nothing is visible before
- * the commit; reserving again without a commit forgets the first. */
+/* Producer: space for a record of at most `bytes`, or NULL if the ring is full. The record is visible after
+ * the commit; another reservation before it discards the first. */
 static inline void *ring_reserve(struct ring *ring, uint32_t bytes)
 {
     uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
@@ -58,16 +58,16 @@ static inline void *ring_reserve(struct ring *ring, uint32_t bytes)
     return ring->data + at;
 }
 
-/* Producer: publishes the reserved record, whose first word now says `bytes` (at most what was reserved). */
+/* Producer: publishes the reserved record, whose first word is `bytes`, at most what was reserved. */
 static inline void ring_commit(struct ring *ring, uint32_t bytes)
 {
     atomic_store_explicit(&ring->head, ring->reserved + bytes, memory_order_release);
 }
 
-/* Consumer: the oldest record, or NULL; it may be changed in place. `end` bounds how far to look
- * (ring_published at some moment). */
+/* Consumer: the oldest record before `end` (an earlier ring_published()), or NULL. It may be changed in
+ * place. */
 void *ring_peek(struct ring *ring, uint64_t end);
-/* Consumer: gives back the record that ring_peek returned. */
+/* Consumer: releases the record that ring_peek returned. */
 void ring_release(struct ring *ring);
 
 static inline uint64_t ring_published(const struct ring *ring)
@@ -75,7 +75,7 @@ static inline uint64_t ring_published(const struct ring *ring)
     return atomic_load_explicit(&ring->head, memory_order_acquire);
 }
 
-/* Bytes that are waiting for the consumer. */
+/* Bytes that the consumer has not released. */
 static inline uint64_t ring_used(const struct ring *ring)
 {
     return atomic_load_explicit(&ring->head, memory_order_acquire) -

@@ -1,7 +1,7 @@
-/* What a function that can fail returns, and the one sentence that tells a person why.
+/* The result of functions that can fail, and a message for users.
  *
- * Results come through out-pointers; the status may not be dropped. `struct error` is filled only on failure
- * and only by functions that take one; its text is one line: what is wrong and what to do. */
+ * Results are returned through pointers, and callers must check the status. A function with a `struct error`
+ * parameter fills it on failure with one line: what is wrong and what to do. */
 #ifndef CUSPAN_BASE_STATUS_H
 #define CUSPAN_BASE_STATUS_H
 
@@ -12,15 +12,15 @@
 
 enum status {
     STATUS_OK = 0,
-    STATUS_NO_MEMORY,   /* an allocation failed, or a bound on memory was reached */
+    STATUS_NO_MEMORY,   /* an allocation failed, or a memory limit was reached */
     STATUS_INVALID,     /* the input is wrong; the error says where */
     STATUS_NOT_FOUND,   /* a file, a library, a symbol, a key */
-    STATUS_UNAVAILABLE, /* it exists but can't be used here and now */
+    STATUS_UNAVAILABLE, /* it exists but cannot be used now */
     STATUS_IO,          /* reading or writing failed */
     STATUS_FULL,        /* a fixed capacity is used up */
     STATUS_TIMEOUT,     /* a deadline passed */
     STATUS_CORRUPT,     /* data failed its check */
-    STATUS_UNSUPPORTED, /* a version or a feature that this build doesn't know */
+    STATUS_UNSUPPORTED, /* a version or a feature that this build does not support */
     STATUS_END          /* no more items; not a failure */
 };
 
@@ -33,8 +33,8 @@ struct error {
 /* A static, lower-case noun phrase for the status. */
 const char *status_text(enum status status);
 
-/* Formats the error's text (cut at ERROR_TEXT_MAX) and returns `status`, so that a failing function can end
- * with `return error_set(err, STATUS_INVALID, "...")`. `err` may be NULL. */
+/* Formats the error's text (truncated to ERROR_TEXT_MAX) and returns `status`, for `return error_set(err,
+ * STATUS_INVALID, "...")`. `err` may be NULL. */
 enum status error_set(struct error *err, enum status status, const char *format, ...) PRINTF_LIKE(3, 4);
 
 #endif

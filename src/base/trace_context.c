@@ -42,7 +42,7 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t';
 }
 
-/* Cuts blanks off both ends. */
+/* Trims blanks. */
 static void trim(const char **text, size_t *length)
 {
     while (*length && is_blank(**text)) {
@@ -60,7 +60,7 @@ static bool parse_traceparent(const char *text, struct trace_context *context)
     trim(&text, &length);
     if (length < TRACEPARENT_BYTES || !hex_parse(text, 1, &version) || version == 0xff)
         return false;
-    /* A later version may go on after a dash; version 00 ends here. */
+    /* Later versions may continue after a dash; version 00 ends here. */
     if (version == 0 ? length != TRACEPARENT_BYTES
                      : length > TRACEPARENT_BYTES && text[TRACEPARENT_BYTES] != '-')
         return false;
@@ -128,7 +128,7 @@ static bool has_same_key(const struct trace_state_member *a, const struct trace_
     return a->key_length == b->key_length && memcmp(a->text, b->text, a->key_length) == 0;
 }
 
-/* By the specification's grammar: one bad member, and nothing of it counts. */
+/* As the specification requires, one invalid member discards the whole tracestate. */
 static bool is_acceptable_tracestate(const char *text)
 {
     struct trace_state_member members[TRACE_STATE_MEMBERS_MAX + 1];

@@ -1,5 +1,4 @@
-/* W3C Trace Context: the traceparent and tracestate that a process is started with, or that a request
- * carries. */
+/* W3C Trace Context: traceparent and tracestate of a process or a request. */
 #ifndef CUSPAN_BASE_TRACE_CONTEXT_H
 #define CUSPAN_BASE_TRACE_CONTEXT_H
 
@@ -16,13 +15,12 @@
 struct trace_context {
     uint8_t trace_id[16];
     uint8_t span_id[8];
-    uint8_t flags;                     /* only flags that are known: the others are sent as 0 */
+    uint8_t flags;                     /* only known flags; others are sent as 0 */
     char trace_state[TRACE_STATE_MAX]; /* NUL-terminated; empty: none */
 };
 
-/* False, and `context` zeroed, when the traceparent is invalid; then the tracestate counts for nothing
- * either. A bad tracestate is left out by itself. Either argument may be NULL. Blanks around both are left
- * out, as HTTP has it for a header's value. */
+/* False, with `context` zeroed, if the traceparent is invalid, whatever the tracestate. An invalid tracestate
+ * alone is ignored. Either may be NULL. Blanks around both are ignored, as in HTTP headers. */
 bool trace_context_parse(const char *traceparent, const char *tracestate, struct trace_context *context);
 
 /* One "key=value" of a tracestate, without the blanks around it. */
@@ -31,8 +29,8 @@ struct trace_state_member {
     size_t length, key_length; /* the value begins after the key and '=' */
 };
 
-/* The next member that isn't empty, from *at on; false at the end. It checks nothing: without '=', the key is
- * the whole. */
+/* The next nonempty member from *at; false at the end. It is not validated: without '=', the key is the whole
+ * member. */
 bool trace_state_next(const char **at, struct trace_state_member *member);
 
 /* Writes "00-TRACE-SPAN-FLAGS" and a NUL. */

@@ -33,8 +33,7 @@ static const char *find_file(const struct config_input *in, const struct config_
     return path ? path : environment_get(environment, "OTEL_CONFIG_FILE");
 }
 
-/* A path that leads to a pipe or a device would hang the host, so it is opened without waiting and looked at
- * first. */
+/* Opening a pipe or a device could block the host, hence O_NONBLOCK and the check of the type. */
 static int open_file(const char *path, bool takes_pipes, struct config_report *report)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | (takes_pipes ? 0 : O_NONBLOCK));
@@ -45,10 +44,10 @@ static int open_file(const char *path, bool takes_pipes, struct config_report *r
     if (fd < 0)
         config_error(
             report,
-            "%s: can't be read: %s: correct the path, or unset CUSPAN_CONFIG_FILE and OTEL_CONFIG_FILE", path,
-            strerror(errno));
+            "%s: cannot read it: %s: correct the path, or unset CUSPAN_CONFIG_FILE and OTEL_CONFIG_FILE",
+            path, strerror(errno));
     else
-        config_error(report, "%s: not a file: expected a YAML file", path);
+        config_error(report, "%s: not a regular file: expected a YAML file", path);
     if (fd >= 0)
         close(fd);
     return -1;
@@ -66,7 +65,7 @@ static enum status read_bytes(int fd, const char *path, char **bytes, size_t *le
         if (got < 0 && errno == EINTR)
             continue;
         if (got < 0) {
-            config_error(report, "%s: can't be read: %s", path, strerror(errno));
+            config_error(report, "%s: cannot read it: %s", path, strerror(errno));
             free(buffer);
             return STATUS_INVALID;
         }

@@ -1,8 +1,7 @@
-/* From YAML and the environment to the settings that the agent runs by.
+/* Loads the settings from YAML and the environment.
  *
- * A file that the caller, CUSPAN_CONFIG_FILE or OTEL_CONFIG_FILE names is read, and then the environment only
- * where the file names a variable; without a file, OpenTelemetry's variables and CUSPAN_* hold. CUSPAN_SET
- * goes on top of either. */
+ * The file is the caller's, CUSPAN_CONFIG_FILE or OTEL_CONFIG_FILE. With a file, only the variables that it
+ * refers to count; without one, OpenTelemetry's variables and CUSPAN_* do. CUSPAN_SET overrides both. */
 #ifndef CUSPAN_CONFIG_CONFIG_H
 #define CUSPAN_CONFIG_CONFIG_H
 
@@ -12,33 +11,32 @@
 #include <stdio.h>
 
 struct config_input {
-    /* getenv() or what stands in for it; NULL: a process that may not read its environment. */
+    /* Like getenv(). NULL for a process that must not read its environment. */
     const char *(*getenv)(const char *name, void *context);
     void *context;
-    const char *path;      /* a file that goes before those of the environment; NULL: none */
-    bool takes_pipes;      /* a command may wait for one; a host may not */
-    const char *overrides; /* like CUSPAN_SET, and on top of it; NULL: none */
+    const char *path;      /* takes precedence over the file that the environment names; NULL: none */
+    bool takes_pipes;      /* reading one may block, so only a command sets it */
+    const char *overrides; /* like CUSPAN_SET, and overrides it; NULL: none */
 };
 
 /* getenv() for struct config_input; the context is not used. */
 const char *config_getenv(const char *name, void *context);
 
-/* Fills `out`, owned by the caller (settings_deinit). The report tells the rest: with OK there may be
- * warnings, and an `out` without outputs, about which a warning stands in the report: the agent stays asleep
- * unless it records. INVALID: the report has at least one error. NO_MEMORY: it may have none. On failure
- * `out` is empty. */
+/* Fills `out`, which the caller owns (settings_deinit). OK: the report may have warnings; one of them says so
+ * if `out` has no outputs, and the agent then stays inactive unless it records. INVALID: the report has an
+ * error. NO_MEMORY: it may have none. On failure `out` is empty. */
 enum status config_load(const struct config_input *in, struct settings *out,
                         struct config_report *report) MUST_CHECK;
 
-/* What is wrong in `overrides` by itself, whatever a file says: a key that there is not, a value that it does
- * not take. INVALID with the first of it in `err`, begun with `source`. */
+/* Checks the keys and values of `overrides` without a file. INVALID: `err` has the first error, which starts
+ * with `source`. */
 enum status config_check_overrides(const char *overrides, const char *source, struct error *err) MUST_CHECK;
 
 /* config/cuspan.yaml: every setting with its default and one line of comment. */
 void config_print_example(FILE *out);
-/* `cuspan help settings`: every setting with what it takes, its default, its variables and its comment. */
+/* `cuspan help settings`: every setting with its description, accepted values, default and variables. */
 void config_print_settings(FILE *out);
-/* What holds, as `cuspan check` shows it: every setting with its value. Values of headers are never shown. */
+/* `cuspan check`: every setting with its current value, without the values of headers. */
 void config_print_effective(const struct settings *settings, FILE *out);
 
 #endif

@@ -23,10 +23,10 @@ static void check_memory(const struct settings *settings, struct config_report *
         return;
     config_error(report,
                  "%s: distribution.cuspan.memory_bytes_max: %" PRIu64
-                 " is too little for cupti.host_buffer_bytes x "
+                 " is not enough for cupti.host_buffer_bytes x "
                  "host_buffer_count (%" PRIu64 "), rings.total_bytes (%" PRIu32
                  "), correlation.pending_max x %d (%" PRIu64 "), %" PRIu64
-                 " for the rest and %d for the queue: raise it to %" PRIu64 ", or lower one of those",
+                 " for the rest and %d for the queue: raise it to %" PRIu64 ", or lower one of them",
                  report->source, settings->memory_bytes_max, host, settings->rings.total_bytes,
                  SETTINGS_PENDING_BYTES, pending, rest, SETTINGS_QUEUE_BYTES_MIN, needed);
 }
@@ -37,7 +37,7 @@ static void check_rings(const struct settings *settings, struct config_report *r
         config_error(
             report,
             "%s: distribution.cuspan.rings.total_bytes: expected at least rings.bytes, which is %" PRIu32
-            ": raise it, or lower that",
+            ": raise the former or lower the latter",
             report->source, settings->rings.bytes);
     if (settings->cupti.device_buffer_preallocate > settings->cupti.device_buffer_limit)
         config_error(report,
@@ -46,8 +46,7 @@ static void check_rings(const struct settings *settings, struct config_report *r
                      report->source, settings->cupti.device_buffer_limit);
 }
 
-/* The batch can't be larger than the queue. Whoever made the queue smaller and said nothing of the batch
- * meant no harm. */
+/* A batch cannot be larger than the queue. A default batch size is lowered without a warning. */
 static void check_batch(struct output_settings *output, const char *owner, struct config_report *report)
 {
     struct output_settings defaults = {0};
@@ -81,7 +80,7 @@ static void check_signals(const struct settings *settings, struct config_report 
                          report->source, signal_names_all, settings->on_signal.patterns[i]);
 }
 
-/* Names that stand twice; the first is told. */
+/* Warns of the first name that two streams share. */
 static void check_streams(const struct streams *streams, struct config_report *report)
 {
     enum { MOST = METRIC_COUNT * STREAMS_MAX };
@@ -94,10 +93,11 @@ static void check_streams(const struct streams *streams, struct config_report *r
             for (unsigned before = 0; before < count; before++) {
                 if (strcmp(names[before], names[count]) != 0)
                     continue;
-                config_warning(report,
-                               "%s: meter_provider.views: two streams have the name %s, which receivers may "
-                               "take for one metric: give one of them another",
-                               report->source, names[count]);
+                config_warning(
+                    report,
+                    "%s: meter_provider.views: two streams have the name %s, and receivers may merge "
+                    "them: rename one of them",
+                    report->source, names[count]);
                 return;
             }
             count++;
@@ -153,19 +153,18 @@ static void check_outputs(struct settings *settings, struct config_report *repor
         return;
     if (report->is_file)
         config_warning(report,
-                       "%s: no exporter that cuspan has, so it stays asleep: add tracer_provider: "
+                       "%s: no supported exporter, so cuspan stays inactive: add tracer_provider: "
                        "processors: [{batch: {exporter: {otlp_http: }}}]",
                        report->source);
     else
-        config_warning(
-            report,
-            "OTEL_TRACES_EXPORTER: no exporter is left, so cuspan stays asleep: set it to otlp, or unset it");
+        config_warning(report, "OTEL_TRACES_EXPORTER: no exporter is left, so cuspan stays inactive: set it "
+                               "to otlp, or unset it");
 }
 
-#define UNKNOWN_NAMES_MAX 8 /* told of one list: looking for a neighbour takes a while */
+#define UNKNOWN_NAMES_MAX 8 /* warnings of one list, because finding a suggestion takes time */
 
 struct name_search {
-    struct filter only; /* lets pass what the pattern matches */
+    struct filter only; /* allows what the pattern matches */
     struct nearest nearest;
     bool is_found;
 };
@@ -201,7 +200,7 @@ static void look_at_activities(struct name_search *search)
     }
 }
 
-/* A newer CUDA may have the call, so a pattern that matches nothing is no error. */
+/* A newer CUDA may have the call, so a pattern without a match is not an error. */
 static void check_patterns(const struct pattern_list *list, const char *key,
                            void (*look)(struct name_search *), struct config_report *report)
 {
@@ -214,10 +213,9 @@ static void check_patterns(const struct pattern_list *list, const char *key,
             continue;
         unknown++;
         const char *best = search.nearest.best;
-        config_warning(
-            report, "%s: distribution.cuspan.capture.%s: \"%.60s\" matches nothing that cuspan knows%s%s%s",
-            report->source, key, list->patterns[i], best[0] ? "; did you mean " : "", best,
-            best[0] ? "?" : "");
+        config_warning(report, "%s: distribution.cuspan.capture.%s: \"%.60s\" matches no known name%s%s%s",
+                       report->source, key, list->patterns[i], best[0] ? "; did you mean " : "", best,
+                       best[0] ? "?" : "");
     }
 }
 
@@ -234,13 +232,13 @@ static void check_counter_names(const struct pattern_list *metrics, const char *
 {
     struct attr_key key;
     if (metrics->count > GPU_COUNTERS_MAX)
-        config_error(report, "%s: distribution.cuspan.%s: %d at most, not %zu", report->source, setting,
-                     GPU_COUNTERS_MAX, metrics->count);
+        config_error(report, "%s: distribution.cuspan.%s: expected at most %d counters, not %zu",
+                     report->source, setting, GPU_COUNTERS_MAX, metrics->count);
     for (size_t i = 0; i < metrics->count; i++)
         if (!gpu_counter_key(metrics->patterns[i], &key))
             config_error(report,
-                         "%s: distribution.cuspan.%s: \"%.100s\" is no name for an attribute; "
-                         "give it one of up to %zu characters, as in reads=dram__bytes_read.sum",
+                         "%s: distribution.cuspan.%s: \"%.100s\" cannot be an attribute's name: "
+                         "set one of up to %zu characters, as in reads=dram__bytes_read.sum",
                          report->source, setting, metrics->patterns[i],
                          sizeof key.name - sizeof GPU_COUNTER_PREFIX);
 }
@@ -251,32 +249,32 @@ static void check_counters(const struct settings *settings, struct config_report
     check_counter_names(&settings->counters.sampling.metrics, "counters.sampling.metrics", report);
     if (settings->counters.replay == REPLAY_KERNEL && settings->counters.kernels.allow.count == 0)
         config_error(report,
-                     "%s: distribution.cuspan.counters.replay: kernels are run again only if "
-                     "counters.kernels.allow names them",
+                     "%s: distribution.cuspan.counters.replay: cuspan reruns only kernels that "
+                     "counters.kernels.allow names: add them there",
                      report->source);
     if (settings->counters.replay == REPLAY_LOOP && settings->counters.ranges.count == 0)
-        config_error(
-            report,
-            "%s: distribution.cuspan.counters.replay: loops (cuspan_loop_begin in cuspan.h) run again only "
-            "if counters.ranges names them",
-            report->source);
+        config_error(report,
+                     "%s: distribution.cuspan.counters.replay: cuspan reruns only loops (cuspan_loop_begin "
+                     "in cuspan.h) "
+                     "that counters.ranges names: add them there",
+                     report->source);
     if (settings->counters.sampling.metrics.count && !settings->metrics.is_on)
-        config_warning(report,
-                       "%s: distribution.cuspan.counters.sampling: samples leave as metrics, which are off: "
-                       "OTEL_METRICS_EXPORTER=otlp, or meter_provider in the file, sends them",
-                       report->source);
+        config_warning(
+            report,
+            "%s: distribution.cuspan.counters.sampling: samples are exported as metrics, which are "
+            "disabled: set OTEL_METRICS_EXPORTER=otlp, or meter_provider in the file",
+            report->source);
     if (settings->counters.sampling.metrics.count && settings->counters.metrics.count)
         config_warning(
             report,
-            "%s: distribution.cuspan.counters.sampling: nothing is sampled, since a GPU's counters "
-            "have one owner at a time, and counters.metrics counts kernels with them; name one of "
-            "the two",
+            "%s: distribution.cuspan.counters.sampling: nothing is sampled, because a GPU's counters have "
+            "one user at a time and counters.metrics uses them: set only one of the two",
             report->source);
 }
 
 enum status consistency_check(struct settings *settings, struct config_report *report)
 {
-    enum status status = make_streams(settings, report); /* which need memory */
+    enum status status = make_streams(settings, report); /* allocates */
     if (status == STATUS_OK)
         status = check_interval(settings, report);
     if (status != STATUS_OK)

@@ -1,4 +1,4 @@
-/* What must hold between settings, once all of them are known; and what follows from one for others. */
+/* Checks and adjustments that involve several settings, run once all settings are known. */
 #ifndef CUSPAN_CONFIG_CONSISTENCY_H
 #define CUSPAN_CONFIG_CONSISTENCY_H
 

@@ -11,8 +11,7 @@ void config_report_init(struct config_report *report)
     report->errors = report->warnings = report->count = 0;
 }
 
-/* Keys and values of a file stand in messages; they must not forge a second line or move a terminal's cursor.
- */
+/* Keys and values in messages must not forge a second line or control a terminal. */
 static void make_printable(char *text)
 {
     for (unsigned char *at = (unsigned char *)text; *at; at++) {
@@ -21,7 +20,7 @@ static void make_printable(char *text)
     }
 }
 
-/* vsnprintf may have cut a UTF-8 character in two: drop what is left of it. */
+/* vsnprintf may have cut a UTF-8 character. */
 static void drop_partial_character(char *text, size_t size)
 {
     size_t length = strlen(text);

@@ -1,6 +1,5 @@
-/* What was found while reading a configuration: a bounded list of errors and warnings, one line each, that
- * the agent logs and `cuspan check` prints. A line names where, which key, what is wrong and what was
- * expected. It never holds the value of a header. */
+/* The errors and warnings of a configuration: a bounded list of lines that the agent logs and `cuspan check`
+ * prints. A line has the place, the key, what is wrong and what is expected; never the value of a header. */
 #ifndef CUSPAN_CONFIG_PROBLEMS_H
 #define CUSPAN_CONFIG_PROBLEMS_H
 
@@ -10,7 +9,7 @@
 #include <stdint.h>
 
 #define CONFIG_MESSAGES_MAX  40
-#define CONFIG_WARNINGS_MAX  24 /* warnings leave room for errors */
+#define CONFIG_WARNINGS_MAX  24 /* leaves room for errors */
 #define CONFIG_MESSAGE_BYTES 512
 #define CONFIG_SOURCE_BYTES  256
 
@@ -24,7 +23,7 @@ struct config_message {
 struct config_report {
     char source[CONFIG_SOURCE_BYTES]; /* the file that was read, or "the environment" */
     bool is_file;
-    uint32_t errors;   /* found, also those that no longer fit into the list */
+    uint32_t errors;   /* including those that did not fit into the list */
     uint32_t warnings; /* likewise */
     uint32_t count;
     struct config_message messages[CONFIG_MESSAGES_MAX];
@@ -32,11 +31,11 @@ struct config_report {
 
 void config_report_init(struct config_report *report);
 
-/* Adds a line. Bytes that would break a line or a terminal are replaced by '?'. */
+/* Adds a line. Control characters are replaced by '?'. */
 void config_error(struct config_report *report, const char *format, ...) PRINTF_LIKE(2, 3);
 void config_warning(struct config_report *report, const char *format, ...) PRINTF_LIKE(2, 3);
 
-/* The text of the first error, NULL where there is none. */
+/* The text of the first error, or NULL. */
 const char *config_first_error(const struct config_report *report);
 
 #endif

@@ -12,7 +12,7 @@
 
 struct parts {
     unsigned count;
-    bool is_item[PARTS_MAX]; /* the part is the first key of a list's item */
+    bool is_item[PARTS_MAX]; /* the part is the first key of a list item */
     char names[PARTS_MAX][48];
 };
 
@@ -34,21 +34,23 @@ static struct parts split_path(const char *path)
 
 struct example {
     FILE *out;
-    struct parts open;        /* the keys that the last line stands below */
-    unsigned commented_depth; /* from this depth on, lines are comments; PARTS_MAX: none is */
+    struct parts open;        /* the parents of the last line */
+    unsigned commented_depth; /* lines from this depth are comments; PARTS_MAX: none */
 };
 
-static const char *header_comment = "# Every setting of cuspan with its default: the upper part as "
-                                    "OpenTelemetry's declarative configuration has it, the\n"
-                                    "# lower part cuspan's own. Name this file by CUSPAN_CONFIG_FILE, or by "
-                                    "OTEL_CONFIG_FILE for all SDKs. What you leave\n"
-                                    "# out keeps its default, except the exporter: without one, nothing is "
-                                    "sent. ${VAR} and ${VAR:-default} take a value\n"
-                                    "# from the environment. `cuspan check FILE` looks for mistakes; `cuspan "
-                                    "help settings` says what each setting takes.\n"
-                                    "\n";
+static const char *header_comment =
+    "# Every setting of cuspan with its default. The upper part is OpenTelemetry's declarative "
+    "configuration, the lower part\n"
+    "# (distribution.cuspan) is cuspan's own. Set CUSPAN_CONFIG_FILE to the path "
+    "of this file, or OTEL_CONFIG_FILE to\n"
+    "# share it with SDKs. Omitted settings have their default, except the exporter: "
+    "without one, nothing is sent. ${VAR}\n"
+    "# and ${VAR:-default} insert environment variables. `cuspan check FILE` "
+    "validates a file; `cuspan help settings`\n"
+    "# describes each setting and the values it accepts.\n"
+    "\n";
 
-/* Returns the column behind it. A list's item stands two columns before its depth, for its "- ". */
+/* Returns the column after it. A list item is indented two columns less, for its "- ". */
 static int indent(struct example *e, unsigned depth, bool is_item)
 {
     unsigned spaces = depth * 2;
@@ -129,14 +131,14 @@ void config_print_settings(FILE *out)
                 setting->comment);
         if (setting->type != SETTING_STRUCTURE && setting->path) {
             setting_expected(setting, expected);
-            fprintf(out, "    takes: %s; default: %s\n", expected,
+            fprintf(out, "    values: %s; default: %s\n", expected,
                     setting->default_text ? setting->default_text : "unset");
         }
         print_variables(setting, out);
     }
 }
 
-/* A host's locale may write 0,5. */
+/* The host's locale may write 0,5. */
 static void print_number(double value, FILE *out)
 {
     char text[40];
@@ -167,7 +169,7 @@ static void print_endpoint(const char *url, FILE *out)
     char shown[1024];
     print_string(sanitize_url(shown, sizeof shown, url), out);
     if (strcmp(shown, url) != 0)
-        fputs(" (without what may be secret in it)", out);
+        fputs(" (user, query and fragment hidden)", out);
 }
 
 static void print_patterns(const struct pattern_list *list, FILE *out)

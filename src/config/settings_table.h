@@ -1,5 +1,5 @@
-/* The one table of settings. It drives the parsing of files, variables and overrides, the checks, the
- * defaults, config/cuspan.yaml and the help text: a setting that isn't here doesn't exist. */
+/* The table of settings. It drives the parsing of files, variables and overrides, the checks, the defaults,
+ * config/cuspan.yaml and the help text. */
 #ifndef CUSPAN_CONFIG_SETTINGS_TABLE_H
 #define CUSPAN_CONFIG_SETTINGS_TABLE_H
 
@@ -20,28 +20,28 @@ enum setting_type {
     SETTING_PATH,     /* the same: an absolute path */
     SETTING_ENDPOINT, /* the same: where an OTLP exporter sends to */
     SETTING_PATTERNS, /* struct pattern_list */
-    SETTING_PAIRS,    /* text that the reader takes apart: key=value,key=value */
-    SETTING_STRUCTURE /* YAML with a reader of its own; here for the documents */
+    SETTING_PAIRS,    /* key=value,key=value, which its reader parses */
+    SETTING_STRUCTURE /* YAML with its own reader; listed for the documentation */
 };
 
 enum setting_owner {
     IN_SETTINGS,
-    IN_OUTPUT, /* struct output_settings, of spans */
-    IN_METRICS /* the same, of metrics */
+    IN_OUTPUT, /* struct output_settings of spans */
+    IN_METRICS /* struct output_settings of metrics */
 };
 
 enum setting_flags {
-    SETTING_ALTERNATIVE = 1, /* commented out in the example, with `example` as its value */
-    SETTING_ENV_ONLY = 2,    /* no place in a file: `path` is NULL */
+    SETTING_ALTERNATIVE = 1, /* commented out in the example, with the value `example` */
+    SETTING_ENV_ONLY = 2,    /* not in a file: `path` is NULL */
     SETTING_SECRET = 4,      /* its value is never shown */
     SETTING_POWER_OF_TWO = 8,
     SETTING_ZERO_IS_NONE = 16,  /* 0: no limit */
-    SETTING_NULL_IS_NONE = 32,  /* unset: no limit, stored as the type's largest value */
-    SETTING_NULL_IS_OTHER = 64, /* unset: another setting of the same field holds */
-    SETTING_OPEN_WORD = 128     /* other implementations know other words: a warning, and the default */
+    SETTING_NULL_IS_NONE = 32,  /* unset: no limit, stored as the type's maximum */
+    SETTING_NULL_IS_OTHER = 64, /* unset: another setting of the same field applies */
+    SETTING_OPEN_WORD = 128 /* other words cause a warning and the default, because other SDKs support more */
 };
 
-/* Exporters that a setting of an output belongs to. */
+/* Exporters that have a setting. */
 #define FOR_HTTP    (1u << EXPORTER_OTLP_HTTP)
 #define FOR_GRPC    (1u << EXPORTER_OTLP_GRPC)
 #define FOR_FILE    (1u << EXPORTER_FILE)
@@ -51,19 +51,18 @@ enum setting_flags {
 struct setting_word {
     const char *word; /* NULL ends the list */
     unsigned value;
-    bool is_alias; /* understood, but not listed */
+    bool is_alias; /* accepted, but not listed */
 };
 
 struct setting {
-    const char *path;         /* in the file; "[]" stands after a list */
+    const char *path;         /* in the file; "[]" follows a list */
     const char *comment;      /* one line */
-    const char *default_text; /* as YAML has it; NULL: null */
+    const char *default_text; /* in YAML; NULL: null */
     const char *example;
-    const char *env[2];        /* OpenTelemetry's variables, the one that goes first in front */
-    const char *variable_note; /* what they take, where that isn't what the file takes */
+    const char *env[2];        /* OpenTelemetry's variables by precedence */
+    const char *variable_note; /* their values, if they differ from the file's */
     const struct setting_word *words;
-    uint64_t min,
-        max; /* SETTING_NUMBER: of the number as an integer. SETTING_TEXT: max of its bytes; 0: any */
+    uint64_t min, max; /* SETTING_NUMBER: whole numbers. SETTING_TEXT: `max` bytes; 0: any */
     size_t offset;
     uint8_t type;      /* enum setting_type */
     uint8_t owner;     /* enum setting_owner */
@@ -74,29 +73,28 @@ struct setting {
 extern const struct setting settings_table[];
 extern const size_t settings_count;
 
-/* The setting of that path, or NULL. Settings of an output stand below "tracer_provider.processors[].batch".
- */
+/* NULL if there is none. Settings of an output are below "tracer_provider.processors[].batch". */
 const struct setting *setting_find(const char *path);
 bool setting_is_own(const struct setting *setting);
-/* CUSPAN_SESSION_SPANS_MAX for distribution.cuspan.session.spans_max. Only for our own settings. */
+/* CUSPAN_SESSION_SPANS_MAX for distribution.cuspan.session.spans_max. Only for cuspan's own settings. */
 void setting_own_variable(const struct setting *setting, char name[SETTING_NAME_BYTES]);
 
-/* What the setting takes, as words for a message or the help: "an integer from 1 to 100". */
+/* The accepted values in words: "an integer from 1 to 100". */
 void setting_expected(const struct setting *setting, char text[SETTING_TEXT_BYTES]);
-/* Whether a YAML scalar of this type can be the setting's value. */
+/* Whether the setting accepts YAML scalars of this type. */
 bool setting_accepts(const struct setting *setting, enum scalar_type type);
 
-/* Sets it from text as a file, a variable or an override has it (patterns: separated by commas). `base` is
- * the struct settings or output_settings that owns it. INVALID: not as setting_expected() says; NO_MEMORY. */
+/* Sets it from the text of a file, variable or override (patterns: separated by commas). `base` is the struct
+ * settings or output_settings that has the field. INVALID: not what setting_expected() says; NO_MEMORY. */
 enum status setting_set(const struct setting *setting, void *base, const char *text) MUST_CHECK;
-/* Back to the default. */
+/* Sets the default. */
 enum status setting_reset(const struct setting *setting, void *base) MUST_CHECK;
 /* Appends a pattern to a SETTING_PATTERNS. INVALID: it is empty. */
 enum status setting_add_pattern(const struct setting *setting, void *base, const char *pattern) MUST_CHECK;
 
-/* Everything at its default, but no output. */
+/* All defaults, and no output. */
 enum status settings_init(struct settings *settings) MUST_CHECK;
-/* An output of that kind at its defaults. On failure it is empty. */
+/* An output with its defaults. On failure it is empty. */
 enum status output_init(struct output_settings *output, enum signal signal,
                         enum exporter_kind kind) MUST_CHECK;
 

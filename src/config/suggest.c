@@ -8,7 +8,7 @@ static size_t min_of(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* Edit distance in which swapping two neighbours counts as one mistake. */
+/* Edit distance with transpositions. */
 static size_t distance(const char *a, size_t a_length, const char *b, size_t b_length)
 {
     size_t rows[3][NEAREST_WORD_MAX + 1];

@@ -4,7 +4,7 @@ void batch_release(struct batch *batch)
 {
     if (!batch)
         return;
-    /* The header may lie in the first of the chunks: nothing of it is read once they are back in the pool. */
+    /* The header may be in the first chunk, so it is not read after the release. */
     struct chunk_pool *pool = batch->pool;
     struct chunk *chunks = batch->chunks;
     chunk_give_back(pool, chunks);

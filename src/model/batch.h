@@ -1,6 +1,6 @@
-/* A batch: one finished request body on its way from encode to export. Its bytes, chunk after chunk, are
- * exactly what goes out (before compression). Whoever holds it owns its chunks; batch_release gives both
- * back. The header lies in the first chunk's data, in front of `begin`, so that chunk goes last. */
+/* A batch: a complete request body on its way from encode to export. Its bytes, chunk after chunk, are sent
+ * unchanged (before compression). Its holder owns the chunks; batch_release frees batch and chunks. The
+ * header is in the first chunk's data, before `begin`, so that chunk is released last. */
 #ifndef CUSPAN_MODEL_BATCH_H
 #define CUSPAN_MODEL_BATCH_H
 
@@ -8,11 +8,11 @@
 
 enum batch_format {
     BATCH_PROTOBUF, /* an ExportTraceServiceRequest, which is on the wire the same as TracesData */
-    BATCH_JSON      /* the same in OTLP JSON: one line, no newline at its end */
+    BATCH_JSON      /* the same in OTLP JSON: one line, without a newline */
 };
 
 struct batch {
-    struct batch *next; /* for whoever queues it */
+    struct batch *next; /* for queues */
     struct chunk_pool *pool;
     struct chunk *chunks; /* in order */
     uint64_t bytes;       /* sum of the chunks' bytes */

@@ -1,7 +1,7 @@
-/* What `cuspan doctor` asks of the agent's library. The command line may not know capture or the exporters,
- * and what it says must be what an agent would do: so the library answers, by the same code. All structs are
- * plain bytes: the command line has each question answered in a child of its own, which a broken driver or
- * CUPTI may crash or hold up. Both are built together, which version and size show. */
+/* The interface of the agent's library for `cuspan doctor`. The library answers with the code that an agent
+ * runs, and the CLI does not depend on capture and export. All structs are plain bytes: the CLI runs each
+ * query in a child process, which a broken driver or CUPTI may crash or block. Version and size verify that
+ * both were built together. */
 #ifndef CUSPAN_MODEL_DOCTOR_ENTRY_H
 #define CUSPAN_MODEL_DOCTOR_ENTRY_H
 
@@ -12,39 +12,38 @@
 #define DOCTOR_CUPTIS_MAX   16
 #define DOCTOR_STATUS_BYTES 48
 
-/* A CUPTI that the agent's search comes across. */
+/* A CUPTI that the agent's search finds. */
 struct doctor_cupti {
     char path[DOCTOR_TEXT_BYTES];
-    char release[16];                /* "13.5"; empty: it can't be told */
+    char release[16];                /* "13.5"; empty: unknown */
     bool is_taken;                   /* the one that an agent would use */
-    char refused[DOCTOR_TEXT_BYTES]; /* why it can't be used, in the words of the agent's line; empty: it can
-                                      */
+    char refused[DOCTOR_TEXT_BYTES]; /* the agent's message why it is unusable; empty: usable */
 };
 
 struct doctor_cuptis {
     size_t count;
     struct doctor_cupti found[DOCTOR_CUPTIS_MAX];
-    bool has_one; /* an agent would find one that it can use */
+    bool has_one; /* an agent would find a usable one */
     bool has_subscriber_api;
-    char error[DOCTOR_TEXT_BYTES]; /* without one: the agent's line */
+    char error[DOCTOR_TEXT_BYTES]; /* otherwise: the agent's message */
 };
 
-/* What a collector said to an export request without spans. */
+/* A collector's response to an export request without spans. */
 struct doctor_answer {
     bool has_module;  /* the export module could be loaded; else `error` */
-    bool is_answered; /* by a server; else `error` */
+    bool is_answered; /* a server responded; else `error` */
     bool is_accepted;
     char status[DOCTOR_STATUS_BYTES]; /* "HTTP 403", "gRPC UNAVAILABLE" */
-    char message[DOCTOR_TEXT_BYTES];  /* the server's, fit to be shown and without secrets; may be empty */
-    char hint[DOCTOR_TEXT_BYTES];     /* the agent's own; may be empty */
+    char message[DOCTOR_TEXT_BYTES];  /* from the server, sanitized and without secrets; may be empty */
+    char hint[DOCTOR_TEXT_BYTES];     /* from the agent; may be empty */
     char error[DOCTOR_TEXT_BYTES];
-    uint64_t took_ns; /* with connecting */
+    uint64_t took_ns; /* including the connection */
 };
 
 enum doctor_tracing { DOCTOR_TRACED, DOCTOR_NOT_TRACED, DOCTOR_NO_SUCH_NAME };
 
-/* What `cuspan counters` asks: the metrics that GPUs have, or how many passes some of them take. What is
- * handed over is valid in the call. */
+/* A query of `cuspan counters`: the metrics of GPUs, or the number of passes that some metrics need. Pointers
+ * are valid during the call. */
 struct doctor_chip {
     int device;
     char gpu[96];  /* "NVIDIA H200" */
@@ -52,7 +51,7 @@ struct doctor_chip {
 };
 
 struct doctor_metric {
-    const char *name; /* of dram__bytes.sum.per_second the first part */
+    const char *name; /* dram__bytes of dram__bytes.sum.per_second */
     const char *rollups;
     const char *description;
     const char *hardware;
@@ -60,10 +59,10 @@ struct doctor_metric {
 };
 
 struct doctor_counters {
-    const char *library;                /* the CUPTI; NULL: the one that an agent would take */
+    const char *library;                /* path of CUPTI; NULL: the one that an agent would use */
     int device;                         /* -1: all */
-    bool of_samples;                    /* what can be sampled, in place of counted by kernel */
-    const struct pattern_list *metrics; /* none: list all that the chip has; else plan these */
+    bool of_samples;                    /* metrics for sampling instead of for kernels */
+    const struct pattern_list *metrics; /* empty: list all of the chip; else plan these */
     void *context;
     void (*on_chip)(void *context, const struct doctor_chip *chip);
     void (*on_metric)(void *context, const struct doctor_metric *metric);
@@ -73,13 +72,12 @@ struct doctor_counters {
 struct doctor_api {
     size_t settings_bytes;
     const char *version;
-    /* The CUPTI at `library`, or with NULL those that the agent's search finds in this process. */
+    /* The CUPTI at `library`, or if NULL, those that the agent's search finds in this process. */
     void (*find_cupti)(const char *library, struct doctor_cuptis *cuptis);
-    /* Sends a request without spans, by the headers, the encoding, the compression and the TLS of `exporter`.
-     */
+    /* Sends a request without spans, with the headers, encoding, compression and TLS of `exporter`. */
     void (*ask_collector)(const struct exporter_settings *exporter, struct doctor_answer *answer);
     /* Whether a kind of GPU work ("kernel"), a call ("cudaGetDevice") or a group of calls ("launch") is
-     * traced. `why` (DOCTOR_TEXT_BYTES): of what isn't, the setting that leaves it out. */
+     * traced. If not, `why` (DOCTOR_TEXT_BYTES) has the setting that excludes it. */
     enum doctor_tracing (*is_traced)(const struct settings *settings, const char *name, char *why);
     enum status (*list_counters)(const struct doctor_counters *ask, struct error *err);
 };

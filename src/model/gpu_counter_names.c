@@ -4,48 +4,51 @@
 #include <string.h>
 
 const struct gpu_counter_name gpu_counter_names[] = {
-    {"dram.read", "By", "read from the GPU's memory", {"dram__bytes_read.sum", "dram__bytes_op_read.sum"}},
+    {"dram.read", "By", "bytes read from GPU memory", {"dram__bytes_read.sum", "dram__bytes_op_read.sum"}},
     {"dram.write",
      "By",
-     "written to the GPU's memory",
+     "bytes written to GPU memory",
      {"dram__bytes_write.sum", "dram__bytes_op_write.sum"}},
     {"dram.utilization",
      "%",
-     "of the memory's peak bandwidth",
+     "memory bandwidth, relative to the peak",
      {"dram__throughput.avg.pct_of_peak_sustained_elapsed"}},
-    {"l1.hit_rate", "%", "of sectors found in the L1 cache", {"l1tex__t_sector_hit_rate.pct"}},
-    {"l2.hit_rate", "%", "of sectors found in the L2 cache", {"lts__t_sector_hit_rate.pct"}},
+    {"l1.hit_rate", "%", "sectors found in the L1 cache", {"l1tex__t_sector_hit_rate.pct"}},
+    {"l2.hit_rate", "%", "sectors found in the L2 cache", {"lts__t_sector_hit_rate.pct"}},
     {"sm.utilization",
      "%",
-     "of the multiprocessors' slots to issue instructions, while they were at work",
+     "instruction issue slots used by active multiprocessors",
      {"smsp__issue_active.avg.pct_of_peak_sustained_active",
       "sm__inst_issued.avg.pct_of_peak_sustained_active"}},
     {"occupancy",
      "%",
-     "warps at work, of those that fit, while there were any",
+     "active warps per active multiprocessor, relative to the maximum",
      {"sm__warps_active.avg.pct_of_peak_sustained_active"}},
     {"tensor.utilization",
      "%",
-     "time in which the tensor cores worked",
+     "time in which the tensor cores were active",
      {"sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active",
       "sm__inst_executed_pipe_tensor.avg.pct_of_peak_sustained_active"}},
-    {"instructions", "1", "warps' instructions", {"smsp__inst_executed.sum", "sm__inst_executed.sum"}},
+    {"instructions",
+     "1",
+     "instructions executed by warps",
+     {"smsp__inst_executed.sum", "sm__inst_executed.sum"}},
     {"fma",
      "1",
-     "threads' instructions in the pipes that multiply and add: of single precision, and integers'",
+     "thread instructions in the FMA pipes: single precision and integer",
      {"smsp__thread_inst_executed_pipe_fma_pred_on.sum", "sm__thread_inst_executed_pipe_fma_pred_on.sum"}},
     {"fp64",
      "1",
-     "threads' instructions in double precision",
+     "thread instructions in double precision",
      {"smsp__thread_inst_executed_pipe_fp64_pred_on.sum", "sm__thread_inst_executed_pipe_fp64_pred_on.sum"}},
     {"fp32.fma",
      "1",
-     "threads' fused multiply-adds in single precision: two operations each; needs counters.replay",
+     "thread FMAs in single precision, two operations each; needs counters.replay",
      {"smsp__sass_thread_inst_executed_op_ffma_pred_on.sum",
       "sm__sass_thread_inst_executed_op_ffma_pred_on.sum"}},
     {"fp64.fma",
      "1",
-     "the same in double precision",
+     "thread FMAs in double precision, two operations each; needs counters.replay",
      {"smsp__sass_thread_inst_executed_op_dfma_pred_on.sum",
       "sm__sass_thread_inst_executed_op_dfma_pred_on.sum"}},
 };
@@ -65,7 +68,7 @@ const char *gpu_counter_metric(const char *setting)
     return equals ? equals + 1 : setting;
 }
 
-/* The chip's own name of what the setting names. */
+/* The metric part of a setting. */
 static const char *chip_metric(const char *setting)
 {
     const char *metric = gpu_counter_metric(setting);
@@ -73,7 +76,7 @@ static const char *chip_metric(const char *setting)
     return plain ? plain->metrics[0] : metric;
 }
 
-/* Sums, and averages over the chip's units, are counts of a stretch of time. */
+/* Sums, and averages over the chip's units, depend on the duration. */
 static bool is_count(const char *metric)
 {
     static const char *const others[] = {"per_second", ".pct", ".ratio", "per_cycle", "peak_sustained"};

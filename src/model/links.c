@@ -8,12 +8,12 @@
 
 static const struct {
     double transfers_per_s;
-    double payload, of; /* what the encoding leaves */
+    double payload, of; /* efficiency of the encoding */
 } generations[] = {{2.5e9, 8, 10},   {5e9, 8, 10},     {8e9, 128, 130},  {16e9, 128, 130},
                    {32e9, 128, 130}, {64e9, 242, 256}, {128e9, 242, 256}};
 
 #define GENERATIONS ((uint32_t)(sizeof generations / sizeof *generations))
-#define WIDTH_MAX   32 /* lanes; more is no link: an absent one reads as 63 or 255 */
+#define WIDTH_MAX   32 /* lanes; an absent link reads as 63 or 255 */
 
 uint64_t links_pcie_bytes_per_s(uint32_t generation, uint32_t width)
 {
@@ -45,7 +45,7 @@ void links_address(const char *text, char address[LINKS_ADDRESS_BYTES])
         snprintf(address, LINKS_ADDRESS_BYTES, "%04x:%02x:%02x.%x", domain, bus, device, function);
 }
 
-/* --- as text: "GPU-… address=… pcie=5x16 nvlink=18 version=4 rate=26562000000 ends=switch,switch" --- */
+/* "GPU-… address=… pcie=5x16 nvlink=18 version=4 rate=26562000000 ends=switch,switch" */
 
 static void add(char text[LINKS_TEXT_BYTES], size_t *length, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
@@ -91,7 +91,7 @@ static void take_ends(char *list, struct device_links *links)
     }
 }
 
-/* False for a number that isn't one. */
+/* False if it is not a number. */
 static bool take_fact(const char *name, char *value, struct device_links *links)
 {
     if (strcmp(name, "address") == 0)
@@ -128,8 +128,6 @@ enum status links_from_text(const char *text, struct device_links *links)
     }
     return links->nvlink_count <= LINKS_NVLINKS_MAX ? STATUS_OK : STATUS_INVALID;
 }
-
-/* --- as attributes --- */
 
 static enum status describe_ends(const struct device_links *links, struct resource *resource)
 {

@@ -1,9 +1,9 @@
-/* What was captured: the records that capture hands to correlate (and to a recording, and that a replay makes
- * again).
+/* Captured records, which capture passes to correlate or writes to a recording, and which a replay
+ * reproduces.
  *
- * A call record is written once, on the host's thread, when the call returns; it is as long as its parameters
- * need. An activity record is decoded from CUPTI's buffer on the pipeline thread, one at a time into a
- * scratch struct. Times are ns since 1970 in the clock of base/clock.h. IDs are CUPTI's. */
+ * The host's thread writes a call record when the call returns; its length depends on its parameters. The
+ * pipeline thread decodes one activity record at a time from CUPTI's buffer into a scratch struct. Times are
+ * ns since 1970 in the clock of base/clock.h. IDs are CUPTI's. */
 #ifndef CUSPAN_MODEL_RECORD_H
 #define CUSPAN_MODEL_RECORD_H
 
@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Recordings have the numbers: new ones go to the end. */
+/* Recordings contain the numbers: add new ones at the end. */
 enum record_type {
     RECORD_SKIP,        /* padding at the end of a ring */
     RECORD_CALL,        /* struct call_record */
@@ -21,10 +21,11 @@ enum record_type {
     RECORD_RANGE_BEGIN, /* struct range_record, as the next two */
     RECORD_RANGE_END,
     RECORD_MARK,
-    RECORD_NAME,         /* struct name_record */
-    RECORD_CALL_ASLEEP,  /* struct call_record: it makes a graph while capture sleeps. In no recording */
+    RECORD_NAME,        /* struct name_record */
+    RECORD_CALL_ASLEEP, /* struct call_record: it creates a graph while capture is disabled. Not in recordings
+                         */
     RECORD_GPU_COUNTERS, /* struct gpu_counters_record */
-    RECORD_STACK         /* struct stack_record: of the call that follows it. In no recording */
+    RECORD_STACK         /* struct stack_record of the next call. Not in recordings */
 };
 
 struct record_head {
@@ -34,11 +35,12 @@ struct record_head {
     uint16_t cbid;  /* CALL, RESOURCE: CUPTI's callback ID */
 };
 
-/* One runtime or driver call. `values` holds the parameters that are present, in the order of
- * call_info.params (model/calls.h), each as many words as its type takes: integers, enums, pointers, handles:
- * 1 word, sign- or zero-extended; float and double: 1 word, the bits of a double dim3: 2 words, x | y << 32,
- * then z string: 1 word of length, then the bytes, padded with zeros to whole words, at most
- * CALL_STRING_BYTES */
+/* One runtime or driver call. `values` has the parameters of `present`, in the order of call_info.params
+ * (model/calls.h):
+ * - integers, enums, pointers, handles: 1 word, sign- or zero-extended
+ * - float and double: 1 word, the bits of a double
+ * - dim3: 2 words, x | y << 32, then z
+ * - string: 1 word of length, then at most CALL_STRING_BYTES bytes, padded with zeros to whole words */
 struct call_record {
     struct record_head head;
     uint64_t start_ns;
@@ -51,17 +53,17 @@ struct call_record {
 };
 static_assert(offsetof(struct call_record, values) == 40, "limits.h counts on it");
 
-#define STACK_FRAMES_MAX 40 /* those inside CUDA and CUPTI included */
+#define STACK_FRAMES_MAX 40 /* including those inside CUDA and CUPTI */
 
-/* Where the thread's call was made: return addresses, innermost first, as many as `bytes` says. It lies right
- * before the record of the call, and both become visible at once. */
+/* The call stack of a call: return addresses, innermost first; `bytes` determines their number. It directly
+ * precedes the call's record, and both become visible together. */
 struct stack_record {
     struct record_head head;
     uint64_t frames[];
 };
 
-/* Something that came into being or went, told by CUPTI's resource domain, head.cbid says what. The nodes of
- * a graph come in runs of consecutive IDs (CUPTI's, as in activity_record). */
+/* Creation or destruction of an object (head.cbid), from CUPTI's resource domain. A record covers a run of
+ * graph nodes with consecutive IDs (CUPTI's, as in activity_record). */
 struct resource_record {
     struct record_head head;
     uint64_t time_ns;
@@ -70,18 +72,18 @@ struct resource_record {
     uint32_t id;        /* STREAM_*: CUPTI's stream ID. MODULE_*: module ID */
     union {
         uint32_t bytes; /* MODULE_LOADED: size of the cubin */
-        uint32_t nodes; /* GRAPHNODE_*: how many; GRAPHEXEC_CREATED: of the whole graph, 0: unknown */
+        uint32_t nodes; /* GRAPHNODE_*: length of the run; GRAPHEXEC_CREATED: of the graph, 0: unknown */
     };
     uint64_t handle;   /* the context, stream, module or executable graph; GRAPHNODE_*: the first node's ID */
-    uint64_t original; /* GRAPHNODE_CLONED: the ID of the node of which the first was made, the others of the
-                          ones after it */
+    uint64_t original; /* GRAPHNODE_CLONED: the ID of the original of the first node; the others are
+                          consecutive, too */
 };
 
-/* From here on the thread's calls and ranges belong to this trace context. */
+/* The trace context of the thread's following calls and ranges. */
 struct context_record {
     struct record_head head;
     uint64_t time_ns;
-    uint8_t trace_id[16]; /* all zero: to none */
+    uint8_t trace_id[16]; /* all zero: none */
     uint8_t span_id[8];
     uint8_t flags;
     uint8_t reserved;
@@ -90,22 +92,22 @@ struct context_record {
 };
 
 enum range_flags {
-    RANGE_ON_THREAD = 1, /* nests on its thread, the parent of what follows there */
+    RANGE_ON_THREAD = 1, /* nests on its thread and is the parent of what follows there */
 };
 
-/* A range's begin or end, or a mark. After it its text: the name (an end: the status message), then
- * attributes, each struct range_attr_head with its key and value, all packed. An end on another thread than
- * the begin may be handed over before it. */
+/* Start or end of a range, or a mark. Its text is the name (an end: the status message), followed by the
+ * attributes: packed struct range_attr_head, key and value each. An end on another thread may be passed on
+ * before the start. */
 struct range_record {
     struct record_head head;
     uint64_t time_ns;
-    uint64_t id;     /* the range's span ID, as a number (its bytes in memory are the ID); MARK: 0 */
+    uint64_t id;     /* the range's span ID (its bytes in memory); MARK: 0 */
     uint32_t domain; /* 0: cuspan.h; else NVTX's */
     uint8_t flags;   /* BEGIN: enum range_flags */
     uint8_t status;  /* END: enum span_status */
     uint16_t name_bytes;
     uint16_t attr_count;
-    uint16_t attrs_dropped; /* for want of room */
+    uint16_t attrs_dropped; /* that did not fit */
     uint32_t text_bytes;
     char text[];
 };
@@ -116,7 +118,7 @@ struct range_attr_head {
     uint16_t value_bytes; /* 8 but for strings */
 };
 
-/* An attribute as it is given; key and string are borrowed. */
+/* An attribute; key and string are borrowed. */
 struct range_attr {
     const char *key;
     uint32_t key_bytes;
@@ -135,49 +137,48 @@ enum named_object {
     NAMED_DEVICE,
     NAMED_EVENT,
     NAMED_THREAD,
-    NAMED_CONTEXT_ID /* no name: the handle of context `id`, which others know by that number alone */
+    NAMED_CONTEXT_ID /* not a name: the handle of context `id` */
 };
 
-/* A name that the program gives to one of CUDA's objects, or to a thread. */
+/* A name that the program gives to a CUDA object or a thread. */
 struct name_record {
     struct record_head head; /* cbid: enum named_object */
     uint64_t time_ns;
-    uint64_t handle; /* CUDA's handle; DEVICE: the ordinal; THREAD: the kernel's ID */
+    uint64_t handle; /* CUDA's handle; DEVICE: ordinal; THREAD: kernel's thread ID */
     uint32_t name_bytes;
     uint32_t id; /* CONTEXT_ID: CUPTI's number */
     char name[];
 };
 
-/* What the hardware counted of one launch's kernel. Where it takes a while to read it, a record without
- * values lies before the launch's call, and the one that has them comes later, past the rings. */
+/* Hardware counters of one launch's kernel. If reading them takes time, a record without values precedes the
+ * launch's call, and the one with values follows later, not through a ring. */
 struct gpu_counters_record {
     struct record_head head;
     uint64_t time_ns;
     uint32_t correlation_id;
-    uint32_t count;  /* 0: the values will come */
-    double range_ns; /* how long was counted, some us more than the kernel ran; 0: as long as it ran */
-    double values[]; /* by the metrics of the settings; not finite: none could be had */
+    uint32_t count;  /* 0: the values follow later */
+    double range_ns; /* duration of counting, some us more than the kernel; 0: that of the kernel */
+    double values[]; /* in the order of the settings; not finite: unavailable */
 };
 
 static_assert(offsetof(struct resource_record, time_ns) == 8 &&
                   offsetof(struct context_record, time_ns) == 8 &&
                   offsetof(struct range_record, time_ns) == 8 && offsetof(struct name_record, time_ns) == 8 &&
                   offsetof(struct gpu_counters_record, time_ns) == 8,
-              "capture converts the time of all of them alike");
+              "capture converts the time of all of them in the same way");
 
-/* A host thread as capture knows it. */
+/* A host thread. */
 struct thread_info {
     uint64_t tid; /* the kernel's thread ID */
     char name[THREAD_NAME_BYTES];
-    uint64_t serial; /* of this life of the thread: IDs are used again; 0: unknown */
-    uint32_t slot;   /* below THREADS_MAX, one thread's at a time */
+    uint64_t serial; /* unique, because thread IDs are reused; 0: unknown */
+    uint32_t slot;   /* below THREADS_MAX, of one thread at a time */
 };
 
-/* One activity record. `values[f]` is field f, counted as CUPTI's field IDs count (KERNEL_FIELD_*;
- * model/activities.h), valid where bit f of `present` is set: integers and enums sign- or zero-extended, a
- * `const char *` as its address, a fixed array of bytes (a UUID) as the address of its bytes. Addresses are
- * valid while the record is handed over. The fields that every consumer needs stand apart; 0 where the kind
- * has no such field. */
+/* One activity record. `values[f]` is CUPTI's field f (KERNEL_FIELD_*; model/activities.h), valid if bit f of
+ * `present` is set: integers and enums sign- or zero-extended, a `const char *` as its address, a fixed array
+ * of bytes (a UUID) as the address of its bytes. Addresses are valid while the record is passed on. The
+ * separate fields are those that every consumer needs; 0 if the kind does not have them. */
 struct activity_record {
     uint64_t start_ns;
     uint64_t end_ns;

@@ -27,7 +27,7 @@ static void free_value(struct resource_attr *attr)
     free(attr->items);
 }
 
-/* Takes over what `value` owns, also on failure. */
+/* Takes ownership of `value`'s memory, also on failure. */
 static enum status set(struct resource *resource, const char *key, struct resource_attr value)
 {
     struct resource_attr *attr = find(resource, key);
@@ -69,7 +69,7 @@ enum status resource_set_double(struct resource *resource, const char *key, doub
     return set(resource, key, (struct resource_attr){.type = RESOURCE_DOUBLE, .real = value});
 }
 
-/* With the empty string at its end. */
+/* Including the empty string at the end. */
 static size_t strings_bytes(const char *strings)
 {
     const char *at = strings;

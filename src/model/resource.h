@@ -1,5 +1,5 @@
-/* Attributes of what the spans came from: the process, or one GPU of it. Built once by agent, encoded once by
- * encode. Owned by whoever made it; all strings are copies inside it. */
+/* Resource attributes of the process or of one of its GPUs. The agent builds it, and encode encodes it once.
+ * It owns copies of all strings. */
 #ifndef CUSPAN_MODEL_RESOURCE_H
 #define CUSPAN_MODEL_RESOURCE_H
 
@@ -29,8 +29,8 @@ struct resource_attr {
     char *key;
     uint8_t type;      /* enum resource_value */
     uint8_t item_type; /* ARRAY */
-    char *string; /* STRING: NUL-terminated. STRING_ARRAY: NUL-terminated strings one after the other, then an
-                     empty one */
+    char *string; /* STRING: NUL-terminated. STRING_ARRAY: consecutive NUL-terminated strings, then an empty
+                     one */
     int64_t integer; /* INT, BOOL */
     double real;
     size_t item_count; /* ARRAY */
@@ -40,25 +40,23 @@ struct resource_attr {
 struct resource {
     size_t attr_count;
     struct resource_attr attrs[RESOURCE_ATTRS_MAX];
-    char *schema_url; /* NULL: the one of this version of the conventions */
+    char *schema_url; /* NULL: that of the conventions cuspan follows */
 };
 
-/* Set or replace. FULL when there are RESOURCE_ATTRS_MAX already; NO_MEMORY. */
+/* Set or replace. FULL: there are RESOURCE_ATTRS_MAX already; NO_MEMORY. */
 enum status resource_set_string(struct resource *resource, const char *key, const char *value) MUST_CHECK;
 enum status resource_set_int(struct resource *resource, const char *key, int64_t value) MUST_CHECK;
 enum status resource_set_bool(struct resource *resource, const char *key, bool value) MUST_CHECK;
 enum status resource_set_double(struct resource *resource, const char *key, double value) MUST_CHECK;
 /* `strings`: as in struct resource_attr. */
 enum status resource_set_strings(struct resource *resource, const char *key, const char *strings) MUST_CHECK;
-/* The same for an array of another type; INVALID if that is none of INT, BOOL and DOUBLE. The items are
- * copied.
- */
+/* An array of INT, BOOL or DOUBLE (else INVALID). The items are copied. */
 enum status resource_set_array(struct resource *resource, const char *key, enum resource_value item_type,
                                const union resource_item *items, size_t item_count) MUST_CHECK;
-/* Adds what `from` has and `to` lacks. */
+/* Adds the attributes of `from` that `to` does not have. */
 enum status resource_merge(struct resource *to, const struct resource *from) MUST_CHECK;
 const struct resource_attr *resource_find(const struct resource *resource, const char *key);
-/* Frees what it owns and empties it; safe on a zeroed one. */
+/* Safe on a zeroed struct, which it leaves behind. */
 void resource_deinit(struct resource *resource);
 
 #endif

@@ -1,6 +1,6 @@
-/* The root span of a command: what `cuspan run` and the agent's library tell each other. `cuspan run` runs
- * the command and knows how it ended; the library knows the settings, and makes and sends the span. Both are
- * built together, which the size shows. */
+/* The interface of the agent's library for the root span of `cuspan run`. The CLI runs the command and knows
+ * how it ended; the library knows the settings, and creates and sends the span. The size verifies that both
+ * were built together. */
 #ifndef CUSPAN_MODEL_ROOT_SPAN_ENTRY_H
 #define CUSPAN_MODEL_ROOT_SPAN_ENTRY_H
 
@@ -9,27 +9,26 @@
 
 #include <sys/types.h>
 
-/* A command, from before it starts until after its end. */
+/* A command. */
 struct root {
-    char *const *argv;            /* of the command, with NULL at its end */
-    struct trace_context context; /* begin makes it: what the command's processes are told */
-    const char *report_file;      /* the report goes to report_file.PID */
+    char *const *argv;            /* NULL-terminated */
+    struct trace_context context; /* set by begin, for the command's processes */
+    const char *report_file;      /* the report is written to report_file.PID */
     pid_t pid;
-    int wait_status; /* waitpid's */
+    int wait_status; /* from waitpid() */
     uint64_t start_ns, end_ns;
 };
 
-/* What ROOT_API_SYMBOL gives. Both take settings and variables from the environment, as an agent does, and
- * are called on one thread, begin once before end. */
+/* Returned by ROOT_API_SYMBOL. Both functions read the environment like an agent. Call begin and then end,
+ * once, on one thread. */
 struct root_api {
     size_t root_bytes;
-    /* Makes a trace and decides by the sampler whether it is recorded (the sampled flag of `context`). False
-     * if no agent would send spans with these settings: then there is no trace to make. It says nothing: the
-     * agents do. */
+    /* Starts a trace and samples it (the sampled flag of `context`). False, without a log line, if no agent
+     * would send spans with these settings. */
     bool (*begin)(struct root *root);
-    /* Makes the span and sends it, within exit_deadline_ms. What became of it stands in the report. */
+    /* Creates and sends the span within exit_deadline_ms. The report has the result. */
     void (*end)(const struct root *root);
-    send_fn *send; /* for `cuspan send` (model/send.h), by itself */
+    send_fn *send; /* for `cuspan send` (model/send.h), independent of the above */
 };
 
 #define ROOT_API_SYMBOL "cuspan_root_api"

@@ -1,4 +1,4 @@
-/* Sending what lies on a disk: what `cuspan send` and the agent's library tell each other. */
+/* The interface of the agent's library for `cuspan send`, which sends files. */
 #ifndef CUSPAN_MODEL_SEND_ENTRY_H
 #define CUSPAN_MODEL_SEND_ENTRY_H
 
@@ -7,9 +7,9 @@
 #include <stdint.h>
 
 struct send_request {
-    const char *const *paths; /* spool directories, files of one, files of OTLP JSON lines */
+    const char *const *paths; /* spool directories, spool files, files of OTLP JSON lines */
     size_t path_count;        /* 0: the spool.directory of the settings */
-    uint32_t patience_ms;     /* how long nothing may be accepted before it is given up; 0: the settings' */
+    uint32_t patience_ms; /* gives up after this long without an accepted request; 0: that of the settings */
     /* May be NULL; both in bytes. */
     void (*progress)(void *context, uint64_t done, uint64_t total);
     void *context;
@@ -17,18 +17,18 @@ struct send_request {
 
 struct send_result {
     uint64_t delivered;   /* spans */
-    uint64_t points;      /* data points of metrics that were delivered; those below are of both */
-    uint64_t lost;        /* refused by the collector, or damaged on the disk */
-    uint64_t lost_before; /* by processes that ended without a word, before they were spooled */
-    uint64_t left;        /* that are still to be sent */
-    uint64_t busy;        /* processes that go on, and deliver their own */
+    uint64_t points;      /* data points of metrics; the following counts are of both */
+    uint64_t lost;        /* refused by the collector, or damaged on disk */
+    uint64_t lost_before; /* lost before they were spooled, by processes that were killed */
+    uint64_t left;        /* not sent yet */
+    uint64_t busy;        /* running processes, which deliver their own */
     uint64_t resent;      /* requests */
-    char endpoint[256];   /* as it may be shown; empty: none was needed */
+    char endpoint[256];   /* without secrets; empty: none was used */
     char metrics_endpoint[256];
 };
 
-/* Takes settings and variables from the environment, as an agent does. Fails where nothing can be sent at
- * all; what it says of single files goes to the log. */
+/* Reads the environment like an agent. Fails only if nothing can be sent; problems of single files are
+ * logged. */
 typedef enum status send_fn(const struct send_request *request, struct send_result *result,
                             struct error *err);
 

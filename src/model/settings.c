@@ -80,7 +80,7 @@ static bool is_otlp(const struct output_settings *output)
     return output->exporter.kind == EXPORTER_OTLP_HTTP || output->exporter.kind == EXPORTER_OTLP_GRPC;
 }
 
-/* With its spool, which a file has none of. */
+/* Includes the spool, which only OTLP has. */
 static uint64_t bytes_of_sender(const struct settings *settings, const struct output_settings *output)
 {
     if (!is_otlp(output))

@@ -1,6 +1,6 @@
-/* The settings as the agent runs by them: plain data, filled by config, frozen before the first thread
- * starts, read by every stage. The table in config/settings_table.h says of each where it comes from, its
- * default and its bounds. Strings and lists are owned by the struct and live until settings_deinit. */
+/* The settings: plain data that config fills, that is constant once the first thread starts, and that every
+ * stage reads. config/settings_list.c has the source, the default and the range of each. The struct owns its
+ * strings and lists until settings_deinit. */
 #ifndef CUSPAN_MODEL_SETTINGS_H
 #define CUSPAN_MODEL_SETTINGS_H
 
@@ -19,7 +19,7 @@ struct pattern_list {
     char **patterns;
 };
 
-/* A name passes if `allow` is empty or matches it, and `deny` doesn't. Deny goes before allow. */
+/* A name passes if `deny` does not match it, and `allow` matches it or is empty. */
 struct filter {
     struct pattern_list allow;
     struct pattern_list deny;
@@ -38,10 +38,10 @@ enum otlp_encoding { ENCODING_PROTOBUF, ENCODING_JSON };
 enum sampler_kind { SAMPLER_ALWAYS_ON, SAMPLER_ALWAYS_OFF, SAMPLER_TRACE_ID_RATIO };
 
 enum signal { SIGNAL_TRACES, SIGNAL_METRICS };
-/* low_memory: histograms as delta, all else cumulative. */
+/* low_memory: delta for histograms, cumulative for the rest. */
 enum temporality { TEMPORALITY_CUMULATIVE, TEMPORALITY_DELTA, TEMPORALITY_LOW_MEMORY };
 
-struct header { /* name and value of an HTTP header; the value never reaches a log */
+struct header { /* an HTTP header; its value is never logged */
     char *name;
     char *value;
 };
@@ -55,24 +55,23 @@ struct exporter_settings {
     uint32_t timeout_ms; /* of one request; 0: none */
     size_t header_count;
     struct header *headers;
-    char *ca_file; /* PEM; NULL: the system's */
+    char *ca_file; /* PEM; NULL: those of the system */
     char *client_key_file;
     char *client_certificate_file;
     bool insecure; /* GRPC without a scheme: no TLS */
     bool verify;   /* check the server's certificate (distribution.cuspan.tls_verify) */
 };
 
-/* One output: a processor with its exporter; or the reader of metrics with its, whose queue and batches are
- * of data points, and which has no schedule. */
+/* An output: a processor of spans with its exporter, or the metric reader with its exporter, whose queue and
+ * batches are of data points and which has no schedule. */
 struct output_settings {
     enum signal signal;
-    uint32_t
-        schedule_delay_ms; /* at most this long until a span is on its way; 0 (simple processor): at once */
-    uint32_t export_timeout_ms; /* for one batch with all its retries */
+    uint32_t schedule_delay_ms; /* until a span is sent at the latest; 0 (simple processor): immediately */
+    uint32_t export_timeout_ms; /* of one batch, including its retries */
     uint32_t queue_spans_max;   /* more are dropped and counted */
     uint32_t batch_spans_max;   /* spans in one request */
     struct exporter_settings exporter;
-    const char *spool_directory; /* of the settings below, for an OTLP exporter; NULL: none. Not owned */
+    const char *spool_directory; /* that of the settings, for an OTLP exporter; NULL: none. Not owned */
     uint64_t spool_bytes_max;
 };
 
@@ -82,7 +81,7 @@ struct streams;
 struct settings {
     bool disabled; /* OTEL_SDK_DISABLED, disabled: */
     enum log_level log_level;
-    struct resource resource; /* as the user gave it; agent adds what it detects */
+    struct resource resource; /* from the user; the agent adds detected attributes */
 
     uint32_t attribute_value_length_limit; /* UINT32_MAX: none. In characters */
     uint32_t attribute_count_limit;
@@ -91,58 +90,59 @@ struct settings {
 
     enum sampler_kind sampler; /* for roots */
     double sampler_ratio;
-    bool sampler_parent_based; /* a parent's sampled flag goes first */
+    bool sampler_parent_based; /* a parent's sampled flag takes precedence */
 
     size_t output_count;
     struct output_settings outputs[OUTPUTS_MAX];
 
     struct {
         bool is_on;
-        struct output_settings output; /* valid where is_on */
+        struct output_settings output; /* valid if is_on */
         uint32_t interval_ms;
         enum temporality temporality;
         enum histogram_form histogram_form;
         enum exemplar_filter exemplar_filter;
         size_t view_count;
         struct view *views;      /* model/views.h; NULL: none */
-        struct streams *streams; /* that they make; where is_on */
+        struct streams *streams; /* the views' streams; if is_on */
     } metrics;
 
     /* distribution.cuspan */
     enum detail detail;
     struct {
         struct filter
-            calls; /* names of calls and groups ("launch", "cudaMalloc*"); empty allow: the default profile */
+            calls; /* names of calls and groups ("launch", "cudaMalloc*"); empty allow: the default set */
         struct filter activities; /* names of kinds ("kernel", "memcpy") */
-        struct filter kernels; /* short or full demangled names; left out are kernel spans, not their calls */
-        bool runtime;          /* the domains */
+        struct filter
+            kernels;  /* short or full demangled names; applies to kernel spans, not to their calls */
+        bool runtime; /* the domains */
         bool driver;
         bool resource;
         bool parameters;        /* of calls, as attributes */
         bool nvtx;              /* ranges, marks and names */
-        bool allocation_stacks; /* walked in allocating calls, on the host's threads */
-        bool nvlink;            /* NVML is asked when GPUs copy to each other */
+        bool allocation_stacks; /* unwound in allocating calls, on the host's threads */
+        bool nvlink;            /* query NVML when GPUs copy to each other */
         bool cuda_profiler;     /* only between cudaProfilerStart and cudaProfilerStop */
     } capture;
     struct {
         struct pattern_list metrics; /* names (model/gpu_counters.h); none: no hardware counters */
-        uint32_t period;             /* one in so many is counted */
+        uint32_t period;             /* one launch in this many is counted */
         struct filter kernels;       /* parts of their names */
-        struct pattern_list ranges;  /* in place of kernels; their names */
+        struct pattern_list ranges;  /* names of ranges, instead of kernels */
         enum counters_replay replay;
-        uint32_t wait_ms; /* for a kernel that is counted */
+        uint32_t wait_ms; /* longest wait for a counted kernel */
         struct {
-            struct pattern_list metrics; /* as above, of whole GPUs; none: nothing is sampled */
+            struct pattern_list metrics; /* as above, of whole GPUs; none: no sampling */
             uint32_t interval_us;
         } sampling;
     } counters;
     struct {
-        char *library; /* path; NULL: found */
+        char *library; /* path; NULL: search */
         enum cupti_api api;
         enum graph_records graph_records;
         enum cupti_others others;
-        uint32_t others_wait_ms;  /* of giving way */
-        uint32_t others_retry_ms; /* 0: never by itself */
+        uint32_t others_wait_ms;  /* before giving way */
+        uint32_t others_retry_ms; /* 0: only on request */
         uint32_t flush_interval_ms;
         uint32_t host_buffer_bytes;
         uint32_t host_buffer_count;
@@ -150,15 +150,15 @@ struct settings {
         uint64_t device_buffer_bytes;
         uint32_t device_buffer_limit;       /* per context */
         uint32_t device_buffer_preallocate; /* per context */
-        bool device_buffers_pinned;         /* in page-locked host memory in place of device memory */
+        bool device_buffers_pinned;         /* in page-locked host memory instead of device memory */
     } cupti;
     struct {
         uint32_t bytes; /* of a thread's ring */
         uint32_t total_bytes;
     } rings;
     struct {
-        uint32_t pending_max; /* calls that can wait for their GPU records */
-        uint32_t wait_ms;     /* a GPU record waits at most this long for its call */
+        uint32_t pending_max; /* maximum calls that wait for their GPU records */
+        uint32_t wait_ms;     /* longest time that a GPU record waits for its call */
     } correlation;
     struct {
         char *name; /* NULL: the program's */
@@ -166,13 +166,13 @@ struct settings {
         uint32_t age_max_ms;
     } session;
     struct {
-        uint32_t idle_ms; /* a request in which nothing happens for so long has its summary sent */
+        uint32_t idle_ms; /* a request's summary is sent after this long without work */
     } summary;
     struct {
-        double traces_per_second; /* that are begun at most; 0: no limit */
+        double traces_per_second; /* maximum traces started; 0: no limit */
         enum sleep_when sleep;    /* while no sampled request is in flight */
     } sampling;
-    enum start_on start_on; /* at once, or when it is asked to: by `cuspan start`, or the program */
+    enum start_on start_on; /* immediately, or on request by `cuspan start` or the program */
     struct {
         bool enabled;
         char *directory; /* NULL: in the user's runtime directory, else in /tmp */
@@ -181,56 +181,55 @@ struct settings {
         char *directory;    /* NULL: none */
         uint64_t bytes_max; /* in the directory, by all processes */
     } spool;
-    uint64_t memory_bytes_max; /* what cuspan allocates, buffers lent to CUPTI included */
+    uint64_t memory_bytes_max; /* all memory of cuspan, including CUPTI's buffers */
     uint32_t exit_deadline_ms;
     bool tls_verify;
-    bool publish_thread_context;   /* otel_thread_ctx_v1, for readers outside of the process */
-    struct pattern_list on_signal; /* names of signals to finish on */
+    bool publish_thread_context;   /* otel_thread_ctx_v1, for readers outside the process */
+    struct pattern_list on_signal; /* names of signals to deliver on */
     char *shutdown_report;         /* at exit: its steps, to FILE.PID, or "stderr"; NULL: none */
     char *report_file;             /* at exit: counters, trace IDs as JSON; NULL: none */
-    char *record_file;             /* NULL: none. Set: record in place of export */
+    char *record_file;             /* NULL: none. Otherwise record instead of exporting */
 };
 
-/* The word of the settings. */
+/* As in the settings. */
 const char *detail_name(enum detail detail);
 
-/* Safe on zeroed ones; both empty what they free. */
+/* Safe on zeroed structs, which they leave behind. */
 void settings_deinit(struct settings *settings);
 void output_settings_deinit(struct output_settings *output);
 
-/* How memory_bytes_max is divided: what stages need in any case (kernel names, waiting records, figures, the
- * pipeline thread's stack, the libraries' variables), each output's sender (its stack; for OTLP the
- * compressor with the body that it makes, libcurl, TLS, an answer being read), the buffers lent to CUPTI, the
- * rings and the table of pending calls come first; the rest is for the queues of spans.
- * tests/integration/agent/bounds_test.py holds it against what is really allocated. config refuses settings
- * that leave less than SETTINGS_QUEUE_BYTES_MIN for them. */
+/* How memory_bytes_max is divided. These come first:
+ * - the stages' fixed needs (kernel names, waiting records, statistics, the pipeline thread's stack, the
+ * libraries' variables)
+ * - each output's sender (its stack; for OTLP the compressor and its output, libcurl, TLS, a response)
+ * - CUPTI's buffers, the rings and the table of pending calls
+ * The rest is for the queues of spans. config rejects settings that leave less than SETTINGS_QUEUE_BYTES_MIN.
+ * tests/integration/agent/bounds_test.py compares these with real allocations. */
 #define SETTINGS_FIXED_BYTES (37 * 512 * 1024)
-#ifdef CUSPAN_GZIP_GATHERS /* libdeflate's: a body in one piece */
+#ifdef CUSPAN_GZIP_GATHERS /* libdeflate needs the body in one piece */
 #define SETTINGS_SENDER_BYTES (7 * 1024 * 1024)
 #else
-#define SETTINGS_SENDER_BYTES (4 * 1024 * 1024) /* of an output by OTLP */
+#define SETTINGS_SENDER_BYTES (4 * 1024 * 1024) /* of an OTLP output */
 #endif
-#define SETTINGS_WRITER_BYTES  (1280 * 1024) /* of an output to a file or stream */
-#define SETTINGS_PENDING_BYTES 64            /* of one pending call */
-#define SETTINGS_GRAPH_NODES_BYTES                                                                           \
-    (2 * 1024 * 1024) /* where nodes of graphs are asked for: the calls that captured them */
-#define SETTINGS_SPOOL_BYTES                                                                                 \
-    (3 * 1024 * 1024) /* with a spool, for each output by OTLP: the body that is read from it */
-#define SETTINGS_QUEUE_BYTES_MIN (1024 * 1024)
+#define SETTINGS_WRITER_BYTES      (1280 * 1024)     /* of an output to a file or stream */
+#define SETTINGS_PENDING_BYTES     64                /* of one pending call */
+#define SETTINGS_GRAPH_NODES_BYTES (2 * 1024 * 1024) /* with graph nodes: the calls that captured them */
+#define SETTINGS_SPOOL_BYTES       (3 * 1024 * 1024) /* with a spool, for each OTLP output: a body read from it */
+#define SETTINGS_QUEUE_BYTES_MIN   (1024 * 1024)
 #define SETTINGS_METRICS_BYTES                                                                               \
-    (2 * 1024 * 1024) /* with metrics: their histograms, and the stack of the thread that asks NVML */
-#define SETTINGS_SUMMARIES_BYTES (1024 * 1024) /* with the detail `summary`: the requests that are open */
-#define SETTINGS_STACKS_BYTES    (1024 * 1024) /* with stacks of allocations: those that are distinct */
-/* Whether stacks of allocations are taken: they are attributes of calls, and no recording has them. */
+    (2 * 1024 * 1024) /* with metrics: their histograms, and the stack of the thread that queries NVML */
+#define SETTINGS_SUMMARIES_BYTES (1024 * 1024) /* with detail summary: open requests */
+#define SETTINGS_STACKS_BYTES    (1024 * 1024) /* with stacks of allocations: distinct stacks */
+/* Whether stacks of allocations are captured: they are attributes of calls, and recordings have none. */
 bool settings_have_stacks(const struct settings *settings);
-/* Whether nodes of graphs are asked for in place of whole executions. */
+/* Whether graph nodes are captured instead of whole executions. */
 bool settings_have_graph_nodes(const struct settings *settings);
 uint64_t settings_buffer_bytes(const struct settings *settings);
-/* Whether there is an exporter at all. */
+/* Whether there is an exporter. */
 bool settings_have_output(const struct settings *settings);
 uint64_t settings_queue_bytes(const struct settings *settings);
 
-/* Whether `name` passes the filter, by itself or by `alias` (a group's name, a longer name; may be NULL). */
+/* Whether `name` or `alias` (a group or a longer name; may be NULL) passes the filter. */
 void filter_deinit(struct filter *filter);
 bool filter_passes(const struct filter *filter, const char *name, const char *alias);
 

@@ -1,9 +1,8 @@
-/* What leaves: one span, filled by correlate, read by encode. It is a scratch record: the pipeline thread
- * fills one, hands it to every output's encoder and fills the next, so nothing in it outlives that moment and
- * it owns nothing.
+/* A span, filled by correlate and read by encode. It is a scratch record that owns nothing: the pipeline
+ * thread fills it, passes it to every output's encoder, and fills it again.
  *
- * Times are ns since 1970. IDs are the bytes as they stand on the wire. Strings need not be valid UTF-8
- * (encode makes them so) and are as long as their length says, not NUL-terminated unless said. */
+ * Times are ns since 1970. IDs are bytes in wire order. Strings have a length, are not NUL-terminated unless
+ * stated, and need not be valid UTF-8, which encode repairs. */
 #ifndef CUSPAN_MODEL_SPAN_H
 #define CUSPAN_MODEL_SPAN_H
 
@@ -13,8 +12,8 @@
 #include <stdint.h>
 #include <string.h>
 
-/* An attribute's key, laid out as protobuf wants it in a KeyValue: tag 1, length, bytes. Encoding a key is
- * one copy. */
+/* An attribute's key in the layout of protobuf's KeyValue (tag 1, length, bytes), so that encoding it is one
+ * copy. */
 struct attr_key {
     uint8_t tag; /* always 0x0a */
     uint8_t len;
@@ -30,8 +29,8 @@ enum attr_type {
     ATTR_BOOL,    /* i, 0 or 1 */
     ATTR_DOUBLE,  /* d */
     ATTR_STRING,  /* s, len */
-    ATTR_POINTER, /* i; leaves as a string "0x7f12ab" */
-    ATTR_DIM3     /* dim; leaves as an array of three integers */
+    ATTR_POINTER, /* i; exported as a string "0x7f12ab" */
+    ATTR_DIM3     /* dim; exported as an array of three integers */
 };
 
 struct span_attr {
@@ -78,11 +77,11 @@ enum span_status { SPAN_STATUS_UNSET = 0, SPAN_STATUS_OK, SPAN_STATUS_ERROR };
 #define RESOURCE_DEVICE(index) (1 + (index))
 #define RESOURCES_MAX          (1 + DEVICES_MAX)
 
-/* What many spans have alike: their name and first attributes. Correlate keeps it; an encoder writes it once,
- * and copies the bytes from then on. */
+/* The name and first attributes that many spans share. Correlate keeps it; an encoder encodes it once and
+ * then copies the bytes. */
 struct span_shared {
     uint32_t slot;    /* below SPAN_SHARED_MAX, one at a time */
-    uint32_t version; /* never 0; another one for whatever else has been in this slot */
+    uint32_t version; /* never 0; changes with the content of the slot */
     uint32_t name_len;
     uint32_t attr_count; /* at least 1 */
     const char *name;
@@ -99,14 +98,14 @@ struct span {
     uint8_t status;            /* enum span_status */
     uint32_t name_len;
     const char *name;
-    const struct span_shared *shared; /* its name is `name`, and its attributes go before `attrs`; or NULL */
+    const struct span_shared *shared; /* its name is `name`, and its attributes precede `attrs`; or NULL */
     const char *status_message;       /* NUL-terminated or NULL */
     const char *trace_state;          /* NUL-terminated or NULL */
     uint64_t start_ns;
     uint64_t end_ns;
     uint32_t attr_count;
-    uint32_t attrs_dropped; /* attributes that the source had beyond what fits here; encode adds those over
-                               the limit */
+    uint32_t attrs_dropped; /* by the source, because they did not fit; encode adds those over the
+                               limit */
     uint32_t event_count;
     uint32_t events_dropped;
     uint32_t link_count;
@@ -120,7 +119,7 @@ static inline uint32_t span_shared_count(const struct span *span)
     return span->shared ? span->shared->attr_count : 0;
 }
 
-/* All of the span's attributes, the shared ones first; `i` is below span_attr_total. */
+/* All attributes of the span, the shared ones first; `i` is below span_attr_total. */
 static inline uint32_t span_attr_total(const struct span *span)
 {
     return span_shared_count(span) + span->attr_count;

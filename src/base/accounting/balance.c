@@ -1,17 +1,17 @@
 #include "base/accounting/balance.h"
 
-/* Sessions, summaries and root spans are captured from nobody: they are made, and count on both sides. */
+/* cuspan adds sessions, summaries and root spans itself, so they count on both sides. */
 static const enum counter sources[] = {
     COUNTER_calls_captured, COUNTER_activities_captured, COUNTER_ranges_captured, COUNTER_marks_captured,
     COUNTER_sessions,       COUNTER_summaries,           COUNTER_roots,           COUNTER_COUNT};
 
-/* Of spans, by outputs. */
+/* Losses of spans in outputs. */
 static const enum counter losses_of_outputs[] = {
     COUNTER_lost_queue_full,    COUNTER_lost_too_large, COUNTER_lost_rejected, COUNTER_lost_refused,
     COUNTER_lost_unreachable,   COUNTER_lost_deadline,  COUNTER_lost_output,   COUNTER_lost_spool_full,
     COUNTER_lost_spool_damaged, COUNTER_COUNT};
 
-/* What a captured record can come to. A loss that is counted before capture, or by an output, isn't here. */
+/* What can become of a captured record. Losses before capture or in an output are not among these. */
 static const enum counter fates[] = {COUNTER_spans_created,
                                      COUNTER_spans_filtered,
                                      COUNTER_spans_unsampled,
@@ -35,8 +35,8 @@ static uint64_t sum(const struct balance *balance, const enum counter *counters)
     return total;
 }
 
-/* Against the order in which things are counted, while others go on: so nothing has met a fate of which it
- * isn't known where it comes from. */
+/* Other threads go on counting. Reading the sources last ensures that nothing is settled without its source.
+ */
 void balance_take(struct balance *balance, size_t output_count)
 {
     balance->output_count = output_count;
@@ -50,7 +50,7 @@ void balance_take(struct balance *balance, size_t output_count)
         balance->counters[sources[i]] = counter_get(sources[i]);
 }
 
-/* A buffer's records are counted as captured when all of it has been read. */
+/* The records of a buffer count as captured only after all of it is decoded. */
 static void settle_captured(struct balance *balance)
 {
     int64_t unmade = balance_unaccounted(balance);
@@ -60,8 +60,7 @@ static void settle_captured(struct balance *balance)
         balance->counters[COUNTER_lost_unmade] += (uint64_t)unmade;
 }
 
-/* What an output has just lost may stand among the reasons and not yet at the output: it is of what that one
- * hasn't settled. So with what it has just delivered. */
+/* A sender may have counted a loss or a delivery by reason but not yet for its output. */
 static void settle_outputs(struct balance *balance, uint64_t lost_by_reason)
 {
     uint64_t lost = 0, delivered = 0;
@@ -76,7 +75,6 @@ static void settle_outputs(struct balance *balance, uint64_t lost_by_reason)
         balance->counters[COUNTER_lost_deadline] += lost - lost_by_reason;
 }
 
-/* The losses that outputs count, by reason. */
 static uint64_t lost_by_reason(const struct balance *balance)
 {
     return sum(balance, losses_of_outputs);

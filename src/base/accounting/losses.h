@@ -1,5 +1,4 @@
-/* What each loss means to a user: why it happens, and what mends it. One table, for the agent's log and for
- * `cuspan status`. */
+/* The reason for each loss and how to prevent it, for the agent's log and `cuspan status`. */
 #ifndef CUSPAN_BASE_ACCOUNTING_LOSSES_H
 #define CUSPAN_BASE_ACCOUNTING_LOSSES_H
 
@@ -9,15 +8,15 @@
 
 struct loss {
     enum counter counter;
-    bool is_told_at_once; /* in the log when it first happens; of the others an exporter or the end tells */
+    bool is_told_at_once; /* logged when it first happens; an exporter or the final report logs the others */
     const char *why;
-    const char *advice; /* what to change */
+    const char *advice; /* how to prevent it */
 };
 
 extern const struct loss losses[];
 extern const size_t loss_count;
 
-/* NULL: the counter is none. Each that is has a row (tests/unit/base/balance_test.c). */
+/* NULL: the counter is not a loss. */
 const struct loss *loss_of(enum counter counter);
 
 #endif

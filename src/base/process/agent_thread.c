@@ -19,9 +19,8 @@ static bool is_real_time(int policy)
     return policy != SCHED_OTHER && policy != SCHED_BATCH && policy != SCHED_IDLE;
 }
 
-/* On the new thread, and whatever fails is left as it is: a filter of system calls may forbid it, and a
- * thread with the wrong processors is better than none. The kernel leaves out the processors that the
- * process's cpuset doesn't have. */
+/* Failures are ignored: a seccomp filter may forbid these calls, and a thread on the wrong processors is
+ * better than none. The kernel limits the mask to the process's cpuset. */
 static void leave_inheritance(void)
 {
     static const struct sched_param none = {0};

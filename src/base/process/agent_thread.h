@@ -1,5 +1,5 @@
-/* A thread of ours in the host: no signal of the host's is ever handled on it, and it inherits neither the
- * processors nor the real-time priority of the host's thread that happened to begin it. */
+/* cuspan's threads in the host. They handle no signals, and do not inherit the CPU affinity and the real-time
+ * priority of the host's thread that creates them. */
 #ifndef CUSPAN_BASE_PROCESS_AGENT_THREAD_H
 #define CUSPAN_BASE_PROCESS_AGENT_THREAD_H
 

@@ -6,8 +6,8 @@
 #include <pthread.h>
 #include <stdbool.h>
 
-/* The pipeline, the control thread, one that starts the agent, and two for each output; what an earlier start
- * has left behind. */
+/* The pipeline, the control thread, one that starts the agent, and two for each output; twice, because
+ * threads of an earlier start may still run. */
 #define OWN_THREADS_MAX (2 * (3 + 2 * OUTPUTS_MAX))
 
 static struct {
@@ -64,7 +64,7 @@ uint64_t cpu_time_ns(enum own_work work)
 
 void cpu_time_forget(void)
 {
-    pthread_mutex_init(&lock, NULL); /* whoever held it is not in this process */
+    pthread_mutex_init(&lock, NULL); /* its holder is not in this process */
     for (int i = 0; i < OWN_THREADS_MAX; i++)
         threads[i].is_there = false;
     for (int i = 0; i < OWN_WORK_COUNT; i++)

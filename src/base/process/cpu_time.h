@@ -1,20 +1,20 @@
-/* The processor's time that cuspan's own threads in the host take, by what they do.
+/* The CPU time of cuspan's threads in the host, by task.
  *
- * A thread says what it is when it begins; its time stays in the sum when it has ended. Only threads of ours
- * take the lock: asking costs them a system call for each thread that runs. */
+ * A thread registers its task when it starts; its time remains in the sum after it ends. Only cuspan's own
+ * threads take the lock. Reading costs a system call for each running thread. */
 #ifndef CUSPAN_BASE_PROCESS_CPU_TIME_H
 #define CUSPAN_BASE_PROCESS_CPU_TIME_H
 
 #include <stdint.h>
 
 enum own_work {
-    OWN_PIPELINE, /* drains, correlates, encodes; flushes CUPTI */
-    OWN_SENDER,   /* compresses and sends, with a spool, too */
-    OWN_CONTROL,  /* answers, and starts what is asked for */
+    OWN_PIPELINE, /* drains, correlates and encodes; flushes CUPTI */
+    OWN_SENDER,   /* compresses and sends, also from a spool */
+    OWN_CONTROL,  /* serves the control socket */
     OWN_WORK_COUNT
 };
 
-/* The calling thread does this from now on. */
+/* Registers the calling thread. */
 void cpu_time_start(enum own_work work);
 /* The calling thread ends: base/self_env_thread.c says so for each thread that it has started. Harmless where
  * it never began. */

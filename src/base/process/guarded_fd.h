@@ -1,5 +1,5 @@
-/* A descriptor of ours in a host that may close all descriptors and then open files of its own: the number
- * may by now stand for one of those, which gets none of our bytes and isn't closed by us. */
+/* A file descriptor in a host that may close all descriptors and then open its own files. The number may then
+ * be one of the host's files, which cuspan must neither write to nor close. */
 #ifndef CUSPAN_BASE_PROCESS_GUARDED_FD_H
 #define CUSPAN_BASE_PROCESS_GUARDED_FD_H
 
@@ -14,13 +14,13 @@ struct guarded_fd {
 
 #define OWN_FD_NONE ((struct guarded_fd){.number = -1})
 
-/* Remembers what stands behind the number now. */
+/* Remembers the file of the descriptor. */
 struct guarded_fd guarded_fd_of(int number);
 
-/* Whether the same still does. */
+/* Whether it is still the same file. */
 bool guarded_fd_is_ours(const struct guarded_fd *fd);
 
-/* Closes it if it is still ours; it is none from then on. */
+/* Closes it if it is still the same file, and forgets it. */
 void guarded_fd_close(struct guarded_fd *fd);
 
 #endif

@@ -63,8 +63,7 @@ char *sanitize_url(char *to, size_t size, const char *url)
     const char *scheme_end = strstr(url, "://");
     const char *host = scheme_end && scheme_end < end ? scheme_end + 3 : url;
     size_t scheme_bytes = (size_t)(host - url);
-    /* The last '@' counts, even behind a '/': a password that should have been encoded must not show either.
-     */
+    /* The last '@' counts, even after a '/', to hide a password that should have been percent-encoded. */
     const char *at = memrchr(host, '@', (size_t)(end - host));
     if (at)
         host = at + 1;

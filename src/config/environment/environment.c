@@ -17,14 +17,13 @@ struct env_reader {
 
 static const struct {
     const char *exporter_variable;
-    const char *prefix; /* of the variables that go before OTEL_EXPORTER_OTLP_* */
+    const char *prefix; /* of the variables that take precedence over OTEL_EXPORTER_OTLP_* */
     const char *path;
 } signals[] = {
     [SIGNAL_TRACES] = {"OTEL_TRACES_EXPORTER", "OTEL_EXPORTER_OTLP_TRACES_", "v1/traces"},
     [SIGNAL_METRICS] = {"OTEL_METRICS_EXPORTER", "OTEL_EXPORTER_OTLP_METRICS_", "v1/metrics"},
 };
 
-/* The outputs that the row belongs to. */
 static struct output_settings *outputs_of(const struct env_reader *reader, const struct setting *setting,
                                           size_t *count)
 {
@@ -40,7 +39,7 @@ const char *environment_get(const struct config_environment *environment, const 
     return value && *value ? value : NULL;
 }
 
-/* The first of the variables that is set; its name comes back with it. */
+/* The first of the variables that is set, and its name. */
 static const char *get_first(const struct env_reader *reader, const struct setting *setting,
                              const char **name)
 {
@@ -67,12 +66,12 @@ static const char *get_signals_or_general(const struct env_reader *reader, enum 
     return NULL;
 }
 
-/* Metrics have one: the first that is named. */
 static enum status set_metrics_output(struct env_reader *reader, enum exporter_kind kind)
 {
     struct settings *settings = reader->settings;
     if (settings->metrics.is_on) {
-        config_warning(reader->report, "OTEL_METRICS_EXPORTER: one exporter is taken, the first of the list");
+        config_warning(reader->report,
+                       "OTEL_METRICS_EXPORTER: only one exporter is supported: using the first of the list");
         return STATUS_OK;
     }
     enum status status = output_init(&settings->metrics.output, SIGNAL_METRICS, kind);
@@ -118,7 +117,7 @@ static enum status add_otlp_output(struct env_reader *reader, enum signal signal
         if (chosen == count) {
             config_warning(
                 reader->report,
-                "%s: expected http/protobuf, http/json or grpc, not \"%.40s\": http/protobuf holds", name,
+                "%s: expected http/protobuf, http/json or grpc, not \"%.40s\": using http/protobuf", name,
                 protocol);
             chosen = 0;
         }
@@ -139,7 +138,7 @@ static bool is_word(const char *text, size_t length, const char *word)
 }
 
 struct exporter_words {
-    bool has_none; /* an exporter was asked for that we don't have, or none at all */
+    bool has_none; /* the list has "none", or an exporter that cuspan does not have */
     enum status status;
 };
 
@@ -158,20 +157,19 @@ static void take_exporter_word(struct env_reader *reader, enum signal signal, co
                is_word(word, length, "prometheus")) {
         words->has_none = true;
         config_warning(reader->report,
-                       "%s: cuspan has no exporter \"%.*s\": it is left out; expected "
+                       "%s: cuspan does not have the exporter \"%.*s\": ignoring it; expected "
                        "otlp, otlp/stdout, console or none",
                        signals[signal].exporter_variable, (int)length, word);
     } else {
         config_warning(reader->report,
-                       "%s: unknown exporter \"%.*s\": it is left out; expected otlp, "
+                       "%s: unknown exporter \"%.*s\": ignoring it; expected otlp, "
                        "otlp/stdout, console or none",
                        signals[signal].exporter_variable, length > 40 ? 40 : (int)length, word);
     }
 }
 
-/* Metrics are sent where they are asked for alone: they keep the agent awake, and cost memory and requests
- * that who wanted spans has not chosen. An unknown word alone is as if the variable weren't set; "none", or
- * an exporter we lack, is obeyed. */
+/* Metrics are opt-in, because they keep the agent awake and cost memory and requests. Unknown words count as
+ * unset; "none", or an exporter that cuspan does not have, turns the default off. */
 static enum status read_exporters(struct env_reader *reader, enum signal signal)
 {
     struct exporter_words words = {.status = STATUS_OK};
@@ -197,11 +195,11 @@ static void warn_value(struct env_reader *reader, const struct setting *setting,
 {
     char expected[SETTING_TEXT_BYTES];
     setting_expected(setting, expected);
-    config_warning(reader->report, "%s: expected %s, not \"%.40s\": the default holds, %s", name, expected,
+    config_warning(reader->report, "%s: expected %s, not \"%.40s\": using the default, %s", name, expected,
                    value, setting->default_text ? setting->default_text : "none");
 }
 
-/* A program may change its directory before the file is opened. */
+/* The program may change its directory before cuspan opens the file. */
 static char *absolute_path(const char *path)
 {
     char *directory = path[0] == '/' ? NULL : getcwd(NULL, 0);
@@ -225,7 +223,7 @@ static enum status set_variable(struct env_reader *reader, const struct setting 
     return status;
 }
 
-/* For one row of the table: to the settings, or to each output that it belongs to. */
+/* Sets it in the settings, or in each output that has this setting. */
 static enum status apply(struct env_reader *reader, const struct setting *setting, const char *name,
                          const char *value)
 {
@@ -310,14 +308,14 @@ static enum status read_headers(struct env_reader *reader, const struct setting 
             continue;
         status = pairs_to_headers(value, exporter, &err);
         if (status == STATUS_INVALID) {
-            config_warning(reader->report, "%s: all headers are left out: %s", name, err.text);
+            config_warning(reader->report, "%s: ignoring all headers: %s", name, err.text);
             status = STATUS_OK;
         }
     }
     return status;
 }
 
-/* OTEL_TRACES_SAMPLER_ARG means something only to the samplers with a ratio. */
+/* Only samplers with a ratio use OTEL_TRACES_SAMPLER_ARG. */
 static enum status read_sampler(struct env_reader *reader)
 {
     static const struct {
@@ -351,8 +349,8 @@ static enum status read_sampler(struct env_reader *reader)
                      "OTEL_TRACES_SAMPLER_ARG", ratio);
     }
     config_warning(reader->report,
-                   "OTEL_TRACES_SAMPLER: cuspan has no sampler \"%.40s\": parentbased_always_on holds%s%s%s",
-                   value, nearest.best[0] ? "; did you mean " : "", nearest.best, nearest.best[0] ? "?" : "");
+                   "OTEL_TRACES_SAMPLER: unknown sampler \"%.40s\": using parentbased_always_on%s%s%s", value,
+                   nearest.best[0] ? "; did you mean " : "", nearest.best, nearest.best[0] ? "?" : "");
     return STATUS_OK;
 }
 
@@ -366,7 +364,7 @@ static enum status read_resource(struct env_reader *reader)
     if (attributes && status == STATUS_OK)
         status = pairs_to_resource(attributes, &reader->settings->resource, &err);
     if (status == STATUS_INVALID) {
-        config_warning(reader->report, "OTEL_RESOURCE_ATTRIBUTES: the whole value is left out: %s", err.text);
+        config_warning(reader->report, "OTEL_RESOURCE_ATTRIBUTES: ignoring the whole value: %s", err.text);
         status = STATUS_OK;
     }
     return status;
@@ -420,7 +418,7 @@ void environment_warn_ignored(const struct config_environment *environment, stru
         setting_own_variable(&settings_table[i], name);
         if (environment_get(environment, name))
             config_warning(report,
-                           "%s: not read, because %s is the configuration: put %s=... into CUSPAN_SET, or "
+                           "%s: ignored, because %s is the configuration: put %s=... into CUSPAN_SET, or "
                            "the setting into the file",
                            name, report->source, settings_table[i].path + sizeof SETTING_OWN_PREFIX - 1);
     }

@@ -21,7 +21,7 @@ enum short_name {
     SHORT_COUNT
 };
 
-/* In the order in which they are applied, whatever the order in the text: first which outputs there are. */
+/* In the order in which they are applied: those that choose outputs come first. */
 static const char *const short_names[SHORT_COUNT] = {"output_file", "console",     "protocol",
                                                      "endpoint",    "compression", "service_name"};
 
@@ -82,8 +82,7 @@ static enum status set_console(struct overrides *o, const char *value)
     return STATUS_OK;
 }
 
-/* Another protocol on an address that was given for the first one would meet the wrong port: ask for the
- * address. */
+/* The configured address would be the wrong port for the new protocol. */
 static enum status switch_kind(struct overrides *o, struct output_settings *output, enum exporter_kind kind)
 {
     static const char *const paths[] = {BATCH ".exporter.otlp_http.endpoint",
@@ -93,10 +92,9 @@ static enum status switch_kind(struct overrides *o, struct output_settings *outp
     if (output->exporter.kind == kind)
         return STATUS_OK;
     if (!o->shorts[SHORT_ENDPOINT] && strcmp(output->exporter.endpoint, from->default_text) != 0) {
-        config_error(
-            o->report,
-            "%s: protocol: the configured endpoint is for another protocol: expected endpoint= beside it",
-            o->source);
+        config_error(o->report,
+                     "%s: protocol: the configured endpoint is for another protocol: set endpoint= as well",
+                     o->source);
         return STATUS_OK;
     }
     output->exporter.kind = kind;
@@ -125,7 +123,7 @@ static enum status set_protocol(struct overrides *o, const char *value)
     return status;
 }
 
-/* Metrics go there, too, unless a place of their own was named. */
+/* Also for metrics, unless they have an endpoint of their own. */
 static enum status set_metrics_endpoint(struct settings *settings, const char *value)
 {
     struct output_settings *output = &settings->metrics.output;
@@ -140,10 +138,10 @@ static enum status set_metrics_endpoint(struct settings *settings, const char *v
     char *url = is_http ? endpoint_append_path(value, SIGNAL_METRICS) : strdup(value);
     enum status status = url ? setting_set(setting, output, url) : STATUS_NO_MEMORY;
     free(url);
-    return status == STATUS_INVALID ? STATUS_OK : status; /* said of the spans' */
+    return status == STATUS_INVALID ? STATUS_OK : status; /* already reported for spans */
 }
 
-/* As OTEL_EXPORTER_OTLP_ENDPOINT: v1/traces is appended for HTTP, unless it is there already. */
+/* Like OTEL_EXPORTER_OTLP_ENDPOINT: appends v1/traces for HTTP, unless the path ends with it. */
 static enum status set_endpoint(struct overrides *o, const char *value)
 {
     enum status status = need_otlp(o->settings);
@@ -219,7 +217,7 @@ static void report_unknown(struct overrides *o, const char *key)
     else
         config_error(
             o->report,
-            "%s: %.60s: unknown key: expected one of `cuspan help settings`, without distribution.cuspan",
+            "%s: %.60s: unknown key: `cuspan help settings` lists them; leave out distribution.cuspan",
             o->source, key);
 }
 
@@ -254,7 +252,7 @@ static enum status take_entry(struct overrides *o, char *entry)
 {
     char *equals = strchr(entry, '=');
     if (!equals) {
-        config_error(o->report, "%s: an entry without '=': expected key=value, separated by ';' or new lines",
+        config_error(o->report, "%s: an entry without '=': expected key=value, separated by ';' or newlines",
                      o->source);
         return STATUS_OK;
     }

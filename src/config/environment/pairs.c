@@ -13,7 +13,7 @@ static int hex_digit(char c)
     return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-/* In place. False: a '%' without two hex digits behind it, or a NUL. */
+/* In place. False: a '%' without two hex digits after it, or a NUL. */
 static bool percent_decode(char *text)
 {
     char *out = text;
@@ -68,12 +68,12 @@ struct pair {
 };
 
 struct pairs {
-    char *text; /* what the pairs point into */
+    char *text; /* the pairs point into it */
     size_t count;
     struct pair items[PAIRS_MAX];
 };
 
-/* Takes one "key=value" apart. Returns what is wrong with it, or NULL. */
+/* Splits one "key=value". Returns what is wrong with it, or NULL. */
 static const char *split_pair(char *text, struct pair *pair)
 {
     char *equals = strchr(text, '=');
@@ -85,12 +85,12 @@ static const char *split_pair(char *text, struct pair *pair)
     if (!pair->key[0])
         return "has no key before its '='";
     if (!percent_decode(pair->key) || !percent_decode(pair->value))
-        return "has a '%' that two hex digits don't follow (a plain percent sign is %25)";
+        return "has a '%' without two hex digits after it (write %25 for a percent sign)";
     return is_utf8(pair->key) && is_utf8(pair->value) ? NULL : "is not UTF-8";
 }
 
-/* Messages count the pairs, because a pair that is malformed may be a secret. Empty ones are skipped: a
- * trailing comma is no mistake. */
+/* Messages have the number of a pair, because a malformed pair may be a secret. A trailing comma is allowed.
+ */
 static enum status split(const char *text, struct pairs *pairs, struct error *err)
 {
     pairs->count = 0;
@@ -189,10 +189,10 @@ enum status header_set(struct exporter_settings *exporter, const char *name, con
     if (!is_header_name(name))
         return error_set(
             err, STATUS_INVALID,
-            "a header's name has a character that HTTP doesn't allow: use letters, digits and '-'");
+            "a header's name has a character that HTTP does not allow: use letters, digits and '-'");
     if (!is_header_value(value))
         return error_set(err, STATUS_INVALID,
-                         "a header's value has a control character in it, a line break perhaps: remove it");
+                         "a header's value contains a control character such as a line break: remove it");
     return store_header(exporter, name, value);
 }
 
@@ -202,10 +202,10 @@ enum status pairs_to_headers(const char *text, struct exporter_settings *exporte
     enum status status = split(text, &pairs, err);
     for (size_t i = 0; i < pairs.count && status == STATUS_OK; i++) {
         if (!is_header_name(pairs.items[i].key) || !is_header_value(pairs.items[i].value))
-            status = error_set(
-                err, STATUS_INVALID,
-                "pair %zu is not a header: a name has letters, digits and '-', a value no control characters",
-                i + 1);
+            status = error_set(err, STATUS_INVALID,
+                               "pair %zu is not a header: use letters, digits and '-' in the name, and no "
+                               "control characters",
+                               i + 1);
     }
     for (size_t i = 0; i < pairs.count && status == STATUS_OK; i++)
         status = store_header(exporter, pairs.items[i].key, pairs.items[i].value);

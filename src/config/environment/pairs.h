@@ -1,4 +1,4 @@
-/* key=value,key=value as OTEL_RESOURCE_ATTRIBUTES and OTEL_EXPORTER_OTLP_HEADERS have it, percent-encoded. */
+/* Percent-encoded key=value,key=value, as in OTEL_RESOURCE_ATTRIBUTES and OTEL_EXPORTER_OTLP_HEADERS. */
 #ifndef CUSPAN_CONFIG_ENVIRONMENT_PAIRS_H
 #define CUSPAN_CONFIG_ENVIRONMENT_PAIRS_H
 
@@ -6,17 +6,15 @@
 
 #define PAIRS_MAX 128
 
-/* Adds the pairs to the resource as strings, where it hasn't the key already. INVALID: the text is malformed,
- * the error says how, and nothing was added. */
+/* Adds each pair whose key the resource does not have yet. INVALID: the text is malformed, the error says
+ * how, and nothing was added. */
 enum status pairs_to_resource(const char *text, struct resource *resource, struct error *err) MUST_CHECK;
 
-/* The same for the headers of an exporter; a header that is there already is replaced. The error never has a
- * value. */
+/* The same for the headers of an exporter, but replaces existing ones. The error never contains a value. */
 enum status pairs_to_headers(const char *text, struct exporter_settings *exporter,
                              struct error *err) MUST_CHECK;
 
-/* Sets or replaces a header. INVALID: the name isn't a header's name, or the value would break the request.
- */
+/* Sets or replaces a header. INVALID: the name or the value is not allowed in HTTP. */
 enum status header_set(struct exporter_settings *exporter, const char *name, const char *value,
                        struct error *err) MUST_CHECK;
 

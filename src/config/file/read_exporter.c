@@ -1,4 +1,4 @@
-/* The part of a processor, or of a reader of metrics, that says where things go. */
+/* The exporter of a processor or of a metric reader. */
 #include "config/file/file_reader.h"
 
 #include "config/environment/pairs.h"
@@ -27,8 +27,7 @@ static bool find_exporter(const char *name, enum exporter_kind *kind)
     return false;
 }
 
-/* Nothing in here may put a key or a value into a message: with a wrong indentation a secret can stand
- * anywhere. */
+/* No message may contain a key or a value, because with a wrong indentation a secret can be anywhere. */
 static void read_header(struct file_reader *reader, const struct place *place, const struct node *node)
 {
     const struct item *name = node->kind == NODE_MAP ? node_find(node, "name") : NULL;
@@ -36,7 +35,7 @@ static void read_header(struct file_reader *reader, const struct place *place, c
     bool has_both = name && value && node->count == 2 && name->value->kind == NODE_SCALAR &&
                     value->value->kind == NODE_SCALAR;
     if (!has_both || node_is_null(name->value)) {
-        reader_error(reader, place, "expected a mapping with the keys name and value, both of them text");
+        reader_error(reader, place, "expected a mapping with the keys name and value, both strings");
         return;
     }
     if (node_is_null(value->value))
@@ -172,7 +171,7 @@ static void read_keys_beside(struct file_reader *reader, const struct place *pla
             continue;
         struct place at = place_of_item(place, item);
         if (is_simple && setting_find(at.path))
-            reader_error(reader, &at, "a simple processor doesn't have this key: use batch, or remove it");
+            reader_error(reader, &at, "a simple processor does not have this key: use batch, or remove it");
         else
             read_item(reader, place, item);
     }
@@ -184,7 +183,7 @@ bool read_output(struct file_reader *reader, const struct place *place, const st
     static const char choices[] = "otlp_http, otlp_grpc, otlp_file/development or console";
     const struct item *exporter = node->kind == NODE_MAP ? node_find(node, "exporter") : NULL;
     if (!exporter) {
-        reader_error(reader, place, "exporter is missing: expected exporter with one of %s below it",
+        reader_error(reader, place, "exporter is missing: expected exporter with one of the keys %s",
                      choices);
         return false;
     }
@@ -196,8 +195,8 @@ bool read_output(struct file_reader *reader, const struct place *place, const st
     bool is_known = find_exporter(choice->key, &kind);
     if (!is_known)
         reader_plugin(reader, &exporter_place, choice,
-                      signal == SIGNAL_TRACES ? "cuspan has no such exporter: this processor sends nothing"
-                                              : "cuspan has no such exporter: this reader sends nothing");
+                      signal == SIGNAL_TRACES ? "cuspan does not have this exporter: ignoring the processor"
+                                              : "cuspan does not have this exporter: ignoring the reader");
     if (output_init(output, signal, kind) != STATUS_OK) {
         reader->status = STATUS_NO_MEMORY;
         return false;

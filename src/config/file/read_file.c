@@ -69,8 +69,7 @@ void reader_expected(struct file_reader *reader, const struct place *place, cons
     reader_error(reader, place, "expected %s, not %s", what, node_kind_name(node));
 }
 
-/* The part of `path` that stands right below `prefix`, up to the next '.' or '['. False: it isn't below it.
- */
+/* The component of `path` directly below `prefix`. False: it is not below it. */
 static bool part_below(const char *path, const char *prefix, char part[NEAREST_WORD_MAX + 1])
 {
     size_t length = strlen(prefix);
@@ -89,7 +88,7 @@ static bool part_below(const char *path, const char *prefix, char part[NEAREST_W
 
 struct known_keys {
     struct nearest nearest;
-    char last[NEAREST_WORD_MAX + 1]; /* neighbours in the tables repeat their parents */
+    char last[NEAREST_WORD_MAX + 1]; /* consecutive rows often have the same parent */
     char list[200];
     size_t used;
 };
@@ -174,7 +173,7 @@ void read_nothing(struct file_reader *reader, const struct place *place, const s
                      node->kind == NODE_MAP ? "keys of its own" : node_kind_name(node));
 }
 
-/* Mistakes that are valid settings, but hardly ever meant. */
+/* Valid, but probably mistakes. */
 static void warn_endpoint(struct file_reader *reader, const struct place *place,
                           const struct setting *setting, const char *url)
 {
@@ -183,12 +182,11 @@ static void warn_endpoint(struct file_reader *reader, const struct place *place,
     bool is_http = setting->exporters == FOR_HTTP;
     const char *other = is_http ? ":4317" : ":4318";
     if (length > 5 && strncmp(authority + length - 5, other, 5) == 0)
-        reader_warning(
-            reader, place,
-            is_http ? "port 4317 is gRPC's by convention: for otlp_http expected 4318, or use otlp_grpc"
-                    : "port 4318 is HTTP's by convention: for otlp_grpc expected 4317, or use otlp_http");
+        reader_warning(reader, place,
+                       is_http ? "port 4317 is usually gRPC: for otlp_http use 4318, or use otlp_grpc"
+                               : "port 4318 is usually HTTP: for otlp_grpc use 4317, or use otlp_http");
     else if (is_http && authority[length] == '\0')
-        reader_warning(reader, place, "the URL has no path and is used as it stands: a collector takes %s",
+        reader_warning(reader, place, "the URL has no path and is used unchanged: a collector accepts %s",
                        setting->owner == IN_METRICS ? "metrics at /v1/metrics" : "spans at /v1/traces");
 }
 
@@ -222,8 +220,7 @@ static bool is_text(const struct setting *setting)
            setting->type == SETTING_ENDPOINT;
 }
 
-/* A value that a variable brought in may look like a number by chance: ${VERSION} is text today and 1.10
- * tomorrow. */
+/* The value of a variable may look like a number: ${VERSION} is 1.10.2 today and 1.11 tomorrow. */
 static bool has_right_type(const struct setting *setting, const struct node *node)
 {
     return setting_accepts(setting, node->type) || (is_text(setting) && node->is_substituted);
@@ -250,7 +247,7 @@ static void wrong_value(struct file_reader *reader, const struct place *place, c
     char expected[SETTING_TEXT_BYTES];
     setting_expected(setting, expected);
     if (setting->flags & SETTING_OPEN_WORD) {
-        reader_warning(reader, place, "\"%.40s\" is not supported: %s holds; expected %s", node->text,
+        reader_warning(reader, place, "\"%.40s\" is not supported: using %s; expected %s", node->text,
                        setting->default_text, expected);
         return;
     }
@@ -262,7 +259,7 @@ static void wrong_value(struct file_reader *reader, const struct place *place, c
         reader_error(reader, place, "expected %s, not \"%.40s\"; did you mean %s?", expected, node->text,
                      nearest.best);
     else if (setting->type == SETTING_ENDPOINT ||
-             setting->type == SETTING_PATH) /* a password, or a whole key */
+             setting->type == SETTING_PATH) /* the value may contain a password or a key */
         reader_error(reader, place, "expected %s", expected);
     else
         reader_error(reader, place, "expected %s, not \"%.40s\"", expected, node->text);
@@ -309,7 +306,7 @@ void read_map(struct file_reader *reader, const struct place *place, const struc
         read_item(reader, place, item);
 }
 
-/* "1.1", perhaps with a tail like "-rc.2". */
+/* "1.1", or with a suffix: "1.0-rc.2". */
 static bool parse_version(const char *text, unsigned long *major, unsigned long *minor, const char **tail)
 {
     char *end;
@@ -335,21 +332,21 @@ static void read_file_format(struct file_reader *reader, const struct place *pla
     if (major != 1)
         reader_error(
             reader, place,
-            "version \"%.20s\" is not supported: expected \"1.1\"; rewrite the file after config/cuspan.yaml",
+            "version \"%.20s\" is not supported: expected \"1.1\"; adapt the file to config/cuspan.yaml",
             node->text);
     else if (*tail)
         reader_warning(reader, place,
-                       "\"%.20s\" came before the stable 1.0 and is read as \"1.0\": expected \"1.1\"",
+                       "\"%.20s\" predates the stable 1.0 and is read as \"1.0\": expected \"1.1\"",
                        node->text);
     else if (minor > NEWEST_MINOR)
         reader_warning(reader, place,
-                       "\"%.20s\" is newer than what cuspan knows (\"1.1\"): newer keys will be refused",
+                       "\"%.20s\" is newer than cuspan supports (\"1.1\"): newer keys are errors",
                        node->text);
     else if (node->type == SCALAR_FLOAT)
         reader_warning(reader, place, "a version is a string: put it in quotes, \"%.20s\"", node->text);
 }
 
-/* Other vendors' distributions may stand beside ours. */
+/* Other vendors' distributions are ignored. */
 static void read_distribution(struct file_reader *reader, const struct place *place, const struct node *node)
 {
     if (node_is_null(node))
@@ -426,10 +423,10 @@ static void read_root_item(struct file_reader *reader, const struct place *root,
     if (schema_find(item->key) || setting_find(item->key))
         read_item(reader, root, item);
     else
-        reader_plugin(reader, root, item, "unknown key, which cuspan ignores");
+        reader_plugin(reader, root, item, "unknown key: ignoring it");
 }
 
-/* tracer_provider comes last, because its limits go before attribute_limits wherever either stands. */
+/* tracer_provider is read last, because its limits take precedence over attribute_limits. */
 enum status read_document(struct file_reader *reader, const struct node *root)
 {
     struct place place = {.line = 1, .column = 1};
@@ -442,13 +439,13 @@ enum status read_document(struct file_reader *reader, const struct node *root)
     }
     if (root->kind != NODE_MAP) {
         config_error(reader->report,
-                     "%s:%u:%u: expected a mapping that begins with file_format: \"1.1\", not %s",
+                     "%s:%u:%u: expected a mapping that starts with file_format: \"1.1\", not %s",
                      reader->file, root->line, root->column, node_kind_name(root));
         return STATUS_OK;
     }
     if (!node_find(root, "file_format"))
         config_error(reader->report,
-                     "%s:1:1: file_format: missing: put file_format: \"1.1\" on the first line",
+                     "%s:1:1: file_format is missing: put file_format: \"1.1\" on the first line",
                      reader->file);
     const struct item *tracer_provider = node_find(root, "tracer_provider");
     for (const struct item *item = root->items; item; item = item->next) {

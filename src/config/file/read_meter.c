@@ -1,4 +1,4 @@
-/* meter_provider: the first periodic reader that has an exporter of ours is where metrics go. */
+/* meter_provider: cuspan uses the first periodic reader whose exporter it has. */
 #include "config/file/file_reader.h"
 
 #include <stdio.h>
@@ -10,7 +10,7 @@ static void read_periodic(struct file_reader *reader, const struct place *place,
 {
     struct settings *settings = reader->settings;
     if (settings->metrics.is_on) {
-        reader_warning(reader, place, "cuspan has one reader of metrics: this one is left out");
+        reader_warning(reader, place, "cuspan supports one metric reader: ignoring this one");
         return;
     }
     settings->metrics.is_on =
@@ -33,9 +33,10 @@ void read_metric_readers(struct file_reader *reader, const struct place *place, 
             continue;
         struct place periodic = place_of_item(&at, choice);
         if (strcmp(choice->key, "pull") == 0)
-            reader_warning(reader, &periodic, "cuspan opens no port to be asked at: it is left out");
+            reader_warning(reader, &periodic,
+                           "cuspan does not serve metrics on a port: ignoring this reader; use periodic");
         else if (strcmp(choice->key, "periodic") != 0)
-            reader_plugin(reader, &at, choice, "cuspan has no such reader: it is left out");
+            reader_plugin(reader, &at, choice, "cuspan does not have this reader: ignoring it");
         else
             read_periodic(reader, &periodic, choice->value);
     }

@@ -50,7 +50,7 @@ static bool fits(const struct node *node, enum resource_value type)
     if (node->kind != NODE_SCALAR)
         return false;
     switch (type) {
-    case RESOURCE_STRING: /* a variable's text may look like a number by chance */
+    case RESOURCE_STRING: /* a variable's text may look like a number */
         return node->type == SCALAR_STRING || (node->is_substituted && node->type != SCALAR_NULL);
     case RESOURCE_BOOL:
         return node->type == SCALAR_BOOL;
@@ -80,7 +80,7 @@ static enum status set_scalar(struct resource *resource, const char *name, enum 
     return resource_set_string(resource, name, text);
 }
 
-/* The items' texts one after the other, each with its NUL, and an empty one at the end. */
+/* The items' texts, each with its NUL, and an empty one at the end. */
 static char *join(const struct node *list)
 {
     size_t bytes = 1;
@@ -103,7 +103,7 @@ static void keep(struct file_reader *reader, const struct place *place, enum sta
     if (status == STATUS_FULL)
         reader_error(reader, place, "more than %d attributes: remove some", RESOURCE_ATTRS_MAX);
     else if (status == STATUS_INVALID)
-        reader_error(reader, place, "the number is out of range: expected 64 bits");
+        reader_error(reader, place, "the number is out of range: expected at most 64 bits");
     else if (status != STATUS_OK)
         reader->status = status;
 }
@@ -163,7 +163,7 @@ static void set_array(struct file_reader *reader, const struct place *place, con
             fits(item->value, type->value) && item->value->text[0] &&
             (type->value == RESOURCE_STRING || parse_item(item->value->text, type->value, &ignored));
         if (!is_good) {
-            reader_error(reader, &at, "expected a value that is not empty and fits type %s", type->name);
+            reader_error(reader, &at, "expected a value of type %s that is not empty", type->name);
             return;
         }
     }
@@ -189,7 +189,7 @@ static void set_attribute(struct file_reader *reader, const struct place *place,
 
 static void read_attribute(struct file_reader *reader, const struct place *place, const struct node *node)
 {
-    static const char shape[] = "a mapping with the keys name, value and, if need be, type";
+    static const char shape[] = "a mapping with the keys name, value and optionally type";
     if (node->kind != NODE_MAP) {
         reader_expected(reader, place, shape, node);
         return;
@@ -244,12 +244,12 @@ static void read_attributes_list(struct file_reader *reader, const struct place 
     struct error err = {""};
     enum status status = pairs_to_resource(node->text, &reader->settings->resource, &err);
     if (status == STATUS_INVALID)
-        reader_warning(reader, place, "the whole list is left out: %s", err.text);
+        reader_warning(reader, place, "ignoring the whole list: %s", err.text);
     else if (status != STATUS_OK)
         reader->status = status;
 }
 
-/* The list comes last, because it adds only what `attributes` doesn't have. */
+/* The list is read last, because it adds only what `attributes` does not have. */
 void read_resource(struct file_reader *reader, const struct place *place, const struct node *node)
 {
     if (node_is_null(node))

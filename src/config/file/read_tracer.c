@@ -20,7 +20,7 @@ static void keep_output(struct file_reader *reader, const struct place *place, s
     output_settings_deinit(output);
 }
 
-/* batch or simple; a simple one is a batch that waits for nothing. */
+/* A simple processor is a batch processor without delay. */
 static void read_processor(struct file_reader *reader, const struct place *place, const struct node *node,
                            bool is_simple)
 {
@@ -47,7 +47,7 @@ static void read_processors(struct file_reader *reader, const struct place *plac
         struct place processor = place_of_item(&at, choice);
         bool is_simple = strcmp(choice->key, "simple") == 0;
         if (!is_simple && strcmp(choice->key, "batch") != 0) {
-            reader_plugin(reader, &at, choice, "cuspan has no such processor: it is left out");
+            reader_plugin(reader, &at, choice, "cuspan does not have this processor: ignoring it");
             continue;
         }
         snprintf(processor.path, sizeof processor.path, "%s", PROCESSOR_PATH ".batch");
@@ -66,7 +66,7 @@ static struct sampler default_sampler(void)
     return (struct sampler){SAMPLER_ALWAYS_ON, 1.0, true};
 }
 
-/* Samplers nest; the tables know them at the first level. */
+/* Samplers nest, but the tables have only the first level. */
 static struct place sampler_place(const struct place *place)
 {
     struct place at = *place;
@@ -145,7 +145,7 @@ static void read_sampler(struct file_reader *reader, const struct place *where, 
                          struct sampler *sampler)
 {
     static const char unsupported[] =
-        "cuspan has no such sampler: it uses parent_based with a root of always_on";
+        "cuspan does not have this sampler: using parent_based with root always_on";
     if (node_is_null(node))
         return;
     struct place place = sampler_place(where);
@@ -186,7 +186,7 @@ static void read_id_generator(struct file_reader *reader, const struct place *pl
 {
     bool is_random = node->kind == NODE_MAP && node->count == 1 && strcmp(node->items->key, "random") == 0;
     if (!is_random && !node_is_null(node))
-        reader_warning(reader, place, "not supported: cuspan's IDs are random");
+        reader_warning(reader, place, "not supported: cuspan generates random IDs");
 }
 
 void read_tracer_provider(struct file_reader *reader, const struct place *place, const struct node *node)

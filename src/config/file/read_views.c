@@ -1,5 +1,4 @@
-/* meter_provider.views: which metrics leave, and how (model/views.h). What a view asks for and can't have is
- * an error here, where its place in the file is known. */
+/* meter_provider.views: which metrics are exported, and how (model/views.h). */
 #include "config/file/file_reader.h"
 
 #include "config/suggest.h"
@@ -16,8 +15,6 @@ struct view_key {
     void (*read)(struct file_reader *reader, const struct place *place, const struct node *node,
                  struct view *view);
 };
-
-/* --- single values --- */
 
 static void read_text(struct file_reader *reader, const struct place *place, const struct node *node,
                       char **text)
@@ -58,7 +55,7 @@ static void read_instrument_type(struct file_reader *reader, const struct place 
 {
     static const struct {
         const char *word;
-        uint8_t type; /* ANY_METRIC_TYPE: cuspan has none */
+        uint8_t type; /* ANY_METRIC_TYPE: cuspan has no instrument of the type */
     } types[] = {{"counter", METRIC_SUM},
                  {"up_down_counter", METRIC_UP_DOWN},
                  {"gauge", METRIC_GAUGE},
@@ -84,7 +81,7 @@ static void read_unit(struct file_reader *reader, const struct place *place, con
     read_text(reader, place, node, &view->unit);
 }
 
-/* All are of one meter. */
+/* cuspan has one meter. */
 static void read_meter(struct file_reader *reader, const struct place *place, const struct node *node,
                        struct view *view, const char *ours)
 {
@@ -112,7 +109,7 @@ static void read_meter_schema_url(struct file_reader *reader, const struct place
     read_meter(reader, place, node, view, METER_SCHEMA_URL);
 }
 
-/* OpenTelemetry's syntax of instruments' names. */
+/* OpenTelemetry's syntax of instrument names. */
 static bool is_metric_name(const char *name)
 {
     static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
@@ -127,7 +124,7 @@ static void read_name(struct file_reader *reader, const struct place *place, con
     read_text(reader, place, node, &view->name);
     if (view->name && !is_metric_name(view->name))
         reader_error(reader, place,
-                     "expected a name for a metric: a letter, then letters, digits, _ . - and /, at most %d",
+                     "expected a metric name: a letter, then letters, digits, _ . - and /, at most %d",
                      METRIC_NAME_MAX);
 }
 
@@ -144,8 +141,6 @@ static void read_series_max(struct file_reader *reader, const struct place *plac
     if (read_integer(reader, place, node, 1, INT32_MAX, &value))
         view->series_max = (uint32_t)value;
 }
-
-/* --- aggregations --- */
 
 static void read_boundaries(struct file_reader *reader, const struct place *place, const struct node *node,
                             struct view *view)
@@ -190,7 +185,7 @@ static void read_buckets_max(struct file_reader *reader, const struct place *pla
     if (!read_integer(reader, place, node, 2, INT32_MAX, &value))
         return;
     if (value > HISTOGRAM_BUCKETS_MAX)
-        reader_warning(reader, place, "%lld is more than cuspan's histograms have: using %d",
+        reader_warning(reader, place, "cuspan's histograms have fewer buckets than %lld: using %d",
                        (long long)value, HISTOGRAM_BUCKETS_MAX);
     view->shape.buckets_max = (uint16_t)(value < HISTOGRAM_BUCKETS_MAX ? value : HISTOGRAM_BUCKETS_MAX);
 }
@@ -241,8 +236,6 @@ static void read_aggregation(struct file_reader *reader, const struct place *pla
         reader_unknown_key(reader, place, choice);
 }
 
-/* --- attributes --- */
-
 static bool add_pattern(struct pattern_list *list, const char *text)
 {
     char **patterns = realloc(list->patterns, (list->count + 1) * sizeof *patterns);
@@ -259,7 +252,7 @@ static void read_patterns(struct file_reader *reader, const struct place *place,
     if (node_is_null(node))
         return;
     if (node->kind != NODE_LIST || node->count == 0) {
-        reader_error(reader, place, "expected a list of attributes' names or patterns");
+        reader_error(reader, place, "expected a list of attribute names or patterns");
         return;
     }
     unsigned index = 0;
@@ -283,8 +276,6 @@ static void read_excluded(struct file_reader *reader, const struct place *place,
 {
     read_patterns(reader, place, node, &view->keys.deny);
 }
-
-/* --- views --- */
 
 static const struct view_key view_keys[] = {
     {".selector", read_keys},
@@ -377,9 +368,9 @@ static void check_view(struct file_reader *reader, const struct place *place, co
     if (!selected)
         reader_warning(reader, place,
                        "selects none of cuspan's metrics, which are counters, up-down counters, gauges and "
-                       "histograms of the meter " METER_NAME " (cuspan help metrics)");
+                       "histograms of the meter " METER_NAME " (`cuspan help metrics` lists them)");
     else if (view->name && selected > 1)
-        reader_error(reader, place, "selects %u metrics, which can't all have the name %s", selected,
+        reader_error(reader, place, "selects %u metrics, which cannot all have the name %s", selected,
                      view->name);
 }
 

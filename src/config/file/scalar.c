@@ -153,7 +153,7 @@ bool scalar_parse_float(const char *text, double *value)
         *value = (double)whole;
         return true;
     }
-    /* A host in a German locale would read 0.5 as 0. */
+    /* In a German locale, strtod() reads 0.5 as 0. */
     locale_t c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
     if (!c_locale)
         return false;

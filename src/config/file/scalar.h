@@ -1,5 +1,4 @@
-/* The scalars of YAML 1.2's core schema, and numbers as settings take them. None of it depends on the host's
- * locale. */
+/* The scalars of YAML 1.2's core schema, independent of the host's locale. */
 #ifndef CUSPAN_CONFIG_FILE_SCALAR_H
 #define CUSPAN_CONFIG_FILE_SCALAR_H
 

@@ -11,7 +11,7 @@
 #define VIEW        "meter_provider.views[]"
 #define AGGREGATION VIEW ".stream.aggregation."
 
-/* What stands below both OTLP exporters beside settings. */
+/* The keys of both OTLP exporters that are not settings. */
 #define OTLP_KEYS(path)                                                                                      \
     {path, SCHEMA_READER, 0}, {path ".tls", SCHEMA_MAP, 0}, {path ".headers", SCHEMA_READER, 0},             \
         {path ".headers_list", SCHEMA_READER, 0}, {path ".max_request_size", SCHEMA_UNSUPPORTED, own_limit}, \
@@ -29,8 +29,8 @@
     }
 
 static const char own_limit[] =
-    "not supported: cuspan splits requests below 20 MiB and reads answers up to 4 MiB";
-static const char flag_decides[] = "not supported: a parent's sampled flag decides";
+    "not supported: cuspan limits requests to 20 MiB and reads up to 4 MiB of a response";
+static const char flag_decides[] = "not supported: cuspan follows the parent's sampled flag";
 
 const struct schema_key schema_keys[] = {
     {"file_format", SCHEMA_READER, 0},
@@ -68,13 +68,13 @@ const struct schema_key schema_keys[] = {
     {AGGREGATION "base2_exponential_bucket_histogram.max_size", SCHEMA_READER, 0},
     {AGGREGATION "base2_exponential_bucket_histogram.record_min_max", SCHEMA_READER, 0},
     {"meter_provider.meter_configurator/development", SCHEMA_UNSUPPORTED,
-     "not supported: views say which metrics are sent (docs/metrics.md)"},
+     "not supported: select metrics with views (docs/metrics.md)"},
     {READER, SCHEMA_READER, 0},
     {READER ".max_export_batch_size/development", SCHEMA_UNSUPPORTED,
      "not used: cuspan splits requests of metrics by their size in bytes"},
-    {READER ".producers", SCHEMA_UNSUPPORTED, "not supported: cuspan sends its own metrics alone"},
+    {READER ".producers", SCHEMA_UNSUPPORTED, "not supported: cuspan sends only its own metrics"},
     {READER ".cardinality_limits", SCHEMA_UNSUPPORTED,
-     "not supported: cuspan's own bounds hold (docs/metrics.md)"},
+     "not supported: cuspan has its own limits (docs/metrics.md)"},
     {READER ".exporter", SCHEMA_READER, 0},
     OTLP_KEYS(READER ".exporter.otlp_http"),
     OTLP_KEYS(READER ".exporter.otlp_grpc"),
@@ -108,20 +108,20 @@ const struct schema_key schema_keys[] = {
     {"resource.detection/development", SCHEMA_MAP, 0},
     {"resource.detection/development.detectors", SCHEMA_IGNORED, 0},
     {"resource.detection/development.attributes", SCHEMA_UNSUPPORTED,
-     "not supported: all attributes that cuspan finds out are sent"},
+     "not supported: cuspan sends all detected attributes"},
 
     {"attribute_limits", SCHEMA_MAP, 0},
-    {"attribute_limits.attribute_value_depth_limit", SCHEMA_IGNORED, 0}, /* no attribute of ours is nested */
+    {"attribute_limits.attribute_value_depth_limit", SCHEMA_IGNORED, 0}, /* cuspan has no nested attributes */
 
     {"tracer_provider", SCHEMA_READER, 0},
     {"tracer_provider.processors", SCHEMA_READER, 0},
     {"tracer_provider.limits", SCHEMA_MAP, 0},
     {"tracer_provider.limits.attribute_value_depth_limit", SCHEMA_IGNORED, 0},
-    {"tracer_provider.limits.event_attribute_count_limit", SCHEMA_IGNORED, 0}, /* ours have six at most */
+    {"tracer_provider.limits.event_attribute_count_limit", SCHEMA_IGNORED, 0}, /* cuspan's have at most six */
     {"tracer_provider.limits.link_attribute_count_limit", SCHEMA_IGNORED, 0},
     {"tracer_provider.id_generator", SCHEMA_READER, 0},
     {"tracer_provider.tracer_configurator/development", SCHEMA_UNSUPPORTED,
-     "not supported: choose what is traced under distribution.cuspan.capture"},
+     "not supported: select calls and GPU work under distribution.cuspan.capture"},
 
     {"tracer_provider.processors[].batch", SCHEMA_READER, 0},
     {"tracer_provider.processors[].simple", SCHEMA_READER, 0},

@@ -1,15 +1,15 @@
-/* The keys of OpenTelemetry's declarative configuration, 1.0 and 1.1, that are not plain settings of ours:
- * the mappings and lists around those, what has a reader of its own, and what an SDK knows and cuspan
- * doesn't. Below what cuspan ignores as a whole, keys are not looked at. */
+/* The keys of OpenTelemetry's declarative configuration, 1.0 and 1.1, that are not in the table of settings:
+ * mappings, lists, keys with their own reader, and keys that cuspan does not support. Keys below an ignored
+ * or unsupported one are not checked. */
 #ifndef CUSPAN_CONFIG_FILE_SCHEMA_H
 #define CUSPAN_CONFIG_FILE_SCHEMA_H
 
 enum schema_kind {
-    SCHEMA_MAP,        /* its keys are in this table or in that of settings */
-    SCHEMA_READER,     /* read_file.c or one of its neighbours has a function for it */
+    SCHEMA_MAP,        /* its keys are in this table or in the table of settings */
+    SCHEMA_READER,     /* a function of a read_*.c file reads it */
     SCHEMA_SETTING,    /* sets the setting whose path is in `effect` */
-    SCHEMA_IGNORED,    /* makes no difference to spans: nothing is said */
-    SCHEMA_UNSUPPORTED /* makes a difference that the user should know: one warning with `effect` */
+    SCHEMA_IGNORED,    /* does not affect cuspan: no message */
+    SCHEMA_UNSUPPORTED /* affects the output: one warning with `effect` */
 };
 
 struct schema_key {
@@ -21,7 +21,7 @@ struct schema_key {
 extern const struct schema_key schema_keys[];
 extern const unsigned schema_key_count;
 
-/* NULL where there is none. */
+/* NULL if there is none. */
 const struct schema_key *schema_find(const char *path);
 
 #endif

@@ -50,7 +50,7 @@ struct reference {
     size_t fallback_length;
 };
 
-/* What stands between "${" and "}". Returns what is wrong with it, or NULL. */
+/* Parses the text between "${" and "}". Returns what is wrong with it, or NULL. */
 static const char *parse_reference(const char *at, const char *end, struct reference *reference)
 {
     size_t length = name_length(at, end);
@@ -58,7 +58,7 @@ static const char *parse_reference(const char *at, const char *end, struct refer
                       (at + length + 1 == end || at[length + 1] != '-');
     if (has_prefix) {
         if (length != 3 || memcmp(at, "env", 3) != 0)
-            return "only the prefix \"env:\" is known, and a default is written ${NAME:-default}";
+            return "the only prefix is \"env:\", and a default is written ${NAME:-default}";
         at += 4;
         length = name_length(at, end);
     }
@@ -74,7 +74,7 @@ static const char *parse_reference(const char *at, const char *end, struct refer
     reference->fallback = at + 2;
     reference->fallback_length = (size_t)(end - at - 2);
     if (memchr(reference->fallback, '\n', reference->fallback_length))
-        return "a default can't go over the end of a line";
+        return "a default must be on one line";
     return NULL;
 }
 
@@ -91,7 +91,7 @@ static enum status append_value(struct buffer *out, const struct reference *refe
     return reference->fallback ? append(out, reference->fallback, reference->fallback_length) : STATUS_OK;
 }
 
-/* A default may be a secret: the message shows the name alone. */
+/* The message has only the name, because the default may be a secret. */
 static enum status malformed(const char *open, const char *close, const char *problem, struct error *err)
 {
     const char *colon = memchr(open, ':', (size_t)(close - open));
@@ -144,7 +144,7 @@ enum status substitute(const char *text, const struct config_environment *enviro
     if (status != STATUS_OK) {
         free(out.bytes);
         if (status == STATUS_FULL)
-            error_set(err, status, "longer than %d bytes with its variables replaced: shorten it",
+            error_set(err, status, "longer than %d bytes after substitution: shorten it",
                       SUBSTITUTED_BYTES_MAX);
         return status;
     }

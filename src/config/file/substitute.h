@@ -1,6 +1,5 @@
 /* References to environment variables in the scalars of a configuration file: ${VAR}, ${env:VAR},
- * ${VAR:-default}, and
- * $$ for a dollar sign. Values that come in are never looked at again. */
+ * ${VAR:-default}, and $$ for a dollar sign. Not recursive. */
 #ifndef CUSPAN_CONFIG_FILE_SUBSTITUTE_H
 #define CUSPAN_CONFIG_FILE_SUBSTITUTE_H
 
@@ -10,16 +9,16 @@
 
 #define SUBSTITUTED_BYTES_MAX (64 * 1024) /* of one scalar */
 
-/* getenv() or what stands in for it: NULL where the variable is not set. */
+/* Like getenv(): NULL if the variable is not set. */
 struct config_environment {
     const char *(*get)(const char *name, void *context);
     void *context;
 };
 
 struct substitution {
-    char *text;         /* owned by the caller (free); NULL on failure */
+    char *text;         /* the caller frees it; NULL on failure */
     bool is_changed;    /* at least one reference was replaced */
-    bool is_unfinished; /* a "${" without its "}" was left as it is */
+    bool is_unfinished; /* a "${" without "}" was left unchanged */
 };
 
 /* INVALID: a malformed reference (the error says which and why); FULL: longer than SUBSTITUTED_BYTES_MAX;

@@ -18,11 +18,11 @@ struct tree_block {
     _Alignas(16) char bytes[];
 };
 
-struct level { /* a list or mapping that is still open */
+struct level { /* an open list or mapping */
     struct node *node;
     struct item *last;
-    struct item *pending; /* a key that waits for its value */
-    const char *key;      /* the last one taken */
+    struct item *pending; /* a key without its value yet */
+    const char *key;      /* the last one read */
 };
 
 struct anchor {
@@ -42,7 +42,7 @@ struct builder {
     size_t anchor_count;
     size_t nodes;
     size_t text_bytes;
-    bool has_errors; /* the tree is read on to its end, so that all bad references are told at once */
+    bool has_errors; /* parsing continues, to report all malformed references */
 };
 
 static void *allocate(struct tree *tree, size_t bytes)
@@ -81,7 +81,7 @@ static uint32_t column_of(const struct builder *b)
     return (uint32_t)b->event->start_mark.column + 1;
 }
 
-/* "a.b[2].c: ", for messages about the node that is about to be attached; empty at the root. */
+/* The path of the node to be attached, for messages: "a.b[2].c: "; empty at the root. */
 static void print_path(const struct builder *b, char *text, size_t size)
 {
     size_t used = 0;
@@ -133,7 +133,7 @@ static enum status remember_anchor(struct builder *b, const yaml_char_t *name, c
     return STATUS_OK;
 }
 
-/* Puts a finished or just opened node into the list or mapping around it. */
+/* Adds a node to the innermost open list or mapping. */
 static enum status attach(struct builder *b, const struct node *node)
 {
     if (b->depth == 0) {
@@ -176,14 +176,14 @@ static enum status take_key(struct builder *b)
     const char *text = (const char *)b->event->data.scalar.value;
     size_t length = b->event->data.scalar.length;
     if (memchr(text, '\0', length))
-        return refuse(b, "a key has a NUL character in it: expected text");
+        return refuse(b, "a key contains a NUL character: expected text");
     if (level->node->count >= TREE_KEYS_MAX)
         return refuse(b, "too many keys in one mapping: expected at most 1024");
     const struct item *twin = node_find(level->node, text);
     if (twin) {
         level->key = twin->key;
         char problem[80];
-        snprintf(problem, sizeof problem, "the key is here twice, first on line %u: remove one", twin->line);
+        snprintf(problem, sizeof problem, "duplicate key, first on line %u: remove one", twin->line);
         return refuse(b, problem);
     }
     struct item *item = allocate(b->tree, sizeof *item);
@@ -196,7 +196,7 @@ static enum status take_key(struct builder *b)
     return STATUS_OK;
 }
 
-/* The type of a scalar with a tag such as !!str; anything but the core schema's own tags is refused. */
+/* The type of a scalar with a tag such as !!str. Only tags of the core schema are allowed. */
 static enum status type_by_tag(struct builder *b, const char *tag, struct node *node)
 {
     static const struct {
@@ -214,7 +214,7 @@ static enum status type_by_tag(struct builder *b, const char *tag, struct node *
         enum scalar_type plain = scalar_type_of(node->text);
         bool fits = node->type == SCALAR_STRING || plain == node->type ||
                     (node->type == SCALAR_FLOAT && plain == SCALAR_INT);
-        return fits ? STATUS_OK : refuse(b, "the value doesn't fit its tag: correct one of them");
+        return fits ? STATUS_OK : refuse(b, "the value does not match its tag: correct one of them");
     }
     return refuse(b, "unknown tag: expected none, or one of !!str, !!int, !!float, !!bool, !!null");
 }
@@ -237,8 +237,8 @@ static enum status replace_references(struct builder *b, struct node *node, cons
     if (result.is_unfinished) {
         print_path(b, path, sizeof path);
         config_warning(b->report,
-                       "%s:%u:%u: %s\"${\" without its \"}\" is taken as it stands: close it, or write $${",
-                       b->file, node->line, node->column, path);
+                       "%s:%u:%u: %s\"${\" without \"}\" is used literally: close it, or write $${", b->file,
+                       node->line, node->column, path);
     }
     size_t length = strlen(result.text);
     b->text_bytes += length;
@@ -246,7 +246,7 @@ static enum status replace_references(struct builder *b, struct node *node, cons
     node->text = b->text_bytes > TREE_TEXT_BYTES_MAX ? NULL : copy_text(b, result.text, length);
     free(result.text);
     if (b->text_bytes > TREE_TEXT_BYTES_MAX)
-        return refuse(b, "the file is over 4 MiB with its variables replaced: shorten it");
+        return refuse(b, "the file has over 4 MiB after substitution: shorten it");
     return node->text ? STATUS_OK : STATUS_NO_MEMORY;
 }
 
@@ -256,7 +256,7 @@ static enum status take_scalar(struct builder *b)
         return take_key(b);
     const char *raw = (const char *)b->event->data.scalar.value;
     if (memchr(raw, '\0', b->event->data.scalar.length))
-        return refuse(b, "a value has a NUL character in it: expected text");
+        return refuse(b, "a value contains a NUL character: expected text");
     struct node *node = make_node(b, NODE_SCALAR);
     if (!node)
         return STATUS_NO_MEMORY;
@@ -280,9 +280,9 @@ static enum status open_level(struct builder *b, enum node_kind kind, const yaml
 {
     if (expects_key(b))
         return refuse(
-            b, "a key is a mapping or a list: expected text; is a value in braces that should be in quotes?");
+            b, "a key is a mapping or a list: expected text; put a value that starts with a brace in quotes");
     if (b->depth == TREE_DEPTH_MAX)
-        return refuse(b, "nested too deep: expected at most 64 levels");
+        return refuse(b, "nested too deeply: expected at most 64 levels");
     const char *expected = kind == NODE_MAP ? YAML_MAP_TAG : YAML_SEQ_TAG;
     if (tag && strcmp((const char *)tag, "!") != 0 && strcmp((const char *)tag, expected) != 0)
         return refuse(b, "unknown tag: expected none");
@@ -309,10 +309,10 @@ static enum status take_alias(struct builder *b)
     }
     if (!node)
         return refuse(
-            b, "an alias without an anchor of its name above it: define it, or put the value in quotes");
+            b, "an alias without an earlier anchor of that name: define it, or put the value in quotes");
     for (size_t i = 0; i < b->depth; i++) {
         if (b->levels[i].node == node)
-            return refuse(b, "an alias inside its own anchor: it would never end");
+            return refuse(b, "an alias inside its own anchor: infinite recursion");
     }
     return attach(b, node);
 }

@@ -1,6 +1,6 @@
-/* A YAML document as a tree of nodes, each with its place in the file: references to environment variables
- * replaced, plain scalars typed by YAML 1.2's core schema, duplicate keys and other surprises refused, size
- * and depth bounded. */
+/* A YAML document as a tree of nodes with their place in the file. References to environment variables are
+ * replaced, and plain scalars have types of YAML 1.2's core schema. Duplicate keys and unknown tags are
+ * errors. Size and depth are bounded. */
 #ifndef CUSPAN_CONFIG_FILE_TREE_H
 #define CUSPAN_CONFIG_FILE_TREE_H
 
@@ -14,7 +14,7 @@
 #define TREE_DEPTH_MAX      64
 #define TREE_NODES_MAX      32768
 #define TREE_KEYS_MAX       1024              /* of one mapping */
-#define TREE_TEXT_BYTES_MAX (4 * 1024 * 1024) /* of all scalars, variables replaced */
+#define TREE_TEXT_BYTES_MAX (4 * 1024 * 1024) /* of all scalars after substitution */
 
 enum node_kind { NODE_SCALAR, NODE_LIST, NODE_MAP };
 
@@ -31,7 +31,7 @@ struct item { /* of a list or a mapping */
 struct node {
     enum node_kind kind;
     enum scalar_type type; /* of a scalar */
-    bool is_substituted;   /* a scalar that came, at least in part, out of a variable */
+    bool is_substituted;   /* a scalar that contains the value of a variable */
     uint32_t line;         /* from 1 */
     uint32_t column;       /* from 1, in characters */
     uint32_t count;        /* of items */
@@ -46,7 +46,7 @@ struct tree {
     const struct node *root; /* NULL: the document is empty */
 };
 
-/* `file` is the name for messages. On failure the report has the errors, and the tree is empty. */
+/* `file` is its name in messages. On failure the report has the errors, and the tree is empty. */
 enum status tree_parse(struct tree *tree, const char *bytes, size_t length, const char *file,
                        const struct config_environment *environment, struct config_report *report) MUST_CHECK;
 /* Safe on a zeroed one. */

@@ -1,12 +1,11 @@
-/* CUPTI's activity kinds and their fields, numbered as CUPTI numbers them. Generated like model/calls.h, into
- * activities_table.c; where a field lies in a record of a given CUPTI is capture's business
- * (capture/layouts.h). */
+/* CUPTI's activity kinds and fields, with CUPTI's numbers. activities_table.c is generated like
+ * calls_table.c. The offsets of fields in the records of a given CUPTI are in capture/layouts.h. */
 #ifndef CUSPAN_MODEL_CUDA_ACTIVITIES_H
 #define CUSPAN_MODEL_CUDA_ACTIVITIES_H
 
 #include "model/cuda/calls.h"
 
-enum activity_detail {                  /* the least detail that asks for a field (or a kind) */
+enum activity_detail {                  /* the lowest detail level that includes a field or a kind */
                        ACTIVITY_ALWAYS, /* capture itself needs it */
                        ACTIVITY_DEFAULT,
                        ACTIVITY_FULL,
@@ -25,7 +24,7 @@ enum activity_type {
     FIELD_DIM3_YZ
 };
 
-enum activity_role { /* fields that have a place of their own in struct activity_record */
+enum activity_role { /* fields with a member of their own in struct activity_record */
                      ROLE_NONE,
                      ROLE_START,
                      ROLE_END,
@@ -48,23 +47,23 @@ struct activity_field {
 };
 
 struct activity_info {
-    const char *name; /* "kernel", "memcpy", ...: the words of the settings and of cuda.activity; NULL:
+    const char *name; /* "kernel", "memcpy", ...: as in the settings and in cuda.activity; NULL:
                          unknown kind */
     const struct activity_field *fields; /* indexed by CUPTI's field ID */
     uint8_t field_count;
-    uint8_t detail;   /* the least detail at which the kind is on; FULL: "on request" */
-    bool is_gpu_work; /* becomes a GPU span (the others: facts, or host spans of CUPTI itself) */
+    uint8_t detail;   /* the lowest detail level that enables the kind; FULL: on request */
+    bool is_gpu_work; /* becomes a GPU span; others only describe, or are CUPTI's own host spans */
     bool is_interval; /* has a start and an end */
 };
 
 extern const struct activity_info activity_table[ACTIVITY_KINDS_MAX]; /* by CUpti_ActivityKind */
 extern const struct enum_names activity_enum_names[];
 
-/* The kinds that code names. */
+/* The kinds that the code refers to. */
 enum activity_kind {
     ACTIVITY_MEMCPY = 1,
     ACTIVITY_MEMSET = 2,
-    ACTIVITY_KERNEL_SERIAL = 3, /* never enabled: it serializes kernels */
+    ACTIVITY_KERNEL_SERIAL = 3, /* never enabled, because it serializes kernels */
     ACTIVITY_DEVICE = 8,
     ACTIVITY_CONTEXT = 9,
     ACTIVITY_KERNEL = 10,

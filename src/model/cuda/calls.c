@@ -18,7 +18,7 @@ const char *call_group_name(enum call_group group)
 
 const char *enum_name(const struct enum_names *names, int64_t value)
 {
-    uint32_t low = 0, high = names->count; /* the generator orders the entries by value */
+    uint32_t low = 0, high = names->count; /* the generator sorts the entries by value */
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
         const struct enum_name *entry = &names->entries[middle];

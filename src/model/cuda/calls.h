@@ -1,6 +1,6 @@
-/* The calls of CUDA's runtime and driver API, by CUPTI's callback ID: name, group, parameters. Generated from
- * NVIDIA's headers of 12.0 to 13.5 by tools/gen_cupti_tables.py into calls_table.c; where a parameter lies in
- * CUPTI's structs is capture's business (capture/params.h), in the same order. */
+/* The calls of the CUDA runtime and driver API, by CUPTI's callback ID: name, group, parameters.
+ * tools/gen_cupti_tables.py generates calls_table.c from NVIDIA's headers of 12.0 to 13.5. The offsets of
+ * parameters in CUPTI's structs are in capture/params.h, in the same order. */
 #ifndef CUSPAN_MODEL_CUDA_CALLS_H
 #define CUSPAN_MODEL_CUDA_CALLS_H
 
@@ -12,7 +12,7 @@
 enum call_domain { CALL_DRIVER = 1, CALL_RUNTIME = 2 }; /* CUPTI's own numbers */
 
 enum call_group {
-    CALL_GROUP_OTHER, /* not in the default profile: getters and what is rarely of interest */
+    CALL_GROUP_OTHER, /* not in the default set: getters and other minor calls */
     CALL_GROUP_LAUNCH,
     CALL_GROUP_COPY,
     CALL_GROUP_FILL,
@@ -36,10 +36,10 @@ enum param_type {
     PARAM_POINTER, /* addresses and handles */
     PARAM_DIM3,
     PARAM_STRING,
-    PARAM_ENUM /* an integer that `names` puts into words */
+    PARAM_ENUM /* an integer with names */
 };
 
-/* Names of an enum's values; a value that isn't listed is shown as its number. */
+/* Names of an enum's values; other values are shown as numbers. */
 struct enum_names {
     uint32_t count;
     const struct enum_name {
@@ -59,7 +59,7 @@ struct call_info {
     uint16_t param; /* index of the first parameter in call_params */
     uint8_t param_count;
     uint8_t group;     /* enum call_group */
-    bool is_default;   /* in the default profile */
+    bool is_default;   /* in the default set */
     bool has_activity; /* CUPTI may report GPU work for it */
 };
 
@@ -70,7 +70,7 @@ extern const struct enum_names call_enum_names[];
 extern const struct call_info call_table_runtime[], call_table_driver[];
 extern const uint16_t call_count_runtime, call_count_driver; /* highest callback ID + 1 */
 
-/* NULL where the ID is unknown to this build. */
+/* NULL if this build does not know the ID. */
 static inline const struct call_info *call_info(enum call_domain domain, uint32_t cbid)
 {
     const struct call_info *info = NULL;
@@ -86,11 +86,11 @@ static inline const char *call_name(const struct call_info *info)
     return call_names + info->name;
 }
 
-/* "launch", "copy", ...; the words of the settings. */
+/* "launch", "copy", ...; as in the settings. */
 const char *call_group_name(enum call_group group);
-/* The enum's word for a value, or NULL. */
+/* The name of an enum's value, or NULL. */
 const char *enum_name(const struct enum_names *names, int64_t value);
-/* "cudaErrorInvalidValue" or "CUDA_ERROR_INVALID_VALUE"; NULL where unknown. */
+/* "cudaErrorInvalidValue" or "CUDA_ERROR_INVALID_VALUE"; NULL if unknown. */
 const char *call_result_name(enum call_domain domain, int32_t result);
 
 #endif

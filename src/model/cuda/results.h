@@ -1,5 +1,4 @@
-/* The names of cudaError_t and CUresult, generated into results_table.c; call_result_name (model/calls.h)
- * answers from them. */
+/* The names of cudaError_t and CUresult (results_table.c), for call_result_name (model/calls.h). */
 #ifndef CUSPAN_MODEL_CUDA_RESULTS_H
 #define CUSPAN_MODEL_CUDA_RESULTS_H
 

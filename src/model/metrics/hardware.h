@@ -1,5 +1,5 @@
-/* What the driver's management library says of the GPUs that the process uses: capture asks, agent makes
- * metrics of it. */
+/* NVML's measurements of the GPUs that the process uses: capture queries them, the agent makes metrics of
+ * them. */
 #ifndef CUSPAN_MODEL_METRICS_HARDWARE_H
 #define CUSPAN_MODEL_METRICS_HARDWARE_H
 
@@ -8,7 +8,7 @@
 #define HARDWARE_GPUS_MAX 16
 #define HARDWARE_ID_BYTES 48
 
-enum hardware_field { /* bits of `present`: what this GPU tells */
+enum hardware_field { /* bits of `present`: what this GPU supports */
                       HARDWARE_UTILIZATION = 1 << 0,
                       HARDWARE_MEMORY = 1 << 1,
                       HARDWARE_TEMPERATURE = 1 << 2,
@@ -18,9 +18,9 @@ enum hardware_field { /* bits of `present`: what this GPU tells */
 
 struct gpu_hardware {
     char id[HARDWARE_ID_BYTES]; /* hw.id: "GPU-..." */
-    char name[96];              /* "NVIDIA H200"; "" unknown */
+    char name[96];              /* "NVIDIA H200"; "": unknown */
     uint32_t present;           /* enum hardware_field */
-    double utilization;         /* 0 to 1: share of time in which a kernel of any process ran */
+    double utilization;         /* 0 to 1: fraction of time in which a kernel of any process ran */
     uint64_t memory_bytes, memory_used_bytes;
     uint32_t temperature_celsius;
     double power_watts;

@@ -28,20 +28,20 @@ const struct histogram_shape histogram_default_exponential = {.form = HISTOGRAM_
                                                               .scale_max = HISTOGRAM_SCALE_MAX,
                                                               .buckets_max = HISTOGRAM_BUCKETS_MAX};
 
-/* 2^(i / STEPS): bounds between 1 and 2; and for each step of the mantissa the last bound at or below it. No
- * libm: the agent's library needs libc alone. */
+/* 2^(i / STEPS): bounds between 1 and 2; and for each step of the mantissa the last bound at or below it.
+ * Without libm, because the agent's library links only libc. */
 static double powers[STEPS + 1];
 static uint16_t guesses[STEPS];
 
 static double square_root(double x)
 {
     double root = x;
-    for (int i = 0; i < 8; i++) /* Newton's: twice the digits each time */
+    for (int i = 0; i < 8; i++) /* Newton's method doubles the digits */
         root = (root + x / root) / 2;
     return root;
 }
 
-/* Once, before the first histogram: threads that send have some, too. */
+/* Runs once, from any thread. */
 static void make_bounds(void)
 {
     double roots[HISTOGRAM_SCALE_MAX], root = 2;
@@ -60,7 +60,7 @@ static void make_bounds(void)
     }
 }
 
-/* As it would be with durations in seconds, as doubles: they tell ns apart up to half a year. */
+/* The same result as with durations in seconds as doubles, which distinguish ns up to half a year. */
 static int64_t limit_of(double bound)
 {
     double ns = bound * 1e9;
@@ -79,7 +79,7 @@ enum status histogram_set_bounds(struct histogram_shape *shape, const double *bo
     if (count > HISTOGRAM_BOUNDS_MAX)
         return STATUS_INVALID;
     for (size_t i = 0; i < count; i++) {
-        if (!(bounds[i] - bounds[i] == 0) || (i && bounds[i] <= bounds[i - 1])) /* no number, infinite */
+        if (!(bounds[i] - bounds[i] == 0) || (i && bounds[i] <= bounds[i - 1])) /* NaN or infinite */
             return STATUS_INVALID;
         shape->bounds[i] = bounds[i];
         shape->limits_ns[i] = limit_of(bounds[i]);
@@ -151,7 +151,7 @@ static int32_t finest_bucket(uint64_t duration_ns)
     return exponent * STEPS + (int32_t)at - (mantissa <= powers[at]);
 }
 
-/* Rounds down, for numbers below zero, too. */
+/* Rounds down, also below zero. */
 static int32_t halve(int32_t at)
 {
     return (at - (at & 1)) / 2;
@@ -169,7 +169,7 @@ static void halve_scale(struct histogram *histogram)
     histogram->scale--;
 }
 
-/* Whether a bucket of this number, and those in use, are more than there may be. */
+/* Whether this bucket and those in use exceed the maximum. */
 static bool is_too_wide(const struct histogram *histogram, int32_t at)
 {
     int32_t first = at < histogram->offset ? at : histogram->offset;
@@ -177,8 +177,7 @@ static bool is_too_wide(const struct histogram *histogram, int32_t at)
     return (at > last ? at : last) - first >= histogram->shape->buckets_max;
 }
 
-/* So many into bucket `at` of `scale`, which is not below the histogram's. Buckets beyond those in use are 0.
- */
+/* Adds to bucket `at` of `scale`, which is at least the histogram's. Unused buckets are 0. */
 static void add_exponential(struct histogram *histogram, int32_t at, int8_t scale, uint64_t count)
 {
     for (; scale > histogram->scale; scale--)
@@ -214,7 +213,7 @@ static uint32_t explicit_bucket(const struct histogram_shape *shape, uint64_t du
     return low;
 }
 
-/* Where there are more buckets than places, neighbours share one. */
+/* Adjacent buckets share an exemplar if there are more buckets than exemplars. */
 static struct exemplar *exemplar_of(struct histogram *histogram, uint32_t bucket, uint64_t duration_ns)
 {
     uint32_t count = histogram->shape->bound_count + 1u;
@@ -266,7 +265,7 @@ void histogram_merge(struct histogram *to, const struct histogram *from)
     to->sum_ns += from->sum_ns;
     to->zeros += from->zeros;
     while (from->shape->form == HISTOGRAM_EXPONENTIAL && to->scale > from->scale)
-        to->used ? halve_scale(to) : (void)to->scale--; /* with zeros alone there is nothing to halve */
+        to->used ? halve_scale(to) : (void)to->scale--; /* nothing to halve without buckets */
     for (int32_t i = 0; i < HISTOGRAM_BUCKETS_MAX; i++) {
         if (from->shape->form == HISTOGRAM_EXPLICIT)
             to->buckets[i] += from->buckets[i];

@@ -1,9 +1,8 @@
-/* What the program has done so far, in numbers: correlate adds up, encode makes metrics of it, agent tells it
- * to `cuspan top`. Times are ns, or ns since 1970 where they are a moment; sizes are bytes.
+/* Live statistics of the program. Correlate adds them up, encode makes metrics of them, and the agent sends
+ * them to `cuspan top`. Durations are ns, times are ns since 1970, sizes are bytes.
  *
- * Everything here is bounded: so many names of kernels by first come, the others together; a device's part is
- * made when it is seen first. All of it belongs to correlate, and is read on its thread alone, except for a
- * view, which is a copy. */
+ * Everything is bounded. The first kernel names have their own entry, and the others share one. A device's
+ * part is created when it is first seen. Only correlate's thread reads and writes them; a view is a copy. */
 #ifndef CUSPAN_MODEL_METRICS_LIVE_STATS_H
 #define CUSPAN_MODEL_METRICS_LIVE_STATS_H
 
@@ -25,10 +24,10 @@
 #define HISTOGRAM_SCALE_MAX       8 /* 256 buckets between a value and its double: 0.3 % wide */
 #define LIVE_STATS_DEVICE_UNKNOWN UINT32_MAX
 
-/* Which measurements may be exemplars: those whose span leaves, all, or none. */
+/* Which measurements may be exemplars: those with an exported span, all, or none. */
 enum exemplar_filter { EXEMPLAR_TRACE_BASED, EXEMPLAR_ALWAYS_ON, EXEMPLAR_ALWAYS_OFF };
 
-/* A measurement, with its span where that leaves: else both IDs are 0. time_ns 0: none. */
+/* A measurement and its span. Both IDs are 0 if the span is not exported. time_ns 0: none. */
 struct exemplar {
     uint64_t time_ns, value_ns;
     uint8_t trace_id[16];
@@ -37,37 +36,37 @@ struct exemplar {
 
 enum histogram_form { HISTOGRAM_EXPLICIT, HISTOGRAM_EXPONENTIAL };
 
-/* What buckets a histogram has. */
+/* The buckets of a histogram. */
 struct histogram_shape {
     uint8_t form; /* enum histogram_form */
     bool records_min_max;
     int8_t scale_max;     /* exponential: at most HISTOGRAM_SCALE_MAX */
     uint16_t buckets_max; /* exponential: from 2 to HISTOGRAM_BUCKETS_MAX */
     uint16_t bound_count; /* explicit: at most HISTOGRAM_BOUNDS_MAX */
-    /* Upper bounds of the explicit buckets, each belonging to its bucket: in seconds, as they leave, and the
-     * longest duration that is not above it; -1: there is none. */
+    /* Inclusive upper bounds of the explicit buckets, in seconds as exported, and the longest duration in ns
+     * that is not above it; -1: there is none. */
     double bounds[HISTOGRAM_BOUNDS_MAX];
     int64_t limits_ns[HISTOGRAM_BOUNDS_MAX];
 };
 
-/* Durations. The exponential buckets are of seconds, as they leave: bucket i of scale s holds
- * (b^(offset + i), b^(offset + i + 1)] with b = 2^(2^-s). */
+/* Durations. The exponential buckets are in seconds, as exported: bucket i of scale s holds (b^(offset + i),
+ * b^(offset + i + 1)] with b = 2^(2^-s). */
 struct histogram {
     const struct histogram_shape *shape;
-    struct histogram *next; /* the same durations in another shape; NULL: that is all */
+    struct histogram *next; /* the same durations in another shape, or NULL */
     uint64_t count, sum_ns, min_ns, max_ns;
     uint64_t zeros; /* exponential: durations of 0 */
     int8_t scale;
-    uint16_t used; /* exponential: so many of `buckets`, from `offset` on */
+    uint16_t used; /* exponential: number of `buckets` in use, from `offset` on */
     int32_t offset;
     uint64_t buckets[HISTOGRAM_BUCKETS_MAX];
-    struct exemplar exemplars[HISTOGRAM_EXEMPLARS]; /* the latest in each explicit bucket, or in neighbouring
-                                                       ones; of an exponential one by the default's buckets */
+    struct exemplar exemplars[HISTOGRAM_EXEMPLARS]; /* the latest in each explicit bucket or in adjacent ones;
+                                                       exponential: by the default explicit buckets */
 };
 
 static inline bool exemplar_has_span(const struct exemplar *exemplar)
 {
-    uint64_t id; /* of a span none is 0 */
+    uint64_t id; /* never 0 for a span */
     memcpy(&id, exemplar->span_id, sizeof id);
     return id != 0;
 }
@@ -80,17 +79,17 @@ struct duration_sum {
 struct kernel_stats {
     uint32_t device_id;
     uint32_t hash;
-    struct duration_sum sum;     /* since the figures began */
-    struct histogram *histogram; /* NULL: no metrics are wanted */
+    struct duration_sum sum;     /* since the statistics started */
+    struct histogram *histogram; /* NULL: metrics are off */
     char name[LIVE_STATS_NAME_BYTES];
 };
 
 enum memory_kind {
-    MEMORY_DEVICE,   /* cudaMalloc and its like */
-    MEMORY_POOL,     /* held by the program, of a stream-ordered pool */
+    MEMORY_DEVICE,   /* cudaMalloc and similar */
+    MEMORY_POOL,     /* allocated from a stream-ordered pool */
     MEMORY_MANAGED,  /* unified */
     MEMORY_PHYSICAL, /* cuMemCreate */
-    MEMORY_PINNED,   /* the host's, page-locked: of no device */
+    MEMORY_PINNED,   /* page-locked host memory, of no device */
     MEMORY_KINDS
 };
 
@@ -103,17 +102,17 @@ struct memory_use {
 struct copy_stats {
     struct duration_sum sum;
     uint64_t bytes;
-    struct histogram *histogram; /* NULL: no metrics are wanted, or there was none */
+    struct histogram *histogram; /* NULL: metrics are off, or there was none */
 };
 
 struct device_stats {
-    uint64_t busy_ns;  /* brought up to date before a reader sees it */
-    bool is_estimated; /* busy_ns is less than it was */
+    uint64_t busy_ns;  /* updated before each read */
+    bool is_estimated; /* busy_ns is a lower bound */
     struct duration_sum kernels, graphs;
-    struct kernel_stats others;                      /* the kernels for whose names there was no room */
+    struct kernel_stats others;                      /* the kernels without an entry of their own */
     struct copy_stats copies[LIVE_STATS_COPY_KINDS]; /* by CUPTI's kind */
     struct copy_stats fills;
-    struct histogram *latency; /* from a call to its kernel's begin; NULL: no metrics are wanted */
+    struct histogram *latency; /* from a call's start to its kernel's start; NULL: metrics are off */
     struct memory_use memory[MEMORY_KINDS], memory_total;
 };
 
@@ -121,17 +120,17 @@ struct live_stats {
     bool is_on;
     uint64_t since_ns;
     uint64_t calls, errors, launches;
-    uint64_t call_ns, waiting_ns;              /* waiting: in calls that wait for the GPU */
+    uint64_t call_ns, waiting_ns;              /* waiting_ns: in calls that wait for the GPU */
     struct memory_use pinned;                  /* host memory */
     struct device_stats *devices[DEVICES_MAX]; /* NULL: not seen */
     uint32_t kernel_count;
     struct kernel_stats *kernels[LIVE_STATS_KERNELS_MAX];
 };
 
-/* What CUPTI calls the direction of a copy: "HostToDevice". */
+/* CUPTI's name for the direction of a copy: "HostToDevice". */
 const char *copy_kind_name(uint32_t kind);
 
-/* A copy for who looks, with nothing but sums. */
+/* A copy for readers, with only the sums. */
 struct live_stats_view {
     bool is_on;
     uint64_t time_ns, since_ns;
@@ -139,10 +138,10 @@ struct live_stats_view {
     uint32_t device_count;
     struct device_view {
         uint32_t index;
-        char id[48], name[96]; /* "" where unknown */
+        char id[48], name[96]; /* "" if unknown */
         uint64_t busy_ns, kernels, kernel_ns, copies, copy_bytes, fills, memory_live, memory_peak;
     } devices[DEVICES_MAX];
-    uint32_t kernel_count; /* those with the largest totals, the largest first; of all devices together */
+    uint32_t kernel_count; /* those with the largest totals over all devices, in descending order */
     struct {
         char name[LIVE_STATS_NAME_BYTES];
         struct duration_sum sum;

@@ -1,5 +1,5 @@
-/* Metrics: the table of all that cuspan sends, and their data points on the way from agent to encode.
- * docs/metrics.md is made of this table. */
+/* The table of all metrics that cuspan exports, and their data points on the way from agent to encode.
+ * docs/metrics.md contains this table. */
 #ifndef CUSPAN_MODEL_METRICS_METRICS_H
 #define CUSPAN_MODEL_METRICS_METRICS_H
 
@@ -10,14 +10,14 @@
 
 enum metric_type {
     METRIC_SUM,     /* monotonic */
-    METRIC_UP_DOWN, /* a sum that also falls: cumulative whatever is preferred */
+    METRIC_UP_DOWN, /* a sum that can decrease: always cumulative */
     METRIC_GAUGE,
     METRIC_HISTOGRAM /* of durations, in seconds */
 };
 
 enum metric_value {
     METRIC_INT,
-    METRIC_SECONDS, /* leaves as a double, and comes as ns */
+    METRIC_SECONDS, /* measured in ns, exported as a double */
     METRIC_DOUBLE
 };
 
@@ -26,9 +26,9 @@ enum metric_value {
 #define COUNTER_ATTRS DEVICE_ATTRS ", cuda.counter.name"
 #define OWN_ATTRS     "otel.component.type, otel.component.name"
 
-/* X(identifier, name, unit, type, value, attributes, what it counts) */
+/* X(identifier, name, unit, type, value, attributes, description) */
 #define METRICS(X)                                                                                           \
-    X(CALLS, "cuda.calls", "{call}", SUM, INT, "", "Runtime and driver API calls that were captured.")       \
+    X(CALLS, "cuda.calls", "{call}", SUM, INT, "", "Captured runtime and driver API calls.")                 \
     X(CALL_ERRORS, "cuda.call.errors", "{call}", SUM, INT, "", "Calls that returned an error.")              \
     X(CALL_TIME, "cuda.call.time", "s", SUM, SECONDS, "", "Time in captured calls, summed over threads.")    \
     X(WAIT_TIME, "cuda.wait.time", "s", SUM, SECONDS, "",                                                    \
@@ -114,11 +114,11 @@ extern const struct metric_info metric_table[METRIC_COUNT];
 
 #define METRIC_ATTRS_MAX 6
 
-/* The meter that all are of: the scope of spans and metrics. */
+/* The only meter: the scope of spans and metrics. */
 #define METER_NAME       "cuspan"
 #define METER_SCHEMA_URL "https://opentelemetry.io/schemas/1.44.0"
 
-/* One measurement; what it points at is borrowed. */
+/* One measurement; its pointers are borrowed. */
 struct metric_point {
     uint64_t start_ns, time_ns;
     uint32_t attr_count;
@@ -131,7 +131,7 @@ struct metric_point {
 };
 
 struct metric_points {
-    const struct metric_info *info; /* under which they leave: the table's, or a view's */
+    const struct metric_info *info; /* as exported: the table's, or a view's */
     bool is_delta;
     uint32_t count;
     const struct metric_point *points;

@@ -1,14 +1,14 @@
-/* What cuspan itself takes, beside what CUPTI takes for it (the counters cupti_..._ns). */
+/* cuspan's own overhead, without that of CUPTI (the counters cupti_..._ns). */
 #ifndef CUSPAN_MODEL_METRICS_TRACING_OVERHEAD_H
 #define CUSPAN_MODEL_METRICS_TRACING_OVERHEAD_H
 
 #include <stdint.h>
 
-/* Of the process so far. */
+/* Totals of the process. */
 struct agent_overhead {
-    uint64_t callback_ns; /* in callbacks on the host's threads, estimated from the calls that were timed */
-    uint64_t callback_calls; /* that were timed; 0: none, and nothing is known */
-    /* Processor's time of cuspan's own threads. */
+    uint64_t callback_ns;    /* in callbacks on the host's threads, estimated from timed calls */
+    uint64_t callback_calls; /* number of timed calls; 0: callback_ns is unknown */
+    /* CPU time of cuspan's threads. */
     uint64_t pipeline_ns, sender_ns, control_ns;
 };
 

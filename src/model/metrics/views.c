@@ -23,11 +23,11 @@ const char *view_obstacle(const struct view *view, enum metric metric)
     case AGGREGATION_DROP:
         return NULL;
     case AGGREGATION_SHAPE:
-        return type == METRIC_HISTOGRAM ? NULL : "is no histogram, so there is nothing to put into buckets";
+        return type == METRIC_HISTOGRAM ? NULL : "is not a histogram, so it has no buckets";
     case AGGREGATION_LAST_VALUE:
-        return type == METRIC_GAUGE ? NULL : "is no gauge, so it has no last value";
+        return type == METRIC_GAUGE ? NULL : "is not a gauge, so it has no last value";
     case AGGREGATION_SUM:
-        return type == METRIC_GAUGE ? "is a gauge, whose values don't add up" : NULL;
+        return type == METRIC_GAUGE ? "is a gauge, so it has no sum" : NULL;
     }
     return NULL;
 }
@@ -46,7 +46,7 @@ static const struct histogram_shape *default_shape(enum histogram_form form)
     return form == HISTOGRAM_EXPLICIT ? &histogram_default_explicit : &histogram_default_exponential;
 }
 
-/* Which of the metric's shapes the stream is made of. A sum is made of whichever there is. */
+/* The index of the metric's shape for the stream. A sum can use any. */
 static uint8_t shape_for(struct metric_streams *streams, const struct histogram_shape *shape, bool takes_any)
 {
     for (uint8_t i = 0; i < streams->shape_count; i++)
@@ -102,7 +102,7 @@ enum status streams_create(const struct view *views, size_t count, enum histogra
     return STATUS_OK;
 }
 
-/* How many histograms of a metric there can be in one shape. */
+/* Maximum number of histograms of a metric in one shape. */
 static uint64_t histograms_of(enum metric metric)
 {
     return metric == METRIC_KERNEL_DURATION ? LIVE_STATS_KERNELS_MAX + 8 : 32;

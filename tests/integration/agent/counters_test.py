@@ -213,11 +213,11 @@ class Counters(agent_test.Case):
         self.assertEqual(result.report["losses"], {})
 
     def test_wrong_settings(self):
-        for settings, line in (({"counters.replay": "kernel"}, "counters.replay: kernels are run again only if counters.kernels.allow names them"),
-                               ({"counters.replay": "loop"}, "counters.replay: loops (cuspan_loop_begin in cuspan.h) run again only if counters.ranges names them"),
-                               ({"counters.metrics": "x" * 60}, "is no name for an attribute; give it one of up to"),
-                               ({"counters.metrics": "=a__b.sum"}, "is no name for an attribute"),
-                               ({"counters.metrics": ",".join(f"m{i}" for i in range(17))}, "16 at most, not 17"),
+        for settings, line in (({"counters.replay": "kernel"}, "counters.replay: cuspan reruns only kernels that counters.kernels.allow names"),
+                               ({"counters.replay": "loop"}, "counters.replay: cuspan reruns only loops (cuspan_loop_begin in cuspan.h) that counters.ranges names"),
+                               ({"counters.metrics": "x" * 60}, "cannot be an attribute's name: set one of up to"),
+                               ({"counters.metrics": "=a__b.sum"}, "cannot be an attribute's name"),
+                               ({"counters.metrics": ",".join(f"m{i}" for i in range(17))}, "expected at most 16 counters, not 17"),
                                ({"counters.period": "0"}, "counters.period")):
             result = self.replay(self.sample(), settings=settings, status=None, to_file=False)
             self.assertIn(result.status, (1, 2))

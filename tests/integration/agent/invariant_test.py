@@ -25,7 +25,7 @@ import sink  # noqa: E402
 
 RECORDING = ROOT / "examples/recordings/torch_inference.cuspanrec"
 HOST_STATUS, HOST_OUTPUT = 7, "host: done\n"
-FAULT = re.compile(r"^cuspan: a fault of cuspan's own: .* does not hold \((\w+\.c):\d+\); this process is no longer traced")
+FAULT = re.compile(r"^cuspan: internal error: .* is false \((\w+\.c):\d+\); this process is no longer traced")
 CONFIGURATION = """file_format: "1.1"
 tracer_provider:
   processors: [{{batch: {{exporter: {{otlp_http: {{endpoint: 'http://127.0.0.1:{port}/v1/traces', encoding: json}}}}}}}}]

@@ -438,17 +438,17 @@ class Views(Case):
     def test_what_can_not_be_is_said(self):
         for view, words in (
                 ("{selector: {instrument_name: cuda.calls}, stream: {aggregation: {explicit_bucket_histogram: }}}",
-                 "8:5: meter_provider.views[0]: cuda.calls is no histogram, so there is nothing to put into buckets: choose another"),
-                ("{selector: {instrument_name: '*'}, stream: {name: all}}", "which can't all have the name all"),
-                ("{selector: {instrument_name: cuda.calls}, stream: {aggregation: {last_value: }}}", "cuda.calls is no gauge"),
+                 "8:5: meter_provider.views[0]: cuda.calls is not a histogram, so it has no buckets: choose another"),
+                ("{selector: {instrument_name: '*'}, stream: {name: all}}", "which cannot all have the name all"),
+                ("{selector: {instrument_name: cuda.calls}, stream: {aggregation: {last_value: }}}", "cuda.calls is not a gauge"),
                 ("{selector: {instrument_name: cuda.memory.live}, stream: {aggregation: {sum: }}}", "cuda.memory.live is a gauge"),
                 ("{selector: {instrument_name: cuda.calls}}", "expected selector and stream"),
                 ("{selector: {instrument_nam: cuda.calls}, stream: }", "selector.instrument_nam: unknown key; did you mean instrument_name?"),
                 ("{selector: , stream: {aggregation: {dorp: }}}", "stream.aggregation.dorp: unknown key; did you mean drop?"),
                 ("{selector: , stream: {attribute_keys: [a]}}", "stream.attribute_keys: expected a mapping, not a list"),
-                ("{selector: , stream: {attribute_keys: {included: []}}}", "included: expected a list of attributes' names"),
+                ("{selector: , stream: {attribute_keys: {included: []}}}", "included: expected a list of attribute names"),
                 ("{selector: {instrument_type: meter}, stream: }", "instrument_type: expected counter, up_down_counter, gauge or histogram"),
-                ("{selector: {instrument_name: cuda.calls}, stream: {name: 1st}}", "name: expected a name for a metric"),
+                ("{selector: {instrument_name: cuda.calls}, stream: {name: 1st}}", "name: expected a metric name"),
                 ("{selector: , stream: {aggregation_cardinality_limit: 0}}", "aggregation_cardinality_limit: expected an integer from 1 to"),
                 ("{selector: {instrument_type: histogram}, stream: {aggregation: {explicit_bucket_histogram: {boundaries: [2, 1]}}}}",
                  "boundaries: expected numbers, each above the one before it"),
@@ -463,7 +463,7 @@ class Views(Case):
         self.check(["{selector: {instrument_name: cuda.calls}, stream: {}}"] * 5, "more than 4 views select cuda.calls", 1)
         for view, words in (
                 ("{selector: {instrument_type: histogram}, stream: {aggregation: {base2_exponential_bucket_histogram: {max_size: 161}}}}",
-                 "max_size: 161 is more than cuspan's histograms have: using 160"),
+                 "max_size: cuspan's histograms have fewer buckets than 161: using 160"),
                 ("{selector: {instrument_name: '*'}, stream: {aggregation: {last_value: }}}", "the view is not applied to this metric"),
                 ("{selector: {instrument_name: http.duration}, stream: {}}", "warning: {config}:8:5: meter_provider.views[0]: selects none"),
                 ("{selector: {meter_name: io.opentelemetry.jvm}, stream: {}}", "selects none of cuspan's metrics"),
@@ -973,12 +973,12 @@ class Spool(Case):
 class Words(Case):
     def test_what_is_unknown_is_said(self):
         for variables, words in (
-                ({"OTEL_METRICS_EXPORTER": "prometheus"}, "OTEL_METRICS_EXPORTER: cuspan has no exporter \"prometheus\""),
+                ({"OTEL_METRICS_EXPORTER": "prometheus"}, "OTEL_METRICS_EXPORTER: cuspan does not have the exporter \"prometheus\""),
                 ({"OTEL_METRICS_EXPORTER": "otlp", "OTEL_METRIC_EXPORT_INTERVAL": "soon"},
                  "OTEL_METRIC_EXPORT_INTERVAL: expected"),
                 ({"OTEL_METRICS_EXPORTER": "otlp", "OTEL_METRICS_EXEMPLAR_FILTER": "sometimes"},
-                 "OTEL_METRICS_EXEMPLAR_FILTER: expected trace_based, always_on or always_off, not \"sometimes\": the default holds, trace_based"),
-                ({"OTEL_METRICS_EXPORTER": "otlp,console"}, "one exporter is taken")):
+                 "OTEL_METRICS_EXEMPLAR_FILTER: expected trace_based, always_on or always_off, not \"sometimes\": using the default, trace_based"),
+                ({"OTEL_METRICS_EXPORTER": "otlp,console"}, "only one exporter is supported")):
             with self.subTest(words):
                 done = subprocess.run([str(BUILD / "cuspan"), "check"], capture_output=True, text=True, check=False,
                                       env={**CLEAN, **variables})

@@ -145,7 +145,7 @@ class Generator:
 
 
 # OpenTelemetry's specification refuses a view that gives several instruments one name; the schema cannot express it.
-SEVERAL_WITH_ONE_NAME = "can't all have the name"
+SEVERAL_WITH_ONE_NAME = "cannot all have the name"
 
 
 class Schema(unittest.TestCase):

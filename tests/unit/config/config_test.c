@@ -267,7 +267,7 @@ static void test_with_a_file_variables_count_only_where_it_names_them(void **sta
     set_variable("OTEL_SERVICE_NAME", "from-env");
     set_variable("CUSPAN_DETAIL", "full");
     enum status status = load_exporter("console:");
-    assert_warns(status, "CUSPAN_DETAIL: not read, because");
+    assert_warns(status, "CUSPAN_DETAIL: ignored, because");
     assert_int_equal(settings.outputs[0].schedule_delay_ms, 1000);
     assert_int_equal(settings.resource.attr_count, 0);
     assert_int_equal(settings.detail, DETAIL_DEFAULT);
@@ -301,10 +301,10 @@ static void test_files_are_found_in_order(void **state)
 static void test_files_that_are_none_are_errors(void **state)
 {
     set_variable("CUSPAN_CONFIG_FILE", "/nonexistent/cuspan.yaml");
-    assert_error(load(), "/nonexistent/cuspan.yaml: can't be read: No such file or directory");
+    assert_error(load(), "/nonexistent/cuspan.yaml: cannot read it: No such file or directory");
     memset(variables, 0, sizeof variables);
     set_variable("CUSPAN_CONFIG_FILE", "/tmp");
-    assert_error(load(), "/tmp: not a file");
+    assert_error(load(), "/tmp: not a regular file");
     memset(variables, 0, sizeof variables);
     char pipe_path[] = "/tmp/cuspan-pipe-XXXXXX";
     int fd = mkstemp(pipe_path);
@@ -312,7 +312,7 @@ static void test_files_that_are_none_are_errors(void **state)
     unlink(pipe_path);
     assert_int_equal(mkfifo(pipe_path, 0600), 0);
     set_variable("CUSPAN_CONFIG_FILE", pipe_path); /* must not wait for a writer */
-    assert_error(load(), "not a file");
+    assert_error(load(), "not a regular file");
     unlink(pipe_path);
 }
 
@@ -328,7 +328,7 @@ static void test_a_file_over_a_mebibyte_is_refused(void **state)
 
 static void test_versions_are_checked(void **state)
 {
-    assert_error(load_file("disabled: true\n"), "1:1: file_format: missing");
+    assert_error(load_file("disabled: true\n"), "1:1: file_format is missing");
     assert_error(load_file(""), "the file is empty");
     assert_error(load_file("- a\n"), "expected a mapping");
     assert_error(load_file("file_format: \"0.4\"\n"), "version \"0.4\" is not supported");
@@ -340,10 +340,10 @@ static void test_versions_are_checked(void **state)
     static const char tail[] = "tracer_provider: {processors: [{batch: {exporter: {console: }}}]}\n";
     char text[200];
     snprintf(text, sizeof text, "file_format: \"1.2\"\n%s", tail);
-    assert_warns(load_file(text), "\"1.2\" is newer than what cuspan knows");
+    assert_warns(load_file(text), "\"1.2\" is newer than cuspan supports");
     settings_deinit(&settings);
     snprintf(text, sizeof text, "file_format: \"1.0-rc.2\"\n%s", tail);
-    assert_warns(load_file(text), "before the stable 1.0");
+    assert_warns(load_file(text), "predates the stable 1.0");
     settings_deinit(&settings);
     snprintf(text, sizeof text, "file_format: 1.1\n%s", tail);
     assert_warns(load_file(text), "put it in quotes");
@@ -379,7 +379,7 @@ static void test_wrong_keys_and_values_are_errors_in_words(void **state)
         {"capture: {calls: {allow: launch}}", "calls.allow: expected a list of names or patterns"},
         {"capture: {calls: {allow: [1]}}", "calls.allow[0]: expected a name or a pattern, not an integer"},
         {"capture: {calls: {alow: []}}", "calls.alow: unknown key; did you mean allow?"},
-        {"memory_bytes_max: 16777216", "raise it to 55312384, or lower one of those"},
+        {"memory_bytes_max: 16777216", "raise it to 55312384, or lower one of them"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         assert_error(load_own(cases[i].yaml), cases[i].says);
@@ -426,7 +426,7 @@ static void test_wrong_structures_are_errors_in_words(void **state)
         {"tracer_provider: {processors: [{batch: }]}", "processors[0].batch: exporter is missing"},
         {"tracer_provider: {processors: [5]}", "processors[0]: expected batch or simple, not an integer"},
         {"tracer_provider: {processors: [{simple: {schedule_delay: 1, exporter: {console: }}}]}",
-         "a simple processor doesn't have this key"},
+         "a simple processor does not have this key"},
         {"tracer_provider: {processors: [{batch: {max_queue_size: 0, exporter: {console: }}}]}",
          "max_queue_size: expected an integer from 1"},
         {"tracer_provider: {processors: [&p {simple: {exporter: {console: }}}, *p, *p, *p, *p]}",
@@ -475,35 +475,36 @@ static void test_what_an_sdk_knows_and_cuspan_does_not_is_one_warning(void **sta
 {
     static const struct expectation cases[] = {
         {"meter_provider: {readers: [{pull: {exporter: {prometheus/development: }}}]}",
-         "2:29: meter_provider.readers[0].pull: cuspan opens no port to be asked at: it is left out"},
+         "2:29: meter_provider.readers[0].pull: cuspan does not serve metrics on a port: ignoring this "
+         "reader"},
         {"meter_provider: {readers: [{periodic: {exporter: {console: }}}, {periodic: {exporter: {console: "
          "}}}]}",
-         "2:66: meter_provider.readers[1].periodic: cuspan has one reader of metrics: this one is left out"},
+         "2:66: meter_provider.readers[1].periodic: cuspan supports one metric reader: ignoring this one"},
         {"tracer_provider: {processors: [{batch: {exporter: {otlp_http: {compression: snappy}}}}]}",
-         "compression: \"snappy\" is not supported: gzip holds"},
+         "compression: \"snappy\" is not supported: using gzip"},
         {"tracer_provider: {processors: [{simple: {exporter: {console: }}}], sampler: "
          "{jaeger_remote/development: {}}}",
-         "cuspan has no such sampler: it uses parent_based with a root of always_on"},
+         "cuspan does not have this sampler: using parent_based with root always_on"},
         {"tracer_provider: {processors: [{simple: {exporter: {console: }}}], sampler: {my_own: {}}}",
-         "cuspan has no such sampler"},
+         "cuspan does not have this sampler"},
         {"tracer_provider: {processors: [{simple: {exporter: {console: }}}], sampler: {parent_based: "
          "{remote_parent_sampled: {always_off: }}}}",
-         "a parent's sampled flag decides"},
+         "cuspan follows the parent's sampled flag"},
         {"tracer_provider: {processors: [{simple: {exporter: {console: }}}], id_generator: {xray: }}",
-         "cuspan's IDs are random"},
+         "cuspan generates random IDs"},
         {"tracer_provider: {processors: [{simple: {exporter: {console: }}}], "
          "tracer_configurator/development: {}}",
          "distribution.cuspan.capture"},
         {"tracer_provider: {processors: [{simple: {exporter: {zipkin: {endpoint: x}}}}, {simple: {exporter: "
          "{console: }}}]}",
-         "this processor sends nothing"},
+         "ignoring the processor"},
         {"tracer_provider: {processors: [{baggage/development: {}}, {simple: {exporter: {console: }}}]}",
-         "cuspan has no such processor"},
+         "cuspan does not have this processor"},
         {"tracer_provider: {processors: [{batch: {exporter: {otlp_http: {max_request_size: 5}}}}]}",
          "max_request_size: not supported"},
         {"resource: {detection/development: {attributes: {included: [a]}}}",
-         "all attributes that cuspan finds out are sent"},
-        {"resource: {attributes_list: \"a=b,c\"}", "the whole list is left out: pair 2 has no '='"},
+         "cuspan sends all detected attributes"},
+        {"resource: {attributes_list: \"a=b,c\"}", "ignoring the whole list: pair 2 has no '='"},
     };
     static const char fallback[] = "tracer_provider: {processors: [{simple: {exporter: {console: }}}]}\n";
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -550,7 +551,7 @@ static void test_each_exporter_of_metrics_takes_the_keys_of_aggregation(void **s
 static void test_what_the_schema_allows_and_cuspan_does_not_have_is_a_warning(void **state)
 {
     static const struct expectation cases[] = {
-        {"acme_profiler: {rate: 5}", "2:1: acme_profiler: unknown key, which cuspan ignores"},
+        {"acme_profiler: {rate: 5}", "2:1: acme_profiler: unknown key: ignoring it"},
         {"meter_provider: {readers: [{periodic: {interval: 0, exporter: {console: }}}]}",
          "the export interval of metrics is 0: using the default of 60000 ms"},
         {"meter_provider: {readers: [{periodic: {max_export_batch_size/development: 9, exporter: "
@@ -558,12 +559,12 @@ static void test_what_the_schema_allows_and_cuspan_does_not_have_is_a_warning(vo
          "max_export_batch_size/development: not used"},
         {"meter_provider: {readers: [{periodic: {exporter: {console: }}}], views: [{selector: {unit: s}, "
          "stream: {aggregation: {explicit_bucket_histogram: }}}]}",
-         "views[0]: cuda.call.time is no histogram, so there is nothing to put into buckets: the view is not "
+         "views[0]: cuda.call.time is not a histogram, so it has no buckets: the view is not "
          "applied"},
         {"meter_provider: {readers: [{periodic: {exporter: {console: }}}], views: [{selector: "
          "{instrument_type: histogram}, stream: {aggregation: {base2_exponential_bucket_histogram: "
          "{max_size: 320}}}}]}",
-         "max_size: 320 is more than cuspan's histograms have: using 160"},
+         "max_size: cuspan's histograms have fewer buckets than 320: using 160"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char text[500];
@@ -609,7 +610,7 @@ static void test_what_makes_no_difference_to_spans_is_silent(void **state)
 
 static void test_no_usable_exporter_is_one_warning(void **state)
 {
-    assert_warns(load_file("file_format: \"1.1\"\n"), "no exporter that cuspan has, so it stays asleep");
+    assert_warns(load_file("file_format: \"1.1\"\n"), "no supported exporter, so cuspan stays inactive");
     assert_int_equal(settings.output_count, 0);
     settings_deinit(&settings);
     assert_quiet(load_file("file_format: \"1.1\"\ndisabled: true\n"));
@@ -657,7 +658,7 @@ static void test_header_values_are_not_printed(void **state)
     fclose(out);
     assert_null(strstr(text, "s3cret"));
     assert_non_null(strstr(text, "header api-key: ***"));
-    assert_non_null(strstr(text, "\"http://h:1/p\" (without what may be secret in it)"));
+    assert_non_null(strstr(text, "\"http://h:1/p\" (user, query and fragment hidden)"));
     free(text);
 }
 
@@ -689,12 +690,13 @@ static void test_usual_mistakes_get_a_warning(void **state)
 {
     assert_warns(load_exporter("otlp_http: {endpoint: \"http://h:4318\"}"), "the URL has no path");
     settings_deinit(&settings);
-    assert_warns(load_exporter("otlp_http: {endpoint: \"http://h:4317/v1/traces\"}"), "port 4317 is gRPC's");
+    assert_warns(load_exporter("otlp_http: {endpoint: \"http://h:4317/v1/traces\"}"),
+                 "port 4317 is usually gRPC");
     settings_deinit(&settings);
-    assert_warns(load_exporter("otlp_grpc: {endpoint: \"http://h:4318\"}"), "port 4318 is HTTP's");
+    assert_warns(load_exporter("otlp_grpc: {endpoint: \"http://h:4318\"}"), "port 4318 is usually HTTP");
     settings_deinit(&settings);
     assert_warns(load_own("capture: {calls: {deny: [cudaMaloc]}}"),
-                 "\"cudaMaloc\" matches nothing that cuspan knows; did you mean cudaMalloc?");
+                 "\"cudaMaloc\" matches no known name; did you mean cudaMalloc?");
     settings_deinit(&settings);
     assert_warns(load_own("capture: {activities: {allow: [kernal]}}"), "did you mean kernel?");
     settings_deinit(&settings);
@@ -816,7 +818,7 @@ static void test_exporters_are_chosen_by_name(void **state)
     settings_deinit(&settings);
     begin(NULL);
     set_variable("OTEL_TRACES_EXPORTER", "zipkin");
-    assert_warns(load(), "no exporter \"zipkin\"");
+    assert_warns(load(), "does not have the exporter \"zipkin\"");
     assert_int_equal(settings.output_count, 0);
     settings_deinit(&settings);
     begin(NULL);
@@ -831,21 +833,21 @@ static void test_wrong_variables_are_warnings_and_defaults(void **state)
         const char *name, *value, *says;
     } cases[] = {
         {"OTEL_BSP_SCHEDULE_DELAY", "abc",
-         "OTEL_BSP_SCHEDULE_DELAY: expected an integer from 0 to 86400000, not \"abc\": the default holds, "
+         "OTEL_BSP_SCHEDULE_DELAY: expected an integer from 0 to 86400000, not \"abc\": using the default, "
          "1000"},
         {"OTEL_BSP_MAX_QUEUE_SIZE", "-5", "OTEL_BSP_MAX_QUEUE_SIZE: expected an integer"},
         {"OTEL_SDK_DISABLED", "1", "OTEL_SDK_DISABLED: expected true or false"},
         {"OTEL_LOG_LEVEL", "loud", "OTEL_LOG_LEVEL: expected error, warn, info or debug"},
-        {"OTEL_TRACES_SAMPLER", "jaeger_remote", "parentbased_always_on holds"},
+        {"OTEL_TRACES_SAMPLER", "jaeger_remote", "using parentbased_always_on"},
         {"OTEL_TRACES_SAMPLER", "alwayson", "did you mean always_on?"},
         {"OTEL_EXPORTER_OTLP_PROTOCOL", "http", "expected http/protobuf, http/json or grpc, not \"http\""},
         {"OTEL_EXPORTER_OTLP_TIMEOUT", "10s", "OTEL_EXPORTER_OTLP_TIMEOUT: expected an integer"},
         {"OTEL_EXPORTER_OTLP_COMPRESSION", "brotli",
          "OTEL_EXPORTER_OTLP_COMPRESSION: expected none, gzip or zstd"},
         {"OTEL_EXPORTER_OTLP_HEADERS", "s3cret",
-         "OTEL_EXPORTER_OTLP_HEADERS: all headers are left out: pair 1 has no '='"},
+         "OTEL_EXPORTER_OTLP_HEADERS: ignoring all headers: pair 1 has no '='"},
         {"OTEL_RESOURCE_ATTRIBUTES", "a=b,c=%2",
-         "OTEL_RESOURCE_ATTRIBUTES: the whole value is left out: pair 2 has a '%'"},
+         "OTEL_RESOURCE_ATTRIBUTES: ignoring the whole value: pair 2 has a '%'"},
         {"OTEL_RESOURCE_ATTRIBUTES", "a=b,=c", "pair 2 has no key"},
         {"OTEL_RESOURCE_ATTRIBUTES", "a=b,c=%ff", "pair 2 is not UTF-8"},
         {"CUSPAN_DETAIL", "ful",
@@ -1052,7 +1054,7 @@ static void test_wrong_overrides_are_errors(void **state)
     static const struct expectation cases[] = {
         {"detial=full", "CUSPAN_SET: detial: unknown key; did you mean detail?"},
         {"endpont=http://h", "did you mean endpoint?"},
-        {"xyzzy=1", "CUSPAN_SET: xyzzy: unknown key: expected one of"},
+        {"xyzzy=1", "CUSPAN_SET: xyzzy: unknown key: `cuspan help settings` lists them"},
         {"detail=ful", "CUSPAN_SET: detail: expected summary, default, graph-nodes or full, not \"ful\""},
         {"detail", "an entry without '='"},
         {"endpoint=", "endpoint: the value is missing"},

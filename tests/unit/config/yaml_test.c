@@ -263,15 +263,15 @@ static void test_surprises_are_refused_in_words(void **state)
     static const struct {
         const char *yaml, *expected;
     } cases[] = {
-        {"a: 1\nb: {c: 1, c: 2}\n", "f:2:11: b.c: the key is here twice, first on line 2"},
+        {"a: 1\nb: {c: 1, c: 2}\n", "f:2:11: b.c: duplicate key, first on line 2"},
         {"a: [1\n", "f:2:1: not valid YAML"},
         {"a:\n\tb: 1\n", "not by tabs"},
         {"a: 1\n---\nb: 2\n", "f:2:1: a second document"},
-        {"a: *none\n", "f:1:4: a: an alias without an anchor"},
+        {"a: *none\n", "f:1:4: a: an alias without an earlier anchor"},
         {"a: &x [*x]\n", "an alias inside its own anchor"},
         {"? [a]\n: 1\n", "a key is a mapping or a list"},
         {"x: &k a\n*k : 1\n", "a key is an alias"},
-        {"a: !!int abc\n", "doesn't fit its tag"},
+        {"a: !!int abc\n", "does not match its tag"},
         {"a: !local b\n", "unknown tag"},
         {"a: !!set {b}\n", "unknown tag"},
         {"a: \"x\\0y\"\n", "NUL character"},
