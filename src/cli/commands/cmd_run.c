@@ -10,7 +10,7 @@
 
 enum way { WAY_NONE, WAY_OTLP, WAY_FILE, WAY_CONSOLE };
 
-/* Each of these options says where all spans go; two of them would contradict each other. */
+/* Each of these options sets the only destination of spans, so two of them contradict each other. */
 static int choose_way(enum way *chosen, enum way way, const struct options *options)
 {
     if (*chosen != WAY_NONE && *chosen != way)
@@ -47,7 +47,7 @@ static int take_output(struct injection *injection, enum way *way, const struct 
     }
 }
 
-/* What became of it, after the root span has been sent, too. */
+/* Reports the outcome, after the root span has been sent. */
 static void report_end(const struct injection *injection, struct command_root *root,
                        const struct launched *launched)
 {
@@ -74,7 +74,8 @@ static int run_program(struct injection *injection, char **program)
         injection_deinit(injection);
         return EXIT_USAGE;
     }
-    /* In this process, and so in its child: the library reads what the agents will read. */
+    /* Applied to this process and inherited by the child, because the library here reads the same settings
+     * as the agents. */
     injection_apply(injection);
     struct command_root root;
     struct launched launched;
@@ -110,7 +111,7 @@ int cmd_run(int argc, char **argv)
     }
     if (options.next >= argc) {
         injection_deinit(&injection);
-        return options_complain(&options, "which program?");
+        return options_complain(&options, "no program given");
     }
     return run_program(&injection, argv + options.next);
 }

@@ -13,7 +13,7 @@ static bool has_parent(void)
     return trace_context_parse(getenv("TRACEPARENT"), getenv("TRACESTATE"), &parent);
 }
 
-/* NULL: the command is run as without a root. A library that can't be loaded here can't be loaded by the
+/* NULL: the command runs without a root span. A library that cannot be loaded here cannot be loaded by the
  * driver either. */
 static const struct root_api *load_api(const char *library)
 {
@@ -25,7 +25,7 @@ static const struct root_api *load_api(const char *library)
     if (!api)
         log_warn("the command gets no root span: %s", dlerror());
     else if (api->root_bytes != sizeof(struct root))
-        log_warn("the command gets no root span: %s is of another version than this program", library);
+        log_warn("the command gets no root span: %s has another version than this program", library);
     return api && api->root_bytes == sizeof(struct root) ? api : NULL;
 }
 
@@ -44,7 +44,7 @@ void command_root_begin(struct command_root *root, const struct injection *injec
     if (*root->root.context.trace_state)
         setenv("TRACESTATE", root->root.context.trace_state, 1);
     else
-        unsetenv("TRACESTATE"); /* it belonged to no valid parent */
+        unsetenv("TRACESTATE"); /* it had no valid parent */
 }
 
 bool command_root_is_left_out(const struct command_root *root)

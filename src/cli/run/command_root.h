@@ -1,6 +1,6 @@
-/* The trace of a whole command: `cuspan run` makes a TRACEPARENT where none is set, and sends the root span
- * when the command has ended, so that all its processes are one trace. The agent's library does the work, in
- * this process. */
+/* The trace of a command: `cuspan run` sets a TRACEPARENT if there is none, and sends the root span when the
+ * command has ended, so that all processes are in one trace. The agent library does this in the process of
+ * `cuspan run`. */
 #ifndef CUSPAN_CLI_RUN_COMMAND_ROOT_H
 #define CUSPAN_CLI_RUN_COMMAND_ROOT_H
 
@@ -10,24 +10,23 @@
 struct outcome;
 
 struct command_root {
-    const struct root_api *api; /* NULL: there is no root to send */
+    const struct root_api *api; /* NULL: no root span is sent */
     struct root root;
     char *report_file; /* owned */
 };
 
-/* Before the command starts, with the injection's environment applied: makes the trace and sets TRACEPARENT
- * and TRACESTATE for the command. Does nothing where a valid TRACEPARENT is set, or the agents will send no
- * spans. */
+/* Call before the command starts and after injection_apply(). Creates the trace, and sets TRACEPARENT and
+ * TRACESTATE. Does nothing if TRACEPARENT is valid or the agents will send no spans. */
 void command_root_begin(struct command_root *root, const struct injection *injection, char *const *argv);
 
-/* Whether the sampler has left the command out: its processes are not traced, then. */
+/* Whether the command is not sampled, so that its processes are not traced. */
 bool command_root_is_left_out(const struct command_root *root);
 
-/* After its end: sends the root span, and reads its report, where `outcome` shows that spans of the command
- * have arrived. A root without children would be of no use to anybody. */
+/* Call after the end. Sends the root span if spans of the command were delivered, because a root without
+ * children is useless. Then reads all reports again. */
 void command_root_end(struct command_root *root, const struct injection *injection, struct outcome *outcome);
 
-/* Safe on a zeroed one. */
+/* Safe on a zeroed struct. */
 void command_root_deinit(struct command_root *root);
 
 #endif

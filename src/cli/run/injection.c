@@ -61,7 +61,7 @@ static int take_setting(struct injection *injection, const struct options *optio
         return options_complain(options, "--set wants KEY=VALUE, not \"%s\"", options->value);
     char *key = xasprintf("%.*s", (int)(equals - options->value), options->value);
     if (strcmp(key, "report_file") == 0) {
-        /* The agent's go to a directory of ours first: this program reads them, too. */
+        /* Reports first go to a directory of ours, because this program reads them, too. */
         free(key);
         free(injection->report_file);
         injection->report_file = make_absolute(equals + 1);
@@ -100,7 +100,7 @@ int injection_take_option(struct injection *injection, const struct options *opt
     return EXIT_USAGE;
 }
 
-/* The directory that this program lies in; NULL if the system doesn't tell. */
+/* The directory of this program; NULL if the system does not tell. */
 static char *own_directory(void)
 {
     char path[PATH_MAX];
@@ -134,16 +134,16 @@ enum status injection_find_library(struct injection *injection, struct error *er
     }
     enum status status = STATUS_OK;
     if (!injection->library)
-        status =
-            error_set(err, STATUS_NOT_FOUND,
-                      LIBRARY " lies neither beside this program (%.200s) nor in ../lib or ../lib/cuspan; "
-                              "name it by CUSPAN_LIBRARY or --library",
-                      directory ? directory : "?");
+        status = error_set(
+            err, STATUS_NOT_FOUND,
+            LIBRARY " is neither in the directory of this program (%.200s) nor in ../lib or ../lib/cuspan; "
+                    "set CUSPAN_LIBRARY or --library",
+            directory ? directory : "?");
     free(directory);
     return status;
 }
 
-/* What is preloaded lies beside the agent. */
+/* The preloaded library is in the directory of the agent. */
 static enum status find_preload(struct injection *injection, struct error *err)
 {
     if (!injection->others)
@@ -158,7 +158,7 @@ static enum status find_preload(struct injection *injection, struct error *err)
         strpbrk(injection->preload, " :") ? "LD_PRELOAD can't name, for its space or colon" : "isn't there");
 }
 
-/* The value of a variable that names another library than ours, or NULL. */
+/* The value of a variable that names a library other than ours, or NULL. */
 static const char *rival_in(const char *variable, const char *library)
 {
     const char *set = getenv(variable);
@@ -170,7 +170,7 @@ static const char *rival_in(const char *variable, const char *library)
     return is_ours ? NULL : set;
 }
 
-/* Nsight Systems, Nsight Compute and Compute Sanitizer inject libraries of these names. */
+/* Parts of the names of libraries that Nsight Systems, Nsight Compute and Compute Sanitizer inject. */
 static bool is_of_nvidias_tools(const char *path)
 {
     static const char *const names[] = {"libToolsInjection", "libcuda-injection", "nsight", "anitizer",
@@ -181,8 +181,8 @@ static bool is_of_nvidias_tools(const char *path)
     return false;
 }
 
-/* The tool that says so by a variable of its own: Nsight Compute injects itself by other means than
- * CUDA_INJECTION64_PATH, and doesn't bear that it is set. */
+/* Variables set by tools: Nsight Compute injects itself without CUDA_INJECTION64_PATH, and fails if that is
+ * set. */
 static const char *tool_of_environment(void)
 {
     static const char *const variables[] = {"NV_COMPUTE_PROFILER_PERFWORKS_DIR",
@@ -193,8 +193,8 @@ static const char *tool_of_environment(void)
     return NULL;
 }
 
-/* The driver loads one injected library; whose it is, is not ours to decide. The same holds for NVTX, but
- * there is enough to see without its ranges. */
+/* The driver loads one injected library, and the user decides which. The same holds for NVTX, but spans
+ * without its ranges are useful. */
 static enum status check_rivals(struct injection *injection, struct error *err)
 {
     const char *set = rival_in(VARIABLE, injection->library);
@@ -203,7 +203,7 @@ static enum status check_rivals(struct injection *injection, struct error *err)
         log_warn(NVTX_VARIABLE " is set to %.200s already: NVTX ranges go there and are not traced",
                  nvtx_set);
     const char *tool = tool_of_environment();
-    if (tool || (set && is_of_nvidias_tools(set))) { /* the agent would stay out of the program anyway */
+    if (tool || (set && is_of_nvidias_tools(set))) { /* the agent would not trace under it anyway */
         injection->tool = xstrdup(tool ? tool : set);
         if (!injection->is_quiet)
             log_warn("%s is set%s%.200s: the program is started under one of NVIDIA's tools, which needs "
@@ -254,7 +254,7 @@ static const char *read_variable(const char *name, void *context)
     return getenv(name);
 }
 
-/* By the file or the environment. What is wrong with them, the agent says. */
+/* Whether the file or the environment sets on_signal. The agent reports errors in them. */
 static bool are_signals_chosen(void)
 {
     struct config_input input = {.getenv = read_variable};
@@ -270,13 +270,12 @@ static bool are_signals_chosen(void)
     return chosen;
 }
 
-/* Those by which people, terminals and supervisors end programs from outside: pods and services by TERM,
- * Ctrl-C by INT, a lost terminal by HUP. Others tell of a fault within the program, whose memory is then not
- * to be trusted with anything more. */
+/* Signals by which programs are ended from outside: TERM from supervisors, INT from Ctrl-C, HUP from a lost
+ * terminal. Other signals indicate a fault in the program, whose memory may be corrupt. */
 #define ENDING_SIGNALS "on_signal=TERM,INT,HUP\n"
 
-/* Before what the user preloads: it is to stand before CUPTI. Which CUPTI guests are to share is known before
- * the agent comes, where one ships with it. */
+/* Preloaded before libraries of the user, because it must come before CUPTI. If a CUPTI ships with the
+ * agent, the variable names it before the agent starts. */
 static void apply_preload(const struct injection *injection)
 {
     const char *before = getenv("LD_PRELOAD");
@@ -334,7 +333,7 @@ void injection_clear_reports(const struct injection *injection)
     remove_files(injection->report_dir);
 }
 
-/* Copies one; another file system may be on the other side. */
+/* Copies a report, possibly to another file system. */
 static void keep_report(const char *from, const char *to)
 {
     char bytes[4096];
@@ -360,7 +359,7 @@ static void keep_reports(const struct injection *injection)
     while (directory && (entry = readdir(directory))) {
         const char *pid = strchr(entry->d_name, '.');
         if (entry->d_name[0] == '.' || !pid || strncmp(entry->d_name, "report.", 7) != 0)
-            continue; /* the root span's is no agent's */
+            continue; /* the report of the root span is not of an agent */
         char *from = xasprintf("%s/%s", injection->report_dir, entry->d_name);
         char *to = xasprintf("%s%s", injection->report_file, pid);
         keep_report(from, to);

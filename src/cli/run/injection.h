@@ -1,5 +1,5 @@
-/* What a program's environment must hold for the CUDA driver to load our agent into it, and for the agent to
- * know what the command line asked for. */
+/* The environment variables that make the CUDA driver load our agent into a program, and that pass the
+ * options of the command line to the agent. */
 #ifndef CUSPAN_CLI_RUN_INJECTION_H
 #define CUSPAN_CLI_RUN_INJECTION_H
 
@@ -9,46 +9,46 @@
 
 struct injection {
     char *library;      /* libcuspan.so; owned */
-    const char *config; /* CUSPAN_CONFIG_FILE, or NULL: as it is */
-    char *config_path;  /* owned; absolute, as the program may change its directory */
-    struct text set;    /* lines for CUSPAN_SET */
-    char *report_file;  /* --set report_file=: where the user wants the reports to stay; owned */
-    char *report_dir;   /* a directory of ours, in which each process of the program leaves a report; owned */
-    const char *others; /* "share" or "give-way": our library is preloaded, too; NULL: no */
+    const char *config; /* CUSPAN_CONFIG_FILE, or NULL: unchanged */
+    char *config_path;  /* owned; absolute, because the program may change its directory */
+    struct text set;    /* lines of CUSPAN_SET */
+    char *report_file;  /* from --set report_file=, where the reports are kept; owned */
+    char *report_dir;   /* our directory for reports; owned */
+    const char *others; /* "share" or "give-way": our share library is preloaded; NULL: no */
     char *preload;      /* that library; owned */
-    char *tool;         /* of NVIDIA's, that the program is started under: it is run without us; owned */
+    char *tool;         /* the tool of NVIDIA that runs the program, which is then not traced; owned */
     bool is_quiet;
 };
 
-/* Takes an option that all launchers have (see commands.c). EXIT_OK, or EXIT_USAGE with a complaint. */
+/* Processes an option that all launchers have (see command_table.c). EXIT_OK, or EXIT_USAGE after an error
+ * message. */
 int injection_take_option(struct injection *injection, const struct options *options, int option);
 
-/* Adds key=value to what the agent is told; EXIT_USAGE with a complaint where the value can't be passed on.
- */
+/* Adds key=value for the agent; EXIT_USAGE after an error message if the value cannot be passed. */
 int injection_set(struct injection *injection, const struct options *options, const char *key,
                   const char *value);
-/* Both the agent and the preloaded library are told how to get on with other users of CUPTI. */
+/* Sets how the agent and the preloaded library share CUPTI with other tools. */
 int injection_set_others(struct injection *injection, const struct options *options, const char *way);
-/* The same for a path, made absolute. */
+/* The same for a path, which becomes absolute. */
 int injection_set_path(struct injection *injection, const struct options *options, const char *key,
                        const char *path);
 
-/* Finds the library alone: the one that is named, by an option or CUSPAN_LIBRARY, or the one that belongs to
- * this program. NOT_FOUND. */
+/* Finds only the library: named by an option or CUSPAN_LIBRARY, or the one that belongs to this program.
+ * NOT_FOUND. */
 enum status injection_find_library(struct injection *injection, struct error *err) MUST_CHECK;
 
-/* Checks what the agent is told (INVALID), finds the library, looks for what stands in the way, and makes the
+/* Checks the settings for the agent (INVALID), finds the library, checks for conflicts, and creates the
  * directory for reports. */
 enum status injection_prepare(struct injection *injection, struct error *err) MUST_CHECK;
 
-/* Sets the variables in this process: in the child before exec, or before the child is made. */
+/* Sets the variables in this process: call it in the child before exec, or before the fork. */
 void injection_apply(const struct injection *injection);
 
-/* Between two runs: what has been read of the reports goes. */
+/* Removes the reports of a run before the next. */
 void injection_clear_reports(const struct injection *injection);
 
-/* Removes the directory for reports; what is in it stays only where the user has asked for it, as
- * report_file.PID. Safe on a zeroed one. */
+/* Removes the directory for reports. Reports are kept as report_file.PID if the user set report_file. Safe
+ * on a zeroed struct. */
 void injection_deinit(struct injection *injection);
 
 #endif

@@ -24,12 +24,12 @@ static void run_child(char **argv, void (*prepare)(void *), void *context, const
     execvp(argv[0], argv);
     int error = errno;
     if (write(error_pipe, &error, sizeof error) < 0) {
-        /* the status below says enough */
+        /* the exit status tells enough */
     }
     _exit(EXIT_NO_PROGRAM);
 }
 
-/* 0, or the errno of the exec that failed: the pipe closes by itself when exec succeeds. */
+/* Returns 0, or the errno of a failed exec: a successful exec closes the pipe. */
 static int exec_error(int pipe_end)
 {
     int error = 0;
@@ -39,7 +39,7 @@ static int exec_error(int pipe_end)
     return got == (ssize_t)sizeof error ? error : 0;
 }
 
-/* Signals with a code above zero come from the kernel: the terminal's, which the whole group gets. */
+/* Codes above 0 are from the kernel: a terminal sends such signals to the whole group. */
 static bool was_sent_to_us(const siginfo_t *info)
 {
     return info->si_code <= 0;
@@ -91,8 +91,7 @@ enum status launch(char **argv, void (*prepare)(void *context), void *context, s
     sigaddset(&awaited, SIGCHLD);
     for (size_t i = 0; i < sizeof forwarded / sizeof *forwarded; i++)
         sigaddset(&awaited, forwarded[i]);
-    /* Blocked from before the fork on: none can come between and be lost. Who ignores SIGCHLD never sees an
-     * end. */
+    /* Blocked before the fork, so that no signal is lost. With SIGCHLD ignored, the end would not be seen. */
     sigaction(SIGCHLD, &default_action, &old_chld);
     sigprocmask(SIG_BLOCK, &awaited, &old_mask);
     launched->start_ns = clock_now_ns();
@@ -109,7 +108,7 @@ int launch_end(int wait_status)
     if (!WIFSIGNALED(wait_status))
         return WEXITSTATUS(wait_status);
     int signal_number = WTERMSIG(wait_status);
-    const struct rlimit no_core = {0, 0}; /* the program's own core is the one that matters */
+    const struct rlimit no_core = {0, 0}; /* only the core of the program matters */
     sigset_t mask;
     setrlimit(RLIMIT_CORE, &no_core);
     signal(signal_number, SIG_DFL);

@@ -1,5 +1,5 @@
-/* Running a program as if nothing stood between it and the shell: same terminal, same process group, signals
- * handed on, its end passed on as it was. */
+/* Runs a program as if the shell had started it: same terminal, same process group, signals forwarded, and
+ * its exit status passed on. */
 #ifndef CUSPAN_CLI_RUN_LAUNCH_H
 #define CUSPAN_CLI_RUN_LAUNCH_H
 
@@ -17,15 +17,15 @@ struct launched {
 /* Runs argv[0] (found by PATH) with `prepare` (or NULL) called in the child before exec, and waits for its
  * end.
  *
- * INT, TERM, HUP, QUIT, USR1 and USR2 that somebody sends to us are sent on. What the terminal sends (Ctrl-C,
- * Ctrl-\, hang-up) goes to the whole process group, so the program has it already; stop and continue work for
- * the same reason.
+ * INT, TERM, HUP, QUIT, USR1 and USR2 are forwarded if a process sent them. Signals of the terminal (Ctrl-C,
+ * Ctrl-\, hang-up, stop, continue) go to the whole process group, so the program gets them without us.
  *
- * OK: `launched` says how it went. NOT_FOUND and UNAVAILABLE: it could not be started; err says why. */
+ * OK: `launched` is filled in. NOT_FOUND and UNAVAILABLE: the program could not be started; err has the
+ * reason. */
 enum status launch(char **argv, void (*prepare)(void *context), void *context, struct launched *launched,
                    struct error *err) MUST_CHECK;
 
-/* Ends as the program ended: returns its exit status, or dies of the signal that it died of. */
+/* Ends like the program: returns its exit status, or ends by the same signal. */
 int launch_end(int wait_status);
 
 #endif

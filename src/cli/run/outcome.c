@@ -24,7 +24,7 @@ static const char *string_of(const cJSON *object, const char *key)
 static void add_traces(struct outcome *outcome, const cJSON *report)
 {
     const cJSON *item;
-    size_t listed = 0, known = 0; /* processes below one TRACEPARENT share a trace */
+    size_t listed = 0, known = 0; /* processes with the same TRACEPARENT share a trace */
     cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(report, "traces"))
     {
         listed++;
@@ -68,8 +68,8 @@ static bool is_same(const char *a, const char *b)
     return a == b || (a && b && strcmp(a, b) == 0);
 }
 
-/* The output of another process that goes to the same place, or a new one; NULL when there are too many. One
- * process may have two that go to the same place. */
+/* Returns the output with the same destination of another process, or a new one; NULL if there are too many.
+ * One process may have two outputs with the same destination. */
 static struct outcome_output *find_output(struct outcome *outcome, const char *kind, const char *endpoint)
 {
     for (size_t i = 0; i < outcome->output_count; i++) {
@@ -103,7 +103,7 @@ static void add_outputs(struct outcome *outcome, const cJSON *report, bool is_ro
     }
 }
 
-/* False: the process has not been traced, and there is nothing to add. */
+/* Notes how the process ended. False: it was not traced, and its report has nothing to add. */
 static bool add_end(struct outcome *outcome, const cJSON *report)
 {
     const char *state = string_of(report, "state"), *program = string_of(report, "program"),
@@ -196,7 +196,7 @@ static bool add_file(struct outcome *outcome, const char *path, bool is_root)
     return is_good;
 }
 
-/* Unfinished ones are hidden. */
+/* Incomplete reports are hidden files. */
 static int is_report(const struct dirent *entry)
 {
     return entry->d_name[0] != '.';

@@ -1,5 +1,5 @@
-/* What the agents of a program reported: one JSON file for each process that initialized CUDA. The root span
- * of the command has a report as well, which is no process of the program. */
+/* The reports of the agents of a program: a JSON file for each process that initialized CUDA. The root span
+ * of the command has a report, too, which is not of a process. */
 #ifndef CUSPAN_CLI_RUN_OUTCOME_H
 #define CUSPAN_CLI_RUN_OUTCOME_H
 
@@ -14,30 +14,33 @@
 #define OUTCOME_LOSSES_MAX  64
 #define OUTCOME_OUTPUTS_MAX 16
 #define OUTCOME_FILES_MAX   64
-#define OUTCOME_ENDS_MAX    16 /* more are counted */
+#define OUTCOME_ENDS_MAX    16 /* more are only counted */
 
-#define OUTCOME_ROOT_REPORT                                                                                  \
-    "0root" /* what its name begins with: it is read first, so its trace comes first */
+#define OUTCOME_ROOT_REPORT "0root" /* prefix of its name: it is read first, so its trace is the first */
 
 /* A process that left no final report, or was not traced. */
 struct outcome_end {
-    enum { OUTCOME_NOT_TRACED, OUTCOME_RUNNING, OUTCOME_EXITING } state; /* of its agent, as last reported */
+    enum {
+        OUTCOME_NOT_TRACED,
+        OUTCOME_RUNNING,
+        OUTCOME_EXITING
+    } state; /* last reported state of its agent */
     pid_t pid;
     char *program;
     char *why;                           /* NOT_TRACED */
-    uint64_t start_ns, last_delivery_ns; /* since 1970; 0: unknown, none */
+    uint64_t start_ns, last_delivery_ns; /* since 1970; 0: unknown or none */
 };
 
 struct outcome {
-    size_t reports;   /* that were read */
-    size_t processes; /* of the program, that have reported */
+    size_t reports;   /* reports read */
+    size_t processes; /* processes of the program with a report */
     size_t unreadable;
     uint64_t spans;
-    uint64_t delivered;                   /* to every output of its process */
-    uint64_t sleeps, asleep_ns;           /* while nothing that is sampled was in flight */
+    uint64_t delivered;                   /* to all outputs of the process */
+    uint64_t sleeps, asleep_ns;           /* while nothing sampled was in flight */
     uint64_t spooled;                     /* left in the spool */
-    uint64_t callback_ns, callback_calls; /* on the program's threads; by so many calls that were timed */
-    uint64_t own_threads_ns;              /* processor's time of cuspan's threads */
+    uint64_t callback_ns, callback_calls; /* on the program's threads; number of timed calls */
+    uint64_t own_threads_ns;              /* CPU time of cuspan's threads */
     uint64_t trace_total;
     size_t trace_count;
     char traces[OUTCOME_TRACES_MAX][33];
@@ -51,8 +54,8 @@ struct outcome {
         char *kind;
         char *endpoint; /* NULL: none */
         size_t processes;
-        size_t last_report; /* the last one's number, from 1 */
-        uint64_t spans;     /* that its processes made */
+        size_t last_report; /* number of the last report, from 1 */
+        uint64_t spans;     /* made by its processes */
         uint64_t delivered;
         uint64_t spooled; /* left in the spool */
     } outputs[OUTCOME_OUTPUTS_MAX];
@@ -61,34 +64,32 @@ struct outcome {
         char *path;
         uint64_t events;
     } recordings[OUTCOME_FILES_MAX];
-    size_t unfinished, not_traced; /* processes; of `processes` the former */
+    size_t unfinished, not_traced; /* number of processes; the former are among `processes` */
     size_t end_count;
     struct outcome_end ends[OUTCOME_ENDS_MAX];
 };
 
-/* Reads all reports of the directory. What is missing in one counts as zero; what can't be read is counted.
- */
+/* Reads all reports in the directory. Missing values are 0; unreadable reports are counted. */
 void outcome_read(struct outcome *outcome, const char *directory);
-/* Adds one report, of a process or of the root span; false if it isn't one. */
+/* Adds one report, of a process or of the root span; false if it is not a report. */
 bool outcome_add(struct outcome *outcome, const char *json, bool is_root);
 void outcome_deinit(struct outcome *outcome);
 
-/* Whether any span has arrived anywhere. */
+/* Whether any span was delivered. */
 bool outcome_has_arrived(const struct outcome *outcome);
-/* Whether spans were made and an output got not one of them, nor its spool. */
+/* Whether spans were made and an output or its spool got none of them. */
 bool outcome_failed(const struct outcome *outcome);
 
-/* For a person, after `cuspan run`: how many spans went where, what was lost, where to look. `launched`: the
- * program, here as below. */
+/* For `cuspan run`: how many spans were delivered where, losses, ends of processes, and links. `launched`:
+ * the program, here and below; NULL: unknown. */
 void outcome_print(const struct outcome *outcome, const struct launched *launched, FILE *out);
-/* For commands that read the spans themselves: only what keeps them from being complete. */
+/* For commands that read the spans themselves: only what makes them incomplete. */
 void outcome_print_shortfall(const struct outcome *outcome, const struct launched *launched, FILE *out);
-/* After `cuspan record`: what was written. */
+/* For `cuspan record`: the recordings. */
 void outcome_print_recordings(const struct outcome *outcome, const struct launched *launched,
                               const char *path, FILE *out);
 
-/* "http://HOST:16686/trace/ID" into `out` for an OTLP endpoint on one of Jaeger's ports; false for any other.
- */
+/* Writes "http://HOST:16686/trace/ID" for an OTLP endpoint on a port of Jaeger; false for other endpoints. */
 bool outcome_trace_link(const char *endpoint, const char *trace_id, char *out, size_t size);
 
 #endif

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-#define LINKS_MAX 3 /* more traces are counted */
+#define LINKS_MAX 3 /* more traces are only counted */
 
 bool outcome_trace_link(const char *endpoint, const char *trace_id, char *out, size_t size)
 {
@@ -76,7 +76,7 @@ static void print_output(const struct outcome *outcome, const struct outcome_out
         fprintf(out, "cuspan: look at it: cuspan show %s\n", output->endpoint);
 }
 
-/* `to`: NULL where nothing was to go anywhere. */
+/* `to`: NULL if there is no output. */
 static void print_delivered(uint64_t spans, uint64_t delivered, const char *to, size_t processes, FILE *out)
 {
     char all[TEXT_NUMBER_BYTES], arrived[TEXT_NUMBER_BYTES];
@@ -121,7 +121,7 @@ static void print_spooled(const struct outcome *outcome, FILE *out)
                 text_count(number, outcome->spooled));
 }
 
-/* --- processes without a final report --- */
+/* Processes without a final report. */
 
 #define SOONER                                                                                               \
     "deliver more often: lower OTEL_BSP_SCHEDULE_DELAY and distribution.cuspan.cupti.flush_interval_ms"
@@ -131,13 +131,13 @@ static bool is_alive(pid_t pid)
     return kill(pid, 0) == 0 || errno == EPERM;
 }
 
-/* Only of the program itself is it known how it ended, and when. */
+/* Only the program's own status and end time are known, not those of its children. */
 static bool is_program(const struct outcome_end *end, const struct launched *launched)
 {
     return launched && end->pid == launched->pid;
 }
 
-/* What ended after the last delivery can't have been delivered. */
+/* Spans that ended after the last delivery cannot have been delivered. */
 static void print_missing(const struct outcome_end *end, const struct launched *launched, FILE *out)
 {
     char length[TEXT_NUMBER_BYTES];
