@@ -8,82 +8,83 @@
 #include "capture/activity/buffers.h"
 #include "capture/sleep/sleep_control.h"
 
-#include <inttypes.h>
 #include <unistd.h>
 
-#define LOOK_NS (1 * NS_PER_SECOND)
+#define SNAPSHOT_NS (1 * NS_PER_SECOND)
 
-void agent_status_string(FILE *to, const char *text)
+static void write_head(struct json_writer *json, const struct agent_view *view)
 {
-    report_string(to, text);
-}
-
-static void write_text(FILE *to, const char *key, const char *text)
-{
-    fprintf(to, ",\"%s\":", key);
-    report_string(to, text);
-}
-
-static void write_head(FILE *to, const struct agent_view *view)
-{
-    fprintf(to, "{\"version\":1,\"cuspan\":\"%s\",\"pid\":%d,\"user\":%u", CUSPAN_VERSION, (int)getpid(),
-            (unsigned)geteuid());
-    write_text(to, "program", view->program);
-    write_text(to, "state", view->state);
-    write_text(to, "why", view->why);
-    fprintf(to, ",\"since_ms\":%llu", (unsigned long long)(view->begun_ns / NS_PER_MS));
+    json_write_object(json, NULL);
+    json_write_unsigned(json, "version", 1);
+    json_write_text(json, "cuspan", CUSPAN_VERSION);
+    json_write_signed(json, "pid", getpid());
+    json_write_unsigned(json, "user", geteuid());
+    json_write_text(json, "program", view->program);
+    json_write_text(json, "state", view->state);
+    json_write_text(json, "why", view->why);
+    json_write_unsigned(json, "since_ms", view->begun_ns / NS_PER_MS);
 }
 
 void agent_status_describe(FILE *to)
 {
+    struct json_writer json = JSON_WRITER(to);
     struct agent_view view;
     agent_get_view(&view);
-    write_head(to, &view);
-    fprintf(to, ",\"spans\":%" PRIu64 ",\"lost\":%" PRIu64 "}", counter_get(COUNTER_spans_created),
-            counters_lost());
+    write_head(&json, &view);
+    json_write_unsigned(&json, "spans", counter_get(COUNTER_spans_created));
+    json_write_unsigned(&json, "lost", counters_lost());
+    json_write_object_end(&json);
 }
 
-static void write_cupti(FILE *to, const struct agent_view *view)
+static void write_cupti(struct json_writer *json, const struct capture_info *info)
 {
-    const struct capture_info *info = view->info;
-    fputs(",\"cupti\":{\"version\":", to);
-    report_string(to, info->cupti_version);
-    write_text(to, "path", info->cupti_path);
-    write_text(to, "api", info->api);
-    fprintf(to, ",\"driver\":%d,\"calls_under_way\":%u}", info->driver_version, capture_calls_under_way());
+    json_write_object(json, "cupti");
+    json_write_text(json, "version", info->cupti_version);
+    json_write_text(json, "path", info->cupti_path);
+    json_write_text(json, "api", info->api);
+    json_write_signed(json, "driver", info->driver_version);
+    json_write_unsigned(json, "calls_under_way", capture_calls_under_way());
+    json_write_object_end(json);
 }
 
-static void write_memory(FILE *to, const struct settings *settings, const struct pipeline_snapshot *view)
+static void write_memory(struct json_writer *json, const struct settings *settings,
+                         const struct pipeline_snapshot *snapshot)
 {
-    fprintf(to,
-            ",\"memory\":{\"bound\":%" PRIu64 ",\"rings\":%u,\"buffers\":%" PRIu64 ",\"buffer_count\":%u,"
-            "\"buffers_free\":%u,\"queues\":%" PRIu64 ",\"queues_free\":%" PRIu64
-            ",\"device_buffer_bytes\":%" PRIu64 ",\"device_buffers_first\":%u,\"device_buffers_max\":%u}",
-            settings->memory_bytes_max, settings->rings.total_bytes,
-            (uint64_t)settings->cupti.host_buffer_bytes * settings->cupti.host_buffer_count,
-            settings->cupti.host_buffer_count, buffers_free(), view->queue_bytes, view->queue_free_bytes,
-            settings->cupti.device_buffer_bytes, settings->cupti.device_buffer_preallocate,
-            settings->cupti.device_buffer_limit);
+    json_write_object(json, "memory");
+    json_write_unsigned(json, "bound", settings->memory_bytes_max);
+    json_write_unsigned(json, "rings", settings->rings.total_bytes);
+    json_write_unsigned(json, "buffers",
+                        (uint64_t)settings->cupti.host_buffer_bytes * settings->cupti.host_buffer_count);
+    json_write_unsigned(json, "buffer_count", settings->cupti.host_buffer_count);
+    json_write_unsigned(json, "buffers_free", buffers_free());
+    json_write_unsigned(json, "queues", snapshot->queue_bytes);
+    json_write_unsigned(json, "queues_free", snapshot->queue_free_bytes);
+    json_write_unsigned(json, "device_buffer_bytes", settings->cupti.device_buffer_bytes);
+    json_write_unsigned(json, "device_buffers_first", settings->cupti.device_buffer_preallocate);
+    json_write_unsigned(json, "device_buffers_max", settings->cupti.device_buffer_limit);
+    json_write_object_end(json);
 }
 
 void agent_status_write(FILE *to)
 {
-    static struct pipeline_snapshot pipeline; /* only the control thread calls this */
+    static struct pipeline_snapshot snapshot; /* only the control thread calls this */
+    struct json_writer json = JSON_WRITER(to);
     struct agent_view view;
     agent_get_view(&view);
-    bool is_exact = view.info && pipeline_snapshot(&pipeline, clock_monotonic_ns() + LOOK_NS) == STATUS_OK;
+    bool is_exact =
+        view.info && pipeline_snapshot(&snapshot, clock_monotonic_ns() + SNAPSHOT_NS) == STATUS_OK;
     if (!is_exact) {
-        pipeline = (struct pipeline_snapshot){.queue_bytes = 0};
-        balance_take(&pipeline.balance, view.info ? view.settings->output_count : 0);
+        snapshot = (struct pipeline_snapshot){.queue_bytes = 0};
+        balance_take(&snapshot.balance, view.info ? view.settings->output_count : 0);
     }
-    pipeline.balance.counters[COUNTER_asleep_ns] += sleep_control_asleep_ns();
-    write_head(to, &view);
-    fprintf(to, ",\"exact\":%s,\"detail\":\"%s\"", is_exact || !view.info ? "true" : "false",
-            detail_name(view.settings->detail));
-    report_accounts(to, view.settings, &pipeline.balance);
+    snapshot.balance.counters[COUNTER_asleep_ns] += sleep_control_asleep_ns();
+    write_head(&json, &view);
+    json_write_bool(&json, "exact", is_exact || !view.info);
+    json_write_text(&json, "detail", detail_name(view.settings->detail));
+    report_accounts(&json, view.settings, &snapshot.balance);
     if (view.info) {
-        write_cupti(to, &view);
-        write_memory(to, view.settings, &pipeline);
+        write_cupti(&json, view.info);
+        write_memory(&json, view.settings, &snapshot);
     }
-    fputc('}', to);
+    json_write_object_end(&json);
 }

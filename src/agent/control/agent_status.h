@@ -10,6 +10,4 @@ void agent_status_describe(FILE *to);
  * for a second at most; "exact" says whether it answered. */
 void agent_status_write(FILE *to);
 
-void agent_status_string(FILE *to, const char *text);
-
 #endif

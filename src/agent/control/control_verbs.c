@@ -3,6 +3,7 @@
 #include "agent/lifecycle/agent.h"
 #include "agent/control/live_stats_json.h"
 #include "agent/control/agent_status.h"
+#include "base/text/json_writer.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
@@ -25,15 +26,20 @@ static const char *word_of(enum agent_answer answer)
     return answer == AGENT_ALREADY ? "already" : "done";
 }
 
-static void answer(FILE *to, enum agent_answer given, const char *failure)
+/* `under_way`: NULL for verbs that don't stop. */
+static void answer(FILE *to, enum agent_answer given, const char *failure, const uint32_t *under_way)
 {
+    struct json_writer json = JSON_WRITER(to);
     struct agent_view view;
     agent_get_view(&view);
-    fprintf(to, "{\"answer\":\"%s\",\"state\":\"%s\",\"why\":", word_of(given), view.state);
-    agent_status_string(to, given != AGENT_FAILED   ? ""
-                            : *view.why && !failure ? view.why
-                            : failure               ? failure
-                                                    : "");
+    const char *why = failure ? failure : view.why;
+    json_write_object(&json, NULL);
+    json_write_text(&json, "answer", word_of(given));
+    json_write_text(&json, "state", view.state);
+    json_write_text(&json, "why", given == AGENT_FAILED ? why : "");
+    if (under_way)
+        json_write_unsigned(&json, "under_way", *under_way);
+    json_write_object_end(&json);
 }
 
 static void on_describe(FILE *to, const char *argument)
@@ -54,22 +60,20 @@ static void on_start(FILE *to, const char *argument)
     enum agent_answer given = agent_start();
     (void)argument;
     bool is_back = given != AGENT_ALREADY || (given = agent_resume()) != AGENT_FAILED;
-    answer(to, given, is_back ? NULL : "another tool uses CUPTI");
-    fputc('}', to);
+    answer(to, given, is_back ? NULL : "another tool uses CUPTI", NULL);
 }
 
 static void on_release(FILE *to, const char *argument)
 {
     (void)argument;
-    answer(to, agent_release(), "it does not use CUPTI, or CUPTI does not respond");
-    fputc('}', to);
+    answer(to, agent_release(), "it does not use CUPTI, or CUPTI does not respond", NULL);
 }
 
 static void on_stop(FILE *to, const char *argument)
 {
     uint32_t under_way = 0;
-    answer(to, agent_stop_within(timeout_of(argument), &under_way), NULL);
-    fprintf(to, ",\"under_way\":%u}", under_way);
+    enum agent_answer given = agent_stop_within(timeout_of(argument), &under_way);
+    answer(to, given, NULL, &under_way);
 }
 
 static void on_flush(FILE *to, const char *argument)
@@ -77,8 +81,7 @@ static void on_flush(FILE *to, const char *argument)
     struct agent_view view;
     agent_get_view(&view);
     answer(to, agent_flush(timeout_of(argument)),
-           view.info ? "not all was delivered in time" : "it has captured nothing yet");
-    fputc('}', to);
+           view.info ? "not all was delivered in time" : "it has captured nothing yet", NULL);
 }
 
 static void on_figures(FILE *to, const char *argument)

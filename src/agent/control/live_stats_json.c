@@ -3,85 +3,100 @@
 #include "agent/lifecycle/agent.h"
 #include "agent/metrics/agent_overhead.h"
 #include "agent/pipeline/pipeline.h"
-#include "agent/lifecycle/report.h"
 #include "base/clock.h"
 #include "base/accounting/counters.h"
+#include "base/text/json_writer.h"
 #include "model/metrics/live_stats.h"
-
-#include <inttypes.h>
 
 #define ANSWER_NS (1 * NS_PER_SECOND)
 
-static void write_device(FILE *to, const struct device_view *device)
+static void write_device(struct json_writer *json, const struct device_view *device)
 {
-    fprintf(to, "{\"index\":%u", device->index);
-    if (*device->id) {
-        fputs(",\"uuid\":", to);
-        report_string(to, device->id);
-    }
-    if (*device->name) {
-        fputs(",\"name\":", to);
-        report_string(to, device->name);
-    }
-    fprintf(to,
-            ",\"busy_ns\":%" PRIu64 ",\"kernels\":%" PRIu64 ",\"kernel_ns\":%" PRIu64 ",\"copies\":%" PRIu64
-            ",\"copy_bytes\":%" PRIu64 ",\"fills\":%" PRIu64 ",\"memory_live\":%" PRIu64
-            ",\"memory_peak\":%" PRIu64 "}",
-            device->busy_ns, device->kernels, device->kernel_ns, device->copies, device->copy_bytes,
-            device->fills, device->memory_live, device->memory_peak);
+    json_write_object(json, NULL);
+    json_write_unsigned(json, "index", device->index);
+    if (*device->id)
+        json_write_text(json, "uuid", device->id);
+    if (*device->name)
+        json_write_text(json, "name", device->name);
+    json_write_unsigned(json, "busy_ns", device->busy_ns);
+    json_write_unsigned(json, "kernels", device->kernels);
+    json_write_unsigned(json, "kernel_ns", device->kernel_ns);
+    json_write_unsigned(json, "copies", device->copies);
+    json_write_unsigned(json, "copy_bytes", device->copy_bytes);
+    json_write_unsigned(json, "fills", device->fills);
+    json_write_unsigned(json, "memory_live", device->memory_live);
+    json_write_unsigned(json, "memory_peak", device->memory_peak);
+    json_write_object_end(json);
 }
 
-static void write_kernels(FILE *to, const struct live_stats_view *view)
+/* `name`: NULL for the kernels without an entry of their own. */
+static void write_kernel(struct json_writer *json, const char *key, const char *name, uint64_t count,
+                         uint64_t total_ns)
 {
-    fputs(",\"kernels\":[", to);
-    for (uint32_t i = 0; i < view->kernel_count; i++) {
-        fputs(i ? ",{\"name\":" : "{\"name\":", to);
-        report_string(to, view->kernels[i].name);
-        fprintf(to, ",\"count\":%" PRIu64 ",\"total_ns\":%" PRIu64 "}", view->kernels[i].sum.count,
-                view->kernels[i].sum.total_ns);
-    }
-    fprintf(to, "],\"kernels_other\":{\"count\":%" PRIu64 ",\"total_ns\":%" PRIu64 "}", view->others.count,
-            view->others.total_ns);
+    json_write_object(json, key);
+    if (name)
+        json_write_text(json, "name", name);
+    json_write_unsigned(json, "count", count);
+    json_write_unsigned(json, "total_ns", total_ns);
+    json_write_object_end(json);
+}
+
+static void write_kernels(struct json_writer *json, const struct live_stats_view *view)
+{
+    json_write_array(json, "kernels");
+    for (uint32_t i = 0; i < view->kernel_count; i++)
+        write_kernel(json, NULL, view->kernels[i].name, view->kernels[i].sum.count,
+                     view->kernels[i].sum.total_ns);
+    json_write_array_end(json);
+    write_kernel(json, "kernels_other", NULL, view->others.count, view->others.total_ns);
 }
 
 /* cuspan's own work. */
-static void write_own(FILE *to, uint64_t cpu_ns)
+static void write_own(struct json_writer *json, uint64_t cpu_ns)
 {
-    fprintf(to,
-            ",\"own\":{\"calls_captured\":%" PRIu64 ",\"activities_captured\":%" PRIu64 ",\"spans\":%" PRIu64
-            ",\"delivered\":%" PRIu64 ",\"lost\":%" PRIu64 ",\"pipeline_cpu_ns\":%" PRIu64 ",\"cost\":",
-            counter_get(COUNTER_calls_captured), counter_get(COUNTER_activities_captured),
-            counter_get(COUNTER_spans_created), counter_get(COUNTER_spans_delivered), counters_lost(),
-            cpu_ns);
     struct balance balance = {.held = 0};
-    struct agent_overhead own;
     balance_take(&balance, 0);
-    agent_overhead_take(&own);
-    agent_overhead_write(to, &own, &balance);
-    fputc('}', to);
+    json_write_object(json, "own");
+    json_write_unsigned(json, "calls_captured", counter_get(COUNTER_calls_captured));
+    json_write_unsigned(json, "activities_captured", counter_get(COUNTER_activities_captured));
+    json_write_unsigned(json, "spans", counter_get(COUNTER_spans_created));
+    json_write_unsigned(json, "delivered", counter_get(COUNTER_spans_delivered));
+    json_write_unsigned(json, "lost", counters_lost());
+    json_write_unsigned(json, "pipeline_cpu_ns", cpu_ns);
+    agent_overhead_write(json, "cost", &balance);
+    json_write_object_end(json);
+}
+
+static void write_calls(struct json_writer *json, const struct live_stats_view *view)
+{
+    json_write_object(json, "calls");
+    json_write_unsigned(json, "count", view->calls);
+    json_write_unsigned(json, "total_ns", view->call_ns);
+    json_write_unsigned(json, "errors", view->errors);
+    json_write_unsigned(json, "waiting_ns", view->waiting_ns);
+    json_write_object_end(json);
 }
 
 void live_stats_write_json(FILE *to)
 {
     static struct live_stats_view view; /* only the control thread calls this */
+    struct json_writer json = JSON_WRITER(to);
     uint64_t cpu_ns = 0;
     struct agent_view agent;
     agent_get_view(&agent);
     if (!agent.info || pipeline_live_stats(&view, &cpu_ns, clock_monotonic_ns() + ANSWER_NS) != STATUS_OK)
         view = (struct live_stats_view){.time_ns = clock_now_ns()};
-    fprintf(to,
-            "{\"time_ns\":%" PRIu64 ",\"since_ns\":%" PRIu64 ",\"is_on\":%s,\"calls\":{\"count\":%" PRIu64
-            ",\"total_ns\":%" PRIu64 ",\"errors\":%" PRIu64 ",\"waiting_ns\":%" PRIu64
-            "},\"launches\":%" PRIu64 ",\"devices\":[",
-            view.time_ns, view.since_ns, view.is_on ? "true" : "false", view.calls, view.call_ns, view.errors,
-            view.waiting_ns, view.launches);
-    for (uint32_t i = 0; i < view.device_count; i++) {
-        if (i)
-            fputc(',', to);
-        write_device(to, &view.devices[i]);
-    }
-    fputc(']', to);
-    write_kernels(to, &view);
-    write_own(to, cpu_ns);
-    fputc('}', to);
+    json_write_object(&json, NULL);
+    json_write_unsigned(&json, "time_ns", view.time_ns);
+    json_write_unsigned(&json, "since_ns", view.since_ns);
+    json_write_bool(&json, "is_on", view.is_on);
+    write_calls(&json, &view);
+    json_write_unsigned(&json, "launches", view.launches);
+    json_write_array(&json, "devices");
+    for (uint32_t i = 0; i < view.device_count; i++)
+        write_device(&json, &view.devices[i]);
+    json_write_array_end(&json);
+    write_kernels(&json, &view);
+    write_own(&json, cpu_ns);
+    json_write_object_end(&json);
 }

@@ -6,6 +6,7 @@
 #include "base/accounting/counters.h"
 #include "base/files.h"
 #include "base/log.h"
+#include "base/text/json_writer.h"
 #include "base/text/sanitize.h"
 #include "base/trace_context.h"
 #include "export/last_error.h"
@@ -88,99 +89,81 @@ void report_log_losses(const struct balance *given, const char *trouble)
              trouble ? " (" : "", trouble ? trouble : "", trouble ? ")" : "");
 }
 
-void report_string(FILE *file, const char *text)
+static void write_traces(struct json_writer *json, const struct report *report)
 {
-    fputc('"', file);
-    for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
-        if (*c == '"' || *c == '\\')
-            fprintf(file, "\\%c", *c);
-        else if (*c < 0x20)
-            fprintf(file, "\\u%04x", *c);
-        else
-            fputc(*c, file);
-    }
-    fputc('"', file);
-}
-
-static void write_traces(FILE *file, const struct report *report)
-{
-    fprintf(file, ",\"trace_count\":%u,\"traces\":[", report->trace_total);
+    json_write_unsigned(json, "trace_count", report->trace_total);
+    json_write_array(json, "traces");
     for (uint32_t i = 0; i < report->trace_count; i++) {
         char hex[33];
         hex_format(report->traces[i], 16, hex);
-        fprintf(file, "%s\"%s\"", i ? "," : "", hex);
+        json_write_text(json, NULL, hex);
     }
-    fputc(']', file);
+    json_write_array_end(json);
 }
 
-static void write_counters(FILE *file, const struct balance *balance, const char *key, bool losses)
+static void write_counters(struct json_writer *json, const struct balance *balance, const char *key,
+                           bool losses)
 {
-    bool first = true;
-    fprintf(file, ",\"%s\":{", key);
-    for (enum counter i = 0; i < COUNTER_COUNT; i++) {
-        if (losses && (!counter_is_loss(i) || !balance->counters[i]))
-            continue;
-        fprintf(file, "%s\"%s\":%llu", first ? "" : ",", counter_name(i),
-                (unsigned long long)balance->counters[i]);
-        first = false;
-    }
-    fputc('}', file);
+    json_write_object(json, key);
+    for (enum counter i = 0; i < COUNTER_COUNT; i++)
+        if (!losses || (counter_is_loss(i) && balance->counters[i]))
+            json_write_unsigned(json, counter_name(i), balance->counters[i]);
+    json_write_object_end(json);
 }
 
-static void write_endpoint(FILE *file, const struct exporter_settings *exporter)
+static void write_endpoint(struct json_writer *json, const struct exporter_settings *exporter)
 {
     char url[1024];
     bool is_path = exporter->kind == EXPORTER_FILE || exporter->kind == EXPORTER_CONSOLE;
-    report_string(file, is_path ? exporter->endpoint : sanitize_url(url, sizeof url, exporter->endpoint));
+    if (exporter->endpoint)
+        json_write_text(json, "endpoint",
+                        is_path ? exporter->endpoint : sanitize_url(url, sizeof url, exporter->endpoint));
 }
 
-static void write_outputs(FILE *file, const struct settings *settings, const struct balance *balance)
+static void write_last_error(struct json_writer *json, unsigned output)
+{
+    char text[512];
+    if (last_error_get(output, text, sizeof text))
+        json_write_text(json, "trouble", text);
+}
+
+static void write_outputs(struct json_writer *json, const struct settings *settings,
+                          const struct balance *balance)
 {
     static const char *const kinds[] = {"otlp_http", "otlp_grpc", "file", "console"};
-    char trouble[512];
-    fputs(",\"outputs\":[", file);
+    json_write_array(json, "outputs");
     for (size_t i = 0; i < settings->output_count; i++) {
         const struct exporter_settings *exporter = &settings->outputs[i].exporter;
-        fprintf(file, "%s{\"kind\":\"%s\"", i ? "," : "", kinds[exporter->kind]);
-        if (exporter->endpoint) {
-            fputs(",\"endpoint\":", file);
-            write_endpoint(file, exporter);
-        }
-        if (last_error_get((unsigned)i, trouble, sizeof trouble)) {
-            fputs(",\"trouble\":", file);
-            report_string(file, trouble);
-        }
-        fprintf(file, ",\"delivered\":%llu,\"lost\":%llu,\"on_way\":%llu,\"unaccounted\":%lld",
-                (unsigned long long)balance->outputs[i].delivered,
-                (unsigned long long)balance->outputs[i].lost, (unsigned long long)balance->on_way[i],
-                (long long)(balance->output_count ? balance_output_unaccounted(balance, i) : 0));
+        json_write_object(json, NULL);
+        json_write_text(json, "kind", kinds[exporter->kind]);
+        write_endpoint(json, exporter);
+        write_last_error(json, (unsigned)i);
+        json_write_unsigned(json, "delivered", balance->outputs[i].delivered);
+        json_write_unsigned(json, "lost", balance->outputs[i].lost);
+        json_write_unsigned(json, "on_way", balance->on_way[i]);
+        json_write_signed(json, "unaccounted",
+                          balance->output_count ? balance_output_unaccounted(balance, i) : 0);
         if (settings->spool.directory)
-            fprintf(file, ",\"spooled\":%llu", (unsigned long long)balance->outputs[i].spooled);
-        fputc('}', file);
+            json_write_unsigned(json, "spooled", balance->outputs[i].spooled);
+        json_write_object_end(json);
     }
-    fputc(']', file);
+    json_write_array_end(json);
 }
 
 /* Data points are not spans and are accounted for separately. */
-static void write_metrics(FILE *file, const struct settings *settings, const struct balance *balance)
+static void write_metrics(struct json_writer *json, const struct settings *settings,
+                          const struct balance *balance)
 {
-    char trouble[512];
-    fprintf(file, ",\"metrics\":{\"interval_ms\":%u,\"made\":%llu,\"delivered\":%llu,\"lost\":%llu",
-            settings->metrics.interval_ms, (unsigned long long)balance->counters[COUNTER_points_made],
-            (unsigned long long)balance->counters[COUNTER_points_delivered],
-            (unsigned long long)balance->counters[COUNTER_lost_points]);
+    json_write_object(json, "metrics");
+    json_write_unsigned(json, "interval_ms", settings->metrics.interval_ms);
+    json_write_unsigned(json, "made", balance->counters[COUNTER_points_made]);
+    json_write_unsigned(json, "delivered", balance->counters[COUNTER_points_delivered]);
+    json_write_unsigned(json, "lost", balance->counters[COUNTER_lost_points]);
     if (settings->spool.directory)
-        fprintf(file, ",\"spooled\":%llu",
-                (unsigned long long)balance->counters[COUNTER_points_spooled_left]);
-    if (settings->metrics.output.exporter.endpoint) {
-        fputs(",\"endpoint\":", file);
-        write_endpoint(file, &settings->metrics.output.exporter);
-    }
-    if (last_error_get(METRICS_OUTPUT, trouble, sizeof trouble)) {
-        fputs(",\"trouble\":", file);
-        report_string(file, trouble);
-    }
-    fputc('}', file);
+        json_write_unsigned(json, "spooled", balance->counters[COUNTER_points_spooled_left]);
+    write_endpoint(json, &settings->metrics.output.exporter);
+    write_last_error(json, METRICS_OUTPUT);
+    json_write_object_end(json);
 }
 
 /* The number of spans that every output got. */
@@ -193,66 +176,66 @@ static uint64_t delivered_everywhere(const struct balance *balance)
 }
 
 /* Memory that CUPTI allocates. It does not report how many of its buffers are in use. */
-static void write_gpu_memory(FILE *file, const struct settings *settings, const struct balance *balance)
+static void write_gpu_memory(struct json_writer *json, const struct settings *settings,
+                             const struct balance *balance)
 {
     uint64_t bytes = settings->cupti.device_buffer_bytes;
-    fprintf(file,
-            ",\"gpu_memory\":{\"where\":\"%s\",\"bytes_a_context\":%llu,\"bytes_a_context_max\":%llu,"
-            "\"contexts\":%llu}",
-            settings->cupti.device_buffers_pinned ? "pinned host memory" : "device memory",
-            (unsigned long long)bytes * settings->cupti.device_buffer_preallocate,
-            (unsigned long long)bytes * settings->cupti.device_buffer_limit,
-            (unsigned long long)balance->counters[COUNTER_contexts]);
+    json_write_object(json, "gpu_memory");
+    json_write_text(json, "where",
+                    settings->cupti.device_buffers_pinned ? "pinned host memory" : "device memory");
+    json_write_unsigned(json, "bytes_a_context", bytes * settings->cupti.device_buffer_preallocate);
+    json_write_unsigned(json, "bytes_a_context_max", bytes * settings->cupti.device_buffer_limit);
+    json_write_unsigned(json, "contexts", balance->counters[COUNTER_contexts]);
+    json_write_object_end(json);
 }
 
-void report_accounts(FILE *file, const struct settings *settings, const struct balance *balance)
+void report_accounts(struct json_writer *json, const struct settings *settings, const struct balance *balance)
 {
-    fprintf(file, ",\"spans\":%llu,\"delivered\":%llu",
-            (unsigned long long)balance->counters[COUNTER_spans_created],
-            (unsigned long long)delivered_everywhere(balance));
-    write_counters(file, balance, "counters", false);
-    write_counters(file, balance, "losses", true);
-    write_outputs(file, settings, balance);
+    json_write_unsigned(json, "spans", balance->counters[COUNTER_spans_created]);
+    json_write_unsigned(json, "delivered", delivered_everywhere(balance));
+    write_counters(json, balance, "counters", false);
+    write_counters(json, balance, "losses", true);
+    write_outputs(json, settings, balance);
     if (settings->metrics.is_on)
-        write_metrics(file, settings, balance);
-    write_gpu_memory(file, settings, balance);
-    if (!settings->record_file) /* a recording contains records, not spans */
-        fprintf(file, ",\"captured\":%llu,\"held\":%llu,\"unaccounted\":%lld",
-                (unsigned long long)balance_captured(balance), (unsigned long long)balance->held,
-                (long long)balance_unaccounted(balance));
-    struct agent_overhead own;
-    agent_overhead_take(&own);
-    fputs(",\"own\":", file);
-    agent_overhead_write(file, &own, balance);
+        write_metrics(json, settings, balance);
+    write_gpu_memory(json, settings, balance);
+    if (!settings->record_file) { /* a recording contains records, not spans */
+        json_write_unsigned(json, "captured", balance_captured(balance));
+        json_write_unsigned(json, "held", balance->held);
+        json_write_signed(json, "unaccounted", balance_unaccounted(balance));
+    }
+    agent_overhead_write(json, "own", balance);
 }
 
-static void write_state(FILE *file, const struct report *report)
+static void write_state(struct json_writer *json, const struct report *report)
 {
     static const char *const names[] = {"ended", "exiting", "running", "not traced"};
-    fprintf(file, ",\"pid\":%d,\"state\":\"%s\"", (int)getpid(), names[report->state]);
-    if (report->state == REPORT_NOT_TRACED) {
-        fputs(",\"why\":", file);
-        report_string(file, report->why);
-    }
+    json_write_text(json, "state", names[report->state]);
+    if (report->state == REPORT_NOT_TRACED)
+        json_write_text(json, "why", report->why);
     if (report->start_ns)
-        fprintf(file, ",\"start_ns\":%llu", (unsigned long long)report->start_ns);
+        json_write_unsigned(json, "start_ns", report->start_ns);
     if (report->last_delivery_ns)
-        fprintf(file, ",\"last_delivery_ns\":%llu", (unsigned long long)report->last_delivery_ns);
+        json_write_unsigned(json, "last_delivery_ns", report->last_delivery_ns);
 }
 
 static void write_body(FILE *file, const struct report *report, const struct balance *balance)
 {
-    fputs("{\"version\":1,\"program\":", file);
-    report_string(file, report->program);
-    write_state(file, report);
-    write_traces(file, report);
-    report_accounts(file, report->settings, balance);
+    struct json_writer json = JSON_WRITER(file);
+    json_write_object(&json, NULL);
+    json_write_unsigned(&json, "version", 1);
+    json_write_text(&json, "program", report->program);
+    json_write_signed(&json, "pid", getpid());
+    write_state(&json, report);
+    write_traces(&json, report);
+    report_accounts(&json, report->settings, balance);
     if (report->recording) {
-        fprintf(file, ",\"events\":%llu,\"recording\":", (unsigned long long)report->recording_events);
-        report_string(file, report->recording);
+        json_write_unsigned(&json, "events", report->recording_events);
+        json_write_text(&json, "recording", report->recording);
     }
-    shutdown_write_json(file);
-    fputs("}\n", file);
+    shutdown_write_json(&json);
+    json_write_object_end(&json);
+    fputc('\n', file);
 }
 
 static bool write_file(const struct report *report, const char *path)

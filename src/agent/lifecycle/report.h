@@ -3,11 +3,11 @@
 #define CUSPAN_AGENT_LIFECYCLE_REPORT_H
 
 #include "base/accounting/balance.h"
+#include "base/text/json_writer.h"
 #include "model/settings.h"
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
 
 #define REPORT_TRACES_MAX 16
 
@@ -44,8 +44,8 @@ bool report_write(const struct report *report);
 /* Logs one line if the counters do not add up at the end, when nothing is held or in transit. */
 void report_log_imbalance(size_t output_count);
 
-/* Writes members of a JSON object, each after a comma: counters, losses, outputs and sums. */
-void report_accounts(FILE *file, const struct settings *settings, const struct balance *balance);
-void report_string(FILE *file, const char *text);
+/* Writes members of a JSON object: counters, losses, outputs and sums. */
+void report_accounts(struct json_writer *json, const struct settings *settings,
+                     const struct balance *balance);
 
 #endif

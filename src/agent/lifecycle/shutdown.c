@@ -113,17 +113,23 @@ static const char *verdict(void)
     return shutdown_has_passed() ? "PASSED" : "FAILED";
 }
 
-/* Errors come from CUPTI and from us, and contain nothing that JSON must escape. */
-static void write_step_json(FILE *file, enum shutdown_step step)
+static uint64_t elapsed_ns(void)
+{
+    return clock_monotonic_ns() - atomic_load(&begin_ns);
+}
+
+static void write_step_json(struct json_writer *json, enum shutdown_step step)
 {
     const char *error = atomic_load(&states[step].error);
-    fprintf(file, "%s{\"name\":\"%s\",\"fate\":\"%s\",\"optional\":%s,\"count\":%llu,\"ms\":%.3f",
-            step ? "," : "", steps[step].name, fates[atomic_load(&states[step].fate)],
-            steps[step].is_optional ? "true" : "false", (unsigned long long)atomic_load(&states[step].count),
-            milliseconds(taken_ns(step)));
+    json_write_object(json, NULL);
+    json_write_text(json, "name", steps[step].name);
+    json_write_text(json, "fate", fates[atomic_load(&states[step].fate)]);
+    json_write_bool(json, "optional", steps[step].is_optional);
+    json_write_unsigned(json, "count", atomic_load(&states[step].count));
+    json_write_ms(json, "ms", taken_ns(step));
     if (error)
-        fprintf(file, ",\"error\":\"%s\"", error);
-    fputc('}', file);
+        json_write_text(json, "error", error);
+    json_write_object_end(json);
 }
 
 static const char *cause_name(void)
@@ -132,19 +138,23 @@ static const char *cause_name(void)
     return number ? signal_name(number) : atomic_load(&cause);
 }
 
-void shutdown_write_json(FILE *file)
+void shutdown_write_json(struct json_writer *json)
 {
     if (!atomic_load(&begin_ns)) /* not a shutdown */
         return;
-    fprintf(file, ",\"shutdown\":{\"cause\":\"%s\",\"ms\":%.3f,\"verdict\":\"%s\",\"steps\":[", cause_name(),
-            milliseconds(clock_monotonic_ns() - atomic_load(&begin_ns)), verdict());
+    json_write_object(json, "shutdown");
+    json_write_text(json, "cause", cause_name());
+    json_write_ms(json, "ms", elapsed_ns());
+    json_write_text(json, "verdict", verdict());
+    json_write_array(json, "steps");
     for (enum shutdown_step step = 0; step < SHUTDOWN_STEP_COUNT; step++)
-        write_step_json(file, step);
-    fputs("],\"open\":{", file);
+        write_step_json(json, step);
+    json_write_array_end(json);
+    json_write_object(json, "open");
     for (enum shutdown_check check = 0; check < SHUTDOWN_CHECK_COUNT; check++)
-        fprintf(file, "%s\"%s\":%llu", check ? "," : "", checks[check].name,
-                (unsigned long long)atomic_load(&open_counts[check]));
-    fputs("}}", file);
+        json_write_unsigned(json, checks[check].name, atomic_load(&open_counts[check]));
+    json_write_object_end(json);
+    json_write_object_end(json);
 }
 
 struct page {
@@ -186,7 +196,7 @@ static void add_checks(struct page *page)
 static void fill(struct page *page)
 {
     add(page, "cuspan: the shutdown of process %d, by %s, took %.1f ms\n", (int)getpid(), cause_name(),
-        milliseconds(clock_monotonic_ns() - atomic_load(&begin_ns)));
+        milliseconds(elapsed_ns()));
     add_steps(page);
     add_checks(page);
     add(page, "%s\n", verdict());

@@ -3,11 +3,11 @@
 #ifndef CUSPAN_AGENT_LIFECYCLE_SHUTDOWN_H
 #define CUSPAN_AGENT_LIFECYCLE_SHUTDOWN_H
 
+#include "base/text/json_writer.h"
 #include "model/settings.h"
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
 
 /* X(identifier, is_optional, description, unit of the count). An optional step may fail without failing the
  * shutdown. */
@@ -62,8 +62,8 @@ void shutdown_is_open(enum shutdown_check check, uint64_t count);
 /* Every step and check that is not optional has passed. */
 bool shutdown_has_passed(void);
 
-/* Writes the member "shutdown" of a JSON object, after a comma. */
-void shutdown_write_json(FILE *file);
+/* Writes the member "shutdown" of a JSON object, if the agent shuts down. */
+void shutdown_write_json(struct json_writer *json);
 
 /* Writes text to settings->shutdown_report: standard error, or FILE.PID. NULL: nothing. */
 void shutdown_write(const struct settings *settings);

@@ -4,8 +4,6 @@
 #include "base/process/cpu_time.h"
 #include "capture/callbacks/callback_time.h"
 
-#include <inttypes.h>
-
 /* Extrapolates the mean of the timed calls to all calls. Calls not drained yet are missing. */
 static void take_callbacks(struct agent_overhead *figures)
 {
@@ -23,20 +21,23 @@ void agent_overhead_take(struct agent_overhead *figures)
     take_callbacks(figures);
 }
 
-void agent_overhead_write(FILE *to, const struct agent_overhead *figures, const struct balance *balance)
+void agent_overhead_write(struct json_writer *json, const char *key, const struct balance *balance)
 {
     const uint64_t *counters = balance->counters;
-    fputc('{', to);
-    if (figures->callback_calls)
-        fprintf(to, "\"callback_ns\":%" PRIu64 ",\"callback_calls\":%" PRIu64 ",", figures->callback_ns,
-                figures->callback_calls);
-    fprintf(to, "\"pipeline_ns\":%" PRIu64 ",\"sender_ns\":%" PRIu64 ",\"control_ns\":%" PRIu64,
-            figures->pipeline_ns, figures->sender_ns, figures->control_ns);
-    fprintf(to,
-            ",\"cupti_flush_ns\":%" PRIu64 ",\"cupti_instrumentation_ns\":%" PRIu64
-            ",\"cupti_resource_ns\":%" PRIu64 ",\"cupti_request_ns\":%" PRIu64 ",\"cupti_other_ns\":%" PRIu64
-            "}",
-            counters[COUNTER_cupti_flush_ns], counters[COUNTER_cupti_instrumentation_ns],
-            counters[COUNTER_cupti_resource_ns], counters[COUNTER_cupti_request_ns],
-            counters[COUNTER_cupti_other_ns]);
+    struct agent_overhead overhead;
+    agent_overhead_take(&overhead);
+    json_write_object(json, key);
+    if (overhead.callback_calls) {
+        json_write_unsigned(json, "callback_ns", overhead.callback_ns);
+        json_write_unsigned(json, "callback_calls", overhead.callback_calls);
+    }
+    json_write_unsigned(json, "pipeline_ns", overhead.pipeline_ns);
+    json_write_unsigned(json, "sender_ns", overhead.sender_ns);
+    json_write_unsigned(json, "control_ns", overhead.control_ns);
+    json_write_unsigned(json, "cupti_flush_ns", counters[COUNTER_cupti_flush_ns]);
+    json_write_unsigned(json, "cupti_instrumentation_ns", counters[COUNTER_cupti_instrumentation_ns]);
+    json_write_unsigned(json, "cupti_resource_ns", counters[COUNTER_cupti_resource_ns]);
+    json_write_unsigned(json, "cupti_request_ns", counters[COUNTER_cupti_request_ns]);
+    json_write_unsigned(json, "cupti_other_ns", counters[COUNTER_cupti_other_ns]);
+    json_write_object_end(json);
 }

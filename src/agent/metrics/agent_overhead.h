@@ -3,14 +3,13 @@
 #define CUSPAN_AGENT_METRICS_AGENT_OVERHEAD_H
 
 #include "base/accounting/balance.h"
+#include "base/text/json_writer.h"
 #include "model/metrics/tracing_overhead.h"
-
-#include <stdio.h>
 
 /* Any thread of ours, and of the host at exit. */
 void agent_overhead_take(struct agent_overhead *figures);
 
-/* Writes a JSON object, which includes the overhead that CUPTI reports. */
-void agent_overhead_write(FILE *to, const struct agent_overhead *figures, const struct balance *balance);
+/* Writes the current overhead as a JSON object, which includes the overhead that CUPTI reports. */
+void agent_overhead_write(struct json_writer *json, const char *key, const struct balance *balance);
 
 #endif
