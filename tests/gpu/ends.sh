@@ -1,6 +1,6 @@
 #!/bin/bash
-# Every way out of a program on this machine's GPU, and tracing begun and ended from outside (ends_test.py).
-#   tests/gpu/ends.sh [CUPTI-LIBRARY [HOW...]]    build/cupti's; only these ways out
+# Programs that end in every way on this machine's GPU, and tracing started and stopped from outside (ends_test.py).
+#   tests/gpu/ends.sh [CUPTI-LIBRARY [HOW...]]    default: build/cupti's library, all ways
 set -eu
 # shellcheck source=../../tools/lib.sh
 . "$(dirname "$0")/../../tools/lib.sh"

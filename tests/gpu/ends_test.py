@@ -1,5 +1,5 @@
-"""Every way out of a program on a real GPU (ends.cu), bare and under the agent: the same output and exit status; every
-launch has its span where exit handlers run, and at most the last moment is missing where none can. Called by ends.sh.
+"""Ends a program on a real GPU in every way (ends.cu), with and without the agent: output and exit status are the same. If
+exit handlers run, every launch has its span. Otherwise only the last moment is missing. Called by ends.sh.
 
     ends_test.py BUILD-DIR OUT-DIR CUPTI-LIBRARY [HOW...]
 """
@@ -14,15 +14,15 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import gpu_test  # noqa: E402
 
-# Exit handlers run: every span is delivered, or counted.
+# Exit handlers run: every span is delivered or counted.
 HANDLED = ["return", "exit-in-thread", "quick-exit", "reset", "context"]
-# A fatal error stops a kernel, by name, and what is queued behind it: how it ends, and what calls return.
+# A fatal error stops a kernel and those queued behind it: the kernel's name, and the error that calls return.
 STOPPED = {"fatal": ("wild", "cudaErrorIllegalAddress"), "assert": ("asserts", "cudaErrorAssert")}
-# They run with on_signal alone; without it, and in the others always, what the last moment held is lost.
+# Exit handlers run only with on_signal. Otherwise the spans of the last moment are lost.
 SIGNALS = ["term", "int"]
 UNHANDLED = ["_exit", "exception", "abort", "segv", "kill"]
 UNHANDLED_SECONDS = 4
-LATEST_S = 2.5  # flush_interval_ms and schedule_delay are 1 s each; the rest is for a machine with much to do
+LATEST_S = 2.5  # flush_interval_ms and schedule_delay are 1 s each; the rest is for a busy machine
 
 
 class Ends(gpu_test.Test):
@@ -46,7 +46,7 @@ class Ends(gpu_test.Test):
         return found, work, launched, reports[0] if reports else None
 
     def check_stopped(self, way, cupti):
-        """The stopped kernel, and those queued behind it, are spans with the error, or counted as lost to it."""
+        """The stopped kernel and those queued behind it are spans with the error, or count as lost_context_error."""
         found, kernels, launched, report = self.ended(way, cupti, 0)
         name, error = STOPPED[way[0]]
         whole = [span for span in kernels if "cuda.unfinished" not in span.attributes]
@@ -54,7 +54,7 @@ class Ends(gpu_test.Test):
         losses = report["losses"] if report else {}
         if not report:
             found.append("there is no report")
-        # Newer CUPTIs end at a fatal error and give nothing afterwards: then all that was launched is counted or there.
+        # After a fatal error CUPTI may give nothing more: then every launch has a span or is counted.
         if sum(span.name == "work" for span in whole) + sum(losses.values()) < launched:
             found.append(f"{launched} launches, {len(whole)} whole spans, {losses}")
         if not any(span.name == name for span in stopped) and not losses.get("lost_context_error"):
@@ -89,7 +89,7 @@ class Ends(gpu_test.Test):
         return found, {"launched": launched, "spans": len(work), "missing_s": round(missing, 2)}
 
     def check_attached(self, _, cupti):
-        """By `cuspan start` and `cuspan stop`, from outside, again and again, while it launches."""
+        """Starts and stops tracing from outside, many times, while the program launches."""
         cuspan, found, answers = self.build / "cuspan", [], []
         trace = self.out / "trace.jsonl"
         for old in (trace, *self.out.glob("report.*")):

@@ -1,7 +1,7 @@
-// A program that works and then ends, in each way that there is: ends_test.py looks at what is left of its spans.
+// A program that launches kernels and then ends in one of several ways. ends_test.py checks the spans.
 //   ends HOW [SECONDS]
-// It launches `work` a thousand times, or at a gentle pace for SECONDS, prints how often, and leaves by HOW, which `ways`
-// lists. (Where main leaves by pthread_exit, the driver's own threads keep the process alive, traced or not.)
+// It launches `work` a thousand times, or slowly for SECONDS, prints the number of launches, and ends by HOW; see `ways`.
+// (After pthread_exit in main, the driver's threads keep the process alive, traced or not.)
 #include <cassert>
 #include <chrono>
 #include <csignal>
@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #define LAUNCHES       1000
-#define GENTLE         20 // launches at once
+#define GENTLE         20 // launches in a row
 #define QUEUED         5  // kernels behind the one that asserts
 #define GENTLE_REST_US 2000
 
@@ -34,7 +34,7 @@ __global__ void wild(int *nowhere)
     *nowhere = 1;
 }
 
-// It runs for a while first, so that work can queue up behind it.
+// Runs for a millisecond first, so that other kernels queue up behind it.
 __global__ void asserts(int zero)
 {
     for (int i = 0; i < 1000; i++)
@@ -87,7 +87,7 @@ static void throw_uncaught()
     throw std::runtime_error("nobody catches this");
 }
 
-// What the driver remembers is gone; the program goes on and uses CUDA again.
+// The program continues to use CUDA after the reset.
 static void reset()
 {
     CHECK(cudaDeviceReset());
@@ -95,7 +95,7 @@ static void reset()
     say();
 }
 
-// The driver's own function: there is no libcuda to link to where this is built.
+// The driver's function by dlsym: the build machine may have no libcuda.
 template <typename Function> static Function driver(const char *name)
 {
     static void *library = dlopen("libcuda.so.1", RTLD_NOW);
@@ -107,7 +107,7 @@ template <typename Function> static Function driver(const char *name)
 #define DRIVER_NAME(function) DRIVER_TEXT(function)
 #define DRIVER_TEXT(function) #function
 
-// A context of the program's own: work in it, and its end, beside the one that the runtime has.
+// Work in a second context, which is then destroyed, beside the runtime's context.
 static void context()
 {
     CUcontext own;
@@ -125,7 +125,7 @@ static void context()
     say();
 }
 
-// The context is broken for good: every later call fails.
+// After a fatal error every later call in the context fails.
 static void end_broken()
 {
     printf("%s\n", cudaGetErrorName(cudaDeviceSynchronize()));

@@ -49,7 +49,7 @@ static void test_a_record_may_come_before_its_call(void **state)
     const struct kept *work = only("early");
     expect_child(work, only("cudaLaunchKernel"));
     assert_int_equal(attr_int(work, "cuda.start_delay"), 500);
-    assert_int_equal(attr_int(work, "cuda.stream.id"), 7); /* its fields waited with it */
+    assert_int_equal(attr_int(work, "cuda.stream.id"), 7); /* kept with the waiting record */
     assert_int_equal(counter_get(COUNTER_orphans), 0);
     tick_after(1000);
     correlate_finish(correlate);
@@ -76,7 +76,7 @@ static void test_a_graph_launch_has_many_children(void **state)
     kernel("node0", 9, 1200, 1300);
     call_full(CALL_RUNTIME, "cudaGraphLaunch", 9, 1000, 1100, 0);
     for (int i = 1; i < 100; i++) {
-        static char names[100][16]; /* each at an address of its own, as CUPTI's are */
+        static char names[100][16]; /* each name at its own address, as in CUPTI */
         const char *name = names[i];
         snprintf(names[i], sizeof names[i], "node%d", i);
         struct activity_record record = make_kernel(name, 9, 1300 + (uint64_t)i, 1400 + (uint64_t)i);
@@ -206,7 +206,7 @@ static void test_a_counted_kernel_waits_for_its_counts(void **state)
     kernel("counted", 3, 1500, 1900);
     kernel("other", 4, 2000, 2100);
     tick_after(3000);
-    assert_int_equal(span_count, 3); /* two launches and the other one */
+    assert_int_equal(span_count, 3); /* two launches and one other kernel */
     expect_child(only("other"), &spans[1]);
     counts(3, 1, 4096);
     tick_after(20);
@@ -289,7 +289,7 @@ static void test_when_too_many_wait_the_rest_become_orphans(void **state)
         kernel("crowd", id, 1500, 1900);
     assert_int_equal(span_count, 10);
     assert_int_equal(counter_get(COUNTER_orphans), 10);
-    span_count = SPANS_MAX; /* of the others only the count matters */
+    span_count = SPANS_MAX; /* only their number matters */
     correlate_destroy(correlate);
     correlate = NULL;
 }
@@ -356,7 +356,7 @@ static void test_no_length_becomes_one_ns_and_is_marked(void **state)
     assert_int_equal(only("k")->span.end_ns, BASE_NS + 1501);
     assert_int_equal(attr_int(only("k"), "cuda.zero_length"), 1);
     assert_int_equal(counter_get(COUNTER_zero_length), 1);
-    struct activity_record record = make(ACTIVITY_MEMORY2, 0, 2000, 2000); /* has no length by its nature */
+    struct activity_record record = make(ACTIVITY_MEMORY2, 0, 2000, 2000); /* an instant by its kind */
     correlate_activity(correlate, &record);
     assert_null(attr(only("memory"), "cuda.zero_length"));
     assert_int_equal(attr_int(only("memory"), "cuda.instant"), 1);
@@ -381,7 +381,7 @@ static void test_clock_skew_is_kept_and_counted(void **state)
     assert_int_equal(only("program")->span.start_ns, BASE_NS + 700);
 }
 
-/* At full detail CUPTI tells of things that have no time: they are no losses. */
+/* Records without a time by their kind, as in the detail full, are not losses. */
 static void test_facts_are_no_spans_and_no_losses(void **state)
 {
     (void)state;
@@ -412,7 +412,7 @@ static void test_kernels_are_filtered_by_either_name(void **state)
     only("axpy");
     assert_int_equal(counter_get(COUNTER_spans_filtered), 2);
     struct activity_record copy =
-        make(ACTIVITY_MEMCPY, 1, 1500, 1600); /* no kernel: no business of the filter */
+        make(ACTIVITY_MEMCPY, 1, 1500, 1600); /* not a kernel: the filter does not apply */
     correlate_activity(correlate, &copy);
     assert_int_equal(span_count, 4);
 }
@@ -434,7 +434,8 @@ static bool slept_before_3000(uint64_t time_ns)
     return time_ns < BASE_NS + 3000;
 }
 
-/* In sleep, and across its edge, CUPTI gives records whose calls nobody saw, now and then without times. */
+/* During a sleep and at its edges, CUPTI gives records whose calls were not captured, sometimes without
+ * times. */
 static void test_work_that_was_launched_in_sleep_is_left_out(void **state)
 {
     (void)state;
@@ -444,7 +445,7 @@ static void test_work_that_was_launched_in_sleep_is_left_out(void **state)
     counter_add(COUNTER_sleeps, 1);
     kernel("launched in sleep", 9, 2000, 2100);
     kernel("timeless", 10, -BASE_NS, -BASE_NS);
-    assert_int_equal(counter_get(COUNTER_asleep_records), 1); /* it waits for no call */
+    assert_int_equal(counter_get(COUNTER_asleep_records), 1); /* does not wait for a call */
     assert_int_equal(counter_get(COUNTER_lost_zero_timestamps), 0);
     launch(11, 1000);
     kernel("launched before", 11, 2000, 2100);

@@ -14,7 +14,7 @@ static void test_ids_come_round(void **state)
     kernel("first", 1, 2500, 2600);
     expect_child(only("last"), &spans[0]);
     expect_child(only("first"), &spans[2]);
-    /* Hours later ID 1 again: its record comes first, and the call of old is not its parent. */
+    /* Hours later ID 1 is used again. Its record arrives first; the old call is not its parent. */
     kernel("again", 1, 12 * hours + 500, 12 * hours + 600);
     assert_int_equal(span_count, 4);
     launch(1, 12 * hours);
@@ -31,7 +31,7 @@ static void test_calls_that_never_get_a_record_are_given_up(void **state)
     for (uint32_t id = 1; id <= 20; id++)
         launch(id, 1000 * id);
     assert_int_equal(counter_get(COUNTER_pending_evicted), 12);
-    kernel("late", 2, 30000, 30001); /* its call is forgotten */
+    kernel("late", 2, 30000, 30001); /* its call is too old */
     kernel("kept", 20, 30000, 30001);
     assert_non_null(only("kept"));
     correlate_finish(correlate);
@@ -49,7 +49,7 @@ static void test_calls_without_gpu_work_do_not_wait(void **state)
         call_full(CALL_RUNTIME, "cudaStreamSynchronize", id, 1000 * id, 1000 * id + 1, 0);
     for (uint32_t id = 50; id < 60; id++)
         call_full(CALL_RUNTIME, "cudaLaunchKernel", id, 1000 * id, 1000 * id + 1,
-                  1); /* failed: no record comes */
+                  1); /* failed: expects no record */
     assert_int_equal(counter_get(COUNTER_pending_evicted), 0);
     kernel("work", 1, 70000, 70001);
     expect_child(only("work"), &spans[0]);
@@ -107,7 +107,7 @@ static void test_a_module_loaded_inside_a_call_is_its_event(void **state)
     begin();
     resource_on(42, CUPTI_RESOURCE_MODULE_LOADED, 1050);
     resource_on(43, CUPTI_RESOURCE_MODULE_LOADED, 1050); /* on another thread */
-    resource_on(42, UNKNOWN_EVENT, 1050);                /* of no interest */
+    resource_on(42, UNKNOWN_EVENT, 1050);                /* ignored */
     launch(1, 1000);
     const struct kept *call = only("cudaLaunchKernel");
     assert_int_equal(call->span.event_count, 1);
@@ -119,7 +119,7 @@ static void test_a_module_loaded_inside_a_call_is_its_event(void **state)
     launch(2, 2000);
     assert_int_equal(spans[1].span.event_count, 0);
     correlate_finish(correlate);
-    assert_int_equal(only("program")->span.event_count, 1); /* the other thread's */
+    assert_int_equal(only("program")->span.event_count, 1); /* from the other thread */
 }
 
 static void test_what_happens_outside_a_call_is_the_session_s(void **state)
@@ -128,7 +128,7 @@ static void test_what_happens_outside_a_call_is_the_session_s(void **state)
     begin();
     resource_on(42, CUPTI_RESOURCE_CONTEXT_CREATED, 500);
     resource_on(42, CUPTI_RESOURCE_CONTEXT_DESTROY_STARTING,
-                5000); /* not yet: the call after this one may have it */
+                5000); /* later than the call: the next one may have it */
     launch(1, 1000);
     assert_int_equal(only("cudaLaunchKernel")->span.event_count, 0);
     correlate_finish(correlate);
@@ -144,7 +144,7 @@ static void test_many_events_inside_a_call(void **state)
 {
     (void)state;
     begin();
-    for (int i = 0; i < 40; i++) /* more than are held: the rest goes to the session */
+    for (int i = 0; i < 40; i++) /* more than are held: the rest become events of the session */
         resource_on(42, CUPTI_RESOURCE_MODULE_LOADED, 1050);
     launch(1, 1000);
     assert_int_equal(only("cudaLaunchKernel")->span.event_count, 8);
@@ -162,7 +162,7 @@ static void test_what_happened_outside_of_calls_is_the_sessions(void **state)
     struct resource_record loaded = {.head = {sizeof loaded, RECORD_RESOURCE, 0, 6},
                                      .time_ns = BASE_NS + 500};
     begin();
-    attach(5); /* all work is a request's: there is no session yet */
+    attach(5); /* all work belongs to a request: there is no session yet */
     correlate_resource(correlate, &thread, &loaded);
     launch(1, 1000);
     correlate_finish(correlate);
@@ -226,7 +226,7 @@ static void test_events_have_the_programs_names(void **state)
     name_object(NAMED_EVENT, 0x7e0000, "copied");
     event_call("cudaEventSynchronize", 0);
     expect_text(only("cudaEventSynchronize"), "cuda.event.name", "copied");
-    event_call("cudaEventDestroy", 1); /* it failed: the event is there still */
+    event_call("cudaEventDestroy", 1); /* failed: the event still exists */
     event_call("cudaEventDestroy", 0);
     expect_text(only("cudaEventDestroy"), "cuda.event.name", "copied");
     event_call("cudaEventSynchronize", 0);

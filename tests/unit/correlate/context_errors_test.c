@@ -71,7 +71,7 @@ static void test_the_earliest_report_counts(void **state)
     assert_int_equal(only("wild")->span.end_ns, BASE_NS + 5000);
 }
 
-/* Nor does an error that leaves the context usable, such as an invalid value. */
+/* The same for an error that leaves the context usable, such as an invalid value. */
 static void test_other_contexts_errors_explain_nothing(void **state)
 {
     (void)state;
@@ -89,7 +89,7 @@ static void test_other_contexts_errors_explain_nothing(void **state)
     assert_int_equal(counter_get(COUNTER_lost_context_error), 0);
 }
 
-/* cudaDeviceReset makes the device usable again, perhaps under the same number of a context. */
+/* cudaDeviceReset makes the device usable again, possibly with the same context ID. */
 static void test_work_launched_after_the_error_is_not_stopped_by_it(void **state)
 {
     (void)state;

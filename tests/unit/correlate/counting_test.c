@@ -12,7 +12,7 @@ static void count_span(void *context, const struct span *span)
         counted_incomplete += strcmp(span->attrs[i].key->name, "cuda.total.incomplete") == 0;
 }
 
-/* For tests with more spans than are kept. */
+/* Counts spans instead of keeping them. */
 static void begin_counting_spans(void)
 {
     struct correlate_options options = usual_options();
@@ -44,7 +44,7 @@ static void test_ranges_and_the_session_count_what_is_inside(void **state)
     assert_int_equal(attr_int(inner, "cuda.total.kernels"), 1);
     assert_int_equal(attr_int(inner, "cuda.total.gpu_time"), 100);
     assert_int_equal(attr_int(inner, "cuda.total.start_delay"), 300);
-    assert_int_equal(inner->span.status, SPAN_STATUS_UNSET); /* the call's span says it */
+    assert_int_equal(inner->span.status, SPAN_STATUS_UNSET); /* the call's span has the error */
     assert_int_equal(attr_int(outer, "cuda.total.calls"), 3);
     assert_int_equal(attr_int(outer, "cuda.total.kernels"), 2);
     assert_int_equal(attr_int(outer, "cuda.total.gpu_time"), 400);
@@ -89,13 +89,13 @@ static void test_a_range_waits_for_its_work_only_so_long(void **state)
     tick_after(20);
     const struct kept *range = only("range");
     assert_int_equal(range->span.end_ns, BASE_NS + 1100);
-    assert_int_equal(attr_int(range, "answer"), 42); /* all that it had lingered with it */
+    assert_int_equal(attr_int(range, "answer"), 42); /* kept while it waited */
     assert_int_equal(range->span.attrs[4].i, 44);
     assert_string_equal(range->events[0].name, "half");
     assert_int_equal(range->events[0].attrs[0].i, 43);
     assert_int_equal(attr_int(range, "cuda.total.calls"), 1);
     assert_int_equal(attr_int(range, "cuda.total.kernels"), 0);
-    kernel("late", 1, 2000, 2100); /* as ever */
+    kernel("late", 1, 2000, 2100); /* arrives as usual */
     expect_child(only("late"), only("cudaLaunchKernel"));
 }
 
@@ -115,7 +115,7 @@ static void test_where_many_ranges_wait_the_oldest_go_early(void **state)
     correlate_finish(correlate);
     assert_int_equal(counted_spans, 2 * 20000 + 1);
     assert_int_equal(counted_incomplete,
-                     counter_get(COUNTER_totals_incomplete) + 1); /* and the session around */
+                     counter_get(COUNTER_totals_incomplete) + 1); /* and the session around it */
 }
 
 static void use_summary(void)
@@ -143,10 +143,10 @@ static void test_a_request_has_one_span(void **state)
     kernel("_Z3addi", 1, 3000, 4100);
     correlate_activity(correlate, &copy);
     tick_after(500);
-    assert_int_equal(span_count, 0); /* the thread may go on */
+    assert_int_equal(span_count, 0); /* the thread may continue */
     attach(0);
     tick_after(20);
-    assert_int_equal(span_count, 0); /* or come back at once */
+    assert_int_equal(span_count, 0); /* or return at once */
     tick_after(100);
     assert_int_equal(span_count, 1);
     const struct kept *summary = only("cuda summary");
@@ -176,7 +176,7 @@ static void test_a_summary_waits_for_the_gpu(void **state)
     attach(5);
     launch(1, 1000);
     attach(0);
-    tick_after(1400); /* idle_ms, and as long as CUPTI may keep a record back */
+    tick_after(1400); /* idle_ms plus flush_interval_ms */
     assert_int_equal(span_count, 0);
     kernel("a", 1, 2000, 2100);
     tick_after(90);
@@ -195,7 +195,7 @@ static void test_an_idle_summary_leaves_and_late_work_makes_a_further_one(void *
     kernel("a", 2, 2000, 2100);
     tick_after(1490);
     assert_int_equal(span_count, 0);
-    tick_after(20); /* the thread holds it still, and one kernel is missing */
+    tick_after(20); /* the thread still holds it, and one kernel is missing */
     assert_int_equal(attr_int(only("cuda summary"), "cuda.total.kernels"), 1);
     span_count = 0;
     kernel("late", 1, 9000, 9500);
@@ -232,14 +232,14 @@ static void test_threads_of_one_request_have_one_summary(void **state)
     attach(6);
     call_full(CALL_RUNTIME, "cudaMalloc", 3, 2000, 2100, 0);
     tick_after(200);
-    assert_int_equal(span_count, 0); /* the other holds it */
+    assert_int_equal(span_count, 0); /* the other thread holds it */
     attach_flags(&other_thread, 0, 0, "");
     tick_after(200);
     const struct kept *summary = only("cuda summary");
     expect_below(summary, 5, SPAN_OF(5));
     assert_int_equal(attr_int(summary, "cuda.total.calls"), 2);
     span_count = 0;
-    correlate_call(correlate, &next_thread, &record); /* in the other thread's slot: of no request */
+    correlate_call(correlate, &next_thread, &record); /* in the other thread's slot, without a request */
     correlate_finish(correlate);
     expect_below(only("cuda summary"), 6, SPAN_OF(6));
     assert_int_equal(attr_int(only("program"), "cuda.total.calls"), 1);
@@ -256,7 +256,7 @@ static void test_a_thread_that_is_gone_holds_nothing(void **state)
     begin_summary();
     attach_flags(&other_thread, 5, TRACE_FLAG_SAMPLED, "");
     correlate_call(correlate, &other_thread, &record);
-    correlate_call(correlate, &next_thread, &record); /* has its slot */
+    correlate_call(correlate, &next_thread, &record); /* takes its slot */
     tick_after(200);
     expect_below(only("cuda summary"), 5, SPAN_OF(5));
 }
@@ -357,7 +357,7 @@ static void test_work_of_no_request_is_the_sessions(void **state)
     assert_int_equal(session->span.status, SPAN_STATUS_ERROR);
     expect_text(session, "error.type", "cudaErrorMemoryAllocation");
     span_count = 0;
-    kernel("more", 1, 5000, 5300); /* its session has left */
+    kernel("more", 1, 5000, 5300); /* its session span is sent */
     correlate_finish(correlate);
     assert_int_equal(attr_int(only("program"), "cuda.total.gpu_time"), 300 + 200); /* with the orphan */
     assert_int_equal(attr_int(only("program"), "cuda.total.calls"), 0);
@@ -397,7 +397,7 @@ static void test_beyond_the_table_the_idlest_leave_early(void **state)
     }
     assert_int_equal(counter_get(COUNTER_summaries_early), 100);
     assert_int_equal(counted_spans, 100);
-    kernel("late", 1, 1500, 1600); /* a further one, for which another goes */
+    kernel("late", 1, 1500, 1600); /* a new summary, for which another one is evicted */
     assert_int_equal(counter_get(COUNTER_summaries_early), 101);
     correlate_finish(correlate);
     assert_int_equal(counted_spans, SUMMARIES_MAX + 101);
@@ -421,12 +421,12 @@ static void test_where_summaries_are_many_they_leave_sooner(void **state)
     }
     tick_after(20);
     assert_true(correlate_wants_records(correlate));
-    assert_false(correlate_wants_records(correlate)); /* not more often than is of use */
+    assert_false(correlate_wants_records(correlate)); /* at most once an interval */
     for (uint32_t i = 1; i <= 100; i++)
         kernel("work", i, 1000 * i + 500, 1000 * i + 600);
     assert_int_equal(counted_spans, 0);
-    tick_after(20);                          /* less than they settle for */
-    assert_in_range(counted_spans, 10, 100); /* until they are not so many any more */
+    tick_after(20);                          /* less than the settling time */
+    assert_in_range(counted_spans, 10, 100); /* until fewer are left */
     assert_int_equal(counter_get(COUNTER_summaries_early), 0);
 }
 

@@ -18,7 +18,7 @@ static void test_work_waits_for_its_devices_description(void **state)
     launch(1, 1000);
     kernel("first", 1, 2000, 2100);
     assert_true(correlate_wants_records(correlate));
-    assert_false(correlate_wants_records(correlate)); /* once is enough */
+    assert_false(correlate_wants_records(correlate)); /* asked for only once */
     tick_after(20);
     assert_int_equal(device_count, 0);
     tell_device(0, "H200");
@@ -67,7 +67,7 @@ static void test_a_device_is_told_once(void **state)
     assert_int_equal(device_count, 1);
     assert_int_equal(spans[3].span.resource, RESOURCE_DEVICE(3));
     for (int i = 0; i < 3; i++)
-        kernel("k", 1, 1500, 1600); /* device 0, of which nothing was told */
+        kernel("k", 1, 1500, 1600); /* device 0, which was not described */
     assert_int_equal(device_count, 2);
     assert_int_equal(devices[1].index, RESOURCE_DEVICE(0));
     assert_string_equal(devices[1].name, "");
@@ -151,11 +151,11 @@ static void test_contexts_have_the_programs_names(void **state)
     work_in_context(4, 2);
     assert_null(attr(only("cudaLaunchKernel"), "cuda.context.name"));
     assert_null(attr(only("work"), "cuda.context.name"));
-    work_in_context(5, 3); /* one whose handle is unknown */
+    work_in_context(5, 3); /* its handle is unknown */
     assert_null(attr(only("work"), "cuda.context.name"));
     struct resource_record gone = {.head = {sizeof gone, RECORD_RESOURCE, 0, 2}, .handle = 0xc3};
     correlate_resource(correlate, &thread, &gone);
-    tell_handle(6, 0xc3); /* the handle again, for another */
+    tell_handle(6, 0xc3); /* the handle of another context */
     work_in_context(6, 4);
     assert_null(attr(only("work"), "cuda.context.name"));
 }

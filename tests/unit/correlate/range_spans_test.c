@@ -11,7 +11,7 @@ static void test_ranges_nest(void **state)
     end_range(200, 1200);
     call_full(CALL_RUNTIME, "cudaMalloc", 2, 1300, 1400, 0);
     end_range(100, 1500);
-    assert_int_equal(span_count, 2); /* both ranges wait for the kernel that they count */
+    assert_int_equal(span_count, 2); /* both ranges wait for their kernel */
     kernel("work", 1, 2000, 2100);
     tick_after(20);
     expect_below(only("outer"), 5, SPAN_OF(5));
@@ -37,7 +37,7 @@ static void test_a_range_counts_while_its_context_is_there(void **state)
     push_range(200, 1100, "of six");
     attach(5);
     call_full(CALL_RUNTIME, "cudaMalloc", 2, 1300, 1400, 0);
-    expect_below(only("cudaMalloc"), 5, 100); /* the inner one is of another context */
+    expect_below(only("cudaMalloc"), 5, 100); /* the inner range is from another context */
 }
 
 static void test_ranges_without_a_context_are_the_sessions(void **state)
@@ -67,11 +67,11 @@ static void test_ranges_may_end_in_any_order_and_place(void **state)
     say(&other_thread, RECORD_RANGE_END, 200, 1200, "", 0, 0);
     call_full(CALL_RUNTIME, "cudaMalloc", 2, 1300, 1400, 0);
     expect_below(only("cudaMalloc"), 5, SPAN_OF(5));
-    say(&other_thread, RECORD_RANGE_END, 300, 1500, "", 0, 0); /* before its begin is handed over */
+    say(&other_thread, RECORD_RANGE_END, 300, 1500, "", 0, 0); /* arrives before its start */
     say(&thread, RECORD_RANGE_BEGIN, 300, 1450, "span", 0, 0);
     assert_int_equal(only("span")->span.end_ns, BASE_NS + 1500);
     expect_text(only("span"), "cuda.range", "span");
-    end_range(999, 1600); /* nobody's */
+    end_range(999, 1600); /* no such range */
     correlate_finish(correlate);
     assert_int_equal(span_count, 5);
 }
@@ -120,7 +120,7 @@ static void test_too_many_open_ranges_are_counted(void **state)
     for (uint64_t id = 1; id <= RANGES_OPEN_MAX + 3; id++)
         push_range(id, 900, "range");
     assert_int_equal(counter_get(COUNTER_lost_range), 3);
-    launch(1, 1000); /* deeper than anyone nests */
+    launch(1, 1000); /* deeper than RANGE_PARENTS_MAX */
     expect_below(only("cudaLaunchKernel"), 5, RANGE_PARENTS_MAX);
     end_range(RANGES_OPEN_MAX, 1100);
     push_range(9999, 1200, "again");

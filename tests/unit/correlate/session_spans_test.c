@@ -1,6 +1,6 @@
 #include "../support/correlate_harness.h"
 
-/* The span that is the parent of this one. */
+/* Returns the parent span. */
 static const struct kept *session_of(const struct kept *child)
 {
     for (uint32_t i = 0; i < span_count; i++)
@@ -15,7 +15,7 @@ static void take_overhead(struct agent_overhead *stats)
     *stats = (struct agent_overhead){.callback_ns = 70, .callback_calls = 3, .pipeline_ns = 500};
 }
 
-/* Each what came in it. */
+/* Each session span has the cost of its own time. */
 static void test_sessions_say_what_tracing_took(void **state)
 {
     struct activity_record record = make(ACTIVITY_OVERHEAD, 0, 1000, 1200);
@@ -43,7 +43,7 @@ static void test_sessions_say_what_tracing_took(void **state)
     assert_int_equal(attr_int(sessions[1], "cuspan.own.callback_time"), 0);
 }
 
-/* A replay: what it takes isn't what the recorded run took. */
+/* In a replay: its cost is not the recorded run's. */
 static void test_without_figures_of_its_own(void **state)
 {
     struct activity_record record = make(ACTIVITY_OVERHEAD, 0, 1000, 1200);
@@ -109,8 +109,8 @@ static void test_an_idle_session_is_cut_by_the_tick_and_none_is_begun(void **sta
     assert_int_equal(span_count, 1);
     clock_source = later_clock;
     tick_after(20);
-    assert_int_equal(span_count, 1); /* it counts the kernel, and waits for it */
-    /* The kernel belongs to the trace of its call; no session is begun for it. */
+    assert_int_equal(span_count, 1); /* the session waits for its kernel */
+    /* The kernel belongs to its call's trace. No session starts for it. */
     kernel("late", 1, 2 * NS_PER_SECOND, 2 * NS_PER_SECOND + 5);
     expect_child(only("late"), only("cudaLaunchKernel"));
     tick_after(20);
@@ -133,7 +133,7 @@ static void test_work_of_a_session_that_was_cut_stays_in_its_trace(void **state)
     correlate_finish(correlate);
     assert_int_equal(span_count, 5);
     assert_int_equal(session_of(only("cudaMalloc"))->span.end_ns,
-                     BASE_NS + 2001); /* it is not stretched over the other's */
+                     BASE_NS + 2001); /* not extended over the other session's work */
     assert_int_equal(session_of(only("cudaLaunchKernel"))->span.end_ns, BASE_NS + 3001);
 }
 

@@ -6,7 +6,7 @@ static void test_a_call_belongs_to_its_threads_context(void **state)
     begin();
     attach(5);
     call_full(CALL_RUNTIME, "cudaLaunchKernel", 1, 1000, 1100, 0);
-    attach(0); /* detached: the work comes later all the same */
+    attach(0); /* detached: its work still arrives later */
     call_full(CALL_RUNTIME, "cudaMalloc", 2, 2000, 2100, 0);
     kernel("late", 1, 5000, 5100);
     correlate_finish(correlate);
@@ -14,7 +14,7 @@ static void test_a_call_belongs_to_its_threads_context(void **state)
     expect_child(only("late"), only("cudaLaunchKernel"));
     expect_child(only("cudaMalloc"), only("program"));
     assert_int_equal(only("cudaLaunchKernel")->span.flags,
-                     TRACE_FLAG_SAMPLED); /* it may be remote: not known */
+                     TRACE_FLAG_SAMPLED); /* whether it is remote is unknown */
     assert_int_equal(only("late")->span.flags, 0x100 | TRACE_FLAG_SAMPLED);
     assert_int_equal(attr_int(only("program"), "cuda.session.spans"), 1);
 }
@@ -62,7 +62,7 @@ static void test_the_tracestate_goes_along(void **state)
     attach_flags(&thread, 5, TRACE_FLAG_SAMPLED, "vendor=a");
     launch(1, 1000);
     assert_string_equal(only("cudaLaunchKernel")->span.trace_state, "vendor=a");
-    for (unsigned i = 0; i < 600; i++) /* as many other requests as are remembered */
+    for (unsigned i = 0; i < 600; i++) /* more requests than are remembered */
         attach_flags(&thread, (uint8_t)(6 + i % 2), TRACE_FLAG_SAMPLED, "other=b");
     kernel("work", 1, 2000, 2100);
     assert_null(only("work")->span.trace_state);

@@ -14,7 +14,7 @@ struct sweep {
     unsigned count;
     uint32_t ids[SEEN_MAX];
     uint64_t since[SEEN_MAX];
-    uint32_t done_modulo; /* records whose ID divides by it are done with; 0: none */
+    uint32_t done_modulo; /* removes records whose ID is a multiple; 0: none */
 };
 
 static struct activity_record make(uint32_t id)

@@ -19,7 +19,7 @@ static void on_span(void *context, const struct span *span)
     assert_true(span_count < SPANS_MAX);
     struct kept *kept = &spans[span_count++];
     kept->span = *span;
-    kept->span.shared = NULL; /* flat, as those who read it expect */
+    kept->span.shared = NULL; /* the shared part is copied below */
     kept->span.attr_count = span_attr_total(span);
     for (uint32_t i = 0; i < kept->span.attr_count; i++)
         kept->span.attrs[i] = *span_attr_at(span, i);
@@ -189,7 +189,7 @@ void begin_before_the_first_tick(const struct correlate_options *options)
 void begin_as(const struct correlate_options *options)
 {
     begin_before_the_first_tick(options);
-    correlate_tick(correlate, monotonic_ns); /* so that waiting is measured by our clock alone */
+    correlate_tick(correlate, monotonic_ns); /* waits are measured with the test's clock from now on */
 }
 
 void begin(void)
@@ -208,7 +208,7 @@ int setup(void **state)
     parent = (struct trace_context){.flags = 0};
     span_count = device_count = 0;
     counters_reset();
-    clock_source = fixed_clock; /* the session's age as the tick sees it */
+    clock_source = fixed_clock; /* for the session's age */
     return 0;
 }
 
