@@ -112,6 +112,11 @@ bool replay_call_fails(uint32_t recorded, bool waits)
     return first && id >= first;
 }
 
+bool replay_has_failed(void)
+{
+    return atomic_load(&first_failed) != 0;
+}
+
 bool replay_work_never_comes(uint32_t recorded)
 {
     uint32_t first = atomic_load(&first_failed);

@@ -37,6 +37,7 @@ uint32_t replay_correlation(uint32_t recorded);
 /* The fault "assert", by recorded correlation IDs. Whether the call returns the error: from the first one on
  * that waits for the GPU after the assert. */
 bool replay_call_fails(uint32_t recorded, bool waits);
+bool replay_has_failed(void);
 /* Whether the work never comes, since its launch failed; or gets no times. */
 bool replay_work_never_comes(uint32_t recorded);
 bool replay_work_is_stopped(uint32_t recorded);

@@ -46,7 +46,7 @@ class Ends(gpu_test.Test):
         return found, work, launched, reports[0] if reports else None
 
     def check_stopped(self, way, cupti):
-        """The stopped kernel and those queued behind it are spans with the error, or count as lost_context_error."""
+        """The stopped kernel and those queued behind it are spans with the error, or count as lost to it."""
         found, kernels, launched, report = self.ended(way, cupti, 0)
         name, error = STOPPED[way[0]]
         whole = [span for span in kernels if "cuda.unfinished" not in span.attributes]
@@ -57,9 +57,9 @@ class Ends(gpu_test.Test):
         # After a fatal error CUPTI may give nothing more: then every launch has a span or is counted.
         if sum(span.name == "work" for span in whole) + sum(losses.values()) < launched:
             found.append(f"{launched} launches, {len(whole)} whole spans, {losses}")
-        if not any(span.name == name for span in stopped) and not losses.get("lost_context_error"):
-            found.append(f"{name} is neither a span nor lost_context_error: {losses}, stopped {[s.name for s in stopped]}")
-        if losses.get("lost_zero_timestamps"):
+        if not any(span.name == name for span in stopped) and not losses.keys() & {"lost_context_error", "lost_after_error"}:
+            found.append(f"{name} is neither a span nor lost to the error: {losses}, stopped {[s.name for s in stopped]}")
+        if losses.keys() & {"lost_zero_timestamps", "lost_cupti_dropped"}:
             found.append(f"lost for another reason: {losses}")
         if any(span.name == name for span in whole):
             found.append(f"{name} has a whole span")

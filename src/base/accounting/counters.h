@@ -60,6 +60,7 @@
     X(cupti_resource_ns, false, "ns in which CUPTI created and freed resources, from its overhead records")  \
     X(cupti_request_ns, false, "ns of requests for activity buffers, from CUPTI's overhead records")         \
     X(cupti_other_ns, false, "ns of other CUPTI overhead, from its overhead records")                        \
+    X(context_errors, false, "CUDA contexts that a fatal error ended")                                       \
     X(contexts, false, "CUDA contexts created; each has CUPTI buffers in GPU memory")                        \
     X(buffers_lent, false, "activity buffers handed to CUPTI")                                               \
     X(buffers_refused, false, "CUPTI's requests for an activity buffer when none was left")                  \
@@ -82,6 +83,7 @@
     X(lost_cupti_dropped, true, "records that CUPTI dropped")                                                \
     X(lost_zero_timestamps, true, "records without timestamps: no device buffer, or unfinished at exit")     \
     X(lost_context_error, true, "GPU work without timestamps, stopped by a fatal error of its context")      \
+    X(lost_after_error, true, "records that CUPTI dropped after a fatal error of a CUDA context")            \
     X(lost_no_buffer, true, "records discarded because CUPTI had no activity buffer left")                   \
     X(lost_late, true, "records that CUPTI delivered after tracing ended")                                   \
     X(lost_graph_record, true, "executions of graphs created before graph records were enabled")             \

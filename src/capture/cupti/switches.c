@@ -549,8 +549,11 @@ static void count_dropped(void)
     uint32_t result = uses_subscriber_api
                           ? cupti->cuptiActivityGetNumDroppedRecords_v2(subscriber, NULL, 0, &dropped)
                           : cupti->cuptiActivityGetNumDroppedRecords(NULL, 0, &dropped);
-    if (result == CUPTI_OK && dropped)
-        counter_add(COUNTER_lost_cupti_dropped, dropped);
+    if (result != CUPTI_OK || !dropped)
+        return;
+    /* After an illegal address, CUPTI 13.0 drops all records that it still has. */
+    bool has_failed = counter_get(COUNTER_context_errors) != 0;
+    counter_add(has_failed ? COUNTER_lost_after_error : COUNTER_lost_cupti_dropped, dropped);
 }
 
 static void note_error(uint32_t result)

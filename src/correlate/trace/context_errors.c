@@ -1,5 +1,7 @@
 #include "correlate/trace/context_errors.h"
 
+#include "base/accounting/counters.h"
+
 #include <stdbool.h>
 
 /* Both APIs use the same numbers for these. */
@@ -38,9 +40,11 @@ void context_errors_note(struct context_errors *errors, const struct call_record
             error->reported_ns = call->end_ns;
         return;
     }
-    if (errors->count < CONTEXT_ERRORS_MAX)
-        errors->entries[errors->count++] = (struct context_error){
-            call->context_id, (enum call_domain)call->head.domain, call->result, call->end_ns};
+    if (errors->count == CONTEXT_ERRORS_MAX)
+        return;
+    counter_add(COUNTER_context_errors, 1);
+    errors->entries[errors->count++] = (struct context_error){
+        call->context_id, (enum call_domain)call->head.domain, call->result, call->end_ns};
 }
 
 const struct context_error *context_errors_find(const struct context_errors *errors, uint32_t context_id,

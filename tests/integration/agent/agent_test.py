@@ -455,7 +455,8 @@ class Faults(Case):
         first_id = min(call.correlation_id for call in calls if call.correlation_id)
         kernels = [a.correlation_id for a in recorded("torch_inference").activities if a.kind == recording.KERNEL]
         asserting = sorted(kernels)[len(kernels) // 2] - first_id + 1
-        result = self.replay("torch_inference", *arguments, fail=f"assert={asserting}{fail}")
+        result = self.replay("torch_inference", *arguments, fail=f"assert={asserting}{fail}",
+                             settings={"cupti.flush_interval_ms": "60000"})
         failed = [s for s in result.spans if is_call(s) and s.attributes.get("cuda.error.code") == 710]
         failed.sort(key=lambda span: span.attributes["cuda.correlation.id"])
         self.assertGreater(len(failed), 10)
@@ -469,6 +470,12 @@ class Faults(Case):
             result, stopped, _ = self.asserted("--api", api)
             self.lost(result, "lost_context_error", len(stopped), others=1)
             self.assertRegex(result.err, r"cudaErrorAssert \(710\) has ended CUDA context 1;")
+
+    def test_records_that_cupti_dropped_after_an_assert_are_lost_to_it(self):
+        for api in "classic", "subscriber":
+            result, stopped, _ = self.asserted("--api", api, fail=",dropped=23")
+            self.assertEqual(result.report["losses"], {"lost_context_error": len(stopped), "lost_after_error": 23})
+            self.assertNotRegex(result.err, "host_buffer_count")
 
     def test_work_with_a_start_that_an_assert_stopped_is_a_span_with_the_error(self):
         for api in "classic", "subscriber":
