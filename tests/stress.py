@@ -65,11 +65,17 @@ def still():
     return command if works.returncode == 0 else []
 
 
+def default_signals():
+    """A shell starts jobs in the background with SIGINT and SIGQUIT ignored, and tests of signals need them."""
+    for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
+
+
 def run(command, environment, folder, log):
     """Returns the exit status, or "hangs"."""
     with open(log, "wb") as out:
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=out, cwd=folder,
-                                   env={**os.environ, **environment}, start_new_session=True)
+                                   env={**os.environ, **environment}, start_new_session=True, preexec_fn=default_signals)
         try:
             return process.wait(HANG_S)
         except subprocess.TimeoutExpired:
