@@ -11,7 +11,7 @@ import time
 
 import pyte
 
-FOREVER_S = 60
+FOREVER_S = 300
 
 
 class Terminal:

@@ -49,9 +49,12 @@ SANITIZERS = ""
 FORKS = {"ASAN_OPTIONS": "detect_leaks=0", "TSAN_OPTIONS": "atexit_sleep_ms=0"}
 # OpenSSL's, of a sender that is still busy when the deadline at exit has passed.
 SUPPRESSED = "leak:libcrypto.so\n"
-# Where an exit is bounded by a deadline of a second or less, and would else wait for a minute: between the two, so that
-# no machine is too slow for it.
-FOREVER_S = 20
+# Whatever must end within a short deadline would otherwise wait for FOREVER_MS, the longest that the settings allow.
+# A program that does is killed after HANG_S, and its test fails. Nothing else limits how long a program takes.
+FOREVER_MS = 600000
+HANG_S = 300
+# The timeouts of a delivery, out of the way of a deadline at exit.
+PATIENT = {"OTEL_EXPORTER_OTLP_TIMEOUT": str(FOREVER_MS), "OTEL_BSP_EXPORT_TIMEOUT": str(FOREVER_MS)}
 # For who counts what arrives: at the deadline at exit, what still lies in rings and buffers is no longer counted.
 NO_HURRY = {"exit_deadline_ms": 60000}
 NOTICED = re.compile("can't reach .* are kept and sent again$")
@@ -150,7 +153,7 @@ class Case(unittest.TestCase):
             env["LSAN_OPTIONS"] = f"suppressions={suppressions}:print_suppressions=0"
         return {**env, **extra}
 
-    def start(self, command, extra, timeout=150, watch=False):
+    def start(self, command, extra, timeout=HANG_S, watch=False):
         """Runs a program, and with `watch` looks how much memory its child takes."""
         result = Result()
         with open(self.directory / "out", "w+b") as out, open(self.directory / "err", "w+b") as err:
@@ -172,7 +175,7 @@ class Case(unittest.TestCase):
         self.assertNotRegex(result.err, "Sanitizer|runtime error:", "a sanitizer has found something")
         return result
 
-    def replay(self, name, *options, env=None, fail=None, settings=None, to_file=True, status=0, watch=False, timeout=150):
+    def replay(self, name, *options, env=None, fail=None, settings=None, to_file=True, status=0, watch=False, timeout=HANG_S):
         self.runs += 1
         target = self.directory / f"{self.runs}.jsonl"
         report = self.directory / f"report-{self.runs}"
@@ -530,8 +533,7 @@ class Faults(Case):
             self.assertEqual(len(told), 1, result.err)
 
     def test_a_flush_that_blocks_is_bounded(self):
-        result = self.replay("vector_add", fail="flush-blocks=60000", settings={"exit_deadline_ms": 500}, status=1)
-        self.assertLess(result.seconds, FOREVER_S)
+        result = self.replay("vector_add", fail=f"flush-blocks={FOREVER_MS}", settings={"exit_deadline_ms": 500}, status=1)
         self.assertRegex(result.err, "the deadline of 500 ms at exit has passed")
         self.assertEqual(len(result.agent_lines()), 1, result.err)
         # What has become spans is counted, though the thread that sends them is stuck.
@@ -717,23 +719,17 @@ class Host(Case):
         report = self.directory / "report"
         settings = {"endpoint": f"http://127.0.0.1:{self.closed_port()}", "exit_deadline_ms": deadline_ms,
                     "report_file": report}
-        alone = self.host(play="threads", env={"OTEL_SDK_DISABLED": "true"}, lines=0)
-        result = self.host(play="threads", settings=settings, line="did not get through")
+        self.host(play="threads", settings=settings, line="did not get through", env=PATIENT)
         found = json.loads(next(self.directory.glob("report.*")).read_text())
         self.assertEqual(found["delivered"], 0)
         self.assertEqual(sum(found["losses"].values()), found["spans"])
-        added_ms = (result.seconds - alone.seconds) * 1000
-        print(f"the exit took {added_ms:.0f} ms more, the deadline is {deadline_ms}")
-        self.assertLess(result.seconds, FOREVER_S)
 
     def test_a_collector_that_never_answers(self):
         with socket.socket() as listener:
             listener.bind(("127.0.0.1", 0))
             listener.listen(16)
-            result = self.host(play="threads", line="lost_deadline", env={"OTEL_EXPORTER_OTLP_TIMEOUT": "60000"},
-                               settings={"endpoint": f"http://127.0.0.1:{listener.getsockname()[1]}",
-                                         "exit_deadline_ms": 700})
-        self.assertLess(result.seconds, FOREVER_S)
+            self.host(play="threads", line="lost_deadline", env=PATIENT,
+                      settings={"endpoint": f"http://127.0.0.1:{listener.getsockname()[1]}", "exit_deadline_ms": 700})
 
     def test_no_export_module(self):
         """Where libcuspan.so lies alone, there is no curl to send with."""
@@ -895,7 +891,7 @@ class Host(Case):
                     else:
                         os.close(reader)
                     done = subprocess.run([BUILD / "agent_host", BUILD / "libcuspan.so", *play], stdout=subprocess.PIPE,
-                                          stderr=writer, text=True, env=self.environment(extra), timeout=FOREVER_S)
+                                          stderr=writer, text=True, env=self.environment({**PATIENT, **extra}), timeout=HANG_S)
                     os.close(writer)
                     self.assertEqual((done.returncode, done.stdout), (HOST_STATUS, HOST_OUTPUT))
                     if is_full:
@@ -907,10 +903,9 @@ class Host(Case):
         cupti = next(BUILD.rglob("libfake_cupti_classic.so"))
         extra = {"TSAN_OPTIONS": "report_thread_leaks=0:halt_on_error=1", "CUSPAN_SET": ";".join([
             f"cupti.library={cupti}", "cupti.api=classic", "detail=full", "output_file=/dev/null",
-            f"report_file={report}", "exit_deadline_ms=60000", f"rings.bytes={ring}", f"rings.total_bytes={16 * ring}"])}
+            f"report_file={report}", f"exit_deadline_ms={FOREVER_MS}", f"rings.bytes={ring}", f"rings.total_bytes={16 * ring}"])}
         result = self.start([BUILD / "polling_host", BUILD / "libcuspan.so", cupti], extra)
         self.assertEqual((result.status, result.out), (HOST_STATUS, HOST_OUTPUT), result.err)
-        self.assertLess(result.seconds, FOREVER_S)
         found = json.loads(next(self.directory.glob("report.*")).read_text())
         self.assertGreater(found["delivered"], 0)
         self.assertEqual(found["delivered"], found["spans"])
@@ -1012,11 +1007,9 @@ class Control(Case):
         self.assertEqual(counts[1], 2 * in_one)
 
     def test_flush_keeps_to_its_deadline(self):
-        begin = time.monotonic()
-        result = self.steps("start", "play", "flush-0", settings={
+        result = self.steps("start", "play", "flush-0", env=PATIENT, settings={
             "output_file": None, "endpoint": f"http://127.0.0.1:{backend.free_ports(1)[0]}", "exit_deadline_ms": 300})
         self.assertEqual(result.answers, [0, 0, -1])
-        self.assertLess(time.monotonic() - begin, FOREVER_S)
 
     def test_a_child_of_a_dormant_process_loads_nothing(self):
         """CUDA has begun in its parent, so it never touches CUPTI, whatever is attached in it."""
@@ -1707,7 +1700,7 @@ class CommandCase(Case):
         path.chmod(0o755)
         return [path]
 
-    def run_command(self, program, *options, env=None, status=7, timeout=60):
+    def run_command(self, program, *options, env=None, status=7, timeout=HANG_S):
         """Without handlers for signals, which the host would notice; exits_test.py has those."""
         self.runs += 1
         target = self.directory / f"run-{self.runs}.jsonl"
@@ -1808,14 +1801,17 @@ class Command(CommandCase):
         self.assertEqual(len(result.roots), 1)
 
     def test_a_dead_collector_is_not_waited_for_twice(self):
+        """A busy machine may take longer than two deadlines. Of ten attempts one takes less."""
+        self.assertTrue(any(self.ends_before_two_deadlines() for _ in range(10)))
+
+    def ends_before_two_deadlines(self):
         port = backend.free_ports(1)[0]
         command = [BUILD / "cuspan", "run", "--endpoint", f"http://localhost:{port}", "--set", "exit_deadline_ms=1500", "--set", "on_signal=",
                    "--set", f"cupti.library={BUILD}/libcuspan-replay.so", *self.program()]
-        result = self.start(command, {}, 60)
+        result = self.start(command, {})
         self.assertEqual(result.status, 7)
         self.assertIn("cuspan: 0 of 33 spans delivered", result.err)
-        if not SANITIZERS:
-            self.assertLess(result.seconds, 3)
+        return result.seconds < 3
 
     def test_only_agents_reports_are_kept(self):
         kept = self.directory / "kept"

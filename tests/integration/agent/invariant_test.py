@@ -54,7 +54,7 @@ class Broken(unittest.TestCase):
         env = {key: value for key, value in os.environ.items() if not re.match("CUSPAN_|OTEL_|TRACE|.*_proxy$", key, re.I)}
         env.update(CUSPAN_CONFIG_FILE=str(folder / "cuspan.yaml"), CUSPAN_BREAK=broken, no_proxy="*")
         done = subprocess.run([BUILD / "agent_host", BUILD / "libcuspan_breakable.so", BUILD / "libcuspan-replay.so",
-                               RECORDING], env=env, capture_output=True, text=True, timeout=120, cwd=folder)
+                               RECORDING], env=env, capture_output=True, text=True, timeout=600, cwd=folder)
         self.assertEqual((done.returncode, done.stdout), (HOST_STATUS, HOST_OUTPUT), done.stderr)
         reports = [json.loads(path.read_text()) for path in folder.glob("report.*")]
         return done.stderr.splitlines(), reports[0] if reports else None

@@ -130,7 +130,7 @@ class Test:
         env = {k: v for k, v in os.environ.items() if not re.match("CUSPAN_|OTEL_|TRACEPARENT|(CUDA|NVTX)_INJECTION", k)}
         env.update(more, NVTX_INJECTION64_PATH=str(injection))
         done = subprocess.run([str(word) for word in command], env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                              timeout=120, encoding="utf-8", errors="replace", check=False)
+                              timeout=600, encoding="utf-8", errors="replace", check=False)
         if done.returncode:
             return [*lines(done.stdout), f"(status {done.returncode}) {done.stderr}"], []
         return done.stdout.splitlines(), done.stderr.splitlines()

@@ -21,7 +21,7 @@ import recording  # noqa: E402
 NAME = "threads"
 RETRY = {"cupti.others_retry_ms": 20}
 GONE = 39  # CUPTI's answer to who comes second
-SECONDS = 60
+SECONDS = 300
 
 
 def work_of(name):
@@ -184,8 +184,7 @@ class Share(Case):
 
     def test_our_flushes_take_no_records_from_it(self):
         """Nothing is forced while the guest records, at the agent's end neither: a forced flush would take this long."""
-        result = self.guest("inject", "guest-on", "play", way="share", env={"CUSPAN_REPLAY_FAIL": "flush-blocks=20000"})
-        self.assertLess(result.seconds, 15)
+        result = self.guest("inject", "guest-on", "play", way="share", env={"CUSPAN_REPLAY_FAIL": f"flush-blocks={agent_test.FOREVER_MS}"})
         self.assert_agent_has(result, 1)
 
     def test_graphs_show_their_nodes(self):

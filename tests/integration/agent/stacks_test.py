@@ -36,7 +36,7 @@ class Case(unittest.TestCase):
         cupti = next(BUILD.rglob("libfake_cupti_classic.so"))
         wanted = [f"cupti.library={cupti}", "cupti.api=classic", *settings] + ([f"output_file={self.file}"] if output else [])
         done = subprocess.run([program or BUILD / "stack_host", BUILD / "libcuspan.so", cupti, str(times)], capture_output=True,
-                              text=True, timeout=120, check=False, env=environment(CUSPAN_SET=";".join(wanted)))
+                              text=True, timeout=600, check=False, env=environment(CUSPAN_SET=";".join(wanted)))
         self.assertEqual(done.returncode, 0, done.stderr)
         self.err, self.fastest_ns = done.stderr, int(done.stdout)
         if not output:

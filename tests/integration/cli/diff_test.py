@@ -33,7 +33,7 @@ LEVEL = 0.05
 
 def run(*arguments, **options):
     environment = {key: value for key, value in os.environ.items() if not key.startswith(("OTEL_", "CUSPAN_", "TRACE"))}
-    return subprocess.run([str(BUILD / "cuspan"), *map(str, arguments)], capture_output=True, text=True, timeout=120,
+    return subprocess.run([str(BUILD / "cuspan"), *map(str, arguments)], capture_output=True, text=True, timeout=600,
                           check=False, env={**environment, "LC_ALL": "C.UTF-8"}, **options)
 
 

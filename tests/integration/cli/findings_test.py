@@ -26,7 +26,7 @@ BUFFER = 0x500000
 
 def run(*arguments):
     environment = {key: value for key, value in os.environ.items() if not key.startswith(("OTEL_", "CUSPAN_", "TRACE"))}
-    done = subprocess.run([str(BUILD / "cuspan"), *map(str, arguments)], capture_output=True, text=True, timeout=120,
+    done = subprocess.run([str(BUILD / "cuspan"), *map(str, arguments)], capture_output=True, text=True, timeout=600,
                           check=False, env={**environment, "LC_ALL": "C.UTF-8"})
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -565,7 +565,7 @@ class Forms(Findings):
         self.p.launch("kernel", 50 * US)
         self.p.lost = 7
         self.p.write(self.file)
-        done = subprocess.run([str(BUILD / "cuspan"), "stat", str(self.file)], capture_output=True, text=True, timeout=60, check=True)
+        done = subprocess.run([str(BUILD / "cuspan"), "stat", str(self.file)], capture_output=True, text=True, timeout=600, check=True)
         self.assertIn("lost 7 spans", done.stderr)
 
     def test_each_process_has_its_own_findings(self):
@@ -638,7 +638,7 @@ class Planted(unittest.TestCase):
             done = subprocess.run([BUILD / "cuspan", "stat", "--json", "-o", tables, "--set",
                                    f"cupti.library={BUILD}/libcuspan-replay.so", "--", BUILD / "exit_host", BUILD / "libcuspan.so",
                                    BUILD / "libcuspan-replay.so", recording, "return"],
-                                  capture_output=True, text=True, timeout=120, check=False)
+                                  capture_output=True, text=True, timeout=600, check=False)
             self.assertEqual(done.returncode, 7, done.stderr)  # as that host ends
             self.assertIn(words, self.evidence(fault, tables.read_text()))
 

@@ -162,7 +162,7 @@ class Schema(unittest.TestCase):
 
     def run_with(self, document, *arguments, **variables):
         self.file.write_text(document, encoding="utf-8")
-        return subprocess.run([OPTIONS.build / "cuspan", *arguments], capture_output=True, text=True, timeout=120, check=False,
+        return subprocess.run([OPTIONS.build / "cuspan", *arguments], capture_output=True, text=True, timeout=600, check=False,
                               env={**self.environment, **variables})
 
     def test_check_accepts_each(self):

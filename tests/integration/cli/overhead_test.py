@@ -58,7 +58,7 @@ if [ -n "$CUDA_INJECTION64_PATH" ]; then {host} > {self.folder}/host.out; [ $? =
         command = [BUILD / "cuspan", "overhead", "--set", f"cupti.library={BUILD}/libcuspan-replay.so", "--set", "on_signal=",
                    *arguments, *([program] if program else [])]
         done = subprocess.run(list(map(str, command)), env={**self.environment(), **more}, capture_output=True, text=True,
-                              timeout=120, check=False, stdin=subprocess.DEVNULL)
+                              timeout=600, check=False, stdin=subprocess.DEVNULL)
         self.assertEqual(done.returncode, status, done.stdout + done.stderr)
         self.assertEqual(list((self.folder / "tmp").iterdir()), [], "a report was left behind")
         return done
@@ -178,7 +178,7 @@ if [ -n "$CUDA_INJECTION64_PATH" ]; then {host} > {self.folder}/host.out; [ $? =
             time.sleep(0.01)
         time.sleep(0.5)
         os.killpg(running.pid, signal.SIGINT)
-        out, err = running.communicate(timeout=60)
+        out, err = running.communicate(timeout=600)
         self.assertTrue(running.returncode == 1 and out.startswith("What each level costs") or running.returncode == -2,
                         (running.returncode, out, err))
 

@@ -24,7 +24,7 @@ RECORDINGS = sorted((ROOT / "examples/recordings").glob("*.cuspanrec"))
 
 def run(*arguments):
     environment = {key: value for key, value in os.environ.items() if not key.startswith(("OTEL_", "CUSPAN_", "TRACE"))}
-    done = subprocess.run([str(BUILD / "cuspan"), *map(str, arguments)], capture_output=True, text=True, timeout=120,
+    done = subprocess.run([str(BUILD / "cuspan"), *map(str, arguments)], capture_output=True, text=True, timeout=600,
                           check=False, env={**environment, "LC_ALL": "C.UTF-8"})
     assert done.returncode == 0, done.stderr
     return done.stdout

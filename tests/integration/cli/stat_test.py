@@ -34,7 +34,7 @@ CALLS_THAT_WAIT = ("Synchronize",)
 
 def run(*arguments, **options):
     environment = {key: value for key, value in os.environ.items() if not key.startswith(("OTEL_", "CUSPAN_", "TRACE"))}
-    return subprocess.run([str(BUILD / "cuspan"), *map(str, arguments)], capture_output=True, text=True, timeout=120,
+    return subprocess.run([str(BUILD / "cuspan"), *map(str, arguments)], capture_output=True, text=True, timeout=600,
                           check=False, env={**environment, "LC_ALL": "C.UTF-8"}, **options)
 
 
@@ -567,7 +567,7 @@ class Live(unittest.TestCase):
         double = BUILD / "libcuspan-replay.so"
         done = subprocess.run([BUILD / "cuspan", "stat", "--set", f"cupti.library={double}", *options, *dashes,
                                BUILD / "exit_host", BUILD / "libcuspan.so", double, self.RECORDING, way],
-                              capture_output=True, text=True, timeout=120, check=False,
+                              capture_output=True, text=True, timeout=600, check=False,
                               env={**os.environ, "LC_ALL": "C.UTF-8", "TMPDIR": str(self.folder / "tmp")})
         self.assertEqual(list((self.folder / "tmp").iterdir()), [], "something was left behind")
         return done
@@ -706,7 +706,7 @@ class Peaks(unittest.TestCase):
         shutil.copy(BUILD / "libfake_nvml.so", libraries / "libnvidia-ml.so.1")
         cupti = next(BUILD.rglob("libfake_cupti_classic.so"))
         environment = {key: value for key, value in os.environ.items() if not key.startswith(("OTEL_", "CUSPAN_", "TRACE"))}
-        done = subprocess.run([BUILD / "peer_host", BUILD / "libcuspan.so", cupti], capture_output=True, text=True, timeout=120,
+        done = subprocess.run([BUILD / "peer_host", BUILD / "libcuspan.so", cupti], capture_output=True, text=True, timeout=600,
                               check=False, env={**environment, "LD_LIBRARY_PATH": str(libraries), **variables,
                                                 "CUSPAN_SET": ";".join([f"cupti.library={cupti}", "cupti.api=classic", *settings])})
         self.assertEqual(done.returncode, 0, done.stderr)

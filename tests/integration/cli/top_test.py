@@ -73,7 +73,7 @@ class Top(unittest.TestCase):
 
     def top(self, *arguments, status=0, **more):
         done = subprocess.run([BUILD / "cuspan", "top", "--directory", self.sockets, *map(str, arguments)], env={**self.env, **more},
-                              capture_output=True, text=True, timeout=60, check=False, stdin=subprocess.DEVNULL)
+                              capture_output=True, text=True, timeout=600, check=False, stdin=subprocess.DEVNULL)
         self.assertEqual(done.returncode, status, done.stdout + done.stderr)
         return done
 
@@ -97,7 +97,7 @@ class Top(unittest.TestCase):
         """Per second of the recording, as its spans say it."""
         spans = self.folder / "spans.jsonl"
         subprocess.run([BUILD / "cuspan", "replay", "--quiet", "--file", spans, ROOT / "examples/recordings/torch_inference.cuspanrec"],
-                       env=self.env, check=True, capture_output=True, timeout=60)
+                       env=self.env, check=True, capture_output=True, timeout=600)
         found = [span for line in spans.read_text().splitlines() for span in spans_of(json.loads(line))]
         kernels = [span for span in found if span.attributes.get("cuda.activity") == "kernel"]
         running = self.replay("trainer", "torch_inference")
