@@ -143,7 +143,7 @@ static size_t make_answer(const char *line)
     if (verb)
         verb->answer(to, line + verb_length + strspn(line + verb_length, " "));
     else
-        fputs("{\"answer\":\"failed\",\"why\":\"this agent doesn't know that request\"}", to);
+        fputs("{\"answer\":\"failed\",\"why\":\"this agent does not know that request\"}", to);
     fputc('\n', to);
     fflush(to);
     long length = ftell(to);

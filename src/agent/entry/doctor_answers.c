@@ -62,7 +62,7 @@ static enum doctor_tracing explain_kind(const struct settings *settings, uint16_
     if (is_left_out(filter, info->name, NULL))
         snprintf(why, DOCTOR_TEXT_BYTES, "capture.activities.deny leaves it out");
     else if (filter->allow.count && !filter_passes(filter, info->name, NULL))
-        snprintf(why, DOCTOR_TEXT_BYTES, "capture.activities.allow doesn't name it");
+        snprintf(why, DOCTOR_TEXT_BYTES, "capture.activities.allow does not name it");
     else if (kind == ACTIVITY_GRAPH_TRACE)
         snprintf(why, DOCTOR_TEXT_BYTES, "detail %s shows a graph's nodes in its place; set detail: default",
                  detail_name(settings->detail));
@@ -83,7 +83,7 @@ static enum doctor_tracing explain_call(const struct settings *settings, enum ca
     if (is_left_out(filter, call_name(info), group))
         snprintf(why, DOCTOR_TEXT_BYTES, "capture.calls.deny leaves it out");
     else if (filter->allow.count && !filter_passes(filter, call_name(info), group))
-        snprintf(why, DOCTOR_TEXT_BYTES, "capture.calls.allow doesn't name it");
+        snprintf(why, DOCTOR_TEXT_BYTES, "capture.calls.allow does not name it");
     else if (!(domain == CALL_RUNTIME ? settings->capture.runtime : settings->capture.driver))
         snprintf(why, DOCTOR_TEXT_BYTES, "capture.%s is false",
                  domain == CALL_RUNTIME ? "runtime" : "driver");

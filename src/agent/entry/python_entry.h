@@ -1,8 +1,7 @@
-/* For python/: a context watcher for CPython 3.14. A watcher may be called while an exception is on its way,
- * which code in Python would lose; this one puts it aside, calls a function in Python, and puts it back.
- *
- * Nothing here links with Python: the package hands over the interpreter's functions. The watcher is called
- * with the interpreter's lock. */
+/* A context watcher for CPython 3.14, for the package in python/. A watcher may be called while an exception
+ * is propagating, which Python code would lose. This one saves the exception, calls a Python function, and
+ * restores it. It is called with the interpreter lock. Nothing here links with Python: the package passes
+ * the functions of the interpreter. */
 #ifndef CUSPAN_AGENT_ENTRY_PYTHON_ENTRY_H
 #define CUSPAN_AGENT_ENTRY_PYTHON_ENTRY_H
 

@@ -1,4 +1,5 @@
-/* The agent's life: loaded by the CUDA driver, started once, stopped at exit, dead in a forked child. */
+/* The life of the agent: loaded by the CUDA driver, started once, stopped at exit, disabled in a forked
+ * child. */
 #ifndef CUSPAN_AGENT_LIFECYCLE_AGENT_H
 #define CUSPAN_AGENT_LIFECYCLE_AGENT_H
 
@@ -9,51 +10,48 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What the driver calls in the library that CUDA_INJECTION64_PATH names, on the thread that initializes CUDA.
- * Always answers 1, well or not: a host never fails because of us. */
+/* The entry that the driver calls in the library of CUDA_INJECTION64_PATH, on the thread that initializes
+ * CUDA. Always returns 1: the host must not fail because of us. */
 __attribute__((visibility("default"))) int InitializeInjection(void);
 
-/* What the program asks by cuspan.h, on any thread of its own. */
+/* Called by the program through cuspan.h, on any of its threads. */
 enum agent_answer {
     AGENT_DONE = 0,
-    AGENT_ALREADY = 1, /* it is so already */
-    AGENT_FAILED = -1  /* the log has said why; or, of a flush, that its time has passed */
+    AGENT_ALREADY = 1, /* nothing to do */
+    AGENT_FAILED = -1  /* the log has the reason; or the flush timed out */
 };
-/* Starts the agent where CUDA has not, and traces. May take CUPTI's milliseconds. */
+/* Starts the agent if CUDA has not, and starts tracing. May take some milliseconds in CUPTI. */
 enum agent_answer agent_start(void);
-/* Ends the tracing until the next start. */
+/* Stops tracing until the next start. */
 enum agent_answer agent_stop(void);
 enum agent_answer agent_flush(uint32_t timeout_ms);
 
-/* The same, and waits for calls that are under way to return, at most so long: `under_way`, how many hadn't
- * by then, and have no span. One thread. */
+/* Also waits until calls in progress return, for at most `timeout_ms`. `under_way`: the number of calls that
+ * did not, and so have no span. One thread. */
 enum agent_answer agent_stop_within(uint32_t timeout_ms, uint32_t *under_way);
 
-/* How it stands. */
+/* The state of the agent. */
 struct agent_view {
     const char *state; /* waiting, starting, tracing, stopping, asleep, released, off */
-    const char *why;   /* or "" */
+    const char *why;   /* reason of the state, or "" */
     const char *program;
     uint64_t begun_ns;
     const struct settings *settings;
-    const struct capture_info *info; /* NULL: nothing is loaded */
+    const struct capture_info *info; /* NULL: CUPTI is not loaded */
 };
 void agent_get_view(struct agent_view *view);
-/* Gives CUPTI to another tool: calls and GPU work under way are waited for, for cupti.others_wait_ms at most,
- * what was captured is delivered, and cuspan is subscribed no more. ALREADY: it isn't. FAILED: no agent runs
- * here, or it took longer than the wait and some seconds. With cupti.others: give-way it comes back by
- * itself. */
+/* Leaves CUPTI to another tool. Waits for calls and GPU work in progress, for at most cupti.others_wait_ms,
+ * delivers what was captured, and unsubscribes. ALREADY: not subscribed. FAILED: no agent runs here, or it
+ * took some seconds longer than that. With cupti.others: give-way the agent resumes automatically. */
 enum agent_answer agent_release(void);
-/* Comes back. FAILED: another tool has CUPTI; the log says which. */
+/* Subscribes again. FAILED: another tool uses CUPTI; the log says which. */
 enum agent_answer agent_resume(void);
 
-/* Whether work for this context, which is about to be attached, may be sampled; where that is unknown yet,
- * true. */
+/* Whether work for this context, which is about to be attached, may be sampled; true if unknown. */
 bool agent_may_sample(const struct trace_context *context);
 
-/* What is done at exit: delivers what there is within exit_deadline_ms, and traces no further. False: no
- * agent runs in this process (a forked child has none of its parent's), or it has ended already. Any thread.
- */
+/* Ends like an exit: delivers within exit_deadline_ms and stops tracing. False: no agent runs in this
+ * process, as in a forked child, or it has ended. Any thread. */
 bool agent_finish(void);
 
 #endif

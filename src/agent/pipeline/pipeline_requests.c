@@ -1,5 +1,4 @@
-/* Requests of other threads to the pipeline's thread: flushes, snapshots, and leaving CUPTI to another
- * tool. */
+/* Requests of other threads to the pipeline thread: flushes, snapshots, and leaving CUPTI to another tool. */
 #include "agent/pipeline/pipeline_state.h"
 
 #include "base/accounting/balance.h"
@@ -11,7 +10,7 @@
 
 struct live_stats_answer {
     struct live_stats_view *view;
-    uint64_t cpu_ns; /* of the pipeline's thread */
+    uint64_t cpu_ns; /* of the pipeline thread */
 };
 
 /* On the stack of the thread that waits for it. */

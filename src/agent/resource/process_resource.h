@@ -15,12 +15,11 @@
 enum status process_resource_start(struct resource *settings, int driver_version,
                                    const char *cupti_version) MUST_CHECK;
 
-/* Looks whether an SDK has published another one, now and then; the pipeline thread, at each turn. While none
- * is found, all of the process's mappings are read: after 0.2 s, then ever more seldom, at most a thousandth
- * of the time, and `meanwhile` is called in between. Once one is found, its header is read each second. True:
- * process_resource() is another now.
- *
- * While threads publish (capture/publish.h), it publishes the process's context, too, unless an SDK does. */
+/* Called by the pipeline thread in each round. Searches for the context of an SDK in all mappings of the
+ * process, first after 0.2 s, then less and less often, for at most a thousandth of the time; calls
+ * `meanwhile` during the search. Once found, reads its header each second. True: process_resource() has
+ * changed. If threads publish contexts (capture/context/publish.h), also publishes the process context,
+ * unless an SDK does. */
 bool process_resource_poll(uint64_t now_ns, void (*meanwhile)(void));
 
 /* As of the last poll that returned true, or the start. */

@@ -1,6 +1,6 @@
-/* Our own process context (OTEP 4719). Readers of thread contexts (capture/publish.h) look for those only if
- * a process context announces them. So we publish one while our threads publish and no SDK has published a
- * process context; there should be only one. */
+/* Our own process context (OTEP 4719). Readers of thread contexts (capture/context/publish.h) look for those
+ * only if a process context announces them. So we publish one while our threads publish and no SDK has
+ * published a process context; there should be only one. */
 #ifndef CUSPAN_AGENT_RESOURCE_PUBLISHED_CONTEXT_H
 #define CUSPAN_AGENT_RESOURCE_PUBLISHED_CONTEXT_H
 

@@ -112,6 +112,13 @@ class Case(unittest.TestCase):
                 answer += part
         return answer
 
+    def exact_status(self, pid):
+        """Under load the pipeline thread may not answer within the second that the agent waits for it."""
+        def exact():
+            status = self.ask(pid, "status")
+            return status if status["exact"] else None
+        return wait_until("no exact status", exact)
+
     def ask(self, pid, request):
         return json.loads(self.raw(pid, request.encode() + b"\n"))
 
@@ -212,9 +219,9 @@ class Commands(Case):
         self.assertEqual([row.split()[i] for i in (0, 3, 4, 5, 6)], [str(program.pid), str(listed["spans"]), "0",
                                                                    "control_host", "tracing"])
         for which in [], [program.pid], ["control_host"]:
+            self.exact_status(program.pid)
             status = json.loads(self.cuspan("status", "--json", *which).stdout)
             self.assertEqual(accounts.differences(status, has_ended=False), [])
-            self.assertTrue(status["exact"])
             self.assertEqual(status["delivered"], status["spans"])
             self.assertEqual(status["held"], 1, "the session's span")
         text = self.cuspan("status").stdout
@@ -248,7 +255,7 @@ class Commands(Case):
         wait_until("nothing was lost", lambda: self.ask(program.pid, "status")["losses"])
         text = self.cuspan("status").stdout
         self.assertRegex(text, r"lost [0-9,]+: lost_zero_timestamps \(.*\)\n    .*; raise .*device_buffer_limit\n")
-        status = wait_until("no exact answer", lambda: (lambda s: s if s["exact"] else None)(self.ask(program.pid, "status")))
+        status = self.exact_status(program.pid)
         self.assertEqual(accounts.differences(status, has_ended=False), [])
         session = self.cuspan("stop") and wait_until("no session has ended", self.last_session)
         self.assertGreater(session.attributes["cuspan.lost.zero_timestamps"], 0)
@@ -574,7 +581,7 @@ class Stopping(Case):
             self.leave(program)
             answer = json.loads(client.recv(65536))
         self.assertEqual((answer["answer"], answer["under_way"]), ("done", 0))
-        status = self.ask(program.pid, "status")
+        status = self.exact_status(program.pid)
         self.assertEqual((status["counters"]["calls_captured"], status["counters"]["calls_cut"]), (1, 0))
         self.assertEqual((status["spans"], status["held"], status["state"]), (2, 0, "asleep"))
 
@@ -642,9 +649,8 @@ class Cycles(Case):
             stopped = self.ask(pid, "stop 60000")
             self.assertEqual((stopped["answer"], stopped["under_way"], stopped["state"]), ("done", 0, "asleep"))
             if looks:
-                status = self.ask(pid, "status")
+                status = self.exact_status(pid)
                 self.assertEqual(accounts.differences(status, has_ended=False), [])
-                self.assertTrue(status["exact"])
                 time.sleep(0.02)
                 self.assertEqual(self.captured(pid), status["counters"]["calls_captured"], "captured after the stop")
             if number == cycles // 2:
