@@ -3,7 +3,7 @@
 #define CUSPAN_ENCODE_JSON_TEXT_H
 
 #include "encode/number.h"
-#include "encode/utf8.h"
+#include "base/text/utf8.h"
 #include "encode/wire.h"
 
 #include <math.h>

@@ -6,7 +6,7 @@
 #ifndef CUSPAN_ENCODE_PROTOBUF_H
 #define CUSPAN_ENCODE_PROTOBUF_H
 
-#include "encode/utf8.h"
+#include "base/text/utf8.h"
 #include "encode/wire.h"
 
 #define PROTOBUF_VARINT_MAX 10

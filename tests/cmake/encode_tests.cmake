@@ -1,4 +1,4 @@
-foreach(module utf8 number protobuf json encoder)
+foreach(module number protobuf json encoder)
   cuspan_unit_test(${module} cuspan_encode m)
 endforeach()
 cuspan_unit_test(batch cuspan_model)
@@ -10,7 +10,7 @@ add_test(NAME integration/otlp_decode
          COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/otlp/otlp_decode_test.sh $<TARGET_FILE:otlp_payloads>)
 
 # With clang a real fuzzer, run for a moment; else the same checks on inputs that it makes up.
-add_executable(utf8_fuzz tests/fuzz/utf8_fuzz.c src/encode/utf8.c)
+add_executable(utf8_fuzz tests/fuzz/utf8_fuzz.c src/base/text/utf8.c)
 if(CMAKE_C_COMPILER_ID MATCHES Clang)
   target_compile_options(utf8_fuzz PRIVATE -fsanitize=fuzzer)
   target_link_options(utf8_fuzz PRIVATE -fsanitize=fuzzer)

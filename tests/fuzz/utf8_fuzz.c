@@ -3,7 +3,7 @@
  *
  * With clang: -fsanitize=fuzzer. Otherwise define FUZZ_STANDALONE for a program that makes up its own inputs:
  * utf8_fuzz [RUNS [SEED]]. */
-#include "encode/utf8.h"
+#include "base/text/utf8.h"
 
 #include <stdio.h>
 #include <stdlib.h>

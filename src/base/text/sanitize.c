@@ -1,30 +1,18 @@
 #include "base/text/sanitize.h"
 
+#include "base/text/utf8.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
-/* The length of the valid UTF-8 sequence at `at` that shows as something, or 0. */
-static size_t visible_sequence(const uint8_t *at, size_t left)
+/* Not control characters, line separators, or marks that change the direction of the following text. */
+static bool is_visible(uint32_t code)
 {
-    static const uint32_t smallest[] = {0, 0, 0x80, 0x800, 0x10000};
-    size_t bytes = at[0] < 0x80 ? 1 : at[0] >> 5 == 6 ? 2 : at[0] >> 4 == 14 ? 3 : at[0] >> 3 == 30 ? 4 : 0;
-    if (bytes == 0 || bytes > left)
-        return 0;
-    if (bytes == 1)
-        return at[0] >= 0x20 && at[0] != 0x7f;
-    uint32_t code = at[0] & (0xffu >> (bytes + 1));
-    for (size_t i = 1; i < bytes; i++) {
-        if (at[i] >> 6 != 2)
-            return 0;
-        code = code << 6 | (at[i] & 0x3f);
-    }
-    bool surrogate = code >= 0xd800 && code < 0xe000;
-    bool control = code < 0xa0;
-    /* Line separators, and marks that reverse the direction of what follows. */
-    bool layout = code == 0x2028 || code == 0x2029 || (code >= 0x202a && code <= 0x202e) ||
-                  (code >= 0x2066 && code <= 0x2069);
-    return code < smallest[bytes] || code > 0x10ffff || surrogate || control || layout ? 0 : bytes;
+    bool is_control = code < 0x20 || (code >= 0x7f && code < 0xa0);
+    bool is_layout = code == 0x2028 || code == 0x2029 || (code >= 0x202a && code <= 0x202e) ||
+                     (code >= 0x2066 && code <= 0x2069);
+    return !is_control && !is_layout;
 }
 
 char *sanitize_line(char *to, size_t size, const char *from, size_t bytes)
@@ -39,14 +27,14 @@ char *sanitize_line(char *to, size_t size, const char *from, size_t bytes)
             at++;
             continue;
         }
-        size_t length = visible_sequence(at, (size_t)(end - at));
-        if (length == 0) {
-            to[used++] = '?';
+        struct utf8_step step = utf8_next(at, (size_t)(end - at));
+        if (!step.valid || !is_visible(utf8_code(at, step.len))) {
+            to[used++] = '?'; /* for each byte */
             at++;
-        } else if (used + length < size) {
-            memcpy(to + used, at, length);
-            used += length;
-            at += length;
+        } else if (used + step.len < size) {
+            memcpy(to + used, at, step.len);
+            used += step.len;
+            at += step.len;
         } else {
             break;
         }

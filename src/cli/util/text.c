@@ -1,5 +1,6 @@
 #include "cli/util/text.h"
 
+#include "base/text/utf8.h"
 #include "cli/util/xalloc.h"
 
 #include <langinfo.h>
@@ -65,51 +66,12 @@ void text_deinit(struct text *text)
     *text = (struct text){0};
 }
 
-/* Length of the well-formed sequence at `s` by its first byte, and the least value it may have; 0: not a
- * first byte. */
-static int sequence_length(unsigned char first, uint32_t *bits, uint32_t *least)
-{
-    if (first < 0x80) {
-        *bits = first;
-        *least = 0;
-        return 1;
-    }
-    if (first >= 0xc2 && first < 0xe0) {
-        *bits = first & 0x1f;
-        *least = 0x80;
-        return 2;
-    }
-    if (first >= 0xe0 && first < 0xf0) {
-        *bits = first & 0x0f;
-        *least = 0x800;
-        return 3;
-    }
-    if (first >= 0xf0 && first < 0xf5) {
-        *bits = first & 0x07;
-        *least = 0x10000;
-        return 4;
-    }
-    return 0;
-}
-
 uint32_t text_next_char(const char **string)
 {
-    const unsigned char *s = (const unsigned char *)*string;
-    uint32_t code, least;
-    int len = sequence_length(*s, &code, &least);
-    for (int i = 1; i < len; i++) {
-        if ((s[i] & 0xc0) != 0x80) {
-            len = 0;
-            break;
-        }
-        code = code << 6 | (s[i] & 0x3f);
-    }
-    if (len == 0 || code < least || code > 0x10ffff || (code >= 0xd800 && code < 0xe000)) {
-        *string += 1;
-        return REPLACEMENT;
-    }
-    *string += len;
-    return code;
+    const uint8_t *at = (const uint8_t *)*string;
+    struct utf8_step step = utf8_next(at, *at ? strnlen(*string, 4) : 1);
+    *string += step.valid ? step.len : 1;
+    return step.valid ? utf8_code(at, step.len) : REPLACEMENT;
 }
 
 static void add_code(struct text *text, uint32_t code)

@@ -1,5 +1,7 @@
 #include "config/environment/pairs.h"
 
+#include "base/text/utf8.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -30,26 +32,6 @@ static bool percent_decode(char *text)
         at += 2;
     }
     *out = '\0';
-    return true;
-}
-
-static bool is_utf8(const char *text)
-{
-    const unsigned char *at = (const unsigned char *)text;
-    while (*at) {
-        unsigned length = *at < 0x80                  ? 1
-                          : *at >= 0xc2 && *at < 0xe0 ? 2
-                          : *at >= 0xe0 && *at < 0xf0 ? 3
-                          : *at >= 0xf0 && *at < 0xf5 ? 4
-                                                      : 0;
-        if (length == 0)
-            return false;
-        for (unsigned i = 1; i < length; i++) {
-            if ((at[i] & 0xc0) != 0x80)
-                return false;
-        }
-        at += length;
-    }
     return true;
 }
 
@@ -86,7 +68,7 @@ static const char *split_pair(char *text, struct pair *pair)
         return "has no key before its '='";
     if (!percent_decode(pair->key) || !percent_decode(pair->value))
         return "has a '%' without two hex digits after it (write %25 for a percent sign)";
-    return is_utf8(pair->key) && is_utf8(pair->value) ? NULL : "is not UTF-8";
+    return utf8_is_valid(pair->key) && utf8_is_valid(pair->value) ? NULL : "is not UTF-8";
 }
 
 /* Messages have the number of a pair, because a malformed pair may be a secret. A trailing comma is allowed.

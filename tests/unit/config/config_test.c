@@ -850,6 +850,8 @@ static void test_wrong_variables_are_warnings_and_defaults(void **state)
          "OTEL_RESOURCE_ATTRIBUTES: ignoring the whole value: pair 2 has a '%'"},
         {"OTEL_RESOURCE_ATTRIBUTES", "a=b,=c", "pair 2 has no key"},
         {"OTEL_RESOURCE_ATTRIBUTES", "a=b,c=%ff", "pair 2 is not UTF-8"},
+        {"OTEL_RESOURCE_ATTRIBUTES", "a=%ed%a0%80", "pair 1 is not UTF-8"},
+        {"OTEL_RESOURCE_ATTRIBUTES", "a=%e0%80%80", "pair 1 is not UTF-8"},
         {"CUSPAN_DETAIL", "ful",
          "CUSPAN_DETAIL: expected summary, default, graph-nodes or full, not \"ful\""},
         {"OTEL_TRACES_SAMPLER", "", ""},

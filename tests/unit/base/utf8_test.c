@@ -1,4 +1,4 @@
-#include "encode/utf8.h"
+#include "base/text/utf8.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -39,6 +39,21 @@ static void test_each_maximal_subpart_is_one_replacement(void **state)
     REPAIRS("\xed\xa0\x80\xed\xbf\xbf\xed\xaf\x41", FFFD FFFD FFFD FFFD FFFD FFFD FFFD FFFD "A");
     REPAIRS("\xf4\x91\x92\x93\xff\x41\x80\xbf\x42", FFFD FFFD FFFD FFFD FFFD "A" FFFD FFFD "B");
     REPAIRS("\xe1\x80\xe2\xf0\x91\x92\xf1\xbf\x41", FFFD FFFD FFFD FFFD "A");
+}
+
+static void test_whole_strings_are_checked(void **state)
+{
+    (void)state;
+    assert_true(utf8_is_valid(""));
+    assert_true(utf8_is_valid("a\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80"));
+    assert_false(utf8_is_valid("a\xc3"));
+    assert_false(utf8_is_valid("\xed\xa0\x80"));     /* a surrogate */
+    assert_false(utf8_is_valid("\xe0\x80\x80"));     /* overlong */
+    assert_false(utf8_is_valid("\xf4\x90\x80\x80")); /* beyond U+10FFFF */
+    assert_int_equal(utf8_code((const uint8_t *)"A", 1), 'A');
+    assert_int_equal(utf8_code((const uint8_t *)"\xc3\xa9", 2), 0xe9);
+    assert_int_equal(utf8_code((const uint8_t *)"\xe2\x82\xac", 3), 0x20ac);
+    assert_int_equal(utf8_code((const uint8_t *)"\xf0\x9f\x98\x80", 4), 0x1f600);
 }
 
 static void test_truncated_end(void **state)
@@ -147,6 +162,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_valid_text_stays),
         cmocka_unit_test(test_each_maximal_subpart_is_one_replacement),
+        cmocka_unit_test(test_whole_strings_are_checked),
         cmocka_unit_test(test_truncated_end),
         cmocka_unit_test(test_limits_cut_between_characters),
         cmocka_unit_test(test_every_beginning),

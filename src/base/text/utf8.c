@@ -1,8 +1,8 @@
-#include "encode/utf8.h"
+#include "base/text/utf8.h"
 
 static const uint8_t replacement[3] = {0xef, 0xbf, 0xbd}; /* U+FFFD */
 
-/* What may follow a lead byte: how many bytes, and the bounds of the first of them (the others: 80..BF). */
+/* The bytes that follow a lead byte: their number, and the range of the first (the others: 80..BF). */
 struct trail {
     uint8_t count;
     uint8_t low;
@@ -37,7 +37,19 @@ struct utf8_step utf8_next(const uint8_t *text, size_t len)
     return (struct utf8_step){(uint8_t)(have + 1), trail.count > 0 && have == trail.count};
 }
 
-/* Length of the run of ASCII at the beginning. */
+bool utf8_is_valid(const char *text)
+{
+    for (size_t left = strlen(text); left;) {
+        struct utf8_step step = utf8_next((const uint8_t *)text, left);
+        if (!step.valid)
+            return false;
+        text += step.len;
+        left -= step.len;
+    }
+    return true;
+}
+
+/* Length of the leading ASCII run. */
 static size_t ascii_run(const uint8_t *text, size_t len)
 {
     size_t i = 0;

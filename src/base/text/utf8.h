@@ -1,9 +1,9 @@
-/* Text as OTLP wants it: valid UTF-8. Each maximal ill-formed subsequence (Unicode, table 3-7 and the
- * practice of chapter 3.9) becomes one U+FFFD, which is also what Python's and the web's decoders do.
+/* Decodes, checks and repairs UTF-8. Each maximal ill-formed subsequence (Unicode, table 3-7 and chapter 3.9)
+ * counts as one U+FFFD, as in the decoders of Python and of browsers.
  *
- * Nearly all of our strings are ASCII, so the hot path copies first and asks while it copies. */
-#ifndef CUSPAN_ENCODE_UTF8_H
-#define CUSPAN_ENCODE_UTF8_H
+ * Nearly all of cuspan's strings are ASCII, so the hot path checks for it while it copies. */
+#ifndef CUSPAN_BASE_TEXT_UTF8_H
+#define CUSPAN_BASE_TEXT_UTF8_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,12 +17,23 @@ struct utf8_step {
     bool valid;  /* false: a maximal ill-formed subsequence */
 };
 
-/* The character, or what stands in place of one, at the beginning of `text`; `len` is at least 1. */
+/* The character or ill-formed subsequence at the start of `text`; `len` is at least 1. */
 struct utf8_step utf8_next(const uint8_t *text, size_t len);
 
-/* Writes `len` bytes of `from`, made valid, and returns how many bytes that gives. Stops before the character
- * that would exceed `chars_max` or `bytes_max`. With `to` NULL it only counts; otherwise `to` has room for
- * that many. */
+/* The code point of a valid character of `len` bytes. */
+static inline uint32_t utf8_code(const uint8_t *text, size_t len)
+{
+    uint32_t code = len == 1 ? text[0] : text[0] & (0x7fu >> len);
+    for (size_t i = 1; i < len; i++)
+        code = code << 6 | (text[i] & 0x3f);
+    return code;
+}
+
+/* Whether a NUL-terminated string is valid UTF-8. */
+bool utf8_is_valid(const char *text);
+
+/* Writes `len` bytes of `from`, repaired, and returns the number of bytes written. Stops before the character
+ * that would exceed `chars_max` or `bytes_max`. With `to` NULL it only counts. */
 size_t utf8_repair(uint8_t *to, const char *from, size_t len, size_t chars_max, size_t bytes_max);
 
 typedef uint64_t utf8_block __attribute__((vector_size(16)));
@@ -43,8 +54,8 @@ static inline uint64_t utf8_copy_4(uint8_t *to, const char *from)
     return word;
 }
 
-/* Copies `len` bytes, reading and writing no others, and says whether all were ASCII. Lengths are served by
- * two overlapping moves in place of a loop over what is left. */
+/* Copies `len` bytes, accessing no others, and returns whether all were ASCII. Two overlapping moves handle
+ * each range of lengths without a loop over the rest. */
 static inline bool utf8_copy_ascii(uint8_t *to, const char *from, size_t len)
 {
     const uint64_t high_bits = 0x8080808080808080u;
