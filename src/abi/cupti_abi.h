@@ -1,9 +1,9 @@
-/* CUPTI's binary interface as far as we use it, so that no header of NVIDIA's is needed to build: numbers,
- * and structs with CUPTI's own member names and order. The calls are found by dlsym; CUPTI_*_CALLS list them
- * once, for capture, which loads them, and for the replay double, which defines them.
- * tests/integration/project/cupti_abi_check.c holds this file against the real headers of 12.0 to 13.5.
+/* The part of CUPTI's binary interface that we use, so that the build needs no NVIDIA headers: constants, and
+ * structs with CUPTI's member names and order. Functions are found by dlsym(). CUPTI_*_CALLS list them for
+ * capture, which loads them, and for the replay library, which defines them.
+ * tests/integration/project/cupti_abi_check.c checks this file against the headers of 12.0 to 13.5.
  *
- * Handles are pointers whose contents nobody looks at; enums are 32 bits wide, as in CUPTI. */
+ * Handles are opaque pointers; enums have 32 bits, as in CUPTI. */
 #ifndef CUSPAN_ABI_CUPTI_ABI_H
 #define CUSPAN_ABI_CUPTI_ABI_H
 
@@ -76,7 +76,7 @@ enum cupti_resource_cbid {
 
 enum cupti_state_cbid { CUPTI_STATE_FATAL_ERROR = 1, CUPTI_STATE_ERROR = 2, CUPTI_STATE_WARNING = 3 };
 
-/* The value's type stands behind each. */
+/* With the type of each value. */
 enum cupti_attr {
     CUPTI_ATTR_DEVICE_BUFFER_SIZE = 0,               /* size_t, bytes */
     CUPTI_ATTR_DEVICE_BUFFER_POOL_LIMIT = 2,         /* size_t, buffers of a context */
@@ -84,7 +84,7 @@ enum cupti_attr {
     CUPTI_ATTR_DEVICE_BUFFER_PRE_ALLOCATE_VALUE = 6, /* size_t, buffers of a context */
     CUPTI_ATTR_MEM_ALLOCATION_TYPE_HOST_PINNED = 8,  /* uint8_t */
     CUPTI_ATTR_PER_THREAD_ACTIVITY_BUFFER = 9,       /* uint8_t */
-    /* From 13.3 on, by cuptiActivitySetAttribute_v2. */
+    /* 13.3 and later, with cuptiActivitySetAttribute_v2. */
     CUPTI_ATTR_USER_DEFINED_RECORDS = 11,                /* uint8_t */
     CUPTI_ATTR_MULTIPLE_SUBSCRIBER_STATE = 12,           /* uint8_t, read only */
     CUPTI_ATTR_ENABLE_HES = 13,                          /* uint8_t */
@@ -104,13 +104,13 @@ enum cupti_thread_id_type { CUPTI_THREAD_ID_DEFAULT = 0, CUPTI_THREAD_ID_SYSTEM 
 #define CUPTI_FLUSH_DEFAULT 0u
 #define CUPTI_FLUSH_FORCED  1u
 
-/* cuptiGetVersion: 18 in 12.0, 28 in 12.9, from 13.0 on 130000 and so on. */
+/* Results of cuptiGetVersion: 18 in 12.0, 28 in 12.9, 130000 in 13.0 and so on. */
 #define CUPTI_VERSION_12_0           18u
-#define CUPTI_VERSION_12_9           28u /* the first whose NULL buffer is safe */
+#define CUPTI_VERSION_12_9           28u /* first version that accepts a NULL buffer */
 #define CUPTI_VERSION_13_0           130000u
 #define CUPTI_VERSION_13_1           130100u
 #define CUPTI_VERSION_13_2           130200u
-#define CUPTI_VERSION_SUBSCRIBER_API 130300u /* user-defined records and all *_v2 calls below */
+#define CUPTI_VERSION_SUBSCRIBER_API 130300u /* user-defined records and all *_v2 functions below */
 
 #define CUPTI_SUBSCRIBER_NAME_BYTES     53
 #define CUPTI_OLD_SUBSCRIBER_NAME_BYTES 64
@@ -129,12 +129,12 @@ struct cupti_callback_data {
     const char *symbolName;    /* launches */
     cuda_context_handle context;
     uint32_t contextUid;
-    uint64_t *correlationData; /* 64 bits of ours, from enter to exit */
+    uint64_t *correlationData; /* 64 bits for the subscriber, from entry to exit */
     uint32_t correlationId;
 };
 
-/* Domain RESOURCE. `resourceDescriptor` is a cupti_module_data for MODULE_*, a cupti_graph_data for GRAPH*.
- */
+/* Domain RESOURCE. `resourceDescriptor` is a cupti_module_data for MODULE_* and a cupti_graph_data for
+ * GRAPH*. */
 struct cupti_resource_data {
     cuda_context_handle context;
     union {
@@ -175,7 +175,7 @@ struct cupti_state_data {
     const char *message;
 };
 
-/* What each activity record begins with. */
+/* Common start of all activity records. */
 struct cupti_activity {
     uint32_t kind;
 } __attribute__((packed, aligned(CUPTI_RECORD_ALIGNMENT)));
@@ -197,7 +197,7 @@ struct cupti_field_layout {
     size_t alignment;
 };
 
-/* The layout of one kind's user-defined records; its first entry is the field KIND. */
+/* Layout of one kind's user-defined records; its first entry is the field KIND. */
 struct cupti_record_layout {
     size_t structSize;
     struct cupti_field_layout *pEntries;
@@ -214,7 +214,7 @@ struct cupti_field_selection {
 struct cupti_activity_config {
     size_t structSize;
     struct cupti_field_selection fieldSelection;
-    void *pKindOptions; /* 13.4; 13.3 knows the struct without it: set structSize by the version loaded */
+    void *pKindOptions; /* 13.4; not in 13.3, so set structSize by the loaded version */
 };
 
 struct cupti_buffer_request_info {
@@ -225,7 +225,7 @@ struct cupti_buffer_complete_info {
     size_t structSize;
     uint64_t threadId;
     struct cupti_record_layout *
-        *ppRecordLayouts;    /* INDEXED BY KIND; NULL where a kind has none. Valid in the callback */
+        *ppRecordLayouts;    /* indexed by kind, NULL: none; valid only in the callback */
     size_t numRecordLayouts; /* highest kind + 1 */
 };
 
@@ -239,7 +239,7 @@ typedef void cupti_complete_v2_fn(uint8_t *buffer, size_t size, size_t validSize
                                   struct cupti_buffer_complete_info *info);
 typedef uint64_t cupti_timestamp_fn(void);
 
-/* X(name, (parameters)); each returns an enum cupti_result. */
+/* X(name, (parameters)); each function returns an enum cupti_result. */
 #define CUPTI_CLASSIC_CALLS(X)                                                                               \
     X(cuptiGetVersion, (uint32_t * version))                                                                 \
     X(cuptiGetResultString, (uint32_t result, const char **text))                                            \
@@ -277,12 +277,12 @@ typedef uint64_t cupti_timestamp_fn(void);
     X(cuptiGetGraphNodeId, (void *node, uint64_t *id))                                                       \
     X(cuptiFinalize, (void))
 
-/* From 13.0 on. */
+/* 13.0 and later. */
 #define CUPTI_NAMED_SUBSCRIBER_CALLS(X)                                                                      \
     X(cuptiSubscribe_v2, (cupti_subscriber_handle * subscriber, cupti_callback_fn * callback,                \
                           void *userdata, struct cupti_subscriber_params *params))
 
-/* The subscriber-aware API, complete from CUPTI_VERSION_SUBSCRIBER_API on. */
+/* The subscriber API, complete in CUPTI_VERSION_SUBSCRIBER_API and later. */
 #define CUPTI_SUBSCRIBER_CALLS(X)                                                                            \
     X(cuptiActivityRegisterCallbacks_v2,                                                                     \
       (cupti_subscriber_handle subscriber, cupti_request_v2_fn * request, cupti_complete_v2_fn * complete))  \
@@ -302,32 +302,32 @@ typedef uint64_t cupti_timestamp_fn(void);
       (cupti_subscriber_handle subscriber, cuda_context_handle context, uint32_t stream, size_t * dropped))  \
     X(cuptiGetTimestamp_v2, (cupti_subscriber_handle subscriber, uint64_t * timestamp))
 
-/* For each call the type of the function, cuptiGetVersion_fn and so on. */
+/* Function types: cuptiGetVersion_fn and so on. */
 #define CUPTI_CALL_TYPE(name, params) typedef uint32_t name##_fn params;
 CUPTI_CLASSIC_CALLS(CUPTI_CALL_TYPE)
 CUPTI_NAMED_SUBSCRIBER_CALLS(CUPTI_CALL_TYPE)
 CUPTI_SUBSCRIBER_CALLS(CUPTI_CALL_TYPE)
 #undef CUPTI_CALL_TYPE
 
-/* What the library that replays a recording exports besides, under the types' names without _fn. Capture
- * looks these up by dlsym in the CUPTI that it has loaded, and uses those that it finds. */
+/* Additional exports of the replay library, named like these types without _fn. Capture looks them up by
+ * dlsym() in the loaded CUPTI and uses those it finds. */
 
-/* The recorded time at the event that the calling thread plays; on threads that play nothing: the latest
- * recorded time that was reached. */
+/* Recorded time of the event that the calling thread plays; on other threads the latest recorded time
+ * reached. */
 typedef uint64_t cuspan_replay_clock_fn(void);
-/* The recorded thread of the calling player: 1 and its ID and name; 0: not a player. */
+/* Identity of the recorded thread that the caller plays: returns 1 with its ID and name; 0: not a player. */
 typedef int cuspan_replay_thread_fn(uint64_t *tid, char name[16]);
-/* Here cuspan_replay_room is a variable. If it is set, a player calls it before each event and waits while it
- * returns 0, so that a replay faster than the recording loses nothing. */
+/* cuspan_replay_room is a variable. If set, a player calls it before each event and waits while it returns 0,
+ * so that a fast replay loses nothing. */
 typedef int cuspan_replay_room_fn(void);
-/* 1: this replay waits for the agent, so the agent may wait for its outputs rather than lose spans. 0: it is
- * played at its own pace, or to see what overload does. */
+/* 1: the replay waits for the agent, so the agent may wait for its outputs instead of dropping spans. 0:
+ * paced, or an overload test. */
 typedef int cuspan_replay_waits_fn(void);
 /* The recorded program's name; NULL: unknown. */
 typedef const char *cuspan_replay_program_fn(void);
-/* The hardware counters that were recorded, as settings name them, with commas between; NULL: none. */
+/* The recorded hardware counters with the settings' names, separated by commas; NULL: none. */
 typedef const char *cuspan_replay_counters_fn(void);
-/* What was recorded of the links of the device with this UUID, as model/links.h writes it; NULL: nothing. */
+/* The recorded links of the device with this UUID (model/links.h); NULL: none. */
 typedef const char *cuspan_replay_links_fn(const char *uuid);
 
 #endif

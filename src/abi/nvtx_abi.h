@@ -1,10 +1,10 @@
-/* NVTX's injection interface as far as we use it, so that no header of NVIDIA's is needed to build: numbers,
- * and structs with NVTX's own member names and order. It is that of NVTX 3, which has kept it since 2018;
- * what a program hands over says its own size. tests/integration/project/nvtx_abi_check.c holds this file
- * against the real headers.
+/* The part of NVTX's injection interface that we use, so that the build needs no NVIDIA headers: constants,
+ * and structs with NVTX's member names and order. This is NVTX 3, stable since 2018; structs passed by
+ * programs contain their size. tests/integration/project/nvtx_abi_check.c checks this file against the real
+ * headers.
  *
- * A program has a copy of NVTX in each of its modules that use it. Each copy has, for each of the modules
- * below, a table of addresses of its function pointers; entry 0 is unused. */
+ * Each module of a program that uses NVTX has its own copy. Each copy has, for each NVTX module below, a
+ * table of addresses of its function pointers; entry 0 is unused. */
 #ifndef CUSPAN_ABI_NVTX_ABI_H
 #define CUSPAN_ABI_NVTX_ABI_H
 
@@ -13,7 +13,7 @@
 #include <wchar.h>
 
 #define NVTX_ABI_VERSION 3
-#define NVTX_NOT_TRACKED (-2) /* what push and pop return where nobody keeps their depth */
+#define NVTX_NOT_TRACKED (-2) /* returned by push and pop if nobody tracks the depth */
 
 enum nvtx_export_table_id { NVTX_TABLE_CALLBACKS = 1, NVTX_TABLE_VERSION_INFO = 3 };
 
@@ -24,7 +24,7 @@ enum nvtx_module {
     NVTX_MODULE_CORE2 = 5
 };
 
-/* X(function without "nvtx") in the order of their numbers, which begin with 1. */
+/* X(function without "nvtx"), in the order of their numbers, from 1. */
 #define NVTX_CORE_CALLS(X)                                                                                   \
     X(MarkEx)                                                                                                \
     X(MarkA)                                                                                                 \
@@ -81,11 +81,11 @@ enum nvtx_cuda_call { NVTX_CUDA_NONE, NVTX_CUDA_CALLS(NVTX_CALL_NUMBER) NVTX_CUD
 enum nvtx_cudart_call { NVTX_CUDART_NONE, NVTX_CUDART_CALLS(NVTX_CALL_NUMBER) NVTX_CUDART_COUNT };
 #undef NVTX_CALL_NUMBER
 
-typedef void nvtx_function(void); /* of whatever type */
+typedef void nvtx_function(void); /* any function type */
 
 struct nvtx_callbacks_table {
     size_t struct_size;
-    /* Not 0: done. `size` counts the unused entry, too. */
+    /* Returns nonzero on success. `size` includes the unused entry. */
     int (*GetModuleFunctionTable)(uint32_t module, nvtx_function ****out_table, unsigned int *out_size);
 };
 
@@ -101,7 +101,7 @@ enum nvtx_message_type { NVTX_MESSAGE_ASCII = 1, NVTX_MESSAGE_WIDE = 2, NVTX_MES
 union nvtx_message {
     const char *ascii;
     const wchar_t *unicode;
-    const void *registered; /* what RegisterString returned */
+    const void *registered; /* result of RegisterString */
 };
 
 enum nvtx_payload_type {
@@ -119,7 +119,7 @@ struct nvtx_event_attributes {
     uint32_t category; /* 0: none */
     int32_t colorType;
     uint32_t color;
-    int32_t payloadType; /* enum nvtx_payload_type; others belong to NVTX's extensions */
+    int32_t payloadType; /* enum nvtx_payload_type; others belong to extensions */
     int32_t reserved0;
     union {
         uint64_t ullValue;
@@ -133,16 +133,16 @@ struct nvtx_event_attributes {
     union nvtx_message message;
 };
 
-/* --- NVTX's payload extension: structured payloads --- */
+/* NVTX's payload extension: structured payloads. */
 
-#define NVTX_PAYLOAD_EXT          ((int32_t)0xDFBD0009) /* a payloadType: payload.ullValue leads to the data */
+#define NVTX_PAYLOAD_EXT          ((int32_t)0xDFBD0009) /* a payloadType: payload.ullValue is the data's address */
 #define NVTX_EXT_MODULE_PAYLOAD   2
 #define NVTX_SCHEMA_ID_STATIC     (1u << 24)
 #define NVTX_SCHEMA_ID_DYNAMIC    (1ull << 32)
-#define NVTX_PAYLOAD_REFERENCED   1022 /* what others of the same event point to */
+#define NVTX_PAYLOAD_REFERENCED   1022 /* referenced by other payloads of the same event */
 #define NVTX_PAYLOAD_SIZE_UNKNOWN SIZE_MAX
 
-/* A copy of the extension says which module it is of, and where its functions are; slot 0 is the first. */
+/* Describes a copy of the extension: its module, and its functions from slot 0 on. */
 struct nvtx_ext_segment {
     size_t segmentId;
     size_t slotCount;
@@ -159,7 +159,7 @@ struct nvtx_ext_module {
     const void *extInfo;
 };
 
-/* X(function without "nvtx") in the order of their slots. */
+/* X(function without "nvtx"), in the order of their slots. */
 #define NVTX_PAYLOAD_CALLS(X)                                                                                \
     X(PayloadSchemaRegister)                                                                                 \
     X(PayloadEnumRegister)                                                                                   \
@@ -173,7 +173,7 @@ enum nvtx_payload_slot { NVTX_PAYLOAD_CALLS(NVTX_SLOT_NUMBER) NVTX_PAYLOAD_SLOTS
 #undef NVTX_SLOT_NUMBER
 
 struct nvtx_payload_data {
-    uint64_t schemaId; /* registered, or a type of an entry */
+    uint64_t schemaId; /* registered, or the type of an entry */
     size_t size;
     const void *payload;
 };
@@ -212,23 +212,23 @@ enum nvtx_entry_type {
 
 enum nvtx_entry_flag {
     NVTX_ENTRY_POINTER = 1 << 1,
-    NVTX_ENTRY_OFFSETS = 1 << 2 | 1 << 3, /* from the payload's begin, from the entry's end */
-    NVTX_ENTRY_ARRAY = 7 << 4,            /* what sort of array */
+    NVTX_ENTRY_OFFSETS = 1 << 2 | 1 << 3, /* from the payload's start, from the entry's end */
+    NVTX_ENTRY_ARRAY = 7 << 4,            /* mask of the array type */
     NVTX_ENTRY_FIXED_ARRAY = 1 << 4,
-    NVTX_ENTRY_ZERO_ARRAY = 2 << 4, /* ends with a zero */
+    NVTX_ENTRY_ZERO_ARRAY = 2 << 4, /* zero-terminated */
     NVTX_ENTRY_DEEP_COPY = 1 << 8,
     NVTX_ENTRY_HIDE = 1 << 9,
-    NVTX_ENTRY_ROLE = 3 << 10, /* which role */
+    NVTX_ENTRY_ROLE = 3 << 10, /* mask of the role */
     NVTX_ENTRY_MESSAGE = 1 << 10
 };
 
 struct nvtx_schema_entry {
     uint64_t flags;
-    uint64_t type; /* enum nvtx_entry_type, or a registered schema's or enum's ID */
+    uint64_t type; /* enum nvtx_entry_type, or the ID of a registered schema or enum */
     const char *name;
     const char *description;
-    uint64_t arrayOrUnionDetail; /* of an array or a string: how long it is */
-    uint64_t offset;             /* 0: behind the one before, aligned */
+    uint64_t arrayOrUnionDetail; /* length of an array or string */
+    uint64_t offset;             /* 0: after the previous entry, aligned */
     const void *semantics;
     const void *reserved;
 };
@@ -245,7 +245,7 @@ enum nvtx_schema_field {
 };
 
 struct nvtx_schema_attributes {
-    uint64_t fieldMask; /* enum nvtx_schema_field: which of the members count */
+    uint64_t fieldMask; /* enum nvtx_schema_field: the members that are set */
     const char *name;
     uint64_t type; /* enum nvtx_schema_type, or a union's */
     uint64_t flags;
@@ -269,9 +269,9 @@ struct nvtx_enum_attributes {
     void *extension;
 };
 
-/* The class of a resource's type stands in its upper half. */
+/* The upper half of a resource's type is its class. */
 enum nvtx_resource_type {
-    NVTX_RESOURCE_THREAD = 1 << 16 | 3, /* the kernel's ID */
+    NVTX_RESOURCE_THREAD = 1 << 16 | 3, /* kernel thread ID */
     NVTX_RESOURCE_PTHREAD = 1 << 16 | 4,
     NVTX_RESOURCE_CU_DEVICE = 4 << 16 | 1,
     NVTX_RESOURCE_CU_CONTEXT = 4 << 16 | 2,

@@ -1,8 +1,8 @@
-/* The part of CUPTI's binary interface that counts: the Range Profiler, which counts on the GPU, PM
- * sampling, and the Profiler Host, which knows a chip's metrics and makes values of what was counted. Of 12.6
- * and later. As in cupti_abi.h, structs have CUPTI's own member names and order; each begins with its size,
- * by which CUPTI knows the version that the caller means, so that longer ones of later versions change
- * nothing here. tests/integration/project/cupti_abi_check.c holds this file against the real headers. */
+/* CUPTI's binary interface for hardware counters, 12.6 and later: the Range Profiler and PM sampling, which
+ * count on the GPU, and the Profiler Host, which lists a chip's metrics and evaluates counts. As in
+ * cupti_abi.h, structs have CUPTI's member names and order. Each struct starts with its size, by which CUPTI
+ * recognizes the caller's version, so longer structs of later versions are compatible.
+ * tests/integration/project/cupti_abi_check.c checks this file against the real headers. */
 #ifndef CUSPAN_ABI_PROFILER_ABI_H
 #define CUSPAN_ABI_PROFILER_ABI_H
 
@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The size that a struct says it has. */
+/* The size stored in a struct. */
 #define PROFILER_SIZE(type, last) (offsetof(type, last) + sizeof(((type *)0)->last))
 
 enum profiler_type { PROFILER_RANGES = 0, PROFILER_SAMPLES = 1 };
@@ -67,7 +67,7 @@ struct profiler_availability {
     cuda_context_handle ctx;
     size_t counterAvailabilityImageSize;
     uint8_t *pCounterAvailabilityImage;
-    uint8_t bAllowDeviceLevelCounters; /* from 13.1 on, which the size must show */
+    uint8_t bAllowDeviceLevelCounters; /* 13.1 and later; the size must include it */
 };
 
 struct profiler_host_initialize {
@@ -238,7 +238,7 @@ struct profiler_data_info {
     size_t numTotalRanges;
 };
 
-/* --- PM sampling: what a whole GPU counts, every so often --- */
+/* PM sampling: periodic counts of a whole GPU. */
 
 typedef struct pm_sampling_object *pm_sampling_handle;
 
@@ -252,7 +252,7 @@ struct pm_sampling_set_config {
     size_t configSize;
     const uint8_t *pConfig;
     size_t hardwareBufferSize;
-    uint64_t samplingInterval; /* CYCLES, or ns */
+    uint64_t samplingInterval; /* clock cycles or ns */
     uint32_t triggerMode;      /* enum pm_sampling_trigger */
 };
 
@@ -322,11 +322,11 @@ struct pm_sampling_sample_info {
     const uint8_t *pCounterDataImage;
     size_t counterDataImageSize;
     size_t sampleIndex;
-    uint64_t startTimestamp; /* ns of the GPU's own clock */
+    uint64_t startTimestamp; /* ns, by the GPU's clock */
     uint64_t endTimestamp;
 };
 
-/* As PROFILER_CALLS, which are below. */
+/* Same form as PROFILER_CALLS. */
 #define PM_SAMPLING_CALLS(X)                                                                                 \
     X(cuptiPmSamplingGetCounterAvailability, pm_sampling_availability, pCounterAvailabilityImage)            \
     X(cuptiPmSamplingEnable, pm_sampling_enable, pPmSamplingObject)                                          \
@@ -340,7 +340,7 @@ struct pm_sampling_sample_info {
     X(cuptiPmSamplingGetCounterDataInfo, pm_sampling_data_info, numCompletedSamples)                         \
     X(cuptiPmSamplingCounterDataGetSampleInfo, pm_sampling_sample_info, endTimestamp)
 
-/* X(name, struct of its parameters, its last member); each returns an enum cupti_result. */
+/* X(name, parameter struct, last member of it); each function returns an enum cupti_result. */
 #define PROFILER_CALLS(X)                                                                                    \
     X(cuptiProfilerInitialize, profiler_initialize, pPriv)                                                   \
     X(cuptiProfilerDeviceSupported, profiler_device_supported, api)                                          \
@@ -373,9 +373,9 @@ PROFILER_CALLS(PROFILER_CALL_TYPE)
 PM_SAMPLING_CALLS(PROFILER_CALL_TYPE)
 #undef PROFILER_CALL_TYPE
 
-/* Of the driver, which the program has loaded. The library that replays a recording has them, too. */
+/* Driver functions, from the driver that the program has loaded, or from the replay library. */
 #define PROFILER_DRIVER_CALLS(X)                                                                             \
-    X(cuStreamIsCapturing, (cuda_stream_handle stream, uint32_t * status)) /* 0: it isn't */                 \
+    X(cuStreamIsCapturing, (cuda_stream_handle stream, uint32_t * status)) /* 0: not capturing */            \
     X(cuStreamQuery, (cuda_stream_handle stream))                          /* 600: not ready */              \
     X(cuCtxSynchronize, (void))                                                                              \
     X(cuCtxGetCurrent, (cuda_context_handle * context))                                                      \

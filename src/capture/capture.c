@@ -24,11 +24,11 @@
 #include <string.h>
 
 #define NAMES_INTERVAL_NS (5 * NS_PER_SECOND)
-/* While a guest records: each flush of ours gives it a buffer, of 4 MiB with PyTorch's profiler, however
- * little is in it. */
+/* While another tool records, each of our flushes completes a buffer of that tool, 4 MiB with PyTorch's
+ * profiler, however few records it holds. */
 #define GUEST_FLUSH_INTERVAL_NS (1 * NS_PER_SECOND)
-#define RECORD_BYTES_MIN        47                /* of a kernel, with the fields of the default detail */
-#define SDK_INTERVAL_NS         (200 * NS_PER_MS) /* between two looks at whether libraries have come */
+#define RECORD_BYTES_MIN        47                /* a kernel record with the fields of the default detail */
+#define SDK_INTERVAL_NS         (200 * NS_PER_MS) /* between two scans for newly loaded libraries */
 
 static struct cupti cupti;
 static const struct settings *settings;
@@ -40,7 +40,7 @@ static struct {
 } due;
 static uint64_t flush_count;
 
-static _Atomic bool is_released; /* CUPTI is left to others for a while */
+static _Atomic bool is_released; /* CUPTI is released to another tool */
 static uint64_t released_since_ns;
 
 static void note_release(void)
@@ -52,11 +52,8 @@ static void note_release(void)
     atomic_store(&is_released, true);
 }
 
-/* --- starting
- * ------------------------------------------------------------------------------------------------------ */
-
-/* What a player of a recording asks before each event: the same bounds as a host has, but it waits for them.
- */
+/* Polled by a replay before each event. A host has the same limits, but a replay waits instead of
+ * dropping. */
 static int replay_room(void)
 {
     const struct host_thread *self = thread_known();
@@ -84,7 +81,7 @@ static enum status take_memory(struct error *err)
         buffers_init(settings->cupti.host_buffer_bytes, settings->cupti.host_buffer_count, discarded_bytes) !=
             STATUS_OK ||
         callbacks_init(settings->capture.parameters && settings->detail != DETAIL_SUMMARY) != STATUS_OK)
-        return error_set(err, STATUS_NO_MEMORY, "no memory for rings and activity buffers");
+        return error_set(err, STATUS_NO_MEMORY, "cannot allocate rings and activity buffers");
     return STATUS_OK;
 }
 
@@ -158,13 +155,13 @@ static void describe(struct capture_info *info)
     info->is_patient = cupti.replay_waits && cupti.replay_waits();
 }
 
-/* A fault of our own: whatever thread has found it. */
+/* Runs on the thread that found the broken invariant. */
 static void fall_silent(void)
 {
     atomic_store(&mode_now, MODE_OFF);
 }
 
-/* Who gives way, and comes when another is there, waits for it to go. */
+/* Another tool was subscribed first: wait until it is gone. */
 static void begin_released(const struct error *why)
 {
     log_warn("%s; cuspan waits until CUPTI is free (distribution.cuspan.cupti.others is give-way)",
@@ -201,19 +198,16 @@ enum status capture_start(const struct settings *frozen, const char *self_env_fo
     return STATUS_OK;
 }
 
-/* --- pumping
- * ------------------------------------------------------------------------------------------------------- */
-
-/* Records of as many buffers take less than a millisecond; small rings fill in two. */
+/* Decoding two buffers takes less than a millisecond; small rings fill in two milliseconds. */
 #define BUFFERS_BETWEEN_DRAINS 2
 
 struct round {
     const struct capture_sink *sink;
     size_t records;
-    uint32_t fullest_percent; /* of the rings, before they were drained */
+    uint32_t fullest_percent; /* of the rings, before the drain */
 };
 
-/* The host's threads write ticks; from here on times are ns. */
+/* Converts the ticks that host threads write to nanoseconds. */
 static void hand_over(const struct capture_sink *sink, const struct thread_info *thread,
                       struct record_head *head)
 {
@@ -231,7 +225,7 @@ static void hand_over(const struct capture_sink *sink, const struct thread_info 
             sink->on_stack(sink->context, (const struct stack_record *)head);
         return;
     }
-    /* All others have one time, behind the head. */
+    /* All other records have a single time after the head. */
     struct resource_record *record = (struct resource_record *)head;
     record->time_ns = clock_ticks_to_ns(record->time_ns);
     switch (head->type) {
@@ -287,8 +281,7 @@ uint32_t capture_fullest_ring(void)
     return fullest_percent;
 }
 
-/* Half of a small ring fills in a millisecond. CUPTI wants a buffer for each thread when a flush has taken
- * them all. */
+/* Half of a small ring fills in a millisecond. After a flush, CUPTI requests one buffer per thread. */
 #define WAIT_RING_PERCENT  50
 #define WAIT_BUFFERS_SHARE 8
 
@@ -318,16 +311,15 @@ void capture_watch_buffers(uint32_t waiting)
         counter_get(COUNTER_buffers_lent) + counter_get(COUNTER_buffers_refused) + buffers_taken;
     uint64_t lent = counter_get(COUNTER_buffers_lent) - buffers_taken;
     uint64_t room = lent * (settings->cupti.host_buffer_bytes / RECORD_BYTES_MIN);
-    uint64_t room_max = settings->correlation.pending_max / 4; /* more can't wait for long */
+    uint64_t room_max = settings->correlation.pending_max / 4; /* the limit of calls that can wait */
     if (!buffer_stall_check(&buffer_stall, events, flush_count, waiting,
                             (uint32_t)(room < room_max ? room : room_max)))
         return;
     counter_add(COUNTER_silences, 1);
-    log_warn(
-        "CUPTI hands over no more buffers, though %u calls wait for their GPU work: another tool has "
-        "probably registered its own in place of cuspan's, as PyTorch's profiler does, and GPU spans are "
-        "missing from now on; start the program by cuspan run --share, and both are complete",
-        waiting);
+    log_warn("CUPTI returns no more buffers while %u calls wait for their GPU work; another tool probably "
+             "registered its own activity buffers (PyTorch's profiler does), so GPU spans are missing from "
+             "now on; start the program with cuspan run --share to get both",
+             waiting);
 }
 
 size_t capture_pump(const struct capture_sink *sink)
@@ -353,9 +345,6 @@ size_t capture_pump(const struct capture_sink *sink)
     counter_add(COUNTER_activities_captured, activities);
     return round.records + activities + count;
 }
-
-/* --- service
- * ------------------------------------------------------------------------------------------------------- */
 
 void capture_flush_soon(void)
 {
@@ -398,9 +387,6 @@ const char *capture_failure(void)
                : NULL;
 }
 
-/* --- giving way
- * ------------------------------------------------------------------------------------------------------- */
-
 static void find_open_call(struct host_thread *thread, void *found)
 {
     bool is_in_runtime = atomic_load_explicit(&thread->runtime_correlation, memory_order_relaxed) != 0;
@@ -408,7 +394,8 @@ static void find_open_call(struct host_thread *thread, void *found)
     *(bool *)found |= is_in_runtime || is_in_driver;
 }
 
-/* They would be taken for calls under way when capture comes back. Their threads write here no more. */
+/* Otherwise they would look like calls in progress after capture resumes. Their threads no longer write
+ * here. */
 static void forget_open_call(struct host_thread *thread, void *context)
 {
     (void)context;
@@ -423,7 +410,7 @@ bool capture_quiet(bool at_once)
     bool has_open_calls = false;
     if (atomic_load(&is_abandoned) || capture_failure())
         return true;
-    bool is_on = atomic_load(&mode_now) == MODE_ON; /* else what threads say of their calls is old */
+    bool is_on = atomic_load(&mode_now) == MODE_ON; /* otherwise the threads' call state is stale */
     if (is_on && !at_once)
         threads_visit(find_open_call, &has_open_calls);
     if (has_open_calls)
@@ -464,7 +451,7 @@ bool capture_may_resume(uint64_t now_ns)
 enum status capture_resume(struct error *err)
 {
     if (atomic_load(&is_abandoned) || capture_failure())
-        return error_set(err, STATUS_UNAVAILABLE, "CUPTI is not to be used any more");
+        return error_set(err, STATUS_UNAVAILABLE, "CUPTI is no longer usable in this process");
     atomic_store(&mode_on_since, cupti.replay_clock ? 0 : clock_ticks());
     enum status status = switches_on_again(err);
     if (status != STATUS_OK)
@@ -481,9 +468,6 @@ void capture_set_on_guest(void (*on_guest)(void))
 {
     other_tools_on_guest = on_guest;
 }
-
-/* --- stopping
- * ------------------------------------------------------------------------------------------------------ */
 
 void capture_flush_finished(void)
 {
@@ -512,7 +496,7 @@ static void ignore_record(void *context, const struct activity_record *record)
     (void)context, (void)record;
 }
 
-/* A buffer that comes when nobody takes buffers any more, on any thread. */
+/* A buffer that completes after capture_end(), on any thread. */
 static void count_late(uint8_t *data, size_t valid)
 {
     static atomic_flag is_counting = ATOMIC_FLAG_INIT;
@@ -522,12 +506,12 @@ static void count_late(uint8_t *data, size_t valid)
     size_t records = decode_buffer(&cupti, data, valid, ignore_record, NULL);
     counter_add(COUNTER_lost_late, records);
     if (records && !said)
-        log_warn("CUPTI handed over %zu records after the end: they are lost", records);
+        log_warn("CUPTI delivered %zu records after shutdown; they are lost", records);
     said = said || records;
     atomic_flag_clear_explicit(&is_counting, memory_order_release);
 }
 
-static bool was_on; /* when it stopped; else what threads say of their calls is old */
+static bool was_on; /* at capture_stop(); otherwise the threads' call state is stale */
 
 static void count_open_calls(struct host_thread *thread, void *context)
 {

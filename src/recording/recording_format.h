@@ -1,22 +1,23 @@
-/* How a recording looks on disk; shared by writer and reader and by nobody else. Numbers are little-endian.
+/* The file format of recordings, private to the writer and the reader. Numbers are little-endian.
  *
- *   file   = header block* end
- *   header = magic[8] major:u16 minor:u16 zero:u32 crc:u32
- *   block  = mark:u32 raw:u32 stored:u32 events:u32 crc:u32 data
- *   end    = a block with another mark; its data are events:u64 blocks:u64 of the whole file
- *   event  = type:varint bytes:varint payload
+ *  file   = header block* end
+ *  header = magic[8] major:u16 minor:u16 zero:u32 crc:u32
+ *  block  = mark:u32 raw:u32 stored:u32 events:u32 crc:u32 data
+ *  end    = a block with another mark; its data are events:u64 blocks:u64 of the whole file
+ *  event  = type:varint bytes:varint payload
  *
- * A crc is over the 16 bytes before it and, for blocks, the data. A block's data are `stored` bytes of zlib,
- * `raw` bytes unpacked; the end's aren't packed. No event crosses blocks, and nothing follows the end.
+ * A crc covers the 16 bytes before it and, for blocks, the data. A block's data are `stored` bytes of zlib
+ * output that decompress to `raw` bytes; the end's data are not compressed. No event crosses blocks, and
+ * nothing follows the end.
  *
- * Within payloads: varints (LEB128); a signed difference is a varint in zigzag. A number is stored as its
- * difference to the same number of the event before it of the same kind, so that zlib finds runs of small
- * bytes. A string is 0, length, bytes the first time, then its index + 2; 1 is NULL. The state of both runs
- * through the whole file.
+ * Payloads consist of varints (LEB128); signed differences are zigzag-encoded. A number is stored as its
+ * difference from the same number in the previous event of the same kind, which gives zlib runs of small
+ * bytes. A string is 0, length, bytes at first, and later its index + 2; 1 is NULL. Both states span the
+ * whole file.
  *
- * Activity records of a kind are preceded by one SCHEMA event, which says which of its fields are strings or
- * bytes and which ones repeat what stands in the record's own members: so a file says all that is needed to
- * read it, whatever CUPTI's tables look like in the build that reads. */
+ * One SCHEMA event precedes the activity records of a kind. It lists which fields are strings or bytes and
+ * which repeat members of the record itself, so that the file can be read with any version of CUPTI's
+ * tables. */
 #ifndef CUSPAN_RECORDING_RECORDING_FORMAT_H
 #define CUSPAN_RECORDING_RECORDING_FORMAT_H
 
@@ -33,43 +34,43 @@
     "CUSPAN\n"
 #define FORMAT_MAGIC_BYTES  8
 #define FORMAT_MAJOR        1
-#define FORMAT_MINOR        2 /* 1: resources may be nodes of graphs; 2: hardware counters */
+#define FORMAT_MINOR        2 /* 1: resources may be graph nodes; 2: hardware counters */
 #define FORMAT_HEADER_BYTES 20
-#define FORMAT_BLOCK_BYTES  20 /* of a block's own header */
+#define FORMAT_BLOCK_BYTES  20 /* of a block's header */
 #define FORMAT_END_BYTES    16
 #define FORMAT_MARK_BLOCK   0x4b4c4243u /* "CBLK" */
 #define FORMAT_MARK_END     0x444e4543u /* "CEND" */
 #define FORMAT_SCHEMA       8           /* event type */
 
-#define FORMAT_RAW_MAX           (256 * 1024) /* unpacked bytes of a block */
-#define FORMAT_STRING_MAX        (32 * 1024)  /* a longer string is cut */
-#define FORMAT_STRINGS_MAX       65536        /* interned; then strings stand in full */
+#define FORMAT_RAW_MAX           (256 * 1024) /* uncompressed bytes of a block */
+#define FORMAT_STRING_MAX        (32 * 1024)  /* longer strings are truncated */
+#define FORMAT_STRINGS_MAX       65536        /* interned; further strings are stored in full */
 #define FORMAT_STRINGS_BYTES_MAX (8 * 1024 * 1024)
 #define FORMAT_CBIDS_MAX         2048
-#define FORMAT_CBID_NODE_CLONED  20 /* a resource with one number more, which older readers leave */
+#define FORMAT_CBID_NODE_CLONED  20 /* a resource with one more number, which older readers skip */
 #define FORMAT_ROLES             (ROLE_GRAPH_NODE + 1)
 
 static_assert(FORMAT_RAW_MAX >= 4 * FORMAT_STRING_MAX, "an event with a long name fits into a block");
 
-/* What one kind's records look like in this file. */
+/* The fields of one kind's records in this file. */
 struct format_schema {
     bool is_known;
-    uint64_t strings;           /* bit f: field f is a string */
-    uint64_t bytes;             /* bit f: field f is a fixed array */
-    uint64_t usable;            /* reader: bit f: this build takes field f for the same sort of thing */
-    uint8_t role[FORMAT_ROLES]; /* the field that repeats this member of the record, + 1; 0: none */
-    uint8_t size[ACTIVITY_FIELDS_MAX]; /* of the fixed arrays */
+    uint64_t strings;                  /* bit f: field f is a string */
+    uint64_t bytes;                    /* bit f: field f is a fixed array */
+    uint64_t usable;                   /* reader: bit f: this build uses field f with the same type */
+    uint8_t role[FORMAT_ROLES];        /* field that repeats this member of the record, + 1; 0: none */
+    uint8_t size[ACTIVITY_FIELDS_MAX]; /* of fixed arrays */
 };
 
-/* What the numbers of the next event are stored against. Both sides keep one and treat it alike. */
+/* The previous values that numbers are stored relative to. Writer and reader keep identical copies. */
 struct format_state {
     uint64_t tid;
     uint64_t time_ns;
     uint32_t correlation_id;
     struct resource_record resource;
     struct format_schema schemas[ACTIVITY_KINDS_MAX];
-    struct activity_record *activities[ACTIVITY_KINDS_MAX]; /* the one before, numbers only */
-    struct format_call *calls[2][FORMAT_CBIDS_MAX];         /* the one before */
+    struct activity_record *activities[ACTIVITY_KINDS_MAX]; /* the previous one, numbers only */
+    struct format_call *calls[2][FORMAT_CBIDS_MAX];         /* the previous one */
 };
 
 struct format_call {
@@ -78,9 +79,9 @@ struct format_call {
     uint64_t values[CALL_VALUES_MAX];
 };
 
-/* NULL without memory. Freed by format_state_deinit. */
+/* NULL: out of memory. Freed by format_state_deinit(). */
 struct activity_record *format_state_activity(struct format_state *state, uint16_t kind);
-/* NULL without memory; domain and cbid are in range. */
+/* NULL: out of memory. `domain` and `cbid` must be valid. */
 struct format_call *format_state_call(struct format_state *state, uint8_t domain, uint16_t cbid);
 void format_state_deinit(struct format_state *state);
 
@@ -89,14 +90,14 @@ static inline bool format_call_is_valid(uint8_t domain, uint16_t cbid)
     return (domain == CALL_DRIVER || domain == CALL_RUNTIME) && cbid < FORMAT_CBIDS_MAX;
 }
 
-/* What a program said is stored as it lies in memory behind head and time, its numbers little-endian. */
+/* Annotations are stored as in memory, without head and time, in little-endian. */
 #define FORMAT_SAID_SKIPPED   16
 #define FORMAT_SAID_BYTES_MAX 2048
 
-/* The record is of such a type, and its parts lie within it. */
+/* Whether the record has an annotation type and its parts lie within it. */
 bool format_said_is_valid(const struct record_head *said);
 
-/* Which of a record's members a role stands for, as a number (not for ROLE_NAME). */
+/* The number in the record's member for this role (not ROLE_NAME). */
 uint64_t format_role_get(const struct activity_record *activity, enum activity_role role);
 
 static inline uint64_t format_zigzag(uint64_t difference)

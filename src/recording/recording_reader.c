@@ -13,9 +13,9 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#define STORED_MAX (2 * FORMAT_RAW_MAX) /* more than zlib ever makes of a block */
+#define STORED_MAX (2 * FORMAT_RAW_MAX) /* an upper bound for zlib's output */
 
-/* A string for which the table had no room. */
+/* A string that did not fit into the table. */
 struct loose_string {
     struct loose_string *next;
     char text[];
@@ -25,12 +25,12 @@ struct recording {
     int fd;
     char *path;
     uint64_t size;
-    uint64_t offset;       /* of what is read next */
-    uint64_t block_offset; /* of the block that is unpacked */
+    uint64_t offset;       /* of the next read */
+    uint64_t block_offset; /* of the current block */
     uint64_t blocks;
     uint64_t events;
-    uint32_t block_events; /* not yet handed out */
-    enum status ended;     /* OK: there is more */
+    uint32_t block_events; /* not yet returned */
+    enum status ended;     /* OK: more to read */
     struct error ended_error;
     uint8_t *stored;
     uint8_t *raw;
@@ -39,7 +39,7 @@ struct recording {
     struct strings strings;
     struct format_state state;
     struct loose_string *loose;
-    /* What the last event points to. */
+    /* Storage of the last event. */
     uint64_t call_words[CALL_RECORD_BYTES / 8];
     struct resource_record resource;
     uint64_t said_words[FORMAT_SAID_BYTES_MAX / 8];
@@ -51,7 +51,7 @@ struct recording {
     uint8_t arrays[ACTIVITY_FIELDS_MAX][UINT8_MAX + 1];
 };
 
-/* Bytes of one event's payload. Reading past the end gives zeros and sets is_bad. */
+/* The payload of one event. Reading past its end yields zeros and sets is_bad. */
 struct cursor {
     const uint8_t *at;
     const uint8_t *end;
@@ -77,12 +77,12 @@ static enum status truncated(struct recording *recording, struct error *err)
 {
     error_set(&recording->ended_error, STATUS_CORRUPT,
               "%s: truncated at offset %" PRIu64 ": it ends after %" PRIu64
-              " events, without the end mark that a program's exit writes; record it again",
+              " events, without the end mark written at process exit; record it again",
               recording->path, recording->offset, recording->events);
     return end_with(recording, STATUS_CORRUPT, err);
 }
 
-/* OK with all `count` bytes, END when the file ends before, IO. */
+/* OK with all `count` bytes, END at the end of the file, IO. */
 static enum status read_all(struct recording *recording, uint8_t *to, size_t count, struct error *err)
 {
     size_t got = 0;
@@ -91,7 +91,7 @@ static enum status read_all(struct recording *recording, uint8_t *to, size_t cou
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0) {
-            error_set(&recording->ended_error, STATUS_IO, "%s: can't read at offset %" PRIu64 ": %s",
+            error_set(&recording->ended_error, STATUS_IO, "%s: cannot read at offset %" PRIu64 ": %s",
                       recording->path, recording->offset + got, strerror(errno));
             return end_with(recording, STATUS_IO, err);
         }
@@ -185,7 +185,7 @@ static const char *get_text(struct recording *recording, struct cursor *cursor)
     return text ? text : "";
 }
 
-/* The tables of this build may know other parameters for a call than those of the build that recorded it. */
+/* This build's tables may list other parameters for a call than those of the recording build. */
 static bool parameters_fit(const struct call_record *call, size_t words)
 {
     const struct call_info *info = call_info(call->head.domain, call->head.cbid);
@@ -329,8 +329,7 @@ static void get_gpu_counters(struct recording *recording, struct cursor *cursor,
     event->gpu_counters = record;
 }
 
-/* What this build would take for a string must be one in the file, and so on: else it would follow a number.
- */
+/* Fields whose types in the file match this build's; otherwise a number could be used as a pointer. */
 static uint64_t fields_usable(const struct format_schema *schema, uint64_t kind)
 {
     const struct activity_info *info = &activity_table[kind];
@@ -457,7 +456,7 @@ static void get_activity(struct recording *recording, struct cursor *cursor, str
     event->activity = activity;
 }
 
-/* False: nothing to hand out. */
+/* False: the event is skipped. */
 static bool get_event(struct recording *recording, uint64_t type, struct cursor *cursor,
                       struct recording_event *event)
 {
@@ -497,7 +496,7 @@ static bool get_event(struct recording *recording, uint64_t type, struct cursor 
         get_schema(recording, cursor);
         return false;
     default:
-        return false; /* of a later minor version */
+        return false; /* from a later minor version */
     }
 }
 
@@ -505,12 +504,11 @@ static enum status read_end(struct recording *recording, const uint8_t *data, st
 {
     uint8_t more;
     if (format_get_u64(data) != recording->events || format_get_u64(data + 8) != recording->blocks)
-        return corrupt(recording, recording->block_offset, "the end mark counts other events than there are",
-                       err);
+        return corrupt(recording, recording->block_offset, "the event counts in the end mark are wrong", err);
     uint64_t offset = recording->offset;
     enum status status = read_all(recording, &more, 1, err);
     if (status == STATUS_OK)
-        return corrupt(recording, offset, "something follows the end mark", err);
+        return corrupt(recording, offset, "data after the end mark", err);
     return status == STATUS_END ? end_with(recording, STATUS_END, err) : status;
 }
 
@@ -519,13 +517,13 @@ static enum status unpack(struct recording *recording, uint32_t raw, uint32_t st
     uLongf bytes = FORMAT_RAW_MAX;
     if (uncompress(recording->raw, &bytes, recording->stored + FORMAT_BLOCK_BYTES, stored) != Z_OK ||
         bytes != raw)
-        return corrupt(recording, recording->block_offset, "a block that can't be unpacked", err);
+        return corrupt(recording, recording->block_offset, "a block cannot be decompressed", err);
     recording->at = recording->raw;
     recording->raw_end = recording->raw + bytes;
     return STATUS_OK;
 }
 
-/* The next block into raw; END after the end mark. */
+/* Reads the next block into raw; END after the end mark. */
 static enum status read_block(struct recording *recording, struct error *err)
 {
     uint8_t *head = recording->stored;
@@ -537,7 +535,7 @@ static enum status read_block(struct recording *recording, struct error *err)
     bool is_end = mark == FORMAT_MARK_END && raw == FORMAT_END_BYTES && stored == FORMAT_END_BYTES;
     bool is_block = mark == FORMAT_MARK_BLOCK && raw > 0 && raw <= FORMAT_RAW_MAX && stored <= STORED_MAX;
     if (!is_end && !is_block)
-        return corrupt(recording, recording->block_offset, "no block begins there", err);
+        return corrupt(recording, recording->block_offset, "no block starts here", err);
     status = read_all(recording, head + FORMAT_BLOCK_BYTES, stored, err);
     if (status != STATUS_OK)
         return status == STATUS_END ? truncated(recording, err) : status;
@@ -554,7 +552,7 @@ static enum status read_block(struct recording *recording, struct error *err)
     return unpack(recording, raw, stored, err);
 }
 
-/* Takes one event off the block. */
+/* Reads one event from the block. */
 static enum status next_in_block(struct recording *recording, struct recording_event *event, bool *is_event,
                                  struct error *err)
 {
@@ -562,7 +560,7 @@ static enum status next_in_block(struct recording *recording, struct recording_e
     uint64_t type = get(&cursor), bytes = get(&cursor);
     const uint8_t *payload = get_bytes(&cursor, bytes);
     if (!payload || recording->block_events == 0)
-        return corrupt(recording, recording->block_offset, "a block whose events don't fit it", err);
+        return corrupt(recording, recording->block_offset, "the events of a block exceed it", err);
     recording->at = cursor.at;
     recording->block_events--;
     recording->events++;
@@ -570,7 +568,7 @@ static enum status next_in_block(struct recording *recording, struct recording_e
     *is_event = get_event(recording, type, &cursor, event);
     if (cursor.is_bad) {
         char what[64];
-        snprintf(what, sizeof what, "event %" PRIu64 " of type %" PRIu64 " can't be read", recording->events,
+        snprintf(what, sizeof what, "event %" PRIu64 " of type %" PRIu64 " cannot be read", recording->events,
                  type);
         return corrupt(recording, recording->block_offset, what, err);
     }
@@ -588,7 +586,7 @@ enum status recording_next(struct recording *recording, struct recording_event *
             status = next_in_block(recording, event, &is_event, err);
         else if (recording->block_events != 0)
             status =
-                corrupt(recording, recording->block_offset, "a block with fewer events than it says", err);
+                corrupt(recording, recording->block_offset, "a block has fewer events than announced", err);
         else
             status = read_block(recording, err);
     }
@@ -602,19 +600,18 @@ static enum status check_header(struct recording *recording, struct error *err)
     if (status == STATUS_IO)
         return status;
     if (recording->offset < FORMAT_MAGIC_BYTES || memcmp(header, FORMAT_MAGIC, FORMAT_MAGIC_BYTES) != 0)
-        return error_set(err, STATUS_CORRUPT, "%s: not a recording of cuspan's (wrong at offset 0)",
+        return error_set(err, STATUS_CORRUPT, "%s: not a cuspan recording (wrong magic at offset 0)",
                          recording->path);
     if (status != STATUS_OK)
         return truncated(recording, err);
     unsigned major = format_get_u16(header + 8), minor = format_get_u16(header + 10);
     if (major != FORMAT_MAJOR)
-        return error_set(
-            err, STATUS_UNSUPPORTED,
-            "%s: a recording of format %u.%u, but this build reads %d.x (offset 8); use the cuspan that "
-            "made it, or record it again",
-            recording->path, major, minor, FORMAT_MAJOR);
+        return error_set(err, STATUS_UNSUPPORTED,
+                         "%s: recording format %u.%u is not supported, this build reads %d.x (offset 8); use "
+                         "the cuspan that made it, or record it again",
+                         recording->path, major, minor, FORMAT_MAJOR);
     if (crc32(crc32(0, NULL, 0), header, 16) != format_get_u32(header + 16))
-        return corrupt(recording, 0, "checksum of the header differs", err);
+        return corrupt(recording, 0, "wrong checksum of the header", err);
     return STATUS_OK;
 }
 
@@ -623,7 +620,7 @@ static enum status open_file(struct recording *recording, struct error *err)
     recording->fd = open(recording->path, O_RDONLY | O_CLOEXEC);
     if (recording->fd < 0)
         return error_set(err, errno == ENOENT ? STATUS_NOT_FOUND : STATUS_IO,
-                         "%s: can't open the recording: %s", recording->path, strerror(errno));
+                         "%s: cannot open the recording: %s", recording->path, strerror(errno));
     struct stat info;
     if (fstat(recording->fd, &info) == 0 && S_ISREG(info.st_mode))
         recording->size = (uint64_t)info.st_size;
@@ -635,7 +632,7 @@ enum status recording_open(const char *path, struct recording **out, struct erro
     *out = NULL;
     struct recording *recording = calloc(1, sizeof *recording);
     if (!recording)
-        return error_set(err, STATUS_NO_MEMORY, "%s: no memory to read a recording", path);
+        return error_set(err, STATUS_NO_MEMORY, "%s: cannot allocate memory to read a recording", path);
     recording->fd = -1;
     recording->path = strdup(path);
     recording->stored = malloc(FORMAT_BLOCK_BYTES + STORED_MAX);
@@ -644,7 +641,7 @@ enum status recording_open(const char *path, struct recording **out, struct erro
     if (recording->path && recording->stored && recording->raw)
         status = open_file(recording, err);
     else
-        status = error_set(err, STATUS_NO_MEMORY, "%s: no memory to read a recording", path);
+        status = error_set(err, STATUS_NO_MEMORY, "%s: cannot allocate memory to read a recording", path);
     if (status == STATUS_OK)
         *out = recording;
     else

@@ -15,7 +15,7 @@ static uint32_t hash(const char *text, size_t length)
     return (uint32_t)(h ^ h >> 32);
 }
 
-/* The slot that holds the string, or the free one where it belongs. */
+/* The slot of the string, or the free slot where it belongs. */
 static uint32_t *slot_of(const struct strings *strings, const char *text, size_t length)
 {
     uint32_t mask = 2 * strings->capacity - 1;

@@ -18,7 +18,7 @@
 struct recording_writer {
     int fd;
     char *path;
-    enum status failed; /* the first IO or NO_MEMORY; then nothing is written any more */
+    enum status failed; /* the first IO or NO_MEMORY; nothing is written after it */
     struct error error;
     uint64_t file_bytes;
     uint64_t file_events;
@@ -28,7 +28,7 @@ struct recording_writer {
     size_t payload_bytes;
     size_t stored_max;
     uint8_t *raw;     /* FORMAT_RAW_MAX */
-    uint8_t *payload; /* FORMAT_RAW_MAX: the event being made */
+    uint8_t *payload; /* FORMAT_RAW_MAX: the event in progress */
     uint8_t *stored;
     z_stream deflater;
     bool has_deflater;
@@ -39,7 +39,7 @@ struct recording_writer {
 static enum status fail(struct recording_writer *writer, enum status status, const char *what)
 {
     writer->failed = status;
-    return error_set(&writer->error, status, "%s: %s: %s; the recording ends there", writer->path, what,
+    return error_set(&writer->error, status, "%s: %s: %s; the recording ends here", writer->path, what,
                      status == STATUS_IO ? strerror(errno) : status_text(status));
 }
 
@@ -58,7 +58,7 @@ static enum status write_all(struct recording_writer *writer, const uint8_t *byt
     return STATUS_OK;
 }
 
-/* Puts the block's own header into the room kept for it before `stored`, and writes both. */
+/* Fills in the block header reserved before `stored`, and writes both. */
 static enum status write_block(struct recording_writer *writer, uint32_t mark, uint32_t raw, uint32_t stored,
                                uint32_t events)
 {
@@ -117,7 +117,7 @@ static size_t varint_put(uint8_t *to, uint64_t value)
     return n;
 }
 
-/* The callers have checked by the event's bound that the payload's buffer holds it. */
+/* The payload buffer has room: callers have checked the event's maximum size. */
 static void put(struct recording_writer *writer, uint64_t value)
 {
     writer->payload_bytes += varint_put(writer->payload + writer->payload_bytes, value);
@@ -165,11 +165,11 @@ static void put_string(struct recording_writer *writer, const char *text)
     put(writer, length);
     put_bytes(writer, text, length);
     if (strings_has_room(&writer->strings, length) && !strings_add(&writer->strings, text, length))
-        (void)fail(writer, STATUS_NO_MEMORY, "can't keep a name");
+        (void)fail(writer, STATUS_NO_MEMORY, "cannot store a name");
 }
 
-/* Begins an event of at most `bytes_max` bytes of payload. False: it can't be held, or the writer has failed.
- */
+/* Starts an event with a payload of at most `bytes_max` bytes. False: it cannot be stored, or the writer has
+ * failed. */
 static bool event_begin(struct recording_writer *writer, size_t bytes_max)
 {
     writer->payload_bytes = 0;
@@ -179,7 +179,7 @@ static bool event_begin(struct recording_writer *writer, size_t bytes_max)
     return false;
 }
 
-/* What to return when event_begin says no. */
+/* The status to return after event_begin() returned false. */
 static enum status event_refused(const struct recording_writer *writer)
 {
     return writer->failed ? STATUS_OK : STATUS_INVALID;
@@ -254,7 +254,7 @@ enum status recording_write_thread_end(struct recording_writer *writer, uint64_t
     return event_end(writer, RECORDING_THREAD_END);
 }
 
-/* Who writes, when: the same for calls and resources. */
+/* Thread and time, common to calls and resources. */
 static void put_place(struct recording_writer *writer, uint64_t tid, uint64_t time_ns)
 {
     struct format_state *state = &writer->state;
@@ -276,7 +276,7 @@ enum status recording_write_call(struct recording_writer *writer, uint64_t tid,
     struct format_call *before = format_state_call(state, call->head.domain, call->head.cbid);
     if (!before) {
         counter_add(COUNTER_lost_recording, 1);
-        return fail(writer, STATUS_NO_MEMORY, "can't keep a call");
+        return fail(writer, STATUS_NO_MEMORY, "cannot store a call");
     }
     put(writer, call->head.domain);
     put(writer, call->head.cbid);
@@ -344,7 +344,7 @@ static void put_double(struct recording_writer *writer, double number)
     put_bytes(writer, (const char *)value, sizeof value);
 }
 
-/* All numbers in full: a reader that skips the event misses no difference. */
+/* All numbers in full, so that readers may skip the event without missing a difference. */
 enum status recording_write_gpu_counters(struct recording_writer *writer, uint64_t tid,
                                          const struct gpu_counters_record *counters)
 {
@@ -407,8 +407,7 @@ static bool strings_equal(const char *a, const char *b)
     return a == b || (a && b && strcmp(a, b) == 0);
 }
 
-/* The fields that are present and repeat the record's own members, all of them, so that they needn't be
- * stored. */
+/* Fields that repeat members of the record, and therefore need not be stored. */
 static uint64_t fields_implied(const struct format_schema *schema, const struct activity_record *activity)
 {
     uint64_t fields = 0;
@@ -478,7 +477,7 @@ static void put_activity(struct recording_writer *writer, const struct format_sc
     }
 }
 
-/* As the reader will have it: what isn't present counts as zero. */
+/* As the reader has it: absent fields are zero. */
 static void keep_activity(struct activity_record *before, const struct activity_record *activity)
 {
     *before = *activity;
@@ -500,7 +499,7 @@ enum status recording_write_activity(struct recording_writer *writer, const stru
     struct activity_record *before = format_state_activity(&writer->state, activity->kind);
     if (!before) {
         counter_add(COUNTER_lost_recording, 1);
-        return fail(writer, STATUS_NO_MEMORY, "can't keep a record");
+        return fail(writer, STATUS_NO_MEMORY, "cannot store a record");
     }
     put_activity(writer, schema, activity, before);
     keep_activity(before, activity);
@@ -555,7 +554,7 @@ static bool writer_allocate(struct recording_writer *writer, const char *path)
     return writer->path && writer->raw && writer->payload && writer->stored;
 }
 
-/* A pipe that nobody reads is an error, and not waited for: this is a host's thread. */
+/* Fails on a pipe without a reader instead of blocking, because this runs on a host thread. */
 static int open_device(const char *path)
 {
     int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW | O_NONBLOCK);
@@ -564,8 +563,8 @@ static int open_device(const char *path)
     return fd;
 }
 
-/* Another file in its place, never the bytes of one that somebody reads now, or that a link leads to. Devices
- * and pipes are written to as they stand. */
+/* Creates a new file in place of an old one, so that neither a current reader nor a link's target is
+ * affected. Devices and pipes are opened as they are. */
 static int create_file(const char *path)
 {
     struct stat there;
@@ -580,15 +579,15 @@ enum status recording_writer_create(const char *path, struct recording_writer **
     *out = NULL;
     struct recording_writer *writer = calloc(1, sizeof *writer);
     if (!writer)
-        return error_set(err, STATUS_NO_MEMORY, "%s: no memory for a recording", path);
+        return error_set(err, STATUS_NO_MEMORY, "%s: cannot allocate memory for a recording", path);
     writer->fd = -1;
     enum status status = STATUS_OK;
     if (!writer_allocate(writer, path))
-        status = error_set(err, STATUS_NO_MEMORY, "%s: no memory for a recording", path);
+        status = error_set(err, STATUS_NO_MEMORY, "%s: cannot allocate memory for a recording", path);
     if (status == STATUS_OK) {
         writer->fd = create_file(path);
         if (writer->fd < 0)
-            status = error_set(err, STATUS_IO, "%s: can't create the recording: %s", path, strerror(errno));
+            status = error_set(err, STATUS_IO, "%s: cannot create the recording: %s", path, strerror(errno));
     }
     if (status == STATUS_OK) {
         status = write_header(writer);
@@ -620,7 +619,7 @@ enum status recording_writer_close(struct recording_writer *writer, struct error
     int fd = writer->fd;
     writer->fd = -1;
     if (close(fd) != 0 && status == STATUS_OK)
-        status = fail(writer, STATUS_IO, "can't write"); /* where a full disk shows only now */
+        status = fail(writer, STATUS_IO, "can't write"); /* a full disk may be reported only now */
     if (status != STATUS_OK)
         error_set(err, status, "%s", writer->error.text);
     writer_destroy(writer);

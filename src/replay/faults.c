@@ -25,12 +25,12 @@ static enum status parse_one(const char *word, size_t length, struct error *err)
         char *end = NULL;
         numbers[i] = name_length < length ? strtoull(word + name_length + 1, &end, 10) : faults[i].number;
         if (numbers[i] == 0 || (end && end != word + length))
-            return error_set(err, STATUS_INVALID, "CUSPAN_REPLAY_FAIL: \"%.*s\" needs a number from 1 on",
+            return error_set(err, STATUS_INVALID, "CUSPAN_REPLAY_FAIL: \"%.*s\" needs a number of at least 1",
                              (int)length, word);
         return STATUS_OK;
     }
     return error_set(err, STATUS_INVALID,
-                     "CUSPAN_REPLAY_FAIL: there is no \"%.*s\"; src/replay/faults.h lists all",
+                     "CUSPAN_REPLAY_FAIL: unknown fault \"%.*s\"; src/replay/faults.h lists all faults",
                      (int)name_length, word);
 }
 

@@ -1,8 +1,8 @@
-/* Plays the timeline: one real thread for each recorded one, from its first event to its last.
+/* Plays the timeline: one real thread for each recorded thread, from its first event to its last.
  *
- * Players keep together: none is more than SKEW_MAX events ahead of the slowest, so that a replay keeps the
- * recorded order of threads up to that many events. An activity record comes only when all before it has
- * happened. */
+ * Players stay together: none is more than SKEW_MAX events ahead of the slowest, so a replay keeps the
+ * recorded order of threads within that distance. An activity record is delivered only after everything
+ * before it has happened. */
 #include "recording/replay_seam.h"
 
 #include "base/clock.h"
@@ -21,37 +21,37 @@
 #include <string.h>
 
 #define SKEW_MAX      4096
-#define WAIT_NS       50000 /* between two looks at whether it may go on */
+#define WAIT_NS       50000 /* polling interval */
 #define STUCK_NS      (30 * NS_PER_SECOND)
 #define PROGRESS_NS   (200 * NS_PER_MS)
 #define STACK_BYTES   (512 * 1024)
 #define REPEAT_GAP_NS NS_PER_MS
-#define TID_STEP      4194304 /* above any thread ID of Linux's */
+#define TID_STEP      4194304 /* above all thread IDs of Linux */
 #define POSITION_DONE UINT64_MAX
 
 struct player {
     const struct timeline_thread *thread;
-    size_t begin, end; /* its part of the thread's items */
+    size_t begin, end; /* range of the thread's items */
     uint64_t tid;
-    struct player *before; /* plays the part before this one */
+    struct player *before; /* plays the previous part of the thread */
     pthread_t pthread;
     _Atomic bool is_started;
     bool is_joined;
     uint64_t *call_data;       /* by depth */
-    _Atomic uint64_t position; /* the number of its next item; POSITION_DONE */
+    _Atomic uint64_t position; /* number of its next item; or POSITION_DONE */
 };
 
 static struct player *players; /* by their first item */
 static size_t player_count;
-static _Atomic size_t first_unfinished; /* those before have finished */
-static _Atomic uint64_t slowest;        /* as last computed; never too high */
-static _Atomic uint64_t reached;        /* the highest item that was played, + 1 */
-static _Atomic uint64_t records_at;     /* replay_records_position(), as last seen */
+static _Atomic size_t first_unfinished; /* all players before this one have finished */
+static _Atomic uint64_t slowest;        /* cached; never too high */
+static _Atomic uint64_t reached;        /* highest item played, + 1 */
+static _Atomic uint64_t records_at;     /* cached replay_records_position() */
 static _Atomic bool is_stuck;
 static _Atomic bool is_abandoned;
 static _Atomic bool has_failed; /* FAULT_FATAL */
 static bool is_paced;
-static uint64_t run_shift_ns; /* of the first repetition of this run */
+static uint64_t run_shift_ns; /* of this run's first repetition */
 static uint64_t wall_start_ns;
 static _Atomic uint64_t calls, calls_off, resources, started;
 
@@ -101,13 +101,13 @@ static uint64_t find_slowest(void)
         if (position < low)
             low = position;
         if (!atomic_load(&players[i].is_started))
-            break; /* those after it begin later still */
+            break; /* later ones start even later */
     }
     raise_to(&slowest, low);
     return low;
 }
 
-/* Facts that have no time come at once. */
+/* Records without a time are due at once. */
 static uint64_t wall_due_ns(uint64_t order_ns)
 {
     if (order_ns < replay.timeline.first_ns)
@@ -132,13 +132,13 @@ static bool may_play(uint64_t index)
     return (index <= low || index - low <= SKEW_MAX) && (index <= records || index - records <= SKEW_MAX);
 }
 
-/* Since when nothing has moved, for whoever waits. */
+/* Tracks since when a waiting thread has seen no progress. */
 struct patience {
     uint64_t since_ns;
     uint64_t seen;
 };
 
-/* Waits a moment. False: the replay is given up, perhaps because the agent takes nothing any more. */
+/* Waits briefly. False: the replay is abandoned, for example because the agent accepts nothing any more. */
 static bool wait_a_moment(struct patience *patience)
 {
     uint64_t now_ns = clock_monotonic_ns();
@@ -214,8 +214,6 @@ static void *run_player(void *argument)
     return NULL;
 }
 
-/* --- players --- */
-
 static int compare_players(const void *a, const void *b)
 {
     const struct player *one = a, *other = b;
@@ -223,7 +221,7 @@ static int compare_players(const void *a, const void *b)
     return first < second ? -1 : first > second;
 }
 
-/* Cuts a thread into parts of about `items` items, where no call is open. */
+/* Splits a thread into parts of about `items` items, at points where no call is open. */
 static bool add_players(const struct timeline_thread *thread, size_t items)
 {
     size_t begin = 0;
@@ -274,7 +272,8 @@ static enum status make_players(struct error *err)
                 players[i].before = &players[j - 1];
         }
     }
-    return is_done ? STATUS_OK : error_set(err, STATUS_NO_MEMORY, "no memory for the threads of the replay");
+    return is_done ? STATUS_OK
+                   : error_set(err, STATUS_NO_MEMORY, "cannot allocate memory for the replay's threads");
 }
 
 static void free_players(void)
@@ -298,7 +297,7 @@ static bool start(struct player *player)
     pthread_attr_t attr;
     pthread_attr_init(&attr);
     pthread_attr_setstacksize(&attr, STACK_BYTES);
-    atomic_store(&player->is_started, true); /* before it runs: it looks at this itself */
+    atomic_store(&player->is_started, true); /* before it starts, because it reads this itself */
     bool is_started = pthread_create(&player->pthread, &attr, run_player, player) == 0;
     pthread_attr_destroy(&attr);
     if (!is_started) {
@@ -309,15 +308,13 @@ static bool start(struct player *player)
     return is_started;
 }
 
-/* --- the records' thread --- */
-
-/* At the recorded pace a record isn't due before its time, though all calls before it have been made. */
+/* In a paced replay a record is not due before its time, even if all calls before it have been made. */
 static bool is_early(uint64_t order_ns)
 {
     return is_paced && clock_monotonic_ns() < wall_due_ns(order_ns);
 }
 
-/* Like CUPTI's own worker: it fills and delivers, whatever the host's threads do. */
+/* Like CUPTI's worker thread: fills and delivers independently of the host threads. */
 static void *run_worker(void *unused)
 {
     struct patience patience = {0};
@@ -328,7 +325,7 @@ static void *run_worker(void *unused)
         low = find_slowest();
         if (position < low && !is_early(order_ns) && replay_records_fill(is_paced ? position + 1 : low))
             raise_to(&replay.latest_ns, replay_time(order_ns));
-        else if (is_paced || position >= low) /* it's not for the agent that we wait */
+        else if (is_paced || position >= low) /* waiting, but not for the agent */
             sleep_ns(WAIT_NS);
         else
             goes_on = wait_a_moment(&patience);
@@ -338,11 +335,9 @@ static void *run_worker(void *unused)
     return NULL;
 }
 
-/* --- running --- */
-
 struct progress {
     const struct replay_options *options;
-    uint64_t done_before; /* by earlier repetitions */
+    uint64_t done_before; /* in earlier repetitions */
     uint64_t total;
     uint64_t shown_ns;
 };
@@ -357,7 +352,7 @@ static void show_progress(struct progress *progress, bool is_end)
     progress->options->progress(progress->options->progress_context, done, progress->total);
 }
 
-/* Joins those that have finished, so that thousands of threads don't leave their stacks. */
+/* Joins finished threads so that thousands of them do not keep their stacks. */
 static void join_finished(size_t until)
 {
     for (size_t i = 0; i < until; i++) {
@@ -366,7 +361,7 @@ static void join_finished(size_t until)
     }
 }
 
-/* Whether what comes before the player's first event has been played, or nobody is left to play it. */
+/* Whether everything before the player's first event has been played, or the replay ended. */
 static bool is_due(const struct player *player)
 {
     uint64_t first = player->thread->items[player->begin].index;
@@ -387,7 +382,7 @@ static enum status play_once(struct progress *progress, struct error *err)
     replay_records_rewind();
     atomic_store(&records_at, replay_records_position(&order_ns));
     if (pthread_create(&worker, NULL, run_worker, NULL) != 0)
-        return error_set(err, STATUS_NO_MEMORY, "can't start a thread");
+        return error_set(err, STATUS_NO_MEMORY, "cannot start a thread");
     for (size_t i = 0; i < player_count && !atomic_load(&is_abandoned) && !atomic_load(&is_stuck); i++) {
         while (!is_due(&players[i]) && !atomic_load(&is_stuck)) {
             sleep_ns(WAIT_NS);
@@ -404,10 +399,10 @@ static enum status play_once(struct progress *progress, struct error *err)
         join(&players[i]);
     pthread_join(worker, NULL);
     if (atomic_load(&is_stuck))
-        return error_set(err, STATUS_TIMEOUT, "the agent has taken nothing for %d s; the replay ends there",
+        return error_set(err, STATUS_TIMEOUT, "the agent accepted nothing for %d s; replay aborted",
                          (int)(STUCK_NS / NS_PER_SECOND));
     if (atomic_load(&is_abandoned))
-        return error_set(err, STATUS_NO_MEMORY, "can't start a thread");
+        return error_set(err, STATUS_NO_MEMORY, "cannot start a thread");
     return STATUS_OK;
 }
 
@@ -440,7 +435,7 @@ static void end_first(void)
     atomic_store(&replay.is_gone, true);
 }
 
-/* Handlers run in the reverse order: what is registered after the agent has started runs before its own. */
+/* Handlers run in reverse order: one registered after the agent has started runs before the agent's. */
 static void follow_exit(void)
 {
     static bool follows;
@@ -454,7 +449,7 @@ enum status cuspan_replay_run(const struct replay_options *options, struct repla
 {
     if (!replay.is_loaded)
         return error_set(err, STATUS_INVALID, "no recording is loaded");
-    static uint32_t played; /* by earlier runs: time goes on from there */
+    static uint32_t played; /* in earlier runs; time continues from there */
     uint32_t repeat = options->repeat ? options->repeat : 1;
     struct progress progress = {.options = options, .total = replay.timeline.index_count * repeat};
     follow_exit();
@@ -477,7 +472,7 @@ enum status cuspan_replay_run(const struct replay_options *options, struct repla
     return status;
 }
 
-/* The process ends: no buffer may be on its way any more. */
+/* At process exit, no buffer may be in flight. */
 __attribute__((destructor)) static void leave(void)
 {
     replay_records_join();

@@ -24,7 +24,7 @@ REPLAY_EXPORT cuspan_replay_program_fn cuspan_replay_program;
 REPLAY_EXPORT cuspan_replay_counters_fn cuspan_replay_counters;
 REPLAY_EXPORT cuspan_replay_links_fn cuspan_replay_links;
 
-/* What cuptiGetVersion answers in each release. */
+/* cuptiGetVersion's result in each release. */
 static const struct {
     const char *release;
     uint32_t version;
@@ -46,8 +46,7 @@ static enum status read_version(struct error *err)
         }
     }
     return error_set(err, STATUS_INVALID,
-                     "there is no CUPTI of CUDA %s to pose as; 12.0 to 12.6, 12.8, 12.9 and 13.0 to "
-                     "13.5 are known",
+                     "cannot imitate the CUPTI of CUDA %s; use 12.0 to 12.6, 12.8, 12.9 or 13.0 to 13.5",
                      release);
 }
 
@@ -60,8 +59,9 @@ static enum status read_first_correlation(struct error *err)
         return STATUS_OK;
     replay.first_correlation = strtoull(text, &end, 0);
     if (*end != '\0' || replay.first_correlation == 0 || replay.first_correlation > UINT32_MAX)
-        return error_set(err, STATUS_INVALID, "CUSPAN_REPLAY_FIRST_CORRELATION: \"%s\" is no ID from 1 to %u",
-                         text, UINT32_MAX);
+        return error_set(err, STATUS_INVALID,
+                         "CUSPAN_REPLAY_FIRST_CORRELATION: \"%s\" is not an ID from 1 to %u", text,
+                         UINT32_MAX);
     return STATUS_OK;
 }
 
@@ -74,7 +74,7 @@ static void in_child(void)
 enum status cuspan_replay_load(const char *path, struct error *err)
 {
     if (replay.is_loaded)
-        return error_set(err, STATUS_INVALID, "%s: a recording is loaded already", path);
+        return error_set(err, STATUS_INVALID, "%s: a recording is already loaded", path);
     enum status status = faults_parse(getenv("CUSPAN_REPLAY_FAIL"), err);
     host_watch_init();
     if (status == STATUS_OK)
@@ -100,7 +100,7 @@ uint32_t replay_correlation(uint32_t recorded)
     return (uint32_t)(1 + (id - 1) % UINT32_MAX);
 }
 
-static _Atomic uint32_t first_failed; /* the first call that reported the assert; 0: none has */
+static _Atomic uint32_t first_failed; /* the first call that returned the error; 0: none */
 
 bool replay_call_fails(uint32_t recorded, bool waits)
 {
@@ -163,7 +163,7 @@ const char *cuspan_replay_counters(void)
     return length ? list : NULL;
 }
 
-/* Who never plays, and asks what the chip can count, names a recording. */
+/* For a client that only lists the chip's counters and never plays. */
 __attribute__((constructor)) static void load_named(void)
 {
     struct error err;

@@ -10,9 +10,9 @@
 #include <string.h>
 
 #define CONTEXT_FIELD_NULL_STREAM 4
-#define NULL_STREAM_USUAL         7 /* what CUPTI calls the NULL stream of the first context */
+#define NULL_STREAM_USUAL         7 /* CUPTI's usual ID of the first context's NULL stream */
 
-/* Makes room for one more in an array that doubles. */
+/* Makes room for one more entry in a doubling array. */
 static bool grow(void **array, size_t count, size_t size)
 {
     if (count & (count - 1))
@@ -29,11 +29,9 @@ static void *copy_of(const void *bytes, size_t count)
     return copy ? memcpy(copy, bytes, count) : NULL;
 }
 
-/* --- reading --- */
-
 static struct timeline_thread *thread_of(struct timeline *timeline, uint64_t tid)
 {
-    static size_t last; /* events of a thread come in runs */
+    static size_t last; /* a thread's events come in runs */
     if (last < timeline->thread_count && timeline->threads[last].tid == tid)
         return &timeline->threads[last];
     for (last = 0; last < timeline->thread_count; last++) {
@@ -55,7 +53,7 @@ static bool add_call(struct timeline *timeline, uint64_t tid, const struct call_
     if (!copy)
         return false;
     if (copy->end_ns < copy->start_ns)
-        copy->end_ns = copy->start_ns; /* the clock was set back meanwhile */
+        copy->end_ns = copy->start_ns; /* the clock was set back during the call */
     thread->calls[thread->call_count++] = copy;
     return true;
 }
@@ -117,7 +115,7 @@ static bool add_counts(struct timeline *timeline, const struct gpu_counters_reco
     return timeline->counts[timeline->count_count++] != NULL;
 }
 
-/* A record's fixed arrays are the reader's own and change with its next event. */
+/* A record's fixed arrays belong to the reader and change with its next event. */
 static bool keep_arrays(struct activity_record *record)
 {
     const struct activity_info *info = &activity_table[record->kind];
@@ -153,7 +151,7 @@ static bool add_activity(struct timeline *timeline, const struct activity_record
     return true;
 }
 
-/* The line of the device with this UUID; NULL: there is none. */
+/* The line of the device with this UUID, or NULL. */
 static char *links_of(const struct timeline *timeline, const char *uuid)
 {
     size_t length = strcspn(uuid, " ");
@@ -245,14 +243,12 @@ static enum status read_events(struct timeline *timeline, const char *path, stru
     while (status == STATUS_OK) {
         status = recording_next(timeline->recording, &event, err);
         if (status == STATUS_OK && !add_event(timeline, &event))
-            status = error_set(err, STATUS_NO_MEMORY, "%s: no memory to replay it", path);
+            status = error_set(err, STATUS_NO_MEMORY, "%s: cannot allocate memory for the replay", path);
     }
     if (timeline->count_count > 0)
         qsort(timeline->counts, timeline->count_count, sizeof(void *), compare_counts);
     return status == STATUS_END ? STATUS_OK : status;
 }
-
-/* --- what belongs to a correlation ID --- */
 
 struct link {
     uint32_t correlation_id;
@@ -312,8 +308,6 @@ static bool links_init(struct links *links, const struct timeline *timeline)
     return true;
 }
 
-/* --- a thread's items --- */
-
 struct open_call {
     const struct call_record *call;
     const char *symbol;
@@ -363,8 +357,7 @@ struct call_order {
     size_t recorded;
 };
 
-/* By start; of those that start together the one around the others comes first, and that was recorded last.
- */
+/* By start. Of calls that start together, the enclosing one comes first, which was recorded last. */
 static int compare_calls(const void *a, const void *b)
 {
     const struct call_order *one = a, *other = b;
@@ -424,11 +417,9 @@ static bool make_items(struct timeline_thread *thread, const struct links *links
     return is_done;
 }
 
-/* --- the activity records' place --- */
-
 static void shuffle_activities(struct timeline *timeline, uint32_t window)
 {
-    uint64_t random = 0x9e3779b97f4a7c15ull; /* the same each time */
+    uint64_t random = 0x9e3779b97f4a7c15ull; /* the same sequence in each replay */
     for (size_t begin = 0; begin < timeline->activity_count; begin += window) {
         size_t rest = timeline->activity_count - begin;
         size_t count = rest < window ? rest : window;
@@ -440,7 +431,7 @@ static void shuffle_activities(struct timeline *timeline, uint32_t window)
             struct timeline_activity swapped = activities[other];
             activities[other] = activities[i - 1];
             activities[i - 1] = swapped;
-            activities[i - 1].order_ns = last_ns; /* none is complete before the whole window is */
+            activities[i - 1].order_ns = last_ns; /* none completes before its whole window */
         }
     }
 }
@@ -465,11 +456,9 @@ static void place_activities(struct timeline *timeline, const struct links *link
         shuffle_activities(timeline, shuffle);
 }
 
-/* --- one order over everything --- */
-
 struct place {
     uint64_t order_ns;
-    size_t source; /* a thread, or beyond the threads: the activity records */
+    size_t source; /* thread index; from thread_count on, activity records */
     size_t number;
 };
 
@@ -557,7 +546,7 @@ enum status timeline_load(const char *path, uint32_t shuffle, struct timeline *t
     }
     free(links.links);
     if (status == STATUS_OK && !is_done)
-        status = error_set(err, STATUS_NO_MEMORY, "%s: no memory to replay it", path);
+        status = error_set(err, STATUS_NO_MEMORY, "%s: cannot allocate memory for the replay", path);
     if (status == STATUS_OK)
         measure(timeline);
     else

@@ -1,9 +1,8 @@
-/* A recording as it is played: for each thread its enters, exits and resource events in order, beside them
- * the activity records in recorded order, and over all of them one numbering, the order in which things
- * happened.
+/* A recording as it is played: for each thread its call starts, call ends and resource events in order, the
+ * activity records in recorded order, and one global numbering of all of them.
  *
- * A recording holds a call when it returned and a record when its buffer was decoded; here both get back
- * their place. */
+ * A recording stores a call at its return and an activity record when its buffer was decoded. Here both
+ * return to their original place. */
 #ifndef CUSPAN_REPLAY_TIMELINE_H
 #define CUSPAN_REPLAY_TIMELINE_H
 
@@ -18,12 +17,12 @@
 enum item_type { ITEM_ENTER, ITEM_EXIT, ITEM_RESOURCE, ITEM_SAID };
 
 struct item {
-    uint64_t time_ns;   /* what the clock shows meanwhile, exactly as recorded */
-    uint64_t order_ns;  /* the same, but never before what the thread did earlier */
-    uint64_t index;     /* in the order of everything */
-    uint32_t depth;     /* ENTER, EXIT: how many calls are open around it */
+    uint64_t time_ns;   /* the clock's value during the event, exactly as recorded */
+    uint64_t order_ns;  /* the same, but never before the thread's previous event */
+    uint64_t index;     /* position in the global order */
+    uint32_t depth;     /* ENTER, EXIT: number of enclosing calls */
     uint8_t type;       /* enum item_type */
-    const char *symbol; /* launches: the kernel's name where a record tells it; NULL */
+    const char *symbol; /* launches: the kernel's name if a record has it; or NULL */
     union {
         const struct call_record *call;
         const struct resource_record *resource;
@@ -37,17 +36,18 @@ struct timeline_thread {
     struct item *items;
     size_t item_count;
     uint32_t depth_max;
-    /* While loading: what was recorded of it, in recorded order. */
+    /* Only while loading, in recorded order. */
     struct call_record **calls;
     size_t call_count;
-    struct resource_record **others; /* resource records and what was said, which begin alike: head, time */
+    struct resource_record *
+        *others; /* resource records and annotations, whose first members, head and time, are the same */
     size_t other_count;
 };
 
 struct timeline_activity {
     const struct activity_record *record;
-    uint64_t order_ns; /* when it was complete, and its call entered */
-    uint64_t index;    /* it is due when all with lower ones have happened */
+    uint64_t order_ns; /* when it was complete and its call had started */
+    uint64_t index;    /* due after all lower ones */
 };
 
 struct timeline_context {
@@ -71,23 +71,23 @@ struct timeline {
     uint64_t first_ns;
     uint64_t last_ns;
     uint64_t index_count;
-    uint32_t correlation_min; /* without 0 */
+    uint32_t correlation_min; /* except 0 */
     uint32_t correlation_max;
     char program[256];               /* "": unknown */
-    char (*links)[LINKS_TEXT_BYTES]; /* of each device, as model/links.h has it; owned */
+    char (*links)[LINKS_TEXT_BYTES]; /* one line per device (model/links.h); owned */
     size_t link_count;
     struct recording *recording; /* owns the names */
 };
 
-/* `shuffle`: activity records change places within windows of so many; 0: none. */
+/* `shuffle`: size of the windows in which activity records are shuffled; 0: none. */
 enum status timeline_load(const char *path, uint32_t shuffle, struct timeline *timeline,
                           struct error *err) MUST_CHECK;
 void timeline_deinit(struct timeline *timeline);
 
-/* What was counted of this launch; NULL: nothing. */
+/* The counters recorded for this launch, or NULL. */
 const struct gpu_counters_record *timeline_counts_of(const struct timeline *timeline,
                                                      uint32_t correlation_id);
-/* What was recorded of the links of the device with this UUID, as model/links.h has it; NULL: nothing. */
+/* The recorded links of the device with this UUID (model/links.h), or NULL. */
 const char *timeline_links(const struct timeline *timeline, const char *uuid);
 
 const struct timeline_context *timeline_context_by_id(const struct timeline *timeline, uint32_t id);

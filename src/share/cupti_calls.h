@@ -1,11 +1,11 @@
-/* CUPTI's calls that stand in this library in place of CUPTI's own: the lists of cupti_abi.h, and those that
- * only guests make. */
+/* CUPTI functions that this library interposes: those listed in cupti_abi.h, and others that only other tools
+ * call. */
 #ifndef CUSPAN_SHARE_CUPTI_CALLS_H
 #define CUSPAN_SHARE_CUPTI_CALLS_H
 
 #include "abi/cupti_abi.h"
 
-/* What tools ask besides, of every CUPTI from 12.0 on unless named. */
+/* Further functions of tools, in CUPTI 12.0 and later unless noted. */
 #define CUPTI_GUEST_CALLS(X)                                                                                 \
     X(cuptiActivityPushExternalCorrelationId, (uint32_t kind, uint64_t id))                                  \
     X(cuptiActivityPopExternalCorrelationId, (uint32_t kind, uint64_t * id))                                 \
@@ -19,8 +19,8 @@
     X(cuptiSupportedDomains, (size_t * count, uint32_t * *domains))                                          \
     X(cuptiGetLastError, (void))
 
-/* The switches of single attributes, (uint8_t enable): X(name, attribute of the subscriber-aware API). They
- * came one by one, from 12.0 to 13.0. */
+/* Functions that set one attribute, (uint8_t enable): X(name, attribute of the subscriber API). Added one at
+ * a time from 12.0 to 13.0. */
 #define CUPTI_SWITCH_CALLS(X)                                                                                \
     X(cuptiActivityEnableAllocationSource, CUPTI_ATTR_ENABLE_ALLOCATION_SOURCE_TRACKING)                     \
     X(cuptiActivityEnableAllSyncRecords, CUPTI_ATTR_ENABLE_ALL_SYNC_RECORDS)                                 \
@@ -28,7 +28,7 @@
     X(cuptiActivityEnableDeviceGraph, CUPTI_ATTR_ENABLE_DEVICE_GRAPH_TRACE)                                  \
     X(cuptiActivityEnableHWTrace, CUPTI_ATTR_ENABLE_HES)
 
-/* Of 13.3 and later; NULL where the library is older. */
+/* CUPTI 13.3 and later; otherwise NULL. */
 #define CUPTI_GUEST_SUBSCRIBER_CALLS(X)                                                                      \
     X(cuptiActivityPushExternalCorrelationId_v2,                                                             \
       (cupti_subscriber_handle subscriber, uint32_t kind, uint64_t id))                                      \
@@ -45,7 +45,7 @@ CUPTI_GUEST_SUBSCRIBER_CALLS(CUPTI_CALL_TYPE)
 CUPTI_SWITCH_CALLS(CUPTI_SWITCH_TYPE)
 #undef CUPTI_SWITCH_TYPE
 
-/* A CUPTI's own functions; those that it lacks are NULL. */
+/* The functions of a real CUPTI library; NULL if it lacks them. */
 struct real_calls {
 #define CUPTI_MEMBER(name, params) name##_fn *name;
     CUPTI_CLASSIC_CALLS(CUPTI_MEMBER)

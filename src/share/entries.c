@@ -1,4 +1,5 @@
-/* CUPTI's calls as guests make them. Each goes on as it is, or as a call of the second subscriber. */
+/* CUPTI functions as other tools call them. Each call is forwarded unchanged, or as a call of the second
+ * subscriber. */
 #include "share/share.h"
 
 #define EXPORT                    __attribute__((visibility("default")))
@@ -9,14 +10,14 @@ CUPTI_GUEST_CALLS(EXPORT_CALL)
 #define EXPORT_SWITCH(name, attribute) EXPORT name##_fn name;
 CUPTI_SWITCH_CALLS(EXPORT_SWITCH)
 
-/* The subscriber-aware calls themselves don't stand here: who makes them names its own subscriber. */
+/* The subscriber API itself is not interposed, because its callers pass their own subscriber. */
 
 #define REAL(name, ...) (share_real()->name ? share_real()->name(__VA_ARGS__) : (uint32_t)CUPTI_NOT_SUPPORTED)
 
-/* `way` is how the call goes; until it returns the guest isn't idle, however long that takes. */
+/* `way` tells how the call is forwarded. The tool does not count as idle until the call returns. */
 #define GUEST_CALL(how) enum share_way way __attribute__((cleanup(share_depart), unused)) = how()
 
-/* Opens the second subscriber; the lock is held from here to leave(). */
+/* Opens the second subscriber and keeps the lock until leave(). */
 static uint32_t enter(void)
 {
     share_lock();
@@ -29,7 +30,7 @@ static uint32_t leave(uint32_t result)
     return result;
 }
 
-/* `call`, with the second subscriber open. */
+/* Makes `call` with the second subscriber open. */
 #define BESIDE(call)                                                                                         \
     do {                                                                                                     \
         uint32_t opened = enter();                                                                           \
@@ -41,8 +42,6 @@ static cupti_subscriber_handle real_handle(cupti_subscriber_handle handle)
     return handle == GUEST_HANDLE ? guest.real : handle;
 }
 
-/* --- subscribers and callbacks --- */
-
 uint32_t cuptiSubscribe(cupti_subscriber_handle *subscriber, cupti_callback_fn *callback, void *userdata)
 {
     GUEST_CALL(share_arrive);
@@ -50,7 +49,7 @@ uint32_t cuptiSubscribe(cupti_subscriber_handle *subscriber, cupti_callback_fn *
         return REAL(cuptiSubscribe, subscriber, callback, userdata);
     if (!subscriber)
         return CUPTI_INVALID_PARAMETER;
-    (void)share_real(); /* with the lock held, nothing is loaded */
+    (void)share_real(); /* libraries cannot be loaded with the lock held */
     share_lock();
     uint32_t result = guest_subscribe_locked(callback, userdata);
     if (result == CUPTI_OK)
@@ -58,7 +57,7 @@ uint32_t cuptiSubscribe(cupti_subscriber_handle *subscriber, cupti_callback_fn *
     return leave(result);
 }
 
-/* A guest that allows others, and knows how to live with them, is on its own. */
+/* A tool that allows other subscribers needs no help. */
 uint32_t cuptiSubscribe_v2(cupti_subscriber_handle *subscriber, cupti_callback_fn *callback, void *userdata,
                            struct cupti_subscriber_params *params)
 {
@@ -120,12 +119,12 @@ uint32_t cuptiGetCallbackState(uint32_t *enable, cupti_subscriber_handle subscri
 
 uint32_t cuptiFinalize(void)
 {
-    GUEST_CALL(share_arrive); /* with the agent in, it would be the agent's CUPTI that ends */
+    GUEST_CALL(share_arrive); /* while the agent is subscribed, this would finalize the agent's CUPTI */
     if (way == SHARE_BESIDE)
         return guest_finalize();
     atomic_store(&guest.kinds_on, 0);
     share_lock();
-    if (guest.is_subscribed) { /* CUPTI forgets it with all else */
+    if (guest.is_subscribed) { /* CUPTI forgets it with everything else */
         atomic_store(&guest.callback, NULL);
         guest.is_subscribed = false;
         guest.callback_count = 0;
@@ -134,8 +133,6 @@ uint32_t cuptiFinalize(void)
     share_unlock();
     return REAL(cuptiFinalize);
 }
-
-/* --- activities --- */
 
 static uint32_t register_beside_locked(cupti_request_fn *request, cupti_complete_fn *complete)
 {
@@ -192,7 +189,7 @@ uint32_t cuptiActivityDisable(uint32_t kind)
     BESIDE(note_kind(share_real()->cuptiActivityDisable_v2(guest.real, kind, NULL), kind, false));
 }
 
-/* A subscriber has kinds for all contexts or none. */
+/* A subscriber enables a kind for all contexts or none. */
 uint32_t cuptiActivityEnableContext(cuda_context_handle context, uint32_t kind)
 {
     GUEST_CALL(share_arrive);
@@ -209,7 +206,7 @@ uint32_t cuptiActivityDisableContext(cuda_context_handle context, uint32_t kind)
     return note_kind(REAL(cuptiActivityDisableContext, context, kind), kind, false);
 }
 
-/* Without the lock: it calls the guest's functions, and ours. */
+/* Without the lock, because CUPTI calls the tool's functions and ours. */
 uint32_t cuptiActivityFlushAll(uint32_t flag)
 {
     GUEST_CALL(share_touch);
@@ -234,7 +231,7 @@ uint32_t cuptiActivityFlushPeriod(uint32_t time_ms)
     return REAL(cuptiActivityFlushPeriod, time_ms);
 }
 
-/* While buffers are read, the guest may hold a lock that its own functions take: no lock here. */
+/* Without the lock: while reading buffers, the tool may hold a lock that its own functions take. */
 uint32_t cuptiActivityGetNextRecord(uint8_t *buffer, size_t valid, struct cupti_activity **record)
 {
     if (share_look() == SHARE_BESIDE && guest.real)
@@ -264,7 +261,7 @@ uint32_t cuptiActivityGetAttribute(uint32_t attr, size_t *size, void *value)
     BESIDE(share_real()->cuptiActivityGetAttribute_v2(guest.real, attr, size, value));
 }
 
-/* The flags that classic calls set one by one. */
+/* Attributes that the classic API sets with one function each. */
 static uint32_t set_flag_beside(uint32_t attribute, uint8_t enable)
 {
     size_t size = sizeof enable;
@@ -315,7 +312,7 @@ uint32_t cuptiActivityConfigureUnifiedMemoryCounter(void *config, uint32_t count
     return REAL(cuptiActivityConfigureUnifiedMemoryCounter, config, count);
 }
 
-/* On the way of each of the guest's operations: no lock once the subscriber is there. */
+/* Called for each of the tool's operations, so lock-free once the subscriber exists. */
 uint32_t cuptiActivityPushExternalCorrelationId(uint32_t kind, uint64_t id)
 {
     if (share_look() == SHARE_BESIDE && guest.real)
@@ -334,8 +331,6 @@ uint32_t cuptiActivityPopExternalCorrelationId(uint32_t kind, uint64_t *id)
     return REAL(cuptiActivityPopExternalCorrelationId, kind, id);
 }
 
-/* --- clocks and threads --- */
-
 static uint32_t set_clock_locked(cupti_timestamp_fn *clock)
 {
     if (!clock)
@@ -348,7 +343,7 @@ uint32_t cuptiActivityRegisterTimestampCallback(cupti_timestamp_fn *callback)
 {
     GUEST_CALL(share_arrive);
     if (way == SHARE_GIVES_WAY && callback)
-        atomic_store(&guest.clock, callback); /* for when it is lent the slot again */
+        atomic_store(&guest.clock, callback); /* used when the subscription is lent again */
     if (way != SHARE_BESIDE)
         return REAL(cuptiActivityRegisterTimestampCallback, callback);
     BESIDE(set_clock_locked(callback));
@@ -378,7 +373,7 @@ uint32_t cuptiGetThreadIdType(uint32_t *type)
     BESIDE(share_real()->cuptiActivityGetAttribute_v2(guest.real, CUPTI_ATTR_THREAD_ID_TYPE, &size, type));
 }
 
-/* --- questions: of the library whose contexts and streams are numbered --- */
+/* Queries go to the library that numbers the contexts and streams. */
 
 #define QUESTION(name, params, arguments)                                                                    \
     uint32_t name params                                                                                     \

@@ -9,20 +9,20 @@
 #include <time.h>
 
 #define NS_PER_SECOND 1000000000ull
-#define KIND_KERNEL   10 /* CONCURRENT_KERNEL, the one that tools use */
+#define KIND_KERNEL   10 /* CONCURRENT_KERNEL, the kind that tools use */
 
 struct guest guest;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static _Atomic int way = -1;     /* enum share_way; -1: not settled */
-static _Atomic bool is_agent_in; /* GIVES_WAY: it uses CUPTI, as far as we know */
+static _Atomic int way = -1;     /* enum share_way; -1: undecided */
+static _Atomic bool is_agent_in; /* GIVES_WAY: the agent uses CUPTI, as far as known */
 static const struct share_agent *_Atomic agent;
-static struct real_calls own_calls, agents_calls; /* the guest's library; the one that the agent uses */
+static struct real_calls own_calls, agents_calls; /* the tool's library; the agent's library */
 static char agents_path[512];
 static pthread_once_t own_once = PTHREAD_ONCE_INIT;
 static _Atomic bool has_agents_calls;
 static __thread bool is_busy
-    __attribute__((tls_model("initial-exec"))); /* the agent is at work for this thread's call */
+    __attribute__((tls_model("initial-exec"))); /* the agent is working inside this thread's call */
 
 void share_lock(void)
 {
@@ -41,17 +41,15 @@ static uint64_t clock_ns(clockid_t clock)
     return (uint64_t)now.tv_sec * NS_PER_SECOND + (uint64_t)now.tv_nsec;
 }
 
-/* A program that runs with another user's rights isn't led by its caller's environment. */
+/* A setuid program must not follow its caller's environment. */
 static const char *variable(const char *name)
 {
     const char *value = getauxval(AT_SECURE) ? NULL : getenv(name);
     return value ? value : "";
 }
 
-/* --- libraries --- */
-
-/* `handle`: where to look. A guest that was linked with CUPTI finds it as the loader would have: after us, or
- * by the name that it was linked with. */
+/* `handle` is where to search. For a tool linked with CUPTI, search as the loader would have: after this
+ * library, or by the name the tool was linked with. */
 static void resolve(void *handle, struct real_calls *calls)
 {
 #define RESOLVE(name, params) calls->name = (name##_fn *)dlsym(handle, #name);
@@ -64,8 +62,8 @@ static void resolve(void *handle, struct real_calls *calls)
 #undef RESOLVE
 }
 
-/* Who subscribed by one library keeps every other one out for good, even when it has unsubscribed (13.5
- * beside 13.0: MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED): where the agent gives way, it is for the same library. */
+/* Once a tool has subscribed through one CUPTI library, every other one is refused even after it unsubscribes
+ * (13.5 beside 13.0: MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED). With GIVES_WAY, both must use the same library. */
 static void *agents_own(void)
 {
     const char *path = *agents_path ? agents_path : variable(SHARE_CUPTI_VARIABLE);
@@ -85,14 +83,14 @@ static void find_own(void)
         resolve(handle, &own_calls);
 }
 
-/* What the guest was linked against is loaded by now: it calls. */
+/* The library the tool is linked with is loaded by now, because the tool is calling. */
 static const struct real_calls *own_library(void)
 {
     pthread_once(&own_once, find_own);
     return &own_calls;
 }
 
-/* The one that the agent uses, or will use: both must be subscribers of the same. */
+/* Opens the library that the agent uses or will use: both must subscribe to the same one. */
 static bool open_agents_locked(const char *path)
 {
     uint32_t version = 0;
@@ -114,9 +112,7 @@ const struct real_calls *share_real(void)
     return atomic_load(&way) == SHARE_BESIDE ? &agents_calls : own_library();
 }
 
-/* --- which way --- */
-
-/* A guest that comes before the agent: will there be one, and which way has the command line named? */
+/* The tool came before the agent: guess from the environment whether an agent will start, and how. */
 static enum share_way foreseen_locked(void)
 {
     const char *named = variable(SHARE_WAY_VARIABLE);
@@ -142,7 +138,7 @@ enum share_way share_look(void)
 
 enum share_way share_touch(void)
 {
-    atomic_fetch_add(&guest.calls, 1); /* before it is seen whether the agent is in: take_back */
+    atomic_fetch_add(&guest.calls, 1); /* before reading whether the agent is in; see take_back() */
     atomic_store_explicit(&guest.was_ever, true, memory_order_relaxed);
     atomic_store_explicit(&guest.last_call_ns, clock_ns(CLOCK_MONOTONIC), memory_order_relaxed);
     return share_look();
@@ -155,7 +151,7 @@ void share_depart(const enum share_way *unused)
     atomic_fetch_sub(&guest.calls, 1);
 }
 
-/* A second thread of the guest's waits for the first. */
+/* A second thread of the tool waits for the first. */
 static void ask_agent_to_leave(void)
 {
     static pthread_mutex_t asking = PTHREAD_MUTEX_INITIALIZER;
@@ -184,8 +180,6 @@ enum share_way share_arrive(void)
     return now;
 }
 
-/* --- the guest: what CUPTI calls --- */
-
 static void on_callback(void *unused, uint32_t domain, uint32_t cbid, const void *data)
 {
     (void)unused;
@@ -213,15 +207,13 @@ void guest_complete(uint8_t *buffer, size_t size, size_t valid, struct cupti_buf
         complete(NULL, 0, buffer, size, valid);
 }
 
-/* CUPTI keeps one clock for as long as the subscription lasts; whose time it tells may change. Its own
- * default is this one's. */
+/* CUPTI keeps one clock function per subscription; the clock behind it may change. Its default is this
+ * one. */
 static uint64_t guest_clock(void)
 {
     cupti_timestamp_fn *clock = atomic_load(&guest.clock);
     return clock ? clock() : clock_ns(CLOCK_REALTIME);
 }
-
-/* --- the guest: its subscription --- */
 
 static uint32_t put_clock_locked(void)
 {
@@ -233,14 +225,15 @@ static uint32_t put_clock_locked(void)
     return result;
 }
 
-/* The subscription is kept for the life of the process, as the guest comes and goes: what could be set only
- * while nobody records need be set only once. */
+/* The subscription is kept until the process ends, even if the tool comes and goes, so that what can be set
+ * only while nobody records is set once. */
 uint32_t guest_open_locked(void)
 {
     if (guest.real)
         return CUPTI_OK;
-    struct cupti_subscriber_params params = {
-        .structSize = sizeof params, .subscriberName = "a guest of cuspan", .allowMultipleSubscribers = 1};
+    struct cupti_subscriber_params params = {.structSize = sizeof params,
+                                             .subscriberName = "the second CUPTI subscriber beside cuspan",
+                                             .allowMultipleSubscribers = 1};
     cupti_subscriber_handle opened = NULL;
     uint32_t result = agents_calls.cuptiSubscribe_v2(&opened, on_callback, NULL, &params);
     if (result != CUPTI_OK)
@@ -249,7 +242,7 @@ uint32_t guest_open_locked(void)
     return CUPTI_OK;
 }
 
-/* Kernels first on and last off, as everywhere (switches.c). */
+/* Kernels are enabled first and disabled last, as in switches.c. */
 static uint32_t kind_at(uint32_t place)
 {
     return place == 0 ? KIND_KERNEL : place <= KIND_KERNEL ? place - 1 : place;
@@ -266,8 +259,8 @@ static void switch_kinds(uint64_t kinds, bool on)
     }
 }
 
-/* CUPTI takes a clock only while no activity is enabled by anyone (NOT_COMPATIBLE; 13.5): ours and the
- * guest's own, which goes off here for that moment, too. */
+/* CUPTI accepts a clock only while no activity is enabled by anyone (NOT_COMPATIBLE; 13.5), so both ours and
+ * the tool's are disabled meanwhile. */
 uint32_t guest_set_clock_locked(void)
 {
     const struct share_agent *there = atomic_load(&agent);
@@ -340,7 +333,7 @@ void guest_note_callback_locked(bool on, uint32_t domain, uint32_t cbid)
         guest.callbacks[guest.callback_count++] = noted;
 }
 
-/* Often called in a callback, as CUPTI wants it. What the agent has on stays on. */
+/* Often called in a callback, as CUPTI recommends. The agent's records and callbacks stay enabled. */
 uint32_t guest_finalize(void)
 {
     share_lock();
@@ -348,7 +341,7 @@ uint32_t guest_finalize(void)
     if (was_open)
         switch_kinds(atomic_exchange(&guest.kinds_on, 0), false);
     share_unlock();
-    if (was_open) { /* on this thread it may call the guest's functions, which must find no lock held */
+    if (was_open) { /* this may call the tool's functions on this thread, which must not find the lock held */
         bool is_alone = share_flush_begin(GUEST_FLUSH_WAIT_MS);
         (void)agents_calls.cuptiActivityFlushAll(CUPTI_FLUSH_DEFAULT);
         if (is_alone)
@@ -364,10 +357,8 @@ uint32_t guest_finalize(void)
     return CUPTI_OK;
 }
 
-/* --- flushes --- */
-
-/* Recursive: the guest's function that takes a buffer may flush. Never waited for without an end: it may hold
- * what that function wants. */
+/* Recursive because the tool's buffer function may flush. Waits are bounded because the tool may hold a lock
+ * that this function needs. */
 static pthread_mutex_t flushing;
 
 static void make_flushing(void)
@@ -394,10 +385,8 @@ void share_flush_end(void)
     pthread_mutex_unlock(&flushing);
 }
 
-/* --- giving way: the slot is lent back while the guest is idle --- */
-
-/* CUPTI's default. A library's clock outlives the subscription: without this the agent's GPU work would stand
- * in the guest's time (seen with PyTorch's profiler, which counts ticks). */
+/* CUPTI's default. A library's clock outlives the subscription, so without this the agent's GPU work would
+ * have the tool's timestamps (seen with PyTorch's profiler, which counts ticks). */
 static uint64_t default_clock(void)
 {
     return clock_ns(CLOCK_REALTIME);
@@ -424,7 +413,7 @@ static void restore_locked(void)
     }
 }
 
-/* Who wants to hear of the program's calls waits for one: PyTorch's profiler ends CUPTI in it. */
+/* A tool with callbacks enabled is waiting for a call; PyTorch's profiler finalizes CUPTI in one. */
 static bool waits_for_calls_locked(void)
 {
     for (uint32_t i = 0; i < guest.callback_count; i++) {
@@ -442,8 +431,8 @@ static bool is_idle_locked(uint64_t idle_ns)
            clock_ns(CLOCK_MONOTONIC) - atomic_load(&guest.last_call_ns) >= idle_ns;
 }
 
-/* The agent says first that it comes, and looks then: a call of the guest's that has begun meanwhile is seen
- * here, and one that begins later sees the agent and asks it to leave. */
+/* The agent first announces itself and then checks: a call that started before is seen here, and a call that
+ * starts later sees the agent and asks it to leave. */
 static bool take_back(uint64_t idle_ns)
 {
     share_lock();
@@ -460,8 +449,6 @@ static bool take_back(uint64_t idle_ns)
     share_unlock();
     return is_free;
 }
-
-/* --- for the agent --- */
 
 static enum share_way join(const struct share_agent *joining, enum share_way wanted, const char *path)
 {
@@ -528,7 +515,7 @@ const struct share_api *cuspan_share_api(void)
     return &api;
 }
 
-/* A child of the process has no agent; what its parent's guest had is the guest's business. */
+/* A forked child has no agent, and what its parent's second tool did is not our concern. */
 static void in_child(void)
 {
     pthread_mutex_init(&lock, NULL);

@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 
 #define WORDS         (ACTIVITY_HOST_BUFFERS_MAX / 64)
-#define PREFAULTED    8 /* buffers whose pages are made resident at start: enough until the first come back */
+#define PREFAULTED    8 /* buffers prefaulted at start: enough until the first ones return */
 #define DISCARD_BYTES (16 * 1024)
 #define PAGE_BYTES    4096
 #define NONE          (-1)
@@ -21,16 +21,17 @@ static void (*_Atomic late)(uint8_t *data, size_t valid);
 static struct activity_buffer buffers[ACTIVITY_HOST_BUFFERS_MAX];
 static _Atomic uint64_t free_bits[WORDS];
 static _Atomic int32_t finished_head = NONE; /* newest first */
-static int32_t taken_head = NONE;            /* oldest first: the pipeline thread's own */
+static int32_t taken_head = NONE;            /* oldest first; owned by the pipeline thread */
 static uint8_t *memory_begin;
 static uint32_t buffer_bytes, buffer_count;
-static uint32_t discarded_record_bytes; /* 0: NULL is safe */
-/* Handed out when none is left and NULL would crash CUPTI: shared by all who ask, since nobody reads it. */
+static uint32_t discarded_record_bytes; /* 0: CUPTI accepts NULL */
+/* Lent out when no buffer is free and NULL would crash CUPTI. All requests share it because nobody reads
+ * it. */
 static _Alignas(CUPTI_RECORD_ALIGNMENT) uint8_t discard[DISCARD_BYTES];
 
 enum status buffers_init(uint32_t bytes, uint32_t count, uint32_t record_bytes)
 {
-    bytes -= bytes % CUPTI_RECORD_ALIGNMENT; /* each begins where the one before ends */
+    bytes -= bytes % CUPTI_RECORD_ALIGNMENT; /* the next buffer's start stays aligned */
     uint64_t total = (uint64_t)bytes * count;
     void *memory = mmap(NULL, total, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED)
@@ -66,7 +67,7 @@ static struct activity_buffer *claim(void)
 void buffers_request(uint8_t **buffer, size_t *size, size_t *max_records)
 {
     struct activity_buffer *claimed = claim();
-    *max_records = 0; /* as many as fit */
+    *max_records = 0; /* no limit */
     if (__builtin_expect(claimed != NULL, 1)) {
         atomic_store_explicit(&claimed->is_lent, true, memory_order_relaxed);
         *buffer = claimed->data;
@@ -75,8 +76,7 @@ void buffers_request(uint8_t **buffer, size_t *size, size_t *max_records)
         return;
     }
     counter_add(COUNTER_buffers_refused, 1);
-    bool null_is_safe =
-        discarded_record_bytes == 0; /* and then CUPTI counts the records itself, as dropped */
+    bool null_is_safe = discarded_record_bytes == 0; /* CUPTI then counts the records as dropped */
     *buffer = null_is_safe ? NULL : discard;
     *size = null_is_safe ? 0 : sizeof discard;
 }
@@ -111,7 +111,7 @@ static void finish(uint8_t *data, size_t valid)
     if (data == discard && discarded_record_bytes)
         counter_add(COUNTER_lost_no_buffer, (valid + discarded_record_bytes - 1) / discarded_record_bytes);
     if (data < memory_begin || data >= memory_begin + (uint64_t)buffer_bytes * buffer_count)
-        return; /* none of ours */
+        return; /* not one of our buffers */
     struct activity_buffer *buffer = &buffers[(uint64_t)(data - memory_begin) / buffer_bytes];
     if (!atomic_exchange_explicit(&buffer->is_lent, false, memory_order_relaxed))
         return;
@@ -121,7 +121,7 @@ static void finish(uint8_t *data, size_t valid)
     do {
         atomic_store_explicit(&buffer->next, head, memory_order_relaxed);
     } while (!atomic_compare_exchange_weak(&finished_head, &head, index));
-    /* After the push, so that either this thread or the one that ends sees it, whoever comes first. */
+    /* Loaded after the push, so that either this thread or the one in buffers_end() sees the buffer. */
     void (*on_late)(uint8_t *, size_t) = atomic_load(&late);
     if (on_late)
         tell_late(on_late);
@@ -141,7 +141,7 @@ void buffers_complete_v2(uint8_t *data, size_t size, size_t valid, struct cupti_
     finish(data, valid);
 }
 
-/* Turns the newest-first list that others push to into an oldest-first one of our own. */
+/* Reverses the shared newest-first list into the pipeline thread's oldest-first list. */
 static void take_all(void)
 {
     int32_t index = atomic_exchange(&finished_head, NONE);

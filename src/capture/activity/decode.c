@@ -30,13 +30,14 @@ struct program {
     uint32_t record_bytes;
     uint32_t step_count;
     uint64_t present;
-    /* Fields with a place of their own: -1 where the kind has none. */
+    /* Fields with a fixed place in the record; -1: the kind has no such field. */
     int8_t start, end, correlation, device, context, stream, name, graph, graph_node;
     struct step steps[ACTIVITY_FIELDS_MAX];
 };
 
 static struct program programs[ACTIVITY_KINDS_MAX];
-/* Classic programs are ready before CUPTI is told of us; learned ones are published one by one. */
+/* Programs for classic records are complete before the subscription. Learned ones are published one at a
+ * time. */
 static _Atomic bool is_ready[ACTIVITY_KINDS_MAX];
 static bool is_classic;
 
@@ -110,8 +111,7 @@ void decode_init_classic(uint32_t cupti_version, const uint64_t fields[ACTIVITY_
     }
 }
 
-/* What a layout says is believed only as far as it lies in the record and has a size that the field can have:
- * a reader of it knows no other. */
+/* Rejects a layout field that exceeds the record or has an impossible size. */
 static bool is_sound(const struct activity_field *field, const struct cupti_field_layout *entry,
                      size_t record_bytes)
 {
@@ -147,7 +147,7 @@ static void learn(uint16_t kind, const struct cupti_record_layout *layout)
 
 void decode_learn_layouts(struct cupti_record_layout *const *layouts, size_t count)
 {
-    static atomic_flag busy = ATOMIC_FLAG_INIT; /* buffers may complete on several threads at once */
+    static atomic_flag busy = ATOMIC_FLAG_INIT; /* buffers may complete on several threads at the same time */
     bool news = false;
     for (size_t kind = 1; kind < count && kind < ACTIVITY_KINDS_MAX && !news; kind++)
         news = layouts[kind] && activity_table[kind].name &&
@@ -227,7 +227,6 @@ static void run(const struct program *program, uint16_t kind, const uint8_t *dat
     record->graph_node_id = value_of(record, program->graph_node, 0);
 }
 
-/* The program for the record at `data`, or NULL. */
 static const struct program *program_at(const uint8_t *data, size_t rest, uint16_t *kind)
 {
     uint32_t found;
@@ -249,13 +248,13 @@ static void complain_once(const uint8_t *data, size_t at, size_t valid)
     if (valid - at >= sizeof kind)
         memcpy(&kind, data + at, sizeof kind);
     if (!said)
-        log_warn("an activity buffer of CUPTI's holds something unknown (kind %u) at byte %zu of %zu; its "
-                 "rest is lost; take a CUPTI that `cuspan version` names",
+        log_warn("unknown data in a CUPTI activity buffer (kind %u at byte %zu of %zu); the rest of the "
+                 "buffer is lost; use a CUPTI version that `cuspan version` lists",
                  kind, at, valid);
     said = true;
 }
 
-/* User-defined records lie behind each other in the sizes that their layouts give. */
+/* User-defined records are contiguous, with the sizes of their layouts. */
 static size_t walk_packed(const uint8_t *data, size_t valid, decode_visit *visit, void *context,
                           struct activity_record *record)
 {
@@ -275,8 +274,8 @@ static size_t walk_packed(const uint8_t *data, size_t valid, decode_visit *visit
     return count;
 }
 
-/* Classic records: CUPTI itself says where the next one is, so a version newer than our tables can't lead us
- * astray. */
+/* CUPTI itself steps through classic records, so that a newer version than our tables know is still read
+ * correctly. */
 static size_t walk_classic(const struct cupti *cupti, uint8_t *data, size_t valid, decode_visit *visit,
                            void *context, struct activity_record *record)
 {
@@ -290,12 +289,13 @@ static size_t walk_classic(const struct cupti *cupti, uint8_t *data, size_t vali
         if (!program && kind)
             complain_once(data, (size_t)(at - data), valid);
         if (!program)
-            continue; /* a kind that comes unasked and that nobody wants */
+            continue; /* a kind that was not requested */
         run(program, kind, at, record);
         visit(context, record);
         count++;
     }
-    if (result != CUPTI_MAX_LIMIT_REACHED) /* which is the end; else CUPTI itself can't read on */
+    if (result != CUPTI_MAX_LIMIT_REACHED) /* MAX_LIMIT_REACHED is the normal end; anything else means that
+                                              CUPTI cannot read on */
         complain_once(data, next ? (size_t)((const uint8_t *)next - data) : 0, valid);
     return count;
 }
@@ -303,7 +303,7 @@ static size_t walk_classic(const struct cupti *cupti, uint8_t *data, size_t vali
 size_t decode_buffer(const struct cupti *cupti, uint8_t *data, size_t valid, decode_visit *visit,
                      void *context)
 {
-    static struct activity_record record; /* one consumer; too large for a small stack */
+    static struct activity_record record; /* static: single consumer, and too large for a small stack */
     if (is_classic)
         return walk_classic(cupti, data, valid, visit, context, &record);
     return walk_packed(data, valid, visit, context, &record);

@@ -6,9 +6,10 @@
 
 #define SCOPE_SINGLE_DEVICE 1
 #define COUNTERS            8 /* CUPTI numbers its counters from 1: transfers, faults, thrashing and so on */
-#define DEVICES_TRIED       16 /* CUPTI takes numbers that no device has, and its answer says nothing of them */
+#define DEVICES_TRIED                                                                                        \
+    16 /* CUPTI accepts numbers of devices that do not exist, and returns no error for them */
 
-/* As CUPTI lays it out. */
+/* CUPTI's layout. */
 struct counter_config {
     uint32_t scope;
     uint32_t counter;
@@ -18,7 +19,7 @@ struct counter_config {
 
 typedef uint32_t configure_fn(struct counter_config *configs, uint32_t count);
 
-/* Which of the counters of a device could be had. One call each: a GPU may lack some. */
+/* Returns a mask of the enabled counters. One call per counter because a GPU may lack some. */
 static unsigned configure_device(configure_fn *configure, uint32_t device_id, uint32_t *result)
 {
     unsigned taken = 0;
@@ -42,6 +43,6 @@ bool unified_memory_configure(const struct cupti *cupti)
         if (of_device == 0)
             break;
     }
-    log_debug("%u counters of unified memory are on (%s)", taken, cupti_result_text(cupti, result));
+    log_debug("%u unified memory counters are enabled (%s)", taken, cupti_result_text(cupti, result));
     return taken > 0;
 }

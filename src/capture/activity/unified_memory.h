@@ -1,5 +1,5 @@
-/* Unified memory's counters (page faults and migrations), which CUPTI gives only after being told which, and
- * only once CUDA is initialized. */
+/* Unified memory counters (page faults and migrations). CUPTI needs to be told which ones, after CUDA is
+ * initialized. */
 #ifndef CUSPAN_CAPTURE_ACTIVITY_UNIFIED_MEMORY_H
 #define CUSPAN_CAPTURE_ACTIVITY_UNIFIED_MEMORY_H
 
@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-/* Asks for every counter that each device has. False if there is none to be had. */
+/* Requests every counter of each device. False: none is available. */
 bool unified_memory_configure(const struct cupti *cupti);
 
 #endif

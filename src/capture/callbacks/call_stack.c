@@ -4,7 +4,7 @@
 #include <execinfo.h>
 #include <string.h>
 
-#define FRAMES_OWN 1 /* call_stack_walk itself */
+#define FRAMES_OWN 1 /* call_stack_walk() itself */
 
 bool call_stack_start(void)
 {

@@ -1,10 +1,9 @@
-/* Call stacks of allocating calls, on request (capture.allocation_stacks): walked at the call's exit on the
- * host's thread, as bare addresses, and made readable on a thread of ours (agent/stacks.c).
+/* Call stacks of allocating calls, on request (capture.allocation_stacks). The host thread walks its stack
+ * when the call returns and stores bare addresses; a thread of the agent symbolizes them later.
  *
- * It bends what the README promises of callbacks, and so is off by default: glibc's backtrace() reads the
- * host's stack by its unwind tables, which takes 0.2 to 0.5 us a frame, and before glibc 2.35 the loader's
- * lock. Of a stack whose tables lie, it reads what isn't there. Nothing of it is on the way of any other
- * call. */
+ * Off by default because it weakens the guarantees for callbacks: glibc's backtrace() reads the host's stack
+ * by its unwind tables, which takes 0.2 to 0.5 us per frame, and takes the loader's lock before glibc 2.35.
+ * Wrong unwind tables can make it read unmapped memory. Other calls are not affected. */
 #ifndef CUSPAN_CAPTURE_CALLBACKS_CALL_STACK_H
 #define CUSPAN_CAPTURE_CALLBACKS_CALL_STACK_H
 
@@ -13,12 +12,11 @@
 
 #include <stdbool.h>
 
-/* Loads what backtrace() needs (libgcc_s.so.1), which would else happen inside a host's call. False: it can't
- * be had. */
+/* Loads libgcc_s.so.1 now, which backtrace() would otherwise do inside a host call. False: not available. */
 bool call_stack_start(void);
 
-/* Writes the calling thread's stack to `record`, which has room for STACK_FRAMES_MAX frames, and returns the
- * bytes of it; 0: nothing could be walked. The time it takes doesn't count as the call's. */
+/* Writes the calling thread's stack to `record`, which has room for STACK_FRAMES_MAX frames. Returns the
+ * record's size in bytes, or 0 if no frame was found. The call's duration does not include this. */
 uint32_t call_stack_walk(struct stack_record *record);
 
 #endif

@@ -4,19 +4,19 @@
 
 #include <stdatomic.h>
 
-#define MEAN_CALLS_FIRST 8 /* from one timed call to the next, doubled with each up to the last */
+#define MEAN_CALLS_FIRST 8 /* mean distance between timed calls; doubles with each, up to MEAN_CALLS_LAST */
 #define MEAN_CALLS_LAST  1024
-/* What takes longer was interrupted: a callback takes a ten-thousandth of a millisecond, and with a page
- * fault a thousandth. */
+/* Longer callbacks were interrupted by the scheduler: a callback takes about 0.1 us, and 1 us with a page
+ * fault. */
 #define INTERRUPTED_NS (20 * 1000)
 #define TRIES          63
 
-/* Of the timed calls, each as often as calls that it stands for. */
+/* Over the timed calls, weighted by the number of calls that each stands for. */
 static _Atomic uint64_t weighted_ticks, weight, timed_calls;
-static uint64_t reading_ticks; /* what two readings of the counter take themselves, as a rule */
+static uint64_t reading_ticks; /* median cost of two counter readings */
 static _Atomic uint64_t first_ticks, first_ns;
 
-/* The counter's own frequency where the processor says it; else none known runs below 1 GHz. */
+/* aarch64 reports the counter's frequency. No known x86-64 TSC runs below 1 GHz. */
 static uint64_t interrupted_ticks(void)
 {
 #if defined(__aarch64__)
@@ -28,7 +28,7 @@ static uint64_t interrupted_ticks(void)
 #endif
 }
 
-/* The median, for most callbacks pay that: the shortest pair takes a quarter less. Some 3 us. */
+/* The median, because the shortest pair takes a quarter less than most. Runs about 3 us. */
 static uint64_t time_readings(void)
 {
     uint64_t took[TRIES];
@@ -64,7 +64,8 @@ void callback_time_reset(void)
 
 static uint32_t draw(struct callback_time *time)
 {
-    uint32_t random = time->random ? time->random : (uint32_t)(uintptr_t)time | 1; /* xorshift: never 0 */
+    uint32_t random =
+        time->random ? time->random : (uint32_t)(uintptr_t)time | 1; /* xorshift state must not be 0 */
     random ^= random << 13;
     random ^= random >> 17;
     random ^= random << 5;
@@ -72,7 +73,7 @@ static uint32_t draw(struct callback_time *time)
     return random;
 }
 
-/* How many calls from here on the next timed one stands for: 2 to twice the mean. */
+/* Draws how many calls the next timed one stands for: 2 to twice the mean. */
 static void draw_interval(struct host_thread *thread)
 {
     struct callback_time *time = &thread->time;
@@ -96,14 +97,14 @@ static void begin_timing(struct host_thread *thread)
 void callback_time_turn(struct host_thread *thread)
 {
     if (thread_timed)
-        thread->time.is_over = true; /* the callback itself is still to be added */
+        thread->time.is_over = true; /* the current callback's ticks are added after this */
     else if (thread->time.interval)
         begin_timing(thread);
     else
-        draw_interval(thread); /* its first call, which claimed its place */
+        draw_interval(thread); /* the first call is not timed because it claims the slot */
 }
 
-/* An interrupted one is left out: its neighbours stand for its calls. */
+/* Skips an interrupted call; its neighbors then stand for its interval. */
 static void settle(struct host_thread *thread)
 {
     const struct callback_time *time = &thread->time;
@@ -124,7 +125,7 @@ void callback_time_add(struct host_thread *thread, uint64_t ticks)
     if (time->is_over)
         settle(thread);
     else
-        thread_self = NULL; /* the next callback, too */
+        thread_self = NULL; /* time the next callback, too */
 }
 
 struct callback_time_sum callback_time_get(void)

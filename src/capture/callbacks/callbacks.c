@@ -17,13 +17,12 @@
 #define LIKELY(x)   __builtin_expect(!!(x), 1)
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
 
-/* Kept out of the hot path, so that it saves no registers for them. */
+/* Out of line, so that the hot path saves no registers for these functions. */
 #define RARE __attribute__((noinline, cold))
 
-#define NO_RING_MARK UINT64_MAX /* in CUPTI's 64 bits: the call began when no ring was left */
+#define NO_RING_MARK UINT64_MAX /* stored in CUPTI's 64 bits: the call started on a thread without a ring */
 
-/* A start that lies further back is what another tool left in CUPTI's 64 bits, not ours: a day of a counter
- * of 10 GHz. */
+/* An older start is not ours: another tool left it in CUPTI's 64 bits. One day at 10 GHz. */
 #define CALL_TICKS_MAX (10 * 86400 * NS_PER_SECOND)
 
 struct callbacks_signals callbacks_signals;
@@ -75,7 +74,7 @@ static struct call_plan make_plan(const struct call_info *info, bool parameters)
     for (uint8_t i = 0; parameters && i < info->param_count; i++) {
         uint16_t more = param_words_max(&call_params[info->param + i]);
         if (words + more > CALL_VALUES_MAX || i == CALL_PARAMS_MAX)
-            break; /* the rest of an exceptionally long list is left out */
+            break; /* ignore the rest of an exceptionally long list */
         words += more;
         plan.param_count++;
     }
@@ -147,14 +146,15 @@ void callbacks_bound(enum call_domain domain, uint32_t cbid)
     domains[domain].plans[cbid].flags |= bound_flags(call_name(call_info(domain, cbid)));
 }
 
-/* Copies a string parameter: one word of length, then its bytes in whole words. Returns the words written. */
+/* Copies a string: one word for the length, then the bytes padded to whole words. Returns the number of
+ * words. */
 static uint32_t copy_text(uint64_t *to, const char *text)
 {
     size_t length = strnlen(text, CALL_STRING_BYTES);
     uint32_t words = (uint32_t)(length + 7) / 8;
     to[0] = length;
     if (words) {
-        to[words] = 0; /* the padding behind the last byte */
+        to[words] = 0; /* zero the padding */
         memcpy(&to[1], text, length);
     }
     return 1 + words;
@@ -198,8 +198,8 @@ static uint64_t read_real(const uint8_t *at, uint8_t size)
     return bits;
 }
 
-/* Writes the parameter at `at` (its place in CUPTI's struct, or behind the pointer that stood there). Returns
- * the words written; 0 where there is nothing to read. */
+/* Copies one parameter from `at`, which is in CUPTI's struct or the target of a pointer in it. Returns the
+ * number of words, 0 if there is nothing to read. */
 static inline uint32_t copy_param(uint64_t *to, const uint8_t *at, const struct param_source *source)
 {
     uint8_t how = source->how;
@@ -214,15 +214,15 @@ static inline uint32_t copy_param(uint64_t *to, const uint8_t *at, const struct 
     }
     if (how & PARAM_THREE) {
         memcpy(to, at, 12);
-        to[1] &= 0xffffffffu; /* z alone: the upper half holds what was there before */
+        to[1] &= 0xffffffffu; /* keep z only; the upper half was not written */
         return 2;
     }
     to[0] = read_integer(at, source->size, how & PARAM_SIGNED);
     return 1;
 }
 
-/* The parameters of launches and of most other calls, which all lie in CUPTI's struct itself: whole numbers
- * and triples of them. */
+/* The common case, including all launches: every parameter is an integer or a triple of integers in CUPTI's
+ * struct itself. */
 static inline uint32_t copy_plain_params(struct call_record *record, const struct call_plan *plan,
                                          const uint8_t *params)
 {
@@ -269,13 +269,13 @@ static uint32_t copy_params(struct call_record *record, const struct call_plan *
     return (uint32_t)((uint8_t *)to - (uint8_t *)record);
 }
 
-/* Returns the bytes of the record. */
+/* Returns the record's size in bytes. */
 static inline __attribute__((always_inline)) uint32_t
 fill_call(struct call_record *record, enum call_domain domain, uint32_t cbid, const struct call_plan *plan,
           const struct cupti_callback_data *data, uint64_t start, uint64_t end)
 {
     int32_t result = data->functionReturnValue ? *(const int32_t *)data->functionReturnValue : 0;
-    record->start_ns = start; /* ticks, until the pipeline thread has drained them */
+    record->start_ns = start; /* ticks; the pipeline thread converts them */
     record->end_ns = end;
     record->correlation_id = data->correlationId;
     record->context_id = data->contextUid;
@@ -316,8 +316,8 @@ write_call(struct host_thread *thread, enum call_domain domain, uint32_t cbid, c
     ring_commit(&thread->ring, fill_call(record, domain, cbid, plan, data, start, end));
 }
 
-/* The stack and the call in one piece, so that whoever drains the ring finds both. Without room for the stack
- * the call goes alone. */
+/* Commits the stack and the call together, so that the consumer sees both or neither. If the stack does not
+ * fit, the call is written alone. */
 RARE static void write_call_with_stack(struct host_thread *thread, enum call_domain domain, uint32_t cbid,
                                        const struct call_plan *plan, const struct cupti_callback_data *data,
                                        uint64_t start, uint64_t end)
@@ -359,8 +359,8 @@ RARE static void begin_tracing(void)
     callbacks_on_bound(true);
 }
 
-/* A call that concerns graphs, counters or the tracing itself, or one after graph nodes that wait to be
- * written. */
+/* Handles calls that concern graphs, hardware counters or the tracing itself, and calls that follow unwritten
+ * graph nodes. */
 RARE static void enter_special_call(struct host_thread *thread, enum call_domain domain,
                                     const struct call_plan *plan, const struct cupti_callback_data *data)
 {
@@ -387,8 +387,7 @@ static void enter_call(struct host_thread *thread, enum call_domain domain, cons
     } else {
         uint32_t runtime = atomic_load_explicit(&thread->runtime_correlation, memory_order_relaxed);
         if (runtime && runtime == data->correlationId) {
-            *data->correlationData =
-                0; /* the runtime's own: it has the runtime call's correlation ID, and no span */
+            *data->correlationData = 0; /* nested in the runtime call whose correlation ID it has: no span */
             return;
         }
         atomic_store_explicit(&thread->is_in_driver_call, true, memory_order_relaxed);
@@ -403,12 +402,12 @@ static inline uint64_t end_of_call(uint64_t start)
 {
     uint64_t end = clock_ticks();
     if (UNLIKELY(end < start && start - end < CALL_TICKS_MAX))
-        end = start; /* the clock was set back: the call was made all the same */
+        end = start; /* the clock was set back; keep the call */
     return end;
 }
 
-/* One that ends the tracing or began before it has no record; one that allocates comes with its stack. What
- * reading the counters of a launch takes is no part of it. */
+/* No record for a call that stops tracing or started before it. The time spent reading counters does not
+ * count as the call's. */
 RARE static void finish_special_call(struct host_thread *thread, enum call_domain domain, uint32_t cbid,
                                      const struct call_plan *plan, const struct cupti_callback_data *data,
                                      uint64_t start)
@@ -435,7 +434,7 @@ __attribute__((noinline)) static void finish_call(struct host_thread *thread, en
     if (domain == CALL_DRIVER)
         atomic_store_explicit(&thread->is_in_driver_call, false, memory_order_relaxed);
     *data->correlationData = 0;
-    if (UNLIKELY(start == NO_RING_MARK)) { /* a ring came free in between */
+    if (UNLIKELY(start == NO_RING_MARK)) { /* the thread got a ring during the call */
         counter_add(COUNTER_lost_no_ring, 1);
         return;
     }
@@ -460,12 +459,11 @@ static void exit_call(struct host_thread *thread, enum call_domain domain, uint3
         atomic_store_explicit(&thread->runtime_correlation, 0, memory_order_relaxed);
     if (UNLIKELY(plan->flags & PLAN_BEGINS_TRACING))
         begin_tracing();
-    if (start) /* else the runtime's own, one without a span, or one that began before our callback was on */
+    if (start) /* 0: nested in a runtime call, has no span, or started before the callback was enabled */
         finish_call(thread, domain, cbid, plan, data, start);
 }
 
-/* A call on a thread without a ring is counted once, at its end; what the runtime does on its own behalf
- * isn't. */
+/* Counts a lost call once, at its end, but not the driver calls nested in a runtime call. */
 static void handle_call_without_ring(enum call_domain domain, uint32_t cbid,
                                      const struct cupti_callback_data *data)
 {
@@ -498,7 +496,7 @@ static inline void handle_call_on(struct host_thread *thread, enum call_domain d
         exit_call(thread, domain, cbid, plan, data);
 }
 
-/* The code that is timed is the usual one, warm as ever: a copy of it would be timed cold. */
+/* Times the common code itself, because a copy of it would not be in the caches. */
 static void time_call(struct host_thread *thread, enum call_domain domain, uint32_t cbid,
                       const struct cupti_callback_data *data)
 {
@@ -508,7 +506,7 @@ static void time_call(struct host_thread *thread, enum call_domain domain, uint3
     callback_time_add(thread, clock_read_counter() - begin);
 }
 
-/* Or on one that is being timed. */
+/* Also handles calls on a thread that is being timed. */
 RARE static void handle_call_on_new_thread(enum call_domain domain, uint32_t cbid,
                                            const struct cupti_callback_data *data)
 {
@@ -523,7 +521,7 @@ RARE static void handle_call_on_new_thread(enum call_domain domain, uint32_t cbi
         handle_call_without_ring(domain, cbid, data);
 }
 
-/* The hot path goes on by jumps alone, to one function at its end: it saves no registers. */
+/* Only tail calls from here to the end of the hot path, so that it saves no registers. */
 static void handle_call(enum call_domain domain, uint32_t cbid, const struct cupti_callback_data *data)
 {
     struct host_thread *thread = thread_self;
@@ -533,9 +531,7 @@ static void handle_call(enum call_domain domain, uint32_t cbid, const struct cup
         handle_call_on_new_thread(domain, cbid, data);
 }
 
-/* Rare: contexts, modules and graphs. The record lies in the ring before the record of the call that it
- * happened in.
- */
+/* Contexts, modules and graphs, all rare. The record precedes that of the enclosing call in the ring. */
 RARE static void handle_resource(uint32_t cbid, const struct cupti_resource_data *data)
 {
     if (cbid == CUPTI_RESOURCE_CONTEXT_DESTROY_STARTING)
@@ -583,7 +579,7 @@ RARE static void handle_state(uint32_t cbid, const struct cupti_state_data *data
     atomic_store_explicit(&callbacks_signals.fatal, true, memory_order_release);
 }
 
-/* Whoever begins a call is in no other: what is still noted as one has ended in a sleep. */
+/* A thread that starts a call is in no other: an older one ended while capture was asleep. */
 static void forget_call(struct host_thread *thread, uint32_t domain, uint32_t correlation_id)
 {
     if (domain == CUPTI_DOMAIN_RUNTIME)
@@ -592,7 +588,7 @@ static void forget_call(struct host_thread *thread, uint32_t domain, uint32_t co
         atomic_store_explicit(&thread->is_in_driver_call, false, memory_order_relaxed);
 }
 
-/* A call that was under way when the tracing was stopped: it has its end. */
+/* Whether this is the end of a call that was in progress when tracing was stopped. */
 RARE static bool ends_call(uint32_t domain, const struct cupti_callback_data *data)
 {
     struct host_thread *thread = thread_known();
@@ -608,7 +604,8 @@ RARE static bool ends_call(uint32_t domain, const struct cupti_callback_data *da
                : atomic_load_explicit(&thread->is_in_driver_call, memory_order_relaxed);
 }
 
-/* Graphs are made once and launched later, contexts go, CUPTI fails, the program wants to be traced. */
+/* Needed while asleep: graphs are created once and launched later, contexts are destroyed, CUPTI fails, or
+ * the program starts tracing. */
 RARE static bool concerns_sleeper(uint8_t mode, uint32_t domain, uint32_t cbid, const void *data)
 {
     if (domain == CUPTI_DOMAIN_RESOURCE)
@@ -617,7 +614,7 @@ RARE static bool concerns_sleeper(uint8_t mode, uint32_t domain, uint32_t cbid, 
         return true;
     const struct cupti_callback_data *call = data;
     if (call->callbackSite == CUPTI_SITE_EXIT && thread_known())
-        gpu_counters_exit(thread_known(), call); /* of a launch that was begun awake */
+        gpu_counters_exit(thread_known(), call); /* of a launch that started while awake */
     if (cbid < domains[domain].count &&
         domains[domain].plans[cbid].flags & ~(unsigned)(PLAN_NO_SPAN | PLAN_COUNTS | PLAN_TAKES_STACK))
         return true;

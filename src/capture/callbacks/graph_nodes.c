@@ -4,7 +4,7 @@
 
 cuptiGetGraphNodeId_fn *graph_nodes_id_source;
 
-/* Where the ring has no room, a count or links are missing, which the spans show: nothing is lost. */
+/* If the ring is full, spans lack a node count or links, but none is lost. */
 static void write_record(struct host_thread *thread, const struct resource_record *record)
 {
     struct resource_record *place = ring_reserve(&thread->ring, sizeof *place);

@@ -12,8 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define RETRY_EVERY                                                                                          \
-    64 /* calls of a thread without a slot between two looks for one: a look walks all slots */
+#define RETRY_EVERY 64 /* calls of a thread without a slot between two searches, which scan all slots */
 
 __thread struct host_thread *thread_self __attribute__((tls_model("initial-exec")));
 __thread struct host_thread *thread_timed __attribute__((tls_model("initial-exec")));
@@ -22,7 +21,7 @@ __thread bool thread_is_ours __attribute__((tls_model("initial-exec")));
 
 static struct host_thread slots[THREADS_MAX];
 static uint32_t slot_count;
-static _Atomic uint32_t slots_used; /* slots beyond this were never claimed */
+static _Atomic uint32_t slots_used; /* slots from here on were never claimed */
 static _Atomic uint64_t serials;
 static pthread_key_t exit_key;
 static int (*identity_source)(uint64_t *, char *);
@@ -32,7 +31,7 @@ static uint32_t power_of_two_below(uint32_t value)
     return 1u << (31 - __builtin_clz(value));
 }
 
-/* Runs on the thread that dies. Calls that later exit hooks make register anew. */
+/* Runs on the exiting thread. Calls made by later exit hooks register the thread again. */
 static void on_thread_exit(void *value)
 {
     struct host_thread *thread = value;
@@ -50,12 +49,12 @@ static uint8_t *add_slots(uint8_t *memory, uint64_t bytes, uint32_t ring_bytes)
     return memory;
 }
 
-/* The more threads there are, the less often each of them calls: later ones get smaller rings. By default 16
- * of 256 KiB, 24 of 64, 96 of 16 and 128 of 8. */
+/* With more threads, each makes fewer calls, so later ones get smaller rings. By default 16 of 256 KiB, 24 of
+ * 64, 96 of 16 and 128 of 8. */
 static void divide(uint8_t *memory, uint32_t total_bytes, uint32_t ring_bytes)
 {
     static const struct {
-        uint32_t sixteenths; /* of the memory that is used up with these */
+        uint32_t sixteenths; /* cumulative share of the memory */
         uint32_t divisor;
     } sizes[] = {{8, 1}, {11, 4}, {14, 16}, {16, 32}};
     uint8_t *rest = memory;
@@ -73,7 +72,7 @@ enum status threads_init(uint32_t ring_bytes, uint32_t total_bytes)
 {
     if (pthread_key_create(&exit_key, on_thread_exit) != 0)
         return STATUS_UNAVAILABLE;
-    /* Pages become resident when a ring first wraps over them, not before. */
+    /* Pages become resident only when a ring first reaches them. */
     uint8_t *memory = mmap(NULL, total_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED)
         return STATUS_NO_MEMORY;
@@ -222,7 +221,7 @@ static void refresh_name(struct host_thread *thread, void *context)
     snprintf(path, sizeof path, "/proc/self/task/%llu/comm", (unsigned long long)thread->info.tid);
     int file = open(path, O_RDONLY | O_CLOEXEC);
     if (file < 0)
-        return; /* the thread has died, or its ID comes from a recording */
+        return; /* the thread has exited, or its ID comes from a recording */
     ssize_t got = read(file, name, sizeof name - 1);
     close(file);
     if (got > 0) {

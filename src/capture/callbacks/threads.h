@@ -1,10 +1,10 @@
-/* The host's threads as capture sees them: each has a ring that its callbacks write and the pipeline thread
- * reads.
+/* Capture's state of the host threads. Each thread has a ring that its callbacks write and the pipeline
+ * thread reads.
  *
- * All memory is taken at start and divided into slots: half of it into rings of the configured size, the rest
- * into smaller and smaller ones for programs with hundreds of threads. A thread claims a slot at its first
- * traced call (the one bounded exception to "a callback makes no system call") and gives it back when it
- * dies; with no slot left its calls are counted as lost. */
+ * All memory is allocated at start and divided into slots: half of it into rings of the configured size, the
+ * rest into smaller ones for programs with hundreds of threads. A thread claims a slot at its first traced
+ * call (the only system calls made in a callback) and returns it at exit. If no slot is left, its calls are
+ * counted as lost. */
 #ifndef CUSPAN_CAPTURE_CALLBACKS_THREADS_H
 #define CUSPAN_CAPTURE_CALLBACKS_THREADS_H
 
@@ -14,7 +14,7 @@
 
 #include <stdbool.h>
 
-/* A trace's ID and a span's; all zero: none. */
+/* All zero: none. */
 struct trace_id_pair {
     uint8_t trace_id[16];
     uint8_t span_id[8];
@@ -22,70 +22,67 @@ struct trace_id_pair {
 
 enum host_thread_state { THREAD_FREE, THREAD_CLAIMED, THREAD_LIVE, THREAD_DEAD };
 
-/* Graphs that the thread is making (graph_nodes.h). */
+/* State of the graphs that the thread is creating (graph_nodes.h). */
 struct host_thread_graphs {
     bool has_runs;
-    uint32_t cloned; /* nodes, since the graph being instantiated was begun */
+    uint32_t cloned; /* nodes since the current instantiation started */
     struct resource_record created_run, cloned_run;
 };
 
-/* What the sample of its callbacks' time needs (callback_time.h). */
+/* Per-thread state of the callback timing (callback_time.h). */
 struct callback_time {
-    uint32_t interval;   /* calls that the timed one stands for; 0: the thread is new */
-    uint32_t mean_calls; /* of the intervals at present */
+    uint32_t interval;   /* calls that the timed one stands for; 0: new thread */
+    uint32_t mean_calls; /* current mean of the intervals */
     uint32_t random;
     bool is_over, is_interrupted;
-    uint64_t ticks; /* of the call that is being timed, so far */
+    uint64_t ticks; /* of the call being timed, so far */
 };
 
 struct host_thread {
     struct ring ring;
-    uint64_t serial; /* of who has the slot now, as in info; never changes while it lives */
-    /* The producer's. */
-    _Atomic uint32_t runtime_correlation; /* of the runtime call that the thread is in; 0: none */
-    uint32_t calls_until_turn;            /* of the sample (callback_time.h); at least 1 */
-    _Atomic bool is_in_driver_call;       /* of the program's own */
-    _Atomic uint64_t lost;                /* calls that found the ring full; written by the thread alone */
-    _Atomic uint64_t notes_lost;          /* what says something of calls, and found it full */
-    struct trace_id_pair sdk_ids;         /* of the SDK's context that the ring has last; zero: none */
+    uint64_t serial; /* of the current owner, as in info; constant while it lives */
+    /* Written by the host thread. */
+    _Atomic uint32_t runtime_correlation; /* runtime call in progress; 0: none */
+    uint32_t calls_until_turn;            /* countdown to the next timed call (callback_time.h); at least 1 */
+    _Atomic bool is_in_driver_call;       /* not counting driver calls nested in a runtime call */
+    _Atomic uint64_t lost;                /* calls lost because the ring was full */
+    _Atomic uint64_t notes_lost;          /* other records lost because the ring was full */
+    struct trace_id_pair sdk_ids;         /* the SDK's context last written to the ring; zero: none */
     uint8_t sdk_flags;
-    _Atomic uint32_t
-        launch;             /* the correlation ID of that under way, while counters are on (gpu_counters.h) */
-    bool is_counted;        /* that launch */
-    uint64_t contexts_told; /* bit i: the ring has the handle of context i + 1 (thread_context.h) */
+    _Atomic uint32_t launch; /* correlation ID of the launch in progress, with counters on (gpu_counters.h) */
+    bool is_counted;         /* the launch */
+    uint64_t contexts_told;  /* bit i: the ring has the handle of context i + 1 (thread_context.h) */
     struct host_thread_graphs graphs;
     struct callback_time time;
     struct thread_info info;
     _Atomic int state;
-    /* The consumer's. */
+    /* Written by the pipeline thread. */
     uint64_t lost_seen, notes_lost_seen;
-    uint64_t drain_end; /* how far the present round of draining goes */
-    /* What it was in when capture last woke, and how far its ring was: has neither changed, that call has no
-     * record to come. */
+    uint64_t drain_end; /* where the current round of draining ends */
+    /* State when capture last woke. While it is unchanged, the call in progress will have no record. */
     _Atomic uint32_t old_correlation;
     _Atomic bool was_in_driver_call;
     _Atomic uint64_t old_end;
 };
 
-/* NULL until the thread's first traced call, and while one is timed. Initial-exec: an access is one
- * instruction, not a call, and the library needs nothing but libc; three words fit into the room that every
- * libc keeps for such libraries. */
+/* NULL until the thread's first traced call, and while a call is timed. Initial-exec TLS makes an access one
+ * instruction instead of a call. Every libc reserves room for the few words that such libraries need. */
 extern __thread struct host_thread *thread_self __attribute__((tls_model("initial-exec")));
-/* The thread itself while a call of its is timed, and thread_self is NULL (callback_time.h). */
+/* The thread while one of its calls is timed and thread_self is NULL (callback_time.h). */
 extern __thread struct host_thread *thread_timed __attribute__((tls_model("initial-exec")));
-/* Set on cuspan's own threads: whatever CUDA work they cause is not the host's. */
+/* Set on cuspan's own threads, whose CUDA work is not the host's. */
 extern __thread bool thread_is_ours __attribute__((tls_model("initial-exec")));
 
-/* The runtime call, by its correlation ID, that a thread without a ring is in; 0: none. */
+/* Correlation ID of the runtime call that a thread without a ring is in; 0: none. */
 extern __thread uint32_t thread_runtime_without_ring __attribute__((tls_model("initial-exec")));
 
-/* NO_MEMORY, or UNAVAILABLE where no thread-exit hook can be had. */
+/* NO_MEMORY, or UNAVAILABLE if no thread-exit hook can be installed. */
 enum status threads_init(uint32_t ring_bytes, uint32_t total_bytes) MUST_CHECK;
 
-/* Tells who the calling thread is, in place of the kernel (a replay); NULL: the kernel. */
+/* Replaces the kernel's thread ID and name (for a replay); NULL: use the kernel's. */
 void threads_set_identity(int (*identity)(uint64_t *tid, char name[THREAD_NAME_BYTES]));
 
-/* Claims a slot for the calling thread, or returns NULL: the caller counts what is lost. */
+/* Claims a slot for the calling thread. NULL: none is free, and the caller counts the loss. */
 struct host_thread *thread_register(void);
 
 static inline struct host_thread *thread_current(void)
@@ -101,41 +98,41 @@ static inline struct host_thread *thread_known(void)
     return __builtin_expect(self != NULL, 1) ? self : thread_timed;
 }
 
-/* A record of the thread's own found its ring full. */
+/* The thread's ring was full. */
 static inline void thread_count_lost(struct host_thread *thread)
 {
     uint64_t lost = atomic_load_explicit(&thread->lost, memory_order_relaxed);
     atomic_store_explicit(&thread->lost, lost + 1, memory_order_relaxed);
 }
 
-/* The same of a record that would have become no span: what it says is missing in others. */
+/* The same for a record that would not have become a span of its own but adds to others. */
 static inline void thread_count_note_lost(struct host_thread *thread)
 {
     uint64_t lost = atomic_load_explicit(&thread->notes_lost, memory_order_relaxed);
     atomic_store_explicit(&thread->notes_lost, lost + 1, memory_order_relaxed);
 }
 
-/* Pipeline thread: calls `visit` for every slot that is or was in use; frees slots of dead threads once
+/* Pipeline thread: calls `visit` for every slot in use and frees slots of exited threads once they are
  * drained. */
 void threads_visit(void (*visit)(struct host_thread *, void *), void *context);
 
-/* Whether another thread than this one is inside a launch, as far as its `launch` says. Any thread. */
+/* Whether another thread is inside a launch, according to `launch`. Any thread. */
 bool threads_launch_besides(const struct host_thread *thread);
 
-/* How full the fullest ring is now, in percent. Pipeline thread, also while it visits. */
+/* Fill level of the fullest ring, in percent. Pipeline thread, also during a visit. */
 uint32_t threads_fullest_ring(void);
 
-/* Calls that threads are in, and that began while they were captured: their records are to come. Any thread.
- * The callbacks of sleep say nothing, so of what began before it nobody knows whether it is over. */
+/* Calls in progress that will get a record. Any thread. Excludes calls that started before capture last woke:
+ * callbacks do not track calls while asleep, so those may have ended. */
 uint32_t threads_in_call(void);
 uint32_t thread_calls(const struct host_thread *thread);
-/* Capture is about to wake: what threads are in now is of before. */
+/* Capture is about to wake: calls in progress now will get no record. */
 void threads_wake(void);
 
-/* Pipeline thread: reads the names again of threads that live, which some programs set late. */
+/* Pipeline thread: reads the names of live threads again because some programs set them late. */
 void threads_refresh_names(void);
 
-/* In a forked child: every slot is abandoned. */
+/* In a forked child: abandons every slot. */
 void threads_forget(void);
 
 #endif

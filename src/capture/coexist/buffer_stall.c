@@ -2,7 +2,7 @@
 
 #define FLUSHES_MIN 5
 #define LAUNCHES_MIN                                                                                         \
-    1024 /* a stream holds about as many: a long kernel keeps them, and their records, back */
+    1024 /* a stream holds about as many launches behind a long kernel, which delays their records */
 
 bool buffer_stall_check(struct buffer_stall *buffer_stall, uint64_t buffers, uint64_t flushes,
                         uint32_t waiting, uint32_t room)

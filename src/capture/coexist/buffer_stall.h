@@ -1,5 +1,5 @@
-/* Notices that CUPTI's buffers have stopped to come. Where another tool registers activity buffers by the
- * classic calls, as PyTorch's profiler does, CUPTI drops ours without a word (13.0). */
+/* Detects that CUPTI no longer returns activity buffers. When another tool registers buffers with the classic
+ * API, as PyTorch's profiler does, CUPTI silently drops ours (13.0). */
 #ifndef CUSPAN_CAPTURE_COEXIST_BUFFER_STALL_H
 #define CUSPAN_CAPTURE_COEXIST_BUFFER_STALL_H
 
@@ -7,16 +7,16 @@
 #include <stdint.h>
 
 struct buffer_stall {
-    uint64_t buffers; /* asked for and finished, when last one was */
-    uint64_t flushes; /* at that time */
-    uint32_t waiting; /* the fewest calls that waited since then */
+    uint64_t buffers; /* requested and finished, at the last change */
+    uint64_t flushes; /* at the last change */
+    uint32_t waiting; /* minimum of waiting calls since then */
     bool is_known;
 };
 
-/* `buffers`: how often CUPTI has asked for one or finished one; `flushes`: how often it was asked for
- * records; `waiting`: calls that wait for their GPU work; `room`: how many records the buffers that CUPTI has
- * can hold. True, once for each buffer_stall: more work was launched than fits into the buffers that CUPTI
- * has, and in several flushes it gave none and asked for none. */
+/* `buffers` counts buffer requests and completions, `flushes` the flushes, `waiting` the calls that wait for
+ * their GPU work; `room` is how many records fit into the buffers that CUPTI holds. Returns true once per
+ * stall: more work was launched than fits into those buffers, and CUPTI neither requested nor returned a
+ * buffer in several flushes. */
 bool buffer_stall_check(struct buffer_stall *buffer_stall, uint64_t buffers, uint64_t flushes,
                         uint32_t waiting, uint32_t room);
 

@@ -7,7 +7,7 @@
 
 void (*other_tools_on_guest)(void);
 
-static const struct share_api *share; /* NULL: the library isn't preloaded, or is of another version */
+static const struct share_api *share; /* NULL: the library is not preloaded or has another version */
 static enum share_way way;
 
 static const struct share_api *find(void)
@@ -18,7 +18,8 @@ static const struct share_api *find(void)
     *(void **)&give = dlsym(RTLD_DEFAULT, SHARE_API_SYMBOL);
     share = give ? give() : NULL;
     if (share && share->bytes != sizeof *share) {
-        log_warn(SHARE_LIBRARY " is of another version than the agent: others can't use CUPTI beside it");
+        log_warn(SHARE_LIBRARY " has a different version than the agent; other tools cannot use CUPTI beside "
+                               "cuspan until both come from the same build");
         share = NULL;
     }
     return share;
@@ -48,18 +49,17 @@ void other_tools_join(const struct settings *settings, const char *path)
     enum share_way wanted = wanted_way(settings);
     if (!find()) {
         if (wanted == SHARE_BESIDE)
-            log_warn(
-                "distribution.cuspan.cupti.others: share needs " SHARE_LIBRARY
-                " in LD_PRELOAD (cuspan run --share does that): only tools that know of others can use CUPTI "
-                "beside cuspan");
+            log_warn("distribution.cuspan.cupti.others: share needs " SHARE_LIBRARY
+                     " in LD_PRELOAD (cuspan run --share sets it); without it, only tools that use CUPTI's "
+                     "subscriber API can run beside cuspan");
         else if (wanted == SHARE_GIVES_WAY)
-            log_info("other tools are not seen without " SHARE_LIBRARY
-                     " in LD_PRELOAD (cuspan run --give-way does that): cuspan gives way when asked to");
+            log_info("cannot detect other tools without " SHARE_LIBRARY
+                     " in LD_PRELOAD (cuspan run --give-way sets it); cuspan gives way only on request");
         return;
     }
     way = share->join(&agent, wanted, path);
     if (way != wanted)
-        log_warn("another tool had CUPTI before cuspan came: it can't be shared in this process");
+        log_warn("another tool subscribed to CUPTI before cuspan; CUPTI cannot be shared in this process");
 }
 
 void other_tools_leave(void)

@@ -1,35 +1,35 @@
-/* Other tools that use CUPTI in this process, as far as libcuspan-share.so, where it is preloaded, tells of
- * them (model/share.h). Without it others are seen only where CUPTI refuses us. */
+/* Other tools that use CUPTI in this process, as reported by libcuspan-share.so where it is preloaded
+ * (model/share.h). Without it, other tools are noticed only when CUPTI refuses our subscription. */
 #ifndef CUSPAN_CAPTURE_COEXIST_OTHER_TOOLS_H
 #define CUSPAN_CAPTURE_COEXIST_OTHER_TOOLS_H
 
 #include "model/settings.h"
 #include "model/share_protocol.h"
 
-/* Called on a guest's thread that is about to use CUPTI, where the settings say to give way; set before
- * other_tools_join, or NULL. */
+/* Called on another tool's thread when that tool is about to use CUPTI and the settings say to give way. Set
+ * before other_tools_join(), or NULL. */
 extern void (*other_tools_on_guest)(void);
 
-/* Before CUPTI is loaded: the one that must be, since a guest uses it already; NULL: none. */
+/* Path of the CUPTI that another tool already uses, which we must load as well; NULL: none. Call before
+ * loading CUPTI. */
 const char *other_tools_cupti_path(void);
-/* Capture is about to subscribe to the CUPTI at `path`. One line where the settings can't be met. */
+/* Capture is about to subscribe to the CUPTI at `path`. Logs one line if the settings cannot be met. */
 void other_tools_join(const struct settings *settings, const char *path);
-/* Capture never subscribes (again). Async-signal-safe. */
+/* Capture will not subscribe again. Async-signal-safe. */
 void other_tools_leave(void);
 
-/* A guest beside us is there, or has records on. Any thread. */
 bool other_tools_are_there(void);
 bool other_tools_are_recording(void);
 
-/* A guest's records stop for the moment between the two calls, which come from one thread. */
+/* Pauses another tool's records between the two calls, which come from one thread. */
 void other_tools_pause(bool begins);
 
-/* Around a flush of ours: a guest's and ours exclude each other. False: the guest's lasts longer than
- * `wait_ms`, and is everyone's; there is nothing to end then. */
+/* Our flush and another tool's exclude each other; call these around ours. False: the other tool's flush,
+ * which also delivers our records, takes longer than `wait_ms`; do not call other_tools_flush_end(). */
 bool other_tools_flush_begin(uint32_t wait_ms);
 void other_tools_flush_end(void);
 
-/* Whether CUPTI may be had again after it was given away; it still may refuse. */
+/* Whether CUPTI may be free again after we released it. CUPTI can still refuse. */
 bool other_tools_take_back(uint64_t idle_ns);
 
 #endif

@@ -21,38 +21,34 @@ __thread struct thread_context *thread_context_self __attribute__((tls_model("in
 
 _Atomic bool thread_context_has_names;
 
-/* One that is attached. */
 struct attached {
     uint64_t token;
     struct trace_id_pair ids;
     uint8_t flags;
     bool may_be_sampled; /* and keeps capture awake */
-    char *state;         /* the tracestate, owned; NULL: none */
+    char *state;         /* tracestate, owned; NULL: none */
 };
 
-/* A range that is open on this thread. */
 struct open_range {
     uint64_t id;
     uint32_t domain;
-    struct trace_id_pair context; /* what the thread worked for when it was opened */
+    struct trace_id_pair context; /* the thread's context when the range was opened */
 };
 
 struct stacks {
-    struct thread_context shared; /* with callbacks; first */
+    struct thread_context shared; /* shared with callbacks; must be first */
     uint64_t next_id;
     uint64_t next_token;
     uint32_t attached_count, attached_max, range_count, range_max;
     struct attached *attached;
     struct open_range *ranges;
-    uint32_t deeper; /* NVTX's open ranges beyond RANGE_DEPTH_MAX */
+    uint32_t deeper; /* open NVTX ranges beyond RANGE_DEPTH_MAX */
     struct published published;
 };
 
 static pthread_key_t exit_key;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static bool has_key;
-
-/* --- a thread's stacks --- */
 
 static void drop_innermost(struct stacks *stacks)
 {
@@ -80,8 +76,8 @@ static void draw_first_id(struct stacks *stacks)
         stacks->next_id = clock_ticks() ^ (uint64_t)(uintptr_t)stacks ^ (uint64_t)getpid() << 32;
 }
 
-/* Only the thread that forked lives on in the child. It may get an agent of its own, in the same trace: its
- * ranges must not have the IDs of its parent's and siblings'. */
+/* Only the forking thread exists in the child. The child may get its own agent in the same trace, so its
+ * range IDs must differ from those of its parent and siblings. */
 static void in_child(void)
 {
     const struct stacks *stacks = (struct stacks *)thread_context_self;
@@ -106,7 +102,7 @@ static struct stacks *make_stacks(void)
     if (!stacks)
         return NULL;
     draw_first_id(stacks);
-    stacks->next_token = (stacks->next_id & INT64_MAX) | 1; /* the highest bit is cuspan.h's own */
+    stacks->next_token = (stacks->next_id & INT64_MAX) | 1; /* the highest bit is reserved for cuspan.h */
     if (pthread_setspecific(exit_key, stacks) != 0) {
         free(stacks);
         return NULL;
@@ -126,7 +122,7 @@ static struct stacks *stacks_needed(void)
     return stacks ? stacks : make_stacks();
 }
 
-/* Room for one more. */
+/* Makes room for one more entry. */
 static bool grow(void **entries, uint32_t count, uint32_t *max, size_t size)
 {
     uint32_t larger = *max ? 2 * *max : 8;
@@ -140,8 +136,6 @@ static bool grow(void **entries, uint32_t count, uint32_t *max, size_t size)
     return true;
 }
 
-/* --- contexts --- */
-
 static bool same_context(const struct trace_id_pair *a, const struct trace_id_pair *b)
 {
     return memcmp(a, b, sizeof *a) == 0;
@@ -153,7 +147,7 @@ static bool is_attached(const struct thread_context *context)
     return context && !same_context(&context->ids, &none);
 }
 
-/* The innermost open range whose context is the thread's, or NULL. Correlate finds the same one. */
+/* The innermost open range whose context is the thread's, or NULL. Correlate applies the same rule. */
 static const struct open_range *innermost_range(const struct stacks *stacks,
                                                 const struct trace_id_pair *context)
 {
@@ -163,8 +157,8 @@ static const struct open_range *innermost_range(const struct stacks *stacks,
     return NULL;
 }
 
-/* What readers outside of the process may see: the span that is active for the thread's request. Work of no
- * request has nothing to show: its session's trace ends without the thread's doing. */
+/* Shows external readers the active span of the thread's request. Outside of a request there is nothing to
+ * show: the session's trace can end without the thread's involvement. */
 static void publish(struct stacks *stacks)
 {
     bool is_on = atomic_load_explicit(&publish_is_on, memory_order_acquire);
@@ -196,7 +190,7 @@ static void show_innermost(struct stacks *stacks)
     stacks->shared.ids = top->ids;
     stacks->shared.flags = top->flags;
     stacks->shared.state = top->state;
-    /* Before capture begins nobody knows what ticks will be. */
+    /* Ticks are not calibrated before capture starts. */
     bool is_captured = atomic_load_explicit(&mode_now, memory_order_acquire) != MODE_OFF;
     stacks->shared.since_ticks = is_captured ? clock_ticks() : 0;
     stacks->shared.version += stacks->shared.version == UINT32_MAX ? 2 : 1;
@@ -242,10 +236,10 @@ bool context_detach(uint64_t token)
     return true;
 }
 
-/* The context for a thread that has none of its own, written by the pipeline thread. A reader that meets a
- * writer finds none: it is asked for rarely, and changes more rarely. */
+/* The context of threads that have none, written by the pipeline thread. A reader that overlaps with a write
+ * finds none, which is acceptable because both are rare. */
 static struct {
-    _Atomic uint32_t changes; /* odd: being written */
+    _Atomic uint32_t changes; /* odd: a write is in progress */
     _Atomic uint64_t trace_id[2], span_id;
     _Atomic uint32_t flags;
 } session;
@@ -276,7 +270,7 @@ static bool get_session(struct trace_context *context)
     return true;
 }
 
-/* What the thread works for: by cuspan.h, else by its SDK, else nothing. */
+/* The thread's context: from cuspan.h, else from its SDK, else none. */
 static struct trace_id_pair context_of_this_thread(const struct thread_context *context, uint8_t *flags)
 {
     struct trace_id_pair ids = {{0}, {0}};
@@ -317,8 +311,7 @@ const char *context_trace_state(void)
     return thread_context_self ? thread_context_self->state : NULL;
 }
 
-/* False: the ring has no room, and none for what comes now, most likely; else it is tried again before the
- * next. */
+/* False: the ring is full; the caller retries before the next record. */
 static bool write_context(struct host_thread *thread, uint64_t ticks, const struct trace_id_pair *ids,
                           uint8_t flags, const char *state)
 {
@@ -353,7 +346,7 @@ void thread_context_follow_sdk(struct host_thread *thread, uint64_t ticks)
     struct trace_id_pair ids;
     uint8_t flags;
     if (is_attached(thread_context_self)) {
-        memset(&thread->sdk_ids, 0, sizeof thread->sdk_ids); /* to be written again afterwards */
+        memset(&thread->sdk_ids, 0, sizeof thread->sdk_ids); /* so that it is written again afterwards */
         return;
     }
     sdk_context_read(&ids, &flags);
@@ -364,8 +357,6 @@ void thread_context_follow_sdk(struct host_thread *thread, uint64_t ticks)
         thread->sdk_flags = flags;
     }
 }
-
-/* --- ranges --- */
 
 static uint8_t *put(uint8_t *at, const void *bytes, size_t count)
 {
@@ -388,7 +379,7 @@ static uint32_t attr_bytes(const struct range_attr *attr)
     return (uint32_t)sizeof(struct range_attr_head) + attr->key_bytes + value_bytes(attr);
 }
 
-/* What of the text there is room for; attributes without a usable key count as dropped. */
+/* Returns the bytes of text that fit. Attributes without a usable key count as dropped. */
 static uint32_t measure(struct range_record *record, const struct range_attr *attrs, uint32_t count)
 {
     uint32_t bytes = record->name_bytes;
@@ -418,7 +409,8 @@ static void put_text(const struct range_record *record, uint8_t *at, const char 
     }
 }
 
-/* NULL: nothing is captured now, or, with `even_asleep` (of what makes no span), at all. */
+/* NULL if nothing is captured now. `even_asleep` is for records that create no span, which are also captured
+ * while asleep. */
 static struct host_thread *capturing_thread(bool even_asleep)
 {
     uint8_t mode = atomic_load_explicit(&mode_now, memory_order_relaxed);
@@ -436,8 +428,8 @@ static struct host_thread *capturing_thread(bool even_asleep)
     return thread;
 }
 
-/* A context that the ring knows of has its end there at once: who waits for the end of a request's work would
- * else wait for the thread's next call. One without calls or ranges costs a comparison. */
+/* If the ring knows the context, writes its end at once; otherwise a consumer would learn of it only at the
+ * thread's next call. Contexts without calls or ranges cost one comparison. */
 static void tell_end(const struct thread_context *context)
 {
     static const struct trace_id_pair none;
@@ -445,11 +437,11 @@ static void tell_end(const struct thread_context *context)
         capturing_thread(true);
 }
 
-/* `shape` has what the record says beside its text. False: nobody captures, or the ring is full. */
+/* `shape` is the record without its text. False: nothing is captured, or the ring is full. */
 static bool write_range(enum record_type type, struct range_record shape, const char *name,
                         uint32_t name_bytes, const struct range_attr *attrs, uint32_t attr_count)
 {
-    struct host_thread *thread = capturing_thread(type == RECORD_RANGE_END); /* of one that was captured */
+    struct host_thread *thread = capturing_thread(type == RECORD_RANGE_END); /* its start was captured */
     if (!thread)
         return false;
     shape.name_bytes = (uint16_t)cut(name_bytes);
@@ -473,7 +465,7 @@ static uint64_t begin(const struct range_text *text, uint8_t flags)
     struct stacks *stacks = stacks_needed();
     if (!stacks)
         return 0;
-    stacks->next_id += stacks->next_id == UINT64_MAX ? 2 : 1; /* all zero is invalid */
+    stacks->next_id += stacks->next_id == UINT64_MAX ? 2 : 1; /* all zero is an invalid span ID */
     struct range_record shape = {.id = stacks->next_id,
                                  .domain = text->domain,
                                  .flags = flags,
@@ -485,7 +477,7 @@ static uint64_t begin(const struct range_text *text, uint8_t flags)
     return is_captured ? shape.id : 0;
 }
 
-/* NVTX's end names no range: one that is too deep must not close another. */
+/* An NVTX end names no range: the end of one that was too deep must not close another. */
 static uint64_t refuse_depth(struct stacks *stacks, uint32_t domain)
 {
     stacks->deeper += domain != 0;
@@ -503,8 +495,8 @@ uint64_t range_push(const struct range_text *text)
         return refuse_depth(stacks, text->domain);
     uint64_t id = begin(text, RANGE_ON_THREAD);
     if (!id && !text->domain)
-        return 0; /* its end will name no range, either */
-    /* NVTX's end names none: also one that isn't captured is there, so that its end closes no other. */
+        return 0; /* its end will carry no ID */
+    /* An NVTX end names no range, so ranges that are not captured are tracked as well. */
     stacks->ranges[stacks->range_count++] =
         (struct open_range){id, text->domain, context_of_this_thread(&stacks->shared, &flags)};
     publish(stacks);
@@ -527,7 +519,7 @@ static void write_end_with(uint64_t id, const struct range_end *end, const struc
     write_range(RECORD_RANGE_END, shape, end->message, end->message_bytes, attrs, attr_count);
 }
 
-/* With what the hardware counted in it, if it did. */
+/* Adds the hardware counters read during the range, if any. */
 static void write_counted_end(uint64_t id, const struct range_end *end)
 {
     struct range_attr attrs[SPAN_ATTRS_MAX + GPU_COUNTERS_MAX];
@@ -612,9 +604,7 @@ bool range_mark(const struct range_text *text)
     return write_range(RECORD_MARK, shape, text->name, text->name_bytes, text->attrs, text->attr_count);
 }
 
-/* --- names --- */
-
-/* False: the ring has no room. `shape`: all but the text. */
+/* `shape` is the record without its text. False: the ring is full. */
 static bool write_name(struct host_thread *thread, struct name_record shape, const char *text)
 {
     uint32_t bytes = ((uint32_t)sizeof shape + shape.name_bytes + 7) & ~7u;

@@ -11,17 +11,17 @@ _Atomic bool publish_is_on;
 
 typedef struct thread_record **variable_fn(void);
 
-/* NULL until the library is loaded. Two threads that load it at once find the same. */
+/* NULL until the library is loaded. Two threads that load it at the same time get the same result. */
 static _Atomic(variable_fn *) find_variable;
 
 static enum status say_taken(struct error *err)
 {
     return error_set(err, STATUS_UNAVAILABLE,
-                     "an SDK in this process publishes its threads' contexts already");
+                     "an SDK in this process already publishes its threads' contexts");
 }
 
-/* Our own library's pointer must be the one that its function names: with an SDK's in the program or among
- * the libraries that all can see, the loader has bound the function to that. */
+/* Checks that the function in our library refers to our library's variable: if the program or a global
+ * library defines the same symbol, the loader binds the function to that one. */
 static enum status load(const char *folder, struct error *err)
 {
     char path[600];
@@ -31,8 +31,9 @@ static enum status load(const char *folder, struct error *err)
     variable_fn *function = symbol ? (variable_fn *)(uintptr_t)dlsym(library, THREAD_CTX_FUNCTION) : NULL;
     if (!function) {
         const char *reason = dlerror();
-        return error_set(err, STATUS_NOT_FOUND, "can't load %s, which belongs beside libcuspan.so (%s)", path,
-                         reason ? reason : "it is of another build");
+        return error_set(err, STATUS_NOT_FOUND,
+                         "cannot load %s, which must be in the folder of libcuspan.so (%s)", path,
+                         reason ? reason : "it comes from a different build");
     }
     if ((void *)function() != symbol)
         return say_taken(err);
@@ -63,9 +64,7 @@ const void *publish_variable(void)
     return function ? function() : NULL;
 }
 
-/* --- a thread's record --- */
-
-/* Readers interrupt the thread: the compiler has to keep the order, the processor does. */
+/* Readers interrupt the thread, so a compiler fence suffices. */
 static void set_valid(struct published *published, uint8_t valid)
 {
     atomic_signal_fence(memory_order_seq_cst);
@@ -73,7 +72,7 @@ static void set_valid(struct published *published, uint8_t valid)
     atomic_signal_fence(memory_order_seq_cst);
 }
 
-/* The record counts for nothing yet. */
+/* Makes the thread's pointer refer to the record, which is not valid yet. */
 static bool show_record(struct published *published)
 {
     variable_fn *function = atomic_load_explicit(&find_variable, memory_order_acquire);

@@ -1,9 +1,9 @@
-/* Publishes, on request, what each thread works for, for readers outside of the process such as eBPF
- * profilers: by the record of OTEP 4947, in the thread-local pointer otel_thread_ctx_v1. libcuspan.so has no
- * such symbol: libcuspan-thread-ctx.so beside it does, and is loaded, privately, by the first request. It
- * stays then, because the threads' pointers lie in it.
+/* Publishes each thread's context, on request, for readers outside of the process such as eBPF profilers: as
+ * the record of OTEP 4947 in the thread-local pointer otel_thread_ctx_v1. libcuspan.so does not export that
+ * symbol. libcuspan-thread-ctx.so does, and the first request loads it privately and for good because the
+ * threads' pointers live in it.
  *
- * A thread has one record for good, and says by `valid` whether it counts. context.c keeps it. */
+ * A thread keeps one record and marks it valid or invalid. context.c owns it. */
 #ifndef CUSPAN_CAPTURE_CONTEXT_PUBLISH_H
 #define CUSPAN_CAPTURE_CONTEXT_PUBLISH_H
 
@@ -18,28 +18,28 @@
 /* Whether threads publish. */
 extern _Atomic bool publish_is_on;
 
-/* From now on threads publish; each begins with its next attach, detach or range. `folder`: where
- * libcuspan-thread-ctx.so lies. Loads it: not in a callback. Any thread, any number of times.
- * UNAVAILABLE: an SDK in this process publishes already, and there must be one publisher only. NOT_FOUND: the
- * library can't be loaded. */
+/* Makes threads publish, each from its next attach, detach or range on. `folder` is that of
+ * libcuspan-thread-ctx.so, which this loads; do not call it in a callback. Any thread, any number of times.
+ * UNAVAILABLE: an SDK in this process already publishes, and only one publisher is allowed. NOT_FOUND: the
+ * library cannot be loaded. */
 enum status publish_begin(const char *folder, struct error *err) MUST_CHECK;
 
-/* The threads' records stop to count, each with its thread's next attach, detach or range. */
+/* The threads' records become invalid, each at its thread's next attach, detach or range. */
 void publish_end(void);
 
-/* The calling thread's pointer in our library, or NULL: not loaded. Not in a callback. */
+/* Address of the calling thread's pointer in our library; NULL: not loaded. Not in a callback. */
 const void *publish_variable(void);
 
-/* Of one thread, in memory that it owns. All zero at first. */
+/* State of one thread, owned by it; initially zero. */
 struct published {
     struct thread_record record;
-    struct thread_record *volatile *variable; /* the thread's pointer; NULL: it has never published */
+    struct thread_record *volatile *variable; /* the thread's pointer; NULL: never published */
 };
 
-/* The calling thread's: writes it, or makes it count no more. */
+/* For the calling thread: writes its record, or marks it invalid. */
 void publish_write(struct published *published, const struct trace_id_pair *ids, uint8_t flags);
 void publish_clear(struct published *published);
-/* Before the record's memory goes; on its thread. */
+/* On the owning thread, before the record's memory is freed. */
 void publish_deinit(struct published *published);
 
 #endif

@@ -14,20 +14,18 @@
 
 _Atomic bool sdk_context_is_there;
 
-/* Written before sdk_context_is_there is set, once. */
+/* Written once, before sdk_context_is_there is set. */
 static struct {
     bool is_static;
-    ptrdiff_t distance; /* is_static: from the thread pointer to the variable */
-    size_t module;      /* else: of the library, as the C library counts them */
-    size_t offset;      /* of the variable in the library's block */
+    ptrdiff_t distance; /* if is_static: from the thread pointer to the variable */
+    size_t module;      /* otherwise: the library's module ID in the C library */
+    size_t offset;      /* offset of the variable in the library's TLS block */
 } place;
-
-/* --- glibc's thread-local blocks --- */
 
 union dtv_entry {
     size_t counter;
     struct {
-        void *block; /* (void *)-1: this thread has none yet */
+        void *block; /* (void *)-1: not allocated for this thread yet */
         void *to_free;
     } pointer;
 };
@@ -47,7 +45,7 @@ static inline char *thread_pointer(void)
 #endif
 }
 
-/* The table's first entry is the generation; the one before it, how many there are. */
+/* The entry before the table is its length; its first entry is the generation. */
 static inline const union dtv_entry *block_table(void)
 {
 #if defined(__x86_64__)
@@ -65,7 +63,7 @@ static struct thread_record *const *variable_of_this_thread(void)
         return (struct thread_record *const *)(const void *)(thread_pointer() + place.distance);
     const union dtv_entry *table = block_table();
     if (!table || place.module > table[-1].counter)
-        return NULL; /* a thread older than the library, which hasn't used it */
+        return NULL; /* the thread has not used the library since it was loaded */
     char *block = table[place.module].pointer.block;
     return block && block != (char *)-1 ? (struct thread_record *const *)(const void *)(block + place.offset)
                                         : NULL;
@@ -87,16 +85,14 @@ void sdk_context_read(struct trace_id_pair *ids, uint8_t *flags)
         memset(ids, 0, sizeof *ids);
 }
 
-/* --- looking --- */
-
 struct library {
     char name[4096];
-    ptrdiff_t distance[2]; /* from two threads' pointers to their variables */
-    char *variable;        /* the looking thread's */
+    ptrdiff_t distance[2]; /* from two threads' thread pointers to their variables */
+    char *variable;        /* on the searching thread */
 };
 
-/* The calling thread's, or NULL; our own is none. The program's own dlerror() text is a thread's own: ours
- * does no harm. */
+/* The variable of the calling thread; NULL: none, or it is our own. dlerror() text is thread-local, so the
+ * host's is not affected. */
 static char *look_up(const char *name)
 {
     void *library = dlopen(*name ? name : NULL, RTLD_LAZY | RTLD_NOLOAD);
@@ -116,9 +112,9 @@ static void *measure_on_another_thread(void *argument)
 }
 
 struct search {
-    unsigned index;          /* of the library in the loader's list */
-    unsigned begin;          /* look at those from here on */
-    struct library *library; /* the one to look at */
+    unsigned index;          /* index in the loader's list */
+    unsigned begin;          /* first index to check */
+    struct library *library; /* the library found */
 };
 
 static int visit(struct dl_phdr_info *info, size_t size, void *context)
@@ -141,8 +137,8 @@ static int count_loads(struct dl_phdr_info *info, size_t size, void *loads)
     return 1;
 }
 
-/* The library whose block, on this thread, the variable lies in: it may be one that the looked-up one needs.
- */
+/* Finds the library whose TLS block on this thread contains the variable. It may be a dependency of the
+ * library that was looked up. */
 static int find_block(struct dl_phdr_info *info, size_t size, void *variable)
 {
     (void)size;
@@ -170,7 +166,7 @@ static bool settle(struct library *library)
     return place.is_static || dl_iterate_phdr(find_block, library->variable);
 }
 
-/* Goes on to the next library that has a variable. */
+/* Advances to the next library that defines the variable. */
 static bool find_next(struct search *search)
 {
     while (dl_iterate_phdr(visit, search)) {
@@ -189,13 +185,13 @@ bool sdk_context_is_published(void)
     return atomic_load_explicit(&sdk_context_is_there, memory_order_relaxed) || find_next(&search);
 }
 
-/* There must be one publisher only, and the SDK knows more. */
+/* Only one publisher is allowed, and the SDK knows more. */
 static void give_way(void)
 {
     if (!atomic_load_explicit(&publish_is_on, memory_order_relaxed))
         return;
     publish_end();
-    log_warn("an SDK in this process publishes its threads' contexts: cuspan no longer does");
+    log_warn("an SDK in this process now publishes its threads' contexts; cuspan stopped publishing");
 }
 
 void sdk_context_look(void)
@@ -213,7 +209,7 @@ void sdk_context_look(void)
         if (!settle(&library))
             continue;
         atomic_store_explicit(&sdk_context_is_there, true, memory_order_release);
-        log_info("the threads' contexts are read from " THREAD_RECORD_SYMBOL " of %s",
+        log_info("thread contexts are read from " THREAD_RECORD_SYMBOL " of %s",
                  *library.name ? library.name : "the program");
         give_way();
         return;

@@ -10,8 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Once one this good is found no further one is opened: opening a CUPTI takes milliseconds, and what later
- * ones add is not needed. */
+/* The search stops at a CUPTI this new: opening one takes milliseconds, and later ones add nothing we
+ * need. */
 #define VERSION_GOOD_ENOUGH CUPTI_VERSION_SUBSCRIBER_API
 
 #define CANDIDATES_MAX 16
@@ -39,16 +39,15 @@ static void add_candidate(struct candidates *list, const char *format, ...)
     list->count++;
 }
 
-/* The names under which a CUPTI may lie in a folder. */
+/* File names of CUPTI in a folder. */
 static void add_folder(struct candidates *list, const char *folder, int folder_length)
 {
     add_candidate(list, "%.*s/libcupti.so.13", folder_length, folder);
     add_candidate(list, "%.*s/libcupti.so.12", folder_length, folder);
 }
 
-/* A library of CUDA's that the process has loaded shows where its CUPTI lies: itself, beside it, or in the
- * neighbouring Python package (nvidia/cuda_runtime/lib has nvidia/cuda_cupti/lib; nvidia/cu13/lib holds all).
- */
+/* A loaded CUDA library hints at its CUPTI: itself, its folder, or the neighboring Python package
+ * (nvidia/cuda_runtime/lib has nvidia/cuda_cupti/lib; nvidia/cu13/lib has everything). */
 static int visit_loaded_library(struct dl_phdr_info *info, size_t size, void *context)
 {
     struct candidates *list = context;
@@ -87,14 +86,14 @@ static void find_candidates(const char *self_env_folder, struct candidates *list
         add_folder(list, toolkits[i], (int)strlen(toolkits[i]));
 }
 
-/* A CUPTI works with drivers of its own major version and later ones. */
+/* CUPTI works with drivers of its own major version and later. */
 static bool driver_takes(int driver_version, uint32_t cupti_version)
 {
     int needed = cupti_version >= CUPTI_VERSION_13_0 ? (int)(cupti_version / 10000) : 12;
     return driver_version == 0 || driver_version / 1000 >= needed;
 }
 
-/* Looks up all calls; false if one is missing that capture can't do without. */
+/* Looks up all functions; false if a required one is missing. */
 static bool resolve(struct cupti *cupti)
 {
     bool complete = true;
@@ -119,32 +118,31 @@ static bool resolve(struct cupti *cupti)
            cupti->cuptiActivitySetAttribute && cupti->cuptiSetThreadIdType;
 }
 
-/* Opens one library; its calls are looked up only if it is the one that is taken. */
+/* Opens one library. Its functions are looked up only if it is selected. */
 static enum status open_library(const char *path, struct cupti *cupti, struct error *err)
 {
     memset(cupti, 0, sizeof *cupti);
     cupti->handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!cupti->handle)
-        return error_set(err, STATUS_NOT_FOUND, "can't load CUPTI: %s", dlerror());
+        return error_set(err, STATUS_NOT_FOUND, "cannot load CUPTI: %s", dlerror());
     cuptiGetVersion_fn *get_version = (cuptiGetVersion_fn *)dlsym(cupti->handle, "cuptiGetVersion");
     snprintf(cupti->path, sizeof cupti->path, "%s", path);
     if (!get_version)
-        return error_set(err, STATUS_UNSUPPORTED, "%s is not a CUPTI", path);
+        return error_set(err, STATUS_UNSUPPORTED, "%s is not CUPTI", path);
     uint32_t result = get_version(&cupti->version);
     if (result != CUPTI_OK)
-        return error_set(
-            err, STATUS_UNAVAILABLE,
-            "%s does not tell its version (CUPTI's result %u); is NVIDIA's driver installed, and of a "
-            "version that suits it?",
-            path, result);
+        return error_set(err, STATUS_UNAVAILABLE,
+                         "%s does not report its version (CUPTI result %u); check that NVIDIA's driver is "
+                         "installed and new enough",
+                         path, result);
     if (cupti->version < CUPTI_VERSION_12_0)
         return error_set(err, STATUS_UNSUPPORTED,
-                         "%s is older than CUDA 12.0; name a newer one by distribution.cuspan.cupti.library",
+                         "%s is older than CUDA 12.0; name a newer one in distribution.cuspan.cupti.library",
                          path);
     return STATUS_OK;
 }
 
-/* The driver has loaded us, so its library is there; a replay has none and needs none. */
+/* The driver is already loaded because it loaded us. A replay has none and needs none. */
 static int find_driver_version(void)
 {
     int version = 0;
@@ -158,14 +156,14 @@ static int find_driver_version(void)
     return version;
 }
 
-/* Of what the search has found; the one that a setting names is taken whatever the driver. */
+/* Checks the driver only for candidates of the search; a library named in the settings is used regardless. */
 static enum status open_candidate(const char *path, int driver_version, struct cupti *candidate,
                                   struct error *err)
 {
     enum status opened = open_library(path, candidate, err);
     if (opened == STATUS_OK && !driver_takes(driver_version, candidate->version))
         opened =
-            error_set(err, STATUS_UNAVAILABLE, "%s needs a newer driver than the one installed (CUDA %d.%d)",
+            error_set(err, STATUS_UNAVAILABLE, "%s needs a newer driver than the installed one (CUDA %d.%d)",
                       path, driver_version / 1000, driver_version % 1000 / 10);
     return opened;
 }
@@ -176,8 +174,8 @@ static enum status take_newest(const struct candidates *list, int driver_version
     bool found = false;
     enum status status =
         error_set(err, STATUS_NOT_FOUND,
-                  "found no CUPTI (libcupti.so.12 or .13); install the package nvidia-cuda-cupti or name "
-                  "the library by distribution.cuspan.cupti.library");
+                  "found no CUPTI (libcupti.so.12 or .13); install the package nvidia-cuda-cupti or name the "
+                  "library in distribution.cuspan.cupti.library");
     for (size_t i = 0; i < list->count; i++) {
         struct cupti candidate;
         enum status opened = open_candidate(list->paths[i], driver_version, &candidate, err);
@@ -212,7 +210,7 @@ enum status cupti_load(const char *path, const char *self_env_folder, struct cup
     if (status != STATUS_OK)
         return status;
     if (!resolve(cupti))
-        return error_set(err, STATUS_UNSUPPORTED, "%s lacks calls that every CUPTI of 12.0 and later has",
+        return error_set(err, STATUS_UNSUPPORTED, "%s lacks functions that CUPTI 12.0 and later has",
                          cupti->path);
     cupti->driver_version = driver_version;
     char version[16];
@@ -245,7 +243,7 @@ const char *cupti_result_text(const struct cupti *cupti, uint32_t result)
 {
     const char *text = NULL;
     if (cupti->cuptiGetResultString(result, &text) != CUPTI_OK || !text)
-        text = "an unknown error";
+        text = "unknown error";
     return text;
 }
 

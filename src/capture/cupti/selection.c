@@ -12,7 +12,7 @@ static bool is_domain_on(const struct settings *settings, enum call_domain domai
     return domain == CALL_RUNTIME ? settings->capture.runtime : settings->capture.driver;
 }
 
-/* What a summary counts: what launches and moves, and where a request waits or runs out of memory. */
+/* Groups kept with detail "summary": launches, copies, synchronization and allocation. */
 static bool is_summed(enum call_group group)
 {
     return group == CALL_GROUP_LAUNCH || group == CALL_GROUP_COPY || group == CALL_GROUP_FILL ||
@@ -42,14 +42,14 @@ bool selection_hides_call(const struct settings *settings, enum call_domain doma
 {
     const struct call_info *info = call_info(domain, cbid);
     bool is_usual = info && (info->is_default || settings->detail == DETAIL_FULL);
-    /* Events are made and recorded all the time, and nothing that is summed lies inside. */
+    /* Events are frequent, and nothing that a summary keeps is nested in them. */
     if (settings->detail == DETAIL_SUMMARY && is_usual && info->group == CALL_GROUP_EVENT)
         return false;
     return domain == CALL_RUNTIME && is_usual && is_domain_on(settings, CALL_RUNTIME) &&
            is_domain_on(settings, CALL_DRIVER) && !is_wanted(settings, info);
 }
 
-/* Graphs are traced either as a whole or node by node; which of the two is the detail's business. */
+/* Graphs are traced as a whole or node by node, depending on the detail. */
 static bool is_graph_level(uint16_t kind)
 {
     return kind == ACTIVITY_GRAPH_TRACE;
@@ -63,7 +63,8 @@ bool selection_has_activity(const struct settings *settings, uint16_t kind)
         return false;
     if (kind == ACTIVITY_DEVICE || kind == ACTIVITY_CONTEXT)
         return true;
-    bool shares = settings->cupti.others == OTHERS_SHARE; /* who is first chooses for all (CUPTI 13.5) */
+    bool shares =
+        settings->cupti.others == OTHERS_SHARE; /* the first subscriber chooses for all (CUPTI 13.5) */
     if (is_graph_level(kind) && (settings_have_graph_nodes(settings) || shares))
         return false;
     if (settings->detail == DETAIL_SUMMARY && !info->is_gpu_work)
@@ -73,7 +74,7 @@ bool selection_has_activity(const struct settings *settings, uint16_t kind)
     return filter_passes(filter, info->name, NULL);
 }
 
-/* When and where, which kernel, how many bytes. */
+/* Times, places, kernel names and sizes. */
 static bool is_summed_field(const struct activity_field *field)
 {
     return field->detail == ACTIVITY_ALWAYS || field->role == ROLE_START || field->role == ROLE_END ||

@@ -1,5 +1,4 @@
-/* What is traced, from the settings: which calls have a callback, which kinds of activity are on, with which
- * fields. */
+/* What is traced according to the settings: calls with callbacks, activity kinds, and their fields. */
 #ifndef CUSPAN_CAPTURE_CUPTI_SELECTION_H
 #define CUSPAN_CAPTURE_CUPTI_SELECTION_H
 
@@ -7,24 +6,22 @@
 #include "model/cuda/calls.h"
 #include "model/settings.h"
 
-/* Whether the call has a callback. Of the driver's calls those that the runtime makes on its own behalf have
- * one too, and leave again at once: CUPTI can't be told of the difference, and switching callbacks while
- * calls are in flight upsets its correlation IDs (docs/cupti.md). */
+/* Whether the call has a callback. Driver calls nested in runtime calls also have one, and return at once:
+ * CUPTI cannot tell them apart, and toggling callbacks while calls are in flight upsets its correlation IDs
+ * (docs/cupti.md). */
 bool selection_has_call(const struct settings *settings, enum call_domain domain, uint32_t cbid);
 
-/* Whether a runtime call that is left out by name has a callback all the same where driver calls have one:
- * without it, the driver calls inside it would be taken for the program's own. */
+/* Whether a runtime call that is excluded by name still needs a callback, because otherwise driver calls
+ * nested in it would look like the program's own. */
 bool selection_hides_call(const struct settings *settings, enum call_domain domain, uint32_t cbid);
 
-/* Kinds that are facts (devices, contexts) are always on. */
+/* Kinds that describe the system (devices, contexts) are always enabled. */
 bool selection_has_activity(const struct settings *settings, uint16_t kind);
 
-/* The fields of the kind that its detail asks for, as bits. The first, the kind itself, is always among them.
- */
+/* Bit mask of the kind's fields at its level of detail. Bit 0, the kind itself, is always set. */
 uint64_t selection_fields(const struct settings *settings, uint16_t kind);
 
-/* True if every call that launches GPU work is traced, so that a GPU record may be expected to find its call.
- */
+/* Whether every call that launches GPU work is traced, so that every GPU record should find its call. */
 bool selection_has_all_launches(const struct settings *settings);
 
 #endif

@@ -15,25 +15,26 @@
 #include <errno.h>
 #include <pthread.h>
 
-#define FLUSH_WAIT_MS 1000 /* for a guest's, where all is to come */
+#define FLUSH_WAIT_MS 1000 /* for another tool's flush, in a flush of everything */
 
 static const struct cupti *cupti;
 static const struct settings *settings;
 static cupti_subscriber_handle subscriber;
 static bool uses_subscriber_api;
 static bool is_held_by_another;
-static bool is_paused;             /* guarded by the mutex below, which the pausing thread holds */
-static atomic_bool graphs_are_due; /* once the program begins to make one */
-static bool unified_memory_is_due; /* once CUDA is initialized, which the first captured call shows */
+static bool is_paused;             /* guarded by `switching`, which the pausing thread holds */
+static atomic_bool graphs_are_due; /* enable graph records once the program starts to create a graph */
+static bool unified_memory_is_due; /* enable once CUDA is initialized, which the first captured call shows */
 
-/* CUPTI wants its switches serialized by us. Held for some microseconds, but for the first switch of graph
- * records; never while CUPTI flushes. */
+/* CUPTI requires serialized enable and disable calls. Held for microseconds, except when graph records are
+ * first enabled; never while CUPTI flushes. */
 static pthread_mutex_t switching;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static bool are_records_on;         /* those that go off in sleep; guarded by it */
-static const char *_Atomic trouble; /* why CUPTI has last refused to flush or to be switched off */
+static bool are_records_on;         /* kinds that are disabled while asleep; guarded by `switching` */
+static const char *_Atomic trouble; /* last reason for which CUPTI refused to flush or to be disabled */
 
-/* A host's real-time thread that waits lends its priority: it must not keep us from letting go. */
+/* Priority inheritance, so that a waiting real-time thread of the host is not delayed by a preempted
+ * holder. */
 static void make_mutex(void)
 {
     pthread_mutexattr_t inherits;
@@ -54,13 +55,10 @@ void switches_unlock(void)
     pthread_mutex_unlock(&switching);
 }
 
-/* --- the start --- */
-
 static enum status fail(struct error *err, const char *what, uint32_t result)
 {
-    return error_set(err, STATUS_UNAVAILABLE,
-                     "CUPTI refused %s: %s; `cuspan doctor` looks for what stands in the way", what,
-                     cupti_result_text(cupti, result));
+    return error_set(err, STATUS_UNAVAILABLE, "CUPTI refused %s: %s; run `cuspan doctor` to find the cause",
+                     what, cupti_result_text(cupti, result));
 }
 
 static bool shares(void)
@@ -68,7 +66,7 @@ static bool shares(void)
     return uses_subscriber_api && settings->cupti.others == OTHERS_SHARE;
 }
 
-/* CUPTI refuses a struct that is larger than it knows. */
+/* CUPTI rejects a struct larger than its own version of it. */
 static size_t params_bytes(void)
 {
     return cupti->version >= CUPTI_VERSION_13_2
@@ -110,7 +108,7 @@ static void set_size(enum cupti_attr attribute, const char *name, size_t value)
 {
     uint32_t result = set_attribute(attribute, sizeof value, &value);
     if (result != CUPTI_OK)
-        log_debug("CUPTI did not take %s: %s", name, cupti_result_text(cupti, result));
+        log_debug("CUPTI rejected %s: %s", name, cupti_result_text(cupti, result));
 }
 
 static void set_flag(enum cupti_attr attribute, const char *name, bool value)
@@ -118,17 +116,17 @@ static void set_flag(enum cupti_attr attribute, const char *name, bool value)
     uint8_t flag = value;
     uint32_t result = set_attribute(attribute, sizeof flag, &flag);
     if (result != CUPTI_OK)
-        log_debug("CUPTI did not take %s: %s", name, cupti_result_text(cupti, result));
+        log_debug("CUPTI rejected %s: %s", name, cupti_result_text(cupti, result));
 }
 
-/* The kernel's thread IDs, as calls have them, and not pthread handles. */
+/* Kernel thread IDs, as calls have, instead of pthread handles. */
 static void set_thread_ids(void)
 {
     uint32_t type = CUPTI_THREAD_ID_SYSTEM;
     uint32_t result = uses_subscriber_api ? set_attribute(CUPTI_ATTR_THREAD_ID_TYPE, sizeof type, &type)
                                           : cupti->cuptiSetThreadIdType(type);
     if (result != CUPTI_OK)
-        log_debug("CUPTI did not take the type of thread IDs: %s", cupti_result_text(cupti, result));
+        log_debug("CUPTI rejected the thread ID type: %s", cupti_result_text(cupti, result));
 }
 
 static enum status set_attributes(struct error *err)
@@ -148,7 +146,7 @@ static enum status set_attributes(struct error *err)
     set_flag(CUPTI_ATTR_ZEROED_OUT_ACTIVITY_BUFFER, "zeroed buffers", true);
     set_flag(CUPTI_ATTR_PER_THREAD_ACTIVITY_BUFFER, "per_thread_buffers", settings->cupti.per_thread_buffers);
     set_thread_ids();
-    if (shares()) /* the first choice holds for all subscribers, for good: nodes */
+    if (shares()) /* the first choice is permanent for all subscribers: nodes */
         set_flag(CUPTI_ATTR_ENABLE_MULTI_SUBSCRIBER_GRAPH_TRACE, "node-level tracing of graphs", false);
     return STATUS_OK;
 }
@@ -169,16 +167,15 @@ static uint32_t enable_kind(uint16_t kind, uint64_t fields)
     return cupti->cuptiActivityEnable_v2(subscriber, kind, &config);
 }
 
-/* Kernels go on before all others and off after them: if they go on or off while others are on and threads
- * launch, none of their records come from then on (12.9, 13.0, 13.5; tests/bench/programs/sleeping.cu, crew).
- * So this is the order in which kinds go on; off is the other way round. */
+/* The order in which kinds are enabled; they are disabled in reverse. Kernels come first when enabling and
+ * last when disabling: if kernel records are toggled while other kinds are enabled and threads launch, none
+ * arrive from then on (12.9, 13.0, 13.5; tests/bench/programs/sleeping.cu, crew). */
 static uint16_t kind_at(uint16_t place)
 {
     return place == 0 ? ACTIVITY_KERNEL : place <= ACTIVITY_KERNEL ? place - 1 : place;
 }
 
-/* What a CUPTI answers that doesn't know a call or kind, or whose GPU doesn't have it. Anything else is news.
- */
+/* Expected results for calls or kinds that this CUPTI or GPU does not support. */
 static bool is_foreseen(uint32_t result)
 {
     switch (result) {
@@ -196,8 +193,7 @@ static bool is_foreseen(uint32_t result)
     }
 }
 
-/* A kind that this CUPTI or this GPU can't give is left out; the user hears of it if he asked for it by name.
- */
+/* Skips kinds that this CUPTI or GPU does not support, with a warning if the user named the kind. */
 static enum status enable_kinds(const uint64_t fields[ACTIVITY_KINDS_MAX], struct error *err)
 {
     for (uint16_t place = 0; place < ACTIVITY_KINDS_MAX; place++) {
@@ -211,8 +207,8 @@ static enum status enable_kinds(const uint64_t fields[ACTIVITY_KINDS_MAX], struc
             return fail(err, "kernel records", result);
         bool is_asked = settings->capture.activities.allow.count > 0;
         (is_asked || !is_foreseen(result) ? log_warn : log_debug)(
-            "this CUPTI gives no records of kind %s: %s%s", activity_table[kind].name,
-            cupti_result_text(cupti, result), is_asked ? "; take it out of capture.activities.allow" : "");
+            "this CUPTI has no records of kind %s: %s%s", activity_table[kind].name,
+            cupti_result_text(cupti, result), is_asked ? "; remove it from capture.activities.allow" : "");
     }
     return STATUS_OK;
 }
@@ -223,8 +219,8 @@ static uint32_t disable_kind(uint16_t kind)
                                : cupti->cuptiActivityDisable(kind);
 }
 
-/* What stays on: facts of devices and contexts, which come once, and graph records, which crash CUPTIs
- * before 13.3 when they go on late. */
+/* All kinds but those that describe devices and contexts, which are reported once, and graph records, which
+ * crash CUPTI before 13.3 when enabled late. */
 static bool goes_off_in_sleep(uint16_t kind)
 {
     bool stays = kind == ACTIVITY_DEVICE || kind == ACTIVITY_CONTEXT || kind == ACTIVITY_GRAPH_TRACE;
@@ -242,7 +238,7 @@ void switches_records(bool on)
             continue;
         uint32_t result = on ? enable_kind(kind, selection_fields(settings, kind)) : disable_kind(kind);
         if (result != CUPTI_OK)
-            log_debug("CUPTI did not switch records of kind %s: %s", activity_table[kind].name,
+            log_debug("CUPTI could not enable or disable records of kind %s: %s", activity_table[kind].name,
                       cupti_result_text(cupti, result));
     }
     are_records_on = on;
@@ -256,15 +252,15 @@ static bool has_driver_calls(void)
     return cbid < call_count_driver;
 }
 
-/* Graph records wait for these calls (below), which need their callbacks even if they are to have no span. */
+/* Calls that trigger graph records (see graphs_start_late) need callbacks even if they have no span. */
 static bool announces_graphs(enum call_domain domain, uint32_t cbid)
 {
     bool is_domain_on = domain == CALL_RUNTIME ? settings->capture.runtime : settings->capture.driver;
     return atomic_load(&graphs_are_due) && is_domain_on && callbacks_make_graph(domain, cbid);
 }
 
-/* cudaProfilerStart and cudaProfilerStop, where they are to bound the tracing; their callbacks come whatever
- * calls have spans. */
+/* cudaProfilerStart and cudaProfilerStop, if they bound the tracing. They need callbacks even if they have no
+ * span. */
 static bool bounds_tracing(enum call_domain domain, uint32_t cbid)
 {
     return settings->capture.cuda_profiler && callbacks_is_bound(domain, cbid);
@@ -272,7 +268,7 @@ static bool bounds_tracing(enum call_domain domain, uint32_t cbid)
 
 struct refusals {
     unsigned wanted, refused;
-    uint32_t news; /* a result that is not foreseen, or CUPTI_OK */
+    uint32_t news; /* an unexpected result, or CUPTI_OK */
 };
 
 static void enable_call(enum call_domain domain, uint32_t cbid, struct refusals *refusals)
@@ -284,15 +280,15 @@ static void enable_call(enum call_domain domain, uint32_t cbid, struct refusals 
         refusals->news = result;
 }
 
-/* A replay's threads have other stacks than those whose calls they play. */
+/* In a replay, stacks would not be those of the recorded calls. */
 static bool can_take_stacks(void)
 {
     if (!settings_have_stacks(settings) || cupti->replay_clock)
         return false;
     bool can = call_stack_start();
     if (!can)
-        log_warn("allocations have no call stacks: the C library can't load libgcc_s.so.1, by which it walks "
-                 "them");
+        log_warn("allocations have no call stacks: backtrace() needs libgcc_s.so.1, which the C library "
+                 "cannot load");
     return can;
 }
 
@@ -319,15 +315,15 @@ static void enable_calls(void)
             enable_call(domain, cbid, &refusals);
         }
     }
-    /* A CUPTI older than the tables knows fewer calls; a program linked with it knows no more. Both refusals
-     * have the same result, but no CUPTI lacks that many. */
+    /* A CUPTI older than the tables supports fewer calls, and a program linked with it makes no others.
+     * Unsupported and other refused calls have the same result, but no CUPTI lacks that many. */
     if (refusals.refused * 2 > refusals.wanted || refusals.news)
-        log_warn("CUPTI refused callbacks for %u of %u calls (%s), which have no spans; name another one by "
-                 "distribution.cuspan.cupti.library",
+        log_warn("CUPTI refused callbacks for %u of %u calls (%s), which have no spans; name another CUPTI "
+                 "in distribution.cuspan.cupti.library",
                  refusals.refused, refusals.wanted,
                  cupti_result_text(cupti, refusals.news ? refusals.news : CUPTI_INVALID_PARAMETER));
     else if (refusals.refused)
-        log_debug("this CUPTI does not know %u of the calls", refusals.refused);
+        log_debug("this CUPTI does not support %u of the calls", refusals.refused);
 }
 
 static void enable_resource(enum cupti_resource_cbid cbid)
@@ -335,8 +331,7 @@ static void enable_resource(enum cupti_resource_cbid cbid)
     cupti->cuptiEnableCallback(1, subscriber, CUPTI_DOMAIN_RESOURCE, cbid);
 }
 
-/* How many nodes a graph has costs a callback for each node when the graph is instantiated, and none later.
- */
+/* Counting nodes costs one callback per node when a graph is instantiated, and nothing later. */
 static void enable_graphs(void)
 {
     bool nodes = settings_have_graph_nodes(settings);
@@ -368,16 +363,16 @@ static enum status register_buffers(struct error *err)
     return result == CUPTI_OK ? STATUS_OK : fail(err, "activity buffers", result);
 }
 
-/* --- what comes later --- */
-
-/* Graph records make every CUDA call of the process 0.1 us dearer, traced or not (H200, CUPTI 13.5:
- * cudaGetDevice 26 -> 135 ns), so with the subscriber API they are off until the program begins to make its
- * first graph, and stay on from then on. Callbacks only say that it has begun: the switch takes CUPTI 0.2 to
- * 0.4 ms, which a host's thread is not to wait for unless the user wants it (at-once). Once a graph is
- * instantiated it is too late, and graphs show their nodes: a graph that is older than the switch gives no
- * record at all from then on (13.5). Those that come in between are counted by correlate. Before the
- * subscriber API, switching late crashes in CUPTI (12.9, 13.0), and so they are on from the start. A replay
- * has no such cost, and a recording is to have all. docs/cupti.md has the figures. */
+/* Graph records add 0.1 us to every CUDA call of the process, traced or not (H200, CUPTI 13.5: cudaGetDevice
+ * 26 -> 135 ns). With the subscriber API they therefore stay disabled until the program starts to create its
+ * first graph, and stay enabled from then on. Callbacks only signal this: enabling takes CUPTI 0.2 to 0.4 ms,
+ * which a host thread waits for only on request (at-once).
+ *
+ * Once a graph is instantiated it is too late: a graph older than the change gives no record at all from then
+ * on (13.5), so graphs show their nodes. Correlate counts executions that fall in between.
+ *
+ * With the classic API, enabling late crashes CUPTI (12.9, 13.0), so they are enabled from the start. A
+ * replay does not have this cost, and a recording should be complete. docs/cupti.md has the measurements. */
 static bool graphs_start_late(void)
 {
     return uses_subscriber_api && !cupti->replay_clock && !settings->record_file &&
@@ -391,11 +386,11 @@ static void start_graphs(void)
         return;
     uint32_t result = enable_kind(ACTIVITY_GRAPH_TRACE, selection_fields(settings, ACTIVITY_GRAPH_TRACE));
     if (result != CUPTI_OK)
-        log_warn("CUPTI gives no graph records (%s): graphs show their nodes",
+        log_warn("CUPTI has no graph records (%s); graphs show their nodes",
                  cupti_result_text(cupti, result));
 }
 
-/* On a host's thread, which never waits for ours. */
+/* On a host thread, which never waits for ours. */
 static void on_graph(void)
 {
     if (!atomic_load_explicit(&graphs_are_due, memory_order_relaxed) ||
@@ -411,9 +406,9 @@ static void follow_graphs(void)
 {
     if (atomic_load_explicit(&callbacks_signals.graph_is_instantiated, memory_order_relaxed)) {
         atomic_store(&graphs_are_due, false);
-        log_info(
-            "a CUDA graph was made faster than graph records could be switched on: graphs show their "
-            "nodes; distribution.cuspan.cupti.graph_records says how to have one span for each execution");
+        log_info("a CUDA graph was instantiated before graph records could be enabled, so graphs show their "
+                 "nodes; set distribution.cuspan.cupti.graph_records to at-once or always for one span per "
+                 "execution");
     } else if (atomic_load_explicit(&callbacks_signals.graph_is_begun, memory_order_relaxed)) {
         switches_lock();
         start_graphs();
@@ -433,21 +428,20 @@ static void start_unified_memory(void)
 static enum status choose_api(bool will_sleep, struct error *err)
 {
     enum cupti_others others = settings->cupti.others;
-    /* Who gives way switches records as others come and go, which the classic calls can. */
+    /* give-way disables and enables records as other tools come and go, which requires the classic API. */
     bool prefers_classic =
         (will_sleep && !cupti->replay_clock && others != OTHERS_SHARE) || others == OTHERS_GIVE_WAY;
     uses_subscriber_api = cupti->has_subscriber_api && settings->cupti.api != CUPTI_API_CLASSIC &&
                           (settings->cupti.api == CUPTI_API_SUBSCRIBER || !prefers_classic);
     if (others == OTHERS_SHARE && !uses_subscriber_api)
         log_warn("distribution.cuspan.cupti.others: share needs the subscriber API of CUPTI 13.3 and later, "
-                 "and %s "
-                 "is used without it: others can't use CUPTI beside cuspan",
+                 "which %s does not use; other tools cannot use CUPTI beside cuspan",
                  cupti->path);
     if (settings->cupti.api == CUPTI_API_SUBSCRIBER && !uses_subscriber_api)
-        return error_set(
-            err, STATUS_UNSUPPORTED,
-            "distribution.cuspan.cupti.api asks for the subscriber API, which %s doesn't have (13.3 does)",
-            cupti->path);
+        return error_set(err, STATUS_UNSUPPORTED,
+                         "distribution.cuspan.cupti.api is subscriber, which %s does not support; name CUPTI "
+                         "13.3 or later in distribution.cuspan.cupti.library",
+                         cupti->path);
     return STATUS_OK;
 }
 
@@ -473,7 +467,7 @@ static enum status switch_on(bool is_again, struct error *err)
         if (settings->cupti.graph_records == GRAPH_RECORDS_AT_ONCE)
             callbacks_on_graph = on_graph;
     }
-    other_tools_pause(true); /* CUPTI wants some attributes before anyone records */
+    other_tools_pause(true); /* some attributes can be set only while nobody records */
     enum status status = set_attributes(err);
     other_tools_pause(false);
     if (status == STATUS_OK)
@@ -514,7 +508,7 @@ static enum status come_back(struct error *err)
     return status;
 }
 
-/* Once another has recorded by the classic calls, CUPTI takes the subscriber's calls no more (NOT_COMPATIBLE,
+/* After another tool has recorded with the classic API, CUPTI refuses the subscriber API (NOT_COMPATIBLE;
  * seen with 13.5). */
 enum status switches_on_again(struct error *err)
 {
@@ -572,16 +566,16 @@ void switches_flush(bool everything)
     static bool said;
     bool is_last_thread = other_tools_flush_begin(everything ? FLUSH_WAIT_MS : 0);
     if (!is_last_thread && !everything)
-        return; /* the guest's own brings ours, too */
-    /* A flush is everyone's, and a forced one takes records of a guest's that aren't finished. */
+        return; /* the other tool's flush also delivers our records */
+    /* A flush affects all subscribers, and a forced one would take the other tool's unfinished records. */
     bool is_forced = everything && !other_tools_are_recording();
     uint32_t result = cupti->cuptiActivityFlushAll(is_forced ? CUPTI_FLUSH_FORCED : CUPTI_FLUSH_DEFAULT);
     if (is_last_thread)
         other_tools_flush_end();
     note_error(result);
     if (result != CUPTI_OK && !said) {
-        said = true; /* nobody can count what CUPTI keeps to itself */
-        log_warn("CUPTI does not hand over its records (%s): GPU spans may be missing",
+        said = true; /* records kept inside CUPTI cannot be counted */
+        log_warn("CUPTI does not deliver its records (%s); GPU spans may be missing",
                  cupti_result_text(cupti, result));
     }
     count_dropped();

@@ -5,7 +5,7 @@
 #include <dlfcn.h>
 #include <stdio.h>
 
-/* Of the driver; each answers 0 when it is well. */
+/* Driver functions; each returns 0 on success. */
 #define DRIVER_CALLS(X)                                                                                      \
     X(cuInit, "cuInit", (unsigned flags))                                                                    \
     X(cuDeviceGetCount, "cuDeviceGetCount", (int *count))                                                    \
@@ -25,8 +25,9 @@ static enum status open_driver(struct driver *driver, struct error *err)
     bool is_complete = true;
     void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
     if (!library)
-        return error_set(err, STATUS_NOT_FOUND,
-                         "no GPU's counters without NVIDIA's driver: libcuda.so.1 can't be loaded");
+        return error_set(
+            err, STATUS_NOT_FOUND,
+            "cannot load libcuda.so.1: hardware counters need NVIDIA's driver; install it on this machine");
 #define FIND(call, symbol, params)                                                                           \
     *(void **)&driver->call = dlsym(library, symbol);                                                        \
     is_complete &= driver->call != NULL;
@@ -35,11 +36,9 @@ static enum status open_driver(struct driver *driver, struct error *err)
     int result = is_complete ? driver->cuInit(0) : 0;
     if (!is_complete || result != CUDA_OK)
         return error_set(err, STATUS_UNAVAILABLE,
-                         "NVIDIA's driver can't be used (its result %d); see cuspan doctor", result);
+                         "cannot initialize NVIDIA's driver (CUDA result %d); run cuspan doctor", result);
     return STATUS_OK;
 }
-
-/* --- what stands between the profiler and who asks --- */
 
 static void pass_metric(void *asking, const struct profiler_metric *metric)
 {
@@ -74,8 +73,8 @@ static enum status list_device(const struct driver *driver, const struct doctor_
     driver->cuDeviceGetName(chip.gpu, sizeof chip.gpu, device);
     int result = driver->cuDevicePrimaryCtxRetain(&context, device);
     if (result != CUDA_OK)
-        return error_set(err, STATUS_UNAVAILABLE, "no context on GPU %d (the driver's result %d)", device,
-                         result);
+        return error_set(err, STATUS_UNAVAILABLE, "cannot create a context on GPU %d (CUDA result %d)",
+                         device, result);
     driver->cuCtxSetCurrent(context);
     enum status status = list_chip(ask, context, &chip, err);
     driver->cuDevicePrimaryCtxRelease(device);
@@ -90,10 +89,10 @@ enum status chips_list(const struct cupti *cupti, const struct doctor_counters *
     if (status == STATUS_OK)
         status = profiler_host_load(cupti, err);
     if (status == STATUS_OK && (driver.cuDeviceGetCount(&count) != CUDA_OK || count == 0))
-        status = error_set(err, STATUS_NOT_FOUND, "NVIDIA's driver sees no GPU");
+        status = error_set(err, STATUS_NOT_FOUND, "NVIDIA's driver reports no GPU");
     if (status == STATUS_OK && ask->device >= count)
-        status =
-            error_set(err, STATUS_NOT_FOUND, "no GPU %d: this machine has %d, from 0 on", ask->device, count);
+        status = error_set(err, STATUS_NOT_FOUND,
+                           "GPU %d does not exist: this machine has %d, numbered from 0", ask->device, count);
     for (int device = 0; device < count && status == STATUS_OK; device++)
         if (ask->device < 0 || ask->device == device)
             status = list_device(&driver, ask, device, err);

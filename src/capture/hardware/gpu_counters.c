@@ -21,24 +21,24 @@
 
 #define CONTEXTS_MAX  16
 #define WAIT_STEP_NS  (100 * 1000)
-#define NAME_BYTES    1024 /* of a kernel's mangled name that patterns are compared with */
+#define NAME_BYTES    1024 /* prefix of a kernel's mangled name that patterns are matched with */
 #define SPIN_NS       NS_PER_MS
 #define PAUSE_NS      50000
 #define READ_AFTER_NS NS_PER_SECOND /* spans wait for their counts */
 #define EXIT_WAIT_MS  100
 
-/* They wait for kernels on other GPUs, or for one another: waiting for one of them alone may never end. */
+/* Kernels that wait for other GPUs or for each other: waiting for a single one could deadlock. */
 static const char *const talkative[] = {"nccl",       "nvshmem",   "cross_device",   "multimem",
                                         "all_reduce", "allreduce", "all_gather",     "allgather",
                                         "all_to_all", "alltoall",  "reduce_scatter", "deep_ep",
                                         "symm_mem",   "twoshot",   "oneshot"};
 
-/* One that was counted, until CUPTI says what. */
+/* A counted launch whose values are not read yet. */
 struct counted_launch {
     uint64_t time_ticks;
     uint32_t correlation_id;
     bool is_spoilt;
-    struct thread_info thread; /* but for its name */
+    struct thread_info thread; /* without its name */
 };
 
 struct counted_context {
@@ -48,25 +48,25 @@ struct counted_context {
     struct counted_launch launches[PROFILER_RANGES_MAX];
 };
 
-/* What CUPTI said, on its way to the pipeline. */
+/* Values on their way to the pipeline. */
 struct read_counts {
     struct read_counts *next;
     struct thread_info thread;
-    struct gpu_counters_record record; /* and its values */
+    struct gpu_counters_record record; /* followed by its values */
 };
 
 static struct {
     const struct settings *settings;
     const struct cupti *cupti;
     _Atomic bool is_on;
-    _Atomic uint32_t entered, next_turn; /* launches that have begun; which of them is counted next */
-    _Atomic bool is_taken;               /* something is counted; who counts has all below */
-    _Atomic uint64_t due_ns; /* when what was counted is to be read at the latest; 0: nothing was */
+    _Atomic uint32_t entered, next_turn; /* launches started; index of the next one to count */
+    _Atomic bool is_taken;   /* set while something is counted; its setter owns the members below */
+    _Atomic uint64_t due_ns; /* latest time to read pending counts; 0: none pending */
     struct counted_context contexts[CONTEXTS_MAX];
     size_t context_count;
     struct counted_context *counting;
     cuda_stream_handle stream; /* of the launch */
-    uint32_t entered_before;   /* launches, when this one was begun to be counted */
+    uint32_t entered_before;   /* launches, when counting of this one started */
     bool is_spoilt;
 #define DRIVER_MEMBER(name, params) name##_fn *name;
     PROFILER_DRIVER_CALLS(DRIVER_MEMBER)
@@ -79,17 +79,15 @@ static struct {
 } ready = {PTHREAD_MUTEX_INITIALIZER, NULL, &ready.first};
 
 _Atomic bool gpu_counters_have_ranges;
-static _Atomic uint64_t counted_range; /* its ID; 0: none */
+static _Atomic uint64_t counted_range; /* ID of the counted range; 0: none */
 static struct attr_key keys[GPU_COUNTERS_MAX];
-
-/* --- on and off --- */
 
 static bool find_driver_calls(void)
 {
     void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD | RTLD_LOCAL);
     bool is_complete = true;
 #define FIND(name, params)                                                                                   \
-    state.name = (name##_fn *)dlsym(state.cupti->handle, #name); /* a replay's */                            \
+    state.name = (name##_fn *)dlsym(state.cupti->handle, #name); /* the replay's function */                 \
     if (!state.name && driver)                                                                               \
         state.name = (name##_fn *)dlsym(driver, #name);                                                      \
     is_complete &= state.name != NULL;
@@ -109,7 +107,7 @@ void gpu_counters_start(const struct settings *settings, const struct cupti *cup
         return;
     if (profiler_host_load(cupti, &err) != STATUS_OK || !find_driver_calls()) {
         log_warn("no hardware counters: %s",
-                 state.cuCtxSynchronize ? err.text : "the driver's calls can't be found");
+                 state.cuCtxSynchronize ? err.text : "the driver lacks required functions");
         return;
     }
     for (size_t i = 0; i < settings->counters.metrics.count && i < GPU_COUNTERS_MAX; i++)
@@ -119,7 +117,7 @@ void gpu_counters_start(const struct settings *settings, const struct cupti *cup
     atomic_store(&state.is_on, true);
 }
 
-/* For good: what went wrong once would go wrong again, at each launch. */
+/* Permanently: the same failure would repeat at each launch. */
 static void give_up(const char *why)
 {
     if (atomic_exchange(&state.is_on, false))
@@ -148,8 +146,6 @@ static bool take_within(uint32_t wait_ms)
     }
     return true;
 }
-
-/* --- which --- */
 
 bool gpu_counters_concern(enum call_domain domain, uint32_t cbid)
 {
@@ -180,7 +176,7 @@ static bool contains_one_of(const char *name, const struct pattern_list *list)
     return false;
 }
 
-/* What isn't sampled has no span to put its counts on. */
+/* An unsampled launch has no span to attach counts to. */
 static bool is_sampled(void)
 {
     static const struct trace_id_pair none;
@@ -189,7 +185,7 @@ static bool is_sampled(void)
     return !has_context || !state.settings->sampler_parent_based || context->flags & TRACE_FLAG_SAMPLED;
 }
 
-/* Names are mangled here: a name in them stands there as it is. */
+/* Names are mangled here, but contain the function's name verbatim. */
 static bool may_count_kernel(const char *name)
 {
     const struct filter *kernels = &state.settings->counters.kernels;
@@ -200,7 +196,7 @@ static bool may_count_kernel(const char *name)
            !contains_one_of(name, &kernels->deny);
 }
 
-/* One in so many, of all threads. */
+/* Every Nth launch, over all threads. */
 static bool is_turn(void)
 {
     uint32_t number = atomic_fetch_add_explicit(&state.entered, 1, memory_order_relaxed) + 1;
@@ -211,14 +207,12 @@ static bool is_turn(void)
                                                    memory_order_relaxed, memory_order_relaxed);
 }
 
-/* To the next. */
+/* Lets the next launch take this turn. */
 static void pass_turn_on(void)
 {
     atomic_store_explicit(&state.next_turn, atomic_load_explicit(&state.entered, memory_order_relaxed) + 1,
                           memory_order_relaxed);
 }
-
-/* --- the launch's stream --- */
 
 static cuda_stream_handle stream_of(enum call_domain domain, uint32_t cbid,
                                     const struct cupti_callback_data *data)
@@ -245,14 +239,15 @@ static cuda_stream_handle stream_of(enum call_domain domain, uint32_t cbid,
     return (cuda_stream_handle)stream;
 }
 
-/* False: it is being captured into a graph, so nothing runs now, and waiting would spoil the capture. */
+/* False: the stream is being captured into a graph. Nothing runs now, and waiting would invalidate the
+ * capture. */
 static bool runs_now(cuda_stream_handle stream)
 {
     uint32_t status = 1;
     return state.cuStreamIsCapturing(stream, &status) == CUDA_OK && status == 0;
 }
 
-/* False: the time is over, and it works still. */
+/* False: timed out. */
 static bool wait_for_stream(cuda_stream_handle stream)
 {
     uint64_t begin = clock_monotonic_ns(), waited_ns = 0;
@@ -267,8 +262,6 @@ static bool wait_for_stream(cuda_stream_handle stream)
     }
     return true;
 }
-
-/* --- contexts --- */
 
 static bool replays(void)
 {
@@ -290,13 +283,13 @@ static struct counted_context *place_of(cuda_context_handle context)
     return &state.contexts[i];
 }
 
-/* Ranges that the program runs again, in place of all others. */
+/* Counts only ranges that the program repeats. */
 static bool loops(void)
 {
     return state.settings->counters.replay == REPLAY_LOOP;
 }
 
-/* With its profiler, made at its first use. NULL: there is none to be had. */
+/* Creates the context's profiler at first use. NULL: not available. */
 static struct counted_context *open_context(cuda_context_handle context)
 {
     struct error err = {"too many contexts"};
@@ -310,8 +303,6 @@ static struct counted_context *open_context(cuda_context_handle context)
     return place;
 }
 
-/* --- reading --- */
-
 static void hand_over(struct read_counts *counts)
 {
     pthread_mutex_lock(&ready.lock);
@@ -320,7 +311,7 @@ static void hand_over(struct read_counts *counts)
     pthread_mutex_unlock(&ready.lock);
 }
 
-/* The span waits for it, even where there is nothing in it. */
+/* The span waits for this record even if it has no values. */
 static bool pass_on(const struct counted_launch *launch, const struct profiler_counts *counts, size_t count)
 {
     struct read_counts *passed = calloc(1, sizeof *passed + count * sizeof(double));
@@ -338,7 +329,7 @@ static bool pass_on(const struct counted_launch *launch, const struct profiler_c
     return true;
 }
 
-/* A launch that failed has none. */
+/* A failed launch has none. */
 static bool has_values(const double *values, size_t count)
 {
     for (size_t i = 0; i < count; i++)
@@ -364,7 +355,7 @@ static void see_counts(void *context, size_t range, const struct profiler_counts
     reading->empty += is_passed && !is_full;
 }
 
-/* All that was counted and not read yet. */
+/* Reads all pending counts. */
 static void read_launches(struct counted_context *context, bool goes_on)
 {
     struct reading reading = {.context = context};
@@ -377,7 +368,7 @@ static void read_launches(struct counted_context *context, bool goes_on)
         give_up(err.text);
 }
 
-/* On any thread. False: the context is gone, or the driver. */
+/* On any thread. False: the context or the driver is gone. */
 static bool enter_context(const struct counted_context *context)
 {
     return state.cuCtxPushCurrent_v2(context->handle) == CUDA_OK;
@@ -429,8 +420,6 @@ void gpu_counters_take(gpu_counters_see_fn *see, void *context)
     }
 }
 
-/* --- launches --- */
-
 static enum status begin_counting(struct profiler *profiler, struct error *err)
 {
     if (replays())
@@ -478,7 +467,7 @@ void gpu_counters_enter(struct host_thread *thread, enum call_domain domain, uin
     let_go();
 }
 
-/* `values` NULL: they will come. */
+/* `values` NULL: they will follow. */
 static bool write_counts(struct host_thread *thread, uint32_t correlation_id, const double *values,
                          size_t count)
 {
@@ -496,7 +485,7 @@ static bool write_counts(struct host_thread *thread, uint32_t correlation_id, co
     return true;
 }
 
-/* What other threads launched meanwhile was counted, too: which of the counts is ours nobody tells. */
+/* Launches of other threads were counted, too, and cannot be told apart. */
 static bool is_spoilt(void)
 {
     return state.is_spoilt || atomic_load(&state.entered) != state.entered_before;
@@ -521,7 +510,7 @@ static void finish_range(struct host_thread *thread, uint32_t correlation_id)
         read_in_context(context, true);
 }
 
-/* A launch that failed has no counts. */
+/* A failed launch has no counts. */
 static void finish_replays(struct host_thread *thread, uint32_t correlation_id)
 {
     double values[GPU_COUNTERS_MAX + 1];
@@ -540,12 +529,11 @@ static void finish_replays(struct host_thread *thread, uint32_t correlation_id)
 static void finish_launch(struct host_thread *thread, uint32_t correlation_id)
 {
     if (!wait_for_stream(state.stream)) {
-        give_up(
-            "a kernel that was counted did not end in time (distribution.cuspan.counters.wait_ms): does it "
-            "wait for another? Name it in counters.kernels.deny");
+        give_up("a counted kernel did not finish within distribution.cuspan.counters.wait_ms; if it waits "
+                "for another kernel, add it to counters.kernels.deny");
         for (size_t i = 0; i < state.context_count; i++)
             counter_add(COUNTER_gpu_counts_lost, state.contexts[i].count);
-        state.context_count = 0; /* what counts it is never touched again: CUPTI would wait for it */
+        state.context_count = 0; /* the profiler is never touched again because CUPTI would block */
     } else if (replays()) {
         finish_replays(thread, correlation_id);
     } else {
@@ -569,8 +557,6 @@ void gpu_counters_exit(struct host_thread *thread, const struct cupti_callback_d
     }
     atomic_store_explicit(&thread->launch, 0, memory_order_relaxed);
 }
-
-/* --- ranges --- */
 
 static bool is_range_named(const char *name, uint32_t name_bytes)
 {
@@ -638,7 +624,7 @@ static void keep_counts(void *context, size_t range, const struct profiler_count
         *(struct profiler_counts *)context = *counts;
 }
 
-/* One that the program left before its last pass has no counts. */
+/* No counts if the program left the loop before the last pass. */
 static bool read_loop(struct profiler_counts *counts)
 {
     struct error err;
@@ -682,9 +668,7 @@ uint32_t gpu_counters_exit_range(uint64_t id, struct range_attr *attrs)
     return count;
 }
 
-/* --- the end --- */
-
-/* What was counted is read first. `is_exit`: what is left of it goes with the process. */
+/* Reads pending counts first. With `is_exit`, CUPTI's objects are left to the process exit. */
 static void close_context(size_t i, bool is_exit)
 {
     struct counted_context *context = &state.contexts[i];

@@ -1,17 +1,16 @@
-/* Hardware counters of the host's kernels: which launches and ranges are counted, and when.
+/* Hardware counters of the host's kernels: decides which launches and ranges are counted, and when.
  *
- * One thing is counted at a time. A launch is counted on the host's own thread, from its enter to its exit,
- * which waits for the kernel: it costs what the launch and the kernel take, and 0.1 to 1 ms. So only one in
- * so many is (counters.period), and none of kernels that may wait for others, which would never end: those of
- * NCCL and its like. Where a kernel doesn't end in time (counters.wait_ms), nothing is counted from then on.
+ * One thing is counted at a time. A launch is counted on the host thread from its entry to its exit, which
+ * waits for the kernel. This costs the duration of the launch and the kernel plus 0.1 to 1 ms, so only one in
+ * counters.period is counted. Kernels that may wait for others, such as NCCL's, are never counted because
+ * that could deadlock. If a kernel exceeds counters.wait_ms, counting stops for good.
  *
- * What was counted is read later, of many launches at once: by the launch that fills the profiler's room, by
- * the pipeline's thread after a second, and before a context, or capture, ends. So a record without values
- * goes into the ring before the launch's call, and says that they will come; the kernel's span waits for
- * them.
+ * Counts are read later, for many launches at once: by the launch that fills the profiler's buffer, by the
+ * pipeline thread after a second, and before a context or capture ends. A record without values therefore
+ * precedes the launch's call in the ring and announces them; the kernel's span waits.
  *
- * A launch whose turn it isn't costs an addition and three moves, where counters are on; where they are off
- * nothing of this is called. One whose turn it is and that may not be counted passes it on. */
+ * With counters on, a launch that is not counted costs an addition and three moves. With counters off,
+ * nothing here is called. A launch that is due but must not be counted passes its turn to the next one. */
 #ifndef CUSPAN_CAPTURE_HARDWARE_GPU_COUNTERS_H
 #define CUSPAN_CAPTURE_HARDWARE_GPU_COUNTERS_H
 
@@ -24,7 +23,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-/* Settings name metrics and a CUPTI is there. */
+/* The settings name metrics, and CUPTI is loaded. */
 void gpu_counters_start(const struct settings *settings, const struct cupti *cupti);
 
 /* Whether this call launches kernels that may be counted. */
@@ -35,27 +34,27 @@ void gpu_counters_enter(struct host_thread *thread, enum call_domain domain, uin
                         const struct cupti_callback_data *data);
 void gpu_counters_exit(struct host_thread *thread, const struct cupti_callback_data *data);
 
-/* Reads what was counted long enough ago. Pipeline thread, once in a while. */
+/* Reads counts that are due. Pipeline thread, periodically. */
 void gpu_counters_service(uint64_t now_monotonic_ns);
 
-/* Hands over what was read, and forgets it. Pipeline thread. */
+/* Delivers and forgets the values read so far. Pipeline thread. */
 typedef void gpu_counters_see_fn(void *context, const struct thread_info *thread,
                                  const struct gpu_counters_record *counters);
 void gpu_counters_take(gpu_counters_see_fn *see, void *context);
 
-/* Ranges of these names are counted as wholes: the context is waited for at both ends. */
+/* Whether ranges with certain names are counted as a whole, which synchronizes the context at both ends. */
 extern _Atomic bool gpu_counters_have_ranges;
 void gpu_counters_enter_range(uint64_t id, const char *name, uint32_t name_bytes, bool is_loop);
-/* Of a loop, after each time: whether it is to run once more. */
+/* After each iteration of a loop range: whether to run it again. */
 bool gpu_counters_again(uint64_t id);
-/* `attrs` (GPU_COUNTERS_MAX) gets the values; returns how many. 0: this range is not counted. */
+/* Writes the values to `attrs` (GPU_COUNTERS_MAX) and returns how many. 0: this range was not counted. */
 uint32_t gpu_counters_exit_range(uint64_t id, struct range_attr *attrs);
 
-/* A context is about to go: on the thread that ends it. */
+/* A context is about to be destroyed; on the destroying thread. */
 void gpu_counters_end_context(cuda_context_handle context);
 
-/* Nothing is counted from here on. What was counted is read, as far as the driver is still there, and unless
- * the process exits CUPTI's part of it is taken down. */
+/* Stops counting and reads pending counts if the driver still exists. Releases CUPTI's objects unless
+ * `is_exit`. */
 void gpu_counters_stop(bool is_exit);
 
 #endif

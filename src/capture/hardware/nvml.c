@@ -20,7 +20,7 @@
 #define NVML_NOT_SUPPORTED  3
 #define BYTES_PER_S_OF_MBPS 1000000u
 
-/* NVML's structs, of which the versions that are asked for never change. */
+/* NVML's structs, in versions that never change. */
 struct nvml_utilization {
     unsigned gpu, memory; /* percent */
 };
@@ -43,7 +43,7 @@ struct nvml_pci {
     char address[32];
 };
 
-/* Each answers 0 when it has what was asked for; NULL: this driver hasn't got it. */
+/* Each returns 0 on success; NULL: not in this driver. */
 struct nvml {
     int (*init)(void);
     int (*handle_by_uuid)(const char *uuid, void **device);
@@ -61,7 +61,7 @@ struct nvml {
     int (*link_remote_pci)(void *device, unsigned link, struct nvml_pci *pci);
 };
 
-/* What to ask for; each is asked for by itself. */
+/* The thread's pending requests, each queried separately. */
 struct question {
     bool wants_hardware, wants_links;
     struct hardware hardware;
@@ -98,7 +98,7 @@ static bool load(struct nvml *nvml)
                    {&nvml->link_remote_pci, "nvmlDeviceGetNvLinkRemotePciInfo_v2"}};
     void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
     if (!library) {
-        log_info("metrics have no hw.*, NVLinks stay unknown: %s can't be loaded", LIBRARY);
+        log_info("no hw.* metrics and no NVLink data: cannot load %s", LIBRARY);
         return false;
     }
     for (unsigned i = 0; i < sizeof symbols / sizeof *symbols; i++) {
@@ -107,7 +107,7 @@ static bool load(struct nvml *nvml)
     }
     int result = nvml->init && nvml->handle_by_uuid ? nvml->init() : -1;
     if (result != 0)
-        log_info("metrics have no hw.*, NVLinks stay unknown: NVML doesn't begin (%d)", result);
+        log_info("no hw.* metrics and no NVLink data: nvmlInit failed (%d)", result);
     return result == 0;
 }
 
@@ -158,8 +158,6 @@ static void ask_all(const struct nvml *nvml, struct hardware *hardware)
     hardware->count = count;
 }
 
-/* --- links --- */
-
 static void ask_end(const struct nvml *nvml, void *device, unsigned link, char end[LINKS_ADDRESS_BYTES])
 {
     struct nvml_pci pci = {.domain = 0};
@@ -170,7 +168,7 @@ static void ask_end(const struct nvml *nvml, void *device, unsigned link, char e
         links_address(pci.address, end);
 }
 
-/* A GPU without any answers the first question with "not supported"; one beyond the last link, "invalid". */
+/* A GPU without NVLinks returns "not supported" for link 0. The link after the last returns "invalid". */
 static void ask_nvlinks(const struct nvml *nvml, void *device, struct device_links *links)
 {
     struct nvml_field speed = {.id = FIELD_NVLINK_SPEED};
@@ -205,8 +203,6 @@ static void ask_links(const struct nvml *nvml, struct question *question)
     }
 }
 
-/* --- the thread --- */
-
 static bool wait_until_asked(struct question *asked)
 {
     pthread_mutex_lock(&state.lock);
@@ -236,7 +232,7 @@ static void answer(const struct question *question)
 
 static void *run(void *unused)
 {
-    static struct question question; /* too large for this stack; there is one thread */
+    static struct question question; /* static: too large for this stack, and there is one thread */
     struct nvml nvml = {NULL};
     pthread_setname_np(pthread_self(), "cuspan/nvml");
     if (load(&nvml)) {

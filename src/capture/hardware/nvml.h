@@ -1,6 +1,6 @@
-/* NVML, the driver's management library: loaded on a thread of its own when metrics ask for the hardware, or
- * copies between GPUs for their links, since its beginning takes tens of ms and a question up to some ms, and
- * nobody may wait for either. */
+/* NVML, the driver's management library. Runs on its own thread, because its initialization takes tens of
+ * milliseconds and a query up to a few. Loaded when metrics need hardware figures or device-to-device copies
+ * need link data. */
 #ifndef CUSPAN_CAPTURE_HARDWARE_NVML_H
 #define CUSPAN_CAPTURE_HARDWARE_NVML_H
 
@@ -10,19 +10,19 @@
 
 #include <stdbool.h>
 
-/* Asks for these GPUs, by their UUIDs ("GPU-..."), at most HARDWARE_GPUS_MAX: the answer is there a little
- * later. Starts the thread. Without NVML, or without a right to it, there is never one, and one line says so.
- * Not in a forked child. One thread. */
+/* Requests data of these GPUs by UUID ("GPU-..."), at most HARDWARE_GPUS_MAX, for a later nvml_take(). Starts
+ * the thread. Without NVML, or without permission, there is never a result, and one line is logged. Not in a
+ * forked child. Not thread-safe. */
 void nvml_ask(const char (*ids)[HARDWARE_ID_BYTES], uint32_t count);
-/* The latest answer; false: there is none yet. */
+/* The latest result; false: none yet. */
 bool nvml_take(struct hardware *hardware);
-/* Asks once for the address and the NVLinks of these GPUs, by their `id`; at most HARDWARE_GPUS_MAX. As
- * nvml_ask, and from the same thread. */
+/* Requests the PCI address and NVLinks of these GPUs once, by `id`; at most HARDWARE_GPUS_MAX. Otherwise as
+ * nvml_ask(), and on the same thread. */
 void nvml_ask_links(const struct device_links *devices, uint32_t count);
-/* The answer, once: how many of `devices` (room for HARDWARE_GPUS_MAX) it has filled. 0: there is none yet.
- * Of a GPU that NVML doesn't know nothing but its `id` is said. */
+/* Takes the result once: fills `devices` (room for HARDWARE_GPUS_MAX) and returns how many. 0: none yet. A
+ * GPU unknown to NVML has only its `id` set. */
 uint32_t nvml_take_links(struct device_links *devices);
-/* Ends the thread; one that is inside NVML is waited for 50 ms, and then left. */
+/* Ends the thread. If it is inside NVML for more than 50 ms, it is left running. */
 void nvml_end(void);
 
 #endif

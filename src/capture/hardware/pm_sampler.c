@@ -3,10 +3,10 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#define ROUNDS_MAX 64 /* of a reading: as fast as samples come, it must end */
-/* A sample takes 1.5 KB there of the memory's counters, and more of those of all multiprocessors (H200). */
+#define ROUNDS_MAX 64 /* bounds one read, however fast samples arrive */
+/* A sample takes 1.5 KB with memory counters, and more with counters of all SMs (H200). */
 #define HARDWARE_BUFFER_BYTES (16 * 1024 * 1024)
-#define CYCLES_A_US           1410 /* of GA100, at its fastest */
+#define CYCLES_A_US           1410 /* of GA100, at its highest clock */
 
 struct pm_sampler {
     pm_sampling_handle handle;
@@ -15,8 +15,6 @@ struct pm_sampler {
     struct profiler_image data;
 };
 
-/* --- beginning --- */
-
 static enum status choose_metrics(struct profiler_host *host, const struct pattern_list *metrics,
                                   struct error *err)
 {
@@ -24,8 +22,8 @@ static enum status choose_metrics(struct profiler_host *host, const struct patte
     enum status status = profiler_host_plan_samples(host, metrics, &passes, err);
     if (status == STATUS_OK && passes > 1)
         return error_set(err, STATUS_INVALID,
-                         "%s can sample these %zu metrics in %zu passes, and a sample has one; name fewer "
-                         "(distribution.cuspan.counters.sampling.metrics)",
+                         "%s can sample these %zu metrics only in %zu passes, but a sample has one; name "
+                         "fewer in distribution.cuspan.counters.sampling.metrics",
                          host->chip, metrics->count, passes);
     return status;
 }
@@ -34,7 +32,7 @@ static enum status enable(struct pm_sampler *sampler, uint32_t device, struct er
 {
     PROFILER_PARAMS(params, pm_sampling_enable, pPmSamplingObject, .deviceIndex = device);
     enum status status =
-        profiler_host_explain(profiler_calls.cuptiPmSamplingEnable(&params), "switch the sampling on", err);
+        profiler_host_explain(profiler_calls.cuptiPmSamplingEnable(&params), "enable sampling", err);
     if (status == STATUS_OK)
         sampler->handle = params.pPmSamplingObject;
     return status;
@@ -49,13 +47,13 @@ static uint32_t configure(struct pm_sampler *sampler, enum pm_sampling_trigger t
     return profiler_calls.cuptiPmSamplingSetConfig(&params);
 }
 
-/* Turing and GA100 can't go by time, only by a clock of theirs that isn't always as fast. */
+/* Turing and GA100 cannot sample by time, only by a clock of variable frequency. */
 static enum status set_config(struct pm_sampler *sampler, uint64_t interval_ns, struct error *err)
 {
     uint32_t result = configure(sampler, PM_SAMPLING_TIME, interval_ns);
     bool is_set = result == CUPTI_OK ||
                   configure(sampler, PM_SAMPLING_CYCLES, interval_ns * CYCLES_A_US / 1000) == CUPTI_OK;
-    return is_set ? STATUS_OK : profiler_host_explain(result, "set up the sampling", err);
+    return is_set ? STATUS_OK : profiler_host_explain(result, "configure sampling", err);
 }
 
 static enum status clear_data(struct pm_sampler *sampler, struct error *err)
@@ -72,7 +70,7 @@ static enum status make_data(struct pm_sampler *sampler, struct error *err)
                     .pMetricNames = sampler->host.names, .numMetrics = sampler->host.name_count,
                     .maxSamples = PM_SAMPLES_AT_ONCE);
     enum status status = profiler_host_explain(profiler_calls.cuptiPmSamplingGetCounterDataSize(&params),
-                                               "make room for samples", err);
+                                               "allocate the sample buffer", err);
     if (status == STATUS_OK)
         status = profiler_host_make_image(&sampler->data, params.counterDataSize, "the samples", err);
     return status == STATUS_OK ? clear_data(sampler, err) : status;
@@ -82,7 +80,7 @@ static enum status start(struct pm_sampler *sampler, struct error *err)
 {
     PROFILER_PARAMS(params, pm_sampling_call, pPmSamplingObject, .pPmSamplingObject = sampler->handle);
     enum status status =
-        profiler_host_explain(profiler_calls.cuptiPmSamplingStart(&params), "start the sampling", err);
+        profiler_host_explain(profiler_calls.cuptiPmSamplingStart(&params), "start sampling", err);
     sampler->is_started = status == STATUS_OK;
     return status;
 }
@@ -92,7 +90,7 @@ enum status pm_sampler_open(uint32_t device, const struct pattern_list *metrics,
 {
     struct pm_sampler *sampler = calloc(1, sizeof *sampler);
     if (!sampler)
-        return error_set(err, STATUS_NO_MEMORY, "no memory to sample hardware counters");
+        return error_set(err, STATUS_NO_MEMORY, "cannot allocate memory to sample hardware counters");
     enum status status = profiler_host_open_device(&sampler->host, device, err);
     if (status == STATUS_OK)
         status = choose_metrics(&sampler->host, metrics, err);
@@ -125,8 +123,6 @@ void pm_sampler_close(struct pm_sampler *sampler)
     free(sampler);
 }
 
-/* --- reading --- */
-
 static enum status see_sample(struct pm_sampler *sampler, size_t index, pm_sampler_see_fn *see, void *seer,
                               struct error *err)
 {
@@ -143,7 +139,7 @@ static enum status see_sample(struct pm_sampler *sampler, size_t index, pm_sampl
     return status;
 }
 
-/* As many as the image has room for. `goes_on`: there are more. */
+/* Reads as many samples as fit into the image. `goes_on`: more are left. */
 static enum status read_some(struct pm_sampler *sampler, pm_sampler_see_fn *see, void *seer, bool *goes_on,
                              struct error *err)
 {
@@ -155,7 +151,7 @@ static enum status read_some(struct pm_sampler *sampler, pm_sampler_see_fn *see,
     uint32_t result = profiler_calls.cuptiPmSamplingDecodeData(&decode);
     *goes_on = decode.decodeStopReason == PM_SAMPLING_DATA_FULL;
     if (decode.overflow)
-        return error_set(err, STATUS_FULL, "the GPU's buffer for samples was full");
+        return error_set(err, STATUS_FULL, "the GPU's sample buffer overflowed");
     enum status status = profiler_host_explain(result, doing, err);
     if (status == STATUS_OK)
         status = profiler_host_explain(profiler_calls.cuptiPmSamplingGetCounterDataInfo(&info), doing, err);

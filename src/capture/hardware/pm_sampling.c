@@ -13,29 +13,29 @@
 #include <string.h>
 
 #define STACK_BYTES      (512 * 1024)
-#define READ_INTERVAL_NS (500 * NS_PER_MS) /* at most: a reading takes 1 to 20 ms (H200) */
+#define READ_INTERVAL_NS (500 * NS_PER_MS) /* maximum: a read takes 1 to 20 ms (H200) */
 #define END_NS           (1 * NS_PER_SECOND)
 #define EXIT_NS          (100 * NS_PER_MS)
 
-/* Of one metric, since the last export. */
+/* One metric since the last export. */
 struct sum {
     uint64_t samples;
-    double level_ns, ns; /* levels by their time, and the time */
+    double level_ns, ns; /* time-weighted sum of levels, and the total time */
     double min, max;
 };
 
 enum device_state { DEVICE_UNUSED, DEVICE_USED, DEVICE_FAILED };
 
-/* What the thread alone has. */
+/* Owned by the sampling thread. */
 struct sampled_device {
     struct pm_sampler *sampler;
-    uint64_t last_end_ns; /* of its samples; 0: none yet */
+    uint64_t last_end_ns; /* of its last sample; 0: none yet */
 };
 
 static struct {
     const struct settings *settings;
     pthread_mutex_t lock;
-    pthread_cond_t changed; /* on CLOCK_MONOTONIC */
+    pthread_cond_t changed; /* uses CLOCK_MONOTONIC */
     bool has_cond;
     pthread_t thread;
     bool has_thread, is_wanted, is_traced, is_ending, is_exit, has_ended, is_stuck, has_failed;
@@ -43,8 +43,6 @@ static struct {
     struct sum sums[DEVICES_MAX][GPU_COUNTERS_MAX];
     struct sampled_device sampled[DEVICES_MAX];
 } state = {.lock = PTHREAD_MUTEX_INITIALIZER};
-
-/* --- samples --- */
 
 static void add_level(struct sum *sum, double level, double ns)
 {
@@ -62,8 +60,7 @@ static uint64_t interval_ns(void)
     return state.settings->counters.sampling.interval_us * 1000ull;
 }
 
-/* Between two samples that are next to each other there is no gap. The first one of a sampler begins when
- * nobody knows; it is taken for as long as one should be. */
+/* Adjacent samples have no gap. The first sample's start is unknown; assume the nominal length. */
 static uint64_t missing_before(const struct sampled_device *device, const struct pm_sample *sample)
 {
     uint64_t length_ns = sample->start_ns ? sample->end_ns - sample->start_ns : interval_ns();
@@ -88,14 +85,12 @@ static void see_sample(void *context, const struct pm_sample *sample)
 {
     struct sampled_device *device = context;
     if (sample->end_ns <= sample->start_ns)
-        return; /* without a time; the gap counts it */
+        return; /* no time; counted with the next gap */
     counter_add(COUNTER_gpu_samples_lost, missing_before(device, sample));
     if (sample->start_ns)
         add_sample(state.sums[device - state.sampled], sample);
     device->last_end_ns = sample->end_ns;
 }
-
-/* --- devices, on the thread --- */
 
 static void close_device(struct sampled_device *device)
 {
@@ -103,13 +98,13 @@ static void close_device(struct sampled_device *device)
     *device = (struct sampled_device){.sampler = NULL};
 }
 
-/* For good: what went wrong once would go wrong again. Of several GPUs one says why. */
+/* Permanently: the same failure would repeat. Only one of several GPUs logs the reason. */
 static void give_up(uint32_t i, const char *why)
 {
     if (state.has_failed)
-        log_info("GPU %u isn't sampled: %s", i, why);
+        log_info("GPU %u is not sampled: %s", i, why);
     else
-        log_warn("GPU %u's hardware counters aren't sampled: %s", i, why);
+        log_warn("hardware counters of GPU %u are not sampled: %s", i, why);
     state.has_failed = true;
     close_device(&state.sampled[i]);
     pthread_mutex_lock(&state.lock);
@@ -125,13 +120,13 @@ static void open_device(uint32_t i)
         give_up(i, err.text);
 }
 
-/* What is missing is counted when samples come again. */
+/* The gap is counted when samples arrive again. */
 static void open_anew(uint32_t i)
 {
     static bool said;
     if (!said)
-        log_warn("samples of GPU %u's hardware counters are missing: its buffer was full; raise "
-                 "distribution.cuspan.counters.sampling.interval_us, or name fewer metrics",
+        log_warn("lost hardware counter samples of GPU %u because its buffer overflowed; raise "
+                 "distribution.cuspan.counters.sampling.interval_us or name fewer metrics",
                  i);
     said = true;
     pm_sampler_close(state.sampled[i].sampler);
@@ -148,8 +143,6 @@ static void read_device(uint32_t i)
     else if (status != STATUS_OK)
         give_up(i, err.text);
 }
-
-/* --- the thread --- */
 
 enum step { STEP_SAMPLE, STEP_PAUSE, STEP_END };
 
@@ -174,7 +167,7 @@ static void deadline_after(struct timespec *deadline, uint64_t ns)
     *deadline = (struct timespec){(time_t)(at / NS_PER_SECOND), (long)(at % NS_PER_SECOND)};
 }
 
-/* Until it is time for the next reading, or something has changed. */
+/* Waits for the next read or a change. */
 static void wait_locked(void)
 {
     struct timespec deadline;
@@ -210,8 +203,6 @@ static void *run(void *unused)
     return unused;
 }
 
-/* --- for capture --- */
-
 static void make_cond(void)
 {
     pthread_condattr_t monotonic;
@@ -224,7 +215,7 @@ static void make_cond(void)
     state.has_cond = true;
 }
 
-/* Where there is something to sample and nobody does. */
+/* Starts the thread if there is something to sample and it is not running. */
 static void begin_thread_locked(void)
 {
     bool has_used = memchr(state.devices, DEVICE_USED, sizeof state.devices) != NULL;
@@ -233,7 +224,7 @@ static void begin_thread_locked(void)
     state.has_ended = state.is_ending = state.is_exit = false;
     state.has_thread = agent_thread_start(&state.thread, STACK_BYTES, run, NULL) == 0;
     if (!state.has_thread)
-        log_warn("hardware counters aren't sampled: no thread could be started for it");
+        log_warn("hardware counters are not sampled: cannot start a thread");
     state.is_wanted = state.has_thread;
 }
 
@@ -242,10 +233,10 @@ void pm_sampling_start(const struct settings *settings, const struct cupti *cupt
     struct error err;
     make_cond();
     if (settings->counters.sampling.metrics.count == 0 || !settings->metrics.is_on ||
-        settings->counters.metrics.count > 0) /* the counters have one owner */
+        settings->counters.metrics.count > 0) /* counters allow only one owner */
         return;
     if (profiler_host_load(cupti, &err) != STATUS_OK) {
-        log_warn("hardware counters aren't sampled: %s", err.text);
+        log_warn("hardware counters are not sampled: %s", err.text);
         return;
     }
     pthread_mutex_lock(&state.lock);
@@ -330,5 +321,5 @@ void pm_sampling_stop(bool is_exit)
     }
     pthread_detach(state.thread);
     if (!is_exit)
-        log_warn("hardware counters are sampled no more: CUPTI holds the thread that does it");
+        log_warn("sampling of hardware counters stopped: its thread is blocked in CUPTI");
 }

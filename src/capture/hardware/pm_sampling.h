@@ -1,10 +1,10 @@
-/* Samples of the GPUs' hardware counters as a time series: a thread of ours reads them some times a second
- * (pm_sampler.h) and keeps, of each device and metric, what an export of metrics says of the time since the
- * last one. It is there where metrics are sent and counters.sampling.metrics names some, from the first work
- * of a GPU on; nothing of it is on the program's threads.
+/* Hardware counters of the GPUs as time series. A cuspan thread reads the samples a few times per second
+ * (pm_sampler.h) and aggregates them per device and metric between two metric exports. It runs if metrics are
+ * exported and counters.sampling.metrics is not empty, from a GPU's first work on. The program's threads are
+ * not involved.
  *
- * A device that can't be sampled is said once, and is not tried again. One thread at a time, the one that has
- * capture. */
+ * A device that cannot be sampled is logged once and not retried. Not thread-safe; called by the thread that
+ * owns capture. */
 #ifndef CUSPAN_CAPTURE_HARDWARE_PM_SAMPLING_H
 #define CUSPAN_CAPTURE_HARDWARE_PM_SAMPLING_H
 
@@ -15,30 +15,30 @@
 
 #include <stdbool.h>
 
-/* A CUPTI is there. Devices that are known already are sampled again. */
+/* CUPTI is loaded. Devices seen before are sampled again. */
 void pm_sampling_start(const struct settings *settings, const struct cupti *cupti);
 
-/* The process works on this device, by its number in the process; as often as one likes. */
+/* The process uses this device (process-local number). Idempotent. */
 void pm_sampling_use(uint32_t device);
 
-/* Whether the program is traced: while it isn't, the GPUs take no samples. */
+/* GPUs are sampled only while the program is traced. */
 void pm_sampling_follow(bool is_traced);
 
-/* What was sampled of one metric on one device since the last time; `metric` counts those of the settings. */
+/* Aggregate of one metric on one device since the last take; `metric` indexes the settings' list. */
 struct pm_sampled {
     uint32_t device, metric;
     uint64_t samples;
-    double mean, min, max; /* gpu_counter_level()'s; the mean is by time */
+    double mean, min, max; /* as for gpu_counter_level(); the mean is weighted by time */
 };
 #define PM_SAMPLED_MAX (DEVICES_MAX * GPU_COUNTERS_MAX)
 
-/* Fills `sampled` (PM_SAMPLED_MAX) with all that has any samples, and begins anew. Returns how many. After
- * the end, too. */
+/* Fills `sampled` (PM_SAMPLED_MAX) with the series that have samples, and resets them. Returns how many. Also
+ * allowed after pm_sampling_stop(). */
 size_t pm_sampling_take(struct pm_sampled *sampled);
 
-/* The thread reads what there is, and ends, within the second; one that is inside CUPTI for longer (100 ms
- * where the process exits) is left there, and nothing is sampled any more. `is_exit`: CUPTI's part goes with
- * the process. */
+/* The thread reads the remaining samples and ends within a second. If it is blocked in CUPTI for longer (100
+ * ms at process exit), it is left running and sampling stays off. With `is_exit`, CUPTI's objects are left to
+ * the process exit. */
 void pm_sampling_stop(bool is_exit);
 
 #endif

@@ -5,21 +5,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define REPLAYS_MAX 8 /* kernels that other threads launch meanwhile are seen, and spoil the count */
-#define RANGE_TIME  "gpu__time_duration.sum"
+#define REPLAYS_MAX                                                                                          \
+    8 /* kernels that other threads launch meanwhile are counted as well, and detected by this */
+#define RANGE_TIME "gpu__time_duration.sum"
 
 struct profiler {
     enum profiler_scope scope;
     profiler_range_handle ranges;
-    struct profiler_host host; /* its names: the metrics', then RANGE_TIME if wanted */
+    struct profiler_host host; /* its names: the metrics, then RANGE_TIME if needed */
     size_t ranges_max;
-    size_t ranges_marked; /* since the last reading */
-    bool is_looping;      /* a loop's pass is being counted */
+    size_t ranges_marked; /* since the last read */
+    bool is_looping;      /* a pass of the loop is being counted */
     struct profiler_image data;
 };
 
-/* They are counted by code that CUPTI puts into the kernel, and count nothing in a run of which CUPTI takes
- * the times: of several runs that is the last (seen with 13.5 on an H200). */
+/* Such metrics are counted by code that CUPTI patches into the kernel, and not during a run whose time CUPTI
+ * takes, which is the last of several (13.5 on an H200). */
 static bool is_patched(const char *metric)
 {
     return strstr(metric, "__sass_") != NULL;
@@ -51,15 +52,15 @@ static enum status choose(struct profiler *profiler, struct error *err)
     if (patched_count && profiler->scope != PROFILER_REPLAYS)
         return error_set(
             err, STATUS_INVALID,
-            "%s is counted by code that CUPTI adds to kernels, and not while it takes their times: it "
-            "needs counters.replay: kernel; without it, count the pipes (cuspan counters '*_pipe_*')",
+            "%s is counted by code that CUPTI adds to kernels, which does not work in a single run; set "
+            "counters.replay to kernel, or count the pipes instead (cuspan counters '*_pipe_*')",
             patched[0]);
     if (patched_count && others_count == 0)
-        others[others_count++] = RANGE_TIME; /* the last run's */
+        others[others_count++] = RANGE_TIME; /* belongs to the last run */
     uint32_t result = profiler_host_add(profiler->host.handle, patched, patched_count);
     if (result == CUPTI_OK)
         result = profiler_host_add(profiler->host.handle, others, others_count);
-    return profiler_host_explain(result, "count what is asked for", err);
+    return profiler_host_explain(result, "count the metrics", err);
 }
 
 static enum status plan(struct profiler *profiler, const struct pattern_list *metrics, size_t *passes,
@@ -80,14 +81,12 @@ static enum status choose_metrics(struct profiler *profiler, const struct patter
     enum status status = plan(profiler, metrics, &passes, err);
     if (status == STATUS_OK && passes > 1 && profiler->scope == PROFILER_RUNS_ONCE)
         return error_set(err, STATUS_INVALID,
-                         "%s can count these %zu metrics in %zu passes, and a kernel runs once; name fewer "
-                         "(distribution.cuspan.counters.metrics), or allow it to be run again for kernels "
-                         "that you name (counters.replay: kernel)",
+                         "%s counts these %zu metrics in %zu passes, but a kernel runs once; "
+                         "name fewer in distribution.cuspan.counters.metrics or set counters.replay to "
+                         "kernel for kernels that may run again",
                          profiler->host.chip, metrics->count, passes);
     return status;
 }
-
-/* --- counting --- */
 
 size_t profiler_ranges_max(const struct profiler *profiler)
 {
@@ -101,12 +100,12 @@ static enum status size_data(struct profiler *profiler, size_t *bytes, struct er
                     .maxNumOfRanges = profiler->ranges_max,
                     .maxNumRangeTreeNodes = (uint32_t)profiler->ranges_max);
     enum status status = profiler_host_explain(profiler_calls.cuptiRangeProfilerGetCounterDataSize(&params),
-                                               "make room for counters", err);
+                                               "allocate the counter buffer", err);
     *bytes = params.counterDataSize;
     return status;
 }
 
-/* As many ranges as have room. */
+/* As many ranges as fit. */
 static enum status make_data(struct profiler *profiler, struct error *err)
 {
     static const size_t most[] = {
@@ -140,8 +139,8 @@ static enum status set_config(struct profiler *profiler, struct error *err)
                     .range = replays ? PROFILER_AUTO_RANGE : PROFILER_USER_RANGE,
                     .replayMode = replays ? PROFILER_KERNEL_REPLAY : PROFILER_USER_REPLAY,
                     .maxRangesPerPass = profiler->ranges_max, .numNestingLevels = 1, .minNestingLevel = 1);
-    return profiler_host_explain(profiler_calls.cuptiRangeProfilerSetConfig(&params), "set up the counters",
-                                 err);
+    return profiler_host_explain(profiler_calls.cuptiRangeProfilerSetConfig(&params),
+                                 "configure the counters", err);
 }
 
 static enum status start(struct profiler *profiler, struct error *err)
@@ -159,7 +158,7 @@ static enum status open_ranges(struct profiler *profiler, cuda_context_handle co
 {
     PROFILER_PARAMS(params, profiler_enable, pRangeProfilerObject, .ctx = context);
     enum status status =
-        profiler_host_explain(profiler_calls.cuptiRangeProfilerEnable(&params), "switch counters on", err);
+        profiler_host_explain(profiler_calls.cuptiRangeProfilerEnable(&params), "enable the counters", err);
     if (status != STATUS_OK)
         return status;
     profiler->ranges = params.pRangeProfilerObject;
@@ -172,7 +171,7 @@ enum status profiler_open(cuda_context_handle context, const struct pattern_list
 {
     struct profiler *profiler = calloc(1, sizeof *profiler);
     if (!profiler)
-        return error_set(err, STATUS_NO_MEMORY, "no memory for hardware counters");
+        return error_set(err, STATUS_NO_MEMORY, "cannot allocate memory for hardware counters");
     profiler->scope = scope;
     enum status status = profiler_host_open_context(&profiler->host, PROFILER_RANGES, context, err);
     if (status == STATUS_OK)
@@ -205,21 +204,21 @@ size_t profiler_metric_count(const struct profiler *profiler)
     return profiler->host.metric_count;
 }
 
-/* Ranges of one name might be taken for one. */
+/* Unique names, because ranges with equal names could be merged. */
 enum status profiler_push(struct profiler *profiler, struct error *err)
 {
     char name[16];
     PROFILER_PARAMS(params, profiler_push_range, pRangeName, .pRangeProfilerObject = profiler->ranges,
                     .pRangeName = name);
     snprintf(name, sizeof name, "%zu", profiler->ranges_marked);
-    return profiler_host_explain(profiler_calls.cuptiRangeProfilerPushRange(&params), "begin to count", err);
+    return profiler_host_explain(profiler_calls.cuptiRangeProfilerPushRange(&params), "start counting", err);
 }
 
 enum status profiler_pop(struct profiler *profiler, struct error *err)
 {
     PROFILER_PARAMS(params, profiler_object, pRangeProfilerObject, .pRangeProfilerObject = profiler->ranges);
     profiler->ranges_marked++;
-    return profiler_host_explain(profiler_calls.cuptiRangeProfilerPopRange(&params), "end the counting", err);
+    return profiler_host_explain(profiler_calls.cuptiRangeProfilerPopRange(&params), "stop counting", err);
 }
 
 static enum status stop(struct profiler *profiler, bool *has_all, struct error *err)
@@ -231,7 +230,7 @@ static enum status stop(struct profiler *profiler, bool *has_all, struct error *
     return status;
 }
 
-/* Says how many ranges there are. */
+/* Returns the number of ranges. */
 static enum status decode(struct profiler *profiler, size_t *ranges, size_t *dropped, struct error *err)
 {
     PROFILER_PARAMS(decode, profiler_decode, numOfRangeDropped, .pRangeProfilerObject = profiler->ranges);
@@ -293,7 +292,7 @@ enum status profiler_end(struct profiler *profiler, double *values, size_t *coun
     return status == STATUS_OK && ranges > 0 ? evaluate(profiler, 0, values, err) : status;
 }
 
-/* CUPTI goes on with the next pass by itself, as long as its data aren't cleared. */
+/* CUPTI continues with the next pass as long as its data are not cleared. */
 static enum status begin_pass(struct profiler *profiler, struct error *err)
 {
     PROFILER_PARAMS(params, profiler_object, pRangeProfilerObject, .pRangeProfilerObject = profiler->ranges);
@@ -318,7 +317,7 @@ static enum status end_pass(struct profiler *profiler, bool *has_all, struct err
     PROFILER_PARAMS(params, profiler_object, pRangeProfilerObject, .pRangeProfilerObject = profiler->ranges);
     profiler->is_looping = false;
     enum status status =
-        profiler_host_explain(profiler_calls.cuptiRangeProfilerPopRange(&params), "end the counting", err);
+        profiler_host_explain(profiler_calls.cuptiRangeProfilerPopRange(&params), "stop counting", err);
     return status == STATUS_OK ? stop(profiler, has_all, err) : status;
 }
 
@@ -336,15 +335,15 @@ enum status profiler_loop_end(struct profiler *profiler, double *values, struct 
     size_t ranges = 0, dropped = 0;
     if (profiler->is_looping) {
         enum status left = end_pass(profiler, &has_all, err);
-        return left == STATUS_OK ? error_set(err, STATUS_NOT_FOUND, "the loop was left early") : left;
+        return left == STATUS_OK ? error_set(err, STATUS_NOT_FOUND, "the loop ended before its last pass")
+                                 : left;
     }
     enum status status = decode(profiler, &ranges, &dropped, err);
     if (status == STATUS_OK && (ranges != 1 || dropped))
-        return error_set(err, STATUS_UNAVAILABLE, "CUPTI counted %zu ranges of a loop", ranges);
+        return error_set(err, STATUS_UNAVAILABLE, "CUPTI counted %zu ranges of a loop instead of one",
+                         ranges);
     return status == STATUS_OK ? evaluate(profiler, 0, values, err) : status;
 }
-
-/* --- what a chip has --- */
 
 static void join_rollups(const struct profiler *profiler, struct profiler_metric *metric, uint32_t type,
                          char *text, size_t size)

@@ -10,8 +10,8 @@
 
 struct profiler_calls profiler_calls;
 
-/* CUPTI opens it by its name alone, and finds what the process has. It lies beside CUPTI, or, of the CUPTIs
- * that ship with cuspan, in a folder for each. Never closed. */
+/* CUPTI loads it by name only, which finds a library that is already loaded. It is in CUPTI's folder, or in a
+ * folder per version for the CUPTIs that ship with cuspan. Never closed. */
 static void load_helper(const struct cupti *cupti, const char *name)
 {
     char path[640];
@@ -41,7 +41,7 @@ enum status profiler_host_load(const struct cupti *cupti, struct error *err)
 #undef RESOLVE
     if (!is_complete)
         return error_set(err, STATUS_UNSUPPORTED,
-                         "%s has no Range Profiler, which came with CUDA 12.6; name a newer one by "
+                         "%s has no Range Profiler, which CUDA 12.6 introduced; name a newer CUPTI in "
                          "distribution.cuspan.cupti.library",
                          cupti->path);
     load_helper(cupti, "libnvperf_host.so");
@@ -50,53 +50,47 @@ enum status profiler_host_load(const struct cupti *cupti, struct error *err)
     return STATUS_OK;
 }
 
-/* --- what went wrong, and what to do --- */
-
 enum status profiler_host_explain(uint32_t result, const char *doing, struct error *err)
 {
     switch (result) {
     case CUPTI_OK:
         return STATUS_OK;
     case CUPTI_OUT_OF_MEMORY:
-        return error_set(err, STATUS_NO_MEMORY, "no memory to %s", doing);
+        return error_set(err, STATUS_NO_MEMORY, "cannot allocate memory to %s", doing);
     case CUPTI_INSUFFICIENT_PRIVILEGES:
     case CUPTI_VIRTUALIZED_DEVICE_INSUFFICIENT_PRIVILEGES:
         return error_set(err, STATUS_UNAVAILABLE,
-                         "the driver keeps hardware counters to administrators (ERR_NVGPUCTRPERM): load it "
-                         "with the module option NVreg_RestrictProfilingToAdminUsers=0, or give the process "
-                         "CAP_SYS_ADMIN (docker run --cap-add SYS_ADMIN)");
+                         "the driver restricts hardware counters to administrators (ERR_NVGPUCTRPERM); load "
+                         "it with the module option NVreg_RestrictProfilingToAdminUsers=0 or give the "
+                         "process CAP_SYS_ADMIN (docker run --cap-add SYS_ADMIN)");
     case CUPTI_HARDWARE_BUSY:
-        return error_set(
-            err, STATUS_UNAVAILABLE,
-            "another tool has the GPU's hardware counters, which have one owner (DCGM's profiling "
-            "metrics, say: dcgmi profile --pause)");
+        return error_set(err, STATUS_UNAVAILABLE,
+                         "another tool uses the GPU's hardware counters, which allow one owner; stop it (for "
+                         "DCGM: dcgmi profile --pause)");
     case CUPTI_MIG_DEVICE_NOT_SUPPORTED:
-        return error_set(err, STATUS_UNAVAILABLE, "hardware counters can't be had of this MIG device");
+        return error_set(err, STATUS_UNAVAILABLE, "hardware counters are not available on this MIG device");
     case CUPTI_CONFIDENTIAL_COMPUTING_NOT_SUPPORTED:
         return error_set(err, STATUS_UNAVAILABLE,
-                         "the GPU is in confidential computing, in which it has no hardware counters");
+                         "the GPU is in confidential computing mode, which disables hardware counters");
     case CUPTI_NOT_INITIALIZED:
-        return error_set(
-            err, STATUS_NOT_FOUND,
-            "CUPTI can't load libnvperf_host.so and libnvperf_target.so, which count: they belong "
-            "beside %s (of NVIDIA's package nvidia-cuda-cupti)",
-            profiler_calls.cupti->path);
+        return error_set(err, STATUS_NOT_FOUND,
+                         "CUPTI cannot load libnvperf_host.so and libnvperf_target.so; put those of NVIDIA's "
+                         "package nvidia-cuda-cupti into the folder of %s",
+                         profiler_calls.cupti->path);
     default:
-        return error_set(err, STATUS_UNAVAILABLE, "can't %s: %s", doing,
+        return error_set(err, STATUS_UNAVAILABLE, "cannot %s: %s", doing,
                          cupti_result_text(profiler_calls.cupti, result));
     }
 }
 
-/* --- the chip --- */
-
 static enum status initialize(struct error *err)
 {
-    static _Atomic bool is_initialized; /* twice does no harm */
+    static _Atomic bool is_initialized; /* initializing twice is harmless */
     if (atomic_load(&is_initialized))
         return STATUS_OK;
     PROFILER_PARAMS(params, profiler_initialize, pPriv, );
     enum status status = profiler_host_explain(profiler_calls.cuptiProfilerInitialize(&params),
-                                               "begin with hardware counters", err);
+                                               "initialize hardware counters", err);
     atomic_store(&is_initialized, status == STATUS_OK);
     return status;
 }
@@ -106,7 +100,7 @@ static enum status check_device(enum profiler_type type, uint32_t device, struct
     PROFILER_PARAMS(params, profiler_device_supported, api, .cuDevice = (int)device,
                     .api = type == PROFILER_SAMPLES ? PROFILER_API_SAMPLES : PROFILER_API_RANGES);
     enum status status = profiler_host_explain(profiler_calls.cuptiProfilerDeviceSupported(&params),
-                                               "ask whether the GPU has hardware counters", err);
+                                               "query whether the GPU has hardware counters", err);
     if (status != STATUS_OK || params.isSupported == PROFILER_SUPPORTED ||
         params.isSupported == PROFILER_LIMITED)
         return status;
@@ -115,23 +109,23 @@ static enum status check_device(enum profiler_type type, uint32_t device, struct
         const char *what;
     } reasons[] = {{params.architecture,
                     type == PROFILER_SAMPLES ? "it is older than Turing" : "it is older than Volta"},
-                   {params.sli, "it is in SLI"},
+                   {params.sli, "it is in SLI mode"},
                    {params.vGpu, "it is a virtual GPU, whose host must allow them"},
-                   {params.confidentialCompute, "it is in confidential computing"},
+                   {params.confidentialCompute, "it is in confidential computing mode"},
                    {params.cmp, "it is a mining processor"},
-                   {params.wsl, "WSL hasn't got them"}};
-    const char *why = "CUPTI doesn't say why";
+                   {params.wsl, "WSL does not support them"}};
+    const char *why = "CUPTI gives no reason";
     for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++)
         if (reasons[i].support == PROFILER_UNSUPPORTED || reasons[i].support == PROFILER_DISABLED)
             why = reasons[i].what;
-    return error_set(err, STATUS_UNAVAILABLE, "no hardware counters of GPU %u: %s", device, why);
+    return error_set(err, STATUS_UNAVAILABLE, "no hardware counters on GPU %u: %s", device, why);
 }
 
 static enum status learn_chip(struct profiler_host *host, uint32_t device, struct error *err)
 {
     PROFILER_PARAMS(params, profiler_chip_name, pChipName, .deviceIndex = device);
     enum status status =
-        profiler_host_explain(profiler_calls.cuptiDeviceGetChipName(&params), "learn the chip's name", err);
+        profiler_host_explain(profiler_calls.cuptiDeviceGetChipName(&params), "query the chip's name", err);
     if (status == STATUS_OK)
         snprintf(host->chip, sizeof host->chip, "%s", params.pChipName);
     return status;
@@ -145,10 +139,11 @@ enum status profiler_host_make_image(struct profiler_image *image, size_t size, 
                          size / 1024 / 1024);
     image->bytes = calloc(1, size ? size : 1);
     image->size = size;
-    return image->bytes ? STATUS_OK : error_set(err, STATUS_NO_MEMORY, "no memory for %s", what);
+    return image->bytes ? STATUS_OK : error_set(err, STATUS_NO_MEMORY, "cannot allocate memory for %s", what);
 }
 
-/* Which counters can be had now, on this GPU: each asks CUPTI in its way, first for the image's size. */
+/* The counters that are available now on this GPU. Both functions are called twice, first for the image's
+ * size. */
 static uint32_t ask_ranges(struct profiler_image *image, cuda_context_handle context)
 {
     PROFILER_PARAMS(params, profiler_availability, pCounterAvailabilityImage, .ctx = context,
@@ -179,7 +174,7 @@ static uint32_t ask_availability(struct profiler_host *host, cuda_context_handle
 static enum status learn_availability(struct profiler_host *host, cuda_context_handle context,
                                       uint32_t device, struct error *err)
 {
-    static const char doing[] = "learn which counters can be had";
+    static const char doing[] = "query the available counters";
     enum status status = profiler_host_explain(ask_availability(host, context, device), doing, err);
     if (status == STATUS_OK)
         status = profiler_host_make_image(&host->availability, host->availability.size,
@@ -188,14 +183,14 @@ static enum status learn_availability(struct profiler_host *host, cuda_context_h
                                : status;
 }
 
-/* The chip's metrics, and the plan of which are counted. */
+/* The chip's metrics, to plan which are counted. */
 static enum status open_metrics(const struct profiler_host *host, profiler_host_handle *handle,
                                 struct error *err)
 {
     PROFILER_PARAMS(params, profiler_host_initialize, pHostObject, .profilerType = host->type,
                     .pChipName = host->chip, .pCounterAvailabilityImage = host->availability.bytes);
     enum status status = profiler_host_explain(profiler_calls.cuptiProfilerHostInitialize(&params),
-                                               "learn the chip's metrics", err);
+                                               "query the chip's metrics", err);
     *handle = status == STATUS_OK ? params.pHostObject : NULL;
     return status;
 }
@@ -212,7 +207,7 @@ static enum status open_host(struct profiler_host *host, cuda_context_handle con
 {
     if (host->type == PROFILER_SAMPLES && !profiler_calls.cuptiPmSamplingCounterDataGetSampleInfo)
         return error_set(err, STATUS_UNSUPPORTED,
-                         "%s can't sample; name one of CUDA 12.6 or later by "
+                         "%s does not support sampling; name a CUPTI of CUDA 12.6 or later in "
                          "distribution.cuspan.cupti.library",
                          profiler_calls.cupti->path);
     enum status status = check_device(host->type, device, err);
@@ -231,7 +226,7 @@ enum status profiler_host_open_context(struct profiler_host *host, enum profiler
     enum status status = initialize(err);
     if (status == STATUS_OK)
         status = profiler_host_explain(profiler_calls.cupti->cuptiGetDeviceId(context, &device),
-                                       "learn the context's GPU", err);
+                                       "query the context's GPU", err);
     return status == STATUS_OK ? open_host(host, context, device, err) : status;
 }
 
@@ -249,8 +244,6 @@ void profiler_host_close(struct profiler_host *host)
     free(host->config.bytes);
 }
 
-/* --- metrics --- */
-
 uint32_t profiler_host_add(profiler_host_handle handle, const char **names, size_t count)
 {
     PROFILER_PARAMS(params, profiler_add_metrics, numMetrics, .pHostObject = handle, .ppMetricNames = names,
@@ -258,7 +251,8 @@ uint32_t profiler_host_add(profiler_host_handle handle, const char **names, size
     return count ? profiler_calls.cuptiProfilerHostConfigAddMetrics(&params) : CUPTI_OK;
 }
 
-/* Of a plain name, the first that the chip has. `scratch`: it is added there, to see. */
+/* For a short name, the first of its candidates that the chip has. `scratch` is a host that candidates are
+ * added to as a test. */
 static enum status find_metric(struct profiler_host *host, profiler_host_handle scratch, const char *setting,
                                struct error *err)
 {
@@ -274,9 +268,8 @@ static enum status find_metric(struct profiler_host *host, profiler_host_handle 
             host->names[host->metric_count++] = metric;
     }
     if (result == CUPTI_INVALID_METRIC_NAME || result == CUPTI_INVALID_PARAMETER)
-        return error_set(err, STATUS_INVALID,
-                         "%s has no metric \"%s\"; `cuspan counters` lists those that it has", host->chip,
-                         name);
+        return error_set(err, STATUS_INVALID, "%s has no metric \"%s\"; `cuspan counters` lists its metrics",
+                         host->chip, name);
     char doing[128];
     snprintf(doing, sizeof doing, "count %s", name);
     return profiler_host_explain(result, doing, err);
@@ -301,22 +294,21 @@ enum status profiler_host_configure(struct profiler_host *host, size_t *passes, 
 {
     PROFILER_PARAMS(size, profiler_config_size, configImageSize, .pHostObject = host->handle);
     enum status status = profiler_host_explain(profiler_calls.cuptiProfilerHostGetConfigImageSize(&size),
-                                               "plan what is counted", err);
+                                               "plan the counters", err);
     if (status == STATUS_OK)
-        status =
-            profiler_host_make_image(&host->config, size.configImageSize, "the plan of what is counted", err);
+        status = profiler_host_make_image(&host->config, size.configImageSize, "the counter plan", err);
     if (status != STATUS_OK)
         return status;
     PROFILER_PARAMS(image, profiler_config_image, pConfigImage, .pHostObject = host->handle,
                     .configImageSize = host->config.size, .pConfigImage = host->config.bytes);
     status = profiler_host_explain(profiler_calls.cuptiProfilerHostGetConfigImage(&image),
-                                   "plan what is counted", err);
+                                   "plan the counters", err);
     if (status != STATUS_OK)
         return status;
     PROFILER_PARAMS(count, profiler_passes, numOfPasses, .configImageSize = host->config.size,
                     .pConfigImage = host->config.bytes);
     status = profiler_host_explain(profiler_calls.cuptiProfilerHostGetNumOfPasses(&count),
-                                   "plan what is counted", err);
+                                   "plan the counters", err);
     *passes = count.numOfPasses;
     return status;
 }
@@ -327,7 +319,7 @@ enum status profiler_host_plan_samples(struct profiler_host *host, const struct 
     enum status status = profiler_host_find(host, metrics, err);
     if (status == STATUS_OK)
         status = profiler_host_explain(profiler_host_add(host->handle, host->names, host->name_count),
-                                       "sample what is asked for", err);
+                                       "sample the metrics", err);
     return status == STATUS_OK ? profiler_host_configure(host, passes, err) : status;
 }
 
@@ -339,5 +331,5 @@ enum status profiler_host_evaluate(const struct profiler_host *host, const struc
                     .pCounterDataImage = data->bytes, .counterDataImageSize = data->size, .rangeIndex = index,
                     .ppMetricNames = names, .numMetrics = host->name_count, .pMetricValues = values);
     return profiler_host_explain(profiler_calls.cuptiProfilerHostEvaluateToGpuValues(&params),
-                                 "make values of what was counted", err);
+                                 "evaluate the counters", err);
 }

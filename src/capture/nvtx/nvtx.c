@@ -12,17 +12,15 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define REPLACEMENT 0xfffdu /* what stands for what is no character */
+#define REPLACEMENT 0xfffdu /* U+FFFD, for invalid characters */
 #define OBJECT_BITS 3       /* of enum named_object, in a name's key */
 
-/* Domains and strings are handles in NVTX's own signatures. */
+/* NVTX's signatures pass domains and strings as handles. */
 typedef const struct nvtx_name *domain_handle;
 typedef const struct nvtx_event_attributes *event_attributes;
 
 static atomic_bool is_switched_off;
 static atomic_bool has_begun;
-
-/* --- texts --- */
 
 struct text {
     const char *s;
@@ -51,7 +49,7 @@ static uint32_t put_utf8(char *to, uint32_t character)
     return bytes;
 }
 
-/* The beginning that fits, in whole characters. */
+/* The longest prefix of whole characters that fits. */
 static struct text text_of_wide(const wchar_t *wide, char to[RANGE_TEXT_BYTES])
 {
     uint32_t bytes = 0;
@@ -60,7 +58,7 @@ static struct text text_of_wide(const wchar_t *wide, char to[RANGE_TEXT_BYTES])
     return (struct text){to, bytes};
 }
 
-/* `wide` has to live as long as the text. */
+/* `wide` must outlive the returned text. */
 static struct text text_of_message(int32_t type, union nvtx_message message, char wide[RANGE_TEXT_BYTES])
 {
     const struct nvtx_name *registered;
@@ -77,9 +75,7 @@ static struct text text_of_message(int32_t type, union nvtx_message message, cha
     }
 }
 
-/* --- ranges and marks --- */
-
-/* What a range or a mark says, as context.h takes it. */
+/* A range or mark as context.h takes it. */
 struct event {
     struct range_text text;
     struct range_attr attrs[3 + NVTX_PAYLOAD_ATTRS_MAX];
@@ -156,7 +152,7 @@ static void add_category(struct event *event, uint32_t category)
     attr->bytes = name->bytes;
 }
 
-/* Returns the message that the payload has for the event, if any. */
+/* Returns the payload's message for the event, if any. */
 static struct text add_structured(struct event *event, const struct nvtx_payload_data *data, size_t count)
 {
     struct nvtx_payload *payload = &event->payload;
@@ -175,7 +171,7 @@ static void add_payload(struct event *event, event_attributes given)
     switch (given->payloadType) {
     case NVTX_PAYLOAD_U64:
         attr->i = given->payload.llValue;
-        if (given->payload.ullValue > INT64_MAX) /* as OpenTelemetry wants what its integers don't hold */
+        if (given->payload.ullValue > INT64_MAX) /* as OpenTelemetry represents values above its integers */
             set_decimal(attr, event->number, given->payload.ullValue);
         break;
     case NVTX_PAYLOAD_I64:
@@ -198,7 +194,7 @@ static void add_payload(struct event *event, event_attributes given)
     }
 }
 
-/* Whether what the program gave is long enough for this member. */
+/* Whether the program's struct is long enough to contain this member. */
 #define HAS(given, member)                                                                                   \
     ((given)->size >= offsetof(struct nvtx_event_attributes, member) + sizeof((given)->member))
 
@@ -240,7 +236,7 @@ static void read_wide(struct event *event, const wchar_t *message)
     set_name(event, text_of_wide(message, event->wide));
 }
 
-/* Returns the depth at which the range is, from 0. */
+/* Returns the range's depth, from 0. */
 static int push(const struct event *event)
 {
     uint32_t depth = range_depth(event->text.domain);
@@ -319,7 +315,7 @@ static uint64_t on_RangeStartW(const wchar_t *message)
     return range_start(&event.text);
 }
 
-/* Also where NVTX has been switched off since: what was begun ends. */
+/* Ranges also end after NVTX was disabled. */
 static void on_RangeEnd(uint64_t id)
 {
     range_end(id, NULL);
@@ -373,8 +369,6 @@ static int on_RangePop(void)
     return on_DomainRangePop(NULL);
 }
 
-/* --- the payload extension --- */
-
 static uint64_t on_PayloadSchemaRegister(domain_handle domain, const struct nvtx_schema_attributes *schema)
 {
     return nvtx_schema_register(number_of(domain), schema);
@@ -403,7 +397,7 @@ static int on_RangePushPayload(domain_handle domain, const struct nvtx_payload_d
     return push(&event);
 }
 
-/* What is said at the end is added to what was said at the begin. */
+/* Adds the payload given at the end to that of the start. */
 static struct range_end end_of(struct nvtx_payload *payload, domain_handle domain,
                                const struct nvtx_payload_data *data, size_t count)
 {
@@ -440,8 +434,6 @@ static void on_RangeEndPayload(domain_handle domain, uint64_t id, const struct n
     range_end(id, &end);
 }
 
-/* --- what is registered --- */
-
 static const struct nvtx_name *on_DomainCreateA(const char *name)
 {
     struct text text = text_of(name);
@@ -455,7 +447,8 @@ static const struct nvtx_name *on_DomainCreateW(const wchar_t *name)
     return nvtx_names_domain(text.s, text.bytes);
 }
 
-/* The name stays: ranges on other threads may refer to it, and who creates it again gets it again. */
+/* The name stays: ranges on other threads may refer to it, and creating the domain again returns the same
+ * entry. */
 static void on_DomainDestroy(domain_handle domain)
 {
     (void)domain;
@@ -508,9 +501,7 @@ static void on_Initialize(const void *reserved)
     (void)reserved;
 }
 
-/* --- names of objects --- */
-
-/* Threads and devices can have names before CUDA is initialised: they are kept until capture begins. */
+/* Threads and devices may be named before CUDA is initialized; the names are stored until capture starts. */
 static void name_object(enum named_object object, uint64_t handle, struct text name)
 {
     bool is_early = object == NAMED_THREAD || object == NAMED_DEVICE;
@@ -553,7 +544,7 @@ NAMES(NameCudaDevice, uint32_t, NAMED_DEVICE)
 NAMES(NameCudaStream, uintptr_t, NAMED_STREAM)
 NAMES(NameCudaEvent, uintptr_t, NAMED_EVENT)
 
-/* The same by way of a resource. A pthread's kernel ID can be had for the calling thread alone. */
+/* The same for a resource. A pthread's kernel ID is known only for the calling thread. */
 static void name_resource(const struct nvtx_resource_attributes *given, struct text name)
 {
     uint64_t handle = given->identifier.ullValue;
@@ -585,7 +576,7 @@ static void name_resource(const struct nvtx_resource_attributes *given, struct t
     }
 }
 
-/* Its handle is good for nothing but to be destroyed, so all have the same. */
+/* The handle can only be destroyed, so all resources share one. */
 static const void *on_DomainResourceCreate(domain_handle domain, const struct nvtx_resource_attributes *given)
 {
     static const char resource;
@@ -601,8 +592,6 @@ static void on_DomainResourceDestroy(const void *resource)
     (void)resource;
 }
 
-/* --- NVTX's tables --- */
-
 #define ENTRY(name) [NVTX_CALL_##name] = (nvtx_function *)on_##name,
 static nvtx_function *const core[] = {NVTX_CORE_CALLS(ENTRY)};
 static nvtx_function *const core2[] = {NVTX_CORE2_CALLS(ENTRY)};
@@ -610,7 +599,7 @@ static nvtx_function *const cuda[] = {NVTX_CUDA_CALLS(ENTRY)};
 static nvtx_function *const cudart[] = {NVTX_CUDART_CALLS(ENTRY)};
 #undef ENTRY
 
-/* A table that is shorter than ours, of an NVTX that lacks the rest, gets what it has room for. */
+/* A table shorter than ours, from an older NVTX, gets the functions that fit. */
 static bool fill(const struct nvtx_callbacks_table *callbacks, enum nvtx_module module,
                  nvtx_function *const ours[], unsigned int count)
 {

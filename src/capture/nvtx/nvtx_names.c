@@ -8,19 +8,19 @@
 #include <stdbool.h>
 #include <string.h>
 
-#define STRING_BYTES   (NVTX_NAMES_BYTES / 8 * 7) /* so that many strings leave room for the others */
+#define STRING_BYTES   (NVTX_NAMES_BYTES / 8 * 7) /* limits strings, so that the other kinds have room */
 #define STRING_BUCKETS 4096
-#define OTHER_BUCKETS  512 /* apart, as ranges look up their category */
+#define OTHER_BUCKETS  512 /* separate, because ranges look up their category */
 #define BUCKETS        (STRING_BUCKETS + OTHER_BUCKETS)
 #define ALIGNMENT      alignof(struct nvtx_name)
 
-/* Without an initializer: a page that is never reached takes no memory. */
+/* In .bss: pages that are never reached take no memory. */
 static alignas(struct nvtx_name) uint8_t memory[NVTX_NAMES_BYTES];
 static _Atomic uint32_t memory_used;
-static _Atomic(const struct nvtx_name *) buckets[BUCKETS]; /* lists that only grow, at their heads */
+static _Atomic(const struct nvtx_name *) buckets[BUCKETS]; /* lists that grow only at their heads */
 static _Atomic uint32_t domains = NVTX_DOMAIN_FIRST;
 
-/* What stand for all that there was no room for. */
+/* Stand-ins for all entries after memory is exhausted. */
 static const struct nvtx_name domain_beyond = {
     .text = "", .number = NVTX_DOMAIN_BEYOND, .kind = NVTX_NAME_DOMAIN};
 static const struct nvtx_name string_beyond = {
@@ -54,7 +54,7 @@ static bool has_text(const struct nvtx_name *name, const char *text, uint32_t by
     return name->bytes == bytes && memcmp(name->text, text, bytes) == 0;
 }
 
-/* The first entry of the list that matches; with `text` NULL any text does. */
+/* The first matching entry of the list; with `text` NULL, any text matches. */
 static const struct nvtx_name *find(const struct nvtx_name *list, enum nvtx_name_kind kind, uint64_t key,
                                     const char *text, uint32_t bytes)
 {
@@ -67,8 +67,8 @@ static void say_full(void)
 {
     static atomic_flag has_said = ATOMIC_FLAG_INIT;
     if (!atomic_flag_test_and_set(&has_said))
-        log_warn("NVTX: the %d KiB for names of domains, categories and registered strings are used up: "
-                 "ranges have no later ones",
+        log_warn("NVTX: the %d KiB for names of domains, categories and registered strings are full; ranges "
+                 "lack later ones",
                  NVTX_NAMES_BYTES / 1024);
 }
 
@@ -87,7 +87,8 @@ static struct nvtx_name *take(enum nvtx_name_kind kind, uint32_t text_bytes)
     return (struct nvtx_name *)(void *)(memory + at);
 }
 
-/* `is_unique`: of entries with this key, the one with this text; else the newest has to have it. */
+/* `is_unique`: return an existing entry with this key and text; otherwise the newest entry of the key must
+ * have the text. */
 static const struct nvtx_name *add(enum nvtx_name_kind kind, uint64_t key, const char *text, uint32_t bytes,
                                    bool is_unique)
 {
@@ -97,7 +98,7 @@ static const struct nvtx_name *add(enum nvtx_name_kind kind, uint64_t key, const
     do {
         const struct nvtx_name *found = find(head, kind, key, is_unique ? text : NULL, bytes);
         if (found && has_text(found, text, bytes))
-            return found; /* what another thread has made meanwhile, maybe: then ours is wasted */
+            return found; /* possibly added by another thread just now; our memory is then wasted */
         if (!made) {
             made = take(kind, bytes);
             if (!made)

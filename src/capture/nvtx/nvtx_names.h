@@ -1,9 +1,9 @@
-/* What programs register with NVTX and refer to later: domains, strings, names of categories. Their entries
- * are the handles that programs get.
+/* Names that programs register with NVTX and refer to later: domains, strings, categories. The programs'
+ * handles are pointers to the entries.
  *
- * All lie in one fixed memory (NVTX_NAMES_BYTES) and stay for good: a range may refer to a domain that
- * another thread destroys, and programs that create the same domain or string again get the same entry. No
- * lock is taken and nothing is allocated, so any thread may come at any time, also a forked child's. */
+ * Entries live in fixed memory (NVTX_NAMES_BYTES) forever: a range may refer to a domain that another thread
+ * destroys, and creating the same domain or string again returns the same entry. Lock-free and without
+ * allocation, so usable on any thread at any time, also in a forked child. */
 #ifndef CUSPAN_CAPTURE_NVTX_NVTX_NAMES_H
 #define CUSPAN_CAPTURE_NVTX_NVTX_NAMES_H
 
@@ -25,22 +25,22 @@ struct nvtx_name {
     uint8_t kind;
 };
 
-/* Numbers of domains: the one that has no handle, the one of all that there was no room for, the others. */
+/* Domain numbers: the default domain, the stand-in after memory is exhausted, and the first regular one. */
 enum { NVTX_DOMAIN_DEFAULT = 1, NVTX_DOMAIN_BEYOND = 2, NVTX_DOMAIN_FIRST = 3 };
 
-/* The entry of a domain or string with this text (cut at RANGE_TEXT_BYTES). With no room left it is one that
- * stands for all such, and a line says so once. */
+/* The entry of a domain or string with this text (truncated to RANGE_TEXT_BYTES). When memory is exhausted,
+ * returns a stand-in and logs one line. */
 const struct nvtx_name *nvtx_names_domain(const char *text, uint32_t bytes);
 const struct nvtx_name *nvtx_names_string(const char *text, uint32_t bytes);
 
-/* From now on the key has this text. Without room it keeps what it has. */
+/* Sets the key's text. When memory is exhausted, the old text stays. */
 void nvtx_names_set(enum nvtx_name_kind kind, uint64_t key, const char *text, uint32_t bytes);
 /* The key's text, or NULL. */
 const struct nvtx_name *nvtx_names_get(enum nvtx_name_kind kind, uint64_t key);
-/* Calls `visit` with all entries of a kind, the newest text of each key. */
+/* Visits all entries of a kind, with the newest text of each key. */
 void nvtx_names_visit(enum nvtx_name_kind kind, void (*visit)(const struct nvtx_name *name));
 
-/* The entry that a handle is, or NULL if it is none of this kind, whatever the program has passed. */
+/* The entry behind a handle; NULL if the handle is not one of this kind. Safe with any value. */
 const struct nvtx_name *nvtx_names_of_handle(enum nvtx_name_kind kind, const void *handle);
 
 #endif

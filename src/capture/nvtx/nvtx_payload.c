@@ -10,10 +10,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#define UNKNOWN      SIZE_MAX     /* an offset or a size */
-#define SIZE_BOUND   (1ull << 32) /* larger is no payload's: sums and products don't overflow */
+#define UNKNOWN      SIZE_MAX     /* offset or size */
+#define SIZE_BOUND   (1ull << 32) /* no payload is larger, so sums and products cannot overflow */
 #define PAYLOAD_KEY  "nvtx.payload"
-#define PAYLOADS_MAX 64 /* of one event */
+#define PAYLOADS_MAX 64 /* per event */
 
 enum value_kind { CLASS_NONE, CLASS_SIGNED, CLASS_UNSIGNED, CLASS_REAL, CLASS_HANDLE, CLASS_TEXT };
 
@@ -24,12 +24,12 @@ struct value_type {
 
 struct entry {
     char name[NVTX_ENTRY_NAME_BYTES];
-    size_t offset; /* UNKNOWN: of what stands behind something of unknown size */
+    size_t offset; /* UNKNOWN: follows an entry of unknown size */
     size_t bytes;  /* UNKNOWN */
     struct value_type type;
-    bool is_value; /* one number or text, which becomes an attribute */
+    bool is_value; /* a single number or text, which becomes an attribute */
     bool is_pointer, is_message, is_hidden;
-    size_t text_max; /* of a text, in bytes */
+    size_t text_max; /* maximum bytes of a text */
 };
 
 struct schema {
@@ -38,7 +38,7 @@ struct schema {
     uint32_t entry_count, entries_beyond;
     uint64_t id;
     size_t bytes;                 /* of a payload; UNKNOWN */
-    struct value_type enumerated; /* an enum's: what its values are */
+    struct value_type enumerated; /* of an enum: the type of its values */
     struct entry entries[NVTX_ENTRIES_MAX];
 };
 
@@ -93,9 +93,7 @@ static const struct schema *find(uint32_t domain, uint64_t id)
     return NULL;
 }
 
-/* --- registering --- */
-
-/* With its ID; NULL: there is no room. */
+/* A schema with its ID; NULL: no room. */
 static struct schema *take(uint32_t domain, uint64_t wanted_id)
 {
     static atomic_flag said = ATOMIC_FLAG_INIT;
@@ -104,7 +102,7 @@ static struct schema *take(uint32_t domain, uint64_t wanted_id)
         if (slot < NVTX_SCHEMAS_MAX)
             continue;
         if (!atomic_flag_test_and_set(&said))
-            log_warn("NVTX: a program's payloads have more than %d layouts: later ones are left out",
+            log_warn("NVTX: the program registers more than %d payload layouts; later ones are ignored",
                      NVTX_SCHEMAS_MAX);
         return NULL;
     } while (!atomic_compare_exchange_weak(&schemas_used, &slot, slot + 1));
@@ -118,7 +116,7 @@ static bool is_static_id(uint64_t id)
     return id >= NVTX_SCHEMA_ID_STATIC && id < NVTX_SCHEMA_ID_DYNAMIC;
 }
 
-/* How many bytes the entry takes in the payload. */
+/* Size of the entry in the payload. */
 static size_t bytes_of(const struct nvtx_schema_entry *given, struct value_type type,
                        const struct schema *nested)
 {
@@ -148,8 +146,8 @@ static bool is_scalar(const struct nvtx_schema_entry *given)
              (NVTX_ENTRY_ARRAY | NVTX_ENTRY_OFFSETS | NVTX_ENTRY_POINTER | NVTX_ENTRY_DEEP_COPY));
 }
 
-/* A text in the payload has a length; one that is pointed to may end with a zero instead. Texts whose length
- * stands in another entry are left out. */
+/* A text inside the payload has a fixed length; a text behind a pointer may be NUL-terminated. Texts whose
+ * length is in another entry are ignored. */
 static bool is_text(const struct entry *entry, const struct nvtx_schema_entry *given)
 {
     uint64_t array = given->flags & NVTX_ENTRY_ARRAY;
@@ -167,7 +165,7 @@ static void name_entry(struct entry *entry, const char *name, size_t index)
         snprintf(entry->name, sizeof entry->name, "%zu", index);
 }
 
-/* Reads an entry; `cursor` is where it begins unless it says so itself, and then where the next one does. */
+/* `cursor` is the entry's default offset; advances to the next entry's. */
 static void read_entry(struct entry *entry, uint32_t domain, const struct nvtx_schema_entry *given,
                        size_t index, size_t pack, size_t *cursor)
 {
@@ -236,8 +234,6 @@ uint64_t nvtx_enum_register(uint32_t domain, const struct nvtx_enum_attributes *
     return made->id;
 }
 
-/* --- reading --- */
-
 char *nvtx_decimal(char to[NVTX_NUMBER_BYTES], uint64_t value)
 {
     uint32_t at = NVTX_NUMBER_BYTES;
@@ -250,7 +246,7 @@ char *nvtx_decimal(char to[NVTX_NUMBER_BYTES], uint64_t value)
 static uint64_t read_unsigned(const uint8_t *at, unsigned bytes)
 {
     uint64_t value = 0;
-    memcpy(&value, at, bytes); /* both of our machines are little-endian */
+    memcpy(&value, at, bytes); /* both supported machines are little-endian */
     return value;
 }
 
@@ -272,7 +268,7 @@ static double read_real(const uint8_t *at, unsigned bytes)
     return (double)single;
 }
 
-/* `name` NULL: the payload is one value. NULL: there is no room. */
+/* `name` NULL: the payload is a single value. NULL: no room. */
 static struct range_attr *add(struct nvtx_payload *payload, const char *name)
 {
     if (payload->attr_count == NVTX_PAYLOAD_ATTRS_MAX) {
@@ -308,14 +304,14 @@ static void add_number(struct nvtx_payload *payload, const char *name, struct va
     } else {
         uint64_t value = read_unsigned(at, type.bytes);
         attr->i = (int64_t)value;
-        if (value > INT64_MAX) { /* as OpenTelemetry wants what its integers don't hold */
+        if (value > INT64_MAX) { /* as OpenTelemetry represents values above its integers */
             const char *text = nvtx_decimal(number, value);
             set_text(attr, text, (size_t)(number + NVTX_NUMBER_BYTES - text));
         }
     }
 }
 
-/* A text, or the event's message. */
+/* Adds a text, or sets the event's message. */
 static void add_text(struct nvtx_payload *payload, const char *name, bool is_message, const char *text,
                      size_t bytes)
 {
@@ -376,7 +372,7 @@ static void read_structured(struct nvtx_payload *payload, const struct schema *s
     }
 }
 
-/* Of a type that needs no schema: one number, or one text. */
+/* A payload without a schema: one number or one text. */
 static void read_plain(struct nvtx_payload *payload, const struct nvtx_payload_data *data, bool is_first)
 {
     struct value_type type = type_of(data->schemaId);

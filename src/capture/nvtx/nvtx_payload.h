@@ -1,10 +1,9 @@
-/* Structured payloads of NVTX (its payload extension): what a program has registered of their layout, and
- * what of them becomes attributes. Numbers and texts do, one by one: `nvtx.payload.NAME` of a registered
- * schema's entry, `nvtx.payload` of a payload that is one number or one text. Arrays, unions, nested schemas
- * and addresses do not, and are counted.
+/* Structured payloads of NVTX (its payload extension): registered schemas and enums, and how payloads become
+ * attributes. Each number or text becomes `nvtx.payload.NAME`, or `nvtx.payload` if the payload is a single
+ * value. Arrays, unions, nested schemas and addresses are counted but not exported.
  *
- * What is registered lies in fixed memory and stays; no lock. A payload is the program's memory: nothing is
- * read beyond the size that it gives, but for texts that it points to. */
+ * Schemas live in fixed memory forever, without locks. A payload is the program's memory: nothing beyond its
+ * given size is read, except texts that it points to. */
 #ifndef CUSPAN_CAPTURE_NVTX_NVTX_PAYLOAD_H
 #define CUSPAN_CAPTURE_NVTX_NVTX_PAYLOAD_H
 
@@ -13,31 +12,32 @@
 
 #include <stdint.h>
 
-#define NVTX_SCHEMAS_MAX       128 /* of the process, enums among them; later ones are refused */
-#define NVTX_ENTRIES_MAX       24  /* of a schema; later ones are left out */
+#define NVTX_SCHEMAS_MAX       128 /* per process, including enums; later ones are refused */
+#define NVTX_ENTRIES_MAX       24  /* per schema; later ones are ignored */
 #define NVTX_ENTRY_NAME_BYTES  48
-#define NVTX_PAYLOAD_ATTRS_MAX 16 /* of an event; more are left out */
+#define NVTX_PAYLOAD_ATTRS_MAX 16 /* per event; later ones are dropped */
 #define NVTX_NUMBER_BYTES      20 /* 2^64 - 1 in decimal */
 
-/* The layout's ID: the one that the program chose, or one of ours. 0: refused. The same again is the same. */
+/* Returns the schema's ID, chosen by the program or by us; 0: refused. Registering the same schema again
+ * returns the same ID. */
 uint64_t nvtx_schema_register(uint32_t domain, const struct nvtx_schema_attributes *schema);
 uint64_t nvtx_enum_register(uint32_t domain, const struct nvtx_enum_attributes *given);
 
 struct nvtx_payload {
     uint32_t attr_count;
-    uint32_t left_out; /* values that are no attributes */
+    uint32_t left_out; /* values that did not become attributes */
     struct range_attr attrs[NVTX_PAYLOAD_ATTRS_MAX];
     char keys[NVTX_PAYLOAD_ATTRS_MAX][sizeof "nvtx.payload." + NVTX_ENTRY_NAME_BYTES];
     char numbers[NVTX_PAYLOAD_ATTRS_MAX][NVTX_NUMBER_BYTES];
-    const char *message; /* the event's, where an entry says that it is; NULL: none. The program's memory */
+    const char *message; /* the event's message from the payload, in the program's memory; NULL: none */
     uint32_t message_bytes;
 };
 
-/* What the payloads of one event say, as long as they live. */
+/* Reads the payloads of one event. `payload` refers to the program's memory. */
 void nvtx_payload_read(struct nvtx_payload *payload, uint32_t domain, const struct nvtx_payload_data *data,
                        size_t count);
 
-/* In decimal, at the end of `to`; returns where it begins. */
+/* Writes the decimal number to the end of `to`; returns its first digit. */
 char *nvtx_decimal(char to[NVTX_NUMBER_BYTES], uint64_t value);
 
 #endif

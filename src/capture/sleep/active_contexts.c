@@ -5,8 +5,7 @@
 atomic_bool active_contexts_is_asleep;
 void (*active_contexts_on_asleep)(void);
 
-/* In one word, as threads of the host share it: how many there are below, how often one came or went above.
- */
+/* Count in the lower half, number of changes in the upper half: one word because host threads share it. */
 static _Atomic uint64_t demand;
 static atomic_bool is_unsampled_seen;
 

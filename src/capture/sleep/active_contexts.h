@@ -1,8 +1,8 @@
-/* Who wants capture to be awake: the contexts that are attached (context.c) and may be sampled. They are
- * counted on the host's threads; wake.c decides by the count, and falls asleep beside them.
+/* Counts the attached contexts (context.c) that may be sampled, for which capture must be awake. Host threads
+ * count; sleep_control.c decides by the count.
  *
- * Whoever falls asleep sets active_contexts_is_asleep and then looks at the count; whoever attaches counts
- * and then looks at active_contexts_is_asleep: so one of the two sees the other. */
+ * sleep_control sets active_contexts_is_asleep and then reads the count. A thread that attaches increments
+ * the count and then reads active_contexts_is_asleep. So at least one of the two sees the other. */
 #ifndef CUSPAN_CAPTURE_SLEEP_ACTIVE_CONTEXTS_H
 #define CUSPAN_CAPTURE_SLEEP_ACTIVE_CONTEXTS_H
 
@@ -10,27 +10,26 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A context is attached whose work may be sampled: capture is awake when this returns. Any thread, at any
- * time, also before capture starts. */
+/* A context that may be sampled was attached; capture is awake on return. Any thread, also before capture
+ * starts. */
 void active_contexts_attached(void);
-/* And detached. */
 void active_contexts_detached(void);
-/* A context is attached whose work certainly isn't sampled. */
+/* A context that is certainly not sampled was attached. */
 void active_contexts_attached_unsampled(void);
-/* In a forked child: only the contexts of the thread that forked are attached. Async-signal-safe. */
+/* In a forked child, where only the forking thread's contexts are attached. Async-signal-safe. */
 void active_contexts_set(uint32_t count);
 
-/* How many there are; a number that changes with each that comes or goes; and whether one was not sampled.
- * Any thread. */
+/* The number of contexts, a number that changes with each attach and detach, and whether any context was
+ * unsampled. Any thread. */
 uint32_t active_contexts_count(void);
 uint32_t active_contexts_changes(void);
 bool active_contexts_has_unsampled(void);
-/* Forgets all but the count. */
+/* Resets everything except the count. */
 void active_contexts_reset(void);
 
 /* Asleep, or falling asleep. */
 extern atomic_bool active_contexts_is_asleep;
-/* Called by who attaches while it is; set before that is. */
+/* Called by a thread that attaches meanwhile. Set before active_contexts_is_asleep. */
 extern void (*active_contexts_on_asleep)(void);
 
 #endif

@@ -13,22 +13,22 @@
 #include <errno.h>
 #include <stdatomic.h>
 
-#define TIMES_KEPT 1024 /* asleep; a thousand a second at most */
+#define TIMES_KEPT 1024 /* sleep periods; at most a thousand per second */
 
 static struct {
     atomic_bool runs;       /* between start and stop */
-    atomic_bool is_tracing; /* by the program's will */
-    atomic_bool sleeps;     /* while nothing sampled is in flight */
+    atomic_bool is_tracing; /* requested by the program */
+    atomic_bool sleeps;     /* no sampled request in flight */
     struct {
-        uint64_t begin_ns, end_ns; /* UINT64_MAX: it lasts */
-    } times[TIMES_KEPT]; /* asleep, by `asleep_count` modulo their number; guarded by switches_lock, as is
-                            each change of active_contexts_is_asleep */
+        uint64_t begin_ns, end_ns; /* UINT64_MAX: not over */
+    } times[TIMES_KEPT]; /* ring of sleep periods, indexed by `asleep_count`; guarded by switches_lock(), as
+                            is every change of active_contexts_is_asleep */
     uint32_t asleep_count;
-    uint64_t asleep_since_ns;         /* of the timer's clock */
-    _Atomic uint64_t ending_ns;       /* how long calls that are under way may take to return */
-    _Atomic uint64_t ending_until_ns; /* guarded by switches_lock, as to its change */
+    uint64_t asleep_since_ns;         /* by the timer's clock */
+    _Atomic uint64_t ending_ns;       /* limit for calls in progress to return */
+    _Atomic uint64_t ending_until_ns; /* changed under switches_lock() */
 
-    /* Set at the start, or the pipeline thread's own. */
+    /* Set at the start, or owned by the pipeline thread. */
     enum sleep_when when;
     bool is_replay;
     bool is_session_unsampled;
@@ -40,12 +40,11 @@ static bool is_wanted(void)
     return atomic_load(&wake.is_tracing) && (!atomic_load(&wake.sleeps) || active_contexts_count() > 0);
 }
 
-/* Records first, callbacks last, and below the other way round: a call that has a record finds its GPU work
- * recorded, and what is left over at a switch is GPU work without a call, which correlate knows how to take.
- */
+/* Records first, then callbacks, and in reverse when falling asleep: a captured call always has its GPU work
+ * recorded. GPU work without a call, which remains, is handled by correlate. */
 static void rouse(void)
 {
-    if (!atomic_load(&wake.runs)) /* in a forked child nobody may ever give the lock back */
+    if (!atomic_load(&wake.runs)) /* in a forked child the lock might never be released */
         return;
     switches_lock();
     if (mode_is_ending() && is_wanted())
@@ -68,8 +67,8 @@ static void begin_time_asleep(void)
     wake.times[wake.asleep_count++ % TIMES_KEPT].end_ns = UINT64_MAX;
 }
 
-/* Who wants it after the first store here sees that it falls asleep, and waits to rouse it; who did before is
- * seen by is_wanted. */
+/* A thread that attaches after this store sees the flag and wakes capture. One that attached before is seen
+ * by is_wanted(). */
 static bool fall_asleep(void)
 {
     switches_lock();
@@ -88,8 +87,8 @@ static bool fall_asleep(void)
     return falls;
 }
 
-/* Calls that are under way have records to come: the ones that would begin are left out from now on, and the
- * pipeline thread lets all fall asleep once those have returned. */
+/* New calls are ignored from now on. The pipeline thread completes the transition once the calls in progress
+ * have returned. */
 static void begin_to_end(void)
 {
     switches_lock();
@@ -99,7 +98,7 @@ static void begin_to_end(void)
     switches_unlock();
 }
 
-/* All have returned, or it has taken too long. */
+/* All calls have returned, or the limit has passed. */
 static bool has_ended(void)
 {
     uint32_t under_way = threads_in_call();
@@ -128,7 +127,7 @@ bool sleep_control_slept_at(uint64_t time_ns)
         uint32_t at = (wake.asleep_count - i) % TIMES_KEPT;
         uint64_t end_ns = wake.times[at].end_ns;
         if (end_ns != UINT64_MAX && time_ns > end_ns)
-            break; /* it is younger than this one, and so than those before */
+            break; /* older periods end even earlier */
         slept = time_ns >= wake.times[at].begin_ns;
     }
     switches_unlock();
@@ -145,8 +144,6 @@ uint64_t sleep_control_asleep_ns(void)
     switches_unlock();
     return ns;
 }
-
-/* --- the program's will --- */
 
 bool sleep_control_begin_tracing(void)
 {
@@ -173,8 +170,8 @@ bool sleep_control_is_tracing(void)
     return atomic_load(&wake.is_tracing);
 }
 
-/* In the callback of cudaProfilerStart or cudaProfilerStop, where the user has asked for it: the one place
- * where a callback switches CUPTI, and may wait for another thread that does. */
+/* In the callback of cudaProfilerStart or cudaProfilerStop, if the user asked for it. The only place where a
+ * callback enables or disables records, and may wait for another thread that does. */
 static void on_bound(bool begins)
 {
     int saved_errno = errno;
@@ -185,13 +182,11 @@ static void on_bound(bool begins)
     errno = saved_errno;
 }
 
-/* --- life --- */
-
 bool sleep_control_is_foreseen(const struct settings *settings, bool by_program)
 {
     if (settings->record_file)
         return false;
-    if (settings->metrics.is_on) /* what isn't sampled counts in them, too */
+    if (settings->metrics.is_on) /* metrics include unsampled work */
         return by_program || settings->capture.cuda_profiler;
     bool is_part_sampled = settings->sampler == SAMPLER_TRACE_ID_RATIO && settings->sampler_ratio < 1;
     return by_program || settings->capture.cuda_profiler || settings->sampling.sleep == SLEEP_ALWAYS ||
@@ -220,7 +215,7 @@ void sleep_control_suspend(void)
     if (!atomic_load(&wake.runs))
         return;
     switches_lock();
-    if (atomic_load(&active_contexts_is_asleep)) /* the time that has begun goes on */
+    if (atomic_load(&active_contexts_is_asleep)) /* continue the current period */
         counter_add(COUNTER_asleep_ns, clock_monotonic_ns() - wake.asleep_since_ns);
     else
         begin_time_asleep();
@@ -256,7 +251,7 @@ void sleep_control_set_session(bool is_sampled)
     wake.is_session_unsampled = !is_sampled;
 }
 
-/* An SDK's context is read in the callbacks, so they have to be awake for it. */
+/* An SDK's context is read by callbacks, which must therefore stay active. */
 static bool may_sleep(void)
 {
     if (wake.when == SLEEP_NEVER || atomic_load_explicit(&sdk_context_is_there, memory_order_relaxed))
@@ -266,16 +261,15 @@ static bool may_sleep(void)
            (is_attached_seen && wake.is_session_unsampled);
 }
 
-/* Once, where someone may wonder that it costs more than he has read. */
+/* Once, if sleeping saves less than the user may expect. */
 static void say_how_it_sleeps(void)
 {
     static bool said;
     if (!said && switches_use_subscriber_api())
-        log_info("some requests aren't sampled, and cuspan sleeps while no other is in flight; CUPTI's "
-                 "records stay on, as "
-                 "they can't be switched safely with its subscriber API: set "
-                 "distribution.cuspan.sampling.sleep to always, "
-                 "or the sampler's ratio, and the API that can is taken at the start");
+        log_info(
+            "cuspan sleeps while no sampled request is in flight, but CUPTI's records stay enabled because "
+            "the subscriber API cannot toggle them safely; set distribution.cuspan.sampling.sleep to always, "
+            "or a ratio in the sampler, to use the classic API instead");
     said = true;
 }
 
@@ -283,7 +277,7 @@ bool sleep_control_service(void)
 {
     uint32_t changes = active_contexts_changes();
     bool is_quiet =
-        changes == wake.changes_seen; /* a gap between two steps of a request is no reason to sleep */
+        changes == wake.changes_seen; /* a gap between two steps of a request is too short to sleep */
     wake.changes_seen = changes;
     atomic_store(&wake.sleeps, may_sleep());
     if (mode_is_ending() && !has_ended())

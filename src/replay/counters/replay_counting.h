@@ -1,4 +1,4 @@
-/* What the double's two ways of counting have in common: ranges (profiler.c) and samples (pm_sampling.c). */
+/* Shared by the replay of ranges (replay_profiler.c) and samples (replay_pm_sampling.c). */
 #ifndef CUSPAN_REPLAY_COUNTERS_REPLAY_COUNTING_H
 #define CUSPAN_REPLAY_COUNTERS_REPLAY_COUNTING_H
 
@@ -9,7 +9,7 @@
 
 #include <stdbool.h>
 
-/* At the begin of each call. */
+/* At the start of each function. */
 #define RETURN_IF_BAD(params)                                                                                \
     host_watch_cupti(__func__);                                                                              \
     if (!(params) || (params)->structSize == 0)                                                              \
@@ -19,13 +19,13 @@
     if (fault_call(__func__))                                                                                \
     return CUPTI_UNKNOWN
 
-/* Whether the made-up chip can sample this metric. */
+/* Whether the synthetic chip can sample this metric. */
 bool replay_samples_have(const char *metric);
 
-/* All of them, GPU_COUNTERS_MAX at most; returns how many. */
+/* All metrics, at most GPU_COUNTERS_MAX; returns how many. */
 size_t replay_samples_list(const char **metrics);
 
-/* cuptiProfilerHostEvaluateToGpuValues, of an image of samples. */
+/* cuptiProfilerHostEvaluateToGpuValues for an image of samples. */
 uint32_t replay_samples_evaluate(struct profiler_evaluate *params);
 
 #endif

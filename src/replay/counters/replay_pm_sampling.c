@@ -1,9 +1,10 @@
-/* Samples of hardware counters. No recording has any, so a chip has them only where CUSPAN_REPLAY_SAMPLES
- * names the metrics that it can sample ("dram__bytes_read.sum,..."), and they are made up: by the real
- * clock, sample n (from 0) of the metric at place i (from 1) counts 1000 * i * (1 + n % 3).
+/* Synthetic samples of hardware counters, since recordings have none. CUSPAN_REPLAY_SAMPLES names the metrics
+ * ("dram__bytes_read.sum,..."). By the real clock, sample n (from 0) of metric i (from 1) counts 1000 * i *
+ * (1 + n % 3).
  *
- * As on an H200, the first sample says no begin, what did not fit into an image has lost its time when it
- * comes in the next one, and a buffer that was full gives nothing until the sampling is begun anew. */
+ * As on an H200, the first sample has no start time, samples that did not fit into an image have lost their
+ * time when they arrive in the next one, and after an overflow nothing arrives until sampling is
+ * restarted. */
 #include "replay/counters/replay_counting.h"
 
 #include "base/clock.h"
@@ -23,17 +24,17 @@ PM_SAMPLING_CALLS(EXPORT_CALL)
 
 struct pm_sampling_object {
     size_t device;
-    uint64_t interval_ns, begun_ns; /* the latter since 1970; 0: not started */
-    uint64_t taken;                 /* samples that were decoded */
+    uint64_t interval_ns, begun_ns; /* begun_ns: Unix time; 0: not started */
+    uint64_t taken;                 /* decoded samples */
     uint32_t room;                  /* of the image, in samples */
     uint64_t first, count;          /* the samples in the image */
-    uint64_t timeless;              /* that come next, and have lost their time */
+    uint64_t timeless;              /* number of upcoming samples that have lost their time */
     bool is_full;
 };
 
 static struct pm_sampling_object *of_devices[DEVICES];
 
-/* The place of this metric in the list, from 1; 0: it isn't there. */
+/* The metric's position in the list, from 1; 0: not in the list. */
 static size_t place_of(const char *metric)
 {
     const char *list = getenv("CUSPAN_REPLAY_SAMPLES");
@@ -142,7 +143,7 @@ uint32_t cuptiPmSamplingGetCounterDataSize(struct pm_sampling_data_size *params)
     return CUPTI_OK;
 }
 
-/* The image of this library is the object that has the samples. */
+/* This library's image is the object that owns the samples. */
 uint32_t cuptiPmSamplingCounterDataImageInitialize(struct pm_sampling_data_initialize *params)
 {
     RETURN_IF_BAD(params);
@@ -199,7 +200,7 @@ uint32_t cuptiPmSamplingCounterDataGetSampleInfo(struct pm_sampling_sample_info 
     if (params->sampleIndex >= object->count)
         return CUPTI_INVALID_PARAMETER;
     if (object->count == object->room && params->sampleIndex + 1 == object->count)
-        object->timeless = 4; /* of those that come next */
+        object->timeless = 4; /* of the next samples */
     else if (is_timeless)
         object->timeless--;
     uint64_t start_ns = object->begun_ns + sample * object->interval_ns;

@@ -1,6 +1,6 @@
-/* The GPU's hardware counters, as far as they were recorded: a launch that was counted then has its values,
- * any other has none that are finite. What a range counts is not recorded apart from its attributes: here
- * each range counts 1 of each. The chip has the metrics that were recorded. */
+/* Replays recorded hardware counters: a launch that was counted has its recorded values, others have no
+ * finite ones. Values of ranges are recorded only in attributes, so here each range counts 1 of each metric.
+ * The chip has the recorded metrics. */
 #include "abi/profiler_abi.h"
 
 #include "model/gpu_counter_names.h"
@@ -21,7 +21,7 @@ PROFILER_DRIVER_CALLS(EXPORT_DRIVER_CALL)
 
 #define IMAGE_BYTES    64
 #define METRICS_A_PASS 8
-#define RANGE_TIME     "gpu__time_duration.sum" /* of what is counted; every chip has it */
+#define RANGE_TIME     "gpu__time_duration.sum" /* duration of the range; every chip has it */
 #define SPOILT_NS      (20 * NS_PER_MS)
 
 struct profiler_host_object {
@@ -32,16 +32,16 @@ struct profiler_host_object {
 #define RANGES_MAX 512
 
 struct profiler_range_object {
-    const struct gpu_counters_record *counts[RANGES_MAX]; /* NULL: nothing was recorded */
-    bool are_whole[RANGES_MAX];                           /* ranges of the program's own */
+    const struct gpu_counters_record *counts[RANGES_MAX]; /* NULL: not recorded */
+    bool are_whole[RANGES_MAX];                           /* ranges of the program itself */
     size_t count, pass, passes;
     bool is_started, is_pushed, are_users;
 };
 
-static _Atomic uint64_t counted; /* launches, for the faults that concern the nth */
+static _Atomic uint64_t counted; /* launches counted, for faults that hit the nth */
 static _Atomic uint64_t busy_until_ns;
 
-/* Which of the recorded values a metric is; counter_count: none. */
+/* Index of a metric among the recorded values; counter_count: none. */
 static size_t index_of(const char *metric)
 {
     const struct timeline *timeline = &replay.timeline;
@@ -82,8 +82,6 @@ uint32_t cuptiProfilerGetCounterAvailability(struct profiler_availability *param
     params->counterAvailabilityImageSize = IMAGE_BYTES;
     return CUPTI_OK;
 }
-
-/* --- the chip's metrics --- */
 
 uint32_t cuptiProfilerHostInitialize(struct profiler_host_initialize *params)
 {
@@ -176,8 +174,6 @@ uint32_t cuptiProfilerHostGetNumOfPasses(struct profiler_passes *params)
     return CUPTI_OK;
 }
 
-/* --- counting --- */
-
 uint32_t cuptiRangeProfilerEnable(struct profiler_enable *params)
 {
     RETURN_IF_BAD(params);
@@ -201,7 +197,7 @@ uint32_t cuptiRangeProfilerGetCounterDataSize(struct profiler_data_size *params)
     return CUPTI_OK;
 }
 
-/* The image of this library is the object that has the counts. */
+/* This library's image is the object that owns the counts. */
 uint32_t cuptiRangeProfilerCounterDataImageInitialize(struct profiler_data_initialize *params)
 {
     RETURN_IF_BAD(params);
@@ -227,7 +223,7 @@ static void begin_range(struct profiler_range_object *object)
     if (every && number % every == 0)
         atomic_store(&busy_until_ns, clock_monotonic_ns() + SPOILT_NS);
     if (object->pass > 0 || object->count == RANGES_MAX)
-        return; /* the same once more */
+        return; /* replay of the same kernel */
     object->counts[object->count] = timeline_counts_of(&replay.timeline, replay_call);
     object->are_whole[object->count++] = replay_call == 0;
 }
@@ -313,8 +309,6 @@ uint32_t cuptiProfilerHostEvaluateToGpuValues(struct profiler_evaluate *params)
     }
     return CUPTI_OK;
 }
-
-/* --- the driver --- */
 
 int cuStreamIsCapturing(cuda_stream_handle stream, uint32_t *status)
 {

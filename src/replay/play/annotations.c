@@ -8,15 +8,15 @@
 #include <stdio.h>
 #include <string.h>
 
-#define RANGES_MAX 65536 /* open at once; of more the ends are missing */
+#define RANGES_MAX 65536 /* open at the same time; further ones are never ended */
 
-/* A range has another ID each time that it is played. Few are open at once, the latest last. */
+/* Maps recorded range IDs to those of this run. Few are open at once; the latest is last. */
 static struct {
     uint64_t recorded, played;
 } ranges[RANGES_MAX];
 static size_t range_count;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static _Thread_local uint64_t attached; /* the token of this thread's context */
+static _Thread_local uint64_t attached; /* this thread's attach token */
 
 static void note_range(uint64_t recorded, uint64_t played)
 {
@@ -51,7 +51,7 @@ static void play_context(const struct context_record *record)
     memcpy(state, record->state, record->state_bytes < TRACE_STATE_MAX ? record->state_bytes : 0);
     if (attached)
         cuspan_detach(attached);
-    attached = cuspan_attach(&context); /* 0 for none */
+    attached = cuspan_attach(&context); /* 0: failed */
 }
 
 struct text {

@@ -1,4 +1,4 @@
-/* What the recorded program said of its work, said again by cuspan.h and NVTX, as any program does. */
+/* Replays the recorded program's annotations through cuspan.h and NVTX, as a real program would. */
 #ifndef CUSPAN_REPLAY_PLAY_ANNOTATIONS_H
 #define CUSPAN_REPLAY_PLAY_ANNOTATIONS_H
 

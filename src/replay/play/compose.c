@@ -51,8 +51,7 @@ bool compose_classic(struct composition *composition, uint32_t version, uint32_t
     return true;
 }
 
-/* 0: no such field. As a user-defined record holds it, which for some fields is wider than in the classic
- * struct. */
+/* Size in a user-defined record, which can exceed that in the classic struct. 0: no such field. */
 static size_t field_size(uint32_t kind, int field)
 {
     return field >= 0 && field < activity_table[kind].field_count ? activity_table[kind].fields[field].size
@@ -87,17 +86,16 @@ static bool is_time(uint64_t value)
     return value >= replay.timeline.first_ns && value <= replay.timeline.last_ns;
 }
 
-#define NAMES_BYTES                                                                                          \
-    (64 * 1024 * 1024) /* of made-up names, which stay for as long as it takes to make as many */
+#define NAMES_BYTES (64 * 1024 * 1024) /* capacity for synthetic names before the first is overwritten */
 
-/* A mangled name that no kernel had before: a function of so many letters, the last of them a number. */
+/* A new mangled name: a function name of this length that ends in a number. */
 static const char *unique_name(uint64_t bytes)
 {
     static char *names;
     static _Atomic uint64_t made;
     char digits[24], prefix[24];
     uint64_t room = round_up(bytes + sizeof digits + sizeof prefix, 8), number = atomic_fetch_add(&made, 1);
-    if (!names) /* one thread composes at a time */
+    if (!names) /* only one thread composes at a time */
         names = calloc(1, NAMES_BYTES);
     if (!names || room > NAMES_BYTES)
         return "";
@@ -118,7 +116,7 @@ static uint64_t stream_of(const struct activity_record *record)
                                              : record->stream_id;
 }
 
-/* The recording's stay below it: no call has such an ID. */
+/* Recorded IDs are lower, so no call has such an ID. */
 static uint64_t correlation_of(const struct activity_record *record)
 {
     static _Atomic uint64_t works;
@@ -127,7 +125,7 @@ static uint64_t correlation_of(const struct activity_record *record)
     return replay_correlation(record->correlation_id) | (is_lost ? 1u << 31 : 0);
 }
 
-/* The value as the field holds it in this repetition. */
+/* The field's value in this repetition. */
 static uint64_t field_value(const struct activity_record *record, const struct activity_field *field,
                             unsigned f)
 {

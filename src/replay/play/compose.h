@@ -1,5 +1,5 @@
-/* One activity record as CUPTI would lay it out: the classic struct of a version, or the fields that were
- * asked for. */
+/* Lays out an activity record as CUPTI does: as the classic struct of a version, or with the selected
+ * fields. */
 #ifndef CUSPAN_REPLAY_PLAY_COMPOSE_H
 #define CUSPAN_REPLAY_PLAY_COMPOSE_H
 
@@ -15,12 +15,12 @@ struct composition {
     struct cupti_field_layout entries[ACTIVITY_FIELDS_MAX];
 };
 
-/* False: CUPTI of this version has no such kind. */
+/* False: this CUPTI version has no such kind. */
 bool compose_classic(struct composition *composition, uint32_t version, uint32_t kind);
-/* As cuptiActivityEnable_v2 reads the selection. False: it is wrong. */
+/* Interprets a selection like cuptiActivityEnable_v2. False: invalid. */
 bool compose_selected(struct composition *composition, uint32_t kind,
                       const struct cupti_field_selection *selection);
-/* Writes the record; what wasn't recorded is left as it is. */
+/* Writes the record, except fields that were not recorded. */
 void compose_record(const struct composition *composition, const struct activity_record *record, uint8_t *to);
 
 #endif

@@ -1,4 +1,4 @@
-/* CUPTI's calls as every version has them, and those that take the subscriber's name. */
+/* CUPTI functions of every version, and those of the subscriber API. */
 #include "abi/cupti_abi.h"
 
 #include "model/cuda/calls.h"
@@ -62,8 +62,6 @@ uint32_t cuptiGetResultString(uint32_t result, const char **text)
     return CUPTI_INVALID_PARAMETER;
 }
 
-/* --- subscriber and callbacks --- */
-
 uint32_t cuptiSubscribe(cupti_subscriber_handle *subscriber, cupti_callback_fn *callback, void *userdata)
 {
     RETURN_IF_NOT_INITIALIZED();
@@ -125,12 +123,10 @@ uint32_t cuptiGetCallbackName(uint32_t domain, uint32_t cbid, const char **name)
     return CUPTI_OK;
 }
 
-/* --- activity --- */
-
-/* Once somebody has recorded by classic calls, those of subscribers record nothing more (seen with 13.5). */
+/* After someone has recorded with the classic API, subscribers get no more records (seen with 13.5). */
 static atomic_bool has_recorded_classic;
 
-/* Where subscribers allow others, each must say who it is. */
+/* Where subscribers allow others, each call must name its subscriber. */
 #define RETURN_IF_NOT_CLASSIC()                                                                              \
     RETURN_IF_NOT_INITIALIZED();                                                                             \
     if (replay_callbacks_allow_several())                                                                    \
@@ -188,7 +184,7 @@ uint32_t cuptiActivityGetNumDroppedRecords(cuda_context_handle context, uint32_t
 uint32_t cuptiActivitySetAttribute(uint32_t attr, size_t *size, void *value)
 {
     RETURN_IF_NOT_CLASSIC();
-    /* From here on they belong to a subscriber. */
+    /* The attributes from here on belong to a subscriber. */
     return attr >= CUPTI_ATTR_USER_DEFINED_RECORDS ? CUPTI_INVALID_PARAMETER
                                                    : replay_records_set_attribute(0, attr, size, value);
 }
@@ -218,8 +214,6 @@ uint32_t cuptiActivityEnableLaunchAttributes(uint8_t enable)
     RETURN_IF_NOT_CLASSIC();
     return CUPTI_OK;
 }
-
-/* --- questions --- */
 
 uint32_t cuptiSetThreadIdType(uint32_t type)
 {
@@ -304,8 +298,6 @@ uint32_t cuptiFinalize(void)
     atomic_store(&replay.is_finished, true);
     return CUPTI_OK;
 }
-
-/* --- with a subscriber --- */
 
 #ifndef REPLAY_CLASSIC
 

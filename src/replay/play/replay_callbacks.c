@@ -22,9 +22,9 @@ struct cupti_subscriber {
     _Atomic bool enabled[CUPTI_DOMAIN_COUNT][CBIDS_MAX];
 };
 
-/* Several where each allows others, as from 13.2 on: who comes first chooses. */
+/* Several, if each allows others, as in 13.2 and later. The first one decides. */
 static struct cupti_subscriber subscribers[SUBSCRIBERS_MAX];
-static _Atomic bool allows_several; /* of those that are subscribed */
+static _Atomic bool allows_several; /* of the current subscribers */
 
 const char *replay_callbacks_holder(void)
 {
@@ -187,7 +187,7 @@ bool replay_callbacks_call(const struct item *item, uint64_t *data)
     return is_delivered;
 }
 
-/* The agent notes the context itself where the context is what the event is about. */
+/* CUPTI passes no context where the event is about the context itself. */
 static cuda_context_handle resource_context(const struct resource_record *resource)
 {
     bool is_about_it = resource->head.cbid == CUPTI_RESOURCE_CONTEXT_CREATED ||
@@ -198,17 +198,17 @@ static cuda_context_handle resource_context(const struct resource_record *resour
     return replay_objects_context(resource->context_id);
 }
 
-/* --- graphs: a record stands for a run of nodes, and here each gets its callback again. A node's handle is
- * its ID, as cuptiGetGraphNodeId has it. --- */
+/* A graph record stands for a run of nodes; each node gets its callback. A node's handle is its ID, which
+ * cuptiGetGraphNodeId returns. */
 
-#define NODES_MAX 1000000 /* of one record: more are no graph's */
+#define NODES_MAX 1000000 /* per record; a larger number is invalid */
 
 static uint32_t nodes_of(const struct resource_record *resource)
 {
     return resource->nodes < NODES_MAX ? resource->nodes : NODES_MAX;
 }
 
-static __thread uint32_t cloned_nodes; /* since the thread's last executable graph */
+static __thread uint32_t cloned_nodes; /* since this thread's last executable graph */
 
 static bool deliver_node(uint32_t cbid, struct cupti_resource_data data, uint64_t id, uint64_t original)
 {
@@ -228,7 +228,7 @@ static bool deliver_nodes(const struct resource_record *resource, struct cupti_r
     return is_delivered;
 }
 
-/* Without nodes in the recording: as many clones as it counts, of which no more is known. */
+/* Without recorded nodes: the recorded number of anonymous clones. */
 static bool deliver_exec(const struct resource_record *resource, struct cupti_resource_data data)
 {
     struct cupti_graph_data graph = {.graphExec = (void *)(uintptr_t)resource->handle};

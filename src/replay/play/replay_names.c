@@ -11,8 +11,7 @@
 typedef void name_number_fn(uint32_t number, const char *name);
 typedef void name_handle_fn(const void *handle, const char *name);
 
-/* A copy of NVTX, as each module of a program has one, of what is needed here: the agent fills the functions
- * in. */
+/* A minimal copy of NVTX, as each module of a program has one. The agent fills in the functions. */
 static nvtx_function *core_functions[NVTX_CORE_COUNT], *cuda_functions[NVTX_CUDA_COUNT];
 static nvtx_function **core_table[NVTX_CORE_COUNT + 1], **cuda_table[NVTX_CUDA_COUNT + 1];
 
@@ -77,6 +76,6 @@ void replay_names_play(const struct name_record *name)
         name_number(core_functions[NVTX_CALL_NameOsThreadA], name->handle, text);
         break;
     case NAMED_CONTEXT_ID:
-        break; /* the agent learns it again of the calls */
+        break; /* the agent sees these names again in the calls */
     }
 }

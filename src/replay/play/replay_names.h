@@ -1,10 +1,10 @@
-/* The names that the recorded program gave to its objects, given again by NVTX, as any program does. */
+/* Replays the names of the recorded program's objects through NVTX, as a real program would. */
 #ifndef CUSPAN_REPLAY_PLAY_REPLAY_NAMES_H
 #define CUSPAN_REPLAY_PLAY_REPLAY_NAMES_H
 
 #include "model/record.h"
 
-/* Nothing happens where there is no agent, or one that hears no NVTX. Any thread. */
+/* No effect without an agent that uses NVTX. Any thread. */
 void replay_names_play(const struct name_record *name);
 
 #endif

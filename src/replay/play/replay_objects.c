@@ -5,7 +5,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-/* Streams and graphs that were created so far, the latest last: handles are used again. */
+/* Streams and graphs created so far, the latest last because handles are reused. */
 struct object {
     uint64_t handle;
     uint32_t context_id;
@@ -67,7 +67,7 @@ static bool find(uint64_t handle, uint32_t context_id, uint32_t *id)
     return is_found;
 }
 
-/* Without a context: the first one, as the calling thread's would be. */
+/* Without a context, the first one, as for the calling thread. */
 static const struct timeline_context *context_of(cuda_context_handle context)
 {
     if (!context)

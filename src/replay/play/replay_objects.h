@@ -1,4 +1,4 @@
-/* Contexts and streams: their handles, as the recorded program had them, and CUPTI's IDs. */
+/* Contexts and streams: recorded handles and CUPTI's IDs. */
 #ifndef CUSPAN_REPLAY_PLAY_REPLAY_OBJECTS_H
 #define CUSPAN_REPLAY_PLAY_REPLAY_OBJECTS_H
 
@@ -7,10 +7,10 @@
 
 /* NULL for 0. */
 cuda_context_handle replay_objects_context(uint32_t context_id);
-/* A resource event has happened. */
+/* Records a resource event. */
 void replay_objects_note(const struct resource_record *resource);
 
-/* CUPTI's answers: an enum cupti_result. */
+/* CUPTI functions; each returns an enum cupti_result. */
 uint32_t replay_objects_context_id(cuda_context_handle context, uint32_t *id);
 uint32_t replay_objects_device_id(cuda_context_handle context, uint32_t *id);
 uint32_t replay_objects_stream_id(cuda_context_handle context, cuda_stream_handle stream, uint32_t *id);

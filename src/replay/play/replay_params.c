@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* The value of one parameter in a record: its first word, and how many words it takes. */
+/* Number of words that a parameter takes in a record. */
 static size_t value_words(const struct call_param *param, const uint64_t *value)
 {
     if (param->type == PARAM_STRING)
@@ -25,7 +25,7 @@ static uint8_t *pointed_at(struct params *params, uint16_t offset)
     return bytes;
 }
 
-/* Where the parameter's value stands; NULL for what doesn't fit. */
+/* Address of the parameter's value; NULL if it does not fit. */
 static uint8_t *place_of(struct params *params, const struct param_source *source)
 {
     if (!(source->how & PARAM_DEREF))
@@ -56,12 +56,11 @@ static void put_value(struct params *params, uint8_t *place, const struct param_
         float single = (float)real;
         memcpy(place, &single, sizeof single);
     } else {
-        memcpy(place, value, source->size); /* little-endian, as both of our machines are */
+        memcpy(place, value, source->size); /* both supported machines are little-endian */
     }
 }
 
-/* A pointer that CUPTI's caller passed, though nothing behind it was recorded: a call that failed sets
- * nothing. */
+/* The recorded call failed and set nothing, but its caller passed a pointer. */
 static void put_unset(struct params *params, const struct param_source *source,
                       const struct call_record *call)
 {

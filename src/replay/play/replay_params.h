@@ -1,4 +1,4 @@
-/* Makes again what CUPTI hands to a callback as functionParams, from the values in a call record. */
+/* Rebuilds the functionParams that CUPTI passes to a callback from the values in a call record. */
 #ifndef CUSPAN_REPLAY_PLAY_REPLAY_PARAMS_H
 #define CUSPAN_REPLAY_PLAY_REPLAY_PARAMS_H
 
@@ -7,10 +7,10 @@
 #define PARAMS_STRUCT_BYTES  512
 #define PARAMS_POINTED_BYTES 512
 #define PARAMS_POINTERS_MAX  CALL_PARAMS_MAX
-#define PARAMS_UNSET         0xa5 /* out-parameters before the call has set them: whoever reads one stands out */
+#define PARAMS_UNSET         0xa5 /* unset output parameters, so that reading one is noticed */
 
 struct params {
-    uint8_t bytes[PARAMS_STRUCT_BYTES]; /* the struct itself; pointers in it lead into the rest */
+    uint8_t bytes[PARAMS_STRUCT_BYTES]; /* the struct itself; its pointers refer to the rest */
     uint32_t pointed_count;
     struct {
         uint16_t offset; /* of the pointer in `bytes` */
@@ -20,7 +20,7 @@ struct params {
     char texts[CALL_PARAMS_MAX * (CALL_STRING_BYTES + 1)];
 };
 
-/* `is_exit`: what the call sets is set, if it succeeded. */
+/* With `is_exit`, output parameters are set if the call succeeded. */
 void replay_params_build(struct params *params, const struct call_record *call, int is_exit);
 
 #endif

@@ -18,22 +18,23 @@
 #define MALFORMED_KIND    (ACTIVITY_KINDS_MAX - 1)
 #define SHUTDOWN_DELAY_NS 2000000
 #define LAUNCHES_KEPT     65536
-#define LATE_BUFFERS_MAX  2 /* more than an agent can spare would stop the replay */
+#define LATE_BUFFERS_MAX  2 /* holding back more than an agent can spare would block the replay */
 
 struct buffer {
     uint8_t *data;
     size_t size;
     size_t used;
     size_t records;
-    size_t records_max; /* 0: as many as fit */
+    size_t records_max; /* 0: no limit */
 };
 
-/* What a subscriber has on, and its buffers. The first place is also that of the classic calls. */
+/* A subscriber's enabled kinds and buffers. The first place is also that of the classic API. */
 struct consumer {
-    bool is_gone; /* it has unsubscribed */
+    bool is_gone; /* unsubscribed */
     struct {
         _Atomic bool is_on;
-        _Atomic bool is_known; /* the composition holds; it outlives the switching off, as buffers do */
+        _Atomic bool is_known; /* the composition is valid; stays set when the kind is disabled, because
+                                  buffers remain */
         struct composition composition;
     } kinds[ACTIVITY_KINDS_MAX];
     struct cupti_record_layout *layouts[ACTIVITY_KINDS_MAX];
@@ -42,14 +43,13 @@ struct consumer {
     _Atomic(cupti_complete_fn *) complete;
     _Atomic(cupti_request_v2_fn *) request_v2;
     _Atomic(cupti_complete_v2_fn *) complete_v2;
-    /* As CUPTI's do: if they go off, or on again, while copies are on, no kernel's records come from then on.
-     */
+    /* As with CUPTI: if kernels are toggled while copies are enabled, no more kernel records arrive. */
     _Atomic bool kernels_have_ended;
     struct buffer current;                /* data NULL: none */
-    bool was_refused;                     /* a call's request: it stands for the next record */
-    struct buffer late[LATE_BUFFERS_MAX]; /* kept back, the oldest first */
+    bool was_refused;                     /* a call's request was refused; counts for the next record */
+    struct buffer late[LATE_BUFFERS_MAX]; /* held back, oldest first */
     size_t late_count;
-    _Atomic uint64_t dropped; /* not yet asked for */
+    _Atomic uint64_t dropped; /* not yet reported */
     _Atomic bool has_current;
 };
 
@@ -61,12 +61,12 @@ static const uint64_t default_attrs[ATTRS_MAX] = {
 };
 
 static struct consumer consumers[SUBSCRIBERS_MAX];
-static _Atomic unsigned kinds_on; /* of all */
+static _Atomic unsigned kinds_on; /* over all subscribers */
 
-static pthread_mutex_t lock =
-    PTHREAD_MUTEX_INITIALIZER; /* of all below, and of consumers; not held while a buffer is delivered */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* for everything below and the consumers; released
+                                                            while a buffer is delivered */
 static size_t next_activity;
-static unsigned next_filled; /* places that have the next one already, a bit each */
+static unsigned next_filled; /* bit mask of places that already have the next record */
 static uint64_t intervals, buffers, graphs, works;
 static struct replay_records_counts counts;
 static pthread_t shutdown_thread;
@@ -95,7 +95,8 @@ void replay_records_begin(unsigned place)
     struct consumer *consumer = &consumers[place];
     pthread_mutex_lock(&lock);
     if (consumer->is_gone) {
-        uint64_t clock = consumer->attrs[CUPTI_ATTR_TIMESTAMP_CALLBACK]; /* outlives the subscription */
+        uint64_t clock =
+            consumer->attrs[CUPTI_ATTR_TIMESTAMP_CALLBACK]; /* kept after the subscription ends */
         set_defaults(consumer);
         consumer->attrs[CUPTI_ATTR_TIMESTAMP_CALLBACK] = clock;
         consumer->request = NULL;
@@ -148,8 +149,6 @@ uint32_t replay_records_register_v2(unsigned place, cupti_request_v2_fn *on_requ
     return CUPTI_OK;
 }
 
-/* --- what is on --- */
-
 static size_t attr_size(uint32_t attr)
 {
     switch (attr) {
@@ -173,7 +172,7 @@ uint32_t replay_records_set_attribute(unsigned place, uint32_t attr, size_t *siz
         return CUPTI_INVALID_PARAMETER;
     if (*size < attr_size(attr))
         return CUPTI_PARAMETER_SIZE_NOT_SUFFICIENT;
-    /* Which layout a buffer has must not change under it, nor whose time CUPTI tells. */
+    /* A buffer's layout and clock must not change under it. */
     bool is_settled = attr == CUPTI_ATTR_USER_DEFINED_RECORDS || attr == CUPTI_ATTR_TIMESTAMP_CALLBACK;
     if (is_settled && atomic_load(&kinds_on) > 0)
         return CUPTI_NOT_COMPATIBLE;
@@ -223,7 +222,7 @@ uint32_t replay_records_enable(unsigned place, uint32_t kind, const struct cupti
     bool was_on = atomic_load(&consumer->kinds[kind].is_on);
     if (kind == ACTIVITY_KERNEL && !was_on && consumer->kinds[kind].is_known && copies_are_on(consumer))
         atomic_store(&consumer->kernels_have_ended, true);
-    /* On again, after a sleep: with the same fields, while buffers of before may be read. */
+    /* Enabling again after sleep must use the same fields, since older buffers may still be read. */
     bool is_right = was_on || consumer->kinds[kind].is_known || choose_layout(consumer, kind, config);
     if (is_right && !was_on) {
         consumer->kinds[kind].is_known = true;
@@ -234,10 +233,10 @@ uint32_t replay_records_enable(unsigned place, uint32_t kind, const struct cupti
     return is_right ? CUPTI_OK : CUPTI_INVALID_PARAMETER;
 }
 
-/* As CUPTI does: whether work is recorded is settled when it is launched. */
+/* As in CUPTI, whether work is recorded is decided at its launch. */
 static struct {
     _Atomic uint32_t correlation_id;
-    _Atomic uint64_t kinds[SUBSCRIBERS_MAX]; /* that were on, a bit each */
+    _Atomic uint64_t kinds[SUBSCRIBERS_MAX]; /* enabled at that time, one bit each */
 } launches[LAUNCHES_KEPT];
 
 void replay_records_note_launch(uint32_t correlation_id)
@@ -273,8 +272,6 @@ uint32_t replay_records_disable(unsigned place, uint32_t kind)
     return CUPTI_OK;
 }
 
-/* --- buffers --- */
-
 static void deliver(struct consumer *consumer, struct buffer *buffer)
 {
     struct cupti_buffer_complete_info info = {
@@ -307,7 +304,7 @@ static struct buffer take_current_locked(struct consumer *consumer)
     return taken;
 }
 
-/* Keeps the buffer back, and gives the one that has been kept longest, if they are too many. */
+/* Holds the buffer back and returns the oldest one if there are too many. */
 static struct buffer keep_late_locked(struct consumer *consumer, const struct buffer *buffer)
 {
     struct buffer *late = consumer->late, oldest = late[0];
@@ -319,7 +316,7 @@ static struct buffer keep_late_locked(struct consumer *consumer, const struct bu
     return oldest;
 }
 
-/* A buffer that is full. Called with the lock, which is open meanwhile. */
+/* Delivers a full buffer. Releases the lock meanwhile. */
 static void deliver_full_locked(struct consumer *consumer)
 {
     struct buffer full = take_current_locked(consumer);
@@ -331,7 +328,7 @@ static void deliver_full_locked(struct consumer *consumer)
     pthread_mutex_lock(&lock);
 }
 
-/* False: the agent wants to be asked later. */
+/* False: try again later. */
 static bool request_locked(struct consumer *consumer)
 {
     struct cupti_buffer_request_info info = {.structSize = sizeof info};
@@ -392,7 +389,7 @@ static bool has_times(uint16_t kind)
            ++intervals % fault(FAULT_ZERO_TIMESTAMPS) != 0;
 }
 
-/* Those that the faults take from it. */
+/* Removes the times that faults suppress. */
 static void take_times(struct activity_record *record)
 {
     bool is_stopped = replay_work_is_stopped(record->correlation_id);
@@ -422,7 +419,7 @@ static bool is_off(unsigned place, const struct activity_record *record)
            atomic_load(&replay.is_finished) || !has_functions(consumer);
 }
 
-/* CLOCK_REALTIME is CUPTI's own clock, whose place the recorded one has. */
+/* CLOCK_REALTIME is CUPTI's default, for which the recorded clock substitutes. */
 static bool is_default(uint64_t told_ns)
 {
     struct timespec now;
@@ -431,7 +428,7 @@ static bool is_default(uint64_t told_ns)
     return now_ns - told_ns < 1000000000ull;
 }
 
-/* The record in the time that the subscriber's clock tells. */
+/* The record with times by the subscriber's clock. */
 static struct activity_record in_own_time(const struct consumer *consumer,
                                           const struct activity_record *record)
 {
@@ -442,7 +439,7 @@ static struct activity_record in_own_time(const struct consumer *consumer,
     memcpy(&clock, &consumer->attrs[CUPTI_ATTR_TIMESTAMP_CALLBACK], sizeof clock);
     if (!clock || is_default(clock()))
         return own;
-    do { /* the replay's own may be set on by another thread */
+    do { /* another thread may advance the replay's clock */
         before = cuspan_replay_clock();
         theirs = clock();
     } while (before != cuspan_replay_clock());
@@ -451,7 +448,7 @@ static struct activity_record in_own_time(const struct consumer *consumer,
     return own;
 }
 
-/* Puts one record into the buffer, or counts why not. False: it has to wait for a buffer. */
+/* Writes one record into the buffer, or counts why not. False: it must wait for a buffer. */
 static bool fill_one_locked(unsigned place, const struct activity_record *record)
 {
     struct consumer *consumer = &consumers[place];
@@ -480,7 +477,7 @@ static bool fill_one_locked(unsigned place, const struct activity_record *record
     return true;
 }
 
-/* For each subscriber; those that have it already are remembered while another has no buffer for it. */
+/* Writes the record for each subscriber, and remembers who has it while another one has no buffer. */
 static bool fill_all_locked(const struct activity_record *record)
 {
     if (!next_filled && is_left_out(record)) {
@@ -504,7 +501,7 @@ bool replay_records_fill(uint64_t reached)
     pthread_mutex_lock(&lock);
     while (is_filled && next_activity < replay.timeline.activity_count &&
            replay.timeline.activities[next_activity].index < reached) {
-        /* Taken before, since the lock may be open for a moment. */
+        /* Read first, because the lock may be released for a moment. */
         const struct activity_record *record = replay.timeline.activities[next_activity++].record;
         is_filled = fill_all_locked(record);
         if (!is_filled)
@@ -542,8 +539,6 @@ struct replay_records_counts replay_records_counts(void)
     pthread_mutex_unlock(&lock);
     return now;
 }
-
-/* --- what the agent asks --- */
 
 uint32_t replay_records_next(unsigned place, uint8_t *buffer, size_t valid, struct cupti_activity **record)
 {
@@ -600,7 +595,7 @@ static void flush(struct consumer *consumer, bool is_forced)
         deliver(consumer, &taken);
 }
 
-/* Everyone's, whoever asks. */
+/* Affects all subscribers. */
 uint32_t replay_records_flush(uint32_t flag)
 {
     bool is_forced = flag & CUPTI_FLUSH_FORCED, has_any = false;

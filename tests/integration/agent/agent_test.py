@@ -396,7 +396,7 @@ class Faults(Case):
         self.asleep("not-initialized", "CUPTI refused.*NOT_INITIALIZED")
 
     def test_its_version_is_unknown(self):
-        self.asleep("version", "does not tell its version.*driver installed")
+        self.asleep("version", "does not report its version.*driver is installed")
 
     def test_buffers_are_refused(self):
         self.asleep("register", "CUPTI refused activity buffers")
@@ -694,7 +694,7 @@ class Host(Case):
         self.host(line="found no CUPTI.*cupti.library.*not traced")
 
     def test_a_library_that_is_no_cupti(self):
-        self.host(settings={"cupti.library": BUILD / "libcuspan-export.so"}, line="is not a CUPTI")
+        self.host(settings={"cupti.library": BUILD / "libcuspan-export.so"}, line="is not CUPTI")
         self.host(settings={"cupti.library": path_of("vector_add")}, line="can't load CUPTI")
         self.host(settings={"cupti.library": "/nowhere/libcupti.so"}, line="can't load CUPTI")
 
@@ -1118,7 +1118,7 @@ class Published(Case):
         for name in ("libcuspan.so", "libcuspan-export.so"):
             shutil.copy(BUILD / name, alone / name)
         self.published("hidden", library=alone / "libcuspan.so", lines=1, publish_thread_context="true",
-                       line="can't load .*libcuspan-thread-ctx.so, which belongs beside libcuspan.so .*publish_thread_context")
+                       line="cannot load .*libcuspan-thread-ctx.so, which must be in the folder of libcuspan.so .*publish_thread_context")
 
     def test_its_library_exports_the_symbol(self):
         library = BUILD / "libcuspan-thread-ctx.so"

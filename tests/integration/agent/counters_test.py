@@ -179,10 +179,10 @@ class Counters(agent_test.Case):
         path = self.sample()
         whole = len(self.replay(path).spans)
         for fail, line in (("counters=35", "NVreg_RestrictProfilingToAdminUsers=0.*SYS_ADMIN"),
-                           ("counters=26", "another tool has the GPU's hardware counters"),
+                           ("counters=26", "another tool uses the GPU's hardware counters"),
                            ("counters=43", "MIG"),
                            ("counters=15", "libnvperf_host.so"),
-                           ("counters=999", "can't switch counters on: CUPTI_ERROR_UNKNOWN")):
+                           ("counters=999", "cannot enable the counters: CUPTI_ERROR_UNKNOWN")):
             result = self.replay(path, fail=fail)
             self.assertEqual(len(result.agent_lines()), 1, result.err)
             self.assertRegex(result.agent_lines()[0], "no more hardware counters: .*" + line)
@@ -197,7 +197,7 @@ class Counters(agent_test.Case):
         path = self.sample()
         result = self.replay(path, fail="counted-hangs=4", settings={"counters.wait_ms": "50"})
         self.assertEqual(len(result.agent_lines()), 1, result.err)
-        self.assertRegex(result.agent_lines()[0], r"did not end in time \(distribution.cuspan.counters.wait_ms\).*counters.kernels.deny")
+        self.assertRegex(result.agent_lines()[0], r"did not finish within distribution.cuspan.counters.wait_ms.*counters.kernels.deny")
         self.assertEqual(result.report["counters"]["gpu_counts_lost"], 4)  # with the three before it, which nobody had read
         self.assertEqual(self.counted(result), {})
         self.assertEqual(result.report["losses"], {})
@@ -229,7 +229,7 @@ class Counters(agent_test.Case):
         path = self.sample()
         nine = ",".join(f"n{i}=dram__bytes_read.sum" for i in range(9))
         result = self.replay(path, settings={"counters.metrics": nine})
-        self.assertRegex(result.err, "can count these 9 metrics in 2 passes, and a kernel runs once; name fewer")
+        self.assertRegex(result.err, "counts these 9 metrics in 2 passes, but a kernel runs once; name fewer")
         again = self.replay(path, settings={"counters.metrics": nine, "counters.replay": "kernel", "counters.kernels.allow": "vecAdd"})
         self.assertEqual(again.agent_lines(), [])
         self.assertTrue(all(len(counts) == 9 for counts in self.counted(again).values()) and self.counted(again))
@@ -281,15 +281,15 @@ class Command(agent_test.Case):
         nine = ",".join(f"m{i}.sum" for i in range(9))
         self.assertIn("9 metrics in 2 passes: a sample has one; name fewer", self.counters("--sampling", "--passes", nine, **chip).out)
         self.assertIn('has no metric "l2.hit_rate"', self.counters("--sampling", "--passes", "l2.hit_rate", status=1, **chip).err)
-        self.assertIn("can't learn which counters can be had", self.counters("--sampling", status=1).err)
+        self.assertIn("cannot query the available counters", self.counters("--sampling", status=1).err)
         self.assertIn("not 17", self.counters("--sampling", "--passes", ",".join(["m1.sum"] * 17), status=1, **chip).err)
 
     def test_what_stands_in_the_way(self):
         for arguments, env, line, status in (
-                ((), {"HOST_GPUS": "0"}, "NVIDIA's driver sees no GPU", 1),
+                ((), {"HOST_GPUS": "0"}, "NVIDIA's driver reports no GPU", 1),
                 ((), {"HOST_INIT": "100"}, r"can't be used \(its result 100\); see cuspan doctor", 1),
-                (("--device", "3"), {}, "no GPU 3: this machine has 1, from 0 on", 1),
-                ((), {"LD_LIBRARY_PATH": "/nonexistent"}, "libcuda.so.1 can't be loaded", 1),
+                (("--device", "3"), {}, "GPU 3 does not exist: this machine has 1, numbered from 0", 1),
+                ((), {"LD_LIBRARY_PATH": "/nonexistent"}, "cannot load libcuda.so.1", 1),
                 (("--passes", "a", "b"), {}, "--passes and patterns exclude each other", 2),
                 (("--device", "x"), {}, "--device", 2)):
             result = self.counters(*arguments, status=status, **env)

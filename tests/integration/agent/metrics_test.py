@@ -689,21 +689,21 @@ class Samples(Case):
     def test_what_goes_wrong_is_one_line_and_costs_nothing_else(self):
         whole, _, _ = self.sampled()
         for fail, chip, line in (("counters=35", self.CHIP, "NVreg_RestrictProfilingToAdminUsers=0"),
-                                 ("counters=26", self.CHIP, "another tool has the GPU's hardware counters"),
+                                 ("counters=26", self.CHIP, "another tool uses the GPU's hardware counters"),
                                  ("counters=43", self.CHIP, "MIG"),
                                  ("", "dram__bytes_read.sum", 'has no metric "dram.utilization"; `cuspan counters` lists'),
-                                 ("counters=27", self.CHIP, "can't learn which counters can be had")):
+                                 ("counters=27", self.CHIP, "cannot query the available counters")):
             with self.subTest(fail, chip=chip):
                 spans, requests, report = self.sampled(chip=chip, CUSPAN_REPLAY_FAIL=fail)
                 self.assertEqual(len(self.lines()), 1, self.stderr)
-                self.assertRegex(self.lines()[0], "GPU 0's hardware counters aren't sampled: ")
+                self.assertRegex(self.lines()[0], "hardware counters of GPU 0 are not sampled: ")
                 self.assertIn(line, self.lines()[0])
                 self.assertEqual((self.counted(requests), len(spans), report["losses"]), ({}, len(whole), {}))
 
     def test_a_full_buffer_is_counted(self):
         _, requests, report = self.sampled(CUSPAN_REPLAY_FAIL="samples-full=3")
         self.assertEqual(len(self.lines()), 1, self.stderr)
-        self.assertRegex(self.lines()[0], "its buffer was full; raise distribution.cuspan.counters.sampling.interval_us")
+        self.assertRegex(self.lines()[0], "its buffer overflowed; raise distribution.cuspan.counters.sampling.interval_us")
         self.assertGreater(report["counters"]["gpu_samples_lost"], 10)
         self.assertEqual(report["losses"], {})
         self.assertTrue(self.counted(requests))

@@ -309,7 +309,7 @@ class Hold(Case):
         result = self.guest("inject", "play", "register", *["play"] * 40, "nap=500", preload=False,
                             settings={"cupti.api": "classic", "cupti.flush_interval_ms": 20})
         self.assertEqual(result.report["counters"]["silences"], 1)
-        said = [line for line in result.agent_lines() if "hands over no more buffers" in line]
+        said = [line for line in result.agent_lines() if "returns no more buffers" in line]
         self.assertEqual(len(said), 1, result.err)
         self.assertIn("cuspan run --share", said[0])
 

@@ -247,7 +247,7 @@ class Cupti(Case):
         library = self.agent()
         self.cupti("agent/cupti", 130500)
         old = {"FAKE_CUDA_VERSION": 12080}
-        self.says("cupti.library", "problem", r"newer driver than the one installed \(CUDA 12.8\)", arguments=["--library", library], env=old)
+        self.says("cupti.library", "problem", r"newer driver than the installed one \(CUDA 12.8\)", arguments=["--library", library], env=old)
         self.says("cupti.others", "warning", "newer driver", "update the driver", arguments=["--library", library], env=old)
 
     def test_broken_ones(self):

@@ -616,7 +616,7 @@ static void test_something_after_the_end_is_an_error(void **unused)
     uint8_t *content = small_recording(&bytes);
     content[bytes] = 0;
     assert_int_equal(read_through(content, bytes + 1, &err), STATUS_CORRUPT);
-    assert_non_null(strstr(err.text, "follows the end"));
+    assert_non_null(strstr(err.text, "data after the end mark"));
     free(content);
 }
 
@@ -690,7 +690,7 @@ static void test_what_is_no_recording_is_refused(void **unused)
     strcpy(path, "/tmp/cuspan-recording-test-text");
     assert_int_equal(read_through((const uint8_t *)"this is some text, no recording", 31, &err),
                      STATUS_CORRUPT);
-    assert_non_null(strstr(err.text, "not a recording"));
+    assert_non_null(strstr(err.text, "not a cuspan recording"));
     assert_int_equal(recording_open("/tmp", &recording, &err), STATUS_IO);
     struct recording_writer *writer;
     assert_int_equal(recording_writer_create("/no/such/folder/file", &writer, &err), STATUS_IO);
