@@ -287,7 +287,7 @@ class Command(agent_test.Case):
     def test_what_stands_in_the_way(self):
         for arguments, env, line, status in (
                 ((), {"HOST_GPUS": "0"}, "NVIDIA's driver reports no GPU", 1),
-                ((), {"HOST_INIT": "100"}, r"can't be used \(its result 100\); see cuspan doctor", 1),
+                ((), {"HOST_INIT": "100"}, r"cannot initialize NVIDIA's driver \(CUDA result 100\); run cuspan doctor", 1),
                 (("--device", "3"), {}, "GPU 3 does not exist: this machine has 1, numbered from 0", 1),
                 ((), {"LD_LIBRARY_PATH": "/nonexistent"}, "cannot load libcuda.so.1", 1),
                 (("--passes", "a", "b"), {}, "--passes and patterns exclude each other", 2),
