@@ -73,11 +73,11 @@ static void test_too_old_a_library(void **state)
     expect_error("distribution.cuspan.cupti.library");
 }
 
-static void test_a_library_that_lacks_calls(void **state)
+static void test_a_library_that_lacks_functions(void **state)
 {
     (void)state;
     assert_int_equal(load("bare"), STATUS_UNSUPPORTED);
-    expect_error("lacks calls");
+    expect_error("lacks functions");
 }
 
 static void test_a_classic_library(void **state)
@@ -168,7 +168,7 @@ int main(void)
         cmocka_unit_test(test_a_missing_library),
         cmocka_unit_test(test_a_library_that_is_none),
         cmocka_unit_test(test_too_old_a_library),
-        cmocka_unit_test(test_a_library_that_lacks_calls),
+        cmocka_unit_test(test_a_library_that_lacks_functions),
         cmocka_unit_test(test_a_classic_library),
         cmocka_unit_test(test_the_subscriber_api_by_version_and_calls),
         cmocka_unit_test(test_the_one_that_ships_with_cuspan),

@@ -393,7 +393,7 @@ static void test_refusals_say_what_to_do(void **state)
 {
     (void)state;
     chip.passes = 3;
-    expect_refusal(STATUS_INVALID, "XY100 can sample these 2 metrics in 3 passes");
+    expect_refusal(STATUS_INVALID, "XY100 can sample these 2 metrics only in 3 passes");
     chip.passes = 1;
     chip.refusal = CUPTI_INSUFFICIENT_PRIVILEGES;
     expect_refusal(STATUS_UNAVAILABLE, "NVreg_RestrictProfilingToAdminUsers=0");
