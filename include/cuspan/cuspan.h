@@ -1,12 +1,18 @@
-/* cuspan.h: a program tells cuspan which request its threads work for, and names stretches of its own work.
+/* cuspan.h: lets a program attach trace contexts to its threads and create spans of its own.
  *
- * There is nothing to link: the functions here look for the agent (libcuspan.so) in the process. With
- * CUDA_INJECTION64_PATH in the environment they load the library that it names, which CUDA would load later
- * (loading it starts nothing); else they look from time to time whether it is there. Without it every
- * function does nothing, in a few nanoseconds, and says so by its result. All functions may be called on any
- * thread, from C, C++ and, by the table, from any language that can call C.
+ * Header only, nothing to link. The functions find the agent (libcuspan.so) in the process. If
+ * CUDA_INJECTION64_PATH names the agent, they load it, as CUDA would do later; loading it starts nothing.
+ * Otherwise they check from time to time whether it is loaded. Without the agent every function returns its
+ * "no agent" result within a few nanoseconds.
  *
- * Strings are copied during the call. Texts are UTF-8; longer ones than CUSPAN_TEXT_BYTES are cut. */
+ * Thread safety: every function may be called on any thread at any time, except in signal handlers. Contexts
+ * and ranges belong to the calling thread.
+ *
+ * Ownership: strings and structs passed in are borrowed for the duration of the call, except where noted.
+ *
+ * Limits: texts are UTF-8 and are truncated to CUSPAN_TEXT_BYTES bytes.
+ *
+ * Languages: C and C++, or any language that can call C, through `struct cuspan_api`. */
 #ifndef CUSPAN_CUSPAN_H
 #define CUSPAN_CUSPAN_H
 
@@ -27,14 +33,14 @@ extern "C" {
 #define CUSPAN_SONAME     "libcuspan.so"
 #define CUSPAN_TEXT_BYTES 512
 
-/* A W3C trace context. The IDs are bytes as they stand in a traceparent. */
+/* A W3C trace context. IDs have the byte order of a traceparent header. */
 typedef struct cuspan_context {
     uint8_t trace_id[16];
     uint8_t span_id[8];
-    uint8_t flags; /* 1: sampled */
+    uint8_t flags; /* bit 0: sampled */
     uint8_t reserved[7];
-    const char
-        *tracestate; /* NUL-terminated or NULL; what cuspan_current() gives lives as long as the process */
+    const char *tracestate; /* NUL-terminated, or NULL. cuspan_current() returns a pointer that is valid until
+                               the process ends */
 } cuspan_context;
 
 typedef enum cuspan_type {
@@ -45,9 +51,9 @@ typedef enum cuspan_type {
 } cuspan_type;
 
 typedef struct cuspan_attribute {
-    const char *key; /* NUL-terminated */
-    uint32_t type;   /* cuspan_type */
-    uint32_t bytes;  /* STRING: its length; UINT32_MAX: it ends with a NUL */
+    const char *key; /* NUL-terminated, not empty */
+    uint32_t type;   /* enum cuspan_type */
+    uint32_t bytes;  /* STRING: length in bytes, or UINT32_MAX if NUL-terminated */
     union {
         int64_t i; /* INT; BOOL: 0 or 1 */
         double d;
@@ -57,7 +63,7 @@ typedef struct cuspan_attribute {
 
 typedef enum cuspan_status { CUSPAN_UNSET = 0, CUSPAN_OK = 1, CUSPAN_ERROR = 2 } cuspan_status;
 
-/* What the agent offers. Later versions add members at the end: one is there if it lies within `bytes`. */
+/* The agent's function table. Later versions append members: check a member with CUSPAN_OFFERS. */
 typedef struct cuspan_api {
     uint32_t bytes;
     int (*is_on)(void);
@@ -80,22 +86,21 @@ typedef struct cuspan_api {
 
 #define CUSPAN_OFFERS(api, member) ((api)->bytes >= offsetof(cuspan_api, member) + sizeof((api)->member))
 
-/* The one symbol that is looked up, in libcuspan.so. Never NULL for version 1. */
+/* Type of `cuspan_agent_api`, the one symbol looked up in libcuspan.so. Never returns NULL for version 1. */
 typedef const cuspan_api *(*cuspan_agent_api_fn)(uint32_t version);
 
-/* --- looking for the agent --- */
-
-/* Contexts that were attached while there was no agent, innermost first; handed over when there is one. */
+/* A context attached before the agent was found, in a list with the innermost first. The list is passed to
+ * the agent once it is there. */
 struct cuspan_waiting {
     struct cuspan_waiting *outer;
     cuspan_context context;
     uint64_t number;
-    char tracestate[1]; /* as long as it is */
+    char tracestate[1]; /* variable length */
 };
 
 struct cuspan_thread {
     struct cuspan_waiting *innermost;
-    uint64_t agent_token; /* of the innermost, once it is handed over */
+    uint64_t agent_token; /* of the innermost context, once passed to the agent */
     uint64_t numbers;
 };
 
@@ -107,7 +112,7 @@ static inline struct cuspan_thread *cuspan_this_thread(void)
 
 static inline const cuspan_api *cuspan_look_for_agent(void)
 {
-    /* A program that runs with another user's rights must not be led by its caller's environment. */
+    /* A setuid program must not load what its caller's environment names. */
     const char *path = getauxval(AT_SECURE) ? NULL : getenv("CUDA_INJECTION64_PATH");
     const char *name = path ? path : "";
     void *library = dlopen(CUSPAN_SONAME, RTLD_LAZY | RTLD_NOLOAD);
@@ -116,7 +121,7 @@ static inline const cuspan_api *cuspan_look_for_agent(void)
             name = at + 1;
     for (size_t i = 0; !library && i < sizeof CUSPAN_SONAME - 1; i++) {
         if (name[i] != CUSPAN_SONAME[i])
-            return NULL; /* another tool's, or none */
+            return NULL; /* another tool, or none */
         if (i == sizeof CUSPAN_SONAME - 2)
             library = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
         if (i == sizeof CUSPAN_SONAME - 2 && !library)
@@ -126,7 +131,7 @@ static inline const cuspan_api *cuspan_look_for_agent(void)
     return agent_api ? agent_api(1) : NULL;
 }
 
-/* Where the table was found, for this file of the program. */
+/* One pointer per source file of the program that includes this header. */
 static inline const cuspan_api **cuspan_agent_found(void)
 {
     static const cuspan_api *agent;
@@ -141,8 +146,8 @@ static inline const cuspan_api *cuspan_load_agent(void)
     return found;
 }
 
-/* The agent's table, or NULL. Without an agent the first 256 calls look for it, so that threads which begin
- * at once all find it, and then one in 1024; a look takes about a microsecond. */
+/* The agent's table, or NULL. While there is no agent, the first 256 calls search for it, so that threads
+ * that start together all find it, and later one call in 1024. A search takes about a microsecond. */
 static inline const cuspan_api *cuspan_agent(void)
 {
     static uint32_t calls;
@@ -154,8 +159,6 @@ static inline const cuspan_api *cuspan_agent(void)
         return NULL;
     return cuspan_load_agent();
 }
-
-/* --- contexts --- */
 
 #define CUSPAN_WAITING_TOKEN (UINT64_C(1) << 63)
 
@@ -196,9 +199,9 @@ static inline void cuspan_hand_over(const cuspan_api *agent)
         thread->agent_token = agent->attach(&thread->innermost->context);
 }
 
-/* From now on the thread works for this context: its CUDA calls and ranges become children of the context's
- * span. Contexts nest. Returns a token for cuspan_detach(); 0, which detaches nothing, if the context is
- * invalid (an ID of zeros). */
+/* Attaches a context to the calling thread: its CUDA calls and ranges become children of the context's span.
+ * Contexts nest. Returns a token for cuspan_detach(), or 0 if the context is invalid (an all-zero ID) or
+ * memory is exhausted. Also works before the agent is loaded. */
 static inline uint64_t cuspan_attach(const cuspan_context *context)
 {
     const cuspan_api *agent = cuspan_agent();
@@ -208,8 +211,8 @@ static inline uint64_t cuspan_attach(const cuspan_context *context)
     return agent->attach(context);
 }
 
-/* Back to the context before the one that this token stands for, and out of all that were attached inside it.
- * 0: done. -1: not this thread's token, or one that is detached already: nothing happens. */
+/* Detaches the context of this token and all contexts attached inside it. Call it on the thread that
+ * attached. Returns 0, or -1 without an effect if the token is not one of this thread's attached contexts. */
 static inline int cuspan_detach(uint64_t token)
 {
     struct cuspan_thread *thread = cuspan_this_thread();
@@ -236,8 +239,9 @@ static inline int cuspan_detach(uint64_t token)
     return 0;
 }
 
-/* The context for what this thread causes elsewhere (a header of an outgoing request, a child's TRACEPARENT):
- * the innermost open range, else the attached context, else the process's session. 0: there is none. */
+/* Returns in `context` what to propagate to other services or child processes: the innermost open range of
+ * this thread, else its attached context, else the process's session. Returns 1, or 0 if there is none
+ * (`context` is then unspecified). */
 static inline int cuspan_current(cuspan_context *context)
 {
     const cuspan_api *agent = cuspan_agent();
@@ -251,12 +255,13 @@ static inline int cuspan_current(cuspan_context *context)
     return waiting != NULL;
 }
 
-/* Whether the threads of this process show what they work for to readers outside of it, such as eBPF
- * profilers: in the thread-local pointer otel_thread_ctx_v1 (OTEP 4947), which comes into the process for
- * this alone. A thread shows the innermost open range of the context that it has attached, else that context;
- * it begins, and after 0 ends, with its next attach, detach or range, and the calling thread at once. 0:
- * done. 1: an SDK in this process shows its own, and nothing is done. -1: no agent, one that is older than
- * this function, or its libcuspan-thread-ctx.so can't be loaded, which it says. */
+/* Starts (`on` nonzero) or stops publishing the threads' contexts to readers outside the process, such as
+ * eBPF profilers, in the thread-local pointer otel_thread_ctx_v1 (OTEP 4947). Each thread publishes its
+ * innermost open range in the attached context, else that context. The calling thread follows at once, others
+ * at their next attach, detach or range.
+ *
+ * Returns 0 on success; 1 if an SDK in this process already publishes, without an effect; -1 if there is no
+ * agent, the agent is too old, or libcuspan-thread-ctx.so cannot be loaded (the agent logs why). */
 static inline int cuspan_publish(int on)
 {
     const cuspan_api *agent = cuspan_agent();
@@ -285,8 +290,8 @@ static inline int cuspan_hex_bytes(const char *text, uint8_t *bytes, size_t coun
     return any ? 1 : 0;
 }
 
-/* Reads a traceparent header. 1: done; 0: it is invalid, by W3C's rules, and the context is all zero.
- * `tracestate` (NULL: none) is borrowed. */
+/* Parses a traceparent header by W3C's rules. Returns 1, or 0 with a zeroed context if it is invalid.
+ * `context` keeps the pointer `tracestate` (may be NULL), which must outlive it. */
 static inline int cuspan_parse(const char *traceparent, const char *tracestate, cuspan_context *context)
 {
     uint8_t version = 0, flags = 0;
@@ -309,7 +314,7 @@ static inline int cuspan_parse(const char *traceparent, const char *tracestate, 
     return 1;
 }
 
-/* Writes a traceparent header of 55 characters and a NUL. */
+/* Writes a traceparent header: 55 characters and a NUL. */
 static inline void cuspan_format(const cuspan_context *context, char traceparent[56])
 {
     static const char digits[] = "0123456789abcdef";
@@ -329,8 +334,6 @@ static inline void cuspan_format(const cuspan_context *context, char traceparent
     traceparent[at] = 0;
 }
 
-/* --- child processes --- */
-
 static inline int cuspan_is_variable(const char *entry, const char *name)
 {
     while (*name && *entry == *name)
@@ -338,7 +341,7 @@ static inline int cuspan_is_variable(const char *entry, const char *name)
     return !*name && *entry == '=';
 }
 
-/* The tracestate that goes with a context: its own, else that of the process's trace, if it is the same. */
+/* The context's own tracestate, or that of the process's trace if the trace IDs are equal. */
 static inline const char *cuspan_tracestate_of(const cuspan_context *context, const char *traceparent,
                                                const char *tracestate)
 {
@@ -361,11 +364,13 @@ static inline char *cuspan_append(char *to, const char *text)
     return to;
 }
 
-/* The environment for a child process, for execve() and posix_spawn(): `environment` (as `environ`; not NULL)
- * with TRACEPARENT and TRACESTATE of cuspan_current(), so that the child's session becomes a child of what
- * this thread works for. Without a context it is `environment` as it is. The process's own environment does
- * not change. To be made before fork(): it allocates. The list is one block, for free(); its other strings
- * are borrowed from `environment`. NULL: no memory. */
+/* Creates the environment of a child process for execve() or posix_spawn(): a copy of `environment` (such as
+ * `environ`; not NULL) with TRACEPARENT and TRACESTATE set from cuspan_current(), so that the child's session
+ * becomes a child of this thread's span. Without a context, an unchanged copy. Does not modify the process's
+ * environment.
+ *
+ * Allocates, so call it before fork(). The list is one block that the caller frees with free(); its strings
+ * are borrowed from `environment`. Returns NULL if memory is exhausted. */
 static inline char **cuspan_child_environment(char *const *environment)
 {
     const char *traceparent = NULL, *tracestate = NULL;
@@ -404,20 +409,18 @@ static inline char **cuspan_child_environment(char *const *environment)
     return list;
 }
 
-/* For a process that is about to end by _exit(), where no handler of exit() runs (a child of fork(), mostly):
- * does what the agent does at exit(), within its exit_deadline_ms, and traces no further. 0: done. -1: no
- * agent traces this process, or it has ended already. */
+/* For a process that is about to call _exit(), which runs no exit handlers (mostly a child of fork()): does
+ * what the agent does at exit(), within exit_deadline_ms, and ends tracing permanently. Returns 0, or -1 if
+ * this process is not traced or has already finished. */
 static inline int cuspan_finish(void)
 {
     const cuspan_api *agent = cuspan_agent();
     return agent && CUSPAN_OFFERS(agent, finish) ? agent->finish() : -1;
 }
 
-/* --- ranges and spans --- */
-
-/* Opens a range on this thread: a span, and the parent of the CUDA calls and ranges that follow on it, as
- * long as the thread's context is the one of this moment. Returns its ID for cuspan_end(); 0 without an
- * agent. */
+/* Opens a range on this thread: a span that is the parent of the thread's following CUDA calls and ranges
+ * while the thread's context stays the same. `attributes` may be NULL if `count` is 0. Returns its ID for
+ * cuspan_end(), or 0 without an agent. */
 static inline uint64_t cuspan_range(const char *name, const cuspan_attribute *attributes, uint32_t count)
 {
     const cuspan_api *agent = cuspan_agent();
@@ -427,7 +430,7 @@ static inline uint64_t cuspan_range(const char *name, const cuspan_attribute *at
     return agent->range_push(name, attributes, count);
 }
 
-/* Opens a span that may end on any thread; no calls become its children. */
+/* Like cuspan_range(), but the span may end on any thread and has no children. */
 static inline uint64_t cuspan_span(const char *name, const cuspan_attribute *attributes, uint32_t count)
 {
     const cuspan_api *agent = cuspan_agent();
@@ -437,8 +440,8 @@ static inline uint64_t cuspan_span(const char *name, const cuspan_attribute *att
     return agent->span_start(name, attributes, count);
 }
 
-/* Ends a range or a span, with its status and further attributes. `message` says what went wrong; NULL:
- * nothing. Ranges may end in any order. 0: done. -1: ID 0, or no agent. */
+/* Ends a range or span with a status and further attributes. `message` describes an error and may be NULL.
+ * Ranges may end in any order. Returns 0, or -1 if `id` is 0 or there is no agent. */
 static inline int cuspan_end_with(uint64_t id, cuspan_status status, const char *message,
                                   const cuspan_attribute *attributes, uint32_t count)
 {
@@ -446,26 +449,26 @@ static inline int cuspan_end_with(uint64_t id, cuspan_status status, const char 
     return agent ? agent->end(id, (uint32_t)status, message, attributes, count) : -1;
 }
 
+/* The same without status and attributes. */
 static inline int cuspan_end(uint64_t id)
 {
     return cuspan_end_with(id, CUSPAN_UNSET, NULL, NULL, 0);
 }
 
-/* --- loops for hardware counters --- */
-
-/* Metrics that take several passes need work that runs several times. A range that is a loop runs as often as
- * they need (counters.replay: loop, and counters.ranges has its name), else once:
+/* A range whose work may run several times, for hardware counters that need several passes. It runs as often
+ * as they need if counters.replay is loop and counters.ranges contains its name, and otherwise once:
  *
  *     for (cuspan_loop loop = cuspan_loop_begin("forward"); cuspan_loop_next(&loop);)
- *         ... the same work on the GPU each time ...
+ *         ... the same GPU work each time ...
  *
- * It is one range, whose span has the counts. One that is left early (break) must be ended:
- * cuspan_end(loop.range); it has none then. */
+ * All iterations are one range, whose span has the counts. After leaving the loop early (break), call
+ * cuspan_end(loop.range); that span has no counts. */
 typedef struct cuspan_loop {
     uint64_t range; /* 0 without an agent */
-    uint32_t runs;  /* so far */
+    uint32_t runs;  /* iterations started */
 } cuspan_loop;
 
+/* Opens the range. See cuspan_loop. */
 static inline cuspan_loop cuspan_loop_begin(const char *name)
 {
     const cuspan_api *agent = cuspan_agent();
@@ -479,7 +482,7 @@ static inline cuspan_loop cuspan_loop_begin(const char *name)
     return loop;
 }
 
-/* 1: the body is to run. 0: that was all, and the range is ended. */
+/* Returns 1 to run the body (again), or 0 after the last iteration, when the range has ended. */
 static inline int cuspan_loop_next(cuspan_loop *loop)
 {
     const cuspan_api *agent = loop->range ? cuspan_agent() : NULL;
@@ -492,7 +495,8 @@ static inline int cuspan_loop_next(cuspan_loop *loop)
     return 0;
 }
 
-/* Something that happened now: an event of the innermost open range, or else a span of no length. */
+/* Records a point in time: an event of the innermost open range, or a zero-length span outside ranges.
+ * Returns 0, or -1 without an agent. */
 static inline int cuspan_mark(const char *name, const cuspan_attribute *attributes, uint32_t count)
 {
     const cuspan_api *agent = cuspan_agent();
@@ -502,21 +506,21 @@ static inline int cuspan_mark(const char *name, const cuspan_attribute *attribut
     return agent->mark(name, attributes, count);
 }
 
-/* 1: the agent is there and traces. */
+/* Returns 1 while the agent is tracing this process, otherwise 0. */
 static inline int cuspan_is_on(void)
 {
     const cuspan_api *agent = cuspan_agent();
     return agent ? agent->is_on() : 0;
 }
 
-/* --- tracing from here to there --- */
-
-/* Traces from now on. Where CUDA has not loaded the agent, `library` (a path; NULL: libcuspan.so as the
- * loader finds it) is loaded first, also after CUDA has begun; its configuration comes as ever from
- * CUSPAN_CONFIG_FILE and the OTEL_* variables. 0: it traces now. 1: it did already. -1: there is no such
- * library; or the agent can't start, and has said why, once, on standard error; or this is a child that was
- * forked after CUDA began, or cuspan_finish() was called. With capture.cuda_profiler, or to trace a part
- * only, cuspan_stop() ends it again. */
+/* Starts tracing. If CUDA has not loaded the agent, loads it from `library` (a path, or NULL to search
+ * libcuspan.so like the dynamic loader), even after CUDA was initialized. The configuration comes from
+ * CUSPAN_CONFIG_FILE and the OTEL_* variables as usual. To trace a part of the program, end it with
+ * cuspan_stop().
+ *
+ * Returns 0 if tracing started and 1 if it was already on. Returns -1 if the library cannot be loaded, the
+ * agent cannot start (it logs why, once, to stderr), the process was forked after CUDA was initialized, or
+ * cuspan_finish() was called. */
 static inline int cuspan_start(const char *library)
 {
     const cuspan_api *agent = cuspan_agent();
@@ -528,25 +532,25 @@ static inline int cuspan_start(const char *library)
     return agent->start();
 }
 
-/* Ends the tracing; what is called from now on has no spans. What is captured goes on to be delivered.
- * CUPTI's callbacks stay, some 0.1 to 0.2 us of a launch (H200); its records go off where the program began
- * the tracing itself, and stay on where the agent was injected with CUPTI 13.3 or later. 0: done. 1: nothing
- * was traced. */
+/* Stops tracing: later calls have no spans. Captured spans are still delivered. CUPTI's callbacks stay
+ * registered, which costs 0.1 to 0.2 us per launch (H200). Its activity records are disabled if the program
+ * itself started tracing; they stay enabled if the agent was injected with CUPTI 13.3 or later. Returns 0, or
+ * 1 if tracing was off. */
 static inline int cuspan_stop(void)
 {
     const cuspan_api *agent = cuspan_agent();
     return agent && CUSPAN_OFFERS(agent, stop) ? agent->stop() : 1;
 }
 
-/* Sends at once what is captured, and of the GPU's work what is finished, and waits for it: `timeout_ms` at
- * most. 0: it is delivered, or was refused and is counted. -1: the time has passed, or nothing is traced
- * here. */
+/* Exports captured calls and finished GPU work now, and waits up to `timeout_ms` milliseconds. Returns 0 when
+ * everything is delivered, or rejected and counted as lost; -1 after the timeout or if nothing is traced. */
 static inline int cuspan_flush(uint32_t timeout_ms)
 {
     const cuspan_api *agent = cuspan_agent();
     return agent && CUSPAN_OFFERS(agent, flush) ? agent->flush(timeout_ms) : -1;
 }
 
+/* Constructors of attributes. They borrow `key` and `value`. */
 static inline cuspan_attribute cuspan_int(const char *key, int64_t value)
 {
     cuspan_attribute attribute = {key, CUSPAN_INT, 0, {0}};

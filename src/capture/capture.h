@@ -96,7 +96,7 @@ uint32_t capture_calls_under_way(void);
 /* Whether capture was asleep at this time, so that GPU work from then has no call. Pipeline thread. */
 bool capture_slept_at(uint64_t time_ns);
 
-/* Whether work outside of requests is sampled. If not, capture may sleep between requests. */
+/* Whether work outside requests is sampled. If not, capture may sleep between requests. */
 void capture_set_session(bool is_sampled);
 
 /* Releases CUPTI to another tool, in steps, on the pipeline thread, which keeps pumping in between. First

@@ -563,8 +563,8 @@ static int open_device(const char *path)
     return fd;
 }
 
-/* Creates a new file in place of an old one, so that neither a current reader nor a link's target is
- * affected. Devices and pipes are opened as they are. */
+/* Creates a new file instead of overwriting an old one, so that neither a current reader nor a link's target
+ * is affected. Devices and pipes are opened as they are. */
 static int create_file(const char *path)
 {
     struct stat there;

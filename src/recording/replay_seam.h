@@ -1,4 +1,4 @@
-/* Exports of the library that replays recordings in place of CUPTI, in addition to CUPTI's functions and
+/* Exports of the library that replays recordings instead of CUPTI, in addition to CUPTI's functions and
  * those that capture looks up (abi/cupti_abi.h). Order of use: load the library, let it load a recording,
  * start the agent with it as its CUPTI, run.
  *

@@ -35,8 +35,8 @@ extern _Thread_local uint32_t replay_call;
 
 /* Maps 0 to 0. Other IDs never become 0, even after 32 bits wrap. */
 uint32_t replay_correlation(uint32_t recorded);
-/* For the fault "assert", by recorded correlation ID: whether the call returns the error. The first to do so
- * is the first call after the assert that waits for the GPU. */
+/* For the fault "assert", by recorded correlation ID: whether the call returns the error. The first such call
+ * follows the assert and waits for the GPU. */
 bool replay_call_fails(uint32_t recorded, bool waits);
 bool replay_has_failed(void);
 /* Whether the work is missing because its launch failed, or has no times. */

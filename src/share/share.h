@@ -29,7 +29,7 @@ struct guest {
     bool is_subscribed; /* from the tool's point of view */
     bool has_clock;     /* BESIDE: CUPTI calls second_clock */
     bool has_buffers;   /* BESIDE: CUPTI calls our buffer functions */
-    /* GIVES_WAY: callbacks to restore. If there are too many, `real` is kept for good. */
+    /* GIVES_WAY: callbacks to restore. If there are too many, `real` is kept permanently. */
     uint32_t callback_count;
     uint32_t callbacks[GUEST_CALLBACKS_MAX]; /* domain << 16 | callback ID; callback ID 0: the whole domain */
     bool has_too_many;

@@ -1,4 +1,4 @@
-/* What CUPTI reports while CUDA graphs are created: the number of nodes in an executable graph and, on
+/* Records how CUDA graphs are created: the number of nodes in an executable graph and, on
  * request, which call created which nodes and from which originals.
  *
  * Runs on the host thread. Counting needs nothing else. Node IDs come from cuptiGetGraphNodeId(), which is an

@@ -21,7 +21,7 @@ __thread bool thread_is_ours __attribute__((tls_model("initial-exec")));
 
 static struct host_thread slots[THREADS_MAX];
 static uint32_t slot_count;
-static _Atomic uint32_t slots_used; /* slots from here on were never claimed */
+static _Atomic uint32_t slots_used; /* slots from this one on were never claimed */
 static _Atomic uint64_t serials;
 static pthread_key_t exit_key;
 static int (*identity_source)(uint64_t *, char *);

@@ -157,7 +157,7 @@ static const struct open_range *innermost_range(const struct stacks *stacks,
     return NULL;
 }
 
-/* Shows external readers the active span of the thread's request. Outside of a request there is nothing to
+/* Shows external readers the active span of the thread's request. Without a request there is nothing to
  * show: the session's trace can end without the thread's involvement. */
 static void publish(struct stacks *stacks)
 {

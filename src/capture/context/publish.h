@@ -1,6 +1,6 @@
-/* Publishes each thread's context, on request, for readers outside of the process such as eBPF profilers: as
+/* Publishes each thread's context, on request, for readers outside the process such as eBPF profilers: as
  * the record of OTEP 4947 in the thread-local pointer otel_thread_ctx_v1. libcuspan.so does not export that
- * symbol. libcuspan-thread-ctx.so does, and the first request loads it privately and for good because the
+ * symbol. libcuspan-thread-ctx.so does, and the first request loads it privately and permanently because the
  * threads' pointers live in it.
  *
  * A thread keeps one record and marks it valid or invalid. context.c owns it. */

@@ -1,4 +1,4 @@
-/* What is traced according to the settings: calls with callbacks, activity kinds, and their fields. */
+/* Selects what is traced, from the settings: calls with callbacks, activity kinds, and their fields. */
 #ifndef CUSPAN_CAPTURE_CUPTI_SELECTION_H
 #define CUSPAN_CAPTURE_CUPTI_SELECTION_H
 

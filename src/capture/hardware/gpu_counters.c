@@ -485,7 +485,7 @@ static bool write_counts(struct host_thread *thread, uint32_t correlation_id, co
     return true;
 }
 
-/* Launches of other threads were counted, too, and cannot be told apart. */
+/* Launches of other threads were counted, too, and cannot be distinguished. */
 static bool is_spoilt(void)
 {
     return state.is_spoilt || atomic_load(&state.entered) != state.entered_before;

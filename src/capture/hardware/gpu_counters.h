@@ -3,7 +3,7 @@
  * One thing is counted at a time. A launch is counted on the host thread from its entry to its exit, which
  * waits for the kernel. This costs the duration of the launch and the kernel plus 0.1 to 1 ms, so only one in
  * counters.period is counted. Kernels that may wait for others, such as NCCL's, are never counted because
- * that could deadlock. If a kernel exceeds counters.wait_ms, counting stops for good.
+ * that could deadlock. If a kernel exceeds counters.wait_ms, counting stops permanently.
  *
  * Counts are read later, for many launches at once: by the launch that fills the profiler's buffer, by the
  * pipeline thread after a second, and before a context or capture ends. A record without values therefore

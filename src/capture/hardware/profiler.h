@@ -19,7 +19,7 @@
 
 enum profiler_scope {
     PROFILER_RUNS_ONCE, /* ranges between push and pop */
-    PROFILER_REPLAYS,   /* each kernel between begin and end, replayed once per pass */
+    PROFILER_REPLAYS,   /* each kernel between profiler_begin() and profiler_end(), replayed once per pass */
     PROFILER_LOOPS      /* ranges that the program itself repeats as often as told */
 };
 

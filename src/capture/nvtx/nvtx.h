@@ -11,16 +11,16 @@
 #include <stdint.h>
 
 /* Installs our functions in the tables that this copy of NVTX exports by `export_table`. False: NVTX is
- * disabled (nvtx_switch) or the tables are unknown; that copy then stays disabled for good. Any thread. */
+ * disabled (nvtx_switch) or the tables are unknown; that copy then stays disabled permanently. Any thread. */
 bool nvtx_attach(const void *(*export_table)(uint32_t id));
 
 /* The same for a copy of an NVTX extension; only structured payloads are supported. False: another extension,
- * or NVTX is disabled; that copy then stays disabled for good. */
+ * or NVTX is disabled; that copy then stays disabled permanently. */
 struct nvtx_ext_module;
 bool nvtx_attach_extension(const struct nvtx_ext_module *module);
 
 /* Enables or disables NVTX; initially enabled. While disabled, attached copies behave as if no tool were
- * present, and new ones are rejected for good. */
+ * present, and new ones are rejected permanently. */
 void nvtx_switch(bool is_wanted);
 
 /* Capture started: writes the names given before. */

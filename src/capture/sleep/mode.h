@@ -1,4 +1,4 @@
-/* What the callbacks on host threads capture. */
+/* The mode of the callbacks on host threads. */
 #ifndef CUSPAN_CAPTURE_SLEEP_MODE_H
 #define CUSPAN_CAPTURE_SLEEP_MODE_H
 

@@ -7,7 +7,7 @@
  * start that capture will sleep, the classic API is chosen (sleep_control_is_foreseen). Toggling all kinds
  * takes about 10 us and loses no records of work launched before.
  *
- * Host threads report contexts (context.c) outside of CUDA calls. Such a thread may wait a few microseconds
+ * Host threads report contexts (context.c) outside CUDA calls. Such a thread may wait a few microseconds
  * for another one that is toggling records. */
 #ifndef CUSPAN_CAPTURE_SLEEP_SLEEP_CONTROL_H
 #define CUSPAN_CAPTURE_SLEEP_SLEEP_CONTROL_H

@@ -184,7 +184,7 @@ uint32_t cuptiActivityGetNumDroppedRecords(cuda_context_handle context, uint32_t
 uint32_t cuptiActivitySetAttribute(uint32_t attr, size_t *size, void *value)
 {
     RETURN_IF_NOT_CLASSIC();
-    /* The attributes from here on belong to a subscriber. */
+    /* Attributes from USER_DEFINED_RECORDS on belong to a subscriber. */
     return attr >= CUPTI_ATTR_USER_DEFINED_RECORDS ? CUPTI_INVALID_PARAMETER
                                                    : replay_records_set_attribute(0, attr, size, value);
 }

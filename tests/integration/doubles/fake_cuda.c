@@ -1,12 +1,17 @@
-/* Stands in for libcuda.so.1, libnvidia-ml.so.1 and libcupti.so.1x in tests/integration/cli/doctor_test.py:
- * each says what the environment asks for, so that every fault can be made without a GPU.
+/* Fake libcuda.so.1, libnvidia-ml.so.1 and libcupti.so.1x for tests/integration/cli/doctor_test.py. The
+ * environment sets their results, so that every fault can be tested without a GPU:
  *
- *   FAKE_CUDA_VERSION   cuDriverGetVersion's (13000)       FAKE_NVML_INIT          nvmlInit's result (0)
- *   FAKE_CUDA_INIT      cuInit's result (0), or "crash"    FAKE_NVML_COUNT         GPUs (1)
- *   FAKE_CUDA_DEVICES   GPUs for CUDA (1)                  FAKE_NVML_COMPUTE_MODE  (0)
- *   FAKE_CUPTI_RESULT   cuptiGetVersion's result (0)       FAKE_NVML_MIG           0 or 1; unset: can't be
- * divided FAKE_NVML_INSTANCES     (0) CUPTI's version stands in a file "version" beside the library, so that
- * there can be several. */
+ *  FAKE_CUDA_VERSION        cuDriverGetVersion's version (13000)
+ *  FAKE_CUDA_INIT           cuInit's result (0), or "crash"
+ *  FAKE_CUDA_DEVICES        number of CUDA GPUs (1)
+ *  FAKE_NVML_INIT           nvmlInit's result (0)
+ *  FAKE_NVML_COUNT          number of GPUs (1)
+ *  FAKE_NVML_COMPUTE_MODE   (0)
+ *  FAKE_NVML_MIG            0 or 1; unset: MIG is not supported
+ *  FAKE_NVML_INSTANCES      MIG instances (0)
+ *  FAKE_CUPTI_RESULT        cuptiGetVersion's result (0)
+ *
+ * CUPTI's version is in a file "version" beside the library, so that there can be several. */
 #include "abi/cupti_abi.h"
 
 #include <dlfcn.h>
@@ -25,8 +30,6 @@ static int number(const char *name, int otherwise)
     return text && *text ? atoi(text) : otherwise;
 }
 
-/* --- the driver --- */
-
 EXPORTED int cuDriverGetVersion(int *version);
 EXPORTED int cuDriverGetVersion(int *version)
 {
@@ -39,7 +42,7 @@ EXPORTED int cuInit(unsigned flags)
 {
     const char *text = getenv("FAKE_CUDA_INIT");
     if (getenv("CUDA_INJECTION64_PATH"))
-        return 999; /* whoever asks what is wrong must not be injected into */
+        return 999; /* the doctor's probe must not be injected into */
     if (text && strcmp(text, "crash") == 0)
         abort();
     return number("FAKE_CUDA_INIT", 0);
@@ -59,8 +62,6 @@ EXPORTED int cuGetErrorName(int result, const char **name)
     return *name ? 0 : 1;
 }
 
-/* --- NVML --- */
-
 EXPORTED int nvmlInit_v2(void);
 EXPORTED int nvmlInit_v2(void)
 {
@@ -70,7 +71,7 @@ EXPORTED int nvmlInit_v2(void)
 EXPORTED const char *nvmlErrorString(int result);
 EXPORTED const char *nvmlErrorString(int result)
 {
-    return result == 18 ? "Driver/library version mismatch" : "an error of NVML's";
+    return result == 18 ? "Driver/library version mismatch" : "an NVML error";
 }
 
 EXPORTED int nvmlSystemGetDriverVersion(char *version, unsigned size);
@@ -129,7 +130,7 @@ EXPORTED int nvmlDeviceGetMigDeviceHandleByIndex(void *device, unsigned index, v
     return index < (unsigned)number("FAKE_NVML_INSTANCES", 0) ? 0 : NOT_SUPPORTED;
 }
 
-/* --- CUPTI: all calls are there, and do nothing --- */
+/* CUPTI: all functions exist and do nothing. */
 
 #define cuptiGetVersion fake_unused
 #define STUB(name, params)                                                                                   \

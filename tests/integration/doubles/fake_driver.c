@@ -1,6 +1,6 @@
-/* Stands for the driver's and the runtime's libraries: notes in the file that HOST_CUDA names which of their
- * functions are called. The agent may ask for the driver's version, and for nothing else: most other calls
- * set or clear the error that the host's thread asks for by cudaGetLastError(). */
+/* Replaces the driver's and the runtime's libraries: logs calls of their functions to the file HOST_CUDA. The
+ * agent may query the driver's version and nothing else, because most other calls set or clear the error that
+ * cudaGetLastError() returns to the host thread. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
-/* Stands in for libnvidia-ml.so.1: one GPU, the one of the recordings that FAKE_NVML_UUID names.
- * FAKE_NVML_SLOW_MS: each question takes so long. FAKE_NVML_INIT: what nvmlInit answers. FAKE_NVML_LINKS: its
- * NVLinks, by their ends, with a space between: "switch", "GPU", "--" for one that is down; "broken":
- * questions for them fail. */
+/* Fake libnvidia-ml.so.1 with one GPU, that of the recordings, whose UUID is FAKE_NVML_UUID.
+ * FAKE_NVML_SLOW_MS: duration of each query. FAKE_NVML_INIT: result of nvmlInit. FAKE_NVML_LINKS: far ends of
+ * its NVLinks, separated by spaces: "switch", "GPU", "--" for a link that is down; "broken": link queries
+ * fail. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -82,7 +82,7 @@ EXPORTED int nvmlDeviceGetPowerUsage(void *device, unsigned *milliwatts)
     return slowly();
 }
 
-/* Older GPUs don't count it. */
+/* Older GPUs do not support it. */
 EXPORTED int nvmlDeviceGetTotalEnergyConsumption(void *device, unsigned long long *millijoules);
 EXPORTED int nvmlDeviceGetTotalEnergyConsumption(void *device, unsigned long long *millijoules)
 {
@@ -91,7 +91,7 @@ EXPORTED int nvmlDeviceGetTotalEnergyConsumption(void *device, unsigned long lon
     return getenv("FAKE_NVML_OLD") ? NOT_SUPPORTED : slowly();
 }
 
-/* Without links they aren't supported; beyond the last one the number is invalid. `end`: 8 bytes. */
+/* Without NVLinks: not supported. Beyond the last link: invalid. `end` has 8 bytes. */
 static int find_link(unsigned link, char *end)
 {
     const char *links = getenv("FAKE_NVML_LINKS");

@@ -1,9 +1,9 @@
-/* A name service and a clock for faults_host, which stand before libc's in all of the process.
+/* Replaces libc's name resolution and clocks in faults_host.
  *
- *   FAULTS_HOSTS   a file of lines "NAME ADDRESS..."; names without one, and those not in it, can't be
- * resolved. Read anew each time. Addresses of both families are given in the order in which they stand.
- *   FAULTS_HASTE   so many seconds pass for the program while one passes outside: its clocks run so much
- * faster, and all that it waits for is over so much sooner. */
+ *  FAULTS_HOSTS   file of lines "NAME ADDRESS...", read at each lookup; other names, and names without
+ *  addresses, do not resolve. Addresses are returned in the order of the file.
+ *  FAULTS_HASTE   how many seconds pass in the program per real second: its clocks run faster and its
+ *  timeouts are shorter by this factor. */
 #include <arpa/inet.h>
 #include <dlfcn.h>
 #include <netdb.h>
@@ -85,11 +85,11 @@ SHOWN int nanosleep(const struct timespec *wanted, struct timespec *left)
 
 SHOWN int poll(struct pollfd *files, nfds_t count, int timeout_ms)
 {
-    /* Rounded up: who waits a little must not spin. */
+    /* Rounded up, so that short waits do not spin. */
     return real_poll(files, count, timeout_ms > 0 ? (int)((timeout_ms + haste - 1) / haste) : timeout_ms);
 }
 
-/* All conditions here go by CLOCK_MONOTONIC. */
+/* All condition variables here use CLOCK_MONOTONIC. */
 SHOWN int pthread_cond_timedwait(pthread_cond_t *condition, pthread_mutex_t *lock,
                                  const struct timespec *until)
 {
@@ -98,7 +98,7 @@ SHOWN int pthread_cond_timedwait(pthread_cond_t *condition, pthread_mutex_t *loc
     return real_timedwait(condition, lock, &sooner);
 }
 
-/* The addresses of the name, in one string; NULL where it has none. */
+/* The addresses of the name, separated by spaces; NULL: none. */
 static char *addresses_of(const char *name, const char *path, char *line, size_t size)
 {
     FILE *file = fopen(path, "re");

@@ -1,4 +1,4 @@
-/* A driver with one GPU, for those who ask what it can count: HOST_GPUS says how many there are (1). */
+/* A fake driver for `cuspan counters`. HOST_GPUS: number of GPUs (1). */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -34,7 +34,7 @@ int cuDeviceGetName(char *name, int bytes, int device)
     return 0;
 }
 
-/* As in the made-up recordings. */
+/* As in the synthetic recordings. */
 int cuDevicePrimaryCtxRetain(void **context, int device)
 {
     *context = (void *)0x55550000;

@@ -1,11 +1,11 @@
-/* Preloaded (LD_PRELOAD) into a process with the agent: counts what libcuspan.so and libcuspan-export.so
- * allocate, whoever they ask for it, and shows the most that it ever was.
+/* Preloaded (LD_PRELOAD) into a process with the agent: tracks the memory of libcuspan.so and
+ * libcuspan-export.so and reports the peak.
  *
- * What counts: blocks and mappings that code of theirs asks for; all that their threads ask for by way of
- * another library (libc's strdup, libcurl); those threads' stacks; and the variables that the libraries bring
- * along. What the double of CUPTI takes on one of these threads is CUPTI's.
+ * Counts blocks and mappings that their code allocates, allocations by their threads through other libraries
+ * (strdup, libcurl), the stacks of their threads, and the libraries' writable data. Allocations by the replay
+ * library on these threads are attributed to CUPTI.
  *
- * MEMORY_WATCH=FILE: FILE.PID is kept up to date while the process lives, as text that ends with a NUL. */
+ * MEMORY_WATCH=FILE: keeps FILE.PID up to date while the process lives, as NUL-terminated text. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -21,9 +21,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define BLOCKS     (1u << 20) /* known at once; a power of two */
+#define BLOCKS     (1u << 20) /* tracked at once; a power of two */
 #define TEXT_BYTES 512
-#define EVERY      (64 * 1024) /* bytes that the peak may have grown before the file says so */
+#define EVERY      (64 * 1024) /* the file is updated when the peak has grown by this many bytes */
 #define GONE       ((uintptr_t)1)
 #define CALLER     ((uintptr_t)__builtin_return_address(0))
 
@@ -42,16 +42,14 @@ static struct {
 } blocks[BLOCKS];
 static atomic_flag lock = ATOMIC_FLAG_INIT;
 static size_t now, peak, shown_peak, allocations, sums[WHATS], at_peak[WHATS], variables;
-static char *shown; /* the file's page; NULL: not asked for */
+static char *shown; /* the mapped page of the file; NULL: not requested */
 static _Thread_local bool is_ours;
-
-/* --- whose it is --- */
 
 struct library {
     bool is_cuspan, is_cupti;
 };
 
-/* Of the library that holds the address; libraries are few, and the loader's own table of them is looked up
+/* The library that contains the address. There are few, so the loader's table is copied once and searched
  * without a lock. */
 static struct library library_of(uintptr_t address)
 {
@@ -70,8 +68,6 @@ static bool is_cuspans(uintptr_t caller)
     struct library library = library_of(caller);
     return library.is_cuspan || (is_ours && !library.is_cupti);
 }
-
-/* --- the sum --- */
 
 static void take_lock(void)
 {
@@ -139,8 +135,6 @@ static void take_away(const void *pointer)
     drop_lock();
 }
 
-/* --- the allocator --- */
-
 static void *note(void *pointer, size_t bytes, uintptr_t caller)
 {
     if (pointer && is_cuspans(caller))
@@ -201,8 +195,6 @@ int munmap(void *address, size_t bytes)
     return real(address, bytes);
 }
 
-/* --- threads --- */
-
 struct start {
     void *(*run)(void *);
     void *argument;
@@ -236,12 +228,10 @@ int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*
         __libc_free(start);
         return failed;
     }
-    take_away((void *)*thread); /* an earlier thread's; for good: libc keeps a stack for the next thread */
+    take_away((void *)*thread); /* of an earlier thread; libc keeps and reuses its stack */
     add((void *)*thread, stack, STACK);
     return 0;
 }
-
-/* --- begin and end --- */
 
 static int add_variables(struct dl_phdr_info *info, size_t size, void *unused)
 {

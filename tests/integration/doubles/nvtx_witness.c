@@ -1,5 +1,5 @@
-/* An injection for NVTX that has our handlers (nvtx.c) and, in place of context.c, a witness: what it is told
- * goes to standard error, one line a call. Depths are kept for one thread. */
+/* An NVTX injection with our handlers (nvtx.c) and a replacement of context.c that logs each call as a line
+ * on stderr. Tracks depths for one thread. */
 #include "capture/context/context.h"
 #include "capture/nvtx/nvtx.h"
 #include "model/span.h"

@@ -1,5 +1,4 @@
-/* Linked into agent_host: a program with an allocator of its own, which aborts on a pointer that isn't its.
- */
+/* Linked into agent_host: a program with its own allocator that aborts on foreign pointers. */
 #include <malloc.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -15,8 +14,8 @@
 
 struct head {
     uint64_t mark;
-    size_t size; /* of the class */
-    void *begin; /* of the piece that it was cut from */
+    size_t size; /* of the size class */
+    void *begin; /* start of the enclosing chunk */
     struct head *next;
 };
 

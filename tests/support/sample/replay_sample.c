@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define RUN_CALLS 64 /* of a thread, before another thread's are recorded: as rings are drained */
+#define RUN_CALLS 64 /* calls of one thread before another's are recorded, as if drained from rings */
 
 static uint64_t random_state;
 
@@ -20,8 +20,6 @@ static uint64_t random_next(void)
     random_state = random_state * 6364136223846793005ull + 1442695040888963407ull;
     return random_state >> 20;
 }
-
-/* --- calls --- */
 
 static uint64_t random_integer(const struct param_source *source)
 {
@@ -35,7 +33,7 @@ static uint64_t random_integer(const struct param_source *source)
 
 static uint64_t random_real(void)
 {
-    double real = (double)(random_next() % 4096) / 64; /* the same as float and as double */
+    double real = (double)(random_next() % 4096) / 64; /* exact as float and as double */
     uint64_t bits;
     memcpy(&bits, &real, sizeof bits);
     return bits;
@@ -59,7 +57,7 @@ static size_t put_param(uint64_t *to, const struct param_source *source)
     return 1;
 }
 
-/* Whether there is something to read: the pointer isn't NULL, and the call has set what it sets. */
+/* Whether the parameter has a value: its pointer is not NULL, and the call has set it if it is an output. */
 static bool is_readable(const struct param_source *source, const struct call_record *call)
 {
     if (source->how & PARAM_OUT && call->result != 0)
@@ -94,7 +92,7 @@ static uint16_t find_call(enum call_domain domain, const char *name)
     abort();
 }
 
-/* Any call that the tables know, one after the other, so that a long sample has them all. */
+/* Cycles through all known calls, so that a long sample contains each. */
 static uint16_t any_call(enum call_domain domain)
 {
     static uint16_t last[CALL_RUNTIME + 1];
@@ -105,12 +103,10 @@ static uint16_t any_call(enum call_domain domain)
     return last[domain];
 }
 
-/* --- a thread --- */
-
 struct maker {
     struct recording_writer *writer;
     const struct sample *sample;
-    bool is_done; /* nothing has failed */
+    bool is_done; /* false after a failure */
     uint16_t launch, driver_launch, copy;
 };
 
@@ -239,7 +235,7 @@ static void make_call(struct maker *maker, struct host *host)
     uint64_t start_ns = host->now_ns, end_ns = start_ns + 2000 + random_next() % 3000;
     switch (host->done % 4) {
     case 0:
-    case 2: /* the runtime launches by the driver */
+    case 2: /* the runtime launches through the driver */
         write_call(maker, host, CALL_DRIVER, maker->driver_launch, start_ns + 200, end_ns - 200);
         if (maker->sample->has_counters && host->correlation_id % 3 == 0)
             write_counters(maker, host, end_ns);
@@ -257,8 +253,6 @@ static void make_call(struct maker *maker, struct host *host)
     host->correlation_id += maker->sample->threads;
     host->done++;
 }
-
-/* --- the GPU --- */
 
 static uint64_t field_value(const struct activity_record *record, const struct activity_field *field)
 {
@@ -294,7 +288,7 @@ static uint64_t field_value(const struct activity_record *record, const struct a
         memset(bytes, (int)random_next(), field->size);
         return (uint64_t)(uintptr_t)bytes;
     }
-    return random_next() % 100; /* fits each field, of either sign */
+    return random_next() % 100; /* fits into each field */
 }
 
 static void write_activity(struct maker *maker, struct activity_record *record)
@@ -312,7 +306,7 @@ static void write_gpu_work(struct maker *maker, const struct host *host, unsigne
 {
     static const char *const names[] = {"_Z6vecAddPKfS0_Pfi", "_Z5scalefPf", "ampere_sgemm_128x64_nn"};
     if (call % 4 == 3 || correlation_id % 17 == 0)
-        return; /* made no GPU work, or failed */
+        return; /* failed or has no GPU work */
     struct activity_record record = {
         .start_ns = host->now_ns + 1000 * call,
         .end_ns = host->now_ns + 1000 * call + 500 + random_next() % 400,
@@ -321,7 +315,7 @@ static void write_gpu_work(struct maker *maker, const struct host *host, unsigne
         .context_id = 1,
         .stream_id = 13,
     };
-    if (correlation_id == 1) { /* the GPU's clock is a little behind: it starts before it was launched */
+    if (correlation_id == 1) { /* the GPU's clock is slightly behind, so it starts before its launch */
         record.start_ns = SAMPLE_START_NS + 100;
         record.end_ns = SAMPLE_START_NS + 200;
     }
@@ -330,7 +324,7 @@ static void write_gpu_work(struct maker *maker, const struct host *host, unsigne
     write_activity(maker, &record);
 }
 
-/* A run of a thread's calls, then their GPU work. */
+/* A run of one thread's calls, followed by their GPU work. */
 static void make_run(struct maker *maker, struct host *host)
 {
     unsigned first = host->done;
@@ -343,9 +337,7 @@ static void make_run(struct maker *maker, struct host *host)
     }
 }
 
-/* --- all of it --- */
-
-/* A device that tells nothing but its UUID. */
+/* A device that reports only its UUID. */
 static void write_links(struct maker *maker, struct activity_record *device)
 {
     static const uint8_t uuid[16] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16};

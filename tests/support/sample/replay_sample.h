@@ -1,5 +1,5 @@
-/* A made-up recording, for tests of whatever plays one: host threads that allocate, copy, launch and fail,
- * and the GPU's records of it, with parameters of every type that the tables know. */
+/* Synthetic recordings for tests: host threads that allocate, copy, launch and fail, and the GPU's records,
+ * with parameters of every type. */
 #ifndef CUSPAN_REPLAY_SAMPLE_H
 #define CUSPAN_REPLAY_SAMPLE_H
 
@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #define SAMPLE_START_NS    1700000000000000000ull
-#define SAMPLE_STREAM      0x7f0000100000ull /* the handle of the stream that it creates */
+#define SAMPLE_STREAM      0x7f0000100000ull /* handle of the stream that is created */
 #define SAMPLE_CONTEXT     0x55550000ull
 #define SAMPLE_THREADS_MAX 4096
 #define SAMPLE_UUID        "GPU-01020304-0506-0708-090a-0b0c0d0e0f10"
@@ -16,30 +16,29 @@
 
 struct sample {
     unsigned threads;
-    unsigned calls;             /* of each thread, those made by other calls not counted */
-    uint32_t first_correlation; /* 0: 1 */
-    bool is_long;               /* the calls are spread over 300 ms */
-    /* Each thread works for one request after the other: SAMPLE_GROUP calls with its context, of which the
-     * second and third lie in a range "stage", and a mark in it. Every seventh group belongs to no request,
-     * every tenth request isn't sampled. Trace IDs: 8 bytes "request!", then thread << 32 | group; span IDs:
-     * the same number. */
+    unsigned calls;             /* per thread, not counting nested calls */
+    uint32_t first_correlation; /* 0 counts as 1 */
+    bool is_long;               /* spreads the calls over 300 ms */
+    /* Each thread processes requests one after the other: SAMPLE_GROUP calls with the request's context, of
+     * which the second and third are in a range "stage" with a mark. Every seventh group has no request,
+     * every tenth request is unsampled. Trace ID: 8 bytes "request!", then thread << 32 | group. Span ID: the
+     * same number. */
     bool has_requests;
-    /* Of the launches with every third correlation ID n the hardware counted: dram.read 4096 n,
-     * l2.hit_rate 50.5, and under the name "reads" n, of the even ones. */
+    /* Launches with every third correlation ID n have counters: dram.read 4096 n, l2.hit_rate 50.5, and
+     * "reads" n for even n. */
     bool has_counters;
-    bool has_names; /* the first thread names itself "loader", the stream "copies", the context "training" and
-                       device 0 "left" before its first call */
     bool
-        has_links; /* device 0 has a UUID, SAMPLE_UUID's, and both its links are told, first one, then both */
+        has_names; /* names thread 1 "loader", the stream "copies", the context "training", device 0 "left" */
+    bool has_links; /* device 0 has SAMPLE_UUID and reports its links twice: first one, then both */
 };
 
-/* False, with a line on standard error, if it can't be written. */
+/* False: cannot write; prints a line to stderr. */
 bool sample_write(const char *path, const struct sample *sample);
 
 #define SAMPLE_GRAPH_NODES    6
 #define SAMPLE_GRAPH_LAUNCHES 40
 
-/* A graph that one thread captures and four others launch; the GPU's work as whole executions, or node by
+/* A graph captured by one thread and launched by four others, with GPU work recorded per execution or per
  * node. */
 bool sample_write_graphs(const char *path, bool with_nodes);
 

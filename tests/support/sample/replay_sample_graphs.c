@@ -9,7 +9,7 @@
 #include <string.h>
 
 #define EXEC      0xe0e0e0ull
-#define FIRST     ((5ull << 32) + 1) /* the captured nodes' IDs, and those of the graph that runs */
+#define FIRST     ((5ull << 32) + 1) /* IDs of the captured nodes and of the executable graph's nodes */
 #define FIRST_RUN ((6ull << 32) + 1)
 #define GRAPH_ID  6
 

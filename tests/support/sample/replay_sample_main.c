@@ -1,6 +1,6 @@
 /* replay_sample FILE [THREADS [CALLS [requests|names|links|counters|counted-requests]]], replay_sample FILE
- * graphs, replay_sample FILE graph-nodes: writes one of the made-up recordings of sample.h, for trying things
- * without a GPU. */
+ * graphs, replay_sample FILE graph-nodes: writes a synthetic recording (replay_sample.h), for use without a
+ * GPU. */
 #include "replay_sample.h"
 
 #include <stdio.h>

@@ -26,7 +26,7 @@ static void test_said_once_when_they_stop(void **state)
     assert_false(buffer_stall_check(&buffer_stall, 1, 5, MANY - 1, ROOM));
     assert_true(buffer_stall_check(&buffer_stall, 1, 5, MANY, ROOM));
     assert_false(buffer_stall_check(&buffer_stall, 1, 6, 2 * MANY, ROOM));
-    assert_false(buffer_stall_check(&buffer_stall, 2, 7, 2 * MANY, ROOM)); /* they come again */
+    assert_false(buffer_stall_check(&buffer_stall, 2, 7, 2 * MANY, ROOM)); /* buffers arrive again */
     assert_true(buffer_stall_check(&buffer_stall, 2, 12, 3 * MANY, ROOM));
 }
 
@@ -36,7 +36,7 @@ static void test_what_is_done_meanwhile_does_not_count(void **state)
     (void)state;
     assert_false(buffer_stall_check(&buffer_stall, 1, 0, 10 * MANY, ROOM));
     assert_false(buffer_stall_check(&buffer_stall, 1, 50, 10 * MANY + ROOM, ROOM));
-    assert_false(buffer_stall_check(&buffer_stall, 1, 60, MANY, ROOM)); /* calls given up wait no more */
+    assert_false(buffer_stall_check(&buffer_stall, 1, 60, MANY, ROOM)); /* abandoned calls no longer wait */
     assert_false(buffer_stall_check(&buffer_stall, 1, 70, MANY + ROOM, ROOM));
     assert_true(buffer_stall_check(&buffer_stall, 1, 80, 2 * MANY, ROOM));
 }

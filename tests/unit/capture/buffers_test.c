@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #define BYTES ACTIVITY_BUFFER_BYTES_MIN
-#define COUNT 70 /* more than one word of free bits */
+#define COUNT 70 /* more than one word of the bitmap */
 
 static int setup_all(void **state)
 {
@@ -82,7 +82,7 @@ static void test_finished_buffers_come_oldest_first(void **state)
     complete(b, 10);
     complete(c, 20);
     return_next(b, 10);
-    complete(a, 30); /* finished after c: c is still first */
+    complete(a, 30); /* finished after c, so c is still first */
     return_next(c, 20);
     return_next(a, 30);
     assert_null(buffers_take_finished());
@@ -109,10 +109,10 @@ static void test_what_cupti_says_is_not_believed_blindly(void **state)
     uint8_t *data = request(), *unlent = data + BYTES;
     complete(foreign, 64);
     complete(NULL, 0);
-    complete(unlent, 64); /* one of ours that CUPTI does not have */
+    complete(unlent, 64); /* one of our buffers, but not lent */
     assert_null(buffers_take_finished());
     complete(data, (size_t)BYTES * 2);
-    complete(data, 8); /* once more: a list with a loop, if it were believed */
+    complete(data, 8); /* a second return would make the list circular */
     return_next(data, BYTES);
     assert_null(buffers_take_finished());
     assert_int_equal(buffers_free(), COUNT);
@@ -146,16 +146,13 @@ static void test_layouts_come_with_the_buffer(void **state)
     }
 }
 
-/* --- many threads
- * -------------------------------------------------------------------------------------------------- */
-
 #define PRODUCERS 8
 #define ROUNDS    2000
 
 static atomic_int producers_left;
 static _Atomic uint64_t completed;
 
-/* Every second buffer is completed by the neighbour, as CUPTI may do on any thread. */
+/* Every second buffer is completed by a neighboring thread, as CUPTI may do. */
 static uint8_t *_Atomic handed_over;
 
 static void *produce(void *number)
@@ -238,8 +235,8 @@ static void *complete_many(void *argument)
     return NULL;
 }
 
-/* Whatever completes while the end is being made is seen by one or the other. Last of those that take
- * buffers: none comes back any more. */
+/* A buffer that completes during buffers_end() is seen by exactly one of the two sides. Must be the last test
+ * that takes buffers. */
 static void test_no_buffer_falls_between_the_last_look_and_the_end(void **state)
 {
     (void)state;
@@ -259,7 +256,7 @@ static void test_no_buffer_falls_between_the_last_look_and_the_end(void **state)
     assert_null(buffers_take_finished());
 }
 
-/* Last: from here on NULL is not safe, or memory is taken anew. */
+/* Must be last: NULL is unsafe afterwards, and memory is allocated again. */
 static void test_an_old_cupti_gets_a_buffer_that_nobody_reads(void **state)
 {
     (void)state;
@@ -273,9 +270,9 @@ static void test_an_old_cupti_gets_a_buffer_that_nobody_reads(void **state)
     assert_non_null(data);
     assert_true(size >= 4096);
     assert_int_equal((uintptr_t)data % CUPTI_RECORD_ALIGNMENT, 0);
-    assert_int_equal(counter_get(COUNTER_lost_no_buffer), lost); /* nothing was in it yet */
+    assert_int_equal(counter_get(COUNTER_lost_no_buffer), lost); /* it was still empty */
     memset(data, 1, size);
-    complete(data, 2001); /* not read, so counted by their size */
+    complete(data, 2001); /* not read; counted by size */
     assert_int_equal(counter_get(COUNTER_lost_no_buffer), lost + 11);
     assert_null(buffers_take_finished());
 }

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #define CALLS 1000000
-#define TICKS 4000 /* far more than a reading of the counter, far less than an interruption */
+#define TICKS 4000 /* far more than a counter reading, far less than an interruption */
 
 static struct host_thread thread;
 
@@ -27,7 +27,7 @@ static int setup(void **state)
     return 0;
 }
 
-/* A call of two callbacks, as callbacks.c makes them: each `ticks` long if it is timed. */
+/* A call with two callbacks, as callbacks.c makes them. Each takes `ticks` if it is timed. */
 static void call(uint64_t ticks)
 {
     bool was_timed = thread_timed != NULL;
@@ -44,7 +44,7 @@ static void call(uint64_t ticks)
     assert_ptr_equal(thread_known(), &thread);
 }
 
-/* What so many ticks are, by a rate that is measured here. */
+/* Converts ticks by a rate measured here. */
 static double ns_of(double ticks)
 {
     uint64_t begin_ns = clock_monotonic_ns(), begin = clock_read_counter();
@@ -94,7 +94,7 @@ static void test_time_of_a_call(void **state)
     assert_true((double)callback_time_get().call_ns < want * 1.02);
 }
 
-/* Every eighth call takes nine times as long, as one at the end of a program's loop may. */
+/* Every eighth call takes nine times as long, like the last one of a program's loop. */
 static void test_loops_do_not_bias_it(void **state)
 {
     (void)state;
@@ -118,7 +118,7 @@ static void test_interrupted_calls_are_left_out(void **state)
     assert_in_range(after.call_ns, before.call_ns * 9 / 10, before.call_ns * 11 / 10 + 1);
 }
 
-/* Of readings alone nothing is left but what they vary by. */
+/* Readings alone leave only their jitter. */
 static void test_the_readings_are_taken_off(void **state)
 {
     (void)state;
@@ -129,7 +129,7 @@ static void test_the_readings_are_taken_off(void **state)
     assert_true(callback_time_get().timed_calls > 50);
     assert_int_equal(callback_time_get().call_ns, 0);
     for (int i = 0; i < 100000; i++)
-        call(reading / 2); /* one that was faster doesn't count below nothing */
+        call(reading / 2); /* a faster pair counts as zero */
     assert_int_equal(callback_time_get().call_ns, 0);
     callback_time_reset();
     for (int i = 0; i < 100000; i++)
@@ -139,7 +139,7 @@ static void test_the_readings_are_taken_off(void **state)
     assert_true((double)callback_time_get().call_ns < want * 1.02);
 }
 
-/* The median: an interruption among the readings is not the figure. */
+/* The median is not affected by interrupted readings. */
 static void test_the_figure_is_steady(void **state)
 {
     (void)state;
@@ -156,8 +156,8 @@ static void test_the_figure_is_steady(void **state)
 #define LINES     4096
 #define LINE_HOPS 64
 
-/* A chain through memory that no cache holds: whoever begins to time behind it without settling has part of
- * its waits in the figure. */
+/* Follows a pointer chain through uncached memory: timing that starts behind it without serializing would
+ * include part of its latency. */
 static void test_what_came_before_is_not_timed(void **state)
 {
     (void)state;
@@ -174,7 +174,7 @@ static void test_what_came_before_is_not_timed(void **state)
         for (int j = 0; j < LINE_HOPS; j++)
             hop = hop->next;
         uint64_t begin = clock_read_counter_settled();
-        at = hop; /* waits for the chain, unless it is over */
+        at = hop; /* waits for the chain unless it has completed */
         settled[i] = clock_read_counter_settled() - begin;
     }
     qsort(settled, 101, sizeof *settled, compare);

@@ -32,9 +32,6 @@ static uint64_t fake_clock(void)
     return fake_now_ns;
 }
 
-/* --- calls by hand
- * ------------------------------------------------------------------------------------------------- */
-
 struct call {
     enum call_domain domain;
     uint32_t cbid;
@@ -98,9 +95,6 @@ static void leave(struct call *call)
     callbacks_handle(NULL, call->domain, call->cbid, &call->data);
 }
 
-/* --- what came of them
- * --------------------------------------------------------------------------------------------- */
-
 static const struct record_head *next(void)
 {
     return thread_known() ? ring_peek(&thread_known()->ring, ring_published(&thread_known()->ring)) : NULL;
@@ -119,7 +113,7 @@ static void release(void)
     ring_release(&thread_known()->ring);
 }
 
-/* The words of the parameter, or NULL where the record has none. */
+/* The words of the parameter; NULL if not in the record. */
 static const uint64_t *value_of(const struct call_record *record, const struct call *call, const char *name)
 {
     uint8_t wanted = param_index(call, name);
@@ -150,8 +144,7 @@ static int setup(void **state)
         release();
     counters_reset();
     if (thread_current()) {
-        memset(thread_known()->ring.data, 0xee,
-               thread_known()->ring.bytes); /* what other records have left */
+        memset(thread_known()->ring.data, 0xee, thread_known()->ring.bytes); /* other records precede it */
         atomic_store(&thread_known()->lost, 0);
         atomic_store(&thread_known()->notes_lost, 0);
         thread_known()->runtime_correlation = 0;
@@ -169,9 +162,6 @@ static int setup_all(void **state)
     (void)state;
     return threads_init(RING_BYTES, TOTAL_BYTES) != STATUS_OK;
 }
-
-/* --- the plain way
- * ------------------------------------------------------------------------------------------------- */
 
 static void test_a_call_becomes_a_record(void **state)
 {
@@ -244,7 +234,7 @@ static void test_a_failed_call_has_no_out_parameters(void **state)
     (void)state;
     struct call call;
     find(&call, CALL_RUNTIME, "cudaMalloc", 2);
-    SET(&call, "cuda.arg.ptr", uint64_t *, (uint64_t *)8); /* may point anywhere: it must not be read */
+    SET(&call, "cuda.arg.ptr", uint64_t *, (uint64_t *)8); /* an invalid pointer, which must not be read */
     SET(&call, "cuda.arg.bytes", uint64_t, 1ull << 50);
     enter(&call);
     call.result = 2;
@@ -261,7 +251,7 @@ static void test_null_pointers_are_absent(void **state)
     find(&call, CALL_RUNTIME, "cudaMalloc", 2);
     SET(&call, "cuda.arg.bytes", uint64_t, 5);
     enter(&call);
-    leave(&call); /* succeeds without having written through NULL: must not be read */
+    leave(&call); /* succeeds without writing through NULL, which must not be read */
     assert_null(value_of(next_call(), &call, "cuda.arg.ptr"));
     assert_int_equal(integer(next_call(), &call, "cuda.arg.bytes"), 5);
     release();
@@ -365,8 +355,7 @@ static void test_parameters_can_be_left_out(void **state)
     assert_int_equal(next_call()->result, 0);
 }
 
-/* Each call that the tables know, with parameters of zeros and of pointers to zeros: nothing is read or
- * written astray. */
+/* Every known call, with parameters of zeros and of pointers to zeros, stays within its space. */
 static void test_every_call_fits_its_room(void **state)
 {
     (void)state;
@@ -398,9 +387,6 @@ static void test_every_call_fits_its_room(void **state)
     }
     assert_int_equal(counters_lost(), 0);
 }
-
-/* --- odd pairs
- * ----------------------------------------------------------------------------------------------------- */
 
 static void test_an_exit_without_enter_is_no_call(void **state)
 {
@@ -458,9 +444,6 @@ static void test_errno_stays(void **state)
     assert_int_equal(errno, EDOM);
 }
 
-/* --- the driver's own and the runtime's
- * ---------------------------------------------------------------------------- */
-
 static void test_a_driver_call_inside_a_runtime_call_is_no_call(void **state)
 {
     (void)state;
@@ -475,12 +458,12 @@ static void test_a_driver_call_inside_a_runtime_call_is_no_call(void **state)
     assert_int_equal(next_call()->head.domain, CALL_RUNTIME);
     release();
     assert_null(next());
-    enter(&inner); /* after it, the same ID is nothing special */
+    enter(&inner); /* after the runtime call, its ID is an ordinary one */
     leave(&inner);
     assert_int_equal(next_call()->head.domain, CALL_DRIVER);
 }
 
-/* So that at the end of the process it is known which threads are still inside a call. */
+/* Lets the end of the process count the threads that are still inside a call. */
 static void test_a_call_that_is_open_is_known(void **state)
 {
     (void)state;
@@ -502,7 +485,7 @@ static void test_a_call_that_is_open_is_known(void **state)
     assert_false(thread_known()->is_in_driver_call);
 }
 
-/* Left out by name, a runtime call must not come back as the driver calls inside it. */
+/* A runtime call excluded by name must not reappear as the driver calls nested in it. */
 static void test_a_call_that_is_left_out_hides_what_is_inside(void **state)
 {
     (void)state;
@@ -515,7 +498,7 @@ static void test_a_call_that_is_left_out_hides_what_is_inside(void **state)
     leave(&inner);
     leave(&outer);
     assert_null(next());
-    inner.data.correlationId = 22; /* the program's own */
+    inner.data.correlationId = 22; /* made by the program */
     enter(&inner);
     leave(&inner);
     assert_int_equal(next_call()->head.domain, CALL_DRIVER);
@@ -537,7 +520,7 @@ static void test_a_driver_call_of_another_id_is_a_call(void **state)
     assert_int_equal(next_call()->correlation_id, 13);
 }
 
-/* What a replay or another handler left in CUPTI's 64 bits must not make a span of the runtime's own call. */
+/* A stale value in CUPTI's 64 bits must not give the runtime's nested call a span. */
 static void test_a_nested_call_clears_what_stood_there(void **state)
 {
     (void)state;
@@ -556,7 +539,7 @@ static void make(enum call_domain domain, const char *name)
     struct call call;
     find(&call, domain, name, 16);
     enter(&call);
-    call.result = 1; /* failing, it has no out-parameters */
+    call.result = 1; /* a failed call has no output parameters */
     leave(&call);
 }
 
@@ -610,7 +593,7 @@ static void test_whoever_asks_hears_of_graphs_up_to_the_first_instantiation(void
     callbacks_on_graph = NULL;
 }
 
-/* So the records are switched on also where the user wants no spans of these calls. */
+/* So records are also enabled if these calls have no spans. */
 static void test_a_graph_is_announced_by_a_call_without_a_span(void **state)
 {
     (void)state;
@@ -625,9 +608,6 @@ static void test_a_graph_is_announced_by_a_call_without_a_span(void **state)
     find(&call, CALL_RUNTIME, "cudaMalloc", 16);
     assert_false(callbacks_make_graph(call.domain, call.cbid));
 }
-
-/* --- asleep
- * -------------------------------------------------------------------------------------------------------- */
 
 static void fall_asleep(void)
 {
@@ -672,7 +652,7 @@ static void test_a_call_across_an_edge_of_sleep_has_no_record(void **state)
     wake_up();
     leave(&asleep);
     assert_null(next());
-    awake.correlation_data = 1; /* what a call of an earlier time awake has left in CUPTI's 64 bits */
+    awake.correlation_data = 1; /* left in CUPTI's 64 bits by a call while awake earlier */
     leave(&awake);
     assert_null(next());
     enter(&awake);
@@ -715,7 +695,7 @@ static void test_a_call_that_ended_in_sleep_is_not_under_way(void **state)
     enter(&call);
     fall_asleep();
     leave(&call);
-    assert_int_equal(threads_in_call(), 1); /* nobody has told of its end */
+    assert_int_equal(threads_in_call(), 1); /* its end was not seen */
     threads_wake();
     wake_up();
     assert_int_equal(threads_in_call(), 0);
@@ -725,7 +705,7 @@ static void test_a_call_that_ended_in_sleep_is_not_under_way(void **state)
     fall_asleep();
     mode_wake(0);
     mode_end();
-    enter(&call); /* who begins a call is in no other */
+    enter(&call); /* a thread that starts a call is in no other */
     assert_int_equal(threads_in_call(), 0);
     leave(&call);
     assert_null(next());
@@ -760,7 +740,7 @@ static void test_the_cuda_profiler_bounds_the_tracing(void **state)
     assert_true(callbacks_is_bound(start.domain, start.cbid) && callbacks_is_bound(stop.domain, stop.cbid));
     assert_false(callbacks_is_bound(other.domain, other.cbid));
     callbacks_on_bound = note_bound;
-    make(CALL_RUNTIME, "cudaProfilerStart"); /* nobody has asked for it */
+    make(CALL_RUNTIME, "cudaProfilerStart"); /* not enabled */
     assert_int_equal(begun, 0);
     callbacks_bound(start.domain, start.cbid);
     callbacks_bound(stop.domain, stop.cbid);
@@ -771,16 +751,13 @@ static void test_the_cuda_profiler_bounds_the_tracing(void **state)
     enter(&start);
     assert_int_equal(begun, 0);
     leave(&start);
-    assert_int_equal(begun, 1); /* the call is over: the next is traced */
+    assert_int_equal(begun, 1); /* the call is over; the next one is traced */
     assert_null(next());
     wake_up();
     enter(&stop);
-    assert_int_equal(ended, 1); /* before it */
+    assert_int_equal(ended, 1); /* before the call */
     callbacks_on_bound = NULL;
 }
-
-/* --- resources and states
- * ------------------------------------------------------------------------------------------ */
 
 static void test_modules_and_contexts(void **state)
 {
@@ -807,10 +784,6 @@ static void test_modules_and_contexts(void **state)
     callbacks_handle(NULL, CUPTI_DOMAIN_RESOURCE, CUPTI_RESOURCE_CONTEXT_DESTROY_STARTING, &data);
     assert_true(callbacks_signals.flush_soon);
 }
-
-/* --- graphs
- * ------------------------------------------------------------------------------------------------------------
- */
 
 static uint32_t node_id(void *node, uint64_t *id)
 {
@@ -867,7 +840,7 @@ static void test_an_executable_graph_has_as_many_nodes_as_were_cloned(void **sta
 {
     (void)state;
     struct call call;
-    cloned(1, 2); /* by another call: a graph that the program clones */
+    cloned(1, 2); /* in another call: the program clones a graph */
     find(&call, CALL_RUNTIME, "cudaGraphInstantiate", 20);
     enter(&call);
     for (uintptr_t i = 0; i < 3; i++)
@@ -889,13 +862,13 @@ static void test_nodes_come_in_runs_before_their_call(void **state)
     graph_nodes_id_source = node_id;
     find(&call, CALL_RUNTIME, "cudaGraphInstantiate", 21);
     enter(&call);
-    for (uintptr_t i = 0; i < 1000; i++) { /* far more than a ring holds */
+    for (uintptr_t i = 0; i < 1000; i++) { /* far more than fit into a ring */
         created(10000 + i);
         cloned(10000 + i, 20000 + i);
     }
     cloned(11000, 30000);
     cloned(11002, 30001);
-    cloned(66, 30002); /* its ID can't be had */
+    cloned(66, 30002); /* its ID is not available */
     graph_event(CUPTI_RESOURCE_GRAPHEXEC_CREATED, 0, 0, 0xe0);
     leave(&call);
     expect_run(CUPTI_RESOURCE_GRAPHNODE_CLONED, 10100, 1000, 20100);
@@ -909,7 +882,7 @@ static void test_nodes_come_in_runs_before_their_call(void **state)
     assert_int_equal(counters_lost(), 0);
 }
 
-/* Consecutive nodes of two calls are two runs, and what is made between two calls belongs to neither. */
+/* Consecutive nodes of two calls are two runs, and nodes created between calls belong to neither. */
 static void test_a_run_ends_with_its_call(void **state)
 {
     (void)state;
@@ -934,7 +907,7 @@ static void test_a_run_ends_with_its_call(void **state)
             expect_run(CUPTI_RESOURCE_GRAPHNODE_CREATED, 102, 1, 0);
         }
     }
-    assert_null(next()); /* the last one waits for the thread's next call */
+    assert_null(next()); /* the last run waits for the thread's next call */
     graph_nodes_flush(thread_known());
     expect_run(CUPTI_RESOURCE_GRAPHNODE_CREATED, 104, 1, 0);
 }
@@ -944,7 +917,7 @@ static void test_a_full_ring_leaves_nodes_out_and_loses_nothing(void **state)
     (void)state;
     graph_nodes_id_source = node_id;
     for (uintptr_t i = 1; i < RING_BYTES / sizeof(struct resource_record) + 10; i++)
-        created(2 * i); /* no two of them consecutive */
+        created(2 * i); /* never consecutive */
     graph_event(CUPTI_RESOURCE_GRAPHEXEC_CREATED, 0, 0, 0xe0);
     struct cupti_resource_data data = {.context = NULL};
     callbacks_handle(NULL, CUPTI_DOMAIN_RESOURCE, CUPTI_RESOURCE_GRAPHEXEC_CREATED, &data);
@@ -973,9 +946,6 @@ static void test_a_fatal_error_switches_off_and_keeps_its_text(void **state)
     assert_string_equal(callbacks_signals.fatal_message, "no reason given");
 }
 
-/* --- losses
- * -------------------------------------------------------------------------------------------------------- */
-
 static void test_a_full_ring_is_counted(void **state)
 {
     (void)state;
@@ -992,7 +962,7 @@ static void test_a_full_ring_is_counted(void **state)
         taken++;
     assert_true(taken > 100 && taken < 2000);
     assert_int_equal(thread_known()->lost, 2000 - taken);
-    assert_int_equal(thread_known()->notes_lost, 1); /* the context, which is no span */
+    assert_int_equal(thread_known()->notes_lost, 1); /* the context, which is not a span */
 }
 
 static void test_an_allocation_comes_with_its_stack(void **state)
@@ -1011,10 +981,10 @@ static void test_an_allocation_comes_with_its_stack(void **state)
     release();
     assert_int_equal(next_call()->correlation_id, 19);
     assert_int_equal(next_call()->end_ns - next_call()->start_ns,
-                     700); /* the stack isn't of the call's time */
+                     700); /* the call's duration does not include the stack walk */
     release();
     make(CALL_RUNTIME, "cudaFree");
-    assert_non_null(next_call()); /* others have none */
+    assert_non_null(next_call()); /* other calls have none */
     release();
     assert_null(next());
     atomic_store(&mode_now, MODE_ASLEEP);
@@ -1066,8 +1036,7 @@ static void work(uint64_t ns)
     }
 }
 
-/* Timed or not, nothing of the calls is different. How long all of it took, in ns, each call `call_ns` by
- * itself. */
+/* Timing must not change the captured calls. Returns the total duration in ns; each call takes `call_ns`. */
 static uint64_t make_timed_calls(uint32_t count, uint64_t call_ns)
 {
     struct call launch, inner;
@@ -1091,13 +1060,13 @@ static uint64_t make_timed_calls(uint32_t count, uint64_t call_ns)
     return clock_monotonic_ns() - begin_ns;
 }
 
-/* A timed callback takes some ns more than another (the readings of the counter), which shows where there is
- * nothing but callbacks. */
+/* Timing adds a few ns (the counter readings), which is visible where there is nothing but callbacks. */
 static void test_timed_calls_are_captured_like_others(void **state)
 {
     static const struct {
         uint64_t call_ns, times;
-    } cases[] = {{0, 3}, {1000, 1}}; /* a launch takes 2.5 us at least: own is never above the whole */
+    } cases[] = {{0, 3},
+                 {1000, 1}}; /* a launch takes at least 2.5 us, so the estimate never exceeds the whole */
     const uint32_t count = 20000;
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -1105,7 +1074,7 @@ static void test_timed_calls_are_captured_like_others(void **state)
         struct callback_time_sum sum = callback_time_get();
         assert_in_range(sum.timed_calls, 10, 60);
         assert_true(sum.call_ns > 0);
-#ifndef __SANITIZE_THREAD__ /* with it the timed way costs many times what the other does */
+#ifndef __SANITIZE_THREAD__ /* TSan slows down the timed path much more than the other */
         assert_true(sum.call_ns * count < cases[i].times * whole_ns);
 #else
         (void)whole_ns;
@@ -1124,7 +1093,7 @@ static void *call_without_ring(void *unused)
     assert_null(thread_known());
     struct cupti_resource_data data = {.context = NULL};
     callbacks_handle(NULL, CUPTI_DOMAIN_RESOURCE, CUPTI_RESOURCE_CONTEXT_CREATED, &data);
-    /* A ring comes free between enter and exit. */
+    /* A ring becomes free between entry and exit. */
     enter(&call);
     pthread_barrier_wait(&late_barrier);
     pthread_barrier_wait(&late_barrier);
@@ -1153,7 +1122,7 @@ static void test_calls_without_a_ring_are_counted_once(void **state)
     unsigned count = 0;
     struct call call;
     find(&call, CALL_RUNTIME, "cudaStreamSynchronize", 19);
-    enter(&call); /* this thread has one, too */
+    enter(&call); /* this thread has a ring, too */
     leave(&call);
     unsigned slots = 0;
     for (uint64_t used = 0; used + RING_BYTES <= TOTAL_BYTES / 2; used += RING_BYTES)
@@ -1162,12 +1131,12 @@ static void test_calls_without_a_ring_are_counted_once(void **state)
     pthread_barrier_init(&barrier, NULL, slots);
     while (count < slots - 1)
         assert_int_equal(pthread_create(&holders[count++], NULL, hold_a_ring, NULL), 0);
-    pthread_barrier_wait(&barrier); /* all have theirs */
+    pthread_barrier_wait(&barrier); /* every thread has a ring */
     counters_reset();
-    pthread_barrier_wait(&barrier); /* let the holders die */
+    pthread_barrier_wait(&barrier); /* let the holders exit */
     for (unsigned i = 0; i < count; i++)
         pthread_join(holders[i], NULL);
-    /* Their slots are still taken: nobody has drained them. */
+    /* Their slots are still in use until they are drained. */
     pthread_barrier_init(&late_barrier, NULL, 2);
     assert_int_equal(pthread_create(&late, NULL, call_without_ring, NULL), 0);
     pthread_barrier_wait(&late_barrier);
@@ -1181,9 +1150,6 @@ static void test_calls_without_a_ring_are_counted_once(void **state)
     pthread_barrier_destroy(&late_barrier);
     threads_visit(forget, NULL);
 }
-
-/* --- many threads
- * -------------------------------------------------------------------------------------------------- */
 
 #define THREADS 6
 #define CALLS   20000
@@ -1233,7 +1199,7 @@ static void test_threads_call_while_one_drains(void **state)
     (void)state;
     pthread_t threads[THREADS];
     struct tally tally = {0};
-    threads_visit(drain, &tally); /* what the tests before have left */
+    threads_visit(drain, &tally); /* left by previous tests */
     tally = (struct tally){0};
     counters_reset();
     atomic_store(&producers_left, THREADS);
@@ -1249,7 +1215,7 @@ static void test_threads_call_while_one_drains(void **state)
     assert_true(tally.calls > 0);
 }
 
-/* Last, since nothing is captured after the end. */
+/* Must be last: nothing is captured afterwards. */
 static void test_calls_that_are_open_at_the_end_are_counted(void **state)
 {
     (void)state;

@@ -31,7 +31,7 @@ static uint64_t attach(uint8_t number)
     struct trace_context context = make_context(number, "");
     uint64_t token = context_attach(&context, context.flags & TRACE_FLAG_SAMPLED);
     assert_true(token != 0);
-    assert_int_equal(token >> 63, 0); /* cuspan.h's own */
+    assert_int_equal(token >> 63, 0); /* reserved for cuspan.h */
     return token;
 }
 
@@ -43,7 +43,7 @@ static void expect_current(uint8_t number)
     assert_int_equal(context.span_id[7], number + 1);
 }
 
-/* Each test runs on a thread of its own, which begins and ends with nothing. */
+/* Runs each test on a new thread, without context. */
 static void on_a_thread(void (*body)(void))
 {
     pthread_t thread;
@@ -71,8 +71,6 @@ static int setup(void **state)
     atomic_store(&mode_now, MODE_ON);
     return 0;
 }
-
-/* --- what the ring got --- */
 
 static const struct record_head *next(void)
 {
@@ -120,8 +118,6 @@ static uint64_t push(const char *name, uint32_t domain)
     text.domain = domain;
     return range_push(&text);
 }
-
-/* --- contexts --- */
 
 ON_A_THREAD(test_contexts_nest)
 {
@@ -184,7 +180,7 @@ ON_A_THREAD(test_the_ring_gets_the_context_with_the_next_record)
     struct trace_context first = make_context(10, "vendor=a"), second = make_context(20, "");
     context_attach(&first, true);
     uint64_t inner = context_attach(&second, true);
-    assert_null(next()); /* nothing has happened in them */
+    assert_null(next()); /* no call happened in them */
     context_detach(inner);
     assert_string_equal(context_trace_state(), "vendor=a");
     uint64_t id = push("range", 0);
@@ -199,12 +195,12 @@ ON_A_THREAD(test_the_end_of_a_context_in_the_ring_is_told_at_once)
 {
     uint64_t outer = attach(10);
     context_detach(attach(20));
-    assert_null(next()); /* neither has been told */
+    assert_null(next()); /* neither was written */
     push("range", 0);
     expect_context(10, "");
     expect_range(RECORD_RANGE_BEGIN, "range");
     context_detach(attach(20));
-    assert_null(next()); /* the ring has the outer one still */
+    assert_null(next()); /* the ring still has the outer one */
     uint64_t inner = attach(20);
     push("range", 0);
     expect_context(20, "");
@@ -212,7 +208,7 @@ ON_A_THREAD(test_the_end_of_a_context_in_the_ring_is_told_at_once)
     context_detach(inner);
     expect_context(10, "");
     attach(30);
-    context_detach(outer); /* with the one inside, which was never told */
+    context_detach(outer); /* and the inner one, which was never written */
     expect_context(0, "");
     assert_null(next());
     context_detach(attach(40));
@@ -230,7 +226,7 @@ ON_A_THREAD(test_while_nothing_is_captured_no_end_is_told)
     assert_null(next());
     atomic_store(&mode_now, MODE_ON);
     push("range", 0);
-    expect_context(0, ""); /* then it is told with what comes */
+    expect_context(0, ""); /* written with the next record */
 }
 
 ON_A_THREAD(test_a_context_of_before_counts_from_where_capture_sees_it)
@@ -247,8 +243,6 @@ ON_A_THREAD(test_a_context_of_before_counts_from_where_capture_sees_it)
     range_pop(1);
     context_detach(token);
 }
-
-/* --- ranges --- */
 
 ON_A_THREAD(test_ranges_of_domains_nest_apart)
 {
@@ -272,7 +266,7 @@ ON_A_THREAD(test_the_innermost_range_is_the_current_context)
     assert_memory_equal(context.span_id, &inner, 8);
     assert_int_equal(context.trace_id[0], 10);
     uint64_t other = attach(20);
-    expect_current(20); /* the range is of the other context */
+    expect_current(20); /* the range belongs to the other context */
     context_detach(other);
     assert_true(range_end(outer, NULL)); /* in the wrong order */
     assert_true(context_current(&context));
@@ -340,14 +334,14 @@ ON_A_THREAD(test_while_nothing_is_captured_only_contexts_are_kept)
     expect_context(10, "");
     assert_int_equal(expect_range(RECORD_RANGE_BEGIN, "seen").id, id);
     assert_int_equal(range_pop(1), id);
-    assert_int_equal(range_pop(1), 0); /* the unseen one: closed without a word */
+    assert_int_equal(range_pop(1), 0); /* the range that was not captured closes silently */
     assert_int_equal(range_depth(1), 0);
     expect_range(RECORD_RANGE_END, "");
     assert_null(next());
     assert_true(context_detach(token));
 }
 
-/* Their end names no range, so nothing of them may stay. */
+/* Their end names no range, so they must leave no state. */
 ON_A_THREAD(test_ranges_of_the_api_that_are_not_captured_leave_nothing)
 {
     atomic_store(&mode_now, MODE_ASLEEP);
@@ -358,7 +352,7 @@ ON_A_THREAD(test_ranges_of_the_api_that_are_not_captured_leave_nothing)
     atomic_store(&mode_now, MODE_ON);
 }
 
-/* What was captured awake has its end also in sleep. */
+/* A range captured while awake gets its end while asleep, too. */
 ON_A_THREAD(test_a_range_may_end_in_sleep)
 {
     uint64_t id = push("range", 0);
@@ -387,7 +381,7 @@ ON_A_THREAD(test_ranges_that_are_too_deep_close_no_others)
     atomic_store(&mode_now, MODE_OFF);
     for (unsigned i = 0; i < RANGE_DEPTH_MAX; i++)
         push("range", 1);
-    assert_int_equal(counter_get(COUNTER_lost_range), 0); /* nobody captures */
+    assert_int_equal(counter_get(COUNTER_lost_range), 0); /* nothing is captured */
     atomic_store(&mode_now, MODE_ON);
     assert_int_equal(push("too deep", 1), 0);
     assert_int_equal(push("too deep", 0), 0);
@@ -412,7 +406,7 @@ ON_A_THREAD(test_marks_and_names)
     assert_false(range_end(0, NULL));
 }
 
-/* Both may be traced, in one trace. */
+/* Parent and child may be traced in the same trace. */
 ON_A_THREAD(test_a_forked_child_has_ids_of_its_own)
 {
     uint64_t of_child = 0, first = push("before", 0);
@@ -429,7 +423,7 @@ ON_A_THREAD(test_a_forked_child_has_ids_of_its_own)
     close(ends[0]);
     close(ends[1]);
     assert_int_equal(of_parent, first + 1);
-    assert_true(of_child != 0 && of_child - first > 1000); /* not the next ones either */
+    assert_true(of_child != 0 && of_child - first > 1000); /* nor the following IDs */
     while (next())
         release();
 }
@@ -487,7 +481,7 @@ ON_A_THREAD(test_a_named_context_s_handle_is_told_once_a_thread)
     assert_null(next());
     tell_handle(64, 0xc2);
     expect_handle(64, 0xc2);
-    tell_handle(65, 0xc3); /* beyond those that are kept */
+    tell_handle(65, 0xc3); /* beyond the tracked context IDs */
     tell_handle(0, 0);     /* none */
     assert_null(next());
     tell_handle(2, 0xc4);

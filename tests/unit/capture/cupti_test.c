@@ -33,7 +33,7 @@ static int teardown_all(void **state)
     return rmdir(path) | rmdir(folder);
 }
 
-/* The fake library of this name, as capture_tests.cmake builds it. */
+/* Loads the fake library of this name, built by capture_tests.cmake. */
 static enum status load(const char *name)
 {
     char path[512];
@@ -90,7 +90,8 @@ static void test_a_classic_library(void **state)
     assert_null(cupti.cuptiSubscribe_v2);
     assert_null(cupti.replay_clock);
     assert_true(strstr(cupti.path, "classic") != NULL);
-    assert_string_equal(cupti_result_text(&cupti, 1), "unknown error"); /* it leaves the text alone */
+    assert_string_equal(cupti_result_text(&cupti, 1),
+                        "unknown error"); /* cuptiGetResultString does not set the text */
 }
 
 static void test_the_subscriber_api_by_version_and_calls(void **state)
@@ -98,7 +99,8 @@ static void test_the_subscriber_api_by_version_and_calls(void **state)
     (void)state;
     assert_int_equal(load("subscriber"), STATUS_OK);
     assert_true(cupti.has_subscriber_api);
-    assert_int_equal(load("early"), STATUS_OK); /* 13.2 has such calls, but not yet user-defined records */
+    assert_int_equal(load("early"),
+                     STATUS_OK); /* 13.2 has such functions, but not yet user-defined records */
     assert_false(cupti.has_subscriber_api);
 }
 
@@ -134,7 +136,7 @@ static void test_a_broken_one_does_not_hide_a_good_one(void **state)
 {
     (void)state;
     ship("libcupti.so.13", "failing");
-    ship("libcupti.so.12", "subscriber"); /* whatever its name: its version counts */
+    ship("libcupti.so.12", "subscriber"); /* the version counts, not the name */
     assert_int_equal(cupti_load(NULL, folder, &cupti, &err), STATUS_OK);
     assert_int_equal(cupti.version, 130500);
     unship("libcupti.so.13");

@@ -53,9 +53,6 @@ static uint8_t field_named(uint16_t kind, const char *key)
     return 0;
 }
 
-/* --- user-defined records
- * ------------------------------------------------------------------------------------------ */
-
 struct layout {
     uint16_t kind;
     struct cupti_record_layout record;
@@ -168,12 +165,12 @@ static void test_a_learned_layout_stays(void **state)
     learn(&layout);
     size_t bytes = layout.record.recordSize;
     layout_begin(&layout, ACTIVITY_MEMSET);
-    learn(&layout); /* another for the same kind */
+    learn(&layout); /* a second layout for the same kind */
     put32(0, ACTIVITY_MEMSET);
     put64(start, 5);
     assert_int_equal(decode(bytes), 1);
     assert_int_equal(seen[0].start_ns, 5);
-    assert_int_equal(seen[0].end_ns, 5); /* a kind without an end: an instant */
+    assert_int_equal(seen[0].end_ns, 5); /* a kind without an end */
     assert_int_equal(seen[0].device_id, UINT32_MAX);
     assert_null(seen[0].name);
 }
@@ -211,18 +208,18 @@ static void test_malformed_buffers_end_where_they_fail(void **state)
     put32(0, ACTIVITY_MEMCPY);
     put64(start, 1);
     stderr_begin();
-    expect_malformed(bytes - 1, 0); /* cut */
-    expect_malformed(3, 0);         /* not even a kind */
+    expect_malformed(bytes - 1, 0); /* truncated */
+    expect_malformed(3, 0);         /* shorter than a kind */
     put32(bytes, 0);
     expect_malformed(2 * bytes, 1);
-    put32(bytes, ACTIVITY_GRAPH_TRACE); /* no layout has come for it */
+    put32(bytes, ACTIVITY_GRAPH_TRACE); /* no layout was supplied */
     expect_malformed(2 * bytes, 1);
     put32(bytes, ACTIVITY_KINDS_MAX);
     expect_malformed(2 * bytes, 1);
     put32(bytes, UINT32_MAX);
     expect_malformed(2 * bytes, 1);
     char *text = stderr_end();
-    assert_int_equal(times_in(text, "\n"), 1); /* said once */
+    assert_int_equal(times_in(text, "\n"), 1); /* logged once */
     free(text);
     setup(NULL);
     assert_int_equal(decode(0), 0);
@@ -235,7 +232,7 @@ static void test_a_layout_that_makes_no_sense(void **state)
     struct layout layout;
     stderr_begin();
     layout_begin(&layout, ACTIVITY_OVERHEAD);
-    layout.record.recordSize = 0; /* the walk would never end */
+    layout.record.recordSize = 0; /* would loop forever */
     learn(&layout);
     put32(0, ACTIVITY_OVERHEAD);
     expect_malformed(64, 0);
@@ -252,7 +249,7 @@ static void test_a_layout_that_makes_no_sense(void **state)
     free(stderr_end());
 }
 
-/* Buffers complete on several threads at once, while one decodes. */
+/* Buffers complete on several threads while one thread decodes. */
 static struct layout stream_layout;
 
 static void *learn_often(void *unused)
@@ -280,9 +277,6 @@ static void test_layouts_may_come_on_many_threads(void **state)
     for (int i = 0; i < 4; i++)
         pthread_join(threads[i], NULL);
 }
-
-/* --- classic records
- * ----------------------------------------------------------------------------------------------- */
 
 static size_t record_bytes; /* of the fake CUPTI's walk */
 
@@ -313,7 +307,7 @@ static void expect_classic_kernel(uint32_t version)
     memset(buffer, 0, sizeof buffer);
     for (size_t i = 0; i < 3; i++) {
         size_t at = i * record_bytes;
-        put32(at, i == 1 ? 60 : ACTIVITY_KERNEL); /* one of a kind that nobody knows */
+        put32(at, i == 1 ? 60 : ACTIVITY_KERNEL); /* one record of an unknown kind */
         put64(at + (size_t)layout->fields[field_with_role(ACTIVITY_KERNEL, ROLE_START)].offset, 10 + i);
         put64(at + (size_t)layout->fields[field_with_role(ACTIVITY_KERNEL, ROLE_END)].offset, 20 + i);
         put32(at + (size_t)layout->fields[field_with_role(ACTIVITY_KERNEL, ROLE_CORRELATION)].offset,
@@ -328,7 +322,7 @@ static void expect_classic_kernel(uint32_t version)
     assert_int_equal(seen[1].start_ns, 12);
     assert_int_equal(seen[1].end_ns, 22);
     assert_int_equal(seen[1].correlation_id, 32);
-    assert_int_equal(seen[1].context_id, 0); /* not asked for */
+    assert_int_equal(seen[1].context_id, 0); /* not requested */
     assert_int_equal(counters_lost(), 0);
 }
 
@@ -371,7 +365,7 @@ static void test_layouts_of_unknown_versions(void **state)
 
 int main(void)
 {
-    /* Once classic records are chosen there is no way back: user-defined ones come first. */
+    /* User-defined records first: choosing classic records is irreversible. */
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_packed_kernels, setup),
         cmocka_unit_test_setup(test_a_learned_layout_stays, setup),

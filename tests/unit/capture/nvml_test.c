@@ -1,4 +1,4 @@
-/* The questions to NVML, asked of the stand-in that carries its library's name. */
+/* Tests the NVML queries against a fake library with NVML's name. */
 #include "capture/hardware/nvml.h"
 
 #include <dlfcn.h>
@@ -25,7 +25,7 @@ static uint32_t ask(const char *first, const char *second)
         nanosleep(&(struct timespec){0, 5000000}, NULL);
         count = nvml_take_links(links);
     }
-    assert_int_equal(nvml_take_links(links), 0); /* once */
+    assert_int_equal(nvml_take_links(links), 0); /* only once */
     return count;
 }
 
@@ -43,7 +43,7 @@ static void test_links_to_a_switch_and_to_a_gpu(void **state)
     assert_string_equal(links[0].nvlink_ends[0], "switch");
     assert_string_equal(links[0].nvlink_ends[1], "0000:43:00.0");
     assert_string_equal(links[0].nvlink_ends[2], "switch");
-    assert_string_equal(links[1].id, "GPU-other"); /* unknown to it */
+    assert_string_equal(links[1].id, "GPU-other"); /* unknown to NVML */
     assert_false(links[1].has_nvlinks);
 }
 
@@ -95,7 +95,7 @@ int main(void)
         cmocka_unit_test(test_a_driver_that_has_no_such_questions),
         cmocka_unit_test(test_both_questions_are_answered),
     };
-    if (!dlopen(FAKE_NVML, RTLD_NOW)) /* its name is in the process from now on */
+    if (!dlopen(FAKE_NVML, RTLD_NOW)) /* dlopen() finds the name in the process from now on */
         return 1;
     return cmocka_run_group_tests(tests, NULL, end);
 }

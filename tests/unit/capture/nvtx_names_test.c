@@ -43,7 +43,7 @@ static void test_handles(void **state)
     const struct nvtx_name *domain = nvtx_names_domain("alpha", 5);
     assert_ptr_equal(nvtx_names_of_handle(NVTX_NAME_DOMAIN, domain), domain);
     assert_null(nvtx_names_of_handle(NVTX_NAME_STRING, domain));
-    const struct nvtx_name *odd = nvtx_names_domain("\1\1\1\1\1\1\1\1", 8); /* looks like a kind */
+    const struct nvtx_name *odd = nvtx_names_domain("\1\1\1\1\1\1\1\1", 8); /* resembles a name kind */
     assert_null(nvtx_names_of_handle(NVTX_NAME_DOMAIN, (const char *)odd + 3));
     assert_null(nvtx_names_of_handle(NVTX_NAME_DOMAIN, (const char *)domain + sizeof *domain));
     assert_null(nvtx_names_of_handle(NVTX_NAME_DOMAIN, (const char *)domain + 2 * NVTX_NAMES_BYTES));
@@ -89,7 +89,7 @@ static void *register_all(void *context)
         char text[32];
         int bytes = snprintf(text, sizeof text, "shared %d", i);
         atomic_fetch_add(&arrived, 1);
-        while (atomic_load(&arrived) < (i + 1) * THREADS) /* all come for this name at once */
+        while (atomic_load(&arrived) < (i + 1) * THREADS) /* all threads request this name at once */
             sched_yield();
         mine[i] = i % 2 ? nvtx_names_string(text, (uint32_t)bytes) : nvtx_names_domain(text, (uint32_t)bytes);
         nvtx_names_set(NVTX_NAME_CATEGORY, 1000 + (uint64_t)i, text, (uint32_t)bytes);
@@ -115,7 +115,7 @@ static void test_threads_get_the_same_entries(void **state)
     }
 }
 
-/* Redirects standard error into a pipe while `fill` runs. */
+/* Captures standard error in a pipe while `fill` runs. */
 static size_t lines_of(void (*fill)(void))
 {
     int ends[2], kept = dup(STDERR_FILENO);
@@ -165,7 +165,7 @@ static void fill_with_domains(void)
     assert_true(has_text(nvtx_names_get(NVTX_NAME_CATEGORY, 2), "two"));
 }
 
-/* The last: nothing has room after it. */
+/* Must be last: memory is exhausted afterwards. */
 static void test_room_ends_and_says_so_once(void **state)
 {
     (void)state;
@@ -173,7 +173,7 @@ static void test_room_ends_and_says_so_once(void **state)
     assert_in_range(names_made, 10000, NVTX_NAMES_BYTES / sizeof(struct nvtx_name));
     assert_int_equal(nvtx_names_domain("still room", 10)->number >= NVTX_DOMAIN_FIRST, true);
     assert_int_equal(lines_of(fill_with_domains), 0);
-    assert_true(has_text(nvtx_names_domain("alpha", 5), "alpha")); /* what is there stays */
+    assert_true(has_text(nvtx_names_domain("alpha", 5), "alpha")); /* existing entries stay */
     assert_true(has_text(nvtx_names_string("step number 7", 13), "step number 7"));
 }
 

@@ -33,7 +33,7 @@ static uint64_t add_schema(const struct nvtx_schema_entry *entries, size_t count
 }
 #define ADD_SCHEMA(entries, pack) add_schema(entries, sizeof(entries) / sizeof *(entries), pack)
 
-/* A copy that ends where the payload does: a sanitizer sees what reads beyond. */
+/* Copies the payload to a block of its exact size, so that a sanitizer detects reads beyond it. */
 static void read_bytes(uint64_t id, const void *bytes, size_t size)
 {
     static void *copy;
@@ -111,7 +111,7 @@ static void test_nothing_is_read_beyond_the_size(void **state)
         read_bytes(id, &step, size);
         assert_int_equal(payload.attr_count + payload.left_out, 7);
     }
-    read_bytes(id, &step, 8); /* up to the number */
+    read_bytes(id, &step, 8); /* truncated before the number */
     assert_int_equal(payload.attr_count, 2);
     struct nvtx_payload_data unknown = {id, NVTX_PAYLOAD_SIZE_UNKNOWN, &step}, none = {id, 8, NULL};
     nvtx_payload_read(&payload, DOMAIN, &unknown, 1);
@@ -174,7 +174,7 @@ static void test_texts_that_are_pointed_to_and_registered(void **state)
         {.type = NVTX_ENTRY_STRING_HANDLE, .name = "no handle"},
         {.type = NVTX_ENTRY_CSTRING, .flags = NVTX_ENTRY_DEEP_COPY, .name = "null"},
         {.type = NVTX_ENTRY_CSTRING, .name = "without a length"}};
-    char *cut = malloc(3); /* no zero behind it */
+    char *cut = malloc(3); /* not NUL-terminated */
     memcpy(cut, "abc", 3);
     const void *given[6] = {"whole", cut, nvtx_names_string("said", 4), &entries, NULL, NULL};
     read_bytes(ADD_SCHEMA(entries, 0), given, sizeof given);
@@ -251,11 +251,11 @@ static void test_what_is_refused_and_the_end_of_room(void **state)
     assert_int_equal(nvtx_schema_register(DOMAIN, &schema), 0);
     assert_int_equal(nvtx_schema_register(DOMAIN, NULL), 0);
     schema.fieldMask = FIELDS | NVTX_SCHEMA_HAS_ID;
-    schema.schemaId = NVTX_SCHEMA_ID_STATIC; /* registered before */
+    schema.schemaId = NVTX_SCHEMA_ID_STATIC; /* already registered */
     schema.numEntries = 1;
     assert_int_equal(nvtx_schema_register(DOMAIN, &schema), NVTX_SCHEMA_ID_STATIC);
     read_bytes(NVTX_SCHEMA_ID_STATIC, &step, sizeof step);
-    assert_int_equal(payload.attr_count, 7); /* as it was */
+    assert_int_equal(payload.attr_count, 7); /* unchanged */
     schema.fieldMask = FIELDS;
     uint64_t last = 0;
     for (int i = 0; i < NVTX_SCHEMAS_MAX; i++)

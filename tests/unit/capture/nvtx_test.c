@@ -1,5 +1,5 @@
-/* NVTX's handlers between a fake copy of NVTX, which calls them by its tables, and a fake of context.h, which
- * writes down what it is told. The real copies are in tests/integration/agent/nvtx_test.py. */
+/* NVTX's handlers between a fake copy of NVTX, which calls them through its tables, and a fake context.h,
+ * which logs the calls. tests/integration/agent/nvtx_test.py uses real copies. */
 #include "capture/nvtx/nvtx.h"
 
 #include "capture/context/context.h"
@@ -19,13 +19,11 @@
 
 #include <cmocka.h>
 
-/* --- context.h --- */
-
-static char told[16384]; /* one line for each call */
+static char told[16384]; /* one line per call */
 static uint32_t depths[100];
 static uint64_t ids = 100;
-static bool is_asleep; /* nothing is captured, but nests */
-static bool is_full;   /* nor does it nest */
+static bool is_asleep; /* nothing is captured, but ranges nest */
+static bool is_full;   /* and ranges do not nest */
 
 static void write_line(const char *format, ...) __attribute__((format(printf, 1, 2)));
 static void write_line(const char *format, ...)
@@ -115,8 +113,6 @@ static void assert_told(const char *expected)
     told[0] = 0;
 }
 
-/* --- a copy of NVTX --- */
-
 #define SLOTS_MAX 17
 
 static nvtx_function *functions[6][SLOTS_MAX];
@@ -168,7 +164,7 @@ static void make_copy(void)
     version_told = 0;
 }
 
-/* CALL(MODULE, function, type of its result, types of its parameters)(arguments) */
+/* CALL(MODULE, function, result type, parameter types)(arguments) */
 #define CALL(module, name, result, ...)                                                                      \
     ((result(*)(__VA_ARGS__))functions[NVTX_MODULE_##module][NVTX_CALL_##name])
 
@@ -220,8 +216,6 @@ static int setup(void **state)
     is_asleep = is_full = false;
     return !nvtx_attach(export_table);
 }
-
-/* --- tests --- */
 
 static void test_fills_all_slots(void **state)
 {
@@ -468,7 +462,7 @@ static void test_payloads(void **state)
     event.payloadType = NVTX_PAYLOAD_F32;
     event.payload.fValue = 0.25f;
     mark_with(NULL, &event);
-    event.payloadType = (int32_t)0xDFBD0009; /* an extension's */
+    event.payloadType = (int32_t)0xDFBD0009; /* of an extension */
     mark_with(NULL, &event);
     assert_told("mark 1 x nvtx.payload=9223372036854775807\nmark 1 x nvtx.payload=\"18446744073709551615\"\n"
                 "mark 1 x nvtx.payload=-1\nmark 1 x nvtx.payload=4294967295\nmark 1 x nvtx.payload=-1\n"
@@ -519,7 +513,7 @@ static void test_reads_no_further_than_the_size_says(void **state)
     mark_with(NULL, &event);
     event.size = sizeof event - 1;
     mark_with(NULL, &event);
-    event.size = sizeof event + 16; /* a later version's */
+    event.size = sizeof event + 16; /* from a later version */
     mark_with(NULL, &event);
     assert_told("mark 1 unnamed\nmark 1 unnamed nvtx.category=\"3\"\n"
                 "mark 1 unnamed nvtx.category=\"3\" nvtx.payload=5\n"
@@ -527,7 +521,7 @@ static void test_reads_no_further_than_the_size_says(void **state)
                 "mark 1 x nvtx.category=\"3\" nvtx.payload=5\n");
 }
 
-/* The first of the tests about objects: after it capture has begun. */
+/* Must be the first test of objects: capture starts in it. */
 static void test_names_from_before_capture_are_told_when_it_begins(void **state)
 {
     (void)state;

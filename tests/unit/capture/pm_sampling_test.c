@@ -1,5 +1,5 @@
-/* The thread that reads samples, with a CUPTI of its own: what it adds up, what it counts as missing, what it
- * does where CUPTI refuses, and that it ends. */
+/* The thread that reads samples, with a fake CUPTI: aggregation, gaps, refusals, and the end of the
+ * thread. */
 #include "capture/hardware/pm_sampling.h"
 
 #include "base/clock.h"
@@ -21,8 +21,6 @@
 
 #define INTERVAL_NS (1 * NS_PER_MS)
 
-/* --- a CUPTI with one chip, whose samples the tests hand it --- */
-
 struct made_sample {
     uint64_t start_ns, end_ns;
     double values[2];
@@ -30,14 +28,14 @@ struct made_sample {
 
 static struct {
     _Atomic int asked, opened, started, stopped, disabled, readings;
-    _Atomic uint32_t refusal; /* of the list of counters */
-    _Atomic uint32_t broken;  /* of readings */
-    _Atomic int full;         /* readings that find the buffer full */
-    _Atomic bool hangs;       /* the next reading, for good */
+    _Atomic uint32_t refusal; /* from the list of counters */
+    _Atomic uint32_t broken;  /* from reads */
+    _Atomic int full;         /* reads that find the buffer full */
+    _Atomic bool hangs;       /* the next read blocks forever */
     _Atomic size_t passes;
     _Atomic bool goes_by_cycles;
     _Atomic uint64_t cycles;
-    const struct made_sample *samples; /* handed out by the next reading */
+    const struct made_sample *samples; /* returned by the next read */
     _Atomic size_t count;
     size_t in_image;
 } chip;
@@ -200,8 +198,6 @@ static uint32_t result_text(uint32_t result, const char **text)
     return CUPTI_OK;
 }
 
-/* --- --- */
-
 static const struct cupti cupti = {.path = "/libcupti.so", .cuptiGetResultString = result_text};
 static char *names[] = {"dram.read", "dram.utilization"};
 static struct settings settings;
@@ -247,7 +243,7 @@ static void wait_until(_Atomic int *count, int least)
         nanosleep(&(struct timespec){0, 1000000}, NULL);
 }
 
-/* The next reading has these, and the one after it has begun. */
+/* Returns after the next read has delivered these samples and another has started. */
 static void hand_out(const struct made_sample *samples, size_t count)
 {
     chip.samples = samples;
@@ -256,7 +252,7 @@ static void hand_out(const struct made_sample *samples, size_t count)
     wait_until(&chip.readings, before + 3);
 }
 
-/* What one test used, the next begins with, too; a device that failed stays so. */
+/* Devices used in one test stay in use in the next; a device that failed stays failed. */
 static void begin(uint32_t device)
 {
     pm_sampling_start(&settings, &cupti);
@@ -271,7 +267,7 @@ static void end(void)
     (void)pm_sampling_take(left);
 }
 
-static const struct made_sample three[] = {{0, 1000000, {9e9, 9e9}}, /* how long it was nobody knows */
+static const struct made_sample three[] = {{0, 1000000, {9e9, 9e9}}, /* unknown duration */
                                            {1000000, 2000000, {1000, 10}},
                                            {2000000, 5000000, {6000, 70}}};
 
@@ -287,12 +283,12 @@ static void test_levels_are_by_time(void **state)
     assert_int_equal(sampled[0].device, 3);
     assert_int_equal(sampled[0].metric, 0);
     assert_int_equal(sampled[0].samples, 2);
-    assert_true(sampled[0].min == 1e6 && sampled[0].max == 2e6); /* 1000 in 1 ms, 6000 in 3 */
+    assert_true(sampled[0].min == 1e6 && sampled[0].max == 2e6); /* 1000 in 1 ms, 6000 in 3 ms */
     assert_true(sampled[0].mean == 1.75e6);
     assert_int_equal(sampled[1].metric, 1);
     assert_true(sampled[1].min == 0.1 && sampled[1].max == 0.7);
     assert_true(sampled[1].mean > 0.5499 && sampled[1].mean < 0.5501);
-    assert_int_equal(pm_sampling_take(sampled), 0); /* it begins anew */
+    assert_int_equal(pm_sampling_take(sampled), 0); /* starts again */
     assert_int_equal(counter_get(COUNTER_gpu_samples), samples + 2);
     assert_int_equal(counter_get(COUNTER_gpu_samples_lost), lost);
     end();
@@ -302,7 +298,7 @@ static void test_gaps_are_counted(void **state)
 {
     (void)state;
     static const struct made_sample first[] = {{0, 1000000, {1, 1}}, {1000000, 2000000, {1, 1}}};
-    static const struct made_sample then[] = {{0, 0, {1, 1}}, /* its time was lost */
+    static const struct made_sample then[] = {{0, 0, {1, 1}}, /* lost its time */
                                               {3000000, 4000000, {1, 1}},
                                               {9000000, 10000000, {1, 1}}};
     uint64_t samples = counter_get(COUNTER_gpu_samples), lost = counter_get(COUNTER_gpu_samples_lost);
@@ -357,8 +353,6 @@ static void test_a_chip_that_goes_by_cycles(void **state)
     end();
 }
 
-/* --- errors --- */
-
 static void test_what_can_not_be_sampled_is_not_tried_again(void **state)
 {
     (void)state;
@@ -368,7 +362,7 @@ static void test_what_can_not_be_sampled_is_not_tried_again(void **state)
     chip.refusal = CUPTI_OK;
     nanosleep(&(struct timespec){0, 200 * 1000000}, NULL);
     assert_int_equal(chip.opened, 0);
-    pm_sampling_use(8); /* another can be */
+    pm_sampling_use(8); /* another device can */
     wait_until(&chip.started, 1);
     chip.broken = CUPTI_UNKNOWN;
     wait_until(&chip.disabled, 1);
@@ -407,15 +401,13 @@ static void test_refusals_say_what_to_do(void **state)
     expect_refusal(STATUS_UNSUPPORTED, "CUDA 12.6 or later");
 }
 
-/* --- when it samples, and when it doesn't --- */
-
 static void test_only_where_metrics_leave(void **state)
 {
     (void)state;
     settings.metrics.is_on = false;
     begin(3);
     settings.metrics.is_on = true;
-    settings.counters.metrics = settings.counters.sampling.metrics; /* kernels have the counters */
+    settings.counters.metrics = settings.counters.sampling.metrics; /* kernels use the counters */
     begin(3);
     nanosleep(&(struct timespec){0, 100 * 1000000}, NULL);
     assert_int_equal(chip.opened, 0);
@@ -431,7 +423,7 @@ static void test_not_while_the_program_is_not_traced(void **state)
     wait_until(&chip.disabled, 1);
     int readings = chip.readings;
     nanosleep(&(struct timespec){0, 200 * 1000000}, NULL);
-    assert_int_equal(chip.readings, readings); /* it sleeps */
+    assert_int_equal(chip.readings, readings); /* it is paused */
     pm_sampling_follow(true);
     wait_until(&chip.started, 2);
     end();
@@ -443,13 +435,13 @@ static void test_the_end_reads_the_rest(void **state)
 {
     (void)state;
     struct pm_sampled sampled[PM_SAMPLED_MAX];
-    begin(11); /* one that stays open */
+    begin(11); /* a device that stays open */
     wait_until(&chip.readings, 2);
     chip.samples = three;
     chip.count = 3;
     pm_sampling_stop(true);
     assert_int_equal(pm_sampling_take(sampled), 2);
-    assert_int_equal(chip.disabled, 0); /* that goes with the process */
+    assert_int_equal(chip.disabled, 0); /* left to the process exit */
     int readings = chip.readings;
     nanosleep(&(struct timespec){0, 200 * 1000000}, NULL);
     assert_int_equal(chip.readings, readings);
@@ -463,12 +455,12 @@ static void test_again_after_giving_way(void **state)
     pm_sampling_stop(false);
     assert_int_equal(chip.disabled, chip.opened);
     int opened = chip.opened;
-    pm_sampling_start(&settings, &cupti); /* what it sampled it samples again */
+    pm_sampling_start(&settings, &cupti); /* samples the same devices again */
     wait_until(&chip.opened, opened + 1);
     end();
 }
 
-/* The last: nothing is sampled in this process any more. */
+/* Must be last: sampling stays off in this process. */
 static void test_a_thread_that_cupti_holds_is_left(void **state)
 {
     (void)state;
@@ -477,7 +469,7 @@ static void test_a_thread_that_cupti_holds_is_left(void **state)
     chip.hangs = true;
     int before = chip.readings;
     wait_until(&chip.readings, before + 1);
-    pm_sampling_stop(true); /* it would hang here */
+    pm_sampling_stop(true); /* would hang here */
     int opened = chip.opened;
     begin(14);
     nanosleep(&(struct timespec){0, 100 * 1000000}, NULL);

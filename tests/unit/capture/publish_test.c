@@ -18,7 +18,7 @@
 
 #include <cmocka.h>
 
-/* The order of the tests matters: what is loaded stays, and an SDK that has come ends it all. */
+/* The order of the tests matters: loaded libraries stay, and an SDK ends publishing. */
 
 static uint64_t attach(uint8_t number)
 {
@@ -41,7 +41,7 @@ static void expect_none(void)
     assert_true(!seen.has_record || seen.valid != 1);
 }
 
-/* `span` NULL: the context's own. */
+/* `span` NULL: the context's span. */
 static void expect(uint8_t number, const uint64_t *span)
 {
     struct read_context seen;
@@ -83,10 +83,10 @@ static void test_the_attached_context_and_its_ranges_are_seen(void **state)
     struct error err = {""};
     uint64_t before = attach(2);
     assert_int_equal(publish_begin(FOLDER, &err), STATUS_OK);
-    assert_int_equal(publish_begin(FOLDER, &err), STATUS_OK); /* our own is no other publisher */
+    assert_int_equal(publish_begin(FOLDER, &err), STATUS_OK); /* our own library is not another publisher */
     assert_int_equal(reader_find(), 1);
     expect_none();
-    context_publish(); /* one that was attached before */
+    context_publish(); /* attached before */
     expect(2, NULL);
     uint64_t inner = attach(3);
     expect(3, NULL);
@@ -94,7 +94,7 @@ static void test_the_attached_context_and_its_ranges_are_seen(void **state)
     expect(3, &outer_range);
     uint64_t inner_range = push("inner");
     expect(3, &inner_range);
-    uint64_t other = attach(4); /* another context: the ranges are not of it */
+    uint64_t other = attach(4); /* another context, which the ranges do not belong to */
     expect(4, NULL);
     assert_true(context_detach(other));
     expect(3, &inner_range);
@@ -117,12 +117,10 @@ static void test_work_of_no_request_is_not_shown(void **state)
     assert_true(range_end(range, NULL));
 }
 
-/* --- the end of a thread --- */
-
 static pthread_key_t later_key;
 static bool was_seen, is_gone;
 
-/* Keys' destructors run in the order in which the keys were made: context.c's has run. */
+/* Destructors run in the order of key creation, so context.c's has run. */
 static void after_the_thread(void *unused)
 {
     (void)unused;
@@ -178,8 +176,6 @@ static void test_a_forked_child_goes_on_by_itself(void **state)
     assert_true(context_detach(token));
 }
 
-/* --- torn records --- */
-
 static volatile sig_atomic_t reads, whole, torn;
 
 static bool is_all(const uint8_t *bytes, size_t count, uint8_t byte)
@@ -204,7 +200,7 @@ static void read_now(int signal)
         torn++;
 }
 
-/* From one context to another and back, so that what is there already is written over. */
+/* Switches between contexts so that old contents are overwritten. */
 static void change(uint8_t number)
 {
     uint64_t token = attach(number);
@@ -214,7 +210,7 @@ static void change(uint8_t number)
 }
 
 #if defined(__x86_64__)
-/* The processor's trap flag: a signal after each instruction. The stack's red zone stays whole. */
+/* Sets the trap flag, which raises a signal after each instruction. Preserves the red zone. */
 static void trap_each_instruction(void)
 {
     __asm__ volatile(
@@ -259,17 +255,15 @@ static void test_an_interrupted_writer_shows_no_halves(void **state)
 {
     (void)state;
 #ifdef __SANITIZE_THREAD__
-    skip(); /* it keeps signals back, and each instruction has one here */
+    skip(); /* blocks signals, but each instruction raises one here */
 #endif
     uint64_t token = attach(59);
     interrupt_changes();
     assert_int_equal(torn, 0);
     assert_true(whole > 1000);
-    assert_true(reads > whole); /* while it is written there is none */
+    assert_true(reads > whole); /* invalid while it is being written */
     assert_true(context_detach(token));
 }
-
-/* --- the end of publishing --- */
 
 static void test_publishing_ends_on_request(void **state)
 {
@@ -298,7 +292,7 @@ static void test_an_sdk_goes_first(void **state)
     struct error err = {""};
     uint64_t token = attach(10);
     sdk_context_look();
-    assert_false(atomic_load(&sdk_context_is_there)); /* our own is no SDK's */
+    assert_false(atomic_load(&sdk_context_is_there)); /* our own is not an SDK's */
     expect(10, NULL);
     void *library = dlopen(FAKE_SDK, RTLD_NOW | RTLD_LOCAL);
     assert_non_null(library);
@@ -306,7 +300,7 @@ static void test_an_sdk_goes_first(void **state)
     sdk_context_look();
     assert_true(atomic_load(&sdk_context_is_there));
     assert_false(atomic_load(&publish_is_on));
-    reader_find(); /* the SDK's may be the last: ours by its own variable */
+    reader_find(); /* the SDK's may come last; check our own variable */
     assert_true(context_detach(token));
     const struct thread_record *const *ours = publish_variable();
     assert_non_null(*ours);

@@ -29,7 +29,7 @@ static struct record make(uint8_t number)
     return record;
 }
 
-/* The trace ID's bytes, all alike; 0: none. */
+/* The first byte of the trace ID, whose bytes are equal; 0: none. */
 static int current(void)
 {
     struct trace_id_pair ids;
@@ -43,9 +43,9 @@ static void *older_thread(void *argument)
     pthread_barrier_t *barrier = argument;
     struct record record = make(33);
     intptr_t seen = 0;
-    pthread_barrier_wait(barrier); /* the library comes now */
+    pthread_barrier_wait(barrier); /* the library is loaded now */
     pthread_barrier_wait(barrier);
-    seen = current() == 0; /* it has not published */
+    seen = current() == 0; /* nothing published yet */
     publish(&record);
     seen = seen && current() == 33;
     publish(NULL);
@@ -93,7 +93,7 @@ static void test_what_is_not_valid_is_none(void **state)
     struct record record = make(55);
     publish(&record);
     assert_int_equal(current(), 55);
-    record.valid = 0; /* being written */
+    record.valid = 0; /* a write is in progress */
     assert_int_equal(current(), 0);
     record.valid = 2;
     assert_int_equal(current(), 0);

@@ -20,7 +20,7 @@ static int setup(void **state)
 
 typedef bool question_fn(const struct settings *settings, enum call_domain domain, uint32_t cbid);
 
-/* Of any of the calls of that name: there may be several, of several versions. */
+/* Whether this holds for any version of the call. */
 static bool any(question_fn *question, enum call_domain domain, const char *name)
 {
     uint16_t count = domain == CALL_RUNTIME ? call_count_runtime : call_count_driver;
@@ -101,8 +101,8 @@ static void test_full_detail_has_all_calls(void **state)
     assert_true(has(CALL_DRIVER, "cuCtxGetCurrent"));
 }
 
-/* What is left out by name keeps its callback, so that the driver call inside it isn't taken for the
- * program's own. */
+/* A call excluded by name keeps its callback, so that the nested driver call is not taken for the program's
+ * own. */
 static void test_a_runtime_call_that_is_left_out_is_hidden(void **state)
 {
     (void)state;
@@ -112,13 +112,13 @@ static void test_a_runtime_call_that_is_left_out_is_hidden(void **state)
     assert_false(has(CALL_RUNTIME, "cudaEventRecord"));
     assert_true(has(CALL_DRIVER, "cuEventRecord"));
     assert_true(is_hidden(CALL_RUNTIME, "cudaEventRecord"));
-    assert_false(is_hidden(CALL_RUNTIME, "cudaMalloc"));    /* it is traced */
-    assert_false(is_hidden(CALL_RUNTIME, "cudaGetDevice")); /* it wouldn't be anyway, nor what is inside */
+    assert_false(is_hidden(CALL_RUNTIME, "cudaMalloc"));    /* traced anyway */
+    assert_false(is_hidden(CALL_RUNTIME, "cudaGetDevice")); /* not in the profile, nor are its nested calls */
     assert_false(is_hidden(CALL_DRIVER, "cuEventRecord"));
     settings.capture.driver = false;
     assert_false(is_hidden(CALL_RUNTIME, "cudaEventRecord"));
     settings.capture.driver = true;
-    settings.capture.runtime = false; /* whoever wants the driver's calls alone gets them */
+    settings.capture.runtime = false; /* with only the driver domain enabled, all driver calls are captured */
     assert_false(is_hidden(CALL_RUNTIME, "cudaEventRecord"));
 }
 
@@ -128,7 +128,7 @@ static void test_domains_can_be_off(void **state)
     settings.capture.driver = false;
     assert_false(has(CALL_DRIVER, "cuLaunchKernel"));
     assert_true(has(CALL_RUNTIME, "cudaLaunchKernel"));
-    assert_false(selection_has_all_launches(&settings)); /* programs of the driver would not find theirs */
+    assert_false(selection_has_all_launches(&settings)); /* driver API programs would not find theirs */
     settings.capture.driver = true;
     settings.capture.runtime = false;
     assert_true(has(CALL_DRIVER, "cuLaunchKernel"));
@@ -143,7 +143,7 @@ static void test_calls_by_name_group_and_pattern(void **state)
     set_list(&settings.capture.calls.allow, allow, 3);
     set_list(&settings.capture.calls.deny, deny, 1);
     assert_true(has(CALL_RUNTIME, "cudaMemcpy"));
-    assert_true(has(CALL_RUNTIME, "cudaGetDevice")); /* named: though the default profile lacks it */
+    assert_true(has(CALL_RUNTIME, "cudaGetDevice")); /* named, although the default profile lacks it */
     assert_true(has(CALL_DRIVER, "cuMemAlloc"));
     assert_false(has(CALL_RUNTIME, "cudaMemcpy2DAsync"));
     assert_false(has(CALL_RUNTIME, "cudaLaunchKernel"));
@@ -159,9 +159,6 @@ static void test_a_denied_launch_leaves_work_without_call(void **state)
     assert_false(selection_has_all_launches(&settings));
 }
 
-/* --- activity
- * ------------------------------------------------------------------------------------------------------ */
-
 static void test_default_kinds(void **state)
 {
     (void)state;
@@ -176,7 +173,7 @@ static void test_default_kinds(void **state)
     assert_false(selection_has_activity(&settings, ACTIVITY_MEMORY2));
     assert_false(selection_has_activity(&settings, ACTIVITY_KERNEL_SERIAL));
     assert_false(selection_has_activity(&settings, 0));
-    assert_false(selection_has_activity(&settings, 4)); /* no kind of this number is known */
+    assert_false(selection_has_activity(&settings, 4)); /* unknown kind */
     assert_false(selection_has_activity(&settings, ACTIVITY_KINDS_MAX));
     assert_false(selection_has_activity(&settings, UINT16_MAX));
 }
@@ -191,8 +188,8 @@ static void test_graphs_as_a_whole_or_by_nodes(void **state)
     assert_false(selection_has_activity(&settings, ACTIVITY_GRAPH_TRACE));
     assert_true(selection_has_activity(&settings, ACTIVITY_SYNCHRONIZATION));
     assert_true(selection_has_activity(&settings, ACTIVITY_JIT));
-    assert_false(
-        selection_has_activity(&settings, ACTIVITY_KERNEL_SERIAL)); /* never: it changes the program */
+    assert_false(selection_has_activity(
+        &settings, ACTIVITY_KERNEL_SERIAL)); /* never: it serializes the program's kernels */
 }
 
 static void test_kinds_by_name(void **state)
@@ -205,7 +202,7 @@ static void test_kinds_by_name(void **state)
     assert_false(selection_has_activity(&settings, ACTIVITY_MEMCPY));
     set_list(&settings.capture.activities.deny, deny, 2);
     assert_false(selection_has_activity(&settings, ACTIVITY_KERNEL));
-    assert_true(selection_has_activity(&settings, ACTIVITY_DEVICE)); /* facts are always on */
+    assert_true(selection_has_activity(&settings, ACTIVITY_DEVICE)); /* always on */
     assert_true(selection_has_activity(&settings, ACTIVITY_CONTEXT));
 }
 
@@ -238,7 +235,7 @@ static void test_fields_by_detail(void **state)
             const struct activity_field *field = &activity_table[kind].fields[i];
             if (field->detail == ACTIVITY_NEVER)
                 assert_false(fields >> i & 1);
-            /* y and z go with x: whoever reads x reads all three */
+            /* y and z belong to x, which is read with both. */
             if (field->type == FIELD_DIM3_X)
                 assert_int_equal(fields >> i & 7, fields >> i & 1 ? 7 : 0);
         }
@@ -260,9 +257,9 @@ static void test_a_summary_has_what_it_counts(void **state)
     assert_true(has(CALL_RUNTIME, "cudaFree"));
     assert_true(has(CALL_RUNTIME, "cudaStreamSynchronize"));
     assert_false(has(CALL_RUNTIME, "cudaEventRecord"));
-    assert_false(is_hidden(CALL_RUNTIME, "cudaEventRecord")); /* no callback at all */
+    assert_false(is_hidden(CALL_RUNTIME, "cudaEventRecord")); /* no callback */
     assert_false(has(CALL_RUNTIME, "cudaStreamCreate"));
-    assert_true(is_hidden(CALL_RUNTIME, "cudaStreamCreate")); /* it may allocate by driver calls */
+    assert_true(is_hidden(CALL_RUNTIME, "cudaStreamCreate")); /* it may allocate in nested driver calls */
     assert_true(selection_has_all_launches(&settings));
     assert_true(selection_has_activity(&settings, ACTIVITY_KERNEL));
     assert_true(selection_has_activity(&settings, ACTIVITY_GRAPH_TRACE));
@@ -279,7 +276,7 @@ static void test_a_summary_has_what_it_counts(void **state)
     assert_true(
         has_field(selection_fields(&settings, ACTIVITY_DEVICE), ACTIVITY_DEVICE, "cuda.device.memory.bytes"));
     set_list(&settings.capture.calls.allow, allow, 1);
-    assert_true(has(CALL_RUNTIME, "cudaEventRecord")); /* who names it gets it */
+    assert_true(has(CALL_RUNTIME, "cudaEventRecord")); /* explicitly named */
 }
 
 int main(void)

@@ -1,4 +1,4 @@
-/* When capture sleeps, with CUPTI's switches and the callbacks' mode stood in for. */
+/* Tests when capture sleeps, with fakes of CUPTI's switches and the callbacks' mode. */
 #include "capture/sleep/sleep_control.h"
 
 #include "base/clock.h"
@@ -72,7 +72,7 @@ static void begin(enum sleep_when when, bool is_replay, bool is_recorded)
     sleep_control_start(&settings, is_replay);
 }
 
-/* Twice: what came and went since the last time puts it off. */
+/* Twice, because a context that came or went since the last call delays sleep. */
 static void serve(void)
 {
     sleep_control_service();
@@ -120,7 +120,7 @@ static void test_sleeps_below_an_unsampled_session_where_contexts_are_attached(v
     sleep_control_set_session(false);
     serve();
     assert_true(
-        is_awake()); /* nobody attaches here: sampled contexts could come in no other way that we see */
+        is_awake()); /* nobody attaches here, so sampled contexts may come in a way that we do not see */
     active_contexts_attached();
     active_contexts_detached();
     serve();
@@ -142,8 +142,8 @@ static void test_wakes_for_a_sampled_context_and_until_it_ends(void **state)
     serve();
     assert_true(is_awake());
     active_contexts_detached();
-    assert_false(
-        sleep_control_service()); /* one was there since the last look: it may be a gap within a request */
+    assert_false(sleep_control_service()); /* a context was attached since the last poll: this may be a gap
+                                              within a request */
     assert_true(is_awake());
     assert_true(sleep_control_service());
     assert_false(is_awake());
@@ -198,7 +198,7 @@ static void test_remembers_when_it_slept(void **state)
     assert_false(slept_at(4) || slept_at(11) || slept_at(19));
     assert_true(slept_at(20) && slept_at(25) && slept_at(30));
     assert_false(slept_at(31) || slept_at(40));
-    for (uint64_t i = 0; i < 2000; i++) /* more than are remembered */
+    for (uint64_t i = 0; i < 2000; i++) /* more than it remembers */
         sleep_from_to(100 + 10 * i, 104 + 10 * i);
     assert_false(slept_at(25));
     assert_true(slept_at(100 + 10 * 1999 + 2));
@@ -262,7 +262,7 @@ static void test_follows_the_program(void **state)
     assert_false(is_awake());
     active_contexts_attached();
     serve();
-    assert_false(is_awake()); /* the program's will goes before a request's */
+    assert_false(is_awake()); /* the program's stop overrides a sampled request */
     assert_true(sleep_control_begin_tracing());
     assert_true(is_awake());
     active_contexts_detached();
@@ -302,7 +302,7 @@ static void test_a_forked_child_has_the_contexts_of_one_thread(void **state)
     (void)state;
     begin(SLEEP_ALWAYS, false, false);
     active_contexts_attached();
-    active_contexts_attached(); /* on another thread of the parent's */
+    active_contexts_attached(); /* on another thread of the parent */
     active_contexts_set(1);
     active_contexts_detached();
     serve();
@@ -373,7 +373,7 @@ static void test_a_stop_waits_for_calls_that_are_under_way(void **state)
     assert_false(sleep_control_end_tracing());
     assert_false(sleep_control_service());
     assert_true(sleep_control_is_ending());
-    assert_true(atomic_load(&are_records_on)); /* of what those calls have launched */
+    assert_true(atomic_load(&are_records_on)); /* for the work of those calls */
     atomic_store(&calls_under_way, 0);
     assert_true(sleep_control_service());
     assert_false(is_awake());

@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-/* Four rings of 32 KiB in the first half, and as many of 8 KiB as fit into the second. */
+/* Four rings of 32 KiB in the first half, and 8 KiB rings in the second. */
 #define RING_BYTES  (40 * 1024) /* rounded down to a power of two */
 #define TOTAL_BYTES (256 * 1024)
 #define SLOTS       20
@@ -130,7 +130,7 @@ static void test_the_fullest_ring_is_told_until_it_is_drained(void **state)
     (void)state;
     assert_int_equal(threads_fullest_ring(), 0);
     run_thread(fill_half_a_ring, NULL);
-    assert_int_equal(threads_fullest_ring(), 50); /* the thread is dead, its records aren't taken */
+    assert_int_equal(threads_fullest_ring(), 50); /* the thread has exited, but its records are not drained */
     drain_all();
     assert_int_equal(threads_fullest_ring(), 0);
 }
@@ -151,9 +151,6 @@ static void test_what_is_not_drained_keeps_its_slot(void **state)
     assert_int_equal(drain_all().slots, 0);
 }
 
-/* --- no slot left
- * -------------------------------------------------------------------------------------------------- */
-
 static pthread_barrier_t all_registered, may_die, all_dead;
 
 static void *hold_slot(void *ring_bytes)
@@ -170,7 +167,7 @@ static void *try_without_slot(void *first_slot_after)
     for (int i = 0; i < 10; i++)
         assert_null(thread_register());
     pthread_barrier_wait(&may_die);
-    pthread_barrier_wait(&all_dead); /* the others are dead and their slots free */
+    pthread_barrier_wait(&all_dead); /* the other threads have exited and their slots are free */
     int tries = 1;
     while (!thread_current())
         tries++;
@@ -210,9 +207,6 @@ static void test_a_thread_without_slot_gets_one_when_another_dies(void **state)
     pthread_barrier_destroy(&all_dead);
 }
 
-/* --- who it is
- * ----------------------------------------------------------------------------------------------------- */
-
 static void *rename_late(void *unused)
 {
     thread_current();
@@ -244,7 +238,7 @@ static int no_identity(uint64_t *tid, char name[THREAD_NAME_BYTES])
 static void *be_someone(void *unused)
 {
     assert_non_null(thread_current());
-    threads_refresh_names(); /* what a recording says is not read from the kernel */
+    threads_refresh_names(); /* names from a recording are not read from the kernel */
     return unused;
 }
 
@@ -257,20 +251,21 @@ static void test_a_replay_says_who_a_thread_is(void **state)
     assert_int_equal(drained.tids[0], 424242);
     assert_string_equal(drained.names[0], "recorded");
     threads_set_identity(no_identity);
-    run_thread(check_own_slot, NULL); /* no player: the kernel's word counts */
+    run_thread(check_own_slot, NULL); /* not a player: identified by the kernel */
     threads_set_identity(NULL);
     drain_all();
 }
 
-/* A thread-exit hook of the host's may make further calls after ours has run. */
+/* A thread-exit hook of the host may make calls after ours has run. */
 static pthread_key_t host_key;
 
 static void host_hook(void *round)
 {
     if (round == &host_key)
-        pthread_setspecific(host_key, (char *)round + 1); /* comes again, after ours */
+        pthread_setspecific(host_key, (char *)round + 1); /* runs again, after ours */
     else
-        write_value(thread_known() ? NULL : thread_current(), 100); /* the old slot may be another's by now */
+        write_value(thread_known() ? NULL : thread_current(),
+                    100); /* the old slot may be in use by another thread */
 }
 
 static void *die_with_hook(void *unused)
@@ -312,9 +307,6 @@ static void test_a_forked_child_forgets(void **state)
     run_thread(fork_and_forget, NULL);
     assert_int_equal(drain_all().sum, 1);
 }
-
-/* --- masses
- * -------------------------------------------------------------------------------------------------------- */
 
 #define PARENTS  8
 #define CHILDREN 100
@@ -375,7 +367,7 @@ static void test_masses_of_threads(void **state)
     assert_int_equal(drain_all().slots, 0);
 }
 
-/* Last: it takes memory anew. */
+/* Must be last: allocates again. */
 static void test_no_memory(void **state)
 {
     (void)state;

@@ -32,13 +32,13 @@ static uint64_t random_next(void)
     return random_state;
 }
 
-/* Numbers of every size, small ones as often as large ones. */
+/* Numbers of all magnitudes, uniform in the logarithm. */
 static uint64_t random_number(void)
 {
     return random_next() >> random_next() % 64;
 }
 
-/* A call of the table, chosen at random, with parameters as its types want them. */
+/* A random call with valid parameters. */
 static void random_call(struct call_record *call)
 {
     enum call_domain domain;
@@ -86,7 +86,7 @@ static void random_resource(struct resource_record *resource)
         .handle = random_number(),
         .original = is_clone ? random_number() : 0,
     };
-    if (resource->head.cbid == 20) /* GRAPHNODE_CLONED, by chance too */
+    if (resource->head.cbid == 20) /* GRAPHNODE_CLONED, possible by chance */
         resource->original = resource->handle + 7;
 }
 
@@ -142,7 +142,7 @@ static uint64_t random_field(const struct activity_record *activity, const struc
     }
     if (field && field->type == FIELD_STRING)
         return (uint64_t)(uintptr_t)(field->role == ROLE_NAME ? activity->name : random_name());
-    /* Now and then a field that doesn't say what the record's member says. */
+    /* Occasionally the field differs from the record's member. */
     return field && random_next() % 64 ? role_value(activity, field->role) : random_number();
 }
 
@@ -166,7 +166,7 @@ static void random_activity(struct activity_record *activity)
     for (unsigned f = 0; f < ACTIVITY_FIELDS_MAX; f++) {
         const struct activity_field *field = info->fields && f < info->field_count ? &info->fields[f] : NULL;
         activity->values[f] =
-            random_field(activity, field, f); /* the reader mustn't see those that aren't present */
+            random_field(activity, field, f); /* absent fields must not be visible to the reader */
         if (!(activity->present >> f & 1) && field &&
             (field->type == FIELD_STRING || field->type == FIELD_BYTES))
             activity->values[f] = random_next();
@@ -253,7 +253,7 @@ static void same_activity(const struct activity_record *a, const struct activity
     }
 }
 
-/* One event of each of the types that carry records, at random; the same seed gives the same events. */
+/* A random event of each type that carries a record; deterministic for a seed. */
 union any_record {
     struct call_record call;
     struct resource_record resource;
@@ -356,7 +356,7 @@ static void test_the_file_is_private_and_replaces_what_was_there(void **unused)
 
 static void test_long_and_many_strings_survive(void **unused)
 {
-    enum { COUNT = 70000 }; /* more than get a number */
+    enum { COUNT = 70000 }; /* more than can be interned */
     char name[64];
     static char longest[40000];
     memset(longest, 'x', sizeof longest - 1);
@@ -450,7 +450,7 @@ static void test_unknown_events_are_skipped(void **unused)
 static void test_later_fields_at_the_end_of_an_event_are_skipped(void **unused)
 {
     static const uint8_t payload[] = {5,   6,  0, 1,
-                                      'n', 99, 98}; /* tid 5, time 6, name "n", and two more numbers */
+                                      'n', 99, 98}; /* tid 5, time 6, name "n", and two unknown numbers */
     struct recording_writer *writer = create();
     assert_int_equal(recording_write_raw(writer, RECORDING_THREAD, payload, sizeof payload), STATUS_OK);
     close_writer(writer);
@@ -533,7 +533,7 @@ static void test_a_failure_later_is_returned_once(void **unused)
     unlink(path);
 }
 
-/* A small recording of several blocks, in memory. */
+/* A small recording with several blocks, in memory. */
 static uint8_t *small_recording(size_t *bytes)
 {
     union any_record record;
@@ -625,7 +625,7 @@ static void test_an_end_that_counts_otherwise_is_an_error(void **unused)
     size_t bytes;
     struct error err;
     uint8_t *content = small_recording(&bytes);
-    uint8_t *end = content + bytes - 36; /* its header of 20 bytes, then events and blocks */
+    uint8_t *end = content + bytes - 36; /* the end's header of 20 bytes, then events and blocks */
     end[20]++;
     uint32_t crc = (uint32_t)crc32(crc32(crc32(0, NULL, 0), end, 16), end + 20, 16);
     memcpy(end + 16, &crc, sizeof crc);
@@ -642,7 +642,7 @@ static unsigned field_with_role(uint16_t kind, enum activity_role role)
     return f;
 }
 
-/* A file whose tables were others: what this build follows as a string was a number there. */
+/* A file made with other tables, in which a field that this build uses as a string is a number. */
 static void test_a_number_is_never_taken_for_a_string(void **unused)
 {
     unsigned name = field_with_role(ACTIVITY_KERNEL, ROLE_NAME);
@@ -652,7 +652,7 @@ static void test_a_number_is_never_taken_for_a_string(void **unused)
     size_t n = 2;
     for (uint64_t rest = present; n == 2 || activity[n - 1] & 0x80; rest >>= 7)
         activity[n++] = (uint8_t)((rest & 0x7f) | (rest >= 0x80 ? 0x80 : 0));
-    n += 8;            /* the members: as before */
+    n += 8;            /* the record's members, unchanged */
     activity[n++] = 1; /* no name */
     activity[n++] = 2 * ACTIVITY_KERNEL;
     activity[n++] = 2 * 5;
@@ -699,7 +699,7 @@ static void test_what_is_no_recording_is_refused(void **unused)
     recording_close(NULL);
 }
 
-/* What a busy program leaves: launches with parameters that change little, and their kernels. */
+/* Typical of a busy program: launches with similar parameters, and their kernels. */
 static void test_a_recording_is_compact(void **unused)
 {
     enum { LAUNCHES = 50000 };

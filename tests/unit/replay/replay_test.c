@@ -1,6 +1,5 @@
-/* The double, driven by a small agent of the test's own through both of CUPTI's APIs: what comes back must be
- * what the recording says. The double's state is the process's, so each scenario runs in a process of its
- * own. */
+/* The replay library with a small test agent through both CUPTI APIs: the agent must see what the recording
+ * contains. The library's state is global, so each scenario runs in its own process. */
 #include "recording/replay_seam.h"
 
 #include "base/clock.h"
@@ -27,7 +26,7 @@
 
 #include <cmocka.h>
 
-/* In the child: cmocka's assertions belong to the parent. */
+/* For the child: cmocka's assertions work only in the parent. */
 #define CHECK(condition)                                                                                     \
     do {                                                                                                     \
         if (!(condition)) {                                                                                  \
@@ -40,8 +39,6 @@
 #define MAX_RECORDS 40000
 #define MAX_FIELDS  ACTIVITY_FIELDS_MAX
 
-/* --- the agent of the test --- */
-
 struct seen_call {
     uint64_t tid;
     uint64_t sequence;
@@ -50,7 +47,7 @@ struct seen_call {
 
 struct seen_record {
     uint16_t kind;
-    uint32_t number; /* of fields */
+    uint32_t number; /* number of fields */
     struct {
         int field;
         uint8_t size;
@@ -77,11 +74,11 @@ static struct {
     _Atomic unsigned buffers_out;
     _Atomic unsigned buffers_done;
     _Atomic unsigned entered;   /* calls */
-    _Atomic unsigned symbols;   /* calls that came with the name of a kernel */
+    _Atomic unsigned symbols;   /* calls with a kernel's name */
     _Atomic unsigned in_flight; /* calls since the last drain */
     _Atomic unsigned in_flight_max;
-    uint64_t paced_since_ns; /* nonzero: no call may come before its time */
-    bool checks_order;       /* a record must find its call entered */
+    uint64_t paced_since_ns; /* nonzero: calls must not come before their time */
+    bool checks_order;       /* a record's call must have been entered */
     _Atomic bool id_entered[1 << 16];
     _Atomic unsigned fatal;
     unsigned bad_kinds;
@@ -125,7 +122,7 @@ static uint64_t read_integer(const uint8_t *at, const struct param_source *sourc
     return source->how & PARAM_SIGNED ? (uint64_t)((int64_t)value >> unused_bits) : value >> unused_bits;
 }
 
-/* Reads a parameter as an agent does; 0 words: there is nothing to read. */
+/* Reads a parameter like the agent. 0 words: nothing to read. */
 static size_t read_param(uint64_t *to, const uint8_t *params, const struct param_source *source,
                          bool succeeded)
 {
@@ -133,7 +130,7 @@ static size_t read_param(uint64_t *to, const uint8_t *params, const struct param
     if (source->how & PARAM_DEREF)
         memcpy(&at, at, sizeof at);
     if (source->how & PARAM_OUT && !succeeded) {
-        CHECK(at && at[source->member] == 0xa5); /* the caller's own memory, in which nothing was set */
+        CHECK(at && at[source->member] == 0xa5); /* the caller's memory, unset */
         return 0;
     }
     if (source->how & PARAM_DEREF) {
@@ -236,7 +233,7 @@ static void on_resource(uint32_t cbid, const struct cupti_resource_data *data)
     pthread_mutex_unlock(&agent.lock);
 }
 
-/* What a call sets isn't set yet. */
+/* Output parameters are not set yet. */
 static void check_unset(uint32_t domain, uint32_t cbid, const uint8_t *params)
 {
     const struct call_info *info = call_info((enum call_domain)domain, cbid);
@@ -265,7 +262,7 @@ static void on_enter_of_call(uint32_t domain, uint32_t cbid, const struct cupti_
     if (agent.paced_since_ns)
         CHECK(clock_monotonic_ns() - agent.paced_since_ns + NS_PER_MS > now_ns - SAMPLE_START_NS);
     if (agent.checks_order && data->correlationId == 1 && !agent.id_entered[1]) {
-        usleep(20000); /* time enough for a record that doesn't wait */
+        usleep(20000); /* long enough for a record that does not wait */
         CHECK(agent.cuptiActivityFlushAll(0) == CUPTI_OK);
     }
     agent.id_entered[data->correlationId % (1 << 16)] = true;
@@ -384,7 +381,7 @@ static void on_complete_v2(uint8_t *buffer, size_t size, size_t valid,
     see_buffer(buffer, valid, info->ppRecordLayouts);
 }
 
-/* Fields asked for of a kind: KIND first, then each `step`th. */
+/* Selects KIND and then every `step`th field of a kind. */
 static size_t choose_fields(uint32_t kind, int step, int *fields)
 {
     size_t count = 0;
@@ -427,8 +424,6 @@ static void start_subscriber(int step)
     CHECK(agent.cuptiEnableAllDomains(1, agent.subscriber) == CUPTI_OK);
 }
 
-/* --- comparing --- */
-
 static int by_thread(const void *a, const void *b)
 {
     const struct seen_call *one = a, *other = b;
@@ -459,7 +454,7 @@ static void show_difference(const struct call_record *is, const struct call_reco
                 (unsigned long long)should->values[i]);
 }
 
-/* Each thread's calls, in the order in which they returned. */
+/* Compares each thread's calls in the order of their returns. */
 static void check_calls(const char *path, size_t expected_calls)
 {
     static size_t at[65536];
@@ -500,7 +495,7 @@ static void check_field(const struct activity_record *record, int field, const u
     }
 }
 
-/* All records in recorded order, with exactly the fields that were asked for. */
+/* Checks that all records come in recorded order, with exactly the selected fields. */
 static size_t check_records(const char *path, int step)
 {
     struct recording *recording = open_recording(path);
@@ -526,8 +521,6 @@ static size_t check_records(const char *path, int step)
     CHECK(count == agent.record_count);
     return count;
 }
-
-/* --- scenarios: each in a process of its own --- */
 
 static char recording_path[64];
 
@@ -579,7 +572,8 @@ static struct replay_result run(uint32_t repeat)
     return result;
 }
 
-/* 4 threads, of 8 calls each 4 launches with a driver call inside; 2 of 4 with GPU work are kernels. */
+/* 4 threads with 8 calls, including 4 launches with a nested driver call each; 2 of 4 calls with GPU work are
+ * kernels. */
 #define THREADS  4
 #define CALLS    1000
 #define RECORDED (THREADS * CALLS * 3 / 2)
@@ -597,7 +591,7 @@ static void classic_gives_back_the_recording(void)
     CHECK(result.calls == RECORDED && result.calls_off == 0 && result.resources == 3);
     CHECK(result.activities_off == 0 && result.activities_dropped == 0 && result.threads == THREADS);
     check_calls(recording_path, RECORDED);
-    CHECK(agent.symbols > RECORDED / 2); /* two thirds are launches, some of them failed */
+    CHECK(agent.symbols > RECORDED / 2); /* two thirds are launches, some of which fail */
     CHECK(check_records(recording_path, 0) == result.activities);
     CHECK(agent.thread_count == THREADS);
     CHECK(agent.buffers_out == agent.buffers_done && agent.buffers_out > 2);
@@ -726,7 +720,7 @@ static void no_record_comes_before_its_call(void)
 {
     make_sample(THREADS, CALLS);
     load(REPLAY_DOUBLE, NULL, NULL);
-    agent.buffer_bytes = 2048; /* many buffers, delivered at once */
+    agent.buffer_bytes = 2048; /* many small buffers */
     agent.checks_order = true;
     start_subscriber(1);
     run(1);
@@ -747,7 +741,7 @@ static void repetitions_are_shifted(void)
     uint64_t last_ns = 0;
     size_t runtime_calls = 0;
     make_sample(2, 400);
-    setenv("CUSPAN_REPLAY_FIRST_CORRELATION", "4294967000", 1); /* wraps around in the first repetition */
+    setenv("CUSPAN_REPLAY_FIRST_CORRELATION", "4294967000", 1); /* wraps in the first repetition */
     load(REPLAY_DOUBLE, NULL, NULL);
     start_subscriber(1);
     struct replay_result result = run(REPEAT);
@@ -873,8 +867,6 @@ static void progress_ends_with_all(void)
     CHECK(agent.run(&options, &result, &err) == STATUS_OK);
     CHECK(last > 1000);
 }
-
-/* --- the ways to fail --- */
 
 static void another_subscriber(void)
 {
