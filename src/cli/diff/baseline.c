@@ -1,4 +1,4 @@
-/* A baseline as text: made to lie in git, so one line says one thing and the order stays. */
+/* Reads and writes baselines: text for git, with one fact per line in a stable order. */
 #include "cli/diff/runs.h"
 #include "cli/util/text.h"
 
@@ -13,7 +13,7 @@
 
 #define BASELINE_VERSION  1
 #define BASELINE_RUNS_MAX 10000
-#define EXACT_MAX         9007199254740992.0 /* 2^53: what a JSON number holds exactly */
+#define EXACT_MAX         9007199254740992.0 /* 2^53: the largest integer that a JSON number represents exactly */
 
 static const struct {
     const char *name;
@@ -165,8 +165,7 @@ static enum status take_document(struct run_set *set, const cJSON *json, const c
     if (!read_member(json, "cuspan_baseline", &version) || version != BASELINE_VERSION)
         return error_set(err, STATUS_INVALID,
                          "%.300s: a baseline of version %" PRIu64
-                         ", where this cuspan knows version %d: save it "
-                         "again by cuspan stat --save",
+                         ", but this cuspan reads version %d; save it again with cuspan stat --save",
                          name, version, BASELINE_VERSION);
     if (!read_member(json, "runs", &runs) || runs == 0 || runs > BASELINE_RUNS_MAX || !cJSON_IsArray(items))
         return error_set(err, STATUS_INVALID, "%.300s: a baseline without \"runs\" (1 to %d) and \"items\"",
@@ -181,7 +180,7 @@ static enum status take_document(struct run_set *set, const cJSON *json, const c
         if (!read_item(set, item, (size_t)runs))
             return error_set(
                 err, STATUS_INVALID,
-                "%.300s: item %zu of the baseline is damaged: save it again by cuspan stat --save", name,
+                "%.300s: item %zu of the baseline is damaged; save it again with cuspan stat --save", name,
                 number);
     }
     return STATUS_OK;
@@ -191,7 +190,9 @@ enum status run_set_add_baseline(struct run_set *set, const char *text, const ch
 {
     cJSON *json = cJSON_Parse(text);
     if (!json)
-        return error_set(err, STATUS_INVALID, "%.300s: this baseline is no JSON: was it merged by hand?",
+        return error_set(err, STATUS_INVALID,
+                         "%.300s: this baseline is not valid JSON (edited or merged by hand?); save it again "
+                         "with cuspan stat --save",
                          name);
     enum status status = take_document(set, json, name, err);
     cJSON_Delete(json);

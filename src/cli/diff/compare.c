@@ -9,7 +9,7 @@
 #define LABELLINGS_OF_DRAW 9999
 #define INTERVAL_Z         1.96  /* 95 % */
 #define TRIMMED_PART       8     /* of the executions, at each end */
-#define NOISE_FLOOR        0.002 /* of a median, added to the noise: items that never vary have none */
+#define NOISE_FLOOR        0.002 /* share of a median, added to the noise: some items never vary */
 #define SEED               0x6375737061ull
 
 static uint64_t draw(uint64_t *state)
@@ -72,8 +72,8 @@ static size_t runs_with(const struct run_item *runs, size_t count)
     return with;
 }
 
-/* Where a run's times lie, as a logarithm: their mean without the outer eighths. A median would jump between
- * the modes of times that have two; a mean would follow one slow execution. */
+/* Location of a run's times: the mean of the logarithms without the outer eighths. A median would jump
+ * between the modes of bimodal times; a mean would follow one slow execution. */
 static double middle_of(const struct run_item *run)
 {
     double sum = 0;
@@ -83,7 +83,7 @@ static double middle_of(const struct run_item *run)
     return sum / (double)(run->value_count - 2 * cut);
 }
 
-/* What is compared of a side: executions or, with many runs, the runs' middles. */
+/* The compared values of a side: executions or, with enough runs, the runs' locations. */
 static size_t gather_side(const struct run_item *runs, size_t count, bool by_runs, double *values)
 {
     size_t gathered = 0;
@@ -165,7 +165,7 @@ static double p_of_u(double distance, double na, double nb, double ties)
     return variance > 0 && distance > 0.5 ? erfc((distance - 0.5) / sqrt(2 * variance)) : 1;
 }
 
-/* Whether it would be seen if each value of the one side lay above each of the other. */
+/* Whether the test could detect that all values of one side are above all of the other. */
 static bool are_enough(const size_t of_side[SIDE_COUNT], double level)
 {
     double na = (double)of_side[SIDE_BASE], nb = (double)of_side[SIDE_NEW];
@@ -190,7 +190,7 @@ static double mann_whitney(struct ranked *all, size_t count, const size_t of_sid
     return p_of_u(fabs(u - na * nb / 2), na, nb, ties);
 }
 
-/* Above 0: the second run's values are mostly the greater ones. */
+/* Above 0: most values of the second run are larger. */
 static int tendency(const struct run_item *a, const struct run_item *b)
 {
     int64_t above = 0;
@@ -201,8 +201,8 @@ static int tendency(const struct run_item *a, const struct run_item *b)
     return (above > 0) - (above < 0);
 }
 
-/* Whether each run of the one side differs from each of the other in the same direction: what sets whole runs
- * apart from each other, the executions within them can't show. */
+/* Whether each run of one side differs from each run of the other in the same direction. Executions within a
+ * run cannot show differences between whole runs. */
 static bool are_apart(const struct comparison *item, const size_t counts[SIDE_COUNT])
 {
     int direction = 0;
@@ -272,10 +272,10 @@ struct permuting {
     struct comparison *items;
     size_t count;
     size_t runs[SIDE_COUNT], all;
-    bool *is_new;     /* of each run: the labelling */
-    double *logs;     /* the middles, all runs of an item after another; NAN: it isn't in the run */
-    double *observed; /* of each item: how far the sides are apart */
-    size_t *reached;  /* in how many labellings some item is as far apart */
+    bool *is_new;     /* side of each run: the labeling */
+    double *logs;     /* locations, all runs of an item after each other; NAN: not in the run */
+    double *observed; /* distance of the sides, by item */
+    size_t *reached;  /* number of labelings in which some item has this distance */
     size_t labellings;
 };
 
@@ -302,7 +302,7 @@ static double distance(const struct permuting *p, const double *logs)
 
 static void take_labelling(struct permuting *p)
 {
-    const double tolerance = 1 - 1e-9; /* the mirrored labelling adds up in another order */
+    const double tolerance = 1 - 1e-9; /* the mirrored labeling adds in another order */
     double most = 0;
     for (size_t i = 0; i < p->count; i++) {
         double apart = p->items[i].is_tested ? distance(p, p->logs + i * p->all) : 0;

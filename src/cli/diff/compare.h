@@ -1,5 +1,5 @@
-/* Whether two sides of runs differ by more than their noise: numbers only, no names, no thresholds.
- * docs/diff.md says the same for people. */
+/* Significance tests: do two sides of runs differ by more than noise? No names and no thresholds here.
+ * docs/diff.md explains the method. */
 #ifndef CUSPAN_CLI_DIFF_COMPARE_H
 #define CUSPAN_CLI_DIFF_COMPARE_H
 
@@ -12,7 +12,7 @@
 
 /* One item (a kernel, a call) in one run. */
 struct run_item {
-    uint64_t count; /* 0: it isn't in the run */
+    uint64_t count; /* 0: not in the run */
     uint64_t total;
     uint64_t median;
     uint32_t value_count;
@@ -23,12 +23,13 @@ enum side { SIDE_BASE, SIDE_NEW, SIDE_COUNT };
 
 struct comparison {
     const struct run_item *runs[SIDE_COUNT]; /* in: of each run of the side; borrowed */
-    double median[SIDE_COUNT]; /* out: of the runs' medians, over the runs that have the item; else 0 */
+    double
+        median[SIDE_COUNT]; /* out: median of the runs' medians, over the runs with the item; otherwise 0 */
     /* Out: the median of all ratios of what is compared (executions, or the trimmed means of runs), new by
      * base, with its 95 % interval. 0: the item isn't on both sides; infinite: it was 0. */
     double ratio, ratio_low, ratio_high;
-    double p;       /* of no difference, for all items together; 1 where it can't be told */
-    bool is_tested; /* there is enough of it for p to reach the level */
+    double p;       /* corrected for all items; 1 if there is too little data */
+    bool is_tested; /* there is enough data for p to reach the level */
 };
 
 enum compare_method {
@@ -37,10 +38,10 @@ enum compare_method {
                        items) */
 };
 
-/* Takes from sorted values what a run keeps of them. */
+/* Selects the values that a run keeps from sorted values. */
 void run_item_of(struct run_item *item, const uint64_t *sorted, size_t count, uint64_t total);
 
-/* The same input gives the same output: whatever is drawn, is drawn from one seed. */
+/* Deterministic: random permutations come from a fixed seed. */
 enum compare_method compare_all(struct comparison *items, size_t count, const size_t run_counts[SIDE_COUNT],
                                 double level);
 

@@ -106,19 +106,19 @@ void diff_deinit(struct diff *diff)
 
 #define HEADLINE_COLUMNS(X)                                                                                  \
     X(HEADLINE_REGRESSIONS, "regressions", "regressions", STAT_COUNT)                                        \
-    X(HEADLINE_LIMITS, "limits", "limits passed", STAT_COUNT)                                                \
+    X(HEADLINE_LIMITS, "limits", "limits exceeded", STAT_COUNT)                                              \
     X(HEADLINE_IMPROVEMENTS, "improvements", "improvements", STAT_COUNT)                                     \
     X(HEADLINE_SAME, "same", "no difference", STAT_COUNT)                                                    \
     X(HEADLINE_TOO_FEW, "too_few", "too few to tell", STAT_COUNT)                                            \
     X(HEADLINE_NEW, "new", "new", STAT_COUNT)                                                                \
     X(HEADLINE_GONE, "gone", "gone", STAT_COUNT)                                                             \
-    X(HEADLINE_BASE_RUNS, "base_runs", "runs of the base", STAT_COUNT)                                       \
-    X(HEADLINE_NEW_RUNS, "new_runs", "runs of the new", STAT_COUNT)                                          \
+    X(HEADLINE_BASE_RUNS, "base_runs", "base runs", STAT_COUNT)                                              \
+    X(HEADLINE_NEW_RUNS, "new_runs", "new runs", STAT_COUNT)                                                 \
     X(HEADLINE_LEVEL_SHARE, "level_share", "level of false alarms", STAT_SHARE)                              \
     X(HEADLINE_TEST, "test", "test", STAT_TEXT)
 STAT_COLUMNS_OF(headline_columns, HEADLINE_COLUMNS);
 
-/* Times have columns of their own: the others are counts and bytes. */
+/* Times have separate columns; the others are counts and bytes. */
 #define ITEM_COLUMNS(X)                                                                                      \
     X(ITEM_KIND, "kind", "what", STAT_TEXT)                                                                  \
     X(ITEM_NAME, "name", "name", STAT_TEXT)                                                                  \
@@ -130,8 +130,8 @@ STAT_COLUMNS_OF(headline_columns, HEADLINE_COLUMNS);
     X(ITEM_LOW_SHARE, "low_share", "from", STAT_SHARE)                                                       \
     X(ITEM_HIGH_SHARE, "high_share", "to", STAT_SHARE)                                                       \
     X(ITEM_P, "p", "p", STAT_PROBABILITY)                                                                    \
-    X(ITEM_BASE_COUNT, "base_count", "times, base", STAT_COUNT)                                              \
-    X(ITEM_NEW_COUNT, "new_count", "times, new", STAT_COUNT)                                                 \
+    X(ITEM_BASE_COUNT, "base_count", "count, base", STAT_COUNT)                                              \
+    X(ITEM_NEW_COUNT, "new_count", "count, new", STAT_COUNT)                                                 \
     X(ITEM_VERDICT, "verdict", "verdict", STAT_TEXT)
 STAT_COLUMNS_OF(item_columns, ITEM_COLUMNS);
 
@@ -203,8 +203,8 @@ static void add_limit(struct stat_table *table, const struct difference *item, c
 static size_t add_limits(const struct diff *diff, struct stat_report *report)
 {
     struct stat_table *table =
-        stat_report_add(report, stat_table_of("limits", "Limits that the new runs pass", NULL, limit_columns,
-                                              STAT_COLUMNS(limit_columns)));
+        stat_report_add(report, stat_table_of("limits", "Limits exceeded by the new runs", NULL,
+                                              limit_columns, STAT_COLUMNS(limit_columns)));
     for (size_t i = 0; i < diff->count; i++) {
         const struct difference *item = &diff->items[i];
         bool is_ns = item->any->unit == STAT_NS;
@@ -249,7 +249,7 @@ size_t diff_report(const struct diff *diff, bool with_all, struct stat_report *r
     report->tables[0].values[HEADLINE_LIMITS] = stat_int(passed);
     add_items(diff, report, "improvements", "Improvements", VERDICT_IMPROVEMENT);
     add_items(diff, report, "new", "Only in the new runs", VERDICT_NEW);
-    add_items(diff, report, "gone", "Only in the base", VERDICT_GONE);
+    add_items(diff, report, "gone", "Only in the base runs", VERDICT_GONE);
     if (with_all)
         add_items(diff, report, "items", "All", VERDICT_COUNT);
     return bad + passed;

@@ -1,4 +1,4 @@
-/* The two sides of `cuspan diff` item by item, and what that comes to as tables. */
+/* Compares the two sides of `cuspan diff` item by item, and creates the result tables. */
 #ifndef CUSPAN_CLI_DIFF_DIFF_H
 #define CUSPAN_CLI_DIFF_DIFF_H
 
@@ -8,10 +8,10 @@
 
 enum verdict {
     VERDICT_SAME,       /* no difference beyond noise and threshold */
-    VERDICT_REGRESSION, /* slower, or more often, beyond the threshold */
+    VERDICT_REGRESSION, /* slower, or more frequent, above the threshold */
     VERDICT_IMPROVEMENT,
     VERDICT_NEW,     /* not in the base */
-    VERDICT_GONE,    /* in the base alone */
+    VERDICT_GONE,    /* only in the base */
     VERDICT_TOO_FEW, /* too few runs or executions to tell */
     VERDICT_COUNT
 };
@@ -31,7 +31,7 @@ struct diff {
     enum compare_method method;
     double level;
     size_t run_counts[SIDE_COUNT];
-    struct run_item *missing; /* what a side without the item has */
+    struct run_item *missing; /* for a side without the item */
 };
 
 /* Both sets must be sorted, and outlive the result. */
@@ -39,9 +39,8 @@ void diff_init(struct diff *diff, const struct run_set *base, const struct run_s
                const struct diff_limits *limits);
 void diff_deinit(struct diff *diff);
 
-/* The tables: the verdict as "headline", "regressions", "limits" (absolute ones that are passed),
- * "improvements", "new", "gone", and with `with_all` "items". Returns how many regressions and passed limits
- * there are. */
+/* Adds the tables "headline", "regressions", "limits" (exceeded absolute limits), "improvements", "new",
+ * "gone" and, with `with_all`, "items". Returns the number of regressions and exceeded limits. */
 size_t diff_report(const struct diff *diff, bool with_all, struct stat_report *report);
 
 #endif

@@ -15,7 +15,7 @@
 
 #define LEVEL_DEFAULT 0.05
 
-/* What a rule says; NAN: nothing. */
+/* Values of a rule; NAN: not set. */
 struct limit_rule {
     enum measure_kind kind;
     char *pattern;
@@ -40,7 +40,7 @@ static const char *const kind_keys[MEASURE_KIND_COUNT] = {"kernels", "copies", "
 void diff_limits_init(struct diff_limits *limits)
 {
     *limits = (struct diff_limits){.level = LEVEL_DEFAULT};
-    /* The host's times change more from run to run than the GPU's. */
+    /* Host times vary more between runs than GPU times. */
     limits->slower[MEASURE_KERNEL] = 0.05;
     limits->slower[MEASURE_COPY] = 0.1;
     limits->slower[MEASURE_CALL] = 0.25;
@@ -157,7 +157,7 @@ static enum status read_pattern(const struct reader *reader, const struct item *
                                 struct limit_rule *rule)
 {
     if (rule->pattern)
-        return complain(reader, item, "a rule is for one of kernel, copy, call and total");
+        return complain(reader, item, "a rule has only one of kernel, copy, call and total");
     if (item->value->kind != NODE_SCALAR || node_is_null(item->value))
         return complain(reader, item, "expected a name or a pattern like \"gemm*\", not %s",
                         node_kind_name(item->value));
@@ -214,7 +214,7 @@ static enum status read_rule(const struct reader *reader, const struct item *rul
             return status;
     }
     if (!rule->pattern)
-        return complain(reader, rule_item, "for what? A rule has one of kernel, copy, call and total");
+        return complain(reader, rule_item, "a rule needs one of kernel, copy, call and total");
     return STATUS_OK;
 }
 

@@ -1,4 +1,4 @@
-/* Runs out of files: a baseline, spans, a recording, or a folder of them. */
+/* Reads runs from files: a baseline, spans, a recording, or a folder of them. */
 #include "cli/diff/runs.h"
 #include "cli/util/xalloc.h"
 #include "cli/trace/otlp_reader.h"
@@ -81,7 +81,7 @@ static enum status add_folder(struct run_set *set, const char *path, size_t span
     if (count < 0)
         return error_set(err, STATUS_IO, "%.400s: %s", path, strerror(errno));
     if (count == 0)
-        status = error_set(err, STATUS_NOT_FOUND, "%.400s: no files in it", path);
+        status = error_set(err, STATUS_NOT_FOUND, "%.400s: the folder contains no files", path);
     for (int i = 0; i < count; i++) {
         char *file = xasprintf("%s/%s", path, entries[i]->d_name);
         if (status == STATUS_OK)

@@ -91,7 +91,7 @@ static const char *or_unknown(const char *text)
     return text ? text : "unknown";
 }
 
-/* What all executions that are compared with each other have in common; the caller's to free. */
+/* The name shared by all executions that are compared with each other. The caller frees it. */
 static char *name_of(const struct stat *stat, const struct trace_span *span)
 {
     const char *name = trace_string(stat->trace, span->name), *full;
@@ -169,7 +169,7 @@ static void add_total(struct run_set *set, const char *name, enum stat_unit unit
     run_item_of(&item->runs[set->run_count - 1], &value, 1, value);
 }
 
-/* The whole numbers of `stat`'s headline, and for how long GPUs were busy. */
+/* The integers of `stat`'s headline, and the busy time of GPUs. */
 static void add_totals(struct run_set *set, const struct stat *stat)
 {
     struct stat_report report = {.count = 0};

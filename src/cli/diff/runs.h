@@ -1,5 +1,5 @@
-/* What `diff` compares and `stat --save` keeps: of each run, every kernel, call and sort of copy with the
- * spread of its times, and the run's totals. */
+/* The data that `diff` compares and `stat --save` stores: the durations of each kernel, call and kind of copy
+ * per run, and the run's totals. */
 #ifndef CUSPAN_CLI_DIFF_RUNS_H
 #define CUSPAN_CLI_DIFF_RUNS_H
 
@@ -8,7 +8,7 @@
 #include "cli/stat/stat_table.h"
 #include "cli/trace/trace.h"
 
-/* In the order in which they are kept and shown. */
+/* In the order of files and output. */
 enum measure_kind { MEASURE_KERNEL, MEASURE_COPY, MEASURE_CALL, MEASURE_TOTAL, MEASURE_KIND_COUNT };
 
 struct measure {
@@ -30,24 +30,24 @@ void run_set_deinit(struct run_set *set);
 
 /* One more run: all spans of the trace. */
 void run_set_add_trace(struct run_set *set, struct trace *trace);
-/* As many more runs as the baseline has. INVALID: what isn't as it should be. */
+/* Adds the runs of a baseline. INVALID: err says what is wrong. */
 enum status run_set_add_baseline(struct run_set *set, const char *text, const char *name,
                                  struct error *err) MUST_CHECK;
-/* The file at `path`, which is a baseline, OTLP JSON or a recording; or, where it is a folder, each file in
- * it. Spans beyond `spans_max` of a file are added to *left_out. */
+/* Adds the file at `path` (a baseline, OTLP JSON or a recording), or each file in a folder. Adds the number
+ * of spans beyond `spans_max` per file to *left_out. */
 enum status run_set_add_path(struct run_set *set, const char *path, size_t spans_max, size_t *left_out,
                              struct error *err) MUST_CHECK;
 void run_set_sort(struct run_set *set);
 
-/* A baseline: JSON, a line a run and item, in an order that stays. The set must be sorted. */
+/* Writes a baseline: JSON with a line per run and item, in a stable order. The set must be sorted. */
 enum status run_set_save(const struct run_set *set, const char *path, struct error *err) MUST_CHECK;
 
-/* The item, made where it isn't there. The pointer holds until the next one is made. */
+/* Finds or creates the item. The pointer is valid until the next one is created. */
 struct measure *run_set_measure(struct run_set *set, enum measure_kind kind, const char *name,
                                 enum stat_unit unit);
-/* All of the set's items get room for that many runs more. */
+/* Makes room for that many more runs in all items. */
 void run_set_grow(struct run_set *set, size_t runs);
-/* Adds those of a list "A, B" that aren't there. */
+/* Adds the missing names of a list "A, B". */
 void run_set_add_gpus(struct run_set *set, const char *gpus);
 
 /* "kernel", "copy", "call", "total". */

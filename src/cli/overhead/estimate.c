@@ -11,12 +11,11 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* How many values from either end the interval begins; 0: even the outermost ones aren't sure enough. That
- * fewer than k of n values lie below the median has the probability that fewer than k of n coins show
- * heads. */
+/* The interval excludes this many values at either end; 0: too few values. Fewer than k of n values are below
+ * the median with the probability that fewer than k of n coins show heads. */
 static size_t rank_of_ends(size_t count)
 {
-    double outside = 0, ways = pow(0.5, (double)count); /* n over k, by 2 to the n */
+    double outside = 0, ways = pow(0.5, (double)count); /* n over k, divided by 2^n */
     size_t rank = 0;
     for (; rank < count / 2; rank++) {
         outside += 2 * ways;

@@ -1,4 +1,4 @@
-/* What repeated measurements say: their median, and how sure it is. */
+/* Estimates from repeated measurements: the median and its confidence interval. */
 #ifndef CUSPAN_CLI_OVERHEAD_ESTIMATE_H
 #define CUSPAN_CLI_OVERHEAD_ESTIMATE_H
 
@@ -17,7 +17,7 @@ struct estimate {
     bool is_sure;
 };
 
-/* Of 1 to ESTIMATE_VALUES_MAX values, which it puts in order. */
+/* For 1 to ESTIMATE_VALUES_MAX values, which it sorts. */
 struct estimate estimate_of(double *values, size_t count);
 
 #endif

@@ -1,4 +1,4 @@
-/* `cuspan overhead`: a program under each level of tracing, in turn, and what each level costs. */
+/* `cuspan overhead`: runs a program with each level of tracing in turn and reports the cost of each level. */
 #ifndef CUSPAN_CLI_OVERHEAD_OVERHEAD_H
 #define CUSPAN_CLI_OVERHEAD_OVERHEAD_H
 
@@ -18,7 +18,7 @@ enum overhead_level {
     LEVEL_DEFAULT,
     LEVEL_GRAPH_NODES,
     LEVEL_FULL,
-    LEVEL_COUNTERS, /* default, with hardware counters: on request, since it waits for kernels */
+    LEVEL_COUNTERS, /* default with hardware counters; only if selected, since it waits for kernels */
     LEVEL_COUNT
 };
 
@@ -27,8 +27,8 @@ const char *overhead_level_name(enum overhead_level level);
 struct overhead_options {
     bool is_wanted[LEVEL_COUNT]; /* LEVEL_NONE is, always */
     uint32_t rounds;             /* that count */
-    uint32_t warm_up;            /* rounds before them that don't */
-    uint64_t seconds_max;        /* no round begins later; 0: no end */
+    uint32_t warm_up;            /* warm-up rounds before */
+    uint64_t seconds_max;        /* no round starts later; 0: no limit */
     bool has_figure, is_rate;    /* more of the figure is better */
     regex_t figure;              /* its first group is the number */
     bool is_quiet;
@@ -51,19 +51,19 @@ struct overhead {
     struct overhead_options options;
     struct overhead_run *runs;
     size_t count, capacity;
-    char *failure[LEVEL_COUNT]; /* why the level was given up; NULL: it wasn't */
+    char *failure[LEVEL_COUNT]; /* why the level was skipped; NULL: it was not */
     bool is_interrupted;
 };
 
-/* Runs them all; `arguments` are those of cuspan for the levels' agents. FAILED of one level leaves the
- * others. Not OK: nothing can be compared, and err says why. */
+/* Runs all levels; `arguments` configure the agents. A failure of one level does not stop the others. Not OK:
+ * there is no result, and err has the reason. */
 enum status overhead_measure(struct overhead *overhead, const struct injection *injection, char **program,
                              struct error *err) MUST_CHECK;
 
 /* Adds a run (which the tests do by hand). */
 void overhead_add(struct overhead *overhead, const struct overhead_run *run);
 
-/* For people, or for programs: then with each run. */
+/* Tables for people, or, with each run, for programs. */
 void overhead_tables(const struct overhead *overhead, bool is_for_people, struct stat_report *report);
 
 void overhead_deinit(struct overhead *overhead);

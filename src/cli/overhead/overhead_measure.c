@@ -1,4 +1,4 @@
-/* Runs the program, level after level and round after round, the order turned by one each round. */
+/* Runs the program with all levels in each round, and rotates the order by one per round. */
 #include "base/clock.h"
 #include "cli/run/launch.h"
 #include "cli/util/xalloc.h"
@@ -35,7 +35,7 @@ struct child {
     int output;
 };
 
-/* Unless the user has named some. */
+/* Unless the user selected levels. */
 static void set_counters(struct injection *injection)
 {
     text_add(&injection->set, "\ndetail=default");
@@ -77,7 +77,7 @@ static const char *last_lines(const char *text)
     return *at == '\n' ? at + 1 : at;
 }
 
-/* The last one: programs print a figure as they go, and the whole at the end. */
+/* The last match: programs print intermediate figures, and the final one at the end. */
 static bool find_figure(const regex_t *pattern, const char *text, double *figure)
 {
     regmatch_t found[2];
@@ -111,7 +111,8 @@ static void take_outcome(struct overhead_run *run, const char *folder)
 static char *describe_end(int wait_status)
 {
     if (WIFSIGNALED(wait_status))
-        return xasprintf("died of signal %d (%s)", WTERMSIG(wait_status), strsignal(WTERMSIG(wait_status)));
+        return xasprintf("was killed by signal %d (%s)", WTERMSIG(wait_status),
+                         strsignal(WTERMSIG(wait_status)));
     return xasprintf("ended with exit status %d", WEXITSTATUS(wait_status));
 }
 
@@ -123,25 +124,25 @@ static bool was_asked_to_end(int wait_status)
 
 /* --- all of them --- */
 
-/* What they share. */
+/* Shared by all levels. */
 struct session {
     struct overhead *overhead;
     const struct injection *injection;
     char **program;
-    bool has_end; /* one run without cuspan has ended, in this way */
+    bool has_end; /* exit status of the run without cuspan */
     int end;
 };
 
 static void give_up(struct session *session, enum overhead_level level, char *why, const char *output)
 {
-    fprintf(stderr, "cuspan overhead: under %s %s: the level is left out\n", names[level], why);
+    fprintf(stderr, "cuspan overhead: level %s: %s; skipping this level\n", names[level], why);
     if (*output)
-        fprintf(stderr, "it said at the end:\n%s%s", last_lines(output),
+        fprintf(stderr, "its last output:\n%s%s", last_lines(output),
                 output[strlen(output) - 1] == '\n' ? "" : "\n");
     session->overhead->failure[level] = why;
 }
 
-/* What is wrong with a run that has ended; NULL: nothing. The caller's to free. */
+/* The problem of a finished run; NULL: none. The caller frees it. */
 static char *find_fault(struct session *session, struct overhead_run *run, int wait_status,
                         const char *output)
 {
@@ -159,11 +160,11 @@ static char *find_fault(struct session *session, struct overhead_run *run, int w
         return fault;
     }
     if (options->has_figure && !find_figure(&options->figure, output, &run->figure))
-        return xasprintf("nothing that the program wrote matches --figure");
+        return xasprintf("no output of the program matches --figure");
     return NULL;
 }
 
-/* Not OK: the program can't be started. */
+/* Not OK: the program cannot be started. */
 static enum status run_once(struct session *session, enum overhead_level level, uint32_t round,
                             struct error *err)
 {
@@ -172,7 +173,7 @@ static enum status run_once(struct session *session, enum overhead_level level, 
     struct launched launched;
     FILE *file = tmpfile();
     if (!file)
-        return error_set(err, STATUS_IO, "no temporary file for the program's output");
+        return error_set(err, STATUS_IO, "cannot create a temporary file for the program's output");
     fcntl(fileno(file), F_SETFD, FD_CLOEXEC);
     struct child child = {session->injection, level, fileno(file)};
     uint64_t begin_ns = clock_monotonic_ns();
@@ -223,7 +224,7 @@ static enum status run_round(struct session *session, uint32_t round, struct err
         if (status != STATUS_OK || overhead->is_interrupted)
             return status;
         if (overhead->failure[LEVEL_NONE])
-            return error_set(err, STATUS_INVALID, "there is nothing to compare with");
+            return error_set(err, STATUS_INVALID, "there is no run without cuspan to compare with");
     }
     return STATUS_OK;
 }
@@ -244,7 +245,7 @@ enum status overhead_measure(struct overhead *overhead, const struct injection *
     if (!options->is_quiet && isatty(STDERR_FILENO))
         fputs("\r\033[K", stderr);
     if (status == STATUS_OK && overhead->count == 0)
-        status = error_set(err, STATUS_INVALID, "no run has ended: nothing was measured");
+        status = error_set(err, STATUS_INVALID, "no run has ended, so there is no result");
     return status;
 }
 

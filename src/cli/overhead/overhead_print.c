@@ -1,4 +1,4 @@
-/* The runs as tables: what each level costs beyond the run without cuspan in the same round. */
+/* Tables of runs: the cost of each level compared to the run without cuspan in the same round. */
 #include "cli/overhead/estimate.h"
 #include "cli/overhead/overhead.h"
 #include "cli/stat/stat.h"
@@ -12,10 +12,10 @@
     X(PEOPLE_WALL_NS, "wall_ns", "wall time", STAT_NS)                                                       \
     X(PEOPLE_WALL, "wall", "cost", STAT_TEXT)                                                                \
     X(PEOPLE_FIGURE, "figure", "figure", STAT_REAL)                                                          \
-    X(PEOPLE_FIGURE_COST, "figure_cost", "cost by figure", STAT_TEXT)                                        \
-    X(PEOPLE_CALLBACK_NS, "callback_ns", "own, callbacks", STAT_NS)                                          \
-    X(PEOPLE_REST_NS, "rest_ns", "rest (CUPTI's)", STAT_NS)                                                  \
-    X(PEOPLE_THREADS_NS, "threads_ns", "own threads (CPU)", STAT_NS)                                         \
+    X(PEOPLE_FIGURE_COST, "figure_cost", "cost in figure", STAT_TEXT)                                        \
+    X(PEOPLE_CALLBACK_NS, "callback_ns", "cuspan, callbacks", STAT_NS)                                       \
+    X(PEOPLE_REST_NS, "rest_ns", "rest (CUPTI)", STAT_NS)                                                    \
+    X(PEOPLE_THREADS_NS, "threads_ns", "cuspan threads (CPU)", STAT_NS)                                      \
     X(PEOPLE_SPANS, "spans", "spans", STAT_COUNT)                                                            \
     X(PEOPLE_LOST, "lost", "lost", STAT_COUNT)
 STAT_COLUMNS_OF(people_columns, PEOPLE_COLUMNS);
@@ -87,7 +87,7 @@ static double spans_of(const struct overhead_run *run)
     return (double)run->spans;
 }
 
-/* The value, by or less that of the run without cuspan in its round. */
+/* The value divided by, or minus, that of the run without cuspan in its round. */
 enum relation { ALONE, DIVIDED, INVERSE, LESS };
 
 static const struct overhead_run *partner_of(const struct overhead *overhead, const struct overhead_run *run)
@@ -141,8 +141,7 @@ static void count_runs(const struct overhead *overhead, enum overhead_level leve
     }
 }
 
-/* Our callbacks run beside each other on several threads, and are an estimate: they are never above the
- * whole. */
+/* Callbacks run concurrently on several threads, and their time is an estimate. Limit it to the total. */
 static struct summary summarize(const struct overhead *overhead, enum overhead_level level)
 {
     const struct overhead_options *options = &overhead->options;
@@ -267,15 +266,15 @@ static void add_runs(const struct overhead *overhead, struct stat_table *table)
 }
 
 static const char note[] =
-    "Cost: a run by the one without cuspan in the same round; the median over the rounds, and its exact 95 % "
-    "interval (\"range\": too few rounds for one). Where it holds 1.000, these runs tell no cost. Own: what "
-    "cuspan's callbacks take on the program's threads, estimated, and at most the whole; the rest of the "
-    "whole is CUPTI's inline cost, the agent's start and its end.";
+    "Cost: a run divided by the run without cuspan in the same round; median over the rounds with its exact "
+    "95 % interval (\"range\": too few rounds for one). If the interval includes 1.000, no cost was "
+    "measurable. Cuspan, callbacks: estimated time in cuspan's callbacks on the program's threads, at most "
+    "the total. Rest: CUPTI's cost in calls, and the agent's start and exit.";
 
 void overhead_tables(const struct overhead *overhead, bool is_for_people, struct stat_report *report)
 {
     struct stat_table *table =
-        stat_report_add(report, is_for_people ? stat_table_of("overhead", "What each level costs", note,
+        stat_report_add(report, is_for_people ? stat_table_of("overhead", "Cost of each level", note,
                                                               people_columns, STAT_COLUMNS(people_columns))
                                               : stat_table_of("overhead", "", NULL, program_columns,
                                                               STAT_COLUMNS(program_columns)));

@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The groups' spans one after the other, in the order in which the groups are shown. */
+/* The spans sorted by group, in the order of the groups in the output. */
 struct views {
     struct stat_groups groups;
     uint32_t *order;          /* of the groups */
-    struct trace_span *spans; /* copies; their links lead to places within the own group */
+    struct trace_span *spans; /* copies; their indexes refer to spans of the same group */
 };
 
 static const struct stat_group *sorted_groups; /* qsort takes no context; this program has one thread */
@@ -39,7 +39,7 @@ static void sort_groups(struct views *views, const struct trace *trace)
         qsort(views->order, views->groups.count, sizeof *views->order, compare_groups);
 }
 
-/* Children are told anew: some of a span's may be in other groups. */
+/* Children are linked again, because some of a span's children may be in other groups. */
 static void link_span(struct trace_span *spans, uint32_t *last_child, uint32_t at, uint32_t parent)
 {
     spans[at].parent = parent;

@@ -10,7 +10,7 @@
 static const char *const by_names[STAT_BY_COUNT] = {"range",  "stream",  "thread",
                                                     "device", "request", "process"};
 
-/* What is the same for many spans, made once: strings of the trace, NOT_MADE until then. */
+/* Names shared by many spans, created once: strings of the trace, or NOT_MADE. */
 struct names {
     struct trace *trace;
     enum stat_by by;
@@ -43,7 +43,7 @@ static const char *resource_text(const struct trace *trace, uint32_t resource, c
     return text ? text : "";
 }
 
-/* "4242 server", with the host where the file has several. */
+/* "4242 server", with the host if the file has several. */
 static uint32_t process_of(struct names *names, uint32_t resource)
 {
     struct trace *trace = names->trace;
@@ -59,7 +59,7 @@ static uint32_t process_of(struct names *names, uint32_t resource)
     return *name;
 }
 
-/* The number alone isn't enough: each process, and each host, counts from 0. */
+/* Device numbers are per process and host. */
 static uint32_t device_of(struct names *names, uint32_t resource)
 {
     struct trace *trace = names->trace;
@@ -113,7 +113,7 @@ static uint64_t context_key(struct names *names, uint32_t resource, uint32_t con
     return (uint64_t)process_of(names, resource) << 32 | context;
 }
 
-/* Calls don't say their device, but their context, which GPU work of the same process has shown on one. */
+/* Calls have a context but no device. GPU work of the same process maps the context to a device. */
 static void learn_contexts(struct names *names)
 {
     const struct trace *trace = names->trace;
@@ -135,7 +135,7 @@ static uint32_t context_of(const struct names *names, const struct trace_span *s
     return 0;
 }
 
-/* The span itself, or the first of its children, that ran on a GPU. */
+/* The span itself or its first child that ran on a GPU. */
 static const struct trace_span *work_of(const struct trace *trace, const struct trace_span *span)
 {
     if (trace_class_is_gpu(span->class))

@@ -1,5 +1,4 @@
-/* Which spans belong together, for `stat --by`: every span is in exactly one group, so that what is counted
- * by group adds up to what is counted without. */
+/* Groups of spans for `stat --by`. Every span is in exactly one group, so the groups add up to the whole. */
 #ifndef CUSPAN_CLI_STAT_GROUPS_H
 #define CUSPAN_CLI_STAT_GROUPS_H
 
@@ -7,10 +6,10 @@
 
 /* In the order of STAT_BY_WORDS. */
 enum stat_by {
-    STAT_BY_RANGE,   /* the innermost range, or span of another program, around it: all of one name */
-    STAT_BY_STREAM,  /* on which it ran; of a call: on which its work ran */
-    STAT_BY_THREAD,  /* that called; of GPU work: that of its call */
-    STAT_BY_DEVICE,  /* on which it ran; of a call: its work's, else its context's */
+    STAT_BY_RANGE,   /* name of the innermost range, or span of another program, around it */
+    STAT_BY_STREAM,  /* of GPU work, and of the call that submitted it */
+    STAT_BY_THREAD,  /* the calling thread; for GPU work that of its call */
+    STAT_BY_DEVICE,  /* of GPU work; for a call that of its work, otherwise of its context */
     STAT_BY_REQUEST, /* its trace, unless it belongs to a session */
     STAT_BY_PROCESS,
     STAT_BY_COUNT,
@@ -22,16 +21,16 @@ enum stat_by {
 struct stat_groups {
     uint32_t *of; /* of each span, in the trace's order */
     struct stat_group {
-        uint32_t name;    /* string of the trace; "(no range)" and so on where there is none */
+        uint32_t name;    /* string of the trace; "(no range)" and so on if there is none */
         uint32_t spans;   /* how many */
-        uint64_t gpu_ns;  /* of all its GPU work, added up */
+        uint64_t gpu_ns;  /* sum over all its GPU work */
         uint64_t call_ns; /* of all its calls */
-        uint32_t counted; /* how many of them are calls or GPU work */
+        uint32_t counted; /* number of calls and GPU work */
     } * list;
     size_t count, capacity;
 };
 
-/* Adds the groups' names to the trace's strings: what was borrowed of them before is void. */
+/* Adds the groups' names to the trace's strings, which invalidates pointers to strings. */
 void stat_groups_init(struct stat_groups *groups, struct trace *trace, enum stat_by by);
 /* Safe on a zeroed one. */
 void stat_groups_deinit(struct stat_groups *groups);

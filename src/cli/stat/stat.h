@@ -1,5 +1,5 @@
-/* `cuspan stat`: tables made of the spans of a file. Each section is a function that adds its tables to the
- * report. */
+/* `cuspan stat`: tables computed from the spans of a file. Each section is a function that adds its tables to
+ * the report. */
 #ifndef CUSPAN_CLI_STAT_STAT_H
 #define CUSPAN_CLI_STAT_STAT_H
 
@@ -79,8 +79,8 @@ enum stat_key {
 
 struct stat {
     const struct trace *trace;
-    bool
-        is_part; /* of processes: a block that one thread frees was another's, so nothing is said of memory */
+    bool is_part; /* a group of a process's spans: its frees may belong to other groups, so memory is not
+                     reported */
     uint32_t keys[KEY_COUNT];   /* strings of the trace, MAP_NONE: no span has it */
     struct int_map call_groups; /* string of a call's name → enum call_group */
 };
@@ -95,7 +95,7 @@ void stat_deinit(struct stat *stat);
 
 /* The attribute's text, or NULL. */
 const char *stat_attr(const struct stat *stat, const struct trace_span *span, enum stat_key key);
-/* As a number; `otherwise` where it isn't there. */
+/* As a number; `otherwise` if the span lacks the attribute. */
 uint64_t stat_attr_int(const struct stat *stat, const struct trace_span *span, enum stat_key key,
                        uint64_t otherwise);
 /* The group of a call span. */
@@ -104,13 +104,13 @@ static inline uint64_t stat_duration(const struct trace_span *span)
 {
     return span->end_ns - span->start_ns;
 }
-/* A number of the device on which a GPU span ran, by its resource's attribute; 0: unknown. */
+/* A numeric resource attribute of a GPU span's device; 0: unknown. */
 double stat_device_number(const struct stat *stat, const struct trace_span *span, const char *attribute);
 /* The next table of the report. */
 struct stat_table *stat_report_add(struct stat_report *report, struct stat_table table);
 void stat_report_deinit(struct stat_report *report);
 
-/* Dense numbers from 0 for whatever has a 64-bit key, in the order of their first appearance. */
+/* Assigns dense numbers from 0 to 64-bit keys, in the order of their first appearance. */
 uint32_t stat_number(struct int_map *numbers, uint64_t key);
 
 /* The sections. */
@@ -125,8 +125,8 @@ void stat_memory(const struct stat *stat, struct stat_report *report);
 void stat_findings(const struct stat *stat, struct stat_report *report);
 void stat_own(const struct stat *stat, struct stat_report *report);
 
-/* The theoretical occupancy of a kernel, 0 to 1, by CUDA's rules from its registers, shared memory and block
- * size and its device's limits; negative where one of them is unknown. */
+/* The theoretical occupancy of a kernel, 0 to 1, from its registers, shared memory, block size and device
+ * limits by CUDA's rules; negative if one of them is unknown. */
 struct stat_launch {
     uint64_t threads; /* of a block */
     uint64_t registers;

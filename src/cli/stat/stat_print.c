@@ -81,7 +81,7 @@ static void measure(const struct stat_table *table, const struct stat_look *look
     text_deinit(&cell);
 }
 
-/* Of each column, whether any row has a value in it: others are shown to nobody. The caller frees it. */
+/* Whether any row has a value in each column: empty columns are not printed. The caller frees the result. */
 static bool *find_filled(const struct stat_table *table)
 {
     bool *filled = xcalloc(table->column_count + 1, sizeof *filled);
@@ -94,7 +94,7 @@ static bool *find_filled(const struct stat_table *table)
     return filled;
 }
 
-/* The same for a terminal, which has no room in a row for the long form of a name and findings' sentences. */
+/* The same for a terminal, whose rows have no space for full names and sentences of findings. */
 static bool *find_shown(const struct stat_table *table)
 {
     static const char *const long_ones[] = {"full_name", "evidence", "advice"};
@@ -105,7 +105,7 @@ static bool *find_shown(const struct stat_table *table)
     return shown;
 }
 
-/* Which gives way where there is no room. */
+/* The column to shorten if the row is too wide. */
 static size_t widest_text(const struct stat_table *table, const bool *shown, const size_t *widths)
 {
     size_t widest = 0;
@@ -228,7 +228,7 @@ static void print_wrapped(FILE *out, const char *text, const struct stat_look *l
     fputc('\n', out);
 }
 
-/* Each row as a paragraph: its short columns in one line, its sentences below, word by word. */
+/* Prints each row as a paragraph: short columns in one line, sentences below, wrapped. */
 static void print_paragraph(FILE *out, const struct stat_table *table, const struct stat_value *row,
                             const bool *shown, const struct stat_look *look)
 {
@@ -260,7 +260,7 @@ static void print_findings(FILE *out, const struct stat_table *table, const stru
 {
     bool *shown = find_shown(table);
     if (table->row_count == 0)
-        fputs("No findings: nothing that docs/findings.md names stands out.\n", out);
+        fputs("No findings (docs/findings.md lists what is checked).\n", out);
     for (size_t r = 0; r < table->row_count; r++) {
         fputs(r ? "\n" : "", out);
         print_paragraph(out, table, table->values + r * table->column_count, shown, look);
@@ -323,7 +323,7 @@ static void print_markdown(FILE *out, const struct stat_table *table, bool utf8)
 
 /* --- for programs --- */
 
-/* Shares and rates to nine digits: enough for any use, and the same on each machine. */
+/* Nine digits for shares and rates: precise enough, and identical on each machine. */
 static void print_number(FILE *out, const struct stat_value *value, enum stat_unit unit)
 {
     if (is_real(unit))

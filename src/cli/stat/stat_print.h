@@ -1,4 +1,4 @@
-/* How tables look: on a terminal, in Markdown, CSV and JSON. */
+/* Prints tables to a terminal or as Markdown, CSV and JSON. */
 #ifndef CUSPAN_CLI_STAT_STAT_PRINT_H
 #define CUSPAN_CLI_STAT_STAT_PRINT_H
 
@@ -9,12 +9,12 @@
 enum stat_format { STAT_FORMAT_TEXT, STAT_FORMAT_MARKDOWN, STAT_FORMAT_CSV, STAT_FORMAT_JSON };
 
 struct stat_look {
-    size_t columns; /* of the terminal: the widest columns of text give way */
+    size_t columns; /* of the terminal: the widest text columns are shortened */
     bool color;
     bool utf8;
 };
 
-/* Empty tables are left out, but in JSON, where each is a list under its key. */
+/* Omits empty tables, except in JSON, where each is a list under its key. */
 void stat_print(FILE *out, const struct stat_report *report, enum stat_format format,
                 const struct stat_look *look);
 

@@ -1,5 +1,5 @@
-/* A table of what `stat` says: rows of values, each column with its unit. What is computed fills tables; how
- * they look, on a terminal, in Markdown, CSV or JSON, is print.c's. */
+/* A table of `stat`: rows of values, and columns with units. stat_print.c formats tables for a terminal and
+ * as Markdown, CSV and JSON. */
 #ifndef CUSPAN_CLI_STAT_STAT_TABLE_H
 #define CUSPAN_CLI_STAT_STAT_TABLE_H
 
@@ -22,7 +22,7 @@ enum stat_unit {
     STAT_COUNT,      /* int */
     STAT_NS,         /* int */
     STAT_BYTES,      /* int */
-    STAT_RATE,       /* real: bytes a second */
+    STAT_RATE,       /* real: bytes per second */
     STAT_SHARE,      /* real: of 1 */
     STAT_REAL,       /* a bare number */
     STAT_PROBABILITY /* real */
@@ -34,12 +34,12 @@ struct stat_column {
     enum stat_unit unit;
 };
 
-/* By its column's unit; `is_missing`: there is none, or it can't be known. */
+/* The member depends on the column's unit. `is_missing`: no value, or unknown. */
 struct stat_value {
     union {
         int64_t i;
         double d;
-        const char *text; /* borrowed of the trace, or static */
+        const char *text; /* borrowed from the trace, or static */
     };
     bool is_missing;
 };
@@ -47,14 +47,14 @@ struct stat_value {
 struct stat_table {
     const char *key;
     const char *title;
-    const char *note; /* a sentence below the title that says what is counted and how; or NULL */
+    const char *note; /* a sentence below the title that explains the columns; or NULL */
     const struct stat_column *columns;
     struct stat_column *own_columns; /* NULL, or what `columns` points to: freed with the table */
     size_t column_count;
     struct stat_value *values; /* row by row */
     size_t row_count, capacity;
-    size_t left_out; /* rows that stat_table_keep has taken away */
-    char **texts;    /* that its values borrow and nobody else has */
+    size_t left_out; /* number of rows that stat_table_keep() removed */
+    char **texts;    /* owned texts that its values borrow */
     size_t text_count, text_capacity;
 };
 
@@ -62,15 +62,15 @@ struct stat_table stat_table_of(const char *key, const char *title, const char *
                                 const struct stat_column *columns, size_t column_count);
 void stat_table_deinit(struct stat_table *table);
 
-/* A row of missing values at the end; the pointer holds until the next one is added. */
+/* Appends a row of missing values. The pointer is valid until the next row is added. */
 struct stat_value *stat_table_add(struct stat_table *table);
-/* A text for the table's values, which takes it over; it was allocated by malloc. */
+/* Takes ownership of a malloc'ed text and returns it as a value. */
 struct stat_value stat_table_own(struct stat_table *table, char *text);
-/* What `from` owns of texts is `to`'s from now on: rows of `from` were copied there. */
+/* Moves ownership of texts from `from` to `to`, after rows were copied there. */
 void stat_table_adopt(struct stat_table *to, struct stat_table *from);
-/* The largest of an int column first; equal ones by the text of column 0. */
+/* Sorts by an int column, descending, then by the text of column 0. */
 void stat_table_sort(struct stat_table *table, size_t column);
-/* The first `rows` of them; 0: all. */
+/* Keeps the first `rows` rows; 0: all. */
 void stat_table_keep(struct stat_table *table, size_t rows);
 
 static inline struct stat_value stat_int(uint64_t value)
@@ -88,7 +88,7 @@ static inline struct stat_value stat_text(const char *text)
     return (struct stat_value){.text = text};
 }
 
-/* `part` of `whole` as a real; missing, of nothing. */
+/* `part` divided by `whole`; missing if `whole` is 0. */
 struct stat_value stat_ratio(double part, double whole);
 
 #endif

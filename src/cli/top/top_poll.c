@@ -21,7 +21,7 @@ static struct top_agent *find(struct top_poll *look, const struct agent *agent)
 
 static const char *reach_word(enum reach reach)
 {
-    return reach == REACH_REFUSED ? "it is another user's" : "it doesn't answer";
+    return reach == REACH_REFUSED ? "it belongs to another user" : "it does not respond";
 }
 
 /* A PID may be another process's by now. */
@@ -49,7 +49,7 @@ static void ask(struct top_agent *known, const struct agent *agent, uint32_t tim
     if (reach != REACHED || !top_sample_read(answer, &now)) {
         known->has_before = false;
         snprintf(known->why, sizeof known->why, "%s",
-                 reach != REACHED ? reach_word(reach) : "it is of an older cuspan, which tells no figures");
+                 reach != REACHED ? reach_word(reach) : "its cuspan is too old to report figures");
     } else {
         known->has_figures =
             known->has_before && top_sample_difference(&known->before, &now, &known->figures);

@@ -1,4 +1,4 @@
-/* The agents, as `cuspan top` sees them: asked now and again, and what has happened in between. */
+/* Polls the agents for `cuspan top` and computes the differences between polls. */
 #ifndef CUSPAN_CLI_TOP_TOP_POLL_H
 #define CUSPAN_CLI_TOP_TOP_POLL_H
 
@@ -11,10 +11,10 @@ struct top_agent {
     char folder[CONTROL_PATH_BYTES];
     char program[TOP_NAME_BYTES], state[32], why[TOP_NAME_BYTES];
     uint64_t lost;
-    bool is_there; /* it was found in the look that is being taken */
+    bool is_there; /* found by the current poll */
     bool has_before, has_figures;
-    struct top_sample before;  /* its last answer */
-    struct top_sample figures; /* what has happened between the last two */
+    struct top_sample before;  /* its last response */
+    struct top_sample figures; /* difference of the last two responses */
 };
 
 struct top_poll {
@@ -22,7 +22,7 @@ struct top_poll {
     size_t count, capacity;
 };
 
-/* Asks all that are meant; those that are gone are forgotten. */
+/* Polls all selected agents and removes those that have exited. */
 void top_poll_take(struct top_poll *look, const struct agents_choice *choice);
 void top_poll_deinit(struct top_poll *look);
 

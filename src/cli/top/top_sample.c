@@ -119,8 +119,8 @@ static void subtract_device(struct top_device *device, const struct top_device *
     device->fills = less(device->fills, before->fills);
 }
 
-/* Agents tell the kernels that have taken most so far. One that wasn't among them, and now is, has had part
- * of its time before, nobody knows how much: until the next look it counts with those without a name. */
+/* Agents report the kernels with the most time so far. A kernel that is new in this list may have spent part
+ * of its time before the interval. Until the next sample it counts as unnamed. */
 static void subtract_kernels(const struct top_sample *before, const struct top_sample *now,
                              struct top_sample *difference)
 {
@@ -179,7 +179,7 @@ bool top_sample_difference(const struct top_sample *before, const struct top_sam
             subtract_device(&difference->devices[i], past);
     }
     subtract_kernels(from, now, difference);
-    subtract_own(before, difference); /* these count from the agent's begin on */
+    subtract_own(before, difference); /* counted from the agent's start */
     return true;
 }
 

@@ -1,4 +1,4 @@
-/* What an agent answers to `figures` (docs/control.md), and what has happened between two answers. */
+/* The response of an agent to `figures` (docs/control.md), and the difference of two responses. */
 #ifndef CUSPAN_CLI_TOP_TOP_SAMPLE_H
 #define CUSPAN_CLI_TOP_TOP_SAMPLE_H
 
@@ -9,16 +9,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define TOP_KERNELS_MAX 64 /* as many as an agent tells */
+#define TOP_KERNELS_MAX 64 /* as many as an agent reports */
 #define TOP_KERNELS_ALL (4 * TOP_KERNELS_MAX)
 #define TOP_NAME_BYTES  192
 #define TOP_ID_BYTES    64
 
-/* All but memory grows from the moment at which the figures began. Times are ns, sizes bytes. */
+/* All values except memory count from the time the agent started to collect them. Times are ns, sizes bytes.
+ */
 struct top_sample {
     bool is_on;                 /* else nothing was counted yet */
     uint64_t time_ns, since_ns; /* by the agent's clock */
-    uint64_t window_ns;         /* of a difference: what all the rest happened in */
+    uint64_t window_ns;         /* of a difference: its interval */
     uint64_t calls, call_ns, errors, waiting_ns, launches;
     size_t device_count;
     struct top_device {
@@ -33,23 +34,22 @@ struct top_sample {
         char name[TOP_NAME_BYTES];
         uint64_t count, total_ns;
     } kernels[TOP_KERNELS_ALL];
-    uint64_t others_count, others_ns; /* kernels beyond those that are told by name */
+    uint64_t others_count, others_ns; /* kernels that are not reported by name */
     uint64_t spans, lost;
     bool has_callbacks;   /* they were timed */
     uint64_t callback_ns; /* cuspan's own, on the program's threads */
-    uint64_t threads_ns;  /* processor's time of cuspan's threads */
-    uint64_t cupti_ns;    /* CUPTI's, by its own records */
+    uint64_t threads_ns;  /* CPU time of cuspan's threads */
+    uint64_t cupti_ns;    /* CUPTI's overhead, from its records */
 };
 
-/* False: it isn't such an answer. What is missing is 0. */
+/* False: not such a response. Missing values are 0. */
 bool top_sample_read(const cJSON *answer, struct top_sample *sample);
 
-/* What has happened since `before`. Where the figures began anew in between, or with `before`, since then.
- * False: nothing can be told yet. */
+/* The difference since `before`, or since the agent restarted its collection. False: not known yet. */
 bool top_sample_difference(const struct top_sample *before, const struct top_sample *now,
                            struct top_sample *difference);
 
-/* Adds another agent's difference: of the same device and kernel they add up, memory, too. */
+/* Adds another agent's difference. Values of the same device and kernel are summed, including memory. */
 void top_sample_add(struct top_sample *sum, const struct top_sample *other);
 
 #endif

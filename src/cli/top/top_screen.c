@@ -7,11 +7,11 @@
 #include <string.h>
 
 #define BAR_COLUMNS     20
-#define WIDE_COLUMNS    100 /* from here on all columns of the list are there */
+#define WIDE_COLUMNS    100 /* wide enough for all columns of the list */
 #define PROGRAM_MIN     8
 #define PROGRAM_MAX     32
 #define STATE_COLUMNS   9
-#define ROWS_MIN        3  /* of agents, however low the screen is */
+#define ROWS_MIN        3  /* of agents, at least */
 #define NUMBERS_COLUMNS 42 /* of a kernel, behind its name */
 #define NAME_COLUMNS    20 /* of a kernel, at least */
 #define CELL_BYTES      (TEXT_NUMBER_BYTES + 8)
@@ -78,13 +78,14 @@ static const char *share(char out[CELL_BYTES], uint64_t ns, const struct top_sam
     return out;
 }
 
-/* CUPTI hands its records over once a second, so a moment may get more than its own: never above 100 %. */
+/* CUPTI delivers its records once per second, so an interval may contain more than its own time. Limited to
+ * 100 %. */
 static uint64_t busy_ns(const struct top_device *device, const struct top_sample *figures)
 {
     return device->busy_ns < figures->window_ns ? device->busy_ns : figures->window_ns;
 }
 
-/* Of the GPUs that the process uses, on average. */
+/* Average of the GPUs that the process uses. */
 static const char *gpu_share(char out[CELL_BYTES], const struct top_sample *figures)
 {
     uint64_t busy = 0;
@@ -118,7 +119,7 @@ static void add_head(struct top_screen *screen, const struct top_view *view)
 static const struct {
     const char *title;
     size_t columns;
-    bool is_wide; /* left out of narrow screens: the details say it, too */
+    bool is_wide; /* omitted on narrow screens; the details contain it */
 } cells[] = {{"CALLS", 11, false}, {"LAUNCHES", 11, true}, {"IN CALLS", 9, true}, {"WAITING", 8, false},
              {"GPU", 7, false},    {"MEMORY", 10, false},  {"LOST", 7, false}};
 #define CELLS (sizeof cells / sizeof *cells)
@@ -167,11 +168,11 @@ static void add_row(struct top_screen *screen, const struct top_view *view, size
         add_row_numbers(line, view, row);
     } else {
         text_add(line, "  ");
-        text_add(line, *row->why ? row->why : "its figures come with the next look");
+        text_add(line, *row->why ? row->why : "its figures follow in the next interval");
     }
 }
 
-/* A screen that is too low shows those around the selected one. */
+/* A low screen shows the agents around the selected one. */
 static void choose_rows(const struct top_view *view, size_t *first, size_t *end)
 {
     size_t room = view->lines ? view->lines / 3 : SIZE_MAX;
@@ -217,8 +218,8 @@ static void add_device(struct top_screen *screen, const struct top_view *view,
     add_column(line, share(cell, busy, figures), 7, true, view->utf8);
     text_add_format(line, "  %s kernels", rate(cell, device->kernels, figures));
     text_add_format(line, "  %s/s copied", text_bytes(cell, (uint64_t)a_second(device->copy_bytes, figures)));
-    text_add_format(line, "  %s held", text_bytes(cell, device->memory_live));
-    text_add_format(line, ", at most %s", text_bytes(cell, device->memory_peak));
+    text_add_format(line, "  %s allocated", text_bytes(cell, device->memory_live));
+    text_add_format(line, ", peak %s", text_bytes(cell, device->memory_peak));
     if (*device->name)
         text_add_format(line, "  %s", device->name);
 }
@@ -276,7 +277,7 @@ static void add_kernel(struct top_screen *screen, const struct top_view *view, s
                11, true, view->utf8);
 }
 
-/* So many lines are left on the screen; those of the keys and of the others are kept free. */
+/* Remaining lines of the screen, without those reserved for the keys and other agents. */
 static size_t room_for_kernels(const struct top_screen *screen, const struct top_view *view)
 {
     size_t taken = screen->count + view->has_keys + 1;
@@ -349,7 +350,7 @@ static void add_keys(struct top_screen *screen, const struct top_view *view)
         begin_line(screen, TOP_PLAIN);
     struct text *line = begin_line(screen, TOP_FAINT);
     text_add_format(line, "q quit  p %s  s sort (%s)  %s agent  a all  +/- interval",
-                    view->is_paused ? "go on" : "pause", sort_names[view->sort],
+                    view->is_paused ? "resume" : "pause", sort_names[view->sort],
                     view->utf8 ? "↑↓" : "up/down");
 }
 
@@ -362,7 +363,7 @@ void top_screen_make(const struct top_view *view, struct top_screen *screen)
         add_details(screen, view);
     } else {
         text_add(begin_line(screen, TOP_PLAIN),
-                 "no agent runs: start a program with cuspan run, or wait for its first CUDA call");
+                 "no agent is running: start a program with cuspan run, or wait for its first CUDA call");
     }
     size_t room = view->lines ? view->lines - view->has_keys : SIZE_MAX;
     while (screen->count > room)

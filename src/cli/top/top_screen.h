@@ -1,4 +1,4 @@
-/* What `cuspan top` shows: lines of text, made of what the agents have told. Knows no terminal. */
+/* The screen of `cuspan top` as lines of text. Independent of the terminal. */
 #ifndef CUSPAN_CLI_TOP_TOP_SCREEN_H
 #define CUSPAN_CLI_TOP_TOP_SCREEN_H
 
@@ -10,7 +10,7 @@ enum top_sort { TOP_BY_TIME, TOP_BY_COUNT, TOP_BY_AVERAGE, TOP_BY_NAME, TOP_SORT
 /* One agent. Strings are the caller's. */
 struct top_row {
     long pid;
-    const char *program, *state, *why; /* why: "" or why it is so */
+    const char *program, *state, *why; /* reason, or "" */
     uint64_t lost;                     /* since the agent began */
     bool has_figures;                  /* else `figures` is empty, so far */
     const struct top_sample *figures;  /* a difference */
@@ -39,7 +39,7 @@ struct top_screen {
     size_t count, capacity;
 };
 
-/* A screen anew; every line takes at most view->columns. */
+/* Builds the screen again; every line has at most view->columns columns. */
 void top_screen_make(const struct top_view *view, struct top_screen *screen);
 void top_screen_deinit(struct top_screen *screen);
 

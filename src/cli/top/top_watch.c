@@ -27,7 +27,7 @@ enum status top_watch_start(bool color, struct error *err)
     terminal = newterm(NULL, stdout, stdin);
     if (!terminal)
         return error_set(err, STATUS_UNAVAILABLE,
-                         "this terminal (TERM is %s) can't be driven; --once writes one screen as text",
+                         "cannot control this terminal (TERM is %s); use --once to print one screen as text",
                          type && *type ? type : "not set");
     choose_attributes(color);
     cbreak();

@@ -1,4 +1,4 @@
-/* The terminal of `cuspan top`: the only file that knows ncurses. */
+/* The terminal of `cuspan top`: the only file that uses ncurses. */
 #ifndef CUSPAN_CLI_TOP_TOP_WATCH_H
 #define CUSPAN_CLI_TOP_TOP_WATCH_H
 
@@ -6,7 +6,7 @@
 #include "cli/top/top_screen.h"
 
 enum live_key {
-    LIVE_NOTHING, /* the time is over */
+    LIVE_NOTHING, /* timeout */
     LIVE_QUIT,
     LIVE_PAUSE,
     LIVE_SORT,
@@ -15,17 +15,17 @@ enum live_key {
     LIVE_ALL,
     LIVE_FASTER,
     LIVE_SLOWER,
-    LIVE_OTHER /* a key without a meaning, or the screen has another size */
+    LIVE_OTHER /* an unused key, or the screen was resized */
 };
 
-/* Takes the terminal. UNAVAILABLE: it can't be driven. */
+/* Initializes the terminal. UNAVAILABLE: it cannot be controlled. */
 enum status top_watch_start(bool color, struct error *err) MUST_CHECK;
-/* Gives it back as it was; harmless without top_watch_start. */
+/* Restores the terminal; safe without top_watch_start(). */
 void top_watch_end(void);
 
 void top_watch_size(size_t *columns, size_t *lines);
 void top_watch_draw(const struct top_screen *screen);
-/* Waits for a key, at most so long. */
+/* Waits for a key until the timeout. */
 enum live_key top_watch_wait(uint64_t ms);
 
 #endif

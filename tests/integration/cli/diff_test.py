@@ -147,7 +147,7 @@ class Diff(unittest.TestCase):
 
     def test_a_damaged_baseline_is_told(self):
         whole = json.loads(baseline([items_of(self.spans["service"])]))
-        for change, said in [({"cuspan_baseline": 2}, "version 2, where this cuspan knows version 1"),
+        for change, said in [({"cuspan_baseline": 2}, "version 2, but this cuspan reads version 1"),
                              ({"runs": 3}, "item 1 of the baseline is damaged"), ({"items": 1}, 'without "runs"')]:
             path = self.write("bad.json", json.dumps({**whole, **change}, separators=(",", ":")))
             done = run("diff", path, self.files["service"])
@@ -155,7 +155,7 @@ class Diff(unittest.TestCase):
             self.assertIn(said, done.stderr)
             self.assertEqual(done.stderr.count("\n"), 1)
         path = self.write("bad.json", '{"cuspan_baseline":1,\n<<<<<<< HEAD\n')
-        self.assertIn("is no JSON: was it merged by hand?", run("diff", path, path).stderr)
+        self.assertIn("is not valid JSON", run("diff", path, path).stderr)
 
     # --- what is found ---
 
@@ -255,7 +255,7 @@ class Diff(unittest.TestCase):
         for text, said in [("slowr: {kernels: 1}\n", ":1:1: slowr: unknown key; did you mean slower?"),
                            ("slower: {kernel: 1}\n", "kernel: unknown key; did you mean kernels?"),
                            ("level: 2\n", "between 0 and 1"), ("slower: {kernels: -1}\n", "expected a number from 0, or off"),
-                           ("rules:\n  - {slower: 1}\n", ":2:5: for what?"), ("rules: 1\n", "expected a list of rules"),
+                           ("rules:\n  - {slower: 1}\n", ":2:5: a rule needs one of kernel, copy, call and total"), ("rules: 1\n", "expected a list of rules"),
                            ("rules:\n  - {kernel: a, call: b}\n", "one of kernel, copy, call and total"),
                            ("rules:\n  - {kernel: a, ignore: 2}\n", "expected true or false"), ("- 1\n", "expected a mapping"),
                            ("a: [\n", "limits.yaml"), ('"a\\nb": 1\n', ":1:1: a?b: unknown key")]:

@@ -98,9 +98,9 @@ class Launches(Findings):
             self.p.now += 56 * US  # 60 us from launch to launch, 20 of them busy
         row = self.one("launch-bound")
         self.assertEqual((row["count"], row["where"]), (320, "main"))
-        self.assertAlmostEqual(row["prize_ns"] / (319 * 40 * US), 1, delta=0.001)
-        self.assertAlmostEqual(row["prize_share"], 2 / 3, delta=0.01)
-        self.assertRegex(row["evidence"], r"idle for .* \(67 %\) .* launches and copies for 2 % .* other CUDA calls for 0 %")
+        self.assertAlmostEqual(row["saving_ns"] / (319 * 40 * US), 1, delta=0.001)
+        self.assertAlmostEqual(row["saving_share"], 2 / 3, delta=0.01)
+        self.assertRegex(row["evidence"], r"idle for .* \(67 %\) .* spent 2 % of that in launches and copies, 0 % in other CUDA calls")
 
     def test_not_launch_bound_where_the_host_is_ahead(self):
         for _ in range(320):
@@ -133,8 +133,8 @@ class Launches(Findings):
             self.p.launch("tiny", 1_500)
         row = self.one("tiny-launches")
         self.assertEqual((row["count"], row["where"]), (1000, "tiny"))
-        self.assertEqual(row["prize_ns"], 1000 * 1_000)  # each kernel begins 1 us after its call
-        self.assertIn("1.50 us each on the GPU and 4.00 us on the host", row["evidence"])
+        self.assertEqual(row["saving_ns"], 1000 * 1_000)  # each kernel begins 1 us after its call
+        self.assertIn("1.50 us each on the GPU and 4.00 us each on the host", row["evidence"])
 
     def test_tiny_kernels_behind_a_long_one_cost_nothing(self):
         self.p.launch("long", 10 * MS)
@@ -159,10 +159,10 @@ class Launches(Findings):
             self.round()
         row = self.one("graph-candidate")
         self.assertEqual((row["count"], row["where"]), (100, "part_0"))
-        self.assertIn("a sequence of 6 launches and copies that begins with part_0 comes 100 times", row["evidence"])
-        self.assertIn("take 24.0 us on the host", row["evidence"])
+        self.assertIn("a sequence of 6 launches and copies that starts with part_0 repeats 100 times", row["evidence"])
+        self.assertIn("take 24.0 us of host time", row["evidence"])
         # 24 us of calls less 10; the GPU is idle for 1 + 5 * 2 us from the first call to the last kernel
-        self.assertEqual(row["prize_ns"], 100 * 11 * US)
+        self.assertEqual(row["saving_ns"], 100 * 11 * US)
 
     def test_graph_candidate_between_waits_and_other_work(self):
         for _ in range(100):
@@ -207,7 +207,7 @@ class Launches(Findings):
     def test_serialized_kernels(self):
         self.queue(threads=2, streams=1, grid=(400, 1, 1))
         row = self.one("serialized-kernels")
-        self.assertEqual((row["count"], row["prize_ns"]), (59, 59 * 50 * US))
+        self.assertEqual((row["count"], row["saving_ns"]), (59, 59 * 50 * US))
         self.assertIn("stream 7", row["evidence"])
 
     def test_kernels_of_one_thread_may_depend_on_each_other(self):
@@ -235,25 +235,25 @@ class Kernels(Findings):
         self.kernels(registers=255, block=(256, 1, 1))
         row = self.one("low-occupancy")
         self.assertEqual((row["where"], row["count"]), ("worker", 20))
-        self.assertEqual(row["prize_ns"], 20 * 200 * US * 7 // 8)
-        self.assertIn("occupancy 12.5 %; registers limit it: 255 a thread", row["evidence"])
+        self.assertEqual(row["saving_ns"], 20 * 200 * US * 7 // 8)
+        self.assertIn("occupancy 12.5 %; limited by registers: 255 per thread", row["evidence"])
         self.assertNotIn("shared", row["evidence"])
 
     def test_shared_memory(self):
         self.kernels(shared=200 << 10, block=(64, 1, 1))
         row = self.one("low-occupancy")
-        self.assertIn("occupancy 3.1 %; shared memory limits it: 204800 bytes a block", row["evidence"])
+        self.assertIn("occupancy 3.1 %; limited by shared memory: 204800 bytes per block", row["evidence"])
         self.assertNotIn("registers limit", row["evidence"])
 
     def test_block_size(self):
         self.kernels(block=(8, 1, 1))
-        self.assertIn("occupancy 12.5 %; the block's size limits it: 8 threads", self.one("low-occupancy")["evidence"])
+        self.assertIn("occupancy 12.5 %; limited by the block size: 8 threads", self.one("low-occupancy")["evidence"])
 
     def test_small_grid(self):
         self.kernels(grid=(16, 1, 1))
         row = self.one("low-occupancy")
         self.assertIn("the grid has 16 blocks for 132 multiprocessors", row["evidence"])
-        self.assertAlmostEqual(row["prize_ns"], 20 * 200 * US * (1 - 16 / 132), delta=20)
+        self.assertAlmostEqual(row["saving_ns"], 20 * 200 * US * (1 - 16 / 132), delta=20)
 
     def test_a_good_kernel(self):
         self.kernels(registers=128, block=(256, 1, 1))
@@ -279,7 +279,7 @@ class Copies(Findings):
         row = self.one("synchronous-copies")
         self.assertEqual((row["count"], row["where"]), (20, "memcpy HostToDevice"))
         # each call: 1 us, the copy behind the kernel before, 2 us; but for the first there is a kernel at first
-        self.assertEqual(row["prize_ns"], 20 * 33 * US - 19 * 1 * US)
+        self.assertEqual(row["saving_ns"], 20 * 33 * US - 19 * 1 * US)
 
     def test_asynchronous_copies_hold_nobody(self):
         for _ in range(50):
@@ -297,24 +297,24 @@ class Copies(Findings):
         row = self.one("pageable-copies")
         self.assertEqual((row["count"], row["where"]), (20, "HostToDevice"))
         # the call begins 1 us before the copy and stays until its end, less 5 us of any call
-        self.assertEqual(row["prize_ns"], 20 * (400 - 5) * US)
-        self.assertIn("40.0 GB/s (assumed of such a GPU)", row["evidence"])
+        self.assertEqual(row["saving_ns"], 20 * (400 - 5) * US)
+        self.assertIn("40.0 GB/s (assumed for this GPU)", row["evidence"])
 
     def test_pageable_copies_by_a_link_that_is_told(self):
         self.p.devices = {0: {"cuda.device.pcie.bandwidth": 15753846153}}  # x8 of PCIe 4.0
         for _ in range(20):
             self.p.copy("HostToDevice", 4 * MIB, 1000 * US, host="pageable", host_ns=3 * US)
         row = self.one("pageable-copies")
-        self.assertIn("9.9 GB/s (two thirds of its PCIe link's peak)", row["evidence"])
-        self.assertAlmostEqual(row["prize_ns"], 20 * (1000 * US - 4 * MIB * 1e9 / (0.63 * 15753846153)), delta=20)
+        self.assertIn("9.9 GB/s (two thirds of the PCIe link's peak)", row["evidence"])
+        self.assertAlmostEqual(row["saving_ns"], 20 * (1000 * US - 4 * MIB * 1e9 / (0.63 * 15753846153)), delta=20)
 
     def test_pageable_copies_beside_pinned_ones_that_show_the_rate(self):
         for _ in range(20):
             self.p.copy("DeviceToHost", 2 * MIB, 40 * US)
             self.p.copy("DeviceToHost", 4 * MIB, 400 * US, is_async=False, host="pageable")
         row = self.one("pageable-copies")
-        self.assertIn("52.4 GB/s (the median of this run's pinned copies)", row["evidence"])
-        self.assertAlmostEqual(row["prize_ns"], 20 * (400 - 80) * US, delta=20 * 10)
+        self.assertIn("52.4 GB/s (median of this run's pinned copies)", row["evidence"])
+        self.assertAlmostEqual(row["saving_ns"], 20 * (400 - 80) * US, delta=20 * 10)
 
     def test_small_pageable_copies(self):
         for _ in range(20):
@@ -331,7 +331,7 @@ class Copies(Findings):
         self.assertEqual(row["count"], 500)
         self.assertIn("in 10 rows", row["evidence"])
         # All but the first of each row; while the kernel before runs, 17 us after its call, nothing is lost.
-        self.assertAlmostEqual(row["prize_ns"], 10 * 49 * 3 * US - 9 * 15 * US, delta=9 * 3 * US)
+        self.assertAlmostEqual(row["saving_ns"], 10 * 49 * 3 * US - 9 * 15 * US, delta=9 * 3 * US)
 
     def test_tiny_copies_between_kernels(self):
         for _ in range(200):
@@ -350,7 +350,7 @@ class Copies(Findings):
         for _ in range(20):
             self.trip()
         row = self.one("round-trips")
-        self.assertEqual((row["count"], row["prize_ns"]), (20, 20 * 200 * US))
+        self.assertEqual((row["count"], row["saving_ns"]), (20, 20 * 200 * US))
 
     def test_data_that_the_host_can_have_changed(self):
         for _ in range(20):
@@ -371,7 +371,7 @@ class Waits(Findings):
             for _ in range(3):
                 self.p.wait()  # the second and third have nothing to wait for
         row = self.one("needless-sync")
-        self.assertEqual((row["count"], row["prize_ns"]), (200, 200 * 1_500))
+        self.assertEqual((row["count"], row["saving_ns"]), (200, 200 * 1_500))
 
     def test_what_has_not_begun_is_pending(self):
         for _ in range(100):
@@ -417,7 +417,7 @@ class Waits(Findings):
         row = self.one("sync-between-launches")
         self.assertEqual((row["count"], row["where"]), (99, "cudaDeviceSynchronize"))
         # 1.5 us until the wait returns, 1 us until the next kernel begins
-        self.assertEqual(row["prize_ns"], 99 * 2_500)
+        self.assertEqual(row["saving_ns"], 99 * 2_500)
 
     def test_results_are_waited_for(self):
         for _ in range(100):
@@ -454,7 +454,7 @@ class Memory(Findings):
         row = self.one("steady-allocation")
         self.assertEqual(row["where"], "cudaMalloc")
         self.assertAlmostEqual(row["count"], 50, delta=1)
-        self.assertEqual(row["prize_ns"], row["count"] * 80 * US)
+        self.assertEqual(row["saving_ns"], row["count"] * 80 * US)
 
     def test_pools_and_set_up(self):
         for _ in range(50):
@@ -476,7 +476,7 @@ class Memory(Findings):
         row = self.one("leak")
         self.assertEqual(row["where"], "request")
         self.assertAlmostEqual(row["count"], 50, delta=1)
-        self.assertEqual(row["prize_bytes"], row["count"] * 2 * MIB)
+        self.assertEqual(row["saving_bytes"], row["count"] * 2 * MIB)
         self.assertIn("cudaMalloc in range request", row["evidence"])
 
     def test_leak_of_a_host_that_is_ahead(self):
@@ -533,7 +533,7 @@ class Memory(Findings):
             self.p.free(address, error="cudaErrorInvalidValue")
         row = self.one("wrong-free")
         self.assertEqual(row["count"], 2)
-        self.assertIn("2 addresses had been freed before, 0 were never", row["evidence"])
+        self.assertIn("2 addresses had already been freed, 0 were never", row["evidence"])
 
 
 class Forms(Findings):
@@ -579,7 +579,7 @@ class Forms(Findings):
         rows = json.loads(run("stat", "--findings", "--json", self.file))["findings"]
         self.assertEqual({row["process"] for row in rows}, {"4712"})
         (tiny,) = [row for row in rows if row["finding"] == "tiny-launches"]
-        self.assertAlmostEqual(tiny["prize_share"], 0.25, delta=0.001)
+        self.assertAlmostEqual(tiny["saving_share"], 0.25, delta=0.001)
 
 
 class Recordings(unittest.TestCase):
@@ -606,12 +606,12 @@ class Recordings(unittest.TestCase):
             if start < span.start_ns:
                 events += [(start, 0, 1), (span.start_ns, 0, -1)]
             counted = max(counted, span.start_ns)
-        prize = busy = waiting = before = 0
+        saving = busy = waiting = before = 0
         for time, more_busy, more_waiting in sorted(events):
-            prize += time - before if waiting and not busy else 0
+            saving += time - before if waiting and not busy else 0
             before, busy, waiting = time, busy + more_busy, waiting + more_waiting
         row = rows["tiny-launches", "work"]
-        self.assertEqual((row["count"], row["prize_ns"]), (len(kernels), prize))
+        self.assertEqual((row["count"], row["saving_ns"]), (len(kernels), saving))
 
     def test_pageable_copies_of_the_vector_addition(self):
         spans, rows = self.of("vector_add")
@@ -620,7 +620,7 @@ class Recordings(unittest.TestCase):
             slower = sum(int(span.end_ns - span.start_ns - span.attributes["cuda.memcpy.bytes"] / 40) for span in copies)
             row = rows["pageable-copies", direction]
             self.assertEqual(row["count"], len(copies))
-            self.assertAlmostEqual(row["prize_ns"], slower, delta=len(copies))
+            self.assertAlmostEqual(row["saving_ns"], slower, delta=len(copies))
 
 
 class Planted(unittest.TestCase):
@@ -644,10 +644,10 @@ class Planted(unittest.TestCase):
 
     def test_leak(self):
         """300 allocations, of which the host has made the last one before the GPU's last quarter."""
-        self.check("leak", "150 blocks that thread faults allocated by cudaMalloc in the second half of the run were never freed")
+        self.check("leak", "150 blocks that thread faults allocated with cudaMalloc in the second half of the run were never freed")
 
     def test_wrong_free(self):
-        self.check("wrong-free", "1 addresses had been freed before, 0 were never allocated")
+        self.check("wrong-free", "1 addresses had already been freed, 0 were never allocated")
 
 
 class Documents(unittest.TestCase):

@@ -127,8 +127,8 @@ if [ -n "$CUDA_INJECTION64_PATH" ]; then {host} > {self.folder}/host.out; [ $? =
     def test_a_program_that_fails_under_a_level(self):
         program = self.program(before="[ $LEVEL = full ] && { echo out of memory; exit 3; }")
         done = self.overhead("--rounds", 2, program=program, status=1)
-        self.assertIn("under full the program ended with exit status 3 (without cuspan: exit status 0): the level is left out\n"
-                      "it said at the end:\nout of memory\n", done.stderr)
+        self.assertIn("level full: the program ended with exit status 3 (without cuspan: exit status 0); skipping this level\n"
+                      "its last output:\nout of memory\n", done.stderr)
         self.assertRegex(done.stdout, r"(?m)^full +failed$")
         self.assertRegex(done.stdout, r"(?m)^default +2 ")
         self.assertEqual((self.folder / "levels").read_text().split().count("full"), 1)
@@ -136,19 +136,19 @@ if [ -n "$CUDA_INJECTION64_PATH" ]; then {host} > {self.folder}/host.out; [ $? =
     def test_a_program_that_dies_under_a_level(self):
         done = self.overhead("--rounds", 1, "--levels", "default", status=1,
                              program=self.program(before="[ $LEVEL = default ] && kill -SEGV $$"))
-        self.assertIn("under default the program died of signal 11 (", done.stderr)
+        self.assertIn("level default: the program was killed by signal 11 (", done.stderr)
 
     def test_a_program_that_fails_by_itself(self):
         done = self.overhead(program=self.program(before="kill -ABRT $$"), status=1)
-        self.assertIn("under none the program died of signal 6", done.stderr)
-        self.assertIn("there is nothing to compare with", done.stderr)
+        self.assertIn("level none: the program was killed by signal 6", done.stderr)
+        self.assertIn("there is no run without cuspan to compare with", done.stderr)
         self.assertEqual(done.stdout, "")
         # Its own exit status is its own affair, as long as it is the same everywhere.
         self.overhead("--rounds", 1, program=self.program(after="exit 4"))
 
     def test_no_figure_where_one_is_wanted(self):
         done = self.overhead("--figure", "step ([0-9.]+)", program=self.program(), status=1)
-        self.assertIn("under none nothing that the program wrote matches --figure", done.stderr)
+        self.assertIn("level none: no output of the program matches --figure", done.stderr)
 
     def test_a_program_without_an_agent(self):
         done = self.overhead("--rounds", 1, program="true", status=1)
@@ -178,8 +178,8 @@ if [ -n "$CUDA_INJECTION64_PATH" ]; then {host} > {self.folder}/host.out; [ $? =
             time.sleep(0.01)
         time.sleep(0.5)
         os.killpg(running.pid, signal.SIGINT)
-        out, err = running.communicate(timeout=600)
-        self.assertTrue(running.returncode == 1 and out.startswith("What each level costs") or running.returncode == -2,
+        out, err = running.communicate(timeout=60)
+        self.assertTrue(running.returncode == 1 and out.startswith("Cost of each level") or running.returncode == -2,
                         (running.returncode, out, err))
 
     def test_wrong_arguments_are_named(self):

@@ -110,9 +110,9 @@ class Recordings(unittest.TestCase):
             if recording.stem != "torch_inference":
                 self.assertEqual(rows, {})
                 continue
-            self.assertEqual(rows["PyTorch's segments of 2 MiB, for small tensors"]["live_bytes"], 5 * 2 * MIB)
-            self.assertEqual(rows["PyTorch's large segments"]["live_bytes"], 96 * MIB)
-            self.assertEqual(rows["not of PyTorch's sizes: libraries and others"]["allocations"], 4)
+            self.assertEqual(rows["PyTorch: 2 MiB segments for small tensors"]["live_bytes"], 5 * 2 * MIB)
+            self.assertEqual(rows["PyTorch: large segments"]["live_bytes"], 96 * MIB)
+            self.assertEqual(rows["other sizes: libraries and others"]["allocations"], 4)
 
 
 class Made(unittest.TestCase):
@@ -179,7 +179,7 @@ class Made(unittest.TestCase):
         self.program.allocate(MIB)
         self.program.is_exited = False
         (row,) = self.tables()["memory_unfreed"]
-        self.assertEqual(row["until"], "the trace's end")
+        self.assertEqual(row["until"], "end of trace")
 
     def test_double_unknown_and_foreign_frees(self):
         p = self.program
@@ -193,13 +193,13 @@ class Made(unittest.TestCase):
         p.free(0)
         p.free(0x77000, error="cudaErrorCudartUnloading")  # the process's end
         rows = {row["what"]: row for row in self.tables()["memory_wrong_frees"]}
-        self.assertEqual(set(rows), {"freed twice", "unknown address", "allocated out of sight"})
+        self.assertEqual(set(rows), {"freed twice", "unknown address", "allocation not traced"})
         twice = rows["freed twice"]
         self.assertEqual((twice["range"], twice["thread"], twice["address"], twice["allocated_by"], twice["freed_in"],
                           twice["error"], twice["count"]),
                          ("cleaning", "main", hex(address), "cudaMalloc", "owner", "cudaErrorInvalidValue", 1))
         self.assertEqual(rows["unknown address"]["address"], "0xdead000")
-        self.assertEqual(rows["allocated out of sight"]["address"], "0xbeef000")
+        self.assertEqual(rows["allocation not traced"]["address"], "0xbeef000")
 
     def test_a_free_that_fails_frees_nothing(self):
         p = self.program
@@ -277,7 +277,7 @@ class Made(unittest.TestCase):
         for handle in "0x1", "0x2":
             p.call("cuMemCreate", handle=handle, bytes=20 * MIB, **{"location.type": "Device", "location.id": 0})
         rows = {row["what"]: row["live_bytes"] for row in self.tables()["memory_pytorch"]}
-        self.assertEqual(rows, {"PyTorch's expandable segments": 40 * MIB})
+        self.assertEqual(rows, {"PyTorch: expandable segments": 40 * MIB})
 
     def test_two_processes_with_the_same_addresses(self):
         other = Program("other", seed=2, pid=4712)

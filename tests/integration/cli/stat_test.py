@@ -254,9 +254,9 @@ class Recording(unittest.TestCase):
 
     def test_what_tracing_took(self):
         """CUPTI's part is that of its overhead records, the driver's own work left out; cuspan's isn't that of the run."""
-        words = {"flushing buffers": "cupti_buffer_flush", "instrumenting": "cupti_instrumentation",
-                 "its resources": "cupti_resource", "requests of buffers": "activity_buffer_request",
-                 "anything else": "else"}
+        words = {"flush buffers": "cupti_buffer_flush", "instrument": "cupti_instrumentation",
+                 "resources": "cupti_resource", "buffer requests": "activity_buffer_request",
+                 "other": "else"}
         any_found = 0
         for name, (spans, tables) in zip(self.files, self.each()):
             took = Counter()
@@ -284,7 +284,7 @@ class Recording(unittest.TestCase):
         file.write_text(json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]}) + "\n")
         rows = json.loads(run("stat", "--json", "--table", "own", file).stdout)["own"]
         self.assertEqual([(row["what"], row["time_ns"], row.get("timed_calls")) for row in rows],
-                         [("callbacks (estimate)", 3000, 15), ("correlating, encoding (CPU)", 60000, None)])
+                         [("callbacks (estimated)", 3000, 15), ("correlate, encode (CPU)", 60000, None)])
         self.assertAlmostEqual(rows[0]["wall_share"], 0.003)
 
     def test_occupancy_of_known_launches(self):

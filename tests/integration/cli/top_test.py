@@ -215,7 +215,7 @@ class Top(unittest.TestCase):
         running = self.replay("trainer", "torch_inference")
         running.signal(signal.SIGSTOP)
         shown = self.top("--once", "--interval", "0.2").stdout
-        self.assertRegex(shown, r"%d .*it doesn't answer" % running.pid)
+        self.assertRegex(shown, r"%d .*it does not respond" % running.pid)
         running.signal(signal.SIGCONT)
 
     def test_color_and_its_absence(self):

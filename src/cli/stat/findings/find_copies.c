@@ -1,18 +1,17 @@
-/* Copies that hold the host, that go by memory which isn't pinned, that are too small, or that bring back
- * what was there. */
+/* Findings about copies: synchronous, pageable, too small, or back and forth. */
 #include "cli/util/xalloc.h"
 #include "cli/stat/findings/detectors.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* What came to the host last at an address. */
+/* The latest copy to a host address. */
 struct arrival {
     const struct trace_span *work;
     uint64_t bytes;
 };
 
-/* Copies one behind the other on a stream, in one direction. */
+/* Consecutive copies on a stream in one direction. */
 struct row {
     const char *kind;
     const struct trace_span *first;
@@ -21,7 +20,7 @@ struct row {
 
 struct copies {
     struct findings *findings;
-    struct samples pinned; /* ns of each GiB of a pinned copy, by direction and device */
+    struct samples pinned; /* ns per GiB of pinned copies, by direction and device */
     struct int_map links;  /* direction and device → number */
     struct tallies waiting, pageable, tiny, trips;
     struct int_map arrivals; /* process and address of the host → arrival */
@@ -86,7 +85,7 @@ static void measure_pinned(struct copies *copies)
     samples_sort(&copies->pinned);
 }
 
-/* `source`: where the rate comes from, for people. */
+/* `source`: the origin of the rate, for the evidence. */
 static double link_rate(const struct copies *copies, const struct copy *copy, const char **source)
 {
     const struct stat *stat = copies->findings->survey->stat;
@@ -95,21 +94,21 @@ static double link_rate(const struct copies *copies, const struct copy *copy, co
     double generation = stat_device_number(stat, copy->work, "cuda.device.compute_capability.major");
     if (link != MAP_NONE) {
         uint64_t median = samples_spread(&copies->pinned, link).median;
-        *source = "the median of this run's pinned copies";
+        *source = "median of this run's pinned copies";
         return NS_OF_GIB((double)(median ? median : 1));
     }
-    *source = "two thirds of its PCIe link's peak";
+    *source = "two thirds of the PCIe link's peak";
     if (told > 0)
         return PCIE_SHARE * told;
-    *source = "assumed of such a GPU";
+    *source = "assumed for this GPU";
     if (generation >= 9)
         return PCIE5_BYTES_PER_S;
     return generation >= 8 ? PCIE4_BYTES_PER_S : PCIE3_BYTES_PER_S;
 }
 
-/* Both take the same time of the copy: what it takes longer than pinned, and, where the call is an
- * asynchronous one, what the call stays with it. */
-static void take_pageable(struct copies *copies, const struct copy *copy, uint32_t process)
+/* Two savings within the same time: the time a copy takes longer than a pinned one, and the time that an
+ * asynchronous call is blocked by it. The larger one counts. */
+static void count_pageable(struct copies *copies, const struct copy *copy, uint32_t process)
 {
     const struct survey *survey = copies->findings->survey;
     if (!copy->is_pageable || copy->bytes <= PAGEABLE_BYTES_MIN || (!copy->from_host && !copy->to_host))
@@ -146,18 +145,17 @@ static void offer_pageable(const struct copies *copies, const struct tally *tall
         .count = tally->count,
         .saving_ns = tally->saving_ns,
         .first_ns = tally->first->start_ns,
-        .evidence = xasprintf(
-            "%llu bytes from or to pageable memory took %s; pinned, at %.1f GB/s (%s), they take %s, and "
-            "asynchronous calls return at once",
-            (unsigned long long)tally->bytes, evidence_time(time, tally->ns), rate / 1e9, source,
-            evidence_time(pinned, tally->extra))};
+        .evidence = xasprintf("%llu bytes from or to pageable memory took %s; with pinned memory, at %.1f "
+                              "GB/s (%s), they take %s, and asynchronous calls return immediately",
+                              (unsigned long long)tally->bytes, evidence_time(time, tally->ns), rate / 1e9,
+                              source, evidence_time(pinned, tally->extra))};
     findings_offer(copies->findings, &finding);
 }
 
 /* --- synchronous copies --- */
 
-/* What the host or the GPU's kernels could have done in the call's time: that in which no kernel ran. */
-static void take_waiting(struct copies *copies, const struct copy *copy, uint32_t process)
+/* The saving is the part of the call in which no kernel ran. */
+static void count_waiting(struct copies *copies, const struct copy *copy, uint32_t process)
 {
     const struct survey *survey = copies->findings->survey;
     if ((!copy->from_host && !copy->to_host) || survey_is_async(survey, copy->call))
@@ -185,7 +183,7 @@ static void offer_waiting(const struct copies *copies, const struct tally *tally
         .count = tally->count,
         .saving_ns = tally->saving_ns,
         .first_ns = tally->first->start_ns,
-        .evidence = xasprintf("%llu calls such as %s held thread %s for %s; for %s of that no kernel ran",
+        .evidence = xasprintf("%llu calls such as %s blocked thread %s for %s; for %s of that no kernel ran",
                               (unsigned long long)tally->count, trace_string(survey->stat->trace, call->name),
                               places_thread(&survey->places, call), evidence_time(time, tally->ns),
                               evidence_time(idle, tally->saving_ns))};
@@ -209,8 +207,8 @@ static void end_row(struct copies *copies, struct row *row)
     *row = (struct row){0};
 }
 
-/* All but the first of a row could be spared: the part of their calls in which no kernel ran. */
-static void take_tiny(struct copies *copies, const struct copy *copy)
+/* The saving is the part of all but the first call of a row in which no kernel ran. */
+static void count_tiny(struct copies *copies, const struct copy *copy)
 {
     const struct survey *survey = copies->findings->survey;
     struct row *row = &copies->rows[copy->work->lane];
@@ -234,15 +232,15 @@ static void offer_tiny(const struct copies *copies, const struct tally *tally)
     if (tally->count < TINY_COPY_RUNS)
         return;
     struct finding finding = finding_of(FINDING_TINY_COPIES, tally, copies->findings->survey->stat->trace);
-    finding.evidence = xasprintf(
-        "%llu copies of at most %d bytes came in %llu rows, one behind the other on a stream; their "
-        "calls took %s, and for %s of those after the first of each row no kernel ran",
-        (unsigned long long)tally->count, TINY_COPY_BYTES, (unsigned long long)tally->extra,
-        evidence_time(time, tally->ns), evidence_time(idle, tally->saving_ns));
+    finding.evidence =
+        xasprintf("%llu copies of at most %d bytes in %llu rows directly after each other on a stream; their "
+                  "calls took %s, and for %s of those after the first of each row no kernel ran",
+                  (unsigned long long)tally->count, TINY_COPY_BYTES, (unsigned long long)tally->extra,
+                  evidence_time(time, tally->ns), evidence_time(idle, tally->saving_ns));
     findings_offer(copies->findings, &finding);
 }
 
-/* --- data that goes back and forth --- */
+/* --- round trips --- */
 
 static uint64_t host_key(const struct stat *stat, const struct copy *copy, enum stat_key key,
                          uint32_t process)
@@ -251,7 +249,7 @@ static uint64_t host_key(const struct stat *stat, const struct copy *copy, enum 
     return address ? int_map_mix(strtoull(address, NULL, 0)) ^ process : 0;
 }
 
-static void take_arrival(struct copies *copies, const struct copy *copy, uint32_t process)
+static void record_arrival(struct copies *copies, const struct copy *copy, uint32_t process)
 {
     uint64_t key = host_key(copies->findings->survey->stat, copy, KEY_ARG_DST, process);
     if (!key)
@@ -267,8 +265,8 @@ static void take_arrival(struct copies *copies, const struct copy *copy, uint32_
     copies->arrived[number] = (struct arrival){copy->work, copy->bytes};
 }
 
-/* It had come from a GPU, and the host hadn't the time to write all of it anew. */
-static void take_return(struct copies *copies, const struct copy *copy, uint32_t process)
+/* The data came from a GPU, and the host had no time to rewrite all of it. */
+static void count_return(struct copies *copies, const struct copy *copy, uint32_t process)
 {
     const struct survey *survey = copies->findings->survey;
     uint32_t number = int_map_get(&copies->arrivals, host_key(survey->stat, copy, KEY_ARG_SRC, process));
@@ -291,17 +289,17 @@ static void offer_trips(const struct copies *copies, const struct tally *tally)
     if (tally->count < REPEATED_MIN)
         return;
     struct finding finding = finding_of(FINDING_ROUND_TRIPS, tally, copies->findings->survey->stat->trace);
-    finding.evidence = xasprintf(
-        "%llu times a buffer of the host was filled from the GPU and copied back whole before one core "
-        "could have written it anew: %llu bytes each way, %s for both copies",
-        (unsigned long long)tally->count, (unsigned long long)tally->bytes,
-        evidence_time(time, tally->saving_ns));
+    finding.evidence =
+        xasprintf("%llu times a host buffer was copied from the GPU and copied back completely before one "
+                  "core could have rewritten it: %llu bytes each way, %s for both copies",
+                  (unsigned long long)tally->count, (unsigned long long)tally->bytes,
+                  evidence_time(time, tally->saving_ns));
     findings_offer(copies->findings, &finding);
 }
 
-/* --- all of them --- */
+/* --- scan --- */
 
-static void go_through(struct copies *copies)
+static void scan(struct copies *copies)
 {
     const struct survey *survey = copies->findings->survey;
     const struct trace *trace = survey->stat->trace;
@@ -315,13 +313,13 @@ static void go_through(struct copies *copies)
             continue;
         }
         uint32_t process = places_process(&survey->places, work);
-        take_pageable(copies, &copy, process);
-        take_waiting(copies, &copy, process);
-        take_tiny(copies, &copy);
+        count_pageable(copies, &copy, process);
+        count_waiting(copies, &copy, process);
+        count_tiny(copies, &copy);
         if (copy.to_host)
-            take_arrival(copies, &copy, process);
+            record_arrival(copies, &copy, process);
         else if (copy.from_host)
-            take_return(copies, &copy, process);
+            count_return(copies, &copy, process);
     }
     for (size_t lane = 0; lane < trace->lane_count; lane++)
         end_row(copies, &copies->rows[lane]);
@@ -339,7 +337,7 @@ void find_copies(struct findings *findings)
     struct copies copies = {.findings = findings};
     copies.rows = xcalloc(findings->survey->stat->trace->lane_count + 1, sizeof *copies.rows);
     measure_pinned(&copies);
-    go_through(&copies);
+    scan(&copies);
     offer_each(&copies, &copies.waiting, offer_waiting);
     offer_each(&copies, &copies.pageable, offer_pageable);
     offer_each(&copies, &copies.tiny, offer_tiny);

@@ -1,5 +1,4 @@
-/* Sequences of launches and asynchronous copies that a thread gives again and again: candidates for a CUDA
- * graph. */
+/* Findings about repeated sequences of launches and asynchronous copies: candidates for CUDA graphs. */
 #include "cli/util/xalloc.h"
 #include "cli/stat/findings/detectors.h"
 #include "cli/stat/findings/repeats.h"
@@ -7,26 +6,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a thread does, as far as it can be in a graph or parts one from the next: a wait, a copy that waits,
- * an allocation. */
+/* A call that can be a graph node, or that separates graphs: a wait, a blocking copy, an allocation. */
 struct step {
     const struct trace_span *call;
-    const struct trace_span *work; /* NULL: no node, but what parts graphs */
+    const struct trace_span *work; /* NULL: not a node, but separates graphs */
 };
 
 struct sequence {
     struct step *steps;
     uint32_t *tokens;
-    bool *is_used; /* by a repetition that was taken before */
+    bool *is_used; /* by a previous repetition */
     size_t count, capacity, token_capacity;
 };
 
 struct candidates {
     struct findings *findings;
-    struct sequence sequence; /* of the thread at hand */
-    struct int_map words;     /* what a step is → its token */
-    struct tallies tallies;   /* by what a graph would hold; ns: host time of its calls, bytes: its
-                                 nodes, extra: the GPU's idle time */
+    struct sequence sequence; /* of the current thread */
+    struct int_map words;     /* hash of a step → its token */
+    struct tallies tallies;   /* by the nodes of a graph; ns: host time of its calls, bytes: its nodes, extra:
+                                 the GPU's idle time */
 };
 
 static uint64_t text_key(const char *text)
@@ -37,8 +35,8 @@ static uint64_t text_key(const char *text)
     return int_map_mix(key);
 }
 
-/* Nodes are the same with the same name, shape, size and stream; addresses may differ: a graph's nodes take
- * new ones. */
+/* Nodes are equal if name, dimensions, size and stream are. Addresses may differ, because graph nodes can be
+ * updated. */
 static uint64_t word_of(const struct stat *stat, const struct step *step)
 {
     static const enum stat_key keys[] = {KEY_KERNEL_NAME, KEY_GRID,       KEY_BLOCK,
@@ -52,7 +50,7 @@ static uint64_t word_of(const struct stat *stat, const struct step *step)
     return int_map_mix(key + 1);
 }
 
-/* False: it has no part in a sequence, as a query or the record of an event. */
+/* False: the call neither belongs to a sequence nor ends it (a query, an event record). */
 static bool step_of(const struct survey *survey, const struct trace_span *call, struct step *step)
 {
     enum call_group group = stat_call_group(survey->stat, call);
@@ -90,7 +88,8 @@ static struct calls_by_thread sort_calls(const struct trace *trace)
     struct calls_by_thread by_thread = {xcalloc(trace->span_count + 1, sizeof *by_thread.calls),
                                         xcalloc(trace->thread_count + 2, sizeof *by_thread.firsts)};
     size_t *next =
-        by_thread.firsts + 1; /* each thread's next place; at the end, the first of the one after */
+        by_thread.firsts +
+        1; /* next free index of each thread; at the end, the first index of the following thread */
     for (size_t i = 0; i < trace->span_count; i++) {
         if (has_thread(&trace->spans[i]))
             next[trace->spans[i].thread + 1]++;
@@ -123,8 +122,8 @@ static void collect(struct candidates *candidates, const uint32_t *calls, size_t
     }
 }
 
-/* A graph that the steps from `first` to `last` would make: what it spares the host, as far as the GPU was
- * idle meanwhile. */
+/* Counts a graph of the steps from `first` to `last`: the host time that it saves, limited to the GPU's idle
+ * time. */
 static void take_graph(struct candidates *candidates, struct tally *tally, size_t first, size_t last)
 {
     const struct survey *survey = candidates->findings->survey;
@@ -142,7 +141,7 @@ static void take_graph(struct candidates *candidates, struct tally *tally, size_
     tally->saving_ns += spared < idle_ns ? spared : idle_ns;
 }
 
-/* The same for each rotation of what comes again and again. */
+/* Independent of the rotation of the repeated sequence. */
 static uint64_t key_of(const struct sequence *sequence, size_t first, size_t nodes)
 {
     uint64_t key = nodes;
@@ -151,7 +150,7 @@ static uint64_t key_of(const struct sequence *sequence, size_t first, size_t nod
     return key;
 }
 
-/* Cuts a repetition into graphs: at each step that can't be in one, and where rounds end. */
+/* Splits a repetition into graphs, at steps that cannot be nodes and at the ends of rounds. */
 static void take_repeat(struct candidates *candidates, const struct repeat *repeat, uint32_t thread)
 {
     struct sequence *sequence = &candidates->sequence;
@@ -217,12 +216,12 @@ static void offer(struct candidates *candidates, const struct tally *tally)
         .count = tally->count,
         .saving_ns = tally->saving_ns,
         .first_ns = tally->first->start_ns,
-        .evidence = xasprintf("a sequence of %llu launches and copies that begins with %s comes %llu "
-                              "times; its calls take %s on the host each time, where a graph's launch takes "
-                              "%s; the GPU was idle for %s meanwhile",
-                              (unsigned long long)tally->bytes, trace_string(trace, tally->first->name),
-                              (unsigned long long)tally->count, evidence_time(host, tally->ns / tally->count),
-                              evidence_time(launch, GRAPH_LAUNCH_NS), evidence_time(idle, tally->extra))};
+        .evidence = xasprintf(
+            "a sequence of %llu launches and copies that starts with %s repeats %llu times; its calls take "
+            "%s of host time each, a graph launch takes %s; the GPU was idle for %s meanwhile",
+            (unsigned long long)tally->bytes, trace_string(trace, tally->first->name),
+            (unsigned long long)tally->count, evidence_time(host, tally->ns / tally->count),
+            evidence_time(launch, GRAPH_LAUNCH_NS), evidence_time(idle, tally->extra))};
     findings_offer(candidates->findings, &finding);
 }
 

@@ -1,5 +1,4 @@
-/* Kernels that leave most of the GPU unused: by what they take of a multiprocessor, by too few blocks, or for
- * standing in line behind one another. */
+/* Findings about kernels that leave most of the GPU unused: low occupancy, small grids, serialization. */
 #include "cli/util/xalloc.h"
 #include "cli/stat/findings/detectors.h"
 #include "cli/util/text.h"
@@ -7,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Whose kernels are not the program's to change. */
+/* Kernels that the program cannot change, by parts of their names. */
 static const char *const libraries[] = {"cublas",   "cudnn", "nccl", "nvjet",    "cutlass",
                                         "xmma",     "cub::", "at::", "thrust::", "cusparse",
                                         "cusolver", "cufft", "npp",  "gemm",     "cask"};
@@ -15,9 +14,8 @@ static const char *const libraries[] = {"cublas",   "cudnn", "nccl", "nvjet",   
 /* Of one execution. */
 struct use {
     struct stat_launch launch;
-    double
-        occupancy;  /* of warps, by that of their threads which the block's size leaves; negative: unknown */
-    double threads; /* share of the warps' threads */
+    double occupancy; /* of warps, times the share of their threads in use; negative: unknown */
+    double threads;   /* share of the warps' threads in use */
     uint64_t blocks;
     uint64_t multiprocessors;
     uint64_t blocks_at_once; /* of one multiprocessor */
@@ -53,7 +51,7 @@ static struct use use_of(const struct stat *stat, const struct trace_span *kerne
     return use;
 }
 
-/* What it would be, by other limits. */
+/* The occupancy with other limits. */
 static double occupancy_with(const struct stat *stat, const struct trace_span *kernel, const struct use *use,
                              const struct stat_launch *launch)
 {
@@ -69,7 +67,7 @@ static bool is_of_library(const char *name)
     return false;
 }
 
-/* A kernel that loads ahead into shared memory needs few warps. */
+/* A kernel that prefetches into shared memory needs few warps. */
 static bool is_pipeline(const struct stat *stat, const struct trace_span *kernel, const struct use *use)
 {
     double all = stat_device_number(stat, kernel, "cuda.device.multiprocessor.max_shared_memory");
@@ -92,14 +90,14 @@ static bool is_low(const struct stat *stat, const struct trace_span *kernel, con
            (use->occupancy >= 0 && use->occupancy <= LOW_OCCUPANCY && !is_pipeline(stat, kernel, use));
 }
 
-/* The share of the GPU that it can fill at most. */
+/* The largest share of the GPU that the kernel can use. */
 static double fill_of(const struct use *use)
 {
     double multiprocessors = is_small(use) ? (double)use->blocks / (double)use->multiprocessors : 1;
     return multiprocessors * (use->occupancy >= 0 ? use->occupancy : 1);
 }
 
-/* What the occupancy would be without each of its limits says which of them hold. */
+/* A limit applies if the occupancy is higher without it. */
 static void add_reasons(struct text *text, const struct stat *stat, const struct trace_span *kernel,
                         const struct use *use)
 {
@@ -113,13 +111,13 @@ static void add_reasons(struct text *text, const struct stat *stat, const struct
     if (use->occupancy < 0 || use->occupancy > LOW_OCCUPANCY)
         return;
     if (occupancy_with(stat, kernel, use, &without_shared) > use->occupancy + least)
-        text_add_format(text, "; shared memory limits it: %llu bytes a block",
+        text_add_format(text, "; limited by shared memory: %llu bytes per block",
                         (unsigned long long)use->launch.shared_bytes);
     if (occupancy_with(stat, kernel, use, &without_registers) > use->occupancy + least)
-        text_add_format(text, "; registers limit it: %llu a thread",
+        text_add_format(text, "; limited by registers: %llu per thread",
                         (unsigned long long)use->launch.registers);
     if (occupancy_with(stat, kernel, use, &bare) <= LOW_OCCUPANCY)
-        text_add_format(text, "; the block's size limits it: %llu threads",
+        text_add_format(text, "; limited by the block size: %llu threads",
                         (unsigned long long)use->launch.threads);
 }
 
@@ -129,11 +127,11 @@ static char *evidence_of(const struct survey *survey, const struct tally *tally)
     const struct process_survey *process = &survey->processes[tally->process];
     struct text text = {0};
     char time[EVIDENCE_TIME_BYTES];
-    text_add_format(&text,
-                    "%llu runs of %s in all, %.0f %% of the process's time in kernels; theoretical "
-                    "occupancy %.1f %%",
-                    (unsigned long long)tally->count, evidence_time(time, tally->ns),
-                    100.0 * (double)tally->ns / (double)process->kernel_ns, 100 * use.occupancy);
+    text_add_format(
+        &text,
+        "%llu runs take %s in total, %.0f %% of the process's kernel time; theoretical occupancy %.1f %%",
+        (unsigned long long)tally->count, evidence_time(time, tally->ns),
+        100.0 * (double)tally->ns / (double)process->kernel_ns, 100 * use.occupancy);
     add_reasons(&text, survey->stat, tally->first, &use);
     return text.data;
 }
@@ -172,17 +170,17 @@ void find_low_occupancy(struct findings *findings)
     tallies_deinit(&tallies);
 }
 
-/* --- kernels in line --- */
+/* --- serialized kernels --- */
 
-/* How much of the GPU its blocks take, all at once; 2: unknown, or more than it has. */
+/* The share of the GPU that all blocks of the kernel occupy; 2: unknown, or more than the GPU has. */
 static double room_of(const struct use *use)
 {
     uint64_t room = use->blocks_at_once * use->multiprocessors;
     return room ? (double)use->blocks / (double)room : 2;
 }
 
-/* Two threads' kernels, the second one waiting for nothing but the stream, and room for both: nothing that
- * can be seen joins them. */
+/* Kernels of two threads, the second one waiting only for the stream, and room for both: no visible
+ * dependency. */
 static bool could_be_beside(const struct survey *survey, const struct trace_span *a,
                             const struct trace_span *b)
 {
@@ -203,8 +201,8 @@ static void offer_serialized(struct findings *findings, const struct tally *tall
         return;
     struct finding finding = finding_of(FINDING_SERIALIZED, tally, trace);
     finding.evidence = xasprintf(
-        "%llu times a kernel of one thread waited on stream %s for that of another, with room on the GPU "
-        "for both; beside each other they save %s",
+        "%llu times a kernel of one thread waited on stream %s for a kernel of another thread, although the "
+        "GPU had room for both; running them concurrently saves %s",
         (unsigned long long)tally->count, trace_string(trace, trace->lanes[tally->first->lane].stream),
         evidence_time(time, tally->saving_ns));
     findings_offer(findings, &finding);

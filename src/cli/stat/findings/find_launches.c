@@ -1,11 +1,11 @@
-/* Where the GPU waits for launches: phases that are bound by them, and kernels too short for one. */
+/* Findings about launches that the GPU waits for: launch-bound phases and tiny kernels. */
 #include "cli/util/xalloc.h"
 #include "cli/stat/findings/detectors.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Some pieces of a device's work, one after the other without a pause. */
+/* Consecutive pieces of a device's work without a pause. */
 struct window {
     const struct trace_span *first_call;
     uint64_t start_ns;
@@ -23,10 +23,9 @@ static uint64_t within(const struct intervals *intervals, uint64_t from_ns, uint
     return until_ns - from_ns - intervals_gaps(intervals, from_ns, until_ns);
 }
 
-/* The GPU had nothing left to do, and the host, which wasn't waiting for it, had not given it the next piece.
- */
-static void take_gap(const struct survey *survey, struct window *window, const struct trace_span *work,
-                     uint64_t from_ns)
+/* Counts a gap if the GPU was idle because the host, although it did not wait, had not submitted more. */
+static void count_gap(const struct survey *survey, struct window *window, const struct trace_span *work,
+                      uint64_t from_ns)
 {
     const struct trace_span *call = survey_call(survey, work);
     const struct process_survey *process = &survey->processes[places_process(&survey->places, work)];
@@ -38,8 +37,8 @@ static void take_gap(const struct survey *survey, struct window *window, const s
     window->call_ns += within(&process->calls, from_ns, work->start_ns);
 }
 
-/* Most of its pieces had to be waited for: one long gap, of a module that is loaded or a graph that is made,
- * is no phase. */
+/* Most pieces of work must follow a gap: a single long gap (module loading, graph creation) is not a phase.
+ */
 static bool is_bound(const struct window *window, uint64_t length)
 {
     return window->first_call && window->works >= WINDOW_WORK / 2 && 2 * window->gaps >= window->works &&
@@ -82,7 +81,7 @@ static void find_phases(struct phases *phases, uint32_t device)
         if (!window.works)
             window.start_ns = has_gap ? busy_until : work->start_ns;
         if (has_gap)
-            take_gap(survey, &window, work, busy_until);
+            count_gap(survey, &window, work, busy_until);
         if (!window.first_call)
             window.first_call = survey_call(survey, work);
         window.works++;
@@ -106,13 +105,13 @@ static void offer_phases(struct phases *phases)
             .count = tally->bytes,
             .saving_ns = tally->saving_ns,
             .first_ns = tally->first->start_ns,
-            .evidence = xasprintf(
-                "in %s with %llu pieces of work the GPU was idle for %s (%.0f %%) with nothing given to it; "
-                "the host was in launches and copies for %.0f %% of that, in other CUDA calls for %.0f %%, "
-                "else in code of its own",
-                evidence_time(whole, tally->ns), (unsigned long long)tally->bytes,
-                evidence_time(idle, tally->saving_ns), 100.0 * (double)tally->saving_ns / (double)tally->ns,
-                share * (double)host->ns, share * (double)host->extra)};
+            .evidence = xasprintf("in %s with %llu pieces of work the GPU was idle for %s (%.0f %%) because "
+                                  "no work was submitted; the host spent %.0f %% of that in launches and "
+                                  "copies, %.0f %% in other CUDA calls, and the rest in its own code",
+                                  evidence_time(whole, tally->ns), (unsigned long long)tally->bytes,
+                                  evidence_time(idle, tally->saving_ns),
+                                  100.0 * (double)tally->saving_ns / (double)tally->ns,
+                                  share * (double)host->ns, share * (double)host->extra)};
         findings_offer(phases->findings, &finding);
     }
 }
@@ -129,10 +128,10 @@ void find_launch_bound(struct findings *findings)
     tallies_deinit(&phases.hosts);
 }
 
-/* The GPU's idle time from the begin of the call to that of its kernel. What one launch has is not another's,
- * so that threads that launch at once don't count it twice. */
-static void take_tiny(struct tallies *tallies, const struct survey *survey, const struct trace_span *kernel,
-                      const struct trace_span *call, uint64_t *counted_until)
+/* The GPU's idle time from the start of the call to the start of its kernel. Concurrent launches of several
+ * threads share that time; it counts once. */
+static void count_tiny(struct tallies *tallies, const struct survey *survey, const struct trace_span *kernel,
+                       const struct trace_span *call, uint64_t *counted_until)
 {
     uint32_t process = places_process(&survey->places, kernel);
     uint64_t from = call->start_ns > *counted_until ? call->start_ns : *counted_until;
@@ -154,7 +153,7 @@ void find_tiny_launches(struct findings *findings)
         const struct trace_span *span = &trace->spans[i];
         const struct trace_span *call = span->class == CLASS_KERNEL ? survey_call(survey, span) : NULL;
         if (call && stat_duration(span) <= TINY_KERNEL_NS && !stat_attr(survey->stat, span, KEY_GRAPH))
-            take_tiny(&tallies, survey, span, call, &counted_until[span->resource]);
+            count_tiny(&tallies, survey, span, call, &counted_until[span->resource]);
     }
     for (size_t i = 0; i < tallies.count; i++) {
         const struct tally *tally = &tallies.items[i];
@@ -163,8 +162,8 @@ void find_tiny_launches(struct findings *findings)
             continue;
         struct finding finding = finding_of(FINDING_TINY_LAUNCHES, tally, trace);
         finding.evidence = xasprintf(
-            "%llu runs take %s each on the GPU and %s on the host; between call and "
-            "kernel the GPU was idle for %s",
+            "%llu runs take %s each on the GPU and %s each on the host; between call and kernel the GPU was "
+            "idle for %s",
             (unsigned long long)tally->count, evidence_time(kernel, tally->ns / tally->count),
             evidence_time(call, tally->extra / tally->count), evidence_time(idle, tally->saving_ns));
         findings_offer(findings, &finding);

@@ -1,10 +1,10 @@
-/* Memory that is allocated again and again, or never given back, and wrong frees. */
+/* Findings about memory: repeated allocation, leaks and invalid frees. */
 #include "cli/util/xalloc.h"
 #include "cli/stat/findings/detectors.h"
 
 #include <stdlib.h>
 
-/* The second half of the process's time of GPU work: what a program sets up is done by then. */
+/* The start of the second half of the process's GPU work. Setup is complete by then. */
 static uint64_t steady_from(const struct process_survey *process)
 {
     return process->start_ns + (process->end_ns - process->start_ns) / 2;
@@ -18,7 +18,7 @@ static bool is_steady(const struct process_survey *process, uint64_t time_ns)
 
 /* --- allocations and frees in the steady state --- */
 
-/* A pool's are the way to do it; physical memory that is mapped is somebody's pool. */
+/* Pools are the recommended way, and mapped physical memory belongs to some pool. */
 static bool is_costly(const struct ledger_block *block)
 {
     return block->kind != MEMORY_POOL && block->kind != MEMORY_VIRTUAL;
@@ -40,11 +40,11 @@ static void offer_steady(struct findings *findings, const struct tally *tally)
         .saving_ns = tally->saving_ns,
         .base_ns = process->end_ns - steady_from(process),
         .first_ns = tally->first->start_ns,
-        .evidence =
-            xasprintf("%llu times in the second half of the run thread %s allocated by %s and "
-                      "freed again, %s later on average; the calls took %s",
-                      (unsigned long long)tally->count, places_thread(&survey->places, tally->first), name,
-                      evidence_time(life, tally->ns / tally->count), evidence_time(time, tally->saving_ns))};
+        .evidence = xasprintf(
+            "%llu times in the second half of the run, thread %s allocated with %s and freed the memory "
+            "%s later on average; the calls took %s",
+            (unsigned long long)tally->count, places_thread(&survey->places, tally->first), name,
+            evidence_time(life, tally->ns / tally->count), evidence_time(time, tally->saving_ns))};
     findings_offer(findings, &finding);
 }
 
@@ -71,9 +71,9 @@ static void find_steady(struct findings *findings)
 
 /* --- leaks --- */
 
-/* What was allocated at one place for the work of the third quarter and of the last one, and is still there:
- * it grows with the work. By the work's time, not by the calls': a host that doesn't wait has made all of
- * them when the GPU is half done. */
+/* Blocks that one place allocated for the work of the third and of the last quarter, and that still exist, so
+ * they grow with the work. The time of the work counts, not that of the calls: a host that does not wait has
+ * made all calls when half of the GPU work is done. */
 static void offer_leak(struct findings *findings, const struct tally *tally)
 {
     const struct survey *survey = findings->survey;
@@ -90,13 +90,12 @@ static void offer_leak(struct findings *findings, const struct tally *tally)
         .count = tally->count,
         .saving_bytes = tally->bytes,
         .first_ns = tally->first->start_ns,
-        .evidence = xasprintf(
-            "%llu blocks that thread %s allocated by %s%s%s in the second half of the run were never freed: "
-            "%llu bytes in %s, %.1f MB/s",
-            (unsigned long long)tally->count, places_thread(&survey->places, tally->first),
-            trace_string(survey->stat->trace, tally->first->name), *range ? " in range " : "", range,
-            (unsigned long long)tally->bytes, evidence_time(time, half),
-            (double)tally->bytes * 1e3 / (double)half)};
+        .evidence = xasprintf("%llu blocks that thread %s allocated with %s%s%s in the second half of the "
+                              "run were never freed: %llu bytes in %s, %.1f MB/s",
+                              (unsigned long long)tally->count, places_thread(&survey->places, tally->first),
+                              trace_string(survey->stat->trace, tally->first->name),
+                              *range ? " in range " : "", range, (unsigned long long)tally->bytes,
+                              evidence_time(time, half), (double)tally->bytes * 1e3 / (double)half)};
     findings_offer(findings, &finding);
 }
 
@@ -149,8 +148,8 @@ static void find_wrong_frees(struct findings *findings)
             .count = tally->count,
             .first_ns = tally->first->start_ns,
             .evidence =
-                xasprintf("%llu calls on thread %s failed (first with %s): %llu addresses had "
-                          "been freed before, %llu were never allocated in sight",
+                xasprintf("%llu calls on thread %s failed (first with %s): %llu addresses had already been "
+                          "freed, %llu were never allocated while tracing",
                           (unsigned long long)tally->count, places_thread(&survey->places, tally->first),
                           trace_string(trace, tally->first->error), (unsigned long long)tally->extra,
                           (unsigned long long)(tally->count - tally->extra))};

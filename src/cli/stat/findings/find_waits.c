@@ -1,22 +1,21 @@
-/* Calls by which the host waits for the GPU and needn't. */
+/* Findings about unnecessary waits for the GPU. */
 #include "cli/util/xalloc.h"
 #include "cli/stat/findings/detectors.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* What a thread has done since its last wait, and that wait, until its next piece of work shows whether it
- * was needed. */
+/* A thread's work since its last wait. The next work that it submits shows whether the wait was needed. */
 struct worker {
     const struct trace_span *wait; /* one that waited for work without results for the host; or NULL */
-    uint64_t given;                /* pieces of work since the wait before */
-    bool has_results;              /* of these, one that the host can read */
+    uint64_t given;                /* pieces of work since the previous wait */
+    bool has_results;              /* one of them copies to the host */
 };
 
 struct waits {
     struct findings *findings;
     struct worker *workers;  /* by thread */
-    uint64_t *counted_until; /* by device's resource: what one thread's wait has left idle is not another's */
+    uint64_t *counted_until; /* by the device's resource: idle time counts for one thread only */
     struct tallies nothing;  /* by call */
     struct tallies between;
 };
@@ -26,9 +25,9 @@ static struct tally *tally_at(struct waits *waits, struct tallies *tallies, cons
     return tallies_at(tallies, call->name, places_process(&waits->findings->survey->places, call), call);
 }
 
-/* Work is pending from its call's begin; the wait's own begin is what counts. */
-static void take_wait(struct waits *waits, const struct process_survey *process, struct worker *worker,
-                      const struct trace_span *call)
+/* Work is pending from the start of its call. The start of the wait decides. */
+static void count_wait(struct waits *waits, const struct process_survey *process, struct worker *worker,
+                       const struct trace_span *call)
 {
     bool is_pending = intervals_cover(&process->outstanding, call->start_ns);
     bool is_short = stat_duration(call) <= NEEDLESS_WAIT_NS;
@@ -43,9 +42,9 @@ static void take_wait(struct waits *waits, const struct process_survey *process,
     worker->has_results = false;
 }
 
-/* The GPU's idle time from the wait until the next work that the host gave at once. */
-static void take_work(struct waits *waits, struct worker *worker, const struct trace_span *call,
-                      const struct trace_span *work)
+/* The GPU's idle time from the wait to the next work, if the host submitted it immediately. */
+static void count_work(struct waits *waits, struct worker *worker, const struct trace_span *call,
+                       const struct trace_span *work)
 {
     const struct survey *survey = waits->findings->survey;
     const struct trace_span *wait = worker->wait;
@@ -64,7 +63,7 @@ static void take_work(struct waits *waits, struct worker *worker, const struct t
     *counted_until = work->start_ns > *counted_until ? work->start_ns : *counted_until;
 }
 
-static void go_through(struct waits *waits)
+static void scan(struct waits *waits)
 {
     const struct survey *survey = waits->findings->survey;
     const struct trace *trace = survey->stat->trace;
@@ -74,13 +73,13 @@ static void go_through(struct waits *waits)
             continue;
         struct worker *worker = &waits->workers[call->thread];
         if (survey_waits(survey, call)) {
-            take_wait(waits, &survey->processes[places_process(&survey->places, call)], worker, call);
+            count_wait(waits, &survey->processes[places_process(&survey->places, call)], worker, call);
             continue;
         }
         const struct trace_span *work =
             survey_submits(survey, call) ? survey_work(survey, call, CLASS_COUNT) : NULL;
         if (work)
-            take_work(waits, worker, call, work);
+            count_work(waits, worker, call, work);
     }
 }
 
@@ -93,10 +92,11 @@ static void offer_nothing(struct waits *waits)
         if (tally->count < REPEATED_MIN)
             continue;
         struct finding finding = finding_of(FINDING_SYNC_NOTHING, tally, trace);
-        finding.evidence = xasprintf(
-            "%llu calls (first on thread %s) when all work of the process had been done; they took %s",
-            (unsigned long long)tally->count, places_thread(&waits->findings->survey->places, tally->first),
-            evidence_time(time, tally->saving_ns));
+        finding.evidence = xasprintf("%llu calls (first on thread %s) waited although no work of the process "
+                                     "was pending; they took %s",
+                                     (unsigned long long)tally->count,
+                                     places_thread(&waits->findings->survey->places, tally->first),
+                                     evidence_time(time, tally->saving_ns));
         findings_offer(waits->findings, &finding);
     }
 }
@@ -111,8 +111,8 @@ static void offer_between(struct waits *waits)
             continue;
         struct finding finding = finding_of(FINDING_SYNC_BETWEEN, tally, trace);
         finding.evidence = xasprintf(
-            "%llu times a thread (first %s) waited, %s in all, for work that copies nothing to the host, "
-            "and gave more within %s; from the wait's begin to that work the GPU was idle for %s",
+            "%llu times a thread (first %s) waited, %s in total, for work that copies nothing to the host, "
+            "and submitted more within %s; from the start of the wait to that work the GPU was idle for %s",
             (unsigned long long)tally->count, places_thread(&waits->findings->survey->places, tally->first),
             evidence_time(waited, tally->ns), evidence_time(next, SYNC_TO_NEXT_NS),
             evidence_time(idle, tally->saving_ns));
@@ -126,7 +126,7 @@ void find_needless_waits(struct findings *findings)
     const struct trace *trace = findings->survey->stat->trace;
     waits.workers = xcalloc(trace->thread_count + 1, sizeof *waits.workers);
     waits.counted_until = xcalloc(trace->resource_count + 1, sizeof *waits.counted_until);
-    go_through(&waits);
+    scan(&waits);
     offer_nothing(&waits);
     offer_between(&waits);
     tallies_deinit(&waits.nothing);

@@ -9,29 +9,29 @@
 #include "cli/stat/findings/findings_limits.h"
 #include "cli/stat/findings/survey.h"
 
-/* X(identifier, word, what to do about it). The order is that of docs/findings.md. */
+/* X(identifier, word, action). The order is that of docs/findings.md. */
 #define FINDINGS(X)                                                                                          \
     X(FINDING_LAUNCH_BOUND, "launch-bound",                                                                  \
-      "give the GPU more work per launch, make the sequence a CUDA graph, or launch by more threads")        \
-    X(FINDING_TINY_LAUNCHES, "tiny-launches", "fuse the kernels, or let each do more")                       \
+      "give the GPU more work per launch, use a CUDA graph, or launch from more threads")                    \
+    X(FINDING_TINY_LAUNCHES, "tiny-launches", "fuse the kernels, or do more work in each")                   \
     X(FINDING_GRAPH_CANDIDATE, "graph-candidate",                                                            \
       "capture the sequence once (cudaStreamBeginCapture) and launch it as a CUDA graph")                    \
-    X(FINDING_SERIALIZED, "serialized-kernels", "give each thread a stream of its own")                      \
+    X(FINDING_SERIALIZED, "serialized-kernels", "use a separate stream for each thread")                     \
     X(FINDING_SYNC_COPIES, "synchronous-copies",                                                             \
-      "copy by cudaMemcpyAsync on a stream from pinned memory, and wait only where the data is needed")      \
+      "use cudaMemcpyAsync on a stream with pinned memory, and wait only where the data is needed")          \
     X(FINDING_PAGEABLE, "pageable-copies",                                                                   \
-      "allocate the host's buffer by cudaHostAlloc, or pin it by cudaHostRegister")                          \
+      "allocate the host buffer with cudaHostAlloc, or pin it with cudaHostRegister")                        \
     X(FINDING_TINY_COPIES, "tiny-copies",                                                                    \
-      "collect them in one buffer and copy that, or pass small values as kernel arguments")                  \
-    X(FINDING_ROUND_TRIPS, "round-trips", "leave the data on the GPU: what comes back was there before")     \
-    X(FINDING_SYNC_NOTHING, "needless-sync", "leave the call out: nothing was pending")                      \
+      "combine them in one buffer, or pass small values as kernel arguments")                                \
+    X(FINDING_ROUND_TRIPS, "round-trips", "keep the data on the GPU: it is copied back unchanged")           \
+    X(FINDING_SYNC_NOTHING, "needless-sync", "remove the call: nothing is pending")                          \
     X(FINDING_SYNC_BETWEEN, "sync-between-launches",                                                         \
-      "leave the call out, or order streams by events: a stream keeps the order by itself")                  \
-    X(FINDING_OCCUPANCY, "low-occupancy", "change what limits it, as the evidence says")                     \
+      "remove the call: a stream runs in order; use events to order work between streams")                   \
+    X(FINDING_OCCUPANCY, "low-occupancy", "change the limit named in the evidence")                          \
     X(FINDING_STEADY_ALLOCATION, "steady-allocation",                                                        \
-      "allocate once before the loop, or take cudaMallocAsync, whose pool keeps the memory")                 \
-    X(FINDING_LEAK, "leak", "free it, or keep and use it again")                                             \
-    X(FINDING_WRONG_FREE, "wrong-free", "free each address once, by whoever owns it")
+      "allocate once before the loop, or use cudaMallocAsync, whose pool keeps the memory")                  \
+    X(FINDING_LEAK, "leak", "free the memory, or reuse it")                                                  \
+    X(FINDING_WRONG_FREE, "wrong-free", "free each address exactly once")
 
 enum finding_kind {
 #define FINDING_ID(id, word, advice) id,
@@ -40,12 +40,12 @@ enum finding_kind {
         FINDING_KINDS
 };
 
-/* What a detector adds up. */
+/* Sums of a detector. */
 struct tally {
     uint32_t process;
-    const struct trace_span *first; /* the earliest one; the others are as it is */
+    const struct trace_span *first; /* the earliest one, typical of the others */
     uint64_t count;
-    uint64_t ns; /* of whatever the detector says in its evidence */
+    uint64_t ns; /* meaning by detector */
     uint64_t bytes;
     uint64_t saving_ns;
     uint64_t extra;
@@ -57,7 +57,7 @@ struct tallies {
     struct int_map numbers;
 };
 
-/* The tally of that key, a new one for its first span. Holds until the next call. */
+/* The tally of the key, created for its first span. Valid until the next call. */
 struct tally *tallies_at(struct tallies *tallies, uint64_t key, uint32_t process,
                          const struct trace_span *span);
 void tallies_deinit(struct tallies *tallies);
@@ -65,13 +65,14 @@ void tallies_deinit(struct tallies *tallies);
 struct finding {
     enum finding_kind kind;
     uint32_t process;
-    const char *where; /* borrowed of the trace, or static */
+    const char *where; /* borrowed from the trace, or static */
     uint64_t count;
     uint64_t saving_ns;    /* saved at most */
     uint64_t saving_bytes; /* LEAK */
-    uint64_t base_ns;      /* what the saving is a share of; 0: the process's time of GPU work */
-    uint64_t first_ns;     /* since 1970 */
-    char *evidence;        /* owned */
+    uint64_t
+        base_ns; /* the saving is a share of this; 0: time from the process's first GPU work to its last */
+    uint64_t first_ns; /* since 1970 */
+    char *evidence;    /* owned */
 };
 
 struct findings {
@@ -80,9 +81,9 @@ struct findings {
     size_t count, capacity;
 };
 
-/* Takes over the evidence. One whose saving is time, and too little of it, is dropped. */
+/* Takes ownership of the evidence. Drops a finding whose saving is too little time. */
 void findings_offer(struct findings *findings, const struct finding *finding);
-/* Findings about time have a saving in ns; leaks and wrong frees have not. */
+/* Findings about time have a saving in ns; leaks and wrong frees do not. */
 bool finding_is_of_time(enum finding_kind kind);
 /* The time of which the saving is a share. */
 uint64_t findings_base_ns(const struct findings *findings, const struct finding *finding);

@@ -8,15 +8,15 @@
     X(COL_WHERE, "where", "where", STAT_TEXT)                                                                \
     X(COL_PROCESS, "process", "process", STAT_TEXT)                                                          \
     X(COL_COUNT, "count", "times", STAT_COUNT)                                                               \
-    X(COL_SAVING_NS, "prize_ns", "saves at most", STAT_NS)                                                   \
-    X(COL_SAVING_SHARE, "prize_share", "of its time", STAT_SHARE)                                            \
-    X(COL_SAVING_BYTES, "prize_bytes", "bytes", STAT_BYTES)                                                  \
+    X(COL_SAVING_NS, "saving_ns", "saves up to", STAT_NS)                                                     \
+    X(COL_SAVING_SHARE, "saving_share", "share", STAT_SHARE)                                                  \
+    X(COL_SAVING_BYTES, "saving_bytes", "bytes", STAT_BYTES)                                                  \
     X(COL_FIRST_NS, "first_ns", "first at", STAT_NS)                                                         \
     X(COL_EVIDENCE, "evidence", "evidence", STAT_TEXT)                                                       \
-    X(COL_ADVICE, "advice", "what to do", STAT_TEXT)
+    X(COL_ADVICE, "advice", "action", STAT_TEXT)
 STAT_COLUMNS_OF(columns, COLUMNS);
 
-/* Those that are no matter of time first, then by the saving. */
+/* Findings that are not about time first, then by saving. */
 static int compare_findings(const void *a, const void *b)
 {
     const struct finding *x = a, *y = b;
@@ -66,11 +66,12 @@ void stat_findings(const struct stat *stat, struct stat_report *report)
     if (stat->is_part)
         return;
     struct stat_table *table = stat_report_add(
-        report, stat_table_of("findings", "Findings",
-                              "What could be better, and what it could save at most, as a share of the time "
-                              "from the process's first GPU work to its last; several may share one saving. "
-                              "--findings has the evidence, docs/findings.md the meaning.",
-                              columns, STAT_COLUMNS(columns)));
+        report,
+        stat_table_of("findings", "Findings",
+                      "Possible improvements and upper bounds of their savings, as a share of the time from "
+                      "the process's first GPU work to its last. Several findings can claim the same time. "
+                      "--findings shows the evidence; docs/findings.md explains each finding.",
+                      columns, STAT_COLUMNS(columns)));
     survey_init(&survey, stat);
     find_launch_bound(&findings);
     find_tiny_launches(&findings);

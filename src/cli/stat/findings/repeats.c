@@ -12,7 +12,7 @@ struct search {
     size_t found_count, found_capacity;
 };
 
-/* As far as each token equals the one a period before it, to both sides of `at`. */
+/* Extends a repetition around `at` to both sides, as long as each token equals the one a period before it. */
 static struct repeat extend(const struct search *search, size_t at, size_t period)
 {
     const uint32_t *tokens = search->tokens;

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define REPEATS_LEAST 3 /* fewer periods than that can't be told by windows of powers of two */
+#define REPEATS_LEAST 3 /* windows of powers of two cannot find fewer periods */
 
 struct repeat {
     size_t start;
@@ -20,8 +20,8 @@ struct repeat {
     size_t period;
 };
 
-/* Those with at least `times` periods (REPEATS_LEAST or more) of at most `period_max` tokens, in no order.
- * Returns their number; the caller frees *found, which is NULL where there is none. */
+/* Finds repetitions with at least `times` periods (REPEATS_LEAST or more) of at most `period_max` tokens, in
+ * no order. Returns their number. The caller frees *found, which is NULL if there are none. */
 size_t repeats_find(const uint32_t *tokens, size_t count, size_t period_max, size_t times,
                     struct repeat **found);
 

@@ -12,7 +12,7 @@ static void survey_work_of(struct survey *survey, const struct trace_span *span,
     const struct trace_span *call = survey_call(survey, span);
     const char *activity = stat_attr(survey->stat, span, KEY_ACTIVITY);
     bool is_graph = activity && strcmp(activity, "graph") == 0;
-    if (span->class == CLASS_GPU_OTHER && !is_graph) /* with `detail: full` there are records of no work */
+    if (span->class == CLASS_GPU_OTHER && !is_graph) /* with `detail: full` there are records without work */
         return;
     intervals_add(&device->busy, span->start_ns, span->end_ns, number);
     if (span->class == CLASS_KERNEL || is_graph)

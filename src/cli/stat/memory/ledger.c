@@ -7,16 +7,16 @@
 
 enum operation { TAKE, GIVE, RELEASE, MAP, UNMAP };
 
-/* Addresses and handles are numbers of their own sort. */
+/* Addresses and handles are separate number spaces. */
 enum space { SPACE_ADDRESS, SPACE_ARRAY, SPACE_VIRTUAL, SPACE_MAPPED };
 
-/* How the bytes of an allocation are told. */
+/* The parameters that give the size of an allocation. */
 enum size { SIZE_BYTES, SIZE_PITCH, SIZE_CHANNELS, SIZE_FORMAT };
 
-/* Names without "_ptsz". What reserves addresses alone, or makes a pool, takes no memory. */
+/* Names without "_ptsz". Calls that only reserve addresses or create a pool allocate no memory. */
 static const struct function {
     const char *name;
-    enum stat_key key; /* that which has the address or handle */
+    enum stat_key key; /* the address or handle */
     uint8_t operation, space, kind, size;
 } functions[] = {
     {"cudaMalloc", KEY_ARG_PTR, TAKE, SPACE_ADDRESS, MEMORY_DEVICE, SIZE_BYTES},
@@ -60,7 +60,7 @@ static const struct function {
     {"cuMipmappedArrayDestroy", KEY_ARG_MIPMAPPED_ARRAY, GIVE, SPACE_ARRAY, MEMORY_ARRAY, SIZE_BYTES},
 };
 
-/* What says that the process or its context is at its end, where everything goes: no fault of the free. */
+/* Errors of a process or context that is ending: everything is freed anyway, so the free is not invalid. */
 static const char *const endings[] = {"cudaErrorCudartUnloading", "CUDA_ERROR_DEINITIALIZED",
                                       "cudaErrorContextIsDestroyed", "CUDA_ERROR_CONTEXT_IS_DESTROYED"};
 
@@ -72,7 +72,7 @@ struct event {
 
 struct replay {
     struct ledger *ledger;
-    struct int_map blocks; /* space, process and address → the last block there, which may have been freed */
+    struct int_map blocks; /* space, process and address → latest block at the address, live or freed */
 };
 
 static const struct function *function_of(const struct stat *stat, const struct trace_span *call)
@@ -100,11 +100,11 @@ static uint64_t number_of(const struct stat *stat, const struct trace_span *call
 static uint64_t extent(const struct stat *stat, const struct trace_span *call, enum stat_key key)
 {
     uint64_t value = number_of(stat, call, key, 1);
-    return value ? value : 1; /* of an array that lacks this dimension */
+    return value ? value : 1; /* the array lacks this dimension */
 }
 
-/* Bits of a channel by its format's name, "UnsignedInt8" or "Half"; 0: of another sort, whose size isn't told
- * here. */
+/* Bits of a channel by its format's name, "UnsignedInt8" or "Half"; 0: another kind, of
+ * unknown size. */
 static uint64_t format_bits(const char *format)
 {
     static const struct {
@@ -129,7 +129,7 @@ static uint64_t element_bytes(const struct stat *stat, const struct trace_span *
            8;
 }
 
-/* All levels of a mipmapped array, each half as long on every side. */
+/* All levels of a mipmapped array, each half as large in every dimension. */
 static uint64_t array_bytes(const struct stat *stat, const struct trace_span *call, uint8_t size)
 {
     uint64_t width = extent(stat, call, KEY_ARG_WIDTH), height = extent(stat, call, KEY_ARG_HEIGHT),
@@ -148,7 +148,7 @@ static uint64_t bytes_of(const struct stat *stat, const struct trace_span *call,
                          const struct function *function)
 {
     switch (function->size) {
-    case SIZE_PITCH: /* where the call failed there is none; then what was asked for */
+    case SIZE_PITCH: /* a failed call has none; then the requested size */
         return number_of(stat, call, KEY_ARG_PITCH, number_of(stat, call, KEY_ARG_WIDTH, 0)) *
                extent(stat, call, KEY_ARG_HEIGHT) * extent(stat, call, KEY_ARG_DEPTH);
     case SIZE_CHANNELS:
@@ -252,7 +252,7 @@ static void add_wrong(struct ledger *ledger, const struct trace_span *call, uint
     ledger->frees[ledger->free_count++] = (struct ledger_free){call, block, (uint8_t)wrong};
 }
 
-/* The block that lives at the address; MAP_NONE where none does, which is then told. */
+/* The live block at the address. MAP_NONE: there is none, and the free is recorded as invalid. */
 static uint32_t living(struct replay *replay, const struct event *event, uint64_t key)
 {
     struct ledger *ledger = replay->ledger;
@@ -285,7 +285,7 @@ static void give(struct replay *replay, const struct event *event, uint64_t addr
     end_block(&ledger->blocks[number], event);
 }
 
-/* An address that stands for a block of physical memory, and keeps it. */
+/* A mapped address keeps a block of physical memory alive. */
 static void map_block(struct replay *replay, const struct event *event, uint64_t address)
 {
     struct ledger *ledger = replay->ledger;
@@ -298,7 +298,8 @@ static void map_block(struct replay *replay, const struct event *event, uint64_t
     int_map_set(&replay->blocks, key_of(SPACE_MAPPED, process, address), number);
 }
 
-/* All that is mapped from the address on: one call may unmap many. Each is taken to be mapped as a whole. */
+/* Unmaps all blocks from the address on: one call can unmap several. Blocks are assumed to be mapped
+ * completely. */
 static void unmap_blocks(struct replay *replay, const struct event *event, uint64_t address)
 {
     struct ledger *ledger = replay->ledger;
@@ -326,7 +327,7 @@ static void play(struct replay *replay, const struct event *event)
         ledger->failed[ledger->failed_count++] = event->call;
         return;
     }
-    if (!address) /* cudaFree(NULL) is no free; without `capture.parameters` there are no addresses */
+    if (!address) /* cudaFree(NULL) frees nothing; without `capture.parameters` there are no addresses */
         return;
     if (operation == TAKE)
         take(replay, event, address);
@@ -343,8 +344,8 @@ static bool takes_effect_at_end(const struct function *function)
     return function->operation == TAKE || function->operation == MAP;
 }
 
-/* By time. Of the same ns what takes goes first: an address can be freed as soon as it was given, but not be
- * given before its free has begun. */
+/* By time; within the same ns allocations first: an address can be freed as soon as it is allocated, but not
+ * allocated before its free has started. */
 static int compare_events(const void *a, const void *b)
 {
     const struct event *x = a, *y = b;

@@ -1,4 +1,4 @@
-/* What was never given back, freed wrongly or couldn't be had, with whoever did it. */
+/* Tables of leaks, invalid frees and failed allocations, with their callers. */
 #include "cli/util/xalloc.h"
 #include "cli/stat/memory/memory_tables.h"
 #include "cli/util/text.h"
@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define STACK_FRAMES 4 /* shown of a stack; the span has all */
+#define STACK_FRAMES 4 /* frames shown of a stack; the span has all */
 
 #define UNFREED_COLUMNS(X)                                                                                   \
     X(UNFREED_NAME, "name", "call", STAT_TEXT)                                                               \
@@ -33,7 +33,7 @@ STAT_COLUMNS_OF(unfreed_columns, UNFREED_COLUMNS);
     X(WRONG_THREAD_ID, "thread_id", "thread ID", STAT_TEXT)                                                  \
     X(WRONG_RANGE, "range", "range", STAT_TEXT)                                                              \
     X(WRONG_ALLOCATED_BY, "allocated_by", "allocated by", STAT_TEXT)                                         \
-    X(WRONG_FREED_IN, "freed_in", "freed before in", STAT_TEXT)                                              \
+    X(WRONG_FREED_IN, "freed_in", "freed in", STAT_TEXT)                                                     \
     X(WRONG_COUNT, "count", "calls", STAT_COUNT)                                                             \
     X(WRONG_FIRST_NS, "first_ns", "first", STAT_NS)
 STAT_COLUMNS_OF(wrong_columns, WRONG_COLUMNS);
@@ -48,7 +48,7 @@ STAT_COLUMNS_OF(wrong_columns, WRONG_COLUMNS);
     X(FAILED_RANGE, "range", "range", STAT_TEXT)                                                             \
     X(FAILED_COUNT, "count", "calls", STAT_COUNT)                                                            \
     X(FAILED_MAX_BYTES, "max_bytes", "largest", STAT_BYTES)                                                  \
-    X(FAILED_LIVE_BYTES, "live_bytes", "live then", STAT_BYTES)                                              \
+    X(FAILED_LIVE_BYTES, "live_bytes", "live bytes", STAT_BYTES)                                             \
     X(FAILED_FIRST_NS, "first_ns", "first", STAT_NS)
 STAT_COLUMNS_OF(failed_columns, FAILED_COLUMNS);
 
@@ -64,7 +64,7 @@ static uint64_t mix_call(const struct ledger *ledger, const struct trace_span *c
     return int_map_mix(key ^ more);
 }
 
-/* Of which processes it is known that they have ended: what they left was never freed. */
+/* The processes that have exited: their remaining blocks were never freed. */
 static bool *ended_processes(const struct ledger *ledger)
 {
     const struct stat *stat = ledger->places->stat;
@@ -108,7 +108,7 @@ static void start_unfreed(const struct ledger *ledger, struct stat_table *table,
     row[UNFREED_PROCESS] = stat_text(places_pid(ledger->places, block->process));
     row[UNFREED_COUNT] = row[UNFREED_BYTES] = stat_int(0);
     row[UNFREED_FIRST_NS] = stat_int(block->from_ns - trace->start_ns);
-    row[UNFREED_UNTIL] = stat_text(has_ended ? "exit" : "the trace's end");
+    row[UNFREED_UNTIL] = stat_text(has_ended ? "exit" : "end of trace");
     if (stack && *stack)
         row[UNFREED_STACK] = stat_table_own(table, short_stack(stack));
 }
@@ -138,7 +138,7 @@ static void add_unfreed(const struct ledger *ledger, struct stat_table *table)
 
 static void start_wrong(const struct ledger *ledger, struct stat_value *row, const struct ledger_free *wrong)
 {
-    static const char *const words[] = {"freed twice", "unknown address", "allocated out of sight"};
+    static const char *const words[] = {"freed twice", "unknown address", "allocation not traced"};
     const struct stat *stat = ledger->places->stat;
     const struct ledger_block *block = wrong->block == TRACE_NONE ? NULL : &ledger->blocks[wrong->block];
     const char *address = stat_attr(stat, wrong->call, KEY_ARG_PTR);
@@ -172,7 +172,7 @@ static void add_wrong(const struct ledger *ledger, struct stat_table *table)
     int_map_deinit(&numbers);
 }
 
-/* What the GPU, or the host, held at that time. */
+/* The live bytes of the GPU or the host at that time. */
 static uint64_t live_at(const struct ledger *ledger, uint32_t process, uint32_t device, uint64_t time_ns)
 {
     uint64_t live = 0;
@@ -227,17 +227,18 @@ static void add_failed(const struct ledger *ledger, struct stat_table *table)
 void stat_memory_faults(const struct ledger *ledger, struct stat_report *report)
 {
     add_unfreed(ledger,
-                stat_report_add(report, stat_table_of("memory_unfreed", "Memory never freed",
-                                                      "Until the process's exit, where the trace "
-                                                      "shows that it ended, else until the trace's "
-                                                      "end. First and last: when it was allocated.",
-                                                      unfreed_columns, STAT_COLUMNS(unfreed_columns))));
+                stat_report_add(
+                    report, stat_table_of(
+                                "memory_unfreed", "Memory never freed",
+                                "Not freed before the process exited, or, if the trace does not contain the "
+                                "exit, before the end of the trace. First and last: times of allocation.",
+                                unfreed_columns, STAT_COLUMNS(unfreed_columns))));
     add_wrong(ledger,
-              stat_report_add(report, stat_table_of("memory_wrong_frees", "Frees of what wasn't there",
-                                                    "Allocated out of sight: the free succeeded, so it was "
-                                                    "allocated before the tracing began, or in a way that "
-                                                    "the trace doesn't have.",
-                                                    wrong_columns, STAT_COLUMNS(wrong_columns))));
-    add_failed(ledger, stat_report_add(report, stat_table_of("memory_failed", "Allocations that failed", NULL,
+              stat_report_add(
+                  report, stat_table_of("memory_wrong_frees", "Invalid frees",
+                                        "Allocation not traced: the free succeeded, so the memory was "
+                                        "allocated before tracing started or by a call that is not traced.",
+                                        wrong_columns, STAT_COLUMNS(wrong_columns))));
+    add_failed(ledger, stat_report_add(report, stat_table_of("memory_failed", "Failed allocations", NULL,
                                                              failed_columns, STAT_COLUMNS(failed_columns))));
 }

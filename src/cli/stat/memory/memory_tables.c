@@ -1,5 +1,4 @@
-/* Who holds how much memory and how that grows, by the calls that allocate and free (ledger.h says which are
- * seen). */
+/* Tables of memory usage and growth, from the calls that allocate and free (see ledger.h). */
 #include "cli/stat/memory/memory_tables.h"
 
 #include "cli/util/xalloc.h"
@@ -14,11 +13,11 @@
     X(ACCOUNT_PROCESS, "process", "process", STAT_TEXT)                                                      \
     X(ACCOUNT_LIVE_BYTES, "live_bytes", "live", STAT_BYTES)                                                  \
     X(ACCOUNT_PEAK_BYTES, "peak_bytes", "peak", STAT_BYTES)                                                  \
-    X(ACCOUNT_TOTAL_BYTES, "total_bytes", "in all", STAT_BYTES)                                              \
+    X(ACCOUNT_TOTAL_BYTES, "total_bytes", "total", STAT_BYTES)                                               \
     X(ACCOUNT_ALLOCATIONS, "allocations", "allocations", STAT_COUNT)                                         \
     X(ACCOUNT_FREES, "frees", "frees", STAT_COUNT)                                                           \
     X(ACCOUNT_MAX_BYTES, "max_bytes", "largest", STAT_BYTES)                                                 \
-    X(ACCOUNT_MEDIAN_LIFE_NS, "median_life_ns", "median life", STAT_NS)                                      \
+    X(ACCOUNT_MEDIAN_LIFE_NS, "median_life_ns", "median lifetime", STAT_NS)                                  \
     X(ACCOUNT_GROWTH_BYTES_PER_S, "growth_bytes_per_s", "growth", STAT_RATE)
 STAT_COLUMNS_OF(memory_columns, MEMORY_COLUMNS);
 
@@ -31,8 +30,8 @@ STAT_COLUMNS_OF(memory_columns, MEMORY_COLUMNS);
     X(TIME_FREES, "frees", "frees", STAT_COUNT)                                                              \
     X(TIME_ALLOCATED_BYTES, "allocated_bytes", "allocated", STAT_BYTES)                                      \
     X(TIME_FREED_BYTES, "freed_bytes", "freed", STAT_BYTES)                                                  \
-    X(TIME_LIVE_BYTES, "live_bytes", "live at its end", STAT_BYTES)                                          \
-    X(TIME_PEAK_BYTES, "peak_bytes", "most", STAT_BYTES)
+    X(TIME_LIVE_BYTES, "live_bytes", "live at end", STAT_BYTES)                                              \
+    X(TIME_PEAK_BYTES, "peak_bytes", "peak", STAT_BYTES)
 STAT_COLUMNS_OF(time_columns, TIME_COLUMNS);
 
 #define ALLOCATOR_COLUMNS(X)                                                                                 \
@@ -48,14 +47,14 @@ STAT_COLUMNS_OF(allocator_columns, ALLOCATOR_COLUMNS);
 #define INTERVALS 10 /* of time, in the table of growth */
 #define KIND_ALL  MEMORY_KINDS
 
-/* A change of what is allocated, in the order of time. */
+/* An allocation or a free; sorted by time. */
 struct change {
     uint64_t time_ns;
     const struct ledger_block *block;
     bool is_free;
 };
 
-/* What is counted together. */
+/* One row of the memory table. */
 struct account {
     uint32_t process;
     uint32_t device; /* resource, TRACE_NONE: unknown; MEMORY_HOST */
@@ -157,7 +156,7 @@ static size_t interval_at(const struct books *books, uint64_t time_ns)
     return interval < INTERVALS ? interval : INTERVALS - 1;
 }
 
-/* `live` and `peak` of the intervals are set by settle_intervals() where nothing happened in them. */
+/* settle_intervals() sets `live` and `peak` of intervals without changes. */
 static void book(struct books *books, struct account *account, const struct change *change)
 {
     uint64_t bytes = change->block->bytes;
@@ -183,7 +182,7 @@ static void book(struct books *books, struct account *account, const struct chan
         account->live_at_half = account->live;
 }
 
-/* From one interval to the next: the peak of each is at least what the one before has left. */
+/* The peak of an interval is at least the live bytes at the end of the previous one. */
 static void settle_intervals(struct account *account)
 {
     uint64_t live = 0;
@@ -268,15 +267,15 @@ static void add_accounts(struct books *books, struct stat_report *report)
 {
     struct stat_table *memory = stat_report_add(
         report, stat_table_of("memory", "Memory",
-                              "What was asked for by calls that the trace has; live: when it ends. The "
-                              "growth is that of the second half of the time since the first allocation. "
-                              "Managed memory is not in \"all\": it may lie elsewhere.",
+                              "Bytes requested by traced calls. Live: at the end of the trace. Growth: in "
+                              "the second half of the time since the first allocation. \"All\" does not "
+                              "include managed memory, whose location is unknown.",
                               memory_columns, STAT_COLUMNS(memory_columns)));
-    struct stat_table *times = stat_report_add(
-        report, stat_table_of("memory_over_time", "Memory over time",
-                              "From the first allocation to the end, in equal intervals; all kinds but "
-                              "managed memory.",
-                              time_columns, STAT_COLUMNS(time_columns)));
+    struct stat_table *times =
+        stat_report_add(report, stat_table_of("memory_over_time", "Memory over time",
+                                              "Equal intervals from the first allocation to the end of the "
+                                              "trace; all kinds except managed memory.",
+                                              time_columns, STAT_COLUMNS(time_columns)));
     keep_accounts(books);
     for (uint32_t i = 0; i < books->account_count; i++) {
         add_account(books, memory, i);
@@ -288,17 +287,17 @@ static void add_accounts(struct books *books, struct stat_report *report)
 
 /* --- PyTorch's caching allocator ---
  *
- * It takes segments from CUDA and gives them out piece by piece, so that a tensor's birth and death are no
- * calls. From outside it shows by the sizes: 2 MiB where less than 1 MiB is needed, 20 MiB below 10 MiB, else
- * the need rounded up to 2 MiB (c10/cuda/CUDACachingAllocator; its settings can change the last two). With
- * expandable segments they are physical memory of 2 or 20 MiB, mapped one behind the other. */
+ * It allocates segments from CUDA and divides them among tensors, so creating or deleting a tensor makes no
+ * CUDA call. Segments are recognized by size: 2 MiB if less than 1 MiB is needed, 20 MiB below 10 MiB, else
+ * the needed size rounded up to 2 MiB (c10/cuda/CUDACachingAllocator; its settings can change the last two).
+ * Expandable segments consist of physical memory of 2 or 20 MiB in consecutive mappings. */
 
 #define PYTORCH_SMALL_BYTES (2ull << 20)
-#define PYTORCH_LARGE_BYTES (10ull << 20) /* from here on a segment is as large as what is asked for */
+#define PYTORCH_LARGE_BYTES (10ull << 20) /* segments of at least this size have the requested size */
 
 enum segment { SEGMENT_SMALL, SEGMENT_LARGE, SEGMENT_EXPANDABLE, SEGMENT_POOL, SEGMENT_OTHER, SEGMENTS };
 
-/* By its kernels, or the ranges that it makes of its operators (torch.autograd.profiler.emit_nvtx). */
+/* Recognized by PyTorch's kernels, or by the ranges of its operators (torch.autograd.profiler.emit_nvtx). */
 static bool is_pytorch(const struct stat *stat, const struct trace_span *span)
 {
     const char *name = trace_string(stat->trace, span->name);
@@ -327,9 +326,9 @@ static enum segment segment_of(const struct ledger_block *block)
 static void add_segments(const struct books *books, struct stat_table *table)
 {
     static const char *const words[SEGMENTS] = {
-        "PyTorch's segments of 2 MiB, for small tensors", "PyTorch's large segments",
-        "PyTorch's expandable segments", "stream-ordered (cudaMallocAsync as PyTorch's backend, or others)",
-        "not of PyTorch's sizes: libraries and others"};
+        "PyTorch: 2 MiB segments for small tensors", "PyTorch: large segments",
+        "PyTorch: expandable segments", "stream-ordered (cudaMallocAsync: PyTorch's backend or others)",
+        "other sizes: libraries and others"};
     for (size_t i = 0; i < books->account_count; i++) {
         const struct account *account = &books->accounts[i];
         struct stat_value *row = stat_table_add(table);
@@ -373,12 +372,12 @@ void stat_memory(const struct stat *stat, struct stat_report *report)
     open_books(&books, stat);
     add_accounts(&books, report);
     add_allocators(
-        &books, stat_report_add(report, stat_table_of("memory_pytorch", "PyTorch's memory, from outside",
-                                                      "By the sizes that its caching allocator takes. "
-                                                      "Live is what the process holds, free pieces "
-                                                      "included: what tensors use of it, only "
-                                                      "torch.cuda.memory_stats() knows.",
-                                                      allocator_columns, STAT_COLUMNS(allocator_columns))));
+        &books, stat_report_add(
+                    report, stat_table_of("memory_pytorch", "PyTorch's memory",
+                                          "Identified by the sizes that PyTorch's caching allocator "
+                                          "requests. Live: memory held by the process, including free blocks "
+                                          "of segments; torch.cuda.memory_stats() shows what tensors use.",
+                                          allocator_columns, STAT_COLUMNS(allocator_columns))));
     stat_memory_faults(&books.ledger, report);
     close_books(&books);
 }

@@ -1,13 +1,12 @@
-/* The tables of memory: memory.c has who holds how much, memory_faults.c what was left and what went wrong.
- */
+/* The tables of memory: usage in memory_tables.c, leaks and errors in memory_faults.c. */
 #ifndef CUSPAN_CLI_STAT_MEMORY_MEMORY_TABLES_H
 #define CUSPAN_CLI_STAT_MEMORY_MEMORY_TABLES_H
 
 #include "cli/stat/memory/ledger.h"
 
-#define MEMORY_HOST (TRACE_NONE - 1) /* in place of a GPU's resource */
+#define MEMORY_HOST (TRACE_NONE - 1) /* instead of a GPU's resource */
 
-/* The GPU's resource, TRACE_NONE where it is unknown, or MEMORY_HOST. */
+/* The GPU's resource, TRACE_NONE if it is unknown, or MEMORY_HOST. */
 static inline uint32_t memory_device(const struct ledger_block *block)
 {
     return ledger_is_host((enum memory_kind)block->kind) ? MEMORY_HOST : block->device;
@@ -19,13 +18,13 @@ static inline const char *memory_device_name(const struct places *places, uint32
     return device == MEMORY_HOST ? "host" : places_device_name(places, device);
 }
 
-/* Managed memory may lie on the host, and more of it may be there than a GPU has. */
+/* Not managed memory: it may be on the host, and larger than the memory of a GPU. */
 static inline bool memory_is_of_all(const struct ledger_block *block)
 {
     return block->kind != MEMORY_MANAGED;
 }
 
-/* What was never freed, freed wrongly, or couldn't be allocated. */
+/* Leaks, invalid frees and failed allocations. */
 void stat_memory_faults(const struct ledger *ledger, struct stat_report *report);
 
 #endif

@@ -1,4 +1,4 @@
-/* What the host asked of CUDA, how long it took, what failed, and what the host waited for. */
+/* Tables of calls: durations, errors and waits. */
 #include "cli/util/xalloc.h"
 #include "cli/stat/stat.h"
 
@@ -14,8 +14,8 @@
     X(CALL_AVG_NS, "avg_ns", "average", STAT_NS)                                                             \
     X(CALL_MEDIAN_NS, "median_ns", "median", STAT_NS)                                                        \
     X(CALL_P99_NS, "p99_ns", "p99", STAT_NS)                                                                 \
-    X(CALL_MIN_NS, "min_ns", "least", STAT_NS)                                                               \
-    X(CALL_MAX_NS, "max_ns", "most", STAT_NS)
+    X(CALL_MIN_NS, "min_ns", "min", STAT_NS)                                                                 \
+    X(CALL_MAX_NS, "max_ns", "max", STAT_NS)
 STAT_COLUMNS_OF(call_columns, CALL_COLUMNS);
 
 #define ERROR_COLUMNS(X)                                                                                     \
@@ -61,7 +61,7 @@ static void add_rows(const struct stat *stat, struct stat_table *table, const st
     stat_table_sort(table, CALL_TOTAL_NS);
 }
 
-/* The calls that `wanted` takes, or all. */
+/* The calls that `wanted` selects, or all. */
 static void add_calls(const struct stat *stat, struct stat_table *table, const enum call_group *wanted)
 {
     const struct trace *trace = stat->trace;
@@ -115,15 +115,15 @@ void stat_calls(const struct stat *stat, struct stat_report *report)
 {
     static const enum call_group sync = CALL_GROUP_SYNC;
     add_calls(stat,
-              stat_report_add(report, stat_table_of("calls", "Calls", "Time on the host; threads add up.",
+              stat_report_add(report, stat_table_of("calls", "Calls", "Host time, summed over threads.",
                                                     call_columns, STAT_COLUMNS(call_columns))),
               NULL);
-    add_errors(stat, stat_report_add(report, stat_table_of("errors", "Calls that failed", NULL, error_columns,
+    add_errors(stat, stat_report_add(report, stat_table_of("errors", "Failed calls", NULL, error_columns,
                                                            STAT_COLUMNS(error_columns))));
     add_calls(stat,
               stat_report_add(report, stat_table_of("synchronization", "Waiting for the GPU",
-                                                    "Calls that wait until the GPU, a stream or an event is "
-                                                    "done. Copies that wait are among the calls.",
+                                                    "Calls that wait for the GPU, a stream or an event. The "
+                                                    "table of calls has the synchronous copies.",
                                                     call_columns, STAT_COLUMNS(call_columns))),
               &sync);
 }

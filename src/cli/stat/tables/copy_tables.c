@@ -1,4 +1,4 @@
-/* What was moved and filled: how much, how fast, from which sort of memory, and in which sizes. */
+/* Tables of copies and fills: bytes, rates, kinds of memory, and sizes. */
 #include "cli/util/xalloc.h"
 #include "cli/stat/tables/peak.h"
 #include "cli/stat/stat.h"
@@ -19,8 +19,8 @@
     X(MOVE_PEAK_BYTES_PER_S, "peak_bytes_per_s", "peak", STAT_RATE)                                          \
     X(MOVE_AVG_BYTES, "avg_bytes", "average", STAT_BYTES)                                                    \
     X(MOVE_MEDIAN_BYTES, "median_bytes", "median", STAT_BYTES)                                               \
-    X(MOVE_MIN_BYTES, "min_bytes", "least", STAT_BYTES)                                                      \
-    X(MOVE_MAX_BYTES, "max_bytes", "most", STAT_BYTES)                                                       \
+    X(MOVE_MIN_BYTES, "min_bytes", "min", STAT_BYTES)                                                        \
+    X(MOVE_MAX_BYTES, "max_bytes", "max", STAT_BYTES)                                                        \
     X(MOVE_MEDIAN_NS, "median_ns", "median time", STAT_NS)
 STAT_COLUMNS_OF(move_columns, MOVE_COLUMNS);
 
@@ -38,10 +38,10 @@ struct kind {
     const struct trace_span *first;
     uint64_t total_ns;
     struct peak peak;
-    bool has_other_peaks; /* not all of its copies went the same way */
+    bool has_other_peaks; /* its copies took different links */
 };
 
-/* The text's place among the strings, as half a key. */
+/* The offset of the text in the trace's strings, as half of a key. */
 static uint64_t string_key(const struct stat *stat, const char *text)
 {
     return text ? (uint64_t)(text - stat->trace->strings) : 0;
@@ -70,7 +70,7 @@ static void fill_peak(struct stat_table *table, struct stat_value *row, const st
 {
     const struct peak *peak = &kind->peak;
     double share = peak->bytes_per_s > 0 ? rate / peak->bytes_per_s : 0;
-    /* A rate above the peak went another way than we know of. */
+    /* A rate above the peak means that the copy took an unknown link. */
     if (kind->has_other_peaks || share <= 0 || share > 1) {
         row[MOVE_PEAK_OF] = text_or_missing(peak->is_link ? "unknown" : NULL);
         return;
@@ -178,13 +178,14 @@ static void add_sizes(const struct stat *stat, struct stat_table *table)
 
 void stat_copies(const struct stat *stat, struct stat_report *report)
 {
-    add_moves(stat,
-              stat_report_add(report, stat_table_of("copies", "Copies and fills",
-                                                    "By direction and sort of memory. The peak is that "
-                                                    "of the GPU's memory, of which a copy within it takes "
-                                                    "half, or of the link that the copy takes, in one "
-                                                    "direction, before packets' headers.",
-                                                    move_columns, STAT_COLUMNS(move_columns))));
+    add_moves(
+        stat,
+        stat_report_add(
+            report,
+            stat_table_of("copies", "Copies and fills",
+                          "By direction and kind of memory. Peak: that of the GPU's memory (half of it for "
+                          "copies within the GPU) or of the link in one direction, including packet headers.",
+                          move_columns, STAT_COLUMNS(move_columns))));
     add_sizes(stat, stat_report_add(report, stat_table_of("sizes", "Sizes", NULL, size_columns,
                                                           STAT_COLUMNS(size_columns))));
 }

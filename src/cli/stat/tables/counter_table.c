@@ -1,4 +1,4 @@
-/* What the hardware counted, by kernel and range: of those runs alone that were counted. */
+/* Hardware counters by kernel and range, for the counted runs. */
 #include "cli/util/xalloc.h"
 #include "cli/stat/stat.h"
 #include "model/gpu_counter_names.h"
@@ -12,8 +12,8 @@
     X(COL_UNIT, "unit", "unit", STAT_TEXT)                                                                   \
     X(COL_COUNT, "count", "counted", STAT_COUNT)                                                             \
     X(COL_AVG, "avg", "average", STAT_REAL)                                                                  \
-    X(COL_MIN, "min", "least", STAT_REAL)                                                                    \
-    X(COL_MAX, "max", "most", STAT_REAL)                                                                     \
+    X(COL_MIN, "min", "min", STAT_REAL)                                                                      \
+    X(COL_MAX, "max", "max", STAT_REAL)                                                                      \
     X(COL_TOTAL, "total", "total", STAT_REAL)                                                                \
     X(COL_RATE, "rate", "rate", STAT_RATE)                                                                   \
     X(COL_TIME_NS, "time_ns", "in", STAT_NS)
@@ -65,7 +65,7 @@ static void collect(const struct trace *trace, struct counts *counts)
     }
 }
 
-/* A sum says something of bytes and events, and nothing of shares. */
+/* Bytes and events have a total; ratios have none. */
 static bool adds_up(const char *counter, const struct gpu_counter_name *plain)
 {
     if (plain)
@@ -97,12 +97,11 @@ static void add_row(const struct trace *trace, const struct counted *counted, st
 void stat_counters(const struct stat *stat, struct stat_report *report)
 {
     struct counts counts = {0};
-    struct stat_table *table = stat_report_add(
-        report,
-        stat_table_of("counters", "Hardware counters",
-                      "Of the runs that were counted (counters.period), each by itself. The rate is what "
-                      "was moved in the time that those runs took.",
-                      columns, STAT_COLUMNS(columns)));
+    struct stat_table *table =
+        stat_report_add(report, stat_table_of("counters", "Hardware counters",
+                                              "Values of the counted runs (counters.period). Rate: bytes "
+                                              "moved divided by the duration of those runs.",
+                                              columns, STAT_COLUMNS(columns)));
     collect(stat->trace, &counts);
     for (size_t i = 0; i < counts.count; i++)
         add_row(stat->trace, &counts.list[i], table);

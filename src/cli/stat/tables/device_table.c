@@ -1,4 +1,4 @@
-/* How busy the GPUs were, when they were idle and what stood around that, and what ran side by side. */
+/* Tables of devices: utilization, idle gaps with their causes, and streams. */
 #include "cli/util/xalloc.h"
 #include "cli/stat/intervals.h"
 #include "cli/stat/stat.h"
@@ -15,18 +15,18 @@
     X(DEVICE_UTILIZATION_SHARE, "utilization_share", "utilization", STAT_SHARE)                              \
     X(DEVICE_KERNEL_NS, "kernel_ns", "kernels", STAT_NS)                                                     \
     X(DEVICE_COPY_NS, "copy_ns", "copies, fills", STAT_NS)                                                   \
-    X(DEVICE_OVERLAP_SHARE, "overlap_share", "copies beside kernels", STAT_SHARE)                            \
-    X(DEVICE_CONCURRENCY, "concurrency", "at once", STAT_REAL)                                               \
+    X(DEVICE_OVERLAP_SHARE, "overlap_share", "copies during kernels", STAT_SHARE)                            \
+    X(DEVICE_CONCURRENCY, "concurrency", "concurrency", STAT_REAL)                                           \
     X(DEVICE_GAPS, "gaps", "idle gaps", STAT_COUNT)
 STAT_COLUMNS_OF(device_columns, DEVICE_COLUMNS);
 
 #define GAP_COLUMNS(X)                                                                                       \
     X(GAP_DEVICE, "device", "GPU", STAT_TEXT)                                                                \
     X(GAP_AT_NS, "at_ns", "at", STAT_NS)                                                                     \
-    X(GAP_GAP_NS, "gap_ns", "idle for", STAT_NS)                                                             \
+    X(GAP_GAP_NS, "gap_ns", "duration", STAT_NS)                                                             \
     X(GAP_BEFORE, "before", "after", STAT_TEXT)                                                              \
     X(GAP_AFTER, "after", "before", STAT_TEXT)                                                               \
-    X(GAP_DURING, "during", "the host was in", STAT_TEXT)                                                    \
+    X(GAP_DURING, "during", "host call", STAT_TEXT)                                                          \
     X(GAP_DURING_SHARE, "during_share", "for", STAT_SHARE)
 STAT_COLUMNS_OF(gap_columns, GAP_COLUMNS);
 
@@ -38,12 +38,12 @@ STAT_COLUMNS_OF(gap_columns, GAP_COLUMNS);
     X(STREAM_BUSY_NS, "busy_ns", "busy", STAT_NS)                                                            \
     X(STREAM_MEDIAN_WAIT_NS, "median_wait_ns", "median wait", STAT_NS)                                       \
     X(STREAM_P99_WAIT_NS, "p99_wait_ns", "p99 wait", STAT_NS)                                                \
-    X(STREAM_MAX_WAIT_NS, "max_wait_ns", "longest wait", STAT_NS)
+    X(STREAM_MAX_WAIT_NS, "max_wait_ns", "maximum wait", STAT_NS)
 STAT_COLUMNS_OF(stream_columns, STREAM_COLUMNS);
 
 #define GAPS_OF_A_DEVICE 5
 
-/* A span's time by its end, so that what came before a gap can be told. */
+/* The end of a span, to find the work before a gap. */
 struct device {
     uint32_t resource;
     struct intervals all, kernels, moves;
@@ -95,7 +95,7 @@ static void add_device(const struct stat *stat, struct stat_table *table, struct
     row[DEVICE_GAPS] = stat_int(device->all.count - 1);
 }
 
-/* The work whose end the gap begins with, and the call that took most of the gap on the host. */
+/* The work that ends at the start of the gap, and the call that takes most of the gap on the host. */
 static void add_gap(const struct stat *stat, struct stat_table *table, const struct device *device, size_t at)
 {
     const struct trace *trace = stat->trace;
@@ -108,7 +108,7 @@ static void add_gap(const struct stat *stat, struct stat_table *table, const str
             span->end_ns == before->end_ns)
             last = i;
     }
-    for (uint32_t i = 0; i < after->span; i++) { /* in order of their begins */
+    for (uint32_t i = 0; i < after->span; i++) { /* sorted by start */
         const struct trace_span *span = &trace->spans[i];
         uint64_t start = span->start_ns > before->end_ns ? span->start_ns : before->end_ns;
         uint64_t end = span->end_ns < after->start_ns ? span->end_ns : after->start_ns;
@@ -197,24 +197,26 @@ void stat_devices(const struct stat *stat, struct stat_report *report)
     struct device *devices = collect(stat, &count);
     struct stat_table *table = stat_report_add(
         report, stat_table_of("devices", "GPUs",
-                              "Busy is the union of all work's time; utilization, its share of the time "
-                              "from the first work's begin to the last one's end; at once, the work's time "
-                              "by the busy time.",
+                              "Busy: time with any work on the GPU. Utilization: busy time divided by the "
+                              "time from the start of the first work to the end of the last. Concurrency: "
+                              "total time of all work divided by busy time.",
                               device_columns, STAT_COLUMNS(device_columns)));
     for (size_t i = 0; i < count; i++) {
         if (devices[i].count)
             add_device(stat, table, &devices[i]);
     }
-    table = stat_report_add(report, stat_table_of("gaps", "Longest idle gaps",
-                                                  "\"The host was in\" is the call that took most of it.",
-                                                  gap_columns, STAT_COLUMNS(gap_columns)));
+    table =
+        stat_report_add(report, stat_table_of("gaps", "Longest idle gaps",
+                                              "Host call: the call that the host spent most of the gap in.",
+                                              gap_columns, STAT_COLUMNS(gap_columns)));
     for (size_t i = 0; i < count; i++)
         add_gaps(stat, table, &devices[i]);
     stat_table_sort(table, GAP_GAP_NS);
-    add_streams(stat, stat_report_add(report, stat_table_of("streams", "Streams",
-                                                            "The wait is from the begin of the call to the "
-                                                            "begin of its work.",
-                                                            stream_columns, STAT_COLUMNS(stream_columns))));
+    add_streams(
+        stat,
+        stat_report_add(report, stat_table_of("streams", "Streams",
+                                              "Wait: time from the start of a call to the start of its work.",
+                                              stream_columns, STAT_COLUMNS(stream_columns))));
     for (size_t i = 0; i < count; i++) {
         intervals_deinit(&devices[i].all);
         intervals_deinit(&devices[i].kernels);

@@ -1,23 +1,23 @@
-/* The few figures that say what sort of program this is, each with its definition. */
+/* The headline: key figures of a program, with their definitions. */
 #include "cli/stat/stat.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #define COLUMNS(X)                                                                                           \
-    X(COL_WALL_NS, "wall_ns", "from first to last span", STAT_NS)                                            \
+    X(COL_WALL_NS, "wall_ns", "wall time", STAT_NS)                                                          \
     X(COL_CALLS, "calls", "calls", STAT_COUNT)                                                               \
     X(COL_CALL_NS, "call_ns", "time in calls", STAT_NS)                                                      \
-    X(COL_ERRORS, "errors", "calls that failed", STAT_COUNT)                                                 \
+    X(COL_ERRORS, "errors", "failed calls", STAT_COUNT)                                                      \
     X(COL_KERNELS, "kernels", "kernels", STAT_COUNT)                                                         \
     X(COL_KERNEL_NS, "kernel_ns", "time in kernels", STAT_NS)                                                \
     X(COL_MOVE_NS, "move_ns", "time in copies, fills", STAT_NS)                                              \
     X(COL_MOVED_BYTES, "moved_bytes", "copied, filled", STAT_BYTES)                                          \
-    X(COL_COMPUTE_TO_MEMORY, "compute_to_memory", "kernels to copies", STAT_REAL)                            \
+    X(COL_COMPUTE_TO_MEMORY, "compute_to_memory", "kernels / copies", STAT_REAL)                             \
     X(COL_ASYNCHRONOUS_SHARE, "asynchronous_share", "asynchronous", STAT_SHARE)                              \
     X(COL_MEAN_OCCUPANCY_SHARE, "mean_occupancy_share", "mean occupancy", STAT_SHARE)                        \
     X(COL_PAGEABLE_SHARE, "pageable_share", "pageable", STAT_SHARE)                                          \
-    X(COL_WAIT_SHARE, "wait_share", "calls that wait", STAT_SHARE)
+    X(COL_WAIT_SHARE, "wait_share", "waiting calls", STAT_SHARE)
 STAT_COLUMNS_OF(columns, COLUMNS);
 
 struct sums {
@@ -27,7 +27,7 @@ struct sums {
     double occupied_ns;
 };
 
-/* A call that gives the GPU work: launches, and copies and fills whose name says that they don't wait. */
+/* Launches, and copies and fills that return before the work is done, by their name. */
 static bool is_asynchronous(const struct stat *stat, const struct trace_span *call, enum call_group group)
 {
     return group == CALL_GROUP_LAUNCH || strstr(trace_string(stat->trace, call->name), "Async") != NULL;
@@ -95,13 +95,13 @@ void stat_headline(const struct stat *stat, struct stat_report *report)
     }
     struct stat_value *row = stat_table_add(stat_report_add(
         report,
-        stat_table_of("headline", "In short",
-                      "Kernels to copies: time in kernels by time in copies and fills. Asynchronous: of "
-                      "launches, copies and fills, those that don't wait, by their name. Occupancy: by the "
-                      "time of each kernel. Pageable: of the bytes copied from or to the host, those of "
-                      "memory that isn't "
-                      "pinned. Calls that wait: their share of the time in calls.",
-                      columns, STAT_COLUMNS(columns))));
+        stat_table_of(
+            "headline", "Summary",
+            "Wall time: from the first span to the last. Kernels / copies: kernel time divided by the time "
+            "of copies and fills. Asynchronous: share of launches, copies and fills that do not block, by "
+            "their name. Occupancy: weighted by kernel time. Pageable: share of the bytes between host and "
+            "GPU that use unpinned memory. Waiting calls: their share of the time in calls.",
+            columns, STAT_COLUMNS(columns))));
     row[COL_WALL_NS] = stat_int(trace->end_ns - trace->start_ns);
     row[COL_CALLS] = stat_int(sums.calls);
     row[COL_CALL_NS] = stat_int(sums.call_ns);

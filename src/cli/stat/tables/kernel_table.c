@@ -1,4 +1,4 @@
-/* What ran on the GPU by name: how long, in which shape, and how full it could keep the multiprocessors. */
+/* The table of kernels: durations, launch dimensions and theoretical occupancy. */
 #include "cli/util/xalloc.h"
 #include "cli/stat/stat.h"
 
@@ -13,20 +13,20 @@
     X(COL_AVG_NS, "avg_ns", "average", STAT_NS)                                                              \
     X(COL_MEDIAN_NS, "median_ns", "median", STAT_NS)                                                         \
     X(COL_P99_NS, "p99_ns", "p99", STAT_NS)                                                                  \
-    X(COL_MIN_NS, "min_ns", "least", STAT_NS)                                                                \
-    X(COL_MAX_NS, "max_ns", "most", STAT_NS)                                                                 \
+    X(COL_MIN_NS, "min_ns", "min", STAT_NS)                                                                  \
+    X(COL_MAX_NS, "max_ns", "max", STAT_NS)                                                                  \
     X(COL_GRID, "grid", "grid", STAT_TEXT)                                                                   \
     X(COL_BLOCK, "block", "block", STAT_TEXT)                                                                \
     X(COL_REGISTERS, "registers", "registers", STAT_COUNT)                                                   \
     X(COL_SHARED_BYTES, "shared_bytes", "shared", STAT_BYTES)                                                \
     X(COL_OCCUPANCY_SHARE, "occupancy_share", "occupancy", STAT_SHARE)                                       \
-    X(COL_FULL_NAME, "full_name", "in full", STAT_TEXT)
+    X(COL_FULL_NAME, "full_name", "full name", STAT_TEXT)
 STAT_COLUMNS_OF(columns, COLUMNS);
 
-#define REGISTERS_OF_A_WARP_STEP 256  /* registers are given to warps in such windows */
-#define SCHEDULERS               4    /* of a multiprocessor; each has its part of the registers */
-#define SHARED_STEP_BYTES        128  /* shared memory is given to blocks in such windows */
-#define SHARED_RESERVED_BYTES    1024 /* of each block, by CUDA itself, from compute capability 8.0 on */
+#define REGISTERS_OF_A_WARP_STEP 256  /* allocation granularity of registers per warp */
+#define SCHEDULERS               4    /* of a multiprocessor; each has its share of the registers */
+#define SHARED_STEP_BYTES        128  /* allocation granularity of shared memory per block */
+#define SHARED_RESERVED_BYTES    1024 /* reserved by CUDA in each block, from compute capability 8.0 on */
 
 static uint64_t round_up(uint64_t value, uint64_t step)
 {
@@ -95,7 +95,7 @@ struct kind {
 
 static void compare_with_first(const struct stat *stat, struct kind *kind, const struct trace_span *span)
 {
-    /* Equal strings of a trace are one. */
+    /* Equal strings of a trace share one address. */
     kind->has_grids |= stat_attr(stat, kind->first, KEY_GRID) != stat_attr(stat, span, KEY_GRID);
     kind->has_blocks |= stat_attr(stat, kind->first, KEY_BLOCK) != stat_attr(stat, span, KEY_BLOCK);
     struct stat_launch first = stat_launch_of(stat, kind->first), this = stat_launch_of(stat, span);
@@ -140,11 +140,11 @@ static void fill_row(const struct stat *stat, struct stat_value *row, const stru
 void stat_kernels(const struct stat *stat, struct stat_report *report)
 {
     const struct trace *trace = stat->trace;
-    struct stat_table *table = stat_report_add(
-        report, stat_table_of("kernels", "Kernels",
-                              "Time on the GPU; what runs side by side adds up. The occupancy is the "
-                              "theoretical one, by the time of each execution.",
-                              columns, STAT_COLUMNS(columns)));
+    struct stat_table *table =
+        stat_report_add(report, stat_table_of("kernels", "Kernels",
+                                              "GPU time; concurrent kernels add up. Occupancy is "
+                                              "theoretical, weighted by the time of each execution.",
+                                              columns, STAT_COLUMNS(columns)));
     struct int_map numbers = {0};
     struct samples samples = {0};
     struct kind *kinds = NULL;

@@ -1,4 +1,4 @@
-/* From the begin of a call to the begin of its work on the GPU: how it is spread. */
+/* Launch latency: from the start of a call to the start of its work on the GPU. */
 #include "cli/stat/stat.h"
 
 #include <stdlib.h>
@@ -9,8 +9,8 @@
     X(LATENCY_AVG_NS, "avg_ns", "average", STAT_NS)                                                          \
     X(LATENCY_MEDIAN_NS, "median_ns", "median", STAT_NS)                                                     \
     X(LATENCY_P99_NS, "p99_ns", "p99", STAT_NS)                                                              \
-    X(LATENCY_MIN_NS, "min_ns", "least", STAT_NS)                                                            \
-    X(LATENCY_MAX_NS, "max_ns", "most", STAT_NS)
+    X(LATENCY_MIN_NS, "min_ns", "min", STAT_NS)                                                              \
+    X(LATENCY_MAX_NS, "max_ns", "max", STAT_NS)
 STAT_COLUMNS_OF(latency_columns, LATENCY_COLUMNS);
 
 #define HISTOGRAM_COLUMNS(X)                                                                                 \
@@ -68,19 +68,23 @@ void stat_latency(const struct stat *stat, struct stat_report *report)
         const struct trace_span *span = &stat->trace->spans[i];
         const char *delay = trace_class_is_gpu(span->class) ? stat_attr(stat, span, KEY_START_DELAY) : NULL;
         if (delay && *delay == '-')
-            negative++; /* CUPTI's conversion of the GPU's clock: nothing begins before its call */
+            negative++; /* nothing starts before its call; CUPTI's clock conversion is inexact */
         if (delay)
             samples_add(&samples, span->class, *delay == '-' ? 0 : strtoull(delay, NULL, 10));
     }
     samples_sort(&samples);
-    add_spreads(stat_report_add(report, stat_table_of("latency", "From the call to the begin on the GPU",
-                                                      negative ? "Work that begins before its call, by "
-                                                                 "CUPTI's clocks, counts as 0."
-                                                               : NULL,
-                                                      latency_columns, STAT_COLUMNS(latency_columns))),
-                &samples);
-    add_histogram(stat_report_add(report, stat_table_of("latency_histogram", "The same, of kernels", NULL,
-                                                        histogram_columns, STAT_COLUMNS(histogram_columns))),
-                  &samples);
+    add_spreads(
+        stat_report_add(
+            report,
+            stat_table_of("latency", "Launch latency: start of the call to start on the GPU",
+                          negative
+                              ? "Work that starts before its call, according to CUPTI's clocks, counts as 0."
+                              : NULL,
+                          latency_columns, STAT_COLUMNS(latency_columns))),
+        &samples);
+    add_histogram(
+        stat_report_add(report, stat_table_of("latency_histogram", "Launch latency of kernels: histogram",
+                                              NULL, histogram_columns, STAT_COLUMNS(histogram_columns))),
+        &samples);
     samples_deinit(&samples);
 }

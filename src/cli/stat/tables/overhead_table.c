@@ -1,32 +1,32 @@
-/* What tracing itself took, as the session spans say it: cuspan's part, and CUPTI's by its own records. */
+/* Cost of tracing from the session spans: cuspan's part, and CUPTI's according to its overhead records. */
 #include "cli/stat/stat.h"
 
 #define COLUMNS(X)                                                                                           \
     X(COL_WHO, "who", "who", STAT_TEXT)                                                                      \
-    X(COL_WHAT, "what", "for what", STAT_TEXT)                                                               \
+    X(COL_WHAT, "what", "purpose", STAT_TEXT)                                                                \
     X(COL_WHERE, "where", "on", STAT_TEXT)                                                                   \
     X(COL_TIME_NS, "time_ns", "time", STAT_NS)                                                               \
-    X(COL_WALL_SHARE, "wall_share", "of the whole time", STAT_SHARE)                                         \
-    X(COL_TIMED_CALLS, "timed_calls", "calls timed", STAT_COUNT)
+    X(COL_WALL_SHARE, "wall_share", "of the wall time", STAT_SHARE)                                          \
+    X(COL_TIMED_CALLS, "timed_calls", "timed calls", STAT_COUNT)
 STAT_COLUMNS_OF(columns, COLUMNS);
 
-#define PROGRAMS_THREADS "the program's threads"
+#define PROGRAMS_THREADS "program's threads"
 #define OWN_THREADS      "cuspan's threads"
 
 static const struct part {
     enum stat_key key;
     const char *who, *what, *where;
-} parts[] = {{KEY_OWN_CALLBACKS, "cuspan", "callbacks (estimate)", PROGRAMS_THREADS},
-             {KEY_OWN_PIPELINE, "cuspan", "correlating, encoding (CPU)", OWN_THREADS},
-             {KEY_OWN_SENDER, "cuspan", "compressing, sending (CPU)", OWN_THREADS},
-             {KEY_OWN_CONTROL, "cuspan", "answering requests (CPU)", OWN_THREADS},
-             {KEY_CUPTI_INSTRUMENTATION, "CUPTI", "instrumenting", PROGRAMS_THREADS},
-             {KEY_CUPTI_RESOURCE, "CUPTI", "its resources", PROGRAMS_THREADS},
-             {KEY_CUPTI_REQUEST, "CUPTI", "requests of buffers", PROGRAMS_THREADS},
-             {KEY_CUPTI_FLUSH, "CUPTI", "flushing buffers", "any thread"},
-             {KEY_CUPTI_OTHER, "CUPTI", "anything else", PROGRAMS_THREADS}};
+} parts[] = {{KEY_OWN_CALLBACKS, "cuspan", "callbacks (estimated)", PROGRAMS_THREADS},
+             {KEY_OWN_PIPELINE, "cuspan", "correlate, encode (CPU)", OWN_THREADS},
+             {KEY_OWN_SENDER, "cuspan", "compress, send (CPU)", OWN_THREADS},
+             {KEY_OWN_CONTROL, "cuspan", "serve requests (CPU)", OWN_THREADS},
+             {KEY_CUPTI_INSTRUMENTATION, "CUPTI", "instrument", PROGRAMS_THREADS},
+             {KEY_CUPTI_RESOURCE, "CUPTI", "resources", PROGRAMS_THREADS},
+             {KEY_CUPTI_REQUEST, "CUPTI", "buffer requests", PROGRAMS_THREADS},
+             {KEY_CUPTI_FLUSH, "CUPTI", "flush buffers", "any thread"},
+             {KEY_CUPTI_OTHER, "CUPTI", "other", PROGRAMS_THREADS}};
 
-/* Over all sessions. False: no session says it. */
+/* The sum over all sessions. False: no session has it. */
 static bool sum(const struct stat *stat, enum stat_key key, uint64_t *total)
 {
     bool is_there = false;
@@ -45,12 +45,11 @@ void stat_own(const struct stat *stat, struct stat_report *report)
 {
     uint64_t wall_ns = stat->trace->end_ns - stat->trace->start_ns, total, calls;
     struct stat_table *table = stat_report_add(
-        report,
-        stat_table_of("own", "What tracing took",
-                      "By the session spans; what was sent after the last of them is missing. CUPTI's own "
-                      "records say little of what it adds to each call: cuspan overhead measures the whole. "
-                      "CUPTI's flushes on cuspan's thread are in that thread's time, too.",
-                      columns, STAT_COLUMNS(columns)));
+        report, stat_table_of("own", "Cost of tracing",
+                              "From the session spans, without exports after the last one. CUPTI's records "
+                              "do not contain what CUPTI adds to each call; cuspan overhead measures the "
+                              "total. CUPTI's flushes on cuspan's thread count there, too.",
+                              columns, STAT_COLUMNS(columns)));
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         const struct part *part = &parts[i];
         if (!sum(stat, part->key, &total))

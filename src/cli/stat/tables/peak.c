@@ -54,8 +54,8 @@ static unsigned count_ends(const char *ends, const char *wanted)
     return count;
 }
 
-/* The links that lead to the other GPU, by themselves or through a switch. Without any NVLink the copy goes
- * by PCIe, at the slower one's peak; where only one GPU is known, it can't be told. */
+/* The NVLinks to the other GPU, direct or through a switch. Without NVLink the copy uses PCIe at the peak of
+ * the slower GPU. If only one GPU is known, the peak is unknown. */
 static struct peak of_peers(const struct stat *stat, const char *from_id, const char *to_id)
 {
     const struct trace_resource *from = device_by_id(stat, from_id), *to = device_by_id(stat, to_id);

@@ -15,8 +15,8 @@ static uint32_t string_number(const struct places *places, const char *text)
     return (uint32_t)(text - places->stat->trace->strings);
 }
 
-/* Two hosts may have a process of one ID; their instances differ. Other tracers' resources may have neither.
- */
+/* Processes of two hosts can have the same ID, but not the same instance ID. Resources of other tracers may
+ * lack both. */
 static uint64_t process_key(const struct places *places, const struct trace_resource *resource)
 {
     const char *instance = trace_resource_attr(places->stat->trace, resource, "service.instance.id");
