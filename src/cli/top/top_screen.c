@@ -218,7 +218,7 @@ static void add_device(struct top_screen *screen, const struct top_view *view,
     add_column(line, share(cell, busy, figures), 7, true, view->utf8);
     text_add_format(line, "  %s kernels", rate(cell, device->kernels, figures));
     text_add_format(line, "  %s/s copied", text_bytes(cell, (uint64_t)a_second(device->copy_bytes, figures)));
-    text_add_format(line, "  %s allocated", text_bytes(cell, device->memory_live));
+    text_add_format(line, "  %s live", text_bytes(cell, device->memory_live));
     text_add_format(line, ", peak %s", text_bytes(cell, device->memory_peak));
     if (*device->name)
         text_add_format(line, "  %s", device->name);

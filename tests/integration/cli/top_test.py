@@ -131,7 +131,7 @@ class Top(unittest.TestCase):
         shown = self.top("--once", "--interval", "3", "--width", "110").stdout
         self.assertNotIn("\033", shown)
         self.assertRegex(shown, r"(?m)^>\s+\d+ trainer +tracing +[\d,.]+/s ")
-        self.assertRegex(shown, r"(?m)^GPU 0 .* kernels .* held, at most .* NVIDIA ")
+        self.assertRegex(shown, r"(?m)^GPU 0 .* kernels .* live, peak .* NVIDIA ")
         self.assertRegex(shown, r"(?m)^KERNELS BY TIME ")
         self.assertRegex(shown, r"(?m)^nvjet_sm90_\S+ .* \d+ % ")
         self.assertTrue(all(len(line) <= 110 for line in shown.splitlines()))
@@ -152,7 +152,7 @@ class Top(unittest.TestCase):
         screen.press("+")
         screen.wait_for("a longer interval", lambda text: "every 1 s" in text)
         screen.press("p")
-        paused = screen.wait_for("a pause", lambda text: "(paused)" in text and "p go on" in text)
+        paused = screen.wait_for("a pause", lambda text: "(paused)" in text and "p resume" in text)
         self.assertGreater(self.ask(running.pid, "figures")["time_ns"], 0)
         screen.read(2)
         self.assertEqual(screen.text(), paused, "nothing moves while it is paused")
@@ -188,7 +188,7 @@ class Top(unittest.TestCase):
         screen.wait_for("the second one's end", lambda text: "1 agent," in text and "trainer (PID" in text)
         self.assertEqual(json.loads(self.top("--once", "--json", "--interval", "0.3", "trainer").stdout)["agents"][0]["pid"], first.pid)
         first.end()
-        screen.wait_for("no agent", lambda text: "no agent runs" in text)
+        screen.wait_for("no agent", lambda text: "no agent is running" in text)
         screen.press("q")
         self.assertEqual(screen.wait(), 0)
 

@@ -107,7 +107,7 @@ static void test_rates(void **state)
     assert_non_null(strstr(row, "1 GiB"));
     const char *device = line_with("GPU 3")->text.data;
     assert_non_null(strstr(device, "███████████████░░░░░   75 %"));
-    assert_non_null(strstr(device, "2 GiB/s copied  1 GiB held, at most 3 GiB  NVIDIA H200"));
+    assert_non_null(strstr(device, "2 GiB/s copied  1 GiB live, peak 3 GiB  NVIDIA H200"));
     assert_true(has("callbacks - of a thread's time; threads 1.0 % of a CPU"));
 }
 
@@ -235,7 +235,7 @@ static void test_without_figures_and_without_agents(void **state)
     top_screen_deinit(&screen);
     view.row_count = 0;
     top_screen_make(&view, &screen);
-    assert_true(has("no agent runs"));
+    assert_true(has("no agent is running"));
 }
 
 /* CUPTI's records come once a second: a moment may get those of two. */
