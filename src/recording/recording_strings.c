@@ -1,5 +1,6 @@
 #include "recording/recording_strings.h"
 
+#include "base/hash.h"
 #include "recording/recording_format.h"
 
 #include <stdlib.h>
@@ -9,9 +10,7 @@
 
 static uint32_t hash(const char *text, size_t length)
 {
-    uint64_t h = 0xcbf29ce484222325ull; /* FNV-1a */
-    for (size_t i = 0; i < length; i++)
-        h = (h ^ (uint8_t)text[i]) * 0x100000001b3ull;
+    uint64_t h = hash_bytes(HASH_START, text, length);
     return (uint32_t)(h ^ h >> 32);
 }
 

@@ -1,5 +1,6 @@
 #include "agent/pipeline/stack_text.h"
 
+#include "base/hash.h"
 #include "correlate/spans/demangle.h"
 
 #include <dlfcn.h>
@@ -105,9 +106,9 @@ static void write_text(const uint64_t *frames, uint32_t count, char text[STACKS_
 
 static uint64_t hash_of(const uint64_t *frames, uint32_t count)
 {
-    uint64_t hash = 0xcbf29ce484222325u;
+    uint64_t hash = HASH_START;
     for (uint32_t i = 0; i < count; i++) {
-        hash = (hash ^ frames[i]) * 0x100000001b3u;
+        hash = hash_word(hash, frames[i]);
         hash ^= hash >> 29;
     }
     return hash ? hash : 1;

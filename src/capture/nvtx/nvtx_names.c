@@ -1,5 +1,6 @@
 #include "capture/nvtx/nvtx_names.h"
 
+#include "base/hash.h"
 #include "base/limits.h"
 #include "base/log.h"
 
@@ -33,14 +34,6 @@ static uint64_t mix(uint64_t hash)
     hash ^= hash >> 32;
     hash *= 0x9e3779b97f4a7c15u;
     return hash ^ hash >> 29;
-}
-
-static uint64_t hash_text(const char *text, uint32_t bytes)
-{
-    uint64_t hash = bytes;
-    for (uint32_t i = 0; i < bytes; i++)
-        hash = (hash ^ (uint8_t)text[i]) * 0x100000001b3u;
-    return hash;
 }
 
 static _Atomic(const struct nvtx_name *) *bucket_of(enum nvtx_name_kind kind, uint64_t key)
@@ -123,14 +116,16 @@ static uint32_t cut(uint32_t bytes)
 const struct nvtx_name *nvtx_names_domain(const char *text, uint32_t bytes)
 {
     bytes = cut(bytes);
-    const struct nvtx_name *name = add(NVTX_NAME_DOMAIN, hash_text(text, bytes), text, bytes, true);
+    const struct nvtx_name *name =
+        add(NVTX_NAME_DOMAIN, hash_bytes(HASH_START, text, bytes), text, bytes, true);
     return name ? name : &domain_beyond;
 }
 
 const struct nvtx_name *nvtx_names_string(const char *text, uint32_t bytes)
 {
     bytes = cut(bytes);
-    const struct nvtx_name *name = add(NVTX_NAME_STRING, hash_text(text, bytes), text, bytes, true);
+    const struct nvtx_name *name =
+        add(NVTX_NAME_STRING, hash_bytes(HASH_START, text, bytes), text, bytes, true);
     return name ? name : &string_beyond;
 }
 

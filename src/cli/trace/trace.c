@@ -1,5 +1,6 @@
 #include "cli/trace/trace.h"
 
+#include "base/hash.h"
 #include "cli/util/xalloc.h"
 
 #include <stdlib.h>
@@ -28,10 +29,7 @@ void trace_deinit(struct trace *trace)
 
 static uint64_t hash_string(const char *string)
 {
-    uint64_t hash = 0xcbf29ce484222325ull;
-    for (; *string; string++)
-        hash = (hash ^ (unsigned char)*string) * 0x100000001b3ull;
-    return int_map_mix(hash);
+    return int_map_mix(hash_text(HASH_START, string));
 }
 
 /* Two strings of one hash lie at neighbouring keys. */

@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/accounting/counters.h"
+#include "base/hash.h"
 #include "correlate/totals/allocations.h"
 #include "correlate/totals/busy.h"
 #include "model/metrics/histogram.h"
@@ -176,10 +177,7 @@ static struct device *device_of(struct program_stats *store, uint32_t device_id)
 
 static uint32_t hash_of(const char *text, uint32_t bytes, uint32_t device_id)
 {
-    uint32_t hash = 2166136261u ^ device_id;
-    for (uint32_t i = 0; i < bytes; i++)
-        hash = (hash ^ (uint8_t)text[i]) * 16777619u;
-    return hash;
+    return (uint32_t)hash_bytes(HASH_START ^ device_id, text, bytes);
 }
 
 static struct kernel_stats *new_kernel(struct program_stats *store, const char *name, uint32_t bytes,

@@ -1,5 +1,6 @@
 #include "correlate/totals/totals.h"
 
+#include "base/hash.h"
 #include "correlate/totals/busy.h"
 
 #include <stdlib.h>
@@ -187,17 +188,9 @@ void totals_add_kernel(struct totals *totals, uint32_t label, uint64_t duration_
     totals->slowest[at].duration_ns = duration_ns;
 }
 
-static uint32_t hash_of(const char *text, uint32_t bytes)
-{
-    uint32_t hash = 2166136261u;
-    for (uint32_t i = 0; i < bytes; i++)
-        hash = (hash ^ (uint8_t)text[i]) * 16777619u;
-    return hash;
-}
-
 uint32_t totals_label(struct totals_pool *pool, const char *name, uint32_t bytes)
 {
-    uint32_t hash = hash_of(name, bytes), at = hash % LABELS_MAX;
+    uint32_t hash = (uint32_t)hash_bytes(HASH_START, name, bytes), at = hash % LABELS_MAX;
     while (pool->labels[at].bytes) {
         const struct label *label = &pool->labels[at];
         if (label->hash == hash && label->bytes == bytes && memcmp(pool->text + label->at, name, bytes) == 0)

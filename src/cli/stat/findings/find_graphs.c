@@ -1,5 +1,6 @@
 /* Findings about repeated sequences of launches and asynchronous copies: candidates for CUDA graphs. */
 #include "cli/util/xalloc.h"
+#include "base/hash.h"
 #include "cli/stat/findings/detectors.h"
 #include "cli/stat/findings/repeats.h"
 
@@ -29,10 +30,7 @@ struct candidates {
 
 static uint64_t text_key(const char *text)
 {
-    uint64_t key = 0xcbf29ce484222325ull;
-    for (; text && *text; text++)
-        key = (key ^ (unsigned char)*text) * 0x100000001b3ull;
-    return int_map_mix(key);
+    return int_map_mix(hash_text(HASH_START, text ? text : ""));
 }
 
 /* Nodes are equal if name, dimensions, size and stream are. Addresses may differ, because graph nodes can be
