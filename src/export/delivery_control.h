@@ -1,5 +1,4 @@
-/* What an exporter's thread waits on and watches while it delivers: is there work, must it stop, and by when.
- */
+/* Tells an exporter's threads when to stop, and wakes them for new work. */
 #ifndef CUSPAN_EXPORT_DELIVERY_CONTROL_H
 #define CUSPAN_EXPORT_DELIVERY_CONTROL_H
 
@@ -12,9 +11,9 @@
 
 struct delivery_control {
     pthread_mutex_t lock;
-    pthread_cond_t changed; /* by CLOCK_MONOTONIC; anything of the exporter that changes under the lock */
-    _Atomic uint64_t stop_at_ns; /* NEVER_NS: run on. Else be done by then */
-    atomic_bool aborted;         /* give up what is under way, at once */
+    pthread_cond_t changed;      /* CLOCK_MONOTONIC; any change of the exporter's state under the lock */
+    _Atomic uint64_t stop_at_ns; /* deadline of all deliveries; NEVER_NS: no stop requested */
+    atomic_bool aborted;         /* cancel the current delivery at once */
 };
 
 void delivery_control_init(struct delivery_control *control);
@@ -30,14 +29,14 @@ static inline uint64_t delivery_control_stop_at_ns(struct delivery_control *cont
     return atomic_load_explicit(&control->stop_at_ns, memory_order_acquire);
 }
 
-/* The thread is to stop by `stop_at_ns`; whoever waits below wakes up. */
+/* Requests a stop by `stop_at_ns`. Both wake all waiters. */
 void delivery_control_stop(struct delivery_control *control, uint64_t stop_at_ns);
 void delivery_control_abort(struct delivery_control *control);
 
-/* With the lock held: waits for a change or for the time; false when the time has come. */
+/* With the lock held: waits for a change. False on timeout. */
 bool delivery_control_wait_locked(struct delivery_control *control, uint64_t until_ns);
 
-/* Sleeps until the time, or until the stop is newly asked for or the abort comes. */
+/* Sleeps until the time, or until a stop or an abort is requested. */
 void delivery_control_sleep(struct delivery_control *control, uint64_t until_ns);
 
 #endif

@@ -1,47 +1,48 @@
 #include "export/exporter.h"
 
-#include "base/invariant.h"
-#include "base/clock.h"
 #include "base/accounting/counters.h"
+#include "base/clock.h"
+#include "base/invariant.h"
 #include "base/log.h"
-#include "base/process/cpu_time.h"
 #include "base/process/agent_thread.h"
+#include "base/process/cpu_time.h"
+#include "base/text/sanitize.h"
 #include "export/delivery_control.h"
 #include "export/file_output.h"
-#include "export/operations.h"
-#include "export/output.h"
-#include "export/otlp/sender.h"
-#include "export/spool/spool.h"
 #include "export/last_error.h"
-#include "base/text/sanitize.h"
+#include "export/operations.h"
+#include "export/otlp/sender.h"
+#include "export/output.h"
+#include "export/spool/spool.h"
 
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* How long after the deadline the thread may take to notice. */
+/* Time for the thread to react to an abort after the deadline. */
 #define STOP_GRACE_NS (40 * NS_PER_MS)
-#define STACK_BYTES   (512 * 1024) /* the default is the host's limit, perhaps 8 MiB or more */
+#define STACK_BYTES   (512 * 1024) /* the default is the host's limit, often 8 MiB */
 
 struct exporter {
-    struct delivery_control control; /* its lock guards what follows */
+    struct delivery_control control; /* its lock guards the fields up to `abandoned` */
     struct batch *first;             /* the queue */
     struct batch **last;
-    struct batch *current; /* the thread's */
+    struct batch *current; /* being delivered */
     uint32_t queued_spans;
     uint64_t submitted; /* batches */
     uint64_t finished;
-    uint64_t moved_ns; /* when a batch was last begun or ended, or found nothing before it */
-    bool told_full;
+    uint64_t moved_ns; /* last time a batch was started, finished, or added to an idle exporter */
+    bool warned_full;
     bool exited;
-    bool abandoned; /* exporter_destroy gave the thread up and has counted its spans */
+    bool abandoned; /* exporter_destroy no longer waits for the thread and has counted its spans */
 
     /* Constant. */
     struct output *output;
     struct operations *operations;
     unsigned number; /* of the output, for the counters */
     uint32_t queue_spans_max;
+    uint64_t stop_grace_ns;
     pthread_t thread;
     char name[256]; /* for log lines */
 };
@@ -60,7 +61,7 @@ static struct batch *pop_locked(struct exporter *exporter)
     return batch;
 }
 
-/* NULL: the queue is empty and no more will come. */
+/* NULL: the queue is empty and a stop was requested. */
 static struct batch *next_batch(struct exporter *exporter)
 {
     struct batch *batch = NULL;
@@ -80,7 +81,7 @@ static void count(const struct exporter *exporter, const struct delivery *delive
     if (delivery->accepted)
         last_error_clear(exporter->number);
     else if (delivery->lost && delivery->reason == COUNTER_lost_output)
-        last_error_note(exporter->number, "%s can't be written", exporter->name);
+        last_error_note(exporter->number, "cannot write to %s", exporter->name);
     counter_output_delivered(exporter->number, delivery->delivered);
     if (delivery->lost > 0)
         counter_output_lost(exporter->number, delivery->reason, delivery->lost);
@@ -130,7 +131,7 @@ static enum status start_thread(struct exporter *exporter)
 }
 
 static enum status create_output(struct exporter *exporter, const struct output_settings *settings,
-                                 const struct exporter_environment *environment)
+                                 const struct output_environment *environment)
 {
     const struct exporter_settings *wanted = &settings->exporter;
     const char *path = wanted->kind == EXPORTER_FILE ? wanted->endpoint : NULL;
@@ -149,7 +150,7 @@ static enum status create_output(struct exporter *exporter, const struct output_
 }
 
 enum status exporter_create(const struct output_settings *settings,
-                            const struct exporter_environment *environment, struct exporter **exporter)
+                            const struct output_environment *environment, struct exporter **exporter)
 {
     struct exporter *made = calloc(1, sizeof *made);
     if (!made)
@@ -159,6 +160,7 @@ enum status exporter_create(const struct output_settings *settings,
     made->number = environment->output;
     made->operations = environment->operations;
     made->queue_spans_max = settings->queue_spans_max;
+    made->stop_grace_ns = environment->stop_grace_ms ? environment->stop_grace_ms * NS_PER_MS : STOP_GRACE_NS;
     enum status status = create_output(made, settings, environment);
     if (status == STATUS_OK)
         status = start_thread(made);
@@ -183,7 +185,7 @@ static uint32_t room_locked(const struct exporter *exporter)
 static bool push(struct exporter *exporter, struct batch *batch, bool *first_loss)
 {
     pthread_mutex_lock(&exporter->control.lock);
-    /* An empty queue takes any batch: one that is larger than the queue would never get through else. */
+    /* An empty queue takes any batch, even one larger than the queue. */
     bool fits = !exporter->first || batch->spans <= room_locked(exporter);
     if (fits) {
         if (!exporter->first && !exporter->current)
@@ -195,8 +197,8 @@ static bool push(struct exporter *exporter, struct batch *batch, bool *first_los
         exporter->submitted++;
         pthread_cond_broadcast(&exporter->control.changed);
     }
-    *first_loss = !fits && !exporter->told_full;
-    exporter->told_full |= !fits;
+    *first_loss = !fits && !exporter->warned_full;
+    exporter->warned_full |= !fits;
     pthread_mutex_unlock(&exporter->control.lock);
     return fits;
 }
@@ -214,8 +216,8 @@ void exporter_submit(struct exporter *exporter, struct batch *batch)
     counter_output_lost(exporter->number, COUNTER_lost_queue_full, spans);
     batch_release(batch);
     if (first_loss)
-        log_warn("the queue for %s is full: spans are lost; raise max_queue_size (now %u), or have a "
-                 "collector that keeps up",
+        log_warn("the queue for %s is full (%u spans); spans are lost; raise max_queue_size or use a faster "
+                 "collector",
                  exporter->name, exporter->queue_spans_max);
 }
 
@@ -263,7 +265,7 @@ uint64_t exporter_submitted(struct exporter *exporter)
 
 enum status exporter_wait(struct exporter *exporter, uint64_t submitted, uint64_t deadline_ns)
 {
-    bool in_time = clock_monotonic_ns() < deadline_ns; /* else it only looks */
+    bool in_time = clock_monotonic_ns() < deadline_ns;
     pthread_mutex_lock(&exporter->control.lock);
     while (exporter->finished < submitted && in_time)
         in_time = delivery_control_wait_locked(&exporter->control, deadline_ns);
@@ -290,7 +292,7 @@ static bool wait_for_exit(struct exporter *exporter, uint64_t until_ns)
     return exited;
 }
 
-/* Counts what the thread still holds. From here on it counts and frees nothing itself. */
+/* Counts the thread's spans as lost. From now on, the thread neither counts nor frees anything. */
 static bool abandon(struct exporter *exporter)
 {
     pthread_mutex_lock(&exporter->control.lock);
@@ -312,7 +314,7 @@ static void abort_delivery(struct exporter *exporter)
         exporter->output->wake(exporter->output);
 }
 
-/* False: its thread goes on, and has to be left what it uses. */
+/* False: the thread still runs and uses the exporter's memory. */
 static bool end(struct exporter *exporter, uint64_t until_ns)
 {
     if (!wait_for_exit(exporter, until_ns) && abandon(exporter))
@@ -324,8 +326,8 @@ static bool end(struct exporter *exporter, uint64_t until_ns)
     return true;
 }
 
-/* Each step for all before the next one: one that is stuck must not take the time of the others, nor of
- * whoever counts what is lost. */
+/* Performs each step for all exporters before the next one, so that a blocked exporter does not use up the
+ * time of the others. */
 bool exporters_destroy(struct exporter *const *exporters, size_t count, uint64_t deadline_ns)
 {
     bool all_ended = true;
@@ -336,10 +338,10 @@ bool exporters_destroy(struct exporter *const *exporters, size_t count, uint64_t
         if (exporters[i] && !wait_for_exit(exporters[i], deadline_ns))
             abort_delivery(exporters[i]);
     uint64_t now_ns = clock_monotonic_ns();
-    uint64_t until_ns = (now_ns > deadline_ns ? now_ns : deadline_ns) + STOP_GRACE_NS;
+    uint64_t aborted_at_ns = now_ns > deadline_ns ? now_ns : deadline_ns;
     for (size_t i = 0; i < count; i++)
         if (exporters[i])
-            all_ended &= end(exporters[i], until_ns);
+            all_ended &= end(exporters[i], aborted_at_ns + exporters[i]->stop_grace_ns);
     return all_ended;
 }
 

@@ -24,9 +24,9 @@ struct file {
     struct output output;
     struct delivery_control *control;
     char *path;           /* NULL: standard output */
-    struct guarded_fd fd; /* none: not open (yet) */
-    bool mid_line;        /* the last write stopped within a line: end it before the next */
-    bool told;
+    struct guarded_fd fd; /* none: not open */
+    bool mid_line;        /* the last write was incomplete: write a newline before the next line */
+    bool warned;
 };
 
 static struct file *file_of(struct output *output)
@@ -34,40 +34,44 @@ static struct file *file_of(struct output *output)
     return (struct file *)output;
 }
 
-/* `problem`: NULL where errno says it. */
-static void complain(struct file *file, const char *what, const char *problem)
+static const char *name_of(const struct file *file)
+{
+    return file->path ? file->path : "standard output";
+}
+
+/* `problem`: NULL for that of errno. */
+static void warn(struct file *file, const char *what, const char *problem)
 {
     char reason[128];
     const char *text = problem ? problem : strerror_r(errno, reason, sizeof reason);
-    if (!file->told)
-        log_warn("can't %s %s: %s; spans for it are lost until that changes", what,
-                 file->path ? file->path : "standard output", text);
-    file->told = true;
+    if (!file->warned)
+        log_warn("cannot %s %s (%s); spans for it are lost until this is fixed", what, name_of(file), text);
+    file->warned = true;
 }
 
 static atomic_uint descriptors_open;
 
-uint32_t file_descriptors_open(void)
+uint32_t file_output_open_count(void)
 {
     return atomic_load(&descriptors_open);
 }
 
-static void forget(struct file *file)
+static void close_file(struct file *file)
 {
     if (file->path && file->fd.number >= 0)
         atomic_fetch_sub(&descriptors_open, 1);
     guarded_fd_close(&file->fd);
 }
 
-/* A host that closes all descriptors may by now have a file of its own under our number. Standard output is
- * whatever the host has made of it. */
+/* If the host closed all descriptors, our number may refer to one of its own files. Standard output always
+ * belongs to the host. */
 static bool is_still_open(struct file *file)
 {
     if (file->fd.number < 0)
         return false;
     if (!file->path || guarded_fd_is_ours(&file->fd))
         return true;
-    forget(file);
+    close_file(file);
     return false;
 }
 
@@ -85,7 +89,7 @@ static bool ensure_open(struct file *file)
         atomic_fetch_add(&descriptors_open, 1);
         return true;
     }
-    complain(file, "open", problem);
+    warn(file, "open", problem);
     return false;
 }
 
@@ -94,7 +98,7 @@ static void file_open(struct output *output)
     (void)!ensure_open(file_of(output));
 }
 
-/* A host may have made its standard output non-blocking. */
+/* The host may have made its standard output non-blocking. */
 static bool wait_writable(struct file *file)
 {
     struct pollfd pollfd = {.fd = file->fd.number, .events = POLLOUT};
@@ -106,7 +110,7 @@ static bool wait_writable(struct file *file)
     return false;
 }
 
-/* Writes all parts; they are altered on the way. On failure errno says why. */
+/* Writes all parts, and modifies them. False sets errno. */
 static bool write_all(struct file *file, struct iovec *parts, size_t count)
 {
     while (count > 0) {
@@ -131,7 +135,7 @@ static bool write_all(struct file *file, struct iovec *parts, size_t count)
 
 static bool write_line(struct file *file, const struct batch *batch)
 {
-    size_t count = 2; /* an end for a broken line, and our own */
+    size_t count = 2; /* newlines after an incomplete line and after this one */
     for (const struct chunk *chunk = batch->chunks; chunk; chunk = chunk->next)
         count++;
     struct iovec *parts = calloc(count, sizeof *parts);
@@ -166,19 +170,19 @@ static void file_deliver(struct output *output, struct batch *batch, struct deli
     struct file *file = file_of(output);
     errno = EINVAL;
     delivery->began_ns = clock_monotonic_ns();
-    /* A regular file is done in no time, so it is tried even past the deadline, unless the abort has come. */
+    /* Writing to a regular file is fast, so it is tried even after the deadline, unless aborted. */
     if (batch->format != BATCH_JSON || delivery_control_aborted(file->control) || !ensure_open(file)) {
         lose(file, batch, delivery);
         return;
     }
     if (!write_line(file, batch)) {
-        complain(file, "write to", NULL);
+        warn(file, "write to", NULL);
         lose(file, batch, delivery);
         return;
     }
-    if (file->told)
-        log_info("writing to %s works again", file->path ? file->path : "standard output");
-    file->told = false;
+    if (file->warned)
+        log_info("writing to %s works again", name_of(file));
+    file->warned = false;
     delivery->accepted = true;
     delivery->delivered = batch->spans;
     delivery->bytes_sent = batch->bytes + 1;
@@ -188,7 +192,7 @@ static void file_destroy(struct output *output)
 {
     struct file *file = file_of(output);
     if (file->path)
-        forget(file);
+        close_file(file);
     free(file->path);
     free(file);
 }

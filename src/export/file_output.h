@@ -1,4 +1,4 @@
-/* JSON Lines to a file or to standard output: one request a line. */
+/* The output for a file or standard output: JSON Lines, one request per line. */
 #ifndef CUSPAN_EXPORT_FILE_OUTPUT_H
 #define CUSPAN_EXPORT_FILE_OUTPUT_H
 
@@ -8,12 +8,12 @@
 
 #include <stdint.h>
 
-/* `path` is copied; NULL: standard output. The file is opened on the exporter's thread, created 0600 and
- * appended to. NO_MEMORY only. */
+/* `path` is copied; NULL: standard output. The exporter's thread opens the file for appending and creates it
+ * with mode 0600. NO_MEMORY only. */
 enum status file_output_create(const char *path, struct delivery_control *control,
                                struct output **output) MUST_CHECK;
 
-/* Of all files, those that are open now. Any thread. */
-uint32_t file_descriptors_open(void);
+/* The number of files open now, in the process. Any thread. */
+uint32_t file_output_open_count(void);
 
 #endif

@@ -39,17 +39,17 @@ void operations_destroy(struct operations *operations)
     free(operations);
 }
 
-static bool is_end(const struct operation *item, unsigned output, int http_status, const char *error)
+static bool matches(const struct operation *item, unsigned output, int http_status, const char *error)
 {
     return item->output == output && item->http_status == http_status && strcmp(item->error, error) == 0;
 }
 
-/* The last place is that of the others. NULL: there is no memory. */
+/* NULL: out of memory. */
 static struct operation *find_locked(struct operations *operations, unsigned output,
                                      const struct delivery *delivery)
 {
     for (uint32_t i = 0; i < operations->count; i++)
-        if (is_end(&operations->items[i], output, delivery->http_status, delivery->error))
+        if (matches(&operations->items[i], output, delivery->http_status, delivery->error))
             return &operations->items[i];
     if (operations->count == OPERATIONS_MAX)
         return &operations->items[OPERATIONS_MAX - 1];
@@ -66,7 +66,7 @@ static struct operation *find_locked(struct operations *operations, unsigned out
     return made;
 }
 
-/* No span of ours has an export within it. */
+/* Exports run outside of any span, so an exemplar has no trace ID. */
 static void measure(const struct operations *operations, struct histogram *histogram, uint64_t duration_ns)
 {
     for (; histogram; histogram = histogram->next) {

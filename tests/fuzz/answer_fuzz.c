@@ -14,7 +14,7 @@
 #define DELAY_NS_MAX ((86400 + 1) * 1000000000ull)
 #define NOW_S        1700000000
 
-static const struct transport transport = {.version = TRANSPORT_VERSION, .read_json = json_read_response};
+static const struct transport transport = {.version = TRANSPORT_VERSION, .read_json = json_response_read};
 
 static void take_text(const uint8_t **data, size_t *size, char *to, size_t room)
 {

@@ -2,7 +2,7 @@
  * twice. The first byte chooses: the bytes as a ledger, as a segment, as a segment whose records have headers
  * with the right checksums (which random bytes never have), or as a line of OTLP JSON. */
 #include "export/spool/spool_recovery.h"
-#include "export/spool/spool_send.h"
+#include "export/spool/spool_drain.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -21,9 +21,9 @@ static char path[] = "/tmp/spool_fuzz.XXXXXX";
 static void end(void)
 {
     char name[SPOOL_FILE_BYTES];
-    spool_ledger_name(name, source);
+    spool_format_ledger_name(name, source);
     unlinkat(folder, name, 0);
-    spool_segment_name(name, source, 1);
+    spool_format_segment_name(name, source, 1);
     unlinkat(folder, name, 0);
     rmdir(path);
 }
@@ -31,10 +31,10 @@ static void end(void)
 static void begin(void)
 {
     struct error err;
-    if (!mkdtemp(path) || (folder = spool_folder_open(path, false, &err)) < 0)
+    if (!mkdtemp(path) || (folder = spool_files_open_folder(path, false, &err)) < 0)
         abort();
     atexit(end);
-    spool_source_name(source, 1, 2, 3, 0);
+    spool_format_source_name(source, 1, 2, 3, 0);
 }
 
 static void put(const char *name, const void *bytes, size_t count)
@@ -49,14 +49,14 @@ static void put(const char *name, const void *bytes, size_t count)
 static size_t make_segment(uint8_t *to, const uint8_t *data, size_t size)
 {
     struct spool_segment segment = {.number = 1, .spans_before = size ? data[0] : 0};
-    spool_segment_format(&segment, to);
+    spool_format_write_segment(&segment, to);
     size_t made = SPOOL_SEGMENT_BYTES;
     while (size > 2) {
         struct spool_record record = {.bytes = data[0], .spans = data[1], .format = data[1] & 1};
         data += 2, size -= 2;
         size_t count = record.bytes < size ? record.bytes : size;
-        record.body_crc = spool_crc(0, data, count);
-        spool_record_format(&record, to + made);
+        record.body_crc = spool_format_crc(0, data, count);
+        spool_format_write_record(&record, to + made);
         memcpy(to + made + SPOOL_RECORD_BYTES, data, count);
         made += SPOOL_RECORD_BYTES + count;
         data += count, size -= count;
@@ -76,7 +76,7 @@ static void look(void)
     if (strlen(estate.line) >= sizeof estate.line || strpbrk(estate.line, "\n\033"))
         abort();
     while (spool_source_next(&taken, folder, NULL, &record, &damaged) == SPOOL_RECORD) {
-        if (spool_crc(0, taken.body, record.bytes) != record.body_crc || ++records > BYTES_MAX)
+        if (spool_format_crc(0, taken.body, record.bytes) != record.body_crc || ++records > BYTES_MAX)
             abort();
         spool_source_pass(&taken, &record, record.spans);
         came += record.spans;
@@ -96,10 +96,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     unsigned way = *data++ % 4;
     size--;
-    spool_ledger_name(ledger, source);
-    spool_segment_name(segment, source, 1);
+    spool_format_ledger_name(ledger, source);
+    spool_format_segment_name(segment, source, 1);
     if (way == 3) {
-        int64_t spans = spool_json_spans((const char *)data, size);
+        int64_t spans = json_spans_count((const char *)data, size);
         if (spans > (int64_t)size)
             abort();
         return 0;

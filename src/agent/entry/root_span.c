@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "config/config.h"
 #include "correlate/trace/sampler.h"
-#include "export/exporter.h"
+#include "export/last_error.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -120,7 +120,7 @@ static void send_span(const struct root *root, const char *name)
     counter_add(COUNTER_spans_created, 1);
     outputs_add(outputs, &span);
     outputs_destroy(outputs, clock_monotonic_ns() + settings.exit_deadline_ms * NS_PER_MS);
-    report_log_losses(NULL, exporter_final_error());
+    report_log_losses(NULL, last_error_at_exit());
 }
 
 static void end(const struct root *root)

@@ -3,7 +3,7 @@
 #include "agent/resource/self_env.h"
 #include "config/config.h"
 #include "export/spool/spool_format.h"
-#include "export/spool/spool_send.h"
+#include "export/spool/spool_drain.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -54,7 +54,7 @@ static bool is_otlp(const struct output_settings *output)
 
 /* Without an output of metrics, they go to the metrics path of the server that gets the spans. */
 static enum status engage_metrics(struct sending *sending, const struct output_settings *first,
-                                  struct exporter_environment *environment)
+                                  struct output_environment *environment)
 {
     struct output_settings output = settings.metrics.output;
     char url[2048];
@@ -84,7 +84,7 @@ static enum status engage(struct sending *sending, struct error *err)
 {
     char module_path[600];
     snprintf(module_path, sizeof module_path, "%s/%s", self_env_folder(), EXPORT_MODULE_NAME);
-    struct exporter_environment environment = {.module_path = module_path};
+    struct output_environment environment = {.module_path = module_path};
     const struct output_settings *from = NULL;
     struct spool_drain *first = NULL;
     for (size_t i = 0; i < settings.output_count; i++) {
@@ -112,17 +112,17 @@ static enum status send_file(struct sending *sending, const char *path, struct e
     char source[SPOOL_SOURCE_BYTES], folder[4096];
     uint32_t output, segment;
     const char *slash = strrchr(path, '/');
-    if (spool_file_parse(slash ? slash + 1 : path, source, &output, &segment)) {
+    if (spool_format_parse_name(slash ? slash + 1 : path, source, &output, &segment)) {
         snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - path) + 1 : 1, slash ? path : ".");
-        return spool_send_folder(sending->spool_drains, folder, source, sending->request, sending->result,
-                                 err);
+        return spool_drain_folder(sending->spool_drains, folder, source, sending->request, sending->result,
+                                  err);
     }
     if (sending->is_grpc)
         return error_set(err, STATUS_UNSUPPORTED,
                          "%.300s contains JSON, which gRPC cannot carry; set an endpoint of OTLP/HTTP", path);
     if (!sending->spool_drains[0])
         return no_exporter(err);
-    return spool_send_lines(sending->spool_drains[0], path, sending->request, sending->result, err);
+    return spool_drain_lines(sending->spool_drains[0], path, sending->request, sending->result, err);
 }
 
 static enum status send_path(struct sending *sending, const char *path, struct error *err)
@@ -131,7 +131,7 @@ static enum status send_path(struct sending *sending, const char *path, struct e
     if (stat(path, &facts) != 0)
         return error_set(err, STATUS_NOT_FOUND, "%.300s does not exist", path);
     if (S_ISDIR(facts.st_mode))
-        return spool_send_folder(sending->spool_drains, path, NULL, sending->request, sending->result, err);
+        return spool_drain_folder(sending->spool_drains, path, NULL, sending->request, sending->result, err);
     return send_file(sending, path, err);
 }
 

@@ -65,7 +65,7 @@ static uint64_t batch_bytes_max(size_t chunks, size_t outputs)
 }
 
 static enum status create_one(const struct settings *settings, const struct output_settings *wanted,
-                              const struct exporter_environment *environment, struct chunk_pool *pool,
+                              const struct output_environment *environment, struct chunk_pool *pool,
                               struct output *output)
 {
     bool is_metrics = wanted->signal == SIGNAL_METRICS;
@@ -102,7 +102,7 @@ enum status outputs_create(const struct settings *settings, const char *self_env
 {
     char module_path[600];
     snprintf(module_path, sizeof module_path, "%s/%s", self_env_folder, EXPORT_MODULE_NAME);
-    struct exporter_environment environment = {.module_path = module_path};
+    struct output_environment environment = {.module_path = module_path};
     struct outputs *made = calloc(1, sizeof *made);
     if (!made)
         return error_set(err, STATUS_NO_MEMORY, "no memory for the outputs");

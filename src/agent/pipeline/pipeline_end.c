@@ -9,7 +9,7 @@
 #include "base/invariant.h"
 #include "base/accounting/counters.h"
 #include "base/log.h"
-#include "export/exporter.h"
+#include "export/last_error.h"
 #include "export/file_output.h"
 
 #include <stdio.h>
@@ -112,7 +112,7 @@ static void deliver(struct report *report)
 
 static void write_report(const struct report *report)
 {
-    shutdown_is_open(SHUTDOWN_OPEN_descriptors, file_descriptors_open());
+    shutdown_is_open(SHUTDOWN_OPEN_descriptors, file_output_open_count());
     if (report->settings->report_file)
         shutdown_step_begin(SHUTDOWN_report);
     else
@@ -175,7 +175,7 @@ void pipeline_finish(void)
         return; /* too late: a thread of the host has reported the losses */
     if (pipeline.correlate && invariant_any_failed())
         give_up_broken();
-    report_log_losses(NULL, exporter_final_error());
+    report_log_losses(NULL, last_error_at_exit());
     if (pipeline.correlate)
         report_log_imbalance(pipeline.settings->output_count);
     write_report(&report);

@@ -1,5 +1,5 @@
-/* What each way to compress provides. The level that is used and the figures that decided it stand with each;
- * tests/bench/programs/compress_bench.py measures them. */
+/* The interface of a compression library. Each codec documents the measurements behind its level;
+ * tests/bench/programs/compress_bench.py repeats them. */
 #ifndef CUSPAN_EXPORT_COMPRESS_CODEC_H
 #define CUSPAN_EXPORT_COMPRESS_CODEC_H
 
@@ -7,16 +7,16 @@
 
 struct codec {
     const char *library;
-    const char *encoding; /* HTTP's and gRPC's word */
+    const char *encoding; /* for Content-Encoding and grpc-encoding */
     int level_min, level_max, level_default;
     /* NO_MEMORY. */
     enum status (*create)(int level, void **state);
     void (*destroy)(void *state);
-    /* The chunks as one member or frame of at most `size` bytes. FULL when it gets larger. */
+    /* Compresses the chunks to one member or frame of at most `size` bytes; FULL if it would be larger. */
     enum status (*compress)(void *state, const struct chunk *chunks, uint8_t *to, size_t size, size_t *made);
 };
 
-/* Of the first two, the agent has the one that CMake found. */
+/* The agent contains one of the two gzip codecs (cmake/export.cmake). */
 extern const struct codec codec_gzip_isal;
 extern const struct codec codec_gzip_deflate;
 extern const struct codec codec_zstd;

@@ -7,7 +7,7 @@
 struct compressor {
     const struct codec *codec;
     void *state;
-    uint8_t *to; /* COMPRESSED_BYTES_MAX; what is never written takes no memory */
+    uint8_t *to; /* COMPRESSED_BYTES_MAX; pages are allocated on first write */
 };
 
 const struct codec *compress_codec(enum compression compression)

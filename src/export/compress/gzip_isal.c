@@ -1,13 +1,12 @@
-/* gzip, by ISA-L's igzip: a third of libdeflate's time at its first level, for 4 to 10 % more bytes. */
+/* gzip with ISA-L's igzip: a third of libdeflate's time at level 1, with 4 to 10 % more bytes. */
 #include "export/compress/codec.h"
 
 #include <igzip_lib.h>
 #include <stdlib.h>
 
 struct gzip {
-    struct isal_zstream stream; /* 32 KiB of history twice, and more */
-    _Alignas(
-        16) uint8_t work[]; /* hash table, and the symbols of a block of which the code is still to be made */
+    struct isal_zstream stream;
+    _Alignas(16) uint8_t work[]; /* hash table and the symbols of the current block */
 };
 
 static enum status gzip_create(int level, void **state)
@@ -30,7 +29,7 @@ static enum status gzip_compress(void *state, const struct chunk *chunks, uint8_
 {
     struct isal_zstream *stream = &((struct gzip *)state)->stream;
     isal_deflate_reset(stream);
-    stream->gzip_flag = IGZIP_GZIP; /* the one before has changed it when its header was out */
+    stream->gzip_flag = IGZIP_GZIP; /* isal_deflate clears it after the header */
     stream->next_out = to;
     stream->avail_out = (uint32_t)size;
     for (; chunks; chunks = chunks->next) {
@@ -44,8 +43,8 @@ static enum status gzip_compress(void *state, const struct chunk *chunks, uint8_
     return stream->internal_state.state == ZSTATE_END ? STATUS_OK : STATUS_FULL;
 }
 
-/* Level 2 takes the time of level 1 and makes 1 % less; 3 takes three to four times as long, for another 2 %.
- */
+/* Level 2 takes as long as level 1 and gives 1 % fewer bytes; level 3 takes three to four times as long for
+ * another 2 %. */
 const struct codec codec_gzip_isal = {
     .library = "ISA-L",
     .encoding = "gzip",

@@ -1,20 +1,19 @@
-/* zstd, by its own library. */
-#define ZSTD_STATIC_LINKING_ONLY /* all memory in one piece of ours, and no buffer beside the output */
+#define ZSTD_STATIC_LINKING_ONLY /* for a static workspace and a stable output buffer */
 #include "export/compress/codec.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
 #include <zstd.h>
 
-/* The library calls these where somebody has them: its users, for measuring. Without ours it would be a
- * host's. */
+/* The library has weak references to these hooks for measurements. Without these definitions, it would call
+ * the host's. */
 unsigned long long ZSTD_trace_compress_begin(const struct ZSTD_CCtx_s *context);
 void ZSTD_trace_compress_end(unsigned long long trace, const void *what);
 
 unsigned long long ZSTD_trace_compress_begin(const struct ZSTD_CCtx_s *context)
 {
     (void)context;
-    return 0; /* nothing to be told of at the end */
+    return 0; /* disables the call at the end */
 }
 
 void ZSTD_trace_compress_end(unsigned long long trace, const void *what)
@@ -22,13 +21,11 @@ void ZSTD_trace_compress_end(unsigned long long trace, const void *what)
     (void)trace, (void)what;
 }
 
-/* Spans repeat what was said within a few hundred of them: with 128 KiB a request of the PyTorch recording
- * takes 27.7 bytes a span, with 256 KiB 23.2, with 512 KiB 20.6, and each doubling has a receiver keep that
- * much. */
+/* Spans repeat within a few hundred spans: for the PyTorch recording, a window of 128 KiB gives 27.7 bytes
+ * per span, 256 KiB 23.2, 512 KiB 20.6. A receiver needs as much memory as the window. */
 #define WINDOW_LOG 18
 
-/* A context that allocates by itself does so with the first batch, and again when batches of another size
- * have come for a while. */
+/* A context without a static workspace would allocate with the first batch, and again when sizes change. */
 struct zstd {
     ZSTD_CCtx *context;
     _Alignas(16) uint8_t workspace[];
@@ -69,8 +66,8 @@ static bool take(ZSTD_CCtx *context, ZSTD_outBuffer *out, const struct chunk *ch
     return !ZSTD_isError(ZSTD_compressStream2(context, out, &in, ZSTD_e_continue)) && in.pos == in.size;
 }
 
-/* The size of the whole isn't told: zstd would then choose other parameters for each, and its versions before
- * 1.5 refuse a workspace that was far too large many times. */
+/* Does not pledge the source size: zstd would then choose parameters per batch, and versions before 1.5
+ * reject a workspace that was far too large many times. */
 static enum status zstd_compress(void *state, const struct chunk *chunks, uint8_t *to, size_t size,
                                  size_t *made)
 {
@@ -87,8 +84,8 @@ static enum status zstd_compress(void *state, const struct chunk *chunks, uint8_
     return left == 0 ? STATUS_OK : STATUS_FULL;
 }
 
-/* With this window, 1 takes a fifth more time than -2 and makes 21 bytes a span in place of 23; -3 takes a
- * tenth less and makes 26 there, but over 28 of a service's spans. */
+/* With this window, level 1 takes a fifth more time than -2 and gives 21 instead of 23 bytes per span; -3
+ * takes a tenth less and gives 26, and more than 28 for the spans of a service. */
 const struct codec codec_zstd = {
     .library = "zstd",
     .encoding = "zstd",

@@ -1,6 +1,5 @@
-/* Stands between libc and the libraries that are linked into the module (cmake/export.cmake): what those
- * open, libcurl's own pair of sockets or the TLS library's files, a program that the host executes would else
- * inherit. */
+/* Sets close-on-exec for sockets and files opened by the libraries linked into the module (--wrap in
+ * cmake/export.cmake), so that programs executed by the host do not inherit them. */
 #include <stdio.h>
 #include <sys/socket.h>
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* OpenSSL's, which has the certificate's fault where libcurl has only "problem with the certificate". */
+/* X509_V_ERR codes of OpenSSL: libcurl itself reports only "problem with the certificate". */
 #define VERIFY_TOO_EARLY   9
 #define VERIFY_HAS_EXPIRED 10
 
@@ -27,7 +27,7 @@ static bool has(const char *text, const char *const *parts)
     return false;
 }
 
-/* The variable that names a proxy for the URL, if there is one and the connection that failed was not to the
+/* The environment variable with the proxy for the URL. NULL: no proxy, or the failed connection was to the
  * URL's own host. */
 static const char *proxy_variable(CURL *easy, const char *detail)
 {
@@ -69,24 +69,25 @@ static void explain_no_connection(CURL *easy, const char *detail, char *to, size
     }
     size_t used = strlen(to);
     if (proxy)
-        snprintf(to + used, size - used, " by the proxy of %s; what needs none stands in no_proxy", proxy);
+        snprintf(to + used, size - used, " by the proxy of %s; add hosts that need no proxy to no_proxy",
+                 proxy);
 }
 
 static void explain_certificate(CURL *easy, const char *detail, char *to, size_t size)
 {
     long fault = number(easy, CURLINFO_SSL_VERIFYRESULT);
-    if (strstr(detail, "subject name")) /* libcurl compares it itself */
+    if (strstr(detail, "subject name")) /* checked by libcurl, not by OpenSSL */
         snprintf(to, size, "the certificate is for another name (%s); set the endpoint to one of its names",
                  detail);
     else if (fault == VERIFY_TOO_EARLY || fault == VERIFY_HAS_EXPIRED)
         snprintf(
             to, size,
-            "the certificate has expired or is not valid yet; renew it, or set this machine's clock right");
+            "the certificate has expired or is not valid yet; renew it, or correct this machine's clock");
     else
-        snprintf(to, size, "%s; " AUTHORITY " names the authority to trust", detail);
+        snprintf(to, size, "%s; set " AUTHORITY " to the certificate authority of the server", detail);
 }
 
-/* A handshake that failed, or, from TLS 1.3 on, what the server says of it with the first answer. */
+/* A failed handshake, or with TLS 1.3 the alert that follows it. */
 static bool explain_tls(const char *detail, char *to, size_t size)
 {
     static const char *const no_tls[] = {"wrong version number", "packet length too long", "http request",
@@ -95,39 +96,38 @@ static bool explain_tls(const char *detail, char *to, size_t size)
                                             "alert unknown ca",           "alert handshake failure",
                                             "alert certificate expired",  NULL};
     if (has(detail, no_tls))
-        snprintf(to, size, "the server speaks no TLS there; is the endpoint rather http:// than https://?");
+        snprintf(to, size, "the server does not use TLS; set the endpoint to http:// instead of https://");
     else if (has(detail, no_client))
-        snprintf(to, size, "the server wants a client certificate that it trusts (%s); set " CLIENT_KEYS,
+        snprintf(to, size, "the server requires a client certificate that it trusts (%s); set " CLIENT_KEYS,
                  detail);
     else
         return false;
     return true;
 }
 
-/* A server that misses a client's certificate may be gone before its reason is read. */
+/* A server that requires a client certificate may close the connection before its alert is read. */
 static void explain_closed(CURL *easy, const char *detail, bool http2, char *to, size_t size)
 {
     curl_off_t handshake = 0;
     curl_easy_getinfo(easy, CURLINFO_APPCONNECT_TIME_T, &handshake);
     bool fresh_tls = handshake > 0 && number(easy, CURLINFO_NUM_CONNECTS) > 0;
-    snprintf(to, size, "the connection was closed before an answer came (%s)%s%s", detail,
-             http2 ? "; is it a gRPC endpoint, which speaks HTTP/2?" : "",
-             fresh_tls ? "; if it wants a client certificate, set " CLIENT_KEYS : "");
+    snprintf(to, size, "the connection was closed before a response arrived (%s)%s%s", detail,
+             http2 ? "; check that the endpoint supports gRPC over HTTP/2" : "",
+             fresh_tls ? "; if it requires a client certificate, set " CLIENT_KEYS : "");
 }
 
-void curl_explain_failure(CURL *easy, CURLcode code, const char *detail, bool http2, char *to, size_t size)
+static void explain_protocol(const char *detail, char *to, size_t size)
 {
-    long tunnel = number(easy, CURLINFO_HTTP_CONNECTCODE);
-    if (!*detail)
-        detail = curl_easy_strerror(code);
-    if (tunnel >= 300) {
-        snprintf(
-            to, size,
-            "the proxy answers HTTP %ld; check https_proxy (http_proxy for gRPC without TLS), or name the "
-            "host in no_proxy",
-            tunnel);
-        return;
-    }
+    if (strstr(detail, "HTTP/0.9"))
+        snprintf(to, size,
+                 "the server does not speak HTTP/1.1; OTLP/HTTP usually uses port 4318, and for gRPC on 4317 "
+                 "set protocol to grpc");
+    else
+        snprintf(to, size, "%s", detail);
+}
+
+static void explain_code(CURL *easy, CURLcode code, const char *detail, bool http2, char *to, size_t size)
+{
     switch (code) {
     case CURLE_COULDNT_CONNECT:
         explain_no_connection(easy, detail, to, size);
@@ -146,22 +146,17 @@ void curl_explain_failure(CURL *easy, CURLcode code, const char *detail, bool ht
         explain_certificate(easy, detail, to, size);
         break;
     case CURLE_SSL_CACERT_BADFILE:
-        snprintf(to, size, "%s; " AUTHORITY " must name a file that can be read", detail);
+        snprintf(to, size, "%s; set " AUTHORITY " to a readable file", detail);
         break;
     case CURLE_SSL_CERTPROBLEM:
-        snprintf(to, size, "%s; " CLIENT_KEYS " must be a certificate and its own key, in PEM", detail);
+        snprintf(to, size, "%s; set " CLIENT_KEYS " to a certificate and its own key, in PEM", detail);
         break;
     case CURLE_SSL_CONNECT_ERROR:
         if (!explain_tls(detail, to, size))
             snprintf(to, size, "no TLS connection (%s)", detail);
         break;
     case CURLE_UNSUPPORTED_PROTOCOL:
-        if (strstr(detail, "HTTP/0.9"))
-            snprintf(to, size,
-                     "what listens there speaks no HTTP/1.1; OTLP/HTTP usually has port 4318, and for gRPC's "
-                     "4317 set protocol to grpc");
-        else
-            snprintf(to, size, "%s", detail);
+        explain_protocol(detail, to, size);
         break;
     case CURLE_OUT_OF_MEMORY:
         snprintf(to, size, "out of memory");
@@ -171,15 +166,28 @@ void curl_explain_failure(CURL *easy, CURLcode code, const char *detail, bool ht
     }
 }
 
+void curl_explain_failure(CURL *easy, CURLcode code, const char *detail, bool http2, char *to, size_t size)
+{
+    long tunnel_status = number(easy, CURLINFO_HTTP_CONNECTCODE);
+    if (tunnel_status >= 300)
+        snprintf(
+            to, size,
+            "the proxy returned HTTP %ld; check https_proxy (http_proxy for gRPC without TLS), or add the "
+            "host to no_proxy",
+            tunnel_status);
+    else
+        explain_code(easy, code, *detail ? detail : curl_easy_strerror(code), http2, to, size);
+}
+
 void curl_explain_timeout(CURL *easy, char *to, size_t size)
 {
     curl_off_t sending = 0, named = 0;
     curl_easy_getinfo(easy, CURLINFO_PRETRANSFER_TIME_T, &sending);
     curl_easy_getinfo(easy, CURLINFO_NAMELOOKUP_TIME_T, &named);
     if (sending > 0)
-        snprintf(to, size, "no answer in time; is the collector overloaded, or timeout too short?");
+        snprintf(to, size, "no response in time; check the collector's load, or raise timeout");
     else if (named > 0)
-        snprintf(to, size, "no connection in time; is the address right, and no firewall between?");
+        snprintf(to, size, "no connection in time; check the address and firewalls");
     else
-        snprintf(to, size, "its name was not resolved in time");
+        snprintf(to, size, "the host name was not resolved in time; check the DNS server");
 }

@@ -1,4 +1,4 @@
-/* Why a request came to nothing, in words that say what to do. In the module alone. */
+/* Explains why a request failed, and what to do about it. Part of the export module only. */
 #ifndef CUSPAN_EXPORT_CURL_MODULE_CURL_EXPLAIN_H
 #define CUSPAN_EXPORT_CURL_MODULE_CURL_EXPLAIN_H
 
@@ -6,10 +6,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* `detail`: libcurl's own words, or "". A server's may be among them. `http2`: nothing less would do. */
+/* `detail`: libcurl's message, or ""; may contain text from the server. `http2`: it is required. */
 void curl_explain_failure(CURL *easy, CURLcode code, const char *detail, bool http2, char *to, size_t size);
 
-/* The time is over, and the request still under way. */
+/* The request did not finish before its deadline. */
 void curl_explain_timeout(CURL *easy, char *to, size_t size);
 
 #endif

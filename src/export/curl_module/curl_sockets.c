@@ -35,8 +35,8 @@ static bool is_lost(const struct guarded_fd *fd)
     return fd->number >= 0 && !guarded_fd_is_ours(fd);
 }
 
-/* The pair is ours alone, and goes where the host closes all. A socket may have been closed by libcurl, which
- * doesn't tell of those that have lost a race (7.88, where a name has addresses of both families). */
+/* With a pair, only the pair is checked: libcurl 7.88 closes the losing socket of a race between address
+ * families without calling close_socket. */
 bool curl_sockets_are_ours(const struct curl_sockets *sockets)
 {
     bool lost = is_lost(&sockets->wait) || is_lost(&sockets->wake);
@@ -45,7 +45,7 @@ bool curl_sockets_are_ours(const struct curl_sockets *sockets)
     return !lost;
 }
 
-/* Those that libcurl has closed without a word. */
+/* Removes sockets that libcurl closed without calling close_socket. */
 static void forget_closed(struct curl_sockets *sockets)
 {
     for (size_t i = 0; i < CURL_SOCKETS_MAX; i++)
@@ -53,7 +53,7 @@ static void forget_closed(struct curl_sockets *sockets)
             sockets->open[i] = OWN_FD_NONE;
 }
 
-/* Not of libcurl's making, so that a program that the host executes doesn't inherit it. */
+/* Sets SOCK_CLOEXEC, so that programs executed by the host do not inherit the socket. */
 static curl_socket_t open_socket(void *context, curlsocktype purpose, struct curl_sockaddr *address)
 {
     struct curl_sockets *sockets = context;
@@ -105,5 +105,5 @@ void curl_sockets_wait(const struct curl_sockets *sockets, CURLM *multi, int tim
     if (extra.revents)
         take_wakes(sockets);
     else if (failed || (ready == 0 && extra.fd < 0))
-        poll(NULL, 0, 1); /* it doesn't wait where there is nothing to wait for */
+        poll(NULL, 0, 1); /* curl_multi_wait returns at once if it has no descriptors */
 }

@@ -1,5 +1,5 @@
-/* The module's descriptors in a host that may close all descriptors, and have files of its own under their
- * numbers then: those get none of our bytes, lose none of theirs, and are not closed by us. */
+/* Protects the host's files when the host closes all descriptors, including the module's, and reuses their
+ * numbers: the module then neither writes to, reads from, nor closes them. */
 #ifndef CUSPAN_EXPORT_CURL_MODULE_CURL_SOCKETS_H
 #define CUSPAN_EXPORT_CURL_MODULE_CURL_SOCKETS_H
 
@@ -11,27 +11,26 @@
 #define CURL_SOCKETS_MAX 16
 
 struct curl_sockets {
-    /* Made beside libcurl's handle, whose own descriptors can't be asked for: where this one has gone, they
-     * have. The one end is waited for, the other wakes. */
+    /* The two ends of a socket pair. libcurl does not reveal its internal descriptors; if this pair is gone,
+     * they are gone too. */
     struct guarded_fd wait, wake;
     struct guarded_fd open[CURL_SOCKETS_MAX];
 };
 
-/* Without descriptors left in the process it has no way to be woken, and does without. */
+/* If the process has no free descriptors, curl_sockets_wake has no effect. */
 void curl_sockets_init(struct curl_sockets *sockets);
 void curl_sockets_deinit(struct curl_sockets *sockets);
 
-/* Has libcurl tell of the sockets that it opens and closes. */
+/* Registers callbacks for the sockets that libcurl opens and closes. */
 void curl_sockets_follow(struct curl_sockets *sockets, CURL *easy);
 
-/* Whether libcurl may go on with what it has open. If not, its handles are to be left as they are for good.
- */
+/* Whether libcurl's sockets are still its own. If not, its handles must never be used or freed again. */
 bool curl_sockets_are_ours(const struct curl_sockets *sockets);
 
 /* Any thread. */
 void curl_sockets_wake(const struct curl_sockets *sockets);
 
-/* As curl_multi_poll(), which reads and writes a descriptor that can't be checked. */
+/* Replaces curl_multi_poll(), which uses a descriptor that cannot be checked. */
 void curl_sockets_wait(const struct curl_sockets *sockets, CURLM *multi, int timeout_ms);
 
 #endif

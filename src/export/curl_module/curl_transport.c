@@ -1,4 +1,4 @@
-/* The module: libcurl behind transport.h. Compiled into libcuspan-export.so alone. */
+/* Implements transport.h with libcurl. Part of the export module only. */
 #include "export/otlp/transport.h"
 
 #include "base/clock.h"
@@ -25,22 +25,20 @@ struct connection {
     CURLM *multi;
     CURL *easy;
     _Atomic(struct curl_sockets *) sockets;
-    struct transport_options options; /* copies, to begin anew by */
+    struct transport_options options; /* copies, for new handles */
     bool http2;
     char error[CURL_ERROR_SIZE];
 
-    /* Of the request under way. */
+    /* The current request. */
     const struct transport_request *request;
     struct transport_response *response;
-    size_t part; /* where the body is read next */
+    size_t part; /* read position in the body */
     size_t offset;
-    const char *too_large; /* what of the answer is, or NULL */
+    const char *too_large; /* an error message, or NULL */
     size_t header_bytes;
-    size_t body_bytes; /* all that came */
+    size_t body_bytes; /* including those that are not kept */
     uint8_t body[RESPONSE_BYTES_KEPT];
 };
-
-/* ---- what libcurl calls ---- */
 
 static size_t read_body(char *to, size_t size, size_t count, void *argument)
 {
@@ -63,8 +61,8 @@ static size_t read_body(char *to, size_t size, size_t count, void *argument)
     return used;
 }
 
-/* libcurl goes back to the start when a kept connection turns out to be closed. The server may have read all
- * of the first one, so this counts as sending again. */
+/* libcurl rewinds the body if a reused connection turns out to be closed. The server may have received the
+ * first request, so this counts as a repeat. */
 static int seek_body(void *argument, curl_off_t offset, int origin)
 {
     struct connection *connection = argument;
@@ -81,7 +79,7 @@ static size_t write_body(char *from, size_t size, size_t count, void *argument)
     size_t bytes = size * count;
     size_t before = connection->body_bytes;
     if (bytes > RESPONSE_BYTES_MAX - before) {
-        connection->too_large = "the answer is larger than 4 MiB";
+        connection->too_large = "the response is larger than 4 MiB; check the endpoint";
         return 0;
     }
     if (before < RESPONSE_BYTES_KEPT) {
@@ -91,7 +89,7 @@ static size_t write_body(char *from, size_t size, size_t count, void *argument)
     connection->body_bytes += bytes;
     return bytes;
 }
-_Static_assert(RESPONSE_BYTES_MAX == 4 << 20, "the text above says so");
+_Static_assert(RESPONSE_BYTES_MAX == 4 << 20, "the message above contains the limit");
 
 static void keep_header(const char *line, size_t bytes, const char *name, char *to, size_t size)
 {
@@ -109,7 +107,7 @@ static void keep_header(const char *line, size_t bytes, const char *name, char *
     to[length] = '\0';
 }
 
-/* Headers, and after the body the trailers, in which gRPC has its status. */
+/* Also called for trailers, which contain gRPC's status. */
 static size_t read_header(char *line, size_t size, size_t count, void *argument)
 {
     struct connection *connection = argument;
@@ -117,11 +115,11 @@ static size_t read_header(char *line, size_t size, size_t count, void *argument)
     size_t bytes = size * count;
     connection->header_bytes += bytes;
     if (connection->header_bytes > RESPONSE_HEADER_BYTES_MAX) {
-        connection->too_large = "the answer's headers are larger than 256 KiB";
+        connection->too_large = "the response's headers are larger than 256 KiB; check the endpoint";
         return 0;
     }
-    if (bytes >= 5 &&
-        memcmp(line, "HTTP/", 5) == 0) /* a new answer: what came before was interim or a proxy's */
+    /* A status line: earlier headers belong to an interim response or to a proxy. */
+    if (bytes >= 5 && memcmp(line, "HTTP/", 5) == 0)
         response->content_type[0] = response->retry_after[0] = response->grpc_status[0] =
             response->grpc_message[0] = response->grpc_details[0] = '\0';
     keep_header(line, bytes, "content-type", response->content_type, sizeof response->content_type);
@@ -133,17 +131,15 @@ static size_t read_header(char *line, size_t size, size_t count, void *argument)
     return bytes;
 }
 
-/* ---- what came of it ---- */
-
-static void no_answer(struct connection *connection, enum transport_result result, const char *why)
+static void fail(struct connection *connection, enum transport_result result, const char *why)
 {
     struct transport_response *response = connection->response;
     response->result = result;
     snprintf(response->error, sizeof response->error, "%s", why);
 }
 
-/* The request is over without a whole answer. Where its status has come, that decides all the same: what was
- * accepted must not be sent again. gRPC's comes at the very end. */
+/* The response is incomplete. If its status has arrived, it still counts, because an accepted request must
+ * not be sent again. gRPC's status comes last, so it never has. */
 static void cut_short(struct connection *connection, enum transport_result result)
 {
     struct transport_response *response = connection->response;
@@ -158,7 +154,7 @@ static void take_failure(struct connection *connection, CURLcode code)
     bool impossible =
         code == CURLE_URL_MALFORMAT || code == CURLE_UNSUPPORTED_PROTOCOL || code == CURLE_NOT_BUILT_IN;
     if (connection->too_large) {
-        no_answer(connection, TRANSPORT_TOO_LARGE, connection->too_large);
+        fail(connection, TRANSPORT_TOO_LARGE, connection->too_large);
         return;
     }
     curl_explain_failure(connection->easy, code, connection->error, connection->http2, response->error,
@@ -178,13 +174,12 @@ static void read_result(struct connection *connection, CURLcode code)
     curl_easy_getinfo(connection->easy, CURLINFO_RESPONSE_CODE, &response->http_status);
     curl_easy_getinfo(connection->easy, CURLINFO_HTTP_VERSION, &version);
     if (connection->http2 && version < CURL_HTTP_VERSION_2_0)
-        no_answer(connection, TRANSPORT_IMPOSSIBLE, "the server doesn't speak HTTP/2, which gRPC needs");
+        fail(connection, TRANSPORT_IMPOSSIBLE,
+             "the server does not support HTTP/2, which gRPC requires; check the endpoint");
     response->body = connection->body;
     response->body_bytes =
         connection->body_bytes < RESPONSE_BYTES_KEPT ? connection->body_bytes : RESPONSE_BYTES_KEPT;
 }
-
-/* ---- a request ---- */
 
 static bool finished(struct connection *connection, CURLcode *code)
 {
@@ -205,8 +200,7 @@ static void drive(struct connection *connection)
         int running;
         CURLcode code;
         if (!curl_sockets_are_ours(connection->sockets)) {
-            no_answer(connection, TRANSPORT_UNREACHABLE,
-                      "the program has closed the connection's descriptors");
+            fail(connection, TRANSPORT_UNREACHABLE, "the program has closed the connection's descriptors");
             return;
         }
         CURLMcode failed = curl_multi_perform(connection->multi, &running);
@@ -218,12 +212,12 @@ static void drive(struct connection *connection)
         uint64_t left_ms =
             request->deadline_ns > now_ns ? (request->deadline_ns - now_ns) / NS_PER_MS + 1 : 0;
         if (atomic_load_explicit(request->aborted, memory_order_acquire)) {
-            no_answer(connection, TRANSPORT_ABORTED, "aborted");
+            fail(connection, TRANSPORT_ABORTED, "aborted");
             cut_short(connection, TRANSPORT_ABORTED);
             return;
         }
         if (failed) {
-            no_answer(connection, TRANSPORT_UNREACHABLE, curl_multi_strerror(failed));
+            fail(connection, TRANSPORT_UNREACHABLE, curl_multi_strerror(failed));
             return;
         }
         if (left_ms == 0) {
@@ -239,7 +233,7 @@ static void drive(struct connection *connection)
 
 static bool make_header_list(const struct transport_request *request, struct curl_slist **list)
 {
-    /* Without this, libcurl asks first whether it may send a large body, and waits for an answer. */
+    /* Otherwise libcurl sends "Expect: 100-continue" before a large body and waits. */
     *list = curl_slist_append(NULL, "Expect:");
     for (const char *const *line = request->headers; *list && *line; line++) {
         struct curl_slist *longer = curl_slist_append(*list, *line);
@@ -250,8 +244,8 @@ static bool make_header_list(const struct transport_request *request, struct cur
     return *list;
 }
 
-static void begin(struct connection *connection, const struct transport_request *request,
-                  struct transport_response *response)
+static void begin_request(struct connection *connection, const struct transport_request *request,
+                          struct transport_response *response)
 {
     memset(response, 0, sizeof *response);
     connection->request = request;
@@ -264,9 +258,9 @@ static void begin(struct connection *connection, const struct transport_request 
 
 static enum status make_handles(struct connection *connection);
 
-/* libcurl's handles and what they have open stay as they are for good: closing them would close what is the
- * host's by now, and TLS would say good-bye to it. */
-static bool begin_anew_if_lost(struct connection *connection)
+/* If the host has closed our descriptors, the old handles leak: freeing them would close descriptors that now
+ * belong to the host, and TLS would write a close_notify to them. */
+static bool ensure_handles(struct connection *connection)
 {
     return curl_sockets_are_ours(connection->sockets) || make_handles(connection) == STATUS_OK;
 }
@@ -275,9 +269,9 @@ static void connection_send(struct connection *connection, const struct transpor
                             struct transport_response *response)
 {
     struct curl_slist *headers;
-    begin(connection, request, response);
-    if (!begin_anew_if_lost(connection) || !make_header_list(request, &headers)) {
-        no_answer(connection, TRANSPORT_UNREACHABLE, "out of memory");
+    begin_request(connection, request, response);
+    if (!ensure_handles(connection) || !make_header_list(request, &headers)) {
+        fail(connection, TRANSPORT_UNREACHABLE, "out of memory");
         return;
     }
     curl_easy_setopt(connection->easy, CURLOPT_HTTPHEADER, headers);
@@ -290,18 +284,16 @@ static void connection_send(struct connection *connection, const struct transpor
         connection->request = NULL;
         connection->response = NULL;
         if (!curl_sockets_are_ours(connection->sockets))
-            return; /* the headers stay, too */
+            return; /* the headers leak, too: the old handle refers to them */
         curl_multi_remove_handle(connection->multi, connection->easy);
     } else {
-        no_answer(connection, TRANSPORT_UNREACHABLE, "out of memory");
+        fail(connection, TRANSPORT_UNREACHABLE, "out of memory");
     }
     curl_easy_setopt(connection->easy, CURLOPT_HTTPHEADER, NULL);
     curl_slist_free_all(headers);
     connection->request = NULL;
     connection->response = NULL;
 }
-
-/* ---- a connection ---- */
 
 static void connection_wake(struct connection *connection)
 {
@@ -331,7 +323,7 @@ static void connection_destroy(struct connection *connection)
     free(connection);
 }
 
-/* A libcurl of our own was built on another machine: where authorities lie is found here. */
+/* Our libcurl was built on another machine, so its built-in path of the CA bundle may be wrong. */
 static const char *find_authorities(void)
 {
     static const char *const places[] = {
@@ -365,14 +357,13 @@ static void set_tls(CURL *easy, const struct transport_options *options)
     curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, options->verify ? 2L : 0L);
     curl_easy_setopt(easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
     if (options->ca_file) {
-        /* This authority and no other. */
         curl_easy_setopt(easy, CURLOPT_CAINFO, options->ca_file);
         curl_easy_setopt(easy, CURLOPT_CAPATH, NULL);
     } else {
         curl_easy_setopt(easy, CURLOPT_CAINFO, find_authorities());
         curl_easy_setopt(easy, CURLOPT_CAPATH, find_authority_folder());
     }
-    /* A proxy with TLS of its own isn't the user's collector. */
+    /* ca_file does not apply to a proxy. */
     curl_easy_setopt(easy, CURLOPT_PROXY_CAINFO, find_authorities());
     curl_easy_setopt(easy, CURLOPT_PROXY_CAPATH, find_authority_folder());
     if (options->client_certificate_file)
@@ -381,8 +372,7 @@ static void set_tls(CURL *easy, const struct transport_options *options)
         curl_easy_setopt(easy, CURLOPT_SSLKEY, options->client_key_file);
 }
 
-/* libcurl 7.88 can't use a connection without TLS for a second request of HTTP/2: "Error in the HTTP2 framing
- * layer". */
+/* libcurl 7.88 cannot reuse an HTTP/2 connection without TLS: "Error in the HTTP2 framing layer". */
 static bool may_keep_connections(bool prior_knowledge)
 {
     unsigned version = curl_version_info(CURLVERSION_NOW)->version_num;
@@ -391,7 +381,7 @@ static bool may_keep_connections(bool prior_knowledge)
 
 static void set_http(CURL *easy, const struct transport_options *options)
 {
-    /* By ALPN, with 1.1 to fall back to; 1.1 without TLS. */
+    /* 2TLS: ALPN with fallback to 1.1, and 1.1 without TLS. */
     bool prior_knowledge = options->http2 && strncasecmp(options->url, "http://", 7) == 0;
     curl_easy_setopt(easy, CURLOPT_HTTP_VERSION,
                      prior_knowledge ? CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE : CURL_HTTP_VERSION_2TLS);
@@ -406,17 +396,17 @@ static void set_http(CURL *easy, const struct transport_options *options)
     curl_easy_setopt(easy, CURLOPT_UPLOAD_BUFFERSIZE, (long)UPLOAD_BUFFER);
     curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
     curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
-    /* A collector that is started again elsewhere is found with the next connection, not a minute later. */
+    /* Resolve names for each connection, to find a collector that has moved. */
     curl_easy_setopt(easy, CURLOPT_DNS_CACHE_TIMEOUT, 0L);
 #if LIBCURL_VERSION_NUM >= 0x075700
-    /* Don't wait for a name to be resolved when the request is aborted. */
+    /* An aborted request does not wait for the resolver thread. */
     curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L);
 #endif
-    /* HTTP/2 without TLS passes no proxy but through a tunnel; and what a proxy says of the tunnel is no
-     * answer. */
+    /* HTTP/2 without TLS passes a proxy only through a tunnel. The proxy's CONNECT response is not the
+     * server's. */
     curl_easy_setopt(easy, CURLOPT_HTTPPROXYTUNNEL, options->http2 ? 1L : 0L);
     curl_easy_setopt(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
-    if (getauxval(AT_SECURE)) /* proxies come from the environment, which a setuid host's user controls */
+    if (getauxval(AT_SECURE)) /* the caller of a setuid host controls the proxy variables */
         curl_easy_setopt(easy, CURLOPT_PROXY, "");
 }
 
@@ -444,7 +434,7 @@ static void discard(CURLM *multi, CURL *easy, struct curl_sockets *sockets)
     free(sockets);
 }
 
-/* Whoever wakes may still look at the sockets that were there before, so those are not freed. */
+/* Does not free the previous sockets: connection_wake may be using them. */
 static enum status make_handles(struct connection *connection)
 {
     struct curl_sockets *sockets = calloc(1, sizeof *sockets);
@@ -495,19 +485,17 @@ static enum status connection_create(const struct transport_options *options, st
     return STATUS_OK;
 }
 
-/* ---- the one function that leaves the module ---- */
-
-/* OpenSSL's own, ours or the system's; NULL where libcurl has another TLS library. */
+/* Ours or the system's OpenSSL; NULL if libcurl uses another TLS library. */
 extern int OPENSSL_init_crypto(uint64_t options, const void *settings) __attribute__((weak));
 #define OPENSSL_NO_LOAD_CONFIG 0x00000080ull
 #define OPENSSL_NO_ATEXIT      0x00080000ull
 
 static void initialize(void)
 {
-    /* No exit handler: registered here, late, it would run before the agent's own and take the library down
-     * under the thread that still sends. First come, first served: libcurl's own call changes nothing, and
-     * where the host has initialized a shared OpenSSL before, its handler was registered early and runs late.
-     * No openssl.cnf for an OpenSSL of our own: it may name modules that belong to the host's. */
+    /* No exit handler: it would run before the agent's, because it is registered later, and clean up OpenSSL
+     * while a thread still sends. Only the first initialization counts: libcurl's has no effect, and a host
+     * that initialized a shared OpenSSL earlier has registered a handler that runs late enough.
+     * No openssl.cnf for our own OpenSSL: the file may load modules of the host's. */
     uint64_t options = OPENSSL_NO_ATEXIT;
 #ifdef CUSPAN_OWN_TLS
     options |= OPENSSL_NO_LOAD_CONFIG;
@@ -525,7 +513,7 @@ __attribute__((visibility("default"))) const struct transport *cuspan_transport(
         .connection_send = connection_send,
         .connection_wake = connection_wake,
         .connection_destroy = connection_destroy,
-        .read_json = json_read_response,
+        .read_json = json_response_read,
     };
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, initialize);

@@ -16,7 +16,7 @@ static void copy_message(const cJSON *object, const char *key, struct otlp_respo
         snprintf(response->message, sizeof response->message, "%s", text);
 }
 
-/* A 64-bit integer is a string in OTLP JSON, and some write a number all the same. */
+/* A 64-bit integer is a string in OTLP JSON, but some servers send a number. */
 static uint64_t count_of(const cJSON *item)
 {
     if (cJSON_IsString(item)) {
@@ -28,12 +28,12 @@ static uint64_t count_of(const cJSON *item)
                : 0;
 }
 
-/* google.protobuf.Duration: "1.5s", or its fields as an object. */
+/* A google.protobuf.Duration: "1.5s", or an object with its fields. */
 static uint64_t duration_of(const cJSON *item)
 {
     double seconds = 0;
     if (cJSON_IsString(item)) {
-        /* Not strtod: its decimal point is the host's locale's. */
+        /* Not strtod, which uses the decimal point of the host's locale. */
         const char *text = item->valuestring;
         double scale = 1;
         for (; *text >= '0' && *text <= '9'; text++)
@@ -62,7 +62,7 @@ static void read_details(const cJSON *details, struct otlp_response *response)
     }
 }
 
-bool json_read_response(const uint8_t *text, size_t bytes, struct otlp_response *response)
+bool json_response_read(const uint8_t *text, size_t bytes, struct otlp_response *response)
 {
     cJSON *root = bytes ? cJSON_ParseWithLength((const char *)text, bytes) : NULL;
     bool understood = cJSON_IsObject(root);

@@ -1,5 +1,4 @@
-/* What the libraries that the module carries ask of libc, and get otherwise: linked into the module alone, by
- * the linker's --wrap. */
+/* Replacements of libc functions for the libraries linked into the module (--wrap in cmake/export.cmake). */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,10 +12,9 @@ int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, v
                           void *argument);
 char *__real_getenv(const char *name);
 char *__wrap_getenv(const char *name);
-char *__wrap_secure_getenv(const char *name); /* what libcurl asks where there is one */
+char *__wrap_secure_getenv(const char *name); /* libcurl prefers it to getenv */
 
-/* libcurl begins a thread to resolve a name. The default stack is the host's limit, perhaps 8 MiB or more,
- * and memory is bounded. */
+/* libcurl starts a thread to resolve a name. Its default stack would be the host's limit, often 8 MiB. */
 int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *),
                           void *argument)
 {
@@ -29,9 +27,8 @@ int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, v
     return failed;
 }
 
-/* A program that runs with another user's rights must not be led by its caller's environment: by proxies,
- * say. And nobody's writes the keys of our connections to a file: libcurl does where SSLKEYLOGFILE names one.
- */
+/* A setuid program must not trust its caller's environment, such as proxy variables. SSLKEYLOGFILE is always
+ * ignored, so that libcurl never writes the keys of our connections to a file. */
 char *__wrap_getenv(const char *name)
 {
     if (getauxval(AT_SECURE) || strcmp(name, "SSLKEYLOGFILE") == 0)

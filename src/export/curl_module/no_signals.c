@@ -1,10 +1,7 @@
-/* In the module, sigaction() and signal() only tell what is: libcurl ignores SIGPIPE for the whole process
- * while it closes connections, which the host's threads would notice, and a handler that the host sets
- * meanwhile would be lost. We need none of it: our threads block all signals, and libcurl's sockets raise
- * none.
- *
- * The linker puts these in place of libc's for what is linked into the module (--wrap); a libcurl that is
- * shared goes its own way. */
+/* sigaction() and signal() that change nothing, for the libraries linked into the module (--wrap). libcurl
+ * ignores SIGPIPE in the whole process while it closes connections; that would affect the host's threads, and
+ * restoring it could overwrite a handler that the host sets meanwhile. We do not need it: agent threads block
+ * all signals. A shared libcurl is not affected. */
 #include <signal.h>
 #include <stddef.h>
 

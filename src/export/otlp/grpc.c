@@ -17,7 +17,7 @@ void grpc_prefix(uint8_t prefix[GRPC_PREFIX_BYTES], bool compressed, uint32_t by
 
 bool grpc_unframe(const uint8_t *body, size_t body_bytes, const uint8_t **message, size_t *bytes)
 {
-    /* We announce no encoding, so a compressed message is a server's mistake. */
+    /* We accept no encoding, so a compressed message is an error of the server. */
     if (body_bytes < GRPC_PREFIX_BYTES || body[0] != 0)
         return false;
     uint32_t length = (uint32_t)body[1] << 24 | (uint32_t)body[2] << 16 | (uint32_t)body[3] << 8 | body[4];
@@ -61,7 +61,7 @@ const char *grpc_code_name(long code)
     };
     if (code >= 0 && code < (long)(sizeof names / sizeof *names))
         return names[code];
-    /* Initial-exec, as all of the library's: else an access is a call, which needs more than libc. */
+    /* Initial-exec, like all of the library: otherwise access needs __tls_get_addr. */
     static _Thread_local char unknown[32] __attribute__((tls_model("initial-exec")));
     snprintf(unknown, sizeof unknown, "code %ld", code);
     return unknown;

@@ -27,7 +27,7 @@ static bool is_sendable(const struct header *header)
     for (const char *at = header->name; *at; at++)
         if (!isalnum((unsigned char)*at) && !strchr("!#$%&'*+-.^_`|~", *at))
             return false;
-    /* A line break in a value would start a header of its own. */
+    /* A line break in a value would start another header. */
     for (const char *at = header->value; *at; at++)
         if (((unsigned char)*at < 0x20 && *at != '\t') || *at == 0x7f)
             return false;
@@ -36,7 +36,7 @@ static bool is_sendable(const struct header *header)
 
 static enum status add_line(struct headers *headers, const char *name, const char *value)
 {
-    /* libcurl takes "Name;" for a header without a value, and "Name:" for one to leave out. */
+    /* libcurl sends "Name;" as a header without a value, and "Name:" removes a header. */
     char *line;
     int made = *value ? asprintf(&line, "%s: %s", name, value) : asprintf(&line, "%s;", name);
     if (made < 0)
@@ -46,16 +46,16 @@ static enum status add_line(struct headers *headers, const char *name, const cha
     return STATUS_OK;
 }
 
-static enum status add_users(struct headers *headers, const struct header *header, bool *has_user_agent)
+static enum status add_user_header(struct headers *headers, const struct header *header, bool *has_user_agent)
 {
     if (!is_sendable(header)) {
-        log_warn("the header '%s' can't be sent: its name or value has characters that HTTP forbids; correct "
+        log_warn("cannot send the header '%s' (its name or value has characters that HTTP forbids); correct "
                  "it in the settings",
                  header->name && *header->name ? header->name : "(unnamed)");
         return STATUS_OK;
     }
     if (is_ours(header->name)) {
-        log_warn("the header '%s' is set by cuspan itself: the one in the settings is left out",
+        log_warn("ignoring the header '%s' (cuspan sets it itself); remove it from the settings",
                  header->name);
         return STATUS_OK;
     }
@@ -75,7 +75,7 @@ enum status headers_init(struct headers *headers, const struct exporter_settings
         status = secrets_add_url(&headers->secrets, settings->endpoint);
     bool has_user_agent = false;
     for (size_t i = 0; i < settings->header_count && status == STATUS_OK; i++)
-        status = add_users(headers, &settings->headers[i], &has_user_agent);
+        status = add_user_header(headers, &settings->headers[i], &has_user_agent);
     if (status == STATUS_OK && !has_user_agent) {
         char agent[256];
         snprintf(agent, sizeof agent, "%s%scuspan/%s OTel-OTLP-Exporter-C/%s",

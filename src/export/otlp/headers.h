@@ -1,5 +1,4 @@
-/* The headers of a collector's requests: the user's, ours, and the few that differ from one request to the
- * next. */
+/* The headers of requests to a collector: the user's, ours, and those of each single request. */
 #ifndef CUSPAN_EXPORT_OTLP_HEADERS_H
 #define CUSPAN_EXPORT_OTLP_HEADERS_H
 
@@ -14,16 +13,16 @@
 #define HEADERS_PER_REQUEST_MAX 6
 
 struct headers {
-    size_t fixed;
-    char **owned;           /* the fixed lines, "Name: value" */
-    const char **lines;     /* the same, then the request's, then NULL */
-    struct secrets secrets; /* the user's values and credentials, which no log line may repeat */
+    size_t fixed;           /* number of lines that all requests share */
+    char **owned;           /* these lines, "Name: value" */
+    const char **lines;     /* the same, then those of the request, then NULL */
+    struct secrets secrets; /* header values and credentials, never logged */
     char encoding[48];
     char timeout[48];
 };
 
-/* Copies the user's headers, less those that are ours to set and those that can't be sent; says so once for
- * each, by name. `user_agent_prefix` may be NULL. NO_MEMORY. */
+/* Copies the user's headers. Logs and skips invalid ones and those that cuspan sets itself.
+ * `user_agent_prefix` may be NULL. NO_MEMORY. */
 enum status headers_init(struct headers *headers, const struct exporter_settings *settings,
                          const char *user_agent_prefix) MUST_CHECK;
 void headers_deinit(struct headers *headers);
@@ -31,14 +30,14 @@ void headers_deinit(struct headers *headers);
 struct request_kind {
     bool grpc;
     bool json;
-    const char *encoding; /* of the body; NULL: as it is */
-    uint64_t timeout_ns;  /* tells a gRPC server; 0: none */
+    const char *encoding; /* of the body; NULL: none */
+    uint64_t timeout_ns;  /* for gRPC servers; 0: none */
 };
 
-/* The lines for one request, until the next call. */
+/* The lines for one request, valid until the next call. */
 const char *const *headers_for(struct headers *headers, const struct request_kind *kind);
 
-/* Whether the text repeats a secret of the requests' headers (export/secrets.h). */
+/* Whether the text contains a secret of the headers. */
 bool headers_leak(const struct headers *headers, const char *text);
 
 #endif

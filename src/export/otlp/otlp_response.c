@@ -5,14 +5,13 @@
 
 #include <string.h>
 
-/* Longer server-given delays are cut: nothing waits for a day. Also keeps the sum of seconds and ns in 64
- * bits. */
+/* Limits the server's delay, and keeps the sum of seconds and nanoseconds within 64 bits. */
 #define RETRY_DELAY_SECONDS_MAX 86400
 
 struct reader {
     const uint8_t *at;
     const uint8_t *end;
-    bool is_cut; /* what is nested goes on behind the end */
+    bool is_cut; /* truncated: nested messages may extend past the end */
     bool failed;
 };
 
@@ -84,7 +83,7 @@ static bool next_field(struct reader *reader, struct field *field)
     case 5:
         field->value = read_fixed(reader, 4);
         break;
-    default: /* groups are in no message of OTLP */
+    default: /* OTLP has no groups */
         reader->failed = true;
     }
     if (field->number == 0)
@@ -106,14 +105,14 @@ static void copy_message(struct otlp_response *response, const struct reader *te
     response->message[bytes] = '\0';
 }
 
-/* An answer without a body has no address either. */
+/* `bytes` is NULL for an empty body. */
 static struct reader read_all(const uint8_t *bytes, size_t count)
 {
     return (struct reader){
         .at = bytes, .end = count ? bytes + count : bytes, .is_cut = count >= RESPONSE_BYTES_KEPT};
 }
 
-bool otlp_read_export_response(const uint8_t *bytes, size_t count, struct otlp_response *response)
+bool otlp_response_read_export(const uint8_t *bytes, size_t count, struct otlp_response *response)
 {
     struct reader reader = read_all(bytes, count);
     struct field field;
@@ -158,7 +157,7 @@ static bool text_is(const struct reader *text, const char *expected)
     return (size_t)(text->end - text->at) == bytes && memcmp(text->at, expected, bytes) == 0;
 }
 
-/* google.protobuf.Any, of which RetryInfo alone matters. */
+/* A google.protobuf.Any; only RetryInfo is used. */
 static bool read_detail(struct reader *any, struct otlp_response *response)
 {
     bool is_retry_info = false;
@@ -179,7 +178,7 @@ static bool read_detail(struct reader *any, struct otlp_response *response)
     return !value.failed;
 }
 
-bool otlp_read_rpc_status(const uint8_t *bytes, size_t count, struct otlp_response *response)
+bool otlp_response_read_status(const uint8_t *bytes, size_t count, struct otlp_response *response)
 {
     struct reader reader = read_all(bytes, count);
     struct field field;

@@ -1,6 +1,6 @@
-/* What a collector says about a request: ExportTraceServiceResponse, its like for metrics
- * (which has the same numbers), or google.rpc.Status with its RetryInfo.
- * Read from protobuf here, from JSON in the module. */
+/* A collector's response: ExportTraceServiceResponse, ExportMetricsServiceResponse (with the same field
+ * numbers), or google.rpc.Status with RetryInfo. Parsed from protobuf here, from JSON in the export module.
+ */
 #ifndef CUSPAN_EXPORT_OTLP_OTLP_RESPONSE_H
 #define CUSPAN_EXPORT_OTLP_OTLP_RESPONSE_H
 
@@ -13,11 +13,11 @@ struct otlp_response {
     int32_t code;            /* of google.rpc.Status */
     bool has_retry_delay;
     uint64_t retry_delay_ns;
-    char message[512]; /* as it came: unchecked bytes, NUL-terminated and cut */
+    char message[512]; /* not sanitized; NUL-terminated, truncated */
 };
 
-/* Both fill a zeroed struct and return false when the bytes aren't well-formed protobuf. */
-bool otlp_read_export_response(const uint8_t *bytes, size_t count, struct otlp_response *response);
-bool otlp_read_rpc_status(const uint8_t *bytes, size_t count, struct otlp_response *response);
+/* Both fill a zeroed struct and return false if the bytes are not well-formed protobuf. */
+bool otlp_response_read_export(const uint8_t *bytes, size_t count, struct otlp_response *response);
+bool otlp_response_read_status(const uint8_t *bytes, size_t count, struct otlp_response *response);
 
 #endif

@@ -14,8 +14,6 @@
 
 #define BODY_BYTES_MAX 64
 
-/* --- the body --- */
-
 static uint32_t crc32_of(const uint8_t *bytes, size_t count)
 {
     uint32_t crc = UINT32_MAX;
@@ -50,7 +48,7 @@ static size_t pack_gzip(const uint8_t *body, size_t count, uint8_t *packed)
     return used + put_number(packed + used, (uint32_t)count, 4);
 }
 
-/* RFC 8878: a single segment whose size stands in one byte, with one raw block. */
+/* RFC 8878: a single segment with a one-byte size and one raw block. */
 static size_t pack_zstd(const uint8_t *body, size_t count, uint8_t *packed)
 {
     size_t used = put_number(packed, 0xfd2fb528u, 4);
@@ -73,7 +71,7 @@ size_t probe_pack(enum compression compression, const uint8_t *body, size_t body
     return body_bytes;
 }
 
-/* An ExportTraceServiceRequest without resource spans: in protobuf that is nothing. */
+/* An ExportTraceServiceRequest without resource spans, which is empty in protobuf. */
 static size_t make_body(const struct exporter_settings *exporter, uint8_t body[BODY_BYTES_MAX])
 {
     bool is_json = exporter->kind == EXPORTER_OTLP_HTTP && exporter->encoding == ENCODING_JSON;
@@ -92,8 +90,6 @@ static const char *encoding_of(const struct exporter_settings *exporter)
            : exporter->compression == COMPRESSION_ZSTD ? "zstd"
                                                        : NULL;
 }
-
-/* --- the request --- */
 
 static void send_request(const struct exporter_settings *exporter, const struct transport *transport,
                          struct connection *connection, struct headers *headers,
@@ -134,7 +130,7 @@ static void judge(const struct exporter_settings *exporter, const struct transpo
     if (verdict.hint)
         snprintf(answer->hint, sizeof answer->hint, "%s", verdict.hint);
     if (headers_leak(headers, verdict.message))
-        snprintf(answer->message, sizeof answer->message, "(its message repeats a secret and is not shown)");
+        snprintf(answer->message, sizeof answer->message, "(message not shown: it contains a secret)");
     else
         sanitize_line(answer->message, sizeof answer->message, verdict.message, strlen(verdict.message));
 }

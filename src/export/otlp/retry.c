@@ -21,7 +21,7 @@ void retry_reset(struct retry *retry)
 
 static uint64_t next_random(struct retry *retry)
 {
-    uint64_t x = retry->random; /* xorshift64: jitter needs no more */
+    uint64_t x = retry->random; /* xorshift64 */
     x ^= x << 13;
     x ^= x >> 7;
     x ^= x << 17;
@@ -30,11 +30,9 @@ static uint64_t next_random(struct retry *retry)
 
 uint64_t retry_next_ns(struct retry *retry)
 {
-    uint64_t delay_ns = retry->initial_ns;
-    for (uint32_t i = 0; i < retry->failures && delay_ns < RETRY_MAX_MS * NS_PER_MS; i++)
-        delay_ns *= 2;
-    if (delay_ns > RETRY_MAX_MS * NS_PER_MS)
-        delay_ns = RETRY_MAX_MS * NS_PER_MS;
+    uint64_t delay_ns = retry->initial_ns, max_ns = RETRY_MAX_MS * NS_PER_MS;
+    for (uint32_t i = 0; i < retry->failures && delay_ns < max_ns; i++)
+        delay_ns = delay_ns * 2 < max_ns ? delay_ns * 2 : max_ns;
     if (retry->failures < UINT32_MAX)
         retry->failures++;
     return delay_ns - next_random(retry) % (delay_ns / 2 + 1);
@@ -81,7 +79,7 @@ static int month_number(const char *name)
     return -1;
 }
 
-/* strptime would do, if it didn't read names in the host's locale. */
+/* Not strptime, which reads names in the host's locale. */
 static bool parse_date(const char *text, struct tm *date)
 {
     char month[4] = "";

@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What base64 makes a head of. */
+/* Bytes that base64 encodes to SECRET_HEAD_BYTES. */
 #define CREDENTIALS_BYTES (SECRET_HEAD_BYTES / 4 * 3)
 
-/* `known`: how much of its beginning anybody may know. */
+/* `known`: length of a public prefix, such as the scheme. */
 static enum status add(struct secrets *secrets, const char *text, size_t known)
 {
     if (strlen(text) < SECRET_BYTES_MIN)
@@ -52,7 +52,7 @@ static void base64_encode(char *to, const char *from, size_t bytes)
     *to = '\0';
 }
 
-/* As it stands in the URL, and as it is meant. */
+/* Adds the text as it is in the URL, and decoded. */
 static enum status add_part(struct secrets *secrets, const char *text, size_t bytes)
 {
     char head[SECRET_HEAD_BYTES + 1] = "";
@@ -62,14 +62,14 @@ static enum status add_part(struct secrets *secrets, const char *text, size_t by
     return status == STATUS_OK ? add(secrets, head, 0) : status;
 }
 
-/* What libcurl puts behind "Authorization: Basic". Without a password there is a colon all the same. */
+/* libcurl's value after "Authorization: Basic", which has a colon even without a password. */
 static enum status add_credentials(struct secrets *secrets, const char *user, size_t user_bytes,
                                    const char *password, size_t password_bytes)
 {
     char plain[CREDENTIALS_BYTES + 2];
     char encoded[SECRET_HEAD_BYTES + 1];
     size_t used = percent_decode(plain, CREDENTIALS_BYTES + 1, user, user_bytes);
-    plain[used++] = ':'; /* room for it stays even behind the longest name */
+    plain[used++] = ':'; /* plain has space for it even after the longest name */
     if (used < CREDENTIALS_BYTES)
         used += percent_decode(plain + used, CREDENTIALS_BYTES + 1 - used, password, password_bytes);
     base64_encode(encoded, plain, used < CREDENTIALS_BYTES ? used : CREDENTIALS_BYTES);
@@ -86,7 +86,7 @@ enum status secrets_add_url(struct secrets *secrets, const char *url)
     const char *colon = memchr(user, ':', (size_t)(end - user));
     const char *user_end = colon ? colon : end;
     const char *password = colon ? colon + 1 : end;
-    /* A name without a password is a token. */
+    /* A user name without a password is a token. */
     enum status status = password < end ? add_part(secrets, password, (size_t)(end - password))
                                         : add_part(secrets, user, (size_t)(user_end - user));
     if (status == STATUS_OK)

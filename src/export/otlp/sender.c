@@ -1,16 +1,15 @@
 #include "export/otlp/sender.h"
 
-#include "base/invariant.h"
 #include "base/clock.h"
+#include "base/invariant.h"
 #include "base/log.h"
+#include "base/text/sanitize.h"
 #include "export/compress/codec.h"
 #include "export/compress/compress.h"
-#include "export/exporter.h"
+#include "export/last_error.h"
 #include "export/otlp/grpc.h"
 #include "export/otlp/headers.h"
 #include "export/otlp/retry.h"
-#include "base/text/sanitize.h"
-#include "export/last_error.h"
 #include "export/otlp/verdict.h"
 
 #include <inttypes.h>
@@ -20,56 +19,56 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-/* A destination that comes and goes is not announced more often than this. */
-#define TELL_AGAIN_NS (60 * NS_PER_SECOND)
+/* An intermittent collector does not repeat a warning more often than this. */
+#define WARN_AGAIN_NS (60 * NS_PER_SECOND)
 
-/* Kinds of failure, each told once until delivery works again. */
-enum trouble {
-    TROUBLE_UNREACHABLE,
-    TROUBLE_BUSY,
-    TROUBLE_REFUSED,
-    TROUBLE_GAVE_UP,
-    TROUBLE_REJECTED,
-    TROUBLE_WARNING,
-    TROUBLE_COUNT
+/* Each is logged once. Those before PROBLEM_REJECTED are logged again if they recur after a success. */
+enum problem {
+    PROBLEM_UNREACHABLE,
+    PROBLEM_BUSY,
+    PROBLEM_REFUSED,
+    PROBLEM_GAVE_UP,
+    PROBLEM_REJECTED,
+    PROBLEM_ODD_RESPONSE,
+    PROBLEM_COUNT
 };
 
 struct sender {
     struct output output;
     struct delivery_control *control;
-    const struct transport *transport; /* NULL: the module didn't load, and that was said */
+    const struct transport *transport; /* NULL: the module could not be loaded, which was logged */
     _Atomic(struct connection *) connection;
-    const struct codec *codec;     /* NULL: none wanted */
-    struct compressor *compressor; /* NULL too, then */
+    const struct codec *codec;     /* NULL: no compression */
+    struct compressor *compressor; /* NULL if codec is */
     struct headers headers;
     struct iovec *parts;
     size_t parts_capacity;
 
     struct retry retry;
-    uint64_t not_before_ns; /* of the next request; carries over to the next batch */
-    bool server_asked;      /* for that pause, which is longer than ours would be */
-    bool hurried;           /* the stop has cut a pause short already */
+    uint64_t not_before_ns; /* earliest time of the next request, also for the next batch */
+    bool server_asked;      /* for this pause, which is longer than ours would be */
+    bool hurried;           /* a stop request has already shortened one pause */
 
-    bool told[TROUBLE_COUNT];
-    uint64_t told_at_ns[TROUBLE_COUNT];
+    bool warned[PROBLEM_COUNT];
+    uint64_t warned_at_ns[PROBLEM_COUNT];
 
     /* Constant. */
     bool grpc;
-    const char *what;           /* it sends: spans, or metrics */
+    const char *what;           /* "spans" or "metrics" */
     unsigned number;            /* of the output */
     uint64_t timeout_ns;        /* of a request; 0: none */
     uint64_t export_timeout_ns; /* of a batch; 0: none */
-    char kept[64];              /* how much waits for a collector that is away, for log lines */
+    char kept[64];              /* what is kept for retries, for log lines */
     char *module_path;
     char *url;
     char *ca_file;
     char *client_certificate_file;
     char *client_key_file;
     bool verify;
-    char name[256]; /* the URL as it may be shown */
+    char name[256]; /* the URL without credentials */
 };
 
-/* The body of a batch's requests: the same for every try. */
+/* The body of a batch's requests, the same for each attempt. */
 struct body {
     size_t part_count;
     uint64_t bytes;
@@ -77,6 +76,13 @@ struct body {
     bool json;
     bool is_whole;
     uint8_t prefix[GRPC_PREFIX_BYTES];
+};
+
+/* What deliver_body needs besides the body. */
+struct attempts {
+    uint32_t spans;
+    uint64_t give_up_at_ns;
+    bool is_kept; /* see struct stored_body */
 };
 
 static struct sender *sender_of(struct output *output)
@@ -89,45 +95,41 @@ static uint64_t earlier(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* True when the line is to be written now. */
-static bool tell(struct sender *sender, enum trouble trouble)
+static bool should_warn(struct sender *sender, enum problem problem)
 {
     uint64_t now_ns = clock_monotonic_ns();
-    bool recently = sender->told_at_ns[trouble] && now_ns - sender->told_at_ns[trouble] < TELL_AGAIN_NS;
-    if (sender->told[trouble] || recently)
+    uint64_t warned_at_ns = sender->warned_at_ns[problem];
+    if (sender->warned[problem] || (warned_at_ns && now_ns - warned_at_ns < WARN_AGAIN_NS))
         return false;
-    sender->told[trouble] = true;
-    sender->told_at_ns[trouble] = now_ns;
+    sender->warned[problem] = true;
+    sender->warned_at_ns[problem] = now_ns;
     return true;
 }
 
-static void recovered(struct sender *sender)
+static void note_success(struct sender *sender)
 {
-    bool was_told = false;
-    for (enum trouble trouble = 0; trouble < TROUBLE_REJECTED; trouble++) {
-        was_told |= sender->told[trouble];
-        sender->told[trouble] = false;
+    bool had_warned = false;
+    for (enum problem problem = 0; problem < PROBLEM_REJECTED; problem++) {
+        had_warned |= sender->warned[problem];
+        sender->warned[problem] = false;
     }
-    if (was_told)
+    if (had_warned)
         log_info("delivery to %s works again", sender->name);
 }
 
-/* ": MESSAGE" as it may be shown, or nothing. */
-static const char *shown_message(struct sender *sender, const char *message, char *to, size_t size)
+/* The server's message as ": MESSAGE", without secrets and control characters; "" if there is none. */
+static void sanitize_message(struct sender *sender, const char *message, char *to, size_t size)
 {
     *to = '\0';
     if (headers_leak(&sender->headers, message)) {
-        snprintf(to, size, ": (its message repeats a secret and is not shown)");
+        snprintf(to, size, ": (message not shown: it contains a secret)");
     } else if (*message) {
         memcpy(to, ": ", 2);
         sanitize_line(to + 2, size - 2, message, strlen(message));
         if (!to[2])
             *to = '\0';
     }
-    return to;
 }
-
-/* ---- preparing ---- */
 
 static enum status reserve_parts(struct sender *sender, size_t needed)
 {
@@ -152,8 +154,8 @@ static void add_part(struct sender *sender, struct body *body, const void *bytes
     body->bytes += count;
 }
 
-/* Compressed, a batch's chunks go back to their pool at once, but for the first, in which the batch itself
- * lies: while a collector is away, what waits is small. What doesn't get smaller goes as it is. */
+/* Returns the batch's chunks to their pool, so that little memory waits for an unreachable collector. The
+ * first chunk stays: it contains the batch itself. False: the body did not get smaller. */
 static bool add_compressed(struct sender *sender, struct batch *batch, struct body *body)
 {
     const uint8_t *compressed;
@@ -188,10 +190,8 @@ static enum status prepare(struct sender *sender, struct batch *batch, struct bo
     return body->is_whole ? STATUS_OK : STATUS_CORRUPT;
 }
 
-/* ---- one try ---- */
-
-static void ask(struct sender *sender, const struct body *body, uint64_t give_up_at_ns,
-                struct transport_response *response)
+static void send_request(struct sender *sender, const struct body *body, uint64_t give_up_at_ns,
+                         struct transport_response *response)
 {
     uint64_t now_ns = clock_monotonic_ns();
     uint64_t deadline_ns = earlier(give_up_at_ns, delivery_control_stop_at_ns(sender->control));
@@ -212,12 +212,12 @@ static void ask(struct sender *sender, const struct body *body, uint64_t give_up
         .aborted = &sender->control->aborted,
     };
     sender->transport->connection_send(sender->connection, &request, response);
-    /* A server's words may be among it: of its certificate, say. */
+    /* The text may contain data from the server, such as fields of its certificate. */
     char error[sizeof response->error];
     sanitize_line(error, sizeof error, response->error, strlen(response->error));
     memcpy(response->error, error, sizeof error);
     if (headers_leak(&sender->headers, response->error))
-        snprintf(response->error, sizeof response->error, "(the reason repeats a secret and is not shown)");
+        snprintf(response->error, sizeof response->error, "(reason not shown: it contains a secret)");
 }
 
 static void judge(struct sender *sender, const struct body *body, const struct transport_response *response,
@@ -243,12 +243,11 @@ static void judge(struct sender *sender, const struct body *body, const struct t
     }
 }
 
-/* What the metric of exports says of this request. The last one counts. */
-static void note_answer(const struct sender *sender, const struct transport_response *response,
-                        const struct verdict *verdict, struct delivery *delivery)
+/* For the attributes of the duration metric, which describe the last request. */
+static void note_response(const struct sender *sender, const struct transport_response *response,
+                          const struct verdict *verdict, struct delivery *delivery)
 {
-    static const char *const failures[] = {[TRANSPORT_ANSWERED] =
-                                               "unreachable", /* gRPC's status is missing */
+    static const char *const failures[] = {[TRANSPORT_ANSWERED] = "unreachable", /* no gRPC status */
                                            [TRANSPORT_UNREACHABLE] = "unreachable",
                                            [TRANSPORT_ABORTED] = "deadline",
                                            [TRANSPORT_IMPOSSIBLE] = "refused",
@@ -265,106 +264,85 @@ static void note_answer(const struct sender *sender, const struct transport_resp
         snprintf(delivery->error, sizeof delivery->error, "%s", failures[response->result]);
 }
 
-/* What is odd about an answer that accepts, where there is something. */
-static void warn_accepted(struct sender *sender, const struct transport_response *response,
-                          const struct verdict *verdict, const char *message)
+/* The server accepted the request, but its response is unusual. */
+static void warn_odd_response(struct sender *sender, const struct transport_response *response,
+                              const struct verdict *verdict, const char *message)
 {
     char type[sizeof response->content_type];
-    if ((!*message && !response->broken_off && !verdict->unreadable) || !tell(sender, TROUBLE_WARNING))
+    if ((!*message && !response->broken_off && !verdict->unreadable) ||
+        !should_warn(sender, PROBLEM_ODD_RESPONSE))
         return;
     sanitize_line(type, sizeof type, response->content_type, strlen(response->content_type));
     if (response->broken_off)
-        log_warn("%s accepted the %s, but its answer broke off: %s", sender->name, sender->what,
+        log_warn("%s accepted the %s, but its response is incomplete: %s", sender->name, sender->what,
                  response->error);
     else if (verdict->unreadable)
-        log_warn(
-            "%s accepted the %s, but its answer (%s) is no OTLP: if they don't appear, check the endpoint",
-            sender->name, sender->what, *type ? type : "of no type");
+        log_warn("%s accepted the %s, but its response (%s) is not an OTLP response; if they do not appear, "
+                 "check the endpoint",
+                 sender->name, sender->what, *type ? type : "no content type");
     else
-        log_warn("%s accepted the %s, and says%s", sender->name, sender->what, message);
+        log_warn("%s accepted the %s with a warning%s", sender->name, sender->what, message);
 }
 
-static void accept(struct sender *sender, const struct batch *batch,
-                   const struct transport_response *response, const struct verdict *verdict,
-                   struct delivery *delivery)
+static void accept_batch(struct sender *sender, uint32_t spans, const struct transport_response *response,
+                         const struct verdict *verdict, struct delivery *delivery)
 {
     char message[300];
-    uint64_t rejected = verdict->rejected_spans < batch->spans ? verdict->rejected_spans : batch->spans;
-    shown_message(sender, verdict->message, message, sizeof message);
-    recovered(sender);
+    uint32_t rejected = verdict->rejected_spans < spans ? (uint32_t)verdict->rejected_spans : spans;
+    sanitize_message(sender, verdict->message, message, sizeof message);
+    note_success(sender);
     retry_reset(&sender->retry);
     sender->not_before_ns = 0;
     sender->server_asked = false;
-    if (rejected && tell(sender, TROUBLE_REJECTED))
-        log_warn("%s rejected %" PRIu64 " of %u %s%s", sender->name, rejected, batch->spans,
+    if (rejected && should_warn(sender, PROBLEM_REJECTED))
+        log_warn("%s rejected %u of %u %s%s", sender->name, rejected, spans,
                  sender->number == METRICS_OUTPUT ? "data points" : "spans", message);
     else if (!rejected)
-        warn_accepted(sender, response, verdict, message);
+        warn_odd_response(sender, response, verdict, message);
     delivery->accepted = true;
-    delivery->delivered = batch->spans - (uint32_t)rejected;
-    delivery->lost = (uint32_t)rejected;
+    delivery->delivered = spans - rejected;
+    delivery->lost = rejected;
     delivery->reason = COUNTER_lost_rejected;
 }
 
-static void refuse(struct sender *sender, const struct batch *batch, const struct verdict *verdict,
-                   struct delivery *delivery)
+static void refuse_batch(struct sender *sender, uint32_t spans, const struct verdict *verdict,
+                         struct delivery *delivery)
 {
     char message[300];
-    shown_message(sender, verdict->message, message, sizeof message);
+    sanitize_message(sender, verdict->message, message, sizeof message);
     last_error_note(sender->number, "refused: %s%s", verdict->status, message);
-    if (tell(sender, TROUBLE_REFUSED))
+    if (should_warn(sender, PROBLEM_REFUSED))
         log_warn("%s refuses %s, which are lost%s%s%s%s%s", sender->name, sender->what,
                  *verdict->status ? ": " : "", verdict->status, message, verdict->hint ? "; " : "",
                  verdict->hint ? verdict->hint : "");
-    delivery->lost = batch->spans;
+    delivery->lost = spans;
     delivery->reason = COUNTER_lost_refused;
 }
 
-/* The first of all senders' failures while the process ends. */
-static char final_error[2 * ERROR_TEXT_MAX];
-static _Atomic int final_error_state; /* 0 none, 1 being written, 2 there */
-
-const char *exporter_final_error(void)
-{
-    return atomic_load_explicit(&final_error_state, memory_order_acquire) == 2 ? final_error : NULL;
-}
-
-static void note_final_error(const struct sender *sender, const struct transport_response *response)
-{
-    int none = 0;
-    if (!atomic_compare_exchange_strong(&final_error_state, &none, 1))
-        return;
-    snprintf(final_error, sizeof final_error, "can't reach %s: %s", sender->name, response->error);
-    atomic_store_explicit(&final_error_state, 2, memory_order_release);
-}
-
-/* Says why, and sets the time of the next try. */
-static void put_off(struct sender *sender, const struct transport_response *response,
-                    const struct verdict *verdict)
+static void schedule_retry(struct sender *sender, const struct transport_response *response,
+                           const struct verdict *verdict)
 {
     char message[300];
     uint64_t now_ns = clock_monotonic_ns();
-    bool stopping =
-        delivery_control_aborted(sender->control) || now_ns >= delivery_control_stop_at_ns(sender->control);
-    if (response->result != TRANSPORT_ANSWERED)
-        last_error_note(sender->number, "can't be reached: %s", response->error);
+    uint64_t stop_at_ns = delivery_control_stop_at_ns(sender->control);
+    bool is_over = delivery_control_aborted(sender->control) || now_ns >= stop_at_ns;
     if (response->result == TRANSPORT_ANSWERED) {
-        shown_message(sender, verdict->message, message, sizeof message);
+        sanitize_message(sender, verdict->message, message, sizeof message);
         last_error_note(sender->number, "not ready: %s%s", verdict->status, message);
-        if (!stopping && tell(sender, TROUBLE_BUSY))
-            log_warn("%s is not ready: %s%s; %s are kept and sent again", sender->name, verdict->status,
+        if (!is_over && should_warn(sender, PROBLEM_BUSY))
+            log_warn("%s is not ready: %s%s; cuspan keeps %s and retries", sender->name, verdict->status,
                      message, sender->kept);
-    } else if (delivery_control_stop_at_ns(sender->control) != NEVER_NS) {
-        note_final_error(sender, response);
-    } else if (tell(sender, TROUBLE_UNREACHABLE)) {
-        log_warn("can't reach %s: %s; %s are kept and sent again", sender->name, response->error,
-                 sender->kept);
+    } else {
+        last_error_note(sender->number, "cannot deliver: %s", response->error);
+        if (stop_at_ns != NEVER_NS)
+            last_error_note_at_exit("cannot deliver to %s: %s", sender->name, response->error);
+        else if (should_warn(sender, PROBLEM_UNREACHABLE))
+            log_warn("cannot deliver to %s: %s; cuspan keeps %s and retries", sender->name, response->error,
+                     sender->kept);
     }
     uint64_t server_ns = verdict->has_delay ? verdict->delay_ns : 0;
     sender->not_before_ns = now_ns + retry_pause_ns(&sender->retry, server_ns, &sender->server_asked);
 }
-
-/* ---- all tries of a batch ---- */
 
 enum turn { TURN_NOW, TURN_ABORTED, TURN_EXPIRED };
 
@@ -374,7 +352,7 @@ static enum turn wait_for_turn(struct sender *sender, uint64_t give_up_at_ns)
         uint64_t now_ns = clock_monotonic_ns();
         uint64_t stop_at_ns = delivery_control_stop_at_ns(sender->control);
         if (stop_at_ns != NEVER_NS && !sender->hurried && !sender->server_asked) {
-            /* The end is near: one try now rather than after a long pause, then short ones. */
+            /* The process is exiting: try at once, then with short pauses. */
             sender->hurried = true;
             sender->not_before_ns = now_ns;
             retry_reset(&sender->retry);
@@ -390,55 +368,60 @@ static enum turn wait_for_turn(struct sender *sender, uint64_t give_up_at_ns)
     }
 }
 
-static void give_up(struct sender *sender, const struct batch *batch, enum turn turn, bool is_stored,
+static void give_up(struct sender *sender, const struct attempts *attempts, enum turn turn,
                     struct delivery *delivery)
 {
-    delivery->lost = batch->spans;
+    delivery->lost = attempts->spans;
     delivery->reason = turn == TURN_ABORTED ? COUNTER_lost_deadline : COUNTER_lost_unreachable;
-    bool at_the_end = exporter_final_error() != NULL; /* then told together with all that was lost */
-    if (turn == TURN_EXPIRED && !is_stored && !at_the_end && tell(sender, TROUBLE_GAVE_UP))
-        log_warn("%s for %s are lost: nothing was accepted for %u ms (%s); is the collector running?",
+    bool is_reported_at_exit = last_error_at_exit() != NULL;
+    if (turn == TURN_EXPIRED && !attempts->is_kept && !is_reported_at_exit &&
+        should_warn(sender, PROBLEM_GAVE_UP))
+        log_warn("%s for %s are lost: no request was accepted for %u ms (%s); check that the collector is "
+                 "running",
                  sender->what, sender->name, (unsigned)(sender->export_timeout_ns / NS_PER_MS),
                  sender->number == METRICS_OUTPUT ? "timeout" : "export_timeout");
 }
 
-/* `is_stored`: it need not be lost with the process, so it doesn't hold up an exit for a collector that is
- * away.
- */
-static void deliver_body(struct sender *sender, const struct batch *batch, const struct body *body,
-                         uint64_t give_up_at_ns, bool is_stored, struct delivery *delivery)
+/* One request. False: retry. */
+static bool try_once(struct sender *sender, const struct body *body, const struct attempts *attempts,
+                     struct delivery *delivery)
 {
-    for (uint32_t tries = 0;; tries++) {
-        enum turn turn = wait_for_turn(sender, give_up_at_ns);
-        if (turn != TURN_NOW) {
-            give_up(sender, batch, turn, is_stored, delivery);
-            return;
-        }
-        struct transport_response response;
-        struct verdict verdict;
-        if (tries == 0)
-            delivery->began_ns = clock_monotonic_ns();
-        ask(sender, body, give_up_at_ns, &response);
-        delivery->resent += (tries > 0) + response.repeated;
-        delivery->bytes_sent += response.bytes_sent;
-        judge(sender, body, &response, &verdict);
-        note_answer(sender, &response, &verdict, delivery);
-        if (verdict.kind == VERDICT_RETRY) {
-            put_off(sender, &response, &verdict);
-            if (!is_stored || delivery_control_stop_at_ns(sender->control) == NEVER_NS)
-                continue;
-            give_up(sender, batch, TURN_ABORTED, is_stored, delivery);
-            return;
-        }
-        if (verdict.kind == VERDICT_ACCEPTED)
-            accept(sender, batch, &response, &verdict, delivery);
-        else
-            refuse(sender, batch, &verdict, delivery);
-        return;
-    }
+    struct transport_response response;
+    struct verdict verdict;
+    send_request(sender, body, attempts->give_up_at_ns, &response);
+    delivery->resent += response.repeated;
+    delivery->bytes_sent += response.bytes_sent;
+    judge(sender, body, &response, &verdict);
+    note_response(sender, &response, &verdict, delivery);
+    if (verdict.kind == VERDICT_RETRY)
+        schedule_retry(sender, &response, &verdict);
+    else if (verdict.kind == VERDICT_ACCEPTED)
+        accept_batch(sender, attempts->spans, &response, &verdict, delivery);
+    else
+        refuse_batch(sender, attempts->spans, &verdict, delivery);
+    return verdict.kind != VERDICT_RETRY;
 }
 
-static uint64_t end_of_patience_ns(const struct sender *sender)
+static void deliver_body(struct sender *sender, const struct body *body, const struct attempts *attempts,
+                         struct delivery *delivery)
+{
+    enum turn turn = wait_for_turn(sender, attempts->give_up_at_ns);
+    for (; turn == TURN_NOW; turn = wait_for_turn(sender, attempts->give_up_at_ns)) {
+        if (delivery->began_ns)
+            delivery->resent++;
+        else
+            delivery->began_ns = clock_monotonic_ns();
+        if (try_once(sender, body, attempts, delivery))
+            return;
+        if (attempts->is_kept && delivery_control_stop_at_ns(sender->control) != NEVER_NS) {
+            turn = TURN_ABORTED; /* exit does not wait for it */
+            break;
+        }
+    }
+    give_up(sender, attempts, turn, delivery);
+}
+
+static uint64_t give_up_at_ns(const struct sender *sender)
 {
     return sender->export_timeout_ns ? clock_monotonic_ns() + sender->export_timeout_ns : NEVER_NS;
 }
@@ -447,7 +430,9 @@ void sender_deliver_stored(struct output *output, const struct stored_body *stor
                            struct delivery *delivery)
 {
     struct sender *sender = sender_of(output);
-    const struct batch batch = {.spans = stored->spans, .format = stored->format};
+    const struct attempts attempts = {.spans = stored->spans,
+                                      .give_up_at_ns = for_ever ? NEVER_NS : give_up_at_ns(sender),
+                                      .is_kept = stored->is_kept};
     struct body body = {.json = stored->format == BATCH_JSON, .encoding = stored->encoding, .is_whole = true};
     delivery->lost = stored->spans;
     delivery->reason = COUNTER_lost_unreachable;
@@ -461,8 +446,7 @@ void sender_deliver_stored(struct output *output, const struct stored_body *stor
         add_part(sender, &body, stored->parts[i].iov_base, stored->parts[i].iov_len);
     if (sender->grpc)
         grpc_prefix(body.prefix, body.encoding != NULL, (uint32_t)(body.bytes - sizeof body.prefix));
-    deliver_body(sender, &batch, &body, for_ever ? NEVER_NS : end_of_patience_ns(sender), stored->is_kept,
-                 delivery);
+    deliver_body(sender, &body, &attempts, delivery);
 }
 
 static void sender_deliver(struct output *output, struct batch *batch, struct delivery *delivery)
@@ -474,10 +458,9 @@ static void sender_deliver(struct output *output, struct batch *batch, struct de
         delivery->reason = COUNTER_lost_unreachable;
         return;
     }
-    deliver_body(sender, batch, &body, end_of_patience_ns(sender), false, delivery);
+    const struct attempts attempts = {.spans = batch->spans, .give_up_at_ns = give_up_at_ns(sender)};
+    deliver_body(sender, &body, &attempts, delivery);
 }
-
-/* ---- life ---- */
 
 static void sender_open(struct output *output)
 {
@@ -497,7 +480,7 @@ static void sender_open(struct output *output)
     };
     struct connection *connection = NULL;
     if (sender->transport->connection_create(&options, &connection) != STATUS_OK)
-        log_error("out of memory for the connection to %s: its %s are lost", sender->name, sender->what);
+        log_error("cannot connect to %s (out of memory); its %s are lost", sender->name, sender->what);
     sender->connection = connection;
 }
 
@@ -532,7 +515,7 @@ static bool copy(char **to, const char *from)
 }
 
 static enum status copy_settings(struct sender *sender, const struct output_settings *settings,
-                                 const struct exporter_environment *environment)
+                                 const struct output_environment *environment)
 {
     const struct exporter_settings *wanted = &settings->exporter;
     sender->grpc = wanted->kind == EXPORTER_OTLP_GRPC;
@@ -547,7 +530,7 @@ static enum status copy_settings(struct sender *sender, const struct output_sett
     else if (settings->queue_spans_max)
         snprintf(sender->kept, sizeof sender->kept, "up to %u spans", settings->queue_spans_max);
     else
-        snprintf(sender->kept, sizeof sender->kept, "they"); /* no queue: they lie on a disk */
+        snprintf(sender->kept, sizeof sender->kept, "the spans"); /* `cuspan send`: they are on disk */
     sender->verify = wanted->verify;
     sanitize_url(sender->name, sizeof sender->name, wanted->endpoint);
     sender->url = sender->grpc
@@ -563,7 +546,7 @@ static enum status copy_settings(struct sender *sender, const struct output_sett
 }
 
 enum status sender_create(const struct output_settings *settings,
-                          const struct exporter_environment *environment, struct delivery_control *control,
+                          const struct output_environment *environment, struct delivery_control *control,
                           struct output **output)
 {
     struct sender *sender = calloc(1, sizeof *sender);

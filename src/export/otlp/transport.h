@@ -1,8 +1,7 @@
-/* The boundary between the agent and libcuspan-export.so, which carries libcurl, its TLS library and cJSON.
+/* The interface between the agent and libcuspan-export.so, which contains libcurl, its TLS library and cJSON.
  *
- * The module exports one function, cuspan_transport(), which returns this table. Both sides come from one
- * build; the version guards against a module left over from another. The module logs nothing and knows no
- * settings: it gets one request and says what came of it. */
+ * The module exports one function, cuspan_transport(), which returns this table. Both come from the same
+ * build; the version detects a module of another one. The module does not log and does not read settings. */
 #ifndef CUSPAN_EXPORT_OTLP_TRANSPORT_H
 #define CUSPAN_EXPORT_OTLP_TRANSPORT_H
 
@@ -24,7 +23,7 @@ struct transport_options {
     const char *client_certificate_file;
     const char *client_key_file;
     bool verify;
-    bool http2; /* nothing less will do: gRPC */
+    bool http2; /* required: gRPC */
 };
 
 struct transport_request {
@@ -33,33 +32,32 @@ struct transport_request {
     size_t part_count;
     uint64_t bytes;
     uint64_t deadline_ns;       /* clock_monotonic_ns; UINT64_MAX: none */
-    const atomic_bool *aborted; /* looked at whenever connection_wake is called */
+    const atomic_bool *aborted; /* checked after connection_wake */
 };
 
 enum transport_result {
-    TRANSPORT_ANSWERED,    /* with whatever status; its end may be missing (broken_off) */
-    TRANSPORT_UNREACHABLE, /* no connection, or no answer: worth another try */
+    TRANSPORT_ANSWERED,    /* with any status; the response may be incomplete (broken_off) */
+    TRANSPORT_UNREACHABLE, /* no connection or no response: retry */
     TRANSPORT_ABORTED,
-    TRANSPORT_IMPOSSIBLE, /* this URL can't be asked, now or later */
-    TRANSPORT_TOO_LARGE /* the answer exceeds RESPONSE_BYTES_MAX, or its headers RESPONSE_HEADER_BYTES_MAX */
+    TRANSPORT_IMPOSSIBLE, /* requests to this URL can never succeed */
+    TRANSPORT_TOO_LARGE   /* the response exceeds RESPONSE_BYTES_MAX or RESPONSE_HEADER_BYTES_MAX */
 };
 
-/* Texts are as they came, NUL-terminated and cut. */
+/* Texts are not sanitized; they are NUL-terminated and truncated. */
 struct transport_response {
     enum transport_result result;
-    char error[512]; /* unless ANSWERED and whole: why; a server's words may be among it */
-    bool broken_off; /* the status has come, and then not all of the rest. Not with gRPC, whose status comes
-                        last */
+    char error[512]; /* unless ANSWERED and complete; may contain text from the server */
+    bool broken_off; /* incomplete after the status. Never with gRPC, whose status comes last */
     long http_status;
     char content_type[96];
     char retry_after[64];
     char grpc_status[16];
     char grpc_message[1024];
     char grpc_details[4096]; /* grpc-status-details-bin: base64 */
-    const uint8_t *body;     /* the connection's, until its next request; cut at RESPONSE_BYTES_KEPT */
-    size_t body_bytes;       /* RESPONSE_BYTES_KEPT at most */
+    const uint8_t *body;     /* owned by the connection, valid until its next request */
+    size_t body_bytes;       /* truncated to RESPONSE_BYTES_KEPT */
     uint64_t bytes_sent;     /* of the request's body */
-    uint32_t repeated;       /* how often the body went out again by itself, over a new connection */
+    uint32_t repeated;       /* times that libcurl sent the body again over a new connection */
 };
 
 struct transport {
@@ -67,16 +65,15 @@ struct transport {
     enum status (*connection_create)(const struct transport_options *options, struct connection **connection);
     void (*connection_send)(struct connection *connection, const struct transport_request *request,
                             struct transport_response *response);
-    /* The one call that may come from another thread. */
+    /* May be called from another thread. */
     void (*connection_wake)(struct connection *connection);
     void (*connection_destroy)(struct connection *connection);
-    /* An ExportTraceServiceResponse or a google.rpc.Status in JSON. False when it is neither. */
+    /* Parses an ExportTraceServiceResponse or a google.rpc.Status in JSON. False if it is neither. */
     bool (*read_json)(const uint8_t *text, size_t bytes, struct otlp_response *response);
 };
 
-/* Loads the module. NOT_FOUND, or UNSUPPORTED for one of another build; `err` names the file and what to do.
- * Takes 3 to 15 ms: for threads of ours only. The module is never unloaded: its libraries keep thread-local
- * state. */
+/* Loads the module. NOT_FOUND, or UNSUPPORTED if it is of another build. Takes 3 to 15 ms, so call it only on
+ * agent threads. The module is never unloaded, because its libraries keep thread-local state. */
 enum status transport_load(const char *path, const struct transport **transport,
                            struct error *err) MUST_CHECK;
 

@@ -21,23 +21,23 @@ static bool is_zstd(const char *encoding)
     return encoding && strcmp(encoding, "zstd") == 0;
 }
 
-#define ZSTD_HINT "if it takes no zstd, set the exporter's compression to gzip"
+#define ZSTD_HINT "if the server does not support zstd, set the exporter's compression to gzip"
 
 static const char *http_hint(long status, const char *encoding)
 {
     if (status >= 300 && status < 400)
-        return "redirects are not followed: set the endpoint to where it leads";
+        return "cuspan does not follow redirects; set the endpoint to the new location";
     switch (status) {
-    case 400: /* also from servers that read on without unpacking */
+    case 400: /* also from servers that parse the body without decompressing it */
         return is_zstd(encoding) ? ZSTD_HINT : NULL;
     case 401:
     case 403:
         return "check the exporter's headers";
     case 404:
     case 405:
-        return "check the endpoint's path, which usually is /v1/traces";
+        return "check the endpoint's path, usually /v1/traces";
     case 407:
-        return "the proxy (http_proxy) wants user and password, which stand in its URL";
+        return "add the user and password of the proxy to the URL in http_proxy";
     case 413:
         return "lower max_export_batch_size";
     case 415:
@@ -75,15 +75,15 @@ static void take_retry_after(const struct transport_response *answer, int64_t no
     }
 }
 
-/* False when it is nothing that OTLP knows. */
+/* False if it is not an OTLP response. */
 static bool read_http_body(const struct transport *transport, const struct transport_response *answer,
                            bool accepted, struct verdict *verdict)
 {
     struct otlp_response response = {0};
     bool understood = false;
     if (type_is(answer, "application/x-protobuf") || type_is(answer, "application/protobuf"))
-        understood = accepted ? otlp_read_export_response(answer->body, answer->body_bytes, &response)
-                              : otlp_read_rpc_status(answer->body, answer->body_bytes, &response);
+        understood = accepted ? otlp_response_read_export(answer->body, answer->body_bytes, &response)
+                              : otlp_response_read_status(answer->body, answer->body_bytes, &response);
     else if (type_is(answer, "application/json"))
         understood = transport->read_json(answer->body, answer->body_bytes, &response);
     else if (!accepted && type_is(answer, "text/plain"))
@@ -129,7 +129,7 @@ enum grpc_code {
     GRPC_UNAUTHENTICATED = 16
 };
 
-/* gRPC's own mapping, for answers that come from something in between. */
+/* gRPC's mapping, for responses from a proxy or a load balancer. */
 static long grpc_code_of_http(long status)
 {
     switch (status) {
@@ -151,7 +151,7 @@ static long grpc_code_of_http(long status)
     }
 }
 
-/* OTLP's table of codes to retry; RESOURCE_EXHAUSTED only when the server says when. */
+/* OTLP's table of retryable codes; RESOURCE_EXHAUSTED only with RetryInfo. */
 static bool grpc_retryable(long code, const struct otlp_response *details)
 {
     switch (code) {
@@ -172,12 +172,12 @@ static bool grpc_retryable(long code, const struct otlp_response *details)
 static const char *grpc_hint(long code, const struct transport_response *answer, const char *encoding)
 {
     if (!answer->grpc_status[0] && answer->http_status == 200)
-        return "the answer is not gRPC's: check the endpoint, whose port usually is 4317";
+        return "the response is not gRPC; check the endpoint, usually port 4317";
     switch (code) {
     case GRPC_UNIMPLEMENTED:
         if (is_zstd(encoding) && strstr(answer->grpc_message, "ecompress"))
             return ZSTD_HINT;
-        return "this server takes no traces by gRPC: check the endpoint, whose port usually is 4317";
+        return "the server does not implement OTLP/gRPC; check the endpoint, usually port 4317";
     case GRPC_PERMISSION_DENIED:
     case GRPC_UNAUTHENTICATED:
         return "check the exporter's headers";
@@ -188,7 +188,7 @@ static const char *grpc_hint(long code, const struct transport_response *answer,
     }
 }
 
-/* A status that isn't a number is no OK. */
+/* A status that is not a number must not count as OK. */
 static long parse_grpc_status(const char *text)
 {
     bool is_number = *text && text[strspn(text, "0123456789")] == '\0';
@@ -201,7 +201,7 @@ static void read_grpc_ok(const struct transport_response *answer, struct verdict
     const uint8_t *message;
     size_t bytes;
     if (grpc_unframe(answer->body, answer->body_bytes, &message, &bytes) &&
-        otlp_read_export_response(message, bytes, &response))
+        otlp_response_read_export(message, bytes, &response))
         take_response(&response, verdict);
 }
 
@@ -216,10 +216,10 @@ void verdict_grpc(const struct transport_response *answer, const char *encoding,
 {
     *verdict = (struct verdict){0};
     if (answer->http_status == 200 && !answer->grpc_status[0] && type_is_grpc(answer)) {
-        /* The trailers were lost on the way. So it is where a server restarts, with a libcurl that gives a
-         * stream up when it is told to go away (7.88). Nobody can know what became of the spans. */
+        /* The trailers are missing: for example, the server restarts, and libcurl 7.88 cancels the stream on
+         * GOAWAY. Whether the spans were accepted is unknown. */
         verdict->kind = VERDICT_RETRY;
-        snprintf(verdict->status, sizeof verdict->status, "gRPC's answer broke off before its status");
+        snprintf(verdict->status, sizeof verdict->status, "gRPC's response ended before its status");
         return;
     }
     long code = answer->grpc_status[0]       ? parse_grpc_status(answer->grpc_status)
@@ -237,7 +237,7 @@ void verdict_grpc(const struct transport_response *answer, const char *encoding,
     uint8_t bytes[sizeof answer->grpc_details];
     size_t count;
     if (answer->grpc_details[0] && grpc_base64_decode(answer->grpc_details, bytes, sizeof bytes, &count) &&
-        otlp_read_rpc_status(bytes, count, &details))
+        otlp_response_read_status(bytes, count, &details))
         take_response(&details, verdict);
     if (answer->grpc_message[0])
         percent_decode(verdict->message, sizeof verdict->message, answer->grpc_message,

@@ -1,10 +1,11 @@
-#include "export/spool/spool_send.h"
+#include "export/spool/json_spans.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 #define DEPTH_MAX 128
 
-/* Enough of JSON to tell whether it is whole, and to count the objects of the arrays named "spans". */
+/* Just enough JSON to tell whether the text is complete and to count the objects in arrays named "spans". */
 struct walk {
     const char *at;
     const char *end;
@@ -15,7 +16,7 @@ struct walk {
     int64_t spans;
 };
 
-/* The string that begins at the quote; false if it doesn't end. */
+/* Skips a string. False if it is not terminated. */
 static bool take_string(struct walk *walk)
 {
     const char *begin = ++walk->at;
@@ -52,7 +53,7 @@ static bool take(struct walk *walk)
     case ':':
     case ' ':
     case '\t':
-        return true; /* the key still stands before what follows */
+        return true; /* the next value still belongs to the key */
     default:
         break;
     }
@@ -60,7 +61,7 @@ static bool take(struct walk *walk)
     return walk->depth >= 0 && walk->depth <= DEPTH_MAX;
 }
 
-int64_t spool_json_spans(const char *line, size_t bytes)
+int64_t json_spans_count(const char *line, size_t bytes)
 {
     struct walk walk = {.at = line, .end = line + bytes};
     if (bytes == 0 || *line != '{')

@@ -1,9 +1,9 @@
 #include "export/spool/spool.h"
 
-#include "base/process/cpu_time.h"
-#include "base/process/agent_thread.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/process/agent_thread.h"
+#include "base/process/cpu_time.h"
 #include "export/compress/codec.h"
 #include "export/compress/compress.h"
 #include "export/operations.h"
@@ -17,44 +17,44 @@
 #include <string.h>
 #include <unistd.h>
 
-#define STACK_BYTES   (512 * 1024)         /* as the exporter's thread, which sends where there is no spool */
-#define TICK_NS       (1 * NS_PER_SECOND)  /* the counts of what was made go into the ledger so often */
-#define LOOK_EVERY_NS (30 * NS_PER_SECOND) /* for what others have left */
+#define STACK_BYTES      (512 * 1024)         /* as the exporter's thread, which sends without a spool */
+#define TICK_NS          (1 * NS_PER_SECOND)  /* interval of retries and of updates of the ledger */
+#define LIST_INTERVAL_NS (30 * NS_PER_SECOND) /* of searches for other processes' sources */
 
 struct spool {
     struct output output;
     struct delivery_control *control;
     struct output *sender;
-    pthread_mutex_t sending; /* who may use it */
+    pthread_mutex_t sender_lock;
     const struct codec *codec;
-    struct compressor *compressor; /* NULL: none wanted */
-    struct iovec *parts;           /* of the body that is appended */
+    struct compressor *compressor; /* NULL: no compression */
+    struct iovec *parts;           /* of the body to append */
     size_t parts_capacity;
 
-    pthread_mutex_t lock; /* guards these two */
+    pthread_mutex_t lock; /* guards own and writer */
     struct spool_source own;
     struct spool_writer writer;
-    _Atomic uint64_t written; /* spans of ours, and those that have met their fate or are another's by now */
-    _Atomic uint64_t passed;
-    atomic_bool no_more; /* will be written */
+    _Atomic uint64_t written; /* our spans */
+    _Atomic uint64_t passed;  /* of those: delivered, lost, or taken over by another process */
+    atomic_bool is_finished;  /* nothing more will be written */
 
-    /* The spool's thread's. */
+    /* Used by the spool's thread. */
     pthread_t thread;
     bool has_thread;
-    struct spool_source other;
+    struct spool_source other; /* of a process that has ended */
     bool has_other;
-    char last_other[SPOOL_SOURCE_BYTES]; /* the search goes on behind it */
-    uint64_t look_at_ns;
-    uint64_t retry_at_ns; /* a record that couldn't be read */
+    char last_other[SPOOL_SOURCE_BYTES]; /* the search continues after this name */
+    uint64_t list_at_ns;                 /* time of the next search */
+    uint64_t retry_at_ns;                /* of a record that could not be read or sent */
 
-    /* What has been said: by the exporter's thread, by the spool's. */
-    bool told_full, told_error, told_reading, told_damaged;
+    /* Each is logged once until it works again. The first two belong to the exporter's thread. */
+    bool warned_full, warned_error, warned_reading, warned_damaged;
 
     /* Constant. */
     char *path;
     struct operations *operations;
     unsigned number;  /* of the output, for the counters */
-    const char *what; /* is written: spans, or metrics */
+    const char *what; /* "spans" or "metrics" */
     enum counter made, recovered, recovered_lost;
     uint8_t compression;
 };
@@ -82,8 +82,6 @@ static bool is_over(struct spool *spool)
            clock_monotonic_ns() >= delivery_control_stop_at_ns(spool->control);
 }
 
-/* ---- writing, on the exporter's thread ---- */
-
 static bool reserve_parts(struct spool *spool, const struct batch *batch)
 {
     size_t needed = 1;
@@ -99,7 +97,7 @@ static bool reserve_parts(struct spool *spool, const struct batch *batch)
     return true;
 }
 
-/* Compressed, all chunks but the first go back at once. What doesn't get smaller stays as it is. */
+/* Compresses the body if that makes it smaller, and then returns all chunks but the first to the pool. */
 static void prepare(struct spool *spool, struct batch *batch, struct stored_body *stored)
 {
     const uint8_t *compressed;
@@ -132,7 +130,7 @@ static enum status append(struct spool *spool, const struct stored_body *stored,
     enum status status = spool_writer_append(&spool->writer, &spool->own, spool->number, &record,
                                              stored->parts, stored->part_count, err);
     if (strcmp(before, spool->own.name) != 0)
-        atomic_fetch_add(&spool->passed, waiting); /* its lock was lost: another process delivers that */
+        atomic_fetch_add(&spool->passed, waiting); /* its lock was lost: another process delivers it */
     if (status == STATUS_OK) {
         counter_output_spooled(spool->number, stored->spans);
         atomic_fetch_add(&spool->written, stored->spans);
@@ -143,21 +141,19 @@ static enum status append(struct spool *spool, const struct stored_body *stored,
 
 static void send_from_memory(struct spool *spool, const struct stored_body *stored, struct delivery *delivery)
 {
-    pthread_mutex_lock(&spool->sending);
+    pthread_mutex_lock(&spool->sender_lock);
     sender_deliver_stored(spool->sender, stored, false, delivery);
-    pthread_mutex_unlock(&spool->sending);
+    pthread_mutex_unlock(&spool->sender_lock);
 }
 
-static void tell_error(struct spool *spool, const struct error *err)
+static void warn_error(struct spool *spool, const struct error *err)
 {
-    if (!spool->told_error)
-        log_warn("%s: %s are sent from memory, as without a spool, until that changes", err->text,
-                 spool->what);
-    spool->told_error = true;
+    if (!spool->warned_error)
+        log_warn("%s; %s are sent from memory until the spool can be written", err->text, spool->what);
+    spool->warned_error = true;
 }
 
-/* The disk takes nothing. What lies on it goes first, so that the order is kept; meanwhile it is asked again.
- */
+/* The spool cannot be written. Waits until it is empty, to keep the order, and retries writing meanwhile. */
 static void wait_and_send(struct spool *spool, const struct stored_body *stored, struct delivery *delivery)
 {
     struct error err;
@@ -180,11 +176,11 @@ static void refuse_as_full(struct spool *spool, const struct stored_body *stored
 {
     delivery->lost = stored->spans;
     delivery->reason = COUNTER_lost_spool_full;
-    if (!spool->told_full)
-        log_warn("the spool %s is full (%llu MiB): further %s are lost until some of it is delivered; "
+    if (!spool->warned_full)
+        log_warn("the spool %s is full (%llu MiB); new %s are lost until the collector accepts the old ones; "
                  "raise distribution.cuspan.spool.bytes_max",
                  spool->path, (unsigned long long)(spool->writer.bytes_max >> 20), spool->what);
-    spool->told_full = true;
+    spool->warned_full = true;
 }
 
 static void spool_deliver(struct output *output, struct batch *batch, struct delivery *delivery)
@@ -200,19 +196,17 @@ static void spool_deliver(struct output *output, struct batch *batch, struct del
     prepare(spool, batch, &stored);
     enum status status = append(spool, &stored, &err);
     if (status == STATUS_OK) {
-        if (spool->told_full || spool->told_error)
+        if (spool->warned_full || spool->warned_error)
             log_info("%s are written to the spool %s again", spool->what, spool->path);
-        spool->told_full = spool->told_error = false;
+        spool->warned_full = spool->warned_error = false;
         wake_all(spool);
     } else if (status == STATUS_FULL) {
         refuse_as_full(spool, &stored, delivery);
     } else {
-        tell_error(spool, &err);
+        warn_error(spool, &err);
         wait_and_send(spool, &stored, delivery);
     }
 }
-
-/* ---- delivering, on the spool's thread ---- */
 
 bool spool_send_record(struct output *sender, struct spool_source *source, const struct spool_record *record,
                        bool for_ever, struct delivery *delivery)
@@ -230,33 +224,19 @@ bool spool_send_record(struct output *sender, struct spool_source *source, const
     counter_add(COUNTER_bytes_sent, delivery->bytes_sent);
     if (delivery->accepted)
         counter_add(COUNTER_batches_sent, 1);
-    bool has_fate = delivery->accepted || delivery->reason == COUNTER_lost_refused;
-    return has_fate || record->spans == 0;
+    bool is_done = delivery->accepted || delivery->reason == COUNTER_lost_refused;
+    return is_done || record->spans == 0;
 }
 
+/* From here on, functions run on the spool's thread. */
 static bool send_record(struct spool *spool, struct spool_source *source, const struct spool_record *record,
                         struct delivery *delivery)
 {
-    pthread_mutex_lock(&spool->sending);
+    pthread_mutex_lock(&spool->sender_lock);
     bool is_gone = spool_send_record(spool->sender, source, record, true, delivery);
-    pthread_mutex_unlock(&spool->sending);
+    pthread_mutex_unlock(&spool->sender_lock);
     operations_note(spool->operations, spool->number, delivery, clock_monotonic_ns());
     return is_gone;
-}
-
-static void tell_damaged(struct spool *spool, uint64_t spans)
-{
-    if (!spool->told_damaged)
-        log_warn("the spool %s is damaged: %llu %s are lost", spool->path, (unsigned long long)spans,
-                 spool->number == METRICS_OUTPUT ? "data points" : "spans");
-    spool->told_damaged = true;
-}
-
-static void tell_reading(struct spool *spool, const char *what)
-{
-    if (!spool->told_reading)
-        log_warn("%s; it is tried again", what);
-    spool->told_reading = true;
 }
 
 static void count_own(struct spool *spool, const struct delivery *delivery)
@@ -272,7 +252,10 @@ static void count_damaged(struct spool *spool, uint64_t damaged)
 {
     if (!damaged)
         return;
-    tell_damaged(spool, damaged);
+    if (!spool->warned_damaged)
+        log_warn("the spool %s is damaged; %llu %s are lost; check the disk", spool->path,
+                 (unsigned long long)damaged, spool->number == METRICS_OUTPUT ? "data points" : "spans");
+    spool->warned_damaged = true;
     counter_output_lost(spool->number, COUNTER_lost_spool_damaged, damaged);
     counter_output_spooled(spool->number, -(int64_t)damaged);
     atomic_fetch_add(&spool->passed, damaged);
@@ -282,19 +265,21 @@ static enum spool_turn read_own_locked(struct spool *spool, struct spool_record 
 {
     uint64_t damaged = 0;
     struct error err = {""};
-    enum spool_turn turn = SPOOL_TROUBLE;
+    enum spool_turn turn = SPOOL_ERROR;
     if (!*spool->own.name || is_empty(spool))
         return SPOOL_NOTHING;
-    int folder = spool_folder_open(spool->path, false, &err);
+    int folder = spool_files_open_folder(spool->path, false, &err);
     if (folder >= 0) {
         char reason[128];
         turn = spool_source_next(&spool->own, folder, &spool->writer.end, record, &damaged);
-        error_set(&err, STATUS_IO, "can't read the spool %.300s: %s", spool->path,
+        error_set(&err, STATUS_IO, "cannot read the spool %.300s (%s)", spool->path,
                   strerror_r(errno, reason, sizeof reason));
         close(folder);
     }
-    if (turn == SPOOL_TROUBLE) {
-        tell_reading(spool, err.text);
+    if (turn == SPOOL_ERROR) {
+        if (!spool->warned_reading)
+            log_warn("%s; cuspan retries every second", err.text);
+        spool->warned_reading = true;
         spool->retry_at_ns = clock_monotonic_ns() + TICK_NS;
     }
     count_damaged(spool, damaged);
@@ -303,7 +288,7 @@ static enum spool_turn read_own_locked(struct spool *spool, struct spool_record 
     return turn;
 }
 
-/* Whether there was one, and it met its fate. */
+/* Delivers the next record of this process. False: there was none, or it stays in the spool. */
 static bool deliver_own(struct spool *spool)
 {
     char name[SPOOL_SOURCE_BYTES];
@@ -316,7 +301,7 @@ static bool deliver_own(struct spool *spool)
     memcpy(name, spool->own.name, sizeof name);
     pthread_mutex_unlock(&spool->lock);
     if (turn != SPOOL_RECORD || !send_record(spool, &spool->own, &record, &delivery)) {
-        if (turn == SPOOL_RECORD) /* the export module is missing, or the end has come */
+        if (turn == SPOOL_RECORD) /* the export module is missing, or the process exits */
             spool->retry_at_ns = clock_monotonic_ns() + TICK_NS;
         return false;
     }
@@ -335,7 +320,7 @@ static bool take_other(struct spool *spool, int folder)
 {
     struct spool_list list;
     struct spool_recovery recovery;
-    if (spool_list_read(folder, &list) != STATUS_OK)
+    if (spool_files_list(folder, &list) != STATUS_OK)
         return false;
     for (size_t i = 0; i < list.count && !spool->has_other; i++) {
         const char *name = list.sources[i].name;
@@ -344,7 +329,7 @@ static bool take_other(struct spool *spool, int folder)
             continue;
         spool->has_other = spool_source_take(&spool->other, folder, name) == STATUS_OK;
     }
-    spool_list_deinit(&list);
+    spool_files_list_deinit(&list);
     if (!spool->has_other)
         return false;
     memcpy(spool->last_other, spool->other.name, SPOOL_SOURCE_BYTES);
@@ -383,28 +368,28 @@ static bool send_other(struct spool *spool, int folder)
     return true;
 }
 
-/* Whether something was done. */
+/* Delivers one record of a process that has ended. False: there is none, or it stays in the spool. */
 static bool deliver_other(struct spool *spool)
 {
     uint64_t now_ns = clock_monotonic_ns();
     struct error err;
-    if (!spool->has_other && now_ns < spool->look_at_ns)
+    if (!spool->has_other && now_ns < spool->list_at_ns)
         return false;
-    int folder = spool_folder_open(spool->path, false, &err);
-    if (folder < 0) { /* which is told where something of ours is to be written */
-        spool->look_at_ns = now_ns + LOOK_EVERY_NS;
+    int folder = spool_files_open_folder(spool->path, false, &err);
+    if (folder < 0) { /* spool_open and spool_deliver log this */
+        spool->list_at_ns = now_ns + LIST_INTERVAL_NS;
         return false;
     }
     bool has_done = (spool->has_other || take_other(spool, folder)) && send_other(spool, folder);
-    if (!spool->has_other && !has_done) { /* from the oldest again, in a while */
+    if (!spool->has_other && !has_done) { /* later, start again with the oldest */
         *spool->last_other = 0;
-        spool->look_at_ns = now_ns + LOOK_EVERY_NS;
+        spool->list_at_ns = now_ns + LIST_INTERVAL_NS;
     }
     close(folder);
     return has_done;
 }
 
-/* What was made since the last request, for whoever counts what a killed process had. */
+/* Updates the number of spans created, so that the losses of a killed process are known. */
 static void note_made(struct spool *spool)
 {
     uint64_t made = counter_get(spool->made);
@@ -425,7 +410,7 @@ static void pause_shortly(struct spool *spool)
     pthread_mutex_lock(&control->lock);
     while (in_time && !delivery_control_aborted(control) &&
            delivery_control_stop_at_ns(control) == stop_at_ns &&
-           !(is_stopping && atomic_load(&spool->no_more)) &&
+           !(is_stopping && atomic_load(&spool->is_finished)) &&
            (is_empty(spool) || clock_monotonic_ns() < spool->retry_at_ns))
         in_time = delivery_control_wait_locked(control,
                                                is_stopping && stop_at_ns < until_ns ? stop_at_ns : until_ns);
@@ -443,7 +428,7 @@ static void *run(void *argument)
         bool has_done = deliver_own(spool);
         if (delivery_control_stop_at_ns(spool->control) == NEVER_NS)
             has_done |= deliver_other(spool);
-        else if (atomic_load(&spool->no_more) && (is_empty(spool) || !has_done))
+        else if (atomic_load(&spool->is_finished) && (is_empty(spool) || !has_done))
             break;
         if (!has_done)
             pause_shortly(spool);
@@ -453,22 +438,21 @@ static void *run(void *argument)
     return NULL;
 }
 
-/* ---- life ---- */
-
-/* On the exporter's thread. */
+/* spool_open, spool_deliver and spool_finish run on the exporter's thread. */
 static void spool_open(struct output *output)
 {
     struct spool *spool = spool_of(output);
     struct error err;
-    int folder = spool_folder_open(spool->path, true, &err);
+    int folder = spool_files_open_folder(spool->path, true, &err);
     if (folder < 0)
-        tell_error(spool, &err);
+        warn_error(spool, &err);
     else
         close(folder);
     spool->has_thread = agent_thread_start(&spool->thread, STACK_BYTES, run, spool) == 0;
     if (spool->has_thread)
         return;
-    log_warn("no thread for the spool %s: what is written there is delivered by the next process",
+    log_warn("cannot deliver from the spool %s (no thread could be created); the next process with this "
+             "spool.directory or `cuspan send` delivers it",
              spool->path);
     spool->sender->open(spool->sender);
 }
@@ -478,7 +462,7 @@ static void end_own(struct spool *spool)
     char name[SPOOL_SOURCE_BYTES];
     struct error err;
     memcpy(name, spool->own.name, sizeof name);
-    int folder = *name ? spool_folder_open(spool->path, false, &err) : -1;
+    int folder = *name ? spool_files_open_folder(spool->path, false, &err) : -1;
     spool->own.ledger.made = counter_get(spool->made);
     spool->own.ledger.has_ended = true;
     if (folder >= 0)
@@ -492,7 +476,7 @@ static void end_own(struct spool *spool)
 static void spool_finish(struct output *output)
 {
     struct spool *spool = spool_of(output);
-    atomic_store(&spool->no_more, true);
+    atomic_store(&spool->is_finished, true);
     wake_all(spool);
     if (spool->has_thread)
         pthread_join(spool->thread, NULL);
@@ -525,15 +509,14 @@ static void spool_destroy(struct output *output)
         spool->sender->destroy(spool->sender);
     compressor_destroy(spool->compressor);
     pthread_mutex_destroy(&spool->lock);
-    pthread_mutex_destroy(&spool->sending);
+    pthread_mutex_destroy(&spool->sender_lock);
     free(spool->parts);
     free(spool->path);
     free(spool);
 }
 
-enum status spool_create(const struct output_settings *settings,
-                         const struct exporter_environment *environment, struct delivery_control *control,
-                         struct output **output)
+enum status spool_create(const struct output_settings *settings, const struct output_environment *environment,
+                         struct delivery_control *control, struct output **output)
 {
     struct spool *spool = calloc(1, sizeof *spool);
     if (!spool)
@@ -554,9 +537,9 @@ enum status spool_create(const struct output_settings *settings,
     spool->operations = environment->operations;
     spool->own = spool->other = (struct spool_source){.ledger_file = SPOOL_NO_FILE, .segment = SPOOL_NO_FILE};
     pthread_mutex_init(&spool->lock, NULL);
-    pthread_mutex_init(&spool->sending, NULL);
+    pthread_mutex_init(&spool->sender_lock, NULL);
     struct output_settings sending = *settings;
-    sending.exporter.compression = COMPRESSION_NONE; /* that is done before */
+    sending.exporter.compression = COMPRESSION_NONE; /* records are already compressed */
     enum status status = sender_create(&sending, environment, control, &spool->sender);
     spool->compression = (uint8_t)settings->exporter.compression;
     spool->codec = compress_codec(settings->exporter.compression);

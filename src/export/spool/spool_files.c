@@ -11,7 +11,6 @@
 
 #define SOURCES_MAX 16384
 
-/* "Not a directory" is what the system says of a link as well. */
 static int refuse(int folder, const char *path, const char *why, struct error *err)
 {
     if (folder >= 0)
@@ -20,28 +19,29 @@ static int refuse(int folder, const char *path, const char *why, struct error *e
     return -1;
 }
 
-int spool_folder_open(const char *path, bool make, struct error *err)
+int spool_files_open_folder(const char *path, bool make, struct error *err)
 {
     struct stat facts;
     char reason[128], text[200];
     if (make && mkdir(path, 0700) != 0 && errno != EEXIST) {
-        snprintf(text, sizeof text, "can't be made: %s", strerror_r(errno, reason, sizeof reason));
+        snprintf(text, sizeof text, "cannot be created (%s); check spool.directory",
+                 strerror_r(errno, reason, sizeof reason));
         return refuse(-1, path, text, err);
     }
     int folder = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (folder < 0 || fstat(folder, &facts) != 0) {
-        snprintf(text, sizeof text, "can't be opened: %s%s", strerror_r(errno, reason, sizeof reason),
-                 errno == ENOTDIR || errno == ELOOP ? " (links are not followed)" : "");
+        /* ENOTDIR also stands for a link. */
+        snprintf(text, sizeof text, "cannot be opened (%s%s); check spool.directory",
+                 strerror_r(errno, reason, sizeof reason),
+                 errno == ENOTDIR || errno == ELOOP ? ", or a symbolic link, which is not followed" : "");
         return refuse(folder, path, text, err);
     }
     if (facts.st_uid != geteuid())
-        return refuse(folder, path, "belongs to another user: name one of your own", err);
+        return refuse(folder, path, "belongs to another user; set spool.directory to one of your own", err);
     if (facts.st_mode & (S_IWGRP | S_IWOTH))
-        return refuse(folder, path, "can be written by others: chmod go-w", err);
+        return refuse(folder, path, "is writable by others; run chmod go-w on it", err);
     return folder;
 }
-
-/* ---- what is there ---- */
 
 static struct spool_found_source *find_or_add(struct spool_list *list, const char *name, uint32_t output)
 {
@@ -67,8 +67,8 @@ static int compare_sources(const void *a, const void *b)
     return strcmp(((const struct spool_found_source *)a)->name, ((const struct spool_found_source *)b)->name);
 }
 
-/* Its own position in the directory: a descriptor shares it with its copies. */
-static DIR *begin_reading(int folder)
+/* Reopens the directory, because duplicates of a descriptor share one read position. */
+static DIR *open_entries(int folder)
 {
     int copy = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *entries = copy >= 0 ? fdopendir(copy) : NULL;
@@ -77,7 +77,7 @@ static DIR *begin_reading(int folder)
     return entries;
 }
 
-enum status spool_list_read(int folder, struct spool_list *list)
+enum status spool_files_list(int folder, struct spool_list *list)
 {
     struct dirent *entry;
     char name[SPOOL_SOURCE_BYTES];
@@ -85,11 +85,11 @@ enum status spool_list_read(int folder, struct spool_list *list)
     struct stat facts;
     enum status status = STATUS_OK;
     *list = (struct spool_list){0};
-    DIR *entries = begin_reading(folder);
+    DIR *entries = open_entries(folder);
     if (!entries)
         return STATUS_IO;
     while (status == STATUS_OK && (entry = readdir(entries))) {
-        if (!spool_file_parse(entry->d_name, name, &output, &segment) ||
+        if (!spool_format_parse_name(entry->d_name, name, &output, &segment) ||
             fstatat(folder, entry->d_name, &facts, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(facts.st_mode))
             continue;
         struct spool_found_source *source = find_or_add(list, name, output);
@@ -103,35 +103,33 @@ enum status spool_list_read(int folder, struct spool_list *list)
     }
     closedir(entries);
     if (status != STATUS_OK)
-        spool_list_deinit(list);
+        spool_files_list_deinit(list);
     else if (list->count > 0)
         qsort(list->sources, list->count, sizeof *list->sources, compare_sources);
     return status;
 }
 
-void spool_list_deinit(struct spool_list *list)
+void spool_files_list_deinit(struct spool_list *list)
 {
     free(list->sources);
     *list = (struct spool_list){0};
 }
 
-uint32_t spool_next_segment(int folder, const char *source, uint32_t from)
+uint32_t spool_files_next_segment(int folder, const char *source, uint32_t from)
 {
     struct dirent *entry;
     char name[SPOOL_SOURCE_BYTES];
     uint32_t output, segment, lowest = 0;
-    DIR *entries = begin_reading(folder);
+    DIR *entries = open_entries(folder);
     if (!entries)
         return 0;
     while ((entry = readdir(entries)))
-        if (spool_file_parse(entry->d_name, name, &output, &segment) && segment >= from && segment > 0 &&
-            (lowest == 0 || segment < lowest) && strcmp(name, source) == 0)
+        if (spool_format_parse_name(entry->d_name, name, &output, &segment) && segment >= from &&
+            segment > 0 && (lowest == 0 || segment < lowest) && strcmp(name, source) == 0)
             lowest = segment;
     closedir(entries);
     return lowest;
 }
-
-/* ---- a file ---- */
 
 bool spool_file_open(struct spool_file *file, int folder, const char *name, int flags)
 {

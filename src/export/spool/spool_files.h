@@ -1,4 +1,4 @@
-/* A spool's directory and its files: opened without following links, looked at before they are believed. */
+/* A spool's directory and files. Links are not followed, and owner and type are checked before use. */
 #ifndef CUSPAN_EXPORT_SPOOL_SPOOL_FILES_H
 #define CUSPAN_EXPORT_SPOOL_SPOOL_FILES_H
 
@@ -8,8 +8,8 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* A file that stays open. A host may close all descriptors that it finds, and get their numbers for files of
- * its own: what is held is looked at before each use. */
+/* A file that stays open. The host may close all descriptors and reuse their numbers, so the descriptor is
+ * compared with device and inode before each use. */
 struct spool_file {
     int fd; /* -1: none */
     dev_t device;
@@ -18,7 +18,6 @@ struct spool_file {
 
 #define SPOOL_NO_FILE ((struct spool_file){.fd = -1})
 
-/* What the directory has of one source. */
 struct spool_found_source {
     char name[SPOOL_SOURCE_BYTES];
     uint32_t output;
@@ -31,30 +30,29 @@ struct spool_list {
     uint64_t bytes; /* of all segments */
 };
 
-/* The directory, made 0700 where it isn't there and `make` is set. It must belong to this user, and others
- * may not write to it. A descriptor, to be closed by the caller; -1, and `err` says why in one line. */
-int spool_folder_open(const char *path, bool make, struct error *err);
+/* Opens the directory; with `make`, creates it with mode 0700 if it does not exist. It must belong to this
+ * user and not be writable by others. Returns a descriptor that the caller closes, or -1 with `err`. */
+int spool_files_open_folder(const char *path, bool make, struct error *err);
 
 /* NO_MEMORY, IO. */
-enum status spool_list_read(int folder, struct spool_list *list) MUST_CHECK;
-void spool_list_deinit(struct spool_list *list);
-/* The number of the source's first segment from `from` on; 0: there is none. */
-uint32_t spool_next_segment(int folder, const char *source, uint32_t from);
+enum status spool_files_list(int folder, struct spool_list *list) MUST_CHECK;
+void spool_files_list_deinit(struct spool_list *list);
+/* The number of the source's first segment at or after `from`; 0 if there is none. */
+uint32_t spool_files_next_segment(int folder, const char *source, uint32_t from);
 
-/* A regular file of ours; `flags` as for open(2), without O_CREAT it must exist. False, and errno says why.
- */
+/* Opens a regular file of this user; `flags` as for open(2). False sets errno. */
 bool spool_file_open(struct spool_file *file, int folder, const char *name, int flags);
-/* Whether the descriptor is still this file's, and the file has a name. */
+/* Whether the descriptor still refers to this file, and the file is not unlinked. */
 bool spool_file_is_held(const struct spool_file *file);
-/* Closes the descriptor if it is still this file's. */
+/* Closes the descriptor if it still refers to this file. */
 void spool_file_close(struct spool_file *file);
-/* The lock ends with the process, and is inherited by no child. False: another process has it. */
+/* A lock of the process (fcntl), not inherited by children. False: another process holds it. */
 bool spool_file_lock(const struct spool_file *file);
-/* All of it, or false, and errno says why; a part may have been written then. */
+/* Writes all bytes. False sets errno; some bytes may be written then. */
 bool spool_file_write(const struct spool_file *file, const void *bytes, size_t count, uint64_t offset);
-/* As many bytes as there are; -1, and errno says why. */
+/* Reads up to the end of the file; -1 sets errno. */
 ssize_t spool_file_read(const struct spool_file *file, void *bytes, size_t count, uint64_t offset);
-/* 0 where it can't be told. */
+/* 0 if the size cannot be read. */
 uint64_t spool_file_size(const struct spool_file *file);
 
 #endif

@@ -52,9 +52,8 @@ static uint64_t get_u64(const uint8_t *from)
     return get_u32(from) | (uint64_t)get_u32(from + 4) << 32;
 }
 
-/* Eight bytes at a time by tables: the processors' own instruction is one of the extensions that not all
- * have. */
-uint32_t spool_crc(uint32_t crc, const void *bytes, size_t count)
+/* Tables for eight bytes at a time, because not every CPU has the CRC-32C instruction. */
+uint32_t spool_format_crc(uint32_t crc, const void *bytes, size_t count)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     const uint8_t *at = bytes;
@@ -71,18 +70,18 @@ uint32_t spool_crc(uint32_t crc, const void *bytes, size_t count)
     return ~crc;
 }
 
-/* The last four bytes are the checksum of those before. */
+/* Stores the checksum of all other bytes in the last four. */
 static void seal(uint8_t *bytes, size_t count)
 {
-    put_u32(bytes + count - 4, spool_crc(0, bytes, count - 4));
+    put_u32(bytes + count - 4, spool_format_crc(0, bytes, count - 4));
 }
 
 static bool is_whole(const uint8_t *bytes, size_t count)
 {
-    return get_u32(bytes + count - 4) == spool_crc(0, bytes, count - 4);
+    return get_u32(bytes + count - 4) == spool_format_crc(0, bytes, count - 4);
 }
 
-void spool_segment_format(const struct spool_segment *segment, uint8_t to[SPOOL_SEGMENT_BYTES])
+void spool_format_write_segment(const struct spool_segment *segment, uint8_t to[SPOOL_SEGMENT_BYTES])
 {
     memset(to, 0, SPOOL_SEGMENT_BYTES);
     memcpy(to, SEGMENT_MAGIC, MAGIC_BYTES);
@@ -91,7 +90,7 @@ void spool_segment_format(const struct spool_segment *segment, uint8_t to[SPOOL_
     seal(to, SPOOL_SEGMENT_BYTES);
 }
 
-bool spool_segment_parse(const uint8_t from[SPOOL_SEGMENT_BYTES], struct spool_segment *segment)
+bool spool_format_read_segment(const uint8_t from[SPOOL_SEGMENT_BYTES], struct spool_segment *segment)
 {
     if (memcmp(from, SEGMENT_MAGIC, MAGIC_BYTES) != 0 || !is_whole(from, SPOOL_SEGMENT_BYTES))
         return false;
@@ -99,7 +98,7 @@ bool spool_segment_parse(const uint8_t from[SPOOL_SEGMENT_BYTES], struct spool_s
     return true;
 }
 
-void spool_record_format(const struct spool_record *record, uint8_t to[SPOOL_RECORD_BYTES])
+void spool_format_write_record(const struct spool_record *record, uint8_t to[SPOOL_RECORD_BYTES])
 {
     put_u32(to, RECORD_MAGIC);
     to[4] = RECORD_VERSION;
@@ -113,7 +112,7 @@ void spool_record_format(const struct spool_record *record, uint8_t to[SPOOL_REC
     seal(to, SPOOL_RECORD_BYTES);
 }
 
-bool spool_record_parse(const uint8_t from[SPOOL_RECORD_BYTES], struct spool_record *record)
+bool spool_format_read_record(const uint8_t from[SPOOL_RECORD_BYTES], struct spool_record *record)
 {
     if (get_u32(from) != RECORD_MAGIC || from[4] != RECORD_VERSION || !is_whole(from, SPOOL_RECORD_BYTES))
         return false;
@@ -127,7 +126,7 @@ bool spool_record_parse(const uint8_t from[SPOOL_RECORD_BYTES], struct spool_rec
            record->compression <= COMPRESSION_ZSTD;
 }
 
-void spool_slot_format(const struct spool_ledger *ledger, uint8_t to[SPOOL_SLOT_BYTES])
+void spool_format_write_slot(const struct spool_ledger *ledger, uint8_t to[SPOOL_SLOT_BYTES])
 {
     memset(to, 0, SPOOL_SLOT_BYTES);
     memcpy(to, LEDGER_MAGIC, MAGIC_BYTES);
@@ -166,7 +165,7 @@ static bool parse_slot(const uint8_t *from, struct spool_ledger *ledger)
     return true;
 }
 
-bool spool_ledger_parse(const uint8_t *from, size_t bytes, struct spool_ledger *ledger)
+bool spool_format_read_ledger(const uint8_t *from, size_t bytes, struct spool_ledger *ledger)
 {
     struct spool_ledger slot;
     bool found = false;
@@ -179,14 +178,15 @@ bool spool_ledger_parse(const uint8_t *from, size_t bytes, struct spool_ledger *
     return found;
 }
 
-void spool_source_name(char to[SPOOL_SOURCE_BYTES], uint64_t start_ns, uint32_t pid, uint32_t random,
-                       uint32_t output)
+void spool_format_source_name(char to[SPOOL_SOURCE_BYTES], uint64_t start_ns, uint32_t pid, uint32_t random,
+                              uint32_t output)
 {
     snprintf(to, SPOOL_SOURCE_BYTES, "%016llx-%u-%08x-%u", (unsigned long long)start_ns, pid, random, output);
 }
 
-/* Made again from what was read: what isn't exactly such a name is somebody else's file. */
-bool spool_file_parse(const char *name, char source[SPOOL_SOURCE_BYTES], uint32_t *output, uint32_t *segment)
+/* Formats the parsed values again and compares: any other name belongs to a foreign file. */
+bool spool_format_parse_name(const char *name, char source[SPOOL_SOURCE_BYTES], uint32_t *output,
+                             uint32_t *segment)
 {
     unsigned long long start_ns;
     unsigned pid, random, number;
@@ -195,20 +195,20 @@ bool spool_file_parse(const char *name, char source[SPOOL_SOURCE_BYTES], uint32_
     int found = sscanf(name, "%16llx-%u-%8x-%u-%u.", &start_ns, &pid, &random, output, &number);
     if (found < 4)
         return false;
-    spool_source_name(source, start_ns, pid, random, *output);
+    spool_format_source_name(source, start_ns, pid, random, *output);
     if (found == 5 && number > 0)
-        spool_segment_name(again, source, *segment = number);
+        spool_format_segment_name(again, source, *segment = number);
     else
-        spool_ledger_name(again, source);
+        spool_format_ledger_name(again, source);
     return strcmp(name, again) == 0;
 }
 
-void spool_segment_name(char to[SPOOL_FILE_BYTES], const char *source, uint32_t segment)
+void spool_format_segment_name(char to[SPOOL_FILE_BYTES], const char *source, uint32_t segment)
 {
     snprintf(to, SPOOL_FILE_BYTES, "%s-%06u.segment", source, segment);
 }
 
-void spool_ledger_name(char to[SPOOL_FILE_BYTES], const char *source)
+void spool_format_ledger_name(char to[SPOOL_FILE_BYTES], const char *source)
 {
     snprintf(to, SPOOL_FILE_BYTES, "%s.ledger", source);
 }

@@ -1,11 +1,11 @@
-/* What lies in a spool's directory, byte by byte; all numbers little-endian.
+/* The format of a spool's files. All numbers are little-endian.
  *
- * A source is what one output of one process has written: a ledger and numbered segments.
- *   SOURCE.ledger            two slots, written in turn, so that one is whole whenever the machine stops;
- * whoever holds its lock is the one that delivers: the process itself, or after its end another
- *   SOURCE-NUMBER.segment    a header, and records one after the other
- * A record is a finished request body, as it goes to a collector. Where it goes and with which headers is not
- * written: those are the sender's settings, and may be secret. */
+ * A source is what one output of one process wrote: a ledger and numbered segments.
+ *   SOURCE.ledger          two slots, written in turn, so that one is always intact after a crash. The holder
+ *                          of its lock delivers the source: the process itself or, after its end, another
+ *   SOURCE-NUMBER.segment  a header followed by records
+ * A record is a finished request body, exactly as sent. Endpoint and headers are not stored: they belong to
+ * the sender's settings and may be secret. */
 #ifndef CUSPAN_EXPORT_SPOOL_SPOOL_FORMAT_H
 #define CUSPAN_EXPORT_SPOOL_SPOOL_FORMAT_H
 
@@ -20,9 +20,9 @@
 #define SPOOL_PROGRAM_BYTES 64
 #define SPOOL_SOURCE_BYTES  64 /* of a source's name, NUL included */
 
-/* Where a record begins. */
+/* Where a record starts. */
 struct spool_position {
-    uint32_t segment; /* from 1; 0: nothing is written yet */
+    uint32_t segment; /* from 1; 0: nothing written yet */
     uint64_t offset;
 };
 
@@ -37,46 +37,46 @@ struct spool_record {
 
 struct spool_segment {
     uint32_t number;
-    uint64_t spans_before; /* that the source had written before this segment */
+    uint64_t spans_before; /* spans of the source's earlier segments */
 };
 
-/* The counts run on after the process is gone, with whoever delivers the rest. */
+/* After the process has ended, the next deliverer continues the counts. */
 struct spool_ledger {
-    uint64_t sequence; /* of the writing: the higher one counts */
-    uint64_t start_ns; /* when the process began to write, since 1970 */
+    uint64_t sequence; /* incremented with each write: the slot with the higher one is valid */
+    uint64_t start_ns; /* when the source was created, since 1970 */
     uint32_t pid;
     uint32_t output;
-    bool has_ended;           /* in order: it has said itself what it lost */
-    uint64_t made;            /* spans, as far as was known at the last writing */
-    uint64_t spooled;         /* of them */
+    bool has_ended;           /* normally: the process reported its own losses */
+    uint64_t made;            /* spans created, as of the last write */
+    uint64_t spooled;         /* of those made */
     uint64_t delivered;       /* of those spooled */
     uint64_t lost;            /* of those spooled: refused, rejected, damaged */
-    struct spool_position at; /* what comes next */
+    struct spool_position at; /* next record to deliver */
     char program[SPOOL_PROGRAM_BYTES];
 };
 
-/* CRC-32C (Castagnoli). `crc` is 0, or the result for what came before. */
-uint32_t spool_crc(uint32_t crc, const void *bytes, size_t count);
+/* CRC-32C (Castagnoli). `crc` is 0, or the result for the preceding bytes. */
+uint32_t spool_format_crc(uint32_t crc, const void *bytes, size_t count);
 
-void spool_segment_format(const struct spool_segment *segment, uint8_t to[SPOOL_SEGMENT_BYTES]);
-bool spool_segment_parse(const uint8_t from[SPOOL_SEGMENT_BYTES], struct spool_segment *segment);
+void spool_format_write_segment(const struct spool_segment *segment, uint8_t to[SPOOL_SEGMENT_BYTES]);
+bool spool_format_read_segment(const uint8_t from[SPOOL_SEGMENT_BYTES], struct spool_segment *segment);
 
-void spool_record_format(const struct spool_record *record, uint8_t to[SPOOL_RECORD_BYTES]);
-/* False where the header itself fails its check or says what no writer writes: then nothing is known of where
- * the next one begins. */
-bool spool_record_parse(const uint8_t from[SPOOL_RECORD_BYTES], struct spool_record *record);
+void spool_format_write_record(const struct spool_record *record, uint8_t to[SPOOL_RECORD_BYTES]);
+/* False if the header is damaged or invalid; then the position of the next record is unknown. */
+bool spool_format_read_record(const uint8_t from[SPOOL_RECORD_BYTES], struct spool_record *record);
 
-void spool_slot_format(const struct spool_ledger *ledger, uint8_t to[SPOOL_SLOT_BYTES]);
-/* The later of those slots that are whole. */
-bool spool_ledger_parse(const uint8_t *from, size_t bytes, struct spool_ledger *ledger);
+void spool_format_write_slot(const struct spool_ledger *ledger, uint8_t to[SPOOL_SLOT_BYTES]);
+/* Reads the newer of the intact slots. */
+bool spool_format_read_ledger(const uint8_t *from, size_t bytes, struct spool_ledger *ledger);
 
-/* Names. A source's begins with the time, so they sort by age. */
-void spool_source_name(char to[SPOOL_SOURCE_BYTES], uint64_t start_ns, uint32_t pid, uint32_t random,
-                       uint32_t output);
-/* Whether a file's name is that of a ledger (`segment` 0) or of a segment. */
-bool spool_file_parse(const char *name, char source[SPOOL_SOURCE_BYTES], uint32_t *output, uint32_t *segment);
+/* A source's name starts with the time, so names sort by age. */
+void spool_format_source_name(char to[SPOOL_SOURCE_BYTES], uint64_t start_ns, uint32_t pid, uint32_t random,
+                              uint32_t output);
+/* Whether the name is that of a ledger (`segment` 0) or of a segment. */
+bool spool_format_parse_name(const char *name, char source[SPOOL_SOURCE_BYTES], uint32_t *output,
+                             uint32_t *segment);
 #define SPOOL_FILE_BYTES (SPOOL_SOURCE_BYTES + 24)
-void spool_segment_name(char to[SPOOL_FILE_BYTES], const char *source, uint32_t segment);
-void spool_ledger_name(char to[SPOOL_FILE_BYTES], const char *source);
+void spool_format_segment_name(char to[SPOOL_FILE_BYTES], const char *source, uint32_t segment);
+void spool_format_ledger_name(char to[SPOOL_FILE_BYTES], const char *source);
 
 #endif

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* By the headers alone: bodies are read when they are sent. */
+/* Reads the headers only; bodies are checked when they are sent. */
 static void survey_segment(const struct spool_file *file, uint64_t offset, struct spool_recovery *recovery)
 {
     uint8_t header[SPOOL_RECORD_BYTES];
@@ -14,7 +14,7 @@ static void survey_segment(const struct spool_file *file, uint64_t offset, struc
     uint64_t size = spool_file_size(file);
     while (offset < size && size - offset >= sizeof header &&
            spool_file_read(file, header, sizeof header, offset) == sizeof header &&
-           spool_record_parse(header, &record) && size - offset - sizeof header >= record.bytes) {
+           spool_format_read_record(header, &record) && size - offset - sizeof header >= record.bytes) {
         recovery->here += record.spans;
         recovery->bytes += record.bytes;
         offset += sizeof header + record.bytes;
@@ -27,8 +27,8 @@ static void survey(const struct spool_source *source, int folder, struct spool_r
     char name[SPOOL_FILE_BYTES];
     struct spool_file file;
     uint32_t number = at->segment ? at->segment : 1;
-    for (; (number = spool_next_segment(folder, source->name, number)); number++) {
-        spool_segment_name(name, source->name, number);
+    for (; (number = spool_files_next_segment(folder, source->name, number)); number++) {
+        spool_format_segment_name(name, source->name, number);
         if (!spool_file_open(&file, folder, name, O_RDONLY))
             continue;
         bool is_begun = number == at->segment && at->offset > SPOOL_SEGMENT_BYTES;
@@ -37,7 +37,7 @@ static void survey(const struct spool_source *source, int folder, struct spool_r
     }
 }
 
-/* A name from a file must not move a terminal's cursor. */
+/* The name comes from a file and must not contain control characters. */
 static void show_program(const char *program, char shown[SPOOL_PROGRAM_BYTES])
 {
     size_t i = 0;
@@ -53,16 +53,15 @@ static void describe(const struct spool_ledger *ledger, struct spool_recovery *r
     show_program(ledger->program, program);
     if (recovery->is_sudden)
         snprintf(recovery->line, sizeof recovery->line,
-                 "the process %u (%s) ended without a word: of %llu %s that it is known to have made, %llu "
-                 "were delivered, %llu are in the spool and sent now, %llu are lost",
+                 "process %u (%s) ended unexpectedly: of %llu %s that it is known to have created, %llu were "
+                 "delivered, %llu are in the spool and will be sent now, %llu are lost",
                  ledger->pid, program, (unsigned long long)ledger->made, what,
                  (unsigned long long)ledger->delivered, (unsigned long long)recovery->here,
                  (unsigned long long)recovery->lost);
     else if (ledger->sequence)
         snprintf(recovery->line, sizeof recovery->line,
-                 "%llu %s that the process %u (%s) left in the spool are "
-                 "sent now",
-                 (unsigned long long)recovery->here, what, ledger->pid, program);
+                 "sending %llu %s that process %u (%s) left in the spool", (unsigned long long)recovery->here,
+                 what, ledger->pid, program);
 }
 
 void spool_recovery_read(struct spool_source *source, int folder, struct spool_recovery *recovery)
@@ -72,7 +71,7 @@ void spool_recovery_read(struct spool_source *source, int folder, struct spool_r
     survey(source, folder, recovery);
     uint64_t known = ledger->delivered + ledger->lost;
     if (ledger->spooled < known + recovery->here)
-        ledger->spooled = known + recovery->here; /* the last record came before its entry */
+        ledger->spooled = known + recovery->here; /* a record is written before the ledger */
     if (ledger->made < ledger->delivered + ledger->lost + recovery->here)
         ledger->made = ledger->delivered + ledger->lost + recovery->here;
     if (!ledger->has_ended)
@@ -80,7 +79,7 @@ void spool_recovery_read(struct spool_source *source, int folder, struct spool_r
     recovery->is_sudden = !ledger->has_ended && (recovery->lost || recovery->here);
     if (recovery->lost || recovery->here)
         describe(ledger, recovery);
-    /* What of it was damaged is among the lost by now. */
+    /* recovery->lost includes the damaged ones. */
     if (!ledger->has_ended && ledger->spooled > known + recovery->here)
         ledger->lost += ledger->spooled - known - recovery->here;
     ledger->has_ended = true;

@@ -8,8 +8,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* ---- the ledger ---- */
-
 bool spool_source_write_ledger(struct spool_source *source)
 {
     uint8_t slot[SPOOL_SLOT_BYTES];
@@ -18,23 +16,23 @@ bool spool_source_write_ledger(struct spool_source *source)
         return false;
     }
     source->ledger.sequence++;
-    spool_slot_format(&source->ledger, slot);
+    spool_format_write_slot(&source->ledger, slot);
     return spool_file_write(&source->ledger_file, slot, sizeof slot,
                             source->ledger.sequence % 2 * SPOOL_SLOT_BYTES);
 }
 
-/* Without its ledger, or with one that is damaged, all that there is counts as not delivered. */
+/* If the ledger is missing or damaged, everything in the segments counts as not delivered. */
 static void read_ledger(struct spool_source *source)
 {
     uint8_t bytes[SPOOL_LEDGER_BYTES];
     ssize_t have = spool_file_read(&source->ledger_file, bytes, sizeof bytes, 0);
-    if (have > 0 && spool_ledger_parse(bytes, (size_t)have, &source->ledger))
+    if (have > 0 && spool_format_read_ledger(bytes, (size_t)have, &source->ledger))
         return;
     source->ledger = (struct spool_ledger){.has_ended = true};
 }
 
-/* Whoever had the lock before may have come to the end and removed it. */
-static bool is_there(const struct spool_file *file, int folder, const char *name)
+/* The previous holder of the lock may have finished the source and deleted the file. */
+static bool is_linked(const struct spool_file *file, int folder, const char *name)
 {
     struct stat facts;
     return fstatat(folder, name, &facts, AT_SYMLINK_NOFOLLOW) == 0 && facts.st_dev == file->device &&
@@ -46,16 +44,16 @@ enum status spool_source_take(struct spool_source *source, int folder, const cha
     char file[SPOOL_FILE_BYTES];
     *source = (struct spool_source){.ledger_file = SPOOL_NO_FILE, .segment = SPOOL_NO_FILE};
     snprintf(source->name, sizeof source->name, "%s", name);
-    spool_ledger_name(file, name);
+    spool_format_ledger_name(file, name);
     if (!spool_file_open(&source->ledger_file, folder, file, O_RDWR | O_CREAT))
         return STATUS_IO;
     bool is_locked = spool_file_lock(&source->ledger_file);
-    bool is_current = is_there(&source->ledger_file, folder, file);
+    bool is_current = is_linked(&source->ledger_file, folder, file);
     if (is_locked && is_current) {
         read_ledger(source);
-        if (source->ledger.at.segment || spool_next_segment(folder, name, 1))
+        if (source->ledger.at.segment || spool_files_next_segment(folder, name, 1))
             return STATUS_OK;
-        unlinkat(folder, file, 0); /* made just now, of a source that is no more */
+        unlinkat(folder, file, 0); /* O_CREAT has just created it: the source no longer exists */
         is_current = false;
     }
     spool_file_close(&source->ledger_file);
@@ -69,9 +67,7 @@ uint64_t spool_source_waiting(const struct spool_source *source)
     return ledger->spooled > known ? ledger->spooled - known : 0;
 }
 
-/* ---- segments ---- */
-
-/* All that was written up to here, and has met no fate, can't be read any more. */
+/* Spans written before this point that are neither delivered nor lost cannot be read any more. */
 static void count_missing(struct spool_source *source, uint64_t spans_written, uint64_t *damaged)
 {
     uint64_t known = source->ledger.delivered + source->ledger.lost;
@@ -85,11 +81,11 @@ static void remove_segment(struct spool_source *source, int folder)
 {
     char file[SPOOL_FILE_BYTES];
     spool_file_close(&source->segment);
-    spool_segment_name(file, source->name, source->ledger.at.segment);
+    spool_format_segment_name(file, source->name, source->ledger.at.segment);
     unlinkat(folder, file, 0);
 }
 
-/* Opens the segment at the position, or the first one after it: then it stands at its beginning. */
+/* Opens the segment at the position, or else the next one that exists, and moves to its start. */
 static enum spool_turn open_segment(struct spool_source *source, int folder, const struct spool_end *end,
                                     uint64_t *damaged)
 {
@@ -98,29 +94,30 @@ static enum spool_turn open_segment(struct spool_source *source, int folder, con
     uint8_t header[SPOOL_SEGMENT_BYTES];
     struct spool_segment segment;
     uint32_t number = at->segment ? at->segment : 1;
-    spool_segment_name(file, source->name, number);
+    spool_format_segment_name(file, source->name, number);
     if (!spool_file_open(&source->segment, folder, file, O_RDWR)) {
         if (errno != ENOENT)
-            return SPOOL_TROUBLE;
-        number = spool_next_segment(folder, source->name, number);
+            return SPOOL_ERROR;
+        number = spool_files_next_segment(folder, source->name, number);
         if (!number || (end && number > end->at.segment)) {
             count_missing(source, end ? end->spans : source->ledger.spooled, damaged);
             return SPOOL_NOTHING;
         }
-        spool_segment_name(file, source->name, number);
+        spool_format_segment_name(file, source->name, number);
         if (!spool_file_open(&source->segment, folder, file, O_RDWR))
-            return SPOOL_TROUBLE;
+            return SPOOL_ERROR;
     }
     ssize_t have = spool_file_read(&source->segment, header, sizeof header, 0);
     if (have < 0)
-        return SPOOL_TROUBLE;
-    bool is_good = have == sizeof header && spool_segment_parse(header, &segment) && segment.number == number;
+        return SPOOL_ERROR;
+    bool is_good =
+        have == sizeof header && spool_format_read_segment(header, &segment) && segment.number == number;
     if (number != at->segment || at->offset < SPOOL_SEGMENT_BYTES)
         *at = (struct spool_position){number, SPOOL_SEGMENT_BYTES};
     if (is_good)
         count_missing(source, at->offset == SPOOL_SEGMENT_BYTES ? segment.spans_before : 0, damaged);
     else
-        at->offset = UINT64_MAX; /* nothing of it is believed */
+        at->offset = UINT64_MAX; /* skip the segment */
     return SPOOL_RECORD;
 }
 
@@ -136,9 +133,9 @@ static bool make_room(struct spool_source *source, size_t bytes)
     return true;
 }
 
-enum found { FOUND_RECORD, FOUND_DAMAGED, FOUND_END, FOUND_TROUBLE };
+enum found { FOUND_RECORD, FOUND_DAMAGED, FOUND_END, FOUND_ERROR };
 
-/* What stands at the position, in the first `limit` bytes of the segment. */
+/* Reads the record at the position, within the first `limit` bytes of the segment. */
 static enum found read_record(struct spool_source *source, uint64_t limit, struct spool_record *record)
 {
     uint64_t offset = source->ledger.at.offset;
@@ -147,19 +144,19 @@ static enum found read_record(struct spool_source *source, uint64_t limit, struc
         return FOUND_END;
     ssize_t have = spool_file_read(&source->segment, header, sizeof header, offset);
     if (have < 0)
-        return FOUND_TROUBLE;
-    if (have < (ssize_t)sizeof header || !spool_record_parse(header, record) ||
+        return FOUND_ERROR;
+    if (have < (ssize_t)sizeof header || !spool_format_read_record(header, record) ||
         limit - offset - SPOOL_RECORD_BYTES < record->bytes)
         return FOUND_END;
     if (!make_room(source, record->bytes)) {
         errno = ENOMEM;
-        return FOUND_TROUBLE;
+        return FOUND_ERROR;
     }
     have = spool_file_read(&source->segment, source->body, record->bytes, offset + SPOOL_RECORD_BYTES);
     if (have < 0)
-        return FOUND_TROUBLE;
+        return FOUND_ERROR;
     bool is_whole =
-        (size_t)have == record->bytes && spool_crc(0, source->body, record->bytes) == record->body_crc;
+        (size_t)have == record->bytes && spool_format_crc(0, source->body, record->bytes) == record->body_crc;
     return is_whole ? FOUND_RECORD : FOUND_DAMAGED;
 }
 
@@ -178,8 +175,8 @@ enum spool_turn spool_source_next(struct spool_source *source, int folder, const
         switch (read_record(source, limit, record)) {
         case FOUND_RECORD:
             return SPOOL_RECORD;
-        case FOUND_TROUBLE:
-            return SPOOL_TROUBLE;
+        case FOUND_ERROR:
+            return SPOOL_ERROR;
         case FOUND_DAMAGED: {
             uint64_t known = source->ledger.lost;
             spool_source_pass(source, record, 0);
@@ -212,12 +209,12 @@ void spool_source_release(struct spool_source *source, int folder, bool remove)
     char file[SPOOL_FILE_BYTES];
     if (remove) {
         uint32_t number = source->ledger.at.segment;
-        while ((number = spool_next_segment(folder, source->name, number))) {
-            spool_segment_name(file, source->name, number);
+        while ((number = spool_files_next_segment(folder, source->name, number))) {
+            spool_format_segment_name(file, source->name, number);
             if (unlinkat(folder, file, 0) != 0)
                 break;
         }
-        spool_ledger_name(file, source->name);
+        spool_format_ledger_name(file, source->name);
         unlinkat(folder, file, 0);
     }
     spool_file_close(&source->segment);

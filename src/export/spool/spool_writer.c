@@ -11,9 +11,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#define LOOK_AGAIN_NS (200 * NS_PER_MS)
-
-/* ---- which sources are ours ---- */
+#define LIST_AGAIN_NS (200 * NS_PER_MS)
 
 static pthread_mutex_t own_lock = PTHREAD_MUTEX_INITIALIZER;
 static char own_sources[2 * OUTPUTS_MAX][SPOOL_SOURCE_BYTES];
@@ -40,8 +38,6 @@ bool spool_writer_owns(const char *source)
     return owns;
 }
 
-/* ---- beginning ---- */
-
 void spool_writer_init(struct spool_writer *writer, const char *path, uint64_t bytes_max)
 {
     uint64_t share = bytes_max / 16;
@@ -54,22 +50,22 @@ void spool_writer_init(struct spool_writer *writer, const char *path, uint64_t b
 static enum status fail(const struct spool_writer *writer, struct error *err)
 {
     char reason[128];
-    return error_set(err, STATUS_IO, "can't write to the spool %.300s: %s", writer->path,
+    return error_set(err, STATUS_IO, "cannot write to the spool %.300s (%s)", writer->path,
                      strerror_r(errno, reason, sizeof reason));
 }
 
-static void look(struct spool_writer *writer, int folder)
+static void update_used(struct spool_writer *writer, int folder)
 {
     struct spool_list list;
-    if (spool_list_read(folder, &list) != STATUS_OK)
+    if (spool_files_list(folder, &list) != STATUS_OK)
         return;
     writer->used = list.bytes;
-    writer->looked_at_ns = clock_monotonic_ns();
-    spool_list_deinit(&list);
+    writer->listed_at_ns = clock_monotonic_ns();
+    spool_files_list_deinit(&list);
 }
 
-static enum status begin_source(struct spool_writer *writer, struct spool_source *source, int folder,
-                                unsigned output, struct error *err)
+static enum status create_source(struct spool_writer *writer, struct spool_source *source, int folder,
+                                 unsigned output, struct error *err)
 {
     char file[SPOOL_FILE_BYTES], temporary[SPOOL_FILE_BYTES + 8];
     uint32_t random = 0;
@@ -78,17 +74,17 @@ static enum status begin_source(struct spool_writer *writer, struct spool_source
     if (getrandom(&random, sizeof random, GRND_NONBLOCK) != sizeof random)
         random = (uint32_t)clock_monotonic_ns();
     spool_file_close(&writer->segment);
-    spool_file_close(&source->segment); /* the body stays: its reader may be at it */
+    spool_file_close(&source->segment); /* not the body: the spool's thread may be sending it */
     spool_file_close(&source->ledger_file);
     register_own(source->name, "");
-    spool_source_name(source->name, now_ns, pid, random, output);
+    spool_format_source_name(source->name, now_ns, pid, random, output);
     register_own("", source->name);
     source->ledger = (struct spool_ledger){
         .start_ns = now_ns, .pid = pid, .output = output, .made = counter_get(COUNTER_spans_created)};
     snprintf(source->ledger.program, SPOOL_PROGRAM_BYTES, "%s", program_invocation_short_name);
     writer->end = (struct spool_end){0};
-    /* It gets its name when it is locked: whoever finds it must not take it for one that nobody holds. */
-    spool_ledger_name(file, source->name);
+    /* Rename it after locking, so that no other process finds it unlocked. */
+    spool_format_ledger_name(file, source->name);
     snprintf(temporary, sizeof temporary, "%s.new", file);
     if (!spool_file_open(&source->ledger_file, folder, temporary, O_RDWR | O_CREAT | O_EXCL))
         return fail(writer, err);
@@ -101,18 +97,18 @@ static enum status begin_source(struct spool_writer *writer, struct spool_source
     return STATUS_IO;
 }
 
-static enum status begin_segment(struct spool_writer *writer, struct spool_source *source, int folder,
-                                 struct error *err)
+static enum status create_segment(struct spool_writer *writer, struct spool_source *source, int folder,
+                                  struct error *err)
 {
     char file[SPOOL_FILE_BYTES];
     uint8_t header[SPOOL_SEGMENT_BYTES];
     struct spool_segment segment = {writer->end.at.segment + 1, source->ledger.spooled};
     spool_file_close(&writer->segment);
-    look(writer, folder);
-    spool_segment_name(file, source->name, segment.number);
+    update_used(writer, folder);
+    spool_format_segment_name(file, source->name, segment.number);
     if (!spool_file_open(&writer->segment, folder, file, O_RDWR | O_CREAT | O_EXCL))
         return fail(writer, err);
-    spool_segment_format(&segment, header);
+    spool_format_write_segment(&segment, header);
     if (!spool_file_write(&writer->segment, header, sizeof header, 0)) {
         fail(writer, err);
         spool_file_close(&writer->segment);
@@ -124,7 +120,6 @@ static enum status begin_segment(struct spool_writer *writer, struct spool_sourc
     return STATUS_OK;
 }
 
-/* Where the last record has been delivered, a segment need not grow to its full size. */
 static bool is_used_up(const struct spool_writer *writer, const struct spool_source *source)
 {
     const struct spool_position *at = &source->ledger.at, *end = &writer->end.at;
@@ -141,25 +136,23 @@ static enum status prepare(struct spool_writer *writer, struct spool_source *sou
     bool is_full = writer->used + bytes > writer->bytes_max;
     if (has_segment && !is_full)
         return STATUS_OK;
-    if (is_full && writer->looked_at_ns && clock_monotonic_ns() - writer->looked_at_ns < LOOK_AGAIN_NS)
+    if (is_full && writer->listed_at_ns && clock_monotonic_ns() - writer->listed_at_ns < LIST_AGAIN_NS)
         return STATUS_FULL;
-    int folder = spool_folder_open(writer->path, true, err);
+    int folder = spool_files_open_folder(writer->path, true, err);
     if (folder < 0)
         return STATUS_IO;
-    look(writer, folder);
+    update_used(writer, folder);
     if (writer->used + bytes > writer->bytes_max)
         status = STATUS_FULL;
     if (status == STATUS_OK && !has_source)
-        status = begin_source(writer, source, folder, output, err);
+        status = create_source(writer, source, folder, output, err);
     if (status == STATUS_OK && !has_segment)
-        status = begin_segment(writer, source, folder, err);
+        status = create_segment(writer, source, folder, err);
     close(folder);
     return status;
 }
 
-/* ---- appending ---- */
-
-/* The header last: where it stands, its body does. */
+/* Writes the header last, so that a header implies a complete body. */
 static bool write_record(struct spool_writer *writer, const struct spool_record *record,
                          const struct iovec *parts, size_t part_count)
 {
@@ -170,7 +163,7 @@ static bool write_record(struct spool_writer *writer, const struct spool_record 
             return false;
         offset += parts[i].iov_len;
     }
-    spool_record_format(record, header);
+    spool_format_write_record(record, header);
     return spool_file_write(&writer->segment, header, sizeof header, writer->end.at.offset);
 }
 
@@ -181,7 +174,7 @@ enum status spool_writer_append(struct spool_writer *writer, struct spool_source
     record->bytes = record->body_crc = 0;
     for (size_t i = 0; i < part_count; i++) {
         record->bytes += (uint32_t)parts[i].iov_len;
-        record->body_crc = spool_crc(record->body_crc, parts[i].iov_base, parts[i].iov_len);
+        record->body_crc = spool_format_crc(record->body_crc, parts[i].iov_base, parts[i].iov_len);
     }
     uint64_t bytes = SPOOL_RECORD_BYTES + record->bytes;
     enum status status = prepare(writer, source, output, bytes, err);
@@ -189,7 +182,7 @@ enum status spool_writer_append(struct spool_writer *writer, struct spool_source
         return status;
     if (!write_record(writer, record, parts, part_count)) {
         status = fail(writer, err);
-        /* What is left of it can't be taken for a record; the room is given back. */
+        /* Without a header, the rest is not a record. Free the space. */
         (void)!ftruncate(writer->segment.fd, (off_t)writer->end.at.offset);
         return status;
     }

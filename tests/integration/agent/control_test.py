@@ -294,8 +294,8 @@ class Commands(Case):
         self.assertIn("flush failed: not all was delivered in time", failed.stderr)
         status = self.ask(program.pid, "status")
         self.assertEqual(status["outputs"][0]["on_way"], status["spans"])
-        self.assertIn("can't be reached: ", status["outputs"][0]["trouble"])
-        self.assertRegex(self.cuspan("status").stdout, "trouble: can't be reached: .*onnect")
+        self.assertIn("cannot deliver: ", status["outputs"][0]["trouble"])
+        self.assertRegex(self.cuspan("status").stdout, "trouble: cannot deliver: .*onnect")
         self.assertEqual(accounts.differences(status, has_ended=False), [])
 
     def test_a_stopped_process_does_not_answer(self):

@@ -181,7 +181,7 @@ class Case(unittest.TestCase):
         """Plays against a server that is not to be reached, which is said at once; at exit all is counted."""
         agent = self.agent(server, {"exit_deadline_ms": 300}, **more)
         agent.play()
-        agent.wait_for_line("kept and sent again")
+        agent.wait_for_line("cuspan keeps .* and retries")
         agent.end()
         self.assertEqual(agent.losses, {"lost_deadline": agent.report["spans"]}, agent.said())
         self.assertEqual(len(server.taken), 0)
@@ -196,26 +196,26 @@ class Connections(Case):
         port = backend.free_ports(1)[0]
         agent = Agent(self, f"http://127.0.0.1:{port}")
         agent.play()
-        agent.wait_for_line("can't reach")
+        agent.wait_for_line("cannot deliver to")
         server = self.server(take, port=port)
         agent.wait_for_line("works again")
         agent.end()
         self.assert_delivered(agent, server)
-        self.assert_said(agent, "can't reach .*: connection refused; .*kept and sent again", "works again")
+        self.assert_said(agent, "cannot deliver to .*: connection refused; .*cuspan keeps .* and retries", "works again")
         self.assertGreaterEqual(agent.counters["batches_resent"], 1)
 
     def test_reset_before_the_request(self):
-        self.recovers(self.server(broken(Link.reset, "before"), take), "can't reach .* closed before an answer")
+        self.recovers(self.server(broken(Link.reset, "before"), take), "cannot deliver to .* closed before a response")
 
     def test_reset_within_the_request(self):
         server = self.server(broken(Link.reset, "request"), take)
-        self.recovers(server, "can't reach .* closed before an answer", recording="service")
+        self.recovers(server, "cannot deliver to .* closed before a response", recording="service")
         self.assertEqual(len(server.broken_off), 1)
 
     def test_reset_before_the_answer(self):
         """The server has taken the spans, and nobody can know: the one case in which they are there twice."""
         server = self.server(broken(Link.reset, "answer", taken=True), take)
-        self.recovers(server, "can't reach .* closed before an answer", twice=True)
+        self.recovers(server, "cannot deliver to .* closed before a response", twice=True)
         self.assertGreater(len(server.twice()), 0)
 
     def test_reset_within_the_answer(self):
@@ -226,12 +226,12 @@ class Connections(Case):
         agent.wait_for_line("accepted the spans")
         agent.end()
         self.assert_delivered(agent, server)
-        self.assert_said(agent, "accepted the spans, but its answer broke off")
+        self.assert_said(agent, "accepted the spans, but its response is incomplete")
         self.assertEqual(agent.counters["batches_resent"], 0)
 
     def test_hang_before_the_answer(self):
         server = self.server(broken(Link.hang, "answer"), take)
-        self.recovers(server, "can't reach .*no answer in time.*timeout", env={"OTEL_EXPORTER_OTLP_TIMEOUT": 400}, resent=None)
+        self.recovers(server, "cannot deliver to .*no response in time.*timeout", env={"OTEL_EXPORTER_OTLP_TIMEOUT": 400}, resent=None)
 
     def test_hang_within_the_answer(self):
         server = self.server(broken(Link.hang, "within", taken=True), take)
@@ -240,7 +240,7 @@ class Connections(Case):
         agent.wait_for_line("accepted the spans")
         agent.end()
         self.assert_delivered(agent, server)
-        self.assert_said(agent, "accepted the spans, but its answer broke off")
+        self.assert_said(agent, "accepted the spans, but its response is incomplete")
 
     def test_a_hang_ends_with_the_program(self):
         """Whatever the timeouts are."""
@@ -264,7 +264,7 @@ class Connections(Case):
         agent.end()
         self.assertEqual(len(server.taken), 0)
         self.assertGreater(agent.losses["lost_unreachable"], 0)
-        self.assert_said(agent, "can't reach .*no answer in time.*timeout", "are lost: nothing was accepted for 1000 ms")
+        self.assert_said(agent, "cannot deliver to .*no response in time.*timeout", "are lost: no request was accepted for 1000 ms")
 
     def test_the_export_timeout(self):
         """What could not be delivered in its time is lost, and says so."""
@@ -275,7 +275,7 @@ class Connections(Case):
         agent.end()
         self.assertGreater(agent.losses["lost_unreachable"], 0)
         self.assertLessEqual(set(agent.losses), {"lost_unreachable", "lost_deadline"})
-        self.assert_said(agent, "is not ready: HTTP 503", r"are lost: nothing was accepted for 600 ms \(export_timeout\)")
+        self.assert_said(agent, "is not ready: HTTP 503", r"are lost: no request was accepted for 600 ms \(export_timeout\)")
 
     def test_a_kept_connection_that_ends_with_the_request(self):
         """libcurl sends again by itself what a kept connection has swallowed. That counts."""
@@ -307,7 +307,7 @@ class Answers(Case):
 
     def test_statuses_that_are_tried_again(self):
         server = self.server(*(answer(status) for status in (429, 502, 503, 504)), take)
-        self.recovers(server, "is not ready: HTTP 429; .*kept and sent again", resent=4)
+        self.recovers(server, "is not ready: HTTP 429; .*cuspan keeps .* and retries", resent=4)
         gaps = [after.time - before.time for before, after in zip(server.requests, server.requests[1:])]
         # 0.5, 1, 2, 4 s, less up to half.
         for gap, least in zip(gaps, (0.25, 0.5, 1, 2)):
@@ -352,7 +352,7 @@ class Answers(Case):
 
     def test_a_message_with_the_secret(self):
         body = bad.rpc_status(16, f"who is Bearer {SECRET}?")
-        self.loses(self.server(answer(401, body=body)), "lost_refused", "repeats a secret and is not shown")
+        self.loses(self.server(answer(401, body=body)), "lost_refused", "contains a secret")
 
     def test_partial_success(self):
         server = self.server(answer(200, body=bad.partial_success(5, "five are too old"), rejected=5), take)
@@ -375,7 +375,7 @@ class Answers(Case):
                 agent.wait_for_line("larger than 4 MiB")
                 agent.end()
                 self.assertEqual(agent.losses, {"lost_refused": agent.report["spans"]}, agent.said())
-                self.assert_said(agent, "refuses spans, .*the answer is larger than 4 MiB")
+                self.assert_said(agent, "refuses spans, .*the response is larger than 4 MiB")
                 self.assertEqual(server.twice(), [])
 
     def test_a_large_answer_takes_no_memory(self):
@@ -419,7 +419,7 @@ class Answers(Case):
                 agent.wait_for_line("accepted the spans")
                 agent.end()
                 self.assert_delivered(agent, server)
-                self.assert_said(agent, "accepted the spans.* is no OTLP.*check the endpoint")
+                self.assert_said(agent, "accepted the spans.* is not an OTLP response.*check the endpoint")
 
     def test_an_empty_answer_needs_no_type(self):
         server = self.server(answer(200, content_type=None), answer(204, content_type=bad.HTML))
@@ -436,13 +436,13 @@ class Answers(Case):
         for status in (301, 302, 303, 307, 308):
             with self.subTest(status):
                 server = self.server(answer(status, f"Location: http://127.0.0.1:{other.port}/v1/traces"))
-                self.loses(server, "lost_refused", f"HTTP {status}.*redirects are not followed: set the endpoint")
+                self.loses(server, "lost_refused", f"HTTP {status}.*does not follow redirects; set the endpoint")
         self.assertEqual(other.requests, [])
 
     def test_what_speaks_no_http(self):
         for text in (b"SSH-2.0-OpenSSH_9.2\r\n", b"\0\0\x06\x04\0\0\0\0\0\0\x05\0\0@\0"):
             with self.subTest(text):
-                self.loses(self.server(bad.say(text)), "lost_refused", "no HTTP.*4318.*protocol")
+                self.loses(self.server(bad.say(text)), "lost_refused", "not speak HTTP.*4318.*protocol")
 
     def test_all_of_it_by_turns(self):
         """Whatever comes, in one run; with each span's fate known in the end."""
@@ -481,7 +481,7 @@ class Grpc(Case):
     def test_codes_that_are_tried_again(self):
         codes = (14, 1, 4, 10, 11, 15)
         server = self.server(*(grpc(code, "not%20now") for code in codes[:3]), take, grpc=True)
-        self.recovers(server, "is not ready: gRPC UNAVAILABLE: not now; .*kept and sent again", resent=3)
+        self.recovers(server, "is not ready: gRPC UNAVAILABLE: not now; .*cuspan keeps .* and retries", resent=3)
         server = self.server(*(grpc(code) for code in codes[3:]), take, grpc=True)
         self.recovers(server, "is not ready: gRPC ABORTED", resent=3)
 
@@ -524,8 +524,8 @@ class Grpc(Case):
     def test_trailers_are_missing(self):
         """Without a status nobody knows what became of the spans: an answer that was lost on the way."""
         server = self.server(grpc(0, trailers=False, taken=True), take, grpc=True)
-        self.recovers(server, "is not ready: gRPC's answer broke off before its status; .* sent again", twice=True)
-        self.keeps_trying(self.server(grpc(0, trailers=False), grpc=True), "answer broke off before its status")
+        self.recovers(server, "is not ready: gRPC's response ended before its status; .* retries", twice=True)
+        self.keeps_trying(self.server(grpc(0, trailers=False), grpc=True), "response ended before its status")
 
     def test_go_away(self):
         """A server that restarts lets what it has begun come to its end, and refuses what came too late. libcurl 7.88 doesn't
@@ -561,15 +561,15 @@ class Grpc(Case):
                 self.assertEqual(agent.counters["batches_resent"], len(sent) - len(set(sent)))
 
     def test_reset_and_hang(self):
-        self.recovers(self.server(broken(Link.reset, "answer", taken=True), take, grpc=True), "can't reach", twice=True,
+        self.recovers(self.server(broken(Link.reset, "answer", taken=True), take, grpc=True), "cannot deliver to", twice=True,
                       resent=None)
-        self.recovers(self.server(broken(Link.hang, "answer"), take, grpc=True), "can't reach .*no answer in time",
+        self.recovers(self.server(broken(Link.hang, "answer"), take, grpc=True), "cannot deliver to .*no response in time",
                       env={"OTEL_EXPORTER_OTLP_TIMEOUT": 400}, resent=None)
 
     def test_an_http_server(self):
         """Something in between that speaks HTTP/1.1 alone."""
         server = self.server(bad.say(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n"))
-        self.keeps_trying(server, "can't reach .*HTTP/2", env={"OTEL_EXPORTER_OTLP_TRACES_PROTOCOL": "grpc"}, path="")
+        self.keeps_trying(server, "cannot deliver to .*HTTP/2", env={"OTEL_EXPORTER_OTLP_TRACES_PROTOCOL": "grpc"}, path="")
 
     def test_a_proxys_page(self):
         self.loses(self.server(answer(403, content_type=bad.HTML), grpc=True), "lost_refused", "HTTP 403.*headers")
@@ -620,16 +620,16 @@ class Tls(Case):
 
     def test_a_wrong_name(self):
         self.is_distrusted(self.server(tls=bad.server_tls(self.keys, "wrong")),
-                           "can't reach .*the certificate is for another name.*endpoint", self.trusting())
+                           "cannot deliver to .*the certificate is for another name.*endpoint", self.trusting())
 
     def test_expired(self):
-        self.is_distrusted(self.server(tls=bad.server_tls(self.keys, "expired")), "can't reach .*has expired.*renew|clock",
+        self.is_distrusted(self.server(tls=bad.server_tls(self.keys, "expired")), "cannot deliver to .*has expired.*renew|clock",
                            self.trusting())
 
     def test_an_unknown_authority(self):
-        self.is_distrusted(self.server(tls=bad.server_tls(self.keys)), "can't reach .*certificate.*ca_file",
+        self.is_distrusted(self.server(tls=bad.server_tls(self.keys)), "cannot deliver to .*certificate.*ca_file",
                            self.trusting("another"))
-        self.is_distrusted(self.server(tls=bad.server_tls(self.keys)), "can't reach .*certificate.*ca_file", {})
+        self.is_distrusted(self.server(tls=bad.server_tls(self.keys)), "cannot deliver to .*certificate.*ca_file", {})
 
     def test_a_certificate_that_is_renewed(self):
         """It comes to work without a restart of the program."""
@@ -649,19 +649,19 @@ class Tls(Case):
             return self.server(tls=bad.server_tls(self.keys, client_ca="ca"))
 
         self.delivers(mutual(), self.trusting(**self.key("client")))
-        self.is_distrusted(mutual(), "can't reach .*cert_file.*key_file", self.trusting())
-        self.is_distrusted(mutual(), "can't reach .*cert_file.*key_file", self.trusting(**self.key("foreign")))
+        self.is_distrusted(mutual(), "cannot deliver to .*cert_file.*key_file", self.trusting())
+        self.is_distrusted(mutual(), "cannot deliver to .*cert_file.*key_file", self.trusting(**self.key("foreign")))
         for certificate, key in (("client", "ca.key"), ("client", "nowhere.pem"), ("nowhere", "key.pem")):
             with self.subTest(certificate=certificate, key=key):
-                self.is_distrusted(mutual(), "can't reach .*cert_file.*key_file", self.trusting(**self.key(certificate, key)))
+                self.is_distrusted(mutual(), "cannot deliver to .*cert_file.*key_file", self.trusting(**self.key(certificate, key)))
 
     def test_an_authority_file_that_is_missing(self):
-        self.is_distrusted(self.server(tls=bad.server_tls(self.keys)), "can't reach .*nowhere.*ca_file",
+        self.is_distrusted(self.server(tls=bad.server_tls(self.keys)), "cannot deliver to .*nowhere.*ca_file",
                            self.trusting("nowhere"))
 
     def test_no_tls_where_it_is_expected(self):
         server = self.server(bad.say(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n"))
-        self.is_distrusted(server, "can't reach .*http:// than https://", self.trusting(), scheme="https")
+        self.is_distrusted(server, "cannot deliver to .*http:// instead of https://", self.trusting(), scheme="https")
 
     def test_tls_where_none_is_expected(self):
         server = self.server(tls=bad.server_tls(self.keys))
@@ -674,7 +674,7 @@ class Tls(Case):
     def test_cut_off_within_the_handshake(self):
         """A listener that closes what it accepts."""
         server = self.server(broken(Link.reset, "before"))
-        self.is_distrusted(server, "can't reach", self.trusting(), scheme="https")
+        self.is_distrusted(server, "cannot deliver to", self.trusting(), scheme="https")
 
     def test_over_ipv6(self):
         self.delivers(self.server(tls=bad.server_tls(self.keys), host="::1"), self.trusting(), host="[::1]")
@@ -733,13 +733,13 @@ class Proxies(Case):
         for status in (403, 407, 502):
             with self.subTest(status):
                 proxy, server = self.proxy(status), self.server(tls=bad.server_tls(keys))
-                self.keeps_trying(server, f"can't reach .*the proxy.*{status}.*https_proxy.*no_proxy",
+                self.keeps_trying(server, f"cannot deliver to .*the proxy.*{status}.*https_proxy.*no_proxy",
                                   env={"https_proxy": f"http://user:{SECRET}@127.0.0.1:{proxy.port}"})
 
     def test_a_proxy_that_is_not_there(self):
         server = self.server()
         port = backend.free_ports(1)[0]
-        self.keeps_trying(server, "can't reach .*connection refused.*proxy",
+        self.keeps_trying(server, "cannot deliver to .*connection refused.*proxy",
                           env={"http_proxy": f"http://user:{SECRET}@127.0.0.1:{port}"})
 
 
@@ -754,12 +754,12 @@ class Names(Case):
         server = self.server()
         agent = self.agent(server, host="collector.test", env=self.hosts(""))
         agent.play()
-        agent.wait_for_line("can't reach")
+        agent.wait_for_line("cannot deliver to")
         self.hosts("collector.test 127.0.0.1\n")
         agent.wait_for_line("works again")
         agent.end()
         self.assert_delivered(agent, server)
-        self.assert_said(agent, "can't reach .*: Could not resolve host: collector.test.*kept and sent again", "works again")
+        self.assert_said(agent, "cannot deliver to .*: Could not resolve host: collector.test.*cuspan keeps .* and retries", "works again")
 
     def test_a_name_that_moves(self):
         """The collector is started again elsewhere, as in a cluster: the old address is given up with the connection."""
@@ -895,7 +895,7 @@ class Outage(Case):
     def assert_outage_told(self, agent):
         said = "\n".join(agent.lines())
         most = 1 if LONG else 2
-        for pattern in ("can't reach ", "is not ready: HTTP 503", "are lost: nothing was accepted", "the queue .* is full",
+        for pattern in ("cannot deliver to ", "is not ready: HTTP 503", "are lost: no request was accepted", "the queue .* is full",
                         "works again"):
             self.assertIn(len(re.findall(pattern, said)), range(1, most + 1), said)
         self.assertLessEqual(len(agent.lines()), 5 * most, said)
@@ -947,7 +947,7 @@ class Collector(Case):
                 agent = Agent(self, f"http://127.0.0.1:{port}", env={"OTEL_EXPORTER_OTLP_TRACES_PROTOCOL": protocol},
                               path="" if protocol == "grpc" else "/v1/traces")
                 agent.play()
-                agent.wait_for_line("can't reach")
+                agent.wait_for_line("cannot deliver to")
                 jaeger = self.start(ports)
                 agent.wait_for_line("works again")
                 agent.end()
@@ -960,7 +960,7 @@ class Collector(Case):
         agent = Agent(self, f"http://127.0.0.1:{jaeger.otlp_http}", env={"OTEL_EXPORTER_OTLP_TIMEOUT": 500})
         os.kill(jaeger.process.process.pid, signal.SIGSTOP)
         agent.play()
-        agent.wait_for_line("no answer in time")
+        agent.wait_for_line("no response in time")
         os.kill(jaeger.process.process.pid, signal.SIGCONT)
         agent.wait_for_line("works again")
         agent.end()

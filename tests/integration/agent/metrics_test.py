@@ -762,7 +762,7 @@ class Losses(Case):
         self.assertGreater(metrics["made"], 15)
         self.assertEqual(report["losses"], {"lost_points": metrics["made"]})
         self.assertIn("lost_points", self.stderr)
-        self.assertIn("can't be reached", metrics["trouble"])
+        self.assertIn("cannot deliver", metrics["trouble"])
 
     def test_losses_are_metrics(self):
         _, requests, _ = self.replay(ROOT / "examples/recordings/vector_add.cuspanrec")
@@ -942,7 +942,7 @@ class Spool(Case):
         made = report["metrics"]["made"]
         requests, said = self.send(status=1, OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=f"http://127.0.0.1:{self.sink.port}/my/path")
         self.assertEqual(requests, [])
-        self.assertIn("no place for them", said)
+        self.assertIn("no endpoint is set", said)
         self.assertIn(f"{made} are left", said)
         requests, said = self.send(OTEL_TRACES_EXPORTER="none", OTEL_METRICS_EXPORTER="otlp",
                                    OTEL_EXPORTER_OTLP_METRICS_ENDPOINT=f"http://127.0.0.1:{self.sink.port}/my/metrics")
@@ -961,8 +961,8 @@ class Spool(Case):
         process.communicate()
         requests, said = self.send("--endpoint", f"http://127.0.0.1:{self.sink.port}")
         made, delivered, here, lost = map(int, re.search(
-            r"ended without a word: of (\d+) data points that it is known to have made, (\d+) were delivered, (\d+) are in the spool "
-            r"and sent now, (\d+) are lost", said).groups())
+            r"ended unexpectedly: of (\d+) data points that it is known to have created, (\d+) were delivered, (\d+) are in the spool "
+            r"and will be sent now, (\d+) are lost", said).groups())
         self.assertEqual((made, delivered), (here + lost, 0))
         self.assertGreater(here, 100)
         self.assertEqual(sum(map(len, otlp_metrics.series(requests).values())), here)

@@ -193,8 +193,8 @@ class Outage(Case):
                 self.assertEqual(second["losses"], {})
                 self.assertEqual(second["counters"]["recovered_spans"], first["spans"], second["said"])
                 self.assertEqual(second["counters"]["recovered_lost"], 0)
-                self.assertRegex(second["said"], rf"{first['spans']} spans that the process \d+ \(cuspan\) left")
-                self.assertNotIn("without a word", second["said"])
+                self.assertRegex(second["said"], rf"{first['spans']} spans that process \d+ \(cuspan\) left")
+                self.assertNotIn("unexpectedly", second["said"])
                 self.assert_each_once(sink, first["spans"] + second["spans"])
                 self.assert_in_order(sink, waiting)
                 self.assertEqual(len({arrived.pid for arrived in sink.arrived}), 2)
@@ -288,8 +288,8 @@ class Killed(Case):
         self.assert_empty()
         # Those of the second wave have begun to deliver what the first has left.
         said += "".join(Path(run.err.name).read_text() for run in self.processes)
-        told = re.findall(r"process (\d+) \(cuspan\) ended without a word: of (\d+) spans that it is known to have made, "
-                          r"(\d+) were delivered, (\d+) are in the spool and sent now, (\d+) are lost", said)
+        told = re.findall(r"process (\d+) \(cuspan\) ended unexpectedly: of (\d+) spans that it is known to have created, "
+                          r"(\d+) were delivered, (\d+) are in the spool and will be sent now, (\d+) are lost", said)
         lost = {int(pid): int(count) for pid, _, _, _, count in told}
         made = {int(pid): int(count) for pid, count, _, _, _ in told}
         came, requests = Counter(), Counter()
@@ -326,8 +326,8 @@ class Killed(Case):
         first.wait(LIMIT_S)
         sink.open()
         second = self.run_agent(sink, "--paced", "--repeat", "8")
-        told = re.search(rf"warning: the process {pid} \(cuspan\) ended without a word: of (\d+) spans that it is known to "
-                         r"have made, 0 were delivered, (\d+) are in the spool and sent now, (\d+) are lost", second["said"])
+        told = re.search(rf"warning: process {pid} \(cuspan\) ended unexpectedly: of (\d+) spans that it is known to "
+                         r"have created, 0 were delivered, (\d+) are in the spool and will be sent now, (\d+) are lost", second["said"])
         made, here, lost = map(int, told.groups())
         self.assertEqual(made, here + lost)
         self.assertEqual(second["counters"]["recovered_spans"], here)
@@ -415,7 +415,7 @@ class Disk(Case):
         report = self.run_agent(sink, "--repeat", "100", prepare=limit, exit_deadline_ms=60000)
         self.assertEqual((report["losses"], report["delivered"]), ({}, report["spans"]), report["said"])
         self.assert_each_once(sink, report["spans"])
-        self.assertRegex(report["said"], "File too large: spans are sent from memory, as without a spool")
+        self.assertRegex(report["said"], "File too large.; spans are sent from memory")
 
     def mounted(self, script, sink, options=""):
         """Runs the agent with a file system of its own as the spool's directory, in a namespace of its own."""
@@ -435,7 +435,7 @@ class Disk(Case):
         sink = self.sink()
         report, said = self.mounted("true", sink, "size=64k")
         self.assertEqual((report["losses"], report["delivered"]), ({}, report["spans"]), said)
-        self.assertRegex(said, "No space left on device: spans are sent from memory")
+        self.assertRegex(said, "No space left on device.; spans are sent from memory")
         self.assertLessEqual(len(re.findall("No space left", said)), 3)
         self.assert_each_once(sink, report["spans"])
 
@@ -443,7 +443,7 @@ class Disk(Case):
         sink = self.sink()
         report, said = self.mounted(f"mount -o remount,ro {self.spool}", sink, "size=1m")
         self.assertEqual((report["losses"], report["delivered"]), ({}, report["spans"]), said)
-        self.assertEqual(len(re.findall("Read-only file system: spans are sent from memory", said)), 1, said)
+        self.assertEqual(len(re.findall("Read-only file system.; spans are sent from memory", said)), 1, said)
         self.assert_each_once(sink, report["spans"])
 
     def test_directories_that_are_refused(self):
@@ -453,7 +453,7 @@ class Disk(Case):
         open_to_all.chmod(0o777)
         target.mkdir(mode=0o700)
         link.symlink_to(target)
-        cases = {open_to_all: "can be written by others", link: "links are not followed", Path("/nowhere/at/all"): "can't be made"}
+        cases = {open_to_all: "is writable by others", link: "symbolic link", Path("/nowhere/at/all"): "cannot be created"}
         for folder, line in cases.items():
             with self.subTest(folder):
                 self.spool = folder
@@ -569,7 +569,7 @@ class Send(Case):
         sink = self.sink()
         said = self.send(sink, path)
         self.assert_each_once(sink, count)
-        self.assertEqual(len(re.findall(r"trace\.jsonl:\d+: this line is not a whole request", said)), 4, said)
+        self.assertEqual(len(re.findall(r"trace\.jsonl:\d+: skipped .not a complete", said)), 4, said)
 
     def test_what_cant_be_sent(self):
         sink = self.sink()

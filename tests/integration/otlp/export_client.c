@@ -8,6 +8,7 @@
 #include "base/accounting/counters.h"
 #include "base/log.h"
 #include "export/exporter.h"
+#include "export/last_error.h"
 #include "../../unit/support/batches.h"
 
 #include <inttypes.h>
@@ -144,14 +145,14 @@ int main(int argc, char **argv)
     if (garbage)
         memset(request.data, 'x', request.count);
     log_set_level(LOG_INFO);
-    struct exporter_environment environment = {.module_path = CUSPAN_EXPORT_MODULE, .retry_initial_ms = 100};
+    struct output_environment environment = {.module_path = CUSPAN_EXPORT_MODULE, .retry_initial_ms = 100};
     if (exporter_create(&settings, &environment, &exporter) != STATUS_OK)
         return 2;
     exporter_submit(exporter,
                     make_batch(pool, json ? BATCH_JSON : BATCH_PROTOBUF, request.data, request.count, 1));
     bool stopped = exporter_destroy(exporter, clock_monotonic_ns() + 10 * NS_PER_SECOND);
-    if (exporter_final_error())
-        fprintf(stderr, "%s\n", exporter_final_error());
+    if (last_error_at_exit())
+        fprintf(stderr, "%s\n", last_error_at_exit());
     for (enum counter i = 0; i < COUNTER_COUNT; i++)
         if (counter_get(i))
             printf("%s %" PRIu64 "\n", counter_name(i), counter_get(i));

@@ -156,7 +156,7 @@ SSL_CERT_FILE=$work/ca.pem check "https, authorities from SSL_CERT_FILE" spans_d
 
 check "https from an unknown authority" lost_unreachable "certificate" http "https://localhost:$https/$path"
 check "grpc from an unknown authority" lost_unreachable "certificate" grpc "https://localhost:$grpcs"
-check "https without the client certificate it wants" lost_unreachable "can't reach" http "https://localhost:$https_mutual/$path" "ca=$work/ca.pem"
+check "https without the client certificate it wants" lost_unreachable "cannot deliver to" http "https://localhost:$https_mutual/$path" "ca=$work/ca.pem"
 check "http: garbage" lost_refused "refuses spans, which are lost: HTTP 400" http "http://localhost:$http/$path" garbage
 check "http/json: garbage" lost_refused "HTTP 400" http "http://localhost:$http/$path" json garbage
 check "grpc: garbage" lost_refused "gRPC INTERNAL" grpc "http://localhost:$grpc" garbage

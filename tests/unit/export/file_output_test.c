@@ -38,11 +38,14 @@ static int teardown(void **state)
     return free_chunks == 64 ? 0 : -1;
 }
 
+/* A test that reaches it has failed. */
+#define PATIENCE_MS 60000
+
 static struct exporter *start(enum exporter_kind kind, char *endpoint)
 {
     struct output_settings settings = {
         .queue_spans_max = 1000, .exporter = {.kind = kind, .encoding = ENCODING_JSON, .endpoint = endpoint}};
-    struct exporter_environment environment = {.module_path = "/nowhere"};
+    struct output_environment environment = {.module_path = "/nowhere", .stop_grace_ms = PATIENCE_MS};
     struct exporter *exporter;
     assert_int_equal(exporter_create(&settings, &environment, &exporter), STATUS_OK);
     return exporter;
@@ -52,9 +55,6 @@ static void submit(struct exporter *exporter, const char *line)
 {
     exporter_submit(exporter, make_batch(pool, BATCH_JSON, line, strlen(line), 3));
 }
-
-/* Longer than ctest waits for a test: whatever waits this long in vain hangs, and fails. */
-#define FOREVER_MS (3600 * 1000)
 
 static uint64_t in_ms(uint64_t ms)
 {
@@ -80,15 +80,15 @@ static void test_batches_become_lines(void **state)
     struct exporter *exporter = start(EXPORTER_FILE, path);
     submit(exporter, "{\"a\":1}");
     submit(exporter, "{\"b\":2}");
-    assert_int_equal(exporter_flush(exporter, in_ms(FOREVER_MS)), STATUS_OK);
+    assert_int_equal(exporter_flush(exporter, in_ms(PATIENCE_MS)), STATUS_OK);
     char *text = content(path, &bytes);
     assert_string_equal(text, "{\"a\":1}\n{\"b\":2}\n");
     free(text);
-    assert_true(exporter_destroy(exporter, in_ms(FOREVER_MS)));
+    assert_true(exporter_destroy(exporter, in_ms(PATIENCE_MS)));
     /* A second agent appends. */
     exporter = start(EXPORTER_FILE, path);
     submit(exporter, "{\"c\":3}");
-    assert_true(exporter_destroy(exporter, in_ms(FOREVER_MS)));
+    assert_true(exporter_destroy(exporter, in_ms(PATIENCE_MS)));
     text = content(path, &bytes);
     assert_string_equal(text, "{\"a\":1}\n{\"b\":2}\n{\"c\":3}\n");
     free(text);
@@ -109,7 +109,7 @@ static void test_a_line_of_many_chunks_is_whole(void **state)
     line[length] = '\0';
     struct exporter *exporter = start(EXPORTER_FILE, path);
     submit(exporter, line);
-    assert_true(exporter_destroy(exporter, in_ms(FOREVER_MS)));
+    assert_true(exporter_destroy(exporter, in_ms(PATIENCE_MS)));
     char *text = content(path, &bytes);
     assert_int_equal(bytes, length + 1);
     assert_memory_equal(text, line, length);
@@ -125,7 +125,7 @@ static void test_a_path_that_cannot_be_opened_is_told_once(void **state)
     struct exporter *exporter = start(EXPORTER_FILE, wrong);
     submit(exporter, "{}");
     submit(exporter, "{}");
-    bool stopped = exporter_destroy(exporter, in_ms(FOREVER_MS));
+    bool stopped = exporter_destroy(exporter, in_ms(PATIENCE_MS));
     char *told = stderr_end();
     assert_true(stopped);
     assert_int_equal(times_in(told, "\n"), 1);
@@ -151,11 +151,11 @@ static void test_a_full_disk_loses_one_line_and_recovers(void **state)
     submit(exporter, "{\"a\":1}");
     submit(exporter, "{\"b\":2}");
     submit(exporter, "{\"c\":3}");
-    enum status flushed = exporter_flush(exporter, in_ms(FOREVER_MS));
+    enum status flushed = exporter_flush(exporter, in_ms(PATIENCE_MS));
     setrlimit(RLIMIT_FSIZE, &before);
     submit(exporter, "{\"d\":4}");
     assert_int_equal(flushed, STATUS_OK);
-    assert_true(exporter_destroy(exporter, in_ms(FOREVER_MS)));
+    assert_true(exporter_destroy(exporter, in_ms(PATIENCE_MS)));
     char *text = content(path, &bytes);
     assert_string_equal(text,
                         "{\"a\":1}\n{\"b\"\n{\"d\":4}\n"); /* the broken line ends before the next begins */
@@ -173,7 +173,7 @@ static void test_the_console_is_standard_output(void **state)
     dup2(fd, STDOUT_FILENO);
     struct exporter *exporter = start(EXPORTER_CONSOLE, NULL);
     submit(exporter, "{\"a\":1}");
-    bool stopped = exporter_destroy(exporter, in_ms(FOREVER_MS));
+    bool stopped = exporter_destroy(exporter, in_ms(PATIENCE_MS));
     bool still_open = fcntl(STDOUT_FILENO, F_GETFD) >= 0;
     dup2(saved, STDOUT_FILENO);
     close(saved);
@@ -204,7 +204,7 @@ static void test_a_closed_pipe_kills_nobody(void **state)
     struct exporter *exporter = start_on_pipe(&saved, ends, 0);
     close(ends[0]);
     submit(exporter, "{}"); /* SIGPIPE would end this process */
-    bool stopped = exporter_destroy(exporter, in_ms(FOREVER_MS));
+    bool stopped = exporter_destroy(exporter, in_ms(PATIENCE_MS));
     dup2(saved, STDOUT_FILENO);
     close(saved);
     char *told = stderr_end();
@@ -214,7 +214,6 @@ static void test_a_closed_pipe_kills_nobody(void **state)
     assert_int_equal(counter_get(COUNTER_lost_output), 3);
 }
 
-/* Nobody ever reads: an exporter that waited for room would hang. */
 static void test_a_full_pipe_holds_nobody_up(void **state)
 {
     int saved;
@@ -240,7 +239,7 @@ static void test_protobuf_is_not_written_to_a_file_of_lines(void **state)
 {
     struct exporter *exporter = start(EXPORTER_FILE, path);
     exporter_submit(exporter, make_batch(pool, BATCH_PROTOBUF, "\x0a\x00", 2, 1));
-    assert_true(exporter_destroy(exporter, in_ms(FOREVER_MS)));
+    assert_true(exporter_destroy(exporter, in_ms(PATIENCE_MS)));
     assert_int_equal(counter_get(COUNTER_lost_output), 1);
 }
 

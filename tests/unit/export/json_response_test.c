@@ -12,7 +12,7 @@
 static struct otlp_response read_fine(const char *text)
 {
     struct otlp_response response = {0};
-    assert_true(json_read_response((const uint8_t *)text, strlen(text), &response));
+    assert_true(json_response_read((const uint8_t *)text, strlen(text), &response));
     return response;
 }
 
@@ -63,7 +63,7 @@ static void test_what_is_no_object_is_refused(void **state)
     static const char *const wrong[] = {"", "[]", "3", "null", "{", "<html>", "{\"a\":}"};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         struct otlp_response response = {0};
-        assert_false(json_read_response((const uint8_t *)wrong[i], strlen(wrong[i]), &response));
+        assert_false(json_response_read((const uint8_t *)wrong[i], strlen(wrong[i]), &response));
     }
 }
 

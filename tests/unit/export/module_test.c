@@ -83,7 +83,7 @@ static void test_it_shows_one_function_and_to_those_who_ask_alone(void **state)
     assert_non_null(module);
     assert_non_null(dlsym(module, TRANSPORT_SYMBOL));
     static const char *const hidden[] = {"curl_easy_init", "SSL_new", "cJSON_Parse", "nghttp2_session_send",
-                                         "json_read_response"};
+                                         "json_response_read"};
     for (size_t i = 0; i < sizeof hidden / sizeof *hidden; i++)
         assert_null(dlsym(module, hidden[i]));
     assert_null(dlsym(RTLD_DEFAULT, TRANSPORT_SYMBOL));

@@ -15,7 +15,7 @@
 static void test_an_empty_response_is_full_success(void **state)
 {
     struct otlp_response response = {0};
-    assert_true(otlp_read_export_response(NULL, 0, &response));
+    assert_true(otlp_response_read_export(NULL, 0, &response));
     assert_int_equal(response.rejected_spans, 0);
     assert_string_equal(response.message, "");
 }
@@ -23,7 +23,7 @@ static void test_an_empty_response_is_full_success(void **state)
 static void test_partial_success_is_read(void **state)
 {
     struct otlp_response response = {0};
-    assert_true(otlp_read_export_response(BYTES("\x0a\x0a\x08\xac\x02\x12\x05"
+    assert_true(otlp_response_read_export(BYTES("\x0a\x0a\x08\xac\x02\x12\x05"
                                                 "quota"),
                                           &response));
     assert_int_equal(response.rejected_spans, 300);
@@ -34,7 +34,7 @@ static void test_unknown_fields_are_skipped(void **state)
 {
     struct otlp_response response = {0};
     /* 2: varint, 3: fixed64, 4: bytes, 5: fixed32, then partial_success with an unknown field of its own. */
-    assert_true(otlp_read_export_response(BYTES("\x10\x01\x19"
+    assert_true(otlp_response_read_export(BYTES("\x10\x01\x19"
                                                 "12345678"
                                                 "\x22\x01x\x2d"
                                                 "1234"
@@ -47,19 +47,19 @@ static void test_a_negative_number_rejects_nothing(void **state)
 {
     struct otlp_response response = {0};
     assert_true(
-        otlp_read_export_response(BYTES("\x0a\x0b\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"), &response));
+        otlp_response_read_export(BYTES("\x0a\x0b\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"), &response));
     assert_int_equal(response.rejected_spans, 0);
 }
 
 static void test_a_status_is_read_with_its_retry_delay(void **state)
 {
     struct otlp_response response = {0};
-    assert_true(otlp_read_rpc_status(BYTES("\x08\x08\x12\x04"
-                                           "busy"
-                                           "\x1a\x30\x0a\x28"
-                                           "type.googleapis.com/google.rpc.RetryInfo"
-                                           "\x12\x04\x0a\x02\x08\x02"),
-                                     &response));
+    assert_true(otlp_response_read_status(BYTES("\x08\x08\x12\x04"
+                                                "busy"
+                                                "\x1a\x30\x0a\x28"
+                                                "type.googleapis.com/google.rpc.RetryInfo"
+                                                "\x12\x04\x0a\x02\x08\x02"),
+                                          &response));
     assert_int_equal(response.code, 8);
     assert_string_equal(response.message, "busy");
     assert_true(response.has_retry_delay);
@@ -69,10 +69,10 @@ static void test_a_status_is_read_with_its_retry_delay(void **state)
 static void test_other_details_are_no_retry_delay(void **state)
 {
     struct otlp_response response = {0};
-    assert_true(otlp_read_rpc_status(BYTES("\x08\x0e\x1a\x08\x0a\x03"
-                                           "abc"
-                                           "\x12\x01z"),
-                                     &response));
+    assert_true(otlp_response_read_status(BYTES("\x08\x0e\x1a\x08\x0a\x03"
+                                                "abc"
+                                                "\x12\x01z"),
+                                          &response));
     assert_int_equal(response.code, 14);
     assert_false(response.has_retry_delay);
 }
@@ -83,7 +83,7 @@ static void test_long_messages_are_cut(void **state)
     uint8_t bytes[1000];
     memset(bytes, 'a', sizeof bytes);
     memcpy(bytes, "\x12\xe5\x07", 3); /* message, 997 bytes */
-    assert_true(otlp_read_rpc_status(bytes, sizeof bytes, &response));
+    assert_true(otlp_response_read_status(bytes, sizeof bytes, &response));
     assert_int_equal(strlen(response.message), sizeof response.message - 1);
 }
 
@@ -95,7 +95,7 @@ static void test_every_truncation_is_noticed_or_harmless(void **state)
         struct otlp_response response = {0};
         uint8_t *exact = malloc(count + 1); /* so that the address sanitizer sees a byte too far */
         memcpy(exact, whole, count);
-        assert_int_equal(otlp_read_export_response(exact, count, &response), count == 0);
+        assert_int_equal(otlp_response_read_export(exact, count, &response), count == 0);
         free(exact);
     }
 }
@@ -103,12 +103,13 @@ static void test_every_truncation_is_noticed_or_harmless(void **state)
 static void test_nonsense_is_refused(void **state)
 {
     struct otlp_response response = {0};
-    assert_false(otlp_read_export_response(BYTES("\x0b"), &response));     /* a group */
-    assert_false(otlp_read_export_response(BYTES("\x02\x00"), &response)); /* field 0 */
-    assert_false(otlp_read_export_response(BYTES("\x0a\xff\xff\xff\xff\xff\xff\xff\xff\x7f"),
+    assert_false(otlp_response_read_export(BYTES("\x0b"), &response));     /* a group */
+    assert_false(otlp_response_read_export(BYTES("\x02\x00"), &response)); /* field 0 */
+    assert_false(otlp_response_read_export(BYTES("\x0a\xff\xff\xff\xff\xff\xff\xff\xff\x7f"),
                                            &response)); /* beyond the end */
-    assert_false(otlp_read_rpc_status(BYTES("\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"), &response));
-    assert_false(otlp_read_rpc_status(BYTES("<html>"), &response));
+    assert_false(
+        otlp_response_read_status(BYTES("\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"), &response));
+    assert_false(otlp_response_read_status(BYTES("<html>"), &response));
 }
 
 int main(void)

@@ -1,5 +1,6 @@
 /* The real sender with the real module against a real server. CUSPAN_EXPORT_MODULE is the module's path. */
 #include "export/exporter.h"
+#include "export/last_error.h"
 
 #include "base/clock.h"
 #include "base/accounting/counters.h"
@@ -10,9 +11,9 @@
 
 #include <dlfcn.h>
 #include <netdb.h>
-#include <semaphore.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <time.h>
@@ -20,17 +21,17 @@
 #include <zstd.h>
 #include <cmocka.h>
 
-/* Longer than ctest waits for a test: code that waits for this instead of for its deadline hangs, and fails.
- * Slow machines need part of it. */
-#define FOREVER_MS (3600 * 1000)
+#define PATIENCE_MS 60000 /* a test that reaches it has failed */
+#define RETRY_MS    5
 
 #define SPANS 7
 
 static struct chunk_pool *pool;
 static char url[128];
-static sem_t resolver_may_return;
 
-/* Replaces libc's, so that a name can take its time. */
+static atomic_bool resolver_released;
+
+/* Replaces libc's: one name takes until the test releases it. */
 __attribute__((visibility("default"))) int
 getaddrinfo(const char *name, const char *service, const struct addrinfo *hints, struct addrinfo **addresses)
 {
@@ -38,7 +39,8 @@ getaddrinfo(const char *name, const char *service, const struct addrinfo *hints,
     if (!next)
         *(void **)&next = dlsym(RTLD_NEXT, "getaddrinfo");
     if (name && strcmp(name, "slow.invalid") == 0) {
-        sem_wait(&resolver_may_return);
+        while (!atomic_load(&resolver_released))
+            usleep(1000);
         return EAI_NONAME;
     }
     return next(name, service, hints, addresses);
@@ -63,14 +65,15 @@ static struct output_settings settings_for(int port)
     snprintf(url, sizeof url, "http://user:hunter2@127.0.0.1:%d/v1/traces?token=hunter2", port);
     return (struct output_settings){
         .queue_spans_max = 1000,
-        .export_timeout_ms = FOREVER_MS,
-        .exporter = {.kind = EXPORTER_OTLP_HTTP, .endpoint = url, .timeout_ms = FOREVER_MS, .verify = true},
+        .export_timeout_ms = PATIENCE_MS,
+        .exporter = {.kind = EXPORTER_OTLP_HTTP, .endpoint = url, .timeout_ms = PATIENCE_MS, .verify = true},
     };
 }
 
 static struct exporter *start(const struct output_settings *settings)
 {
-    struct exporter_environment environment = {.module_path = CUSPAN_EXPORT_MODULE, .retry_initial_ms = 5};
+    struct output_environment environment = {
+        .module_path = CUSPAN_EXPORT_MODULE, .retry_initial_ms = RETRY_MS, .stop_grace_ms = PATIENCE_MS};
     struct exporter *exporter;
     assert_int_equal(exporter_create(settings, &environment, &exporter), STATUS_OK);
     return exporter;
@@ -79,12 +82,6 @@ static struct exporter *start(const struct output_settings *settings)
 static uint64_t in_ms(uint64_t ms)
 {
     return clock_monotonic_ns() + ms * NS_PER_MS;
-}
-
-static void wait_for_requests(struct http_server *server, size_t least)
-{
-    while (http_server_requests(server) < least)
-        usleep(1000);
 }
 
 static void submit(struct exporter *exporter, const void *bytes, size_t count)
@@ -106,8 +103,8 @@ static char *send_batches(const struct output_settings *changes, const struct re
     struct exporter *exporter = start(&settings);
     for (int i = 0; i < batches; i++)
         submit(exporter, "payload", 7);
-    enum status flushed = exporter_flush(exporter, in_ms(FOREVER_MS));
-    bool stopped = exporter_destroy(exporter, in_ms(FOREVER_MS));
+    enum status flushed = exporter_flush(exporter, in_ms(PATIENCE_MS));
+    bool stopped = exporter_destroy(exporter, in_ms(PATIENCE_MS));
     char *told = stderr_end();
     assert_int_equal(flushed, STATUS_OK);
     assert_true(stopped);
@@ -149,7 +146,7 @@ static void test_json_and_headers_of_the_user(void **state)
     settings.exporter.header_count = 1;
     struct exporter *exporter = start(&settings);
     exporter_submit(exporter, make_batch(pool, BATCH_JSON, "{}", 2, SPANS));
-    assert_true(exporter_destroy(exporter, in_ms(FOREVER_MS)));
+    assert_true(exporter_destroy(exporter, in_ms(PATIENCE_MS)));
     assert_string_equal(request_header(http_server_request(server, 0), "content-type"), "application/json");
     assert_string_equal(request_header(http_server_request(server, 0), "x-api-key"), "s3cret");
     http_server_stop(server);
@@ -197,7 +194,7 @@ static void undo(const char *encoding, const struct request *request, uint8_t *t
 
 static void check_compressed(enum compression compression, const char *encoding)
 {
-    const struct reply slow = {.status = 200, .delay_ms = 300};
+    const struct reply slow = {.status = 200, .hold = true};
     struct http_server *server = http_server_start(&slow, 1);
     struct output_settings settings = settings_for(http_server_port(server));
     settings.exporter.compression = compression;
@@ -208,9 +205,10 @@ static void check_compressed(enum compression compression, const char *encoding)
         text[i] = (uint8_t)("cudaLaunchKernel"[i % 16] ^ (i >> 14));
     struct exporter *exporter = start(&settings);
     submit(exporter, text, bytes);
-    wait_for_requests(server, 1);
-    assert_int_equal(chunk_pool_free(pool), chunk_pool_size(pool) - 1); /* while the answer is awaited */
-    assert_true(exporter_destroy(exporter, in_ms(FOREVER_MS)));
+    http_server_wait(server, 1);
+    assert_int_equal(chunk_pool_free(pool), chunk_pool_size(pool) - 1);
+    http_server_release(server);
+    assert_true(exporter_destroy(exporter, in_ms(PATIENCE_MS)));
     const struct request *request = http_server_request(server, 0);
     assert_string_equal(request_header(request, "content-encoding"), encoding);
     undo(encoding, request, back, bytes);
@@ -241,7 +239,7 @@ static void test_a_server_that_refuses_zstd_is_told_with_what_to_do(void **state
     stderr_begin();
     struct exporter *exporter = start(&settings);
     submit(exporter, text, sizeof text);
-    assert_true(exporter_destroy(exporter, in_ms(FOREVER_MS)));
+    assert_true(exporter_destroy(exporter, in_ms(PATIENCE_MS)));
     char *told = stderr_end();
     assert_non_null(strstr(told, "HTTP 415"));
     assert_non_null(strstr(told, "set the exporter's compression to gzip"));
@@ -261,7 +259,7 @@ static void test_large_bodies_go_out_whole(void **state)
         text[i] = (uint8_t)(i * 2654435761u >> 13);
     struct exporter *exporter = start(&settings);
     submit(exporter, text, bytes);
-    assert_true(exporter_destroy(exporter, in_ms(FOREVER_MS)));
+    assert_true(exporter_destroy(exporter, in_ms(PATIENCE_MS)));
     assert_int_equal(http_server_requests(server), 1);
     assert_int_equal(http_server_request(server, 0)->body_bytes, bytes);
     assert_memory_equal(http_server_request(server, 0)->body, text, bytes);
@@ -368,7 +366,7 @@ static char *refuse_with(char *value, const char *body)
     stderr_begin();
     struct exporter *exporter = start(&settings);
     submit(exporter, "payload", 7);
-    bool stopped = exporter_destroy(exporter, in_ms(FOREVER_MS));
+    bool stopped = exporter_destroy(exporter, in_ms(PATIENCE_MS));
     char *told = stderr_end();
     http_server_stop(server);
     assert_true(stopped);
@@ -482,20 +480,24 @@ static void test_a_server_that_asks_for_haste_gets_our_pauses(void **state)
     static const char *const headers[] = {"Retry-After: 0\r\n",
                                           "Retry-After: Sun, 06 Nov 1994 08:49:37 GMT\r\n"};
     for (size_t i = 0; i < sizeof headers / sizeof *headers; i++) {
-        const struct reply script = {.status = 503, .headers = headers[i]};
+        const struct reply busy = {.status = 503, .headers = headers[i]};
+        const struct reply script[] = {busy, busy, busy, {.status = 200}};
         struct http_server *server;
-        free(send_batches(&(struct output_settings){.export_timeout_ms = 300}, &script, 1, 1, &server));
-        assert_in_range(http_server_requests(server), 1, 20);
+        uint64_t before_ns = clock_monotonic_ns();
+        free(send_batches(NULL, script, 4, 1, &server));
+        assert_true(clock_monotonic_ns() - before_ns >= (1 + 2 + 4) * RETRY_MS * NS_PER_MS / 2);
+        assert_int_equal(http_server_requests(server), 4);
         http_server_stop(server);
     }
-    assert_int_equal(counter_get(COUNTER_lost_unreachable), 2 * SPANS);
 }
 
 static void test_retries_end_with_the_export_timeout(void **state)
 {
     const struct reply script = {.status = 503};
     struct http_server *server;
+    uint64_t before_ns = clock_monotonic_ns();
     char *told = send_batches(&(struct output_settings){.export_timeout_ms = 300}, &script, 1, 1, &server);
+    assert_true(clock_monotonic_ns() - before_ns >= 300 * NS_PER_MS);
     assert_in_range(http_server_requests(server), 1, 20);
     http_server_stop(server);
     assert_int_equal(counter_get(COUNTER_lost_unreachable), SPANS);
@@ -503,7 +505,7 @@ static void test_retries_end_with_the_export_timeout(void **state)
     free(told);
 }
 
-static void test_nobody_listening_is_told_once_and_retried(void **state)
+static void test_nobody_listening_is_told_once(void **state)
 {
     struct output_settings settings = settings_for(free_port());
     settings.export_timeout_ms = 200;
@@ -511,12 +513,12 @@ static void test_nobody_listening_is_told_once_and_retried(void **state)
     struct exporter *exporter = start(&settings);
     submit(exporter, "payload", 7);
     submit(exporter, "payload", 7);
-    enum status flushed = exporter_flush(exporter, in_ms(FOREVER_MS));
-    bool stopped = exporter_destroy(exporter, in_ms(FOREVER_MS));
+    enum status flushed = exporter_flush(exporter, in_ms(PATIENCE_MS));
+    bool stopped = exporter_destroy(exporter, in_ms(PATIENCE_MS));
     char *told = stderr_end();
     assert_int_equal(flushed, STATUS_OK);
     assert_true(stopped);
-    assert_int_equal(times_in(told, "can't reach http://127.0.0.1:"), 1);
+    assert_int_equal(times_in(told, "cannot deliver to http://127.0.0.1:"), 1);
     assert_int_equal(times_in(told, "connection refused"), 1);
     assert_null(strstr(told, "hunter2"));
     free(told);
@@ -531,7 +533,7 @@ static void test_a_connection_closed_without_an_answer_is_retried(void **state)
     char *told = send_batches(NULL, script, 2, 1, &server);
     assert_int_equal(http_server_requests(server), 2);
     http_server_stop(server);
-    assert_int_equal(times_in(told, "can't reach"), 1);
+    assert_int_equal(times_in(told, "cannot deliver to"), 1);
     assert_int_equal(times_in(told, "works again"), 1);
     free(told);
     assert_int_equal(counter_get(COUNTER_batches_resent), 1);
@@ -540,9 +542,15 @@ static void test_a_connection_closed_without_an_answer_is_retried(void **state)
 
 static void test_a_slow_answer_is_waited_for(void **state)
 {
-    const struct reply script = {.status = 200, .delay_ms = 400};
-    struct http_server *server;
-    free(send_batches(NULL, &script, 1, 1, &server));
+    const struct reply script = {.status = 200, .hold = true};
+    struct http_server *server = http_server_start(&script, 1);
+    struct output_settings settings = settings_for(http_server_port(server));
+    struct exporter *exporter = start(&settings);
+    submit(exporter, "payload", 7);
+    http_server_wait(server, 1);
+    assert_int_equal(exporter_flush(exporter, in_ms(50)), STATUS_TIMEOUT);
+    http_server_release(server);
+    assert_true(exporter_destroy(exporter, in_ms(PATIENCE_MS)));
     assert_int_equal(http_server_requests(server), 1);
     http_server_stop(server);
     assert_int_equal(counter_get(COUNTER_spans_delivered), SPANS);
@@ -552,11 +560,11 @@ static void test_too_slow_an_answer_is_retried(void **state)
 {
     const struct reply script[] = {{.hang = true}, {.status = 200}};
     struct http_server *server;
-    struct output_settings changes = {.export_timeout_ms = FOREVER_MS, .exporter = {.timeout_ms = 200}};
+    struct output_settings changes = {.export_timeout_ms = PATIENCE_MS, .exporter = {.timeout_ms = 200}};
     char *told = send_batches(&changes, script, 2, 1, &server);
-    assert_true(http_server_requests(server) >= 2); /* on a slow machine the second answer may be late, too */
+    assert_true(http_server_requests(server) >= 2);
     http_server_stop(server);
-    assert_int_equal(times_in(told, "no answer in time"), 1);
+    assert_int_equal(times_in(told, "no response in time"), 1);
     free(told);
     assert_int_equal(counter_get(COUNTER_spans_delivered), SPANS);
 }
@@ -583,10 +591,8 @@ static void test_a_hanging_server_does_not_hold_up_the_end(void **state)
     struct exporter *exporter = start(&settings);
     submit(exporter, "payload", 7);
     submit(exporter, "payload", 7);
-    wait_for_requests(server, 1);
-    uint64_t deadline_ns = in_ms(100);
-    assert_true(exporter_destroy(exporter, deadline_ns));
-    assert_true(clock_monotonic_ns() >= deadline_ns);
+    http_server_wait(server, 1);
+    assert_true(exporter_destroy(exporter, in_ms(100)));
     http_server_stop(server);
     assert_int_equal(counter_get(COUNTER_lost_deadline), 2 * SPANS);
 }
@@ -594,15 +600,13 @@ static void test_a_hanging_server_does_not_hold_up_the_end(void **state)
 static void test_a_slow_resolver_does_not_hold_up_the_end(void **state)
 {
     char slow[] = "http://slow.invalid:4318/v1/traces";
-    sem_init(&resolver_may_return, 0, 0);
     struct output_settings settings = settings_for(1);
     settings.exporter.endpoint = slow;
     struct exporter *exporter = start(&settings);
     submit(exporter, "payload", 7);
-    uint64_t deadline_ns = in_ms(300);
-    assert_true(exporter_destroy(exporter, deadline_ns));
-    assert_true(clock_monotonic_ns() >= deadline_ns);
-    sem_post(&resolver_may_return);
+    bool stopped = exporter_destroy(exporter, in_ms(300));
+    atomic_store(&resolver_released, true);
+    assert_true(stopped);
     assert_int_equal(counter_get(COUNTER_lost_deadline), SPANS);
 }
 
@@ -613,7 +617,7 @@ static void test_a_deadline_in_the_past_ends_at_once(void **state)
     struct output_settings settings = settings_for(http_server_port(server));
     struct exporter *exporter = start(&settings);
     submit(exporter, "payload", 7);
-    wait_for_requests(server, 1);
+    http_server_wait(server, 1);
     assert_true(exporter_destroy(exporter, 0));
     http_server_stop(server);
     assert_int_equal(counter_get(COUNTER_lost_deadline), SPANS);
@@ -632,44 +636,37 @@ static void test_a_dead_collector_costs_the_deadline_and_no_more(void **state)
     assert_int_equal(counter_get(COUNTER_lost_deadline), 5 * SPANS);
 }
 
-/* Whether all was delivered before a pause of at least 5 s could be over. */
-static bool ends_during_a_pause(const char *headers)
+/* Our pause is half an hour or more, so a delivery within the deadline proves that it was cut short. */
+static void end_during_a_pause(const char *headers)
 {
+    char error[300];
     const struct reply script[] = {{.status = 503, .headers = headers}, {.status = 200}};
     struct http_server *server = http_server_start(script, 2);
     struct output_settings settings = settings_for(http_server_port(server));
-    struct exporter_environment environment = {.module_path = CUSPAN_EXPORT_MODULE,
-                                               .retry_initial_ms = 10000};
+    struct output_environment environment = {.module_path = CUSPAN_EXPORT_MODULE,
+                                             .retry_initial_ms = 3600 * 1000};
     struct exporter *exporter;
     assert_int_equal(exporter_create(&settings, &environment, &exporter), STATUS_OK);
     stderr_begin();
+    last_error_clear(0);
     submit(exporter, "payload", 7);
-    wait_for_requests(server, 1);
-    usleep(50000); /* most likely the pause has started by now */
-    bool stopped = exporter_destroy(exporter, in_ms(4000));
+    while (!last_error_get(0, error, sizeof error))
+        usleep(1000);
+    bool stopped = exporter_destroy(exporter, in_ms(PATIENCE_MS));
     free(stderr_end());
     assert_true(stopped);
     http_server_stop(server);
-    return counter_get(COUNTER_spans_delivered) == SPANS;
-}
-
-/* On a busy machine an attempt may be too slow. A pause that nothing cuts short makes all of them too slow.
- */
-static void expect_end_during_a_pause(const char *headers)
-{
-    for (int i = 0; i < 20 && !ends_during_a_pause(headers); i++)
-        counters_reset();
     assert_int_equal(counter_get(COUNTER_spans_delivered), SPANS);
 }
 
 static void test_a_pause_is_cut_short_at_the_end(void **state)
 {
-    expect_end_during_a_pause(NULL);
+    end_during_a_pause(NULL);
 }
 
 static void test_so_is_ours_where_the_server_asked_for_a_shorter_one(void **state)
 {
-    expect_end_during_a_pause("Retry-After: 3\r\n");
+    end_during_a_pause("Retry-After: 3\r\n");
 }
 
 static void test_an_impossible_url_is_told_and_counted(void **state)
@@ -680,7 +677,7 @@ static void test_an_impossible_url_is_told_and_counted(void **state)
     stderr_begin();
     struct exporter *exporter = start(&settings);
     submit(exporter, "payload", 7);
-    bool stopped = exporter_destroy(exporter, in_ms(FOREVER_MS));
+    bool stopped = exporter_destroy(exporter, in_ms(PATIENCE_MS));
     char *told = stderr_end();
     assert_true(stopped);
     assert_int_equal(times_in(told, "gopher://127.0.0.1/ refuses"), 1);
@@ -696,15 +693,16 @@ static void test_a_server_without_http2_is_told(void **state)
     struct http_server *server = http_server_start(&script, 1);
     struct output_settings settings = settings_for(http_server_port(server));
     settings.exporter.kind = EXPORTER_OTLP_GRPC;
-    settings.export_timeout_ms = 100;
+    char error[300];
+    last_error_clear(0);
     stderr_begin();
     struct exporter *exporter = start(&settings);
     submit(exporter, "payload", 7);
-    enum status flushed = exporter_flush(exporter, in_ms(FOREVER_MS));
-    bool stopped = exporter_destroy(exporter, in_ms(FOREVER_MS));
+    while (!last_error_get(0, error, sizeof error))
+        usleep(1000);
+    bool stopped = exporter_destroy(exporter, 0);
     char *told = stderr_end();
     http_server_stop(server);
-    assert_int_equal(flushed, STATUS_OK);
     assert_true(stopped);
     assert_int_equal(times_in(told, "HTTP/2"), 1);
     free(told);
@@ -722,7 +720,7 @@ static void test_several_exporters_share_the_module(void **state)
     for (int i = 0; i < 40; i++)
         submit(exporters[i % 4], "payload", 7);
     for (int i = 0; i < 4; i++)
-        assert_true(exporter_destroy(exporters[i], in_ms(FOREVER_MS)));
+        assert_true(exporter_destroy(exporters[i], in_ms(PATIENCE_MS)));
     http_server_stop(server);
     assert_int_equal(counter_get(COUNTER_spans_delivered), 40 * SPANS);
 }
@@ -753,7 +751,7 @@ int main(void)
         SENDER_TEST(test_retry_after_as_a_date_is_obeyed),
         SENDER_TEST(test_a_server_that_asks_for_haste_gets_our_pauses),
         SENDER_TEST(test_retries_end_with_the_export_timeout),
-        SENDER_TEST(test_nobody_listening_is_told_once_and_retried),
+        SENDER_TEST(test_nobody_listening_is_told_once),
         SENDER_TEST(test_a_connection_closed_without_an_answer_is_retried),
         SENDER_TEST(test_a_slow_answer_is_waited_for),
         SENDER_TEST(test_too_slow_an_answer_is_retried),

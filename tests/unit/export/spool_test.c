@@ -45,7 +45,7 @@ static int setup(void **state)
     strcpy(path, "/tmp/cuspan_spool_test.XXXXXX");
     if (!mkdtemp(path))
         return -1;
-    folder = spool_folder_open(path, false, &err);
+    folder = spool_files_open_folder(path, false, &err);
     own = (struct spool_source){.ledger_file = SPOOL_NO_FILE, .segment = SPOOL_NO_FILE};
     spool_writer_init(&writer, path, BYTES_MAX);
     return folder < 0;
@@ -129,26 +129,26 @@ static uint64_t read_all(struct spool_source *source, const struct spool_end *en
 
 static void test_the_checksum_is_crc_32c(void **state)
 {
-    assert_int_equal(spool_crc(0, "123456789", 9), 0xe3069283u);
-    assert_int_equal(spool_crc(spool_crc(0, "1234", 4), "56789", 5), 0xe3069283u);
+    assert_int_equal(spool_format_crc(0, "123456789", 9), 0xe3069283u);
+    assert_int_equal(spool_format_crc(spool_format_crc(0, "1234", 4), "56789", 5), 0xe3069283u);
     uint8_t zeros[32] = {0};
-    assert_int_equal(spool_crc(0, zeros, sizeof zeros), 0x8a9136aau);
+    assert_int_equal(spool_format_crc(0, zeros, sizeof zeros), 0x8a9136aau);
 }
 
 static void test_names_are_ours_or_not(void **state)
 {
     char name[SPOOL_SOURCE_BYTES], source[SPOOL_SOURCE_BYTES], file[SPOOL_FILE_BYTES];
     uint32_t output, segment;
-    spool_source_name(name, 0x18ea5046, 4711, 0xdeadbeef, 3);
-    spool_segment_name(file, name, 12);
-    assert_true(spool_file_parse(file, source, &output, &segment));
+    spool_format_source_name(name, 0x18ea5046, 4711, 0xdeadbeef, 3);
+    spool_format_segment_name(file, name, 12);
+    assert_true(spool_format_parse_name(file, source, &output, &segment));
     assert_string_equal(source, name);
     assert_int_equal(output, 3);
     assert_int_equal(segment, 12);
-    spool_segment_name(file, name, 12345678);
-    assert_true(spool_file_parse(file, source, &output, &segment));
-    spool_ledger_name(file, name);
-    assert_true(spool_file_parse(file, source, &output, &segment));
+    spool_format_segment_name(file, name, 12345678);
+    assert_true(spool_format_parse_name(file, source, &output, &segment));
+    spool_format_ledger_name(file, name);
+    assert_true(spool_format_parse_name(file, source, &output, &segment));
     assert_int_equal(segment, 0);
     static const char *const foreign[] = {"",
                                           ".",
@@ -161,7 +161,7 @@ static void test_names_are_ours_or_not(void **state)
                                           "18ea5046-4711-deadbeef-3.ledger",
                                           "0000000018ea5046-4711-deadbeef-3-000001.segment/../x"};
     for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++)
-        assert_false(spool_file_parse(foreign[i], source, &output, &segment));
+        assert_false(spool_format_parse_name(foreign[i], source, &output, &segment));
 }
 
 static void test_what_is_written_comes_back_in_order(void **state)
@@ -185,17 +185,17 @@ static void test_files_are_for_us_alone(void **state)
     mode_t before = umask(0);
     append_all(1);
     umask(before);
-    spool_segment_name(file, own.name, 1);
+    spool_format_segment_name(file, own.name, 1);
     assert_int_equal(fstatat(folder, file, &facts, 0), 0);
     assert_int_equal(facts.st_mode & 07777, 0600);
-    spool_ledger_name(file, own.name);
+    spool_format_ledger_name(file, own.name);
     assert_int_equal(fstatat(folder, file, &facts, 0), 0);
     assert_int_equal(facts.st_mode & 07777, 0600);
     assert_int_equal(fcntl(writer.segment.fd, F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
-    assert_int_equal(spool_list_read(folder, &list), STATUS_OK);
+    assert_int_equal(spool_files_list(folder, &list), STATUS_OK);
     assert_int_equal(list.count, 1);
     assert_int_equal(list.sources[0].output, 1);
-    spool_list_deinit(&list);
+    spool_files_list_deinit(&list);
 }
 
 /* --- after the process's end --- */
@@ -226,7 +226,7 @@ static void test_another_takes_what_was_left(void **state)
     assert_int_equal(recovery.lost, 4);
     assert_true(recovery.is_sudden);
     assert_non_null(
-        strstr(recovery.line, "of 19 spans that it is known to have made, 1 were delivered, 14 are"));
+        strstr(recovery.line, "of 19 spans that it is known to have created, 1 were delivered, 14 are"));
     spool_source_release(&taken, folder, false);
     take(name); /* the next one isn't told again */
     spool_recovery_read(&taken, folder, &recovery);
@@ -237,9 +237,9 @@ static void test_another_takes_what_was_left(void **state)
     spool_source_release(&taken, folder, true);
     assert_int_equal(spool_source_take(&taken, folder, name), STATUS_NOT_FOUND);
     struct spool_list list;
-    assert_int_equal(spool_list_read(folder, &list), STATUS_OK);
+    assert_int_equal(spool_files_list(folder, &list), STATUS_OK);
     assert_int_equal(list.count, 0);
-    spool_list_deinit(&list);
+    spool_files_list_deinit(&list);
 }
 
 static void test_who_lives_keeps_his_own(void **state)
@@ -258,7 +258,7 @@ static void test_who_lives_keeps_his_own(void **state)
 static void damage(const char *name, const uint8_t *whole, size_t bytes, size_t at, uint8_t flip)
 {
     char file[SPOOL_FILE_BYTES];
-    spool_segment_name(file, name, 1);
+    spool_format_segment_name(file, name, 1);
     int fd = openat(folder, file, O_WRONLY | O_CREAT | O_TRUNC, 0600);
     assert_true(fd >= 0);
     assert_int_equal(pwrite(fd, whole, bytes, 0), bytes);
@@ -279,7 +279,7 @@ static void write_and_copy(char name[SPOOL_SOURCE_BYTES], uint8_t whole[WHOLE_BY
     memcpy(name, own.name, SPOOL_SOURCE_BYTES);
     assert_int_equal(pread(writer.segment.fd, whole, WHOLE_BYTES, 0), WHOLE_BYTES);
     end_writing(false);
-    spool_ledger_name(file, name);
+    spool_format_ledger_name(file, name);
     int fd = openat(folder, file, O_RDONLY);
     assert_int_equal(read(fd, ledger, SPOOL_LEDGER_BYTES), SPOOL_LEDGER_BYTES);
     close(fd);
@@ -288,7 +288,7 @@ static void write_and_copy(char name[SPOOL_SOURCE_BYTES], uint8_t whole[WHOLE_BY
 static void put_ledger(const char *name, const uint8_t *bytes, size_t count)
 {
     char file[SPOOL_FILE_BYTES];
-    spool_ledger_name(file, name);
+    spool_format_ledger_name(file, name);
     int fd = openat(folder, file, O_WRONLY | O_CREAT | O_TRUNC, 0600);
     assert_int_equal(write(fd, bytes, count), count);
     close(fd);
@@ -378,7 +378,7 @@ static void test_a_ledger_that_lies(void **state)
         struct spool_recovery recovery;
         struct spool_record record;
         uint64_t damaged = 0;
-        spool_slot_format(&wild, slot);
+        spool_format_write_slot(&wild, slot);
         damage(name, whole, WHOLE_BYTES, 0, 0);
         put_ledger(name, slot, sizeof slot);
         take(name);
@@ -399,7 +399,7 @@ static void test_lengths_that_cant_be(void **state)
     size_t third = SPOOL_SEGMENT_BYTES + 2 * (SPOOL_RECORD_BYTES + BODY_BYTES);
     for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
         struct spool_record record = {.bytes = lengths[i], .spans = 3, .format = BATCH_JSON};
-        spool_record_format(&record, whole + third);
+        spool_format_write_record(&record, whole + third);
         put_ledger(name, ledger, sizeof ledger);
         damage(name, whole, WHOLE_BYTES, 0, 0);
         assert_int_equal(found(name, &came), spans_of(RECORDS));
@@ -436,7 +436,7 @@ static void test_segments_come_and_go(void **state)
         spool_source_pass(&own, &record, record.spans);
         spans += record.spans;
         /* What has been read is gone. */
-        assert_int_equal(spool_next_segment(folder, own.name, 1), own.ledger.at.segment);
+        assert_int_equal(spool_files_next_segment(folder, own.name, 1), own.ledger.at.segment);
     }
     assert_int_equal(spans, spans_of(20));
     assert_int_equal(damaged, 0);
@@ -445,7 +445,7 @@ static void test_segments_come_and_go(void **state)
         assert_int_equal(append(i, body, sizeof body), STATUS_OK);
     char file[SPOOL_FILE_BYTES];
     memcpy(name, own.name, sizeof name);
-    spool_segment_name(file, name, own.ledger.at.segment + 2);
+    spool_format_segment_name(file, name, own.ledger.at.segment + 2);
     assert_int_equal(unlinkat(folder, file, 0), 0);
     end_writing(true);
     take(name);
@@ -461,9 +461,9 @@ static void test_segments_come_and_go(void **state)
 static uint64_t bytes_there(void)
 {
     struct spool_list list;
-    assert_int_equal(spool_list_read(folder, &list), STATUS_OK);
+    assert_int_equal(spool_files_list(folder, &list), STATUS_OK);
     uint64_t bytes = list.bytes;
-    spool_list_deinit(&list);
+    spool_files_list_deinit(&list);
     return bytes;
 }
 
@@ -540,28 +540,28 @@ static void test_directories_that_are_refused(void **state)
     struct error err;
     snprintf(at, sizeof at, "%s/inner", path);
     snprintf(link, sizeof link, "%s/link", path);
-    assert_int_equal(spool_folder_open(at, false, &err), -1); /* not there */
-    int inner = spool_folder_open(at, true, &err);
+    assert_int_equal(spool_files_open_folder(at, false, &err), -1); /* not there */
+    int inner = spool_files_open_folder(at, true, &err);
     struct stat facts;
     assert_true(inner >= 0);
     assert_int_equal(fstat(inner, &facts), 0);
     assert_int_equal(facts.st_mode & 07777, 0700);
     close(inner);
     assert_int_equal(symlink(at, link), 0);
-    assert_int_equal(spool_folder_open(link, true, &err), -1);
-    assert_non_null(strstr(err.text, "links are not followed"));
+    assert_int_equal(spool_files_open_folder(link, true, &err), -1);
+    assert_non_null(strstr(err.text, "symbolic link"));
     assert_int_equal(chmod(at, 0770), 0);
-    assert_int_equal(spool_folder_open(at, true, &err), -1);
-    assert_non_null(strstr(err.text, "written by others"));
+    assert_int_equal(spool_files_open_folder(at, true, &err), -1);
+    assert_non_null(strstr(err.text, "writable by others"));
     assert_int_equal(chmod(at, 0755), 0); /* others may look: the files are ours alone */
-    inner = spool_folder_open(at, true, &err);
+    inner = spool_files_open_folder(at, true, &err);
     assert_true(inner >= 0);
     close(inner);
-    assert_int_equal(spool_folder_open("/tmp", true, &err), -1);
-    assert_int_equal(spool_folder_open("/nowhere/at/all", true, &err), -1);
+    assert_int_equal(spool_files_open_folder("/tmp", true, &err), -1);
+    assert_int_equal(spool_files_open_folder("/nowhere/at/all", true, &err), -1);
     snprintf(at, sizeof at, "%s/file", path);
     close(open(at, O_CREAT | O_WRONLY, 0600));
-    assert_int_equal(spool_folder_open(at, true, &err), -1);
+    assert_int_equal(spool_files_open_folder(at, true, &err), -1);
 }
 
 static void test_links_and_foreign_files_are_left_alone(void **state)
@@ -571,16 +571,16 @@ static void test_links_and_foreign_files_are_left_alone(void **state)
     struct spool_list list;
     snprintf(target, sizeof target, "%s/precious", path);
     close(open(target, O_CREAT | O_WRONLY, 0600));
-    spool_source_name(name, 1, 2, 3, 0);
-    spool_ledger_name(file, name);
+    spool_format_source_name(name, 1, 2, 3, 0);
+    spool_format_ledger_name(file, name);
     assert_int_equal(symlinkat(target, folder, file), 0);
     assert_int_equal(spool_source_take(&taken, folder, name), STATUS_IO);
-    spool_segment_name(file, name, 1);
+    spool_format_segment_name(file, name, 1);
     assert_int_equal(mkfifoat(folder, file, 0600), 0);
     assert_false(spool_file_open(&held, folder, file, O_RDWR));
-    assert_int_equal(spool_list_read(folder, &list), STATUS_OK);
+    assert_int_equal(spool_files_list(folder, &list), STATUS_OK);
     assert_int_equal(list.count, 0);
-    spool_list_deinit(&list);
+    spool_files_list_deinit(&list);
 }
 
 /* A program that closes all descriptors and opens files of its own gets none of our bytes. */

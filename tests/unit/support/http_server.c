@@ -22,8 +22,9 @@ struct connection_thread {
 
 struct http_server {
     pthread_mutex_t lock;
-    pthread_cond_t stopping_changed;
+    pthread_cond_t changed;
     bool stopping;
+    bool released;
     int listener;
     int port;
     pthread_t acceptor;
@@ -96,21 +97,12 @@ static bool read_request(int fd, struct request *request)
     return true;
 }
 
-/* Sleeps, or waits for the end when ms < 0; false when the server stops. */
-static bool server_wait(struct http_server *server, int ms)
+/* Until the server is released, or with `hang` until it stops. False when it stops. */
+static bool wait_for_release(struct http_server *server, bool hang)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += ms / 1000;
-    until.tv_nsec += (long)(ms % 1000) * 1000000;
-    until.tv_sec += until.tv_nsec / 1000000000;
-    until.tv_nsec %= 1000000000;
     pthread_mutex_lock(&server->lock);
-    while (!server->stopping)
-        if (ms < 0)
-            pthread_cond_wait(&server->stopping_changed, &server->lock);
-        else if (pthread_cond_timedwait(&server->stopping_changed, &server->lock, &until) != 0)
-            break;
+    while (!server->stopping && (hang || !server->released))
+        pthread_cond_wait(&server->changed, &server->lock);
     bool stopping = server->stopping;
     pthread_mutex_unlock(&server->lock);
     return !stopping;
@@ -118,9 +110,7 @@ static bool server_wait(struct http_server *server, int ms)
 
 static bool answer(struct http_server *server, int fd, const struct reply *reply)
 {
-    if (reply->hang)
-        return server_wait(server, -1);
-    if (reply->delay_ms && !server_wait(server, reply->delay_ms))
+    if ((reply->hang || reply->hold) && !wait_for_release(server, reply->hang))
         return false;
     if (reply->status == 0)
         return false;
@@ -146,6 +136,7 @@ static const struct reply *keep(struct http_server *server, const struct request
         server->requests[index] = *request;
         server->requests[index].connection = connection;
         server->request_count++;
+        pthread_cond_broadcast(&server->changed);
     } else {
         free(request->body);
     }
@@ -207,7 +198,7 @@ struct http_server *http_server_start(const struct reply *script, size_t count)
     memcpy(server->script, script, count * sizeof *script);
     server->script_count = count;
     pthread_mutex_init(&server->lock, NULL);
-    pthread_cond_init(&server->stopping_changed, NULL);
+    pthread_cond_init(&server->changed, NULL);
     server->listener = listen_on_free_port(&server->port);
     pthread_create(&server->acceptor, NULL, accept_connections, server);
     return server;
@@ -226,6 +217,22 @@ size_t http_server_requests(struct http_server *server)
     return count;
 }
 
+void http_server_wait(struct http_server *server, size_t count)
+{
+    pthread_mutex_lock(&server->lock);
+    while (server->request_count < count)
+        pthread_cond_wait(&server->changed, &server->lock);
+    pthread_mutex_unlock(&server->lock);
+}
+
+void http_server_release(struct http_server *server)
+{
+    pthread_mutex_lock(&server->lock);
+    server->released = true;
+    pthread_cond_broadcast(&server->changed);
+    pthread_mutex_unlock(&server->lock);
+}
+
 const struct request *http_server_request(struct http_server *server, size_t index)
 {
     return &server->requests[index];
@@ -235,7 +242,7 @@ void http_server_stop(struct http_server *server)
 {
     pthread_mutex_lock(&server->lock);
     server->stopping = true;
-    pthread_cond_broadcast(&server->stopping_changed);
+    pthread_cond_broadcast(&server->changed);
     pthread_mutex_unlock(&server->lock);
     shutdown(server->listener, SHUT_RDWR);
     pthread_join(server->acceptor, NULL);
@@ -247,7 +254,7 @@ void http_server_stop(struct http_server *server)
     }
     for (size_t i = 0; i < server->request_count; i++)
         free(server->requests[i].body);
-    pthread_cond_destroy(&server->stopping_changed);
+    pthread_cond_destroy(&server->changed);
     pthread_mutex_destroy(&server->lock);
     free(server->script);
     free(server);

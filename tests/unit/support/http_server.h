@@ -15,7 +15,7 @@ struct reply {
     const void *body;
     size_t body_bytes;
     size_t filler_bytes; /* more of the body: this many 'x' */
-    int delay_ms;        /* before the answer */
+    bool hold;           /* no answer until http_server_release */
     bool hang;           /* no answer until the server stops */
     bool close;          /* after the answer, unannounced */
 };
@@ -32,6 +32,10 @@ struct http_server;
 struct http_server *http_server_start(const struct reply *script, size_t count);
 int http_server_port(const struct http_server *server);
 size_t http_server_requests(struct http_server *server);
+/* Waits, without a limit, until the server has received `count` requests. */
+void http_server_wait(struct http_server *server, size_t count);
+/* Answers all requests on hold, now and later. */
+void http_server_release(struct http_server *server);
 /* Valid until the server stops. */
 const struct request *http_server_request(struct http_server *server, size_t index);
 void http_server_stop(struct http_server *server);

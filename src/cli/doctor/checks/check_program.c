@@ -234,7 +234,7 @@ static char *list_losses(const struct outcome *outcome)
 
 static void judge_delivery(struct doctor *doctor, const struct run *run)
 {
-    char *losses = list_losses(&run->outcome), *why = agent_line(run, "can't reach");
+    char *losses = list_losses(&run->outcome), *why = agent_line(run, "cannot deliver to");
     why = why ? why : agent_line(run, "refuses spans");
     if (run->delivered == 0) {
         doctor_say(doctor, FOUND_PROBLEM, "%llu spans were made and none was delivered: %s%s%s",

@@ -1,9 +1,10 @@
-#include "export/spool/spool_send.h"
+#include "export/spool/spool_drain.h"
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/text/sanitize.h"
 #include "export/otlp/sender.h"
+#include "export/spool/json_spans.h"
 #include "export/spool/spool.h"
 #include "export/spool/spool_recovery.h"
 
@@ -21,8 +22,7 @@ struct spool_drain {
 };
 
 enum status spool_drain_create(const struct output_settings *settings,
-                               const struct exporter_environment *environment,
-                               struct spool_drain **spool_drain)
+                               const struct output_environment *environment, struct spool_drain **drain)
 {
     struct spool_drain *made = calloc(1, sizeof *made);
     struct output_settings plain = *settings;
@@ -38,28 +38,28 @@ enum status spool_drain_create(const struct output_settings *settings,
         spool_drain_destroy(made);
         return STATUS_NO_MEMORY;
     }
-    *spool_drain = made;
+    *drain = made;
     return STATUS_OK;
 }
 
-void spool_drain_destroy(struct spool_drain *spool_drain)
+void spool_drain_destroy(struct spool_drain *drain)
 {
-    if (!spool_drain)
+    if (!drain)
         return;
-    if (spool_drain->sender)
-        spool_drain->sender->destroy(spool_drain->sender);
-    delivery_control_deinit(&spool_drain->control);
-    free(spool_drain);
+    if (drain->sender)
+        drain->sender->destroy(drain->sender);
+    delivery_control_deinit(&drain->control);
+    free(drain);
 }
 
-static struct output *sender_of(struct spool_drain *spool_drain, struct send_result *result)
+static struct output *sender_of(struct spool_drain *drain, struct send_result *result)
 {
-    if (!spool_drain->is_open)
-        spool_drain->sender->open(spool_drain->sender);
-    spool_drain->is_open = true;
-    snprintf(spool_drain->is_metrics ? result->metrics_endpoint : result->endpoint, sizeof result->endpoint,
-             "%s", spool_drain->name);
-    return spool_drain->sender;
+    if (!drain->is_open)
+        drain->sender->open(drain->sender);
+    drain->is_open = true;
+    snprintf(drain->is_metrics ? result->metrics_endpoint : result->endpoint, sizeof result->endpoint, "%s",
+             drain->name);
+    return drain->sender;
 }
 
 static void tell_progress(const struct send_request *request, uint64_t done, uint64_t total)
@@ -68,22 +68,20 @@ static void tell_progress(const struct send_request *request, uint64_t done, uin
         request->progress(request->context, done, total);
 }
 
-/* ---- a spool ---- */
-
 struct round {
     const struct send_request *request;
     struct send_result *result;
     uint64_t done, total; /* bytes */
-    bool has_stopped;     /* nothing is accepted any more */
-    bool told[2];         /* that there is no spool_drain: for spans, for metrics */
+    bool has_stopped;     /* the collector accepts nothing more */
+    bool warned[2];       /* no destination for spans, for metrics */
 };
 
-/* STATUS_END: all of it has gone. */
-static enum status send_source(struct spool_drain *spool_drain, struct spool_source *source, int folder,
+/* STATUS_END: the source is empty. */
+static enum status send_source(struct spool_drain *drain, struct spool_source *source, int folder,
                                struct round *round)
 {
     struct send_result *result = round->result;
-    struct output *sender = sender_of(spool_drain, result);
+    struct output *sender = sender_of(drain, result);
     struct spool_record record;
     for (;;) {
         struct delivery delivery = {0};
@@ -94,7 +92,7 @@ static enum status send_source(struct spool_drain *spool_drain, struct spool_sou
             return turn == SPOOL_NOTHING ? STATUS_END : STATUS_IO;
         if (!spool_send_record(sender, source, &record, false, &delivery))
             return STATUS_UNAVAILABLE;
-        *(spool_drain->is_metrics ? &result->points : &result->delivered) += delivery.delivered;
+        *(drain->is_metrics ? &result->points : &result->delivered) += delivery.delivered;
         result->lost += delivery.lost;
         result->resent += delivery.resent;
         spool_source_pass(source, &record, delivery.delivered);
@@ -104,8 +102,8 @@ static enum status send_source(struct spool_drain *spool_drain, struct spool_sou
     }
 }
 
-/* `spool_drain` NULL: there is none for it, and it stays. */
-static void send_found(struct spool_drain *spool_drain, const char *name, bool is_metrics, int folder,
+/* `drain` NULL: the spool keeps it. */
+static void send_found(struct spool_drain *drain, const char *name, bool is_metrics, int folder,
                        struct round *round)
 {
     struct spool_source source;
@@ -113,66 +111,65 @@ static void send_found(struct spool_drain *spool_drain, const char *name, bool i
     enum status status = spool_source_take(&source, folder, name);
     round->result->busy += status == STATUS_UNAVAILABLE;
     if (status == STATUS_IO)
-        log_warn("%s.ledger can't be opened: %s", name, strerror(errno));
+        log_warn("cannot open %s.ledger (%s); its spans stay in the spool", name, strerror(errno));
     if (status != STATUS_OK)
         return;
     spool_recovery_read(&source, folder, &recovery);
     round->result->lost_before += recovery.lost;
     if (recovery.is_sudden)
         log_warn("%s", recovery.line);
-    bool can_send = spool_drain && !round->has_stopped;
-    status = can_send ? send_source(spool_drain, &source, folder, round) : STATUS_UNAVAILABLE;
+    bool can_send = drain && !round->has_stopped;
+    status = can_send ? send_source(drain, &source, folder, round) : STATUS_UNAVAILABLE;
     if (status != STATUS_END) {
         spool_recovery_read(&source, folder, &recovery);
         round->result->left += recovery.here;
-        round->has_stopped |= spool_drain != NULL;
+        round->has_stopped |= drain != NULL;
     }
-    if (!spool_drain && !round->told[is_metrics])
-        log_warn(is_metrics ? "there are metrics in the spool, and no place for them: name one by "
+    if (!drain && !round->warned[is_metrics])
+        log_warn(is_metrics ? "cannot send the metrics in the spool: no endpoint is set; set "
                               "OTEL_METRICS_EXPORTER=otlp and OTEL_EXPORTER_OTLP_METRICS_ENDPOINT"
-                            : "there are spans in the spool, and no place for them: give --endpoint URL");
-    round->told[is_metrics] |= !spool_drain;
+                            : "cannot send the spans in the spool: no endpoint is set; use --endpoint URL");
+    round->warned[is_metrics] |= !drain;
     spool_source_release(&source, folder, status == STATUS_END);
 }
 
-enum status spool_send_folder(struct spool_drain *const spool_drains[OUTPUT_NUMBERS], const char *path,
-                              const char *only, const struct send_request *request,
-                              struct send_result *result, struct error *err)
+enum status spool_drain_folder(struct spool_drain *const drains[OUTPUT_NUMBERS], const char *path,
+                               const char *only, const struct send_request *request,
+                               struct send_result *result, struct error *err)
 {
     struct spool_list list;
     struct round round = {.request = request, .result = result};
-    int folder = spool_folder_open(path, false, err);
+    int folder = spool_files_open_folder(path, false, err);
     if (folder < 0)
         return STATUS_UNAVAILABLE;
-    enum status status = spool_list_read(folder, &list);
+    enum status status = spool_files_list(folder, &list);
     if (status != STATUS_OK) {
         close(folder);
-        return error_set(err, status, "can't read the spool %.300s: %s", path, status_text(status));
+        return error_set(err, status, "cannot read the spool %.300s (%s); check the directory", path,
+                         status_text(status));
     }
     for (size_t i = 0; i < list.count; i++)
         round.total += list.sources[i].bytes;
     for (size_t i = 0; i < list.count; i++) {
         const struct spool_found_source *found = &list.sources[i];
         if (!only || strcmp(only, found->name) == 0)
-            send_found(spool_drains[found->output < OUTPUT_NUMBERS ? found->output : 0], found->name,
+            send_found(drains[found->output < OUTPUT_NUMBERS ? found->output : 0], found->name,
                        found->output == METRICS_OUTPUT, folder, &round);
     }
-    spool_list_deinit(&list);
+    spool_files_list_deinit(&list);
     close(folder);
     return STATUS_OK;
 }
 
-/* ---- lines ---- */
-
-/* False: nothing takes it. */
-static bool send_line(struct spool_drain *spool_drain, const char *line, size_t bytes, uint32_t spans,
+/* False: the collector accepts nothing more. */
+static bool send_line(struct spool_drain *drain, const char *line, size_t bytes, uint32_t spans,
                       struct send_result *result)
 {
     const struct iovec part = {.iov_base = (void *)(uintptr_t)line, .iov_len = bytes};
     const struct stored_body stored = {
         .parts = &part, .part_count = 1, .spans = spans, .format = BATCH_JSON, .is_kept = true};
     struct delivery delivery = {0};
-    sender_deliver_stored(sender_of(spool_drain, result), &stored, false, &delivery);
+    sender_deliver_stored(sender_of(drain, result), &stored, false, &delivery);
     result->resent += delivery.resent;
     if (!delivery.accepted && delivery.reason != COUNTER_lost_refused)
         return false;
@@ -181,9 +178,8 @@ static bool send_line(struct spool_drain *spool_drain, const char *line, size_t 
     return true;
 }
 
-enum status spool_send_lines(struct spool_drain *spool_drain, const char *path,
-                             const struct send_request *request, struct send_result *result,
-                             struct error *err)
+enum status spool_drain_lines(struct spool_drain *drain, const char *path, const struct send_request *request,
+                              struct send_result *result, struct error *err)
 {
     char *line = NULL;
     size_t size = 0, number = 0;
@@ -191,7 +187,8 @@ enum status spool_send_lines(struct spool_drain *spool_drain, const char *path,
     bool is_over = false;
     FILE *file = fopen(path, "re");
     if (!file)
-        return error_set(err, STATUS_NOT_FOUND, "can't open %.300s: %s", path, strerror(errno));
+        return error_set(err, STATUS_NOT_FOUND, "cannot open %.300s (%s); check the path", path,
+                         strerror(errno));
     fseeko(file, 0, SEEK_END);
     uint64_t total = (uint64_t)ftello(file), done = 0;
     rewind(file);
@@ -199,12 +196,13 @@ enum status spool_send_lines(struct spool_drain *spool_drain, const char *path,
         number++;
         done += (uint64_t)bytes;
         size_t length = (size_t)bytes - (line[bytes - 1] == '\n');
-        int64_t spans = spool_json_spans(line, length);
+        int64_t spans = json_spans_count(line, length);
         if (spans < 0 && length > 0)
-            log_warn("%s:%zu: this line is not a whole request in OTLP JSON, and is left out", path, number);
+            log_warn("%s:%zu: skipped (not a complete OTLP JSON request); check that the file is complete",
+                     path, number);
         if (spans <= 0)
             continue;
-        is_over |= is_over || !send_line(spool_drain, line, length, (uint32_t)spans, result);
+        is_over |= is_over || !send_line(drain, line, length, (uint32_t)spans, result);
         if (is_over)
             result->left += (uint64_t)spans;
         tell_progress(request, done, total);
