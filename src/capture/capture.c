@@ -13,6 +13,7 @@
 #include "capture/sleep/mode.h"
 #include "capture/coexist/other_tools.h"
 #include "capture/hardware/pm_sampling.h"
+#include "capture/context/publish.h"
 #include "capture/context/sdk_context.h"
 #include "capture/cupti/selection.h"
 #include "capture/coexist/buffer_stall.h"
@@ -26,9 +27,9 @@
 #define NAMES_INTERVAL_NS (5 * NS_PER_SECOND)
 /* While another tool records, each of our flushes completes a buffer of that tool, 4 MiB with PyTorch's
  * profiler, however few records it holds. */
-#define GUEST_FLUSH_INTERVAL_NS (1 * NS_PER_SECOND)
-#define RECORD_BYTES_MIN        47                /* a kernel record with the fields of the default detail */
-#define SDK_INTERVAL_NS         (200 * NS_PER_MS) /* between two scans for newly loaded libraries */
+#define SHARED_FLUSH_INTERVAL_NS (1 * NS_PER_SECOND)
+#define RECORD_BYTES_MIN         47                /* a kernel record with the fields of the default detail */
+#define SDK_INTERVAL_NS          (200 * NS_PER_MS) /* between two scans for newly loaded libraries */
 
 static struct cupti cupti;
 static const struct settings *settings;
@@ -90,56 +91,6 @@ bool capture_is_on(void)
     return atomic_load_explicit(&mode_now, memory_order_relaxed) == MODE_ON;
 }
 
-bool capture_is_tracing(void)
-{
-    return sleep_control_is_tracing();
-}
-
-bool capture_begin_tracing(void)
-{
-    return sleep_control_begin_tracing();
-}
-
-bool capture_end_tracing(void)
-{
-    return sleep_control_end_tracing();
-}
-
-bool capture_is_ending(void)
-{
-    return sleep_control_is_ending();
-}
-
-void capture_set_ending(uint32_t wait_ms)
-{
-    sleep_control_set_ending(wait_ms);
-}
-
-uint32_t capture_calls_under_way(void)
-{
-    return threads_in_call();
-}
-
-bool capture_slept_at(uint64_t time_ns)
-{
-    return sleep_control_slept_at(time_ns);
-}
-
-void capture_set_session(bool is_sampled)
-{
-    sleep_control_set_session(is_sampled);
-}
-
-bool capture_expects_calls(const struct settings *wanted)
-{
-    return selection_has_all_launches(wanted);
-}
-
-bool capture_expects_graphs(const struct settings *wanted)
-{
-    return selection_has_activity(wanted, ACTIVITY_GRAPH_TRACE);
-}
-
 const char *capture_recorded_links(const char *uuid)
 {
     return cupti.replay_links ? cupti.replay_links(uuid) : NULL;
@@ -173,8 +124,8 @@ enum status capture_start(const struct settings *frozen, const char *self_env_fo
                           struct capture_info *info, struct error *err)
 {
     settings = frozen;
-    const char *guests = other_tools_cupti_path();
-    enum status status = cupti_load(guests ? guests : settings->cupti.library, self_env_folder, &cupti, err);
+    const char *shared = other_tools_cupti_path();
+    enum status status = cupti_load(shared ? shared : settings->cupti.library, self_env_folder, &cupti, err);
     if (status == STATUS_OK)
         status = take_memory(err);
     if (status != STATUS_OK)
@@ -183,7 +134,7 @@ enum status capture_start(const struct settings *frozen, const char *self_env_fo
     clock_init();
     gpu_counters_start(settings, &cupti);
     pm_sampling_start(settings, &cupti);
-    other_tools_join(settings, cupti.path);
+    other_tools_join(settings, cupti.path, switches_pause);
     status = switches_on(&cupti, settings, sleep_control_is_foreseen(settings, by_program), err);
     bool waits = status != STATUS_OK && switches_are_held() && settings->cupti.others == OTHERS_GIVE_WAY;
     if (status != STATUS_OK && !waits) {
@@ -364,14 +315,15 @@ void capture_service(uint64_t now_ns)
                  has_fallen_asleep;
     if (now_ns >= due.flush_ns || hurry) {
         uint64_t interval_ns = settings->cupti.flush_interval_ms * NS_PER_MS;
-        if (other_tools_are_recording() && interval_ns < GUEST_FLUSH_INTERVAL_NS)
-            interval_ns = GUEST_FLUSH_INTERVAL_NS;
+        if (other_tools_are_recording() && interval_ns < SHARED_FLUSH_INTERVAL_NS)
+            interval_ns = SHARED_FLUSH_INTERVAL_NS;
         switches_flush(false);
         flush_count++;
         due.flush_ns = now_ns + interval_ns;
     }
     if (now_ns >= due.sdk_ns) {
-        sdk_context_look();
+        if (sdk_context_poll(publish_variable))
+            publish_give_way();
         due.sdk_ns = now_ns + SDK_INTERVAL_NS;
     }
     if (now_ns >= due.names_ns) {
@@ -464,11 +416,6 @@ enum status capture_resume(struct error *err)
     return STATUS_OK;
 }
 
-void capture_set_on_guest(void (*on_guest)(void))
-{
-    other_tools_on_guest = on_guest;
-}
-
 void capture_flush_finished(void)
 {
     if (!atomic_load(&is_abandoned) && !capture_failure() && !atomic_load(&is_released))
@@ -481,16 +428,6 @@ void capture_flush_all(void)
         switches_flush(true);
 }
 
-const char *capture_take_error(void)
-{
-    return switches_take_error();
-}
-
-uint32_t capture_buffers_lent(void)
-{
-    return buffers_lent();
-}
-
 static void ignore_record(void *context, const struct activity_record *record)
 {
     (void)context, (void)record;
@@ -500,14 +437,12 @@ static void ignore_record(void *context, const struct activity_record *record)
 static void count_late(uint8_t *data, size_t valid)
 {
     static atomic_flag is_counting = ATOMIC_FLAG_INIT;
-    static bool said;
     while (atomic_flag_test_and_set_explicit(&is_counting, memory_order_acquire)) {
     }
     size_t records = decode_buffer(&cupti, data, valid, ignore_record, NULL);
     counter_add(COUNTER_lost_late, records);
-    if (records && !said)
-        log_warn("CUPTI delivered %zu records after shutdown; they are lost", records);
-    said = said || records;
+    if (records)
+        log_once(log_warn, "CUPTI delivered %zu records after shutdown; they are lost", records);
     atomic_flag_clear_explicit(&is_counting, memory_order_release);
 }
 

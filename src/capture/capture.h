@@ -1,7 +1,8 @@
 /* Capture turns what CUPTI reports about this process into records. It is the only stage that knows CUPTI.
  *
  * There is one capture per process because CUPTI's handlers are global. After capture_start(), only the
- * pipeline thread calls these functions, except those marked "Any thread" and capture_abandon(). */
+ * pipeline thread calls these functions, except those marked "Any thread" and capture_abandon(). The parts
+ * that have no common state, such as sleep_control.h, threads.h and selection.h, are used directly. */
 #ifndef CUSPAN_CAPTURE_CAPTURE_H
 #define CUSPAN_CAPTURE_CAPTURE_H
 
@@ -44,12 +45,6 @@ bool capture_is_on(void);
  * if there are none or this is no replay. Valid after capture_start(). */
 const char *capture_recorded_links(const char *uuid);
 
-/* Whether these settings let every GPU record find its call. */
-bool capture_expects_calls(const struct settings *settings);
-
-/* Whether these settings give every execution of a CUDA graph one record. */
-bool capture_expects_graphs(const struct settings *settings);
-
 /* Loads CUPTI, subscribes, and enables what the settings select. `self_env_folder` is the folder of
  * libcuspan.so. `by_program` means that the program started capture, or a request did, so that it may be
  * stopped again. On failure everything is disabled and `err` has one line with the reason and a fix;
@@ -81,24 +76,6 @@ void capture_service(uint64_t now_monotonic_ns);
 /* The reason why CUPTI failed permanently, or NULL. */
 const char *capture_failure(void);
 
-/* Starts and stops tracing on behalf of the program; false: no change. Takes effect for calls that start
- * after the return. Any thread. */
-bool capture_is_tracing(void);
-bool capture_begin_tracing(void);
-bool capture_end_tracing(void);
-
-/* Stopping waits up to `wait_ms` (default 1 s) for calls in progress. Those are captured; new calls are not.
- * Any thread. */
-bool capture_is_ending(void);
-void capture_set_ending(uint32_t wait_ms);
-uint32_t capture_calls_under_way(void);
-
-/* Whether capture was asleep at this time, so that GPU work from then has no call. Pipeline thread. */
-bool capture_slept_at(uint64_t time_ns);
-
-/* Whether work outside requests is sampled. If not, capture may sleep between requests. */
-void capture_set_session(bool is_sampled);
-
 /* Releases CUPTI to another tool, in steps, on the pipeline thread, which keeps pumping in between. First
  * call capture_quiet() until it returns true: then no thread is inside a call that will get a span (with
  * `at_once`, such calls are counted as lost) and nothing more is captured. After the GPU has finished the
@@ -110,9 +87,6 @@ bool capture_is_released(void);
 enum status capture_resume(struct error *err) MUST_CHECK;
 /* Whether to try capture_resume() now: the settings ask for it and CUPTI may be free. */
 bool capture_may_resume(uint64_t now_monotonic_ns);
-/* `on_other_tool` runs on another tool's thread when that tool is about to use CUPTI and the settings say to
- * give way. Set before capture_start(). */
-void capture_set_on_guest(void (*on_guest)(void));
 
 /* Pipeline thread, after each round, with the number of calls that wait for their GPU work: warns once when
  * CUPTI no longer returns buffers. */
@@ -129,11 +103,6 @@ void capture_stop(void);
 
 /* After the last pump. Records that CUPTI delivers later are counted as lost. */
 void capture_end(void);
-
-/* capture_take_error() returns, and resets, why CUPTI refused one of the three functions above; NULL if it
- * did not. capture_buffers_lent() is the number of buffers that CUPTI holds. */
-const char *capture_take_error(void);
-uint32_t capture_buffers_lent(void);
 
 /* In a forked child: no CUPTI function is called again in this process. Async-signal-safe. */
 void capture_abandon(void);

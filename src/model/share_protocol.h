@@ -1,5 +1,5 @@
 /* The interface between the agent and libcuspan-share.so. The latter is preloaded (`cuspan run --share`,
- * `--give-way`) and interposes CUPTI's functions, so it sees what other tools in the process, the guests,
+ * `--give-way`) and interposes CUPTI's functions, so it sees what other tools in the process
  * request of CUPTI. The size verifies that both were built together. */
 #ifndef CUSPAN_MODEL_SHARE_PROTOCOL_H
 #define CUSPAN_MODEL_SHARE_PROTOCOL_H
@@ -8,44 +8,42 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* How a guest's calls are handled. */
+/* How the other tool's calls are handled. */
 enum share_way {
     SHARE_PASSES,    /* unchanged */
     SHARE_GIVES_WAY, /* unchanged, after the agent has released CUPTI */
     SHARE_BESIDE     /* as calls of a second subscriber */
 };
 
-/* The agent's functions, called on a guest's thread outside CUDA's and CUPTI's callbacks. */
+/* The agent's functions, called on the other tool's thread, outside CUDA's and CUPTI's callbacks. */
 struct share_agent {
-    /* GIVES_WAY: a guest is about to use CUPTI. Returns when the agent has released it, or after a timeout.
+    /* GIVES_WAY: the tool is about to use CUPTI. Returns when the agent has released it, or after a timeout.
      */
-    void (*on_guest)(void);
-    /* BESIDE: disables and enables activity, because none may be enabled while the guest sets its clock. */
+    void (*on_tool)(void);
+    /* BESIDE: disables and enables activity, because none may be enabled while the tool sets its clock. */
     void (*on_pause)(bool begins);
 };
 
 struct share_api {
     size_t bytes;
     /* The agent is about to use CUPTI, from the library at `path`. Returns the way that applies from now on:
-     * `way`, or PASSES if a guest has used CUPTI before. `agent` must stay valid. */
+     * `way`, or PASSES if the tool has used CUPTI before. `agent` must stay valid. */
     enum share_way (*join)(const struct share_agent *agent, enum share_way way, const char *path);
-    /* BESIDE: the library that a guest already uses, and the agent must use; NULL: none yet. */
+    /* BESIDE: the library that the tool already uses, and the agent must use; NULL: none yet. */
     const char *(*cupti_path)(void);
     /* The agent does not use CUPTI (any more). */
     void (*leave)(void);
-    /* BESIDE: whether a guest has ever subscribed or enabled records; and whether it has records enabled now.
-     * Any thread. */
-    bool (*has_guest)(void);
-    bool (*is_guest_recording)(void);
-    /* BESIDE: pauses and resumes the guest's records, for options that must be set while nobody records. Both
+    /* BESIDE: whether the tool has records enabled. Any thread. */
+    bool (*is_tool_recording)(void);
+    /* BESIDE: pauses and resumes the tool's records, for options that must be set while nobody records. Both
      * from one thread. */
     void (*pause)(bool begins);
-    /* BESIDE: a flush returns the records of all subscribers, on the flushing thread. To give a guest its
-     * records by the end of its own flush, the agent's flush and the guest's exclude each other. False: the
-     * guest's flush took longer than `wait_ms`. After true, the same thread calls flush_end. */
+    /* BESIDE: a flush returns the records of all subscribers, on the flushing thread. To give the tool its
+     * records by the end of its own flush, the agent's flush and the tool's exclude each other. False: the
+     * tool's flush took longer than `wait_ms`. After true, the same thread calls flush_end. */
     bool (*flush_begin)(uint32_t wait_ms);
     void (*flush_end)(void);
-    /* GIVES_WAY: whether CUPTI is free, or this call freed it, because the guest had nothing enabled and made
+    /* GIVES_WAY: whether CUPTI is free, or this call freed it, because the tool had nothing enabled and made
      * no call for `idle_ns`. Its subscription is restored when it makes another call. */
     bool (*take_back)(uint64_t idle_ns);
 };

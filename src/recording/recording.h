@@ -21,7 +21,7 @@ enum recording_event_type {
     RECORDING_ACTIVITY = 6,
     RECORDING_LOSS = 7, /* events lost in capture */
     /* 8 is used internally. */
-    RECORDING_SAID = 16,        /* an annotation by the program: a context, range, mark or name */
+    RECORDING_ANNOTATION = 16,  /* an annotation by the program: a context, range, mark or name */
     RECORDING_GPU_COUNTERS = 17 /* hardware counters of one launch */
 };
 
@@ -47,7 +47,8 @@ struct recording_event {
     uint64_t count;   /* LOSS */
     const struct call_record *call;
     const struct resource_record *resource;
-    const struct record_head *said; /* CONTEXT, RANGE_BEGIN, RANGE_END, MARK, NAME of enum record_type */
+    const struct record_head
+        *annotation; /* CONTEXT, RANGE_BEGIN, RANGE_END, MARK, NAME of enum record_type */
     const struct activity_record *activity;
     const struct gpu_counters_record *gpu_counters;
 };
@@ -71,8 +72,8 @@ enum status recording_write_call(struct recording_writer *writer, uint64_t tid,
 enum status recording_write_resource(struct recording_writer *writer, uint64_t tid,
                                      const struct resource_record *resource) MUST_CHECK;
 /* A context, range or name record, with `time_ns` after its head. */
-enum status recording_write_said(struct recording_writer *writer, uint64_t tid, uint64_t time_ns,
-                                 const struct record_head *said) MUST_CHECK;
+enum status recording_write_annotation(struct recording_writer *writer, uint64_t tid, uint64_t time_ns,
+                                       const struct record_head *annotation) MUST_CHECK;
 enum status recording_write_gpu_counters(struct recording_writer *writer, uint64_t tid,
                                          const struct gpu_counters_record *counters) MUST_CHECK;
 enum status recording_write_activity(struct recording_writer *writer,
@@ -89,7 +90,6 @@ enum status recording_writer_flush(struct recording_writer *writer) MUST_CHECK;
 
 /* Events in the file so far. */
 uint64_t recording_writer_events(const struct recording_writer *writer);
-uint64_t recording_writer_bytes(const struct recording_writer *writer);
 
 /* Writes the end and frees the writer in any case. Returns the first failure, including earlier ones. NULL is
  * allowed. */

@@ -53,23 +53,24 @@ uint64_t format_role_get(const struct activity_record *activity, enum activity_r
     return 0;
 }
 
-bool format_said_is_valid(const struct record_head *said)
+bool format_annotation_is_valid(const struct record_head *annotation)
 {
-    const struct context_record *context = (const struct context_record *)said;
-    const struct range_record *range = (const struct range_record *)said;
-    const struct name_record *name = (const struct name_record *)said;
-    if (said->bytes > FORMAT_SAID_BYTES_MAX || said->bytes % 8)
+    const struct context_record *context = (const struct context_record *)annotation;
+    const struct range_record *range = (const struct range_record *)annotation;
+    const struct name_record *name = (const struct name_record *)annotation;
+    if (annotation->bytes > FORMAT_ANNOTATION_BYTES_MAX || annotation->bytes % 8)
         return false;
-    switch (said->type) {
+    switch (annotation->type) {
     case RECORD_CONTEXT:
-        return said->bytes >= sizeof *context && context->state_bytes <= said->bytes - sizeof *context;
+        return annotation->bytes >= sizeof *context &&
+               context->state_bytes <= annotation->bytes - sizeof *context;
     case RECORD_RANGE_BEGIN:
     case RECORD_RANGE_END:
     case RECORD_MARK:
-        return said->bytes >= sizeof *range && range->text_bytes <= said->bytes - sizeof *range &&
+        return annotation->bytes >= sizeof *range && range->text_bytes <= annotation->bytes - sizeof *range &&
                range->name_bytes <= range->text_bytes;
     case RECORD_NAME:
-        return said->bytes >= sizeof *name && name->name_bytes <= said->bytes - sizeof *name;
+        return annotation->bytes >= sizeof *name && name->name_bytes <= annotation->bytes - sizeof *name;
     default:
         return false;
     }

@@ -91,11 +91,11 @@ static inline bool format_call_is_valid(uint8_t domain, uint16_t cbid)
 }
 
 /* Annotations are stored as in memory, without head and time, in little-endian. */
-#define FORMAT_SAID_SKIPPED   16
-#define FORMAT_SAID_BYTES_MAX 2048
+#define FORMAT_ANNOTATION_SKIPPED   16
+#define FORMAT_ANNOTATION_BYTES_MAX 2048
 
 /* Whether the record has an annotation type and its parts lie within it. */
-bool format_said_is_valid(const struct record_head *said);
+bool format_annotation_is_valid(const struct record_head *annotation);
 
 /* The number in the record's member for this role (not ROLE_NAME). */
 uint64_t format_role_get(const struct activity_record *activity, enum activity_role role);

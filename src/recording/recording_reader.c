@@ -42,7 +42,7 @@ struct recording {
     /* Storage of the last event. */
     uint64_t call_words[CALL_RECORD_BYTES / 8];
     struct resource_record resource;
-    uint64_t said_words[FORMAT_SAID_BYTES_MAX / 8];
+    uint64_t annotation_words[FORMAT_ANNOTATION_BYTES_MAX / 8];
     struct {
         struct gpu_counters_record record;
         double values[GPU_COUNTERS_MAX];
@@ -279,24 +279,24 @@ static void get_said(struct recording *recording, struct cursor *cursor, struct 
 {
     struct format_state *state = &recording->state;
     struct resource_record *record =
-        (struct resource_record *)(void *)recording->said_words; /* head and time */
+        (struct resource_record *)(void *)recording->annotation_words; /* head and time */
     uint64_t type = get(cursor), cbid = get(cursor);
     event->tid = state->tid = get_difference(cursor, state->tid);
     state->time_ns = get_difference(cursor, state->time_ns);
     uint64_t bytes = get(cursor);
     const uint8_t *data =
-        bytes <= FORMAT_SAID_BYTES_MAX - FORMAT_SAID_SKIPPED ? get_bytes(cursor, bytes) : NULL;
+        bytes <= FORMAT_ANNOTATION_BYTES_MAX - FORMAT_ANNOTATION_SKIPPED ? get_bytes(cursor, bytes) : NULL;
     if (!data || type > UINT8_MAX || cbid > UINT16_MAX) {
         cursor->is_bad = true;
         return;
     }
     record->head =
-        (struct record_head){(uint32_t)bytes + FORMAT_SAID_SKIPPED, (uint8_t)type, 0, (uint16_t)cbid};
+        (struct record_head){(uint32_t)bytes + FORMAT_ANNOTATION_SKIPPED, (uint8_t)type, 0, (uint16_t)cbid};
     record->time_ns = state->time_ns;
-    memcpy((char *)recording->said_words + FORMAT_SAID_SKIPPED, data, bytes);
-    if (!format_said_is_valid(&record->head))
+    memcpy((char *)recording->annotation_words + FORMAT_ANNOTATION_SKIPPED, data, bytes);
+    if (!format_annotation_is_valid(&record->head))
         cursor->is_bad = true;
-    event->said = &record->head;
+    event->annotation = &record->head;
 }
 
 static double get_double(struct cursor *cursor)
@@ -483,7 +483,7 @@ static bool get_event(struct recording *recording, uint64_t type, struct cursor 
     case RECORDING_RESOURCE:
         get_resource(recording, cursor, event);
         return true;
-    case RECORDING_SAID:
+    case RECORDING_ANNOTATION:
         get_said(recording, cursor, event);
         return true;
     case RECORDING_ACTIVITY:

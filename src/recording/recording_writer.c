@@ -320,19 +320,19 @@ enum status recording_write_resource(struct recording_writer *writer, uint64_t t
     return event_end(writer, RECORDING_RESOURCE);
 }
 
-enum status recording_write_said(struct recording_writer *writer, uint64_t tid, uint64_t time_ns,
-                                 const struct record_head *said)
+enum status recording_write_annotation(struct recording_writer *writer, uint64_t tid, uint64_t time_ns,
+                                       const struct record_head *annotation)
 {
-    bool is_valid = format_said_is_valid(said);
-    if (!event_begin(writer, is_valid ? 8 * VARINT_BYTES_MAX + said->bytes : SIZE_MAX))
+    bool is_valid = format_annotation_is_valid(annotation);
+    if (!event_begin(writer, is_valid ? 8 * VARINT_BYTES_MAX + annotation->bytes : SIZE_MAX))
         return event_refused(writer);
-    size_t bytes = said->bytes - FORMAT_SAID_SKIPPED;
-    put(writer, said->type);
-    put(writer, said->cbid);
+    size_t bytes = annotation->bytes - FORMAT_ANNOTATION_SKIPPED;
+    put(writer, annotation->type);
+    put(writer, annotation->cbid);
     put_place(writer, tid, time_ns);
     put(writer, bytes);
-    put_bytes(writer, (const char *)said + FORMAT_SAID_SKIPPED, bytes);
-    return event_end(writer, RECORDING_SAID);
+    put_bytes(writer, (const char *)annotation + FORMAT_ANNOTATION_SKIPPED, bytes);
+    return event_end(writer, RECORDING_ANNOTATION);
 }
 
 static void put_double(struct recording_writer *writer, double number)
@@ -509,11 +509,6 @@ enum status recording_write_activity(struct recording_writer *writer, const stru
 uint64_t recording_writer_events(const struct recording_writer *writer)
 {
     return writer->file_events;
-}
-
-uint64_t recording_writer_bytes(const struct recording_writer *writer)
-{
-    return writer->file_bytes;
 }
 
 static void writer_destroy(struct recording_writer *writer)

@@ -188,7 +188,7 @@ static void play(struct player *player, const struct item *item)
         atomic_fetch_add_explicit(&resources, replay_callbacks_resource(item->resource),
                                   memory_order_relaxed);
     else if (item->type == ITEM_SAID)
-        annotations_play(item->said);
+        annotations_play(item->annotation);
     else
         play_call(player, item);
     replay_call = 0;

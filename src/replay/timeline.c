@@ -91,14 +91,14 @@ static bool add_resource(struct timeline *timeline, uint64_t tid, const struct r
     return context != NULL;
 }
 
-static bool add_said(struct timeline *timeline, uint64_t tid, const struct record_head *said)
+static bool add_annotation(struct timeline *timeline, uint64_t tid, const struct record_head *annotation)
 {
     struct timeline_thread *thread = thread_of(timeline, tid);
     if (!thread || !grow((void **)&thread->others, thread->other_count, sizeof *thread->others))
         return false;
-    struct resource_record *copy = copy_of(said, said->bytes);
-    const struct name_record *name = (const struct name_record *)said;
-    bool is_handle = said->type == RECORD_NAME && said->cbid == NAMED_CONTEXT_ID;
+    struct resource_record *copy = copy_of(annotation, annotation->bytes);
+    const struct name_record *name = (const struct name_record *)annotation;
+    bool is_handle = annotation->type == RECORD_NAME && annotation->cbid == NAMED_CONTEXT_ID;
     struct timeline_context *context = is_handle ? context_of(timeline, name->id) : NULL;
     if (context)
         context->handle = name->handle;
@@ -195,8 +195,8 @@ static bool add_event(struct timeline *timeline, const struct recording_event *e
         return add_call(timeline, event->tid, event->call);
     case RECORDING_RESOURCE:
         return add_resource(timeline, event->tid, event->resource);
-    case RECORDING_SAID:
-        return add_said(timeline, event->tid, event->said);
+    case RECORDING_ANNOTATION:
+        return add_annotation(timeline, event->tid, event->annotation);
     case RECORDING_ACTIVITY:
         return add_activity(timeline, event->activity);
     case RECORDING_THREAD:
@@ -377,7 +377,7 @@ static void sweep_other(struct sweep *sweep, const struct resource_record *other
     if (is_resource)
         item->resource = other;
     else
-        item->said = &other->head;
+        item->annotation = &other->head;
 }
 
 static void sweep_run(struct sweep *sweep, const struct call_order *calls, const struct links *links)

@@ -26,7 +26,7 @@ struct item {
     union {
         const struct call_record *call;
         const struct resource_record *resource;
-        const struct record_head *said; /* a context, range, mark or name */
+        const struct record_head *annotation; /* a context, range, mark or name */
     };
 };
 

@@ -6,7 +6,7 @@
 #include "abi/cupti_abi.h"
 
 /* Further functions of tools, in CUPTI 12.0 and later unless noted. */
-#define CUPTI_GUEST_CALLS(X)                                                                                 \
+#define CUPTI_TOOL_CALLS(X)                                                                                  \
     X(cuptiActivityPushExternalCorrelationId, (uint32_t kind, uint64_t id))                                  \
     X(cuptiActivityPopExternalCorrelationId, (uint32_t kind, uint64_t * id))                                 \
     X(cuptiActivityEnableContext, (cuda_context_handle context, uint32_t kind))                              \
@@ -29,7 +29,7 @@
     X(cuptiActivityEnableHWTrace, CUPTI_ATTR_ENABLE_HES)
 
 /* CUPTI 13.3 and later; otherwise NULL. */
-#define CUPTI_GUEST_SUBSCRIBER_CALLS(X)                                                                      \
+#define CUPTI_TOOL_SUBSCRIBER_CALLS(X)                                                                       \
     X(cuptiActivityPushExternalCorrelationId_v2,                                                             \
       (cupti_subscriber_handle subscriber, uint32_t kind, uint64_t id))                                      \
     X(cuptiActivityPopExternalCorrelationId_v2,                                                              \
@@ -38,8 +38,8 @@
     X(cuptiActivityEnableRuntimeApi_v2, (cupti_subscriber_handle subscriber, uint32_t cbid, uint8_t enable))
 
 #define CUPTI_CALL_TYPE(name, params) typedef uint32_t name##_fn params;
-CUPTI_GUEST_CALLS(CUPTI_CALL_TYPE)
-CUPTI_GUEST_SUBSCRIBER_CALLS(CUPTI_CALL_TYPE)
+CUPTI_TOOL_CALLS(CUPTI_CALL_TYPE)
+CUPTI_TOOL_SUBSCRIBER_CALLS(CUPTI_CALL_TYPE)
 #undef CUPTI_CALL_TYPE
 #define CUPTI_SWITCH_TYPE(name, attribute) typedef uint32_t name##_fn(uint8_t enable);
 CUPTI_SWITCH_CALLS(CUPTI_SWITCH_TYPE)
@@ -51,9 +51,9 @@ struct real_calls {
     CUPTI_CLASSIC_CALLS(CUPTI_MEMBER)
     CUPTI_NAMED_SUBSCRIBER_CALLS(CUPTI_MEMBER)
     CUPTI_SUBSCRIBER_CALLS(CUPTI_MEMBER)
-    CUPTI_GUEST_CALLS(CUPTI_MEMBER)
+    CUPTI_TOOL_CALLS(CUPTI_MEMBER)
     CUPTI_SWITCH_CALLS(CUPTI_MEMBER)
-    CUPTI_GUEST_SUBSCRIBER_CALLS(CUPTI_MEMBER)
+    CUPTI_TOOL_SUBSCRIBER_CALLS(CUPTI_MEMBER)
 #undef CUPTI_MEMBER
 };
 

@@ -6,7 +6,7 @@
 #define EXPORT_CALL(name, params) EXPORT name##_fn name;
 CUPTI_CLASSIC_CALLS(EXPORT_CALL)
 CUPTI_NAMED_SUBSCRIBER_CALLS(EXPORT_CALL)
-CUPTI_GUEST_CALLS(EXPORT_CALL)
+CUPTI_TOOL_CALLS(EXPORT_CALL)
 #define EXPORT_SWITCH(name, attribute) EXPORT name##_fn name;
 CUPTI_SWITCH_CALLS(EXPORT_SWITCH)
 
@@ -15,13 +15,13 @@ CUPTI_SWITCH_CALLS(EXPORT_SWITCH)
 #define REAL(name, ...) (share_real()->name ? share_real()->name(__VA_ARGS__) : (uint32_t)CUPTI_NOT_SUPPORTED)
 
 /* `way` tells how the call is forwarded. The tool does not count as idle until the call returns. */
-#define GUEST_CALL(how) enum share_way way __attribute__((cleanup(share_depart), unused)) = how()
+#define TOOL_CALL(how) enum share_way way __attribute__((cleanup(share_depart), unused)) = how()
 
 /* Opens the second subscriber and keeps the lock until leave(). */
 static uint32_t enter(void)
 {
     share_lock();
-    return guest_open_locked();
+    return share_open_locked();
 }
 
 static uint32_t leave(uint32_t result)
@@ -39,21 +39,21 @@ static uint32_t leave(uint32_t result)
 
 static cupti_subscriber_handle real_handle(cupti_subscriber_handle handle)
 {
-    return handle == GUEST_HANDLE ? guest.real : handle;
+    return handle == TOOL_HANDLE ? tool.real : handle;
 }
 
 uint32_t cuptiSubscribe(cupti_subscriber_handle *subscriber, cupti_callback_fn *callback, void *userdata)
 {
-    GUEST_CALL(share_arrive);
+    TOOL_CALL(share_arrive);
     if (way == SHARE_PASSES)
         return REAL(cuptiSubscribe, subscriber, callback, userdata);
     if (!subscriber)
         return CUPTI_INVALID_PARAMETER;
     (void)share_real(); /* libraries cannot be loaded with the lock held */
     share_lock();
-    uint32_t result = guest_subscribe_locked(callback, userdata);
+    uint32_t result = share_subscribe_locked(callback, userdata);
     if (result == CUPTI_OK)
-        *subscriber = GUEST_HANDLE;
+        *subscriber = TOOL_HANDLE;
     return leave(result);
 }
 
@@ -64,71 +64,71 @@ uint32_t cuptiSubscribe_v2(cupti_subscriber_handle *subscriber, cupti_callback_f
     bool allows_others =
         params && params->structSize > offsetof(struct cupti_subscriber_params, allowMultipleSubscribers) &&
         params->allowMultipleSubscribers;
-    if (share_look() == SHARE_BESIDE && !allows_others)
+    if (share_current_way() == SHARE_BESIDE && !allows_others)
         return cuptiSubscribe(subscriber, callback, userdata);
-    GUEST_CALL(share_arrive);
+    TOOL_CALL(share_arrive);
     return REAL(cuptiSubscribe_v2, subscriber, callback, userdata, params);
 }
 
 uint32_t cuptiUnsubscribe(cupti_subscriber_handle subscriber)
 {
-    if (subscriber != GUEST_HANDLE)
+    if (subscriber != TOOL_HANDLE)
         return REAL(cuptiUnsubscribe, subscriber);
     share_lock();
-    return leave(guest_unsubscribe_locked());
+    return leave(share_unsubscribe_locked());
 }
 
 uint32_t cuptiEnableCallback(uint32_t enable, cupti_subscriber_handle subscriber, uint32_t domain,
                              uint32_t cbid)
 {
-    GUEST_CALL(share_arrive);
-    if (subscriber != GUEST_HANDLE)
+    TOOL_CALL(share_arrive);
+    if (subscriber != TOOL_HANDLE)
         return REAL(cuptiEnableCallback, enable, subscriber, domain, cbid);
     share_lock();
-    guest_note_callback_locked(enable, domain, cbid);
-    return leave(REAL(cuptiEnableCallback, enable, guest.real, domain, cbid));
+    share_note_callback_locked(enable, domain, cbid);
+    return leave(REAL(cuptiEnableCallback, enable, tool.real, domain, cbid));
 }
 
 uint32_t cuptiEnableDomain(uint32_t enable, cupti_subscriber_handle subscriber, uint32_t domain)
 {
-    GUEST_CALL(share_arrive);
-    if (subscriber != GUEST_HANDLE)
+    TOOL_CALL(share_arrive);
+    if (subscriber != TOOL_HANDLE)
         return REAL(cuptiEnableDomain, enable, subscriber, domain);
     share_lock();
-    guest_note_callback_locked(enable, domain, 0);
-    return leave(REAL(cuptiEnableDomain, enable, guest.real, domain));
+    share_note_callback_locked(enable, domain, 0);
+    return leave(REAL(cuptiEnableDomain, enable, tool.real, domain));
 }
 
 uint32_t cuptiEnableAllDomains(uint32_t enable, cupti_subscriber_handle subscriber)
 {
-    GUEST_CALL(share_arrive);
-    if (subscriber != GUEST_HANDLE)
+    TOOL_CALL(share_arrive);
+    if (subscriber != TOOL_HANDLE)
         return REAL(cuptiEnableAllDomains, enable, subscriber);
     share_lock();
     for (uint32_t domain = 1; domain < CUPTI_DOMAIN_COUNT; domain++)
-        guest_note_callback_locked(enable, domain, 0);
-    return leave(REAL(cuptiEnableAllDomains, enable, guest.real));
+        share_note_callback_locked(enable, domain, 0);
+    return leave(REAL(cuptiEnableAllDomains, enable, tool.real));
 }
 
 uint32_t cuptiGetCallbackState(uint32_t *enable, cupti_subscriber_handle subscriber, uint32_t domain,
                                uint32_t cbid)
 {
-    (void)share_look();
+    (void)share_current_way();
     return REAL(cuptiGetCallbackState, enable, real_handle(subscriber), domain, cbid);
 }
 
 uint32_t cuptiFinalize(void)
 {
-    GUEST_CALL(share_arrive); /* while the agent is subscribed, this would finalize the agent's CUPTI */
+    TOOL_CALL(share_arrive); /* while the agent is subscribed, this would finalize the agent's CUPTI */
     if (way == SHARE_BESIDE)
-        return guest_finalize();
-    atomic_store(&guest.kinds_on, 0);
+        return share_finalize();
+    atomic_store(&tool.kinds_on, 0);
     share_lock();
-    if (guest.is_subscribed) { /* CUPTI forgets it with everything else */
-        atomic_store(&guest.callback, NULL);
-        guest.is_subscribed = false;
-        guest.callback_count = 0;
-        guest.real = NULL;
+    if (tool.is_subscribed) { /* CUPTI forgets it with everything else */
+        atomic_store(&tool.callback, NULL);
+        tool.is_subscribed = false;
+        tool.callback_count = 0;
+        tool.real = NULL;
     }
     share_unlock();
     return REAL(cuptiFinalize);
@@ -139,17 +139,17 @@ static uint32_t register_beside_locked(cupti_request_fn *request, cupti_complete
     uint32_t result = CUPTI_OK;
     if (!request || !complete)
         return CUPTI_INVALID_PARAMETER;
-    atomic_store(&guest.request, request);
-    atomic_store(&guest.complete, complete);
-    if (!guest.has_buffers)
-        result = share_real()->cuptiActivityRegisterCallbacks_v2(guest.real, guest_request, guest_complete);
-    guest.has_buffers = result == CUPTI_OK;
+    atomic_store(&tool.request, request);
+    atomic_store(&tool.complete, complete);
+    if (!tool.has_buffers)
+        result = share_real()->cuptiActivityRegisterCallbacks_v2(tool.real, share_request, share_complete);
+    tool.has_buffers = result == CUPTI_OK;
     return result;
 }
 
 uint32_t cuptiActivityRegisterCallbacks(cupti_request_fn *request, cupti_complete_fn *complete)
 {
-    GUEST_CALL(share_arrive);
+    TOOL_CALL(share_arrive);
     if (way != SHARE_BESIDE)
         return REAL(cuptiActivityRegisterCallbacks, request, complete);
     BESIDE(register_beside_locked(request, complete));
@@ -159,40 +159,40 @@ static uint32_t note_kind(uint32_t result, uint32_t kind, bool on)
 {
     uint64_t bit = kind < 64 ? 1ull << kind : 0;
     if (result == CUPTI_OK && on)
-        atomic_fetch_or(&guest.kinds_on, bit);
+        atomic_fetch_or(&tool.kinds_on, bit);
     else if (result == CUPTI_OK)
-        atomic_fetch_and(&guest.kinds_on, ~bit);
+        atomic_fetch_and(&tool.kinds_on, ~bit);
     return result;
 }
 
 uint32_t cuptiActivityEnable(uint32_t kind)
 {
-    GUEST_CALL(share_arrive);
+    TOOL_CALL(share_arrive);
     if (way != SHARE_BESIDE)
         return note_kind(REAL(cuptiActivityEnable, kind), kind, true);
-    BESIDE(note_kind(share_real()->cuptiActivityEnable_v2(guest.real, kind, NULL), kind, true));
+    BESIDE(note_kind(share_real()->cuptiActivityEnable_v2(tool.real, kind, NULL), kind, true));
 }
 
 uint32_t cuptiActivityEnableAndDump(uint32_t kind)
 {
-    GUEST_CALL(share_arrive);
+    TOOL_CALL(share_arrive);
     if (way != SHARE_BESIDE)
         return note_kind(REAL(cuptiActivityEnableAndDump, kind), kind, true);
-    BESIDE(note_kind(share_real()->cuptiActivityEnableAndDump_v2(guest.real, kind, NULL), kind, true));
+    BESIDE(note_kind(share_real()->cuptiActivityEnableAndDump_v2(tool.real, kind, NULL), kind, true));
 }
 
 uint32_t cuptiActivityDisable(uint32_t kind)
 {
-    GUEST_CALL(share_touch);
+    TOOL_CALL(share_touch);
     if (way != SHARE_BESIDE)
         return note_kind(REAL(cuptiActivityDisable, kind), kind, false);
-    BESIDE(note_kind(share_real()->cuptiActivityDisable_v2(guest.real, kind, NULL), kind, false));
+    BESIDE(note_kind(share_real()->cuptiActivityDisable_v2(tool.real, kind, NULL), kind, false));
 }
 
 /* A subscriber enables a kind for all contexts or none. */
 uint32_t cuptiActivityEnableContext(cuda_context_handle context, uint32_t kind)
 {
-    GUEST_CALL(share_arrive);
+    TOOL_CALL(share_arrive);
     if (way == SHARE_BESIDE)
         return cuptiActivityEnable(kind);
     return note_kind(REAL(cuptiActivityEnableContext, context, kind), kind, true);
@@ -200,7 +200,7 @@ uint32_t cuptiActivityEnableContext(cuda_context_handle context, uint32_t kind)
 
 uint32_t cuptiActivityDisableContext(cuda_context_handle context, uint32_t kind)
 {
-    GUEST_CALL(share_touch);
+    TOOL_CALL(share_touch);
     if (way == SHARE_BESIDE)
         return cuptiActivityDisable(kind);
     return note_kind(REAL(cuptiActivityDisableContext, context, kind), kind, false);
@@ -209,8 +209,8 @@ uint32_t cuptiActivityDisableContext(cuda_context_handle context, uint32_t kind)
 /* Without the lock, because CUPTI calls the tool's functions and ours. */
 uint32_t cuptiActivityFlushAll(uint32_t flag)
 {
-    GUEST_CALL(share_touch);
-    bool is_alone = way == SHARE_BESIDE && share_flush_begin(GUEST_FLUSH_WAIT_MS);
+    TOOL_CALL(share_touch);
+    bool is_alone = way == SHARE_BESIDE && share_flush_begin(TOOL_FLUSH_WAIT_MS);
     uint32_t result = REAL(cuptiActivityFlushAll, flag);
     if (is_alone)
         share_flush_end();
@@ -219,7 +219,7 @@ uint32_t cuptiActivityFlushAll(uint32_t flag)
 
 uint32_t cuptiActivityFlush(cuda_context_handle context, uint32_t stream, uint32_t flag)
 {
-    GUEST_CALL(share_touch);
+    TOOL_CALL(share_touch);
     if (way == SHARE_BESIDE)
         return cuptiActivityFlushAll(flag);
     return REAL(cuptiActivityFlush, context, stream, flag);
@@ -227,57 +227,57 @@ uint32_t cuptiActivityFlush(cuda_context_handle context, uint32_t stream, uint32
 
 uint32_t cuptiActivityFlushPeriod(uint32_t time_ms)
 {
-    GUEST_CALL(share_touch);
+    TOOL_CALL(share_touch);
     return REAL(cuptiActivityFlushPeriod, time_ms);
 }
 
 /* Without the lock: while reading buffers, the tool may hold a lock that its own functions take. */
 uint32_t cuptiActivityGetNextRecord(uint8_t *buffer, size_t valid, struct cupti_activity **record)
 {
-    if (share_look() == SHARE_BESIDE && guest.real)
-        return share_real()->cuptiActivityGetNextRecord_v2(guest.real, buffer, valid, record);
+    if (share_current_way() == SHARE_BESIDE && tool.real)
+        return share_real()->cuptiActivityGetNextRecord_v2(tool.real, buffer, valid, record);
     return REAL(cuptiActivityGetNextRecord, buffer, valid, record);
 }
 
 uint32_t cuptiActivityGetNumDroppedRecords(cuda_context_handle context, uint32_t stream, size_t *dropped)
 {
-    if (share_look() == SHARE_BESIDE && guest.real)
-        return share_real()->cuptiActivityGetNumDroppedRecords_v2(guest.real, context, stream, dropped);
+    if (share_current_way() == SHARE_BESIDE && tool.real)
+        return share_real()->cuptiActivityGetNumDroppedRecords_v2(tool.real, context, stream, dropped);
     return REAL(cuptiActivityGetNumDroppedRecords, context, stream, dropped);
 }
 
 uint32_t cuptiActivitySetAttribute(uint32_t attr, size_t *size, void *value)
 {
-    GUEST_CALL(share_arrive);
+    TOOL_CALL(share_arrive);
     if (way != SHARE_BESIDE)
         return REAL(cuptiActivitySetAttribute, attr, size, value);
-    BESIDE(share_real()->cuptiActivitySetAttribute_v2(guest.real, attr, size, value));
+    BESIDE(share_real()->cuptiActivitySetAttribute_v2(tool.real, attr, size, value));
 }
 
 uint32_t cuptiActivityGetAttribute(uint32_t attr, size_t *size, void *value)
 {
-    if (share_look() != SHARE_BESIDE)
+    if (share_current_way() != SHARE_BESIDE)
         return REAL(cuptiActivityGetAttribute, attr, size, value);
-    BESIDE(share_real()->cuptiActivityGetAttribute_v2(guest.real, attr, size, value));
+    BESIDE(share_real()->cuptiActivityGetAttribute_v2(tool.real, attr, size, value));
 }
 
 /* Attributes that the classic API sets with one function each. */
 static uint32_t set_flag_beside(uint32_t attribute, uint8_t enable)
 {
     size_t size = sizeof enable;
-    BESIDE(share_real()->cuptiActivitySetAttribute_v2(guest.real, attribute, &size, &enable));
+    BESIDE(share_real()->cuptiActivitySetAttribute_v2(tool.real, attribute, &size, &enable));
 }
 
 uint32_t cuptiActivityEnableLatencyTimestamps(uint8_t enable)
 {
-    GUEST_CALL(share_arrive);
+    TOOL_CALL(share_arrive);
     return way == SHARE_BESIDE ? set_flag_beside(CUPTI_ATTR_ENABLE_KERNEL_LATENCY_TIMESTAMPS, enable)
                                : REAL(cuptiActivityEnableLatencyTimestamps, enable);
 }
 
 uint32_t cuptiActivityEnableLaunchAttributes(uint8_t enable)
 {
-    GUEST_CALL(share_arrive);
+    TOOL_CALL(share_arrive);
     return way == SHARE_BESIDE ? set_flag_beside(CUPTI_ATTR_ENABLE_KERNEL_LAUNCH_ATTRIBUTES, enable)
                                : REAL(cuptiActivityEnableLaunchAttributes, enable);
 }
@@ -285,48 +285,48 @@ uint32_t cuptiActivityEnableLaunchAttributes(uint8_t enable)
 #define DEFINE_SWITCH(name, attribute)                                                                       \
     uint32_t name(uint8_t enable)                                                                            \
     {                                                                                                        \
-        GUEST_CALL(share_arrive);                                                                            \
+        TOOL_CALL(share_arrive);                                                                             \
         return way == SHARE_BESIDE ? set_flag_beside(attribute, enable) : REAL(name, enable);                \
     }
 CUPTI_SWITCH_CALLS(DEFINE_SWITCH)
 
 uint32_t cuptiActivityEnableDriverApi(uint32_t cbid, uint8_t enable)
 {
-    GUEST_CALL(share_arrive);
+    TOOL_CALL(share_arrive);
     if (way != SHARE_BESIDE)
         return REAL(cuptiActivityEnableDriverApi, cbid, enable);
-    BESIDE(REAL(cuptiActivityEnableDriverApi_v2, guest.real, cbid, enable));
+    BESIDE(REAL(cuptiActivityEnableDriverApi_v2, tool.real, cbid, enable));
 }
 
 uint32_t cuptiActivityEnableRuntimeApi(uint32_t cbid, uint8_t enable)
 {
-    GUEST_CALL(share_arrive);
+    TOOL_CALL(share_arrive);
     if (way != SHARE_BESIDE)
         return REAL(cuptiActivityEnableRuntimeApi, cbid, enable);
-    BESIDE(REAL(cuptiActivityEnableRuntimeApi_v2, guest.real, cbid, enable));
+    BESIDE(REAL(cuptiActivityEnableRuntimeApi_v2, tool.real, cbid, enable));
 }
 
 uint32_t cuptiActivityConfigureUnifiedMemoryCounter(void *config, uint32_t count)
 {
-    GUEST_CALL(share_arrive);
+    TOOL_CALL(share_arrive);
     return REAL(cuptiActivityConfigureUnifiedMemoryCounter, config, count);
 }
 
 /* Called for each of the tool's operations, so lock-free once the subscriber exists. */
 uint32_t cuptiActivityPushExternalCorrelationId(uint32_t kind, uint64_t id)
 {
-    if (share_look() == SHARE_BESIDE && guest.real)
-        return REAL(cuptiActivityPushExternalCorrelationId_v2, guest.real, kind, id);
-    if (share_look() == SHARE_BESIDE)
-        BESIDE(REAL(cuptiActivityPushExternalCorrelationId_v2, guest.real, kind, id));
+    if (share_current_way() == SHARE_BESIDE && tool.real)
+        return REAL(cuptiActivityPushExternalCorrelationId_v2, tool.real, kind, id);
+    if (share_current_way() == SHARE_BESIDE)
+        BESIDE(REAL(cuptiActivityPushExternalCorrelationId_v2, tool.real, kind, id));
     return REAL(cuptiActivityPushExternalCorrelationId, kind, id);
 }
 
 uint32_t cuptiActivityPopExternalCorrelationId(uint32_t kind, uint64_t *id)
 {
-    if (share_look() == SHARE_BESIDE && guest.real)
-        return REAL(cuptiActivityPopExternalCorrelationId_v2, guest.real, kind, id);
-    if (share_look() == SHARE_BESIDE)
+    if (share_current_way() == SHARE_BESIDE && tool.real)
+        return REAL(cuptiActivityPopExternalCorrelationId_v2, tool.real, kind, id);
+    if (share_current_way() == SHARE_BESIDE)
         return CUPTI_QUEUE_EMPTY;
     return REAL(cuptiActivityPopExternalCorrelationId, kind, id);
 }
@@ -335,15 +335,15 @@ static uint32_t set_clock_locked(cupti_timestamp_fn *clock)
 {
     if (!clock)
         return CUPTI_INVALID_PARAMETER;
-    atomic_store(&guest.clock, clock);
-    return guest_set_clock_locked();
+    atomic_store(&tool.clock, clock);
+    return share_set_clock_locked();
 }
 
 uint32_t cuptiActivityRegisterTimestampCallback(cupti_timestamp_fn *callback)
 {
-    GUEST_CALL(share_arrive);
+    TOOL_CALL(share_arrive);
     if (way == SHARE_GIVES_WAY && callback)
-        atomic_store(&guest.clock, callback); /* used when the subscription is lent again */
+        atomic_store(&tool.clock, callback); /* used when the subscription is lent again */
     if (way != SHARE_BESIDE)
         return REAL(cuptiActivityRegisterTimestampCallback, callback);
     BESIDE(set_clock_locked(callback));
@@ -351,26 +351,26 @@ uint32_t cuptiActivityRegisterTimestampCallback(cupti_timestamp_fn *callback)
 
 uint32_t cuptiGetTimestamp(uint64_t *timestamp)
 {
-    if (share_look() == SHARE_BESIDE && guest.real)
-        return share_real()->cuptiGetTimestamp_v2(guest.real, timestamp);
+    if (share_current_way() == SHARE_BESIDE && tool.real)
+        return share_real()->cuptiGetTimestamp_v2(tool.real, timestamp);
     return REAL(cuptiGetTimestamp, timestamp);
 }
 
 uint32_t cuptiSetThreadIdType(uint32_t type)
 {
     size_t size = sizeof type;
-    GUEST_CALL(share_arrive);
+    TOOL_CALL(share_arrive);
     if (way != SHARE_BESIDE)
         return REAL(cuptiSetThreadIdType, type);
-    BESIDE(share_real()->cuptiActivitySetAttribute_v2(guest.real, CUPTI_ATTR_THREAD_ID_TYPE, &size, &type));
+    BESIDE(share_real()->cuptiActivitySetAttribute_v2(tool.real, CUPTI_ATTR_THREAD_ID_TYPE, &size, &type));
 }
 
 uint32_t cuptiGetThreadIdType(uint32_t *type)
 {
     size_t size = sizeof *type;
-    if (share_look() != SHARE_BESIDE)
+    if (share_current_way() != SHARE_BESIDE)
         return REAL(cuptiGetThreadIdType, type);
-    BESIDE(share_real()->cuptiActivityGetAttribute_v2(guest.real, CUPTI_ATTR_THREAD_ID_TYPE, &size, type));
+    BESIDE(share_real()->cuptiActivityGetAttribute_v2(tool.real, CUPTI_ATTR_THREAD_ID_TYPE, &size, type));
 }
 
 /* Queries go to the library that numbers the contexts and streams. */
@@ -378,7 +378,7 @@ uint32_t cuptiGetThreadIdType(uint32_t *type)
 #define QUESTION(name, params, arguments)                                                                    \
     uint32_t name params                                                                                     \
     {                                                                                                        \
-        (void)share_look();                                                                                  \
+        (void)share_current_way();                                                                           \
         return share_real()->name ? share_real()->name arguments : (uint32_t)CUPTI_NOT_SUPPORTED;            \
     }
 

@@ -11,7 +11,7 @@
 #define NS_PER_SECOND 1000000000ull
 #define KIND_KERNEL   10 /* CONCURRENT_KERNEL, the kind that tools use */
 
-struct guest guest;
+struct tool tool;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic int way = -1;     /* enum share_way; -1: undecided */
@@ -56,9 +56,9 @@ static void resolve(void *handle, struct real_calls *calls)
     CUPTI_CLASSIC_CALLS(RESOLVE)
     CUPTI_NAMED_SUBSCRIBER_CALLS(RESOLVE)
     CUPTI_SUBSCRIBER_CALLS(RESOLVE)
-    CUPTI_GUEST_CALLS(RESOLVE)
+    CUPTI_TOOL_CALLS(RESOLVE)
     CUPTI_SWITCH_CALLS(RESOLVE)
-    CUPTI_GUEST_SUBSCRIBER_CALLS(RESOLVE)
+    CUPTI_TOOL_SUBSCRIBER_CALLS(RESOLVE)
 #undef RESOLVE
 }
 
@@ -123,7 +123,7 @@ static enum share_way foreseen_locked(void)
     return strcmp(named, "give-way") == 0 ? SHARE_GIVES_WAY : SHARE_PASSES;
 }
 
-enum share_way share_look(void)
+enum share_way share_current_way(void)
 {
     int now = atomic_load(&way);
     if (now >= 0)
@@ -138,17 +138,17 @@ enum share_way share_look(void)
 
 enum share_way share_touch(void)
 {
-    atomic_fetch_add(&guest.calls, 1); /* before reading whether the agent is in; see take_back() */
-    atomic_store_explicit(&guest.was_ever, true, memory_order_relaxed);
-    atomic_store_explicit(&guest.last_call_ns, clock_ns(CLOCK_MONOTONIC), memory_order_relaxed);
-    return share_look();
+    atomic_fetch_add(&tool.calls, 1); /* before reading whether the agent is in; see take_back() */
+    atomic_store_explicit(&tool.was_ever, true, memory_order_relaxed);
+    atomic_store_explicit(&tool.last_call_ns, clock_ns(CLOCK_MONOTONIC), memory_order_relaxed);
+    return share_current_way();
 }
 
 void share_depart(const enum share_way *unused)
 {
     (void)unused;
-    atomic_store_explicit(&guest.last_call_ns, clock_ns(CLOCK_MONOTONIC), memory_order_relaxed);
-    atomic_fetch_sub(&guest.calls, 1);
+    atomic_store_explicit(&tool.last_call_ns, clock_ns(CLOCK_MONOTONIC), memory_order_relaxed);
+    atomic_fetch_sub(&tool.calls, 1);
 }
 
 /* A second thread of the tool waits for the first. */
@@ -159,7 +159,7 @@ static void ask_agent_to_leave(void)
     const struct share_agent *there = atomic_load(&agent);
     if (there && atomic_exchange(&is_agent_in, false)) {
         is_busy = true;
-        there->on_guest();
+        there->on_tool();
         is_busy = false;
     }
     pthread_mutex_unlock(&asking);
@@ -183,53 +183,53 @@ enum share_way share_arrive(void)
 static void on_callback(void *unused, uint32_t domain, uint32_t cbid, const void *data)
 {
     (void)unused;
-    cupti_callback_fn *callback = atomic_load_explicit(&guest.callback, memory_order_acquire);
+    cupti_callback_fn *callback = atomic_load_explicit(&tool.callback, memory_order_acquire);
     if (callback)
-        callback(atomic_load_explicit(&guest.userdata, memory_order_relaxed), domain, cbid, data);
+        callback(atomic_load_explicit(&tool.userdata, memory_order_relaxed), domain, cbid, data);
 }
 
-void guest_request(uint8_t **buffer, size_t *size, size_t *max_records,
+void share_request(uint8_t **buffer, size_t *size, size_t *max_records,
                    struct cupti_buffer_request_info *info)
 {
     (void)info;
-    cupti_request_fn *request = atomic_load(&guest.request);
+    cupti_request_fn *request = atomic_load(&tool.request);
     *buffer = NULL;
     *size = *max_records = 0;
     if (request)
         request(buffer, size, max_records);
 }
 
-void guest_complete(uint8_t *buffer, size_t size, size_t valid, struct cupti_buffer_complete_info *info)
+void share_complete(uint8_t *buffer, size_t size, size_t valid, struct cupti_buffer_complete_info *info)
 {
     (void)info;
-    cupti_complete_fn *complete = atomic_load(&guest.complete);
+    cupti_complete_fn *complete = atomic_load(&tool.complete);
     if (complete)
         complete(NULL, 0, buffer, size, valid);
 }
 
 /* CUPTI keeps one clock function per subscription; the clock behind it may change. Its default is this
  * one. */
-static uint64_t guest_clock(void)
+static uint64_t tool_clock(void)
 {
-    cupti_timestamp_fn *clock = atomic_load(&guest.clock);
+    cupti_timestamp_fn *clock = atomic_load(&tool.clock);
     return clock ? clock() : clock_ns(CLOCK_REALTIME);
 }
 
 static uint32_t put_clock_locked(void)
 {
-    cupti_timestamp_fn *clock = guest_clock;
+    cupti_timestamp_fn *clock = tool_clock;
     size_t size = sizeof clock;
     uint32_t result =
-        agents_calls.cuptiActivitySetAttribute_v2(guest.real, CUPTI_ATTR_TIMESTAMP_CALLBACK, &size, &clock);
-    guest.has_clock = result == CUPTI_OK;
+        agents_calls.cuptiActivitySetAttribute_v2(tool.real, CUPTI_ATTR_TIMESTAMP_CALLBACK, &size, &clock);
+    tool.has_clock = result == CUPTI_OK;
     return result;
 }
 
 /* The subscription is kept until the process ends, even if the tool comes and goes, so that what can be set
  * only while nobody records is set once. */
-uint32_t guest_open_locked(void)
+uint32_t share_open_locked(void)
 {
-    if (guest.real)
+    if (tool.real)
         return CUPTI_OK;
     struct cupti_subscriber_params params = {.structSize = sizeof params,
                                              .subscriberName = "the second CUPTI subscriber beside cuspan",
@@ -238,7 +238,7 @@ uint32_t guest_open_locked(void)
     uint32_t result = agents_calls.cuptiSubscribe_v2(&opened, on_callback, NULL, &params);
     if (result != CUPTI_OK)
         return result;
-    guest.real = opened;
+    tool.real = opened;
     return CUPTI_OK;
 }
 
@@ -254,18 +254,18 @@ static void switch_kinds(uint64_t kinds, bool on)
         uint32_t kind = kind_at(on ? i : 63 - i);
         if (!(kinds >> kind & 1))
             continue;
-        (void)(on ? agents_calls.cuptiActivityEnable_v2 : agents_calls.cuptiActivityDisable_v2)(guest.real,
+        (void)(on ? agents_calls.cuptiActivityEnable_v2 : agents_calls.cuptiActivityDisable_v2)(tool.real,
                                                                                                 kind, NULL);
     }
 }
 
 /* CUPTI accepts a clock only while no activity is enabled by anyone (NOT_COMPATIBLE; 13.5), so both ours and
  * the tool's are disabled meanwhile. */
-uint32_t guest_set_clock_locked(void)
+uint32_t share_set_clock_locked(void)
 {
     const struct share_agent *there = atomic_load(&agent);
-    uint64_t on = atomic_load(&guest.kinds_on);
-    if (guest.has_clock)
+    uint64_t on = atomic_load(&tool.kinds_on);
+    if (tool.has_clock)
         return CUPTI_OK;
     if (there && there->on_pause)
         there->on_pause(true);
@@ -277,82 +277,82 @@ uint32_t guest_set_clock_locked(void)
     return result;
 }
 
-static uint32_t open_for_guest_locked(void)
+static uint32_t open_for_tool_locked(void)
 {
     if (atomic_load(&way) == SHARE_BESIDE)
-        return guest_open_locked();
+        return share_open_locked();
     cupti_subscriber_handle opened = NULL;
     uint32_t result = own_calls.cuptiSubscribe ? own_calls.cuptiSubscribe(&opened, on_callback, NULL)
                                                : (uint32_t)CUPTI_NOT_INITIALIZED;
-    guest.real = result == CUPTI_OK ? opened : NULL;
+    tool.real = result == CUPTI_OK ? opened : NULL;
     return result;
 }
 
-uint32_t guest_subscribe_locked(cupti_callback_fn *callback, void *userdata)
+uint32_t share_subscribe_locked(cupti_callback_fn *callback, void *userdata)
 {
-    if (guest.is_subscribed)
+    if (tool.is_subscribed)
         return CUPTI_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
-    uint32_t result = open_for_guest_locked();
+    uint32_t result = open_for_tool_locked();
     if (result != CUPTI_OK)
         return result;
-    guest.is_subscribed = true;
-    atomic_store(&guest.userdata, userdata);
-    atomic_store_explicit(&guest.callback, callback, memory_order_release);
+    tool.is_subscribed = true;
+    atomic_store(&tool.userdata, userdata);
+    atomic_store_explicit(&tool.callback, callback, memory_order_release);
     return CUPTI_OK;
 }
 
-uint32_t guest_unsubscribe_locked(void)
+uint32_t share_unsubscribe_locked(void)
 {
-    if (!guest.is_subscribed)
+    if (!tool.is_subscribed)
         return CUPTI_INVALID_PARAMETER;
     uint32_t result = CUPTI_OK;
     bool stays = atomic_load(&way) == SHARE_BESIDE;
-    atomic_store(&guest.callback, NULL);
-    guest.is_subscribed = guest.has_too_many = false;
-    guest.callback_count = 0;
-    if (guest.real)
-        result = stays ? agents_calls.cuptiEnableAllDomains(0, guest.real)
-                       : own_calls.cuptiUnsubscribe(guest.real);
+    atomic_store(&tool.callback, NULL);
+    tool.is_subscribed = tool.has_too_many = false;
+    tool.callback_count = 0;
+    if (tool.real)
+        result =
+            stays ? agents_calls.cuptiEnableAllDomains(0, tool.real) : own_calls.cuptiUnsubscribe(tool.real);
     if (!stays)
-        guest.real = NULL;
+        tool.real = NULL;
     return result;
 }
 
-void guest_note_callback_locked(bool on, uint32_t domain, uint32_t cbid)
+void share_note_callback_locked(bool on, uint32_t domain, uint32_t cbid)
 {
     uint32_t noted = domain << 16 | cbid, kept = 0;
-    for (uint32_t i = 0; i < guest.callback_count; i++) {
-        bool is_covered = guest.callbacks[i] == noted || (cbid == 0 && guest.callbacks[i] >> 16 == domain);
+    for (uint32_t i = 0; i < tool.callback_count; i++) {
+        bool is_covered = tool.callbacks[i] == noted || (cbid == 0 && tool.callbacks[i] >> 16 == domain);
         if (!is_covered)
-            guest.callbacks[kept++] = guest.callbacks[i];
+            tool.callbacks[kept++] = tool.callbacks[i];
     }
-    guest.callback_count = kept;
-    if (on && kept == GUEST_CALLBACKS_MAX)
-        guest.has_too_many = true;
+    tool.callback_count = kept;
+    if (on && kept == TOOL_CALLBACKS_MAX)
+        tool.has_too_many = true;
     else if (on)
-        guest.callbacks[guest.callback_count++] = noted;
+        tool.callbacks[tool.callback_count++] = noted;
 }
 
 /* Often called in a callback, as CUPTI recommends. The agent's records and callbacks stay enabled. */
-uint32_t guest_finalize(void)
+uint32_t share_finalize(void)
 {
     share_lock();
-    bool was_open = guest.real != NULL;
+    bool was_open = tool.real != NULL;
     if (was_open)
-        switch_kinds(atomic_exchange(&guest.kinds_on, 0), false);
+        switch_kinds(atomic_exchange(&tool.kinds_on, 0), false);
     share_unlock();
     if (was_open) { /* this may call the tool's functions on this thread, which must not find the lock held */
-        bool is_alone = share_flush_begin(GUEST_FLUSH_WAIT_MS);
+        bool is_alone = share_flush_begin(TOOL_FLUSH_WAIT_MS);
         (void)agents_calls.cuptiActivityFlushAll(CUPTI_FLUSH_DEFAULT);
         if (is_alone)
             share_flush_end();
     }
     share_lock();
-    if (guest.is_subscribed)
-        (void)guest_unsubscribe_locked();
-    atomic_store(&guest.request, NULL);
-    atomic_store(&guest.complete, NULL);
-    atomic_store(&guest.clock, NULL);
+    if (tool.is_subscribed)
+        (void)share_unsubscribe_locked();
+    atomic_store(&tool.request, NULL);
+    atomic_store(&tool.complete, NULL);
+    atomic_store(&tool.clock, NULL);
     share_unlock();
     return CUPTI_OK;
 }
@@ -392,32 +392,32 @@ static uint64_t default_clock(void)
     return clock_ns(CLOCK_REALTIME);
 }
 
-static void lend_clock_locked(bool to_guest)
+static void lend_clock_locked(bool to_tool)
 {
-    cupti_timestamp_fn *clock = atomic_load(&guest.clock);
+    cupti_timestamp_fn *clock = atomic_load(&tool.clock);
     if (clock && own_calls.cuptiActivityRegisterTimestampCallback)
-        (void)own_calls.cuptiActivityRegisterTimestampCallback(to_guest ? clock : default_clock);
+        (void)own_calls.cuptiActivityRegisterTimestampCallback(to_tool ? clock : default_clock);
 }
 
 static void restore_locked(void)
 {
     lend_clock_locked(true);
-    if (!guest.is_subscribed || guest.real || open_for_guest_locked() != CUPTI_OK)
+    if (!tool.is_subscribed || tool.real || open_for_tool_locked() != CUPTI_OK)
         return;
-    for (uint32_t i = 0; i < guest.callback_count; i++) {
-        uint32_t domain = guest.callbacks[i] >> 16, cbid = guest.callbacks[i] & 0xffff;
+    for (uint32_t i = 0; i < tool.callback_count; i++) {
+        uint32_t domain = tool.callbacks[i] >> 16, cbid = tool.callbacks[i] & 0xffff;
         if (cbid)
-            (void)own_calls.cuptiEnableCallback(1, guest.real, domain, cbid);
+            (void)own_calls.cuptiEnableCallback(1, tool.real, domain, cbid);
         else
-            (void)own_calls.cuptiEnableDomain(1, guest.real, domain);
+            (void)own_calls.cuptiEnableDomain(1, tool.real, domain);
     }
 }
 
 /* A tool with callbacks enabled is waiting for a call; PyTorch's profiler finalizes CUPTI in one. */
 static bool waits_for_calls_locked(void)
 {
-    for (uint32_t i = 0; i < guest.callback_count; i++) {
-        uint32_t domain = guest.callbacks[i] >> 16;
+    for (uint32_t i = 0; i < tool.callback_count; i++) {
+        uint32_t domain = tool.callbacks[i] >> 16;
         if (domain == CUPTI_DOMAIN_RUNTIME || domain == CUPTI_DOMAIN_DRIVER)
             return true;
     }
@@ -426,9 +426,9 @@ static bool waits_for_calls_locked(void)
 
 static bool is_idle_locked(uint64_t idle_ns)
 {
-    return atomic_load(&guest.calls) == 0 && atomic_load(&guest.kinds_on) == 0 && !guest.has_too_many &&
+    return atomic_load(&tool.calls) == 0 && atomic_load(&tool.kinds_on) == 0 && !tool.has_too_many &&
            !waits_for_calls_locked() &&
-           clock_ns(CLOCK_MONOTONIC) - atomic_load(&guest.last_call_ns) >= idle_ns;
+           clock_ns(CLOCK_MONOTONIC) - atomic_load(&tool.last_call_ns) >= idle_ns;
 }
 
 /* The agent first announces itself and then checks: a call that started before is seen here, and a call that
@@ -441,9 +441,9 @@ static bool take_back(uint64_t idle_ns)
     if (!is_free) {
         atomic_store(&is_agent_in, false);
     } else {
-        if (guest.real)
-            (void)own_calls.cuptiUnsubscribe(guest.real);
-        guest.real = NULL;
+        if (tool.real)
+            (void)own_calls.cuptiUnsubscribe(tool.real);
+        tool.real = NULL;
         lend_clock_locked(false);
     }
     share_unlock();
@@ -454,12 +454,12 @@ static enum share_way join(const struct share_agent *joining, enum share_way wan
 {
     share_lock();
     int now = atomic_load(&way);
-    bool has_passed = now == SHARE_PASSES && guest.was_ever;
+    bool has_passed = now == SHARE_PASSES && tool.was_ever;
     if (wanted == SHARE_BESIDE && !open_agents_locked(path))
         wanted = SHARE_PASSES;
     if (wanted == SHARE_GIVES_WAY && path)
         snprintf(agents_path, sizeof agents_path, "%s", path);
-    if (now < 0 || (!has_passed && !guest.was_ever))
+    if (now < 0 || (!has_passed && !tool.was_ever))
         now = (int)wanted;
     atomic_store(&way, now);
     atomic_store(&agent, joining);
@@ -476,27 +476,22 @@ static void leave(void)
 
 static const char *cupti_path(void)
 {
-    return atomic_load(&way) == SHARE_BESIDE && guest.real ? agents_path : NULL;
+    return atomic_load(&way) == SHARE_BESIDE && tool.real ? agents_path : NULL;
 }
 
-static bool has_guest(void)
-{
-    return guest.real != NULL;
-}
-
-static void pause_guest(bool begins)
+static void pause_tool(bool begins)
 {
     if (begins)
         share_lock();
-    if (guest.real && atomic_load(&way) == SHARE_BESIDE)
-        switch_kinds(atomic_load(&guest.kinds_on), !begins);
+    if (tool.real && atomic_load(&way) == SHARE_BESIDE)
+        switch_kinds(atomic_load(&tool.kinds_on), !begins);
     if (!begins)
         share_unlock();
 }
 
-static bool is_guest_recording(void)
+static bool is_tool_recording(void)
 {
-    return atomic_load_explicit(&guest.kinds_on, memory_order_relaxed) != 0;
+    return atomic_load_explicit(&tool.kinds_on, memory_order_relaxed) != 0;
 }
 
 __attribute__((visibility("default"))) share_api_fn cuspan_share_api;
@@ -506,9 +501,8 @@ const struct share_api *cuspan_share_api(void)
                                          .join = join,
                                          .cupti_path = cupti_path,
                                          .leave = leave,
-                                         .has_guest = has_guest,
-                                         .is_guest_recording = is_guest_recording,
-                                         .pause = pause_guest,
+                                         .is_tool_recording = is_tool_recording,
+                                         .pause = pause_tool,
                                          .flush_begin = share_flush_begin,
                                          .flush_end = share_flush_end,
                                          .take_back = take_back};

@@ -11,10 +11,10 @@
 
 #include <stdatomic.h>
 
-#define GUEST_CALLBACKS_MAX 256
+#define TOOL_CALLBACKS_MAX 256
 
 /* There is one second subscriber: of two tools with classic calls, CUPTI itself accepts only one. */
-struct guest {
+struct tool {
     _Atomic(cupti_callback_fn *) callback;
     void *_Atomic userdata;
     _Atomic(cupti_request_fn *) request;
@@ -27,17 +27,17 @@ struct guest {
     atomic_bool was_ever;
     /* Guarded by the lock. */
     bool is_subscribed; /* from the tool's point of view */
-    bool has_clock;     /* BESIDE: CUPTI calls second_clock */
+    bool has_clock;     /* BESIDE: CUPTI calls tool_clock */
     bool has_buffers;   /* BESIDE: CUPTI calls our buffer functions */
     /* GIVES_WAY: callbacks to restore. If there are too many, `real` is kept permanently. */
     uint32_t callback_count;
-    uint32_t callbacks[GUEST_CALLBACKS_MAX]; /* domain << 16 | callback ID; callback ID 0: the whole domain */
+    uint32_t callbacks[TOOL_CALLBACKS_MAX]; /* domain << 16 | callback ID; callback ID 0: the whole domain */
     bool has_too_many;
 };
-extern struct guest guest;
+extern struct tool tool;
 
 /* The subscriber handle that the tool gets. */
-#define GUEST_HANDLE ((cupti_subscriber_handle)(void *)&guest)
+#define TOOL_HANDLE ((cupti_subscriber_handle)(void *)&tool)
 
 /* How to forward the current call; decided in the first one. With GIVES_WAY, on return the agent has released
  * CUPTI, and a subscription that was suspended while the tool was idle is restored. */
@@ -45,7 +45,7 @@ enum share_way share_arrive(void);
 /* The same for calls that start nothing: they do not make the agent leave. share_touch() marks the tool as
  * active; a query does not. */
 enum share_way share_touch(void);
-enum share_way share_look(void);
+enum share_way share_current_way(void);
 /* Ends a call that share_arrive() or share_touch() started. */
 void share_depart(const enum share_way *unused);
 
@@ -56,25 +56,25 @@ void share_lock(void);
 void share_unlock(void);
 
 /* BESIDE, with the lock held: opens the second subscriber, unless the result is not CUPTI_OK. */
-uint32_t guest_open_locked(void);
+uint32_t share_open_locked(void);
 /* BESIDE, with the lock held: applies the clock that the tool has set. */
-uint32_t guest_set_clock_locked(void);
+uint32_t share_set_clock_locked(void);
 /* Both with the lock held. */
-uint32_t guest_subscribe_locked(cupti_callback_fn *callback, void *userdata);
-uint32_t guest_unsubscribe_locked(void);
+uint32_t share_subscribe_locked(cupti_callback_fn *callback, void *userdata);
+uint32_t share_unsubscribe_locked(void);
 /* Around a flush by the tool or the agent. False: the other side's flush takes longer. Without the lock. */
 bool share_flush_begin(uint32_t wait_ms);
 void share_flush_end(void);
-#define GUEST_FLUSH_WAIT_MS 1000 /* after a longer wait, the tool gets some records one flush later */
+#define TOOL_FLUSH_WAIT_MS 1000 /* after a longer wait, the tool gets some records one flush later */
 
 /* Finalizes CUPTI from the tool's point of view; the agent's part stays. Without the lock. */
-uint32_t guest_finalize(void);
+uint32_t share_finalize(void);
 
 /* CUPTI's buffer callbacks. */
-cupti_request_v2_fn guest_request;
-cupti_complete_v2_fn guest_complete;
+cupti_request_v2_fn share_request;
+cupti_complete_v2_fn share_complete;
 
 /* Remembers enabled and disabled callbacks. With the lock held. */
-void guest_note_callback_locked(bool on, uint32_t domain, uint32_t cbid);
+void share_note_callback_locked(bool on, uint32_t domain, uint32_t cbid);
 
 #endif

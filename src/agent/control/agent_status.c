@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "capture/activity/buffers.h"
 #include "capture/sleep/sleep_control.h"
+#include "capture/callbacks/threads.h"
 
 #include <unistd.h>
 
@@ -43,7 +44,7 @@ static void write_cupti(struct json_writer *json, const struct capture_info *inf
     json_write_text(json, "path", info->cupti_path);
     json_write_text(json, "api", info->api);
     json_write_signed(json, "driver", info->driver_version);
-    json_write_unsigned(json, "calls_under_way", capture_calls_under_way());
+    json_write_unsigned(json, "calls_under_way", threads_in_call());
     json_write_object_end(json);
 }
 

@@ -19,6 +19,8 @@
 #include "capture/callbacks/threads.h"
 #include "config/config.h"
 #include "correlate/trace/sampler.h"
+#include "capture/coexist/other_tools.h"
+#include "capture/sleep/sleep_control.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -207,7 +209,7 @@ static void follow_forks(void)
 }
 
 /* On the second subscriber's thread. */
-static void on_guest(void)
+static void on_other_tool(void)
 {
     int saved_errno = errno;
     (void)agent_release();
@@ -221,7 +223,7 @@ static enum status start(bool by_program, struct error *err)
                                        .self_env_folder = folder,
                                        .program = settings.session.name ? settings.session.name : program,
                                        .parent = has_parent ? &parent : NULL};
-    capture_set_on_guest(on_guest);
+    other_tools_on_use = on_other_tool;
     /* Capture starts first: if it fails, the host gets no thread and no TLS library. Until the pipeline
      * runs, rings and buffers hold what it captures. */
     enum status status = capture_start(&settings, folder, by_program, &info, err);
@@ -368,11 +370,11 @@ enum agent_answer agent_start(void)
     } else {
         if (settled_state(START_WAIT_NS) != AGENT_RUNNING || getpid() != owner)
             return AGENT_FAILED;
-        return capture_begin_tracing() ? AGENT_DONE : AGENT_ALREADY;
+        return sleep_control_begin_tracing() ? AGENT_DONE : AGENT_ALREADY;
     }
     if (atomic_load(&state) != AGENT_RUNNING)
         return AGENT_FAILED;
-    (void)capture_begin_tracing(); /* even with capture.cuda_profiler */
+    (void)sleep_control_begin_tracing(); /* even with capture.cuda_profiler */
     return AGENT_DONE;
 }
 
@@ -380,7 +382,7 @@ enum agent_answer agent_stop(void)
 {
     if (settled_state(START_WAIT_NS) != AGENT_RUNNING || getpid() != owner)
         return AGENT_ALREADY;
-    return capture_end_tracing() ? AGENT_DONE : AGENT_ALREADY;
+    return sleep_control_end_tracing() ? AGENT_DONE : AGENT_ALREADY;
 }
 
 /* Waits until the calls in progress have returned and the session's span is made: the pipeline thread has
@@ -390,12 +392,12 @@ enum agent_answer agent_stop_within(uint32_t timeout_ms, uint32_t *under_way)
     static struct pipeline_snapshot view; /* only the control thread calls this */
     uint64_t deadline_ns = clock_monotonic_ns() + timeout_ms * NS_PER_MS;
     *under_way = 0;
-    capture_set_ending(timeout_ms);
+    sleep_control_set_ending(timeout_ms);
     enum agent_answer answer = agent_stop();
     if (answer != AGENT_DONE)
         return answer;
-    while (capture_is_ending() && clock_monotonic_ns() < deadline_ns) {
-        *under_way = capture_calls_under_way();
+    while (sleep_control_is_ending() && clock_monotonic_ns() < deadline_ns) {
+        *under_way = threads_in_call();
         nanosleep(&(struct timespec){0, LOOK_NS}, NULL);
     }
     if (clock_monotonic_ns() < deadline_ns)
@@ -424,11 +426,11 @@ void agent_get_view(struct agent_view *view)
     } else if (capture_is_released()) {
         view->state = "released";
         view->why = "CUPTI is left to another tool";
-    } else if (capture_is_ending()) {
+    } else if (sleep_control_is_ending()) {
         view->state = "stopping";
     } else if (!capture_is_on()) {
         view->state = "asleep";
-        view->why = capture_is_tracing() ? "nothing that is sampled is in flight" : "it was stopped";
+        view->why = sleep_control_is_tracing() ? "nothing that is sampled is in flight" : "it was stopped";
     } else {
         view->state = "tracing";
     }

@@ -17,6 +17,7 @@
 #include "base/accounting/losses.h"
 #include "base/process/cpu_time.h"
 #include "capture/callbacks/threads.h"
+#include "capture/sleep/sleep_control.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -303,7 +304,7 @@ enum status pipeline_start(const struct capture_info *info, struct error *err)
     pipeline.is_patient = !pipeline.recorder && info->is_patient;
     if (pipeline.is_patient)
         outputs_set_patience(pipeline.outputs, UINT64_MAX);
-    pipeline.was_tracing = capture_is_tracing();
+    pipeline.was_tracing = sleep_control_is_tracing();
     pipeline_report_start();
     if (start_thread() != 0)
         return error_set(err, STATUS_UNAVAILABLE, "cannot start a thread");

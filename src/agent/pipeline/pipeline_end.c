@@ -11,6 +11,8 @@
 #include "base/log.h"
 #include "export/last_error.h"
 #include "export/file_output.h"
+#include "capture/activity/buffers.h"
+#include "capture/cupti/switches.h"
 
 #include <stdio.h>
 
@@ -44,29 +46,29 @@ static void take(enum shutdown_step step)
 
 static void flush_cupti(void)
 {
-    uint32_t lent = capture_buffers_lent();
+    uint32_t lent = buffers_lent();
     if (capture_failure()) {
         shutdown_step_skip(SHUTDOWN_flush_cupti);
         return;
     }
     shutdown_step_begin(SHUTDOWN_flush_cupti);
-    (void)capture_take_error();
+    (void)switches_take_error();
     capture_flush_all();
-    uint32_t left = capture_buffers_lent();
-    shutdown_step_end(SHUTDOWN_flush_cupti, left < lent ? lent - left : 0, capture_take_error());
+    uint32_t left = buffers_lent();
+    shutdown_step_end(SHUTDOWN_flush_cupti, left < lent ? lent - left : 0, switches_take_error());
 }
 
 static void end_capture(void)
 {
     shutdown_step_begin(SHUTDOWN_switch_off);
     capture_stop();
-    shutdown_step_end(SHUTDOWN_switch_off, 1, capture_take_error());
+    shutdown_step_end(SHUTDOWN_switch_off, 1, switches_take_error());
     take(SHUTDOWN_take_last);
     shutdown_step_begin(SHUTDOWN_late);
     uint64_t late = counter_get(COUNTER_lost_late);
     capture_end();
     shutdown_step_end(SHUTDOWN_late, counter_get(COUNTER_lost_late) - late, NULL);
-    shutdown_is_open(SHUTDOWN_OPEN_buffers, capture_buffers_lent());
+    shutdown_is_open(SHUTDOWN_OPEN_buffers, buffers_lent());
     shutdown_is_open(SHUTDOWN_OPEN_calls, counter_get(COUNTER_lost_in_flight));
 }
 

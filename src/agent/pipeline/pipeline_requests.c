@@ -4,6 +4,7 @@
 #include "base/accounting/balance.h"
 #include "base/accounting/counters.h"
 #include "base/log.h"
+#include "capture/sleep/sleep_control.h"
 
 #define WAIT_STEP_NS    (1 * NS_PER_MS)
 #define RELEASE_STEP_NS (NS_PER_MS / 2)
@@ -46,7 +47,7 @@ static void take_finished(void)
 /* When the program ends the tracing, its session ends, too. */
 void pipeline_follow_tracing(void)
 {
-    bool is_tracing = capture_is_tracing() || capture_is_ending();
+    bool is_tracing = sleep_control_is_tracing() || sleep_control_is_ending();
     if (pipeline.was_tracing && !is_tracing && pipeline.correlate) {
         take_finished();
         correlate_end_session(pipeline.correlate, "stop");

@@ -7,6 +7,8 @@
 #include "agent/pipeline/stack_text.h"
 #include "capture/context/context.h"
 #include "correlate/trace/devices.h"
+#include "capture/cupti/selection.h"
+#include "capture/sleep/sleep_control.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -66,7 +68,7 @@ static void on_session(void *context, const uint8_t trace_id[16], const uint8_t 
 {
     (void)context;
     context_set_session(trace_id, span_id, flags);
-    capture_set_session(flags & TRACE_FLAG_SAMPLED);
+    sleep_control_set_session(flags & TRACE_FLAG_SAMPLED);
 }
 
 static void on_span(void *context, const struct span *span)
@@ -160,10 +162,11 @@ enum status pipeline_prepare_spans(const struct pipeline_options *options, struc
     struct correlate_options correlate = {.settings = settings,
                                           .program = options->program,
                                           .parent = options->parent,
-                                          .expects_calls = capture_expects_calls(settings),
-                                          .expects_graphs = capture_expects_graphs(settings),
+                                          .expects_calls = selection_has_all_launches(settings),
+                                          .expects_graphs =
+                                              selection_has_activity(settings, ACTIVITY_GRAPH_TRACE),
                                           .expects_devices = true,
-                                          .slept_at = capture_slept_at,
+                                          .slept_at = sleep_control_slept_at,
                                           .take_overhead = clock_source ? NULL : agent_overhead_take,
                                           .sink = {pipeline.outputs, on_span, on_device, on_session}};
     status = correlate_create(&correlate, &pipeline.correlate);

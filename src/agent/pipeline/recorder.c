@@ -57,10 +57,10 @@ static void on_resource(void *context, const struct thread_info *thread,
 }
 
 static void say(struct recorder *recorder, const struct thread_info *thread, uint64_t time_ns,
-                const struct record_head *said)
+                const struct record_head *annotation)
 {
     introduce(recorder, thread, time_ns);
-    check(recorder, recording_write_said(recorder->writer, thread->tid, time_ns, said));
+    check(recorder, recording_write_annotation(recorder->writer, thread->tid, time_ns, annotation));
 }
 
 static void on_context(void *context, const struct thread_info *thread, const struct context_record *attached)

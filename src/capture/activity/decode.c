@@ -242,16 +242,14 @@ static const struct program *program_at(const uint8_t *data, size_t rest, uint16
 
 static void complain_once(const uint8_t *data, size_t at, size_t valid)
 {
-    static bool said;
     uint32_t kind = 0;
     counter_add(COUNTER_lost_malformed, 1);
     if (valid - at >= sizeof kind)
         memcpy(&kind, data + at, sizeof kind);
-    if (!said)
-        log_warn("unknown data in a CUPTI activity buffer (kind %u at byte %zu of %zu); the rest of the "
-                 "buffer is lost; use a CUPTI version that `cuspan version` lists",
-                 kind, at, valid);
-    said = true;
+    log_once(log_warn,
+             "unknown data in a CUPTI activity buffer (kind %u at byte %zu of %zu); the rest of the "
+             "buffer is lost; use a CUPTI version that `cuspan version` lists",
+             kind, at, valid);
 }
 
 /* User-defined records are contiguous, with the sizes of their layouts. */

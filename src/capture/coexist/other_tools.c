@@ -1,11 +1,11 @@
 #include "capture/coexist/other_tools.h"
 
-#include "capture/cupti/switches.h"
+#include "base/log.h"
 
 #include <dlfcn.h>
 #include <stddef.h>
 
-void (*other_tools_on_guest)(void);
+void (*other_tools_on_use)(void);
 
 static const struct share_api *share; /* NULL: the library is not preloaded or has another version */
 static enum share_way way;
@@ -30,10 +30,10 @@ const char *other_tools_cupti_path(void)
     return find() ? share->cupti_path() : NULL;
 }
 
-static void on_guest(void)
+static void on_tool(void)
 {
-    if (other_tools_on_guest)
-        other_tools_on_guest();
+    if (other_tools_on_use)
+        other_tools_on_use();
 }
 
 static enum share_way wanted_way(const struct settings *settings)
@@ -43,9 +43,9 @@ static enum share_way wanted_way(const struct settings *settings)
     return settings->cupti.others == OTHERS_GIVE_WAY ? SHARE_GIVES_WAY : SHARE_PASSES;
 }
 
-void other_tools_join(const struct settings *settings, const char *path)
+void other_tools_join(const struct settings *settings, const char *path, void (*on_pause)(bool begins))
 {
-    static const struct share_agent agent = {.on_guest = on_guest, .on_pause = switches_pause};
+    static struct share_agent agent = {.on_tool = on_tool};
     enum share_way wanted = wanted_way(settings);
     if (!find()) {
         if (wanted == SHARE_BESIDE)
@@ -57,6 +57,7 @@ void other_tools_join(const struct settings *settings, const char *path)
                      " in LD_PRELOAD (cuspan run --give-way sets it); cuspan gives way only on request");
         return;
     }
+    agent.on_pause = on_pause;
     way = share->join(&agent, wanted, path);
     if (way != wanted)
         log_warn("another tool subscribed to CUPTI before cuspan; CUPTI cannot be shared in this process");
@@ -68,14 +69,9 @@ void other_tools_leave(void)
         share->leave();
 }
 
-bool other_tools_are_there(void)
-{
-    return way == SHARE_BESIDE && share->has_guest();
-}
-
 bool other_tools_are_recording(void)
 {
-    return way == SHARE_BESIDE && share->is_guest_recording();
+    return way == SHARE_BESIDE && share->is_tool_recording();
 }
 
 void other_tools_pause(bool begins)

@@ -8,17 +8,17 @@
 
 /* Called on another tool's thread when that tool is about to use CUPTI and the settings say to give way. Set
  * before other_tools_join(), or NULL. */
-extern void (*other_tools_on_guest)(void);
+extern void (*other_tools_on_use)(void);
 
 /* Path of the CUPTI that another tool already uses, which we must load as well; NULL: none. Call before
  * loading CUPTI. */
 const char *other_tools_cupti_path(void);
-/* Capture is about to subscribe to the CUPTI at `path`. Logs one line if the settings cannot be met. */
-void other_tools_join(const struct settings *settings, const char *path);
+/* Capture is about to subscribe to the CUPTI at `path`. `on_pause` is called on another tool's thread and
+ * pauses our records (switches_pause). Logs one line if the settings cannot be met. */
+void other_tools_join(const struct settings *settings, const char *path, void (*on_pause)(bool begins));
 /* Capture will not subscribe again. Async-signal-safe. */
 void other_tools_leave(void);
 
-bool other_tools_are_there(void);
 bool other_tools_are_recording(void);
 
 /* Pauses another tool's records between the two calls, which come from one thread. */

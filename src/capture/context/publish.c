@@ -1,5 +1,6 @@
 #include "capture/context/publish.h"
 
+#include "base/log.h"
 #include "capture/context/sdk_context.h"
 #include "capture/context/thread_ctx_symbol.h"
 
@@ -44,7 +45,7 @@ static enum status load(const char *folder, struct error *err)
 enum status publish_begin(const char *folder, struct error *err)
 {
     enum status status = STATUS_OK;
-    if (sdk_context_is_published())
+    if (sdk_context_is_published(publish_variable))
         return say_taken(err);
     if (!atomic_load_explicit(&find_variable, memory_order_acquire))
         status = load(folder, err);
@@ -56,6 +57,14 @@ enum status publish_begin(const char *folder, struct error *err)
 void publish_end(void)
 {
     atomic_store_explicit(&publish_is_on, false, memory_order_release);
+}
+
+void publish_give_way(void)
+{
+    if (!atomic_load_explicit(&publish_is_on, memory_order_relaxed))
+        return;
+    publish_end();
+    log_warn("an SDK in this process now publishes its threads' contexts; cuspan stopped publishing");
 }
 
 const void *publish_variable(void)

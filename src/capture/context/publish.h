@@ -26,6 +26,8 @@ enum status publish_begin(const char *folder, struct error *err) MUST_CHECK;
 
 /* The threads' records become invalid, each at its thread's next attach, detach or range. */
 void publish_end(void);
+/* An SDK publishes now: only one publisher is allowed, and the SDK knows more. */
+void publish_give_way(void);
 
 /* Address of the calling thread's pointer in our library; NULL: not loaded. Not in a callback. */
 const void *publish_variable(void);

@@ -1,7 +1,6 @@
 #include "capture/context/sdk_context.h"
 
 #include "base/log.h"
-#include "capture/context/publish.h"
 #include "capture/context/thread_record.h"
 
 #include <dlfcn.h>
@@ -89,24 +88,25 @@ struct library {
     char name[4096];
     ptrdiff_t distance[2]; /* from two threads' thread pointers to their variables */
     char *variable;        /* on the searching thread */
+    sdk_context_own_fn *own;
 };
 
 /* The variable of the calling thread; NULL: none, or it is our own. dlerror() text is thread-local, so the
  * host's is not affected. */
-static char *look_up(const char *name)
+static char *look_up(const char *name, sdk_context_own_fn *own)
 {
     void *library = dlopen(*name ? name : NULL, RTLD_LAZY | RTLD_NOLOAD);
     char *found = library ? dlsym(library, THREAD_RECORD_SYMBOL) : NULL;
     if (library)
         dlclose(library);
-    return found == publish_variable() ? NULL : found;
+    return found == own() ? NULL : found;
 }
 
 static void *measure_on_another_thread(void *argument)
 {
     struct library *library = argument;
     thread_is_ours = true;
-    char *found = look_up(library->name);
+    char *found = look_up(library->name, library->own);
     library->distance[1] = found ? found - thread_pointer() : 0;
     return NULL;
 }
@@ -171,30 +171,21 @@ static bool find_next(struct search *search)
 {
     while (dl_iterate_phdr(visit, search)) {
         search->index = 0;
-        search->library->variable = look_up(search->library->name);
+        search->library->variable = look_up(search->library->name, search->library->own);
         if (search->library->variable)
             return true;
     }
     return false;
 }
 
-bool sdk_context_is_published(void)
+bool sdk_context_is_published(sdk_context_own_fn *own)
 {
-    struct library library = {.name = ""};
+    struct library library = {.own = own};
     struct search search = {.library = &library};
     return atomic_load_explicit(&sdk_context_is_there, memory_order_relaxed) || find_next(&search);
 }
 
-/* Only one publisher is allowed, and the SDK knows more. */
-static void give_way(void)
-{
-    if (!atomic_load_explicit(&publish_is_on, memory_order_relaxed))
-        return;
-    publish_end();
-    log_warn("an SDK in this process now publishes its threads' contexts; cuspan stopped publishing");
-}
-
-void sdk_context_look(void)
+bool sdk_context_poll(sdk_context_own_fn *own)
 {
     static unsigned long long loads_seen;
     static struct library library;
@@ -202,8 +193,9 @@ void sdk_context_look(void)
     dl_iterate_phdr(count_loads, &loads);
     if (atomic_load_explicit(&sdk_context_is_there, memory_order_relaxed) || loads == loads_seen ||
         !thread_pointer())
-        return;
+        return false;
     loads_seen = loads;
+    library.own = own;
     struct search search = {.library = &library};
     while (find_next(&search)) {
         if (!settle(&library))
@@ -211,7 +203,7 @@ void sdk_context_look(void)
         atomic_store_explicit(&sdk_context_is_there, true, memory_order_release);
         log_info("thread contexts are read from " THREAD_RECORD_SYMBOL " of %s",
                  *library.name ? library.name : "the program");
-        give_way();
-        return;
+        return true;
     }
+    return false;
 }

@@ -15,12 +15,16 @@
 /* Whether an SDK's pointer was found. */
 extern _Atomic bool sdk_context_is_there;
 
-/* Searches the libraries loaded since the last call; takes the loader's lock. Pipeline thread. */
-void sdk_context_look(void);
+/* The calling thread's variable of cuspan itself, which is not an SDK's; or NULL. */
+typedef const void *sdk_context_own_fn(void);
+
+/* Searches the libraries loaded since the last call; takes the loader's lock. True: an SDK was just found.
+ * Pipeline thread. */
+bool sdk_context_poll(sdk_context_own_fn *own);
 
 /* Whether this process has a publisher other than cuspan. Takes the loader's lock and a few microseconds per
  * library. Any thread, but not in a callback. */
-bool sdk_context_is_published(void);
+bool sdk_context_is_published(sdk_context_own_fn *own);
 
 /* The calling thread's SDK context; all zero if there is none or it is invalid. */
 void sdk_context_read(struct trace_id_pair *ids, uint8_t *flags);

@@ -30,8 +30,8 @@ static bool unified_memory_is_due; /* enable once CUDA is initialized, which the
  * first enabled; never while CUPTI flushes. */
 static pthread_mutex_t switching;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static bool are_records_on;         /* kinds that are disabled while asleep; guarded by `switching` */
-static const char *_Atomic trouble; /* last reason for which CUPTI refused to flush or to be disabled */
+static bool are_records_on;            /* kinds that are disabled while asleep; guarded by `switching` */
+static const char *_Atomic last_error; /* last reason for which CUPTI refused to flush or to be disabled */
 
 /* Priority inheritance, so that a waiting real-time thread of the host is not delayed by a preempted
  * holder. */
@@ -553,31 +553,28 @@ static void count_dropped(void)
 static void note_error(uint32_t result)
 {
     if (result != CUPTI_OK)
-        atomic_store(&trouble, cupti_result_text(cupti, result));
+        atomic_store(&last_error, cupti_result_text(cupti, result));
 }
 
 const char *switches_take_error(void)
 {
-    return atomic_exchange(&trouble, NULL);
+    return atomic_exchange(&last_error, NULL);
 }
 
 void switches_flush(bool everything)
 {
-    static bool said;
-    bool is_last_thread = other_tools_flush_begin(everything ? FLUSH_WAIT_MS : 0);
-    if (!is_last_thread && !everything)
+    bool has_turn = other_tools_flush_begin(everything ? FLUSH_WAIT_MS : 0);
+    if (!has_turn && !everything)
         return; /* the other tool's flush also delivers our records */
     /* A flush affects all subscribers, and a forced one would take the other tool's unfinished records. */
     bool is_forced = everything && !other_tools_are_recording();
     uint32_t result = cupti->cuptiActivityFlushAll(is_forced ? CUPTI_FLUSH_FORCED : CUPTI_FLUSH_DEFAULT);
-    if (is_last_thread)
+    if (has_turn)
         other_tools_flush_end();
     note_error(result);
-    if (result != CUPTI_OK && !said) {
-        said = true; /* records kept inside CUPTI cannot be counted */
-        log_warn("CUPTI does not deliver its records (%s); GPU spans may be missing",
+    if (result != CUPTI_OK) /* records kept inside CUPTI cannot be counted */
+        log_once(log_warn, "CUPTI does not deliver its records (%s); GPU spans may be missing",
                  cupti_result_text(cupti, result));
-    }
     count_dropped();
 }
 

@@ -123,12 +123,10 @@ static void open_device(uint32_t i)
 /* The gap is counted when samples arrive again. */
 static void open_anew(uint32_t i)
 {
-    static bool said;
-    if (!said)
-        log_warn("lost hardware counter samples of GPU %u because its buffer overflowed; raise "
-                 "distribution.cuspan.counters.sampling.interval_us or name fewer metrics",
-                 i);
-    said = true;
+    log_once(log_warn,
+             "lost hardware counter samples of GPU %u because its buffer overflowed; raise "
+             "distribution.cuspan.counters.sampling.interval_us or name fewer metrics",
+             i);
     pm_sampler_close(state.sampled[i].sampler);
     state.sampled[i].sampler = NULL;
     open_device(i);

@@ -58,11 +58,10 @@ static const struct nvtx_name *find(const struct nvtx_name *list, enum nvtx_name
 
 static void say_full(void)
 {
-    static atomic_flag has_said = ATOMIC_FLAG_INIT;
-    if (!atomic_flag_test_and_set(&has_said))
-        log_warn("NVTX: the %d KiB for names of domains, categories and registered strings are full; ranges "
-                 "lack later ones",
-                 NVTX_NAMES_BYTES / 1024);
+    log_once(log_warn,
+             "NVTX: the %d KiB for names of domains, categories and registered strings are full; ranges "
+             "lack later ones",
+             NVTX_NAMES_BYTES / 1024);
 }
 
 static struct nvtx_name *take(enum nvtx_name_kind kind, uint32_t text_bytes)

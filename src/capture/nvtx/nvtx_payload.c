@@ -96,14 +96,12 @@ static const struct schema *find(uint32_t domain, uint64_t id)
 /* A schema with its ID; NULL: no room. */
 static struct schema *take(uint32_t domain, uint64_t wanted_id)
 {
-    static atomic_flag said = ATOMIC_FLAG_INIT;
     uint32_t slot = atomic_load(&schemas_used);
     do {
         if (slot < NVTX_SCHEMAS_MAX)
             continue;
-        if (!atomic_flag_test_and_set(&said))
-            log_warn("NVTX: the program registers more than %d payload layouts; later ones are ignored",
-                     NVTX_SCHEMAS_MAX);
+        log_once(log_warn, "NVTX: the program registers more than %d payload layouts; later ones are ignored",
+                 NVTX_SCHEMAS_MAX);
         return NULL;
     } while (!atomic_compare_exchange_weak(&schemas_used, &slot, slot + 1));
     schemas[slot].domain = domain;

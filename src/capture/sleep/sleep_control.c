@@ -262,15 +262,14 @@ static bool may_sleep(void)
 }
 
 /* Once, if sleeping saves less than the user may expect. */
-static void say_how_it_sleeps(void)
+static void log_how_it_sleeps(void)
 {
-    static bool said;
-    if (!said && switches_use_subscriber_api())
-        log_info(
+    if (switches_use_subscriber_api())
+        log_once(
+            log_info,
             "cuspan sleeps while no sampled request is in flight, but CUPTI's records stay enabled because "
             "the subscriber API cannot toggle them safely; set distribution.cuspan.sampling.sleep to always, "
             "or a ratio in the sampler, to use the classic API instead");
-    said = true;
 }
 
 bool sleep_control_service(void)
@@ -285,7 +284,7 @@ bool sleep_control_service(void)
     if (!is_wanted()) {
         bool has_fallen = is_quiet && fall_asleep();
         if (has_fallen && atomic_load(&wake.is_tracing))
-            say_how_it_sleeps();
+            log_how_it_sleeps();
         return has_fallen;
     }
     if (atomic_load(&active_contexts_is_asleep))

@@ -101,12 +101,12 @@ static void play_range(const struct range_record *record)
         note_range(record->id, cuspan_span(text.name, text.attributes, text.count));
 }
 
-void annotations_play(const struct record_head *said)
+void annotations_play(const struct record_head *annotation)
 {
-    if (said->type == RECORD_CONTEXT)
-        play_context((const struct context_record *)said);
-    else if (said->type == RECORD_NAME)
-        replay_names_play((const struct name_record *)said);
+    if (annotation->type == RECORD_CONTEXT)
+        play_context((const struct context_record *)annotation);
+    else if (annotation->type == RECORD_NAME)
+        replay_names_play((const struct name_record *)annotation);
     else
-        play_range((const struct range_record *)said);
+        play_range((const struct range_record *)annotation);
 }

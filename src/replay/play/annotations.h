@@ -5,6 +5,6 @@
 #include "model/record.h"
 
 /* On the thread that plays the recorded one. */
-void annotations_play(const struct record_head *said);
+void annotations_play(const struct record_head *annotation);
 
 #endif

@@ -18,6 +18,7 @@
 #include "capture/callbacks/callbacks.h"
 #include "capture/context/context.h"
 #include "abi/params.h"
+#include "capture/context/publish.h"
 #include "capture/context/sdk_context.h"
 #include "capture/callbacks/threads.h"
 
@@ -223,7 +224,7 @@ int main(int argc, char **argv)
         atomic_store(&is_done, true);
         return pthread_join(drainer, NULL);
     }
-    sdk_context_look();
+    sdk_context_poll(publish_variable);
     has_sdk = atomic_load(&sdk_context_is_there);
     for (size_t i = 0; i < blocks; i++) {
         works[i] = (double)block_ns(false, PARENT_SESSION) / BLOCK;

@@ -3,13 +3,14 @@
  * own price; what it costs more under libcuspan.so is ours. It is cuspan's capture stage, but for
  * callbacks.c, which this file stands in for.
  *
- * Where CUSPAN_FLOOR_OFF_FILE names a file, it switches itself off, for good and unsubscribed, once that file
- * is there: then a program goes on in which CUPTI was used once. With CUSPAN_FLOOR_KEEPS=callbacks the
+ * Where CUSPAN_FLOOR_OFF_FILE names a file, it switches itself off, permanently and unsubscribed, once that
+ * file is there: then a program goes on in which CUPTI was used once. With CUSPAN_FLOOR_KEEPS=callbacks the
  * records alone go off, as while cuspan sleeps. The program makes the file when it has worked a little, and
  * waits a little before it measures; a line on standard error says that it is done, and how many buffers of
  * records there were. */
 #include "agent/lifecycle/agent.h"
 #include "base/clock.h"
+#include "capture/context/publish.h"
 #include "capture/context/sdk_context.h"
 #include "capture/activity/buffers.h"
 #include "capture/callbacks/callbacks.h"
@@ -37,17 +38,18 @@ enum status callbacks_init(bool parameters)
     return STATUS_OK;
 }
 
-bool sleep_control_is_ending(void)
+bool sdk_context_poll(sdk_context_own_fn *own)
 {
+    (void)own;
     return false;
 }
 
-void sleep_control_set_ending(uint32_t wait_ms)
+const void *publish_variable(void)
 {
-    (void)wait_ms;
+    return NULL;
 }
 
-void sdk_context_look(void) {}
+void publish_give_way(void) {}
 
 bool callbacks_make_graph(enum call_domain domain, uint32_t cbid)
 {
@@ -103,36 +105,10 @@ bool sleep_control_service(void)
     return false;
 }
 
-bool sleep_control_is_tracing(void)
-{
-    return true;
-}
-
-bool sleep_control_begin_tracing(void)
-{
-    return false;
-}
-
-bool sleep_control_end_tracing(void)
-{
-    return false;
-}
-
 bool sleep_control_is_foreseen(const struct settings *settings, bool by_program)
 {
     (void)settings, (void)by_program;
     return false;
-}
-
-bool sleep_control_slept_at(uint64_t time_ns)
-{
-    (void)time_ns;
-    return false;
-}
-
-void sleep_control_set_session(bool is_sampled)
-{
-    (void)is_sampled;
 }
 
 void callbacks_handle(void *userdata, uint32_t domain, uint32_t cbid, const void *data)

@@ -145,7 +145,7 @@ static void write_call(struct maker *maker, const struct host *host, enum call_d
 
 static void write_said(struct maker *maker, const struct host *host, const struct record_head *said)
 {
-    check(maker, recording_write_said(maker->writer, host->tid, host->now_ns, said));
+    check(maker, recording_write_annotation(maker->writer, host->tid, host->now_ns, said));
 }
 
 static void write_context(struct maker *maker, const struct host *host, unsigned group)

@@ -291,13 +291,14 @@ static void test_an_sdk_goes_first(void **state)
     (void)state;
     struct error err = {""};
     uint64_t token = attach(10);
-    sdk_context_look();
+    sdk_context_poll(publish_variable);
     assert_false(atomic_load(&sdk_context_is_there)); /* our own is not an SDK's */
     expect(10, NULL);
     void *library = dlopen(FAKE_SDK, RTLD_NOW | RTLD_LOCAL);
     assert_non_null(library);
     assert_int_equal(publish_begin(FOLDER, &err), STATUS_UNAVAILABLE);
-    sdk_context_look();
+    assert_true(sdk_context_poll(publish_variable));
+    publish_give_way();
     assert_true(atomic_load(&sdk_context_is_there));
     assert_false(atomic_load(&publish_is_on));
     reader_find(); /* the SDK's may come last; check our own variable */

@@ -1,3 +1,4 @@
+#include "capture/context/publish.h"
 #include "capture/context/sdk_context.h"
 
 #include "capture/callbacks/threads.h"
@@ -67,7 +68,7 @@ static void test_a_private_library_is_found(void **state)
     pthread_barrier_t barrier;
     pthread_t older, younger;
     void *older_is_right, *younger_is_right;
-    sdk_context_look();
+    sdk_context_poll(publish_variable);
     assert_false(atomic_load(&sdk_context_is_there));
     pthread_barrier_init(&barrier, NULL, 2);
     assert_int_equal(pthread_create(&older, NULL, older_thread, &barrier), 0);
@@ -77,7 +78,7 @@ static void test_a_private_library_is_found(void **state)
         fail_msg("%s", dlerror());
     publish = (publish_fn *)(uintptr_t)dlsym(library, "fake_sdk_publish");
     assert_non_null(publish);
-    sdk_context_look();
+    sdk_context_poll(publish_variable);
     assert_true(atomic_load(&sdk_context_is_there));
     pthread_barrier_wait(&barrier);
     pthread_join(older, &older_is_right);
