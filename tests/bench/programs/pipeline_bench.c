@@ -304,8 +304,8 @@ static void load(const char *path)
             add_call(event.tid, event.call);
         else if (event.type == RECORDING_RESOURCE)
             add_record(event.tid, &event.resource->head);
-        else if (event.type == RECORDING_SAID)
-            add_record(event.tid, event.said);
+        else if (event.type == RECORDING_ANNOTATION)
+            add_record(event.tid, event.annotation);
         else if (event.type == RECORDING_ACTIVITY)
             add_activity(event.activity);
         else if (event.type == RECORDING_THREAD)
