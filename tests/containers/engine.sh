@@ -17,6 +17,7 @@ cmd:iptables iptables
 cmd:ip iproute2
 cmd:debootstrap debootstrap
 "
+BARE_OPTIONS=()
 FIREWALL_TABLES=(filter nat mangle raw)
 
 # ---- The engine ------------------------------------------------------------------------------------------------------
@@ -148,9 +149,9 @@ bare_image() {
     add_network "base:$1" "bare:$1"
 }
 
-# in_bare SUITE TREE COMMAND...: runs the command in a new container, in /cuspan, which is TREE. Downloads are kept for the
-# next container: Debian's packages, and what cuspan's scripts put into the user's cache. The machine's Jaeger is visible,
-# since building one takes minutes.
+# in_bare SUITE TREE COMMAND...: runs the command in a new container, in /cuspan, which is TREE. BARE_OPTIONS are options of
+# `docker run`. Downloads are kept for the next container: Debian's packages, and what cuspan's scripts put into the user's
+# cache. The machine's Jaeger is visible, since building one takes minutes.
 in_bare() {
     local suite=$1 tree=$2 options=()
     shift 2
@@ -158,7 +159,7 @@ in_bare() {
     rm -rf "$ENGINE_CACHE/home-$suite/demo"
     [ -z "${JAEGER:-}" ] || options+=(-v "$(dirname "$JAEGER"):/root/.cache/cuspan/$(basename "$(dirname "$JAEGER")"):ro")
     docker run --rm --init -v "$tree:/cuspan" -w /cuspan -v "$ENGINE_CACHE/packages-$suite:/var/cache/apt/archives" \
-        -v "$ENGINE_CACHE/home-$suite:/root/.cache/cuspan" "${options[@]}" -e CI "bare:$suite" "$@"
+        -v "$ENGINE_CACHE/home-$suite:/root/.cache/cuspan" "${options[@]}" "${BARE_OPTIONS[@]}" -e CI "bare:$suite" "$@"
 }
 
 # clean_tree FOLDER: the files that git knows, with the changes of the working tree.

@@ -152,6 +152,8 @@ check_suite() {
     local suite=$1 tree=$ENGINE/tree-$1
     bare_image "$suite"
     clean_tree "$tree"
+    # Docker's default filter of system calls forbids process_vm_readv, which reads the contexts that SDKs publish.
+    BARE_OPTIONS=(--security-opt seccomp=unconfined)
     CI=true in_bare "$suite" "$tree" tests/run.sh quick ||
         { cp -r "$tree/build/log" "build/log/suite-$suite"; fail "tests/run.sh quick failed on Debian $suite"; }
 }

@@ -500,6 +500,14 @@ def openssl(directory, *arguments, text=None):
                    stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
 
 
+def expired_options():
+    """OpenSSL before 3.4 has no -not_after, and OpenSSL 3.5 refuses negative -days."""
+    known = subprocess.run(["openssl", "x509", "-help"], capture_output=True, text=True).stderr
+    if "-not_after" in known:
+        return "-not_before", "20200101000000Z", "-not_after", "20200102000000Z"
+    return "-days", -1
+
+
 def make_certificates(directory):
     """ca, another, and signed by ca: good, wrong (its name), expired, client; foreign is a client's by another."""
     for name in ("ca", "another"):
@@ -507,12 +515,14 @@ def make_certificates(directory):
                 "-keyout", f"{name}.key", "-out", f"{name}.pem")
     openssl(directory, "req", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=somebody", "-keyout", "key.pem", "-out", "csr")
     here, elsewhere = "DNS:localhost,DNS:collector.test,IP:127.0.0.1,IP:::1", "DNS:elsewhere.test"
-    for name, authority, names, days in (("good", "ca", here, 2), ("wrong", "ca", elsewhere, 2), ("expired", "ca", here, -1),
-                                         ("client", "ca", here, 2), ("foreign", "another", here, 2)):
+    valid, expired = ("-days", 2), expired_options()
+    for name, authority, names, validity in (("good", "ca", here, valid), ("wrong", "ca", elsewhere, valid),
+                                             ("expired", "ca", here, expired), ("client", "ca", here, valid),
+                                             ("foreign", "another", here, valid)):
         extensions = Path(directory, f"{name}.ext")
         extensions.write_text(f"subjectAltName={names}\n")
         openssl(directory, "x509", "-req", "-in", "csr", "-CA", f"{authority}.pem", "-CAkey", f"{authority}.key",
-                "-CAcreateserial", "-days", days, "-extfile", extensions, "-out", f"{name}.pem")
+                "-CAcreateserial", *validity, "-extfile", extensions, "-out", f"{name}.pem")
 
 
 def server_tls(directory, name="good", client_ca=None, protocols=("http/1.1",)):

@@ -1548,6 +1548,7 @@ tracer_provider:
   - batch: {{exporter: {{otlp_http: {{endpoint: "http://127.0.0.1:{server.port}/json", encoding: json,
                                     compression: none}}}}}}
   - batch: {{exporter: {{otlp_file/development: {{output_stream: "file://{target}"}}}}}}
+distribution: {{cuspan: {{memory_bytes_max: 134217728}}}} # with libdeflate, three outputs exceed the default
 """)
         result = self.replay("torch_inference", "--repeat", "3", "--config", config, to_file=False)
         self.assertEqual(result.report["losses"], {})

@@ -8,9 +8,9 @@
     X(COL_WHERE, "where", "where", STAT_TEXT)                                                                \
     X(COL_PROCESS, "process", "process", STAT_TEXT)                                                          \
     X(COL_COUNT, "count", "times", STAT_COUNT)                                                               \
-    X(COL_SAVING_NS, "saving_ns", "saves up to", STAT_NS)                                                     \
-    X(COL_SAVING_SHARE, "saving_share", "share", STAT_SHARE)                                                  \
-    X(COL_SAVING_BYTES, "saving_bytes", "bytes", STAT_BYTES)                                                  \
+    X(COL_SAVING_NS, "saving_ns", "saves up to", STAT_NS)                                                    \
+    X(COL_SAVING_SHARE, "saving_share", "share", STAT_SHARE)                                                 \
+    X(COL_SAVING_BYTES, "saving_bytes", "bytes", STAT_BYTES)                                                 \
     X(COL_FIRST_NS, "first_ns", "first at", STAT_NS)                                                         \
     X(COL_EVIDENCE, "evidence", "evidence", STAT_TEXT)                                                       \
     X(COL_ADVICE, "advice", "action", STAT_TEXT)
