@@ -1,7 +1,7 @@
 #include "config/consistency.h"
 
 #include "base/process/signal_names.h"
-#include "config/suggest.h"
+#include "base/text/suggest.h"
 #include "config/settings_table.h"
 #include "model/cuda/activities.h"
 #include "model/gpu_counter_names.h"
@@ -165,7 +165,7 @@ static void check_outputs(struct settings *settings, struct config_report *repor
 
 struct name_search {
     struct filter only; /* allows what the pattern matches */
-    struct nearest nearest;
+    struct suggest suggest;
     bool is_found;
 };
 
@@ -174,7 +174,7 @@ static void look_at(struct name_search *search, const char *name)
     if (search->is_found)
         return;
     search->is_found = filter_passes(&search->only, name, NULL);
-    suggest_offer(&search->nearest, name);
+    suggest_offer(&search->suggest, name);
 }
 
 static void look_at_calls(struct name_search *search)
@@ -207,12 +207,12 @@ static void check_patterns(const struct pattern_list *list, const char *key,
     unsigned unknown = 0;
     for (size_t i = 0; i < list->count && unknown < UNKNOWN_NAMES_MAX; i++) {
         struct name_search search = {.only.allow = {1, &list->patterns[i]}};
-        suggest_init(&search.nearest, list->patterns[i]);
+        suggest_init(&search.suggest, list->patterns[i]);
         look(&search);
         if (search.is_found)
             continue;
         unknown++;
-        const char *best = search.nearest.best;
+        const char *best = search.suggest.best;
         config_warning(report, "%s: distribution.cuspan.capture.%s: \"%.60s\" matches no known name%s%s%s",
                        report->source, key, list->patterns[i], best[0] ? "; did you mean " : "", best,
                        best[0] ? "?" : "");

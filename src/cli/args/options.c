@@ -1,5 +1,6 @@
 #include "cli/args/options.h"
 
+#include "base/text/suggest.h"
 #include "cli/args/help.h"
 
 #include <errno.h>
@@ -7,9 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define NAME_MAX_BYTES 64 /* longer words are not compared */
-#define NEAR_ENOUGH    2  /* edits between a typing error and the name that was meant */
 
 void options_init(struct options *options, const char *command_name, int argc, char **argv)
 {
@@ -32,39 +30,17 @@ int options_exit_status(int result)
     return result == OPTION_HELP ? EXIT_OK : EXIT_USAGE;
 }
 
-static unsigned edit_distance(const char *a, const char *b)
-{
-    unsigned row[NAME_MAX_BYTES + 1];
-    size_t b_len = strlen(b);
-    if (strlen(a) > NAME_MAX_BYTES || b_len > NAME_MAX_BYTES)
-        return NAME_MAX_BYTES;
-    for (size_t j = 0; j <= b_len; j++)
-        row[j] = (unsigned)j;
-    for (size_t i = 0; a[i]; i++) {
-        unsigned diagonal = row[0];
-        row[0] = (unsigned)i + 1;
-        for (size_t j = 0; j < b_len; j++) {
-            unsigned replaced = diagonal + (a[i] != b[j]);
-            unsigned other = (row[j] < row[j + 1] ? row[j] : row[j + 1]) + 1;
-            diagonal = row[j + 1];
-            row[j + 1] = replaced < other ? replaced : other;
-        }
-    }
-    return row[b_len];
-}
-
 const char *options_suggest(const char *wrong, const char *const *names, size_t count)
 {
-    const char *nearest = NULL;
-    unsigned least = NEAR_ENOUGH + 1;
+    struct suggest suggest;
+    suggest_init(&suggest, wrong);
+    for (size_t i = 0; i < count; i++)
+        suggest_offer(&suggest, names[i]);
     for (size_t i = 0; i < count; i++) {
-        unsigned distance = edit_distance(wrong, names[i]);
-        if (distance < least && distance < strlen(names[i])) {
-            least = distance;
-            nearest = names[i];
-        }
+        if (strcmp(names[i], suggest.best) == 0)
+            return names[i];
     }
-    return nearest;
+    return NULL;
 }
 
 static int complain_unknown(const struct options *options, const char *argument, size_t name_len)
@@ -73,7 +49,7 @@ static int complain_unknown(const struct options *options, const char *argument,
     size_t count = 1;
     for (const struct command_option *o = options->command->options; o && o->name && count < 32; o++)
         names[count++] = o->name;
-    char wrong[NAME_MAX_BYTES + 1];
+    char wrong[SUGGEST_WORD_MAX + 1];
     snprintf(wrong, sizeof wrong, "%.*s", (int)name_len, argument + (argument[1] == '-' ? 2 : 1));
     const char *nearest = options_suggest(wrong, names, count);
     if (nearest)

@@ -1,7 +1,7 @@
 #include "cli/diff/diff_limits.h"
 
 #include "cli/util/xalloc.h"
-#include "config/suggest.h"
+#include "base/text/suggest.h"
 #include "config/file/tree.h"
 
 #include <errno.h>
@@ -106,16 +106,16 @@ static enum status complain(const struct reader *reader, const struct item *item
 static enum status unknown(const struct reader *reader, const struct item *item, const char *const *keys,
                            size_t count)
 {
-    struct nearest nearest;
+    struct suggest suggest;
     char *known = xstrdup("");
-    suggest_init(&nearest, item->key);
+    suggest_init(&suggest, item->key);
     for (size_t i = 0; i < count; i++) {
-        suggest_offer(&nearest, keys[i]);
+        suggest_offer(&suggest, keys[i]);
         char *more = xasprintf("%s%s%s", known, *known ? ", " : "", keys[i]);
         free(known);
         known = more;
     }
-    enum status status = *nearest.best ? complain(reader, item, "unknown key; did you mean %s?", nearest.best)
+    enum status status = *suggest.best ? complain(reader, item, "unknown key; did you mean %s?", suggest.best)
                                        : complain(reader, item, "unknown key; there are: %s", known);
     free(known);
     return status;

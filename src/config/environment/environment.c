@@ -1,6 +1,6 @@
 #include "config/environment/environment.h"
 
-#include "config/suggest.h"
+#include "base/text/suggest.h"
 #include "config/environment/pairs.h"
 
 #include <stdio.h>
@@ -333,10 +333,10 @@ static enum status read_sampler(struct env_reader *reader)
     const char *value = environment_get(reader->environment, "OTEL_TRACES_SAMPLER");
     if (!value)
         return STATUS_OK;
-    struct nearest nearest;
-    suggest_init(&nearest, value);
+    struct suggest suggest;
+    suggest_init(&suggest, value);
     for (size_t i = 0; i < sizeof samplers / sizeof *samplers; i++) {
-        suggest_offer(&nearest, samplers[i].name);
+        suggest_offer(&suggest, samplers[i].name);
         if (strcasecmp(value, samplers[i].name) != 0)
             continue;
         reader->settings->sampler = samplers[i].kind;
@@ -350,7 +350,7 @@ static enum status read_sampler(struct env_reader *reader)
     }
     config_warning(reader->report,
                    "OTEL_TRACES_SAMPLER: unknown sampler \"%.40s\": using parentbased_always_on%s%s%s", value,
-                   nearest.best[0] ? "; did you mean " : "", nearest.best, nearest.best[0] ? "?" : "");
+                   suggest.best[0] ? "; did you mean " : "", suggest.best, suggest.best[0] ? "?" : "");
     return STATUS_OK;
 }
 

@@ -1,7 +1,7 @@
 #include "config/environment/overrides.h"
 
 #include "config/environment/environment.h"
-#include "config/suggest.h"
+#include "base/text/suggest.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -204,16 +204,16 @@ static enum status apply_short(struct overrides *o, enum short_name name, const 
 
 static void report_unknown(struct overrides *o, const char *key)
 {
-    struct nearest nearest;
-    suggest_init(&nearest, key);
+    struct suggest suggest;
+    suggest_init(&suggest, key);
     for (int i = 0; i < SHORT_COUNT; i++)
-        suggest_offer(&nearest, short_names[i]);
+        suggest_offer(&suggest, short_names[i]);
     for (size_t i = 0; i < settings_count; i++) {
         if (setting_is_own(&settings_table[i]))
-            suggest_offer(&nearest, settings_table[i].path + sizeof SETTING_OWN_PREFIX - 1);
+            suggest_offer(&suggest, settings_table[i].path + sizeof SETTING_OWN_PREFIX - 1);
     }
-    if (nearest.best[0])
-        config_error(o->report, "%s: %.60s: unknown key; did you mean %s?", o->source, key, nearest.best);
+    if (suggest.best[0])
+        config_error(o->report, "%s: %.60s: unknown key; did you mean %s?", o->source, key, suggest.best);
     else
         config_error(
             o->report,

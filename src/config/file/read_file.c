@@ -1,6 +1,6 @@
 #include "config/file/file_reader.h"
 
-#include "config/suggest.h"
+#include "base/text/suggest.h"
 #include "config/file/schema.h"
 
 #include <stdarg.h>
@@ -70,7 +70,7 @@ void reader_expected(struct file_reader *reader, const struct place *place, cons
 }
 
 /* The component of `path` directly below `prefix`. False: it is not below it. */
-static bool part_below(const char *path, const char *prefix, char part[NEAREST_WORD_MAX + 1])
+static bool part_below(const char *path, const char *prefix, char part[SUGGEST_WORD_MAX + 1])
 {
     size_t length = strlen(prefix);
     if (length > 0) {
@@ -79,7 +79,7 @@ static bool part_below(const char *path, const char *prefix, char part[NEAREST_W
         path += length + 1;
     }
     size_t part_length = strcspn(path, ".[");
-    if (part_length == 0 || part_length > NEAREST_WORD_MAX)
+    if (part_length == 0 || part_length > SUGGEST_WORD_MAX)
         return false;
     memcpy(part, path, part_length);
     part[part_length] = '\0';
@@ -87,8 +87,8 @@ static bool part_below(const char *path, const char *prefix, char part[NEAREST_W
 }
 
 struct known_keys {
-    struct nearest nearest;
-    char last[NEAREST_WORD_MAX + 1]; /* consecutive rows often have the same parent */
+    struct suggest suggest;
+    char last[SUGGEST_WORD_MAX + 1]; /* consecutive rows often have the same parent */
     char list[200];
     size_t used;
 };
@@ -106,11 +106,11 @@ static bool is_listed(const struct known_keys *keys, const char *part)
 
 static void know(struct known_keys *keys, const char *path, const char *prefix)
 {
-    char part[NEAREST_WORD_MAX + 1];
+    char part[SUGGEST_WORD_MAX + 1];
     if (!path || !part_below(path, prefix, part) || strcmp(part, keys->last) == 0)
         return;
     memcpy(keys->last, part, sizeof part);
-    suggest_offer(&keys->nearest, part);
+    suggest_offer(&keys->suggest, part);
     size_t length = strlen(part);
     if (is_listed(keys, part) || keys->used + length + 3 > sizeof keys->list)
         return;
@@ -121,7 +121,7 @@ static void know(struct known_keys *keys, const char *path, const char *prefix)
 static void find_known_keys(struct known_keys *keys, const char *word, const char *prefix)
 {
     memset(keys, 0, sizeof *keys);
-    suggest_init(&keys->nearest, word);
+    suggest_init(&keys->suggest, word);
     for (size_t i = 0; i < settings_count; i++)
         know(keys, settings_table[i].path, prefix);
     for (unsigned i = 0; i < schema_key_count; i++)
@@ -133,8 +133,8 @@ void reader_unknown_key(struct file_reader *reader, const struct place *parent, 
     struct known_keys keys;
     struct place place = place_of_item(parent, item);
     find_known_keys(&keys, item->key, parent->path);
-    if (keys.nearest.best[0])
-        reader_error(reader, &place, "unknown key; did you mean %s?", keys.nearest.best);
+    if (keys.suggest.best[0])
+        reader_error(reader, &place, "unknown key; did you mean %s?", keys.suggest.best);
     else if (keys.list[0])
         reader_error(reader, &place, "unknown key: expected one of %s", keys.list);
     else
@@ -146,7 +146,7 @@ void reader_plugin(struct file_reader *reader, const struct place *parent, const
 {
     struct known_keys keys;
     find_known_keys(&keys, item->key, parent->path);
-    if (keys.nearest.best[0]) {
+    if (keys.suggest.best[0]) {
         reader_unknown_key(reader, parent, item);
         return;
     }
@@ -251,13 +251,13 @@ static void wrong_value(struct file_reader *reader, const struct place *place, c
                        setting->default_text, expected);
         return;
     }
-    struct nearest nearest;
-    suggest_init(&nearest, node->text);
+    struct suggest suggest;
+    suggest_init(&suggest, node->text);
     for (const struct setting_word *word = setting->words; word && word->word; word++)
-        suggest_offer(&nearest, word->word);
-    if (nearest.best[0])
+        suggest_offer(&suggest, word->word);
+    if (suggest.best[0])
         reader_error(reader, place, "expected %s, not \"%.40s\"; did you mean %s?", expected, node->text,
-                     nearest.best);
+                     suggest.best);
     else if (setting->type == SETTING_ENDPOINT ||
              setting->type == SETTING_PATH) /* the value may contain a password or a key */
         reader_error(reader, place, "expected %s", expected);
@@ -356,10 +356,10 @@ static void read_distribution(struct file_reader *reader, const struct place *pl
         return;
     }
     for (const struct item *item = node->items; item; item = item->next) {
-        struct nearest nearest;
-        suggest_init(&nearest, item->key);
-        suggest_offer(&nearest, "cuspan");
-        if (strcmp(item->key, "cuspan") == 0 || nearest.best[0])
+        struct suggest suggest;
+        suggest_init(&suggest, item->key);
+        suggest_offer(&suggest, "cuspan");
+        if (strcmp(item->key, "cuspan") == 0 || suggest.best[0])
             read_item(reader, place, item);
     }
 }

@@ -1,6 +1,6 @@
 #include "config/file/file_reader.h"
 
-#include "config/suggest.h"
+#include "base/text/suggest.h"
 #include "config/environment/pairs.h"
 
 #include <stdlib.h>
@@ -32,16 +32,16 @@ static const struct attribute_type *find_type(struct file_reader *reader, const 
         reader_expected(reader, place, "string, bool, int, double, or one of them with _array", node);
         return NULL;
     }
-    struct nearest nearest;
-    suggest_init(&nearest, node->text);
+    struct suggest suggest;
+    suggest_init(&suggest, node->text);
     for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
         if (strcmp(types[i].name, node->text) == 0)
             return &types[i];
-        suggest_offer(&nearest, types[i].name);
+        suggest_offer(&suggest, types[i].name);
     }
     reader_error(
         reader, place, "expected string, bool, int, double, or one of them with _array, not \"%.40s\"%s%s%s",
-        node->text, nearest.best[0] ? "; did you mean " : "", nearest.best, nearest.best[0] ? "?" : "");
+        node->text, suggest.best[0] ? "; did you mean " : "", suggest.best, suggest.best[0] ? "?" : "");
     return NULL;
 }
 

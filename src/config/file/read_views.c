@@ -1,7 +1,7 @@
 /* meter_provider.views: which metrics are exported, and how (model/views.h). */
 #include "config/file/file_reader.h"
 
-#include "config/suggest.h"
+#include "base/text/suggest.h"
 #include "model/metrics/histogram.h"
 #include "model/metrics/views.h"
 

@@ -1,6 +1,6 @@
 /* The table of settings, and what is printed from it. */
 #include "config/config.h"
-#include "config/suggest.h"
+#include "base/text/suggest.h"
 #include "config/settings_table.h"
 
 #include <setjmp.h>
@@ -308,11 +308,11 @@ static void test_the_nearest_word_is_found_or_none(void **state)
                  {"", ""},
                  {"de", ""}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct nearest nearest;
-        suggest_init(&nearest, cases[i].typed);
+        struct suggest suggest;
+        suggest_init(&suggest, cases[i].typed);
         for (size_t w = 0; w < sizeof words / sizeof *words; w++)
-            suggest_offer(&nearest, words[w]);
-        assert_string_equal(nearest.best, cases[i].expected);
+            suggest_offer(&suggest, words[w]);
+        assert_string_equal(suggest.best, cases[i].expected);
     }
 }
 

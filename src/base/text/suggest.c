@@ -1,4 +1,4 @@
-#include "config/suggest.h"
+#include "base/text/suggest.h"
 
 #include <string.h>
 #include <strings.h>
@@ -11,7 +11,7 @@ static size_t min_of(size_t a, size_t b)
 /* Edit distance with transpositions. */
 static size_t distance(const char *a, size_t a_length, const char *b, size_t b_length)
 {
-    size_t rows[3][NEAREST_WORD_MAX + 1];
+    size_t rows[3][SUGGEST_WORD_MAX + 1];
     size_t *before = rows[0], *last = rows[1], *row = rows[2];
     for (size_t j = 0; j <= b_length; j++)
         last[j] = before[j] = j;
@@ -31,27 +31,27 @@ static size_t distance(const char *a, size_t a_length, const char *b, size_t b_l
     return last[b_length];
 }
 
-void suggest_init(struct nearest *nearest, const char *word)
+void suggest_init(struct suggest *suggest, const char *word)
 {
-    *nearest = (struct nearest){.word = word};
+    *suggest = (struct suggest){.word = word};
 }
 
-void suggest_offer(struct nearest *nearest, const char *candidate)
+void suggest_offer(struct suggest *suggest, const char *candidate)
 {
-    if (strcmp(nearest->word, candidate) == 0)
+    if (strcmp(suggest->word, candidate) == 0)
         return;
-    size_t length = strlen(nearest->word), candidate_length = strlen(candidate);
-    if (length > NEAREST_WORD_MAX || candidate_length > NEAREST_WORD_MAX || length == 0)
+    size_t length = strlen(suggest->word), candidate_length = strlen(candidate);
+    if (length > SUGGEST_WORD_MAX || candidate_length > SUGGEST_WORD_MAX || length == 0)
         return;
     size_t longer = candidate_length > length ? candidate_length : length;
     size_t allowed = min_of(3, longer / 3);
     if (longer - min_of(length, candidate_length) > allowed)
         return;
-    size_t found = strcasecmp(nearest->word, candidate) == 0
+    size_t found = strcasecmp(suggest->word, candidate) == 0
                        ? 0
-                       : distance(nearest->word, length, candidate, candidate_length);
-    if (found <= allowed && (!nearest->best[0] || found < nearest->best_distance)) {
-        memcpy(nearest->best, candidate, candidate_length + 1);
-        nearest->best_distance = found;
+                       : distance(suggest->word, length, candidate, candidate_length);
+    if (found <= allowed && (!suggest->best[0] || found < suggest->best_distance)) {
+        memcpy(suggest->best, candidate, candidate_length + 1);
+        suggest->best_distance = found;
     }
 }

@@ -1,0 +1,20 @@
+/* "Did you mean": the candidate most similar to a misspelled word. */
+#ifndef CUSPAN_BASE_TEXT_SUGGEST_H
+#define CUSPAN_BASE_TEXT_SUGGEST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define SUGGEST_WORD_MAX 64 /* longer words get no suggestion */
+
+struct suggest {
+    const char *word;
+    char best[SUGGEST_WORD_MAX + 1]; /* "": none is similar enough */
+    size_t best_distance;
+};
+
+void suggest_init(struct suggest *suggest, const char *word);
+/* Of several equally similar candidates the first wins. The word itself is never suggested. */
+void suggest_offer(struct suggest *suggest, const char *candidate);
+
+#endif
