@@ -66,7 +66,7 @@ static struct operation *find_locked(struct operations *operations, unsigned out
     return made;
 }
 
-/* Exports run outside of any span, so an exemplar has no trace ID. */
+/* Exports run outside spans, so an exemplar has no trace ID. */
 static void measure(const struct operations *operations, struct histogram *histogram, uint64_t duration_ns)
 {
     for (; histogram; histogram = histogram->next) {

@@ -1,4 +1,4 @@
-/* What an output gets from its creator besides the settings. */
+/* The creator's input to an output, besides the settings. */
 #ifndef CUSPAN_EXPORT_OUTPUT_ENVIRONMENT_H
 #define CUSPAN_EXPORT_OUTPUT_ENVIRONMENT_H
 

@@ -1,9 +1,8 @@
-/* What a collector answers, over HTTP (protobuf, JSON, plain text, Retry-After) and over gRPC (trailers,
- * details in base64, a framed message): any bytes lead to a verdict whose texts end and whose delay is
- * bounded.
+/* A collector's response, over HTTP (protobuf, JSON, plain text, Retry-After) and gRPC (trailers, base64
+ * details, a framed message): any bytes give a verdict with terminated texts and a bounded delay.
  *
- * The first byte chooses the status, the second the sort of answer; headers and trailers follow, each behind
- * a 0xff byte, and the rest is the body. */
+ * The first byte selects the status, the second the kind of response. Headers and trailers follow, each after
+ * a 0xff byte; the rest is the body. */
 // SOURCES: src/export/curl_module/json_response.c
 #include "export/curl_module/json_response.h"
 #include "export/otlp/retry.h"
@@ -59,7 +58,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         take_text(&data, &size, answer.grpc_message, sizeof answer.grpc_message);
         take_text(&data, &size, answer.grpc_details, sizeof answer.grpc_details);
     }
-    uint8_t *body = malloc(size ? size : 1); /* of exactly this size: see who reads beyond it */
+    uint8_t *body = malloc(size ? size : 1); /* of exactly this size, to detect reads beyond it */
     require(body != NULL, "no memory");
     memcpy(body, data, size);
     answer.body = size ? body : NULL;

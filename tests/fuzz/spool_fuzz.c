@@ -1,6 +1,6 @@
-/* Whatever lies in a spool's directory, reading it ends, stays within its own memory, and counts no span
- * twice. The first byte chooses: the bytes as a ledger, as a segment, as a segment whose records have headers
- * with the right checksums (which random bytes never have), or as a line of OTLP JSON. */
+/* Reading a spool with any content terminates, accesses only its own memory, and counts no span twice. The
+ * first byte selects how the rest is used: as a ledger, a segment, a segment with valid checksums in the
+ * records' headers (which random bytes never have), or a line of OTLP JSON. */
 #include "export/spool/spool_recovery.h"
 #include "export/spool/spool_drain.h"
 
@@ -45,7 +45,7 @@ static void put(const char *name, const void *bytes, size_t count)
     close(fd);
 }
 
-/* Bodies as the data has them: each record's size and spans come from its first two bytes. */
+/* The first two bytes of the data give each record's size and spans. */
 static size_t make_segment(uint8_t *to, const uint8_t *data, size_t size)
 {
     struct spool_segment segment = {.number = 1, .spans_before = size ? data[0] : 0};

@@ -1,4 +1,4 @@
-/* What a unary gRPC call needs beyond HTTP/2: message framing, URLs, and header encodings. */
+/* Requirements of a unary gRPC call beyond HTTP/2: message framing, URLs, and header encodings. */
 #ifndef CUSPAN_EXPORT_OTLP_GRPC_H
 #define CUSPAN_EXPORT_OTLP_GRPC_H
 

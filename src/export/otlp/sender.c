@@ -78,7 +78,7 @@ struct body {
     uint8_t prefix[GRPC_PREFIX_BYTES];
 };
 
-/* What deliver_body needs besides the body. */
+/* Parameters of all attempts to send one body. */
 struct attempts {
     uint32_t spans;
     uint64_t give_up_at_ns;

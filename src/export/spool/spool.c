@@ -228,7 +228,7 @@ bool spool_send_record(struct output *sender, struct spool_source *source, const
     return is_done || record->spans == 0;
 }
 
-/* From here on, functions run on the spool's thread. */
+/* Functions from send_record to run are executed on the spool's thread. */
 static bool send_record(struct spool *spool, struct spool_source *source, const struct spool_record *record,
                         struct delivery *delivery)
 {

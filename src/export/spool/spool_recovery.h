@@ -1,4 +1,4 @@
-/* What a process that has ended left in a spool. */
+/* Finds spans that a process left in a spool when it ended. */
 #ifndef CUSPAN_EXPORT_SPOOL_SPOOL_RECOVERY_H
 #define CUSPAN_EXPORT_SPOOL_SPOOL_RECOVERY_H
 

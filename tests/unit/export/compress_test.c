@@ -54,7 +54,7 @@ void *__wrap_calloc(size_t count, size_t bytes)
     return may_allocate(count * bytes) ? __real_calloc(count, bytes) : NULL;
 }
 
-/* zlib, which had no part in the compressing, undoes gzip. */
+/* Decompresses with zlib, which is independent of the codecs. */
 static size_t inflate_all(const uint8_t *from, size_t bytes, uint8_t *to, size_t size)
 {
     z_stream stream = {0};
@@ -89,7 +89,7 @@ static uint8_t random_byte(void)
     return (uint8_t)(random_state >> 32);
 }
 
-/* As requests are: the same again and again, with a few bytes that can't be foreseen. */
+/* Like requests: repetitive, with a few random bytes. */
 static uint8_t *make_text(size_t bytes)
 {
     uint8_t *text = malloc(bytes);
@@ -139,7 +139,7 @@ static void test_each_level_gives_back_what_it_took(void **state)
     chunk_pool_destroy(pool);
 }
 
-/* zstd's contexts are known to want other memory when small requests follow large ones for a while. */
+/* A zstd context may reallocate when many small requests follow large ones. */
 static void test_no_memory_is_taken_after_the_beginning(void **state)
 {
     struct chunk_pool *pool;
@@ -210,7 +210,7 @@ static void test_what_does_not_get_smaller_is_left_alone(void **state)
             assert_int_equal(compress_chunks(compressor, batch->chunks, &compressed, &compressed_bytes),
                              STATUS_FULL);
             batch_release(batch);
-            check_size(codecs[i], compressor, pool, 3000); /* nothing of it is left over */
+            check_size(codecs[i], compressor, pool, 3000); /* no state is left from the failed call */
         }
         compressor_destroy(compressor);
     }

@@ -1,4 +1,4 @@
-/* The queue and the thread, on a file exporter whose file is a FIFO: it hangs until somebody reads. */
+/* The queue and the thread of a file exporter. Its file is a FIFO, so it blocks until the test reads. */
 #include "export/exporter.h"
 
 #include "base/clock.h"
@@ -45,7 +45,7 @@ static int teardown(void **state)
 {
     unlink(fifo);
     rmdir(folder);
-    /* A thread left behind still has its batch. */
+    /* An abandoned thread still holds its batch. */
     if (chunk_pool_free(pool) == chunk_pool_size(pool))
         chunk_pool_destroy(pool);
     return 0;
@@ -144,12 +144,12 @@ static void test_it_moves_while_it_has_begun_a_batch_of_late(void **state)
     pthread_t reader;
     uint64_t long_ns = 60 * NS_PER_SECOND;
     struct exporter *exporter = start(10);
-    assert_false(exporter_is_moving(exporter, clock_monotonic_ns(), long_ns)); /* it has nothing to do */
+    assert_false(exporter_is_moving(exporter, clock_monotonic_ns(), long_ns)); /* idle */
     submit(exporter, 1);
     submit(exporter, 1);
     uint64_t now_ns = clock_monotonic_ns();
     assert_true(exporter_is_moving(exporter, now_ns, long_ns));
-    /* It waits in open() since it began, which may be some time after this one. */
+    /* It may have entered open() some time after now_ns. */
     assert_false(exporter_is_moving(exporter, now_ns + 2 * long_ns, long_ns));
     pthread_create(&reader, NULL, read_to_the_end, NULL);
     assert_int_equal(exporter_flush(exporter, in_ms(PATIENCE_MS)), STATUS_OK);
@@ -196,7 +196,7 @@ static void test_a_thread_that_cannot_be_stopped_is_left(void **state)
     submit(exporter, 4);
     assert_false(exporter_destroy(exporter, in_ms(50)));
     assert_int_equal(counter_get(COUNTER_lost_deadline), 7);
-    /* Now it can go on: it neither counts twice nor gives back what its owner may have freed. */
+    /* The thread continues. It neither counts twice nor returns chunks to a pool that may be freed. */
     int fd = open(fifo, O_RDONLY | O_NONBLOCK);
     usleep(100000);
     close(fd);

@@ -136,7 +136,7 @@ static void test_a_path_that_cannot_be_opened_is_told_once(void **state)
     assert_int_equal(counter_get(COUNTER_spans_delivered), 0);
 }
 
-/* A limit on the file's size stops a write in its middle, as a full disk does. */
+/* A limit on the file's size truncates a write, as a full disk does. */
 static void test_a_full_disk_loses_one_line_and_recovers(void **state)
 {
     size_t bytes;
@@ -157,8 +157,7 @@ static void test_a_full_disk_loses_one_line_and_recovers(void **state)
     assert_int_equal(flushed, STATUS_OK);
     assert_true(exporter_destroy(exporter, in_ms(PATIENCE_MS)));
     char *text = content(path, &bytes);
-    assert_string_equal(text,
-                        "{\"a\":1}\n{\"b\"\n{\"d\":4}\n"); /* the broken line ends before the next begins */
+    assert_string_equal(text, "{\"a\":1}\n{\"b\"\n{\"d\":4}\n"); /* a newline ends the truncated line */
     free(text);
     assert_int_equal(counter_get(COUNTER_lost_output), 6);
     assert_int_equal(counter_get(COUNTER_spans_delivered), 6);
@@ -185,7 +184,7 @@ static void test_the_console_is_standard_output(void **state)
     free(text);
 }
 
-/* Standard output is a pipe: nobody reads it any more, or nobody reads it in time. */
+/* Standard output is a pipe whose reader has closed it, or does not read. */
 static struct exporter *start_on_pipe(int *saved, int ends[2], int flags)
 {
     assert_int_equal(pipe2(ends, O_CLOEXEC | flags), 0);

@@ -14,7 +14,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-/* Whoever calls one of these got the host's in place of the module's own. */
+/* A call means that the module was bound to the host's function instead of its own. */
 #define HOSTS_OWN(name)                                                                                      \
     __attribute__((visibility("default"))) void name(void);                                                  \
     void name(void)                                                                                          \

@@ -1,4 +1,4 @@
-/* What exports took, by how they ended: bounded, and read while others note. */
+/* Durations of exports by result: bounded, and read while others note. */
 #include "export/operations.h"
 
 #include "export/output.h"

@@ -353,7 +353,7 @@ static void test_a_json_message_is_read(void **state)
     free(told);
 }
 
-/* What is told of a server that refuses with `body`, where requests bear `value`. */
+/* The log lines for a server that refuses with `body` when requests contain the header value `value`. */
 static char *refuse_with(char *value, const char *body)
 {
     const struct reply script = {

@@ -69,7 +69,7 @@ static int teardown(void **state)
     return 0;
 }
 
-/* Record i has i + 1 spans and a body that tells its number. */
+/* Record i has i + 1 spans and its number in its body. */
 static void fill(char *body, uint32_t i)
 {
     memset(body, 'a' + (int)(i % 26), BODY_BYTES);
@@ -172,7 +172,7 @@ static void test_what_is_written_comes_back_in_order(void **state)
     assert_int_equal(read_all(&own, &writer.end, &damaged), spans_of(RECORDS));
     assert_int_equal(damaged, 0);
     assert_int_equal(spool_source_waiting(&own), 0);
-    append_all(2); /* goes on where it was */
+    append_all(2); /* continues after the last record */
     assert_int_equal(read_all(&own, &writer.end, &damaged), spans_of(2));
     assert_int_equal(damaged, 0);
 }
@@ -198,8 +198,6 @@ static void test_files_are_for_us_alone(void **state)
     spool_files_list_deinit(&list);
 }
 
-/* --- after the process's end --- */
-
 static struct spool_source taken;
 
 static void take(const char *name)
@@ -217,7 +215,7 @@ static void test_another_takes_what_was_left(void **state)
     assert_int_equal(spool_source_next(&own, folder, &writer.end, &record, &damaged), SPOOL_RECORD);
     spool_source_pass(&own, &record, 1);
     memcpy(name, own.name, sizeof name);
-    counter_add(COUNTER_spans_created, spans_of(RECORDS) + 4); /* four never came here */
+    counter_add(COUNTER_spans_created, spans_of(RECORDS) + 4); /* four were never spooled */
     own.ledger.made = counter_get(COUNTER_spans_created);
     end_writing(false);
     take(name);
@@ -228,7 +226,7 @@ static void test_another_takes_what_was_left(void **state)
     assert_non_null(
         strstr(recovery.line, "of 19 spans that it is known to have created, 1 were delivered, 14 are"));
     spool_source_release(&taken, folder, false);
-    take(name); /* the next one isn't told again */
+    take(name); /* not reported again */
     spool_recovery_read(&taken, folder, &recovery);
     assert_int_equal(recovery.lost, 0);
     assert_false(recovery.is_sudden);
@@ -247,7 +245,7 @@ static void test_who_lives_keeps_his_own(void **state)
     append_all(1);
     assert_true(spool_writer_owns(own.name));
     pid_t child = fork();
-    if (child == 0) /* inherits descriptors and no lock */
+    if (child == 0) /* inherits descriptors but no lock */
         _exit(spool_source_take(&taken, folder, own.name) == STATUS_UNAVAILABLE ? 0 : 1);
     int status;
     assert_int_equal(waitpid(child, &status, 0), child);
@@ -294,7 +292,7 @@ static void put_ledger(const char *name, const uint8_t *bytes, size_t count)
     close(fd);
 }
 
-/* What came and what was counted, by one who finds the files as they are. */
+/* Counts delivered and lost spans when reading the files in their current state. */
 static uint64_t found(const char *name, uint64_t *came)
 {
     struct spool_recovery recovery;
@@ -335,7 +333,7 @@ static void test_every_bit_flipped(void **state)
             damage(name, whole, WHOLE_BYTES, at, (uint8_t)(1 << bit));
             assert_int_equal(found(name, &came), spans_of(RECORDS));
             assert_true(came < spans_of(RECORDS));
-            /* A body costs its own record alone. */
+            /* A damaged body loses only its own record. */
             size_t in_record =
                 at < SPOOL_SEGMENT_BYTES ? 0 : (at - SPOOL_SEGMENT_BYTES) % (SPOOL_RECORD_BYTES + BODY_BYTES);
             if (in_record >= SPOOL_RECORD_BYTES) {
@@ -352,14 +350,14 @@ static void test_a_ledger_that_lies(void **state)
     uint8_t whole[WHOLE_BYTES], ledger[SPOOL_LEDGER_BYTES], slot[SPOOL_SLOT_BYTES];
     uint64_t came;
     write_and_copy(name, whole, ledger);
-    /* None at all, empty, torn, flipped: all there is counts as not delivered. */
+    /* Missing, empty, truncated or damaged: all records count as not delivered. */
     for (size_t bytes = 0; bytes < SPOOL_SLOT_BYTES; bytes += 17) {
         damage(name, whole, WHOLE_BYTES, 0, 0);
         put_ledger(name, ledger, bytes);
         assert_int_equal(found(name, &came), spans_of(RECORDS));
         assert_int_equal(came, spans_of(RECORDS));
     }
-    /* One slot of the two is enough. */
+    /* One intact slot is enough. */
     for (size_t at = 0; at < SPOOL_LEDGER_BYTES; at += SPOOL_SLOT_BYTES) {
         uint8_t half[SPOOL_LEDGER_BYTES];
         memcpy(half, ledger, sizeof half);
@@ -419,8 +417,6 @@ static void test_nothing_but_zeros(void **state)
     assert_int_equal(came, 0);
 }
 
-/* --- segments --- */
-
 static void test_segments_come_and_go(void **state)
 {
     static char body[100 * 1024];
@@ -435,12 +431,12 @@ static void test_segments_come_and_go(void **state)
         assert_int_equal(record.spans, i + 1);
         spool_source_pass(&own, &record, record.spans);
         spans += record.spans;
-        /* What has been read is gone. */
+        /* Segments that were read are deleted. */
         assert_int_equal(spool_files_next_segment(folder, own.name, 1), own.ledger.at.segment);
     }
     assert_int_equal(spans, spans_of(20));
     assert_int_equal(damaged, 0);
-    /* One that vanishes is counted, by what the next one knows. */
+    /* The next segment's header tells how many spans a deleted one had. */
     for (uint32_t i = 0; i < 20; i++)
         assert_int_equal(append(i, body, sizeof body), STATUS_OK);
     char file[SPOOL_FILE_BYTES];
@@ -479,10 +475,10 @@ static void test_the_directory_is_bounded(void **state)
     assert_int_equal(status, STATUS_FULL);
     assert_true(count > 35 && count < 42);
     assert_true(bytes_there() <= BYTES_MAX && bytes_there() > BYTES_MAX - 2 * sizeof body);
-    usleep(250 * 1000); /* so that the directory is looked at again */
+    usleep(250 * 1000); /* so that the directory is listed again */
     assert_int_equal(append(count, body, sizeof body), STATUS_FULL);
     assert_true(bytes_there() <= BYTES_MAX);
-    /* The oldest stay, and where they have gone there is room again. */
+    /* The oldest records stay; deleting them frees space. */
     for (int i = 0; i < 10; i++) {
         assert_int_equal(spool_source_next(&own, folder, &writer.end, &record, &damaged), SPOOL_RECORD);
         assert_int_equal(record.spans, i + 1);
@@ -492,7 +488,7 @@ static void test_the_directory_is_bounded(void **state)
     assert_int_equal(append(count, body, sizeof body), STATUS_OK);
 }
 
-/* Where nothing waits, a program that sends for days leaves no more on the disk than this. */
+/* The limit of a program that runs for days while everything is delivered. */
 static void test_a_segment_is_left_when_all_is_delivered(void **state)
 {
     static char body[100 * 1024];
@@ -507,8 +503,6 @@ static void test_a_segment_is_left_when_all_is_delivered(void **state)
     }
     assert_int_equal(damaged, 0);
 }
-
-/* --- the disk fails --- */
 
 static void test_a_full_disk_leaves_no_half_record(void **state)
 {
@@ -532,8 +526,6 @@ static void test_a_full_disk_leaves_no_half_record(void **state)
     assert_int_equal(damaged, 0);
 }
 
-/* --- what may lie about --- */
-
 static void test_directories_that_are_refused(void **state)
 {
     char at[100], link[100];
@@ -553,7 +545,7 @@ static void test_directories_that_are_refused(void **state)
     assert_int_equal(chmod(at, 0770), 0);
     assert_int_equal(spool_files_open_folder(at, true, &err), -1);
     assert_non_null(strstr(err.text, "writable by others"));
-    assert_int_equal(chmod(at, 0755), 0); /* others may look: the files are ours alone */
+    assert_int_equal(chmod(at, 0755), 0); /* readable by others: the files are not */
     inner = spool_files_open_folder(at, true, &err);
     assert_true(inner >= 0);
     close(inner);
@@ -583,7 +575,7 @@ static void test_links_and_foreign_files_are_left_alone(void **state)
     spool_files_list_deinit(&list);
 }
 
-/* A program that closes all descriptors and opens files of its own gets none of our bytes. */
+/* The host closes all descriptors and opens its own files: we must not write to them. */
 static void test_a_host_closes_everything(void **state)
 {
     char theirs[100], name[SPOOL_SOURCE_BYTES];
@@ -598,7 +590,7 @@ static void test_a_host_closes_everything(void **state)
     int fd = open(theirs, O_CREAT | O_RDWR, 0600);
     assert_true(dup2(fd, ledger) == ledger && dup2(fd, segment) == segment);
     append_all(3);
-    assert_string_not_equal(own.name, name); /* another may have taken the first one */
+    assert_string_not_equal(own.name, name); /* another process may have taken the first one */
     assert_int_equal(read_all(&own, &writer.end, &damaged), spans_of(3));
     assert_int_equal(fstat(fd, &facts), 0);
     assert_int_equal(facts.st_size, 0);
@@ -606,7 +598,7 @@ static void test_a_host_closes_everything(void **state)
     assert_int_equal(read_all(&taken, NULL, &damaged), spans_of(2));
     spool_source_release(&taken, folder, true);
     assert_int_equal(damaged, 0);
-    assert_int_equal(fcntl(segment, F_GETFD), 0); /* and theirs stay open */
+    assert_int_equal(fcntl(segment, F_GETFD), 0); /* the host's files stay open */
     close(fd);
     close(ledger);
     close(segment);

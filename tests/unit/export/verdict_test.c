@@ -10,7 +10,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-/* Stands in for the module's cJSON: says what it was given. */
+/* Replaces the module's JSON parser and records its input. */
 static bool read_json(const uint8_t *text, size_t bytes, struct otlp_response *response)
 {
     snprintf(response->message, sizeof response->message, "json:%.*s", (int)bytes, (const char *)text);
@@ -69,7 +69,7 @@ static void test_bodies_are_read_by_their_type(void **state)
     assert_int_equal(verdict.kind, VERDICT_ACCEPTED);
 }
 
-/* A server that takes no zstd answers 415, 400 or gRPC's UNIMPLEMENTED. */
+/* A server without zstd support answers 415, 400 or gRPC's UNIMPLEMENTED. */
 static void test_a_server_without_zstd_gets_a_hint(void **state)
 {
     static const struct {
@@ -187,7 +187,7 @@ static void test_answers_from_in_between_are_mapped(void **state)
     verdict_grpc(&answer, NULL, 0, &verdict);
     assert_int_equal(verdict.kind, VERDICT_REFUSED);
     assert_non_null(verdict.hint);
-    answer = (struct transport_response){.http_status = 200}; /* somebody's web page */
+    answer = (struct transport_response){.http_status = 200}; /* a web page */
     verdict_grpc(&answer, NULL, 0, &verdict);
     assert_int_equal(verdict.kind, VERDICT_REFUSED);
     assert_non_null(verdict.hint);
@@ -212,7 +212,7 @@ static void test_accepting_answers_that_are_no_otlp_are_noticed(void **state)
     assert_false(judge_http(http_answer(204, "text/html", NULL, 0)).unreadable);
     assert_false(judge_http(http_answer(500, "text/html", "<html>", 6)).unreadable);
     struct transport_response cut_off = http_answer(200, "application/x-protobuf", "\x0a\x06", 2);
-    cut_off.broken_off = true; /* that is said in other words */
+    cut_off.broken_off = true; /* has its own message */
     assert_false(judge_http(cut_off).unreadable);
 }
 

@@ -1,5 +1,5 @@
-/* A small real HTTP/1.1 server for tests, on a free port of 127.0.0.1, in threads of its own. It answers by a
- * script, one reply a request (the last repeats), and keeps what it was sent. */
+/* A small real HTTP/1.1 server for tests, on a free port of 127.0.0.1, in its own threads. It replies
+ * according to a script, one reply per request (the last repeats), and keeps the requests. */
 #ifndef CUSPAN_TESTS_HTTP_SERVER_H
 #define CUSPAN_TESTS_HTTP_SERVER_H
 
@@ -10,14 +10,14 @@
 #define SERVER_REQUESTS_MAX 64
 
 struct reply {
-    int status;          /* 0: close the connection without an answer */
-    const char *headers; /* whole lines, each with \r\n; or NULL */
+    int status;          /* 0: close the connection without a response */
+    const char *headers; /* complete lines, each with \r\n; or NULL */
     const void *body;
     size_t body_bytes;
     size_t filler_bytes; /* more of the body: this many 'x' */
-    bool hold;           /* no answer until http_server_release */
-    bool hang;           /* no answer until the server stops */
-    bool close;          /* after the answer, unannounced */
+    bool hold;           /* no response until http_server_release */
+    bool hang;           /* no response until the server stops */
+    bool close;          /* after the response, without a header */
 };
 
 struct request {
@@ -43,7 +43,7 @@ void http_server_stop(struct http_server *server);
 /* The value of a header in a request's head, in a static buffer of the thread, or NULL. */
 const char *request_header(const struct request *request, const char *name);
 
-/* A port of 127.0.0.1 on which nobody listens. */
+/* A port of 127.0.0.1 without a listener. */
 int free_port(void);
 
 #endif
