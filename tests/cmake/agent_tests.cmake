@@ -107,8 +107,6 @@ foreach(group Replay Graphs Repeat Faults Overload Host Published Library Contro
                    --sanitizers "${CUSPAN_SANITIZE}" ${group})
 endforeach()
 add_test(NAME integration/processes_check COMMAND ${CMAKE_SOURCE_DIR}/tests/gpu/processes_check_test.py)
-# It holds the agent to deadlines of half a second: not beside others that take both processors.
-set_tests_properties(integration/agent_host PROPERTIES RUN_SERIAL TRUE)
 
 # NVTX's handlers with a witness in place of the agent, for tests/integration/agent/nvtx_test.py.
 add_library(nvtx_witness SHARED tests/integration/doubles/nvtx_witness.c src/capture/nvtx/nvtx.c src/capture/nvtx/nvtx_names.c src/capture/nvtx/nvtx_payload.c)

@@ -15,8 +15,6 @@ foreach(group Memory Gpu Threads Work)
            COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/agent/bounds_test.py --build ${CMAKE_BINARY_DIR}
                    --sanitizers "${CUSPAN_SANITIZE}" ${group})
 endforeach()
-# A thousand threads: whoever runs beside them gets no processor for seconds.
-set_tests_properties(integration/bounds_threads PROPERTIES RUN_SERIAL TRUE)
 
 # A host with an allocator of its own; and what is linked in, for a host that exports functions of the same names.
 if(NOT CUSPAN_SANITIZE)

@@ -70,12 +70,8 @@ foreach(group ${faults_groups})
            COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/agent/faults_test.py --build ${CMAKE_BINARY_DIR}
                    --sanitizers "${CUSPAN_SANITIZE}" ${group})
 endforeach()
-# An hour's outage in full, with tests/run.sh --long.
-if("Outage" IN_LIST faults_groups)
-  set_tests_properties(integration/faults_outage PROPERTIES TIMEOUT 4200)
-endif()
 
-# The spool through the whole agent and cuspan send; --long plays an hour's outage in full.
+# The spool through the whole agent and cuspan send; --long plays an hour's outage.
 # With sanitizers the groups of many processes would take many minutes: the same code runs in the others.
 set(spool_groups Outage Killed Shared Disk Send)
 if(CUSPAN_SANITIZE)

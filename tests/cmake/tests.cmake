@@ -12,3 +12,16 @@ foreach(stage base config capture correlate encode export replay share agent cli
 endforeach()
 include(tests/cmake/torture.cmake)
 include(tests/cmake/bench.cmake)
+
+# Tests of more than about ten seconds of CPU time, or with long waits. They start first, so that no processor is idle at the
+# end, and `tests/run.sh quick` leaves them out.
+foreach(test agent_overload agent_repeat bench bounds_memory bounds_threads exits_exits exits_signals export_jaeger
+        faults_collector faults_outage gpu_numbers guest_taken metrics otel_schema security_symbols spool_disk spool_killed
+        spool_outage stat_records top)
+  if(TEST integration/${test})
+    set_tests_properties(integration/${test} PROPERTIES LABELS slow COST 100)
+  endif()
+endforeach()
+if(TEST bench/guard)
+  set_tests_properties(bench/guard PROPERTIES LABELS slow COST 100)
+endif()
