@@ -249,7 +249,7 @@ class Command(agent_test.Case):
     def test_plain_names_and_what_stands_behind_them(self):
         out = self.counters().out
         self.assertRegex(out, r"^GPU 0: Made-up 0 \(the recorded chip\)\n")
-        self.assertRegex(out, r"\n  dram.read +By  read from the GPU's memory +dram__bytes_read.sum\n")
+        self.assertRegex(out, r"\n  dram.read +By  bytes read from GPU memory +dram__bytes_read.sum\n")
         self.assertRegex(out, r"\n  occupancy .*\(not on this chip\)\n")
         self.assertRegex(out, r"and 3 metrics by the chip's own names")
 

@@ -226,9 +226,9 @@ class Hostile(Secrets):
         return self.start([agent_test.BUILD / "agent_host", agent_test.BUILD / "libcuspan.so"], {"CUSPAN_CONFIG_FILE": str(path)})
 
     def test_yaml(self):
-        bomb = b"- &a0 [x, x]\n" + b"".join(b"- &a%d [%s]\n" % (i, b", ".join([b"*a%d" % (i - 1)] * 9)) for i in range(1, 30))
+        bomb = b"  - &a0 [x, x]\n" + b"".join(b"  - &a%d [%s]\n" % (i, b", ".join([b"*a%d" % (i - 1)] * 9)) for i in range(1, 30))
         cases = {
-            "aliases that double": b"file_format: \"1.1\"\nlog_level:\n" + bomb,
+            "aliases that double": b"file_format: \"1.1\"\nresource:\n  attributes:\n" + bomb,
             "an alias in itself": b"file_format: \"1.1\"\nresource: &a {attributes: [*a]}\n",
             "depth": b"[" * 100_000,
             "depth of mappings": b"{a: " * 100_000,
