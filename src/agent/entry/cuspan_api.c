@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "capture/capture.h"
 #include "capture/context/context.h"
+#include "capture/context/range.h"
 #include "capture/context/publish.h"
 #include "model/span.h"
 

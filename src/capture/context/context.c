@@ -2,11 +2,11 @@
 
 #include "base/clock.h"
 #include "base/accounting/counters.h"
-#include "capture/hardware/gpu_counters.h"
 #include "capture/sleep/active_contexts.h"
 #include "capture/sleep/mode.h"
 #include "capture/context/publish.h"
 #include "capture/context/sdk_context.h"
+#include "capture/context/stacks.h"
 #include "capture/context/thread_context.h"
 #include "capture/callbacks/threads.h"
 #include "model/span.h"
@@ -20,31 +20,6 @@
 __thread struct thread_context *thread_context_self __attribute__((tls_model("initial-exec")));
 
 _Atomic bool thread_context_has_names;
-
-struct attached {
-    uint64_t token;
-    struct trace_id_pair ids;
-    uint8_t flags;
-    bool may_be_sampled; /* and keeps capture awake */
-    char *state;         /* tracestate, owned; NULL: none */
-};
-
-struct open_range {
-    uint64_t id;
-    uint32_t domain;
-    struct trace_id_pair context; /* the thread's context when the range was opened */
-};
-
-struct stacks {
-    struct thread_context shared; /* shared with callbacks; must be first */
-    uint64_t next_id;
-    uint64_t next_token;
-    uint32_t attached_count, attached_max, range_count, range_max;
-    struct attached *attached;
-    struct open_range *ranges;
-    uint32_t deeper; /* open NVTX ranges beyond RANGE_DEPTH_MAX */
-    struct published published;
-};
 
 static pthread_key_t exit_key;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -111,19 +86,18 @@ static struct stacks *make_stacks(void)
     return stacks;
 }
 
-static struct stacks *stacks_there(void)
+struct stacks *stacks_there(void)
 {
     return (struct stacks *)thread_context_self;
 }
 
-static struct stacks *stacks_needed(void)
+struct stacks *stacks_needed(void)
 {
     struct stacks *stacks = stacks_there();
     return stacks ? stacks : make_stacks();
 }
 
-/* Makes room for one more entry. */
-static bool grow(void **entries, uint32_t count, uint32_t *max, size_t size)
+bool stacks_grow(void **entries, uint32_t count, uint32_t *max, size_t size)
 {
     uint32_t larger = *max ? 2 * *max : 8;
     if (count < *max)
@@ -157,9 +131,7 @@ static const struct open_range *innermost_range(const struct stacks *stacks,
     return NULL;
 }
 
-/* Shows external readers the active span of the thread's request. Without a request there is nothing to
- * show: the session's trace can end without the thread's involvement. */
-static void publish(struct stacks *stacks)
+void stacks_publish(struct stacks *stacks)
 {
     bool is_on = atomic_load_explicit(&publish_is_on, memory_order_acquire);
     if (!is_on && !stacks->published.variable)
@@ -179,7 +151,7 @@ void context_publish(void)
 {
     struct stacks *stacks = stacks_there();
     if (stacks)
-        publish(stacks);
+        stacks_publish(stacks);
 }
 
 static void show_innermost(struct stacks *stacks)
@@ -194,14 +166,14 @@ static void show_innermost(struct stacks *stacks)
     bool is_captured = atomic_load_explicit(&mode_now, memory_order_acquire) != MODE_OFF;
     stacks->shared.since_ticks = is_captured ? clock_ticks() : 0;
     stacks->shared.version += stacks->shared.version == UINT32_MAX ? 2 : 1;
-    publish(stacks);
+    stacks_publish(stacks);
 }
 
 uint64_t context_attach(const struct trace_context *context, bool may_be_sampled)
 {
     struct stacks *stacks = stacks_needed();
-    if (!stacks || !grow((void **)&stacks->attached, stacks->attached_count, &stacks->attached_max,
-                         sizeof *stacks->attached))
+    if (!stacks || !stacks_grow((void **)&stacks->attached, stacks->attached_count, &stacks->attached_max,
+                                sizeof *stacks->attached))
         return 0;
     struct attached *made = &stacks->attached[stacks->attached_count++];
     *made = (struct attached){
@@ -270,8 +242,7 @@ static bool get_session(struct trace_context *context)
     return true;
 }
 
-/* The thread's context: from cuspan.h, else from its SDK, else none. */
-static struct trace_id_pair context_of_this_thread(const struct thread_context *context, uint8_t *flags)
+struct trace_id_pair stacks_context(const struct thread_context *context, uint8_t *flags)
 {
     struct trace_id_pair ids = {{0}, {0}};
     *flags = 0;
@@ -289,7 +260,7 @@ bool context_current(struct trace_context *context)
     static const struct trace_id_pair none;
     const struct stacks *stacks = stacks_there();
     uint8_t flags;
-    struct trace_id_pair ids = context_of_this_thread(thread_context_self, &flags);
+    struct trace_id_pair ids = stacks_context(thread_context_self, &flags);
     const struct open_range *range = stacks ? innermost_range(stacks, &ids) : NULL;
     memset(context, 0, sizeof *context);
     if (!same_context(&ids, &none)) {
@@ -358,60 +329,7 @@ void thread_context_follow_sdk(struct host_thread *thread, uint64_t ticks)
     }
 }
 
-static uint8_t *put(uint8_t *at, const void *bytes, size_t count)
-{
-    memcpy(at, bytes, count);
-    return at + count;
-}
-
-static uint32_t cut(uint32_t bytes)
-{
-    return bytes < RANGE_TEXT_BYTES ? bytes : RANGE_TEXT_BYTES;
-}
-
-static uint32_t value_bytes(const struct range_attr *attr)
-{
-    return attr->type == ATTR_STRING ? cut(attr->bytes) : 8;
-}
-
-static uint32_t attr_bytes(const struct range_attr *attr)
-{
-    return (uint32_t)sizeof(struct range_attr_head) + attr->key_bytes + value_bytes(attr);
-}
-
-/* Returns the bytes of text that fit. Attributes without a usable key count as dropped. */
-static uint32_t measure(struct range_record *record, const struct range_attr *attrs, uint32_t count)
-{
-    uint32_t bytes = record->name_bytes;
-    for (uint32_t i = 0; i < count; i++) {
-        bool fits = attrs[i].key_bytes && attrs[i].key_bytes <= ATTR_KEY_BYTES_MAX &&
-                    sizeof *record + bytes + attr_bytes(&attrs[i]) <= RANGE_RECORD_BYTES;
-        if (!fits) {
-            record->attrs_dropped += (uint16_t)(count - i);
-            break;
-        }
-        bytes += attr_bytes(&attrs[i]);
-        record->attr_count++;
-    }
-    return bytes;
-}
-
-static void put_text(const struct range_record *record, uint8_t *at, const char *name,
-                     const struct range_attr *attrs)
-{
-    at = put(at, name ? name : "", record->name_bytes);
-    for (uint32_t i = 0; i < record->attr_count; i++) {
-        struct range_attr_head head = {attrs[i].type, (uint8_t)attrs[i].key_bytes,
-                                       (uint16_t)value_bytes(&attrs[i])};
-        at = put(at, &head, sizeof head);
-        at = put(at, attrs[i].key, attrs[i].key_bytes);
-        at = put(at, attrs[i].type == ATTR_STRING ? (const void *)attrs[i].s : &attrs[i].i, head.value_bytes);
-    }
-}
-
-/* NULL if nothing is captured now. `even_asleep` is for records that create no span, which are also captured
- * while asleep. */
-static struct host_thread *capturing_thread(bool even_asleep)
+struct host_thread *stacks_capturing_thread(bool even_asleep)
 {
     uint8_t mode = atomic_load_explicit(&mode_now, memory_order_relaxed);
     if (mode == MODE_OFF || (mode != MODE_ON && !even_asleep) || thread_is_ours)
@@ -434,174 +352,7 @@ static void tell_end(const struct thread_context *context)
 {
     static const struct trace_id_pair none;
     if (!same_context(&context->told, &none) && !same_context(&context->told, &context->ids))
-        capturing_thread(true);
-}
-
-/* `shape` is the record without its text. False: nothing is captured, or the ring is full. */
-static bool write_range(enum record_type type, struct range_record shape, const char *name,
-                        uint32_t name_bytes, const struct range_attr *attrs, uint32_t attr_count)
-{
-    struct host_thread *thread = capturing_thread(type == RECORD_RANGE_END); /* its start was captured */
-    if (!thread)
-        return false;
-    shape.name_bytes = (uint16_t)cut(name_bytes);
-    shape.text_bytes = measure(&shape, attrs, attr_count);
-    uint32_t bytes = ((uint32_t)sizeof shape + shape.text_bytes + 7) & ~7u;
-    struct range_record *record = ring_reserve(&thread->ring, bytes);
-    if (!record) {
-        (type == RECORD_RANGE_END ? thread_count_note_lost : thread_count_lost)(thread);
-        return false;
-    }
-    shape.head = (struct record_head){bytes, (uint8_t)type, 0, 0};
-    shape.time_ns = clock_ticks();
-    memcpy(record, &shape, sizeof shape);
-    put_text(&shape, (uint8_t *)record + sizeof shape, name, attrs);
-    ring_commit(&thread->ring, bytes);
-    return true;
-}
-
-static uint64_t begin(const struct range_text *text, uint8_t flags)
-{
-    struct stacks *stacks = stacks_needed();
-    if (!stacks)
-        return 0;
-    stacks->next_id += stacks->next_id == UINT64_MAX ? 2 : 1; /* all zero is an invalid span ID */
-    struct range_record shape = {.id = stacks->next_id,
-                                 .domain = text->domain,
-                                 .flags = flags,
-                                 .attrs_dropped = (uint16_t)text->attrs_dropped};
-    bool is_captured =
-        write_range(RECORD_RANGE_BEGIN, shape, text->name, text->name_bytes, text->attrs, text->attr_count);
-    if (is_captured && atomic_load_explicit(&gpu_counters_have_ranges, memory_order_relaxed))
-        gpu_counters_enter_range(shape.id, text->name, text->name_bytes, text->is_loop);
-    return is_captured ? shape.id : 0;
-}
-
-/* An NVTX end names no range: the end of one that was too deep must not close another. */
-static uint64_t refuse_depth(struct stacks *stacks, uint32_t domain)
-{
-    stacks->deeper += domain != 0;
-    counter_add(COUNTER_lost_range, atomic_load_explicit(&mode_now, memory_order_relaxed) == MODE_ON);
-    return 0;
-}
-
-uint64_t range_push(const struct range_text *text)
-{
-    uint8_t flags;
-    struct stacks *stacks = stacks_needed();
-    if (!stacks)
-        return 0;
-    if (!grow((void **)&stacks->ranges, stacks->range_count, &stacks->range_max, sizeof *stacks->ranges))
-        return refuse_depth(stacks, text->domain);
-    uint64_t id = begin(text, RANGE_ON_THREAD);
-    if (!id && !text->domain)
-        return 0; /* its end will carry no ID */
-    /* An NVTX end names no range, so ranges that are not captured are tracked as well. */
-    stacks->ranges[stacks->range_count++] =
-        (struct open_range){id, text->domain, context_of_this_thread(&stacks->shared, &flags)};
-    publish(stacks);
-    return id;
-}
-
-static void close_at(struct stacks *stacks, uint32_t at)
-{
-    stacks->range_count--;
-    memmove(&stacks->ranges[at], &stacks->ranges[at + 1],
-            (stacks->range_count - at) * sizeof *stacks->ranges);
-    publish(stacks);
-}
-
-static void write_end_with(uint64_t id, const struct range_end *end, const struct range_attr *attrs,
-                           uint32_t attr_count)
-{
-    struct range_record shape = {
-        .id = id, .status = end->status, .attrs_dropped = (uint16_t)end->attrs_dropped};
-    write_range(RECORD_RANGE_END, shape, end->message, end->message_bytes, attrs, attr_count);
-}
-
-/* Adds the hardware counters read during the range, if any. */
-static void write_counted_end(uint64_t id, const struct range_end *end)
-{
-    struct range_attr attrs[SPAN_ATTRS_MAX + GPU_COUNTERS_MAX];
-    uint32_t count = gpu_counters_exit_range(id, attrs);
-    uint32_t own = end->attr_count < SPAN_ATTRS_MAX ? end->attr_count : SPAN_ATTRS_MAX;
-    if (own > 0)
-        memcpy(&attrs[count], end->attrs, own * sizeof *attrs);
-    write_end_with(id, end, attrs, count + own);
-}
-
-static void write_end(uint64_t id, const struct range_end *end)
-{
-    static const struct range_end nothing;
-    end = end ? end : &nothing;
-    if (atomic_load_explicit(&gpu_counters_have_ranges, memory_order_relaxed))
-        write_counted_end(id, end);
-    else
-        write_end_with(id, end, end->attrs, end->attr_count);
-}
-
-uint64_t range_pop(uint32_t domain)
-{
-    return range_pop_with(domain, NULL);
-}
-
-uint64_t range_pop_with(uint32_t domain, const struct range_end *end)
-{
-    struct stacks *stacks = stacks_there();
-    if (stacks && stacks->deeper) {
-        stacks->deeper--;
-        return 0;
-    }
-    for (uint32_t i = stacks ? stacks->range_count : 0; i > 0; i--) {
-        if (stacks->ranges[i - 1].domain != domain)
-            continue;
-        uint64_t id = stacks->ranges[i - 1].id;
-        close_at(stacks, i - 1);
-        if (id)
-            write_end(id, end);
-        return id;
-    }
-    return 0;
-}
-
-uint32_t range_depth(uint32_t domain)
-{
-    const struct stacks *stacks = stacks_there();
-    uint32_t depth = 0;
-    for (uint32_t i = 0; stacks && i < stacks->range_count; i++)
-        depth += stacks->ranges[i].domain == domain;
-    return depth;
-}
-
-uint64_t range_start(const struct range_text *text)
-{
-    return begin(text, 0);
-}
-
-bool range_again(uint64_t id)
-{
-    return atomic_load_explicit(&gpu_counters_have_ranges, memory_order_relaxed) && gpu_counters_again(id);
-}
-
-bool range_end(uint64_t id, const struct range_end *end)
-{
-    struct stacks *stacks = stacks_there();
-    if (!id)
-        return false;
-    for (uint32_t i = stacks ? stacks->range_count : 0; i > 0; i--) {
-        if (stacks->ranges[i - 1].id == id) {
-            close_at(stacks, i - 1);
-            break;
-        }
-    }
-    write_end(id, end);
-    return true;
-}
-
-bool range_mark(const struct range_text *text)
-{
-    struct range_record shape = {.domain = text->domain, .attrs_dropped = (uint16_t)text->attrs_dropped};
-    return write_range(RECORD_MARK, shape, text->name, text->name_bytes, text->attrs, text->attr_count);
+        stacks_capturing_thread(true);
 }
 
 /* `shape` is the record without its text. False: the ring is full. */
@@ -619,13 +370,13 @@ static bool write_name(struct host_thread *thread, struct name_record shape, con
     return true;
 }
 
-void range_name_object(enum named_object object, uint64_t handle, const char *name, uint32_t name_bytes)
+void context_name_object(enum named_object object, uint64_t handle, const char *name, uint32_t name_bytes)
 {
-    struct host_thread *thread = capturing_thread(true);
+    struct host_thread *thread = stacks_capturing_thread(true);
     struct name_record shape = {.head.cbid = (uint16_t)object,
                                 .time_ns = clock_ticks(),
                                 .handle = handle,
-                                .name_bytes = cut(name_bytes)};
+                                .name_bytes = name_bytes < RANGE_TEXT_BYTES ? name_bytes : RANGE_TEXT_BYTES};
     if (thread && !write_name(thread, shape, name))
         thread_count_note_lost(thread);
     else if (thread && object == NAMED_CONTEXT)

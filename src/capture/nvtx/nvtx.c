@@ -1,6 +1,7 @@
 #include "capture/nvtx/nvtx.h"
 
 #include "capture/context/context.h"
+#include "capture/context/range.h"
 #include "abi/nvtx_abi.h"
 #include "capture/nvtx/nvtx_names.h"
 #include "capture/nvtx/nvtx_payload.h"
@@ -510,13 +511,13 @@ static void name_object(enum named_object object, uint64_t handle, struct text n
     if (is_early && !atomic_load(&has_begun))
         nvtx_names_set(NVTX_NAME_OBJECT, handle << OBJECT_BITS | object, name.s, name.bytes);
     if (atomic_load(&has_begun))
-        range_name_object(object, handle, name.s, name.bytes);
+        context_name_object(object, handle, name.s, name.bytes);
 }
 
 static void tell(const struct nvtx_name *name)
 {
-    range_name_object((enum named_object)(name->key & ((1u << OBJECT_BITS) - 1)), name->key >> OBJECT_BITS,
-                      name->text, name->bytes);
+    context_name_object((enum named_object)(name->key & ((1u << OBJECT_BITS) - 1)), name->key >> OBJECT_BITS,
+                        name->text, name->bytes);
 }
 
 void nvtx_begin(void)

@@ -3,6 +3,7 @@
  */
 #include "capture/callbacks/callbacks.h"
 #include "capture/context/context.h"
+#include "capture/context/range.h"
 #include "capture/context/publish.h"
 #include "capture/callbacks/threads.h"
 

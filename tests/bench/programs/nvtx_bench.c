@@ -1,6 +1,7 @@
 /* What NVTX's handlers cost beside context.h, whose functions do nothing here: build/nvtx_bench. Each line is
  * the median of nine runs, of a push and a pop together. */
 #include "capture/context/context.h"
+#include "capture/context/range.h"
 #include "capture/nvtx/nvtx.h"
 #include "abi/nvtx_abi.h"
 
@@ -53,7 +54,7 @@ bool range_mark(const struct range_text *text)
     return text != NULL;
 }
 
-void range_name_object(enum named_object object, uint64_t handle, const char *name, uint32_t name_bytes)
+void context_name_object(enum named_object object, uint64_t handle, const char *name, uint32_t name_bytes)
 {
     (void)object, (void)handle, (void)name, (void)name_bytes;
 }

@@ -1,6 +1,7 @@
 /* An NVTX injection with our handlers (nvtx.c) and a replacement of context.c that logs each call as a line
  * on stderr. Tracks depths for one thread. */
 #include "capture/context/context.h"
+#include "capture/context/range.h"
 #include "capture/nvtx/nvtx.h"
 #include "model/span.h"
 
@@ -102,7 +103,7 @@ bool range_mark(const struct range_text *text)
     return true;
 }
 
-void range_name_object(enum named_object object, uint64_t handle, const char *name, uint32_t name_bytes)
+void context_name_object(enum named_object object, uint64_t handle, const char *name, uint32_t name_bytes)
 {
     static const char *const objects[] = {"stream", "context", "device", "event", "thread"};
     fprintf(stderr, "%s %llu is %.*s\n", objects[object], (unsigned long long)handle, (int)name_bytes, name);

@@ -1,4 +1,5 @@
 #include "capture/context/context.h"
+#include "capture/context/range.h"
 
 #include "base/clock.h"
 #include "base/accounting/counters.h"
@@ -372,7 +373,7 @@ ON_A_THREAD(test_a_full_ring_is_counted)
         captured++;
     assert_true(captured > 50);
     assert_int_equal(atomic_load(&thread_known()->lost), 1);
-    range_name_object(NAMED_STREAM, 1, "stream", 6);
+    context_name_object(NAMED_STREAM, 1, "stream", 6);
     assert_int_equal(atomic_load(&thread_known()->lost) >= 1, 1);
 }
 
@@ -397,7 +398,7 @@ ON_A_THREAD(test_marks_and_names)
     struct range_text text = text_of("loaded");
     assert_true(range_mark(&text));
     expect_range(RECORD_MARK, "loaded");
-    range_name_object(NAMED_STREAM, 0x7f00, "copies", 6);
+    context_name_object(NAMED_STREAM, 0x7f00, "copies", 6);
     const struct name_record *record = (const struct name_record *)next();
     assert_int_equal(record->head.type, RECORD_NAME);
     assert_int_equal(record->head.cbid, NAMED_STREAM);
@@ -469,10 +470,10 @@ static void tell_handle(uint32_t context_id, uint64_t handle)
 ON_A_THREAD(test_a_named_context_s_handle_is_told_once_a_thread)
 {
     atomic_store(&thread_context_has_names, false);
-    range_name_object(NAMED_STREAM, 0x7f00, "copies", 6);
+    context_name_object(NAMED_STREAM, 0x7f00, "copies", 6);
     release();
     assert_false(atomic_load(&thread_context_has_names));
-    range_name_object(NAMED_CONTEXT, 0xc1, "training", 8);
+    context_name_object(NAMED_CONTEXT, 0xc1, "training", 8);
     assert_true(atomic_load(&thread_context_has_names));
     release();
     tell_handle(1, 0xc1);

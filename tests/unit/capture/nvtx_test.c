@@ -3,6 +3,7 @@
 #include "capture/nvtx/nvtx.h"
 
 #include "capture/context/context.h"
+#include "capture/context/range.h"
 #include "abi/nvtx_abi.h"
 #include "capture/nvtx/nvtx_names.h"
 #include "model/span.h"
@@ -101,7 +102,7 @@ bool range_mark(const struct range_text *text)
     return true;
 }
 
-void range_name_object(enum named_object object, uint64_t handle, const char *name, uint32_t name_bytes)
+void context_name_object(enum named_object object, uint64_t handle, const char *name, uint32_t name_bytes)
 {
     static const char *const objects[] = {"stream", "context", "device", "event", "thread"};
     write_line("%s %llx %.*s\n", objects[object], (unsigned long long)handle, (int)name_bytes, name);

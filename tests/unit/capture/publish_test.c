@@ -2,6 +2,7 @@
 
 #include "capture/callbacks/callbacks.h"
 #include "capture/context/context.h"
+#include "capture/context/range.h"
 #include "capture/context/sdk_context.h"
 #include "../support/thread_ctx_reader.h"
 

@@ -1,0 +1,55 @@
+/* The stacks of one thread: its attached contexts and open ranges. Private to context.c, which implements
+ * this, and range.c. Only the thread itself accesses them. */
+#ifndef CUSPAN_CAPTURE_CONTEXT_STACKS_H
+#define CUSPAN_CAPTURE_CONTEXT_STACKS_H
+
+#include "capture/context/publish.h"
+#include "capture/context/thread_context.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct attached {
+    uint64_t token;
+    struct trace_id_pair ids;
+    uint8_t flags;
+    bool may_be_sampled; /* and keeps capture awake */
+    char *state;         /* tracestate, owned; NULL: none */
+};
+
+struct open_range {
+    uint64_t id;
+    uint32_t domain;
+    struct trace_id_pair context; /* the thread's context when the range was opened */
+};
+
+struct stacks {
+    struct thread_context shared; /* shared with callbacks; must be first */
+    uint64_t next_id;
+    uint64_t next_token;
+    uint32_t attached_count, attached_max, range_count, range_max;
+    struct attached *attached;
+    struct open_range *ranges;
+    uint32_t deeper; /* open NVTX ranges beyond RANGE_DEPTH_MAX */
+    struct published published;
+};
+
+/* The calling thread's stacks. NULL: it has none yet; or, if needed, out of memory. */
+struct stacks *stacks_there(void);
+struct stacks *stacks_needed(void);
+/* Makes room for one more entry. False: RANGE_DEPTH_MAX is reached, or out of memory. */
+bool stacks_grow(void **entries, uint32_t count, uint32_t *max, size_t size);
+
+/* Shows external readers the active span of the thread's request. Outside a request there is nothing to show:
+ * the session's trace can end without the thread's involvement. */
+void stacks_publish(struct stacks *stacks);
+
+/* The thread's context: from cuspan.h, else from its SDK, else none. */
+struct trace_id_pair stacks_context(const struct thread_context *context, uint8_t *flags);
+
+/* The calling thread's slot, after writing a context that is new to its ring. NULL if nothing is captured
+ * now. `even_asleep` is for records that create no span, which are also captured while asleep. */
+struct host_thread *stacks_capturing_thread(bool even_asleep);
+
+#endif
