@@ -269,11 +269,21 @@ static uint32_t copy_params(struct call_record *record, const struct call_plan *
     return (uint32_t)((uint8_t *)to - (uint8_t *)record);
 }
 
+/* A callback of a call. Passed only to functions that are inlined or rare: the hot path keeps its members in
+ * registers. */
+struct call_site {
+    enum call_domain domain;
+    uint32_t cbid;
+    const struct call_plan *plan;
+    const struct cupti_callback_data *data;
+};
+
 /* Returns the record's size in bytes. */
 static inline __attribute__((always_inline)) uint32_t
-fill_call(struct call_record *record, enum call_domain domain, uint32_t cbid, const struct call_plan *plan,
-          const struct cupti_callback_data *data, uint64_t start, uint64_t end)
+fill_call(struct call_record *record, const struct call_site *site, uint64_t start, uint64_t end)
 {
+    const struct call_plan *plan = site->plan;
+    const struct cupti_callback_data *data = site->data;
     int32_t result = data->functionReturnValue ? *(const int32_t *)data->functionReturnValue : 0;
     record->start_ns = start; /* ticks; the pipeline thread converts them */
     record->end_ns = end;
@@ -287,8 +297,8 @@ fill_call(struct call_record *record, enum call_domain domain, uint32_t cbid, co
     else if (data->functionParams && plan->param_count)
         bytes = copy_params(record, plan, data->functionParams, result == 0);
     bool is_asleep = atomic_load_explicit(&mode_now, memory_order_relaxed) == MODE_ASLEEP;
-    record->head = (struct record_head){bytes, is_asleep ? RECORD_CALL_ASLEEP : RECORD_CALL, (uint8_t)domain,
-                                        (uint16_t)cbid};
+    record->head = (struct record_head){bytes, is_asleep ? RECORD_CALL_ASLEEP : RECORD_CALL,
+                                        (uint8_t)site->domain, (uint16_t)site->cbid};
     return bytes;
 }
 
@@ -304,22 +314,20 @@ tell_context(struct host_thread *thread, const struct cupti_callback_data *data,
 }
 
 static inline __attribute__((always_inline)) void
-write_call(struct host_thread *thread, enum call_domain domain, uint32_t cbid, const struct call_plan *plan,
-           const struct cupti_callback_data *data, uint64_t start, uint64_t end)
+write_call(struct host_thread *thread, const struct call_site *site, uint64_t start, uint64_t end)
 {
-    tell_context(thread, data, start);
-    struct call_record *record = ring_reserve(&thread->ring, plan->record_bytes_max);
+    tell_context(thread, site->data, start);
+    struct call_record *record = ring_reserve(&thread->ring, site->plan->record_bytes_max);
     if (UNLIKELY(!record)) {
         thread_count_lost(thread);
         return;
     }
-    ring_commit(&thread->ring, fill_call(record, domain, cbid, plan, data, start, end));
+    ring_commit(&thread->ring, fill_call(record, site, start, end));
 }
 
 /* Commits the stack and the call together, so that the consumer sees both or neither. If the stack does not
  * fit, the call is written alone. */
-RARE static void write_call_with_stack(struct host_thread *thread, enum call_domain domain, uint32_t cbid,
-                                       const struct call_plan *plan, const struct cupti_callback_data *data,
+RARE static void write_call_with_stack(struct host_thread *thread, const struct call_site *site,
                                        uint64_t start, uint64_t end)
 {
     struct {
@@ -327,12 +335,12 @@ RARE static void write_call_with_stack(struct host_thread *thread, enum call_dom
         uint64_t frames[STACK_FRAMES_MAX];
     } stack;
     uint32_t bytes = call_stack_walk(&stack.record);
-    tell_context(thread, data, start);
-    uint8_t *room = bytes ? ring_reserve(&thread->ring, bytes + plan->record_bytes_max) : NULL;
+    tell_context(thread, site->data, start);
+    uint8_t *room = bytes ? ring_reserve(&thread->ring, bytes + site->plan->record_bytes_max) : NULL;
     if (!room) {
         thread_count_note_lost(thread);
         bytes = 0;
-        room = ring_reserve(&thread->ring, plan->record_bytes_max);
+        room = ring_reserve(&thread->ring, site->plan->record_bytes_max);
     }
     if (!room) {
         thread_count_lost(thread);
@@ -340,7 +348,7 @@ RARE static void write_call_with_stack(struct host_thread *thread, enum call_dom
     }
     memcpy(room, &stack, bytes);
     struct call_record *record = (struct call_record *)(void *)(room + bytes);
-    ring_commit(&thread->ring, bytes + fill_call(record, domain, cbid, plan, data, start, end));
+    ring_commit(&thread->ring, bytes + fill_call(record, site, start, end));
 }
 
 RARE static void note_graph(const struct call_plan *plan)
@@ -418,11 +426,12 @@ RARE static void finish_special_call(struct host_thread *thread, enum call_domai
     if (start < atomic_load_explicit(&mode_on_since, memory_order_relaxed) || plan->flags & PLAN_ENDS_TRACING)
         return;
     graph_nodes_flush(thread);
+    struct call_site site = {domain, cbid, plan, data};
     bool is_sound = start <= end && end - start < CALL_TICKS_MAX;
     if (is_sound && plan->flags & PLAN_TAKES_STACK)
-        write_call_with_stack(thread, domain, cbid, plan, data, start, end);
+        write_call_with_stack(thread, &site, start, end);
     else if (is_sound)
-        write_call(thread, domain, cbid, plan, data, start, end);
+        write_call(thread, &site, start, end);
     if (--thread->calls_until_turn == 0)
         callback_time_turn(thread);
 }
@@ -446,7 +455,7 @@ __attribute__((noinline)) static void finish_call(struct host_thread *thread, en
     graph_nodes_flush(thread);
     uint64_t end = end_of_call(start);
     if (LIKELY(start <= end && end - start < CALL_TICKS_MAX))
-        write_call(thread, domain, cbid, plan, data, start, end);
+        write_call(thread, &(struct call_site){domain, cbid, plan, data}, start, end);
     if (UNLIKELY(--thread->calls_until_turn == 0))
         callback_time_turn(thread);
 }
