@@ -1,4 +1,4 @@
-/* Where fields lie in CUPTI's classic records, for capture/layouts.c.
+/* Where fields lie in CUPTI's classic records, for abi/layouts.c.
  *
  * Made by tools/gen_cupti_tables.py from the headers of CUDA 12.0 to 13.5; don't edit. */
 /* clang-format off */

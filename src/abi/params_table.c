@@ -1,4 +1,4 @@
-/* Where the parameters of model/calls_table.c lie, in the same order.
+/* Where the parameters of model/cuda/calls_table.c lie, in the same order.
  *
  * Made by tools/gen_cupti_tables.py from the headers of CUDA 12.0 to 13.5; don't edit. */
 /* clang-format off */

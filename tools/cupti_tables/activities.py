@@ -224,7 +224,7 @@ def capture_text(activities, headers):
             indexes[number] = unique.index(layout) + 1
         if not versions or versions[-1][2] != indexes:
             versions.append((version.first_number, version.version, indexes))
-    text = emit.header("Where fields lie in CUPTI's classic records, for capture/layouts.c.")
+    text = emit.header("Where fields lie in CUPTI's classic records, for abi/layouts.c.")
     text += '#include "abi/layouts.h"\n\n#define F(offset, size) {offset, size}\n#define N {-1, 0}\n\n'
     text += "const struct activity_layout layout_records[] = {\n    {0},\n"
     for i, (size, places) in enumerate(unique):

@@ -179,7 +179,7 @@ def model_text(calls):
 
 def capture_text(calls):
     """src/abi/params_table.c"""
-    text = emit.header("Where the parameters of model/calls_table.c lie, in the same order.")
+    text = emit.header("Where the parameters of model/cuda/calls_table.c lie, in the same order.")
     text += '#include "abi/params.h"\n\n'
     text += "enum {\n    S = PARAM_SIGNED,\n    D = PARAM_DEREF,\n    O = PARAM_DEREF | PARAM_OUT,\n"
     text += "    T = PARAM_TEXT,\n    X = PARAM_THREE,\n    R = PARAM_REAL\n};\n\n"

@@ -1,6 +1,6 @@
 /* Annotations from the host threads: the trace context a thread works for, and names of CUDA objects; range.h
- * has ranges and marks. They come from cuspan.h (agent/api.c) and NVTX (nvtx.c) and are written to the
- * thread's ring between its calls, in order.
+ * has ranges and marks. They come from cuspan.h (agent/entry/cuspan_api.c) and NVTX (nvtx.c) and are written
+ * to the thread's ring between its calls, in order.
  *
  * All functions run on the host thread, in a call that the host made for this purpose. A thread's first call
  * may allocate. While nothing is captured, they only keep the thread's context. */
