@@ -18,7 +18,7 @@
 static int check_only(const struct options *options)
 {
     for (size_t i = 0; i < doctor_check_count; i++)
-        if (doctor_wants(options->value, &doctor_checks[i]))
+        if (doctor_selects(options->value, &doctor_checks[i]))
             return EXIT_OK;
     return options_complain(options, "--only %s: no such check (see: cuspan doctor --list)", options->value);
 }

@@ -1,59 +1,59 @@
-/* The one table of checks, in the order of the data's way. docs/troubleshooting.md has each of them, which a
- * test holds. */
+/* The table of checks, in the order in which data flows. A test verifies that docs/troubleshooting.md has
+ * each of them. */
 #ifndef CUSPAN_CLI_DOCTOR_CHECKS_H
 #define CUSPAN_CLI_DOCTOR_CHECKS_H
 
 #include "cli/doctor/doctor.h"
 
-/* X(group, name, the question that it answers): the function is check_GROUP_NAME. */
+/* X(group, name, the question that the check answers); its function is check_GROUP_NAME. */
 #define DOCTOR_CHECKS(X)                                                                                     \
-    X(driver, library, "can CUDA's driver library be loaded, and which is it")                               \
-    X(driver, module, "is the kernel's module loaded, and does it suit the library")                         \
-    X(driver, container, "does the container give what CUDA and CUPTI need")                                 \
-    X(driver, nodes, "may this user open the devices' files")                                                \
-    X(driver, devices, "which GPUs are there, and may they be used")                                         \
-    X(driver, mig, "are GPUs divided (MIG), and are there instances")                                        \
-    X(driver, start, "does CUDA start")                                                                      \
-    X(cupti, library, "which CUPTI would be taken, and why")                                                 \
-    X(cupti, others, "which others were found, and why they are not taken")                                  \
-    X(cupti, python, "which CUPTI do Python's packages bring")                                               \
-    X(cupti, api, "which of CUPTI's interfaces would be used")                                               \
-    X(injection, library, "can the agent's library be loaded, and is it of this version")                    \
-    X(injection, module, "can the module that sends be loaded")                                              \
-    X(injection, variable, "does CUDA_INJECTION64_PATH lead to the agent")                                   \
-    X(injection, nvtx, "does NVTX_INJECTION64_PATH lead to the agent")                                       \
-    X(injection, program, "can the driver load an agent into the program")                                   \
-    X(injection, preload, "what else is loaded into every program")                                          \
-    X(injection, tools, "is another tool's variable set")                                                    \
-    X(configuration, file, "which file holds, and where is it named")                                        \
-    X(configuration, check, "is the configuration right")                                                    \
-    X(configuration, enabled, "does it let the agent work")                                                  \
-    X(configuration, sampling, "does it sample, and does the parent")                                        \
-    X(configuration, kinds, "is what is missed switched on")                                                 \
-    X(configuration, filters, "what is left out by name")                                                    \
-    X(collector, proxy, "does a proxy stand in the way")                                                     \
-    X(collector, host, "is the collector's host known")                                                      \
-    X(collector, port, "does somebody listen on its port")                                                   \
-    X(collector, protocol, "is the protocol the one that is spoken there")                                   \
-    X(collector, tls, "does the TLS handshake work")                                                         \
+    X(driver, library, "can libcuda.so.1 be loaded, and which version is it")                                \
+    X(driver, module, "is the kernel module loaded, and does its version match the library")                 \
+    X(driver, container, "does the container provide what CUDA and CUPTI need")                              \
+    X(driver, nodes, "may this user open the device files")                                                  \
+    X(driver, devices, "which GPUs are present, and are they usable")                                        \
+    X(driver, mig, "is MIG mode enabled, and are there instances")                                           \
+    X(driver, start, "does cuInit succeed")                                                                  \
+    X(cupti, library, "which CUPTI would the agent use, and why")                                            \
+    X(cupti, others, "which other CUPTI libraries were found, and why are they not used")                    \
+    X(cupti, python, "which CUPTI do Python packages contain")                                               \
+    X(cupti, api, "which CUPTI interface would the agent use")                                               \
+    X(injection, library, "can libcuspan.so be loaded, and does its version match")                          \
+    X(injection, module, "can the export module be loaded")                                                  \
+    X(injection, variable, "does CUDA_INJECTION64_PATH point to the agent")                                  \
+    X(injection, nvtx, "does NVTX_INJECTION64_PATH point to the agent")                                      \
+    X(injection, program, "can the driver load the agent into the program")                                  \
+    X(injection, preload, "which libraries are preloaded into every program")                                \
+    X(injection, tools, "is a variable of another tool set")                                                 \
+    X(configuration, file, "which configuration file is used, and what selects it")                          \
+    X(configuration, check, "is the configuration valid")                                                    \
+    X(configuration, enabled, "is tracing enabled")                                                          \
+    X(configuration, sampling, "do the sampler and the parent select traces")                                \
+    X(configuration, kinds, "is the expected data enabled")                                                  \
+    X(configuration, filters, "what is excluded by name")                                                    \
+    X(collector, proxy, "is a proxy used, and does it work")                                                 \
+    X(collector, host, "does the collector's host name resolve")                                             \
+    X(collector, port, "does the collector's port accept connections")                                       \
+    X(collector, protocol, "does the server speak the configured protocol")                                  \
+    X(collector, tls, "does the TLS handshake succeed")                                                      \
     X(collector, answer, "does it accept a request with these headers")                                      \
-    X(collector, jaeger, "does Jaeger's page answer beside it")                                              \
-    X(permissions, counters, "may hardware counters be read")                                                \
-    X(permissions, files, "can the files that the settings name be written")                                 \
-    X(permissions, disk, "is there room on their disks")                                                     \
-    X(permissions, runtime, "is the user's runtime directory usable")                                        \
-    X(permissions, limits, "do limits on files, memory and threads leave room")                              \
-    X(permissions, seccomp, "does a filter of system calls hold")                                            \
-    X(slow, processors, "are there processors for the agent's threads")                                      \
-    X(slow, detail, "what does the detail cost")                                                             \
+    X(collector, jaeger, "does Jaeger's web page respond on the same host")                                  \
+    X(permissions, counters, "may this user read hardware counters")                                         \
+    X(permissions, files, "are the configured files writable")                                               \
+    X(permissions, disk, "is there free disk space for them")                                                \
+    X(permissions, runtime, "is XDG_RUNTIME_DIR usable")                                                     \
+    X(permissions, limits, "are the limits on files, memory and threads high enough")                        \
+    X(permissions, seccomp, "does seccomp block a system call that the agent needs")                         \
+    X(slow, processors, "are there enough processors for the agent's threads")                               \
+    X(slow, detail, "what does the detail level cost")                                                       \
     X(slow, graphs, "what do CUDA graphs cost")                                                              \
     X(slow, rings, "are rings and buffers large enough")                                                     \
     X(slow, queues, "are queues and batches large enough")                                                   \
-    X(slow, collector, "how long does the collector take")                                                   \
+    X(slow, collector, "how long does the collector take to respond")                                        \
     X(slow, compression, "what does compression cost")                                                       \
-    X(slow, clock, "how is the time read")                                                                   \
+    X(slow, clock, "which clock source does the kernel use")                                                 \
     X(agents, running, "which processes have an agent, or use CUDA without one")                             \
-    X(program, run, "what does the program itself show")
+    X(program, run, "at which stage does the program's data end")
 
 #define DOCTOR_PROTOTYPE(group, name, question) void check_##group##_##name(struct doctor *doctor);
 DOCTOR_CHECKS(DOCTOR_PROTOTYPE)

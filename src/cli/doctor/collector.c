@@ -35,8 +35,6 @@ bool collector_split(const char *endpoint, bool has_tls_by_default, struct colle
     return true;
 }
 
-/* --- proxies, by libcurl's rules --- */
-
 bool collector_is_exempt(const char *no_proxy, const char *host)
 {
     size_t host_len = strlen(host);
@@ -73,20 +71,19 @@ static void find_proxy(struct collector *collector)
     }
 }
 
-/* --- asking --- */
-
-struct answer_question {
+struct collector_query {
     const struct doctor_api *api;
     const struct exporter_settings *exporter;
 };
 
-static void ask(const void *question, void *answer)
+static void send_request(const void *query, void *answer)
 {
-    const struct answer_question *asked = question;
-    asked->api->ask_collector(asked->exporter, answer);
+    const struct collector_query *input = query;
+    input->api->ask_collector(input->exporter, answer);
 }
 
-static struct collector *look(const struct doctor *doctor, const struct exporter_settings *exporter)
+static struct collector *probe_collector(const struct doctor *doctor,
+                                         const struct exporter_settings *exporter)
 {
     struct collector *made = xcalloc(1, sizeof *made);
     bool is_grpc = exporter->kind == EXPORTER_OTLP_GRPC;
@@ -94,16 +91,16 @@ static struct collector *look(const struct doctor *doctor, const struct exporter
     made->is_grpc = is_grpc;
     sanitize_url(made->url, sizeof made->url, exporter->endpoint);
     if (!collector_split(exporter->endpoint, is_grpc && !exporter->insecure, made)) {
-        snprintf(made->how, sizeof made->how, "the endpoint names no host");
+        snprintf(made->failure, sizeof made->failure, "the endpoint has no host");
         return made;
     }
     find_proxy(made);
-    reach_ask(made->host, made->port, "/", &made->reach);
+    reach_probe(made->host, made->port, "/", &made->reach);
     if (!doctor->api || (!made->reach.is_connected && !made->proxy_variable))
         return made;
-    const struct answer_question question = {doctor->api, exporter};
-    made->has_answer = probe_child_ask(ask, &question, &made->answer, sizeof made->answer, ANSWER_TIMEOUT_MS,
-                                       made->how) == CHILD_ANSWERED;
+    const struct collector_query query = {doctor->api, exporter};
+    made->has_answer = probe_child_run(send_request, &query, &made->answer, sizeof made->answer,
+                                       ANSWER_TIMEOUT_MS, made->failure) == CHILD_OK;
     return made;
 }
 
@@ -116,7 +113,7 @@ const struct collector *collector_next(struct doctor *doctor, size_t *index)
             !exporter->endpoint)
             continue;
         if (!doctor->collectors[i])
-            doctor->collectors[i] = look(doctor, exporter);
+            doctor->collectors[i] = probe_collector(doctor, exporter);
         return doctor->collectors[i];
     }
     return NULL;

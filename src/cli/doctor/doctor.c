@@ -7,20 +7,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define INDENT 12 /* columns before what was found */
+#define INDENT 12 /* columns before the text */
 
 static const struct {
     const char *name, *color;
-} findings[FINDING_COUNT] = {[FOUND_OK] = {"ok", "\033[32m"},
-                             [FOUND_WARNING] = {"warning", "\033[33m"},
-                             [FOUND_PROBLEM] = {"problem", "\033[1;31m"},
-                             [FOUND_UNKNOWN] = {"unknown", "\033[36m"},
-                             [FOUND_NOT_HERE] = {"not here", "\033[2m"}};
+} results[RESULT_COUNT] = {[RESULT_OK] = {"ok", "\033[32m"},
+                           [RESULT_WARNING] = {"warning", "\033[33m"},
+                           [RESULT_PROBLEM] = {"problem", "\033[1;31m"},
+                           [RESULT_UNKNOWN] = {"unknown", "\033[36m"},
+                           [RESULT_NOT_HERE] = {"not here", "\033[2m"}};
 
-/* --- lines --- */
-
-/* Evidence comes from files, variables and servers: nothing of it may move a cursor. */
-static void print_clean(const struct doctor *doctor, const char *text)
+/* The text contains data from files, variables and servers: escape sequences must not reach the terminal. */
+static void print_sanitized(const struct doctor *doctor, const char *text)
 {
     struct text clean = {0};
     text_add_clean(&clean, text, doctor->is_utf8);
@@ -30,27 +28,27 @@ static void print_clean(const struct doctor *doctor, const char *text)
 
 static void print_line(const struct doctor *doctor, const struct doctor_line *line)
 {
-    const char *color = doctor->is_colored ? findings[line->finding].color : "";
+    const char *color = doctor->is_colored ? results[line->result].color : "";
     const char *plain = doctor->is_colored ? "\033[0m" : "";
-    printf("%s%-9s%s %s.%s: ", color, findings[line->finding].name, plain, line->group, line->name);
-    print_clean(doctor, line->found);
+    printf("%s%-9s%s %s.%s:  ", color, results[line->result].name, plain, line->group, line->name);
+    print_sanitized(doctor, line->found);
     putchar('\n');
-    if (line->mend) {
-        printf("%*smend: ", INDENT - 2, "");
-        print_clean(doctor, line->mend);
+    if (line->fix) {
+        printf("%*sfix:   ", INDENT - 2, "");
+        print_sanitized(doctor, line->fix);
         putchar('\n');
     }
     fflush(stdout);
 }
 
-/* A line is printed when the next one comes: what mends it may still follow. */
+/* Prints a line when the next one arrives, because doctor_fix() may still extend it. */
 static void print_latest(const struct doctor *doctor)
 {
     if (!doctor->is_json && doctor->line_count > 0)
         print_line(doctor, &doctor->lines[doctor->line_count - 1]);
 }
 
-void doctor_say(struct doctor *doctor, enum finding finding, const char *format, ...)
+void doctor_result(struct doctor *doctor, enum result result, const char *format, ...)
 {
     char *found = NULL;
     va_list args;
@@ -61,22 +59,20 @@ void doctor_say(struct doctor *doctor, enum finding finding, const char *format,
     doctor->lines =
         xgrow(doctor->lines, &doctor->line_capacity, doctor->line_count + 1, sizeof *doctor->lines);
     doctor->lines[doctor->line_count++] =
-        (struct doctor_line){doctor->group, doctor->name, finding, len >= 0 ? found : xstrdup("?"), NULL};
-    doctor->counts[finding]++;
+        (struct doctor_line){doctor->group, doctor->name, result, len >= 0 ? found : xstrdup("?"), NULL};
+    doctor->counts[result]++;
 }
 
-void doctor_mend(struct doctor *doctor, const char *format, ...)
+void doctor_fix(struct doctor *doctor, const char *format, ...)
 {
     struct doctor_line *line = &doctor->lines[doctor->line_count - 1];
     va_list args;
     va_start(args, format);
-    free(line->mend);
-    if (vasprintf(&line->mend, format, args) < 0)
-        line->mend = NULL;
+    free(line->fix);
+    if (vasprintf(&line->fix, format, args) < 0)
+        line->fix = NULL;
     va_end(args);
 }
-
-/* --- the end --- */
 
 static void add_json_member(struct text *json, const char *key, const char *value)
 {
@@ -98,32 +94,36 @@ static void print_json(const struct doctor *doctor)
         text_add(&json, ",");
         add_json_member(&json, "name", line->name);
         text_add(&json, ",");
-        add_json_member(&json, "finding", findings[line->finding].name);
+        add_json_member(&json, "finding", results[line->result].name);
         text_add(&json, ",");
         add_json_member(&json, "found", line->found);
-        if (line->mend) {
+        if (line->fix) {
             text_add(&json, ",");
-            add_json_member(&json, "mend", line->mend);
+            add_json_member(&json, "mend", line->fix);
         }
         text_add(&json, "}");
     }
-    text_add_format(&json, "],\n\"problems\":%zu,\"warnings\":%zu}\n", doctor->counts[FOUND_PROBLEM],
-                    doctor->counts[FOUND_WARNING]);
+    text_add_format(&json, "],\n\"problems\":%zu,\"warnings\":%zu}\n", doctor->counts[RESULT_PROBLEM],
+                    doctor->counts[RESULT_WARNING]);
     fputs(json.data, stdout);
     text_deinit(&json);
 }
 
-static void print_sum(const struct doctor *doctor)
+static void print_summary(const struct doctor *doctor)
 {
-    size_t problems = doctor->counts[FOUND_PROBLEM], warnings = doctor->counts[FOUND_WARNING];
-    printf("\n%zu problem%s, %zu warning%s, %zu unknown; docs/troubleshooting.md has more of each\n",
-           problems, problems == 1 ? "" : "s", warnings, warnings == 1 ? "" : "s",
-           doctor->counts[FOUND_UNKNOWN]);
+    size_t problems = doctor->counts[RESULT_PROBLEM], warnings = doctor->counts[RESULT_WARNING];
+    printf("\n%zu problem%s, %zu warning%s, %zu unknown; see docs/troubleshooting.md\n", problems,
+           problems == 1 ? "" : "s", warnings, warnings == 1 ? "" : "s", doctor->counts[RESULT_UNKNOWN]);
 }
 
-/* --- the checks --- */
+bool doctor_has_settings(struct doctor *doctor)
+{
+    if (!doctor->has_settings)
+        doctor_result(doctor, RESULT_UNKNOWN, "the configuration is invalid (configuration.check)");
+    return doctor->has_settings;
+}
 
-bool doctor_wants(const char *only, const struct doctor_check *check)
+bool doctor_selects(const char *only, const struct doctor_check *check)
 {
     size_t group = strlen(check->group);
     if (!only)
@@ -137,28 +137,28 @@ int doctor_run(struct doctor *doctor)
 {
     for (size_t i = 0; i < doctor_check_count; i++) {
         const struct doctor_check *check = &doctor_checks[i];
-        if (!doctor_wants(doctor->only, check))
+        if (!doctor_selects(doctor->only, check))
             continue;
         size_t before = doctor->line_count;
         doctor->group = check->group;
         doctor->name = check->name;
         check->run(doctor);
         if (doctor->line_count == before)
-            doctor_say(doctor, FOUND_NOT_HERE, "nothing to look at");
+            doctor_result(doctor, RESULT_NOT_HERE, "nothing to check");
     }
     print_latest(doctor);
     if (doctor->is_json)
         print_json(doctor);
     else
-        print_sum(doctor);
-    return doctor->counts[FOUND_PROBLEM] ? EXIT_FAILED : EXIT_OK;
+        print_summary(doctor);
+    return doctor->counts[RESULT_PROBLEM] ? EXIT_FAILED : EXIT_OK;
 }
 
 void doctor_deinit(struct doctor *doctor)
 {
     for (size_t i = 0; i < doctor->line_count; i++) {
         free(doctor->lines[i].found);
-        free(doctor->lines[i].mend);
+        free(doctor->lines[i].fix);
     }
     free(doctor->lines);
     for (size_t i = 0; i < OUTPUTS_MAX; i++)

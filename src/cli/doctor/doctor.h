@@ -1,8 +1,8 @@
-/* `cuspan doctor`: what it was asked, what it knows by now, and what its checks have found.
+/* `cuspan doctor`: options, cached facts and results.
  *
- * A check looks at one thing and says one line for each that it finds: how it stands, the evidence, and for a
- * problem what mends it. The checks stand in one table (checks.h), in the order of the data's way. What
- * several of them need is looked up once and kept here. */
+ * A check adds a line per result: the severity, what was found, and for problems and warnings a fix. The
+ * table in checks.h has the checks in the order in which data flows. Facts that several checks need are
+ * queried once and cached here. */
 #ifndef CUSPAN_CLI_DOCTOR_DOCTOR_H
 #define CUSPAN_CLI_DOCTOR_DOCTOR_H
 
@@ -13,55 +13,55 @@
 
 #include <sys/types.h>
 
-enum finding {
-    FOUND_OK,
-    FOUND_WARNING,  /* it may be what you look for, or not */
-    FOUND_PROBLEM,  /* no data, or not the data that was asked for */
-    FOUND_UNKNOWN,  /* this machine doesn't tell */
-    FOUND_NOT_HERE, /* nothing to look at */
-    FINDING_COUNT
+enum result {
+    RESULT_OK,
+    RESULT_WARNING,  /* a possible cause */
+    RESULT_PROBLEM,  /* data is missing or incomplete */
+    RESULT_UNKNOWN,  /* this machine does not tell */
+    RESULT_NOT_HERE, /* does not apply */
+    RESULT_COUNT
 };
 
 struct doctor_line {
     const char *group, *name; /* of the check */
-    enum finding finding;
-    char *found; /* owned, like the next */
-    char *mend;  /* NULL: nothing to mend */
+    enum result result;
+    char *found; /* owned */
+    char *fix;   /* owned; NULL: nothing to fix */
 };
 
 struct driver_facts; /* driver.h */
 struct nvml_facts;
-struct collector; /* collector.h: what is between here and one of the outputs' servers */
+struct collector; /* collector.h */
 
 struct doctor {
-    /* Asked. */
-    struct injection injection; /* library: found or named */
-    char **program;             /* with its arguments; NULL: none */
+    /* Options. */
+    struct injection injection; /* library: found or specified */
+    char **program;             /* with arguments; NULL: none */
     const char *only;           /* GROUP or GROUP.NAME; NULL: all */
-    const char *expected;       /* kinds of data that the user misses, separated by commas; NULL: none said */
-    unsigned seconds;           /* that the program may take */
+    const char *expected; /* kinds of data that the user expects, separated by commas; NULL: not specified */
+    unsigned seconds;     /* time limit of the program */
     bool is_json;
     bool is_colored;
     bool is_utf8;
-    const char *root; /* stands before /dev, /proc and /sys: "", but for tests */
+    const char *root; /* prefix of /dev, /proc and /sys; empty except in tests */
 
-    /* Known. */
-    struct settings settings; /* as an agent would have them; zeroed where has_settings is false */
+    /* Facts, those behind pointers queried on first use. */
+    struct settings settings; /* as an agent would load them; zeroed unless has_settings */
     struct config_report *report;
     enum status config_status;
     bool has_settings;
-    const struct doctor_api *api; /* NULL: the library can't be loaded; api_error says why */
+    const struct doctor_api *api; /* NULL: the library cannot be loaded; api_error says why */
     char api_error[DOCTOR_TEXT_BYTES];
-    struct driver_facts *driver; /* these are made when first asked for */
+    struct driver_facts *driver;
     struct nvml_facts *nvml;
     struct doctor_cuptis *cuptis;
     struct collector *collectors[OUTPUTS_MAX];
 
-    /* Found. */
-    const char *group, *name; /* of the check that runs */
+    /* Results. */
+    const char *group, *name; /* of the running check */
     struct doctor_line *lines;
     size_t line_count, line_capacity;
-    size_t counts[FINDING_COUNT];
+    size_t counts[RESULT_COUNT];
 };
 
 typedef void doctor_check_fn(struct doctor *doctor);
@@ -72,16 +72,19 @@ struct doctor_check {
     doctor_check_fn *run;
 };
 
-/* A line of the check that runs. */
-void doctor_say(struct doctor *doctor, enum finding finding, const char *format, ...) PRINTF_LIKE(3, 4);
-/* What mends what the latest line says. */
-void doctor_mend(struct doctor *doctor, const char *format, ...) PRINTF_LIKE(2, 3);
+/* Adds a line for the running check. */
+void doctor_result(struct doctor *doctor, enum result result, const char *format, ...) PRINTF_LIKE(3, 4);
+/* Sets the fix of the latest line. */
+void doctor_fix(struct doctor *doctor, const char *format, ...) PRINTF_LIKE(2, 3);
 
-/* Runs the checks that are asked for. The exit status: EXIT_FAILED where a problem was found. */
+/* False, reported as unknown, if the configuration is invalid. */
+bool doctor_has_settings(struct doctor *doctor);
+
+/* Runs the selected checks. Returns EXIT_FAILED if there is a problem, else EXIT_OK. */
 int doctor_run(struct doctor *doctor);
 void doctor_deinit(struct doctor *doctor);
 
-/* Whether `only` means this check. */
-bool doctor_wants(const char *only, const struct doctor_check *check);
+/* Whether --only `only` (NULL: all) selects this check. */
+bool doctor_selects(const char *only, const struct doctor_check *check);
 
 #endif

@@ -70,7 +70,7 @@ const char *doctor_facts_container(const struct doctor *doctor)
     return doctor_facts_variable("container") ? "container" : NULL;
 }
 
-/* The bound of cgroup 2, or of 1, where the container's own is mounted. */
+/* The CPU limit of cgroup v2, or of v1, if the container's own is mounted; 0: none. */
 static double read_quota(const struct doctor *doctor)
 {
     long long quota = 0, period = 0;

@@ -12,9 +12,7 @@
 
 #define DRIVER_TIMEOUT_MS 30000 /* a driver that loads firmware takes seconds */
 
-/* --- libcuda --- */
-
-static void note_path(void *library, struct driver_facts *facts)
+static void save_path(void *library, struct driver_facts *facts)
 {
     struct link_map *map = NULL;
     char real[PATH_MAX];
@@ -31,19 +29,19 @@ static void *open_driver(struct driver_facts *facts)
     return library;
 }
 
-static void look_at_driver(const void *question, void *answer)
+static void query_driver(const void *query, void *answer)
 {
     struct driver_facts *facts = answer;
     void *library = open_driver(facts);
     if (!library)
         return;
     int (*get_version)(int *) = (int (*)(int *))dlsym(library, "cuDriverGetVersion");
-    note_path(library, facts);
+    save_path(library, facts);
     if (!get_version || get_version(&facts->version) != 0)
         facts->version = 0;
 }
 
-static void start_driver(const void *question, void *answer)
+static void start_driver(const void *query, void *answer)
 {
     struct driver_facts *facts = answer;
     void *library = open_driver(facts);
@@ -63,30 +61,28 @@ static void start_driver(const void *question, void *answer)
         (void)count(&facts->devices);
 }
 
-/* Twice: a driver that crashes when it starts can still be told by its path and version. */
+/* Two child processes: a driver that crashes in cuInit still has its path and version reported. */
 const struct driver_facts *driver_facts(struct doctor *doctor)
 {
     struct driver_facts started;
     if (doctor->driver)
         return doctor->driver;
     struct driver_facts *facts = doctor->driver = xcalloc(1, sizeof *facts);
-    if (probe_child_ask(look_at_driver, NULL, facts, sizeof *facts, DRIVER_TIMEOUT_MS, facts->how) !=
-            CHILD_ANSWERED ||
+    if (probe_child_run(query_driver, NULL, facts, sizeof *facts, DRIVER_TIMEOUT_MS, facts->failure) !=
+            CHILD_OK ||
         !facts->is_found)
         return facts;
-    char how[64];
-    if (probe_child_ask(start_driver, NULL, &started, sizeof started, DRIVER_TIMEOUT_MS, how) ==
-        CHILD_ANSWERED) {
+    char failure[64];
+    if (probe_child_run(start_driver, NULL, &started, sizeof started, DRIVER_TIMEOUT_MS, failure) ==
+        CHILD_OK) {
         facts->has_started = started.has_started;
         facts->result = started.result;
         facts->devices = started.devices;
         memcpy(facts->result_name, started.result_name, sizeof facts->result_name);
     }
-    memcpy(facts->how, how, sizeof how);
+    memcpy(facts->failure, failure, sizeof failure);
     return facts;
 }
-
-/* --- NVML --- */
 
 struct nvml {
     void *library;
@@ -123,7 +119,7 @@ static void resolve(struct nvml *nvml)
     }
 }
 
-static void look_at_mig(const struct nvml *nvml, void *handle, struct nvml_device *device)
+static void query_mig(const struct nvml *nvml, void *handle, struct nvml_device *device)
 {
     unsigned pending = 0, places = 0;
     void *instance;
@@ -135,7 +131,7 @@ static void look_at_mig(const struct nvml *nvml, void *handle, struct nvml_devic
         device->instances += nvml->mig_handle(handle, i, &instance) == 0;
 }
 
-static void look_at_devices(const struct nvml *nvml, struct nvml_facts *facts)
+static void query_devices(const struct nvml *nvml, struct nvml_facts *facts)
 {
     for (unsigned i = 0; i < facts->count && i < NVML_DEVICES_MAX; i++) {
         struct nvml_device *device = &facts->devices[i];
@@ -146,11 +142,11 @@ static void look_at_devices(const struct nvml *nvml, struct nvml_facts *facts)
             (void)nvml->name(handle, device->name, sizeof device->name);
         if (nvml->compute_mode && nvml->compute_mode(handle, &device->compute_mode) != 0)
             device->compute_mode = 0;
-        look_at_mig(nvml, handle, device);
+        query_mig(nvml, handle, device);
     }
 }
 
-static void ask_nvml(const void *question, void *answer)
+static void query_nvml(const void *query, void *answer)
 {
     struct nvml_facts *facts = answer;
     struct nvml nvml = {.library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL)};
@@ -164,21 +160,21 @@ static void ask_nvml(const void *question, void *answer)
     facts->works = result == 0 && nvml.count && nvml.count(&facts->count) == 0;
     if (result != 0)
         snprintf(facts->error, sizeof facts->error, "nvmlInit: %s",
-                 nvml.init && nvml.error ? nvml.error(result) : "not there");
+                 nvml.init && nvml.error ? nvml.error(result) : "missing in libnvidia-ml.so.1");
     if (!facts->works)
         return;
     if (nvml.driver_version)
         (void)nvml.driver_version(facts->driver, sizeof facts->driver);
-    look_at_devices(&nvml, facts);
+    query_devices(&nvml, facts);
 }
 
 const struct nvml_facts *nvml_facts(struct doctor *doctor)
 {
-    char how[64];
+    char failure[64];
     if (doctor->nvml)
         return doctor->nvml;
     struct nvml_facts *facts = doctor->nvml = xcalloc(1, sizeof *facts);
-    if (probe_child_ask(ask_nvml, NULL, facts, sizeof *facts, DRIVER_TIMEOUT_MS, how) != CHILD_ANSWERED)
-        snprintf(facts->error, sizeof facts->error, "NVML: %s", how);
+    if (probe_child_run(query_nvml, NULL, facts, sizeof *facts, DRIVER_TIMEOUT_MS, failure) != CHILD_OK)
+        snprintf(facts->error, sizeof facts->error, "NVML: %s", failure);
     return facts;
 }

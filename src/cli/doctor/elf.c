@@ -18,7 +18,8 @@
 #define THIS_MACHINE EM_NONE
 #endif
 
-/* A static-pie has a PT_DYNAMIC, and no interpreter; a library the other way round. */
+/* A static-pie has PT_DYNAMIC and an entry point, but no interpreter. A shared library has PT_DYNAMIC and
+ * usually no entry point. */
 static bool has_loader(const uint8_t *bytes, size_t size, const Elf64_Ehdr *header)
 {
     bool has_interpreter = false, has_dynamic = false;
@@ -34,12 +35,12 @@ static bool has_loader(const uint8_t *bytes, size_t size, const Elf64_Ehdr *head
     return has_interpreter || (has_dynamic && header->e_entry == 0);
 }
 
-static bool holds(const uint8_t *bytes, size_t size, const char *text)
+static bool contains(const uint8_t *bytes, size_t size, const char *text)
 {
     return memmem(bytes, size, text, strlen(text)) != NULL;
 }
 
-static void look_at_bytes(const uint8_t *bytes, size_t size, struct elf_facts *facts)
+static void parse(const uint8_t *bytes, size_t size, struct elf_facts *facts)
 {
     Elf64_Ehdr header;
     if (size > 2 && bytes[0] == '#' && bytes[1] == '!') {
@@ -54,13 +55,13 @@ static void look_at_bytes(const uint8_t *bytes, size_t size, struct elf_facts *f
     memcpy(&header, bytes, sizeof header);
     facts->is_elf = true;
     facts->is_64_bit = header.e_ident[EI_CLASS] == ELFCLASS64;
-    facts->is_of_this_machine = header.e_machine == THIS_MACHINE; /* e_machine lies alike in both classes */
+    facts->is_native = header.e_machine == THIS_MACHINE; /* e_machine has the same offset in both classes */
     facts->is_dynamic = facts->is_64_bit && has_loader(bytes, size, &header);
-    facts->names_cuda =
-        holds(bytes, size, "libcuda.so") || holds(bytes, size, "libcudart") || holds(bytes, size, "libcupti");
+    facts->names_cuda = contains(bytes, size, "libcuda.so") || contains(bytes, size, "libcudart") ||
+                        contains(bytes, size, "libcupti");
 }
 
-bool elf_look(const char *path, struct elf_facts *facts)
+bool elf_read(const char *path, struct elf_facts *facts)
 {
     struct stat about;
     *facts = (struct elf_facts){0};
@@ -76,7 +77,7 @@ bool elf_look(const char *path, struct elf_facts *facts)
     void *bytes = size ? mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0) : MAP_FAILED;
     close(fd);
     if (bytes != MAP_FAILED) {
-        look_at_bytes(bytes, size, facts);
+        parse(bytes, size, facts);
         munmap(bytes, size);
     }
     return true;

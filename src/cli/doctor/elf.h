@@ -1,4 +1,4 @@
-/* What kind of program or library a file is, as far as it matters to a loader. */
+/* The properties of a program or library that matter to the dynamic loader. */
 #ifndef CUSPAN_CLI_DOCTOR_ELF_H
 #define CUSPAN_CLI_DOCTOR_ELF_H
 
@@ -7,15 +7,15 @@
 
 struct elf_facts {
     bool is_elf;
-    bool is_script;        /* begins with "#!" */
-    char interpreter[256]; /* of a script: its first line */
+    bool is_script;        /* starts with "#!" */
+    char interpreter[256]; /* the first line of a script, without "#!" */
     bool is_64_bit;
-    bool is_of_this_machine;
-    bool is_dynamic; /* the loader has a part in it */
-    bool names_cuda; /* "libcuda.so", "libcudart" or "libcupti" stand somewhere in it */
+    bool is_native;
+    bool is_dynamic; /* uses the dynamic loader */
+    bool names_cuda; /* contains "libcuda.so", "libcudart" or "libcupti" */
 };
 
-/* False: it can't be read, errno says why. */
-bool elf_look(const char *path, struct elf_facts *facts);
+/* False, with errno, if the file cannot be read. */
+bool elf_read(const char *path, struct elf_facts *facts);
 
 #endif

@@ -13,10 +13,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static void be_quiet(void)
+static void discard_output(void)
 {
 #ifdef __SANITIZE_ADDRESS__
-    const int last = STDOUT_FILENO; /* what a sanitizer says of the child is to be heard */
+    const int last = STDOUT_FILENO; /* keep a sanitizer's report of the child visible */
 #else
     const int last = STDERR_FILENO;
 #endif
@@ -25,14 +25,14 @@ static void be_quiet(void)
         dup2(nothing, fd);
 }
 
-static void answer_in_child(void (*work)(const void *, void *), const void *question, void *answer,
-                            size_t bytes, int to)
+static void run_in_child(void (*work)(const void *, void *), const void *query, void *answer, size_t bytes,
+                         int to)
 {
     const char *at = answer;
-    be_quiet();
-    /* A driver that starts here must not load an agent, ours or another's. */
+    discard_output();
+    /* A driver that starts here must not load an agent. */
     unsetenv("CUDA_INJECTION64_PATH");
-    work(question, answer);
+    work(query, answer);
     while (bytes > 0) {
         ssize_t written = write(to, at, bytes);
         if (written <= 0 && errno != EINTR)
@@ -43,16 +43,16 @@ static void answer_in_child(void (*work)(const void *, void *), const void *ques
     _exit(bytes > 0);
 }
 
-/* Whether all of it came before the deadline; `is_late`: or whether that passed. */
-static bool read_answer(int from, char *answer, size_t bytes, unsigned timeout_ms, bool *is_late)
+/* False if the child closed the pipe early, or at the deadline (`is_late`). */
+static bool read_answer(int from, char *answer, size_t bytes, unsigned timeout_ms, bool *is_timed_out)
 {
     uint64_t deadline_ns = clock_monotonic_ns() + timeout_ms * NS_PER_MS;
-    *is_late = false;
+    *is_timed_out = false;
     while (bytes > 0) {
         uint64_t now_ns = clock_monotonic_ns();
         struct pollfd waited = {.fd = from, .events = POLLIN};
-        *is_late = now_ns >= deadline_ns;
-        if (*is_late)
+        *is_timed_out = now_ns >= deadline_ns;
+        if (*is_timed_out)
             return false;
         int ready = poll(&waited, 1, (int)((deadline_ns - now_ns) / NS_PER_MS) + 1);
         ssize_t got = ready > 0 ? read(from, answer, bytes) : -1;
@@ -64,35 +64,35 @@ static bool read_answer(int from, char *answer, size_t bytes, unsigned timeout_m
     return true;
 }
 
-enum child_end probe_child_ask(void (*work)(const void *question, void *answer), const void *question,
-                               void *answer, size_t bytes, unsigned timeout_ms, char how[64])
+enum child_result probe_child_run(void (*work)(const void *query, void *answer), const void *query,
+                                  void *answer, size_t bytes, unsigned timeout_ms, char failure[64])
 {
     int ends[2], status = 0;
-    bool is_late = false;
-    *how = '\0';
+    bool is_timed_out = false;
+    *failure = '\0';
     memset(answer, 0, bytes);
-    fflush(NULL); /* or the child's copies of the buffers are written, too */
+    fflush(NULL); /* or the child flushes copies of the buffers, too */
     pid_t pid = pipe2(ends, O_CLOEXEC) == 0 ? fork() : -1;
     if (pid == 0)
-        answer_in_child(work, question, answer, bytes, ends[1]);
+        run_in_child(work, query, answer, bytes, ends[1]);
     if (pid < 0) {
-        snprintf(how, 64, "no process: %s", strerror(errno));
+        snprintf(failure, 64, "fork failed: %s", strerror(errno));
         return CHILD_DIED;
     }
     close(ends[1]);
-    bool is_whole = read_answer(ends[0], answer, bytes, timeout_ms, &is_late);
+    bool is_complete = read_answer(ends[0], answer, bytes, timeout_ms, &is_timed_out);
     close(ends[0]);
     kill(pid, SIGKILL);
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
     }
-    if (is_whole)
-        return CHILD_ANSWERED;
+    if (is_complete)
+        return CHILD_OK;
     memset(answer, 0, bytes);
-    if (is_late)
-        snprintf(how, 64, "no answer within %u s", timeout_ms / 1000);
+    if (is_timed_out)
+        snprintf(failure, 64, "no answer within %u s", timeout_ms / 1000);
     else if (WIFSIGNALED(status))
-        snprintf(how, 64, "it crashed (%s)", strsignal(WTERMSIG(status)));
+        snprintf(failure, 64, "crashed (%s)", strsignal(WTERMSIG(status)));
     else
-        snprintf(how, 64, "it ended by itself with status %d", WEXITSTATUS(status));
-    return is_late ? CHILD_LATE : CHILD_DIED;
+        snprintf(failure, 64, "exited with status %d", WEXITSTATUS(status));
+    return is_timed_out ? CHILD_TIMED_OUT : CHILD_DIED;
 }

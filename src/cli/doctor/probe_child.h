@@ -1,15 +1,15 @@
-/* A question that is answered in a child process: what loads a driver, a CUPTI or a resolver may crash, hang,
- * or leave threads behind. */
+/* Runs a query in a child process. Loading a driver, a CUPTI or a resolver may crash, hang, or leave threads
+ * behind. */
 #ifndef CUSPAN_CLI_DOCTOR_PROBE_CHILD_H
 #define CUSPAN_CLI_DOCTOR_PROBE_CHILD_H
 
 #include <stddef.h>
 
-enum child_end { CHILD_ANSWERED, CHILD_DIED, CHILD_LATE };
+enum child_result { CHILD_OK, CHILD_DIED, CHILD_TIMED_OUT };
 
-/* Calls work(question, answer) in a child, with its output thrown away, and copies the `bytes` of `answer`
- * over. Unless ANSWERED, `answer` is zeroed and `how` (64 bytes) says what became of the child. */
-enum child_end probe_child_ask(void (*work)(const void *question, void *answer), const void *question,
-                               void *answer, size_t bytes, unsigned timeout_ms, char how[64]);
+/* Calls work(query, answer) in a child without output, and copies the `bytes` of `answer` back. Unless
+ * CHILD_OK, `answer` is zeroed and `failure` (64 bytes) says what happened to the child. */
+enum child_result probe_child_run(void (*work)(const void *query, void *answer), const void *query,
+                                  void *answer, size_t bytes, unsigned timeout_ms, char failure[64]);
 
 #endif

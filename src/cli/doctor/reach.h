@@ -1,26 +1,27 @@
-/* What is there at a host and a port, asked with sockets alone: nothing of an exporter is in the way. */
+/* Probes a host and port with plain sockets, independently of any exporter. */
 #ifndef CUSPAN_CLI_DOCTOR_REACH_H
 #define CUSPAN_CLI_DOCTOR_REACH_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-enum spoken { SPEAKS_NOTHING, SPEAKS_HTTP1, SPEAKS_HTTP2, SPEAKS_TLS };
+enum protocol { PROTOCOL_UNKNOWN, PROTOCOL_HTTP1, PROTOCOL_HTTP2, PROTOCOL_TLS };
 
 struct reach {
-    bool is_asked;      /* false: the child that should have asked did not come back; see how */
-    int resolve_error;  /* getaddrinfo's; 0: the host is known */
-    char address[64];   /* the one that was connected to, or the last one tried */
+    bool is_complete;   /* false: the child process failed; see failure */
+    int resolve_error;  /* of getaddrinfo; 0: resolved */
+    char address[64];   /* connected to, or the last one tried */
     unsigned addresses; /* of the host */
     bool is_connected;
     int connect_errno;
     uint64_t resolve_ns, connect_ns;
-    enum spoken spoken; /* to a request of HTTP/1.1 without TLS, then to HTTP/2's preface */
-    char first[128];    /* the first line of an answer in HTTP/1 */
-    char how[64];
+    enum protocol protocol; /* detected with an HTTP/1.1 request, the HTTP/2 preface, and a ClientHello, in
+                               that order */
+    char first_line[128];   /* first line of an HTTP/1 response */
+    char failure[64];
 };
 
-/* Resolves, connects and listens, in a child. `path`: what is asked for by GET. */
-void reach_ask(const char *host, const char *port, const char *path, struct reach *reach);
+/* Resolves the host, connects and detects the protocol, in a child process. `path`: for the GET request. */
+void reach_probe(const char *host, const char *port, const char *path, struct reach *reach);
 
 #endif

@@ -43,7 +43,7 @@ static void test_a_child_answers(void **state)
 {
     struct big *big = malloc(sizeof *big);
     char how[64];
-    assert_int_equal(probe_child_ask(fill, &(int){7}, big, sizeof *big, 60000, how), CHILD_ANSWERED);
+    assert_int_equal(probe_child_run(fill, &(int){7}, big, sizeof *big, 60000, how), CHILD_OK);
     assert_int_equal(big->bytes[0], 7);
     assert_int_equal(big->bytes[sizeof big->bytes - 1], 7);
     assert_non_null(getenv("PATH"));
@@ -55,10 +55,10 @@ static void test_a_child_that_ends_early(void **state)
 {
     int answer = 5;
     char how[64];
-    assert_int_equal(probe_child_ask(crash, NULL, &answer, sizeof answer, 60000, how), CHILD_DIED);
+    assert_int_equal(probe_child_run(crash, NULL, &answer, sizeof answer, 60000, how), CHILD_DIED);
     assert_int_equal(answer, 0);
     assert_non_null(strstr(how, "crashed"));
-    assert_int_equal(probe_child_ask(leave, NULL, &answer, sizeof answer, 60000, how), CHILD_DIED);
+    assert_int_equal(probe_child_run(leave, NULL, &answer, sizeof answer, 60000, how), CHILD_DIED);
     assert_non_null(strstr(how, "status 3"));
 }
 
@@ -66,7 +66,7 @@ static void test_a_child_that_hangs(void **state)
 {
     int answer;
     char how[64];
-    assert_int_equal(probe_child_ask(hang, NULL, &answer, sizeof answer, 100, how), CHILD_LATE);
+    assert_int_equal(probe_child_run(hang, NULL, &answer, sizeof answer, 100, how), CHILD_TIMED_OUT);
     assert_non_null(strstr(how, "no answer"));
 }
 
@@ -113,12 +113,12 @@ static void test_exemptions_from_proxies(void **state)
 static void test_which_checks_are_wanted(void **state)
 {
     const struct doctor_check check = {.group = "slow", .name = "clock"};
-    assert_true(doctor_wants(NULL, &check));
-    assert_true(doctor_wants("slow", &check));
-    assert_true(doctor_wants("slow.clock", &check));
-    assert_false(doctor_wants("slow.cloc", &check));
-    assert_false(doctor_wants("slo", &check));
-    assert_false(doctor_wants("slower", &check));
+    assert_true(doctor_selects(NULL, &check));
+    assert_true(doctor_selects("slow", &check));
+    assert_true(doctor_selects("slow.clock", &check));
+    assert_false(doctor_selects("slow.cloc", &check));
+    assert_false(doctor_selects("slo", &check));
+    assert_false(doctor_selects("slower", &check));
 }
 
 static void look_at(const char *bytes, size_t count, struct elf_facts *facts)
@@ -127,7 +127,7 @@ static void look_at(const char *bytes, size_t count, struct elf_facts *facts)
     int fd = mkstemp(path);
     assert_true(fd >= 0 && write(fd, bytes, count) == (ssize_t)count);
     close(fd);
-    assert_true(elf_look(path, facts));
+    assert_true(elf_read(path, facts));
     unlink(path);
 }
 
@@ -135,10 +135,10 @@ static void test_files(void **state)
 {
     struct elf_facts facts;
     char head[64] = "\177ELF\2";
-    assert_true(elf_look("/proc/self/exe", &facts));
-    assert_true(facts.is_elf && facts.is_64_bit && facts.is_of_this_machine && facts.is_dynamic);
-    assert_false(elf_look("/nowhere/at/all", &facts));
-    assert_false(elf_look("/tmp", &facts));
+    assert_true(elf_read("/proc/self/exe", &facts));
+    assert_true(facts.is_elf && facts.is_64_bit && facts.is_native && facts.is_dynamic);
+    assert_false(elf_read("/nowhere/at/all", &facts));
+    assert_false(elf_read("/tmp", &facts));
     look_at("", 0, &facts);
     assert_false(facts.is_elf || facts.is_script);
     look_at("#!", 2, &facts);

@@ -8,22 +8,22 @@
 #include <string.h>
 #include <unistd.h>
 
-#define LINES_MAX 12 /* more processes are counted */
+#define LINES_MAX 12 /* further processes are only counted */
 
 struct found {
     size_t lines, more, closed;
 };
 
-/* The first mapped file of that name, as the line has it; allocated, or NULL. `is_closed`: it can't be read.
- */
-static char *mapped_file(const struct doctor *doctor, const char *pid, const char *name, bool *is_closed)
+/* The first mapped file whose path contains `name`; allocated, or NULL. `is_unreadable`: the maps cannot be
+ * read. */
+static char *mapped_file(const struct doctor *doctor, const char *pid, const char *name, bool *is_unreadable)
 {
     char *path = xasprintf("%s/proc/%s/maps", doctor->root, pid), *found = NULL;
     FILE *maps = fopen(path, "re");
     char *line = NULL;
     size_t size = 0;
     free(path);
-    *is_closed = maps == NULL && access("/proc/self/maps", R_OK) == 0;
+    *is_unreadable = maps == NULL && access("/proc/self/maps", R_OK) == 0;
     while (maps && !found && getline(&line, &size, maps) > 0) {
         char *file = strchr(line, '/');
         if (file && strstr(file, name))
@@ -35,7 +35,7 @@ static char *mapped_file(const struct doctor *doctor, const char *pid, const cha
     return found;
 }
 
-static bool has_threads_of_ours(const struct doctor *doctor, const char *pid)
+static bool has_agent_threads(const struct doctor *doctor, const char *pid)
 {
     char *path = xasprintf("%s/proc/%s/task", doctor->root, pid);
     DIR *tasks = opendir(path);
@@ -54,44 +54,42 @@ static bool has_threads_of_ours(const struct doctor *doctor, const char *pid)
     return has_one;
 }
 
-static void judge_agent(struct doctor *doctor, const char *pid, const char *name, const char *library)
+static void check_agent(struct doctor *doctor, const char *pid, const char *name, const char *library)
 {
     if (strstr(library, " (deleted)")) {
-        doctor_say(doctor, FOUND_WARNING, "process %s (%s) has an agent whose file has been replaced: %s",
-                   pid, name, library);
-        doctor_mend(doctor, "start the program again, to have the one that is installed now");
-    } else if (!has_threads_of_ours(doctor, pid)) {
-        doctor_say(doctor, FOUND_WARNING,
-                   "process %s (%s) has an agent that doesn't trace: disabled, failed, not "
-                   "sampled, or CUDA not begun (%s)",
-                   pid, name, library);
-        doctor_mend(doctor, "its line on standard error says why; OTEL_LOG_LEVEL=info has it say more");
+        doctor_result(doctor, RESULT_WARNING, "process %s (%s) runs an agent whose file was replaced: %s",
+                      pid, name, library);
+        doctor_fix(doctor, "restart the program to load the installed version");
+    } else if (!has_agent_threads(doctor, pid)) {
+        doctor_result(doctor, RESULT_WARNING,
+                      "process %s (%s) has an agent that does not trace (%s): it is disabled, failed or not "
+                      "sampled, or CUDA is not initialized",
+                      pid, name, library);
+        doctor_fix(doctor, "read the agent's line on standard error; set OTEL_LOG_LEVEL=info for more");
     } else {
-        doctor_say(doctor, FOUND_OK, "process %s (%s) has an agent at work: %s", pid, name, library);
+        doctor_result(doctor, RESULT_OK, "process %s (%s) has an active agent: %s", pid, name, library);
     }
 }
 
-static void judge_process(struct doctor *doctor, const char *pid, struct found *found)
+static void check_process(struct doctor *doctor, const char *pid, struct found *found)
 {
-    bool is_closed, ignored;
+    bool is_unreadable, ignored;
     char *comm = xasprintf("/proc/%s/comm", pid);
     char *name = doctor_facts_read(doctor, comm);
-    char *library = mapped_file(doctor, pid, "/libcuspan.so", &is_closed);
+    char *library = mapped_file(doctor, pid, "/libcuspan.so", &is_unreadable);
     char *driver = library ? NULL : mapped_file(doctor, pid, "/libcuda.so", &ignored);
-    found->closed += is_closed;
+    found->closed += is_unreadable;
     if ((library || driver) && found->lines == LINES_MAX) {
         found->more++;
     } else if (library) {
         found->lines++;
-        judge_agent(doctor, pid, name ? name : "?", library);
+        check_agent(doctor, pid, name ? name : "?", library);
     } else if (driver) {
         found->lines++;
-        doctor_say(doctor, FOUND_WARNING,
-                   "process %s (%s) uses CUDA and has no agent: it was started without", pid,
-                   name ? name : "?");
-        doctor_mend(doctor,
-                    "start it again by cuspan run: CUDA offers no way in from outside (a program may call "
-                    "cuspan_start() of cuspan.h itself)");
+        doctor_result(doctor, RESULT_WARNING, "process %s (%s) uses CUDA without an agent", pid,
+                      name ? name : "?");
+        doctor_fix(doctor, "restart it with cuspan run (CUDA cannot load an agent into a running process; a "
+                           "program can call cuspan_start() of cuspan.h)");
     }
     free(driver);
     free(library);
@@ -109,15 +107,15 @@ void check_agents_running(struct doctor *doctor)
     free(path);
     while (processes && (entry = readdir(processes))) {
         if (isdigit((unsigned char)entry->d_name[0]) && strcmp(entry->d_name, own) != 0)
-            judge_process(doctor, entry->d_name, &found);
+            check_process(doctor, entry->d_name, &found);
     }
     if (!processes)
-        doctor_say(doctor, FOUND_UNKNOWN, "/proc can't be read");
+        doctor_result(doctor, RESULT_UNKNOWN, "cannot read /proc");
     else
         closedir(processes);
     if (processes && found.lines == 0)
-        doctor_say(doctor, FOUND_NOT_HERE, "no process uses CUDA%s",
-                   found.closed ? ", as far as this user may look" : "");
+        doctor_result(doctor, RESULT_NOT_HERE, "no process uses CUDA%s",
+                      found.closed ? " (some processes are not readable for this user)" : "");
     if (found.more)
-        doctor_say(doctor, FOUND_OK, "and %zu more processes with CUDA or an agent", found.more);
+        doctor_result(doctor, RESULT_OK, "%zu more processes with CUDA or an agent", found.more);
 }

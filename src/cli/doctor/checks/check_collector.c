@@ -14,205 +14,196 @@ static bool is_local(const char *host)
     return strcmp(host, "localhost") == 0 || strncmp(host, "127.", 4) == 0 || strcmp(host, "::1") == 0;
 }
 
-/* For each output over the network, or a line that says why there is none. */
-static void each(struct doctor *doctor, void (*judge)(struct doctor *, const struct collector *))
+/* Calls `check` for each network output, or reports that there is none. */
+static void for_each_collector(struct doctor *doctor,
+                               void (*check)(struct doctor *, const struct collector *))
 {
     const struct collector *collector;
     size_t index = 0, count = 0;
+    if (!doctor_has_settings(doctor))
+        return;
     while ((collector = collector_next(doctor, &index))) {
-        judge(doctor, collector);
+        check(doctor, collector);
         count++;
     }
-    if (!doctor->has_settings)
-        doctor_say(doctor, FOUND_UNKNOWN, "the configuration is wrong (configuration.check)");
-    else if (count == 0)
-        doctor_say(doctor, FOUND_NOT_HERE, "no output goes over the network");
+    if (count == 0)
+        doctor_result(doctor, RESULT_NOT_HERE, "no output uses the network");
 }
 
-/* --- proxy --- */
-
-static bool is_well(const struct collector *collector)
+static bool is_accepted(const struct collector *collector)
 {
     return collector->has_answer && collector->answer.is_accepted;
 }
 
-static void judge_proxy(struct doctor *doctor, const struct collector *collector)
+static void check_proxy(struct doctor *doctor, const struct collector *collector)
 {
     const struct doctor_answer *answer = &collector->answer;
     if (!collector->proxy_variable) {
-        doctor_say(doctor, FOUND_OK, "none for %s", collector->host);
-    } else if (is_well(collector)) {
-        doctor_say(doctor, FOUND_OK, "%s goes by %s (%s), and arrives", collector->host, collector->proxy,
-                   collector->proxy_variable);
+        doctor_result(doctor, RESULT_OK, "no proxy for %s", collector->host);
+    } else if (is_accepted(collector)) {
+        doctor_result(doctor, RESULT_OK, "requests to %s use the proxy %s (%s), and succeed", collector->host,
+                      collector->proxy, collector->proxy_variable);
     } else {
-        doctor_say(doctor, FOUND_PROBLEM, "%s goes by %s (%s), and fails there: %s", collector->host,
-                   collector->proxy, collector->proxy_variable,
-                   answer->is_answered ? answer->status
-                   : *answer->error    ? answer->error
-                                       : collector->how);
-        doctor_mend(doctor, "export no_proxy=%s%s%s", collector->host,
-                    doctor_facts_variable("no_proxy") ? "," : "",
-                    doctor_facts_variable("no_proxy") ? doctor_facts_variable("no_proxy") : "");
+        doctor_result(doctor, RESULT_PROBLEM, "requests to %s use the proxy %s (%s), and fail: %s",
+                      collector->host, collector->proxy, collector->proxy_variable,
+                      answer->is_answered ? answer->status
+                      : *answer->error    ? answer->error
+                                          : collector->failure);
+        doctor_fix(doctor, "export no_proxy=%s%s%s", collector->host,
+                   doctor_facts_variable("no_proxy") ? "," : "",
+                   doctor_facts_variable("no_proxy") ? doctor_facts_variable("no_proxy") : "");
     }
 }
 
 void check_collector_proxy(struct doctor *doctor)
 {
-    each(doctor, judge_proxy);
+    for_each_collector(doctor, check_proxy);
 }
 
-/* --- host and port --- */
-
-static void judge_host(struct doctor *doctor, const struct collector *collector)
+static void check_host(struct doctor *doctor, const struct collector *collector)
 {
     const struct reach *reach = &collector->reach;
     char took[TEXT_NUMBER_BYTES];
     if (!*collector->host) {
-        doctor_say(doctor, FOUND_PROBLEM, "%s: %s", collector->url, collector->how);
-        doctor_mend(doctor, "write the endpoint as http://HOST:4318");
-    } else if (!reach->is_asked) {
-        doctor_say(doctor, FOUND_PROBLEM, "%s: the resolver gives no answer: %s", collector->host,
-                   reach->how);
-        doctor_mend(doctor, "check the name servers in /etc/resolv.conf");
+        doctor_result(doctor, RESULT_PROBLEM, "%s: %s", collector->url, collector->failure);
+        doctor_fix(doctor, "set the endpoint to http://HOST:4318");
+    } else if (!reach->is_complete) {
+        doctor_result(doctor, RESULT_PROBLEM, "cannot resolve %s: %s", collector->host, reach->failure);
+        doctor_fix(doctor, "check the name servers in /etc/resolv.conf");
     } else if (reach->resolve_error != 0) {
-        doctor_say(doctor, collector->proxy_variable ? FOUND_WARNING : FOUND_PROBLEM, "%s: %s",
-                   collector->host, gai_strerror(reach->resolve_error));
-        doctor_mend(doctor, "correct the endpoint's host%s",
-                    doctor_facts_container(doctor) ? "; in a container, its network must know that name"
-                                                   : "");
+        doctor_result(doctor, collector->proxy_variable ? RESULT_WARNING : RESULT_PROBLEM, "%s: %s",
+                      collector->host, gai_strerror(reach->resolve_error));
+        doctor_fix(doctor, "correct the endpoint's host name%s",
+                   doctor_facts_container(doctor) ? ", or add it to the container's network" : "");
     } else {
-        doctor_say(doctor, FOUND_OK, "%s is %s (%u address%s, %s)", collector->host, reach->address,
-                   reach->addresses, reach->addresses == 1 ? "" : "es",
-                   text_duration(took, reach->resolve_ns, doctor->is_utf8));
+        doctor_result(doctor, RESULT_OK, "%s resolves to %s (%u address%s, %s)", collector->host,
+                      reach->address, reach->addresses, reach->addresses == 1 ? "" : "es",
+                      text_duration(took, reach->resolve_ns, doctor->is_utf8));
     }
 }
 
 void check_collector_host(struct doctor *doctor)
 {
-    each(doctor, judge_host);
+    for_each_collector(doctor, check_host);
 }
 
-static void mend_port(struct doctor *doctor, const struct collector *collector)
+static void suggest_port_fix(struct doctor *doctor, const struct collector *collector)
 {
     if (is_local(collector->host) && doctor_facts_container(doctor))
-        doctor_mend(doctor,
-                    "in a container %s is the container itself: name the collector's host (its service, or "
-                    "host.docker.internal)",
-                    collector->host);
+        doctor_fix(doctor,
+                   "in a container, %s is the container itself; use the collector's service name, or "
+                   "host.docker.internal",
+                   collector->host);
     else if (collector->reach.connect_errno == ECONNREFUSED)
-        doctor_mend(doctor,
-                    "start the collector, or correct the port (OTLP: 4318 by HTTP, 4317 by gRPC); docker run "
-                    "-p 4318:4318 -p 16686:16686 jaegertracing/jaeger is one");
+        doctor_fix(doctor,
+                   "start the collector, or correct the port (4318 for OTLP/HTTP, 4317 for OTLP/gRPC); to "
+                   "try Jaeger: docker run -p 4318:4318 -p 16686:16686 jaegertracing/jaeger");
     else
-        doctor_mend(doctor, "look for a firewall or a network policy between here and %s port %s",
-                    collector->host, collector->port);
+        doctor_fix(doctor, "check for a firewall or a network policy that blocks %s port %s", collector->host,
+                   collector->port);
 }
 
-static void judge_port(struct doctor *doctor, const struct collector *collector)
+static void check_port(struct doctor *doctor, const struct collector *collector)
 {
     const struct reach *reach = &collector->reach;
     char took[TEXT_NUMBER_BYTES];
-    if (!reach->is_asked || reach->resolve_error != 0) {
-        doctor_say(doctor, FOUND_UNKNOWN, "%s: the host isn't known", collector->url);
+    if (!reach->is_complete || reach->resolve_error != 0) {
+        doctor_result(doctor, RESULT_UNKNOWN, "%s: the host name does not resolve", collector->url);
     } else if (reach->is_connected) {
-        doctor_say(doctor, FOUND_OK, "%s port %s takes connections (%s)", reach->address, collector->port,
-                   text_duration(took, reach->connect_ns, doctor->is_utf8));
+        doctor_result(doctor, RESULT_OK, "%s port %s accepts connections (%s)", reach->address,
+                      collector->port, text_duration(took, reach->connect_ns, doctor->is_utf8));
     } else {
-        doctor_say(doctor, collector->proxy_variable ? FOUND_WARNING : FOUND_PROBLEM, "%s port %s: %s",
-                   reach->address, collector->port, strerror(reach->connect_errno));
-        mend_port(doctor, collector);
+        doctor_result(doctor, collector->proxy_variable ? RESULT_WARNING : RESULT_PROBLEM, "%s port %s: %s",
+                      reach->address, collector->port, strerror(reach->connect_errno));
+        suggest_port_fix(doctor, collector);
     }
 }
 
 void check_collector_port(struct doctor *doctor)
 {
-    each(doctor, judge_port);
+    for_each_collector(doctor, check_port);
 }
 
-/* --- protocol --- */
-
-static void say_protocol(struct doctor *doctor, const struct collector *collector, const char *spoken,
-                         const char *mend)
+static void report_wrong_protocol(struct doctor *doctor, const struct collector *collector,
+                                  const char *protocol, const char *fix)
 {
-    doctor_say(doctor, FOUND_PROBLEM, "%s: cuspan is to speak %s%s, and %s is spoken at port %s",
-               collector->url, collector->is_grpc ? "gRPC" : "HTTP",
-               collector->is_tls ? " over TLS" : " without TLS", spoken, collector->port);
-    doctor_mend(doctor, "%s", mend);
+    doctor_result(doctor, RESULT_PROBLEM, "%s: configured for %s%s, but port %s speaks %s", collector->url,
+                  collector->is_grpc ? "gRPC" : "HTTP", collector->is_tls ? " over TLS" : " without TLS",
+                  collector->port, protocol);
+    doctor_fix(doctor, "%s", fix);
 }
 
-static void judge_protocol(struct doctor *doctor, const struct collector *collector)
+static void check_protocol(struct doctor *doctor, const struct collector *collector)
 {
-    enum spoken spoken = collector->reach.spoken;
+    enum protocol protocol = collector->reach.protocol;
     if (!collector->reach.is_connected) {
-        doctor_say(doctor, FOUND_UNKNOWN, "%s: no connection, so nothing is spoken", collector->url);
-    } else if (is_well(collector)) {
-        doctor_say(doctor, FOUND_OK, "OTLP by %s is understood", collector->is_grpc ? "gRPC" : "HTTP");
+        doctor_result(doctor, RESULT_UNKNOWN, "%s: no connection", collector->url);
+    } else if (is_accepted(collector)) {
+        doctor_result(doctor, RESULT_OK, "the server accepts OTLP/%s", collector->is_grpc ? "gRPC" : "HTTP");
     } else if (strcmp(collector->port, "16686") == 0) {
-        say_protocol(doctor, collector, "what Jaeger's page needs",
-                     "send to port 4318 (HTTP) or 4317 (gRPC); 16686 is where traces are looked at");
-    } else if (!collector->is_tls && spoken == SPEAKS_TLS) {
-        say_protocol(doctor, collector, "TLS", "write https:// in place of http:// in the endpoint");
-    } else if (collector->is_tls && spoken != SPEAKS_TLS && spoken != SPEAKS_NOTHING) {
-        say_protocol(doctor, collector, "HTTP without TLS",
-                     collector->is_grpc ? "write http:// before the endpoint's host (or tls.insecure: true)"
-                                        : "write http:// in place of https:// in the endpoint");
-    } else if (collector->is_grpc && spoken == SPEAKS_HTTP1) {
-        say_protocol(doctor, collector, "HTTP/1.1",
-                     "send by gRPC to port 4317, or keep the port: OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf "
-                     "(--protocol http/protobuf)");
-    } else if (!collector->is_grpc && spoken == SPEAKS_HTTP2) {
-        say_protocol(doctor, collector, "HTTP/2, so gRPC",
-                     "send by HTTP to port 4318, or keep the port: OTEL_EXPORTER_OTLP_PROTOCOL=grpc "
-                     "(--protocol grpc)");
+        report_wrong_protocol(
+            doctor, collector, "Jaeger's web page",
+            "send to port 4318 (HTTP) or 4317 (gRPC); 16686 is the web page that shows traces");
+    } else if (!collector->is_tls && protocol == PROTOCOL_TLS) {
+        report_wrong_protocol(doctor, collector, "TLS", "use https:// instead of http:// in the endpoint");
+    } else if (collector->is_tls && protocol != PROTOCOL_TLS && protocol != PROTOCOL_UNKNOWN) {
+        report_wrong_protocol(doctor, collector, "HTTP without TLS",
+                              collector->is_grpc
+                                  ? "put http:// before the endpoint's host, or set tls.insecure: true"
+                                  : "use http:// instead of https:// in the endpoint");
+    } else if (collector->is_grpc && protocol == PROTOCOL_HTTP1) {
+        report_wrong_protocol(doctor, collector, "HTTP/1.1",
+                              "use port 4317, or keep the port and set "
+                              "OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf (--protocol http/protobuf)");
+    } else if (!collector->is_grpc && protocol == PROTOCOL_HTTP2) {
+        report_wrong_protocol(
+            doctor, collector, "HTTP/2 (gRPC)",
+            "use port 4318, or keep the port and set OTEL_EXPORTER_OTLP_PROTOCOL=grpc (--protocol grpc)");
     } else if (collector->has_answer && collector->answer.is_answered) {
-        doctor_say(doctor, FOUND_OK, "%s is spoken there; what was asked is refused (collector.answer)",
-                   collector->is_grpc ? "gRPC" : "HTTP");
+        doctor_result(doctor, RESULT_OK, "the server speaks %s, but rejects the request (collector.answer)",
+                      collector->is_grpc ? "gRPC" : "HTTP");
     } else {
-        doctor_say(doctor, FOUND_UNKNOWN, "port %s takes connections and says nothing", collector->port);
+        doctor_result(doctor, RESULT_UNKNOWN, "port %s accepts connections but does not respond",
+                      collector->port);
     }
 }
 
 void check_collector_protocol(struct doctor *doctor)
 {
-    each(doctor, judge_protocol);
+    for_each_collector(doctor, check_protocol);
 }
 
-/* --- TLS --- */
-
-static bool is_of_tls(const char *error)
+static bool is_tls_error(const char *error)
 {
     return strcasestr(error, "ssl") || strcasestr(error, "tls") || strcasestr(error, "certificate");
 }
 
-/* A server that misses the client's certificate says so by an alert after the handshake, or just goes: the
- * alert may be lost then, and what is left is a connection that ended. */
-static bool has_gone(const struct collector *collector)
+/* A server may report a missing client certificate by an alert after the handshake, or just close the
+ * connection. The alert may get lost, which leaves only a closed connection. */
+static bool is_disconnected(const struct collector *collector)
 {
     const char *error = collector->answer.error;
-    return collector->reach.spoken == SPEAKS_TLS && !collector->exporter->client_certificate_file &&
+    return collector->reach.protocol == PROTOCOL_TLS && !collector->exporter->client_certificate_file &&
            (strcasestr(error, "closed") || strcasestr(error, "reset") || strcasestr(error, "pipe"));
 }
 
-static void mend_tls(struct doctor *doctor, const char *error)
+static void suggest_tls_fix(struct doctor *doctor, const char *error)
 {
     if (strcasestr(error, "does not match") || strcasestr(error, "subject name") ||
         strcasestr(error, "hostname"))
-        doctor_mend(doctor,
-                    "name the collector as its certificate does, or have that name put into the certificate");
+        doctor_fix(doctor, "use the host name of the certificate, or issue a certificate for this host name");
     else if (strcasestr(error, "expired"))
-        doctor_mend(doctor, "have the collector's certificate renewed (and check this machine's clock)");
+        doctor_fix(doctor, "renew the collector's certificate, and check this machine's clock");
     else if (strcasestr(error, "client certificate") || strcasestr(error, "alert") ||
-             strcasestr(error, "required") || !is_of_tls(error))
-        doctor_mend(
-            doctor,
-            "the server asks for a client's certificate: set OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE and "
-            "OTEL_EXPORTER_OTLP_CLIENT_KEY");
+             strcasestr(error, "required") || !is_tls_error(error))
+        doctor_fix(doctor, "the server requires a client certificate: set "
+                           "OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE and OTEL_EXPORTER_OTLP_CLIENT_KEY");
     else
-        doctor_mend(doctor,
-                    "name the authority that signed it: OTEL_EXPORTER_OTLP_CERTIFICATE=ca.pem (tls.ca_file)");
+        doctor_fix(doctor,
+                   "set OTEL_EXPORTER_OTLP_CERTIFICATE=ca.pem (tls.ca_file) to the CA that signed it");
 }
 
-/* A file of the settings that can't be read, or NULL. */
+/* A certificate or key file of the settings that cannot be read, with errno; else NULL. */
 static const char *unreadable_file(const struct exporter_settings *exporter)
 {
     const char *const files[] = {exporter->ca_file, exporter->client_certificate_file,
@@ -223,112 +214,108 @@ static const char *unreadable_file(const struct exporter_settings *exporter)
     return NULL;
 }
 
-static void judge_tls(struct doctor *doctor, const struct collector *collector)
+static void check_tls(struct doctor *doctor, const struct collector *collector)
 {
     const struct doctor_answer *answer = &collector->answer;
     const char *file = collector->is_tls ? unreadable_file(collector->exporter) : NULL;
-    bool speaks_none = collector->reach.spoken == SPEAKS_HTTP1 || collector->reach.spoken == SPEAKS_HTTP2;
+    bool is_plain =
+        collector->reach.protocol == PROTOCOL_HTTP1 || collector->reach.protocol == PROTOCOL_HTTP2;
     if (!collector->is_tls) {
-        doctor_say(doctor, FOUND_NOT_HERE, "%s has none", collector->url);
+        doctor_result(doctor, RESULT_NOT_HERE, "%s does not use TLS", collector->url);
     } else if (file) {
-        doctor_say(doctor, FOUND_PROBLEM, "%s: %s", file, strerror(errno));
-        doctor_mend(doctor, "correct the path, or make it readable to the program's user");
+        doctor_result(doctor, RESULT_PROBLEM, "%s: %s", file, strerror(errno));
+        doctor_fix(doctor, "correct the path, or make the file readable for the program's user");
     } else if (collector->has_answer && answer->is_answered && !collector->exporter->verify) {
-        doctor_say(doctor, FOUND_WARNING,
-                   "the handshake works, and nobody checks the certificate: tls_verify is false");
-        doctor_mend(
-            doctor,
-            "set tls_verify: true, and OTEL_EXPORTER_OTLP_CERTIFICATE where the authority is your own");
+        doctor_result(doctor, RESULT_WARNING,
+                      "the handshake succeeds, but the certificate is not verified: tls_verify is false");
+        doctor_fix(doctor, "set tls_verify: true, and for a private CA OTEL_EXPORTER_OTLP_CERTIFICATE");
     } else if (collector->has_answer && answer->is_answered) {
-        doctor_say(doctor, FOUND_OK, "the certificate is one that %s vouches for",
-                   collector->exporter->ca_file ? collector->exporter->ca_file : "the system");
-    } else if (collector->has_answer && !speaks_none && (is_of_tls(answer->error) || has_gone(collector))) {
-        doctor_say(doctor, FOUND_PROBLEM, "%s: %s", collector->url, answer->error);
-        mend_tls(doctor, answer->error);
+        doctor_result(doctor, RESULT_OK, "the certificate is trusted by %s",
+                      collector->exporter->ca_file ? collector->exporter->ca_file : "the system's CAs");
+    } else if (collector->has_answer && !is_plain &&
+               (is_tls_error(answer->error) || is_disconnected(collector))) {
+        doctor_result(doctor, RESULT_PROBLEM, "%s: %s", collector->url, answer->error);
+        suggest_tls_fix(doctor, answer->error);
     } else {
-        doctor_say(doctor, FOUND_UNKNOWN, "%s: it didn't come to a handshake%s%s", collector->url,
-                   *answer->error ? ": " : "", answer->error);
+        doctor_result(doctor, RESULT_UNKNOWN, "%s: no TLS handshake took place%s%s", collector->url,
+                      *answer->error ? ": " : "", answer->error);
     }
 }
 
 void check_collector_tls(struct doctor *doctor)
 {
-    each(doctor, judge_tls);
+    for_each_collector(doctor, check_tls);
 }
 
-/* --- the answer --- */
-
-static void say_unanswered(struct doctor *doctor, const struct collector *collector)
+static void report_no_response(struct doctor *doctor, const struct collector *collector)
 {
-    const char *error = *collector->answer.error ? collector->answer.error : collector->how;
-    doctor_say(doctor, FOUND_PROBLEM, "%s: %s", collector->url, error);
+    const char *error = *collector->answer.error ? collector->answer.error : collector->failure;
+    doctor_result(doctor, RESULT_PROBLEM, "%s: %s", collector->url, error);
     if (!collector->answer.has_module && collector->has_answer)
-        doctor_mend(doctor, "install cuspan again (injection.module)");
+        doctor_fix(doctor, "reinstall cuspan (injection.module)");
     else
-        doctor_mend(doctor, "look at the lines above on its %s, and at the collector's log",
-                    is_of_tls(error) ? "TLS" : "port and protocol");
+        doctor_fix(doctor, "check the results above for its %s, and the collector's log",
+                   is_tls_error(error) ? "TLS" : "port and protocol");
 }
 
-static const char *why_unconnected(const struct reach *reach)
+static const char *connect_error(const struct reach *reach)
 {
-    if (!reach->is_asked)
-        return reach->how;
+    if (!reach->is_complete)
+        return reach->failure;
     return reach->resolve_error != 0 ? gai_strerror(reach->resolve_error) : strerror(reach->connect_errno);
 }
 
-static void judge_answer(struct doctor *doctor, const struct collector *collector)
+static void check_answer(struct doctor *doctor, const struct collector *collector)
 {
     const struct doctor_answer *answer = &collector->answer;
     char took[TEXT_NUMBER_BYTES];
     if (!doctor->api) {
-        doctor_say(doctor, FOUND_UNKNOWN, "the agent's library can't ask (injection.library)");
+        doctor_result(doctor, RESULT_UNKNOWN,
+                      "cannot send a request without libcuspan.so (injection.library)");
     } else if (!collector->reach.is_connected && !collector->proxy_variable) {
-        doctor_say(doctor, FOUND_UNKNOWN, "%s: no connection, so nobody to ask: %s", collector->url,
-                   why_unconnected(&collector->reach));
+        doctor_result(doctor, RESULT_UNKNOWN, "%s: no connection: %s", collector->url,
+                      connect_error(&collector->reach));
     } else if (!collector->has_answer || !answer->is_answered) {
-        say_unanswered(doctor, collector);
+        report_no_response(doctor, collector);
     } else if (answer->is_accepted) {
-        doctor_say(doctor, FOUND_OK,
-                   "%s accepts an empty export request with %zu header%s of yours: %s in %s%s%s",
-                   collector->url, collector->exporter->header_count,
-                   collector->exporter->header_count == 1 ? "" : "s", answer->status,
-                   text_duration(took, answer->took_ns, doctor->is_utf8), *answer->message ? ": " : "",
-                   answer->message);
+        doctor_result(doctor, RESULT_OK,
+                      "%s accepts an empty export request with %zu custom header%s: %s in %s%s%s",
+                      collector->url, collector->exporter->header_count,
+                      collector->exporter->header_count == 1 ? "" : "s", answer->status,
+                      text_duration(took, answer->took_ns, doctor->is_utf8), *answer->message ? ": " : "",
+                      answer->message);
     } else {
-        doctor_say(doctor, FOUND_PROBLEM, "%s refuses an empty export request: %s%s%s", collector->url,
-                   answer->status, *answer->message ? ": " : "", answer->message);
-        doctor_mend(doctor, "%s",
-                    *answer->hint ? answer->hint : "look at the collector's log, which says more");
+        doctor_result(doctor, RESULT_PROBLEM, "%s rejects an empty export request: %s%s%s", collector->url,
+                      answer->status, *answer->message ? ": " : "", answer->message);
+        doctor_fix(doctor, "%s", *answer->hint ? answer->hint : "check the collector's log");
     }
 }
 
 void check_collector_answer(struct doctor *doctor)
 {
-    each(doctor, judge_answer);
+    for_each_collector(doctor, check_answer);
 }
 
-/* --- Jaeger --- */
-
-static void judge_jaeger(struct doctor *doctor, const struct collector *collector)
+static void check_jaeger(struct doctor *doctor, const struct collector *collector)
 {
     struct reach page;
     if (!collector->reach.is_connected) {
-        doctor_say(doctor, FOUND_NOT_HERE, "no collector, so nothing beside it");
+        doctor_result(doctor, RESULT_NOT_HERE, "no connection to the collector");
         return;
     }
-    reach_ask(collector->host, "16686", "/api/services", &page);
+    reach_probe(collector->host, "16686", "/api/services", &page);
     if (!page.is_connected) {
-        doctor_say(doctor, FOUND_NOT_HERE, "nobody listens at %s port 16686", collector->host);
-    } else if (strstr(page.first, " 200")) {
-        doctor_say(doctor, FOUND_OK, "traces are at http://%s:16686", collector->host);
+        doctor_result(doctor, RESULT_NOT_HERE, "nothing listens on %s port 16686", collector->host);
+    } else if (strstr(page.first_line, " 200")) {
+        doctor_result(doctor, RESULT_OK, "see traces at http://%s:16686", collector->host);
     } else {
-        doctor_say(doctor, FOUND_WARNING, "%s port 16686 answers %s", collector->host,
-                   *page.first ? page.first : "nothing in HTTP");
-        doctor_mend(doctor, "look at Jaeger's log: spans may arrive and not be shown");
+        doctor_result(doctor, RESULT_WARNING, "%s port 16686 responds with %s", collector->host,
+                      *page.first_line ? page.first_line : "no HTTP response");
+        doctor_fix(doctor, "check Jaeger's log: it may receive spans without showing them");
     }
 }
 
 void check_collector_jaeger(struct doctor *doctor)
 {
-    each(doctor, judge_jaeger);
+    for_each_collector(doctor, check_jaeger);
 }

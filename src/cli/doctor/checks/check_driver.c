@@ -11,44 +11,42 @@
 
 #define CUDA_TEXT(version) (version) / 1000, (version) % 1000 / 10
 
-static void mend_missing_driver(struct doctor *doctor)
+static void suggest_driver_fix(struct doctor *doctor)
 {
     if (doctor_facts_container(doctor))
-        doctor_mend(doctor,
-                    "give the container the GPUs: docker run --gpus all, or in Kubernetes "
-                    "resources.limits nvidia.com/gpu: 1 (NVIDIA's container toolkit mounts the library)");
+        doctor_fix(doctor,
+                   "run the container with GPUs: docker run --gpus all, or in Kubernetes resources.limits "
+                   "nvidia.com/gpu: 1 (the NVIDIA Container Toolkit mounts the library)");
     else
-        doctor_mend(doctor,
-                    "install NVIDIA's driver; if it is installed, run ldconfig, or add the library's folder "
-                    "to LD_LIBRARY_PATH");
+        doctor_fix(doctor, "install the NVIDIA driver; if it is installed, run ldconfig, or add the "
+                           "library's folder to LD_LIBRARY_PATH");
 }
 
 void check_driver_library(struct doctor *doctor)
 {
     const struct driver_facts *facts = driver_facts(doctor);
     if (!facts->is_found) {
-        doctor_say(doctor, FOUND_PROBLEM, "libcuda.so.1 can't be loaded: %s",
-                   *facts->error ? facts->error : facts->how);
-        mend_missing_driver(doctor);
+        doctor_result(doctor, RESULT_PROBLEM, "cannot load libcuda.so.1: %s",
+                      *facts->error ? facts->error : facts->failure);
+        suggest_driver_fix(doctor);
     } else if (strstr(facts->path, "/stubs/")) {
-        doctor_say(doctor, FOUND_PROBLEM,
-                   "%s is the stub that programs are linked with, not the driver's library", facts->path);
-        doctor_mend(doctor, "take the folder stubs out of LD_LIBRARY_PATH (now %s)",
-                    doctor_facts_variable("LD_LIBRARY_PATH") ? doctor_facts_variable("LD_LIBRARY_PATH")
-                                                             : "unset");
+        doctor_result(doctor, RESULT_PROBLEM, "%s is the linker's stub, not the driver library", facts->path);
+        doctor_fix(doctor, "remove the stubs folder from LD_LIBRARY_PATH (now %s)",
+                   doctor_facts_variable("LD_LIBRARY_PATH") ? doctor_facts_variable("LD_LIBRARY_PATH")
+                                                            : "unset");
     } else if (!facts->version) {
-        doctor_say(doctor, FOUND_WARNING, "%s doesn't tell its version", facts->path);
-        doctor_mend(doctor, "compare with nvidia-smi, and install the driver again if that fails");
+        doctor_result(doctor, RESULT_WARNING, "%s does not report its version", facts->path);
+        doctor_fix(doctor, "run nvidia-smi; if it fails, reinstall the driver");
     } else if (facts->version < 12000) {
-        doctor_say(doctor, FOUND_PROBLEM, "%s is of CUDA %d.%d; cuspan needs 12.0 or later", facts->path,
-                   CUDA_TEXT(facts->version));
-        doctor_mend(doctor, "update the driver to 525.60 or later");
+        doctor_result(doctor, RESULT_PROBLEM, "%s supports CUDA %d.%d; cuspan needs 12.0 or later",
+                      facts->path, CUDA_TEXT(facts->version));
+        doctor_fix(doctor, "update the driver to 525.60 or later");
     } else {
-        doctor_say(doctor, FOUND_OK, "%s, of CUDA %d.%d", facts->path, CUDA_TEXT(facts->version));
+        doctor_result(doctor, RESULT_OK, "%s supports CUDA %d.%d", facts->path, CUDA_TEXT(facts->version));
     }
 }
 
-/* The first word that begins with a digit: "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.159.04  ...".
+/* The first word that starts with a digit: "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.159.04  ...".
  */
 static bool module_version(const char *text, char *version, size_t size)
 {
@@ -77,21 +75,20 @@ void check_driver_module(struct doctor *doctor)
     char version[64];
     char *text = doctor_facts_read(doctor, "/proc/driver/nvidia/version");
     if (!text && doctor_facts_exists(doctor, "/dev/dxg")) {
-        doctor_say(doctor, FOUND_NOT_HERE, "WSL (/dev/dxg): the module is Windows'");
+        doctor_result(doctor, RESULT_NOT_HERE, "WSL (/dev/dxg): Windows has the kernel driver");
     } else if (!text) {
-        doctor_say(doctor, facts->is_found ? FOUND_PROBLEM : FOUND_NOT_HERE,
-                   "no /proc/driver/nvidia/version: NVIDIA's kernel module isn't loaded");
+        doctor_result(doctor, facts->is_found ? RESULT_PROBLEM : RESULT_NOT_HERE,
+                      "no /proc/driver/nvidia/version: the nvidia kernel module is not loaded");
         if (facts->is_found)
-            doctor_mend(doctor, "sudo modprobe nvidia (dmesg | grep -i nvrm says why it fails)");
+            doctor_fix(doctor, "sudo modprobe nvidia; if it fails, run dmesg | grep -i nvrm");
     } else if (!module_version(text, version, sizeof version)) {
-        doctor_say(doctor, FOUND_UNKNOWN, "/proc/driver/nvidia/version has no version: %.80s", text);
+        doctor_result(doctor, RESULT_UNKNOWN, "/proc/driver/nvidia/version has no version: %.80s", text);
     } else if (library && strcmp(library, version) != 0 && !strstr(facts->path, "/compat/")) {
-        doctor_say(doctor, FOUND_PROBLEM, "the kernel's module is %s and libcuda.so.1 is %s", version,
-                   library);
-        doctor_mend(doctor, "reboot after an update of the driver; in a container, take out a libcuda of the "
-                            "image's own");
+        doctor_result(doctor, RESULT_PROBLEM, "the kernel module is %s, but libcuda.so.1 is %s", version,
+                      library);
+        doctor_fix(doctor, "reboot after a driver update; in a container, remove the libcuda of the image");
     } else {
-        doctor_say(doctor, FOUND_OK, "kernel module %s", version);
+        doctor_result(doctor, RESULT_OK, "kernel module %s", version);
     }
     free(text);
 }
@@ -112,34 +109,35 @@ void check_driver_container(struct doctor *doctor)
     const char *devices = getenv("NVIDIA_VISIBLE_DEVICES"),
                *capabilities = getenv("NVIDIA_DRIVER_CAPABILITIES");
     if (!container && !devices) {
-        doctor_say(doctor, FOUND_NOT_HERE, "this is no container");
+        doctor_result(doctor, RESULT_NOT_HERE, "not in a container");
     } else if (devices && (!*devices || strcmp(devices, "void") == 0 || strcmp(devices, "none") == 0)) {
-        doctor_say(doctor, FOUND_PROBLEM, "NVIDIA_VISIBLE_DEVICES is \"%s\": the container is given no GPU",
-                   devices);
-        doctor_mend(doctor,
-                    "docker run --gpus all, or -e NVIDIA_VISIBLE_DEVICES=all with the runtime nvidia");
+        doctor_result(doctor, RESULT_PROBLEM, "NVIDIA_VISIBLE_DEVICES is \"%s\": the container has no GPU",
+                      devices);
+        doctor_fix(doctor, "docker run --gpus all, or --runtime nvidia -e NVIDIA_VISIBLE_DEVICES=all");
     } else if (capabilities && *capabilities && !has_word(capabilities, "all") &&
                !has_word(capabilities, "compute")) {
-        doctor_say(doctor, FOUND_PROBLEM,
-                   "NVIDIA_DRIVER_CAPABILITIES is \"%s\": CUDA's libraries are left out", capabilities);
-        doctor_mend(doctor, "docker run -e NVIDIA_DRIVER_CAPABILITIES=compute,utility");
+        doctor_result(doctor, RESULT_PROBLEM,
+                      "NVIDIA_DRIVER_CAPABILITIES is \"%s\": the container has no CUDA libraries",
+                      capabilities);
+        doctor_fix(doctor, "docker run -e NVIDIA_DRIVER_CAPABILITIES=compute,utility");
     } else if (!doctor_facts_exists(doctor, "/dev/nvidiactl") && !doctor_facts_exists(doctor, "/dev/dxg")) {
-        doctor_say(doctor, FOUND_PROBLEM, "a container (%s) without /dev/nvidiactl: it was given no GPU",
-                   container ? container : "NVIDIA_VISIBLE_DEVICES");
-        doctor_mend(doctor, "docker run --gpus all, or in Kubernetes resources.limits nvidia.com/gpu: 1");
+        doctor_result(doctor, RESULT_PROBLEM, "the container (%s) has no GPU: no /dev/nvidiactl",
+                      container ? container : "NVIDIA_VISIBLE_DEVICES");
+        doctor_fix(doctor, "docker run --gpus all, or in Kubernetes resources.limits nvidia.com/gpu: 1");
     } else if (capabilities && *capabilities && !has_word(capabilities, "all") &&
                !has_word(capabilities, "utility")) {
-        doctor_say(doctor, FOUND_WARNING,
-                   "NVIDIA_DRIVER_CAPABILITIES is \"%s\": NVML and nvidia-smi are left out", capabilities);
-        doctor_mend(doctor, "docker run -e NVIDIA_DRIVER_CAPABILITIES=compute,utility");
+        doctor_result(doctor, RESULT_WARNING,
+                      "NVIDIA_DRIVER_CAPABILITIES is \"%s\": the container has no NVML and nvidia-smi",
+                      capabilities);
+        doctor_fix(doctor, "docker run -e NVIDIA_DRIVER_CAPABILITIES=compute,utility");
     } else {
-        doctor_say(doctor, FOUND_OK, "a container (%s) with GPUs",
-                   container ? container : "NVIDIA_VISIBLE_DEVICES is set");
+        doctor_result(doctor, RESULT_OK, "the container (%s) has GPUs",
+                      container ? container : "NVIDIA_VISIBLE_DEVICES");
     }
 }
 
-/* The first that may not be opened for reading and writing, as the driver does it; NULL: all may. */
-static const char *locked_node(const glob_t *nodes)
+/* The first that this user cannot open for reading and writing, as the driver does; NULL: none. */
+static const char *inaccessible_node(const glob_t *nodes)
 {
     for (size_t i = 0; i < nodes->gl_pathc; i++)
         if (access(nodes->gl_pathv[i], R_OK | W_OK) != 0)
@@ -157,50 +155,50 @@ void check_driver_nodes(struct doctor *doctor)
         is_there[i] = glob(pattern, i ? GLOB_APPEND : 0, NULL, &nodes) == 0;
         free(pattern);
     }
-    const char *locked = locked_node(&nodes);
+    const char *inaccessible = inaccessible_node(&nodes);
     if (!is_there[0] && !is_there[2]) {
         bool is_needed = doctor_facts_exists(doctor, "/proc/driver/nvidia/version");
-        doctor_say(doctor, is_needed ? FOUND_PROBLEM : FOUND_NOT_HERE, "no /dev/nvidiactl, no /dev/nvidia0");
+        doctor_result(doctor, is_needed ? RESULT_PROBLEM : RESULT_NOT_HERE,
+                      "no /dev/nvidiactl and no /dev/nvidia0");
         if (is_needed)
-            doctor_mend(doctor, "sudo nvidia-modprobe -c 0 -u; in a container: docker run --gpus all");
-    } else if (locked) {
-        doctor_say(doctor, FOUND_PROBLEM, "user %d may not read and write %s", (int)geteuid(),
-                   locked + strlen(doctor->root));
-        doctor_mend(doctor, "sudo chmod 666 %s, or join the group that owns it (ls -l)",
-                    locked + strlen(doctor->root));
+            doctor_fix(doctor, "sudo nvidia-modprobe -c 0 -u; in a container: docker run --gpus all");
+    } else if (inaccessible) {
+        doctor_result(doctor, RESULT_PROBLEM, "user %d cannot read and write %s", (int)geteuid(),
+                      inaccessible + strlen(doctor->root));
+        doctor_fix(doctor, "sudo chmod 666 %s, or add the user to its group (ls -l)",
+                   inaccessible + strlen(doctor->root));
     } else if (!is_there[1]) {
-        doctor_say(doctor, FOUND_PROBLEM, "no /dev/nvidia-uvm: CUDA can't start without it");
-        doctor_mend(doctor, "sudo nvidia-modprobe -c 0 -u; in a container, start that on the host first");
+        doctor_result(doctor, RESULT_PROBLEM, "no /dev/nvidia-uvm: cuInit fails without it");
+        doctor_fix(doctor, "sudo nvidia-modprobe -c 0 -u; for a container, run it on the host first");
     } else {
-        doctor_say(doctor, FOUND_OK, "%zu files of devices, all open to user %d", nodes.gl_pathc,
-                   (int)geteuid());
+        doctor_result(doctor, RESULT_OK, "user %d can open all %zu device files", (int)geteuid(),
+                      nodes.gl_pathc);
     }
     globfree(&nodes);
 }
 
-/* Whether CUDA_VISIBLE_DEVICES hides all; said if so. */
-static bool are_hidden(struct doctor *doctor)
+/* Whether CUDA_VISIBLE_DEVICES hides all GPUs, which is reported. */
+static bool are_all_hidden(struct doctor *doctor)
 {
     const char *visible = getenv("CUDA_VISIBLE_DEVICES");
     if (!visible || (*visible && *visible != '-' && strcmp(visible, "NoDevFiles") != 0))
         return false;
-    doctor_say(doctor, FOUND_PROBLEM, "CUDA_VISIBLE_DEVICES is \"%s\": CUDA shows the program no GPU",
-               visible);
-    doctor_mend(doctor, "unset CUDA_VISIBLE_DEVICES, or name GPUs: CUDA_VISIBLE_DEVICES=0");
+    doctor_result(doctor, RESULT_PROBLEM, "CUDA_VISIBLE_DEVICES is \"%s\": CUDA hides all GPUs", visible);
+    doctor_fix(doctor, "unset CUDA_VISIBLE_DEVICES, or list GPUs: CUDA_VISIBLE_DEVICES=0");
     return true;
 }
 
-static void list_by_proc(struct doctor *doctor, const char *why)
+static void list_from_proc(struct doctor *doctor, const char *why)
 {
     char *pattern = doctor_facts_path(doctor, "/proc/driver/nvidia/gpus/*/information");
     glob_t gpus = {0};
     if (glob(pattern, 0, NULL, &gpus) != 0) {
-        doctor_say(doctor, FOUND_UNKNOWN, "%s, and /proc/driver/nvidia/gpus has none", why);
+        doctor_result(doctor, RESULT_UNKNOWN, "%s, and /proc/driver/nvidia/gpus lists no GPU", why);
     } else {
         char *text = doctor_facts_read(doctor, gpus.gl_pathv[0] + strlen(doctor->root));
         char *model = doctor_facts_line(text, "Model");
-        doctor_say(doctor, FOUND_OK, "%zu of /proc/driver/nvidia/gpus, the first %s (%s)", gpus.gl_pathc,
-                   model ? model : "without a name", why);
+        doctor_result(doctor, RESULT_OK, "/proc/driver/nvidia/gpus lists %zu, the first is %s (%s)",
+                      gpus.gl_pathc, model ? model : "unnamed", why);
         free(model);
         free(text);
     }
@@ -212,30 +210,29 @@ void check_driver_devices(struct doctor *doctor)
 {
     const struct nvml_facts *facts = nvml_facts(doctor);
     unsigned prohibited = 0;
-    if (are_hidden(doctor))
+    if (are_all_hidden(doctor))
         return;
     if (!facts->works && !facts->is_found && !driver_facts(doctor)->is_found) {
-        doctor_say(doctor, FOUND_NOT_HERE, "no driver, so no GPU");
+        doctor_result(doctor, RESULT_NOT_HERE, "no driver");
         return;
     }
     if (!facts->works) {
-        list_by_proc(doctor, facts->error);
+        list_from_proc(doctor, facts->error);
         return;
     }
     for (unsigned i = 0; i < facts->count && i < NVML_DEVICES_MAX; i++)
         prohibited += facts->devices[i].compute_mode == 2;
     if (facts->count == 0) {
-        doctor_say(doctor, FOUND_PROBLEM, "NVML (driver %s) knows no GPU", facts->driver);
-        doctor_mend(
-            doctor,
-            "look for the card in lspci | grep -i nvidia, and for its errors in dmesg | grep -i nvrm");
+        doctor_result(doctor, RESULT_PROBLEM, "NVML (driver %s) finds no GPU", facts->driver);
+        doctor_fix(doctor,
+                   "check for the GPU with lspci | grep -i nvidia, and for errors with dmesg | grep -i nvrm");
     } else if (prohibited) {
-        doctor_say(doctor, FOUND_PROBLEM, "%u of %u GPUs are in the compute mode \"prohibited\"", prohibited,
-                   facts->count);
-        doctor_mend(doctor, "sudo nvidia-smi -c DEFAULT");
+        doctor_result(doctor, RESULT_PROBLEM, "%u of %u GPUs are in compute mode \"prohibited\"", prohibited,
+                      facts->count);
+        doctor_fix(doctor, "sudo nvidia-smi -c DEFAULT");
     } else {
-        doctor_say(doctor, FOUND_OK, "%u, the first %s, by driver %s", facts->count, facts->devices[0].name,
-                   facts->driver);
+        doctor_result(doctor, RESULT_OK, "GPUs: %u, the first is %s, driver %s", facts->count,
+                      facts->devices[0].name, facts->driver);
     }
 }
 
@@ -244,8 +241,8 @@ void check_driver_mig(struct doctor *doctor)
     const struct nvml_facts *facts = nvml_facts(doctor);
     unsigned divided = 0, able = 0, instances = 0;
     if (!facts->works) {
-        doctor_say(doctor, driver_facts(doctor)->is_found ? FOUND_UNKNOWN : FOUND_NOT_HERE, "%s",
-                   *facts->error ? facts->error : "NVML doesn't tell");
+        doctor_result(doctor, driver_facts(doctor)->is_found ? RESULT_UNKNOWN : RESULT_NOT_HERE, "%s",
+                      *facts->error ? facts->error : "NVML does not report MIG modes");
         return;
     }
     for (unsigned i = 0; i < facts->count && i < NVML_DEVICES_MAX; i++) {
@@ -254,68 +251,69 @@ void check_driver_mig(struct doctor *doctor)
         divided += device->has_mig && device->mig;
         instances += device->instances;
         if (device->has_mig && device->mig && !device->instances) {
-            doctor_say(doctor, FOUND_PROBLEM,
-                       "GPU %u is in MIG mode and has no instance that this process may use", i);
-            doctor_mend(
-                doctor,
-                "make one: sudo nvidia-smi mig -i %u -cgi 0 -C; or leave MIG: sudo nvidia-smi -i %u -mig 0",
-                i, i);
+            doctor_result(doctor, RESULT_PROBLEM,
+                          "GPU %u is in MIG mode without an instance that this process may use", i);
+            doctor_fix(doctor,
+                       "create one: sudo nvidia-smi mig -i %u -cgi 0 -C; or disable MIG mode: sudo "
+                       "nvidia-smi -i %u -mig 0",
+                       i, i);
         }
     }
     if (!able)
-        doctor_say(doctor, FOUND_NOT_HERE, "no GPU here can be divided");
+        doctor_result(doctor, RESULT_NOT_HERE, "no GPU supports MIG");
     else if (!divided)
-        doctor_say(doctor, FOUND_OK, "off");
+        doctor_result(doctor, RESULT_OK, "MIG mode is off");
     else if (instances)
-        doctor_say(
-            doctor, FOUND_OK, "%u instances on %u GPUs; a process sees one of them (CUDA_VISIBLE_DEVICES=%s)",
-            instances, divided,
-            doctor_facts_variable("CUDA_VISIBLE_DEVICES") ? doctor_facts_variable("CUDA_VISIBLE_DEVICES")
-                                                          : "unset");
+        doctor_result(doctor, RESULT_OK,
+                      "%u instances on %u GPUs; a process uses one of them (CUDA_VISIBLE_DEVICES=%s)",
+                      instances, divided,
+                      doctor_facts_variable("CUDA_VISIBLE_DEVICES")
+                          ? doctor_facts_variable("CUDA_VISIBLE_DEVICES")
+                          : "unset");
 }
 
-/* What people did about it, by cuInit's result. */
-static const char *start_advice(int result)
+/* By result of cuInit. */
+static const char *init_fix(int result)
 {
     static const struct {
         int result;
         const char *advice;
     } table[] = {
-        {2, "free GPU or host memory: nvidia-smi shows who holds it"},
-        {34, "take the folder stubs out of LD_LIBRARY_PATH"},
-        {46, "another process has the GPU for itself (compute mode exclusive): nvidia-smi shows which"},
-        {100, "look at nvidia-smi and at CUDA_VISIBLE_DEVICES"},
-        {101, "name a GPU that is there in CUDA_VISIBLE_DEVICES"},
+        {2, "free GPU or host memory; nvidia-smi lists the processes that use it"},
+        {34, "remove the stubs folder from LD_LIBRARY_PATH"},
+        {46, "another process has exclusive use of the GPU (compute mode): end it (nvidia-smi lists it)"},
+        {100, "check nvidia-smi and CUDA_VISIBLE_DEVICES"},
+        {101, "set CUDA_VISIBLE_DEVICES to an existing GPU"},
         {304, "check the permissions of /dev/nvidia* (driver.nodes)"},
         {802, "start the fabric manager: sudo systemctl start nvidia-fabricmanager"},
-        {803, "the driver was updated under a running module: reboot"},
-        {804, "take /usr/local/cuda/compat out of LD_LIBRARY_PATH, or update the driver"},
+        {803, "reboot: the driver was updated while its kernel module was loaded"},
+        {804, "remove /usr/local/cuda/compat from LD_LIBRARY_PATH, or update the driver"},
         {999, "sudo nvidia-modprobe -c 0 -u; then dmesg | grep -i nvrm"},
     };
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)
         if (table[i].result == result)
             return table[i].advice;
-    return "run nvidia-smi, and look at dmesg | grep -i nvrm";
+    return "run nvidia-smi and dmesg | grep -i nvrm";
 }
 
 void check_driver_start(struct doctor *doctor)
 {
     const struct driver_facts *facts = driver_facts(doctor);
     if (!facts->is_found) {
-        doctor_say(doctor, FOUND_NOT_HERE, "no driver to start");
+        doctor_result(doctor, RESULT_NOT_HERE, "no driver");
     } else if (!facts->has_started) {
-        doctor_say(doctor, FOUND_PROBLEM, "cuInit didn't come back: %s",
-                   *facts->how ? facts->how : "the library has no cuInit");
-        doctor_mend(doctor, "look at dmesg | grep -i nvrm; does nvidia-smi answer?");
+        doctor_result(doctor, RESULT_PROBLEM, "cuInit did not return: %s",
+                      *facts->failure ? facts->failure : "the library has no cuInit");
+        doctor_fix(doctor, "run dmesg | grep -i nvrm, and check that nvidia-smi works");
     } else if (facts->result != 0) {
-        doctor_say(doctor, FOUND_PROBLEM, "cuInit gave %d%s%s", facts->result,
-                   *facts->result_name ? ", " : "", facts->result_name);
-        doctor_mend(doctor, "%s", start_advice(facts->result));
+        doctor_result(doctor, RESULT_PROBLEM, "cuInit failed: %d%s%s", facts->result,
+                      *facts->result_name ? ", " : "", facts->result_name);
+        doctor_fix(doctor, "%s", init_fix(facts->result));
     } else if (facts->devices == 0) {
-        doctor_say(doctor, FOUND_PROBLEM, "cuInit is well, and CUDA shows no GPU");
-        doctor_mend(doctor, "look at CUDA_VISIBLE_DEVICES and at nvidia-smi");
+        doctor_result(doctor, RESULT_PROBLEM, "cuInit succeeds, but CUDA finds no GPU");
+        doctor_fix(doctor, "check CUDA_VISIBLE_DEVICES and nvidia-smi");
     } else {
-        doctor_say(doctor, FOUND_OK, "cuInit is well; %d GPU%s for CUDA", facts->devices,
-                   facts->devices == 1 ? "" : "s");
+        doctor_result(doctor, RESULT_OK, "cuInit succeeds, and CUDA finds %d GPU%s", facts->devices,
+                      facts->devices == 1 ? "" : "s");
     }
 }

@@ -1,4 +1,4 @@
-/* What CUDA's driver and NVML say of themselves, each asked once, in a child. */
+/* Facts that libcuda and NVML report, each queried once, in a child process. */
 #ifndef CUSPAN_CLI_DOCTOR_CHECKS_CHECK_DRIVER_H
 #define CUSPAN_CLI_DOCTOR_CHECKS_CHECK_DRIVER_H
 
@@ -8,27 +8,27 @@
 
 struct driver_facts {
     bool is_found;    /* libcuda.so.1 */
-    char error[256];  /* the loader's, if not */
-    char path[512];   /* as loaded, links followed */
-    int version;      /* cuDriverGetVersion's: 13000; 0: unknown */
-    bool has_started; /* cuInit was called */
-    int result;       /* cuInit's */
+    char error[256];  /* of the loader, unless found */
+    char path[512];   /* of the loaded library, with links resolved */
+    int version;      /* of cuDriverGetVersion, such as 13000; 0: unknown */
+    bool has_started; /* cuInit returned */
+    int result;       /* of cuInit */
     char result_name[64];
     int devices;
-    char how[64]; /* what became of the child that asked, if it didn't answer */
+    char failure[64]; /* why the child process failed, if it did */
 };
 
 struct nvml_facts {
     bool is_found;   /* libnvidia-ml.so.1 */
-    char error[256]; /* the loader's, or NVML's */
+    char error[256]; /* of the loader or NVML */
     bool works;
     char driver[64]; /* "580.159.04" */
     unsigned count;
     struct nvml_device {
         char name[96];
         unsigned compute_mode;   /* 2: prohibited */
-        bool has_mig;            /* it could be divided */
-        unsigned mig, instances; /* MIG mode as it is; and its instances */
+        bool has_mig;            /* supports MIG */
+        unsigned mig, instances; /* current MIG mode; number of instances */
     } devices[NVML_DEVICES_MAX];
 };
 

@@ -18,10 +18,8 @@
 #define NVTX_VARIABLE "NVTX_INJECTION64_PATH"
 #define EXPORT_MODULE "libcuspan-export.so"
 
-/* --- the library --- */
-
-/* A folder or a file on the way that others may not enter or read, or NULL; `path` is cut there. */
-static const char *closed_to_others(char *path)
+/* The file or a parent folder that other users cannot read or enter, or NULL; truncates `path`. */
+static const char *unreadable_to_others(char *path)
 {
     struct stat about;
     if (stat(path, &about) == 0 && !(about.st_mode & S_IROTH))
@@ -34,42 +32,41 @@ static const char *closed_to_others(char *path)
     return NULL;
 }
 
-static void say_unloadable(struct doctor *doctor, const char *path)
+static void report_load_error(struct doctor *doctor, const char *path)
 {
     struct elf_facts facts;
-    doctor_say(doctor, FOUND_PROBLEM, "%s", doctor->api_error);
-    if (!elf_look(path, &facts))
-        doctor_mend(doctor, "make it readable to user %d (%s)", (int)geteuid(), strerror(errno));
+    doctor_result(doctor, RESULT_PROBLEM, "%s", doctor->api_error);
+    if (!elf_read(path, &facts))
+        doctor_fix(doctor, "make it readable for user %d (%s)", (int)geteuid(), strerror(errno));
     else if (!facts.is_elf)
-        doctor_mend(doctor, "install cuspan again: %s is no library", path);
-    else if (!facts.is_64_bit || !facts.is_of_this_machine)
-        doctor_mend(doctor, "install the cuspan of this machine's architecture: the library is of another");
+        doctor_fix(doctor, "reinstall cuspan: %s is not a library", path);
+    else if (!facts.is_64_bit || !facts.is_native)
+        doctor_fix(doctor, "install cuspan for this machine's architecture; the library is for another one");
     else
-        doctor_mend(doctor, "install cuspan again, or name the right library by --library or CUSPAN_LIBRARY");
+        doctor_fix(doctor, "reinstall cuspan, or select another library with --library or CUSPAN_LIBRARY");
 }
 
 void check_injection_library(struct doctor *doctor)
 {
     const char *path = doctor->injection.library;
     if (!path) {
-        doctor_say(doctor, FOUND_PROBLEM, "%s", doctor->api_error);
-        doctor_mend(doctor, "install cuspan again, or name the library by --library or CUSPAN_LIBRARY");
+        doctor_result(doctor, RESULT_PROBLEM, "%s", doctor->api_error);
+        doctor_fix(doctor, "reinstall cuspan, or select the library with --library or CUSPAN_LIBRARY");
         return;
     }
     if (!doctor->api) {
-        say_unloadable(doctor, path);
+        report_load_error(doctor, path);
         return;
     }
     char *copy = xstrdup(path);
-    const char *closed = closed_to_others(copy);
+    const char *closed = unreadable_to_others(copy);
     if (closed) {
-        doctor_say(doctor, FOUND_WARNING,
-                   "%s loads here, but %s is closed to other users: their programs stay "
-                   "without an agent",
-                   path, closed);
-        doctor_mend(doctor, "chmod o+rX %s", closed);
+        doctor_result(doctor, RESULT_WARNING,
+                      "%s can be loaded, but other users cannot read %s: their programs get no agent", path,
+                      closed);
+        doctor_fix(doctor, "chmod o+rX %s", closed);
     } else {
-        doctor_say(doctor, FOUND_OK, "%s, version " CUSPAN_VERSION, path);
+        doctor_result(doctor, RESULT_OK, "%s, version " CUSPAN_VERSION, path);
     }
     free(copy);
 }
@@ -80,50 +77,48 @@ void check_injection_module(struct doctor *doctor)
     const char *slash = library ? strrchr(library, '/') : NULL;
     struct library_facts facts;
     if (!slash) {
-        doctor_say(doctor, FOUND_NOT_HERE, "no library, so nothing beside it");
+        doctor_result(doctor, RESULT_NOT_HERE, "libcuspan.so was not found (injection.library)");
         return;
     }
     char *path = xasprintf("%.*s/" EXPORT_MODULE, (int)(slash - library), library);
-    library_look(path, &facts);
+    library_probe(path, &facts);
     if (facts.is_loaded) {
-        doctor_say(doctor, FOUND_OK, "%s", path);
+        doctor_result(doctor, RESULT_OK, "%s", path);
     } else {
-        doctor_say(doctor, FOUND_PROBLEM, "%s", facts.error);
-        doctor_mend(doctor,
-                    "install cuspan again: " EXPORT_MODULE " belongs beside libcuspan.so, and spans for a "
-                    "collector are lost without it");
+        doctor_result(doctor, RESULT_PROBLEM, "%s", facts.error);
+        doctor_fix(doctor, "reinstall cuspan: without " EXPORT_MODULE
+                           " next to libcuspan.so, spans for a collector are lost");
     }
     free(path);
 }
 
-/* --- the variables --- */
-
-static void say_unset(struct doctor *doctor)
+static void report_unset_variable(struct doctor *doctor)
 {
     const char *library = doctor->injection.library ? doctor->injection.library : "PATH/TO/libcuspan.so";
     if (doctor->program) {
-        doctor_say(doctor, FOUND_OK, VARIABLE " is not set; cuspan run sets it for the program");
+        doctor_result(doctor, RESULT_OK, VARIABLE " is not set; cuspan run sets it for the program");
         return;
     }
-    doctor_say(doctor, FOUND_WARNING, VARIABLE " is not set here: what is started from here is not traced");
-    doctor_mend(doctor, "cuspan run PROGRAM, or export " VARIABLE "=%s", library);
+    doctor_result(doctor, RESULT_WARNING,
+                  VARIABLE " is not set: programs started from this shell are not traced");
+    doctor_fix(doctor, "cuspan run PROGRAM, or export " VARIABLE "=%s", library);
 }
 
-static void say_other(struct doctor *doctor, const char *set)
+static void report_other_library(struct doctor *doctor, const char *set)
 {
     struct library_facts facts;
     const char *library = doctor->injection.library ? doctor->injection.library : "PATH/TO/libcuspan.so";
-    library_look(set, &facts);
+    library_probe(set, &facts);
     if (facts.is_agent && strcmp(facts.version, CUSPAN_VERSION) == 0) {
-        doctor_say(doctor, FOUND_OK, VARIABLE " is another copy of this version: %s", set);
+        doctor_result(doctor, RESULT_OK, VARIABLE " points to another copy of this version: %s", set);
     } else if (facts.is_agent || strstr(set, "libcuspan.so")) {
-        doctor_say(doctor, FOUND_WARNING, VARIABLE " is a cuspan of another version (%s): %s",
-                   *facts.version ? facts.version : "unknown", *facts.error ? facts.error : set);
-        doctor_mend(doctor, "export " VARIABLE "=%s", library);
+        doctor_result(doctor, RESULT_WARNING, VARIABLE " points to another version of cuspan (%s): %s",
+                      *facts.version ? facts.version : "unknown", *facts.error ? facts.error : set);
+        doctor_fix(doctor, "export " VARIABLE "=%s", library);
     } else {
-        doctor_say(doctor, FOUND_PROBLEM, VARIABLE " is another tool's: %s; CUDA loads one such library only",
-                   set);
-        doctor_mend(doctor, "unset " VARIABLE ", and run without that tool; then cuspan run PROGRAM");
+        doctor_result(doctor, RESULT_PROBLEM,
+                      VARIABLE " points to another tool: %s; CUDA loads only one such library", set);
+        doctor_fix(doctor, "unset " VARIABLE ", then cuspan run PROGRAM");
     }
 }
 
@@ -132,19 +127,20 @@ void check_injection_variable(struct doctor *doctor)
     const char *set = doctor_facts_variable(VARIABLE), *library = doctor->injection.library;
     char *real = set ? realpath(set, NULL) : NULL;
     if (!set) {
-        say_unset(doctor);
+        report_unset_variable(doctor);
     } else if (!real) {
-        doctor_say(doctor, FOUND_PROBLEM, VARIABLE " is %s: %s; the driver loads nothing, and says nothing",
-                   set, strerror(errno));
-        doctor_mend(doctor, "export " VARIABLE "=%s", library ? library : "PATH/TO/libcuspan.so");
+        doctor_result(doctor, RESULT_PROBLEM,
+                      VARIABLE " is %s: %s; the driver loads no agent and prints no error", set,
+                      strerror(errno));
+        doctor_fix(doctor, "export " VARIABLE "=%s", library ? library : "PATH/TO/libcuspan.so");
     } else if (*set != '/') {
-        doctor_say(doctor, FOUND_WARNING, VARIABLE " is %s: found only by programs that run in this folder",
-                   set);
-        doctor_mend(doctor, "export " VARIABLE "=%s", real);
+        doctor_result(doctor, RESULT_WARNING,
+                      VARIABLE " is %s: only programs that run in this folder find it", set);
+        doctor_fix(doctor, "export " VARIABLE "=%s", real);
     } else if (library && strcmp(real, library) == 0) {
-        doctor_say(doctor, FOUND_OK, VARIABLE " is %s", set);
+        doctor_result(doctor, RESULT_OK, VARIABLE " is %s", set);
     } else {
-        say_other(doctor, set);
+        report_other_library(doctor, set);
     }
     free(real);
 }
@@ -157,30 +153,28 @@ void check_injection_nvtx(struct doctor *doctor)
     int error = errno;
     char *ours = library ? realpath(library, NULL) : NULL;
     if (doctor->has_settings && !doctor->settings.capture.nvtx) {
-        doctor_say(doctor, FOUND_OK, "ranges are off, by capture.nvtx");
+        doctor_result(doctor, RESULT_OK, "capture.nvtx is false: NVTX ranges are not traced");
     } else if (!set && (doctor->program || !cuda)) {
-        doctor_say(doctor, FOUND_OK, NVTX_VARIABLE " is not set; cuspan run sets it for the program");
+        doctor_result(doctor, RESULT_OK, NVTX_VARIABLE " is not set; cuspan run sets it for the program");
     } else if (!set) {
-        doctor_say(doctor, FOUND_WARNING, NVTX_VARIABLE " is not set: NVTX ranges have no spans");
-        doctor_mend(doctor, "export " NVTX_VARIABLE "=%s", cuda);
+        doctor_result(doctor, RESULT_WARNING, NVTX_VARIABLE " is not set: NVTX ranges have no spans");
+        doctor_fix(doctor, "export " NVTX_VARIABLE "=%s", cuda);
     } else if (!real) {
-        doctor_say(doctor, FOUND_PROBLEM, NVTX_VARIABLE " is %s: %s; NVTX ranges have no spans", set,
-                   strerror(error));
-        doctor_mend(doctor, "export " NVTX_VARIABLE "=%s", library ? library : "PATH/TO/libcuspan.so");
+        doctor_result(doctor, RESULT_PROBLEM, NVTX_VARIABLE " is %s: %s; NVTX ranges have no spans", set,
+                      strerror(error));
+        doctor_fix(doctor, "export " NVTX_VARIABLE "=%s", library ? library : "PATH/TO/libcuspan.so");
     } else if (ours && strcmp(real, ours) == 0) {
-        doctor_say(doctor, FOUND_OK, NVTX_VARIABLE " is %s", set);
+        doctor_result(doctor, RESULT_OK, NVTX_VARIABLE " is %s", set);
     } else {
-        doctor_say(doctor, FOUND_WARNING, NVTX_VARIABLE " is another library, which gets the NVTX ranges: %s",
-                   set);
-        doctor_mend(doctor, "export " NVTX_VARIABLE "=%s", library ? library : "PATH/TO/libcuspan.so");
+        doctor_result(doctor, RESULT_WARNING,
+                      NVTX_VARIABLE " points to another library, which receives the NVTX ranges: %s", set);
+        doctor_fix(doctor, "export " NVTX_VARIABLE "=%s", library ? library : "PATH/TO/libcuspan.so");
     }
     free(real);
     free(ours);
 }
 
-/* --- the program --- */
-
-/* As execvp finds it; allocated, or NULL with errno. */
+/* Searches PATH like execvp; allocated, or NULL with errno. */
 static char *find_program(const char *name)
 {
     const char *path = doctor_facts_variable("PATH");
@@ -198,7 +192,7 @@ static char *find_program(const char *name)
     return NULL;
 }
 
-/* The program that a script's first line names: the word behind "env" where that stands there. Allocated. */
+/* The program that a script's first line names, after "env" if present. Allocated. */
 static char *interpreter_of(const char *line)
 {
     char *words = xstrdup(line), *rest = NULL, *found = NULL;
@@ -214,7 +208,7 @@ static char *interpreter_of(const char *line)
     return found;
 }
 
-static bool changes_user(const char *path)
+static bool has_other_rights(const char *path)
 {
     struct stat about;
     char capabilities[64];
@@ -225,139 +219,137 @@ static bool changes_user(const char *path)
            getxattr(path, "security.capability", capabilities, sizeof capabilities) > 0;
 }
 
-static void judge_program(struct doctor *doctor, const char *path, const struct elf_facts *facts,
-                          const char *how)
+static void check_executable(struct doctor *doctor, const char *path, const struct elf_facts *facts,
+                             const char *note)
 {
     if (!facts->is_elf) {
-        doctor_say(doctor, FOUND_UNKNOWN, "%s%s: neither a program for Linux nor a script", path, how);
-    } else if (changes_user(path)) {
-        doctor_say(doctor, FOUND_PROBLEM,
-                   "%s%s runs with other rights than the user's (set-user-ID, set-group-ID or "
-                   "capabilities): it takes nothing from the environment, and no agent",
-                   path, how);
-        doctor_mend(doctor,
-                    "run a copy without those rights (cp, getcap), or as that user: sudo -u USER cuspan run");
-    } else if (!facts->is_64_bit || !facts->is_of_this_machine) {
-        doctor_say(doctor, FOUND_PROBLEM,
-                   "%s%s is %s: the driver's library and the agent can't be loaded into it", path, how,
-                   facts->is_64_bit ? "of another architecture" : "a 32-bit program");
-        doctor_mend(doctor, "build it for this machine, in 64 bits");
+        doctor_result(doctor, RESULT_UNKNOWN, "%s%s is neither a Linux program nor a script", path, note);
+    } else if (has_other_rights(path)) {
+        doctor_result(doctor, RESULT_PROBLEM,
+                      "%s%s is set-user-ID, set-group-ID or has capabilities: the environment cannot load an "
+                      "agent into it",
+                      path, note);
+        doctor_fix(
+            doctor,
+            "run a copy without these rights (cp, getcap), or run it as that user: sudo -u USER cuspan run");
+    } else if (!facts->is_64_bit || !facts->is_native) {
+        doctor_result(doctor, RESULT_PROBLEM, "%s%s is %s: it cannot load the driver library and the agent",
+                      path, note, facts->is_64_bit ? "for another architecture" : "a 32-bit program");
+        doctor_fix(doctor, "build it for this machine, as a 64-bit program");
     } else if (!facts->is_dynamic) {
-        doctor_say(doctor, FOUND_WARNING,
-                   "%s%s is linked statically: no driver can be loaded into it; programs that "
-                   "it starts are traced",
-                   path, how);
-        doctor_mend(doctor,
-                    "if it should use CUDA itself, link it dynamically (CUDA's runtime may stay static)");
+        doctor_result(
+            doctor, RESULT_WARNING,
+            "%s%s is statically linked: it cannot load the driver; programs that it starts are traced", path,
+            note);
+        doctor_fix(doctor, "if it uses CUDA itself, link it dynamically (the CUDA runtime may stay static)");
     } else if (facts->names_cuda) {
-        doctor_say(doctor, FOUND_OK, "%s%s: 64 bits, dynamic, names CUDA's libraries", path, how);
+        doctor_result(doctor, RESULT_OK, "%s%s: 64-bit, dynamic, uses CUDA libraries", path, note);
     } else {
-        doctor_say(doctor, FOUND_OK,
-                   "%s%s: 64 bits, dynamic; it names no library of CUDA's itself, so its libraries "
-                   "or its children must",
-                   path, how);
+        doctor_result(doctor, RESULT_OK,
+                      "%s%s: 64-bit, dynamic; does not reference CUDA itself, only its libraries or child "
+                      "processes may",
+                      path, note);
     }
 }
 
 void check_injection_program(struct doctor *doctor)
 {
     struct elf_facts facts;
-    char *interpreter = NULL, *how = NULL;
+    char *interpreter = NULL, *note = NULL;
     if (!doctor->program) {
-        doctor_say(doctor, FOUND_NOT_HERE, "no program given (cuspan doctor -- PROGRAM)");
+        doctor_result(doctor, RESULT_NOT_HERE, "no program given (cuspan doctor -- PROGRAM)");
         return;
     }
     char *path = find_program(doctor->program[0]);
-    if (!path || !elf_look(path, &facts)) {
-        doctor_say(doctor, FOUND_PROBLEM, "%s can't be run: %s", doctor->program[0], strerror(errno));
-        doctor_mend(doctor, "name a program that can be executed (chmod +x), by its path or in PATH");
+    if (!path || !elf_read(path, &facts)) {
+        doctor_result(doctor, RESULT_PROBLEM, "cannot run %s: %s", doctor->program[0], strerror(errno));
+        doctor_fix(doctor, "specify an executable file (chmod +x), by its path or in PATH");
     } else if (facts.is_script) {
         interpreter = interpreter_of(facts.interpreter);
-        if (!interpreter || !elf_look(interpreter, &facts)) {
-            doctor_say(doctor, FOUND_PROBLEM, "%s is a script for %s, which can't be run", path,
-                       facts.interpreter);
-            doctor_mend(doctor, "install that interpreter, or correct the script's first line");
+        if (!interpreter || !elf_read(interpreter, &facts)) {
+            doctor_result(doctor, RESULT_PROBLEM, "%s is a script for %s, which cannot be run", path,
+                          facts.interpreter);
+            doctor_fix(doctor, "install the interpreter, or correct the script's first line");
         } else {
-            how = xasprintf(" (the interpreter of %s)", path);
-            judge_program(doctor, interpreter, &facts, how);
+            note = xasprintf(" (the interpreter of %s)", path);
+            check_executable(doctor, interpreter, &facts, note);
         }
     } else {
-        judge_program(doctor, path, &facts, "");
+        check_executable(doctor, path, &facts, "");
     }
     free(path);
     free(interpreter);
-    free(how);
+    free(note);
 }
-
-/* --- others in the process --- */
 
 void check_injection_preload(struct doctor *doctor)
 {
     static const char *const variables[] = {"LD_PRELOAD", "LD_AUDIT"};
-    bool is_said = false;
+    bool has_result = false;
     for (size_t i = 0; i < 2; i++) {
         const char *list = doctor_facts_variable(variables[i]);
         char *words = list ? xstrdup(list) : NULL, *rest = NULL;
         for (char *word = words ? strtok_r(words, ": ", &rest) : NULL; word;
              word = strtok_r(NULL, ": ", &rest)) {
             struct library_facts facts = {0};
-            is_said = true;
+            has_result = true;
             if (strchr(word, '/'))
-                library_look(word, &facts);
+                library_probe(word, &facts);
             if (*facts.error) {
-                doctor_say(doctor, FOUND_WARNING, "%s has %s, which can't be loaded: %s", variables[i], word,
-                           facts.error);
-                doctor_mend(doctor, "unset %s, or take it out", variables[i]);
+                doctor_result(doctor, RESULT_WARNING, "%s contains %s, which cannot be loaded: %s",
+                              variables[i], word, facts.error);
+                doctor_fix(doctor, "unset %s, or remove this library from it", variables[i]);
             } else if (strcasestr(word, "inject") || strcasestr(word, "profil") ||
                        strcasestr(word, "nsight")) {
-                doctor_say(doctor, FOUND_WARNING, "%s has %s, a tool by its name, which may hold CUPTI",
-                           variables[i], word);
-                doctor_mend(doctor, "run once without it: env -u %s cuspan run PROGRAM", variables[i]);
+                doctor_result(doctor, RESULT_WARNING,
+                              "%s contains %s, probably a tool, which may be subscribed to CUPTI",
+                              variables[i], word);
+                doctor_fix(doctor, "run without it: env -u %s cuspan run PROGRAM", variables[i]);
             } else {
-                doctor_say(doctor, FOUND_OK, "%s has %s", variables[i], word);
+                doctor_result(doctor, RESULT_OK, "%s contains %s", variables[i], word);
             }
         }
         free(words);
     }
-    if (!is_said)
-        doctor_say(doctor, FOUND_OK, "LD_PRELOAD and LD_AUDIT are not set");
+    if (!has_result)
+        doctor_result(doctor, RESULT_OK, "LD_PRELOAD and LD_AUDIT are not set");
 }
 
 void check_injection_tools(struct doctor *doctor)
 {
     static const struct {
-        const char *begin, *tool;
+        const char *prefix, *tool;
     } tools[] = {{"NSYS_", "Nsight Systems"},
                  {"QUADD_INJECTION_", "Nsight Systems"},
                  {"NV_NSIGHT_INJECTION_", "Nsight Compute"},
                  {"NV_COMPUTE_PROFILER_", "Nsight Compute"},
                  {"NV_SANITIZER_INJECTION_", "Compute Sanitizer"},
                  {"CUDA_DEBUGGER_", "CUDA-GDB"},
-                 {"KINETO_USE_DAEMON", "PyTorch's profiler, on demand"},
-                 {"VLLM_TORCH_PROFILER_DIR", "vLLM's use of PyTorch's profiler"}};
-    bool is_said = false;
+                 {"KINETO_USE_DAEMON", "PyTorch's on-demand profiler"},
+                 {"VLLM_TORCH_PROFILER_DIR", "PyTorch's profiler in vLLM"}};
+    bool has_result = false;
     for (char **variable = environ; *variable; variable++) {
         for (size_t i = 0; i < sizeof tools / sizeof *tools; i++) {
-            if (strncmp(*variable, tools[i].begin, strlen(tools[i].begin)) != 0)
+            if (strncmp(*variable, tools[i].prefix, strlen(tools[i].prefix)) != 0)
                 continue;
-            is_said = true;
-            doctor_say(doctor, FOUND_WARNING,
-                       "%.*s is set, which is %s's: it may hold CUPTI, and then cuspan gives "
-                       "one line and no data",
-                       (int)strcspn(*variable, "="), *variable, tools[i].tool);
-            doctor_mend(doctor, "run outside of that tool, or unset %.*s", (int)strcspn(*variable, "="),
-                        *variable);
+            has_result = true;
+            doctor_result(doctor, RESULT_WARNING,
+                          "%.*s of %s is set: while another tool is subscribed to CUPTI, cuspan prints one "
+                          "line and does not trace",
+                          (int)strcspn(*variable, "="), *variable, tools[i].tool);
+            doctor_fix(doctor, "run without that tool, or unset %.*s", (int)strcspn(*variable, "="),
+                       *variable);
         }
     }
     char *status = doctor_facts_read(doctor, "/proc/self/status");
     char *tracer = doctor_facts_line(status, "TracerPid");
     if (tracer && atoi(tracer) > 0) {
-        is_said = true;
-        doctor_say(doctor, FOUND_WARNING, "a debugger (process %s) follows this shell's programs", tracer);
-        doctor_mend(doctor, "run outside of the debugger");
+        has_result = true;
+        doctor_result(doctor, RESULT_WARNING, "a debugger (process %s) traces this shell's programs", tracer);
+        doctor_fix(doctor, "run outside the debugger");
     }
-    if (!is_said)
-        doctor_say(doctor, FOUND_OK, "no variable of Nsight, Compute Sanitizer, CUDA-GDB or Kineto");
+    if (!has_result)
+        doctor_result(doctor, RESULT_OK, "no variable of Nsight, Compute Sanitizer, CUDA-GDB or Kineto");
     free(tracer);
     free(status);
 }

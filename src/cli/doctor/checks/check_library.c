@@ -15,10 +15,10 @@ static doctor_api_fn *entry_of(void *library)
     return give;
 }
 
-static void load(const void *question, void *answer)
+static void load(const void *query, void *answer)
 {
     struct library_facts *facts = answer;
-    void *library = dlopen(question, RTLD_NOW | RTLD_LOCAL);
+    void *library = dlopen(query, RTLD_NOW | RTLD_LOCAL);
     facts->is_loaded = library != NULL;
     if (!library) {
         snprintf(facts->error, sizeof facts->error, "%s", dlerror());
@@ -29,14 +29,14 @@ static void load(const void *question, void *answer)
     if (!give)
         return;
     snprintf(facts->version, sizeof facts->version, "%s", give()->version);
-    facts->has_our_settings = give()->settings_bytes == sizeof(struct settings);
+    facts->is_same_build = give()->settings_bytes == sizeof(struct settings);
 }
 
-void library_look(const char *path, struct library_facts *facts)
+void library_probe(const char *path, struct library_facts *facts)
 {
-    char how[64];
-    if (probe_child_ask(load, path, facts, sizeof *facts, LIBRARY_TIMEOUT_MS, how) != CHILD_ANSWERED)
-        snprintf(facts->error, sizeof facts->error, "loading it failed: %s", how);
+    char failure[64];
+    if (probe_child_run(load, path, facts, sizeof *facts, LIBRARY_TIMEOUT_MS, failure) != CHILD_OK)
+        snprintf(facts->error, sizeof facts->error, "cannot load it: %s", failure);
 }
 
 void library_open(struct doctor *doctor)
@@ -45,15 +45,15 @@ void library_open(struct doctor *doctor)
     const char *path = doctor->injection.library;
     if (!path)
         return;
-    library_look(path, &facts);
+    library_probe(path, &facts);
     if (!facts.is_loaded)
         snprintf(doctor->api_error, sizeof doctor->api_error, "%s", facts.error);
     else if (!facts.is_agent)
-        snprintf(doctor->api_error, sizeof doctor->api_error, "%.400s is no agent of this version", path);
-    else if (strcmp(facts.version, CUSPAN_VERSION) != 0 || !facts.has_our_settings)
+        snprintf(doctor->api_error, sizeof doctor->api_error, "%.400s is not an agent of this version", path);
+    else if (strcmp(facts.version, CUSPAN_VERSION) != 0 || !facts.is_same_build)
         snprintf(doctor->api_error, sizeof doctor->api_error,
-                 "%.300s is of version %s%s, and this program of " CUSPAN_VERSION, path, facts.version,
-                 facts.has_our_settings ? "" : " in another build");
+                 "%.300s has version %s%s, but this program has " CUSPAN_VERSION, path, facts.version,
+                 facts.is_same_build ? "" : " from another build");
     if (*doctor->api_error)
         return;
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);

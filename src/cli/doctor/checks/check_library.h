@@ -1,20 +1,20 @@
-/* The agent's library in this process, whose answers the checks need. */
+/* Loads the agent's library, which answers the queries of checks. */
 #ifndef CUSPAN_CLI_DOCTOR_CHECKS_CHECK_LIBRARY_H
 #define CUSPAN_CLI_DOCTOR_CHECKS_CHECK_LIBRARY_H
 
 #include "cli/doctor/doctor.h"
 
-/* Loads doctor->injection.library, first in a child. Sets doctor->api, or api_error. */
+/* Loads doctor->injection.library, after a trial in a child process. Sets doctor->api, or api_error. */
 void library_open(struct doctor *doctor);
 
-/* What a library at `path` says when it is loaded: its version, or why it isn't an agent of ours. */
+/* A library as seen by loading it in a child process. */
 struct library_facts {
     bool is_loaded;
-    bool is_agent;                 /* has our entry */
-    bool has_our_settings;         /* was built with the same */
+    bool is_agent;                 /* exports DOCTOR_API_SYMBOL */
+    bool is_same_build;            /* has the same settings layout as this program */
     char version[32];              /* of an agent */
-    char error[DOCTOR_TEXT_BYTES]; /* the loader's, or what became of the child */
+    char error[DOCTOR_TEXT_BYTES]; /* of the loader or the child process */
 };
-void library_look(const char *path, struct library_facts *facts);
+void library_probe(const char *path, struct library_facts *facts);
 
 #endif

@@ -1,4 +1,4 @@
-/* Runs the program with an agent in it, and says from what the agent reports how far its data came. */
+/* Runs the program with the agent and determines from the agent's reports how far its data got. */
 #include "cli/doctor/checks.h"
 
 #include "base/clock.h"
@@ -18,24 +18,21 @@
 #include <time.h>
 #include <unistd.h>
 
-#define OUTPUT_BYTES_MAX (1024 * 1024) /* of the program's output, looked through for the agent's lines */
+#define OUTPUT_BYTES_MAX (1024 * 1024) /* of the program's output, searched for the agent's lines */
 #define GRACE_NS         (5 * NS_PER_SECOND)
-#define LOOK_NS          (10 * NS_PER_MS)
+#define POLL_NS          (10 * NS_PER_MS)
 #define REPORT_BYTES_MAX (1024 * 1024)
 
-/* All that is known of the run. */
 struct run {
     pid_t pid;
-    int exec_errno; /* it could not be started */
+    int exec_errno; /* execvp failed */
     int wait_status;
-    bool was_ended;                       /* by us, after `seconds` */
-    bool has_seen_driver, has_seen_agent; /* mapped in the program's process, at some time that we looked */
-    char *output;                         /* its last OUTPUT_BYTES_MAX */
+    bool was_terminated;        /* by us, after `seconds` */
+    bool had_driver, had_agent; /* mapped in the program's process at one of our polls */
+    char *output;               /* the last OUTPUT_BYTES_MAX */
     struct outcome outcome;
     uint64_t calls, activities, created, delivered, unsampled, filtered, sessions;
 };
-
-/* --- running it --- */
 
 static void run_in_child(const struct doctor *doctor, int output, int error_pipe)
 {
@@ -45,11 +42,11 @@ static void run_in_child(const struct doctor *doctor, int output, int error_pipe
     dup2(output, 1);
     dup2(output, 2);
     injection_apply(&doctor->injection);
-    setenv("OTEL_LOG_LEVEL", "debug", 1); /* where no file says something else */
+    setenv("OTEL_LOG_LEVEL", "debug", 1); /* applies if no configuration file sets the level */
     execvp(doctor->program[0], doctor->program);
     int error = errno;
     if (write(error_pipe, &error, sizeof error) < 0) {
-        /* the status below says enough */
+        /* the exit status is enough */
     }
     _exit(EXIT_NO_PROGRAM);
 }
@@ -69,23 +66,23 @@ static bool has_mapped(pid_t pid, const char *name)
     return has_it;
 }
 
-/* Until its end, which after `seconds` is ours to bring about. */
+/* Waits for the program, and terminates it after `seconds`. */
 static void wait_for_end(struct run *run, unsigned seconds)
 {
     uint64_t deadline_ns = clock_monotonic_ns() + seconds * NS_PER_SECOND;
     int signal_number = SIGTERM;
     while (waitpid(run->pid, &run->wait_status, WNOHANG) == 0) {
-        run->has_seen_driver = run->has_seen_driver || has_mapped(run->pid, "/libcuda.so");
-        run->has_seen_agent = run->has_seen_agent || has_mapped(run->pid, "/libcuspan.so");
+        run->had_driver = run->had_driver || has_mapped(run->pid, "/libcuda.so");
+        run->had_agent = run->had_agent || has_mapped(run->pid, "/libcuspan.so");
         if (clock_monotonic_ns() > deadline_ns) {
-            run->was_ended = true;
+            run->was_terminated = true;
             kill(-run->pid, signal_number);
             signal_number = SIGKILL;
             deadline_ns = clock_monotonic_ns() + GRACE_NS;
         }
-        nanosleep(&(struct timespec){0, (long)LOOK_NS}, NULL);
+        nanosleep(&(struct timespec){0, (long)POLL_NS}, NULL);
     }
-    kill(-run->pid, SIGKILL); /* what it has left behind */
+    kill(-run->pid, SIGKILL); /* remaining processes of its group */
 }
 
 static bool start(const struct doctor *doctor, struct run *run)
@@ -114,9 +111,7 @@ static bool start(const struct doctor *doctor, struct run *run)
     return run->exec_errno == 0;
 }
 
-/* --- what it reported --- */
-
-static uint64_t number_of(const cJSON *object, const char *key)
+static uint64_t get_number(const cJSON *object, const char *key)
 {
     const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
     return cJSON_IsNumber(item) && item->valuedouble > 0 ? (uint64_t)item->valuedouble : 0;
@@ -128,13 +123,13 @@ static void add_report(struct run *run, const char *path)
     char *text = xcalloc(REPORT_BYTES_MAX + 1, 1);
     cJSON *report = file && fread(text, 1, REPORT_BYTES_MAX, file) > 0 ? cJSON_Parse(text) : NULL;
     const cJSON *counters = cJSON_GetObjectItemCaseSensitive(report, "counters");
-    run->calls += number_of(counters, "calls_captured");
-    run->activities += number_of(counters, "activities_captured");
-    run->unsampled += number_of(counters, "spans_unsampled");
-    run->filtered += number_of(counters, "spans_filtered");
-    run->sessions += number_of(counters, "sessions");
-    run->created += number_of(report, "spans");
-    run->delivered += number_of(report, "delivered");
+    run->calls += get_number(counters, "calls_captured");
+    run->activities += get_number(counters, "activities_captured");
+    run->unsampled += get_number(counters, "spans_unsampled");
+    run->filtered += get_number(counters, "spans_filtered");
+    run->sessions += get_number(counters, "sessions");
+    run->created += get_number(report, "spans");
+    run->delivered += get_number(report, "delivered");
     cJSON_Delete(report);
     free(text);
     if (file)
@@ -157,7 +152,7 @@ static void read_reports(struct run *run, const char *folder)
     outcome_read(&run->outcome, folder);
 }
 
-/* The agent's first line that has the text (NULL: any), without what all begin with; allocated, or NULL. */
+/* The agent's first line that contains `text` (NULL: any), without the prefix; allocated, or NULL. */
 static char *agent_line(const struct run *run, const char *text)
 {
     static const char mark[] = "cuspan: ";
@@ -170,52 +165,46 @@ static char *agent_line(const struct run *run, const char *text)
     return NULL;
 }
 
-/* --- how far it came --- */
-
 static void describe_end(const struct run *run, char *text, size_t size)
 {
-    if (run->was_ended)
-        snprintf(text, size, "was ended by cuspan doctor (--seconds)");
+    if (run->was_terminated)
+        snprintf(text, size, "was terminated by cuspan doctor (--seconds)");
     else if (WIFSIGNALED(run->wait_status))
-        snprintf(text, size, "died (%s)", strsignal(WTERMSIG(run->wait_status)));
+        snprintf(text, size, "crashed (%s)", strsignal(WTERMSIG(run->wait_status)));
     else
-        snprintf(text, size, "ended with status %d", WEXITSTATUS(run->wait_status));
+        snprintf(text, size, "exited with status %d", WEXITSTATUS(run->wait_status));
 }
 
-/* No process has left a final report. */
-static void judge_buffer_stall(struct doctor *doctor, const struct run *run)
+/* No process wrote a final report. */
+static void report_missing_report(struct doctor *doctor, const struct run *run)
 {
     char end[128];
     char *refusal = agent_line(run, "this process is not traced"), *any = agent_line(run, NULL);
     describe_end(run, end, sizeof end);
     if (refusal) {
-        doctor_say(doctor, FOUND_PROBLEM, "the agent was loaded and stayed asleep: %s", refusal);
-        doctor_mend(doctor, "that line says what; the group of checks that it concerns says more");
-    } else if (any || run->has_seen_agent) {
-        doctor_say(doctor, FOUND_PROBLEM,
-                   "the agent was loaded, and left no final report: the program %s, so what was on its "
-                   "way is lost",
-                   end);
-        doctor_mend(doctor, "%s",
-                    run->was_ended
-                        ? "give it the time that it needs: --seconds N"
-                        : "have it end by exit(), or call cuspan_finish() or cuspan_flush() before "
-                          "_exit() (cuspan.h)");
-    } else if (run->has_seen_driver) {
-        doctor_say(doctor, FOUND_PROBLEM, "the program loaded CUDA's driver, and the driver no agent (it %s)",
-                   end);
-        doctor_mend(doctor,
-                    "the driver loads it in cuInit: did that succeed (driver.start), and is the program's "
-                    "environment handed on (CUDA_INJECTION64_PATH: sudo and ssh leave it out)?");
+        doctor_result(doctor, RESULT_PROBLEM, "the agent was loaded but did not start: %s", refusal);
+        doctor_fix(doctor, "fix the cause that this line names; the related checks above have details");
+    } else if (any || run->had_agent) {
+        doctor_result(
+            doctor, RESULT_PROBLEM,
+            "the agent was loaded but wrote no final report: the program %s, so buffered data was lost", end);
+        doctor_fix(doctor, "%s",
+                   run->was_terminated ? "allow more time: --seconds N"
+                                       : "end the program with exit(), or call cuspan_finish() or "
+                                         "cuspan_flush() (cuspan.h) before _exit()");
+    } else if (run->had_driver) {
+        doctor_result(doctor, RESULT_PROBLEM,
+                      "the program loaded libcuda.so, but the driver did not load the agent (the program %s)",
+                      end);
+        doctor_fix(doctor, "check that cuInit succeeds (driver.start), and that the program gets "
+                           "CUDA_INJECTION64_PATH (sudo and ssh drop it)");
     } else {
-        doctor_say(doctor, FOUND_PROBLEM,
-                   "the agent was never loaded: the program begins no CUDA, or CUDA didn't begin "
-                   "(it %s)",
-                   end);
-        doctor_mend(
-            doctor,
-            "look at driver.start and at what the program prints; an interpreter loads CUDA only once "
-            "its script asks for it");
+        doctor_result(doctor, RESULT_PROBLEM,
+                      "the agent was never loaded: the program did not initialize CUDA, or CUDA failed to "
+                      "start (the program %s)",
+                      end);
+        doctor_fix(doctor, "check driver.start and the program's output; an interpreter loads CUDA only when "
+                           "its script uses it");
     }
     free(refusal);
     free(any);
@@ -228,32 +217,32 @@ static char *list_losses(const struct outcome *outcome)
         text_add_format(&list, "%s%s %llu", i ? ", " : "", outcome->losses[i].name,
                         (unsigned long long)outcome->losses[i].count);
     if (!list.data)
-        text_add(&list, "no reason counted");
+        text_add(&list, "no reason was counted");
     return list.data;
 }
 
-static void judge_delivery(struct doctor *doctor, const struct run *run)
+static void check_delivery(struct doctor *doctor, const struct run *run)
 {
     char *losses = list_losses(&run->outcome), *why = agent_line(run, "cannot deliver to");
     why = why ? why : agent_line(run, "refuses spans");
     if (run->delivered == 0) {
-        doctor_say(doctor, FOUND_PROBLEM, "%llu spans were made and none was delivered: %s%s%s",
-                   (unsigned long long)run->created, losses, why ? "; " : "", why ? why : "");
-        doctor_mend(doctor, "the group collector, or permissions.files, says more");
+        doctor_result(doctor, RESULT_PROBLEM, "none of %llu spans was delivered: %s%s%s",
+                      (unsigned long long)run->created, losses, why ? "; " : "", why ? why : "");
+        doctor_fix(doctor, "check the group collector, or permissions.files");
     } else if (run->outcome.loss_count) {
-        doctor_say(doctor, FOUND_WARNING, "%llu of %llu spans were delivered; lost: %s",
-                   (unsigned long long)run->delivered, (unsigned long long)run->created, losses);
-        doctor_mend(doctor, "docs/troubleshooting.md has each reason and its setting");
+        doctor_result(doctor, RESULT_WARNING, "%llu of %llu spans were delivered; lost: %s",
+                      (unsigned long long)run->delivered, (unsigned long long)run->created, losses);
+        doctor_fix(doctor, "see docs/troubleshooting.md for each reason and its setting");
     } else {
-        doctor_say(doctor, FOUND_OK, "all is well: %llu spans delivered, of %llu calls and %llu GPU records",
-                   (unsigned long long)run->delivered, (unsigned long long)run->calls,
-                   (unsigned long long)run->activities);
+        doctor_result(doctor, RESULT_OK, "%llu spans delivered, from %llu calls and %llu GPU records",
+                      (unsigned long long)run->delivered, (unsigned long long)run->calls,
+                      (unsigned long long)run->activities);
     }
     free(losses);
     free(why);
 }
 
-/* Each process has records of its devices and of a context, whatever it does on them. */
+/* Every process has records of its devices and one context, even without GPU work. */
 static bool has_gpu_work(struct doctor *doctor, const struct run *run)
 {
     const struct nvml_facts *nvml = nvml_facts(doctor);
@@ -261,45 +250,46 @@ static bool has_gpu_work(struct doctor *doctor, const struct run *run)
     return run->activities > facts || run->created > run->calls + run->sessions;
 }
 
-static void judge_capture(struct doctor *doctor, const struct run *run)
+static void check_capture(struct doctor *doctor, const struct run *run)
 {
     if (run->outcome.recording_count) {
-        doctor_say(doctor, FOUND_WARNING, "it was recorded, as record_file asks for, and nothing was sent");
-        doctor_mend(doctor, "unset record_file");
+        doctor_result(doctor, RESULT_WARNING,
+                      "the run was recorded and nothing was exported, because record_file is set");
+        doctor_fix(doctor, "unset record_file");
     } else if (run->calls == 0 && run->activities == 0) {
-        doctor_say(doctor, FOUND_PROBLEM, "the agent was awake and saw neither a call nor GPU work%s",
-                   run->outcome.sleeps ? ": it slept, as nothing that is sampled was in flight" : "");
-        doctor_mend(doctor, "does the program do more than begin CUDA? What is left out by name "
-                            "(configuration.filters), and by sampling (configuration.sampling)?");
+        doctor_result(doctor, RESULT_PROBLEM, "the agent was active but saw no calls and no GPU work%s",
+                      run->outcome.sleeps ? ": it slept, because no sampled request was active" : "");
+        doctor_fix(doctor, "check that the program does more than initialize CUDA, and what "
+                           "configuration.filters and configuration.sampling exclude");
     } else if (run->created == 0) {
-        doctor_say(doctor, FOUND_PROBLEM,
-                   "%llu calls and %llu GPU records, and no span: %llu not sampled, %llu left out "
-                   "by name",
-                   (unsigned long long)run->calls, (unsigned long long)run->activities,
-                   (unsigned long long)run->unsampled, (unsigned long long)run->filtered);
-        doctor_mend(doctor, "look at configuration.sampling and configuration.filters");
+        doctor_result(
+            doctor, RESULT_PROBLEM,
+            "%llu calls and %llu GPU records, but no spans: %llu not sampled, %llu excluded by name",
+            (unsigned long long)run->calls, (unsigned long long)run->activities,
+            (unsigned long long)run->unsampled, (unsigned long long)run->filtered);
+        doctor_fix(doctor, "check configuration.sampling and configuration.filters");
     } else {
         if (!has_gpu_work(doctor, run)) {
-            doctor_say(doctor, FOUND_PROBLEM, "%llu calls, and CUPTI gave no record of GPU work",
-                       (unsigned long long)run->calls);
-            doctor_mend(
+            doctor_result(doctor, RESULT_PROBLEM, "%llu calls, but CUPTI reported no GPU work",
+                          (unsigned long long)run->calls);
+            doctor_fix(
                 doctor,
-                "did the program launch or copy anything? Are kinds left out (configuration.filters)? Else "
-                "try another CUPTI (--set cupti.library=PATH) or --set cupti.api=classic");
+                "check that the program launches or copies anything, and what configuration.filters "
+                "excludes; else try --set cupti.library=PATH with another CUPTI, or --set cupti.api=classic");
         }
-        judge_delivery(doctor, run);
+        check_delivery(doctor, run);
     }
 }
 
-static void judge(struct doctor *doctor, const struct run *run)
+static void check_outcome(struct doctor *doctor, const struct run *run)
 {
     if (run->outcome.processes == run->outcome.unfinished)
-        judge_buffer_stall(doctor, run);
+        report_missing_report(doctor, run);
     else
-        judge_capture(doctor, run);
-    if (run->was_ended && run->outcome.processes > 0) {
-        doctor_say(doctor, FOUND_WARNING, "the program was ended after %u s", doctor->seconds);
-        doctor_mend(doctor, "give it the time that it needs: --seconds N");
+        check_capture(doctor, run);
+    if (run->was_terminated && run->outcome.processes > 0) {
+        doctor_result(doctor, RESULT_WARNING, "the program was terminated after %u s", doctor->seconds);
+        doctor_fix(doctor, "allow more time: --seconds N");
     }
 }
 
@@ -308,22 +298,22 @@ void check_program_run(struct doctor *doctor)
     struct run run = {0};
     struct error err = {""};
     if (!doctor->program) {
-        doctor_say(doctor, FOUND_NOT_HERE, "no program given (cuspan doctor -- PROGRAM)");
+        doctor_result(doctor, RESULT_NOT_HERE, "no program given (cuspan doctor -- PROGRAM)");
         return;
     }
     doctor->injection.is_quiet = true; /* injection.nvtx has said it */
     if (injection_prepare(&doctor->injection, &err) != STATUS_OK) {
-        doctor_say(doctor, FOUND_PROBLEM, "not run: %s", err.text);
-        doctor_mend(doctor, "mend that first");
+        doctor_result(doctor, RESULT_PROBLEM, "not run: %s", err.text);
+        doctor_fix(doctor, "fix this first");
         return;
     }
     if (start(doctor, &run)) {
         read_reports(&run, doctor->injection.report_dir);
-        judge(doctor, &run);
+        check_outcome(doctor, &run);
     } else {
-        doctor_say(doctor, FOUND_PROBLEM, "%s can't be run: %s", doctor->program[0],
-                   strerror(run.exec_errno));
-        doctor_mend(doctor, "name a program that can be executed, by its path or in PATH");
+        doctor_result(doctor, RESULT_PROBLEM, "cannot run %s: %s", doctor->program[0],
+                      strerror(run.exec_errno));
+        doctor_fix(doctor, "specify an executable file, by its path or in PATH");
     }
     outcome_deinit(&run.outcome);
     free(run.output);
