@@ -39,7 +39,7 @@ int main(int argc, char **argv)
     if (!command)
         return complain_unknown(name);
     int status = command->run(argc - 1, argv + 1);
-    /* A full disk or a closed pipe shows at the last flush at the earliest. */
+    /* A full disk or a closed pipe may only show at the last flush. */
     if (fflush(stdout) != 0 && status == EXIT_OK) {
         perror("cuspan: standard output");
         status = EXIT_FAILED;

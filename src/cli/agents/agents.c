@@ -63,7 +63,8 @@ static bool send_request(int agent, const char *request, uint64_t deadline_ns)
            send(agent, line, (size_t)length, MSG_NOSIGNAL) == length;
 }
 
-/* Bytes until the agent closes; -1: it doesn't in time, or says more than an agent may. */
+/* The number of bytes until the agent closes; -1: it does not close in time, or sends more than an agent may.
+ */
 static ssize_t receive(int agent, char *answer, size_t room, uint64_t deadline_ns)
 {
     size_t used = 0;
@@ -91,7 +92,8 @@ static enum reach converse(int agent, const char *request, uint64_t deadline_ns,
     free(text);
     if (*answer)
         return REACHED;
-    return length == 0 ? REACH_REFUSED : REACH_SILENT; /* closed without a word: we aren't its user */
+    return length == 0 ? REACH_REFUSED
+                       : REACH_SILENT; /* closed without an answer: the socket is another user's */
 }
 
 static enum reach reach_of_error(int folder, const char *name)
@@ -156,14 +158,15 @@ static bool is_socket_name(const char *name)
            strcmp(name + length - suffix, CONTROL_SUFFIX) == 0;
 }
 
-/* Once a process: `cuspan top` looks again and again, and has the screen. */
+/* Once per process, because `cuspan top` polls repeatedly and owns the screen. */
 static bool has_complained;
 
 static void look_in(struct agents *agents, const char *path)
 {
     int folder = control_path_open_folder(path, owner_of(path), false);
     if (folder < 0 && errno == EPERM && !has_complained)
-        fprintf(stderr, "cuspan: %s is left out: it isn't yours, or others can write there\n", path);
+        fprintf(stderr, "cuspan: %s is skipped: it belongs to another user, or others can write to it\n",
+                path);
     DIR *directory = folder >= 0 ? fdopendir(folder) : NULL;
     if (!directory)
         return;
@@ -173,7 +176,7 @@ static void look_in(struct agents *agents, const char *path)
     closedir(directory);
 }
 
-/* Of all users: each folder in `parent` that begins with `prefix`, and `rest` in it. */
+/* For all users: each directory in `parent` that starts with `prefix`, and `rest` in it. */
 static void look_below(struct agents *agents, const char *parent, const char *prefix, const char *rest)
 {
     char path[CONTROL_PATH_BYTES];

@@ -28,7 +28,7 @@ static bool take_option(struct agents_choice *choice, const struct options *opti
         return true;
     default:
         if (choice->which) {
-            options_complain(options, "one PID or program is enough: %s", options->value);
+            options_complain(options, "name only one PID or program, not also %s", options->value);
             return false;
         }
         choice->which = options->value;
@@ -73,12 +73,11 @@ bool agents_matches(const struct agents_choice *choice, const struct agent *agen
 int agents_complain_none(const struct agents *agents, const struct agents_choice *choice)
 {
     if (choice->which && agents->count > 0)
-        fprintf(stderr, "cuspan: no agent runs in %s; cuspan ps lists those that do\n", choice->which);
+        fprintf(stderr, "cuspan: no agent runs in %s; cuspan ps lists all agents\n", choice->which);
     else
-        fputs("cuspan: no agent found. A program has one when it is started by `cuspan run`, or with "
-              "CUDA_INJECTION64_PATH=.../libcuspan.so in its environment, from its first CUDA call on. CUDA "
-              "offers no way into a process that began without it; a program that is built with cuspan.h can "
-              "load it itself\n",
+        fputs("cuspan: no agent found. A program has an agent if it was started by `cuspan run`, or with "
+              "CUDA_INJECTION64_PATH=.../libcuspan.so in its environment, and has made a CUDA call. CUDA "
+              "offers no way to load the agent later; a program built with cuspan.h can load it itself\n",
               stderr);
     return EXIT_FAILED;
 }
@@ -88,18 +87,18 @@ void agents_complain(const struct agent *agent, enum reach reach, uint32_t timeo
     if (reach == REACH_GONE)
         fprintf(stderr, "cuspan: %s has ended\n", agents_title(agent));
     else if (reach == REACH_REFUSED)
-        fprintf(stderr, "cuspan: %s: not permitted: only its own user and root may ask it\n",
+        fprintf(stderr, "cuspan: %s: not permitted: only its own user and root can access it\n",
                 agents_title(agent));
     else
         fprintf(stderr,
-                "cuspan: %s: no answer within %u ms; it may be inside CUPTI, or stopped, and do it yet "
-                "(--timeout MS waits longer)\n",
+                "cuspan: %s: no answer within %u ms; it may be busy inside CUPTI, or stopped, and answer "
+                "later (--timeout MS waits longer)\n",
                 agents_title(agent), (unsigned)timeout_ms);
 }
 
 /* --- start, stop, flush --- */
 
-#define GRACE_MS 2000 /* for an agent to say that its time has passed */
+#define GRACE_MS 2000 /* for an agent to answer that its time has passed */
 
 static bool ask_one(const struct agent *agent, const char *verb, uint32_t timeout_ms,
                     bool (*say)(const struct agent *, const cJSON *, uint32_t))
@@ -134,7 +133,7 @@ static int ask_all(const struct agents *agents, const struct agents_choice *choi
         return agents_complain_none(agents, choice);
     if (meant > 1 && !choice->which && !choice->is_all) {
         fprintf(stderr,
-                "cuspan: %zu agents run: name one by PID or program (cuspan ps lists them), or say --all\n",
+                "cuspan: %zu agents run: name one by PID or program (cuspan ps lists them), or use --all\n",
                 meant);
         return EXIT_USAGE;
     }
@@ -164,7 +163,7 @@ bool agents_say_failure(const struct agent *agent, const cJSON *answer, const ch
     const char *given = agents_text(answer, "why");
     if (strcmp(agents_text(answer, "answer"), "failed") != 0)
         return false;
-    text_add_clean(&why, *given ? given : "it doesn't say why", text_locale_is_utf8());
+    text_add_clean(&why, *given ? given : "it gives no reason", text_locale_is_utf8());
     fprintf(stderr, "cuspan: %s: %s failed: %s\n", agents_title(agent), verb, why.data);
     text_deinit(&why);
     return true;

@@ -1,7 +1,7 @@
-/* The one table of subcommands: dispatch, help, man pages and shell completion are all made from it.
+/* The table of subcommands. Dispatch, help, man pages and shell completion are generated from it.
  *
- * A subcommand is an entry in commands.c and a file cmd_NAME.c with `int cmd_NAME(int argc, char **argv)`:
- * argv[0] is the subcommand's name, the result is the exit status. */
+ * A subcommand is a row in command_table.c and a file cmd_NAME.c with `int cmd_NAME(int argc, char **argv)`.
+ * argv[0] is the subcommand's name; the result is the exit status. */
 #ifndef CUSPAN_CLI_ARGS_COMMAND_TABLE_H
 #define CUSPAN_CLI_ARGS_COMMAND_TABLE_H
 
@@ -12,8 +12,8 @@ enum exit_code {
     EXIT_OK = 0,
     EXIT_FAILED = 1,
     EXIT_USAGE = 2,
-    EXIT_CANNOT_RUN = 126, /* as shells have it: the program is there but can't be executed */
-    EXIT_NO_PROGRAM = 127  /* as shells have it: there is no such program */
+    EXIT_CANNOT_RUN = 126, /* as in shells: the program exists but cannot be executed */
+    EXIT_NO_PROGRAM = 127  /* as in shells: the program does not exist */
 };
 
 /* Options without a short form. */
@@ -78,13 +78,13 @@ enum option_id {
     OPTION_COMPLETION
 };
 
-/* What a shell offers to complete for an option's argument or an operand. */
+/* The shell completion of an operand or an option's argument. */
 enum completes { COMPLETES_NOTHING, COMPLETES_FILE, COMPLETES_PROGRAM, COMPLETES_COMMAND, COMPLETES_WORDS };
 
 struct command_option {
     int id;               /* what options_next() returns; a letter is also the short option */
-    const char *name;     /* long, without the dashes; NULL ends the list */
-    const char *argument; /* its name in help; NULL: the option takes none */
+    const char *name;     /* long name without dashes; NULL ends the list */
+    const char *argument; /* the argument's name in help; NULL: no argument */
     const char *help;
     enum completes completes;
     const char *words; /* COMPLETES_WORDS: separated by spaces */
@@ -97,21 +97,21 @@ struct command_example {
 
 struct command {
     const char *name;
-    const char *operands; /* as in the usage line; NULL: none */
+    const char *operands; /* as in the usage line; NULL: no operands */
     const char *summary;  /* one line */
     const char *text;     /* paragraphs, separated by an empty line */
     int (*run)(int argc, char **argv);
-    bool is_launcher; /* options end at the first operand: what follows belongs to the program that is run */
+    bool is_launcher; /* options end at the first operand: the rest belongs to the launched program */
     enum completes completes;
     const char *words;                    /* COMPLETES_WORDS */
-    const struct command_option *options; /* NULL: none but --help */
+    const struct command_option *options; /* NULL: only --help */
     const struct command_example *examples;
 };
 
 extern const struct command commands[];
 extern const size_t command_count;
 
-/* NULL where there is none of that name. */
+/* NULL if there is no such command. */
 const struct command *command_find(const char *name);
 
 int cmd_run(int argc, char **argv);

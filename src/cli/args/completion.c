@@ -62,7 +62,7 @@ static void print_command_case(FILE *out, const struct command *command)
     fputs("; fi ;;\n", out);
 }
 
-/* What follows a launcher's program is that program's own: bash completes it as if it stood alone. */
+/* A launcher's operands belong to the launched program: bash completes them as if it stood alone. */
 static void print_program_arguments(FILE *out)
 {
     fputs("    case \"${COMP_WORDS[1]}\" in\n    ", out);

@@ -5,7 +5,7 @@
 #define TEXT_COLUMNS  80
 #define OPTION_INDENT 24
 
-/* Writes words from `text` up to an empty line or its end, wrapped; returns where it stopped. */
+/* Writes words from `text`, wrapped, up to an empty line or the end; returns where it stopped. */
 static const char *print_paragraph(FILE *out, const char *text, int indent, int column)
 {
     while (*text && !(text[0] == '\n' && text[1] == '\n')) {
@@ -37,7 +37,7 @@ void help_print_overview(FILE *out)
     for (size_t i = 0; i < command_count; i++)
         fprintf(out, "  %-9s %s\n", commands[i].name, commands[i].summary);
     fputs("\n"
-          "cuspan help COMMAND says more; cuspan help settings lists all settings.\n",
+          "cuspan help COMMAND explains a command; cuspan help settings lists all settings.\n",
           out);
 }
 

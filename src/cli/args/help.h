@@ -1,4 +1,4 @@
-/* What the table of commands looks like as help, as a man page and as a shell's completion. */
+/* The table of commands as help, man pages and a completion script. */
 #ifndef CUSPAN_CLI_ARGS_HELP_H
 #define CUSPAN_CLI_ARGS_HELP_H
 
@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-/* All commands, one line each. */
+/* All commands, one per line. */
 void help_print_overview(FILE *out);
 void help_print_command(FILE *out, const struct command *command);
 

@@ -151,7 +151,7 @@ bool options_number(const struct options *options, const char *name, long min, l
     errno = 0;
     long value = strtol(options->value, &end, 10);
     if (errno || end == options->value || *end || value < min || value > max) {
-        options_complain(options, "--%s wants a number from %ld to %ld, not \"%s\"", name, min, max,
+        options_complain(options, "--%s needs a number from %ld to %ld, not \"%s\"", name, min, max,
                          options->value);
         return false;
     }
@@ -169,6 +169,6 @@ int options_word(const struct options *options, const char *name, const char *wo
             return index;
         word += len + (word[len] == ' ');
     }
-    options_complain(options, "--%s wants one of: %s; not \"%s\"", name, words, options->value);
+    options_complain(options, "--%s needs one of: %s; not \"%s\"", name, words, options->value);
     return -1;
 }

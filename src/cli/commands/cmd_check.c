@@ -42,7 +42,7 @@ static void print_output(const struct output_settings *output)
 
 static void print_sampler(const struct settings *settings)
 {
-    const char *parent = settings->sampler_parent_based ? ", but a parent's decision goes first" : "";
+    const char *parent = settings->sampler_parent_based ? ", unless a parent decides" : "";
     if (settings->sampler == SAMPLER_ALWAYS_OFF)
         printf("  sampled: nothing%s\n", parent);
     else if (settings->sampler == SAMPLER_TRACE_ID_RATIO)
@@ -60,7 +60,7 @@ static bool is_same_file(const char *a, const char *b)
     return is_same;
 }
 
-/* What the environment of this command says of NVTX: that of the program may be the same. */
+/* NVTX as this command's environment configures it; the program's may be the same. */
 static void print_nvtx(const struct settings *settings)
 {
     const char *cuda = getenv("CUDA_INJECTION64_PATH"), *nvtx = getenv("NVTX_INJECTION64_PATH");
@@ -85,16 +85,16 @@ static void print_metrics(const struct settings *settings)
     printf("  metrics, every %g s:\n", settings->metrics.interval_ms / 1000.0);
     print_output(&settings->metrics.output);
     if (settings->metrics.view_count)
-        printf("  %zu view%s what leaves of them\n", settings->metrics.view_count,
+        printf("  %zu view%s them\n", settings->metrics.view_count,
                settings->metrics.view_count == 1 ? " says" : "s say");
-    puts("  they count what isn't sampled, too, and keep the agent awake");
+    puts("  they include unsampled work, and keep the agent awake");
 }
 
 static void print_gpu_memory(const struct settings *settings)
 {
     char begin[TEXT_NUMBER_BYTES], most[TEXT_NUMBER_BYTES];
     uint64_t bytes = settings->cupti.device_buffer_bytes;
-    printf("  CUPTI's buffers in %s, for each context: %s at its beginning, at most %s\n",
+    printf("  CUPTI's buffers in %s, for each context: %s at its start, at most %s\n",
            settings->cupti.device_buffers_pinned ? "page-locked host memory" : "GPU memory",
            text_bytes(begin, bytes * settings->cupti.device_buffer_preallocate),
            text_bytes(most, bytes * settings->cupti.device_buffer_limit));
@@ -105,7 +105,7 @@ static void print_summary(const struct settings *settings)
     const struct resource_attr *service = resource_find(&settings->resource, "service.name");
     char memory[TEXT_NUMBER_BYTES];
     if (settings->disabled) {
-        puts("  the agent stays asleep: it is disabled");
+        puts("  the agent stays disabled by the configuration");
         return;
     }
     printf("  service.name: %s\n", service && service->string ? service->string : "after the program");
@@ -118,7 +118,7 @@ static void print_summary(const struct settings *settings)
     if (!settings->record_file && settings->metrics.is_on)
         print_metrics(settings);
     if (!settings->record_file && !settings_have_output(settings))
-        puts("  the agent stays asleep: nothing says where spans go");
+        puts("  the agent stays disabled: no destination for spans is configured");
     print_nvtx(settings);
     printf("  memory: at most %s; at exit, waits at most %g s\n",
            text_bytes(memory, settings->memory_bytes_max), settings->exit_deadline_ms / 1000.0);
@@ -141,7 +141,7 @@ static int check(const char *path, const char *overrides, bool is_full)
     } else if (report->errors == 0) {
         fprintf(stderr, "error: %s: %s\n", path ? path : report->source, status_text(status));
     } else {
-        fprintf(stderr, "%s: %u error%s: the agent would stay asleep\n", report->source, report->errors,
+        fprintf(stderr, "%s: %u error%s: the agent would not start\n", report->source, report->errors,
                 report->errors == 1 ? "" : "s");
     }
     settings_deinit(settings);

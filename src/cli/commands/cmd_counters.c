@@ -1,4 +1,5 @@
-/* cuspan counters: what the machine's GPUs can count. The agent's library asks CUPTI, as an agent would. */
+/* cuspan counters: lists what the machine's GPUs can count. The agent's library queries CUPTI as an agent
+ * would. */
 #include "cli/args/command_table.h"
 
 #include "cli/run/injection.h"
@@ -136,7 +137,7 @@ static void print_metrics(const struct counters *counters, const struct gpu *gpu
                *metric->unit ? " [" : "", metric->unit, *metric->unit ? "]" : "");
     }
     if (shown == 0)
-        printf("  none of its %zu metrics is of such a name\n", gpu->metric_count);
+        printf("  none of its %zu metrics matches\n", gpu->metric_count);
 }
 
 static void print_gpu(const struct counters *counters, const struct gpu *gpu)
@@ -146,8 +147,8 @@ static void print_gpu(const struct counters *counters, const struct gpu *gpu)
         printf("  %zu metrics in %zu %s%s\n", counters->planned.count, gpu->passes,
                gpu->passes == 1 ? "pass" : "passes",
                gpu->passes == 1           ? ""
-               : counters->ask.of_samples ? ": a sample has one; name fewer"
-                                          : ": kernels would have to run again (counters.replay: kernel)");
+               : counters->ask.of_samples ? ": a sample has one pass; name fewer metrics"
+                                          : ": kernels would have to be replayed (counters.replay: kernel)");
     } else if (counters->pattern_count > 0) {
         print_metrics(counters, gpu);
     } else {
@@ -226,7 +227,7 @@ static const struct doctor_api *find_api(struct counters *counters, struct error
     const struct doctor_api *api = give ? give() : NULL;
     if (api && strcmp(api->version, CUSPAN_VERSION) == 0 && api->settings_bytes == sizeof(struct settings))
         return api;
-    (void)error_set(err, STATUS_UNSUPPORTED, "%.400s is no agent of this version", path);
+    (void)error_set(err, STATUS_UNSUPPORTED, "%.400s is not an agent of this version", path);
     return NULL;
 }
 

@@ -14,7 +14,7 @@
 
 #define MAX_SPANS_DEFAULT 5000000
 
-/* As diff(1) has it: 1 is a difference, 2 is trouble. */
+/* As in diff(1): 1 is a difference, 2 is an error. */
 enum { EXIT_REGRESSION = EXIT_FAILED, EXIT_TROUBLE = EXIT_USAGE };
 
 struct command_line {
@@ -26,8 +26,8 @@ struct command_line {
         enum side side;
     } * operands;
     size_t operand_count;
-    enum side side;  /* that operands go to, once --base or --new has named one */
-    bool is_named;   /* it has */
+    enum side side;  /* the list that receives operands, once --base or --new was given */
+    bool is_named;   /* --base or --new was given */
     size_t left_out; /* spans */
     long spans_max;
     long columns; /* 0: the terminal's */
@@ -39,8 +39,7 @@ struct command_line {
 static int take_file(struct command_line *line, const struct options *options)
 {
     if (!line->is_named && line->operand_count == SIDE_COUNT)
-        return options_complain(options,
-                                "two sides, and a third file: %s (several runs: --base A1 A2 --new B1 B2)",
+        return options_complain(options, "a third file:  %s (several runs: --base A1 A2 --new B1 B2)",
                                 options->value);
     enum side side = line->is_named ? line->side : (enum side)line->operand_count;
     line->operands[line->operand_count++] = (struct operand){options->value, side};
@@ -108,8 +107,7 @@ static void warn(const struct command_line *line)
 {
     const char *base = line->sides[SIDE_BASE].gpus, *new = line->sides[SIDE_NEW].gpus;
     if (line->left_out)
-        fprintf(stderr, "cuspan diff: %zu spans are not compared: read more with --max-spans\n",
-                line->left_out);
+        fprintf(stderr, "cuspan diff: %zu spans are not compared; raise --max-spans\n", line->left_out);
     if (base && new &&strcmp(base, new) != 0)
         fprintf(stderr, "cuspan diff: different GPUs: %s, and %s\n", base, new);
 }
@@ -173,7 +171,7 @@ static int read_and_compare(struct command_line *line, int argc, char **argv)
             return wrong;
     }
     if (!has_side(line, SIDE_BASE) || !has_side(line, SIDE_NEW))
-        return options_complain(&options, "which two? cuspan diff BASE NEW");
+        return options_complain(&options, "name two operands: cuspan diff BASE NEW");
     int trouble = read_files(line);
     return trouble ? trouble : compare(line);
 }

@@ -68,7 +68,8 @@ static int take_option(struct doctor *doctor, const struct options *options, int
     }
 }
 
-/* What an agent would run by, and the library that knows more; what is wrong with either, checks say. */
+/* The settings an agent would use, and the library that knows more; checks report what is wrong with either.
+ */
 static void prepare(struct doctor *doctor)
 {
     struct config_input input = {

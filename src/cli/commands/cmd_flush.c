@@ -5,7 +5,7 @@ static bool say(const struct agent *agent, const cJSON *answer, uint32_t timeout
     (void)timeout_ms;
     if (agents_say_failure(agent, answer, "flush"))
         return false;
-    printf("%s: all that was captured has left\n", agents_title(agent));
+    printf("%s: everything captured was delivered\n", agents_title(agent));
     return true;
 }
 

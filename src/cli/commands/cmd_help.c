@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The variables of settings are in the table of settings: `cuspan help settings` has them all. */
+/* Variables of settings are in the table of settings: see `cuspan help settings`. */
 static void print_environment(void)
 {
     static const struct {
@@ -18,17 +18,16 @@ static void print_environment(void)
     } variables[] = {
         {"CUDA_INJECTION64_PATH", "libcuspan.so: the CUDA driver loads it; `cuspan run` sets it"},
         {"NVTX_INJECTION64_PATH", "the same file: NVTX loads it, for ranges and marks; `cuspan run` sets it"},
-        {"CUSPAN_CONFIG_FILE", "the configuration file, for cuspan alone; goes before OTEL_CONFIG_FILE"},
+        {"CUSPAN_CONFIG_FILE", "the configuration file for cuspan only; overrides OTEL_CONFIG_FILE"},
         {"OTEL_CONFIG_FILE", "the configuration file, as OpenTelemetry's SDKs read it"},
-        {"CUSPAN_SET",
-         "key=value, separated by ';' or new lines: settings that go before all others; `cuspan run --set` "
-         "adds to it"},
-        {"OTEL_*", "with no file: as the specification has them (cuspan help settings)"},
+        {"CUSPAN_SET", "key=value, separated by ';' or newlines: settings that override all others; `cuspan "
+                       "run --set` adds to it"},
+        {"OTEL_*", "without a file: as in the specification (cuspan help settings)"},
         {"TRACEPARENT, TRACESTATE",
-         "the context that the program's work belongs to; `cuspan run` sets them where they are not set"},
+         "the parent of the program's work; `cuspan run` sets them unless they are set"},
         {"CUSPAN_LIBRARY", "for the command line: the libcuspan.so to use"},
         {"NO_COLOR, COLUMNS, LC_ALL",
-         "for the command line: no colours, columns of the picture, its characters"},
+         "for the command line: no colors, columns of the picture, its characters"},
     };
     for (size_t i = 0; i < sizeof variables / sizeof *variables; i++)
         printf("%s\n    %s\n", variables[i].name, variables[i].text);

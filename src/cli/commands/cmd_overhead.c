@@ -24,7 +24,7 @@ struct command_line {
     bool has_output;
 };
 
-/* LEVEL_COUNT: none is called so. */
+/* LEVEL_COUNT: no level has this name. */
 static enum overhead_level level_of(const char *word, size_t length)
 {
     enum overhead_level level = LEVEL_NONE;
@@ -45,8 +45,8 @@ static int take_levels(struct command_line *line, const struct options *options)
         enum overhead_level level = level_of(word, length);
         if (level == LEVEL_COUNT)
             return options_complain(options,
-                                    "--levels wants some of none, asleep, summary, default, graph-nodes, "
-                                    "full and counters, with commas between; not \"%.*s\"",
+                                    "--levels needs some of none, asleep, summary, default, graph-nodes, "
+                                    "full and counters, separated by commas; not \"%.*s\"",
                                     (int)length, word);
         line->options.is_wanted[level] = true;
         word += length + (word[length] == ',');
@@ -58,7 +58,7 @@ static int take_figure(struct command_line *line, const struct options *options)
 {
     char why[128];
     if (line->options.has_figure)
-        return options_complain(options, "one --figure is enough");
+        return options_complain(options, "use only one --figure");
     int wrong = regcomp(&line->options.figure, options->value, REG_EXTENDED | REG_NEWLINE);
     if (wrong) {
         regerror(wrong, &line->options.figure, why, sizeof why);
@@ -67,7 +67,7 @@ static int take_figure(struct command_line *line, const struct options *options)
     line->options.has_figure = true;
     if (line->options.figure.re_nsub < 1)
         return options_complain(options,
-                                "--figure wants the number in parentheses, as in \"step ([0-9.]+) ms\"");
+                                "--figure needs the number in parentheses, as in \"step ([0-9.]+) ms\"");
     return EXIT_OK;
 }
 
@@ -121,7 +121,7 @@ static int take_option(struct command_line *line, struct injection *injection, c
     }
 }
 
-/* Which sampler a configuration file names can't be changed from outside. */
+/* The sampler of a configuration file cannot be overridden from outside. */
 static int check_asleep(struct command_line *line, const struct injection *injection,
                         const struct options *options)
 {
@@ -131,11 +131,10 @@ static int check_asleep(struct command_line *line, const struct injection *injec
         return EXIT_OK;
     if (line->has_levels)
         return options_complain(
-            options,
-            "asleep means the sampler always_off, and %s says which one holds: leave one of them out", file);
+            options, "asleep needs the sampler always_off, but %s sets the sampler: omit one of them", file);
     line->options.is_wanted[LEVEL_ASLEEP] = false;
     if (!injection->is_quiet)
-        fprintf(stderr, "cuspan overhead: without asleep, as %s says which sampler holds\n", file);
+        fprintf(stderr, "cuspan overhead: skipping asleep, because %s sets the sampler\n", file);
     return EXIT_OK;
 }
 
@@ -152,7 +151,7 @@ static void print(const struct command_line *line, const struct overhead *overhe
     stat_report_deinit(&report);
 }
 
-/* Without an agent in it the program has the same speed under each level, which says nothing. */
+/* Without an agent, the program is equally fast under each level, which means nothing. */
 static bool warn_of_no_agent(const struct overhead *overhead)
 {
     bool has_agent = false, has_runs = false;
@@ -161,8 +160,8 @@ static bool warn_of_no_agent(const struct overhead *overhead)
         has_runs |= overhead->runs[i].level != LEVEL_NONE;
     }
     if (has_runs && !has_agent)
-        fputs("cuspan overhead: the agent was never started: the program makes no CUDA call, or can't be "
-              "traced (cuspan doctor -- PROGRAM says why)\n",
+        fputs("cuspan overhead: the agent was never started: the program makes no CUDA call, or cannot be "
+              "traced (cuspan doctor -- PROGRAM explains why)\n",
               stderr);
     return has_runs && !has_agent;
 }
@@ -175,7 +174,7 @@ static int measure(const struct command_line *line, struct injection *injection,
     int result = status == STATUS_OK ? EXIT_OK : EXIT_USAGE;
     if (status == STATUS_OK && injection->tool) {
         status = error_set(&err, STATUS_UNAVAILABLE,
-                           "one of NVIDIA's tools is there: there is nothing to measure");
+                           "the program runs under one of NVIDIA's tools, so there is nothing to measure");
         result = EXIT_FAILED;
     } else if (status == STATUS_OK) {
         status = overhead_measure(&overhead, injection, program, &err);
@@ -200,7 +199,7 @@ static int check_and_measure(struct command_line *line, struct injection *inject
                              const struct options *options, char **program)
 {
     if (line->options.is_rate && !line->options.has_figure)
-        return options_complain(options, "--rate says of --figure that more is better; where is it?");
+        return options_complain(options, "--rate needs --figure");
     int wrong = check_asleep(line, injection, options);
     if (!wrong && !line->has_output)
         wrong = injection_set(injection, options, "output_file", "/dev/null");
@@ -227,7 +226,7 @@ int cmd_overhead(int argc, char **argv)
         status = option == OPTION_WRONG ? EXIT_USAGE : take_option(&line, &injection, &options, option);
     }
     if (status == EXIT_OK && options.next >= argc)
-        status = options_complain(&options, "which program?");
+        status = options_complain(&options, "name the program to run");
     if (status == EXIT_OK)
         status = check_and_measure(&line, &injection, &options, argv + options.next);
     else if (line.options.has_figure)

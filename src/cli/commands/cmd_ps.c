@@ -15,7 +15,7 @@ static void add_user(struct text *line, unsigned user)
         text_add_format(line, "%-10u", user);
 }
 
-/* Today by its time, before by its date. */
+/* Today by time, earlier by date. */
 static void add_since(struct text *line, uint64_t since_ms)
 {
     char moment[32] = "", today[32] = "", day[32] = "";

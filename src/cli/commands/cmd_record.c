@@ -11,8 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The agent creates the file anew: the processes of one program must not write into one. Only a recording is
- * removed for that: -o with a wrong name must not cost anybody a file. */
+/* The agent creates the file exclusively, because the processes of one program must not share it. Only an
+ * existing recording is removed for that: a mistyped -o must not destroy a file. */
 static enum status make_way(const char *path, struct error *err)
 {
     struct stat facts;
@@ -20,9 +20,9 @@ static enum status make_way(const char *path, struct error *err)
         return STATUS_OK;
     if (!S_ISREG(facts.st_mode) || (facts.st_size > 0 && !trace_source_is_recording(path)))
         return error_set(err, STATUS_INVALID,
-                         "%.300s exists and is no recording; remove it or choose another name", path);
+                         "%.300s exists and is not a recording; remove it or choose another name", path);
     if (unlink(path) != 0)
-        return error_set(err, STATUS_IO, "%.300s can't be replaced: %s", path, strerror(errno));
+        return error_set(err, STATUS_IO, "%.300s cannot be replaced: %s", path, strerror(errno));
     return STATUS_OK;
 }
 
@@ -75,11 +75,11 @@ int cmd_record(int argc, char **argv)
             wrong = injection_take_option(&injection, &options, option);
     }
     if (!wrong && !path)
-        wrong = options_complain(&options, "-o FILE: where shall the recording go?");
+        wrong = options_complain(&options, "-o FILE is required");
     else if (!wrong && strcmp(path, "-") == 0)
-        wrong = options_complain(&options, "-o -: a recording can't go to standard output; name a file");
+        wrong = options_complain(&options, "-o -: a recording cannot go to standard output; name a file");
     if (!wrong && options.next >= argc)
-        wrong = options_complain(&options, "which program?");
+        wrong = options_complain(&options, "name the program to run");
     if (!wrong)
         wrong = injection_set_path(&injection, &options, "record_file", path);
     if (wrong) {

@@ -26,7 +26,7 @@ struct replay {
     enum way way;
     const char *release; /* --cupti-version; NULL: the newest */
     const char *file;
-    char *double_path; /* the CUPTI that plays the recording; owned */
+    char *double_path; /* the CUPTI substitute that plays the recording; owned */
 };
 
 /* --- options --- */
@@ -34,9 +34,8 @@ struct replay {
 static int take_way(struct replay *replay, enum way way, const char *key)
 {
     if (replay->way != WAY_NONE && replay->way != way)
-        return options_complain(&replay->options,
-                                "--endpoint, --file and --console exclude each other; several outputs "
-                                "take a configuration file (--config)");
+        return options_complain(&replay->options, "--endpoint, --file and --console exclude each other; "
+                                                  "several outputs need a configuration file (--config)");
     replay->way = way;
     if (way == WAY_FILE)
         return injection_set_path(&replay->injection, &replay->options, key, replay->options.value);
@@ -110,7 +109,7 @@ static int take_option(struct replay *replay, int option)
 static int check_options(struct replay *replay)
 {
     if (!replay->file)
-        return options_complain(&replay->options, "which recording?");
+        return options_complain(&replay->options, "name a recording");
     if (replay->how.is_paced && replay->how.overload)
         return options_complain(&replay->options, "--paced and --overload exclude each other");
     return EXIT_OK;
@@ -118,7 +117,7 @@ static int check_options(struct replay *replay)
 
 /* --- the stand-in --- */
 
-/* CUPTI before 13.0 has none of the calls that name a subscriber: another library without them. */
+/* CUPTI before 13.0 has no subscriber-aware calls: another library lacks them. */
 static const char *double_name(const struct replay *replay)
 {
     bool is_old = replay->release && strncmp(replay->release, "12.", 3) == 0;
@@ -133,7 +132,7 @@ static enum status find_double(struct replay *replay, struct error *err)
     replay->double_path = realpath(path, NULL);
     enum status status = STATUS_OK;
     if (!replay->double_path)
-        status = error_set(err, STATUS_NOT_FOUND, "%.400s: %s; it belongs beside libcuspan.so", path,
+        status = error_set(err, STATUS_NOT_FOUND, "%.400s: %s; it must be next to libcuspan.so", path,
                            strerror(errno));
     free(path);
     return status;
@@ -165,7 +164,7 @@ static enum status load_recording(const struct replay *replay, cuspan_replay_run
     return status;
 }
 
-/* A name from a file must stay a name: in CUSPAN_SET, ';' and a new line begin another setting. */
+/* A name from a file must stay a name: in CUSPAN_SET, ';' and a newline start another setting. */
 static char *harmless_name(const char *name)
 {
     char *copy = xstrdup(name);
@@ -182,7 +181,7 @@ static bool names_service(void)
     return (name && *name) || (attributes && strstr(attributes, "service.name="));
 }
 
-/* What the recording says of itself, fit for a setting; owned by the caller. NULL: nothing. */
+/* A fact about the recorded program as a setting; owned by the caller. NULL: not recorded. */
 static char *ask_recording(const struct replay *replay, const char *symbol)
 {
     struct error err;
@@ -193,7 +192,7 @@ static char *ask_recording(const struct replay *replay, const char *symbol)
     return answer && *answer ? harmless_name(answer) : NULL;
 }
 
-/* What the user sets comes later, and so goes before. */
+/* The user's settings come later, and so win. */
 static void set_default(const char *key, const char *value)
 {
     const char *wanted = getenv("CUSPAN_SET");
@@ -214,7 +213,7 @@ static void name_program(const struct replay *replay)
     free(name);
 }
 
-/* Hardware counters that were recorded are on the spans as they were then. */
+/* Recorded hardware counters appear on the spans unchanged. */
 static void take_counters(const struct replay *replay)
 {
     char *metrics = ask_recording(replay, "cuspan_replay_counters");
@@ -256,8 +255,8 @@ static enum status play(const struct replay *replay, cuspan_replay_run_fn *run, 
         result.calls + result.resources + result.activities + result.activities_dropped == 0 &&
         result.calls_off + result.activities_off > 0)
         status = error_set(err, STATUS_UNAVAILABLE,
-                           "the agent took nothing of the recording: it sleeps, or its "
-                           "configuration leaves all out");
+                           "the agent captured nothing of the recording: it is disabled, or its "
+                           "configuration excludes everything");
     return status;
 }
 
@@ -275,7 +274,7 @@ static int run_child(const struct replay *replay)
     return status == STATUS_OK ? EXIT_OK : EXIT_FAILED;
 }
 
-/* Returns EXIT_FAILED where spans were made and not one of them arrived in one of the outputs. */
+/* Returns EXIT_FAILED if spans were created and an output received none of them. */
 static int print_outcome(const struct replay *replay)
 {
     struct outcome outcome;
@@ -293,7 +292,8 @@ static int wait_for_child(pid_t pid)
 {
     int wait_status;
     struct sigaction ignored = {.sa_handler = SIG_IGN}, before;
-    sigaction(SIGINT, &ignored, &before); /* the terminal sends it to both; we stay to clean up */
+    sigaction(SIGINT, &ignored,
+              &before); /* the terminal sends it to both processes; this one stays to clean up */
     while (waitpid(pid, &wait_status, 0) < 0 && errno == EINTR) {
     }
     sigaction(SIGINT, &before, NULL);
@@ -330,7 +330,8 @@ static int run_replay(struct replay *replay)
         fflush(NULL);
         pid = fork();
         if (pid < 0)
-            status = error_set(&err, STATUS_UNAVAILABLE, "no process for the replay: %s", strerror(errno));
+            status = error_set(&err, STATUS_UNAVAILABLE, "cannot start a process for the replay: %s",
+                               strerror(errno));
     }
     if (pid == 0)
         exit(run_child(replay));

@@ -14,9 +14,8 @@ enum way { WAY_NONE, WAY_OTLP, WAY_FILE, WAY_CONSOLE };
 static int choose_way(enum way *chosen, enum way way, const struct options *options)
 {
     if (*chosen != WAY_NONE && *chosen != way)
-        return options_complain(options,
-                                "--endpoint, --file and --console exclude each other; several outputs take "
-                                "a configuration file (--config)");
+        return options_complain(options, "--endpoint, --file and --console exclude each other; several "
+                                         "outputs need a configuration file (--config)");
     *chosen = way;
     return EXIT_OK;
 }
@@ -59,7 +58,7 @@ static void report_end(const struct injection *injection, struct command_root *r
     root->root.end_ns = launched->end_ns;
     command_root_end(root, injection, &outcome);
     if (!injection->is_quiet && command_root_is_left_out(root) && outcome.processes == 0)
-        fputs("cuspan: no spans: the sampler has left this run out\n", stderr);
+        fputs("cuspan: no spans: the sampler dropped this run\n", stderr);
     else if (!injection->is_quiet)
         outcome_print(&outcome, launched, stderr);
     outcome_deinit(&outcome);

@@ -65,7 +65,7 @@ static send_fn *load(const char *library, struct error *err)
     if (!api)
         error_set(err, STATUS_UNAVAILABLE, "%.400s", dlerror());
     else if (api->root_bytes != sizeof(struct root))
-        error_set(err, STATUS_UNSUPPORTED, "%.300s is of another version than this program", library);
+        error_set(err, STATUS_UNSUPPORTED, "%.300s has another version than this program", library);
     return api && api->root_bytes == sizeof(struct root) ? api->send : NULL;
 }
 
@@ -79,17 +79,16 @@ static void print_result(const struct send_result *result)
         fprintf(stderr, "cuspan: %s %s of metrics delivered to %s\n", text_count(number, result->points),
                 result->points == 1 ? "data point" : "data points", result->metrics_endpoint);
     if (result->lost)
-        fprintf(stderr, "cuspan: lost %s: refused by the collector, or damaged on the disk\n",
+        fprintf(stderr, "cuspan: lost %s: refused by the collector, or damaged on disk\n",
                 text_count(number, result->lost));
     if (result->lost_before)
-        fprintf(stderr,
-                "cuspan: lost %s: processes that were killed had made them, but not written them yet\n",
+        fprintf(stderr, "cuspan: lost %s: processes were killed before they wrote them\n",
                 text_count(number, result->lost_before));
     if (result->left)
-        fprintf(stderr, "cuspan: %s are left: nothing took them; try again when the collector is there\n",
+        fprintf(stderr, "cuspan: %s remain: nothing accepted them; try again when the collector is up\n",
                 text_count(number, result->left));
     if (result->busy)
-        fprintf(stderr, "cuspan: left alone: what %s running %s delivers itself\n",
+        fprintf(stderr, "cuspan: skipped: %s running %s will deliver its own\n",
                 text_count(number, result->busy), result->busy == 1 ? "process" : "processes each");
 }
 
@@ -118,7 +117,7 @@ static int send_all(struct sending *sending, struct error *err)
 static int run_send(struct sending *sending)
 {
     struct error err = {""};
-    unsetenv("CUDA_INJECTION64_PATH"); /* whose turn it is in CUDA programs doesn't matter here */
+    unsetenv("CUDA_INJECTION64_PATH"); /* the device order of CUDA programs does not matter here */
     unsetenv("NVTX_INJECTION64_PATH");
     int result = EXIT_USAGE;
     if (injection_prepare(&sending->injection, &err) == STATUS_OK) {

@@ -36,7 +36,7 @@ static int take_trace_id(struct show *show, const struct options *options)
     size_t len = strlen(options->value);
     if (len == 0 || len > 32 || strspn(options->value, "0123456789abcdefABCDEF") != len)
         return options_complain(options,
-                                "--trace wants a trace ID of 32 hex digits, or its first ones, not \"%s\"",
+                                "--trace needs a trace ID of 32 hex digits, or its first digits, not \"%s\"",
                                 options->value);
     for (size_t i = 0; i <= len; i++)
         show->trace_id[i] = (char)tolower((unsigned char)options->value[i]);
@@ -163,6 +163,6 @@ int cmd_show(int argc, char **argv)
             return wrong;
     }
     if (!show.path)
-        return options_complain(&options, "which file? (\"-\": standard input)");
+        return options_complain(&options, "name a file (\"-\": standard input)");
     return read_and_show(&show);
 }

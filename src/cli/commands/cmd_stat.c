@@ -28,16 +28,16 @@
 struct command_line {
     const char **paths;
     size_t path_count;
-    char **program; /* to run, with its arguments; NULL: files are read */
+    char **program; /* the program to run, with its arguments; NULL: read files */
     struct traced_program live;
     FILE *out;
-    const char *output; /* where the tables go, or NULL */
-    const char *save;   /* the baseline to write, or NULL */
-    const char *sqlite; /* the database to write, or NULL */
-    const char *table;  /* the only one to print, or NULL */
+    const char *output; /* destination of the tables, or NULL */
+    const char *save;   /* baseline to write, or NULL */
+    const char *sqlite; /* database to write, or NULL */
+    const char *table;  /* the only table to print, or NULL */
     enum stat_format format;
     long columns; /* 0: the terminal's */
-    long top;     /* rows of a table; 0: all */
+    long top;     /* rows per table; 0: all */
     int by;       /* enum stat_by */
     int color;    /* enum color_when */
     long spans_max;
@@ -120,7 +120,7 @@ static void compute(const struct stat *stat, struct stat_report *report)
     stat_findings(stat, report);
 }
 
-/* Leaves the one that was asked for; its number, or 0 with a complaint. */
+/* Keeps only the requested table; returns its number, or 0 after printing an error. */
 static size_t keep_only(struct stat_report *report, const char *key)
 {
     for (size_t i = 0; i < report->count; i++) {
@@ -140,7 +140,7 @@ static size_t keep_only(struct stat_report *report, const char *key)
     return 0;
 }
 
-/* What goes into a pipe or a file has no width. */
+/* Pipes and files have no width. */
 static size_t columns_of(const struct command_line *line)
 {
     if (line->columns)
@@ -148,7 +148,7 @@ static size_t columns_of(const struct command_line *line)
     return isatty(fileno(line->out)) ? terminal_columns(fileno(line->out)) : TERMINAL_COLUMNS_MAX;
 }
 
-/* What isn't there can't be counted, and makes the GPU look idler than it was. */
+/* Missing spans are not counted, which makes the GPU look less busy than it was. */
 static void say_losses(const struct stat *stat)
 {
     struct places places;
@@ -158,15 +158,14 @@ static void say_losses(const struct stat *stat)
     if (lost)
         fprintf(stderr,
                 "cuspan stat: the processes lost %" PRIu64
-                " spans, which are missing here; cuspan.lost.* of their session spans says why\n",
+                " spans, which are missing here; see cuspan.lost.* of their session spans\n",
                 lost);
 }
 
 static void warn_of_the_rest(size_t left_out)
 {
     if (left_out)
-        fprintf(stderr, "cuspan stat: %zu spans of the file are not counted: read more with --max-spans\n",
-                left_out);
+        fprintf(stderr, "cuspan stat: %zu spans of the file are not counted; raise --max-spans\n", left_out);
 }
 
 static int print(const struct command_line *line, struct trace *trace)
@@ -240,7 +239,7 @@ static int save(const struct command_line *line)
         status = run_set_save(&set, line->save, &err);
     warn_of_the_rest(left_out);
     if (status == STATUS_OK)
-        fprintf(stderr, "cuspan stat: %s: %zu kernels, calls, sorts of copies and totals of %zu %s\n",
+        fprintf(stderr, "cuspan stat: %s: %zu kernels, calls, kinds of copies and totals of %zu %s\n",
                 line->save, set.count, set.run_count, set.run_count == 1 ? "run" : "runs");
     else
         fprintf(stderr, "cuspan stat: %s\n", err.text);
@@ -253,7 +252,7 @@ static int count(const struct command_line *line)
     return line->save ? save(line) : read_and_print(line);
 }
 
-/* Ends as the program did; killed by the same signal where one has killed it. */
+/* Ends as the program did, by the same signal if one killed it. */
 static int run_and_count(struct command_line *line, const struct options *options)
 {
     int wrong = traced_program_run(&line->live, options, line->program);
@@ -262,7 +261,7 @@ static int run_and_count(struct command_line *line, const struct options *option
     int wait_status = line->live.launched.wait_status;
     line->paths[0] = line->live.spans;
     line->path_count = 1;
-    if (access(line->live.spans, F_OK) == 0) /* else it is said why */
+    if (access(line->live.spans, F_OK) == 0) /* otherwise the reason is printed */
         count(line);
     traced_program_deinit(&line->live);
     fflush(NULL);
@@ -307,12 +306,12 @@ static int read_command_line(struct command_line *line, int argc, char **argv)
             return wrong;
     }
     if (!line->path_count && !line->program)
-        return options_complain(&options, "which file or program? (\"-\": standard input)");
+        return options_complain(&options, "name a file or a program (\"-\": standard input)");
     if (line->path_count > 1 && !line->save)
         return options_complain(&options, "one file at a time: %s or %s (several runs: --save)",
                                 line->paths[0], line->paths[1]);
     if (line->save && line->sqlite)
-        return options_complain(&options, "--save or --sqlite: one at a time");
+        return options_complain(&options, "--save and --sqlite exclude each other");
     int wrong = open_output(line);
     if (wrong)
         return wrong;

@@ -39,10 +39,10 @@ static void print_head(const struct agent *agent, const cJSON *status)
         print_text(" (", agents_text(status, "why"), ")");
     printf(", since %s\n", since);
     if (cJSON_IsFalse(cJSON_GetObjectItemCaseSensitive(status, "exact")))
-        puts("  the agent's thread is busy, most likely inside CUPTI: the numbers are not of one moment");
+        puts("  the agent's thread is busy, most likely inside CUPTI, so the numbers are not consistent");
 }
 
-/* What a name of the tables below stands for in a sum. */
+/* The meaning of a name of the tables below in a sum. */
 static const char *word_of(enum counter counter)
 {
     static const struct {
@@ -153,8 +153,9 @@ static void print_losses(const cJSON *status)
             printf("    %s; %s\n", loss->why, loss->advice);
     }
     if (counted(status, COUNTER_gpu_counts_lost))
-        print_count("  ", counted(status, COUNTER_gpu_counts_lost),
-                    " hardware counts were dropped: other kernels ran meanwhile, or counting failed\n");
+        print_count(
+            "  ", counted(status, COUNTER_gpu_counts_lost),
+            " hardware counts were dropped: other kernels ran at the same time, or counting failed\n");
     if (counted(status, COUNTER_gpu_samples_lost))
         print_count("  ", counted(status, COUNTER_gpu_samples_lost),
                     " samples of hardware counters are missing: the GPU's buffer was full (raise "
@@ -162,7 +163,7 @@ static void print_losses(const cJSON *status)
     if (counted(status, COUNTER_notes_lost))
         print_count(
             "  ", counted(status, COUNTER_notes_lost),
-            " contexts, ends of ranges, names or modules found a ring full: spans may lack what they say\n");
+            " contexts, ends of ranges, names or modules were dropped by a full ring; spans may lack them\n");
 }
 
 static void print_sleep(const cJSON *status)
@@ -175,7 +176,7 @@ static void print_sleep(const cJSON *status)
     printf(", %s in all\n", text_duration(length, counted(status, COUNTER_asleep_ns), text_locale_is_utf8()));
     if (counted(status, COUNTER_calls_cut))
         print_count("  ", counted(status, COUNTER_calls_cut),
-                    " calls had not returned when the tracing was stopped, and have no span\n");
+                    " calls had not returned when tracing stopped, and have no span\n");
 }
 
 static void print_memory(const cJSON *status)
@@ -210,7 +211,7 @@ static void print_cupti(const cJSON *status)
     print_text(": ", agents_text(cupti, "path"), "\n");
 }
 
-/* What tracing takes of the program, so far as anyone can say. */
+/* The cost of tracing, as far as it is known. */
 static void print_own(const cJSON *status)
 {
     const cJSON *own = cJSON_GetObjectItemCaseSensitive(status, "own");
@@ -223,7 +224,7 @@ static void print_own(const cJSON *status)
                text_duration(time, agents_number(own, "callback_ns"), utf8),
                agents_number(own, "callback_calls"));
     else
-        puts("  own: no call's callbacks were timed yet");
+        puts("  own: no callback was timed yet");
     printf("    threads: pipeline %s of CPU, senders %s, control %s\n",
            text_duration(time, agents_number(own, "pipeline_ns"), utf8),
            text_duration(sender, agents_number(own, "sender_ns"), utf8),

@@ -14,9 +14,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#define INTERVAL_MS     2000 /* CUPTI hands its records over once a second */
+#define INTERVAL_MS     2000 /* CUPTI delivers its records once a second */
 #define INTERVAL_MS_MIN 100
-#define INTERVAL_MS_MAX 9000 /* an agent counts for 10 s after it was asked */
+#define INTERVAL_MS_MAX 9000 /* an agent counts for 10 s after a request */
 #define ANSWER_MS       1000
 #define STEP_MS         500
 #define TRIES_ONCE      3
@@ -134,7 +134,7 @@ static void add_kernels(struct text *line, const struct top_sample *figures)
     }
 }
 
-/* Without window_ns: nothing is known of the time that has passed. */
+/* Without window_ns, the elapsed time is unknown. */
 static void add_figures(struct text *line, const struct top_sample *figures)
 {
     text_add_format(line,
@@ -177,7 +177,7 @@ static void print_json(const struct top *top)
     text_deinit(&line);
 }
 
-/* An agent that was still starting began to count with the second look. */
+/* An agent that was still starting began to count with the second poll. */
 static bool all_tell(const struct top *top)
 {
     for (size_t i = 0; i < top->look.count; i++)
@@ -195,7 +195,7 @@ static void take_next(struct top *top)
     } while (--tries > 0 && !all_tell(top));
 }
 
-/* A line, or one screen, an interval. The first look only begins the counting. */
+/* One line, or one screen, per interval. The first poll only starts the counting. */
 static int print_looks(struct top *top)
 {
     struct agents agents;
@@ -264,7 +264,7 @@ static void follow_key(struct top *top, enum live_key key)
         change_interval(top, key == LIVE_SLOWER ? STEP_MS : -STEP_MS);
 }
 
-/* Nobody is asked while it is paused, so the agents stop to count. The first figures come soon. */
+/* While paused, no agent is polled, so agents stop counting. The first values come soon. */
 static void show_looks(struct top *top)
 {
     uint64_t next_ns = 0, first_ms = top->interval_ms < STEP_MS ? top->interval_ms : STEP_MS;
@@ -290,11 +290,12 @@ static int show(struct top *top)
 {
     struct error err = {""};
     if (!isatty(STDOUT_FILENO) || !isatty(STDIN_FILENO)) {
-        fputs("cuspan top: no terminal here: --once writes one screen as text, --json a line an interval\n",
+        fputs("cuspan top: standard output is not a terminal: use --once for one screen as text, or --json "
+              "for one line per interval\n",
               stderr);
         return EXIT_FAILED;
     }
-    top_poll_take(&top->look, &top->choice); /* what it has to complain about is said before the screen is */
+    top_poll_take(&top->look, &top->choice); /* errors are printed before the screen is drawn */
     if (top_watch_start(terminal_wants_color((enum color_when)top->color, STDOUT_FILENO), &err) !=
         STATUS_OK) {
         fprintf(stderr, "cuspan top: %s\n", err.text);
@@ -313,7 +314,7 @@ static int take_interval(struct top *top, const struct options *options)
     double seconds = strtod(options->value, &end);
     if (end == options->value || *end || !(seconds * 1000 >= INTERVAL_MS_MIN) ||
         !(seconds * 1000 <= INTERVAL_MS_MAX))
-        return options_complain(options, "--interval wants seconds from 0.1 to 9, not \"%s\"",
+        return options_complain(options, "--interval needs seconds from 0.1 to 9, not \"%s\"",
                                 options->value);
     top->interval_ms = (uint64_t)(seconds * 1000 + 0.5);
     return EXIT_OK;
@@ -355,7 +356,7 @@ static int take_option(struct top *top, const struct options *options, int optio
         return EXIT_OK;
     default:
         if (top->choice.which)
-            return options_complain(options, "one PID or program is enough: %s", options->value);
+            return options_complain(options, "name only one PID or program, not also %s", options->value);
         top->choice.which = options->value;
         return EXIT_OK;
     }

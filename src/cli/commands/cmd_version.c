@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-/* Told by the build; see cmake/cli.cmake. */
+/* Defined by the build; see cmake/cli.cmake. */
 #ifndef CUSPAN_BUILD_TYPE
 #define CUSPAN_BUILD_TYPE "unknown"
 #endif
@@ -39,7 +39,7 @@ static void print_json(void)
 static void print_text(void)
 {
     printf("cuspan " CUSPAN_VERSION "\n"
-           "CUPTI: tables for " CUPTI_OLDEST " to %d.%d; a newer one is read as the newest known\n"
+           "CUPTI: tables for " CUPTI_OLDEST " to %d.%d; newer versions are read as the newest known\n"
            "built for Linux on " ARCHITECTURE " by " __VERSION__ ", " CUSPAN_BUILD_TYPE "%s" CUSPAN_SANITIZERS
            "\n",
            CUPTI_MAJOR, CUPTI_MINOR, *CUSPAN_SANITIZERS ? ", sanitizers: " : "");

@@ -24,7 +24,7 @@ int injection_set(struct injection *injection, const struct options *options, co
 {
     if (strpbrk(value, ";\n"))
         return options_complain(options,
-                                "%s: a value with \";\" or a new line can't be passed on; use --config", key);
+                                "%s: a value with \";\" or a newline cannot be passed on; use --config", key);
     text_add_format(&injection->set, "%s%s=%s", injection->set.len ? "\n" : "", key, value);
     return EXIT_OK;
 }
@@ -58,7 +58,7 @@ static int take_setting(struct injection *injection, const struct options *optio
 {
     const char *equals = strchr(options->value, '=');
     if (!equals || equals == options->value)
-        return options_complain(options, "--set wants KEY=VALUE, not \"%s\"", options->value);
+        return options_complain(options, "--set needs KEY=VALUE, not \"%s\"", options->value);
     char *key = xasprintf("%.*s", (int)(equals - options->value), options->value);
     if (strcmp(key, "report_file") == 0) {
         /* Reports first go to a directory of ours, because this program reads them, too. */
@@ -155,7 +155,8 @@ static enum status find_preload(struct injection *injection, struct error *err)
         return STATUS_OK;
     return error_set(
         err, STATUS_NOT_FOUND, "--%s needs %.300s, which %s", injection->others, injection->preload,
-        strpbrk(injection->preload, " :") ? "LD_PRELOAD can't name, for its space or colon" : "isn't there");
+        strpbrk(injection->preload, " :") ? "LD_PRELOAD cannot contain, because of its space or colon"
+                                          : "isn't there");
 }
 
 /* The value of a variable that names a library other than ours, or NULL. */
@@ -206,16 +207,16 @@ static enum status check_rivals(struct injection *injection, struct error *err)
     if (tool || (set && is_of_nvidias_tools(set))) { /* the agent would not trace under it anyway */
         injection->tool = xstrdup(tool ? tool : set);
         if (!injection->is_quiet)
-            log_warn("%s is set%s%.200s: the program is started under one of NVIDIA's tools, which needs "
-                     "CUPTI for itself; it is run without cuspan",
+            log_warn("%s is set%s%.200s: the program runs under one of NVIDIA's tools, which needs CUPTI for "
+                     "itself, so it runs without cuspan",
                      tool ? tool : VARIABLE, tool ? "" : " to ", tool ? "" : set);
         return STATUS_OK;
     }
     if (!set)
         return STATUS_OK;
     return error_set(err, STATUS_UNAVAILABLE,
-                     VARIABLE " is set to %.200s already, and CUDA loads one such library only; "
-                              "to run with cuspan in its place: env -u " VARIABLE " cuspan ...",
+                     VARIABLE " is set to %.200s already, and CUDA loads only one such library; to run with "
+                              "cuspan instead: env -u " VARIABLE " cuspan ...",
                      set);
 }
 
@@ -225,8 +226,9 @@ static enum status make_report_dir(struct injection *injection, struct error *er
     injection->report_dir = xasprintf("%s/cuspan-run-XXXXXX", tmp && *tmp ? tmp : "/tmp");
     if (mkdtemp(injection->report_dir))
         return STATUS_OK;
-    enum status status = error_set(err, STATUS_IO, "no directory for the agent's report, %.300s: %s",
-                                   injection->report_dir, strerror(errno));
+    enum status status =
+        error_set(err, STATUS_IO, "cannot create a directory for the agent's reports, %.300s: %s",
+                  injection->report_dir, strerror(errno));
     free(injection->report_dir);
     injection->report_dir = NULL;
     return status;

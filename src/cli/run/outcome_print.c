@@ -60,7 +60,7 @@ static void print_traces(const struct outcome *outcome, const char *endpoint, FI
     size_t shown = outcome->trace_count < LINKS_MAX ? outcome->trace_count : LINKS_MAX;
     for (size_t i = 0; i < shown; i++) {
         if (endpoint && outcome_trace_link(endpoint, outcome->traces[i], link, sizeof link))
-            fprintf(out, "cuspan: look at it: %s\n", link);
+            fprintf(out, "cuspan: view it: %s\n", link);
         else
             fprintf(out, "cuspan: trace ID %s\n", outcome->traces[i]);
     }
@@ -73,7 +73,7 @@ static void print_output(const struct outcome *outcome, const struct outcome_out
     if (is_otlp(output->kind))
         print_traces(outcome, output->endpoint, out);
     else if (output->endpoint)
-        fprintf(out, "cuspan: look at it: cuspan show %s\n", output->endpoint);
+        fprintf(out, "cuspan: view it: cuspan show %s\n", output->endpoint);
 }
 
 /* `to`: NULL if there is no output. */
@@ -105,8 +105,8 @@ static void print_sleep(const struct outcome *outcome, FILE *out)
     char times[TEXT_NUMBER_BYTES], length[TEXT_NUMBER_BYTES];
     if (outcome->sleeps)
         fprintf(out,
-                "cuspan: asleep %s %s, %s in all: nothing that is sampled was in flight, or the program had "
-                "stopped the tracing\n",
+                "cuspan: asleep %s %s, %s in all: nothing sampled was in flight, or the program had stopped "
+                "tracing\n",
                 text_count(times, outcome->sleeps), outcome->sleeps == 1 ? "time" : "times",
                 text_duration(length, outcome->asleep_ns, false));
 }
@@ -116,8 +116,8 @@ static void print_spooled(const struct outcome *outcome, FILE *out)
     char number[TEXT_NUMBER_BYTES];
     if (outcome->spooled)
         fprintf(out,
-                "cuspan: %s spans are left in the spool; `cuspan send` delivers them, or the next process "
-                "with it\n",
+                "cuspan: %s spans remain in the spool; `cuspan send` or the next process with this spool "
+                "delivers them\n",
                 text_count(number, outcome->spooled));
 }
 
@@ -146,7 +146,7 @@ static void print_missing(const struct outcome_end *end, const struct launched *
         fprintf(out, "; %s %s were not delivered", end->last_delivery_ns ? "the last" : "all of its",
                 text_duration(length, launched->end_ns - since_ns, false));
     else
-        fprintf(out, "; what came after its last delivery was not delivered");
+        fprintf(out, "; everything after its last delivery was lost");
 }
 
 static void print_cut_off(const struct outcome_end *end, const struct launched *launched, FILE *out)
@@ -178,13 +178,12 @@ static void print_end(const struct outcome_end *end, const struct launched *laun
     if (end->state == OUTCOME_NOT_TRACED)
         fprintf(out, "was not traced: %s", end->why);
     else if (!is_program(end, launched) && is_alive(end->pid))
-        fputs("still runs; what it delivers from now on is not counted here", out);
+        fputs("is still running; what it delivers from now on is not counted here", out);
     else if (end->state == OUTCOME_RUNNING)
         print_cut_off(end, launched, out);
     else
-        fputs("ended before the agent had delivered everything: its exit deadline passed, or a second signal "
-              "came; "
-              "raise distribution.cuspan.exit_deadline_ms",
+        fputs("ended before the agent had delivered everything: the exit deadline passed, or a second signal "
+              "arrived; raise distribution.cuspan.exit_deadline_ms",
               out);
     fputc('\n', out);
 }
@@ -218,7 +217,7 @@ static void print_no_spans(const struct outcome *outcome, FILE *out)
     if (outcome->unfinished)
         fputs("cuspan: no spans were delivered\n", out);
     else
-        fputs("cuspan: no spans: the agent ran, but saw no call that it traces\n", out);
+        fputs("cuspan: no spans: the agent ran, but saw no call to trace\n", out);
 }
 
 void outcome_print(const struct outcome *outcome, const struct launched *launched, FILE *out)
@@ -271,7 +270,7 @@ void outcome_print_recordings(const struct outcome *outcome, const struct launch
     for (size_t i = 0; i < outcome->recording_count; i++) {
         const char *recording = outcome->recordings[i].path;
         bool is_there = stat(recording, &facts) == 0;
-        fprintf(out, "cuspan: %s: %s, %s events; look at it: cuspan show %s\n", recording,
+        fprintf(out, "cuspan: %s: %s, %s events; view it: cuspan show %s\n", recording,
                 is_there ? text_bytes(size, (uint64_t)facts.st_size) : "missing",
                 text_count(events, outcome->recordings[i].events), recording);
     }

@@ -31,7 +31,7 @@ static bool lies_in_path(const char *name)
     return is_found;
 }
 
-/* On some file systems everything may be executed. */
+/* Some file systems mark every file as executable. */
 static bool is_data(const char *path)
 {
     FILE *file = fopen(path, "re");
@@ -53,8 +53,8 @@ static enum status make_directory(struct traced_program *live, struct error *err
     const char *tmp = getenv("TMPDIR");
     char *directory = xasprintf("%s/cuspan-stat-XXXXXX", tmp && *tmp ? tmp : "/tmp");
     if (!mkdtemp(directory)) {
-        enum status status =
-            error_set(err, STATUS_IO, "%.300s: %s (TMPDIR says where)", directory, strerror(errno));
+        enum status status = error_set(err, STATUS_IO, "%.300s: %s (set TMPDIR to another directory)",
+                                       directory, strerror(errno));
         free(directory);
         return status;
     }

@@ -1,5 +1,4 @@
-/* A program that is run for its spans, which come into a file of ours: what `cuspan stat PROGRAM` reads
- * afterwards. */
+/* Runs a program and collects its spans in a temporary file, which `cuspan stat PROGRAM` then reads. */
 #ifndef CUSPAN_CLI_RUN_TRACED_PROGRAM_H
 #define CUSPAN_CLI_RUN_TRACED_PROGRAM_H
 
@@ -7,22 +6,22 @@
 #include "cli/run/launch.h"
 
 struct traced_program {
-    struct injection injection; /* takes the launchers' options before the run */
-    char *directory;            /* owned; removed with what is in it */
-    char *spans;                /* path of the file; it isn't there where no span was made. Owned */
+    struct injection injection; /* receives the launchers' options before the run */
+    char *directory;            /* owned; removed with its content */
+    char *spans;                /* path of the file, which does not exist if there were no spans; owned */
     struct launched launched;
 };
 
-/* Whether the first operand of a command that takes files and programs is a program to run: an executable
- * that is no recording and no JSON, or a name that lies in PATH and not here. */
+/* Whether the first operand of a command that takes files and programs is a program: an executable that is
+ * neither a recording nor JSON, or a name found in PATH but not in this directory. */
 bool traced_program_is_program(const char *operand);
 
-/* Runs it as `cuspan run` does, and says on standard error, after `command`'s name, what keeps spans from
- * being complete. EXIT_OK: it ran, whatever its end; else the exit status with which to end, and all is said.
- */
+/* Runs it as `cuspan run` does, and reports on standard error, after `command`'s name, what makes the spans
+ * incomplete. EXIT_OK: it ran, whatever its exit status; otherwise the exit status to return, after printing
+ * an error. */
 int traced_program_run(struct traced_program *live, const struct options *options, char **program);
 
-/* Safe on a zeroed one. */
+/* Accepts a zeroed struct. */
 void traced_program_deinit(struct traced_program *live);
 
 #endif

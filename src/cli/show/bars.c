@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TICK_CELLS 9 /* at least, from tick to tick */
+#define TICK_CELLS 9 /* minimum distance between ticks */
 #define TOUCHED    1e-9
 
 static const char *const blocks_left[] = {"▏", "▏", "▎", "▍", "▌", "▋", "▊", "▉", "█"};
@@ -16,7 +16,7 @@ static const char densities[] = ".:-=+*%##";
 
 struct cell {
     double covered; /* share of the cell, 0 to 1 */
-    double first;   /* where in the cell the coverage begins and ends */
+    double first;   /* where in the cell the coverage starts and ends */
     double last;
 };
 
@@ -44,7 +44,7 @@ struct sweep {
     size_t next;
 };
 
-/* The next stretch in which at least one of the spans was there. */
+/* The next interval in which at least one of the spans was active. */
 static bool next_stretch(struct sweep *sweep, uint64_t *from, uint64_t *to)
 {
     if (sweep->next >= sweep->count)
@@ -71,8 +71,8 @@ uint64_t bars_covered_ns(const struct trace *trace, const uint32_t *spans, size_
     return sum;
 }
 
-/* A cell of a single span: blocks grow from the left edge only, so a begin inside a cell is rounded to what
- * there is that grows from the right: a half or an eighth. */
+/* A cell of a single span. Block characters grow from the left edge only, so a start inside a cell is rounded
+ * to a half or an eighth, for which right-aligned characters exist. */
 static const char *single_cell(const struct cell *cell)
 {
     bool to_edge = cell->last > 0.94;
@@ -101,7 +101,7 @@ static void add_covered(struct text *text, const struct cell *cell, bool is_sing
         text_add_char(text, densities[(size_t)(cell->covered < 1 ? cell->covered * 8 : 8)], 1);
 }
 
-/* A cut is to be seen in every line, but not to be taken for a bar. */
+/* A cut is visible in every line, but does not look like a bar. */
 static void add_empty(struct text *text, const struct scale *scale, size_t cell, const struct bars_look *look)
 {
     int cut = scale_cut_at(scale, cell);
@@ -149,11 +149,11 @@ void bars_add(struct text *text, const struct trace *trace, const uint32_t *span
     free(cells);
 }
 
-/* Characters of the axis by column; a label is ASCII but for the µ. */
+/* The characters of the axis by column; a label is ASCII except for the µ. */
 struct axis {
     char (*glyphs)[4];
     size_t cells;
-    size_t free_from; /* the first column behind the last label and a blank */
+    size_t free_from; /* the first column after the last label and a space */
     bool utf8;
 };
 
@@ -190,7 +190,7 @@ static void step_label(char out[TEXT_NUMBER_BYTES], uint64_t ns, const char *sig
     snprintf(out, TEXT_NUMBER_BYTES, "%s%.4g %s", sign, (double)ns / divisor, unit);
 }
 
-/* Ticks between two cuts: the first says when, the others how much later. */
+/* Ticks between two cuts: the first shows the time, the others the time since it. */
 static void add_segment(struct axis *axis, const struct scale *scale, int cut)
 {
     char label[TEXT_NUMBER_BYTES];

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define UNBOUNDED 4096 /* columns; for measuring */
+#define UNBOUNDED 4096 /* columns; only for measuring */
 
 static const char *style_code(unsigned style)
 {
@@ -66,7 +66,7 @@ static void add_guides(struct label_writer *writer, const struct outline_row *ro
         else
             text_add(&guides, goes_on ? "|-" : "`-");
     }
-    /* Deep trees: the name matters more than the lines to it. */
+    /* In deep trees, the name matters more than the lines to it. */
     size_t columns = text_columns(guides.data, writer->utf8);
     if (columns <= writer->columns / 2)
         label_add_part(writer, guides.data, STYLE_DIM);
@@ -81,7 +81,7 @@ static bool ends_with(const char *string, const char *end)
     return len >= end_len && strcmp(string + len - end_len, end) == 0;
 }
 
-/* Bytes that GPU work moved or that an allocation asked for; 0: not such a span. */
+/* Bytes that GPU work moved or that an allocation requested; 0: not such a span. */
 static uint64_t bytes_of(const struct trace *trace, const struct trace_span *span)
 {
     if (span->class == CLASS_CALL) {
@@ -100,7 +100,7 @@ static uint64_t bytes_of(const struct trace *trace, const struct trace_span *spa
     return 0;
 }
 
-/* "[4096,1,1]" as one writes it in CUDA: "4096", "(32,8)". */
+/* "[4096,1,1]" in CUDA's notation: "4096", "(32,8)". */
 static void add_dimensions(struct text *text, const char *json)
 {
     unsigned long dim[3] = {1, 1, 1};
@@ -118,7 +118,7 @@ static void add_dimensions(struct text *text, const char *json)
         text_add_format(text, "%lu", dim[0]);
 }
 
-/* The value that all spans of the line have for the key, or NULL. */
+/* The value of the key if all spans of the line have the same, else NULL. */
 static const char *common_attr(const struct trace *trace, const struct outline_group *group, const char *key)
 {
     const char *value = trace_span_attr(trace, &trace->spans[group->members[0]], key);
@@ -140,7 +140,7 @@ static uint64_t sum_of(const struct trace *trace, const struct outline_group *gr
     return sum;
 }
 
-/* What a summary says, where no span of the GPU's own shows it: "  GPU 13.9 us, 5 kernels, 3 copies". */
+/* The totals of a summary, which has no GPU spans: "  GPU 13.9 us, 5 kernels, 3 copies". */
 static void add_totals(struct label_writer *writer, const struct trace *trace,
                        const struct outline_group *group)
 {
@@ -169,7 +169,7 @@ static void add_totals(struct label_writer *writer, const struct trace *trace,
     text_deinit(&part);
 }
 
-/* Facts about a line, most telling first; each as a whole or not at all. */
+/* Facts about a line, most important first; each one complete or not at all. */
 static void add_details(struct label_writer *writer, const struct trace *trace,
                         const struct outline_group *group)
 {
@@ -212,7 +212,7 @@ static void add_spans_label(struct label_writer *writer, const struct trace *tra
     char number[TEXT_NUMBER_BYTES], times[TEXT_NUMBER_BYTES + 8] = "";
     if (group->count > 1)
         snprintf(times, sizeof times, writer->utf8 ? " ×%s" : " x%s", text_count(number, group->count));
-    /* How many, and that it failed, are to be seen however little of the name fits. */
+    /* The count and a failure stay visible, however little of the name fits. */
     size_t reserved = text_columns(times, writer->utf8) + (first->error ? 2 : 0);
     if (writer->columns > reserved) {
         size_t rest = writer->columns - reserved;

@@ -1,5 +1,4 @@
-/* The left part of a line of the picture: who it is, how many, and what a person wants to know of it at once.
- */
+/* The left part of a line of the picture: the name, the count, and the most important facts. */
 #ifndef CUSPAN_CLI_SHOW_LABEL_H
 #define CUSPAN_CLI_SHOW_LABEL_H
 
@@ -16,24 +15,24 @@ enum style {
 
 struct label_writer {
     struct text *text;
-    size_t columns; /* that are left */
+    size_t columns; /* columns that are left */
     bool color;
     bool utf8;
 };
 
-/* Switches the style on; style_end() switches it off. Nothing without colour. */
+/* Switches the style on; style_end() switches it off. Writes nothing without color. */
 void style_begin(struct text *text, unsigned style, bool color);
 void style_end(struct text *text, unsigned style, bool color);
 
-/* Adds the label of a row, fitted into writer->columns, which is reduced by what it took. */
+/* Adds the label of a row, fitted into writer->columns, which decreases by the columns used. */
 void label_add(struct label_writer *writer, const struct trace *trace, const struct outline_row *row);
-/* Adds a string in a style; as much of it as fits. */
+/* Adds as much of a string as fits, in a style. */
 void label_add_part(struct label_writer *writer, const char *string, unsigned style);
 
-/* The same, but all of it or nothing. */
+/* The same, but the whole string or nothing. */
 void label_add_whole(struct label_writer *writer, const char *string, unsigned style);
 
-/* Columns that the whole label would take. */
+/* The columns that the whole label would take. */
 size_t label_columns(const struct trace *trace, const struct outline_row *row, bool utf8);
 
 #endif

@@ -29,8 +29,8 @@ void outline_deinit(struct outline *outline)
     *outline = (struct outline){0};
 }
 
-/* Equal spans have equal keys. Names and errors are numbers below 2^30 in any trace that fits in memory
- * beside its spans; threads have the bit above the class to themselves. */
+/* Equal spans have equal keys. Names and errors are numbers below 2^30 in any trace that fits in memory with
+ * its spans; threads have the bit above the class to themselves. */
 static uint64_t key_of(const struct trace_span *span, enum outline_kind kind)
 {
     if (kind == OUTLINE_THREAD)
@@ -71,7 +71,7 @@ static int compare_indices(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Puts spans with equal keys into one child each (MERGE_RUNS: as long as they follow each other). */
+/* Merges spans with equal keys into one child each (MERGE_RUNS: only while they are adjacent). */
 static void distribute(const struct builder *builder, struct outline_group *parent, const uint32_t *spans,
                        size_t count, enum outline_kind kind, enum merging merging)
 {
@@ -139,7 +139,7 @@ static void build_from(struct builder *builder, struct outline_group *group, con
     enum merging merging = builder->merging;
     bool is_one_family = group->count <= 1 || group->kind == OUTLINE_THREAD;
     if (merging == MERGE_RUNS && !is_one_family)
-        merging = MERGE_ALL; /* the children of many: their order across families says nothing */
+        merging = MERGE_ALL; /* the children of several spans: their order across parents has no meaning */
     bool by_thread = depth == 1 && group->kind == OUTLINE_SPANS && merging != MERGE_NONE &&
                      has_several_threads(builder->trace, spans, count);
     distribute(builder, group, spans, count, by_thread ? OUTLINE_THREAD : OUTLINE_SPANS,
@@ -151,7 +151,7 @@ static void build_from(struct builder *builder, struct outline_group *group, con
     }
 }
 
-/* `depth` is that of the children. */
+/* `depth` is the depth of the children. */
 static void build_children(struct builder *builder, struct outline_group *group, unsigned depth)
 {
     if (depth >= OUTLINE_DEPTH_MAX)
@@ -198,7 +198,7 @@ static int compare_falling(const void *a, const void *b)
     return x > y ? -1 : x < y;
 }
 
-/* A parent weighs at least as much as its children, so what stays is a tree. */
+/* A parent weighs at least as much as its children, so the selection is a tree. */
 static uint64_t least_weight(const struct outline_group *root, size_t rows, size_t rows_max)
 {
     uint64_t *weights = xcalloc(rows, sizeof *weights);
@@ -206,7 +206,7 @@ static uint64_t least_weight(const struct outline_group *root, size_t rows, size
     collect_weights(root, weights, &count);
     qsort(weights, count, sizeof *weights, compare_falling);
     uint64_t least = weights[rows_max - 1];
-    if (least == UINT64_MAX) /* so many failures: these, too, must stay readable */
+    if (least == UINT64_MAX) /* a limit even for failures, so that they stay readable */
         least = 0;
     free(weights);
     return least;
@@ -223,7 +223,7 @@ static void merge_into_more(struct outline_group *more, struct outline_group *gr
     free_group(group);
 }
 
-/* Replaces the children that weigh less by one line that stands for them. */
+/* Replaces the children that weigh less with one line that stands for them. */
 static void prune(struct outline_group *group, uint64_t least_ns, size_t siblings_max)
 {
     struct outline_group more = {.kind = OUTLINE_MORE};
@@ -241,7 +241,7 @@ static void prune(struct outline_group *group, uint64_t least_ns, size_t sibling
         group->children[kept++] = *child;
     }
     group->child_count = kept;
-    if (kept == 0) { /* the parent's own line says enough */
+    if (kept == 0) { /* the parent's own line is sufficient */
         free_group(&more);
     } else if (more.hidden) {
         qsort(more.members, more.count, sizeof *more.members, compare_indices);

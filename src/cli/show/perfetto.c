@@ -10,19 +10,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Numbers above every pid and tid of Linux: no GPU or stream is taken for a process or a thread. */
-#define GPU_PID_FIRST   10000000u
-#define LANE_TID_FIRST  10000000u
-#define SAFE_DIGITS     15  /* integers of more digits don't survive JavaScript's numbers and go as strings */
-#define NESTING_MAX     512 /* slices open at once on one track */
+/* Numbers above every pid and tid of Linux, so that no GPU or stream looks like a process or a thread. */
+#define GPU_PID_FIRST  10000000u
+#define LANE_TID_FIRST 10000000u
+#define SAFE_DIGITS                                                                                          \
+    15 /* JavaScript cannot represent integers with more digits: they are written as strings */
+#define NESTING_MAX     512 /* open slices per track */
 #define SPREAD_TID_STEP 100000000u
-#define SPREAD_MAX      40 /* what overlaps even more lies on the last one and is cut short by the viewer */
+#define SPREAD_MAX                                                                                           \
+    40 /* spans that overlap even more go to the last track, where the viewer truncates them                 \
+        */
 
-/* Slices of one track must nest. Spans that overlap go to further tracks beside it. */
+/* Slices of one track must nest. Overlapping spans go to additional tracks. */
 struct track {
     uint64_t key;    /* process << 32 | thread */
-    uint32_t next;   /* the one beside it, or TRACE_NONE */
-    uint32_t spread; /* 0 for the track itself, 1 for the first beside it */
+    uint32_t next;   /* the next additional track, or TRACE_NONE */
+    uint32_t spread; /* 0 for the track itself, 1 for the first additional one */
     size_t depth;
     uint64_t ends[NESTING_MAX];
 };
@@ -62,7 +65,7 @@ static void add_track(struct text *text, uint64_t key)
     text_add_format(text, ",\"pid\":%" PRIu64 ",\"tid\":%" PRIu64, key >> 32, key & UINT32_MAX);
 }
 
-/* Times count from the trace's start: ns since 1970 don't fit into JSON's numbers. */
+/* Times count from the trace's start: ns since 1970 exceed JSON's numbers. */
 static void add_time(struct text *text, const char *key, uint64_t ns)
 {
     text_add_format(text, ",\"%s\":%" PRIu64 ".%03u", key, ns / 1000, (unsigned)(ns % 1000));
@@ -242,7 +245,7 @@ static void write_process(struct writer *writer, uint32_t index)
     text_deinit(&name);
 }
 
-/* From inside the call's slice to the begin of the GPU's. */
+/* From inside the call's slice to the start of the GPU's slice. */
 static void write_arrow(struct writer *writer, const struct trace_span *from, const struct trace_span *to,
                         uint64_t from_track, uint64_t to_track)
 {

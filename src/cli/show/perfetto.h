@@ -1,6 +1,6 @@
-/* A trace in the JSON format of Chrome's tracing, which ui.perfetto.dev opens: a process with a track for
- * each host thread, a process for each GPU with a track for each stream, an arrow from each call to the GPU
- * work that it caused, and the attributes as arguments. */
+/* A trace in Chrome's trace event format (JSON), which ui.perfetto.dev opens: a process with a track per host
+ * thread, a process for each GPU with a track per stream, an arrow from each call to its GPU work, and the
+ * attributes as arguments. */
 #ifndef CUSPAN_CLI_SHOW_PERFETTO_H
 #define CUSPAN_CLI_SHOW_PERFETTO_H
 
@@ -8,7 +8,7 @@
 
 #include <stdio.h>
 
-/* Whether all could be written shows at fclose. */
+/* Write errors show at fclose. */
 void perfetto_write(FILE *out, const struct trace *trace);
 
 #endif

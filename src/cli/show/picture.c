@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TIME_COLUMNS       8   /* "41.3 µs" and a blank before it */
-#define EACH_COLUMNS_MIN   100 /* on narrower terminals, no column for the average */
+#define TIME_COLUMNS       8   /* "41.3 µs" and a space before it */
+#define EACH_COLUMNS_MIN   100 /* narrower terminals have no column for the average */
 #define LABEL_COLUMNS_MIN  14
 #define LANES_MAX          16
 #define OTHER_TRACES_SHOWN 3
@@ -35,7 +35,7 @@ static void end_line(struct picture *picture)
     text_clear(line);
 }
 
-/* A line of its own, as long as the terminal is wide. */
+/* A separate line, as long as the terminal is wide. */
 static void add_note(struct picture *picture, const char *string)
 {
     struct label_writer writer = {&picture->line, picture->options->columns, picture->options->color,
@@ -51,7 +51,7 @@ static void add_time(struct picture *picture, const char *time)
     text_add(&picture->line, time);
 }
 
-/* The label's rest, the times and the bar, which all lines have in the same columns. */
+/* The rest of the label, the times and the bar, which have the same columns in all lines. */
 static void add_right_side(struct picture *picture, size_t label_rest, uint64_t total_ns, const char *each,
                            const uint32_t *spans, size_t span_count, unsigned style)
 {
@@ -238,7 +238,7 @@ static void draw_devices(struct picture *picture)
     free(spans);
 }
 
-/* Adds a part of the header, on the next line where this one is full. */
+/* Adds a part of the header, on the next line if this one is full. */
 static void add_fact(struct picture *picture, struct label_writer *writer, const char *fact, unsigned style)
 {
     const char *separator = picture->options->utf8 ? " · " : ", ";
@@ -253,7 +253,7 @@ static void add_fact(struct picture *picture, struct label_writer *writer, const
     label_add_part(writer, fact, style);
 }
 
-/* Time in which some GPU was busy, and its share of the trace, averaged over the GPUs. */
+/* The time in which GPUs were busy, and its share of the trace, averaged over the GPUs. */
 static void add_busy(struct picture *picture, struct label_writer *writer)
 {
     const struct trace *trace = picture->trace;
@@ -334,7 +334,7 @@ static void note_cuts(struct picture *picture)
     char note[256], number[TEXT_NUMBER_BYTES];
     for (size_t i = 0; i < picture->scale.cut_count; i++)
         cut_ns += picture->scale.cuts[i].to_ns - picture->scale.cuts[i].from_ns;
-    snprintf(note, sizeof note, "%s %s in which nothing begins or ends (--linear draws all)",
+    snprintf(note, sizeof note, "%s %s in which nothing starts or ends (--linear draws everything)",
              picture->options->utf8 ? "╱╱" : "//", text_duration(number, cut_ns, picture->options->utf8));
     add_note(picture, note);
 }
@@ -373,9 +373,8 @@ static void draw_notes(struct picture *picture)
         add_note(picture, note);
     }
     if (trace->is_cut)
-        add_note(
-            picture,
-            "the last line of the file is incomplete and not shown: its writer was killed or still writes");
+        add_note(picture, "the last line of the file is incomplete and not shown: its writer was killed or "
+                          "is still writing");
     if (trace->others)
         note_others(picture);
 }
@@ -391,7 +390,7 @@ static void lay_out(struct picture *picture)
         picture->has_groups |= row->group->count > 1;
     }
     if (picture->trace->lane_count && wanted < limit)
-        wanted = wanted < 30 ? 30 : wanted; /* room for what the lanes say */
+        wanted = wanted < 30 ? 30 : wanted; /* room for the text of the lanes */
     picture->label_columns = wanted < limit ? wanted : limit;
     picture->has_each = picture->has_groups && options->columns >= EACH_COLUMNS_MIN;
     size_t times = TIME_COLUMNS * (picture->has_each ? 2 : 1);

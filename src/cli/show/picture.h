@@ -1,4 +1,4 @@
-/* A trace as a picture in the terminal: a header, the tree of spans with bars on one scale, the GPU's
+/* A trace as a picture in the terminal: a header, the tree of spans with bars on one scale, and the GPU's
  * streams. */
 #ifndef CUSPAN_CLI_SHOW_PICTURE_H
 #define CUSPAN_CLI_SHOW_PICTURE_H
@@ -9,7 +9,7 @@
 
 struct picture_options {
     size_t columns;
-    size_t rows_max; /* 0: a line for each span */
+    size_t rows_max; /* 0: one line per span */
     bool is_linear;
     bool color;
     bool utf8;

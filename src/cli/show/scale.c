@@ -6,10 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CUT_SHARE 0.70 /* the cuts together are at least this share of the time, or there are none */
+#define CUT_SHARE 0.70 /* minimum share of the time that all cuts remove; otherwise nothing is cut */
 #define REMAINING_MIN                                                                                        \
-    5                /* stretches that must be left between cuts: a trace of three long spans needs none     \
-                      */
+    5                /* minimum number of intervals between cuts: a trace of three long spans needs no cut */
 #define CELLS_MIN 10 /* narrower scales are not cut */
 
 static int compare_times(const void *a, const void *b)
@@ -29,7 +28,7 @@ static uint64_t cut_length(const struct scale_cut *cut)
     return cut->to_ns - cut->from_ns;
 }
 
-/* Keeps the longest stretches, longest first. */
+/* Keeps the longest intervals, longest first. */
 static void offer(struct scale_cut cuts[SCALE_CUTS_MAX], size_t *count, struct scale_cut stretch)
 {
     size_t at = *count < SCALE_CUTS_MAX ? (*count)++ : SCALE_CUTS_MAX;
@@ -67,7 +66,7 @@ static void find_cuts(struct scale *scale, const struct trace *trace)
             break;
         }
     }
-    /* What is nearly as long as the shortest cut would fill the rest of the scale: it goes too. */
+    /* Intervals nearly as long as the shortest cut would fill the rest of the scale, so they are cut too. */
     while (scale->cut_count && scale->cut_count < found &&
            stretches >= scale->cut_count + 1 + REMAINING_MIN &&
            (double)cut_length(&scale->cuts[scale->cut_count]) > 0.5 * (double)(whole - sum)) {
@@ -108,7 +107,7 @@ double scale_position(const struct scale *scale, uint64_t ns)
     return position < (double)scale->cells ? position : (double)scale->cells;
 }
 
-/* Cuts begin anywhere; what is drawn begins at a whole cell. */
+/* Cuts start anywhere; drawing starts at a whole cell. */
 static size_t cut_cell(const struct scale *scale, size_t cut)
 {
     return (size_t)lround(scale_position(scale, scale->cuts[cut].from_ns));

@@ -1,6 +1,6 @@
-/* From time to columns. The scale is linear but for a few long stretches in which nothing begins or ends:
- * those are drawn in CUT_CELLS columns. A CUDA program spends 200 ms creating its context and 300 µs working;
- * on a linear scale all of its work would lie in one column. */
+/* Maps times to columns. The scale is linear except for a few long intervals in which nothing starts or ends:
+ * each takes CUT_CELLS columns. A CUDA program spends 200 ms creating its context and 300 µs working, so on a
+ * linear scale all of its work would share a column. */
 #ifndef CUSPAN_CLI_SHOW_SCALE_H
 #define CUSPAN_CLI_SHOW_SCALE_H
 
@@ -26,13 +26,13 @@ void scale_init(struct scale *scale, const struct trace *trace, size_t cells, bo
 /* In cells from the left edge, 0 to cells. */
 double scale_position(const struct scale *scale, uint64_t ns);
 
-/* Which cut the cell belongs to, or -1. */
+/* The index of the cut at the cell, or -1. */
 int scale_cut_at(const struct scale *scale, size_t cell);
 
-/* The cell at which what follows cut number `cut` begins; 0 for -1. */
+/* The first cell after cut number `cut`; 0 for -1. */
 size_t scale_segment_cell(const struct scale *scale, int cut);
 
-/* The least of 1, 2 and 5 times a power of ten ns that takes at least `cells` cells. */
+/* The smallest of 1, 2 and 5 times a power of ten ns that takes at least `cells` cells. */
 uint64_t scale_step_ns(const struct scale *scale, size_t cells);
 
 #endif

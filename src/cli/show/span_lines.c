@@ -8,7 +8,7 @@
 #define WHERE_COLUMNS 20
 #define NAME_COLUMNS  32
 
-/* ns as µs with three decimals: exact, and in columns up to a day. */
+/* ns as µs with three decimals: exact, and aligned up to a day. */
 static void add_us(struct text *text, uint64_t ns)
 {
     text_add_format(text, "%12" PRIu64 ".%03u", ns / 1000, (unsigned)(ns % 1000));
@@ -35,7 +35,7 @@ static void add_where(struct text *text, const struct trace *trace, const struct
     add_padded(text, where, WHERE_COLUMNS, utf8);
 }
 
-/* A value with blanks, quotes or nothing in it stands in quotes, so that fields can be told apart. */
+/* Quotes a value that is empty or has spaces or quotes, so that fields can be split. */
 static void add_value(struct text *text, const char *value, bool utf8)
 {
     if (*value && !strpbrk(value, " \t\n\"=")) {

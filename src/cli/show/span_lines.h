@@ -1,4 +1,4 @@
-/* A trace as text, one span a line in order of time, made for grep, awk and sort. */
+/* A trace as text, one line per span in order of time, for grep, awk and sort. */
 #ifndef CUSPAN_CLI_SHOW_SPAN_LINES_H
 #define CUSPAN_CLI_SHOW_SPAN_LINES_H
 
@@ -8,8 +8,8 @@
 #include <stdio.h>
 
 /* Columns: start in µs from the trace's start, duration in µs, class, "ok" or "error", thread or stream, span
- * ID, parent's ID, name; then, behind a tab, the attributes as key=value (quoted where they hold blanks). The
- * first line names them behind a '#'. */
+ * ID, parent's ID, name; then, after a tab, the attributes as key=value (quoted if they contain spaces). The
+ * first line names the columns after a '#'. */
 void span_lines_write(FILE *out, const struct trace *trace, bool utf8);
 
 #endif

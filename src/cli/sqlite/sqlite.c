@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define APPLICATION_ID    1668640622 /* "cusn", at byte 68 of each file that this program has made */
+#define APPLICATION_ID    1668640622 /* "cusn", at byte 68 of each file that this program creates */
 #define APPLICATION_ID_AT 68
 #define ID_BITS           24 /* Nsight Systems packs a thread's number below its process's, 24 bits each */
 #define ID_MASK           0xffffffu
@@ -24,7 +24,7 @@ struct writer {
     sqlite3 *db;
     sqlite3_stmt *rows[EXPORT_KIND_COUNT];
     sqlite3_stmt *span, *attribute, *string;
-    struct int_map strings; /* that StringIds has → 0 */
+    struct int_map strings; /* that StringIds contains → 0 */
     uint32_t activity_key, range_key;
     bool has_failed;
 };
@@ -52,13 +52,13 @@ static void step(struct writer *w, sqlite3_stmt *statement)
     sqlite3_clear_bindings(statement);
 }
 
-/* What is bound here stands in the trace until the end. */
+/* Bound values stay in the trace until the end. */
 static void bind_text(sqlite3_stmt *statement, int at, const char *text)
 {
     sqlite3_bind_text(statement, at, text, -1, SQLITE_STATIC);
 }
 
-/* The string's number, which StringIds has from now on. */
+/* The string's number, which StringIds contains from now on. */
 static void bind_string(struct writer *w, sqlite3_stmt *statement, int at, uint32_t string)
 {
     sqlite3_bind_int64(statement, at, string);
@@ -144,7 +144,7 @@ static bool number_of_word(const char *words, const char *wanted, long *number)
     return false;
 }
 
-/* The `at`th number of "[1,2,3]". */
+/* Element `at` of "[1,2,3]". */
 static bool number_of_list(const char *list, size_t at, long long *number)
 {
     const char *from = *list == '[' ? list + 1 : list;
@@ -260,12 +260,12 @@ static void bind_column(struct writer *w, sqlite3_stmt *row, int at, const struc
     case FROM_SPAN:
         sqlite3_bind_int64(row, at, span - trace->spans + 1);
         break;
-    default: /* an attribute that the span hasn't: NULL */
+    default: /* an attribute that the span does not have: NULL */
         break;
     }
 }
 
-/* EXPORT_KIND_COUNT: none of Nsight Systems' tables. */
+/* EXPORT_KIND_COUNT: not in Nsight Systems' tables. */
 static enum sqlite_kind kind_of(const struct writer *w, const struct trace_span *span)
 {
     const char *activity = attribute(w, span, w->activity_key);
@@ -294,8 +294,8 @@ static void add_row(struct writer *w, const struct trace_span *span)
     step(w, w->rows[kind]);
 }
 
-/* A mark that is an event of the range around it has a row as one that is a span of its own: that of an
- * instant on the range's thread. */
+/* A mark that is an event of a range gets the same row as a mark with a span of its own: an instant on the
+ * range's thread. */
 static void add_mark(struct writer *w, const struct trace_span *range, const struct trace_event *event)
 {
     struct trace_span mark = *range;
@@ -319,7 +319,7 @@ static void add_mark(struct writer *w, const struct trace_span *range, const str
 static void add_marks(struct writer *w, const struct trace_span *span)
 {
     if (kind_of(w, span) != EXPORT_RANGE)
-        return; /* what happens in calls and sessions is no mark */
+        return; /* events of calls and sessions are not marks */
     for (uint32_t i = 0; i < span->event_count; i++)
         add_mark(w, span, &w->trace->events[span->event_first + i]);
 }
@@ -459,14 +459,14 @@ static bool is_ours(const char *path)
            memcmp(header + APPLICATION_ID_AT, id, sizeof id) == 0;
 }
 
-/* A wrong name must not cost anybody a file. */
+/* A mistyped name must not destroy a file. */
 static enum status make_file(const char *path, struct error *err)
 {
     struct stat facts;
     bool is_there = stat(path, &facts) == 0;
     if (is_there && (!S_ISREG(facts.st_mode) || (facts.st_size > 0 && !is_ours(path))))
         return error_set(err, STATUS_INVALID,
-                         "%.300s exists and was not made by --sqlite; remove it or choose another name",
+                         "%.300s exists and was not written by --sqlite; remove it or choose another name",
                          path);
     int fd = files_create(path);
     if (fd < 0)
@@ -519,6 +519,6 @@ enum status sqlite_write(const char *path, const struct trace *trace, struct err
         status = error_set(err, STATUS_IO, "%.300s: %.150s", path, w.db ? sqlite3_errmsg(w.db) : "no memory");
     end(&w);
     if (sqlite3_close(w.db) != SQLITE_OK && status == STATUS_OK)
-        status = error_set(err, STATUS_IO, "%.300s: it can't be closed", path);
+        status = error_set(err, STATUS_IO, "%.300s: cannot be closed", path);
     return status;
 }

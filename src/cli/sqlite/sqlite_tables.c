@@ -9,7 +9,7 @@
 #define SYNC_TYPES   "unknown event_synchronize stream_wait_event stream_synchronize context_synchronize"
 #define LAUNCH_TYPES "unknown regular cooperative_single_device cooperative_multi_device"
 #define APIS         "runtime driver"
-/* "span" is what may end on another thread. */
+/* "span" can end on another thread. */
 #define RANGE_TYPES "mark=34 range=59 span=60"
 
 #define BEGIN                                                                                                \
@@ -18,7 +18,7 @@
         "end", "INTEGER NOT NULL", FROM_END, NULL, NULL                                                      \
     }
 
-/* What all GPU work has. */
+/* Columns of all GPU work. */
 #define WORK                                                                                                 \
     BEGIN, {"deviceId", "INTEGER", FROM_DEVICE, NULL, NULL},                                                 \
         {"contextId", "INTEGER NOT NULL", FROM_INT_OR_0, "cuda.context.id", NULL},                           \

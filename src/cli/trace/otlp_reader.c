@@ -11,7 +11,8 @@
 #include <sys/stat.h>
 
 #define DOCUMENT_BYTES_MAX                                                                                   \
-    (1024ll * 1024 * 1024) /* of one document that isn't JSON lines: it must fit into memory */
+    (1024ll * 1024 * 1024) /* a document that is not JSON lines must fit into memory                         \
+                            */
 #define TRACE_ID_DIGITS 32
 
 struct reader {
@@ -22,7 +23,7 @@ struct reader {
     size_t line_number;
     uint64_t bytes_read, bytes_whole;
     struct progress progress;
-    char *what; /* is being done, for the progress */
+    char *what; /* the current activity, for the progress line */
     struct otlp_sink sink;
 };
 
@@ -31,7 +32,7 @@ static bool is_blank(const char *text)
     return text[strspn(text, " \t\r\n")] == 0;
 }
 
-/* Where in the line parsing stopped, from 1. */
+/* The column where parsing stopped, from 1. */
 static size_t column_of(const struct reader *reader, const char *at)
 {
     return at && at >= reader->line ? (size_t)(at - reader->line) + 1 : 1;
@@ -49,11 +50,11 @@ static enum status take_document(struct reader *reader, cJSON *document, struct 
 
 static enum status complain_not_json(const struct reader *reader, const char *at, struct error *err)
 {
-    return error_set(err, STATUS_INVALID, "%.300s:%zu: not JSON, from column %zu on", reader->name,
+    return error_set(err, STATUS_INVALID, "%.300s:%zu: invalid JSON at column %zu", reader->name,
                      reader->line_number, column_of(reader, at));
 }
 
-/* A first line that isn't JSON by itself may be the begin of one document that is laid out over many. */
+/* If the first line is not valid JSON, the input may be one document on many lines. */
 static enum status read_whole_document(struct reader *reader, const char *stopped_at, struct error *err)
 {
     size_t size = (size_t)reader->bytes_whole, got;
@@ -72,7 +73,8 @@ static enum status read_whole_document(struct reader *reader, const char *stoppe
         return complain_not_json(reader, stopped_at, err);
     if (!document) {
         reader->line_number = line;
-        return error_set(err, STATUS_INVALID, "%.300s:%zu: not JSON from here on", reader->name, line);
+        return error_set(err, STATUS_INVALID, "%.300s:%zu: invalid JSON from this line on", reader->name,
+                         line);
     }
     return take_document(reader, document, err);
 }
@@ -121,7 +123,7 @@ static enum status read_pass(struct reader *reader, struct error *err)
     return status;
 }
 
-/* The newest of those with the most spans: runs are appended to a file. */
+/* Of the traces with the most spans, the last one: runs are appended to a file. */
 static const char *largest_trace(const struct trace *trace)
 {
     size_t largest = 0;
@@ -146,18 +148,17 @@ static enum status choose(const struct reader *reader, const struct otlp_choice 
             *chosen = (uint32_t)i;
     }
     if (trace->list_count == 0)
-        return error_set(err, STATUS_NOT_FOUND, "%.300s: no spans in it", reader->name);
+        return error_set(err, STATUS_NOT_FOUND, "%.300s: it has no spans", reader->name);
     if (matches == 0)
-        return error_set(err, STATUS_NOT_FOUND,
-                         "%.200s: no trace %.40s among the %zu in it; the largest is %s", reader->name,
-                         choice->trace_id, trace->list_count, largest_trace(trace));
+        return error_set(err, STATUS_NOT_FOUND, "%.200s: none of its %zu traces is %.40s; the largest is %s",
+                         reader->name, trace->list_count, choice->trace_id, largest_trace(trace));
     if (prefix_len && matches > 1)
-        return error_set(err, STATUS_INVALID, "%.200s: %zu traces begin with %.40s; give more digits",
+        return error_set(err, STATUS_INVALID, "%.200s: %zu traces start with %.40s; give more digits",
                          reader->name, matches, choice->trace_id);
     return STATUS_OK;
 }
 
-/* Leaves the chosen trace's spans alone. */
+/* Keeps only the spans of the chosen trace. */
 static void keep_only(struct trace *trace, uint32_t chosen)
 {
     size_t kept = 0;
@@ -171,7 +172,7 @@ static void keep_only(struct trace *trace, uint32_t chosen)
     trace->others = trace->list_count - 1;
 }
 
-/* The second pass begins with nothing but the list of traces. */
+/* The second pass starts with only the list of traces. */
 static enum status read_again(struct reader *reader, uint32_t chosen, struct error *err)
 {
     struct trace *trace = reader->sink.trace;
@@ -182,7 +183,7 @@ static enum status read_again(struct reader *reader, uint32_t chosen, struct err
     return read_pass(reader, err);
 }
 
-/* Reads what there is, up to the bound. The caller ends it by end(). */
+/* Reads the input up to the limit. The caller calls end(). */
 static enum status begin(struct reader *reader, FILE *file, const char *name, size_t spans_max,
                          struct trace *trace, struct error *err)
 {
@@ -231,7 +232,7 @@ enum status otlp_read_all(FILE *file, const char *name, size_t spans_max, struct
     struct reader reader;
     enum status status = begin(&reader, file, name, spans_max, trace, err);
     if (status == STATUS_OK && trace->list_count == 0)
-        status = error_set(err, STATUS_NOT_FOUND, "%.300s: no spans in it", name);
+        status = error_set(err, STATUS_NOT_FOUND, "%.300s: it has no spans", name);
     for (size_t i = 0; status == STATUS_OK && i < trace->list_count; i++)
         trace->left_out += trace->list[i].spans - trace->list[i].kept;
     return end(&reader, status);

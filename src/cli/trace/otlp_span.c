@@ -27,7 +27,7 @@ void otlp_sink_deinit(struct otlp_sink *sink)
     int_map_deinit(&sink->resources);
 }
 
-/* 64-bit integers are strings in OTLP JSON; writers that make them numbers are understood as well. */
+/* 64-bit integers are strings in OTLP JSON; numbers are accepted too. */
 static bool read_uint64(const cJSON *item, uint64_t *value)
 {
     if (cJSON_IsNumber(item) && item->valuedouble >= 0) {
@@ -82,7 +82,7 @@ static void add_json_map(struct text *text, const cJSON *list)
     text_add(text, "}");
 }
 
-/* The scalar of an AnyValue as it is written, and its type; NULL if it is none. `scratch` holds numbers. */
+/* The text of an AnyValue's scalar, and its type; NULL if it is not a scalar. `scratch` holds numbers. */
 static const char *scalar(const cJSON *any, enum trace_value *type, struct text *scratch)
 {
     const cJSON *value = any ? any->child : NULL;
@@ -156,8 +156,8 @@ static uint32_t intern_attr(struct trace *trace, const struct trace_resource *re
     return value ? trace_find_string(trace, value) : 0;
 }
 
-/* A device of which more became known meanwhile (its name, its links) is the same device still: by process
- * and hardware. 0: not a device, or nothing tells them apart. */
+/* A device about which more became known later (name, links) is still the same device: by process and
+ * hardware. 0: not a device, or it cannot be identified. */
 static uint32_t device_key(struct trace *trace, const struct trace_resource *resource)
 {
     const char *hardware = trace_resource_attr(trace, resource, "hw.id");
@@ -171,7 +171,7 @@ static uint32_t device_key(struct trace *trace, const struct trace_resource *res
     return key;
 }
 
-/* The fullest attributes hold: those of a device only grow. */
+/* Keeps the most complete attributes: those of a device only grow. */
 static uint32_t add_resource(struct otlp_sink *sink, const struct trace_resource *resource)
 {
     struct trace *trace = sink->trace;
@@ -188,7 +188,7 @@ static uint32_t add_resource(struct otlp_sink *sink, const struct trace_resource
     return index;
 }
 
-/* The attributes are compared as text: every batch repeats its resource. */
+/* Compares attributes as text, because every batch repeats its resource. */
 static uint32_t take_resource(struct otlp_sink *sink, const cJSON *json)
 {
     struct trace *trace = sink->trace;
@@ -241,7 +241,7 @@ static uint32_t error_of(struct trace *trace, const struct trace_span *span, con
                         cJSON_IsString(message) && *message->valuestring ? message->valuestring : "error");
 }
 
-/* Those without a time are left: nobody could say where they belong. */
+/* Events without a time are dropped: they have no place in the trace. */
 static void take_events(struct trace *trace, const cJSON *events)
 {
     const cJSON *item;

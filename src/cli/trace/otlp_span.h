@@ -1,4 +1,4 @@
-/* From one parsed document of OTLP JSON into a trace's spans. */
+/* Converts a parsed document of OTLP JSON into spans of a trace. */
 #ifndef CUSPAN_CLI_TRACE_OTLP_SPAN_H
 #define CUSPAN_CLI_TRACE_OTLP_SPAN_H
 
@@ -21,8 +21,7 @@ void otlp_sink_init(struct otlp_sink *sink, struct trace *trace, size_t spans_ma
 void otlp_sink_restart(struct otlp_sink *sink, uint32_t wanted);
 void otlp_sink_deinit(struct otlp_sink *sink);
 
-/* INVALID with the reason, which says where inside the document. Documents of other signals are passed over.
- */
+/* INVALID, with the place inside the document. Documents of other signals are skipped. */
 enum status otlp_take_document(struct otlp_sink *sink, const cJSON *document, struct error *err) MUST_CHECK;
 
 #endif

@@ -32,7 +32,7 @@ static uint64_t hash_string(const char *string)
     return int_map_mix(hash_text(HASH_START, string));
 }
 
-/* Two strings of one hash lie at neighbouring keys. */
+/* Two strings with the same hash have adjacent keys. */
 static uint32_t look_up(const struct trace *trace, const char *string, uint64_t *key)
 {
     *key = hash_string(string);
@@ -137,15 +137,15 @@ static int compare_spans(const void *a, const void *b)
     if (x->start_ns != y->start_ns)
         return x->start_ns < y->start_ns ? -1 : 1;
     if (x->end_ns != y->end_ns)
-        return x->end_ns > y->end_ns ? -1 : 1; /* what holds others goes first */
+        return x->end_ns > y->end_ns ? -1 : 1; /* parents come before their children */
     return x->attr_first < y->attr_first ? -1 : x->attr_first > y->attr_first;
 }
 
-/* Spans whose parents form a circle hang below nothing; the first of each circle is taken for a root. */
+/* Spans whose parents form a cycle are below no root; the first of each cycle becomes one. */
 static void break_circles(struct trace *trace)
 {
     uint8_t *state =
-        xcalloc(trace->span_count, 1); /* 1: on the way up from the current span, 2: has a root */
+        xcalloc(trace->span_count, 1); /* 1: on the path up from the current span, 2: has a root */
     for (size_t i = 0; i < trace->span_count; i++) {
         uint32_t at = (uint32_t)i;
         while (at != TRACE_NONE && state[at] == 0) {
@@ -173,7 +173,7 @@ static void link_parents(struct trace *trace)
     }
     int_map_deinit(&by_id);
     break_circles(trace);
-    /* Backwards, so that each list of children ends up in order of time. */
+    /* Backwards, so that each list of children is in order of time. */
     for (size_t i = trace->span_count; i-- > 0;) {
         struct trace_span *span = &trace->spans[i];
         if (span->parent == TRACE_NONE)

@@ -1,8 +1,8 @@
-/* One trace in memory, as read from OTLP JSON: what the picture, the lines and the Perfetto file are made of.
+/* One trace in memory, read from OTLP JSON, for the picture, the lines and the Perfetto file.
  *
- * Strings are kept once and named by a 32-bit number, so that 200,000 spans with 20 attributes stay under 100
- * MB. Apart from a few attributes that place a span (thread, stream, device), a trace is whatever OTLP says:
- * spans of other programs are shown just as well. */
+ * Each string is stored once and has a 32-bit number, so that 200,000 spans with 20 attributes stay below 100
+ * MB. Except for a few attributes that place a span (thread, stream, device), a trace is plain OTLP, so spans
+ * of other programs are shown too. */
 #ifndef CUSPAN_CLI_TRACE_TRACE_H
 #define CUSPAN_CLI_TRACE_TRACE_H
 
@@ -35,7 +35,7 @@ enum trace_class {
     CLASS_KERNEL,
     CLASS_COPY,
     CLASS_FILL,
-    CLASS_GPU_OTHER, /* from here back to CLASS_KERNEL: ran on a GPU */
+    CLASS_GPU_OTHER, /* from CLASS_KERNEL to here: ran on a GPU */
     CLASS_COUNT
 };
 
@@ -61,7 +61,7 @@ struct trace_span {
     uint32_t class; /* enum trace_class */
 };
 
-/* A moment in a span: a mark in a range, a module that was loaded in a call. */
+/* An event of a span: a mark in a range, a module that a call loaded. */
 struct trace_event {
     uint64_t time_ns;
     uint32_t name; /* string */
@@ -73,7 +73,7 @@ struct trace_resource {
     uint32_t attr_first;
     uint32_t attr_count;
     uint32_t service; /* string */
-    uint32_t pid;     /* string */
+    uint32_t pid;     /* string: the GPU's index; 0: the resource of a process */
     uint32_t device;  /* string: index of the GPU; 0: the resource of a process */
     uint32_t device_name;
 };
@@ -84,7 +84,7 @@ struct trace_thread {
     uint32_t name;
 };
 
-/* A stream of a device: GPU work on it goes one after the other, more or less. */
+/* A stream of a device, whose work runs mostly in order. */
 struct trace_lane {
     uint32_t resource;
     uint32_t context; /* string, or 0 */
@@ -101,9 +101,9 @@ struct trace {
     uint32_t id; /* string */
     uint64_t start_ns;
     uint64_t end_ns;
-    size_t left_out; /* spans beyond the bound */
-    size_t others;   /* traces that were also there */
-    bool is_cut;     /* the last line of the input was incomplete and is missing */
+    size_t left_out; /* spans beyond the limit */
+    size_t others;   /* other traces in the input */
+    bool is_cut;     /* the last line of the input was incomplete and was skipped */
 
     struct trace_span *spans; /* by start, after trace_finish() */
     size_t span_count, span_capacity;
@@ -117,10 +117,10 @@ struct trace {
     size_t thread_count, thread_capacity;
     struct trace_lane *lanes;
     size_t lane_count, lane_capacity;
-    struct trace_summary *list; /* every trace that was seen */
+    struct trace_summary *list; /* every trace in the input */
     size_t list_count, list_capacity;
 
-    char *strings; /* NUL-terminated, one after the other; number 0 is "" */
+    char *strings; /* NUL-terminated strings; number 0 is "" */
     size_t string_bytes, string_capacity;
     struct int_map string_map;
 };
@@ -128,18 +128,18 @@ struct trace {
 void trace_init(struct trace *trace);
 void trace_deinit(struct trace *trace);
 
-/* The number of a string, the same for equal ones. */
+/* The number of a string; equal strings have equal numbers. */
 uint32_t trace_intern(struct trace *trace, const char *string);
-/* MAP_NONE where no such string was interned. */
+/* MAP_NONE if no such string was interned. */
 uint32_t trace_find_string(const struct trace *trace, const char *string);
 static inline const char *trace_string(const struct trace *trace, uint32_t number)
 {
     return trace->strings + number;
 }
 
-/* A zeroed span at the end of the list; the pointer holds until the next one is added. */
+/* Appends a zeroed span; the pointer is valid until the next one is appended. */
 struct trace_span *trace_add_span(struct trace *trace);
-/* A zeroed event of the span added last, whose attributes are there already; holds until the next one. */
+/* Appends a zeroed event to the last span, whose attributes are complete; valid until the next one. */
 struct trace_event *trace_add_event(struct trace *trace);
 /* Their indices. */
 uint32_t trace_add_resource(struct trace *trace, const struct trace_resource *resource);
@@ -151,7 +151,7 @@ const char *trace_span_attr(const struct trace *trace, const struct trace_span *
 const char *trace_resource_attr(const struct trace *trace, const struct trace_resource *resource,
                                 const char *key);
 
-/* Sorts the spans, finds parents, threads, lanes and classes, and the trace's begin and end. */
+/* Sorts the spans, and finds parents, threads, lanes, classes, and the trace's start and end. */
 void trace_finish(struct trace *trace);
 
 static inline bool trace_class_is_gpu(uint32_t class)

@@ -23,7 +23,7 @@ static enum status complain(struct error *err, const char *path)
                      strerror(errno));
 }
 
-/* What can't be read twice is copied to a file without a name. */
+/* Copies input that cannot be read twice to an unnamed file. */
 static enum status spool(FILE *input, const char *path, FILE **file, struct error *err)
 {
     char buffer[65536];
@@ -32,7 +32,8 @@ static enum status spool(FILE *input, const char *path, FILE **file, struct erro
     struct progress progress;
     FILE *copy = tmpfile();
     if (!copy)
-        return error_set(err, STATUS_IO, "no temporary file for standard input: %s", strerror(errno));
+        return error_set(err, STATUS_IO, "cannot create a temporary file for standard input: %s",
+                         strerror(errno));
     progress_begin(&progress, "reading standard input");
     while ((got = fread(buffer, 1, sizeof buffer, input)) > 0 && fwrite(buffer, 1, got, copy) == got) {
         bytes += got;
@@ -77,13 +78,13 @@ static void forget_settings(void)
         is_setting &= strncmp(environ[i], "CUSPAN_LIBRARY=", 15) != 0;
         char *name = xasprintf("%.*s", (int)strcspn(environ[i], "="), environ[i]);
         if (!is_setting || unsetenv(name) != 0)
-            i++; /* what was taken out makes room for the next one */
+            i++; /* removed lines make room for the next one */
         free(name);
     }
 }
 
-/* In the child: this very program, replaying into `output`. What the agent is told by the environment, such
- * as another endpoint, has no say here. */
+/* In the child: this program, replaying into `output`. The agent's environment, such as an endpoint, does not
+ * apply. */
 static void exec_replay(const char *recording, const char *output)
 {
     char *set = xasprintf("output_file=%s", output);
@@ -100,7 +101,7 @@ static enum status replay(const char *recording, const char *output, struct erro
     int status;
     pid_t pid = fork();
     if (pid < 0)
-        return error_set(err, STATUS_UNAVAILABLE, "no process to replay %.400s: %s", recording,
+        return error_set(err, STATUS_UNAVAILABLE, "cannot start a process to replay %.400s: %s", recording,
                          strerror(errno));
     if (pid == 0)
         exec_replay(recording, output);
@@ -108,7 +109,7 @@ static enum status replay(const char *recording, const char *output, struct erro
     }
     if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
         return error_set(err, STATUS_CORRUPT,
-                         "%.300s: the replay of this recording failed; cuspan replay %.100s says more",
+                         "%.300s: the replay of this recording failed; run cuspan replay %.100s for details",
                          recording, recording);
     return STATUS_OK;
 }
@@ -150,7 +151,7 @@ static enum status open_input(const char *path, FILE **file, struct error *err)
     }
     if (S_ISDIR(facts.st_mode)) {
         fclose(input);
-        return error_set(err, STATUS_INVALID, "%.400s: this is a directory", path);
+        return error_set(err, STATUS_INVALID, "%.400s: it is a directory", path);
     }
     *file = input;
     if (S_ISREG(facts.st_mode) && !is_stdin)
@@ -166,7 +167,7 @@ enum status trace_source_open(const char *path, FILE **file, struct error *err)
     enum status status = open_input(path, file, err);
     if (status != STATUS_OK || !is_recording(*file))
         return status;
-    /* A recording that came through a pipe has no name to replay it by but this. */
+    /* A recording from a pipe has no other name to replay it by. */
     char *name =
         strcmp(path, "-") == 0 ? xasprintf("/proc/%d/fd/%d", getpid(), fileno(*file)) : xstrdup(path);
     FILE *recording = *file;

@@ -1,4 +1,4 @@
-/* Where `show` reads from: a file, standard input, or a recording that the agent turns into spans first. */
+/* The input of `show`: a file, standard input, or a recording that the agent first converts to spans. */
 #ifndef CUSPAN_CLI_TRACE_TRACE_SOURCE_H
 #define CUSPAN_CLI_TRACE_TRACE_SOURCE_H
 
@@ -11,7 +11,7 @@
  * into a temporary file, a recording is replayed into one. */
 enum status trace_source_open(const char *path, FILE **file, struct error *err) MUST_CHECK;
 
-/* Whether the file at `path` begins like one of our recordings. */
+/* Whether the file at `path` starts like a recording. */
 bool trace_source_is_recording(const char *path);
 
 #endif

@@ -11,17 +11,17 @@
 /* A zeroed one is empty. */
 struct int_map {
     uint64_t *keys;
-    uint32_t *values; /* MAP_NONE: the slot is free */
+    uint32_t *values; /* MAP_NONE: the slot is empty */
     size_t slots;     /* a power of two, or 0 */
     size_t count;
 };
 
 uint32_t int_map_get(const struct int_map *map, uint64_t key);
-/* Sets or replaces. */
+/* Adds or replaces. */
 void int_map_set(struct int_map *map, uint64_t key, uint32_t value);
 void int_map_deinit(struct int_map *map);
 
-/* Scatters the bits of a key or of a running hash. */
+/* Mixes the bits of a key or of a running hash. */
 static inline uint64_t int_map_mix(uint64_t x)
 {
     x ^= x >> 32;

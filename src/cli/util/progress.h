@@ -1,5 +1,5 @@
-/* One line on standard error that says how far a long job is; only where standard error is a terminal, and
- * only when the job takes longer than a moment. */
+/* Shows on standard error, in one line, how far a long job is. Only if standard error is a terminal, and only
+ * if the job takes longer than a moment. */
 #ifndef CUSPAN_CLI_UTIL_PROGRESS_H
 #define CUSPAN_CLI_UTIL_PROGRESS_H
 
@@ -14,7 +14,7 @@ struct progress {
     bool is_shown;
 };
 
-/* `what` must live as long as the progress: "reading trace.jsonl". */
+/* `what` must outlive the progress: "reading trace.jsonl". */
 void progress_begin(struct progress *progress, const char *what);
 /* `whole` 0: unknown. Cheap enough to call in a loop. */
 void progress_update(struct progress *progress, uint64_t part, uint64_t whole);

@@ -1,4 +1,4 @@
-/* What the terminal can do, and what its user wants of it. */
+/* The terminal's capabilities, and the user's choices. */
 #ifndef CUSPAN_CLI_UTIL_TERMINAL_H
 #define CUSPAN_CLI_UTIL_TERMINAL_H
 
@@ -10,9 +10,9 @@
 
 enum color_when { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER };
 
-/* Of the terminal behind fd, else COLUMNS, else 80; within the bounds above. */
+/* The width of the terminal behind fd, else COLUMNS, else 80; within the bounds above. */
 size_t terminal_columns(int fd);
-/* COLOR_AUTO: on a terminal that isn't dumb, unless NO_COLOR is set to anything (https://no-color.org). */
+/* COLOR_AUTO: on a terminal that is not dumb, unless NO_COLOR is set (https://no-color.org). */
 bool terminal_wants_color(enum color_when when, int fd);
 
 #endif

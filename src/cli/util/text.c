@@ -100,8 +100,8 @@ bool text_locale_is_utf8(void)
     return strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
 }
 
-/* What stands for the character on the terminal, and the columns it takes. Characters that turn the direction
- * of writing are as harmful to columns as control characters. */
+/* The replacement of the character on the terminal, and its width in columns. Characters that change the
+ * direction of writing break columns as control characters do. */
 static uint32_t displayed(uint32_t code, bool utf8, size_t *columns)
 {
     *columns = 1;
@@ -172,7 +172,7 @@ void text_add_json(struct text *text, const char *string)
     }
 }
 
-/* Three significant digits, without the noise of more. */
+/* Three significant digits. */
 static void three_digits(char out[TEXT_NUMBER_BYTES], double value, const char *unit)
 {
     int decimals = value < 9.995 ? 2 : value < 99.95 ? 1 : 0;

@@ -1,7 +1,7 @@
-/* Text for people: durations, counts, and strings of foreign origin made fit for a terminal.
+/* Text for people: durations, counts, and foreign strings made safe for a terminal.
  *
- * Names come from programs and files that we don't control: nothing of theirs may reach a terminal as a
- * control character, and double-width or combining characters must not push the columns apart. */
+ * Names come from programs and files that we do not control. None of them may send a control character to the
+ * terminal, and double-width or combining characters must not break the columns. */
 #ifndef CUSPAN_CLI_UTIL_TEXT_H
 #define CUSPAN_CLI_UTIL_TEXT_H
 
@@ -10,8 +10,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* The last of what a file holds, at most `bytes_max`, NUL-terminated; NULs of its own are "?". The caller
- * frees it. */
+/* The end of a file, at most `bytes_max` bytes, NUL-terminated; NULs in it become "?". The caller frees it.
+ */
 char *text_read_end(FILE *file, size_t bytes_max);
 
 /* A line under construction. Free `data` when done; a zeroed one is empty. */
@@ -28,23 +28,23 @@ void text_add_format(struct text *text, const char *format, ...) __attribute__((
 void text_clear(struct text *text);
 void text_deinit(struct text *text);
 
-/* One character of UTF-8 from a NUL-terminated string; invalid bytes count as one U+FFFD each. Advances
+/* Decodes one UTF-8 character from a NUL-terminated string; each invalid byte counts as U+FFFD. Advances
  * *string. */
 uint32_t text_next_char(const char **string);
 
 /* True where the locale's characters are UTF-8. */
 bool text_locale_is_utf8(void);
 
-/* Columns that the string takes when text_add_fitted() writes it. */
+/* The columns that the string takes when text_add_fitted() writes it. */
 size_t text_columns(const char *string, bool utf8);
-/* Adds the string in at most `columns` columns, its end replaced by "…" ("..." without UTF-8) if it is
- * longer. Control characters become "?" and without UTF-8 so does all that isn't ASCII. Returns the columns
- * used. */
+/* Adds the string in at most `columns` columns; "…" ("..." without UTF-8) replaces the end of a longer one.
+ * Control characters become "?", and without UTF-8 everything outside ASCII does. Returns the columns used.
+ */
 size_t text_add_fitted(struct text *text, const char *string, size_t columns, bool utf8);
-/* The same without a bound. */
+/* The same without a limit. */
 void text_add_clean(struct text *text, const char *string, bool utf8);
 
-/* Adds the string as the inside of a JSON string: escaped, invalid UTF-8 as U+FFFD. */
+/* Adds the string as the content of a JSON string: escaped, invalid UTF-8 as U+FFFD. */
 void text_add_json(struct text *text, const char *string);
 
 #define TEXT_NUMBER_BYTES 40
@@ -54,7 +54,7 @@ const char *text_duration(char out[TEXT_NUMBER_BYTES], uint64_t ns, bool utf8);
 const char *text_bytes(char out[TEXT_NUMBER_BYTES], uint64_t bytes);
 /* "12,345". */
 const char *text_count(char out[TEXT_NUMBER_BYTES], uint64_t count);
-/* "0.3 %", "42 %", "100 %"; of nothing: "0 %". */
+/* "0.3 %", "42 %", "100 %"; of zero: "0 %". */
 const char *text_share(char out[TEXT_NUMBER_BYTES], uint64_t part, uint64_t whole);
 
 #endif

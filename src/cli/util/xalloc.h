@@ -1,5 +1,5 @@
-/* Memory for a short-lived program: an allocation that fails ends it with one line and EXIT_FAILED. The agent
- * has no part in this; nothing here may be linked into it. */
+/* Memory for a short-lived program: a failed allocation prints one line and exits with EXIT_FAILED. Never
+ * linked into the agent. */
 #ifndef CUSPAN_CLI_UTIL_XALLOC_H
 #define CUSPAN_CLI_UTIL_XALLOC_H
 
@@ -7,10 +7,10 @@
 
 /* Zeroed. */
 void *xcalloc(size_t count, size_t size);
-/* Makes room for at least `needed` elements of `size` bytes, at least doubling; *capacity follows. */
+/* Makes room for at least `needed` elements of `size` bytes, at least doubling; updates *capacity. */
 void *xgrow(void *old, size_t *capacity, size_t needed, size_t size);
 char *xstrdup(const char *text);
-/* A new string by printf's rules. */
+/* A new string, formatted as by printf. */
 char *xasprintf(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 #endif

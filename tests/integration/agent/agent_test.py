@@ -131,7 +131,7 @@ class Result:
 
     def agent_lines(self):
         """What the agent itself said. The command line says "cuspan replay:", or how it ended."""
-        ours = ("cuspan: warning:", "cuspan: lost ", "cuspan: asleep ", "cuspan: look at", "cuspan: no spans", "cuspan: trace ID", "cuspan: and ")
+        ours = ("cuspan: warning:", "cuspan: lost ", "cuspan: asleep ", "cuspan: view it", "cuspan: no spans", "cuspan: trace ID", "cuspan: and ")
         lines = [line for line in self.err.splitlines() if line.startswith("cuspan: ")]
         return [line for line in lines if line.startswith(ours[0])
                 or not line.startswith(ours[1:]) and not re.match(r"cuspan: [0-9,]+( of [0-9,]+)? spans? delivered", line)]
@@ -1649,11 +1649,11 @@ tracer_provider:
                                **({"trouble": f"cannot write to {bad}"} if status else {})},
                               {"kind": "file", "endpoint": str(target), "delivered": made, "lost": 0, **settled}])
             self.assertEqual(result.report["delivered"], arrived)
-            said = [line for line in result.err.splitlines() if "delivered" in line or "look at" in line]
+            said = [line for line in result.err.splitlines() if "delivered" in line or "view it" in line]
             self.assertEqual(said, [f"cuspan: {'0 of ' if status else ''}{made} spans delivered to {bad}",
                                     f"cuspan: {made} spans delivered to {target}",
-                                    *([] if status else [f"cuspan: look at it: cuspan show {bad}"]),
-                                    f"cuspan: look at it: cuspan show {target}"])
+                                    *([] if status else [f"cuspan: view it: cuspan show {bad}"]),
+                                    f"cuspan: view it: cuspan show {target}"])
 
     def test_attribute_limits(self):
         env = {"OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT": "4", "OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT": "6"}
@@ -1793,7 +1793,7 @@ class Command(CommandCase):
             result = self.run_command(self.script("echo $TRACEPARENT; $HOST"), env=env)
             self.assertRegex(result.out, "^00-[0-9a-f]{32}-[0-9a-f]{16}-02\n")
             self.assertEqual(result.text, "")
-            self.assertEqual(result.err, "cuspan: no spans: the sampler has left this run out\n")
+            self.assertEqual(result.err, "cuspan: no spans: the sampler dropped this run\n")
 
     def test_the_threshold_is_in_every_span(self):
         env = {"OTEL_TRACES_SAMPLER": "parentbased_traceidratio", "OTEL_TRACES_SAMPLER_ARG": "1"}

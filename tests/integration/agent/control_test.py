@@ -234,7 +234,7 @@ class Commands(Case):
         self.assertGreater(status["own"]["pipeline_ns"], 0)
         self.assertGreater(status["own"]["control_ns"], 0)
         self.assertRegex(text, r"  own: (callbacks [0-9.]+ \S+ on the program's threads, estimated from \d+ calls"
-                               r"|no call's callbacks were timed yet)\n    threads: pipeline [0-9.]+ ")
+                               r"|no callback was timed yet)\n    threads: pipeline [0-9.]+ ")
 
     def test_own_cost_grows_with_the_calls(self):
         program = self.begin(BUILD / "cycling_host", BUILD / "libcuspan.so", BUILD / "libcuspan-replay.so", recording("threads"))
@@ -268,7 +268,7 @@ class Commands(Case):
 
     def test_several_agents_and_none(self):
         none = self.cuspan("ps", status=1).stderr
-        for part in "cuspan run", "CUDA_INJECTION64_PATH", "no way into a process", "cuspan.h":
+        for part in "cuspan run", "CUDA_INJECTION64_PATH", "no way to load the agent later", "cuspan.h":
             self.assertIn(part, none)
         self.assertEqual(none.count("\n"), 1)
         self.assertEqual(json.loads(self.cuspan("ps", "--json").stdout), [])
@@ -278,7 +278,7 @@ class Commands(Case):
             self.after(program, "inject: 1")
         self.assertIn("3 agents run: name one", self.cuspan("start", status=2).stderr)
         self.assertIn("no agent runs in 1;", self.cuspan("start", "1", status=1).stderr)
-        self.assertIn("one PID or program is enough", self.cuspan("start", "1", "2", status=2).stderr)
+        self.assertIn("name only one PID or program", self.cuspan("start", "1", "2", status=2).stderr)
         self.cuspan("start", programs[1].pid)
         states = {row["pid"]: row["state"] for row in json.loads(self.cuspan("ps", "--json").stdout)}
         self.assertEqual(states, {program.pid: "tracing" if program is programs[1] else "waiting" for program in programs})

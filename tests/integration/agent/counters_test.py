@@ -256,7 +256,7 @@ class Command(agent_test.Case):
     def test_metrics_by_pattern(self):
         out = self.counters("lts*").out.splitlines()
         self.assertEqual([line.split()[0] for line in out[1:]], ["lts__t_sector_hit_rate.pct", "lts__t_sectors_op_read.sum"])
-        self.assertIn("none of its 3 metrics is of such a name", self.counters("nothing*").out)
+        self.assertIn("none of its 3 metrics matches", self.counters("nothing*").out)
 
     def test_json(self):
         (gpu, other) = json.loads(self.counters("--json", HOST_GPUS="2").out)
@@ -270,7 +270,7 @@ class Command(agent_test.Case):
     def test_passes(self):
         self.assertIn("2 metrics in 1 pass\n", self.counters("--passes", "dram.read,l2.hit_rate").out)
         nine = ",".join(f"n{i}=dram__bytes_read.sum" for i in range(9))
-        self.assertIn("9 metrics in 2 passes: kernels would have to run again", self.counters("--passes", nine).out)
+        self.assertIn("9 metrics in 2 passes: kernels would have to be replayed", self.counters("--passes", nine).out)
         self.assertEqual(json.loads(self.counters("--json", "--passes", nine).out)[0]["passes"], 2)
         self.assertIn('has no metric "no.such"', self.counters("--passes", "no.such", status=1).err)
 
@@ -279,7 +279,7 @@ class Command(agent_test.Case):
         self.assertIn("and 10 metrics by the chip's own names", self.counters("--sampling", **chip).out)
         self.assertIn("2 metrics in 1 pass\n", self.counters("--sampling", "--passes", "dram.read,m3.sum", **chip).out)
         nine = ",".join(f"m{i}.sum" for i in range(9))
-        self.assertIn("9 metrics in 2 passes: a sample has one; name fewer", self.counters("--sampling", "--passes", nine, **chip).out)
+        self.assertIn("9 metrics in 2 passes: a sample has one pass; name fewer metrics", self.counters("--sampling", "--passes", nine, **chip).out)
         self.assertIn('has no metric "l2.hit_rate"', self.counters("--sampling", "--passes", "l2.hit_rate", status=1, **chip).err)
         self.assertIn("cannot query the available counters", self.counters("--sampling", status=1).err)
         self.assertIn("not 17", self.counters("--sampling", "--passes", ",".join(["m1.sum"] * 17), status=1, **chip).err)

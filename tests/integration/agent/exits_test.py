@@ -493,7 +493,7 @@ print("alive")
         self.assertRegex(result.err, r"(?m)^cuspan: 4,151 spans delivered to .*, by 4 processes$")
         self.assertEqual(len(lines), 2, result.err)
         for line in lines:
-            self.assertRegex(line, r"ended by _exit\(\), exec\(\) or a signal, .*; what came after its last delivery was not delivered")
+            self.assertRegex(line, r"ended by _exit\(\), exec\(\) or a signal, .*; everything after its last delivery was lost")
 
     def test_cuspan_run_and_an_agent_that_does_not_trace(self):
         for settings, fail, said in (({"start_on": "control"}, None, "it waits for `cuspan start`"),

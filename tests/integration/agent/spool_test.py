@@ -185,7 +185,7 @@ class Outage(Case):
                 sink = self.sink(protocol, opened=False)
                 first = self.run_agent(sink, "--repeat", "20", protocol=protocol, exit_deadline_ms=600000)  # of which it takes nothing
                 self.assertEqual((first["losses"], first["delivered"], first["status"]), ({}, 0, 0), first["said"])
-                self.assertRegex(first["said"], rf"{first['spans']} spans are left in the spool: .*`cuspan send`")
+                self.assertRegex(first["said"], rf"{first['spans']} spans remain in the spool: .*`cuspan send`")
                 waiting = self.waiting()
                 sink.open()
                 # Paced, so that it is there while the other's are delivered.
@@ -383,7 +383,7 @@ class Shared(Case):
             time.sleep(0.05)
         sink2 = self.sink()
         said = self.send(sink2)
-        self.assertIn("left alone: what 1 running process delivers itself", said)
+        self.assertIn("skipped: 1 running process will deliver its own", said)
         self.assertEqual(sink2.spans, 0)
         os.kill(child_of(run), signal.SIGKILL)
         run.wait(LIMIT_S)
@@ -509,7 +509,7 @@ class Send(Case):
         report = self.run_agent(sink, "--repeat", "3")
         before = {path.name: path.stat().st_size for path in self.spool.glob("*.segment")}
         said = self.send(sink, status=1)
-        self.assertRegex(said, f"{report['spans']:,} are left: nothing took them")
+        self.assertRegex(said, f"{report['spans']:,} remain: nothing accepted them")
         self.assertNotIn("lost", said)
         self.assertEqual({path.name: path.stat().st_size for path in self.spool.glob("*.segment")}, before)
         sink.open()
@@ -560,7 +560,7 @@ class Send(Case):
         self.assert_each_once(sink, count)
         self.assertEqual(path.read_bytes(), before)
         sink.close()
-        self.assertRegex(self.send(sink, path, status=1), f"{count:,} are left")
+        self.assertRegex(self.send(sink, path, status=1), f"{count:,} remain")
 
     def test_lines_that_are_none(self):
         path, count = self.lines()

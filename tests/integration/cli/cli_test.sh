@@ -199,7 +199,7 @@ one_line "perfetto to nowhere"
 cat small.jsonl <(python3 "$here/../../support/make_trace.py" small 2) large.jsonl >mixed.jsonl
 printf 'not json\n' >>mixed.jsonl
 expect "a bad line" 1 "$cuspan" show mixed.jsonl
-says "a bad line" "$err" "*mixed.jsonl:23: not JSON*"
+says "a bad line" "$err" "*mixed.jsonl:23: invalid JSON*"
 one_line "a bad line"
 expect "no file" 1 "$cuspan" show missing.jsonl
 one_line "no file"
@@ -322,7 +322,7 @@ rm -f kept.*
 expect "a report" 0 "$cuspan" run --set report_file=kept ./app
 says "a report's mode" "$(stat -c %a kept.*)" "600"
 expect "a recording to standard output" 2 "$cuspan" record -o - ./app
-says "a recording to standard output" "$err" "*can't go to standard output*"
+says "a recording to standard output" "$err" "*cannot go to standard output*"
 one_line "a recording to standard output"
 
 # An address may hold secrets before its host and behind its path.
@@ -404,9 +404,9 @@ checks=$((checks + 9))
 
 expect "record" 5 "$cuspan" record -o r.cuspan ./app exit 5
 says "record" "$(<env.txt)" "*set:on_signal=TERM,INT,HUP|record_file=$work/r.cuspan|report_file=*"
-says "record" "$err" "cuspan: $work/r.cuspan: 1 B, 42 events; look at it: cuspan show $work/r.cuspan"
+says "record" "$err" "cuspan: $work/r.cuspan: 1 B, 42 events; view it: cuspan show $work/r.cuspan"
 expect "record over something else" 2 "$cuspan" record -o good.yaml ./app
-says "record over something else" "$err" "*good.yaml exists and is no recording*"
+says "record over something else" "$err" "*good.yaml exists and is not a recording*"
 [[ -s good.yaml ]] || fail "record destroyed a file"
 printf '\x89CUSPAN\n old recording' >r.cuspan
 expect "record over a recording" 0 "$cuspan" record -o r.cuspan ./app

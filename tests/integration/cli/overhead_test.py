@@ -161,11 +161,11 @@ if [ -n "$CUDA_INJECTION64_PATH" ]; then {host} > {self.folder}/host.out; [ $? =
         config.write_text('file_format: "1.1"\ntracer_provider:\n  processors:\n    - batch:\n        exporter:\n'
                           f'          otlp_file/development:\n            output_stream: file://{self.folder}/spans.jsonl\n')
         done = self.overhead("--config", config, "--rounds", 1, program=self.program())
-        self.assertIn("without asleep, as ", done.stderr)
+        self.assertIn("skipping asleep, because ", done.stderr)
         self.assertNotIn("\nasleep", done.stdout)
         self.assertGreater((self.folder / "spans.jsonl").stat().st_size, 0)
         done = self.overhead("--config", config, "--levels", "asleep", program=self.program(), status=2)
-        self.assertIn("leave one of them out", done.stderr)
+        self.assertIn("omit one of them", done.stderr)
 
     def test_it_ends_in_time_and_when_asked(self):
         found = self.tables("--rounds", 500, "--levels", "default", "--seconds", 1, program=self.program(after="sleep 0.2"))
@@ -184,9 +184,9 @@ if [ -n "$CUDA_INJECTION64_PATH" ]; then {host} > {self.folder}/host.out; [ $? =
 
     def test_wrong_arguments_are_named(self):
         for arguments, said in ((("--levels", "default,fool", "x"), 'not "fool"'), (("--rounds", "0", "x"), "from 1 to 1000"),
-                                (("--figure", "step", "x"), "wants the number in parentheses"),
-                                (("--figure", "step (", "x"), "--figure step ("), (("--rate", "x"), "--rate says of --figure"),
-                                ((), "which program?")):
+                                (("--figure", "step", "x"), "needs the number in parentheses"),
+                                (("--figure", "step (", "x"), "--figure step ("), (("--rate", "x"), "--rate needs --figure"),
+                                ((), "name the program to run")):
             self.assertIn(said, self.overhead(*arguments, status=2).stderr)
 
 

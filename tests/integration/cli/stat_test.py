@@ -353,7 +353,7 @@ class Recording(unittest.TestCase):
                                           self.files["service"]).stdout)
         done = run("stat", "--by", "steam", self.files["service"])
         self.assertEqual(done.returncode, 2)
-        self.assertIn("--by wants one of: range stream thread device request process", done.stderr)
+        self.assertIn("--by needs one of: range stream thread device request process", done.stderr)
 
     def test_top_leaves_rows_out_and_says_so(self):
         shown = run("stat", "--top", 2, "--table", "calls", self.files["torch_inference"]).stdout
@@ -372,7 +372,7 @@ class Recording(unittest.TestCase):
     def test_spans_beyond_the_bound_are_told(self):
         done = run("stat", "--max-spans", 10, self.files["threads"])
         self.assertEqual(done.returncode, 0)
-        self.assertRegex(done.stderr, r"\d+ spans of the file are not counted: read more with --max-spans")
+        self.assertRegex(done.stderr, r"\d+ spans of the file are not counted; raise --max-spans")
 
 
 class Sqlite(unittest.TestCase):
@@ -545,7 +545,7 @@ class Sqlite(unittest.TestCase):
         before = other.read_bytes()
         done = run("stat", "--sqlite", other, recording)
         self.assertEqual((done.returncode, done.stderr.count("\n")), (1, 1))
-        self.assertIn("was not made by --sqlite", done.stderr)
+        self.assertIn("was not written by --sqlite", done.stderr)
         self.assertEqual(other.read_bytes(), before)
         done = run("stat", "--sqlite", self.folder / "no/such", recording)
         self.assertEqual((done.returncode, done.stderr.count("\n")), (1, 1))

@@ -44,7 +44,7 @@ static void test_a_trace_is_found_by_its_first_digits(void **state)
     assert_int_equal(trace.span_count, 1);
     trace_deinit(&trace);
     assert_int_equal(read_text(two_traces, "ffff", 100, &trace, &err), STATUS_NOT_FOUND);
-    assert_non_null(strstr(err.text, "no trace ffff among the 2"));
+    assert_non_null(strstr(err.text, "none of its 2 traces is ffff"));
 }
 
 static void test_an_ambiguous_prefix_is_refused(void **state)
@@ -55,7 +55,7 @@ static void test_an_ambiguous_prefix_is_refused(void **state)
                                                    "x", "000000100", "000000900", ""))
         LINE(PROCESS_RESOURCE, SPAN(TRACE_A, "00000000000000a1", "", "x", "000000100", "000000900", ""));
     assert_int_equal(read_text(text, "0af7", 100, &trace, &err), STATUS_INVALID);
-    assert_non_null(strstr(err.text, "2 traces begin with 0af7"));
+    assert_non_null(strstr(err.text, "2 traces start with 0af7"));
 }
 
 static void test_a_bound_takes_a_second_pass_for_the_chosen_trace(void **state)
@@ -74,13 +74,13 @@ static void test_errors_name_file_and_line(void **state)
     static const struct {
         const char *text, *expected;
     } cases[] = {
-        {"", "input: no spans in it"},
-        {"\n\n", "input: no spans in it"},
-        {"{\"resourceSpans\":[]}\n", "input: no spans in it"},
+        {"", "input: it has no spans"},
+        {"\n\n", "input: it has no spans"},
+        {"{\"resourceSpans\":[]}\n", "input: it has no spans"},
         {"{\"a\":1}\n", "input:1: no resourceSpans"},
-        {"hello\n", "input:1: not JSON, from column 1"},
-        {"{\"resourceSpans\":[]}\n{\"resourceSpans\":[}\n", "input:2: not JSON, from column 19"},
-        {"{\"resourceSpans\":[]} x\n", "input:1: not JSON"},
+        {"hello\n", "input:1: invalid JSON at column 1"},
+        {"{\"resourceSpans\":[]}\n{\"resourceSpans\":[}\n", "input:2: invalid JSON at column 19"},
+        {"{\"resourceSpans\":[]} x\n", "input:1: invalid JSON"},
         {LINE(PROCESS_RESOURCE, SPAN("12", "00000000000000a1", "", "x", "000000100", "000000900", "")),
          "input:1: a span's traceId"},
         {LINE(PROCESS_RESOURCE, SPAN(TRACE_A, "zz000000000000a1", "", "x", "000000100", "000000900", "")),

@@ -32,7 +32,7 @@ static void test_a_report_says_where_to_look(void **state)
     assert_string_equal(text,
                         "cuspan: 1,230 of 1,234 spans delivered to http://localhost:4318/v1/traces\n"
                         "cuspan: lost 4: lost_queue_full (spans that found the queue of an output full)\n"
-                        "cuspan: look at it: http://localhost:16686/trace/" TRACE_A "\n");
+                        "cuspan: view it: http://localhost:16686/trace/" TRACE_A "\n");
     free(text);
     outcome_deinit(&outcome);
 }
@@ -114,12 +114,13 @@ static void test_a_process_without_a_final_report_is_explained(void **state)
     expect_end(delivered, &crashed,
                "was ended by SIGSEGV; the last 812 ms were not delivered; to deliver first, add SIGSEGV to");
     expect_end(delivered, &other,
-               "or a signal, without its exit handlers; what came after its last delivery was not");
+               "or a signal, without its exit handlers; everything after its last delivery was lost");
     expect_end(RUNNING("4194305,\"state\":\"running\",\"start_ns\":500000000"), &exited,
                "; all of its 1.50 s were not delivered");
     expect_end(RUNNING("4194305,\"state\":\"exiting\""), &killed,
                "ended before the agent had delivered everything");
-    expect_end(RUNNING("1,\"state\":\"running\""), &exited, "process 1 (app) still runs; what it delivers");
+    expect_end(RUNNING("1,\"state\":\"running\""), &exited,
+               "process 1 (app) is still running; what it delivers");
     expect_end(RUNNING("7,\"state\":\"not traced\",\"why\":\"the sampler is always_off\""), NULL,
                "cuspan: no spans\ncuspan: process 7 (app) was not traced: the sampler is always_off\n");
 }
@@ -151,8 +152,7 @@ static void test_time_asleep_is_said(void **state)
     struct outcome outcome = {0};
     assert_true(outcome_add(&outcome, report, false));
     char *text = print(&outcome);
-    assert_non_null(
-        strstr(text, "cuspan: asleep 2 times, 1.50 s in all: nothing that is sampled was in flight"));
+    assert_non_null(strstr(text, "cuspan: asleep 2 times, 1.50 s in all: nothing sampled was in flight"));
     free(text);
     assert_true(outcome_add(&outcome, REPORT, false)); /* one that never slept */
     assert_int_equal(outcome.sleeps, 2);
@@ -175,8 +175,8 @@ static void test_each_output_has_its_line(void **state)
     char *text = print(&outcome);
     assert_string_equal(text, "cuspan: 33 spans delivered to http://a:4318/v1/traces\n"
                               "cuspan: 33 spans delivered to /tmp/t.jsonl\n"
-                              "cuspan: look at it: http://a:16686/trace/" TRACE_A "\n"
-                              "cuspan: look at it: cuspan show /tmp/t.jsonl\n");
+                              "cuspan: view it: http://a:16686/trace/" TRACE_A "\n"
+                              "cuspan: view it: cuspan show /tmp/t.jsonl\n");
     free(text);
     outcome_deinit(&outcome);
 }
@@ -190,7 +190,7 @@ static void test_an_output_that_got_nothing_is_not_to_be_looked_at(void **state)
     char *text = print(&outcome);
     assert_string_equal(text, "cuspan: 0 of 33 spans delivered to http://a:4318/v1/traces\n"
                               "cuspan: 33 spans delivered to /tmp/t.jsonl\n"
-                              "cuspan: look at it: cuspan show /tmp/t.jsonl\n");
+                              "cuspan: view it: cuspan show /tmp/t.jsonl\n");
     free(text);
     assert_true(outcome_add(
         &outcome, TWO_OUTPUTS(1, "\"delivered\":1,\"lost\":32", "\"delivered\":33,\"lost\":0"), false));
@@ -198,8 +198,8 @@ static void test_an_output_that_got_nothing_is_not_to_be_looked_at(void **state)
     text = print(&outcome);
     assert_string_equal(text, "cuspan: 1 of 66 spans delivered to http://a:4318/v1/traces, by 2 processes\n"
                               "cuspan: 66 spans delivered to /tmp/t.jsonl, by 2 processes\n"
-                              "cuspan: look at it: http://a:16686/trace/" TRACE_A "\n"
-                              "cuspan: look at it: cuspan show /tmp/t.jsonl\n");
+                              "cuspan: view it: http://a:16686/trace/" TRACE_A "\n"
+                              "cuspan: view it: cuspan show /tmp/t.jsonl\n");
     free(text);
     outcome_deinit(&outcome);
 }
@@ -238,7 +238,7 @@ static void test_what_is_missing_or_wrong_is_tolerated(void **state)
         &outcome, "{\"traces\":7,\"spans\":\"x\",\"losses\":[],\"outputs\":[{}],\"delivered\":-1}", false));
     assert_int_equal(outcome.processes, 2);
     char *text = print(&outcome);
-    assert_string_equal(text, "cuspan: no spans: the agent ran, but saw no call that it traces\n");
+    assert_string_equal(text, "cuspan: no spans: the agent ran, but saw no call to trace\n");
     free(text);
     outcome_deinit(&outcome);
 }
@@ -261,7 +261,7 @@ static void test_a_file_is_shown_by_its_command(void **state)
                             false));
     char *text = print(&outcome);
     assert_string_equal(
-        text, "cuspan: 1 span delivered to /tmp/t.jsonl\ncuspan: look at it: cuspan show /tmp/t.jsonl\n");
+        text, "cuspan: 1 span delivered to /tmp/t.jsonl\ncuspan: view it: cuspan show /tmp/t.jsonl\n");
     free(text);
     outcome_deinit(&outcome);
 }
@@ -299,7 +299,7 @@ static void test_a_recording_is_named_with_its_events(void **state)
     outcome_print_recordings(&outcome, NULL, "r", file);
     char *text = contents_of(file);
     assert_string_equal(
-        text, "cuspan: /nonexistent/r: missing, 12,345 events; look at it: cuspan show /nonexistent/r\n");
+        text, "cuspan: /nonexistent/r: missing, 12,345 events; view it: cuspan show /nonexistent/r\n");
     free(text);
     fclose(file);
     outcome_deinit(&outcome);
