@@ -11,12 +11,11 @@
  */
 #define SQUEEZED_STRING_BYTES 256
 #define SCOPE_BYTES_MAX       1024
-/* Of a span's shared part as it is kept. */
+/* Limit for the kept encoding of a span's shared part. */
 #define SHARED_BYTES_MAX 760
 
-/* The spans of one resource. In front of the first there is room for the head, which is written when the
- * section is complete, and before it for the batch's own header, should this section turn out to be the first
- * of its batch. */
+/* The spans of one resource. Room before the first span holds the section's head, which is written when the
+ * section is complete, and before that the batch's header, in case this section is the first of its batch. */
 struct section {
     struct chunk *first; /* NULL: no spans yet */
     struct chunk *last;
@@ -25,10 +24,10 @@ struct section {
     struct wire_part resource_next; /* replaces `resource` once the section is empty */
 };
 
-/* The bytes of a shared part; of longer ones there are none. */
+/* The encoded bytes of a shared part; parts that are too long are not kept. */
 struct shared_bytes {
-    uint32_t version; /* of the part; 0: of none */
-    uint32_t len;     /* 0: it was too long */
+    uint32_t version; /* of the shared part; 0: none */
+    uint32_t len;     /* 0: too long */
     uint8_t bytes[SHARED_BYTES_MAX];
 };
 
@@ -45,8 +44,8 @@ struct encoder {
     struct wire_part scope;
     struct wire_part no_resource; /* of sections whose resource was never set */
     uint32_t spans;
-    uint64_t bytes;         /* at most, heads included */
-    uint16_t section_count; /* index of the last section that has spans, + 1 */
+    uint64_t bytes;         /* limit, including heads */
+    uint16_t section_count; /* 1 + the index of the last section that has spans */
     struct section sections[RESOURCES_MAX];
     struct shared_bytes shared[SPAN_SHARED_MAX]; /* by their slots */
 };
@@ -164,7 +163,7 @@ void encoder_destroy(struct encoder *encoder)
     free(encoder);
 }
 
-/* The room in front of a section's head was measured for the resource that it began with. */
+/* The room before a section's head was sized for the resource that the section started with. */
 static void adopt_resource(struct section *section)
 {
     if (!section->resource_next.bytes || section->first)
@@ -196,7 +195,7 @@ static const struct wire_part *resource_of(const struct encoder *encoder, const 
     return section->resource.bytes ? &section->resource : &encoder->no_resource;
 }
 
-/* In front of the first span of a section: the batch's header and the head. */
+/* Room before the first span of a section: the batch's header and the head. */
 static size_t head_room(const struct encoder *encoder, const struct section *section)
 {
     return sizeof(struct batch) + WIRE_HEAD_BYTES_MAX + resource_of(encoder, section)->len +
@@ -212,7 +211,7 @@ static void write_shared(const struct encoder *encoder, const struct span_shared
     to->len = end ? (uint32_t)(end - to->bytes) : 0;
 }
 
-/* What there is of the span's shared part, in `part`; NULL: nothing, or the limits forbid to use it. */
+/* The kept encoding of the span's shared part, in `part`; NULL: none, or the limits rule it out. */
 static inline const struct wire_part *find_shared(struct encoder *encoder, const struct span *span,
                                                   const struct wire_limits *limits, struct wire_part *part)
 {
@@ -225,7 +224,7 @@ static inline const struct wire_part *find_shared(struct encoder *encoder, const
     return shared->len ? part : NULL;
 }
 
-/* Encodes behind what the chunk has; returns the bytes, or 0 when there is no room. */
+/* Encodes after the chunk's last byte; returns the number of bytes, or 0 if there is no room. */
 static inline size_t write_span(struct encoder *encoder, struct chunk *chunk, const struct span *span,
                                 const struct wire_limits *limits)
 {
@@ -258,7 +257,7 @@ static void append_chunk(struct encoder *encoder, struct section *section, struc
         encoder->section_count = (uint16_t)(index + 1);
 }
 
-/* The span needs a chunk of its own: the section's first, or the next one. */
+/* The span needs another chunk: the section's first, or the next one. */
 static enum status add_in_new_chunk(struct encoder *encoder, struct section *section, const struct span *span)
 {
     bool has_room = !encoder->chunks_left_free || chunk_pool_free(encoder->pool) > encoder->chunks_left_free;
@@ -312,7 +311,7 @@ static void commit_metric(struct encoder *encoder, struct section *section, size
     encoder->spans += points - 1;
 }
 
-/* As add_in_new_chunk; FULL where half as many points may fit. */
+/* Like add_in_new_chunk; FULL if half as many points may fit. */
 static enum status add_metric_in_new_chunk(struct encoder *encoder, struct section *section,
                                            const struct metric_points *points)
 {
@@ -370,7 +369,7 @@ uint32_t encoder_span_count(const struct encoder *encoder)
     return encoder->spans;
 }
 
-/* Writes the head and, into the last chunk, the closing. */
+/* Writes the head, and the closing into the last chunk. */
 static void close_section(const struct encoder *encoder, struct section *section, bool first, bool last)
 {
     struct chunk *chunk = section->first;
@@ -388,7 +387,7 @@ static void reset_section(struct section *section)
     adopt_resource(section);
 }
 
-/* Completes the sections and puts their chunks behind each other; NULL when none has spans. */
+/* Completes the sections and concatenates their chunks; NULL if none has spans. */
 static struct chunk *join_sections(struct encoder *encoder)
 {
     struct section *end = &encoder->sections[encoder->section_count];
@@ -417,7 +416,7 @@ static uint64_t chunks_bytes(const struct chunk *chunk)
     return bytes;
 }
 
-/* The header lies in the first chunk, before the bytes that go out. */
+/* The header is in the first chunk, before the bytes that are sent. */
 static struct batch *make_batch(const struct encoder *encoder, struct chunk *chunks)
 {
     struct batch *batch = (struct batch *)(void *)chunks->data;

@@ -1,12 +1,11 @@
-/* Spans into request bodies, in protobuf or JSON, gathered into batches that lie in the pool's chunks.
+/* Encodes spans into request bodies, in protobuf or JSON, as batches of the pool's chunks.
  *
- * One encoder for each output; all its functions are for one thread. Spans are encoded as they come and are
- * never copied again: an encoder has a list of chunks (a section) for each resource, and sealing puts those
- * that have spans behind each other. After creation nothing is allocated but chunks, except when a resource
- * is set.
+ * There is one encoder per output, and all its functions run on one thread. Spans are encoded on arrival and
+ * never copied again: an encoder has a list of chunks (a section) per resource, and sealing concatenates the
+ * lists that have spans. After creation, it allocates only chunks, except when a resource is set.
  *
- * Keys of a span's attributes are taken as they are (printable ASCII by construction); every other string is
- * made valid UTF-8. */
+ * Keys of a span's attributes are copied unchanged, because they are printable ASCII by construction. Every
+ * other string is made valid UTF-8. */
 #ifndef CUSPAN_ENCODE_ENCODER_H
 #define CUSPAN_ENCODE_ENCODER_H
 
@@ -20,44 +19,44 @@
 
 #define ENCODER_SCHEMA_URL METER_SCHEMA_URL
 
-/* What a resource may take in a request: strings longer than this are cut, attributes beyond it are left out
- * and counted in the resource's dropped_attributes_count. */
+/* Limits for a resource in a request: longer strings are truncated; further attributes are dropped and
+ * counted in the resource's dropped_attributes_count. */
 #define ENCODER_RESOURCE_STRING_MAX 4096
 #define ENCODER_RESOURCE_BYTES_MAX  (16 * 1024)
 
 struct encoder_options {
     enum batch_format format;
-    struct chunk_pool *pool; /* not owned; may be shared by all outputs */
+    struct chunk_pool *pool; /* not owned; all outputs may share it */
     /* Copied. */
     const char *scope_name;
     const char *scope_version;
     const char *schema_url;
-    uint32_t value_length_limit;    /* of string values, in characters; UINT32_MAX: none */
-    uint32_t attribute_count_limit; /* of a span, an event, a link */
+    uint32_t value_length_limit;    /* for string values, in characters; UINT32_MAX: no limit */
+    uint32_t attribute_count_limit; /* per span, event and link */
     uint32_t event_count_limit;
     uint32_t link_count_limit;
     uint32_t batch_spans_max;
-    uint64_t batch_bytes_max;  /* a sealed batch is never larger */
-    uint32_t chunks_left_free; /* that many of the pool's spans don't take: others need them */
-    bool has_metrics;          /* in place of spans: encoder_add_metrics, and no encoder_add */
+    uint64_t batch_bytes_max;  /* maximum size of a sealed batch */
+    uint32_t chunks_left_free; /* so many of the pool's chunks are reserved for others */
+    bool has_metrics;          /* metrics instead of spans: encoder_add_metrics, and no encoder_add */
 };
 
 struct encoder;
 
-/* Owned by the caller. INVALID when a bound is zero or the scope's texts don't fit; NO_MEMORY. */
+/* The caller owns the encoder. INVALID if a limit is zero or the scope's texts do not fit; NO_MEMORY. */
 enum status encoder_create(const struct encoder_options *options, struct encoder **encoder) MUST_CHECK;
-/* Gives back what was not sealed. NULL is fine. */
+/* Releases spans that were not sealed. NULL is allowed. */
 void encoder_destroy(struct encoder *encoder);
 
-/* Sets or replaces resource `index`; it is encoded now and not referred to later. Spans that were already
- * added keep the old one, and so do others of the same batch. A resource that was never set is empty.
- * INVALID: no such index, or a schema URL of more than SCHEMA_URL_MAX bytes; NO_MEMORY. The resource before
- * stays. */
+/* Sets or replaces resource `index`. It is encoded immediately, so the caller may free it. Spans that were
+ * added before keep the old resource, and so do later ones of the same batch. A resource that was never set
+ * is empty. INVALID: invalid index, or a schema URL of more than SCHEMA_URL_MAX bytes; NO_MEMORY. On failure
+ * the previous resource stays. */
 enum status encoder_set_resource(struct encoder *encoder, uint16_t index,
                                  const struct resource *resource) MUST_CHECK;
 
-/* The resource in protobuf, as field 1 of whatever message has a Resource there. Returns its bytes; 0: there
- * is no room for any. Attributes that don't fit are left out and counted in it. */
+/* Encodes the resource in protobuf as field 1, for any message that has a Resource there. Returns the number
+ * of bytes; 0: no room. Attributes that do not fit are dropped and counted in it. */
 size_t encoder_put_resource(const struct resource *resource, uint8_t *to, size_t room);
 
 /* Anything but OK means that the span was not added:
@@ -68,16 +67,16 @@ size_t encoder_put_resource(const struct resource *resource, uint8_t *to, size_t
  * and links. */
 enum status encoder_add(struct encoder *encoder, const struct span *span) MUST_CHECK;
 
-/* The points of one metric: as many Metrics as they need, each below the size of a chunk. FULL and NO_MEMORY:
- * `added` were, in their order, and the others were not; INVALID: the next one fits into no chunk. */
+/* Encodes the points of one metric into as many Metrics as needed, each smaller than a chunk. FULL and
+ * NO_MEMORY: the first `added` points were encoded. INVALID: the next one fits into no chunk. */
 enum status encoder_add_metrics(struct encoder *encoder, const struct metric_points *points,
                                 uint32_t *added) MUST_CHECK;
 
 /* Or data points. */
 uint32_t encoder_span_count(const struct encoder *encoder);
 
-/* What was added since the last time, as a batch that the caller owns; NULL when there is nothing. Never
- * fails. */
+/* The spans or points added since the last call, as a batch that the caller owns; NULL if there are none.
+ * Never fails. */
 struct batch *encoder_seal(struct encoder *encoder);
 
 #endif

@@ -84,7 +84,7 @@ static void put_name(struct json_text *text, const char *name, uint32_t length,
     json_put_string(text, name, length, UTF8_NO_LIMIT, limits->string_bytes_max);
 }
 
-/* The array of attributes stays open. */
+/* Leaves the array of attributes open. */
 static uint8_t *json_put_shared(uint8_t *to, uint8_t *end, const struct span_shared *shared,
                                 const struct wire_limits *limits)
 {
@@ -189,7 +189,7 @@ static void put_resource_value(struct json_text *text, const struct resource_att
     json_put_value(text, &plain, limits);
 }
 
-/* What stands behind a resource's attributes, with a URL that may need escapes. */
+/* Follows a resource's attributes, with a URL that may need escapes. */
 #define BEHIND_RESOURCE 128
 #define ESCAPED_MAX     6
 static_assert(2 * (BEHIND_RESOURCE + ESCAPED_MAX * SCHEMA_URL_MAX) <= ENCODER_RESOURCE_BYTES_MAX,
@@ -268,7 +268,7 @@ static uint8_t *json_put_metrics_scope(uint8_t *to, uint8_t *end, const char *na
     return put_scope(to, end, name, version, schema_url, ",\"metrics\":[");
 }
 
-/* The '[' that ends the scope's part lies where the first span has its comma. */
+/* The '[' that ends the scope's part takes the place of the first span's comma. */
 static uint8_t *put_head(uint8_t *at, const struct wire_part *resource, const struct wire_part *scope,
                          const char *open)
 {

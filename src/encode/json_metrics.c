@@ -145,7 +145,7 @@ static void put_points(struct json_text *text, const struct metric_info *info,
     JSON_PUT(text, "}}");
 }
 
-/* ,{...}: each begins with a comma, as spans do. */
+/* ,{...}: starts with a comma, like a span. */
 uint8_t *json_put_metric(uint8_t *to, uint8_t *end, const struct metric_points *points)
 {
     const struct metric_info *info = points->info;

@@ -1,4 +1,4 @@
-/* OTLP JSON: what json.c (spans, requests) and json_metrics.c have in common. */
+/* OTLP JSON: shared by json.c (spans, requests) and json_metrics.c. */
 #ifndef CUSPAN_ENCODE_JSON_TEXT_H
 #define CUSPAN_ENCODE_JSON_TEXT_H
 
@@ -8,9 +8,9 @@
 
 #include <math.h>
 
-/* OTLP JSON: lowerCamelCase keys, IDs in hex, 64-bit integers as strings, enums as integers, fields of no
- * value left out as in protobuf. The writer checks its room at every step and remembers that it was too
- * small, so that the functions read like the text they write. */
+/* OTLP JSON: lowerCamelCase keys, IDs in hex, 64-bit integers as strings, enums as integers; fields with
+ * default values are omitted, as in protobuf. The writer checks its room at every step and remembers an
+ * overflow, so that the functions read like the text they write. */
 struct json_text {
     uint8_t *p;
     uint8_t *end;
@@ -63,9 +63,8 @@ static inline void json_put_double(struct json_text *text, double value)
         text->p += number_put_double(text->p, value);
 }
 
-/* Bit 7 is set in each byte that can't stand in a JSON string as it is (control characters, '"', '\') or
- * isn't ASCII. Bytes behind one that is so marked may be marked wrongly; what is asked is only whether there
- * is one. */
+/* Bit 7 is set in each byte that needs an escape in a JSON string (control characters, '"', '\') or is not
+ * ASCII. Bytes after a marked one may be marked wrongly: callers only test whether there is one. */
 static inline uint64_t json_special_bytes(uint64_t word)
 {
     const uint64_t ones = 0x0101010101010101u;
@@ -73,7 +72,7 @@ static inline uint64_t json_special_bytes(uint64_t word)
     return (word | (word - ones * 0x20) | (quote - ones) | (backslash - ones)) & ones * 0x80;
 }
 
-/* Copies the run of bytes that need no care; returns its length, and 0 also when there is no room. */
+/* Copies the run of bytes that need no escape; returns its length, and 0 also if there is no room. */
 static inline size_t json_put_plain(struct json_text *text, const uint8_t *from, size_t len)
 {
     size_t room = (size_t)(text->end - text->p), i = 0;
@@ -104,7 +103,8 @@ static inline void json_put_escaped(struct json_text *text, uint8_t byte)
     }
 }
 
-/* One character, or its replacement; returns the bytes of input, or 0 when it would exceed `bytes_max`. */
+/* Writes one character, or its replacement; returns the bytes of input, or 0 if it would exceed `bytes_max`.
+ */
 static inline size_t json_put_character(struct json_text *text, const uint8_t *from, size_t len,
                                         size_t *bytes_max)
 {
@@ -122,7 +122,7 @@ static inline size_t json_put_character(struct json_text *text, const uint8_t *f
     return step.len;
 }
 
-/* A string in its quotes, valid, cut and escaped. */
+/* A quoted string: valid, truncated and escaped. */
 static inline void json_put_string(struct json_text *text, const char *string, size_t len, size_t chars_max,
                                    size_t bytes_max)
 {
@@ -201,7 +201,7 @@ static inline void json_put_count(struct json_text *text, const char *field, uin
     json_put_unsigned(text, count);
 }
 
-/* ,"attributes":[{...} or, where some stand there already, ,{...} */
+/* ,"attributes":[{...} or, after other attributes, ,{...} */
 static inline void json_put_attr(struct json_text *text, const struct span_attr *attr, bool is_first,
                                  const struct wire_limits *limits)
 {

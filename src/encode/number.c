@@ -31,8 +31,8 @@ size_t number_put_signed(uint8_t *to, int64_t value)
     return 1 + number_put_unsigned(to + 1, 0 - (uint64_t)value);
 }
 
-/* Eight hexadecimal digits at once, the most significant first: the nibbles of a word are spread to bytes,
- * and each byte above 9 gets the distance from '9' + 1 to 'a' on top. */
+/* Eight hexadecimal digits at once, the most significant first. The nibbles of a word are spread to bytes,
+ * and each byte above 9 gets the distance from '9' + 1 to 'a'. */
 static void put_hex_8(uint8_t *to, uint32_t value)
 {
     uint64_t x = value;
@@ -51,7 +51,7 @@ static void put_hex_8(uint8_t *to, uint32_t value)
 size_t number_put_pointer(uint8_t *to, uint64_t value)
 {
     size_t len = number_pointer_len(value);
-    value <<= 64 - 4 * (len - 2); /* the digits that count go to the front */
+    value <<= 64 - 4 * (len - 2); /* moves the significant digits to the front */
     memcpy(to, "0x", 2);
     put_hex_8(to + 2, (uint32_t)(value >> 32));
     put_hex_8(to + 10, (uint32_t)value);
@@ -67,13 +67,13 @@ size_t number_put_hex(uint8_t *to, const uint8_t *bytes, size_t len)
     return 2 * len;
 }
 
-/* Shortest digits by Steele and White's free-format algorithm on exact integers: slow (a microsecond) and
- * right, and doubles are rare here. The largest number is near 2^1132 (the smallest double, scaled by
+/* Shortest digits by Steele and White's free-format algorithm on exact integers. It is slow (a microsecond)
+ * and exact, and doubles are rare here. The largest number is near 2^1132 (the smallest double, scaled by
  * 10^324). */
 #define BIG_LIMBS 40
 
 struct big {
-    uint32_t count; /* limbs in use; the highest isn't zero */
+    uint32_t count; /* limbs in use; the highest is not zero */
     uint32_t limbs[BIG_LIMBS];
 };
 
@@ -144,17 +144,17 @@ static void big_subtract(struct big *a, const struct big *b)
         a->count--;
 }
 
-/* value = rest / scale; what lies closer than below / scale under it or above / scale over it reads back as
- * it. */
+/* value = rest / scale. Numbers above value - below / scale and under value + above / scale read back as the
+ * same double. */
 struct shortest {
     struct big rest, scale, below, above;
-    bool even;    /* the bounds themselves read back as it, too: ties go to even */
+    bool even;    /* the bounds read back as the same double too: ties go to even */
     int exponent; /* value = 0.DIGITS * 10^exponent */
 };
 
 static void shortest_begin(struct shortest *s, uint64_t mantissa, int exponent)
 {
-    /* Below a power of two the next double is only half as far away. */
+    /* Below a power of two, the next double is only half as far away. */
     unsigned half = mantissa == 1ull << 52 && exponent > -1074;
     unsigned up = exponent > 0 ? (unsigned)exponent : 0, down = exponent < 0 ? (unsigned)-exponent : 0;
     s->rest = big_make(mantissa, up + 1 + half);
@@ -217,7 +217,7 @@ static size_t put_zeros(uint8_t *to, int count)
     return (size_t)count;
 }
 
-/* 0.DIGITS * 10^exponent, laid out as JavaScript does: plain from 1e-6 to 1e21, else with an exponent. */
+/* Lays out 0.DIGITS * 10^exponent as JavaScript does: plain from 1e-6 to 1e21, otherwise with an exponent. */
 static size_t lay_out(uint8_t *to, const uint8_t *digits, unsigned count, int exponent)
 {
     uint8_t *p = to;

@@ -1,8 +1,8 @@
-/* Protobuf's wire format: what protobuf_span.c (hot) and protobuf_request.c (not) have in common.
+/* Protobuf's wire format: shared by protobuf_span.c (hot) and protobuf_request.c (not hot).
  *
- * Fields are written forwards and in the order of their numbers; lengths are known before (attributes) or put
- * in front afterwards (spans, events). Room is checked once a field, with the most that the field takes, so
- * that writing itself needs no checks and may scribble a few bytes past its end. */
+ * Fields are written forwards, in the order of their numbers. Lengths are either known before (attributes) or
+ * inserted afterwards (spans, events). Room is checked once per field, for the field's maximum, so that the
+ * writing itself needs no checks and may write a few bytes past its end. */
 #ifndef CUSPAN_ENCODE_PROTOBUF_H
 #define CUSPAN_ENCODE_PROTOBUF_H
 
@@ -11,7 +11,7 @@
 
 #define PROTOBUF_VARINT_MAX 10
 
-/* What a few fields of fixed size take: more than any message of ours has between two checks. */
+/* Room for a few fields of fixed size: more than any of our messages has between two checks. */
 #define PROTOBUF_ROOM 192
 /* A tag and a length. */
 #define PROTOBUF_FIELD_ROOM 16
@@ -33,8 +33,8 @@ static inline unsigned protobuf_varint_size(uint64_t value)
     return (unsigned)(9 * (63 - __builtin_clzll(value | 1)) + 73) / 64;
 }
 
-/* Up to 56 bits: the groups of seven are spread over the bytes of a word, without a branch for every group,
- * because sizes and counts vary too much to be predicted. Writes 8 bytes, or 10. */
+/* Up to 56 bits: the groups of seven are spread over the bytes of a word without a branch per group, because
+ * sizes and counts vary too much for branch prediction. Writes 8 bytes, or 10. */
 static inline uint8_t *protobuf_put_varint_long(uint8_t *p, uint64_t value)
 {
     if (__builtin_expect(value >> 56 != 0, 0)) {
@@ -82,16 +82,16 @@ static inline bool protobuf_has_room(const uint8_t *p, const uint8_t *end, size_
     return (size_t)(end - p) >= bytes;
 }
 
-/* A nested message is written behind a tag and two bytes of room for its length. This puts the length there
- * and, where it takes fewer or more than two bytes, moves the message. `end` has one byte of room behind it.
- * Returns the new end. */
+/* A nested message is written after a tag and two bytes of room for its length. This function inserts the
+ * length and moves the message if the length takes fewer or more than two bytes. `end` has one byte of room
+ * after it. Returns the new end. */
 uint8_t *protobuf_close(uint8_t *body, uint8_t *end);
 
-/* A string field whose text has to be made valid or cut. */
+/* A string field whose text must be made valid or truncated. */
 uint8_t *protobuf_put_text_repaired(uint8_t *p, uint8_t *end, uint8_t tag, const char *text, size_t len,
                                     size_t bytes_max);
 
-/* A string field; nothing for an empty one. */
+/* A string field; writes nothing if the string is empty. */
 static inline uint8_t *protobuf_put_text(uint8_t *p, uint8_t *end, uint8_t tag, const char *text, size_t len,
                                          size_t bytes_max)
 {

@@ -1,7 +1,7 @@
 #include "encode/protobuf.h"
 
-/* Metrics, written once an interval and without hurry: each function checks its room, and NULL goes through.
- */
+/* Metrics, written once per interval and not optimized: each function checks its room, and NULL passes
+ * through. */
 
 /* Tags: number << 3 | type. */
 enum {
@@ -66,7 +66,7 @@ static uint32_t zigzag(int32_t value)
     return (uint32_t)value << 1 ^ (value < 0 ? UINT32_MAX : 0);
 }
 
-/* A nested message begins behind three bytes, and its end has room for those that its length may take. */
+/* A nested message starts after three bytes, and its end has room for the bytes that its length may take. */
 static uint8_t *open_message(uint8_t *p, uint8_t *end, uint8_t tag)
 {
     if (!p || !protobuf_has_room(p, end, PROTOBUF_ROOM))
@@ -80,7 +80,7 @@ static uint8_t *close_message(uint8_t *body, uint8_t *p, uint8_t *end)
     return p && protobuf_has_room(p, end, PROTOBUF_ROOM) ? protobuf_close(body, p) : NULL;
 }
 
-/* Strings, integers and truth values: what metrics have. */
+/* Strings, integers and booleans: the values that metrics have. */
 static uint8_t *put_attr(uint8_t *p, uint8_t *end, uint8_t tag, const struct span_attr *attr)
 {
     uint8_t *pair = open_message(p, end, tag);

@@ -1,6 +1,6 @@
 #include "encode/protobuf.h"
 
-/* What stands around the spans. Written once for many requests, and without hurry. */
+/* Everything around the spans. Written once per request, and not optimized. */
 
 /* Tags: number << 3 | type. */
 enum {
@@ -32,7 +32,7 @@ static uint8_t *put_resource_strings(uint8_t *p, uint8_t *end, const char *strin
     return p;
 }
 
-/* The content of an AnyValue that is a number or a truth value: at most 11 bytes. */
+/* The content of an AnyValue that is a number or a boolean: at most 11 bytes. */
 static uint8_t *put_resource_scalar(uint8_t *p, enum resource_value type, int64_t integer, double real)
 {
     if (type == RESOURCE_INT) {
@@ -65,8 +65,7 @@ static uint8_t *put_resource_items(uint8_t *p, uint8_t *end, const struct resour
     return p;
 }
 
-/* The content of an AnyValue. An empty string has to be there too: without it the value would be of no type.
- */
+/* The content of an AnyValue. An empty string is written too: without it, the value would have no type. */
 static uint8_t *put_resource_value(uint8_t *p, uint8_t *end, const struct resource_attr *attr,
                                    size_t bytes_max)
 {
@@ -114,7 +113,7 @@ static uint8_t *protobuf_put_resource(uint8_t *to, uint8_t *end, const struct re
                                       const char *schema_url, const struct wire_limits *limits)
 {
     size_t url_len = strlen(schema_url);
-    size_t behind = PROTOBUF_ROOM + 3 * url_len; /* at most, should the URL need repair */
+    size_t behind = PROTOBUF_ROOM + 3 * url_len; /* maximum, in case the URL needs repair */
     if (!protobuf_has_room(to, end, PROTOBUF_ROOM + behind))
         return NULL;
     uint8_t *attrs_end = end - behind;
@@ -150,7 +149,7 @@ static uint8_t *protobuf_put_scope(uint8_t *to, uint8_t *end, const char *name, 
     return protobuf_put_text(p, end, SCOPE_SPANS_SCHEMA_URL, schema_url, strlen(schema_url), SPAN_STRING_MAX);
 }
 
-/* protobuf_put_varint scribbles up to 10 bytes, and behind a head lies the first span. */
+/* protobuf_put_varint may write up to 10 bytes, and the first span follows a head. */
 static uint8_t *put_varint_exact(uint8_t *p, uint64_t value)
 {
     uint8_t bytes[PROTOBUF_VARINT_MAX];

@@ -36,7 +36,7 @@ enum {
     STATUS_CODE = 0x18
 };
 
-/* An attribute without its string, and more than that: keys are moved 32 bytes at a time. */
+/* An attribute without its string, with a margin: keys are copied 32 bytes at a time. */
 #define ATTR_ROOM 192
 
 static_assert(sizeof(struct attr_key) == 64, "a key is copied by two moves of 32 bytes");
@@ -49,7 +49,7 @@ static inline uint8_t *put_key(uint8_t *p, const struct attr_key *key)
     return p + 2 + key->len;
 }
 
-/* A KeyValue up to where its value's content (an AnyValue of `any` bytes, below 64) begins. */
+/* A KeyValue up to its value's content (an AnyValue of `any` bytes, below 64). */
 static inline uint8_t *put_pair(uint8_t *p, uint8_t tag, const struct attr_key *key, size_t any)
 {
     p[0] = tag;
@@ -61,7 +61,7 @@ static inline uint8_t *put_pair(uint8_t *p, uint8_t tag, const struct attr_key *
     return p + 2;
 }
 
-/* The same up to where the bytes of a string of any length begin. */
+/* A KeyValue up to the bytes of a string of any length. */
 static inline uint8_t *put_string_pair(uint8_t *p, uint8_t tag, const struct attr_key *key, size_t len)
 {
     size_t pair = 2u + key->len + 4u + len;
@@ -138,7 +138,7 @@ static uint8_t *put_dim3(uint8_t *p, uint8_t tag, const struct attr_key *key, co
     return p;
 }
 
-/* A string too, so it is cut like one. */
+/* A string too, so it is truncated like one. */
 static uint8_t *put_pointer(uint8_t *p, uint8_t tag, const struct attr_key *key, uint64_t value,
                             const struct wire_limits *limits)
 {
@@ -245,7 +245,7 @@ static uint8_t *put_status(uint8_t *p, uint8_t *end, const struct span *span,
     return protobuf_close(body, protobuf_put_count(p, STATUS_CODE, span->status));
 }
 
-/* What few spans have: counts of what was dropped, events, links, status. `p` has room for PROTOBUF_ROOM. */
+/* Rare parts of a span: counts of dropped items, events, links, status. `p` has room for PROTOBUF_ROOM. */
 static uint8_t *put_rare(uint8_t *p, uint8_t *end, const struct span *span, const struct wire_limits *limits)
 {
     uint32_t attrs = span_attr_total(span), kept_attrs = wire_smaller(attrs, limits->attrs_max);
@@ -297,7 +297,7 @@ uint8_t *protobuf_put_shared(uint8_t *to, uint8_t *end, const struct span_shared
                            limits);
 }
 
-/* Name and shared attributes; of these no more than the limit. */
+/* The name and the shared attributes, up to the limit. */
 static uint8_t *put_what_is_shared(uint8_t *p, uint8_t *end, const struct span *span,
                                    const struct wire_limits *limits, const struct wire_part *shared)
 {
@@ -307,7 +307,7 @@ static uint8_t *put_what_is_shared(uint8_t *p, uint8_t *end, const struct span *
                            span_shared_count(span), limits);
 }
 
-/* The own attributes, as many as the limit leaves. */
+/* The span's other attributes, as many as the limit leaves. */
 static uint8_t *put_own_attrs(uint8_t *p, uint8_t *end, const struct span *span,
                               const struct wire_limits *limits)
 {
@@ -319,8 +319,8 @@ static uint8_t *put_own_attrs(uint8_t *p, uint8_t *end, const struct span *span,
     return p;
 }
 
-/* The order of the fields is free. What differs from the span before stands together, at the end, so that a
- * compressor finds the rest in one piece. */
+/* The order of fields is free. The fields that differ from the previous span come last, so that a compressor
+ * finds the rest in one piece. */
 uint8_t *protobuf_put_span(uint8_t *to, uint8_t *end, const struct span *span,
                            const struct wire_limits *limits, const struct wire_part *shared)
 {
