@@ -942,7 +942,7 @@ class Spool(Case):
         metrics = report["metrics"]
         self.assertGreater(metrics["lost"], 0)
         self.assertEqual(metrics["made"], metrics["lost"] + metrics["spooled"])
-        self.assertIn("further metrics are lost", self.stderr)
+        self.assertIn("new metrics are lost", self.stderr)
 
     def test_where_they_are_sent(self):
         """Beside the spans where that is known, else by the configuration; never to the spans' own path."""
