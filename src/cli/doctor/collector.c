@@ -85,23 +85,24 @@ static void send_request(const void *query, void *answer)
 static struct collector *probe_collector(const struct doctor *doctor,
                                          const struct exporter_settings *exporter)
 {
-    struct collector *made = xcalloc(1, sizeof *made);
+    struct collector *collector = xcalloc(1, sizeof *collector);
     bool is_grpc = exporter->kind == EXPORTER_OTLP_GRPC;
-    made->exporter = exporter;
-    made->is_grpc = is_grpc;
-    sanitize_url(made->url, sizeof made->url, exporter->endpoint);
-    if (!collector_split(exporter->endpoint, is_grpc && !exporter->insecure, made)) {
-        snprintf(made->failure, sizeof made->failure, "the endpoint has no host");
-        return made;
+    collector->exporter = exporter;
+    collector->is_grpc = is_grpc;
+    sanitize_url(collector->url, sizeof collector->url, exporter->endpoint);
+    if (!collector_split(exporter->endpoint, is_grpc && !exporter->insecure, collector)) {
+        snprintf(collector->failure, sizeof collector->failure, "the endpoint has no host");
+        return collector;
     }
-    find_proxy(made);
-    reach_probe(made->host, made->port, "/", &made->reach);
-    if (!doctor->api || (!made->reach.is_connected && !made->proxy_variable))
-        return made;
+    find_proxy(collector);
+    reach_probe(collector->host, collector->port, "/", &collector->reach);
+    if (!doctor->api || (!collector->reach.is_connected && !collector->proxy_variable))
+        return collector;
     const struct collector_query query = {doctor->api, exporter};
-    made->has_answer = probe_child_run(send_request, &query, &made->answer, sizeof made->answer,
-                                       ANSWER_TIMEOUT_MS, made->failure) == CHILD_OK;
-    return made;
+    collector->has_answer =
+        probe_child_run(send_request, &query, &collector->answer, sizeof collector->answer, ANSWER_TIMEOUT_MS,
+                        collector->failure) == CHILD_OK;
+    return collector;
 }
 
 const struct collector *collector_next(struct doctor *doctor, size_t *index)

@@ -30,11 +30,11 @@ static void print_line(const struct doctor *doctor, const struct doctor_line *li
 {
     const char *color = doctor->is_colored ? results[line->result].color : "";
     const char *plain = doctor->is_colored ? "\033[0m" : "";
-    printf("%s%-9s%s %s.%s:  ", color, results[line->result].name, plain, line->group, line->name);
+    printf("%s%-9s%s %s.%s: ", color, results[line->result].name, plain, line->group, line->name);
     print_sanitized(doctor, line->found);
     putchar('\n');
     if (line->fix) {
-        printf("%*sfix:   ", INDENT - 2, "");
+        printf("%*sfix: ", INDENT - 2, "");
         print_sanitized(doctor, line->fix);
         putchar('\n');
     }

@@ -17,7 +17,7 @@ enum result {
     RESULT_OK,
     RESULT_WARNING,  /* a possible cause */
     RESULT_PROBLEM,  /* data is missing or incomplete */
-    RESULT_UNKNOWN,  /* this machine does not tell */
+    RESULT_UNKNOWN,  /* cannot be determined on this machine */
     RESULT_NOT_HERE, /* does not apply */
     RESULT_COUNT
 };

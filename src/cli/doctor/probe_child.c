@@ -20,9 +20,9 @@ static void discard_output(void)
 #else
     const int last = STDERR_FILENO;
 #endif
-    int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
-    for (int fd = 0; nothing >= 0 && fd <= last; fd++)
-        dup2(nothing, fd);
+    int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+    for (int fd = 0; null_fd >= 0 && fd <= last; fd++)
+        dup2(null_fd, fd);
 }
 
 static void run_in_child(void (*work)(const void *, void *), const void *query, void *answer, size_t bytes,
@@ -43,7 +43,7 @@ static void run_in_child(void (*work)(const void *, void *), const void *query, 
     _exit(bytes > 0);
 }
 
-/* False if the child closed the pipe early, or at the deadline (`is_late`). */
+/* False if the child closed the pipe early, or at the deadline (`is_timed_out`). */
 static bool read_answer(int from, char *answer, size_t bytes, unsigned timeout_ms, bool *is_timed_out)
 {
     uint64_t deadline_ns = clock_monotonic_ns() + timeout_ms * NS_PER_MS;

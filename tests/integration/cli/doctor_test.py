@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""cuspan doctor, each of its lines tested against the fault that it names, without a GPU.
+"""Tests each line of cuspan doctor against the fault that it reports, without a GPU.
 
     doctor_test.py --build DIRECTORY [--sanitizers LIST] [GROUP[.test]...]
 
-The driver, NVML and CUPTI are libfake_cuda.so (fake_cuda.c); /dev, /proc and /sys lie in a folder of the test's
-(CUSPAN_DOCTOR_ROOT); collectors are servers of the test's own. After a whole run each check must have been seen to name
-a fault, and to be content.
+libfake_cuda.so (fake_cuda.c) stands in for the driver, NVML and CUPTI. /dev, /proc and /sys are below a temporary folder
+(CUSPAN_DOCTOR_ROOT). Collectors are servers in this process. A complete run fails if a check has never reported a fault,
+or never reported ok.
 """
 
 import argparse
@@ -39,7 +39,7 @@ BUILD = Path()
 SANITIZERS = ""
 IS_ROOT = os.geteuid() == 0
 NOBODY = {"user": 65534, "group": 65534, "extra_groups": []} if IS_ROOT else {}
-SEEN = defaultdict(set)  # what each check was seen to say in tests that looked for it
+SEEN = defaultdict(set)  # results of each check in tests that expect them
 TRACE, PARENT = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 LOCAL = "127.0.0.1"
 
@@ -54,10 +54,8 @@ class Case(unittest.TestCase):
         self.libraries = self.directory / "libraries"
         self.libraries.mkdir()
 
-    # --- a machine ---
-
     def put(self, path, text="", mode=0o644):
-        """A file below the root of the test's machine."""
+        """Writes a file below CUSPAN_DOCTOR_ROOT."""
         target = self.root / path.lstrip("/")
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(text)
@@ -65,7 +63,7 @@ class Case(unittest.TestCase):
         return target
 
     def driver(self, version="570.10"):
-        """A driver that is well: libraries, kernel module, files of devices."""
+        """A working driver: libraries, kernel module, device files."""
         shutil.copy(BUILD / "libfake_cuda.so", self.libraries / f"libcuda.so.{version}")
         (self.libraries / "libcuda.so.1").symlink_to(f"libcuda.so.{version}")
         shutil.copy(BUILD / "libfake_cuda.so", self.libraries / "libnvidia-ml.so.1")
@@ -74,7 +72,7 @@ class Case(unittest.TestCase):
             self.put(f"/dev/{name}", mode=0o666)
 
     def cupti(self, place, version, name="libcupti.so.13"):
-        """A CUPTI in a folder, which is returned with its path."""
+        """Copies a CUPTI into a folder and returns its path."""
         folder = self.directory / place
         folder.mkdir(parents=True, exist_ok=True)
         shutil.copy(BUILD / "libfake_cuda.so", folder / name)
@@ -82,14 +80,12 @@ class Case(unittest.TestCase):
         return folder / name
 
     def agent(self):
-        """A copy of the agent's library, beside which a CUPTI may be put."""
+        """A copy of the agent's library, next to which a test can place a CUPTI."""
         folder = self.directory / "agent"
         folder.mkdir(exist_ok=True)
         for name in "libcuspan.so", "libcuspan-export.so":
             shutil.copy(BUILD / name, folder)
         return folder / "libcuspan.so"
-
-    # --- running it ---
 
     def environment(self, extra):
         env = {key: value for key, value in os.environ.items() if not re.match(
@@ -111,32 +107,32 @@ class Case(unittest.TestCase):
                               env=self.environment(env or {}), **options)
 
     def doctor(self, only, *arguments, env=None, program=None, **options):
-        """The lines of the checks `only`, by name; what holds for all of them is held here."""
+        """The lines of the checks `only`, by name. Verifies what all lines have in common."""
         done = self.run_doctor("--json", "--only", only, *arguments, env=env, program=program, **options)
-        self.assertNotRegex(done.stderr, "Sanitizer|runtime error:", "a sanitizer has found something")
+        self.assertNotRegex(done.stderr, "Sanitizer|runtime error:", "a sanitizer reports an error")
         self.assertIn(done.returncode, (0, 1), done.stderr)
         said = json.loads(done.stdout)
         lines = defaultdict(list)
         for line in said["checks"]:
             lines[f"{line['group']}.{line['name']}"].append(line)
             if line["finding"] in ("problem", "warning"):
-                self.assertTrue(line.get("mend"), f"nothing mends {line}")
+                self.assertTrue(line.get("mend"), f"no fix in {line}")
         self.assertEqual(said["problems"], sum(line["finding"] == "problem" for line in said["checks"]))
         self.assertEqual(done.returncode, 1 if said["problems"] else 0)
         return lines
 
-    def says(self, only, finding, found="", mend="", arguments=(), **options):
-        """The check's line of this finding, with the evidence and the remedy."""
+    def says(self, only, finding, found="", fix="", arguments=(), **options):
+        """The line of the check with this result, text and fix."""
         lines = self.doctor(only, *arguments, **options)[only]
         SEEN[only].update(line["finding"] for line in lines)
         fitting = [line for line in lines if line["finding"] == finding and re.search(found, line["found"])
-                   and re.search(mend, line.get("mend", ""))]
-        self.assertTrue(fitting, f"no {finding} \"{found}\" with \"{mend}\" in {lines}")
+                   and re.search(fix, line.get("mend", ""))]
+        self.assertTrue(fitting, f"no {finding} \"{found}\" with \"{fix}\" in {lines}")
         return fitting[0]
 
 
 class Driver(Case):
-    def test_all_is_well(self):
+    def test_no_fault(self):
         self.driver()
         lines = self.doctor("driver")
         for name, line in lines.items():
@@ -187,7 +183,7 @@ class Driver(Case):
         for value in "all", "compute,utility":
             self.says("driver.container", "ok", env={"NVIDIA_VISIBLE_DEVICES": "all", "NVIDIA_DRIVER_CAPABILITIES": value})
 
-    def test_files_of_devices(self):
+    def test_device_files(self):
         self.driver()
         cuspan = shutil.copy(BUILD / "cuspan", self.directory / "cuspan")
         (self.root / "dev/nvidia0").chmod(0o600 if IS_ROOT else 0)
@@ -210,7 +206,7 @@ class Driver(Case):
         self.put("/proc/driver/nvidia/gpus/0000:01:00.0/information", "Model: \t\t NVIDIA H200\nIRQ: 7\n")
         self.says("driver.devices", "ok", "NVIDIA H200.*version mismatch", env={"FAKE_NVML_INIT": 18})
 
-    def test_divided_devices(self):
+    def test_mig(self):
         self.driver()
         self.says("driver.mig", "ok", "off", env={"FAKE_NVML_MIG": 0})
         self.says("driver.mig", "problem", "GPU 0 is in MIG mode", "mig -i 0 -cgi", env={"FAKE_NVML_MIG": 1})
@@ -250,19 +246,19 @@ class Cupti(Case):
         self.says("cupti.library", "problem", r"newer driver than the installed one \(CUDA 12.8\)", arguments=["--library", library], env=old)
         self.says("cupti.others", "warning", "newer driver", "update the driver", arguments=["--library", library], env=old)
 
-    def test_broken_ones(self):
+    def test_broken_libraries(self):
         self.driver()
         library = self.agent()
         path = self.cupti("agent/cupti", 130500)
-        self.says("cupti.others", "warning", "CUPTI's result 7", arguments=["--library", library], env={"FAKE_CUPTI_RESULT": 7})
+        self.says("cupti.others", "warning", "CUPTI result 7", arguments=["--library", library], env={"FAKE_CUPTI_RESULT": 7})
         path.write_text("no library")
-        self.says("cupti.others", "warning", "can't load CUPTI.*invalid ELF|can't load CUPTI.*too short", "install the package",
+        self.says("cupti.others", "warning", "cannot load CUPTI.*invalid ELF|cannot load CUPTI.*too short", "install the package",
                   arguments=["--library", library])
 
-    def test_the_one_that_a_setting_names(self):
+    def test_cupti_library_setting(self):
         path = self.cupti("other", 130500)
         self.says("cupti.library", "ok", "set by cupti.library", arguments=["--set", f"cupti.library={path}"])
-        self.says("cupti.library", "problem", "/nowhere/libcupti.so.*can't load", "unset it", arguments=["--set", "cupti.library=/nowhere/libcupti.so"])
+        self.says("cupti.library", "problem", "/nowhere/libcupti.so.*cannot load", "unset it", arguments=["--set", "cupti.library=/nowhere/libcupti.so"])
 
     def test_python(self):
         self.cupti("venv/lib/python3.11/site-packages/nvidia/cu13/lib", 130000)
@@ -296,7 +292,7 @@ class Injection(Case):
         self.says("injection.library", "problem", "broken.so", "is not a library", arguments=["--library", broken])
 
     def other_machine(self, name, path):
-        """The library or program as another machine's compiler would have made it."""
+        """The library or program with the ELF header of another machine."""
         data = bytearray(Path(path).read_bytes())
         data[18:20] = struct.pack("<H", 8)  # MIPS
         target = self.directory / name
@@ -383,7 +379,7 @@ class Injection(Case):
 
     def test_program_of_another_user(self):
         if not IS_ROOT:
-            self.skipTest("takes root, to make a set-user-ID program")
+            self.skipTest("needs root to create a set-user-ID program")
         program = self.compiled("owned")
         os.chown(program, 65534, 65534)
         program.chmod(0o4755)
@@ -391,7 +387,7 @@ class Injection(Case):
 
     def test_preload(self):
         if SANITIZERS:
-            self.skipTest("a sanitizer wants to be the first library")
+            self.skipTest("a sanitizer must be the first library")
         self.says("injection.preload", "ok", "not set")
         self.says("injection.preload", "warning", "/nowhere/x.so.*cannot be loaded", "unset LD_PRELOAD", env={"LD_PRELOAD": "/nowhere/x.so"})
         tool = shutil.copy(BUILD / "libfake_cuda.so", self.directory / "libToolsInjection64.so")
@@ -460,9 +456,9 @@ class Configuration(Case):
         self.says("configuration.sampling", "warning", "at most 2", "raise", arguments=["--set", "sampling.traces_per_second=2"])
 
     def test_kinds(self):
-        def off(name, found, mend, *settings):
+        def off(name, found, fix, *settings):
             arguments = [part for setting in settings for part in ("--set", setting)]
-            self.says("configuration.kinds", "problem", f"^{name}: {found}", mend, arguments=["--expect", name, *arguments])
+            self.says("configuration.kinds", "problem", f"^{name}: {found}", fix, arguments=["--expect", name, *arguments])
 
         def on(name, *settings):
             arguments = [part for setting in settings for part in ("--set", setting)]
@@ -491,7 +487,7 @@ class Configuration(Case):
 
 
 class Answering(http.server.BaseHTTPRequestHandler):
-    """Answers as the server says: status, body, delay."""
+    """Responds with the status, body and delay of the server."""
     protocol_version = "HTTP/1.1"
 
     def do_POST(self):
@@ -518,7 +514,7 @@ class Quiet(http.server.ThreadingHTTPServer):
     daemon_threads = True
 
     def handle_error(self, *_):
-        pass  # a client that doesn't take to us, and goes
+        pass  # a client that closes the connection
 
 
 class Collector(Case):
@@ -533,7 +529,7 @@ class Collector(Case):
         return server
 
     def speak(self, first):
-        """A server that answers whatever comes with these bytes."""
+        """A server that sends these bytes to every client."""
         listener = socket.create_server((LOCAL, 0))
 
         def run():
@@ -555,11 +551,11 @@ class Collector(Case):
         self.addCleanup(listener.close)
         return listener.getsockname()[1]
 
-    def asks(self, check, finding, found="", mend="", port=None, url=None, arguments=(), **options):
+    def asks(self, check, finding, found="", fix="", port=None, url=None, arguments=(), **options):
         url = url or f"http://{LOCAL}:{port}"
-        return self.says(f"collector.{check}", finding, found, mend, arguments=["--endpoint", url, *arguments], **options)
+        return self.says(f"collector.{check}", finding, found, fix, arguments=["--endpoint", url, *arguments], **options)
 
-    def test_all_is_well(self):
+    def test_no_fault(self):
         receiver = sink.Sink()
         self.addCleanup(receiver.close)
         for protocol in "http/protobuf", "http/json":
@@ -587,10 +583,10 @@ class Collector(Case):
         self.assertEqual(server.bodies[0][0]["api-key"], "s3cr3t")
 
     def test_refusals(self):
-        for status, body, found, mend in ((404, b"", "HTTP 404", "/v1/traces"), (503, b"later", "HTTP 503: later", "log"),
+        for status, body, found, fix in ((404, b"", "HTTP 404", "/v1/traces"), (503, b"later", "HTTP 503: later", "log"),
                                           (415, b"no gzip here", "HTTP 415: no gzip here", "compression"), (307, b"", "HTTP 307", "redirects")):
             server = self.serve(status, body)
-            self.asks("answer", "problem", found, mend, port=server.server_port)
+            self.asks("answer", "problem", found, fix, port=server.server_port)
             self.asks("protocol", "ok", "rejects the request", port=server.server_port)
 
     def test_unknown_host(self):
@@ -608,7 +604,7 @@ class Collector(Case):
         self.asks("port", "problem", "refused", "in a container, 127.0.0.1 is the container itself", port=port)
 
     def test_http_at_a_grpc_port(self):
-        # What a gRPC server says at once: an empty SETTINGS frame.
+        # A gRPC server first sends an empty SETTINGS frame.
         port = self.speak(b"\0\0\0\4\0\0\0\0\0")
         self.asks("protocol", "problem", r"speaks HTTP/2 \(gRPC\)", "4318.*--protocol grpc", port=port)
         self.asks("answer", "problem", f"http://{LOCAL}:{port}", "protocol", port=port)
@@ -630,12 +626,10 @@ class Collector(Case):
         self.assertNotIn("s3cr3t", str(line))
         self.asks("proxy", "ok", "no proxy", port=server.server_port, env={**env, "no_proxy": f"example.com,{LOCAL}"})
         self.asks("answer", "ok", port=server.server_port, env={**env, "no_proxy": "*"})
-        # A proxy that works is this very server: it takes requests for any host.
+        # This server is a working proxy: it accepts requests for any host.
         self.asks("proxy", "ok", "and succeed", url="http://elsewhere.invalid:4318", env={"http_proxy": f"http://{LOCAL}:{server.server_port}"})
         self.asks("host", "warning", "elsewhere.invalid", "correct", url="http://elsewhere.invalid:4318",
                   env={"http_proxy": f"http://{LOCAL}:{server.server_port}"})
-
-    # --- TLS ---
 
     def certificate(self, name, *more):
         key, certificate = self.directory / f"{name}.key", self.directory / f"{name}.pem"
@@ -676,25 +670,23 @@ class Collector(Case):
         url = f"https://{LOCAL}:{self.serve(context=context).server_port}"
         self.asks("tls", "problem", "expired", "renew", url=url, env={"OTEL_EXPORTER_OTLP_CERTIFICATE": certificate})
 
-    def test_a_server_that_wants_the_clients_certificate(self):
+    def test_required_client_certificate(self):
         certificate, context = self.certificate("mutual", "-addext", "subjectAltName=IP:127.0.0.1")
         context.verify_mode = ssl.CERT_REQUIRED
         context.load_verify_locations(certificate)
         url = f"https://{LOCAL}:{self.serve(context=context).server_port}"
         self.asks("tls", "problem", "", "CLIENT_CERTIFICATE", url=url, env={"OTEL_EXPORTER_OTLP_CERTIFICATE": certificate})
 
-    def test_tls_where_none_is_spoken(self):
+    def test_tls_to_a_plain_port(self):
         server = self.serve()
         self.asks("protocol", "problem", "speaks HTTP without TLS", "http:// instead", url=f"https://{LOCAL}:{server.server_port}")
         self.asks("tls", "unknown", "no TLS handshake", url=f"https://{LOCAL}:{server.server_port}")
-
-    # --- Jaeger: its port can't be chosen, and others may run beside this test ---
 
     def jaeger(self):
         try:
             return self.serve(port=16686)
         except OSError:
-            self.skipTest("somebody listens at port 16686")
+            self.skipTest("port 16686 is in use")
 
     def test_jaeger(self):
         self.jaeger()
@@ -704,7 +696,7 @@ class Collector(Case):
         refusing = self.serve(404)
         self.asks("answer", "problem", "HTTP 404", port=refusing.server_port)
 
-    def test_the_page_in_place_of_the_collector(self):
+    def test_jaegers_page_instead_of_the_collector(self):
         self.jaeger().status = 405
         self.asks("protocol", "problem", "Jaeger's web page", "4318", port=16686)
 
@@ -737,14 +729,14 @@ class Permissions(Case):
         self.says("permissions.files", "problem", "is a folder", "specify a file", arguments=["--set", f"output_file={closed}"])
 
     def on_disk(self, options, command):
-        """The doctor's answer where `disk` is a file system of its own, made full or read-only by `command`."""
+        """The result with a separate file system at `disk`, which `command` fills."""
         (self.directory / "disk").mkdir(exist_ok=True)
         script = (f"mount -t tmpfs -o {options} none disk && {{ {command}; exec \"$0\" doctor --json --only permissions.disk --set "
                   f"output_file=$PWD/disk/x; }}")
         done = subprocess.run(["unshare", "-m", "sh", "-c", script, BUILD / "cuspan"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                               env=self.environment({}), cwd=self.directory, text=True, check=False)
         if not done.stdout:
-            self.skipTest("no file system can be mounted here: " + done.stderr.strip())
+            self.skipTest("cannot mount a file system: " + done.stderr.strip())
         SEEN["permissions.disk"].update(line["finding"] for line in json.loads(done.stdout)["checks"])
         return json.loads(done.stdout)["checks"][0]
 
@@ -769,20 +761,20 @@ class Permissions(Case):
 
     def test_limits(self):
         if SANITIZERS:
-            self.skipTest("a sanitizer takes more than these limits")
+            self.skipTest("a sanitizer needs more than these limits")
         hard = resource.getrlimit(resource.RLIMIT_MEMLOCK)[1]
         self.says("permissions.limits", "ok", preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_MEMLOCK, (hard, hard)))
-        for limit, value, found, mend in ((resource.RLIMIT_NOFILE, 32, "32 open files", "ulimit -n"), (resource.RLIMIT_AS, 8 << 30, "8589934592", "ulimit -v"),
+        for limit, value, found, fix in ((resource.RLIMIT_NOFILE, 32, "32 open files", "ulimit -n"), (resource.RLIMIT_AS, 8 << 30, "8589934592", "ulimit -v"),
                                           (resource.RLIMIT_FSIZE, 1 << 20, "1048576", "ulimit -f"), (resource.RLIMIT_MEMLOCK, 4096, "4096 bytes", "ulimit -l"),
                                           (resource.RLIMIT_NPROC, 20, "20 processes", "ulimit -u")):
             if limit == resource.RLIMIT_NPROC and not IS_ROOT:
-                continue  # then there could be no child either
-            self.says("permissions.limits", "warning", found, mend,
+                continue  # otherwise fork fails, too
+            self.says("permissions.limits", "warning", found, fix,
                       preexec_fn=lambda limit=limit, value=value: resource.setrlimit(limit, (value, resource.getrlimit(limit)[1])))
 
     @staticmethod
     def forbid_reading_memory():
-        """A filter of system calls like a container's: process_vm_readv gives EPERM."""
+        """A seccomp filter like a container's: process_vm_readv fails with EPERM."""
         number = {"x86_64": 310, "aarch64": 270}[platform.machine()]
         code = [(0x20, 0, 0, 0), (0x15, 0, 1, number), (0x06, 0, 0, 0x00050000 | 1), (0x06, 0, 0, 0x7fff0000)]
         program = b"".join(struct.pack("HBBI", *each) for each in code)
@@ -808,7 +800,7 @@ class Slow(Case):
         first = min(os.sched_getaffinity(0))
         self.says("slow.processors", "warning", "one processor", "taskset", preexec_fn=lambda: os.sched_setaffinity(0, {first}))
         if len(os.sched_getaffinity(0)) < 2:
-            self.skipTest("takes two processors")
+            self.skipTest("needs two processors")
         two = set(sorted(os.sched_getaffinity(0))[:2])
         self.says("slow.processors", "ok", "2", preexec_fn=lambda: os.sched_setaffinity(0, two))
         self.put("/sys/devices/system/cpu/smt/active", "1\n")
@@ -899,8 +891,8 @@ class Agents(Case):
         self.says("agents.running", "warning", r"600 \(without\) uses CUDA", "cuspan run.*running process")
         self.says("agents.running", "warning", r"700 \(old\) .*replaced", "restart the program")
 
-    def test_a_real_one(self):
-        """No place of the test's: a process with the agent loaded shows up among the real ones."""
+    def test_real_process(self):
+        """In the real /proc, a process with a loaded agent is listed."""
         process = subprocess.Popen([sys.executable, "-c", f"import ctypes; ctypes.CDLL({str(self.agent())!r}); print(1, flush=True); input()"],
                                    stdin=subprocess.PIPE, stdout=subprocess.PIPE) if not SANITIZERS else None
         if not process:
@@ -912,19 +904,19 @@ class Agents(Case):
 
 
 class Program(Case):
-    """How far the data of a program comes."""
+    """The stage at which a program's data ends."""
 
     def host(self, recording="vector_add"):
         return [BUILD / "agent_host", BUILD / "libcuspan.so", BUILD / "libcuspan-replay.so", ROOT / f"examples/recordings/{recording}.cuspanrec"]
 
-    def run_it(self, finding, found, mend="", settings=(), program=None, arguments=(), **options):
+    def run_it(self, finding, found, fix="", settings=(), program=None, arguments=(), **options):
         target = self.directory / "spans.jsonl"
         arguments = [*arguments, *(part for setting in [f"cupti.library={BUILD}/libcuspan-replay.so", *settings] for part in ("--set", setting))]
         if not any("endpoint" in str(each) or "record_file" in str(each) for each in arguments):
             arguments += ["--file", target]
-        return self.says("program.run", finding, found, mend, arguments=arguments, program=program or self.host(), **options)
+        return self.says("program.run", finding, found, fix, arguments=arguments, program=program or self.host(), **options)
 
-    def test_all_is_well(self):
+    def test_no_fault(self):
         self.run_it("ok", r"\d+ spans delivered, from \d+ calls and \d+ GPU records")
         spans = [span for line in (self.directory / "spans.jsonl").read_text().splitlines() for span in backend.spans_of(json.loads(line))]
         self.assertGreater(len(spans), 20)
@@ -942,10 +934,10 @@ class Program(Case):
         code = "import ctypes, time; ctypes.CDLL('libcuda.so.1'); time.sleep(1)"
         self.run_it("problem", "the driver did not load the agent", "driver.start", program=[sys.executable, "-c", code])
 
-    def test_another_tool_holds_cupti(self):
+    def test_another_subscriber(self):
         self.run_it("problem", "did not start: another tool .*some-profiler", "this line", env={"CUSPAN_REPLAY_FAIL": "subscribe"})
 
-    def test_asleep(self):
+    def test_agent_did_not_start(self):
         self.run_it("problem", "did not start: the sampler is always_off", env={"OTEL_TRACES_SAMPLER": "always_off"})
         self.run_it("problem", "did not start: cuspan is disabled", env={"OTEL_SDK_DISABLED": "true"})
 
@@ -974,16 +966,23 @@ class Program(Case):
         self.run_it("problem", r"none of \d+ spans was delivered: lost_\w+ \d+", "collector", settings=["exit_deadline_ms=500"],
                     arguments=["--endpoint", f"http://{LOCAL}:{port}"])
 
+    serve = Collector.serve
+
+    def test_refused(self):
+        server = self.serve(400)
+        self.run_it("problem", r"none of \d+ spans was delivered: lost_refused \d+; .* refuses spans", "collector",
+                    arguments=["--endpoint", f"http://{LOCAL}:{server.server_port}"])
+
     def test_losses(self):
         self.run_it("warning", r"\d+ of \d+ spans were delivered; lost: lost_cupti_dropped 5", "troubleshooting", env={"CUSPAN_REPLAY_FAIL": "dropped=5"})
 
     def test_recorded(self):
         self.run_it("warning", "recorded", "record_file", settings=[f"record_file={self.directory}/x.cuspanrec"])
 
-    def test_a_long_one(self):
+    def test_long_program(self):
         self.run_it("problem", "never loaded.*was terminated by cuspan doctor", program=["sleep", "3600"], arguments=["--seconds", "1"])
 
-    def test_a_long_one_that_takes_a_hint(self):
+    def test_long_program_with_an_agent(self):
         script = self.directory / "long.sh"
         script.write_text("#!/bin/sh\n" + " ".join(map(str, self.host())) + "\nexec sleep 120\n")
         script.chmod(0o755)
@@ -992,7 +991,7 @@ class Program(Case):
     def test_another_tools_variable(self):
         self.run_it("problem", "not run: CUDA_INJECTION64_PATH is set to", "fix this first", env={"CUDA_INJECTION64_PATH": BUILD / "libfake_cuda.so"})
 
-    def test_its_output_is_not_ours(self):
+    def test_program_output_is_discarded(self):
         done = self.run_doctor("--only", "program", program=["sh", "-c", "echo loud; echo loud >&2"])
         self.assertNotIn("loud", done.stdout + done.stderr)
 
@@ -1015,7 +1014,7 @@ class Output(Case):
             self.assertEqual(b"\033[" in os.read(ours, 4096), is_colored, env)
             os.close(ours)
 
-    def test_evidence_moves_no_cursor(self):
+    def test_control_characters_are_removed(self):
         done = self.run_doctor("--only", "injection.variable", env={"CUDA_INJECTION64_PATH": "/nowhere/\033[2J\nx.so"})
         self.assertNotIn("\033", done.stdout)
         self.assertIn("/nowhere/?[2J?x.so", done.stdout)
@@ -1059,25 +1058,25 @@ def all_checks():
     return [line.split("\t")[0] for line in done.stdout.splitlines()]
 
 
-def never_seen():
-    """Checks that no test has seen in trouble, or none content."""
+def missing_results():
+    """Checks that never reported a fault, or never reported ok."""
     for check in all_checks():
         if not SEEN[check] & {"problem", "warning"}:
-            yield f"no test has seen {check} name a fault"
+            yield f"{check} never reported a fault"
         if not SEEN[check] & {"ok"}:
-            yield f"no test has seen {check} content"
+            yield f"{check} never reported ok"
 
 
 def main():
     global BUILD, SANITIZERS
-    parser = argparse.ArgumentParser(description="Runs cuspan doctor against the faults that it names.")
+    parser = argparse.ArgumentParser(description="Runs cuspan doctor against the faults that it reports.")
     parser.add_argument("--build", required=True, type=Path, help="the build's directory")
     parser.add_argument("--sanitizers", default="", help="what it was built with")
     parser.add_argument("tests", nargs="*", help="groups or single tests; none: all")
     args = parser.parse_args()
     BUILD, SANITIZERS = args.build.resolve(), args.sanitizers
     result = unittest.main(argv=[sys.argv[0], *args.tests], verbosity=2, exit=False).result
-    missing = [] if args.tests or result.skipped else list(never_seen())
+    missing = [] if args.tests or result.skipped else list(missing_results())
     for line in missing:
         print("FAIL:", line, file=sys.stderr)
     sys.exit(not result.wasSuccessful() or bool(missing))

@@ -8,10 +8,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#define LINES_MAX 12 /* further processes are only counted */
+#define SHOWN_MAX 12 /* further processes are only counted */
 
-struct found {
-    size_t lines, more, closed;
+struct process_counts {
+    size_t shown, more, unreadable;
 };
 
 /* The first mapped file whose path contains `name`; allocated, or NULL. `is_unreadable`: the maps cannot be
@@ -71,21 +71,21 @@ static void check_agent(struct doctor *doctor, const char *pid, const char *name
     }
 }
 
-static void check_process(struct doctor *doctor, const char *pid, struct found *found)
+static void check_process(struct doctor *doctor, const char *pid, struct process_counts *counts)
 {
     bool is_unreadable, ignored;
     char *comm = xasprintf("/proc/%s/comm", pid);
     char *name = doctor_facts_read(doctor, comm);
     char *library = mapped_file(doctor, pid, "/libcuspan.so", &is_unreadable);
     char *driver = library ? NULL : mapped_file(doctor, pid, "/libcuda.so", &ignored);
-    found->closed += is_unreadable;
-    if ((library || driver) && found->lines == LINES_MAX) {
-        found->more++;
+    counts->unreadable += is_unreadable;
+    if ((library || driver) && counts->shown == SHOWN_MAX) {
+        counts->more++;
     } else if (library) {
-        found->lines++;
+        counts->shown++;
         check_agent(doctor, pid, name ? name : "?", library);
     } else if (driver) {
-        found->lines++;
+        counts->shown++;
         doctor_result(doctor, RESULT_WARNING, "process %s (%s) uses CUDA without an agent", pid,
                       name ? name : "?");
         doctor_fix(doctor, "restart it with cuspan run (CUDA cannot load an agent into a running process; a "
@@ -99,7 +99,7 @@ static void check_process(struct doctor *doctor, const char *pid, struct found *
 
 void check_agents_running(struct doctor *doctor)
 {
-    struct found found = {0};
+    struct process_counts counts = {0};
     char *path = doctor_facts_path(doctor, "/proc"), own[16];
     DIR *processes = opendir(path);
     const struct dirent *entry;
@@ -107,15 +107,15 @@ void check_agents_running(struct doctor *doctor)
     free(path);
     while (processes && (entry = readdir(processes))) {
         if (isdigit((unsigned char)entry->d_name[0]) && strcmp(entry->d_name, own) != 0)
-            check_process(doctor, entry->d_name, &found);
+            check_process(doctor, entry->d_name, &counts);
     }
     if (!processes)
         doctor_result(doctor, RESULT_UNKNOWN, "cannot read /proc");
     else
         closedir(processes);
-    if (processes && found.lines == 0)
+    if (processes && counts.shown == 0)
         doctor_result(doctor, RESULT_NOT_HERE, "no process uses CUDA%s",
-                      found.closed ? " (some processes are not readable for this user)" : "");
-    if (found.more)
-        doctor_result(doctor, RESULT_OK, "%zu more processes with CUDA or an agent", found.more);
+                      counts.unreadable ? " (some processes are not readable for this user)" : "");
+    if (counts.more)
+        doctor_result(doctor, RESULT_OK, "%zu more processes with CUDA or an agent", counts.more);
 }

@@ -307,7 +307,7 @@ static void check_jaeger(struct doctor *doctor, const struct collector *collecto
     if (!page.is_connected) {
         doctor_result(doctor, RESULT_NOT_HERE, "nothing listens on %s port 16686", collector->host);
     } else if (strstr(page.first_line, " 200")) {
-        doctor_result(doctor, RESULT_OK, "see traces at http://%s:16686", collector->host);
+        doctor_result(doctor, RESULT_OK, "Jaeger responds at http://%s:16686", collector->host);
     } else {
         doctor_result(doctor, RESULT_WARNING, "%s port 16686 responds with %s", collector->host,
                       *page.first_line ? page.first_line : "no HTTP response");

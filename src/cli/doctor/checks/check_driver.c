@@ -26,7 +26,7 @@ void check_driver_library(struct doctor *doctor)
 {
     const struct driver_facts *facts = driver_facts(doctor);
     if (!facts->is_found) {
-        doctor_result(doctor, RESULT_PROBLEM, "cannot load libcuda.so.1: %s",
+        doctor_result(doctor, RESULT_PROBLEM, "%s%s", *facts->error ? "" : "cannot load libcuda.so.1: ",
                       *facts->error ? facts->error : facts->failure);
         suggest_driver_fix(doctor);
     } else if (strstr(facts->path, "/stubs/")) {
@@ -121,7 +121,7 @@ void check_driver_container(struct doctor *doctor)
                       capabilities);
         doctor_fix(doctor, "docker run -e NVIDIA_DRIVER_CAPABILITIES=compute,utility");
     } else if (!doctor_facts_exists(doctor, "/dev/nvidiactl") && !doctor_facts_exists(doctor, "/dev/dxg")) {
-        doctor_result(doctor, RESULT_PROBLEM, "the container (%s) has no GPU: no /dev/nvidiactl",
+        doctor_result(doctor, RESULT_PROBLEM, "the container (detected by %s) has no GPU: no /dev/nvidiactl",
                       container ? container : "NVIDIA_VISIBLE_DEVICES");
         doctor_fix(doctor, "docker run --gpus all, or in Kubernetes resources.limits nvidia.com/gpu: 1");
     } else if (capabilities && *capabilities && !has_word(capabilities, "all") &&
@@ -131,7 +131,7 @@ void check_driver_container(struct doctor *doctor)
                       capabilities);
         doctor_fix(doctor, "docker run -e NVIDIA_DRIVER_CAPABILITIES=compute,utility");
     } else {
-        doctor_result(doctor, RESULT_OK, "the container (%s) has GPUs",
+        doctor_result(doctor, RESULT_OK, "the container (detected by %s) has GPUs",
                       container ? container : "NVIDIA_VISIBLE_DEVICES");
     }
 }
@@ -148,15 +148,15 @@ static const char *inaccessible_node(const glob_t *nodes)
 void check_driver_nodes(struct doctor *doctor)
 {
     static const char *const patterns[] = {"/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia[0-9]*"};
-    bool is_there[3];
+    bool exists[3];
     glob_t nodes = {0};
     for (size_t i = 0; i < 3; i++) {
         char *pattern = doctor_facts_path(doctor, patterns[i]);
-        is_there[i] = glob(pattern, i ? GLOB_APPEND : 0, NULL, &nodes) == 0;
+        exists[i] = glob(pattern, i ? GLOB_APPEND : 0, NULL, &nodes) == 0;
         free(pattern);
     }
     const char *inaccessible = inaccessible_node(&nodes);
-    if (!is_there[0] && !is_there[2]) {
+    if (!exists[0] && !exists[2]) {
         bool is_needed = doctor_facts_exists(doctor, "/proc/driver/nvidia/version");
         doctor_result(doctor, is_needed ? RESULT_PROBLEM : RESULT_NOT_HERE,
                       "no /dev/nvidiactl and no /dev/nvidia0");
@@ -167,7 +167,7 @@ void check_driver_nodes(struct doctor *doctor)
                       inaccessible + strlen(doctor->root));
         doctor_fix(doctor, "sudo chmod 666 %s, or add the user to its group (ls -l)",
                    inaccessible + strlen(doctor->root));
-    } else if (!is_there[1]) {
+    } else if (!exists[1]) {
         doctor_result(doctor, RESULT_PROBLEM, "no /dev/nvidia-uvm: cuInit fails without it");
         doctor_fix(doctor, "sudo nvidia-modprobe -c 0 -u; for a container, run it on the host first");
     } else {
@@ -239,7 +239,7 @@ void check_driver_devices(struct doctor *doctor)
 void check_driver_mig(struct doctor *doctor)
 {
     const struct nvml_facts *facts = nvml_facts(doctor);
-    unsigned divided = 0, able = 0, instances = 0;
+    unsigned enabled = 0, capable = 0, instances = 0;
     if (!facts->works) {
         doctor_result(doctor, driver_facts(doctor)->is_found ? RESULT_UNKNOWN : RESULT_NOT_HERE, "%s",
                       *facts->error ? facts->error : "NVML does not report MIG modes");
@@ -247,8 +247,8 @@ void check_driver_mig(struct doctor *doctor)
     }
     for (unsigned i = 0; i < facts->count && i < NVML_DEVICES_MAX; i++) {
         const struct nvml_device *device = &facts->devices[i];
-        able += device->has_mig;
-        divided += device->has_mig && device->mig;
+        capable += device->has_mig;
+        enabled += device->has_mig && device->mig;
         instances += device->instances;
         if (device->has_mig && device->mig && !device->instances) {
             doctor_result(doctor, RESULT_PROBLEM,
@@ -259,14 +259,14 @@ void check_driver_mig(struct doctor *doctor)
                        i, i);
         }
     }
-    if (!able)
+    if (!capable)
         doctor_result(doctor, RESULT_NOT_HERE, "no GPU supports MIG");
-    else if (!divided)
+    else if (!enabled)
         doctor_result(doctor, RESULT_OK, "MIG mode is off");
     else if (instances)
         doctor_result(doctor, RESULT_OK,
                       "%u instances on %u GPUs; a process uses one of them (CUDA_VISIBLE_DEVICES=%s)",
-                      instances, divided,
+                      instances, enabled,
                       doctor_facts_variable("CUDA_VISIBLE_DEVICES")
                           ? doctor_facts_variable("CUDA_VISIBLE_DEVICES")
                           : "unset");
@@ -302,7 +302,7 @@ void check_driver_start(struct doctor *doctor)
     if (!facts->is_found) {
         doctor_result(doctor, RESULT_NOT_HERE, "no driver");
     } else if (!facts->has_started) {
-        doctor_result(doctor, RESULT_PROBLEM, "cuInit did not return: %s",
+        doctor_result(doctor, RESULT_PROBLEM, "cuInit failed: %s",
                       *facts->failure ? facts->failure : "the library has no cuInit");
         doctor_fix(doctor, "run dmesg | grep -i nvrm, and check that nvidia-smi works");
     } else if (facts->result != 0) {

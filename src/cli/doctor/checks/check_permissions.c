@@ -23,16 +23,18 @@ void check_permissions_counters(struct doctor *doctor)
     if (!admin_only) {
         doctor_result(doctor, RESULT_NOT_HERE, "no RmProfilingAdminOnly in /proc/driver/nvidia/params");
     } else if (strcmp(admin_only, "0") == 0) {
-        doctor_result(doctor, RESULT_OK, "all users may read them (RmProfilingAdminOnly: 0)");
+        doctor_result(doctor, RESULT_OK, "all users may read hardware counters (RmProfilingAdminOnly: 0)");
     } else if (geteuid() == 0) {
-        doctor_result(doctor, RESULT_OK,
-                      "administrators may read them (RmProfilingAdminOnly: %s), and this user is root",
-                      admin_only);
+        doctor_result(
+            doctor, RESULT_OK,
+            "administrators may read hardware counters (RmProfilingAdminOnly: %s), and this user is root",
+            admin_only);
     } else {
-        doctor_result(doctor, RESULT_WARNING,
-                      "only administrators may read them (RmProfilingAdminOnly: %s): counters fail with "
-                      "ERR_NVGPUCTRPERM; spans do not need them",
-                      admin_only);
+        doctor_result(
+            doctor, RESULT_WARNING,
+            "only administrators may read hardware counters (RmProfilingAdminOnly: %s): counters fail with "
+            "ERR_NVGPUCTRPERM; spans do not need them",
+            admin_only);
         doctor_fix(doctor, "add \"options nvidia NVreg_RestrictProfilingToAdminUsers=0\" to a file in "
                            "/etc/modprobe.d, then reboot");
     }

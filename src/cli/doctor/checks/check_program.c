@@ -36,9 +36,9 @@ struct run {
 
 static void run_in_child(const struct doctor *doctor, int output, int error_pipe)
 {
-    int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    int null_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
     setpgid(0, 0);
-    dup2(nothing, 0);
+    dup2(null_fd, 0);
     dup2(output, 1);
     dup2(output, 2);
     injection_apply(&doctor->injection);
@@ -176,7 +176,7 @@ static void describe_end(const struct run *run, char *text, size_t size)
 }
 
 /* No process wrote a final report. */
-static void report_missing_report(struct doctor *doctor, const struct run *run)
+static void explain_missing_report(struct doctor *doctor, const struct run *run)
 {
     char end[128];
     char *refusal = agent_line(run, "this process is not traced"), *any = agent_line(run, NULL);
@@ -284,7 +284,7 @@ static void check_capture(struct doctor *doctor, const struct run *run)
 static void check_outcome(struct doctor *doctor, const struct run *run)
 {
     if (run->outcome.processes == run->outcome.unfinished)
-        report_missing_report(doctor, run);
+        explain_missing_report(doctor, run);
     else
         check_capture(doctor, run);
     if (run->was_terminated && run->outcome.processes > 0) {
@@ -301,7 +301,7 @@ void check_program_run(struct doctor *doctor)
         doctor_result(doctor, RESULT_NOT_HERE, "no program given (cuspan doctor -- PROGRAM)");
         return;
     }
-    doctor->injection.is_quiet = true; /* injection.nvtx has said it */
+    doctor->injection.is_quiet = true; /* injection.nvtx reports it already */
     if (injection_prepare(&doctor->injection, &err) != STATUS_OK) {
         doctor_result(doctor, RESULT_PROBLEM, "not run: %s", err.text);
         doctor_fix(doctor, "fix this first");
