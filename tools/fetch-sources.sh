@@ -67,9 +67,21 @@ fetch_sources() { # fetch_sources SET WORK
     apt-get "${options[@]}" update
     for package in ${PACKAGES[$set]}; do
         (cd "$work/src" && apt-get "${options[@]}" source "$package" >"$work/$package.log" 2>&1) ||
+            fetch_original "$set" "$package" "$work" "${options[@]}" ||
             { cat "$work/$package.log" >&2; fail "apt-get source $package failed"; }
     done
-    (cd "$work/src" && sha256sum ./*.orig.tar.* ./*.dsc)
+    (cd "$work/src" && find . -maxdepth 1 -type f -exec sha256sum {} +)
+}
+
+# fetch_original SET PACKAGE WORK OPTION...: the upstream archive alone, for mirrors that lack the description (.dsc). Only for
+# ISA-L: the patches of the other packages fix security problems. apt verifies this archive, too.
+fetch_original() {
+    local package=$2 work=$3 archive
+    [ "$1" = isal ] || return 1
+    (cd "$work/src" && apt-get "${@:4}" --tar-only source "$package" >>"$work/$package.log" 2>&1) || return 1
+    archive=$(find "$work/src" -name "${package}_*.orig.tar.*")
+    mkdir "$work/src/$package-original"
+    tar -xf "$archive" -C "$work/src/$package-original" --strip-components=1
 }
 
 build_nghttp2() {

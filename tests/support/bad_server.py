@@ -505,7 +505,7 @@ def expired_options():
     known = subprocess.run(["openssl", "x509", "-help"], capture_output=True, text=True).stderr
     if "-not_after" in known:
         return "-not_before", "20200101000000Z", "-not_after", "20200102000000Z"
-    return "-days", -1
+    return "-days", "-1"
 
 
 def make_certificates(directory):

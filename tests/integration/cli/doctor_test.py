@@ -33,6 +33,7 @@ ROOT = Path(__file__).resolve().parents[3]
 sys.path[:0] = [str(ROOT / "tests/support")]
 
 import backend  # noqa: E402
+import bad_server  # noqa: E402
 import sink  # noqa: E402
 
 BUILD = Path()
@@ -663,7 +664,8 @@ class Collector(Case):
         extensions = self.directory / "extensions"
         extensions.write_text("subjectAltName=IP:127.0.0.1\nbasicConstraints=CA:TRUE\n")
         for command in (["req", "-new", "-key", key, "-subj", "/CN=expired", "-out", request],
-                        ["x509", "-req", "-in", request, "-signkey", key, "-days", "-1", "-extfile", extensions, "-out", certificate]):
+                        ["x509", "-req", "-in", request, "-signkey", key, *bad_server.expired_options(), "-extfile", extensions,
+                         "-out", certificate]):
             subprocess.run(["openssl", *command], stderr=subprocess.DEVNULL, check=True)
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(certificate, key)
