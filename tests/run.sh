@@ -162,7 +162,10 @@ fuzz_long() {
     tests/fuzz/run.sh 3300 "${names[@]}"
 }
 
-part_soak() { release_build && CUSPAN_LONG=1 tests/integration/agent/agent_test.py --build build Soak Requests; }
+part_soak() {
+    release_build && CUSPAN_LONG=1 tests/integration/agent/agent_test.py --build build Soak &&
+        CUSPAN_LONG=1 tests/integration/agent/agent_requests_test.py --build build Requests
+}
 # The build, the minutes before and after the outage, and the outage fit into an hour.
 part_outage() { release_build && tests/integration/agent/faults_test.py --build build --long --outage-s 3300 Outage; }
 part_outage-spool() { release_build && tests/integration/agent/spool_test.py --build build --long Outage; }

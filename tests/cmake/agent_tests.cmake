@@ -99,13 +99,19 @@ if(NOT CUSPAN_SANITIZE) # their allocator is another
   target_link_libraries(agent_host_watched PRIVATE Threads::Threads ${CMAKE_DL_LIBS} m)
   set_target_properties(agent_host_watched PROPERTIES ENABLE_EXPORTS ON C_VISIBILITY_PRESET default)
 endif()
-foreach(group Replay Graphs Repeat Faults Overload Host Published Library Control Soak Requests Summary Context Outputs Command
-        Processes Filters)
-  string(TOLOWER ${group} name)
-  add_test(NAME integration/agent_${name}
-           COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/agent/agent_test.py --build ${CMAKE_BINARY_DIR}
-                   --sanitizers "${CUSPAN_SANITIZE}" ${group})
-endforeach()
+function(cuspan_agent_tests file)
+  foreach(group ${ARGN})
+    string(TOLOWER ${group} name)
+    add_test(NAME integration/agent_${name}
+             COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/agent/${file} --build ${CMAKE_BINARY_DIR}
+                     --sanitizers "${CUSPAN_SANITIZE}" ${group})
+  endforeach()
+endfunction()
+cuspan_agent_tests(agent_test.py Replay Graphs Repeat Soak Filters)
+cuspan_agent_tests(agent_faults_test.py Faults Overload)
+cuspan_agent_tests(agent_host_test.py Host Control Published Library)
+cuspan_agent_tests(agent_requests_test.py Requests Summary Context)
+cuspan_agent_tests(agent_outputs_test.py Outputs Command Processes)
 add_test(NAME integration/processes_check COMMAND ${CMAKE_SOURCE_DIR}/tests/gpu/processes_check_test.py)
 
 # NVTX's handlers with a witness in place of the agent, for tests/integration/agent/nvtx_test.py.

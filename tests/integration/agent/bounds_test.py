@@ -21,10 +21,10 @@ import unittest
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "support"))
 
-import agent_test  # noqa: E402
-from agent_test import MEMORY_BYTES, NO_HURRY, compare, is_call, recorded  # noqa: E402
+import agent_case  # noqa: E402
+from agent_case import MEMORY_BYTES, NO_HURRY, compare, is_call, recorded  # noqa: E402
 
 LONG = False
 ALLOCATED = {}  # by test, of those with the default bound
@@ -52,13 +52,13 @@ class SlowHandler(BaseHTTPRequestHandler):
         pass
 
 
-class Case(agent_test.Case):
+class Case(agent_case.Case):
     def load(self, name, *options, memory=MEMORY_BYTES, env=None, settings=None, **more):
         """Plays it, and holds the agent to its bound. The result has `allocated`, and what the process grew by."""
         env = dict(env or {})
-        watched = agent_test.BUILD / "libmemory-watch.so"
+        watched = agent_case.BUILD / "libmemory-watch.so"
         page = self.directory / "memory"
-        if not agent_test.SANITIZERS:
+        if not agent_case.SANITIZERS:
             env.update(LD_PRELOAD=str(watched), MEMORY_WATCH=str(page))
         settings = {"memory_bytes_max": memory, **NO_HURRY, **(settings or {})}
         to_file = more.pop("to_file", not {"--file", "--endpoint"} & set(options))
@@ -69,7 +69,7 @@ class Case(agent_test.Case):
             if seen["peak"] > result.allocated:
                 result.allocated, result.memory = seen["peak"], seen
             path.unlink()
-        if not agent_test.SANITIZERS:
+        if not agent_case.SANITIZERS:
             parts = ", ".join(f"{key} {value / MIB:.1f}" for key, value in result.memory.items() if key != "allocations")
             print(f"{self.id().split('.', 1)[1]}: allocated at most {result.allocated / MIB:.1f} MiB ({parts})")
             name = self.id().split(".", 1)[1]
@@ -124,7 +124,7 @@ class Memory(Case):
     def test_a_slow_collector_at_full_rate(self):
         """With --long for an hour. Queues are full all the time; what doesn't fit is counted."""
         file = self.directory / "calls.cuspanrec"
-        subprocess.run([agent_test.BUILD / "replay_sample", file, "4", "50000"], check=True)
+        subprocess.run([agent_case.BUILD / "replay_sample", file, "4", "50000"], check=True)
         memory, repeat = (MEMORY_BYTES, 5000) if LONG else (56 * MIB, 2)  # a queue of 2 MiB fills soon
         for compression in "gzip", "zstd":
             with self.subTest(compression):
@@ -155,7 +155,7 @@ class Memory(Case):
     def test_metrics(self):
         """With more names of kernels than metrics tell apart, and the largest histograms."""
         server = self.collector(0)
-        kernels = sum(1 for a in recorded("torch_inference").gpu_work() if a.kind == agent_test.recording.KERNEL)
+        kernels = sum(1 for a in recorded("torch_inference").gpu_work() if a.kind == agent_case.recording.KERNEL)
         env = {"OTEL_METRICS_EXPORTER": "otlp", "OTEL_METRIC_EXPORT_INTERVAL": "100",
                "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT": f"http://127.0.0.1:{server.server_address[1]}/v1/metrics",
                "OTEL_EXPORTER_OTLP_METRICS_DEFAULT_HISTOGRAM_AGGREGATION": "base2_exponential_bucket_histogram"}
@@ -169,8 +169,8 @@ class Memory(Case):
         """They leave spans 3 MiB of queue. At the pace of a program that is bound by launches (4 us a call), without the patience
         that a replay is given: what tracing alone loses none of, metrics don't cost either."""
         file = self.directory / "launches.cuspanrec"
-        subprocess.run([agent_test.BUILD / "replay_sample", file, "1", "35000"], check=True)
-        collector = subprocess.Popen([agent_test.BUILD / "null_collector"], stdout=subprocess.PIPE, text=True)
+        subprocess.run([agent_case.BUILD / "replay_sample", file, "1", "35000"], check=True)
+        collector = subprocess.Popen([agent_case.BUILD / "null_collector"], stdout=subprocess.PIPE, text=True)
         self.addCleanup(collector.stdout.close)
         self.addCleanup(collector.wait)
         self.addCleanup(collector.terminate)
@@ -229,16 +229,16 @@ class Gpu(Case):
         self.assertEqual(result.report["gpu_memory"], {"where": "device memory", "bytes_a_context": 2 * MIB,
                                                        "bytes_a_context_max": 5 * MIB, "contexts": 1})
         options = [word for key, value in settings.items() for word in ("--set", f"{key}={value}")]
-        shown = self.start([agent_test.BUILD / "cuspan", "check", *options], {"OTEL_TRACES_EXPORTER": "otlp"}).out
+        shown = self.start([agent_case.BUILD / "cuspan", "check", *options], {"OTEL_TRACES_EXPORTER": "otlp"}).out
         self.assertRegex(shown, r"GPU memory, for each context: 2\S* MiB at its beginning, at most 5\S* MiB")
 
 
 class Threads(Case):
     def test_ten_thousand_one_after_the_other(self):
         """All of them are seen, and a ring is given back by each."""
-        count = 10_000 if not agent_test.SANITIZERS else 1_000
+        count = 10_000 if not agent_case.SANITIZERS else 1_000
         whole = sum(map(is_call, self.replay("torch_inference").spans))
-        repeat = 40 if not agent_test.SANITIZERS else 15
+        repeat = 40 if not agent_case.SANITIZERS else 15
         result = self.load("torch_inference", "--repeat", repeat, fail=f"threads={count // 10}", timeout=300)
         seen = result.report["counters"]["threads_seen"]
         print(f"{seen} threads, {result.report['losses']}")
@@ -248,7 +248,7 @@ class Threads(Case):
     def test_a_thousand_at_once(self):
         """More than there are rings: those beyond are counted."""
         file = self.directory / "thousand.cuspanrec"
-        subprocess.run([agent_test.BUILD / "replay_sample", file, "1000", "256"], check=True)
+        subprocess.run([agent_case.BUILD / "replay_sample", file, "1000", "256"], check=True)
         settings = {"rings.total_bytes": 131072, "rings.bytes": 65536}
         plenty = self.load(file, *NOWHERE, timeout=300)
         few = self.load(file, *NOWHERE, settings=settings, timeout=300)
@@ -277,7 +277,7 @@ class Work(Case):
     def test_unique_names(self):
         """Each kernel has a name that was never there before: 10^5, and with --long 10^7."""
         wanted = 10**7 if LONG else 10**5
-        kernels = sum(1 for a in recorded("torch_inference").gpu_work() if a.kind == agent_test.recording.KERNEL)
+        kernels = sum(1 for a in recorded("torch_inference").gpu_work() if a.kind == agent_case.recording.KERNEL)
         repeat = wanted // kernels + 1
         plain = self.load("torch_inference", *NOWHERE, "--repeat", 20, timeout=7200)
         result = self.load("torch_inference", *NOWHERE, "--repeat", repeat, fail="unique-names=40", timeout=7200)
@@ -301,11 +301,11 @@ class Work(Case):
 
     def test_calls_whose_records_never_come(self):
         """They wait in a table of fixed size, and are given up, counted."""
-        repeat = 200 if not agent_test.SANITIZERS else 20
+        repeat = 200 if not agent_case.SANITIZERS else 20
         result = self.load("threads", *NOWHERE, "--repeat", repeat, fail="no-record=2", timeout=300)
         self.assertEqual(result.report["losses"], {})
         print(f"{result.report['counters']['pending_evicted']} calls given up")
-        if not agent_test.SANITIZERS:
+        if not agent_case.SANITIZERS:
             self.assertGreater(result.report["counters"]["pending_evicted"], 0)
 
     def test_records_whose_calls_never_come(self):
@@ -327,7 +327,7 @@ def main():
     parser.add_argument("--out", type=Path)
     parser.add_argument("tests", nargs="*")
     arguments = parser.parse_args()
-    agent_test.BUILD, agent_test.SANITIZERS = arguments.build.resolve(), arguments.sanitizers
+    agent_case.BUILD, agent_case.SANITIZERS = arguments.build.resolve(), arguments.sanitizers
     LONG = arguments.long
     program = unittest.main(argv=[sys.argv[0], *arguments.tests], verbosity=2, exit=False)
     if arguments.out:

@@ -16,8 +16,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[3]
 sys.path[:0] = [str(ROOT / "tests/support"), str(ROOT / "tests/support")]
 
-import agent_test  # noqa: E402
-from agent_test import compare, recording  # noqa: E402
+import agent_case  # noqa: E402
+from agent_case import compare, recording  # noqa: E402
 
 PREFIX = "cuda.counter."
 
@@ -26,10 +26,10 @@ def counts_of(span):
     return {key.removeprefix(PREFIX): value for key, value in span.attributes.items() if key.startswith(PREFIX)}
 
 
-class Counters(agent_test.Case):
+class Counters(agent_case.Case):
     def sample(self, threads=1, calls=1000, kind="counters"):
         path = self.directory / f"{kind}-{threads}.cuspanrec"
-        subprocess.run([agent_test.BUILD / "replay_sample", path, str(threads), str(calls), kind], check=True)
+        subprocess.run([agent_case.BUILD / "replay_sample", path, str(threads), str(calls), kind], check=True)
         return path
 
     def kernels(self, result):
@@ -138,16 +138,16 @@ class Counters(agent_test.Case):
         """A program that runs a loop of cuspan.h; what each loop says, the result, the spans of the loops."""
         target, report = self.directory / "loop.jsonl", self.directory / "loop-report"
         target.unlink(missing_ok=True)
-        options = {"cupti.library": agent_test.BUILD / "libcuspan-replay.so", "output_file": target, "report_file": report,
+        options = {"cupti.library": agent_case.BUILD / "libcuspan-replay.so", "output_file": target, "report_file": report,
                    "counters.metrics": metrics, "counters.ranges": "looped", "counters.period": "1", **settings}
-        result = self.start([agent_test.BUILD / "guest_host", self.sample(calls=100), agent_test.BUILD / "libcuspan.so", "inject", *steps],
+        result = self.start([agent_case.BUILD / "guest_host", self.sample(calls=100), agent_case.BUILD / "libcuspan.so", "inject", *steps],
                             {"CUSPAN_SET": ";".join(f"{key}={value}" for key, value in options.items()),
-                             "CUDA_INJECTION64_PATH": str(agent_test.BUILD / "libcuspan.so"), **agent_test.FORKS})
-        self.assertEqual(result.status, agent_test.HOST_STATUS, result.err + result.out)
+                             "CUDA_INJECTION64_PATH": str(agent_case.BUILD / "libcuspan.so"), **agent_case.FORKS})
+        self.assertEqual(result.status, agent_case.HOST_STATUS, result.err + result.out)
         for path in self.directory.glob("loop-report.*"):
             result.report = json.loads(path.read_text())
             path.unlink()
-        spans = agent_test.spans_in(target.read_text())
+        spans = agent_case.spans_in(target.read_text())
         answers = [int(answer) for answer in re.findall(r"^loop[a-z-]*: (-?\d+)$", result.out, re.MULTILINE)]
         return answers, result, [span for span in spans if span.name == "looped"], spans
 
@@ -235,14 +235,14 @@ class Counters(agent_test.Case):
         self.assertTrue(all(len(counts) == 9 for counts in self.counted(again).values()) and self.counted(again))
 
 
-class Command(agent_test.Case):
+class Command(agent_case.Case):
     """cuspan counters."""
 
     def counters(self, *arguments, status=0, **env):
         path = self.directory / "chip.cuspanrec"
-        subprocess.run([agent_test.BUILD / "replay_sample", path, "1", "10", "counters"], check=True)
-        result = self.start([agent_test.BUILD / "cuspan", "counters", "--cupti", agent_test.BUILD / "libcuspan-replay.so", *arguments],
-                            {"LD_LIBRARY_PATH": str(agent_test.BUILD / "gpu_driver"), "CUSPAN_REPLAY_CHIP": str(path), **env})
+        subprocess.run([agent_case.BUILD / "replay_sample", path, "1", "10", "counters"], check=True)
+        result = self.start([agent_case.BUILD / "cuspan", "counters", "--cupti", agent_case.BUILD / "libcuspan-replay.so", *arguments],
+                            {"LD_LIBRARY_PATH": str(agent_case.BUILD / "gpu_driver"), "CUSPAN_REPLAY_CHIP": str(path), **env})
         self.assertEqual(result.status, status, result.err)
         return result
 
@@ -304,7 +304,7 @@ def main():
     parser.add_argument("--sanitizers", default="")
     parser.add_argument("tests", nargs="*")
     arguments = parser.parse_args()
-    agent_test.BUILD, agent_test.SANITIZERS = arguments.build.resolve(), arguments.sanitizers
+    agent_case.BUILD, agent_case.SANITIZERS = arguments.build.resolve(), arguments.sanitizers
     unittest.main(argv=[sys.argv[0], *arguments.tests], verbosity=2)
 
 

@@ -21,12 +21,13 @@ import time
 import unittest
 from pathlib import Path
 
-import agent_test
-from agent_test import FOREVER_MS, HANG_S, PATIENT, ROOT, path_of, spans_in
-
+ROOT = Path(__file__).resolve().parents[3]
 sys.path[:0] = [str(ROOT / "tests/support")]
+
+import agent_case  # noqa: E402
 import backend  # noqa: E402
 import sink  # noqa: E402
+from agent_case import FOREVER_MS, HANG_S, PATIENT, path_of, spans_in  # noqa: E402
 
 STATUS = 7
 RECORDING = "threads"
@@ -90,7 +91,7 @@ def self_signed(folder):
     return context, certificate
 
 
-class ExitCase(agent_test.Case):
+class ExitCase(agent_case.Case):
     NAMES_OF_STEPS = ["flushers", "take", "flush_cupti", "take_flushed", "switch_off", "take_last", "late", "close",
                       "deliver", "recording", "report"]
 
@@ -104,16 +105,16 @@ class ExitCase(agent_test.Case):
         return made
 
     def command(self, way, recording=RECORDING):
-        return [agent_test.BUILD / "exit_host", agent_test.BUILD / "libcuspan.so",
-                agent_test.BUILD / "libcuspan-replay.so", path_of(recording), way]
+        return [agent_case.BUILD / "exit_host", agent_case.BUILD / "libcuspan.so",
+                agent_case.BUILD / "libcuspan-replay.so", path_of(recording), way]
 
     def environment_for(self, settings=None, env=None, fail=None):
         self.runs += 1
         target, report = self.directory / f"{self.runs}.jsonl", self.directory / f"report-{self.runs}"
-        chosen = {"cupti.library": agent_test.BUILD / "libcuspan-replay.so", "output_file": target,
+        chosen = {"cupti.library": agent_case.BUILD / "libcuspan-replay.so", "output_file": target,
                   "report_file": report, "exit_deadline_ms": 60000, **(settings or {})}
         extra = {"CUSPAN_SET": ";".join(f"{key}={value}" for key, value in chosen.items() if value is not None),
-                 **agent_test.FORKS, **(env or {})}
+                 **agent_case.FORKS, **(env or {})}
         if fail:
             extra["CUSPAN_REPLAY_FAIL"] = fail
         return target, report, extra
@@ -134,7 +135,7 @@ class ExitCase(agent_test.Case):
         return _bare[way]
 
     def start_bare(self, way, env):
-        return self.start(self.command(way), {"OTEL_SDK_DISABLED": "true", **agent_test.FORKS, **(env or {})})
+        return self.start(self.command(way), {"OTEL_SDK_DISABLED": "true", **agent_case.FORKS, **(env or {})})
 
     def assert_same_end(self, result, way, env=None):
         bare = self.bare(way, env)
@@ -235,7 +236,7 @@ class Exits(ExitCase):
                 self.assertEqual((steps["flush_cupti"], steps["deliver"]), ("skipped", "done"))
 
     def test_python_s_own_ways(self):
-        if agent_test.SANITIZERS:
+        if agent_case.SANITIZERS:
             self.skipTest("a sanitized library can't be loaded into Python")
         program = self.directory / "program.py"
         ends = {"pass": True, "sys.exit(7)": True, "raise RuntimeError('x')": True, "os._exit(7)": False,
@@ -253,8 +254,8 @@ python_host.cuda()
 print("played", flush=True)
 {end}
 """)
-                python = {"HOST_DOUBLE": str(agent_test.BUILD / "libcuspan-replay.so"), "HOST_RECORDING": path_of(RECORDING),
-                          "CUDA_INJECTION64_PATH": str(agent_test.BUILD / "libcuspan.so"), "PYTHONDONTWRITEBYTECODE": "1"}
+                python = {"HOST_DOUBLE": str(agent_case.BUILD / "libcuspan-replay.so"), "HOST_RECORDING": path_of(RECORDING),
+                          "CUDA_INJECTION64_PATH": str(agent_case.BUILD / "libcuspan.so"), "PYTHONDONTWRITEBYTECODE": "1"}
                 _, report, extra = self.environment_for({"on_signal": "INT"}, python)
                 bare = self.start([sys.executable, program], {**python, "OTEL_SDK_DISABLED": "true"})
                 result = self.start([sys.executable, program], extra)
@@ -270,7 +271,7 @@ print("played", flush=True)
         """_exit, a signal's default action, abort, kill -9: the host's end is its own, and whole lines arrive."""
         for way in "_exit", "TERM", "KILL", "abort", "fault", "illegal-instruction", "throw":
             with self.subTest(way):
-                if way in OF_SANITIZERS and agent_test.SANITIZERS:
+                if way in OF_SANITIZERS and agent_case.SANITIZERS:
                     continue
                 quiet = {"OTEL_BSP_SCHEDULE_DELAY": str(SCHEDULE_MS), "HOST_DELAY_MS": "1200"}
                 result = self.host(way, INTERVALS_MS, quiet)
@@ -279,12 +280,12 @@ print("played", flush=True)
                 self.assertEqual(result.report["state"], "running")
                 self.assertEqual(result.report["delivered"], len(result.spans))
                 self.assertTrue(result.text.endswith("\n"))
-                work = [span for span in result.spans if not agent_test.is_session(span)]
+                work = [span for span in result.spans if not agent_case.is_session(span)]
                 self.assertEqual(len(work), len(self.whole_work()), "what had waited for its interval is there")
 
     def whole_work(self):
         if not hasattr(self, "_work"):
-            self._work = [span for span in self.host("return").spans if not agent_test.is_session(span)]
+            self._work = [span for span in self.host("return").spans if not agent_case.is_session(span)]
         return self._work
 
     def test_how_much_a_kill_loses(self):
@@ -293,7 +294,7 @@ print("played", flush=True)
         self.assertTrue(any(self.lost_by_a_kill_ms() < most_ms for _ in range(5)))
 
     def lost_by_a_kill_ms(self):
-        in_one = sum(not agent_test.is_session(span) for span in self.replay("vector_add").spans)
+        in_one = sum(not agent_case.is_session(span) for span in self.replay("vector_add").spans)
         target, _, extra = self.environment_for(INTERVALS_MS, {"OTEL_BSP_SCHEDULE_DELAY": str(SCHEDULE_MS)})
         process = subprocess.Popen([str(part) for part in self.command("rounds-for-ever", "vector_add")], stdout=subprocess.PIPE,
                                    env=self.environment(extra), text=True)
@@ -310,7 +311,7 @@ print("played", flush=True)
         process.wait()
         text = target.read_text()
         spans = spans_in(text[:text.rindex("\n") + 1])
-        there = sum(not agent_test.is_session(span) for span in spans) / in_one - 1  # one was before the first
+        there = sum(not agent_case.is_session(span) for span in spans) / in_one - 1  # one was before the first
         missing_since = next((at for number, at in rounds if number > there), killed)
         lost_ms = (killed - missing_since) * 1000
         print(f"of {rounds[-1][0]} rounds {there:.1f} arrived: the last {lost_ms:.0f} ms are lost, with a flush interval of "
@@ -326,7 +327,7 @@ class Signals(ExitCase):
         names = "TERM,INT,HUP,QUIT,USR1,ABRT,SEGV,ILL"
         for way in "TERM", "INT", "HUP", "QUIT", "USR1", "abort", "fault", "illegal-instruction", "throw":
             with self.subTest(way):
-                if way in OF_SANITIZERS and agent_test.SANITIZERS:
+                if way in OF_SANITIZERS and agent_case.SANITIZERS:
                     continue
                 result = self.host(way, {"on_signal": names})
                 bare = self.assert_same_end(result, way)
@@ -366,7 +367,7 @@ class Signals(ExitCase):
         self.assert_all_there(result, 2)
 
     def test_what_the_host_ignores_stays_ignored(self):
-        if agent_test.SANITIZERS:
+        if agent_case.SANITIZERS:
             self.skipTest("a sanitized library can't be loaded into Python")
         program = self.directory / "program.py"
         program.write_text(f"""
@@ -379,8 +380,8 @@ os.kill(os.getpid(), signal.SIGTERM)
 print("alive")
 """)
         _, _, extra = self.environment_for({"on_signal": "TERM"}, {
-            "HOST_DOUBLE": str(agent_test.BUILD / "libcuspan-replay.so"), "HOST_RECORDING": path_of(RECORDING),
-            "CUDA_INJECTION64_PATH": str(agent_test.BUILD / "libcuspan.so"), "PYTHONDONTWRITEBYTECODE": "1"})
+            "HOST_DOUBLE": str(agent_case.BUILD / "libcuspan-replay.so"), "HOST_RECORDING": path_of(RECORDING),
+            "CUDA_INJECTION64_PATH": str(agent_case.BUILD / "libcuspan.so"), "PYTHONDONTWRITEBYTECODE": "1"})
         result = self.start([sys.executable, program], extra)
         self.assertEqual((result.status, result.out), (0, "alive\n"), result.err)
 
@@ -438,21 +439,21 @@ print("alive")
             with self.subTest(options=options, env=env):
                 self.runs += 1
                 target = self.directory / f"run-{self.runs}.jsonl"
-                result = self.start([agent_test.BUILD / "cuspan", "run", "--file", target, "--set",
-                                     f"cupti.library={agent_test.BUILD}/libcuspan-replay.so", *options, *self.command("TERM")], env)
+                result = self.start([agent_case.BUILD / "cuspan", "run", "--file", target, "--set",
+                                     f"cupti.library={agent_case.BUILD}/libcuspan-replay.so", *options, *self.command("TERM")], env)
                 self.assertEqual(result.status, -signal.SIGTERM, result.err)
                 spans = spans_in(target.read_text()) if target.exists() else []
-                sessions = [span for span in spans if agent_test.is_session(span)]
+                sessions = [span for span in spans if agent_case.is_session(span)]
                 self.assertEqual(len(sessions), finishes, result.err)
 
     def run_command(self, *command, settings=None, env=None, fail=None):
         """cuspan run, which says in one line how each process without a final report ended."""
         self.runs += 1
-        chosen = {"cupti.library": agent_test.BUILD / "libcuspan-replay.so", "exit_deadline_ms": 60000, **INTERVALS_MS,
+        chosen = {"cupti.library": agent_case.BUILD / "libcuspan-replay.so", "exit_deadline_ms": 60000, **INTERVALS_MS,
                   **(settings or {})}
         sets = [part for key, value in chosen.items() for part in ("--set", f"{key}={value}")]
-        result = self.start([agent_test.BUILD / "cuspan", "run", "--file", self.directory / f"run-{self.runs}.jsonl", *sets,
-                             *command], {"OTEL_BSP_SCHEDULE_DELAY": str(SCHEDULE_MS), **agent_test.FORKS, **(env or {}),
+        result = self.start([agent_case.BUILD / "cuspan", "run", "--file", self.directory / f"run-{self.runs}.jsonl", *sets,
+                             *command], {"OTEL_BSP_SCHEDULE_DELAY": str(SCHEDULE_MS), **agent_case.FORKS, **(env or {}),
                                          **({"CUSPAN_REPLAY_FAIL": fail} if fail else {})})
         self.assertNotIn("never started", result.err)
         return [line for line in result.err.splitlines() if line.startswith("cuspan: process ")], result
@@ -464,7 +465,7 @@ print("alive")
                 ("fault", {}, r"was ended by SIGSEGV; the last \d.* were not delivered; to deliver first, add SIGSEGV"),
                 ("TERM", {"on_signal": ""}, r"was ended by SIGTERM; the last \d.* were not delivered; to deliver first, add SIGTERM")):
             with self.subTest(way):
-                if way in OF_SANITIZERS and agent_test.SANITIZERS:
+                if way in OF_SANITIZERS and agent_case.SANITIZERS:
                     continue
                 lines, result = self.run_command(*self.command(way), settings=settings, env={"HOST_DELAY_MS": "1200"})
                 self.assertEqual(len(lines), 1, result.err)
@@ -571,7 +572,7 @@ def main():
     parser.add_argument("--sanitizers", default="", help="what it was built with")
     parser.add_argument("tests", nargs="*", help="groups or single tests; none: all")
     args = parser.parse_args()
-    agent_test.BUILD, agent_test.SANITIZERS = args.build.resolve(), args.sanitizers
+    agent_case.BUILD, agent_case.SANITIZERS = args.build.resolve(), args.sanitizers
     unittest.main(argv=[sys.argv[0], *args.tests], verbosity=2)
 
 

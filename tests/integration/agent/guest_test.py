@@ -20,9 +20,9 @@ import time
 import unittest
 from pathlib import Path
 
-import agent_test
 import exits_test
-from agent_test import HANG_S, path_of, spans_in
+import agent_case
+from agent_case import HANG_S, path_of, spans_in
 
 RECORDING = "threads"
 SOON = {"OTEL_BSP_SCHEDULE_DELAY": "50"}
@@ -49,8 +49,8 @@ class Resetting:
 
 class GuestCase(exits_test.ExitCase):
     def command(self, way, recording=RECORDING):
-        return [agent_test.BUILD / "manners_host", agent_test.BUILD / "libcuspan.so",
-                agent_test.BUILD / "libcuspan-replay.so", path_of(recording), way]
+        return [agent_case.BUILD / "manners_host", agent_case.BUILD / "libcuspan.so",
+                agent_case.BUILD / "libcuspan-replay.so", path_of(recording), way]
 
     def bare(self, way, env=None):
         return self.start_bare(way, env)
@@ -63,7 +63,7 @@ class GuestCase(exits_test.ExitCase):
         return result
 
     def sessions(self, result):
-        return [span for span in result.spans if agent_test.is_session(span)]
+        return [span for span in result.spans if agent_case.is_session(span)]
 
     def to_collector(self, collector):
         return {"output_file": None, "protocol": "http/json", "compression": "none", "endpoint": collector.url}
@@ -82,8 +82,8 @@ class Children(GuestCase):
 
     def assert_whole(self, result, works):
         if not hasattr(self, "_calls"):
-            self._calls = sum(not agent_test.is_session(span) for span in self.scene("plain").spans)
-        self.assertEqual(sum(not agent_test.is_session(span) for span in result.spans), works * self._calls)
+            self._calls = sum(not agent_case.is_session(span) for span in self.scene("plain").spans)
+        self.assertEqual(sum(not agent_case.is_session(span) for span in result.spans), works * self._calls)
 
     def test_what_becomes_another_program(self):
         """exec: the one before loses what had not left yet, and that is all."""
@@ -124,7 +124,7 @@ class Manners(GuestCase):
                 self.assertNotEqual(processors, host[2], f"{name} is where the host is pinned to")
 
     def test_a_program_that_is_executed_inherits_no_descriptor(self):
-        if agent_test.SANITIZERS:
+        if agent_case.SANITIZERS:
             self.skipTest("sanitized builds use the system's libcurl, which leaves a pair of sockets to inherit")
         collector = exits_test.Collector()
         self.addCleanup(collector.close)
@@ -142,10 +142,10 @@ class Manners(GuestCase):
 
     def test_it_calls_no_cuda(self):
         """CUDA's last error is the host's."""
-        if agent_test.SANITIZERS:
+        if agent_case.SANITIZERS:
             self.skipTest("a sanitizer's runtime has to come first")
         noted = self.directory / "cuda"
-        driver, = agent_test.BUILD.rglob("fake_driver/libcuda.so.1")
+        driver, = agent_case.BUILD.rglob("fake_driver/libcuda.so.1")
         result = self.host("plain", env={"LD_PRELOAD": str(driver), "HOST_CUDA": str(noted)})
         self.assertEqual(result.status, exits_test.STATUS)
         self.assert_all_there(result)
@@ -162,7 +162,7 @@ class Taken(GuestCase):
 
     def test_a_host_that_closes_all_descriptors_keeps_its_files(self):
         """And what comes afterwards is delivered by descriptors anew."""
-        if "thread" in agent_test.SANITIZERS:
+        if "thread" in agent_case.SANITIZERS:
             self.skipTest("to close what other threads use is a race, which is what this is about")
         context, certificate = exits_test.self_signed(self.directory)
         for name, context in ("file", None), ("HTTP", None), ("TLS", context):
@@ -234,7 +234,7 @@ def main():
     parser.add_argument("--sanitizers", default="", help="what it was built with")
     parser.add_argument("tests", nargs="*", help="groups or single tests; none: all")
     args = parser.parse_args()
-    agent_test.BUILD, agent_test.SANITIZERS = args.build.resolve(), args.sanitizers
+    agent_case.BUILD, agent_case.SANITIZERS = args.build.resolve(), args.sanitizers
     unittest.main(argv=[sys.argv[0], *args.tests], verbosity=2)
 
 

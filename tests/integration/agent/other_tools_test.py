@@ -12,9 +12,9 @@ import sys
 import unittest
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "support"))
 
-import agent_test  # noqa: E402
+import agent_case  # noqa: E402
 import compare  # noqa: E402
 import recording  # noqa: E402
 
@@ -26,14 +26,14 @@ SECONDS = 300
 
 def work_of(name):
     """What a profiler that records kernels and copies sees of one play: kernels, copies, ns."""
-    work = [a for a in agent_test.recorded(name).gpu_work() if a.kind in (recording.KERNEL, recording.MEMCPY)]
+    work = [a for a in agent_case.recorded(name).gpu_work() if a.kind in (recording.KERNEL, recording.MEMCPY)]
     kernels = sum(a.kind == recording.KERNEL for a in work)
     return kernels, len(work) - kernels, sum(a.end_ns - a.start_ns for a in work)
 
 
-class Case(agent_test.Case):
+class Case(agent_case.Case):
     def build(self, name):
-        return agent_test.BUILD / name
+        return agent_case.BUILD / name
 
     def guest(self, *steps, way="hold", settings=None, preload=True, agent=True, env=None, name=NAME, double=None):
         """Runs guest_host, in whose process the agent starts at the step inject."""
@@ -49,10 +49,10 @@ class Case(agent_test.Case):
             extra["CUSPAN_SHARE_CUPTI"] = str(double)
         if agent:
             extra["CUDA_INJECTION64_PATH"] = str(self.build("libcuspan.so"))
-        result = self.start([self.build("guest_host"), agent_test.path_of(name), self.build("libcuspan.so"), *steps],
-                            {**extra, **agent_test.FORKS, **(env or {})}, SECONDS)
-        self.assertEqual(result.status, agent_test.HOST_STATUS, result.err + result.out)
-        self.assertTrue(result.out.endswith(agent_test.HOST_OUTPUT), result.out)
+        result = self.start([self.build("guest_host"), agent_case.path_of(name), self.build("libcuspan.so"), *steps],
+                            {**extra, **agent_case.FORKS, **(env or {})}, SECONDS)
+        self.assertEqual(result.status, agent_case.HOST_STATUS, result.err + result.out)
+        self.assertTrue(result.out.endswith(agent_case.HOST_OUTPUT), result.out)
         result.text = target.read_text() if target.exists() else ""
         for path in self.directory.glob(f"report-{self.runs}.*"):
             result.report = json.loads(path.read_text())
@@ -64,8 +64,8 @@ class Case(agent_test.Case):
     def preloaded(self):
         """A sanitizer's library must come first."""
         library = str(self.build("libcuspan-share.so"))
-        if "address" in agent_test.SANITIZERS or "thread" in agent_test.SANITIZERS:
-            tool = "libasan.so" if "address" in agent_test.SANITIZERS else "libtsan.so"
+        if "address" in agent_case.SANITIZERS or "thread" in agent_case.SANITIZERS:
+            tool = "libasan.so" if "address" in agent_case.SANITIZERS else "libtsan.so"
             found = os.popen(f"gcc -print-file-name={tool}").read().strip()
             return f"{os.path.realpath(found)}:{library}"
         return library
@@ -177,14 +177,14 @@ class Share(Case):
         self.assertEqual(wrong, 0)
         # Launched in the one pause, work has no record: nothing else may be missing.
         self.assertEqual(result.report["losses"], {})
-        calls = sum(map(agent_test.is_call, result.spans))
+        calls = sum(map(agent_case.is_call, result.spans))
         self.assertEqual(result.report["counters"]["calls_captured"], calls)
         self.assertEqual(result.report["counters"]["pauses"], 1)
         self.assertTrue(all("cuda.orphan" not in s.attributes for s in result.spans))
 
     def test_our_flushes_take_no_records_from_it(self):
         """Nothing is forced while the guest records, at the agent's end neither: a forced flush would take this long."""
-        result = self.guest("inject", "guest-on", "play", way="share", env={"CUSPAN_REPLAY_FAIL": f"flush-blocks={agent_test.FOREVER_MS}"})
+        result = self.guest("inject", "guest-on", "play", way="share", env={"CUSPAN_REPLAY_FAIL": f"flush-blocks={agent_case.FOREVER_MS}"})
         self.assert_agent_has(result, 1)
 
     def test_graphs_show_their_nodes(self):
@@ -192,7 +192,7 @@ class Share(Case):
         result = self.guest("inject", "guest-on", "play", "guest-off", "count", way="share", name="graph")
         self.assert_all_well(result)
         self.assert_guest_saw(result.counts[0], name="graph")
-        self.assertIn(recording.GRAPH_TRACE, {a.kind for a in agent_test.recorded("graph").gpu_work()})
+        self.assertIn(recording.GRAPH_TRACE, {a.kind for a in agent_case.recorded("graph").gpu_work()})
         self.assertNotIn("graph", {s.attributes["cuda.activity"] for s in result.spans if compare.is_gpu_span(s)})
 
     def test_without_the_library_it_says_so_and_holds(self):
@@ -225,7 +225,7 @@ class GiveWay(Case):
         counters = result.report["counters"]
         self.assertEqual(counters["releases"], 1)
         self.assertGreater(counters["released_ns"], 0)
-        ends = [s.attributes["cuda.session.end_reason"] for s in agent_test.sessions_of(result.spans)]
+        ends = [s.attributes["cuda.session.end_reason"] for s in agent_case.sessions_of(result.spans)]
         self.assertEqual(ends, ["release", "exit"])
 
     def test_a_guest_that_comes_first_is_waited_for(self):
@@ -279,7 +279,7 @@ class GiveWay(Case):
         self.assertEqual(result.report["counters"]["releases"], 2)
 
     def test_it_comes_and_goes_while_the_program_works(self):
-        patience = {"cupti.others_wait_ms": 15000} if agent_test.SANITIZERS else {}  # all of it is slow then
+        patience = {"cupti.others_wait_ms": 15000} if agent_case.SANITIZERS else {}  # all of it is slow then
         result = self.guest("inject", "play-on", *["guest-on", "nap=10", "guest-off", "on", "nap=20"] * 4, "play-off", "count",
                             way="give-way", settings={**RETRY, **patience})
         self.assert_all_well(result)
@@ -334,7 +334,7 @@ class Tools(Case):
         self.assertIn("one of NVIDIA's tools", result.err)
 
     def test_what_run_tells_the_program(self):
-        if agent_test.SANITIZERS:
+        if agent_case.SANITIZERS:
             self.skipTest("a sanitized library can't be preloaded into a shell")
         shell = "echo $LD_PRELOAD $CUSPAN_SHARE"
         for option, way in (("--share", "share"), ("--give-way", "give-way")):
@@ -348,11 +348,11 @@ class Tools(Case):
 
 
 def main():
-    parser = agent_test.argparse.ArgumentParser()
+    parser = agent_case.argparse.ArgumentParser()
     parser.add_argument("--build", required=True)
     parser.add_argument("--sanitizers", default="")
     options, names = parser.parse_known_args()
-    agent_test.BUILD, agent_test.SANITIZERS = Path(options.build).resolve(), options.sanitizers
+    agent_case.BUILD, agent_case.SANITIZERS = Path(options.build).resolve(), options.sanitizers
     unittest.main(argv=[sys.argv[0], *names], verbosity=2)
 
 

@@ -20,10 +20,10 @@ import unittest
 import zlib
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "support"))
 
-import agent_test  # noqa: E402
-from agent_test import HOST_OUTPUT, HOST_STATUS, ROOT, path_of  # noqa: E402
+import agent_case  # noqa: E402
+from agent_case import HOST_OUTPUT, HOST_STATUS, ROOT, path_of  # noqa: E402
 
 sys.path.insert(0, str(ROOT / "tests/support"))
 
@@ -49,7 +49,7 @@ def symbols_of(libraries):
     return sorted(name for name in ours - libc if re.fullmatch(r"[A-Za-z_]\w*", name) and not NOT_THE_HOSTS.match(name))
 
 
-class Case(agent_test.Case):
+class Case(agent_case.Case):
     def collector(self, tls):
         collector = sink.Sink()
         self.addCleanup(collector.close)
@@ -65,13 +65,13 @@ class Case(agent_test.Case):
     def host(self, program, play="threads", env=None, settings=None, tls=False):
         """Runs a host with the agent in it, which sends to a collector."""
         collector = self.collector(tls)
-        settings = {"cupti.library": agent_test.BUILD / "libcuspan-replay.so", "report_file": self.directory / "report",
-                    "tls_verify": "false", **agent_test.NO_HURRY, **(settings or {})}
+        settings = {"cupti.library": agent_case.BUILD / "libcuspan-replay.so", "report_file": self.directory / "report",
+                    "tls_verify": "false", **agent_case.NO_HURRY, **(settings or {})}
         env = {"OTEL_EXPORTER_OTLP_ENDPOINT": f"http{'s' if tls else ''}://127.0.0.1:{collector.port}",
                "CUSPAN_SET": ";".join(f"{key}={value}" for key, value in settings.items()), **(env or {})}
-        result = self.start([program, agent_test.BUILD / "libcuspan.so", agent_test.BUILD / "libcuspan-replay.so", path_of(play)], env)
+        result = self.start([program, agent_case.BUILD / "libcuspan.so", agent_case.BUILD / "libcuspan-replay.so", path_of(play)], env)
         self.assertEqual((result.status, result.out), (HOST_STATUS, HOST_OUTPUT), result.err)
-        report = agent_test.json.loads(next(self.directory.glob("report.*")).read_text())
+        report = agent_case.json.loads(next(self.directory.glob("report.*")).read_text())
         self.assertEqual(report["losses"], {})
         self.assertEqual(report["delivered"], report["spans"])
         self.assertGreater(len(collector.requests), 0)
@@ -83,7 +83,7 @@ class Symbols(Case):
     """A program that exports functions of the same names as the libraries that cuspan carries."""
 
     def test_a_host_that_exports_all_of_them(self):
-        if not LIBRARIES or agent_test.SANITIZERS:
+        if not LIBRARIES or agent_case.SANITIZERS:
             self.skipTest("this build links shared libraries, which are the host's, too")
         symbols = symbols_of(LIBRARIES)
         some = {"curl_easy_init", "curl_easy_perform", "SSL_new", "EVP_sha256", "cJSON_Parse", "yaml_parser_parse",
@@ -106,18 +106,18 @@ class Symbols(Case):
                     report.unlink()
 
     def test_a_host_with_an_allocator_of_its_own(self):
-        if agent_test.SANITIZERS:
+        if agent_case.SANITIZERS:
             self.skipTest("the sanitizer's is another")
-        self.host(agent_test.BUILD / "own_malloc_host")
+        self.host(agent_case.BUILD / "own_malloc_host")
 
     def test_a_preloaded_allocator(self):
         found = [path for name in ALLOCATORS for folder in ("/usr/lib", "/usr/lib64", "/usr/local/lib")
                  for path in sorted(Path(folder).glob(f"**/{name}"))[:1]]
-        if not found or agent_test.SANITIZERS:
+        if not found or agent_case.SANITIZERS:
             self.skipTest("no other allocator is installed (libjemalloc2, libtcmalloc-minimal4)")
         for path in found:
             with self.subTest(path.name):
-                self.host(agent_test.BUILD / "agent_host", env={"LD_PRELOAD": str(path)})
+                self.host(agent_case.BUILD / "agent_host", env={"LD_PRELOAD": str(path)})
                 for report in self.directory.glob("report.*"):
                     report.unlink()
 
@@ -203,14 +203,14 @@ class Secrets(Case):
         self.assert_no_secret()
 
     def test_check(self):
-        result = self.start([agent_test.BUILD / "cuspan", "check", "--all"], self.secrets(1))
+        result = self.start([agent_case.BUILD / "cuspan", "check", "--all"], self.secrets(1))
         self.assertEqual(result.status, 0, result.err)
         self.assert_no_secret(result.out, result.err)
         # Where the configuration is wrong, its line is told, and not its text.
         for line in (f"headers_list: \"a={SECRET}\\u0001\"", f"endpoint: \"{SECRET}://{SECRET}@\"", f"headers: {SECRET}"):
             file = self.directory / "wrong.yaml"
             file.write_text(f'file_format: "1.1"\ntracer_provider:\n  processors:\n  - batch: {{exporter: {{otlp_http: {{{line}}}}}}}\n')
-            result = self.start([agent_test.BUILD / "cuspan", "check", file], {})
+            result = self.start([agent_case.BUILD / "cuspan", "check", file], {})
             file.unlink()
             with self.subTest(line):
                 self.assertNotIn(SECRET, result.out + result.err)
@@ -223,7 +223,7 @@ class Hostile(Secrets):
         """The agent in a host, with this configuration."""
         path = self.directory / "hostile.yaml"
         path.write_bytes(text)
-        return self.start([agent_test.BUILD / "agent_host", agent_test.BUILD / "libcuspan.so"], {"CUSPAN_CONFIG_FILE": str(path)})
+        return self.start([agent_case.BUILD / "agent_host", agent_case.BUILD / "libcuspan.so"], {"CUSPAN_CONFIG_FILE": str(path)})
 
     def test_yaml(self):
         bomb = b"  - &a0 [x, x]\n" + b"".join(b"  - &a%d [%s]\n" % (i, b", ".join([b"*a%d" % (i - 1)] * 9)) for i in range(1, 30))
@@ -251,7 +251,7 @@ class Hostile(Secrets):
         pipe = self.directory / "pipe"
         os.mkfifo(pipe)
         for path in pipe, Path("/dev/zero"), Path("/dev/tty"), self.directory:
-            result = self.start([agent_test.BUILD / "agent_host", agent_test.BUILD / "libcuspan.so"], {"CUSPAN_CONFIG_FILE": str(path)}, 30)
+            result = self.start([agent_case.BUILD / "agent_host", agent_case.BUILD / "libcuspan.so"], {"CUSPAN_CONFIG_FILE": str(path)}, 30)
             self.assertEqual((result.status, result.out), (HOST_STATUS, HOST_OUTPUT))
             self.assertEqual(len(result.err.splitlines()), 1, result.err)
 
@@ -282,9 +282,9 @@ class Hostile(Secrets):
         path = self.directory / "hostile.cuspanrec"
         path.write_bytes(data)
         # 512 MB of address space beyond the program's own: a bomb that is unpacked would not fit.
-        result = self.start(["sh", "-c", 'ulimit -v 1500000; exec "$@"', "sh", agent_test.BUILD / "cuspan", "replay", "--file", "/dev/null", path]
-                            if not agent_test.SANITIZERS else
-                            [agent_test.BUILD / "cuspan", "replay", "--file", "/dev/null", path], {})
+        result = self.start(["sh", "-c", 'ulimit -v 1500000; exec "$@"', "sh", agent_case.BUILD / "cuspan", "replay", "--file", "/dev/null", path]
+                            if not agent_case.SANITIZERS else
+                            [agent_case.BUILD / "cuspan", "replay", "--file", "/dev/null", path], {})
         self.assertGreater(result.status, 0, "it was taken")
         self.assertRegex(result.err, r"hostile\.cuspanrec: (corrupt|truncated|not a recording|.*)")
         self.assertLess(len(result.err), 2000)
@@ -319,7 +319,7 @@ class Hostile(Secrets):
                 self.assert_no_secret(result.out, result.err)
                 losses = sum(result.report["losses"].values())
                 self.assertEqual(result.report["delivered"] + losses, result.report["spans"])
-                if not agent_test.SANITIZERS:
+                if not agent_case.SANITIZERS:
                     self.assertLess(result.peak_bytes, 200 << 20)
 
     @staticmethod
@@ -344,7 +344,7 @@ class Files(Case):
         self.addCleanup(os.umask, 0o022)
         self.replay("vector_add")
         self.replay("vector_add", to_file=False, settings={"record_file": self.directory / "again.cuspanrec"})
-        self.start([agent_test.BUILD / "cuspan", "show", "--perfetto", self.directory / "trace.json", self.directory / "1.jsonl"], {})
+        self.start([agent_case.BUILD / "cuspan", "show", "--perfetto", self.directory / "trace.json", self.directory / "1.jsonl"], {})
         modes = self.modes("*.jsonl", "report-*", "*.cuspanrec")
         self.assertGreaterEqual(len(modes), 4, modes)
         self.assertEqual(set(modes.values()), {"0o600"}, modes)
@@ -373,9 +373,9 @@ class Files(Case):
         code = (f"import os, sys\nfor name in 'report.%d', '.report.%d.next', '.report.%d.last':\n"
                 f"    os.symlink({str(victim)!r}, {str(folder)!r} + '/' + name % os.getpid())\n"
                 "os.execv(sys.argv[1], sys.argv[1:])")
-        result = self.start([sys.executable, "-c", code, agent_test.BUILD / "agent_host", agent_test.BUILD / "libcuspan.so",
-                             agent_test.BUILD / "libcuspan-replay.so", path_of("vector_add")],
-                            {"CUSPAN_SET": f"cupti.library={agent_test.BUILD / 'libcuspan-replay.so'};report_file={folder / 'report'};"
+        result = self.start([sys.executable, "-c", code, agent_case.BUILD / "agent_host", agent_case.BUILD / "libcuspan.so",
+                             agent_case.BUILD / "libcuspan-replay.so", path_of("vector_add")],
+                            {"CUSPAN_SET": f"cupti.library={agent_case.BUILD / 'libcuspan-replay.so'};report_file={folder / 'report'};"
                                            f"output_file={folder / 'other.jsonl'}"})
         self.assertEqual(victim.read_text(), "precious")
         reports = [*folder.glob("report.*"), *folder.glob(".report.*")]
@@ -387,10 +387,10 @@ class Environment(Case):
 
     def test_no_keys_of_connections(self):
         """libcurl writes them where SSLKEYLOGFILE says, for whoever has recorded the traffic."""
-        if not LIBRARIES or agent_test.SANITIZERS:
+        if not LIBRARIES or agent_case.SANITIZERS:
             self.skipTest("this build links the system's libcurl, which asks the environment itself")
         keys = self.directory / "keys"
-        self.host(agent_test.BUILD / "agent_host", env={"SSLKEYLOGFILE": str(keys)}, tls=True)
+        self.host(agent_case.BUILD / "agent_host", env={"SSLKEYLOGFILE": str(keys)}, tls=True)
         self.assertFalse(keys.exists())
 
 
@@ -401,7 +401,7 @@ def main():
     parser.add_argument("--libraries", default="")
     parser.add_argument("tests", nargs="*")
     arguments = parser.parse_args()
-    agent_test.BUILD, agent_test.SANITIZERS = arguments.build.resolve(), arguments.sanitizers
+    agent_case.BUILD, agent_case.SANITIZERS = arguments.build.resolve(), arguments.sanitizers
     LIBRARIES.extend(path for path in arguments.libraries.split(";") if path.endswith(".a") and shutil.which("cc"))
     unittest.main(argv=[sys.argv[0], *arguments.tests], verbosity=2)
 
