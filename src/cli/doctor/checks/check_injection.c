@@ -92,29 +92,32 @@ void check_injection_module(struct doctor *doctor)
     free(path);
 }
 
+static const char *library_to_export(const struct doctor *doctor)
+{
+    return doctor->injection.library ? doctor->injection.library : "PATH/TO/libcuspan.so";
+}
+
 static void report_unset_variable(struct doctor *doctor)
 {
-    const char *library = doctor->injection.library ? doctor->injection.library : "PATH/TO/libcuspan.so";
     if (doctor->program) {
         doctor_result(doctor, RESULT_OK, VARIABLE " is not set; cuspan run sets it for the program");
         return;
     }
     doctor_result(doctor, RESULT_WARNING,
                   VARIABLE " is not set: programs started from this shell are not traced");
-    doctor_fix(doctor, "cuspan run PROGRAM, or export " VARIABLE "=%s", library);
+    doctor_fix(doctor, "cuspan run PROGRAM, or export " VARIABLE "=%s", library_to_export(doctor));
 }
 
 static void report_other_library(struct doctor *doctor, const char *set)
 {
     struct library_facts facts;
-    const char *library = doctor->injection.library ? doctor->injection.library : "PATH/TO/libcuspan.so";
     library_probe(set, &facts);
     if (facts.is_agent && strcmp(facts.version, CUSPAN_VERSION) == 0) {
         doctor_result(doctor, RESULT_OK, VARIABLE " points to another copy of this version: %s", set);
     } else if (facts.is_agent || strstr(set, "libcuspan.so")) {
         doctor_result(doctor, RESULT_WARNING, VARIABLE " points to another version of cuspan (%s): %s",
                       *facts.version ? facts.version : "unknown", *facts.error ? facts.error : set);
-        doctor_fix(doctor, "export " VARIABLE "=%s", library);
+        doctor_fix(doctor, "export " VARIABLE "=%s", library_to_export(doctor));
     } else {
         doctor_result(doctor, RESULT_PROBLEM,
                       VARIABLE " points to another tool: %s; CUDA loads only one such library", set);
@@ -132,7 +135,7 @@ void check_injection_variable(struct doctor *doctor)
         doctor_result(doctor, RESULT_PROBLEM,
                       VARIABLE " is %s: %s; the driver loads no agent and prints no error", set,
                       strerror(errno));
-        doctor_fix(doctor, "export " VARIABLE "=%s", library ? library : "PATH/TO/libcuspan.so");
+        doctor_fix(doctor, "export " VARIABLE "=%s", library_to_export(doctor));
     } else if (*set != '/') {
         doctor_result(doctor, RESULT_WARNING,
                       VARIABLE " is %s: only programs that run in this folder find it", set);
@@ -148,10 +151,10 @@ void check_injection_variable(struct doctor *doctor)
 void check_injection_nvtx(struct doctor *doctor)
 {
     const char *set = doctor_facts_variable(NVTX_VARIABLE), *cuda = doctor_facts_variable(VARIABLE);
-    const char *library = cuda ? cuda : doctor->injection.library;
+    const char *library = cuda ? cuda : library_to_export(doctor);
     char *real = set ? realpath(set, NULL) : NULL;
     int error = errno;
-    char *ours = library ? realpath(library, NULL) : NULL;
+    char *ours = realpath(library, NULL);
     if (doctor->has_settings && !doctor->settings.capture.nvtx) {
         doctor_result(doctor, RESULT_OK, "capture.nvtx is false: NVTX ranges are not traced");
     } else if (!set && (doctor->program || !cuda)) {
@@ -162,13 +165,13 @@ void check_injection_nvtx(struct doctor *doctor)
     } else if (!real) {
         doctor_result(doctor, RESULT_PROBLEM, NVTX_VARIABLE " is %s: %s; NVTX ranges have no spans", set,
                       strerror(error));
-        doctor_fix(doctor, "export " NVTX_VARIABLE "=%s", library ? library : "PATH/TO/libcuspan.so");
+        doctor_fix(doctor, "export " NVTX_VARIABLE "=%s", library);
     } else if (ours && strcmp(real, ours) == 0) {
         doctor_result(doctor, RESULT_OK, NVTX_VARIABLE " is %s", set);
     } else {
         doctor_result(doctor, RESULT_WARNING,
                       NVTX_VARIABLE " points to another library, which receives the NVTX ranges: %s", set);
-        doctor_fix(doctor, "export " NVTX_VARIABLE "=%s", library ? library : "PATH/TO/libcuspan.so");
+        doctor_fix(doctor, "export " NVTX_VARIABLE "=%s", library);
     }
     free(real);
     free(ours);

@@ -8,11 +8,11 @@
 
 #define LIBRARY_TIMEOUT_MS 30000
 
-static doctor_api_fn *entry_of(void *library)
+static doctor_api_fn *find_entry(void *library)
 {
-    doctor_api_fn *give = NULL;
-    *(void **)&give = dlsym(library, DOCTOR_API_SYMBOL);
-    return give;
+    doctor_api_fn *get_api = NULL;
+    *(void **)&get_api = dlsym(library, DOCTOR_API_SYMBOL);
+    return get_api;
 }
 
 static void load(const void *query, void *answer)
@@ -24,19 +24,19 @@ static void load(const void *query, void *answer)
         snprintf(facts->error, sizeof facts->error, "%s", dlerror());
         return;
     }
-    doctor_api_fn *give = entry_of(library);
-    facts->is_agent = give != NULL;
-    if (!give)
+    doctor_api_fn *get_api = find_entry(library);
+    facts->is_agent = get_api != NULL;
+    if (!get_api)
         return;
-    snprintf(facts->version, sizeof facts->version, "%s", give()->version);
-    facts->is_same_build = give()->settings_bytes == sizeof(struct settings);
+    snprintf(facts->version, sizeof facts->version, "%s", get_api()->version);
+    facts->is_same_build = get_api()->settings_bytes == sizeof(struct settings);
 }
 
 void library_probe(const char *path, struct library_facts *facts)
 {
     char failure[64];
     if (probe_child_run(load, path, facts, sizeof *facts, LIBRARY_TIMEOUT_MS, failure) != CHILD_OK)
-        snprintf(facts->error, sizeof facts->error, "cannot load it: %s", failure);
+        snprintf(facts->error, sizeof facts->error, "cannot load %.400s: %s", path, failure);
 }
 
 void library_open(struct doctor *doctor)
@@ -57,6 +57,6 @@ void library_open(struct doctor *doctor)
     if (*doctor->api_error)
         return;
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    doctor_api_fn *give = library ? entry_of(library) : NULL;
-    doctor->api = give ? give() : NULL;
+    doctor_api_fn *get_api = library ? find_entry(library) : NULL;
+    doctor->api = get_api ? get_api() : NULL;
 }

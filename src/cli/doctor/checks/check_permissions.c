@@ -12,7 +12,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#define ROOM_BYTES_MIN (100ull * 1024 * 1024)
+#define FREE_BYTES_MIN (100ull * 1024 * 1024)
 #define FILES_MIN      64
 #define FILES_MAX      (OUTPUTS_MAX + 2)
 
@@ -76,14 +76,14 @@ static void check_target(struct doctor *doctor, const struct target *target)
     struct stat about;
     char *folder = folder_of(target->path);
     /* A report's name is FILE.PID, so the file itself says nothing. */
-    bool is_there = strcmp(target->key, "report_file") != 0 && stat(target->path, &about) == 0;
-    if (is_there && S_ISDIR(about.st_mode)) {
+    bool exists = strcmp(target->key, "report_file") != 0 && stat(target->path, &about) == 0;
+    if (exists && S_ISDIR(about.st_mode)) {
         doctor_result(doctor, RESULT_PROBLEM, "%s is %s, which is a folder", target->key, target->path);
         doctor_fix(doctor, "specify a file in it");
-    } else if (is_there && access(target->path, W_OK) != 0) {
+    } else if (exists && access(target->path, W_OK) != 0) {
         doctor_result(doctor, RESULT_PROBLEM, "%s is %s: %s", target->key, target->path, strerror(errno));
         doctor_fix(doctor, "make it writable for user %d, or specify another file", (int)geteuid());
-    } else if (!is_there && access(folder, W_OK | X_OK) != 0) {
+    } else if (!exists && access(folder, W_OK | X_OK) != 0) {
         doctor_result(doctor, RESULT_PROBLEM, "%s is %s: cannot create files in %s: %s", target->key,
                       target->path, folder, strerror(errno));
         doctor_fix(doctor, "create the folder, writable for user %d, or specify another file",
@@ -107,13 +107,13 @@ void check_permissions_files(struct doctor *doctor)
 static void check_file_system(struct doctor *doctor, const char *folder, const char *what)
 {
     struct statvfs about;
-    char room[TEXT_NUMBER_BYTES];
+    char free_text[TEXT_NUMBER_BYTES];
     if (statvfs(folder, &about) != 0) {
         doctor_result(doctor, RESULT_UNKNOWN, "%s (%s): %s", folder, what, strerror(errno));
         return;
     }
     uint64_t free_bytes = (uint64_t)about.f_bavail * about.f_frsize;
-    text_bytes(room, free_bytes);
+    text_bytes(free_text, free_bytes);
     bool is_full = free_bytes < about.f_frsize || (about.f_files > 0 && about.f_favail == 0);
     if (about.f_flag & ST_RDONLY) {
         doctor_result(doctor, RESULT_PROBLEM, "%s (%s) is mounted read-only", folder, what);
@@ -121,11 +121,11 @@ static void check_file_system(struct doctor *doctor, const char *folder, const c
     } else if (is_full) {
         doctor_result(doctor, RESULT_PROBLEM, "%s (%s) is full", folder, what);
         doctor_fix(doctor, "free some space (df -h, df -i), or specify a file elsewhere");
-    } else if (free_bytes < ROOM_BYTES_MIN) {
-        doctor_result(doctor, RESULT_WARNING, "%s (%s) has %s free", folder, what, room);
+    } else if (free_bytes < FREE_BYTES_MIN) {
+        doctor_result(doctor, RESULT_WARNING, "%s (%s) has %s free", folder, what, free_text);
         doctor_fix(doctor, "free some space (df -h), or specify a file elsewhere");
     } else {
-        doctor_result(doctor, RESULT_OK, "%s (%s) has %s free", folder, what, room);
+        doctor_result(doctor, RESULT_OK, "%s (%s) has %s free", folder, what, free_text);
     }
 }
 
@@ -182,7 +182,7 @@ void check_permissions_limits(struct doctor *doctor)
     has_result |= is_limit_low(doctor, RLIMIT_AS, RLIM_INFINITY,
                                "at most %llu bytes of address space: CUDA reserves far more",
                                "ulimit -v unlimited; limit memory with a cgroup instead");
-    has_result |= is_limit_low(doctor, RLIMIT_FSIZE, ROOM_BYTES_MIN,
+    has_result |= is_limit_low(doctor, RLIMIT_FSIZE, FREE_BYTES_MIN,
                                "at most %llu bytes per file: files of spans and recordings are truncated",
                                "ulimit -f unlimited");
     has_result |=
@@ -199,36 +199,36 @@ void check_permissions_limits(struct doctor *doctor)
             "the limits on open files, address space, file size, locked memory and threads are high enough");
 }
 
-struct seccomp_test {
-    int reads_own_memory; /* errno, or 0 */
+struct seccomp_probe {
+    int read_errno; /* of process_vm_readv; 0: it works */
 };
 
 /* System calls that the agent uses and most programs do not. A filter that kills the process kills only the
  * child. */
-static void test_calls(const void *query, void *answer)
+static void probe_calls(const void *query, void *answer)
 {
-    struct seccomp_test *test = answer;
+    struct seccomp_probe *probe = answer;
     char from[8] = "cuspan", to[8];
     struct iovec local = {to, sizeof to}, remote = {from, sizeof from};
     if (process_vm_readv(getpid(), &local, 1, &remote, 1, 0) != (ssize_t)sizeof to)
-        test->reads_own_memory = errno ? errno : EIO;
+        probe->read_errno = errno ? errno : EIO;
 }
 
 void check_permissions_seccomp(struct doctor *doctor)
 {
     char *status = doctor_facts_read(doctor, "/proc/self/status");
     char *mode = doctor_facts_line(status, "Seccomp");
-    struct seccomp_test test;
+    struct seccomp_probe probe;
     char failure[64];
-    enum child_result end = probe_child_run(test_calls, NULL, &test, sizeof test, 5000, failure);
+    enum child_result end = probe_child_run(probe_calls, NULL, &probe, sizeof probe, 5000, failure);
     if (mode && strcmp(mode, "1") == 0) {
         doctor_result(doctor, RESULT_PROBLEM, "seccomp strict mode: cuspan cannot create threads");
         doctor_fix(doctor, "use a seccomp filter (mode 2), or run the program without seccomp");
-    } else if (end != CHILD_OK || test.reads_own_memory) {
+    } else if (end != CHILD_OK || probe.read_errno) {
         doctor_result(doctor, RESULT_WARNING,
                       "seccomp blocks process_vm_readv (%s): cuspan cannot read the resource that an SDK "
                       "publishes in the process",
-                      end == CHILD_OK ? strerror(test.reads_own_memory) : failure);
+                      end == CHILD_OK ? strerror(probe.read_errno) : failure);
         doctor_fix(doctor,
                    "docker run --security-opt seccomp=unconfined, or allow process_vm_readv in the profile");
     } else if (!mode) {
