@@ -48,7 +48,7 @@ part_tsan() {
     TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1:report_thread_leaks=0 tests_of build-tsan
 }
 
-# behind NAME COMMAND...: at the lowest priority, while tests wait for time to pass.
+# behind NAME COMMAND...: runs a command at the lowest priority, while tests wait for time to pass.
 behind() {
     rm -f "build/log/behind-$1".*
     # shellcheck disable=SC2016 # the inner shell's
@@ -56,7 +56,7 @@ behind() {
         >/dev/null 2>&1 </dev/null &
     echo $! >"build/log/behind-$1.pid"
 }
-# result_of NAME COMMAND...: of the same, once it has ended; where it was not begun, it is run here.
+# result_of NAME COMMAND...: waits for that command, or runs it here if it was not started.
 result_of() {
     local log=build/log/behind-$1
     [ -f "$log.pid" ] || { "${@:2}"; return; }
@@ -184,7 +184,7 @@ part_memcheck-unit() { release_build && tests/torture/memcheck.py --build build 
 part_python-mutants() { python/tests/run.sh --mutants; }
 part_containers-full() { wait_for_jaeger && tests/containers/run.sh suite; }
 
-# Every integration test 50 times while other load keeps all processors busy, in portions of less than an hour.
+# Every integration test 50 times while other load keeps all processors busy, less than an hour at a time.
 part_stress() { release_build && tests/stress.py --build build --runs 50; }
 # A forked child of this test hung in 1 of 130 runs.
 part_stress-fork() {
@@ -192,8 +192,8 @@ part_stress-fork() {
     tests/stress.py --build build-asan --runs 500 '^integration/control_socket$'
 }
 
-# in_portions PART TITLE: again until all runs are done or one failed.
-in_portions() {
+# until_done PART TITLE: runs a part again until all runs are done or one failed.
+until_done() {
     local before=$FAILED
     [ ${#ONLY[@]} -eq 0 ] || [[ " ${ONLY[*]} " == *" $1 "* ]] || return 0
     while :; do
@@ -220,7 +220,7 @@ wait_for_vale() {
     tail -n 5 build/log/get-vale.log
 }
 wait_for_jaeger() {
-    # Parts run in a subshell, of which the other one is no child: so it looks instead of waiting.
+    # Parts run in a subshell, which cannot wait for a process that it has not started.
     while [ -n "$JAEGER_PID" ] && kill -0 "$JAEGER_PID" 2>/dev/null; do
         sleep 1
     done
@@ -354,8 +354,8 @@ release_parts() {
     run_part memcheck-unit "valgrind's memcheck over replays and all unit tests"
     run_part python-mutants "the Python package's tests find planted faults"
     run_part containers-full "tests/run.sh quick on bare Debian 12 and 13"
-    in_portions stress "every integration test 50 times beside other load"
-    in_portions stress-fork "the control test with forked children 500 times under AddressSanitizer, beside other load"
+    until_done stress "every integration test 50 times beside other load"
+    until_done stress-fork "the control test with forked children 500 times under AddressSanitizer, beside other load"
 }
 
 main() {
@@ -383,4 +383,4 @@ main() {
     summary
 }
 
-{ main "$@"; exit; } # in one piece: bash reads a script as it goes, and an edit must not change a run
+{ main "$@"; exit; } # bash reads a script while it runs: an edit must not change a run

@@ -99,7 +99,7 @@ def main():
     tests = list(tests_of(options.build, options.pattern))
     if not tests:
         sys.exit(f"no test matches {options.pattern}")
-    # All tests a first time, then all a second time: a portion that is cut short has seen each of them.
+    # All tests a first time, then all a second time: a call that is cut short has run each of them.
     pending = [(test, number) for number in range(1, options.runs + 1) for test in tests
                if number > state.data["runs"].get(test[0], 0)]
     done, passed, skipped, failures = 0, 0, {}, []
