@@ -17,7 +17,7 @@ cd "$ROOT" || exit
 
 PASSED=0 FAILED=0
 FAILURES=() SKIPS=()
-QUICK='' RELEASE='' ONLY=()
+QUICK='' RELEASE='' ONLY=() KNOWN=' '
 # The parts and tests that CI may skip. bench/guard is where this compiler has no committed figures.
 MAY_SKIP=" gpu gpu-service gpu-numbers processes bench/guard "
 
@@ -195,6 +195,7 @@ part_stress-fork() {
 # until_done PART TITLE: runs a part again until all runs are done or one failed.
 until_done() {
     local before=$FAILED
+    KNOWN+="$1 "
     [ ${#ONLY[@]} -eq 0 ] || [[ " ${ONLY[*]} " == *" $1 "* ]] || return 0
     while :; do
         run_part "$1" "$2"
@@ -274,6 +275,7 @@ why() {
 # run_part PART TITLE [COMMAND...]
 run_part() {
     local part=$1 title=$2 command=("${@:3}") log=build/log/test-$1.log began=$SECONDS status=0 color=$GREEN RESULT
+    KNOWN+="$part "
     [ ${#ONLY[@]} -eq 0 ] || [[ " ${ONLY[*]} " == *" $part "* ]] || return 0
     printf '%-14s %s\n' "$part" "$title"
     [ ${#command[@]} -gt 0 ] || command=("part_$part")
@@ -298,6 +300,9 @@ run_part() {
 
 summary() {
     local line
+    for line in "${ONLY[@]}"; do
+        [[ $KNOWN == *" $line "* ]] || { FAILED=$((FAILED + 1)) && FAILURES+=("$line: there is no such part"); }
+    done
     echo
     for line in "${SKIPS[@]}"; do echo "skipped  $line"; done
     for line in "${FAILURES[@]}"; do echo "${RED}failed$PLAIN   $line"; done
