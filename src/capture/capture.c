@@ -107,13 +107,13 @@ static void describe(struct capture_info *info)
 }
 
 /* Runs on the thread that found the broken invariant. */
-static void fall_silent(void)
+static void turn_off(void)
 {
     atomic_store(&mode_now, MODE_OFF);
 }
 
 /* Another tool was subscribed first: wait until it is gone. */
-static void begin_released(const struct error *why)
+static void start_released(const struct error *why)
 {
     log_warn("%s; cuspan waits until CUPTI is free (distribution.cuspan.cupti.others is give-way)",
              why->text);
@@ -141,11 +141,11 @@ enum status capture_start(const struct settings *frozen, const char *self_env_fo
         other_tools_leave();
         return status;
     }
-    invariant_on_failure(fall_silent);
+    invariant_on_failure(turn_off);
     describe(info);
     sleep_control_start(settings, cupti.replay_clock != NULL);
     if (waits)
-        begin_released(err);
+        start_released(err);
     return STATUS_OK;
 }
 

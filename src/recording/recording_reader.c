@@ -157,10 +157,10 @@ static const char *new_string(struct recording *recording, struct cursor *cursor
     uint64_t length = get(cursor);
     const uint8_t *text = length <= FORMAT_STRING_MAX ? get_bytes(cursor, length) : NULL;
     const char *string = NULL;
-    if (text && !strings_has_room(&recording->strings, length))
+    if (text && !recording_strings_has_room(&recording->strings, length))
         string = loose_string(recording, text, length);
-    else if (text && strings_add(&recording->strings, (const char *)text, length))
-        string = strings_get(&recording->strings, recording->strings.count - 1);
+    else if (text && recording_strings_add(&recording->strings, (const char *)text, length))
+        string = recording_strings_get(&recording->strings, recording->strings.count - 1);
     if (!string)
         cursor->is_bad = true;
     return string;
@@ -173,7 +173,7 @@ static const char *get_string(struct recording *recording, struct cursor *cursor
         return NULL;
     if (reference == 0)
         return new_string(recording, cursor);
-    const char *string = strings_get(&recording->strings, reference - 2);
+    const char *string = recording_strings_get(&recording->strings, reference - 2);
     if (!string)
         cursor->is_bad = true;
     return string;
@@ -670,7 +670,7 @@ void recording_close(struct recording *recording)
         free(recording->loose);
         recording->loose = next;
     }
-    strings_deinit(&recording->strings);
+    recording_strings_deinit(&recording->strings);
     format_state_deinit(&recording->state);
     free(recording->stored);
     free(recording->raw);

@@ -48,12 +48,12 @@ static bool grow(struct strings *strings)
     return true;
 }
 
-bool strings_has_room(const struct strings *strings, size_t length)
+bool recording_strings_has_room(const struct strings *strings, size_t length)
 {
     return strings->count < FORMAT_STRINGS_MAX && strings->bytes + length <= FORMAT_STRINGS_BYTES_MAX;
 }
 
-bool strings_add(struct strings *strings, const char *text, size_t length)
+bool recording_strings_add(struct strings *strings, const char *text, size_t length)
 {
     if (strings->count == strings->capacity && !grow(strings))
         return false;
@@ -70,7 +70,7 @@ bool strings_add(struct strings *strings, const char *text, size_t length)
     return true;
 }
 
-bool strings_find(const struct strings *strings, const char *text, size_t length, uint32_t *index)
+bool recording_strings_find(const struct strings *strings, const char *text, size_t length, uint32_t *index)
 {
     if (strings->count == 0)
         return false;
@@ -79,12 +79,12 @@ bool strings_find(const struct strings *strings, const char *text, size_t length
     return found != 0;
 }
 
-const char *strings_get(const struct strings *strings, uint64_t index)
+const char *recording_strings_get(const struct strings *strings, uint64_t index)
 {
     return index < strings->count ? strings->texts[index] : NULL;
 }
 
-void strings_deinit(struct strings *strings)
+void recording_strings_deinit(struct strings *strings)
 {
     for (uint32_t i = 0; i < strings->count; i++)
         free(strings->texts[i]);

@@ -17,12 +17,12 @@ struct strings {
 };
 
 /* False once a limit is reached; the string is then stored without a number. */
-bool strings_has_room(const struct strings *strings, size_t length);
+bool recording_strings_has_room(const struct strings *strings, size_t length);
 /* Copies the string. False: out of memory. */
-bool strings_add(struct strings *strings, const char *text, size_t length);
-bool strings_find(const struct strings *strings, const char *text, size_t length, uint32_t *index);
+bool recording_strings_add(struct strings *strings, const char *text, size_t length);
+bool recording_strings_find(const struct strings *strings, const char *text, size_t length, uint32_t *index);
 /* NULL: no such number. */
-const char *strings_get(const struct strings *strings, uint64_t index);
-void strings_deinit(struct strings *strings);
+const char *recording_strings_get(const struct strings *strings, uint64_t index);
+void recording_strings_deinit(struct strings *strings);
 
 #endif

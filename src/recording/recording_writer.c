@@ -157,14 +157,15 @@ static void put_string(struct recording_writer *writer, const char *text)
     }
     size_t length = string_length(text);
     uint32_t index;
-    if (strings_find(&writer->strings, text, length, &index)) {
+    if (recording_strings_find(&writer->strings, text, length, &index)) {
         put(writer, (uint64_t)index + 2);
         return;
     }
     put(writer, 0);
     put(writer, length);
     put_bytes(writer, text, length);
-    if (strings_has_room(&writer->strings, length) && !strings_add(&writer->strings, text, length))
+    if (recording_strings_has_room(&writer->strings, length) &&
+        !recording_strings_add(&writer->strings, text, length))
         (void)fail(writer, STATUS_NO_MEMORY, "cannot store a name");
 }
 
@@ -517,7 +518,7 @@ static void writer_destroy(struct recording_writer *writer)
         close(writer->fd);
     if (writer->has_deflater)
         deflateEnd(&writer->deflater);
-    strings_deinit(&writer->strings);
+    recording_strings_deinit(&writer->strings);
     format_state_deinit(&writer->state);
     free(writer->raw);
     free(writer->payload);

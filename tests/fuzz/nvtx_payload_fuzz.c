@@ -51,7 +51,7 @@ static uint64_t make_schema(struct fuzz_bytes *from, bool has_pointers)
         .packAlign = has_pointers ? 0 : fuzz_number(from, is_wild ? 8 : 1),
         .schemaId = NVTX_SCHEMA_ID_STATIC + fuzz_number(from, 1) % 8,
     };
-    return nvtx_schema_register(0, &attributes);
+    return nvtx_payload_register_schema(0, &attributes);
 }
 
 static uint64_t make_enum(struct fuzz_bytes *from)
@@ -59,7 +59,7 @@ static uint64_t make_enum(struct fuzz_bytes *from)
     struct nvtx_enum_attributes attributes = {.fieldMask = fuzz_number(from, 1),
                                               .sizeOfEnum = fuzz_number(from, 1),
                                               .schemaId = NVTX_SCHEMA_ID_STATIC + fuzz_number(from, 1) % 8};
-    return nvtx_enum_register(0, &attributes);
+    return nvtx_payload_register_enum(0, &attributes);
 }
 
 static void look_at(const struct nvtx_payload *payload)

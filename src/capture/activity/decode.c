@@ -240,7 +240,7 @@ static const struct program *program_at(const uint8_t *data, size_t rest, uint16
     return programs[found].record_bytes <= rest ? &programs[found] : NULL;
 }
 
-static void complain_once(const uint8_t *data, size_t at, size_t valid)
+static void count_malformed(const uint8_t *data, size_t at, size_t valid)
 {
     uint32_t kind = 0;
     counter_add(COUNTER_lost_malformed, 1);
@@ -261,7 +261,7 @@ static size_t walk_packed(const uint8_t *data, size_t valid, decode_visit *visit
         uint16_t kind;
         const struct program *program = program_at(data + at, valid - at, &kind);
         if (!program || !program->record_bytes) {
-            complain_once(data, at, valid);
+            count_malformed(data, at, valid);
             break;
         }
         run(program, kind, data + at, record);
@@ -285,7 +285,7 @@ static size_t walk_classic(const struct cupti *cupti, uint8_t *data, size_t vali
         uint16_t kind = 0;
         const struct program *program = program_at(at, valid - (size_t)(at - data), &kind);
         if (!program && kind)
-            complain_once(data, (size_t)(at - data), valid);
+            count_malformed(data, (size_t)(at - data), valid);
         if (!program)
             continue; /* a kind that was not requested */
         run(program, kind, at, record);
@@ -294,7 +294,7 @@ static size_t walk_classic(const struct cupti *cupti, uint8_t *data, size_t vali
     }
     if (result != CUPTI_MAX_LIMIT_REACHED) /* MAX_LIMIT_REACHED is the normal end; anything else means that
                                               CUPTI cannot read on */
-        complain_once(data, next ? (size_t)((const uint8_t *)next - data) : 0, valid);
+        count_malformed(data, next ? (size_t)((const uint8_t *)next - data) : 0, valid);
     return count;
 }
 

@@ -303,20 +303,20 @@ fill_call(struct call_record *record, const struct call_site *site, uint64_t sta
 }
 
 static inline __attribute__((always_inline)) void
-tell_context(struct host_thread *thread, const struct cupti_callback_data *data, uint64_t start)
+write_new_context(struct host_thread *thread, const struct cupti_callback_data *data, uint64_t start)
 {
     if (UNLIKELY(thread_context_is_new(thread, thread_context_self)))
         thread_context_write(thread, thread_context_self);
     if (UNLIKELY(atomic_load_explicit(&sdk_context_is_there, memory_order_acquire)))
         thread_context_follow_sdk(thread, start);
     if (UNLIKELY(atomic_load_explicit(&thread_context_has_names, memory_order_relaxed)))
-        thread_context_tell_handle(thread, data->contextUid, data->context, start);
+        thread_context_write_handle(thread, data->contextUid, data->context, start);
 }
 
 static inline __attribute__((always_inline)) void
 write_call(struct host_thread *thread, const struct call_site *site, uint64_t start, uint64_t end)
 {
-    tell_context(thread, site->data, start);
+    write_new_context(thread, site->data, start);
     struct call_record *record = ring_reserve(&thread->ring, site->plan->record_bytes_max);
     if (UNLIKELY(!record)) {
         thread_count_lost(thread);
@@ -335,7 +335,7 @@ RARE static void write_call_with_stack(struct host_thread *thread, const struct 
         uint64_t frames[STACK_FRAMES_MAX];
     } stack;
     uint32_t bytes = call_stack_walk(&stack.record);
-    tell_context(thread, site->data, start);
+    write_new_context(thread, site->data, start);
     uint8_t *room = bytes ? ring_reserve(&thread->ring, bytes + site->plan->record_bytes_max) : NULL;
     if (!room) {
         thread_count_note_lost(thread);

@@ -110,7 +110,7 @@ static struct host_thread *claim_slot(void)
         memset(&slots[i].sdk_ids, 0, sizeof slots[i].sdk_ids);
         atomic_store_explicit(&slots[i].old_correlation, 0, memory_order_relaxed);
         atomic_store_explicit(&slots[i].was_in_driver_call, false, memory_order_relaxed);
-        slots[i].contexts_told = 0;
+        slots[i].handles_written = 0;
         slots[i].graphs = (struct host_thread_graphs){0};
         slots[i].time = (struct callback_time){.random = slots[i].time.random};
         slots[i].calls_until_turn = 1;

@@ -51,7 +51,7 @@ struct host_thread {
     uint8_t sdk_flags;
     _Atomic uint32_t launch; /* correlation ID of the launch in progress, with counters on (gpu_counters.h) */
     bool is_counted;         /* the launch */
-    uint64_t contexts_told;  /* bit i: the ring has the handle of context i + 1 (thread_context.h) */
+    uint64_t handles_written; /* bit i: the ring has the handle of context i + 1 (thread_context.h) */
     struct host_thread_graphs graphs;
     struct callback_time time;
     struct thread_info info;

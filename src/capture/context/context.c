@@ -191,7 +191,7 @@ uint64_t context_attach(const struct trace_context *context, bool may_be_sampled
     return made->token;
 }
 
-static void tell_end(const struct thread_context *context);
+static void write_context_end(const struct thread_context *context);
 
 bool context_detach(uint64_t token)
 {
@@ -204,7 +204,7 @@ bool context_detach(uint64_t token)
     while (stacks->attached_count >= at)
         drop_innermost(stacks);
     show_innermost(stacks);
-    tell_end(&stacks->shared);
+    write_context_end(&stacks->shared);
     return true;
 }
 
@@ -309,7 +309,7 @@ void thread_context_write(struct host_thread *thread, struct thread_context *con
         return;
     context->written = context->version;
     context->written_to = thread->serial;
-    context->told = context->ids;
+    context->written_ids = context->ids;
 }
 
 void thread_context_follow_sdk(struct host_thread *thread, uint64_t ticks)
@@ -348,10 +348,10 @@ struct host_thread *stacks_capturing_thread(bool even_asleep)
 
 /* If the ring knows the context, writes its end at once; otherwise a consumer would learn of it only at the
  * thread's next call. Contexts without calls or ranges cost one comparison. */
-static void tell_end(const struct thread_context *context)
+static void write_context_end(const struct thread_context *context)
 {
     static const struct trace_id_pair none;
-    if (!same_context(&context->told, &none) && !same_context(&context->told, &context->ids))
+    if (!same_context(&context->written_ids, &none) && !same_context(&context->written_ids, &context->ids))
         stacks_capturing_thread(true);
 }
 
@@ -383,16 +383,16 @@ void context_name_object(enum named_object object, uint64_t handle, const char *
         atomic_store_explicit(&thread_context_has_names, true, memory_order_relaxed);
 }
 
-void thread_context_tell_handle(struct host_thread *thread, uint32_t context_id, const void *handle,
-                                uint64_t ticks)
+void thread_context_write_handle(struct host_thread *thread, uint32_t context_id, const void *handle,
+                                 uint64_t ticks)
 {
     uint64_t bit = 1ull << ((context_id - 1) & 63);
     struct name_record shape = {.head.cbid = NAMED_CONTEXT_ID,
                                 .time_ns = ticks,
                                 .handle = (uint64_t)(uintptr_t)handle,
                                 .id = context_id};
-    if (context_id - 1 >= 64 || thread->contexts_told & bit)
+    if (context_id - 1 >= 64 || thread->handles_written & bit)
         return;
     if (write_name(thread, shape, ""))
-        thread->contexts_told |= bit;
+        thread->handles_written |= bit;
 }

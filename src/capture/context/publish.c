@@ -15,7 +15,7 @@ typedef struct thread_record **variable_fn(void);
 /* NULL until the library is loaded. Two threads that load it at the same time get the same result. */
 static _Atomic(variable_fn *) find_variable;
 
-static enum status say_taken(struct error *err)
+static enum status fail_taken(struct error *err)
 {
     return error_set(err, STATUS_UNAVAILABLE,
                      "an SDK in this process already publishes its threads' contexts");
@@ -37,7 +37,7 @@ static enum status load(const char *folder, struct error *err)
                          reason ? reason : "it comes from a different build");
     }
     if ((void *)function() != symbol)
-        return say_taken(err);
+        return fail_taken(err);
     atomic_store_explicit(&find_variable, function, memory_order_release);
     return STATUS_OK;
 }
@@ -46,7 +46,7 @@ enum status publish_begin(const char *folder, struct error *err)
 {
     enum status status = STATUS_OK;
     if (sdk_context_is_published(publish_variable))
-        return say_taken(err);
+        return fail_taken(err);
     if (!atomic_load_explicit(&find_variable, memory_order_acquire))
         status = load(folder, err);
     if (status == STATUS_OK)

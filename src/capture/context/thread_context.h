@@ -10,12 +10,12 @@
 #include <stdint.h>
 
 struct thread_context {
-    uint32_t version;          /* changes with each attach and detach; 0: never attached */
-    uint32_t written;          /* version last written to the ring */
-    uint64_t written_to;       /* serial of that ring's thread */
-    uint64_t since_ticks;      /* 0: before capture started */
-    struct trace_id_pair ids;  /* all zero: none */
-    struct trace_id_pair told; /* IDs last written to the ring */
+    uint32_t version;                 /* changes with each attach and detach; 0: never attached */
+    uint32_t written;                 /* version last written to the ring */
+    uint64_t written_to;              /* serial of that ring's thread */
+    uint64_t since_ticks;             /* 0: before capture started */
+    struct trace_id_pair ids;         /* all zero: none */
+    struct trace_id_pair written_ids; /* IDs last written to the ring */
     uint8_t flags;
     const char *state; /* tracestate; NULL: none */
 };
@@ -40,8 +40,8 @@ extern _Atomic bool thread_context_has_names;
 
 /* Writes the handle of the CUDA context that a call at `ticks` used, once per thread and for context IDs 1 to
  * 64. */
-void thread_context_tell_handle(struct host_thread *thread, uint32_t context_id, const void *handle,
-                                uint64_t ticks);
+void thread_context_write_handle(struct host_thread *thread, uint32_t context_id, const void *handle,
+                                 uint64_t ticks);
 
 /* Writes the context to the ring; if the ring is full, the context stays new. */
 void thread_context_write(struct host_thread *thread, struct thread_context *context);

@@ -101,7 +101,7 @@ static struct range_attr *add_attr(struct event *event, const char *key, uint32_
 static void set_decimal(struct range_attr *attr, char to[NVTX_NUMBER_BYTES], uint64_t value)
 {
     attr->type = ATTR_STRING;
-    attr->s = nvtx_decimal(to, value);
+    attr->s = nvtx_payload_decimal(to, value);
     attr->bytes = (uint32_t)(to + NVTX_NUMBER_BYTES - attr->s);
 }
 
@@ -372,12 +372,12 @@ static int on_RangePop(void)
 
 static uint64_t on_PayloadSchemaRegister(domain_handle domain, const struct nvtx_schema_attributes *schema)
 {
-    return nvtx_schema_register(number_of(domain), schema);
+    return nvtx_payload_register_schema(number_of(domain), schema);
 }
 
 static uint64_t on_PayloadEnumRegister(domain_handle domain, const struct nvtx_enum_attributes *given)
 {
-    return nvtx_enum_register(number_of(domain), given);
+    return nvtx_payload_register_enum(number_of(domain), given);
 }
 
 static void on_MarkPayload(domain_handle domain, const struct nvtx_payload_data *data, size_t count)

@@ -56,7 +56,7 @@ static const struct nvtx_name *find(const struct nvtx_name *list, enum nvtx_name
     return list;
 }
 
-static void say_full(void)
+static void log_full(void)
 {
     log_once(log_warn,
              "NVTX: the %d KiB for names of domains, categories and registered strings are full; ranges "
@@ -72,7 +72,7 @@ static struct nvtx_name *take(enum nvtx_name_kind kind, uint32_t text_bytes)
     uint32_t at = atomic_load_explicit(&memory_used, memory_order_relaxed);
     do {
         if (at + bytes > limit) {
-            say_full();
+            log_full();
             return NULL;
         }
     } while (!atomic_compare_exchange_weak(&memory_used, &at, at + bytes));

@@ -190,7 +190,7 @@ static void read_entry(struct entry *entry, uint32_t domain, const struct nvtx_s
     *cursor = entry->offset == UNKNOWN || entry->bytes == UNKNOWN ? UNKNOWN : entry->offset + entry->bytes;
 }
 
-uint64_t nvtx_schema_register(uint32_t domain, const struct nvtx_schema_attributes *given)
+uint64_t nvtx_payload_register_schema(uint32_t domain, const struct nvtx_schema_attributes *given)
 {
     const uint64_t needed = NVTX_SCHEMA_HAS_TYPE | NVTX_SCHEMA_HAS_ENTRIES | NVTX_SCHEMA_HAS_COUNT;
     if (!given || (given->fieldMask & needed) != needed || !given->entries)
@@ -215,7 +215,7 @@ uint64_t nvtx_schema_register(uint32_t domain, const struct nvtx_schema_attribut
     return made->id;
 }
 
-uint64_t nvtx_enum_register(uint32_t domain, const struct nvtx_enum_attributes *given)
+uint64_t nvtx_payload_register_enum(uint32_t domain, const struct nvtx_enum_attributes *given)
 {
     if (!given || !(given->fieldMask & NVTX_ENUM_HAS_SIZE))
         return 0;
@@ -232,7 +232,7 @@ uint64_t nvtx_enum_register(uint32_t domain, const struct nvtx_enum_attributes *
     return made->id;
 }
 
-char *nvtx_decimal(char to[NVTX_NUMBER_BYTES], uint64_t value)
+char *nvtx_payload_decimal(char to[NVTX_NUMBER_BYTES], uint64_t value)
 {
     uint32_t at = NVTX_NUMBER_BYTES;
     do
@@ -303,7 +303,7 @@ static void add_number(struct nvtx_payload *payload, const char *name, struct va
         uint64_t value = read_unsigned(at, type.bytes);
         attr->i = (int64_t)value;
         if (value > INT64_MAX) { /* as OpenTelemetry represents values above its integers */
-            const char *text = nvtx_decimal(number, value);
+            const char *text = nvtx_payload_decimal(number, value);
             set_text(attr, text, (size_t)(number + NVTX_NUMBER_BYTES - text));
         }
     }

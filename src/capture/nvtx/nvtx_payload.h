@@ -20,8 +20,8 @@
 
 /* Returns the schema's ID, chosen by the program or by us; 0: refused. Registering the same schema again
  * returns the same ID. */
-uint64_t nvtx_schema_register(uint32_t domain, const struct nvtx_schema_attributes *schema);
-uint64_t nvtx_enum_register(uint32_t domain, const struct nvtx_enum_attributes *given);
+uint64_t nvtx_payload_register_schema(uint32_t domain, const struct nvtx_schema_attributes *schema);
+uint64_t nvtx_payload_register_enum(uint32_t domain, const struct nvtx_enum_attributes *given);
 
 struct nvtx_payload {
     uint32_t attr_count;
@@ -38,6 +38,6 @@ void nvtx_payload_read(struct nvtx_payload *payload, uint32_t domain, const stru
                        size_t count);
 
 /* Writes the decimal number to the end of `to`; returns its first digit. */
-char *nvtx_decimal(char to[NVTX_NUMBER_BYTES], uint64_t value);
+char *nvtx_payload_decimal(char to[NVTX_NUMBER_BYTES], uint64_t value);
 
 #endif

@@ -33,28 +33,28 @@ static struct {
     bool is_replay;
     bool is_session_unsampled;
     uint32_t changes_seen;
-} wake = {.is_tracing = true, .ending_ns = NS_PER_SECOND};
+} state = {.is_tracing = true, .ending_ns = NS_PER_SECOND};
 
 static bool is_wanted(void)
 {
-    return atomic_load(&wake.is_tracing) && (!atomic_load(&wake.sleeps) || active_contexts_count() > 0);
+    return atomic_load(&state.is_tracing) && (!atomic_load(&state.sleeps) || active_contexts_count() > 0);
 }
 
 /* Records first, then callbacks, and in reverse when falling asleep: a captured call always has its GPU work
  * recorded. GPU work without a call, which remains, is handled by correlate. */
-static void rouse(void)
+static void wake_up(void)
 {
-    if (!atomic_load(&wake.runs)) /* in a forked child the lock might never be released */
+    if (!atomic_load(&state.runs)) /* in a forked child the lock might never be released */
         return;
     switches_lock();
     if (mode_is_ending() && is_wanted())
         mode_resume();
-    if (atomic_load(&wake.runs) && atomic_load(&active_contexts_is_asleep) && is_wanted()) {
+    if (atomic_load(&state.runs) && atomic_load(&active_contexts_is_asleep) && is_wanted()) {
         switches_records(true);
         threads_wake();
-        mode_wake(wake.is_replay ? 0 : clock_ticks());
-        counter_add(COUNTER_asleep_ns, clock_monotonic_ns() - wake.asleep_since_ns);
-        wake.times[(wake.asleep_count - 1) % TIMES_KEPT].end_ns = clock_now_ns();
+        mode_wake(state.is_replay ? 0 : clock_ticks());
+        counter_add(COUNTER_asleep_ns, clock_monotonic_ns() - state.asleep_since_ns);
+        state.times[(state.asleep_count - 1) % TIMES_KEPT].end_ns = clock_now_ns();
         atomic_store(&active_contexts_is_asleep, false);
     }
     switches_unlock();
@@ -63,8 +63,8 @@ static void rouse(void)
 /* With the lock held. */
 static void begin_time_asleep(void)
 {
-    wake.times[wake.asleep_count % TIMES_KEPT].begin_ns = clock_now_ns();
-    wake.times[wake.asleep_count++ % TIMES_KEPT].end_ns = UINT64_MAX;
+    state.times[state.asleep_count % TIMES_KEPT].begin_ns = clock_now_ns();
+    state.times[state.asleep_count++ % TIMES_KEPT].end_ns = UINT64_MAX;
 }
 
 /* A thread that attaches after this store sees the flag and wakes capture. One that attached before is seen
@@ -73,11 +73,11 @@ static bool fall_asleep(void)
 {
     switches_lock();
     bool was_asleep = atomic_exchange(&active_contexts_is_asleep, true);
-    bool falls = !was_asleep && atomic_load(&wake.runs) && !is_wanted();
+    bool falls = !was_asleep && atomic_load(&state.runs) && !is_wanted();
     if (falls) {
         mode_sleep();
         switches_records(false);
-        wake.asleep_since_ns = clock_monotonic_ns();
+        state.asleep_since_ns = clock_monotonic_ns();
         begin_time_asleep();
         counter_add(COUNTER_sleeps, 1);
     } else {
@@ -92,8 +92,8 @@ static bool fall_asleep(void)
 static void begin_to_end(void)
 {
     switches_lock();
-    atomic_store(&wake.ending_until_ns, clock_monotonic_ns() + atomic_load(&wake.ending_ns));
-    if (atomic_load(&wake.runs) && !is_wanted())
+    atomic_store(&state.ending_until_ns, clock_monotonic_ns() + atomic_load(&state.ending_ns));
+    if (atomic_load(&state.runs) && !is_wanted())
         mode_end();
     switches_unlock();
 }
@@ -102,7 +102,7 @@ static void begin_to_end(void)
 static bool has_ended(void)
 {
     uint32_t under_way = threads_in_call();
-    bool is_late = clock_monotonic_ns() >= atomic_load(&wake.ending_until_ns);
+    bool is_late = clock_monotonic_ns() >= atomic_load(&state.ending_until_ns);
     if (under_way && is_late)
         counter_add(COUNTER_calls_cut, under_way);
     return !under_way || is_late;
@@ -110,7 +110,7 @@ static bool has_ended(void)
 
 void sleep_control_set_ending(uint32_t wait_ms)
 {
-    atomic_store(&wake.ending_ns, wait_ms * NS_PER_MS);
+    atomic_store(&state.ending_ns, wait_ms * NS_PER_MS);
 }
 
 bool sleep_control_is_ending(void)
@@ -122,13 +122,13 @@ bool sleep_control_slept_at(uint64_t time_ns)
 {
     bool slept = false;
     switches_lock();
-    uint32_t kept = wake.asleep_count < TIMES_KEPT ? wake.asleep_count : TIMES_KEPT;
+    uint32_t kept = state.asleep_count < TIMES_KEPT ? state.asleep_count : TIMES_KEPT;
     for (uint32_t i = 1; i <= kept && !slept; i++) {
-        uint32_t at = (wake.asleep_count - i) % TIMES_KEPT;
-        uint64_t end_ns = wake.times[at].end_ns;
+        uint32_t at = (state.asleep_count - i) % TIMES_KEPT;
+        uint64_t end_ns = state.times[at].end_ns;
         if (end_ns != UINT64_MAX && time_ns > end_ns)
             break; /* older periods end even earlier */
-        slept = time_ns >= wake.times[at].begin_ns;
+        slept = time_ns >= state.times[at].begin_ns;
     }
     switches_unlock();
     return slept;
@@ -136,27 +136,27 @@ bool sleep_control_slept_at(uint64_t time_ns)
 
 uint64_t sleep_control_asleep_ns(void)
 {
-    if (!atomic_load(&wake.runs) || !atomic_load(&active_contexts_is_asleep))
+    if (!atomic_load(&state.runs) || !atomic_load(&active_contexts_is_asleep))
         return 0;
     switches_lock();
-    bool is_asleep = atomic_load(&wake.runs) && atomic_load(&active_contexts_is_asleep);
-    uint64_t ns = is_asleep ? clock_monotonic_ns() - wake.asleep_since_ns : 0;
+    bool is_asleep = atomic_load(&state.runs) && atomic_load(&active_contexts_is_asleep);
+    uint64_t ns = is_asleep ? clock_monotonic_ns() - state.asleep_since_ns : 0;
     switches_unlock();
     return ns;
 }
 
 bool sleep_control_begin_tracing(void)
 {
-    bool was_tracing = atomic_exchange(&wake.is_tracing, true);
-    if (!was_tracing && atomic_load(&wake.runs))
-        rouse();
+    bool was_tracing = atomic_exchange(&state.is_tracing, true);
+    if (!was_tracing && atomic_load(&state.runs))
+        wake_up();
     return !was_tracing;
 }
 
 bool sleep_control_end_tracing(void)
 {
-    bool was_tracing = atomic_exchange(&wake.is_tracing, false);
-    if (!was_tracing || !atomic_load(&wake.runs))
+    bool was_tracing = atomic_exchange(&state.is_tracing, false);
+    if (!was_tracing || !atomic_load(&state.runs))
         return was_tracing;
     if (threads_in_call())
         begin_to_end();
@@ -167,7 +167,7 @@ bool sleep_control_end_tracing(void)
 
 bool sleep_control_is_tracing(void)
 {
-    return atomic_load(&wake.is_tracing);
+    return atomic_load(&state.is_tracing);
 }
 
 /* In the callback of cudaProfilerStart or cudaProfilerStop, if the user asked for it. The only place where a
@@ -195,31 +195,31 @@ bool sleep_control_is_foreseen(const struct settings *settings, bool by_program)
 
 void sleep_control_start(const struct settings *settings, bool is_replay)
 {
-    wake.when = settings->sampling.sleep;
-    wake.is_replay = is_replay;
-    wake.changes_seen = active_contexts_changes();
-    if (settings->record_file || settings->metrics.is_on || (is_replay && wake.when == SLEEP_AUTO))
-        wake.when = SLEEP_NEVER;
+    state.when = settings->sampling.sleep;
+    state.is_replay = is_replay;
+    state.changes_seen = active_contexts_changes();
+    if (settings->record_file || settings->metrics.is_on || (is_replay && state.when == SLEEP_AUTO))
+        state.when = SLEEP_NEVER;
     callbacks_on_bound = on_bound;
-    active_contexts_on_asleep = rouse;
-    atomic_store(&wake.is_tracing, !settings->capture.cuda_profiler);
-    atomic_store(&wake.sleeps, wake.when == SLEEP_ALWAYS);
+    active_contexts_on_asleep = wake_up;
+    atomic_store(&state.is_tracing, !settings->capture.cuda_profiler);
+    atomic_store(&state.sleeps, state.when == SLEEP_ALWAYS);
     atomic_store(&active_contexts_is_asleep, false);
-    atomic_store(&wake.runs, true);
+    atomic_store(&state.runs, true);
     if (!is_wanted())
         fall_asleep();
 }
 
 void sleep_control_suspend(void)
 {
-    if (!atomic_load(&wake.runs))
+    if (!atomic_load(&state.runs))
         return;
     switches_lock();
     if (atomic_load(&active_contexts_is_asleep)) /* continue the current period */
-        counter_add(COUNTER_asleep_ns, clock_monotonic_ns() - wake.asleep_since_ns);
+        counter_add(COUNTER_asleep_ns, clock_monotonic_ns() - state.asleep_since_ns);
     else
         begin_time_asleep();
-    atomic_store(&wake.runs, false);
+    atomic_store(&state.runs, false);
     atomic_store(&active_contexts_is_asleep, false);
     switches_unlock();
 }
@@ -227,38 +227,38 @@ void sleep_control_suspend(void)
 void sleep_control_resume(void)
 {
     switches_lock();
-    wake.times[(wake.asleep_count - 1) % TIMES_KEPT].end_ns = clock_now_ns();
-    wake.changes_seen = active_contexts_changes();
-    atomic_store(&wake.runs, true);
+    state.times[(state.asleep_count - 1) % TIMES_KEPT].end_ns = clock_now_ns();
+    state.changes_seen = active_contexts_changes();
+    atomic_store(&state.runs, true);
     switches_unlock();
 }
 
 void sleep_control_finish(void)
 {
-    if (atomic_load(&wake.runs) && atomic_load(&active_contexts_is_asleep))
-        counter_add(COUNTER_asleep_ns, clock_monotonic_ns() - wake.asleep_since_ns);
+    if (atomic_load(&state.runs) && atomic_load(&active_contexts_is_asleep))
+        counter_add(COUNTER_asleep_ns, clock_monotonic_ns() - state.asleep_since_ns);
     sleep_control_stop();
 }
 
 void sleep_control_stop(void)
 {
-    atomic_store(&wake.runs, false);
+    atomic_store(&state.runs, false);
     active_contexts_reset();
 }
 
 void sleep_control_set_session(bool is_sampled)
 {
-    wake.is_session_unsampled = !is_sampled;
+    state.is_session_unsampled = !is_sampled;
 }
 
 /* An SDK's context is read by callbacks, which must therefore stay active. */
 static bool may_sleep(void)
 {
-    if (wake.when == SLEEP_NEVER || atomic_load_explicit(&sdk_context_is_there, memory_order_relaxed))
+    if (state.when == SLEEP_NEVER || atomic_load_explicit(&sdk_context_is_there, memory_order_relaxed))
         return false;
     bool is_attached_seen = active_contexts_changes() > 0;
-    return wake.when == SLEEP_ALWAYS || active_contexts_has_unsampled() ||
-           (is_attached_seen && wake.is_session_unsampled);
+    return state.when == SLEEP_ALWAYS || active_contexts_has_unsampled() ||
+           (is_attached_seen && state.is_session_unsampled);
 }
 
 /* Once, if sleeping saves less than the user may expect. */
@@ -276,18 +276,18 @@ bool sleep_control_service(void)
 {
     uint32_t changes = active_contexts_changes();
     bool is_quiet =
-        changes == wake.changes_seen; /* a gap between two steps of a request is too short to sleep */
-    wake.changes_seen = changes;
-    atomic_store(&wake.sleeps, may_sleep());
+        changes == state.changes_seen; /* a gap between two steps of a request is too short to sleep */
+    state.changes_seen = changes;
+    atomic_store(&state.sleeps, may_sleep());
     if (mode_is_ending() && !has_ended())
         return false;
     if (!is_wanted()) {
         bool has_fallen = is_quiet && fall_asleep();
-        if (has_fallen && atomic_load(&wake.is_tracing))
+        if (has_fallen && atomic_load(&state.is_tracing))
             log_how_it_sleeps();
         return has_fallen;
     }
     if (atomic_load(&active_contexts_is_asleep))
-        rouse();
+        wake_up();
     return false;
 }

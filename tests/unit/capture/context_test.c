@@ -464,7 +464,7 @@ static void expect_handle(uint32_t context_id, uint64_t handle)
 
 static void tell_handle(uint32_t context_id, uint64_t handle)
 {
-    thread_context_tell_handle(thread_known(), context_id, (const void *)(uintptr_t)handle, 77);
+    thread_context_write_handle(thread_known(), context_id, (const void *)(uintptr_t)handle, 77);
 }
 
 ON_A_THREAD(test_a_named_context_s_handle_is_told_once_a_thread)

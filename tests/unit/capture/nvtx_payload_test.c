@@ -28,7 +28,7 @@ static uint64_t add_schema(const struct nvtx_schema_entry *entries, size_t count
                                             .numEntries = count,
                                             .packAlign = pack,
                                             .schemaId = next_id};
-    assert_int_equal(nvtx_schema_register(DOMAIN, &schema), next_id);
+    assert_int_equal(nvtx_payload_register_schema(DOMAIN, &schema), next_id);
     return next_id++;
 }
 #define ADD_SCHEMA(entries, pack) add_schema(entries, sizeof(entries) / sizeof *(entries), pack)
@@ -191,7 +191,7 @@ static void test_enums_are_numbers(void **state)
 {
     (void)state;
     struct nvtx_enum_attributes given = {.fieldMask = NVTX_ENUM_HAS_SIZE, .sizeOfEnum = 2};
-    uint64_t id = nvtx_enum_register(DOMAIN, &given);
+    uint64_t id = nvtx_payload_register_enum(DOMAIN, &given);
     assert_true(id >= NVTX_SCHEMA_ID_DYNAMIC);
     struct nvtx_schema_entry entries[] = {{.type = id, .name = "state"},
                                           {.type = NVTX_ENTRY_INT16, .name = "next"}};
@@ -199,8 +199,8 @@ static void test_enums_are_numbers(void **state)
     expect_int("nvtx.payload.state", -2);
     expect_int("nvtx.payload.next", 9);
     given.fieldMask = 0;
-    assert_int_equal(nvtx_enum_register(DOMAIN, &given), 0);
-    assert_int_equal(nvtx_enum_register(DOMAIN, NULL), 0);
+    assert_int_equal(nvtx_payload_register_enum(DOMAIN, &given), 0);
+    assert_int_equal(nvtx_payload_register_enum(DOMAIN, NULL), 0);
 }
 
 static void test_values_without_a_schema(void **state)
@@ -242,24 +242,24 @@ static void test_what_is_refused_and_the_end_of_room(void **state)
                                             .type = 3, /* a union */
                                             .entries = step_entries,
                                             .numEntries = 7};
-    uint64_t a_union = nvtx_schema_register(DOMAIN, &schema);
+    uint64_t a_union = nvtx_payload_register_schema(DOMAIN, &schema);
     read_bytes(a_union, &step, sizeof step);
     assert_int_equal(payload.attr_count, 0);
     assert_int_equal(payload.left_out, 1);
     schema.type = NVTX_SCHEMA_STATIC;
     schema.fieldMask = NVTX_SCHEMA_HAS_TYPE;
-    assert_int_equal(nvtx_schema_register(DOMAIN, &schema), 0);
-    assert_int_equal(nvtx_schema_register(DOMAIN, NULL), 0);
+    assert_int_equal(nvtx_payload_register_schema(DOMAIN, &schema), 0);
+    assert_int_equal(nvtx_payload_register_schema(DOMAIN, NULL), 0);
     schema.fieldMask = FIELDS | NVTX_SCHEMA_HAS_ID;
     schema.schemaId = NVTX_SCHEMA_ID_STATIC; /* already registered */
     schema.numEntries = 1;
-    assert_int_equal(nvtx_schema_register(DOMAIN, &schema), NVTX_SCHEMA_ID_STATIC);
+    assert_int_equal(nvtx_payload_register_schema(DOMAIN, &schema), NVTX_SCHEMA_ID_STATIC);
     read_bytes(NVTX_SCHEMA_ID_STATIC, &step, sizeof step);
     assert_int_equal(payload.attr_count, 7); /* unchanged */
     schema.fieldMask = FIELDS;
     uint64_t last = 0;
     for (int i = 0; i < NVTX_SCHEMAS_MAX; i++)
-        last = nvtx_schema_register(DOMAIN, &schema);
+        last = nvtx_payload_register_schema(DOMAIN, &schema);
     assert_int_equal(last, 0);
 }
 
