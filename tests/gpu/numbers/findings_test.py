@@ -16,23 +16,23 @@ from pathlib import Path
 # longer once isn't tiny then, and a host that was held up could have written its buffer anew.
 FAULTS = {
     "clean": (None, ""),
-    "launch-bound": ("launch-bound", "code of its own"),
+    "launch-bound": ("launch-bound", "its own code"),
     "tiny-launches": ("tiny-launches", r"\b(4[5-9]\d\d|5000) runs"),
     "graph-candidate": ("graph-candidate", "a sequence of 6 launches"),
-    "serialized-kernels": ("serialized-kernels", "room on the GPU for both"),
+    "serialized-kernels": ("serialized-kernels", "the GPU had room for both"),
     "synchronous-copies": ("synchronous-copies", "100 calls such as cudaMemcpy"),
     "pageable-copies": ("pageable-copies", f"{40 * 16 << 20} bytes"),
     "tiny-copies": ("tiny-copies", "2000 copies"),
-    "round-trips": ("round-trips", "|".join(f"{times} times a buffer .*: {times * 32 << 20} bytes each way" for times in range(35, 41))),
-    "needless-sync": ("needless-sync", "when all work of the process had been done"),
+    "round-trips": ("round-trips", "|".join(f"{times} times a host buffer .*: {times * 32 << 20} bytes each way" for times in range(35, 41))),
+    "needless-sync": ("needless-sync", "although no work of the process was pending"),
     "sync-between-launches": ("sync-between-launches", "copies nothing to the host"),
-    "low-occupancy:registers": ("low-occupancy", "registers limit it"),
-    "low-occupancy:shared": ("low-occupancy", "shared memory limits it"),
-    "low-occupancy:block": ("low-occupancy", "the block's size limits it: 8 threads"),
+    "low-occupancy:registers": ("low-occupancy", "limited by registers"),
+    "low-occupancy:shared": ("low-occupancy", "limited by shared memory"),
+    "low-occupancy:block": ("low-occupancy", "limited by the block size: 8 threads"),
     "low-occupancy:grid": ("low-occupancy", "the grid has"),
-    "steady-allocation": ("steady-allocation", "allocated by cudaMalloc"),
+    "steady-allocation": ("steady-allocation", "allocated with cudaMalloc"),
     "leak": ("leak", "were never freed"),
-    "wrong-free": ("wrong-free", "1 addresses had been freed before"),
+    "wrong-free": ("wrong-free", "1 addresses had already been freed"),
 }
 
 
