@@ -25,7 +25,7 @@ class Faults(Case):
         result = self.replay("threads", *options, fail=fail, settings=settings, status=1)
         self.assertEqual(len(result.agent_lines()), 1, result.err)
         self.assertRegex(result.agent_lines()[0], line)
-        self.assertRegex(result.err, "cuspan replay: the agent took nothing of the recording")
+        self.assertRegex(result.err, "cuspan replay: the agent captured nothing of the recording")
         self.assertEqual(result.text, "")
         print(result.agent_lines()[0])
 

@@ -361,7 +361,7 @@ class Socket(Case):
                 program.kill()
                 self.assertRegex(program.stderr.read(), f"cannot create a control socket in {path}: ")
         self.assertEqual(list(target.iterdir()) + list(writable.iterdir()), [])
-        self.assertIn("others can write there", self.cuspan("ps", "--directory", writable, status=1).stderr)
+        self.assertIn("others can write to it", self.cuspan("ps", "--directory", writable, status=1).stderr)
 
     def test_clients_that_misbehave_harm_nobody(self):
         program = self.host("inject")
