@@ -29,7 +29,7 @@ make_programs() {
     local program
     mkdir -p "$BUILD/gpu"
     for program in "${PROGRAMS[@]}"; do
-        "$1" -arch=all-major -std=c++17 -I"$ROOT/include" -o "$BUILD/gpu/$program" "$ROOT/tests/gpu/$program.cu"
+        "$1" -arch=all-major -std=c++17 -I"$ROOT/include" -o "$BUILD/gpu/$program" "$ROOT/tests/gpu/programs/$program.cu"
     done
 }
 
