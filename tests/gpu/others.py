@@ -95,7 +95,7 @@ class Case:
 
     def agent_lines(self):
         return [line for line in self.err.splitlines() if line.startswith("cuspan: ") and not
-                re.match(r"cuspan: ([0-9,]+( of [0-9,]+)? spans? delivered|look at|trace ID|and )", line)]
+                re.match(r"cuspan: ([0-9,]+( of [0-9,]+)? spans? delivered|view it|trace ID|and )", line)]
 
     def show(self):
         lines.append(f"       {self.name}: status {self.status}, {self.seconds:.1f} s; losses {self.report['losses']}; counters "
