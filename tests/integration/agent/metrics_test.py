@@ -881,7 +881,7 @@ class Spool(Case):
                 metrics = report["metrics"]
                 self.assertEqual((requests, metrics["delivered"], metrics["lost"], metrics["spooled"]), ([], 0, 0, metrics["made"]))
                 self.assertGreater(metrics["made"], 30)
-                self.assertIn(f"{metrics['made']} data points of metrics remain in the spool", self.stderr)
+                self.assertIn(f"{metrics['made']} data points of metrics are left in the spool", self.stderr)
                 requests, said = self.send("--endpoint", f"http://127.0.0.1:{self.sink.port}")
                 self.assertGreater(len(requests), 3)
                 self.assertEqual({request.path for request in self.sink.requests}, {"/v1/metrics"})

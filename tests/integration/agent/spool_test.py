@@ -185,7 +185,7 @@ class Outage(Case):
                 sink = self.sink(protocol, opened=False)
                 first = self.run_agent(sink, "--repeat", "20", protocol=protocol, exit_deadline_ms=600000)  # of which it takes nothing
                 self.assertEqual((first["losses"], first["delivered"], first["status"]), ({}, 0, 0), first["said"])
-                self.assertRegex(first["said"], rf"{first['spans']} spans remain in the spool: .*`cuspan send`")
+                self.assertRegex(first["said"], rf"{first['spans']} spans are left in the spool: .*`cuspan send`")
                 waiting = self.waiting()
                 sink.open()
                 # Paced, so that it is there while the other's are delivered.
