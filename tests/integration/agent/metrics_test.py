@@ -749,9 +749,9 @@ class Samples(Case):
 
     def test_settings_that_can_not_be_together(self):
         for settings, variables, words in (
-                ({"counters.sampling.metrics": "dram.read"}, {}, "samples leave as metrics, which are off: OTEL_METRICS_EXPORTER=otlp"),
+                ({"counters.sampling.metrics": "dram.read"}, {}, "samples are exported as metrics, which are disabled: set OTEL_METRICS_EXPORTER=otlp"),
                 ({"counters.sampling.metrics": "dram.read", "counters.metrics": "dram.read"}, {"OTEL_METRICS_EXPORTER": "otlp"},
-                 "a GPU's counters have one owner at a time"),
+                 "a GPU's counters have one user at a time"),
                 ({"counters.sampling.metrics": "x" * 60}, {"OTEL_METRICS_EXPORTER": "otlp"}, "counters.sampling.metrics: \"xxx"),
                 ({"counters.sampling.interval_us": "10"}, {}, "counters.sampling.interval_us")):
             with self.subTest(words):

@@ -232,7 +232,7 @@ class Top(unittest.TestCase):
         for arguments, said in ((("--interval", "20"), "from 0.1 to 9"), (("--interval", "x"), "from 0.1 to 9"),
                                 (("--sort", "size"), "time count average name"), (("a", "b"), "name only one PID or program")):
             self.assertIn(said, self.top(*arguments, status=2).stderr)
-        self.assertIn("no terminal here: --once", self.top(status=1).stderr)
+        self.assertIn("standard output is not a terminal: use --once", self.top(status=1).stderr)
         self.assertIn("no agent found", self.top("--once", status=1).stderr)
         screen = Terminal([BUILD / "cuspan", "top", "--directory", self.sockets], {**self.env, "TERM": "x"})
         self.addCleanup(screen.close)
