@@ -230,7 +230,7 @@ class Gpu(Case):
                                                        "bytes_a_context_max": 5 * MIB, "contexts": 1})
         options = [word for key, value in settings.items() for word in ("--set", f"{key}={value}")]
         shown = self.start([agent_case.BUILD / "cuspan", "check", *options], {"OTEL_TRACES_EXPORTER": "otlp"}).out
-        self.assertRegex(shown, r"GPU memory, for each context: 2\S* MiB at its beginning, at most 5\S* MiB")
+        self.assertRegex(shown, r"GPU memory, for each context: 2\S* MiB at its start, at most 5\S* MiB")
 
 
 class Threads(Case):

@@ -614,7 +614,7 @@ class Release(Case):
         program = self.begin(BUILD / "cycling_host", BUILD / "libcuspan.so", BUILD / "libcuspan-replay.so",
                              recording("vector_add"))
         self.after(program, "ready")
-        self.assertIn("CUPTI is free for other tools", self.cuspan("stop", "--release").stdout)
+        self.assertIn("CUPTI is available to other tools", self.cuspan("stop", "--release").stdout)
         self.assertEqual(self.ask(program.pid, "describe")["state"], "released")
         self.assertIn("wasn't traced", self.cuspan("stop", "--release").stdout)
         self.assertIn("is traced", self.cuspan("start").stdout)
