@@ -247,8 +247,8 @@ class Killed(Case):
     def test_at_random_points(self):
         """kill -9, twenty times: what was made until the last moment is there, and the rest is counted. On a busy machine
         spans may be late; of three attempts one is in time."""
-        # schedule_delay and flush_interval are 1 s each; the rest is for the start.
-        in_time = (median(missing) < 2.5 and max(missing) < 5 for missing in map(self.missing_after_kills, range(3)))
+        # schedule_delay and flush_interval are 1 s each. Without the spool, all of the 8 s and more would be missing.
+        in_time = (median(missing) < 5 and max(missing) < 8 for missing in map(self.missing_after_kills, range(3)))
         self.assertTrue(any(in_time))
 
     def wait_for_sources(self, pids):
@@ -277,7 +277,7 @@ class Killed(Case):
                 children.append(child_of(run))
                 begun_at[children[-1]] = time.time_ns()
             self.wait_for_sources(children)
-            deadlines = sorted((time.time() + chance.uniform(1.5, 4), pid) for pid in children)
+            deadlines = sorted((time.time() + chance.uniform(8, 11), pid) for pid in children)
             for when, pid in deadlines:
                 time.sleep(max(0, when - time.time()))
                 os.kill(pid, signal.SIGKILL)
