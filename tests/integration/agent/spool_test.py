@@ -245,10 +245,10 @@ class Outage(Case):
 
 class Killed(Case):
     def test_at_random_points(self):
-        """kill -9, twenty times: what was made until the last moment is there, and the rest is counted. On a busy machine
+        """kill -9, eight times: what was made until the last moment is there, and the rest is counted. On a busy machine
         spans may be late; of three attempts one is in time."""
-        # schedule_delay and flush_interval are 1 s each. Without the spool, all of the 8 s and more would be missing.
-        in_time = (median(missing) < 5 and max(missing) < 8 for missing in map(self.missing_after_kills, range(3)))
+        # schedule_delay and flush_interval are 1 s each. Without the spool, all of the 4 s and more would be missing.
+        in_time = (median(missing) < 3.5 and max(missing) < 6 for missing in map(self.missing_after_kills, range(3)))
         self.assertTrue(any(in_time))
 
     def wait_for_sources(self, pids):
@@ -271,13 +271,13 @@ class Killed(Case):
         for wave in range(2):
             # At half of them the collector is away, as seen by the killed.
             target = sink if wave else self.sink(opened=False)
-            runs = [self.agent(target, "--paced", "--repeat", "10000", protocol="http/json") for _ in range(10)]
+            runs = [self.agent(target, "--paced", "--repeat", "10000", protocol="http/json") for _ in range(4)]
             children = []
             for run in runs:
                 children.append(child_of(run))
                 begun_at[children[-1]] = time.time_ns()
             self.wait_for_sources(children)
-            deadlines = sorted((time.time() + chance.uniform(8, 11), pid) for pid in children)
+            deadlines = sorted((time.time() + chance.uniform(4, 7), pid) for pid in children)
             for when, pid in deadlines:
                 time.sleep(max(0, when - time.time()))
                 os.kill(pid, signal.SIGKILL)
@@ -309,7 +309,7 @@ class Killed(Case):
         # A request that was accepted, but whose sender didn't live to see the answer, is sent twice.
         self.assertLessEqual(sum(requests.values()), len(killed_at))
         # All of the first wave; those of the second may have delivered everything just before their end.
-        self.assertGreaterEqual(len(made.keys() & killed_at.keys()), 10)
+        self.assertGreaterEqual(len(made.keys() & killed_at.keys()), 4)
         print(f"of {len(missing)} processes the last span delivered had ended {min(missing):.2f} to {max(missing):.2f} s "
               f"(median {median(missing):.2f}) before the kill; {sum(lost.values())} of {sum(made.values())} spans known "
               f"to have been made are lost; {sum(requests.values())} requests came twice")
