@@ -13,7 +13,7 @@ RECORDINGS=("$@")
 jaeger_binary || fail "the end-to-end test needs a Jaeger"
 PYTHON=$("$ROOT/tests/support/otlp_python.sh")
 OUT=$(mktemp -d "${TMPDIR:-/tmp}/cuspan-e2e.XXXXXX")
-export PYTHONDONTWRITEBYTECODE=1
+export PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$ROOT/tests/support
 "$PYTHON" "$ROOT/tests/e2e/compare_test.py"
 PROMETHEUS=$(command -v prometheus) || fail "the end-to-end test of metrics needs Prometheus: apt-get install prometheus"
 # The logs stay where something has failed.

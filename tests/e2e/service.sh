@@ -12,7 +12,7 @@ jaeger_binary || fail "the test needs a Jaeger"
 service_python || fail "the test needs Python with OpenTelemetry"
 cuspan_package || fail "the test needs cuspan's Python package"
 OUT=$(mktemp -d "${TMPDIR:-/tmp}/cuspan-service.XXXXXX")
-export PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$SITE
+export PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$SITE:$ROOT/tests/support
 "$PYTHON" "$ROOT/tests/gpu/service_check_test.py"
 # The logs stay where something has failed.
 if "$PYTHON" "$ROOT/tests/e2e/service_test.py" "$JAEGER" "$OUT" "$BUILD/libcuspan.so"; then
