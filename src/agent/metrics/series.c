@@ -111,7 +111,8 @@ static bool append(struct series_key *key, const void *bytes, size_t count)
 {
     if (count > sizeof key->bytes - key->used)
         return false;
-    memcpy(key->bytes + key->used, bytes, count);
+    if (count > 0) /* an empty string may be NULL */
+        memcpy(key->bytes + key->used, bytes, count);
     key->used += (uint32_t)count;
     return true;
 }
