@@ -85,8 +85,9 @@ void report_log_losses(const struct balance *given, const char *trouble)
         if (counter_is_loss(i) && balance->counters[i])
             used += (size_t)snprintf(text + used, sizeof text - used, "%s%s %llu", used ? ", " : "",
                                      counter_name(i), (unsigned long long)balance->counters[i]);
-    log_warn("%llu of what was captured did not get through: %s%s%s%s", (unsigned long long)lost, text,
-             trouble ? " (" : "", trouble ? trouble : "", trouble ? ")" : "");
+    log_warn("%llu captured %s lost: %s%s%s%s", (unsigned long long)lost,
+             lost == 1 ? "record was" : "records were", text, trouble ? " (" : "", trouble ? trouble : "",
+             trouble ? ")" : "");
 }
 
 static void write_traces(struct json_writer *json, const struct report *report)

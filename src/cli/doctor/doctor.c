@@ -15,7 +15,7 @@ static const struct {
                            [RESULT_WARNING] = {"warning", "\033[33m"},
                            [RESULT_PROBLEM] = {"problem", "\033[1;31m"},
                            [RESULT_UNKNOWN] = {"unknown", "\033[36m"},
-                           [RESULT_NOT_HERE] = {"not here", "\033[2m"}};
+                           [RESULT_SKIPPED] = {"skipped", "\033[2m"}};
 
 /* The text contains data from files, variables and servers: escape sequences must not reach the terminal. */
 static void print_sanitized(const struct doctor *doctor, const char *text)
@@ -144,7 +144,7 @@ int doctor_run(struct doctor *doctor)
         doctor->name = check->name;
         check->run(doctor);
         if (doctor->line_count == before)
-            doctor_result(doctor, RESULT_NOT_HERE, "nothing to check");
+            doctor_result(doctor, RESULT_SKIPPED, "nothing to check");
     }
     print_latest(doctor);
     if (doctor->is_json)

@@ -15,10 +15,10 @@
 
 enum result {
     RESULT_OK,
-    RESULT_WARNING,  /* a possible cause */
-    RESULT_PROBLEM,  /* data is missing or incomplete */
-    RESULT_UNKNOWN,  /* cannot be determined on this machine */
-    RESULT_NOT_HERE, /* does not apply */
+    RESULT_WARNING, /* a possible cause */
+    RESULT_PROBLEM, /* data is missing or incomplete */
+    RESULT_UNKNOWN, /* cannot be determined on this machine */
+    RESULT_SKIPPED, /* does not apply */
     RESULT_COUNT
 };
 

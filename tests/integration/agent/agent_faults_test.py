@@ -71,7 +71,7 @@ class Faults(Case):
 
     def lost(self, result, counter, count, others=0):
         self.assertEqual(result.report["losses"], {counter: count})
-        lines = [line for line in result.agent_lines() if "did not get through" in line]
+        lines = [line for line in result.agent_lines() if " lost: lost_" in line]
         self.assertEqual(len(lines), 1, result.err)
         self.assertIn(f"{counter} {count}", lines[0])
         self.assertEqual(len(result.agent_lines()), 1 + others, result.err)
@@ -239,7 +239,7 @@ class Overload(Case):
         self.assertEqual(self.facts(once), known)
         self.assertLessEqual(self.facts(result), known * repeat)
         if lost:
-            self.assertTrue(any("did not get through" in line for line in result.agent_lines()), result.err)
+            self.assertTrue(any(" lost: lost_" in line for line in result.agent_lines()), result.err)
         return result
 
     def test_default_settings(self):

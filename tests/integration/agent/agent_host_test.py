@@ -107,7 +107,7 @@ class Host(Case):
         report = self.directory / "report"
         settings = {"endpoint": f"http://127.0.0.1:{self.closed_port()}", "exit_deadline_ms": deadline_ms,
                     "report_file": report}
-        self.host(play="threads", settings=settings, line="did not get through", env=PATIENT)
+        self.host(play="threads", settings=settings, line="captured records were lost", env=PATIENT)
         found = json.loads(next(self.directory.glob("report.*")).read_text())
         self.assertEqual(found["delivered"], 0)
         self.assertEqual(sum(found["losses"].values()), found["spans"])

@@ -95,8 +95,8 @@ class Agent:
         return self.err_path.read_text(errors="replace")
 
     def lines(self):
-        """What it said while it ran; not the sum at the end."""
-        return [line for line in self.said().splitlines() if "of what was captured did not get through" not in line]
+        """What it said while it ran; not the summary of losses at the end."""
+        return [line for line in self.said().splitlines() if " lost: lost_" not in line]
 
     def wait_for_line(self, pattern):
         eventually(lambda: re.search(pattern, self.said()), lambda: f"{pattern} in: {self.said()}")

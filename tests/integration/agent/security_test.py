@@ -312,7 +312,7 @@ class Hostile(Secrets):
         for name, answer in cases.items():
             with self.subTest(name):
                 result, _ = self.offer(answer, settings={"exit_deadline_ms": 1500}, watch=True)
-                lines = [line for line in result.agent_lines() if "did not get through" not in line]
+                lines = [line for line in result.agent_lines() if " lost: lost_" not in line]
                 print(f"{name}: {result.peak_bytes >> 20} MiB; {lines[:1]}")
                 self.assertIn(result.status, (0, 1))
                 self.assertLessEqual(len(lines), 2, result.err)

@@ -137,7 +137,7 @@ class Driver(Case):
         self.driver()
         lines = self.doctor("driver")
         for name, line in lines.items():
-            expected = "not here" if name in ("driver.container", "driver.mig") else "ok"
+            expected = "skipped" if name in ("driver.container", "driver.mig") else "ok"
             self.assertEqual([each["finding"] for each in line], [expected], line)
             SEEN[name].add(expected)
         self.assertIn("CUDA 13.0", lines["driver.library"][0]["found"])
@@ -234,7 +234,7 @@ class Cupti(Case):
         library = self.agent()
         self.cupti("agent/cupti", 130200)
         self.says("cupti.library", "ok", "CUDA 13.2,.*agent/cupti/libcupti.so.13, the only", arguments=["--library", library])
-        self.says("cupti.others", "not here", arguments=["--library", library])
+        self.says("cupti.others", "skipped", arguments=["--library", library])
         self.cupti("agent/cupti", 130200, "libcupti.so.12")  # two of one version: the first
         self.says("cupti.library", "ok", "so.13, the newest", arguments=["--library", library])
         self.says("cupti.others", "ok", "so.12: not used, because it is not newer", arguments=["--library", library])
@@ -266,7 +266,7 @@ class Cupti(Case):
         env = {"VIRTUAL_ENV": self.directory / "venv"}
         self.says("cupti.python", "ok", "CUDA 13.0,.*PyTorch", env=env)
         self.says("cupti.library", "warning", "only Python packages have a CUPTI", "pip install", env=env, arguments=["--library", self.agent()])
-        self.says("cupti.python", "not here")
+        self.says("cupti.python", "skipped")
         self.says("cupti.python", "warning", "result 7", env={**env, "FAKE_CUPTI_RESULT": 7})
 
     def test_interfaces(self):
@@ -354,7 +354,7 @@ class Injection(Case):
         self.says("injection.program", "ok", "does not reference CUDA", program=["true"])
         self.says("injection.program", "problem", "No such file", "executable", program=["no-such-program-at-all"])
         self.says("injection.program", "problem", "another architecture", "64-bit", program=[self.other_machine("mips", plain)])
-        self.says("injection.program", "not here")
+        self.says("injection.program", "skipped")
 
     def test_static_program(self):
         for flags in ["-static"], ["-static-pie"]:
@@ -569,12 +569,12 @@ class Collector(Case):
         self.asks("protocol", "ok", port=receiver.port)
         self.asks("host", "ok", LOCAL, port=receiver.port)
         self.asks("port", "ok", "accepts connections", port=receiver.port)
-        self.asks("tls", "not here", port=receiver.port)
+        self.asks("tls", "skipped", port=receiver.port)
         self.asks("proxy", "ok", "no proxy", port=receiver.port)
 
     def test_no_network(self):
         for check in "proxy", "host", "port", "protocol", "tls", "answer", "jaeger":
-            self.says(f"collector.{check}", "not here", "no output uses the network", arguments=["--file", "x.jsonl"])
+            self.says(f"collector.{check}", "skipped", "no output uses the network", arguments=["--file", "x.jsonl"])
 
     def test_headers_are_sent_and_not_shown(self):
         server = self.serve(401, b"the key s3cr3t is wrong")
@@ -694,7 +694,7 @@ class Collector(Case):
         self.jaeger()
         server = self.serve()
         self.asks("jaeger", "ok", f"http://{LOCAL}:16686", port=server.server_port)
-        self.asks("jaeger", "not here", port=backend.free_ports(1)[0])
+        self.asks("jaeger", "skipped", port=backend.free_ports(1)[0])
         refusing = self.serve(404)
         self.asks("answer", "problem", "HTTP 404", port=refusing.server_port)
 
@@ -710,7 +710,7 @@ class Collector(Case):
 class Permissions(Case):
     def test_counters(self):
         cuspan = shutil.copy(BUILD / "cuspan", self.directory / "cuspan")
-        self.says("permissions.counters", "not here")
+        self.says("permissions.counters", "skipped")
         self.put("/proc/driver/nvidia/params", "ResmanDebugLevel: 4294967295\nRmProfilingAdminOnly: 1\n")
         self.says("permissions.counters", "warning", "RmProfilingAdminOnly: 1", "NVreg_RestrictProfilingToAdminUsers=0", cuspan=cuspan, **NOBODY)
         self.put("/proc/driver/nvidia/params", "RmProfilingAdminOnly: 0\n")
@@ -718,7 +718,7 @@ class Permissions(Case):
 
     def test_files(self):
         cuspan = shutil.copy(BUILD / "cuspan", self.directory / "cuspan")
-        self.says("permissions.files", "not here")
+        self.says("permissions.files", "skipped")
         for setting in "record_file", "output_file", "report_file":
             self.says("permissions.files", "ok", f"{setting}.*is writable", arguments=["--set", f"{setting}={self.directory}/x"])
             self.says("permissions.files", "problem", f"{setting} is /nowhere/x.*No such file", "create the folder", arguments=["--set", f"{setting}=/nowhere/x"])
@@ -752,7 +752,7 @@ class Permissions(Case):
         self.assertEqual((line["finding"], "read-only" in line["found"]), ("problem", True), line)
 
     def test_runtime_folder(self):
-        self.says("permissions.runtime", "not here")
+        self.says("permissions.runtime", "skipped")
         folder = self.directory / "runtime"
         env = {"XDG_RUNTIME_DIR": folder}
         self.says("permissions.runtime", "warning", "No such file", "mkdir -m 700", env=env)
@@ -853,7 +853,7 @@ class Slow(Case):
         quick, slow = self.serve(), self.serve(delay=0.6)
         self.says("slow.collector", "ok", "took", arguments=["--endpoint", f"http://{LOCAL}:{quick.server_port}"])
         self.says("slow.collector", "warning", "spans per second", "near the program", arguments=["--endpoint", f"http://{LOCAL}:{slow.server_port}"])
-        self.says("slow.collector", "not here", arguments=["--file", "x"])
+        self.says("slow.collector", "skipped", arguments=["--file", "x"])
 
     def test_compression(self):
         self.says("slow.compression", "ok", "gzip")
@@ -881,9 +881,9 @@ class Agents(Case):
 
     def test_running(self):
         self.put("/proc/version")
-        self.says("agents.running", "not here", "no process uses CUDA")
+        self.says("agents.running", "skipped", "no process uses CUDA")
         self.process(300, "plain", ["/usr/lib/libc.so.6"])
-        self.says("agents.running", "not here", "no process uses CUDA")
+        self.says("agents.running", "skipped", "no process uses CUDA")
         self.process(400, "train", ["/usr/lib/libcuda.so.1", "/opt/cuspan/libcuspan.so"], "cuspan/pipeline")
         self.process(500, "asleep", ["/opt/cuspan/libcuspan.so"])
         self.process(600, "without", ["/usr/lib/libcuda.so.570.10"])
@@ -924,7 +924,7 @@ class Program(Case):
         self.assertGreater(len(spans), 20)
 
     def test_no_program(self):
-        self.says("program.run", "not here")
+        self.says("program.run", "skipped")
         self.run_it("problem", "cannot run .*: No such file", "in PATH", program=["no-such-program-at-all"])
 
     def test_never_loaded(self):

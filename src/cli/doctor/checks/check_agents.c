@@ -114,7 +114,7 @@ void check_agents_running(struct doctor *doctor)
     else
         closedir(processes);
     if (processes && counts.shown == 0)
-        doctor_result(doctor, RESULT_NOT_HERE, "no process uses CUDA%s",
+        doctor_result(doctor, RESULT_SKIPPED, "no process uses CUDA%s",
                       counts.unreadable ? " (some processes are not readable for this user)" : "");
     if (counts.more)
         doctor_result(doctor, RESULT_OK, "%zu more processes with CUDA or an agent", counts.more);

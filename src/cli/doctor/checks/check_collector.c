@@ -27,7 +27,7 @@ static void for_each_collector(struct doctor *doctor,
         count++;
     }
     if (count == 0)
-        doctor_result(doctor, RESULT_NOT_HERE, "no output uses the network");
+        doctor_result(doctor, RESULT_SKIPPED, "no output uses the network");
 }
 
 static bool is_accepted(const struct collector *collector)
@@ -221,7 +221,7 @@ static void check_tls(struct doctor *doctor, const struct collector *collector)
     bool is_plain =
         collector->reach.protocol == PROTOCOL_HTTP1 || collector->reach.protocol == PROTOCOL_HTTP2;
     if (!collector->is_tls) {
-        doctor_result(doctor, RESULT_NOT_HERE, "%s does not use TLS", collector->url);
+        doctor_result(doctor, RESULT_SKIPPED, "%s does not use TLS", collector->url);
     } else if (file) {
         doctor_result(doctor, RESULT_PROBLEM, "%s: %s", file, strerror(errno));
         doctor_fix(doctor, "correct the path, or make the file readable for the program's user");
@@ -300,12 +300,12 @@ static void check_jaeger(struct doctor *doctor, const struct collector *collecto
 {
     struct reach page;
     if (!collector->reach.is_connected) {
-        doctor_result(doctor, RESULT_NOT_HERE, "no connection to the collector");
+        doctor_result(doctor, RESULT_SKIPPED, "no connection to the collector");
         return;
     }
     reach_probe(collector->host, "16686", "/api/services", &page);
     if (!page.is_connected) {
-        doctor_result(doctor, RESULT_NOT_HERE, "nothing listens on %s port 16686", collector->host);
+        doctor_result(doctor, RESULT_SKIPPED, "nothing listens on %s port 16686", collector->host);
     } else if (strstr(page.first_line, " 200")) {
         doctor_result(doctor, RESULT_OK, "Jaeger responds at http://%s:16686", collector->host);
     } else {

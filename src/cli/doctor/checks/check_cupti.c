@@ -155,7 +155,7 @@ void check_cupti_others(struct doctor *doctor)
                 cupti->release, cupti->path);
     }
     if (cuptis && cuptis->count < 2 && (!cuptis->count || !*cuptis->found[0].refused))
-        doctor_result(doctor, RESULT_NOT_HERE, "no other CUPTI was found");
+        doctor_result(doctor, RESULT_SKIPPED, "no other CUPTI was found");
 }
 
 static void report_broken_python(struct doctor *doctor, const char *path, const char *why)
@@ -183,7 +183,7 @@ void check_cupti_python(struct doctor *doctor)
                                              : "libcuspan.so cannot be loaded (injection.library)");
     }
     if (found.gl_pathc == 0)
-        doctor_result(doctor, RESULT_NOT_HERE,
+        doctor_result(doctor, RESULT_SKIPPED,
                       "no CUPTI in VIRTUAL_ENV, CONDA_PREFIX, ~/.local, /usr/local, /usr");
     globfree(&found);
 }
@@ -194,7 +194,7 @@ void check_cupti_api(struct doctor *doctor)
     if (!cuptis)
         return;
     if (!cuptis->has_one) {
-        doctor_result(doctor, RESULT_NOT_HERE, "no CUPTI");
+        doctor_result(doctor, RESULT_SKIPPED, "no CUPTI");
     } else if (doctor->settings.cupti.api == CUPTI_API_SUBSCRIBER && !cuptis->has_subscriber_api) {
         doctor_result(doctor, RESULT_PROBLEM,
                       "cupti.api is subscriber, but the CUPTI of CUDA %s supports only classic",

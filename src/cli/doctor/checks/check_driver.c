@@ -75,9 +75,9 @@ void check_driver_module(struct doctor *doctor)
     char version[64];
     char *text = doctor_facts_read(doctor, "/proc/driver/nvidia/version");
     if (!text && doctor_facts_exists(doctor, "/dev/dxg")) {
-        doctor_result(doctor, RESULT_NOT_HERE, "WSL (/dev/dxg): Windows has the kernel driver");
+        doctor_result(doctor, RESULT_SKIPPED, "WSL (/dev/dxg): Windows has the kernel driver");
     } else if (!text) {
-        doctor_result(doctor, facts->is_found ? RESULT_PROBLEM : RESULT_NOT_HERE,
+        doctor_result(doctor, facts->is_found ? RESULT_PROBLEM : RESULT_SKIPPED,
                       "no /proc/driver/nvidia/version: the nvidia kernel module is not loaded");
         if (facts->is_found)
             doctor_fix(doctor, "sudo modprobe nvidia; if it fails, run dmesg | grep -i nvrm");
@@ -109,7 +109,7 @@ void check_driver_container(struct doctor *doctor)
     const char *devices = getenv("NVIDIA_VISIBLE_DEVICES"),
                *capabilities = getenv("NVIDIA_DRIVER_CAPABILITIES");
     if (!container && !devices) {
-        doctor_result(doctor, RESULT_NOT_HERE, "not in a container");
+        doctor_result(doctor, RESULT_SKIPPED, "not in a container");
     } else if (devices && (!*devices || strcmp(devices, "void") == 0 || strcmp(devices, "none") == 0)) {
         doctor_result(doctor, RESULT_PROBLEM, "NVIDIA_VISIBLE_DEVICES is \"%s\": the container has no GPU",
                       devices);
@@ -158,7 +158,7 @@ void check_driver_nodes(struct doctor *doctor)
     const char *inaccessible = inaccessible_node(&nodes);
     if (!exists[0] && !exists[2]) {
         bool is_needed = doctor_facts_exists(doctor, "/proc/driver/nvidia/version");
-        doctor_result(doctor, is_needed ? RESULT_PROBLEM : RESULT_NOT_HERE,
+        doctor_result(doctor, is_needed ? RESULT_PROBLEM : RESULT_SKIPPED,
                       "no /dev/nvidiactl and no /dev/nvidia0");
         if (is_needed)
             doctor_fix(doctor, "sudo nvidia-modprobe -c 0 -u; in a container: docker run --gpus all");
@@ -213,7 +213,7 @@ void check_driver_devices(struct doctor *doctor)
     if (are_all_hidden(doctor))
         return;
     if (!facts->works && !facts->is_found && !driver_facts(doctor)->is_found) {
-        doctor_result(doctor, RESULT_NOT_HERE, "no driver");
+        doctor_result(doctor, RESULT_SKIPPED, "no driver");
         return;
     }
     if (!facts->works) {
@@ -241,7 +241,7 @@ void check_driver_mig(struct doctor *doctor)
     const struct nvml_facts *facts = nvml_facts(doctor);
     unsigned enabled = 0, capable = 0, instances = 0;
     if (!facts->works) {
-        doctor_result(doctor, driver_facts(doctor)->is_found ? RESULT_UNKNOWN : RESULT_NOT_HERE, "%s",
+        doctor_result(doctor, driver_facts(doctor)->is_found ? RESULT_UNKNOWN : RESULT_SKIPPED, "%s",
                       *facts->error ? facts->error : "NVML does not report MIG modes");
         return;
     }
@@ -260,7 +260,7 @@ void check_driver_mig(struct doctor *doctor)
         }
     }
     if (!capable)
-        doctor_result(doctor, RESULT_NOT_HERE, "no GPU supports MIG");
+        doctor_result(doctor, RESULT_SKIPPED, "no GPU supports MIG");
     else if (!enabled)
         doctor_result(doctor, RESULT_OK, "MIG mode is off");
     else if (instances)
@@ -300,7 +300,7 @@ void check_driver_start(struct doctor *doctor)
 {
     const struct driver_facts *facts = driver_facts(doctor);
     if (!facts->is_found) {
-        doctor_result(doctor, RESULT_NOT_HERE, "no driver");
+        doctor_result(doctor, RESULT_SKIPPED, "no driver");
     } else if (!facts->has_started) {
         doctor_result(doctor, RESULT_PROBLEM, "cuInit failed: %s",
                       *facts->failure ? facts->failure : "the library has no cuInit");

@@ -77,7 +77,7 @@ void check_injection_module(struct doctor *doctor)
     const char *slash = library ? strrchr(library, '/') : NULL;
     struct library_facts facts;
     if (!slash) {
-        doctor_result(doctor, RESULT_NOT_HERE, "libcuspan.so was not found (injection.library)");
+        doctor_result(doctor, RESULT_SKIPPED, "libcuspan.so was not found (injection.library)");
         return;
     }
     char *path = xasprintf("%.*s/" EXPORT_MODULE, (int)(slash - library), library);
@@ -260,7 +260,7 @@ void check_injection_program(struct doctor *doctor)
     struct elf_facts facts;
     char *interpreter = NULL, *note = NULL;
     if (!doctor->program) {
-        doctor_result(doctor, RESULT_NOT_HERE, "no program given (cuspan doctor -- PROGRAM)");
+        doctor_result(doctor, RESULT_SKIPPED, "no program given (cuspan doctor -- PROGRAM)");
         return;
     }
     char *path = find_program(doctor->program[0]);

@@ -21,7 +21,7 @@ void check_permissions_counters(struct doctor *doctor)
     char *text = doctor_facts_read(doctor, "/proc/driver/nvidia/params");
     char *admin_only = doctor_facts_line(text, "RmProfilingAdminOnly");
     if (!admin_only) {
-        doctor_result(doctor, RESULT_NOT_HERE, "no RmProfilingAdminOnly in /proc/driver/nvidia/params");
+        doctor_result(doctor, RESULT_SKIPPED, "no RmProfilingAdminOnly in /proc/driver/nvidia/params");
     } else if (strcmp(admin_only, "0") == 0) {
         doctor_result(doctor, RESULT_OK, "all users may read hardware counters (RmProfilingAdminOnly: 0)");
     } else if (geteuid() == 0) {
@@ -101,7 +101,7 @@ void check_permissions_files(struct doctor *doctor)
     for (size_t i = 0; i < count; i++)
         check_target(doctor, &targets[i]);
     if (count == 0)
-        doctor_result(doctor, RESULT_NOT_HERE, "no setting names a file to write");
+        doctor_result(doctor, RESULT_SKIPPED, "no setting names a file to write");
 }
 
 static void check_file_system(struct doctor *doctor, const char *folder, const char *what)
@@ -147,7 +147,7 @@ void check_permissions_runtime(struct doctor *doctor)
     const char *folder = doctor_facts_variable("XDG_RUNTIME_DIR");
     struct stat about;
     if (!folder) {
-        doctor_result(doctor, RESULT_NOT_HERE, "XDG_RUNTIME_DIR is not set (as in most containers)");
+        doctor_result(doctor, RESULT_SKIPPED, "XDG_RUNTIME_DIR is not set (as in most containers)");
     } else if (stat(folder, &about) != 0 || access(folder, W_OK | X_OK) != 0) {
         doctor_result(doctor, RESULT_WARNING, "XDG_RUNTIME_DIR is %s: %s", folder, strerror(errno));
         doctor_fix(doctor, "create the folder: mkdir -m 700 %s; or unset XDG_RUNTIME_DIR", folder);

@@ -298,7 +298,7 @@ void check_program_run(struct doctor *doctor)
     struct run run = {0};
     struct error err = {""};
     if (!doctor->program) {
-        doctor_result(doctor, RESULT_NOT_HERE, "no program given (cuspan doctor -- PROGRAM)");
+        doctor_result(doctor, RESULT_SKIPPED, "no program given (cuspan doctor -- PROGRAM)");
         return;
     }
     doctor->injection.is_quiet = true; /* injection.nvtx reports it already */
