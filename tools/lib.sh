@@ -135,9 +135,9 @@ as_root() {
 
 apt_install() {
     export DEBIAN_FRONTEND=noninteractive
+    local install=(apt-get install -y --no-install-recommends -o DPkg::Lock::Timeout=600 "$@")
     # The lists may be absent (a fresh container) or too old: then fetch them and try once more.
-    as_root apt-get install -y --no-install-recommends "$@" ||
-        { as_root apt-get update && as_root apt-get install -y --no-install-recommends "$@"; }
+    as_root "${install[@]}" || { as_root apt-get update && as_root "${install[@]}"; }
 }
 
 # packages_install TABLE: installs what is missing, or says what to install and exits.
