@@ -1,5 +1,5 @@
-# The command line. All but main.c is a library, so that tests link it.
-# cJSON: the static one that the export module has, where there is one, so that the program can be copied elsewhere.
+# The command line. Everything except main.c is a library, so tests can link it.
+# cJSON: the static one of the export module if there is one, so the program can be copied to other machines.
 if(CUSPAN_CURL_KIND STREQUAL "static")
   set(CJSON_INCLUDE_DIR ${curl_place}/include)
   set(CLI_CJSON ${curl_place}/lib/libcjson.a)
@@ -9,7 +9,7 @@ else()
   set(CLI_CJSON ${CJSON_LIBRARY})
 endif()
 
-# SQLite, for `cuspan stat --sqlite` alone: static where it can be had, so that the program can be copied elsewhere.
+# SQLite, only for `cuspan stat --sqlite`: static if available, so the program can be copied to other machines.
 find_path(SQLITE_INCLUDE_DIR sqlite3.h)
 find_library(SQLITE_LIBRARY NAMES libsqlite3.a sqlite3)
 if(SQLITE_INCLUDE_DIR AND SQLITE_LIBRARY)
@@ -18,8 +18,8 @@ else()
   message(STATUS "cuspan: no SQLite, so no `cuspan stat --sqlite`: apt-get install libsqlite3-dev")
   set(cli_sqlite src/cli/sqlite/sqlite_none.c)
 endif()
-# ncurses for `cuspan top`, and its library of terminals, which some distributions keep apart: the static ones where there are
-# any, for the same reason.
+# ncurses for `cuspan top`, and its terminal library, which some distributions package separately. Static if available, for
+# the same reason.
 find_path(CURSES_INCLUDE_DIR curses.h REQUIRED)
 find_library(CURSES_LIBRARY NAMES libncursesw.a ncursesw REQUIRED)
 find_library(TINFO_LIBRARY NAMES libtinfow.a libtinfo.a tinfow tinfo)
@@ -61,19 +61,19 @@ if(SQLITE_INCLUDE_DIR AND SQLITE_LIBRARY)
 endif()
 target_link_libraries(cuspan_cli PUBLIC cuspan_config $<TARGET_NAME_IF_EXISTS:cuspan_recording> cuspan_model cuspan_base ${CLI_CJSON} ${CLI_CURSES} m ${CMAKE_DL_LIBS})
 
-# `cuspan version` says which CUPTI the generated tables know; the tables themselves are the agent's.
+# `cuspan version` prints which CUPTI versions the generated tables cover; the tables themselves are in the agent.
 file(STRINGS src/abi/layouts_table.c CUSPAN_NEWEST_LINE REGEX "layout_newest_version = [0-9]+;")
 string(REGEX MATCH "= ([0-9]+)" CUSPAN_NEWEST_MATCH "${CUSPAN_NEWEST_LINE}")
 set_source_files_properties(src/cli/commands/cmd_version.c PROPERTIES COMPILE_DEFINITIONS
   "CUSPAN_CUPTI_NEWEST=${CMAKE_MATCH_1};CUSPAN_BUILD_TYPE=\"${CMAKE_BUILD_TYPE}\";CUSPAN_SANITIZERS=\"${CUSPAN_SANITIZE}\"")
 
-# Beside libcuspan.so, where it looks for it.
+# In the same folder as libcuspan.so, where that looks for it.
 add_executable(cuspan src/cli/main.c)
 set_target_properties(cuspan PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
 target_link_libraries(cuspan PRIVATE cuspan_cli)
 
 install(TARGETS cuspan RUNTIME DESTINATION bin)
-# Man pages and completion come from the table of commands, so the program itself writes them.
+# The program itself writes the man pages and the completion, from the table of commands.
 install(CODE "
   set(CUSPAN \"${CMAKE_BINARY_DIR}/cuspan\")
   set(MAN \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/share/man/man1\")

@@ -1,7 +1,7 @@
-# What compresses, linked into the agent, hidden. CUSPAN_GZIP: "ISA-L" or "libdeflate"; cuspan_compress: an interface
-# library with it and zstd.
+# The compressors, linked into the agent with hidden symbols. CUSPAN_GZIP is "ISA-L" or "libdeflate"; cuspan_compress is an
+# interface library with it and zstd.
 #
-# ISA-L is the one that tools/fetch-sources.sh has built for this user; without it, libdeflate takes its place.
+# ISA-L is the build of tools/fetch-sources.sh for this user. Without it, libdeflate is used.
 option(CUSPAN_ISAL "Make gzip by the ISA-L that tools/fetch-sources.sh has built" ON)
 add_library(cuspan_compress INTERFACE)
 

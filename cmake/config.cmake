@@ -4,7 +4,7 @@ cuspan_stage(config src/config/problems.c src/config/file/scalar.c src/config/fi
              src/config/environment/environment.c
              src/config/environment/overrides.c src/config/consistency.c src/config/settings_print.c src/config/config.c)
 
-# The agent carries its own libyaml: a host may have another one, or none.
+# The agent has its own libyaml: a host may have another one, or none.
 find_path(YAML_INCLUDE_DIR yaml.h REQUIRED)
 find_library(YAML_STATIC_LIBRARY NAMES libyaml.a)
 if(YAML_STATIC_LIBRARY)

@@ -4,7 +4,7 @@ cuspan_stage(correlate src/correlate/correlate.c src/correlate/spans/spans.c src
              src/correlate/totals/accounts.c src/correlate/totals/counting.c src/correlate/join/entry_queue.c src/correlate/totals/summaries.c src/correlate/totals/totals.c
              src/correlate/totals/busy.c src/correlate/totals/allocations.c src/correlate/totals/program_stats.c
              src/correlate/trace/ranges.c src/correlate/trace/tracestates.c src/correlate/join/graphs.c src/correlate/join/gpu_counted.c src/correlate/trace/named_objects.c src/correlate/trace/context_errors.c src/correlate/spans/span_shared.c)
-# The C++ runtime's demangler, linked in statically: no C++ runtime is needed or loaded.
+# The demangler of the C++ runtime, linked statically: no C++ runtime is needed or loaded.
 execute_process(COMMAND ${CMAKE_C_COMPILER} -print-file-name=libsupc++.a OUTPUT_VARIABLE CUSPAN_SUPCXX
                 OUTPUT_STRIP_TRAILING_WHITESPACE)
 target_link_libraries(cuspan_correlate PUBLIC cuspan_model ${CUSPAN_SUPCXX})

@@ -1,8 +1,8 @@
-# What the export module is linked with. CUSPAN_CURL: an interface library with libcurl, its TLS and cJSON.
+# The libraries of the export module. CUSPAN_CURL is an interface library with libcurl, its TLS library and cJSON.
 #
-# With CUSPAN_STATIC_CURL the libraries that tools/fetch-sources.sh has built for this user are linked in, hidden: the
-# module then needs libc alone and doesn't meddle with a host's own libcurl or OpenSSL. Without them, the system's
-# shared ones are used, and it says so.
+# With CUSPAN_STATIC_CURL, the libraries that tools/fetch-sources.sh built for this user are linked with hidden symbols: the
+# module then needs only libc and does not interfere with a host's own libcurl or OpenSSL. Without them, the system's shared
+# libraries are used, and a message reports it.
 add_library(cuspan_curl INTERFACE)
 set(CUSPAN_CURL_KIND "shared")
 

@@ -1,4 +1,4 @@
-# What goes into the agent, which needs libc alone.
+# The part that is linked into the agent and needs only libc.
 include(cmake/compress.cmake)
 cuspan_stage(export src/export/exporter.c src/export/last_error.c src/export/operations.c src/export/delivery_control.c src/export/file_output.c src/export/otlp/sender.c src/export/spool/spool.c
              src/export/spool/spool_writer.c src/export/spool/spool_source.c src/export/spool/spool_recovery.c src/export/spool/spool_files.c
@@ -7,7 +7,7 @@ cuspan_stage(export src/export/exporter.c src/export/last_error.c src/export/ope
              src/export/otlp/otlp_response.c src/export/otlp/transport_load.c)
 target_link_libraries(cuspan_export PUBLIC cuspan_model cuspan_base PRIVATE cuspan_compress ${CMAKE_DL_LIBS})
 
-# What the sender's thread loads: libcurl, its TLS library and cJSON, behind one function.
+# The module that the sender's thread loads: libcurl, its TLS library and cJSON, behind one function.
 include(cmake/curl.cmake)
 add_library(cuspan_export_module MODULE src/export/curl_module/curl_transport.c src/export/curl_module/curl_explain.c src/export/curl_module/curl_sockets.c
             src/export/curl_module/json_response.c src/export/curl_module/module_libc.c src/base/process/guarded_fd.c)

@@ -1,11 +1,12 @@
-# cmake --install BUILD --prefix /opt/cuspan: bin/cuspan looks for the agent in ../lib/cuspan; what belongs to the agent
-# (the export module, libcuspan-thread-ctx.so, a CUPTI under cupti/) lies beside it. The replay libraries are installed by cmake/replay.cmake.
+# cmake --install BUILD --prefix /opt/cuspan: bin/cuspan looks for the agent in ../lib/cuspan. The agent's other parts (the
+# export module, libcuspan-thread-ctx.so, a CUPTI under cupti/) are in the same folder. cmake/replay.cmake installs the
+# replay libraries.
 install(TARGETS cuspan_agent cuspan_export_module cuspan_thread_ctx cuspan_share LIBRARY DESTINATION lib/cuspan)
 install(FILES config/cuspan.yaml DESTINATION share/cuspan)
 install(FILES LICENSE DESTINATION share/cuspan OPTIONAL)
 install(FILES include/cuspan/cuspan.h DESTINATION include/cuspan)
 
-# The licences of what is linked in: of the libraries made by tools/fetch-sources.sh, and of the distribution's.
+# The licenses of all libraries that are linked in: those built by tools/fetch-sources.sh, and the distribution's.
 set(linked_packages libzstd-dev libyaml-dev zlib1g-dev)
 if(CUSPAN_GZIP STREQUAL "ISA-L")
   install(DIRECTORY ${isal_place}/licenses DESTINATION share/cuspan)

@@ -1,4 +1,4 @@
-# Recordings stand beside the stages: the agent and the CLI write and read them, and the double plays them.
+# Recordings are not a stage of their own: the agent and the CLI write and read them, and the replay library plays them.
 cuspan_stage(recording src/recording/recording_format.c src/recording/recording_strings.c
              src/recording/recording_writer.c src/recording/recording_reader.c)
 find_library(CUSPAN_ZLIB_STATIC libz.a)
@@ -8,7 +8,7 @@ if(NOT CUSPAN_ZLIB_STATIC)
 endif()
 target_link_libraries(cuspan_recording PUBLIC cuspan_model ${CUSPAN_ZLIB_STATIC})
 
-# The CUPTI that replays recordings. Twice from the same sources: 12.x has no subscriber-aware calls to be found.
+# The CUPTI that replays recordings, built twice from the same sources: 12.x has no subscriber-aware calls.
 set(CUSPAN_REPLAY_SOURCES
     src/replay/replay_state.c src/replay/faults.c src/replay/timeline.c src/replay/player.c src/replay/play/replay_params.c
     src/replay/play/replay_callbacks.c src/replay/play/replay_objects.c src/replay/play/compose.c src/replay/play/replay_records.c src/replay/play/replay_api.c
@@ -17,7 +17,7 @@ set(CUSPAN_REPLAY_SOURCES
 foreach(double cuspan-replay cuspan-replay-classic)
   add_library(${double} SHARED ${CUSPAN_REPLAY_SOURCES})
   target_link_libraries(${double} PRIVATE cuspan_recording Threads::Threads)
-  # Its own calls are its own, whatever is preloaded before it, as in CUPTI.
+  # Like CUPTI, it always calls its own functions, even if another library is preloaded.
   target_link_options(${double} PRIVATE -Wl,--exclude-libs,ALL -Wl,-Bsymbolic)
 endforeach()
 target_compile_definitions(cuspan-replay-classic PRIVATE REPLAY_CLASSIC)

@@ -1,4 +1,4 @@
-# One file per stage, in the order of the way of a span; each is written by whoever owns the stage.
+# One file per stage, in the order in which a span passes them.
 include(cmake/base.cmake)
 foreach(stage config capture correlate encode export replay share agent cli)
   include(cmake/${stage}.cmake OPTIONAL)

@@ -1,7 +1,7 @@
 """cuspan for Python: the OpenTelemetry SDK's current span becomes the parent of the CUDA work of its thread.
 
-With OTEL_PYTHON_CONTEXT=cuspan nothing has to be called. The functions here are for what a service wants to say itself;
-they do nothing, cheaply, where there is no agent, and need no OpenTelemetry."""
+With OTEL_PYTHON_CONTEXT=cuspan no call is needed. A service can use the functions here to add its own ranges, spans and
+marks, and to control tracing. Without an agent they do nothing and cost little. They do not need OpenTelemetry."""
 
 from __future__ import annotations
 
@@ -30,6 +30,6 @@ __all__ = [
 
 
 def is_on() -> bool:
-    """The agent is there and traces."""
+    """Whether the agent is loaded and traces."""
     agent = _agent.look()
     return agent is not None and bool(agent.is_on())

@@ -1,4 +1,4 @@
-"""Finds the agent (libcuspan.so) in the process and calls it by its table, as include/cuspan/cuspan.h does."""
+"""Finds the agent (libcuspan.so) in the process and calls it through its table, like include/cuspan/cuspan.h."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 SONAME = "libcuspan.so"
 CALLS_BETWEEN_LOOKS = 1024
 
-# PYFUNCTYPE keeps the interpreter's lock: none of these functions blocks for longer than some microseconds.
+# PYFUNCTYPE keeps the interpreter lock: none of these functions blocks for more than a few microseconds.
 _attributes = ctypes.c_void_p
 _IS_ON = ctypes.PYFUNCTYPE(ctypes.c_int)
 _ATTACH = ctypes.PYFUNCTYPE(ctypes.c_uint64, ctypes.c_char_p)
@@ -20,7 +20,7 @@ _CURRENT = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
 _BEGIN = ctypes.PYFUNCTYPE(ctypes.c_uint64, ctypes.c_char_p, _attributes, ctypes.c_uint32)
 _END = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_uint64, ctypes.c_uint32, ctypes.c_char_p, _attributes, ctypes.c_uint32)
 _MARK = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_char_p, _attributes, ctypes.c_uint32)
-# These wait, for CUPTI or for a collector, and let other threads run.
+# These wait for CUPTI or a collector, so they release the interpreter lock.
 _CONTROL = ctypes.CFUNCTYPE(ctypes.c_int)
 _FLUSH = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_uint32)
 _LOOP = ctypes.CFUNCTYPE(ctypes.c_uint64, ctypes.c_char_p, _attributes, ctypes.c_uint32)
@@ -55,7 +55,7 @@ class _Table(ctypes.Structure):
 
 
 class Agent:
-    """The functions of an agent that is in the process."""
+    """The functions of the agent in this process."""
 
     def __init__(self, library: ctypes.CDLL, table: _Table) -> None:
         self.library = library
@@ -71,7 +71,7 @@ class Agent:
         self.stop = table.stop
         self.flush = table.flush
         self.finish = table.finish
-        has_loops = table.has(_Table.again)  # an agent that was built before them hasn't
+        has_loops = table.has(_Table.again)  # older agents have no loops
         self.loop_push = table.loop_push if has_loops else table.range_push
         self.again = table.again if has_loops else lambda _: 0
 
@@ -84,28 +84,28 @@ def _load(name: str, mode: int) -> ctypes.CDLL | None:
 
 
 def _is_own() -> bool:
-    """A program that runs with another user's rights must not be led by its caller's environment."""
+    """False in a program that runs with another user's rights: its caller's environment must not choose a library."""
     return os.getuid() == os.geteuid() and os.getgid() == os.getegid()
 
 
 def _path() -> str | None:
-    """The agent that CUDA would load."""
+    """The path of the agent that CUDA would load."""
     path = os.environ.get("CUDA_INJECTION64_PATH", "") if _is_own() else ""
     return path if os.path.basename(path).startswith(SONAME) else None
 
 
 def is_loaded() -> bool:
-    """The agent's library is in the process, found or not; else it traces nothing."""
+    """Whether the agent's library is in the process. Without it, nothing is traced."""
     return _load(SONAME, os.RTLD_LAZY | os.RTLD_NOLOAD) is not None
 
 
-def is_to_come() -> bool:
-    """CUDA is going to load it."""
+def is_expected() -> bool:
+    """Whether CUDA is going to load it."""
     return os.path.isfile(_path() or "")
 
 
 def _find_library() -> ctypes.CDLL | None:
-    """The agent that is in the process, else the one that CUDA would load: loading it starts nothing."""
+    """The agent in the process, or else the one that CUDA would load. Loading it does not start it."""
     library = _load(SONAME, os.RTLD_LAZY | os.RTLD_NOLOAD)
     path = None if library else _path()
     return _load(path, os.RTLD_LAZY | os.RTLD_LOCAL) if path else library
@@ -129,7 +129,7 @@ _finding = threading.Lock()
 
 
 def look() -> Agent | None:
-    """The agent; without one, one call in 1024 looks for it."""
+    """Returns the agent. If there is none yet, one call in 1024 looks for it."""
     global _calls
     if _agent is None:
         _calls += 1
@@ -139,7 +139,7 @@ def look() -> Agent | None:
 
 
 def look_now() -> Agent | None:
-    """The agent, looked for even if the last look was not long ago."""
+    """Returns the agent; always looks for it if there is none yet."""
     if _agent is None and _finding.acquire(blocking=False):
         try:
             _use(_find())
@@ -149,7 +149,7 @@ def look_now() -> Agent | None:
 
 
 def load(library: str | None) -> Agent | None:
-    """The agent, from this library where there is none yet."""
+    """Returns the agent; loads this library if there is none yet."""
     with _finding:
         if _agent is None:
             _use(_find())
@@ -168,5 +168,5 @@ def _use(found: Agent | None) -> None:
     _link.use(found)
     try:
         _hooks.install(found)
-    except Exception:  # a Python of which we know too little: its service goes on
-        logging.getLogger("cuspan").exception("switches of tasks can't be followed: use cuspan.attach()")
+    except Exception:  # an unknown Python version must not stop the service
+        logging.getLogger("cuspan").exception("cannot follow task switches in this Python; use cuspan.attach()")

@@ -1,4 +1,4 @@
-"""attach(), and what the thread works for."""
+"""attach(), and the context that the thread works for."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cuspan._trace_context import NATIVE_BYTES, TraceContext, from_native
 
 class attach(Decorates):
     """`with cuspan.attach():` the thread's CUDA work belongs to OpenTelemetry's current span, or to the request that
-    `traceparent` names; one that is invalid attaches nothing. A span that is opened inside counts before it."""
+    `traceparent` names. An invalid one attaches nothing. A span opened inside takes precedence."""
 
     __slots__ = ("_attached", "_traceparent", "_tracestate")
 
@@ -47,13 +47,13 @@ def current() -> TraceContext | None:
 
 
 def current_traceparent() -> str | None:
-    """For what this thread causes elsewhere: the innermost open range, else what is attached, else the session."""
+    """The context to propagate to other services: the innermost open range, else what is attached, else the session."""
     found = current()
     return found.traceparent() if found else None
 
 
 def _current_span() -> TraceContext | None:
-    """OpenTelemetry's, with any of its runtime contexts; nothing is imported for it."""
+    """OpenTelemetry's current context, with any of its runtime contexts. Imports nothing."""
     if "opentelemetry.trace" not in sys.modules:
         return None
     from cuspan.otel import trace_context_of

@@ -1,4 +1,4 @@
-"""Tracing from here to there: cuspan_start, cuspan_stop and cuspan_flush."""
+"""Starts and stops tracing: cuspan_start, cuspan_stop and cuspan_flush."""
 
 from __future__ import annotations
 
@@ -9,22 +9,23 @@ _FAILED = -1
 
 
 def start(library: str | None = None) -> bool:
-    """Traces from now on. Where CUDA has not loaded the agent, `library` (a path; else libcuspan.so as the loader finds
-    it) is loaded first, also after CUDA has begun. False: it can't be; the agent has said why on standard error."""
+    """Starts tracing. If CUDA has not loaded the agent, this loads `library` first (a path; the default is libcuspan.so
+    as the loader finds it), even if CUDA is already in use. False: tracing cannot start; the agent logged the
+    reason."""
     agent = _agent.load(library)
     return agent is not None and agent.start() != _FAILED
 
 
 def stop() -> None:
-    """Ends the tracing, until the next start. What is captured goes on to be delivered."""
+    """Stops tracing until the next start. Work captured before is still delivered."""
     agent = _agent.look_now()
     if agent is not None:
         agent.stop()
 
 
 def flush(timeout: float = 5.0) -> bool:
-    """Sends at once what is captured, and of the GPU's work what is finished, and waits for it, `timeout` seconds at
-    most. True: it is delivered, or was refused and is counted. False: the time has passed, or nothing is traced here."""
+    """Sends everything captured and all finished GPU work now, and waits for it up to `timeout` seconds. True:
+    everything was delivered, or rejected and counted. False: the timeout passed, or nothing is traced here."""
     agent = _agent.look_now()
     milliseconds = int(min(max(timeout * 1000, 0), 0xFFFFFFFF))
     return agent is not None and agent.flush(milliseconds) == _DONE

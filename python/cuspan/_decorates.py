@@ -1,4 +1,4 @@
-"""Context managers that are decorators too, of functions and of coroutine functions."""
+"""Context managers that also decorate functions and coroutine functions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, Callable
 
 class Decorates:
     def _again(self) -> AbstractContextManager[Any]:
-        """One like this, for a call of the function."""
+        """A new one like this, for one call of the function."""
         raise NotImplementedError
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:

@@ -1,8 +1,8 @@
-"""Where Python switches contexts without telling a runtime context. Installed once an agent is found, so a process
-without one runs unchanged.
+"""Hooks where Python switches contexts without notifying a runtime context. They are installed once an agent is found,
+so a process without one runs unchanged.
 
-From 3.14 on the interpreter tells of every switch. Before, asyncio's own loops are followed by their handles, and
-work that they hand to threads by a wrapper around it; loops in C (uvloop) can't be followed."""
+Since 3.14 the interpreter reports every switch. Before, wrappers around asyncio's handles and around work handed to
+threads follow the switches. Event loops in C (uvloop) cannot be followed there."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _follow_multiprocessing() -> None:
     follow_multiprocessing()
 
 
-# --- 3.14: the interpreter's context watchers ---
+# --- 3.14 and later: the interpreter's context watchers ---
 
 _SWITCHED = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_int, ctypes.c_void_p)
 
@@ -71,8 +71,8 @@ def _python_functions() -> _Python:
 
 
 def _watch_interpreter(agent: Agent) -> bool:
-    """A watcher may be called while an exception is on its way, which code in Python would lose: so the agent has the
-    watcher, in C, which puts the exception aside and calls _on_switch()."""
+    """A watcher may be called while an exception propagates, and Python code in it would lose the exception. The agent
+    therefore has the watcher, in C, which saves the exception and calls _on_switch()."""
     watcher_for: Any = getattr(agent.library, "cuspan_python_watcher", None)
     if sys.version_info < (3, 14) or watcher_for is None or not hasattr(ctypes.pythonapi, "PyContext_AddWatcher"):
         return False
@@ -86,7 +86,7 @@ def _watch_interpreter(agent: Agent) -> bool:
     add = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(("PyContext_AddWatcher", ctypes.pythonapi))
     try:
         return add(watcher) >= 0
-    except RuntimeError:  # all of the interpreter's eight watchers are taken
+    except RuntimeError:  # all eight watchers of the interpreter are in use
         return False
 
 
@@ -97,7 +97,7 @@ _keep: list[object] = []
 
 
 def _follow_asyncio() -> None:
-    _link.runs_in_the_dark = _is_loop_in_the_dark
+    _link.has_unseen_switches = _is_loop_in_the_dark
     asyncio.Handle._run = _run_handle(asyncio.Handle._run)
     asyncio.BaseEventLoop.run_forever = _then_sync(asyncio.BaseEventLoop.run_forever)
     if sys.version_info >= (3, 12):  # an eager task runs inside create_task()
@@ -129,7 +129,7 @@ def _run_handle(original: Callable[[asyncio.Handle], None]) -> Callable[[asyncio
     def _run(self: asyncio.Handle) -> None:
         context = self._context
         mirror(context.get(current), context.get(explicit))
-        # What a handle leaves is replaced by the next one; only a loop that runs inside a handle has to tidy up.
+        # The next handle replaces what a handle leaves. Only a loop that runs inside a handle must clean up.
         _depth.handles += 1
         try:
             original(self)
@@ -153,7 +153,7 @@ def _then_sync(original: Callable[..., Result]) -> Callable[..., Result]:
 
 
 def _in_context(original: Callable[..., Result]) -> Callable[..., Result]:
-    """For what runs a function in another thread, inside a copy of this context."""
+    """Wraps functions that run another function in a different thread, inside a copy of this context."""
 
     @functools.wraps(original)
     def call(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Result:

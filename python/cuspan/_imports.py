@@ -14,7 +14,7 @@ Callback = Callable[[ModuleType], None]
 
 
 class _Finder(MetaPathFinder):
-    """Finds nothing itself: has the module's own loader call back."""
+    """Finds nothing itself, but makes the module's own loader call back."""
 
     def __init__(self) -> None:
         self.waiting: dict[str, Callback] = {}
@@ -41,15 +41,15 @@ def _call_after_exec(loader: Any, callback: Callback) -> None:
 def _call(callback: Callback, module: ModuleType) -> None:
     try:
         callback(module)
-    except Exception:  # a version of which we know too little: the import goes on
-        logging.getLogger("cuspan").exception("%s can't be followed", module.__name__)
+    except Exception:  # an unknown version must not break the import
+        logging.getLogger("cuspan").exception("cannot follow %s; CUDA work there may lack its parent", module.__name__)
 
 
 _finder = _Finder()
 
 
 def when_imported(name: str, callback: Callback) -> None:
-    """Now, if it has been already."""
+    """Calls it now if the module has already been imported."""
     module = sys.modules.get(name)
     if module is not None:
         _call(callback, module)

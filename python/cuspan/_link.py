@@ -1,8 +1,8 @@
-"""Gives the native thread the trace context that the Python context says.
+"""Keeps the native thread's trace context equal to that of the Python context.
 
-Python's context is a contextvars.Context, the agent's is one for each native thread. Each hook (the runtime context's
-attach and detach, an event loop's handle, the interpreter's switch of contexts) ends in sync() or mirror(), which
-replace what the thread has. They compare first, so a context that is the same costs no native call."""
+Python's context is a contextvars.Context; the agent has one for each native thread. Each hook (attach and detach of the
+runtime context, an event loop's handle, the interpreter's context switch) calls sync() or mirror(), which replace the
+thread's context. They compare first, so an unchanged context costs no native call."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ OtelContext = Any  # opentelemetry.context.Context, which need not be installed
 
 
 class Explicit:
-    """What attach() has set: it counts while OpenTelemetry's context is the one of that moment."""
+    """The context set by attach(). It applies while OpenTelemetry's context is the one that was current then."""
 
     __slots__ = ("_header", "_trace_context", "base", "is_open")
 
@@ -28,10 +28,10 @@ class Explicit:
         self._trace_context = trace_context
         self._header = (traceparent, tracestate) if traceparent else None
         self.base: OtelContext = CURRENT.get(None)
-        self.is_open = True  # attach() has not ended; a task that was begun inside may outlive it
+        self.is_open = True  # attach() has not ended; a task started inside may outlive it
 
     def trace_context(self) -> TraceContext | None:
-        if self._header is not None:  # read once it is needed: without an agent it isn't
+        if self._header is not None:  # parsed lazily: without an agent it is not needed
             self._trace_context, self._header = parse(*self._header), None
         return self._trace_context
 
@@ -40,12 +40,12 @@ CURRENT: ContextVar[OtelContext] = ContextVar("cuspan_current")
 EXPLICIT: ContextVar[Explicit | None] = ContextVar("cuspan_explicit")
 
 
-# Stands while it changes: a signal's handler may raise in between, and then the next change begins anew.
+# Set while it changes: a signal handler may raise in between, and then the next change starts again.
 _UNKNOWN: Any = object()
 
 
 class _Thread(threading.local):
-    """What the native thread has from us."""
+    """The context that we have attached to the native thread."""
 
     context: OtelContext = None
     explicit: Explicit | None = None
@@ -68,7 +68,7 @@ trace_context_of: Callable[[OtelContext], TraceContext | None] = _no_spans
 
 
 def sync() -> None:
-    """The native thread gets what the current Python context says."""
+    """Gives the native thread the context of the current Python context."""
     mirror(CURRENT.get(None), EXPLICIT.get(None))
 
 
@@ -91,18 +91,18 @@ def _give(wanted: TraceContext | None) -> None:
         _detach_all(thread.tokens)
     if wanted is not None:
         native, _alive = to_native(wanted)
-        # In one step: a signal's handler can't come between the call and the keeping of its token.
+        # In one step, so no signal handler can run between the call and the storing of its token.
         thread.tokens.extend(map(_native.attach, (native,)))
     thread.given = wanted
 
 
 def _detach_all(tokens: list[int]) -> None:
-    _native.detach(tokens[0])  # and what was attached after it
+    _native.detach(tokens[0])  # and everything attached after it
     tokens.clear()
 
 
 def use(agent: _agent.Agent) -> None:
-    """The agent has been found: from now on contexts go to it."""
+    """Called when the agent has been found. From now on it receives contexts."""
     global _native, changed
     _native = agent
     thread.context = thread.explicit = None
@@ -112,7 +112,7 @@ def use(agent: _agent.Agent) -> None:
 
 
 def _after_fork() -> None:
-    """What the child's agent knows of this thread isn't known here: begin anew."""
+    """In a forked child: the state of this thread in the child's agent is unknown, so it starts again."""
     if thread.tokens:
         _detach_all(thread.tokens)
     thread.context = thread.explicit = thread.given = None
@@ -120,20 +120,20 @@ def _after_fork() -> None:
 
 
 def leave_attach() -> None:
-    """In a process of its own: its work isn't inside what another has attached."""
+    """In a forked child: its work is not inside what the parent has attached."""
     EXPLICIT.set(None)
     if _native is not None:
         sync()
 
 
-# Does an event loop run here whose switches of tasks nobody tells us? Set by _hooks.
-runs_in_the_dark: Callable[[], bool] = lambda: False  # noqa: E731
+# Whether an event loop runs in this thread whose task switches are not reported. Set by _hooks.
+has_unseen_switches: Callable[[], bool] = lambda: False  # noqa: E731
 
 
 def _changed() -> None:
-    """There, what a task leaves attached would be the next task's: only what happens inside attach() counts."""
+    """In such a loop the next task would inherit what a task leaves attached, so only those of attach() apply there."""
     explicit = EXPLICIT.get(None)
-    if (explicit is not None and explicit.is_open) or not runs_in_the_dark():
+    if (explicit is not None and explicit.is_open) or not has_unseen_switches():
         sync()
 
 
@@ -156,11 +156,11 @@ def detach(attached: tuple[Explicit, Token[Any]]) -> None:
 def _tidy_up() -> None:
     if _native is not None:
         outer = EXPLICIT.get(None)
-        if runs_in_the_dark() and not (outer is not None and outer.is_open):
+        if has_unseen_switches() and not (outer is not None and outer.is_open):
             mirror(None, None)
         else:
             sync()
 
 
-# Called by the runtime context after each attach and detach; without an agent it looks for one now and then.
+# The runtime context calls it after each attach and detach. Without an agent, it looks for one now and then.
 changed: Callable[[], object] = _agent.look

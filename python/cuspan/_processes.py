@@ -1,4 +1,4 @@
-"""Other processes: what a child is to work for, and the end of one that multiprocessing has forked."""
+"""Other processes: the context for children, and the end of children that multiprocessing has forked."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ _TRACEPARENT, _TRACESTATE = "TRACEPARENT", "TRACESTATE"
 
 
 def environment(base: Mapping[str, str] | None = None) -> dict[str, str]:
-    """For `subprocess.Popen(..., env=cuspan.environment())`: `base`, else this process's variables, with the
-    TRACEPARENT and TRACESTATE of what this thread works for. The child's session becomes a child of that. Without a
-    context they stay as they are. This process's own environment doesn't change."""
+    """For `subprocess.Popen(..., env=cuspan.environment())`: `base` (default: this process's variables) with the
+    TRACEPARENT and TRACESTATE of this thread's context. The child's session becomes a child of that context. Without a
+    context, the variables stay as they are. This process's own environment does not change."""
     made = dict(os.environ if base is None else base)
     context = current()
     if context is None:
         return made
     before = parse(made.pop(_TRACEPARENT, ""), made.pop(_TRACESTATE, ""))
     made[_TRACEPARENT] = context.traceparent()
-    # A session has no tracestate to tell; that of its trace is the process's.
+    # A session has no tracestate of its own; its trace has that of the process.
     state = context.tracestate or (before.tracestate if before and before.trace_id == context.trace_id else "")
     if state:
         made[_TRACESTATE] = state
@@ -32,10 +32,10 @@ def environment(base: Mapping[str, str] | None = None) -> dict[str, str]:
 
 
 class child:
-    """`multiprocessing.Process(target=cuspan.child(work), args=...)`: the process's session becomes a child of what this
-    thread works for now. With any start method, for pools' initializers and for torch.multiprocessing.spawn too. In the
-    child it sets TRACEPARENT and TRACESTATE, for the agent that CUDA will load; where CUDA is in use already, it comes
-    too late. In this process it is `target`."""
+    """`multiprocessing.Process(target=cuspan.child(work), args=...)`: the child process's session becomes a child of
+    this thread's current context. Works with any start method, with initializers of pools, and with
+    torch.multiprocessing.spawn. It sets TRACEPARENT and TRACESTATE in the child, for the agent that CUDA loads; if CUDA
+    is already in use there, it is too late. In this process it is the same as `target`."""
 
     def __init__(self, target: Callable[..., Any]) -> None:
         self._target = target
@@ -50,13 +50,13 @@ class child:
                 os.environ.pop(name, None)
             os.environ.update(self._variables)
             _agent.look_now()
-            _link.leave_attach()  # a forked child's copy of it
+            _link.leave_attach()  # the forked child's copy of it
         return self._target(*args, **kwargs)
 
 
 class carried:
-    """`pool.submit(cuspan.carried(work), ...)`: wherever and whenever the function is called, on another thread or in
-    another process, its CUDA work belongs to what this thread works for now."""
+    """`pool.submit(cuspan.carried(work), ...)`: the CUDA work of the function belongs to this thread's current context,
+    whenever it is called, on another thread or in another process."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self._function = function
@@ -70,19 +70,19 @@ class carried:
 
 
 def finish() -> bool:
-    """For a process that is about to end by os._exit(), where nothing runs at exit: the agent delivers what it has,
-    within its exit_deadline_ms, and traces no further. False: no agent traces this process."""
+    """For a process that is about to call os._exit(), which runs no exit handlers: the agent delivers what it has,
+    within its exit_deadline_ms, and stops tracing. False: no agent traces this process."""
     agent = _agent.look_now() if _agent.is_loaded() else None
     return agent is not None and agent.finish() == 0
 
 
-# --- the children of multiprocessing: those of fork and forkserver end by os._exit() ---
+# --- children of multiprocessing: those of fork and forkserver end with os._exit() ---
 
-_AFTER_ALL_OTHERS = -1000  # finalizers of the program's own may use CUDA
+_AFTER_ALL_OTHERS = -1000  # the program's own finalizers may use CUDA
 
 
 def follow_multiprocessing() -> None:
-    """From now on, or once the program imports it; again: nothing."""
+    """Installs the finalizer now, or once the program imports multiprocessing. Further calls do nothing."""
     if not _keep:
         when_imported("multiprocessing.util", _follow)
 
@@ -95,18 +95,18 @@ def _follow(util: Any) -> None:
     def begin(_self: object) -> None:
         from multiprocessing import get_start_method
 
-        # A process of a context of its own knows how it was begun; others are begun as the program has set it.
+        # A process from a context of its own knows its start method; others use the program's default.
         method = getattr(process.current_process(), "_start_method", None) or get_start_method(allow_none=True)
-        if method != "spawn":  # whose children end as others do
+        if method != "spawn":  # its children exit normally
             util.Finalize(None, finish, exitpriority=_AFTER_ALL_OTHERS)
 
     util.register_after_fork(begin, begin)
-    _keep.append(begin)  # which multiprocessing doesn't
+    _keep.append(begin)  # multiprocessing does not keep a reference
     if process.parent_process() is not None:
         begin(begin)
 
 
 _keep: list[object] = []
 
-if _agent.is_to_come():
+if _agent.is_expected():
     follow_multiprocessing()

@@ -1,4 +1,4 @@
-"""Ranges, spans and marks of the program's own."""
+"""The program's own ranges, spans and marks."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _merged(attributes: Attributes, more: dict[str, Value]) -> dict[str, Value]:
 
 
 class _Span:
-    """What range and span share: it begins, and ends with a status."""
+    """Common base of range and span: it starts, and ends with a status."""
 
     _id = 0
 
@@ -69,7 +69,7 @@ class _Span:
             self._id = begin(self._name.encode("utf-8", "replace"), *_native(self._attributes))
 
     def end(self, error: BaseException | None = None, **attributes: Value) -> None:
-        """Ends it, once; with an error its status is Error."""
+        """Ends it, once. With an error, its status is Error."""
         agent = _agent.look()
         ended, self._id = self._id, 0
         if not ended or agent is None:
@@ -83,7 +83,7 @@ class _Span:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        # Not an error: a task that was cancelled, a generator that was closed, a program that is to end.
+        # Not an error: a canceled task, a closed generator, a program that exits.
         if self._id:
             self.end(error if isinstance(error, Exception) else None)
 
@@ -93,8 +93,8 @@ def _name_of(kind: type[BaseException]) -> str:
 
 
 class range(_Span, Decorates):
-    """`with cuspan.range("decode", tokens=7):` or `@cuspan.range("decode")`: a span, and the parent of the CUDA calls
-    and ranges that follow on this thread, as long as the thread's context is the one of its begin."""
+    """`with cuspan.range("decode", tokens=7):` or `@cuspan.range("decode")`: a span that is the parent of the CUDA
+    calls and ranges that follow on this thread, as long as the thread has the context in which the range started."""
 
     def __enter__(self) -> range:
         self._begin(True)
@@ -105,7 +105,7 @@ class range(_Span, Decorates):
 
 
 class span(_Span):
-    """A span that begins now and may end on any thread, by end() or as a context manager; the parent of nothing."""
+    """A span that starts now and may end on any thread, by end() or as a context manager. It has no children."""
 
     def __init__(self, name: str, attributes: Attributes = None, /, **more: Value) -> None:
         super().__init__(name, attributes, **more)
@@ -116,8 +116,9 @@ class span(_Span):
 
 
 def loop(name: str) -> Iterator[int]:
-    """`for _ in cuspan.loop("forward"):` one range, whose body runs as often as hardware counters of several passes
-    need (counters.replay: loop, and counters.ranges has its name), else once. It must do the same GPU work each time."""
+    """`for _ in cuspan.loop("forward"):` one range. With counters.replay: loop, and if counters.ranges has its name,
+    the body runs as often as hardware counters with several passes need; else once. It must do the same GPU work each
+    time."""
     agent = _agent.look()
     identity = agent.loop_push(name.encode("utf-8", "replace"), None, 0) if agent is not None else 0
     runs = 0
@@ -132,7 +133,7 @@ def loop(name: str) -> Iterator[int]:
 
 
 def mark(name: str, attributes: Attributes = None, /, **more: Value) -> bool:
-    """Something that happened now: an event of the innermost open range, else a span of no length."""
+    """An event at this moment: of the innermost open range, or else a span without a duration."""
     agent = _agent.look()
     if agent is None:
         return False

@@ -1,4 +1,4 @@
-"""A W3C trace context: what a traceparent says, and how the agent takes it."""
+"""A W3C trace context: parsed from a traceparent, and in the agent's format."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class TraceContext(NamedTuple):
 
 
 def parse(traceparent: str, tracestate: str | None = None) -> TraceContext | None:
-    """None if the header is invalid by W3C's rules."""
+    """None if W3C's rules make the header invalid."""
     found = _TRACEPARENT.fullmatch(traceparent)
     if not found:
         return None
@@ -36,7 +36,7 @@ def parse(traceparent: str, tracestate: str | None = None) -> TraceContext | Non
 
 
 def to_native(context: TraceContext) -> tuple[bytes, object]:
-    """A cuspan_context, and what has to live as long as it is used."""
+    """A cuspan_context, together with the objects that must live as long as it is used."""
     state = ctypes.create_string_buffer(context.tracestate.encode()) if context.tracestate else None
     native = _NATIVE.pack(
         context.trace_id.to_bytes(16, "big"),

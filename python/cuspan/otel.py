@@ -17,7 +17,8 @@ _NO_CONTEXT = Context()
 
 
 class RuntimeContext(_RuntimeContext):
-    """Contexts live in a context variable, as with OpenTelemetry's own; the native thread is told of each change."""
+    """Stores contexts in a context variable, like OpenTelemetry's default, and passes each change to the native
+    thread."""
 
     def __init__(self) -> None:
         _agent.look()
@@ -33,7 +34,7 @@ class RuntimeContext(_RuntimeContext):
     def detach(self, token: Token[Any]) -> None:
         try:
             _link.CURRENT.reset(token)
-        finally:  # also if the token is another context's: then nothing has changed
+        finally:  # also if the token belongs to another context; then nothing changes
             _link.changed()
 
 
@@ -41,7 +42,7 @@ _get_current_span: Callable[[Context | None], Span] | None = None
 
 
 def _load_trace() -> Callable[[Context | None], Span]:
-    # Not at the top: opentelemetry.context loads this module while it is being loaded itself.
+    # Not at the top: opentelemetry.context loads this module during its own import.
     global _get_current_span
     from opentelemetry.trace import get_current_span
 
@@ -50,7 +51,7 @@ def _load_trace() -> Callable[[Context | None], Span]:
 
 
 def trace_context_of(context: Context | None) -> TraceContext | None:
-    """The trace context of the span in `context`; None: the current one."""
+    """The trace context of the span in `context`. None means the current one."""
     span = (_get_current_span or _load_trace())(context).get_span_context()
     if not span.is_valid:
         return None

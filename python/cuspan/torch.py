@@ -1,8 +1,8 @@
-"""PyTorch: backward() runs a GPU's part of the graph on a thread of PyTorch's own, which has no context.
+"""PyTorch: backward() runs a GPU's part of the graph on a thread of PyTorch, which has no context.
 
-Each backward() gives that thread the context of its caller, by a hook on the nodes from which it starts: they run there
-first. Not reached are further GPUs of the same graph, and of two backward() that run at once on one GPU the later one
-counts for both, because they share the thread."""
+Each backward() gives that thread the context of its caller, by a hook on the nodes where it starts, because they run
+first. Two cases are not covered. Further GPUs of the same graph get no context. If two backward() run at once on one
+GPU, they share the thread, and the later one's context applies to both."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from cuspan._trace_context import TraceContext
 
 
 def link_backward() -> bool:
-    """Called by itself when torch is imported and the agent is there. False: this PyTorch isn't known."""
+    """Called automatically when torch is imported and an agent exists. False: this PyTorch is unknown."""
     original = getattr(getattr(torch, "autograd", None), "_engine_run_backward", None)
     if original is None:
         return False
@@ -47,13 +47,13 @@ def _hook(outputs: Any) -> list[Any]:
 
 
 def _node_of(output: Any) -> Any | None:
-    """`output`: a tensor, or a graph's edge."""
+    """`output`: a tensor, or an edge of a graph."""
     return getattr(output, "grad_fn", None) or getattr(output, "node", None)
 
 
 def _giver(wanted: TraceContext | None, caller: int) -> Callable[[Any], None]:
     def give(_gradients: Any) -> None:
-        # For good: the thread is PyTorch's alone, and the next backward() replaces it.
+        # Never detached: the thread belongs to PyTorch, and the next backward() replaces it.
         if threading.get_ident() != caller:
             _link.attach(_link.Explicit(wanted))
 
@@ -61,6 +61,6 @@ def _giver(wanted: TraceContext | None, caller: int) -> Callable[[Any], None]:
 
 
 def _is_compiled() -> bool:
-    """Then the graph is traced, hooks and all, and runs as code of its own."""
+    """Whether the graph is being compiled: it is traced with its hooks, and later runs as separate code."""
     compiled = getattr(getattr(torch, "_dynamo", None), "compiled_autograd", None)
     return torch.compiler.is_compiling() or bool(getattr(compiled, "compiled_autograd_enabled", False))

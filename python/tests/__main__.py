@@ -1,4 +1,4 @@
-"""python -m tests [NAME...]: all tests, or those of the files named; the last line says how many."""
+"""python -m tests [NAME...]: runs all tests, or those of the named files. The last line has the counts."""
 
 import os
 import sys

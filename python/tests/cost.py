@@ -1,8 +1,8 @@
-"""What each hook costs, in ns of CPU.
+"""Measures the cost of each hook, in ns of CPU time.
 
 CUDA_INJECTION64_PATH= python -m tests.cost                        without an agent
 CUDA_INJECTION64_PATH= python -m tests.cost contextvars_context    the same with OpenTelemetry's own runtime context
-python -m tests.cost                                               with an agent that only remembers
+python -m tests.cost                                               with the stub agent
 """
 
 import asyncio
@@ -20,7 +20,7 @@ from opentelemetry.sdk.trace import TracerProvider
 import cuspan
 
 ROUNDS = 2000
-REPEATS = 50  # the least counts: the machine does other things too
+REPEATS = 50  # the minimum is used: the machine also does other things
 
 
 def least(function, rounds):

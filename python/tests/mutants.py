@@ -1,4 +1,4 @@
-"""Do the tests notice? Breaks a copy of the package at one place after the other; the tests have to fail each time.
+"""Mutation test: breaks a copy of the package in one place after the other. The tests must fail each time.
 
 python -m tests.mutants"""
 
@@ -15,7 +15,7 @@ from tests.support import HAS_WATCHERS, STUB
 
 PACKAGE = Path(__file__).resolve().parents[1]
 
-# FILE, WHAT IS THERE, WHAT STANDS THERE THEN
+# FILE, ORIGINAL TEXT, BROKEN TEXT
 MUTANTS = [
     ("_link.py", "    _native.detach(tokens[0])", "    pass"),
     ("_link.py", "if wanted == thread.given or _native is None:", "if _native is None:"),
@@ -45,7 +45,7 @@ MUTANTS = [
     ("_processes.py", "with attach(self._context.traceparent(), self._context.tracestate)", "with attach()"),
     ("_processes.py", 'get_start_method(allow_none=True) != "spawn"', "True"),
     ("_processes.py", "    if process.parent_process() is not None:", "    if False:"),
-    ("_processes.py", "if _agent.is_to_come():", "if False:"),
+    ("_processes.py", "if _agent.is_expected():", "if False:"),
     ("_agent.py", "return _load(SONAME, os.RTLD_LAZY | os.RTLD_NOLOAD) is not None", "return True"),
 ]
 BEFORE_WATCHERS = [

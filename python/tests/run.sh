@@ -1,17 +1,17 @@
 #!/bin/bash
-# The tests of python/: builds its wheel, installs it beside OpenTelemetry and uvloop, and runs them against an agent
-# that only remembers.  python/tests/run.sh [--mutants]: also whether they notice a package that is broken.
+# Tests of python/: builds its wheel, installs it with OpenTelemetry and uvloop, and runs the tests with a stub agent.
+#   python/tests/run.sh [--mutants]     --mutants: also checks that the tests notice a broken package
 set -eu
 # shellcheck source=../../tools/lib.sh
 . "$(dirname "$0")/../../tools/lib.sh"
 
-# The instrumentation's packages go with one version of the SDK.
+# The packages of the instrumentation require one version of the SDK.
 python_with opentelemetry-sdk==1.45.1 opentelemetry-distro==0.66b1 opentelemetry-instrumentation-threading==0.66b1 \
     uvloop anyio || fail "could not get OpenTelemetry from PyPI"
 
 WORK=$ROOT/build/python
 rm -rf "$WORK" && mkdir -p "$WORK"
-cp -r "$ROOT/python" "$WORK/source" # where building leaves its files
+cp -r "$ROOT/python" "$WORK/source" # building leaves files there
 "$PYTHON" -m pip wheel -q --disable-pip-version-check --no-deps -w "$WORK" "$WORK/source"
 "$PYTHON" -m pip install -q --disable-pip-version-check --no-deps --target "$WORK/site" "$WORK"/cuspan-*.whl
 

@@ -128,14 +128,14 @@ static int stop(void)
     return 0;
 }
 
-/* Only whoever gives it some time is answered well. */
+/* Succeeds only with a positive timeout. */
 static int flush(uint32_t timeout_ms)
 {
     note("flush", timeout_ms, "", NULL, 0);
     return timeout_ms ? 0 : -1;
 }
 
-/* Says so in the file that STUB_FINISHED names: the process is about to end. */
+/* Records the call in the file that STUB_FINISHED names. */
 static int finish(void)
 {
     const char *path = getenv("STUB_FINISHED");
@@ -147,7 +147,7 @@ static int finish(void)
 
 static int repeats;
 
-/* One that is called "thrice" runs three times. */
+/* A loop named "thrice" runs three times. */
 static uint64_t loop_push(const char *name, const cuspan_attribute *attributes, uint32_t count)
 {
     uint64_t id = __atomic_fetch_add(&ids, 1, __ATOMIC_RELAXED);

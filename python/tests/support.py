@@ -1,4 +1,4 @@
-"""What the tests share: the stub agent, and what it knows of the thread. Import it before anything of OpenTelemetry."""
+"""Shared by the tests: the stub agent, and what it knows of the thread. Import it before OpenTelemetry."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ tracer = trace.get_tracer("tests")
 
 
 def native():
-    """The traceparent that the native thread has, or None."""
+    """The traceparent attached to the native thread, or None."""
     traceparent, state = ctypes.create_string_buffer(56), ctypes.create_string_buffer(128)
     return traceparent.value.decode() if stub.stub_current(traceparent, state, 128) else None
 
@@ -56,7 +56,7 @@ def native_state():
 
 
 def of(span: Span):
-    """The traceparent of a span; None of one that is none."""
+    """The traceparent of a span. None for an invalid span."""
     context = span.get_span_context()
     if not context.is_valid:
         return None
@@ -68,7 +68,7 @@ def of_current():
 
 
 def run_python(code: str | None, *launcher: str, **environment: str) -> subprocess.CompletedProcess:
-    """Runs it in a process of its own, or the script that `launcher` names; an empty variable is unset."""
+    """Runs the code, or the script that `launcher` names, in a new process. Variables with empty values are unset."""
     variables = {**os.environ, **environment}
     variables = {name: value for name, value in variables.items() if value}
     command = [*launcher, sys.executable, "-c", code] if code else [sys.executable, *launcher]

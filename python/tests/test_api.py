@@ -1,4 +1,4 @@
-"""What a service can say itself."""
+"""The functions of the package that a service calls itself."""
 
 import asyncio
 import threading
@@ -159,6 +159,6 @@ class Ranges(unittest.TestCase):
         cuspan.stop()
         self.assertTrue(cuspan.flush(timeout=0.25))
         self.assertFalse(cuspan.flush(timeout=0))
-        self.assertTrue(cuspan.flush(timeout=float("inf")))  # as long as the agent can count
+        self.assertTrue(cuspan.flush(timeout=float("inf")))  # the agent's maximum
         verbs = [line.split()[0] for line in self.lines()]
         self.assertEqual(verbs, ["start", "stop", "flush", "flush", "flush"])

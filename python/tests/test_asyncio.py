@@ -1,4 +1,4 @@
-"""Tasks: after each await the native thread has the span of the task that goes on."""
+"""Tasks: after each await, the native thread has the span of the task that resumes."""
 
 import asyncio
 import contextvars
@@ -77,7 +77,7 @@ class Tasks(unittest.TestCase):
         loop.close()
 
     def test_a_handle_inside_a_handle(self):
-        """As nest_asyncio runs them."""
+        """Runs the tasks like nest_asyncio."""
 
         async def main():
             loop = asyncio.get_running_loop()
@@ -190,7 +190,7 @@ if sys.version_info >= (3, 12):
 if HAS_WATCHERS:
 
     class Watchers(unittest.TestCase):
-        """The interpreter's own notice: nothing of asyncio is replaced."""
+        """With the interpreter's own notifications, nothing in asyncio is replaced."""
 
         def test_asyncio_is_as_it_was(self):
             self.assertEqual(asyncio.Handle._run.__module__, "asyncio.events")

@@ -1,4 +1,4 @@
-"""Whole processes: opentelemetry-instrument, no agent, an agent that comes late, no OpenTelemetry."""
+"""Whole processes: opentelemetry-instrument, no agent, an agent that is loaded late, no OpenTelemetry."""
 
 import shutil
 import sys
@@ -226,7 +226,7 @@ with TracerProvider().get_tracer("t").start_as_current_span("request") as span:
         )
 
     def run_script(self, code, **environment):
-        """A file: the children of spawn read it again."""
+        """Runs the code from a file, because children of spawn read it again."""
         with tempfile.TemporaryDirectory() as folder:
             script = Path(folder, "script.py")
             script.write_text(code)
@@ -243,7 +243,7 @@ with TracerProvider().get_tracer("t").start_as_current_span("request") as span:
                 self.run_script(CARRIED, CUDA_INJECTION64_PATH=agent)
 
     def finished(self, method, top, before, inside):
-        """Of the processes parent and child, those whose agent was told of the end."""
+        """Which of the processes parent and child told their agent that they end."""
         with tempfile.TemporaryDirectory() as folder:
             told = Path(folder, "told")
             script = FINISHED.format(method=method, top=top, before=before, inside=inside)
@@ -266,5 +266,5 @@ with TracerProvider().get_tracer("t").start_as_current_span("request") as span:
         self.check("import cuspan; assert not cuspan.finish()", CUDA_INJECTION64_PATH="")
         with tempfile.TemporaryDirectory() as folder:
             told = str(Path(folder, "told"))
-            self.check("import cuspan; assert not cuspan.finish()", STUB_FINISHED=told)  # the library isn't loaded
+            self.check("import cuspan; assert not cuspan.finish()", STUB_FINISHED=told)  # the library is not loaded
             self.check("import cuspan; cuspan.is_on(); assert cuspan.finish()", STUB_FINISHED=told)

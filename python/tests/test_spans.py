@@ -88,7 +88,7 @@ class Generators(unittest.TestCase):
         for generator in (first, second, first, second):
             next(generator)
             self.assertEqual(native(), of_current())
-        for generator in (first, second):  # the first ends before the second, which began inside it
+        for generator in (first, second):  # the first ends before the second, which started inside it
             next(generator, None)
             self.assertEqual(native(), of_current())
         otel_context.attach(otel_context.Context())

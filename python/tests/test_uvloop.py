@@ -1,4 +1,4 @@
-"""uvloop's handles are C: before 3.14 nothing is told of its switches, and attach() is what is right."""
+"""uvloop's handles are in C: before Python 3.14 its switches are not reported, and attach() must be used."""
 
 import asyncio
 import unittest
